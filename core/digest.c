@@ -1,0 +1,185 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <strings.h>
+#include "digest_kernels.h"
+
+#define UCI_DIGEST_FAR_BLOCK  4096u   /* digested, then copied while in L1; 2 and 8 KiB are slower */
+#define UCI_DIGEST_FAR_SMALL  16384u  /* not worth going around the caches */
+#define UCI_DIGEST_FAR_LINE   64u
+
+/* Copy `length` bytes, a multiple of UCI_DIGEST_FAR_LINE, `dst` aligned to it, around the caches */
+typedef void (*uci_digest_far_func_t)(uint8_t *dst, const uint8_t *src, size_t length);
+
+static void uci_digest_far_plain(uint8_t *dst, const uint8_t *src, size_t length)
+{
+    memcpy(dst, src, length);
+}
+
+static uci_digest_far_func_t uci_digest_far = uci_digest_far_plain;
+
+uci_digest_ops_t uci_digest_table[UCI_DIGEST_LAST];
+
+const char *const uci_digest_isa_names[] = {"scalar", "avx2", "avx512", NULL};
+
+static uint64_t uci_none_digest(const void *data, size_t length)
+{
+    return 0;
+}
+
+static uint64_t uci_none_copy(void *dst, const void *src, size_t length)
+{
+    uci_digest_store(dst, src, length);
+    return 0;
+}
+
+static void uci_none_init(uci_digest_stream_t *stream)
+{
+    stream->length = 0;
+}
+
+static void uci_none_update(uci_digest_stream_t *stream, void *dst, const void *src, size_t length)
+{
+    uci_digest_store(dst, src, length);
+    stream->length += length;
+}
+
+static uint64_t uci_none_final(const uci_digest_stream_t *stream)
+{
+    return 0;
+}
+
+static uint64_t uci_none_combine(uint64_t left, uint64_t right, size_t right_length)
+{
+    return 0;
+}
+
+static const uci_digest_ops_t uci_digest_none_row = {
+    .name      = "none",
+    .title     = "no digest, always 0",
+    .id        = UCI_DIGEST_NONE,
+    .width     = 0,
+    .digest    = uci_none_digest,
+    .copy      = uci_none_copy,
+    .guarantee = "nothing is detected",
+    .init      = uci_none_init,
+    .update    = uci_none_update,
+    .final     = uci_none_final,
+    .combine   = uci_none_combine,
+    .combine_grain = 1,
+};
+
+uci_digest_isa_t uci_digest_isa_best(void)
+{
+#if UCI_DIGEST_HAVE_AVX
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+        return UCI_DIGEST_ISA_AVX512;
+    }
+    if (__builtin_cpu_supports("avx2")) {
+        return UCI_DIGEST_ISA_AVX2;
+    }
+#endif
+    return UCI_DIGEST_ISA_SCALAR;
+}
+
+void uci_digest_fill(uci_digest_ops_t table[UCI_DIGEST_LAST], uci_digest_isa_t isa)
+{
+    table[UCI_DIGEST_NONE]     = uci_digest_none_row;
+    table[UCI_DIGEST_XXH3]     = uci_digest_xxh3_rows[isa];
+    table[UCI_DIGEST_XXH128]   = uci_digest_xxh128_rows[isa];
+    table[UCI_DIGEST_FNV1A]    = uci_digest_fnv1a_rows[isa];
+    table[UCI_DIGEST_FLETCHER] = uci_digest_fletcher_rows[isa];
+    table[UCI_DIGEST_CRC32C]   = *uci_digest_crc32c_row(isa);
+    table[UCI_DIGEST_CRC64]    = *uci_digest_crc64_row(isa);
+}
+
+#if UCI_DIGEST_HAVE_AVX
+static __attribute__((target("avx2"))) void uci_digest_far_avx2(uint8_t *dst, const uint8_t *src, size_t length)
+{
+    __m256i low, high;
+    size_t i;
+
+    for (i = 0; i < length; i += UCI_DIGEST_FAR_LINE) {
+        low  = _mm256_loadu_si256((const __m256i*)(src + i));
+        high = _mm256_loadu_si256((const __m256i*)(src + i + 32));
+        _mm256_stream_si256((__m256i*)(dst + i), low);
+        _mm256_stream_si256((__m256i*)(dst + i + 32), high);
+    }
+}
+#endif
+
+/* Streamed stores are ordered with nothing else; once a message, because it waits for memory */
+UCI_INLINE void uci_digest_far_fence(void)
+{
+#if UCI_DIGEST_HAVE_AVX
+    _mm_sfence();
+#endif
+}
+
+uint64_t uci_digest_copy_far(const uci_digest_ops_t *ops, void *dst, const void *src, size_t length)
+{
+    size_t copied = -(uintptr_t)dst % UCI_DIGEST_FAR_LINE; /* up to the first whole line of dst */
+    uci_digest_stream_t stream;
+    size_t offset, piece, ready;
+
+    if (length < UCI_DIGEST_FAR_SMALL) {
+        return ops->copy(dst, src, length);
+    }
+
+    ops->init(&stream);
+    memcpy(dst, src, copied);
+    for (offset = 0; offset < length; offset += piece) {
+        piece = uci_min(length - offset, (size_t)UCI_DIGEST_FAR_BLOCK);
+        ops->update(&stream, NULL, (const uint8_t*)src + offset, piece);
+        if (offset + piece > copied) {
+            ready = (offset + piece - copied) & ~(size_t)(UCI_DIGEST_FAR_LINE - 1);
+            uci_digest_far((uint8_t*)dst + copied, (const uint8_t*)src + copied, ready);
+            copied += ready;
+        }
+    }
+    memcpy((uint8_t*)dst + copied, (const uint8_t*)src + copied, length - copied);
+    uci_digest_far_fence();
+    return ops->final(&stream);
+}
+
+/* A constructor too, so that the table is never seen empty; other constructors call it for themselves, because
+ * their order is not known */
+__attribute__((constructor)) void uci_digest_init(void)
+{
+    uci_digest_isa_t isa = uci_digest_isa_best();
+
+    if (uci_digest_table[UCI_DIGEST_NONE].name != NULL) {
+        return; /* others may be reading it */
+    }
+
+#if UCI_DIGEST_HAVE_AVX
+    if (isa >= UCI_DIGEST_ISA_AVX2) {
+        uci_digest_far = uci_digest_far_avx2;
+    }
+#endif
+    uci_digest_fill(uci_digest_table, isa);
+}
+
+const uci_digest_ops_t *uci_digest_find(const char *name)
+{
+    unsigned id;
+
+    for (id = 0; id < UCI_DIGEST_LAST; ++id) {
+        if (!strcasecmp(uci_digest_table[id].name, name)) {
+            return &uci_digest_table[id];
+        }
+    }
+    return NULL;
+}
+
+const uci_digest_ops_t *uci_digest_by_id(unsigned id)
+{
+    return (id < UCI_DIGEST_LAST) ? &uci_digest_table[id] : NULL;
+}
+
+uint32_t uci_digest_set(void)
+{
+    return (1u << UCI_DIGEST_LAST) - 1;
+}

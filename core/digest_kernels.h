@@ -1,0 +1,117 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the files of the digests share among themselves; private to core/digest*.c.
+ *
+ * A digest has a file digest_<name>.c with its reference in plain C and, where vectors pay, a kernel
+ * digest_<name>.inl. The .c file includes the kernel once per instruction set, inside a target pragma, with
+ * UCI_VEC_BYTES (32 or 64), UCI_VEC_ISA (its row) and UCI_VEC(_name), the name with its suffix, defined.
+ */
+#ifndef UCI_DIGEST_KERNELS_H_
+#define UCI_DIGEST_KERNELS_H_
+
+#include <string.h>
+#include "digest.h"
+#include "digest_small.h"
+
+#if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "digest values are defined on little-endian words; add byte swaps before building here"
+#endif
+
+#ifdef __x86_64__
+#include <immintrin.h>
+#define UCI_DIGEST_HAVE_AVX  1
+#else
+#define UCI_DIGEST_HAVE_AVX  0
+#endif
+
+/** Functions from UCI_KERNEL_BEGIN to UCI_KERNEL_END are compiled for the instruction set named, which is what
+ *  uci_digest_isa_best() asks the CPU for. */
+#ifdef __clang__
+#define UCI_KERNEL_BEGIN_AVX2 \
+    _Pragma("clang attribute push(__attribute__((target(\"avx2\"))), apply_to = function)")
+#define UCI_KERNEL_BEGIN_AVX512 \
+    _Pragma("clang attribute push(__attribute__((target(\"avx512f,avx512dq,avx512bw,avx512vl\"))), apply_to=function)")
+#define UCI_KERNEL_END  _Pragma("clang attribute pop")
+#else
+#define UCI_KERNEL_BEGIN_AVX2 \
+    _Pragma("GCC push_options") _Pragma("GCC target(\"avx2\")")
+#define UCI_KERNEL_BEGIN_AVX512 \
+    _Pragma("GCC push_options") _Pragma("GCC target(\"avx512f,avx512dq,avx512bw,avx512vl\")")
+#define UCI_KERNEL_END  _Pragma("GCC pop_options")
+#endif
+
+/** A fused copy of this many bytes goes around the caches: source and destination together exceed most L3 */
+#define UCI_DIGEST_FAR_MIN  (16u << 20)
+
+/** Rows by instruction set; entries beyond what this build has kernels for are empty. */
+extern const uci_digest_ops_t uci_digest_xxh3_rows[UCI_DIGEST_ISA_LAST];
+extern const uci_digest_ops_t uci_digest_xxh128_rows[UCI_DIGEST_ISA_LAST];
+extern const uci_digest_ops_t uci_digest_fnv1a_rows[UCI_DIGEST_ISA_LAST];
+extern const uci_digest_ops_t uci_digest_fletcher_rows[UCI_DIGEST_ISA_LAST];
+
+/** Rows for @a isa; CRC kernels need instructions of their own, which are asked for here. */
+const uci_digest_ops_t *uci_digest_crc32c_row(uci_digest_isa_t isa);
+const uci_digest_ops_t *uci_digest_crc64_row(uci_digest_isa_t isa);
+
+#define UCI_ISA_SCALAR(_name)  _name##_scalar
+#define UCI_ISA_AVX2(_name)    _name##_avx2
+#define UCI_ISA_AVX512(_name)  _name##_avx512
+
+/** The word at @a src; stored at @a dst unless that is NULL, and so are the ones below. */
+UCI_INLINE uint64_t uci_digest_move64(uint8_t *dst, const uint8_t *src)
+{
+    uint64_t word = uci_digest_load64(src);
+
+    if (dst != NULL) {
+        memcpy(dst, &word, sizeof(word));
+    }
+    return word;
+}
+
+UCI_INLINE uint32_t uci_digest_move32(uint8_t *dst, const uint8_t *src)
+{
+    uint32_t word = uci_digest_load32(src);
+
+    if (dst != NULL) {
+        memcpy(dst, &word, sizeof(word));
+    }
+    return word;
+}
+
+/** The @a length (1..7) bytes at @a src as a word, zero-padded; touches nothing beyond them. */
+UCI_INLINE uint64_t uci_digest_move_tail(uint8_t *dst, const uint8_t *src, size_t length)
+{
+    size_t last = length - 1, middle = length / 2;
+    uint64_t word;
+
+    if (length >= 4) {
+        word = uci_digest_move32(dst, src);
+        return word | ((uint64_t)uci_digest_move32((dst != NULL) ? dst + length - 4 : NULL, src + length - 4)
+                       << (8 * (length - 4)));
+    }
+
+    word = src[0] | ((uint64_t)src[middle] << (8 * middle)) | ((uint64_t)src[last] << (8 * last));
+    if (dst != NULL) {
+        dst[0]      = word;
+        dst[middle] = word >> (8 * middle);
+        dst[last]   = word >> (8 * last);
+    }
+    return word;
+}
+
+/** Copy where source, destination or both may be NULL if length is 0, and dst NULL means "do not copy". */
+UCI_INLINE void uci_digest_store(void *dst, const void *src, size_t length)
+{
+    if ((dst != NULL) && (length > 0)) {
+        memcpy(dst, src, length);
+    }
+}
+
+/** @return @a dst advanced, or NULL if there is no copy. */
+UCI_INLINE uint8_t *uci_digest_advance(uint8_t *dst, size_t length)
+{
+    return (dst != NULL) ? dst + length : NULL;
+}
+
+#endif

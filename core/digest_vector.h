@@ -1,0 +1,61 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The few vector operations the digest kernels need, over vectors of UCI_VEC_BYTES bytes. Included once per
+ * instruction set, inside its target pragma, hence no include guard. UCI_VEC(_name) appends the instruction
+ * set's suffix, so that the copies can live in one file.
+ */
+#include "digest_kernels.h"
+
+#undef UCI_VEC_WORDS
+#define UCI_VEC_WORDS  (UCI_VEC_BYTES / 8)
+
+/* Before a loop over 64-byte stripes: left alone, GCC unrolls such loops as far as it can, and spills */
+#undef UCI_VEC_UNROLL
+#if UCI_VEC_BYTES == 64
+#define UCI_VEC_UNROLL  _Pragma("GCC unroll 2")
+#else
+#define UCI_VEC_UNROLL  _Pragma("GCC unroll 1")
+#endif
+
+/** Words of 64 bits */
+typedef uint64_t UCI_VEC(uci_vec) __attribute__((vector_size(UCI_VEC_BYTES)));
+
+UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_load)(const void *p)
+{
+    UCI_VEC(uci_vec) v;
+
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+UCI_INLINE void UCI_VEC(uci_vec_store)(void *p, UCI_VEC(uci_vec) v)
+{
+    memcpy(p, &v, sizeof(v));
+}
+
+/** Products of the low 32 bits of each word */
+UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_mul32)(UCI_VEC(uci_vec) a, UCI_VEC(uci_vec) b)
+{
+#if UCI_VEC_BYTES == 64
+    return (UCI_VEC(uci_vec))_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#else
+    return (UCI_VEC(uci_vec))_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#endif
+}
+
+/** Words 0 and 1 exchanged, 2 and 3, and so on */
+UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_swap)(UCI_VEC(uci_vec) v)
+{
+#if UCI_VEC_BYTES == 64
+    return (UCI_VEC(uci_vec))_mm512_shuffle_epi32((__m512i)v, _MM_PERM_BADC);
+#else
+    return (UCI_VEC(uci_vec))_mm256_shuffle_epi32((__m256i)v, _MM_SHUFFLE(1, 0, 3, 2));
+#endif
+}
+
+/** A value in all words */
+UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_set)(uint64_t value)
+{
+    return value - (UCI_VEC(uci_vec)){0};
+}

@@ -1,0 +1,97 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Fault injector: damages bytes on their way, between the sender's digest and the receiver's check, as a
+ * bad wire would. Reproducible: the n-th decision of a process depends only on seed, rank and n.
+ *
+ *     UCI_FAULT=rate=1e-3,kind=bitflip,target=payload,seed=1[,count=N][,min=BYTES][,max=BYTES][,peer=RANK]
+ *
+ * kind and target take several values joined by '+' (one is drawn for each fault); `any` is all kinds, or
+ * payload+header+tree+ack. Target `repair` damages repair traffic too and is never part of `any`: with it at
+ * rate 1 nothing can heal, which is how the last rung of the ladder is tested.
+ *
+ * rate must be given; without the others, kind=bitflip, target=payload, seed=1, and every message to every peer.
+ */
+#ifndef UCI_FAULT_H_
+#define UCI_FAULT_H_
+
+#include <stdio.h>
+#include "types.h"
+
+typedef enum {
+    UCI_FAULT_BITFLIP,   /**< one bit */
+    UCI_FAULT_BURST,     /**< 2..32 adjacent bytes overwritten with others */
+    UCI_FAULT_ZERO,      /**< an aligned block (up to 4 KiB) of zeros */
+    UCI_FAULT_STALE,     /**< a block replaced by what this slot carried before */
+    UCI_FAULT_SWAP,      /**< two blocks (chunks) exchanged */
+    UCI_FAULT_TRUNCATE,  /**< the tail is lost */
+    UCI_FAULT_KIND_LAST
+} uci_fault_kind_t;
+
+typedef enum {
+    UCI_FAULT_PAYLOAD,   /**< the user's bytes: eager payload, data chunks */
+    UCI_FAULT_HEADER,    /**< frame headers and chunk headers */
+    UCI_FAULT_TREE,      /**< digests, roots and tree nodes */
+    UCI_FAULT_ACK,       /**< acknowledgements and final reports */
+    UCI_FAULT_REPAIR,    /**< repair traffic of every sort */
+    UCI_FAULT_TARGET_LAST
+} uci_fault_target_t;
+
+extern const char *const uci_fault_kind_names[];    /* NULL-terminated */
+extern const char *const uci_fault_target_names[];  /* NULL-terminated */
+
+typedef struct uci_fault_spec {
+    double   rate;      /**< probability that one unit (message, chunk, header, ack) is hit, 0..1 */
+    uint32_t kinds;     /**< bit set of uci_fault_kind_t */
+    uint32_t targets;   /**< bit set of uci_fault_target_t */
+    uint64_t seed;
+    uint64_t count;     /**< stop after so many faults; UINT64_MAX: no limit */
+    uint64_t min, max;  /**< only messages of min..max bytes */
+    int64_t  peer;      /**< only towards this rank; -1: all */
+} uci_fault_spec_t;
+
+/**
+ * Parse the text of UCI_FAULT. Empty or NULL gives a spec of rate 0.
+ * @param error  receives, on failure, what is wrong and what is allowed (not logged here: the configuration
+ *               parser names the variable).
+ */
+uci_status_t uci_fault_parse(const char *text, uci_fault_spec_t *spec_p, char *error, size_t error_size);
+
+/** Print @a spec so that uci_fault_parse() reads it back; nothing for rate 0. */
+void uci_fault_print(const uci_fault_spec_t *spec, FILE *stream);
+
+/** A decided fault, to be applied by uci_fault_apply(). */
+typedef struct uci_fault {
+    uci_fault_kind_t kind;
+    uint64_t         random;   /**< drawn with the decision; makes the application deterministic */
+} uci_fault_t;
+
+/** Set the process's injector and start counting anew. @a rank makes ranks differ under the same seed. */
+void uci_fault_init(const uci_fault_spec_t *spec, uint64_t rank);
+
+/** Is @a target injected at all? Cheap enough to guard a slow path. */
+bool uci_fault_targets(uci_fault_target_t target);
+
+/**
+ * Draw: is this unit hit? Thread safe. Only units the spec aims at (target, length, peer) are decisions.
+ * @param length  bytes of the user's message; @param peer its rank, -1 if unknown.
+ * @return true if so; fault_p is set and the fault is counted (uci_fault_count).
+ */
+bool uci_fault_draw(uci_fault_target_t target, uint64_t length, int64_t peer, uci_fault_t *fault_p);
+
+/**
+ * Damage @a length bytes at @a data in place; at least one byte really changes (a block that is already zero
+ * gets a flipped bit instead, and the same for a swap of equal blocks), so that a counted fault is a fault.
+ * @param stale   length bytes of older content for UCI_FAULT_STALE, or NULL (then the data is rotated).
+ * @return the new length: smaller than @a length for UCI_FAULT_TRUNCATE (never below 0), else the same. An empty
+ *         block cannot be damaged: take the fault back with uci_fault_undo().
+ */
+size_t uci_fault_apply(const uci_fault_t *fault, void *data, size_t length, const void *stale);
+
+/** Faults drawn so far by this process. */
+uint64_t uci_fault_count(void);
+
+/** Take back the last drawn fault (it could not be applied: nothing to damage). */
+void uci_fault_undo(void);
+
+#endif

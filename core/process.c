@@ -1,0 +1,106 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static char uci_process_host_name[256];
+
+
+static void uci_process_read_host(void)
+{
+    char *name = uci_process_host_name;
+
+    /* The last byte stays 0: gethostname() need not terminate a name it cuts. */
+    if ((gethostname(name, sizeof(uci_process_host_name) - 1) != 0) || (name[0] == '\0')) {
+        strcpy(name, "unknown");
+    }
+    name[strcspn(name, ".")] = '\0';
+}
+
+const char *uci_process_host(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, uci_process_read_host);
+    return uci_process_host_name;
+}
+
+int uci_process_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+    const char *text;
+    char *end;
+    size_t i;
+    long rank;
+
+    for (i = 0; i < uci_array_size(names); ++i) {
+        text = getenv(names[i]);
+        if ((text == NULL) || (*text == '\0')) {
+            continue;
+        }
+
+        errno = 0;
+        rank  = strtol(text, &end, 10);
+        if ((errno == 0) && (*end == '\0') && (rank >= 0) && (rank <= INT_MAX)) {
+            return (int)rank;
+        }
+    }
+    return -1;
+}
+
+uint64_t uci_process_time_ns(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return ((uint64_t)now.tv_sec * 1000000000ul) + (uint64_t)now.tv_nsec;
+}
+
+/* @return length written, as snprintf() does, or -1 if @a conversion is unknown. */
+static int uci_process_expand_one(char conversion, char *buffer, size_t size)
+{
+    switch (conversion) {
+    case 'h':
+        return snprintf(buffer, size, "%s", uci_process_host());
+    case 'p':
+        return snprintf(buffer, size, "%d", (int)getpid());
+    case 'r':
+        return (uci_process_rank() < 0) ? snprintf(buffer, size, "x") :
+                                          snprintf(buffer, size, "%d", uci_process_rank());
+    case '%':
+        return snprintf(buffer, size, "%%");
+    default:
+        return -1;
+    }
+}
+
+uci_status_t uci_process_expand(const char *pattern, char *path, size_t size)
+{
+    size_t used = 0;
+    int length;
+
+    for (; *pattern != '\0'; ++pattern) {
+        if (*pattern == '%') {
+            length = uci_process_expand_one(*++pattern, path + used, size - used);
+        } else {
+            length = snprintf(path + used, size - used, "%c", *pattern);
+        }
+
+        if ((length < 0) || ((size_t)length >= size - used)) {
+            return UCI_ERR_INVALID_PARAM;
+        }
+        used += (size_t)length;
+    }
+
+    path[used] = '\0';
+    return UCI_OK;
+}

@@ -1,0 +1,28 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who is this process: host name, pid, and its rank as the launcher's environment tells it.
+ */
+#ifndef UCI_PROCESS_H_
+#define UCI_PROCESS_H_
+
+#include "types.h"
+
+/** Short host name (cut at the first dot), read once. */
+const char *uci_process_host(void);
+
+/** Rank from OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID, first that is set; -1 if none is. */
+int uci_process_rank(void);
+
+/** Monotonic time in nanoseconds. */
+uint64_t uci_process_time_ns(void);
+
+/**
+ * Make a file name of this process from @a pattern: %h becomes the host name, %p the pid, %r the rank ("x" if
+ * unknown), %% a percent sign.
+ * @return UCI_OK, or UCI_ERR_INVALID_PARAM (not logged) if '%' is followed by something else or @a size bytes
+ *         do not hold the name; @a path is then not to be used.
+ */
+uci_status_t uci_process_expand(const char *pattern, char *path, size_t size);
+
+#endif

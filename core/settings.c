@@ -1,0 +1,676 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "settings.h"
+#include "process.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+#define UCI_SETTING_PREFIX       "UCI_"
+#define UCI_SETTING_CONFIG_FILE  "UCI_CONFIG_FILE"
+#define UCI_SETTING_NAME_MAX     64       /* names longer than this are compared by their beginning */
+#define UCI_SETTING_ERROR_MAX    512
+
+#define UCI_KB  ((size_t)1024)
+#define UCI_MB  (1024 * UCI_KB)
+#define UCI_GB  (1024 * UCI_MB)
+
+typedef struct uci_setting uci_setting_t;
+
+struct uci_setting {
+    const char *name;
+    const char *default_text;
+    const char *doc;
+    const char *syntax;      /* what is allowed: in errors and in the documentation */
+    size_t     offset;       /* of the value in uci_settings_t */
+
+    /* Read @a text into @a value. On failure, may replace the text in @a error, which says what is allowed. */
+    uci_status_t (*parse)(const uci_setting_t *setting, const char *text, void *value, char *error,
+                          size_t error_size);
+    void         (*print)(const uci_setting_t *setting, const void *value, FILE *stream);
+
+    const char *const *names;          /* UCI_SETTING_ENUM */
+    size_t            min, max;        /* UCI_SETTING_SIZE, UCI_SETTING_UINT */
+    bool              allow_auto;      /* UCI_SETTING_SIZE */
+};
+
+/* Where the text of a setting came from */
+typedef struct uci_setting_source {
+    char     *text;   /* NULL: nowhere, the default is in force */
+    unsigned line;    /* of the file; 0: the environment */
+} uci_setting_source_t;
+
+uci_settings_t uci_settings;
+
+const char *const uci_mode_names[]     = {"off", "detect", "repair", NULL};
+const char *const uci_on_error_names[] = {"abort", "error", "log", NULL};
+
+
+/*
+ * Types
+ */
+
+static uci_status_t uci_setting_parse_enum(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                           size_t error_size)
+{
+    unsigned i;
+
+    for (i = 0; setting->names[i] != NULL; ++i) {
+        if (strcasecmp(text, setting->names[i]) == 0) {
+            *(unsigned*)value = i;
+            return UCI_OK;
+        }
+    }
+    return UCI_ERR_INVALID_PARAM;
+}
+
+static void uci_setting_print_enum(const uci_setting_t *setting, const void *value, FILE *stream)
+{
+    fputs(setting->names[*(const unsigned*)value], stream);
+}
+
+uci_status_t uci_settings_parse_size(const char *text, bool allow_auto, size_t *size_p)
+{
+    static const struct {
+        const char *name;
+        size_t     size;
+    } units[] = {{"", 1}, {"b", 1}, {"k", UCI_KB}, {"kb", UCI_KB}, {"m", UCI_MB}, {"mb", UCI_MB}, {"g", UCI_GB},
+                 {"gb", UCI_GB}};
+    unsigned long long number;
+    size_t i, size;
+    char *unit;
+
+    if (allow_auto && (strcasecmp(text, "auto") == 0)) {
+        *size_p = UCI_SETTING_AUTO;
+        return UCI_OK;
+    }
+
+    errno  = 0;
+    number = strtoull(text, &unit, 10);
+    if ((*text < '0') || (*text > '9') || (errno != 0)) { /* strtoull() would take a sign */
+        return UCI_ERR_INVALID_PARAM;
+    }
+
+    for (i = 0; i < uci_array_size(units); ++i) {
+        if (strcasecmp(unit, units[i].name) == 0) {
+            if (__builtin_mul_overflow(number, units[i].size, &size) || (size == UCI_SETTING_AUTO)) {
+                return UCI_ERR_INVALID_PARAM;
+            }
+            *size_p = size;
+            return UCI_OK;
+        }
+    }
+    return UCI_ERR_INVALID_PARAM;
+}
+
+static uci_status_t uci_setting_parse_size(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                           size_t error_size)
+{
+    size_t size;
+
+    if (uci_settings_parse_size(text, setting->allow_auto, &size) != UCI_OK) {
+        return UCI_ERR_INVALID_PARAM;
+    }
+    if ((size != UCI_SETTING_AUTO) && ((size < setting->min) || (size > setting->max))) {
+        return UCI_ERR_INVALID_PARAM;
+    }
+
+    *(size_t*)value = size;
+    return UCI_OK;
+}
+
+static void uci_setting_print_size(const uci_setting_t *setting, const void *value, FILE *stream)
+{
+    size_t size = *(const size_t*)value;
+
+    if (size == UCI_SETTING_AUTO) {
+        fputs("auto", stream);
+    } else if ((size != 0) && (size % UCI_GB == 0)) {
+        fprintf(stream, "%zug", size / UCI_GB);
+    } else if ((size != 0) && (size % UCI_MB == 0)) {
+        fprintf(stream, "%zum", size / UCI_MB);
+    } else if ((size != 0) && (size % UCI_KB == 0)) {
+        fprintf(stream, "%zuk", size / UCI_KB);
+    } else {
+        fprintf(stream, "%zu", size);
+    }
+}
+
+static uci_status_t uci_setting_parse_uint(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                           size_t error_size)
+{
+    unsigned long number;
+    char *end;
+
+    errno  = 0;
+    number = strtoul(text, &end, 10);
+    if ((*text < '0') || (*text > '9') || (*end != '\0') || (errno != 0) || (number < setting->min) ||
+        (number > setting->max)) {
+        return UCI_ERR_INVALID_PARAM;
+    }
+
+    *(unsigned*)value = (unsigned)number;
+    return UCI_OK;
+}
+
+static void uci_setting_print_uint(const uci_setting_t *setting, const void *value, FILE *stream)
+{
+    fprintf(stream, "%u", *(const unsigned*)value);
+}
+
+static uci_status_t uci_setting_parse_digest(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                             size_t error_size)
+{
+    const uci_digest_ops_t *digest = uci_digest_find(text);
+
+    if (digest == NULL) {
+        return UCI_ERR_INVALID_PARAM;
+    }
+
+    *(const uci_digest_ops_t**)value = digest;
+    return UCI_OK;
+}
+
+static void uci_setting_print_digest(const uci_setting_t *setting, const void *value, FILE *stream)
+{
+    const uci_digest_ops_t *digest = *(const uci_digest_ops_t *const *)value;
+
+    fputs(digest->name, stream);
+}
+
+static uci_status_t uci_setting_parse_fault(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                            size_t error_size)
+{
+    return uci_fault_parse(text, value, error, error_size);
+}
+
+static void uci_setting_print_fault(const uci_setting_t *setting, const void *value, FILE *stream)
+{
+    uci_fault_print(value, stream);
+}
+
+/* The pattern is kept; it is tried here, so that a bad one shows when the job starts and not when it ends. */
+static uci_status_t uci_setting_parse_file(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                           size_t error_size)
+{
+    char path[PATH_MAX];
+    char *copy;
+
+    if (uci_process_expand(text, path, sizeof(path)) != UCI_OK) {
+        return UCI_ERR_INVALID_PARAM;
+    }
+
+    copy = strdup(text);
+    if (copy == NULL) {
+        snprintf(error, error_size, "out of memory");
+        return UCI_ERR_NO_MEMORY;
+    }
+
+    *(char**)value = copy;
+    return UCI_OK;
+}
+
+static void uci_setting_print_file(const uci_setting_t *setting, const void *value, FILE *stream)
+{
+    fputs(*(char *const *)value, stream);
+}
+
+/*
+ * The table
+ */
+
+#define UCI_SETTING_ENUM(_names) \
+    .parse = uci_setting_parse_enum, .print = uci_setting_print_enum, .names = (_names)
+#define UCI_SETTING_SIZE(_min, _max, _allow_auto) \
+    .parse = uci_setting_parse_size, .print = uci_setting_print_size, .min = (_min), .max = (_max), \
+    .allow_auto = (_allow_auto)
+#define UCI_SETTING_UINT(_min, _max) \
+    .parse = uci_setting_parse_uint, .print = uci_setting_print_uint, .min = (_min), .max = (_max)
+#define UCI_SETTING_DIGEST  .parse = uci_setting_parse_digest, .print = uci_setting_print_digest
+#define UCI_SETTING_FAULT   .parse = uci_setting_parse_fault, .print = uci_setting_print_fault
+#define UCI_SETTING_FILE    .parse = uci_setting_parse_file, .print = uci_setting_print_file
+
+/* The log level comes first, so that it holds for what is said about the others. */
+static const uci_setting_t uci_settings_table[] = {
+    {"UCI_LOG_LEVEL", "warn",
+     "How much UCI prints on standard error. Each level includes those before it: fatal and\n"
+     "error report what made UCI stop or fail, warn what an administrator should look at\n"
+     "(damaged messages among it), info what was chosen, debug and trace every step.",
+     "[fatal|error|warn|info|debug|trace]", offsetof(uci_settings_t, log_level),
+     UCI_SETTING_ENUM(uci_log_level_names)},
+
+    {"UCI_MODE", "repair",
+     "What UCI does with messages.\n"
+     " - off    : nothing. Messages go through UCX as if UCI were not there.\n"
+     " - detect : each message is checked when it arrives, damage is handled as UCI_ON_ERROR says.\n"
+     " - repair : as detect, but the sender keeps what is needed to send damaged parts again.\n"
+     "Set the same in all processes of a job.",
+     "[off|detect|repair]", offsetof(uci_settings_t, mode), UCI_SETTING_ENUM(uci_mode_names)},
+
+    {"UCI_DIGEST", "xxh3",
+     "The checksum that messages are verified with. xxh3 misses a damaged message with odds of about\n"
+     "1 in 2^64; crc32c and crc64 are certain to find damage within 32 or 64 adjacent bits; none\n"
+     "checks nothing and serves measurements only. 'uci_info -D' says what each detects and how fast\n"
+     "it is on this machine.",
+     "[none|xxh3|xxh128|fnv1a|fletcher|crc32c|crc64]", offsetof(uci_settings_t, digest), UCI_SETTING_DIGEST},
+
+    {"UCI_CHUNK_SIZE", "auto",
+     "Large messages are checked, and repaired, in chunks of this size. A smaller chunk means less\n"
+     "to send again after damage, and more checksums to exchange. auto chooses for the transport.",
+     "auto, or 256 to 16m bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, chunk_size),
+     UCI_SETTING_SIZE(256, 16 * UCI_MB, true)},
+
+    {"UCI_EAGER_MAX", "8k",
+     "Messages up to this size are copied and sent at once with their checksum; the copy is kept\n"
+     "until the receiver has confirmed it. Larger ones are moved when the receiver is ready for them,\n"
+     "without such a copy.",
+     "auto, or 0 to 32k bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, eager_max),
+     UCI_SETTING_SIZE(0, 32 * UCI_KB, true)},
+
+    {"UCI_LOG_SIZE", "64m",
+     "Memory, per UCX worker (an MPI process usually has one), for copies of messages that are not\n"
+     "confirmed yet. Beyond it the oldest copies are dropped: damage to those messages is still\n"
+     "detected, but cannot be repaired any more. The statistics count them as log_dropped.",
+     "0 to 1024g bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, log_size),
+     UCI_SETTING_SIZE(0, 1024 * UCI_GB, false)},
+
+    {"UCI_ON_ERROR", "abort",
+     "What to do with a damaged message that could not be repaired.\n"
+     " - abort : print what happened and abort the process, and so the job.\n"
+     " - error : complete the operation with an error. Not every MPI passes it on to the program,\n"
+     "           so the damage may go unnoticed.\n"
+     " - log   : print it and let the damaged message through. For experiments only.",
+     "[abort|error|log]", offsetof(uci_settings_t, on_error), UCI_SETTING_ENUM(uci_on_error_names)},
+
+    {"UCI_FAULT", "",
+     "Damages messages on purpose, to test that UCI heals them. Empty: no damage. Otherwise a\n"
+     "comma-separated list of:\n"
+     " - rate=R   : how likely a message, chunk, header or acknowledgement is hit, 0 to 1 (required)\n"
+     " - kind=K   : bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any\n"
+     "              (default: bitflip)\n"
+     " - target=T : payload, header, tree, ack, repair, several joined by '+', or any, which is all\n"
+     "              but repair (default: payload)\n"
+     " - seed=N   : the same seed repeats the same damage (default: 1)\n"
+     " - count=N  : stop after N faults in a process\n"
+     " - min=BYTES, max=BYTES : only messages of this size\n"
+     " - peer=RANK : only messages to this rank\n"
+     "Example: UCI_FAULT=rate=1e-3,kind=bitflip+burst,seed=7",
+     "rate=R[,kind=K][,target=T][,seed=N][,count=N][,min=BYTES][,max=BYTES][,peer=RANK]",
+     offsetof(uci_settings_t, fault), UCI_SETTING_FAULT},
+
+    {"UCI_STATS", "",
+     "Where each process writes its statistics when it ends. Empty: nowhere; '-': a summary on\n"
+     "standard error; else a JSON object in this file. In the file name %h stands for the host, %p\n"
+     "for the process id, %r for the MPI rank (x if unknown), %% for a percent sign.\n"
+     "Example: UCI_STATS=/tmp/uci-%h-%r.json",
+     "a file name with %h, %p, %r or %%, '-', or nothing", offsetof(uci_settings_t, stats), UCI_SETTING_FILE},
+
+    {"UCI_EVENTS", "",
+     "File for a record of each mismatch a process finds: one JSON object a line. Empty: none. The\n"
+     "file name may hold %h, %p, %r and %% as in UCI_STATS.",
+     "a file name with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, events), UCI_SETTING_FILE},
+
+    {"UCI_MERKLE_ARITY", "16",
+     "Children of a node in the tree of checksums that finds the damaged chunks of a large message.\n"
+     "More children: fewer round trips and more checksums in each. There is seldom a reason to\n"
+     "change it.",
+     "2 to 256", offsetof(uci_settings_t, merkle_arity), UCI_SETTING_UINT(2, 256)}
+};
+
+static uci_setting_source_t uci_settings_sources[uci_array_size(uci_settings_table)];
+static char uci_settings_path[PATH_MAX];   /* of the uci.conf that was read */
+static uci_status_t uci_settings_status;
+
+#define uci_settings_for_each(_i)  for ((_i) = 0; (_i) < uci_array_size(uci_settings_table); ++(_i))
+
+
+/*
+ * Names
+ */
+
+/* @return index of the row called @a name (@a length characters), or the number of rows. */
+static size_t uci_settings_find(const char *name, size_t length)
+{
+    size_t i;
+
+    uci_settings_for_each(i) {
+        if ((strlen(uci_settings_table[i].name) == length) &&
+            (memcmp(uci_settings_table[i].name, name, length) == 0)) {
+            break;
+        }
+    }
+    return i;
+}
+
+/* Edit distance (Levenshtein), letter case ignored. */
+static unsigned uci_settings_distance(const char *one, size_t one_length, const char *other, size_t other_length)
+{
+    unsigned row[UCI_SETTING_NAME_MAX + 1], diagonal, above;
+    size_t i, j;
+
+    one_length   = uci_min(one_length, UCI_SETTING_NAME_MAX);
+    other_length = uci_min(other_length, UCI_SETTING_NAME_MAX);
+
+    for (j = 0; j <= other_length; ++j) {
+        row[j] = (unsigned)j;
+    }
+
+    for (i = 1; i <= one_length; ++i) {
+        diagonal = row[0];
+        row[0]   = (unsigned)i;
+        for (j = 1; j <= other_length; ++j) {
+            above    = row[j];
+            row[j]   = uci_min(uci_min(row[j - 1], above) + 1,
+                               diagonal + (strncasecmp(&one[i - 1], &other[j - 1], 1) != 0));
+            diagonal = above;
+        }
+    }
+    return row[other_length];
+}
+
+/* @return @a name without its prefix, so that "MODE" is near to "UCI_MODE". */
+static const char *uci_settings_skip_prefix(const char *name, size_t *length_p)
+{
+    size_t prefix = strlen(UCI_SETTING_PREFIX);
+
+    if ((*length_p < prefix) || (strncasecmp(name, UCI_SETTING_PREFIX, prefix) != 0)) {
+        return name;
+    }
+
+    *length_p -= prefix;
+    return name + prefix;
+}
+
+static const char *uci_settings_nearest(const char *name, size_t length)
+{
+    unsigned best_distance = UINT_MAX, distance;
+    const char *best       = NULL, *known;
+    size_t i, known_length;
+
+    name = uci_settings_skip_prefix(name, &length);
+    uci_settings_for_each(i) {
+        known_length = strlen(uci_settings_table[i].name);
+        known        = uci_settings_skip_prefix(uci_settings_table[i].name, &known_length);
+        distance     = uci_settings_distance(name, length, known, known_length);
+        if (distance < best_distance) {
+            best_distance = distance;
+            best          = uci_settings_table[i].name;
+        }
+    }
+    return best;
+}
+
+/*
+ * Sources. They are gathered first and judged when the log level is known; names nobody knows are written to
+ * the stream `unknown` meanwhile.
+ */
+
+static void uci_settings_set_source(size_t i, const char *text, unsigned line)
+{
+    free(uci_settings_sources[i].text);
+    uci_settings_sources[i].text = strdup(text); /* without memory, the default stays in force */
+    uci_settings_sources[i].line = line;
+}
+
+static char *uci_settings_trim(char *text)
+{
+    char *end;
+
+    text += strspn(text, " \t\r\n");
+    for (end = text + strlen(text); (end > text) && (strchr(" \t\r\n", end[-1]) != NULL); --end) {
+    }
+    *end = '\0';
+    return text;
+}
+
+static void uci_settings_read_line(char *text, unsigned line, FILE *unknown)
+{
+    char *name = uci_settings_trim(text), *value;
+    size_t i;
+
+    if ((*name == '\0') || (*name == '#')) {
+        return;
+    }
+
+    value = strchr(name, '=');
+    if (value == NULL) {
+        uci_error("'%s' at %s:%u is not valid: expected NAME=value", name, uci_settings_path, line);
+        uci_settings_status = UCI_ERR_INVALID_PARAM;
+        return;
+    }
+
+    *value++ = '\0';
+    name     = uci_settings_trim(name);
+    i        = uci_settings_find(name, strlen(name));
+    if (i == uci_array_size(uci_settings_table)) {
+        fprintf(unknown, ", %s at %s:%u (nearest: %s)", name, uci_settings_path, line,
+                uci_settings_nearest(name, strlen(name)));
+        return;
+    }
+    uci_settings_set_source(i, uci_settings_trim(value), line);
+}
+
+/* @return stream of the file, or NULL; only that it does not exist is no reason to log, unless it @a must. */
+static FILE *uci_settings_open(const char *directory, const char *name, bool must)
+{
+    FILE *stream;
+
+    snprintf(uci_settings_path, sizeof(uci_settings_path), "%s%s", directory, name);
+    stream = fopen(uci_settings_path, "re");
+    if (stream != NULL) {
+        return stream;
+    }
+
+    if (must) {
+        uci_error("cannot open %s, named by " UCI_SETTING_CONFIG_FILE ": %m", uci_settings_path);
+        uci_settings_status = UCI_ERR_IO;
+    } else if ((errno != ENOENT) && (errno != ENOTDIR)) {
+        uci_warn("cannot open %s: %m", uci_settings_path);
+    }
+    return NULL;
+}
+
+/* @return stream of uci.conf, or NULL if there is none. */
+static FILE *uci_settings_open_file(void)
+{
+    const char *named = getenv(UCI_SETTING_CONFIG_FILE), *home = getenv("HOME");
+    FILE *stream      = NULL;
+
+    if (named != NULL) {
+        return (*named == '\0') ? NULL : uci_settings_open("", named, true);
+    }
+
+    if ((home != NULL) && (*home != '\0')) {
+        stream = uci_settings_open(home, "/.uci.conf", false);
+    }
+    return (stream != NULL) ? stream : uci_settings_open("", "/etc/uci/uci.conf", false);
+}
+
+static void uci_settings_read_file(FILE *unknown)
+{
+    FILE *stream  = uci_settings_open_file();
+    char *text    = NULL;
+    size_t size   = 0;
+    unsigned line = 0;
+
+    if (stream == NULL) {
+        return;
+    }
+
+    while (getline(&text, &size, stream) >= 0) {
+        uci_settings_read_line(text, ++line, unknown);
+    }
+    if (ferror(stream)) {
+        uci_error("cannot read %s: %m", uci_settings_path);
+        uci_settings_status = UCI_ERR_IO;
+    }
+
+    free(text);
+    fclose(stream);
+}
+
+static void uci_settings_read_environment(FILE *unknown)
+{
+    char **variable;
+    size_t i, length;
+
+    for (variable = environ; (variable != NULL) && (*variable != NULL); ++variable) {
+        length = strcspn(*variable, "=");
+        if ((strncmp(*variable, UCI_SETTING_PREFIX, strlen(UCI_SETTING_PREFIX)) != 0) ||
+            ((length == strlen(UCI_SETTING_CONFIG_FILE)) &&
+             (memcmp(*variable, UCI_SETTING_CONFIG_FILE, length) == 0))) {
+            continue;
+        }
+
+        i = uci_settings_find(*variable, length);
+        if (i == uci_array_size(uci_settings_table)) {
+            fprintf(unknown, ", %.*s in the environment (nearest: %s)", (int)length, *variable,
+                    uci_settings_nearest(*variable, length));
+        } else if ((*variable)[length] == '=') {
+            uci_settings_set_source(i, *variable + length + 1, 0);
+        }
+    }
+}
+
+static void uci_settings_print_source(size_t i, FILE *stream)
+{
+    if (uci_settings_sources[i].text == NULL) {
+        fprintf(stream, "default");
+    } else if (uci_settings_sources[i].line == 0) {
+        fprintf(stream, "environment");
+    } else {
+        fprintf(stream, "%s:%u", uci_settings_path, uci_settings_sources[i].line);
+    }
+}
+
+/*
+ * Values
+ */
+
+static void uci_settings_log_bad_value(size_t i, const char *error)
+{
+    const uci_setting_source_t *source = &uci_settings_sources[i];
+
+    if (source->line == 0) {
+        uci_error("%s=%s in the environment is not valid: %s", uci_settings_table[i].name, source->text, error);
+    } else {
+        uci_error("%s=%s at %s:%u is not valid: %s", uci_settings_table[i].name, source->text, uci_settings_path,
+                  source->line, error);
+    }
+}
+
+/* A bad value is replaced by the default, so that what is printed from now on can rely on uci_settings. */
+static void uci_settings_set_value(size_t i)
+{
+    const uci_setting_t *setting = &uci_settings_table[i];
+    uci_setting_source_t *source = &uci_settings_sources[i];
+    void *value                  = (char*)&uci_settings + setting->offset;
+    char error[UCI_SETTING_ERROR_MAX];
+
+    if (source->text != NULL) {
+        snprintf(error, sizeof(error), "expected %s", setting->syntax);
+        if (setting->parse(setting, source->text, value, error, sizeof(error)) == UCI_OK) {
+            return;
+        }
+        uci_settings_log_bad_value(i, error);
+        uci_settings_status = UCI_ERR_INVALID_PARAM;
+        free(source->text);
+        source->text = NULL;
+    }
+
+    if (setting->parse(setting, setting->default_text, value, error, sizeof(error)) != UCI_OK) {
+        uci_fatal("the default of %s is not valid", setting->name);
+    }
+}
+
+static void uci_settings_set_values(void)
+{
+    size_t i;
+
+    uci_digest_init(); /* the table of digests must be there to be searched */
+    uci_settings_for_each(i) {
+        uci_settings_set_value(i);
+        uci_log_level = uci_settings.log_level; /* the first row: in force from now on */
+    }
+}
+
+static void uci_settings_read_all(void)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *unknown;
+
+    unknown = open_memstream(&text, &length);
+    if (unknown == NULL) {
+        uci_error("cannot read the settings: %m");
+        uci_settings_status = UCI_ERR_NO_MEMORY;
+        uci_settings_set_values();
+        return;
+    }
+
+    uci_settings_read_file(unknown);
+    uci_settings_read_environment(unknown); /* second: it wins */
+    uci_settings_set_values();
+
+    if ((fclose(unknown) == 0) && (length > 0)) {
+        uci_warn("unknown settings: %s", text + strlen(", "));
+    }
+    free(text);
+}
+
+uci_status_t uci_settings_read(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, uci_settings_read_all);
+    return uci_settings_status;
+}
+
+/*
+ * Printing
+ */
+
+static void uci_settings_print_doc(size_t i, FILE *stream)
+{
+    const uci_setting_t *setting = &uci_settings_table[i];
+    const char *line             = setting->doc, *end;
+
+    fprintf(stream, "#\n");
+    for (end = strchrnul(line, '\n'); *line != '\0'; end = strchrnul(line, '\n')) {
+        fprintf(stream, "# %.*s\n", (int)(end - line), line);
+        line = (*end == '\0') ? end : end + 1;
+    }
+    fprintf(stream, "#\n");
+    fprintf(stream, "# syntax:    %s\n", setting->syntax);
+    fprintf(stream, "# default:   %s\n", (*setting->default_text == '\0') ? "(empty)" : setting->default_text);
+    fprintf(stream, "# set by:    ");
+    uci_settings_print_source(i, stream);
+    fprintf(stream, "\n#\n");
+}
+
+void uci_settings_print(FILE *stream, unsigned flags)
+{
+    const uci_setting_t *setting;
+    size_t i;
+
+    uci_settings_for_each(i) {
+        setting = &uci_settings_table[i];
+        if (flags & UCI_SETTINGS_PRINT_DOC) {
+            uci_settings_print_doc(i, stream);
+        }
+        if (flags & UCI_SETTINGS_PRINT_VALUE) {
+            fprintf(stream, "%s=", setting->name);
+            setting->print(setting, (const char*)&uci_settings + setting->offset, stream);
+            fprintf(stream, "\n");
+        }
+        if (flags & UCI_SETTINGS_PRINT_DOC) {
+            fprintf(stream, "\n");
+        }
+    }
+}

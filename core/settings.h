@@ -1,0 +1,65 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Settings: each is a row of one table (name, default, documentation, parser). Sources, first wins: the
+ * environment (UCI_*), then uci.conf, read as UCX reads ucx.conf: "NAME=value" lines, '#' comments, from the
+ * file named by UCI_CONFIG_FILE (it must exist; an empty name means no file), else the first there is of
+ * $HOME/.uci.conf and /etc/uci/uci.conf. ./uci.conf is NOT read. A comment has its own line: a '#' in a value
+ * is part of it.
+ */
+#ifndef UCI_SETTINGS_H_
+#define UCI_SETTINGS_H_
+
+#include <stdio.h>
+#include "types.h"
+#include "digest.h"
+#include "fault.h"
+#include "log.h"
+
+typedef enum { UCI_MODE_OFF, UCI_MODE_DETECT, UCI_MODE_REPAIR, UCI_MODE_LAST } uci_mode_t;
+typedef enum { UCI_ON_ERROR_ABORT, UCI_ON_ERROR_ERROR, UCI_ON_ERROR_LOG, UCI_ON_ERROR_LAST } uci_on_error_t;
+
+/** Names by value, NULL-terminated. */
+extern const char *const uci_mode_names[];
+extern const char *const uci_on_error_names[];
+
+#define UCI_SETTING_AUTO  SIZE_MAX   /**< a size that is chosen per transport */
+
+typedef struct uci_settings {
+    uci_mode_t              mode;         /**< UCI_MODE=off|detect|repair */
+    const uci_digest_ops_t  *digest;      /**< UCI_DIGEST=xxh3|... */
+    size_t                  chunk_size;   /**< UCI_CHUNK_SIZE=auto|bytes (memory units: 64k, 1m), 256..16m */
+    size_t                  eager_max;    /**< UCI_EAGER_MAX=auto|bytes, 0..32k: payload carried in one frame */
+    size_t                  log_size;     /**< UCI_LOG_SIZE=bytes: soft limit of unacknowledged copies per worker */
+    uci_log_level_t         log_level;    /**< UCI_LOG_LEVEL */
+    uci_on_error_t          on_error;     /**< UCI_ON_ERROR=abort|error|log */
+    uci_fault_spec_t        fault;        /**< UCI_FAULT */
+    char                    *stats;       /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
+    char                    *events;      /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
+    unsigned                merkle_arity; /**< UCI_MERKLE_ARITY=2..256 */
+} uci_settings_t;
+
+/** The process's settings; valid after uci_settings_read(), with the default wherever a value was bad. */
+extern uci_settings_t uci_settings;
+
+/**
+ * Read all settings, set uci_log_level. Idempotent (the first call's status is returned again), thread safe.
+ * @return UCI_OK, UCI_ERR_IO (logged) if uci.conf cannot be read, or UCI_ERR_INVALID_PARAM after logging, for
+ *         each bad value, the variable, the value, where it came from and what is allowed. Unknown UCI_*
+ *         variables and unknown names in uci.conf are warned of, with the nearest known name.
+ */
+uci_status_t uci_settings_read(void);
+
+/** Flags of uci_settings_print() */
+enum {
+    UCI_SETTINGS_PRINT_VALUE = 1,   /**< "UCI_MODE=repair" */
+    UCI_SETTINGS_PRINT_DOC   = 2,   /**< preceded by a comment block: documentation, syntax, default, source */
+};
+
+/** Print the settings in force, in the syntax of uci.conf. */
+void uci_settings_print(FILE *stream, unsigned flags);
+
+/** Parse "64k", "1m", "8192", "auto" (only if @a allow_auto). Units: b, k/kb, m/mb, g/gb, powers of 1024. */
+uci_status_t uci_settings_parse_size(const char *text, bool allow_auto, size_t *size_p);
+
+#endif

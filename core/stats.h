@@ -1,0 +1,78 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Counters of one process, written as one JSON object when it exits (UCI_STATS=FILE) or as a summary for
+ * people on stderr (UCI_STATS=-).
+ */
+#ifndef UCI_STATS_H_
+#define UCI_STATS_H_
+
+#include <stdio.h>
+#include "types.h"
+
+/** The counters: name in JSON, text in the summary. Order is the order of printing. */
+#define UCI_STATS_COUNTERS(_X) \
+    _X(messages_sent,        "messages sent") \
+    _X(messages_received,    "messages received") \
+    _X(bytes_sent,           "bytes sent") \
+    _X(bytes_received,       "bytes received") \
+    _X(eager_messages,       "sent eager") \
+    _X(rendezvous_messages,  "sent by rendezvous") \
+    _X(buffered_messages,    "rendezvous completed from a copy") \
+    _X(passthrough_messages, "passed through, not verified") \
+    _X(chunks_verified,      "chunks verified") \
+    _X(mismatched_chunks,    "chunks mismatched") \
+    _X(repaired_chunks,      "chunks repaired") \
+    _X(unrepaired_chunks,    "chunks not repaired") \
+    _X(mismatched_headers,   "frame headers damaged") \
+    _X(recovered_headers,    "frame headers recovered") \
+    _X(mismatched_control,   "control messages damaged (resent)") \
+    _X(mismatched_roots,     "tree roots mismatched") \
+    _X(source_changed,       "sources changed in flight") \
+    _X(repaired_by_get,      "chunks repaired by RDMA get") \
+    _X(repaired_by_copy,     "chunks repaired by active message") \
+    _X(retransmitted_bytes,  "bytes retransmitted") \
+    _X(log_dropped,          "log copies dropped (detect only)") \
+    _X(log_handed_over,      "log copies handed over at close") \
+    _X(acks_sent,            "acknowledgements sent") \
+    _X(control_sent,         "control messages sent") \
+    _X(faults_injected,      "faults injected")
+
+typedef struct uci_stats {
+#define UCI_STATS_FIELD(_name, _text) uint64_t _name;
+    UCI_STATS_COUNTERS(UCI_STATS_FIELD)
+#undef UCI_STATS_FIELD
+} uci_stats_t;
+
+/**
+ * The process's counters. Plain adds: a worker's lock or single thread protects them. faults_injected is taken
+ * from uci_fault_count() whenever the counters are written.
+ */
+extern uci_stats_t uci_stats;
+
+#define UCI_STATS_ADD(_name, _value)  (uci_stats._name += (_value))
+#define UCI_STATS_INC(_name)          UCI_STATS_ADD(_name, 1)
+
+/** Write the JSON object: counters, "digest", "mode", "version", "ucx_version", "host", "pid", "rank". */
+void uci_stats_write_json(FILE *stream);
+
+/** Write @a text as a JSON string, quotes included. A byte that is not UTF-8 is written as the character with
+ *  that number, so that the result is valid JSON whatever comes in. */
+void uci_stats_write_json_string(FILE *stream, const char *text);
+
+/** Write the summary: one line a non-zero counter. */
+void uci_stats_write_summary(FILE *stream);
+
+/** What the JSON says beside the counters. Strings must stay valid. */
+void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_version);
+
+/**
+ * Write to where @a destination says: "" nowhere, "-" summary on stderr, else JSON into that file, with %h
+ * replaced by the host name, %p by the pid, %r by the rank ("x" if unknown), %% by %. A failure is logged.
+ *
+ * May be called again, for instance at abort and at exit: a file is replaced as a whole, so that a reader sees
+ * the old or the new one; a summary is printed again only if a counter has changed since.
+ */
+void uci_stats_report(const char *destination);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "buffer.h"
+
+#include <string.h>
+
+#include "log.h"
+
+const uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
+
+static size_t uci_buffer_iov_length(const ucp_dt_iov_t *iov, size_t count)
+{
+    size_t i, length = 0;
+
+    for (i = 0; i < count; ++i) {
+        length += iov[i].length;
+    }
+    return length;
+}
+
+static ucs_status_t uci_buffer_init(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype)
+{
+    buf->data  = data;
+    buf->count = count;
+    buf->state  = NULL;
+    buf->status = UCS_OK;
+
+    switch (datatype & UCP_DATATYPE_CLASS_MASK) {
+    case UCP_DATATYPE_CONTIG:
+        buf->kind   = UCI_BUFFER_CONTIG;
+        buf->length = uci_buffer_contig_length(datatype, count);
+        return UCS_OK;
+    case UCP_DATATYPE_IOV:
+        buf->kind   = UCI_BUFFER_IOV;
+        buf->length = uci_buffer_iov_length(data, count);
+        return UCS_OK;
+    case UCP_DATATYPE_GENERIC:
+        buf->kind    = UCI_BUFFER_GENERIC;
+        buf->generic = uci_buffer_generic_lookup(datatype);
+        if (buf->generic != NULL) {
+            return UCS_OK;
+        }
+        break;
+    default:
+        break;
+    }
+
+    uci_error("datatype 0x%lx is not one that UCI knows: was it created before UCI was loaded?", (unsigned long)datatype);
+    return UCS_ERR_INVALID_PARAM;
+}
+
+ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype)
+{
+    ucs_status_t status = uci_buffer_init(buf, (void*)data, count, datatype);
+
+    if ((status == UCS_OK) && (buf->kind == UCI_BUFFER_GENERIC)) {
+        buf->state  = buf->generic->ops.start_pack(buf->generic->context, data, count);
+        buf->length = buf->generic->ops.packed_size(buf->state);
+    }
+    return status;
+}
+
+ucs_status_t uci_buffer_init_recv(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype)
+{
+    ucs_status_t status = uci_buffer_init(buf, data, count, datatype);
+
+    if ((status == UCS_OK) && (buf->kind == UCI_BUFFER_GENERIC)) {
+        buf->state  = buf->generic->ops.start_unpack(buf->generic->context, data, count);
+        buf->length = buf->generic->ops.packed_size(buf->state);
+    }
+    return status;
+}
+
+void uci_buffer_finish(uci_buffer_t *buf)
+{
+    if ((buf->kind == UCI_BUFFER_GENERIC) && (buf->state != NULL)) {
+        buf->generic->ops.finish(buf->state);
+        buf->state = NULL;
+    }
+}
+
+void *uci_buffer_direct(const uci_buffer_t *buf, size_t offset, size_t length)
+{
+    const ucp_dt_iov_t *iov = buf->data;
+    size_t i;
+
+    switch (buf->kind) {
+    case UCI_BUFFER_CONTIG:
+        return (char*)buf->data + offset;
+    case UCI_BUFFER_IOV:
+        for (i = 0; (i < buf->count) && (offset >= iov[i].length); ++i) {
+            offset -= iov[i].length;
+        }
+        if ((i < buf->count) && (iov[i].length - offset >= length)) {
+            return (char*)iov[i].buffer + offset;
+        }
+        return NULL;
+    default:
+        return NULL;
+    }
+}
+
+/* Walk the iov entries that hold [offset, offset+length) and copy each part from or to a packed buffer */
+static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *packed, size_t length, bool to_packed)
+{
+    const ucp_dt_iov_t *iov = buf->data;
+    size_t i, part;
+    char *user;
+
+    for (i = 0; (i < buf->count) && (length > 0); ++i) {
+        if (offset >= iov[i].length) {
+            offset -= iov[i].length;
+            continue;
+        }
+        part = uci_min(iov[i].length - offset, length);
+        user = (char*)iov[i].buffer + offset;
+        if (to_packed) {
+            memcpy(packed, user, part);
+        } else {
+            memcpy(user, packed, part);
+        }
+        packed += part;
+        length -= part;
+        offset  = 0;
+    }
+}
+
+uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest)
+{
+    size_t done, part;
+
+    if (uci_likely(buf->kind == UCI_BUFFER_CONTIG)) {
+        return digest->copy(dst, (const char*)buf->data + offset, length);
+    }
+
+    if (buf->kind == UCI_BUFFER_IOV) {
+        uci_buffer_iov_copy(buf, offset, dst, length, true);
+    } else {
+        for (done = 0; done < length; done += part) {
+            part = buf->generic->ops.pack(buf->state, offset + done, (char*)dst + done, length - done);
+            if (part == 0) {
+                /* a packer that stalls would make us send what it never wrote */
+                memset((char*)dst + done, 0, length - done);
+                uci_error("generic datatype packed only %zu of %zu bytes at offset %zu", done, length, offset);
+                break;
+            }
+        }
+    }
+    return digest->digest(dst, length);
+}
+
+uint64_t uci_buffer_write(uci_buffer_t *buf, size_t offset, const void *src, size_t length,
+                          const uci_digest_ops_t *digest, uint64_t expected)
+{
+    ucs_status_t status;
+    uint64_t value;
+
+    if (uci_likely(buf->kind == UCI_BUFFER_CONTIG)) {
+        return digest->copy((char*)buf->data + offset, src, length);
+    }
+
+    value = digest->digest(src, length);
+    if (value != expected) {
+        return value;
+    }
+    if (buf->kind == UCI_BUFFER_IOV) {
+        uci_buffer_iov_copy(buf, offset, (char*)src, length, false);
+    } else {
+        status = buf->generic->ops.unpack(buf->state, offset, src, length);
+        if (buf->status == UCS_OK) {
+            buf->status = status;
+        }
+    }
+    return value;
+}

@@ -1,0 +1,62 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A user's buffer of any UCX datatype, read and written by offset in its packed form.
+ */
+#ifndef UCI_BUFFER_H_
+#define UCI_BUFFER_H_
+
+#include "ucp_api.h"
+#include "digest.h"
+
+typedef enum {
+    UCI_BUFFER_CONTIG,
+    UCI_BUFFER_IOV,
+    UCI_BUFFER_GENERIC
+} uci_buffer_kind_t;
+
+/** A generic datatype as its creator described it; kept by the plugin since UCX does not tell. */
+typedef struct uci_generic_dt {
+    ucp_generic_dt_ops_t ops;
+    void                 *context;
+} uci_generic_dt_t;
+
+typedef struct uci_buffer {
+    uci_buffer_kind_t      kind;
+    void                   *data;     /**< contig: bytes; iov: ucp_dt_iov_t[count] */
+    size_t                 count;     /**< of iov entries */
+    size_t                 length;    /**< packed bytes */
+    const uci_generic_dt_t *generic;
+    void                   *state;    /**< of the generic datatype; NULL once finished */
+    ucs_status_t           status;    /**< first error that unpacking gave */
+} uci_buffer_t;
+
+/** How the plugin finds a generic datatype's description; set by it before the first operation. */
+extern const uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
+
+UCI_INLINE size_t uci_buffer_contig_length(ucp_datatype_t datatype, size_t count)
+{
+    return count * (size_t)(datatype >> UCP_DATATYPE_SHIFT);
+}
+
+/** Describe a buffer to be sent / received into. Generic: starts packing / unpacking, to be ended by
+ *  uci_buffer_finish(). @return UCS_OK, or UCS_ERR_INVALID_PARAM (logged) for an unknown datatype. */
+ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype);
+ucs_status_t uci_buffer_init_recv(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype);
+void uci_buffer_finish(uci_buffer_t *buf);
+
+/** @return the bytes at @a offset if @a length of them are contiguous in memory, else NULL. */
+void *uci_buffer_direct(const uci_buffer_t *buf, size_t offset, size_t length);
+
+/** Copy packed bytes out of the buffer, with their digest. */
+uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest);
+
+/**
+ * Copy verified-while-moving into the buffer: @return the digest of @a length bytes at @a src, which are then
+ * stored. Into a generic datatype only bytes whose digest is @a expected are unpacked, since unpacking can not
+ * be undone; contiguous bytes are stored in any case, to be overwritten by the repair.
+ */
+uint64_t uci_buffer_write(uci_buffer_t *buf, size_t offset, const void *src, size_t length,
+                          const uci_digest_ops_t *digest, uint64_t expected);
+
+#endif

@@ -1,0 +1,386 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control.h"
+
+#include <stdlib.h>
+
+#include "find.h"
+#include "inject.h"
+#include "log.h"
+#include "process.h"
+#include "recv.h"
+#include "repair.h"
+#include "send.h"
+#include "stats.h"
+#include "txlog.h"
+
+/* How long after a damaged message, and how often without one, we ask for what is due */
+#define UCI_RESYNC_DELAY_NS     500000ul
+#define UCI_RESYNC_INTERVAL_NS  1000000000ul
+#define UCI_RESYNC_CHECK_NS     10000000ul
+#define UCI_RESYNC_POLLS        256
+
+/* Missing ranges in one acknowledgement */
+#define UCI_ACK_RANGES  8
+
+static uint32_t uci_am_check(const uci_am_hdr_t *hdr, const void *payload, size_t length)
+{
+    uint64_t check = XXH3_64bits((const char*)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check));
+
+    if (hdr->type != UCI_AM_DATA) {
+        check ^= XXH3_64bits_withSeed(payload, length, check);
+    }
+    return (uint32_t)check;
+}
+
+uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, size_t length)
+{
+    bool pooled = (length <= UCI_CONTROL_POOLED);
+    uci_control_t *msg;
+
+    msg = pooled ? uci_pool_get(&peer->worker->messages) : malloc(sizeof(*msg) + length);
+    if (msg == NULL) {
+        uci_error("failed to allocate a message of %zu bytes to %s", length, uci_peer_name(peer));
+        return NULL;
+    }
+
+    uci_list_init(&msg->link);
+    msg->peer    = peer;
+    msg->pooled  = pooled;
+    msg->op      = NULL;
+    msg->staging = NULL;
+    msg->data    = msg->payload;
+    msg->length  = length;
+    memset(&msg->hdr, 0, sizeof(msg->hdr));
+    msg->hdr.type   = (uint8_t)type;
+    msg->hdr.uid    = peer->worker->uid;
+    msg->hdr.seq    = (uint32_t)seq;
+    msg->hdr.length = (uint32_t)length;
+    return msg;
+}
+
+void uci_control_put(uci_control_t *msg)
+{
+    free(msg->staging);
+    if (msg->pooled) {
+        uci_pool_put(&msg->peer->worker->messages, msg);
+    } else {
+        free(msg);
+    }
+}
+
+static void uci_control_done(uci_control_t *msg)
+{
+    uci_send_op_t *op = msg->op;
+
+    uci_control_put(msg);
+    if (op != NULL) {
+        uci_send_chunk_done(op);
+    }
+}
+
+static void uci_control_sent(void *request, ucs_status_t status, void *user_data)
+{
+    uci_control_t *msg = user_data;
+
+    if (uci_unlikely(status != UCS_OK) && (status != UCS_ERR_CANCELED)) {
+        uci_debug("message of type %u to %s failed: %s", msg->hdr.type, uci_peer_name(msg->peer),
+                  uci_ucp.status_string(status));
+    }
+    uci_ucp.request_free(request);
+    uci_control_done(msg);
+}
+
+/* Which part of the fault specification a message belongs to */
+static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
+{
+    switch (hdr->type) {
+    case UCI_AM_DATA:
+        return (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) ? UCI_FAULT_REPAIR : UCI_FAULT_HEADER;
+    case UCI_AM_ACK:
+    case UCI_AM_CTS:
+    case UCI_AM_FIN:
+        /* sent again, on request, it is repair traffic */
+        return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_REPAIR : UCI_FAULT_ACK;
+    default:
+        return UCI_FAULT_REPAIR;
+    }
+}
+
+/* Damage the sealed header as a wire would */
+static void uci_control_inject(uci_control_t *msg)
+{
+    uci_fault_target_t target = uci_control_fault_target(&msg->hdr);
+    uint64_t length           = (msg->op != NULL) ? msg->op->length : msg->length;
+    uci_fault_t fault;
+
+    if (uci_fault_targets(target) && uci_fault_draw(target, length, uci_peer_rank(msg->peer), &fault)) {
+        uci_inject_bytes(&fault, &msg->hdr, sizeof(msg->hdr));
+    }
+}
+
+void uci_control_send(uci_control_t *msg)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+        .cb.send      = uci_control_sent,
+        .user_data    = msg,
+        .flags        = UCP_AM_SEND_FLAG_EAGER
+    };
+    ucp_ep_h ep = uci_peer_endpoint(msg->peer);
+    ucs_status_ptr_t request;
+
+    if (uci_unlikely(ep == NULL)) {
+        uci_list_add_tail(&msg->peer->pending, &msg->link);
+        return;
+    }
+
+    msg->hdr.check = uci_am_check(&msg->hdr, msg->data, msg->length);
+    uci_control_inject(msg);
+    UCI_STATS_INC(control_sent);
+    request = uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr), msg->data, msg->length, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        return;
+    }
+    if (uci_unlikely(UCS_PTR_IS_ERR(request))) {
+        uci_debug("failed to send a message of type %u to %s: %s", msg->hdr.type, uci_peer_name(msg->peer),
+                  uci_ucp.status_string(UCS_PTR_STATUS(request)));
+    }
+    uci_control_done(msg);
+}
+
+void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, uint32_t op, uint16_t flags)
+{
+    uci_control_t *msg = uci_control_get(peer, type, seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.op    = op;
+        msg->hdr.flags = flags;
+        uci_control_send(msg);
+    }
+}
+
+void uci_control_send_pending(uci_peer_t *peer)
+{
+    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link) {
+        uci_list_del(&msg->link);
+        uci_control_send(msg);
+    }
+}
+
+void uci_control_hello(uci_peer_t *peer)
+{
+    uci_worker_t *worker = peer->worker;
+    uci_control_t *msg;
+
+    peer->hello_sent = true;
+    msg = uci_control_get(peer, UCI_AM_HELLO, 0, sizeof(worker->mark) + worker->address_length);
+    if (msg != NULL) {
+        memcpy(msg->payload, &worker->mark, sizeof(worker->mark));
+        memcpy(msg->payload + sizeof(worker->mark), worker->address, worker->address_length);
+        uci_control_send(msg);
+    }
+}
+
+/* State, not events: what one acknowledgement did not bring, the next one does */
+void uci_control_ack(uci_peer_t *peer)
+{
+    const uci_seqset_t *rx = &peer->rx;
+    size_t i, ranges       = uci_min(rx->count, UCI_ACK_RANGES);
+    uci_control_t *msg;
+    uint64_t *words;
+
+    peer->unacked       = 0;
+    peer->unacked_bytes = 0;
+    msg = uci_control_get(peer, UCI_AM_ACK, rx->next, (2 + (2 * ranges)) * sizeof(uint64_t));
+    if (msg == NULL) {
+        return;
+    }
+
+    words    = (uint64_t*)(void*)msg->payload;
+    words[0] = uci_seqset_first_missing(rx);
+    words[1] = (ranges < rx->count) ? rx->missing[ranges].first : rx->next;
+    for (i = 0; i < ranges; ++i) {
+        words[2 + (2 * i)] = rx->missing[i].first;
+        words[3 + (2 * i)] = rx->missing[i].last;
+    }
+    UCI_STATS_INC(acks_sent);
+    uci_control_send(msg);
+}
+
+static void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t length)
+{
+    size_t i, count = length / sizeof(*words);
+    uint64_t seq, end;
+
+    if (count < 2) {
+        return;
+    }
+    uci_txlog_ack(peer, words[0]);
+    end = uci_min(words[1], peer->tx_next);
+    seq = words[0];
+    for (i = 2; i + 1 < count; i += 2) {
+        for (seq = uci_max(seq, peer->tx_base); seq < uci_min(words[i], end); ++seq) {
+            uci_txlog_ack_one(peer, seq);
+        }
+        seq = words[i + 1] + 1;
+    }
+    for (seq = uci_max(seq, peer->tx_base); seq < end; ++seq) {
+        uci_txlog_ack_one(peer, seq);
+    }
+}
+
+static void uci_control_on_hello(uci_peer_t *peer, const void *data, size_t length)
+{
+    const uci_mark_t *mark = data;
+
+    if ((length <= sizeof(*mark)) || (uci_mark_check(mark) != UCS_OK)) {
+        return;
+    }
+    uci_peer_set_mark(peer, mark);
+    uci_peer_set_address(peer, (const char*)data + sizeof(*mark), length - sizeof(*mark));
+    uci_control_send_pending(peer);
+}
+
+static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_peer_t *peer = uci_worker_peer(worker, hdr->uid);
+    uint64_t tx_seq, rx_seq;
+
+    if (peer == NULL) {
+        return;
+    }
+
+    tx_seq = uci_seq_expand(hdr->seq, peer->tx_next);
+    rx_seq = uci_seq_expand(hdr->seq, peer->rx.next);
+    switch (hdr->type) {
+    case UCI_AM_DATA:
+        uci_recv_on_data(peer, rx_seq, hdr, data, length);
+        break;
+    case UCI_AM_CTS:
+        uci_send_on_cts(peer, tx_seq, hdr);
+        break;
+    case UCI_AM_FIN:
+        uci_send_on_fin(peer, tx_seq, hdr);
+        break;
+    case UCI_AM_ACK:
+        uci_control_on_ack(peer, data, length);
+        break;
+    case UCI_AM_HELLO:
+        uci_control_on_hello(peer, data, length);
+        break;
+    case UCI_AM_REPAIR:
+        uci_repair_on_request(peer, tx_seq, hdr, data, length);
+        break;
+    case UCI_AM_GRANT:
+        uci_repair_on_grant(peer, rx_seq, hdr, data, length);
+        break;
+    case UCI_AM_GONE:
+        uci_repair_on_gone(peer, rx_seq, hdr);
+        break;
+    case UCI_AM_QUERY:
+        uci_recv_on_query(peer, rx_seq, hdr);
+        break;
+    case UCI_AM_TREE:
+        uci_repair_on_tree(peer, tx_seq, hdr);
+        break;
+    case UCI_AM_LEAVES:
+        uci_recv_on_leaves(peer, rx_seq, hdr, data, length);
+        break;
+    case UCI_AM_FIND:
+        uci_find_on_find(peer, hdr);
+        break;
+    case UCI_AM_FOUND:
+        uci_find_on_found(peer, hdr, data, length);
+        break;
+    case UCI_AM_BYE:
+        peer->bye = true;
+        break;
+    default:
+        uci_warn("message of unknown type %u from %s is ignored", hdr->type, uci_peer_name(peer));
+        break;
+    }
+}
+
+static ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                                     const ucp_am_recv_param_t *param)
+{
+    uci_worker_t *worker = arg;
+    uci_am_hdr_t hdr;
+
+    uci_worker_enter(worker);
+    if (uci_likely(header_length == sizeof(hdr))) {
+        /* UCX puts the header behind the data, at any alignment */
+        memcpy(&hdr, header, sizeof(hdr));
+    }
+    if (uci_likely((header_length == sizeof(hdr)) && (hdr.check == uci_am_check(&hdr, data, length)) &&
+                   ((hdr.length == length) || (hdr.type == UCI_AM_DATA)))) {
+        uci_control_dispatch(worker, &hdr, data, length);
+    } else {
+        uci_control_damaged(worker, "active message");
+    }
+    uci_worker_leave(worker);
+    return UCS_OK;
+}
+
+ucs_status_t uci_control_listen(uci_worker_t *worker)
+{
+    ucp_am_handler_param_t param = {
+        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
+        .id         = UCI_AM_ID,
+        .cb         = uci_control_recv,
+        .arg        = worker
+    };
+
+    return uci_ucp.worker_set_am_recv_handler(worker->ucp, &param);
+}
+
+void uci_control_ask_soon(uci_worker_t *worker)
+{
+    if (!worker->resync) {
+        worker->resync      = true;
+        worker->resync_time = uci_process_time_ns() + UCI_RESYNC_DELAY_NS;
+    }
+}
+
+void uci_control_damaged(uci_worker_t *worker, const char *what)
+{
+    UCI_STATS_INC(mismatched_control);
+    uci_info("%s arrived damaged and was dropped; asking again", what);
+    uci_control_ask_soon(worker);
+}
+
+static void uci_control_ask(uci_worker_t *worker, uint64_t now, bool damaged)
+{
+    uci_list_for_each_safe(send_op, &worker->send_ops, uci_send_op_t, all) {
+        if (damaged || (now - send_op->asked_time > (UCI_RESYNC_INTERVAL_NS << uci_min(send_op->queries, 5u)))) {
+            uci_send_op_query(send_op);
+        }
+    }
+    uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link) {
+        if (damaged || (now - recv_op->active_time > (UCI_RESYNC_INTERVAL_NS << uci_min(recv_op->asked, 5u)))) {
+            uci_repair_ask_again(recv_op, damaged);
+        }
+    }
+}
+
+void uci_control_resync(uci_worker_t *worker)
+{
+    uint64_t now;
+    bool damaged;
+
+    if (uci_likely(++worker->polls % UCI_RESYNC_POLLS != 0)) {
+        return;
+    }
+
+    now     = uci_process_time_ns();
+    damaged = worker->resync && (now >= worker->resync_time);
+    if (!damaged && (now < worker->check_time)) {
+        return;
+    }
+    if (damaged) {
+        worker->resync = false;
+    }
+    worker->check_time = now + UCI_RESYNC_CHECK_NS;
+    uci_control_ask(worker, now, damaged);
+    uci_find_progress(worker, now);
+}

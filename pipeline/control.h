@@ -1,0 +1,61 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Active messages between two UCIs: sending with a sealed header, receiving and dispatching. A message to a
+ * peer that can't be reached yet waits until its address is known.
+ *
+ * UCX delivers active messages reliably, so one is lost only when its content arrives damaged: it is dropped,
+ * and both sides ask again for whatever is due (uci_resync): all messages may be repeated without harm.
+ */
+#ifndef UCI_CONTROL_H_
+#define UCI_CONTROL_H_
+
+#include "worker.h"
+
+/** Payload that fits a pooled message */
+#define UCI_CONTROL_POOLED  192
+
+typedef struct uci_control {
+    uci_list_t          link;      /**< in peer->pending; the pool's link before */
+    uci_peer_t          *peer;
+    bool                pooled;
+    struct uci_send_op  *op;       /**< DATA: the operation it belongs to */
+    void                *staging;  /**< freed with the message */
+    const void          *data;     /**< what follows the header: payload[] or a user's chunk */
+    size_t              length;
+    uci_am_hdr_t        hdr;
+    char                payload[] __attribute__((aligned(8)));
+} uci_control_t;
+
+/** @return a message about @a seq with room for @a length bytes of payload; NULL if there is no memory. */
+uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, size_t length);
+void uci_control_put(uci_control_t *msg);
+
+/** Seal and send; takes the message over. */
+void uci_control_send(uci_control_t *msg);
+
+/** Send a message without payload. */
+void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, uint32_t op, uint16_t flags);
+
+/** Send what waits for an endpoint to @a peer. */
+void uci_control_send_pending(uci_peer_t *peer);
+
+/** Introduce ourselves, once: our address lets the peer answer. */
+void uci_control_hello(uci_peer_t *peer);
+
+/** Report which messages have been verified. */
+void uci_control_ack(uci_peer_t *peer);
+
+/** Install the handler of our active messages. */
+ucs_status_t uci_control_listen(uci_worker_t *worker);
+
+/** Something from a peer was damaged and dropped: after a short while ask again for all that is due. */
+void uci_control_damaged(uci_worker_t *worker, const char *what);
+
+/** Look again soon at everything that is in progress. */
+void uci_control_ask_soon(uci_worker_t *worker);
+
+/** Ask now, if it is time. Called from progress while operations are active. */
+void uci_control_resync(uci_worker_t *worker);
+
+#endif

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "find.h"
+
+#include <stdlib.h>
+
+#include "control.h"
+#include "log.h"
+#include "process.h"
+#include "recv.h"
+#include "repair.h"
+#include "report.h"
+#include "stats.h"
+#include "txlog.h"
+
+#define UCI_FIND_CANDIDATES   16             /* in one answer */
+#define UCI_FIND_INTERVAL_NS  100000000ul    /* between questions */
+#define UCI_FIND_TRIES        100
+
+typedef struct uci_candidate {
+    uci_peer_t       *peer;
+    uci_am_found_t   found;
+} uci_candidate_t;
+
+typedef struct uci_orphan {
+    uci_list_t      link;        /* in worker->orphans */
+    uci_worker_t    *worker;
+    uci_request_t   *req;        /* NULL: nobody waits (truncated, probe) */
+    uci_message_t   *message;    /* a probe wants to know the length */
+    uci_frame_t     *frame;      /* NULL: truncated */
+    ucp_tag_t       tag;
+    size_t          total;
+    uint32_t        cookie;
+    uint32_t        waiting;     /* answers still to come */
+    unsigned        tries;
+    uint64_t        asked_time;
+    size_t          count;
+    uci_candidate_t *candidates;
+} uci_orphan_t;
+
+static uint32_t uci_find_cookie;
+
+static void uci_find_ask(uci_orphan_t *orphan)
+{
+    uci_worker_t *worker = orphan->worker;
+    uci_control_t *msg;
+
+    orphan->cookie     = ++uci_find_cookie;
+    orphan->asked_time = uci_process_time_ns();
+    orphan->waiting    = 1; /* so that answers within the calls below do not end it */
+    orphan->count      = 0;
+    ++orphan->tries;
+    uci_worker_for_each_peer(peer, worker) {
+        if (!peer->known) {
+            continue;
+        }
+        msg = uci_control_get(peer, UCI_AM_FIND, 0, 0);
+        if (msg != NULL) {
+            msg->hdr.op    = orphan->cookie;
+            msg->hdr.value = orphan->tag;
+            ++orphan->waiting;
+            uci_control_send(msg);
+        }
+    }
+    --orphan->waiting;
+}
+
+static uci_orphan_t *uci_find_create(uci_worker_t *worker, ucp_tag_t tag, size_t total)
+{
+    uci_orphan_t *orphan = calloc(1, sizeof(*orphan));
+
+    if (orphan == NULL) {
+        uci_fatal("no memory to find out about a damaged frame");
+    }
+    orphan->worker = worker;
+    orphan->tag    = tag;
+    orphan->total  = total;
+    uci_list_add_tail(&worker->orphans, &orphan->link);
+    ++worker->ops_active;
+    return orphan;
+}
+
+static void uci_find_destroy(uci_orphan_t *orphan)
+{
+    uci_list_del(&orphan->link);
+    --orphan->worker->ops_active;
+    if (orphan->frame != NULL) {
+        uci_frame_put(&orphan->worker->frames, orphan->frame);
+    }
+    free(orphan->candidates);
+    free(orphan);
+}
+
+/* Does the payload that arrived carry the digest of this candidate? */
+static bool uci_find_fits(const uci_orphan_t *orphan, const uci_frame_hdr_t *hdr)
+{
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+
+    return (orphan->frame != NULL) && (digest != NULL) && uci_frame_is_whole(hdr, orphan->total) &&
+           (hdr->length > 0) && (digest->digest(uci_frame_payload(orphan->frame), hdr->length) == hdr->value);
+}
+
+static bool uci_find_is_received(uci_peer_t *peer, uint64_t seq)
+{
+    return uci_seqset_has(&peer->rx, seq) || (uci_recv_op_by_seq(peer, seq) != NULL) ||
+           uci_match_has(peer->worker, peer->uid, (uint32_t)seq);
+}
+
+/* Another orphan may have been answered with it in the meantime; those of unmatched probes keep their claim */
+static const uci_candidate_t *uci_find_choose(const uci_orphan_t *orphan, const char **why_p)
+{
+    const uci_candidate_t *oldest = NULL, *candidate;
+    bool several_peers            = false;
+    size_t i;
+
+    *why_p = "its header is damaged, and no known peer has an unacknowledged message of this tag";
+    for (i = 0; i < orphan->count; ++i) {
+        candidate = &orphan->candidates[i];
+        if (uci_find_is_received(candidate->peer, candidate->found.seq)) {
+            continue;
+        }
+        if (uci_find_fits(orphan, &candidate->found.hdr)) {
+            return candidate;
+        }
+        several_peers |= (oldest != NULL) && (oldest->peer != candidate->peer);
+        if ((oldest == NULL) || ((oldest->peer == candidate->peer) && (candidate->found.seq < oldest->found.seq))) {
+            oldest = candidate;
+        }
+    }
+    if (several_peers) {
+        *why_p = "its header and payload are damaged, and more than one peer may have sent it";
+        return NULL;
+    }
+    return oldest;
+}
+
+static void uci_find_report_length(uci_message_t *message, const uci_candidate_t *candidate)
+{
+    const uci_frame_hdr_t *hdr = &candidate->found.hdr;
+
+    /* put the header back: the message is received from the frame later */
+    memcpy(message->frame->wire, hdr, sizeof(*hdr));
+    message->known  = true;
+    message->uid    = hdr->uid;
+    message->seq    = hdr->seq;
+    message->length = candidate->found.length;
+    UCI_STATS_INC(recovered_headers);
+}
+
+static void uci_find_resolve(uci_orphan_t *orphan, const uci_candidate_t *chosen)
+{
+    uci_request_t *req   = orphan->req;
+    uci_frame_t *frame   = orphan->frame;
+    uci_peer_t *peer     = chosen->peer;
+    uci_frame_hdr_t hdr  = chosen->found.hdr;
+    uint64_t seq         = chosen->found.seq;
+    ucp_tag_t tag        = orphan->tag;
+    size_t total         = orphan->total;
+
+    if (orphan->message != NULL) {
+        uci_find_report_length(orphan->message, chosen);
+        uci_find_destroy(orphan);
+        return;
+    }
+    if (frame == NULL) {
+        /* truncated: the user has been told; the sender may let go of it */
+        uci_find_destroy(orphan);
+        uci_recv_delivered(peer, seq, 0);
+        if (hdr.kind != UCI_FRAME_EAGER) {
+            uci_control_send_simple(peer, UCI_AM_FIN, seq, 0, UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR);
+        } else {
+            uci_control_ack(peer);
+        }
+        return;
+    }
+    orphan->frame = NULL;
+    uci_find_destroy(orphan);
+    UCI_STATS_INC(recovered_headers);
+    uci_recv_frame_hdr(req, frame, tag, total, &hdr);
+}
+
+static void uci_find_give_up(uci_orphan_t *orphan, const char *reason)
+{
+    uci_request_t *req = orphan->req;
+    ucp_tag_t tag      = orphan->tag;
+    ucs_status_t status;
+
+    if (req == NULL) {
+        uci_find_destroy(orphan);
+        return;
+    }
+    UCI_STATS_INC(unrepaired_chunks);
+    uci_report_orphan(orphan->worker, tag, orphan->total, reason);
+    status = uci_repair_policy();
+    uci_find_destroy(orphan);
+    uci_request_complete_recv(req, status, tag, 0);
+}
+
+static void uci_find_conclude(uci_orphan_t *orphan)
+{
+    const uci_candidate_t *chosen;
+    const char *why;
+
+    chosen = uci_find_choose(orphan, &why);
+    if (chosen != NULL) {
+        uci_find_resolve(orphan, chosen);
+    } else if (orphan->tries >= UCI_FIND_TRIES) {
+        uci_find_give_up(orphan, why);
+    } else {
+        orphan->waiting = UINT32_MAX; /* asked again: the sender may not have introduced itself yet */
+    }
+}
+
+/* The first orphan whose answers are in and that no older one of the same tag is before */
+static uci_orphan_t *uci_find_ready(uci_worker_t *worker)
+{
+    uci_list_for_each(orphan, &worker->orphans, uci_orphan_t, link) {
+        bool blocked = (orphan->waiting > 0);
+
+        uci_list_for_each(older, &worker->orphans, uci_orphan_t, link) {
+            if (older == orphan) {
+                break;
+            }
+            blocked |= (older->tag == orphan->tag);
+        }
+        if (!blocked) {
+            return orphan;
+        }
+    }
+    return NULL;
+}
+
+static void uci_find_conclude_ready(uci_worker_t *worker)
+{
+    uci_orphan_t *orphan;
+
+    while ((orphan = uci_find_ready(worker)) != NULL) {
+        uci_find_conclude(orphan);
+    }
+}
+
+void uci_find_start(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
+{
+    uci_orphan_t *orphan = uci_find_create(req->worker, tag, total);
+
+    orphan->req   = req;
+    orphan->frame = frame;
+    uci_find_ask(orphan);
+}
+
+void uci_find_truncated(uci_worker_t *worker, ucp_tag_t tag, size_t total)
+{
+    uci_find_ask(uci_find_create(worker, tag, total));
+}
+
+bool uci_find_length(uci_message_t *message)
+{
+    uci_orphan_t *orphan;
+
+    uci_list_for_each(other, &message->worker->orphans, uci_orphan_t, link) {
+        if (other->message == message) {
+            return false;
+        }
+    }
+    orphan          = uci_find_create(message->worker, message->tag, message->total);
+    orphan->message = message;
+    uci_find_ask(orphan);
+    return message->known;
+}
+
+void uci_find_progress(uci_worker_t *worker, uint64_t now)
+{
+    uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link) {
+        if (now - orphan->asked_time < UCI_FIND_INTERVAL_NS) {
+            continue;
+        }
+        if (orphan->tries < UCI_FIND_TRIES) {
+            uci_find_ask(orphan);
+        } else {
+            orphan->waiting = 0;
+        }
+    }
+    uci_find_conclude_ready(worker);
+}
+
+void uci_find_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link) {
+        uci_find_destroy(orphan);
+    }
+}
+
+/* ------------------------------------------------------------ messages */
+
+static uint64_t uci_find_user_length(uci_frame_t *frame)
+{
+    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t*)(const void*)frame->wire;
+    uci_rndv_desc_t desc;
+
+    if (hdr->kind != UCI_FRAME_RNDV) {
+        return hdr->length;
+    }
+    memcpy(&desc, uci_frame_payload(frame), sizeof(desc));
+    return desc.length;
+}
+
+void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)
+{
+    uci_control_t *msg;
+    uci_am_found_t *found;
+    uci_frame_t *frame;
+    size_t count = 0;
+    uint64_t seq;
+
+    msg = uci_control_get(peer, UCI_AM_FOUND, 0, UCI_FIND_CANDIDATES * sizeof(*found));
+    if (msg == NULL) {
+        return;
+    }
+    found = (uci_am_found_t*)(void*)msg->payload;
+    for (seq = peer->tx_base; (seq < peer->tx_next) && (count < UCI_FIND_CANDIDATES); ++seq) {
+        frame = uci_txlog_find(peer, seq);
+        if ((frame != NULL) && (frame->tag == hdr->value)) {
+            found[count].seq    = seq;
+            found[count].length = uci_find_user_length(frame);
+            memcpy(&found[count].hdr, frame->wire, sizeof(found[count].hdr));
+            ++count;
+        }
+    }
+    msg->length     = count * sizeof(*found);
+    msg->hdr.length = (uint32_t)msg->length;
+    msg->hdr.op     = hdr->op;
+    uci_control_send(msg);
+}
+
+static void uci_find_add(uci_orphan_t *orphan, uci_peer_t *peer, const uci_am_found_t *found, size_t count)
+{
+    uci_candidate_t *candidates = realloc(orphan->candidates, (orphan->count + count) * sizeof(*candidates));
+    size_t i;
+
+    if (candidates == NULL) {
+        return; /* asked again later */
+    }
+    orphan->candidates = candidates;
+    for (i = 0; i < count; ++i) {
+        candidates[orphan->count].peer = peer;
+        memcpy(&candidates[orphan->count].found, &found[i], sizeof(found[i]));
+        ++orphan->count;
+    }
+}
+
+void uci_find_on_found(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_list_for_each(orphan, &peer->worker->orphans, uci_orphan_t, link) {
+        if (orphan->cookie != hdr->op) {
+            continue;
+        }
+        if (length > 0) {
+            uci_find_add(orphan, peer, data, length / sizeof(uci_am_found_t));
+        }
+        --orphan->waiting;
+        break;
+    }
+    uci_find_conclude_ready(peer->worker);
+}

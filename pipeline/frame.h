@@ -1,0 +1,129 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Frames: the memory one lives in, building and checking one. On the sending side a frame is also the log
+ * entry: it stays until the receiver has acknowledged it and UCX has let go of it.
+ */
+#ifndef UCI_FRAME_H_
+#define UCI_FRAME_H_
+
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "ucp_api.h"
+#include "wire.h"
+#include "pool.h"
+
+struct uci_peer;
+struct uci_request;
+struct uci_send_op;
+
+enum {
+    UCI_FRAME_IN_FLIGHT = 1 << 0,  /**< UCX still reads it */
+    UCI_FRAME_LOGGED    = 1 << 1   /**< in its peer's log */
+};
+
+#define UCI_FRAME_CLASSES  6
+
+typedef struct uci_frame {
+    struct uci_peer    *peer;   /**< sending: to whom */
+    struct uci_request *req;    /**< sending: completes when UCX has sent the frame */
+    struct uci_send_op *op;     /**< sending: a rendezvous or synchronous send that waits for FIN */
+    uint64_t           seq;
+    uint64_t           tag;
+    uint32_t           total;   /**< bytes on the wire */
+    uint8_t            cls;     /**< size class; UINT8_MAX: from the heap */
+    uint8_t            flags;
+    char               wire[] __attribute__((aligned(UCI_CACHE_LINE)));
+} uci_frame_t;
+
+_Static_assert(sizeof(uci_frame_t) == UCI_CACHE_LINE, "the wire image starts on the second cache line");
+
+typedef struct uci_frame_pool {
+    uci_pool_t cls[UCI_FRAME_CLASSES];
+} uci_frame_pool_t;
+
+void uci_frame_pool_init(uci_frame_pool_t *pool);
+void uci_frame_pool_cleanup(uci_frame_pool_t *pool);
+
+/** Bytes on the wire that a frame of each class holds. */
+extern const uint32_t uci_frame_class_size[UCI_FRAME_CLASSES];
+
+/** From the heap, for frames larger than the largest class. */
+uci_frame_t *uci_frame_get_large(size_t total);
+
+/** @return a frame with room for @a total bytes on the wire, or NULL. */
+UCI_INLINE uci_frame_t *uci_frame_get(uci_frame_pool_t *pool, size_t total)
+{
+    unsigned cls = 0;
+    uci_frame_t *frame;
+
+    while (uci_unlikely(total > uci_frame_class_size[cls])) {
+        if (++cls == UCI_FRAME_CLASSES) {
+            return uci_frame_get_large(total);
+        }
+    }
+    frame = uci_pool_get(&pool->cls[cls]);
+    if (uci_likely(frame != NULL)) {
+        frame->cls = cls;
+    }
+    return frame;
+}
+
+void uci_frame_put_large(uci_frame_t *frame);
+
+UCI_INLINE void uci_frame_put(uci_frame_pool_t *pool, uci_frame_t *frame)
+{
+    if (uci_unlikely(frame->cls >= UCI_FRAME_CLASSES)) {
+        uci_frame_put_large(frame);
+    } else {
+        uci_pool_put(&pool->cls[frame->cls], frame);
+    }
+}
+
+/** Bytes this frame may receive. */
+UCI_INLINE size_t uci_frame_capacity(const uci_frame_t *frame)
+{
+    return uci_likely(frame->cls < UCI_FRAME_CLASSES) ? uci_frame_class_size[frame->cls] : frame->total;
+}
+
+UCI_INLINE char *uci_frame_payload(uci_frame_t *frame)
+{
+    return frame->wire + sizeof(uci_frame_hdr_t);
+}
+
+UCI_INLINE uint32_t uci_frame_hdr_check(const uci_frame_hdr_t *hdr, uint64_t tag)
+{
+    return (uint32_t)XXH3_64bits_withSeed((const char*)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check),
+                                          tag);
+}
+
+/** Write the header's check, and the header again behind the payload. */
+UCI_INLINE void uci_frame_seal(uci_frame_t *frame)
+{
+    uci_frame_hdr_t *hdr = (uci_frame_hdr_t*)(void*)frame->wire;
+
+    hdr->check = uci_frame_hdr_check(hdr, frame->tag);
+    memcpy(uci_frame_payload(frame) + hdr->length, hdr, sizeof(*hdr));
+}
+
+UCI_INLINE bool uci_frame_hdr_is_valid(const uci_frame_hdr_t *hdr, uint64_t tag)
+{
+    return hdr->check == uci_frame_hdr_check(hdr, tag);
+}
+
+/** Does the length that was received agree with the header? If not, bytes were lost or added on the way. */
+UCI_INLINE bool uci_frame_is_whole(const uci_frame_hdr_t *hdr, size_t total)
+{
+    return hdr->length + UCI_FRAME_OVERHEAD == total;
+}
+
+/**
+ * Find the header that can be trusted in a received frame: the front one, else the one at the end.
+ * @param total bytes received.  @return true and a copy in @a hdr_p, or false: neither can be trusted.
+ */
+bool uci_frame_recover_hdr(const uci_frame_t *frame, uint64_t tag, size_t total, uci_frame_hdr_t *hdr_p);
+
+#endif

@@ -1,0 +1,29 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Closing without waiting: a side that closes sends the copies of what has not been acknowledged yet to the
+ * receiver, which keeps them in case it has to repair. So nobody has to wait for a message to be matched,
+ * which may never happen.
+ */
+#ifndef UCI_HANDOVER_H_
+#define UCI_HANDOVER_H_
+
+#include "worker.h"
+#include "control.h"
+
+/** Closing side: hand over what @a peer has not acknowledged. */
+void uci_handover_send(uci_peer_t *peer);
+
+/** Receiving side: keep one chunk of message @a seq. */
+void uci_handover_keep(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
+
+/** Feed what was kept of message @a seq to the operation that needs it. @return false: nothing was kept. */
+bool uci_handover_take(uci_peer_t *peer, uint64_t seq);
+
+/** The frame of message @a seq has arrived whole: its copy is not needed. */
+void uci_handover_drop_frame(uci_peer_t *peer, uint64_t seq);
+
+/** Forget all. */
+void uci_handover_cleanup(uci_peer_t *peer);
+
+#endif

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "inject.h"
+
+#include <stdlib.h>
+
+#include "log.h"
+#include "settings.h"
+
+#define UCI_INJECT_STALE_SIZE  (64ul << 10)
+
+bool uci_inject_enabled;
+
+/* What went by before, for faults of kind stale */
+static char uci_inject_older[UCI_INJECT_STALE_SIZE];
+
+static void uci_inject_remember(const void *data, size_t length)
+{
+    memcpy(uci_inject_older, data, uci_min(length, sizeof(uci_inject_older)));
+}
+
+static const void *uci_inject_stale(size_t length)
+{
+    return (length <= sizeof(uci_inject_older)) ? uci_inject_older : NULL;
+}
+
+void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length)
+{
+    uci_fault_t flip   = {.kind = UCI_FAULT_BITFLIP, .random = fault->random};
+    uint64_t before    = XXH3_64bits(data, length);
+    size_t left        = uci_fault_apply(fault, data, length, NULL);
+
+    memset((char*)data + left, 0, length - left);
+    if (XXH3_64bits(data, length) == before) {
+        uci_fault_apply(&flip, data, length, NULL);
+    }
+}
+
+/* Headers stand twice: a small fault hits one of them, a fault of block size often both */
+static uint32_t uci_inject_frame_headers(const uci_fault_t *fault, uci_frame_t *frame, uint32_t length)
+{
+    char *front = frame->wire, *back = uci_frame_payload(frame) + length;
+    bool both   = (fault->kind != UCI_FAULT_BITFLIP) && (fault->kind != UCI_FAULT_BURST) && (fault->random & 1);
+
+    if (fault->kind == UCI_FAULT_TRUNCATE) {
+        return frame->total - 1 - (uint32_t)(fault->random % sizeof(uci_frame_hdr_t));
+    }
+    if (both || (fault->random & 2)) {
+        uci_inject_bytes(fault, front, sizeof(uci_frame_hdr_t));
+    }
+    if (both || !(fault->random & 2)) {
+        uci_inject_bytes(fault, back, sizeof(uci_frame_hdr_t));
+    }
+    return frame->total;
+}
+
+static uci_frame_t *uci_inject_clone(uci_worker_t *worker, const uci_frame_t *frame)
+{
+    uci_frame_t *clone = uci_frame_get(&worker->frames, frame->total);
+
+    if (clone != NULL) {
+        clone->peer  = frame->peer;
+        clone->req   = NULL;
+        clone->op    = NULL;
+        clone->seq   = frame->seq;
+        clone->tag   = frame->tag;
+        clone->total = frame->total;
+        clone->flags = UCI_FRAME_IN_FLIGHT;
+        memcpy(clone->wire, frame->wire, frame->total);
+    }
+    return clone;
+}
+
+uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame)
+{
+    uci_frame_hdr_t *hdr = (uci_frame_hdr_t*)(void*)frame->wire;
+    uint64_t length      = (frame->op != NULL) ? frame->op->length : hdr->length;
+    int rank             = uci_peer_rank(frame->peer);
+    uci_fault_t payload, header, tree;
+    bool hit_payload, hit_header, hit_tree;
+    uci_frame_t *clone;
+    size_t left;
+
+    /* the payload of a rendezvous frame is UCI's descriptor: that is a header to the user */
+    hit_payload = (hdr->kind != UCI_FRAME_RNDV) && (hdr->length > 0) &&
+                  uci_fault_draw(UCI_FAULT_PAYLOAD, length, rank, &payload);
+    hit_header  = uci_fault_draw(UCI_FAULT_HEADER, length, rank, &header);
+    hit_tree    = (hdr->kind != UCI_FRAME_RNDV) && uci_fault_draw(UCI_FAULT_TREE, length, rank, &tree);
+    clone       = (hit_payload || hit_header || hit_tree) ? uci_inject_clone(worker, frame) : NULL;
+    if (clone == NULL) {
+        uci_inject_remember(uci_frame_payload(frame), hdr->length);
+        return NULL;
+    }
+
+    hdr = (uci_frame_hdr_t*)(void*)clone->wire;
+    if (hit_tree) {
+        uci_inject_bytes(&tree, &hdr->value, sizeof(hdr->value));
+        uci_frame_seal(clone);
+    }
+    if (hit_header) {
+        clone->total = uci_inject_frame_headers(&header, clone, hdr->length);
+    }
+    if (hit_payload) {
+        left = uci_fault_apply(&payload, uci_frame_payload(clone), frame->total - UCI_FRAME_OVERHEAD,
+                               uci_inject_stale(frame->total));
+        if (left < frame->total - UCI_FRAME_OVERHEAD) {
+            clone->total = uci_min(clone->total, (uint32_t)(sizeof(*hdr) + left));
+        }
+    }
+    uci_inject_remember(uci_frame_payload(frame), frame->total - UCI_FRAME_OVERHEAD);
+    return clone;
+}
+
+/* Replace the copy's content by that of another chunk; false if that changes nothing */
+static bool uci_inject_other_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t other)
+{
+    uint32_t length = uci_min(uci_chunk_length(op->length, op->chunk_size, other), (uint32_t)msg->length);
+    uint64_t before = XXH3_64bits(msg->staging, msg->length);
+
+    uci_buffer_read(op->buffer, (uint64_t)other * op->chunk_size, msg->staging, length, op->digest);
+    return XXH3_64bits(msg->staging, msg->length) != before;
+}
+
+static void uci_inject_chunk_payload(uci_send_op_t *op, uci_control_t *msg, uint32_t index, const uci_fault_t *fault)
+{
+    uci_fault_t flip = {.kind = UCI_FAULT_BITFLIP, .random = fault->random};
+
+    if ((fault->kind == UCI_FAULT_SWAP) && (index + 1 < op->chunks)) {
+        op->swap_with = index;
+        if (!uci_inject_other_chunk(op, msg, index + 1)) {
+            uci_fault_apply(&flip, msg->staging, msg->length, NULL);
+        }
+        return;
+    }
+    msg->length = uci_fault_apply(fault, msg->staging, msg->length, uci_inject_stale(msg->length));
+}
+
+void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
+{
+    bool repair = (msg->hdr.flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
+    int rank    = uci_peer_rank(op->peer);
+    bool swapped, hit_payload, hit_tree;
+    uci_fault_t payload, tree;
+    void *copy;
+
+    swapped     = !repair && (op->swap_with != UINT32_MAX) && (op->swap_with + 1 == index);
+    hit_payload = !swapped &&
+                  uci_fault_draw(repair ? UCI_FAULT_REPAIR : UCI_FAULT_PAYLOAD, op->length, rank, &payload);
+    hit_tree    = !repair && uci_fault_draw(UCI_FAULT_TREE, op->length, rank, &tree);
+    if (hit_tree) {
+        uci_inject_bytes(&tree, ((msg->hdr.flags & UCI_AM_FLAG_LAST) && (tree.random & 4)) ? &msg->hdr.extra :
+                                                                                           &msg->hdr.value,
+                         sizeof(msg->hdr.value));
+    }
+
+    if (swapped || hit_payload) {
+        copy = malloc(uci_max(msg->length, 1ul));
+        if (copy == NULL) {
+            return;
+        }
+        memcpy(copy, msg->data, msg->length);
+        free(msg->staging);
+        msg->staging = copy;
+        msg->data    = copy;
+        if (swapped) {
+            uci_inject_other_chunk(op, msg, op->swap_with);
+            op->swap_with = UINT32_MAX;
+        } else {
+            uci_inject_chunk_payload(op, msg, index, &payload);
+        }
+    } else {
+        uci_inject_remember(msg->data, msg->length);
+    }
+}
+
+void *uci_inject_user_data(uci_buffer_t *buffer, int peer_rank, size_t *length_p)
+{
+    uci_fault_t fault;
+    void *copy;
+
+    if ((buffer->length == 0) || !uci_fault_draw(UCI_FAULT_PAYLOAD, buffer->length, peer_rank, &fault)) {
+        return NULL;
+    }
+    copy = malloc(buffer->length);
+    if (copy == NULL) {
+        uci_fault_undo();
+        return NULL;
+    }
+    uci_buffer_read(buffer, 0, copy, buffer->length, &uci_digest_table[UCI_DIGEST_NONE]);
+    *length_p = uci_fault_apply(&fault, copy, buffer->length, uci_inject_stale(buffer->length));
+    return copy;
+}

@@ -1,0 +1,32 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where faults enter: what has been digested and sealed is damaged in a copy that goes on the wire in its place.
+ * The log and the user's buffer stay as they are, so that they can repair.
+ */
+#ifndef UCI_INJECT_H_
+#define UCI_INJECT_H_
+
+#include "worker.h"
+#include "fault.h"
+#include "send.h"
+
+/** Are faults injected in this process at all? */
+extern bool uci_inject_enabled;
+
+/** Damage a fixed number of bytes: the lost tail of a truncation becomes zeros. */
+void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length);
+
+/** @return a damaged copy of @a frame to send instead, or NULL: this one is not hit. */
+uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame);
+
+/**
+ * Maybe damage a chunk about to be sent: @a msg describes it, its header is not sealed yet. The copy that is
+ * damaged becomes msg->staging.
+ */
+void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index);
+
+/** UCI_MODE=off: @return a damaged copy of a user's message (malloc'ed, *length_p bytes), or NULL: not hit. */
+void *uci_inject_user_data(uci_buffer_t *buffer, int peer_rank, size_t *length_p);
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "peer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "control.h"
+#include "endpoint.h"
+#include "handover.h"
+#include "log.h"
+#include "process.h"
+#include "worker.h"
+
+/* Chunk sizes by transport: what fits one fragment of shared memory (UCX_*_SEG_SIZE=8256), and what TCP and RDMA
+ * carry in one piece (a TCP receive buffer is 64 KiB) */
+#define UCI_CHUNK_SHM    8192
+#define UCI_CHUNK_OTHER  61440
+
+static const char *const uci_peer_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
+
+ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **peer_p)
+{
+    uci_peer_t *peer = calloc(1, sizeof(*peer));
+
+    if (peer == NULL) {
+        uci_error("failed to allocate a peer");
+        return UCS_ERR_NO_MEMORY;
+    }
+    peer->uid       = uid;
+    peer->worker    = worker;
+    peer->eager_max = (uint32_t)worker->eager_max;
+    peer->tx_mask   = UINT64_MAX;
+    peer->mark.rank = -1;
+    uci_seqset_init(&peer->rx);
+    uci_list_init(&peer->eps);
+    uci_list_init(&peer->pending);
+    uci_list_init(&peer->handovers);
+    *peer_p = peer;
+    return UCS_OK;
+}
+
+void uci_peer_destroy(uci_peer_t *peer)
+{
+    uci_handover_cleanup(peer);
+    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link) {
+        uci_list_del(&msg->link);
+        uci_control_put(msg);
+    }
+    uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link) {
+        uci_list_del(&ep->link);
+        free(ep);
+    }
+    uci_seqset_cleanup(&peer->rx);
+    free(peer->tx_ring);
+    free(peer->address);
+    free(peer->transports);
+    free(peer);
+}
+
+const char *uci_peer_name(const uci_peer_t *peer)
+{
+    static __thread char names[4][64];
+    static __thread unsigned next;
+    char *name = names[next++ % uci_array_size(names)];
+
+    if (!peer->known) {
+        snprintf(name, sizeof(names[0]), "an unknown peer (uid 0x%lx)", (unsigned long)peer->uid);
+    } else if (peer->mark.rank >= 0) {
+        snprintf(name, sizeof(names[0]), "rank %d (%s:%u)", peer->mark.rank, peer->mark.host, peer->mark.pid);
+    } else {
+        snprintf(name, sizeof(names[0]), "%s:%u", peer->mark.host, peer->mark.pid);
+    }
+    return name;
+}
+
+int uci_peer_rank(const uci_peer_t *peer)
+{
+    return peer->mark.rank;
+}
+
+void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark)
+{
+    peer->mark      = *mark;
+    peer->known     = true;
+    peer->eager_max = uci_min((uint32_t)peer->worker->eager_max, mark->eager_max);
+}
+
+ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length)
+{
+    if (peer->address != NULL) {
+        return UCS_OK;
+    }
+    peer->address = malloc(length);
+    if (peer->address == NULL) {
+        uci_error("failed to allocate %zu bytes for an address", length);
+        return UCS_ERR_NO_MEMORY;
+    }
+    memcpy(peer->address, address, length);
+    return UCS_OK;
+}
+
+ucp_ep_h uci_peer_endpoint(uci_peer_t *peer)
+{
+    if (uci_unlikely(uci_list_is_empty(&peer->eps)) &&
+        ((peer->address == NULL) || (uci_ep_open_internal(peer) != UCS_OK))) {
+        return NULL;
+    }
+    return uci_container_of(peer->eps.next, uci_ep_t, link)->ucp;
+}
+
+/* ---------------------------------------------------------- transports */
+
+/* Lines of ucp_ep_print_info() that name a lane look like "# lane[0]:  1:posix/memory.0 md[0] ..." */
+static void uci_peer_parse_lane(const char *line, char *list, size_t size)
+{
+    const char *name = strstr(line, "lane["), *end;
+    size_t length    = strlen(list);
+
+    if ((name == NULL) || ((name = strchr(name, ':')) == NULL) || ((name = strchr(name + 1, ':')) == NULL) ||
+        ((end = strchr(name, '/')) == NULL)) {
+        return;
+    }
+    ++name;
+    if ((strstr(list, name) == NULL) && (length + (size_t)(end - name) + 2 < size)) {
+        snprintf(list + length, size - length, "%s%.*s", (length > 0) ? " " : "", (int)(end - name), name);
+    }
+}
+
+static void uci_peer_find_transports(uci_peer_t *peer, char *list, size_t size)
+{
+    ucp_ep_h ep     = uci_peer_endpoint(peer);
+    char *text      = NULL, *line, *rest;
+    size_t length   = 0;
+    FILE *stream;
+
+    list[0] = '\0';
+    stream  = (ep != NULL) ? open_memstream(&text, &length) : NULL;
+    if (stream == NULL) {
+        return;
+    }
+    uci_ucp.ep_print_info(ep, stream);
+    fclose(stream);
+    for (line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+        uci_peer_parse_lane(line, list, size);
+    }
+    free(text);
+}
+
+const char *uci_peer_transports(uci_peer_t *peer)
+{
+    char list[128];
+
+    if (peer->transports == NULL) {
+        uci_peer_find_transports(peer, list, sizeof(list));
+        peer->transports = strdup(list);
+    }
+    return (peer->transports != NULL) ? peer->transports : "";
+}
+
+static bool uci_peer_is_shm(uci_peer_t *peer)
+{
+    const char *transports = uci_peer_transports(peer);
+    unsigned i;
+
+    for (i = 0; uci_peer_shm_transports[i] != NULL; ++i) {
+        if (strncmp(transports, uci_peer_shm_transports[i], strlen(uci_peer_shm_transports[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+uint32_t uci_peer_chunk_size(uci_peer_t *peer)
+{
+    if (uci_unlikely(peer->chunk_size == 0)) {
+        peer->chunk_size = (uci_settings.chunk_size != UCI_SETTING_AUTO) ? (uint32_t)uci_settings.chunk_size :
+                           uci_peer_is_shm(peer)                         ? UCI_CHUNK_SHM :
+                                                                           UCI_CHUNK_OTHER;
+        uci_debug("%s: transports \"%s\", chunks of %u bytes", uci_peer_name(peer), uci_peer_transports(peer),
+                  peer->chunk_size);
+    }
+    return peer->chunk_size;
+}
+
+/* ---------------------------------------------------------------- mark */
+
+static uint32_t uci_mark_digest(const uci_mark_t *mark)
+{
+    return (uint32_t)XXH3_64bits(mark, offsetof(uci_mark_t, check));
+}
+
+void uci_mark_init(uci_mark_t *mark, uint64_t uid)
+{
+    memset(mark, 0, sizeof(*mark));
+    mark->ucx_header = UCI_MARK_UCX_HEADER;
+    memcpy(mark->ucx_uid, &uid, sizeof(uid));
+    mark->ucx_end   = UCI_MARK_UCX_END;
+    mark->protocol  = UCI_PROTOCOL_VERSION;
+    mark->mode      = (uint8_t)uci_settings.mode;
+    mark->magic     = UCI_MARK_MAGIC;
+    mark->digests   = uci_digest_set();
+    mark->rank      = uci_process_rank();
+    mark->pid       = (uint32_t)getpid();
+    snprintf(mark->host, sizeof(mark->host), "%s", uci_process_host());
+}
+
+void uci_mark_seal(uci_mark_t *mark)
+{
+    mark->check = uci_mark_digest(mark);
+}
+
+bool uci_mark_is_present(const void *address)
+{
+    const uci_mark_t *mark = address;
+
+    /* byte by byte: the address may be shorter than a mark */
+    return (mark->ucx_header == UCI_MARK_UCX_HEADER) && (mark->ucx_end == UCI_MARK_UCX_END) &&
+           (mark->magic == UCI_MARK_MAGIC);
+}
+
+uint64_t uci_mark_uid(const uci_mark_t *mark)
+{
+    uint64_t uid;
+
+    memcpy(&uid, mark->ucx_uid, sizeof(uid));
+    return uid;
+}
+
+ucs_status_t uci_mark_check(const uci_mark_t *mark)
+{
+    if (!uci_mark_is_present(mark)) {
+        uci_error("rank %d refuses a peer: it runs without UCI (its address carries no mark), so its messages could "
+                  "not be verified; start all ranks of the job with the same libucx_integrity.so, or none",
+                  uci_process_rank());
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (mark->protocol != UCI_PROTOCOL_VERSION) {
+        uci_error("rank %d refuses a peer: it speaks protocol version %u of UCI, this one speaks %u; start all ranks "
+                  "with the same build", uci_process_rank(), mark->protocol, UCI_PROTOCOL_VERSION);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (mark->check != uci_mark_digest(mark)) {
+        uci_error("rank %d refuses a peer: the mark in its address is damaged", uci_process_rank());
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (!(mark->digests & (1u << uci_settings.digest->id))) {
+        uci_error("rank %d refuses rank %d (%s:%u): that build can't verify digest %s (UCI_DIGEST)",
+                  uci_process_rank(), mark->rank, mark->host, mark->pid, uci_settings.digest->name);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
+}

@@ -1,0 +1,94 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The other side of a conversation: one remote worker, whatever endpoints lead to it. Holds the log of what we
+ * sent to it and the set of what came from it.
+ */
+#ifndef UCI_PEER_H_
+#define UCI_PEER_H_
+
+#include "ucp_api.h"
+#include "wire.h"
+#include "frame.h"
+#include "list.h"
+#include "seqset.h"
+
+struct uci_worker;
+
+/** An endpoint that the user (or UCI itself) has to a peer. */
+typedef struct uci_ep {
+    ucp_ep_h        ucp;
+    struct uci_peer *peer;
+    uci_list_t      link;          /**< in peer->eps */
+    bool            user;          /**< the user holds it */
+    bool            err_handling;  /**< UCX tells the other side when it is closed: never kept open behind the user */
+} uci_ep_t;
+
+typedef struct uci_peer {
+    uint64_t          uid;
+    struct uci_worker *worker;
+
+    /* sending: the log, a ring by message number */
+    uint32_t          eager_max;   /**< what both sides carry in one frame */
+    uint64_t          tx_next;     /**< number of the next message */
+    uint64_t          tx_base;     /**< lowest number that may be in the ring */
+    uci_frame_t       **tx_ring;
+    uint64_t          tx_mask;     /**< size - 1; size 0 is mask UINT64_MAX */
+
+    /* receiving */
+    uci_seqset_t      rx;          /**< verified */
+    uint32_t          unacked;     /**< messages verified since the last acknowledgement */
+    uint32_t          unacked_bytes;
+
+    /* connection */
+    uci_list_t        eps;         /**< uci_ep_t; the first carries our active messages */
+    bool              hello_sent;
+    bool              known;       /**< mark is valid */
+    bool              bye;         /**< the other side's user has closed */
+    bool              user_closed; /**< our side's user has closed */
+    uci_mark_t        mark;
+    void              *address;    /**< UCX address, to connect back; may be NULL */
+    char              *transports; /**< of the first endpoint, found when first needed */
+    uint32_t          chunk_size;  /**< chosen for its transports, 0: not yet */
+
+    uci_list_t        pending;     /**< uci_control_t that wait for an endpoint */
+    uci_list_t        handovers;   /**< uci_handover_t: copies left by a closing peer */
+} uci_peer_t;
+
+ucs_status_t uci_peer_create(struct uci_worker *worker, uint64_t uid, uci_peer_t **peer_p);
+void uci_peer_destroy(uci_peer_t *peer);
+
+/** What to call it in a log line: "rank 3 (node7:4711)". The text lives until the next 3 calls of this thread. */
+const char *uci_peer_name(const uci_peer_t *peer);
+
+/** @return the peer's rank, or -1. */
+int uci_peer_rank(const uci_peer_t *peer);
+
+/** Take over what a mark says. The mark must have been checked. */
+void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark);
+
+/** Remember how to connect to it (copied). */
+ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length);
+
+/** An endpoint for our own messages: the user's, or one made for the purpose; NULL while its address is unknown. */
+ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
+
+/** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the chunk size that suits them. */
+const char *uci_peer_transports(uci_peer_t *peer);
+uint32_t uci_peer_chunk_size(uci_peer_t *peer);
+
+/* ---- mark */
+
+/** Fill in the mark of a worker with this uid; to be sealed when complete. */
+void uci_mark_init(uci_mark_t *mark, uint64_t uid);
+void uci_mark_seal(uci_mark_t *mark);
+
+/** @return true if this is a mark of any protocol version. */
+bool uci_mark_is_present(const void *address);
+
+/** @return UCS_OK, or UCS_ERR_UNSUPPORTED after logging who the peer is and why it is refused. */
+ucs_status_t uci_mark_check(const uci_mark_t *mark);
+
+uint64_t uci_mark_uid(const uci_mark_t *mark);
+
+#endif

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "recv.h"
+
+#include <stdlib.h>
+
+#include "find.h"
+#include "handover.h"
+#include "log.h"
+#include "match.h"
+#include "process.h"
+#include "repair.h"
+#include "stats.h"
+#include "txlog.h"
+
+/* Messages, and bytes, that are verified before an acknowledgement travels on its own */
+#define UCI_ACK_MESSAGES  128
+#define UCI_ACK_BYTES     (512u << 10)
+
+/* Times that a root that does not match is asked for again */
+#define UCI_ROOT_ATTEMPTS  4
+
+/* ------------------------------------------------------------- posting */
+
+size_t uci_recv_frame_size(const uci_worker_t *worker, size_t length)
+{
+    return uci_max(uci_min(length, worker->eager_max), sizeof(uci_rndv_desc_t)) + UCI_FRAME_OVERHEAD;
+}
+
+/* UCX gave no frame: cancelled, the sender is gone, or more bytes than the user has room for */
+static UCI_NOINLINE void uci_recv_failed(uci_request_t *req, uci_frame_t *frame, ucs_status_t status,
+                                         const ucp_tag_recv_info_t *info)
+{
+    size_t length = 0;
+
+    if (status == UCS_ERR_MESSAGE_TRUNCATED) {
+        /* an eager frame, since a descriptor always fits; who sent it is found out behind the user's back */
+        length = info->length - uci_min(info->length, UCI_FRAME_OVERHEAD);
+        uci_find_truncated(req->worker, info->sender_tag, info->length);
+    }
+    uci_frame_put(&req->worker->frames, frame);
+    uci_request_complete_recv(req, status, info->sender_tag, length);
+}
+
+static void uci_recv_matched(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+{
+    uci_request_t *req       = user_data;
+    uci_worker_t *worker     = req->worker;
+    uci_frame_t *frame       = req->frame;
+    ucp_tag_recv_info_t copy = *info;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    req->ucx   = NULL;
+    req->frame = NULL;
+    if (uci_likely(status == UCS_OK)) {
+        uci_recv_frame(req, frame, copy.sender_tag, copy.length);
+    } else {
+        uci_recv_failed(req, frame, status, &copy);
+    }
+    uci_worker_leave(worker);
+}
+
+static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag_t tag_mask,
+                                      const ucp_request_param_t *param)
+{
+    uci_worker_t *worker          = req->worker;
+    ucp_request_param_t ucx_param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
+                        (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL),
+        .cb.recv      = uci_recv_matched,
+        .user_data    = req
+    };
+    ucs_status_ptr_t request;
+    uci_frame_t *frame;
+
+    frame = uci_frame_get(&worker->frames, uci_recv_frame_size(worker, req->buffer.length));
+    if (uci_unlikely(frame == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+
+    req->frame = frame;
+    request    = uci_ucp.tag_recv_nbx(worker->ucp, frame->wire, uci_frame_capacity(frame), tag, tag_mask, &ucx_param);
+    if (uci_unlikely(UCS_PTR_IS_ERR(request))) {
+        req->frame = NULL;
+        uci_frame_put(&worker->frames, frame);
+        return request;
+    }
+    if (req->frame != NULL) {
+        req->ucx = request; /* else it was matched within the call, and the request is gone */
+    }
+    return NULL;
+}
+
+ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
+                          const ucp_request_param_t *param)
+{
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype :
+                                                                                  ucp_dt_make_contig(1);
+    ucs_status_ptr_t error = NULL;
+    uci_message_t *message;
+    ucs_status_t status;
+    uci_request_t *req;
+
+    req = uci_request_get(worker, param);
+    if (uci_unlikely(req == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    req->flags |= UCI_REQUEST_RECV;
+
+    status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
+    if (uci_unlikely(status != UCS_OK)) {
+        uci_request_put(req);
+        return UCS_STATUS_PTR(status);
+    }
+
+    message = uci_likely(uci_list_is_empty(&worker->unexpected)) ? NULL : uci_match_find(worker, tag, tag_mask);
+    if (uci_unlikely(message != NULL)) {
+        uci_match_deliver(message, req);
+    } else {
+        error = uci_recv_post(req, tag, tag_mask, param);
+    }
+    if (uci_unlikely(error != NULL)) {
+        uci_buffer_finish(&req->buffer);
+        uci_request_put(req);
+        return error;
+    }
+    return uci_request_posted(req, param);
+}
+
+/* -------------------------------------------------------------- frames */
+
+void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length)
+{
+    uci_seqset_add(&peer->rx, seq);
+    if (uci_unlikely(!uci_list_is_empty(&peer->handovers))) {
+        uci_handover_drop_frame(peer, seq);
+    }
+    peer->unacked_bytes += (uint32_t)length;
+    if (uci_unlikely((++peer->unacked >= UCI_ACK_MESSAGES) || (peer->unacked_bytes >= UCI_ACK_BYTES))) {
+        uci_control_ack(peer);
+    }
+}
+
+static void uci_recv_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags)
+{
+    uci_control_send_simple(peer, UCI_AM_FIN, seq, 0, flags);
+}
+
+static void uci_recv_count(size_t length)
+{
+    UCI_STATS_INC(messages_received);
+    UCI_STATS_ADD(bytes_received, length);
+}
+
+static UCI_NOINLINE void uci_recv_truncated(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                                            uci_frame_kind_t kind, uint64_t length)
+{
+    uci_recv_delivered(peer, seq, 0);
+    if (kind != UCI_FRAME_EAGER) {
+        uci_recv_fin(peer, seq, UCI_AM_FLAG_TRUNCATED);
+    }
+    uci_recv_count(0);
+    uci_request_complete_recv(req, UCS_ERR_MESSAGE_TRUNCATED, tag, length);
+}
+
+/* The frame's own payload is damaged: repair it, as a message of one chunk */
+static UCI_NOINLINE void uci_recv_frame_damaged(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer,
+                                                uint64_t seq, ucp_tag_t tag, size_t total,
+                                                const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
+{
+    uci_recv_op_t *op;
+
+    if (uci_recv_op_create(req, peer, seq, tag, (uci_frame_kind_t)hdr->kind, digest, hdr->length,
+                           uci_max(hdr->length, 1u), 0, &op) != UCS_OK) {
+        uci_request_complete_recv(req, UCS_ERR_NO_MEMORY, tag, hdr->length);
+        return;
+    }
+    if (hdr->kind == UCI_FRAME_RNDV) {
+        uci_buffer_init_recv(&op->desc_buffer, &op->desc, sizeof(op->desc), ucp_dt_make_contig(1));
+        op->buffer = &op->desc_buffer;
+    }
+    uci_repair_chunk_bad(op, 0, hdr->value, uci_frame_payload(frame),
+                         uci_min(total - uci_min(total, sizeof(*hdr)), (size_t)hdr->length));
+    uci_recv_op_advance(op);
+}
+
+static void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                           size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
+{
+    size_t length = hdr->length;
+
+    if (uci_unlikely(length > req->buffer.length)) {
+        uci_recv_truncated(req, peer, seq, tag, (uci_frame_kind_t)hdr->kind, length);
+        return;
+    }
+
+    if (uci_unlikely(!uci_frame_is_whole(hdr, total)) ||
+        uci_unlikely(uci_buffer_write(&req->buffer, 0, uci_frame_payload(frame), length, digest, hdr->value) !=
+                     hdr->value)) {
+        uci_recv_frame_damaged(req, frame, peer, seq, tag, total, hdr, digest);
+        return;
+    }
+
+    UCI_STATS_INC(chunks_verified);
+    uci_recv_count(length);
+    uci_recv_delivered(peer, seq, length);
+    if (uci_unlikely(hdr->kind == UCI_FRAME_SYNC)) {
+        uci_recv_fin(peer, seq, 0);
+    }
+    uci_request_complete_recv(req, req->buffer.status, tag, length);
+}
+
+static void uci_recv_rndv(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                          size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
+{
+    uci_rndv_desc_t desc;
+
+    if (!uci_frame_is_whole(hdr, total) || (hdr->length != sizeof(desc)) ||
+        (digest->copy(&desc, uci_frame_payload(frame), sizeof(desc)) != hdr->value) || (desc.chunk_size == 0)) {
+        uci_recv_frame_damaged(req, frame, peer, seq, tag, total, hdr, digest);
+        return;
+    }
+    uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
+}
+
+void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total,
+                        const uci_frame_hdr_t *hdr)
+{
+    uci_worker_t *worker           = req->worker;
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+    uci_peer_t *peer               = uci_worker_peer(worker, hdr->uid);
+    uint64_t seq;
+
+    if (uci_unlikely((peer == NULL) || (digest == NULL))) {
+        uci_error("frame with digest %u from uid 0x%lx: not known to this build", hdr->digest,
+                  (unsigned long)hdr->uid);
+        uci_frame_put(&worker->frames, frame);
+        uci_request_complete_recv(req, UCS_ERR_UNSUPPORTED, tag, 0);
+        return;
+    }
+
+    seq = uci_seq_expand(hdr->seq, peer->rx.next);
+    if (uci_unlikely(seq < peer->rx.next) && (uci_seqset_has(&peer->rx, seq) || uci_recv_op_by_seq(peer, seq))) {
+        /* a header, whole and valid, of a message that we have: older content came in place of another frame */
+        UCI_STATS_INC(mismatched_headers);
+        uci_find_start(req, frame, tag, total);
+        return;
+    }
+
+    if (hdr->ack != (uint32_t)peer->tx_base) {
+        uci_txlog_ack(peer, uci_seq_expand(hdr->ack, peer->tx_base));
+    }
+    if (uci_likely(hdr->kind != UCI_FRAME_RNDV)) {
+        uci_recv_eager(req, frame, peer, seq, tag, total, hdr, digest);
+    } else {
+        uci_recv_rndv(req, frame, peer, seq, tag, total, hdr, digest);
+    }
+    uci_frame_put(&worker->frames, frame);
+}
+
+void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
+{
+    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t*)(const void*)frame->wire;
+    uci_frame_hdr_t copy;
+
+    if (uci_likely((total >= UCI_FRAME_OVERHEAD) && uci_frame_hdr_is_valid(hdr, tag))) {
+        uci_recv_frame_hdr(req, frame, tag, total, hdr);
+        return;
+    }
+
+    UCI_STATS_INC(mismatched_headers);
+    if (uci_frame_recover_hdr(frame, tag, total, &copy)) {
+        UCI_STATS_INC(recovered_headers);
+        uci_recv_frame_hdr(req, frame, tag, total, &copy);
+    } else {
+        uci_find_start(req, frame, tag, total);
+    }
+}
+
+/* ---------------------------------------------------------- operations */
+
+static uint32_t uci_recv_slot_get(uci_worker_t *worker, uci_recv_op_t *op)
+{
+    uint32_t i, slot, count = uci_max(2 * worker->slots_count, 64u);
+    uci_recv_op_t **slots;
+
+    if (worker->slots_free == UINT32_MAX) {
+        slots = realloc(worker->slots, count * sizeof(*slots));
+        if (slots == NULL) {
+            return UINT32_MAX;
+        }
+        for (i = worker->slots_count; i < count; ++i) {
+            /* free slots are odd numbers: (next << 1) | 1 */
+            slots[i] = (uci_recv_op_t*)(((uintptr_t)((i + 1 < count) ? i + 1 : UINT32_MAX) << 1) | 1);
+        }
+        worker->slots_free  = worker->slots_count;
+        worker->slots       = slots;
+        worker->slots_count = count;
+    }
+    slot               = worker->slots_free;
+    worker->slots_free = (uint32_t)((uintptr_t)worker->slots[slot] >> 1);
+    worker->slots[slot] = op;
+    return slot;
+}
+
+static void uci_recv_slot_put(uci_worker_t *worker, uint32_t slot)
+{
+    worker->slots[slot] = (uci_recv_op_t*)(((uintptr_t)worker->slots_free << 1) | 1);
+    worker->slots_free  = slot;
+}
+
+uci_recv_op_t *uci_recv_op_by_slot(uci_worker_t *worker, uint32_t slot, const uci_peer_t *peer, uint32_t seq)
+{
+    uci_recv_op_t *op;
+
+    if (slot >= worker->slots_count) {
+        return NULL;
+    }
+    op = worker->slots[slot];
+    if (((uintptr_t)op & 1) || (op->peer != peer) || ((uint32_t)op->seq != seq)) {
+        return NULL;
+    }
+    return op;
+}
+
+uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq)
+{
+    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link) {
+        if ((op->peer == peer) && (op->seq == seq)) {
+            return op;
+        }
+    }
+    return NULL;
+}
+
+ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                                uci_frame_kind_t kind, const uci_digest_ops_t *digest, uint64_t length,
+                                uint32_t chunk_size, unsigned arity, uci_recv_op_t **op_p)
+{
+    uci_worker_t *worker = peer->worker;
+    uint32_t chunks      = (uint32_t)uci_max(uci_div_up(length, chunk_size), 1ul);
+    uci_recv_op_t *op;
+
+    op = calloc(1, sizeof(*op) + (chunks * (sizeof(*op->expected) + sizeof(*op->state))));
+    if (op == NULL) {
+        uci_error("failed to allocate a receive operation of %u chunks", chunks);
+        return UCS_ERR_NO_MEMORY;
+    }
+    if ((arity > 0) && (uci_merkle_create(chunks, arity, &op->tree) != UCI_OK)) {
+        goto err_free;
+    }
+    op->slot = uci_recv_slot_get(worker, op);
+    if (op->slot == UINT32_MAX) {
+        goto err_free;
+    }
+
+    op->peer        = peer;
+    op->seq         = seq;
+    op->req         = req;
+    op->buffer      = &req->buffer;
+    op->kind        = kind;
+    op->tag         = tag;
+    op->digest      = digest;
+    op->length      = length;
+    op->chunk_size  = chunk_size;
+    op->chunks      = chunks;
+    op->expected    = (uint64_t*)(void*)(op + 1);
+    op->state       = (uint8_t*)(op->expected + chunks);
+    op->active_time = uci_process_time_ns();
+    uci_list_add_tail(&worker->recv_ops, &op->link);
+    ++worker->ops_active;
+    *op_p = op;
+    return UCS_OK;
+
+err_free:
+    uci_merkle_destroy(op->tree);
+    free(op);
+    return UCS_ERR_NO_MEMORY;
+}
+
+static void uci_recv_op_destroy(uci_recv_op_t *op)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    uci_list_del(&op->link);
+    --worker->ops_active;
+    uci_recv_slot_put(worker, op->slot);
+    uci_merkle_destroy(op->tree);
+    uci_repair_cleanup(op);
+    free(op);
+}
+
+/* The descriptor has been repaired: now the message itself */
+static void uci_recv_op_continue(uci_recv_op_t *op)
+{
+    const uci_digest_ops_t *digest = op->digest;
+    uci_rndv_desc_t desc           = op->desc;
+    uci_request_t *req             = op->req;
+    uci_peer_t *peer               = op->peer;
+    ucp_tag_t tag                  = op->tag;
+    uint64_t seq                   = op->seq;
+
+    uci_recv_op_destroy(op);
+    uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
+}
+
+void uci_recv_op_finish(uci_recv_op_t *op, ucs_status_t status)
+{
+    uci_request_t *req = op->req;
+    ucp_tag_t tag      = op->tag;
+    uint64_t length    = op->length;
+
+    if ((op->buffer == &op->desc_buffer) && (status == UCS_OK)) {
+        uci_recv_op_continue(op);
+        return;
+    }
+
+    if (op->kind != UCI_FRAME_RNDV) {
+        uci_recv_delivered(op->peer, op->seq, length);
+    }
+    if (op->kind != UCI_FRAME_EAGER) {
+        uci_recv_fin(op->peer, op->seq, 0);
+    }
+    if (status == UCS_OK) {
+        status = req->buffer.status;
+    }
+    uci_recv_count(length);
+    uci_recv_op_destroy(op);
+    uci_request_complete_recv(req, status, tag, length);
+}
+
+void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                         const uci_digest_ops_t *digest, const uci_rndv_desc_t *desc)
+{
+    uci_recv_op_t *op;
+    ucs_status_t status;
+
+    if (desc->length > req->buffer.length) {
+        uci_recv_truncated(req, peer, seq, tag, UCI_FRAME_RNDV, desc->length);
+        return;
+    }
+
+    status = uci_recv_op_create(req, peer, seq, tag, UCI_FRAME_RNDV, digest, desc->length, desc->chunk_size,
+                                desc->arity, &op);
+    if (status != UCS_OK) {
+        uci_request_complete_recv(req, status, tag, desc->length);
+        return;
+    }
+    uci_recv_delivered(peer, seq, 0);
+    uci_control_send_simple(peer, UCI_AM_CTS, seq, op->slot, 0);
+    if (uci_unlikely(!uci_list_is_empty(&peer->handovers))) {
+        /* by its number, since a message to oneself may be through by now */
+        uci_handover_take(peer, seq);
+    }
+}
+
+/* --------------------------------------------------------------- chunks */
+
+void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value)
+{
+    UCI_STATS_INC(chunks_verified);
+    if (op->state[index] == UCI_CHUNK_BAD) {
+        --op->bad;
+    }
+    op->state[index]    = UCI_CHUNK_GOOD;
+    op->expected[index] = value;
+    ++op->good;
+    if (op->tree != NULL) {
+        uci_merkle_set_leaf(op->tree, index, value);
+    }
+}
+
+static void uci_recv_op_ask_root(uci_recv_op_t *op)
+{
+    op->have_root = false;
+    if (++op->attempts > UCI_ROOT_ATTEMPTS) {
+        uci_repair_failed(op, "the root of its tree does not match");
+        return;
+    }
+    uci_control_send_simple(op->peer, UCI_AM_TREE, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
+}
+
+void uci_recv_op_advance(uci_recv_op_t *op)
+{
+    if (op->gets > 0) {
+        return;
+    }
+    if ((op->good < op->chunks) && (op->awaiting > 0)) {
+        return;
+    }
+    if (op->good < op->chunks) {
+        if ((op->bad > 0) && (op->good + op->bad == op->chunks)) {
+            uci_repair_advance(op);
+        }
+        return;
+    }
+
+    if (op->tree != NULL) {
+        if (!op->have_root) {
+            uci_recv_op_ask_root(op);
+            return;
+        }
+        if (uci_merkle_root(op->tree, (uint32_t)op->seq, op->length, op->chunk_size) != op->root) {
+            UCI_STATS_INC(mismatched_roots);
+            uci_recv_op_ask_root(op);
+            return;
+        }
+    }
+    uci_repair_healed(op);
+    uci_recv_op_finish(op, UCS_OK);
+}
+
+void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    bool again = (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
+    uint64_t value;
+    uci_recv_op_t *op;
+
+    op = (hdr->flags & UCI_AM_FLAG_HANDOVER) ? uci_recv_op_by_seq(peer, seq) :
+                                               uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    if (uci_unlikely(op == NULL)) {
+        if (hdr->flags & UCI_AM_FLAG_HANDOVER) {
+            uci_handover_keep(peer, seq, hdr, data, length);
+        }
+        return; /* repeated, and no longer needed */
+    }
+
+    if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (op->awaiting > 0)) {
+        --op->awaiting;
+    }
+    if ((hdr->index >= op->chunks) || (op->state[hdr->index] == UCI_CHUNK_GOOD) ||
+        ((op->tree == NULL) != ((hdr->flags & UCI_AM_FLAG_FRAME) != 0))) {
+        return;
+    }
+
+    ++op->arrived;
+    if (hdr->flags & UCI_AM_FLAG_LAST) {
+        op->root      = hdr->extra;
+        op->have_root = true;
+    }
+    if (uci_unlikely(hdr->flags & UCI_AM_FLAG_CHANGED)) {
+        UCI_STATS_INC(source_changed);
+    }
+    value = uci_likely((length == hdr->length) &&
+                       (length == uci_chunk_length(op->length, op->chunk_size, hdr->index))) ?
+                    uci_buffer_write(op->buffer, (uint64_t)hdr->index * op->chunk_size, data, length, op->digest,
+                                     hdr->value) :
+                    ~hdr->value;
+    if (uci_likely(value == hdr->value)) {
+        if (uci_unlikely(again)) {
+            uci_repair_chunk_healed(op, hdr->index, UCI_RUNG_COPY, (uint32_t)length);
+        }
+        uci_recv_op_chunk_good(op, hdr->index, value);
+    } else {
+        uci_repair_chunk_bad(op, hdr->index, hdr->value, data, length);
+    }
+    uci_recv_op_advance(op);
+}
+
+void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+{
+    uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
+
+    if (op != NULL) {
+        uci_repair_ask_again(op, true);
+    } else if (uci_seqset_has(&peer->rx, seq)) {
+        uci_recv_fin(peer, seq, UCI_AM_FLAG_REPAIR);
+    }
+    /* else it has not been matched yet */
+}
+
+void uci_recv_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    const uint64_t *leaves = data;
+    uint32_t i;
+
+    if ((op == NULL) || (op->tree == NULL) || (length != op->chunks * sizeof(*leaves)) || (op->good < op->chunks)) {
+        return;
+    }
+    op->root      = hdr->extra;
+    op->have_root = true;
+    for (i = 0; i < op->chunks; ++i) {
+        if (leaves[i] != op->expected[i]) {
+            --op->good;
+            uci_repair_chunk_bad(op, i, leaves[i], NULL, 0);
+        }
+    }
+    uci_recv_op_advance(op);
+}

@@ -1,0 +1,110 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Receiving: from the posted receive to the completed one.
+ *
+ *     posted --frame arrives--> header checked --EAGER--> payload verified while it moves --> done
+ *                                     |  |                        | mismatch
+ *                                     |  |                        v
+ *                                     |  +--RNDV--> CTS, DATA...  REPAIR --> done, or the policy
+ *                                     v                |            ^
+ *                        no header: FIND (find.h)      +-- mismatch +
+ */
+#ifndef UCI_RECV_H_
+#define UCI_RECV_H_
+
+#include "worker.h"
+#include "control.h"
+#include "merkle.h"
+
+typedef enum {
+    UCI_CHUNK_MISSING,
+    UCI_CHUNK_GOOD,
+    UCI_CHUNK_BAD
+} uci_chunk_state_t;
+
+typedef enum {
+    UCI_RUNG_NONE,    /**< first transfer */
+    UCI_RUNG_GET,     /**< RDMA get from the sender's memory */
+    UCI_RUNG_COPY,    /**< active-message copy */
+    UCI_RUNG_LAST
+} uci_rung_t;
+
+/** A receive that takes more than one frame: a rendezvous, or the repair of an eager message. */
+typedef struct uci_recv_op {
+    uci_list_t             link;         /**< in worker->recv_ops */
+    uci_peer_t             *peer;
+    uint64_t               seq;
+    uint32_t               slot;
+    uci_request_t          *req;
+    uci_buffer_t           *buffer;      /**< &req->buffer, or &desc_buffer */
+    uci_buffer_t           desc_buffer;
+    uci_rndv_desc_t        desc;         /**< a descriptor being repaired */
+    uci_frame_kind_t       kind;
+    ucp_tag_t              tag;
+    const uci_digest_ops_t *digest;
+    uint64_t               length;
+    uint32_t               chunk_size;
+    uint32_t               chunks;
+    uint32_t               good;
+    uint32_t               bad;          /**< arrived damaged, not repaired yet */
+    uci_merkle_t           *tree;
+    uint64_t               root;
+    bool                   have_root;
+    bool                   root_asked;   /**< TREE has been sent */
+    uci_rung_t             rung;
+    unsigned               attempts;     /**< on this rung, without any success */
+    uint32_t               awaiting;     /**< answers to the last request that are still to come */
+    uint32_t               good_before;  /**< value of good when it was sent */
+    unsigned               gets;         /**< in flight */
+    ucp_rkey_h             rkey;
+    uint64_t               start_time;   /**< of the repair */
+    uint32_t               arrived;      /**< chunks, for telling a slow transfer from a stuck one */
+    uint32_t               arrived_seen;
+    uint64_t               active_time;  /**< something had arrived, or we asked */
+    unsigned               asked;
+    uint64_t               *expected;    /**< digest by chunk */
+    uint8_t                *state;       /**< uci_chunk_state_t by chunk */
+    struct uci_damage      *damage;      /**< the damaged bytes of the first bad chunk, for the report */
+} uci_recv_op_t;
+
+/** Post a receive; @return as ucp_tag_recv_nbx(). */
+ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *buffer, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
+                          const ucp_request_param_t *param);
+
+/** A frame of @a total bytes has been matched to @a req. */
+void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total);
+
+/** As above, with a header that can be trusted (see find.h for another way to come by one). */
+void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total,
+                        const uci_frame_hdr_t *hdr);
+
+/** Bytes on the wire that a receive of @a length bytes must have room for. */
+size_t uci_recv_frame_size(const uci_worker_t *worker, size_t length);
+
+/** The descriptor of a rendezvous has been verified. */
+void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                         const uci_digest_ops_t *digest, const uci_rndv_desc_t *desc);
+
+/** Message @a seq has been delivered: account for it, acknowledge now and then. */
+void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length);
+
+/* Operations */
+uci_recv_op_t *uci_recv_op_by_slot(uci_worker_t *worker, uint32_t slot, const uci_peer_t *peer, uint32_t seq);
+uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq);
+ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                                uci_frame_kind_t kind, const uci_digest_ops_t *digest, uint64_t length,
+                                uint32_t chunk_size, unsigned arity, uci_recv_op_t **op_p);
+/** A chunk has been verified and stored. */
+void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value);
+/** See whether all has arrived: complete, or start repairing. */
+void uci_recv_op_advance(uci_recv_op_t *op);
+/** End: FIN, the user's request, memory. */
+void uci_recv_op_finish(uci_recv_op_t *op, ucs_status_t status);
+
+/* Called by the dispatcher */
+void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
+void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
+void uci_recv_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
+
+#endif

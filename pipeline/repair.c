@@ -1,0 +1,531 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "repair.h"
+
+#include <stdlib.h>
+
+#include "fault.h"
+#include "handover.h"
+#include "inject.h"
+#include "log.h"
+#include "process.h"
+#include "report.h"
+#include "send.h"
+#include "settings.h"
+#include "stats.h"
+#include "txlog.h"
+
+#define UCI_REPAIR_COPY_ATTEMPTS  8
+
+/* Chunks asked for in one request: more are asked for when these are repaired */
+#define UCI_REPAIR_BATCH  4096
+
+/* Gets of one operation end together: then the key goes, and what is still bad is asked for again */
+static void uci_repair_get_unpin(uci_recv_op_t *op)
+{
+    if ((--op->gets == 0) && (op->rkey != NULL)) {
+        uci_ucp.rkey_destroy(op->rkey);
+        op->rkey = NULL;
+    }
+}
+
+/* ------------------------------------------------ receiver: bookkeeping */
+
+void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length)
+{
+    if (op->state[index] != UCI_CHUNK_BAD) {
+        UCI_STATS_INC(mismatched_chunks);
+        op->state[index] = UCI_CHUNK_BAD;
+        ++op->bad;
+        if (op->start_time == 0) {
+            op->start_time = uci_process_time_ns();
+        }
+        uci_report_keep_damage(op, index, data, length);
+    }
+    op->expected[index] = expected;
+}
+
+void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, uint32_t length)
+{
+    if (op->state[index] == UCI_CHUNK_MISSING) {
+        /* its header was damaged, so that nobody knew whose it was */
+        UCI_STATS_INC(mismatched_chunks);
+        if (op->start_time == 0) {
+            op->start_time = uci_process_time_ns();
+        }
+    }
+    UCI_STATS_INC(repaired_chunks);
+    UCI_STATS_ADD(retransmitted_bytes, length);
+    if (rung == UCI_RUNG_GET) {
+        UCI_STATS_INC(repaired_by_get);
+    } else {
+        UCI_STATS_INC(repaired_by_copy);
+    }
+    uci_report_chunk_healed(op, index);
+}
+
+void uci_repair_healed(uci_recv_op_t *op)
+{
+    if (uci_unlikely(op->start_time != 0)) {
+        uci_report_healed(op);
+    }
+}
+
+void uci_repair_cleanup(uci_recv_op_t *op)
+{
+    if (op->rkey != NULL) {
+        uci_ucp.rkey_destroy(op->rkey);
+        op->rkey = NULL;
+    }
+    uci_report_drop_damage(op);
+}
+
+ucs_status_t uci_repair_policy(void)
+{
+    switch (uci_settings.on_error) {
+    case UCI_ON_ERROR_ABORT:
+        uci_fatal("a message can't be delivered intact: the job stops here (UCI_ON_ERROR=abort)");
+    case UCI_ON_ERROR_ERROR:
+        return UCS_ERR_IO_ERROR;
+    default:
+        return UCS_OK;
+    }
+}
+
+void uci_repair_failed(uci_recv_op_t *op, const char *reason)
+{
+    UCI_STATS_ADD(unrepaired_chunks, uci_max(op->bad, 1u));
+    uci_report_failed(op, reason);
+    if (op->buffer == &op->desc_buffer) {
+        op->buffer = &op->req->buffer; /* the message itself is lost: end here */
+    }
+    uci_recv_op_finish(op, uci_repair_policy());
+}
+
+/* --------------------------------------------------- receiver: requests */
+
+/* Ask the sender for all chunks that are not good */
+static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
+{
+    uint32_t i, count = 0, want = uci_min(op->chunks - op->good, (uint32_t)UCI_REPAIR_BATCH);
+    uci_control_t *msg;
+    uint32_t *indexes;
+
+    msg = uci_control_get(op->peer, UCI_AM_REPAIR, op->seq, want * sizeof(*indexes));
+    if (msg == NULL) {
+        return;
+    }
+    indexes = (uint32_t*)(void*)msg->payload;
+    for (i = 0; (i < op->chunks) && (count < want); ++i) {
+        if ((op->state[i] == UCI_CHUNK_BAD) || (missing_too && (op->state[i] == UCI_CHUNK_MISSING))) {
+            indexes[count++] = i;
+        }
+    }
+    op->awaiting    = (op->rung == UCI_RUNG_GET) ? 1 : count;
+    op->good_before = op->good;
+    msg->length     = count * sizeof(*indexes);
+    msg->hdr.length = (uint32_t)msg->length;
+    msg->hdr.op     = op->slot;
+    msg->hdr.flags  = (uint16_t)(((op->rung == UCI_RUNG_GET) ? UCI_AM_FLAG_GET : 0) |
+                                ((op->tree == NULL) ? UCI_AM_FLAG_FRAME : 0));
+    uci_control_send(msg);
+}
+
+void uci_repair_advance(uci_recv_op_t *op)
+{
+    if (uci_settings.mode == UCI_MODE_DETECT) {
+        uci_repair_failed(op, "UCI_MODE=detect does not repair");
+        return;
+    }
+
+    switch (op->rung) {
+    case UCI_RUNG_NONE:
+        /* a small message is in the sender's log, which is gone when it closes: get is for rendezvous */
+        op->rung     = (op->tree == NULL) ? UCI_RUNG_COPY : UCI_RUNG_GET;
+        op->attempts = 1;
+        if ((op->tree == NULL) && uci_handover_take(op->peer, op->seq)) {
+            return;
+        }
+        break;
+    case UCI_RUNG_GET:
+        if (op->good == op->good_before) {
+            op->rung     = UCI_RUNG_COPY;
+            op->attempts = 1;
+        }
+        break;
+    default:
+        op->attempts = (op->good == op->good_before) ? op->attempts + 1 : 1;
+        if (op->attempts > UCI_REPAIR_COPY_ATTEMPTS) {
+            uci_repair_failed(op, "every way to fetch it again brought damaged bytes");
+            return;
+        }
+        break;
+    }
+    uci_repair_request(op, false);
+}
+
+void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
+{
+    op->active_time = uci_process_time_ns();
+    if (op->gets > 0) {
+        return;
+    }
+    if (op->arrived != op->arrived_seen) {
+        /* slow, not stuck; if something was dropped, look again when all else is in */
+        op->arrived_seen = op->arrived;
+        if (damaged) {
+            uci_control_ask_soon(op->peer->worker);
+        }
+        return;
+    }
+
+    ++op->asked;
+    if ((op->good == op->chunks) && (op->tree != NULL)) {
+        uci_control_send_simple(op->peer, UCI_AM_TREE, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
+        return;
+    }
+    if (op->rung == UCI_RUNG_NONE) {
+        uci_control_send_simple(op->peer, UCI_AM_CTS, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
+    }
+    if ((op->rung != UCI_RUNG_NONE) || damaged) {
+        uci_repair_request(op, op->rung == UCI_RUNG_NONE);
+    }
+}
+
+void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+{
+    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+
+    if ((op != NULL) && (op->gets == 0)) {
+        uci_repair_failed(op, "the sender has no copy of it any more (see UCI_LOG_SIZE)");
+    }
+}
+
+/* -------------------------------------------------------- receiver: get */
+
+typedef struct uci_repair_get {
+    uci_recv_op_t *op;
+    uint32_t      index;
+    uint32_t      length;
+    uint64_t      value;
+    void          *target;
+    void          *staging;  /* freed when done; NULL: straight into the user's buffer */
+} uci_repair_get_t;
+
+static void uci_repair_get_verify(uci_repair_get_t *get)
+{
+    uci_recv_op_t *op = get->op;
+    uint64_t value;
+    uci_fault_t fault;
+
+    if (uci_fault_targets(UCI_FAULT_REPAIR) &&
+        uci_fault_draw(UCI_FAULT_REPAIR, op->length, uci_peer_rank(op->peer), &fault)) {
+        uci_inject_bytes(&fault, get->target, get->length);
+    }
+
+    value = (get->staging == NULL) ? op->digest->digest(get->target, get->length) :
+                                     uci_buffer_write(op->buffer, (uint64_t)get->index * op->chunk_size, get->staging,
+                                                      get->length, op->digest, get->value);
+    op->expected[get->index] = get->value;
+    if ((value == get->value) && (op->state[get->index] == UCI_CHUNK_BAD)) {
+        uci_repair_chunk_healed(op, get->index, UCI_RUNG_GET, get->length);
+        uci_recv_op_chunk_good(op, get->index, value);
+    }
+}
+
+static void uci_repair_get_done(uci_repair_get_t *get, ucs_status_t status)
+{
+    uci_recv_op_t *op = get->op;
+
+    if (status == UCS_OK) {
+        uci_repair_get_verify(get);
+    } else {
+        uci_info("get of chunk %u from %s failed: %s", get->index, uci_peer_name(op->peer), uci_ucp.status_string(status));
+    }
+    free(get->staging);
+    free(get);
+    uci_repair_get_unpin(op);
+}
+
+static void uci_repair_get_completed(void *request, ucs_status_t status, void *user_data)
+{
+    uci_repair_get_t *get = user_data;
+    uci_recv_op_t *op     = get->op;
+    uci_worker_t *worker  = op->peer->worker;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    uci_repair_get_done(get, status);
+    uci_recv_op_advance(op);
+    uci_worker_leave(worker);
+}
+
+static uci_repair_get_t *uci_repair_get_create(uci_recv_op_t *op, const uci_am_grant_entry_t *entry)
+{
+    uci_repair_get_t *get = calloc(1, sizeof(*get));
+
+    if (get == NULL) {
+        return NULL;
+    }
+    get->op     = op;
+    get->index  = entry->index;
+    get->length = uci_chunk_length(op->length, op->chunk_size, entry->index);
+    get->value  = entry->value;
+    get->target = uci_buffer_direct(op->buffer, (uint64_t)entry->index * op->chunk_size, get->length);
+    if (get->target == NULL) {
+        get->target = get->staging = malloc(get->length);
+        if (get->staging == NULL) {
+            free(get);
+            return NULL;
+        }
+    }
+    return get;
+}
+
+static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_grant_entry_t *entry)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = uci_repair_get_completed
+    };
+    ucs_status_ptr_t request;
+    uci_repair_get_t *get;
+
+    if ((entry->index >= op->chunks) || (op->state[entry->index] != UCI_CHUNK_BAD)) {
+        return;
+    }
+    get = uci_repair_get_create(op, entry);
+    if (get == NULL) {
+        return;
+    }
+
+    if (entry->changed) {
+        UCI_STATS_INC(source_changed);
+    }
+    ++op->gets;
+    param.user_data = get;
+    request         = uci_ucp.get_nbx(ep, get->target, get->length, entry->address, op->rkey, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        uci_repair_get_done(get, UCS_PTR_STATUS(request));
+    }
+}
+
+void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_recv_op_t *op                   = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    const uci_am_grant_t *grant         = data;
+    const uci_am_grant_entry_t *entries = (const uci_am_grant_entry_t*)(const void*)(grant + 1);
+    ucp_ep_h ep                         = uci_peer_endpoint(peer);
+    uint32_t i;
+
+    if ((op == NULL) || (op->rung != UCI_RUNG_GET) || (op->gets > 0) || (length < sizeof(*grant)) ||
+        (length != sizeof(*grant) + (grant->count * sizeof(*entries)) + grant->rkey_length)) {
+        return;
+    }
+
+    op->root      = grant->root;
+    op->have_root = true;
+    op->awaiting  = 0;
+    ++op->gets; /* keeps the operation while gets complete at once */
+    if ((grant->rkey_length > 0) && (ep != NULL) && (op->rkey == NULL) &&
+        (uci_ucp.ep_rkey_unpack(ep, entries + grant->count, &op->rkey) == UCS_OK)) {
+        for (i = 0; i < grant->count; ++i) {
+            uci_repair_get_start(op, ep, &entries[i]);
+        }
+    }
+    uci_repair_get_unpin(op);
+    /* if none was started, no chunk got better: the next rung is taken */
+    uci_recv_op_advance(op);
+}
+
+/* ------------------------------------------------- sender: what is asked */
+
+static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uci_am_hdr_t *request, uint16_t flags)
+{
+    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t*)(const void*)frame->wire;
+    uci_control_t *msg         = uci_control_get(peer, UCI_AM_DATA, frame->seq, hdr->length);
+    uci_fault_t fault;
+
+    if (msg == NULL) {
+        return;
+    }
+    memcpy(msg->payload, uci_frame_payload(frame), hdr->length);
+    msg->hdr.op     = request->op;
+    msg->hdr.digest = hdr->digest;
+    msg->hdr.value  = hdr->value;
+    msg->hdr.flags  = flags | UCI_AM_FLAG_FRAME;
+    if (uci_fault_targets(UCI_FAULT_REPAIR) && (hdr->length > 0) &&
+        uci_fault_draw(UCI_FAULT_REPAIR, hdr->length, uci_peer_rank(peer), &fault)) {
+        uci_inject_bytes(&fault, msg->payload, hdr->length);
+    }
+    uci_control_send(msg);
+}
+
+void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame)
+{
+    uci_am_hdr_t none = {0};
+
+    uci_repair_send_frame(peer, frame, &none, UCI_AM_FLAG_HANDOVER);
+}
+
+/* Digest a chunk again: the source may have changed. Packs it into op->staging if it is not contiguous. */
+static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char **staging_p, uci_am_grant_entry_t *entry)
+{
+    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
+    uint64_t offset = (uint64_t)index * op->chunk_size;
+
+    if (op->staging == NULL) {
+        entry->address = (uintptr_t)uci_buffer_direct(op->buffer, offset, length);
+        entry->value   = op->digest->digest((void*)entry->address, length);
+    } else {
+        entry->address = (uintptr_t)*staging_p;
+        entry->value   = uci_buffer_read(op->buffer, offset, *staging_p, length, op->digest);
+        *staging_p    += length;
+    }
+    entry->index   = index;
+    entry->changed = (entry->value != uci_merkle_leaf(op->tree, index));
+    uci_merkle_set_leaf(op->tree, index, entry->value);
+}
+
+static ucs_status_t uci_repair_map(uci_send_op_t *op, uint32_t count)
+{
+    ucp_mem_map_params_t params = {
+        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+        .address    = op->buffer->data,
+        .length     = op->length
+    };
+
+    if (op->memh != NULL) {
+        uci_ucp.mem_unmap(op->peer->worker->context->ucp, op->memh);
+        op->memh = NULL;
+    }
+    if (op->buffer->kind != UCI_BUFFER_CONTIG) {
+        free(op->staging);
+        op->staging    = malloc((size_t)count * op->chunk_size);
+        params.address = op->staging;
+        params.length  = (size_t)count * op->chunk_size;
+        if (op->staging == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
+    return uci_ucp.mem_map(op->peer->worker->context->ucp, &params, &op->memh);
+}
+
+static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
+{
+    size_t rkey_length = 0, entries_length = count * sizeof(uci_am_grant_entry_t);
+    void *rkey         = NULL;
+    uci_am_grant_t *grant;
+    char *staging;
+    uci_control_t *msg;
+    uint32_t i;
+
+    if ((uci_repair_map(op, count) != UCS_OK) ||
+        (uci_ucp.rkey_pack(op->peer->worker->context->ucp, op->memh, &rkey, &rkey_length) != UCS_OK)) {
+        uci_info("no remote access to this memory: the receiver will ask for a copy");
+        rkey        = NULL;
+        rkey_length = 0;
+    }
+
+    msg = uci_control_get(op->peer, UCI_AM_GRANT, op->frame->seq, sizeof(*grant) + entries_length + rkey_length);
+    if (msg == NULL) {
+        goto out_release;
+    }
+    grant   = (uci_am_grant_t*)(void*)msg->payload;
+    staging = op->staging;
+    for (i = 0; i < count; ++i) {
+        uci_repair_grant_entry(op, indexes[i], &staging, (uci_am_grant_entry_t*)(void*)(grant + 1) + i);
+    }
+    memcpy((char*)(grant + 1) + entries_length, rkey, rkey_length);
+    grant->count       = count;
+    grant->rkey_length = (uint32_t)rkey_length;
+    grant->root        = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    msg->hdr.op        = op->remote_op;
+    op->granted        = true;
+    uci_control_send(msg);
+
+out_release:
+    if (rkey != NULL) {
+        uci_ucp.rkey_buffer_release(rkey);
+    }
+}
+
+static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
+{
+    uint32_t i;
+
+    uci_send_op_pin(op);
+    for (i = 0; (i < count) && (op->state != UCI_SEND_DONE); ++i) {
+        /* those not sent yet are on their way */
+        if (indexes[i] < op->next) {
+            uci_send_chunk(op, indexes[i], UCI_AM_FLAG_REPAIR);
+        }
+    }
+    uci_send_op_unpin(op);
+}
+
+static bool uci_repair_indexes_valid(const uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; ++i) {
+        if (indexes[i] >= op->chunks) {
+            return false;
+        }
+    }
+    return true;
+}
+
+void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+    uint32_t count     = (uint32_t)(length / sizeof(uint32_t));
+    uci_send_op_t *op;
+
+    if (frame == NULL) {
+        uci_control_send_simple(peer, UCI_AM_GONE, seq, hdr->op, 0);
+        return;
+    }
+    if (hdr->flags & UCI_AM_FLAG_FRAME) {
+        uci_repair_send_frame(peer, frame, hdr, UCI_AM_FLAG_REPAIR);
+        return;
+    }
+
+    op = frame->op;
+    if ((op == NULL) || (op->tree == NULL) || !uci_repair_indexes_valid(op, data, count)) {
+        return;
+    }
+    if (op->state == UCI_SEND_DESCRIBED) {
+        uci_send_on_cts(peer, seq, hdr); /* that CTS was lost */
+        return;
+    }
+    op->remote_op = hdr->op;
+    if ((hdr->flags & UCI_AM_FLAG_GET) && (op->next == op->chunks)) {
+        uci_repair_grant(op, data, count);
+    } else {
+        uci_repair_copy(op, data, count);
+    }
+}
+
+void uci_repair_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+{
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+    uci_control_t *msg;
+    uci_send_op_t *op;
+    uint32_t i;
+
+    if ((frame == NULL) || (frame->op == NULL) || (frame->op->tree == NULL) ||
+        (uci_merkle_leaves_set(frame->op->tree) < frame->op->chunks)) {
+        return;
+    }
+    op  = frame->op;
+    msg = uci_control_get(peer, UCI_AM_LEAVES, seq, op->chunks * sizeof(uint64_t));
+    if (msg == NULL) {
+        return;
+    }
+    for (i = 0; i < op->chunks; ++i) {
+        ((uint64_t*)(void*)msg->payload)[i] = uci_merkle_leaf(op->tree, i);
+    }
+    msg->hdr.op    = hdr->op;
+    msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)frame->seq, op->length, op->chunk_size);
+    uci_control_send(msg);
+}

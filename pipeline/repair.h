@@ -1,0 +1,52 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Repair: only the chunks that arrived damaged are fetched again, all in one batch, up a ladder:
+ *
+ *     GET   the sender tells where they are (GRANT); the receiver reads them with ucp_get_nbx, by RDMA where the
+ *           transport has it. Only for rendezvous: the sender's buffer is valid until FIN.
+ *     COPY  the sender sends them as active messages. Several attempts.
+ *     then  the policy UCI_ON_ERROR, after a full report.
+ *
+ * The sender digests its source again for each repair, so that "the source changed in flight" is told apart
+ * from "damaged in flight".
+ */
+#ifndef UCI_REPAIR_H_
+#define UCI_REPAIR_H_
+
+#include "recv.h"
+
+/** Chunk @a index arrived as @a data, whose digest is not @a expected. */
+void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length);
+
+/** A chunk that was fetched again by @a rung is right. */
+void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, uint32_t length);
+
+/** All chunks have been tried: take the next attempt, or the next rung. */
+void uci_repair_advance(uci_recv_op_t *op);
+
+/** Nothing has come for a while, or something was dropped (@a damaged): ask again for what is due. */
+void uci_repair_ask_again(uci_recv_op_t *op, bool damaged);
+
+/** Everything has been repaired (or nothing had to be): report. */
+void uci_repair_healed(uci_recv_op_t *op);
+
+/** Nothing helps: report, then do as the policy says. The operation is over afterwards. */
+void uci_repair_failed(uci_recv_op_t *op, const char *reason);
+
+/** What to tell the user of a message that can't be verified: by UCI_ON_ERROR; does not return for `abort`. */
+ucs_status_t uci_repair_policy(void);
+
+void uci_repair_cleanup(uci_recv_op_t *op);
+
+/** Closing sender: send the payload of a frame, unasked, as a copy to keep. */
+void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame);
+
+/* Called by the dispatcher: on the sender */
+void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
+void uci_repair_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
+/* and on the receiver */
+void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
+void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
+
+#endif

@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "report.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "forensics.h"
+#include "log.h"
+#include "process.h"
+#include "settings.h"
+#include "stats.h"
+
+#define UCI_REPORT_KEEP   (64ul << 10)   /* bytes of damaged data kept */
+#define UCI_REPORT_LINES  10             /* repaired messages that are worth a warning each */
+
+typedef struct uci_damage {
+    uint32_t          index;
+    size_t            length;    /* that arrived */
+    size_t            kept;
+    uci_damage_diff_t diff;
+    char              bad[16];   /* around the first difference */
+    char              good[16];
+    size_t            shown;
+    char              data[];
+} uci_damage_t;
+
+static unsigned uci_report_lines;
+
+void uci_report_keep_damage(uci_recv_op_t *op, uint32_t index, const void *data, size_t length)
+{
+    size_t kept = (data == NULL) ? 0 : uci_min(length, UCI_REPORT_KEEP);
+
+    if (op->damage != NULL) {
+        return;
+    }
+    op->damage = calloc(1, sizeof(*op->damage) + kept);
+    if (op->damage == NULL) {
+        return;
+    }
+    op->damage->index  = index;
+    op->damage->length = length;
+    op->damage->kept   = kept;
+    memcpy(op->damage->data, (data == NULL) ? "" : data, kept);
+}
+
+void uci_report_drop_damage(uci_recv_op_t *op)
+{
+    free(op->damage);
+    op->damage = NULL;
+}
+
+void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index)
+{
+    uint32_t length      = uci_chunk_length(op->length, op->chunk_size, index);
+    uci_damage_t *damage = op->damage;
+    size_t offset        = (size_t)index * op->chunk_size;
+    const char *good;
+
+    if ((damage == NULL) || (damage->index != index) || (damage->kept == 0)) {
+        return;
+    }
+    good = uci_buffer_direct(op->buffer, offset, length);
+    if (good == NULL) {
+        return; /* a non-contiguous receive: the right bytes are not in one place */
+    }
+    uci_forensics_compare(damage->data, damage->kept, good, (damage->length < length) ? length : damage->kept,
+                          &damage->diff);
+    damage->shown = uci_min(sizeof(damage->bad), damage->kept - uci_min(damage->kept, damage->diff.first));
+    memcpy(damage->bad, damage->data + damage->diff.first, damage->shown);
+    memcpy(damage->good, good + damage->diff.first, damage->shown);
+}
+
+/* Tags as pml/ucx and ch4:ucx lay them out (ompi pml_ucx_request.h; mpich ch4 ucx_impl.h) */
+void uci_report_tag(ucp_tag_t tag, char *text, size_t size)
+{
+    if (getenv("OMPI_COMM_WORLD_RANK") != NULL) {
+        snprintf(text, size, "0x%016lx (Open MPI: tag %d, source %u, context %u)", (unsigned long)tag,
+                 (int)((int64_t)tag >> 40), (unsigned)((tag >> 20) & 0xfffff), (unsigned)(tag & 0xfffff));
+    } else if (getenv("PMI_RANK") != NULL) {
+        snprintf(text, size, "0x%016lx (MPICH: tag %u, source %u, context %u)", (unsigned long)tag,
+                 (unsigned)(tag & 0x7fffffff), (unsigned)((tag >> 32) & 0xffff), (unsigned)((tag >> 48) & 0xffff));
+    } else {
+        snprintf(text, size, "0x%016lx", (unsigned long)tag);
+    }
+}
+
+static void uci_report_hex(const char *data, size_t length, char *text)
+{
+    size_t i;
+
+    text[0] = '\0';
+    for (i = 0; i < length; ++i) {
+        sprintf(text + (2 * i), "%02x", (unsigned char)data[i]);
+    }
+}
+
+static const char *uci_report_rung(const uci_recv_op_t *op)
+{
+    return (op->rung == UCI_RUNG_GET) ? "get" : (op->rung == UCI_RUNG_COPY) ? "copy" : "none";
+}
+
+/* One JSON object, one line, one write: several processes may share the file */
+static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char *reason)
+{
+    static const uci_damage_t none;
+    const uci_damage_t *damage = (op->damage != NULL) ? op->damage : &none;
+    char name[256], bad[40], good[40];
+    FILE *stream;
+
+    if (uci_settings.events[0] == '\0') {
+        return;
+    }
+    uci_process_expand(uci_settings.events, name, sizeof(name));
+    stream = fopen(name, "a");
+    if (stream == NULL) {
+        uci_warn("failed to open %s: %m", name);
+        return;
+    }
+    uci_report_hex(damage->bad, damage->shown, bad);
+    uci_report_hex(damage->good, damage->shown, good);
+    fprintf(stream,
+            "{\"verdict\": \"%s\", \"reason\": \"%s\", \"host\": \"%s\", \"rank\": %d, \"peer_host\": \"%s\", "
+            "\"peer_rank\": %d, \"peer_pid\": %u, \"tag\": \"0x%016lx\", \"seq\": %lu, \"kind\": \"%s\", \"length\": %lu, "
+            "\"chunk\": %u, \"chunk_size\": %u, \"chunk_length\": %zu, \"offset\": %lu, \"first\": %zu, \"last\": %zu, "
+            "\"wrong_bytes\": %zu, \"wrong_bits\": %zu, \"class\": \"%s\", \"bad\": \"%s\", \"good\": \"%s\", "
+            "\"healed_by\": \"%s\", \"microseconds\": %lu, \"digest\": \"%s\", \"transports\": \"%s\", "
+            "\"ucx_version\": \"%s\"}\n",
+            verdict, reason, uci_process_host(), uci_process_rank(), op->peer->mark.host, uci_peer_rank(op->peer),
+            op->peer->mark.pid, (unsigned long)op->tag, (unsigned long)op->seq,
+            (op->tree != NULL) ? "rendezvous" : "eager", (unsigned long)op->length, damage->index, op->chunk_size,
+            damage->length, (unsigned long)damage->index * op->chunk_size, damage->diff.first, damage->diff.last,
+            damage->diff.bytes, damage->diff.bits, uci_damage_class_names[damage->diff.damage], bad, good,
+            uci_report_rung(op),
+            (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul,
+            op->digest->name, uci_peer_transports(op->peer), uci_ucp.get_version_string());
+    fclose(stream);
+}
+
+void uci_report_healed(uci_recv_op_t *op)
+{
+    const uci_damage_t *damage = op->damage;
+    char tag[96];
+
+    uci_report_event(op, "repaired", "");
+    if (uci_report_lines >= UCI_REPORT_LINES) {
+        return;
+    }
+    uci_report_tag(op->tag, tag, sizeof(tag));
+    uci_warn("message from %s, tag %s, %lu bytes: arrived damaged (chunk %u, %s, bytes %zu..%zu), repaired by %s in %lu us",
+             uci_peer_name(op->peer), tag, (unsigned long)op->length, (damage != NULL) ? damage->index : 0,
+             uci_damage_class_names[(damage != NULL) ? damage->diff.damage : UCI_DAMAGE_UNKNOWN],
+             (damage != NULL) ? damage->diff.first : 0, (damage != NULL) ? damage->diff.last : 0,
+             uci_report_rung(op), (unsigned long)(uci_process_time_ns() - op->start_time) / 1000);
+    if (++uci_report_lines == UCI_REPORT_LINES) {
+        uci_warn("further repairs are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
+    }
+}
+
+void uci_report_failed(uci_recv_op_t *op, const char *reason)
+{
+    const uci_damage_t *damage = op->damage;
+    char tag[96], hex[40];
+
+    uci_report_event(op, "not repaired", reason);
+    uci_report_tag(op->tag, tag, sizeof(tag));
+    uci_report_hex((damage != NULL) ? damage->data : "", (damage != NULL) ? uci_min(damage->kept, 16ul) : 0, hex);
+    uci_error("message can't be delivered intact: %s", reason);
+    uci_error("  from        %s", uci_peer_name(op->peer));
+    uci_error("  tag         %s, message number %lu", tag, (unsigned long)op->seq);
+    uci_error("  size        %lu bytes, %s, chunks of %u bytes", (unsigned long)op->length,
+              (op->kind == UCI_FRAME_RNDV) ? "rendezvous" : "eager", op->chunk_size);
+    uci_error("  damaged     %u of %u chunks; first: chunk %u at offset %lu, %zu bytes arrived, beginning %s", op->bad,
+              op->chunks, (damage != NULL) ? damage->index : 0,
+              (unsigned long)((damage != NULL) ? damage->index : 0) * op->chunk_size,
+              (damage != NULL) ? damage->length : 0, hex);
+    uci_error("  digest      %s, expected 0x%016lx", op->digest->name,
+              (unsigned long)op->expected[(damage != NULL) ? damage->index : 0]);
+    uci_error("  tried       %s, %u attempts, %lu us", uci_report_rung(op), op->attempts,
+              (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul);
+    uci_error("  transports  %s, UCX %s", uci_peer_transports(op->peer), uci_ucp.get_version_string());
+}
+
+void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason)
+{
+    char text[96];
+
+    uci_report_tag(tag, text, sizeof(text));
+    uci_error("message can't be delivered intact: %s", reason);
+    uci_error("  tag         %s", text);
+    uci_error("  size        %zu bytes on the wire", total);
+    uci_error("  UCX %s; this is rank %d (%s)", uci_ucp.get_version_string(), uci_process_rank(), uci_process_host());
+}

@@ -1,0 +1,29 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a mismatch leaves behind: a line in the log (the first ones of a process), and a JSON record per event in
+ * the file named by UCI_EVENTS.
+ */
+#ifndef UCI_REPORT_H_
+#define UCI_REPORT_H_
+
+#include "recv.h"
+
+/** Keep the damaged bytes of an operation's first bad chunk, to be compared with the right ones. */
+void uci_report_keep_damage(uci_recv_op_t *op, uint32_t index, const void *data, size_t length);
+
+/** The chunk has been repaired: compare, if it is the one that was kept. */
+void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index);
+
+void uci_report_healed(uci_recv_op_t *op);
+void uci_report_failed(uci_recv_op_t *op, const char *reason);
+
+/** A frame that nobody claims. */
+void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason);
+
+void uci_report_drop_damage(uci_recv_op_t *op);
+
+/** Print a UCX tag as the MPIs use it: "0x... (Open MPI: tag 5, source 1, context 3)". */
+void uci_report_tag(ucp_tag_t tag, char *text, size_t size);
+
+#endif

@@ -1,0 +1,102 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a user of a hooked tag operation holds. A request of UCI's own lies in a reserved range of addresses;
+ * one in the user's memory (UCP_OP_ATTR_FIELD_REQUEST) is known by a marker word:
+ *
+ *     pool:   | uci_request_t | user area (request_size) |
+ *                             ^ what the user holds
+ *     user's: | uci_request_t | marker | room for UCX's own request |
+ *                                                                   ^ what the user gave
+ *
+ * The marker lies outside the part that UCX uses, so that whatever UCX writes there can't look like one.
+ */
+#ifndef UCI_REQUEST_H_
+#define UCI_REQUEST_H_
+
+#include "ucp_api.h"
+#include "pool.h"
+#include "buffer.h"
+
+struct uci_worker;
+struct uci_frame;
+
+enum {
+    UCI_REQUEST_COMPLETED = 1 << 0,
+    UCI_REQUEST_RELEASED  = 1 << 1,  /**< the user has freed it; goes when it completes */
+    UCI_REQUEST_CALLBACK  = 1 << 2,
+    UCI_REQUEST_RECV      = 1 << 3,
+    UCI_REQUEST_USER_MEM  = 1 << 4,
+    UCI_REQUEST_POSTING   = 1 << 5   /**< still inside the call that posts it */
+};
+
+typedef struct uci_request {
+    ucs_status_t      status;
+    uint32_t          flags;
+    struct uci_worker *worker;
+    void              *user;        /**< what the user holds */
+    union {
+        ucp_send_nbx_callback_t     send;
+        ucp_tag_recv_nbx_callback_t recv;
+    } cb;
+    void                *user_data;
+    ucp_tag_recv_info_t info;       /**< of a completed receive */
+    uci_buffer_t        buffer;     /**< the user's, for a receive or a rendezvous send */
+    struct uci_frame    *frame;     /**< posted receive: where UCX puts the frame */
+    void                *ucx;       /**< UCX's request underneath while it is pending */
+} uci_request_t;
+
+/** Addresses of all requests from pools, of all workers. */
+extern uci_range_t uci_request_range;
+
+/** Bytes of a pool object in front of the user's area. */
+#define UCI_REQUEST_HEAD  uci_align_up(sizeof(uci_request_t), UCI_CACHE_LINE)
+
+/** Learn how large UCX's own requests are. To be called with each context; sizes never differ in a process. */
+void uci_request_set_ucx_size(size_t ucx_size);
+
+/** What ucp_context_query must report, so that a user's memory has room for us and for UCX. */
+size_t uci_request_user_size(void);
+
+uint64_t uci_request_marker_value(const void *user);
+uint64_t *uci_request_marker(void *user);
+
+/** Forget that this memory held a request of ours: the user passes it to an operation we do not cover. */
+void uci_request_clear_marker(void *user);
+
+/** @return our request behind what a user holds, or NULL if it is UCX's. */
+uci_request_t *uci_request_from_user_slow(void *user);
+
+UCI_INLINE uci_request_t *uci_request_from_user(void *user)
+{
+    if (uci_likely(uci_range_has(&uci_request_range, user))) {
+        return (uci_request_t*)(void*)((char*)user - UCI_REQUEST_HEAD);
+    }
+    return uci_request_from_user_slow(user);
+}
+
+/** Get a request for an operation with @a param; NULL if there is no memory. */
+uci_request_t *uci_request_get(struct uci_worker *worker, const ucp_request_param_t *param);
+
+/** Give back one that the user never got to see. */
+void uci_request_put(uci_request_t *req);
+
+/** Complete: sets the status, calls the user's callback (unless the call that posts it is still running) and
+ *  puts the request if the user has released it already. */
+void uci_request_complete(uci_request_t *req, ucs_status_t status);
+
+/** As above for a receive; also sets what the user is told about the message. */
+void uci_request_complete_recv(uci_request_t *req, ucs_status_t status, ucp_tag_t tag, size_t length);
+
+/** End of the posting call: what to return to the user, by UCX's rules of immediate completion. */
+ucs_status_ptr_t uci_request_posted(uci_request_t *req, const ucp_request_param_t *param);
+
+/** As uci_request_posted() for an operation that completed with no request made (an eager send). */
+ucs_status_ptr_t uci_request_immediate(struct uci_worker *worker, const ucp_request_param_t *param);
+
+/* The user's calls */
+ucs_status_t uci_request_check(uci_request_t *req);
+void uci_request_free(uci_request_t *req);
+void uci_request_cancel(uci_request_t *req);
+
+#endif

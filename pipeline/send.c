@@ -1,0 +1,614 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "send.h"
+
+#include <stdlib.h>
+
+#include "inject.h"
+#include "log.h"
+#include "process.h"
+#include "stats.h"
+#include "txlog.h"
+
+/* Chunks of one operation that UCX may hold at a time, and those sent in one turn of progress */
+#define UCI_SEND_WINDOW  16
+#define UCI_SEND_TURN    64
+
+/* ------------------------------------------------------------ frames */
+
+static void uci_send_frame_done(void *request, ucs_status_t status, void *user_data)
+{
+    uci_frame_t *frame   = user_data;
+    uci_worker_t *worker = frame->peer->worker;
+    uci_request_t *req   = frame->req;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    frame->req    = NULL;
+    frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
+    if (!(frame->flags & UCI_FRAME_LOGGED)) {
+        uci_frame_put(&worker->frames, frame);
+    }
+    if (req != NULL) {
+        uci_request_complete(req, status);
+    }
+    uci_worker_leave(worker);
+}
+
+/* Give a frame that is marked as in flight to UCX */
+static ucs_status_t uci_send_frame(uci_ep_t *ep, uci_frame_t *frame)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = uci_send_frame_done,
+        .user_data    = frame
+    };
+    ucs_status_ptr_t request;
+
+    request = uci_ucp.tag_send_nbx(ep->ucp, frame->wire, frame->total, frame->tag, &param);
+    if (uci_likely(request == NULL)) {
+        return UCS_OK;
+    }
+    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
+}
+
+UCI_INLINE uci_frame_t *uci_send_frame_get(uci_ep_t *ep, uci_frame_kind_t kind, ucp_tag_t tag, size_t length)
+{
+    uci_peer_t *peer     = ep->peer;
+    uci_worker_t *worker = peer->worker;
+    uci_frame_hdr_t *hdr;
+    uci_frame_t *frame;
+
+    if (uci_unlikely(!peer->hello_sent)) {
+        uci_control_hello(peer);
+    }
+
+    frame = uci_frame_get(&worker->frames, length + UCI_FRAME_OVERHEAD);
+    if (uci_unlikely(frame == NULL)) {
+        return NULL;
+    }
+    frame->peer  = peer;
+    frame->req   = NULL;
+    frame->op    = NULL;
+    frame->seq   = peer->tx_next;
+    frame->tag   = tag;
+    frame->total = (uint32_t)(length + UCI_FRAME_OVERHEAD);
+    frame->flags = 0;
+
+    hdr         = (uci_frame_hdr_t*)(void*)frame->wire;
+    hdr->kind   = (uint8_t)kind;
+    hdr->digest = (uint8_t)worker->digest->id;
+    hdr->length = (uint16_t)length;
+    hdr->seq    = (uint32_t)frame->seq;
+    hdr->ack    = (uint32_t)uci_seqset_first_missing(&peer->rx);
+    hdr->uid    = worker->uid;
+    if (uci_likely(peer->rx.count == 0)) {
+        peer->unacked       = 0;
+        peer->unacked_bytes = 0;
+    }
+    return frame;
+}
+
+/* UCX has let go of the frame within the call */
+UCI_INLINE void uci_send_frame_landed(uci_worker_t *worker, uci_frame_t *frame)
+{
+    frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
+    if (uci_unlikely(!(frame->flags & UCI_FRAME_LOGGED))) {
+        uci_frame_put(&worker->frames, frame);
+    }
+}
+
+/* Send a damaged copy; the intact frame is what the log keeps */
+static UCI_NOINLINE ucs_status_t uci_send_damaged(uci_ep_t *ep, uci_frame_t *clone, uci_frame_t **sent_p)
+{
+    ucs_status_t status = uci_send_frame(ep, clone);
+
+    if (status == UCS_INPROGRESS) {
+        *sent_p = clone;
+    } else {
+        uci_send_frame_landed(ep->peer->worker, clone);
+    }
+    return (status == UCS_INPROGRESS) ? UCS_OK : status;
+}
+
+static UCI_NOINLINE void uci_send_take_back(uci_peer_t *peer, uci_frame_t *frame)
+{
+    if (frame->flags & UCI_FRAME_LOGGED) {
+        uci_txlog_remove(peer, frame);
+    }
+    if (frame->seq + 1 == peer->tx_next) {
+        --peer->tx_next;
+        peer->tx_base = uci_min(peer->tx_base, peer->tx_next);
+    }
+    uci_send_frame_landed(peer->worker, frame);
+}
+
+/**
+ * Seal, log and send. On success the frame belongs to the log and to UCX, and may be gone. It is logged before
+ * it is sent, since a message to oneself is received, and answered, within the call.
+ * @param sent_p  set to the frame that is in flight, if one is.
+ * @return UCS_OK or an error; then the frame is gone.
+ */
+UCI_INLINE ucs_status_t uci_send_sealed(uci_ep_t *ep, uci_frame_t *frame, bool log, uci_frame_t **sent_p)
+{
+    uci_peer_t *peer     = ep->peer;
+    uci_worker_t *worker = peer->worker;
+    uci_frame_t *clone;
+    ucs_status_t status;
+
+    uci_frame_seal(frame);
+    clone        = uci_unlikely(uci_inject_enabled) ? uci_inject_frame(worker, frame) : NULL;
+    frame->flags = UCI_FRAME_IN_FLIGHT;
+    ++peer->tx_next;
+    if (uci_likely(log) && uci_unlikely(uci_txlog_put(peer, frame) != UCS_OK)) {
+        UCI_STATS_INC(log_dropped);
+    }
+
+    if (uci_unlikely(clone != NULL)) {
+        status = uci_send_damaged(ep, clone, sent_p);
+    } else {
+        status = uci_send_frame(ep, frame);
+        if (status == UCS_INPROGRESS) {
+            *sent_p = frame;
+            return UCS_OK;
+        }
+    }
+    if (uci_unlikely(status != UCS_OK)) {
+        uci_send_take_back(peer, frame);
+        return status;
+    }
+    uci_send_frame_landed(worker, frame);
+    return UCS_OK;
+}
+
+/* ------------------------------------------------------------- eager */
+
+static ucs_status_ptr_t uci_send_eager_pending(uci_worker_t *worker, uci_frame_t *sent,
+                                               const ucp_request_param_t *param)
+{
+    uci_request_t *req;
+
+    if (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) {
+        return NULL; /* the frame holds the data: the user's buffer is free */
+    }
+
+    /* UCX is out of resources: pass its back-pressure on */
+    req = uci_request_get(worker, param);
+    if (req == NULL) {
+        return NULL;
+    }
+    sent->req = req;
+    return uci_request_posted(req, param);
+}
+
+static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
+                                       const ucp_request_param_t *param)
+{
+    uci_worker_t *worker = ep->peer->worker;
+    uci_frame_t *frame, *sent = NULL;
+    ucs_status_t status;
+
+    frame = uci_send_frame_get(ep, UCI_FRAME_EAGER, tag, buffer->length);
+    if (uci_unlikely(frame == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+
+    ((uci_frame_hdr_t*)(void*)frame->wire)->value = uci_buffer_read(buffer, 0, uci_frame_payload(frame),
+                                                                    buffer->length, worker->digest);
+    UCI_STATS_INC(messages_sent);
+    UCI_STATS_INC(eager_messages);
+    UCI_STATS_ADD(bytes_sent, buffer->length);
+
+    status = uci_send_sealed(ep, frame, uci_settings.mode != UCI_MODE_DETECT, &sent);
+    if (uci_unlikely(status != UCS_OK)) {
+        return UCS_STATUS_PTR(status);
+    }
+    return uci_likely(sent == NULL) ? uci_request_immediate(worker, param) :
+                                      uci_send_eager_pending(worker, sent, param);
+}
+
+/* ---------------------------------------------- operations until FIN */
+
+static uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
+{
+    uci_worker_t *worker = peer->worker;
+    uci_send_op_t *op    = calloc(1, sizeof(*op));
+
+    if (op == NULL) {
+        uci_error("failed to allocate a send operation");
+        return NULL;
+    }
+    uci_list_init(&op->link);
+    op->peer       = peer;
+    op->length     = length;
+    op->digest     = worker->digest;
+    op->swap_with  = UINT32_MAX;
+    op->asked_time = uci_process_time_ns();
+    uci_list_add_tail(&worker->send_ops, &op->all);
+    ++worker->ops_active;
+    return op;
+}
+
+static void uci_send_op_destroy(uci_send_op_t *op)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    uci_list_del(&op->link);
+    uci_list_del(&op->all);
+    --worker->ops_active;
+    if (op->memh != NULL) {
+        uci_ucp.mem_unmap(worker->context->ucp, op->memh);
+    }
+    if (op->copy != NULL) {
+        worker->log_bytes -= op->length;
+    }
+    uci_merkle_destroy(op->tree);
+    free(op->staging);
+    free(op->copy);
+    free(op);
+}
+
+void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
+{
+    uci_request_t *req = op->req;
+
+    if (op->frame != NULL) {
+        op->frame->op = NULL;
+        uci_txlog_remove(op->peer, op->frame);
+        op->frame = NULL;
+    }
+    op->state = UCI_SEND_DONE;
+    op->req   = NULL;
+    if (op->in_flight == 0) {
+        uci_send_op_destroy(op);
+    } else if (req != NULL) {
+        /* UCX still reads the user's buffer, for chunks that nobody waits for: complete when it lets go */
+        op->req = req;
+        return;
+    }
+    if (req != NULL) {
+        uci_request_complete(req, status);
+    }
+}
+
+void uci_send_op_unpin(uci_send_op_t *op)
+{
+    --op->in_flight;
+    if ((op->state == UCI_SEND_DONE) && (op->in_flight == 0)) {
+        uci_send_op_finish(op, UCS_OK);
+    }
+}
+
+void uci_send_chunk_done(uci_send_op_t *op)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    uci_worker_enter(worker);
+    if ((op->state == UCI_SEND_STREAMING) && uci_list_is_empty(&op->link)) {
+        uci_list_add_tail(&worker->streams, &op->link);
+    }
+    uci_send_op_unpin(op);
+    uci_worker_leave(worker);
+}
+
+/* A send that completes on FIN, which may come within the call: put its frame into the log, with the operation */
+static ucs_status_t uci_send_op_start(uci_send_op_t *op, uci_ep_t *ep, uci_frame_t *frame)
+{
+    uci_frame_t *sent = NULL;
+    ucs_status_t status;
+
+    frame->op = op;
+    op->frame = frame;
+    status    = uci_send_sealed(ep, frame, true, &sent);
+    if (status != UCS_OK) {
+        op->frame = NULL;
+    }
+    return status;
+}
+
+/* Small synchronous send: the payload is in the frame, FIN completes it */
+static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
+                                      const ucp_request_param_t *param)
+{
+    uci_peer_t *peer     = ep->peer;
+    uci_worker_t *worker = peer->worker;
+    ucs_status_t status  = UCS_ERR_NO_MEMORY;
+    uci_frame_t *frame;
+    uci_send_op_t *op;
+
+    op    = uci_send_op_create(peer, req->buffer.length);
+    frame = uci_send_frame_get(ep, UCI_FRAME_SYNC, tag, req->buffer.length);
+    if ((op == NULL) || (frame == NULL)) {
+        goto err;
+    }
+
+    ((uci_frame_hdr_t*)(void*)frame->wire)->value = uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame),
+                                                                    req->buffer.length, worker->digest);
+    op->state = UCI_SEND_WAIT_FIN;
+    op->req   = req;
+    UCI_STATS_INC(messages_sent);
+    UCI_STATS_INC(eager_messages);
+    UCI_STATS_ADD(bytes_sent, req->buffer.length);
+    uci_send_op_pin(op);
+    status = uci_send_op_start(op, ep, frame);
+    if (status == UCS_OK) {
+        uci_send_op_unpin(op);
+        return uci_request_posted(req, param);
+    }
+
+err:
+    if (op != NULL) {
+        uci_send_op_destroy(op);
+    }
+    uci_buffer_finish(&req->buffer);
+    uci_request_put(req);
+    return UCS_STATUS_PTR(status);
+}
+
+/* May this send complete before the receiver has it? It may where plain UCX would have done so. */
+static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const ucp_request_param_t *param, bool sync)
+{
+    size_t max = (param->op_attr_mask & UCP_OP_ATTR_FLAG_FAST_CMPL) ? worker->context->buffered_fast_max :
+                                                                     worker->context->buffered_max;
+
+    return !sync && (length <= max) && (worker->log_bytes + length <= worker->log_limit);
+}
+
+/* Copy the message, so that the user's buffer is free */
+static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    op->copy = malloc(op->length);
+    if (op->copy == NULL) {
+        return false;
+    }
+    uci_buffer_read(&req->buffer, 0, op->copy, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
+    uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
+    op->buffer         = &op->copy_buffer;
+    op->req            = NULL;
+    worker->log_bytes += op->length;
+    UCI_STATS_INC(buffered_messages);
+    return true;
+}
+
+static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
+                                      const ucp_request_param_t *param, bool sync)
+{
+    uci_peer_t *peer     = ep->peer;
+    uci_worker_t *worker = peer->worker;
+    ucs_status_t status  = UCS_ERR_NO_MEMORY;
+    uci_rndv_desc_t *desc;
+    uci_frame_t *frame;
+    uci_send_op_t *op;
+    bool buffered;
+
+    op    = uci_send_op_create(peer, req->buffer.length);
+    frame = uci_send_frame_get(ep, UCI_FRAME_RNDV, tag, sizeof(*desc));
+    if ((op == NULL) || (frame == NULL)) {
+        goto err;
+    }
+
+    op->req        = req;
+    op->buffer     = &req->buffer;
+    op->chunk_size = uci_peer_chunk_size(peer);
+    op->chunks     = (uint32_t)uci_div_up(op->length, op->chunk_size);
+    if (uci_merkle_create(op->chunks, uci_settings.merkle_arity, &op->tree) != UCI_OK) {
+        goto err;
+    }
+
+    desc             = (uci_rndv_desc_t*)(void*)uci_frame_payload(frame);
+    desc->length     = op->length;
+    desc->chunk_size = op->chunk_size;
+    desc->arity      = (uint16_t)uci_settings.merkle_arity;
+    desc->flags      = 0;
+    ((uci_frame_hdr_t*)(void*)frame->wire)->value = worker->digest->digest(desc, sizeof(*desc));
+
+    buffered = uci_send_is_buffered(worker, op->length, param, sync) && uci_send_buffer_copy(op, req);
+    UCI_STATS_INC(messages_sent);
+    UCI_STATS_INC(rendezvous_messages);
+    UCI_STATS_ADD(bytes_sent, op->length);
+    uci_send_op_pin(op);
+    status = uci_send_op_start(op, ep, frame);
+    if (status != UCS_OK) {
+        goto err;
+    }
+    uci_send_op_unpin(op);
+    if (buffered) {
+        uci_request_complete(req, UCS_OK);
+    }
+    return uci_request_posted(req, param);
+
+err:
+    if (op != NULL) {
+        uci_send_op_destroy(op);
+    }
+    uci_buffer_finish(&req->buffer);
+    uci_request_put(req);
+    return UCS_STATUS_PTR(status);
+}
+
+ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag,
+                          const ucp_request_param_t *param, bool sync)
+{
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype :
+                                                                                  ucp_dt_make_contig(1);
+    uci_worker_t *worker    = ep->peer->worker;
+    uci_buffer_t buffer;
+    ucs_status_ptr_t ret;
+    ucs_status_t status;
+    uci_request_t *req;
+
+    status = uci_buffer_init_send(&buffer, data, count, datatype);
+    if (uci_unlikely(status != UCS_OK)) {
+        return UCS_STATUS_PTR(status);
+    }
+
+    if (uci_likely((buffer.length <= ep->peer->eager_max) && !sync)) {
+        ret = uci_send_eager(ep, &buffer, tag, param);
+        uci_buffer_finish(&buffer);
+        return ret;
+    }
+
+    if (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) {
+        uci_buffer_finish(&buffer);
+        return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+    }
+
+    req = uci_request_get(worker, param);
+    if (req == NULL) {
+        uci_buffer_finish(&buffer);
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    req->buffer = buffer;
+    return (buffer.length <= ep->peer->eager_max) ? uci_send_sync(ep, req, tag, param) :
+                                                  uci_send_rndv(ep, req, tag, param, sync);
+}
+
+/* ------------------------------------------------------------ chunks */
+
+/* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest */
+static ucs_status_t uci_send_chunk_load(uci_send_op_t *op, uci_control_t *msg, uint64_t offset, uint32_t length,
+                                        uint64_t *value_p)
+{
+    const void *direct = uci_buffer_direct(op->buffer, offset, length);
+
+    if (direct != NULL) {
+        *value_p  = op->digest->digest(direct, length);
+        msg->data = direct;
+    } else {
+        msg->staging = malloc(length);
+        if (msg->staging == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        *value_p  = uci_buffer_read(op->buffer, offset, msg->staging, length, op->digest);
+        msg->data = msg->staging;
+    }
+    msg->length     = length;
+    msg->hdr.length = length;
+    return UCS_OK;
+}
+
+ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
+{
+    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
+    bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) && (index < op->next);
+    uci_control_t *msg;
+    ucs_status_t status;
+    uint64_t value;
+
+    msg = uci_control_get(op->peer, UCI_AM_DATA, op->frame->seq, 0);
+    if (msg == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = uci_send_chunk_load(op, msg, (uint64_t)index * op->chunk_size, length, &value);
+    if (status != UCS_OK) {
+        uci_control_put(msg);
+        return status;
+    }
+
+    if (again && (value != uci_merkle_leaf(op->tree, index))) {
+        flags |= UCI_AM_FLAG_CHANGED;
+    }
+    uci_merkle_set_leaf(op->tree, index, value);
+    msg->hdr.digest = (uint8_t)op->digest->id;
+    msg->hdr.flags  = flags;
+    msg->hdr.op     = op->remote_op;
+    msg->hdr.index  = index;
+    msg->hdr.value  = value;
+    if (uci_merkle_leaves_set(op->tree) == op->chunks) {
+        msg->hdr.flags |= UCI_AM_FLAG_LAST;
+        msg->hdr.extra  = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    }
+
+    msg->op = op;
+    uci_send_op_pin(op);
+    if (uci_unlikely(uci_inject_enabled)) {
+        uci_inject_chunk(op, msg, index);
+    }
+    uci_control_send(msg);
+    return UCS_OK;
+}
+
+/* Send while UCX takes chunks at once, up to a turn; go on when one is done or in the next turn */
+static void uci_send_stream(uci_send_op_t *op)
+{
+    unsigned turn;
+
+    for (turn = 0; (turn < UCI_SEND_TURN) && (op->state == UCI_SEND_STREAMING); ++turn) {
+        if (op->in_flight > UCI_SEND_WINDOW) {
+            uci_list_del(&op->link); /* uci_send_chunk_done() puts it back */
+            return;
+        }
+        if (op->next + 1 == op->chunks) {
+            uci_list_del(&op->link);
+            op->state = UCI_SEND_WAIT_FIN;
+        }
+        if (uci_send_chunk(op, op->next++, 0) != UCS_OK) {
+            uci_send_op_query(op); /* the receiver will ask for what it lacks */
+        }
+    }
+}
+
+void uci_send_progress(uci_worker_t *worker)
+{
+    uci_list_t todo;
+    uci_send_op_t *op;
+
+    /* completions may start, end and move operations while we send */
+    uci_list_move(&worker->streams, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        op = uci_container_of(todo.next, uci_send_op_t, link);
+        uci_list_del(&op->link);
+        uci_list_add_tail(&worker->streams, &op->link);
+        uci_send_op_pin(op);
+        uci_send_stream(op);
+        uci_send_op_unpin(op);
+    }
+}
+
+/* -------------------------------------------- what the receiver says */
+
+static uci_send_op_t *uci_send_op_find(uci_peer_t *peer, uint64_t seq)
+{
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+
+    return (frame != NULL) ? frame->op : NULL;
+}
+
+void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+{
+    uci_send_op_t *op = uci_send_op_find(peer, seq);
+
+    if ((op == NULL) || (op->tree == NULL) || (op->state != UCI_SEND_DESCRIBED)) {
+        return; /* repeated */
+    }
+    op->remote_op = hdr->op;
+    op->state     = UCI_SEND_STREAMING;
+    uci_list_add_tail(&peer->worker->streams, &op->link);
+}
+
+void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+{
+    uci_send_op_t *op = uci_send_op_find(peer, seq);
+
+    if (op != NULL) {
+        uci_send_op_finish(op, UCS_OK);
+    }
+}
+
+void uci_send_op_query(uci_send_op_t *op)
+{
+    op->asked_time = uci_process_time_ns();
+    ++op->queries;
+    uci_control_send_simple(op->peer, UCI_AM_QUERY, op->frame->seq, op->remote_op, 0);
+}
+
+void uci_send_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all) {
+        if (op->memh != NULL) {
+            uci_ucp.mem_unmap(worker->context->ucp, op->memh);
+            op->memh = NULL;
+        }
+    }
+}

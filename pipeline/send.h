@@ -1,0 +1,91 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Sending: a message of up to eager_max bytes goes in one frame and completes as UCX completes the frame; a
+ * larger one goes by rendezvous:
+ *
+ *     DESCRIBED --CTS--> STREAMING --last chunk--> WAIT_FIN --FIN--> done
+ *         |                  |    ^                    |
+ *         |                  +----+ REPAIR, TREE ------+ (answered in any state after CTS)
+ *         +--FIN (truncated)-------------------------------> done
+ *
+ * A synchronous send of a small message is an eager frame that waits for FIN (state WAIT_FIN from the start).
+ *
+ * Where UCX would complete a large send without the receiver (UCX_RNDV_THRESH, or MPI_Send through FAST_CMPL up
+ * to UCX_RNDV_SEND_NBR_THRESH), the message is copied and the user's send completes at once: programs that rely
+ * on buffering go on as they do without UCI.
+ */
+#ifndef UCI_SEND_H_
+#define UCI_SEND_H_
+
+#include "worker.h"
+#include "control.h"
+#include "merkle.h"
+
+typedef enum {
+    UCI_SEND_DESCRIBED,
+    UCI_SEND_STREAMING,
+    UCI_SEND_WAIT_FIN,
+    UCI_SEND_DONE
+} uci_send_state_t;
+
+typedef struct uci_send_op {
+    uci_list_t             link;        /**< in worker->streams while STREAMING and able to send */
+    uci_list_t             all;         /**< in worker->send_ops */
+    uci_send_state_t       state;
+    uci_peer_t             *peer;
+    uci_frame_t            *frame;      /**< in the log */
+    uci_request_t          *req;        /**< NULL: the user's send has completed (buffered) */
+    uci_buffer_t           *buffer;     /**< &req->buffer or &copy_buffer */
+    uci_buffer_t           copy_buffer;
+    void                   *copy;
+    const uci_digest_ops_t *digest;
+    uint64_t               length;
+    uint32_t               chunk_size;
+    uint32_t               chunks;
+    uint32_t               next;        /**< chunk to send */
+    uint32_t               in_flight;   /**< chunks UCX has not let go of */
+    uint32_t               remote_op;
+    uci_merkle_t           *tree;       /**< NULL for a synchronous eager message */
+    ucp_mem_h              memh;        /**< mapped for a repair by get; NULL if never */
+    void                   *staging;    /**< packed chunks for a get from a non-contiguous buffer */
+    bool                   granted;     /**< the receiver may be reading our memory */
+    uint64_t               asked_time;  /**< last QUERY */
+    unsigned               queries;
+    uint32_t               swap_with;   /**< fault injection: the next chunk carries this one's content */
+} uci_send_op_t;
+
+/** Send; @return as ucp_tag_send_nbx(). @a sync: as ucp_tag_send_sync_nbx(). */
+ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *buffer, size_t count, ucp_tag_t tag,
+                          const ucp_request_param_t *param, bool sync);
+
+/** Push chunks of all operations that stream; called from progress. */
+void uci_send_progress(uci_worker_t *worker);
+
+/** Send one chunk, with @a flags beside LAST. The operation may be over, and gone unless pinned, afterwards. */
+ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags);
+
+/** A chunk's message is no longer in flight. */
+void uci_send_chunk_done(uci_send_op_t *op);
+
+/** Keep an operation alive although FIN may come: as a chunk in flight does. */
+UCI_INLINE void uci_send_op_pin(uci_send_op_t *op)
+{
+    ++op->in_flight;
+}
+void uci_send_op_unpin(uci_send_op_t *op);
+
+/** The operation is over: complete the user's request, release everything. */
+void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status);
+
+/** The worker goes: unmap what is mapped for repairs. */
+void uci_send_cleanup(uci_worker_t *worker);
+
+/** Ask the receiver where it is with this operation. */
+void uci_send_op_query(uci_send_op_t *op);
+
+/* What the receiver says about message seq; called by the dispatcher */
+void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
+void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "txlog.h"
+
+#include <stdlib.h>
+
+#include "log.h"
+#include "stats.h"
+
+#define UCI_TXLOG_MIN_SIZE  64
+
+/* Move the lower end of the ring over what has been removed */
+static void uci_txlog_advance(uci_peer_t *peer)
+{
+    while ((peer->tx_base < peer->tx_next) && (peer->tx_ring[peer->tx_base & peer->tx_mask] == NULL)) {
+        ++peer->tx_base;
+    }
+}
+
+ucs_status_t uci_txlog_make_room(uci_peer_t *peer, uint64_t seq)
+{
+    uint64_t size = uci_max(UCI_TXLOG_MIN_SIZE, peer->tx_mask + 1);
+    uci_frame_t **ring;
+    uint64_t i;
+
+    if (peer->tx_ring != NULL) {
+        uci_txlog_advance(peer);
+    }
+    while (seq - peer->tx_base >= size) {
+        size *= 2;
+    }
+    if ((peer->tx_ring != NULL) && (size == peer->tx_mask + 1)) {
+        return UCS_OK;
+    }
+
+    ring = calloc(size, sizeof(*ring));
+    if (ring == NULL) {
+        uci_error("failed to allocate a log of %lu messages", (unsigned long)size);
+        return UCS_ERR_NO_MEMORY;
+    }
+    for (i = peer->tx_base; (peer->tx_ring != NULL) && (i < seq); ++i) {
+        ring[i & (size - 1)] = peer->tx_ring[i & peer->tx_mask];
+    }
+    free(peer->tx_ring);
+    peer->tx_ring = ring;
+    peer->tx_mask = size - 1;
+    return UCS_OK;
+}
+
+void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame)
+{
+    peer->tx_ring[frame->seq & peer->tx_mask] = NULL;
+    peer->worker->log_bytes                  -= frame->total;
+    frame->flags                             &= (uint8_t)~UCI_FRAME_LOGGED;
+    if (!(frame->flags & UCI_FRAME_IN_FLIGHT)) {
+        uci_frame_put(&peer->worker->frames, frame);
+    }
+    if (frame->seq == peer->tx_base) {
+        uci_txlog_advance(peer);
+    }
+}
+
+void uci_txlog_ack_one(uci_peer_t *peer, uint64_t seq)
+{
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+
+    /* what waits for FIN goes with its operation */
+    if ((frame != NULL) && (frame->op == NULL)) {
+        uci_txlog_remove(peer, frame);
+    }
+}
+
+void uci_txlog_ack(uci_peer_t *peer, uint64_t upto)
+{
+    uint64_t seq;
+
+    upto = uci_min(upto, peer->tx_next);
+    for (seq = peer->tx_base; seq < upto; ++seq) {
+        uci_txlog_ack_one(peer, seq);
+    }
+}
+
+/* Drop copies of one peer, oldest first, until the worker is below its limit */
+static void uci_txlog_drop_oldest(uci_worker_t *worker, uci_peer_t *peer)
+{
+    uci_frame_t *frame;
+    uint64_t seq;
+
+    for (seq = peer->tx_base; (seq < peer->tx_next) && (worker->log_bytes > worker->log_limit); ++seq) {
+        frame = uci_txlog_find(peer, seq);
+        if ((frame != NULL) && (frame->op == NULL)) {
+            uci_txlog_remove(peer, frame);
+            UCI_STATS_INC(log_dropped);
+        }
+    }
+}
+
+void uci_txlog_enforce_limit(uci_worker_t *worker, uci_peer_t *peer)
+{
+    uci_txlog_drop_oldest(worker, peer);
+    if (worker->log_bytes <= worker->log_limit) {
+        return;
+    }
+
+    uci_worker_for_each_peer(other, worker) {
+        uci_txlog_drop_oldest(worker, other);
+    }
+}

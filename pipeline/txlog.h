@@ -1,0 +1,58 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The log of a peer: frames that were sent and not acknowledged yet, so that they can be repaired although the
+ * user's send completed long ago. A ring by message number. It has a soft limit per worker: beyond it the
+ * oldest copies are dropped, and counted; those messages are still verified, but can not be repaired.
+ */
+#ifndef UCI_TXLOG_H_
+#define UCI_TXLOG_H_
+
+#include "worker.h"
+
+/** The general case of uci_txlog_put(): room and limit. */
+ucs_status_t uci_txlog_make_room(uci_peer_t *peer, uint64_t seq);
+void uci_txlog_enforce_limit(uci_worker_t *worker, uci_peer_t *peer);
+
+/** Keep @a frame, whose seq is the highest so far. */
+UCI_INLINE ucs_status_t uci_txlog_put(uci_peer_t *peer, uci_frame_t *frame)
+{
+    uci_worker_t *worker = peer->worker;
+    ucs_status_t status;
+
+    if (uci_unlikely(frame->seq - peer->tx_base >= peer->tx_mask + 1)) {
+        status = uci_txlog_make_room(peer, frame->seq);
+        if (status != UCS_OK) {
+            return status;
+        }
+    }
+
+    peer->tx_ring[frame->seq & peer->tx_mask] = frame;
+    frame->flags                             |= UCI_FRAME_LOGGED;
+    worker->log_bytes                        += frame->total;
+    if (uci_unlikely(worker->log_bytes > worker->log_limit)) {
+        uci_txlog_enforce_limit(worker, peer);
+    }
+    return UCS_OK;
+}
+
+/** @return the frame with this number if its copy is still there, else NULL. */
+UCI_INLINE uci_frame_t *uci_txlog_find(const uci_peer_t *peer, uint64_t seq)
+{
+    if ((seq < peer->tx_base) || (seq >= peer->tx_next) || (seq - peer->tx_base > peer->tx_mask) ||
+        (peer->tx_ring == NULL)) {
+        return NULL;
+    }
+    return peer->tx_ring[seq & peer->tx_mask];
+}
+
+/** Take one out of the log; it is freed once UCX has let go of it. */
+void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame);
+
+/** Every message below @a upto has been verified. */
+void uci_txlog_ack(uci_peer_t *peer, uint64_t upto);
+
+/** Message @a seq has been verified. */
+void uci_txlog_ack_one(uci_peer_t *peer, uint64_t seq);
+
+#endif

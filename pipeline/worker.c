@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "worker.h"
+
+#include <stdlib.h>
+
+#include "control.h"
+#include "endpoint.h"
+#include "find.h"
+#include "log.h"
+#include "match.h"
+#include "send.h"
+
+#define UCI_WORKER_PEERS_MIN       16
+#define UCI_WORKER_REQUEST_SLAB    64
+#define UCI_WORKER_MESSAGE_SLAB    32
+#define UCI_WORKER_EAGER_AUTO      8192
+
+/* --------------------------------------------------------------- peers */
+
+static size_t uci_worker_peer_hash(uint64_t uid)
+{
+    return (size_t)((uid * 0x9e3779b97f4a7c15ul) >> 32);
+}
+
+uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
+{
+    size_t i;
+
+    for (i = uci_worker_peer_hash(uid);; ++i) {
+        uci_peer_t *peer = worker->peers[i & worker->peers_mask];
+
+        if ((peer == NULL) || (peer->uid == uid)) {
+            return peer;
+        }
+    }
+}
+
+static void uci_worker_peer_insert(uci_peer_t **peers, size_t mask, uci_peer_t *peer)
+{
+    size_t i = uci_worker_peer_hash(peer->uid);
+
+    while (peers[i & mask] != NULL) {
+        ++i;
+    }
+    peers[i & mask] = peer;
+}
+
+static ucs_status_t uci_worker_grow_peers(uci_worker_t *worker)
+{
+    size_t i, size     = 2 * (worker->peers_mask + 1);
+    uci_peer_t **peers = calloc(size, sizeof(*peers));
+
+    if (peers == NULL) {
+        uci_error("failed to allocate a table of %zu peers", size);
+        return UCS_ERR_NO_MEMORY;
+    }
+    for (i = 0; i <= worker->peers_mask; ++i) {
+        if (worker->peers[i] != NULL) {
+            uci_worker_peer_insert(peers, size - 1, worker->peers[i]);
+        }
+    }
+    free(worker->peers);
+    worker->peers      = peers;
+    worker->peers_mask = size - 1;
+    return UCS_OK;
+}
+
+uci_peer_t *uci_worker_peer_slow(uci_worker_t *worker, uint64_t uid)
+{
+    uci_peer_t *peer = uci_worker_peer_find(worker, uid);
+
+    if (peer == NULL) {
+        if (((2 * (worker->peers_count + 1) > worker->peers_mask + 1) && (uci_worker_grow_peers(worker) != UCS_OK)) ||
+            (uci_peer_create(worker, uid, &peer) != UCS_OK)) {
+            return NULL;
+        }
+        uci_worker_peer_insert(worker->peers, worker->peers_mask, peer);
+        ++worker->peers_count;
+    }
+    worker->last_peer = peer;
+    return peer;
+}
+
+/* ------------------------------------------------------ life of a worker */
+
+static void uci_worker_request_init(void *arg, void *object)
+{
+    uci_context_t *context = arg;
+
+    if (context->request_init != NULL) {
+        context->request_init((char*)object + UCI_REQUEST_HEAD);
+    }
+}
+
+static void uci_worker_request_cleanup(void *arg, void *object)
+{
+    uci_context_t *context = arg;
+
+    if (context->request_cleanup != NULL) {
+        context->request_cleanup((char*)object + UCI_REQUEST_HEAD);
+    }
+}
+
+static ucs_status_t uci_worker_learn_address(uci_worker_t *worker)
+{
+    ucp_worker_address_attr_t attr = {.field_mask = UCP_WORKER_ADDRESS_ATTR_FIELD_UID};
+    ucs_status_t status;
+
+    status = uci_ucp.worker_get_address(worker->ucp, &worker->address, &worker->address_length);
+    if (status != UCS_OK) {
+        uci_error("failed to get the worker's address: %s", uci_ucp.status_string(status));
+        return status;
+    }
+    status = uci_ucp.worker_address_query(worker->address, &attr);
+    if (status != UCS_OK) {
+        uci_error("failed to get the worker's uid: %s", uci_ucp.status_string(status));
+        uci_ucp.worker_release_address(worker->ucp, worker->address);
+        return status;
+    }
+    worker->uid = attr.worker_uid;
+    uci_mark_init(&worker->mark, worker->uid);
+    worker->mark.eager_max = (uint32_t)worker->eager_max;
+    uci_mark_seal(&worker->mark);
+    return UCS_OK;
+}
+
+static void uci_worker_init_lists(uci_worker_t *worker)
+{
+    uci_list_init(&worker->unexpected);
+    uci_list_init(&worker->probed);
+    uci_list_init(&worker->streams);
+    uci_list_init(&worker->send_ops);
+    uci_list_init(&worker->recv_ops);
+    uci_list_init(&worker->orphans);
+}
+
+static void uci_worker_init_lock(uci_worker_t *worker, ucs_thread_mode_t thread_mode)
+{
+    pthread_mutexattr_t attr;
+
+    worker->is_mt = (thread_mode == UCS_THREAD_MODE_MULTI);
+    pthread_mutexattr_init(&attr);
+    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
+    pthread_mutex_init(&worker->lock, &attr);
+    pthread_mutexattr_destroy(&attr);
+}
+
+ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thread_mode_t thread_mode,
+                               uci_worker_t **worker_p)
+{
+    ucs_status_t status = UCS_ERR_NO_MEMORY;
+    uci_worker_t *worker;
+
+    worker = aligned_alloc(UCI_CACHE_LINE, uci_align_up(sizeof(*worker), UCI_CACHE_LINE));
+    if (worker == NULL) {
+        goto err;
+    }
+    memset(worker, 0, sizeof(*worker));
+    worker->peers_mask = UCI_WORKER_PEERS_MIN - 1;
+    worker->peers      = calloc(UCI_WORKER_PEERS_MIN, sizeof(*worker->peers));
+    if (worker->peers == NULL) {
+        goto err_free;
+    }
+
+    worker->ucp        = ucp;
+    worker->context    = context;
+    worker->digest     = uci_settings.digest;
+    worker->eager_max  = (uci_settings.eager_max == UCI_SETTING_AUTO) ? UCI_WORKER_EAGER_AUTO : uci_settings.eager_max;
+    worker->log_limit  = uci_settings.log_size;
+    worker->slots_free = UINT32_MAX;
+    uci_worker_init_lists(worker);
+    uci_worker_init_lock(worker, thread_mode);
+    uci_frame_pool_init(&worker->frames);
+    uci_pool_init(&worker->requests, UCI_REQUEST_HEAD + context->request_size, UCI_WORKER_REQUEST_SLAB,
+                  &uci_request_range, uci_worker_request_init, uci_worker_request_cleanup, context);
+    uci_pool_init(&worker->messages, sizeof(uci_control_t) + UCI_CONTROL_POOLED, UCI_WORKER_MESSAGE_SLAB, NULL, NULL,
+                  NULL, NULL);
+
+    status = uci_worker_learn_address(worker);
+    if (status != UCS_OK) {
+        goto err_free_peers;
+    }
+    status = uci_control_listen(worker);
+    if (status != UCS_OK) {
+        uci_error("failed to install the handler of active messages: %s", uci_ucp.status_string(status));
+        goto err_release_address;
+    }
+    *worker_p = worker;
+    return UCS_OK;
+
+err_release_address:
+    uci_ucp.worker_release_address(ucp, worker->address);
+err_free_peers:
+    free(worker->peers);
+err_free:
+    free(worker);
+err:
+    return status;
+}
+
+void uci_worker_shutdown(uci_worker_t *worker)
+{
+    uci_send_cleanup(worker);
+    uci_ucp.worker_release_address(worker->ucp, worker->address);
+}
+
+void uci_worker_destroy(uci_worker_t *worker)
+{
+    uci_match_cleanup(worker);
+    uci_find_cleanup(worker);
+    uci_worker_for_each_peer(peer, worker) {
+        uci_peer_destroy(peer);
+    }
+    uci_frame_pool_cleanup(&worker->frames);
+    uci_pool_cleanup(&worker->messages);
+    uci_pool_cleanup(&worker->requests);
+    pthread_mutex_destroy(&worker->lock);
+    free(worker->slots);
+    free(worker->peers);
+    free(worker);
+}
+
+unsigned uci_worker_progress(uci_worker_t *worker)
+{
+    bool nested = worker->in_progress;
+    unsigned count;
+
+    worker->in_progress = true;
+    count               = uci_ucp.worker_progress(worker->ucp);
+    worker->in_progress = nested;
+
+    if (uci_unlikely(!uci_list_is_empty(&worker->streams))) {
+        uci_send_progress(worker);
+        ++count;
+    }
+    if (uci_unlikely(worker->ops_active > 0)) {
+        uci_control_resync(worker);
+    }
+    if (uci_unlikely(worker->reap)) {
+        uci_ep_reap(worker);
+    }
+    return count;
+}

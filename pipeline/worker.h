@@ -1,0 +1,121 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * UCI's side of one UCX worker: its peers, pools, queues of pending work.
+ */
+#ifndef UCI_WORKER_H_
+#define UCI_WORKER_H_
+
+#include <pthread.h>
+
+#include "ucp_api.h"
+#include "wire.h"
+#include "frame.h"
+#include "list.h"
+#include "peer.h"
+#include "request.h"
+#include "settings.h"
+
+/** Of one UCX context: what requests made for it must look like, and what UCX was told. */
+typedef struct uci_context {
+    ucp_context_h              ucp;
+    size_t                     request_size;       /**< user area the application asked for */
+    ucp_request_init_callback_t    request_init;
+    ucp_request_cleanup_callback_t request_cleanup;
+    size_t                     buffered_max;       /**< UCX completes sends up to this size without the receiver */
+    size_t                     buffered_fast_max;  /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
+} uci_context_t;
+
+struct uci_recv_op;
+
+typedef struct uci_worker {
+    ucp_worker_h     ucp;
+    uci_context_t    *context;
+    uint64_t         uid;
+    bool             is_mt;         /**< UCS_THREAD_MODE_MULTI */
+    pthread_mutex_t  lock;          /**< recursive; taken only if is_mt */
+
+    size_t           eager_max;     /**< bytes of payload in one frame */
+    const uci_digest_ops_t *digest;
+
+    uci_frame_pool_t frames;
+    uci_pool_t       requests;
+    uci_pool_t       messages;      /**< uci_control_t with a small payload */
+
+    /* peers by uid: open addressing, power of two */
+    uci_peer_t       **peers;
+    size_t           peers_mask;
+    size_t           peers_count;
+    uci_peer_t       *last_peer;    /**< the one found last */
+
+    uci_list_t       unexpected;    /**< uci_message_t pulled out of UCX by probes, oldest first */
+    uci_list_t       probed;        /**< those that the user holds by a handle */
+    uci_list_t       streams;       /**< uci_send_op_t with chunks to send */
+    uci_list_t       send_ops;      /**< uci_send_op_t: sends that wait for FIN */
+    uci_list_t       recv_ops;      /**< uci_recv_op_t: receives in progress */
+    uci_list_t       orphans;       /**< uci_orphan_t: frames without a header */
+    unsigned         ops_active;    /**< members of the 3 lists: the clock is looked at only if any */
+    bool             resync;        /**< something damaged was dropped: ask again for whatever is due */
+    uint64_t         resync_time;   /**< when, in ns */
+    uint64_t         check_time;    /**< of the next look at operations that take long */
+    unsigned         polls;
+
+    struct uci_recv_op **slots;     /**< receive operations by slot */
+    uint32_t         slots_count;
+    uint32_t         slots_free;    /**< head of the free list through the slots, UINT32_MAX: none */
+
+    size_t           log_bytes;     /**< in unacknowledged copies */
+    size_t           log_limit;
+
+    ucp_address_t    *address;      /**< UCX's own, for hellos */
+    size_t           address_length;
+    uci_mark_t       mark;
+    bool             in_progress;   /**< inside UCX's progress */
+    bool             reap;          /**< a peer has closed: see whether its endpoints can go */
+} uci_worker_t;
+
+ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thread_mode_t thread_mode,
+                               uci_worker_t **worker_p);
+
+/** Before UCX destroys the worker: let go of what needs it. */
+void uci_worker_shutdown(uci_worker_t *worker);
+
+/** After UCX has destroyed the worker. */
+void uci_worker_destroy(uci_worker_t *worker);
+
+/** UCX's progress, then ours. */
+unsigned uci_worker_progress(uci_worker_t *worker);
+
+/** @return the peer with this uid, made if there was none; NULL if there is no memory. */
+uci_peer_t *uci_worker_peer_slow(uci_worker_t *worker, uint64_t uid);
+
+UCI_INLINE uci_peer_t *uci_worker_peer(uci_worker_t *worker, uint64_t uid)
+{
+    if (uci_likely((worker->last_peer != NULL) && (worker->last_peer->uid == uid))) {
+        return worker->last_peer;
+    }
+    return uci_worker_peer_slow(worker, uid);
+}
+
+/** @return the peer with this uid or NULL. */
+uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid);
+
+#define uci_worker_for_each_peer(_peer, _worker) \
+    for (size_t _i_##_peer = 0; _i_##_peer <= (_worker)->peers_mask; ++_i_##_peer) \
+        for (uci_peer_t *_peer = (_worker)->peers[_i_##_peer]; _peer != NULL; _peer = NULL)
+
+UCI_INLINE void uci_worker_enter(uci_worker_t *worker)
+{
+    if (uci_unlikely(worker->is_mt)) {
+        pthread_mutex_lock(&worker->lock);
+    }
+}
+
+UCI_INLINE void uci_worker_leave(uci_worker_t *worker)
+{
+    if (uci_unlikely(worker->is_mt)) {
+        pthread_mutex_unlock(&worker->lock);
+    }
+}
+
+#endif

@@ -1,0 +1,231 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Do the layers hold, and is the library fit for being preloaded into anything?
+
+usage: tests/layering.py [BUILD_DIR]        (default build/, which must be built)
+
+- Compile-fail tests, with the real commands of compile_commands.json: a copy of a source compiles, and no longer does
+  with an include of a layer above, or of UCX in core, appended.
+- What the objects really included (ninja's dependency log), and the symbols they want.
+- The library: exported symbols, needed libraries, and what it does in processes that have nothing to do with UCX.
+
+Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
+"""
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+LAYERS = ("core", "pipeline", "ucx_plugin")  # lowest first
+UCX_HEADERS = ("ucp/api/ucp.h", "uct/api/uct.h", "ucs/type/status.h")
+ALLOWED_NEEDED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
+                  "ld-linux-aarch64.so.1"}
+ALLOWED_SYMBOL = re.compile(r"(ucp|uci)_\w+")
+UCX_SYMBOL = re.compile(r"(ucp|uct|ucs|ucm)_\w+")
+
+
+class Results:
+    """Counts, and one line a test."""
+
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def check(self, name, complaint):
+        """Record test NAME; COMPLAINT, if any, is why it failed."""
+        if complaint:
+            self.failed += 1
+            print(f"FAIL {name}: {complaint}")
+        else:
+            self.passed += 1
+            print(f"ok   {name}")
+
+    def skip(self, name, reason):
+        """Record that NAME could not be tested."""
+        self.skipped += 1
+        print(f"skip {name}: {reason}")
+
+
+def output_of(*command, **options):
+    """Standard output of a command that must succeed."""
+    return subprocess.run([str(part) for part in command], check=True, capture_output=True, text=True,
+                          **options).stdout
+
+
+# --- what compiles ---
+
+def compile_entries(build):
+    """Layer -> first of its sources, as (source, arguments, folder) from compile_commands.json."""
+    entries = {}
+    for entry in json.loads((build / "compile_commands.json").read_text()):
+        source = (Path(entry["directory"]) / entry["file"]).resolve()
+        if source.is_relative_to(ROOT) and source.suffix == ".c":
+            entries.setdefault(source.relative_to(ROOT).parts[0], (source, syntax_only(entry), entry["directory"]))
+    return entries
+
+
+def syntax_only(entry):
+    """The command without its source and without anything it would write."""
+    arguments, skip_next = [], False
+    for argument in shlex.split(entry["command"]):
+        if skip_next:
+            skip_next = False
+        elif argument in ("-o", "-MF", "-MQ", "-MT"):
+            skip_next = True
+        elif argument not in ("-c", "-MD", "-MMD", entry["file"]):
+            arguments.append(argument)
+    return [*arguments, "-fsyntax-only"]
+
+
+def compile_error(entry, addition, folder):
+    """What the compiler says to a copy of the source with ADDITION at its end; empty if it compiles."""
+    source, arguments, directory = entry
+    copy = Path(folder) / source.name
+    copy.write_text(source.read_text() + addition)
+    done = subprocess.run([*arguments, f"-I{source.parent}", str(copy)], cwd=directory, capture_output=True, text=True,
+                          check=False)
+    return done.stderr if done.returncode else ""
+
+
+def forbidden_headers(layer):
+    """Headers that a file of LAYER must not get at: those of the layers above, and in core UCX's."""
+    above = LAYERS[LAYERS.index(layer) + 1:]
+    headers = [f'"{path.name}"' for upper in above for path in sorted((ROOT / upper).glob("*.h"))]
+    return headers + ([f"<{name}>" for name in UCX_HEADERS] if layer == "core" else [])
+
+
+def test_compilation(results, build):
+    """Compile-fail tests, with an unmodified copy as positive control."""
+    entries = compile_entries(build)
+    with tempfile.TemporaryDirectory() as folder:
+        for layer in LAYERS:
+            entry = entries[layer]
+            name = entry[0].relative_to(ROOT)
+            results.check(f"{name} compiles as it is", compile_error(entry, "", folder))
+            for header in forbidden_headers(layer):
+                error = compile_error(entry, f"\n#include {header}\n", folder)
+                right = re.search(r"No such file|poisoned|#error", error)
+                results.check(f"{name} does not compile with #include {header}",
+                              "" if right else f"it failed for another reason: {error}" if error else "it does")
+
+
+# --- what was compiled ---
+
+def included_files(build):
+    """Object -> files that went into it, as ninja recorded."""
+    files, target = {}, None
+    for line in output_of("ninja", "-C", build, "-t", "deps").splitlines():
+        if line and not line.startswith((" ", "ninja:")):
+            target = line.split(":")[0]
+            files[target] = set()
+        elif line.strip() and target:
+            files[target].add((build / line.strip()).resolve())
+    return files
+
+
+def test_included(results, build):
+    """No object includes from a layer above its own, and none of core from UCX."""
+    wrong = {layer: set() for layer in LAYERS}
+    for target, files in included_files(build).items():
+        layer = target.split("/")[0]
+        if layer not in LAYERS:
+            continue
+        above = [ROOT / upper for upper in LAYERS[LAYERS.index(layer) + 1:]]
+        for path in files:
+            if any(path.is_relative_to(folder) for folder in above) or (
+                    layer == "core" and re.search(r"/uc[pstm]/.*\.h$", str(path))):
+                wrong[layer].add(f"{target} includes {path}")
+    for layer in LAYERS:
+        results.check(f"{layer}/ includes nothing from above", "; ".join(sorted(wrong[layer])))
+
+
+def test_wanted(results, build):
+    """Core wants no symbol of UCX; pipeline none of ucp, which it calls through its table."""
+    for layer, pattern in (("core", UCX_SYMBOL), ("pipeline", re.compile(r"ucp_\w+"))):
+        objects = sorted((build / layer).glob("*.a.p/*.o"))
+        wanted = {line.split()[-1] for line in output_of("nm", "-u", *objects).splitlines() if " U " in line}
+        wrong = sorted(symbol for symbol in wanted if pattern.fullmatch(symbol))
+        results.check(f"{layer}/ wants no symbol {pattern.pattern}",
+                      "no objects found" if not objects else " ".join(wrong))
+
+
+# --- the library ---
+
+def test_exports(results, library):
+    """Exported symbols: ucp_* and uci_* alone, and some of each that must be there."""
+    exported = {line.split()[-1].split("@")[0]
+                for line in output_of("nm", "-D", "--defined-only", library).splitlines()}
+    wrong = sorted(symbol for symbol in exported if not ALLOWED_SYMBOL.fullmatch(symbol))
+    results.check("the library exports only ucp_* and uci_*", " ".join(wrong))
+    missing = {"ucp_init_version", "ucp_tag_send_nbx", "ucp_tag_recv_nbx", "ucp_worker_progress"} - exported
+    results.check("the library interposes ucp_*", " ".join(sorted(missing)))
+
+
+def test_needed(results, library):
+    """DT_NEEDED: the C library, and nothing that a process without UCX would have to load."""
+    needed = set(re.findall(r"\(NEEDED\).*\[(.*)\]", output_of("readelf", "-d", library)))
+    results.check("the library needs the C library alone", " ".join(sorted(needed - ALLOWED_NEEDED)))
+
+
+def test_silence(results, library):
+    """Preloaded into programs without UCX: same output, same exit status."""
+    for command in (["/bin/true"], ["/bin/sh", "-c", "echo output; exit 3"], ["/usr/bin/env", "-i", "/bin/true"]):
+        environment = {**os.environ, "UCI_LOG_LEVEL": "debug", "UCI_STATS": "-"}
+        plain, preloaded = (
+            subprocess.run(command, capture_output=True, text=True, check=False, env={**environment, **extra})
+            for extra in ({}, {"LD_PRELOAD": str(library)}))
+        same = (plain.returncode, plain.stdout, plain.stderr) == (
+            preloaded.returncode, preloaded.stdout, preloaded.stderr)
+        results.check(f"preloaded into {shlex.join(command)}: nothing printed",
+                      "" if same else f"status {preloaded.returncode}, {preloaded.stdout!r}, {preloaded.stderr!r}")
+
+
+def traced_calls(library, folder):
+    """Files opened, and other system calls of interest, by /bin/sh with or without LIBRARY."""
+    log = Path(folder) / "strace.log"
+    preload = ["-E", f"LD_PRELOAD={library}"] if library else []
+    done = subprocess.run(["strace", "-f", "-o", log, "-e", "trace=open,openat,clone,clone3,write,socket", *preload,
+                           "/bin/sh", "-c", ":"], capture_output=True, text=True, check=False)
+    if done.returncode:
+        return None
+    lines = [re.sub(r"^\d+ +", "", line) for line in log.read_text().splitlines()]
+    return [line for line in lines if re.match(r"\w+\(", line) and "ENOENT" not in line]
+
+
+def test_calls(results, library):
+    """Preloaded into a shell: no file opened but the library and what it needs, no thread, nothing written."""
+    name = "preloaded into a shell: no file, thread or socket"
+    if not shutil.which("strace"):
+        return results.skip(name, "no strace")
+    with tempfile.TemporaryDirectory() as folder:
+        plain, preloaded = (traced_calls(preload, folder) for preload in (None, library))
+    if plain is None or preloaded is None:
+        return results.skip(name, "strace does not work here")
+    names = "|".join(map(re.escape, {str(library), "/etc/ld.so.cache", *ALLOWED_NEEDED}))
+    extra = [line for line in preloaded if line not in plain and not re.search(rf'(^|/|")({names})"', line)]
+    return results.check(name, "; ".join(extra))
+
+
+def main():
+    build = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
+    library = build / "libucx_integrity.so"
+    if not library.exists():
+        sys.exit(f"{library} is not built")
+    results = Results()
+    test_compilation(results, build)
+    test_included(results, build)
+    test_wanted(results, build)
+    test_exports(results, library)
+    test_needed(results, library)
+    test_silence(results, library)
+    test_calls(results, library)
+    print(f"{results.passed} passed, {results.failed} failed, {results.skipped} skipped")
+    sys.exit(1 if results.failed else 0)
+
+
+main()

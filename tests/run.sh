@@ -1,0 +1,173 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/run.sh [options] [SUITE]...
+#
+# Install what is missing, build, and run test suites; without SUITE, those marked *, which is what CI runs. Ends with
+# a table of the suites and the line "N passed, N failed, N skipped"; exit status 1 if anything failed.
+#
+#   --list   the suites and how long they take here (2 cores), and nothing else
+#   --help   this text, then the list
+set -euo pipefail
+# shellcheck source=tools/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../tools/common.sh"
+
+build=$uci_root/build
+asan=$uci_root/build-asan
+logs=$build/test-logs
+suite_limit=900
+
+# name, in CI, duration here, what it does
+suites=(
+    "unit    * 10s  unit tests of every layer (Criterion)"
+    "layers  * 5s   include rules, exported symbols, and silence in other programs"
+    "format  * 5s   clang-format on C, shellcheck on scripts"
+    "mpi     * 4min real programs under Open MPI and MPICH, over every transport"
+    "faults  * 4min injected faults: counted, healed, contents right"
+    "asan    * 3min unit tests and a part of mpi, with ASan and UBSan"
+    "tidy    - 2min clang-tidy"
+    "bench   - 2min plain UCX against UCI, interleaved; quick, not a judgement"
+)
+
+suite_field() {
+    awk -v name="$1" -v field="$2" '$1 == name { print $field }' <(printf '%s\n' "${suites[@]}")
+}
+
+list_suites() {
+    printf '  %s\n' "${suites[@]}"
+}
+
+# --- suites: each runs, shows what it does, and closes with its count, "N passed, N failed, N skipped" ---
+
+suite_unit() {
+    run_meson_tests "$build"
+}
+
+suite_layers() {
+    python3 "$uci_root/tests/layering.py" "$build"
+}
+
+suite_format() {
+    mapfile -t sources < <(project_files '*.c' '*.h' '*.inl')
+    mapfile -t scripts < <(project_files '*.sh' '.ci/run')
+    passed=0 failed=0
+    [ ${#sources[@]} -gt 0 ] || die "git lists no sources"
+    count_check "clang-format, ${#sources[@]} files" clang-format --dry-run --Werror "${sources[@]}"
+    count_check "shellcheck, ${#scripts[@]} files" shellcheck -x -P "$uci_root" "${scripts[@]}"
+    say "$passed passed, $failed failed, 0 skipped"
+}
+
+suite_tidy() {
+    mapfile -t sources < <(project_files 'core/*.c' 'pipeline/*.c' 'ucx_plugin/*.c' 'tools/*.c')
+    passed=0 failed=0
+    for source in "${sources[@]}"; do
+        count_check "clang-tidy $source" clang-tidy --quiet -p "$build" "$source"
+    done
+    say "$passed passed, $failed failed, 0 skipped"
+}
+
+suite_mpi() {
+    "$uci_root/tests/mpi/run_mpi.sh" --preload "$build/libucx_integrity.so"
+}
+
+suite_faults() {
+    "$uci_root/tests/faults/run_faults.sh" --preload "$build/libucx_integrity.so"
+}
+
+suite_asan() {
+    build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false
+    export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    run_meson_tests "$asan" --timeout-multiplier 5
+    "$uci_root/tests/mpi/run_mpi.sh" --preload "$(gcc -print-file-name=libasan.so) $asan/libucx_integrity.so" \
+                                     --tls posix,self --timeout 120
+}
+
+suite_bench() {
+    "$uci_root/tests/bench/run_bench.sh" --quick
+    say "1 passed, 0 failed, 0 skipped"
+}
+
+# --- what the suites share ---
+
+# Sources of the project, committed or about to be: never what a build made.
+project_files() {
+    git -C "$uci_root" -c safe.directory="$uci_root" ls-files --cached --others --exclude-standard -- "$@"
+}
+
+count_check() {
+    local label=$1
+    shift
+    if "$@" </dev/null; then
+        passed=$((passed + 1))
+        say "ok   $label"
+    else
+        failed=$((failed + 1))
+        say "FAIL $label"
+    fi
+}
+
+run_meson_tests() {
+    local dir=$1
+    shift
+    meson test -C "$dir" --no-rebuild --print-errorlogs "$@" || true
+    python3 "$uci_root/tests/count_meson.py" "$dir/meson-logs/testlog.json"
+}
+
+# run_suite NAME: run it in a process of its own, so that an error in it is its own, within a time limit.
+run_suite() {
+    local name=$1 log=$logs/$1.log begin status=0
+    say
+    say "=== $name ($(suite_field "$name" 3) or so) ==="
+    begin=$(clock)
+    timeout -k 10 "$suite_limit" "$0" --only "$name" </dev/null 2>&1 | tee "$log" || status=$?
+    add_result "$name" "$status" "$(since "$begin")" "$log"
+}
+
+# Add the closing lines of a suite's log; a suite that failed without counting a failure is one.
+add_result() {
+    local name=$1 status=$2 duration=$3 log=$4 counts note=
+    counts=$(awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5 }
+                  END { print p + 0, f + 0, s + 0 }' "$log")
+    read -r passed failed skipped <<<"$counts"
+    if [ "$status" -ne 0 ] && [ "$failed" -eq 0 ]; then
+        failed=1
+        note="ended with status $status"
+        [ "$status" -ne 124 ] || note="stopped after $suite_limit s"
+    fi
+    total_passed=$((total_passed + passed))
+    total_failed=$((total_failed + failed))
+    total_skipped=$((total_skipped + skipped))
+    table+=("$(printf '%-8s %8d %8d %8d %9s s  %s' "$name" "$passed" "$failed" "$skipped" "$duration" "$note")")
+}
+
+print_summary() {
+    say
+    printf '%-8s %8s %8s %8s %11s\n' suite passed failed skipped time
+    printf '%s\n' "${table[@]}"
+    say
+    say "$total_passed passed, $total_failed failed, $total_skipped skipped"
+}
+
+main() {
+    local chosen=() table=() total_passed=0 total_failed=0 total_skipped=0 name
+    case ${1:-} in
+    --only)    cd "$uci_root"; "suite_$2"; exit ;;
+    --list)    list_suites; exit ;;
+    -h|--help) usage_of "$0"; say; list_suites; exit ;;
+    esac
+    mapfile -t chosen < <(printf '%s\n' "${suites[@]}" | awk '$2 == "*" { print $1 }')
+    [ $# -eq 0 ] || chosen=("$@")
+    for name in "${chosen[@]}"; do
+        [ -n "$(suite_field "$name" 1)" ] || die "no suite '$name'; there are:"$'\n'"$(list_suites)"
+    done
+    "$uci_root/tools/install_deps.sh" build test
+    build_uci "$build"
+    mkdir -p "$logs"
+    for name in "${chosen[@]}"; do
+        run_suite "$name"
+    done
+    print_summary
+    [ "$total_failed" -eq 0 ]
+}
+
+main "$@"

@@ -1,0 +1,343 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Merkle tree: values against the definition in merkle.h, binding of places, incremental roots, and diffs that
+ * find what changed by reading little.
+ */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "merkle.h"
+
+#ifdef __SANITIZE_ADDRESS__
+/* One test asks for more memory than there is */
+const char *__asan_default_options(void);
+__attribute__((visibility("default"))) const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+#endif
+
+#define LEAVES_MAX  5000
+#define TAG_LEAF    0x6661656cull
+#define TAG_INNER   0x65646f6eull
+#define TAG_ROOT    0x746f6f72ull
+
+static uint64_t test_seed = 1;
+
+/* splitmix64 (S. Vigna) */
+static uint64_t test_random(void)
+{
+    uint64_t z = (test_seed += 0x9e3779b97f4a7c15ull);
+
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
+    return z ^ (z >> 31);
+}
+
+static uint64_t test_digest(size_t index)
+{
+    return 1000 + index * index;
+}
+
+static uci_merkle_t *test_tree(size_t leaves, unsigned arity)
+{
+    uci_merkle_t *tree = NULL;
+    size_t i, step;
+
+    cr_assert_eq(uci_merkle_create(leaves, arity, &tree), UCI_OK);
+    cr_assert_eq(uci_merkle_leaves_set(tree), 0);
+
+    /* in an order of its own: odd ones backwards, then even ones */
+    for (step = 0; step < leaves; ++step) {
+        i = (step < leaves / 2) ? 2 * (leaves / 2 - step) - 1 : 2 * (step - leaves / 2);
+        uci_merkle_set_leaf(tree, i, test_digest(i));
+        cr_assert_eq(uci_merkle_leaves_set(tree), step + 1);
+    }
+    return tree;
+}
+
+static uint64_t test_root(uci_merkle_t *tree)
+{
+    return uci_merkle_root(tree, 42, 1 << 20, 4096);
+}
+
+/* The definition, level by level, with a malloc a level */
+static uint64_t test_root_oracle(const uint64_t *digests, size_t leaves, unsigned arity)
+{
+    uint64_t *nodes = malloc(leaves * sizeof(*nodes)), words[3 + 256], root;
+    size_t size = leaves, i, j, count;
+    unsigned level;
+
+    for (i = 0; i < leaves; ++i) {
+        uint64_t leaf[] = {TAG_LEAF, i, digests[i]};
+
+        nodes[i] = XXH3_64bits(leaf, sizeof(leaf));
+    }
+    for (level = 1; size > 1; ++level) {
+        for (i = 0; i * arity < size; ++i) {
+            count    = uci_min((size_t)arity, size - i * arity);
+            words[0] = TAG_INNER;
+            words[1] = level;
+            words[2] = i;
+            for (j = 0; j < count; ++j) {
+                words[3 + j] = nodes[i * arity + j];
+            }
+            nodes[i] = XXH3_64bits(words, (3 + count) * 8);
+        }
+        size = i;
+    }
+    words[0] = TAG_ROOT;
+    words[1] = 42;
+    words[2] = 1 << 20;
+    words[3] = 4096;
+    words[4] = nodes[0];
+    root     = XXH3_64bits(words, 40);
+    free(nodes);
+    return root;
+}
+
+static const unsigned test_arities[] = {2, 3, 4, 7, 13, 16, 64, 255, 256};
+static const size_t test_leaves[]    = {1, 2, 3, 4, 5, 15, 16, 17, 64, 65, 255, 256, 257, 1000, LEAVES_MAX};
+
+#define test_for_each_shape(_leaves, _arity) \
+    for (size_t _i = 0, _leaves; _i < uci_array_size(test_leaves); ++_i) \
+        for (size_t _j = 0, _arity; _leaves = test_leaves[_i], _j < uci_array_size(test_arities) && \
+                                    (_arity = test_arities[_j], true); ++_j)
+
+Test(merkle, create)
+{
+    uci_merkle_t *tree = (uci_merkle_t*)&test_seed;
+
+    cr_assert_eq(uci_merkle_create(0, 4, &tree), UCI_ERR_INVALID_PARAM);
+    cr_assert_eq(uci_merkle_create(10, 0, &tree), UCI_ERR_INVALID_PARAM);
+    cr_assert_eq(uci_merkle_create(10, 1, &tree), UCI_ERR_INVALID_PARAM);
+    cr_assert_eq(uci_merkle_create(10, 257, &tree), UCI_ERR_INVALID_PARAM);
+    cr_assert_eq(uci_merkle_create(SIZE_MAX, 2, &tree), UCI_ERR_INVALID_PARAM);
+    cr_assert_eq(uci_merkle_create(SIZE_MAX / 64, 256, &tree), UCI_ERR_NO_MEMORY);
+    cr_assert_eq(tree, (uci_merkle_t*)&test_seed, "output set only after success");
+    uci_merkle_destroy(NULL);
+}
+
+Test(merkle, shape)
+{
+    test_for_each_shape(leaves, arity) {
+        uci_merkle_t *tree = test_tree(leaves, arity);
+        size_t size        = leaves;
+        unsigned level;
+
+        for (level = 0; level < uci_merkle_levels(tree); ++level) {
+            cr_assert_eq(uci_merkle_level_size(tree, level), size);
+            if (level + 1 < uci_merkle_levels(tree)) {
+                cr_assert_gt(size, 1);
+            }
+            size = uci_div_up(size, arity);
+        }
+        cr_assert_eq(uci_merkle_level_size(tree, uci_merkle_levels(tree) - 1), 1);
+        uci_merkle_destroy(tree);
+    }
+}
+
+Test(merkle, definition)
+{
+    uint64_t digests[LEAVES_MAX];
+    size_t i;
+
+    for (i = 0; i < LEAVES_MAX; ++i) {
+        digests[i] = test_digest(i);
+    }
+    test_for_each_shape(leaves, arity) {
+        uci_merkle_t *tree = test_tree(leaves, arity);
+
+        cr_assert_eq(test_root(tree), test_root_oracle(digests, leaves, arity), "%zu leaves, arity %zu", leaves, arity);
+        for (i = 0; i < leaves; ++i) {
+            cr_assert_eq(uci_merkle_leaf(tree, i), digests[i]);
+        }
+        uci_merkle_destroy(tree);
+    }
+}
+
+/* A replaced leaf gives the root a tree built anew would have; taking it back gives the old root */
+Test(merkle, incremental)
+{
+    test_for_each_shape(leaves, arity) {
+        uci_merkle_t *tree = test_tree(leaves, arity);
+        uint64_t digests[LEAVES_MAX], root = test_root(tree);
+        size_t i, change;
+
+        for (i = 0; i < leaves; ++i) {
+            digests[i] = test_digest(i);
+        }
+        for (change = 0; change < 20; ++change) {
+            i          = test_random() % leaves;
+            digests[i] = test_random();
+            uci_merkle_set_leaf(tree, i, digests[i]);
+            if (change % 3 == 0) {
+                cr_assert_eq(test_root(tree), test_root_oracle(digests, leaves, arity));
+            }
+        }
+        cr_assert_eq(uci_merkle_leaves_set(tree), leaves);
+        cr_assert_neq(test_root(tree), root);
+        for (i = 0; i < leaves; ++i) {
+            uci_merkle_set_leaf(tree, i, test_digest(i));
+        }
+        cr_assert_eq(test_root(tree), root);
+        uci_merkle_destroy(tree);
+    }
+}
+
+Test(merkle, root_binds_message)
+{
+    uci_merkle_t *tree = test_tree(100, 4);
+    uint64_t root      = uci_merkle_root(tree, 1, 2, 3);
+
+    cr_assert_eq(uci_merkle_root(tree, 1, 2, 3), root);
+    cr_assert_neq(uci_merkle_root(tree, 2, 2, 3), root);
+    cr_assert_neq(uci_merkle_root(tree, 1, 3, 3), root);
+    cr_assert_neq(uci_merkle_root(tree, 1, 2, 4), root);
+    cr_assert_neq(uci_merkle_root(tree, 2, 1, 3), root);
+    uci_merkle_destroy(tree);
+}
+
+/* Swapped chunks, and subtrees moved as a whole, change the root although the set of digests is the same */
+Test(merkle, root_binds_places)
+{
+    static const size_t runs[] = {1, 2, 4, 16, 64};
+    size_t i, j, run;
+
+    for (i = 0; i < uci_array_size(runs); ++i) {
+        uci_merkle_t *tree = test_tree(256, 4);
+        uint64_t root      = test_root(tree);
+
+        run = runs[i];
+        for (j = 0; j < run; ++j) {
+            uci_merkle_set_leaf(tree, j, test_digest(run + j));
+            uci_merkle_set_leaf(tree, run + j, test_digest(j));
+        }
+        cr_assert_neq(test_root(tree), root, "runs of %zu", run);
+        uci_merkle_destroy(tree);
+    }
+}
+
+Test(merkle, equal_chunks_have_distinct_nodes)
+{
+    uci_merkle_t *tree = NULL;
+    size_t i;
+
+    cr_assert_eq(uci_merkle_create(64, 4, &tree), UCI_OK);
+    for (i = 0; i < 64; ++i) {
+        uci_merkle_set_leaf(tree, i, 7);
+    }
+    test_root(tree);
+    for (i = 1; i < 64; ++i) {
+        cr_assert_neq(uci_merkle_node(tree, 0, i), uci_merkle_node(tree, 0, 0));
+    }
+    cr_assert_neq(uci_merkle_node(tree, 1, 1), uci_merkle_node(tree, 1, 0));
+    uci_merkle_destroy(tree);
+}
+
+typedef struct test_other {
+    uci_merkle_t *tree;
+    size_t       reads;
+    size_t       nodes;
+    size_t       fail_at; /* the read that fails, from 1 on; 0: none */
+} test_other_t;
+
+static uci_status_t test_read(void *arg, unsigned level, size_t first, size_t count, uint64_t *nodes)
+{
+    test_other_t *other = arg;
+    size_t i;
+
+    other->nodes += count;
+    if (++other->reads == other->fail_at) {
+        return UCI_ERR_IO;
+    }
+    for (i = 0; i < count; ++i) {
+        nodes[i] = uci_merkle_node(other->tree, level, first + i);
+    }
+    return UCI_OK;
+}
+
+static int test_compare(const void *a, const void *b)
+{
+    size_t x = *(const size_t*)a, y = *(const size_t*)b;
+
+    return (x > y) - (x < y);
+}
+
+/* Change `count` distinct leaves of tree; their indexes, ascending, in `changed` */
+static size_t test_damage(uci_merkle_t *tree, size_t leaves, size_t count, size_t *changed)
+{
+    size_t done = 0, i;
+
+    count = uci_min(count, leaves);
+    while (done < count) {
+        i = test_random() % leaves;
+        if (uci_merkle_leaf(tree, i) == test_digest(i)) {
+            uci_merkle_set_leaf(tree, i, ~test_digest(i));
+            changed[done++] = i;
+        }
+    }
+    qsort(changed, count, sizeof(*changed), test_compare);
+    return count;
+}
+
+Test(merkle, diff)
+{
+    static const size_t counts[] = {0, 1, 2, 3, 10, 100, LEAVES_MAX};
+    static size_t changed[LEAVES_MAX], bad[LEAVES_MAX];
+    size_t c;
+
+    test_for_each_shape(leaves, arity) {
+        for (c = 0; c < uci_array_size(counts); ++c) {
+            test_other_t other = {test_tree(leaves, arity), 0, 0, 0};
+            uci_merkle_t *tree = test_tree(leaves, arity);
+            size_t count       = test_damage(tree, leaves, counts[c], changed);
+            size_t bad_count = 12345, nodes_read = 12345;
+
+            test_root(other.tree);
+            cr_assert_eq(uci_merkle_diff(tree, test_read, &other, bad, LEAVES_MAX, &bad_count, &nodes_read), UCI_OK);
+            cr_assert_eq(bad_count, count);
+            cr_assert_eq(memcmp(bad, changed, count * sizeof(*bad)), 0, "%zu leaves, arity %zu, %zu bad", leaves, arity,
+                         count);
+            cr_assert_eq(nodes_read, other.nodes);
+            cr_assert_leq(nodes_read, 1 + count * arity * (uci_merkle_levels(tree) - 1));
+            cr_assert_leq(other.reads, 1 + count * (uci_merkle_levels(tree) - 1));
+
+            /* fewer places than bad chunks; nothing is left over from the diff before */
+            memset(bad, 0xff, sizeof(bad));
+            cr_assert_eq(uci_merkle_diff(tree, test_read, &other, bad, 2, &bad_count, NULL), UCI_OK);
+            cr_assert_eq(bad_count, count);
+            cr_assert_eq(memcmp(bad, changed, uci_min(count, (size_t)2) * sizeof(*bad)), 0);
+            cr_assert_eq(bad[2], SIZE_MAX);
+            uci_merkle_destroy(tree);
+            uci_merkle_destroy(other.tree);
+        }
+    }
+}
+
+Test(merkle, diff_read_fails)
+{
+    test_other_t other = {test_tree(1000, 4), 0, 0, 0};
+    uci_merkle_t *tree = test_tree(1000, 4);
+    size_t changed[50], bad[50], bad_count = 12345, fail_at;
+
+    test_root(other.tree);
+    test_damage(tree, 1000, 50, changed);
+    for (fail_at = 1; fail_at < 60; fail_at += 7) {
+        other.reads   = 0;
+        other.fail_at = fail_at;
+        cr_assert_eq(uci_merkle_diff(tree, test_read, &other, bad, 50, &bad_count, NULL), UCI_ERR_IO);
+        cr_assert_eq(bad_count, 12345, "output set only after success");
+    }
+    other.fail_at = 0;
+    cr_assert_eq(uci_merkle_diff(tree, test_read, &other, bad, 50, &bad_count, NULL), UCI_OK);
+    cr_assert_eq(bad_count, 50);
+    cr_assert_eq(memcmp(bad, changed, sizeof(bad)), 0);
+    uci_merkle_destroy(tree);
+    uci_merkle_destroy(other.tree);
+}

@@ -1,0 +1,100 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include <criterion/criterion.h>
+#include "process.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+static void clear_ranks(void)
+{
+    size_t i;
+
+    for (i = 0; i < uci_array_size(rank_names); ++i) {
+        unsetenv(rank_names[i]);
+    }
+}
+
+TestSuite(process, .init = clear_ranks);
+
+Test(process, host_is_the_short_name)
+{
+    char name[HOST_NAME_MAX + 1];
+
+    cr_assert(gethostname(name, sizeof(name)) == 0);
+    name[strcspn(name, ".")] = '\0';
+    cr_expect(strcmp(uci_process_host(), name) == 0, "%s", uci_process_host());
+    cr_expect(uci_process_host() == uci_process_host());
+}
+
+Test(process, no_launcher_no_rank)
+{
+    cr_expect(uci_process_rank() == -1);
+}
+
+Test(process, ranks_of_launchers_by_precedence)
+{
+    size_t i = uci_array_size(rank_names);
+    char text[16];
+
+    while (i-- > 0) { /* last first: each takes precedence over those set so far */
+        snprintf(text, sizeof(text), "%zu", i);
+        setenv(rank_names[i], text, 1);
+        cr_expect(uci_process_rank() == (int)i, "%s", rank_names[i]);
+    }
+}
+
+Test(process, what_is_no_rank_is_skipped)
+{
+    setenv("OMPI_COMM_WORLD_RANK", "", 1);
+    setenv("PMIX_RANK", "4294967294", 1); /* PMIX_RANK_WILDCARD */
+    setenv("PMI_RANK", "1x", 1);
+    cr_expect(uci_process_rank() == -1);
+    setenv("SLURM_PROCID", "12", 1);
+    cr_expect(uci_process_rank() == 12);
+}
+
+Test(process, time_goes_on)
+{
+    uint64_t start = uci_process_time_ns(), end;
+
+    usleep(2000);
+    end = uci_process_time_ns();
+    cr_expect(end - start >= 2000000u);
+    cr_expect(end - start < 10000000000u);
+}
+
+Test(process, file_name_patterns)
+{
+    char path[256], expected[256];
+
+    cr_assert(uci_process_expand("plain", path, sizeof(path)) == UCI_OK);
+    cr_expect(strcmp(path, "plain") == 0);
+    cr_assert(uci_process_expand("", path, sizeof(path)) == UCI_OK);
+    cr_expect(strcmp(path, "") == 0);
+
+    snprintf(expected, sizeof(expected), "/tmp/%s-%d-x-100%%.json", uci_process_host(), (int)getpid());
+    cr_assert(uci_process_expand("/tmp/%h-%p-%r-100%%.json", path, sizeof(path)) == UCI_OK);
+    cr_expect(strcmp(path, expected) == 0, "%s", path);
+
+    setenv("PMIX_RANK", "3", 1);
+    cr_assert(uci_process_expand("%r%r", path, sizeof(path)) == UCI_OK);
+    cr_expect(strcmp(path, "33") == 0, "%s", path);
+}
+
+Test(process, bad_file_name_patterns)
+{
+    char path[8];
+
+    cr_expect(uci_process_expand("%x", path, sizeof(path)) == UCI_ERR_INVALID_PARAM);
+    cr_expect(uci_process_expand("a%", path, sizeof(path)) == UCI_ERR_INVALID_PARAM);
+    cr_expect(uci_process_expand("1234567", path, sizeof(path)) == UCI_OK);
+    cr_expect(uci_process_expand("12345678", path, sizeof(path)) == UCI_ERR_INVALID_PARAM);
+    cr_expect(uci_process_expand("1234567%r", path, sizeof(path)) == UCI_ERR_INVALID_PARAM);
+}

@@ -1,0 +1,321 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "capture.h"
+#include "fault.h"
+#include "process.h"
+#include "stats.h"
+#include "version.h"
+
+#include <dirent.h>
+#include <jansson.h>
+#include <string.h>
+#include <sys/stat.h>
+
+static char directory[] = "/tmp/uci-test-stats-XXXXXX";
+
+static void set_up(void)
+{
+    uint64_t value = 1;
+
+    cr_assert(mkdtemp(directory) != NULL);
+    setenv("OMPI_COMM_WORLD_RANK", "5", 1);
+#define SET(_name, _text)  uci_stats._name = value++;
+    UCI_STATS_COUNTERS(SET)
+#undef SET
+    uci_stats_set_info("xxh3", "repair", "1.13.1");
+}
+
+static unsigned entries(bool remove_all)
+{
+    DIR *dir = opendir(directory);
+    struct dirent *entry;
+    unsigned count = 0;
+    char path[512];
+
+    while ((entry = readdir(dir)) != NULL) {
+        if (entry->d_name[0] != '.') {
+            ++count;
+            snprintf(path, sizeof(path), "%s/%s", directory, entry->d_name);
+            if (remove_all) {
+                unlink(path);
+            }
+        }
+    }
+    closedir(dir);
+    return count;
+}
+
+static void tear_down(void)
+{
+    entries(true);
+    rmdir(directory);
+}
+
+TestSuite(stats, .init = set_up, .fini = tear_down);
+
+static json_t *load(const char *name)
+{
+    json_error_t error;
+    char path[512];
+    json_t *root;
+
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+    cr_assert(root != NULL, "%s:%d: %s", path, error.line, error.text);
+    return root;
+}
+
+static void report(const char *name)
+{
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/%s", directory, name);
+    uci_stats_report(path);
+}
+
+static void expect_string(json_t *root, const char *key, const char *value)
+{
+    const char *found = json_string_value(json_object_get(root, key));
+
+    cr_expect(found && (strcmp(found, value) == 0), "%s is %s", key, found ? found : "missing");
+}
+
+Test(stats, json_has_exactly_the_counters_and_the_context)
+{
+    uint64_t value = 1;
+    size_t keys    = 0;
+    json_t *root;
+
+    report("out.json");
+    root = load("out.json");
+
+#define CHECK(_name, _text) \
+    if (strcmp(#_name, "faults_injected") != 0) { \
+        cr_expect(json_integer_value(json_object_get(root, #_name)) == (json_int_t)value, "%s", #_name); \
+    } \
+    ++value; \
+    ++keys;
+    UCI_STATS_COUNTERS(CHECK)
+#undef CHECK
+
+    expect_string(root, "digest", "xxh3");
+    expect_string(root, "mode", "repair");
+    expect_string(root, "version", UCI_VERSION);
+    expect_string(root, "ucx_version", "1.13.1");
+    expect_string(root, "host", uci_process_host());
+    cr_expect(json_integer_value(json_object_get(root, "pid")) == getpid());
+    cr_expect(json_integer_value(json_object_get(root, "rank")) == 5);
+    cr_expect(json_object_get(root, "faults_injected") != NULL);
+    cr_expect(json_object_size(root) == keys + 7);
+    json_decref(root);
+}
+
+Test(stats, faults_are_those_of_the_injector)
+{
+    uci_fault_spec_t spec;
+    uci_fault_t fault;
+    char error[64];
+    json_t *root;
+
+    cr_assert(uci_fault_parse("rate=1", &spec, error, sizeof(error)) == UCI_OK);
+    uci_fault_init(&spec, 0);
+    cr_assert(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
+    cr_assert(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
+    report("out.json");
+    root = load("out.json");
+    cr_expect(json_integer_value(json_object_get(root, "faults_injected")) == 2);
+    json_decref(root);
+}
+
+static char *write_string(const char *text)
+{
+    char *out = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&out, &length);
+
+    uci_stats_write_json_string(stream, text);
+    fclose(stream);
+    return out;
+}
+
+Test(stats, json_strings_survive_any_byte)
+{
+    char text[256], *out;
+    const char *value;
+    json_t *string;
+    unsigned i;
+
+    for (i = 1; i < sizeof(text); ++i) {
+        text[i - 1] = (char)i;
+    }
+    text[sizeof(text) - 1] = '\0';
+
+    out    = write_string(text);
+    string = json_loads(out, JSON_DECODE_ANY, NULL);
+    cr_assert(string != NULL, "%s", out);
+    value = json_string_value(string);
+    cr_expect(memcmp(value, text, 0x7f) == 0); /* ASCII comes back as it is */
+    cr_expect(strstr(value, "\xc3\xbf") != NULL); /* byte 0xff as U+00FF */
+    json_decref(string);
+    free(out);
+}
+
+Test(stats, json_strings_keep_utf8)
+{
+    static const char *const texts[] = {"", "plain", "a\"b\\c/d", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+                                        "x\ty\nz", "100%"};
+    static const char *const broken[] = {"\xc3", "\xe2\x82", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80",
+                                         "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
+                                         "\x80", "a\xe2" "b\xc3\xa9"};
+    json_t *string;
+    char *out;
+    size_t i;
+
+    for (i = 0; i < uci_array_size(texts); ++i) {
+        out    = write_string(texts[i]);
+        string = json_loads(out, JSON_DECODE_ANY, NULL);
+        cr_assert(string != NULL, "%s", out);
+        cr_expect(strcmp(json_string_value(string), texts[i]) == 0, "%s", out);
+        json_decref(string);
+        free(out);
+    }
+    for (i = 0; i < uci_array_size(broken); ++i) {
+        out    = write_string(broken[i]);
+        string = json_loads(out, JSON_DECODE_ANY, NULL);
+        cr_expect(string != NULL, "%s", out);
+        json_decref(string);
+        free(out);
+    }
+}
+
+Test(stats, file_name_pattern)
+{
+    char name[512];
+
+    report("s-%h-%p-%r%%.json");
+    snprintf(name, sizeof(name), "s-%s-%d-5%%.json", uci_process_host(), (int)getpid());
+    json_decref(load(name));
+    cr_expect(entries(false) == 1);
+}
+
+Test(stats, last_report_replaces_the_file)
+{
+    json_t *root;
+
+    report("out.json");
+    uci_stats.messages_sent = 12345678901234u;
+    report("out.json");
+    root = load("out.json");
+    cr_expect(json_integer_value(json_object_get(root, "messages_sent")) == 12345678901234);
+    cr_expect(entries(false) == 1, "a temporary file was left");
+    json_decref(root);
+}
+
+/* A file under its final name is always whole: readers hold the old one while it is replaced. */
+Test(stats, a_reader_keeps_the_old_file)
+{
+    char path[512], text[8192];
+    json_t *root;
+    FILE *old;
+
+    report("out.json");
+    snprintf(path, sizeof(path), "%s/out.json", directory);
+    old = fopen(path, "r");
+    uci_stats.messages_sent = 777;
+    report("out.json");
+    text[fread(text, 1, sizeof(text) - 1, old)] = '\0';
+    fclose(old);
+    root = json_loads(text, 0, NULL);
+    cr_assert(root != NULL);
+    cr_expect(json_integer_value(json_object_get(root, "messages_sent")) == 1);
+    json_decref(root);
+}
+
+Test(stats, what_is_no_file_is_not_replaced)
+{
+    char link_path[512];
+    struct stat info;
+
+    snprintf(link_path, sizeof(link_path), "%s/null", directory);
+    cr_assert(symlink("/dev/null", link_path) == 0);
+    uci_stats_report(link_path);
+    uci_stats_report("/dev/null");
+    cr_assert(lstat(link_path, &info) == 0);
+    cr_expect(S_ISLNK(info.st_mode));
+    cr_assert(lstat("/dev/null", &info) == 0);
+    cr_expect(S_ISCHR(info.st_mode));
+}
+
+Test(stats, nowhere_is_silent)
+{
+    test_capture_t capture = test_capture_start();
+    char *text;
+
+    uci_stats_report("");
+    uci_stats_report(NULL);
+    text = test_capture_stop(&capture);
+    cr_expect(*text == '\0', "%s", text);
+    free(text);
+}
+
+static void expect_failure(const char *destination, const char *expected)
+{
+    test_capture_t capture = test_capture_start();
+    char *text;
+
+    uci_stats_report(destination);
+    text = test_capture_stop(&capture);
+    cr_expect(strstr(text, "UCI ERROR") && strstr(text, destination) && strstr(text, expected), "%s", text);
+    free(text);
+}
+
+Test(stats, failures_are_logged)
+{
+    expect_failure("/nonexistent/out.json", "No such file or directory");
+    expect_failure("/tmp/out-%x.json", "%h, %p, %r and %%");
+    expect_failure("/dev/full", "No space left on device");
+    expect_failure("/tmp", "Is a directory");
+}
+
+static unsigned lines(const char *text)
+{
+    unsigned count = 0;
+
+    for (; *text != '\0'; ++text) {
+        count += (*text == '\n');
+    }
+    return count;
+}
+
+Test(stats, summary_shows_what_is_not_zero)
+{
+    test_capture_t capture = test_capture_start();
+    char *text;
+
+    memset(&uci_stats, 0, sizeof(uci_stats));
+    uci_stats.messages_sent = 12;
+    UCI_STATS_INC(repaired_chunks);
+    UCI_STATS_ADD(repaired_chunks, 2);
+    uci_stats_report("-");
+    text = test_capture_stop(&capture);
+    cr_expect(strstr(text, ", rank 5, mode repair, digest xxh3\n") != NULL, "%s", text);
+    cr_expect(strstr(text, " messages sent ") && strstr(text, " 12\n") && strstr(text, " 3\n"), "%s", text);
+    cr_expect(lines(text) == 3, "%s", text);
+    free(text);
+}
+
+Test(stats, summary_is_printed_again_only_if_changed)
+{
+    test_capture_t capture = test_capture_start();
+    char *text;
+
+    memset(&uci_stats, 0, sizeof(uci_stats));
+    uci_stats_report("-");
+    uci_stats_report("-");
+    UCI_STATS_INC(acks_sent);
+    uci_stats_report("-");
+    text = test_capture_stop(&capture);
+    cr_expect(lines(text) == 3, "%s", text);
+    free(text);
+}

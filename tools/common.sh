@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# What the scripts share: saying what happens, steps with progress, building. Sourced, never run.
+
+uci_root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+say() {
+    printf '%s\n' "$*"
+}
+
+die() {
+    printf '%s: %s\n' "${0##*/}" "$*" >&2
+    exit 1
+}
+
+# usage_of FILE: the comment block that opens FILE, after its licence.
+usage_of() {
+    awk 'NR > 3 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$1"
+}
+
+# clock: now, in seconds with a fraction.
+clock() {
+    printf '%s' "${EPOCHREALTIME/,/.}"
+}
+
+# since BEGIN: seconds passed since BEGIN (of clock), one decimal.
+since() {
+    awk -v begin="$1" -v end="$(clock)" 'BEGIN { printf "%.1f", end - begin }'
+}
+
+# run_step LABEL LOG COMMAND...: run COMMAND into LOG, showing that it lives: a counter on a terminal, a line every
+# ten seconds elsewhere. The command is a process group of its own, so that an interrupt here ends all of it.
+run_step() {
+    local label=$1 log=$2 begin status=0
+    shift 2
+    begin=$(clock)
+    [ -t 1 ] || say "$label ..."
+    set -m
+    "$@" >"$log" 2>&1 </dev/null &
+    step_pid=$!
+    set +m
+    trap 'kill -- "-$step_pid" 2>/dev/null; trap - INT TERM; kill -INT $$' INT TERM
+    show_progress "$label" "$begin"
+    wait "$step_pid" || status=$?
+    trap - INT TERM
+    if [ -t 1 ]; then
+        printf '\r%s: %s s   \n' "$label" "$(since "$begin")"
+    else
+        say "$label: $(since "$begin") s"
+    fi
+    return "$status"
+}
+
+show_progress() {
+    local label=$1 begin=$2 tick=0
+    while kill -0 "$step_pid" 2>/dev/null; do
+        sleep 0.2
+        tick=$((tick + 1))
+        if [ -t 1 ]; then
+            printf '\r%s %s %s s ' "$label" "$(spinner "$tick")" "$(since "$begin")"
+        elif [ $((tick % 50)) -eq 0 ]; then
+            say "  ... $(since "$begin") s"
+        fi
+    done
+}
+
+spinner() {
+    local frames=('|' '/' '-' "\\")
+    printf '%s' "${frames[$(($1 % 4))]}"
+}
+
+# must_step LABEL LOG COMMAND...: as run_step, but a failure shows the end of LOG and ends the script.
+must_step() {
+    run_step "$@" && return
+    tail -n 40 "$2" >&2
+    die "failed: $1 (whole log: $2)"
+}
+
+# build_uci DIR [MESON OPTION...]: configure DIR once, then build; a half-configured DIR is configured again.
+build_uci() {
+    local dir=$1
+    shift
+    mkdir -p "$dir"
+    if [ ! -f "$dir/build.ninja" ]; then
+        must_step "configuring ${dir##*/}/" "$dir/configure.log" meson setup "$@" "$dir" "$uci_root"
+    fi
+    must_step "building ${dir##*/}/" "$dir/build.log" ninja -C "$dir"
+}
+
+# mpi_command MPI NP TLS [PRELOAD]: set the array mpi_command_line to the launcher of MPI (openmpi or mpich) over UCX
+# on this machine, with PRELOAD in the ranks alone.
+mpi_command() {
+    local mpi=$1 np=$2 tls=$3 preload=${4:-}
+    case $mpi in
+    openmpi)
+        mpi_command_line=(mpirun.openmpi --allow-run-as-root --oversubscribe -np "$np" --mca pml ucx
+                          --mca opal_common_ucx_tls any -x "UCX_TLS=$tls")
+        [ -z "$preload" ] || mpi_command_line+=(-x "LD_PRELOAD=$preload")
+        ;;
+    mpich)
+        mpi_command_line=(mpirun.mpich -np "$np" -env UCX_TLS "$tls")
+        [ -z "$preload" ] || mpi_command_line+=(-env LD_PRELOAD "$preload")
+        ;;
+    *)
+        die "unknown MPI '$mpi' (openmpi or mpich)"
+        ;;
+    esac
+}

@@ -1,0 +1,82 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tools/install_deps.sh GROUP...
+#
+# Install from Debian what GROUP needs and what is missing; says and asks nothing when all is there.
+# groups: build   compiler, Meson, Ninja and the libraries of UCI and its unit tests
+#         test    both MPIs, and the checkers of the test suites
+#         demo    HPC Challenge and Open MPI
+set -euo pipefail
+# shellcheck source=tools/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+
+packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
+                libucx-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev)
+packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
+               python3 clang-format clang-tidy shellcheck strace)
+packages_demo=(hpcc openmpi-bin python3)
+
+is_installed() {
+    [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
+}
+
+# wanted_packages GROUP...: their packages, one a line.
+wanted_packages() {
+    local group
+    for group in "$@"; do
+        case $group in
+        build) printf '%s\n' "${packages_build[@]}" ;;
+        test)  printf '%s\n' "${packages_test[@]}" ;;
+        demo)  printf '%s\n' "${packages_demo[@]}" ;;
+        *)     die "unknown group '$group' (build, test or demo)" ;;
+        esac
+    done
+}
+
+missing_packages() {
+    local package
+    while read -r package; do
+        is_installed "$package" || printf '%s\n' "$package"
+    done
+}
+
+# Whoever may not install is told what to install.
+find_apt() {
+    type apt-get dpkg-query >/dev/null 2>&1 ||
+        die "this is not Debian; please install what these packages hold: $*"
+    apt=(env DEBIAN_FRONTEND=noninteractive apt-get -y -o DPkg::Lock::Timeout=300)
+    [ "$(id -u)" -eq 0 ] && return
+    sudo -n true 2>/dev/null ||
+        die "neither root nor sudo without a password; please run: apt-get install $*"
+    apt=(sudo -n "${apt[@]}")
+}
+
+update_lists() {
+    must_step "updating the package lists" "$log" "${apt[@]}" update
+}
+
+install_packages() {
+    run_step "installing ${#missing[@]} packages" "$log" "${apt[@]}" --no-install-recommends install "${missing[@]}"
+}
+
+main() {
+    local log missing apt groups
+    case ${1:-} in
+    ''|-h|--help) usage_of "$0"; exit ;;
+    esac
+    groups=$(wanted_packages "$@")
+    mapfile -t missing < <(missing_packages <<<"$groups" | sort -u)
+    [ ${#missing[@]} -gt 0 ] || return 0
+    say "missing packages: ${missing[*]}"
+    find_apt "${missing[@]}"
+    log=$(mktemp -t uci-install.XXXXXX)
+    apt-cache show "${missing[@]}" >/dev/null 2>&1 || update_lists
+    if ! install_packages; then
+        update_lists
+        install_packages || { tail -n 30 "$log" >&2; die "apt-get install failed (whole log: $log)"; }
+    fi
+    rm -f "$log"
+}
+
+main "$@"

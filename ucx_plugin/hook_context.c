@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plugin.h"
+
+#include <stdlib.h>
+
+#include "log.h"
+#include "request.h"
+#include "settings.h"
+#include "ucx_config.h"
+
+UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version,
+                                         const ucp_params_t *params, const ucp_config_t *config,
+                                         ucp_context_h *context_p);
+UCI_EXPORT void ucp_cleanup(ucp_context_h context);
+UCI_EXPORT ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_attr_t *attr);
+
+static void uci_hook_learn_request_size(ucp_context_h context)
+{
+    ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE};
+
+    if (uci_ucp.context_query(context, &attr) == UCS_OK) {
+        uci_request_set_ucx_size(attr.request_size);
+    }
+}
+
+static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *params, const ucp_config_t *config)
+{
+    uci_context_t *context = calloc(1, sizeof(*context));
+    uci_ucx_thresholds_t thresholds;
+
+    if (context == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    context->ucp = ucp;
+    if (params->field_mask & UCP_PARAM_FIELD_REQUEST_SIZE) {
+        context->request_size = params->request_size;
+    }
+    if (params->field_mask & UCP_PARAM_FIELD_REQUEST_INIT) {
+        context->request_init = params->request_init;
+    }
+    if (params->field_mask & UCP_PARAM_FIELD_REQUEST_CLEANUP) {
+        context->request_cleanup = params->request_cleanup;
+    }
+    uci_ucx_config_thresholds(config, &thresholds);
+    context->buffered_max      = thresholds.eager;
+    context->buffered_fast_max = thresholds.eager_fast;
+    if (!uci_handles_add(&uci_contexts, ucp, context)) {
+        free(context);
+        return UCS_ERR_NO_MEMORY;
+    }
+    return UCS_OK;
+}
+
+UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version,
+                                         const ucp_params_t *params, const ucp_config_t *config,
+                                         ucp_context_h *context_p)
+{
+    ucp_params_t ours;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    if ((uci_settings.mode == UCI_MODE_OFF) || !(params->field_mask & UCP_PARAM_FIELD_FEATURES) ||
+        !(params->features & UCP_FEATURE_TAG)) {
+        return uci_ucp.init_version(api_major_version, api_minor_version, params, config, context_p);
+    }
+
+    /* active messages carry chunks and acknowledgements, RMA the repairs */
+    ours           = *params;
+    ours.features |= UCP_FEATURE_AM | UCP_FEATURE_RMA;
+    status         = uci_ucp.init_version(api_major_version, api_minor_version, &ours, config, context_p);
+    if (status != UCS_OK) {
+        return status;
+    }
+
+    uci_hook_learn_request_size(*context_p);
+    status = uci_hook_context_add(*context_p, params, config);
+    if (status != UCS_OK) {
+        uci_error("failed to set up UCI for a UCX context");
+        uci_ucp.cleanup(*context_p);
+    }
+    return status;
+}
+
+UCI_EXPORT void ucp_cleanup(ucp_context_h context)
+{
+    UCI_HOOK();
+    free(uci_handles_remove(&uci_contexts, context));
+    uci_ucp.cleanup(context);
+}
+
+UCI_EXPORT ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_attr_t *attr)
+{
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_ucp.context_query(context, attr);
+    if ((status == UCS_OK) && (uci_settings.mode != UCI_MODE_OFF) &&
+        (attr->field_mask & UCP_ATTR_FIELD_REQUEST_SIZE)) {
+        /* of all contexts, so that a request in a user's memory always has our word in front of UCX's part */
+        uci_request_set_ucx_size(attr->request_size);
+        attr->request_size = uci_request_user_size();
+    }
+    return status;
+}

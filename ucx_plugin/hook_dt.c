@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plugin.h"
+
+#include <stdlib.h>
+
+#include "buffer.h"
+#include "log.h"
+
+UCI_EXPORT ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, void *context,
+                                              ucp_datatype_t *datatype_p);
+UCI_EXPORT void ucp_dt_destroy(ucp_datatype_t datatype);
+
+static const uci_generic_dt_t *uci_hook_dt_lookup(ucp_datatype_t datatype)
+{
+    return uci_handles_find(&uci_datatypes, (const void*)(uintptr_t)datatype);
+}
+
+/* UCX does not tell what a datatype's functions are: remember them */
+UCI_EXPORT ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, void *context,
+                                              ucp_datatype_t *datatype_p)
+{
+    uci_generic_dt_t *generic;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_ucp.dt_create_generic(ops, context, datatype_p);
+    if (status != UCS_OK) {
+        return status;
+    }
+    generic = malloc(sizeof(*generic));
+    if ((generic == NULL) || !uci_handles_add(&uci_datatypes, (const void*)(uintptr_t)*datatype_p, generic)) {
+        uci_error("failed to remember a datatype");
+        free(generic);
+        uci_ucp.dt_destroy(*datatype_p);
+        return UCS_ERR_NO_MEMORY;
+    }
+    generic->ops              = *ops;
+    generic->context          = context;
+    uci_buffer_generic_lookup = uci_hook_dt_lookup;
+    return UCS_OK;
+}
+
+UCI_EXPORT void ucp_dt_destroy(ucp_datatype_t datatype)
+{
+    UCI_HOOK();
+    free(uci_handles_remove(&uci_datatypes, (const void*)(uintptr_t)datatype));
+    uci_ucp.dt_destroy(datatype);
+}

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plugin.h"
+
+#include "endpoint.h"
+#include "log.h"
+#include "process.h"
+
+UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p);
+UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nb(ucp_ep_h ep, unsigned mode);
+UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param);
+UCI_EXPORT ucs_status_ptr_t ucp_disconnect_nb(ucp_ep_h ep);
+UCI_EXPORT void ucp_ep_destroy(ucp_ep_h ep);
+
+/* This process does not verify: a peer that does would take our messages for damaged ones */
+static bool uci_hook_is_refused(const ucp_ep_params_t *params)
+{
+    if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) && (params->address != NULL) &&
+        uci_mark_is_present(params->address)) {
+        uci_error("rank %d refuses a peer: it runs with UCI on, this process with UCI_MODE=off; set the same mode for all "
+                  "ranks of the job", uci_process_rank());
+        return true;
+    }
+    return false;
+}
+
+UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p)
+{
+    uci_worker_t *ours;
+    ucs_status_t status;
+    uci_ep_t *ep;
+
+    UCI_HOOK();
+    ours = uci_plugin_worker(worker);
+    if (ours == NULL) {
+        return uci_hook_is_refused(params) ? UCS_ERR_UNSUPPORTED : uci_ucp.ep_create(worker, params, ep_p);
+    }
+    if (!(params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) || (params->address == NULL)) {
+        uci_error("endpoints by socket address or connection request are not covered: run this program with UCI_MODE=off");
+        return UCS_ERR_UNSUPPORTED;
+    }
+
+    uci_worker_enter(ours);
+    status = uci_ep_open(ours, params, &ep);
+    if (status == UCS_OK) {
+        *ep_p = ep->ucp;
+        if (!uci_handles_add(&uci_eps, ep->ucp, ep)) {
+            status = UCS_ERR_NO_MEMORY;
+        }
+    }
+    uci_worker_leave(ours);
+    return status;
+}
+
+static ucs_status_ptr_t uci_hook_ep_close(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    uci_ep_t *ours = uci_handles_remove(&uci_eps, ep);
+    uci_worker_t *worker;
+    ucs_status_ptr_t ret;
+
+    if (ours == NULL) {
+        return uci_ucp.ep_close_nbx(ep, param);
+    }
+    worker = ours->peer->worker;
+    uci_worker_enter(worker);
+    ret = uci_ep_close(ours, param);
+    uci_worker_leave(worker);
+    return ret;
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    UCI_HOOK();
+    return uci_hook_ep_close(ep, param);
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nb(ucp_ep_h ep, unsigned mode)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS};
+
+    UCI_HOOK();
+    param.flags = (mode == UCP_EP_CLOSE_MODE_FORCE) ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+    return uci_hook_ep_close(ep, &param);
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_disconnect_nb(ucp_ep_h ep)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+
+    UCI_HOOK();
+    return uci_hook_ep_close(ep, &param);
+}
+
+UCI_EXPORT void ucp_ep_destroy(ucp_ep_h ep)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uci_worker_t *worker;
+    ucs_status_ptr_t request;
+    uci_ep_t *ours;
+
+    UCI_HOOK();
+    ours = uci_plugin_ep(ep);
+    if (ours == NULL) {
+        uci_ucp.ep_destroy(ep);
+        return;
+    }
+
+    worker  = ours->peer->worker;
+    request = uci_hook_ep_close(ep, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        return;
+    }
+    while (uci_ucp.request_check_status(request) == UCS_INPROGRESS) {
+        uci_worker_enter(worker);
+        uci_worker_progress(worker);
+        uci_worker_leave(worker);
+    }
+    uci_ucp.request_free(request);
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plugin.h"
+
+#include <stdlib.h>
+
+#include "inject.h"
+#include "log.h"
+#include "match.h"
+#include "recv.h"
+#include "send.h"
+#include "stats.h"
+
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
+                                            ucp_tag_t tag, ucp_send_callback_t cb);
+UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
+                                         ucp_tag_t tag, void *request);
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+                                             const ucp_request_param_t *param);
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t count,
+                                                 ucp_datatype_t datatype, ucp_tag_t tag, ucp_send_callback_t cb);
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+                                                  const ucp_request_param_t *param);
+UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
+                                            ucp_tag_t tag, ucp_tag_t tag_mask, ucp_tag_recv_callback_t cb);
+UCI_EXPORT ucs_status_t ucp_tag_recv_nbr(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
+                                         ucp_tag_t tag, ucp_tag_t tag_mask, void *req);
+UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
+                                             ucp_tag_t tag_mask, const ucp_request_param_t *param);
+UCI_EXPORT ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
+                                              ucp_tag_recv_info_t *info);
+UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nb(ucp_worker_h worker, void *buffer, size_t count,
+                                                ucp_datatype_t datatype, ucp_tag_message_h message,
+                                                ucp_tag_recv_callback_t cb);
+UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h worker, void *buffer, size_t count,
+                                                 ucp_tag_message_h message, const ucp_request_param_t *param);
+
+typedef __typeof__(ucp_tag_send_nbx) uci_hook_send_func_t;
+
+/* UCI_MODE=off with faults: show what happens without protection. The damaged copies stay until the end. */
+static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_damaged(uci_hook_send_func_t *send, ucp_ep_h ep, const void *buffer,
+                                                           size_t count, ucp_tag_t tag,
+                                                           const ucp_request_param_t *param)
+{
+    ucp_request_param_t ours = *param;
+    size_t length            = 0;
+    uci_buffer_t described;
+    void *copy;
+
+    if (uci_buffer_init_send(&described, buffer, count,
+                             (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype :
+                                                                                  ucp_dt_make_contig(1)) != UCS_OK) {
+        return send(ep, buffer, count, tag, param);
+    }
+    UCI_STATS_INC(passthrough_messages);
+    copy = uci_inject_user_data(&described, -1, &length);
+    uci_buffer_finish(&described);
+    if (copy == NULL) {
+        return send(ep, buffer, count, tag, param);
+    }
+    ours.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+    ours.datatype      = ucp_dt_make_contig(1);
+    return send(ep, copy, length, tag, &ours);
+}
+
+UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+                                          const ucp_request_param_t *param, bool sync)
+{
+    uci_hook_send_func_t *original = sync ? uci_ucp.tag_send_sync_nbx : uci_ucp.tag_send_nbx;
+    uci_ep_t *ours                 = uci_plugin_ep(ep);
+    uci_worker_t *worker;
+    ucs_status_ptr_t ret;
+
+    if (uci_unlikely(ours == NULL)) {
+        return uci_inject_enabled ? uci_hook_send_damaged(original, ep, buffer, count, tag, param) :
+                                    original(ep, buffer, count, tag, param);
+    }
+    worker = ours->peer->worker;
+    uci_worker_enter(worker);
+    ret = uci_send(ours, buffer, count, tag, param, sync);
+    uci_worker_leave(worker);
+    return ret;
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+                                             const ucp_request_param_t *param)
+{
+    UCI_HOOK();
+    return uci_hook_send(ep, buffer, count, tag, param, false);
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+                                                  const ucp_request_param_t *param)
+{
+    UCI_HOOK();
+    return uci_hook_send(ep, buffer, count, tag, param, true);
+}
+
+/* The older calls are these, as in UCX */
+static void uci_hook_send_param(ucp_request_param_t *param, ucp_datatype_t datatype, ucp_send_callback_t cb)
+{
+    param->op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK;
+    param->datatype     = datatype;
+    param->cb.send      = (ucp_send_nbx_callback_t)(void*)cb;
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
+                                            ucp_tag_t tag, ucp_send_callback_t cb)
+{
+    ucp_request_param_t param;
+
+    UCI_HOOK();
+    uci_hook_send_param(&param, datatype, cb);
+    return uci_hook_send(ep, buffer, count, tag, &param, false);
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t count,
+                                                 ucp_datatype_t datatype, ucp_tag_t tag, ucp_send_callback_t cb)
+{
+    ucp_request_param_t param;
+
+    UCI_HOOK();
+    uci_hook_send_param(&param, datatype, cb);
+    return uci_hook_send(ep, buffer, count, tag, &param, true);
+}
+
+static ucs_status_t uci_hook_ptr_to_status(ucs_status_ptr_t ptr)
+{
+    return UCS_PTR_IS_PTR(ptr) ? UCS_INPROGRESS : UCS_PTR_STATUS(ptr);
+}
+
+UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
+                                         ucp_tag_t tag, void *request)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FLAG_FAST_CMPL,
+        .datatype     = datatype,
+        .request      = request
+    };
+
+    UCI_HOOK();
+    return uci_hook_ptr_to_status(uci_hook_send(ep, buffer, count, tag, &param, false));
+}
+
+/* ----------------------------------------------------------- receiving */
+
+UCI_INLINE ucs_status_ptr_t uci_hook_recv(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
+                                          ucp_tag_t tag_mask, const ucp_request_param_t *param)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+    ucs_status_ptr_t ret;
+
+    if (uci_unlikely(ours == NULL)) {
+        return uci_ucp.tag_recv_nbx(worker, buffer, count, tag, tag_mask, param);
+    }
+    uci_worker_enter(ours);
+    ret = uci_recv(ours, buffer, count, tag, tag_mask, param);
+    uci_worker_leave(ours);
+    return ret;
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
+                                             ucp_tag_t tag_mask, const ucp_request_param_t *param)
+{
+    UCI_HOOK();
+    return uci_hook_recv(worker, buffer, count, tag, tag_mask, param);
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
+                                            ucp_tag_t tag, ucp_tag_t tag_mask, ucp_tag_recv_callback_t cb)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+        .datatype     = datatype,
+        .cb.recv      = (ucp_tag_recv_nbx_callback_t)(void*)cb
+    };
+
+    UCI_HOOK();
+    return uci_hook_recv(worker, buffer, count, tag, tag_mask, &param);
+}
+
+UCI_EXPORT ucs_status_t ucp_tag_recv_nbr(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
+                                         ucp_tag_t tag, ucp_tag_t tag_mask, void *req)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST,
+        .datatype     = datatype,
+        .request      = req
+    };
+
+    UCI_HOOK();
+    return uci_hook_ptr_to_status(uci_hook_recv(worker, buffer, count, tag, tag_mask, &param));
+}
+
+UCI_EXPORT ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
+                                              ucp_tag_recv_info_t *info)
+{
+    uci_worker_t *ours;
+    ucp_tag_message_h message;
+
+    UCI_HOOK();
+    ours = uci_plugin_worker(worker);
+    if (ours == NULL) {
+        return uci_ucp.tag_probe_nb(worker, tag, tag_mask, remove, info);
+    }
+    uci_worker_enter(ours);
+    message = uci_match_probe(ours, tag, tag_mask, remove, info);
+    uci_worker_leave(ours);
+    return message;
+}
+
+UCI_INLINE ucs_status_ptr_t uci_hook_msg_recv(ucp_worker_h worker, void *buffer, size_t count,
+                                              ucp_tag_message_h message, const ucp_request_param_t *param)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+    ucs_status_ptr_t ret;
+
+    if (ours == NULL) {
+        return uci_ucp.tag_msg_recv_nbx(worker, buffer, count, message, param);
+    }
+    uci_worker_enter(ours);
+    ret = uci_match_recv(ours, buffer, count, message, param);
+    uci_worker_leave(ours);
+    return ret;
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h worker, void *buffer, size_t count,
+                                                 ucp_tag_message_h message, const ucp_request_param_t *param)
+{
+    UCI_HOOK();
+    return uci_hook_msg_recv(worker, buffer, count, message, param);
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nb(ucp_worker_h worker, void *buffer, size_t count,
+                                                ucp_datatype_t datatype, ucp_tag_message_h message,
+                                                ucp_tag_recv_callback_t cb)
+{
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+        .datatype     = datatype,
+        .cb.recv      = (ucp_tag_recv_nbx_callback_t)(void*)cb
+    };
+
+    UCI_HOOK();
+    return uci_hook_msg_recv(worker, buffer, count, message, &param);
+}

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plugin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
+                                          ucp_worker_h *worker_p);
+UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker);
+UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker);
+UCI_EXPORT ucs_status_t ucp_worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr);
+UCI_EXPORT ucs_status_t ucp_worker_get_address(ucp_worker_h worker, ucp_address_t **address_p,
+                                               size_t *address_length_p);
+UCI_EXPORT void ucp_worker_release_address(ucp_worker_h worker, ucp_address_t *address);
+UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_worker_address_attr_t *attr);
+UCI_EXPORT ucs_status_t ucp_worker_set_am_handler(ucp_worker_h worker, uint16_t id, ucp_am_callback_t cb, void *arg,
+                                                  uint32_t flags);
+UCI_EXPORT ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param);
+
+static ucs_thread_mode_t uci_hook_thread_mode(ucp_worker_h worker)
+{
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
+
+    return (uci_ucp.worker_query(worker, &attr) == UCS_OK) ? attr.thread_mode : UCS_THREAD_MODE_MULTI;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
+                                          ucp_worker_h *worker_p)
+{
+    uci_context_t *ours;
+    uci_worker_t *worker;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_ucp.worker_create(context, params, worker_p);
+    ours   = uci_handles_find(&uci_contexts, context);
+    if ((status != UCS_OK) || (ours == NULL)) {
+        return status;
+    }
+
+    status = uci_worker_create(*worker_p, ours, uci_hook_thread_mode(*worker_p), &worker);
+    if (status != UCS_OK) {
+        goto err_destroy;
+    }
+    if (!uci_handles_add(&uci_workers, *worker_p, worker)) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err_destroy;
+    }
+    return UCS_OK;
+
+err_destroy:
+    uci_ucp.worker_destroy(*worker_p);
+    return status;
+}
+
+UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
+{
+    uci_worker_t *ours;
+
+    UCI_HOOK();
+    ours = uci_handles_remove(&uci_workers, worker);
+    if (ours != NULL) {
+        uci_worker_for_each_peer(peer, ours) {
+            uci_list_for_each(ep, &peer->eps, uci_ep_t, link) {
+                uci_handles_remove(&uci_eps, ep->ucp);
+            }
+        }
+        uci_worker_shutdown(ours);
+    }
+    uci_ucp.worker_destroy(worker);
+    if (ours != NULL) {
+        uci_worker_destroy(ours);
+    }
+}
+
+UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
+{
+    uci_worker_t *ours;
+    unsigned count;
+
+    UCI_HOOK();
+    ours = uci_plugin_worker(worker);
+    if (uci_unlikely(ours == NULL)) {
+        return uci_ucp.worker_progress(worker);
+    }
+    uci_worker_enter(ours);
+    count = uci_worker_progress(ours);
+    uci_worker_leave(ours);
+    return count;
+}
+
+/* ----------------------------------------------------------- addresses */
+
+/* Put the mark in front of a worker's address */
+static ucs_status_t uci_hook_mark_address(uci_worker_t *worker, ucp_address_t **address_p, size_t *length_p)
+{
+    size_t length = sizeof(worker->mark) + *length_p;
+    char *marked  = malloc(length);
+
+    if (marked == NULL) {
+        uci_error("failed to allocate %zu bytes for an address", length);
+        return UCS_ERR_NO_MEMORY;
+    }
+    memcpy(marked, &worker->mark, sizeof(worker->mark));
+    memcpy(marked + sizeof(worker->mark), *address_p, *length_p);
+    if (!uci_handles_add(&uci_addresses, marked, *address_p)) {
+        free(marked);
+        return UCS_ERR_NO_MEMORY;
+    }
+    *address_p = (ucp_address_t*)marked;
+    *length_p  = length;
+    return UCS_OK;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr)
+{
+    uci_worker_t *ours;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_ucp.worker_query(worker, attr);
+    ours   = uci_plugin_worker(worker);
+    if ((status != UCS_OK) || (ours == NULL) || !(attr->field_mask & UCP_WORKER_ATTR_FIELD_ADDRESS)) {
+        return status;
+    }
+    return uci_hook_mark_address(ours, &attr->address, &attr->address_length);
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_get_address(ucp_worker_h worker, ucp_address_t **address_p,
+                                               size_t *address_length_p)
+{
+    uci_worker_t *ours;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_ucp.worker_get_address(worker, address_p, address_length_p);
+    ours   = uci_plugin_worker(worker);
+    if ((status != UCS_OK) || (ours == NULL)) {
+        return status;
+    }
+    return uci_hook_mark_address(ours, address_p, address_length_p);
+}
+
+UCI_EXPORT void ucp_worker_release_address(ucp_worker_h worker, ucp_address_t *address)
+{
+    ucp_address_t *original;
+
+    UCI_HOOK();
+    original = uci_handles_remove(&uci_addresses, address);
+    if (original != NULL) {
+        free(address);
+        address = original;
+    }
+    uci_ucp.worker_release_address(worker, address);
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_worker_address_attr_t *attr)
+{
+    UCI_HOOK();
+    if (uci_mark_is_present(address)) {
+        address = (ucp_address_t*)((char*)address + sizeof(uci_mark_t));
+    }
+    return uci_ucp.worker_address_query(address, attr);
+}
+
+/* ----------------------------------------------------- active messages */
+
+static ucs_status_t uci_hook_check_am_id(ucp_worker_h worker, unsigned id)
+{
+    if ((id == UCI_AM_ID) && (uci_plugin_worker(worker) != NULL)) {
+        uci_error("active message id %u is UCI's own on this worker: use another one, or run with UCI_MODE=off", id);
+        return UCS_ERR_BUSY;
+    }
+    return UCS_OK;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_set_am_handler(ucp_worker_h worker, uint16_t id, ucp_am_callback_t cb, void *arg,
+                                                  uint32_t flags)
+{
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_hook_check_am_id(worker, id);
+    return (status == UCS_OK) ? uci_ucp.worker_set_am_handler(worker, id, cb, arg, flags) : status;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
+{
+    ucs_status_t status = UCS_OK;
+
+    UCI_HOOK();
+    if (param->field_mask & UCP_AM_HANDLER_PARAM_FIELD_ID) {
+        status = uci_hook_check_am_id(worker, param->id);
+    }
+    return (status == UCS_OK) ? uci_ucp.worker_set_am_recv_handler(worker, param) : status;
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "plugin.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "fault.h"
+#include "inject.h"
+#include "log.h"
+#include "process.h"
+#include "settings.h"
+#include "stats.h"
+#include "version.h"
+
+/* Addresses for requests: tells ours from UCX's */
+#define UCI_PLUGIN_REQUEST_RANGE  (4ul << 30)
+
+uci_handles_t uci_contexts;
+uci_handles_t uci_workers;
+uci_handles_t uci_eps;
+uci_handles_t uci_datatypes;
+uci_handles_t uci_addresses;
+bool          uci_plugin_is_ready;
+
+static pthread_mutex_t uci_plugin_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* The next definition after ours; MPI may have been loaded out of our scope (RTLD_LOCAL): then libucp is mapped,
+ * since somebody has just called it, but only a look at the file itself finds it */
+static void *uci_plugin_find(const char *name)
+{
+    static void *libucp;
+    void *symbol = dlsym(RTLD_NEXT, name);
+
+    if (symbol == NULL) {
+        if (libucp == NULL) {
+            libucp = dlopen("libucp.so.0", RTLD_NOLOAD | RTLD_LAZY);
+        }
+        symbol = (libucp != NULL) ? dlsym(libucp, name) : NULL;
+    }
+    return symbol;
+}
+
+static void uci_plugin_find_functions(void)
+{
+    static const struct {
+        const char *name;
+        size_t     offset;
+    } functions[] = {
+#define UCI_PLUGIN_FUNCTION(_name) {"ucp_" #_name, offsetof(uci_ucp_t, _name)},
+        UCI_UCP_FUNCTIONS(UCI_PLUGIN_FUNCTION)
+#undef UCI_PLUGIN_FUNCTION
+    };
+    void *symbol;
+    size_t i;
+
+    for (i = 0; i < uci_array_size(functions); ++i) {
+        symbol = uci_plugin_find(functions[i].name);
+        if (symbol == NULL) {
+            uci_fatal("UCX has no function %s: UCI needs UCX 1.13 or newer, and libucp.so.0 loaded by the program",
+                      functions[i].name);
+        }
+        memcpy((char*)&uci_ucp + functions[i].offset, &symbol, sizeof(symbol));
+    }
+
+    symbol = uci_plugin_find("ucs_status_string");
+    memcpy(&uci_ucp.status_string, &symbol, sizeof(symbol));
+}
+
+static void uci_plugin_report(void)
+{
+    if (uci_plugin_is_ready) {
+        uci_stats_report(uci_settings.stats);
+    }
+}
+
+static void uci_plugin_init_locked(void)
+{
+    uci_plugin_find_functions();
+    if (uci_settings_read() != UCI_OK) {
+        uci_fatal("UCI can't start with these settings; `uci_info -cf` lists all of them");
+    }
+    if (uci_range_reserve(&uci_request_range, UCI_PLUGIN_REQUEST_RANGE) != UCI_OK) {
+        uci_fatal("UCI can't start without addresses for its requests");
+    }
+    uci_fault_init(&uci_settings.fault, (uint64_t)uci_process_rank());
+    uci_inject_enabled = (uci_settings.fault.rate > 0);
+    uci_stats_set_info(uci_settings.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
+    if (uci_settings.stats[0] != '\0') {
+        uci_log_at_abort(uci_plugin_report);
+        atexit(uci_plugin_report);
+    }
+    uci_info("UCI %s (%s), UCX %s, mode %s, digest %s", UCI_VERSION, UCI_REVISION, uci_ucp.get_version_string(),
+             uci_mode_names[uci_settings.mode], uci_settings.digest->name);
+}
+
+void uci_plugin_init(void)
+{
+    pthread_mutex_lock(&uci_plugin_lock);
+    if (!uci_plugin_is_ready) {
+        uci_plugin_init_locked();
+        __atomic_store_n(&uci_plugin_is_ready, true, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&uci_plugin_lock);
+}

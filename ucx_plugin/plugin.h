@@ -1,0 +1,47 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What the hooks share: finding UCX's functions, the process-wide state, and the side tables.
+ *
+ * The library also lands in shells, launchers and daemons: nothing happens before the first ucp call, and libucp
+ * is never pulled in. Each hook begins with UCI_HOOK(), whose usual cost is one test.
+ */
+#ifndef UCI_PLUGIN_H_
+#define UCI_PLUGIN_H_
+
+#include "handles.h"
+#include "ucp_api.h"
+#include "worker.h"
+
+#define UCI_EXPORT  __attribute__((visibility("default")))
+
+extern uci_handles_t uci_contexts;   /* ucp_context_h -> uci_context_t */
+extern uci_handles_t uci_workers;    /* ucp_worker_h  -> uci_worker_t */
+extern uci_handles_t uci_eps;        /* ucp_ep_h      -> uci_ep_t */
+extern uci_handles_t uci_datatypes;  /* ucp_datatype_t -> uci_generic_dt_t */
+extern uci_handles_t uci_addresses;  /* marked address handed to the user -> UCX's own address */
+
+extern bool uci_plugin_is_ready;
+
+/** Find UCX's functions, read the settings, once. Aborts with a message if UCX can't be found or a setting is bad. */
+void uci_plugin_init(void);
+
+#define UCI_HOOK() \
+    do { \
+        if (uci_unlikely(!__atomic_load_n(&uci_plugin_is_ready, __ATOMIC_ACQUIRE))) { \
+            uci_plugin_init(); \
+        } \
+    } while (0)
+
+/** Look up a handle; NULL: pass the call through. */
+UCI_INLINE uci_worker_t *uci_plugin_worker(ucp_worker_h worker)
+{
+    return uci_handles_find(&uci_workers, worker);
+}
+
+UCI_INLINE uci_ep_t *uci_plugin_ep(ucp_ep_h ep)
+{
+    return uci_handles_find(&uci_eps, ep);
+}
+
+#endif
