@@ -119,6 +119,10 @@ UCI_INLINE void uci_fletcher_update(uci_fletcher_block_func_t block, uci_digest_
     size_t body = (length - head) & ~(size_t)3;
     uci_fletcher_t sums;
 
+    if (length == 0) {
+        return; /* src may be NULL */
+    }
+
     stream->length += length;
     uci_fletcher_keep(stream, dst, src, head);
     if (stream->waiting == 4) {

@@ -148,10 +148,29 @@ uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t len
     return digest->digest(dst, length);
 }
 
+void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t length)
+{
+    ucs_status_t status;
+
+    switch (buf->kind) {
+    case UCI_BUFFER_CONTIG:
+        memcpy((char*)buf->data + offset, src, length);
+        break;
+    case UCI_BUFFER_IOV:
+        uci_buffer_iov_copy(buf, offset, (char*)src, length, false);
+        break;
+    default:
+        status = buf->generic->ops.unpack(buf->state, offset, src, length);
+        if (buf->status == UCS_OK) {
+            buf->status = status;
+        }
+        break;
+    }
+}
+
 uint64_t uci_buffer_write(uci_buffer_t *buf, size_t offset, const void *src, size_t length,
                           const uci_digest_ops_t *digest, uint64_t expected)
 {
-    ucs_status_t status;
     uint64_t value;
 
     if (uci_likely(buf->kind == UCI_BUFFER_CONTIG)) {
@@ -159,16 +178,8 @@ uint64_t uci_buffer_write(uci_buffer_t *buf, size_t offset, const void *src, siz
     }
 
     value = digest->digest(src, length);
-    if (value != expected) {
-        return value;
-    }
-    if (buf->kind == UCI_BUFFER_IOV) {
-        uci_buffer_iov_copy(buf, offset, (char*)src, length, false);
-    } else {
-        status = buf->generic->ops.unpack(buf->state, offset, src, length);
-        if (buf->status == UCS_OK) {
-            buf->status = status;
-        }
+    if (value == expected) {
+        uci_buffer_store(buf, offset, src, length);
     }
     return value;
 }

@@ -48,13 +48,19 @@ void uci_buffer_finish(uci_buffer_t *buf);
 /** @return the bytes at @a offset if @a length of them are contiguous in memory, else NULL. */
 void *uci_buffer_direct(const uci_buffer_t *buf, size_t offset, size_t length);
 
-/** Copy packed bytes out of the buffer, with their digest. */
+/**
+ * Copy packed bytes out of the buffer, with their digest. A generic datatype is read from an offset where one of
+ * its elements begins, best as a whole: packers need not split elements.
+ */
 uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest);
 
+/** Copy packed bytes into the buffer; an error of unpacking is kept in its status. */
+void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t length);
+
 /**
- * Copy verified-while-moving into the buffer: @return the digest of @a length bytes at @a src, which are then
- * stored. Into a generic datatype only bytes whose digest is @a expected are unpacked, since unpacking can not
- * be undone; contiguous bytes are stored in any case, to be overwritten by the repair.
+ * Verify while moving: @return the digest of @a length bytes at @a src, which are then stored. Into a generic
+ * datatype only bytes whose digest is @a expected are unpacked, since unpacking can not be undone; contiguous bytes
+ * are stored in any case, to be overwritten by the repair.
  */
 uint64_t uci_buffer_write(uci_buffer_t *buf, size_t offset, const void *src, size_t length,
                           const uci_digest_ops_t *digest, uint64_t expected);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "endpoint.h"
 #include "find.h"
 #include "inject.h"
 #include "log.h"
@@ -182,20 +183,17 @@ void uci_control_hello(uci_peer_t *peer)
 }
 
 /* State, not events: what one acknowledgement did not bring, the next one does */
-void uci_control_ack(uci_peer_t *peer)
+static void uci_control_send_received(uci_peer_t *peer, uci_am_type_t type, size_t ranges)
 {
     const uci_seqset_t *rx = &peer->rx;
-    size_t i, ranges       = uci_min(rx->count, UCI_ACK_RANGES);
     uci_control_t *msg;
     uint64_t *words;
+    size_t i;
 
-    peer->unacked       = 0;
-    peer->unacked_bytes = 0;
-    msg = uci_control_get(peer, UCI_AM_ACK, rx->next, (2 + (2 * ranges)) * sizeof(uint64_t));
+    msg = uci_control_get(peer, type, rx->next, (2 + (2 * ranges)) * sizeof(uint64_t));
     if (msg == NULL) {
         return;
     }
-
     words    = (uint64_t*)(void*)msg->payload;
     words[0] = uci_seqset_first_missing(rx);
     words[1] = (ranges < rx->count) ? rx->missing[ranges].first : rx->next;
@@ -203,8 +201,20 @@ void uci_control_ack(uci_peer_t *peer)
         words[2 + (2 * i)] = rx->missing[i].first;
         words[3 + (2 * i)] = rx->missing[i].last;
     }
-    UCI_STATS_INC(acks_sent);
     uci_control_send(msg);
+}
+
+void uci_control_ack(uci_peer_t *peer)
+{
+    peer->unacked       = 0;
+    peer->unacked_bytes = 0;
+    UCI_STATS_INC(acks_sent);
+    uci_control_send_received(peer, UCI_AM_ACK, uci_min(peer->rx.count, (size_t)UCI_ACK_RANGES));
+}
+
+void uci_control_send_missing(uci_peer_t *peer)
+{
+    uci_control_send_received(peer, UCI_AM_MISSING, peer->rx.count);
 }
 
 static void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t length)
@@ -292,8 +302,15 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
     case UCI_AM_FOUND:
         uci_find_on_found(peer, hdr, data, length);
         break;
+    case UCI_AM_LEAVE:
+        uci_ep_on_leave(peer);
+        break;
+    case UCI_AM_MISSING:
+        uci_control_on_ack(peer, data, length);
+        uci_ep_on_missing(peer);
+        break;
     case UCI_AM_BYE:
-        peer->bye = true;
+        uci_ep_on_bye(peer);
         break;
     default:
         uci_warn("message of unknown type %u from %s is ignored", hdr->type, uci_peer_name(peer));

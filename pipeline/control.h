@@ -46,6 +46,9 @@ void uci_control_hello(uci_peer_t *peer);
 /** Report which messages have been verified. */
 void uci_control_ack(uci_peer_t *peer);
 
+/** Tell a peer that leaves all that we have not received. */
+void uci_control_send_missing(uci_peer_t *peer);
+
 /** Install the handler of our active messages. */
 ucs_status_t uci_control_listen(uci_worker_t *worker);
 

@@ -9,9 +9,18 @@
 #include "process.h"
 #include "recv.h"
 #include "send.h"
+#include "txlog.h"
 
-/* How long a close waits for a receiver that is reading our memory */
-#define UCI_CLOSE_GRANTED_NS  2000000000ul
+/* How long a close waits for an answer */
+#define UCI_CLOSE_TIMEOUT_NS  10000000000ul
+
+typedef struct uci_close {
+    uci_list_t    link;
+    uci_ep_t      *ep;
+    uci_request_t *req;
+    uint64_t      deadline;
+    bool          last;      /* of the user's endpoints to this peer */
+} uci_close_t;
 
 static uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
 {
@@ -90,7 +99,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
         return UCS_ERR_NO_MEMORY;
     }
     uci_peer_set_mark(peer, mark);
-    peer->user_closed = false;
+    peer->user_closed = peer->asked = peer->answered = false;
 
     ep = uci_ep_reuse(peer, params);
     if (ep == NULL) {
@@ -120,16 +129,6 @@ static bool uci_ep_is_granted(uci_peer_t *peer)
     return false;
 }
 
-/* The receiver repairs from memory of ours: it is in the middle of it, and quick */
-static void uci_ep_wait_granted(uci_peer_t *peer)
-{
-    uint64_t deadline = uci_process_time_ns() + UCI_CLOSE_GRANTED_NS;
-
-    while (!peer->worker->in_progress && uci_ep_is_granted(peer) && (uci_process_time_ns() < deadline)) {
-        uci_worker_progress(peer->worker);
-    }
-}
-
 static bool uci_ep_is_last_of_user(const uci_ep_t *ep)
 {
     uci_list_for_each(other, &ep->peer->eps, uci_ep_t, link) {
@@ -140,49 +139,140 @@ static bool uci_ep_is_last_of_user(const uci_ep_t *ep)
     return true;
 }
 
-ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
+static void uci_close_flushed(void *request, ucs_status_t status, void *user_data)
 {
-    uint32_t flags   = (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
-    bool force       = (flags & UCP_EP_CLOSE_FLAG_FORCE) != 0;
-    uci_peer_t *peer = ep->peer;
-    ucp_ep_h ucp     = ep->ucp;
-    ucp_request_param_t flush_param;
+    uci_request_t *req = user_data;
 
-    if (!force && uci_ep_is_last_of_user(ep)) {
-        peer->user_closed = true;
-        uci_ep_wait_granted(peer);
-        uci_handover_send(peer);
+    uci_ucp.request_free(request);
+    uci_request_complete(req, status);
+}
+
+/* The peer has, or will never want, all that we have: flush and let the user go */
+static void uci_close_finish(uci_close_t *closing)
+{
+    uci_ep_t *ep              = closing->ep;
+    uci_peer_t *peer          = ep->peer;
+    uci_request_t *req        = closing->req;
+    ucp_request_param_t param = {
+        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+        .cb.send      = uci_close_flushed,
+        .user_data    = req
+    };
+    ucs_status_ptr_t request;
+    ucp_ep_h ucp = ep->ucp;
+
+    if (closing->last) {
         uci_control_send_simple(peer, UCI_AM_BYE, 0, 0, 0);
     }
-    if (force || ep->err_handling) {
+    uci_list_del(&closing->link);
+    free(closing);
+
+    if (ep->err_handling) {
+        uci_ep_destroy(ep);
+        request = uci_ucp.ep_close_nbx(ucp, &param);
+    } else {
+        ep->user            = false;
+        peer->worker->reap  = true;
+        request             = uci_ucp.ep_flush_nbx(ucp, &param);
+    }
+    if (!UCS_PTR_IS_PTR(request)) {
+        uci_request_complete(req, UCS_PTR_STATUS(request));
+    }
+}
+
+static void uci_close_progress(uci_close_t *closing)
+{
+    uci_peer_t *peer = closing->ep->peer;
+    bool late        = (uci_process_time_ns() > closing->deadline);
+
+    if (late) {
+        uci_info("no answer from %s: closing all the same", uci_peer_name(peer));
+    } else if (!peer->leaving) {
+        if (uci_ep_is_granted(peer) || (peer->asked && !peer->answered)) {
+            return;
+        }
+        if (peer->answered && closing->last) {
+            uci_handover_send(peer);
+        }
+    } else if (peer->promised) {
+        return;
+    }
+    uci_close_finish(closing);
+}
+
+ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
+{
+    uint32_t flags       = (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
+    uci_peer_t *peer     = ep->peer;
+    uci_worker_t *worker = peer->worker;
+    ucp_ep_h ucp         = ep->ucp;
+    uci_close_t *closing;
+    uci_request_t *req;
+
+    if (flags & UCP_EP_CLOSE_FLAG_FORCE) {
         uci_ep_destroy(ep);
         return uci_ucp.ep_close_nbx(ucp, param);
     }
 
-    ep->user                  = false;
-    flush_param               = *param;
-    flush_param.op_attr_mask &= ~(uint32_t)UCP_OP_ATTR_FIELD_FLAGS;
-    peer->worker->reap        = true;
-    return uci_ucp.ep_flush_nbx(ucp, &flush_param);
+    closing = calloc(1, sizeof(*closing));
+    req     = uci_request_get(worker, param);
+    if ((closing == NULL) || (req == NULL)) {
+        uci_error("failed to allocate what a close needs");
+        free(closing);
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    closing->ep       = ep;
+    closing->req      = req;
+    closing->deadline = uci_process_time_ns() + UCI_CLOSE_TIMEOUT_NS;
+    closing->last     = uci_ep_is_last_of_user(ep);
+    uci_list_add_tail(&worker->closing, &closing->link);
+
+    if (closing->last) {
+        peer->user_closed = true;
+        if (!peer->leaving && !uci_txlog_is_empty(peer)) {
+            peer->asked = true;
+            uci_control_send_simple(peer, UCI_AM_LEAVE, 0, 0, 0);
+        }
+    }
+    uci_close_progress(closing);
+    return uci_request_posted(req, param);
 }
 
-static void uci_ep_closed(void *request, ucs_status_t status, void *user_data)
+void uci_ep_on_leave(uci_peer_t *peer)
 {
-    uci_ucp.request_free(request);
+    peer->leaving = true;
+    if (!peer->user_closed) {
+        peer->promised = true;
+        uci_control_send_missing(peer);
+    }
+}
+
+void uci_ep_on_missing(uci_peer_t *peer)
+{
+    peer->answered = true;
+}
+
+void uci_ep_on_bye(uci_peer_t *peer)
+{
+    peer->leaving      = true;
+    peer->promised     = false;
+    peer->worker->reap = true;
 }
 
 static void uci_ep_reap_peer(uci_peer_t *peer)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK,
-        .cb.send      = uci_ep_closed
-    };
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request;
     ucp_ep_h ucp;
 
     uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link) {
         ucp = ep->ucp;
         uci_ep_destroy(ep);
-        uci_ucp.ep_close_nbx(ucp, &param);
+        request = uci_ucp.ep_close_nbx(ucp, &param);
+        if (UCS_PTR_IS_PTR(request)) {
+            /* given back now: the worker may be destroyed first, and UCX then insists that nobody waits */
+            uci_ucp.request_free(request);
+        }
     }
 }
 
@@ -201,17 +291,27 @@ static bool uci_ep_is_used(uci_peer_t *peer)
     return false;
 }
 
-void uci_ep_reap(uci_worker_t *worker)
+static void uci_ep_reap(uci_worker_t *worker)
 {
     worker->reap = false;
     uci_worker_for_each_peer(peer, worker) {
-        if (!peer->bye || !peer->user_closed || uci_list_is_empty(&peer->eps)) {
+        if (!peer->leaving || peer->promised || !peer->user_closed || uci_list_is_empty(&peer->eps)) {
             continue;
         }
-        if (uci_ep_is_used(peer)) {
+        if (uci_ep_is_used(peer) || !uci_list_is_empty(&worker->closing)) {
             worker->reap = true;
         } else {
             uci_ep_reap_peer(peer);
         }
+    }
+}
+
+void uci_ep_progress(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link) {
+        uci_close_progress(closing);
+    }
+    if (worker->reap) {
+        uci_ep_reap(worker);
     }
 }

@@ -3,9 +3,19 @@
  *
  * Endpoints: opening and closing.
  *
- * A user's endpoint stays open underneath after the user has closed it (flushed), until the other side has closed
- * too: what it still sends has to be acknowledged, and perhaps repaired. UCX takes it down with the worker at
- * the latest.
+ * What the other side has not acknowledged could not be repaired any more once we are gone. So a close first asks
+ * what the other side lacks, and hands over copies of that; it does not wait for messages to be matched:
+ *
+ *     open --close--> LEAVING --MISSING--> hand over --> BYE, FLUSHING --flushed--> closed for the user
+ *                        |                                   ^
+ *                        +-- nothing unacknowledged ---------+
+ *                        +-- the other side leaves as well --+  (then it will not receive them)
+ *                        +-- no answer for a long time ------+  (counted: these are detect-only now)
+ *
+ * A side that has said what it lacks stays until the other one has said BYE.
+ *
+ * Underneath the endpoint stays open, flushed, until both sides have left: what the other side still sends has to
+ * be acknowledged and perhaps repaired. UCX takes it down with the worker at the latest.
  */
 #ifndef UCI_ENDPOINT_H_
 #define UCI_ENDPOINT_H_
@@ -24,7 +34,12 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param);
 /** Open one for UCI itself. */
 ucs_status_t uci_ep_open_internal(uci_peer_t *peer);
 
-/** Take down what both sides have closed. */
-void uci_ep_reap(uci_worker_t *worker);
+/** Go on with closing, and take down what both sides have closed. */
+void uci_ep_progress(uci_worker_t *worker);
+
+/* Called by the dispatcher */
+void uci_ep_on_leave(uci_peer_t *peer);
+void uci_ep_on_missing(uci_peer_t *peer);
+void uci_ep_on_bye(uci_peer_t *peer);
 
 #endif

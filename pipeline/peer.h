@@ -44,8 +44,11 @@ typedef struct uci_peer {
     uci_list_t        eps;         /**< uci_ep_t; the first carries our active messages */
     bool              hello_sent;
     bool              known;       /**< mark is valid */
-    bool              bye;         /**< the other side's user has closed */
+    bool              leaving;     /**< the other side's user has closed: it receives nothing more */
     bool              user_closed; /**< our side's user has closed */
+    bool              asked;       /**< we left, and asked what the other side lacks */
+    bool              answered;    /**< it has told us */
+    bool              promised;    /**< it left, we told it what we lack, and it sends that */
     uci_mark_t        mark;
     void              *address;    /**< UCX address, to connect back; may be NULL */
     char              *transports; /**< of the first endpoint, found when first needed */

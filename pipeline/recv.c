@@ -176,8 +176,8 @@ static UCI_NOINLINE void uci_recv_frame_damaged(uci_request_t *req, uci_frame_t 
         return;
     }
     if (hdr->kind == UCI_FRAME_RNDV) {
-        uci_buffer_init_recv(&op->desc_buffer, &op->desc, sizeof(op->desc), ucp_dt_make_contig(1));
-        op->buffer = &op->desc_buffer;
+        uci_buffer_init_recv(&op->own_buffer, &op->desc, sizeof(op->desc), ucp_dt_make_contig(1));
+        op->buffer = &op->own_buffer;
     }
     uci_repair_chunk_bad(op, 0, hdr->value, uci_frame_payload(frame),
                          uci_min(total - uci_min(total, sizeof(*hdr)), (size_t)hdr->length));
@@ -278,6 +278,20 @@ void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_
 }
 
 /* ---------------------------------------------------------- operations */
+
+/* A generic datatype may be unpackable only at the borders of its elements (MPICH's is), which chunks do not keep,
+ * and unpacking can't be undone: collect the message first */
+static ucs_status_t uci_recv_op_collect(uci_recv_op_t *op)
+{
+    op->packed = malloc(op->length);
+    if (op->packed == NULL) {
+        uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
+        return UCS_ERR_NO_MEMORY;
+    }
+    uci_buffer_init_recv(&op->own_buffer, op->packed, op->length, ucp_dt_make_contig(1));
+    op->buffer = &op->own_buffer;
+    return UCS_OK;
+}
 
 static uint32_t uci_recv_slot_get(uci_worker_t *worker, uci_recv_op_t *op)
 {
@@ -387,6 +401,7 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
     uci_recv_slot_put(worker, op->slot);
     uci_merkle_destroy(op->tree);
     uci_repair_cleanup(op);
+    free(op->packed);
     free(op);
 }
 
@@ -404,16 +419,11 @@ static void uci_recv_op_continue(uci_recv_op_t *op)
     uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
 }
 
-void uci_recv_op_finish(uci_recv_op_t *op, ucs_status_t status)
+void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
 {
     uci_request_t *req = op->req;
     ucp_tag_t tag      = op->tag;
     uint64_t length    = op->length;
-
-    if ((op->buffer == &op->desc_buffer) && (status == UCS_OK)) {
-        uci_recv_op_continue(op);
-        return;
-    }
 
     if (op->kind != UCI_FRAME_RNDV) {
         uci_recv_delivered(op->peer, op->seq, length);
@@ -421,12 +431,25 @@ void uci_recv_op_finish(uci_recv_op_t *op, ucs_status_t status)
     if (op->kind != UCI_FRAME_EAGER) {
         uci_recv_fin(op->peer, op->seq, 0);
     }
+    if (op->packed != NULL) {
+        /* UCI_ON_ERROR=log delivers what there is */
+        uci_buffer_store(&req->buffer, 0, op->packed, length);
+    }
     if (status == UCS_OK) {
         status = req->buffer.status;
     }
     uci_recv_count(length);
     uci_recv_op_destroy(op);
     uci_request_complete_recv(req, status, tag, length);
+}
+
+void uci_recv_op_finish(uci_recv_op_t *op)
+{
+    if ((op->tree == NULL) && (op->kind == UCI_FRAME_RNDV)) {
+        uci_recv_op_continue(op);
+    } else {
+        uci_recv_op_abandon(op, UCS_OK);
+    }
 }
 
 void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
@@ -444,6 +467,10 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
                                 desc->arity, &op);
     if (status != UCS_OK) {
         uci_request_complete_recv(req, status, tag, desc->length);
+        return;
+    }
+    if ((req->buffer.kind == UCI_BUFFER_GENERIC) && ((status = uci_recv_op_collect(op)) != UCS_OK)) {
+        uci_recv_op_abandon(op, status);
         return;
     }
     uci_recv_delivered(peer, seq, 0);
@@ -507,7 +534,7 @@ void uci_recv_op_advance(uci_recv_op_t *op)
         }
     }
     uci_repair_healed(op);
-    uci_recv_op_finish(op, UCS_OK);
+    uci_recv_op_finish(op);
 }
 
 void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)

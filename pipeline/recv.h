@@ -37,8 +37,9 @@ typedef struct uci_recv_op {
     uint64_t               seq;
     uint32_t               slot;
     uci_request_t          *req;
-    uci_buffer_t           *buffer;      /**< &req->buffer, or &desc_buffer */
-    uci_buffer_t           desc_buffer;
+    uci_buffer_t           *buffer;      /**< where chunks go: &req->buffer, or &own_buffer */
+    uci_buffer_t           own_buffer;   /**< of desc, or of packed */
+    void                   *packed;      /**< a generic datatype's message, unpacked when all of it is verified */
     uci_rndv_desc_t        desc;         /**< a descriptor being repaired */
     uci_frame_kind_t       kind;
     ucp_tag_t              tag;
@@ -99,8 +100,10 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
 void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value);
 /** See whether all has arrived: complete, or start repairing. */
 void uci_recv_op_advance(uci_recv_op_t *op);
-/** End: FIN, the user's request, memory. */
-void uci_recv_op_finish(uci_recv_op_t *op, ucs_status_t status);
+/** All chunks are right: deliver or, if this was the repair of a descriptor, go on with the message itself. */
+void uci_recv_op_finish(uci_recv_op_t *op);
+/** End, with this status: FIN, the user's request, memory. */
+void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status);
 
 /* Called by the dispatcher */
 void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);

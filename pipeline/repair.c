@@ -95,10 +95,7 @@ void uci_repair_failed(uci_recv_op_t *op, const char *reason)
 {
     UCI_STATS_ADD(unrepaired_chunks, uci_max(op->bad, 1u));
     uci_report_failed(op, reason);
-    if (op->buffer == &op->desc_buffer) {
-        op->buffer = &op->req->buffer; /* the message itself is lost: end here */
-    }
-    uci_recv_op_finish(op, uci_repair_policy());
+    uci_recv_op_abandon(op, uci_repair_policy());
 }
 
 /* --------------------------------------------------- receiver: requests */

@@ -189,7 +189,7 @@ ucs_status_t uci_request_check(uci_request_t *req)
     return __atomic_load_n(&req->status, __ATOMIC_ACQUIRE);
 }
 
-void uci_request_free(uci_request_t *req)
+static void uci_request_give_back(uci_request_t *req, uint32_t dropped_flags)
 {
     uci_worker_t *worker = req->worker;
 
@@ -197,9 +197,19 @@ void uci_request_free(uci_request_t *req)
     if (req->flags & UCI_REQUEST_COMPLETED) {
         uci_request_put(req);
     } else {
-        req->flags |= UCI_REQUEST_RELEASED;
+        req->flags = (req->flags | UCI_REQUEST_RELEASED) & ~dropped_flags;
     }
     uci_worker_leave(worker);
+}
+
+void uci_request_free(uci_request_t *req)
+{
+    uci_request_give_back(req, UCI_REQUEST_CALLBACK);
+}
+
+void uci_request_release(uci_request_t *req)
+{
+    uci_request_give_back(req, 0);
 }
 
 void uci_request_cancel(uci_request_t *req)

@@ -96,7 +96,9 @@ ucs_status_ptr_t uci_request_immediate(struct uci_worker *worker, const ucp_requ
 
 /* The user's calls */
 ucs_status_t uci_request_check(uci_request_t *req);
+/** As in UCX, a request freed before it completes no longer calls its callback; a released one does. */
 void uci_request_free(uci_request_t *req);
+void uci_request_release(uci_request_t *req);
 void uci_request_cancel(uci_request_t *req);
 
 #endif

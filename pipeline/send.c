@@ -334,8 +334,12 @@ static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_
         uci_send_op_unpin(op);
         return uci_request_posted(req, param);
     }
+    frame = NULL;
 
 err:
+    if (frame != NULL) {
+        uci_frame_put(&worker->frames, frame);
+    }
     if (op != NULL) {
         uci_send_op_destroy(op);
     }
@@ -353,21 +357,20 @@ static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const uc
     return !sync && (length <= max) && (worker->log_bytes + length <= worker->log_limit);
 }
 
-/* Copy the message, so that the user's buffer is free */
+/* Copy the message: so that the user's buffer is free, or since a generic datatype can't be packed in any order */
 static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
 {
     uci_worker_t *worker = op->peer->worker;
 
     op->copy = malloc(op->length);
     if (op->copy == NULL) {
+        uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
         return false;
     }
     uci_buffer_read(&req->buffer, 0, op->copy, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer         = &op->copy_buffer;
-    op->req            = NULL;
     worker->log_bytes += op->length;
-    UCI_STATS_INC(buffered_messages);
     return true;
 }
 
@@ -403,13 +406,21 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     desc->flags      = 0;
     ((uci_frame_hdr_t*)(void*)frame->wire)->value = worker->digest->digest(desc, sizeof(*desc));
 
-    buffered = uci_send_is_buffered(worker, op->length, param, sync) && uci_send_buffer_copy(op, req);
+    buffered = uci_send_is_buffered(worker, op->length, param, sync);
+    if ((buffered || (req->buffer.kind == UCI_BUFFER_GENERIC)) && !uci_send_buffer_copy(op, req)) {
+        goto err;
+    }
+    if (buffered) {
+        UCI_STATS_INC(buffered_messages);
+        op->req = NULL;
+    }
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(rendezvous_messages);
     UCI_STATS_ADD(bytes_sent, op->length);
     uci_send_op_pin(op);
     status = uci_send_op_start(op, ep, frame);
     if (status != UCS_OK) {
+        frame = NULL;
         goto err;
     }
     uci_send_op_unpin(op);
@@ -419,6 +430,9 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     return uci_request_posted(req, param);
 
 err:
+    if (frame != NULL) {
+        uci_frame_put(&worker->frames, frame);
+    }
     if (op != NULL) {
         uci_send_op_destroy(op);
     }

@@ -46,6 +46,14 @@ ucs_status_t uci_txlog_make_room(uci_peer_t *peer, uint64_t seq)
     return UCS_OK;
 }
 
+bool uci_txlog_is_empty(uci_peer_t *peer)
+{
+    if (peer->tx_ring != NULL) {
+        uci_txlog_advance(peer);
+    }
+    return (peer->tx_ring == NULL) || (peer->tx_base == peer->tx_next);
+}
+
 void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame)
 {
     peer->tx_ring[frame->seq & peer->tx_mask] = NULL;

@@ -46,6 +46,9 @@ UCI_INLINE uci_frame_t *uci_txlog_find(const uci_peer_t *peer, uint64_t seq)
     return peer->tx_ring[seq & peer->tx_mask];
 }
 
+/** Has everything been acknowledged? */
+bool uci_txlog_is_empty(uci_peer_t *peer);
+
 /** Take one out of the log; it is freed once UCX has let go of it. */
 void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame);
 

@@ -93,7 +93,9 @@ typedef enum {
     UCI_AM_LEAVES,     /**< sender -> receiver: uint64_t[]: all leaves; extra = root */
     UCI_AM_FIND,       /**< receiver -> all peers: a frame of this tag lost its header; value = tag */
     UCI_AM_FOUND,      /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
-    UCI_AM_BYE,        /**< the user of this side has closed its endpoint */
+    UCI_AM_LEAVE,      /**< the user of this side closes its endpoint: what do you not have yet? */
+    UCI_AM_MISSING,    /**< answer, as ACK with all ranges: copies of these are wanted */
+    UCI_AM_BYE,        /**< nothing more will come from this side */
     UCI_AM_LAST
 } uci_am_type_t;
 

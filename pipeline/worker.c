@@ -129,6 +129,7 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->unexpected);
     uci_list_init(&worker->probed);
     uci_list_init(&worker->streams);
+    uci_list_init(&worker->closing);
     uci_list_init(&worker->send_ops);
     uci_list_init(&worker->recv_ops);
     uci_list_init(&worker->orphans);
@@ -236,8 +237,8 @@ unsigned uci_worker_progress(uci_worker_t *worker)
     if (uci_unlikely(worker->ops_active > 0)) {
         uci_control_resync(worker);
     }
-    if (uci_unlikely(worker->reap)) {
-        uci_ep_reap(worker);
+    if (uci_unlikely(worker->reap || !uci_list_is_empty(&worker->closing))) {
+        uci_ep_progress(worker);
     }
     return count;
 }

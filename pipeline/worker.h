@@ -51,6 +51,7 @@ typedef struct uci_worker {
     uci_list_t       unexpected;    /**< uci_message_t pulled out of UCX by probes, oldest first */
     uci_list_t       probed;        /**< those that the user holds by a handle */
     uci_list_t       streams;       /**< uci_send_op_t with chunks to send */
+    uci_list_t       closing;       /**< uci_close_t: endpoints that the user closes */
     uci_list_t       send_ops;      /**< uci_send_op_t: sends that wait for FIN */
     uci_list_t       recv_ops;      /**< uci_recv_op_t: receives in progress */
     uci_list_t       orphans;       /**< uci_orphan_t: frames without a header */

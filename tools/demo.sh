@@ -11,8 +11,8 @@
 #   --np N        ranks (default 4, the example's 2 x 2 grid; another number changes the grid, and nothing else)
 #   --size N      order of the HPL matrix (default: the example's own)
 #   --tls LIST    UCX_TLS of all three runs (default posix,cma,self)
-#   --fault SPEC  UCI_FAULT of the second and third (default below: bit flips in 5 % of the messages above 8 KiB;
-#                 smaller ones carry indices too, which crash hpcc before it can check anything)
+#   --fault SPEC  UCI_FAULT of the second and third (default: a bit flipped in 5 % of what messages above 8 KiB are
+#                 moved in; smaller ones carry indices, which crash hpcc before it can check anything)
 #   --timeout S   limit of one run in seconds (default 120)
 #   --keep        keep the folder of inputs, outputs and statistics, and say where it is
 #   --help        this text

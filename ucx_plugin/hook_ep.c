@@ -109,10 +109,10 @@ UCI_EXPORT void ucp_ep_destroy(ucp_ep_h ep)
     if (!UCS_PTR_IS_PTR(request)) {
         return;
     }
-    while (uci_ucp.request_check_status(request) == UCS_INPROGRESS) {
+    while (ucp_request_check_status(request) == UCS_INPROGRESS) {
         uci_worker_enter(worker);
         uci_worker_progress(worker);
         uci_worker_leave(worker);
     }
-    uci_ucp.request_free(request);
+    ucp_request_free(request);
 }

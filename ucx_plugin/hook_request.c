@@ -101,7 +101,7 @@ UCI_EXPORT void ucp_request_release(void *request)
         uci_ucp.request_release(request);
         return;
     }
-    uci_request_free(req);
+    uci_request_release(req);
 }
 
 static void uci_hook_describe(uci_request_t *req, ucp_request_attr_t *attr)

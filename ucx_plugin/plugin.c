@@ -42,6 +42,14 @@ static void *uci_plugin_find(const char *name)
     return symbol;
 }
 
+/* A program that unloads its MPI unloads UCX with it, and may load it again: keep it, our table points into it */
+static void uci_plugin_pin(void)
+{
+    if (dlopen("libucp.so.0", RTLD_NOLOAD | RTLD_LAZY | RTLD_NODELETE) == NULL) {
+        uci_warn("libucp.so.0 is not loaded under this name: the program must not unload it (%s)", dlerror());
+    }
+}
+
 static void uci_plugin_find_functions(void)
 {
     static const struct {
@@ -78,6 +86,7 @@ static void uci_plugin_report(void)
 static void uci_plugin_init_locked(void)
 {
     uci_plugin_find_functions();
+    uci_plugin_pin();
     if (uci_settings_read() != UCI_OK) {
         uci_fatal("UCI can't start with these settings; `uci_info -cf` lists all of them");
     }

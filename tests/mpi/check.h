@@ -42,6 +42,7 @@ static struct {
     uint64_t messages, bytes;   /* checked by this rank */
     const char *volatile phase; /* what is being tested, for reports */
     volatile long step;
+    int trace;
 } check CHECK_UNUSED;
 
 /* ---- failing ---- */
@@ -71,9 +72,16 @@ static inline __attribute__((noreturn, format(printf, 3, 4))) void check_fail_at
         } \
     } while (0)
 
-/** Name what comes next; seen in failure reports, and when the runner asks a hanging program where it is. */
+/**
+ * Name what comes next; seen in failure reports, when the runner asks a hanging program where it is, and as it
+ * happens if CHECK_TRACE is set.
+ */
 static inline void check_phase(const char *phase)
 {
+    if (check.trace) {
+        fprintf(stderr, "%s: rank %d: %s, after step %ld of '%s'\n", check.name, check.rank, phase, check.step,
+                check.phase ? check.phase : "start");
+    }
     check.phase = phase;
     check.step = 0;
 }
@@ -96,6 +104,7 @@ static inline void check_where(int number)
 static inline void check_start(int argc, char **argv, const char *name)
 {
     check.name = name;
+    check.trace = (getenv("CHECK_TRACE") != NULL);
     check.scale = (argc > 1) ? strtod(argv[1], NULL) : 1.0;
     check.seed = (argc > 2) ? strtoull(argv[2], NULL, 0) : 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &check.rank);

@@ -115,7 +115,7 @@ int main(int argc, char **argv)
     for (c = 1; c < COMMS; ++c) {
         MPI_Comm_dup(MPI_COMM_WORLD, &comms[c]);
     }
-    for (repeat = 2 * check_scaled(3); repeat > 0; --repeat) {
+    for (repeat = 2 * check_scaled(1); repeat > 0; --repeat) {
         for (order = 0; order < ORDERS; ++order) {
             for (posted = 0; posted < 2; ++posted, ++round) {
                 check_phase(order_names[order]);
