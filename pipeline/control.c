@@ -49,6 +49,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     msg->pooled  = pooled;
     msg->op      = NULL;
     msg->staging = NULL;
+    msg->sent_p  = NULL;
     msg->data    = msg->payload;
     msg->length  = length;
     memset(&msg->hdr, 0, sizeof(msg->hdr));
@@ -73,6 +74,9 @@ static void uci_control_done(uci_control_t *msg)
 {
     uci_send_op_t *op = msg->op;
 
+    if (msg->sent_p != NULL) {
+        *msg->sent_p = true;
+    }
     uci_control_put(msg);
     if (op != NULL) {
         uci_send_chunk_done(op);
@@ -160,6 +164,16 @@ void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq,
     }
 }
 
+void uci_control_send_bye(uci_peer_t *peer)
+{
+    uci_control_t *msg = uci_control_get(peer, UCI_AM_BYE, 0, 0);
+
+    if (msg != NULL) {
+        msg->sent_p = &peer->bye_sent;
+        uci_control_send(msg);
+    }
+}
+
 void uci_control_send_pending(uci_peer_t *peer)
 {
     uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link) {
@@ -208,6 +222,9 @@ void uci_control_ack(uci_peer_t *peer)
 {
     peer->unacked       = 0;
     peer->unacked_bytes = 0;
+    if (peer->leaving) {
+        return; /* it has closed: not worth a new connection */
+    }
     UCI_STATS_INC(acks_sent);
     uci_control_send_received(peer, UCI_AM_ACK, uci_min(peer->rx.count, (size_t)UCI_ACK_RANGES));
 }

@@ -21,6 +21,7 @@ typedef struct uci_control {
     bool                pooled;
     struct uci_send_op  *op;       /**< DATA: the operation it belongs to */
     void                *staging;  /**< freed with the message */
+    bool                *sent_p;   /**< set when UCX has let go of the message, if not NULL */
     const void          *data;     /**< what follows the header: payload[] or a user's chunk */
     size_t              length;
     uci_am_hdr_t        hdr;
@@ -36,6 +37,9 @@ void uci_control_send(uci_control_t *msg);
 
 /** Send a message without payload. */
 void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, uint32_t op, uint16_t flags);
+
+/** Send the last message; peer->bye_sent is set when UCX has let go of it. */
+void uci_control_send_bye(uci_peer_t *peer);
 
 /** Send what waits for an endpoint to @a peer. */
 void uci_control_send_pending(uci_peer_t *peer);

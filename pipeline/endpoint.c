@@ -16,8 +16,10 @@
 
 typedef struct uci_close {
     uci_list_t    link;
-    uci_ep_t      *ep;
+    uci_ep_t      *ep;       /* NULL: UCX closes it */
+    uci_peer_t    *peer;
     uci_request_t *req;
+    void          *ucx;      /* UCX's close */
     uint64_t      deadline;
     bool          last;      /* of the user's endpoints to this peer */
 } uci_close_t;
@@ -75,12 +77,6 @@ static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
     return NULL;
 }
 
-static bool uci_ep_has_err_handling(const ucp_ep_params_t *params)
-{
-    return (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) &&
-           (params->err_mode != UCP_ERR_HANDLING_MODE_NONE);
-}
-
 ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uci_ep_t **ep_p)
 {
     ucp_ep_params_t ucx_params = *params;
@@ -99,7 +95,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
         return UCS_ERR_NO_MEMORY;
     }
     uci_peer_set_mark(peer, mark);
-    peer->user_closed = peer->asked = peer->answered = false;
+    peer->user_closed = peer->asked = peer->answered = peer->leaving = peer->bye_sent = peer->promised = false;
 
     ep = uci_ep_reuse(peer, params);
     if (ep == NULL) {
@@ -113,7 +109,6 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
             return UCS_ERR_NO_MEMORY;
         }
     }
-    ep->err_handling = uci_ep_has_err_handling(params);
     uci_control_send_pending(peer);
     *ep_p = ep;
     return UCS_OK;
@@ -139,53 +134,72 @@ static bool uci_ep_is_last_of_user(const uci_ep_t *ep)
     return true;
 }
 
-static void uci_close_flushed(void *request, ucs_status_t status, void *user_data)
+static void uci_close_done(uci_close_t *closing, ucs_status_t status)
 {
-    uci_request_t *req = user_data;
+    uci_request_t *req = closing->req;
 
-    uci_ucp.request_free(request);
+    uci_list_del(&closing->link);
+    free(closing);
     uci_request_complete(req, status);
 }
 
-/* The peer has, or will never want, all that we have: flush and let the user go */
-static void uci_close_finish(uci_close_t *closing)
+static void uci_close_flushed(void *request, ucs_status_t status, void *user_data)
 {
-    uci_ep_t *ep              = closing->ep;
-    uci_peer_t *peer          = ep->peer;
-    uci_request_t *req        = closing->req;
+    uci_close_t *closing = user_data;
+    uci_worker_t *worker = closing->req->worker;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    uci_close_done(closing, status);
+    uci_worker_leave(worker);
+}
+
+/* The peer has, or will never want, all that we have: let UCX close it. That flushes as far as the transport, as
+ * with plain UCX, and not as far as ucp_ep_flush_nbx(): the peer may make no more progress */
+static void uci_close_flush(uci_close_t *closing)
+{
+    ucp_ep_h ucp              = closing->ep->ucp;
     ucp_request_param_t param = {
         .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
         .cb.send      = uci_close_flushed,
-        .user_data    = req
+        .user_data    = closing
     };
     ucs_status_ptr_t request;
-    ucp_ep_h ucp = ep->ucp;
 
     if (closing->last) {
-        uci_control_send_simple(peer, UCI_AM_BYE, 0, 0, 0);
+        uci_control_send_bye(closing->peer);
     }
-    uci_list_del(&closing->link);
-    free(closing);
-
-    if (ep->err_handling) {
-        uci_ep_destroy(ep);
-        request = uci_ucp.ep_close_nbx(ucp, &param);
+    uci_ep_destroy(closing->ep);
+    closing->ep = NULL;
+    request     = uci_ucp.ep_close_nbx(ucp, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        closing->ucx = request;
     } else {
-        ep->user            = false;
-        peer->worker->reap  = true;
-        request             = uci_ucp.ep_flush_nbx(ucp, &param);
+        uci_close_done(closing, UCS_PTR_STATUS(request));
     }
-    if (!UCS_PTR_IS_PTR(request)) {
-        uci_request_complete(req, UCS_PTR_STATUS(request));
-    }
+}
+
+/* Both sides have said BYE: what UCX still waits for is of no use. On tcp it is an answer of the peer (its flush is
+ * a ping), which may be in MPI_Finalize, past its last progress: plain MPICH hangs there when ranks finalize at
+ * different times (4.0.2, UCX 1.13.1) */
+static void uci_close_let_go(uci_close_t *closing)
+{
+    uci_ucp.request_free(closing->ucx);
+    uci_close_done(closing, UCS_OK);
 }
 
 static void uci_close_progress(uci_close_t *closing)
 {
-    uci_peer_t *peer = closing->ep->peer;
-    bool late        = (uci_process_time_ns() > closing->deadline);
+    uci_peer_t *peer = closing->peer;
 
-    if (late) {
+    if (closing->ep == NULL) {
+        if (peer->leaving && peer->bye_sent) {
+            uci_close_let_go(closing);
+        }
+        return;
+    }
+
+    if (uci_process_time_ns() > closing->deadline) {
         uci_info("no answer from %s: closing all the same", uci_peer_name(peer));
     } else if (!peer->leaving) {
         if (uci_ep_is_granted(peer) || (peer->asked && !peer->answered)) {
@@ -197,7 +211,7 @@ static void uci_close_progress(uci_close_t *closing)
     } else if (peer->promised) {
         return;
     }
-    uci_close_finish(closing);
+    uci_close_flush(closing);
 }
 
 ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
@@ -222,6 +236,7 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
     closing->ep       = ep;
+    closing->peer     = peer;
     closing->req      = req;
     closing->deadline = uci_process_time_ns() + UCI_CLOSE_TIMEOUT_NS;
     closing->last     = uci_ep_is_last_of_user(ep);
@@ -254,64 +269,13 @@ void uci_ep_on_missing(uci_peer_t *peer)
 
 void uci_ep_on_bye(uci_peer_t *peer)
 {
-    peer->leaving      = true;
-    peer->promised     = false;
-    peer->worker->reap = true;
-}
-
-static void uci_ep_reap_peer(uci_peer_t *peer)
-{
-    ucp_request_param_t param = {.op_attr_mask = 0};
-    ucs_status_ptr_t request;
-    ucp_ep_h ucp;
-
-    uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link) {
-        ucp = ep->ucp;
-        uci_ep_destroy(ep);
-        request = uci_ucp.ep_close_nbx(ucp, &param);
-        if (UCS_PTR_IS_PTR(request)) {
-            /* given back now: the worker may be destroyed first, and UCX then insists that nobody waits */
-            uci_ucp.request_free(request);
-        }
-    }
-}
-
-static bool uci_ep_is_used(uci_peer_t *peer)
-{
-    uci_list_for_each(recv_op, &peer->worker->recv_ops, uci_recv_op_t, link) {
-        if (recv_op->peer == peer) {
-            return true;
-        }
-    }
-    uci_list_for_each(send_op, &peer->worker->send_ops, uci_send_op_t, all) {
-        if (send_op->peer == peer) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void uci_ep_reap(uci_worker_t *worker)
-{
-    worker->reap = false;
-    uci_worker_for_each_peer(peer, worker) {
-        if (!peer->leaving || peer->promised || !peer->user_closed || uci_list_is_empty(&peer->eps)) {
-            continue;
-        }
-        if (uci_ep_is_used(peer) || !uci_list_is_empty(&worker->closing)) {
-            worker->reap = true;
-        } else {
-            uci_ep_reap_peer(peer);
-        }
-    }
+    peer->leaving  = true;
+    peer->promised = false;
 }
 
 void uci_ep_progress(uci_worker_t *worker)
 {
     uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link) {
         uci_close_progress(closing);
-    }
-    if (worker->reap) {
-        uci_ep_reap(worker);
     }
 }

@@ -6,7 +6,7 @@
  * What the other side has not acknowledged could not be repaired any more once we are gone. So a close first asks
  * what the other side lacks, and hands over copies of that; it does not wait for messages to be matched:
  *
- *     open --close--> LEAVING --MISSING--> hand over --> BYE, FLUSHING --flushed--> closed for the user
+ *     open --close--> LEAVING --MISSING--> hand over --> BYE, FLUSHING --flushed, or BYE from there--> closed
  *                        |                                   ^
  *                        +-- nothing unacknowledged ---------+
  *                        +-- the other side leaves as well --+  (then it will not receive them)
@@ -14,8 +14,7 @@
  *
  * A side that has said what it lacks stays until the other one has said BYE.
  *
- * Underneath the endpoint stays open, flushed, until both sides have left: what the other side still sends has to
- * be acknowledged and perhaps repaired. UCX takes it down with the worker at the latest.
+ * What the other side still sends after that has to be received all the same: then UCI opens an endpoint of its own.
  */
 #ifndef UCI_ENDPOINT_H_
 #define UCI_ENDPOINT_H_
@@ -34,7 +33,7 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param);
 /** Open one for UCI itself. */
 ucs_status_t uci_ep_open_internal(uci_peer_t *peer);
 
-/** Go on with closing, and take down what both sides have closed. */
+/** Go on with closing. */
 void uci_ep_progress(uci_worker_t *worker);
 
 /* Called by the dispatcher */

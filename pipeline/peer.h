@@ -21,7 +21,6 @@ typedef struct uci_ep {
     struct uci_peer *peer;
     uci_list_t      link;          /**< in peer->eps */
     bool            user;          /**< the user holds it */
-    bool            err_handling;  /**< UCX tells the other side when it is closed: never kept open behind the user */
 } uci_ep_t;
 
 typedef struct uci_peer {
@@ -48,6 +47,7 @@ typedef struct uci_peer {
     bool              user_closed; /**< our side's user has closed */
     bool              asked;       /**< we left, and asked what the other side lacks */
     bool              answered;    /**< it has told us */
+    bool              bye_sent;    /**< our BYE has left */
     bool              promised;    /**< it left, we told it what we lack, and it sends that */
     uci_mark_t        mark;
     void              *address;    /**< UCX address, to connect back; may be NULL */

@@ -237,7 +237,7 @@ unsigned uci_worker_progress(uci_worker_t *worker)
     if (uci_unlikely(worker->ops_active > 0)) {
         uci_control_resync(worker);
     }
-    if (uci_unlikely(worker->reap || !uci_list_is_empty(&worker->closing))) {
+    if (uci_unlikely(!uci_list_is_empty(&worker->closing))) {
         uci_ep_progress(worker);
     }
     return count;

@@ -72,7 +72,6 @@ typedef struct uci_worker {
     size_t           address_length;
     uci_mark_t       mark;
     bool             in_progress;   /**< inside UCX's progress */
-    bool             reap;          /**< a peer has closed: see whether its endpoints can go */
 } uci_worker_t;
 
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thread_mode_t thread_mode,

@@ -17,6 +17,7 @@ typedef struct topology {
     int in[MAX_NEIGHBORS], out[MAX_NEIGHBORS]; /* who sends to us, whom we send to */
     int num_in, num_out;
     int rank;
+    int no_alltoallw;
 } topology_t;
 
 static uint64_t number;
@@ -128,7 +129,7 @@ static void test_topology(topology_t *t)
             for (nonblocking = 0; nonblocking < 2; ++nonblocking) {
                 check.step = lengths[i];
                 test_allgather(t, lengths[i], nonblocking);
-                for (variant = 0; variant < 3; ++variant) {
+                for (variant = 0; variant < 3 - t->no_alltoallw; ++variant) {
                     test_alltoall(t, lengths[i], variant, nonblocking);
                 }
             }
@@ -180,6 +181,9 @@ static void test_one_way(void)
     topology_t t = {.name = "one way", .rank = check.rank};
     int i;
 
+#ifdef MPICH_VERSION
+    t.no_alltoallw = 1; /* MPICH 4.0 reads past its arrays there unless both degrees are equal (valgrind shows it) */
+#endif
     if (check.rank == 0) {
         for (i = 1; (i < check.size) && (i < MAX_NEIGHBORS); ++i) {
             t.in[t.num_in++] = i;

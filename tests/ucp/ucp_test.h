@@ -177,6 +177,7 @@ typedef struct ut_op {
     void                *request;  /**< NULL once done */
     ucs_status_t        status;    /**< UCS_INPROGRESS until known */
     ucp_tag_recv_info_t info;      /**< of a receive */
+    bool                informed;  /**< info is set: UCX 1.13 does not where a receive completes at once */
     int                 calls;     /**< of the callback */
     bool                callback;  /**< one was given */
     bool                recv;
