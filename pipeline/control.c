@@ -197,16 +197,17 @@ void uci_control_hello(uci_peer_t *peer)
 }
 
 /* State, not events: what one acknowledgement did not bring, the next one does */
-static void uci_control_send_received(uci_peer_t *peer, uci_am_type_t type, size_t ranges)
+uci_control_t *uci_control_get_received(uci_peer_t *peer, uci_am_type_t type, size_t ranges)
 {
     const uci_seqset_t *rx = &peer->rx;
     uci_control_t *msg;
     uint64_t *words;
     size_t i;
 
-    msg = uci_control_get(peer, type, rx->next, (2 + (2 * ranges)) * sizeof(uint64_t));
+    ranges = uci_min(ranges, rx->count);
+    msg    = uci_control_get(peer, type, rx->next, (2 + (2 * ranges)) * sizeof(uint64_t));
     if (msg == NULL) {
-        return;
+        return NULL;
     }
     words    = (uint64_t*)(void*)msg->payload;
     words[0] = uci_seqset_first_missing(rx);
@@ -215,23 +216,32 @@ static void uci_control_send_received(uci_peer_t *peer, uci_am_type_t type, size
         words[2 + (2 * i)] = rx->missing[i].first;
         words[3 + (2 * i)] = rx->missing[i].last;
     }
-    uci_control_send(msg);
+    return msg;
+}
+
+static void uci_control_send_received(uci_peer_t *peer, uci_am_type_t type, size_t ranges)
+{
+    uci_control_t *msg = uci_control_get_received(peer, type, ranges);
+
+    if (msg != NULL) {
+        uci_control_send(msg);
+    }
 }
 
 void uci_control_ack(uci_peer_t *peer)
 {
     peer->unacked       = 0;
     peer->unacked_bytes = 0;
-    if (peer->leaving) {
-        return; /* it has closed: not worth a new connection */
+    if (uci_list_is_empty(&peer->eps) && (peer->leaving || peer->user_closed)) {
+        return; /* not worth a new connection */
     }
     UCI_STATS_INC(acks_sent);
-    uci_control_send_received(peer, UCI_AM_ACK, uci_min(peer->rx.count, (size_t)UCI_ACK_RANGES));
+    uci_control_send_received(peer, UCI_AM_ACK, UCI_ACK_RANGES);
 }
 
 void uci_control_send_missing(uci_peer_t *peer)
 {
-    uci_control_send_received(peer, UCI_AM_MISSING, peer->rx.count);
+    uci_control_send_received(peer, UCI_AM_MISSING, SIZE_MAX);
 }
 
 static void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t length)
@@ -314,6 +324,7 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_recv_on_leaves(peer, rx_seq, hdr, data, length);
         break;
     case UCI_AM_FIND:
+        uci_control_on_ack(peer, data, length);
         uci_find_on_find(peer, hdr);
         break;
     case UCI_AM_FOUND:

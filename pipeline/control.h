@@ -50,6 +50,9 @@ void uci_control_hello(uci_peer_t *peer);
 /** Report which messages have been verified. */
 void uci_control_ack(uci_peer_t *peer);
 
+/** @return a message that tells which messages have been verified, with at most @a ranges missing ones. */
+uci_control_t *uci_control_get_received(uci_peer_t *peer, uci_am_type_t type, size_t ranges);
+
 /** Tell a peer that leaves all that we have not received. */
 void uci_control_send_missing(uci_peer_t *peer);
 

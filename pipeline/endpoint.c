@@ -14,6 +14,9 @@
 /* How long a close waits for an answer */
 #define UCI_CLOSE_TIMEOUT_NS  10000000000ul
 
+/* How long, at the end of a worker, its own endpoints may take to close */
+#define UCI_SHUTDOWN_NS  100000000ul
+
 typedef struct uci_close {
     uci_list_t    link;
     uci_ep_t      *ep;       /* NULL: UCX closes it */
@@ -277,5 +280,31 @@ void uci_ep_progress(uci_worker_t *worker)
 {
     uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link) {
         uci_close_progress(closing);
+    }
+}
+
+/* UCX does not like to lose an endpoint that is still connecting with its worker. Those of UCI's own have been closed
+ * by nobody: give them a moment */
+void uci_ep_shutdown(uci_worker_t *worker)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uint64_t deadline         = uci_process_time_ns() + UCI_SHUTDOWN_NS;
+    ucs_status_ptr_t request;
+
+    uci_worker_for_each_peer(peer, worker) {
+        uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link) {
+            if (ep->user) {
+                continue;
+            }
+            request = uci_ucp.ep_close_nbx(ep->ucp, &param);
+            uci_ep_destroy(ep);
+            while (UCS_PTR_IS_PTR(request) && (uci_ucp.request_check_status(request) == UCS_INPROGRESS) &&
+                   (uci_process_time_ns() < deadline)) {
+                uci_ucp.worker_progress(worker->ucp);
+            }
+            if (UCS_PTR_IS_PTR(request)) {
+                uci_ucp.request_free(request);
+            }
+        }
     }
 }

@@ -36,6 +36,9 @@ ucs_status_t uci_ep_open_internal(uci_peer_t *peer);
 /** Go on with closing. */
 void uci_ep_progress(uci_worker_t *worker);
 
+/** The worker goes: close what UCI opened for itself. */
+void uci_ep_shutdown(uci_worker_t *worker);
+
 /* Called by the dispatcher */
 void uci_ep_on_leave(uci_peer_t *peer);
 void uci_ep_on_missing(uci_peer_t *peer);

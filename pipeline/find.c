@@ -9,10 +9,11 @@
 #include "recv.h"
 #include "repair.h"
 #include "report.h"
+#include "send.h"
 #include "stats.h"
 #include "txlog.h"
 
-#define UCI_FIND_CANDIDATES   16             /* in one answer */
+#define UCI_FIND_CANDIDATES   64             /* in one answer */
 #define UCI_FIND_INTERVAL_NS  100000000ul    /* between questions */
 #define UCI_FIND_TRIES        100
 
@@ -53,7 +54,7 @@ static void uci_find_ask(uci_orphan_t *orphan)
         if (!peer->known) {
             continue;
         }
-        msg = uci_control_get(peer, UCI_AM_FIND, 0, 0);
+        msg = uci_control_get_received(peer, UCI_AM_FIND, SIZE_MAX);
         if (msg != NULL) {
             msg->hdr.op    = orphan->cookie;
             msg->hdr.value = orphan->tag;
@@ -303,6 +304,12 @@ static uint64_t uci_find_user_length(uci_frame_t *frame)
     return desc.length;
 }
 
+/* The receiver has answered to its descriptor */
+static bool uci_find_is_matched(const uci_frame_t *frame)
+{
+    return (frame->op != NULL) && (frame->op->tree != NULL) && (frame->op->state != UCI_SEND_DESCRIBED);
+}
+
 void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)
 {
     uci_control_t *msg;
@@ -318,7 +325,7 @@ void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)
     found = (uci_am_found_t*)(void*)msg->payload;
     for (seq = peer->tx_base; (seq < peer->tx_next) && (count < UCI_FIND_CANDIDATES); ++seq) {
         frame = uci_txlog_find(peer, seq);
-        if ((frame != NULL) && (frame->tag == hdr->value)) {
+        if ((frame != NULL) && (frame->tag == hdr->value) && !uci_find_is_matched(frame)) {
             found[count].seq    = seq;
             found[count].length = uci_find_user_length(frame);
             memcpy(&found[count].hdr, frame->wire, sizeof(found[count].hdr));

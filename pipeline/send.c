@@ -228,13 +228,21 @@ static uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
     return op;
 }
 
+/* Nothing is due any more, though UCX may still hold chunks */
+static void uci_send_op_retire(uci_send_op_t *op)
+{
+    uci_list_del(&op->link);
+    if (!uci_list_is_empty(&op->all)) {
+        uci_list_del(&op->all);
+        --op->peer->worker->ops_active;
+    }
+}
+
 static void uci_send_op_destroy(uci_send_op_t *op)
 {
     uci_worker_t *worker = op->peer->worker;
 
-    uci_list_del(&op->link);
-    uci_list_del(&op->all);
-    --worker->ops_active;
+    uci_send_op_retire(op);
     if (op->memh != NULL) {
         uci_ucp.mem_unmap(worker->context->ucp, op->memh);
     }
@@ -258,6 +266,7 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
     }
     op->state = UCI_SEND_DONE;
     op->req   = NULL;
+    uci_send_op_retire(op);
     if (op->in_flight == 0) {
         uci_send_op_destroy(op);
     } else if (req != NULL) {

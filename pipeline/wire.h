@@ -91,7 +91,7 @@ typedef enum {
     UCI_AM_QUERY,      /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */
     UCI_AM_TREE,       /**< receiver -> sender: the root does not match, send root and leaves again */
     UCI_AM_LEAVES,     /**< sender -> receiver: uint64_t[]: all leaves; extra = root */
-    UCI_AM_FIND,       /**< receiver -> all peers: a frame of this tag lost its header; value = tag */
+    UCI_AM_FIND,       /**< receiver -> all peers: a frame of tag `value` lost its header; payload as MISSING */
     UCI_AM_FOUND,      /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
     UCI_AM_LEAVE,      /**< the user of this side closes its endpoint: what do you not have yet? */
     UCI_AM_MISSING,    /**< answer, as ACK with all ranges: copies of these are wanted */

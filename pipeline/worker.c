@@ -201,6 +201,7 @@ err:
 
 void uci_worker_shutdown(uci_worker_t *worker)
 {
+    uci_ep_shutdown(worker);
     uci_send_cleanup(worker);
     uci_ucp.worker_release_address(worker->ucp, worker->address);
 }

@@ -119,13 +119,19 @@ run_meson_tests() {
     python3 "$uci_root/tests/count_meson.py" "$dir/meson-logs/testlog.json"
 }
 
-# run_suite NAME: run it in a process of its own, so that an error in it is its own, within a time limit.
+# run_suite NAME: run it in a process of its own, so that an error in it is its own, within a time limit, and show its
+# log as it grows. An interrupt here ends all of it.
 run_suite() {
-    local name=$1 log=$logs/$1.log begin status=0
+    local name=$1 log=$logs/$1.log begin status=0 suite_pid
     say
     say "=== $name ($(suite_field "$name" 3) or so) ==="
     begin=$(clock)
-    timeout -k 10 "$suite_limit" "$0" --only "$name" </dev/null 2>&1 | tee "$log" || status=$?
+    timeout -k 10 "$suite_limit" "$0" --only "$name" >"$log" 2>&1 </dev/null &
+    suite_pid=$!
+    trap 'kill "$suite_pid"; wait "$suite_pid"; exit 130' INT TERM
+    tail -n +1 -f --pid="$suite_pid" "$log"
+    wait "$suite_pid" || status=$?
+    trap - INT TERM
     add_result "$name" "$status" "$(since "$begin")" "$log"
 }
 

@@ -87,23 +87,3 @@ build_uci() {
     fi
     must_step "building ${dir##*/}/" "$dir/build.log" ninja -C "$dir"
 }
-
-# mpi_command MPI NP TLS [PRELOAD]: set the array mpi_command_line to the launcher of MPI (openmpi or mpich) over UCX
-# on this machine, with PRELOAD in the ranks alone.
-mpi_command() {
-    local mpi=$1 np=$2 tls=$3 preload=${4:-}
-    case $mpi in
-    openmpi)
-        mpi_command_line=(mpirun.openmpi --allow-run-as-root --oversubscribe -np "$np" --mca pml ucx
-                          --mca opal_common_ucx_tls any -x "UCX_TLS=$tls")
-        [ -z "$preload" ] || mpi_command_line+=(-x "LD_PRELOAD=$preload")
-        ;;
-    mpich)
-        mpi_command_line=(mpirun.mpich -np "$np" -env UCX_TLS "$tls")
-        [ -z "$preload" ] || mpi_command_line+=(-env LD_PRELOAD "$preload")
-        ;;
-    *)
-        die "unknown MPI '$mpi' (openmpi or mpich)"
-        ;;
-    esac
-}

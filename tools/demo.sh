@@ -68,6 +68,14 @@ write_input() {
     grep -qE "^$rows +Ps$" "$1" || die "hpcc's example input does not look as expected: $example"
 }
 
+# hpcc_command PRELOAD: set the array command_line. The library goes into the ranks alone, not into mpirun.
+hpcc_command() {
+    command_line=(timeout -k 10 "$limit" mpirun.openmpi --allow-run-as-root --oversubscribe -np "$np"
+                  --mca pml ucx --mca opal_common_ucx_tls any -x "UCX_TLS=$tls")
+    [ -z "$1" ] || command_line+=(-x "LD_PRELOAD=$1")
+    command_line+=(hpcc)
+}
+
 # run_hpcc NAME LABEL PRELOAD [VARIABLE=VALUE...]: one run in a folder of its own; status and wall time beside hpcc's
 # output. A failure is a result, not an error: the table judges it.
 run_hpcc() {
@@ -75,9 +83,9 @@ run_hpcc() {
     shift 3
     mkdir "$dir"
     write_input "$dir/hpccinf.txt"
-    mpi_command openmpi "$np" "$tls" "$preload"
+    hpcc_command "$preload"
     begin=$(clock)
-    run_step "$label" "$dir/log.txt" env -C "$dir" "$@" timeout -k 10 "$limit" "${mpi_command_line[@]}" hpcc || status=$?
+    run_step "$label" "$dir/log.txt" env -C "$dir" "$@" "${command_line[@]}" || status=$?
     printf '{"status": %d, "wall": %s, "ranks": %d, "limit": %d}\n' \
            "$status" "$(since "$begin")" "$np" "$limit" >"$dir/run.json"
 }

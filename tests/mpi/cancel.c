@@ -167,7 +167,7 @@ static void test_all(int partner, int receiving)
     int repeat;
 
     for (i = 0; i < CHECK_COUNT_OF(lengths); ++i) {
-        for (repeat = check_scaled(60); repeat > 0; --repeat) {
+        for (repeat = check_scaled(40); repeat > 0; --repeat) {
             check.step = repeat;
             check.phase = "some of many cancelled";
             test_some_cancelled(lengths[i], partner, receiving, repeat % 2);

@@ -5,7 +5,8 @@
  * its types, and a non-commutative one of the user's.
  *
  * @ranks 2 4
- * @args 4: 0.3
+ * @args 4: 0.4
+ * @args mpich 4: 0.1
  */
 #include "coll.h"
 

@@ -5,7 +5,8 @@
  * communicators, with point-to-point messages among them.
  *
  * @ranks 2 4
- * @args 4: 0.3
+ * @args 4: 0.4
+ * @args mpich 4: 0.1
  */
 #include "coll.h"
 

@@ -5,6 +5,7 @@
  * before any of them receives, in pairs, in a ring and in bunches.
  *
  * @ranks 2 4
+ * @args 4: 0.2
  */
 #include "check.h"
 

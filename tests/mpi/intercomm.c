@@ -6,6 +6,7 @@
  *
  * @ranks 2 4
  * @args 4: 0.3
+ * @args mpich 4: 0.1
  */
 #include "check.h"
 
@@ -159,7 +160,7 @@ int main(int argc, char **argv)
 
     check_init(&argc, &argv, "intercomm");
     CHECK(check.size > 1, "needs two ranks");
-    for (i = check_scaled(8); i > 0; --i) {
+    for (i = check_scaled(16); i > 0; --i) {
         low = (check.rank % 2 == 0);
         MPI_Comm_split(MPI_COMM_WORLD, low, check.rank, &half);
         MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, low ? 1 : 0, TAG, &first);

@@ -117,7 +117,7 @@ static void test_batches(int partner, int receiving)
     size_t lengths[BATCH];
     int repeat, i, mixed;
 
-    for (repeat = check_scaled(30); repeat > 0; --repeat) {
+    for (repeat = check_scaled(60); repeat > 0; --repeat) {
         for (mixed = 0; mixed < 2; ++mixed) {
             for (i = 0; i < BATCH; ++i) {
                 lengths[i] = (repeat == 1) ? check_sizes[(i + mixed * 4) % CHECK_SIZES]

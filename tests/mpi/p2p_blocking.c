@@ -75,7 +75,7 @@ static void test_mode(send_mode_t mode, int partner)
 
     check_phase(mode_names[mode]);
     for (i = 0; i < CHECK_SIZES; ++i) {
-        for (repeat = (check_sizes[i] > 100000) ? 1 : check_scaled(4); repeat > 0; --repeat) {
+        for (repeat = (check_sizes[i] > 100000) ? 1 : check_scaled(8); repeat > 0; --repeat) {
             ping_pong(mode, check_sizes[i], partner);
         }
     }

@@ -7,6 +7,7 @@
  *
  * @ranks 2 4
  * @args 4: 0.3
+ * @args mpich 4: 0.1
  */
 #include "check.h"
 
@@ -205,7 +206,7 @@ int main(int argc, char **argv)
     CHECK(partner != MPI_PROC_NULL, "needs an even number of ranks");
     attached = malloc((size_t)size);
 
-    for (repeat = check_scaled(3); repeat > 0; --repeat) {
+    for (repeat = check_scaled(8); repeat > 0; --repeat) {
         for (how = 0; how < COMPLETIONS; ++how) {
             check_phase(completion_names[how]);
             for (order = 0; order < ORDERS; ++order, ++w.round) {

@@ -7,6 +7,7 @@
  *
  * @ranks 2 4
  * @args 4: 0.3
+ * @args mpich 4: 0.1
  */
 #include "check.h"
 

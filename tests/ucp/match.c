@@ -232,6 +232,23 @@ static void probe_keeps_order(void)
     ut_pair_close(&pair);
 }
 
+/* A receive does not wait for what a probe before it found, or is still about to find out */
+static void probe_then_receive(void)
+{
+    ucp_tag_recv_info_t info;
+    unsigned i;
+
+    ut_pair_open(&pair, 0);
+    for (i = 0; i < 10; ++i) {
+        put(i, 3);
+        ut_settle(&pair);
+        ucp_tag_probe_nb(pair.b->worker, 3, UT_TAG_ALL, 0, &info);
+        get(i, 3, 3, UT_TAG_ALL);
+        ucp_tag_probe_nb(pair.b->worker, 3, UT_TAG_ALL, 0, &info);
+    }
+    ut_pair_close(&pair);
+}
+
 /* Posted receives come first, whatever is probed meanwhile */
 static void probe_and_posted(void)
 {
@@ -454,7 +471,7 @@ static void left_behind(void)
 
 static const ut_test_t tests[] = {
     UT_TEST(unexpected_order), UT_TEST(posted_order), UT_TEST(mixed_sizes_order), UT_TEST(masks), UT_TEST(no_match),
-    UT_TEST(probe_reports), UT_TEST(probe_removes), UT_TEST(probe_keeps_order), UT_TEST(probe_and_posted),
+    UT_TEST(probe_reports), UT_TEST(probe_removes), UT_TEST(probe_keeps_order), UT_TEST(probe_then_receive), UT_TEST(probe_and_posted),
     UT_TEST(probe_storm), UT_TEST(truncation), UT_TEST(truncation_immediate), UT_TEST(cancel),
     UT_TEST(cancel_in_the_middle), UT_TEST(cancel_too_late), UT_TEST(left_behind)
 };

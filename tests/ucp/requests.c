@@ -283,6 +283,9 @@ static void user_memory_immediate(void)
     ut_op_t send, recv;
     ucp_tag_recv_info_t info = {.length = 0};
 
+    if (ut_faults_are_on()) {
+        return;
+    }
     ut_pair_open(&pair, 0);
     ut_memory_open(&memory, pair.b->context);
     ut_data_open(&from, UT_CONTIG1, 100);

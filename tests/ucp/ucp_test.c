@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #define UT_LIMIT_NS   10000000000ul  /* for one operation */
-#define UT_LIMIT_S    60             /* for one program */
+#define UT_LIMIT_S    40             /* for one program */
 #define UT_SETTLE     100
 #define UT_SETTLE_NS  300000ul
 #define UT_MAGIC      0x75636974657374ul
@@ -22,8 +22,8 @@ const char *const ut_layout_names[UT_LAYOUTS] = {"contig(1)", "contig(n)", "iov 
 const char *const ut_send_names[UT_SENDS]     = {"send_nb", "send_nbr", "send_nbx", "send_sync_nb", "send_sync_nbx"};
 const char *const ut_recv_names[UT_RECVS]     = {"recv_nb", "recv_nbr", "recv_nbx", "msg_recv_nb", "msg_recv_nbx"};
 
-static const char *ut_name;
-static unsigned ut_failures;
+static const char *ut_name = "start";
+static unsigned ut_failed_checks;
 static uint64_t ut_clock_begin;
 
 /* -------------------------------------------------------------- tests */
@@ -42,7 +42,7 @@ void ut_failed(const char *file, int line, const char *format, ...)
 {
     va_list args;
 
-    if (++ut_failures > 20) {
+    if (++ut_failed_checks > 20) {
         return; /* enough to see what is wrong */
     }
     va_start(args, format);
@@ -75,7 +75,6 @@ int ut_main(int argc, char **argv, const ut_test_t *tests, size_t count)
     unsigned before, failed = 0;
     size_t i;
 
-    ut_name = "start";
     signal(SIGALRM, ut_alarm);
     alarm(UT_LIMIT_S);
     for (i = 0; i < count; ++i) {
@@ -83,12 +82,22 @@ int ut_main(int argc, char **argv, const ut_test_t *tests, size_t count)
             continue;
         }
         ut_name = tests[i].name;
-        before  = ut_failures;
+        before  = ut_failed_checks;
         tests[i].func();
-        printf("%s %s\n", (ut_failures == before) ? "ok  " : "FAIL", tests[i].name);
-        failed += (ut_failures != before);
+        printf("%s %s\n", (ut_failed_checks == before) ? "ok  " : "FAIL", tests[i].name);
+        failed += (ut_failed_checks != before);
     }
     return (failed > 0) ? 1 : 0;
+}
+
+bool ut_faults_are_on(void)
+{
+    return getenv("UCI_FAULT") != NULL;
+}
+
+unsigned ut_failures(void)
+{
+    return ut_failed_checks;
 }
 
 bool ut_uci_is_on(void)

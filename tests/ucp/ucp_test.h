@@ -65,6 +65,12 @@ void ut_fatal(const char *file, int line, const char *format, ...)
 /** Is the library under test on? Only for what UCX leaves open, such as a text. */
 bool ut_uci_is_on(void);
 
+/** Are faults injected? Then nothing is promised to be there, or complete, at once. */
+bool ut_faults_are_on(void);
+
+/** Failed checks so far. */
+unsigned ut_failures(void);
+
 /* ------------------------------------------------------------ workers */
 
 /** What we ask UCX to keep behind each request; request_init fills it in. */

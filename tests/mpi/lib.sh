@@ -1,0 +1,255 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Building and running the MPI test programs: shared by run_mpi.sh and tests/faults/run_faults.sh. Sourced, never run.
+#
+# A program's comment says how it is run:
+#   @ranks N...                 numbers of ranks it is meant for
+#   @args [MPI] N: ARGUMENTS    arguments with N ranks, for one MPI or both (the more special line wins)
+#   @skip MPI TLS REASON        what plain UCX or that MPI cannot do; * is any, TLS one transport of the list
+
+# shellcheck source=tools/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
+
+programs_dir=$uci_root/tests/mpi
+work_dir=${UCI_BUILD_DIR:-$uci_root/build}/mpi
+# shellcheck disable=SC2034
+all_tls='posix,self posix,cma,self tcp,self'
+cores=$(nproc)
+
+# Marks all processes of this run, and nobody else's, so that those that hang can be found and ended.
+run_mark=uci.$$.${EPOCHREALTIME/[.,]/}
+
+# meta PROGRAM KEY: the rest of its "@KEY" lines.
+meta() {
+    sed -n "s/^ \* @$2 //p" "$programs_dir/$1.c"
+}
+
+# arguments_of PROGRAM MPI NP
+arguments_of() {
+    meta "$1" args | awk -v mpi="$2" -v np="$3:" '
+        $1 == np              { if (!special) { $1 = ""; args = $0 } }
+        $1 == mpi && $2 == np { $1 = $2 = ""; args = $0; special = 1 }
+        END                   { print args }'
+}
+
+# skip_reason PROGRAM MPI TLS: why not, or nothing.
+skip_reason() {
+    local mpi tls reason
+    while read -r mpi tls reason; do
+        if [[ $mpi == '*' || $mpi == "$2" ]] && [[ $tls == '*' || ,$3, == *,$tls,* ]]; then
+            say "$reason"
+            return
+        fi
+    done < <(meta "$1" skip)
+}
+
+# compile_one MPI PROGRAM: gcc takes MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays that are too small.
+compile_one() {
+    local mpi=$1 name=$2
+    "mpicc.$mpi" -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror \
+        -Wno-stringop-overflow -Wno-stringop-overread "$programs_dir/$name.c" -o "$work_dir/$mpi/$name.new" -lpthread &&
+        mv "$work_dir/$mpi/$name.new" "$work_dir/$mpi/$name"
+}
+
+is_current() {
+    local source
+    for source in "$programs_dir/$2.c" "$programs_dir"/*.h; do
+        [ "$work_dir/$1/$2" -nt "$source" ] || return
+    done
+}
+
+# compile_programs MPI PROGRAM...: those that are not up to date, as many at once as there are cores.
+compile_programs() {
+    local mpi=$1 name begin stale=()
+    shift
+    command -v "mpicc.$mpi" >/dev/null || die "mpicc.$mpi is missing (Debian: libopenmpi-dev openmpi-bin, libmpich-dev mpich)"
+    mkdir -p "$work_dir/$mpi"
+    for name; do
+        is_current "$mpi" "$name" || stale+=("$name")
+    done
+    [ ${#stale[@]} -gt 0 ] || return 0
+    say "compiling ${#stale[@]} programs for $mpi ..."
+    begin=$(clock)
+    export -f compile_one
+    export programs_dir work_dir
+    # shellcheck disable=SC2016  # that shell expands them
+    printf '%s\0' "${stale[@]}" | xargs -0 -P "$cores" -I{} bash -c 'compile_one "$1" "$2"' _ "$mpi" {} ||
+        die "a program does not compile"
+    say "compiled in $(since "$begin") s"
+}
+
+# check_preload PATHS: PATHS (with spaces or colons between) as LD_PRELOAD wants them; 'none' gives nothing.
+check_preload() {
+    local path paths=()
+    [ "$1" != none ] || return 0
+    for path in ${1//:/ }; do
+        [ -f "$path" ] || die "no library '$path' (build it first, or use --preload none)"
+        paths+=("$(realpath "$path")")
+    done
+    (IFS=:; say "${paths[*]}")
+}
+
+# launcher MPI NP TLS PRELOAD [NAME=VALUE]...: set the array launch_line. mpirun itself is not preloaded.
+launcher() {
+    local mpi=$1 np=$2 tls=$3 preload=$4 setting
+    shift 4
+    case $mpi in
+    openmpi)
+        # all through UCX: no other pml, one-sided over ucx, no byte transfer of its own, no shared memory collectives
+        launch_line=(mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -np "$np" --mca pml ucx
+                     --mca opal_common_ucx_tls any --mca osc ucx --mca btl self --mca coll '^sm'
+                     -x "UCX_TLS=$tls")
+        [ "$np" -le "$cores" ] || launch_line+=(--mca mpi_yield_when_idle 1)
+        for setting; do
+            launch_line+=(-x "$setting")
+        done
+        [ -z "$preload" ] || launch_line+=(-x "LD_PRELOAD=$preload")
+        ;;
+    mpich)
+        launch_line=(mpirun.mpich -np "$np" -genv MPIR_CVAR_NOLOCAL 1 -genv UCX_TLS "$tls")
+        for setting; do
+            launch_line+=(-genv "${setting%%=*}" "${setting#*=}")
+        done
+        [ -z "$preload" ] || launch_line+=(-genv LD_PRELOAD "$preload")
+        ;;
+    *)
+        die "unknown MPI '$mpi' (openmpi or mpich)"
+        ;;
+    esac
+}
+
+# marked_processes: the ids of all processes of this run.
+marked_processes() {
+    local file
+    for file in /proc/[0-9]*/environ; do
+        if tr '\0' '\n' <"$file" 2>/dev/null | grep -qx "MPI_TEST_RUN=$run_mark"; then
+            file=${file%/environ}
+            say "${file#/proc/}"
+        fi
+    done 2>/dev/null
+}
+
+# where_is_it EXECUTABLE: ask the ranks what they are at (check.h answers SIGUSR2), and gdb for their stacks.
+where_is_it() {
+    local pid
+    for pid in $(marked_processes); do
+        [ "$(readlink "/proc/$pid/exe")" = "$1" ] || continue
+        kill -USR2 "$pid" 2>/dev/null || true
+        if command -v gdb >/dev/null; then
+            say "--- stack of process $pid"
+            timeout 20 gdb -p "$pid" -batch -ex 'thread apply all bt 20' 2>/dev/null </dev/null | grep '^[#T]' |
+                cut -c1-160
+        fi
+    done
+    sleep 0.3
+}
+
+end_marked() {
+    local pids
+    mapfile -t pids < <(marked_processes)
+    [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
+}
+
+# Shared memory that killed processes left behind: no process maps it any more.
+drop_left_shared_memory() {
+    local file
+    for file in /dev/shm/ucx_shm_posix_* /dev/shm/vader_segment.*; do
+        if [ -n "$(find "$file" -mmin +1 -user "$(id -u)" 2>/dev/null)" ] && ! grep -qsF "$file" /proc/[0-9]*/maps; then
+            rm -f "$file"
+        fi
+    done
+}
+
+trap 'trap - INT TERM; end_marked; exit 130' INT TERM
+
+# run_limited SECONDS LOG EXECUTABLE COMMAND...: as COMMAND; 124 if it took too long and was ended.
+run_limited() {
+    local limit=$1 log=$2 executable=$3 pid timer ended status=0
+    shift 3
+    MPI_TEST_RUN=$run_mark "$@" >"$log" 2>&1 </dev/null &
+    pid=$!
+    sleep "$limit" &
+    timer=$!
+    wait -n -p ended "$pid" "$timer" || status=$?
+    if [ "$ended" = "$pid" ]; then
+        kill "$timer" 2>/dev/null || true
+        wait "$timer" 2>/dev/null || true
+        return "$status"
+    fi
+    where_is_it "$executable" >>"$log" 2>&1
+    kill -TERM "$pid" 2>/dev/null || true
+    sleep 1
+    end_marked
+    wait "$pid" 2>/dev/null || true
+    drop_left_shared_memory
+    return 124
+}
+
+# run_program PROGRAM MPI TLS NP PRELOAD LIMIT ARGUMENTS [NAME=VALUE]...: run it once. Sets
+#   verdict   PASS, SKIP, FAIL or HANG        reason    why not PASS
+#   duration  in seconds                      run_log   its output; run_stats: the folder of its UCI_STATS files
+# shellcheck disable=SC2034  # what it sets is for the callers
+run_program() {
+    local name=$1 mpi=$2 tls=$3 np=$4 preload=$5 limit=$6 arguments=$7 status=0 begin
+    local launch_line=()
+    shift 7
+    run_log=$work_dir/logs/$name.$mpi.$tls.$np.log
+    run_stats=$work_dir/stats/$$
+    rm -rf "$run_stats"
+    mkdir -p "$run_stats" "$work_dir/logs"
+    [ -z "$preload" ] || set -- "$@" "UCI_STATS=$run_stats/%r.%p.json"
+    launcher "$mpi" "$np" "$tls" "$preload" "$@"
+    read -ra arguments <<<"$arguments"
+    begin=$(clock)
+    run_limited "$limit" "$run_log" "$work_dir/$mpi/$name" "${launch_line[@]}" "$work_dir/$mpi/$name" \
+        "${arguments[@]}" || status=$?
+    duration=$(since "$begin")
+    judge "$name" "$status" "$limit"
+}
+
+# judge PROGRAM STATUS LIMIT: only exit status 0 and the program's own last word are a pass.
+# shellcheck disable=SC2034
+judge() {
+    verdict=FAIL
+    reason="exit status $2"
+    if [ "$2" -eq 124 ]; then
+        verdict=HANG
+        reason="ended after $3 s"
+    elif [ "$2" -eq 0 ] && grep -qx "PASS $1" "$run_log"; then
+        verdict=PASS
+        reason=
+    elif [ "$2" -eq 0 ] && grep -q "^SKIP $1: " "$run_log"; then
+        verdict=SKIP
+        reason=$(sed -n "s/^SKIP $1: //p" "$run_log")
+    elif [ "$2" -eq 0 ]; then
+        reason="exit status 0, but no line 'PASS $1'"
+    fi
+}
+
+# check_stats PROCESSES EXPRESSION...: do the counters of the last run fulfil all of them? Sets stats_line.
+# shellcheck disable=SC2034
+check_stats() {
+    local processes=$1
+    shift
+    stats_line=$(python3 "$programs_dir/stats.py" --processes "$processes" "$run_stats" "$@" 2>&1)
+}
+
+# Conditions for stats.py: hooks were in and nothing was lost; and then without or with injected faults.
+# shellcheck disable=SC2034
+{
+    stats_always=('messages_received > 0' 'messages_sent > 0' 'unrepaired_chunks == 0')
+    stats_clean=('mismatched_chunks == 0' 'mismatched_headers == 0' 'mismatched_control == 0' 'mismatched_roots == 0'
+                 'source_changed == 0' 'retransmitted_bytes == 0' 'faults_injected == 0')
+    stats_faulty=('repaired_chunks == mismatched_chunks')
+}
+
+# stats_value EXPRESSION: its value over the summed counters of the last run.
+stats_value() {
+    python3 "$programs_dir/stats.py" --value "$1" "$run_stats"
+}
+
+# show_log FILE LINES: the end of a log, indented.
+show_log() {
+    tail -n "$2" "$1" | cut -c1-220 | sed 's/^/    | /'
+}

@@ -1,0 +1,219 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/ucp/run_ucp.sh [options]
+#
+# Programs that call libucp themselves, with the same expectations on plain UCX and with the library preloaded: each
+# over several transports, in several modes, with faults that must heal, with peers that are not alike, and with
+# faults that nothing can heal. Ends with the line "N passed, N failed, N skipped"; exit status 1 if anything failed.
+#
+#   --preload LIBS   what to preload (build/libucx_integrity.so)
+#   --tls LIST       transports, separated by spaces ("posix,self posix,cma,self tcp,self self")
+#   --filter TEXT    only cases whose name contains TEXT; names look like "faults/tcp,self/match"
+#   --timeout S      seconds for one program (45)
+#   --keep           keep the output of what passed too
+#   --help           this text
+set -euo pipefail
+# shellcheck source=tools/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
+
+here=$uci_root/tests/ucp
+out=$uci_root/build/test-ucp
+preload=$uci_root/build/libucx_integrity.so
+all_tls="posix,self posix,cma,self tcp,self self"
+programs=(forms match requests flags others lifecycle)
+filter='' limit=45 keep=0
+passed=0 failed=0 skipped=0
+
+# faults that heal, by program: the first word of a line; what a probe or a truncation reports needs a whole frame
+heal="rate=0.1,kind=any,target=any,seed=11"
+heal_headers="rate=0.3,kind=zero,target=header,seed=12"
+heal_match="rate=0.2,kind=bitflip+burst+zero+stale+swap,target=any,seed=13"
+hopeless="rate=1,target=payload+repair"
+
+parse_options() {
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --preload) preload=$2; shift ;;
+        --tls)     all_tls=$2; shift ;;
+        --filter)  filter=$2; shift ;;
+        --timeout) limit=$2; shift ;;
+        --keep)    keep=1 ;;
+        -h|--help) usage_of "$0"; exit ;;
+        *)         die "unknown option '$1' (see --help)" ;;
+        esac
+        shift
+    done
+}
+
+build_programs() {
+    local flags program
+    mkdir -p "$out"
+    flags=$(pkg-config --cflags --libs ucx)
+    for program in "${programs[@]}" unlike policy; do
+        if [ "$out/$program" -nt "$here/$program.c" ] && [ "$out/$program" -nt "$here/ucp_test.c" ] &&
+           [ "$out/$program" -nt "$here/ucp_test.h" ]; then
+            continue
+        fi
+        # shellcheck disable=SC2086
+        gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror -o "$out/$program" \
+            "$here/$program.c" "$here/ucp_test.c" $flags
+    done
+}
+
+# run_program LOG [NAME=VALUE]... PROGRAM [ARGUMENT]...: with UCX quiet, and told not to catch signals.
+run_program() {
+    local log=$1 environment=()
+    shift
+    while [[ $1 == *=* ]]; do
+        environment+=("$1")
+        shift
+    done
+    timeout -k 5 "$limit" env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error \
+        "${environment[@]}" "$out/$1" "${@:2}" >"$log" 2>&1 </dev/null
+}
+
+# wanted NAME: is this case chosen?
+wanted() {
+    [[ $1 == *"$filter"* ]]
+}
+
+# verdict NAME LOG OK: count, and show what went wrong.
+verdict() {
+    local name=$1 log=$2 ok=$3
+    if [ "$ok" = 1 ]; then
+        passed=$((passed + 1))
+        say "ok   $name"
+        [ "$keep" = 1 ] || rm -f "$log"
+    else
+        failed=$((failed + 1))
+        say "FAIL $name ($log)"
+        grep -v '^ok ' "$log" | head -n 6 | cut -c1-200 | sed 's/^/     /' || true
+    fi
+}
+
+# plain_case NAME [NAME=VALUE]... PROGRAM...: must end with status 0.
+plain_case() {
+    local name=$1 log ok=1
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift
+    run_program "$log" "$@" || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
+run_transports() {
+    local tls program
+    for tls in $all_tls; do
+        for program in "${programs[@]}"; do
+            plain_case "plain/$tls/$program" UCX_TLS="$tls" "$program"
+            plain_case "uci/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" "$program"
+        done
+    done
+}
+
+run_modes() {
+    local tls=${all_tls%% *} mode program
+    for mode in off detect; do
+        for program in "${programs[@]}"; do
+            plain_case "$mode/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_MODE=$mode "$program"
+        done
+    done
+    for program in "${programs[@]}"; do
+        plain_case "small/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_EAGER_MAX=64 UCI_CHUNK_SIZE=256 \
+            UCI_LOG_SIZE=64k UCI_DIGEST=crc32c "$program"
+    done
+}
+
+run_faults() {
+    local tls program spec
+    for tls in $all_tls; do
+        for program in "${programs[@]}"; do
+            spec=$heal
+            [ "$program" != match ] || spec=$heal_match
+            plain_case "faults/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT="$spec" "$program"
+        done
+    done
+    for program in match requests lifecycle; do
+        plain_case "headers/${all_tls%% *}/$program" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload" \
+            UCI_FAULT="$heal_headers" "$program"
+    done
+}
+
+# refused NAME WHAT [NAME=VALUE]... ARGUMENTS...: both sides must fail to connect, and one must say why.
+refused() {
+    local name=$1 what=$2 log ok=1
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift 2
+    run_program "$log" "$@" || ok=0
+    grep -q "UCI ERROR .*refuses a peer: .*$what" "$log" || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
+run_unlike() {
+    local tls
+    for tls in $all_tls; do
+        [ "$tls" != self ] || continue
+        plain_case "unlike/$tls/plain-plain" UCX_TLS="$tls" unlike talk
+        plain_case "unlike/$tls/uci-uci" UCX_TLS="$tls" LD_PRELOAD="$preload" unlike talk
+        plain_case "unlike/$tls/off-plain" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_MODE=off unlike talk LD_PRELOAD=
+        plain_case "unlike/$tls/sizes" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_EAGER_MAX=32k UCI_CHUNK_SIZE=1k \
+            unlike talk UCI_EAGER_MAX=0 UCI_DIGEST=crc64 UCI_CHUNK_SIZE=auto
+        plain_case "unlike/$tls/faults" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT="$heal" unlike talk
+        refused "unlike/$tls/uci-plain" "runs without UCI" UCX_TLS="$tls" LD_PRELOAD="$preload" \
+            unlike refuse LD_PRELOAD=
+        refused "unlike/$tls/plain-uci" "runs without UCI" UCX_TLS="$tls" unlike refuse LD_PRELOAD="$preload"
+        refused "unlike/$tls/uci-off" "UCI_MODE=off" UCX_TLS="$tls" LD_PRELOAD="$preload" \
+            unlike refuse UCI_MODE=off
+        refused "unlike/$tls/off-uci" "UCI_MODE=off" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_MODE=off \
+            unlike refuse UCI_MODE=repair
+    done
+}
+
+# policy_case NAME CODE ENDS [NAME=VALUE]... ARGUMENTS...: exit status CODE, a report, and the end reached or not.
+policy_case() {
+    local name=$1 code=$2 ends=$3 log status=0 ok=1
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift 3
+    (ulimit -c 0; run_program "$log" "$@") || status=$?
+    [ "$status" -eq "$code" ] || ok=0
+    grep -q "UCI ERROR .*can't be delivered intact" "$log" || ok=0
+    [ "$(grep -c '^end$' "$log")" -eq "$ends" ] || ok=0
+    [ $ok = 1 ] || say "     exit status $status, expected $code" | tee -a "$log"
+    verdict "$name" "$log" "$ok"
+}
+
+run_policies() {
+    local tls=${all_tls%% *} io_error=-3 sizes=(8 8192 30000 200000)
+    policy_case policy/error 0 1 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=$hopeless UCI_ON_ERROR=error \
+        policy $io_error "${sizes[@]}"
+    policy_case policy/log 0 1 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=$hopeless UCI_ON_ERROR=log \
+        policy 0 "${sizes[@]}"
+    policy_case policy/abort 134 0 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=$hopeless UCI_ON_ERROR=abort \
+        policy 0 "${sizes[@]}"
+    policy_case policy/default 134 0 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=$hopeless policy 0 200000
+    policy_case policy/detect 0 1 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=rate=1 UCI_MODE=detect \
+        UCI_ON_ERROR=error policy $io_error "${sizes[@]}"
+    policy_case policy/detect-abort 134 0 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=rate=1 UCI_MODE=detect \
+        policy 0 8
+}
+
+main() {
+    local begin
+    parse_options "$@"
+    [ -e "${preload##* }" ] || die "no ${preload##* }: build first (ninja -C build)"
+    begin=$(clock)
+    build_programs
+    run_transports
+    run_modes
+    run_faults
+    run_unlike
+    run_policies
+    say "$(since "$begin") s"
+    say "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+}
+
+main "$@"
