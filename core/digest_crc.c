@@ -3,15 +3,18 @@
  *
  * CRC-32C (G. Castagnoli et al., "Optimization of Cyclic Redundancy-Check Codes with 24 and 32 Parity Bits", IEEE
  * Trans. Comm. 41, 1993; RFC 3720 appendix B.4) and CRC-64/XZ (ECMA-182 reflected, as in the .xz file format),
- * computed by ISA-L, which chooses its kernel by CPUID.
+ * computed by ISA-L, which chooses its kernel by CPUID; bit by bit where ISA-L is not installed.
  *
  * ISA-L does not copy. Copying by blocks and digesting each in L1 costs the sum of both; where the CPU has carry-less
  * products of 512 bits, a fold (V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
  * Instruction", Intel, 2009) of the message to 256 bytes with the same CRC costs no more than the copy.
  */
+#include <dlfcn.h>
+#include <pthread.h>
 #include <isa-l/crc.h>
 #include <isa-l/crc64.h>
 #include "digest_kernels.h"
+#include "log.h"
 
 #define UCI_CRC_BLOCK     4096u      /* copied, then digested while in L1 */
 #define UCI_CRC_PIECE     (1u << 30) /* ISA-L's CRC-32C takes its length as an int */
@@ -30,14 +33,61 @@ typedef struct uci_crc {
     uint64_t       fold[2]; /* x^(8*UCI_CRC_FOLD + 63) and x^(8*UCI_CRC_FOLD - 1) mod poly, at the top of a word */
 } uci_crc_t;
 
+/* ISA-L is loaded when a CRC is first computed: the library that holds this code is preloaded into processes that
+ * have no use for it, and Debian has it as a shared library only. Without it the CRCs are right, but slow. */
+static __typeof__(crc32_iscsi) *uci_isal_crc32_iscsi;
+static __typeof__(crc64_ecma_refl) *uci_isal_crc64_ecma_refl;
+static pthread_once_t uci_isal_once = PTHREAD_ONCE_INIT;
+
+/* One bit at a time */
+static uint64_t uci_crc_bitwise(uint64_t poly, uint64_t state, const uint8_t *src, size_t length)
+{
+    unsigned bit;
+
+    for (; length > 0; --length) {
+        state ^= *src++;
+        for (bit = 0; bit < 8; ++bit) {
+            state = (state >> 1) ^ (poly & -(state & 1));
+        }
+    }
+    return state;
+}
+
+static unsigned uci_crc32c_bitwise(unsigned char *src, int length, unsigned state)
+{
+    return (unsigned)uci_crc_bitwise(0x82f63b78u, state, src, (size_t)length);
+}
+
+static uint64_t uci_crc64_bitwise(uint64_t crc, const unsigned char *src, uint64_t length)
+{
+    return ~uci_crc_bitwise(0xc96c5795d7870f42ull, ~crc, src, length);
+}
+
+static void uci_isal_load(void)
+{
+    void *isal  = dlopen("libisal.so.2", RTLD_NOW | RTLD_LOCAL);
+    void *crc32 = (isal != NULL) ? dlsym(isal, "crc32_iscsi") : NULL;
+    void *crc64 = (isal != NULL) ? dlsym(isal, "crc64_ecma_refl") : NULL;
+
+    if ((crc32 == NULL) || (crc64 == NULL)) {
+        uci_warn("libisal.so.2 is not installed: CRC digests are slow without it (Debian: apt install libisal2)");
+        uci_isal_crc32_iscsi     = uci_crc32c_bitwise;
+        uci_isal_crc64_ecma_refl = uci_crc64_bitwise;
+        return;
+    }
+    memcpy(&uci_isal_crc32_iscsi, &crc32, sizeof(crc32));
+    memcpy(&uci_isal_crc64_ecma_refl, &crc64, sizeof(crc64));
+}
+
 static uint64_t uci_crc32c_isal(uint64_t crc, const uint8_t *src, size_t length)
 {
     uint32_t state = ~(uint32_t)crc; /* ISA-L leaves both inversions to its caller */
     size_t piece;
 
+    pthread_once(&uci_isal_once, uci_isal_load);
     for (; length > 0; length -= piece) {
         piece = uci_min(length, (size_t)UCI_CRC_PIECE);
-        state = crc32_iscsi((unsigned char*)src, (int)piece, state);
+        state = uci_isal_crc32_iscsi((unsigned char*)src, (int)piece, state);
         src  += piece;
     }
     return (uint32_t)~state;
@@ -45,7 +95,8 @@ static uint64_t uci_crc32c_isal(uint64_t crc, const uint8_t *src, size_t length)
 
 static uint64_t uci_crc64_isal(uint64_t crc, const uint8_t *src, size_t length)
 {
-    return (length > 0) ? crc64_ecma_refl(crc, src, length) : crc;
+    pthread_once(&uci_isal_once, uci_isal_load);
+    return (length > 0) ? uci_isal_crc64_ecma_refl(crc, src, length) : crc;
 }
 
 static const uci_crc_t uci_crc32c = {

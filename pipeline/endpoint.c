@@ -142,6 +142,7 @@ static void uci_close_done(uci_close_t *closing, ucs_status_t status)
     uci_request_t *req = closing->req;
 
     uci_list_del(&closing->link);
+    --req->worker->ops_active;
     free(closing);
     uci_request_complete(req, status);
 }
@@ -244,6 +245,7 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
     closing->deadline = uci_process_time_ns() + UCI_CLOSE_TIMEOUT_NS;
     closing->last     = uci_ep_is_last_of_user(ep);
     uci_list_add_tail(&worker->closing, &closing->link);
+    ++worker->ops_active;
 
     if (closing->last) {
         peer->user_closed = true;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "digest_small.h"
 #include "find.h"
 #include "handover.h"
 #include "log.h"
@@ -184,6 +185,17 @@ static UCI_NOINLINE void uci_recv_frame_damaged(uci_request_t *req, uci_frame_t 
     uci_recv_op_advance(op);
 }
 
+/* Move the payload into the user's buffer, with its digest; in line for the smallest */
+UCI_INLINE uint64_t uci_recv_store(uci_buffer_t *buffer, uci_frame_t *frame, size_t length,
+                                   const uci_digest_ops_t *digest, uint64_t expected)
+{
+    if (uci_likely((length <= UCI_DIGEST_SMALL_MAX) && (buffer->kind == UCI_BUFFER_CONTIG) &&
+                   (digest->id == UCI_DIGEST_XXH3))) {
+        return uci_digest_xxh3_small_copy(buffer->data, uci_frame_payload(frame), length);
+    }
+    return uci_buffer_write(buffer, 0, uci_frame_payload(frame), length, digest, expected);
+}
+
 static void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
                            size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
 {
@@ -195,8 +207,7 @@ static void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *p
     }
 
     if (uci_unlikely(!uci_frame_is_whole(hdr, total)) ||
-        uci_unlikely(uci_buffer_write(&req->buffer, 0, uci_frame_payload(frame), length, digest, hdr->value) !=
-                     hdr->value)) {
+        uci_unlikely(uci_recv_store(&req->buffer, frame, length, digest, hdr->value) != hdr->value)) {
         uci_recv_frame_damaged(req, frame, peer, seq, tag, total, hdr, digest);
         return;
     }

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "digest_small.h"
 #include "inject.h"
 #include "log.h"
 #include "process.h"
@@ -180,6 +181,16 @@ static ucs_status_ptr_t uci_send_eager_pending(uci_worker_t *worker, uci_frame_t
     return uci_request_posted(req, param);
 }
 
+/* Copy the message into the frame, with its digest; in line for the smallest */
+UCI_INLINE uint64_t uci_send_load(uci_frame_t *frame, uci_buffer_t *buffer, const uci_digest_ops_t *digest)
+{
+    if (uci_likely((buffer->length <= UCI_DIGEST_SMALL_MAX) && (buffer->kind == UCI_BUFFER_CONTIG) &&
+                   (digest->id == UCI_DIGEST_XXH3))) {
+        return uci_digest_xxh3_small_copy(uci_frame_payload(frame), buffer->data, buffer->length);
+    }
+    return uci_buffer_read(buffer, 0, uci_frame_payload(frame), buffer->length, digest);
+}
+
 static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
                                        const ucp_request_param_t *param)
 {
@@ -192,8 +203,7 @@ static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_t
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
 
-    ((uci_frame_hdr_t*)(void*)frame->wire)->value = uci_buffer_read(buffer, 0, uci_frame_payload(frame),
-                                                                    buffer->length, worker->digest);
+    ((uci_frame_hdr_t*)(void*)frame->wire)->value = uci_send_load(frame, buffer, worker->digest);
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, buffer->length);

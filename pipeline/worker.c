@@ -222,24 +222,30 @@ void uci_worker_destroy(uci_worker_t *worker)
     free(worker);
 }
 
-unsigned uci_worker_progress(uci_worker_t *worker)
+/* What is not done by UCX's callbacks */
+static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 {
-    bool nested = worker->in_progress;
-    unsigned count;
+    unsigned count = 0;
 
-    worker->in_progress = true;
-    count               = uci_ucp.worker_progress(worker->ucp);
-    worker->in_progress = nested;
-
-    if (uci_unlikely(!uci_list_is_empty(&worker->streams))) {
+    if (!uci_list_is_empty(&worker->streams)) {
         uci_send_progress(worker);
         ++count;
     }
-    if (uci_unlikely(worker->ops_active > 0)) {
+    if (worker->ops_active > 0) {
         uci_control_resync(worker);
     }
-    if (uci_unlikely(!uci_list_is_empty(&worker->closing))) {
+    if (!uci_list_is_empty(&worker->closing)) {
         uci_ep_progress(worker);
+    }
+    return count;
+}
+
+unsigned uci_worker_progress(uci_worker_t *worker)
+{
+    unsigned count = uci_ucp.worker_progress(worker->ucp);
+
+    if (uci_unlikely(worker->ops_active > 0)) {
+        count += uci_worker_progress_own(worker);
     }
     return count;
 }

@@ -55,7 +55,7 @@ typedef struct uci_worker {
     uci_list_t       send_ops;      /**< uci_send_op_t: sends that wait for FIN */
     uci_list_t       recv_ops;      /**< uci_recv_op_t: receives in progress */
     uci_list_t       orphans;       /**< uci_orphan_t: frames without a header */
-    unsigned         ops_active;    /**< members of the 3 lists: the clock is looked at only if any */
+    unsigned         ops_active;    /**< members of these 4 lists: progress has work of its own only if any */
     bool             resync;        /**< something damaged was dropped: ask again for whatever is due */
     uint64_t         resync_time;   /**< when, in ns */
     uint64_t         check_time;    /**< of the next look at operations that take long */
@@ -71,7 +71,6 @@ typedef struct uci_worker {
     ucp_address_t    *address;      /**< UCX's own, for hellos */
     size_t           address_length;
     uci_mark_t       mark;
-    bool             in_progress;   /**< inside UCX's progress */
 } uci_worker_t;
 
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thread_mode_t thread_mode,

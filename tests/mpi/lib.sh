@@ -48,8 +48,8 @@ skip_reason() {
 compile_one() {
     local mpi=$1 name=$2
     "mpicc.$mpi" -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror \
-        -Wno-stringop-overflow -Wno-stringop-overread "$programs_dir/$name.c" -o "$work_dir/$mpi/$name.new" -lpthread &&
-        mv "$work_dir/$mpi/$name.new" "$work_dir/$mpi/$name"
+        -Wno-stringop-overflow -Wno-stringop-overread "$programs_dir/$name.c" -o "$work_dir/$mpi/$name.$run_mark" \
+        -lpthread && mv "$work_dir/$mpi/$name.$run_mark" "$work_dir/$mpi/$name"
 }
 
 is_current() {
@@ -72,7 +72,7 @@ compile_programs() {
     say "compiling ${#stale[@]} programs for $mpi ..."
     begin=$(clock)
     export -f compile_one
-    export programs_dir work_dir
+    export programs_dir work_dir run_mark
     # shellcheck disable=SC2016  # that shell expands them
     printf '%s\0' "${stale[@]}" | xargs -0 -P "$cores" -I{} bash -c 'compile_one "$1" "$2"' _ "$mpi" {} ||
         die "a program does not compile"
@@ -161,7 +161,11 @@ drop_left_shared_memory() {
     done
 }
 
-trap 'trap - INT TERM; end_marked; exit 130' INT TERM
+# What one run writes while it works; several may run at the same time.
+run_dir=$work_dir/$run_mark
+
+trap 'end_marked; rm -rf "$run_dir"' EXIT
+trap 'exit 130' INT TERM
 
 # run_limited SECONDS LOG EXECUTABLE COMMAND...: as COMMAND; 124 if it took too long and was ended.
 run_limited() {
@@ -194,10 +198,10 @@ run_program() {
     local name=$1 mpi=$2 tls=$3 np=$4 preload=$5 limit=$6 arguments=$7 status=0 begin
     local launch_line=()
     shift 7
-    run_log=$work_dir/logs/$name.$mpi.$tls.$np.log
-    run_stats=$work_dir/stats/$$
-    rm -rf "$run_stats"
-    mkdir -p "$run_stats" "$work_dir/logs"
+    run_log=$run_dir/log
+    run_stats=$run_dir/stats
+    rm -rf "$run_dir"
+    mkdir -p "$run_stats"
     [ -z "$preload" ] || set -- "$@" "UCI_STATS=$run_stats/%r.%p.json"
     launcher "$mpi" "$np" "$tls" "$preload" "$@"
     read -ra arguments <<<"$arguments"
@@ -249,7 +253,11 @@ stats_value() {
     python3 "$programs_dir/stats.py" --value "$1" "$run_stats"
 }
 
-# show_log FILE LINES: the end of a log, indented.
-show_log() {
-    tail -n "$2" "$1" | cut -c1-220 | sed 's/^/    | /'
+# keep_log NAME LINES: keep the last run's log as build/mpi/logs/NAME.log and show its end.
+keep_log() {
+    local kept=$work_dir/logs/${1// /.}.log
+    mkdir -p "$work_dir/logs"
+    mv "$run_log" "$kept"
+    tail -n "$2" "$kept" | cut -c1-220 | sed 's/^/    | /'
+    say "    whole log: $kept"
 }

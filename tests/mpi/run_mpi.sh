@@ -163,11 +163,7 @@ run_job() {
     fi
     printf '%-4s %6s s  %-19s %-7s %-14s %s  %s\n' "$verdict" "${duration:--}" "$name" "$mpi" "$tls" "$np" \
         "${reason:-$stats_line}"
-    case $verdict in
-    PASS) rm -f "$run_log" ;;
-    FAIL|HANG) show_log "$run_log" 30; say "    whole log: $run_log" ;;
-    esac
-    rm -rf "$run_stats"
+    [[ $verdict == PASS || $verdict == SKIP ]] || keep_log "$1" 30
     record "$1" "$verdict"
 }
 

@@ -432,11 +432,12 @@ static void cancel_too_late(void)
     ut_op_t send, recv;
 
     ut_pair_open(&pair, 0);
+    ut_exchange(&pair, 8, 1);
     ut_data_open(&from, UT_CONTIG1, 16);
     ut_data_open(&to, UT_CONTIG1, 16);
     ut_data_fill(&from, 5);
     ut_send(&send, pair.a, UT_SEND_NBX, &from, 1);
-    ut_settle(&pair);
+    ut_probe(&pair, 1, UT_TAG_ALL, 0, &recv.info);
     memset(&recv, 0, sizeof(recv));
     ut_op_set(&recv, ucp_tag_recv_nbx(pair.b->worker, to.buffer, to.count, 1, UT_TAG_ALL, &param));
     recv.recv = true;

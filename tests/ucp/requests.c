@@ -288,8 +288,8 @@ static void user_memory_immediate(void)
     }
     ut_pair_open(&pair, 0);
     ut_memory_open(&memory, pair.b->context);
-    ut_data_open(&from, UT_CONTIG1, 100);
-    ut_data_open(&to, UT_CONTIG1, 100);
+    ut_data_open(&from, UT_CONTIG1, 10);
+    ut_data_open(&to, UT_CONTIG1, 10);
     ut_exchange(&pair, 10, 1); /* connects */
     ut_send(&send, pair.a, UT_SEND_NBX, &from, 3);
     ut_settle(&pair);
@@ -298,7 +298,7 @@ static void user_memory_immediate(void)
     UT_CHECK_STATUS(recv.status, UCS_OK, "receive of what is there");
     UT_CHECK(recv.request == NULL, "no immediate completion of a receive of what is there");
     UT_CHECK_STATUS(ucp_request_test(memory.request, &info), UCS_OK, "test");
-    UT_CHECK((info.length == 100) && (info.sender_tag == 3), "test says %zu bytes, tag %lu", info.length,
+    UT_CHECK((info.length == 10) && (info.sender_tag == 3), "test says %zu bytes, tag %lu", info.length,
              (unsigned long)info.sender_tag);
     ut_wait(&pair, &send);
     ut_data_close(&from);

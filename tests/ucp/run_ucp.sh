@@ -121,7 +121,7 @@ run_modes() {
     done
     for program in "${programs[@]}"; do
         plain_case "small/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_EAGER_MAX=64 UCI_CHUNK_SIZE=256 \
-            UCI_LOG_SIZE=64k UCI_DIGEST=crc32c "$program"
+            UCI_LOG_SIZE=1m UCI_DIGEST=crc32c "$program"
     done
 }
 

@@ -1,0 +1,316 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/faults/run_faults.sh [options]
+#
+# Fault campaigns: MPI programs run while UCI's injector damages what they send, as a bad wire would. A job passes when
+# the program finds every byte right AND the statistics say that faults were injected, every one of them noticed, and
+# all of it healed. Beside them: a real bug of UCX that loses 65,536 bytes, without any injector; the same faults with
+# UCI_MODE=off, where the program must find wrong bytes; faults that cannot be healed, where the job must end with a
+# report and not with wrong results; seeds and limits of the injector. Ends with the line
+# "N passed, N failed, N skipped"; exit status 1 if any failed.
+#
+#   (default)         every kind x target x rate once, MPI, transport and program changing from job to job
+#   --quick           every kind x target once, the rate changing too: 90 seconds or less
+#   --full            every kind x target x rate x MPI x transport x program: an hour or so
+#   --mpi LIST        openmpi,mpich (default both)
+#   --tls LIST        values of UCX_TLS with spaces between (default "posix,self posix,cma,self tcp,self")
+#   --kinds LIST      bitflip,burst,zero,stale,swap,truncate (default all)
+#   --targets LIST    payload,header,tree,ack,any (default all)
+#   --rates LIST      default 1e-4,1e-2,1
+#   --programs LIST   those of tests/mpi to use (default storm and a dozen others)
+#   --seed N          of the injector (default 1)
+#   --only REGEX      only jobs whose line (see --list) matches
+#   --preload PATH    default build/libucx_integrity.so
+#   --timeout S       limit for each job (default 60)
+#   --list            the jobs, and nothing else
+#   --help            this text
+set -euo pipefail
+# shellcheck source=tests/mpi/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
+
+mpis=openmpi,mpich
+transports=$all_tls
+kinds=bitflip,burst,zero,stale,swap,truncate
+targets=payload,header,tree,ack,any
+rates=1e-4,1e-2,1
+programs=storm,p2p_blocking,coll_blocking,p2p_nonblocking,datatypes,wildcard,mprobe,ordering,coll_nonblocking,probe
+programs+=,persistent,eager_deadlock,self
+seed=1
+selection=default
+only='.*'
+preload=$uci_root/build/libucx_integrity.so
+limit=60
+list=
+
+jobs=()     # "type program mpi tls kind target rate"
+passed=0 failed=0 skipped=0
+failures=()
+
+parse_options() {
+    while [ $# -gt 0 ]; do
+        case $1 in
+        --quick)    selection=quick ;;
+        --full)     selection=full ;;
+        --mpi)      mpis=${2:?}; shift ;;
+        --tls)      transports=${2:?}; shift ;;
+        --kinds)    kinds=${2:?}; shift ;;
+        --targets)  targets=${2:?}; shift ;;
+        --rates)    rates=${2:?}; shift ;;
+        --programs) programs=${2:?}; shift ;;
+        --seed)     seed=${2:?}; shift ;;
+        --only)     only=${2:?}; shift ;;
+        --preload)  preload=${2:?}; shift ;;
+        --timeout)  limit=${2:?}; shift ;;
+        --list)     list=1 ;;
+        -h|--help)  usage_of "$0"; exit ;;
+        *)          die "unknown option '$1' (see --help)" ;;
+        esac
+        shift
+    done
+}
+
+# scale_of PROGRAM: so that each takes about a second, with every chunk damaged too.
+scale_of() {
+    case $1 in
+    storm)                      say 0.15 ;;
+    datatypes|ordering)         say 0.5 ;;
+    p2p_nonblocking|mprobe)     say 0.15 ;;
+    wildcard|persistent)        say 0.3 ;;
+    coll_*)                     say 0.4 ;;
+    *)                          say 0.25 ;;
+    esac
+}
+
+# --- which jobs ---
+
+add_job() {
+    [[ "$*" =~ $only ]] || return 0
+    jobs+=("$*")
+}
+
+# add_rotating TURN_RATES: take turns with MPI, transport and program (and rate, if TURN_RATES), shifted by one after
+# every six jobs, so that no kind stays with the same ones.
+add_rotating() {
+    local mpi_list tls_list program_list rate_list kind target rate n=0 shift_by
+    read -ra mpi_list <<<"${mpis//,/ }"
+    read -ra tls_list <<<"$transports"
+    read -ra program_list <<<"${programs//,/ }"
+    read -ra rate_list <<<"${rates//,/ }"
+    for target in ${targets//,/ }; do
+        for kind in ${kinds//,/ }; do
+            for rate in ${1:-${rates//,/ }}; do
+                shift_by=$((n / 6))
+                [ -z "$1" ] || rate=${rate_list[$(((n + 2 * shift_by + 1) % ${#rate_list[@]}))]}
+                add_job heal "${program_list[$((n % ${#program_list[@]}))]}" \
+                    "${mpi_list[$(((n + shift_by) % ${#mpi_list[@]}))]}" \
+                    "${tls_list[$(((n / 2 + shift_by) % ${#tls_list[@]}))]}" "$kind" "$target" "$rate"
+                n=$((n + 1))
+            done
+        done
+    done
+}
+
+add_full() {
+    local mpi tls program kind target rate
+    for mpi in ${mpis//,/ }; do
+        for tls in $transports; do
+            for program in ${programs//,/ }; do
+                for target in ${targets//,/ }; do
+                    for kind in ${kinds//,/ }; do
+                        for rate in ${rates//,/ }; do
+                            add_job heal "$program" "$mpi" "$tls" "$kind" "$target" "$rate"
+                        done
+                    done
+                done
+            done
+        done
+    done
+}
+
+select_jobs() {
+    local mpi
+    for mpi in ${mpis//,/ }; do
+        add_job bug-plain lost_bytes "$mpi" posix,self - - -
+        add_job bug-with-uci lost_bytes "$mpi" posix,self - - -
+        add_job off p2p_blocking "$mpi" posix,self any payload 1
+        add_job unhealable p2p_blocking "$mpi" posix,self bitflip payload+repair 1
+        [ "$selection" != quick ] || continue
+        add_job off storm "$mpi" tcp,self bitflip payload 1e-2
+        add_job unhealable storm "$mpi" tcp,self any payload+repair 1
+        add_job seed p2p_blocking "$mpi" posix,self any payload 1e-2
+        add_job count p2p_blocking "$mpi" tcp,self any payload 1
+    done
+    case $selection in
+    quick) add_rotating turn ;;
+    full)  add_full ;;
+    *)     add_rotating '' ;;
+    esac
+    [ ${#jobs[@]} -gt 0 ] || die "nothing fits these options"
+}
+
+# --- the jobs: each sets verdict and reason, as run_program does ---
+
+# fault_setting KIND TARGET RATE [MORE]
+fault_setting() {
+    say "UCI_FAULT=rate=$3,kind=$1,target=$2,seed=$seed${4:-}"
+}
+
+# refuse REASON: the job has not shown what it should.
+refuse() {
+    verdict=FAIL
+    reason=$1
+}
+
+# must_say REGEX: a run that had to fail must have failed for the right reason.
+must_say() {
+    if [ "$verdict" = PASS ]; then
+        refuse "it passed, but should have failed"
+    elif [ "$verdict" = HANG ]; then
+        :
+    elif grep -Eq "$1" "$run_log"; then
+        verdict=PASS reason=
+    else
+        refuse "it failed, but its output does not match '$1'"
+    fi
+}
+
+# A lower bound of the things that the injector could hit in the last run.
+units_of() {
+    case $1 in
+    payload|tree) say 'chunks_verified * 0.8' ;;
+    ack)          say 'rendezvous_messages' ;;
+    *)            say 'messages_sent' ;;
+    esac
+}
+
+# What the counters must say of faults of a target, if there were any.
+noticed_condition() {
+    case $1 in
+    payload) say 'mismatched_chunks + mismatched_headers >= faults_injected' ;;   # not one of them missed
+    ack)     say 'mismatched_control >= 1' ;;
+    *)       say 'mismatched_chunks + mismatched_headers + mismatched_control + mismatched_roots >= 1' ;;
+    esac
+}
+
+run_heal() {
+    local program=$1 mpi=$2 tls=$3 kind=$4 target=$5 rate=$6 conditions=()
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "$(scale_of "$program")" \
+        "$(fault_setting "$kind" "$target" "$rate")"
+    [ "$verdict" = PASS ] || return 0
+    conditions=("${stats_always[@]}" "${stats_faulty[@]}"
+                # with 20 or more expected, none would be a miracle
+                "faults_injected > 0 or $rate * $(units_of "$target") < 20"
+                "faults_injected == 0 or $(noticed_condition "$target")")
+    check_stats 2 "${conditions[@]}" || refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+}
+
+# Settings under which UCX 1.13.1 to 1.20.1 counts a fragment's length in 16 bits.
+bug_settings=(UCX_POSIX_SEG_SIZE=128k UCX_RNDV_THRESH=inf)
+
+# The bug must show without UCI: else the next job would prove nothing.
+run_bug-plain() {
+    run_program lost_bytes "$2" "$3" 2 '' "$limit" "1" "${bug_settings[@]}"
+    must_say 'received 34464 of 100000 .*wrong contents'
+}
+
+run_bug-with-uci() {
+    run_program lost_bytes "$2" "$3" 2 "$preload" "$limit" "1" "${bug_settings[@]}"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+}
+
+# Without protection the same faults must reach the program. Small messages are spared: MPI lives on them.
+run_off() {
+    local program=$1 mpi=$2 tls=$3 kind=$4 target=$5 rate=$6
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "$(scale_of "$program")" UCI_MODE=off \
+        "$(fault_setting "$kind" "$target" "$rate" ,min=1000)"
+    must_say 'CHECK FAILED .*(wrong contents|wrong status)'
+}
+
+# What repairs bring is damaged too: the job must end, by UCI's own report, before the program sees a wrong byte.
+run_unhealable() {
+    local program=$1 mpi=$2 tls=$3 kind=$4 target=$5 rate=$6
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "$(scale_of "$program")" \
+        "$(fault_setting "$kind" "$target" "$rate" ,min=1000)"
+    must_say 'UCI +(ERROR|FATAL)'
+    if grep -q 'wrong contents' "$run_log"; then
+        refuse "the program saw wrong bytes"
+    fi
+}
+
+# The same seed must bring the same faults.
+run_seed() {
+    local first
+    run_heal "$@"
+    [ "$verdict" = PASS ] || return 0
+    first=$(stats_value faults_injected)
+    run_heal "$@"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "faults_injected == $first" || refuse "the same seed gave $first faults, then others: $stats_line"
+}
+
+# count=3: that many faults in each process and no more.
+run_count() {
+    local program=$1 mpi=$2 tls=$3 kind=$4 target=$5 rate=$6
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "$(scale_of "$program")" \
+        "$(fault_setting "$kind" "$target" "$rate" ,count=3)"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" "${stats_faulty[@]}" 'faults_injected == 6' ||
+        refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+}
+
+# --- running them ---
+
+compile_selected() {
+    local mpi names
+    mapfile -t names < <(printf '%s\n' "${jobs[@]}" | awk '{ print $2 }' | sort -u)
+    for mpi in ${mpis//,/ }; do
+        compile_programs "$mpi" "${names[@]}"
+    done
+}
+
+run_job() {
+    local type program mpi tls kind target rate
+    read -r type program mpi tls kind target rate <<<"$1"
+    stats_line='' reason=''
+    "run_$type" "$program" "$mpi" "$tls" "$kind" "$target" "$rate"
+    printf '%-4s %5s s  %-12s %-16s %-7s %-14s %-8s %-14s %-5s %s\n' "$verdict" "$duration" "$type" "$program" "$mpi" \
+        "$tls" "$kind" "$target" "$rate" "${reason:-$(head -n 1 <<<"$stats_line")}"
+    case $verdict in
+    PASS) passed=$((passed + 1)) ;;
+    SKIP) skipped=$((skipped + 1)) ;;
+    *)
+        failed=$((failed + 1))
+        failures+=("$1: $verdict, $reason")
+        say "    $(head -n 1 <<<"$stats_line")"
+        keep_log "$1" 20
+        ;;
+    esac
+}
+
+main() {
+    local job begin
+    parse_options "$@"
+    select_jobs
+    if [ -n "$list" ]; then
+        printf '%s\n' "${jobs[@]}"
+        return
+    fi
+    preload=$(check_preload "$preload")
+    [ -n "$preload" ] || die "faults need a preload"
+    say "preload: $preload"
+    compile_selected
+    say "running ${#jobs[@]} jobs"
+    begin=$(clock)
+    for job in "${jobs[@]}"; do
+        run_job "$job"
+    done
+    say
+    [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
+    say "$(since "$begin") s"
+    say "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+}
+
+main "$@"
