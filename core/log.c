@@ -72,6 +72,7 @@ void uci_log_print(const char *file, unsigned line, uci_log_level_t level, const
     if (length >= room) {
         length = room - 1;
         if (length >= strlen(UCI_LOG_CUT)) {
+            /* NOLINTNEXTLINE(bugprone-not-null-terminated-result): written by its length */
             memcpy(text + prefix + length - strlen(UCI_LOG_CUT), UCI_LOG_CUT, strlen(UCI_LOG_CUT));
         }
     }

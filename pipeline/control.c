@@ -400,6 +400,7 @@ static void uci_control_ask(uci_worker_t *worker, uint64_t now, bool damaged)
         if (damaged || (now - send_op->asked_time > (UCI_RESYNC_INTERVAL_NS << uci_min(send_op->queries, 5u)))) {
             uci_send_op_query(send_op);
         }
+        uci_send_op_buffer_late(send_op, now);
     }
     uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link) {
         if (damaged || (now - recv_op->active_time > (UCI_RESYNC_INTERVAL_NS << uci_min(recv_op->asked, 5u)))) {

@@ -215,6 +215,7 @@ static void uci_find_conclude(uci_orphan_t *orphan)
 static uci_orphan_t *uci_find_ready(uci_worker_t *worker)
 {
     uci_list_for_each(orphan, &worker->orphans, uci_orphan_t, link) {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): an orphan leaves the list before it is freed */
         bool blocked = (orphan->waiting > 0);
 
         uci_list_for_each(older, &worker->orphans, uci_orphan_t, link) {

@@ -432,7 +432,9 @@ static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_
     for (i = 0; i < count; ++i) {
         uci_repair_grant_entry(op, indexes[i], &staging, (uci_am_grant_entry_t*)(void*)(grant + 1) + i);
     }
-    memcpy((char*)(grant + 1) + entries_length, rkey, rkey_length);
+    if (rkey_length > 0) {
+        memcpy((char*)(grant + 1) + entries_length, rkey, rkey_length);
+    }
     grant->count       = count;
     grant->rkey_length = (uint32_t)rkey_length;
     grant->root        = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);

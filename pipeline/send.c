@@ -10,6 +10,11 @@
 #include "stats.h"
 #include "txlog.h"
 
+/* UCX's own choice of what to send eagerly ("auto") is not known for all transports; it is below this. A send that
+ * is not received for so long may be what two ranks that send before they receive wait for. */
+#define UCI_SEND_LATE_MAX  (1ul << 20)
+#define UCI_SEND_LATE_NS   20000000ul
+
 /* Chunks of one operation that UCX may hold at a time, and those sent in one turn of progress */
 #define UCI_SEND_WINDOW  16
 #define UCI_SEND_TURN    64
@@ -232,7 +237,8 @@ static uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
     op->length     = length;
     op->digest     = worker->digest;
     op->swap_with  = UINT32_MAX;
-    op->asked_time = uci_process_time_ns();
+    op->start_time = uci_process_time_ns();
+    op->asked_time = op->start_time;
     uci_list_add_tail(&worker->send_ops, &op->all);
     ++worker->ops_active;
     return op;
@@ -393,6 +399,21 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     return true;
 }
 
+void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
+{
+    uci_worker_t *worker = op->peer->worker;
+    uci_request_t *req   = op->req;
+
+    if ((op->state != UCI_SEND_DESCRIBED) || (req == NULL) || op->sync || (op->length > UCI_SEND_LATE_MAX) ||
+        (now - op->start_time < UCI_SEND_LATE_NS) || (worker->log_bytes + op->length > worker->log_limit) ||
+        ((op->copy == NULL) && !uci_send_buffer_copy(op, req))) {
+        return;
+    }
+    UCI_STATS_INC(buffered_messages);
+    op->req = NULL;
+    uci_request_complete(req, UCS_OK);
+}
+
 static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
                                       const ucp_request_param_t *param, bool sync)
 {
@@ -411,6 +432,7 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     }
 
     op->req        = req;
+    op->sync       = sync;
     op->buffer     = &req->buffer;
     op->chunk_size = uci_peer_chunk_size(peer);
     op->chunks     = (uint32_t)uci_div_up(op->length, op->chunk_size);

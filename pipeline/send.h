@@ -13,7 +13,8 @@
  *
  * Where UCX would complete a large send without the receiver (UCX_RNDV_THRESH, or MPI_Send through FAST_CMPL up
  * to UCX_RNDV_SEND_NBR_THRESH), the message is copied and the user's send completes at once: programs that rely
- * on buffering go on as they do without UCI.
+ * on buffering go on as they do without UCI. Where UCX chooses the size itself we can't know it: a send of moderate
+ * size that nobody receives for a while is copied and completed then.
  */
 #ifndef UCI_SEND_H_
 #define UCI_SEND_H_
@@ -50,6 +51,8 @@ typedef struct uci_send_op {
     ucp_mem_h              memh;        /**< mapped for a repair by get; NULL if never */
     void                   *staging;    /**< packed chunks for a get from a non-contiguous buffer */
     bool                   granted;     /**< the receiver may be reading our memory */
+    bool                   sync;        /**< a synchronous send: completes only when matched */
+    uint64_t               start_time;
     uint64_t               asked_time;  /**< last QUERY */
     unsigned               queries;
     uint32_t               swap_with;   /**< fault injection: the next chunk carries this one's content */
@@ -77,6 +80,9 @@ void uci_send_op_unpin(uci_send_op_t *op);
 
 /** The operation is over: complete the user's request, release everything. */
 void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status);
+
+/** Nobody has received this yet: complete it from a copy if plain UCX might have done so. */
+void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now);
 
 /** The worker goes: unmap what is mapped for repairs. */
 void uci_send_cleanup(uci_worker_t *worker);

@@ -77,7 +77,7 @@ suite_mpi() {
 }
 
 suite_faults() {
-    "$uci_root/tests/faults/run_faults.sh" --preload "$build/libucx_integrity.so"
+    "$uci_root/tests/faults/run_faults.sh" --quick --preload "$build/libucx_integrity.so"
 }
 
 suite_asan() {

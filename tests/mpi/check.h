@@ -28,9 +28,9 @@
 #define CHECK_COUNT_OF(_array) (sizeof(_array) / sizeof((_array)[0]))
 
 enum {
-    CHECK_GUARD = 64,         /* bytes before and after each buffer, to catch writes past its ends */
+    CHECK_GUARD = 64, /* bytes before and after each buffer, to catch writes past its ends */
     CHECK_GUARD_BYTE = 0xA7,
-    CHECK_POISON_BYTE = 0xDB, /* what a receive buffer holds before the message comes */
+    CHECK_POISON_BYTE = 0xDB,  /* what a receive buffer holds before the message comes */
     CHECK_SCRIBBLE_BYTE = 0x3C /* what a send buffer is overwritten with once it may be reused */
 };
 
@@ -48,7 +48,7 @@ static struct {
 /* ---- failing ---- */
 
 static inline __attribute__((noreturn, format(printf, 3, 4))) void check_fail_at(const char *file, int line,
-                                                                                  const char *format, ...)
+                                                                                 const char *format, ...)
 {
     char text[2048];
     va_list args;
@@ -56,8 +56,8 @@ static inline __attribute__((noreturn, format(printf, 3, 4))) void check_fail_at
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    fprintf(stderr, "CHECK FAILED %s: rank %d of %d, %s:%d, in '%s' step %ld: %s\n", check.name, check.rank,
-            check.size, file, line, check.phase ? check.phase : "start", check.step, text);
+    fprintf(stderr, "CHECK FAILED %s: rank %d of %d, %s:%d, in '%s' step %ld: %s\n", check.name, check.rank, check.size,
+            file, line, check.phase ? check.phase : "start", check.step, text);
     fflush(NULL);
     MPI_Abort(MPI_COMM_WORLD, 3);
     _exit(3); /* MPI_Abort may return */
@@ -271,7 +271,7 @@ static inline const char *check_guess(const unsigned char *bytes, size_t first, 
     for (older = (index > 8) ? index - 8 : 0; older <= index + 8; ++older) {
         if (check_looks_like(bytes, first, length, source, tag, older)) {
             snprintf(text, sizeof(text), "contents of message %llu of that source and tag", (unsigned long long)older);
-            return text;
+            return (older == index) ? "what follows is right again" : text;
         }
     }
     return (bytes[first] == 0) ? "zero" : "unknown";

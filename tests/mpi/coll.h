@@ -282,9 +282,9 @@ typedef enum { ARITHMETIC, LOGICAL, BITWISE, LOCATION, USER } op_class_t;
 typedef struct kind {
     const char *name;
     MPI_Datatype type;
-    size_t size;   /* of an element */
-    size_t width;  /* bytes of it that mean something */
-    unsigned ops;  /* classes, bits */
+    size_t size;  /* of an element */
+    size_t width; /* bytes of it that mean something */
+    unsigned ops; /* classes, bits */
     void (*fill)(void *data, int count, int rank);
     void (*fold)(void *data, int count, int from, int to, MPI_Op op);
 } kind_t;
@@ -323,12 +323,12 @@ typedef struct kind {
     }
 
 #define FOLD_INTEGER(_type) \
-    a = (_type)((op == MPI_LAND)   ? (a && b) : \
-                (op == MPI_LOR)    ? (a || b) : \
-                (op == MPI_LXOR)   ? (!a != !b) : \
-                (op == MPI_BAND)   ? (a & b) : \
-                (op == MPI_BOR)    ? (a | b) : \
-                                     (a ^ b))
+    a = (_type)((op == MPI_LAND)   ? (a && b) \
+                : (op == MPI_LOR)  ? (a || b) \
+                : (op == MPI_LXOR) ? (!a != !b) \
+                : (op == MPI_BAND) ? (a & b) \
+                : (op == MPI_BOR)  ? (a | b) \
+                                   : (a ^ b))
 
 DEFINE_KIND(int, int, FOLD_INTEGER(int))
 DEFINE_KIND(byte, unsigned char, FOLD_INTEGER(unsigned char))
@@ -532,10 +532,10 @@ static inline void test_all_reductions(const int *counts, int num_counts, int br
         MPI_Op op;
         const char *name;
         op_class_t class;
-    } ops[] = {{MPI_SUM, "sum", ARITHMETIC},  {MPI_PROD, "prod", ARITHMETIC},     {MPI_MAX, "max", ARITHMETIC},
-               {MPI_MIN, "min", ARITHMETIC},  {MPI_LAND, "land", LOGICAL},        {MPI_LOR, "lor", LOGICAL},
-               {MPI_LXOR, "lxor", LOGICAL},   {MPI_BAND, "band", BITWISE},        {MPI_BOR, "bor", BITWISE},
-               {MPI_BXOR, "bxor", BITWISE},   {MPI_MAXLOC, "maxloc", LOCATION},   {MPI_MINLOC, "minloc", LOCATION},
+    } ops[] = {{MPI_SUM, "sum", ARITHMETIC}, {MPI_PROD, "prod", ARITHMETIC},   {MPI_MAX, "max", ARITHMETIC},
+               {MPI_MIN, "min", ARITHMETIC}, {MPI_LAND, "land", LOGICAL},      {MPI_LOR, "lor", LOGICAL},
+               {MPI_LXOR, "lxor", LOGICAL},  {MPI_BAND, "band", BITWISE},      {MPI_BOR, "bor", BITWISE},
+               {MPI_BXOR, "bxor", BITWISE},  {MPI_MAXLOC, "maxloc", LOCATION}, {MPI_MINLOC, "minloc", LOCATION},
                {MPI_OP_NULL, "user's", USER}};
     kind_t kinds[] = {
             {"int", MPI_INT, 4, 4, INTEGER, fill_int, fold_int},

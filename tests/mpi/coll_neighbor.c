@@ -66,8 +66,8 @@ static void test_allgather(const topology_t *t, int length, int nonblocking)
         at += counts[i] + 1;
     }
     memset(in.data, CHECK_POISON_BYTE, in.length);
-    NEIGHBOR(nonblocking, Neighbor_allgatherv, Ineighbor_allgatherv, out.data, count, MPI_BYTE, in.data, counts,
-             places, MPI_BYTE, t->comm);
+    NEIGHBOR(nonblocking, Neighbor_allgatherv, Ineighbor_allgatherv, out.data, count, MPI_BYTE, in.data, counts, places,
+             MPI_BYTE, t->comm);
     for (i = 0; i < t->num_in; ++i) {
         check_block(t, i, in.data + places[i], (size_t)counts[i], 1);
     }
@@ -106,8 +106,8 @@ static void test_alltoall(const topology_t *t, int length, int variant, int nonb
         NEIGHBOR(nonblocking, Neighbor_alltoall, Ineighbor_alltoall, out.data, length, MPI_BYTE, in.data, length,
                  MPI_BYTE, t->comm);
     } else if (variant == 1) {
-        NEIGHBOR(nonblocking, Neighbor_alltoallv, Ineighbor_alltoallv, out.data, out_counts, out_at, MPI_BYTE,
-                 in.data, in_counts, in_at, MPI_BYTE, t->comm);
+        NEIGHBOR(nonblocking, Neighbor_alltoallv, Ineighbor_alltoallv, out.data, out_counts, out_at, MPI_BYTE, in.data,
+                 in_counts, in_at, MPI_BYTE, t->comm);
     } else {
         NEIGHBOR(nonblocking, Neighbor_alltoallw, Ineighbor_alltoallw, out.data, out_counts, out_far, types, in.data,
                  in_counts, in_far, types, t->comm);

@@ -39,8 +39,7 @@ static void test_outstanding(int length)
             check_fill(bcast[i].data, (size_t)length, i, 1, coll_number);
         }
         for (r = 0; r < check.size; ++r) {
-            check_fill(from[i].data + (size_t)(r * length), (size_t)length, check.rank, r,
-                       coll_number + (uint64_t)i);
+            check_fill(from[i].data + (size_t)(r * length), (size_t)length, check.rank, r, coll_number + (uint64_t)i);
         }
         ones[i] = check.rank + i;
         MPI_Ibcast(bcast[i].data, length, MPI_BYTE, i % check.size, comm, &requests[n++]);

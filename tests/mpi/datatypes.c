@@ -117,8 +117,8 @@ static void add_arrays(int n)
     int sizes[2] = {k + 3, UNIT + 5}, parts[2] = {k, UNIT}, starts[2] = {2, 3};
     int sizes3[3] = {8, k + 1, 7}, parts3[3] = {6, k, 4}, starts3[3] = {1, 1, 3};
     int globals[2] = {2 * k, 2 * UNIT}, grid[2] = {2, 2};
-    int block[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_BLOCK}, no_args[2] = {MPI_DISTRIBUTE_DFLT_DARG,
-                                                                               MPI_DISTRIBUTE_DFLT_DARG};
+    int block[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_BLOCK},
+        no_args[2] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG};
     int cyclic[2] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_CYCLIC}, args[2] = {1, 4};
     MPI_Datatype type;
 

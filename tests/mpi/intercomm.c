@@ -13,7 +13,7 @@
 enum { TAG = 220 };
 
 static MPI_Comm inter;
-static int low;                       /* in the group of the even world ranks */
+static int low; /* in the group of the even world ranks */
 static int local, local_size, remote_size;
 static uint64_t number;
 

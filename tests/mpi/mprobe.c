@@ -120,8 +120,8 @@ static void test_batches(int partner, int receiving)
     for (repeat = check_scaled(60); repeat > 0; --repeat) {
         for (mixed = 0; mixed < 2; ++mixed) {
             for (i = 0; i < BATCH; ++i) {
-                lengths[i] = (repeat == 1) ? check_sizes[(i + mixed * 4) % CHECK_SIZES]
-                                           : check_random_size(&state, LARGEST);
+                lengths[i] =
+                        (repeat == 1) ? check_sizes[(i + mixed * 4) % CHECK_SIZES] : check_random_size(&state, LARGEST);
             }
             check_phase(mixed ? "mixed with plain receives" : "matched first, received backwards");
             if (!receiving) {

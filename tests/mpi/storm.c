@@ -16,7 +16,7 @@ enum { MAX_MESSAGES = 96, TAGS = 5, LARGEST = 1048576, BSEND_LARGEST = 4096 };
 /** How a rank receives in a round */
 typedef enum { POSTED_EXACT, POSTED_ANY_TAG, POSTED_ANY, LATE_EXACT, PROBED, MATCHED, STYLES } style_t;
 
-static const char *const style_names[] = {"posted, exact", "posted, any tag",   "posted, any source, any tag",
+static const char *const style_names[] = {"posted, exact", "posted, any tag",     "posted, any source, any tag",
                                           "late, exact",   "probed and received", "matched and received"};
 
 typedef struct message {
@@ -131,7 +131,8 @@ static int count_mine(void)
 /** Nonblocking receives, one per message for us; exact ones in a random order of (source, tag). */
 static void receive_requests(style_t style, sends_t *sends)
 {
-    int mine = count_mine(), i, k, n = 0, start = (int)(check_key(check.rank, 2, round_number) % (uint64_t)num_messages);
+    int mine = count_mine(), i, k, n = 0,
+        start = (int)(check_key(check.rank, 2, round_number) % (uint64_t)num_messages);
     MPI_Request *requests = malloc((size_t)mine * sizeof(*requests) + 1);
     MPI_Status *statuses = malloc((size_t)mine * sizeof(*statuses) + 1);
     unsigned char **data = malloc((size_t)mine * sizeof(*data) + 1);

@@ -12,8 +12,8 @@ enum { TAG = 90, TAG_GOOD = 91 };
 
 typedef enum { RECV, IRECV_POSTED, IRECV_LATE, WAITALL, MRECV, VECTOR, KINDS } kind_t;
 
-static const char *const kind_names[] = {"MPI_Recv",    "MPI_Irecv posted before", "MPI_Irecv after",
-                                         "MPI_Waitall", "MPI_Mrecv",               "vector type"};
+static const char *const kind_names[] = {
+        "MPI_Recv", "MPI_Irecv posted before", "MPI_Irecv after", "MPI_Waitall", "MPI_Mrecv", "vector type"};
 
 static uint64_t sent, received;
 
