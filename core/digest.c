@@ -4,9 +4,9 @@
 #include <strings.h>
 #include "digest_kernels.h"
 
-#define UCI_DIGEST_FAR_BLOCK  4096u   /* digested, then copied while in L1; 2 and 8 KiB are slower */
-#define UCI_DIGEST_FAR_SMALL  16384u  /* not worth going around the caches */
-#define UCI_DIGEST_FAR_LINE   64u
+#define UCI_DIGEST_FAR_BLOCK 4096u  /* digested, then copied while in L1; 2 and 8 KiB are slower */
+#define UCI_DIGEST_FAR_SMALL 16384u /* not worth going around the caches */
+#define UCI_DIGEST_FAR_LINE  64u
 
 /* Copy `length` bytes, a multiple of UCI_DIGEST_FAR_LINE, `dst` aligned to it, around the caches */
 typedef void (*uci_digest_far_func_t)(uint8_t *dst, const uint8_t *src, size_t length);
@@ -55,26 +55,26 @@ static uint64_t uci_none_combine(uint64_t left, uint64_t right, size_t right_len
 }
 
 static const uci_digest_ops_t uci_digest_none_row = {
-    .name      = "none",
-    .title     = "no digest, always 0",
-    .id        = UCI_DIGEST_NONE,
-    .width     = 0,
-    .digest    = uci_none_digest,
-    .copy      = uci_none_copy,
-    .guarantee = "nothing is detected",
-    .init      = uci_none_init,
-    .update    = uci_none_update,
-    .final     = uci_none_final,
-    .combine   = uci_none_combine,
-    .combine_grain = 1,
+        .name          = "none",
+        .title         = "no digest, always 0",
+        .id            = UCI_DIGEST_NONE,
+        .width         = 0,
+        .digest        = uci_none_digest,
+        .copy          = uci_none_copy,
+        .guarantee     = "nothing is detected",
+        .init          = uci_none_init,
+        .update        = uci_none_update,
+        .final         = uci_none_final,
+        .combine       = uci_none_combine,
+        .combine_grain = 1,
 };
 
 uci_digest_isa_t uci_digest_isa_best(void)
 {
 #if UCI_DIGEST_HAVE_AVX
     __builtin_cpu_init();
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl")) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl")) {
         return UCI_DIGEST_ISA_AVX512;
     }
     if (__builtin_cpu_supports("avx2")) {
@@ -102,10 +102,10 @@ static __attribute__((target("avx2"))) void uci_digest_far_avx2(uint8_t *dst, co
     size_t i;
 
     for (i = 0; i < length; i += UCI_DIGEST_FAR_LINE) {
-        low  = _mm256_loadu_si256((const __m256i*)(src + i));
-        high = _mm256_loadu_si256((const __m256i*)(src + i + 32));
-        _mm256_stream_si256((__m256i*)(dst + i), low);
-        _mm256_stream_si256((__m256i*)(dst + i + 32), high);
+        low  = _mm256_loadu_si256((const __m256i *)(src + i));
+        high = _mm256_loadu_si256((const __m256i *)(src + i + 32));
+        _mm256_stream_si256((__m256i *)(dst + i), low);
+        _mm256_stream_si256((__m256i *)(dst + i + 32), high);
     }
 }
 #endif
@@ -132,14 +132,14 @@ uint64_t uci_digest_copy_far(const uci_digest_ops_t *ops, void *dst, const void 
     memcpy(dst, src, copied);
     for (offset = 0; offset < length; offset += piece) {
         piece = uci_min(length - offset, (size_t)UCI_DIGEST_FAR_BLOCK);
-        ops->update(&stream, NULL, (const uint8_t*)src + offset, piece);
+        ops->update(&stream, NULL, (const uint8_t *)src + offset, piece);
         if (offset + piece > copied) {
             ready = (offset + piece - copied) & ~(size_t)(UCI_DIGEST_FAR_LINE - 1);
-            uci_digest_far((uint8_t*)dst + copied, (const uint8_t*)src + copied, ready);
+            uci_digest_far((uint8_t *)dst + copied, (const uint8_t *)src + copied, ready);
             copied += ready;
         }
     }
-    memcpy((uint8_t*)dst + copied, (const uint8_t*)src + copied, length - copied);
+    memcpy((uint8_t *)dst + copied, (const uint8_t *)src + copied, length - copied);
     uci_digest_far_fence();
     return ops->final(&stream);
 }

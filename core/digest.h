@@ -14,29 +14,29 @@
 
 /** Ids are on the wire (one byte): never renumber, only add. */
 typedef enum {
-    UCI_DIGEST_NONE     = 0,  /**< always 0; for measurements and UCI_MODE=off */
-    UCI_DIGEST_XXH3     = 1,  /**< XXH3-64 (xxHash 0.8) */
-    UCI_DIGEST_XXH128   = 2,  /**< XXH3-128, low 64 bits on the wire where only 64 fit */
-    UCI_DIGEST_FNV1A    = 3,  /**< FNV-1a, 64-bit words in parallel lanes */
-    UCI_DIGEST_FLETCHER = 4,  /**< Fletcher-64, 32-bit words modulo 2^32-1 */
-    UCI_DIGEST_CRC32C   = 5,  /**< CRC-32C (Castagnoli), ISA-L or the CPU's instruction */
-    UCI_DIGEST_CRC64    = 6,  /**< CRC-64 (ECMA-182, reflected: "XZ"), ISA-L */
+    UCI_DIGEST_NONE     = 0, /**< always 0; for measurements and UCI_MODE=off */
+    UCI_DIGEST_XXH3     = 1, /**< XXH3-64 (xxHash 0.8) */
+    UCI_DIGEST_XXH128   = 2, /**< XXH3-128, low 64 bits on the wire where only 64 fit */
+    UCI_DIGEST_FNV1A    = 3, /**< FNV-1a, 64-bit words in parallel lanes */
+    UCI_DIGEST_FLETCHER = 4, /**< Fletcher-64, 32-bit words modulo 2^32-1 */
+    UCI_DIGEST_CRC32C   = 5, /**< CRC-32C (Castagnoli), ISA-L or the CPU's instruction */
+    UCI_DIGEST_CRC64    = 6, /**< CRC-64 (ECMA-182, reflected: "XZ"), ISA-L */
     UCI_DIGEST_LAST
 } uci_digest_id_t;
 
 /** A digest being computed piece by piece; the caller's storage, nothing to release. Fields are private. */
 typedef struct uci_digest_stream {
-    uint64_t length;       /**< bytes given so far */
-    uint64_t lanes[16];    /**< what the digest carries from piece to piece */
-    uint32_t waiting;      /**< bytes in buffer that wait for more */
-    uint8_t  buffer[320];  /**< largest user: XXH3, the last stripe eaten and 256 bytes that wait */
+    uint64_t length;     /**< bytes given so far */
+    uint64_t lanes[16];  /**< what the digest carries from piece to piece */
+    uint32_t waiting;    /**< bytes in buffer that wait for more */
+    uint8_t buffer[320]; /**< largest user: XXH3, the last stripe eaten and 256 bytes that wait */
 } uci_digest_stream_t;
 
 typedef struct uci_digest_ops {
-    const char      *name;    /**< "xxh3": what UCI_DIGEST takes */
-    const char      *title;   /**< one line for uci_info: algorithm, kernel in use */
+    const char *name;  /**< "xxh3": what UCI_DIGEST takes */
+    const char *title; /**< one line for uci_info: algorithm, kernel in use */
     uci_digest_id_t id;
-    unsigned        width;    /**< significant bits of the value */
+    unsigned width; /**< significant bits of the value */
 
     /** Digest of @a length bytes at @a data. length 0 is allowed (data may be NULL). */
     uint64_t (*digest)(const void *data, size_t length);
@@ -47,7 +47,7 @@ typedef struct uci_digest_ops {
      *  uci_digest_copy_far(). */
     uint64_t (*copy)(void *dst, const void *src, size_t length);
 
-    const char      *guarantee;  /**< one line: which corruption is detected for certain, which with what odds */
+    const char *guarantee; /**< one line: which corruption is detected for certain, which with what odds */
 
     /** Start a stream. */
     void (*init)(uci_digest_stream_t *stream);
@@ -63,7 +63,7 @@ typedef struct uci_digest_ops {
      *  byte is read. NULL where the algebra does not allow it. The left part's length must be a multiple of
      *  @a combine_grain. */
     uint64_t (*combine)(uint64_t left, uint64_t right, size_t right_length);
-    size_t          combine_grain;
+    size_t combine_grain;
 } uci_digest_ops_t;
 
 /** Rows by id, filled when the library is loaded (uci_digest_init), kernels chosen for this CPU. */
@@ -91,9 +91,9 @@ uint64_t uci_digest_copy_far(const uci_digest_ops_t *ops, void *dst, const void 
 
 /** Instruction sets there are kernels for, each including the ones before it. */
 typedef enum {
-    UCI_DIGEST_ISA_SCALAR,  /**< plain C: the reference all others are tested against */
+    UCI_DIGEST_ISA_SCALAR, /**< plain C: the reference all others are tested against */
     UCI_DIGEST_ISA_AVX2,
-    UCI_DIGEST_ISA_AVX512,  /**< F, DQ, BW and VL: servers since Skylake-SP and Zen 4 */
+    UCI_DIGEST_ISA_AVX512, /**< F, DQ, BW and VL: servers since Skylake-SP and Zen 4 */
     UCI_DIGEST_ISA_LAST
 } uci_digest_isa_t;
 

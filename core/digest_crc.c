@@ -16,10 +16,10 @@
 #include "digest_kernels.h"
 #include "log.h"
 
-#define UCI_CRC_BLOCK     4096u      /* copied, then digested while in L1 */
-#define UCI_CRC_PIECE     (1u << 30) /* ISA-L's CRC-32C takes its length as an int */
-#define UCI_CRC_FOLD      256u       /* bytes a message is folded to: 16 blocks of 128 bits */
-#define UCI_CRC_FOLD_MIN  512u       /* below, ISA-L's own end of a fold is cheaper than ours */
+#define UCI_CRC_BLOCK    4096u      /* copied, then digested while in L1 */
+#define UCI_CRC_PIECE    (1u << 30) /* ISA-L's CRC-32C takes its length as an int */
+#define UCI_CRC_FOLD     256u       /* bytes a message is folded to: 16 blocks of 128 bits */
+#define UCI_CRC_FOLD_MIN 512u       /* below, ISA-L's own end of a fold is cheaper than ours */
 
 /* CRC of what came before joined with `length` bytes at `src` */
 typedef uint64_t (*uci_crc_func_t)(uint64_t crc, const uint8_t *src, size_t length);
@@ -27,10 +27,10 @@ typedef uint64_t (*uci_crc_func_t)(uint64_t crc, const uint8_t *src, size_t leng
 /* Polynomials are reflected: bit width-1 is x^0 */
 typedef struct uci_crc {
     uci_crc_func_t func;
-    uint64_t       poly;
-    uint64_t       one;     /* x^0, which is the highest bit */
-    uint64_t       ones;    /* inverted at both ends */
-    uint64_t       fold[2]; /* x^(8*UCI_CRC_FOLD + 63) and x^(8*UCI_CRC_FOLD - 1) mod poly, at the top of a word */
+    uint64_t poly;
+    uint64_t one;     /* x^0, which is the highest bit */
+    uint64_t ones;    /* inverted at both ends */
+    uint64_t fold[2]; /* x^(8*UCI_CRC_FOLD + 63) and x^(8*UCI_CRC_FOLD - 1) mod poly, at the top of a word */
 } uci_crc_t;
 
 /* ISA-L is loaded when a CRC is first computed: the library that holds this code is preloaded into processes that
@@ -87,8 +87,8 @@ static uint64_t uci_crc32c_isal(uint64_t crc, const uint8_t *src, size_t length)
     pthread_once(&uci_isal_once, uci_isal_load);
     for (; length > 0; length -= piece) {
         piece = uci_min(length, (size_t)UCI_CRC_PIECE);
-        state = uci_isal_crc32_iscsi((unsigned char*)src, (int)piece, state);
-        src  += piece;
+        state = uci_isal_crc32_iscsi((unsigned char *)src, (int)piece, state);
+        src += piece;
     }
     return (uint32_t)~state;
 }
@@ -100,24 +100,24 @@ static uint64_t uci_crc64_isal(uint64_t crc, const uint8_t *src, size_t length)
 }
 
 static const uci_crc_t uci_crc32c = {
-    .func = uci_crc32c_isal,
-    .poly = 0x82f63b78u,
-    .one  = 1ull << 31,
-    .ones = UINT32_MAX,
-    .fold = {0xe9a5d8be00000000ull, 0x1426a81500000000ull},
+        .func = uci_crc32c_isal,
+        .poly = 0x82f63b78u,
+        .one  = 1ull << 31,
+        .ones = UINT32_MAX,
+        .fold = {0xe9a5d8be00000000ull, 0x1426a81500000000ull},
 };
 
 static const uci_crc_t uci_crc64 = {
-    .func = uci_crc64_isal,
-    .poly = 0xc96c5795d7870f42ull,
-    .one  = 1ull << 63,
-    .ones = UINT64_MAX,
-    .fold = {0x8260adf2381ad81cull, 0xf31fd9271e228b79ull},
+        .func = uci_crc64_isal,
+        .poly = 0xc96c5795d7870f42ull,
+        .one  = 1ull << 63,
+        .ones = UINT64_MAX,
+        .fold = {0x8260adf2381ad81cull, 0xf31fd9271e228b79ull},
 };
 
 /* CRC of what came before joined with `length` bytes at `src`, copied to `dst` unless NULL */
-UCI_INLINE uint64_t
-uci_crc_move_isal(const uci_crc_t *kind, uint64_t crc, uint8_t *dst, const uint8_t *src, size_t length)
+UCI_INLINE uint64_t uci_crc_move_isal(const uci_crc_t *kind, uint64_t crc, uint8_t *dst, const uint8_t *src,
+                                      size_t length)
 {
     size_t piece;
 
@@ -127,7 +127,7 @@ uci_crc_move_isal(const uci_crc_t *kind, uint64_t crc, uint8_t *dst, const uint8
     for (; length > 0; length -= piece) {
         piece = uci_min(length, (size_t)UCI_CRC_BLOCK);
         memcpy(dst, src, piece);
-        crc  = kind->func(crc, src, piece);
+        crc = kind->func(crc, src, piece);
         src += piece;
         dst += piece;
     }
@@ -135,7 +135,7 @@ uci_crc_move_isal(const uci_crc_t *kind, uint64_t crc, uint8_t *dst, const uint8
 }
 
 #if UCI_DIGEST_HAVE_AVX
-#define UCI_CRC_TARGET  __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,vpclmulqdq")))
+#define UCI_CRC_TARGET __attribute__((target("avx512f,avx512dq,avx512bw,avx512vl,vpclmulqdq")))
 
 static bool uci_crc_can_fold(uci_digest_isa_t isa)
 {
@@ -173,8 +173,8 @@ UCI_CRC_TARGET UCI_INLINE void uci_crc_fold(const uci_crc_t *kind, uint64_t stat
     memcpy(folded, sum, sizeof(sum));
 }
 
-UCI_CRC_TARGET UCI_INLINE uint64_t
-uci_crc_move_fold(const uci_crc_t *kind, uint64_t crc, uint8_t *dst, const uint8_t *src, size_t length)
+UCI_CRC_TARGET UCI_INLINE uint64_t uci_crc_move_fold(const uci_crc_t *kind, uint64_t crc, uint8_t *dst,
+                                                     const uint8_t *src, size_t length)
 {
     size_t whole = length - length % UCI_CRC_FOLD;
     uint8_t folded[UCI_CRC_FOLD];
@@ -197,7 +197,7 @@ static bool uci_crc_can_fold(uci_digest_isa_t isa)
 }
 
 #define UCI_CRC_TARGET
-#define uci_crc_move_fold  uci_crc_move_isal
+#define uci_crc_move_fold uci_crc_move_isal
 #endif
 
 /* Product of polynomials a and b */
@@ -208,7 +208,7 @@ static uint64_t uci_crc_multiply(const uci_crc_t *kind, uint64_t a, uint64_t b)
 
     for (bit = kind->one; bit != 0; bit >>= 1) {
         product ^= (a & bit) ? b : 0;
-        b        = (b >> 1) ^ ((b & 1) ? kind->poly : 0);
+        b = (b >> 1) ^ ((b & 1) ? kind->poly : 0);
     }
     return product;
 }
@@ -243,30 +243,32 @@ static uint64_t uci_crc_final(const uci_digest_stream_t *stream)
 /* The functions of a row and the row, on top of uci_crc_move_<_move> */
 #define UCI_CRC_DEFINE(_name, _move, _target, ...) \
     static const uci_digest_ops_t _name##_row_##_move; \
-    \
+\
     _target static uint64_t _name##_digest_##_move(const void *data, size_t length) \
     { \
         return uci_crc_move_##_move(&_name, 0, NULL, data, length); \
     } \
-    \
+\
     _target static uint64_t _name##_copy_##_move(void *dst, const void *src, size_t length) \
     { \
-        return (length >= UCI_DIGEST_FAR_MIN) ? uci_digest_copy_far(&_name##_row_##_move, dst, src, length) : \
-                                                uci_crc_move_##_move(&_name, 0, dst, src, length); \
+        return (length >= UCI_DIGEST_FAR_MIN) ? uci_digest_copy_far(&_name##_row_##_move, dst, src, length) \
+                                              : uci_crc_move_##_move(&_name, 0, dst, src, length); \
     } \
-    \
-    _target static void _name##_update_##_move(uci_digest_stream_t *stream, void *dst, const void *src, \
-                                               size_t length) \
+\
+    _target static void _name##_update_##_move(uci_digest_stream_t *stream, void *dst, const void *src, size_t length) \
     { \
         stream->lanes[0] = uci_crc_move_##_move(&_name, stream->lanes[0], dst, src, length); \
-        stream->length  += length; \
+        stream->length += length; \
     } \
-    \
-    static const uci_digest_ops_t _name##_row_##_move = { \
-        .digest = _name##_digest_##_move, .copy = _name##_copy_##_move, .update = _name##_update_##_move, \
-        .init = uci_crc_init, .final = uci_crc_final, .combine = _name##_combine, .combine_grain = 1, \
-        __VA_ARGS__ \
-    };
+\
+    static const uci_digest_ops_t _name##_row_##_move = {.digest        = _name##_digest_##_move, \
+                                                         .copy          = _name##_copy_##_move, \
+                                                         .update        = _name##_update_##_move, \
+                                                         .init          = uci_crc_init, \
+                                                         .final         = uci_crc_final, \
+                                                         .combine       = _name##_combine, \
+                                                         .combine_grain = 1, \
+                                                         __VA_ARGS__};
 
 static uint64_t uci_crc32c_combine(uint64_t left, uint64_t right, size_t right_length)
 {
@@ -284,8 +286,7 @@ static uint64_t uci_crc64_combine(uint64_t left, uint64_t right, size_t right_le
                  "to be detected; anything else is missed with odds of 2^-32"
 
 #define UCI_CRC64_TEXTS(_kernel) \
-    .name = "crc64", .id = UCI_DIGEST_CRC64, .width = 64, \
-    .title = "CRC-64 (ECMA-182 reflected, \"XZ\"), " _kernel, \
+    .name = "crc64", .id = UCI_DIGEST_CRC64, .width = 64, .title = "CRC-64 (ECMA-182 reflected, \"XZ\"), " _kernel, \
     .guarantee = "any burst of up to 64 bits is certain to be detected; anything else is missed with odds of 2^-64"
 
 UCI_CRC_DEFINE(uci_crc32c, isal, , UCI_CRC32C_TEXTS("ISA-L"))

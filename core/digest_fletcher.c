@@ -8,9 +8,9 @@
 #include "digest_kernels.h"
 
 #define UCI_FLETCHER_MODULUS    ((uint64_t)UINT32_MAX)
-#define UCI_FLETCHER_BLOCK      65536u  /* bytes summed before reducing: no sum overflows 64 bits */
-#define UCI_FLETCHER_GRAIN      64u     /* kernels take multiples of this */
-#define UCI_FLETCHER_SCALAR_MAX 192u    /* below, reducing a vector's sums costs more than it saves */
+#define UCI_FLETCHER_BLOCK      65536u /* bytes summed before reducing: no sum overflows 64 bits */
+#define UCI_FLETCHER_GRAIN      64u    /* kernels take multiples of this */
+#define UCI_FLETCHER_SCALAR_MAX 192u   /* below, reducing a vector's sums costs more than it saves */
 
 #define UCI_FLETCHER_GUARANTEE \
     "any damage within one aligned 4-byte word is certain to be detected, except 0x00000000 turned into 0xffffffff " \
@@ -31,14 +31,14 @@ UCI_INLINE uci_fletcher_t uci_fletcher_words(uint8_t *dst, const uint8_t *src, s
     size_t i;
 
     for (i = 0; i + 4 <= length; i += 4) {
-        sums.first  += uci_digest_move32(uci_digest_advance(dst, i), src + i);
+        sums.first += uci_digest_move32(uci_digest_advance(dst, i), src + i);
         sums.second += sums.first;
     }
     if (i < length) {
-        sums.first  += uci_digest_move_tail(uci_digest_advance(dst, i), src + i, length - i);
+        sums.first += uci_digest_move_tail(uci_digest_advance(dst, i), src + i, length - i);
         sums.second += sums.first;
     }
-    sums.first  %= UCI_FLETCHER_MODULUS;
+    sums.first %= UCI_FLETCHER_MODULUS;
     sums.second %= UCI_FLETCHER_MODULUS;
     return sums;
 }
@@ -55,8 +55,8 @@ UCI_INLINE uci_fletcher_t uci_fletcher_join(uci_fletcher_t left, uci_fletcher_t 
     uint64_t words = uci_div_up(right_length, 4) % UCI_FLETCHER_MODULUS;
 
     return (uci_fletcher_t){
-        .first  = (left.first + right.first) % UCI_FLETCHER_MODULUS,
-        .second = ((left.first * words) % UCI_FLETCHER_MODULUS + left.second + right.second) % UCI_FLETCHER_MODULUS,
+            .first  = (left.first + right.first) % UCI_FLETCHER_MODULUS,
+            .second = ((left.first * words) % UCI_FLETCHER_MODULUS + left.second + right.second) % UCI_FLETCHER_MODULUS,
     };
 }
 
@@ -80,8 +80,8 @@ UCI_INLINE uci_fletcher_t uci_fletcher_message(uci_fletcher_block_func_t block, 
         for (; length >= UCI_FLETCHER_GRAIN; length -= piece) {
             piece = uci_min(length - length % UCI_FLETCHER_GRAIN, (size_t)UCI_FLETCHER_BLOCK);
             sums  = uci_fletcher_join(sums, block(dst, src, piece), piece);
-            src  += piece;
-            dst   = uci_digest_advance(dst, piece);
+            src += piece;
+            dst = uci_digest_advance(dst, piece);
         }
     }
     if (length > 0) {
@@ -150,7 +150,7 @@ static uint64_t uci_fletcher_final(const uci_digest_stream_t *stream)
     { \
         return uci_fletcher_pack(uci_fletcher_message(_isa(uci_fletcher_block), NULL, data, length)); \
     } \
-    \
+\
     static uint64_t _isa(uci_fletcher_copy)(void *dst, const void *src, size_t length) \
     { \
         if (length >= UCI_DIGEST_FAR_MIN) { \
@@ -158,8 +158,8 @@ static uint64_t uci_fletcher_final(const uci_digest_stream_t *stream)
         } \
         return uci_fletcher_pack(uci_fletcher_message(_isa(uci_fletcher_block), dst, src, length)); \
     } \
-    \
-    static void _isa(uci_fletcher_stream_update)(uci_digest_stream_t *stream, void *dst, const void *src, \
+\
+    static void _isa(uci_fletcher_stream_update)(uci_digest_stream_t * stream, void *dst, const void *src, \
                                                  size_t length) \
     { \
         uci_fletcher_update(_isa(uci_fletcher_block), stream, dst, src, length); \
@@ -167,20 +167,19 @@ static uint64_t uci_fletcher_final(const uci_digest_stream_t *stream)
 
 #define UCI_FLETCHER_ROW(_isa, _kernel) \
     { \
-        .name = "fletcher", .title = "Fletcher-64, 32-bit words modulo 2^32-1, " _kernel, \
-        .id = UCI_DIGEST_FLETCHER, .width = 64, .digest = _isa(uci_fletcher_digest), \
-        .copy = _isa(uci_fletcher_copy), .guarantee = UCI_FLETCHER_GUARANTEE, .init = uci_fletcher_init, \
-        .update = _isa(uci_fletcher_stream_update), .final = uci_fletcher_final, \
-        .combine = uci_fletcher_combine, .combine_grain = 4, \
+        .name = "fletcher", .title = "Fletcher-64, 32-bit words modulo 2^32-1, " _kernel, .id = UCI_DIGEST_FLETCHER, \
+        .width = 64, .digest = _isa(uci_fletcher_digest), .copy = _isa(uci_fletcher_copy), \
+        .guarantee = UCI_FLETCHER_GUARANTEE, .init = uci_fletcher_init, .update = _isa(uci_fletcher_stream_update), \
+        .final = uci_fletcher_final, .combine = uci_fletcher_combine, .combine_grain = 4, \
     }
 
 UCI_FLETCHER_DEFINE(UCI_ISA_SCALAR, UCI_DIGEST_ISA_SCALAR)
 
 #if UCI_DIGEST_HAVE_AVX
 UCI_KERNEL_BEGIN_AVX2
-#define UCI_VEC        UCI_ISA_AVX2
-#define UCI_VEC_ISA    UCI_DIGEST_ISA_AVX2
-#define UCI_VEC_BYTES  32
+#define UCI_VEC       UCI_ISA_AVX2
+#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX2
+#define UCI_VEC_BYTES 32
 #include "digest_fletcher.inl"
 #undef UCI_VEC
 #undef UCI_VEC_ISA
@@ -188,9 +187,9 @@ UCI_KERNEL_BEGIN_AVX2
 UCI_KERNEL_END
 
 UCI_KERNEL_BEGIN_AVX512
-#define UCI_VEC        UCI_ISA_AVX512
-#define UCI_VEC_ISA    UCI_DIGEST_ISA_AVX512
-#define UCI_VEC_BYTES  64
+#define UCI_VEC       UCI_ISA_AVX512
+#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX512
+#define UCI_VEC_BYTES 64
 #include "digest_fletcher.inl"
 #undef UCI_VEC
 #undef UCI_VEC_ISA
@@ -199,9 +198,9 @@ UCI_KERNEL_END
 #endif
 
 const uci_digest_ops_t uci_digest_fletcher_rows[UCI_DIGEST_ISA_LAST] = {
-    [UCI_DIGEST_ISA_SCALAR] = UCI_FLETCHER_ROW(UCI_ISA_SCALAR, "scalar"),
+        [UCI_DIGEST_ISA_SCALAR] = UCI_FLETCHER_ROW(UCI_ISA_SCALAR, "scalar"),
 #if UCI_DIGEST_HAVE_AVX
-    [UCI_DIGEST_ISA_AVX2]   = UCI_FLETCHER_ROW(UCI_ISA_AVX2, "avx2"),
-    [UCI_DIGEST_ISA_AVX512] = UCI_FLETCHER_ROW(UCI_ISA_AVX512, "avx512"),
+        [UCI_DIGEST_ISA_AVX2]   = UCI_FLETCHER_ROW(UCI_ISA_AVX2, "avx2"),
+        [UCI_DIGEST_ISA_AVX512] = UCI_FLETCHER_ROW(UCI_ISA_AVX512, "avx512"),
 #endif
 };

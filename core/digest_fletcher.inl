@@ -7,7 +7,7 @@
  */
 #include "digest_vector.h"
 
-#define UCI_FLETCHER_STRIDE  (UCI_VEC_BYTES / 4)  /* 32-bit words a vector */
+#define UCI_FLETCHER_STRIDE (UCI_VEC_BYTES / 4) /* 32-bit words a vector */
 
 /* With S words a vector, word j of vector t out of T has weight (T-t)*S - j in the second sum, so that
  * second = S * sum(b) - sum(j * a). Nothing overflows: a < 2^(32+12), b < 2^(32+23) for at most 2^12 vectors. */
@@ -18,14 +18,15 @@ UCI_INLINE uci_fletcher_t UCI_VEC(uci_fletcher_reduce)(const uint64_t *a_even, c
     unsigned i;
 
     for (i = 0; i < UCI_VEC_WORDS; ++i) {
-        a     += a_even[i] + a_odd[i];
-        b     += b_even[i] + b_odd[i];
+        a += a_even[i] + a_odd[i];
+        b += b_even[i] + b_odd[i];
         moved += 2 * i * a_even[i] + (2 * i + 1) * a_odd[i];
     }
     return (uci_fletcher_t){
-        .first  = a % UCI_FLETCHER_MODULUS,
-        .second = (UCI_FLETCHER_STRIDE * (b % UCI_FLETCHER_MODULUS) + UCI_FLETCHER_MODULUS -
-                   moved % UCI_FLETCHER_MODULUS) % UCI_FLETCHER_MODULUS,
+            .first  = a % UCI_FLETCHER_MODULUS,
+            .second = (UCI_FLETCHER_STRIDE * (b % UCI_FLETCHER_MODULUS) + UCI_FLETCHER_MODULUS -
+                       moved % UCI_FLETCHER_MODULUS) %
+                      UCI_FLETCHER_MODULUS,
     };
 }
 
@@ -41,17 +42,18 @@ UCI_INLINE uci_fletcher_t UCI_VEC(uci_fletcher_block_body)(uint8_t *dst, const u
             UCI_VEC(uci_vec_store)(dst + i, data);
         }
         a_even += data & low;
-        a_odd  += data >> 32;
+        a_odd += data >> 32;
         b_even += a_even;
-        b_odd  += a_odd;
+        b_odd += a_odd;
     }
-    return UCI_VEC(uci_fletcher_reduce)((uint64_t*)&a_even, (uint64_t*)&a_odd, (uint64_t*)&b_even, (uint64_t*)&b_odd);
+    return UCI_VEC(uci_fletcher_reduce)((uint64_t *)&a_even, (uint64_t *)&a_odd, (uint64_t *)&b_even,
+                                        (uint64_t *)&b_odd);
 }
 
 static uci_fletcher_t UCI_VEC(uci_fletcher_block)(uint8_t *dst, const uint8_t *src, size_t length)
 {
-    return (dst == NULL) ? UCI_VEC(uci_fletcher_block_body)(NULL, src, length) :
-                           UCI_VEC(uci_fletcher_block_body)(dst, src, length);
+    return (dst == NULL) ? UCI_VEC(uci_fletcher_block_body)(NULL, src, length)
+                         : UCI_VEC(uci_fletcher_block_body)(dst, src, length);
 }
 
 UCI_FLETCHER_DEFINE(UCI_VEC, UCI_VEC_ISA)

@@ -8,10 +8,10 @@
  */
 #include "digest_kernels.h"
 
-#define UCI_FNV1A_BASIS  0xcbf29ce484222325ull
-#define UCI_FNV1A_PRIME  0x00000100000001b3ull  /* 2^40 + 0x1b3 */
-#define UCI_FNV1A_LANES  16
-#define UCI_FNV1A_ROW    (UCI_FNV1A_LANES * 8)  /* bytes that give each lane one word */
+#define UCI_FNV1A_BASIS 0xcbf29ce484222325ull
+#define UCI_FNV1A_PRIME 0x00000100000001b3ull /* 2^40 + 0x1b3 */
+#define UCI_FNV1A_LANES 16
+#define UCI_FNV1A_ROW   (UCI_FNV1A_LANES * 8) /* bytes that give each lane one word */
 
 #define UCI_FNV1A_GUARANTEE \
     "any damage within one aligned 8-byte word is certain to be detected; but damage to bit 63 only, in an even " \
@@ -35,7 +35,7 @@ static void uci_fnv1a_eat_scalar(uint64_t *lanes, uint8_t *dst, const uint8_t *s
             lanes[i] = uci_fnv1a_step(lanes[i], uci_digest_load64(src + 8 * i));
         }
         src += UCI_FNV1A_ROW;
-        dst  = uci_digest_advance(dst, UCI_FNV1A_ROW);
+        dst = uci_digest_advance(dst, UCI_FNV1A_ROW);
     }
 }
 
@@ -83,7 +83,7 @@ UCI_INLINE uint64_t uci_fnv1a_message(uci_fnv1a_eat_func_t start, uint8_t *dst, 
     if (whole > 0) {
         start(lanes, dst, src, whole / UCI_FNV1A_ROW);
         src += whole;
-        dst  = uci_digest_advance(dst, whole);
+        dst = uci_digest_advance(dst, whole);
     } else {
         uci_fnv1a_lanes_init(lanes);
     }
@@ -117,8 +117,8 @@ UCI_INLINE void uci_fnv1a_update(uci_fnv1a_eat_func_t eat, uci_digest_stream_t *
             eat(stream->lanes, NULL, stream->buffer, 1);
             stream->waiting = 0;
         }
-        src    += head;
-        dst     = uci_digest_advance(dst, head);
+        src += head;
+        dst = uci_digest_advance(dst, head);
         length -= head;
     }
 
@@ -155,7 +155,7 @@ uint64_t uci_fnv1a_bytes(const void *data, size_t length)
     { \
         return uci_fnv1a_message(_isa(uci_fnv1a_start), NULL, data, length); \
     } \
-    \
+\
     static uint64_t _isa(uci_fnv1a_copy)(void *dst, const void *src, size_t length) \
     { \
         if (length >= UCI_DIGEST_FAR_MIN) { \
@@ -163,28 +163,26 @@ uint64_t uci_fnv1a_bytes(const void *data, size_t length)
         } \
         return uci_fnv1a_message(_isa(uci_fnv1a_start), dst, src, length); \
     } \
-    \
-    static void _isa(uci_fnv1a_stream_update)(uci_digest_stream_t *stream, void *dst, const void *src, \
-                                              size_t length) \
+\
+    static void _isa(uci_fnv1a_stream_update)(uci_digest_stream_t * stream, void *dst, const void *src, size_t length) \
     { \
         uci_fnv1a_update(_isa(uci_fnv1a_eat), stream, dst, src, length); \
     }
 
 #define UCI_FNV1A_ROW_OF(_isa, _kernel) \
     { \
-        .name = "fnv1a", .title = "FNV-1a, 64-bit words in 16 lanes, " _kernel, .id = UCI_DIGEST_FNV1A, \
-        .width = 64, .digest = _isa(uci_fnv1a_digest), .copy = _isa(uci_fnv1a_copy), \
-        .guarantee = UCI_FNV1A_GUARANTEE, .init = uci_fnv1a_init, .update = _isa(uci_fnv1a_stream_update), \
-        .final = uci_fnv1a_final, \
+        .name = "fnv1a", .title = "FNV-1a, 64-bit words in 16 lanes, " _kernel, .id = UCI_DIGEST_FNV1A, .width = 64, \
+        .digest = _isa(uci_fnv1a_digest), .copy = _isa(uci_fnv1a_copy), .guarantee = UCI_FNV1A_GUARANTEE, \
+        .init = uci_fnv1a_init, .update = _isa(uci_fnv1a_stream_update), .final = uci_fnv1a_final, \
     }
 
 UCI_FNV1A_DEFINE(UCI_ISA_SCALAR, UCI_DIGEST_ISA_SCALAR)
 
 #if UCI_DIGEST_HAVE_AVX
 UCI_KERNEL_BEGIN_AVX2
-#define UCI_VEC        UCI_ISA_AVX2
-#define UCI_VEC_ISA    UCI_DIGEST_ISA_AVX2
-#define UCI_VEC_BYTES  32
+#define UCI_VEC       UCI_ISA_AVX2
+#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX2
+#define UCI_VEC_BYTES 32
 #include "digest_fnv1a.inl"
 #undef UCI_VEC
 #undef UCI_VEC_ISA
@@ -192,9 +190,9 @@ UCI_KERNEL_BEGIN_AVX2
 UCI_KERNEL_END
 
 UCI_KERNEL_BEGIN_AVX512
-#define UCI_VEC        UCI_ISA_AVX512
-#define UCI_VEC_ISA    UCI_DIGEST_ISA_AVX512
-#define UCI_VEC_BYTES  64
+#define UCI_VEC       UCI_ISA_AVX512
+#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX512
+#define UCI_VEC_BYTES 64
 #include "digest_fnv1a.inl"
 #undef UCI_VEC
 #undef UCI_VEC_ISA
@@ -203,9 +201,9 @@ UCI_KERNEL_END
 #endif
 
 const uci_digest_ops_t uci_digest_fnv1a_rows[UCI_DIGEST_ISA_LAST] = {
-    [UCI_DIGEST_ISA_SCALAR] = UCI_FNV1A_ROW_OF(UCI_ISA_SCALAR, "scalar"),
+        [UCI_DIGEST_ISA_SCALAR] = UCI_FNV1A_ROW_OF(UCI_ISA_SCALAR, "scalar"),
 #if UCI_DIGEST_HAVE_AVX
-    [UCI_DIGEST_ISA_AVX2]   = UCI_FNV1A_ROW_OF(UCI_ISA_AVX2, "avx2"),
-    [UCI_DIGEST_ISA_AVX512] = UCI_FNV1A_ROW_OF(UCI_ISA_AVX512, "avx512"),
+        [UCI_DIGEST_ISA_AVX2]   = UCI_FNV1A_ROW_OF(UCI_ISA_AVX2, "avx2"),
+        [UCI_DIGEST_ISA_AVX512] = UCI_FNV1A_ROW_OF(UCI_ISA_AVX512, "avx512"),
 #endif
 };

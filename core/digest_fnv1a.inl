@@ -5,7 +5,7 @@
  */
 #include "digest_vector.h"
 
-#define UCI_FNV1A_VECS  (UCI_FNV1A_ROW / UCI_VEC_BYTES)
+#define UCI_FNV1A_VECS (UCI_FNV1A_ROW / UCI_VEC_BYTES)
 
 UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_fnv1a_step)(UCI_VEC(uci_vec) h, UCI_VEC(uci_vec) data)
 {
@@ -21,7 +21,7 @@ UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_fnv1a_step)(UCI_VEC(uci_vec) h, UCI_VEC(
 #endif
 }
 
-UCI_INLINE void UCI_VEC(uci_fnv1a_run)(UCI_VEC(uci_vec) *h, uint8_t *dst, const uint8_t *src, size_t rows)
+UCI_INLINE void UCI_VEC(uci_fnv1a_run)(UCI_VEC(uci_vec) * h, uint8_t *dst, const uint8_t *src, size_t rows)
 {
     UCI_VEC(uci_vec) data;
     unsigned i;
@@ -36,7 +36,7 @@ UCI_INLINE void UCI_VEC(uci_fnv1a_run)(UCI_VEC(uci_vec) *h, uint8_t *dst, const 
             h[i] = UCI_VEC(uci_fnv1a_step)(h[i], data);
         }
         src += UCI_FNV1A_ROW;
-        dst  = uci_digest_advance(dst, UCI_FNV1A_ROW);
+        dst = uci_digest_advance(dst, UCI_FNV1A_ROW);
     }
 }
 

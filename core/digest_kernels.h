@@ -20,29 +20,28 @@
 
 #ifdef __x86_64__
 #include <immintrin.h>
-#define UCI_DIGEST_HAVE_AVX  1
+#define UCI_DIGEST_HAVE_AVX 1
 #else
-#define UCI_DIGEST_HAVE_AVX  0
+#define UCI_DIGEST_HAVE_AVX 0
 #endif
 
 /** Functions from UCI_KERNEL_BEGIN to UCI_KERNEL_END are compiled for the instruction set named, which is what
  *  uci_digest_isa_best() asks the CPU for. */
 #ifdef __clang__
-#define UCI_KERNEL_BEGIN_AVX2 \
-    _Pragma("clang attribute push(__attribute__((target(\"avx2\"))), apply_to = function)")
+#define UCI_KERNEL_BEGIN_AVX2 _Pragma("clang attribute push(__attribute__((target(\"avx2\"))), apply_to = function)")
 #define UCI_KERNEL_BEGIN_AVX512 \
-    _Pragma("clang attribute push(__attribute__((target(\"avx512f,avx512dq,avx512bw,avx512vl\"))), apply_to=function)")
-#define UCI_KERNEL_END  _Pragma("clang attribute pop")
+    _Pragma("clang attribute push(__attribute__((target(\"avx512f,avx512dq,avx512bw,avx512vl\"))), " \
+            "apply_to=function)")
+#define UCI_KERNEL_END _Pragma("clang attribute pop")
 #else
-#define UCI_KERNEL_BEGIN_AVX2 \
-    _Pragma("GCC push_options") _Pragma("GCC target(\"avx2\")")
+#define UCI_KERNEL_BEGIN_AVX2 _Pragma("GCC push_options") _Pragma("GCC target(\"avx2\")")
 #define UCI_KERNEL_BEGIN_AVX512 \
     _Pragma("GCC push_options") _Pragma("GCC target(\"avx512f,avx512dq,avx512bw,avx512vl\")")
-#define UCI_KERNEL_END  _Pragma("GCC pop_options")
+#define UCI_KERNEL_END _Pragma("GCC pop_options")
 #endif
 
 /** A fused copy of this many bytes goes around the caches: source and destination together exceed most L3 */
-#define UCI_DIGEST_FAR_MIN  (16u << 20)
+#define UCI_DIGEST_FAR_MIN (16u << 20)
 
 /** Rows by instruction set; entries beyond what this build has kernels for are empty. */
 extern const uci_digest_ops_t uci_digest_xxh3_rows[UCI_DIGEST_ISA_LAST];
@@ -54,9 +53,9 @@ extern const uci_digest_ops_t uci_digest_fletcher_rows[UCI_DIGEST_ISA_LAST];
 const uci_digest_ops_t *uci_digest_crc32c_row(uci_digest_isa_t isa);
 const uci_digest_ops_t *uci_digest_crc64_row(uci_digest_isa_t isa);
 
-#define UCI_ISA_SCALAR(_name)  _name##_scalar
-#define UCI_ISA_AVX2(_name)    _name##_avx2
-#define UCI_ISA_AVX512(_name)  _name##_avx512
+#define UCI_ISA_SCALAR(_name) _name##_scalar
+#define UCI_ISA_AVX2(_name)   _name##_avx2
+#define UCI_ISA_AVX512(_name) _name##_avx512
 
 /** The word at @a src; stored at @a dst unless that is NULL, and so are the ones below. */
 UCI_INLINE uint64_t uci_digest_move64(uint8_t *dst, const uint8_t *src)

@@ -11,30 +11,30 @@
 #include <string.h>
 #include "types.h"
 
-#define UCI_DIGEST_SMALL_MAX  128  /**< longest input of the functions here */
+#define UCI_DIGEST_SMALL_MAX 128 /**< longest input of the functions here */
 
 /* Primes of XXH32 and XXH64, as the specification numbers them */
-#define UCI_XXH_PRIME32_1  0x9E3779B1u
-#define UCI_XXH_PRIME32_2  0x85EBCA77u
-#define UCI_XXH_PRIME32_3  0xC2B2AE3Du
-#define UCI_XXH_PRIME64_1  0x9E3779B185EBCA87ull
-#define UCI_XXH_PRIME64_2  0xC2B2AE3D27D4EB4Full
-#define UCI_XXH_PRIME64_3  0x165667B19E3779F9ull
-#define UCI_XXH_PRIME64_4  0x85EBCA77C2B2AE63ull
-#define UCI_XXH_PRIME64_5  0x27D4EB2F165667C5ull
-#define UCI_XXH3_MIX_1     0x165667919E3779F9ull
-#define UCI_XXH3_MIX_2     0x9FB21C651E98DF25ull
+#define UCI_XXH_PRIME32_1 0x9E3779B1u
+#define UCI_XXH_PRIME32_2 0x85EBCA77u
+#define UCI_XXH_PRIME32_3 0xC2B2AE3Du
+#define UCI_XXH_PRIME64_1 0x9E3779B185EBCA87ull
+#define UCI_XXH_PRIME64_2 0xC2B2AE3D27D4EB4Full
+#define UCI_XXH_PRIME64_3 0x165667B19E3779F9ull
+#define UCI_XXH_PRIME64_4 0x85EBCA77C2B2AE63ull
+#define UCI_XXH_PRIME64_5 0x27D4EB2F165667C5ull
+#define UCI_XXH3_MIX_1    0x165667919E3779F9ull
+#define UCI_XXH3_MIX_2    0x9FB21C651E98DF25ull
 
-#define UCI_XXH3_SECRET_SIZE  192
+#define UCI_XXH3_SECRET_SIZE 192
 
 /** The default secret, as little-endian words: word i is bytes 8*i..8*i+7. */
 static const uint64_t uci_xxh3_secret[UCI_XXH3_SECRET_SIZE / 8] __attribute__((aligned(64))) = {
-    0xbe4ba423396cfeb8ull, 0x1cad21f72c81017cull, 0xdb979083e96dd4deull, 0x1f67b3b7a4a44072ull,
-    0x78e5c0cc4ee679cbull, 0x2172ffcc7dd05a82ull, 0x8e2443f7744608b8ull, 0x4c263a81e69035e0ull,
-    0xcb00c391bb52283cull, 0xa32e531b8b65d088ull, 0x4ef90da297486471ull, 0xd8acdea946ef1938ull,
-    0x3f349ce33f76faa8ull, 0x1d4f0bc7c7bbdcf9ull, 0x3159b4cd4be0518aull, 0x647378d9c97e9fc8ull,
-    0xc3ebd33483acc5eaull, 0xeb6313faffa081c5ull, 0x49daf0b751dd0d17ull, 0x9e68d429265516d3ull,
-    0xfca1477d58be162bull, 0xce31d07ad1b8f88full, 0x280416958f3acb45ull, 0x7e404bbbcafbd7afull,
+        0xbe4ba423396cfeb8ull, 0x1cad21f72c81017cull, 0xdb979083e96dd4deull, 0x1f67b3b7a4a44072ull,
+        0x78e5c0cc4ee679cbull, 0x2172ffcc7dd05a82ull, 0x8e2443f7744608b8ull, 0x4c263a81e69035e0ull,
+        0xcb00c391bb52283cull, 0xa32e531b8b65d088ull, 0x4ef90da297486471ull, 0xd8acdea946ef1938ull,
+        0x3f349ce33f76faa8ull, 0x1d4f0bc7c7bbdcf9ull, 0x3159b4cd4be0518aull, 0x647378d9c97e9fc8ull,
+        0xc3ebd33483acc5eaull, 0xeb6313faffa081c5ull, 0x49daf0b751dd0d17ull, 0x9e68d429265516d3ull,
+        0xfca1477d58be162bull, 0xce31d07ad1b8f88full, 0x280416958f3acb45ull, 0x7e404bbbcafbd7afull,
 };
 
 UCI_INLINE uint32_t uci_digest_load32(const uint8_t *p)
@@ -56,15 +56,15 @@ UCI_INLINE uint64_t uci_digest_load64(const uint8_t *p)
 /* Final mixing of XXH64, used below 4 bytes */
 UCI_INLINE uint64_t uci_xxh64_avalanche(uint64_t h)
 {
-    h  = (h ^ (h >> 33)) * UCI_XXH_PRIME64_2;
-    h  = (h ^ (h >> 29)) * UCI_XXH_PRIME64_3;
+    h = (h ^ (h >> 33)) * UCI_XXH_PRIME64_2;
+    h = (h ^ (h >> 29)) * UCI_XXH_PRIME64_3;
     return h ^ (h >> 32);
 }
 
 /* Final mixing of XXH3 */
 UCI_INLINE uint64_t uci_xxh3_avalanche(uint64_t h)
 {
-    h  = (h ^ (h >> 37)) * UCI_XXH3_MIX_1;
+    h = (h ^ (h >> 37)) * UCI_XXH3_MIX_1;
     return h ^ (h >> 32);
 }
 
@@ -184,7 +184,7 @@ UCI_INLINE uint64_t uci_xxh3_small(uint8_t *dst, const uint8_t *src, size_t leng
  */
 UCI_INLINE uint64_t uci_digest_xxh3_small(const void *data, size_t length)
 {
-    return uci_xxh3_small(NULL, (const uint8_t*)data, length);
+    return uci_xxh3_small(NULL, (const uint8_t *)data, length);
 }
 
 /**
@@ -194,7 +194,7 @@ UCI_INLINE uint64_t uci_digest_xxh3_small(const void *data, size_t length)
  */
 UCI_INLINE uint64_t uci_digest_xxh3_small_copy(void *dst, const void *src, size_t length)
 {
-    return uci_xxh3_small((uint8_t*)dst, (const uint8_t*)src, length);
+    return uci_xxh3_small((uint8_t *)dst, (const uint8_t *)src, length);
 }
 
 #endif

@@ -8,14 +8,14 @@
 #include "digest_kernels.h"
 
 #undef UCI_VEC_WORDS
-#define UCI_VEC_WORDS  (UCI_VEC_BYTES / 8)
+#define UCI_VEC_WORDS (UCI_VEC_BYTES / 8)
 
 /* Before a loop over 64-byte stripes: left alone, GCC unrolls such loops as far as it can, and spills */
 #undef UCI_VEC_UNROLL
 #if UCI_VEC_BYTES == 64
-#define UCI_VEC_UNROLL  _Pragma("GCC unroll 2")
+#define UCI_VEC_UNROLL _Pragma("GCC unroll 2")
 #else
-#define UCI_VEC_UNROLL  _Pragma("GCC unroll 1")
+#define UCI_VEC_UNROLL _Pragma("GCC unroll 1")
 #endif
 
 /** Words of 64 bits */

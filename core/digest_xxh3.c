@@ -12,18 +12,18 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#define UCI_XXH3_STRIPE           64   /* bytes eaten at once: one per lane of 8 */
-#define UCI_XXH3_LANES            8
-#define UCI_XXH3_BLOCK_STRIPES    16u  /* stripes between two scrambles */
-#define UCI_XXH3_BLOCK            (UCI_XXH3_BLOCK_STRIPES * UCI_XXH3_STRIPE)
-#define UCI_XXH3_MID_MAX          240  /* up to here there are no stripes */
-#define UCI_XXH3_WAITING_MAX      256  /* bytes a stream keeps; > UCI_XXH3_MID_MAX */
-#define UCI_XXH3_SCRAMBLE_OFFSET  (UCI_XXH3_SECRET_SIZE - UCI_XXH3_STRIPE)
-#define UCI_XXH3_LAST_OFFSET      (UCI_XXH3_SCRAMBLE_OFFSET - 7)
-#define UCI_XXH3_MERGE_OFFSET     11
+#define UCI_XXH3_STRIPE          64 /* bytes eaten at once: one per lane of 8 */
+#define UCI_XXH3_LANES           8
+#define UCI_XXH3_BLOCK_STRIPES   16u /* stripes between two scrambles */
+#define UCI_XXH3_BLOCK           (UCI_XXH3_BLOCK_STRIPES * UCI_XXH3_STRIPE)
+#define UCI_XXH3_MID_MAX         240 /* up to here there are no stripes */
+#define UCI_XXH3_WAITING_MAX     256 /* bytes a stream keeps; > UCI_XXH3_MID_MAX */
+#define UCI_XXH3_SCRAMBLE_OFFSET (UCI_XXH3_SECRET_SIZE - UCI_XXH3_STRIPE)
+#define UCI_XXH3_LAST_OFFSET     (UCI_XXH3_SCRAMBLE_OFFSET - 7)
+#define UCI_XXH3_MERGE_OFFSET    11
 
 /* The secret from byte _offset on */
-#define UCI_XXH3_SECRET(_offset)  ((const uint8_t*)uci_xxh3_secret + (_offset))
+#define UCI_XXH3_SECRET(_offset) ((const uint8_t *)uci_xxh3_secret + (_offset))
 
 #define UCI_XXH3_GUARANTEE \
     "any damage is missed with odds of about 2^-64, as xxHash's collision tests found; for no kind of damage is " \
@@ -34,8 +34,8 @@
 typedef void (*uci_xxh3_eat_func_t)(uint64_t *lanes, size_t index, uint8_t *dst, const uint8_t *src, size_t count);
 
 static const uint64_t uci_xxh3_lanes_init[UCI_XXH3_LANES] = {
-    UCI_XXH_PRIME32_3, UCI_XXH_PRIME64_1, UCI_XXH_PRIME64_2, UCI_XXH_PRIME64_3,
-    UCI_XXH_PRIME64_4, UCI_XXH_PRIME32_2, UCI_XXH_PRIME64_5, UCI_XXH_PRIME32_1,
+        UCI_XXH_PRIME32_3, UCI_XXH_PRIME64_1, UCI_XXH_PRIME64_2, UCI_XXH_PRIME64_3,
+        UCI_XXH_PRIME64_4, UCI_XXH_PRIME32_2, UCI_XXH_PRIME64_5, UCI_XXH_PRIME32_1,
 };
 
 UCI_INLINE void uci_xxh3_stripe(uint64_t *lanes, const uint8_t *src, const uint8_t *secret)
@@ -44,10 +44,10 @@ UCI_INLINE void uci_xxh3_stripe(uint64_t *lanes, const uint8_t *src, const uint8
     unsigned i;
 
     for (i = 0; i < UCI_XXH3_LANES; ++i) {
-        data          = uci_digest_load64(src + 8 * i);
-        mixed         = data ^ uci_digest_load64(secret + 8 * i);
+        data  = uci_digest_load64(src + 8 * i);
+        mixed = data ^ uci_digest_load64(secret + 8 * i);
         lanes[i ^ 1] += data;
-        lanes[i]     += (uint64_t)(uint32_t)mixed * (mixed >> 32);
+        lanes[i] += (uint64_t)(uint32_t)mixed * (mixed >> 32);
     }
 }
 
@@ -68,7 +68,7 @@ static void uci_xxh3_eat_scalar(uint64_t *lanes, size_t index, uint8_t *dst, con
         uci_digest_store(dst, src, UCI_XXH3_STRIPE);
         uci_xxh3_stripe(lanes, src, UCI_XXH3_SECRET(8 * index));
         src += UCI_XXH3_STRIPE;
-        dst  = uci_digest_advance(dst, UCI_XXH3_STRIPE);
+        dst = uci_digest_advance(dst, UCI_XXH3_STRIPE);
         if (++index == UCI_XXH3_BLOCK_STRIPES) {
             uci_xxh3_scramble(lanes);
             index = 0;
@@ -126,7 +126,7 @@ static void uci_xxh3_init(uci_digest_stream_t *stream)
 /* The buffer holds the last stripe eaten, then the bytes that wait: final() may need 64 bytes back */
 UCI_INLINE uint8_t *uci_xxh3_waiting(const uci_digest_stream_t *stream)
 {
-    return (uint8_t*)stream->buffer + UCI_XXH3_STRIPE;
+    return (uint8_t *)stream->buffer + UCI_XXH3_STRIPE;
 }
 
 static void uci_xxh3_keep(uci_digest_stream_t *stream, uint8_t *dst, const uint8_t *src, size_t length)
@@ -134,18 +134,18 @@ static void uci_xxh3_keep(uci_digest_stream_t *stream, uint8_t *dst, const uint8
     memcpy(uci_xxh3_waiting(stream) + stream->waiting, src, length);
     uci_digest_store(dst, src, length);
     stream->waiting += length;
-    stream->length  += length;
+    stream->length += length;
 }
 
-UCI_INLINE void uci_xxh3_eat_stream(uci_xxh3_eat_func_t eat, uci_digest_stream_t *stream, uint64_t eaten,
-                                    uint8_t *dst, const uint8_t *src, size_t count)
+UCI_INLINE void uci_xxh3_eat_stream(uci_xxh3_eat_func_t eat, uci_digest_stream_t *stream, uint64_t eaten, uint8_t *dst,
+                                    const uint8_t *src, size_t count)
 {
     eat(stream->lanes, (eaten / UCI_XXH3_STRIPE) % UCI_XXH3_BLOCK_STRIPES, dst, src, count);
     memcpy(stream->buffer, src + (count - 1) * UCI_XXH3_STRIPE, UCI_XXH3_STRIPE);
 }
 
-UCI_INLINE void uci_xxh3_update(uci_xxh3_eat_func_t eat, uci_digest_stream_t *stream, uint8_t *dst,
-                                const uint8_t *src, size_t length)
+UCI_INLINE void uci_xxh3_update(uci_xxh3_eat_func_t eat, uci_digest_stream_t *stream, uint8_t *dst, const uint8_t *src,
+                                size_t length)
 {
     size_t head = UCI_XXH3_WAITING_MAX - stream->waiting;
     size_t count;
@@ -156,18 +156,18 @@ UCI_INLINE void uci_xxh3_update(uci_xxh3_eat_func_t eat, uci_digest_stream_t *st
             uci_xxh3_eat_stream(eat, stream, stream->length - UCI_XXH3_WAITING_MAX, NULL, uci_xxh3_waiting(stream),
                                 UCI_XXH3_WAITING_MAX / UCI_XXH3_STRIPE);
             stream->waiting = 0;
-            src            += head;
-            dst             = uci_digest_advance(dst, head);
-            length         -= head;
+            src += head;
+            dst = uci_digest_advance(dst, head);
+            length -= head;
         }
 
         count = (length - 1) / UCI_XXH3_STRIPE; /* at least one byte stays, for final() */
         if (count > 0) {
             uci_xxh3_eat_stream(eat, stream, stream->length, dst, src, count);
             stream->length += count * UCI_XXH3_STRIPE;
-            src            += count * UCI_XXH3_STRIPE;
-            dst             = uci_digest_advance(dst, count * UCI_XXH3_STRIPE);
-            length         -= count * UCI_XXH3_STRIPE;
+            src += count * UCI_XXH3_STRIPE;
+            dst = uci_digest_advance(dst, count * UCI_XXH3_STRIPE);
+            length -= count * UCI_XXH3_STRIPE;
         }
     }
 
@@ -194,8 +194,8 @@ static uint64_t uci_xxh3_final(const uci_digest_stream_t *stream)
 
 static uint64_t uci_xxh128_final(const uci_digest_stream_t *stream)
 {
-    return (stream->length <= UCI_XXH3_MID_MAX) ? XXH3_128bits(uci_xxh3_waiting(stream), stream->length).low64 :
-                                                  uci_xxh3_final(stream);
+    return (stream->length <= UCI_XXH3_MID_MAX) ? XXH3_128bits(uci_xxh3_waiting(stream), stream->length).low64
+                                                : uci_xxh3_final(stream);
 }
 
 /* Up to 240 bytes, not worth inlining into every kernel */
@@ -218,10 +218,10 @@ static __attribute__((noinline)) uint64_t uci_xxh128_mid(void *dst, const void *
         if (length <= UCI_DIGEST_SMALL_MAX) { \
             return uci_digest_xxh3_small(data, length); \
         } \
-        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh3_mid(NULL, data, length) : \
-                                              _isa(uci_xxh3_long)(NULL, data, length); \
+        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh3_mid(NULL, data, length) \
+                                            : _isa(uci_xxh3_long)(NULL, data, length); \
     } \
-    \
+\
     static uint64_t _isa(uci_xxh3_copy)(void *dst, const void *src, size_t length) \
     { \
         if (length <= UCI_DIGEST_SMALL_MAX) { \
@@ -230,26 +230,25 @@ static __attribute__((noinline)) uint64_t uci_xxh128_mid(void *dst, const void *
         if (length >= UCI_DIGEST_FAR_MIN) { \
             return uci_digest_copy_far(&uci_digest_xxh3_rows[_id], dst, src, length); \
         } \
-        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh3_mid(dst, src, length) : \
-                                              _isa(uci_xxh3_long)(dst, src, length); \
+        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh3_mid(dst, src, length) : _isa(uci_xxh3_long)(dst, src, length); \
     } \
-    \
+\
     static uint64_t _isa(uci_xxh128_digest)(const void *data, size_t length) \
     { \
-        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh128_mid(NULL, data, length) : \
-                                              _isa(uci_xxh3_long)(NULL, data, length); \
+        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh128_mid(NULL, data, length) \
+                                            : _isa(uci_xxh3_long)(NULL, data, length); \
     } \
-    \
+\
     static uint64_t _isa(uci_xxh128_copy)(void *dst, const void *src, size_t length) \
     { \
         if (length >= UCI_DIGEST_FAR_MIN) { \
             return uci_digest_copy_far(&uci_digest_xxh128_rows[_id], dst, src, length); \
         } \
-        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh128_mid(dst, src, length) : \
-                                              _isa(uci_xxh3_long)(dst, src, length); \
+        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh128_mid(dst, src, length) \
+                                            : _isa(uci_xxh3_long)(dst, src, length); \
     } \
-    \
-    static void _isa(uci_xxh3_stream_update)(uci_digest_stream_t *stream, void *dst, const void *src, size_t length) \
+\
+    static void _isa(uci_xxh3_stream_update)(uci_digest_stream_t * stream, void *dst, const void *src, size_t length) \
     { \
         uci_xxh3_update(_isa(uci_xxh3_eat), stream, dst, src, length); \
     }
@@ -273,9 +272,9 @@ UCI_XXH3_DEFINE(UCI_ISA_SCALAR, UCI_DIGEST_ISA_SCALAR)
 
 #if UCI_DIGEST_HAVE_AVX
 UCI_KERNEL_BEGIN_AVX2
-#define UCI_VEC        UCI_ISA_AVX2
-#define UCI_VEC_ISA    UCI_DIGEST_ISA_AVX2
-#define UCI_VEC_BYTES  32
+#define UCI_VEC       UCI_ISA_AVX2
+#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX2
+#define UCI_VEC_BYTES 32
 #include "digest_xxh3.inl"
 #undef UCI_VEC
 #undef UCI_VEC_ISA
@@ -283,9 +282,9 @@ UCI_KERNEL_BEGIN_AVX2
 UCI_KERNEL_END
 
 UCI_KERNEL_BEGIN_AVX512
-#define UCI_VEC        UCI_ISA_AVX512
-#define UCI_VEC_ISA    UCI_DIGEST_ISA_AVX512
-#define UCI_VEC_BYTES  64
+#define UCI_VEC       UCI_ISA_AVX512
+#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX512
+#define UCI_VEC_BYTES 64
 #include "digest_xxh3.inl"
 #undef UCI_VEC
 #undef UCI_VEC_ISA
@@ -294,18 +293,18 @@ UCI_KERNEL_END
 #endif
 
 const uci_digest_ops_t uci_digest_xxh3_rows[UCI_DIGEST_ISA_LAST] = {
-    [UCI_DIGEST_ISA_SCALAR] = UCI_XXH3_ROW(UCI_ISA_SCALAR, "scalar"),
+        [UCI_DIGEST_ISA_SCALAR] = UCI_XXH3_ROW(UCI_ISA_SCALAR, "scalar"),
 #if UCI_DIGEST_HAVE_AVX
-    [UCI_DIGEST_ISA_AVX2]   = UCI_XXH3_ROW(UCI_ISA_AVX2, "avx2"),
-    [UCI_DIGEST_ISA_AVX512] = UCI_XXH3_ROW(UCI_ISA_AVX512, "avx512"),
+        [UCI_DIGEST_ISA_AVX2]   = UCI_XXH3_ROW(UCI_ISA_AVX2, "avx2"),
+        [UCI_DIGEST_ISA_AVX512] = UCI_XXH3_ROW(UCI_ISA_AVX512, "avx512"),
 #endif
 };
 
 const uci_digest_ops_t uci_digest_xxh128_rows[UCI_DIGEST_ISA_LAST] = {
-    [UCI_DIGEST_ISA_SCALAR] = UCI_XXH128_ROW(UCI_ISA_SCALAR, "scalar"),
+        [UCI_DIGEST_ISA_SCALAR] = UCI_XXH128_ROW(UCI_ISA_SCALAR, "scalar"),
 #if UCI_DIGEST_HAVE_AVX
-    [UCI_DIGEST_ISA_AVX2]   = UCI_XXH128_ROW(UCI_ISA_AVX2, "avx2"),
-    [UCI_DIGEST_ISA_AVX512] = UCI_XXH128_ROW(UCI_ISA_AVX512, "avx512"),
+        [UCI_DIGEST_ISA_AVX2]   = UCI_XXH128_ROW(UCI_ISA_AVX2, "avx2"),
+        [UCI_DIGEST_ISA_AVX512] = UCI_XXH128_ROW(UCI_ISA_AVX512, "avx512"),
 #endif
 };
 

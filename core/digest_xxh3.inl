@@ -5,10 +5,10 @@
  */
 #include "digest_vector.h"
 
-#define UCI_XXH3_VECS  (UCI_XXH3_STRIPE / UCI_VEC_BYTES)
+#define UCI_XXH3_VECS (UCI_XXH3_STRIPE / UCI_VEC_BYTES)
 
-UCI_INLINE void
-UCI_VEC(uci_xxh3_stripe)(UCI_VEC(uci_vec) *acc, uint8_t *dst, const uint8_t *src, const uint8_t *secret)
+UCI_INLINE void UCI_VEC(uci_xxh3_stripe)(UCI_VEC(uci_vec) * acc, uint8_t *dst, const uint8_t *src,
+                                         const uint8_t *secret)
 {
     UCI_VEC(uci_vec) data, mixed;
     unsigned i;
@@ -24,7 +24,7 @@ UCI_VEC(uci_xxh3_stripe)(UCI_VEC(uci_vec) *acc, uint8_t *dst, const uint8_t *src
     }
 }
 
-UCI_INLINE void UCI_VEC(uci_xxh3_scramble)(UCI_VEC(uci_vec) *acc)
+UCI_INLINE void UCI_VEC(uci_xxh3_scramble)(UCI_VEC(uci_vec) * acc)
 {
     const UCI_VEC(uci_vec) prime = UCI_VEC(uci_vec_set)(UCI_XXH_PRIME32_1);
     UCI_VEC(uci_vec) v;
@@ -32,22 +32,23 @@ UCI_INLINE void UCI_VEC(uci_xxh3_scramble)(UCI_VEC(uci_vec) *acc)
 
 #pragma GCC unroll 2
     for (i = 0; i < UCI_XXH3_VECS; ++i) {
-        v      = acc[i] ^ (acc[i] >> 47) ^
-                 UCI_VEC(uci_vec_load)(UCI_XXH3_SECRET(UCI_XXH3_SCRAMBLE_OFFSET + i * UCI_VEC_BYTES));
+        v = acc[i] ^ (acc[i] >> 47) ^
+            UCI_VEC(uci_vec_load)(UCI_XXH3_SECRET(UCI_XXH3_SCRAMBLE_OFFSET + i * UCI_VEC_BYTES));
         acc[i] = UCI_VEC(uci_vec_mul32)(v, prime) + (UCI_VEC(uci_vec_mul32)(v >> 32, prime) << 32);
     }
 }
 
 /* `count` stripes of one block, from stripe `index` on */
-UCI_INLINE void UCI_VEC(uci_xxh3_run)(UCI_VEC(uci_vec) *acc, size_t index, uint8_t *dst, const uint8_t *src,
+UCI_INLINE void UCI_VEC(uci_xxh3_run)(UCI_VEC(uci_vec) * acc, size_t index, uint8_t *dst, const uint8_t *src,
                                       size_t count)
 {
     size_t i;
 
     UCI_VEC_UNROLL
     for (i = 0; i < count; ++i) {
-        UCI_VEC(uci_xxh3_stripe)(acc, uci_digest_advance(dst, i * UCI_XXH3_STRIPE), src + i * UCI_XXH3_STRIPE,
-                                 UCI_XXH3_SECRET(8 * (index + i)));
+        UCI_VEC(uci_xxh3_stripe)
+        (acc, uci_digest_advance(dst, i * UCI_XXH3_STRIPE), src + i * UCI_XXH3_STRIPE,
+         UCI_XXH3_SECRET(8 * (index + i)));
     }
 }
 
@@ -62,8 +63,8 @@ UCI_INLINE void UCI_VEC(uci_xxh3_eat_body)(uint64_t *lanes, size_t index, uint8_
     for (; count > 0; count -= run) {
         run = uci_min(UCI_XXH3_BLOCK_STRIPES - index, count);
         UCI_VEC(uci_xxh3_run)(acc, index, dst, src, run);
-        src   += run * UCI_XXH3_STRIPE;
-        dst    = uci_digest_advance(dst, run * UCI_XXH3_STRIPE);
+        src += run * UCI_XXH3_STRIPE;
+        dst = uci_digest_advance(dst, run * UCI_XXH3_STRIPE);
         index += run;
         if (index == UCI_XXH3_BLOCK_STRIPES) {
             UCI_VEC(uci_xxh3_scramble)(acc);
@@ -96,7 +97,7 @@ UCI_INLINE uint64_t UCI_VEC(uci_xxh3_long)(uint8_t *dst, const uint8_t *src, siz
         UCI_VEC(uci_xxh3_run)(acc, 0, dst, src, UCI_XXH3_BLOCK_STRIPES);
         UCI_VEC(uci_xxh3_scramble)(acc);
         src += UCI_XXH3_BLOCK;
-        dst  = uci_digest_advance(dst, UCI_XXH3_BLOCK);
+        dst = uci_digest_advance(dst, UCI_XXH3_BLOCK);
     }
     UCI_VEC(uci_xxh3_run)(acc, 0, dst, src, (length - 1) % UCI_XXH3_BLOCK / UCI_XXH3_STRIPE);
     UCI_VEC(uci_xxh3_stripe)(acc, dst_last, src_last, UCI_XXH3_SECRET(UCI_XXH3_LAST_OFFSET));

@@ -12,12 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define UCI_FAULT_BLOCK_MAX  4096
-#define UCI_FAULT_BURST_MAX  32
-#define UCI_FAULT_TEXT_MAX   512
+#define UCI_FAULT_BLOCK_MAX 4096
+#define UCI_FAULT_BURST_MAX 32
+#define UCI_FAULT_TEXT_MAX  512
 
-#define UCI_FAULT_KINDS_ANY    ((1u << UCI_FAULT_KIND_LAST) - 1)
-#define UCI_FAULT_TARGETS_ANY  ((1u << UCI_FAULT_REPAIR) - 1)   /* repair is the last one, and not part of it */
+#define UCI_FAULT_KINDS_ANY   ((1u << UCI_FAULT_KIND_LAST) - 1)
+#define UCI_FAULT_TARGETS_ANY ((1u << UCI_FAULT_REPAIR) - 1) /* repair is the last one, and not part of it */
 
 const char *const uci_fault_kind_names[]   = {"bitflip", "burst", "zero", "stale", "swap", "truncate", NULL};
 const char *const uci_fault_target_names[] = {"payload", "header", "tree", "ack", "repair", NULL};
@@ -26,18 +26,17 @@ enum { UCI_FAULT_LANE_HIT, UCI_FAULT_LANE_KIND, UCI_FAULT_LANE_RANDOM, UCI_FAULT
 
 static struct {
     uci_fault_spec_t spec;
-    uint64_t         stream;
-    uint64_t         decisions;   /* taken so far: the next n */
-    uint64_t         count;       /* faults drawn and not taken back */
+    uint64_t stream;
+    uint64_t decisions; /* taken so far: the next n */
+    uint64_t count;     /* faults drawn and not taken back */
 } uci_fault_injector;
-
 
 /* One step of splitmix64 (Steele, Lea, Flood 2014). */
 static uint64_t uci_fault_mix(uint64_t x)
 {
     x += 0x9e3779b97f4a7c15ul;
-    x  = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ul;
-    x  = (x ^ (x >> 27)) * 0x94d049bb133111ebul;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ul;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebul;
     return x ^ (x >> 31);
 }
 
@@ -156,18 +155,17 @@ static bool uci_fault_parse_peer(char *text, uci_fault_spec_t *spec)
 
 static const struct {
     const char *name;
-    bool       (*parse)(char *text, uci_fault_spec_t *spec);
+    bool (*parse)(char *text, uci_fault_spec_t *spec);
     const char *allowed;
 } uci_fault_keys[] = {
-    {"rate",   uci_fault_parse_rate,   "a probability from 0 to 1, such as 1e-3"},
-    {"kind",   uci_fault_parse_kind,   "bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any"},
-    {"target", uci_fault_parse_target, "payload, header, tree, ack, repair, several joined by '+', or any"},
-    {"seed",   uci_fault_parse_seed,   "a whole number"},
-    {"count",  uci_fault_parse_count,  "a whole number"},
-    {"min",    uci_fault_parse_min,    "a number of bytes, such as 4k"},
-    {"max",    uci_fault_parse_max,    "a number of bytes, such as 1m"},
-    {"peer",   uci_fault_parse_peer,   "a rank"}
-};
+        {"rate", uci_fault_parse_rate, "a probability from 0 to 1, such as 1e-3"},
+        {"kind", uci_fault_parse_kind, "bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any"},
+        {"target", uci_fault_parse_target, "payload, header, tree, ack, repair, several joined by '+', or any"},
+        {"seed", uci_fault_parse_seed, "a whole number"},
+        {"count", uci_fault_parse_count, "a whole number"},
+        {"min", uci_fault_parse_min, "a number of bytes, such as 4k"},
+        {"max", uci_fault_parse_max, "a number of bytes, such as 1m"},
+        {"peer", uci_fault_parse_peer, "a rank"}};
 
 static uci_status_t uci_fault_parse_pair(char *pair, uci_fault_spec_t *spec, unsigned *seen, char *error,
                                          size_t error_size)
@@ -438,7 +436,7 @@ static bool uci_fault_zero(uint64_t *random, unsigned char *data, size_t length)
 
     for (i = first; i < first + size; ++i) {
         changed |= (data[i] != 0);
-        data[i]  = 0;
+        data[i] = 0;
     }
     return changed;
 }
@@ -486,10 +484,10 @@ static bool uci_fault_swap(uint64_t *random, unsigned char *data, size_t length)
     other  = (one + 1 + uci_fault_next(random, blocks - 1)) % blocks; /* any but one */
 
     for (i = 0; i < size; ++i) {
-        byte                      = data[(one * size) + i];
-        changed                  |= (byte != data[(other * size) + i]);
-        data[(one * size) + i]    = data[(other * size) + i];
-        data[(other * size) + i]  = byte;
+        byte = data[(one * size) + i];
+        changed |= (byte != data[(other * size) + i]);
+        data[(one * size) + i]   = data[(other * size) + i];
+        data[(other * size) + i] = byte;
     }
     return changed;
 }

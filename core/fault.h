@@ -19,35 +19,35 @@
 #include "types.h"
 
 typedef enum {
-    UCI_FAULT_BITFLIP,   /**< one bit */
-    UCI_FAULT_BURST,     /**< 2..32 adjacent bytes overwritten with others */
-    UCI_FAULT_ZERO,      /**< an aligned block (up to 4 KiB) of zeros */
-    UCI_FAULT_STALE,     /**< a block replaced by what this slot carried before */
-    UCI_FAULT_SWAP,      /**< two blocks (chunks) exchanged */
-    UCI_FAULT_TRUNCATE,  /**< the tail is lost */
+    UCI_FAULT_BITFLIP,  /**< one bit */
+    UCI_FAULT_BURST,    /**< 2..32 adjacent bytes overwritten with others */
+    UCI_FAULT_ZERO,     /**< an aligned block (up to 4 KiB) of zeros */
+    UCI_FAULT_STALE,    /**< a block replaced by what this slot carried before */
+    UCI_FAULT_SWAP,     /**< two blocks (chunks) exchanged */
+    UCI_FAULT_TRUNCATE, /**< the tail is lost */
     UCI_FAULT_KIND_LAST
 } uci_fault_kind_t;
 
 typedef enum {
-    UCI_FAULT_PAYLOAD,   /**< the user's bytes: eager payload, data chunks */
-    UCI_FAULT_HEADER,    /**< frame headers and chunk headers */
-    UCI_FAULT_TREE,      /**< digests, roots and tree nodes */
-    UCI_FAULT_ACK,       /**< acknowledgements and final reports */
-    UCI_FAULT_REPAIR,    /**< repair traffic of every sort */
+    UCI_FAULT_PAYLOAD, /**< the user's bytes: eager payload, data chunks */
+    UCI_FAULT_HEADER,  /**< frame headers and chunk headers */
+    UCI_FAULT_TREE,    /**< digests, roots and tree nodes */
+    UCI_FAULT_ACK,     /**< acknowledgements and final reports */
+    UCI_FAULT_REPAIR,  /**< repair traffic of every sort */
     UCI_FAULT_TARGET_LAST
 } uci_fault_target_t;
 
-extern const char *const uci_fault_kind_names[];    /* NULL-terminated */
-extern const char *const uci_fault_target_names[];  /* NULL-terminated */
+extern const char *const uci_fault_kind_names[];   /* NULL-terminated */
+extern const char *const uci_fault_target_names[]; /* NULL-terminated */
 
 typedef struct uci_fault_spec {
-    double   rate;      /**< probability that one unit (message, chunk, header, ack) is hit, 0..1 */
-    uint32_t kinds;     /**< bit set of uci_fault_kind_t */
-    uint32_t targets;   /**< bit set of uci_fault_target_t */
+    double rate;      /**< probability that one unit (message, chunk, header, ack) is hit, 0..1 */
+    uint32_t kinds;   /**< bit set of uci_fault_kind_t */
+    uint32_t targets; /**< bit set of uci_fault_target_t */
     uint64_t seed;
-    uint64_t count;     /**< stop after so many faults; UINT64_MAX: no limit */
-    uint64_t min, max;  /**< only messages of min..max bytes */
-    int64_t  peer;      /**< only towards this rank; -1: all */
+    uint64_t count;    /**< stop after so many faults; UINT64_MAX: no limit */
+    uint64_t min, max; /**< only messages of min..max bytes */
+    int64_t peer;      /**< only towards this rank; -1: all */
 } uci_fault_spec_t;
 
 /**
@@ -63,7 +63,7 @@ void uci_fault_print(const uci_fault_spec_t *spec, FILE *stream);
 /** A decided fault, to be applied by uci_fault_apply(). */
 typedef struct uci_fault {
     uci_fault_kind_t kind;
-    uint64_t         random;   /**< drawn with the decision; makes the application deterministic */
+    uint64_t random; /**< drawn with the decision; makes the application deterministic */
 } uci_fault_t;
 
 /** Set the process's injector and start counting anew. @a rank makes ranks differ under the same seed. */

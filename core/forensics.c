@@ -3,12 +3,11 @@
 
 #include <string.h>
 
-#define UCI_FORENSICS_BURST      64
-#define UCI_FORENSICS_MAX_SHIFT  64
+#define UCI_FORENSICS_BURST     64
+#define UCI_FORENSICS_MAX_SHIFT 64
 
-const char *const uci_damage_class_names[UCI_DAMAGE_LAST] = {
-    "unknown", "bit flip", "burst", "zeros", "truncated", "shifted", "other content"
-};
+const char *const uci_damage_class_names[UCI_DAMAGE_LAST] = {"unknown",   "bit flip", "burst",        "zeros",
+                                                             "truncated", "shifted",  "other content"};
 
 static void uci_forensics_count(const uint8_t *bad, const uint8_t *good, size_t length, uci_damage_diff_t *diff)
 {
@@ -19,9 +18,9 @@ static void uci_forensics_count(const uint8_t *bad, const uint8_t *good, size_t 
             if (diff->bytes == 0) {
                 diff->first = i;
             }
-            diff->last   = i;
+            diff->last = i;
             diff->bytes += 1;
-            diff->bits  += (size_t)__builtin_popcount((unsigned)(bad[i] ^ good[i]));
+            diff->bits += (size_t)__builtin_popcount((unsigned)(bad[i] ^ good[i]));
         }
     }
 }

@@ -9,13 +9,13 @@
 #include "types.h"
 
 typedef enum {
-    UCI_DAMAGE_UNKNOWN,        /**< no damaged copy was kept */
-    UCI_DAMAGE_BIT_FLIP,       /**< a single bit */
-    UCI_DAMAGE_BURST,          /**< within 64 bytes */
-    UCI_DAMAGE_ZEROS,          /**< a run of zeros where other bytes belong */
-    UCI_DAMAGE_TRUNCATED,      /**< the end is missing */
-    UCI_DAMAGE_SHIFTED,        /**< the right bytes at another offset */
-    UCI_DAMAGE_OTHER_CONTENT,  /**< a block of other data: stale, swapped, or overwritten */
+    UCI_DAMAGE_UNKNOWN,       /**< no damaged copy was kept */
+    UCI_DAMAGE_BIT_FLIP,      /**< a single bit */
+    UCI_DAMAGE_BURST,         /**< within 64 bytes */
+    UCI_DAMAGE_ZEROS,         /**< a run of zeros where other bytes belong */
+    UCI_DAMAGE_TRUNCATED,     /**< the end is missing */
+    UCI_DAMAGE_SHIFTED,       /**< the right bytes at another offset */
+    UCI_DAMAGE_OTHER_CONTENT, /**< a block of other data: stale, swapped, or overwritten */
     UCI_DAMAGE_LAST
 } uci_damage_class_t;
 
@@ -23,11 +23,11 @@ extern const char *const uci_damage_class_names[UCI_DAMAGE_LAST];
 
 typedef struct uci_damage_diff {
     uci_damage_class_t damage;
-    size_t             first;   /**< offset of the first wrong byte */
-    size_t             last;    /**< of the last one */
-    size_t             bytes;   /**< wrong ones */
-    size_t             bits;    /**< wrong ones */
-    long               shift;   /**< SHIFTED: bad[i] == good[i + shift] */
+    size_t first; /**< offset of the first wrong byte */
+    size_t last;  /**< of the last one */
+    size_t bytes; /**< wrong ones */
+    size_t bits;  /**< wrong ones */
+    long shift;   /**< SHIFTED: bad[i] == good[i + shift] */
 } uci_damage_diff_t;
 
 /**

@@ -57,11 +57,11 @@ UCI_INLINE void uci_list_move(uci_list_t *from, uci_list_t *to)
 
 #define uci_list_for_each(_elem, _head, _type, _member) \
     for (_type *_elem = uci_container_of((_head)->next, _type, _member); &_elem->_member != (_head); \
-         _elem = uci_container_of(_elem->_member.next, _type, _member))
+         _elem        = uci_container_of(_elem->_member.next, _type, _member))
 
 /** As above; the current element may be removed in the body. */
 #define uci_list_for_each_safe(_elem, _head, _type, _member) \
-    for (_type *_elem = uci_container_of((_head)->next, _type, _member), \
+    for (_type *_elem        = uci_container_of((_head)->next, _type, _member), \
                *_elem##_next = uci_container_of(_elem->_member.next, _type, _member); \
          &_elem->_member != (_head); \
          _elem = _elem##_next, _elem##_next = uci_container_of(_elem->_member.next, _type, _member))

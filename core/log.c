@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define UCI_LOG_LINE_MAX  4096
-#define UCI_LOG_CUT       "..."   /* ends the text of a line that was too long */
+#define UCI_LOG_LINE_MAX 4096
+#define UCI_LOG_CUT      "..." /* ends the text of a line that was too long */
 
 uci_log_level_t uci_log_level = UCI_LOG_WARN;
 
@@ -24,7 +24,6 @@ static const char *const uci_log_tags[] = {"FATAL", "ERROR", "WARN", "INFO", "DE
 
 static void (*uci_log_abort_func)(void);
 
-
 static size_t uci_log_prefix(char *line, size_t size, const char *file, unsigned number, uci_log_level_t level)
 {
     const char *slash = strrchr(file, '/');
@@ -33,8 +32,8 @@ static size_t uci_log_prefix(char *line, size_t size, const char *file, unsigned
 
     clock_gettime(CLOCK_REALTIME, &now);
     length = snprintf(line, size, "[%ld.%06ld] [%s:%d:%d] %s:%u  UCI %-5s ", (long)now.tv_sec, now.tv_nsec / 1000,
-                      uci_process_host(), (int)getpid(), (int)syscall(SYS_gettid),
-                      (slash == NULL) ? file : slash + 1, number, uci_log_tags[level]);
+                      uci_process_host(), (int)getpid(), (int)syscall(SYS_gettid), (slash == NULL) ? file : slash + 1,
+                      number, uci_log_tags[level]);
     return uci_min((size_t)uci_max(length, 0), size - 1);
 }
 
@@ -61,7 +60,7 @@ void uci_log_print(const char *file, unsigned line, uci_log_level_t level, const
 
     room   = sizeof(text) - 1; /* one byte is kept for the newline */
     prefix = uci_log_prefix(text, room, file, line, level);
-    room  -= prefix;
+    room -= prefix;
 
     errno = saved_errno; /* for %m */
     va_start(ap, fmt);

@@ -29,7 +29,7 @@ extern uci_log_level_t uci_log_level;
 /** Names by level ("fatal", "error", ...), NULL-terminated, for the configuration parser. */
 extern const char *const uci_log_level_names[];
 
-#define uci_log_is_enabled(_level)  uci_unlikely((_level) <= uci_log_level)
+#define uci_log_is_enabled(_level) uci_unlikely((_level) <= uci_log_level)
 
 #define uci_log(_level, _fmt, ...) \
     do { \
@@ -38,11 +38,11 @@ extern const char *const uci_log_level_names[];
         } \
     } while (0)
 
-#define uci_error(_fmt, ...)  uci_log(UCI_LOG_ERROR, _fmt, ##__VA_ARGS__)
-#define uci_warn(_fmt, ...)   uci_log(UCI_LOG_WARN, _fmt, ##__VA_ARGS__)
-#define uci_info(_fmt, ...)   uci_log(UCI_LOG_INFO, _fmt, ##__VA_ARGS__)
-#define uci_debug(_fmt, ...)  uci_log(UCI_LOG_DEBUG, _fmt, ##__VA_ARGS__)
-#define uci_trace(_fmt, ...)  uci_log(UCI_LOG_TRACE, _fmt, ##__VA_ARGS__)
+#define uci_error(_fmt, ...) uci_log(UCI_LOG_ERROR, _fmt, ##__VA_ARGS__)
+#define uci_warn(_fmt, ...)  uci_log(UCI_LOG_WARN, _fmt, ##__VA_ARGS__)
+#define uci_info(_fmt, ...)  uci_log(UCI_LOG_INFO, _fmt, ##__VA_ARGS__)
+#define uci_debug(_fmt, ...) uci_log(UCI_LOG_DEBUG, _fmt, ##__VA_ARGS__)
+#define uci_trace(_fmt, ...) uci_log(UCI_LOG_TRACE, _fmt, ##__VA_ARGS__)
 
 /** Log at FATAL level, whatever the level set, then abort(). */
 #define uci_fatal(_fmt, ...) \

@@ -9,9 +9,9 @@
 #include "log.h"
 #include "merkle.h"
 
-#define UCI_MERKLE_ARITY_MIN   2
-#define UCI_MERKLE_ARITY_MAX   256
-#define UCI_MERKLE_LEVELS_MAX  64  /* arity 2, all of size_t */
+#define UCI_MERKLE_ARITY_MIN  2
+#define UCI_MERKLE_ARITY_MAX  256
+#define UCI_MERKLE_LEVELS_MAX 64 /* arity 2, all of size_t */
 
 /* First words of what is hashed: no two kinds of node can be taken for each other */
 enum {
@@ -23,18 +23,18 @@ enum {
 /* All levels share one array of nodes, and one numbering of bits, level after level. Level 0 holds the chunks'
  * digests: leaf nodes are cheaper to hash again than to store. */
 typedef struct uci_merkle_level {
-    size_t   first; /* number of its first node in the array */
-    size_t   size;
+    size_t first; /* number of its first node in the array */
+    size_t size;
 } uci_merkle_level_t;
 
 struct uci_merkle {
-    unsigned           arity;
-    unsigned           levels;
-    size_t             leaves_set;
-    size_t             bit_words; /* words of each bit set */
-    uint64_t           *nodes;
-    uint64_t           *marks;    /* leaf: is set; inner node: is stale */
-    uint64_t           *differs;  /* inner nodes that uci_merkle_diff() descends into */
+    unsigned arity;
+    unsigned levels;
+    size_t leaves_set;
+    size_t bit_words; /* words of each bit set */
+    uint64_t *nodes;
+    uint64_t *marks;   /* leaf: is set; inner node: is stale */
+    uint64_t *differs; /* inner nodes that uci_merkle_diff() descends into */
     uci_merkle_level_t level[UCI_MERKLE_LEVELS_MAX];
 };
 
@@ -72,8 +72,8 @@ static uint64_t uci_merkle_hash(const uint64_t *words, size_t count)
 {
     size_t length = count * sizeof(*words);
 
-    return (length <= UCI_DIGEST_SMALL_MAX) ? uci_digest_xxh3_small(words, length) :
-                                              uci_digest_table[UCI_DIGEST_XXH3].digest(words, length);
+    return (length <= UCI_DIGEST_SMALL_MAX) ? uci_digest_xxh3_small(words, length)
+                                            : uci_digest_table[UCI_DIGEST_XXH3].digest(words, length);
 }
 
 static uint64_t uci_merkle_hash_leaf(const uci_merkle_t *tree, size_t index)
@@ -119,7 +119,7 @@ uci_status_t uci_merkle_create(size_t leaves, unsigned arity, uci_merkle_t **tre
     for (;;) {
         level[levels].first = total;
         level[levels].size  = size;
-        total              += size;
+        total += size;
         ++levels;
         if (size == 1) {
             break;
@@ -138,7 +138,7 @@ uci_status_t uci_merkle_create(size_t leaves, unsigned arity, uci_merkle_t **tre
     tree->levels     = levels;
     tree->leaves_set = 0;
     tree->bit_words  = bit_words;
-    tree->nodes      = (uint64_t*)(tree + 1);
+    tree->nodes      = (uint64_t *)(tree + 1);
     tree->marks      = tree->nodes + total;
     tree->differs    = tree->marks + bit_words;
     memcpy(tree->level, level, levels * sizeof(*level));
@@ -162,14 +162,14 @@ void uci_merkle_set_leaf(uci_merkle_t *tree, size_t index, uint64_t digest)
     size_t node;
 
     assert(index < tree->level[0].size);
-    tree->leaves_set  += !uci_bit_test(tree->marks, index);
+    tree->leaves_set += !uci_bit_test(tree->marks, index);
     tree->nodes[index] = digest;
     uci_bit_set(tree->marks, index);
 
     /* the ancestors of a stale node are stale already */
     for (level = 1; level < tree->levels; ++level) {
         index /= tree->arity;
-        node   = tree->level[level].first + index;
+        node = tree->level[level].first + index;
         if (uci_bit_test(tree->marks, node)) {
             return;
         }
@@ -238,16 +238,16 @@ uint64_t uci_merkle_node(const uci_merkle_t *tree, unsigned level, size_t index)
 /* What a diff has found so far */
 typedef struct uci_merkle_diff {
     uci_merkle_read_func_t read;
-    void                   *arg;
-    size_t                 *bad;
-    size_t                 max;
-    size_t                 bad_count;
-    size_t                 nodes_read;
+    void *arg;
+    size_t *bad;
+    size_t max;
+    size_t bad_count;
+    size_t nodes_read;
 } uci_merkle_diff_t;
 
 /* Read `count` nodes of the other tree; remember, at level 0, the bad leaves, above, where to descend */
-static uci_status_t
-uci_merkle_diff_nodes(uci_merkle_t *tree, uci_merkle_diff_t *diff, unsigned level, size_t first, size_t count)
+static uci_status_t uci_merkle_diff_nodes(uci_merkle_t *tree, uci_merkle_diff_t *diff, unsigned level, size_t first,
+                                          size_t count)
 {
     uint64_t nodes[UCI_MERKLE_ARITY_MAX];
     uci_status_t status;

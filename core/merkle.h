@@ -50,8 +50,7 @@ uint64_t uci_merkle_node(const uci_merkle_t *tree, unsigned level, size_t index)
 
 /** Read @a count sibling nodes of the other tree at @a level from @a first into @a nodes.
  *  @return UCI_OK or an error, which ends the diff. */
-typedef uci_status_t (*uci_merkle_read_func_t)(void *arg, unsigned level, size_t first, size_t count,
-                                               uint64_t *nodes);
+typedef uci_status_t (*uci_merkle_read_func_t)(void *arg, unsigned level, size_t first, size_t count, uint64_t *nodes);
 
 /**
  * Find the chunks whose leaf nodes differ from those of another tree of the same shape, reading only the

@@ -8,11 +8,11 @@
 
 #include "log.h"
 
-#define UCI_RANGE_MIN  (16ul << 20)
+#define UCI_RANGE_MIN (16ul << 20)
 
 typedef struct uci_pool_slab {
     struct uci_pool_slab *next;
-    size_t               size;
+    size_t size;
 } uci_pool_slab_t;
 
 /* Slabs of ranges outlive their pool: they wait here, by size, for the next one. */
@@ -27,7 +27,7 @@ uci_status_t uci_range_reserve(uci_range_t *range, size_t size)
         base = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (base != MAP_FAILED) {
             range->base = range->next = base;
-            range->end  = range->base + size;
+            range->end                = range->base + size;
             return UCI_OK;
         }
     }
@@ -50,11 +50,10 @@ static uci_pool_slab_t *uci_pool_slab_from_range(uci_range_t *range, size_t size
         }
     }
 
-    if (((size_t)(range->end - range->next) >= size) &&
-        (mprotect(range->next, size, PROT_READ | PROT_WRITE) == 0)) {
-        slab         = (uci_pool_slab_t*)(void*)range->next;
+    if (((size_t)(range->end - range->next) >= size) && (mprotect(range->next, size, PROT_READ | PROT_WRITE) == 0)) {
+        slab = (uci_pool_slab_t *)(void *)range->next;
         range->next += size;
-        slab->size   = size;
+        slab->size = size;
     }
 
 out:
@@ -89,7 +88,7 @@ void uci_pool_init(uci_pool_t *pool, size_t size, size_t per_slab, uci_range_t *
 
 static char *uci_pool_slab_objects(uci_pool_slab_t *slab)
 {
-    return (char*)slab + UCI_CACHE_LINE;
+    return (char *)slab + UCI_CACHE_LINE;
 }
 
 bool uci_pool_grow(uci_pool_t *pool)
@@ -99,8 +98,8 @@ bool uci_pool_grow(uci_pool_t *pool)
     char *object;
     size_t i;
 
-    slab = (pool->range != NULL) ? uci_pool_slab_from_range(pool->range, size) :
-                                   aligned_alloc(UCI_CACHE_LINE, uci_align_up(size, UCI_CACHE_LINE));
+    slab = (pool->range != NULL) ? uci_pool_slab_from_range(pool->range, size)
+                                 : aligned_alloc(UCI_CACHE_LINE, uci_align_up(size, UCI_CACHE_LINE));
     if (slab == NULL) {
         uci_error("failed to allocate a slab of %zu objects of %zu bytes", pool->per_slab, pool->size);
         return false;
@@ -114,8 +113,8 @@ bool uci_pool_grow(uci_pool_t *pool)
         if (pool->init != NULL) {
             pool->init(pool->arg, object);
         }
-        ((uci_pool_elem_t*)(void*)object)->next = pool->free;
-        pool->free                              = (uci_pool_elem_t*)(void*)object;
+        ((uci_pool_elem_t *)(void *)object)->next = pool->free;
+        pool->free                                = (uci_pool_elem_t *)(void *)object;
     }
     return true;
 }

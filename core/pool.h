@@ -15,8 +15,8 @@
 /** A range of addresses reserved once, filled from its start, never given back while the process lives. */
 typedef struct uci_range {
     char *base;
-    char *end;    /**< end of the reservation */
-    char *next;   /**< first byte not handed out yet */
+    char *end;  /**< end of the reservation */
+    char *next; /**< first byte not handed out yet */
 } uci_range_t;
 
 /** Reserve @a size bytes of addresses; halves the size down to 16 MiB where the limit on addresses is low.
@@ -25,7 +25,7 @@ uci_status_t uci_range_reserve(uci_range_t *range, size_t size);
 
 UCI_INLINE bool uci_range_has(const uci_range_t *range, const void *ptr)
 {
-    return (size_t)((const char*)ptr - range->base) < (size_t)(range->end - range->base);
+    return (size_t)((const char *)ptr - range->base) < (size_t)(range->end - range->base);
 }
 
 typedef struct uci_pool_elem {
@@ -36,14 +36,14 @@ typedef void (*uci_pool_func_t)(void *arg, void *object);
 
 typedef struct uci_pool {
     uci_pool_elem_t *free;
-    size_t          size;       /**< of an object, a multiple of the cache line */
-    size_t          per_slab;
-    uci_range_t     *range;     /**< where slabs come from; NULL: heap */
-    void            *slabs;     /**< list of slabs, for clean-up */
-    uci_pool_func_t init;       /**< called once for each object when its slab is made; may be NULL */
-    uci_pool_func_t cleanup;    /**< called once for each object by uci_pool_cleanup(); may be NULL */
-    void            *arg;
-    size_t          in_use;
+    size_t size; /**< of an object, a multiple of the cache line */
+    size_t per_slab;
+    uci_range_t *range;      /**< where slabs come from; NULL: heap */
+    void *slabs;             /**< list of slabs, for clean-up */
+    uci_pool_func_t init;    /**< called once for each object when its slab is made; may be NULL */
+    uci_pool_func_t cleanup; /**< called once for each object by uci_pool_cleanup(); may be NULL */
+    void *arg;
+    size_t in_use;
 } uci_pool_t;
 
 /** Prepare a pool; allocates nothing. @a size is rounded up to cache lines. */
@@ -74,7 +74,7 @@ UCI_INLINE void *uci_pool_get(uci_pool_t *pool)
 
 UCI_INLINE void uci_pool_put(uci_pool_t *pool, void *object)
 {
-    uci_pool_elem_t *elem = (uci_pool_elem_t*)object;
+    uci_pool_elem_t *elem = (uci_pool_elem_t *)object;
 
     elem->next = pool->free;
     pool->free = elem;

@@ -14,7 +14,6 @@
 
 static char uci_process_host_name[256];
 
-
 static void uci_process_read_host(void)
 {
     char *name = uci_process_host_name;
@@ -74,8 +73,8 @@ static int uci_process_expand_one(char conversion, char *buffer, size_t size)
     case 'p':
         return snprintf(buffer, size, "%d", (int)getpid());
     case 'r':
-        return (uci_process_rank() < 0) ? snprintf(buffer, size, "x") :
-                                          snprintf(buffer, size, "%d", uci_process_rank());
+        return (uci_process_rank() < 0) ? snprintf(buffer, size, "x")
+                                        : snprintf(buffer, size, "%d", uci_process_rank());
     case '%':
         return snprintf(buffer, size, "%%");
     default:

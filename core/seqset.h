@@ -11,14 +11,14 @@
 #include "types.h"
 
 typedef struct uci_seq_range {
-    uint64_t first, last;    /**< inclusive */
+    uint64_t first, last; /**< inclusive */
 } uci_seq_range_t;
 
 typedef struct uci_seqset {
-    uint64_t        next;      /**< one above the highest number in the set */
-    uci_seq_range_t *missing;  /**< ascending, disjoint, all below next */
-    size_t          count;
-    size_t          capacity;
+    uint64_t next;            /**< one above the highest number in the set */
+    uci_seq_range_t *missing; /**< ascending, disjoint, all below next */
+    size_t count;
+    size_t capacity;
 } uci_seqset_t;
 
 void uci_seqset_init(uci_seqset_t *set);

@@ -12,14 +12,14 @@
 #include <strings.h>
 #include <unistd.h>
 
-#define UCI_SETTING_PREFIX       "UCI_"
-#define UCI_SETTING_CONFIG_FILE  "UCI_CONFIG_FILE"
-#define UCI_SETTING_NAME_MAX     64       /* names longer than this are compared by their beginning */
-#define UCI_SETTING_ERROR_MAX    512
+#define UCI_SETTING_PREFIX      "UCI_"
+#define UCI_SETTING_CONFIG_FILE "UCI_CONFIG_FILE"
+#define UCI_SETTING_NAME_MAX    64 /* names longer than this are compared by their beginning */
+#define UCI_SETTING_ERROR_MAX   512
 
-#define UCI_KB  ((size_t)1024)
-#define UCI_MB  (1024 * UCI_KB)
-#define UCI_GB  (1024 * UCI_MB)
+#define UCI_KB ((size_t)1024)
+#define UCI_MB (1024 * UCI_KB)
+#define UCI_GB (1024 * UCI_MB)
 
 typedef struct uci_setting uci_setting_t;
 
@@ -27,30 +27,28 @@ struct uci_setting {
     const char *name;
     const char *default_text;
     const char *doc;
-    const char *syntax;      /* what is allowed: in errors and in the documentation */
-    size_t     offset;       /* of the value in uci_settings_t */
+    const char *syntax; /* what is allowed: in errors and in the documentation */
+    size_t offset;      /* of the value in uci_settings_t */
 
     /* Read @a text into @a value. On failure, may replace the text in @a error, which says what is allowed. */
-    uci_status_t (*parse)(const uci_setting_t *setting, const char *text, void *value, char *error,
-                          size_t error_size);
-    void         (*print)(const uci_setting_t *setting, const void *value, FILE *stream);
+    uci_status_t (*parse)(const uci_setting_t *setting, const char *text, void *value, char *error, size_t error_size);
+    void (*print)(const uci_setting_t *setting, const void *value, FILE *stream);
 
-    const char *const *names;          /* UCI_SETTING_ENUM */
-    size_t            min, max;        /* UCI_SETTING_SIZE, UCI_SETTING_UINT */
-    bool              allow_auto;      /* UCI_SETTING_SIZE */
+    const char *const *names; /* UCI_SETTING_ENUM */
+    size_t min, max;          /* UCI_SETTING_SIZE, UCI_SETTING_UINT */
+    bool allow_auto;          /* UCI_SETTING_SIZE */
 };
 
 /* Where the text of a setting came from */
 typedef struct uci_setting_source {
-    char     *text;   /* NULL: nowhere, the default is in force */
-    unsigned line;    /* of the file; 0: the environment */
+    char *text;    /* NULL: nowhere, the default is in force */
+    unsigned line; /* of the file; 0: the environment */
 } uci_setting_source_t;
 
 uci_settings_t uci_settings;
 
 const char *const uci_mode_names[]     = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[] = {"abort", "error", "log", NULL};
-
 
 /*
  * Types
@@ -63,7 +61,7 @@ static uci_status_t uci_setting_parse_enum(const uci_setting_t *setting, const c
 
     for (i = 0; setting->names[i] != NULL; ++i) {
         if (strcasecmp(text, setting->names[i]) == 0) {
-            *(unsigned*)value = i;
+            *(unsigned *)value = i;
             return UCI_OK;
         }
     }
@@ -72,16 +70,16 @@ static uci_status_t uci_setting_parse_enum(const uci_setting_t *setting, const c
 
 static void uci_setting_print_enum(const uci_setting_t *setting, const void *value, FILE *stream)
 {
-    fputs(setting->names[*(const unsigned*)value], stream);
+    fputs(setting->names[*(const unsigned *)value], stream);
 }
 
 uci_status_t uci_settings_parse_size(const char *text, bool allow_auto, size_t *size_p)
 {
     static const struct {
         const char *name;
-        size_t     size;
-    } units[] = {{"", 1}, {"b", 1}, {"k", UCI_KB}, {"kb", UCI_KB}, {"m", UCI_MB}, {"mb", UCI_MB}, {"g", UCI_GB},
-                 {"gb", UCI_GB}};
+        size_t size;
+    } units[] = {{"", 1},       {"b", 1},       {"k", UCI_KB}, {"kb", UCI_KB},
+                 {"m", UCI_MB}, {"mb", UCI_MB}, {"g", UCI_GB}, {"gb", UCI_GB}};
     unsigned long long number;
     size_t i, size;
     char *unit;
@@ -121,13 +119,13 @@ static uci_status_t uci_setting_parse_size(const uci_setting_t *setting, const c
         return UCI_ERR_INVALID_PARAM;
     }
 
-    *(size_t*)value = size;
+    *(size_t *)value = size;
     return UCI_OK;
 }
 
 static void uci_setting_print_size(const uci_setting_t *setting, const void *value, FILE *stream)
 {
-    size_t size = *(const size_t*)value;
+    size_t size = *(const size_t *)value;
 
     if (size == UCI_SETTING_AUTO) {
         fputs("auto", stream);
@@ -155,13 +153,13 @@ static uci_status_t uci_setting_parse_uint(const uci_setting_t *setting, const c
         return UCI_ERR_INVALID_PARAM;
     }
 
-    *(unsigned*)value = (unsigned)number;
+    *(unsigned *)value = (unsigned)number;
     return UCI_OK;
 }
 
 static void uci_setting_print_uint(const uci_setting_t *setting, const void *value, FILE *stream)
 {
-    fprintf(stream, "%u", *(const unsigned*)value);
+    fprintf(stream, "%u", *(const unsigned *)value);
 }
 
 static uci_status_t uci_setting_parse_digest(const uci_setting_t *setting, const char *text, void *value, char *error,
@@ -173,7 +171,7 @@ static uci_status_t uci_setting_parse_digest(const uci_setting_t *setting, const
         return UCI_ERR_INVALID_PARAM;
     }
 
-    *(const uci_digest_ops_t**)value = digest;
+    *(const uci_digest_ops_t **)value = digest;
     return UCI_OK;
 }
 
@@ -212,7 +210,7 @@ static uci_status_t uci_setting_parse_file(const uci_setting_t *setting, const c
         return UCI_ERR_NO_MEMORY;
     }
 
-    *(char**)value = copy;
+    *(char **)value = copy;
     return UCI_OK;
 }
 
@@ -225,110 +223,107 @@ static void uci_setting_print_file(const uci_setting_t *setting, const void *val
  * The table
  */
 
-#define UCI_SETTING_ENUM(_names) \
-    .parse = uci_setting_parse_enum, .print = uci_setting_print_enum, .names = (_names)
+#define UCI_SETTING_ENUM(_names) .parse = uci_setting_parse_enum, .print = uci_setting_print_enum, .names = (_names)
 #define UCI_SETTING_SIZE(_min, _max, _allow_auto) \
     .parse = uci_setting_parse_size, .print = uci_setting_print_size, .min = (_min), .max = (_max), \
     .allow_auto = (_allow_auto)
 #define UCI_SETTING_UINT(_min, _max) \
     .parse = uci_setting_parse_uint, .print = uci_setting_print_uint, .min = (_min), .max = (_max)
-#define UCI_SETTING_DIGEST  .parse = uci_setting_parse_digest, .print = uci_setting_print_digest
-#define UCI_SETTING_FAULT   .parse = uci_setting_parse_fault, .print = uci_setting_print_fault
-#define UCI_SETTING_FILE    .parse = uci_setting_parse_file, .print = uci_setting_print_file
+#define UCI_SETTING_DIGEST .parse = uci_setting_parse_digest, .print = uci_setting_print_digest
+#define UCI_SETTING_FAULT  .parse = uci_setting_parse_fault, .print = uci_setting_print_fault
+#define UCI_SETTING_FILE   .parse = uci_setting_parse_file, .print = uci_setting_print_file
 
 /* The log level comes first, so that it holds for what is said about the others. */
 static const uci_setting_t uci_settings_table[] = {
-    {"UCI_LOG_LEVEL", "warn",
-     "How much UCI prints on standard error. Each level includes those before it: fatal and\n"
-     "error report what made UCI stop or fail, warn what an administrator should look at\n"
-     "(damaged messages among it), info what was chosen, debug and trace every step.",
-     "[fatal|error|warn|info|debug|trace]", offsetof(uci_settings_t, log_level),
-     UCI_SETTING_ENUM(uci_log_level_names)},
+        {"UCI_LOG_LEVEL", "warn",
+         "How much UCI prints on standard error. Each level includes those before it: fatal and\n"
+         "error report what made UCI stop or fail, warn what an administrator should look at\n"
+         "(damaged messages among it), info what was chosen, debug and trace every step.",
+         "[fatal|error|warn|info|debug|trace]", offsetof(uci_settings_t, log_level),
+         UCI_SETTING_ENUM(uci_log_level_names)},
 
-    {"UCI_MODE", "repair",
-     "What UCI does with messages.\n"
-     " - off    : nothing. Messages go through UCX as if UCI were not there.\n"
-     " - detect : each message is checked when it arrives, damage is handled as UCI_ON_ERROR says.\n"
-     " - repair : as detect, but the sender keeps what is needed to send damaged parts again.\n"
-     "Set the same in all processes of a job.",
-     "[off|detect|repair]", offsetof(uci_settings_t, mode), UCI_SETTING_ENUM(uci_mode_names)},
+        {"UCI_MODE", "repair",
+         "What UCI does with messages.\n"
+         " - off    : nothing. Messages go through UCX as if UCI were not there.\n"
+         " - detect : each message is checked when it arrives, damage is handled as UCI_ON_ERROR says.\n"
+         " - repair : as detect, but the sender keeps what is needed to send damaged parts again.\n"
+         "Set the same in all processes of a job.",
+         "[off|detect|repair]", offsetof(uci_settings_t, mode), UCI_SETTING_ENUM(uci_mode_names)},
 
-    {"UCI_DIGEST", "xxh3",
-     "The checksum that messages are verified with. xxh3 misses a damaged message with odds of about\n"
-     "1 in 2^64; crc32c and crc64 are certain to find damage within 32 or 64 adjacent bits; none\n"
-     "checks nothing and serves measurements only. 'uci_info -D' says what each detects and how fast\n"
-     "it is on this machine.",
-     "[none|xxh3|xxh128|fnv1a|fletcher|crc32c|crc64]", offsetof(uci_settings_t, digest), UCI_SETTING_DIGEST},
+        {"UCI_DIGEST", "xxh3",
+         "The checksum that messages are verified with. xxh3 misses a damaged message with odds of about\n"
+         "1 in 2^64; crc32c and crc64 are certain to find damage within 32 or 64 adjacent bits; none\n"
+         "checks nothing and serves measurements only. 'uci_info -D' says what each detects and how fast\n"
+         "it is on this machine.",
+         "[none|xxh3|xxh128|fnv1a|fletcher|crc32c|crc64]", offsetof(uci_settings_t, digest), UCI_SETTING_DIGEST},
 
-    {"UCI_CHUNK_SIZE", "auto",
-     "Large messages are checked, and repaired, in chunks of this size. A smaller chunk means less\n"
-     "to send again after damage, and more checksums to exchange. auto chooses for the transport.",
-     "auto, or 256 to 16m bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, chunk_size),
-     UCI_SETTING_SIZE(256, 16 * UCI_MB, true)},
+        {"UCI_CHUNK_SIZE", "auto",
+         "Large messages are checked, and repaired, in chunks of this size. A smaller chunk means less\n"
+         "to send again after damage, and more checksums to exchange. auto chooses for the transport.",
+         "auto, or 256 to 16m bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, chunk_size),
+         UCI_SETTING_SIZE(256, 16 * UCI_MB, true)},
 
-    {"UCI_EAGER_MAX", "8k",
-     "Messages up to this size are copied and sent at once with their checksum; the copy is kept\n"
-     "until the receiver has confirmed it. Larger ones are moved when the receiver is ready for them,\n"
-     "without such a copy.",
-     "auto, or 0 to 32k bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, eager_max),
-     UCI_SETTING_SIZE(0, 32 * UCI_KB, true)},
+        {"UCI_EAGER_MAX", "8k",
+         "Messages up to this size are copied and sent at once with their checksum; the copy is kept\n"
+         "until the receiver has confirmed it. Larger ones are moved when the receiver is ready for them,\n"
+         "without such a copy.",
+         "auto, or 0 to 32k bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, eager_max),
+         UCI_SETTING_SIZE(0, 32 * UCI_KB, true)},
 
-    {"UCI_LOG_SIZE", "64m",
-     "Memory, per UCX worker (an MPI process usually has one), for copies of messages that are not\n"
-     "confirmed yet. Beyond it the oldest copies are dropped: damage to those messages is still\n"
-     "detected, but cannot be repaired any more. The statistics count them as log_dropped.",
-     "0 to 1024g bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, log_size),
-     UCI_SETTING_SIZE(0, 1024 * UCI_GB, false)},
+        {"UCI_LOG_SIZE", "64m",
+         "Memory, per UCX worker (an MPI process usually has one), for copies of messages that are not\n"
+         "confirmed yet. Beyond it the oldest copies are dropped: damage to those messages is still\n"
+         "detected, but cannot be repaired any more. The statistics count them as log_dropped.",
+         "0 to 1024g bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, log_size),
+         UCI_SETTING_SIZE(0, 1024 * UCI_GB, false)},
 
-    {"UCI_ON_ERROR", "abort",
-     "What to do with a damaged message that could not be repaired.\n"
-     " - abort : print what happened and abort the process, and so the job.\n"
-     " - error : complete the operation with an error. Not every MPI passes it on to the program,\n"
-     "           so the damage may go unnoticed.\n"
-     " - log   : print it and let the damaged message through. For experiments only.",
-     "[abort|error|log]", offsetof(uci_settings_t, on_error), UCI_SETTING_ENUM(uci_on_error_names)},
+        {"UCI_ON_ERROR", "abort",
+         "What to do with a damaged message that could not be repaired.\n"
+         " - abort : print what happened and abort the process, and so the job.\n"
+         " - error : complete the operation with an error. Not every MPI passes it on to the program,\n"
+         "           so the damage may go unnoticed.\n"
+         " - log   : print it and let the damaged message through. For experiments only.",
+         "[abort|error|log]", offsetof(uci_settings_t, on_error), UCI_SETTING_ENUM(uci_on_error_names)},
 
-    {"UCI_FAULT", "",
-     "Damages messages on purpose, to test that UCI heals them. Empty: no damage. Otherwise a\n"
-     "comma-separated list of:\n"
-     " - rate=R   : how likely a message, chunk, header or acknowledgement is hit, 0 to 1 (required)\n"
-     " - kind=K   : bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any\n"
-     "              (default: bitflip)\n"
-     " - target=T : payload, header, tree, ack, repair, several joined by '+', or any, which is all\n"
-     "              but repair (default: payload)\n"
-     " - seed=N   : the same seed repeats the same damage (default: 1)\n"
-     " - count=N  : stop after N faults in a process\n"
-     " - min=BYTES, max=BYTES : only messages of this size\n"
-     " - peer=RANK : only messages to this rank\n"
-     "Example: UCI_FAULT=rate=1e-3,kind=bitflip+burst,seed=7",
-     "rate=R[,kind=K][,target=T][,seed=N][,count=N][,min=BYTES][,max=BYTES][,peer=RANK]",
-     offsetof(uci_settings_t, fault), UCI_SETTING_FAULT},
+        {"UCI_FAULT", "",
+         "Damages messages on purpose, to test that UCI heals them. Empty: no damage. Otherwise a\n"
+         "comma-separated list of:\n"
+         " - rate=R   : how likely a message, chunk, header or acknowledgement is hit, 0 to 1 (required)\n"
+         " - kind=K   : bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any\n"
+         "              (default: bitflip)\n"
+         " - target=T : payload, header, tree, ack, repair, several joined by '+', or any, which is all\n"
+         "              but repair (default: payload)\n"
+         " - seed=N   : the same seed repeats the same damage (default: 1)\n"
+         " - count=N  : stop after N faults in a process\n"
+         " - min=BYTES, max=BYTES : only messages of this size\n"
+         " - peer=RANK : only messages to this rank\n"
+         "Example: UCI_FAULT=rate=1e-3,kind=bitflip+burst,seed=7",
+         "rate=R[,kind=K][,target=T][,seed=N][,count=N][,min=BYTES][,max=BYTES][,peer=RANK]",
+         offsetof(uci_settings_t, fault), UCI_SETTING_FAULT},
 
-    {"UCI_STATS", "",
-     "Where each process writes its statistics when it ends. Empty: nowhere; '-': a summary on\n"
-     "standard error; else a JSON object in this file. In the file name %h stands for the host, %p\n"
-     "for the process id, %r for the MPI rank (x if unknown), %% for a percent sign.\n"
-     "Example: UCI_STATS=/tmp/uci-%h-%r.json",
-     "a file name with %h, %p, %r or %%, '-', or nothing", offsetof(uci_settings_t, stats), UCI_SETTING_FILE},
+        {"UCI_STATS", "",
+         "Where each process writes its statistics when it ends. Empty: nowhere; '-': a summary on\n"
+         "standard error; else a JSON object in this file. In the file name %h stands for the host, %p\n"
+         "for the process id, %r for the MPI rank (x if unknown), %% for a percent sign.\n"
+         "Example: UCI_STATS=/tmp/uci-%h-%r.json",
+         "a file name with %h, %p, %r or %%, '-', or nothing", offsetof(uci_settings_t, stats), UCI_SETTING_FILE},
 
-    {"UCI_EVENTS", "",
-     "File for a record of each mismatch a process finds: one JSON object a line. Empty: none. The\n"
-     "file name may hold %h, %p, %r and %% as in UCI_STATS.",
-     "a file name with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, events), UCI_SETTING_FILE},
+        {"UCI_EVENTS", "",
+         "File for a record of each mismatch a process finds: one JSON object a line. Empty: none. The\n"
+         "file name may hold %h, %p, %r and %% as in UCI_STATS.",
+         "a file name with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, events), UCI_SETTING_FILE},
 
-    {"UCI_MERKLE_ARITY", "16",
-     "Children of a node in the tree of checksums that finds the damaged chunks of a large message.\n"
-     "More children: fewer round trips and more checksums in each. There is seldom a reason to\n"
-     "change it.",
-     "2 to 256", offsetof(uci_settings_t, merkle_arity), UCI_SETTING_UINT(2, 256)}
-};
+        {"UCI_MERKLE_ARITY", "16",
+         "Children of a node in the tree of checksums that finds the damaged chunks of a large message.\n"
+         "More children: fewer round trips and more checksums in each. There is seldom a reason to\n"
+         "change it.",
+         "2 to 256", offsetof(uci_settings_t, merkle_arity), UCI_SETTING_UINT(2, 256)}};
 
 static uci_setting_source_t uci_settings_sources[uci_array_size(uci_settings_table)];
-static char uci_settings_path[PATH_MAX];   /* of the uci.conf that was read */
+static char uci_settings_path[PATH_MAX]; /* of the uci.conf that was read */
 static uci_status_t uci_settings_status;
 
-#define uci_settings_for_each(_i)  for ((_i) = 0; (_i) < uci_array_size(uci_settings_table); ++(_i))
-
+#define uci_settings_for_each(_i) for ((_i) = 0; (_i) < uci_array_size(uci_settings_table); ++(_i))
 
 /*
  * Names
@@ -339,9 +334,9 @@ static size_t uci_settings_find(const char *name, size_t length)
 {
     size_t i;
 
-    uci_settings_for_each(i) {
-        if ((strlen(uci_settings_table[i].name) == length) &&
-            (memcmp(uci_settings_table[i].name, name, length) == 0)) {
+    uci_settings_for_each(i)
+    {
+        if ((strlen(uci_settings_table[i].name) == length) && (memcmp(uci_settings_table[i].name, name, length) == 0)) {
             break;
         }
     }
@@ -394,7 +389,8 @@ static const char *uci_settings_nearest(const char *name, size_t length)
     size_t i, known_length;
 
     name = uci_settings_skip_prefix(name, &length);
-    uci_settings_for_each(i) {
+    uci_settings_for_each(i)
+    {
         known_length = strlen(uci_settings_table[i].name);
         known        = uci_settings_skip_prefix(uci_settings_table[i].name, &known_length);
         distance     = uci_settings_distance(name, length, known, known_length);
@@ -480,7 +476,7 @@ static FILE *uci_settings_open(const char *directory, const char *name, bool mus
 static FILE *uci_settings_open_file(void)
 {
     const char *named = getenv(UCI_SETTING_CONFIG_FILE), *home = getenv("HOME");
-    FILE *stream      = NULL;
+    FILE *stream = NULL;
 
     if (named != NULL) {
         return (*named == '\0') ? NULL : uci_settings_open("", named, true);
@@ -570,7 +566,7 @@ static void uci_settings_set_value(size_t i)
 {
     const uci_setting_t *setting = &uci_settings_table[i];
     uci_setting_source_t *source = &uci_settings_sources[i];
-    void *value                  = (char*)&uci_settings + setting->offset;
+    void *value                  = (char *)&uci_settings + setting->offset;
     char error[UCI_SETTING_ERROR_MAX];
 
     if (source->text != NULL) {
@@ -594,7 +590,8 @@ static void uci_settings_set_values(void)
     size_t i;
 
     uci_digest_init(); /* the table of digests must be there to be searched */
-    uci_settings_for_each(i) {
+    uci_settings_for_each(i)
+    {
         uci_settings_set_value(i);
         uci_log_level = uci_settings.log_level; /* the first row: in force from now on */
     }
@@ -659,14 +656,15 @@ void uci_settings_print(FILE *stream, unsigned flags)
     const uci_setting_t *setting;
     size_t i;
 
-    uci_settings_for_each(i) {
+    uci_settings_for_each(i)
+    {
         setting = &uci_settings_table[i];
         if (flags & UCI_SETTINGS_PRINT_DOC) {
             uci_settings_print_doc(i, stream);
         }
         if (flags & UCI_SETTINGS_PRINT_VALUE) {
             fprintf(stream, "%s=", setting->name);
-            setting->print(setting, (const char*)&uci_settings + setting->offset, stream);
+            setting->print(setting, (const char *)&uci_settings + setting->offset, stream);
             fprintf(stream, "\n");
         }
         if (flags & UCI_SETTINGS_PRINT_DOC) {

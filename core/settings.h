@@ -23,20 +23,20 @@ typedef enum { UCI_ON_ERROR_ABORT, UCI_ON_ERROR_ERROR, UCI_ON_ERROR_LOG, UCI_ON_
 extern const char *const uci_mode_names[];
 extern const char *const uci_on_error_names[];
 
-#define UCI_SETTING_AUTO  SIZE_MAX   /**< a size that is chosen per transport */
+#define UCI_SETTING_AUTO SIZE_MAX /**< a size that is chosen per transport */
 
 typedef struct uci_settings {
-    uci_mode_t              mode;         /**< UCI_MODE=off|detect|repair */
-    const uci_digest_ops_t  *digest;      /**< UCI_DIGEST=xxh3|... */
-    size_t                  chunk_size;   /**< UCI_CHUNK_SIZE=auto|bytes (memory units: 64k, 1m), 256..16m */
-    size_t                  eager_max;    /**< UCI_EAGER_MAX=auto|bytes, 0..32k: payload carried in one frame */
-    size_t                  log_size;     /**< UCI_LOG_SIZE=bytes: soft limit of unacknowledged copies per worker */
-    uci_log_level_t         log_level;    /**< UCI_LOG_LEVEL */
-    uci_on_error_t          on_error;     /**< UCI_ON_ERROR=abort|error|log */
-    uci_fault_spec_t        fault;        /**< UCI_FAULT */
-    char                    *stats;       /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
-    char                    *events;      /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
-    unsigned                merkle_arity; /**< UCI_MERKLE_ARITY=2..256 */
+    uci_mode_t mode;                /**< UCI_MODE=off|detect|repair */
+    const uci_digest_ops_t *digest; /**< UCI_DIGEST=xxh3|... */
+    size_t chunk_size;              /**< UCI_CHUNK_SIZE=auto|bytes (memory units: 64k, 1m), 256..16m */
+    size_t eager_max;               /**< UCI_EAGER_MAX=auto|bytes, 0..32k: payload carried in one frame */
+    size_t log_size;                /**< UCI_LOG_SIZE=bytes: soft limit of unacknowledged copies per worker */
+    uci_log_level_t log_level;      /**< UCI_LOG_LEVEL */
+    uci_on_error_t on_error;        /**< UCI_ON_ERROR=abort|error|log */
+    uci_fault_spec_t fault;         /**< UCI_FAULT */
+    char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
+    char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
+    unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
 } uci_settings_t;
 
 /** The process's settings; valid after uci_settings_read(), with the default wherever a value was bad. */
@@ -52,8 +52,8 @@ uci_status_t uci_settings_read(void);
 
 /** Flags of uci_settings_print() */
 enum {
-    UCI_SETTINGS_PRINT_VALUE = 1,   /**< "UCI_MODE=repair" */
-    UCI_SETTINGS_PRINT_DOC   = 2,   /**< preceded by a comment block: documentation, syntax, default, source */
+    UCI_SETTINGS_PRINT_VALUE = 1, /**< "UCI_MODE=repair" */
+    UCI_SETTINGS_PRINT_DOC   = 2, /**< preceded by a comment block: documentation, syntax, default, source */
 };
 
 /** Print the settings in force, in the syntax of uci.conf. */

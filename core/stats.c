@@ -15,14 +15,13 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define UCI_STATS_TEMP_MAX  512   /* what the name of a temporary file adds to the one it becomes */
+#define UCI_STATS_TEMP_MAX 512 /* what the name of a temporary file adds to the one it becomes */
 
 uci_stats_t uci_stats;
 
 static struct {
     const char *digest, *mode, *ucx_version;
 } uci_stats_info = {"unknown", "unknown", "unknown"};
-
 
 void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_version)
 {
@@ -34,8 +33,12 @@ void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_ve
 /* @return bytes of the well-formed UTF-8 sequence at @a text, 0 if it is none (RFC 3629). */
 static unsigned uci_stats_utf8_length(const unsigned char *text)
 {
-    unsigned length = (text[0] < 0x80) ? 1 : (text[0] < 0xc2) ? 0 : (text[0] < 0xe0) ? 2 : (text[0] < 0xf0) ? 3 :
-                      (text[0] < 0xf5) ? 4 : 0;
+    unsigned length = (text[0] < 0x80)   ? 1
+                      : (text[0] < 0xc2) ? 0
+                      : (text[0] < 0xe0) ? 2
+                      : (text[0] < 0xf0) ? 3
+                      : (text[0] < 0xf5) ? 4
+                                         : 0;
     unsigned i;
 
     for (i = 1; i < length; ++i) {
@@ -44,10 +47,10 @@ static unsigned uci_stats_utf8_length(const unsigned char *text)
         }
     }
 
-    if (((text[0] == 0xe0) && (text[1] < 0xa0)) ||  /* overlong */
-        ((text[0] == 0xed) && (text[1] > 0x9f)) ||  /* surrogate */
-        ((text[0] == 0xf0) && (text[1] < 0x90)) ||  /* overlong */
-        ((text[0] == 0xf4) && (text[1] > 0x8f))) {  /* above U+10FFFF */
+    if (((text[0] == 0xe0) && (text[1] < 0xa0)) || /* overlong */
+        ((text[0] == 0xed) && (text[1] > 0x9f)) || /* surrogate */
+        ((text[0] == 0xf0) && (text[1] < 0x90)) || /* overlong */
+        ((text[0] == 0xf4) && (text[1] > 0x8f))) { /* above U+10FFFF */
         return 0;
     }
     return length;
@@ -55,7 +58,7 @@ static unsigned uci_stats_utf8_length(const unsigned char *text)
 
 void uci_stats_write_json_string(FILE *stream, const char *text)
 {
-    const unsigned char *p = (const unsigned char*)text;
+    const unsigned char *p = (const unsigned char *)text;
     unsigned length;
 
     putc('"', stream);
@@ -93,7 +96,7 @@ void uci_stats_write_json(FILE *stream)
     uci_stats_write_json_member(stream, "mode", uci_stats_info.mode);
     fprintf(stream, "  \"pid\": %d,\n", (int)getpid());
     fprintf(stream, "  \"rank\": %d", uci_process_rank());
-#define UCI_STATS_WRITE(_name, _text)  fprintf(stream, ",\n  \"%s\": %lu", #_name, uci_stats._name);
+#define UCI_STATS_WRITE(_name, _text) fprintf(stream, ",\n  \"%s\": %lu", #_name, uci_stats._name);
     UCI_STATS_COUNTERS(UCI_STATS_WRITE)
 #undef UCI_STATS_WRITE
     fprintf(stream, "\n}\n");
@@ -160,7 +163,7 @@ static uci_status_t uci_stats_write_file(const char *path)
     }
 
     uci_stats_write_json(stream);
-    failed  = ferror(stream);
+    failed = ferror(stream);
     failed |= fclose(stream);
     return failed ? UCI_ERR_IO : UCI_OK;
 }

@@ -12,31 +12,31 @@
 
 /** The counters: name in JSON, text in the summary. Order is the order of printing. */
 #define UCI_STATS_COUNTERS(_X) \
-    _X(messages_sent,        "messages sent") \
-    _X(messages_received,    "messages received") \
-    _X(bytes_sent,           "bytes sent") \
-    _X(bytes_received,       "bytes received") \
-    _X(eager_messages,       "sent eager") \
-    _X(rendezvous_messages,  "sent by rendezvous") \
-    _X(buffered_messages,    "rendezvous completed from a copy") \
+    _X(messages_sent, "messages sent") \
+    _X(messages_received, "messages received") \
+    _X(bytes_sent, "bytes sent") \
+    _X(bytes_received, "bytes received") \
+    _X(eager_messages, "sent eager") \
+    _X(rendezvous_messages, "sent by rendezvous") \
+    _X(buffered_messages, "rendezvous completed from a copy") \
     _X(passthrough_messages, "passed through, not verified") \
-    _X(chunks_verified,      "chunks verified") \
-    _X(mismatched_chunks,    "chunks mismatched") \
-    _X(repaired_chunks,      "chunks repaired") \
-    _X(unrepaired_chunks,    "chunks not repaired") \
-    _X(mismatched_headers,   "frame headers damaged") \
-    _X(recovered_headers,    "frame headers recovered") \
-    _X(mismatched_control,   "control messages damaged (resent)") \
-    _X(mismatched_roots,     "tree roots mismatched") \
-    _X(source_changed,       "sources changed in flight") \
-    _X(repaired_by_get,      "chunks repaired by RDMA get") \
-    _X(repaired_by_copy,     "chunks repaired by active message") \
-    _X(retransmitted_bytes,  "bytes retransmitted") \
-    _X(log_dropped,          "log copies dropped (detect only)") \
-    _X(log_handed_over,      "log copies handed over at close") \
-    _X(acks_sent,            "acknowledgements sent") \
-    _X(control_sent,         "control messages sent") \
-    _X(faults_injected,      "faults injected")
+    _X(chunks_verified, "chunks verified") \
+    _X(mismatched_chunks, "chunks mismatched") \
+    _X(repaired_chunks, "chunks repaired") \
+    _X(unrepaired_chunks, "chunks not repaired") \
+    _X(mismatched_headers, "frame headers damaged") \
+    _X(recovered_headers, "frame headers recovered") \
+    _X(mismatched_control, "control messages damaged (resent)") \
+    _X(mismatched_roots, "tree roots mismatched") \
+    _X(source_changed, "sources changed in flight") \
+    _X(repaired_by_get, "chunks repaired by RDMA get") \
+    _X(repaired_by_copy, "chunks repaired by active message") \
+    _X(retransmitted_bytes, "bytes retransmitted") \
+    _X(log_dropped, "log copies dropped (detect only)") \
+    _X(log_handed_over, "log copies handed over at close") \
+    _X(acks_sent, "acknowledgements sent") \
+    _X(control_sent, "control messages sent") \
+    _X(faults_injected, "faults injected")
 
 typedef struct uci_stats {
 #define UCI_STATS_FIELD(_name, _text) uint64_t _name;
@@ -50,8 +50,8 @@ typedef struct uci_stats {
  */
 extern uci_stats_t uci_stats;
 
-#define UCI_STATS_ADD(_name, _value)  (uci_stats._name += (_value))
-#define UCI_STATS_INC(_name)          UCI_STATS_ADD(_name, 1)
+#define UCI_STATS_ADD(_name, _value) (uci_stats._name += (_value))
+#define UCI_STATS_INC(_name)         UCI_STATS_ADD(_name, 1)
 
 /** Write the JSON object: counters, "digest", "mode", "version", "ucx_version", "host", "pid", "rank". */
 void uci_stats_write_json(FILE *stream);

@@ -10,24 +10,23 @@
 #include <stdint.h>
 #include <stdbool.h>
 
-#define uci_likely(_x)    __builtin_expect(!!(_x), 1)
-#define uci_unlikely(_x)  __builtin_expect(!!(_x), 0)
-#define UCI_INLINE        static inline __attribute__((always_inline))
-#define UCI_NOINLINE      __attribute__((noinline, cold))
-#define UCI_CACHE_LINE    64
+#define uci_likely(_x)   __builtin_expect(!!(_x), 1)
+#define uci_unlikely(_x) __builtin_expect(!!(_x), 0)
+#define UCI_INLINE       static inline __attribute__((always_inline))
+#define UCI_NOINLINE     __attribute__((noinline, cold))
+#define UCI_CACHE_LINE   64
 
-#define uci_min(_a, _b)   ((_a) < (_b) ? (_a) : (_b))
-#define uci_max(_a, _b)   ((_a) > (_b) ? (_a) : (_b))
-#define uci_div_up(_n, _d)  (((_n) + (_d) - 1) / (_d))
-#define uci_align_up(_n, _a) ((((_n) + (_a) - 1) / (_a)) * (_a))
-#define uci_array_size(_a)  (sizeof(_a) / sizeof((_a)[0]))
-#define uci_container_of(_ptr, _type, _member) \
-    ((_type*)(void*)((char*)(_ptr) - offsetof(_type, _member)))
+#define uci_min(_a, _b)                        ((_a) < (_b) ? (_a) : (_b))
+#define uci_max(_a, _b)                        ((_a) > (_b) ? (_a) : (_b))
+#define uci_div_up(_n, _d)                     (((_n) + (_d)-1) / (_d))
+#define uci_align_up(_n, _a)                   ((((_n) + (_a)-1) / (_a)) * (_a))
+#define uci_array_size(_a)                     (sizeof(_a) / sizeof((_a)[0]))
+#define uci_container_of(_ptr, _type, _member) ((_type *)(void *)((char *)(_ptr)-offsetof(_type, _member)))
 
 /** Status of an operation; negative values are errors, as in UCX. */
 typedef enum {
-    UCI_OK                =  0,
-    UCI_INPROGRESS        =  1,
+    UCI_OK                = 0,
+    UCI_INPROGRESS        = 1,
     UCI_ERR_NO_MEMORY     = -1,
     UCI_ERR_INVALID_PARAM = -2,
     UCI_ERR_NO_ELEM       = -3,

@@ -19,8 +19,8 @@ static size_t uci_buffer_iov_length(const ucp_dt_iov_t *iov, size_t count)
 
 static ucs_status_t uci_buffer_init(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype)
 {
-    buf->data  = data;
-    buf->count = count;
+    buf->data   = data;
+    buf->count  = count;
     buf->state  = NULL;
     buf->status = UCS_OK;
 
@@ -44,13 +44,14 @@ static ucs_status_t uci_buffer_init(uci_buffer_t *buf, void *data, size_t count,
         break;
     }
 
-    uci_error("datatype 0x%lx is not one that UCI knows: was it created before UCI was loaded?", (unsigned long)datatype);
+    uci_error("datatype 0x%lx is not one that UCI knows: was it created before UCI was loaded?",
+              (unsigned long)datatype);
     return UCS_ERR_INVALID_PARAM;
 }
 
 ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype)
 {
-    ucs_status_t status = uci_buffer_init(buf, (void*)data, count, datatype);
+    ucs_status_t status = uci_buffer_init(buf, (void *)data, count, datatype);
 
     if ((status == UCS_OK) && (buf->kind == UCI_BUFFER_GENERIC)) {
         buf->state  = buf->generic->ops.start_pack(buf->generic->context, data, count);
@@ -85,13 +86,13 @@ void *uci_buffer_direct(const uci_buffer_t *buf, size_t offset, size_t length)
 
     switch (buf->kind) {
     case UCI_BUFFER_CONTIG:
-        return (char*)buf->data + offset;
+        return (char *)buf->data + offset;
     case UCI_BUFFER_IOV:
         for (i = 0; (i < buf->count) && (offset >= iov[i].length); ++i) {
             offset -= iov[i].length;
         }
         if ((i < buf->count) && (iov[i].length - offset >= length)) {
-            return (char*)iov[i].buffer + offset;
+            return (char *)iov[i].buffer + offset;
         }
         return NULL;
     default:
@@ -112,7 +113,7 @@ static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *pa
             continue;
         }
         part = uci_min(iov[i].length - offset, length);
-        user = (char*)iov[i].buffer + offset;
+        user = (char *)iov[i].buffer + offset;
         if (to_packed) {
             memcpy(packed, user, part);
         } else {
@@ -120,7 +121,7 @@ static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *pa
         }
         packed += part;
         length -= part;
-        offset  = 0;
+        offset = 0;
     }
 }
 
@@ -129,17 +130,17 @@ uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t len
     size_t done, part;
 
     if (uci_likely(buf->kind == UCI_BUFFER_CONTIG)) {
-        return digest->copy(dst, (const char*)buf->data + offset, length);
+        return digest->copy(dst, (const char *)buf->data + offset, length);
     }
 
     if (buf->kind == UCI_BUFFER_IOV) {
         uci_buffer_iov_copy(buf, offset, dst, length, true);
     } else {
         for (done = 0; done < length; done += part) {
-            part = buf->generic->ops.pack(buf->state, offset + done, (char*)dst + done, length - done);
+            part = buf->generic->ops.pack(buf->state, offset + done, (char *)dst + done, length - done);
             if (part == 0) {
                 /* a packer that stalls would make us send what it never wrote */
-                memset((char*)dst + done, 0, length - done);
+                memset((char *)dst + done, 0, length - done);
                 uci_error("generic datatype packed only %zu of %zu bytes at offset %zu", done, length, offset);
                 break;
             }
@@ -154,10 +155,10 @@ void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t 
 
     switch (buf->kind) {
     case UCI_BUFFER_CONTIG:
-        memcpy((char*)buf->data + offset, src, length);
+        memcpy((char *)buf->data + offset, src, length);
         break;
     case UCI_BUFFER_IOV:
-        uci_buffer_iov_copy(buf, offset, (char*)src, length, false);
+        uci_buffer_iov_copy(buf, offset, (char *)src, length, false);
         break;
     default:
         status = buf->generic->ops.unpack(buf->state, offset, src, length);
@@ -174,7 +175,7 @@ uint64_t uci_buffer_write(uci_buffer_t *buf, size_t offset, const void *src, siz
     uint64_t value;
 
     if (uci_likely(buf->kind == UCI_BUFFER_CONTIG)) {
-        return digest->copy((char*)buf->data + offset, src, length);
+        return digest->copy((char *)buf->data + offset, src, length);
     }
 
     value = digest->digest(src, length);

@@ -9,26 +9,22 @@
 #include "ucp_api.h"
 #include "digest.h"
 
-typedef enum {
-    UCI_BUFFER_CONTIG,
-    UCI_BUFFER_IOV,
-    UCI_BUFFER_GENERIC
-} uci_buffer_kind_t;
+typedef enum { UCI_BUFFER_CONTIG, UCI_BUFFER_IOV, UCI_BUFFER_GENERIC } uci_buffer_kind_t;
 
 /** A generic datatype as its creator described it; kept by the plugin since UCX does not tell. */
 typedef struct uci_generic_dt {
     ucp_generic_dt_ops_t ops;
-    void                 *context;
+    void *context;
 } uci_generic_dt_t;
 
 typedef struct uci_buffer {
-    uci_buffer_kind_t      kind;
-    void                   *data;     /**< contig: bytes; iov: ucp_dt_iov_t[count] */
-    size_t                 count;     /**< of iov entries */
-    size_t                 length;    /**< packed bytes */
+    uci_buffer_kind_t kind;
+    void *data;    /**< contig: bytes; iov: ucp_dt_iov_t[count] */
+    size_t count;  /**< of iov entries */
+    size_t length; /**< packed bytes */
     const uci_generic_dt_t *generic;
-    void                   *state;    /**< of the generic datatype; NULL once finished */
-    ucs_status_t           status;    /**< first error that unpacking gave */
+    void *state;         /**< of the generic datatype; NULL once finished */
+    ucs_status_t status; /**< first error that unpacking gave */
 } uci_buffer_t;
 
 /** How the plugin finds a generic datatype's description; set by it before the first operation. */

@@ -15,17 +15,17 @@
 #include "txlog.h"
 
 /* How long after a damaged message, and how often without one, we ask for what is due */
-#define UCI_RESYNC_DELAY_NS     500000ul
-#define UCI_RESYNC_INTERVAL_NS  1000000000ul
-#define UCI_RESYNC_CHECK_NS     10000000ul
-#define UCI_RESYNC_POLLS        256
+#define UCI_RESYNC_DELAY_NS    500000ul
+#define UCI_RESYNC_INTERVAL_NS 1000000000ul
+#define UCI_RESYNC_CHECK_NS    10000000ul
+#define UCI_RESYNC_POLLS       256
 
 /* Missing ranges in one acknowledgement */
-#define UCI_ACK_RANGES  8
+#define UCI_ACK_RANGES 8
 
 static uint32_t uci_am_check(const uci_am_hdr_t *hdr, const void *payload, size_t length)
 {
-    uint64_t check = XXH3_64bits((const char*)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check));
+    uint64_t check = XXH3_64bits((const char *)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check));
 
     if (hdr->type != UCI_AM_DATA) {
         check ^= XXH3_64bits_withSeed(payload, length, check);
@@ -125,13 +125,12 @@ static void uci_control_inject(uci_control_t *msg)
 
 void uci_control_send(uci_control_t *msg)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
-        .cb.send      = uci_control_sent,
-        .user_data    = msg,
-        .flags        = UCP_AM_SEND_FLAG_EAGER
-    };
-    ucp_ep_h ep = uci_peer_endpoint(msg->peer);
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FIELD_FLAGS,
+                                 .cb.send   = uci_control_sent,
+                                 .user_data = msg,
+                                 .flags     = UCP_AM_SEND_FLAG_EAGER};
+    ucp_ep_h ep               = uci_peer_endpoint(msg->peer);
     ucs_status_ptr_t request;
 
     if (uci_unlikely(ep == NULL)) {
@@ -176,7 +175,8 @@ void uci_control_send_bye(uci_peer_t *peer)
 
 void uci_control_send_pending(uci_peer_t *peer)
 {
-    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link) {
+    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
+    {
         uci_list_del(&msg->link);
         uci_control_send(msg);
     }
@@ -188,7 +188,7 @@ void uci_control_hello(uci_peer_t *peer)
     uci_control_t *msg;
 
     peer->hello_sent = true;
-    msg = uci_control_get(peer, UCI_AM_HELLO, 0, sizeof(worker->mark) + worker->address_length);
+    msg              = uci_control_get(peer, UCI_AM_HELLO, 0, sizeof(worker->mark) + worker->address_length);
     if (msg != NULL) {
         memcpy(msg->payload, &worker->mark, sizeof(worker->mark));
         memcpy(msg->payload + sizeof(worker->mark), worker->address, worker->address_length);
@@ -209,7 +209,7 @@ uci_control_t *uci_control_get_received(uci_peer_t *peer, uci_am_type_t type, si
     if (msg == NULL) {
         return NULL;
     }
-    words    = (uint64_t*)(void*)msg->payload;
+    words    = (uint64_t *)(void *)msg->payload;
     words[0] = uci_seqset_first_missing(rx);
     words[1] = (ranges < rx->count) ? rx->missing[ranges].first : rx->next;
     for (i = 0; i < ranges; ++i) {
@@ -274,7 +274,7 @@ static void uci_control_on_hello(uci_peer_t *peer, const void *data, size_t leng
         return;
     }
     uci_peer_set_mark(peer, mark);
-    uci_peer_set_address(peer, (const char*)data + sizeof(*mark), length - sizeof(*mark));
+    uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
     uci_control_send_pending(peer);
 }
 
@@ -369,12 +369,11 @@ static ucs_status_t uci_control_recv(void *arg, const void *header, size_t heade
 
 ucs_status_t uci_control_listen(uci_worker_t *worker)
 {
-    ucp_am_handler_param_t param = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .id         = UCI_AM_ID,
-        .cb         = uci_control_recv,
-        .arg        = worker
-    };
+    ucp_am_handler_param_t param = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                  UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                    .id  = UCI_AM_ID,
+                                    .cb  = uci_control_recv,
+                                    .arg = worker};
 
     return uci_ucp.worker_set_am_recv_handler(worker->ucp, &param);
 }
@@ -396,13 +395,15 @@ void uci_control_damaged(uci_worker_t *worker, const char *what)
 
 static void uci_control_ask(uci_worker_t *worker, uint64_t now, bool damaged)
 {
-    uci_list_for_each_safe(send_op, &worker->send_ops, uci_send_op_t, all) {
+    uci_list_for_each_safe(send_op, &worker->send_ops, uci_send_op_t, all)
+    {
         if (damaged || (now - send_op->asked_time > (UCI_RESYNC_INTERVAL_NS << uci_min(send_op->queries, 5u)))) {
             uci_send_op_query(send_op);
         }
         uci_send_op_buffer_late(send_op, now);
     }
-    uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link) {
+    uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link)
+    {
         if (damaged || (now - recv_op->active_time > (UCI_RESYNC_INTERVAL_NS << uci_min(recv_op->asked, 5u)))) {
             uci_repair_ask_again(recv_op, damaged);
         }

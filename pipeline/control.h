@@ -13,19 +13,19 @@
 #include "worker.h"
 
 /** Payload that fits a pooled message */
-#define UCI_CONTROL_POOLED  192
+#define UCI_CONTROL_POOLED 192
 
 typedef struct uci_control {
-    uci_list_t          link;      /**< in peer->pending; the pool's link before */
-    uci_peer_t          *peer;
-    bool                pooled;
-    struct uci_send_op  *op;       /**< DATA: the operation it belongs to */
-    void                *staging;  /**< freed with the message */
-    bool                *sent_p;   /**< set when UCX has let go of the message, if not NULL */
-    const void          *data;     /**< what follows the header: payload[] or a user's chunk */
-    size_t              length;
-    uci_am_hdr_t        hdr;
-    char                payload[] __attribute__((aligned(8)));
+    uci_list_t link; /**< in peer->pending; the pool's link before */
+    uci_peer_t *peer;
+    bool pooled;
+    struct uci_send_op *op; /**< DATA: the operation it belongs to */
+    void *staging;          /**< freed with the message */
+    bool *sent_p;           /**< set when UCX has let go of the message, if not NULL */
+    const void *data;       /**< what follows the header: payload[] or a user's chunk */
+    size_t length;
+    uci_am_hdr_t hdr;
+    char payload[] __attribute__((aligned(8)));
 } uci_control_t;
 
 /** @return a message about @a seq with room for @a length bytes of payload; NULL if there is no memory. */

@@ -12,19 +12,19 @@
 #include "txlog.h"
 
 /* How long a close waits for an answer */
-#define UCI_CLOSE_TIMEOUT_NS  10000000000ul
+#define UCI_CLOSE_TIMEOUT_NS 10000000000ul
 
 /* How long, at the end of a worker, its own endpoints may take to close */
-#define UCI_SHUTDOWN_NS  100000000ul
+#define UCI_SHUTDOWN_NS 100000000ul
 
 typedef struct uci_close {
-    uci_list_t    link;
-    uci_ep_t      *ep;       /* NULL: UCX closes it */
-    uci_peer_t    *peer;
+    uci_list_t link;
+    uci_ep_t *ep; /* NULL: UCX closes it */
+    uci_peer_t *peer;
     uci_request_t *req;
-    void          *ucx;      /* UCX's close */
-    uint64_t      deadline;
-    bool          last;      /* of the user's endpoints to this peer */
+    void *ucx; /* UCX's close */
+    uint64_t deadline;
+    bool last; /* of the user's endpoints to this peer */
 } uci_close_t;
 
 static uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
@@ -50,10 +50,7 @@ static void uci_ep_destroy(uci_ep_t *ep)
 
 ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
 {
-    ucp_ep_params_t params = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
-        .address    = peer->address
-    };
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = peer->address};
     ucs_status_t status;
     ucp_ep_h ucp;
 
@@ -71,7 +68,8 @@ static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
     if (params->field_mask & ~(uint64_t)UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) {
         return NULL;
     }
-    uci_list_for_each(ep, &peer->eps, uci_ep_t, link) {
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
         if (!ep->user) {
             ep->user = true;
             return ep;
@@ -83,7 +81,7 @@ static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
 ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uci_ep_t **ep_p)
 {
     ucp_ep_params_t ucx_params = *params;
-    const uci_mark_t *mark     = (const uci_mark_t*)params->address;
+    const uci_mark_t *mark     = (const uci_mark_t *)params->address;
     uci_peer_t *peer;
     ucs_status_t status;
     uci_ep_t *ep;
@@ -102,7 +100,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
 
     ep = uci_ep_reuse(peer, params);
     if (ep == NULL) {
-        ucx_params.address = (const ucp_address_t*)(mark + 1);
+        ucx_params.address = (const ucp_address_t *)(mark + 1);
         status             = uci_ucp.ep_create(worker->ucp, &ucx_params, &ucp);
         if (status != UCS_OK) {
             return status;
@@ -119,7 +117,8 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
 
 static bool uci_ep_is_granted(uci_peer_t *peer)
 {
-    uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all) {
+    uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
         if ((op->peer == peer) && op->granted && (op->req == NULL)) {
             return true;
         }
@@ -129,7 +128,8 @@ static bool uci_ep_is_granted(uci_peer_t *peer)
 
 static bool uci_ep_is_last_of_user(const uci_ep_t *ep)
 {
-    uci_list_for_each(other, &ep->peer->eps, uci_ep_t, link) {
+    uci_list_for_each(other, &ep->peer->eps, uci_ep_t, link)
+    {
         if ((other != ep) && other->user) {
             return false;
         }
@@ -163,11 +163,9 @@ static void uci_close_flushed(void *request, ucs_status_t status, void *user_dat
 static void uci_close_flush(uci_close_t *closing)
 {
     ucp_ep_h ucp              = closing->ep->ucp;
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send      = uci_close_flushed,
-        .user_data    = closing
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send      = uci_close_flushed,
+                                 .user_data    = closing};
     ucs_status_ptr_t request;
 
     if (closing->last) {
@@ -280,7 +278,8 @@ void uci_ep_on_bye(uci_peer_t *peer)
 
 void uci_ep_progress(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link) {
+    uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link)
+    {
         uci_close_progress(closing);
     }
 }
@@ -293,8 +292,10 @@ void uci_ep_shutdown(uci_worker_t *worker)
     uint64_t deadline         = uci_process_time_ns() + UCI_SHUTDOWN_NS;
     ucs_status_ptr_t request;
 
-    uci_worker_for_each_peer(peer, worker) {
-        uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link) {
+    uci_worker_for_each_peer(peer, worker)
+    {
+        uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
+        {
             if (ep->user) {
                 continue;
             }

@@ -13,28 +13,28 @@
 #include "stats.h"
 #include "txlog.h"
 
-#define UCI_FIND_CANDIDATES   64             /* in one answer */
-#define UCI_FIND_INTERVAL_NS  100000000ul    /* between questions */
-#define UCI_FIND_TRIES        100
+#define UCI_FIND_CANDIDATES  64          /* in one answer */
+#define UCI_FIND_INTERVAL_NS 100000000ul /* between questions */
+#define UCI_FIND_TRIES       100
 
 typedef struct uci_candidate {
-    uci_peer_t       *peer;
-    uci_am_found_t   found;
+    uci_peer_t *peer;
+    uci_am_found_t found;
 } uci_candidate_t;
 
 typedef struct uci_orphan {
-    uci_list_t      link;        /* in worker->orphans */
-    uci_worker_t    *worker;
-    uci_request_t   *req;        /* NULL: nobody waits (truncated, probe) */
-    uci_message_t   *message;    /* a probe wants to know the length */
-    uci_frame_t     *frame;      /* NULL: truncated */
-    ucp_tag_t       tag;
-    size_t          total;
-    uint32_t        cookie;
-    uint32_t        waiting;     /* answers still to come */
-    unsigned        tries;
-    uint64_t        asked_time;
-    size_t          count;
+    uci_list_t link; /* in worker->orphans */
+    uci_worker_t *worker;
+    uci_request_t *req;     /* NULL: nobody waits (truncated, probe) */
+    uci_message_t *message; /* a probe wants to know the length */
+    uci_frame_t *frame;     /* NULL: truncated */
+    ucp_tag_t tag;
+    size_t total;
+    uint32_t cookie;
+    uint32_t waiting; /* answers still to come */
+    unsigned tries;
+    uint64_t asked_time;
+    size_t count;
     uci_candidate_t *candidates;
 } uci_orphan_t;
 
@@ -50,7 +50,8 @@ static void uci_find_ask(uci_orphan_t *orphan)
     orphan->waiting    = 1; /* so that answers within the calls below do not end it */
     orphan->count      = 0;
     ++orphan->tries;
-    uci_worker_for_each_peer(peer, worker) {
+    uci_worker_for_each_peer(peer, worker)
+    {
         if (!peer->known) {
             continue;
         }
@@ -96,8 +97,8 @@ static bool uci_find_fits(const uci_orphan_t *orphan, const uci_frame_hdr_t *hdr
 {
     const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
 
-    return (orphan->frame != NULL) && (digest != NULL) && uci_frame_is_whole(hdr, orphan->total) &&
-           (hdr->length > 0) && (digest->digest(uci_frame_payload(orphan->frame), hdr->length) == hdr->value);
+    return (orphan->frame != NULL) && (digest != NULL) && uci_frame_is_whole(hdr, orphan->total) && (hdr->length > 0) &&
+           (digest->digest(uci_frame_payload(orphan->frame), hdr->length) == hdr->value);
 }
 
 static bool uci_find_is_received(uci_peer_t *peer, uint64_t seq)
@@ -149,13 +150,13 @@ static void uci_find_report_length(uci_message_t *message, const uci_candidate_t
 
 static void uci_find_resolve(uci_orphan_t *orphan, const uci_candidate_t *chosen)
 {
-    uci_request_t *req   = orphan->req;
-    uci_frame_t *frame   = orphan->frame;
-    uci_peer_t *peer     = chosen->peer;
-    uci_frame_hdr_t hdr  = chosen->found.hdr;
-    uint64_t seq         = chosen->found.seq;
-    ucp_tag_t tag        = orphan->tag;
-    size_t total         = orphan->total;
+    uci_request_t *req  = orphan->req;
+    uci_frame_t *frame  = orphan->frame;
+    uci_peer_t *peer    = chosen->peer;
+    uci_frame_hdr_t hdr = chosen->found.hdr;
+    uint64_t seq        = chosen->found.seq;
+    ucp_tag_t tag       = orphan->tag;
+    size_t total        = orphan->total;
 
     if (orphan->message != NULL) {
         uci_find_report_length(orphan->message, chosen);
@@ -214,11 +215,13 @@ static void uci_find_conclude(uci_orphan_t *orphan)
 /* The first orphan whose answers are in and that no older one of the same tag is before */
 static uci_orphan_t *uci_find_ready(uci_worker_t *worker)
 {
-    uci_list_for_each(orphan, &worker->orphans, uci_orphan_t, link) {
+    uci_list_for_each(orphan, &worker->orphans, uci_orphan_t, link)
+    {
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): an orphan leaves the list before it is freed */
         bool blocked = (orphan->waiting > 0);
 
-        uci_list_for_each(older, &worker->orphans, uci_orphan_t, link) {
+        uci_list_for_each(older, &worker->orphans, uci_orphan_t, link)
+        {
             if (older == orphan) {
                 break;
             }
@@ -258,7 +261,8 @@ bool uci_find_length(uci_message_t *message)
 {
     uci_orphan_t *orphan;
 
-    uci_list_for_each(other, &message->worker->orphans, uci_orphan_t, link) {
+    uci_list_for_each(other, &message->worker->orphans, uci_orphan_t, link)
+    {
         if (other->message == message) {
             return false;
         }
@@ -271,7 +275,8 @@ bool uci_find_length(uci_message_t *message)
 
 void uci_find_progress(uci_worker_t *worker, uint64_t now)
 {
-    uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link) {
+    uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link)
+    {
         if (now - orphan->asked_time < UCI_FIND_INTERVAL_NS) {
             continue;
         }
@@ -286,7 +291,8 @@ void uci_find_progress(uci_worker_t *worker, uint64_t now)
 
 void uci_find_cleanup(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link) {
+    uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link)
+    {
         uci_find_destroy(orphan);
     }
 }
@@ -295,7 +301,7 @@ void uci_find_cleanup(uci_worker_t *worker)
 
 static uint64_t uci_find_user_length(uci_frame_t *frame)
 {
-    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t*)(const void*)frame->wire;
+    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t *)(const void *)frame->wire;
     uci_rndv_desc_t desc;
 
     if (hdr->kind != UCI_FRAME_RNDV) {
@@ -323,7 +329,7 @@ void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)
     if (msg == NULL) {
         return;
     }
-    found = (uci_am_found_t*)(void*)msg->payload;
+    found = (uci_am_found_t *)(void *)msg->payload;
     for (seq = peer->tx_base; (seq < peer->tx_next) && (count < UCI_FIND_CANDIDATES); ++seq) {
         frame = uci_txlog_find(peer, seq);
         if ((frame != NULL) && (frame->tag == hdr->value) && !uci_find_is_matched(frame)) {
@@ -357,7 +363,8 @@ static void uci_find_add(uci_orphan_t *orphan, uci_peer_t *peer, const uci_am_fo
 
 void uci_find_on_found(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
-    uci_list_for_each(orphan, &peer->worker->orphans, uci_orphan_t, link) {
+    uci_list_for_each(orphan, &peer->worker->orphans, uci_orphan_t, link)
+    {
         if (orphan->cookie != hdr->op) {
             continue;
         }

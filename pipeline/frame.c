@@ -5,9 +5,7 @@
 
 #include "log.h"
 
-const uint32_t uci_frame_class_size[UCI_FRAME_CLASSES] = {
-    128, 256 + 64, 1024 + 64, 4096 + 64, 8192 + 64, 32768 + 64
-};
+const uint32_t uci_frame_class_size[UCI_FRAME_CLASSES] = {128, 256 + 64, 1024 + 64, 4096 + 64, 8192 + 64, 32768 + 64};
 
 /* About 64 KiB a slab */
 static const size_t uci_frame_class_per_slab[UCI_FRAME_CLASSES] = {256, 128, 56, 16, 8, 4};

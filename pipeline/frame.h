@@ -21,22 +21,22 @@ struct uci_request;
 struct uci_send_op;
 
 enum {
-    UCI_FRAME_IN_FLIGHT = 1 << 0,  /**< UCX still reads it */
-    UCI_FRAME_LOGGED    = 1 << 1   /**< in its peer's log */
+    UCI_FRAME_IN_FLIGHT = 1 << 0, /**< UCX still reads it */
+    UCI_FRAME_LOGGED    = 1 << 1  /**< in its peer's log */
 };
 
-#define UCI_FRAME_CLASSES  6
+#define UCI_FRAME_CLASSES 6
 
 typedef struct uci_frame {
-    struct uci_peer    *peer;   /**< sending: to whom */
-    struct uci_request *req;    /**< sending: completes when UCX has sent the frame */
-    struct uci_send_op *op;     /**< sending: a rendezvous or synchronous send that waits for FIN */
-    uint64_t           seq;
-    uint64_t           tag;
-    uint32_t           total;   /**< bytes on the wire */
-    uint8_t            cls;     /**< size class; UINT8_MAX: from the heap */
-    uint8_t            flags;
-    char               wire[] __attribute__((aligned(UCI_CACHE_LINE)));
+    struct uci_peer *peer;   /**< sending: to whom */
+    struct uci_request *req; /**< sending: completes when UCX has sent the frame */
+    struct uci_send_op *op;  /**< sending: a rendezvous or synchronous send that waits for FIN */
+    uint64_t seq;
+    uint64_t tag;
+    uint32_t total; /**< bytes on the wire */
+    uint8_t cls;    /**< size class; UINT8_MAX: from the heap */
+    uint8_t flags;
+    char wire[] __attribute__((aligned(UCI_CACHE_LINE)));
 } uci_frame_t;
 
 _Static_assert(sizeof(uci_frame_t) == UCI_CACHE_LINE, "the wire image starts on the second cache line");
@@ -96,14 +96,14 @@ UCI_INLINE char *uci_frame_payload(uci_frame_t *frame)
 
 UCI_INLINE uint32_t uci_frame_hdr_check(const uci_frame_hdr_t *hdr, uint64_t tag)
 {
-    return (uint32_t)XXH3_64bits_withSeed((const char*)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check),
+    return (uint32_t)XXH3_64bits_withSeed((const char *)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check),
                                           tag);
 }
 
 /** Write the header's check, and the header again behind the payload. */
 UCI_INLINE void uci_frame_seal(uci_frame_t *frame)
 {
-    uci_frame_hdr_t *hdr = (uci_frame_hdr_t*)(void*)frame->wire;
+    uci_frame_hdr_t *hdr = (uci_frame_hdr_t *)(void *)frame->wire;
 
     hdr->check = uci_frame_hdr_check(hdr, frame->tag);
     memcpy(uci_frame_payload(frame) + hdr->length, hdr, sizeof(*hdr));

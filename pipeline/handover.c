@@ -11,11 +11,11 @@
 #include "txlog.h"
 
 typedef struct uci_handover {
-    uci_list_t   link;
-    uint64_t     seq;
+    uci_list_t link;
+    uint64_t seq;
     uci_am_hdr_t hdr;
-    size_t       length;
-    char         data[];
+    size_t length;
+    char data[];
 } uci_handover_t;
 
 static void uci_handover_send_op(uci_send_op_t *op)
@@ -84,14 +84,16 @@ bool uci_handover_take(uci_peer_t *peer, uint64_t seq)
     uci_list_t mine;
 
     uci_list_init(&mine);
-    uci_list_for_each_safe(handover, &peer->handovers, uci_handover_t, link) {
+    uci_list_for_each_safe(handover, &peer->handovers, uci_handover_t, link)
+    {
         if (handover->seq == seq) {
             uci_list_del(&handover->link);
             uci_list_add_tail(&mine, &handover->link);
         }
     }
 
-    uci_list_for_each_safe(mine_one, &mine, uci_handover_t, link) {
+    uci_list_for_each_safe(mine_one, &mine, uci_handover_t, link)
+    {
         uci_list_del(&mine_one->link);
         taken = true;
         if ((mine_one->hdr.flags & UCI_AM_FLAG_FRAME) || (uci_recv_op_by_seq(peer, seq) != NULL)) {
@@ -104,7 +106,8 @@ bool uci_handover_take(uci_peer_t *peer, uint64_t seq)
 
 void uci_handover_drop_frame(uci_peer_t *peer, uint64_t seq)
 {
-    uci_list_for_each_safe(handover, &peer->handovers, uci_handover_t, link) {
+    uci_list_for_each_safe(handover, &peer->handovers, uci_handover_t, link)
+    {
         if ((handover->seq == seq) && (handover->hdr.flags & UCI_AM_FLAG_FRAME)) {
             uci_list_del(&handover->link);
             free(handover);
@@ -114,7 +117,8 @@ void uci_handover_drop_frame(uci_peer_t *peer, uint64_t seq)
 
 void uci_handover_cleanup(uci_peer_t *peer)
 {
-    uci_list_for_each_safe(handover, &peer->handovers, uci_handover_t, link) {
+    uci_list_for_each_safe(handover, &peer->handovers, uci_handover_t, link)
+    {
         uci_list_del(&handover->link);
         free(handover);
     }

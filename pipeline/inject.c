@@ -6,7 +6,7 @@
 #include "log.h"
 #include "settings.h"
 
-#define UCI_INJECT_STALE_SIZE  (64ul << 10)
+#define UCI_INJECT_STALE_SIZE (64ul << 10)
 
 bool uci_inject_enabled;
 
@@ -25,11 +25,11 @@ static const void *uci_inject_stale(size_t length)
 
 void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length)
 {
-    uci_fault_t flip   = {.kind = UCI_FAULT_BITFLIP, .random = fault->random};
-    uint64_t before    = XXH3_64bits(data, length);
-    size_t left        = uci_fault_apply(fault, data, length, NULL);
+    uci_fault_t flip = {.kind = UCI_FAULT_BITFLIP, .random = fault->random};
+    uint64_t before  = XXH3_64bits(data, length);
+    size_t left      = uci_fault_apply(fault, data, length, NULL);
 
-    memset((char*)data + left, 0, length - left);
+    memset((char *)data + left, 0, length - left);
     if (XXH3_64bits(data, length) == before) {
         uci_fault_apply(&flip, data, length, NULL);
     }
@@ -39,7 +39,7 @@ void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length)
 static uint32_t uci_inject_frame_headers(const uci_fault_t *fault, uci_frame_t *frame, uint32_t length)
 {
     char *front = frame->wire, *back = uci_frame_payload(frame) + length;
-    bool both   = (fault->kind != UCI_FAULT_BITFLIP) && (fault->kind != UCI_FAULT_BURST) && (fault->random & 1);
+    bool both = (fault->kind != UCI_FAULT_BITFLIP) && (fault->kind != UCI_FAULT_BURST) && (fault->random & 1);
 
     if (fault->kind == UCI_FAULT_TRUNCATE) {
         return frame->total - 1 - (uint32_t)(fault->random % sizeof(uci_frame_hdr_t));
@@ -72,7 +72,7 @@ static uci_frame_t *uci_inject_clone(uci_worker_t *worker, const uci_frame_t *fr
 
 uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame)
 {
-    uci_frame_hdr_t *hdr = (uci_frame_hdr_t*)(void*)frame->wire;
+    uci_frame_hdr_t *hdr = (uci_frame_hdr_t *)(void *)frame->wire;
     uint64_t length      = (frame->op != NULL) ? frame->op->length : hdr->length;
     int rank             = uci_peer_rank(frame->peer);
     uci_fault_t payload, header, tree;
@@ -83,15 +83,15 @@ uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame)
     /* the payload of a rendezvous frame is UCI's descriptor: that is a header to the user */
     hit_payload = (hdr->kind != UCI_FRAME_RNDV) && (hdr->length > 0) &&
                   uci_fault_draw(UCI_FAULT_PAYLOAD, length, rank, &payload);
-    hit_header  = uci_fault_draw(UCI_FAULT_HEADER, length, rank, &header);
-    hit_tree    = (hdr->kind != UCI_FRAME_RNDV) && uci_fault_draw(UCI_FAULT_TREE, length, rank, &tree);
-    clone       = (hit_payload || hit_header || hit_tree) ? uci_inject_clone(worker, frame) : NULL;
+    hit_header = uci_fault_draw(UCI_FAULT_HEADER, length, rank, &header);
+    hit_tree   = (hdr->kind != UCI_FRAME_RNDV) && uci_fault_draw(UCI_FAULT_TREE, length, rank, &tree);
+    clone      = (hit_payload || hit_header || hit_tree) ? uci_inject_clone(worker, frame) : NULL;
     if (clone == NULL) {
         uci_inject_remember(uci_frame_payload(frame), hdr->length);
         return NULL;
     }
 
-    hdr = (uci_frame_hdr_t*)(void*)clone->wire;
+    hdr = (uci_frame_hdr_t *)(void *)clone->wire;
     if (hit_tree) {
         uci_inject_bytes(&tree, &hdr->value, sizeof(hdr->value));
         uci_frame_seal(clone);
@@ -143,12 +143,11 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
     void *copy;
 
     swapped     = !repair && (op->swap_with != UINT32_MAX) && (op->swap_with + 1 == index);
-    hit_payload = !swapped &&
-                  uci_fault_draw(repair ? UCI_FAULT_REPAIR : UCI_FAULT_PAYLOAD, op->length, rank, &payload);
+    hit_payload = !swapped && uci_fault_draw(repair ? UCI_FAULT_REPAIR : UCI_FAULT_PAYLOAD, op->length, rank, &payload);
     hit_tree    = !repair && uci_fault_draw(UCI_FAULT_TREE, op->length, rank, &tree);
     if (hit_tree) {
-        uci_inject_bytes(&tree, ((msg->hdr.flags & UCI_AM_FLAG_LAST) && (tree.random & 4)) ? &msg->hdr.extra :
-                                                                                           &msg->hdr.value,
+        uci_inject_bytes(&tree,
+                         ((msg->hdr.flags & UCI_AM_FLAG_LAST) && (tree.random & 4)) ? &msg->hdr.extra : &msg->hdr.value,
                          sizeof(msg->hdr.value));
     }
 

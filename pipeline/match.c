@@ -29,8 +29,8 @@ static void uci_match_learn_length(uci_message_t *message)
     message->length = hdr.length;
     if (hdr.kind == UCI_FRAME_RNDV) {
         memcpy(&desc, uci_frame_payload(message->frame), sizeof(desc));
-        message->known  = uci_frame_is_whole(&hdr, message->total) && (uci_digest_by_id(hdr.digest) != NULL) &&
-                          (uci_digest_by_id(hdr.digest)->digest(&desc, sizeof(desc)) == hdr.value);
+        message->known = uci_frame_is_whole(&hdr, message->total) && (uci_digest_by_id(hdr.digest) != NULL) &&
+                         (uci_digest_by_id(hdr.digest)->digest(&desc, sizeof(desc)) == hdr.value);
         message->length = desc.length;
     }
 }
@@ -74,10 +74,9 @@ static void uci_match_arrived(void *request, ucs_status_t status, const ucp_tag_
 /* Take the oldest message out of UCX. @return false if there is none. */
 static bool uci_match_pull(uci_worker_t *worker)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .cb.recv      = uci_match_arrived
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                 .cb.recv = uci_match_arrived};
     ucp_tag_message_h handle;
     ucp_tag_recv_info_t info;
     uci_message_t *message;
@@ -112,7 +111,8 @@ static bool uci_match_pull(uci_worker_t *worker)
 
 uci_message_t *uci_match_find(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t tag_mask)
 {
-    uci_list_for_each(message, &worker->unexpected, uci_message_t, link) {
+    uci_list_for_each(message, &worker->unexpected, uci_message_t, link)
+    {
         if (((message->tag ^ tag) & tag_mask) == 0 && (message->req == NULL)) {
             return message;
         }
@@ -161,9 +161,9 @@ ucp_tag_message_h uci_match_probe(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t
 ucs_status_ptr_t uci_match_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_message_h handle,
                                 const ucp_request_param_t *param)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype :
-                                                                                  ucp_dt_make_contig(1);
-    uci_message_t *message = (uci_message_t*)handle;
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                 : ucp_dt_make_contig(1);
+    uci_message_t *message  = (uci_message_t *)handle;
     ucs_status_t status;
     uci_request_t *req;
 
@@ -183,7 +183,8 @@ ucs_status_ptr_t uci_match_recv(uci_worker_t *worker, void *data, size_t count, 
 
 static bool uci_match_list_has(uci_list_t *list, uint64_t uid, uint32_t seq)
 {
-    uci_list_for_each(message, list, uci_message_t, link) {
+    uci_list_for_each(message, list, uci_message_t, link)
+    {
         if (message->known && (message->uid == uid) && (message->seq == seq)) {
             return true;
         }
@@ -198,7 +199,8 @@ bool uci_match_has(uci_worker_t *worker, uint64_t uid, uint32_t seq)
 
 static void uci_match_cleanup_list(uci_worker_t *worker, uci_list_t *list)
 {
-    uci_list_for_each_safe(message, list, uci_message_t, link) {
+    uci_list_for_each_safe(message, list, uci_message_t, link)
+    {
         if (!message->arriving) {
             uci_frame_put(&worker->frames, message->frame);
             uci_match_free(message);

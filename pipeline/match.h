@@ -12,18 +12,18 @@
 #include "worker.h"
 
 typedef struct uci_message {
-    uci_list_t    link;       /**< in worker->unexpected or, once removed by a probe, worker->probed */
-    uci_worker_t  *worker;
-    uci_frame_t   *frame;
-    uci_request_t *req;       /**< a receive was matched to it while it was still arriving */
-    ucp_tag_t     tag;
-    size_t        total;      /**< bytes on the wire */
-    size_t        length;     /**< bytes of the user's message; valid if known */
-    uint64_t      uid;        /**< who sent it, and its number; valid if known */
-    uint32_t      seq;
-    bool          arriving;   /**< UCX is still receiving it */
-    bool          known;      /**< its header could be trusted */
-    ucs_status_t  status;
+    uci_list_t link; /**< in worker->unexpected or, once removed by a probe, worker->probed */
+    uci_worker_t *worker;
+    uci_frame_t *frame;
+    uci_request_t *req; /**< a receive was matched to it while it was still arriving */
+    ucp_tag_t tag;
+    size_t total;  /**< bytes on the wire */
+    size_t length; /**< bytes of the user's message; valid if known */
+    uint64_t uid;  /**< who sent it, and its number; valid if known */
+    uint32_t seq;
+    bool arriving; /**< UCX is still receiving it */
+    bool known;    /**< its header could be trusted */
+    ucs_status_t status;
 } uci_message_t;
 
 /** @return the oldest message that matches, or NULL. */

@@ -14,8 +14,8 @@
 
 /* Chunk sizes by transport: what fits one fragment of shared memory (UCX_*_SEG_SIZE=8256), and what TCP and RDMA
  * carry in one piece (a TCP receive buffer is 64 KiB) */
-#define UCI_CHUNK_SHM    8192
-#define UCI_CHUNK_OTHER  61440
+#define UCI_CHUNK_SHM   8192
+#define UCI_CHUNK_OTHER 61440
 
 static const char *const uci_peer_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
 
@@ -43,11 +43,13 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
 void uci_peer_destroy(uci_peer_t *peer)
 {
     uci_handover_cleanup(peer);
-    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link) {
+    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
+    {
         uci_list_del(&msg->link);
         uci_control_put(msg);
     }
-    uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link) {
+    uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
+    {
         uci_list_del(&ep->link);
         free(ep);
     }
@@ -129,9 +131,9 @@ static void uci_peer_parse_lane(const char *line, char *list, size_t size)
 
 static void uci_peer_find_transports(uci_peer_t *peer, char *list, size_t size)
 {
-    ucp_ep_h ep     = uci_peer_endpoint(peer);
-    char *text      = NULL, *line, *rest;
-    size_t length   = 0;
+    ucp_ep_h ep   = uci_peer_endpoint(peer);
+    char *text    = NULL, *line, *rest;
+    size_t length = 0;
     FILE *stream;
 
     list[0] = '\0';
@@ -174,9 +176,9 @@ static bool uci_peer_is_shm(uci_peer_t *peer)
 uint32_t uci_peer_chunk_size(uci_peer_t *peer)
 {
     if (uci_unlikely(peer->chunk_size == 0)) {
-        peer->chunk_size = (uci_settings.chunk_size != UCI_SETTING_AUTO) ? (uint32_t)uci_settings.chunk_size :
-                           uci_peer_is_shm(peer)                         ? UCI_CHUNK_SHM :
-                                                                           UCI_CHUNK_OTHER;
+        peer->chunk_size = (uci_settings.chunk_size != UCI_SETTING_AUTO) ? (uint32_t)uci_settings.chunk_size
+                           : uci_peer_is_shm(peer)                       ? UCI_CHUNK_SHM
+                                                                         : UCI_CHUNK_OTHER;
         uci_debug("%s: transports \"%s\", chunks of %u bytes", uci_peer_name(peer), uci_peer_transports(peer),
                   peer->chunk_size);
     }
@@ -195,13 +197,13 @@ void uci_mark_init(uci_mark_t *mark, uint64_t uid)
     memset(mark, 0, sizeof(*mark));
     mark->ucx_header = UCI_MARK_UCX_HEADER;
     memcpy(mark->ucx_uid, &uid, sizeof(uid));
-    mark->ucx_end   = UCI_MARK_UCX_END;
-    mark->protocol  = UCI_PROTOCOL_VERSION;
-    mark->mode      = (uint8_t)uci_settings.mode;
-    mark->magic     = UCI_MARK_MAGIC;
-    mark->digests   = uci_digest_set();
-    mark->rank      = uci_process_rank();
-    mark->pid       = (uint32_t)getpid();
+    mark->ucx_end  = UCI_MARK_UCX_END;
+    mark->protocol = UCI_PROTOCOL_VERSION;
+    mark->mode     = (uint8_t)uci_settings.mode;
+    mark->magic    = UCI_MARK_MAGIC;
+    mark->digests  = uci_digest_set();
+    mark->rank     = uci_process_rank();
+    mark->pid      = (uint32_t)getpid();
     snprintf(mark->host, sizeof(mark->host), "%s", uci_process_host());
 }
 
@@ -237,7 +239,8 @@ ucs_status_t uci_mark_check(const uci_mark_t *mark)
     }
     if (mark->protocol != UCI_PROTOCOL_VERSION) {
         uci_error("rank %d refuses a peer: it speaks protocol version %u of UCI, this one speaks %u; start all ranks "
-                  "with the same build", uci_process_rank(), mark->protocol, UCI_PROTOCOL_VERSION);
+                  "with the same build",
+                  uci_process_rank(), mark->protocol, UCI_PROTOCOL_VERSION);
         return UCS_ERR_UNSUPPORTED;
     }
     if (mark->check != uci_mark_digest(mark)) {
@@ -245,8 +248,8 @@ ucs_status_t uci_mark_check(const uci_mark_t *mark)
         return UCS_ERR_UNSUPPORTED;
     }
     if (!(mark->digests & (1u << uci_settings.digest->id))) {
-        uci_error("rank %d refuses rank %d (%s:%u): that build can't verify digest %s (UCI_DIGEST)",
-                  uci_process_rank(), mark->rank, mark->host, mark->pid, uci_settings.digest->name);
+        uci_error("rank %d refuses rank %d (%s:%u): that build can't verify digest %s (UCI_DIGEST)", uci_process_rank(),
+                  mark->rank, mark->host, mark->pid, uci_settings.digest->name);
         return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;

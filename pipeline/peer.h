@@ -17,45 +17,45 @@ struct uci_worker;
 
 /** An endpoint that the user (or UCI itself) has to a peer. */
 typedef struct uci_ep {
-    ucp_ep_h        ucp;
+    ucp_ep_h ucp;
     struct uci_peer *peer;
-    uci_list_t      link;          /**< in peer->eps */
-    bool            user;          /**< the user holds it */
+    uci_list_t link; /**< in peer->eps */
+    bool user;       /**< the user holds it */
 } uci_ep_t;
 
 typedef struct uci_peer {
-    uint64_t          uid;
+    uint64_t uid;
     struct uci_worker *worker;
 
     /* sending: the log, a ring by message number */
-    uint32_t          eager_max;   /**< what both sides carry in one frame */
-    uint64_t          tx_next;     /**< number of the next message */
-    uint64_t          tx_base;     /**< lowest number that may be in the ring */
-    uci_frame_t       **tx_ring;
-    uint64_t          tx_mask;     /**< size - 1; size 0 is mask UINT64_MAX */
+    uint32_t eager_max; /**< what both sides carry in one frame */
+    uint64_t tx_next;   /**< number of the next message */
+    uint64_t tx_base;   /**< lowest number that may be in the ring */
+    uci_frame_t **tx_ring;
+    uint64_t tx_mask; /**< size - 1; size 0 is mask UINT64_MAX */
 
     /* receiving */
-    uci_seqset_t      rx;          /**< verified */
-    uint32_t          unacked;     /**< messages verified since the last acknowledgement */
-    uint32_t          unacked_bytes;
+    uci_seqset_t rx;  /**< verified */
+    uint32_t unacked; /**< messages verified since the last acknowledgement */
+    uint32_t unacked_bytes;
 
     /* connection */
-    uci_list_t        eps;         /**< uci_ep_t; the first carries our active messages */
-    bool              hello_sent;
-    bool              known;       /**< mark is valid */
-    bool              leaving;     /**< the other side's user has closed: it receives nothing more */
-    bool              user_closed; /**< our side's user has closed */
-    bool              asked;       /**< we left, and asked what the other side lacks */
-    bool              answered;    /**< it has told us */
-    bool              bye_sent;    /**< our BYE has left */
-    bool              promised;    /**< it left, we told it what we lack, and it sends that */
-    uci_mark_t        mark;
-    void              *address;    /**< UCX address, to connect back; may be NULL */
-    char              *transports; /**< of the first endpoint, found when first needed */
-    uint32_t          chunk_size;  /**< chosen for its transports, 0: not yet */
+    uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
+    bool hello_sent;
+    bool known;       /**< mark is valid */
+    bool leaving;     /**< the other side's user has closed: it receives nothing more */
+    bool user_closed; /**< our side's user has closed */
+    bool asked;       /**< we left, and asked what the other side lacks */
+    bool answered;    /**< it has told us */
+    bool bye_sent;    /**< our BYE has left */
+    bool promised;    /**< it left, we told it what we lack, and it sends that */
+    uci_mark_t mark;
+    void *address;       /**< UCX address, to connect back; may be NULL */
+    char *transports;    /**< of the first endpoint, found when first needed */
+    uint32_t chunk_size; /**< chosen for its transports, 0: not yet */
 
-    uci_list_t        pending;     /**< uci_control_t that wait for an endpoint */
-    uci_list_t        handovers;   /**< uci_handover_t: copies left by a closing peer */
+    uci_list_t pending;   /**< uci_control_t that wait for an endpoint */
+    uci_list_t handovers; /**< uci_handover_t: copies left by a closing peer */
 } uci_peer_t;
 
 ucs_status_t uci_peer_create(struct uci_worker *worker, uint64_t uid, uci_peer_t **peer_p);

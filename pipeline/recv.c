@@ -14,11 +14,11 @@
 #include "txlog.h"
 
 /* Messages, and bytes, that are verified before an acknowledgement travels on its own */
-#define UCI_ACK_MESSAGES  128
-#define UCI_ACK_BYTES     (512u << 10)
+#define UCI_ACK_MESSAGES 128
+#define UCI_ACK_BYTES    (512u << 10)
 
 /* Times that a root that does not match is asked for again */
-#define UCI_ROOT_ATTEMPTS  4
+#define UCI_ROOT_ATTEMPTS 4
 
 /* ------------------------------------------------------------- posting */
 
@@ -65,12 +65,11 @@ static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag
                                       const ucp_request_param_t *param)
 {
     uci_worker_t *worker          = req->worker;
-    ucp_request_param_t ucx_param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
-                        (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL),
-        .cb.recv      = uci_recv_matched,
-        .user_data    = req
-    };
+    ucp_request_param_t ucx_param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                     UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
+                                                     (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL),
+                                     .cb.recv   = uci_recv_matched,
+                                     .user_data = req};
     ucs_status_ptr_t request;
     uci_frame_t *frame;
 
@@ -95,9 +94,9 @@ static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag
 ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
                           const ucp_request_param_t *param)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype :
-                                                                                  ucp_dt_make_contig(1);
-    ucs_status_ptr_t error = NULL;
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                 : ucp_dt_make_contig(1);
+    ucs_status_ptr_t error  = NULL;
     uci_message_t *message;
     ucs_status_t status;
     uci_request_t *req;
@@ -165,9 +164,9 @@ static UCI_NOINLINE void uci_recv_truncated(uci_request_t *req, uci_peer_t *peer
 }
 
 /* The frame's own payload is damaged: repair it, as a message of one chunk */
-static UCI_NOINLINE void uci_recv_frame_damaged(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer,
-                                                uint64_t seq, ucp_tag_t tag, size_t total,
-                                                const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
+static UCI_NOINLINE void uci_recv_frame_damaged(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq,
+                                                ucp_tag_t tag, size_t total, const uci_frame_hdr_t *hdr,
+                                                const uci_digest_ops_t *digest)
 {
     uci_recv_op_t *op;
 
@@ -234,8 +233,7 @@ static void uci_recv_rndv(uci_request_t *req, uci_frame_t *frame, uci_peer_t *pe
     uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
 }
 
-void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total,
-                        const uci_frame_hdr_t *hdr)
+void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total, const uci_frame_hdr_t *hdr)
 {
     uci_worker_t *worker           = req->worker;
     const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
@@ -243,8 +241,7 @@ void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, s
     uint64_t seq;
 
     if (uci_unlikely((peer == NULL) || (digest == NULL))) {
-        uci_error("frame with digest %u from uid 0x%lx: not known to this build", hdr->digest,
-                  (unsigned long)hdr->uid);
+        uci_error("frame with digest %u from uid 0x%lx: not known to this build", hdr->digest, (unsigned long)hdr->uid);
         uci_frame_put(&worker->frames, frame);
         uci_request_complete_recv(req, UCS_ERR_UNSUPPORTED, tag, 0);
         return;
@@ -271,7 +268,7 @@ void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, s
 
 void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
 {
-    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t*)(const void*)frame->wire;
+    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t *)(const void *)frame->wire;
     uci_frame_hdr_t copy;
 
     if (uci_likely((total >= UCI_FRAME_OVERHEAD) && uci_frame_hdr_is_valid(hdr, tag))) {
@@ -316,21 +313,21 @@ static uint32_t uci_recv_slot_get(uci_worker_t *worker, uci_recv_op_t *op)
         }
         for (i = worker->slots_count; i < count; ++i) {
             /* free slots are odd numbers: (next << 1) | 1 */
-            slots[i] = (uci_recv_op_t*)(((uintptr_t)((i + 1 < count) ? i + 1 : UINT32_MAX) << 1) | 1);
+            slots[i] = (uci_recv_op_t *)(((uintptr_t)((i + 1 < count) ? i + 1 : UINT32_MAX) << 1) | 1);
         }
         worker->slots_free  = worker->slots_count;
         worker->slots       = slots;
         worker->slots_count = count;
     }
-    slot               = worker->slots_free;
-    worker->slots_free = (uint32_t)((uintptr_t)worker->slots[slot] >> 1);
+    slot                = worker->slots_free;
+    worker->slots_free  = (uint32_t)((uintptr_t)worker->slots[slot] >> 1);
     worker->slots[slot] = op;
     return slot;
 }
 
 static void uci_recv_slot_put(uci_worker_t *worker, uint32_t slot)
 {
-    worker->slots[slot] = (uci_recv_op_t*)(((uintptr_t)worker->slots_free << 1) | 1);
+    worker->slots[slot] = (uci_recv_op_t *)(((uintptr_t)worker->slots_free << 1) | 1);
     worker->slots_free  = slot;
 }
 
@@ -350,7 +347,8 @@ uci_recv_op_t *uci_recv_op_by_slot(uci_worker_t *worker, uint32_t slot, const uc
 
 uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq)
 {
-    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link) {
+    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
         if ((op->peer == peer) && (op->seq == seq)) {
             return op;
         }
@@ -389,8 +387,8 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     op->length      = length;
     op->chunk_size  = chunk_size;
     op->chunks      = chunks;
-    op->expected    = (uint64_t*)(void*)(op + 1);
-    op->state       = (uint8_t*)(op->expected + chunks);
+    op->expected    = (uint64_t *)(void *)(op + 1);
+    op->state       = (uint8_t *)(op->expected + chunks);
     op->active_time = uci_process_time_ns();
     uci_list_add_tail(&worker->recv_ops, &op->link);
     ++worker->ops_active;
@@ -554,8 +552,8 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
     uint64_t value;
     uci_recv_op_t *op;
 
-    op = (hdr->flags & UCI_AM_FLAG_HANDOVER) ? uci_recv_op_by_seq(peer, seq) :
-                                               uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    op = (hdr->flags & UCI_AM_FLAG_HANDOVER) ? uci_recv_op_by_seq(peer, seq)
+                                             : uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
     if (uci_unlikely(op == NULL)) {
         if (hdr->flags & UCI_AM_FLAG_HANDOVER) {
             uci_handover_keep(peer, seq, hdr, data, length);
@@ -579,11 +577,10 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
     if (uci_unlikely(hdr->flags & UCI_AM_FLAG_CHANGED)) {
         UCI_STATS_INC(source_changed);
     }
-    value = uci_likely((length == hdr->length) &&
-                       (length == uci_chunk_length(op->length, op->chunk_size, hdr->index))) ?
-                    uci_buffer_write(op->buffer, (uint64_t)hdr->index * op->chunk_size, data, length, op->digest,
-                                     hdr->value) :
-                    ~hdr->value;
+    value = uci_likely((length == hdr->length) && (length == uci_chunk_length(op->length, op->chunk_size, hdr->index)))
+                    ? uci_buffer_write(op->buffer, (uint64_t)hdr->index * op->chunk_size, data, length, op->digest,
+                                       hdr->value)
+                    : ~hdr->value;
     if (uci_likely(value == hdr->value)) {
         if (uci_unlikely(again)) {
             uci_repair_chunk_healed(op, hdr->index, UCI_RUNG_COPY, (uint32_t)length);
@@ -609,7 +606,7 @@ void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 
 void uci_recv_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
-    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    uci_recv_op_t *op      = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
     const uint64_t *leaves = data;
     uint32_t i;
 

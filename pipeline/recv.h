@@ -17,56 +17,52 @@
 #include "control.h"
 #include "merkle.h"
 
-typedef enum {
-    UCI_CHUNK_MISSING,
-    UCI_CHUNK_GOOD,
-    UCI_CHUNK_BAD
-} uci_chunk_state_t;
+typedef enum { UCI_CHUNK_MISSING, UCI_CHUNK_GOOD, UCI_CHUNK_BAD } uci_chunk_state_t;
 
 typedef enum {
-    UCI_RUNG_NONE,    /**< first transfer */
-    UCI_RUNG_GET,     /**< RDMA get from the sender's memory */
-    UCI_RUNG_COPY,    /**< active-message copy */
+    UCI_RUNG_NONE, /**< first transfer */
+    UCI_RUNG_GET,  /**< RDMA get from the sender's memory */
+    UCI_RUNG_COPY, /**< active-message copy */
     UCI_RUNG_LAST
 } uci_rung_t;
 
 /** A receive that takes more than one frame: a rendezvous, or the repair of an eager message. */
 typedef struct uci_recv_op {
-    uci_list_t             link;         /**< in worker->recv_ops */
-    uci_peer_t             *peer;
-    uint64_t               seq;
-    uint32_t               slot;
-    uci_request_t          *req;
-    uci_buffer_t           *buffer;      /**< where chunks go: &req->buffer, or &own_buffer */
-    uci_buffer_t           own_buffer;   /**< of desc, or of packed */
-    void                   *packed;      /**< a generic datatype's message, unpacked when all of it is verified */
-    uci_rndv_desc_t        desc;         /**< a descriptor being repaired */
-    uci_frame_kind_t       kind;
-    ucp_tag_t              tag;
+    uci_list_t link; /**< in worker->recv_ops */
+    uci_peer_t *peer;
+    uint64_t seq;
+    uint32_t slot;
+    uci_request_t *req;
+    uci_buffer_t *buffer;    /**< where chunks go: &req->buffer, or &own_buffer */
+    uci_buffer_t own_buffer; /**< of desc, or of packed */
+    void *packed;            /**< a generic datatype's message, unpacked when all of it is verified */
+    uci_rndv_desc_t desc;    /**< a descriptor being repaired */
+    uci_frame_kind_t kind;
+    ucp_tag_t tag;
     const uci_digest_ops_t *digest;
-    uint64_t               length;
-    uint32_t               chunk_size;
-    uint32_t               chunks;
-    uint32_t               good;
-    uint32_t               bad;          /**< arrived damaged, not repaired yet */
-    uci_merkle_t           *tree;
-    uint64_t               root;
-    bool                   have_root;
-    bool                   root_asked;   /**< TREE has been sent */
-    uci_rung_t             rung;
-    unsigned               attempts;     /**< on this rung, without any success */
-    uint32_t               awaiting;     /**< answers to the last request that are still to come */
-    uint32_t               good_before;  /**< value of good when it was sent */
-    unsigned               gets;         /**< in flight */
-    ucp_rkey_h             rkey;
-    uint64_t               start_time;   /**< of the repair */
-    uint32_t               arrived;      /**< chunks, for telling a slow transfer from a stuck one */
-    uint32_t               arrived_seen;
-    uint64_t               active_time;  /**< something had arrived, or we asked */
-    unsigned               asked;
-    uint64_t               *expected;    /**< digest by chunk */
-    uint8_t                *state;       /**< uci_chunk_state_t by chunk */
-    struct uci_damage      *damage;      /**< the damaged bytes of the first bad chunk, for the report */
+    uint64_t length;
+    uint32_t chunk_size;
+    uint32_t chunks;
+    uint32_t good;
+    uint32_t bad; /**< arrived damaged, not repaired yet */
+    uci_merkle_t *tree;
+    uint64_t root;
+    bool have_root;
+    bool root_asked; /**< TREE has been sent */
+    uci_rung_t rung;
+    unsigned attempts;    /**< on this rung, without any success */
+    uint32_t awaiting;    /**< answers to the last request that are still to come */
+    uint32_t good_before; /**< value of good when it was sent */
+    unsigned gets;        /**< in flight */
+    ucp_rkey_h rkey;
+    uint64_t start_time; /**< of the repair */
+    uint32_t arrived;    /**< chunks, for telling a slow transfer from a stuck one */
+    uint32_t arrived_seen;
+    uint64_t active_time; /**< something had arrived, or we asked */
+    unsigned asked;
+    uint64_t *expected;        /**< digest by chunk */
+    uint8_t *state;            /**< uci_chunk_state_t by chunk */
+    struct uci_damage *damage; /**< the damaged bytes of the first bad chunk, for the report */
 } uci_recv_op_t;
 
 /** Post a receive; @return as ucp_tag_recv_nbx(). */

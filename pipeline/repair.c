@@ -14,10 +14,10 @@
 #include "stats.h"
 #include "txlog.h"
 
-#define UCI_REPAIR_COPY_ATTEMPTS  8
+#define UCI_REPAIR_COPY_ATTEMPTS 8
 
 /* Chunks asked for in one request: more are asked for when these are repaired */
-#define UCI_REPAIR_BATCH  4096
+#define UCI_REPAIR_BATCH 4096
 
 /* Gets of one operation end together: then the key goes, and what is still bad is asked for again */
 static void uci_repair_get_unpin(uci_recv_op_t *op)
@@ -111,7 +111,7 @@ static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
     if (msg == NULL) {
         return;
     }
-    indexes = (uint32_t*)(void*)msg->payload;
+    indexes = (uint32_t *)(void *)msg->payload;
     for (i = 0; (i < op->chunks) && (count < want); ++i) {
         if ((op->state[i] == UCI_CHUNK_BAD) || (missing_too && (op->state[i] == UCI_CHUNK_MISSING))) {
             indexes[count++] = i;
@@ -201,11 +201,11 @@ void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 
 typedef struct uci_repair_get {
     uci_recv_op_t *op;
-    uint32_t      index;
-    uint32_t      length;
-    uint64_t      value;
-    void          *target;
-    void          *staging;  /* freed when done; NULL: straight into the user's buffer */
+    uint32_t index;
+    uint32_t length;
+    uint64_t value;
+    void *target;
+    void *staging; /* freed when done; NULL: straight into the user's buffer */
 } uci_repair_get_t;
 
 static void uci_repair_get_verify(uci_repair_get_t *get)
@@ -219,9 +219,9 @@ static void uci_repair_get_verify(uci_repair_get_t *get)
         uci_inject_bytes(&fault, get->target, get->length);
     }
 
-    value = (get->staging == NULL) ? op->digest->digest(get->target, get->length) :
-                                     uci_buffer_write(op->buffer, (uint64_t)get->index * op->chunk_size, get->staging,
-                                                      get->length, op->digest, get->value);
+    value                    = (get->staging == NULL) ? op->digest->digest(get->target, get->length)
+                                                      : uci_buffer_write(op->buffer, (uint64_t)get->index * op->chunk_size, get->staging,
+                                                                         get->length, op->digest, get->value);
     op->expected[get->index] = get->value;
     if ((value == get->value) && (op->state[get->index] == UCI_CHUNK_BAD)) {
         uci_repair_chunk_healed(op, get->index, UCI_RUNG_GET, get->length);
@@ -236,7 +236,8 @@ static void uci_repair_get_done(uci_repair_get_t *get, ucs_status_t status)
     if (status == UCS_OK) {
         uci_repair_get_verify(get);
     } else {
-        uci_info("get of chunk %u from %s failed: %s", get->index, uci_peer_name(op->peer), uci_ucp.status_string(status));
+        uci_info("get of chunk %u from %s failed: %s", get->index, uci_peer_name(op->peer),
+                 uci_ucp.status_string(status));
     }
     free(get->staging);
     free(get);
@@ -280,10 +281,8 @@ static uci_repair_get_t *uci_repair_get_create(uci_recv_op_t *op, const uci_am_g
 
 static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_grant_entry_t *entry)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send      = uci_repair_get_completed
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send      = uci_repair_get_completed};
     ucs_status_ptr_t request;
     uci_repair_get_t *get;
 
@@ -310,7 +309,7 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
 {
     uci_recv_op_t *op                   = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
     const uci_am_grant_t *grant         = data;
-    const uci_am_grant_entry_t *entries = (const uci_am_grant_entry_t*)(const void*)(grant + 1);
+    const uci_am_grant_entry_t *entries = (const uci_am_grant_entry_t *)(const void *)(grant + 1);
     ucp_ep_h ep                         = uci_peer_endpoint(peer);
     uint32_t i;
 
@@ -338,7 +337,7 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
 
 static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uci_am_hdr_t *request, uint16_t flags)
 {
-    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t*)(const void*)frame->wire;
+    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t *)(const void *)frame->wire;
     uci_control_t *msg         = uci_control_get(peer, UCI_AM_DATA, frame->seq, hdr->length);
     uci_fault_t fault;
 
@@ -372,11 +371,11 @@ static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char **sta
 
     if (op->staging == NULL) {
         entry->address = (uintptr_t)uci_buffer_direct(op->buffer, offset, length);
-        entry->value   = op->digest->digest((void*)entry->address, length);
+        entry->value   = op->digest->digest((void *)entry->address, length);
     } else {
         entry->address = (uintptr_t)*staging_p;
         entry->value   = uci_buffer_read(op->buffer, offset, *staging_p, length, op->digest);
-        *staging_p    += length;
+        *staging_p += length;
     }
     entry->index   = index;
     entry->changed = (entry->value != uci_merkle_leaf(op->tree, index));
@@ -385,11 +384,9 @@ static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char **sta
 
 static ucs_status_t uci_repair_map(uci_send_op_t *op, uint32_t count)
 {
-    ucp_mem_map_params_t params = {
-        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-        .address    = op->buffer->data,
-        .length     = op->length
-    };
+    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                   .address    = op->buffer->data,
+                                   .length     = op->length};
 
     if (op->memh != NULL) {
         uci_ucp.mem_unmap(op->peer->worker->context->ucp, op->memh);
@@ -410,7 +407,7 @@ static ucs_status_t uci_repair_map(uci_send_op_t *op, uint32_t count)
 static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
 {
     size_t rkey_length = 0, entries_length = count * sizeof(uci_am_grant_entry_t);
-    void *rkey         = NULL;
+    void *rkey = NULL;
     uci_am_grant_t *grant;
     char *staging;
     uci_control_t *msg;
@@ -427,13 +424,13 @@ static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_
     if (msg == NULL) {
         goto out_release;
     }
-    grant   = (uci_am_grant_t*)(void*)msg->payload;
+    grant   = (uci_am_grant_t *)(void *)msg->payload;
     staging = op->staging;
     for (i = 0; i < count; ++i) {
-        uci_repair_grant_entry(op, indexes[i], &staging, (uci_am_grant_entry_t*)(void*)(grant + 1) + i);
+        uci_repair_grant_entry(op, indexes[i], &staging, (uci_am_grant_entry_t *)(void *)(grant + 1) + i);
     }
     if (rkey_length > 0) {
-        memcpy((char*)(grant + 1) + entries_length, rkey, rkey_length);
+        memcpy((char *)(grant + 1) + entries_length, rkey, rkey_length);
     }
     grant->count       = count;
     grant->rkey_length = (uint32_t)rkey_length;
@@ -522,7 +519,7 @@ void uci_repair_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
         return;
     }
     for (i = 0; i < op->chunks; ++i) {
-        ((uint64_t*)(void*)msg->payload)[i] = uci_merkle_leaf(op->tree, i);
+        ((uint64_t *)(void *)msg->payload)[i] = uci_merkle_leaf(op->tree, i);
     }
     msg->hdr.op    = hdr->op;
     msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)frame->seq, op->length, op->chunk_size);

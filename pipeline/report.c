@@ -10,18 +10,18 @@
 #include "settings.h"
 #include "stats.h"
 
-#define UCI_REPORT_KEEP   (64ul << 10)   /* bytes of damaged data kept */
-#define UCI_REPORT_LINES  10             /* repaired messages that are worth a warning each */
+#define UCI_REPORT_KEEP  (64ul << 10) /* bytes of damaged data kept */
+#define UCI_REPORT_LINES 10           /* repaired messages that are worth a warning each */
 
 typedef struct uci_damage {
-    uint32_t          index;
-    size_t            length;    /* that arrived */
-    size_t            kept;
+    uint32_t index;
+    size_t length; /* that arrived */
+    size_t kept;
     uci_damage_diff_t diff;
-    char              bad[16];   /* around the first difference */
-    char              good[16];
-    size_t            shown;
-    char              data[];
+    char bad[16]; /* around the first difference */
+    char good[16];
+    size_t shown;
+    char data[];
 } uci_damage_t;
 
 static unsigned uci_report_lines;
@@ -120,7 +120,8 @@ static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char 
     uci_report_hex(damage->good, damage->shown, good);
     fprintf(stream,
             "{\"verdict\": \"%s\", \"reason\": \"%s\", \"host\": \"%s\", \"rank\": %d, \"peer_host\": \"%s\", "
-            "\"peer_rank\": %d, \"peer_pid\": %u, \"tag\": \"0x%016lx\", \"seq\": %lu, \"kind\": \"%s\", \"length\": %lu, "
+            "\"peer_rank\": %d, \"peer_pid\": %u, \"tag\": \"0x%016lx\", \"seq\": %lu, \"kind\": \"%s\", \"length\": "
+            "%lu, "
             "\"chunk\": %u, \"chunk_size\": %u, \"chunk_length\": %zu, \"offset\": %lu, \"first\": %zu, \"last\": %zu, "
             "\"wrong_bytes\": %zu, \"wrong_bits\": %zu, \"class\": \"%s\", \"bad\": \"%s\", \"good\": \"%s\", "
             "\"healed_by\": \"%s\", \"microseconds\": %lu, \"digest\": \"%s\", \"transports\": \"%s\", "
@@ -146,11 +147,12 @@ void uci_report_healed(uci_recv_op_t *op)
         return;
     }
     uci_report_tag(op->tag, tag, sizeof(tag));
-    uci_warn("message from %s, tag %s, %lu bytes: arrived damaged (chunk %u, %s, bytes %zu..%zu), repaired by %s in %lu us",
+    uci_warn("message from %s, tag %s, %lu bytes: arrived damaged (chunk %u, %s, bytes %zu..%zu), repaired by %s in "
+             "%lu us",
              uci_peer_name(op->peer), tag, (unsigned long)op->length, (damage != NULL) ? damage->index : 0,
              uci_damage_class_names[(damage != NULL) ? damage->diff.damage : UCI_DAMAGE_UNKNOWN],
-             (damage != NULL) ? damage->diff.first : 0, (damage != NULL) ? damage->diff.last : 0,
-             uci_report_rung(op), (unsigned long)(uci_process_time_ns() - op->start_time) / 1000);
+             (damage != NULL) ? damage->diff.first : 0, (damage != NULL) ? damage->diff.last : 0, uci_report_rung(op),
+             (unsigned long)(uci_process_time_ns() - op->start_time) / 1000);
     if (++uci_report_lines == UCI_REPORT_LINES) {
         uci_warn("further repairs are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
     }

@@ -23,7 +23,7 @@ size_t uci_request_user_size(void)
 
 uint64_t *uci_request_marker(void *user)
 {
-    return (uint64_t*)(void*)((char*)user - uci_request_ucx_size - sizeof(uint64_t));
+    return (uint64_t *)(void *)((char *)user - uci_request_ucx_size - sizeof(uint64_t));
 }
 
 uint64_t uci_request_marker_value(const void *user)
@@ -34,7 +34,7 @@ uint64_t uci_request_marker_value(const void *user)
 
 static uci_request_t *uci_request_of_user_memory(void *user)
 {
-    return (uci_request_t*)(void*)((char*)uci_request_marker(user) - sizeof(uci_request_t));
+    return (uci_request_t *)(void *)((char *)uci_request_marker(user) - sizeof(uci_request_t));
 }
 
 void uci_request_clear_marker(void *user)
@@ -62,7 +62,7 @@ static uci_request_t *uci_request_alloc(uci_worker_t *worker, const ucp_request_
 
     req = uci_pool_get(&worker->requests);
     if (uci_likely(req != NULL)) {
-        req->user  = (char*)req + UCI_REQUEST_HEAD;
+        req->user  = (char *)req + UCI_REQUEST_HEAD;
         req->flags = UCI_REQUEST_POSTING;
     }
     return req;
@@ -82,7 +82,7 @@ uci_request_t *uci_request_get(uci_worker_t *worker, const ucp_request_param_t *
     req->ucx         = NULL;
     req->buffer.kind = UCI_BUFFER_CONTIG;
     if (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
-        req->flags    |= UCI_REQUEST_CALLBACK;
+        req->flags |= UCI_REQUEST_CALLBACK;
         req->cb.send   = param->cb.send;
         req->user_data = (param->op_attr_mask & UCP_OP_ATTR_FIELD_USER_DATA) ? param->user_data : NULL;
     }

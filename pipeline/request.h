@@ -23,34 +23,34 @@ struct uci_frame;
 
 enum {
     UCI_REQUEST_COMPLETED = 1 << 0,
-    UCI_REQUEST_RELEASED  = 1 << 1,  /**< the user has freed it; goes when it completes */
+    UCI_REQUEST_RELEASED  = 1 << 1, /**< the user has freed it; goes when it completes */
     UCI_REQUEST_CALLBACK  = 1 << 2,
     UCI_REQUEST_RECV      = 1 << 3,
     UCI_REQUEST_USER_MEM  = 1 << 4,
-    UCI_REQUEST_POSTING   = 1 << 5   /**< still inside the call that posts it */
+    UCI_REQUEST_POSTING   = 1 << 5 /**< still inside the call that posts it */
 };
 
 typedef struct uci_request {
-    ucs_status_t      status;
-    uint32_t          flags;
+    ucs_status_t status;
+    uint32_t flags;
     struct uci_worker *worker;
-    void              *user;        /**< what the user holds */
+    void *user; /**< what the user holds */
     union {
-        ucp_send_nbx_callback_t     send;
+        ucp_send_nbx_callback_t send;
         ucp_tag_recv_nbx_callback_t recv;
     } cb;
-    void                *user_data;
-    ucp_tag_recv_info_t info;       /**< of a completed receive */
-    uci_buffer_t        buffer;     /**< the user's, for a receive or a rendezvous send */
-    struct uci_frame    *frame;     /**< posted receive: where UCX puts the frame */
-    void                *ucx;       /**< UCX's request underneath while it is pending */
+    void *user_data;
+    ucp_tag_recv_info_t info; /**< of a completed receive */
+    uci_buffer_t buffer;      /**< the user's, for a receive or a rendezvous send */
+    struct uci_frame *frame;  /**< posted receive: where UCX puts the frame */
+    void *ucx;                /**< UCX's request underneath while it is pending */
 } uci_request_t;
 
 /** Addresses of all requests from pools, of all workers. */
 extern uci_range_t uci_request_range;
 
 /** Bytes of a pool object in front of the user's area. */
-#define UCI_REQUEST_HEAD  uci_align_up(sizeof(uci_request_t), UCI_CACHE_LINE)
+#define UCI_REQUEST_HEAD uci_align_up(sizeof(uci_request_t), UCI_CACHE_LINE)
 
 /** Learn how large UCX's own requests are. To be called with each context; sizes never differ in a process. */
 void uci_request_set_ucx_size(size_t ucx_size);
@@ -70,7 +70,7 @@ uci_request_t *uci_request_from_user_slow(void *user);
 UCI_INLINE uci_request_t *uci_request_from_user(void *user)
 {
     if (uci_likely(uci_range_has(&uci_request_range, user))) {
-        return (uci_request_t*)(void*)((char*)user - UCI_REQUEST_HEAD);
+        return (uci_request_t *)(void *)((char *)user - UCI_REQUEST_HEAD);
     }
     return uci_request_from_user_slow(user);
 }

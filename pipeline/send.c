@@ -12,12 +12,12 @@
 
 /* UCX's own choice of what to send eagerly ("auto") is not known for all transports; it is below this. A send that
  * is not received for so long may be what two ranks that send before they receive wait for. */
-#define UCI_SEND_LATE_MAX  (1ul << 20)
-#define UCI_SEND_LATE_NS   20000000ul
+#define UCI_SEND_LATE_MAX (1ul << 20)
+#define UCI_SEND_LATE_NS  20000000ul
 
 /* Chunks of one operation that UCX may hold at a time, and those sent in one turn of progress */
-#define UCI_SEND_WINDOW  16
-#define UCI_SEND_TURN    64
+#define UCI_SEND_WINDOW 16
+#define UCI_SEND_TURN   64
 
 /* ------------------------------------------------------------ frames */
 
@@ -29,7 +29,7 @@ static void uci_send_frame_done(void *request, ucs_status_t status, void *user_d
 
     uci_ucp.request_free(request);
     uci_worker_enter(worker);
-    frame->req    = NULL;
+    frame->req = NULL;
     frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
     if (!(frame->flags & UCI_FRAME_LOGGED)) {
         uci_frame_put(&worker->frames, frame);
@@ -43,11 +43,9 @@ static void uci_send_frame_done(void *request, ucs_status_t status, void *user_d
 /* Give a frame that is marked as in flight to UCX */
 static ucs_status_t uci_send_frame(uci_ep_t *ep, uci_frame_t *frame)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send      = uci_send_frame_done,
-        .user_data    = frame
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send      = uci_send_frame_done,
+                                 .user_data    = frame};
     ucs_status_ptr_t request;
 
     request = uci_ucp.tag_send_nbx(ep->ucp, frame->wire, frame->total, frame->tag, &param);
@@ -80,7 +78,7 @@ UCI_INLINE uci_frame_t *uci_send_frame_get(uci_ep_t *ep, uci_frame_kind_t kind, 
     frame->total = (uint32_t)(length + UCI_FRAME_OVERHEAD);
     frame->flags = 0;
 
-    hdr         = (uci_frame_hdr_t*)(void*)frame->wire;
+    hdr         = (uci_frame_hdr_t *)(void *)frame->wire;
     hdr->kind   = (uint8_t)kind;
     hdr->digest = (uint8_t)worker->digest->id;
     hdr->length = (uint16_t)length;
@@ -208,7 +206,7 @@ static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_t
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
 
-    ((uci_frame_hdr_t*)(void*)frame->wire)->value = uci_send_load(frame, buffer, worker->digest);
+    ((uci_frame_hdr_t *)(void *)frame->wire)->value = uci_send_load(frame, buffer, worker->digest);
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, buffer->length);
@@ -217,8 +215,8 @@ static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_t
     if (uci_unlikely(status != UCS_OK)) {
         return UCS_STATUS_PTR(status);
     }
-    return uci_likely(sent == NULL) ? uci_request_immediate(worker, param) :
-                                      uci_send_eager_pending(worker, sent, param);
+    return uci_likely(sent == NULL) ? uci_request_immediate(worker, param)
+                                    : uci_send_eager_pending(worker, sent, param);
 }
 
 /* ---------------------------------------------- operations until FIN */
@@ -331,8 +329,7 @@ static ucs_status_t uci_send_op_start(uci_send_op_t *op, uci_ep_t *ep, uci_frame
 }
 
 /* Small synchronous send: the payload is in the frame, FIN completes it */
-static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
-                                      const ucp_request_param_t *param)
+static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param)
 {
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
@@ -346,10 +343,10 @@ static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_
         goto err;
     }
 
-    ((uci_frame_hdr_t*)(void*)frame->wire)->value = uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame),
-                                                                    req->buffer.length, worker->digest);
-    op->state = UCI_SEND_WAIT_FIN;
-    op->req   = req;
+    ((uci_frame_hdr_t *)(void *)frame->wire)->value = uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame),
+                                                                      req->buffer.length, worker->digest);
+    op->state                                       = UCI_SEND_WAIT_FIN;
+    op->req                                         = req;
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, req->buffer.length);
@@ -376,8 +373,8 @@ err:
 /* May this send complete before the receiver has it? It may where plain UCX would have done so. */
 static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const ucp_request_param_t *param, bool sync)
 {
-    size_t max = (param->op_attr_mask & UCP_OP_ATTR_FLAG_FAST_CMPL) ? worker->context->buffered_fast_max :
-                                                                     worker->context->buffered_max;
+    size_t max = (param->op_attr_mask & UCP_OP_ATTR_FLAG_FAST_CMPL) ? worker->context->buffered_fast_max
+                                                                    : worker->context->buffered_max;
 
     return !sync && (length <= max) && (worker->log_bytes + length <= worker->log_limit);
 }
@@ -394,7 +391,7 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     }
     uci_buffer_read(&req->buffer, 0, op->copy, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
-    op->buffer         = &op->copy_buffer;
+    op->buffer = &op->copy_buffer;
     worker->log_bytes += op->length;
     return true;
 }
@@ -414,8 +411,8 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
     uci_request_complete(req, UCS_OK);
 }
 
-static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
-                                      const ucp_request_param_t *param, bool sync)
+static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
+                                      bool sync)
 {
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
@@ -440,12 +437,12 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
         goto err;
     }
 
-    desc             = (uci_rndv_desc_t*)(void*)uci_frame_payload(frame);
-    desc->length     = op->length;
-    desc->chunk_size = op->chunk_size;
-    desc->arity      = (uint16_t)uci_settings.merkle_arity;
-    desc->flags      = 0;
-    ((uci_frame_hdr_t*)(void*)frame->wire)->value = worker->digest->digest(desc, sizeof(*desc));
+    desc                                            = (uci_rndv_desc_t *)(void *)uci_frame_payload(frame);
+    desc->length                                    = op->length;
+    desc->chunk_size                                = op->chunk_size;
+    desc->arity                                     = (uint16_t)uci_settings.merkle_arity;
+    desc->flags                                     = 0;
+    ((uci_frame_hdr_t *)(void *)frame->wire)->value = worker->digest->digest(desc, sizeof(*desc));
 
     buffered = uci_send_is_buffered(worker, op->length, param, sync);
     if ((buffered || (req->buffer.kind == UCI_BUFFER_GENERIC)) && !uci_send_buffer_copy(op, req)) {
@@ -482,11 +479,11 @@ err:
     return UCS_STATUS_PTR(status);
 }
 
-ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag,
-                          const ucp_request_param_t *param, bool sync)
+ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag, const ucp_request_param_t *param,
+                          bool sync)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype :
-                                                                                  ucp_dt_make_contig(1);
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                 : ucp_dt_make_contig(1);
     uci_worker_t *worker    = ep->peer->worker;
     uci_buffer_t buffer;
     ucs_status_ptr_t ret;
@@ -515,8 +512,8 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
     req->buffer = buffer;
-    return (buffer.length <= ep->peer->eager_max) ? uci_send_sync(ep, req, tag, param) :
-                                                  uci_send_rndv(ep, req, tag, param, sync);
+    return (buffer.length <= ep->peer->eager_max) ? uci_send_sync(ep, req, tag, param)
+                                                  : uci_send_rndv(ep, req, tag, param, sync);
 }
 
 /* ------------------------------------------------------------ chunks */
@@ -572,7 +569,7 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     msg->hdr.value  = value;
     if (uci_merkle_leaves_set(op->tree) == op->chunks) {
         msg->hdr.flags |= UCI_AM_FLAG_LAST;
-        msg->hdr.extra  = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+        msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
     }
 
     msg->op = op;
@@ -660,7 +657,8 @@ void uci_send_op_query(uci_send_op_t *op)
 
 void uci_send_cleanup(uci_worker_t *worker)
 {
-    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all) {
+    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
+    {
         if (op->memh != NULL) {
             uci_ucp.mem_unmap(worker->context->ucp, op->memh);
             op->memh = NULL;

@@ -23,39 +23,34 @@
 #include "control.h"
 #include "merkle.h"
 
-typedef enum {
-    UCI_SEND_DESCRIBED,
-    UCI_SEND_STREAMING,
-    UCI_SEND_WAIT_FIN,
-    UCI_SEND_DONE
-} uci_send_state_t;
+typedef enum { UCI_SEND_DESCRIBED, UCI_SEND_STREAMING, UCI_SEND_WAIT_FIN, UCI_SEND_DONE } uci_send_state_t;
 
 typedef struct uci_send_op {
-    uci_list_t             link;        /**< in worker->streams while STREAMING and able to send */
-    uci_list_t             all;         /**< in worker->send_ops */
-    uci_send_state_t       state;
-    uci_peer_t             *peer;
-    uci_frame_t            *frame;      /**< in the log */
-    uci_request_t          *req;        /**< NULL: the user's send has completed (buffered) */
-    uci_buffer_t           *buffer;     /**< &req->buffer or &copy_buffer */
-    uci_buffer_t           copy_buffer;
-    void                   *copy;
+    uci_list_t link; /**< in worker->streams while STREAMING and able to send */
+    uci_list_t all;  /**< in worker->send_ops */
+    uci_send_state_t state;
+    uci_peer_t *peer;
+    uci_frame_t *frame;   /**< in the log */
+    uci_request_t *req;   /**< NULL: the user's send has completed (buffered) */
+    uci_buffer_t *buffer; /**< &req->buffer or &copy_buffer */
+    uci_buffer_t copy_buffer;
+    void *copy;
     const uci_digest_ops_t *digest;
-    uint64_t               length;
-    uint32_t               chunk_size;
-    uint32_t               chunks;
-    uint32_t               next;        /**< chunk to send */
-    uint32_t               in_flight;   /**< chunks UCX has not let go of */
-    uint32_t               remote_op;
-    uci_merkle_t           *tree;       /**< NULL for a synchronous eager message */
-    ucp_mem_h              memh;        /**< mapped for a repair by get; NULL if never */
-    void                   *staging;    /**< packed chunks for a get from a non-contiguous buffer */
-    bool                   granted;     /**< the receiver may be reading our memory */
-    bool                   sync;        /**< a synchronous send: completes only when matched */
-    uint64_t               start_time;
-    uint64_t               asked_time;  /**< last QUERY */
-    unsigned               queries;
-    uint32_t               swap_with;   /**< fault injection: the next chunk carries this one's content */
+    uint64_t length;
+    uint32_t chunk_size;
+    uint32_t chunks;
+    uint32_t next;      /**< chunk to send */
+    uint32_t in_flight; /**< chunks UCX has not let go of */
+    uint32_t remote_op;
+    uci_merkle_t *tree; /**< NULL for a synchronous eager message */
+    ucp_mem_h memh;     /**< mapped for a repair by get; NULL if never */
+    void *staging;      /**< packed chunks for a get from a non-contiguous buffer */
+    bool granted;       /**< the receiver may be reading our memory */
+    bool sync;          /**< a synchronous send: completes only when matched */
+    uint64_t start_time;
+    uint64_t asked_time; /**< last QUERY */
+    unsigned queries;
+    uint32_t swap_with; /**< fault injection: the next chunk carries this one's content */
 } uci_send_op_t;
 
 /** Send; @return as ucp_tag_send_nbx(). @a sync: as ucp_tag_send_sync_nbx(). */

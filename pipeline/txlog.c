@@ -6,7 +6,7 @@
 #include "log.h"
 #include "stats.h"
 
-#define UCI_TXLOG_MIN_SIZE  64
+#define UCI_TXLOG_MIN_SIZE 64
 
 /* Move the lower end of the ring over what has been removed */
 static void uci_txlog_advance(uci_peer_t *peer)
@@ -57,8 +57,8 @@ bool uci_txlog_is_empty(uci_peer_t *peer)
 void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame)
 {
     peer->tx_ring[frame->seq & peer->tx_mask] = NULL;
-    peer->worker->log_bytes                  -= frame->total;
-    frame->flags                             &= (uint8_t)~UCI_FRAME_LOGGED;
+    peer->worker->log_bytes -= frame->total;
+    frame->flags &= (uint8_t)~UCI_FRAME_LOGGED;
     if (!(frame->flags & UCI_FRAME_IN_FLIGHT)) {
         uci_frame_put(&peer->worker->frames, frame);
     }
@@ -109,7 +109,8 @@ void uci_txlog_enforce_limit(uci_worker_t *worker, uci_peer_t *peer)
         return;
     }
 
-    uci_worker_for_each_peer(other, worker) {
+    uci_worker_for_each_peer(other, worker)
+    {
         uci_txlog_drop_oldest(worker, other);
     }
 }

@@ -28,8 +28,8 @@ UCI_INLINE ucs_status_t uci_txlog_put(uci_peer_t *peer, uci_frame_t *frame)
     }
 
     peer->tx_ring[frame->seq & peer->tx_mask] = frame;
-    frame->flags                             |= UCI_FRAME_LOGGED;
-    worker->log_bytes                        += frame->total;
+    frame->flags |= UCI_FRAME_LOGGED;
+    worker->log_bytes += frame->total;
     if (uci_unlikely(worker->log_bytes > worker->log_limit)) {
         uci_txlog_enforce_limit(worker, peer);
     }

@@ -79,10 +79,10 @@
     _X(worker_set_am_recv_handler)
 
 typedef struct uci_ucp {
-#define UCI_UCP_MEMBER(_name)  __typeof__(ucp_##_name) *_name;
+#define UCI_UCP_MEMBER(_name) __typeof__(ucp_##_name) *_name;
     UCI_UCP_FUNCTIONS(UCI_UCP_MEMBER)
 #undef UCI_UCP_MEMBER
-    __typeof__(ucs_status_string) *status_string;  /* from libucs */
+    __typeof__(ucs_status_string) *status_string; /* from libucs */
 } uci_ucp_t;
 
 extern uci_ucp_t uci_ucp;

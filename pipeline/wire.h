@@ -17,10 +17,10 @@
 
 #include "types.h"
 
-#define UCI_PROTOCOL_VERSION  1
+#define UCI_PROTOCOL_VERSION 1
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
-#define UCI_AM_ID  1021
+#define UCI_AM_ID 1021
 
 /* ------------------------------------------------------------------ mark */
 
@@ -31,114 +31,114 @@
  * taking frames for user data.
  */
 typedef struct uci_mark {
-    uint8_t  ucx_header;      /**< 0x20: address version 1, flag "worker uid present" */
-    uint8_t  ucx_uid[8];      /**< the worker's uid */
-    uint8_t  ucx_end;         /**< 0xff: no more devices */
-    uint8_t  protocol;        /**< UCI_PROTOCOL_VERSION */
-    uint8_t  mode;            /**< uci_mode_t */
-    uint32_t magic;           /**< UCI_MARK_MAGIC */
-    uint32_t digests;         /**< bit set of digest ids that the peer can verify */
-    uint32_t eager_max;       /**< payload bytes of the largest frame it posts buffers for */
-    int32_t  rank;            /**< -1 if unknown */
+    uint8_t ucx_header; /**< 0x20: address version 1, flag "worker uid present" */
+    uint8_t ucx_uid[8]; /**< the worker's uid */
+    uint8_t ucx_end;    /**< 0xff: no more devices */
+    uint8_t protocol;   /**< UCI_PROTOCOL_VERSION */
+    uint8_t mode;       /**< uci_mode_t */
+    uint32_t magic;     /**< UCI_MARK_MAGIC */
+    uint32_t digests;   /**< bit set of digest ids that the peer can verify */
+    uint32_t eager_max; /**< payload bytes of the largest frame it posts buffers for */
+    int32_t rank;       /**< -1 if unknown */
     uint32_t pid;
-    char     host[24];        /**< zero-terminated, cut */
-    uint32_t check;           /**< low 32 bits of XXH3-64 over all of the above */
+    char host[24];  /**< zero-terminated, cut */
+    uint32_t check; /**< low 32 bits of XXH3-64 over all of the above */
 } __attribute__((packed)) uci_mark_t;
 
-#define UCI_MARK_MAGIC       0x31494355u  /* "UCI1" */
-#define UCI_MARK_UCX_HEADER  0x20
-#define UCI_MARK_UCX_END     0xff
+#define UCI_MARK_MAGIC      0x31494355u /* "UCI1" */
+#define UCI_MARK_UCX_HEADER 0x20
+#define UCI_MARK_UCX_END    0xff
 
 /* ----------------------------------------------------------------- frame */
 
 typedef enum {
-    UCI_FRAME_EAGER = 0xe1,  /**< payload: the user's bytes */
-    UCI_FRAME_SYNC  = 0xe2,  /**< as EAGER; the sender completes on FIN (synchronous send) */
-    UCI_FRAME_RNDV  = 0xe3   /**< payload: uci_rndv_desc_t; the sender completes on FIN */
+    UCI_FRAME_EAGER = 0xe1, /**< payload: the user's bytes */
+    UCI_FRAME_SYNC  = 0xe2, /**< as EAGER; the sender completes on FIN (synchronous send) */
+    UCI_FRAME_RNDV  = 0xe3  /**< payload: uci_rndv_desc_t; the sender completes on FIN */
 } uci_frame_kind_t;
 
 typedef struct uci_frame_hdr {
-    uint32_t check;    /**< low 32 bits of XXH3-64 over the rest of this header, seeded with the UCX tag */
-    uint8_t  kind;     /**< uci_frame_kind_t */
-    uint8_t  digest;   /**< uci_digest_id_t of `value` */
-    uint16_t length;   /**< bytes of payload */
-    uint32_t seq;      /**< number of the message from this sender to this receiver, low 32 bits */
-    uint32_t ack;      /**< every message below this number, of the other direction, has been verified */
-    uint64_t uid;      /**< UCX uid of the sending worker */
-    uint64_t value;    /**< digest of the payload */
+    uint32_t check;  /**< low 32 bits of XXH3-64 over the rest of this header, seeded with the UCX tag */
+    uint8_t kind;    /**< uci_frame_kind_t */
+    uint8_t digest;  /**< uci_digest_id_t of `value` */
+    uint16_t length; /**< bytes of payload */
+    uint32_t seq;    /**< number of the message from this sender to this receiver, low 32 bits */
+    uint32_t ack;    /**< every message below this number, of the other direction, has been verified */
+    uint64_t uid;    /**< UCX uid of the sending worker */
+    uint64_t value;  /**< digest of the payload */
 } uci_frame_hdr_t;
 
-#define UCI_FRAME_OVERHEAD  (2 * sizeof(uci_frame_hdr_t))
+#define UCI_FRAME_OVERHEAD (2 * sizeof(uci_frame_hdr_t))
 
 typedef struct uci_rndv_desc {
-    uint64_t length;      /**< of the user's message */
-    uint32_t chunk_size;  /**< all chunks have this size, but the last */
-    uint16_t arity;       /**< of the Merkle tree */
-    uint16_t flags;       /**< 0 */
+    uint64_t length;     /**< of the user's message */
+    uint32_t chunk_size; /**< all chunks have this size, but the last */
+    uint16_t arity;      /**< of the Merkle tree */
+    uint16_t flags;      /**< 0 */
 } uci_rndv_desc_t;
 
 /* ------------------------------------------------------- active messages */
 
 typedef enum {
-    UCI_AM_HELLO = 1,  /**< sender's address: mark, then the UCX address */
-    UCI_AM_ACK,        /**< uint64_t: first missing, upto, then pairs (first, last) of missing ranges */
-    UCI_AM_CTS,        /**< receiver -> sender: matched, send the chunks; op = receiver's slot */
-    UCI_AM_DATA,       /**< sender -> receiver: chunk `index`; op = receiver's slot */
-    UCI_AM_FIN,        /**< receiver -> sender: verified (or truncated): the send may complete */
-    UCI_AM_REPAIR,     /**< receiver -> sender: uint32_t[]: chunks wanted again; flag GET or COPY */
-    UCI_AM_GRANT,      /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
-    UCI_AM_GONE,       /**< sender -> receiver: no copy left, cannot repair */
-    UCI_AM_QUERY,      /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */
-    UCI_AM_TREE,       /**< receiver -> sender: the root does not match, send root and leaves again */
-    UCI_AM_LEAVES,     /**< sender -> receiver: uint64_t[]: all leaves; extra = root */
-    UCI_AM_FIND,       /**< receiver -> all peers: a frame of tag `value` lost its header; payload as MISSING */
-    UCI_AM_FOUND,      /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
-    UCI_AM_LEAVE,      /**< the user of this side closes its endpoint: what do you not have yet? */
-    UCI_AM_MISSING,    /**< answer, as ACK with all ranges: copies of these are wanted */
-    UCI_AM_BYE,        /**< nothing more will come from this side */
+    UCI_AM_HELLO = 1, /**< sender's address: mark, then the UCX address */
+    UCI_AM_ACK,       /**< uint64_t: first missing, upto, then pairs (first, last) of missing ranges */
+    UCI_AM_CTS,       /**< receiver -> sender: matched, send the chunks; op = receiver's slot */
+    UCI_AM_DATA,      /**< sender -> receiver: chunk `index`; op = receiver's slot */
+    UCI_AM_FIN,       /**< receiver -> sender: verified (or truncated): the send may complete */
+    UCI_AM_REPAIR,    /**< receiver -> sender: uint32_t[]: chunks wanted again; flag GET or COPY */
+    UCI_AM_GRANT,     /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
+    UCI_AM_GONE,      /**< sender -> receiver: no copy left, cannot repair */
+    UCI_AM_QUERY,     /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */
+    UCI_AM_TREE,      /**< receiver -> sender: the root does not match, send root and leaves again */
+    UCI_AM_LEAVES,    /**< sender -> receiver: uint64_t[]: all leaves; extra = root */
+    UCI_AM_FIND,      /**< receiver -> all peers: a frame of tag `value` lost its header; payload as MISSING */
+    UCI_AM_FOUND,     /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
+    UCI_AM_LEAVE,     /**< the user of this side closes its endpoint: what do you not have yet? */
+    UCI_AM_MISSING,   /**< answer, as ACK with all ranges: copies of these are wanted */
+    UCI_AM_BYE,       /**< nothing more will come from this side */
     UCI_AM_LAST
 } uci_am_type_t;
 
 enum {
-    UCI_AM_FLAG_LAST      = 1 << 0,  /**< DATA: last chunk in order; extra = Merkle root */
-    UCI_AM_FLAG_REPAIR    = 1 << 1,  /**< DATA: answer to REPAIR */
-    UCI_AM_FLAG_HANDOVER  = 1 << 2,  /**< DATA: unasked copy, the sender is closing; extra = message length */
-    UCI_AM_FLAG_GET       = 1 << 3,  /**< REPAIR: by RDMA */
-    UCI_AM_FLAG_CHANGED   = 1 << 4,  /**< DATA, GRANT: the source no longer has the digest first sent */
-    UCI_AM_FLAG_TRUNCATED = 1 << 5,  /**< FIN: the receiver's buffer was too small */
-    UCI_AM_FLAG_FRAME     = 1 << 6   /**< REPAIR, DATA: the payload of the frame itself, as chunk 0 */
+    UCI_AM_FLAG_LAST      = 1 << 0, /**< DATA: last chunk in order; extra = Merkle root */
+    UCI_AM_FLAG_REPAIR    = 1 << 1, /**< DATA: answer to REPAIR */
+    UCI_AM_FLAG_HANDOVER  = 1 << 2, /**< DATA: unasked copy, the sender is closing; extra = message length */
+    UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA */
+    UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA, GRANT: the source no longer has the digest first sent */
+    UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */
+    UCI_AM_FLAG_FRAME     = 1 << 6  /**< REPAIR, DATA: the payload of the frame itself, as chunk 0 */
 };
 
 typedef struct uci_am_hdr {
-    uint32_t check;    /**< low 32 bits of XXH3-64 over the rest of the header, and the payload unless DATA */
-    uint8_t  type;     /**< uci_am_type_t */
-    uint8_t  digest;   /**< DATA: uci_digest_id_t of `value` */
+    uint32_t check; /**< low 32 bits of XXH3-64 over the rest of the header, and the payload unless DATA */
+    uint8_t type;   /**< uci_am_type_t */
+    uint8_t digest; /**< DATA: uci_digest_id_t of `value` */
     uint16_t flags;
-    uint64_t uid;      /**< UCX uid of the worker that sends this */
-    uint32_t seq;      /**< the message this is about, low 32 bits */
-    uint32_t op;       /**< slot of the receiving side's operation */
-    uint32_t index;    /**< DATA: chunk */
-    uint32_t length;   /**< DATA: bytes of the chunk; others: bytes of payload */
-    uint64_t value;    /**< DATA: digest of the chunk */
-    uint64_t extra;    /**< see the type and flags */
+    uint64_t uid;    /**< UCX uid of the worker that sends this */
+    uint32_t seq;    /**< the message this is about, low 32 bits */
+    uint32_t op;     /**< slot of the receiving side's operation */
+    uint32_t index;  /**< DATA: chunk */
+    uint32_t length; /**< DATA: bytes of the chunk; others: bytes of payload */
+    uint64_t value;  /**< DATA: digest of the chunk */
+    uint64_t extra;  /**< see the type and flags */
 } uci_am_hdr_t;
 
 typedef struct uci_am_grant {
-    uint32_t count;        /**< of entries */
-    uint32_t rkey_length;  /**< bytes after the entries */
-    uint64_t root;         /**< of the tree as the source is now */
+    uint32_t count;       /**< of entries */
+    uint32_t rkey_length; /**< bytes after the entries */
+    uint64_t root;        /**< of the tree as the source is now */
 } uci_am_grant_t;
 
 typedef struct uci_am_grant_entry {
-    uint64_t address;      /**< in the sender's memory */
-    uint64_t value;        /**< digest of the chunk as the source is now */
+    uint64_t address; /**< in the sender's memory */
+    uint64_t value;   /**< digest of the chunk as the source is now */
     uint32_t index;
-    uint32_t changed;      /**< not 0: the source changed since it was first sent */
+    uint32_t changed; /**< not 0: the source changed since it was first sent */
 } uci_am_grant_entry_t;
 
 typedef struct uci_am_found {
-    uint64_t        seq;
-    uint64_t        length;  /**< of the user's message */
+    uint64_t seq;
+    uint64_t length; /**< of the user's message */
     uci_frame_hdr_t hdr;
 } uci_am_found_t;
 

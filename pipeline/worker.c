@@ -10,10 +10,10 @@
 #include "match.h"
 #include "send.h"
 
-#define UCI_WORKER_PEERS_MIN       16
-#define UCI_WORKER_REQUEST_SLAB    64
-#define UCI_WORKER_MESSAGE_SLAB    32
-#define UCI_WORKER_EAGER_AUTO      8192
+#define UCI_WORKER_PEERS_MIN    16
+#define UCI_WORKER_REQUEST_SLAB 64
+#define UCI_WORKER_MESSAGE_SLAB 32
+#define UCI_WORKER_EAGER_AUTO   8192
 
 /* --------------------------------------------------------------- peers */
 
@@ -47,7 +47,7 @@ static void uci_worker_peer_insert(uci_peer_t **peers, size_t mask, uci_peer_t *
 
 static ucs_status_t uci_worker_grow_peers(uci_worker_t *worker)
 {
-    size_t i, size     = 2 * (worker->peers_mask + 1);
+    size_t i, size = 2 * (worker->peers_mask + 1);
     uci_peer_t **peers = calloc(size, sizeof(*peers));
 
     if (peers == NULL) {
@@ -88,7 +88,7 @@ static void uci_worker_request_init(void *arg, void *object)
     uci_context_t *context = arg;
 
     if (context->request_init != NULL) {
-        context->request_init((char*)object + UCI_REQUEST_HEAD);
+        context->request_init((char *)object + UCI_REQUEST_HEAD);
     }
 }
 
@@ -97,7 +97,7 @@ static void uci_worker_request_cleanup(void *arg, void *object)
     uci_context_t *context = arg;
 
     if (context->request_cleanup != NULL) {
-        context->request_cleanup((char*)object + UCI_REQUEST_HEAD);
+        context->request_cleanup((char *)object + UCI_REQUEST_HEAD);
     }
 }
 
@@ -210,7 +210,8 @@ void uci_worker_destroy(uci_worker_t *worker)
 {
     uci_match_cleanup(worker);
     uci_find_cleanup(worker);
-    uci_worker_for_each_peer(peer, worker) {
+    uci_worker_for_each_peer(peer, worker)
+    {
         uci_peer_destroy(peer);
     }
     uci_frame_pool_cleanup(&worker->frames);

@@ -18,59 +18,59 @@
 
 /** Of one UCX context: what requests made for it must look like, and what UCX was told. */
 typedef struct uci_context {
-    ucp_context_h              ucp;
-    size_t                     request_size;       /**< user area the application asked for */
-    ucp_request_init_callback_t    request_init;
+    ucp_context_h ucp;
+    size_t request_size; /**< user area the application asked for */
+    ucp_request_init_callback_t request_init;
     ucp_request_cleanup_callback_t request_cleanup;
-    size_t                     buffered_max;       /**< UCX completes sends up to this size without the receiver */
-    size_t                     buffered_fast_max;  /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
+    size_t buffered_max;      /**< UCX completes sends up to this size without the receiver */
+    size_t buffered_fast_max; /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
 } uci_context_t;
 
 struct uci_recv_op;
 
 typedef struct uci_worker {
-    ucp_worker_h     ucp;
-    uci_context_t    *context;
-    uint64_t         uid;
-    bool             is_mt;         /**< UCS_THREAD_MODE_MULTI */
-    pthread_mutex_t  lock;          /**< recursive; taken only if is_mt */
+    ucp_worker_h ucp;
+    uci_context_t *context;
+    uint64_t uid;
+    bool is_mt;           /**< UCS_THREAD_MODE_MULTI */
+    pthread_mutex_t lock; /**< recursive; taken only if is_mt */
 
-    size_t           eager_max;     /**< bytes of payload in one frame */
+    size_t eager_max; /**< bytes of payload in one frame */
     const uci_digest_ops_t *digest;
 
     uci_frame_pool_t frames;
-    uci_pool_t       requests;
-    uci_pool_t       messages;      /**< uci_control_t with a small payload */
+    uci_pool_t requests;
+    uci_pool_t messages; /**< uci_control_t with a small payload */
 
     /* peers by uid: open addressing, power of two */
-    uci_peer_t       **peers;
-    size_t           peers_mask;
-    size_t           peers_count;
-    uci_peer_t       *last_peer;    /**< the one found last */
+    uci_peer_t **peers;
+    size_t peers_mask;
+    size_t peers_count;
+    uci_peer_t *last_peer; /**< the one found last */
 
-    uci_list_t       unexpected;    /**< uci_message_t pulled out of UCX by probes, oldest first */
-    uci_list_t       probed;        /**< those that the user holds by a handle */
-    uci_list_t       streams;       /**< uci_send_op_t with chunks to send */
-    uci_list_t       closing;       /**< uci_close_t: endpoints that the user closes */
-    uci_list_t       send_ops;      /**< uci_send_op_t: sends that wait for FIN */
-    uci_list_t       recv_ops;      /**< uci_recv_op_t: receives in progress */
-    uci_list_t       orphans;       /**< uci_orphan_t: frames without a header */
-    unsigned         ops_active;    /**< members of these 4 lists: progress has work of its own only if any */
-    bool             resync;        /**< something damaged was dropped: ask again for whatever is due */
-    uint64_t         resync_time;   /**< when, in ns */
-    uint64_t         check_time;    /**< of the next look at operations that take long */
-    unsigned         polls;
+    uci_list_t unexpected; /**< uci_message_t pulled out of UCX by probes, oldest first */
+    uci_list_t probed;     /**< those that the user holds by a handle */
+    uci_list_t streams;    /**< uci_send_op_t with chunks to send */
+    uci_list_t closing;    /**< uci_close_t: endpoints that the user closes */
+    uci_list_t send_ops;   /**< uci_send_op_t: sends that wait for FIN */
+    uci_list_t recv_ops;   /**< uci_recv_op_t: receives in progress */
+    uci_list_t orphans;    /**< uci_orphan_t: frames without a header */
+    unsigned ops_active;   /**< members of these 4 lists: progress has work of its own only if any */
+    bool resync;           /**< something damaged was dropped: ask again for whatever is due */
+    uint64_t resync_time;  /**< when, in ns */
+    uint64_t check_time;   /**< of the next look at operations that take long */
+    unsigned polls;
 
-    struct uci_recv_op **slots;     /**< receive operations by slot */
-    uint32_t         slots_count;
-    uint32_t         slots_free;    /**< head of the free list through the slots, UINT32_MAX: none */
+    struct uci_recv_op **slots; /**< receive operations by slot */
+    uint32_t slots_count;
+    uint32_t slots_free; /**< head of the free list through the slots, UINT32_MAX: none */
 
-    size_t           log_bytes;     /**< in unacknowledged copies */
-    size_t           log_limit;
+    size_t log_bytes; /**< in unacknowledged copies */
+    size_t log_limit;
 
-    ucp_address_t    *address;      /**< UCX's own, for hellos */
-    size_t           address_length;
-    uci_mark_t       mark;
+    ucp_address_t *address; /**< UCX's own, for hellos */
+    size_t address_length;
+    uci_mark_t mark;
 } uci_worker_t;
 
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thread_mode_t thread_mode,

@@ -20,11 +20,11 @@
 #include <sys/auxv.h>
 #endif
 
-#define UCI_INFO_UCP_LIBRARY    "libucp.so.0"
-#define UCI_INFO_BUFFER_SIZE    ((size_t)1 << 20)
-#define UCI_INFO_BUFFER_ALIGN   4096
-#define UCI_INFO_MEASURE_NS     10000000ul   /* for each digest, and for each copy */
-#define UCI_INFO_EXIT_USAGE     2
+#define UCI_INFO_UCP_LIBRARY  "libucp.so.0"
+#define UCI_INFO_BUFFER_SIZE  ((size_t)1 << 20)
+#define UCI_INFO_BUFFER_ALIGN 4096
+#define UCI_INFO_MEASURE_NS   10000000ul /* for each digest, and for each copy */
+#define UCI_INFO_EXIT_USAGE   2
 
 enum {
     UCI_INFO_RELEASE  = 1 << 0,
@@ -57,7 +57,6 @@ static const char uci_info_help[] =
         "  uci_info -D | grep -v '#' | sort -rnk3\n"
         "                                 which digest is fastest here?\n";
 
-
 /*
  * -v
  */
@@ -78,7 +77,7 @@ static void uci_info_print_ucx(void)
         printf("ucx found: unknown (%s)\n", dlerror());
     } else {
         printf("ucx found: %s\n", get_version_string());
-        if (dladdr((void*)get_version_string, &info) != 0) {
+        if (dladdr((void *)get_version_string, &info) != 0) {
             printf("ucx library: %s\n", info.dli_fname);
         }
     }
@@ -168,10 +167,9 @@ static double uci_info_measure(const uci_digest_ops_t *digest, void *dst, const 
 
     do {
         start = uci_process_time_ns();
-        sink  = (dst == NULL) ? digest->digest(src, UCI_INFO_BUFFER_SIZE) :
-                                digest->copy(dst, src, UCI_INFO_BUFFER_SIZE);
-        now   = uci_process_time_ns();
-        best  = uci_min(best, now - start);
+        sink = (dst == NULL) ? digest->digest(src, UCI_INFO_BUFFER_SIZE) : digest->copy(dst, src, UCI_INFO_BUFFER_SIZE);
+        now  = uci_process_time_ns();
+        best = uci_min(best, now - start);
     } while (now - begin < UCI_INFO_MEASURE_NS);
 
     (void)sink;
@@ -247,9 +245,11 @@ static void uci_info_exit_usage(const char *complaint, const char *argument)
 /* @return set of what to show. */
 static unsigned uci_info_parse_options(int argc, char **argv)
 {
-    static const struct option long_options[] = {
-        {"cpu", no_argument, NULL, 'C'}, {"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}, {0}};
-    unsigned show = 0;
+    static const struct option long_options[] = {{"cpu", no_argument, NULL, 'C'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {"version", no_argument, NULL, 'V'},
+                                                 {0}};
+    unsigned show                             = 0;
     int option;
 
     while ((option = getopt_long_only(argc, argv, "vDCcfh", long_options, NULL)) != -1) {

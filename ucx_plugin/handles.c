@@ -6,7 +6,7 @@
 
 #include "log.h"
 
-#define UCI_HANDLES_MIN  64
+#define UCI_HANDLES_MIN 64
 
 static pthread_mutex_t uci_handles_lock = PTHREAD_MUTEX_INITIALIZER;
 

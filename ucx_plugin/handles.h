@@ -10,21 +10,21 @@
 #include "types.h"
 
 typedef struct uci_handle_entry {
-    uintptr_t handle;   /* 0: empty; UCI_HANDLE_REMOVED: was used */
-    void      *object;
+    uintptr_t handle; /* 0: empty; UCI_HANDLE_REMOVED: was used */
+    void *object;
 } uci_handle_entry_t;
 
 typedef struct uci_handle_slots {
-    size_t             mask;
+    size_t mask;
     uci_handle_entry_t entries[];
 } uci_handle_slots_t;
 
 typedef struct uci_handles {
-    uci_handle_slots_t *slots;    /* replaced when it grows; old ones stay for readers that still look at them */
-    size_t             used;      /* entries that are not empty */
+    uci_handle_slots_t *slots; /* replaced when it grows; old ones stay for readers that still look at them */
+    size_t used;               /* entries that are not empty */
 } uci_handles_t;
 
-#define UCI_HANDLE_REMOVED  ((uintptr_t)1)
+#define UCI_HANDLE_REMOVED ((uintptr_t)1)
 
 /** Add or replace. @return false if there is no memory (logged). */
 bool uci_handles_add(uci_handles_t *table, const void *handle, void *object);

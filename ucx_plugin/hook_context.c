@@ -65,9 +65,9 @@ UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned ap
     }
 
     /* active messages carry chunks and acknowledgements, RMA the repairs */
-    ours           = *params;
+    ours = *params;
     ours.features |= UCP_FEATURE_AM | UCP_FEATURE_RMA;
-    status         = uci_ucp.init_version(api_major_version, api_minor_version, &ours, config, context_p);
+    status = uci_ucp.init_version(api_major_version, api_minor_version, &ours, config, context_p);
     if (status != UCS_OK) {
         return status;
     }
@@ -94,8 +94,7 @@ UCI_EXPORT ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_att
 
     UCI_HOOK();
     status = uci_ucp.context_query(context, attr);
-    if ((status == UCS_OK) && (uci_settings.mode != UCI_MODE_OFF) &&
-        (attr->field_mask & UCP_ATTR_FIELD_REQUEST_SIZE)) {
+    if ((status == UCS_OK) && (uci_settings.mode != UCI_MODE_OFF) && (attr->field_mask & UCP_ATTR_FIELD_REQUEST_SIZE)) {
         /* of all contexts, so that a request in a user's memory always has our word in front of UCX's part */
         uci_request_set_ucx_size(attr->request_size);
         attr->request_size = uci_request_user_size();

@@ -12,7 +12,7 @@ UCI_EXPORT void ucp_dt_destroy(ucp_datatype_t datatype);
 
 static const uci_generic_dt_t *uci_hook_dt_lookup(ucp_datatype_t datatype)
 {
-    return uci_handles_find(&uci_datatypes, (const void*)(uintptr_t)datatype);
+    return uci_handles_find(&uci_datatypes, (const void *)(uintptr_t)datatype);
 }
 
 /* UCX does not tell what a datatype's functions are: remember them */
@@ -28,7 +28,7 @@ UCI_EXPORT ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, v
         return status;
     }
     generic = malloc(sizeof(*generic));
-    if ((generic == NULL) || !uci_handles_add(&uci_datatypes, (const void*)(uintptr_t)*datatype_p, generic)) {
+    if ((generic == NULL) || !uci_handles_add(&uci_datatypes, (const void *)(uintptr_t)*datatype_p, generic)) {
         uci_error("failed to remember a datatype");
         free(generic);
         uci_ucp.dt_destroy(*datatype_p);
@@ -43,6 +43,6 @@ UCI_EXPORT ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, v
 UCI_EXPORT void ucp_dt_destroy(ucp_datatype_t datatype)
 {
     UCI_HOOK();
-    free(uci_handles_remove(&uci_datatypes, (const void*)(uintptr_t)datatype));
+    free(uci_handles_remove(&uci_datatypes, (const void *)(uintptr_t)datatype));
     uci_ucp.dt_destroy(datatype);
 }

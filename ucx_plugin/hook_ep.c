@@ -16,8 +16,10 @@ static bool uci_hook_is_refused(const ucp_ep_params_t *params)
 {
     if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) && (params->address != NULL) &&
         uci_mark_is_present(params->address)) {
-        uci_error("rank %d refuses a peer: it runs with UCI on, this process with UCI_MODE=off; set the same mode for all "
-                  "ranks of the job", uci_process_rank());
+        uci_error("rank %d refuses a peer: it runs with UCI on, this process with UCI_MODE=off; set the same mode for "
+                  "all "
+                  "ranks of the job",
+                  uci_process_rank());
         return true;
     }
     return false;
@@ -35,7 +37,8 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
         return uci_hook_is_refused(params) ? UCS_ERR_UNSUPPORTED : uci_ucp.ep_create(worker, params, ep_p);
     }
     if (!(params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) || (params->address == NULL)) {
-        uci_error("endpoints by socket address or connection request are not covered: run this program with UCI_MODE=off");
+        uci_error("endpoints by socket address or connection request are not covered: run this program with "
+                  "UCI_MODE=off");
         return UCS_ERR_UNSUPPORTED;
     }
 

@@ -35,11 +35,10 @@ UCI_HOOK_PASS(get_nbx,
                const ucp_request_param_t *param),
               (ep, buffer, count, address, rkey, param))
 UCI_HOOK_PASS(atomic_op_nbx,
-              (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address,
-               ucp_rkey_h rkey, const ucp_request_param_t *param),
+              (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+               const ucp_request_param_t *param),
               (ep, opcode, buffer, count, address, rkey, param))
-UCI_HOOK_PASS(stream_send_nbx,
-              (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
+UCI_HOOK_PASS(stream_send_nbx, (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
               (ep, buffer, count, param))
 UCI_HOOK_PASS(stream_recv_nbx,
               (ucp_ep_h ep, void *buffer, size_t count, size_t *length, const ucp_request_param_t *param),

@@ -16,8 +16,8 @@ UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t
                                          ucp_tag_t tag, void *request);
 UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
                                              const ucp_request_param_t *param);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t count,
-                                                 ucp_datatype_t datatype, ucp_tag_t tag, ucp_send_callback_t cb);
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
+                                                 ucp_tag_t tag, ucp_send_callback_t cb);
 UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
                                                   const ucp_request_param_t *param);
 UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
@@ -47,8 +47,8 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_damaged(uci_hook_send_func_t 
     void *copy;
 
     if (uci_buffer_init_send(&described, buffer, count,
-                             (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype :
-                                                                                  ucp_dt_make_contig(1)) != UCS_OK) {
+                             (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                : ucp_dt_make_contig(1)) != UCS_OK) {
         return send(ep, buffer, count, tag, param);
     }
     UCI_STATS_INC(passthrough_messages);
@@ -58,7 +58,7 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_damaged(uci_hook_send_func_t 
         return send(ep, buffer, count, tag, param);
     }
     ours.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-    ours.datatype      = ucp_dt_make_contig(1);
+    ours.datatype = ucp_dt_make_contig(1);
     return send(ep, copy, length, tag, &ours);
 }
 
@@ -71,8 +71,8 @@ UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_
     ucs_status_ptr_t ret;
 
     if (uci_unlikely(ours == NULL)) {
-        return uci_inject_enabled ? uci_hook_send_damaged(original, ep, buffer, count, tag, param) :
-                                    original(ep, buffer, count, tag, param);
+        return uci_inject_enabled ? uci_hook_send_damaged(original, ep, buffer, count, tag, param)
+                                  : original(ep, buffer, count, tag, param);
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
@@ -100,7 +100,7 @@ static void uci_hook_send_param(ucp_request_param_t *param, ucp_datatype_t datat
 {
     param->op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK;
     param->datatype     = datatype;
-    param->cb.send      = (ucp_send_nbx_callback_t)(void*)cb;
+    param->cb.send      = (ucp_send_nbx_callback_t)(void *)cb;
 }
 
 UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
@@ -113,8 +113,8 @@ UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, siz
     return uci_hook_send(ep, buffer, count, tag, &param, false);
 }
 
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t count,
-                                                 ucp_datatype_t datatype, ucp_tag_t tag, ucp_send_callback_t cb)
+UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
+                                                 ucp_tag_t tag, ucp_send_callback_t cb)
 {
     ucp_request_param_t param;
 
@@ -131,11 +131,10 @@ static ucs_status_t uci_hook_ptr_to_status(ucs_status_ptr_t ptr)
 UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
                                          ucp_tag_t tag, void *request)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FLAG_FAST_CMPL,
-        .datatype     = datatype,
-        .request      = request
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST |
+                                                 UCP_OP_ATTR_FLAG_FAST_CMPL,
+                                 .datatype = datatype,
+                                 .request  = request};
 
     UCI_HOOK();
     return uci_hook_ptr_to_status(uci_hook_send(ep, buffer, count, tag, &param, false));
@@ -168,11 +167,10 @@ UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer, 
 UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
                                             ucp_tag_t tag, ucp_tag_t tag_mask, ucp_tag_recv_callback_t cb)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .datatype     = datatype,
-        .cb.recv      = (ucp_tag_recv_nbx_callback_t)(void*)cb
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                 .datatype = datatype,
+                                 .cb.recv  = (ucp_tag_recv_nbx_callback_t)(void *)cb};
 
     UCI_HOOK();
     return uci_hook_recv(worker, buffer, count, tag, tag_mask, &param);
@@ -181,11 +179,9 @@ UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h worker, void *buffer, s
 UCI_EXPORT ucs_status_t ucp_tag_recv_nbr(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
                                          ucp_tag_t tag, ucp_tag_t tag_mask, void *req)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST,
-        .datatype     = datatype,
-        .request      = req
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REQUEST,
+                                 .datatype     = datatype,
+                                 .request      = req};
 
     UCI_HOOK();
     return uci_hook_ptr_to_status(uci_hook_recv(worker, buffer, count, tag, tag_mask, &param));
@@ -234,11 +230,10 @@ UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nb(ucp_worker_h worker, void *buffe
                                                 ucp_datatype_t datatype, ucp_tag_message_h message,
                                                 ucp_tag_recv_callback_t cb)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .datatype     = datatype,
-        .cb.recv      = (ucp_tag_recv_nbx_callback_t)(void*)cb
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_CALLBACK |
+                                                 UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                 .datatype = datatype,
+                                 .cb.recv  = (ucp_tag_recv_nbx_callback_t)(void *)cb};
 
     UCI_HOOK();
     return uci_hook_msg_recv(worker, buffer, count, message, &param);

@@ -62,8 +62,10 @@ UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
     UCI_HOOK();
     ours = uci_handles_remove(&uci_workers, worker);
     if (ours != NULL) {
-        uci_worker_for_each_peer(peer, ours) {
-            uci_list_for_each(ep, &peer->eps, uci_ep_t, link) {
+        uci_worker_for_each_peer(peer, ours)
+        {
+            uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+            {
                 uci_handles_remove(&uci_eps, ep->ucp);
             }
         }
@@ -109,7 +111,7 @@ static ucs_status_t uci_hook_mark_address(uci_worker_t *worker, ucp_address_t **
         free(marked);
         return UCS_ERR_NO_MEMORY;
     }
-    *address_p = (ucp_address_t*)marked;
+    *address_p = (ucp_address_t *)marked;
     *length_p  = length;
     return UCS_OK;
 }
@@ -128,8 +130,7 @@ UCI_EXPORT ucs_status_t ucp_worker_query(ucp_worker_h worker, ucp_worker_attr_t 
     return uci_hook_mark_address(ours, &attr->address, &attr->address_length);
 }
 
-UCI_EXPORT ucs_status_t ucp_worker_get_address(ucp_worker_h worker, ucp_address_t **address_p,
-                                               size_t *address_length_p)
+UCI_EXPORT ucs_status_t ucp_worker_get_address(ucp_worker_h worker, ucp_address_t **address_p, size_t *address_length_p)
 {
     uci_worker_t *ours;
     ucs_status_t status;
@@ -160,7 +161,7 @@ UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_wor
 {
     UCI_HOOK();
     if (uci_mark_is_present(address)) {
-        address = (ucp_address_t*)((char*)address + sizeof(uci_mark_t));
+        address = (ucp_address_t *)((char *)address + sizeof(uci_mark_t));
     }
     return uci_ucp.worker_address_query(address, attr);
 }

@@ -15,14 +15,14 @@
 #include "version.h"
 
 /* Addresses for requests: tells ours from UCX's */
-#define UCI_PLUGIN_REQUEST_RANGE  (4ul << 30)
+#define UCI_PLUGIN_REQUEST_RANGE (4ul << 30)
 
 uci_handles_t uci_contexts;
 uci_handles_t uci_workers;
 uci_handles_t uci_eps;
 uci_handles_t uci_datatypes;
 uci_handles_t uci_addresses;
-bool          uci_plugin_is_ready;
+bool uci_plugin_is_ready;
 
 static pthread_mutex_t uci_plugin_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -54,10 +54,10 @@ static void uci_plugin_find_functions(void)
 {
     static const struct {
         const char *name;
-        size_t     offset;
+        size_t offset;
     } functions[] = {
 #define UCI_PLUGIN_FUNCTION(_name) {"ucp_" #_name, offsetof(uci_ucp_t, _name)},
-        UCI_UCP_FUNCTIONS(UCI_PLUGIN_FUNCTION)
+            UCI_UCP_FUNCTIONS(UCI_PLUGIN_FUNCTION)
 #undef UCI_PLUGIN_FUNCTION
     };
     void *symbol;
@@ -69,7 +69,7 @@ static void uci_plugin_find_functions(void)
             uci_fatal("UCX has no function %s: UCI needs UCX 1.13 or newer, and libucp.so.0 loaded by the program",
                       functions[i].name);
         }
-        memcpy((char*)&uci_ucp + functions[i].offset, &symbol, sizeof(symbol));
+        memcpy((char *)&uci_ucp + functions[i].offset, &symbol, sizeof(symbol));
     }
 
     symbol = uci_plugin_find("ucs_status_string");

@@ -10,8 +10,8 @@
 
 /* UCX's choice where the user leaves it to UCX ("auto"): on shared memory and tcp about 8 KiB [measured with
  * 1.13.1], and UCX_RNDV_SEND_NBR_THRESH for sends with FAST_CMPL */
-#define UCI_UCX_EAGER_AUTO       (8ul << 10)
-#define UCI_UCX_EAGER_FAST_AUTO  (256ul << 10)
+#define UCI_UCX_EAGER_AUTO      (8ul << 10)
+#define UCI_UCX_EAGER_FAST_AUTO (256ul << 10)
 
 /* A value such as "auto", "inf", "8kb", "intra:1k,inter:2k" (the largest counts) */
 static size_t uci_ucx_config_size(const char *value, size_t automatic)

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The protocol against a peer that says anything: active messages with valid checks and arbitrary content, frames
+ * with valid headers, in any order, while sends and receives of every kind are under way. UCX is played by fakes:
+ * sends complete at once, or never, as the input says; gets bring zeros; receives are matched when the input says.
+ *
+ * The input is a sequence of steps, each beginning with a byte that chooses it.
+ */
+#include "../../pipeline/control.c"
+
+#include "endpoint.h"
+#include "frame.h"
+#include "match.h"
+
+#define FUZZ_UID       0x11ul
+#define FUZZ_PEER_UID  0x22ul
+#define FUZZ_TAG       7
+#define FUZZ_RECVS     16
+#define FUZZ_BUFFER    70000
+#define FUZZ_HELD      64
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+/* -------------------------------------------------------------- fakes */
+
+typedef struct fake_recv {
+    void                *buffer;
+    size_t              count;
+    ucp_tag_recv_nbx_callback_t cb;
+    void                *user_data;
+} fake_recv_t;
+
+typedef struct fake_send {
+    ucp_send_nbx_callback_t cb;
+    void                    *user_data;
+} fake_send_t;
+
+static ucp_am_recv_callback_t fuzz_handler;
+static fake_recv_t fuzz_recvs[FUZZ_RECVS];
+static fake_send_t fuzz_held[FUZZ_HELD];
+static unsigned fuzz_held_count;
+static bool fuzz_hold;
+static char fuzz_user[FUZZ_RECVS][FUZZ_BUFFER];
+
+static ucs_status_t fake_set_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
+{
+    fuzz_handler = param->cb;
+    return UCS_OK;
+}
+
+/* Complete at once, or hold the request until the input lets go of it */
+static ucs_status_ptr_t fake_complete(const ucp_request_param_t *param)
+{
+    if (!fuzz_hold || (fuzz_held_count == FUZZ_HELD) || !(param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK)) {
+        return NULL;
+    }
+    fuzz_held[fuzz_held_count].cb        = param->cb.send;
+    fuzz_held[fuzz_held_count].user_data = param->user_data;
+    return &fuzz_held[fuzz_held_count++];
+}
+
+static ucs_status_ptr_t fake_am_send(ucp_ep_h ep, unsigned id, const void *header, size_t header_length,
+                                     const void *buffer, size_t count, const ucp_request_param_t *param)
+{
+    XXH3_64bits(buffer, count); /* UCX would read it */
+    return fake_complete(param);
+}
+
+static ucs_status_ptr_t fake_tag_send(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+                                      const ucp_request_param_t *param)
+{
+    XXH3_64bits(buffer, count);
+    return fake_complete(param);
+}
+
+static ucs_status_ptr_t fake_tag_recv(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
+                                      ucp_tag_t tag_mask, const ucp_request_param_t *param)
+{
+    unsigned i;
+
+    for (i = 0; i < FUZZ_RECVS; ++i) {
+        if (fuzz_recvs[i].cb == NULL) {
+            fuzz_recvs[i] = (fake_recv_t){buffer, count, param->cb.recv, param->user_data};
+            return &fuzz_recvs[i];
+        }
+    }
+    return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+}
+
+static void fake_request(void *request)
+{
+}
+
+static void fake_cancel(ucp_worker_h worker, void *request)
+{
+    ucp_tag_recv_info_t info = {.length = 0};
+    fake_recv_t recv         = *(fake_recv_t*)request;
+
+    ((fake_recv_t*)request)->cb = NULL;
+    recv.cb(request, UCS_ERR_CANCELED, &info, recv.user_data);
+}
+
+static ucs_status_t fake_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p)
+{
+    *ep_p = (ucp_ep_h)fuzz_user;
+    return UCS_OK;
+}
+
+static ucs_status_ptr_t fake_ep_op(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    return fake_complete(param);
+}
+
+static ucs_status_ptr_t fake_get(ucp_ep_h ep, void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+                                 const ucp_request_param_t *param)
+{
+    memset(buffer, 0, count);
+    return fake_complete(param);
+}
+
+static ucs_status_t fake_mem_map(ucp_context_h context, const ucp_mem_map_params_t *params, ucp_mem_h *memh_p)
+{
+    XXH3_64bits(params->address, params->length);
+    *memh_p = malloc(1);
+    return UCS_OK;
+}
+
+static ucs_status_t fake_mem_unmap(ucp_context_h context, ucp_mem_h memh)
+{
+    free(memh);
+    return UCS_OK;
+}
+
+static ucs_status_t fake_rkey_pack(ucp_context_h context, ucp_mem_h memh, void **buffer_p, size_t *size_p)
+{
+    *size_p   = 16;
+    *buffer_p = calloc(1, *size_p);
+    return UCS_OK;
+}
+
+static ucs_status_t fake_rkey_unpack(ucp_ep_h ep, const void *buffer, ucp_rkey_h *rkey_p)
+{
+    *rkey_p = malloc(1);
+    return UCS_OK;
+}
+
+static void fake_rkey_destroy(ucp_rkey_h rkey)
+{
+    free(rkey);
+}
+
+static void fake_print_info(ucp_ep_h ep, FILE *stream)
+{
+    fprintf(stream, "#  lane[0]:  1:posix/memory.0 md[0]\n");
+}
+
+static ucs_status_t fake_get_address(ucp_worker_h worker, ucp_address_t **address_p, size_t *length_p)
+{
+    static char address[40];
+
+    *address_p = (ucp_address_t*)address;
+    *length_p  = sizeof(address);
+    return UCS_OK;
+}
+
+static void fake_release_address(ucp_worker_h worker, ucp_address_t *address)
+{
+}
+
+static ucs_status_t fake_address_query(ucp_address_t *address, ucp_worker_address_attr_t *attr)
+{
+    attr->worker_uid = FUZZ_UID;
+    return UCS_OK;
+}
+
+static unsigned fake_progress(ucp_worker_h worker)
+{
+    return 0;
+}
+
+static ucp_tag_message_h fake_probe(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t mask, int remove,
+                                    ucp_tag_recv_info_t *info)
+{
+    return NULL;
+}
+
+static const char *fake_status_string(ucs_status_t status)
+{
+    return "a status";
+}
+
+static const char *fake_version(void)
+{
+    return "0";
+}
+
+static void fuzz_set_up(void)
+{
+    setenv("UCI_ON_ERROR", "log", 1);
+    setenv("UCI_LOG_LEVEL", "fatal", 1);
+    setenv("UCI_CHUNK_SIZE", "4k", 1);
+    setenv("UCI_CONFIG_FILE", "", 1);
+    uci_settings_read();
+    uci_range_reserve(&uci_request_range, 64ul << 20);
+    uci_ucp = (uci_ucp_t){
+        .worker_set_am_recv_handler = fake_set_handler,
+        .am_send_nbx                = fake_am_send,
+        .tag_send_nbx               = fake_tag_send,
+        .tag_recv_nbx               = fake_tag_recv,
+        .request_free               = fake_request,
+        .request_cancel             = fake_cancel,
+        .ep_create                  = fake_ep_create,
+        .ep_close_nbx               = fake_ep_op,
+        .ep_flush_nbx               = fake_ep_op,
+        .get_nbx                    = fake_get,
+        .mem_map                    = fake_mem_map,
+        .mem_unmap                  = fake_mem_unmap,
+        .rkey_pack                  = fake_rkey_pack,
+        .rkey_buffer_release        = fake_request,
+        .ep_rkey_unpack             = fake_rkey_unpack,
+        .rkey_destroy               = fake_rkey_destroy,
+        .ep_print_info              = fake_print_info,
+        .worker_get_address         = fake_get_address,
+        .worker_release_address     = fake_release_address,
+        .worker_address_query       = fake_address_query,
+        .worker_progress            = fake_progress,
+        .tag_probe_nb               = fake_probe,
+        .get_version_string         = fake_version,
+        .status_string              = fake_status_string
+    };
+}
+
+/* -------------------------------------------------------------- input */
+
+typedef struct input {
+    const uint8_t *data;
+    size_t        left;
+} input_t;
+
+static void take(input_t *input, void *to, size_t length)
+{
+    size_t given = uci_min(length, input->left);
+
+    memset(to, 0, length);
+    memcpy(to, input->data, given);
+    input->data += given;
+    input->left -= given;
+}
+
+static uint8_t take8(input_t *input)
+{
+    uint8_t value;
+
+    take(input, &value, sizeof(value));
+    return value;
+}
+
+static uint32_t take32(input_t *input)
+{
+    uint32_t value;
+
+    take(input, &value, sizeof(value));
+    return value;
+}
+
+/* Usually a small number, near to those in use */
+static uint32_t take_number(input_t *input)
+{
+    uint8_t value = take8(input);
+
+    return (value < 0xf0) ? value & 7 : take32(input);
+}
+
+static uint64_t take_uid(input_t *input)
+{
+    uint8_t value = take8(input);
+
+    return (value < 0xf0) ? FUZZ_PEER_UID : (value < 0xf8) ? FUZZ_UID : value;
+}
+
+/* -------------------------------------------------------------- steps */
+
+static uci_worker_t *fuzz_worker;
+static uci_ep_t *fuzz_ep;
+
+static void call_handler(uci_am_hdr_t *hdr, const void *payload, size_t length)
+{
+    ucp_am_recv_param_t param = {.recv_attr = 0};
+    char *copy                = malloc(length); /* of exactly this length, for the sanitizer to see */
+
+    memcpy(copy, payload, length);
+    hdr->check = uci_am_check(hdr, copy, length);
+    fuzz_handler(fuzz_worker, hdr, sizeof(*hdr), copy, length, &param);
+    free(copy);
+}
+
+static void step_message(input_t *input)
+{
+    static char payload[8192];
+    uint8_t bits     = take8(input);
+    uci_am_hdr_t hdr = {.type = (uint8_t)(take8(input) % (UCI_AM_LAST + 1))};
+    size_t length;
+
+    hdr.flags  = (bits & 1) ? take8(input) : 0;
+    hdr.uid    = take_uid(input);
+    hdr.seq    = take_number(input);
+    hdr.op     = take_number(input);
+    hdr.index  = take_number(input);
+    hdr.value  = (bits & 2) ? take32(input) : FUZZ_TAG;
+    hdr.extra  = (bits & 4) ? take32(input) : 0;
+    hdr.digest = (uint8_t)uci_settings.digest->id;
+    length     = (bits & 8) ? (take8(input) * 32u) % sizeof(payload) : take8(input) % 97u;
+    take(input, payload, length);
+    hdr.length = (uint32_t)length;
+    if ((hdr.type == UCI_AM_DATA) && (bits & 16)) {
+        hdr.value = uci_settings.digest->digest(payload, length);
+    }
+    if ((hdr.type == UCI_AM_HELLO) && (length >= sizeof(uci_mark_t)) && (bits & 16)) {
+        uci_mark_t *mark = (uci_mark_t*)payload;
+
+        mark->ucx_header = UCI_MARK_UCX_HEADER;
+        mark->ucx_end    = UCI_MARK_UCX_END;
+        mark->magic      = UCI_MARK_MAGIC;
+        mark->protocol   = UCI_PROTOCOL_VERSION;
+        mark->digests    = UINT32_MAX;
+        uci_mark_seal(mark);
+    }
+    call_handler(&hdr, payload, length);
+}
+
+/* A matched receive gets a frame whose header is right, whatever it says */
+static void step_frame(input_t *input)
+{
+    ucp_tag_recv_info_t info = {.sender_tag = FUZZ_TAG};
+    unsigned slot            = take8(input) % FUZZ_RECVS;
+    uint8_t bits             = take8(input);
+    fake_recv_t recv         = fuzz_recvs[slot];
+    uci_frame_hdr_t hdr      = {.kind = (uint8_t)(UCI_FRAME_EAGER + (bits & 3))};
+    char payload[512];
+
+    if (recv.cb == NULL) {
+        return;
+    }
+    hdr.digest = (uint8_t)uci_settings.digest->id;
+    hdr.uid    = take_uid(input);
+    hdr.seq    = take_number(input);
+    hdr.ack    = take_number(input);
+    hdr.length = (uint16_t)((hdr.kind == UCI_FRAME_RNDV) ? sizeof(uci_rndv_desc_t) : (take8(input) * 2));
+    take(input, payload, hdr.length);
+    if (hdr.kind == UCI_FRAME_RNDV) {
+        uci_rndv_desc_t *desc = (uci_rndv_desc_t*)(void*)payload;
+
+        desc->length     %= FUZZ_BUFFER + 1000;
+        desc->chunk_size  = (bits & 4) ? 4096 : desc->chunk_size;
+        desc->arity       = (bits & 8) ? 4 : desc->arity;
+    }
+    hdr.value   = uci_settings.digest->digest(payload, hdr.length) + ((bits & 16) ? 1 : 0);
+    hdr.check   = uci_frame_hdr_check(&hdr, FUZZ_TAG) + ((bits & 32) ? 1 : 0);
+    info.length = hdr.length + UCI_FRAME_OVERHEAD;
+    fuzz_recvs[slot].cb = NULL;
+    if (info.length > recv.count) {
+        recv.cb(&fuzz_recvs[slot], UCS_ERR_MESSAGE_TRUNCATED, &info, recv.user_data);
+        return;
+    }
+    memcpy(recv.buffer, &hdr, sizeof(hdr));
+    memcpy((char*)recv.buffer + sizeof(hdr), payload, hdr.length);
+    memcpy((char*)recv.buffer + sizeof(hdr) + hdr.length, &hdr, sizeof(hdr));
+    recv.cb(&fuzz_recvs[slot], UCS_OK, &info, recv.user_data);
+}
+
+static void give_back(ucs_status_ptr_t request)
+{
+    if (UCS_PTR_IS_PTR(request)) {
+        uci_request_free(uci_request_from_user(request));
+    }
+}
+
+static void step_recv(input_t *input)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    unsigned slot             = take8(input) % FUZZ_RECVS;
+    size_t length             = (take8(input) & 1) ? FUZZ_BUFFER : take8(input);
+
+    give_back(uci_recv(fuzz_worker, fuzz_user[slot], length, FUZZ_TAG, UINT64_MAX, &param));
+}
+
+static void step_send(input_t *input)
+{
+    static char data[40000];
+    static const ucp_dt_iov_t iov[2] = {{data, 10000}, {data + 20000, 20000}};
+    ucp_request_param_t param        = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE, .datatype = ucp_dt_make_contig(1)};
+    uint8_t bits                     = take8(input);
+
+    if (fuzz_ep == NULL) {
+        return;
+    }
+    if (bits & 1) {
+        param.op_attr_mask |= UCP_OP_ATTR_FLAG_FAST_CMPL;
+    }
+    if (bits & 2) {
+        param.datatype = ucp_dt_make_iov();
+        give_back(uci_send(fuzz_ep, iov, 2, FUZZ_TAG, &param, bits & 4));
+    } else {
+        give_back(uci_send(fuzz_ep, data, (bits & 8) ? sizeof(data) : bits, FUZZ_TAG, &param, bits & 4));
+    }
+}
+
+static void let_go(void)
+{
+    fake_send_t held;
+
+    while (fuzz_held_count > 0) {
+        held = fuzz_held[--fuzz_held_count];
+        held.cb(&fuzz_held[fuzz_held_count], UCS_OK, held.user_data);
+    }
+}
+
+static void step_close(void)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+
+    if (fuzz_ep != NULL) {
+        give_back(uci_ep_close(fuzz_ep, &param));
+        fuzz_ep = NULL;
+    }
+}
+
+static void step_progress(void)
+{
+    unsigned i;
+
+    for (i = 0; i < UCI_RESYNC_POLLS; ++i) {
+        uci_worker_progress(fuzz_worker);
+    }
+}
+
+static void step(input_t *input)
+{
+    switch (take8(input) % 16) {
+    case 0:
+    case 1:
+        step_recv(input);
+        break;
+    case 2:
+    case 3:
+    case 4:
+        step_frame(input);
+        break;
+    case 5:
+    case 6:
+        step_send(input);
+        break;
+    case 7:
+        step_progress();
+        break;
+    case 8:
+        let_go();
+        break;
+    case 9:
+        fuzz_hold = !fuzz_hold;
+        break;
+    case 10:
+        step_close();
+        break;
+    default:
+        step_message(input);
+        break;
+    }
+}
+
+/* ---------------------------------------------------------- one input */
+
+static void open_ep(void)
+{
+    char address[sizeof(uci_mark_t) + 40] = "";
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = (void*)address};
+
+    uci_mark_init((uci_mark_t*)address, FUZZ_PEER_UID);
+    ((uci_mark_t*)address)->eager_max = 4096;
+    uci_mark_seal((uci_mark_t*)address);
+    if (uci_ep_open(fuzz_worker, &params, &fuzz_ep) != UCS_OK) {
+        abort();
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    uci_context_t context = {.buffered_max = 8192, .buffered_fast_max = 1 << 18};
+    input_t input         = {data, size};
+
+    if (uci_ucp.am_send_nbx == NULL) {
+        fuzz_set_up();
+    }
+    memset(fuzz_recvs, 0, sizeof(fuzz_recvs));
+    fuzz_held_count = 0;
+    fuzz_hold       = false;
+    if (uci_worker_create((ucp_worker_h)&context, &context, UCS_THREAD_MODE_SINGLE, &fuzz_worker) != UCS_OK) {
+        abort();
+    }
+    open_ep();
+    while (input.left > 0) {
+        step(&input);
+    }
+    fuzz_hold = false;
+    let_go();
+    uci_worker_shutdown(fuzz_worker);
+    uci_worker_destroy(fuzz_worker);
+    return 0;
+}
