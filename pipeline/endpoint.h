@@ -10,7 +10,7 @@
  *                        |                                   ^
  *                        +-- nothing unacknowledged ---------+
  *                        +-- the other side leaves as well --+  (then it will not receive them)
- *                        +-- no answer for a long time ------+  (counted: these are detect-only now)
+ *                        +-- no answer for a long time ------+  (these can be detected, but not repaired now)
  *
  * A side that has said what it lacks stays until the other one has said BYE.
  *

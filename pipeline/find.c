@@ -186,15 +186,22 @@ static void uci_find_give_up(uci_orphan_t *orphan, const char *reason)
     ucp_tag_t tag      = orphan->tag;
     ucs_status_t status;
 
-    if (req == NULL) {
-        uci_find_destroy(orphan);
+    if ((req == NULL) && (orphan->message == NULL)) {
+        uci_find_destroy(orphan); /* truncated: the user has been told */
         return;
     }
     UCI_STATS_INC(unrepaired_chunks);
     uci_report_orphan(orphan->worker, tag, orphan->total, reason);
     status = uci_repair_policy();
+    if (orphan->message != NULL) {
+        /* let the probe see it: the receive that follows gets the status */
+        orphan->message->known  = true;
+        orphan->message->status = status;
+    }
     uci_find_destroy(orphan);
-    uci_request_complete_recv(req, status, tag, 0);
+    if (req != NULL) {
+        uci_request_complete_recv(req, status, tag, 0);
+    }
 }
 
 static void uci_find_conclude(uci_orphan_t *orphan)

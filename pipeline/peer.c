@@ -247,6 +247,15 @@ ucs_status_t uci_mark_check(const uci_mark_t *mark)
         uci_error("rank %d refuses a peer: the mark in its address is damaged", uci_process_rank());
         return UCS_ERR_UNSUPPORTED;
     }
+    if (mark->mode != (uint8_t)uci_settings.mode) {
+        uci_error("rank %d refuses rank %d (%s:%u): it runs with UCI_MODE=%s, this one with UCI_MODE=%s; set the same "
+                  "for "
+                  "all ranks of the job",
+                  uci_process_rank(), mark->rank, mark->host, mark->pid,
+                  (mark->mode < UCI_MODE_LAST) ? uci_mode_names[mark->mode] : "unknown",
+                  uci_mode_names[uci_settings.mode]);
+        return UCS_ERR_UNSUPPORTED;
+    }
     if (!(mark->digests & (1u << uci_settings.digest->id))) {
         uci_error("rank %d refuses rank %d (%s:%u): that build can't verify digest %s (UCI_DIGEST)", uci_process_rank(),
                   mark->rank, mark->host, mark->pid, uci_settings.digest->name);

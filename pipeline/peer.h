@@ -31,6 +31,7 @@ typedef struct uci_peer {
     uint32_t eager_max; /**< what both sides carry in one frame */
     uint64_t tx_next;   /**< number of the next message */
     uint64_t tx_base;   /**< lowest number that may be in the ring */
+    uint64_t tx_acked;  /**< everything below has been acknowledged */
     uci_frame_t **tx_ring;
     uint64_t tx_mask; /**< size - 1; size 0 is mask UINT64_MAX */
 

@@ -10,6 +10,7 @@
 #include "match.h"
 #include "process.h"
 #include "repair.h"
+#include "report.h"
 #include "stats.h"
 #include "txlog.h"
 
@@ -163,6 +164,14 @@ static UCI_NOINLINE void uci_recv_truncated(uci_request_t *req, uci_peer_t *peer
     uci_request_complete_recv(req, UCS_ERR_MESSAGE_TRUNCATED, tag, length);
 }
 
+/* Nothing can be done for this message: never silently */
+static UCI_NOINLINE void uci_recv_lost(uci_request_t *req, ucp_tag_t tag, size_t total, const char *reason)
+{
+    UCI_STATS_INC(unrepaired_chunks);
+    uci_report_orphan(req->worker, tag, total, reason);
+    uci_request_complete_recv(req, uci_repair_policy(), tag, 0);
+}
+
 /* The frame's own payload is damaged: repair it, as a message of one chunk */
 static UCI_NOINLINE void uci_recv_frame_damaged(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq,
                                                 ucp_tag_t tag, size_t total, const uci_frame_hdr_t *hdr,
@@ -172,7 +181,7 @@ static UCI_NOINLINE void uci_recv_frame_damaged(uci_request_t *req, uci_frame_t 
 
     if (uci_recv_op_create(req, peer, seq, tag, (uci_frame_kind_t)hdr->kind, digest, hdr->length,
                            uci_max(hdr->length, 1u), 0, &op) != UCS_OK) {
-        uci_request_complete_recv(req, UCS_ERR_NO_MEMORY, tag, hdr->length);
+        uci_recv_lost(req, tag, total, "there is no memory to repair it");
         return;
     }
     if (hdr->kind == UCI_FRAME_RNDV) {
@@ -241,9 +250,8 @@ void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, s
     uint64_t seq;
 
     if (uci_unlikely((peer == NULL) || (digest == NULL))) {
-        uci_error("frame with digest %u from uid 0x%lx: not known to this build", hdr->digest, (unsigned long)hdr->uid);
         uci_frame_put(&worker->frames, frame);
-        uci_request_complete_recv(req, UCS_ERR_UNSUPPORTED, tag, 0);
+        uci_recv_lost(req, tag, total, "its digest is not known to this build, or there is no memory");
         return;
     }
 
@@ -255,8 +263,8 @@ void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, s
         return;
     }
 
-    if (hdr->ack != (uint32_t)peer->tx_base) {
-        uci_txlog_ack(peer, uci_seq_expand(hdr->ack, peer->tx_base));
+    if (hdr->ack != (uint32_t)peer->tx_acked) {
+        uci_txlog_ack(peer, uci_seq_expand(hdr->ack, peer->tx_acked));
     }
     if (uci_likely(hdr->kind != UCI_FRAME_RNDV)) {
         uci_recv_eager(req, frame, peer, seq, tag, total, hdr, digest);
@@ -475,7 +483,7 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
     status = uci_recv_op_create(req, peer, seq, tag, UCI_FRAME_RNDV, digest, desc->length, desc->chunk_size,
                                 desc->arity, &op);
     if (status != UCS_OK) {
-        uci_request_complete_recv(req, status, tag, desc->length);
+        uci_recv_lost(req, tag, desc->length, "there is no memory to receive it");
         return;
     }
     if ((req->buffer.kind == UCI_BUFFER_GENERIC) && ((status = uci_recv_op_collect(op)) != UCS_OK)) {

@@ -48,8 +48,8 @@ typedef struct uci_recv_op {
     uci_merkle_t *tree;
     uint64_t root;
     bool have_root;
-    bool root_asked; /**< TREE has been sent */
     uci_rung_t rung;
+    uci_rung_t healed_by; /**< the last rung that brought a right chunk */
     unsigned attempts;    /**< on this rung, without any success */
     uint32_t awaiting;    /**< answers to the last request that are still to come */
     uint32_t good_before; /**< value of good when it was sent */

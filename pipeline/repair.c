@@ -16,6 +16,9 @@
 
 #define UCI_REPAIR_COPY_ATTEMPTS 8
 
+/* Questions without any answer: half a millisecond apart if damaged messages come back, else seconds */
+#define UCI_REPAIR_ASK_LIMIT 64
+
 /* Chunks asked for in one request: more are asked for when these are repaired */
 #define UCI_REPAIR_BATCH 4096
 
@@ -53,6 +56,7 @@ void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung,
             op->start_time = uci_process_time_ns();
         }
     }
+    op->healed_by = rung;
     UCI_STATS_INC(repaired_chunks);
     UCI_STATS_ADD(retransmitted_bytes, length);
     if (rung == UCI_RUNG_GET) {
@@ -169,13 +173,17 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     if (op->arrived != op->arrived_seen) {
         /* slow, not stuck; if something was dropped, look again when all else is in */
         op->arrived_seen = op->arrived;
+        op->asked        = 0;
         if (damaged) {
             uci_control_ask_soon(op->peer->worker);
         }
         return;
     }
 
-    ++op->asked;
+    if (++op->asked > UCI_REPAIR_ASK_LIMIT) {
+        uci_repair_failed(op, "the sender does not answer, or all answers are damaged");
+        return;
+    }
     if ((op->good == op->chunks) && (op->tree != NULL)) {
         uci_control_send_simple(op->peer, UCI_AM_TREE, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
         return;

@@ -2,6 +2,7 @@
 #include "report.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 
 #include "forensics.h"
@@ -94,9 +95,9 @@ static void uci_report_hex(const char *data, size_t length, char *text)
     }
 }
 
-static const char *uci_report_rung(const uci_recv_op_t *op)
+static const char *uci_report_rung(uci_rung_t rung)
 {
-    return (op->rung == UCI_RUNG_GET) ? "get" : (op->rung == UCI_RUNG_COPY) ? "copy" : "none";
+    return (rung == UCI_RUNG_GET) ? "get" : (rung == UCI_RUNG_COPY) ? "copy" : "none";
 }
 
 /* One JSON object, one line, one write: several processes may share the file */
@@ -104,16 +105,15 @@ static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char 
 {
     static const uci_damage_t none;
     const uci_damage_t *damage = (op->damage != NULL) ? op->damage : &none;
-    char name[256], bad[40], good[40];
+    char name[PATH_MAX], bad[40], good[40];
     FILE *stream;
 
     if (uci_settings.events[0] == '\0') {
         return;
     }
-    uci_process_expand(uci_settings.events, name, sizeof(name));
-    stream = fopen(name, "a");
+    stream = (uci_process_expand(uci_settings.events, name, sizeof(name)) == UCI_OK) ? fopen(name, "a") : NULL;
     if (stream == NULL) {
-        uci_warn("failed to open %s: %m", name);
+        uci_warn("failed to open UCI_EVENTS=%s: %m", uci_settings.events);
         return;
     }
     uci_report_hex(damage->bad, damage->shown, bad);
@@ -128,10 +128,10 @@ static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char 
             "\"ucx_version\": \"%s\"}\n",
             verdict, reason, uci_process_host(), uci_process_rank(), op->peer->mark.host, uci_peer_rank(op->peer),
             op->peer->mark.pid, (unsigned long)op->tag, (unsigned long)op->seq,
-            (op->tree != NULL) ? "rendezvous" : "eager", (unsigned long)op->length, damage->index, op->chunk_size,
-            damage->length, (unsigned long)damage->index * op->chunk_size, damage->diff.first, damage->diff.last,
-            damage->diff.bytes, damage->diff.bits, uci_damage_class_names[damage->diff.damage], bad, good,
-            uci_report_rung(op),
+            (op->kind == UCI_FRAME_RNDV) ? "rendezvous" : "eager", (unsigned long)op->length, damage->index,
+            op->chunk_size, damage->length, (unsigned long)damage->index * op->chunk_size, damage->diff.first,
+            damage->diff.last, damage->diff.bytes, damage->diff.bits, uci_damage_class_names[damage->diff.damage], bad,
+            good, uci_report_rung(op->healed_by),
             (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul,
             op->digest->name, uci_peer_transports(op->peer), uci_ucp.get_version_string());
     fclose(stream);
@@ -151,8 +151,8 @@ void uci_report_healed(uci_recv_op_t *op)
              "%lu us",
              uci_peer_name(op->peer), tag, (unsigned long)op->length, (damage != NULL) ? damage->index : 0,
              uci_damage_class_names[(damage != NULL) ? damage->diff.damage : UCI_DAMAGE_UNKNOWN],
-             (damage != NULL) ? damage->diff.first : 0, (damage != NULL) ? damage->diff.last : 0, uci_report_rung(op),
-             (unsigned long)(uci_process_time_ns() - op->start_time) / 1000);
+             (damage != NULL) ? damage->diff.first : 0, (damage != NULL) ? damage->diff.last : 0,
+             uci_report_rung(op->healed_by), (unsigned long)(uci_process_time_ns() - op->start_time) / 1000);
     if (++uci_report_lines == UCI_REPORT_LINES) {
         uci_warn("further repairs are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
     }
@@ -177,7 +177,7 @@ void uci_report_failed(uci_recv_op_t *op, const char *reason)
               (damage != NULL) ? damage->length : 0, hex);
     uci_error("  digest      %s, expected 0x%016lx", op->digest->name,
               (unsigned long)op->expected[(damage != NULL) ? damage->index : 0]);
-    uci_error("  tried       %s, %u attempts, %lu us", uci_report_rung(op), op->attempts,
+    uci_error("  tried       %s, %u attempts, %lu us", uci_report_rung(op->rung), op->attempts,
               (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul);
     uci_error("  transports  %s, UCX %s", uci_peer_transports(op->peer), uci_ucp.get_version_string());
 }

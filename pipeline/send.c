@@ -11,7 +11,8 @@
 #include "txlog.h"
 
 /* UCX's own choice of what to send eagerly ("auto") is not known for all transports; it is below this. A send that
- * is not received for so long may be what two ranks that send before they receive wait for. */
+ * is not received for so long may be what two ranks that send before they receive wait for. The limit of the log does
+ * not count here: plain UCX buffers without a limit, at the receiver. */
 #define UCI_SEND_LATE_MAX (1ul << 20)
 #define UCI_SEND_LATE_NS  20000000ul
 
@@ -121,7 +122,8 @@ static UCI_NOINLINE void uci_send_take_back(uci_peer_t *peer, uci_frame_t *frame
     }
     if (frame->seq + 1 == peer->tx_next) {
         --peer->tx_next;
-        peer->tx_base = uci_min(peer->tx_base, peer->tx_next);
+        peer->tx_base  = uci_min(peer->tx_base, peer->tx_next);
+        peer->tx_acked = uci_min(peer->tx_acked, peer->tx_next);
     }
     uci_send_frame_landed(peer->worker, frame);
 }
@@ -261,7 +263,7 @@ static void uci_send_op_destroy(uci_send_op_t *op)
         uci_ucp.mem_unmap(worker->context->ucp, op->memh);
     }
     if (op->copy != NULL) {
-        worker->log_bytes -= op->length;
+        worker->copy_bytes -= op->length;
     }
     uci_merkle_destroy(op->tree);
     free(op->staging);
@@ -376,7 +378,7 @@ static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const uc
     size_t max = (param->op_attr_mask & UCP_OP_ATTR_FLAG_FAST_CMPL) ? worker->context->buffered_fast_max
                                                                     : worker->context->buffered_max;
 
-    return !sync && (length <= max) && (worker->log_bytes + length <= worker->log_limit);
+    return !sync && (length <= max) && (worker->copy_bytes + length <= worker->log_limit);
 }
 
 /* Copy the message: so that the user's buffer is free, or since a generic datatype can't be packed in any order */
@@ -392,7 +394,7 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     uci_buffer_read(&req->buffer, 0, op->copy, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
-    worker->log_bytes += op->length;
+    worker->copy_bytes += op->length;
     return true;
 }
 
@@ -401,9 +403,9 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
     uci_worker_t *worker = op->peer->worker;
     uci_request_t *req   = op->req;
 
-    if ((op->state != UCI_SEND_DESCRIBED) || (req == NULL) || op->sync || (op->length > UCI_SEND_LATE_MAX) ||
-        (now - op->start_time < UCI_SEND_LATE_NS) || (worker->log_bytes + op->length > worker->log_limit) ||
-        ((op->copy == NULL) && !uci_send_buffer_copy(op, req))) {
+    if ((op->state != UCI_SEND_DESCRIBED) || (req == NULL) || op->sync ||
+        (op->length > uci_max(UCI_SEND_LATE_MAX, worker->context->buffered_fast_max)) ||
+        (now - op->start_time < UCI_SEND_LATE_NS) || ((op->copy == NULL) && !uci_send_buffer_copy(op, req))) {
         return;
     }
     UCI_STATS_INC(buffered_messages);
@@ -651,7 +653,9 @@ void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 void uci_send_op_query(uci_send_op_t *op)
 {
     op->asked_time = uci_process_time_ns();
-    ++op->queries;
+    if (++op->queries > 1) {
+        uci_control_hello(op->peer); /* the first one may have been lost: then nobody can answer */
+    }
     uci_control_send_simple(op->peer, UCI_AM_QUERY, op->frame->seq, op->remote_op, 0);
 }
 

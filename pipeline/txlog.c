@@ -82,8 +82,17 @@ void uci_txlog_ack(uci_peer_t *peer, uint64_t upto)
     uint64_t seq;
 
     upto = uci_min(upto, peer->tx_next);
-    for (seq = peer->tx_base; seq < upto; ++seq) {
+    if (upto <= peer->tx_acked) {
+        return;
+    }
+    for (seq = uci_max(peer->tx_base, peer->tx_acked); seq < upto; ++seq) {
         uci_txlog_ack_one(peer, seq);
+    }
+    peer->tx_acked = upto;
+    if (peer->tx_ring == NULL) {
+        peer->tx_base = upto; /* nothing is kept: UCI_MODE=detect */
+    } else {
+        uci_txlog_advance(peer);
     }
 }
 

@@ -40,6 +40,7 @@
     _X(init_version) \
     _X(mem_map) \
     _X(mem_unmap) \
+    _X(request_alloc) \
     _X(request_cancel) \
     _X(request_check_status) \
     _X(request_free) \

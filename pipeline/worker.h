@@ -65,7 +65,8 @@ typedef struct uci_worker {
     uint32_t slots_count;
     uint32_t slots_free; /**< head of the free list through the slots, UINT32_MAX: none */
 
-    size_t log_bytes; /**< in unacknowledged copies */
+    size_t log_bytes;  /**< in unacknowledged frames */
+    size_t copy_bytes; /**< in copies of large messages, completed or packed */
     size_t log_limit;
 
     ucp_address_t *address; /**< UCX's own, for hellos */

@@ -85,7 +85,7 @@ suite_asan() {
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     run_meson_tests "$asan" --timeout-multiplier 5
     "$uci_root/tests/mpi/run_mpi.sh" --preload "$(gcc -print-file-name=libasan.so) $asan/libucx_integrity.so" \
-                                     --tls posix,self --timeout 120
+                                     --tls posix,self --scale 0.2 --timeout 120
 }
 
 suite_bench() {

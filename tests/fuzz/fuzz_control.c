@@ -483,6 +483,18 @@ static void open_ep(void)
     }
 }
 
+/* A worker that goes leaves what is under way as it is: end it, so that millions of inputs fit into memory */
+static void end_operations(void)
+{
+    let_go();
+    uci_list_for_each_safe(send_op, &fuzz_worker->send_ops, uci_send_op_t, all) {
+        uci_send_op_finish(send_op, UCS_OK);
+    }
+    while (!uci_list_is_empty(&fuzz_worker->recv_ops)) {
+        uci_repair_failed(uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link), "the input ends");
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     uci_context_t context = {.buffered_max = 8192, .buffered_fast_max = 1 << 18};
@@ -502,7 +514,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         step(&input);
     }
     fuzz_hold = false;
-    let_go();
+    end_operations();
     uci_worker_shutdown(fuzz_worker);
     uci_worker_destroy(fuzz_worker);
     return 0;
