@@ -33,7 +33,7 @@ typedef enum {
     UCI_FAULT_HEADER,  /**< frame headers and chunk headers */
     UCI_FAULT_TREE,    /**< digests, roots and tree nodes */
     UCI_FAULT_ACK,     /**< acknowledgements and final reports */
-    UCI_FAULT_REPAIR,  /**< repair traffic of every sort */
+    UCI_FAULT_REPAIR,  /**< what repairs bring: chunks, grants, answers; not the requests for them */
     UCI_FAULT_TARGET_LAST
 } uci_fault_target_t;
 

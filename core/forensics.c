@@ -86,7 +86,14 @@ bool uci_forensics_compare(const void *bad, size_t bad_length, const void *good,
         return true;
     }
     if (diff_p->bytes == 0) {
-        return false;
+        if (bad_length == good_length) {
+            return false;
+        }
+        /* more arrived than was sent */
+        diff_p->first  = good_length;
+        diff_p->last   = bad_length - 1;
+        diff_p->damage = UCI_DAMAGE_OTHER_CONTENT;
+        return true;
     }
     diff_p->damage = uci_forensics_classify(bad, good, length, diff_p);
     return true;

@@ -95,7 +95,8 @@ static void uci_control_sent(void *request, ucs_status_t status, void *user_data
     uci_control_done(msg);
 }
 
-/* Which part of the fault specification a message belongs to */
+/* Which part of the fault specification a message belongs to; TARGET_LAST: none. Requests and repeated reports are
+ * spared: were they lost every time, neither side could tell that nothing helps. */
 static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
 {
     switch (hdr->type) {
@@ -104,10 +105,13 @@ static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
     case UCI_AM_ACK:
     case UCI_AM_CTS:
     case UCI_AM_FIN:
-        /* sent again, on request, it is repair traffic */
-        return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_REPAIR : UCI_FAULT_ACK;
-    default:
+        return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_TARGET_LAST : UCI_FAULT_ACK;
+    case UCI_AM_GRANT:
+    case UCI_AM_LEAVES:
+    case UCI_AM_FOUND:
         return UCI_FAULT_REPAIR;
+    default:
+        return UCI_FAULT_TARGET_LAST;
     }
 }
 
@@ -118,7 +122,8 @@ static void uci_control_inject(uci_control_t *msg)
     uint64_t length           = (msg->op != NULL) ? msg->op->length : msg->length;
     uci_fault_t fault;
 
-    if (uci_fault_targets(target) && uci_fault_draw(target, length, uci_peer_rank(msg->peer), &fault)) {
+    if ((target != UCI_FAULT_TARGET_LAST) && uci_fault_targets(target) &&
+        uci_fault_draw(target, length, uci_peer_rank(msg->peer), &fault)) {
         uci_inject_bytes(&fault, &msg->hdr, sizeof(msg->hdr));
     }
 }

@@ -8,27 +8,35 @@
 
 #define UCI_TXLOG_MIN_SIZE 64
 
-/* Move the lower end of the ring over what has been removed */
+/* Move the lower end of the ring over what has been removed; a whole turn without a frame is an empty log */
 static void uci_txlog_advance(uci_peer_t *peer)
 {
-    while ((peer->tx_base < peer->tx_next) && (peer->tx_ring[peer->tx_base & peer->tx_mask] == NULL)) {
+    uint64_t end = uci_min(peer->tx_next, peer->tx_base + peer->tx_mask + 1);
+
+    while ((peer->tx_base < end) && (peer->tx_ring[peer->tx_base & peer->tx_mask] == NULL)) {
         ++peer->tx_base;
+    }
+    if (peer->tx_base == end) {
+        peer->tx_base = peer->tx_next;
     }
 }
 
 ucs_status_t uci_txlog_make_room(uci_peer_t *peer, uint64_t seq)
 {
-    uint64_t size = uci_max(UCI_TXLOG_MIN_SIZE, peer->tx_mask + 1);
+    uint64_t old_size = (peer->tx_ring == NULL) ? 0 : peer->tx_mask + 1;
+    uint64_t i, size = uci_max(UCI_TXLOG_MIN_SIZE, old_size);
     uci_frame_t **ring;
-    uint64_t i;
 
-    if (peer->tx_ring != NULL) {
+    if (peer->tx_ring == NULL) {
+        peer->tx_base = seq;
+    } else {
         uci_txlog_advance(peer);
+        peer->tx_base = uci_min(peer->tx_base, seq); /* seq has been counted already */
     }
     while (seq - peer->tx_base >= size) {
         size *= 2;
     }
-    if ((peer->tx_ring != NULL) && (size == peer->tx_mask + 1)) {
+    if (size == old_size) {
         return UCS_OK;
     }
 
@@ -37,7 +45,7 @@ ucs_status_t uci_txlog_make_room(uci_peer_t *peer, uint64_t seq)
         uci_error("failed to allocate a log of %lu messages", (unsigned long)size);
         return UCS_ERR_NO_MEMORY;
     }
-    for (i = peer->tx_base; (peer->tx_ring != NULL) && (i < seq); ++i) {
+    for (i = peer->tx_base; i < uci_min(seq, peer->tx_base + old_size); ++i) {
         ring[i & (size - 1)] = peer->tx_ring[i & peer->tx_mask];
     }
     free(peer->tx_ring);

@@ -81,11 +81,13 @@ suite_faults() {
 }
 
 suite_asan() {
+    local status=0
     build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-    run_meson_tests "$asan" --timeout-multiplier 5
+    run_meson_tests "$asan" --timeout-multiplier 5 || status=1
     "$uci_root/tests/mpi/run_mpi.sh" --preload "$(gcc -print-file-name=libasan.so) $asan/libucx_integrity.so" \
-                                     --tls posix,self --scale 0.2 --timeout 120
+                                     --tls posix,self --scale 0.2 --timeout 120 || status=1
+    return "$status"
 }
 
 suite_bench() {
@@ -126,6 +128,7 @@ run_suite() {
     say
     say "=== $name ($(suite_field "$name" 3) or so) ==="
     begin=$(clock)
+    : >"$log"
     timeout -k 10 "$suite_limit" "$0" --only "$name" >"$log" 2>&1 </dev/null &
     suite_pid=$!
     trap 'kill "$suite_pid"; wait "$suite_pid"; exit 130' INT TERM

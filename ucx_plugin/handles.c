@@ -10,23 +10,50 @@
 
 static pthread_mutex_t uci_handles_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void uci_handles_store(uci_handle_slots_t *slots, uintptr_t handle, void *object)
+/* @return true if an entry that was empty is used now; one whose handle was removed is used again */
+static bool uci_handles_store(uci_handle_slots_t *slots, uintptr_t handle, void *object)
 {
-    size_t i = uci_handle_hash(handle);
+    uci_handle_entry_t *entry, *place = NULL;
+    bool was_empty;
+    size_t i;
 
-    while ((slots->entries[i & slots->mask].handle != 0) && (slots->entries[i & slots->mask].handle != handle)) {
-        ++i;
+    for (i = uci_handle_hash(handle);; ++i) {
+        entry = &slots->entries[i & slots->mask];
+        if ((entry->handle == handle) || (entry->handle == 0)) {
+            break;
+        }
+        if ((entry->handle == UCI_HANDLE_REMOVED) && (place == NULL)) {
+            place = entry;
+        }
     }
-    __atomic_store_n(&slots->entries[i & slots->mask].object, object, __ATOMIC_RELAXED);
-    __atomic_store_n(&slots->entries[i & slots->mask].handle, handle, __ATOMIC_RELEASE);
+    if ((entry->handle == handle) || (place == NULL)) {
+        place = entry;
+    }
+    was_empty = (place->handle == 0);
+    __atomic_store_n(&place->object, object, __ATOMIC_RELAXED);
+    __atomic_store_n(&place->handle, handle, __ATOMIC_RELEASE);
+    return was_empty;
+}
+
+static size_t uci_handles_live(const uci_handle_slots_t *slots)
+{
+    size_t i, count = 0;
+
+    for (i = 0; (slots != NULL) && (i <= slots->mask); ++i) {
+        count += (slots->entries[i].handle > UCI_HANDLE_REMOVED);
+    }
+    return count;
 }
 
 /* At most half full, removed entries included; what was removed is dropped on the way */
 static bool uci_handles_grow(uci_handles_t *table)
 {
     uci_handle_slots_t *old = table->slots, *slots;
-    size_t i, size = (old == NULL) ? UCI_HANDLES_MIN : 2 * (old->mask + 1);
+    size_t i, size = UCI_HANDLES_MIN, live = uci_handles_live(old);
 
+    while (size < 4 * (live + 1)) {
+        size *= 2;
+    }
     slots = calloc(1, sizeof(*slots) + (size * sizeof(slots->entries[0])));
     if (slots == NULL) {
         uci_error("failed to allocate a table of %zu handles", size);
@@ -52,8 +79,7 @@ bool uci_handles_add(uci_handles_t *table, const void *handle, void *object)
     if ((table->slots == NULL) || (2 * (table->used + 1) > table->slots->mask + 1)) {
         ok = uci_handles_grow(table);
     }
-    if (ok) {
-        uci_handles_store(table->slots, (uintptr_t)handle, object);
+    if (ok && uci_handles_store(table->slots, (uintptr_t)handle, object)) {
         ++table->used;
     }
     pthread_mutex_unlock(&uci_handles_lock);

@@ -15,6 +15,7 @@
 
 #include <mpi.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -24,14 +25,14 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK_UNUSED __attribute__((unused))
+#define CHECK_UNUSED           __attribute__((unused))
 #define CHECK_COUNT_OF(_array) (sizeof(_array) / sizeof((_array)[0]))
 
 enum {
-    CHECK_GUARD = 64, /* bytes before and after each buffer, to catch writes past its ends */
-    CHECK_GUARD_BYTE = 0xA7,
-    CHECK_POISON_BYTE = 0xDB,  /* what a receive buffer holds before the message comes */
-    CHECK_SCRIBBLE_BYTE = 0x3C /* what a send buffer is overwritten with once it may be reused */
+    CHECK_GUARD         = 64, /* bytes before and after each buffer, to catch writes past its ends */
+    CHECK_GUARD_BYTE    = 0xA7,
+    CHECK_POISON_BYTE   = 0xDB, /* what a receive buffer holds before the message comes */
+    CHECK_SCRIBBLE_BYTE = 0x3C  /* what a send buffer is overwritten with once it may be reused */
 };
 
 static struct {
@@ -83,7 +84,7 @@ static inline void check_phase(const char *phase)
                 check.phase ? check.phase : "start");
     }
     check.phase = phase;
-    check.step = 0;
+    check.step  = 0;
 }
 
 /** The runner sends SIGUSR2 to a program that took too long. */
@@ -103,10 +104,10 @@ static inline void check_where(int number)
 
 static inline void check_start(int argc, char **argv, const char *name)
 {
-    check.name = name;
+    check.name  = name;
     check.trace = (getenv("CHECK_TRACE") != NULL);
     check.scale = (argc > 1) ? strtod(argv[1], NULL) : 1.0;
-    check.seed = (argc > 2) ? strtoull(argv[2], NULL, 0) : 1;
+    check.seed  = (argc > 2) ? strtoull(argv[2], NULL, 0) : 1;
     MPI_Comm_rank(MPI_COMM_WORLD, &check.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &check.size);
     signal(SIGUSR2, check_where);
@@ -145,10 +146,54 @@ static inline void check_pass(void)
 }
 
 /**
- * MPICH before 4.2 hangs in MPI_Finalize over UCX's tcp when one rank closes its endpoints while another still
- * makes progress: the close waits for a remote answer, and who has closed waits in a PMI barrier, where nobody
- * answers (pmodels/mpich#6596; with plain UCX, 4 ranks: every second run). It ends well when all ranks have posted
- * their closes before any makes progress again: so nobody calls MPI for a moment, then all call MPI_Finalize.
+ * Wait for all ranks without MPI: files in a folder that the runner gives to each job. Where there is no such folder
+ * (several hosts, say), wait for long enough.
+ */
+static inline void check_meet_outside(void)
+{
+    const char *folder = getenv("CHECK_FOLDER");
+    char path[512];
+    int rank, tries, file;
+
+    if (folder == NULL) {
+        check_sleep_ms(300);
+        return;
+    }
+    snprintf(path, sizeof(path), "%s/rank.%d", folder, check.rank);
+    file = open(path, O_CREAT | O_WRONLY, 0600);
+    CHECK(file >= 0, "cannot make %s", path);
+    close(file);
+    for (rank = 0; rank < check.size; ++rank) {
+        snprintf(path, sizeof(path), "%s/rank.%d", folder, rank);
+        for (tries = 0; (tries < 20000) && (access(path, F_OK) != 0); ++tries) {
+            check_sleep_ms(1);
+        }
+    }
+}
+
+/** All pairs exchange messages, twice: after that no connection is half made. */
+static inline void check_connect_all(void)
+{
+    enum { TAG_CONNECT = 32000 };
+    MPI_Request requests[2];
+    int round, i, to, from;
+
+    for (round = 0; round < 2; ++round) {
+        for (i = 1; i < check.size; ++i) {
+            to   = (check.rank + i) % check.size;
+            from = (check.rank + check.size - i) % check.size;
+            MPI_Irecv(NULL, 0, MPI_BYTE, from, TAG_CONNECT, MPI_COMM_WORLD, &requests[0]);
+            MPI_Isend(NULL, 0, MPI_BYTE, to, TAG_CONNECT, MPI_COMM_WORLD, &requests[1]);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        }
+    }
+}
+
+/**
+ * MPICH 4.0 hangs in MPI_Finalize over UCX's tcp when one rank closes its endpoints while another still makes
+ * progress: the close waits for a remote answer, and who has closed waits in a PMI barrier, where nobody answers
+ * (pmodels/mpich#6596; with plain UCX and 4 ranks in every second run). It ends well if all ranks have posted their
+ * closes before any makes progress again: so all stop calling MPI, and only then all call MPI_Finalize.
  */
 static inline void check_finalize(void)
 {
@@ -156,8 +201,10 @@ static inline void check_finalize(void)
 
 #ifdef MPICH_VERSION
     if ((transports == NULL) || (strstr(transports, "tcp") != NULL)) {
+        check_phase("before MPI_Finalize");
+        check_connect_all();
         MPI_Barrier(MPI_COMM_WORLD);
-        check_sleep_ms(50 * ((check.size > 2) ? 2 : 1));
+        check_meet_outside();
     }
 #endif
     (void)transports;
@@ -235,7 +282,7 @@ static inline uint64_t check_word(uint64_t key, size_t i)
 static inline void check_fill(void *buffer, size_t length, int source, int tag, uint64_t index)
 {
     unsigned char *bytes = buffer;
-    uint64_t key = check_key(source, tag, index);
+    uint64_t key         = check_key(source, tag, index);
     uint64_t word;
     size_t i;
 
@@ -251,7 +298,7 @@ static inline void check_fill(void *buffer, size_t length, int source, int tag, 
 static inline int check_looks_like(const unsigned char *bytes, size_t first, size_t length, int source, int tag,
                                    uint64_t index)
 {
-    size_t i = (first + 7) / 8;
+    size_t i      = (first + 7) / 8;
     uint64_t word = check_word(check_key(source, tag, index), i);
 
     return (i * 8 + 8 <= length) && (memcmp(bytes + i * 8, &word, 8) == 0);
@@ -281,7 +328,7 @@ static inline __attribute__((noreturn)) void check_report_bytes(const char *file
                                                                 size_t length, int source, int tag, uint64_t index)
 {
     const unsigned char *got = buffer;
-    unsigned char *want = malloc(length);
+    unsigned char *want      = malloc(length);
     size_t i, first = length, last = 0, wrong = 0;
     char hex[2][52] = {"", ""};
 
@@ -289,7 +336,7 @@ static inline __attribute__((noreturn)) void check_report_bytes(const char *file
     for (i = 0; i < length; ++i) {
         if (got[i] != want[i]) {
             first = (first < i) ? first : i;
-            last = i;
+            last  = i;
             ++wrong;
         }
     }
@@ -309,8 +356,8 @@ static inline void check_bytes_at(const char *file, int line, const void *buffer
                                   uint64_t index)
 {
     const unsigned char *bytes = buffer;
-    uint64_t key = check_key(source, tag, index);
-    uint64_t wrong = 0, word, got;
+    uint64_t key               = check_key(source, tag, index);
+    uint64_t wrong             = 0, word, got;
     size_t i;
 
     for (i = 0; i < length / 8; ++i) {
@@ -375,7 +422,7 @@ static inline void check_buffer_make(check_buffer_t *buffer, size_t length, size
 {
     buffer->memory = malloc(length + 2 * CHECK_GUARD + shift);
     CHECK(buffer->memory != NULL, "no memory for %zu bytes", length);
-    buffer->data = buffer->memory + CHECK_GUARD + shift;
+    buffer->data   = buffer->memory + CHECK_GUARD + shift;
     buffer->length = length;
     memset(buffer->data - CHECK_GUARD, CHECK_GUARD_BYTE, CHECK_GUARD);
     memset(buffer->data, CHECK_POISON_BYTE, length);
@@ -412,8 +459,8 @@ enum { CHECK_SIZES = sizeof(check_sizes) / sizeof(check_sizes[0]) };
 static inline size_t check_random_size(uint64_t *state, size_t largest)
 {
     static const size_t limits[] = {64, 256, 256, 2048, 8300, 8300, 70000, SIZE_MAX};
-    uint64_t number = check_random(state);
-    size_t limit = limits[number % CHECK_COUNT_OF(limits)];
+    uint64_t number              = check_random(state);
+    size_t limit                 = limits[number % CHECK_COUNT_OF(limits)];
 
     limit = (limit < largest) ? limit : largest;
     return (size_t)(number >> 16) % (limit + 1);

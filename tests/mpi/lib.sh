@@ -201,7 +201,8 @@ run_program() {
     run_log=$run_dir/log
     run_stats=$run_dir/stats
     rm -rf "$run_dir"
-    mkdir -p "$run_stats"
+    mkdir -p "$run_stats" "$run_dir/meet"
+    set -- "$@" "CHECK_FOLDER=$run_dir/meet" # see check.h
     [ -z "$preload" ] || set -- "$@" "UCI_STATS=$run_stats/%r.%p.json"
     launcher "$mpi" "$np" "$tls" "$preload" "$@"
     read -ra arguments <<<"$arguments"
