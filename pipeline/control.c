@@ -351,6 +351,25 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
     }
 }
 
+/* UCX gives data at any alignment; what is not bytes has to be aligned to be read */
+static void uci_control_dispatch_aligned(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    void *copy;
+
+    if ((hdr->type == UCI_AM_DATA) || ((uintptr_t)data % sizeof(uint64_t) == 0)) {
+        uci_control_dispatch(worker, hdr, data, length);
+        return;
+    }
+    copy = malloc(uci_max(length, 1ul));
+    if (copy == NULL) {
+        uci_control_damaged(worker, "active message (no memory)");
+        return;
+    }
+    memcpy(copy, data, length);
+    uci_control_dispatch(worker, hdr, copy, length);
+    free(copy);
+}
+
 static ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
                                      const ucp_am_recv_param_t *param)
 {
@@ -364,7 +383,7 @@ static ucs_status_t uci_control_recv(void *arg, const void *header, size_t heade
     }
     if (uci_likely((header_length == sizeof(hdr)) && (hdr.check == uci_am_check(&hdr, data, length)) &&
                    ((hdr.length == length) || (hdr.type == UCI_AM_DATA)))) {
-        uci_control_dispatch(worker, &hdr, data, length);
+        uci_control_dispatch_aligned(worker, &hdr, data, length);
     } else {
         uci_control_damaged(worker, "active message");
     }
