@@ -27,11 +27,11 @@
 
 /** Functions from UCI_KERNEL_BEGIN to UCI_KERNEL_END are compiled for the instruction set named, which is what
  *  uci_digest_isa_best() asks the CPU for. */
+/* clang-format off: a pragma's string can't be split */
 #ifdef __clang__
 #define UCI_KERNEL_BEGIN_AVX2 _Pragma("clang attribute push(__attribute__((target(\"avx2\"))), apply_to = function)")
 #define UCI_KERNEL_BEGIN_AVX512 \
-    _Pragma("clang attribute push(__attribute__((target(\"avx512f,avx512dq,avx512bw,avx512vl\"))), " \
-            "apply_to=function)")
+    _Pragma("clang attribute push(__attribute__((target(\"avx512f,avx512dq,avx512bw,avx512vl\"))), apply_to = function)")
 #define UCI_KERNEL_END _Pragma("clang attribute pop")
 #else
 #define UCI_KERNEL_BEGIN_AVX2 _Pragma("GCC push_options") _Pragma("GCC target(\"avx2\")")
@@ -39,6 +39,7 @@
     _Pragma("GCC push_options") _Pragma("GCC target(\"avx512f,avx512dq,avx512bw,avx512vl\")")
 #define UCI_KERNEL_END _Pragma("GCC pop_options")
 #endif
+/* clang-format on */
 
 /** A fused copy of this many bytes goes around the caches: source and destination together exceed most L3 */
 #define UCI_DIGEST_FAR_MIN (16u << 20)

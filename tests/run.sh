@@ -19,14 +19,15 @@ suite_limit=900
 
 # name, in CI, duration here, what it does
 suites=(
-    "unit    * 10s  unit tests of every layer (Criterion)"
-    "layers  * 5s   include rules, exported symbols, and silence in other programs"
-    "format  * 5s   clang-format on C, shellcheck on scripts"
-    "mpi     * 4min real programs under Open MPI and MPICH, over every transport"
-    "faults  * 4min injected faults: counted, healed, contents right"
-    "asan    * 3min unit tests and a part of mpi, with ASan and UBSan"
-    "tidy    - 2min clang-tidy"
-    "bench   - 2min plain UCX against UCI, interleaved; quick, not a judgement"
+    "unit      * 10s  unit tests of every layer (Criterion)"
+    "layers    * 10s  include rules, exported symbols, and silence in other programs"
+    "format    * 5s   clang-format on C, shellcheck on scripts"
+    "mpi       * 5min real programs under Open MPI and MPICH, over every transport"
+    "faults    * 2min injected faults: counted, healed, contents right; every kind and target once"
+    "asan      * 3min unit tests and a part of mpi, with ASan and UBSan"
+    "campaign  - 5min faults of every kind, target and rate"
+    "tidy      - 30s  clang-tidy"
+    "bench     - 2min plain UCX against UCI, interleaved; quick, and no judgement"
 )
 
 suite_field() {
@@ -76,13 +77,25 @@ suite_mpi() {
     "$uci_root/tests/mpi/run_mpi.sh" --preload "$build/libucx_integrity.so"
 }
 
+suite_ucp() {
+    "$uci_root/tests/ucp/run_ucp.sh" --preload "$build/libucx_integrity.so"
+}
+
+suite_fuzz() {
+    "$uci_root/tests/fuzz/run_fuzz.sh" --quick
+}
+
 suite_faults() {
     "$uci_root/tests/faults/run_faults.sh" --quick --preload "$build/libucx_integrity.so"
 }
 
+suite_campaign() {
+    "$uci_root/tests/faults/run_faults.sh" --preload "$build/libucx_integrity.so"
+}
+
 suite_asan() {
     local status=0
-    build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false
+    build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false -Db_lto=false
     export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     run_meson_tests "$asan" --timeout-multiplier 5 || status=1
     "$uci_root/tests/mpi/run_mpi.sh" --preload "$(gcc -print-file-name=libasan.so) $asan/libucx_integrity.so" \
@@ -152,12 +165,12 @@ add_result() {
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
     total_skipped=$((total_skipped + skipped))
-    table+=("$(printf '%-8s %8d %8d %8d %9s s  %s' "$name" "$passed" "$failed" "$skipped" "$duration" "$note")")
+    table+=("$(printf '%-10s %8d %8d %8d %9s s  %s' "$name" "$passed" "$failed" "$skipped" "$duration" "$note")")
 }
 
 print_summary() {
     say
-    printf '%-8s %8s %8s %8s %11s\n' suite passed failed skipped time
+    printf '%-10s %8s %8s %8s %11s\n' suite passed failed skipped time
     printf '%s\n' "${table[@]}"
     say
     say "$total_passed passed, $total_failed failed, $total_skipped skipped"

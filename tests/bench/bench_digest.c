@@ -19,16 +19,16 @@
 #include "digest.h"
 #include "digest_small.h"
 
-#define REPEATS_MAX    1001
-#define BATCH_BYTES    (1 << 20)  /* bytes a contender handles per repeat, at least */
-#define BATCH_CALLS    2000       /* calls per repeat, at most */
+#define REPEATS_MAX 1001
+#define BATCH_BYTES (1 << 20) /* bytes a contender handles per repeat, at least */
+#define BATCH_CALLS 2000      /* calls per repeat, at most */
 
 typedef enum { KIND_MEMCPY, KIND_INLINE, KIND_DIGEST, KIND_COPY, KIND_SEPARATE, KIND_LAST } bench_kind_t;
 
 typedef struct bench {
     const uci_digest_ops_t *ops;
-    bench_kind_t           kind;
-    double                 ns[REPEATS_MAX]; /* per call */
+    bench_kind_t kind;
+    double ns[REPEATS_MAX]; /* per call */
 } bench_t;
 
 static volatile uint64_t bench_sink;
@@ -42,12 +42,12 @@ static double bench_now(void)
 }
 
 /* Not inlined, so that memcpy is the library's and takes its length at run time */
-static __attribute__((noinline)) double
-bench_run(const bench_t *bench, uint8_t *dst, const uint8_t *src, size_t size, size_t calls)
+static __attribute__((noinline)) double bench_run(const bench_t *bench, uint8_t *dst, const uint8_t *src, size_t size,
+                                                  size_t calls)
 {
     void *(*volatile copy)(void *, const void *, size_t) = memcpy;
-    uint64_t sum = 0;
-    double start = bench_now();
+    uint64_t sum                                         = 0;
+    double start                                         = bench_now();
     size_t i;
 
     for (i = 0; i < calls; ++i) {
@@ -75,7 +75,7 @@ bench_run(const bench_t *bench, uint8_t *dst, const uint8_t *src, size_t size, s
 
 static int bench_compare(const void *a, const void *b)
 {
-    double x = *(const double*)a, y = *(const double*)b;
+    double x = *(const double *)a, y = *(const double *)b;
 
     return (x > y) - (x < y);
 }
@@ -144,12 +144,12 @@ static void bench_size(const uci_digest_ops_t *table, const char *only, uint8_t 
 
 int main(int argc, char **argv)
 {
-    static const size_t sizes[] = {1, 8, 16, 64, 128, 256, 512, 1024, 4096, 8192, 16384, 65536, 262144, 1 << 20,
-                                   4 << 20, 16 << 20, 64 << 20, 128 << 20};
-    uci_digest_isa_t isa = uci_digest_isa_best();
-    unsigned repeats     = 31, i;
-    size_t misalign      = 0, max = 128 << 20, size;
-    const char *only     = NULL;
+    static const size_t sizes[] = {1,    8,     16,    64,     128,     256,     512,      1024,     4096,
+                                   8192, 16384, 65536, 262144, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 128 << 20};
+    uci_digest_isa_t isa        = uci_digest_isa_best();
+    unsigned repeats            = 31, i;
+    size_t misalign = 0, max = 128 << 20, size;
+    const char *only = NULL;
     uci_digest_ops_t table[UCI_DIGEST_LAST];
     uint8_t *src, *dst;
     int option;

@@ -224,7 +224,7 @@ static FILE *open_turn(const char *path, const char *suffix, const char *mode)
 
 static void take_turns(bench_t *bench, const char *path)
 {
-    FILE *turn = open_turn(path, (bench->rank == 0) ? "0" : "1", "r");
+    FILE *turn  = open_turn(path, (bench->rank == 0) ? "0" : "1", "r");
     FILE *reply = (bench->rank == 0) ? open_turn(path, "reply", "w") : NULL;
     char name[16];
     size_t size;
@@ -251,7 +251,7 @@ static void run_arguments(bench_t *bench, int argc, char **argv)
     int i;
 
     for (i = 1; i + 2 < argc; i += 3) {
-        test = find_test(argv[i]);
+        test  = find_test(argv[i]);
         value = measure(bench, test, strtoul(argv[i + 1], NULL, 0), strtol(argv[i + 2], NULL, 0));
         if (bench->rank == 0) {
             printf("%-5s %10s bytes %14.3f %s\n", test->name, argv[i + 1], value, test->unit);
@@ -262,7 +262,7 @@ static void run_arguments(bench_t *bench, int argc, char **argv)
 int main(int argc, char **argv)
 {
     const char *turn = getenv("BENCH_TURN");
-    bench_t bench = {0};
+    bench_t bench    = {0};
     int ranks;
 
     MPI_Init(&argc, &argv);

@@ -12,27 +12,27 @@
 #include "frame.h"
 #include "match.h"
 
-#define FUZZ_UID       0x11ul
-#define FUZZ_PEER_UID  0x22ul
-#define FUZZ_TAG       7
-#define FUZZ_RECVS     16
-#define FUZZ_BUFFER    70000
-#define FUZZ_HELD      64
+#define FUZZ_UID      0x11ul
+#define FUZZ_PEER_UID 0x22ul
+#define FUZZ_TAG      7
+#define FUZZ_RECVS    16
+#define FUZZ_BUFFER   70000
+#define FUZZ_HELD     64
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* -------------------------------------------------------------- fakes */
 
 typedef struct fake_recv {
-    void                *buffer;
-    size_t              count;
+    void *buffer;
+    size_t count;
     ucp_tag_recv_nbx_callback_t cb;
-    void                *user_data;
+    void *user_data;
 } fake_recv_t;
 
 typedef struct fake_send {
     ucp_send_nbx_callback_t cb;
-    void                    *user_data;
+    void *user_data;
 } fake_send_t;
 
 static ucp_am_recv_callback_t fuzz_handler;
@@ -94,9 +94,9 @@ static void fake_request(void *request)
 static void fake_cancel(ucp_worker_h worker, void *request)
 {
     ucp_tag_recv_info_t info = {.length = 0};
-    fake_recv_t recv         = *(fake_recv_t*)request;
+    fake_recv_t recv         = *(fake_recv_t *)request;
 
-    ((fake_recv_t*)request)->cb = NULL;
+    ((fake_recv_t *)request)->cb = NULL;
     recv.cb(request, UCS_ERR_CANCELED, &info, recv.user_data);
 }
 
@@ -158,7 +158,7 @@ static ucs_status_t fake_get_address(ucp_worker_h worker, ucp_address_t **addres
 {
     static char address[40];
 
-    *address_p = (ucp_address_t*)address;
+    *address_p = (ucp_address_t *)address;
     *length_p  = sizeof(address);
     return UCS_OK;
 }
@@ -202,39 +202,37 @@ static void fuzz_set_up(void)
     setenv("UCI_CONFIG_FILE", "", 1);
     uci_settings_read();
     uci_range_reserve(&uci_request_range, 64ul << 20);
-    uci_ucp = (uci_ucp_t){
-        .worker_set_am_recv_handler = fake_set_handler,
-        .am_send_nbx                = fake_am_send,
-        .tag_send_nbx               = fake_tag_send,
-        .tag_recv_nbx               = fake_tag_recv,
-        .request_free               = fake_request,
-        .request_cancel             = fake_cancel,
-        .ep_create                  = fake_ep_create,
-        .ep_close_nbx               = fake_ep_op,
-        .ep_flush_nbx               = fake_ep_op,
-        .get_nbx                    = fake_get,
-        .mem_map                    = fake_mem_map,
-        .mem_unmap                  = fake_mem_unmap,
-        .rkey_pack                  = fake_rkey_pack,
-        .rkey_buffer_release        = fake_request,
-        .ep_rkey_unpack             = fake_rkey_unpack,
-        .rkey_destroy               = fake_rkey_destroy,
-        .ep_print_info              = fake_print_info,
-        .worker_get_address         = fake_get_address,
-        .worker_release_address     = fake_release_address,
-        .worker_address_query       = fake_address_query,
-        .worker_progress            = fake_progress,
-        .tag_probe_nb               = fake_probe,
-        .get_version_string         = fake_version,
-        .status_string              = fake_status_string
-    };
+    uci_ucp = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
+                          .am_send_nbx                = fake_am_send,
+                          .tag_send_nbx               = fake_tag_send,
+                          .tag_recv_nbx               = fake_tag_recv,
+                          .request_free               = fake_request,
+                          .request_cancel             = fake_cancel,
+                          .ep_create                  = fake_ep_create,
+                          .ep_close_nbx               = fake_ep_op,
+                          .ep_flush_nbx               = fake_ep_op,
+                          .get_nbx                    = fake_get,
+                          .mem_map                    = fake_mem_map,
+                          .mem_unmap                  = fake_mem_unmap,
+                          .rkey_pack                  = fake_rkey_pack,
+                          .rkey_buffer_release        = fake_request,
+                          .ep_rkey_unpack             = fake_rkey_unpack,
+                          .rkey_destroy               = fake_rkey_destroy,
+                          .ep_print_info              = fake_print_info,
+                          .worker_get_address         = fake_get_address,
+                          .worker_release_address     = fake_release_address,
+                          .worker_address_query       = fake_address_query,
+                          .worker_progress            = fake_progress,
+                          .tag_probe_nb               = fake_probe,
+                          .get_version_string         = fake_version,
+                          .status_string              = fake_status_string};
 }
 
 /* -------------------------------------------------------------- input */
 
 typedef struct input {
     const uint8_t *data;
-    size_t        left;
+    size_t left;
 } input_t;
 
 static void take(input_t *input, void *to, size_t length)
@@ -316,7 +314,7 @@ static void step_message(input_t *input)
         hdr.value = uci_settings.digest->digest(payload, length);
     }
     if ((hdr.type == UCI_AM_HELLO) && (length >= sizeof(uci_mark_t)) && (bits & 16)) {
-        uci_mark_t *mark = (uci_mark_t*)payload;
+        uci_mark_t *mark = (uci_mark_t *)payload;
 
         mark->ucx_header = UCI_MARK_UCX_HEADER;
         mark->ucx_end    = UCI_MARK_UCX_END;
@@ -348,23 +346,23 @@ static void step_frame(input_t *input)
     hdr.length = (uint16_t)((hdr.kind == UCI_FRAME_RNDV) ? sizeof(uci_rndv_desc_t) : (take8(input) * 2));
     take(input, payload, hdr.length);
     if (hdr.kind == UCI_FRAME_RNDV) {
-        uci_rndv_desc_t *desc = (uci_rndv_desc_t*)(void*)payload;
+        uci_rndv_desc_t *desc = (uci_rndv_desc_t *)(void *)payload;
 
-        desc->length     %= FUZZ_BUFFER + 1000;
-        desc->chunk_size  = (bits & 4) ? 4096 : desc->chunk_size;
-        desc->arity       = (bits & 8) ? 4 : desc->arity;
+        desc->length %= FUZZ_BUFFER + 1000;
+        desc->chunk_size = (bits & 4) ? 4096 : desc->chunk_size;
+        desc->arity      = (bits & 8) ? 4 : desc->arity;
     }
-    hdr.value   = uci_settings.digest->digest(payload, hdr.length) + ((bits & 16) ? 1 : 0);
-    hdr.check   = uci_frame_hdr_check(&hdr, FUZZ_TAG) + ((bits & 32) ? 1 : 0);
-    info.length = hdr.length + UCI_FRAME_OVERHEAD;
+    hdr.value           = uci_settings.digest->digest(payload, hdr.length) + ((bits & 16) ? 1 : 0);
+    hdr.check           = uci_frame_hdr_check(&hdr, FUZZ_TAG) + ((bits & 32) ? 1 : 0);
+    info.length         = hdr.length + UCI_FRAME_OVERHEAD;
     fuzz_recvs[slot].cb = NULL;
     if (info.length > recv.count) {
         recv.cb(&fuzz_recvs[slot], UCS_ERR_MESSAGE_TRUNCATED, &info, recv.user_data);
         return;
     }
     memcpy(recv.buffer, &hdr, sizeof(hdr));
-    memcpy((char*)recv.buffer + sizeof(hdr), payload, hdr.length);
-    memcpy((char*)recv.buffer + sizeof(hdr) + hdr.length, &hdr, sizeof(hdr));
+    memcpy((char *)recv.buffer + sizeof(hdr), payload, hdr.length);
+    memcpy((char *)recv.buffer + sizeof(hdr) + hdr.length, &hdr, sizeof(hdr));
     recv.cb(&fuzz_recvs[slot], UCS_OK, &info, recv.user_data);
 }
 
@@ -473,11 +471,11 @@ static void step(input_t *input)
 static void open_ep(void)
 {
     char address[sizeof(uci_mark_t) + 40] = "";
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = (void*)address};
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = (void *)address};
 
-    uci_mark_init((uci_mark_t*)address, FUZZ_PEER_UID);
-    ((uci_mark_t*)address)->eager_max = 4096;
-    uci_mark_seal((uci_mark_t*)address);
+    uci_mark_init((uci_mark_t *)address, FUZZ_PEER_UID);
+    ((uci_mark_t *)address)->eager_max = 4096;
+    uci_mark_seal((uci_mark_t *)address);
     if (uci_ep_open(fuzz_worker, &params, &fuzz_ep) != UCS_OK) {
         abort();
     }
@@ -487,7 +485,8 @@ static void open_ep(void)
 static void end_operations(void)
 {
     let_go();
-    uci_list_for_each_safe(send_op, &fuzz_worker->send_ops, uci_send_op_t, all) {
+    uci_list_for_each_safe(send_op, &fuzz_worker->send_ops, uci_send_op_t, all)
+    {
         uci_send_op_finish(send_op, UCS_OK);
     }
     while (!uci_list_is_empty(&fuzz_worker->recv_ops)) {

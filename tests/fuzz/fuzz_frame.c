@@ -6,7 +6,7 @@
 
 #include <stdlib.h>
 
-#define FUZZ_TAG  0x1234ul
+#define FUZZ_TAG 0x1234ul
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

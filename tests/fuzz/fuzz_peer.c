@@ -8,7 +8,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void try_lanes(const uint8_t *data, size_t size)
 {
-    char *text = malloc(size + 1), *line, *rest;
+    char *text     = malloc(size + 1), *line, *rest;
     char list[128] = "";
 
     memcpy(text, data, size);

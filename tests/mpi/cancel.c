@@ -168,7 +168,7 @@ static void test_all(int partner, int receiving)
 
     for (i = 0; i < CHECK_COUNT_OF(lengths); ++i) {
         for (repeat = check_scaled(40); repeat > 0; --repeat) {
-            check.step = repeat;
+            check.step  = repeat;
             check.phase = "some of many cancelled";
             test_some_cancelled(lengths[i], partner, receiving, repeat % 2);
             check.phase = "cancelled too late";

@@ -132,7 +132,7 @@ static inline void check_gaps(const check_buffer_t *all, const blocks_t *blocks)
 static inline void test_gatherv_scatterv(int length, int root)
 {
     blocks_t blocks = make_blocks(length, (root + 1) % check.size);
-    int count = blocks.counts[check.rank], r;
+    int count       = blocks.counts[check.rank], r;
     check_buffer_t all, mine;
 
     check_phase("gatherv");
@@ -229,9 +229,9 @@ static inline void test_alltoallv(int length, int each_own_type)
     check_phase(each_own_type ? "alltoallw" : "alltoallv");
     for (r = 0; r < check.size; ++r) {
         out_counts[r] = uneven(check.rank, r, length);
-        in_counts[r] = uneven(r, check.rank, length);
+        in_counts[r]  = uneven(r, check.rank, length);
         out_places[r] = (int)(out_total * (each_own_type ? 4 : 1));
-        in_places[r] = (int)(in_total * (each_own_type ? 4 : 1));
+        in_places[r]  = (int)(in_total * (each_own_type ? 4 : 1));
         out_total += (size_t)out_counts[r] + 1;
         /* a vector takes twice the room */
         in_total += (size_t)in_counts[r] * ((each_own_type && (check.rank % 2)) ? 2 : 1) + 1;
@@ -356,12 +356,12 @@ DEFINE_KIND(double, double, a = 0)
         location_##_suffix *out = data; \
         int i, r; \
         for (i = 0; i < count; ++i) { \
-            _type a = (_type)number_of(from, i); \
+            _type a   = (_type)number_of(from, i); \
             int place = from * 10 + i % 10; \
             for (r = from + 1; r <= to; ++r) { \
                 _type b = (_type)number_of(r, i); \
                 if ((op == MPI_MAXLOC) ? (b > a) : (b < a)) { \
-                    a = b; \
+                    a     = b; \
                     place = r * 10 + i % 10; \
                 } \
             } \
@@ -458,7 +458,7 @@ static inline void test_reductions(const kind_t *kind, MPI_Op op, const char *op
         total += counts[r];
     }
     mine = calloc((size_t)count * (size_t)check.size + 1, kind->size);
-    got = calloc((size_t)count * (size_t)check.size + 1, kind->size);
+    got  = calloc((size_t)count * (size_t)check.size + 1, kind->size);
 
     check_phase("allreduce");
     kind->fill(mine, count, me);
@@ -532,11 +532,11 @@ static inline void test_all_reductions(const int *counts, int num_counts, int br
         MPI_Op op;
         const char *name;
         op_class_t class;
-    } ops[] = {{MPI_SUM, "sum", ARITHMETIC}, {MPI_PROD, "prod", ARITHMETIC},   {MPI_MAX, "max", ARITHMETIC},
-               {MPI_MIN, "min", ARITHMETIC}, {MPI_LAND, "land", LOGICAL},      {MPI_LOR, "lor", LOGICAL},
-               {MPI_LXOR, "lxor", LOGICAL},  {MPI_BAND, "band", BITWISE},      {MPI_BOR, "bor", BITWISE},
-               {MPI_BXOR, "bxor", BITWISE},  {MPI_MAXLOC, "maxloc", LOCATION}, {MPI_MINLOC, "minloc", LOCATION},
-               {MPI_OP_NULL, "user's", USER}};
+    } ops[]        = {{MPI_SUM, "sum", ARITHMETIC}, {MPI_PROD, "prod", ARITHMETIC},   {MPI_MAX, "max", ARITHMETIC},
+                      {MPI_MIN, "min", ARITHMETIC}, {MPI_LAND, "land", LOGICAL},      {MPI_LOR, "lor", LOGICAL},
+                      {MPI_LXOR, "lxor", LOGICAL},  {MPI_BAND, "band", BITWISE},      {MPI_BOR, "bor", BITWISE},
+                      {MPI_BXOR, "bxor", BITWISE},  {MPI_MAXLOC, "maxloc", LOCATION}, {MPI_MINLOC, "minloc", LOCATION},
+                      {MPI_OP_NULL, "user's", USER}};
     kind_t kinds[] = {
             {"int", MPI_INT, 4, 4, INTEGER, fill_int, fold_int},
             {"unsigned char", MPI_UNSIGNED_CHAR, 1, 1, INTEGER, fill_byte, fold_byte},
@@ -596,14 +596,14 @@ static inline void test_barrier(void)
 static inline void test_all_collectives(void)
 {
     static const int lengths[] = {0, 1, 8, 64, 1000, 8184, 8300, 70000, 1048576};
-    static const int counts[] = {1, 17, 1100, 9000, 131072};
+    static const int counts[]  = {1, 17, 1100, 9000, 131072};
     int i, repeat, root, brief = (check.scale < 0.5);
 
     CHECK(check.size <= 16, "too many ranks");
     for (i = 0; i < (int)CHECK_COUNT_OF(lengths) - brief; i += 1 + brief) {
         for (repeat = (lengths[i] > 10000) ? 1 : check_scaled(3); repeat > 0; --repeat) {
             check.step = lengths[i];
-            root = (i + repeat) % check.size;
+            root       = (i + repeat) % check.size;
             test_barrier();
             test_bcast(lengths[i]);
             test_gather_scatter(lengths[i], root, 0);

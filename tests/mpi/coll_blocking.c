@@ -16,7 +16,7 @@ static void test_reduce_local(void)
 
     check_phase("reduce_local");
     for (i = 0; i < 100; ++i) {
-        in[i] = i * 3;
+        in[i]    = i * 3;
         inout[i] = 1000 - i;
     }
     MPI_Reduce_local(in, inout, 100, MPI_INT, MPI_SUM);

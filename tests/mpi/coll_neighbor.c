@@ -89,7 +89,7 @@ static void test_alltoall(const topology_t *t, int length, int variant, int nonb
     check_buffer_make(&out, (size_t)length * MAX_NEIGHBORS, 0);
     check_buffer_make(&in, (size_t)length * MAX_NEIGHBORS, 1);
     for (i = 0; i < MAX_NEIGHBORS; ++i) {
-        types[i] = MPI_BYTE;
+        types[i]   = MPI_BYTE;
         out_far[i] = out_at[i] = i * length;
         in_far[i] = in_at[i] = i * length;
     }
@@ -143,7 +143,7 @@ static void test_topology(topology_t *t)
 static void test_cart(void)
 {
     topology_t t = {.name = "cart"};
-    int dims[2] = {0, 0}, periods[2], coords[2], i;
+    int dims[2]  = {0, 0}, periods[2], coords[2], i;
 
     MPI_Dims_create(check.size, 2, dims);
     for (i = 0; i < 2; ++i) {
@@ -167,7 +167,7 @@ static void test_dist_graph(void)
     int i;
 
     for (i = 0; (i < check.size) && (i < MAX_NEIGHBORS); ++i) {
-        t.in[i] = (check.rank + i) % check.size;
+        t.in[i]  = (check.rank + i) % check.size;
         t.out[i] = (check.rank + check.size - i) % check.size;
     }
     t.num_in = t.num_out = i;

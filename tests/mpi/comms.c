@@ -39,7 +39,7 @@ static void use(MPI_Comm comm, int number, int members)
     MPI_Comm_size(comm, &size);
     CHECK(size == members, "communicator %d has %d members, not %d", number, size, members);
     right = (rank + 1) % size;
-    left = (rank + size - 1) % size;
+    left  = (rank + size - 1) % size;
     for (i = 0; i < (int)CHECK_COUNT_OF(lengths); ++i) {
         check_buffer_make(&out, lengths[i], 0);
         check_buffer_make(&in, lengths[i], 0);

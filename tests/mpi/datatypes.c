@@ -33,28 +33,28 @@ static void add(const char *name, MPI_Datatype type, int count)
     MPI_Type_commit(&type);
     MPI_Type_get_true_extent(type, &layout->low, &true_extent);
     MPI_Type_get_extent(type, &low, &extent);
-    layout->name = name;
-    layout->type = type;
+    layout->name  = name;
+    layout->type  = type;
     layout->count = count;
-    layout->size = true_extent + (count - 1) * extent;
+    layout->size  = true_extent + (count - 1) * extent;
 }
 
 /** Block lengths 1, 2, 3 repeated, with a gap behind each; in bytes or elements, forward or backward. */
 static void add_indexed(int n, int backward, int bytes)
 {
     int blocks = n / 2, i, at = 0;
-    int *lengths = malloc((size_t)blocks * sizeof(int));
-    int *places = malloc((size_t)blocks * sizeof(int));
+    int *lengths        = malloc((size_t)blocks * sizeof(int));
+    int *places         = malloc((size_t)blocks * sizeof(int));
     MPI_Aint *addresses = malloc((size_t)blocks * sizeof(MPI_Aint));
     MPI_Datatype type;
 
     for (i = 0; i < blocks; ++i) {
         lengths[i] = 1 + i % 3;
-        places[i] = at;
+        places[i]  = at;
         at += lengths[i] + 1 + i % 2;
     }
     for (i = 0; i < blocks; ++i) {
-        places[i] = backward ? at - places[i] - lengths[i] : places[i];
+        places[i]    = backward ? at - places[i] - lengths[i] : places[i];
         addresses[i] = (MPI_Aint)places[i] * 8;
     }
     if (bytes) {
@@ -70,13 +70,13 @@ static void add_indexed(int n, int backward, int bytes)
 
 static void add_indexed_block(int n, int bytes)
 {
-    int blocks = n / 6, i;
-    int *places = malloc((size_t)blocks * sizeof(int));
+    int blocks          = n / 6, i;
+    int *places         = malloc((size_t)blocks * sizeof(int));
     MPI_Aint *addresses = malloc((size_t)blocks * sizeof(MPI_Aint));
     MPI_Datatype type;
 
     for (i = 0; i < blocks; ++i) {
-        places[i] = (i ^ 1) * 9; /* neighbours exchanged */
+        places[i]    = (i ^ 1) * 9; /* neighbours exchanged */
         addresses[i] = (MPI_Aint)places[i] * 8 + 16;
     }
     if (bytes) {
@@ -102,9 +102,9 @@ static void add_struct(int n)
     places[0] = 8;
     places[1] = places[0] + (MPI_Aint)n / 3 * 8 + 40;
     places[2] = places[1] + (MPI_Aint)n / 12 * 56 + 64;
-    types[0] = MPI_DOUBLE;
-    types[1] = vector;
-    types[2] = resized;
+    types[0]  = MPI_DOUBLE;
+    types[1]  = vector;
+    types[2]  = resized;
     MPI_Type_create_struct(3, lengths, places, types, &type);
     MPI_Type_free(&vector);
     MPI_Type_free(&resized);
@@ -113,11 +113,11 @@ static void add_struct(int n)
 
 static void add_arrays(int n)
 {
-    int k = n / UNIT;
+    int k        = n / UNIT;
     int sizes[2] = {k + 3, UNIT + 5}, parts[2] = {k, UNIT}, starts[2] = {2, 3};
     int sizes3[3] = {8, k + 1, 7}, parts3[3] = {6, k, 4}, starts3[3] = {1, 1, 3};
     int globals[2] = {2 * k, 2 * UNIT}, grid[2] = {2, 2};
-    int block[2] = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_BLOCK},
+    int block[2]   = {MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_BLOCK},
         no_args[2] = {MPI_DISTRIBUTE_DFLT_DARG, MPI_DISTRIBUTE_DFLT_DARG};
     int cyclic[2] = {MPI_DISTRIBUTE_CYCLIC, MPI_DISTRIBUTE_CYCLIC}, args[2] = {1, 4};
     MPI_Datatype type;
@@ -192,7 +192,7 @@ static void lay_out(const layout_t *layout, unsigned char *buffer, void *stream,
 static void send_layout(const layout_t *layout, int n, uint64_t index, int dest)
 {
     unsigned char *buffer = malloc((size_t)layout->size);
-    void *stream = malloc((size_t)n * 8);
+    void *stream          = malloc((size_t)n * 8);
     MPI_Request request;
 
     lay_out(layout, buffer, stream, n, check.rank, index);
@@ -284,15 +284,15 @@ static void test_mixed_struct(int count)
     } record_t;
     enum { PACKED = 3 + 4 + 8 + 10 };
     static uint64_t index;
-    int lengths[4] = {3, 1, 1, 5};
+    int lengths[4]        = {3, 1, 1, 5};
     MPI_Datatype types[4] = {MPI_CHAR, MPI_INT, MPI_DOUBLE, MPI_SHORT};
-    MPI_Aint natural[4] = {offsetof(record_t, name), offsetof(record_t, number), offsetof(record_t, value),
-                           offsetof(record_t, shorts)};
-    MPI_Aint tight[4] = {0, 3, 7, 15};
+    MPI_Aint natural[4]   = {offsetof(record_t, name), offsetof(record_t, number), offsetof(record_t, value),
+                             offsetof(record_t, shorts)};
+    MPI_Aint tight[4]     = {0, 3, 7, 15};
     MPI_Datatype padded, packed, inner;
-    record_t *records = malloc((size_t)count * sizeof(*records));
+    record_t *records    = malloc((size_t)count * sizeof(*records));
     unsigned char *bytes = malloc((size_t)count * PACKED);
-    int partner = check_partner();
+    int partner          = check_partner();
     MPI_Status status;
     int i, elements;
 

@@ -42,11 +42,11 @@ int main(int argc, char **argv)
     check_init(&argc, &argv, "eager_deadlock");
     CHECK(check_partner() != MPI_PROC_NULL, "needs an even number of ranks");
     right = (check.rank + 1) % check.size;
-    left = (check.rank + check.size - 1) % check.size;
+    left  = (check.rank + check.size - 1) % check.size;
 
     for (repeat = check_scaled(20); repeat > 0; --repeat) {
         for (i = 0; i < CHECK_COUNT_OF(lengths); ++i) {
-            check.step = (long)lengths[i];
+            check.step  = (long)lengths[i];
             check.phase = "pairs";
             send_then_receive(check_partner(), check_partner(), lengths[i], 1);
             check.phase = "ring";

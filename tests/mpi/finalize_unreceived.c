@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 
     check_init(&argc, &argv, "finalize_unreceived");
     right = (check.rank + 1) % check.size;
-    left = (check.rank + check.size - 1) % check.size;
+    left  = (check.rank + check.size - 1) % check.size;
     check_phase("sending what nobody receives");
     for (i = 0; i < MESSAGES; ++i) {
         length = check_sizes[i % 10];

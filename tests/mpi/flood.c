@@ -38,8 +38,8 @@ static void receive_flood(int count, uint64_t base, int source, int by_tag, int 
     MPI_Recv(NULL, 0, MPI_BYTE, source, TAG_END, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* the last one: all are here */
     for (n = 0; n < count; ++n) {
         check.step = n;
-        i = by_tag ? (n % (count / TAGS)) * TAGS + (TAGS - 1 - n / (count / TAGS)) : n;
-        tag = TAG + i % TAGS;
+        i          = by_tag ? (n % (count / TAGS)) * TAGS + (TAGS - 1 - n / (count / TAGS)) : n;
+        tag        = TAG + i % TAGS;
         memset(data, CHECK_POISON_BYTE, message_length(i));
         MPI_Recv(data, LARGEST, MPI_BYTE, any ? MPI_ANY_SOURCE : source, tag, MPI_COMM_WORLD, &status);
         check_status(&status, source, tag, message_length(i));

@@ -127,7 +127,7 @@ static void test_merge(int evens_high)
     want = local + ((low == evens_high) ? remote_size : 0);
     CHECK((size == check.size) && (rank == want), "merged rank %d of %d, expected %d", rank, size, want);
     right = (rank + 1) % size;
-    left = (rank + size - 1) % size;
+    left  = (rank + size - 1) % size;
     check_fill(out, sizeof(out), check.rank, TAG, number);
     MPI_Sendrecv(out, sizeof(out), MPI_BYTE, right, TAG, in, sizeof(in), MPI_BYTE, left, TAG, merged,
                  MPI_STATUS_IGNORE);

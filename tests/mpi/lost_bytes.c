@@ -38,7 +38,7 @@ static void one_way(size_t length, int sending, int partner, uint64_t index)
 int main(int argc, char **argv)
 {
     static const size_t lengths[] = {100, 100000, 65535, 65536, 65537, 70000, 120000, LARGEST};
-    uint64_t index = 0;
+    uint64_t index                = 0;
     int partner, repeat;
     unsigned i;
 

@@ -33,7 +33,7 @@ static void send_batch(const size_t *lengths, int count, int partner)
 static void match_next(int way, size_t length, int partner, MPI_Message *message)
 {
     int source = (way & 1) ? MPI_ANY_SOURCE : partner;
-    int tag = (way & 2) ? MPI_ANY_TAG : TAG;
+    int tag    = (way & 2) ? MPI_ANY_TAG : TAG;
     MPI_Status status;
     int flag = 0;
 
@@ -120,8 +120,8 @@ static void test_batches(int partner, int receiving)
     for (repeat = check_scaled(60); repeat > 0; --repeat) {
         for (mixed = 0; mixed < 2; ++mixed) {
             for (i = 0; i < BATCH; ++i) {
-                lengths[i] =
-                        (repeat == 1) ? check_sizes[(i + mixed * 4) % CHECK_SIZES] : check_random_size(&state, LARGEST);
+                lengths[i] = (repeat == 1) ? check_sizes[(i + mixed * 4) % CHECK_SIZES]
+                                           : check_random_size(&state, LARGEST);
             }
             check_phase(mixed ? "mixed with plain receives" : "matched first, received backwards");
             if (!receiving) {

@@ -79,7 +79,7 @@ static void receive_all(order_t order, uint64_t round, int partner, int posted)
     for (c = COMMS - 1; c >= 0; --c) {
         for (k = 0; k < MESSAGES; ++k, ++n) {
             int source = ((order == WILD) && (k % 2)) ? MPI_ANY_SOURCE : partner;
-            int tag = (order == WILD) ? MPI_ANY_TAG : message_tag(order, nth_message(order, k));
+            int tag    = (order == WILD) ? MPI_ANY_TAG : message_tag(order, nth_message(order, k));
 
             check_buffer_make(&in[n], LARGEST, (size_t)k % 8);
             if (posted) {
@@ -94,8 +94,8 @@ static void receive_all(order_t order, uint64_t round, int partner, int posted)
         MPI_Waitall(n, requests, statuses);
     }
     for (n = 0; n < COMMS * MESSAGES; ++n) {
-        c = COMMS - 1 - n / MESSAGES;
-        i = nth_message(order, n % MESSAGES);
+        c          = COMMS - 1 - n / MESSAGES;
+        i          = nth_message(order, n % MESSAGES);
         check.step = n;
         check_status(&statuses[n], partner, message_tag(order, i), message_length(i, round));
         check_bytes(in[n].data, message_length(i, round), partner, message_tag(order, i), message_index(c, i, round));

@@ -90,9 +90,9 @@ int main(int argc, char **argv)
     for (repeat = check_scaled(1); repeat > 0; --repeat) {
         for (i = 0; i < CHECK_COUNT_OF(lengths); ++i) {
             for (who = 0; who < 4; ++who) { /* bit 0: which side is busy, bit 1: direction */
-                sending = ((check.rank < partner) == who / 2 % 2);
+                sending     = ((check.rank < partner) == who / 2 % 2);
                 check.phase = (who % 2) ? "the sender computes" : "the receiver computes";
-                check.step = (long)lengths[i];
+                check.step  = (long)lengths[i];
                 if (sending) {
                     run_sender(lengths[i], partner, who % 2);
                 } else {

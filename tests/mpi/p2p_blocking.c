@@ -94,8 +94,8 @@ static void test_sendrecv(int partner)
     check_phase("MPI_Sendrecv");
     for (i = 0; i < CHECK_SIZES; ++i) {
         other = (i * 5 + 3) % CHECK_SIZES;
-        out = check_sizes[(check.rank < partner) ? i : other];
-        in = check_sizes[(check.rank < partner) ? other : i];
+        out   = check_sizes[(check.rank < partner) ? i : other];
+        in    = check_sizes[(check.rank < partner) ? other : i];
         check_fill(sendbuf.data, out, check.rank, TAG, sent++);
         memset(recvbuf.data, CHECK_POISON_BYTE, in);
         MPI_Sendrecv(sendbuf.data, (int)out, MPI_BYTE, partner, TAG, recvbuf.data, LARGEST, MPI_BYTE, partner, TAG,
@@ -126,7 +126,7 @@ static void test_detach(int partner)
 {
     static const size_t lengths[] = {0, 100, 9000, 70000, 300000};
     enum { COUNT = CHECK_COUNT_OF(lengths) };
-    int size = 500000 + COUNT * MPI_BSEND_OVERHEAD;
+    int size       = 500000 + COUNT * MPI_BSEND_OVERHEAD;
     void *attached = malloc((size_t)size);
     MPI_Request requests[COUNT];
     check_buffer_t buffers[COUNT];

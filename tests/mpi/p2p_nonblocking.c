@@ -123,8 +123,8 @@ static void permute(int *permutation, uint64_t *state)
         permutation[i] = i;
     }
     for (i = WINDOW - 1; i > 0; --i) {
-        j = (int)(check_random(state) % (uint64_t)(i + 1));
-        swap = permutation[i];
+        j              = (int)(check_random(state) % (uint64_t)(i + 1));
+        swap           = permutation[i];
         permutation[i] = permutation[j];
         permutation[j] = swap;
     }
@@ -146,7 +146,7 @@ static void post_sends(window_t *w, int partner, order_t order)
     int i, length;
 
     for (i = 0; i < WINDOW; ++i) {
-        length = (int)w->out_length[i];
+        length  = (int)w->out_length[i];
         request = &w->requests[WINDOW + i];
         check_fill(w->out[i].data, (size_t)length, check.rank, i, w->round);
         if (i % 4 == 1) {
@@ -164,7 +164,7 @@ static void post_sends(window_t *w, int partner, order_t order)
 static void test_window(window_t *w, order_t order, completion_t how, int partner)
 {
     uint64_t state = check_key(check.rank, 1, w->round);
-    int posted = (order == POSTED) ? WINDOW : (order == MIXED) ? WINDOW / 2 : 0;
+    int posted     = (order == POSTED) ? WINDOW : (order == MIXED) ? WINDOW / 2 : 0;
     int i;
 
     draw_lengths(w->out_length, check.rank, w->round);

@@ -151,8 +151,8 @@ int main(int argc, char **argv)
     CHECK(partner != MPI_PROC_NULL, "needs an even number of ranks");
     for (i = 0; i < (int)CHECK_COUNT_OF(counts); ++i) {
         for (repeat = (counts[i] > 1000) ? 2 : 2 * check_scaled(20); repeat > 0; --repeat) {
-            check.step = counts[i];
-            sending = ((check.rank < partner) == repeat % 2);
+            check.step  = counts[i];
+            sending     = ((check.rank < partner) == repeat % 2);
             check.phase = "packed, then a vector";
             test_vector(counts[i], 1, sending, partner);
             check.phase = "a vector, then unpacked";

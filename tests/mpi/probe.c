@@ -46,7 +46,7 @@ static void iprobe_until(int source, int tag, MPI_Status *status)
 static void test_lengths(int partner, int receiving)
 {
     const int sources[] = {partner, MPI_ANY_SOURCE, partner, MPI_ANY_SOURCE};
-    const int tags[] = {TAG, TAG, MPI_ANY_TAG, MPI_ANY_TAG};
+    const int tags[]    = {TAG, TAG, MPI_ANY_TAG, MPI_ANY_TAG};
     MPI_Status status;
     int i, way, count;
 
@@ -87,7 +87,7 @@ static void test_order(int partner, int receiving)
     check_phase("order");
     for (repeat = check_scaled(30); repeat > 0; --repeat) {
         for (i = 0; i < 9; ++i) {
-            j = i / 3;
+            j          = i / 3;
             check.step = repeat * 9 + (long)i;
             if (!receiving) {
                 MPI_Request requests[3];
@@ -163,7 +163,7 @@ static void test_unknown_lengths(int partner, int receiving)
     check_phase("unknown lengths");
     for (i = check_scaled(400); i > 0; --i) {
         check.step = i;
-        length = check_random_size(&state, LARGEST);
+        length     = check_random_size(&state, LARGEST);
         if (!receiving) {
             check_fill(out.data, length, check.rank, TAG, sent++);
             MPI_Ssend(out.data, (int)length, MPI_BYTE, partner, TAG, MPI_COMM_WORLD);

@@ -17,7 +17,7 @@ static uint64_t sent, received;
 
 static void *map_at(void *address, size_t length)
 {
-    int fixed = (address != NULL) ? MAP_FIXED_NOREPLACE : 0;
+    int fixed    = (address != NULL) ? MAP_FIXED_NOREPLACE : 0;
     void *memory = mmap(address, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | fixed, -1, 0);
 
     return (memory == MAP_FAILED) ? mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
@@ -84,7 +84,7 @@ static void test_reallocated(size_t length, int partner)
 static void test_shared(size_t length, int partner)
 {
     MPI_Request requests[SHARED];
-    unsigned char *data = map_at(NULL, length + SHARED * 8);
+    unsigned char *data  = map_at(NULL, length + SHARED * 8);
     unsigned char *whole = malloc(length + SHARED * 8);
     check_buffer_t in;
     int i;

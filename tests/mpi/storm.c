@@ -38,12 +38,12 @@ static void draw_plan(int messages)
     num_messages = messages * check.size;
     for (i = 0; i < num_messages; ++i) {
         plan[i].source = (int)(check_random(&state) % (uint64_t)check.size);
-        plan[i].dest = (int)(check_random(&state) % (uint64_t)check.size);
-        plan[i].tag = (int)(check_random(&state) % TAGS);
-        plan[i].mode = (int)(check_random(&state) % 5);
+        plan[i].dest   = (int)(check_random(&state) % (uint64_t)check.size);
+        plan[i].tag    = (int)(check_random(&state) % TAGS);
+        plan[i].mode   = (int)(check_random(&state) % 5);
         plan[i].length = check_random_size(&state, LARGEST);
-        plan[i].index = round_number * 1000 + (uint64_t)i;
-        plan[i].taken = 0;
+        plan[i].index  = round_number * 1000 + (uint64_t)i;
+        plan[i].taken  = 0;
     }
 }
 
@@ -88,9 +88,9 @@ static void send_all(sends_t *sends, int may_block)
             continue;
         }
         length = (int)m->length;
-        data = malloc(m->length + 1);
+        data   = malloc(m->length + 1);
         check_fill(data, m->length, m->source, m->tag, m->index);
-        sends->data[n] = data;
+        sends->data[n]     = data;
         sends->requests[n] = MPI_REQUEST_NULL;
         if ((m->mode == 0) && may_block) {
             MPI_Send(data, length, MPI_BYTE, m->dest, m->tag, MPI_COMM_WORLD);
@@ -132,10 +132,10 @@ static int count_mine(void)
 static void receive_requests(style_t style, sends_t *sends)
 {
     int mine = count_mine(), i, k, n = 0,
-        start = (int)(check_key(check.rank, 2, round_number) % (uint64_t)num_messages);
+        start             = (int)(check_key(check.rank, 2, round_number) % (uint64_t)num_messages);
     MPI_Request *requests = malloc((size_t)mine * sizeof(*requests) + 1);
-    MPI_Status *statuses = malloc((size_t)mine * sizeof(*statuses) + 1);
-    unsigned char **data = malloc((size_t)mine * sizeof(*data) + 1);
+    MPI_Status *statuses  = malloc((size_t)mine * sizeof(*statuses) + 1);
+    unsigned char **data  = malloc((size_t)mine * sizeof(*data) + 1);
     int *sources = malloc((size_t)mine * sizeof(int) + 1), *tags = malloc((size_t)mine * sizeof(int) + 1);
 
     if (style == LATE_EXACT) {
@@ -148,8 +148,8 @@ static void receive_requests(style_t style, sends_t *sends)
             continue;
         }
         sources[n] = (style == POSTED_ANY) ? MPI_ANY_SOURCE : plan[i].source;
-        tags[n] = ((style == POSTED_ANY) || (style == POSTED_ANY_TAG)) ? MPI_ANY_TAG : plan[i].tag;
-        data[n] = malloc(LARGEST);
+        tags[n]    = ((style == POSTED_ANY) || (style == POSTED_ANY_TAG)) ? MPI_ANY_TAG : plan[i].tag;
+        data[n]    = malloc(LARGEST);
         MPI_Irecv(data[n], LARGEST, MPI_BYTE, sources[n], tags[n], MPI_COMM_WORLD, &requests[n]);
         ++n;
     }
@@ -202,7 +202,7 @@ static void receive_probed(style_t style, sends_t *sends)
 int main(int argc, char **argv)
 {
     static sends_t sends;
-    int size = MAX_MESSAGES * 16 * (BSEND_LARGEST + MPI_BSEND_OVERHEAD), rounds;
+    int size       = MAX_MESSAGES * 16 * (BSEND_LARGEST + MPI_BSEND_OVERHEAD), rounds;
     void *attached = malloc((size_t)size);
     style_t style;
 

@@ -136,7 +136,7 @@ static void test_collectives(worker_t *w, int rounds)
 /** All threads send on one tag; all threads match whatever comes. The first 8 bytes say which message it is. */
 static void test_shared(worker_t *w)
 {
-    int mine = shared_messages / THREADS, i, flag, count;
+    int mine            = shared_messages / THREADS, i, flag, count;
     unsigned char *data = malloc(LARGEST);
     uint64_t index, state = w->state;
     MPI_Message message;
@@ -144,7 +144,7 @@ static void test_shared(worker_t *w)
     size_t length;
 
     for (i = 0; i < mine; ++i) {
-        index = (uint64_t)(w->number * mine + i);
+        index  = (uint64_t)(w->number * mine + i);
         length = 8 + check_random_size(&state, 3000);
         memcpy(data, &index, 8);
         check_fill(data + 8, length - 8, check.rank, TAG_SHARED, index);
@@ -190,9 +190,9 @@ int main(int argc, char **argv)
     shared_messages = check_scaled(300) * THREADS;
     check_phase("threads");
     for (t = 0; t < THREADS; ++t) {
-        workers[t].number = t;
+        workers[t].number  = t;
         workers[t].partner = 1 - check.rank;
-        workers[t].state = check.seed * 1000 + (uint64_t)t; /* the same at both ends */
+        workers[t].state   = check.seed * 1000 + (uint64_t)t; /* the same at both ends */
         MPI_Comm_dup(MPI_COMM_WORLD, &workers[t].comm);
     }
     for (t = 0; t < THREADS; ++t) {

@@ -40,7 +40,7 @@ static int send_all(int messages, uint64_t round)
 
     for (i = 0; i < messages; ++i) {
         for (dest = 0; dest < check.size; ++dest, ++n) {
-            length = message_length(check.rank, dest, i, round);
+            length      = message_length(check.rank, dest, i, round);
             outgoing[n] = malloc(length + 1);
             check_fill(outgoing[n], length, check.rank, i % TAGS, message_index(dest, i, round));
             MPI_Isend(outgoing[n], (int)length, MPI_BYTE, dest, i % TAGS, MPI_COMM_WORLD, &requests[n]);
@@ -83,16 +83,16 @@ static void verify_tag_order(const MPI_Status *status, int next[MAX_RANKS])
 static void receive_blocking(style_t style, int messages, uint64_t round)
 {
     int seen[MAX_RANKS][TAGS] = {{0}};
-    int next[MAX_RANKS] = {0};
+    int next[MAX_RANKS]       = {0};
     check_buffer_t in;
     MPI_Status status;
     int n, source, tag;
 
     for (n = 0; n < messages * check.size; ++n) {
         source = (style == ANY_TAG) ? n / messages : (style == EXACT) ? n % check.size : MPI_ANY_SOURCE;
-        tag = (style == ANY_SOURCE) ? n / (messages * check.size / TAGS) : MPI_ANY_TAG;
+        tag    = (style == ANY_SOURCE) ? n / (messages * check.size / TAGS) : MPI_ANY_TAG;
         if (style == EXACT) {
-            tag = (n / check.size) % TAGS;
+            tag    = (n / check.size) % TAGS;
             source = (n % 3 == 0) ? MPI_ANY_SOURCE : source;
         }
         check.step = n;
@@ -115,11 +115,11 @@ static void receive_blocking(style_t style, int messages, uint64_t round)
 static void test_posted(style_t style, int messages, uint64_t round)
 {
     int seen[MAX_RANKS][TAGS] = {{0}};
-    int next[MAX_RANKS] = {0};
-    int total = messages * check.size;
-    MPI_Request *receives = malloc((size_t)total * sizeof(*receives));
-    MPI_Status *statuses = malloc((size_t)total * sizeof(*statuses));
-    check_buffer_t *in = malloc((size_t)total * sizeof(*in));
+    int next[MAX_RANKS]       = {0};
+    int total                 = messages * check.size;
+    MPI_Request *receives     = malloc((size_t)total * sizeof(*receives));
+    MPI_Status *statuses      = malloc((size_t)total * sizeof(*statuses));
+    check_buffer_t *in        = malloc((size_t)total * sizeof(*in));
     int n, sends;
 
     for (n = 0; n < total; ++n) {

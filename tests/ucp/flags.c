@@ -7,9 +7,9 @@
 static ut_pair_t pair;
 
 typedef struct seen {
-    void                *request;
-    unsigned            calls;
-    ucs_status_t        status;
+    void *request;
+    unsigned calls;
+    ucs_status_t status;
     ucp_tag_recv_info_t info;
 } seen_t;
 
@@ -34,12 +34,10 @@ static void recv_cb(void *request, ucs_status_t status, const ucp_tag_recv_info_
 
 static ucs_status_ptr_t send_with(const void *data, size_t length, ucp_tag_t tag, uint32_t flags, seen_t *seen)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = flags | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send      = send_cb,
-        .user_data    = seen,
-        .memory_type  = UCS_MEMORY_TYPE_HOST
-    };
+    ucp_request_param_t param = {.op_attr_mask = flags | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send      = send_cb,
+                                 .user_data    = seen,
+                                 .memory_type  = UCS_MEMORY_TYPE_HOST};
 
     memset(seen, 0, sizeof(*seen));
     return ucp_tag_send_nbx(pair.a->ep, data, length, tag, &param);
@@ -47,12 +45,10 @@ static ucs_status_ptr_t send_with(const void *data, size_t length, ucp_tag_t tag
 
 static ucs_status_ptr_t recv_with(void *data, size_t length, ucp_tag_t tag, uint32_t flags, seen_t *seen)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = flags | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.recv      = recv_cb,
-        .user_data    = seen,
-        .memory_type  = UCS_MEMORY_TYPE_HOST
-    };
+    ucp_request_param_t param = {.op_attr_mask = flags | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.recv      = recv_cb,
+                                 .user_data    = seen,
+                                 .memory_type  = UCS_MEMORY_TYPE_HOST};
 
     memset(seen, 0, sizeof(*seen));
     return ucp_tag_recv_nbx(pair.b->worker, data, length, tag, UT_TAG_ALL, &param);
@@ -75,7 +71,7 @@ static void check_seen(ucs_status_ptr_t returned, seen_t *seen, const char *what
 static void exchange_with(size_t length, uint32_t send_flags, uint32_t recv_flags, bool recv_first, unsigned seed)
 {
     char *from = malloc(length + 1), *to = calloc(1, length + 1);
-    ucs_status_ptr_t send, recv = NULL;
+    ucs_status_ptr_t send, recv          = NULL;
     seen_t send_seen, recv_seen;
 
     ut_fill(from, length, seed);
@@ -103,8 +99,11 @@ static void exchange_with(size_t length, uint32_t send_flags, uint32_t recv_flag
 
 static void combinations(void)
 {
-    static const uint32_t flags[] = {0, UCP_OP_ATTR_FLAG_NO_IMM_CMPL, UCP_OP_ATTR_FLAG_FAST_CMPL,
-                                     UCP_OP_ATTR_FLAG_MULTI_SEND, UCP_OP_ATTR_FIELD_MEMORY_TYPE,
+    static const uint32_t flags[] = {0,
+                                     UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                     UCP_OP_ATTR_FLAG_FAST_CMPL,
+                                     UCP_OP_ATTR_FLAG_MULTI_SEND,
+                                     UCP_OP_ATTR_FIELD_MEMORY_TYPE,
                                      UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FLAG_MULTI_SEND};
     static const size_t sizes[]   = {0, 8, 4000, 8193, 70000, 600000};
     unsigned i, k, seed = 0;
@@ -209,8 +208,7 @@ static void forced_recv(void)
     check_seen(ptr, &seen, "send");
     UT_CHECK(ucp_tag_probe_nb(pair.b->worker, 3, UT_TAG_ALL, 0, &info) != NULL, "the refused receive took a message");
     ptr = recv_with(back, sizeof(back), 3, UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL, &seen);
-    UT_CHECK(ptr == NULL, "a receive of what is there with FORCE_IMM_CMPL: %s",
-             ucs_status_string(UCS_PTR_STATUS(ptr)));
+    UT_CHECK(ptr == NULL, "a receive of what is there with FORCE_IMM_CMPL: %s", ucs_status_string(UCS_PTR_STATUS(ptr)));
     UT_CHECK(memcmp(word, back, 8) == 0, "wrong content");
     ut_pair_close(&pair);
 }
@@ -266,9 +264,8 @@ static void sync_sends_wait(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {
-    UT_TEST(combinations), UT_TEST(immediate_send), UT_TEST(immediate_recv), UT_TEST(forced_send),
-    UT_TEST(forced_recv), UT_TEST(buffered_sends), UT_TEST(sync_sends_wait)
-};
+static const ut_test_t tests[] = {UT_TEST(combinations),   UT_TEST(immediate_send), UT_TEST(immediate_recv),
+                                  UT_TEST(forced_send),    UT_TEST(forced_recv),    UT_TEST(buffered_sends),
+                                  UT_TEST(sync_sends_wait)};
 
 UT_MAIN(tests)

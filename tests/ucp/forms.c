@@ -121,10 +121,8 @@ static void layouts_self(void)
 /* No entries, and no memory, is an empty message */
 static void layouts_of_nothing(void)
 {
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE};
-    ucp_request_param_t recv_param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_RECV_INFO
-    };
+    ucp_request_param_t param      = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE};
+    ucp_request_param_t recv_param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_RECV_INFO};
     ucp_tag_recv_info_t info;
     ucs_status_ptr_t send, recv;
     ucp_dt_iov_t iov; /* UCX insists on one, even for no entries */
@@ -209,9 +207,8 @@ static void longer_receive(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {
-    UT_TEST(forms_between), UT_TEST(forms_self),  UT_TEST(layouts_between), UT_TEST(layouts_self),
-    UT_TEST(layouts_of_nothing), UT_TEST(sizes_between), UT_TEST(sizes_self), UT_TEST(longer_receive)
-};
+static const ut_test_t tests[] = {UT_TEST(forms_between), UT_TEST(forms_self),         UT_TEST(layouts_between),
+                                  UT_TEST(layouts_self),  UT_TEST(layouts_of_nothing), UT_TEST(sizes_between),
+                                  UT_TEST(sizes_self),    UT_TEST(longer_receive)};
 
 UT_MAIN(tests)

@@ -33,10 +33,8 @@ static uint64_t uid_of(ucp_address_t *address)
 
 static void addresses(void)
 {
-    ucp_worker_attr_t attr = {
-        .field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_THREAD_MODE |
-                      UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER
-    };
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_ADDRESS | UCP_WORKER_ATTR_FIELD_THREAD_MODE |
+                                            UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
     ucp_address_t *one, *two;
     size_t one_length, two_length;
     void *copy;
@@ -69,12 +67,12 @@ static void addresses(void)
 
 static void query_without_address(void)
 {
-    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE, .address = (void*)7,
-                              .address_length = 8};
+    ucp_worker_attr_t attr = {
+            .field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE, .address = (void *)7, .address_length = 8};
 
     ut_pair_open(&pair, 0);
     UT_CHECK_STATUS(ucp_worker_query(pair.a->worker, &attr), UCS_OK, "ucp_worker_query");
-    UT_CHECK((attr.address == (void*)7) && (attr.address_length == 8), "fields that were not asked for were written");
+    UT_CHECK((attr.address == (void *)7) && (attr.address_length == 8), "fields that were not asked for were written");
     ut_pair_close(&pair);
 }
 
@@ -92,7 +90,7 @@ static void address_copies(void)
     copy = malloc(length + 1);
     memcpy(copy + 1, address, length); /* at an odd place */
     ucp_worker_release_address(pair.b->worker, address);
-    params.address = (ucp_address_t*)(copy + 1);
+    params.address = (ucp_address_t *)(copy + 1);
     UT_CHECK_STATUS(ucp_ep_create(pair.a->worker, &params, &ep), UCS_OK, "ep_create");
     memset(copy, 0, length + 1);
     free(copy);
@@ -156,10 +154,8 @@ static void close_and_reopen(void)
 
 static void force_close(void)
 {
-    ucp_ep_params_t params = {
-        .field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
-        .err_mode   = UCP_ERR_HANDLING_MODE_PEER
-    };
+    ucp_ep_params_t params    = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+                                 .err_mode   = UCP_ERR_HANDLING_MODE_PEER};
     ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
     ucp_address_t *address;
     ucs_status_t status;
@@ -309,7 +305,7 @@ static void again_and_again(void)
     }
 }
 
-#define CROWD  12
+#define CROWD 12
 
 /* Everybody sends to everybody, and to itself */
 static void crowd(void)
@@ -399,16 +395,12 @@ static void sudden_end(void)
 
 static void multi_thread_worker(void)
 {
-    ucp_params_t params = {
-        .field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
-        .features          = UCP_FEATURE_TAG,
-        .mt_workers_shared = 1
-    };
-    ucp_worker_params_t worker_params = {
-        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-        .thread_mode = UCS_THREAD_MODE_MULTI
-    };
-    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucp_params_t params               = {.field_mask        = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_MT_WORKERS_SHARED,
+                                         .features          = UCP_FEATURE_TAG,
+                                         .mt_workers_shared = 1};
+    ucp_worker_params_t worker_params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                         .thread_mode = UCS_THREAD_MODE_MULTI};
+    ucp_request_param_t none          = {.op_attr_mask = 0};
     char from[5000], to[5000];
     ucs_status_ptr_t send, recv;
 
@@ -426,10 +418,18 @@ static void multi_thread_worker(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {
-    UT_TEST(addresses), UT_TEST(query_without_address), UT_TEST(address_copies), UT_TEST(close_and_reopen),
-    UT_TEST(force_close), UT_TEST(several_endpoints), UT_TEST(close_behind_sends), UT_TEST(one_side_closes_first),
-    UT_TEST(two_contexts), UT_TEST(again_and_again), UT_TEST(crowd), UT_TEST(sudden_end), UT_TEST(multi_thread_worker)
-};
+static const ut_test_t tests[] = {UT_TEST(addresses),
+                                  UT_TEST(query_without_address),
+                                  UT_TEST(address_copies),
+                                  UT_TEST(close_and_reopen),
+                                  UT_TEST(force_close),
+                                  UT_TEST(several_endpoints),
+                                  UT_TEST(close_behind_sends),
+                                  UT_TEST(one_side_closes_first),
+                                  UT_TEST(two_contexts),
+                                  UT_TEST(again_and_again),
+                                  UT_TEST(crowd),
+                                  UT_TEST(sudden_end),
+                                  UT_TEST(multi_thread_worker)};
 
 UT_MAIN(tests)

@@ -22,8 +22,8 @@ static void put(unsigned value, ucp_tag_t tag)
 static void expect(ut_op_t *op, const ut_data_t *data, unsigned value, ucp_tag_t tag)
 {
     UT_CHECK_STATUS(ut_wait(&pair, op), UCS_OK, "receive");
-    UT_CHECK(!op->informed || (op->info.sender_tag == tag), "tag 0x%lx received, 0x%lx expected", (unsigned long)op->info.sender_tag,
-             (unsigned long)tag);
+    UT_CHECK(!op->informed || (op->info.sender_tag == tag), "tag 0x%lx received, 0x%lx expected",
+             (unsigned long)op->info.sender_tag, (unsigned long)tag);
     UT_CHECK(ut_data_check(data, 16, value), "message %u expected, another came", value);
 }
 
@@ -94,8 +94,8 @@ static void mixed_sizes_order(void)
     }
     for (i = 0; i < 12; ++i) {
         UT_CHECK_STATUS(ut_wait(&pair, &recv[i]), UCS_OK, "receive");
-        UT_CHECK(!recv[i].informed || (recv[i].info.length == from[i].length), "message %u: %zu bytes, %zu expected", i, recv[i].info.length,
-                 from[i].length);
+        UT_CHECK(!recv[i].informed || (recv[i].info.length == from[i].length), "message %u: %zu bytes, %zu expected", i,
+                 recv[i].info.length, from[i].length);
         UT_CHECK(ut_data_check(&to[i], from[i].length, i), "message %u has wrong content", i);
         UT_CHECK_STATUS(ut_wait(&pair, &send[i]), UCS_OK, "send");
         ut_data_close(&from[i]);
@@ -316,8 +316,9 @@ static void truncate_one(ut_send_t form, ut_recv_t recv_form, ut_layout_t layout
     ut_wait(&pair, &recv);
     UT_CHECK(recv.status == UCS_ERR_MESSAGE_TRUNCATED, "%zu bytes into %zu (%s, receive %s): %s", sent, room,
              ut_layout_names[layout], first ? "first" : "later", ucs_status_string(recv.status));
-    UT_CHECK(!recv.informed || (recv.info.length == sent), "%zu bytes into %zu (%s, %s, receive %s): the length reported is %zu", sent,
-             room, ut_layout_names[layout], ut_recv_names[recv_form], first ? "first" : "later", recv.info.length);
+    UT_CHECK(!recv.informed || (recv.info.length == sent),
+             "%zu bytes into %zu (%s, %s, receive %s): the length reported is %zu", sent, room, ut_layout_names[layout],
+             ut_recv_names[recv_form], first ? "first" : "later", recv.info.length);
     UT_CHECK(!recv.informed || (recv.info.sender_tag == 77), "truncated: the tag reported is 0x%lx",
              (unsigned long)recv.info.sender_tag);
     UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send of what is truncated");
@@ -327,8 +328,8 @@ static void truncate_one(ut_send_t form, ut_recv_t recv_form, ut_layout_t layout
 
 static void truncation(void)
 {
-    static const size_t sizes[][2] = {{1, 0}, {100, 99}, {8192, 100}, {8192, 8191}, {9000, 8192}, {70000, 0},
-                                      {70000, 69999}, {300000, 10000}};
+    static const size_t sizes[][2]     = {{1, 0},       {100, 99},  {8192, 100},    {8192, 8191},
+                                          {9000, 8192}, {70000, 0}, {70000, 69999}, {300000, 10000}};
     static const ut_layout_t layouts[] = {UT_CONTIG1, UT_IOV3, UT_GENERIC};
     unsigned i, k, starts = ut_generic_starts - ut_generic_finishes;
 
@@ -470,11 +471,22 @@ static void left_behind(void)
     }
 }
 
-static const ut_test_t tests[] = {
-    UT_TEST(unexpected_order), UT_TEST(posted_order), UT_TEST(mixed_sizes_order), UT_TEST(masks), UT_TEST(no_match),
-    UT_TEST(probe_reports), UT_TEST(probe_removes), UT_TEST(probe_keeps_order), UT_TEST(probe_then_receive), UT_TEST(probe_and_posted),
-    UT_TEST(probe_storm), UT_TEST(truncation), UT_TEST(truncation_immediate), UT_TEST(cancel),
-    UT_TEST(cancel_in_the_middle), UT_TEST(cancel_too_late), UT_TEST(left_behind)
-};
+static const ut_test_t tests[] = {UT_TEST(unexpected_order),
+                                  UT_TEST(posted_order),
+                                  UT_TEST(mixed_sizes_order),
+                                  UT_TEST(masks),
+                                  UT_TEST(no_match),
+                                  UT_TEST(probe_reports),
+                                  UT_TEST(probe_removes),
+                                  UT_TEST(probe_keeps_order),
+                                  UT_TEST(probe_then_receive),
+                                  UT_TEST(probe_and_posted),
+                                  UT_TEST(probe_storm),
+                                  UT_TEST(truncation),
+                                  UT_TEST(truncation_immediate),
+                                  UT_TEST(cancel),
+                                  UT_TEST(cancel_in_the_middle),
+                                  UT_TEST(cancel_too_late),
+                                  UT_TEST(left_behind)};
 
 UT_MAIN(tests)

@@ -13,9 +13,9 @@ static ut_pair_t pair;
 
 static struct {
     unsigned calls;
-    size_t   length;
-    char     data[200000];
-    void     *rndv;
+    size_t length;
+    char data[200000];
+    void *rndv;
 } arrived;
 
 static ucs_status_t on_am(void *arg, const void *header, size_t header_length, void *data, size_t length,
@@ -43,12 +43,11 @@ static ucs_status_t on_old_am(void *arg, void *data, size_t length, ucp_ep_h rep
 
 static void listen_on(ucp_worker_h worker, unsigned id)
 {
-    ucp_am_handler_param_t param = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .id         = id,
-        .cb         = on_am,
-        .arg        = &arrived
-    };
+    ucp_am_handler_param_t param = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                  UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                    .id  = id,
+                                    .cb  = on_am,
+                                    .arg = &arrived};
 
     UT_CHECK_STATUS(ucp_worker_set_am_recv_handler(worker, &param), UCS_OK, "set_am_recv_handler");
 }
@@ -68,8 +67,9 @@ static void send_am(unsigned id, size_t length, unsigned seed)
         ut_clock_check("an active message");
     }
     if (arrived.rndv != NULL) {
-        UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_am_recv_data_nbx(pair.b->worker, arrived.rndv, arrived.data, length, &none)),
-                        UCS_OK, "am_recv_data");
+        UT_CHECK_STATUS(
+                ut_wait_ptr(&pair, ucp_am_recv_data_nbx(pair.b->worker, arrived.rndv, arrived.data, length, &none)),
+                UCS_OK, "am_recv_data");
     }
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ptr), UCS_OK, "am_send");
     UT_CHECK((arrived.calls == 1) && (arrived.length == length), "%u calls, %zu bytes", arrived.calls, arrived.length);
@@ -101,14 +101,15 @@ static void old_am(void)
     ut_fill(data, sizeof(data), 9);
     memset(&arrived, 0, sizeof(arrived));
     ptr = ucp_am_send_nb(pair.a->ep, 5, data, sizeof(data), ucp_dt_make_contig(1),
-                         (ucp_send_callback_t)(void*)ut_clock_start, 0);
+                         (ucp_send_callback_t)(void *)ut_clock_start, 0);
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ptr), UCS_OK, "am_send_nb");
     ut_clock_start();
     while (arrived.calls == 0) {
         ut_progress(&pair);
         ut_clock_check("an active message");
     }
-    UT_CHECK((arrived.length == sizeof(data)) && (ut_verify(arrived.data, sizeof(data), 9) == SIZE_MAX), "wrong content");
+    UT_CHECK((arrived.length == sizeof(data)) && (ut_verify(arrived.data, sizeof(data), 9) == SIZE_MAX),
+             "wrong content");
 }
 
 static void active_messages(void)
@@ -125,18 +126,16 @@ static void active_messages(void)
 /* -------------------------------------------------------- remote memory */
 
 typedef struct remote {
-    ucp_mem_h  memh;
+    ucp_mem_h memh;
     ucp_rkey_h rkey;
-    char       *memory;
-    size_t     length;
+    char *memory;
+    size_t length;
 } remote_t;
 
 static void remote_open(remote_t *remote, size_t length)
 {
-    ucp_mem_map_params_t map = {
-        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-        .length     = length
-    };
+    ucp_mem_map_params_t map = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                .length     = length};
     size_t key_length;
     void *key;
 
@@ -161,10 +160,10 @@ static void flush(void)
 
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_ep_flush_nbx(pair.a->ep, &none)), UCS_OK, "ep_flush");
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_worker_flush_nbx(pair.a->worker, &none)), UCS_OK, "worker_flush");
-    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_worker_flush_nb(pair.a->worker, 0,
-                                                           (ucp_send_callback_t)(void*)ut_clock_start)),
-                    UCS_OK, "worker_flush_nb");
-    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_ep_flush_nb(pair.a->ep, 0, (ucp_send_callback_t)(void*)ut_clock_start)),
+    UT_CHECK_STATUS(
+            ut_wait_ptr(&pair, ucp_worker_flush_nb(pair.a->worker, 0, (ucp_send_callback_t)(void *)ut_clock_start)),
+            UCS_OK, "worker_flush_nb");
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_ep_flush_nb(pair.a->ep, 0, (ucp_send_callback_t)(void *)ut_clock_start)),
                     UCS_OK, "ep_flush_nb");
 }
 
@@ -174,7 +173,7 @@ static void put_and_get(const remote_t *remote)
     char *local              = malloc(remote->length);
     uint64_t address         = (uintptr_t)remote->memory;
     ucp_rkey_h rkey          = remote->rkey;
-    ucp_send_callback_t cb   = (ucp_send_callback_t)(void*)ut_clock_start;
+    ucp_send_callback_t cb   = (ucp_send_callback_t)(void *)ut_clock_start;
 
     ut_fill(local, remote->length, 1);
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_put_nbx(pair.a->ep, local, remote->length, address, rkey, &none)), UCS_OK,
@@ -216,11 +215,9 @@ static void remote_memory(void)
 
 static void atomics(void)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER,
-        .datatype     = ucp_dt_make_contig(8)
-    };
-    ucp_request_param_t post = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE, .datatype = ucp_dt_make_contig(8)};
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER,
+                                 .datatype     = ucp_dt_make_contig(8)};
+    ucp_request_param_t post  = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE, .datatype = ucp_dt_make_contig(8)};
     uint64_t five = 5, before = 99;
     remote_t remote;
 
@@ -231,12 +228,12 @@ static void atomics(void)
                                                          (uintptr_t)remote.memory, remote.rkey, &post)),
                     UCS_OK, "atomic add");
     flush();
-    UT_CHECK(*(uint64_t*)(void*)remote.memory == 5, "atomic add: wrong result");
+    UT_CHECK(*(uint64_t *)(void *)remote.memory == 5, "atomic add: wrong result");
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_atomic_op_nbx(pair.a->ep, UCP_ATOMIC_OP_ADD, &five, 1,
                                                          (uintptr_t)remote.memory, remote.rkey, &param)),
                     UCS_OK, "atomic fetch and add");
     flush();
-    UT_CHECK((before == 5) && (*(uint64_t*)(void*)remote.memory == 10), "atomic fetch and add: wrong result");
+    UT_CHECK((before == 5) && (*(uint64_t *)(void *)remote.memory == 10), "atomic fetch and add: wrong result");
     remote_close(&remote);
     ut_pair_close(&pair);
 }
@@ -393,9 +390,8 @@ static void wakeup(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {
-    UT_TEST(active_messages), UT_TEST(remote_memory), UT_TEST(atomics), UT_TEST(stream), UT_TEST(without_tags),
-    UT_TEST(flush_after_sends), UT_TEST(wakeup)
-};
+static const ut_test_t tests[] = {UT_TEST(active_messages), UT_TEST(remote_memory), UT_TEST(atomics),
+                                  UT_TEST(stream),          UT_TEST(without_tags),  UT_TEST(flush_after_sends),
+                                  UT_TEST(wakeup)};
 
 UT_MAIN(tests)

@@ -19,7 +19,7 @@ static void init_and_cleanup(void)
     ut_data_open(&data, UT_CONTIG1, 300);
     for (i = 0; i < 300; ++i) {
         ut_recv(&recv[i], &pair, UT_RECV_NBX, &data, i, UT_TAG_ALL);
-        *(uint64_t*)recv[i].request = *(uint64_t*)recv[i].request; /* the area is writable */
+        *(uint64_t *)recv[i].request = *(uint64_t *)recv[i].request; /* the area is writable */
     }
     UT_CHECK(ut_inits - inits >= 300, "request_init was called %u times for 300 requests", ut_inits - inits);
     for (i = 0; i < 300; ++i) {
@@ -45,10 +45,10 @@ static void areas_are_apart(void)
         for (i = 0; i < 100; ++i) {
             requests[i] = ucp_tag_recv_nbx(pair.b->worker, &byte[i], 1, i, UT_TAG_ALL, &param);
             UT_REQUIRE(UCS_PTR_IS_PTR(requests[i]), "no request");
-            ((ut_area_t*)requests[i])->cookie = (round * 1000) + i;
+            ((ut_area_t *)requests[i])->cookie = (round * 1000) + i;
         }
         for (i = 0; i < 100; ++i) {
-            UT_CHECK(((ut_area_t*)requests[i])->cookie == (round * 1000) + i, "area of request %u was overwritten", i);
+            UT_CHECK(((ut_area_t *)requests[i])->cookie == (round * 1000) + i, "area of request %u was overwritten", i);
             ucp_request_cancel(pair.b->worker, requests[i]);
             UT_CHECK_STATUS(ut_wait_ptr(&pair, requests[i]), UCS_ERR_CANCELED, "cancelled receive");
         }
@@ -58,7 +58,7 @@ static void areas_are_apart(void)
 
 static void context_without_area(void)
 {
-    ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
+    ucp_params_t params       = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
     ucp_context_attr_t attr   = {.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE | UCP_ATTR_FIELD_THREAD_MODE};
     void *requests[200];
@@ -90,7 +90,7 @@ static void context_without_area(void)
 
 static void asking(void)
 {
-    ucp_request_attr_t attr = {.field_mask = UCP_REQUEST_ATTR_FIELD_STATUS | UCP_REQUEST_ATTR_FIELD_MEM_TYPE};
+    ucp_request_attr_t attr   = {.field_mask = UCP_REQUEST_ATTR_FIELD_STATUS | UCP_REQUEST_ATTR_FIELD_MEM_TYPE};
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL};
     ucp_tag_recv_info_t info;
     ut_data_t from, to;
@@ -135,11 +135,10 @@ static void asking(void)
 static void query_text(void)
 {
     char text[256] = "", tiny[4] = "";
-    ucp_request_attr_t attr = {
-        .field_mask        = UCP_REQUEST_ATTR_FIELD_INFO_STRING | UCP_REQUEST_ATTR_FIELD_INFO_STRING_SIZE,
-        .debug_string      = text,
-        .debug_string_size = sizeof(text)
-    };
+    ucp_request_attr_t attr = {.field_mask = UCP_REQUEST_ATTR_FIELD_INFO_STRING |
+                                             UCP_REQUEST_ATTR_FIELD_INFO_STRING_SIZE,
+                               .debug_string      = text,
+                               .debug_string_size = sizeof(text)};
     ut_data_t data;
     ut_op_t recv;
 
@@ -176,13 +175,12 @@ static void user_recv(const ut_memory_t *memory, ut_data_t *data, ucp_tag_t tag,
                       ut_op_t *op)
 {
     ucp_request_param_t param = {
-        .op_attr_mask       = UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FIELD_DATATYPE | flags |
-                              (callback ? UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA : 0),
-        .request            = memory->request,
-        .datatype           = data->datatype,
-        .cb.recv            = user_recv_cb,
-        .user_data          = op
-    };
+            .op_attr_mask = UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FIELD_DATATYPE | flags |
+                            (callback ? UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA : 0),
+            .request   = memory->request,
+            .datatype  = data->datatype,
+            .cb.recv   = user_recv_cb,
+            .user_data = op};
     ucs_status_ptr_t returned;
 
     memset(op, 0, sizeof(*op));
@@ -207,11 +205,9 @@ static void user_wait(ut_op_t *op)
 
 static void user_send(const ut_memory_t *memory, const ut_data_t *data, ucp_tag_t tag, uint32_t flags, ut_op_t *op)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FIELD_DATATYPE | flags,
-        .request      = memory->request,
-        .datatype     = data->datatype
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FIELD_DATATYPE | flags,
+                                 .request      = memory->request,
+                                 .datatype     = data->datatype};
     ucs_status_ptr_t returned;
 
     memset(op, 0, sizeof(*op));
@@ -350,7 +346,7 @@ static void allocated_by_ucx(void)
 static ucs_status_t sink_am(void *arg, const void *header, size_t header_length, void *data, size_t length,
                             const ucp_am_recv_param_t *param)
 {
-    ++*(unsigned*)arg;
+    ++*(unsigned *)arg;
     return UCS_OK;
 }
 
@@ -391,11 +387,9 @@ static void reuse_tag(const ut_memory_t *memory, size_t length, unsigned seed)
 
 static void reuse_foreign(const ut_memory_t *memory, uint64_t address, ucp_rkey_h rkey, size_t length)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .request      = memory->request
-    };
-    char *local = malloc(length);
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                 .request      = memory->request};
+    char *local               = malloc(length);
 
     memset(local, 0x77, length);
     wait_foreign(ucp_put_nbx(pair.a->ep, local, length, address, rkey, &param), memory->request, "put");
@@ -410,15 +404,12 @@ static void reuse_foreign(const ut_memory_t *memory, uint64_t address, ucp_rkey_
 
 static void reuse_of_user_memory(void)
 {
-    ucp_mem_map_params_t map = {
-        .field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-        .length     = 100000
-    };
-    ucp_am_handler_param_t handler = {
-        .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
-        .id         = 7,
-        .cb         = sink_am
-    };
+    ucp_mem_map_params_t map       = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                      .length     = 100000};
+    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                    UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                      .id = 7,
+                                      .cb = sink_am};
     size_t key_length;
     ut_memory_t memory;
     unsigned i, count = 0;
@@ -495,7 +486,7 @@ static void freeing_send_cb(void *request, ucs_status_t status, void *user_data)
 static void releasing_recv_cb(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
 {
     UT_CHECK_STATUS(status, UCS_OK, "receive");
-    UT_CHECK(((ut_area_t*)request)->self == request, "the area is not this request's");
+    UT_CHECK(((ut_area_t *)request)->self == request, "the area is not this request's");
     ucp_request_release(request);
     ++freed;
 }
@@ -512,16 +503,11 @@ static void wait_freed(unsigned count)
 
 static void callbacks_that_free(void)
 {
-    ucp_request_param_t send_param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .cb.send      = freeing_send_cb
-    };
-    ucp_request_param_t recv_param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK,
-        .cb.recv      = releasing_recv_cb
-    };
+    ucp_request_param_t send_param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                      .cb.send      = freeing_send_cb};
+    ucp_request_param_t recv_param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.recv = releasing_recv_cb};
     char *from = malloc(60000), *to = malloc(60000);
-    unsigned i, expected = 0;
+    unsigned i, expected            = 0;
     ucs_status_ptr_t ptr;
 
     ut_pair_open(&pair, 0);
@@ -532,7 +518,7 @@ static void callbacks_that_free(void)
         ut_fill(from, length, i);
         ptr = ucp_tag_recv_nbx(pair.b->worker, to, length, i, UT_TAG_ALL, &recv_param);
         UT_REQUIRE(UCS_PTR_IS_PTR(ptr), "receive");
-        ptr       = ucp_tag_send_nbx(pair.a->ep, from, length, i, &send_param);
+        ptr = ucp_tag_send_nbx(pair.a->ep, from, length, i, &send_param);
         expected += 2;
         UT_CHECK(!UCS_PTR_IS_ERR(ptr) && (ptr != NULL), "send");
         wait_freed(expected);
@@ -547,8 +533,8 @@ typedef struct chain {
     unsigned received;
     unsigned sent;
     unsigned left;
-    size_t   length;
-    char     *from, *to;
+    size_t length;
+    char *from, *to;
 } chain_t;
 
 static void chain_post(chain_t *chain);
@@ -578,16 +564,13 @@ static void chain_received(void *request, ucs_status_t status, const ucp_tag_rec
 
 static void chain_post(chain_t *chain)
 {
-    ucp_request_param_t recv_param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-        .cb.recv      = chain_received,
-        .user_data    = chain
-    };
-    ucp_request_param_t send_param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-        .cb.send      = chain_sent,
-        .user_data    = chain
-    };
+    ucp_request_param_t recv_param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                      UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                      .cb.recv   = chain_received,
+                                      .user_data = chain};
+    ucp_request_param_t send_param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                      .cb.send      = chain_sent,
+                                      .user_data    = chain};
     ucs_status_ptr_t ptr;
 
     ptr = ucp_tag_send_nbx(pair.a->ep, chain->from, chain->length, 8, &send_param);
@@ -631,9 +614,8 @@ static void callbacks_that_post(void)
 
 static void free_early_one(size_t length, unsigned seed, bool callback)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL | (callback ? UCP_OP_ATTR_FIELD_CALLBACK : 0)
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
+                                                 (callback ? UCP_OP_ATTR_FIELD_CALLBACK : 0)};
     char *from = malloc(length + 1), *to = calloc(1, length + 1);
     ucs_status_ptr_t ptr;
 
@@ -676,11 +658,18 @@ static void freed_before_completion(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {
-    UT_TEST(init_and_cleanup), UT_TEST(areas_are_apart), UT_TEST(context_without_area), UT_TEST(asking),
-    UT_TEST(query_text), UT_TEST(user_memory), UT_TEST(user_memory_immediate), UT_TEST(allocated_by_ucx),
-    UT_TEST(reuse_of_user_memory), UT_TEST(close_with_user_memory), UT_TEST(callbacks_that_free),
-    UT_TEST(callbacks_that_post), UT_TEST(freed_before_completion)
-};
+static const ut_test_t tests[] = {UT_TEST(init_and_cleanup),
+                                  UT_TEST(areas_are_apart),
+                                  UT_TEST(context_without_area),
+                                  UT_TEST(asking),
+                                  UT_TEST(query_text),
+                                  UT_TEST(user_memory),
+                                  UT_TEST(user_memory_immediate),
+                                  UT_TEST(allocated_by_ucx),
+                                  UT_TEST(reuse_of_user_memory),
+                                  UT_TEST(close_with_user_memory),
+                                  UT_TEST(callbacks_that_free),
+                                  UT_TEST(callbacks_that_post),
+                                  UT_TEST(freed_before_completion)};
 
 UT_MAIN(tests)

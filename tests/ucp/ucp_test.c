@@ -6,15 +6,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#define UT_LIMIT_NS   10000000000ul  /* for one operation */
-#define UT_LIMIT_S    40             /* for one program */
-#define UT_SETTLE     100
-#define UT_SETTLE_NS  300000ul
-#define UT_MAGIC      0x75636974657374ul
-#define UT_GUARD      64
-#define UT_POISON     0xdb
-#define UT_PIECE      7
-#define UT_STRIDE     10
+#define UT_LIMIT_NS  10000000000ul /* for one operation */
+#define UT_LIMIT_S   40            /* for one program */
+#define UT_SETTLE    100
+#define UT_SETTLE_NS 300000ul
+#define UT_MAGIC     0x75636974657374ul
+#define UT_GUARD     64
+#define UT_POISON    0xdb
+#define UT_PIECE     7
+#define UT_STRIDE    10
 
 unsigned ut_inits, ut_cleanups, ut_generic_starts, ut_generic_finishes;
 
@@ -150,14 +150,12 @@ static void ut_request_cleanup(void *request)
 
 ucp_context_h ut_context_create(uint64_t features)
 {
-    ucp_params_t params = {
-        .field_mask      = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_REQUEST_SIZE | UCP_PARAM_FIELD_REQUEST_INIT |
-                           UCP_PARAM_FIELD_REQUEST_CLEANUP,
-        .features        = features,
-        .request_size    = sizeof(ut_area_t),
-        .request_init    = ut_request_init,
-        .request_cleanup = ut_request_cleanup
-    };
+    ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES | UCP_PARAM_FIELD_REQUEST_SIZE |
+                                         UCP_PARAM_FIELD_REQUEST_INIT | UCP_PARAM_FIELD_REQUEST_CLEANUP,
+                           .features        = features,
+                           .request_size    = sizeof(ut_area_t),
+                           .request_init    = ut_request_init,
+                           .request_cleanup = ut_request_cleanup};
     ucp_context_h context;
     ucs_status_t status;
 
@@ -168,10 +166,8 @@ ucp_context_h ut_context_create(uint64_t features)
 
 ucp_worker_h ut_worker_create(ucp_context_h context)
 {
-    ucp_worker_params_t params = {
-        .field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-        .thread_mode = UCS_THREAD_MODE_SINGLE
-    };
+    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                  .thread_mode = UCS_THREAD_MODE_SINGLE};
     ucp_worker_h worker;
     ucs_status_t status;
 
@@ -273,7 +269,7 @@ void ut_fill(void *data, size_t length, unsigned seed)
     size_t i;
 
     for (i = 0; i < length; ++i) {
-        ((uint8_t*)data)[i] = ut_byte(i, seed);
+        ((uint8_t *)data)[i] = ut_byte(i, seed);
     }
 }
 
@@ -282,7 +278,7 @@ size_t ut_verify(const void *data, size_t length, unsigned seed)
     size_t i;
 
     for (i = 0; i < length; ++i) {
-        if (((const uint8_t*)data)[i] != ut_byte(i, seed)) {
+        if (((const uint8_t *)data)[i] != ut_byte(i, seed)) {
             return i;
         }
     }
@@ -294,7 +290,7 @@ size_t ut_verify_value(const void *data, size_t length, uint8_t value)
     size_t i;
 
     for (i = 0; i < length; ++i) {
-        if (((const uint8_t*)data)[i] != value) {
+        if (((const uint8_t *)data)[i] != value) {
             return i;
         }
     }
@@ -303,7 +299,7 @@ size_t ut_verify_value(const void *data, size_t length, uint8_t value)
 
 /* Generic datatype: `count` packed bytes in pieces of 7 with gaps of 3 */
 typedef struct ut_generic {
-    char   *memory;
+    char *memory;
     size_t length;
 } ut_generic_t;
 
@@ -319,7 +315,7 @@ static void *ut_generic_start(void *memory, size_t count)
 
 static void *ut_generic_start_pack(void *context, const void *buffer, size_t count)
 {
-    return ut_generic_start((void*)(uintptr_t)buffer, count);
+    return ut_generic_start((void *)(uintptr_t)buffer, count);
 }
 
 static void *ut_generic_start_unpack(void *context, void *buffer, size_t count)
@@ -329,17 +325,17 @@ static void *ut_generic_start_unpack(void *context, void *buffer, size_t count)
 
 static size_t ut_generic_size(void *state)
 {
-    return ((ut_generic_t*)state)->length;
+    return ((ut_generic_t *)state)->length;
 }
 
 static size_t ut_generic_pack(void *state, size_t offset, void *dest, size_t max_length)
 {
     ut_generic_t *generic = state;
-    size_t i, length      = generic->length - offset;
+    size_t i, length = generic->length - offset;
 
     length = (length < max_length) ? length : max_length;
     for (i = 0; i < length; ++i, ++offset) {
-        ((char*)dest)[i] = generic->memory[(offset / UT_PIECE * UT_STRIDE) + (offset % UT_PIECE)];
+        ((char *)dest)[i] = generic->memory[(offset / UT_PIECE * UT_STRIDE) + (offset % UT_PIECE)];
     }
     return length;
 }
@@ -352,7 +348,7 @@ static ucs_status_t ut_generic_unpack(void *state, size_t offset, const void *sr
     UT_CHECK(offset + length <= generic->length, "unpack of bytes %zu..%zu of %zu", offset, offset + length,
              generic->length);
     for (i = 0; (i < length) && (offset < generic->length); ++i, ++offset) {
-        generic->memory[(offset / UT_PIECE * UT_STRIDE) + (offset % UT_PIECE)] = ((const char*)src)[i];
+        generic->memory[(offset / UT_PIECE * UT_STRIDE) + (offset % UT_PIECE)] = ((const char *)src)[i];
     }
     return UCS_OK;
 }
@@ -365,14 +361,12 @@ static void ut_generic_finish(void *state)
 
 static ucp_datatype_t ut_generic_create(void)
 {
-    static const ucp_generic_dt_ops_t ops = {
-        .start_pack   = ut_generic_start_pack,
-        .start_unpack = ut_generic_start_unpack,
-        .packed_size  = ut_generic_size,
-        .pack         = ut_generic_pack,
-        .unpack       = ut_generic_unpack,
-        .finish       = ut_generic_finish
-    };
+    static const ucp_generic_dt_ops_t ops = {.start_pack   = ut_generic_start_pack,
+                                             .start_unpack = ut_generic_start_unpack,
+                                             .packed_size  = ut_generic_size,
+                                             .pack         = ut_generic_pack,
+                                             .unpack       = ut_generic_unpack,
+                                             .finish       = ut_generic_finish};
     ucp_datatype_t datatype;
     ucs_status_t status;
 
@@ -396,8 +390,8 @@ static void ut_data_open_iov(ut_data_t *data, size_t entries)
         }
         data->iov[i].buffer = next;
         data->iov[i].length = part;
-        next               += part + 16;
-        done               += part;
+        next += part + 16;
+        done += part;
     }
     data->datatype = ucp_dt_make_iov();
     data->buffer   = data->iov;
@@ -408,8 +402,7 @@ void ut_data_open(ut_data_t *data, ut_layout_t layout, size_t length)
 {
     data->layout = layout;
     data->length = length;
-    data->extent = (2 * UT_GUARD) + (5 * 16) +
-                   ((layout == UT_GENERIC) ? (length / UT_PIECE + 1) * UT_STRIDE : length);
+    data->extent = (2 * UT_GUARD) + (5 * 16) + ((layout == UT_GENERIC) ? (length / UT_PIECE + 1) * UT_STRIDE : length);
     data->memory = malloc(data->extent);
     UT_REQUIRE(data->memory != NULL, "out of memory");
     data->buffer = data->memory + UT_GUARD;
@@ -447,7 +440,7 @@ static char *ut_data_at(const ut_data_t *data, size_t i)
         for (entry = 0; i >= data->iov[entry].length; ++entry) {
             i -= data->iov[entry].length;
         }
-        return (char*)data->iov[entry].buffer + i;
+        return (char *)data->iov[entry].buffer + i;
     }
 }
 
@@ -616,16 +609,15 @@ static void ut_op_set_nbr(ut_op_t *op, ucs_status_t returned)
 
 static void ut_send_nbx(ut_op_t *op, const ut_side_t *side, const ut_data_t *data, ucp_tag_t tag, bool sync)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_DATATYPE,
-        .cb.send      = ut_send_nbx_cb,
-        .user_data    = op,
-        .datatype     = data->datatype
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FIELD_DATATYPE,
+                                 .cb.send   = ut_send_nbx_cb,
+                                 .user_data = op,
+                                 .datatype  = data->datatype};
 
     op->callback = true;
-    ut_op_set(op, sync ? ucp_tag_send_sync_nbx(side->ep, data->buffer, data->count, tag, &param) :
-                         ucp_tag_send_nbx(side->ep, data->buffer, data->count, tag, &param));
+    ut_op_set(op, sync ? ucp_tag_send_sync_nbx(side->ep, data->buffer, data->count, tag, &param)
+                       : ucp_tag_send_nbx(side->ep, data->buffer, data->count, tag, &param));
 }
 
 void ut_send(ut_op_t *op, const ut_side_t *side, ut_send_t form, const ut_data_t *data, ucp_tag_t tag)
@@ -640,8 +632,8 @@ void ut_send(ut_op_t *op, const ut_side_t *side, ut_send_t form, const ut_data_t
         break;
     case UT_SEND_NBR:
         ut_memory_open(&op->memory, side->context);
-        ut_op_set_nbr(op, ucp_tag_send_nbr(side->ep, data->buffer, data->count, data->datatype, tag,
-                                           op->memory.request));
+        ut_op_set_nbr(op,
+                      ucp_tag_send_nbr(side->ep, data->buffer, data->count, data->datatype, tag, op->memory.request));
         break;
     default:
         ut_send_nbx(op, side, data, tag, form == UT_SEND_SYNC_NBX);
@@ -652,18 +644,16 @@ void ut_send(ut_op_t *op, const ut_side_t *side, ut_send_t form, const ut_data_t
 static void ut_recv_nbx(ut_op_t *op, ucp_worker_h worker, ut_data_t *data, ucp_tag_t tag, ucp_tag_t mask,
                         ucp_tag_message_h message)
 {
-    ucp_request_param_t param = {
-        .op_attr_mask       = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_DATATYPE |
-                              UCP_OP_ATTR_FIELD_RECV_INFO,
-        .cb.recv            = ut_recv_nbx_cb,
-        .user_data          = op,
-        .datatype           = data->datatype,
-        .recv_info.tag_info = &op->info
-    };
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_RECV_INFO,
+                                 .cb.recv            = ut_recv_nbx_cb,
+                                 .user_data          = op,
+                                 .datatype           = data->datatype,
+                                 .recv_info.tag_info = &op->info};
 
     op->callback = true;
-    ut_op_set(op, (message != NULL) ? ucp_tag_msg_recv_nbx(worker, data->buffer, data->count, message, &param) :
-                                      ucp_tag_recv_nbx(worker, data->buffer, data->count, tag, mask, &param));
+    ut_op_set(op, (message != NULL) ? ucp_tag_msg_recv_nbx(worker, data->buffer, data->count, message, &param)
+                                    : ucp_tag_recv_nbx(worker, data->buffer, data->count, tag, mask, &param));
 }
 
 void ut_recv(ut_op_t *op, const ut_pair_t *pair, ut_recv_t form, ut_data_t *data, ucp_tag_t tag, ucp_tag_t mask)
@@ -685,8 +675,8 @@ void ut_recv(ut_op_t *op, const ut_pair_t *pair, ut_recv_t form, ut_data_t *data
         break;
     case UT_RECV_NBR:
         ut_memory_open(&op->memory, pair->b->context);
-        ut_op_set_nbr(op, ucp_tag_recv_nbr(worker, data->buffer, data->count, data->datatype, tag, mask,
-                                           op->memory.request));
+        ut_op_set_nbr(
+                op, ucp_tag_recv_nbr(worker, data->buffer, data->count, data->datatype, tag, mask, op->memory.request));
         break;
     default:
         ut_recv_nbx(op, worker, data, tag, mask, message);
@@ -741,7 +731,7 @@ static void ut_op_close(ut_op_t *op)
     op->informed = true;
     if (op->memory.base == NULL) {
         if (op->callback) {
-            ((ut_area_t*)op->request)->calls = 0;
+            ((ut_area_t *)op->request)->calls = 0;
         }
         ucp_request_free(op->request);
     }
@@ -778,8 +768,7 @@ ucs_status_t ut_wait_ptr(const ut_pair_t *pair, ucs_status_ptr_t request)
     return status;
 }
 
-ucp_tag_message_h ut_probe(const ut_pair_t *pair, ucp_tag_t tag, ucp_tag_t mask, int remove,
-                           ucp_tag_recv_info_t *info)
+ucp_tag_message_h ut_probe(const ut_pair_t *pair, ucp_tag_t tag, ucp_tag_t mask, int remove, ucp_tag_recv_info_t *info)
 {
     ucp_tag_message_h message;
 

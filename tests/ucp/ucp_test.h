@@ -25,7 +25,10 @@ typedef struct ut_test {
     void (*func)(void);
 } ut_test_t;
 
-#define UT_TEST(_name)  {#_name, _name}
+#define UT_TEST(_name) \
+    { \
+#_name, _name \
+    }
 
 /** Run the tests whose name contains argv[1], one line each. @return what main returns. */
 int ut_main(int argc, char **argv, const ut_test_t *tests, size_t count);
@@ -36,8 +39,7 @@ int ut_main(int argc, char **argv, const ut_test_t *tests, size_t count);
     }
 
 void ut_failed(const char *file, int line, const char *format, ...) __attribute__((format(printf, 3, 4)));
-void ut_fatal(const char *file, int line, const char *format, ...)
-        __attribute__((noreturn, format(printf, 3, 4)));
+void ut_fatal(const char *file, int line, const char *format, ...) __attribute__((noreturn, format(printf, 3, 4)));
 
 /** The test has failed, but goes on. */
 #define UT_CHECK(_condition, ...) \
@@ -75,19 +77,19 @@ unsigned ut_failures(void);
 
 /** What we ask UCX to keep behind each request; request_init fills it in. */
 typedef struct ut_area {
-    uint64_t     magic;
-    void         *self;
-    uint64_t     cookie;  /**< the user's; not touched by anyone else */
-    int          calls;   /**< of a callback that has no user_data */
+    uint64_t magic;
+    void *self;
+    uint64_t cookie; /**< the user's; not touched by anyone else */
+    int calls;       /**< of a callback that has no user_data */
     ucs_status_t status;
-    size_t       length;
-    ucp_tag_t    tag;
+    size_t length;
+    ucp_tag_t tag;
 } ut_area_t;
 
 typedef struct ut_side {
     ucp_context_h context;
-    ucp_worker_h  worker;
-    ucp_ep_h      ep;       /**< to the other side */
+    ucp_worker_h worker;
+    ucp_ep_h ep; /**< to the other side */
 } ut_side_t;
 
 /** Two sides; under UCX_TLS=self both are the same, which talks to itself. */
@@ -97,7 +99,7 @@ typedef struct ut_pair {
     ut_side_t *b;
 } ut_pair_t;
 
-extern unsigned ut_inits, ut_cleanups;  /**< calls of request_init, request_cleanup */
+extern unsigned ut_inits, ut_cleanups; /**< calls of request_init, request_cleanup */
 
 ucp_context_h ut_context_create(uint64_t features);
 ucp_worker_h ut_worker_create(ucp_context_h context);
@@ -127,12 +129,12 @@ size_t ut_verify(const void *data, size_t length, unsigned seed);
 size_t ut_verify_value(const void *data, size_t length, uint8_t value);
 
 typedef enum {
-    UT_CONTIG1,   /**< contig(1), count = length */
-    UT_CONTIGN,   /**< contig(length), count = 1 */
+    UT_CONTIG1, /**< contig(1), count = length */
+    UT_CONTIGN, /**< contig(length), count = 1 */
     UT_IOV1,
     UT_IOV3,
-    UT_IOV5,      /**< with empty entries */
-    UT_GENERIC,   /**< pieces of 7 bytes with gaps of 3 */
+    UT_IOV5,    /**< with empty entries */
+    UT_GENERIC, /**< pieces of 7 bytes with gaps of 3 */
     UT_LAYOUTS
 } ut_layout_t;
 
@@ -140,14 +142,14 @@ extern const char *const ut_layout_names[UT_LAYOUTS];
 
 /** A user's buffer of @a length packed bytes in some layout. */
 typedef struct ut_data {
-    ut_layout_t    layout;
-    size_t         length;    /**< packed */
+    ut_layout_t layout;
+    size_t length; /**< packed */
     ucp_datatype_t datatype;
-    void           *buffer;   /**< for UCX */
-    size_t         count;     /**< for UCX */
-    ucp_dt_iov_t   iov[5];
-    char           *memory;
-    size_t         extent;    /**< bytes of memory */
+    void *buffer; /**< for UCX */
+    size_t count; /**< for UCX */
+    ucp_dt_iov_t iov[5];
+    char *memory;
+    size_t extent; /**< bytes of memory */
 } ut_data_t;
 
 /** Calls of a generic datatype's functions. */
@@ -170,9 +172,9 @@ extern const char *const ut_recv_names[UT_RECVS];
 
 /** Memory for a user's request, with guards at both ends. */
 typedef struct ut_memory {
-    char   *base;
+    char *base;
     size_t size;
-    void   *request;
+    void *request;
 } ut_memory_t;
 
 void ut_memory_open(ut_memory_t *memory, ucp_context_h context);
@@ -180,14 +182,14 @@ void ut_memory_check(const ut_memory_t *memory);
 void ut_memory_close(ut_memory_t *memory);
 
 typedef struct ut_op {
-    void                *request;  /**< NULL once done */
-    ucs_status_t        status;    /**< UCS_INPROGRESS until known */
-    ucp_tag_recv_info_t info;      /**< of a receive */
-    bool                informed;  /**< info is set: UCX 1.13 does not where a receive completes at once */
-    int                 calls;     /**< of the callback */
-    bool                callback;  /**< one was given */
-    bool                recv;
-    ut_memory_t         memory;
+    void *request;            /**< NULL once done */
+    ucs_status_t status;      /**< UCS_INPROGRESS until known */
+    ucp_tag_recv_info_t info; /**< of a receive */
+    bool informed;            /**< info is set: UCX 1.13 does not where a receive completes at once */
+    int calls;                /**< of the callback */
+    bool callback;            /**< one was given */
+    bool recv;
+    ut_memory_t memory;
 } ut_op_t;
 
 void ut_send(ut_op_t *op, const ut_side_t *side, ut_send_t form, const ut_data_t *data, ucp_tag_t tag);
@@ -201,12 +203,11 @@ ucs_status_t ut_wait(const ut_pair_t *pair, ut_op_t *op);
 ucs_status_t ut_wait_ptr(const ut_pair_t *pair, ucs_status_ptr_t request);
 
 /** Probe until there is a message. */
-ucp_tag_message_h ut_probe(const ut_pair_t *pair, ucp_tag_t tag, ucp_tag_t mask, int remove,
-                           ucp_tag_recv_info_t *info);
+ucp_tag_message_h ut_probe(const ut_pair_t *pair, ucp_tag_t tag, ucp_tag_t mask, int remove, ucp_tag_recv_info_t *info);
 
 /** Contiguous, nbx, wait for both ends, compare. */
 void ut_exchange(const ut_pair_t *pair, size_t length, unsigned seed);
 
-#define UT_TAG_ALL  UINT64_MAX
+#define UT_TAG_ALL UINT64_MAX
 
 #endif

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHANNEL  200  /* file descriptor of the socket between both */
+#define CHANNEL 200 /* file descriptor of the socket between both */
 
 static void channel_send(const void *data, size_t length)
 {
@@ -178,9 +178,9 @@ static pid_t start_other(int argc, char **argv)
 int main(int argc, char **argv)
 {
     static const ut_test_t tests[] = {UT_TEST(meet)};
-    bool second = (argc > 2) && (strcmp(argv[2], "--second") == 0);
-    pid_t child = 0;
-    int status = 0, failed;
+    bool second                    = (argc > 2) && (strcmp(argv[2], "--second") == 0);
+    pid_t child                    = 0;
+    int status                     = 0, failed;
 
     if (argc < 2) {
         fprintf(stderr, "usage: unlike talk|refuse [NAME=VALUE]...\n");

@@ -15,7 +15,7 @@
 
 typedef struct test_capture {
     FILE *file;
-    int  saved_fd;
+    int saved_fd;
 } test_capture_t;
 
 static inline test_capture_t test_capture_start(void)

@@ -20,7 +20,7 @@ static void *start_pack(void *context, const void *buffer, size_t count)
 {
     cr_assert(context == &starts);
     ++starts;
-    return (void*)(uintptr_t)buffer;
+    return (void *)(uintptr_t)buffer;
 }
 
 static void *start_unpack(void *context, void *buffer, size_t count)
@@ -38,7 +38,7 @@ static size_t pack(void *state, size_t offset, void *dest, size_t max_length)
     size_t i, length = uci_min(uci_min(max_length, SIZE - offset), pack_max);
 
     for (i = 0; i < length; ++i) {
-        ((uint8_t*)dest)[i] = ((uint8_t*)state)[2 * (offset + i)];
+        ((uint8_t *)dest)[i] = ((uint8_t *)state)[2 * (offset + i)];
     }
     return length;
 }
@@ -49,7 +49,7 @@ static ucs_status_t unpack(void *state, size_t offset, const void *src, size_t l
 
     ++unpacks;
     for (i = 0; i < length; ++i) {
-        ((uint8_t*)state)[2 * (offset + i)] = ((const uint8_t*)src)[i];
+        ((uint8_t *)state)[2 * (offset + i)] = ((const uint8_t *)src)[i];
     }
     return unpack_status;
 }
@@ -59,13 +59,15 @@ static void finish(void *state)
     ++finishes;
 }
 
-static const uci_generic_dt_t generic = {
-    .ops     = {.start_pack = start_pack, .start_unpack = start_unpack, .packed_size = packed_size, .pack = pack,
-                .unpack = unpack, .finish = finish},
-    .context = &starts
-};
+static const uci_generic_dt_t generic = {.ops     = {.start_pack   = start_pack,
+                                                     .start_unpack = start_unpack,
+                                                     .packed_size  = packed_size,
+                                                     .pack         = pack,
+                                                     .unpack       = unpack,
+                                                     .finish       = finish},
+                                         .context = &starts};
 
-#define GENERIC  (0x1000ul | UCP_DATATYPE_GENERIC)
+#define GENERIC (0x1000ul | UCP_DATATYPE_GENERIC)
 
 static const uci_generic_dt_t *lookup(ucp_datatype_t datatype)
 {
@@ -120,7 +122,7 @@ static void check_gathered(const ucp_dt_iov_t *iov, size_t count, size_t begin, 
         for (k = 0; k < iov[i].length; ++k, ++done) {
             uint8_t expected = ((done >= begin) && (done < end)) ? packed[done] : 0xee;
 
-            cr_assert(((uint8_t*)iov[i].buffer)[k] == expected, "byte %zu in entry %zu", done, i);
+            cr_assert(((uint8_t *)iov[i].buffer)[k] == expected, "byte %zu in entry %zu", done, i);
         }
     }
 }

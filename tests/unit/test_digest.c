@@ -16,8 +16,8 @@
 #include "digest.h"
 #include "digest_small.h"
 
-#define SHORT_MAX  4096
-#define GUARD      128
+#define SHORT_MAX 4096
+#define GUARD     128
 
 static uint64_t test_seed = 1;
 
@@ -47,8 +47,8 @@ static uint8_t *test_buffer(size_t length)
 static uint64_t test_fnv1a(const uint8_t *data, size_t length)
 {
     const uint64_t basis = 0xcbf29ce484222325ull, prime = 0x100000001b3ull;
-    uint64_t lanes[16], h = basis, word;
-    size_t i, words = (length + 7) / 8;
+    uint64_t lanes[16], h                               = basis, word;
+    size_t i, words                                     = (length + 7) / 8;
 
     for (i = 0; i < 16; ++i) {
         lanes[i] = basis;
@@ -165,21 +165,21 @@ Test(digest, table)
 Test(digest, vectors)
 {
     static const struct {
-        unsigned   id;
+        unsigned id;
         const char *text;
-        uint64_t   value;
+        uint64_t value;
     } vectors[] = {
-        {UCI_DIGEST_NONE, "abc", 0},
-        {UCI_DIGEST_XXH3, "", 0x2d06800538d394c2ull},
-        {UCI_DIGEST_XXH128, "", 0x6001c324468d497full},
-        {UCI_DIGEST_FLETCHER, "", 0},
-        {UCI_DIGEST_FLETCHER, "abcde", 0xc8c6c527646362c6ull},
-        {UCI_DIGEST_FLETCHER, "abcdef", 0xc8c72b276463c8c6ull},
-        {UCI_DIGEST_FLETCHER, "abcdefgh", 0x312e2b28cccac8c6ull},
-        {UCI_DIGEST_CRC32C, "", 0},
-        {UCI_DIGEST_CRC32C, "123456789", 0xe3069283u},
-        {UCI_DIGEST_CRC64, "", 0},
-        {UCI_DIGEST_CRC64, "123456789", 0x995dc9bbdf1939faull},
+            {UCI_DIGEST_NONE, "abc", 0},
+            {UCI_DIGEST_XXH3, "", 0x2d06800538d394c2ull},
+            {UCI_DIGEST_XXH128, "", 0x6001c324468d497full},
+            {UCI_DIGEST_FLETCHER, "", 0},
+            {UCI_DIGEST_FLETCHER, "abcde", 0xc8c6c527646362c6ull},
+            {UCI_DIGEST_FLETCHER, "abcdef", 0xc8c72b276463c8c6ull},
+            {UCI_DIGEST_FLETCHER, "abcdefgh", 0x312e2b28cccac8c6ull},
+            {UCI_DIGEST_CRC32C, "", 0},
+            {UCI_DIGEST_CRC32C, "123456789", 0xe3069283u},
+            {UCI_DIGEST_CRC64, "", 0},
+            {UCI_DIGEST_CRC64, "123456789", 0x995dc9bbdf1939faull},
     };
     uint8_t bytes[32];
     size_t i;
@@ -219,7 +219,8 @@ Test(digest, empty)
     uci_digest_stream_t stream;
     int isa, id;
 
-    test_for_each_row(isa, id, table, ops) {
+    test_for_each_row(isa, id, table, ops)
+    {
         uint64_t value = ops->digest("", 0);
 
         cr_assert_eq(ops->digest(NULL, 0), value);
@@ -266,7 +267,8 @@ Test(digest, lengths)
         for (id = 0; id < UCI_DIGEST_LAST; ++id) {
             values[id] = test_oracle(id, src + src_shift, length);
         }
-        test_for_each_row(isa, id, table, ops) {
+        test_for_each_row(isa, id, table, ops)
+        {
             test_check(ops, dst + GUARD + dst_shift, src + src_shift, length, values[id]);
         }
     }
@@ -290,7 +292,8 @@ Test(digest, alignments)
             for (id = 0; id < UCI_DIGEST_LAST; ++id) {
                 values[id] = test_oracle(id, src + shift, lengths[i]);
             }
-            test_for_each_row(isa, id, table, ops) {
+            test_for_each_row(isa, id, table, ops)
+            {
                 test_check(ops, dst + GUARD + (shift * 37 + i) % 64, src + shift, lengths[i], values[id]);
             }
         }
@@ -315,7 +318,8 @@ Test(digest, pages)
     src = maps[0] + page;
     dst = maps[1] + page;
     memset(src, 0x5a, page);
-    test_for_each_row(isa, id, table, ops) {
+    test_for_each_row(isa, id, table, ops)
+    {
         for (length = 0; length <= page; length += 1 + length / 600) {
             cr_assert_eq(ops->copy(dst, src, length), ops->digest(src, length));
             cr_assert_eq(ops->copy(dst + page - length, src + page - length, length),
@@ -327,9 +331,9 @@ Test(digest, pages)
 /* Long buffers: block borders of kernels and copies, values that overflow badly kept sums */
 Test(digest, long_buffers)
 {
-    static const size_t lengths[] = {65535, 65536, 65537, 131072, 200001, (1 << 20) + 4095, (9 << 20) + 77,
-                                     (33 << 20) + 1001};
-    size_t max = lengths[uci_array_size(lengths) - 1], i;
+    static const size_t lengths[] = {
+            65535, 65536, 65537, 131072, 200001, (1 << 20) + 4095, (9 << 20) + 77, (33 << 20) + 1001};
+    size_t max   = lengths[uci_array_size(lengths) - 1], i;
     uint8_t *src = test_buffer(max + 64), *dst = aligned_alloc(64, uci_align_up(max + 64 + 2 * GUARD, 64));
     uci_digest_ops_t table[UCI_DIGEST_LAST], reference[UCI_DIGEST_LAST], *ops;
     int isa, id, fill;
@@ -342,10 +346,12 @@ Test(digest, long_buffers)
 
             for (id = 0; id < UCI_DIGEST_LAST; ++id) {
                 /* bit by bit takes too long here; one-shot CRCs are checked by combine and stream */
-                values[id] = ((id == UCI_DIGEST_CRC32C) || (id == UCI_DIGEST_CRC64)) ?
-                             reference[id].digest(data, lengths[i]) : test_oracle(id, data, lengths[i]);
+                values[id] = ((id == UCI_DIGEST_CRC32C) || (id == UCI_DIGEST_CRC64))
+                                     ? reference[id].digest(data, lengths[i])
+                                     : test_oracle(id, data, lengths[i]);
             }
-            test_for_each_row(isa, id, table, ops) {
+            test_for_each_row(isa, id, table, ops)
+            {
                 test_check(ops, dst + GUARD + test_random() % 64, data, lengths[i], values[id]);
             }
             if (fill == 1) {
@@ -362,12 +368,13 @@ Test(digest, long_buffers)
 Test(digest, copy_far)
 {
     static const size_t lengths[] = {0, 8, 16383, 16384, 16385, 20000, 20480, 20481, 24575};
-    size_t max = 24576 + 64, i, j, shift, length;
+    size_t max                    = 24576 + 64, i, j, shift, length;
     uint8_t *src = test_buffer(max), *dst = test_buffer(max + 2 * GUARD);
     uci_digest_ops_t table[UCI_DIGEST_LAST], *ops;
     int isa, id;
 
-    test_for_each_row(isa, id, table, ops) {
+    test_for_each_row(isa, id, table, ops)
+    {
         for (i = 0; i < uci_array_size(lengths); ++i) {
             for (shift = 0; shift < 64; shift += 1 + 6 * (i % 2)) {
                 uint8_t *to = dst + GUARD + shift, *from = src + (shift * 11 + i) % 64;
@@ -420,7 +427,8 @@ Test(digest, stream)
     size_t i, length;
     int isa, id, round;
 
-    test_for_each_row(isa, id, table, ops) {
+    test_for_each_row(isa, id, table, ops)
+    {
         for (i = 0; i < uci_array_size(pieces); ++i) {
             for (round = 0; round < 20; ++round) {
                 length = test_random() % (round < 10 ? 600 : 20000);
@@ -437,13 +445,14 @@ Test(digest, stream)
 
 Test(digest, combine)
 {
-    size_t max = 100000, split, length;
+    size_t max   = 100000, split, length;
     uint8_t *src = test_buffer(max);
     uint64_t left, right;
     uci_digest_ops_t table[UCI_DIGEST_LAST], *ops;
     int isa, id, round, combining = 0;
 
-    test_for_each_row(isa, id, table, ops) {
+    test_for_each_row(isa, id, table, ops)
+    {
         if (ops->combine == NULL) {
             continue;
         }
@@ -467,8 +476,8 @@ Test(digest, xxh128)
     size_t length;
 
     for (length = 0; length <= SHORT_MAX; ++length) {
-        XXH128_hash_t expected  = XXH3_128bits(src, length);
-        uci_digest128_t value   = uci_digest_xxh128(src, length);
+        XXH128_hash_t expected = XXH3_128bits(src, length);
+        uci_digest128_t value  = uci_digest_xxh128(src, length);
 
         cr_assert((value.low == expected.low64) && (value.high == expected.high64), "%zu bytes", length);
         cr_assert_eq(uci_digest_table[UCI_DIGEST_XXH128].digest(src, length), value.low);
@@ -480,7 +489,7 @@ Test(digest, xxh128)
 Test(digest, bit_flips)
 {
     static const size_t lengths[] = {1, 2, 3, 4, 8, 12, 16, 31, 64, 128, 200, 240, 300, 1100, 2500};
-    uint8_t *src = test_buffer(SHORT_MAX);
+    uint8_t *src                  = test_buffer(SHORT_MAX);
     size_t i, bit;
     unsigned id;
 

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GUARD  64
+#define GUARD 64
 
 static uci_fault_spec_t parse(const char *text)
 {
@@ -94,29 +94,29 @@ Test(fault_parse, errors_say_what_is_allowed)
     static const struct {
         const char *text, *error;
     } cases[] = {
-        {"rate", "KEY=VALUE"},
-        {"kind=any", "rate=R"},
-        {"rate=", "from 0 to 1"},
-        {"rate=x", "from 0 to 1"},
-        {"rate=1.5", "from 0 to 1"},
-        {"rate=-0.1", "from 0 to 1"},
-        {"rate=nan", "from 0 to 1"},
-        {"rate=0,5", "KEY=VALUE"},
-        {"rate=1,rate=1", "once"},
-        {"rate=1,colour=red", "allowed: rate, kind, target, seed, count, min, max, peer"},
-        {"rate=1,kind=flip", "bad kind 'flip', allowed: bitflip, burst, zero, stale, swap, truncate"},
-        {"rate=1,kind=", "bitflip"},
-        {"rate=1,kind=zero+", NULL},
-        {"rate=1,kind=zero+bad", "'zero+bad'"},
-        {"rate=1,target=data", "payload, header, tree, ack, repair"},
-        {"rate=1,seed=-1", "whole number"},
-        {"rate=1,seed=18446744073709551616", "whole number"},
-        {"rate=1,count=1k", "whole number"},
-        {"rate=1,min=4x", "bytes"},
-        {"rate=1,max=auto", "bytes"},
-        {"rate=1,min=2,max=1", "min <= max"},
-        {"rate=1,peer=-1", "a rank"},
-        {"rate=1,peer=4294967296", "a rank"},
+            {"rate", "KEY=VALUE"},
+            {"kind=any", "rate=R"},
+            {"rate=", "from 0 to 1"},
+            {"rate=x", "from 0 to 1"},
+            {"rate=1.5", "from 0 to 1"},
+            {"rate=-0.1", "from 0 to 1"},
+            {"rate=nan", "from 0 to 1"},
+            {"rate=0,5", "KEY=VALUE"},
+            {"rate=1,rate=1", "once"},
+            {"rate=1,colour=red", "allowed: rate, kind, target, seed, count, min, max, peer"},
+            {"rate=1,kind=flip", "bad kind 'flip', allowed: bitflip, burst, zero, stale, swap, truncate"},
+            {"rate=1,kind=", "bitflip"},
+            {"rate=1,kind=zero+", NULL},
+            {"rate=1,kind=zero+bad", "'zero+bad'"},
+            {"rate=1,target=data", "payload, header, tree, ack, repair"},
+            {"rate=1,seed=-1", "whole number"},
+            {"rate=1,seed=18446744073709551616", "whole number"},
+            {"rate=1,count=1k", "whole number"},
+            {"rate=1,min=4x", "bytes"},
+            {"rate=1,max=auto", "bytes"},
+            {"rate=1,min=2,max=1", "min <= max"},
+            {"rate=1,peer=-1", "a rank"},
+            {"rate=1,peer=4294967296", "a rank"},
     };
     uci_fault_spec_t spec, before;
     uci_status_t status;
@@ -159,9 +159,12 @@ Test(fault_parse, the_locale_does_not_matter)
 
 Test(fault_parse, printed_spec_reads_back)
 {
-    static const char *const texts[] = {
-        "", "rate=1", "rate=0.1", "rate=1e-300", "rate=0.3333333333333333",
-        "rate=1e-3,kind=any,target=any+repair,seed=9,count=2,min=1,max=5000,peer=0"};
+    static const char *const texts[] = {"",
+                                        "rate=1",
+                                        "rate=0.1",
+                                        "rate=1e-300",
+                                        "rate=0.3333333333333333",
+                                        "rate=1e-3,kind=any,target=any+repair,seed=9,count=2,min=1,max=5000,peer=0"};
     uci_fault_spec_t spec, again;
     char text[512];
     FILE *stream;
@@ -307,7 +310,7 @@ Test(fault_draw, count_limits_and_undo_gives_back)
 
 static void *draw_many(void *arg)
 {
-    *(uint64_t*)arg = hits(100000);
+    *(uint64_t *)arg = hits(100000);
     return NULL;
 }
 
@@ -331,7 +334,7 @@ Test(fault_draw, count_holds_among_threads)
 
 typedef struct block {
     unsigned char before[GUARD + 10000 + GUARD], after[GUARD + 10000 + GUARD], stale[10000];
-    size_t        length, new_length;
+    size_t length, new_length;
 } block_t;
 
 static block_t block;
@@ -385,7 +388,7 @@ static unsigned difference(size_t *first_p, size_t *last_p)
         if (changed != 0) {
             *first_p = uci_min(*first_p, i);
             *last_p  = i;
-            bits    += (unsigned)__builtin_popcount(changed);
+            bits += (unsigned)__builtin_popcount(changed);
         }
     }
     return bits;
@@ -400,7 +403,7 @@ Test(fault_apply, every_kind_changes_every_block)
 
     for (content = 0; content < 3; ++content) {
         fill(content);
-        if (content == 1) {        /* all zero, older content too */
+        if (content == 1) { /* all zero, older content too */
             memset(&block, 0, sizeof(block));
         } else if (content == 2) { /* older content is the same */
             memcpy(block.stale, block.before + GUARD, sizeof(block.stale));
@@ -498,8 +501,7 @@ Test(fault_apply, stale_shows_older_content)
         difference(&first, &last);
         cr_assert(last - first < 4096);
         /* a one-byte block may be equal by chance, and is flipped then */
-        cr_assert((first == last) ||
-                  (memcmp(block.after + GUARD + first, block.stale + first, last - first + 1) == 0));
+        cr_assert((first == last) || (memcmp(block.after + GUARD + first, block.stale + first, last - first + 1) == 0));
     }
 }
 
@@ -513,7 +515,7 @@ Test(fault_apply, stale_without_older_content_rotates)
 
 static int compare_bytes(const void *one, const void *other)
 {
-    return *(const unsigned char*)one - *(const unsigned char*)other;
+    return *(const unsigned char *)one - *(const unsigned char *)other;
 }
 
 Test(fault_apply, swap_keeps_all_bytes)

@@ -74,7 +74,7 @@ Test(forensics, burst)
 
 Test(forensics, two_bits_far_apart_are_no_burst)
 {
-    bad[0]    ^= 1;
+    bad[0] ^= 1;
     bad[4000] ^= 1;
     expect(UCI_DAMAGE_OTHER_CONTENT, 0, 4000);
 }

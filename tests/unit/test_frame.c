@@ -23,7 +23,7 @@ TestSuite(frame, .init = set_up, .fini = tear_down);
 static uci_frame_t *make(size_t length, uint64_t tag)
 {
     uci_frame_t *frame   = uci_frame_get(&pool, length + UCI_FRAME_OVERHEAD);
-    uci_frame_hdr_t *hdr = (uci_frame_hdr_t*)(void*)frame->wire;
+    uci_frame_hdr_t *hdr = (uci_frame_hdr_t *)(void *)frame->wire;
 
     cr_assert(frame != NULL);
     hdr->kind   = UCI_FRAME_EAGER;
@@ -64,11 +64,11 @@ Test(frame, sealed_frame_is_valid)
         uci_frame_t *frame = make(lengths[i], 7);
         size_t total       = lengths[i] + UCI_FRAME_OVERHEAD;
 
-        cr_expect(uci_frame_hdr_is_valid((const uci_frame_hdr_t*)(const void*)frame->wire, 7));
-        cr_expect(!uci_frame_hdr_is_valid((const uci_frame_hdr_t*)(const void*)frame->wire, 8), "tag is bound");
+        cr_expect(uci_frame_hdr_is_valid((const uci_frame_hdr_t *)(const void *)frame->wire, 7));
+        cr_expect(!uci_frame_hdr_is_valid((const uci_frame_hdr_t *)(const void *)frame->wire, 8), "tag is bound");
         cr_expect(memcmp(frame->wire, frame->wire + total - sizeof(hdr), sizeof(hdr)) == 0);
-        cr_expect(uci_frame_is_whole((const uci_frame_hdr_t*)(const void*)frame->wire, total));
-        cr_expect(!uci_frame_is_whole((const uci_frame_hdr_t*)(const void*)frame->wire, total - 1));
+        cr_expect(uci_frame_is_whole((const uci_frame_hdr_t *)(const void *)frame->wire, total));
+        cr_expect(!uci_frame_is_whole((const uci_frame_hdr_t *)(const void *)frame->wire, total - 1));
         cr_expect(uci_frame_recover_hdr(frame, 7, total, &hdr) && (hdr.seq == 42));
         cr_expect(!uci_frame_recover_hdr(frame, 8, total, &hdr));
         uci_frame_put(&pool, frame);
@@ -89,9 +89,9 @@ Test(frame, one_header_is_enough)
         frame->wire[place] ^= (char)(1 << (bit % 8));
         cr_assert(uci_frame_recover_hdr(frame, 7, total, &hdr), "bit %zu", bit);
         cr_assert(memcmp(&hdr, &expected, sizeof(hdr)) == 0, "bit %zu", bit);
-        frame->wire[place ^ 1]                   ^= 4;
-        frame->wire[total - 1]                   ^= 4;
-        frame->wire[sizeof(hdr) - 1]             ^= 4;
+        frame->wire[place ^ 1] ^= 4;
+        frame->wire[total - 1] ^= 4;
+        frame->wire[sizeof(hdr) - 1] ^= 4;
         cr_assert(!uci_frame_recover_hdr(frame, 7, total, &hdr), "both are damaged, bit %zu", bit);
         uci_frame_put(&pool, frame);
     }

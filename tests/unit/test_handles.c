@@ -11,7 +11,7 @@ static uci_handles_t table;
 
 static void *handle(uintptr_t i)
 {
-    return (void*)(0x7f0000000000ul + (i * 64));
+    return (void *)(0x7f0000000000ul + (i * 64));
 }
 
 Test(handles, empty)
@@ -75,7 +75,7 @@ static void *look_up(void *arg)
 {
     while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
         if (uci_handles_find(&table, handle(1)) != handle(2)) {
-            return (void*)1;
+            return (void *)1;
         }
     }
     return NULL;

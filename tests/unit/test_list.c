@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 
 typedef struct item {
-    int        value;
+    int value;
     uci_list_t link;
 } item_t;
 
@@ -32,7 +32,8 @@ static long values(const uci_list_t *list)
     long forward = 0, backward = 0, scale = 1;
     const uci_list_t *link;
 
-    uci_list_for_each(item, (uci_list_t*)list, item_t, link) {
+    uci_list_for_each(item, (uci_list_t *)list, item_t, link)
+    {
         forward = (forward * 10) + item->value + 1;
     }
     for (link = list->prev; link != list; link = link->prev) {
@@ -113,7 +114,8 @@ Test(list, elements_may_go_while_walking)
     for (i = 0; i < 5; ++i) {
         uci_list_add_tail(&head, &items[i].link);
     }
-    uci_list_for_each_safe(item, &head, item_t, link) {
+    uci_list_for_each_safe(item, &head, item_t, link)
+    {
         ++seen;
         if (item->value % 2 == 0) {
             uci_list_del(&item->link);

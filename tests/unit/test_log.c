@@ -13,8 +13,7 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#define LINE_PATTERN \
-    "^\\[[0-9]+\\.[0-9]{6}\\] \\[[^ :]+:[0-9]+:[0-9]+\\] [a-z_]+\\.c:[0-9]+  UCI [A-Z ]{5} [^\n]*\n$"
+#define LINE_PATTERN "^\\[[0-9]+\\.[0-9]{6}\\] \\[[^ :]+:[0-9]+:[0-9]+\\] [a-z_]+\\.c:[0-9]+  UCI [A-Z ]{5} [^\n]*\n$"
 
 static bool matches(const char *pattern, const char *text)
 {
@@ -166,15 +165,15 @@ Test(log, a_line_is_one_write)
     cr_expect(memcmp(packet + length - 4, "two\n", 4) == 0);
 }
 
-#define THREADS  4
-#define LINES    500
+#define THREADS 4
+#define LINES   500
 
 static void *print_lines(void *arg)
 {
     unsigned i;
 
     for (i = 0; i < LINES; ++i) {
-        uci_error("thread %d line %u end", *(int*)arg, i);
+        uci_error("thread %d line %u end", *(int *)arg, i);
     }
     return NULL;
 }

@@ -20,10 +20,10 @@ __attribute__((visibility("default"))) const char *__asan_default_options(void)
     return "allocator_may_return_null=1";
 }
 
-#define LEAVES_MAX  5000
-#define TAG_LEAF    0x6661656cull
-#define TAG_INNER   0x65646f6eull
-#define TAG_ROOT    0x746f6f72ull
+#define LEAVES_MAX 5000
+#define TAG_LEAF   0x6661656cull
+#define TAG_INNER  0x65646f6eull
+#define TAG_ROOT   0x746f6f72ull
 
 static uint64_t test_seed = 1;
 
@@ -68,7 +68,7 @@ static uint64_t test_root(uci_merkle_t *tree)
 static uint64_t test_root_oracle(const uint64_t *digests, size_t leaves, unsigned arity)
 {
     uint64_t *nodes = malloc(leaves * sizeof(*nodes)), words[3 + 256], root;
-    size_t size = leaves, i, j, count;
+    size_t size     = leaves, i, j, count;
     unsigned level;
 
     for (i = 0; i < leaves; ++i) {
@@ -104,12 +104,12 @@ static const size_t test_leaves[]    = {1, 2, 3, 4, 5, 15, 16, 17, 64, 65, 255, 
 
 #define test_for_each_shape(_leaves, _arity) \
     for (size_t _i = 0, _leaves; _i < uci_array_size(test_leaves); ++_i) \
-        for (size_t _j = 0, _arity; _leaves = test_leaves[_i], _j < uci_array_size(test_arities) && \
-                                    (_arity = test_arities[_j], true); ++_j)
+        for (size_t _j = 0, _arity; \
+             _leaves   = test_leaves[_i], _j < uci_array_size(test_arities) && (_arity = test_arities[_j], true); ++_j)
 
 Test(merkle, create)
 {
-    uci_merkle_t *tree = (uci_merkle_t*)&test_seed;
+    uci_merkle_t *tree = (uci_merkle_t *)&test_seed;
 
     cr_assert_eq(uci_merkle_create(0, 4, &tree), UCI_ERR_INVALID_PARAM);
     cr_assert_eq(uci_merkle_create(10, 0, &tree), UCI_ERR_INVALID_PARAM);
@@ -117,13 +117,14 @@ Test(merkle, create)
     cr_assert_eq(uci_merkle_create(10, 257, &tree), UCI_ERR_INVALID_PARAM);
     cr_assert_eq(uci_merkle_create(SIZE_MAX, 2, &tree), UCI_ERR_INVALID_PARAM);
     cr_assert_eq(uci_merkle_create(SIZE_MAX / 64, 256, &tree), UCI_ERR_NO_MEMORY);
-    cr_assert_eq(tree, (uci_merkle_t*)&test_seed, "output set only after success");
+    cr_assert_eq(tree, (uci_merkle_t *)&test_seed, "output set only after success");
     uci_merkle_destroy(NULL);
 }
 
 Test(merkle, shape)
 {
-    test_for_each_shape(leaves, arity) {
+    test_for_each_shape(leaves, arity)
+    {
         uci_merkle_t *tree = test_tree(leaves, arity);
         size_t size        = leaves;
         unsigned level;
@@ -148,7 +149,8 @@ Test(merkle, definition)
     for (i = 0; i < LEAVES_MAX; ++i) {
         digests[i] = test_digest(i);
     }
-    test_for_each_shape(leaves, arity) {
+    test_for_each_shape(leaves, arity)
+    {
         uci_merkle_t *tree = test_tree(leaves, arity);
 
         cr_assert_eq(test_root(tree), test_root_oracle(digests, leaves, arity), "%zu leaves, arity %zu", leaves, arity);
@@ -162,7 +164,8 @@ Test(merkle, definition)
 /* A replaced leaf gives the root a tree built anew would have; taking it back gives the old root */
 Test(merkle, incremental)
 {
-    test_for_each_shape(leaves, arity) {
+    test_for_each_shape(leaves, arity)
+    {
         uci_merkle_t *tree = test_tree(leaves, arity);
         uint64_t digests[LEAVES_MAX], root = test_root(tree);
         size_t i, change;
@@ -240,9 +243,9 @@ Test(merkle, equal_chunks_have_distinct_nodes)
 
 typedef struct test_other {
     uci_merkle_t *tree;
-    size_t       reads;
-    size_t       nodes;
-    size_t       fail_at; /* the read that fails, from 1 on; 0: none */
+    size_t reads;
+    size_t nodes;
+    size_t fail_at; /* the read that fails, from 1 on; 0: none */
 } test_other_t;
 
 static uci_status_t test_read(void *arg, unsigned level, size_t first, size_t count, uint64_t *nodes)
@@ -262,7 +265,7 @@ static uci_status_t test_read(void *arg, unsigned level, size_t first, size_t co
 
 static int test_compare(const void *a, const void *b)
 {
-    size_t x = *(const size_t*)a, y = *(const size_t*)b;
+    size_t x = *(const size_t *)a, y = *(const size_t *)b;
 
     return (x > y) - (x < y);
 }
@@ -290,7 +293,8 @@ Test(merkle, diff)
     static size_t changed[LEAVES_MAX], bad[LEAVES_MAX];
     size_t c;
 
-    test_for_each_shape(leaves, arity) {
+    test_for_each_shape(leaves, arity)
+    {
         for (c = 0; c < uci_array_size(counts); ++c) {
             test_other_t other = {test_tree(leaves, arity), 0, 0, 0};
             uci_merkle_t *tree = test_tree(leaves, arity);

@@ -126,8 +126,8 @@ Test(seqset, beyond_32_bits)
 
 Test(seqset, expand_takes_the_nearest)
 {
-    static const uint64_t nears[] = {0x80000000ul, 0xfffffffful, 0x100000000ul, 0x180000000ul, 0x1ffffffful,
-                                     0x123456789aul};
+    static const uint64_t nears[] = {0x80000000ul,  0xfffffffful, 0x100000000ul,
+                                     0x180000000ul, 0x1ffffffful, 0x123456789aul};
     uint64_t near, seq;
     size_t i;
     long delta;

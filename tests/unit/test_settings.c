@@ -12,9 +12,9 @@
 static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
 
-static const char *const names[] = {"UCI_MODE", "UCI_DIGEST", "UCI_CHUNK_SIZE", "UCI_EAGER_MAX", "UCI_LOG_SIZE",
-                                    "UCI_LOG_LEVEL", "UCI_ON_ERROR", "UCI_FAULT", "UCI_STATS", "UCI_EVENTS",
-                                    "UCI_MERKLE_ARITY"};
+static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE",  "UCI_EAGER_MAX",
+                                    "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",    "UCI_FAULT",
+                                    "UCI_STATS",    "UCI_EVENTS",    "UCI_MERKLE_ARITY"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -216,23 +216,23 @@ Test(settings, bad_values_are_explained)
     static const struct {
         const char *name, *value, *allowed;
     } cases[] = {
-        {"UCI_MODE", "fast", "[off|detect|repair]"},
-        {"UCI_MODE", "", "[off|detect|repair]"},
-        {"UCI_DIGEST", "md5", "xxh3"},
-        {"UCI_CHUNK_SIZE", "255", "256 to 16m"},
-        {"UCI_CHUNK_SIZE", "17m", "256 to 16m"},
-        {"UCI_EAGER_MAX", "32769", "0 to 32k"},
-        {"UCI_EAGER_MAX", "8q", "0 to 32k"},
-        {"UCI_LOG_SIZE", "auto", "1024g"},
-        {"UCI_LOG_LEVEL", "loud", "debug"},
-        {"UCI_ON_ERROR", "ignore", "[abort|error|log]"},
-        {"UCI_FAULT", "rate=2", "a probability from 0 to 1"},
-        {"UCI_STATS", "/tmp/%q", "%h, %p, %r"},
-        {"UCI_EVENTS", "x%", "%h, %p, %r"},
-        {"UCI_MERKLE_ARITY", "1", "2 to 256"},
-        {"UCI_MERKLE_ARITY", "257", "2 to 256"},
-        {"UCI_MERKLE_ARITY", "-2", "2 to 256"},
-        {"UCI_MERKLE_ARITY", "16k", "2 to 256"},
+            {"UCI_MODE", "fast", "[off|detect|repair]"},
+            {"UCI_MODE", "", "[off|detect|repair]"},
+            {"UCI_DIGEST", "md5", "xxh3"},
+            {"UCI_CHUNK_SIZE", "255", "256 to 16m"},
+            {"UCI_CHUNK_SIZE", "17m", "256 to 16m"},
+            {"UCI_EAGER_MAX", "32769", "0 to 32k"},
+            {"UCI_EAGER_MAX", "8q", "0 to 32k"},
+            {"UCI_LOG_SIZE", "auto", "1024g"},
+            {"UCI_LOG_LEVEL", "loud", "debug"},
+            {"UCI_ON_ERROR", "ignore", "[abort|error|log]"},
+            {"UCI_FAULT", "rate=2", "a probability from 0 to 1"},
+            {"UCI_STATS", "/tmp/%q", "%h, %p, %r"},
+            {"UCI_EVENTS", "x%", "%h, %p, %r"},
+            {"UCI_MERKLE_ARITY", "1", "2 to 256"},
+            {"UCI_MERKLE_ARITY", "257", "2 to 256"},
+            {"UCI_MERKLE_ARITY", "-2", "2 to 256"},
+            {"UCI_MERKLE_ARITY", "16k", "2 to 256"},
     };
     char expected[128];
     int status;
@@ -248,8 +248,9 @@ Test(settings, bad_values_are_explained)
             text = read_settings(UCI_ERR_INVALID_PARAM);
             snprintf(expected, sizeof(expected), "UCI ERROR %s=%s in the environment is not valid: ", cases[i].name,
                      cases[i].value);
-            _exit((strstr(text, expected) != NULL) && (strstr(text, cases[i].allowed) != NULL) && (lines(text) == 1) ?
-                          0 : 1);
+            _exit((strstr(text, expected) != NULL) && (strstr(text, cases[i].allowed) != NULL) && (lines(text) == 1)
+                          ? 0
+                          : 1);
         }
         cr_assert(waitpid(pid, &status, 0) == pid);
         cr_expect(WIFEXITED(status) && (WEXITSTATUS(status) == 0), "%s=%s", cases[i].name, cases[i].value);
@@ -338,7 +339,7 @@ Test(settings, read_once)
 
 static void *read_in_thread(void *arg)
 {
-    *(uci_status_t*)arg = uci_settings_read();
+    *(uci_status_t *)arg = uci_settings_read();
     return NULL;
 }
 
@@ -367,10 +368,17 @@ Test(settings, threads_may_meet)
 static void check_round_trip(unsigned flags)
 {
     static const char *const settings[][2] = {
-        {"UCI_FAULT", "rate=0.001,kind=bitflip+burst+zero+stale+swap+truncate,target=payload+header+tree+ack+repair,"
-                      "seed=1,count=3,min=1024,peer=2"},
-        {"UCI_CHUNK_SIZE", "300"}, {"UCI_EAGER_MAX", "0"}, {"UCI_LOG_SIZE", "2g"}, {"UCI_STATS", "/tmp/%h.json"},
-        {"UCI_MODE", "detect"}, {"UCI_DIGEST", "crc64"}, {"UCI_MERKLE_ARITY", "4"}, {"UCI_LOG_LEVEL", "info"}};
+            {"UCI_FAULT",
+             "rate=0.001,kind=bitflip+burst+zero+stale+swap+truncate,target=payload+header+tree+ack+repair,"
+             "seed=1,count=3,min=1024,peer=2"},
+            {"UCI_CHUNK_SIZE", "300"},
+            {"UCI_EAGER_MAX", "0"},
+            {"UCI_LOG_SIZE", "2g"},
+            {"UCI_STATS", "/tmp/%h.json"},
+            {"UCI_MODE", "detect"},
+            {"UCI_DIGEST", "crc64"},
+            {"UCI_MERKLE_ARITY", "4"},
+            {"UCI_LOG_LEVEL", "info"}};
     char expected[256], *text;
     int status;
     size_t i;
@@ -456,35 +464,35 @@ Test(settings, sizes)
 {
     static const struct {
         const char *text;
-        bool       allow_auto;
-        bool       good;
-        size_t     size;
+        bool allow_auto;
+        bool good;
+        size_t size;
     } cases[] = {
-        {"0", false, true, 0},
-        {"8192", false, true, 8192},
-        {"8192b", false, true, 8192},
-        {"64k", false, true, 65536},
-        {"64KB", false, true, 65536},
-        {"1m", false, true, 1u << 20},
-        {"2Mb", false, true, 2u << 20},
-        {"3g", false, true, 3ul << 30},
-        {"1GB", false, true, 1ul << 30},
-        {"auto", true, true, UCI_SETTING_AUTO},
-        {"AUTO", true, true, UCI_SETTING_AUTO},
-        {"auto", false, false, 0},
-        {"", false, false, 0},
-        {"k", false, false, 0},
-        {"-1", false, false, 0},
-        {"+1", false, false, 0},
-        {" 1", false, false, 0},
-        {"1 k", false, false, 0},
-        {"1.5k", false, false, 0},
-        {"0x10", false, false, 0},
-        {"1kk", false, false, 0},
-        {"1t", false, false, 0},
-        {"18446744073709551615", true, false, 0}, /* that would read as auto */
-        {"18446744073709551616", false, false, 0},
-        {"17179869184g", false, false, 0},
+            {"0", false, true, 0},
+            {"8192", false, true, 8192},
+            {"8192b", false, true, 8192},
+            {"64k", false, true, 65536},
+            {"64KB", false, true, 65536},
+            {"1m", false, true, 1u << 20},
+            {"2Mb", false, true, 2u << 20},
+            {"3g", false, true, 3ul << 30},
+            {"1GB", false, true, 1ul << 30},
+            {"auto", true, true, UCI_SETTING_AUTO},
+            {"AUTO", true, true, UCI_SETTING_AUTO},
+            {"auto", false, false, 0},
+            {"", false, false, 0},
+            {"k", false, false, 0},
+            {"-1", false, false, 0},
+            {"+1", false, false, 0},
+            {" 1", false, false, 0},
+            {"1 k", false, false, 0},
+            {"1.5k", false, false, 0},
+            {"0x10", false, false, 0},
+            {"1kk", false, false, 0},
+            {"1t", false, false, 0},
+            {"18446744073709551615", true, false, 0}, /* that would read as auto */
+            {"18446744073709551616", false, false, 0},
+            {"17179869184g", false, false, 0},
     };
     uci_status_t status;
     size_t i, size;

@@ -20,7 +20,7 @@ static void set_up(void)
 
     cr_assert(mkdtemp(directory) != NULL);
     setenv("OMPI_COMM_WORLD_RANK", "5", 1);
-#define SET(_name, _text)  uci_stats._name = value++;
+#define SET(_name, _text) uci_stats._name = value++;
     UCI_STATS_COUNTERS(SET)
 #undef SET
     uci_stats_set_info("xxh3", "repair", "1.13.1");
@@ -155,7 +155,7 @@ Test(stats, json_strings_survive_any_byte)
     string = json_loads(out, JSON_DECODE_ANY, NULL);
     cr_assert(string != NULL, "%s", out);
     value = json_string_value(string);
-    cr_expect(memcmp(value, text, 0x7f) == 0); /* ASCII comes back as it is */
+    cr_expect(memcmp(value, text, 0x7f) == 0);    /* ASCII comes back as it is */
     cr_expect(strstr(value, "\xc3\xbf") != NULL); /* byte 0xff as U+00FF */
     json_decref(string);
     free(out);
@@ -163,11 +163,19 @@ Test(stats, json_strings_survive_any_byte)
 
 Test(stats, json_strings_keep_utf8)
 {
-    static const char *const texts[] = {"", "plain", "a\"b\\c/d", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
+    static const char *const texts[] = {"",        "plain", "a\"b\\c/d", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x98\x80",
                                         "x\ty\nz", "100%"};
-    static const char *const broken[] = {"\xc3", "\xe2\x82", "\xc0\xaf", "\xe0\x80\x80", "\xed\xa0\x80",
-                                         "\xf0\x80\x80\x80", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",
-                                         "\x80", "a\xe2" "b\xc3\xa9"};
+    static const char *const broken[] = {"\xc3",
+                                         "\xe2\x82",
+                                         "\xc0\xaf",
+                                         "\xe0\x80\x80",
+                                         "\xed\xa0\x80",
+                                         "\xf0\x80\x80\x80",
+                                         "\xf4\x90\x80\x80",
+                                         "\xf5\x80\x80\x80",
+                                         "\x80",
+                                         "a\xe2"
+                                         "b\xc3\xa9"};
     json_t *string;
     char *out;
     size_t i;
@@ -221,7 +229,7 @@ Test(stats, a_reader_keeps_the_old_file)
 
     report("out.json");
     snprintf(path, sizeof(path), "%s/out.json", directory);
-    old = fopen(path, "r");
+    old                     = fopen(path, "r");
     uci_stats.messages_sent = 777;
     report("out.json");
     text[fread(text, 1, sizeof(text) - 1, old)] = '\0';

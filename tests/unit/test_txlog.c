@@ -159,7 +159,7 @@ Test(txlog, operations_hold_their_frames)
 {
     uci_frame_t *frame = put(100, true);
 
-    frame->op = (struct uci_send_op*)&worker;
+    frame->op = (struct uci_send_op *)&worker;
     put(100, true);
     uci_txlog_ack(&peer, 2);
     cr_expect(uci_txlog_find(&peer, 0) == frame);
@@ -186,7 +186,7 @@ Test(txlog, limit_drops_the_oldest)
 
     worker.log_limit = 1000;
     held             = put(100, true);
-    held->op         = (struct uci_send_op*)&worker;
+    held->op         = (struct uci_send_op *)&worker;
     for (i = 1; i < 100; ++i) {
         put(100, true);
         cr_assert(worker.log_bytes <= 1000);
