@@ -180,7 +180,11 @@ void uci_control_send_bye(uci_peer_t *peer)
 
 void uci_control_send_pending(uci_peer_t *peer)
 {
-    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
+    uci_list_t todo;
+
+    /* what can't be sent after all goes back to the list */
+    uci_list_move(&peer->pending, &todo);
+    uci_list_for_each_safe(msg, &todo, uci_control_t, link)
     {
         uci_list_del(&msg->link);
         uci_control_send(msg);

@@ -280,6 +280,16 @@ bool uci_find_length(uci_message_t *message)
     return message->known;
 }
 
+void uci_find_forget(uci_message_t *message)
+{
+    uci_list_for_each_safe(orphan, &message->worker->orphans, uci_orphan_t, link)
+    {
+        if (orphan->message == message) {
+            uci_find_destroy(orphan);
+        }
+    }
+}
+
 void uci_find_progress(uci_worker_t *worker, uint64_t now)
 {
     uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link)

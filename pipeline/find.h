@@ -25,6 +25,9 @@ void uci_find_truncated(uci_worker_t *worker, ucp_tag_t tag, size_t total);
 /** Find out the length of a probed message. @return true if it is known now. */
 bool uci_find_length(uci_message_t *message);
 
+/** The message goes: nobody wants to know its length any more. */
+void uci_find_forget(uci_message_t *message);
+
 /** Ask again those who have not answered. */
 void uci_find_progress(uci_worker_t *worker, uint64_t now);
 

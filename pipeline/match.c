@@ -9,6 +9,7 @@
 
 static void uci_match_free(uci_message_t *message)
 {
+    uci_find_forget(message);
     uci_list_del(&message->link);
     free(message);
 }

@@ -83,9 +83,10 @@ int uci_peer_rank(const uci_peer_t *peer)
 
 void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark)
 {
-    peer->mark      = *mark;
-    peer->known     = true;
-    peer->eager_max = uci_min((uint32_t)peer->worker->eager_max, mark->eager_max);
+    peer->mark                                   = *mark;
+    peer->mark.host[sizeof(peer->mark.host) - 1] = '\0';
+    peer->known                                  = true;
+    peer->eager_max                              = uci_min((uint32_t)peer->worker->eager_max, mark->eager_max);
 }
 
 ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length)

@@ -107,7 +107,7 @@ void uci_repair_failed(uci_recv_op_t *op, const char *reason)
 /* Ask the sender for all chunks that are not good */
 static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
 {
-    uint32_t i, count = 0, want = uci_min(op->chunks - op->good, (uint32_t)UCI_REPAIR_BATCH);
+    uint32_t i, bad = 0, count = 0, want = uci_min(op->chunks - op->good, (uint32_t)UCI_REPAIR_BATCH);
     uci_control_t *msg;
     uint32_t *indexes;
 
@@ -119,9 +119,11 @@ static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
     for (i = 0; (i < op->chunks) && (count < want); ++i) {
         if ((op->state[i] == UCI_CHUNK_BAD) || (missing_too && (op->state[i] == UCI_CHUNK_MISSING))) {
             indexes[count++] = i;
+            bad += (op->state[i] == UCI_CHUNK_BAD);
         }
     }
-    op->awaiting    = (op->rung == UCI_RUNG_GET) ? 1 : count;
+    /* a missing chunk may still be on its way by itself: the sender answers only for what it has sent */
+    op->awaiting    = (op->rung == UCI_RUNG_GET) ? 1 : bad;
     op->good_before = op->good;
     msg->length     = count * sizeof(*indexes);
     msg->hdr.length = (uint32_t)msg->length;
@@ -495,7 +497,7 @@ void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *h
     }
 
     op = frame->op;
-    if ((op == NULL) || (op->tree == NULL) || !uci_repair_indexes_valid(op, data, count)) {
+    if ((op == NULL) || (op->tree == NULL) || (count > op->chunks) || !uci_repair_indexes_valid(op, data, count)) {
         return;
     }
     if (op->state == UCI_SEND_DESCRIBED) {

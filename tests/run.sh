@@ -25,6 +25,8 @@ suites=(
     "mpi       * 5min real programs under Open MPI and MPICH, over every transport"
     "faults    * 2min injected faults: counted, healed, contents right; every kind and target once"
     "asan      * 3min unit tests and a part of mpi, with ASan and UBSan"
+    "ucp       - 2min programs that call libucp themselves: every hook, plain and with UCI (known failures: see README)"
+    "fuzz      - 1min fuzzers of whatever parses bytes, 5 s each"
     "campaign  - 5min faults of every kind, target and rate"
     "tidy      - 30s  clang-tidy"
     "bench     - 2min plain UCX against UCI, interleaved; quick, and no judgement"

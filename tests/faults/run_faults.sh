@@ -193,6 +193,15 @@ noticed_condition() {
     esac
 }
 
+# So few that none need be noticed: a fault in the rear copy of a frame's header, or in an acknowledgement that comes
+# when its receiver has closed, does no harm and is not looked at.
+few_faults() {
+    case $1 in
+    payload) say 'faults_injected == 0' ;;
+    *)       say 'faults_injected < 20' ;;
+    esac
+}
+
 run_heal() {
     local program=$1 mpi=$2 tls=$3 kind=$4 target=$5 rate=$6 conditions=()
     run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "$(scale_of "$program")" \
@@ -201,7 +210,7 @@ run_heal() {
     conditions=("${stats_always[@]}" "${stats_faulty[@]}"
                 # with 20 or more expected, none would be a miracle
                 "faults_injected > 0 or $rate * $(units_of "$target") < 20"
-                "faults_injected == 0 or $(noticed_condition "$target")")
+                "$(few_faults "$target") or $(noticed_condition "$target")")
     check_stats 2 "${conditions[@]}" || refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
 }
 
