@@ -85,14 +85,17 @@ void uci_report_tag(ucp_tag_t tag, char *text, size_t size)
     }
 }
 
+/* text: room for 2 * length + 1 characters */
 static void uci_report_hex(const char *data, size_t length, char *text)
 {
+    static const char digits[] = "0123456789abcdef";
     size_t i;
 
-    text[0] = '\0';
     for (i = 0; i < length; ++i) {
-        sprintf(text + (2 * i), "%02x", (unsigned char)data[i]);
+        text[2 * i]       = digits[(unsigned char)data[i] >> 4];
+        text[(2 * i) + 1] = digits[data[i] & 0xf];
     }
+    text[2 * length] = '\0';
 }
 
 static const char *uci_report_rung(uci_rung_t rung)

@@ -179,7 +179,8 @@ print_table() {
     printf '\n%-19s' ''
     for column in "${columns[@]}"; do
         read -r mpi tls np <<<"$column"
-        printf ' %8s' "${tls/%,self/}" | sed 's/posix,cma/cma/'
+        tls=${tls%,self}
+        printf ' %8.8s' "${tls/posix,cma/cma}"
     done
     say
     while read -r name; do
