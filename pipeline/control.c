@@ -282,6 +282,9 @@ static void uci_control_on_hello(uci_peer_t *peer, const void *data, size_t leng
     if ((length <= sizeof(*mark)) || (uci_mark_check(mark) != UCS_OK)) {
         return;
     }
+    if (uci_peer_is_gone(peer)) {
+        peer->leaving = false; /* it has come back */
+    }
     uci_peer_set_mark(peer, mark);
     uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
     uci_control_send_pending(peer);

@@ -96,6 +96,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
         return UCS_ERR_NO_MEMORY;
     }
     uci_peer_set_mark(peer, mark);
+    peer->hello_sent  = peer->hello_sent && !peer->user_closed; /* what comes after a BYE begins anew */
     peer->user_closed = peer->asked = peer->answered = peer->leaving = peer->bye_sent = peer->promised = false;
 
     ep = uci_ep_reuse(peer, params);
@@ -119,7 +120,7 @@ static bool uci_ep_is_granted(uci_peer_t *peer)
 {
     uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
     {
-        if ((op->peer == peer) && op->granted && (op->req == NULL)) {
+        if ((op->peer == peer) && !uci_list_is_empty(&op->grants) && (op->req == NULL)) {
             return true;
         }
     }

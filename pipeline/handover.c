@@ -104,6 +104,33 @@ bool uci_handover_take(uci_peer_t *peer, uint64_t seq)
     return taken;
 }
 
+static void uci_handover_describe(const uci_peer_t *peer, const uci_handover_t *handover, uci_am_found_t *found)
+{
+    memset(found, 0, sizeof(*found));
+    found->seq        = handover->seq;
+    found->length     = uci_frame_user_length((uci_frame_kind_t)handover->hdr.op, handover->data, handover->length);
+    found->hdr.kind   = (uint8_t)handover->hdr.op;
+    found->hdr.digest = handover->hdr.digest;
+    found->hdr.length = (uint16_t)handover->length;
+    found->hdr.seq    = (uint32_t)handover->seq;
+    found->hdr.ack    = (uint32_t)peer->tx_acked;
+    found->hdr.uid    = peer->uid;
+    found->hdr.value  = handover->hdr.value;
+}
+
+size_t uci_handover_find(const uci_peer_t *peer, ucp_tag_t tag, uci_am_found_t *found, size_t max)
+{
+    size_t count = 0;
+
+    uci_list_for_each(handover, &peer->handovers, uci_handover_t, link)
+    {
+        if ((handover->hdr.flags & UCI_AM_FLAG_FRAME) && (handover->hdr.extra == tag) && (count < max)) {
+            uci_handover_describe(peer, handover, &found[count++]);
+        }
+    }
+    return count;
+}
+
 void uci_handover_drop_frame(uci_peer_t *peer, uint64_t seq)
 {
     uci_list_for_each_safe(handover, &peer->handovers, uci_handover_t, link)

@@ -103,10 +103,16 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
     return UCS_OK;
 }
 
+bool uci_peer_is_gone(const uci_peer_t *peer)
+{
+    return peer->leaving && !peer->promised && (peer->uid != peer->worker->uid);
+}
+
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer)
 {
     if (uci_unlikely(uci_list_is_empty(&peer->eps)) &&
-        ((peer->address == NULL) || (peer->leaving && peer->user_closed) || (uci_ep_open_internal(peer) != UCS_OK))) {
+        ((peer->address == NULL) || (peer->user_closed && uci_peer_is_gone(peer)) ||
+         (uci_ep_open_internal(peer) != UCS_OK))) {
         return NULL; /* not known yet, or both sides are done with each other */
     }
     return uci_container_of(peer->eps.next, uci_ep_t, link)->ucp;

@@ -62,6 +62,9 @@ typedef struct uci_peer {
 ucs_status_t uci_peer_create(struct uci_worker *worker, uint64_t uid, uci_peer_t **peer_p);
 void uci_peer_destroy(uci_peer_t *peer);
 
+/** The other side has closed and said all it had to say. Never true of ourselves: we answer as long as we live. */
+bool uci_peer_is_gone(const uci_peer_t *peer);
+
 /** What to call it in a log line: "rank 3 (node7:4711)". The text lives until the next 3 calls of this thread. */
 const char *uci_peer_name(const uci_peer_t *peer);
 

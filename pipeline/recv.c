@@ -422,6 +422,22 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
     free(op);
 }
 
+void uci_recv_shutdown(uci_worker_t *worker)
+{
+    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        uci_repair_cleanup(op);
+    }
+}
+
+void uci_recv_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        uci_recv_op_destroy(op);
+    }
+}
+
 /* The descriptor has been repaired: now the message itself */
 static void uci_recv_op_continue(uci_recv_op_t *op)
 {
@@ -483,6 +499,8 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
     status = uci_recv_op_create(req, peer, seq, tag, UCI_FRAME_RNDV, digest, desc->length, desc->chunk_size,
                                 desc->arity, &op);
     if (status != UCS_OK) {
+        uci_recv_delivered(peer, seq, 0);
+        uci_recv_fin(peer, seq, 0);
         uci_recv_lost(req, tag, desc->length, "there is no memory to receive it");
         return;
     }

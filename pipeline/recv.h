@@ -101,6 +101,10 @@ void uci_recv_op_finish(uci_recv_op_t *op);
 /** End, with this status: FIN, the user's request, memory. */
 void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status);
 
+/** The worker goes: give keys back to UCX; then, when UCX's part is gone, forget what never ended. */
+void uci_recv_shutdown(uci_worker_t *worker);
+void uci_recv_cleanup(uci_worker_t *worker);
+
 /* Called by the dispatcher */
 void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
 void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);

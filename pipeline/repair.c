@@ -356,6 +356,7 @@ static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uc
     }
     memcpy(msg->payload, uci_frame_payload(frame), hdr->length);
     msg->hdr.op     = request->op;
+    msg->hdr.extra  = request->extra;
     msg->hdr.digest = hdr->digest;
     msg->hdr.value  = hdr->value;
     msg->hdr.flags  = flags | UCI_AM_FLAG_FRAME;
@@ -368,91 +369,125 @@ static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uc
 
 void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame)
 {
-    uci_am_hdr_t none = {0};
+    uci_am_hdr_t about = {.op = ((const uci_frame_hdr_t *)(const void *)frame->wire)->kind, .extra = frame->tag};
 
-    uci_repair_send_frame(peer, frame, &none, UCI_AM_FLAG_HANDOVER);
+    uci_repair_send_frame(peer, frame, &about, UCI_AM_FLAG_HANDOVER);
 }
 
-/* Digest a chunk again: the source may have changed. Packs it into op->staging if it is not contiguous. */
-static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char **staging_p, uci_am_grant_entry_t *entry)
+/* Memory that a receiver has been told it may read. It may still do so when it asks again: all goes with FIN. */
+typedef struct uci_repair_grant {
+    uci_list_t link; /* in op->grants */
+    ucp_mem_h memh;
+    char *staging; /* chunks packed from a buffer that is not contiguous, else NULL */
+} uci_repair_grant_t;
+
+static void uci_repair_revoke_one(uci_send_op_t *op, uci_repair_grant_t *grant)
+{
+    uci_list_del(&grant->link);
+    uci_ucp.mem_unmap(op->peer->worker->context->ucp, grant->memh);
+    free(grant->staging);
+    free(grant);
+}
+
+void uci_repair_revoke(uci_send_op_t *op)
+{
+    uci_list_for_each_safe(grant, &op->grants, uci_repair_grant_t, link)
+    {
+        uci_repair_revoke_one(op, grant);
+    }
+}
+
+/* Map the user's buffer, once; or new memory for @a count packed chunks */
+static uci_repair_grant_t *uci_repair_map(uci_send_op_t *op, uint32_t count)
+{
+    bool contig                 = (op->buffer->kind == UCI_BUFFER_CONTIG);
+    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                   .address    = op->buffer->data,
+                                   .length     = contig ? op->length : (size_t)count * op->chunk_size};
+    uci_repair_grant_t *grant;
+
+    if (contig && !uci_list_is_empty(&op->grants)) {
+        return uci_container_of(op->grants.next, uci_repair_grant_t, link);
+    }
+    grant = calloc(1, sizeof(*grant));
+    if (grant == NULL) {
+        return NULL;
+    }
+    if (!contig) {
+        params.address = grant->staging = malloc(params.length);
+    }
+    if ((params.address == NULL) ||
+        (uci_ucp.mem_map(op->peer->worker->context->ucp, &params, &grant->memh) != UCS_OK)) {
+        free(grant->staging);
+        free(grant);
+        return NULL;
+    }
+    uci_list_add_tail(&op->grants, &grant->link);
+    return grant;
+}
+
+/* Digest a chunk again: the source may have changed. Packs it into @a packed if it is not contiguous. */
+static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char *packed, uci_am_grant_entry_t *entry)
 {
     uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
     uint64_t offset = (uint64_t)index * op->chunk_size;
 
-    if (op->staging == NULL) {
+    if (packed == NULL) {
         entry->address = (uintptr_t)uci_buffer_direct(op->buffer, offset, length);
         entry->value   = op->digest->digest((void *)entry->address, length);
     } else {
-        entry->address = (uintptr_t)*staging_p;
-        entry->value   = uci_buffer_read(op->buffer, offset, *staging_p, length, op->digest);
-        *staging_p += length;
+        entry->address = (uintptr_t)packed;
+        entry->value   = uci_buffer_read(op->buffer, offset, packed, length, op->digest);
     }
     entry->index   = index;
     entry->changed = (entry->value != uci_merkle_leaf(op->tree, index));
     uci_merkle_set_leaf(op->tree, index, entry->value);
 }
 
-static ucs_status_t uci_repair_map(uci_send_op_t *op, uint32_t count)
+/* Tell where the chunks are; without a key the receiver takes the next rung */
+static void uci_repair_send_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count, char *packed,
+                                  const void *rkey, size_t rkey_length)
 {
-    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-                                   .address    = op->buffer->data,
-                                   .length     = op->length};
-
-    if (op->memh != NULL) {
-        uci_ucp.mem_unmap(op->peer->worker->context->ucp, op->memh);
-        op->memh = NULL;
-    }
-    if (op->buffer->kind != UCI_BUFFER_CONTIG) {
-        free(op->staging);
-        op->staging    = malloc((size_t)count * op->chunk_size);
-        params.address = op->staging;
-        params.length  = (size_t)count * op->chunk_size;
-        if (op->staging == NULL) {
-            return UCS_ERR_NO_MEMORY;
-        }
-    }
-    return uci_ucp.mem_map(op->peer->worker->context->ucp, &params, &op->memh);
-}
-
-static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
-{
-    size_t rkey_length = 0, entries_length = count * sizeof(uci_am_grant_entry_t);
-    void *rkey = NULL;
+    size_t entries_length = count * sizeof(uci_am_grant_entry_t);
+    uci_am_grant_entry_t *entries;
     uci_am_grant_t *grant;
-    char *staging;
     uci_control_t *msg;
     uint32_t i;
 
-    if ((uci_repair_map(op, count) != UCS_OK) ||
-        (uci_ucp.rkey_pack(op->peer->worker->context->ucp, op->memh, &rkey, &rkey_length) != UCS_OK)) {
-        uci_info("no remote access to this memory: the receiver will ask for a copy");
-        rkey        = NULL;
-        rkey_length = 0;
-    }
-
     msg = uci_control_get(op->peer, UCI_AM_GRANT, op->frame->seq, sizeof(*grant) + entries_length + rkey_length);
     if (msg == NULL) {
-        goto out_release;
+        return;
     }
     grant   = (uci_am_grant_t *)(void *)msg->payload;
-    staging = op->staging;
-    for (i = 0; i < count; ++i) {
-        uci_repair_grant_entry(op, indexes[i], &staging, (uci_am_grant_entry_t *)(void *)(grant + 1) + i);
-    }
+    entries = (uci_am_grant_entry_t *)(void *)(grant + 1);
     if (rkey_length > 0) {
-        memcpy((char *)(grant + 1) + entries_length, rkey, rkey_length);
+        for (i = 0; i < count; ++i) {
+            uci_repair_grant_entry(op, indexes[i], (packed == NULL) ? NULL : packed + ((size_t)i * op->chunk_size),
+                                   &entries[i]);
+        }
+        memcpy((char *)entries + entries_length, rkey, rkey_length);
     }
     grant->count       = count;
     grant->rkey_length = (uint32_t)rkey_length;
     grant->root        = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
     msg->hdr.op        = op->remote_op;
-    op->granted        = true;
     uci_control_send(msg);
+}
 
-out_release:
-    if (rkey != NULL) {
-        uci_ucp.rkey_buffer_release(rkey);
+static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
+{
+    uci_repair_grant_t *grant = uci_repair_map(op, count);
+    size_t rkey_length        = 0;
+    void *rkey                = NULL;
+
+    if ((grant == NULL) ||
+        (uci_ucp.rkey_pack(op->peer->worker->context->ucp, grant->memh, &rkey, &rkey_length) != UCS_OK)) {
+        uci_info("no remote access to this memory: the receiver will ask for a copy");
+        uci_repair_send_grant(op, indexes, 0, NULL, NULL, 0);
+        return;
     }
+    uci_repair_send_grant(op, indexes, count, grant->staging, rkey, rkey_length);
+    uci_ucp.rkey_buffer_release(rkey);
 }
 
 static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)

@@ -16,6 +16,8 @@
 
 #include "recv.h"
 
+struct uci_send_op;
+
 /** Chunk @a index arrived as @a data, whose digest is not @a expected. */
 void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length);
 
@@ -38,6 +40,9 @@ void uci_repair_failed(uci_recv_op_t *op, const char *reason);
 ucs_status_t uci_repair_policy(void);
 
 void uci_repair_cleanup(uci_recv_op_t *op);
+
+/** The operation ends: nobody reads our memory any more. */
+void uci_repair_revoke(struct uci_send_op *op);
 
 /** Closing sender: send the payload of a frame, unasked, as a copy to keep. */
 void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame);

@@ -103,20 +103,30 @@ static const char *uci_report_rung(uci_rung_t rung)
     return (rung == UCI_RUNG_GET) ? "get" : (rung == UCI_RUNG_COPY) ? "copy" : "none";
 }
 
-/* One JSON object, one line, one write: several processes may share the file */
-static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char *reason)
+/* Records are one JSON object, one line, one write: several processes may share the file. @return NULL: no records */
+static FILE *uci_report_open_events(void)
 {
-    static const uci_damage_t none;
-    const uci_damage_t *damage = (op->damage != NULL) ? op->damage : &none;
-    char name[PATH_MAX], bad[40], good[40];
+    char name[PATH_MAX];
     FILE *stream;
 
     if (uci_settings.events[0] == '\0') {
-        return;
+        return NULL;
     }
     stream = (uci_process_expand(uci_settings.events, name, sizeof(name)) == UCI_OK) ? fopen(name, "a") : NULL;
     if (stream == NULL) {
         uci_warn("failed to open UCI_EVENTS=%s: %m", uci_settings.events);
+    }
+    return stream;
+}
+
+static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char *reason)
+{
+    static const uci_damage_t none;
+    const uci_damage_t *damage = (op->damage != NULL) ? op->damage : &none;
+    FILE *stream               = uci_report_open_events();
+    char bad[40], good[40];
+
+    if (stream == NULL) {
         return;
     }
     uci_report_hex(damage->bad, damage->shown, bad);
@@ -187,8 +197,17 @@ void uci_report_failed(uci_recv_op_t *op, const char *reason)
 
 void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason)
 {
+    FILE *stream = uci_report_open_events();
     char text[96];
 
+    if (stream != NULL) {
+        fprintf(stream,
+                "{\"verdict\": \"not repaired\", \"reason\": \"%s\", \"host\": \"%s\", \"rank\": %d, \"tag\": "
+                "\"0x%016lx\", \"kind\": \"unknown\", \"wire_length\": %zu, \"ucx_version\": \"%s\"}\n",
+                reason, uci_process_host(), uci_process_rank(), (unsigned long)tag, total,
+                uci_ucp.get_version_string());
+        fclose(stream);
+    }
     uci_report_tag(tag, text, sizeof(text));
     uci_error("message can't be delivered intact: %s", reason);
     uci_error("  tag         %s", text);

@@ -7,6 +7,7 @@
 #include "inject.h"
 #include "log.h"
 #include "process.h"
+#include "repair.h"
 #include "stats.h"
 #include "txlog.h"
 
@@ -233,6 +234,7 @@ static uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
         return NULL;
     }
     uci_list_init(&op->link);
+    uci_list_init(&op->grants);
     op->peer       = peer;
     op->length     = length;
     op->digest     = worker->digest;
@@ -259,14 +261,11 @@ static void uci_send_op_destroy(uci_send_op_t *op)
     uci_worker_t *worker = op->peer->worker;
 
     uci_send_op_retire(op);
-    if (op->memh != NULL) {
-        uci_ucp.mem_unmap(worker->context->ucp, op->memh);
-    }
+    uci_repair_revoke(op);
     if (op->copy != NULL) {
         worker->copy_bytes -= op->length;
     }
     uci_merkle_destroy(op->tree);
-    free(op->staging);
     free(op->copy);
     free(op);
 }
@@ -659,13 +658,18 @@ void uci_send_op_query(uci_send_op_t *op)
     uci_control_send_simple(op->peer, UCI_AM_QUERY, op->frame->seq, op->remote_op, 0);
 }
 
-void uci_send_cleanup(uci_worker_t *worker)
+void uci_send_shutdown(uci_worker_t *worker)
 {
     uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
     {
-        if (op->memh != NULL) {
-            uci_ucp.mem_unmap(worker->context->ucp, op->memh);
-            op->memh = NULL;
-        }
+        uci_repair_revoke(op);
+    }
+}
+
+void uci_send_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(op, &worker->send_ops, uci_send_op_t, all)
+    {
+        uci_send_op_destroy(op);
     }
 }

@@ -43,9 +43,7 @@ typedef struct uci_send_op {
     uint32_t in_flight; /**< chunks UCX has not let go of */
     uint32_t remote_op;
     uci_merkle_t *tree; /**< NULL for a synchronous eager message */
-    ucp_mem_h memh;     /**< mapped for a repair by get; NULL if never */
-    void *staging;      /**< packed chunks for a get from a non-contiguous buffer */
-    bool granted;       /**< the receiver may be reading our memory */
+    uci_list_t grants;  /**< uci_repair_grant_t: what the receiver may be reading, until FIN */
     bool sync;          /**< a synchronous send: completes only when matched */
     uint64_t start_time;
     uint64_t asked_time; /**< last QUERY */
@@ -79,7 +77,8 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status);
 /** Nobody has received this yet: complete it from a copy if plain UCX might have done so. */
 void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now);
 
-/** The worker goes: unmap what is mapped for repairs. */
+/** The worker goes: unmap what is mapped for repairs; then, when UCX's part is gone, forget what never ended. */
+void uci_send_shutdown(uci_worker_t *worker);
 void uci_send_cleanup(uci_worker_t *worker);
 
 /** Ask the receiver where it is with this operation. */

@@ -100,11 +100,12 @@ typedef enum {
 } uci_am_type_t;
 
 enum {
-    UCI_AM_FLAG_LAST      = 1 << 0, /**< DATA: last chunk in order; extra = Merkle root */
-    UCI_AM_FLAG_REPAIR    = 1 << 1, /**< DATA: answer to REPAIR */
-    UCI_AM_FLAG_HANDOVER  = 1 << 2, /**< DATA: unasked copy, the sender is closing; extra = message length */
+    UCI_AM_FLAG_LAST   = 1 << 0, /**< DATA: last chunk in order; extra = Merkle root */
+    UCI_AM_FLAG_REPAIR = 1 << 1, /**< DATA: answer to REPAIR */
+    UCI_AM_FLAG_HANDOVER =
+            1 << 2, /**< DATA: unasked copy, the sender is closing; with FRAME: op = its kind, extra = tag */
     UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA */
-    UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA, GRANT: the source no longer has the digest first sent */
+    UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */
     UCI_AM_FLAG_FRAME     = 1 << 6  /**< REPAIR, DATA: the payload of the frame itself, as chunk 0 */
 };

@@ -8,6 +8,7 @@
 #include "find.h"
 #include "log.h"
 #include "match.h"
+#include "recv.h"
 #include "send.h"
 
 #define UCI_WORKER_PEERS_MIN    16
@@ -202,7 +203,8 @@ err:
 void uci_worker_shutdown(uci_worker_t *worker)
 {
     uci_ep_shutdown(worker);
-    uci_send_cleanup(worker);
+    uci_send_shutdown(worker);
+    uci_recv_shutdown(worker);
     uci_ucp.worker_release_address(worker->ucp, worker->address);
 }
 
@@ -210,6 +212,8 @@ void uci_worker_destroy(uci_worker_t *worker)
 {
     uci_match_cleanup(worker);
     uci_find_cleanup(worker);
+    uci_send_cleanup(worker);
+    uci_recv_cleanup(worker);
     uci_worker_for_each_peer(peer, worker)
     {
         uci_peer_destroy(peer);

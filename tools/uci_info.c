@@ -7,6 +7,7 @@
 #include "process.h"
 #include "settings.h"
 #include "version.h"
+#include "wire.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -88,6 +89,7 @@ static void uci_info_print_version(void)
 {
     printf("version: %s\n", UCI_VERSION);
     printf("revision: %s\n", UCI_REVISION);
+    printf("protocol: %d\n", UCI_PROTOCOL_VERSION);
 #if defined(__clang__)
     printf("compiler: %s\n", __VERSION__);
 #else
