@@ -49,6 +49,7 @@ uci_settings_t uci_settings;
 
 const char *const uci_mode_names[]     = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[] = {"abort", "error", "log", NULL};
+const char *const uci_path_names[]     = {"auto", "direct", "stream", NULL};
 
 /*
  * Types
@@ -317,7 +318,15 @@ static const uci_setting_t uci_settings_table[] = {
          "Children of a node in the tree of checksums that finds the damaged chunks of a large message.\n"
          "More children: fewer round trips and more checksums in each. There is seldom a reason to\n"
          "change it.",
-         "2 to 256", offsetof(uci_settings_t, merkle_arity), UCI_SETTING_UINT(2, 256)}};
+         "2 to 256", offsetof(uci_settings_t, merkle_arity), UCI_SETTING_UINT(2, 256)},
+
+        {"UCI_PATH", "auto",
+         "How messages that do not fit in one frame travel.\n"
+         " - auto   : direct between processes of one node that share memory, else stream.\n"
+         " - direct : through slots in shared memory, copied and checked by both sides at the same time;\n"
+         "            to a peer that cannot be reached this way: stream.\n"
+         " - stream : as UCX active messages, chunk by chunk.",
+         "[auto|direct|stream]", offsetof(uci_settings_t, path), UCI_SETTING_ENUM(uci_path_names)}};
 
 static uci_setting_source_t uci_settings_sources[uci_array_size(uci_settings_table)];
 static char uci_settings_path[PATH_MAX]; /* of the uci.conf that was read */

@@ -19,9 +19,13 @@
 typedef enum { UCI_MODE_OFF, UCI_MODE_DETECT, UCI_MODE_REPAIR, UCI_MODE_LAST } uci_mode_t;
 typedef enum { UCI_ON_ERROR_ABORT, UCI_ON_ERROR_ERROR, UCI_ON_ERROR_LOG, UCI_ON_ERROR_LAST } uci_on_error_t;
 
+/** How large messages travel. */
+typedef enum { UCI_PATH_AUTO, UCI_PATH_DIRECT, UCI_PATH_STREAM, UCI_PATH_LAST } uci_path_t;
+
 /** Names by value, NULL-terminated. */
 extern const char *const uci_mode_names[];
 extern const char *const uci_on_error_names[];
+extern const char *const uci_path_names[];
 
 #define UCI_SETTING_AUTO SIZE_MAX /**< a size that is chosen per transport */
 
@@ -37,6 +41,7 @@ typedef struct uci_settings {
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
+    uci_path_t path;                /**< UCI_PATH=auto|direct|stream */
 } uci_settings_t;
 
 /** The process's settings; valid after uci_settings_read(), with the default wherever a value was bad. */

@@ -18,6 +18,7 @@
     _X(bytes_received, "bytes received") \
     _X(eager_messages, "sent eager") \
     _X(rendezvous_messages, "sent by rendezvous") \
+    _X(direct_messages, "of these, through shared memory slots") \
     _X(buffered_messages, "rendezvous completed from a copy") \
     _X(passthrough_messages, "passed through, not verified") \
     _X(chunks_verified, "chunks verified") \

@@ -352,7 +352,7 @@ void uci_find_cleanup(uci_worker_t *worker)
 /* The receiver has answered to its descriptor */
 static bool uci_find_is_matched(const uci_frame_t *frame)
 {
-    return (frame->op != NULL) && (frame->op->tree != NULL) && (frame->op->state != UCI_SEND_DESCRIBED);
+    return (frame->op != NULL) && (frame->op->tree != NULL) && uci_send_op_is_matched(frame->op);
 }
 
 void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)

@@ -27,7 +27,7 @@ static void uci_handover_send_op(uci_send_op_t *op)
         return;
     }
     uci_send_op_pin(op);
-    uci_list_del(&op->link);
+    uci_list_del(&op->link); /* its slots stay as they are: they may be read later */
     for (i = 0; (i < op->chunks) && (op->state != UCI_SEND_DONE); ++i) {
         uci_send_chunk(op, i, UCI_AM_FLAG_HANDOVER);
     }

@@ -167,7 +167,7 @@ const char *uci_peer_transports(uci_peer_t *peer)
     return (peer->transports != NULL) ? peer->transports : "";
 }
 
-static bool uci_peer_is_shm(uci_peer_t *peer)
+bool uci_peer_shares_memory(uci_peer_t *peer)
 {
     const char *transports = uci_peer_transports(peer);
     unsigned i;
@@ -184,7 +184,7 @@ uint32_t uci_peer_chunk_size(uci_peer_t *peer)
 {
     if (uci_unlikely(peer->chunk_size == 0)) {
         peer->chunk_size = (uci_settings.chunk_size != UCI_SETTING_AUTO) ? (uint32_t)uci_settings.chunk_size
-                           : uci_peer_is_shm(peer)                       ? UCI_CHUNK_SHM
+                           : uci_peer_shares_memory(peer)                ? UCI_CHUNK_SHM
                                                                          : UCI_CHUNK_OTHER;
         uci_debug("%s: transports \"%s\", chunks of %u bytes", uci_peer_name(peer), uci_peer_transports(peer),
                   peer->chunk_size);

@@ -12,6 +12,7 @@
 #include "frame.h"
 #include "list.h"
 #include "seqset.h"
+#include "bounce.h"
 
 struct uci_worker;
 
@@ -55,6 +56,11 @@ typedef struct uci_peer {
     char *transports;    /**< of the first endpoint, found when first needed */
     uint32_t chunk_size; /**< chosen for its transports, 0: not yet */
 
+    /* shared memory */
+    bool pool_offered;    /**< it has been told of our slots, or can't be */
+    bool maps_ours;       /**< it reads our slots */
+    uci_bounce_map_t map; /**< its slots */
+
     uci_list_t pending;   /**< uci_control_t that wait for an endpoint */
     uci_list_t handovers; /**< uci_handover_t: copies left by a closing peer */
 } uci_peer_t;
@@ -83,6 +89,15 @@ ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
 /** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the chunk size that suits them. */
 const char *uci_peer_transports(uci_peer_t *peer);
 uint32_t uci_peer_chunk_size(uci_peer_t *peer);
+
+/** Is one of them shared memory? */
+bool uci_peer_shares_memory(uci_peer_t *peer);
+
+/** May messages to it go through our bounce slots? */
+UCI_INLINE bool uci_peer_is_reached(uci_peer_t *peer)
+{
+    return uci_likely(peer->maps_ours) || (!peer->pool_offered && uci_bounce_reaches_slow(peer));
+}
 
 /* ---- mark */
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "digest_small.h"
+#include "direct.h"
 #include "find.h"
 #include "handover.h"
 #include "log.h"
@@ -385,6 +386,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
         goto err_free;
     }
 
+    uci_list_init(&op->direct_link);
     op->peer        = peer;
     op->seq         = seq;
     op->req         = req;
@@ -414,6 +416,7 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
     uci_worker_t *worker = op->peer->worker;
 
     uci_list_del(&op->link);
+    uci_direct_stop(op);
     --worker->ops_active;
     uci_recv_slot_put(worker, op->slot);
     uci_merkle_destroy(op->tree);
@@ -461,7 +464,7 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
     if (op->kind != UCI_FRAME_RNDV) {
         uci_recv_delivered(op->peer, op->seq, length);
     }
-    if (op->kind != UCI_FRAME_EAGER) {
+    if ((op->kind != UCI_FRAME_EAGER) && !uci_direct_finish(op)) {
         uci_recv_fin(op->peer, op->seq, 0);
     }
     if (op->packed != NULL) {
@@ -509,6 +512,9 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
         return;
     }
     uci_recv_delivered(peer, seq, 0);
+    if (uci_likely(uci_list_is_empty(&peer->handovers)) && uci_direct_take(op, desc->slot)) {
+        return;
+    }
     uci_control_send_simple(peer, UCI_AM_CTS, seq, op->slot, 0);
     if (uci_unlikely(!uci_list_is_empty(&peer->handovers))) {
         /* by its number, since a message to oneself may be through by now */

@@ -28,7 +28,8 @@ typedef enum {
 
 /** A receive that takes more than one frame: a rendezvous, or the repair of an eager message. */
 typedef struct uci_recv_op {
-    uci_list_t link; /**< in worker->recv_ops */
+    uci_list_t link;        /**< in worker->recv_ops */
+    uci_list_t direct_link; /**< in worker->direct_recvs while chunks come through slots */
     uci_peer_t *peer;
     uint64_t seq;
     uint32_t slot;
@@ -54,6 +55,10 @@ typedef struct uci_recv_op {
     uint32_t awaiting;    /**< answers to the last request that are still to come */
     uint32_t good_before; /**< value of good when it was sent */
     unsigned gets;        /**< in flight */
+    bool direct;          /**< chunks come, or all have come, through slots */
+    bool held;            /**< `slot_now` has been taken, but not acknowledged */
+    uint16_t slot_now;    /**< of the chunk to take, or the one before */
+    uint32_t taken;       /**< chunks, from slots */
     ucp_rkey_h rkey;
     uint64_t start_time; /**< of the repair */
     uint32_t arrived;    /**< chunks, for telling a slow transfer from a stuck one */

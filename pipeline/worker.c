@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "direct.h"
 #include "endpoint.h"
 #include "find.h"
 #include "log.h"
@@ -130,6 +131,8 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->unexpected);
     uci_list_init(&worker->probed);
     uci_list_init(&worker->streams);
+    uci_list_init(&worker->direct_sends);
+    uci_list_init(&worker->direct_recvs);
     uci_list_init(&worker->closing);
     uci_list_init(&worker->send_ops);
     uci_list_init(&worker->recv_ops);
@@ -205,6 +208,11 @@ void uci_worker_shutdown(uci_worker_t *worker)
     uci_ep_shutdown(worker);
     uci_send_shutdown(worker);
     uci_recv_shutdown(worker);
+    uci_worker_for_each_peer(peer, worker)
+    {
+        uci_bounce_unmap(peer);
+    }
+    uci_bounce_cleanup(worker);
     uci_ucp.worker_release_address(worker->ucp, worker->address);
 }
 
@@ -232,6 +240,14 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 {
     unsigned count = 0;
 
+    if (!uci_list_is_empty(&worker->direct_recvs)) {
+        uci_direct_recv_progress(worker);
+        ++count;
+    }
+    if (!uci_list_is_empty(&worker->direct_sends)) {
+        uci_direct_send_progress(worker);
+        ++count;
+    }
     if (!uci_list_is_empty(&worker->streams)) {
         uci_send_progress(worker);
         ++count;
