@@ -614,7 +614,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
                                        hdr->value)
                     : ~hdr->value;
     if (uci_likely(value == hdr->value)) {
-        if (uci_unlikely(again)) {
+        if (uci_unlikely(again || (op->state[hdr->index] == UCI_CHUNK_BAD))) {
             uci_repair_chunk_healed(op, hdr->index, UCI_RUNG_COPY, (uint32_t)length);
         }
         uci_recv_op_chunk_good(op, hdr->index, value);
