@@ -13,7 +13,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
-                libucx-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev)
+                libucx-dev libibverbs-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev)
 packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
                python3 clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace)
 packages_demo=(hpcc openmpi-bin python3)
