@@ -54,6 +54,7 @@ typedef struct uci_recv_op {
     uint32_t awaiting;    /**< answers to the last request that are still to come */
     uint32_t good_before; /**< value of good when it was sent */
     unsigned gets;        /**< in flight */
+    unsigned gets_wrong;  /**< gets that ended well, and brought wrong bytes */
     ucp_rkey_h rkey;
     uint64_t start_time; /**< of the repair */
     uint32_t arrived;    /**< chunks, for telling a slow transfer from a stuck one */

@@ -236,6 +236,9 @@ static void uci_repair_get_verify(uci_repair_get_t *get)
     if ((value == get->value) && (op->state[get->index] == UCI_CHUNK_BAD)) {
         uci_repair_chunk_healed(op, get->index, UCI_RUNG_GET, get->length);
         uci_recv_op_chunk_good(op, get->index, value);
+    } else if (value != get->value) {
+        ++op->gets_wrong;
+        UCI_STATS_INC(mismatched_gets);
     }
 }
 
@@ -378,7 +381,7 @@ void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame)
 typedef struct uci_repair_grant {
     uci_list_t link; /* in op->grants */
     ucp_mem_h memh;
-    char *staging; /* chunks packed from a buffer that is not contiguous, else NULL */
+    char *staging; /* memory of ours with copies of the chunks; NULL: the user's buffer */
 } uci_repair_grant_t;
 
 static void uci_repair_revoke_one(uci_send_op_t *op, uci_repair_grant_t *grant)
@@ -397,23 +400,34 @@ void uci_repair_revoke(uci_send_op_t *op)
     }
 }
 
-/* Map the user's buffer, once; or new memory for @a count packed chunks */
-static uci_repair_grant_t *uci_repair_map(uci_send_op_t *op, uint32_t count)
+/* The grant of the user's buffer, if there is one */
+static uci_repair_grant_t *uci_repair_find_in_place(uci_send_op_t *op)
 {
-    bool contig                 = (op->buffer->kind == UCI_BUFFER_CONTIG);
+    uci_list_for_each(grant, &op->grants, uci_repair_grant_t, link)
+    {
+        if (grant->staging == NULL) {
+            return grant;
+        }
+    }
+    return NULL;
+}
+
+/* Map the user's buffer, once; or, not @a in_place, new memory for copies of @a count chunks */
+static uci_repair_grant_t *uci_repair_map(uci_send_op_t *op, uint32_t count, bool in_place)
+{
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
                                    .address    = op->buffer->data,
-                                   .length     = contig ? op->length : (size_t)count * op->chunk_size};
-    uci_repair_grant_t *grant;
+                                   .length     = in_place ? op->length : (size_t)count * op->chunk_size};
+    uci_repair_grant_t *grant   = in_place ? uci_repair_find_in_place(op) : NULL;
 
-    if (contig && !uci_list_is_empty(&op->grants)) {
-        return uci_container_of(op->grants.next, uci_repair_grant_t, link);
+    if (grant != NULL) {
+        return grant;
     }
     grant = calloc(1, sizeof(*grant));
     if (grant == NULL) {
         return NULL;
     }
-    if (!contig) {
+    if (!in_place) {
         params.address = grant->staging = malloc(params.length);
     }
     if ((params.address == NULL) ||
@@ -445,7 +459,7 @@ static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char *pack
 }
 
 /* Tell where the chunks are; without a key the receiver takes the next rung */
-static void uci_repair_send_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count, char *packed,
+static void uci_repair_send_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count, char *packed, bool stale,
                                   const void *rkey, size_t rkey_length)
 {
     size_t entries_length = count * sizeof(uci_am_grant_entry_t);
@@ -466,6 +480,9 @@ static void uci_repair_send_grant(uci_send_op_t *op, const uint32_t *indexes, ui
                                    &entries[i]);
         }
         memcpy((char *)entries + entries_length, rkey, rkey_length);
+        if (uci_unlikely(stale)) {
+            uci_inject_region(packed, (size_t)count * op->chunk_size);
+        }
     }
     grant->count       = count;
     grant->rkey_length = (uint32_t)rkey_length;
@@ -476,17 +493,22 @@ static void uci_repair_send_grant(uci_send_op_t *op, const uint32_t *indexes, ui
 
 static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
 {
-    uci_repair_grant_t *grant = uci_repair_map(op, count);
+    bool stale                = uci_inject_region_draw(op);
+    bool in_place             = (op->buffer->kind == UCI_BUFFER_CONTIG) && !stale;
+    uci_repair_grant_t *grant = uci_repair_map(op, count, in_place);
     size_t rkey_length        = 0;
     void *rkey                = NULL;
 
     if ((grant == NULL) ||
         (uci_ucp.rkey_pack(op->peer->worker->context->ucp, grant->memh, &rkey, &rkey_length) != UCS_OK)) {
         uci_info("no remote access to this memory: the receiver will ask for a copy");
-        uci_repair_send_grant(op, indexes, 0, NULL, NULL, 0);
+        if (stale) {
+            uci_fault_undo();
+        }
+        uci_repair_send_grant(op, indexes, 0, NULL, false, NULL, 0);
         return;
     }
-    uci_repair_send_grant(op, indexes, count, grant->staging, rkey, rkey_length);
+    uci_repair_send_grant(op, indexes, count, grant->staging, stale, rkey, rkey_length);
     uci_ucp.rkey_buffer_release(rkey);
 }
 
