@@ -54,6 +54,7 @@ typedef struct uci_peer {
     void *address;       /**< UCX address, to connect back; may be NULL */
     char *transports;    /**< of the first endpoint, found when first needed */
     uint32_t chunk_size; /**< chosen for its transports, 0: not yet */
+    bool rdma;           /**< gets take no work of its processor; known when chunk_size is */
 
     uci_list_t pending;   /**< uci_control_t that wait for an endpoint */
     uci_list_t handovers; /**< uci_handover_t: copies left by a closing peer */

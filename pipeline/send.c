@@ -637,6 +637,7 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     }
     op->remote_op = hdr->op;
     op->state     = UCI_SEND_STREAMING;
+    uci_repair_grant_ahead(op);
     uci_list_add_tail(&peer->worker->streams, &op->link);
 }
 

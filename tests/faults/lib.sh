@@ -28,6 +28,11 @@ refuse() {
     reason=$1
 }
 
+# refuse_stats: check_stats has found what is wrong.
+refuse_stats() {
+    refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+}
+
 # must_say REGEX: a run that had to fail must have failed for the right reason.
 must_say() {
     if [ "$verdict" = PASS ]; then
@@ -77,5 +82,5 @@ run_heal() {
                 # with 20 or more expected, none would be a miracle
                 "faults_injected > 0 or $rate * $(units_of "$target") < 20"
                 "$(few_faults "$target") or $(noticed_condition "$target")")
-    check_stats 2 "${conditions[@]}" || refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+    check_stats 2 "${conditions[@]}" || refuse_stats
 }

@@ -153,7 +153,7 @@ run_bug-plain() {
 run_bug-with-uci() {
     run_program lost_bytes "$2" "$3" 2 "$preload" "$limit" "1" "${bug_settings[@]}"
     [ "$verdict" = PASS ] || return 0
-    check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+    check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse_stats
 }
 
 # Without protection the same faults must reach the program. Small messages are spared: MPI lives on them.
@@ -193,7 +193,7 @@ run_count() {
         "$(fault_setting "$kind" "$target" "$rate" ,count=3)"
     [ "$verdict" = PASS ] || return 0
     check_stats 2 "${stats_always[@]}" "${stats_faulty[@]}" 'faults_injected == 6' ||
-        refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+        refuse_stats
 }
 
 # --- running them ---

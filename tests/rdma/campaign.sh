@@ -7,6 +7,8 @@
 # A job is a line "group program transports mpi [arguments]". Groups:
 #   clean   MPI programs: large, unaligned, non-contiguous, many in flight, buffers freed and reused. No false alarm.
 #   heal    injected faults (kind target rate): counted, noticed, healed, every byte right
+#   asleep  the sender sleeps outside MPI while the receiver heals the message: by RDMA reads alone
+#   region  gets are granted a wrong region, as after a stale registration: healed by copy, and the records say so
 set -euo pipefail
 # shellcheck source=tests/mpi/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
@@ -39,8 +41,13 @@ jobs=(
     "heal p2p_blocking    ud,self    mpich   bitflip  payload 1e-1"
     "heal storm           rc,ud,self openmpi any      ack     1e-1"
     "heal reuse           rc,ud,self mpich   swap     payload 1e-1"
+
+    "asleep asleep        rc,self    openmpi"
+    "asleep asleep        rc,self    mpich"
+    "region bulk          rc,self    openmpi"
+    "region bulk          rc,self    mpich"
 )
-groups=(clean heal)
+groups=(clean heal asleep region)
 columns=('rc,self' 'ud,self' 'rc,ud,self')
 declare -A cells=()     # "group tls" -> passed, total
 
@@ -50,7 +57,64 @@ run_clean() {
     local program=$1 mpi=$2 tls=$3 scale=${4:-1}
     run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "$scale"
     [ "$verdict" = PASS ] || return 0
-    check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+    check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse_stats
+}
+
+slow_wire() {
+    local i
+    for i in 0 1; do
+        tc qdisc replace dev "veth$i" root netem limit 100000 "$@"
+    done
+}
+
+plain_wire() {
+    local i
+    for i in 0 1; do
+        tc qdisc del dev "veth$i" root 2>/dev/null || true
+    done
+}
+
+# slow_down_when_met DELAY: slow the wire down when both ranks are there, and tell them.
+slow_down_when_met() {
+    while [ ! -e "$run_dir/meet/rank.0" ] || [ ! -e "$run_dir/meet/rank.1" ]; do
+        sleep 0.05
+    done
+    slow_wire delay "$1"
+    touch "$run_dir/meet/slow"
+}
+
+run_asleep() {
+    local program=$1 mpi=$2 tls=$3 watcher
+    slow_down_when_met 500ms &
+    watcher=$!
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" 1 UCX_RC_VERBS_TIMEOUT=8s \
+        "$(fault_setting any payload 0.5 ,min=600000,max=600000)"
+    kill "$watcher" 2>/dev/null || true
+    wait "$watcher" 2>/dev/null || true
+    plain_wire
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" "${stats_faulty[@]}" 'mismatched_chunks > 0' \
+        'repaired_by_get == mismatched_chunks' 'repaired_by_copy == 0' || refuse_stats
+    stats_line="$stats_line; $(grep -h '^received ' "$run_log")"
+}
+
+# All chunks arrive damaged, and all gets read elsewhere. (A sender that closes hands over copies before it is asked.)
+run_region() {
+    local program=$1 mpi=$2 tls=$3
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "1 1 1000000 8" "UCI_EVENTS=$run_dir/events" \
+        "$(fault_setting bitflip payload+region 1 ,min=1000000)"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" "${stats_faulty[@]}" 'mismatched_chunks >= 8 * 17' \
+        'mismatched_gets >= 4 * 17' 'repaired_by_get == 0' 'repaired_by_copy == mismatched_chunks' || refuse_stats
+    grep -q 'repaired by copy, after 17 gets that brought wrong bytes' "$run_log" || refuse "the log does not say so"
+    check_events 'len(events) == 8' \
+        'all(event["verdict"] == "repaired" and event["healed_by"] == "copy" for event in events)' \
+        'sum(event["gets_wrong"] == 17 for event in events) >= 4'
+}
+
+# check_events CONDITION...: over the records of the last run.
+check_events() {
+    python3 "$uci_root/tests/rdma/events.py" "$run_dir/events" "$@" >>"$run_log" 2>&1 || refuse "the records do not say so"
 }
 
 # --- running them ---
