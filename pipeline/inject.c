@@ -209,6 +209,24 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
     }
 }
 
+bool uci_inject_region_draw(const uci_send_op_t *op)
+{
+    uci_fault_t fault;
+
+    return uci_fault_targets(UCI_FAULT_REGION) &&
+           uci_fault_draw(UCI_FAULT_REGION, op->length, uci_peer_rank(op->peer), &fault);
+}
+
+void uci_inject_region(void *memory, size_t length)
+{
+    unsigned char *bytes = memory;
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        bytes[i] ^= 0xff;
+    }
+}
+
 void *uci_inject_user_data(uci_buffer_t *buffer, int peer_rank, size_t *length_p)
 {
     uci_fault_t fault;

@@ -180,12 +180,21 @@ bool uci_peer_shares_memory(uci_peer_t *peer)
     return false;
 }
 
+/* Connections of adapters: "rc_verbs", "rc_mlx5", "dc_mlx5". Not datagrams (ud), whose gets UCX emulates */
+static bool uci_peer_is_rdma(uci_peer_t *peer)
+{
+    const char *transports = uci_peer_transports(peer);
+
+    return (strstr(transports, "rc_") != NULL) || (strstr(transports, "dc_") != NULL);
+}
+
 uint32_t uci_peer_chunk_size(uci_peer_t *peer)
 {
     if (uci_unlikely(peer->chunk_size == 0)) {
         peer->chunk_size = (uci_settings.chunk_size != UCI_SETTING_AUTO) ? (uint32_t)uci_settings.chunk_size
                            : uci_peer_shares_memory(peer)                ? UCI_CHUNK_SHM
                                                                          : UCI_CHUNK_OTHER;
+        peer->rdma       = uci_peer_is_rdma(peer);
         uci_debug("%s: transports \"%s\", chunks of %u bytes", uci_peer_name(peer), uci_peer_transports(peer),
                   peer->chunk_size);
     }

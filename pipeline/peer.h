@@ -55,6 +55,7 @@ typedef struct uci_peer {
     void *address;       /**< UCX address, to connect back; may be NULL */
     char *transports;    /**< of the first endpoint, found when first needed */
     uint32_t chunk_size; /**< chosen for its transports, 0: not yet */
+    bool rdma;           /**< gets take no work of its processor; known when chunk_size is */
 
     /* shared memory */
     bool pool_offered;    /**< it has been told of our slots, or can't be */

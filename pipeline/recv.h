@@ -59,9 +59,11 @@ typedef struct uci_recv_op {
     bool held;            /**< `slot_now` has been taken, but not acknowledged */
     uint16_t slot_now;    /**< of the chunk to take, or the one before */
     uint32_t taken;       /**< chunks, from slots */
+    unsigned gets_wrong;  /**< gets that ended well, and brought other bytes than the sender had just digested */
     ucp_rkey_h rkey;
-    uint64_t start_time; /**< of the repair */
-    uint32_t arrived;    /**< chunks, for telling a slow transfer from a stuck one */
+    struct uci_repair_ahead *ahead; /**< where all of the message can be read, told before it was needed; or NULL */
+    uint64_t start_time;            /**< of the repair */
+    uint32_t arrived;               /**< chunks, for telling a slow transfer from a stuck one */
     uint32_t arrived_seen;
     uint64_t active_time; /**< something had arrived, or we asked */
     unsigned asked;

@@ -688,6 +688,7 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     }
     op->next  = 0;
     op->state = UCI_SEND_STREAMING;
+    uci_repair_grant_ahead(op);
     uci_list_add_tail(&peer->worker->streams, &op->link);
 }
 

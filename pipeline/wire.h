@@ -112,7 +112,8 @@ enum {
     UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA */
     UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */
-    UCI_AM_FLAG_FRAME     = 1 << 6  /**< REPAIR, DATA: the payload of the frame itself, as chunk 0 */
+    UCI_AM_FLAG_FRAME     = 1 << 6, /**< REPAIR, DATA: the payload of the frame itself, as chunk 0 */
+    UCI_AM_FLAG_AHEAD     = 1 << 7  /**< GRANT: of the whole message, before its first chunk, in case it is needed */
 };
 
 typedef struct uci_am_hdr {

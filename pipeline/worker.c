@@ -10,6 +10,7 @@
 #include "log.h"
 #include "match.h"
 #include "recv.h"
+#include "report.h"
 #include "send.h"
 
 #define UCI_WORKER_PEERS_MIN    16
@@ -181,6 +182,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thr
     uci_pool_init(&worker->messages, sizeof(uci_control_t) + UCI_CONTROL_POOLED, UCI_WORKER_MESSAGE_SLAB, NULL, NULL,
                   NULL, NULL);
 
+    uci_report_init();
     status = uci_worker_learn_address(worker);
     if (status != UCS_OK) {
         goto err_free_peers;
