@@ -21,7 +21,7 @@ here=$uci_root/tests/ucp
 out=$uci_root/build/test-ucp
 preload=$uci_root/build/libucx_integrity.so
 all_tls="posix,self posix,cma,self tcp,self self"
-programs=(forms match requests flags others lifecycle)
+programs=(forms match requests flags others lifecycle surface sleep)
 filter='' limit=30 keep=0
 passed=0 failed=0 skipped=0
 
