@@ -496,9 +496,9 @@ static void end_operations(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uci_context_t context = {.buffered_max = 8192, .buffered_fast_max = 1 << 18};
+    uci_context_t context      = {.buffered_max = 8192, .buffered_fast_max = 1 << 18};
     ucp_worker_params_t params = {.field_mask = 0};
-    input_t input         = {data, size};
+    input_t input              = {data, size};
 
     if (uci_ucp.am_send_nbx == NULL) {
         fuzz_set_up();
