@@ -104,8 +104,8 @@ static void uci_plugin_init_locked(void)
         uci_log_at_abort(uci_plugin_report);
         atexit(uci_plugin_report);
     }
-    uci_info("UCI %s (%s), UCX %s, mode %s, digest %s", UCI_VERSION, UCI_REVISION, uci_ucp.get_version_string(),
-             uci_mode_names[uci_settings.mode], uci_settings.digest->name);
+    uci_info("UCI %s (%s), %s, UCX %s, mode %s, digest %s", UCI_VERSION, UCI_REVISION, uci_module_how(),
+             uci_ucp.get_version_string(), uci_mode_names[uci_settings.mode], uci_settings.digest->name);
 }
 
 void uci_plugin_claim(void)

@@ -30,6 +30,9 @@ void uci_plugin_init(void);
 /** A context is made: from now on the counters are those of this process, though it be a fork of one that had some. */
 void uci_plugin_claim(void);
 
+/** How we got in: "preloaded", or "as a UCX module, ...". */
+const char *uci_module_how(void);
+
 #define UCI_HOOK() \
     do { \
         if (uci_unlikely(!__atomic_load_n(&uci_plugin_is_ready, __ATOMIC_ACQUIRE))) { \

@@ -18,8 +18,9 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 here=$uci_root/tests/ucp
-out=$uci_root/build/test-ucp
-preload=$uci_root/build/libucx_integrity.so
+build=${UCI_BUILD_DIR:-$uci_root/build}
+out=$build/test-ucp
+preload=$build/libucx_integrity.so
 all_tls="posix,self posix,cma,self tcp,self self"
 programs=(forms match requests flags others lifecycle surface sleep failure threads)
 filter='' limit=30 keep=0

@@ -352,6 +352,54 @@ static void kept_data(void)
     ut_pair_close(&pair);
 }
 
+/* ------------------------------------------------- what later versions have */
+
+#if UCP_API_VERSION >= UCP_VERSION(1, 14)
+static void datatype_query(void)
+{
+    ucp_datatype_attr_t attr = {.field_mask = UCP_DATATYPE_ATTR_FIELD_PACKED_SIZE | UCP_DATATYPE_ATTR_FIELD_COUNT,
+                                .count      = 3};
+
+    UT_CHECK_STATUS(ucp_dt_query(ucp_dt_make_contig(8), &attr), UCS_OK, "ucp_dt_query");
+    UT_CHECK(attr.packed_size == 24, "3 times 8 bytes are %zu", attr.packed_size);
+}
+
+static void memory_handles(void)
+{
+    ucp_memh_pack_params_t params          = {.field_mask = 0};
+    ucp_memh_buffer_release_params_t leave = {.field_mask = 0};
+    remote_t remote;
+    size_t length;
+    void *packed;
+
+    ut_pair_open(&pair, UCP_FEATURE_RMA);
+    remote_open(&remote);
+    UT_CHECK_STATUS(ucp_memh_pack(remote.memh, &params, &packed, &length), UCS_OK, "ucp_memh_pack");
+    UT_CHECK(length > 0, "a packed handle of %zu bytes", length);
+    ucp_memh_buffer_release(packed, &leave);
+    exchange();
+    remote_close(&remote);
+    ut_pair_close(&pair);
+}
+#endif
+
+#if UCP_API_VERSION >= UCP_VERSION(1, 16)
+static void key_compare(void)
+{
+    ucp_rkey_compare_params_t params = {.field_mask = 0};
+    remote_t remote;
+    int result = 1;
+
+    ut_pair_open(&pair, UCP_FEATURE_RMA);
+    remote_open(&remote);
+    UT_CHECK_STATUS(ucp_rkey_compare(pair.a->worker, remote.rkey, remote.rkey, &params, &result), UCS_OK,
+                    "ucp_rkey_compare");
+    UT_CHECK(result == 0, "a key differs from itself");
+    remote_close(&remote);
+    ut_pair_close(&pair);
+}
+#endif
+
 /* ------------------------------------------------------------- listening */
 
 static ucp_conn_request_h caller;
@@ -416,8 +464,15 @@ static void listening(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {
-        UT_TEST(versions),        UT_TEST(settings), UT_TEST(texts),       UT_TEST(queries),   UT_TEST(blocking_rma),
-        UT_TEST(nonblocking_rma), UT_TEST(atomics),  UT_TEST(old_streams), UT_TEST(kept_data), UT_TEST(listening)};
+static const ut_test_t tests[] = {UT_TEST(versions),       UT_TEST(settings),       UT_TEST(texts),
+                                  UT_TEST(queries),        UT_TEST(blocking_rma),   UT_TEST(nonblocking_rma),
+                                  UT_TEST(atomics),        UT_TEST(old_streams),    UT_TEST(kept_data),
+#if UCP_API_VERSION >= UCP_VERSION(1, 14)
+                                  UT_TEST(datatype_query), UT_TEST(memory_handles),
+#endif
+#if UCP_API_VERSION >= UCP_VERSION(1, 16)
+                                  UT_TEST(key_compare),
+#endif
+                                  UT_TEST(listening)};
 
 UT_MAIN(tests)
