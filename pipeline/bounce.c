@@ -196,7 +196,8 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
         return false;
     }
     peer->pool_offered = true;
-    if ((uci_settings.path == UCI_PATH_STREAM) || (uci_settings.mode == UCI_MODE_OFF) ||
+    /* memory that changes wakes nobody who sleeps */
+    if ((uci_settings.path == UCI_PATH_STREAM) || worker->context->wakeup ||
         !uci_peer_shares_memory(peer) || !uci_bounce_exists(worker)) {
         return false;
     }

@@ -20,8 +20,9 @@ struct uci_worker;
 typedef struct uci_ep {
     ucp_ep_h ucp;
     struct uci_peer *peer;
-    uci_list_t link; /**< in peer->eps */
-    bool user;       /**< the user holds it */
+    uci_list_t link;                   /**< in peer->eps */
+    bool user;                         /**< the user holds it */
+    ucp_err_handler_cb_t user_handler; /**< what the user wants to be called when it fails; may be NULL */
 } uci_ep_t;
 
 typedef struct uci_peer {
@@ -44,13 +45,14 @@ typedef struct uci_peer {
     /* connection */
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
     bool hello_sent;
-    bool known;       /**< mark is valid */
-    bool leaving;     /**< the other side's user has closed: it receives nothing more */
-    bool user_closed; /**< our side's user has closed */
-    bool asked;       /**< we left, and asked what the other side lacks */
-    bool answered;    /**< it has told us */
-    bool bye_sent;    /**< our BYE has left */
-    bool promised;    /**< it left, we told it what we lack, and it sends that */
+    bool known;          /**< mark is valid */
+    bool leaving;        /**< the other side's user has closed: it receives nothing more */
+    bool user_closed;    /**< our side's user has closed */
+    bool asked;          /**< we left, and asked what the other side lacks */
+    bool answered;       /**< it has told us */
+    bool bye_sent;       /**< our BYE has left */
+    bool promised;       /**< it left, we told it what we lack, and it sends that */
+    ucs_status_t status; /**< UCS_OK, or why nothing more comes from it: it failed, or the user closed by force */
     uci_mark_t mark;
     void *address;       /**< UCX address, to connect back; may be NULL */
     char *transports;    /**< of the first endpoint, found when first needed */

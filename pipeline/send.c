@@ -282,8 +282,9 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
         uci_txlog_remove(op->peer, op->frame);
         op->frame = NULL;
     }
-    op->state = UCI_SEND_DONE;
-    op->req   = NULL;
+    op->state  = UCI_SEND_DONE;
+    op->status = status;
+    op->req    = NULL;
     uci_send_op_retire(op);
     if (op->in_flight == 0) {
         uci_send_op_destroy(op);
@@ -301,7 +302,7 @@ void uci_send_op_unpin(uci_send_op_t *op)
 {
     --op->in_flight;
     if ((op->state == UCI_SEND_DONE) && (op->in_flight == 0)) {
-        uci_send_op_finish(op, UCS_OK);
+        uci_send_op_finish(op, op->status);
     }
 }
 
@@ -405,14 +406,22 @@ bool uci_send_op_is_matched(const uci_send_op_t *op)
     return (op->state != UCI_SEND_DESCRIBED) && ((op->state != UCI_SEND_DIRECT) || (op->acked > 0));
 }
 
+uint64_t uci_send_op_buffer_time(const uci_send_op_t *op)
+{
+    const uci_context_t *context = op->peer->worker->context;
+
+    if (uci_send_op_is_matched(op) || (op->req == NULL) || op->sync ||
+        (op->length > uci_max(UCI_SEND_LATE_MAX, context->buffered_fast_max))) {
+        return UINT64_MAX;
+    }
+    return op->start_time + UCI_SEND_LATE_NS;
+}
+
 void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
 {
-    uci_worker_t *worker = op->peer->worker;
-    uci_request_t *req   = op->req;
+    uci_request_t *req = op->req;
 
-    if (uci_send_op_is_matched(op) || (req == NULL) || op->sync ||
-        (op->length > uci_max(UCI_SEND_LATE_MAX, worker->context->buffered_fast_max)) ||
-        (now - op->start_time < UCI_SEND_LATE_NS) || ((op->copy == NULL) && !uci_send_buffer_copy(op, req))) {
+    if ((now < uci_send_op_buffer_time(op)) || ((op->copy == NULL) && !uci_send_buffer_copy(op, req))) {
         return;
     }
     UCI_STATS_INC(buffered_messages);
