@@ -280,7 +280,8 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     if (worker->ops_active == 0) {
         return UINT64_MAX;
     }
-    if (!uci_list_is_empty(&worker->streams)) {
+    if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
+        !uci_list_is_empty(&worker->direct_sends)) {
         return 0;
     }
     return uci_min(uci_control_due(worker), uci_ep_due(worker));
