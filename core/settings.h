@@ -27,7 +27,7 @@ extern const char *const uci_on_error_names[];
 
 typedef struct uci_settings {
     uci_mode_t mode;                /**< UCI_MODE=off|detect|repair */
-    const uci_digest_ops_t *digest; /**< UCI_DIGEST=xxh3|... */
+    const uci_digest_ops_t *digest; /**< UCI_DIGEST=auto|xxh3|...; auto is &uci_digest_auto */
     size_t chunk_size;              /**< UCI_CHUNK_SIZE=auto|bytes (memory units: 64k, 1m), 256..16m */
     size_t eager_max;               /**< UCI_EAGER_MAX=auto|bytes, 0..32k: payload carried in one frame */
     size_t log_size;                /**< UCI_LOG_SIZE=bytes: soft limit of unacknowledged copies per worker */
@@ -37,6 +37,7 @@ typedef struct uci_settings {
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
+    char *profile;                  /**< UCI_PROFILE: "auto", "none", or a pattern for uci_process_expand() */
 } uci_settings_t;
 
 /** The process's settings; valid after uci_settings_read(), with the default wherever a value was bad. */

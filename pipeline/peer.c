@@ -12,13 +12,6 @@
 #include "process.h"
 #include "worker.h"
 
-/* Chunk sizes by transport: what fits one fragment of shared memory (UCX_*_SEG_SIZE=8256), and what TCP and RDMA
- * carry in one piece (a TCP receive buffer is 64 KiB) */
-#define UCI_CHUNK_SHM   8192
-#define UCI_CHUNK_OTHER 61440
-
-static const char *const uci_peer_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
-
 ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **peer_p)
 {
     uci_peer_t *peer = calloc(1, sizeof(*peer));
@@ -87,6 +80,9 @@ void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark)
     peer->mark.host[sizeof(peer->mark.host) - 1] = '\0';
     peer->known                                  = true;
     peer->eager_max                              = uci_min((uint32_t)peer->worker->eager_max, mark->eager_max);
+    if (peer->plan != NULL) {
+        peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
+    }
 }
 
 ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length)
@@ -161,29 +157,16 @@ const char *uci_peer_transports(uci_peer_t *peer)
     return (peer->transports != NULL) ? peer->transports : "";
 }
 
-static bool uci_peer_is_shm(uci_peer_t *peer)
+const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
 {
-    const char *transports = uci_peer_transports(peer);
-    unsigned i;
-
-    for (i = 0; uci_peer_shm_transports[i] != NULL; ++i) {
-        if (strncmp(transports, uci_peer_shm_transports[i], strlen(uci_peer_shm_transports[i])) == 0) {
-            return true;
-        }
+    if (uci_unlikely(peer->plan == NULL)) {
+        peer->plan      = uci_tuner_plan(uci_peer_transports(peer), UCI_PATH_BIT(UCI_PATH_STREAM));
+        peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
+        uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
+                  uci_peer_transports(peer), peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size,
+                  uci_tuner_source());
     }
-    return false;
-}
-
-uint32_t uci_peer_chunk_size(uci_peer_t *peer)
-{
-    if (uci_unlikely(peer->chunk_size == 0)) {
-        peer->chunk_size = (uci_settings.chunk_size != UCI_SETTING_AUTO) ? (uint32_t)uci_settings.chunk_size
-                           : uci_peer_is_shm(peer)                       ? UCI_CHUNK_SHM
-                                                                         : UCI_CHUNK_OTHER;
-        uci_debug("%s: transports \"%s\", chunks of %u bytes", uci_peer_name(peer), uci_peer_transports(peer),
-                  peer->chunk_size);
-    }
-    return peer->chunk_size;
+    return peer->plan;
 }
 
 /* ---------------------------------------------------------------- mark */

@@ -12,6 +12,7 @@
 #include "frame.h"
 #include "list.h"
 #include "seqset.h"
+#include "tuner.h"
 
 struct uci_worker;
 
@@ -51,9 +52,9 @@ typedef struct uci_peer {
     bool bye_sent;    /**< our BYE has left */
     bool promised;    /**< it left, we told it what we lack, and it sends that */
     uci_mark_t mark;
-    void *address;       /**< UCX address, to connect back; may be NULL */
-    char *transports;    /**< of the first endpoint, found when first needed */
-    uint32_t chunk_size; /**< chosen for its transports, 0: not yet */
+    void *address;          /**< UCX address, to connect back; may be NULL */
+    char *transports;       /**< of the first endpoint, found when first needed */
+    const uci_plan_t *plan; /**< what suits its transports, found when first needed */
 
     uci_list_t pending;   /**< uci_control_t that wait for an endpoint */
     uci_list_t handovers; /**< uci_handover_t: copies left by a closing peer */
@@ -77,9 +78,10 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 /** An endpoint for our own messages: the user's, or one made for the purpose; NULL while its address is unknown. */
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
 
-/** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the chunk size that suits them. */
+/** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the choices that suit them. The first call for
+ *  a plan may lower eager_max. */
 const char *uci_peer_transports(uci_peer_t *peer);
-uint32_t uci_peer_chunk_size(uci_peer_t *peer);
+const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
 
 /* ---- mark */
 

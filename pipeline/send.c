@@ -419,13 +419,16 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
+    const uci_choice_t *choice;
     uci_rndv_desc_t *desc;
+    uci_frame_hdr_t *hdr;
     uci_frame_t *frame;
     uci_send_op_t *op;
     bool buffered;
 
-    op    = uci_send_op_create(peer, req->buffer.length);
-    frame = uci_send_frame_get(ep, UCI_FRAME_RNDV, tag, sizeof(*desc));
+    choice = uci_plan_choose(uci_peer_plan(peer), req->buffer.length);
+    op     = uci_send_op_create(peer, req->buffer.length);
+    frame  = uci_send_frame_get(ep, UCI_FRAME_RNDV, tag, sizeof(*desc));
     if ((op == NULL) || (frame == NULL)) {
         goto err;
     }
@@ -433,18 +436,21 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     op->req        = req;
     op->sync       = sync;
     op->buffer     = &req->buffer;
-    op->chunk_size = uci_peer_chunk_size(peer);
+    op->chunk_size = choice->chunk_size;
+    op->digest     = choice->digest;
     op->chunks     = (uint32_t)uci_div_up(op->length, op->chunk_size);
     if (uci_merkle_create(op->chunks, uci_settings.merkle_arity, &op->tree) != UCI_OK) {
         goto err;
     }
 
-    desc                                            = (uci_rndv_desc_t *)(void *)uci_frame_payload(frame);
-    desc->length                                    = op->length;
-    desc->chunk_size                                = op->chunk_size;
-    desc->arity                                     = (uint16_t)uci_settings.merkle_arity;
-    desc->flags                                     = 0;
-    ((uci_frame_hdr_t *)(void *)frame->wire)->value = worker->digest->digest(desc, sizeof(*desc));
+    desc             = (uci_rndv_desc_t *)(void *)uci_frame_payload(frame);
+    desc->length     = op->length;
+    desc->chunk_size = op->chunk_size;
+    desc->arity      = (uint16_t)uci_settings.merkle_arity;
+    desc->flags      = 0;
+    hdr              = (uci_frame_hdr_t *)(void *)frame->wire;
+    hdr->digest      = (uint8_t)op->digest->id;
+    hdr->value       = op->digest->digest(desc, sizeof(*desc));
 
     buffered = uci_send_is_buffered(worker, op->length, param, sync);
     if ((buffered || (req->buffer.kind == UCI_BUFFER_GENERIC)) && !uci_send_buffer_copy(op, req)) {
