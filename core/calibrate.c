@@ -14,15 +14,17 @@
 #define UCI_CALIBRATE_ALIGN          4096
 #define UCI_CALIBRATE_HOPELESS       8 /* times slower than memcpy: not measured at the next sizes */
 #define UCI_CALIBRATE_HOPELESS_MIN   4096
+#define UCI_CALIBRATE_LONG           ((size_t)16 << 20)
 
-/* One way to move or digest bytes, and the best time it had at the size in question */
+/* One way to move or digest bytes, and its times at the size in question */
 typedef struct uci_calibrate_contender {
     uci_digest_ops_t ops;
     uci_digest_isa_t isa;
     uci_form_t form;
     bool cached;
     bool is_hopeless;
-    double ns;
+    double ns; /* what counts */
+    float turns[UCI_CALIBRATE_ROUNDS_MAX];
 } uci_calibrate_contender_t;
 
 typedef struct uci_calibrate {
@@ -68,6 +70,9 @@ static void uci_calibrate_add_all(uci_calibrate_t *calibrate)
     uci_calibrate_add(calibrate, &tables[best][UCI_DIGEST_NONE], UCI_DIGEST_ISA_SCALAR, UCI_FORM_FUSED);
     uci_calibrate_add(calibrate, &tables[best][UCI_DIGEST_NONE], UCI_DIGEST_ISA_SCALAR, UCI_FORM_KERNEL);
     for (id = UCI_DIGEST_NONE + 1; id < UCI_DIGEST_LAST; ++id) {
+        if ((calibrate->params->digests != 0) && !(calibrate->params->digests & (1u << id))) {
+            continue;
+        }
         for (isa = best; isa >= 0; --isa) {
             if (((isa == UCI_DIGEST_ISA_SCALAR) && (best > 0) && !calibrate->params->scalar) ||
                 ((isa < best) && uci_calibrate_is_same(&tables[isa][id], &tables[isa + 1][id]))) {
@@ -112,23 +117,40 @@ static size_t uci_calibrate_step(uci_calibrate_t *calibrate, size_t size)
     return calibrate->place - size;
 }
 
-/* @return nanoseconds a call */
-static double uci_calibrate_turn(uci_calibrate_t *calibrate, const uci_calibrate_contender_t *contender, size_t size,
-                                 uint64_t length_ns)
+static void uci_calibrate_batch(uci_calibrate_t *calibrate, const uci_calibrate_contender_t *contender, size_t size,
+                                uint64_t calls)
 {
-    uint64_t begin = uci_process_time_ns(), now, calls = 0, batch = 1, i;
     size_t place = 0;
 
+    for (; calls > 0; --calls) {
+        place = contender->cached ? 0 : uci_calibrate_step(calibrate, size);
+        uci_calibrate_call(contender, calibrate->dst + place, calibrate->src + place, size);
+    }
+}
+
+/* @return nanoseconds a call */
+static double uci_calibrate_turn(uci_calibrate_t *calibrate, const uci_calibrate_contender_t *contender, size_t size)
+{
+    uint64_t calls = 0, batch = 1, begin, now;
+
+    if (contender->cached) {
+        uci_calibrate_batch(calibrate, contender, size, 1); /* others may have emptied the caches */
+    }
+    begin = uci_process_time_ns();
     do {
-        for (i = 0; i < batch; ++i) {
-            place = contender->cached ? 0 : uci_calibrate_step(calibrate, size);
-            uci_calibrate_call(contender, calibrate->dst + place, calibrate->src + place, size);
-        }
+        uci_calibrate_batch(calibrate, contender, size, batch);
         calls += batch;
         batch = 2 * calls;
         now   = uci_process_time_ns();
-    } while ((now - begin) * 3 < length_ns); /* the next batch triples what was done */
+    } while ((now - begin) * 3 < calibrate->params->turn_ns); /* the next batch triples what was done */
     return (double)(now - begin) / (double)calls;
+}
+
+static int uci_calibrate_compare(const void *a, const void *b)
+{
+    float x = *(const float *)a, y = *(const float *)b;
+
+    return (x > y) - (x < y);
 }
 
 static bool uci_calibrate_is_late(const uci_calibrate_t *calibrate)
@@ -138,10 +160,12 @@ static bool uci_calibrate_is_late(const uci_calibrate_t *calibrate)
 
 static uci_status_t uci_calibrate_rounds(uci_calibrate_t *calibrate, size_t size)
 {
+    unsigned rounds = uci_max(1u, uci_min(calibrate->params->rounds, (unsigned)UCI_CALIBRATE_ROUNDS_MAX));
     uci_calibrate_contender_t *contender;
     unsigned round, i;
 
-    for (round = 0; round <= calibrate->params->rounds; ++round) { /* round 0 warms up */
+    rounds = (size > UCI_CALIBRATE_LONG) ? uci_div_up(rounds, 3) : rounds;
+    for (round = 0; round < rounds; ++round) {
         for (i = 0; i < calibrate->count; ++i) {
             contender = &calibrate->contenders[i];
             if (contender->is_hopeless) {
@@ -150,9 +174,13 @@ static uci_status_t uci_calibrate_rounds(uci_calibrate_t *calibrate, size_t size
             if (uci_calibrate_is_late(calibrate)) {
                 return UCI_ERR_BUSY;
             }
-            double ns = uci_calibrate_turn(calibrate, contender, size, (round > 0) ? calibrate->params->turn_ns : 0);
-            contender->ns = (round <= 1) ? ns : uci_min(contender->ns, ns);
+            contender->turns[round] = (float)uci_calibrate_turn(calibrate, contender, size);
         }
+    }
+    for (i = 0; i < calibrate->count; ++i) {
+        contender = &calibrate->contenders[i];
+        qsort(contender->turns, rounds, sizeof(contender->turns[0]), uci_calibrate_compare);
+        contender->ns = contender->turns[rounds / 4];
     }
     return UCI_OK;
 }

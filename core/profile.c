@@ -25,8 +25,6 @@
 #define UCI_PROFILE_CHUNK_MIN   256u /* as UCI_CHUNK_SIZE allows */
 #define UCI_PROFILE_CHUNK_MAX   (16u << 20)
 
-const char *const uci_path_names[] = {"eager", "stream", "get", "bounce", "direct", NULL};
-
 /*
  * Content
  */
@@ -107,6 +105,18 @@ const uci_cost_t *uci_profile_find_kernel(const uci_profile_t *profile, uci_dige
     const uci_profile_kernel_t *kernel = uci_profile_kernel(profile, digest, isa, form, cached);
 
     return (kernel != NULL) ? &kernel->cost : NULL;
+}
+
+double uci_profile_kernel_ns(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form,
+                             uint64_t size)
+{
+    const uci_cost_t *cached   = uci_profile_find_kernel(profile, digest, isa, form, true);
+    const uci_cost_t *uncached = uci_profile_find_kernel(profile, digest, isa, form, false);
+
+    if ((cached == NULL) || (uncached == NULL)) {
+        return (cached != NULL) ? uci_cost_at(cached, size) : (uncached != NULL) ? uci_cost_at(uncached, size) : 0;
+    }
+    return (uci_cost_at(cached, size) + uci_cost_at(uncached, size)) / 2;
 }
 
 uci_cost_t *uci_profile_add_kernel(uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
@@ -456,6 +466,7 @@ static void uci_profile_read_path(uci_profile_reader_t *reader, const json_t *ob
     uci_cost_t cost, *entry;
 
     uci_profile_read_cost(reader, object, where, &cost);
+    path = (path == UCI_PATH_AUTO) ? -1 : path;
     if ((path >= 0) && ((path == UCI_PATH_EAGER) ? (chunk != 0) : (chunk < UCI_PROFILE_CHUNK_MIN))) {
         uci_profile_complain(reader, UCI_ERR_CORRUPT, "%s\"chunk\" is not 0 for 'eager', %u or more for others", where,
                              UCI_PROFILE_CHUNK_MIN);

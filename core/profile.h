@@ -23,21 +23,6 @@
 
 #define UCI_PROFILE_VERSION 1
 
-/** Ways a message can take to another process. Ids are not on the wire. */
-typedef enum {
-    UCI_PATH_EAGER,  /**< in one frame */
-    UCI_PATH_STREAM, /**< chunks as active messages */
-    UCI_PATH_GET,    /**< pulled by the receiver from the sender's buffer */
-    UCI_PATH_BOUNCE, /**< through registered bounce buffers */
-    UCI_PATH_DIRECT, /**< through slots in shared memory: same node only */
-    UCI_PATH_LAST
-} uci_path_t;
-
-#define UCI_PATH_BIT(_path) (1u << (_path))
-
-/** Names by value, NULL-terminated. */
-extern const char *const uci_path_names[];
-
 typedef struct uci_profile_kernel {
     uci_digest_id_t digest;
     uci_digest_isa_t isa;
@@ -91,6 +76,11 @@ uci_cost_t *uci_profile_add_path(uci_profile_t *profile, const char *transports,
 /** @return the cost of this kernel, or NULL. */
 const uci_cost_t *uci_profile_find_kernel(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
                                           uci_form_t form, bool cached);
+
+/** @return nanoseconds for @a size bytes: the mean of cached and uncached memory, since nobody knows where a user's buffer
+ *  is; or the one that was measured; 0 if neither was. */
+double uci_profile_kernel_ns(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form,
+                             uint64_t size);
 
 /** Move all paths of @a from that @a profile has no path of the same transports for into it. */
 uci_status_t uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t *from);

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include "types.h"
+#include "cost_model.h"
 #include "digest.h"
 #include "fault.h"
 #include "log.h"
@@ -37,6 +38,7 @@ typedef struct uci_settings {
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
+    uci_path_t path;                /**< UCI_PATH=auto|direct|stream */
     char *profile;                  /**< UCI_PROFILE: "auto", "none", or a pattern for uci_process_expand() */
 } uci_settings_t;
 

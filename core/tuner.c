@@ -22,14 +22,14 @@
 #define UCI_TUNER_EAGER_LIMIT    32768u /* of UCI_EAGER_MAX */
 #define UCI_TUNER_CHUNK_SHM      8192u  /* fits one fragment of UCX's shared memory transports */
 #define UCI_TUNER_CHUNK_OTHER    61440u /* fits one receive buffer of tcp */
+#define UCI_TUNER_CHUNK_DIRECT   32768u /* both sides work at the same time, and a slot's states cost little */
 #define UCI_TUNER_FAR_BUILT_IN   ((uint64_t)16 << 20)
 #define UCI_TUNER_MARGIN         0.97 /* what is measured must be this much faster than the default to replace it */
 #define UCI_TUNER_LOCK_AGE       60   /* seconds after which the lock of a calibration counts as left behind */
 
 static const char *const uci_tuner_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
 
-/* Digests that auto chooses from: those that miss damage of any kind with odds of 2^-64 (docs/digests.md), best first */
-static const uci_digest_id_t uci_tuner_digests[] = {UCI_DIGEST_XXH3, UCI_DIGEST_CRC64, UCI_DIGEST_XXH128};
+const uci_digest_id_t uci_tuner_digests[] = {UCI_DIGEST_XXH3, UCI_DIGEST_CRC64, UCI_DIGEST_XXH128, UCI_DIGEST_NONE};
 
 static struct {
     uci_profile_t profile; /* empty if all is built in */
@@ -42,19 +42,6 @@ static struct {
 /*
  * Choosing
  */
-
-/* Mean of what is known about cached and uncached memory; 0 if nothing is */
-static double uci_tuner_kernel_ns(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
-                                  uci_form_t form, uint64_t size)
-{
-    const uci_cost_t *cached   = uci_profile_find_kernel(profile, digest, isa, form, true);
-    const uci_cost_t *uncached = uci_profile_find_kernel(profile, digest, isa, form, false);
-
-    if ((cached == NULL) || (uncached == NULL)) {
-        return (cached != NULL) ? uci_cost_at(cached, size) : (uncached != NULL) ? uci_cost_at(uncached, size) : 0;
-    }
-    return (uci_cost_at(cached, size) + uci_cost_at(uncached, size)) / 2;
-}
 
 /* Mean, over the sizes measured, of the time relative to another kernel's; 0 if either is not known */
 static double uci_tuner_isa_ratio(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
@@ -98,13 +85,13 @@ static uci_form_t uci_tuner_best_form(const uci_profile_t *profile, uci_digest_i
 {
     uci_digest_isa_t isa = uci_tuner_best_isa(profile, digest);
     uci_form_t best      = (size >= UCI_TUNER_FAR_BUILT_IN) ? UCI_FORM_FAR : UCI_FORM_FUSED;
-    double best_ns       = uci_tuner_kernel_ns(profile, digest, isa, best, size) * UCI_TUNER_MARGIN;
+    double best_ns       = uci_profile_kernel_ns(profile, digest, isa, best, size) * UCI_TUNER_MARGIN;
     double ns;
     int form;
 
     *ns_p = best_ns / UCI_TUNER_MARGIN;
     for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
-        ns = uci_tuner_kernel_ns(profile, digest, isa, (uci_form_t)form, size);
+        ns = uci_profile_kernel_ns(profile, digest, isa, (uci_form_t)form, size);
         if ((ns > 0) && (ns < best_ns)) {
             best    = (uci_form_t)form;
             best_ns = *ns_p = ns;
@@ -127,7 +114,7 @@ static void uci_tuner_choose_digest(const uci_profile_t *profile, uint64_t size,
 
     choice->digest = &uci_digest_table[uci_tuner_digests[0]];
     choice->form   = uci_tuner_best_form(profile, uci_tuner_digests[0], size, &best_ns);
-    for (i = 1; i < uci_array_size(uci_tuner_digests); ++i) {
+    for (i = 1; uci_tuner_digests[i] != UCI_DIGEST_NONE; ++i) {
         form = uci_tuner_best_form(profile, uci_tuner_digests[i], size, &ns);
         if ((ns > 0) && (ns < best_ns * UCI_TUNER_MARGIN)) {
             choice->digest = &uci_digest_table[uci_tuner_digests[i]];
@@ -149,10 +136,13 @@ static bool uci_tuner_is_shm(const char *transports)
     return false;
 }
 
-static uint32_t uci_tuner_chunk_built_in(const char *transports)
+static uint32_t uci_tuner_chunk_built_in(const char *transports, uci_path_t path)
 {
     if (uci_settings.chunk_size != UCI_SETTING_AUTO) {
         return (uint32_t)uci_settings.chunk_size;
+    }
+    if (path == UCI_PATH_DIRECT) {
+        return UCI_TUNER_CHUNK_DIRECT;
     }
     return uci_tuner_is_shm(transports) ? UCI_TUNER_CHUNK_SHM : UCI_TUNER_CHUNK_OTHER;
 }
@@ -181,7 +171,7 @@ static double uci_tuner_choose_path(const uci_profile_t *profile, const char *tr
     unsigned i;
 
     choice->path       = uci_tuner_path_built_in(transports, paths);
-    choice->chunk_size = uci_tuner_chunk_built_in(transports);
+    choice->chunk_size = uci_tuner_chunk_built_in(transports, choice->path);
     for (i = 0; i < profile->paths_count; ++i) {
         entry = &profile->paths[i];
         if (!uci_tuner_is_candidate(entry, transports, paths)) {
@@ -241,6 +231,14 @@ static uint32_t uci_tuner_choose_eager_max(const uci_profile_t *profile, const c
     return eager_max;
 }
 
+/* What UCI_PATH leaves of the paths there are; stream is what remains if nothing does */
+static uint32_t uci_tuner_allowed(uint32_t paths)
+{
+    uint32_t forced = paths & UCI_PATH_BIT(uci_settings.path);
+
+    return (uci_settings.path == UCI_PATH_AUTO) ? paths : (forced != 0) ? forced : UCI_PATH_BIT(UCI_PATH_STREAM);
+}
+
 void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, uint32_t paths, uci_plan_t *plan_p)
 {
     unsigned i;
@@ -248,11 +246,12 @@ void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, u
 
     snprintf(plan_p->transports, sizeof(plan_p->transports), "%s", transports);
     plan_p->paths     = paths | UCI_PATH_BIT(UCI_PATH_STREAM);
-    plan_p->eager_max = uci_tuner_choose_eager_max(profile, plan_p->transports, plan_p->paths);
+    paths             = uci_tuner_allowed(plan_p->paths);
+    plan_p->eager_max = uci_tuner_choose_eager_max(profile, plan_p->transports, paths);
     for (i = 0; i < UCI_PLAN_CLASSES; ++i) {
         size = 1ul << i;
         uci_tuner_choose_digest(profile, size, &plan_p->choices[i]);
-        uci_tuner_choose_path(profile, plan_p->transports, plan_p->paths, size, &plan_p->choices[i]);
+        uci_tuner_choose_path(profile, plan_p->transports, paths, size, &plan_p->choices[i]);
         if (size <= plan_p->eager_max) {
             plan_p->choices[i].path = UCI_PATH_EAGER;
         }

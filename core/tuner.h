@@ -3,7 +3,7 @@
  *
  * What suits this machine: digest, kernel, form of copying, eager limit, chunk size and path, by transport and size.
  *
- * Sources, first wins: a variable that forces a value (UCI_DIGEST, UCI_EAGER_MAX, UCI_CHUNK_SIZE); a profile of this
+ * Sources, first wins: a variable that forces a value (UCI_DIGEST, UCI_EAGER_MAX, UCI_CHUNK_SIZE, UCI_PATH); a profile of this
  * machine (UCI_PROFILE); a quick calibration, made once a host and kept in the user's cache folder; what is built in.
  *
  * Processes never wait for each other: the first one of a host that finds no profile calibrates (at most
@@ -95,6 +95,10 @@ uci_status_t uci_tuner_profile_path(const uci_profile_machine_t *machine, char *
  * @param plan_p  filled in; `transports` as in uci_tuner_plan().
  */
 void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, uint32_t paths, uci_plan_t *plan_p);
+
+/** Digests that UCI_DIGEST=auto chooses from, best first; UCI_DIGEST_NONE ends the list. They miss damage of any kind with
+ *  odds of 2^-64 (docs/digests.md). */
+extern const uci_digest_id_t uci_tuner_digests[];
 
 /** The kernel that suits a digest best over all sizes measured. */
 uci_digest_isa_t uci_tuner_best_isa(const uci_profile_t *profile, uci_digest_id_t digest);

@@ -74,15 +74,23 @@ int uci_peer_rank(const uci_peer_t *peer)
     return peer->mark.rank;
 }
 
+void uci_peer_limit_eager(uci_peer_t *peer)
+{
+    peer->eager_max = (uint32_t)peer->worker->eager_max;
+    if (peer->known) {
+        peer->eager_max = uci_min(peer->eager_max, peer->mark.eager_max);
+    }
+    if (peer->plan != NULL) {
+        peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
+    }
+}
+
 void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark)
 {
     peer->mark                                   = *mark;
     peer->mark.host[sizeof(peer->mark.host) - 1] = '\0';
     peer->known                                  = true;
-    peer->eager_max                              = uci_min((uint32_t)peer->worker->eager_max, mark->eager_max);
-    if (peer->plan != NULL) {
-        peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
-    }
+    uci_peer_limit_eager(peer);
 }
 
 ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length)
@@ -160,8 +168,8 @@ const char *uci_peer_transports(uci_peer_t *peer)
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
 {
     if (uci_unlikely(peer->plan == NULL)) {
-        peer->plan      = uci_tuner_plan(uci_peer_transports(peer), UCI_PATH_BIT(UCI_PATH_STREAM));
-        peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
+        peer->plan = uci_tuner_plan(uci_peer_transports(peer), 0);
+        uci_peer_limit_eager(peer);
         uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
                   uci_peer_transports(peer), peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size,
                   uci_tuner_source());

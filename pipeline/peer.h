@@ -83,6 +83,9 @@ ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
 const char *uci_peer_transports(uci_peer_t *peer);
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
 
+/** eager_max is what both sides carry in one frame and the plan, if there is one already, finds worth it. */
+void uci_peer_limit_eager(uci_peer_t *peer);
+
 /* ---- mark */
 
 /** Fill in the mark of a worker with this uid; to be sealed when complete. */

@@ -14,7 +14,7 @@ static char conf_path[64];
 
 static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE",   "UCI_EAGER_MAX",
                                     "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",     "UCI_FAULT",
-                                    "UCI_STATS",    "UCI_EVENTS",    "UCI_MERKLE_ARITY", "UCI_PROFILE"};
+                                    "UCI_STATS",    "UCI_EVENTS",    "UCI_MERKLE_ARITY", "UCI_PATH", "UCI_PROFILE"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -115,6 +115,7 @@ Test(settings, defaults)
     cr_expect(*uci_settings.events == '\0');
     cr_expect(uci_settings.merkle_arity == 16);
     cr_expect_str_eq(uci_settings.profile, "auto");
+    cr_expect(uci_settings.path == UCI_PATH_AUTO);
 }
 
 Test(settings, environment)
@@ -380,6 +381,7 @@ static void check_round_trip(unsigned flags)
             {"UCI_DIGEST", "crc64"},
             {"UCI_MERKLE_ARITY", "4"},
             {"UCI_PROFILE", "/tmp/%h.json"},
+            {"UCI_PATH", "stream"},
             {"UCI_LOG_LEVEL", "info"}};
     char expected[256], *text;
     int status;

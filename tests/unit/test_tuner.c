@@ -168,6 +168,19 @@ Test(tuner, forced)
     uci_profile_cleanup(&profile);
 }
 
+Test(tuner, forced_path)
+{
+    setenv("UCI_PATH", "stream", 1);
+    setenv("UCI_PROFILE", "none", 1);
+    start();
+    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_STREAM);
+    uci_settings.path = UCI_PATH_DIRECT;
+    uci_tuner_refresh();
+    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
+    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).chunk_size, 32768);
+    cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).path, UCI_PATH_STREAM, "not possible");
+}
+
 /* eager is best up to 4 KiB, stream to 64 KiB, direct beyond; large chunks pay for large messages */
 Test(tuner, from_a_profile)
 {
