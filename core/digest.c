@@ -8,6 +8,8 @@
 #define UCI_DIGEST_FAR_SMALL 16384u /* not worth going around the caches */
 #define UCI_DIGEST_FAR_LINE  64u
 
+#define UCI_DIGEST_SEPARATE_BLOCK 8192u
+
 /* Copy `length` bytes, a multiple of UCI_DIGEST_FAR_LINE, `dst` aligned to it, around the caches */
 typedef void (*uci_digest_far_func_t)(uint8_t *dst, const uint8_t *src, size_t length);
 
@@ -19,8 +21,10 @@ static void uci_digest_far_plain(uint8_t *dst, const uint8_t *src, size_t length
 static uci_digest_far_func_t uci_digest_far = uci_digest_far_plain;
 
 uci_digest_ops_t uci_digest_table[UCI_DIGEST_LAST];
+uci_digest_ops_t uci_digest_auto;
 
 const char *const uci_digest_isa_names[] = {"scalar", "avx2", "avx512", NULL};
+const char *const uci_form_names[]       = {"digest", "fused", "separate", "far", "kernel", NULL};
 
 static uint64_t uci_none_digest(const void *data, size_t length)
 {
@@ -144,6 +148,47 @@ uint64_t uci_digest_copy_far(const uci_digest_ops_t *ops, void *dst, const void 
     return ops->final(&stream);
 }
 
+/* By blocks that stay in L1; reads the source twice, from there. memcpy() is the compiler's best copy, and some
+ * digests have no kernel that copies. */
+static uint64_t uci_digest_copy_separate(const uci_digest_ops_t *ops, void *dst, const void *src, size_t length)
+{
+    uci_digest_stream_t stream;
+    size_t offset, piece;
+
+    if (length <= UCI_DIGEST_SEPARATE_BLOCK) {
+        memcpy(dst, src, length);
+        return ops->digest(src, length);
+    }
+
+    ops->init(&stream);
+    for (offset = 0; offset < length; offset += piece) {
+        piece = uci_min(length - offset, (size_t)UCI_DIGEST_SEPARATE_BLOCK);
+        memcpy((uint8_t *)dst + offset, (const uint8_t *)src + offset, piece);
+        ops->update(&stream, NULL, (const uint8_t *)src + offset, piece);
+    }
+    return ops->final(&stream);
+}
+
+uint64_t uci_digest_copy_as(const uci_digest_ops_t *ops, uci_form_t form, void *dst, const void *src, size_t length)
+{
+    switch (form) {
+    case UCI_FORM_FAR:
+        return uci_digest_copy_far(ops, dst, src, length);
+    case UCI_FORM_SEPARATE:
+        return uci_digest_copy_separate(ops, dst, src, length);
+    default:
+        return ops->copy(dst, src, length);
+    }
+}
+
+void uci_digest_use(uci_digest_id_t id, uci_digest_isa_t isa)
+{
+    uci_digest_ops_t table[UCI_DIGEST_LAST];
+
+    uci_digest_fill(table, isa);
+    uci_digest_table[id] = table[id];
+}
+
 /* A constructor too, so that the table is never seen empty; other constructors call it for themselves, because
  * their order is not known */
 __attribute__((constructor)) void uci_digest_init(void)
@@ -160,6 +205,8 @@ __attribute__((constructor)) void uci_digest_init(void)
     }
 #endif
     uci_digest_fill(uci_digest_table, isa);
+    uci_digest_auto      = uci_digest_table[UCI_DIGEST_XXH3];
+    uci_digest_auto.name = "auto";
 }
 
 const uci_digest_ops_t *uci_digest_find(const char *name)

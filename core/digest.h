@@ -69,6 +69,9 @@ typedef struct uci_digest_ops {
 /** Rows by id, filled when the library is loaded (uci_digest_init), kernels chosen for this CPU. */
 extern uci_digest_ops_t uci_digest_table[UCI_DIGEST_LAST];
 
+/** What UCI_DIGEST=auto is until the tuner chooses: the functions of xxh3 under the name "auto". Not in the table. */
+extern uci_digest_ops_t uci_digest_auto;
+
 /** Choose kernels by CPUID. Idempotent, a few microseconds, no file is read. */
 void uci_digest_init(void);
 
@@ -88,6 +91,23 @@ uint32_t uci_digest_set(void);
  * ops->copy().
  */
 uint64_t uci_digest_copy_far(const uci_digest_ops_t *ops, void *dst, const void *src, size_t length);
+
+/** How bytes are copied and digested: which is fastest depends on size and machine */
+typedef enum {
+    UCI_FORM_DIGEST,   /**< digested only */
+    UCI_FORM_FUSED,    /**< digested while copied: copy(); with digest none: memcpy */
+    UCI_FORM_SEPARATE, /**< a block copied, then digested while it is in L1 */
+    UCI_FORM_FAR,      /**< digested while copied around the caches: uci_digest_copy_far() */
+    UCI_FORM_KERNEL,   /**< copied between processes by the kernel (process_vm_readv), not digested; digest none */
+    UCI_FORM_LAST
+} uci_form_t;
+
+/** Names by value, NULL-terminated. */
+extern const char *const uci_form_names[];
+
+/** Copy @a length bytes from @a src to @a dst (not overlapping) the way @a form says (FUSED, SEPARATE or FAR).
+ *  @return the digest of what was read. The same for all forms. */
+uint64_t uci_digest_copy_as(const uci_digest_ops_t *ops, uci_form_t form, void *dst, const void *src, size_t length);
 
 /** Instruction sets there are kernels for, each including the ones before it. */
 typedef enum {
@@ -109,6 +129,12 @@ uci_digest_isa_t uci_digest_isa_best(void);
  * @param isa  at most uci_digest_isa_best().
  */
 void uci_digest_fill(uci_digest_ops_t table[UCI_DIGEST_LAST], uci_digest_isa_t isa);
+
+/**
+ * Use the kernel for @a isa for digest @a id from now on. Not thread safe: for the time before the first worker is made.
+ * @param isa  at most uci_digest_isa_best().
+ */
+void uci_digest_use(uci_digest_id_t id, uci_digest_isa_t isa);
 
 /** A 128-bit value. */
 typedef struct uci_digest128 {

@@ -57,7 +57,7 @@ typedef uci_status_t (*uci_merkle_read_func_t)(void *arg, unsigned level, size_t
  * children of nodes that differ, one read a node.
  * @param bad        receives at most @a max indexes, ascending.
  * @param bad_count_p  how many differ in all (may exceed max).
- * @param nodes_read_p how many nodes were read through @a read (may be NULL).
+ * @param nodes_read_p how many nodes, of 8 bytes each, were read through @a read (may be NULL).
  */
 uci_status_t uci_merkle_diff(uci_merkle_t *tree, uci_merkle_read_func_t read, void *arg, size_t *bad, size_t max,
                              size_t *bad_count_p, size_t *nodes_read_p);

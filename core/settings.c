@@ -49,7 +49,8 @@ uci_settings_t uci_settings;
 
 const char *const uci_mode_names[]     = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[] = {"abort", "error", "log", NULL};
-const char *const uci_path_names[]     = {"auto", "direct", "stream", NULL};
+
+static const char *const uci_settings_path_names[] = {"auto", "direct", "stream", NULL}; /* as uci_path_t */
 
 /*
  * Types
@@ -166,7 +167,8 @@ static void uci_setting_print_uint(const uci_setting_t *setting, const void *val
 static uci_status_t uci_setting_parse_digest(const uci_setting_t *setting, const char *text, void *value, char *error,
                                              size_t error_size)
 {
-    const uci_digest_ops_t *digest = uci_digest_find(text);
+    const uci_digest_ops_t *digest = (strcasecmp(text, uci_digest_auto.name) == 0) ? &uci_digest_auto
+                                                                                   : uci_digest_find(text);
 
     if (digest == NULL) {
         return UCI_ERR_INVALID_PARAM;
@@ -251,23 +253,25 @@ static const uci_setting_t uci_settings_table[] = {
          "Set the same in all processes of a job.",
          "[off|detect|repair]", offsetof(uci_settings_t, mode), UCI_SETTING_ENUM(uci_mode_names)},
 
-        {"UCI_DIGEST", "xxh3",
-         "The checksum that messages are verified with. xxh3 misses a damaged message with odds of about\n"
-         "1 in 2^64; crc32c and crc64 are certain to find damage within 32 or 64 adjacent bits; none\n"
-         "checks nothing and serves measurements only. 'uci_info -D' says what each detects and how fast\n"
-         "it is on this machine.",
-         "[none|xxh3|xxh128|fnv1a|fletcher|crc32c|crc64]", offsetof(uci_settings_t, digest), UCI_SETTING_DIGEST},
+        {"UCI_DIGEST", "auto",
+         "The checksum that messages are verified with. auto is xxh3, or crc64 or xxh128 for sizes\n"
+         "where that was measured to be faster on this machine; all three are as certain. xxh3 misses a\n"
+         "damaged message with odds of about 1 in 2^64; crc32c and crc64 are certain to find damage within\n"
+         "32 or 64 adjacent bits; none checks nothing and serves measurements only. 'uci_info -D' says\n"
+         "what each detects and how fast it is on this machine.",
+         "[auto|none|xxh3|xxh128|fnv1a|fletcher|crc32c|crc64]", offsetof(uci_settings_t, digest), UCI_SETTING_DIGEST},
 
         {"UCI_CHUNK_SIZE", "auto",
          "Large messages are checked, and repaired, in chunks of this size. A smaller chunk means less\n"
-         "to send again after damage, and more checksums to exchange. auto chooses for the transport.",
+         "to send again after damage, and more checksums to exchange. auto is what uci_tune measured for\n"
+         "the transport and the size of the message, or 8k for shared memory and 60k for others.",
          "auto, or 256 to 16m bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, chunk_size),
          UCI_SETTING_SIZE(256, 16 * UCI_MB, true)},
 
-        {"UCI_EAGER_MAX", "8k",
+        {"UCI_EAGER_MAX", "auto",
          "Messages up to this size are copied and sent at once with their checksum; the copy is kept\n"
          "until the receiver has confirmed it. Larger ones are moved when the receiver is ready for them,\n"
-         "without such a copy.",
+         "without such a copy. auto is what uci_tune measured for the transport, or 8k.",
          "auto, or 0 to 32k bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, eager_max),
          UCI_SETTING_SIZE(0, 32 * UCI_KB, true)},
 
@@ -322,11 +326,21 @@ static const uci_setting_t uci_settings_table[] = {
 
         {"UCI_PATH", "auto",
          "How messages that do not fit in one frame travel.\n"
-         " - auto   : direct between processes of one node that share memory, else stream.\n"
+         " - auto   : as uci_tune measured to be fastest for the transport and the size of the message;\n"
+         "            otherwise direct between processes of one node that share memory, else stream.\n"
          " - direct : through slots in shared memory, copied and checked by both sides at the same time;\n"
          "            to a peer that cannot be reached this way: stream.\n"
          " - stream : as UCX active messages, chunk by chunk.",
-         "[auto|direct|stream]", offsetof(uci_settings_t, path), UCI_SETTING_ENUM(uci_path_names)}};
+         "[auto|direct|stream]", offsetof(uci_settings_t, path), UCI_SETTING_ENUM(uci_settings_path_names)},
+
+        {"UCI_PROFILE", "auto",
+         "What is known of this machine's speed, for settings that are auto.\n"
+         " - auto  : the profile that uci_tune has made for this CPU model, number of cores and version of\n"
+         "           UCX, in the user's cache folder or in /etc/uci; else a short calibration, which the\n"
+         "           first process on a host makes (at most 20 ms) and keeps in that folder.\n"
+         " - none  : nothing is read or measured; built-in values are used.\n"
+         " - a file: that profile; refused with a warning if it is of another machine or UCX.",
+         "auto, none, or a file name in which %h is the host", offsetof(uci_settings_t, profile), UCI_SETTING_FILE}};
 
 static uci_setting_source_t uci_settings_sources[uci_array_size(uci_settings_table)];
 static char uci_settings_path[PATH_MAX]; /* of the uci.conf that was read */

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include "types.h"
+#include "cost_model.h"
 #include "digest.h"
 #include "fault.h"
 #include "log.h"
@@ -19,19 +20,15 @@
 typedef enum { UCI_MODE_OFF, UCI_MODE_DETECT, UCI_MODE_REPAIR, UCI_MODE_LAST } uci_mode_t;
 typedef enum { UCI_ON_ERROR_ABORT, UCI_ON_ERROR_ERROR, UCI_ON_ERROR_LOG, UCI_ON_ERROR_LAST } uci_on_error_t;
 
-/** How large messages travel. */
-typedef enum { UCI_PATH_AUTO, UCI_PATH_DIRECT, UCI_PATH_STREAM, UCI_PATH_LAST } uci_path_t;
-
 /** Names by value, NULL-terminated. */
 extern const char *const uci_mode_names[];
 extern const char *const uci_on_error_names[];
-extern const char *const uci_path_names[];
 
 #define UCI_SETTING_AUTO SIZE_MAX /**< a size that is chosen per transport */
 
 typedef struct uci_settings {
     uci_mode_t mode;                /**< UCI_MODE=off|detect|repair */
-    const uci_digest_ops_t *digest; /**< UCI_DIGEST=xxh3|... */
+    const uci_digest_ops_t *digest; /**< UCI_DIGEST=auto|xxh3|...; auto is &uci_digest_auto */
     size_t chunk_size;              /**< UCI_CHUNK_SIZE=auto|bytes (memory units: 64k, 1m), 256..16m */
     size_t eager_max;               /**< UCI_EAGER_MAX=auto|bytes, 0..32k: payload carried in one frame */
     size_t log_size;                /**< UCI_LOG_SIZE=bytes: soft limit of unacknowledged copies per worker */
@@ -42,6 +39,7 @@ typedef struct uci_settings {
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
     uci_path_t path;                /**< UCI_PATH=auto|direct|stream */
+    char *profile;                  /**< UCI_PROFILE: "auto", "none", or a pattern for uci_process_expand() */
 } uci_settings_t;
 
 /** The process's settings; valid after uci_settings_read(), with the default wherever a value was bad. */

@@ -3,19 +3,15 @@
  */
 #include "stats.h"
 #include "fault.h"
+#include "file.h"
 #include "log.h"
 #include "process.h"
 #include "version.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#define UCI_STATS_TEMP_MAX 512 /* what the name of a temporary file adds to the one it becomes */
 
 uci_stats_t uci_stats;
 
@@ -152,51 +148,14 @@ static void uci_stats_report_summary(void)
     is_printed = true;
 }
 
-/* @return UCI_OK, or UCI_ERR_IO with errno set. */
-static uci_status_t uci_stats_write_file(const char *path)
+static void uci_stats_write_file(FILE *stream, const void *arg)
 {
-    FILE *stream = fopen(path, "we");
-    int failed;
-
-    if (stream == NULL) {
-        return UCI_ERR_IO;
-    }
-
     uci_stats_write_json(stream);
-    failed = ferror(stream);
-    failed |= fclose(stream);
-    return failed ? UCI_ERR_IO : UCI_OK;
-}
-
-/* A reader finds the old file or the whole new one, never a part. */
-static uci_status_t uci_stats_replace_file(const char *path)
-{
-    char temp[PATH_MAX + UCI_STATS_TEMP_MAX];
-    int saved_errno;
-
-    snprintf(temp, sizeof(temp), "%s.%s.%d.tmp", path, uci_process_host(), (int)syscall(SYS_gettid));
-    if ((uci_stats_write_file(temp) == UCI_OK) && (rename(temp, path) == 0)) {
-        return UCI_OK;
-    }
-
-    saved_errno = errno;
-    unlink(temp);
-    errno = saved_errno;
-    return UCI_ERR_IO;
-}
-
-/* What is not a regular file (/dev/null, a pipe, a link) must not be replaced by one. */
-static bool uci_stats_may_replace(const char *path)
-{
-    struct stat info;
-
-    return (lstat(path, &info) != 0) || S_ISREG(info.st_mode);
 }
 
 void uci_stats_report(const char *destination)
 {
     char path[PATH_MAX];
-    uci_status_t status;
 
     if ((destination == NULL) || (*destination == '\0')) {
         return;
@@ -210,8 +169,7 @@ void uci_stats_report(const char *destination)
         return;
     }
 
-    status = uci_stats_may_replace(path) ? uci_stats_replace_file(path) : uci_stats_write_file(path);
-    if (status != UCI_OK) {
+    if (uci_file_replace(path, uci_stats_write_file, NULL) != UCI_OK) {
         uci_error("cannot write the statistics to %s: %m", path);
     }
 }

@@ -12,11 +12,6 @@
 
 /* --------------------------------------------------------------- sender */
 
-uint32_t uci_direct_chunk_size(uint64_t length)
-{
-    return (uci_settings.chunk_size != UCI_SETTING_AUTO) ? (uint32_t)uci_settings.chunk_size : UCI_SLOT_SIZE;
-}
-
 static uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
 {
     return &op->peer->worker->bounce.slots[op->slots[index % UCI_DIRECT_WINDOW]];

@@ -23,9 +23,6 @@
 #include "recv.h"
 #include "send.h"
 
-/** Bytes of a chunk: small enough that both sides work at the same time. */
-uint32_t uci_direct_chunk_size(uint64_t length);
-
 /** Reserve slots. @param keep  slots to leave in the pool.  @return false: there are none to spare. */
 bool uci_direct_start(uci_send_op_t *op, unsigned keep);
 

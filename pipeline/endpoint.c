@@ -112,6 +112,9 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
             return UCS_ERR_NO_MEMORY;
         }
     }
+    if (uci_tuner_eager_differs()) {
+        uci_peer_plan(peer); /* otherwise when first needed: it takes some microseconds */
+    }
     uci_control_send_pending(peer);
     *ep_p = ep;
     return UCS_OK;

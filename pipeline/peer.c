@@ -12,13 +12,6 @@
 #include "process.h"
 #include "worker.h"
 
-/* Chunk sizes by transport: what fits one fragment of shared memory (UCX_*_SEG_SIZE=8256), and what TCP and RDMA
- * carry in one piece (a TCP receive buffer is 64 KiB) */
-#define UCI_CHUNK_SHM   8192
-#define UCI_CHUNK_OTHER 61440
-
-static const char *const uci_peer_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
-
 ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **peer_p)
 {
     uci_peer_t *peer = calloc(1, sizeof(*peer));
@@ -102,12 +95,23 @@ int uci_peer_rank(const uci_peer_t *peer)
     return peer->mark.rank;
 }
 
+void uci_peer_limit_eager(uci_peer_t *peer)
+{
+    peer->eager_max = (uint32_t)peer->worker->eager_max;
+    if (peer->known) {
+        peer->eager_max = uci_min(peer->eager_max, peer->mark.eager_max);
+    }
+    if (peer->plan != NULL) {
+        peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
+    }
+}
+
 void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark)
 {
     peer->mark                                   = *mark;
     peer->mark.host[sizeof(peer->mark.host) - 1] = '\0';
     peer->known                                  = true;
-    peer->eager_max                              = uci_min((uint32_t)peer->worker->eager_max, mark->eager_max);
+    uci_peer_limit_eager(peer);
 }
 
 ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length)
@@ -188,19 +192,6 @@ const char *uci_peer_transports(uci_peer_t *peer)
     return (peer->transports != NULL) ? peer->transports : "";
 }
 
-bool uci_peer_shares_memory(uci_peer_t *peer)
-{
-    const char *transports = uci_peer_transports(peer);
-    unsigned i;
-
-    for (i = 0; uci_peer_shm_transports[i] != NULL; ++i) {
-        if (strncmp(transports, uci_peer_shm_transports[i], strlen(uci_peer_shm_transports[i])) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Connections of adapters: "rc_verbs", "rc_mlx5", "dc_mlx5". Not datagrams (ud), whose gets UCX emulates */
 static bool uci_peer_is_rdma(uci_peer_t *peer)
 {
@@ -209,17 +200,22 @@ static bool uci_peer_is_rdma(uci_peer_t *peer)
     return (strstr(transports, "rc_") != NULL) || (strstr(transports, "dc_") != NULL);
 }
 
-uint32_t uci_peer_chunk_size(uci_peer_t *peer)
+uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)
 {
-    if (uci_unlikely(peer->chunk_size == 0)) {
-        peer->chunk_size = (uci_settings.chunk_size != UCI_SETTING_AUTO) ? (uint32_t)uci_settings.chunk_size
-                           : uci_peer_shares_memory(peer)                ? UCI_CHUNK_SHM
-                                                                         : UCI_CHUNK_OTHER;
-        peer->rdma       = uci_peer_is_rdma(peer);
-        uci_debug("%s: transports \"%s\", chunks of %u bytes", uci_peer_name(peer), uci_peer_transports(peer),
-                  peer->chunk_size);
+    return uci_tuner_choose(uci_peer_transports(peer), 0, length).chunk_size;
+}
+
+const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
+{
+    if (uci_unlikely(peer->plan == NULL)) {
+        peer->plan = uci_tuner_plan(uci_peer_transports(peer), peer->maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0);
+        peer->rdma = uci_peer_is_rdma(peer);
+        uci_peer_limit_eager(peer);
+        uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
+                  uci_peer_transports(peer), peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size,
+                  uci_tuner_source());
     }
-    return peer->chunk_size;
+    return peer->plan;
 }
 
 /* ---------------------------------------------------------------- mark */

@@ -13,6 +13,7 @@
 #include "list.h"
 #include "seqset.h"
 #include "bounce.h"
+#include "tuner.h"
 
 struct uci_worker;
 
@@ -54,10 +55,10 @@ typedef struct uci_peer {
     bool promised;       /**< it left, we told it what we lack, and it sends that */
     ucs_status_t status; /**< UCS_OK, or why nothing more comes from it: it failed, or the user closed by force */
     uci_mark_t mark;
-    void *address;       /**< UCX address, to connect back; may be NULL */
-    char *transports;    /**< of the first endpoint, found when first needed */
-    uint32_t chunk_size; /**< chosen for its transports, 0: not yet */
-    bool rdma;           /**< gets take no work of its processor; known when chunk_size is */
+    void *address;          /**< UCX address, to connect back; may be NULL */
+    char *transports;       /**< of the first endpoint, found when first needed */
+    const uci_plan_t *plan; /**< what suits its transports, found when first needed */
+    bool rdma;              /**< gets take no work of its processor; known when the plan is */
 
     /* shared memory */
     bool pool_offered;    /**< it has been told of our slots, or can't be */
@@ -89,12 +90,16 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 /** An endpoint for our own messages: the user's, or one made for the purpose; NULL while its address is unknown. */
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
 
-/** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the chunk size that suits them. */
+/** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the choices that suit them. The first call for
+ *  a plan may lower eager_max. */
 const char *uci_peer_transports(uci_peer_t *peer);
-uint32_t uci_peer_chunk_size(uci_peer_t *peer);
+const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
 
-/** Is one of them shared memory? */
-bool uci_peer_shares_memory(uci_peer_t *peer);
+/** eager_max is what both sides carry in one frame and the plan, if there is one already, finds worth it. */
+void uci_peer_limit_eager(uci_peer_t *peer);
+
+/** Bytes of a chunk of a stream to it. */
+uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length);
 
 /** May messages to it go through our bounce slots? */
 UCI_INLINE bool uci_peer_is_reached(uci_peer_t *peer)

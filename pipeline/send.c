@@ -431,9 +431,9 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
 
 /* UCX drops active messages of several fragments that are for an endpoint the receiver has closed (it collects them
  * there): to one that leaves, chunks are such as can be sent again in one fragment */
-static uint32_t uci_send_chunk_size(uci_peer_t *peer, uint64_t length, bool direct)
+static uint32_t uci_send_chunk_size(uci_peer_t *peer, const uci_choice_t *choice, uint64_t length)
 {
-    return (direct && !peer->leaving) ? uci_direct_chunk_size(length) : uci_peer_chunk_size(peer);
+    return peer->leaving ? uci_peer_stream_chunk_size(peer, length) : choice->chunk_size;
 }
 
 static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
@@ -442,22 +442,26 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
+    const uci_choice_t *choice;
     uci_rndv_desc_t *desc;
+    uci_frame_hdr_t *hdr;
     uci_frame_t *frame;
     uci_send_op_t *op;
     bool buffered, direct;
 
-    op    = uci_send_op_create(peer, req->buffer.length);
-    frame = uci_send_frame_get(ep, UCI_FRAME_RNDV, tag, sizeof(*desc));
+    choice = uci_plan_choose(uci_peer_plan(peer), req->buffer.length);
+    op     = uci_send_op_create(peer, req->buffer.length);
+    frame  = uci_send_frame_get(ep, UCI_FRAME_RNDV, tag, sizeof(*desc));
     if ((op == NULL) || (frame == NULL)) {
         goto err;
     }
 
-    op->req        = req;
-    op->sync       = sync;
-    op->buffer     = &req->buffer;
-    direct         = uci_peer_is_reached(peer);
-    op->chunk_size = uci_send_chunk_size(peer, op->length, direct);
+    op->req    = req;
+    op->sync   = sync;
+    op->buffer = &req->buffer;
+    direct = uci_peer_is_reached(peer) && (choice->path == UCI_PATH_DIRECT) && (choice->chunk_size <= UCI_SLOT_SIZE);
+    op->chunk_size = uci_send_chunk_size(peer, choice, op->length);
+    op->digest     = choice->digest;
     op->chunks     = (uint32_t)uci_div_up(op->length, op->chunk_size);
     if (uci_merkle_create(op->chunks, uci_settings.merkle_arity, &op->tree) != UCI_OK) {
         goto err;
@@ -467,6 +471,8 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     desc->length     = op->length;
     desc->chunk_size = op->chunk_size;
     desc->arity      = (uint16_t)uci_settings.merkle_arity;
+    hdr              = (uci_frame_hdr_t *)(void *)frame->wire;
+    hdr->digest      = (uint8_t)op->digest->id;
     buffered         = uci_send_is_buffered(worker, op->length, param, sync);
     if ((buffered || (req->buffer.kind == UCI_BUFFER_GENERIC)) && !uci_send_buffer_copy(op, req)) {
         goto err;
@@ -475,12 +481,12 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
         UCI_STATS_INC(buffered_messages);
         op->req = NULL;
     }
-    if (direct && (op->chunk_size <= UCI_SLOT_SIZE)) {
+    if (direct) {
         /* some slots stay for messages that are matched already */
         uci_direct_start(op, UCI_SLOT_COUNT / 4);
     }
-    desc->slot                                      = op->slots[0];
-    ((uci_frame_hdr_t *)(void *)frame->wire)->value = worker->digest->digest(desc, sizeof(*desc));
+    desc->slot = op->slots[0];
+    hdr->value = op->digest->digest(desc, sizeof(*desc));
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(rendezvous_messages);
     UCI_STATS_ADD(bytes_sent, op->length);

@@ -12,11 +12,12 @@
 #include "recv.h"
 #include "report.h"
 #include "send.h"
+#include "stats.h"
+#include "tuner.h"
 
 #define UCI_WORKER_PEERS_MIN    16
 #define UCI_WORKER_REQUEST_SLAB 64
 #define UCI_WORKER_MESSAGE_SLAB 32
-#define UCI_WORKER_EAGER_AUTO   8192
 
 /* --------------------------------------------------------------- peers */
 
@@ -168,10 +169,12 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
         goto err_free;
     }
 
-    worker->ucp        = ucp;
-    worker->context    = context;
-    worker->digest     = uci_settings.digest;
-    worker->eager_max  = (uci_settings.eager_max == UCI_SETTING_AUTO) ? UCI_WORKER_EAGER_AUTO : uci_settings.eager_max;
+    worker->ucp     = ucp;
+    worker->context = context;
+    uci_tuner_init(uci_ucp.get_version_string());
+    worker->eager_max = uci_tuner_eager_max();
+    worker->digest    = uci_tuner_choose("", 0, worker->eager_max).digest;
+    uci_stats_set_info(worker->digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     worker->log_limit  = uci_settings.log_size;
     worker->slots_free = UINT32_MAX;
     uci_worker_init_lists(worker);

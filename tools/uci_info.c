@@ -5,6 +5,7 @@
  */
 #include "digest.h"
 #include "info_devices.h"
+#include "machine.h"
 #include "process.h"
 #include "rdma.h"
 #include "settings.h"
@@ -14,10 +15,8 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>
@@ -109,36 +108,6 @@ static void uci_info_print_version(void)
  * -C
  */
 
-static void uci_info_print_cpu_model(void)
-{
-    static const char key[] = "model name";
-    FILE *stream            = fopen("/proc/cpuinfo", "r");
-    char line[512]          = "";
-    char *value             = NULL;
-
-    while ((stream != NULL) && (value == NULL) && (fgets(line, sizeof(line), stream) != NULL)) {
-        if (strncmp(line, key, sizeof(key) - 1) == 0) {
-            value = strchr(line, ':');
-        }
-    }
-    if (stream != NULL) {
-        fclose(stream);
-    }
-
-    line[strcspn(line, "\n")] = '\0';
-    printf("cpu: %s\n", (value == NULL) ? "unknown" : value + strspn(value, ": "));
-}
-
-static void uci_info_print_cores(void)
-{
-    cpu_set_t usable;
-
-    printf("cores: %ld\n", sysconf(_SC_NPROCESSORS_ONLN));
-    if (sched_getaffinity(0, sizeof(usable), &usable) == 0) {
-        printf("cores usable here: %d\n", CPU_COUNT(&usable));
-    }
-}
-
 static void uci_info_print_feature(const char *name, bool is_there)
 {
     printf("%s: %s\n", name, is_there ? "yes" : "no");
@@ -146,8 +115,9 @@ static void uci_info_print_feature(const char *name, bool is_there)
 
 static void uci_info_print_cpu(void)
 {
-    uci_info_print_cpu_model();
-    uci_info_print_cores();
+    printf("cpu: %s\n", uci_machine_cpu());
+    printf("cores: %u\n", uci_machine_cores());
+    printf("cores usable here: %u\n", uci_machine_cores_usable());
 #if defined(__x86_64__)
     uci_info_print_feature("sse4.2", __builtin_cpu_supports("sse4.2"));
     uci_info_print_feature("pclmul", __builtin_cpu_supports("pclmul"));

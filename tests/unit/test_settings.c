@@ -12,9 +12,9 @@
 static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
 
-static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE",  "UCI_EAGER_MAX",
-                                    "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",    "UCI_FAULT",
-                                    "UCI_STATS",    "UCI_EVENTS",    "UCI_MERKLE_ARITY"};
+static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE",   "UCI_EAGER_MAX",
+                                    "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",     "UCI_FAULT",
+                                    "UCI_STATS",    "UCI_EVENTS",    "UCI_MERKLE_ARITY", "UCI_PATH", "UCI_PROFILE"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -104,9 +104,9 @@ Test(settings, defaults)
 {
     read_silently();
     cr_expect(uci_settings.mode == UCI_MODE_REPAIR);
-    cr_expect(uci_settings.digest == &uci_digest_table[UCI_DIGEST_XXH3]);
+    cr_expect(uci_settings.digest == &uci_digest_auto);
     cr_expect(uci_settings.chunk_size == UCI_SETTING_AUTO);
-    cr_expect(uci_settings.eager_max == 8192);
+    cr_expect(uci_settings.eager_max == UCI_SETTING_AUTO);
     cr_expect(uci_settings.log_size == 64u << 20);
     cr_expect(uci_settings.log_level == UCI_LOG_WARN);
     cr_expect(uci_settings.on_error == UCI_ON_ERROR_ABORT);
@@ -114,6 +114,8 @@ Test(settings, defaults)
     cr_expect(*uci_settings.stats == '\0');
     cr_expect(*uci_settings.events == '\0');
     cr_expect(uci_settings.merkle_arity == 16);
+    cr_expect_str_eq(uci_settings.profile, "auto");
+    cr_expect(uci_settings.path == UCI_PATH_AUTO);
 }
 
 Test(settings, environment)
@@ -270,7 +272,7 @@ Test(settings, every_bad_value_is_reported_and_replaced)
     expect_text(text, "UCI_DIGEST=md5 in the environment");
     cr_expect(lines(text) == 2, "%s", text);
     cr_expect(uci_settings.mode == UCI_MODE_DETECT);
-    cr_expect(uci_settings.eager_max == 8192);
+    cr_expect(uci_settings.eager_max == UCI_SETTING_AUTO);
     cr_expect(uci_settings.digest->id == UCI_DIGEST_XXH3);
     free(text);
 }
@@ -378,6 +380,8 @@ static void check_round_trip(unsigned flags)
             {"UCI_MODE", "detect"},
             {"UCI_DIGEST", "crc64"},
             {"UCI_MERKLE_ARITY", "4"},
+            {"UCI_PROFILE", "/tmp/%h.json"},
+            {"UCI_PATH", "stream"},
             {"UCI_LOG_LEVEL", "info"}};
     char expected[256], *text;
     int status;
@@ -429,7 +433,7 @@ Test(settings, values_are_one_line_each)
         expect_text(text, expected);
     }
     expect_text(text, "UCI_CHUNK_SIZE=auto\n");
-    expect_text(text, "UCI_EAGER_MAX=8k\n");
+    expect_text(text, "UCI_EAGER_MAX=auto\n");
     expect_text(text, "UCI_LOG_SIZE=64m\n");
     expect_text(text, "UCI_FAULT=\n");
     free(text);

@@ -1,28 +1,34 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Point-to-point benchmark of two ranks, made to be interleaved with another copy of itself.
+ * Point-to-point benchmark of two ranks: the job that uci_perftest (uci_perftest.py) starts with and without UCI.
  *
- *     bench_p2p TEST SIZE ITERATIONS [TEST SIZE ITERATIONS]...
+ *     uci_perftest.<mpi> TEST SIZE ITERATIONS [TEST SIZE ITERATIONS]...
  *
- * runs each measurement and prints it. With BENCH_TURN=PATH, every rank instead sleeps reading the FIFO PATH.<rank>,
- * runs the measurement of each line "TEST SIZE ITERATIONS" and rank 0 answers its value on PATH.reply; the end of the
- * FIFO is the end of the program. Two such jobs can thus take turns of milliseconds on the same cores.
+ * runs each measurement and prints it. With PERFTEST_TURN=ADDRESS:PORT, every rank instead connects there, says its
+ * number, sleeps until it is told "TEST SIZE ITERATIONS", and rank 0 answers with the value; the end of the connection
+ * is the end of the program. Several such jobs can thus take turns of milliseconds on the same cores.
  *
  *     lat    ping-pong of blocking sends        microseconds one way
  *     bw     windows of nonblocking sends       MB/s
  *     bibw   the same in both directions        MB/s, both together
  *     rate   the same as bw                     messages/s
+ *     copy   memcpy of the send buffer          microseconds; no message
  *
  * The windowed tests use one buffer for the whole window, as the OSU benchmarks do. Contents are checked after each
  * measurement, outside the timing.
  */
 #include <mpi.h>
+#include <netdb.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 enum { WINDOW = 64, TAG = 1, TAG_ACK = 2, ALIGNMENT = 4096 };
+
+#define TURN_VARIABLE "PERFTEST_TURN"
 
 typedef struct bench {
     int rank, peer;
@@ -94,6 +100,22 @@ static void stream_both_ways(bench_t *bench, long iterations)
     }
 }
 
+/* The library's memcpy, with a length the compiler does not know */
+static void copy_alone(bench_t *bench, long iterations)
+{
+    void *(*volatile copy)(void *, const void *, size_t) = memcpy;
+    long i;
+
+    for (i = 0; i < iterations; ++i) {
+        copy(bench->recv, bench->send, bench->size);
+    }
+}
+
+static double microseconds(size_t size, long iterations, double seconds)
+{
+    return seconds * 1e6 / iterations;
+}
+
 static double one_way_microseconds(size_t size, long iterations, double seconds)
 {
     return seconds * 1e6 / (2.0 * iterations);
@@ -116,7 +138,7 @@ static double messages_per_second(size_t size, long iterations, double seconds)
 
 typedef struct bench_test {
     const char *name, *unit;
-    int replies; /* does rank 0 receive the payload, too? */
+    int both; /* does rank 0 receive the payload, too? */
     void (*run)(bench_t *bench, long iterations);
     double (*value)(size_t size, long iterations, double seconds);
 } bench_test_t;
@@ -126,11 +148,12 @@ static const bench_test_t tests[] = {
         {"bw", "MB/s", 0, stream_one_way, megabytes_per_second},
         {"bibw", "MB/s", 1, stream_both_ways, megabytes_per_second_twice},
         {"rate", "msg/s", 0, stream_one_way, messages_per_second},
+        {"copy", "us", 0, copy_alone, microseconds},
 };
 
 static void fail(const char *message, const char *detail)
 {
-    fprintf(stderr, "bench_p2p: %s%s\n", message, detail);
+    fprintf(stderr, "uci_perftest: %s%s\n", message, detail);
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
@@ -202,46 +225,59 @@ static double measure(bench_t *bench, const bench_test_t *test, size_t size, lon
     begin = MPI_Wtime();
     test->run(bench, iterations);
     end = MPI_Wtime();
-    if ((bench->rank == 1) || test->replies) {
+    if (((bench->rank == 1) || test->both) && (test->run != copy_alone)) {
         check(bench);
     }
     MPI_Barrier(MPI_COMM_WORLD);
     return test->value(size, iterations, end - begin);
 }
 
-static FILE *open_turn(const char *path, const char *suffix, const char *mode)
+/* @a address is HOST:PORT, the host numeric or a name */
+static int connect_turn(const char *address)
 {
-    char name[4096];
-    FILE *stream;
+    struct addrinfo hints = {.ai_socktype = SOCK_STREAM}, *found = NULL, *info;
+    char host[256];
+    const char *port = strrchr(address, ':');
+    int fd           = -1;
 
-    snprintf(name, sizeof(name), "%s.%s", path, suffix);
-    stream = fopen(name, mode);
-    if (stream == NULL) {
-        fail("cannot open ", name);
+    if ((port == NULL) || ((size_t)(port - address) >= sizeof(host))) {
+        fail(TURN_VARIABLE " is not HOST:PORT: ", address);
     }
-    return stream;
+    snprintf(host, sizeof(host), "%.*s", (int)(port - address), address);
+    if (getaddrinfo(host, port + 1, &hints, &found) != 0) {
+        fail("cannot find the host that gives the turns: ", address);
+    }
+    for (info = found; (info != NULL) && (fd < 0); info = info->ai_next) {
+        fd = socket(info->ai_family, info->ai_socktype, info->ai_protocol);
+        if ((fd >= 0) && (connect(fd, info->ai_addr, info->ai_addrlen) != 0)) {
+            close(fd);
+            fd = -1;
+        }
+    }
+    freeaddrinfo(found);
+    if (fd < 0) {
+        fail("cannot connect to who gives the turns, which a firewall may forbid: ", address);
+    }
+    return fd;
 }
 
-static void take_turns(bench_t *bench, const char *path)
+static void take_turns(bench_t *bench, const char *address)
 {
-    FILE *turn  = open_turn(path, (bench->rank == 0) ? "0" : "1", "r");
-    FILE *reply = (bench->rank == 0) ? open_turn(path, "reply", "w") : NULL;
+    int fd     = connect_turn(address);
+    FILE *turn = fdopen(fd, "r");
     char name[16];
     size_t size;
     long iterations;
     double value;
 
+    dprintf(fd, "%d\n", bench->rank);
     while (fscanf(turn, "%15s %zu %ld", name, &size, &iterations) == 3) {
         value = measure(bench, find_test(name), size, iterations);
-        if (reply != NULL) {
-            fprintf(reply, "%.9g\n", value);
-            fflush(reply);
+        if (bench->rank == 0) {
+            dprintf(fd, "%.9g\n", value);
         }
     }
     fclose(turn);
-    if (reply != NULL) {
-        fclose(reply);
-    }
 }
 
 static void run_arguments(bench_t *bench, int argc, char **argv)
@@ -261,7 +297,7 @@ static void run_arguments(bench_t *bench, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    const char *turn = getenv("BENCH_TURN");
+    const char *turn = getenv(TURN_VARIABLE);
     bench_t bench    = {0};
     int ranks;
 

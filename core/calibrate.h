@@ -1,0 +1,39 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Measure what digests and copies cost on this CPU: shortly when a job starts on a host for the first time, at length by
+ * uci_tune.
+ */
+#ifndef UCI_CALIBRATE_H_
+#define UCI_CALIBRATE_H_
+
+#include "profile.h"
+
+#define UCI_CALIBRATE_ROUNDS_MAX 64
+
+typedef struct uci_calibrate_params {
+    const size_t *sizes; /**< bytes, ascending */
+    unsigned sizes_count;
+    unsigned rounds;  /**< contenders take turns so often, up to UCI_CALIBRATE_ROUNDS_MAX (a third beyond 16 MiB); the
+                                lower quartile counts: neither a disturbed turn nor a lucky one */
+    uint64_t turn_ns; /**< length of a turn, at least; one call or more */
+    uint64_t deadline_ns; /**< uci_process_time_ns() at which to give up; 0: never */
+    size_t uncached;      /**< bytes of memory to walk through, larger than the caches; 0: measure cached only */
+    bool scalar;          /**< measure the scalar kernels too */
+    uint32_t digests;     /**< bits 1 << uci_digest_id_t of those to measure; 0: all */
+    void (*progress)(void *arg, unsigned done, unsigned total); /**< called before each size, or NULL */
+    void *arg;
+} uci_calibrate_params_t;
+
+/**
+ * Add the costs of all digests, kernels and forms to @a profile. Allocates twice the largest size (and twice
+ * @a uncached), runs in this thread alone.
+ * @return UCI_OK; UCI_ERR_BUSY (not logged) if the deadline came first: the profile is then incomplete and not to be
+ *         used; UCI_ERR_NO_MEMORY (logged).
+ */
+uci_status_t uci_calibrate(const uci_calibrate_params_t *params, uci_profile_t *profile);
+
+/** What is measured when a job starts: about 10 ms, up to @a budget_ns. Same results as uci_calibrate(). */
+uci_status_t uci_calibrate_quick(uint64_t budget_ns, uci_profile_t *profile);
+
+#endif

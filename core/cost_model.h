@@ -1,0 +1,100 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What moving and checking n bytes costs: T(n) in nanoseconds.
+ *
+ * A measured cost is a list of points (size, time); between two of them time is linear in the size. Each piece is then a
+ * model of Hockney's, latency + n / bandwidth (R. Hockney, "The communication challenge for MPP", 1994), and the pieces
+ * meet where a cache ends or a protocol changes.
+ *
+ * What was not measured is put together from what was, after A. Denis, "A high performance checksummed MPI" (sections
+ * 4 and 5: eager, and overlap of copy, checksum and transfer).
+ */
+#ifndef UCI_COST_MODEL_H_
+#define UCI_COST_MODEL_H_
+
+#include "types.h"
+
+/** Ways a message can take to another process. Ids are not on the wire. */
+typedef enum {
+    UCI_PATH_AUTO,   /**< UCI_PATH=auto: whichever is best */
+    UCI_PATH_DIRECT, /**< through slots in shared memory: same node only */
+    UCI_PATH_STREAM, /**< chunks as active messages: everywhere */
+    UCI_PATH_GET,    /**< pulled by the receiver from the sender's buffer */
+    UCI_PATH_BOUNCE, /**< through registered bounce buffers */
+    UCI_PATH_EAGER,  /**< in one frame */
+    UCI_PATH_LAST
+} uci_path_t;
+
+#define UCI_PATH_BIT(_path) (1u << (_path))
+
+/** Names by value, NULL-terminated. */
+extern const char *const uci_path_names[];
+
+#define UCI_COST_POINTS_MAX 32
+
+typedef struct uci_cost_point {
+    uint64_t size; /**< bytes */
+    double ns;
+} uci_cost_point_t;
+
+/** Points by ascending size, all different. The caller's storage; all zero is an empty one. */
+typedef struct uci_cost {
+    unsigned count;
+    uci_cost_point_t points[UCI_COST_POINTS_MAX];
+} uci_cost_t;
+
+/**
+ * Add a point, or replace the one of this size.
+ * @return UCI_OK, or UCI_ERR_INVALID_PARAM (not logged) if @a ns is not a positive number or there is no more room.
+ */
+uci_status_t uci_cost_add(uci_cost_t *cost, uint64_t size, double ns);
+
+/**
+ * T(@a size): between points as the line through them; below the first one its time, since a call takes that long
+ * whatever its size; beyond the last one at the bandwidth of the last piece.
+ * @return nanoseconds; 0 if there are no points.
+ */
+double uci_cost_at(const uci_cost_t *cost, uint64_t size);
+
+/** Latency and bandwidth of one link, engine or protocol. */
+typedef struct uci_cost_line {
+    double latency_ns;
+    double bytes_per_ns; /**< GB/s */
+} uci_cost_line_t;
+
+/**
+ * Hockney's two parameters for all points together, by least squares of the relative error (so that small sizes count).
+ * @return UCI_OK, or UCI_ERR_NO_ELEM (not logged) with fewer than two points.
+ */
+uci_status_t uci_cost_fit(const uci_cost_t *cost, uci_cost_line_t *line_p);
+
+/** T(@a size) of a line. */
+UCI_INLINE double uci_cost_line_at(uci_cost_line_t line, double size)
+{
+    return line.latency_ns + size / line.bytes_per_ns;
+}
+
+/**
+ * Eager: copied with its digest into a frame, sent, copied with its digest out of it:
+ * T(n) = 2 T_copy(n) + T_wire(n).
+ */
+double uci_cost_eager(const uci_cost_t *copy, uci_cost_line_t wire, uint64_t size);
+
+/**
+ * Chunks through a pipeline of three stages (copy in, wire, copy out), each with its digest, that work at the same time:
+ * the first chunk passes all stages, then one chunk leaves each time the slowest stage is done.
+ * @param handshakes  round trips before the first chunk; each costs twice the wire's latency.
+ * @param gap_ns      what a chunk costs at either end beside its copy (a message of its own, a slot's state).
+ */
+double uci_cost_pipeline(const uci_cost_t *copy, uci_cost_line_t wire, double gap_ns, unsigned handshakes,
+                         uint64_t size, uint64_t chunk);
+
+/**
+ * The receiver fetches chunk by chunk from the sender's buffer, and digests a chunk while it is in its cache; the sender
+ * digests its own meanwhile.
+ * @param setup_ns  registration of both buffers.
+ */
+double uci_cost_get(const uci_cost_t *digest, uci_cost_line_t wire, double setup_ns, uint64_t size, uint64_t chunk);
+
+#endif

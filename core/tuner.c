@@ -1,0 +1,497 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ */
+#include "tuner.h"
+#include "calibrate.h"
+#include "file.h"
+#include "log.h"
+#include "process.h"
+#include "settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define UCI_TUNER_EAGER_BUILT_IN 8192u
+#define UCI_TUNER_EAGER_LIMIT    32768u /* of UCI_EAGER_MAX */
+#define UCI_TUNER_CHUNK_SHM      8192u  /* fits one fragment of UCX's shared memory transports */
+#define UCI_TUNER_CHUNK_OTHER    61440u /* fits one receive buffer of tcp */
+#define UCI_TUNER_CHUNK_DIRECT   32768u /* both sides work at the same time, and a slot's states cost little */
+#define UCI_TUNER_FAR_BUILT_IN   ((uint64_t)16 << 20)
+#define UCI_TUNER_MARGIN         0.97 /* what is measured must be this much faster than the default to replace it */
+#define UCI_TUNER_LOCK_AGE       60   /* seconds after which the lock of a calibration counts as left behind */
+
+static const char *const uci_tuner_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
+
+const uci_digest_id_t uci_tuner_digests[] = {UCI_DIGEST_XXH3, UCI_DIGEST_CRC64, UCI_DIGEST_XXH128, UCI_DIGEST_NONE};
+
+static struct {
+    uci_profile_t profile; /* empty if all is built in */
+    char source[PATH_MAX + 32];
+    uint32_t eager_min, eager_max; /* of all transports */
+    uci_plan_t *plans;
+    pthread_mutex_t lock;
+} uci_tuner = {.source = "built in", .lock = PTHREAD_MUTEX_INITIALIZER};
+
+/*
+ * Choosing
+ */
+
+/* Mean, over the sizes measured, of the time relative to another kernel's; 0 if either is not known */
+static double uci_tuner_isa_ratio(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
+                                  uci_digest_isa_t other)
+{
+    static const uci_form_t forms[] = {UCI_FORM_DIGEST, UCI_FORM_FUSED};
+    const uci_cost_t *a, *b;
+    double sum     = 0;
+    unsigned count = 0, i, j;
+
+    for (i = 0; i < uci_array_size(forms); ++i) {
+        a = uci_profile_find_kernel(profile, digest, isa, forms[i], true);
+        b = uci_profile_find_kernel(profile, digest, other, forms[i], true);
+        if ((a == NULL) || (b == NULL)) {
+            return 0;
+        }
+        for (j = 0; j < a->count; ++j) {
+            sum += a->points[j].ns / uci_cost_at(b, a->points[j].size);
+            ++count;
+        }
+    }
+    return (count > 0) ? sum / count : 0;
+}
+
+uci_digest_isa_t uci_tuner_best_isa(const uci_profile_t *profile, uci_digest_id_t digest)
+{
+    uci_digest_isa_t best = uci_digest_isa_best();
+    double ratio;
+    int isa;
+
+    for (isa = (int)best - 1; isa >= 0; --isa) {
+        ratio = uci_tuner_isa_ratio(profile, digest, (uci_digest_isa_t)isa, best);
+        if ((ratio > 0) && (ratio < UCI_TUNER_MARGIN)) {
+            best = (uci_digest_isa_t)isa;
+        }
+    }
+    return best;
+}
+
+static uci_form_t uci_tuner_best_form(const uci_profile_t *profile, uci_digest_id_t digest, uint64_t size, double *ns_p)
+{
+    uci_digest_isa_t isa = uci_tuner_best_isa(profile, digest);
+    uci_form_t best      = (size >= UCI_TUNER_FAR_BUILT_IN) ? UCI_FORM_FAR : UCI_FORM_FUSED;
+    double best_ns       = uci_profile_kernel_ns(profile, digest, isa, best, size) * UCI_TUNER_MARGIN;
+    double ns;
+    int form;
+
+    *ns_p = best_ns / UCI_TUNER_MARGIN;
+    for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
+        ns = uci_profile_kernel_ns(profile, digest, isa, (uci_form_t)form, size);
+        if ((ns > 0) && (ns < best_ns)) {
+            best    = (uci_form_t)form;
+            best_ns = *ns_p = ns;
+        }
+    }
+    return best;
+}
+
+static void uci_tuner_choose_digest(const uci_profile_t *profile, uint64_t size, uci_choice_t *choice)
+{
+    double best_ns, ns;
+    uci_form_t form;
+    unsigned i;
+
+    choice->digest = uci_settings.digest;
+    if (uci_settings.digest != &uci_digest_auto) {
+        choice->form = uci_tuner_best_form(profile, choice->digest->id, size, &ns);
+        return;
+    }
+
+    choice->digest = &uci_digest_table[uci_tuner_digests[0]];
+    choice->form   = uci_tuner_best_form(profile, uci_tuner_digests[0], size, &best_ns);
+    for (i = 1; uci_tuner_digests[i] != UCI_DIGEST_NONE; ++i) {
+        form = uci_tuner_best_form(profile, uci_tuner_digests[i], size, &ns);
+        if ((ns > 0) && (ns < best_ns * UCI_TUNER_MARGIN)) {
+            choice->digest = &uci_digest_table[uci_tuner_digests[i]];
+            choice->form   = form;
+            best_ns        = ns;
+        }
+    }
+}
+
+static bool uci_tuner_is_shm(const char *transports)
+{
+    unsigned i;
+
+    for (i = 0; uci_tuner_shm_transports[i] != NULL; ++i) {
+        if (strncmp(transports, uci_tuner_shm_transports[i], strlen(uci_tuner_shm_transports[i])) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t uci_tuner_chunk_built_in(const char *transports, uci_path_t path)
+{
+    if (uci_settings.chunk_size != UCI_SETTING_AUTO) {
+        return (uint32_t)uci_settings.chunk_size;
+    }
+    if (path == UCI_PATH_DIRECT) {
+        return UCI_TUNER_CHUNK_DIRECT;
+    }
+    return uci_tuner_is_shm(transports) ? UCI_TUNER_CHUNK_SHM : UCI_TUNER_CHUNK_OTHER;
+}
+
+/* Where nothing was measured: direct where memory is shared, else chunks as messages, which work everywhere */
+static uci_path_t uci_tuner_path_built_in(const char *transports, uint32_t paths)
+{
+    return ((paths & UCI_PATH_BIT(UCI_PATH_DIRECT)) && uci_tuner_is_shm(transports)) ? UCI_PATH_DIRECT
+                                                                                     : UCI_PATH_STREAM;
+}
+
+static bool uci_tuner_is_candidate(const uci_profile_path_t *entry, const char *transports, uint32_t paths)
+{
+    return (entry->path != UCI_PATH_EAGER) && (paths & UCI_PATH_BIT(entry->path)) &&
+           (strcmp(entry->transports, transports) == 0) &&
+           ((uci_settings.chunk_size == UCI_SETTING_AUTO) || (uci_settings.chunk_size == entry->chunk));
+}
+
+/* Path and chunk size of a rendezvous. @return its time, 0 if nothing was measured. */
+static double uci_tuner_choose_path(const uci_profile_t *profile, const char *transports, uint32_t paths, uint64_t size,
+                                    uci_choice_t *choice)
+{
+    const uci_profile_path_t *entry;
+    double best_ns = 0, ns;
+    bool is_better;
+    unsigned i;
+
+    choice->path       = uci_tuner_path_built_in(transports, paths);
+    choice->chunk_size = uci_tuner_chunk_built_in(transports, choice->path);
+    for (i = 0; i < profile->paths_count; ++i) {
+        entry = &profile->paths[i];
+        if (!uci_tuner_is_candidate(entry, transports, paths)) {
+            continue;
+        }
+        ns        = uci_cost_at(&entry->cost, size);
+        is_better = (best_ns == 0) || (ns < best_ns);
+        if (is_better) {
+            choice->path       = entry->path;
+            choice->chunk_size = (uint32_t)entry->chunk;
+            best_ns            = ns;
+        }
+    }
+    return best_ns;
+}
+
+static const uci_cost_t *uci_tuner_find_eager(const uci_profile_t *profile, const char *transports)
+{
+    unsigned i;
+
+    for (i = 0; i < profile->paths_count; ++i) {
+        if ((profile->paths[i].path == UCI_PATH_EAGER) && (strcmp(profile->paths[i].transports, transports) == 0)) {
+            return &profile->paths[i].cost;
+        }
+    }
+    return NULL;
+}
+
+/* The largest size measured up to which eager is never slower than the best rendezvous */
+static uint32_t uci_tuner_choose_eager_max(const uci_profile_t *profile, const char *transports, uint32_t paths)
+{
+    const uci_cost_t *eager;
+    uint32_t eager_max;
+    uci_choice_t choice;
+    double rndv_ns;
+    unsigned i;
+
+    if (uci_settings.eager_max != UCI_SETTING_AUTO) {
+        return (uint32_t)uci_settings.eager_max;
+    }
+    eager = uci_tuner_find_eager(profile, transports);
+    if (eager == NULL) {
+        return UCI_TUNER_EAGER_BUILT_IN;
+    }
+
+    eager_max = 0;
+    for (i = 0; (i < eager->count) && (eager->points[i].size <= UCI_TUNER_EAGER_LIMIT); ++i) {
+        rndv_ns = uci_tuner_choose_path(profile, transports, paths, eager->points[i].size, &choice);
+        if (rndv_ns == 0) {
+            return UCI_TUNER_EAGER_BUILT_IN;
+        }
+        if (eager->points[i].ns > rndv_ns) {
+            break;
+        }
+        eager_max = (uint32_t)eager->points[i].size;
+    }
+    return eager_max;
+}
+
+/* What UCI_PATH leaves of the paths there are; stream is what remains if nothing does */
+static uint32_t uci_tuner_allowed(uint32_t paths)
+{
+    uint32_t forced = paths & UCI_PATH_BIT(uci_settings.path);
+
+    return (uci_settings.path == UCI_PATH_AUTO) ? paths : (forced != 0) ? forced : UCI_PATH_BIT(UCI_PATH_STREAM);
+}
+
+void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, uint32_t paths, uci_plan_t *plan_p)
+{
+    unsigned i;
+    uint64_t size;
+
+    snprintf(plan_p->transports, sizeof(plan_p->transports), "%s", transports);
+    plan_p->paths     = paths | UCI_PATH_BIT(UCI_PATH_STREAM);
+    paths             = uci_tuner_allowed(plan_p->paths);
+    plan_p->eager_max = uci_tuner_choose_eager_max(profile, plan_p->transports, paths);
+    for (i = 0; i < UCI_PLAN_CLASSES; ++i) {
+        size = 1ul << i;
+        uci_tuner_choose_digest(profile, size, &plan_p->choices[i]);
+        uci_tuner_choose_path(profile, plan_p->transports, paths, size, &plan_p->choices[i]);
+        if (size <= plan_p->eager_max) {
+            plan_p->choices[i].path = UCI_PATH_EAGER;
+        }
+    }
+}
+
+const uci_plan_t *uci_tuner_plan(const char *transports, uint32_t paths)
+{
+    static uci_plan_t built_in; /* if there is no memory */
+    uci_plan_t *plan;
+
+    paths |= UCI_PATH_BIT(UCI_PATH_STREAM);
+    pthread_mutex_lock(&uci_tuner.lock);
+    for (plan = uci_tuner.plans; plan != NULL; plan = plan->next) {
+        if ((plan->paths == paths) && (strncmp(plan->transports, transports, sizeof(plan->transports) - 1) == 0)) {
+            goto out;
+        }
+    }
+
+    plan = calloc(1, sizeof(*plan));
+    if (plan == NULL) {
+        uci_warn("no memory for a plan: transports \"%s\" are used as if nothing was known of them", transports);
+        plan = &built_in;
+    } else {
+        plan->next      = uci_tuner.plans;
+        uci_tuner.plans = plan;
+    }
+    uci_tuner_make_plan(&uci_tuner.profile, transports, paths, plan);
+out:
+    pthread_mutex_unlock(&uci_tuner.lock);
+    return plan;
+}
+
+uci_choice_t uci_tuner_choose(const char *transports, uint32_t paths, uint64_t size)
+{
+    return *uci_plan_choose(uci_tuner_plan(transports, paths), size);
+}
+
+/* Smallest and largest eager limit of all transports the profile knows, and of those it does not */
+static void uci_tuner_find_eager_range(void)
+{
+    uint32_t eager_max;
+    unsigned i;
+
+    uci_tuner.eager_min = uci_tuner.eager_max = uci_tuner_choose_eager_max(&uci_tuner.profile, "", UINT32_MAX);
+    for (i = 0; i < uci_tuner.profile.paths_count; ++i) {
+        eager_max = uci_tuner_choose_eager_max(&uci_tuner.profile, uci_tuner.profile.paths[i].transports, UINT32_MAX);
+        uci_tuner.eager_min = uci_min(uci_tuner.eager_min, eager_max);
+        uci_tuner.eager_max = uci_max(uci_tuner.eager_max, eager_max);
+    }
+}
+
+void uci_tuner_refresh(void)
+{
+    uci_plan_t *plan;
+
+    pthread_mutex_lock(&uci_tuner.lock);
+    for (plan = uci_tuner.plans; plan != NULL; plan = plan->next) {
+        uci_tuner_make_plan(&uci_tuner.profile, plan->transports, plan->paths, plan);
+    }
+    pthread_mutex_unlock(&uci_tuner.lock);
+}
+
+uint32_t uci_tuner_eager_max(void)
+{
+    return uci_tuner.eager_max;
+}
+
+bool uci_tuner_eager_differs(void)
+{
+    return uci_tuner.eager_min != uci_tuner.eager_max;
+}
+
+const char *uci_tuner_source(void)
+{
+    return uci_tuner.source;
+}
+
+/*
+ * Finding a profile
+ */
+
+/* Folder of the user's cache: where the XDG Base Directory Specification says */
+static uci_status_t uci_tuner_cache_path(const char *name, char *path, size_t size)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    int length;
+
+    if ((cache != NULL) && (cache[0] == '/')) { /* relative ones are to be ignored */
+        length = snprintf(path, size, "%s/uci/%s", cache, name);
+    } else if ((home != NULL) && (home[0] == '/')) {
+        length = snprintf(path, size, "%s/.cache/uci/%s", home, name);
+    } else {
+        return UCI_ERR_NO_ELEM;
+    }
+    return ((length > 0) && ((size_t)length < size)) ? UCI_OK : UCI_ERR_NO_ELEM;
+}
+
+uci_status_t uci_tuner_profile_path(const uci_profile_machine_t *machine, char *path, size_t size)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "profile-%08x.json", uci_profile_machine_key(machine));
+    return uci_tuner_cache_path(name, path, size);
+}
+
+/* @return UCI_OK if the profile is now in use; all but UCI_ERR_NO_ELEM have been warned of */
+static uci_status_t uci_tuner_use(const char *kind, const char *path, const uci_profile_machine_t *machine)
+{
+    uci_profile_t profile;
+    uci_status_t status;
+    char reason[512];
+
+    status = uci_profile_load(path, &profile);
+    if (status != UCI_OK) {
+        return status;
+    }
+    if (!uci_profile_fits(&profile, machine, reason, sizeof(reason))) {
+        uci_warn("the profile %s is not used: %s (make one with uci_tune here)", path, reason);
+        uci_profile_cleanup(&profile);
+        return UCI_ERR_INVALID_PARAM;
+    }
+    uci_tuner.profile = profile;
+    snprintf(uci_tuner.source, sizeof(uci_tuner.source), "%s %s", kind, path);
+    return UCI_OK;
+}
+
+/* A file that exists for as long as its maker calibrates: made by the one who comes first, on NFS too. What a killed
+ * process left behind is taken away when it is old. @return false: somebody else is at it. */
+static bool uci_tuner_lock_file(const char *path)
+{
+    struct stat info;
+    unsigned tries;
+    int fd;
+
+    for (tries = 0; tries < 2; ++tries) {
+        fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, S_IRUSR | S_IWUSR);
+        if (fd >= 0) {
+            close(fd);
+            return true;
+        }
+        if ((errno != EEXIST) || (stat(path, &info) != 0) || (time(NULL) - info.st_mtime < UCI_TUNER_LOCK_AGE)) {
+            return false;
+        }
+        unlink(path);
+    }
+    return false;
+}
+
+/* A cache that cannot be written is not worth a warning in every job; nobody calibrates then */
+static void uci_tuner_calibrate(const char *path, const char *ucx_version)
+{
+    uint64_t begin = uci_process_time_ns();
+    char lock[PATH_MAX + 8];
+    uci_profile_t profile;
+    uci_status_t status;
+
+    snprintf(lock, sizeof(lock), "%s.lock", path);
+    if ((uci_file_make_folder(path) != UCI_OK) || !uci_tuner_lock_file(lock)) {
+        uci_debug("no calibration: cannot make %s (%m)", lock);
+        return;
+    }
+
+    uci_profile_init(&profile, "calibration", ucx_version);
+    status = uci_calibrate_quick(UCI_TUNER_BUDGET_NS, &profile);
+    if (status == UCI_OK) {
+        status = uci_profile_save(&profile, path);
+    }
+    if (status == UCI_OK) {
+        uci_tuner.profile = profile;
+        snprintf(uci_tuner.source, sizeof(uci_tuner.source), "calibration %s", path);
+    } else {
+        uci_profile_cleanup(&profile);
+    }
+    unlink(lock);
+    uci_debug("calibration: %s, %lu us", uci_status_string(status), (uci_process_time_ns() - begin) / 1000);
+}
+
+static void uci_tuner_find_calibration(const uci_profile_machine_t *machine, const char *ucx_version)
+{
+    char name[320], path[PATH_MAX];
+
+    snprintf(name, sizeof(name), "calibration-%s-%08x.json", uci_process_host(), uci_profile_machine_key(machine));
+    if ((uci_tuner_cache_path(name, path, sizeof(path)) == UCI_OK) &&
+        (uci_tuner_use("calibration", path, machine) == UCI_ERR_NO_ELEM)) {
+        uci_tuner_calibrate(path, ucx_version);
+    }
+}
+
+static void uci_tuner_find(const char *ucx_version)
+{
+    const char *setting = uci_settings.profile;
+    uci_profile_machine_t machine;
+    char path[PATH_MAX];
+
+    if (strcasecmp(setting, "none") == 0) {
+        return;
+    }
+    uci_profile_machine_init(&machine, ucx_version);
+    if (strcasecmp(setting, "auto") != 0) {
+        if (uci_process_expand(setting, path, sizeof(path)) == UCI_OK) { /* tried when the settings were read */
+            if (uci_tuner_use("profile", path, &machine) == UCI_ERR_NO_ELEM) {
+                uci_warn("there is no profile %s, which UCI_PROFILE names", path);
+            }
+        }
+        return;
+    }
+
+    if ((uci_tuner_profile_path(&machine, path, sizeof(path)) == UCI_OK) &&
+        (uci_tuner_use("profile", path, &machine) == UCI_OK)) {
+        return;
+    }
+    snprintf(path, sizeof(path), "/etc/uci/profile-%08x.json", uci_profile_machine_key(&machine));
+    if (uci_tuner_use("profile", path, &machine) != UCI_OK) {
+        uci_tuner_find_calibration(&machine, ucx_version);
+    }
+}
+
+static const char *uci_tuner_ucx_version;
+
+static void uci_tuner_init_once(void)
+{
+    unsigned id;
+
+    uci_digest_init();
+    uci_tuner_find(uci_tuner_ucx_version);
+    for (id = UCI_DIGEST_NONE + 1; id < UCI_DIGEST_LAST; ++id) {
+        uci_digest_use((uci_digest_id_t)id, uci_tuner_best_isa(&uci_tuner.profile, (uci_digest_id_t)id));
+    }
+    uci_tuner_find_eager_range();
+    uci_info("tuning: %s", uci_tuner.source);
+}
+
+void uci_tuner_init(const char *ucx_version)
+{
+    static pthread_once_t once  = PTHREAD_ONCE_INIT;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+    pthread_mutex_lock(&lock); /* the argument reaches the one that does the work */
+    uci_tuner_ucx_version = ucx_version;
+    pthread_once(&once, uci_tuner_init_once);
+    pthread_mutex_unlock(&lock);
+}

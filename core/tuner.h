@@ -1,0 +1,106 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What suits this machine: digest, kernel, form of copying, eager limit, chunk size and path, by transport and size.
+ *
+ * Sources, first wins: a variable that forces a value (UCI_DIGEST, UCI_EAGER_MAX, UCI_CHUNK_SIZE, UCI_PATH); a profile of this
+ * machine (UCI_PROFILE); a quick calibration, made once a host and kept in the user's cache folder; what is built in.
+ *
+ * Processes never wait for each other: the first one of a host that finds no profile calibrates (at most
+ * UCI_TUNER_BUDGET_NS), the others go on with what is built in.
+ */
+#ifndef UCI_TUNER_H_
+#define UCI_TUNER_H_
+
+#include "profile.h"
+
+#define UCI_TUNER_BUDGET_NS (20 * 1000000ul) /**< for the calibration at start */
+
+/** What to do with a message */
+typedef struct uci_choice {
+    const uci_digest_ops_t *digest;
+    uci_form_t form;     /**< for uci_digest_copy_as() into the user's buffer: FUSED, SEPARATE or FAR */
+    uci_path_t path;     /**< UCI_PATH_EAGER up to the eager limit */
+    uint32_t chunk_size; /**< bytes; also where the path is EAGER: for a synchronous send */
+} uci_choice_t;
+
+#define UCI_PLAN_CLASSES 33
+
+/** Choices by size for one list of transports */
+typedef struct uci_plan {
+    uint32_t eager_max;                     /**< bytes: larger messages are worth a rendezvous */
+    uci_choice_t choices[UCI_PLAN_CLASSES]; /**< by uci_plan_class() */
+    uint32_t paths;                         /**< UCI_PATH_BIT()s there were to choose from */
+    char transports[UCI_PROFILE_TRANSPORTS_MAX];
+    struct uci_plan *next;
+} uci_plan_t;
+
+/** Class of a size: k holds 2^(k-1)+1 .. 2^k bytes, 0 holds 0 and 1, the last one all larger sizes. */
+UCI_INLINE unsigned uci_plan_class(uint64_t size)
+{
+    return (size <= 1) ? 0 : uci_min(64 - (unsigned)__builtin_clzll(size - 1), UCI_PLAN_CLASSES - 1u);
+}
+
+UCI_INLINE const uci_choice_t *uci_plan_choose(const uci_plan_t *plan, uint64_t size)
+{
+    return &plan->choices[uci_plan_class(size)];
+}
+
+/**
+ * Find a profile, or calibrate, and use the kernels that are fastest here. To be called before the process's first worker
+ * is used; uci_settings must have been read. Thread safe, does its work once. What goes wrong is a warning, and the
+ * built-in choices are used.
+ * @param ucx_version  version of UCX, which profiles are made for.
+ */
+void uci_tuner_init(const char *ucx_version);
+
+/**
+ * The plan for a peer. Thread safe; plans live as long as the process.
+ * @param transports  as UCX lists them for the endpoint ("posix cma").
+ * @param paths       UCI_PATH_BIT()s of what both sides can do; UCI_PATH_STREAM is always one of them.
+ * @return the plan; if there is no memory, one with the built-in choices.
+ */
+const uci_plan_t *uci_tuner_plan(const char *transports, uint32_t paths);
+
+/** @return the largest eager limit of any transports: what receivers prepare for. 0 to 32k. */
+uint32_t uci_tuner_eager_max(void);
+
+/** @return true if transports differ in their eager limits, so that a peer's plan may have less than that. */
+bool uci_tuner_eager_differs(void);
+
+/**
+ * What to choose for a message of @a size bytes: uci_plan_choose() of uci_tuner_plan(). For tools; the pipeline keeps
+ * plans.
+ */
+uci_choice_t uci_tuner_choose(const char *transports, uint32_t paths, uint64_t size);
+
+/** @return where the choices are from, for people: "built in", "calibration /home/me/.cache/uci/...", "profile ...". */
+const char *uci_tuner_source(void);
+
+/**
+ * Make all plans anew after uci_settings has changed: for uci_tune, which compares what can be chosen. Plans that were given
+ * out change in place, so no other thread may use one meanwhile.
+ */
+void uci_tuner_refresh(void);
+
+/**
+ * Where the profile of this machine belongs: $XDG_CACHE_HOME/uci/profile-KEY.json, with ~/.cache if the variable is not
+ * set. Processes look there, then for /etc/uci/profile-KEY.json.
+ * @return UCI_OK, or UCI_ERR_NO_ELEM (not logged) if there is neither variable nor home.
+ */
+uci_status_t uci_tuner_profile_path(const uci_profile_machine_t *machine, char *path, size_t size);
+
+/**
+ * The choices a profile leads to, without touching those of the process: for uci_tune, which tells how good they are.
+ * @param plan_p  filled in; `transports` as in uci_tuner_plan().
+ */
+void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, uint32_t paths, uci_plan_t *plan_p);
+
+/** Digests that UCI_DIGEST=auto chooses from, best first; UCI_DIGEST_NONE ends the list. They miss damage of any kind with
+ *  odds of 2^-64 (docs/digests.md). */
+extern const uci_digest_id_t uci_tuner_digests[];
+
+/** The kernel that suits a digest best over all sizes measured. */
+uci_digest_isa_t uci_tuner_best_isa(const uci_profile_t *profile, uci_digest_id_t digest);
+
+#endif

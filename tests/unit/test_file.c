@@ -1,0 +1,151 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Files that others read and write at the same time.
+ */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "file.h"
+
+static char folder[] = "/tmp/uci-test-file.XXXXXX";
+
+static void make_folder(void)
+{
+    cr_assert_not_null(mkdtemp(folder));
+}
+
+static void drop_folder(void)
+{
+    char command[64];
+
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+TestSuite(file, .init = make_folder, .fini = drop_folder);
+
+static const char *path_of(const char *name)
+{
+    static char path[256];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    return path;
+}
+
+static void write_text(FILE *stream, const void *arg)
+{
+    fputs(arg, stream);
+}
+
+static void expect_content(const char *path, const char *expected)
+{
+    size_t length;
+    char *text;
+
+    cr_assert_eq(uci_file_read(path, 1 << 20, &text, &length), UCI_OK);
+    cr_expect_str_eq(text, expected);
+    cr_expect_eq(length, strlen(expected));
+    free(text);
+}
+
+static unsigned count_entries(void)
+{
+    DIR *dir       = opendir(folder);
+    unsigned count = 0;
+
+    cr_assert_not_null(dir);
+    while (readdir(dir) != NULL) {
+        ++count;
+    }
+    closedir(dir);
+    return count - 2; /* . and .. */
+}
+
+Test(file, replaced_as_a_whole)
+{
+    const char *path = path_of("a");
+
+    cr_assert_eq(uci_file_replace(path, write_text, "old"), UCI_OK);
+    expect_content(path, "old");
+    cr_assert_eq(uci_file_replace(path, write_text, "new"), UCI_OK);
+    expect_content(path, "new");
+    cr_expect_eq(count_entries(), 1, "a temporary file is left");
+}
+
+Test(file, many_writers_leave_one_of_their_files)
+{
+    static char text[100001]; /* far more than one write */
+    const char *path = path_of("b");
+    unsigned i, j;
+    size_t length;
+    char *found;
+
+    for (i = 0; i < 8; ++i) {
+        if (fork() == 0) {
+            memset(text, 'a' + (int)i, sizeof(text) - 1);
+            for (j = 0; j < 20; ++j) {
+                if (uci_file_replace(path, write_text, text) != UCI_OK) {
+                    _exit(1);
+                }
+            }
+            _exit(0);
+        }
+    }
+    for (i = 0; i < 8; ++i) {
+        int status;
+
+        cr_assert_gt(wait(&status), 0);
+        cr_expect_eq(status, 0);
+        cr_assert_eq(uci_file_read(path, sizeof(text), &found, &length), UCI_OK);
+        cr_expect_eq(length, sizeof(text) - 1);
+        cr_expect_eq(strspn(found, (char[]){found[0], 0}), length, "mixed");
+        free(found);
+    }
+    cr_expect_eq(count_entries(), 1);
+}
+
+Test(file, what_is_no_file_is_written_into)
+{
+    struct stat info;
+
+    cr_expect_eq(uci_file_replace("/dev/null", write_text, "x"), UCI_OK);
+    cr_assert_eq(stat("/dev/null", &info), 0);
+    cr_expect(S_ISCHR(info.st_mode));
+}
+
+Test(file, errors)
+{
+    size_t length;
+    char *text;
+
+    cr_expect_eq(uci_file_replace(path_of("no/such/folder"), write_text, "x"), UCI_ERR_IO);
+    cr_expect_eq(errno, ENOENT);
+    cr_expect_eq(uci_file_read(path_of("none"), 10, &text, &length), UCI_ERR_NO_ELEM);
+    cr_expect_eq(uci_file_read(folder, 10, &text, &length), UCI_ERR_IO);
+    cr_expect_eq(errno, EISDIR);
+    cr_assert_eq(uci_file_replace(path_of("c"), write_text, "12345"), UCI_OK);
+    cr_expect_eq(uci_file_read(path_of("c"), 4, &text, &length), UCI_ERR_IO);
+    cr_expect_eq(errno, EFBIG);
+    cr_assert_eq(uci_file_read(path_of("c"), 5, &text, &length), UCI_OK);
+    free(text);
+}
+
+Test(file, make_folder)
+{
+    struct stat info;
+
+    cr_assert_eq(uci_file_make_folder(path_of("x/y/z.json")), UCI_OK);
+    cr_assert_eq(stat(path_of("x/y"), &info), 0);
+    cr_expect_eq(info.st_mode & 0777, 0700);
+    cr_expect_neq(stat(path_of("x/y/z.json"), &info), 0);
+    cr_expect_eq(uci_file_make_folder(path_of("x/y/z.json")), UCI_OK, "there already");
+    cr_assert_eq(uci_file_replace(path_of("f"), write_text, "x"), UCI_OK);
+    cr_expect_eq(uci_file_make_folder(path_of("f/g/h")), UCI_ERR_IO, "a file is in the way");
+}

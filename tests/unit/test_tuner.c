@@ -1,0 +1,512 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The tuner: sources and their order, what is chosen from them, and many processes that start at once. Each test is a
+ * process of its own with an empty cache folder.
+ */
+#include <criterion/criterion.h>
+#include <dirent.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "calibrate.h"
+#include "capture.h"
+#include "file.h"
+#include "process.h"
+#include "settings.h"
+#include "tuner.h"
+
+#define UCX     "1.13.1"
+#define STREAM  UCI_PATH_BIT(UCI_PATH_STREAM)
+#define DIRECT  UCI_PATH_BIT(UCI_PATH_DIRECT)
+#define RUNNERS 48
+
+static char folder[] = "/tmp/uci-test-tuner.XXXXXX";
+
+static void make_folder(void)
+{
+    cr_assert_not_null(mkdtemp(folder));
+    setenv("XDG_CACHE_HOME", folder, 1);
+    setenv("UCI_CONFIG_FILE", "", 1);
+}
+
+static void drop_folder(void)
+{
+    char command[64];
+
+    snprintf(command, sizeof(command), "rm -rf %s", folder);
+    cr_assert_eq(system(command), 0);
+}
+
+TestSuite(tuner, .init = make_folder, .fini = drop_folder);
+
+static void start(void)
+{
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    uci_tuner_init(UCX);
+}
+
+/* What a start says */
+static char *start_and_listen(void)
+{
+    test_capture_t capture = test_capture_start();
+
+    start();
+    return test_capture_stop(&capture);
+}
+
+/* Path of a file in the cache whose name begins so; NULL if there is none */
+static const char *find_cached(const char *begin)
+{
+    static char path[PATH_MAX];
+    const char *found = NULL;
+    struct dirent *entry;
+    DIR *dir;
+
+    snprintf(path, sizeof(path), "%s/uci", folder);
+    dir = opendir(path);
+    while ((dir != NULL) && ((entry = readdir(dir)) != NULL)) {
+        if (strncmp(entry->d_name, begin, strlen(begin)) == 0) {
+            snprintf(path, sizeof(path), "%s/uci/%s", folder, entry->d_name);
+            found = path;
+        }
+    }
+    if (dir != NULL) {
+        closedir(dir);
+    }
+    return found;
+}
+
+/* A time of `latency` and `rate` bytes a nanosecond at 64 bytes to 16 MiB */
+static void fill(uci_cost_t *cost, double latency, double rate)
+{
+    uint64_t size;
+
+    cr_assert_not_null(cost);
+    for (size = 64; size <= 16 << 20; size *= 4) {
+        uci_cost_add(cost, size, latency + (double)size / rate);
+    }
+}
+
+static void save(const uci_profile_t *profile)
+{
+    char path[PATH_MAX];
+
+    cr_assert_eq(uci_tuner_profile_path(&profile->machine, path, sizeof(path)), UCI_OK);
+    cr_assert_eq(uci_profile_save(profile, path), UCI_OK);
+}
+
+Test(tuner, classes)
+{
+    cr_expect_eq(uci_plan_class(0), 0);
+    cr_expect_eq(uci_plan_class(1), 0);
+    cr_expect_eq(uci_plan_class(2), 1);
+    cr_expect_eq(uci_plan_class(3), 2);
+    cr_expect_eq(uci_plan_class(4), 2);
+    cr_expect_eq(uci_plan_class(5), 3);
+    cr_expect_eq(uci_plan_class(1 << 20), 20);
+    cr_expect_eq(uci_plan_class((1 << 20) + 1), 21);
+    cr_expect_eq(uci_plan_class(1ul << 32), 32);
+    cr_expect_eq(uci_plan_class(UINT64_MAX), 32);
+}
+
+Test(tuner, built_in)
+{
+    const uci_plan_t *plan;
+    uci_choice_t choice;
+    char *said;
+
+    setenv("UCI_PROFILE", "none", 1);
+    said = start_and_listen();
+    cr_expect_str_empty(said);
+    cr_expect_str_eq(uci_tuner_source(), "built in");
+    cr_expect_null(find_cached(""));
+    cr_expect_eq(uci_tuner_eager_max(), 8192);
+    cr_expect(!uci_tuner_eager_differs());
+
+    plan = uci_tuner_plan("posix cma", STREAM);
+    cr_expect_eq(plan->eager_max, 8192);
+    cr_expect_eq(uci_plan_choose(plan, 8192)->path, UCI_PATH_EAGER);
+    cr_expect_eq(uci_plan_choose(plan, 8193)->path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_plan_choose(plan, 1 << 20)->chunk_size, 8192);
+    cr_expect_eq(uci_plan_choose(plan, 1 << 20)->digest->id, UCI_DIGEST_XXH3);
+    cr_expect_eq(uci_plan_choose(plan, 1 << 20)->form, UCI_FORM_FUSED);
+    cr_expect_eq(uci_plan_choose(plan, 64 << 20)->form, UCI_FORM_FAR);
+    cr_expect_eq(uci_tuner_plan("posix cma", STREAM), plan, "made once");
+    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
+    choice = uci_tuner_choose("rc_mlx5", STREAM | DIRECT, 1 << 20);
+    cr_expect_eq(choice.chunk_size, 61440);
+    cr_expect_eq(choice.path, UCI_PATH_STREAM, "memory is not shared");
+    free(said);
+}
+
+Test(tuner, forced)
+{
+    uci_profile_t profile;
+
+    uci_profile_init(&profile, "test", UCX);
+    fill(uci_profile_add_path(&profile, "tcp", UCI_PATH_EAGER, 0), 1, 1);
+    fill(uci_profile_add_path(&profile, "tcp", UCI_PATH_STREAM, 8192), 10, 1);
+    fill(uci_profile_add_path(&profile, "tcp", UCI_PATH_GET, 12288), 500, 1);
+    save(&profile);
+    setenv("UCI_DIGEST", "fletcher", 1);
+    setenv("UCI_EAGER_MAX", "100", 1);
+    setenv("UCI_CHUNK_SIZE", "12k", 1);
+    start();
+    cr_expect_eq(uci_tuner_eager_max(), 100);
+    cr_expect_eq(uci_tuner_choose("tcp", STREAM, 1 << 20).chunk_size, 12288);
+    cr_expect_eq(uci_tuner_choose("tcp", STREAM, 1 << 20).path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_tuner_choose("tcp", STREAM | UCI_PATH_BIT(UCI_PATH_GET), 1 << 20).path, UCI_PATH_GET,
+                 "measured with the chunk size that is forced");
+    cr_expect_eq(uci_tuner_choose("tcp", STREAM, 64).digest->id, UCI_DIGEST_FLETCHER);
+    uci_profile_cleanup(&profile);
+}
+
+Test(tuner, forced_path)
+{
+    setenv("UCI_PATH", "stream", 1);
+    setenv("UCI_PROFILE", "none", 1);
+    start();
+    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_STREAM);
+    uci_settings.path = UCI_PATH_DIRECT;
+    uci_tuner_refresh();
+    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
+    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).chunk_size, 32768);
+    cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).path, UCI_PATH_STREAM, "not possible");
+}
+
+/* eager is best up to 4 KiB, stream to 64 KiB, direct beyond; large chunks pay for large messages */
+Test(tuner, from_a_profile)
+{
+    const uci_plan_t *plan;
+    uci_profile_t profile;
+    char *said;
+
+    uci_profile_init(&profile, "test", UCX);
+    fill(uci_profile_add_path(&profile, "posix", UCI_PATH_EAGER, 0), 100, 1);
+    fill(uci_profile_add_path(&profile, "posix", UCI_PATH_STREAM, 4096), 4000, 4);
+    fill(uci_profile_add_path(&profile, "posix", UCI_PATH_DIRECT, 32768), 30000, 16);
+    fill(uci_profile_add_path(&profile, "tcp", UCI_PATH_EAGER, 0), 100, 1);
+    fill(uci_profile_add_path(&profile, "tcp", UCI_PATH_STREAM, 61440), 20000, 1);
+    save(&profile);
+    said = start_and_listen();
+    cr_expect_str_empty(said);
+    cr_expect_eq(strncmp(uci_tuner_source(), "profile ", 8), 0);
+
+    plan = uci_tuner_plan("posix", STREAM | DIRECT);
+    cr_expect_eq(plan->eager_max, 4096);
+    cr_expect_eq(uci_plan_choose(plan, 4096)->path, UCI_PATH_EAGER);
+    cr_expect_eq(uci_plan_choose(plan, 65536)->path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_plan_choose(plan, 65536)->chunk_size, 4096);
+    cr_expect_eq(uci_plan_choose(plan, 1 << 20)->path, UCI_PATH_DIRECT);
+    cr_expect_eq(uci_plan_choose(plan, 1 << 20)->chunk_size, 32768);
+    cr_expect_eq(uci_plan_choose(uci_tuner_plan("posix", STREAM), 1 << 20)->path, UCI_PATH_STREAM,
+                 "direct not offered");
+
+    cr_expect_eq(uci_tuner_plan("tcp", STREAM)->eager_max, 16384);
+    cr_expect_eq(uci_tuner_plan("rc_mlx5", STREAM)->eager_max, 8192, "not measured");
+    cr_expect_eq(uci_tuner_eager_max(), 16384);
+    cr_expect(uci_tuner_eager_differs());
+
+    uci_settings.eager_max = 2048;
+    uci_tuner_refresh();
+    cr_expect_eq(plan->eager_max, 2048, "in place");
+    cr_expect_eq(uci_plan_choose(plan, 4096)->path, UCI_PATH_STREAM);
+    free(said);
+    uci_profile_cleanup(&profile);
+}
+
+Test(tuner, digest_and_form_by_size)
+{
+    uci_digest_isa_t isa = UCI_DIGEST_ISA_SCALAR;
+    uci_profile_t profile;
+    uci_plan_t plan = {0};
+
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    isa = uci_digest_isa_best();
+    uci_profile_init(&profile, "test", UCX);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FUSED, true), 1, 10);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_CRC64, isa, UCI_FORM_FUSED, true), 100, 20);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_CRC64, isa, UCI_FORM_SEPARATE, true), 10000, 40);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_CRC32C, isa, UCI_FORM_FUSED, true), 1, 1000);
+    uci_tuner_make_plan(&profile, "tcp", STREAM, &plan);
+    cr_expect_eq(uci_plan_choose(&plan, 64)->digest->id, UCI_DIGEST_XXH3);
+    cr_expect_eq(uci_plan_choose(&plan, 16384)->digest->id, UCI_DIGEST_CRC64, "crc32c has too few bits to be chosen");
+    cr_expect_eq(uci_plan_choose(&plan, 16384)->form, UCI_FORM_FUSED);
+    cr_expect_eq(uci_plan_choose(&plan, 4 << 20)->form, UCI_FORM_SEPARATE);
+
+    /* cached and uncached count the same */
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_CRC64, isa, UCI_FORM_FUSED, false), 100, 1);
+    uci_tuner_make_plan(&profile, "tcp", STREAM, &plan);
+    cr_expect_eq(uci_plan_choose(&plan, 16384)->digest->id, UCI_DIGEST_XXH3);
+    uci_profile_cleanup(&profile);
+}
+
+Test(tuner, kernel)
+{
+    uci_digest_isa_t isa;
+    uci_profile_t profile;
+    uint64_t value;
+
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    isa = uci_digest_isa_best();
+    if (isa == UCI_DIGEST_ISA_SCALAR) {
+        cr_skip_test("this cpu has one kernel only");
+    }
+    uci_profile_init(&profile, "test", UCX);
+    cr_expect_eq(uci_tuner_best_isa(&profile, UCI_DIGEST_XXH3), isa, "nothing known");
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FUSED, true), 10, 10);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_DIGEST, true), 10, 10);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FUSED, true), 9.9, 10.1);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_SCALAR, UCI_FORM_DIGEST, true), 9.9, 10.1);
+    cr_expect_eq(uci_tuner_best_isa(&profile, UCI_DIGEST_XXH3), isa, "1 %% is noise");
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FUSED, true), 5, 15);
+    cr_expect_eq(uci_tuner_best_isa(&profile, UCI_DIGEST_XXH3), UCI_DIGEST_ISA_SCALAR);
+
+    save(&profile);
+    value = uci_digest_table[UCI_DIGEST_XXH3].digest(folder, sizeof(folder));
+    uci_tuner_init(UCX);
+    cr_expect_not_null(strstr(uci_digest_table[UCI_DIGEST_XXH3].title, "scalar"), "the kernel is in use");
+    cr_expect_null(strstr(uci_digest_table[UCI_DIGEST_FNV1A].title, "scalar"));
+    cr_expect_eq(uci_digest_table[UCI_DIGEST_XXH3].digest(folder, sizeof(folder)), value);
+    uci_profile_cleanup(&profile);
+}
+
+/* A profile may come from a machine that lies about its name: no kernel is used that this CPU does not have */
+Test(tuner, kernels_of_other_cpus_are_ignored)
+{
+    uci_profile_t profile;
+
+    uci_profile_init(&profile, "test", UCX);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_AVX512, UCI_FORM_FUSED, true), 1, 1000);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_AVX512, UCI_FORM_DIGEST, true), 1, 1000);
+    cr_expect_leq(uci_tuner_best_isa(&profile, UCI_DIGEST_XXH3), uci_digest_isa_best());
+    uci_profile_cleanup(&profile);
+}
+
+Test(tuner, refuses_another_machine)
+{
+    char path[PATH_MAX];
+    uci_profile_t profile;
+    char *said;
+
+    uci_profile_init(&profile, "test", UCX);
+    strcpy(profile.machine.cpu, "abacus");
+    fill(uci_profile_add_path(&profile, "posix", UCI_PATH_STREAM, 4096), 1, 4);
+    snprintf(path, sizeof(path), "%s/other.json", folder);
+    cr_assert_eq(uci_profile_save(&profile, path), UCI_OK);
+    setenv("UCI_PROFILE", path, 1);
+    said = start_and_listen();
+    cr_expect_not_null(strstr(said, "is not used: it is of cpu 'abacus'"), "%s", said);
+    cr_expect_str_eq(uci_tuner_source(), "built in");
+    cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).chunk_size, 8192);
+    free(said);
+    uci_profile_cleanup(&profile);
+}
+
+Test(tuner, a_named_profile_that_is_missing)
+{
+    char *said;
+
+    setenv("UCI_PROFILE", "/no/such/%h.json", 1);
+    said = start_and_listen();
+    cr_expect_not_null(strstr(said, "there is no profile /no/such/"), "%s", said);
+    cr_expect_str_eq(uci_tuner_source(), "built in");
+    free(said);
+}
+
+Test(tuner, a_broken_profile_is_said_and_replaced_by_calibration)
+{
+    uci_profile_machine_t machine;
+    char path[PATH_MAX];
+    FILE *stream;
+    char *said;
+
+    uci_profile_machine_init(&machine, UCX);
+    cr_assert_eq(uci_tuner_profile_path(&machine, path, sizeof(path)), UCI_OK);
+    cr_assert_eq(uci_file_make_folder(path), UCI_OK);
+    stream = fopen(path, "w");
+    cr_assert_not_null(stream);
+    fputs("{\"uci_profile\": 1, \"sou", stream);
+    fclose(stream);
+    said = start_and_listen();
+    cr_expect_not_null(strstr(said, "is not used: line 1"), "%s", said);
+    cr_expect_neq(strncmp(uci_tuner_source(), "profile", 7), 0);
+    free(said);
+}
+
+/* @return the first letter of the source that a process finds which starts now */
+static char start_in_child(void)
+{
+    int status;
+
+    if (fork() == 0) {
+        start();
+        _exit(uci_tuner_source()[0]);
+    }
+    cr_assert_gt(wait(&status), 0);
+    cr_assert(WIFEXITED(status));
+    return (char)WEXITSTATUS(status);
+}
+
+/* A calibration is given up after 20 ms, which a busy machine may need for something else */
+static void calibrate_in_child(void)
+{
+    unsigned tries;
+
+    for (tries = 0; (tries < 200) && (start_in_child() != 'c'); ++tries) {
+    }
+    cr_assert_lt(tries, 200, "no calibration was ever completed");
+}
+
+Test(tuner, calibrates_once)
+{
+    struct stat first, second;
+    uci_profile_t profile;
+    const char *path;
+
+    calibrate_in_child();
+    path = find_cached("calibration-");
+    cr_assert_not_null(path);
+    cr_assert_str_eq(path + strlen(path) - 5, ".json", "the lock is gone: %s", path);
+    cr_assert_eq(uci_profile_load(path, &profile), UCI_OK);
+    cr_expect_not_null(uci_profile_find_kernel(&profile, UCI_DIGEST_XXH3, uci_digest_isa_best(), UCI_FORM_FUSED, true));
+    cr_expect_not_null(uci_profile_find_kernel(&profile, UCI_DIGEST_NONE, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FUSED, true));
+    uci_profile_cleanup(&profile);
+
+    cr_assert_eq(stat(path, &first), 0);
+    cr_assert_eq(start_in_child(), 'c');
+    cr_assert_eq(stat(path, &second), 0);
+    cr_expect_eq(first.st_ino, second.st_ino, "made again");
+}
+
+/* An environment without home is none to calibrate in */
+Test(tuner, no_home)
+{
+    unsetenv("XDG_CACHE_HOME");
+    unsetenv("HOME");
+    start();
+    cr_expect_str_eq(uci_tuner_source(), "built in");
+}
+
+static void make_lock(time_t age)
+{
+    struct timeval times[2] = {{.tv_sec = time(NULL) - age}, {.tv_sec = time(NULL) - age}};
+    uci_profile_machine_t machine;
+    char path[2 * PATH_MAX];
+    FILE *stream;
+
+    uci_profile_machine_init(&machine, UCX);
+    snprintf(path, sizeof(path), "%s/uci/calibration-%s-%08x.json.lock", folder, uci_process_host(),
+             uci_profile_machine_key(&machine));
+    cr_assert_eq(uci_file_make_folder(path), UCI_OK);
+    stream = fopen(path, "w");
+    cr_assert_not_null(stream);
+    fclose(stream);
+    cr_assert_eq(utimes(path, times), 0);
+}
+
+Test(tuner, does_not_wait_for_another_process)
+{
+    uint64_t begin;
+
+    make_lock(1);
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    begin = uci_process_time_ns();
+    uci_tuner_init(UCX);
+    cr_expect_lt(uci_process_time_ns() - begin, 1000000000ul);
+    cr_expect_str_eq(uci_tuner_source(), "built in");
+    cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).chunk_size, 8192);
+}
+
+Test(tuner, takes_away_a_lock_left_behind)
+{
+    make_lock(100000);
+    calibrate_in_child();
+}
+
+/* All are told to go at the same moment. Nobody fails, and one whole file is left, or none if the machine was too busy
+ * to calibrate. */
+Test(tuner, many_start_at_once)
+{
+    int go[2], result[2], status;
+    unsigned i, calibrated = 0, files = 0;
+    struct dirent *entry;
+    char path[64], byte;
+    DIR *dir;
+
+    cr_assert_eq(pipe(go), 0);
+    cr_assert_eq(pipe(result), 0);
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    for (i = 0; i < RUNNERS; ++i) {
+        if (fork() == 0) {
+            close(go[1]);
+            (void)!read(go[0], &byte, 1); /* the end of the pipe */
+            uci_tuner_init(UCX);
+            byte = uci_tuner_source()[0];
+            _exit(write(result[1], &byte, 1) != 1);
+        }
+    }
+    close(go[0]);
+    close(go[1]);
+    for (i = 0; i < RUNNERS; ++i) {
+        cr_assert_gt(wait(&status), 0);
+        cr_expect_eq(status, 0);
+        cr_assert_eq(read(result[0], &byte, 1), 1);
+        cr_assert((byte == 'c') || (byte == 'b'), "source '%c'", byte);
+        calibrated += (byte == 'c');
+    }
+    snprintf(path, sizeof(path), "%s/uci", folder);
+    dir = opendir(path);
+    while ((entry = readdir(dir)) != NULL) {
+        files += (entry->d_name[0] != '.');
+    }
+    closedir(dir);
+    cr_expect_eq(files, (calibrated > 0), "%u files are left by %u", files, calibrated);
+    calibrate_in_child();
+}
+
+Test(tuner, calibration_keeps_to_its_time)
+{
+    uint64_t begin;
+    uci_profile_t profile;
+
+    uci_digest_init();
+    uci_profile_init(&profile, "test", UCX);
+    begin = uci_process_time_ns();
+    cr_expect_eq(uci_calibrate_quick(1000, &profile), UCI_ERR_BUSY, "1 us is not enough");
+    cr_expect_lt(uci_process_time_ns() - begin, 1000000000ul);
+    uci_profile_cleanup(&profile);
+}
+
+Test(tuner, calibration_measures_what_it_is_asked_for)
+{
+    static const size_t sizes[]   = {64, 4096};
+    uci_calibrate_params_t params = {
+            .sizes = sizes, .sizes_count = 2, .rounds = 1, .turn_ns = 1000, .uncached = 1 << 20, .scalar = true};
+    const uci_cost_t *cost;
+    uci_profile_t profile;
+    unsigned id;
+
+    uci_digest_init();
+    uci_profile_init(&profile, "test", UCX);
+    cr_assert_eq(uci_calibrate(&params, &profile), UCI_OK);
+    for (id = 1; id < UCI_DIGEST_LAST; ++id) {
+        cost = uci_profile_find_kernel(&profile, (uci_digest_id_t)id, uci_digest_isa_best(), UCI_FORM_DIGEST, true);
+        cr_assert((cost != NULL) || (id >= UCI_DIGEST_CRC32C), "digest %u", id);
+        if (cost != NULL) {
+            cr_expect_eq(cost->count, 2);
+            cr_expect_gt(cost->points[1].ns, cost->points[0].ns, "4096 bytes take longer than 64");
+        }
+    }
+    cr_expect_not_null(uci_profile_find_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FAR, false));
+    cr_expect_not_null(
+            uci_profile_find_kernel(&profile, UCI_DIGEST_NONE, UCI_DIGEST_ISA_SCALAR, UCI_FORM_KERNEL, true));
+    uci_profile_cleanup(&profile);
+}

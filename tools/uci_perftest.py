@@ -1,0 +1,421 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Plain UCX against UCX with UCI, interleaved, on two ranks of Open MPI or MPICH.
+
+Jobs of two ranks (uci_perftest.openmpi, uci_perftest.mpich) live at the same time on the same cores and take turns of
+milliseconds: one plain, one with the library preloaded, and one with UCI but without a digest. Whoever has not the turn
+sleeps. What counts is the ratio within a round of turns, which are adjacent in time and change their order: a machine
+whose speed drifts moves all of them. Jobs are started anew for each launch, because where their memory lands matters.
+"""
+import argparse
+import csv
+import json
+import os
+import select
+import shutil
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+LATENCY_SIZES = "8,64,1k,8k,64k,1m"
+STREAM_SIZES = "8k,64k,256k,1m,4m"
+DEFAULT_SIZES = {"lat": LATENCY_SIZES, "bw": STREAM_SIZES, "bibw": STREAM_SIZES, "rate": "8"}
+UNITS = {"lat": "us", "bw": "MB/s", "bibw": "MB/s", "rate": "msg/s"}
+DEFAULT_TLS = ("posix,self", "posix,cma,self", "tcp,self")
+DEADLINE = 60  # seconds that one measurement, or a start, may take before the job counts as stuck
+HERE = Path(__file__).resolve().parent
+
+EPILOG = """
+columns:
+  ratio      UCI : plain within a round, median; then the first and third quartile
+  added      time a message takes longer, in ns, and where it goes: digest (measured against a job with
+             UCI_DIGEST=none), copy (memcpy of the same size, measured here, as often as UCI copies: twice a
+             message in a ping-pong, once where both ends work at the same time), protocol (the rest: headers,
+             acknowledgements, round trips, and what UCX does differently). UCI fuses digest and copy, so
+             'digest' is what the digest costs on top of the copy.
+
+examples:
+  uci_perftest --quick                                   all tests on this host, both MPIs, a few minutes
+  uci_perftest --mpi openmpi --tls tcp,self --test lat,bw --sizes 8,64k,1m
+  uci_perftest --hosts node1,node2 --tls all --test bw   between two hosts
+  uci_perftest --preload none                            plain against plain: the noise of this machine
+  UCI_CHUNK_SIZE=64k uci_perftest --json result.json     settings reach the job with UCI
+"""
+
+
+class Turns:
+    """Where the ranks of all jobs connect to be told what to measure."""
+
+    def __init__(self, is_remote):
+        self.socket = socket.create_server(("" if is_remote else "127.0.0.1", 0), backlog=16)
+        host = socket.gethostname() if is_remote else "127.0.0.1"
+        self.address = f"{host}:{self.socket.getsockname()[1]}"
+
+    def accept(self, job, deadline):
+        """The next rank that connects, as (number, socket); fails if the job ends before."""
+        while not select.select([self.socket], [], [], 0.2)[0]:
+            job.check(deadline, "did not start")
+        connection = self.socket.accept()[0]
+        return int(connection.recv(16)), connection
+
+
+class Job:
+    """Two ranks that measure when told."""
+
+    def __init__(self, turns, folder, name, command):
+        self.name = name
+        self.log = folder / f"{name}.log"
+        with open(self.log, "wb") as log:
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        deadline = time.monotonic() + DEADLINE
+        ranks = dict(turns.accept(self, deadline) for _ in range(2))
+        self.ranks = [ranks[0], ranks[1]]
+
+    def measure(self, test, size, iterations):
+        """One measurement's value."""
+        for rank in self.ranks:
+            rank.sendall(f"{test} {size} {iterations}\n".encode())
+        deadline = time.monotonic() + DEADLINE
+        while not select.select(self.ranks[:1], [], [], 0.2)[0]:
+            self.check(deadline, "gave no answer")
+        answer = self.ranks[0].recv(256)
+        if not answer:
+            self.fail("ended in a measurement")
+        return float(answer)
+
+    def check(self, deadline, complaint):
+        """Is there still hope for an answer?"""
+        if self.process.poll() is not None:
+            self.fail(f"ended with status {self.process.returncode}")
+        if time.monotonic() > deadline:
+            self.fail(f"{complaint} within {DEADLINE} s")
+
+    def fail(self, what):
+        """End the benchmark with the job's own words."""
+        self.process.terminate()
+        sys.exit(f"{self.log.read_text(errors='replace')}\nuci_perftest: the job '{self.name}' {what}")
+
+    def close(self):
+        """Let the ranks finish; they see the end of their connections."""
+        for rank in self.ranks:
+            rank.close()
+        try:
+            status = self.process.wait(timeout=DEADLINE)
+        except subprocess.TimeoutExpired:
+            self.fail("did not finish")
+        if status:
+            self.fail(f"ended with status {status}")
+
+
+class Point:
+    """All rounds of one test at one size."""
+
+    def __init__(self, mpi, tls, test, size):
+        self.mpi, self.tls, self.test, self.size = mpi, tls, test, size
+        self.iterations = 0
+        self.rounds = []  # {job name: value}
+        self.copies = []  # microseconds of a memcpy
+
+    def calibrate(self, job, seconds):
+        """Find the number of iterations that lasts about so long."""
+        self.iterations, passed = 1, 0.0
+        while passed < seconds / 4 and self.iterations < 1 << 30:
+            self.iterations *= 2 if passed else 1
+            begin = time.monotonic()
+            job.measure(self.test, self.size, self.iterations)
+            passed = max(time.monotonic() - begin, 1e-6)
+        self.iterations = max(1, int(self.iterations * seconds / passed))
+
+    def run(self, jobs, rounds):
+        """Every job measures once a round; who begins changes from round to round."""
+        for number in range(rounds):
+            order = jobs[number % len(jobs):] + jobs[:number % len(jobs)]
+            self.rounds.append({job.name: job.measure(self.test, self.size, self.iterations) for job in order})
+        iterations = max(1, min(1000, (64 << 20) // max(self.size, 1)))
+        self.copies.append(jobs[0].measure("copy", self.size, iterations))
+
+    def median(self, name):
+        """Median of one job."""
+        return statistics.median(values[name] for values in self.rounds)
+
+    def ratios(self):
+        """First quartile, median and third quartile of uci : plain within a round."""
+        return quartiles([values["uci"] / values["plain"] for values in self.rounds])
+
+    def message_ns(self, value):
+        """Nanoseconds a message takes."""
+        if self.test == "lat":
+            return 1e3 * value
+        return 1e9 / value if self.test == "rate" else 1e3 * self.size / value
+
+    def difference_ns(self, name, base):
+        """Median of how much longer a message takes in job NAME."""
+        return statistics.median(self.message_ns(values[name]) - self.message_ns(values[base])
+                                 for values in self.rounds)
+
+    def added(self):
+        """Nanoseconds a message takes longer: in all, and (with a job without digest) by cause."""
+        parts = {"total": self.difference_ns("uci", "plain")}
+        if "none" in self.rounds[0]:
+            parts["digest"] = self.difference_ns("uci", "none")
+            parts["copy"] = (2 if self.test == "lat" else 1) * 1e3 * statistics.median(self.copies)
+            parts["protocol"] = parts["total"] - parts["digest"] - parts["copy"]
+        return parts
+
+    def target(self):
+        """The project's aim as text, and whether it is met; None where none is set."""
+        tcp = "tcp" in self.tls.split(",")
+        if self.test == "lat" and self.size == 8:
+            if tcp:
+                return "<= 1.03", self.ratios()[1] <= 1.03
+            return "+ <= 60 ns", self.added()["total"] <= 60
+        if self.test == "bw" and tcp and 1 << 16 <= self.size <= 1 << 22:
+            return ">= 0.90", self.ratios()[1] >= 0.9
+        return None
+
+    def record(self):
+        """What --json writes of it."""
+        low, ratio, high = self.ratios()
+        return {"mpi": self.mpi, "transports": self.tls, "test": self.test, "size": self.size,
+                "unit": UNITS[self.test], "plain": self.median("plain"), "uci": self.median("uci"), "ratio": ratio,
+                "ratio_quartiles": [low, high], "added_ns": self.added(), "rounds": self.rounds}
+
+
+def quartiles(values):
+    """First quartile, median, third quartile, of one value or more."""
+    return statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 else values * 3
+
+
+def parse_size(text):
+    """64k as 65536."""
+    units = {"k": 1 << 10, "m": 1 << 20}
+    try:
+        return int(text[:-1]) * units[text[-1].lower()] if text[-1].lower() in units else int(text)
+    except ValueError:
+        sys.exit(f"uci_perftest: '{text}' is no size: expected bytes, as 8, 64k or 4m")
+
+
+def format_size(size):
+    """65536 as 64k."""
+    for unit, name in ((1 << 20, "m"), (1 << 10, "k")):
+        if size >= unit and size % unit == 0:
+            return f"{size // unit}{name}"
+    return str(size)
+
+
+def job_command(mpi, tls, settings, options, address):
+    """Command line that starts two bound ranks with these variables."""
+    variables = {"UCX_TLS": tls, "PERFTEST_TURN": address, **settings}
+    if mpi == "openmpi":
+        command = ["mpirun.openmpi", "--allow-run-as-root", "-np", "2", "--bind-to", "core",
+                   "--map-by", "node" if options.hosts else "core",
+                   "--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any"]
+        command += ["--host", options.hosts] if options.hosts else []
+        for name, value in variables.items():
+            command += ["-x", f"{name}={value}"]
+    else:
+        command = ["mpirun.mpich", "-np", "2", "-bind-to", "core"]
+        command += ["-hosts", options.hosts, "-ppn", "1"] if options.hosts else []
+        for name, value in {"MPIR_CVAR_NOLOCAL": "1", **variables}.items():
+            command += ["-genv", name, value]
+    return [*command, *options.mpirun_args.split(), options.programs[mpi]]
+
+
+def job_settings(options):
+    """Job name -> variables of its ranks. Plain comes first: it is the one that iterations are found with."""
+    preload = {"LD_PRELOAD": options.preload} if options.preload else {}
+    settings = {"plain": {}, "uci": preload}
+    if options.breakdown:
+        settings["none"] = {**preload, "UCI_DIGEST": "none"}
+    return settings
+
+
+def measure_launch(points, mpi, tls, options, number):
+    """One launch of all jobs, all points of one MPI and transport."""
+    turns = Turns(bool(options.hosts))
+    with tempfile.TemporaryDirectory(prefix="uci-perftest.") as folder:
+        jobs = [Job(turns, Path(folder), name, job_command(mpi, tls, settings, options, turns.address))
+                for name, settings in job_settings(options).items()]
+        for done, point in enumerate(points):
+            report_progress(options, point, number, done, len(points))
+            if not point.iterations:
+                point.calibrate(jobs[0], options.block / 1e3)
+            point.run(jobs, options.rounds)
+        for job in jobs:
+            job.close()
+
+
+def report_progress(options, point, number, done, total):
+    """A line that renews itself on a terminal, one line a launch elsewhere."""
+    text = (f"{point.mpi} {point.tls}: launch {number + 1} of {options.launches}, "
+            f"{point.test} {format_size(point.size)} ({done + 1} of {total})")
+    if sys.stderr.isatty():
+        print(f"\r{text:<78}", end="", file=sys.stderr, flush=True)
+    elif done == 0:
+        print(text, file=sys.stderr, flush=True)
+
+
+def clear_progress():
+    """Make room for the table on a terminal."""
+    if sys.stderr.isatty():
+        print("\r" + " " * 78, end="\r", file=sys.stderr, flush=True)
+
+
+HEADER = ("MPI", "transport", "test", "size", "plain", "UCI", "unit", "ratio", "quartiles", "added ns", "digest",
+          "copy", "protocol", "target", "")
+TEXT_COLUMNS = {0, 1, 2, 6, 13, 14}
+
+
+def table_row(point):
+    """Cells of HEADER."""
+    low, ratio, high = point.ratios()
+    target = point.target()
+    added = point.added()
+    causes = [f"{added[name]:+,.0f}" if name in added else "" for name in ("total", "digest", "copy", "protocol")]
+    return (point.mpi, point.tls, point.test, format_size(point.size), format_value(point.median("plain")),
+            format_value(point.median("uci")), UNITS[point.test], f"{ratio:.3f}", f"{low:.3f}-{high:.3f}", *causes,
+            target[0] if target else "", ("met" if target[1] else "MISSED") if target else "")
+
+
+def format_value(value):
+    """Three digits after the point for small values, none for large."""
+    return f"{value:.3f}" if value < 100 else f"{value:,.0f}"
+
+
+def print_table(rows, markdown):
+    """Aligned columns: text to the left, numbers to the right."""
+    widths = [max(map(len, column)) for column in zip(HEADER, *rows)]
+    for number, row in enumerate([HEADER, *rows]):
+        cells = [cell.ljust(width) if column in TEXT_COLUMNS else cell.rjust(width)
+                 for column, (cell, width) in enumerate(zip(row, widths))]
+        print("| " + " | ".join(cells) + " |" if markdown else "  ".join(cells).rstrip())
+        if number == 0 and markdown:
+            print("|" + "|".join(("-" * (width + 2)) if column in TEXT_COLUMNS else ("-" * (width + 1) + ":")
+                                 for column, width in enumerate(widths)) + "|")
+
+
+def write_csv(path, points):
+    """Every round, for one's own statistics."""
+    with open(path, "w", newline="", encoding="ascii") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(("mpi", "transports", "test", "size", "round", "job", "value", "unit"))
+        for point in points:
+            for number, values in enumerate(point.rounds):
+                for name, value in values.items():
+                    writer.writerow((point.mpi, point.tls, point.test, point.size, number, name, value,
+                                     UNITS[point.test]))
+
+
+def write_json(path, points, options):
+    """Medians, ratios, causes and every round."""
+    result = {"uci_perftest": 1, "host": socket.gethostname(), "preload": options.preload,
+              "settings": {name: value for name, value in os.environ.items() if name.startswith(("UCI_", "UCX_"))},
+              "points": [point.record() for point in points]}
+    text = json.dumps(result, indent=1) + "\n"
+    if path == "-":
+        sys.stdout.write(text)
+    else:
+        Path(path).write_text(text, encoding="ascii")
+
+
+def find_first(what, hint, *paths):
+    """The first path there is."""
+    for path in paths:
+        if path.exists():
+            return str(path)
+    return sys.exit(f"uci_perftest: {what} is not in {' or '.join(str(path.parent) for path in paths)}: {hint}")
+
+
+def find_installed(options):
+    """The library and the jobs, beside this script or where Meson builds and installs them."""
+    if options.preload == "none":
+        options.preload, options.breakdown = "", False
+    elif options.preload:
+        options.preload = find_first(options.preload, "build it, or give --preload another path",
+                                     Path(options.preload).resolve())
+    else:
+        options.preload = find_first("libucx_integrity.so", "give its path with --preload",
+                                     *(HERE.parent / folder / "libucx_integrity.so"
+                                       for folder in (".", "lib", "lib/x86_64-linux-gnu", "lib64", "build")))
+    options.programs = {}
+    for mpi in options.mpi:
+        if mpi not in ("openmpi", "mpich"):
+            sys.exit(f"uci_perftest: unknown MPI '{mpi}': expected openmpi, mpich or both with a comma")
+        if not shutil.which(f"mpirun.{mpi}"):
+            sys.exit(f"uci_perftest: mpirun.{mpi} is not installed: choose the other with --mpi")
+        options.programs[mpi] = find_first(f"uci_perftest.{mpi}", f"UCI was built without {mpi}",
+                                           HERE / f"uci_perftest.{mpi}", HERE.parent / "build/tools" / f"uci_perftest.{mpi}")
+
+
+def parse_arguments():
+    """Options; what is wrong ends the program with a sentence."""
+    def names(text):
+        return text.split(",")
+    parser = argparse.ArgumentParser(prog="uci_perftest", description=__doc__, epilog=EPILOG,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mpi", default="openmpi,mpich", type=names, help="openmpi, mpich or both (default)")
+    parser.add_argument("--tls", action="append",
+                        help=f"a UCX_TLS; repeat for more (default {', then '.join(DEFAULT_TLS)})")
+    parser.add_argument("--test", default="lat,bw,rate,bibw", type=names,
+                        help="lat: ping-pong; bw: windows of 64 messages; rate: messages a second; bibw: both "
+                             "directions (default all)")
+    parser.add_argument("--sizes", type=names, help="bytes, as 8,1k,4m (default: each test's own)")
+    parser.add_argument("--hosts", help="two hosts, A,B, for a rank on each (default: both ranks here)")
+    parser.add_argument("--mpirun-args", default="", metavar="ARGS", help="more arguments for mpirun, blank-separated")
+    parser.add_argument("--launches", default=3, type=int, metavar="N", help="launches of the jobs (default 3)")
+    parser.add_argument("--rounds", default=20, type=int, metavar="N",
+                        help="rounds of turns for each size in a launch (default 20)")
+    parser.add_argument("--block", default=20, type=float, metavar="MS", help="length of a turn (default 20)")
+    parser.add_argument("--quick", action="store_true", help="one launch of 6 rounds")
+    parser.add_argument("--no-breakdown", dest="breakdown", action="store_false",
+                        help="without the job that tells where the time goes: a third faster")
+    parser.add_argument("--preload", metavar="PATH", help="library to measure (default: the one built or installed "
+                        "with this program); 'none' for plain against plain")
+    parser.add_argument("--json", metavar="FILE", help="write medians, ratios, causes and every value ('-': stdout, "
+                        "instead of the table)")
+    parser.add_argument("--csv", metavar="FILE", help="write every value")
+    parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    options = parser.parse_args()
+    if options.quick:
+        options.launches, options.rounds = 1, 6
+    for test in options.test:
+        if test not in UNITS:
+            parser.error(f"unknown test '{test}': expected {', '.join(UNITS)}")
+    if min(options.launches, options.rounds) < 1 or options.block <= 0:
+        parser.error("launches, rounds and block must be positive")
+    options.tls = options.tls or DEFAULT_TLS
+    find_installed(options)
+    return options
+
+
+def main():
+    options = parse_arguments()
+    points = []
+    for mpi in options.mpi:
+        for tls in options.tls:
+            batch = [Point(mpi, tls, test, parse_size(size)) for test in options.test
+                     for size in options.sizes or DEFAULT_SIZES[test].split(",")]
+            for number in range(options.launches):
+                measure_launch(batch, mpi, tls, options, number)
+            points += batch
+    clear_progress()
+    if options.csv:
+        write_csv(options.csv, points)
+    if options.json:
+        write_json(options.json, points, options)
+    if options.json != "-":
+        print_table([table_row(point) for point in points], options.markdown)
+        missed = sum(1 for point in points if point.target() and not point.target()[1])
+        print(f"\n{options.launches} x {options.rounds} rounds each; ratio = UCI : plain within a round, median and "
+              f"quartiles; targets missed: {missed}")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except KeyboardInterrupt:
+        sys.exit("\nuci_perftest: interrupted")

@@ -1,0 +1,344 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * uci_tune: measure this machine for UCI, and write the profile that its processes load. docs/man/uci_tune.1
+ *
+ * Compiled once without MPI, and once for each MPI (with UCI_TUNE_MPI its name). The user starts the first: alone it
+ * measures the CPU; as a rank of a job it becomes the program of that MPI, with UCI preloaded.
+ */
+#include "file.h"
+#include "process.h"
+#include "settings.h"
+#include "tune.h"
+#include "version.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef UCI_TUNE_MPI
+#include <mpi.h>
+#endif
+
+#define UCI_TUNE_EXIT_USAGE 2
+
+static const char uci_tune_help[] =
+        "Usage: uci_tune [options]\n"
+        "       mpirun -np N uci_tune [options]\n"
+        "Measure this machine for UCI and write a profile that all processes with UCI load when they start.\n"
+        "\n"
+        "Alone: digests and copies on this CPU. As a job of 2 or more ranks (Open MPI, MPICH): also the ways\n"
+        "messages can take from rank 0 to a rank on the same host and to one on another host, over the\n"
+        "transports in use (UCX_TLS); what a profile says of other transports is kept.\n"
+        "\n"
+        "  -o, --output FILE   Profile to write; by default where processes of this machine and user look for it\n"
+        "  -n, --no-write      Measure and show only\n"
+        "  -s, --show[=FILE]   Show a profile, and what is chosen by it, instead of measuring\n"
+        "  -j, --json FILE     Write profile and choices as JSON ('-': on stdout, instead of tables)\n"
+        "  -p, --plot FILE     Draw bandwidth by size, and the choices, as SVG\n"
+        "  -q, --quick         Fewer sizes and shorter measurements: a few seconds\n"
+        "  -f, --force         Overwrite a profile of another machine or UCX\n"
+        "  -h, --help          Show this help\n"
+        "      --version       Show the version of UCI in one line\n"
+        "\n"
+        "Examples:\n"
+        "  uci_tune --plot tune.svg                     this CPU, about a minute\n"
+        "  mpirun.mpich -np 2 uci_tune                  and the paths between two ranks of this host\n"
+        "  mpirun.openmpi -np 2 --map-by node --mca pml ucx uci_tune\n"
+        "                                               between two hosts\n"
+        "  sudo cp ~/.cache/uci/profile-*.json /etc/uci/\n"
+        "                                               for all users of this machine\n";
+
+static void uci_tune_exit_usage(void)
+{
+    fprintf(stderr, "Try 'uci_tune --help'.\n");
+    exit(UCI_TUNE_EXIT_USAGE);
+}
+
+static void uci_tune_parse_options(int argc, char **argv, tune_options_t *options)
+{
+    static const struct option long_options[] = {
+            {"output", required_argument, NULL, 'o'}, {"no-write", no_argument, NULL, 'n'},
+            {"show", optional_argument, NULL, 's'},   {"json", required_argument, NULL, 'j'},
+            {"plot", required_argument, NULL, 'p'},   {"quick", no_argument, NULL, 'q'},
+            {"force", no_argument, NULL, 'f'},        {"help", no_argument, NULL, 'h'},
+            {"version", no_argument, NULL, 'V'},      {0}};
+    int option;
+
+    memset(options, 0, sizeof(*options));
+    while ((option = getopt_long(argc, argv, "o:ns::j:p:qfh", long_options, NULL)) != -1) {
+        switch (option) {
+        case 'o':
+            options->output = optarg;
+            break;
+        case 'n':
+            options->no_write = true;
+            break;
+        case 's':
+            options->show = (optarg != NULL) ? optarg : "";
+            break;
+        case 'j':
+            options->json = optarg;
+            break;
+        case 'p':
+            options->plot = optarg;
+            break;
+        case 'q':
+            options->quick = true;
+            break;
+        case 'f':
+            options->force = true;
+            break;
+        case 'h':
+            fputs(uci_tune_help, stdout);
+            exit(EXIT_SUCCESS);
+        case 'V':
+            printf("uci_tune (UCI) %s\n", UCI_VERSION);
+            exit(EXIT_SUCCESS);
+        default: /* getopt has said what is wrong */
+            uci_tune_exit_usage();
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "uci_tune: unexpected argument: %s\n", argv[optind]);
+        uci_tune_exit_usage();
+    }
+}
+
+/* Of the UCX that programs find here; "" if there is none */
+static const char *uci_tune_ucx_version(void)
+{
+    void *library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
+    const char *(*get_version_string)(void);
+
+    if (library == NULL) {
+        return "";
+    }
+    get_version_string = (const char *(*)(void))dlsym(library, "ucp_get_version_string");
+    return (get_version_string != NULL) ? get_version_string() : "";
+}
+
+/*
+ * Becoming a rank
+ */
+
+/* A file beside this program or where it is installed with it. @return false if there is none. */
+static bool uci_tune_find_beside(const char *const *folders, const char *name, char *path, size_t size)
+{
+    char program[PATH_MAX] = "";
+    const char *folder;
+    size_t i;
+
+    if (readlink("/proc/self/exe", program, sizeof(program) - 1) <= 0) {
+        return false;
+    }
+    folder = dirname(program);
+    for (i = 0; folders[i] != NULL; ++i) {
+        if (((size_t)snprintf(path, size, "%s/%s/%s", folder, folders[i], name) < size) && (access(path, R_OK) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Which MPI has started this process as a rank of a job; NULL: none has */
+static const char *uci_tune_launcher(void)
+{
+    if (getenv("OMPI_COMM_WORLD_SIZE") != NULL) {
+        return "openmpi";
+    }
+    return (getenv("PMI_SIZE") != NULL) ? "mpich" : NULL;
+}
+
+static void uci_tune_preload(const char *library)
+{
+    const char *before = getenv("LD_PRELOAD");
+    char text[2 * PATH_MAX];
+
+    snprintf(text, sizeof(text), "%s%s%s", library, (before != NULL) ? ":" : "", (before != NULL) ? before : "");
+    setenv("LD_PRELOAD", text, 1);
+    setenv("UCI_EAGER_MAX", "32k", 1); /* the most: less is forced later */
+    setenv("UCI_PROFILE", "none", 1);
+    setenv("MPIR_CVAR_NOLOCAL", "1", 1); /* MPICH: everything through UCX */
+}
+
+/* Start the program of that MPI in this process's place, with UCI; only comes back if that fails. */
+static int uci_tune_become_rank(const char *mpi, char **argv)
+{
+    static const char *const programs[]  = {".", NULL};
+    static const char *const libraries[] = {"..", "../lib", "../" UCI_TUNE_LIBDIR, NULL};
+    char program[PATH_MAX], library[PATH_MAX], name[32];
+
+    snprintf(name, sizeof(name), "uci_tune.%s", mpi);
+    if (!uci_tune_find_beside(programs, name, program, sizeof(program))) {
+        fprintf(stderr, "uci_tune: UCI was built without %s: there is no %s beside this program\n", mpi, name);
+        return EXIT_FAILURE;
+    }
+    if (!uci_tune_find_beside(libraries, "libucx_integrity.so", library, sizeof(library))) {
+        fprintf(stderr, "uci_tune: libucx_integrity.so is not where it is built or installed with this program\n");
+        return EXIT_FAILURE;
+    }
+    uci_tune_preload(library);
+    execv(program, argv);
+    fprintf(stderr, "uci_tune: cannot start %s: %s\n", program, strerror(errno));
+    return EXIT_FAILURE;
+}
+
+/*
+ * Measuring, and what comes of it
+ */
+
+static uci_status_t uci_tune_output_path(const tune_options_t *options, const tune_result_t *result, char *path,
+                                         size_t size)
+{
+    if (options->output != NULL) {
+        return ((size_t)snprintf(path, size, "%s", options->output) < size) ? UCI_OK : UCI_ERR_INVALID_PARAM;
+    }
+    if (uci_tuner_profile_path(&result->profile.machine, path, size) != UCI_OK) {
+        fprintf(stderr, "uci_tune: neither XDG_CACHE_HOME nor HOME is set: say where to write with --output\n");
+        return UCI_ERR_NO_ELEM;
+    }
+    return UCI_OK;
+}
+
+/* Take over what the profile to be replaced knows and this run does not measure */
+static uci_status_t uci_tune_keep_old(const tune_options_t *options, const char *path, tune_result_t *result)
+{
+    uci_profile_t old;
+    char reason[512];
+    uci_status_t status;
+
+    status = uci_profile_load(path, &old);
+    if (status != UCI_OK) {
+        return UCI_OK; /* none, or one that nobody can use: that has been said */
+    }
+    if (!uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason))) {
+        if (!options->force) {
+            fprintf(stderr, "uci_tune: %s would be overwritten, but %s; give another name or --force\n", path, reason);
+            status = UCI_ERR_INVALID_PARAM;
+        }
+    } else {
+        status = uci_profile_merge_paths(&result->profile, &old);
+    }
+    uci_profile_cleanup(&old);
+    return status;
+}
+
+static int uci_tune_tell(const tune_options_t *options, const tune_result_t *result)
+{
+    uci_status_t status = UCI_OK;
+
+    if ((options->json == NULL) || (strcmp(options->json, "-") != 0)) {
+        tune_print(result);
+    }
+    if (options->json != NULL) {
+        status = tune_write_json(result, options->json);
+    }
+    if ((options->plot != NULL) && (status == UCI_OK)) {
+        status = tune_write_plot(result, options->plot);
+    }
+    if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not look like success */
+        fprintf(stderr, "uci_tune: cannot write: %s\n", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    return (status == UCI_OK) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+static int uci_tune_finish(const tune_options_t *options, tune_result_t *result)
+{
+    char path[PATH_MAX];
+
+    if (!options->no_write) {
+        if ((uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) ||
+            (uci_tune_keep_old(options, path, result) != UCI_OK) ||
+            (uci_profile_save(&result->profile, path) != UCI_OK)) {
+            return EXIT_FAILURE;
+        }
+        fprintf(stderr, "uci_tune: profile written: %s\n", path);
+    }
+    return uci_tune_tell(options, result);
+}
+
+static int uci_tune_show(const tune_options_t *options, tune_result_t *result)
+{
+    uci_profile_machine_t machine = result->profile.machine;
+    char path[PATH_MAX], reason[512];
+
+    if (options->show[0] != '\0') {
+        snprintf(path, sizeof(path), "%s", options->show);
+    } else if (uci_tuner_profile_path(&machine, path, sizeof(path)) != UCI_OK) {
+        fprintf(stderr, "uci_tune: neither XDG_CACHE_HOME nor HOME is set: name the profile\n");
+        return EXIT_FAILURE;
+    }
+    switch (uci_profile_load(path, &result->profile)) {
+    case UCI_OK:
+        break;
+    case UCI_ERR_NO_ELEM:
+        fprintf(stderr, "uci_tune: there is no profile %s; 'uci_tune' makes one\n", path);
+        return EXIT_FAILURE;
+    default: /* has been said */
+        return EXIT_FAILURE;
+    }
+    if (!uci_profile_fits(&result->profile, &machine, reason, sizeof(reason))) {
+        fprintf(stderr, "uci_tune: processes here would refuse %s: %s\n", path, reason);
+        return EXIT_FAILURE;
+    }
+    return uci_tune_tell(options, result);
+}
+
+#ifdef UCI_TUNE_MPI
+static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, tune_result_t *result)
+{
+    int ret = EXIT_FAILURE, rank, size;
+    uci_status_t status;
+
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    status = (rank == 0) ? tune_kernels(options, result) : UCI_OK;
+    if (status == UCI_OK) {
+        status = tune_paths(options, result);
+    }
+    if (status != UCI_OK) {
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
+    ret = (rank == 0) ? uci_tune_finish(options, result) : EXIT_SUCCESS;
+    if ((rank == 0) && (size == 1)) {
+        fprintf(stderr, "uci_tune: one rank alone has no paths: start 2 or more\n");
+    }
+    MPI_Finalize();
+    return ret;
+}
+#else
+static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, tune_result_t *result)
+{
+    return (tune_kernels(options, result) == UCI_OK) ? uci_tune_finish(options, result) : EXIT_FAILURE;
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    static tune_result_t result;
+    tune_options_t options;
+    const char *mpi;
+    int ret;
+
+    uci_tune_parse_options(argc, argv, &options);
+    mpi = uci_tune_launcher();
+    if ((mpi != NULL) && (options.show == NULL) && (dlsym(RTLD_DEFAULT, "uci_tune_force") == NULL)) {
+        return uci_tune_become_rank(mpi, argv);
+    }
+    if (uci_settings_read() != UCI_OK) {
+        return EXIT_FAILURE;
+    }
+    uci_settings.eager_max = UCI_SETTING_AUTO; /* what is chosen, not what the job was started with */
+    uci_profile_init(&result.profile, "uci_tune", uci_tune_ucx_version());
+    ret = (options.show != NULL) ? uci_tune_show(&options, &result) : uci_tune_run(&options, &argc, &argv, &result);
+    uci_profile_cleanup(&result.profile);
+    return ret;
+}

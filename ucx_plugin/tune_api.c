@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tune_api.h"
+
+#include "peer.h"
+#include "plugin.h"
+#include "settings.h"
+#include "worker.h"
+
+/* Call `func` for every peer of every worker until it returns false */
+static void uci_tune_visit(bool (*func)(uci_peer_t *peer, void *arg), void *arg)
+{
+    const uci_handle_slots_t *slots = uci_workers.slots;
+    uci_worker_t *worker;
+    size_t i;
+
+    for (i = 0; (slots != NULL) && (i <= slots->mask); ++i) {
+        if (slots->entries[i].handle <= UCI_HANDLE_REMOVED) {
+            continue;
+        }
+        worker = slots->entries[i].object;
+        uci_worker_for_each_peer(peer, worker)
+        {
+            if (!func(peer, arg)) {
+                return;
+            }
+        }
+    }
+}
+
+static bool uci_tune_limit(uci_peer_t *peer, void *arg)
+{
+    uci_peer_plan(peer);
+    uci_peer_limit_eager(peer);
+    return true;
+}
+
+UCI_EXPORT void uci_tune_force(size_t eager_max, size_t chunk_size, unsigned path)
+{
+    uci_settings.eager_max  = eager_max;
+    uci_settings.chunk_size = chunk_size;
+    uci_settings.path       = (uci_path_t)path;
+    uci_tuner_refresh();
+    uci_tune_visit(uci_tune_limit, NULL);
+}
+
+typedef struct uci_tune_search {
+    int rank;
+    uci_peer_t *found;
+} uci_tune_search_t;
+
+static bool uci_tune_is_rank(uci_peer_t *peer, void *arg)
+{
+    uci_tune_search_t *search = arg;
+
+    if ((uci_peer_rank(peer) != search->rank) || uci_list_is_empty(&peer->eps)) {
+        return true;
+    }
+    search->found = peer;
+    return false;
+}
+
+static uci_peer_t *uci_tune_find(int rank)
+{
+    uci_tune_search_t search = {.rank = rank};
+
+    uci_tune_visit(uci_tune_is_rank, &search);
+    return search.found;
+}
+
+UCI_EXPORT const char *uci_tune_transports(int rank)
+{
+    uci_peer_t *peer = uci_tune_find(rank);
+
+    return (peer != NULL) ? uci_peer_transports(peer) : "";
+}
+
+UCI_EXPORT uint32_t uci_tune_paths(int rank)
+{
+    return (uci_tune_find(rank) != NULL) ? UCI_PATH_BIT(UCI_PATH_EAGER) | UCI_PATH_BIT(UCI_PATH_STREAM) : 0;
+}
