@@ -32,8 +32,9 @@ typedef struct uci_orphan {
     ucp_tag_t tag;
     size_t total;
     uint32_t cookie;
-    uint32_t waiting; /* answers still to come */
-    unsigned tries;
+    uint32_t waiting;    /* answers still to come */
+    unsigned tries;      /* questions that all peers have answered, without success */
+    unsigned unanswered; /* questions since then: a peer may be busy outside of UCX for long */
     uint64_t asked_time;
     size_t count;
     uci_candidate_t *candidates;
@@ -50,10 +51,10 @@ static void uci_find_ask(uci_orphan_t *orphan)
     orphan->asked_time = uci_process_time_ns();
     orphan->waiting    = 1; /* so that answers within the calls below do not end it */
     orphan->count      = 0;
-    ++orphan->tries;
+    ++orphan->unanswered;
     uci_worker_for_each_peer(peer, worker)
     {
-        if (!peer->known || uci_peer_is_gone(peer)) {
+        if (!peer->known || uci_peer_is_gone(peer) || (peer->status != UCS_OK)) {
             continue; /* one that left has handed over what it had, and need not answer any more */
         }
         msg = uci_control_get_received(peer, UCI_AM_FIND, SIZE_MAX);
@@ -245,10 +246,11 @@ static void uci_find_conclude(uci_orphan_t *orphan)
     chosen = uci_find_choose(orphan, &why);
     if (chosen != NULL) {
         uci_find_resolve(orphan, chosen);
-    } else if (orphan->tries >= UCI_FIND_TRIES) {
+    } else if (++orphan->tries >= UCI_FIND_TRIES) {
         uci_find_give_up(orphan, why);
     } else {
-        orphan->waiting = UINT32_MAX; /* asked again: the sender may not have introduced itself yet */
+        orphan->unanswered = 0;
+        orphan->waiting    = UINT32_MAX; /* asked again: the sender may not have introduced itself yet */
     }
 }
 
@@ -323,13 +325,19 @@ void uci_find_forget(uci_message_t *message)
     }
 }
 
+/* A peer that does not answer may compute for minutes: it is asked less and less often */
+static uint64_t uci_find_ask_time(const uci_orphan_t *orphan)
+{
+    return orphan->asked_time + (UCI_FIND_INTERVAL_NS << uci_min(orphan->unanswered, 6u));
+}
+
 uint64_t uci_find_due(const uci_worker_t *worker)
 {
     uint64_t due = UINT64_MAX;
 
     uci_list_for_each(orphan, &worker->orphans, uci_orphan_t, link)
     {
-        due = uci_min(due, orphan->asked_time + UCI_FIND_INTERVAL_NS);
+        due = uci_min(due, uci_find_ask_time(orphan));
     }
     return due;
 }
@@ -338,13 +346,8 @@ void uci_find_progress(uci_worker_t *worker, uint64_t now)
 {
     uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link)
     {
-        if (now - orphan->asked_time < UCI_FIND_INTERVAL_NS) {
-            continue;
-        }
-        if (orphan->tries < UCI_FIND_TRIES) {
+        if (now >= uci_find_ask_time(orphan)) {
             uci_find_ask(orphan);
-        } else {
-            orphan->waiting = 0;
         }
     }
     uci_find_conclude_ready(worker);
