@@ -7,8 +7,9 @@
  *     UCI_FAULT=rate=1e-3,kind=bitflip,target=payload,seed=1[,count=N][,min=BYTES][,max=BYTES][,peer=RANK]
  *
  * kind and target take several values joined by '+' (one is drawn for each fault); `any` is all kinds, or
- * payload+header+tree+ack. Target `repair` damages repair traffic too and is never part of `any`: with it at
- * rate 1 nothing can heal, which is how the last rung of the ladder is tested.
+ * payload+header+tree+ack. Targets `repair` and `region` damage the cure and are never part of `any`: with the
+ * first at rate 1 nothing can heal, which is how the last rung of the ladder is tested; with the second no RDMA get
+ * does, so that the rung after it must.
  *
  * rate must be given; without the others, kind=bitflip, target=payload, seed=1, and every message to every peer.
  */
@@ -34,6 +35,7 @@ typedef enum {
     UCI_FAULT_TREE,    /**< digests, roots and tree nodes */
     UCI_FAULT_ACK,     /**< acknowledgements and final reports */
     UCI_FAULT_REPAIR,  /**< what repairs bring: chunks, grants, answers; not the requests for them */
+    UCI_FAULT_REGION,  /**< the memory granted to an RDMA get: another region, as after a stale registration */
     UCI_FAULT_TARGET_LAST
 } uci_fault_target_t;
 

@@ -296,12 +296,12 @@ static const uci_setting_t uci_settings_table[] = {
          " - rate=R   : how likely a message, chunk, header or acknowledgement is hit, 0 to 1 (required)\n"
          " - kind=K   : bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any\n"
          "              (default: bitflip)\n"
-         " - target=T : payload, header, tree, ack, repair, several joined by '+', or any, which is all\n"
-         "              but repair (default: payload)\n"
+         " - target=T : payload, header, tree, ack, repair, region, several joined by '+', or any, which is\n"
+         "              all but repair and region (default: payload)\n"
          " - seed=N   : the same seed repeats the same damage (default: 1)\n"
          " - count=N  : stop after N faults in a process\n"
          " - min=BYTES, max=BYTES : only messages of this size\n"
-         " - peer=RANK : only messages to this rank\n"
+         " - peer=RANK : only messages to this rank (not with UCI_MODE=off, where ranks are not known)\n"
          "Example: UCI_FAULT=rate=1e-3,kind=bitflip+burst,seed=7",
          "rate=R[,kind=K][,target=T][,seed=N][,count=N][,min=BYTES][,max=BYTES][,peer=RANK]",
          offsetof(uci_settings_t, fault), UCI_SETTING_FAULT},

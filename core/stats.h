@@ -18,6 +18,7 @@
     _X(bytes_received, "bytes received") \
     _X(eager_messages, "sent eager") \
     _X(rendezvous_messages, "sent by rendezvous") \
+    _X(direct_messages, "of these, through shared memory slots") \
     _X(buffered_messages, "rendezvous completed from a copy") \
     _X(passthrough_messages, "passed through, not verified") \
     _X(chunks_verified, "chunks verified") \
@@ -31,6 +32,7 @@
     _X(source_changed, "sources changed in flight") \
     _X(repaired_by_get, "chunks repaired by RDMA get") \
     _X(repaired_by_copy, "chunks repaired by active message") \
+    _X(mismatched_gets, "chunks damaged again by RDMA get") \
     _X(retransmitted_bytes, "bytes retransmitted") \
     _X(log_dropped, "log copies dropped (detect only)") \
     _X(log_handed_over, "log copies handed over at close") \

@@ -124,7 +124,7 @@ static void uci_tuner_choose_digest(const uci_profile_t *profile, uint64_t size,
     }
 }
 
-static bool uci_tuner_is_shm(const char *transports)
+bool uci_tuner_shares_memory(const char *transports)
 {
     unsigned i;
 
@@ -144,14 +144,14 @@ static uint32_t uci_tuner_chunk_built_in(const char *transports, uci_path_t path
     if (path == UCI_PATH_DIRECT) {
         return UCI_TUNER_CHUNK_DIRECT;
     }
-    return uci_tuner_is_shm(transports) ? UCI_TUNER_CHUNK_SHM : UCI_TUNER_CHUNK_OTHER;
+    return uci_tuner_shares_memory(transports) ? UCI_TUNER_CHUNK_SHM : UCI_TUNER_CHUNK_OTHER;
 }
 
 /* Where nothing was measured: direct where memory is shared, else chunks as messages, which work everywhere */
 static uci_path_t uci_tuner_path_built_in(const char *transports, uint32_t paths)
 {
-    return ((paths & UCI_PATH_BIT(UCI_PATH_DIRECT)) && uci_tuner_is_shm(transports)) ? UCI_PATH_DIRECT
-                                                                                     : UCI_PATH_STREAM;
+    return ((paths & UCI_PATH_BIT(UCI_PATH_DIRECT)) && uci_tuner_shares_memory(transports)) ? UCI_PATH_DIRECT
+                                                                                            : UCI_PATH_STREAM;
 }
 
 static bool uci_tuner_is_candidate(const uci_profile_path_t *entry, const char *transports, uint32_t paths)
@@ -248,13 +248,11 @@ void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, u
     plan_p->paths     = paths | UCI_PATH_BIT(UCI_PATH_STREAM);
     paths             = uci_tuner_allowed(plan_p->paths);
     plan_p->eager_max = uci_tuner_choose_eager_max(profile, plan_p->transports, paths);
+    plan_p->fragment  = uci_tuner_chunk_built_in(plan_p->transports, UCI_PATH_STREAM);
     for (i = 0; i < UCI_PLAN_CLASSES; ++i) {
         size = 1ul << i;
         uci_tuner_choose_digest(profile, size, &plan_p->choices[i]);
         uci_tuner_choose_path(profile, plan_p->transports, paths, size, &plan_p->choices[i]);
-        if (size <= plan_p->eager_max) {
-            plan_p->choices[i].path = UCI_PATH_EAGER;
-        }
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "bounce.h"
+#include "direct.h"
 #include "endpoint.h"
 #include "find.h"
 #include "inject.h"
@@ -282,6 +284,9 @@ static void uci_control_on_hello(uci_peer_t *peer, const void *data, size_t leng
     if ((length <= sizeof(*mark)) || (uci_mark_check(mark) != UCS_OK)) {
         return;
     }
+    if (uci_peer_is_gone(peer)) {
+        peer->leaving = false; /* it has come back */
+    }
     uci_peer_set_mark(peer, mark);
     uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
     uci_control_send_pending(peer);
@@ -348,6 +353,15 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         break;
     case UCI_AM_BYE:
         uci_ep_on_bye(peer);
+        break;
+    case UCI_AM_POOL:
+        uci_bounce_on_pool(peer, data, length);
+        break;
+    case UCI_AM_MAPPED:
+        uci_bounce_on_mapped(peer);
+        break;
+    case UCI_AM_SLOT:
+        uci_direct_on_slot(peer, hdr);
         break;
     default:
         uci_warn("message of unknown type %u from %s is ignored", hdr->type, uci_peer_name(peer));

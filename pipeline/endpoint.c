@@ -96,6 +96,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
         return UCS_ERR_NO_MEMORY;
     }
     uci_peer_set_mark(peer, mark);
+    peer->hello_sent  = peer->hello_sent && !peer->user_closed; /* what comes after a BYE begins anew */
     peer->user_closed = peer->asked = peer->answered = peer->leaving = peer->bye_sent = peer->promised = false;
 
     ep = uci_ep_reuse(peer, params);
@@ -111,7 +112,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
         }
     }
     if (uci_tuner_eager_differs()) {
-        uci_peer_plan(peer); /* otherwise when first needed: it takes some microseconds */
+        uci_peer_plan(peer, false); /* otherwise when first needed: it takes some microseconds */
     }
     uci_control_send_pending(peer);
     *ep_p = ep;
@@ -122,7 +123,7 @@ static bool uci_ep_is_granted(uci_peer_t *peer)
 {
     uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
     {
-        if ((op->peer == peer) && op->granted && (op->req == NULL)) {
+        if ((op->peer == peer) && !uci_list_is_empty(&op->grants) && (op->req == NULL)) {
             return true;
         }
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "handover.h"
 #include "log.h"
 #include "process.h"
 #include "recv.h"
@@ -52,8 +53,8 @@ static void uci_find_ask(uci_orphan_t *orphan)
     ++orphan->tries;
     uci_worker_for_each_peer(peer, worker)
     {
-        if (!peer->known) {
-            continue;
+        if (!peer->known || uci_peer_is_gone(peer)) {
+            continue; /* one that left has handed over what it had, and need not answer any more */
         }
         msg = uci_control_get_received(peer, UCI_AM_FIND, SIZE_MAX);
         if (msg != NULL) {
@@ -204,11 +205,43 @@ static void uci_find_give_up(uci_orphan_t *orphan, const char *reason)
     }
 }
 
+static void uci_find_add(uci_orphan_t *orphan, uci_peer_t *peer, const uci_am_found_t *found, size_t count)
+{
+    uci_candidate_t *candidates = realloc(orphan->candidates, (orphan->count + count) * sizeof(*candidates));
+    size_t i;
+
+    if (candidates == NULL) {
+        return; /* asked again later */
+    }
+    orphan->candidates = candidates;
+    for (i = 0; i < count; ++i) {
+        candidates[orphan->count].peer = peer;
+        memcpy(&candidates[orphan->count].found, &found[i], sizeof(found[i]));
+        ++orphan->count;
+    }
+}
+
+/* What closing peers have left with us is no longer in their logs */
+static void uci_find_among_handovers(uci_orphan_t *orphan)
+{
+    uci_am_found_t found[UCI_FIND_CANDIDATES];
+    size_t count;
+
+    uci_worker_for_each_peer(peer, orphan->worker)
+    {
+        count = uci_handover_find(peer, orphan->tag, found, UCI_FIND_CANDIDATES);
+        if (count > 0) {
+            uci_find_add(orphan, peer, found, count);
+        }
+    }
+}
+
 static void uci_find_conclude(uci_orphan_t *orphan)
 {
     const uci_candidate_t *chosen;
     const char *why;
 
+    uci_find_among_handovers(orphan);
     chosen = uci_find_choose(orphan, &why);
     if (chosen != NULL) {
         uci_find_resolve(orphan, chosen);
@@ -316,28 +349,17 @@ void uci_find_cleanup(uci_worker_t *worker)
 
 /* ------------------------------------------------------------ messages */
 
-static uint64_t uci_find_user_length(uci_frame_t *frame)
-{
-    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t *)(const void *)frame->wire;
-    uci_rndv_desc_t desc;
-
-    if (hdr->kind != UCI_FRAME_RNDV) {
-        return hdr->length;
-    }
-    memcpy(&desc, uci_frame_payload(frame), sizeof(desc));
-    return desc.length;
-}
-
 /* The receiver has answered to its descriptor */
 static bool uci_find_is_matched(const uci_frame_t *frame)
 {
-    return (frame->op != NULL) && (frame->op->tree != NULL) && (frame->op->state != UCI_SEND_DESCRIBED);
+    return (frame->op != NULL) && (frame->op->tree != NULL) && uci_send_op_is_matched(frame->op);
 }
 
 void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)
 {
     uci_control_t *msg;
     uci_am_found_t *found;
+    const uci_frame_hdr_t *frame_hdr;
     uci_frame_t *frame;
     size_t count = 0;
     uint64_t seq;
@@ -350,9 +372,11 @@ void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)
     for (seq = peer->tx_base; (seq < peer->tx_next) && (count < UCI_FIND_CANDIDATES); ++seq) {
         frame = uci_txlog_find(peer, seq);
         if ((frame != NULL) && (frame->tag == hdr->value) && !uci_find_is_matched(frame)) {
+            frame_hdr           = (const uci_frame_hdr_t *)(const void *)frame->wire;
             found[count].seq    = seq;
-            found[count].length = uci_find_user_length(frame);
-            memcpy(&found[count].hdr, frame->wire, sizeof(found[count].hdr));
+            found[count].length = uci_frame_user_length((uci_frame_kind_t)frame_hdr->kind, uci_frame_payload(frame),
+                                                        frame_hdr->length);
+            memcpy(&found[count].hdr, frame_hdr, sizeof(found[count].hdr));
             ++count;
         }
     }
@@ -360,22 +384,6 @@ void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)
     msg->hdr.length = (uint32_t)msg->length;
     msg->hdr.op     = hdr->op;
     uci_control_send(msg);
-}
-
-static void uci_find_add(uci_orphan_t *orphan, uci_peer_t *peer, const uci_am_found_t *found, size_t count)
-{
-    uci_candidate_t *candidates = realloc(orphan->candidates, (orphan->count + count) * sizeof(*candidates));
-    size_t i;
-
-    if (candidates == NULL) {
-        return; /* asked again later */
-    }
-    orphan->candidates = candidates;
-    for (i = 0; i < count; ++i) {
-        candidates[orphan->count].peer = peer;
-        memcpy(&candidates[orphan->count].found, &found[i], sizeof(found[i]));
-        ++orphan->count;
-    }
 }
 
 void uci_find_on_found(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)

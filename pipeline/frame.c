@@ -47,6 +47,17 @@ void uci_frame_put_large(uci_frame_t *frame)
     free(frame);
 }
 
+uint64_t uci_frame_user_length(uci_frame_kind_t kind, const void *payload, size_t length)
+{
+    uci_rndv_desc_t desc;
+
+    if ((kind != UCI_FRAME_RNDV) || (length != sizeof(desc))) {
+        return length;
+    }
+    memcpy(&desc, payload, sizeof(desc));
+    return desc.length;
+}
+
 bool uci_frame_recover_hdr(const uci_frame_t *frame, uint64_t tag, size_t total, uci_frame_hdr_t *hdr_p)
 {
     if (total >= sizeof(*hdr_p)) {

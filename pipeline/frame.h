@@ -120,6 +120,9 @@ UCI_INLINE bool uci_frame_is_whole(const uci_frame_hdr_t *hdr, size_t total)
     return hdr->length + UCI_FRAME_OVERHEAD == total;
 }
 
+/** Bytes of the user's message that a frame with this payload announces. */
+uint64_t uci_frame_user_length(uci_frame_kind_t kind, const void *payload, size_t length);
+
 /**
  * Find the header that can be trusted in a received frame: the front one, else the one at the end.
  * @param total bytes received.  @return true and a copy in @a hdr_p, or false: neither can be trusted.

@@ -27,7 +27,7 @@ static void uci_handover_send_op(uci_send_op_t *op)
         return;
     }
     uci_send_op_pin(op);
-    uci_list_del(&op->link);
+    uci_list_del(&op->link); /* its slots stay as they are: they may be read later */
     for (i = 0; (i < op->chunks) && (op->state != UCI_SEND_DONE); ++i) {
         uci_send_chunk(op, i, UCI_AM_FLAG_HANDOVER);
     }
@@ -102,6 +102,33 @@ bool uci_handover_take(uci_peer_t *peer, uint64_t seq)
         free(mine_one);
     }
     return taken;
+}
+
+static void uci_handover_describe(const uci_peer_t *peer, const uci_handover_t *handover, uci_am_found_t *found)
+{
+    memset(found, 0, sizeof(*found));
+    found->seq        = handover->seq;
+    found->length     = uci_frame_user_length((uci_frame_kind_t)handover->hdr.op, handover->data, handover->length);
+    found->hdr.kind   = (uint8_t)handover->hdr.op;
+    found->hdr.digest = handover->hdr.digest;
+    found->hdr.length = (uint16_t)handover->length;
+    found->hdr.seq    = (uint32_t)handover->seq;
+    found->hdr.ack    = (uint32_t)peer->tx_acked;
+    found->hdr.uid    = peer->uid;
+    found->hdr.value  = handover->hdr.value;
+}
+
+size_t uci_handover_find(const uci_peer_t *peer, ucp_tag_t tag, uci_am_found_t *found, size_t max)
+{
+    size_t count = 0;
+
+    uci_list_for_each(handover, &peer->handovers, uci_handover_t, link)
+    {
+        if ((handover->hdr.flags & UCI_AM_FLAG_FRAME) && (handover->hdr.extra == tag) && (count < max)) {
+            uci_handover_describe(peer, handover, &found[count++]);
+        }
+    }
+    return count;
 }
 
 void uci_handover_drop_frame(uci_peer_t *peer, uint64_t seq)

@@ -20,6 +20,9 @@ void uci_handover_keep(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, 
 /** Feed what was kept of message @a seq to the operation that needs it. @return false: nothing was kept. */
 bool uci_handover_take(uci_peer_t *peer, uint64_t seq);
 
+/** Frames of tag @a tag that were kept, as the sender would describe them in FOUND. @return how many, up to @a max. */
+size_t uci_handover_find(const uci_peer_t *peer, ucp_tag_t tag, uci_am_found_t *found, size_t max);
+
 /** The frame of message @a seq has arrived whole: its copy is not needed. */
 void uci_handover_drop_frame(uci_peer_t *peer, uint64_t seq);
 

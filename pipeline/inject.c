@@ -171,6 +171,62 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
     }
 }
 
+static void uci_inject_slot_payload(uci_send_op_t *op, uci_slot_t *slot, uint32_t index, const uci_fault_t *fault)
+{
+    uint64_t before = XXH3_64bits(slot->data, slot->length);
+    uint32_t other  = (index + 1 < op->chunks) ? index + 1 : 0;
+    size_t left     = slot->length;
+
+    if (fault->kind == UCI_FAULT_SWAP) {
+        uci_buffer_read(op->buffer, (uint64_t)other * op->chunk_size, slot->data,
+                        uci_min(slot->length, uci_chunk_length(op->length, op->chunk_size, other)), op->digest);
+    } else {
+        left = uci_fault_apply(fault, slot->data, slot->length, uci_inject_stale(slot->length));
+    }
+    memset(slot->data + left, 0, slot->length - left);
+    if (XXH3_64bits(slot->data, slot->length) == before) {
+        uci_inject_bytes(fault, slot->data, slot->length);
+    }
+}
+
+void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_t index)
+{
+    int rank = uci_peer_rank(op->peer);
+    uci_fault_t fault;
+
+    if (uci_fault_draw(UCI_FAULT_TREE, op->length, rank, &fault)) {
+        uci_inject_bytes(&fault, ((index + 1 == op->chunks) && (fault.random & 4)) ? &slot->root : &slot->value,
+                         sizeof(slot->value));
+        slot->check = uci_slot_check(slot, mark);
+    }
+    if (uci_fault_draw(UCI_FAULT_PAYLOAD, op->length, rank, &fault)) {
+        uci_inject_slot_payload(op, slot, index, &fault);
+    } else {
+        uci_inject_remember(slot->data, slot->length);
+    }
+    if (uci_fault_draw(UCI_FAULT_HEADER, op->length, rank, &fault)) {
+        uci_inject_bytes(&fault, &slot->value, offsetof(uci_slot_t, next) - offsetof(uci_slot_t, value));
+    }
+}
+
+bool uci_inject_region_draw(const uci_send_op_t *op)
+{
+    uci_fault_t fault;
+
+    return uci_fault_targets(UCI_FAULT_REGION) &&
+           uci_fault_draw(UCI_FAULT_REGION, op->length, uci_peer_rank(op->peer), &fault);
+}
+
+void uci_inject_region(void *memory, size_t length)
+{
+    unsigned char *bytes = memory;
+    size_t i;
+
+    for (i = 0; i < length; ++i) {
+        bytes[i] ^= 0xff;
+    }
+}
+
 void *uci_inject_user_data(uci_buffer_t *buffer, int peer_rank, size_t *length_p)
 {
     uci_fault_t fault;

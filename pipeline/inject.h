@@ -26,6 +26,14 @@ uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame);
  */
 void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index);
 
+/** Maybe damage a chunk in its slot, which will be marked with @a mark. */
+void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_t index);
+/** Is the receiver to be granted a wrong region for a get of this operation's chunks? */
+bool uci_inject_region_draw(const uci_send_op_t *op);
+
+/** Make a wrong region of memory that holds copies of chunks: no byte stays what it was. */
+void uci_inject_region(void *memory, size_t length);
+
 /** UCI_MODE=off: @return a damaged copy of a user's message (malloc'ed, *length_p bytes), or NULL: not hit. */
 void *uci_inject_user_data(uci_buffer_t *buffer, int peer_rank, size_t *length_p);
 

@@ -107,10 +107,16 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
     return UCS_OK;
 }
 
+bool uci_peer_is_gone(const uci_peer_t *peer)
+{
+    return peer->leaving && !peer->promised && (peer->uid != peer->worker->uid);
+}
+
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer)
 {
     if (uci_unlikely(uci_list_is_empty(&peer->eps)) &&
-        ((peer->address == NULL) || (peer->leaving && peer->user_closed) || (uci_ep_open_internal(peer) != UCS_OK))) {
+        ((peer->address == NULL) || (peer->user_closed && uci_peer_is_gone(peer)) ||
+         (uci_ep_open_internal(peer) != UCS_OK))) {
         return NULL; /* not known yet, or both sides are done with each other */
     }
     return uci_container_of(peer->eps.next, uci_ep_t, link)->ucp;
@@ -165,16 +171,37 @@ const char *uci_peer_transports(uci_peer_t *peer)
     return (peer->transports != NULL) ? peer->transports : "";
 }
 
-const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
+bool uci_peer_shares_memory(uci_peer_t *peer)
+{
+    return uci_tuner_shares_memory(uci_peer_transports(peer));
+}
+
+/* Connections of adapters: "rc_verbs", "rc_mlx5", "dc_mlx5". Not datagrams (ud), whose gets UCX emulates */
+static bool uci_peer_is_rdma(uci_peer_t *peer)
+{
+    const char *transports = uci_peer_transports(peer);
+
+    return (strstr(transports, "rc_") != NULL) || (strstr(transports, "dc_") != NULL);
+}
+
+static UCI_NOINLINE void uci_peer_find_plans(uci_peer_t *peer)
+{
+    const char *transports = uci_peer_transports(peer);
+
+    peer->plan   = uci_tuner_plan(transports, 0);
+    peer->direct = uci_tuner_plan(transports, UCI_PATH_BIT(UCI_PATH_DIRECT));
+    peer->rdma   = uci_peer_is_rdma(peer);
+    uci_peer_limit_eager(peer);
+    uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
+              transports, peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size, uci_tuner_source());
+}
+
+const uci_plan_t *uci_peer_plan(uci_peer_t *peer, bool direct)
 {
     if (uci_unlikely(peer->plan == NULL)) {
-        peer->plan = uci_tuner_plan(uci_peer_transports(peer), 0);
-        uci_peer_limit_eager(peer);
-        uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
-                  uci_peer_transports(peer), peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size,
-                  uci_tuner_source());
+        uci_peer_find_plans(peer);
     }
-    return peer->plan;
+    return direct ? peer->direct : peer->plan;
 }
 
 /* ---------------------------------------------------------------- mark */

@@ -12,6 +12,7 @@
 #include "frame.h"
 #include "list.h"
 #include "seqset.h"
+#include "bounce.h"
 #include "tuner.h"
 
 struct uci_worker;
@@ -52,9 +53,16 @@ typedef struct uci_peer {
     bool bye_sent;    /**< our BYE has left */
     bool promised;    /**< it left, we told it what we lack, and it sends that */
     uci_mark_t mark;
-    void *address;          /**< UCX address, to connect back; may be NULL */
-    char *transports;       /**< of the first endpoint, found when first needed */
-    const uci_plan_t *plan; /**< what suits its transports, found when first needed */
+    void *address;            /**< UCX address, to connect back; may be NULL */
+    char *transports;         /**< of the first endpoint, found when first needed */
+    const uci_plan_t *plan;   /**< what suits its transports, found when first needed */
+    const uci_plan_t *direct; /**< the same when it reads our slots */
+    bool rdma;                /**< gets take no work of its processor; known when plan is */
+
+    /* shared memory */
+    bool pool_offered;    /**< it has been told of our slots, or can't be */
+    bool maps_ours;       /**< it reads our slots */
+    uci_bounce_map_t map; /**< its slots */
 
     uci_list_t pending;   /**< uci_control_t that wait for an endpoint */
     uci_list_t handovers; /**< uci_handover_t: copies left by a closing peer */
@@ -62,6 +70,9 @@ typedef struct uci_peer {
 
 ucs_status_t uci_peer_create(struct uci_worker *worker, uint64_t uid, uci_peer_t **peer_p);
 void uci_peer_destroy(uci_peer_t *peer);
+
+/** The other side has closed and said all it had to say. Never true of ourselves: we answer as long as we live. */
+bool uci_peer_is_gone(const uci_peer_t *peer);
 
 /** What to call it in a log line: "rank 3 (node7:4711)". The text lives until the next 3 calls of this thread. */
 const char *uci_peer_name(const uci_peer_t *peer);
@@ -79,12 +90,22 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
 
 /** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the choices that suit them. The first call for
- *  a plan may lower eager_max. */
+ *  a plan may lower eager_max.
+ *  @param direct  the direct path is possible too: uci_peer_is_reached(). */
 const char *uci_peer_transports(uci_peer_t *peer);
-const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
+const uci_plan_t *uci_peer_plan(uci_peer_t *peer, bool direct);
 
 /** eager_max is what both sides carry in one frame and the plan, if there is one already, finds worth it. */
 void uci_peer_limit_eager(uci_peer_t *peer);
+
+/** Is one of them shared memory? */
+bool uci_peer_shares_memory(uci_peer_t *peer);
+
+/** May messages to it go through our bounce slots? */
+UCI_INLINE bool uci_peer_is_reached(uci_peer_t *peer)
+{
+    return uci_likely(peer->maps_ours) || (!peer->pool_offered && uci_bounce_reaches_slow(peer));
+}
 
 /* ---- mark */
 

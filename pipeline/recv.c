@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "digest_small.h"
+#include "direct.h"
 #include "find.h"
 #include "handover.h"
 #include "log.h"
@@ -385,6 +386,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
         goto err_free;
     }
 
+    uci_list_init(&op->direct_link);
     op->peer        = peer;
     op->seq         = seq;
     op->req         = req;
@@ -414,12 +416,29 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
     uci_worker_t *worker = op->peer->worker;
 
     uci_list_del(&op->link);
+    uci_direct_stop(op);
     --worker->ops_active;
     uci_recv_slot_put(worker, op->slot);
     uci_merkle_destroy(op->tree);
     uci_repair_cleanup(op);
     free(op->packed);
     free(op);
+}
+
+void uci_recv_shutdown(uci_worker_t *worker)
+{
+    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        uci_repair_cleanup(op);
+    }
+}
+
+void uci_recv_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        uci_recv_op_destroy(op);
+    }
 }
 
 /* The descriptor has been repaired: now the message itself */
@@ -445,7 +464,7 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
     if (op->kind != UCI_FRAME_RNDV) {
         uci_recv_delivered(op->peer, op->seq, length);
     }
-    if (op->kind != UCI_FRAME_EAGER) {
+    if ((op->kind != UCI_FRAME_EAGER) && !uci_direct_finish(op)) {
         uci_recv_fin(op->peer, op->seq, 0);
     }
     if (op->packed != NULL) {
@@ -483,6 +502,8 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
     status = uci_recv_op_create(req, peer, seq, tag, UCI_FRAME_RNDV, digest, desc->length, desc->chunk_size,
                                 desc->arity, &op);
     if (status != UCS_OK) {
+        uci_recv_delivered(peer, seq, 0);
+        uci_recv_fin(peer, seq, 0);
         uci_recv_lost(req, tag, desc->length, "there is no memory to receive it");
         return;
     }
@@ -491,6 +512,9 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
         return;
     }
     uci_recv_delivered(peer, seq, 0);
+    if (uci_likely(uci_list_is_empty(&peer->handovers)) && uci_direct_take(op, desc->slot)) {
+        return;
+    }
     uci_control_send_simple(peer, UCI_AM_CTS, seq, op->slot, 0);
     if (uci_unlikely(!uci_list_is_empty(&peer->handovers))) {
         /* by its number, since a message to oneself may be through by now */
@@ -590,7 +614,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
                                        hdr->value)
                     : ~hdr->value;
     if (uci_likely(value == hdr->value)) {
-        if (uci_unlikely(again)) {
+        if (uci_unlikely(again || (op->state[hdr->index] == UCI_CHUNK_BAD))) {
             uci_repair_chunk_healed(op, hdr->index, UCI_RUNG_COPY, (uint32_t)length);
         }
         uci_recv_op_chunk_good(op, hdr->index, value);

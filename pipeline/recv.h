@@ -28,7 +28,8 @@ typedef enum {
 
 /** A receive that takes more than one frame: a rendezvous, or the repair of an eager message. */
 typedef struct uci_recv_op {
-    uci_list_t link; /**< in worker->recv_ops */
+    uci_list_t link;        /**< in worker->recv_ops */
+    uci_list_t direct_link; /**< in worker->direct_recvs while chunks come through slots */
     uci_peer_t *peer;
     uint64_t seq;
     uint32_t slot;
@@ -54,9 +55,15 @@ typedef struct uci_recv_op {
     uint32_t awaiting;    /**< answers to the last request that are still to come */
     uint32_t good_before; /**< value of good when it was sent */
     unsigned gets;        /**< in flight */
+    bool direct;          /**< chunks come, or all have come, through slots */
+    bool held;            /**< `slot_now` has been taken, but not acknowledged */
+    uint16_t slot_now;    /**< of the chunk to take, or the one before */
+    uint32_t taken;       /**< chunks, from slots */
+    unsigned gets_wrong;  /**< gets that ended well, and brought other bytes than the sender had just digested */
     ucp_rkey_h rkey;
-    uint64_t start_time; /**< of the repair */
-    uint32_t arrived;    /**< chunks, for telling a slow transfer from a stuck one */
+    struct uci_repair_ahead *ahead; /**< where all of the message can be read, told before it was needed; or NULL */
+    uint64_t start_time;            /**< of the repair */
+    uint32_t arrived;               /**< chunks, for telling a slow transfer from a stuck one */
     uint32_t arrived_seen;
     uint64_t active_time; /**< something had arrived, or we asked */
     unsigned asked;
@@ -100,6 +107,10 @@ void uci_recv_op_advance(uci_recv_op_t *op);
 void uci_recv_op_finish(uci_recv_op_t *op);
 /** End, with this status: FIN, the user's request, memory. */
 void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status);
+
+/** The worker goes: give keys back to UCX; then, when UCX's part is gone, forget what never ended. */
+void uci_recv_shutdown(uci_worker_t *worker);
+void uci_recv_cleanup(uci_worker_t *worker);
 
 /* Called by the dispatcher */
 void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);

@@ -2,6 +2,8 @@
 #include "repair.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "fault.h"
 #include "handover.h"
@@ -21,6 +23,12 @@
 
 /* Chunks asked for in one request: more are asked for when these are repaired */
 #define UCI_REPAIR_BATCH 4096
+
+/* What the sender has told before it was needed: where the whole message is, and the packed key to it */
+typedef struct uci_repair_ahead {
+    uint64_t address;
+    char rkey[];
+} uci_repair_ahead_t;
 
 /* Gets of one operation end together: then the key goes, and what is still bad is asked for again */
 static void uci_repair_get_unpin(uci_recv_op_t *op)
@@ -80,6 +88,8 @@ void uci_repair_cleanup(uci_recv_op_t *op)
         uci_ucp.rkey_destroy(op->rkey);
         op->rkey = NULL;
     }
+    free(op->ahead);
+    op->ahead = NULL;
     uci_report_drop_damage(op);
 }
 
@@ -133,6 +143,8 @@ static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
     uci_control_send(msg);
 }
 
+static bool uci_repair_get_ahead(uci_recv_op_t *op);
+
 void uci_repair_advance(uci_recv_op_t *op)
 {
     if (uci_settings.mode == UCI_MODE_DETECT) {
@@ -145,7 +157,7 @@ void uci_repair_advance(uci_recv_op_t *op)
         /* a small message is in the sender's log, which is gone when it closes: get is for rendezvous */
         op->rung     = (op->tree == NULL) ? UCI_RUNG_COPY : UCI_RUNG_GET;
         op->attempts = 1;
-        if ((op->tree == NULL) && uci_handover_take(op->peer, op->seq)) {
+        if (((op->tree == NULL) && uci_handover_take(op->peer, op->seq)) || uci_repair_get_ahead(op)) {
             return;
         }
         break;
@@ -214,6 +226,7 @@ typedef struct uci_repair_get {
     uint32_t index;
     uint32_t length;
     uint64_t value;
+    bool fresh; /* value is of the source as it is now, not as it was sent first */
     void *target;
     void *staging; /* freed when done; NULL: straight into the user's buffer */
 } uci_repair_get_t;
@@ -236,6 +249,9 @@ static void uci_repair_get_verify(uci_repair_get_t *get)
     if ((value == get->value) && (op->state[get->index] == UCI_CHUNK_BAD)) {
         uci_repair_chunk_healed(op, get->index, UCI_RUNG_GET, get->length);
         uci_recv_op_chunk_good(op, get->index, value);
+    } else if ((value != get->value) && get->fresh) {
+        ++op->gets_wrong;
+        UCI_STATS_INC(mismatched_gets);
     }
 }
 
@@ -289,7 +305,7 @@ static uci_repair_get_t *uci_repair_get_create(uci_recv_op_t *op, const uci_am_g
     return get;
 }
 
-static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_grant_entry_t *entry)
+static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_grant_entry_t *entry, bool fresh)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.send      = uci_repair_get_completed};
@@ -308,10 +324,48 @@ static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_gr
         UCI_STATS_INC(source_changed);
     }
     ++op->gets;
+    get->fresh      = fresh;
     param.user_data = get;
     request         = uci_ucp.get_nbx(ep, get->target, get->length, entry->address, op->rkey, &param);
     if (!UCS_PTR_IS_PTR(request)) {
         uci_repair_get_done(get, UCS_PTR_STATUS(request));
+    }
+}
+
+/* Read all bad chunks by what was told ahead, without a word to the sender. They are compared with the digests that
+ * came with them; if those were wrong, or the source has changed since, the sender is asked afterwards.
+ * @return false: that is not possible, and the operation is as before. */
+static bool uci_repair_get_ahead(uci_recv_op_t *op)
+{
+    ucp_ep_h ep                = (op->ahead != NULL) ? uci_peer_endpoint(op->peer) : NULL;
+    uci_am_grant_entry_t entry = {0};
+
+    if ((ep == NULL) || (uci_ucp.ep_rkey_unpack(ep, op->ahead->rkey, &op->rkey) != UCS_OK)) {
+        return false;
+    }
+    op->good_before = UINT32_MAX; /* whatever comes of it, the next attempt is a get as well */
+    op->awaiting    = 0;
+    ++op->gets; /* keeps the operation while gets complete at once */
+    for (entry.index = 0; entry.index < op->chunks; ++entry.index) {
+        entry.address = op->ahead->address + ((uint64_t)entry.index * op->chunk_size);
+        entry.value   = op->expected[entry.index];
+        uci_repair_get_start(op, ep, &entry, false);
+    }
+    uci_repair_get_unpin(op);
+    uci_recv_op_advance(op);
+    return true;
+}
+
+/* @a data: the entry of chunk 0, then the key */
+static void uci_repair_keep_ahead(uci_recv_op_t *op, const uci_am_grant_entry_t *entry, uint32_t rkey_length)
+{
+    if (op->ahead != NULL) {
+        return;
+    }
+    op->ahead = malloc(sizeof(*op->ahead) + rkey_length);
+    if (op->ahead != NULL) {
+        op->ahead->address = entry->address;
+        memcpy(op->ahead->rkey, entry + 1, rkey_length);
     }
 }
 
@@ -323,8 +377,17 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
     ucp_ep_h ep                         = uci_peer_endpoint(peer);
     uint32_t i;
 
-    if ((op == NULL) || (op->rung != UCI_RUNG_GET) || (op->gets > 0) || (length < sizeof(*grant)) ||
+    if ((op == NULL) || (length < sizeof(*grant)) ||
         (length != sizeof(*grant) + (grant->count * sizeof(*entries)) + grant->rkey_length)) {
+        return;
+    }
+    if (hdr->flags & UCI_AM_FLAG_AHEAD) {
+        if (grant->count == 1) {
+            uci_repair_keep_ahead(op, entries, grant->rkey_length);
+        }
+        return;
+    }
+    if ((op->rung != UCI_RUNG_GET) || (op->gets > 0)) {
         return;
     }
 
@@ -335,7 +398,7 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
     if ((grant->rkey_length > 0) && (ep != NULL) && (op->rkey == NULL) &&
         (uci_ucp.ep_rkey_unpack(ep, entries + grant->count, &op->rkey) == UCS_OK)) {
         for (i = 0; i < grant->count; ++i) {
-            uci_repair_get_start(op, ep, &entries[i]);
+            uci_repair_get_start(op, ep, &entries[i], true);
         }
     }
     uci_repair_get_unpin(op);
@@ -356,6 +419,7 @@ static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uc
     }
     memcpy(msg->payload, uci_frame_payload(frame), hdr->length);
     msg->hdr.op     = request->op;
+    msg->hdr.extra  = request->extra;
     msg->hdr.digest = hdr->digest;
     msg->hdr.value  = hdr->value;
     msg->hdr.flags  = flags | UCI_AM_FLAG_FRAME;
@@ -368,91 +432,193 @@ static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uc
 
 void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame)
 {
-    uci_am_hdr_t none = {0};
+    uci_am_hdr_t about = {.op = ((const uci_frame_hdr_t *)(const void *)frame->wire)->kind, .extra = frame->tag};
 
-    uci_repair_send_frame(peer, frame, &none, UCI_AM_FLAG_HANDOVER);
+    uci_repair_send_frame(peer, frame, &about, UCI_AM_FLAG_HANDOVER);
 }
 
-/* Digest a chunk again: the source may have changed. Packs it into op->staging if it is not contiguous. */
-static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char **staging_p, uci_am_grant_entry_t *entry)
+/* Memory that a receiver has been told it may read. It may still do so when it asks again: all goes with FIN. */
+typedef struct uci_repair_grant {
+    uci_list_t link; /* in op->grants */
+    ucp_mem_h memh;
+    char *staging; /* memory of ours with copies of the chunks; NULL: the user's buffer */
+} uci_repair_grant_t;
+
+static void uci_repair_revoke_one(uci_send_op_t *op, uci_repair_grant_t *grant)
+{
+    uci_list_del(&grant->link);
+    uci_ucp.mem_unmap(op->peer->worker->context->ucp, grant->memh);
+    free(grant->staging);
+    free(grant);
+}
+
+void uci_repair_revoke(uci_send_op_t *op)
+{
+    uci_list_for_each_safe(grant, &op->grants, uci_repair_grant_t, link)
+    {
+        uci_repair_revoke_one(op, grant);
+    }
+}
+
+/* The grant of the user's buffer, if there is one */
+static uci_repair_grant_t *uci_repair_find_in_place(uci_send_op_t *op)
+{
+    uci_list_for_each(grant, &op->grants, uci_repair_grant_t, link)
+    {
+        if (grant->staging == NULL) {
+            return grant;
+        }
+    }
+    return NULL;
+}
+
+/* Map the user's buffer, once; or, not @a in_place, new memory for copies of @a count chunks */
+static uci_repair_grant_t *uci_repair_map(uci_send_op_t *op, uint32_t count, bool in_place)
+{
+    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                   .address    = op->buffer->data,
+                                   .length     = in_place ? op->length : (size_t)count * op->chunk_size};
+    uci_repair_grant_t *grant   = in_place ? uci_repair_find_in_place(op) : NULL;
+
+    if (grant != NULL) {
+        return grant;
+    }
+    grant = calloc(1, sizeof(*grant));
+    if (grant == NULL) {
+        return NULL;
+    }
+    if (!in_place) {
+        params.address = grant->staging = malloc(params.length);
+    }
+    if ((params.address == NULL) ||
+        (uci_ucp.mem_map(op->peer->worker->context->ucp, &params, &grant->memh) != UCS_OK)) {
+        free(grant->staging);
+        free(grant);
+        return NULL;
+    }
+    uci_list_add_tail(&op->grants, &grant->link);
+    return grant;
+}
+
+/* Digest a chunk again: the source may have changed. Packs it into @a packed if it is not contiguous. */
+static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char *packed, uci_am_grant_entry_t *entry)
 {
     uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
     uint64_t offset = (uint64_t)index * op->chunk_size;
 
-    if (op->staging == NULL) {
+    if (packed == NULL) {
         entry->address = (uintptr_t)uci_buffer_direct(op->buffer, offset, length);
         entry->value   = op->digest->digest((void *)entry->address, length);
     } else {
-        entry->address = (uintptr_t)*staging_p;
-        entry->value   = uci_buffer_read(op->buffer, offset, *staging_p, length, op->digest);
-        *staging_p += length;
+        entry->address = (uintptr_t)packed;
+        entry->value   = uci_buffer_read(op->buffer, offset, packed, length, op->digest);
     }
     entry->index   = index;
     entry->changed = (entry->value != uci_merkle_leaf(op->tree, index));
     uci_merkle_set_leaf(op->tree, index, entry->value);
 }
 
-static ucs_status_t uci_repair_map(uci_send_op_t *op, uint32_t count)
+/* Tell where the chunks are; without a key the receiver takes the next rung */
+static void uci_repair_send_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count, char *packed, bool stale,
+                                  const void *rkey, size_t rkey_length)
 {
-    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-                                   .address    = op->buffer->data,
-                                   .length     = op->length};
-
-    if (op->memh != NULL) {
-        uci_ucp.mem_unmap(op->peer->worker->context->ucp, op->memh);
-        op->memh = NULL;
-    }
-    if (op->buffer->kind != UCI_BUFFER_CONTIG) {
-        free(op->staging);
-        op->staging    = malloc((size_t)count * op->chunk_size);
-        params.address = op->staging;
-        params.length  = (size_t)count * op->chunk_size;
-        if (op->staging == NULL) {
-            return UCS_ERR_NO_MEMORY;
-        }
-    }
-    return uci_ucp.mem_map(op->peer->worker->context->ucp, &params, &op->memh);
-}
-
-static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
-{
-    size_t rkey_length = 0, entries_length = count * sizeof(uci_am_grant_entry_t);
-    void *rkey = NULL;
+    size_t entries_length = count * sizeof(uci_am_grant_entry_t);
+    uci_am_grant_entry_t *entries;
     uci_am_grant_t *grant;
-    char *staging;
     uci_control_t *msg;
     uint32_t i;
 
-    if ((uci_repair_map(op, count) != UCS_OK) ||
-        (uci_ucp.rkey_pack(op->peer->worker->context->ucp, op->memh, &rkey, &rkey_length) != UCS_OK)) {
-        uci_info("no remote access to this memory: the receiver will ask for a copy");
-        rkey        = NULL;
-        rkey_length = 0;
-    }
-
     msg = uci_control_get(op->peer, UCI_AM_GRANT, op->frame->seq, sizeof(*grant) + entries_length + rkey_length);
     if (msg == NULL) {
-        goto out_release;
+        return;
     }
     grant   = (uci_am_grant_t *)(void *)msg->payload;
-    staging = op->staging;
-    for (i = 0; i < count; ++i) {
-        uci_repair_grant_entry(op, indexes[i], &staging, (uci_am_grant_entry_t *)(void *)(grant + 1) + i);
-    }
+    entries = (uci_am_grant_entry_t *)(void *)(grant + 1);
     if (rkey_length > 0) {
-        memcpy((char *)(grant + 1) + entries_length, rkey, rkey_length);
+        for (i = 0; i < count; ++i) {
+            uci_repair_grant_entry(op, indexes[i], (packed == NULL) ? NULL : packed + ((size_t)i * op->chunk_size),
+                                   &entries[i]);
+        }
+        memcpy((char *)entries + entries_length, rkey, rkey_length);
+        if (uci_unlikely(stale)) {
+            uci_inject_region(packed, (size_t)count * op->chunk_size);
+        }
     }
     grant->count       = count;
     grant->rkey_length = (uint32_t)rkey_length;
     grant->root        = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
     msg->hdr.op        = op->remote_op;
-    op->granted        = true;
     uci_control_send(msg);
+}
 
-out_release:
-    if (rkey != NULL) {
-        uci_ucp.rkey_buffer_release(rkey);
+static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
+{
+    bool stale                = uci_inject_region_draw(op);
+    bool in_place             = (op->buffer->kind == UCI_BUFFER_CONTIG) && !stale;
+    uci_repair_grant_t *grant = uci_repair_map(op, count, in_place);
+    size_t rkey_length        = 0;
+    void *rkey                = NULL;
+
+    if ((grant == NULL) ||
+        (uci_ucp.rkey_pack(op->peer->worker->context->ucp, grant->memh, &rkey, &rkey_length) != UCS_OK)) {
+        uci_info("no remote access to this memory: the receiver will ask for a copy");
+        if (stale) {
+            uci_fault_undo();
+        }
+        uci_repair_send_grant(op, indexes, 0, NULL, false, NULL, 0);
+        return;
     }
+    uci_repair_send_grant(op, indexes, count, grant->staging, stale, rkey, rkey_length);
+    uci_ucp.rkey_buffer_release(rkey);
+}
+
+/* UCX registers memory for writing, and complains on stderr where that is not allowed */
+static bool uci_repair_is_writable(const void *address)
+{
+    uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
+
+    return madvise((void *)((uintptr_t)address & ~(size - 1)), size, MADV_POPULATE_WRITE) == 0;
+}
+
+/* A wrong region: a copy of the message, with no byte as it was */
+static void uci_repair_spoil(uci_send_op_t *op, char *memory)
+{
+    uci_buffer_read(op->buffer, 0, memory, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
+    uci_inject_region(memory, op->length);
+}
+
+void uci_repair_grant_ahead(uci_send_op_t *op)
+{
+    uci_am_grant_entry_t *entry;
+    uci_repair_grant_t *grant;
+    uci_control_t *msg;
+    size_t length;
+    void *rkey;
+    bool stale;
+
+    if (!op->peer->rdma || (op->chunks == 1) || (op->buffer->kind != UCI_BUFFER_CONTIG) ||
+        (uci_settings.mode == UCI_MODE_DETECT) || !uci_repair_is_writable(op->buffer->data)) {
+        return;
+    }
+    stale = uci_inject_region_draw(op);
+    grant = uci_repair_map(op, op->chunks, !stale);
+    if ((grant == NULL) || (uci_ucp.rkey_pack(op->peer->worker->context->ucp, grant->memh, &rkey, &length) != UCS_OK)) {
+        return;
+    }
+    msg = uci_control_get(op->peer, UCI_AM_GRANT, op->frame->seq, sizeof(uci_am_grant_t) + sizeof(*entry) + length);
+    if (msg != NULL) {
+        entry = (uci_am_grant_entry_t *)(void *)(msg->payload + sizeof(uci_am_grant_t));
+        *(uci_am_grant_t *)(void *)msg->payload = (uci_am_grant_t){.count = 1, .rkey_length = (uint32_t)length};
+        *entry = (uci_am_grant_entry_t){.address = (uintptr_t)(stale ? grant->staging : op->buffer->data)};
+        memcpy(entry + 1, rkey, length);
+        if (stale) {
+            uci_repair_spoil(op, grant->staging);
+        }
+        msg->hdr.op    = op->remote_op;
+        msg->hdr.flags = UCI_AM_FLAG_AHEAD;
+        uci_control_send(msg);
+    }
+    uci_ucp.rkey_buffer_release(rkey);
 }
 
 static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)

@@ -4,7 +4,9 @@
  * Repair: only the chunks that arrived damaged are fetched again, all in one batch, up a ladder:
  *
  *     GET   the sender tells where they are (GRANT); the receiver reads them with ucp_get_nbx, by RDMA where the
- *           transport has it. Only for rendezvous: the sender's buffer is valid until FIN.
+ *           transport has it. Only for rendezvous: the sender's buffer is valid until FIN. Where gets are RDMA the
+ *           sender tells this for the whole message before it sends the first chunk: then the first attempt takes no
+ *           work of the sender's processor. If that does not help, it is asked.
  *     COPY  the sender sends them as active messages. Several attempts.
  *     then  the policy UCI_ON_ERROR, after a full report.
  *
@@ -15,6 +17,8 @@
 #define UCI_REPAIR_H_
 
 #include "recv.h"
+
+struct uci_send_op;
 
 /** Chunk @a index arrived as @a data, whose digest is not @a expected. */
 void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length);
@@ -39,8 +43,17 @@ ucs_status_t uci_repair_policy(void);
 
 void uci_repair_cleanup(uci_recv_op_t *op);
 
+/** The operation ends: nobody reads our memory any more. */
+void uci_repair_revoke(struct uci_send_op *op);
+
 /** Closing sender: send the payload of a frame, unasked, as a copy to keep. */
 void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame);
+
+/**
+ * Sender: tell where all of a message can be read, in case the receiver needs it. Does nothing where that is not worth
+ * it: no RDMA, a single chunk, a buffer in pieces, or UCI_MODE=detect.
+ */
+void uci_repair_grant_ahead(struct uci_send_op *op);
 
 /* Called by the dispatcher: on the sender */
 void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);

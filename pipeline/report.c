@@ -8,11 +8,13 @@
 #include "forensics.h"
 #include "log.h"
 #include "process.h"
+#include "rdma.h"
 #include "settings.h"
 #include "stats.h"
 
 #define UCI_REPORT_KEEP  (64ul << 10) /* bytes of damaged data kept */
 #define UCI_REPORT_LINES 10           /* repaired messages that are worth a warning each */
+#define UCI_REPORT_WRITE (32ul << 10) /* a record that is longer takes several writes */
 
 typedef struct uci_damage {
     uint32_t index;
@@ -26,6 +28,18 @@ typedef struct uci_damage {
 } uci_damage_t;
 
 static unsigned uci_report_lines;
+
+/* What the RDMA ports had counted when this process began; nothing unless there are records to be written */
+static uci_rdma_sample_t uci_report_ports;
+static bool uci_report_ports_sampled;
+
+void uci_report_init(void)
+{
+    if ((uci_settings.events[0] != '\0') && !uci_report_ports_sampled) {
+        uci_report_ports_sampled = true;
+        uci_rdma_sample(UCI_RDMA_SYSFS, &uci_report_ports);
+    }
+}
 
 void uci_report_keep_damage(uci_recv_op_t *op, uint32_t index, const void *data, size_t length)
 {
@@ -103,20 +117,103 @@ static const char *uci_report_rung(uci_rung_t rung)
     return (rung == UCI_RUNG_GET) ? "get" : (rung == UCI_RUNG_COPY) ? "copy" : "none";
 }
 
-/* One JSON object, one line, one write: several processes may share the file */
-static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char *reason)
+static void uci_report_port(FILE *stream, const uci_rdma_port_t *port, unsigned *reported)
 {
-    static const uci_damage_t none;
-    const uci_damage_t *damage = (op->damage != NULL) ? op->damage : &none;
-    char name[PATH_MAX], bad[40], good[40];
+    unsigned i, count = 0;
+    uint64_t rise;
+
+    for (i = 0; i < UCI_RDMA_COUNTERS; ++i) {
+        rise = uci_rdma_rise(port, i, &uci_report_ports);
+        if (rise == 0) {
+            continue;
+        }
+        if (count++ == 0) {
+            fprintf(stream, "%s\"%s:%u\": {", ((*reported)++ > 0) ? ", " : "", port->device, port->number);
+        }
+        fprintf(stream, "%s\"%s\": %lu", (count > 1) ? ", " : "", uci_rdma_counters[i].name, (unsigned long)rise);
+    }
+    if (count > 0) {
+        fputc('}', stream);
+    }
+}
+
+/* Errors of the RDMA ports since uci_report_init(), else since boot: {"mlx5_0:1": {"symbol_error": 3}}, {} if there
+ * are none, null if there are no ports */
+static void uci_report_port_errors(FILE *stream)
+{
+    uci_rdma_sample_t *now = malloc(sizeof(*now));
+    unsigned i, reported = 0;
+
+    if (now != NULL) {
+        uci_rdma_sample(UCI_RDMA_SYSFS, now);
+    }
+    if ((now == NULL) || (now->count == 0)) {
+        fputs("null", stream);
+    } else {
+        fputc('{', stream);
+        for (i = 0; i < now->count; ++i) {
+            uci_report_port(stream, &now->ports[i], &reported);
+        }
+        fputc('}', stream);
+    }
+    free(now);
+}
+
+/* The same for a person */
+static void uci_report_print_ports(void)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *stream = open_memstream(&text, &length);
+
+    if (stream == NULL) {
+        return;
+    }
+    uci_report_port_errors(stream);
+    if ((fclose(stream) == 0) && (strcmp(text, "null") != 0)) {
+        uci_error("  rdma ports  errors since %s: %s", uci_report_ports_sampled ? "this process began" : "boot",
+                  (strcmp(text, "{}") == 0) ? "none" : text);
+    }
+    free(text);
+}
+
+/* "copy, after 3 gets that brought wrong bytes": of the last rung */
+static const char *uci_report_rungs(const uci_recv_op_t *op, uci_rung_t rung, char *text, size_t size)
+{
+    if (op->gets_wrong == 0) {
+        return uci_report_rung(rung);
+    }
+    snprintf(text, size, "%s, after %u gets that brought wrong bytes (stale registration?)", uci_report_rung(rung),
+             op->gets_wrong);
+    return text;
+}
+
+/* Records are one JSON object, one line, one write: several processes may share the file. @return NULL: no records */
+static FILE *uci_report_open_events(void)
+{
+    char name[PATH_MAX];
     FILE *stream;
 
     if (uci_settings.events[0] == '\0') {
-        return;
+        return NULL;
     }
     stream = (uci_process_expand(uci_settings.events, name, sizeof(name)) == UCI_OK) ? fopen(name, "a") : NULL;
     if (stream == NULL) {
         uci_warn("failed to open UCI_EVENTS=%s: %m", uci_settings.events);
+    } else {
+        setvbuf(stream, NULL, _IOFBF, UCI_REPORT_WRITE);
+    }
+    return stream;
+}
+
+static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char *reason)
+{
+    static const uci_damage_t none;
+    const uci_damage_t *damage = (op->damage != NULL) ? op->damage : &none;
+    FILE *stream               = uci_report_open_events();
+    char bad[40], good[40];
+
+    if (stream == NULL) {
         return;
     }
     uci_report_hex(damage->bad, damage->shown, bad);
@@ -127,23 +224,25 @@ static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char 
             "%lu, "
             "\"chunk\": %u, \"chunk_size\": %u, \"chunk_length\": %zu, \"offset\": %lu, \"first\": %zu, \"last\": %zu, "
             "\"wrong_bytes\": %zu, \"wrong_bits\": %zu, \"class\": \"%s\", \"bad\": \"%s\", \"good\": \"%s\", "
-            "\"healed_by\": \"%s\", \"microseconds\": %lu, \"digest\": \"%s\", \"transports\": \"%s\", "
-            "\"ucx_version\": \"%s\"}\n",
+            "\"healed_by\": \"%s\", \"gets_wrong\": %u, \"microseconds\": %lu, \"digest\": \"%s\", "
+            "\"transports\": \"%s\", \"ucx_version\": \"%s\", \"rdma_errors\": ",
             verdict, reason, uci_process_host(), uci_process_rank(), op->peer->mark.host, uci_peer_rank(op->peer),
             op->peer->mark.pid, (unsigned long)op->tag, (unsigned long)op->seq,
             (op->kind == UCI_FRAME_RNDV) ? "rendezvous" : "eager", (unsigned long)op->length, damage->index,
             op->chunk_size, damage->length, (unsigned long)damage->index * op->chunk_size, damage->diff.first,
             damage->diff.last, damage->diff.bytes, damage->diff.bits, uci_damage_class_names[damage->diff.damage], bad,
-            good, uci_report_rung(op->healed_by),
+            good, uci_report_rung(op->healed_by), op->gets_wrong,
             (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul,
             op->digest->name, uci_peer_transports(op->peer), uci_ucp.get_version_string());
+    uci_report_port_errors(stream);
+    fputs("}\n", stream);
     fclose(stream);
 }
 
 void uci_report_healed(uci_recv_op_t *op)
 {
     const uci_damage_t *damage = op->damage;
-    char tag[96];
+    char tag[96], rungs[96];
 
     uci_report_event(op, "repaired", "");
     if (uci_report_lines >= UCI_REPORT_LINES) {
@@ -155,7 +254,8 @@ void uci_report_healed(uci_recv_op_t *op)
              uci_peer_name(op->peer), tag, (unsigned long)op->length, (damage != NULL) ? damage->index : 0,
              uci_damage_class_names[(damage != NULL) ? damage->diff.damage : UCI_DAMAGE_UNKNOWN],
              (damage != NULL) ? damage->diff.first : 0, (damage != NULL) ? damage->diff.last : 0,
-             uci_report_rung(op->healed_by), (unsigned long)(uci_process_time_ns() - op->start_time) / 1000);
+             uci_report_rungs(op, op->healed_by, rungs, sizeof(rungs)),
+             (unsigned long)(uci_process_time_ns() - op->start_time) / 1000);
     if (++uci_report_lines == UCI_REPORT_LINES) {
         uci_warn("further repairs are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
     }
@@ -164,7 +264,7 @@ void uci_report_healed(uci_recv_op_t *op)
 void uci_report_failed(uci_recv_op_t *op, const char *reason)
 {
     const uci_damage_t *damage = op->damage;
-    char tag[96], hex[40];
+    char tag[96], hex[40], rungs[96];
 
     uci_report_event(op, "not repaired", reason);
     uci_report_tag(op->tag, tag, sizeof(tag));
@@ -180,15 +280,26 @@ void uci_report_failed(uci_recv_op_t *op, const char *reason)
               (damage != NULL) ? damage->length : 0, hex);
     uci_error("  digest      %s, expected 0x%016lx", op->digest->name,
               (unsigned long)op->expected[(damage != NULL) ? damage->index : 0]);
-    uci_error("  tried       %s, %u attempts, %lu us", uci_report_rung(op->rung), op->attempts,
+    uci_error("  tried       %s, %u attempts, %lu us", uci_report_rungs(op, op->rung, rungs, sizeof(rungs)),
+              op->attempts,
               (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul);
     uci_error("  transports  %s, UCX %s", uci_peer_transports(op->peer), uci_ucp.get_version_string());
+    uci_report_print_ports();
 }
 
 void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason)
 {
+    FILE *stream = uci_report_open_events();
     char text[96];
 
+    if (stream != NULL) {
+        fprintf(stream,
+                "{\"verdict\": \"not repaired\", \"reason\": \"%s\", \"host\": \"%s\", \"rank\": %d, \"tag\": "
+                "\"0x%016lx\", \"kind\": \"unknown\", \"wire_length\": %zu, \"ucx_version\": \"%s\"}\n",
+                reason, uci_process_host(), uci_process_rank(), (unsigned long)tag, total,
+                uci_ucp.get_version_string());
+        fclose(stream);
+    }
     uci_report_tag(tag, text, sizeof(text));
     uci_error("message can't be delivered intact: %s", reason);
     uci_error("  tag         %s", text);

@@ -2,12 +2,15 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * What a mismatch leaves behind: a line in the log (the first ones of a process), and a JSON record per event in
- * the file named by UCI_EVENTS.
+ * the file named by UCI_EVENTS, with the errors that this host's RDMA ports have counted meanwhile.
  */
 #ifndef UCI_REPORT_H_
 #define UCI_REPORT_H_
 
 #include "recv.h"
+
+/** A worker is created: with UCI_EVENTS, note what the RDMA ports have counted so far. Only the first call counts. */
+void uci_report_init(void);
 
 /** Keep the damaged bytes of an operation's first bad chunk, to be compared with the right ones. */
 void uci_report_keep_damage(uci_recv_op_t *op, uint32_t index, const void *data, size_t length);

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "digest_small.h"
+#include "direct.h"
 #include "inject.h"
 #include "log.h"
 #include "process.h"
+#include "repair.h"
 #include "stats.h"
 #include "txlog.h"
 
@@ -233,10 +235,12 @@ static uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
         return NULL;
     }
     uci_list_init(&op->link);
+    uci_list_init(&op->grants);
     op->peer       = peer;
     op->length     = length;
     op->digest     = worker->digest;
     op->swap_with  = UINT32_MAX;
+    op->slots[0]   = UCI_SLOT_NONE;
     op->start_time = uci_process_time_ns();
     op->asked_time = op->start_time;
     uci_list_add_tail(&worker->send_ops, &op->all);
@@ -259,14 +263,12 @@ static void uci_send_op_destroy(uci_send_op_t *op)
     uci_worker_t *worker = op->peer->worker;
 
     uci_send_op_retire(op);
-    if (op->memh != NULL) {
-        uci_ucp.mem_unmap(worker->context->ucp, op->memh);
-    }
+    uci_repair_revoke(op);
+    uci_direct_release(op);
     if (op->copy != NULL) {
         worker->copy_bytes -= op->length;
     }
     uci_merkle_destroy(op->tree);
-    free(op->staging);
     free(op->copy);
     free(op);
 }
@@ -398,12 +400,17 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     return true;
 }
 
+bool uci_send_op_is_matched(const uci_send_op_t *op)
+{
+    return (op->state != UCI_SEND_DESCRIBED) && ((op->state != UCI_SEND_DIRECT) || (op->acked > 0));
+}
+
 void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
 {
     uci_worker_t *worker = op->peer->worker;
     uci_request_t *req   = op->req;
 
-    if ((op->state != UCI_SEND_DESCRIBED) || (req == NULL) || op->sync ||
+    if (uci_send_op_is_matched(op) || (req == NULL) || op->sync ||
         (op->length > uci_max(UCI_SEND_LATE_MAX, worker->context->buffered_fast_max)) ||
         (now - op->start_time < UCI_SEND_LATE_NS) || ((op->copy == NULL) && !uci_send_buffer_copy(op, req))) {
         return;
@@ -411,6 +418,19 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
     UCI_STATS_INC(buffered_messages);
     op->req = NULL;
     uci_request_complete(req, UCS_OK);
+}
+
+static bool uci_send_is_direct(uci_peer_t *peer, uint64_t length)
+{
+    return uci_peer_is_reached(peer) && (uci_plan_choose(uci_peer_plan(peer, true), length)->path == UCI_PATH_DIRECT);
+}
+
+/* UCX drops active messages of several fragments that are for an endpoint the receiver has closed (it collects them
+ * there): to one that leaves, chunks are such as can be sent again in one fragment */
+static uint32_t uci_send_chunk_size(uci_peer_t *peer, const uci_choice_t *choice)
+{
+    return uci_unlikely(peer->leaving) ? uci_min(choice->chunk_size, uci_peer_plan(peer, false)->fragment)
+                                       : choice->chunk_size;
 }
 
 static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
@@ -424,9 +444,10 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     uci_frame_hdr_t *hdr;
     uci_frame_t *frame;
     uci_send_op_t *op;
-    bool buffered;
+    bool buffered, direct;
 
-    choice = uci_plan_choose(uci_peer_plan(peer), req->buffer.length);
+    direct = uci_send_is_direct(peer, req->buffer.length);
+    choice = uci_plan_choose(uci_peer_plan(peer, direct), req->buffer.length);
     op     = uci_send_op_create(peer, req->buffer.length);
     frame  = uci_send_frame_get(ep, UCI_FRAME_RNDV, tag, sizeof(*desc));
     if ((op == NULL) || (frame == NULL)) {
@@ -436,7 +457,7 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     op->req        = req;
     op->sync       = sync;
     op->buffer     = &req->buffer;
-    op->chunk_size = choice->chunk_size;
+    op->chunk_size = uci_send_chunk_size(peer, choice);
     op->digest     = choice->digest;
     op->chunks     = (uint32_t)uci_div_up(op->length, op->chunk_size);
     if (uci_merkle_create(op->chunks, uci_settings.merkle_arity, &op->tree) != UCI_OK) {
@@ -447,12 +468,7 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     desc->length     = op->length;
     desc->chunk_size = op->chunk_size;
     desc->arity      = (uint16_t)uci_settings.merkle_arity;
-    desc->flags      = 0;
-    hdr              = (uci_frame_hdr_t *)(void *)frame->wire;
-    hdr->digest      = (uint8_t)op->digest->id;
-    hdr->value       = op->digest->digest(desc, sizeof(*desc));
-
-    buffered = uci_send_is_buffered(worker, op->length, param, sync);
+    buffered         = uci_send_is_buffered(worker, op->length, param, sync);
     if ((buffered || (req->buffer.kind == UCI_BUFFER_GENERIC)) && !uci_send_buffer_copy(op, req)) {
         goto err;
     }
@@ -460,6 +476,14 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
         UCI_STATS_INC(buffered_messages);
         op->req = NULL;
     }
+    if (direct && (op->chunk_size <= UCI_SLOT_SIZE)) {
+        /* some slots stay for messages that are matched already */
+        uci_direct_start(op, UCI_SLOT_COUNT / 4);
+    }
+    desc->slot  = op->slots[0];
+    hdr         = (uci_frame_hdr_t *)(void *)frame->wire;
+    hdr->digest = (uint8_t)op->digest->id;
+    hdr->value  = op->digest->digest(desc, sizeof(*desc));
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(rendezvous_messages);
     UCI_STATS_ADD(bytes_sent, op->length);
@@ -468,6 +492,9 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     if (status != UCS_OK) {
         frame = NULL;
         goto err;
+    }
+    if (op->state == UCI_SEND_DIRECT) {
+        uci_direct_fill_first(op);
     }
     uci_send_op_unpin(op);
     if (buffered) {
@@ -635,15 +662,45 @@ static uci_send_op_t *uci_send_op_find(uci_peer_t *peer, uint64_t seq)
     return (frame != NULL) ? frame->op : NULL;
 }
 
+static void uci_send_tell_slot(uci_send_op_t *op)
+{
+    uci_control_t *msg = uci_control_get(op->peer, UCI_AM_SLOT, op->frame->seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.op    = op->remote_op;
+        msg->hdr.index = op->slots[0];
+        uci_control_send(msg);
+    }
+}
+
 void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_send_op_t *op = uci_send_op_find(peer, seq);
 
-    if ((op == NULL) || (op->tree == NULL) || (op->state != UCI_SEND_DESCRIBED)) {
-        return; /* repeated */
+    if ((op == NULL) || (op->tree == NULL)) {
+        return;
     }
     op->remote_op = hdr->op;
-    op->state     = UCI_SEND_STREAMING;
+    switch (op->state) {
+    case UCI_SEND_DESCRIBED:
+        if (uci_send_is_direct(peer, op->length) && (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start(op, 0)) {
+            uci_send_tell_slot(op);
+            return;
+        }
+        break;
+    case UCI_SEND_DIRECT:
+        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && !op->reminded) {
+            op->reminded = true; /* we may just have been slow */
+            return;
+        }
+        uci_direct_leave(op); /* it can't make use of the slots */
+        break;
+    default:
+        return; /* repeated */
+    }
+    op->next  = 0;
+    op->state = UCI_SEND_STREAMING;
+    uci_repair_grant_ahead(op);
     uci_list_add_tail(&peer->worker->streams, &op->link);
 }
 
@@ -665,13 +722,18 @@ void uci_send_op_query(uci_send_op_t *op)
     uci_control_send_simple(op->peer, UCI_AM_QUERY, op->frame->seq, op->remote_op, 0);
 }
 
-void uci_send_cleanup(uci_worker_t *worker)
+void uci_send_shutdown(uci_worker_t *worker)
 {
     uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
     {
-        if (op->memh != NULL) {
-            uci_ucp.mem_unmap(worker->context->ucp, op->memh);
-            op->memh = NULL;
-        }
+        uci_repair_revoke(op);
+    }
+}
+
+void uci_send_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(op, &worker->send_ops, uci_send_op_t, all)
+    {
+        uci_send_op_destroy(op);
     }
 }

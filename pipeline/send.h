@@ -23,10 +23,19 @@
 #include "control.h"
 #include "merkle.h"
 
-typedef enum { UCI_SEND_DESCRIBED, UCI_SEND_STREAMING, UCI_SEND_WAIT_FIN, UCI_SEND_DONE } uci_send_state_t;
+typedef enum {
+    UCI_SEND_DESCRIBED,
+    UCI_SEND_DIRECT,
+    UCI_SEND_STREAMING,
+    UCI_SEND_WAIT_FIN,
+    UCI_SEND_DONE
+} uci_send_state_t;
+
+/** Slots that one message has at a time, at most */
+#define UCI_DIRECT_WINDOW 8
 
 typedef struct uci_send_op {
-    uci_list_t link; /**< in worker->streams while STREAMING and able to send */
+    uci_list_t link; /**< in worker->streams while STREAMING and able to send, in worker->direct_sends while DIRECT */
     uci_list_t all;  /**< in worker->send_ops */
     uci_send_state_t state;
     uci_peer_t *peer;
@@ -42,11 +51,14 @@ typedef struct uci_send_op {
     uint32_t next;      /**< chunk to send */
     uint32_t in_flight; /**< chunks UCX has not let go of */
     uint32_t remote_op;
-    uci_merkle_t *tree; /**< NULL for a synchronous eager message */
-    ucp_mem_h memh;     /**< mapped for a repair by get; NULL if never */
-    void *staging;      /**< packed chunks for a get from a non-contiguous buffer */
-    bool granted;       /**< the receiver may be reading our memory */
-    bool sync;          /**< a synchronous send: completes only when matched */
+    uint32_t filled;                   /**< DIRECT: chunks in slots */
+    uint32_t acked;                    /**< DIRECT: of these, chunks that have been taken */
+    uint8_t window;                    /**< DIRECT: slots reserved */
+    uint16_t slots[UCI_DIRECT_WINDOW]; /**< of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
+    bool reminded;                     /**< DIRECT: the receiver has asked once */
+    uci_merkle_t *tree;                /**< NULL for a synchronous eager message */
+    uci_list_t grants;                 /**< uci_repair_grant_t: what the receiver may be reading, until FIN */
+    bool sync;                         /**< a synchronous send: completes only when matched */
     uint64_t start_time;
     uint64_t asked_time; /**< last QUERY */
     unsigned queries;
@@ -79,8 +91,12 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status);
 /** Nobody has received this yet: complete it from a copy if plain UCX might have done so. */
 void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now);
 
-/** The worker goes: unmap what is mapped for repairs. */
+/** The worker goes: unmap what is mapped for repairs; then, when UCX's part is gone, forget what never ended. */
+void uci_send_shutdown(uci_worker_t *worker);
 void uci_send_cleanup(uci_worker_t *worker);
+
+/** Has the receiver begun to take it? Not known of what needs no answer. */
+bool uci_send_op_is_matched(const uci_send_op_t *op);
 
 /** Ask the receiver where it is with this operation. */
 void uci_send_op_query(uci_send_op_t *op);

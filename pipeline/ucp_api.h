@@ -39,6 +39,7 @@
     _X(get_version_string) \
     _X(init_version) \
     _X(mem_map) \
+    _X(mem_query) \
     _X(mem_unmap) \
     _X(request_alloc) \
     _X(request_cancel) \
@@ -52,6 +53,7 @@
     _X(rkey_buffer_release) \
     _X(rkey_destroy) \
     _X(rkey_pack) \
+    _X(rkey_ptr) \
     _X(stream_recv_nbx) \
     _X(stream_send_nbx) \
     _X(tag_msg_recv_nb) \

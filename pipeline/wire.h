@@ -17,7 +17,7 @@
 
 #include "types.h"
 
-#define UCI_PROTOCOL_VERSION 1
+#define UCI_PROTOCOL_VERSION 2
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_AM_ID 1021
@@ -44,6 +44,8 @@ typedef struct uci_mark {
     char host[24];  /**< zero-terminated, cut */
     uint32_t check; /**< low 32 bits of XXH3-64 over all of the above */
 } __attribute__((packed)) uci_mark_t;
+
+#define UCI_SLOT_NONE UINT16_MAX
 
 #define UCI_MARK_MAGIC      0x31494355u /* "UCI1" */
 #define UCI_MARK_UCX_HEADER 0x20
@@ -74,7 +76,7 @@ typedef struct uci_rndv_desc {
     uint64_t length;     /**< of the user's message */
     uint32_t chunk_size; /**< all chunks have this size, but the last */
     uint16_t arity;      /**< of the Merkle tree */
-    uint16_t flags;      /**< 0 */
+    uint16_t slot;       /**< of the sender's pool, in which chunk 0 comes; UCI_SLOT_NONE: say CTS */
 } uci_rndv_desc_t;
 
 /* ------------------------------------------------------- active messages */
@@ -96,17 +98,22 @@ typedef enum {
     UCI_AM_LEAVE,     /**< the user of this side closes its endpoint: what do you not have yet? */
     UCI_AM_MISSING,   /**< answer, as ACK with all ranges: copies of these are wanted */
     UCI_AM_BYE,       /**< nothing more will come from this side */
+    UCI_AM_POOL,      /**< sender -> receiver: where our bounce slots are: uci_am_pool_t, rkey */
+    UCI_AM_MAPPED,    /**< answer: we can read and write them */
+    UCI_AM_SLOT,      /**< answer to CTS: chunk 0 comes in slot `index` */
     UCI_AM_LAST
 } uci_am_type_t;
 
 enum {
-    UCI_AM_FLAG_LAST      = 1 << 0, /**< DATA: last chunk in order; extra = Merkle root */
-    UCI_AM_FLAG_REPAIR    = 1 << 1, /**< DATA: answer to REPAIR */
-    UCI_AM_FLAG_HANDOVER  = 1 << 2, /**< DATA: unasked copy, the sender is closing; extra = message length */
+    UCI_AM_FLAG_LAST   = 1 << 0, /**< DATA: last chunk in order; extra = Merkle root */
+    UCI_AM_FLAG_REPAIR = 1 << 1, /**< DATA: answer to REPAIR */
+    UCI_AM_FLAG_HANDOVER =
+            1 << 2, /**< DATA: unasked copy, the sender is closing; with FRAME: op = its kind, extra = tag */
     UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA */
-    UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA, GRANT: the source no longer has the digest first sent */
+    UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */
-    UCI_AM_FLAG_FRAME     = 1 << 6  /**< REPAIR, DATA: the payload of the frame itself, as chunk 0 */
+    UCI_AM_FLAG_FRAME     = 1 << 6, /**< REPAIR, DATA: the payload of the frame itself, as chunk 0 */
+    UCI_AM_FLAG_AHEAD     = 1 << 7  /**< GRANT: of the whole message, before its first chunk, in case it is needed */
 };
 
 typedef struct uci_am_hdr {
@@ -135,6 +142,12 @@ typedef struct uci_am_grant_entry {
     uint32_t index;
     uint32_t changed; /**< not 0: the source changed since it was first sent */
 } uci_am_grant_entry_t;
+
+typedef struct uci_am_pool {
+    uint64_t address; /**< in the sender's memory */
+    uint32_t slot_size;
+    uint32_t slot_count;
+} uci_am_pool_t;
 
 typedef struct uci_am_found {
     uint64_t seq;

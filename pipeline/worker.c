@@ -4,10 +4,13 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "direct.h"
 #include "endpoint.h"
 #include "find.h"
 #include "log.h"
 #include "match.h"
+#include "recv.h"
+#include "report.h"
 #include "send.h"
 #include "stats.h"
 #include "tuner.h"
@@ -130,6 +133,8 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->unexpected);
     uci_list_init(&worker->probed);
     uci_list_init(&worker->streams);
+    uci_list_init(&worker->direct_sends);
+    uci_list_init(&worker->direct_recvs);
     uci_list_init(&worker->closing);
     uci_list_init(&worker->send_ops);
     uci_list_init(&worker->recv_ops);
@@ -180,6 +185,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thr
     uci_pool_init(&worker->messages, sizeof(uci_control_t) + UCI_CONTROL_POOLED, UCI_WORKER_MESSAGE_SLAB, NULL, NULL,
                   NULL, NULL);
 
+    uci_report_init();
     status = uci_worker_learn_address(worker);
     if (status != UCS_OK) {
         goto err_free_peers;
@@ -205,7 +211,13 @@ err:
 void uci_worker_shutdown(uci_worker_t *worker)
 {
     uci_ep_shutdown(worker);
-    uci_send_cleanup(worker);
+    uci_send_shutdown(worker);
+    uci_recv_shutdown(worker);
+    uci_worker_for_each_peer(peer, worker)
+    {
+        uci_bounce_unmap(peer);
+    }
+    uci_bounce_cleanup(worker);
     uci_ucp.worker_release_address(worker->ucp, worker->address);
 }
 
@@ -213,6 +225,8 @@ void uci_worker_destroy(uci_worker_t *worker)
 {
     uci_match_cleanup(worker);
     uci_find_cleanup(worker);
+    uci_send_cleanup(worker);
+    uci_recv_cleanup(worker);
     uci_worker_for_each_peer(peer, worker)
     {
         uci_peer_destroy(peer);
@@ -231,6 +245,14 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 {
     unsigned count = 0;
 
+    if (!uci_list_is_empty(&worker->direct_recvs)) {
+        uci_direct_recv_progress(worker);
+        ++count;
+    }
+    if (!uci_list_is_empty(&worker->direct_sends)) {
+        uci_direct_send_progress(worker);
+        ++count;
+    }
     if (!uci_list_is_empty(&worker->streams)) {
         uci_send_progress(worker);
         ++count;

@@ -48,22 +48,26 @@ typedef struct uci_worker {
     size_t peers_count;
     uci_peer_t *last_peer; /**< the one found last */
 
-    uci_list_t unexpected; /**< uci_message_t pulled out of UCX by probes, oldest first */
-    uci_list_t probed;     /**< those that the user holds by a handle */
-    uci_list_t streams;    /**< uci_send_op_t with chunks to send */
-    uci_list_t closing;    /**< uci_close_t: endpoints that the user closes */
-    uci_list_t send_ops;   /**< uci_send_op_t: sends that wait for FIN */
-    uci_list_t recv_ops;   /**< uci_recv_op_t: receives in progress */
-    uci_list_t orphans;    /**< uci_orphan_t: frames without a header */
-    unsigned ops_active;   /**< members of these 4 lists: progress has work of its own only if any */
-    bool resync;           /**< something damaged was dropped: ask again for whatever is due */
-    uint64_t resync_time;  /**< when, in ns */
-    uint64_t check_time;   /**< of the next look at operations that take long */
+    uci_list_t unexpected;   /**< uci_message_t pulled out of UCX by probes, oldest first */
+    uci_list_t probed;       /**< those that the user holds by a handle */
+    uci_list_t streams;      /**< uci_send_op_t with chunks to send */
+    uci_list_t direct_sends; /**< uci_send_op_t that go through our slots */
+    uci_list_t direct_recvs; /**< uci_recv_op_t that come through a peer's slots */
+    uci_list_t closing;      /**< uci_close_t: endpoints that the user closes */
+    uci_list_t send_ops;     /**< uci_send_op_t: sends that wait for FIN */
+    uci_list_t recv_ops;     /**< uci_recv_op_t: receives in progress */
+    uci_list_t orphans;      /**< uci_orphan_t: frames without a header */
+    unsigned ops_active;     /**< members of the last 4 lists: progress has work of its own only if any */
+    bool resync;             /**< something damaged was dropped: ask again for whatever is due */
+    uint64_t resync_time;    /**< when, in ns */
+    uint64_t check_time;     /**< of the next look at operations that take long */
     unsigned polls;
 
     struct uci_recv_op **slots; /**< receive operations by slot */
     uint32_t slots_count;
     uint32_t slots_free; /**< head of the free list through the slots, UINT32_MAX: none */
+
+    uci_bounce_t bounce;
 
     size_t log_bytes;  /**< in unacknowledged frames */
     size_t copy_bytes; /**< in copies of large messages, completed or packed */

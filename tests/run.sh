@@ -25,8 +25,9 @@ suites=(
     "mpi       * 5min real programs under Open MPI and MPICH, over every transport"
     "faults    * 2min injected faults: counted, healed, contents right; every kind and target once"
     "asan      * 3min unit tests and a part of mpi, with ASan and UBSan"
-    "ucp       - 2min programs that call libucp themselves: every hook, plain and with UCI (known failures: see README)"
-    "fuzz      - 1min fuzzers of whatever parses bytes, 5 s each"
+    "ucp       * 1min programs that call libucp themselves: every hook, plain and with UCI"
+    "fuzz      * 1min fuzzers of whatever parses bytes, 5 s each"
+    "rdma      - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "campaign  - 5min faults of every kind, target and rate"
     "tidy      - 30s  clang-tidy"
     "bench     - 2min plain UCX against UCI, interleaved; quick, and no judgement"
@@ -52,7 +53,7 @@ suite_layers() {
 
 suite_format() {
     mapfile -t sources < <(project_files '*.c' '*.h' '*.inl')
-    mapfile -t scripts < <(project_files '*.sh' '.ci/run')
+    mapfile -t scripts < <(project_files '*.sh' '.ci/run' 'tests/rdma/init')
     passed=0 failed=0
     [ ${#sources[@]} -gt 0 ] || die "git lists no sources"
     count_check "clang-format, ${#sources[@]} files" check_format "${sources[@]}"
@@ -93,6 +94,10 @@ suite_faults() {
 
 suite_campaign() {
     "$uci_root/tests/faults/run_faults.sh" --preload "$build/libucx_integrity.so"
+}
+
+suite_rdma() {
+    "$uci_root/tests/rdma/run_rdma.sh" --preload "$build/libucx_integrity.so"
 }
 
 suite_asan() {

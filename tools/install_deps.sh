@@ -7,15 +7,17 @@
 # groups: build   compiler, Meson, Ninja and the libraries of UCI and its unit tests
 #         test    both MPIs, and the checkers of the test suites
 #         demo    HPC Challenge and Open MPI
+#         rdma    qemu and what makes a guest with soft-RoCE devices
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
-                libucx-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev)
+                libucx-dev libibverbs-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev)
 packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
                python3 clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace)
 packages_demo=(hpcc openmpi-bin python3)
+packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
 
 is_installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
@@ -29,7 +31,8 @@ wanted_packages() {
         build) printf '%s\n' "${packages_build[@]}" ;;
         test)  printf '%s\n' "${packages_test[@]}" ;;
         demo)  printf '%s\n' "${packages_demo[@]}" ;;
-        *)     die "unknown group '$group' (build, test or demo)" ;;
+        rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
+        *)     die "unknown group '$group' (build, test, demo or rdma)" ;;
         esac
     done
 }

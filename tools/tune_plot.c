@@ -242,7 +242,8 @@ static void plot_paths(plot_t *plot, const uci_profile_t *profile, unsigned firs
         plot_line(plot, text, &path->cost, path->path == UCI_PATH_EAGER);
         for (j = 0; j < path->cost.count; ++j) {
             choice = uci_plan_choose(&plan, path->cost.points[j].size);
-            if ((choice->path == path->path) && ((path->chunk == 0) || (choice->chunk_size == path->chunk))) {
+            if ((uci_plan_path(&plan, path->cost.points[j].size) == path->path) &&
+                ((path->chunk == 0) || (choice->chunk_size == path->chunk))) {
                 plot_dot(plot, uci_max(path->cost.points[j].size, 1ul), path->cost.points[j].ns);
             }
         }

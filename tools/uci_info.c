@@ -4,10 +4,13 @@
  * uci_info: what this UCI is, what the machine offers it, and which settings are in force. docs/man/uci_info.1
  */
 #include "digest.h"
+#include "info_devices.h"
 #include "machine.h"
 #include "process.h"
+#include "rdma.h"
 #include "settings.h"
 #include "version.h"
+#include "wire.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -32,7 +35,8 @@ enum {
     UCI_INFO_DIGESTS  = 1 << 3,
     UCI_INFO_SETTINGS = 1 << 4,
     UCI_INFO_DOC      = 1 << 5,
-    UCI_INFO_HELP     = 1 << 6
+    UCI_INFO_HELP     = 1 << 6,
+    UCI_INFO_DEVICES  = 1 << 7
 };
 
 static const char uci_info_help[] =
@@ -42,6 +46,7 @@ static const char uci_info_help[] =
         "  -v            Show versions: of UCI, of its compiler, of the UCX built with and found now\n"
         "  -D            Show digests, their speed on this machine and what they detect\n"
         "  -C, -cpu      Show the CPU and its instructions that matter to the digests\n"
+        "  -d            Show RDMA devices: state, link, GIDs, counters of errors\n"
         "  -c            Show the settings in force, in the syntax of uci.conf\n"
         "  -f            With -c: show also what each setting means, allows, and where its value is from\n"
         "  -h, --help    Show this help\n"
@@ -54,7 +59,9 @@ static const char uci_info_help[] =
         "  mpirun -N 1 uci_info -c | sort | uniq -c\n"
         "                                 do all nodes use the same settings?\n"
         "  uci_info -D | grep -v '#' | sort -rnk3\n"
-        "                                 which digest is fastest here?\n";
+        "                                 which digest is fastest here?\n"
+        "  mpirun -N 1 uci_info -d | grep '# wire' | grep -v ': 0 '\n"
+        "                                 which ports have seen damaged signals or packets?\n";
 
 /*
  * -v
@@ -87,6 +94,7 @@ static void uci_info_print_version(void)
 {
     printf("version: %s\n", UCI_VERSION);
     printf("revision: %s\n", UCI_REVISION);
+    printf("protocol: %d\n", UCI_PROTOCOL_VERSION);
 #if defined(__clang__)
     printf("compiler: %s\n", __VERSION__);
 #else
@@ -222,7 +230,7 @@ static unsigned uci_info_parse_options(int argc, char **argv)
     unsigned show                             = 0;
     int option;
 
-    while ((option = getopt_long_only(argc, argv, "vDCcfh", long_options, NULL)) != -1) {
+    while ((option = getopt_long_only(argc, argv, "vDCcdfh", long_options, NULL)) != -1) {
         switch (option) {
         case 'v':
             show |= UCI_INFO_VERSION;
@@ -232,6 +240,9 @@ static unsigned uci_info_parse_options(int argc, char **argv)
             break;
         case 'C':
             show |= UCI_INFO_CPU;
+            break;
+        case 'd':
+            show |= UCI_INFO_DEVICES;
             break;
         case 'c':
             show |= UCI_INFO_SETTINGS;
@@ -274,6 +285,9 @@ static int uci_info_show(unsigned show)
     }
     if (show & UCI_INFO_CPU) {
         uci_info_print_cpu();
+    }
+    if (show & UCI_INFO_DEVICES) {
+        uci_info_print_devices(UCI_RDMA_SYSFS);
     }
     if (show & UCI_INFO_DIGESTS) {
         uci_info_print_digests();

@@ -28,6 +28,8 @@
 set -euo pipefail
 # shellcheck source=tests/mpi/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
+# shellcheck source=tests/faults/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 mpis=openmpi,mpich
 transports=$all_tls
@@ -68,18 +70,6 @@ parse_options() {
         esac
         shift
     done
-}
-
-# scale_of PROGRAM: so that each takes about a second, with every chunk damaged too.
-scale_of() {
-    case $1 in
-    storm)                      say 0.15 ;;
-    datatypes|ordering)         say 0.5 ;;
-    p2p_nonblocking|mprobe)     say 0.15 ;;
-    wildcard|persistent)        say 0.3 ;;
-    coll_*)                     say 0.4 ;;
-    *)                          say 0.25 ;;
-    esac
 }
 
 # --- which jobs ---
@@ -151,69 +141,6 @@ select_jobs() {
 
 # --- the jobs: each sets verdict and reason, as run_program does ---
 
-# fault_setting KIND TARGET RATE [MORE]
-fault_setting() {
-    say "UCI_FAULT=rate=$3,kind=$1,target=$2,seed=$seed${4:-}"
-}
-
-# refuse REASON: the job has not shown what it should.
-refuse() {
-    verdict=FAIL
-    reason=$1
-}
-
-# must_say REGEX: a run that had to fail must have failed for the right reason.
-must_say() {
-    if [ "$verdict" = PASS ]; then
-        refuse "it passed, but should have failed"
-    elif [ "$verdict" = HANG ]; then
-        :
-    elif grep -Eq "$1" "$run_log"; then
-        verdict=PASS reason=
-    else
-        refuse "it failed, but its output does not match '$1'"
-    fi
-}
-
-# A lower bound of the things that the injector could hit in the last run.
-units_of() {
-    case $1 in
-    payload|tree) say 'chunks_verified * 0.8' ;;
-    ack)          say 'rendezvous_messages' ;;
-    *)            say 'messages_sent' ;;
-    esac
-}
-
-# What the counters must say of faults of a target, if there were any.
-noticed_condition() {
-    case $1 in
-    payload) say 'mismatched_chunks + mismatched_headers >= faults_injected' ;;   # not one of them missed
-    ack)     say 'mismatched_control >= 1' ;;
-    *)       say 'mismatched_chunks + mismatched_headers + mismatched_control + mismatched_roots >= 1' ;;
-    esac
-}
-
-# So few that none need be noticed: a fault in the rear copy of a frame's header, or in an acknowledgement that comes
-# when its receiver has closed, does no harm and is not looked at.
-few_faults() {
-    case $1 in
-    payload) say 'faults_injected == 0' ;;
-    *)       say 'faults_injected < 20' ;;
-    esac
-}
-
-run_heal() {
-    local program=$1 mpi=$2 tls=$3 kind=$4 target=$5 rate=$6 conditions=()
-    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "$(scale_of "$program")" \
-        "$(fault_setting "$kind" "$target" "$rate")"
-    [ "$verdict" = PASS ] || return 0
-    conditions=("${stats_always[@]}" "${stats_faulty[@]}"
-                # with 20 or more expected, none would be a miracle
-                "faults_injected > 0 or $rate * $(units_of "$target") < 20"
-                "$(few_faults "$target") or $(noticed_condition "$target")")
-    check_stats 2 "${conditions[@]}" || refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
-}
-
 # Settings under which UCX 1.13.1 to 1.20.1 counts a fragment's length in 16 bits.
 bug_settings=(UCX_POSIX_SEG_SIZE=128k UCX_RNDV_THRESH=inf)
 
@@ -226,7 +153,7 @@ run_bug-plain() {
 run_bug-with-uci() {
     run_program lost_bytes "$2" "$3" 2 "$preload" "$limit" "1" "${bug_settings[@]}"
     [ "$verdict" = PASS ] || return 0
-    check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+    check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse_stats
 }
 
 # Without protection the same faults must reach the program. Small messages are spared: MPI lives on them.
@@ -266,7 +193,7 @@ run_count() {
         "$(fault_setting "$kind" "$target" "$rate" ,count=3)"
     [ "$verdict" = PASS ] || return 0
     check_stats 2 "${stats_always[@]}" "${stats_faulty[@]}" 'faults_injected == 6' ||
-        refuse "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
+        refuse_stats
 }
 
 # --- running them ---

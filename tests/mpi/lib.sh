@@ -13,6 +13,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 programs_dir=$uci_root/tests/mpi
 work_dir=${UCI_BUILD_DIR:-$uci_root/build}/mpi
+logs_dir=$work_dir/logs
+rank_wrapper=() # put in front of each rank's program: sets what differs from rank to rank
 # shellcheck disable=SC2034
 all_tls='posix,self posix,cma,self tcp,self'
 cores=$(nproc)
@@ -207,8 +209,8 @@ run_program() {
     launcher "$mpi" "$np" "$tls" "$preload" "$@"
     read -ra arguments <<<"$arguments"
     begin=$(clock)
-    run_limited "$limit" "$run_log" "$work_dir/$mpi/$name" "${launch_line[@]}" "$work_dir/$mpi/$name" \
-        "${arguments[@]}" || status=$?
+    run_limited "$limit" "$run_log" "$work_dir/$mpi/$name" "${launch_line[@]}" \
+        ${rank_wrapper[@]+"${rank_wrapper[@]}"} "$work_dir/$mpi/$name" "${arguments[@]}" || status=$?
     duration=$(since "$begin")
     judge "$name" "$status" "$limit"
 }
@@ -254,10 +256,10 @@ stats_value() {
     python3 "$programs_dir/stats.py" --value "$1" "$run_stats"
 }
 
-# keep_log NAME LINES: keep the last run's log as build/mpi/logs/NAME.log and show its end.
+# keep_log NAME LINES: keep the last run's log as NAME.log in logs_dir, and show its end.
 keep_log() {
-    local kept=$work_dir/logs/${1// /.}.log
-    mkdir -p "$work_dir/logs"
+    local kept=$logs_dir/${1//[ \/]/.}.log
+    mkdir -p "$logs_dir"
     mv "$run_log" "$kept"
     tail -n "$2" "$kept" | cut -c1-220 | sed 's/^/    | /'
     say "    whole log: $kept"

@@ -77,8 +77,9 @@ Test(fault_parse, any_is_all_but_repair)
     uci_fault_spec_t spec = parse("rate=1,kind=any,target=any");
 
     cr_expect(spec.kinds == (1u << UCI_FAULT_KIND_LAST) - 1);
-    cr_expect(spec.targets == ((1u << UCI_FAULT_TARGET_LAST) - 1 - (1u << UCI_FAULT_REPAIR)));
-    cr_expect(parse("rate=1,target=any+repair").targets == (1u << UCI_FAULT_TARGET_LAST) - 1);
+    cr_expect(spec.targets ==
+              ((1u << UCI_FAULT_TARGET_LAST) - 1 - (1u << UCI_FAULT_REPAIR) - (1u << UCI_FAULT_REGION)));
+    cr_expect(parse("rate=1,target=any+repair+region").targets == (1u << UCI_FAULT_TARGET_LAST) - 1);
 }
 
 Test(fault_parse, names_match_the_enumerations)
@@ -86,6 +87,7 @@ Test(fault_parse, names_match_the_enumerations)
     cr_expect(strcmp(uci_fault_kind_names[UCI_FAULT_TRUNCATE], "truncate") == 0);
     cr_expect(uci_fault_kind_names[UCI_FAULT_KIND_LAST] == NULL);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_REPAIR], "repair") == 0);
+    cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_REGION], "region") == 0);
     cr_expect(uci_fault_target_names[UCI_FAULT_TARGET_LAST] == NULL);
 }
 

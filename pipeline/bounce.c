@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "bounce.h"
+
+#include <stdlib.h>
+
+#include "control.h"
+#include "log.h"
+#include "txlog.h"
+#include "worker.h"
+
+/* Frames that nobody receives may hold this many slots */
+#define UCI_SLOT_FRAMES (UCI_SLOT_COUNT / 2)
+
+/* The head of the list of slots that hold payloads */
+#define UCI_SLOT_HEAD UCI_SLOT_COUNT
+
+uint32_t uci_slot_check(const uci_slot_t *slot, uint64_t mark)
+{
+    const char *first = (const char *)&slot->value;
+
+    return (uint32_t)XXH3_64bits_withSeed(first, (size_t)((const char *)&slot->check - first), mark);
+}
+
+/* ------------------------------------------------------------- our pool */
+
+static void uci_bounce_init_lists(uci_bounce_t *bounce)
+{
+    uint16_t i;
+
+    for (i = 0; i < UCI_SLOT_COUNT; ++i) {
+        bounce->free[i] = i;
+    }
+    bounce->free_count          = UCI_SLOT_COUNT;
+    bounce->available           = UCI_SLOT_COUNT;
+    bounce->next[UCI_SLOT_HEAD] = UCI_SLOT_HEAD;
+    bounce->prev[UCI_SLOT_HEAD] = UCI_SLOT_HEAD;
+}
+
+/* Memory of UCX's own allocation is shared memory where a transport of this context has such */
+static ucs_status_t uci_bounce_create(uci_worker_t *worker)
+{
+    uci_bounce_t *bounce        = &worker->bounce;
+    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
+                                                 UCP_MEM_MAP_PARAM_FIELD_FLAGS,
+                                   .address = NULL,
+                                   .length  = UCI_SLOT_COUNT * sizeof(uci_slot_t),
+                                   .flags   = UCP_MEM_MAP_ALLOCATE | UCP_MEM_MAP_NONBLOCK};
+    ucp_mem_attr_t attr         = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
+    ucs_status_t status;
+
+    status = uci_ucp.mem_map(worker->context->ucp, &params, &bounce->memh);
+    if (status != UCS_OK) {
+        return status;
+    }
+    status = uci_ucp.mem_query(bounce->memh, &attr);
+    if (status != UCS_OK) {
+        goto err_unmap;
+    }
+    status = uci_ucp.rkey_pack(worker->context->ucp, bounce->memh, &bounce->rkey, &bounce->rkey_length);
+    if (status != UCS_OK) {
+        goto err_unmap;
+    }
+    bounce->slots = attr.address;
+    uci_bounce_init_lists(bounce);
+    return UCS_OK;
+
+err_unmap:
+    uci_ucp.mem_unmap(worker->context->ucp, bounce->memh);
+    return status;
+}
+
+static bool uci_bounce_exists(uci_worker_t *worker)
+{
+    ucs_status_t status;
+
+    if (!worker->bounce.tried) {
+        worker->bounce.tried = true;
+        status               = uci_bounce_create(worker);
+        if (status != UCS_OK) {
+            uci_info("no memory for bounce slots (%s): messages on this node take other paths",
+                     uci_ucp.status_string(status));
+        }
+    }
+    return worker->bounce.slots != NULL;
+}
+
+void uci_bounce_cleanup(uci_worker_t *worker)
+{
+    uci_bounce_t *bounce = &worker->bounce;
+
+    if (bounce->slots != NULL) {
+        uci_ucp.rkey_buffer_release(bounce->rkey);
+        uci_ucp.mem_unmap(worker->context->ucp, bounce->memh);
+        bounce->slots = NULL;
+    }
+}
+
+unsigned uci_bounce_reserve(uci_worker_t *worker, unsigned want, unsigned keep)
+{
+    uci_bounce_t *bounce = &worker->bounce;
+    unsigned count       = (bounce->available > keep) ? uci_min(want, bounce->available - keep) : 0;
+
+    bounce->available -= count;
+    return count;
+}
+
+void uci_bounce_unreserve(uci_worker_t *worker, unsigned count)
+{
+    worker->bounce.available += count;
+}
+
+uint16_t uci_bounce_get(uci_worker_t *worker)
+{
+    uci_bounce_t *bounce = &worker->bounce;
+    uint16_t slot        = bounce->free[bounce->first];
+
+    bounce->first = (bounce->first + 1) % UCI_SLOT_COUNT;
+    --bounce->free_count;
+    return slot;
+}
+
+void uci_bounce_put(uci_worker_t *worker, uint16_t slot)
+{
+    uci_bounce_t *bounce = &worker->bounce;
+
+    bounce->free[(bounce->first + bounce->free_count++) % UCI_SLOT_COUNT] = slot;
+}
+
+static void uci_bounce_reclaim(uci_worker_t *worker, uint16_t slot)
+{
+    uci_frame_t *frame = worker->bounce.frame[slot];
+
+    if (uci_slot_is_taken(&worker->bounce.slots[slot])) {
+        uci_txlog_remove(frame->peer, frame);
+    }
+}
+
+static bool uci_bounce_is_short(const uci_bounce_t *bounce)
+{
+    return (bounce->frames >= UCI_SLOT_FRAMES) || (bounce->available == 0);
+}
+
+uint16_t uci_bounce_get_for_frame(uci_worker_t *worker, uci_frame_t *frame)
+{
+    uci_bounce_t *bounce = &worker->bounce;
+    uint16_t slot, next;
+
+    /* where messages are received in order the oldest has been taken: no need to look further */
+    slot = bounce->next[UCI_SLOT_HEAD];
+    if (slot != UCI_SLOT_HEAD) {
+        uci_bounce_reclaim(worker, slot);
+    }
+    if (uci_unlikely(uci_bounce_is_short(bounce))) {
+        for (slot = bounce->next[UCI_SLOT_HEAD]; slot != UCI_SLOT_HEAD; slot = next) {
+            next = bounce->next[slot];
+            uci_bounce_reclaim(worker, slot);
+        }
+        if (uci_bounce_is_short(bounce)) {
+            return UCI_SLOT_NONE;
+        }
+    }
+
+    uci_bounce_reserve(worker, 1, 0);
+    slot                             = uci_bounce_get(worker);
+    bounce->frame[slot]              = frame;
+    bounce->prev[slot]               = bounce->prev[UCI_SLOT_HEAD];
+    bounce->next[slot]               = UCI_SLOT_HEAD;
+    bounce->next[bounce->prev[slot]] = slot;
+    bounce->prev[UCI_SLOT_HEAD]      = slot;
+    ++bounce->frames;
+    return slot;
+}
+
+void uci_bounce_put_of_frame(uci_worker_t *worker, uint16_t slot)
+{
+    uci_bounce_t *bounce = &worker->bounce;
+
+    bounce->frame[slot]              = NULL;
+    bounce->next[bounce->prev[slot]] = bounce->next[slot];
+    bounce->prev[bounce->next[slot]] = bounce->prev[slot];
+    --bounce->frames;
+    uci_bounce_put(worker, slot);
+    uci_bounce_unreserve(worker, 1);
+}
+
+/* --------------------------------------------------------- between peers */
+
+bool uci_bounce_reaches_slow(uci_peer_t *peer)
+{
+    uci_worker_t *worker = peer->worker;
+    uci_bounce_t *bounce = &worker->bounce;
+    uci_control_t *msg;
+    uci_am_pool_t *pool;
+
+    if (peer->pool_offered) {
+        return false;
+    }
+    peer->pool_offered = true;
+    if ((uci_settings.path == UCI_PATH_STREAM) || (uci_settings.mode == UCI_MODE_OFF) ||
+        !uci_peer_shares_memory(peer) || !uci_bounce_exists(worker)) {
+        return false;
+    }
+    if (peer->uid == worker->uid) {
+        peer->map.slots = bounce->slots;
+        peer->maps_ours = true;
+        return true;
+    }
+
+    msg = uci_control_get(peer, UCI_AM_POOL, 0, sizeof(*pool) + bounce->rkey_length);
+    if (msg != NULL) {
+        pool             = (uci_am_pool_t *)(void *)msg->payload;
+        pool->address    = (uintptr_t)bounce->slots;
+        pool->slot_size  = UCI_SLOT_SIZE;
+        pool->slot_count = UCI_SLOT_COUNT;
+        memcpy(pool + 1, bounce->rkey, bounce->rkey_length);
+        uci_control_send(msg);
+    }
+    return false;
+}
+
+uci_slot_t *uci_bounce_slot_of(const uci_peer_t *peer, uint16_t slot)
+{
+    return ((peer->map.slots != NULL) && (slot < UCI_SLOT_COUNT)) ? &peer->map.slots[slot] : NULL;
+}
+
+void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length)
+{
+    const uci_am_pool_t *pool = data;
+    ucp_ep_h ep               = uci_peer_endpoint(peer);
+    ucs_status_t status;
+    void *address;
+
+    if ((length <= sizeof(*pool)) || (ep == NULL) || (peer->map.slots != NULL) || (pool->slot_size != UCI_SLOT_SIZE) ||
+        (pool->slot_count != UCI_SLOT_COUNT)) {
+        return;
+    }
+    status = uci_ucp.ep_rkey_unpack(ep, pool + 1, &peer->map.rkey);
+    if (status != UCS_OK) {
+        peer->map.rkey = NULL;
+        goto out;
+    }
+    status = uci_ucp.rkey_ptr(peer->map.rkey, pool->address, &address);
+    if (status != UCS_OK) {
+        uci_ucp.rkey_destroy(peer->map.rkey);
+        peer->map.rkey = NULL;
+        goto out;
+    }
+    peer->map.slots = address;
+    uci_control_send_simple(peer, UCI_AM_MAPPED, 0, 0, 0);
+
+out:
+    uci_debug("bounce slots of %s: %s", uci_peer_name(peer), uci_ucp.status_string(status));
+}
+
+void uci_bounce_on_mapped(uci_peer_t *peer)
+{
+    peer->maps_ours = peer->pool_offered && (peer->worker->bounce.slots != NULL);
+}
+
+void uci_bounce_unmap(uci_peer_t *peer)
+{
+    if (peer->map.rkey != NULL) {
+        uci_ucp.rkey_destroy(peer->map.rkey);
+        peer->map.rkey = NULL;
+    }
+    peer->map.slots = NULL;
+    peer->maps_ours = false;
+}

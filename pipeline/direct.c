@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "direct.h"
+
+#include "bounce.h"
+#include "inject.h"
+#include "repair.h"
+#include "settings.h"
+#include "stats.h"
+
+/* Chunks filled or taken before the other operations and UCX get their turn */
+#define UCI_DIRECT_TURN 16
+
+/* --------------------------------------------------------------- sender */
+
+static uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
+{
+    return &op->peer->worker->bounce.slots[op->slots[index % UCI_DIRECT_WINDOW]];
+}
+
+static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
+{
+    uci_slot_t *slot = uci_direct_slot(op, index);
+    uint64_t mark    = uci_slot_mark(op->peer->uid, op->frame->seq, index);
+
+    slot->next   = 0;
+    slot->length = uci_chunk_length(op->length, op->chunk_size, index);
+    slot->value  = uci_buffer_read(op->buffer, (uint64_t)index * op->chunk_size, slot->data, slot->length, op->digest);
+    uci_merkle_set_leaf(op->tree, index, slot->value);
+    slot->root  = (index + 1 < op->chunks)
+                          ? 0
+                          : uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    slot->check = uci_slot_check(slot, mark);
+    if (uci_unlikely(uci_inject_enabled)) {
+        uci_inject_slot(op, slot, mark, index);
+    }
+    __atomic_store_n(&slot->mark, mark, __ATOMIC_RELEASE);
+}
+
+/* The reader keeps a slot until it knows the next one */
+static void uci_direct_fill_next(uci_send_op_t *op)
+{
+    if (op->filled > 0) {
+        op->slots[op->filled % UCI_DIRECT_WINDOW] = uci_bounce_get(op->peer->worker);
+    }
+    uci_direct_fill(op, op->filled);
+    if (op->filled > 0) {
+        __atomic_store_n(&uci_direct_slot(op, op->filled - 1)->next, op->slots[op->filled % UCI_DIRECT_WINDOW] + 1u,
+                         __ATOMIC_RELEASE);
+    }
+    op->next = ++op->filled;
+}
+
+/* @return true if the whole message has been taken */
+static bool uci_direct_advance(uci_send_op_t *op)
+{
+    unsigned turn = 0;
+
+    while ((op->acked < op->filled) && uci_slot_is_taken(uci_direct_slot(op, op->acked))) {
+        uci_bounce_put(op->peer->worker, op->slots[op->acked++ % UCI_DIRECT_WINDOW]);
+    }
+    while ((op->filled < op->chunks) && (op->filled - op->acked < op->window) && (turn++ < UCI_DIRECT_TURN)) {
+        uci_direct_fill_next(op);
+    }
+    return op->acked == op->chunks;
+}
+
+bool uci_direct_start(uci_send_op_t *op, unsigned keep)
+{
+    uci_worker_t *worker = op->peer->worker;
+    unsigned want        = uci_min(op->chunks, (uint32_t)UCI_DIRECT_WINDOW);
+    unsigned got         = uci_bounce_reserve(worker, want, keep);
+
+    /* with one slot for several chunks the reader would wait for the next, and we for this one */
+    if ((got < want) && (got < 2)) {
+        uci_bounce_unreserve(worker, got);
+        return false;
+    }
+    op->window   = (uint8_t)got;
+    op->slots[0] = uci_bounce_get(worker);
+    op->state    = UCI_SEND_DIRECT;
+    op->next     = 0;
+    uci_list_add_tail(&worker->direct_sends, &op->link);
+    UCI_STATS_INC(direct_messages);
+    return true;
+}
+
+void uci_direct_send_progress(uci_worker_t *worker)
+{
+    uci_list_t todo;
+    uci_send_op_t *op;
+
+    /* callbacks of completions may start and end operations */
+    uci_list_move(&worker->direct_sends, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        op = uci_container_of(todo.next, uci_send_op_t, link);
+        uci_list_del(&op->link);
+        uci_list_add_tail(&worker->direct_sends, &op->link);
+        if (uci_direct_advance(op)) {
+            uci_send_op_finish(op, UCS_OK);
+        }
+    }
+}
+
+void uci_direct_fill_first(uci_send_op_t *op)
+{
+    uci_direct_advance(op);
+}
+
+void uci_direct_leave(uci_send_op_t *op)
+{
+    uci_list_del(&op->link);
+}
+
+void uci_direct_release(uci_send_op_t *op)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    if (op->window == 0) {
+        return;
+    }
+    /* the first one is taken from the start */
+    for (; op->acked < uci_max(op->filled, 1u); ++op->acked) {
+        uci_bounce_put(worker, op->slots[op->acked % UCI_DIRECT_WINDOW]);
+    }
+    uci_bounce_unreserve(worker, op->window);
+    op->window = 0;
+}
+
+/* ------------------------------------------------------------- receiver */
+
+void uci_direct_stop(uci_recv_op_t *op)
+{
+    uci_list_del(&op->direct_link);
+}
+
+/* A slot's own fields can't be believed: all that is missing has to come another way */
+static void uci_direct_give_up(uci_recv_op_t *op)
+{
+    UCI_STATS_INC(mismatched_headers);
+    uci_direct_stop(op);
+    op->direct = false;
+    uci_control_send_simple(op->peer, UCI_AM_CTS, op->seq, op->slot, 0);
+}
+
+static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot)
+{
+    uint32_t index = op->taken++;
+    uint64_t value;
+
+    op->held = true;
+    ++op->arrived;
+    if (op->taken == op->chunks) {
+        op->root      = slot->root;
+        op->have_root = true;
+    }
+    if (uci_unlikely(op->state[index] == UCI_CHUNK_GOOD)) {
+        return;
+    }
+    value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, slot->data, slot->length, op->digest,
+                             slot->value);
+    if (uci_likely(value == slot->value)) {
+        uci_recv_op_chunk_good(op, index, value);
+    } else {
+        uci_repair_chunk_bad(op, index, slot->value, slot->data, slot->length);
+    }
+}
+
+static uci_slot_t *uci_direct_slot_now(const uci_recv_op_t *op)
+{
+    return uci_bounce_slot_of(op->peer, op->slot_now);
+}
+
+/* Let go of the slot that was taken, if it is known where the next chunk is. @return true if it is. */
+static bool uci_direct_follow(uci_recv_op_t *op)
+{
+    uci_slot_t *slot = uci_direct_slot_now(op);
+    uint32_t next;
+
+    if (!op->held) {
+        return true;
+    }
+    next = __atomic_load_n(&slot->next, __ATOMIC_ACQUIRE);
+    if (next == 0) {
+        return false;
+    }
+    uci_slot_ack(slot, uci_slot_mark(op->peer->worker->uid, op->seq, op->taken - 1));
+    op->held     = false;
+    op->slot_now = (uint16_t)(next - 1);
+    return true;
+}
+
+/* Take what is there. The operation may be over afterwards. */
+static void uci_direct_advance_recv(uci_recv_op_t *op)
+{
+    unsigned turn;
+    uci_slot_t *slot;
+    uint64_t mark;
+
+    for (turn = 0; (turn < UCI_DIRECT_TURN) && uci_direct_follow(op); ++turn) {
+        slot = uci_direct_slot_now(op);
+        mark = uci_slot_mark(op->peer->worker->uid, op->seq, op->taken);
+        if (uci_likely(slot != NULL) && (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) != mark)) {
+            return;
+        }
+        if (uci_unlikely((slot == NULL) || (slot->check != uci_slot_check(slot, mark)) ||
+                         (slot->length != uci_chunk_length(op->length, op->chunk_size, op->taken)))) {
+            uci_direct_give_up(op);
+            return;
+        }
+        uci_direct_take_chunk(op, slot);
+        if (op->taken == op->chunks) {
+            uci_direct_stop(op);
+            uci_recv_op_advance(op);
+            return;
+        }
+    }
+}
+
+bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
+{
+    if ((op->chunk_size > UCI_SLOT_SIZE) || (uci_bounce_slot_of(op->peer, slot) == NULL)) {
+        return false;
+    }
+    op->direct   = true;
+    op->slot_now = slot;
+    uci_list_add_tail(&op->peer->worker->direct_recvs, &op->direct_link);
+    uci_direct_advance_recv(op);
+    return true;
+}
+
+void uci_direct_recv_progress(uci_worker_t *worker)
+{
+    uci_list_t todo;
+    uci_recv_op_t *op;
+
+    uci_list_move(&worker->direct_recvs, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        op = uci_container_of(todo.next, uci_recv_op_t, direct_link);
+        uci_list_del(&op->direct_link);
+        uci_list_add_tail(&worker->direct_recvs, &op->direct_link);
+        uci_direct_advance_recv(op);
+    }
+}
+
+bool uci_direct_finish(uci_recv_op_t *op)
+{
+    if (!op->direct || (op->taken < op->chunks)) {
+        return false;
+    }
+    uci_slot_ack(uci_direct_slot_now(op), uci_slot_mark(op->peer->worker->uid, op->seq, op->chunks - 1));
+    return true;
+}
+
+void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr)
+{
+    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+
+    if ((op != NULL) && (op->tree != NULL) && !op->direct) {
+        uci_direct_take(op, (uint16_t)hdr->index);
+    }
+}

@@ -1,0 +1,57 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The direct path, between processes of one node: a large message goes through a few bounce slots in turn. The sender
+ * copies each chunk into a slot with its digest in the same pass, the receiver verifies while it copies out, and
+ * both cores work at the same time. No system call, no message but the descriptor:
+ *
+ *     sender                                        receiver
+ *     sends the descriptor, fills some slots
+ *                                                   matches it, finds the slots full, takes one after the other
+ *     fills another when one has been taken         (each names the next), acknowledging all but the last
+ *     completes when the last one has been taken    acknowledges the last when the message is verified whole
+ *
+ * A chunk whose digest does not match goes up the ladder as on any path (repair.h). A slot whose own fields are damaged
+ * ends the path for this message: the receiver says CTS, and the sender starts anew with active messages.
+ *
+ * A sender without slots to spare describes its message without them; if it has some when CTS comes, it tells which
+ * (SLOT), else it goes by active messages. So a message never waits for slots that another one holds.
+ */
+#ifndef UCI_DIRECT_H_
+#define UCI_DIRECT_H_
+
+#include "recv.h"
+#include "send.h"
+
+/** Reserve slots. @param keep  slots to leave in the pool.  @return false: there are none to spare. */
+bool uci_direct_start(uci_send_op_t *op, unsigned keep);
+
+/** Fill them: the receiver need not have matched the message yet. */
+void uci_direct_fill_first(uci_send_op_t *op);
+
+/** Fill what has been taken, complete what is through; called from progress. */
+void uci_direct_send_progress(uci_worker_t *worker);
+
+/** No longer on this path, but its slots stay: the receiver may be reading them. */
+void uci_direct_leave(uci_send_op_t *op);
+
+/** The operation ends: its slots are free. */
+void uci_direct_release(uci_send_op_t *op);
+
+/** Take what is there, beginning with chunk 0 in @a slot. The operation may be over afterwards.
+ *  @return false: this path is not possible, nothing has been done. */
+bool uci_direct_take(uci_recv_op_t *op, uint16_t slot);
+
+/** Take what has been filled; called from progress. */
+void uci_direct_recv_progress(uci_worker_t *worker);
+
+/** Not on this path any more. */
+void uci_direct_stop(uci_recv_op_t *op);
+
+/** Tell the sender that its message is verified. @return false: it did not come this way, FIN has to say it. */
+bool uci_direct_finish(uci_recv_op_t *op);
+
+/** Called by the dispatcher: the sender has slots after all. */
+void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr);
+
+#endif

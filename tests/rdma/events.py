@@ -1,0 +1,27 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Check conditions on the records of UCI_EVENTS.
+
+usage: events.py FILE CONDITION...
+
+A CONDITION is a Python expression over `events`, the list of the records. Exit status 1, and a line for each that does
+not hold.
+"""
+import json
+import pathlib
+import sys
+
+
+def main():
+    events = [json.loads(line) for line in pathlib.Path(sys.argv[1]).read_text().splitlines()]
+    wrong = [condition for condition in sys.argv[2:]
+             if not eval(condition, {"events": events})]  # the conditions are our own scripts'
+    for condition in wrong:
+        print(f"not true of the records: {condition}")
+    if wrong:
+        print(*events, sep="\n")
+    return 1 if wrong or not sys.argv[2:] else 0
+
+
+sys.exit(main())
