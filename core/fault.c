@@ -224,7 +224,7 @@ uci_status_t uci_fault_parse(const char *text, uci_fault_spec_t *spec_p, char *e
         snprintf(error, error_size, "too long, allowed are %zu characters", sizeof(copy) - 1);
         return UCI_ERR_INVALID_PARAM;
     }
-    strcpy(copy, text);
+    snprintf(copy, sizeof(copy), "%s", text);
 
     for (pair = strtok_r(copy, ",", &save); pair != NULL; pair = strtok_r(NULL, ",", &save)) {
         status = uci_fault_parse_pair(pair, &spec, &seen, error, error_size);

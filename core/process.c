@@ -56,6 +56,28 @@ int uci_process_rank(void)
     return -1;
 }
 
+static char uci_process_own_name[sizeof(uci_process_host_name) + 64];
+
+static void uci_process_make_name(void)
+{
+    int rank = uci_process_rank();
+
+    if (rank < 0) {
+        snprintf(uci_process_own_name, sizeof(uci_process_own_name), "%s:%d", uci_process_host(), (int)getpid());
+    } else {
+        snprintf(uci_process_own_name, sizeof(uci_process_own_name), "rank %d (%s:%d)", rank, uci_process_host(),
+                 (int)getpid());
+    }
+}
+
+const char *uci_process_name(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, uci_process_make_name);
+    return uci_process_own_name;
+}
+
 uint64_t uci_process_time_ns(void)
 {
     struct timespec now;

@@ -14,6 +14,9 @@ const char *uci_process_host(void);
 /** Rank from OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID, first that is set; -1 if none is. */
 int uci_process_rank(void);
 
+/** What to call this process in a log line: "rank 3 (node7:4711)", or "node7:4711" outside of MPI; made once. */
+const char *uci_process_name(void);
+
 /** Monotonic time in nanoseconds. */
 uint64_t uci_process_time_ns(void);
 

@@ -124,7 +124,7 @@ static void uci_tuner_choose_digest(const uci_profile_t *profile, uint64_t size,
     }
 }
 
-bool uci_tuner_shares_memory(const char *transports)
+static bool uci_tuner_is_shm(const char *transports)
 {
     unsigned i;
 
@@ -144,14 +144,14 @@ static uint32_t uci_tuner_chunk_built_in(const char *transports, uci_path_t path
     if (path == UCI_PATH_DIRECT) {
         return UCI_TUNER_CHUNK_DIRECT;
     }
-    return uci_tuner_shares_memory(transports) ? UCI_TUNER_CHUNK_SHM : UCI_TUNER_CHUNK_OTHER;
+    return uci_tuner_is_shm(transports) ? UCI_TUNER_CHUNK_SHM : UCI_TUNER_CHUNK_OTHER;
 }
 
 /* Where nothing was measured: direct where memory is shared, else chunks as messages, which work everywhere */
 static uci_path_t uci_tuner_path_built_in(const char *transports, uint32_t paths)
 {
-    return ((paths & UCI_PATH_BIT(UCI_PATH_DIRECT)) && uci_tuner_shares_memory(transports)) ? UCI_PATH_DIRECT
-                                                                                            : UCI_PATH_STREAM;
+    return ((paths & UCI_PATH_BIT(UCI_PATH_DIRECT)) && uci_tuner_is_shm(transports)) ? UCI_PATH_DIRECT
+                                                                                     : UCI_PATH_STREAM;
 }
 
 static bool uci_tuner_is_candidate(const uci_profile_path_t *entry, const char *transports, uint32_t paths)

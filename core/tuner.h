@@ -107,9 +107,6 @@ void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, u
  *  odds of 2^-64 (docs/digests.md). */
 extern const uci_digest_id_t uci_tuner_digests[];
 
-/** @return true if the first of these transports is shared memory. */
-bool uci_tuner_shares_memory(const char *transports);
-
 /** The kernel that suits a digest best over all sizes measured. */
 uci_digest_isa_t uci_tuner_best_isa(const uci_profile_t *profile, uci_digest_id_t digest);
 

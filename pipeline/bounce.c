@@ -185,6 +185,13 @@ void uci_bounce_put_of_frame(uci_worker_t *worker, uint16_t slot)
 
 /* --------------------------------------------------------- between peers */
 
+/* Among the transports that UCX lists, those whose memory can be mapped */
+static bool uci_bounce_is_possible(const char *transports)
+{
+    return (strstr(transports, "posix") != NULL) || (strstr(transports, "sysv") != NULL) ||
+           (strstr(transports, "self") != NULL);
+}
+
 bool uci_bounce_reaches_slow(uci_peer_t *peer)
 {
     uci_worker_t *worker = peer->worker;
@@ -196,13 +203,14 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
         return false;
     }
     peer->pool_offered = true;
-    if ((uci_settings.path == UCI_PATH_STREAM) || (uci_settings.mode == UCI_MODE_OFF) ||
-        !uci_peer_shares_memory(peer) || !uci_bounce_exists(worker)) {
+    /* memory that changes wakes nobody who sleeps */
+    if ((uci_settings.path == UCI_PATH_STREAM) || worker->context->wakeup ||
+        !uci_bounce_is_possible(uci_peer_transports(peer)) || !uci_bounce_exists(worker)) {
         return false;
     }
     if (peer->uid == worker->uid) {
         peer->map.slots = bounce->slots;
-        peer->maps_ours = true;
+        uci_bounce_on_mapped(peer);
         return true;
     }
 
@@ -255,6 +263,7 @@ out:
 void uci_bounce_on_mapped(uci_peer_t *peer)
 {
     peer->maps_ours = peer->pool_offered && (peer->worker->bounce.slots != NULL);
+    peer->plan      = NULL; /* there is one more path to choose from */
 }
 
 void uci_bounce_unmap(uci_peer_t *peer)

@@ -193,6 +193,18 @@ void uci_control_send_pending(uci_peer_t *peer)
     }
 }
 
+void uci_control_drop_pending(uci_peer_t *peer)
+{
+    uci_list_t todo;
+
+    uci_list_move(&peer->pending, &todo);
+    uci_list_for_each_safe(msg, &todo, uci_control_t, link)
+    {
+        uci_list_del(&msg->link);
+        uci_control_done(msg);
+    }
+}
+
 void uci_control_hello(uci_peer_t *peer)
 {
     uci_worker_t *worker = peer->worker;
@@ -435,18 +447,24 @@ void uci_control_damaged(uci_worker_t *worker, const char *what)
     uci_control_ask_soon(worker);
 }
 
+/* When to ask about an operation that was active at @a time and has been asked about so often */
+static uint64_t uci_control_ask_time(uint64_t time, unsigned asked)
+{
+    return time + (UCI_RESYNC_INTERVAL_NS << uci_min(asked, 5u));
+}
+
 static void uci_control_ask(uci_worker_t *worker, uint64_t now, bool damaged)
 {
     uci_list_for_each_safe(send_op, &worker->send_ops, uci_send_op_t, all)
     {
-        if (damaged || (now - send_op->asked_time > (UCI_RESYNC_INTERVAL_NS << uci_min(send_op->queries, 5u)))) {
+        if (damaged || (now > uci_control_ask_time(send_op->asked_time, send_op->queries))) {
             uci_send_op_query(send_op);
         }
         uci_send_op_buffer_late(send_op, now);
     }
     uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link)
     {
-        if (damaged || (now - recv_op->active_time > (UCI_RESYNC_INTERVAL_NS << uci_min(recv_op->asked, 5u)))) {
+        if (damaged || (now > uci_control_ask_time(recv_op->active_time, recv_op->asked))) {
             uci_repair_ask_again(recv_op, damaged);
         }
     }
@@ -472,4 +490,21 @@ void uci_control_resync(uci_worker_t *worker)
     worker->check_time = now + UCI_RESYNC_CHECK_NS;
     uci_control_ask(worker, now, damaged);
     uci_find_progress(worker, now);
+}
+
+uint64_t uci_control_due(const uci_worker_t *worker)
+{
+    uint64_t due = uci_find_due(worker);
+
+    uci_list_for_each(send_op, &worker->send_ops, uci_send_op_t, all)
+    {
+        due = uci_min(due, uci_control_ask_time(send_op->asked_time, send_op->queries));
+        due = uci_min(due, uci_send_op_buffer_time(send_op));
+    }
+    uci_list_for_each(recv_op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        due = uci_min(due, uci_control_ask_time(recv_op->active_time, recv_op->asked));
+    }
+    due = uci_max(due, worker->check_time);
+    return worker->resync ? uci_min(due, worker->resync_time) : due;
 }

@@ -44,6 +44,9 @@ void uci_control_send_bye(uci_peer_t *peer);
 /** Send what waits for an endpoint to @a peer. */
 void uci_control_send_pending(uci_peer_t *peer);
 
+/** Forget those: nobody will receive them. */
+void uci_control_drop_pending(uci_peer_t *peer);
+
 /** Introduce ourselves, once: our address lets the peer answer. */
 void uci_control_hello(uci_peer_t *peer);
 
@@ -67,5 +70,8 @@ void uci_control_ask_soon(uci_worker_t *worker);
 
 /** Ask now, if it is time. Called from progress while operations are active. */
 void uci_control_resync(uci_worker_t *worker);
+
+/** @return when that has something to do, if nothing arrives; UINT64_MAX: never. */
+uint64_t uci_control_due(const uci_worker_t *worker);
 
 #endif

@@ -98,6 +98,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
     uci_peer_set_mark(peer, mark);
     peer->hello_sent  = peer->hello_sent && !peer->user_closed; /* what comes after a BYE begins anew */
     peer->user_closed = peer->asked = peer->answered = peer->leaving = peer->bye_sent = peer->promised = false;
+    peer->status                                                                                       = UCS_OK;
 
     ep = uci_ep_reuse(peer, params);
     if (ep == NULL) {
@@ -112,7 +113,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
         }
     }
     if (uci_tuner_eager_differs()) {
-        uci_peer_plan(peer, false); /* otherwise when first needed: it takes some microseconds */
+        uci_peer_plan(peer); /* otherwise when first needed: it takes some microseconds */
     }
     uci_control_send_pending(peer);
     *ep_p = ep;
@@ -220,18 +221,78 @@ static void uci_close_progress(uci_close_t *closing)
     uci_close_flush(closing);
 }
 
+/* One operation with the peer that can be ended now. Callbacks may change the lists: look anew for each. What waits
+ * for a get goes on, and ends when the get has failed */
+static bool uci_ep_abandon_one(uci_peer_t *peer)
+{
+    uci_list_for_each(send_op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if (send_op->peer == peer) {
+            uci_send_op_finish(send_op, peer->status);
+            return true;
+        }
+    }
+    uci_list_for_each(recv_op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
+        if ((recv_op->peer == peer) && (recv_op->gets == 0)) {
+            uci_recv_op_abandon(recv_op, peer->status);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Nothing more comes from the peer, and nothing reaches it */
+static void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
+{
+    peer->status   = status;
+    peer->leaving  = true;
+    peer->promised = false;
+    while (uci_ep_abandon_one(peer)) {
+    }
+    uci_control_drop_pending(peer);
+}
+
+void uci_ep_fail(uci_ep_t *ep, ucs_status_t status)
+{
+    uci_info("the endpoint to %s failed: %s", uci_peer_name(ep->peer), uci_ucp.status_string(status));
+    uci_ep_abandon(ep->peer, status);
+}
+
+/* As in UCX: what is not done is not done any more. The other side is told, if that gets through, so that it does
+ * not wait for us when it closes */
+static ucs_status_ptr_t uci_ep_close_forced(uci_ep_t *ep, const ucp_request_param_t *param)
+{
+    bool last        = uci_ep_is_last_of_user(ep);
+    uci_peer_t *peer = ep->peer;
+    ucp_ep_h ucp     = ep->ucp;
+    ucs_status_ptr_t ret;
+
+    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) {
+        uci_request_clear_marker(param->request);
+    }
+    if (last && (peer->status == UCS_OK)) {
+        uci_control_send_bye(peer);
+    }
+    uci_ep_destroy(ep);
+    ret = uci_ucp.ep_close_nbx(ucp, param);
+    if (last) {
+        peer->user_closed = true;
+        uci_ep_abandon(peer, (peer->status == UCS_OK) ? UCS_ERR_CANCELED : peer->status);
+    }
+    return ret;
+}
+
 ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
 {
     uint32_t flags       = (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
-    ucp_ep_h ucp         = ep->ucp;
     uci_close_t *closing;
     uci_request_t *req;
 
     if (flags & UCP_EP_CLOSE_FLAG_FORCE) {
-        uci_ep_destroy(ep);
-        return uci_ucp.ep_close_nbx(ucp, param);
+        return uci_ep_close_forced(ep, param);
     }
 
     closing = calloc(1, sizeof(*closing));
@@ -286,6 +347,19 @@ void uci_ep_progress(uci_worker_t *worker)
     {
         uci_close_progress(closing);
     }
+}
+
+uint64_t uci_ep_due(const uci_worker_t *worker)
+{
+    uint64_t due = UINT64_MAX;
+
+    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    {
+        if (closing->ep != NULL) {
+            due = uci_min(due, closing->deadline);
+        }
+    }
+    return due;
 }
 
 /* UCX does not like to lose an endpoint that is still connecting with its worker. Those of UCI's own have been closed

@@ -30,11 +30,17 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
 /** As ucp_ep_close_nbx(); @a ep is gone for the user. */
 ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param);
 
+/** UCX says that an endpoint has failed: operations with that peer end with @a status. */
+void uci_ep_fail(uci_ep_t *ep, ucs_status_t status);
+
 /** Open one for UCI itself. */
 ucs_status_t uci_ep_open_internal(uci_peer_t *peer);
 
 /** Go on with closing. */
 void uci_ep_progress(uci_worker_t *worker);
+
+/** @return when a close ends that is not answered, UINT64_MAX: none waits. */
+uint64_t uci_ep_due(const uci_worker_t *worker);
 
 /** The worker goes: close what UCI opened for itself. */
 void uci_ep_shutdown(uci_worker_t *worker);

@@ -323,6 +323,17 @@ void uci_find_forget(uci_message_t *message)
     }
 }
 
+uint64_t uci_find_due(const uci_worker_t *worker)
+{
+    uint64_t due = UINT64_MAX;
+
+    uci_list_for_each(orphan, &worker->orphans, uci_orphan_t, link)
+    {
+        due = uci_min(due, orphan->asked_time + UCI_FIND_INTERVAL_NS);
+    }
+    return due;
+}
+
 void uci_find_progress(uci_worker_t *worker, uint64_t now)
 {
     uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link)

@@ -31,6 +31,9 @@ void uci_find_forget(uci_message_t *message);
 /** Ask again those who have not answered. */
 void uci_find_progress(uci_worker_t *worker, uint64_t now);
 
+/** @return when that is due, UINT64_MAX: never. */
+uint64_t uci_find_due(const uci_worker_t *worker);
+
 void uci_find_cleanup(uci_worker_t *worker);
 
 /* Called by the dispatcher */

@@ -53,19 +53,40 @@ void uci_peer_destroy(uci_peer_t *peer)
     free(peer);
 }
 
-const char *uci_peer_name(const uci_peer_t *peer)
+/* Room for a name; it lives until the next 3 calls of this thread */
+static char *uci_peer_name_buffer(size_t *size_p)
 {
     static __thread char names[4][64];
     static __thread unsigned next;
-    char *name = names[next++ % uci_array_size(names)];
 
-    if (!peer->known) {
-        snprintf(name, sizeof(names[0]), "an unknown peer (uid 0x%lx)", (unsigned long)peer->uid);
-    } else if (peer->mark.rank >= 0) {
-        snprintf(name, sizeof(names[0]), "rank %d (%s:%u)", peer->mark.rank, peer->mark.host, peer->mark.pid);
+    *size_p = sizeof(names[0]);
+    return names[next++ % uci_array_size(names)];
+}
+
+static const char *uci_mark_name(const uci_mark_t *mark)
+{
+    int host_max = (int)sizeof(mark->host) - 1; /* one that has just come need not end in it */
+    size_t size;
+    char *name = uci_peer_name_buffer(&size);
+
+    if (mark->rank >= 0) {
+        snprintf(name, size, "rank %d (%.*s:%u)", mark->rank, host_max, mark->host, mark->pid);
     } else {
-        snprintf(name, sizeof(names[0]), "%s:%u", peer->mark.host, peer->mark.pid);
+        snprintf(name, size, "%.*s:%u", host_max, mark->host, mark->pid);
     }
+    return name;
+}
+
+const char *uci_peer_name(const uci_peer_t *peer)
+{
+    size_t size;
+    char *name;
+
+    if (peer->known) {
+        return uci_mark_name(&peer->mark);
+    }
+    name = uci_peer_name_buffer(&size);
+    snprintf(name, size, "an unknown peer (uid 0x%lx)", (unsigned long)peer->uid);
     return name;
 }
 
@@ -171,11 +192,6 @@ const char *uci_peer_transports(uci_peer_t *peer)
     return (peer->transports != NULL) ? peer->transports : "";
 }
 
-bool uci_peer_shares_memory(uci_peer_t *peer)
-{
-    return uci_tuner_shares_memory(uci_peer_transports(peer));
-}
-
 /* Connections of adapters: "rc_verbs", "rc_mlx5", "dc_mlx5". Not datagrams (ud), whose gets UCX emulates */
 static bool uci_peer_is_rdma(uci_peer_t *peer)
 {
@@ -184,24 +200,24 @@ static bool uci_peer_is_rdma(uci_peer_t *peer)
     return (strstr(transports, "rc_") != NULL) || (strstr(transports, "dc_") != NULL);
 }
 
-static UCI_NOINLINE void uci_peer_find_plans(uci_peer_t *peer)
+uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)
 {
-    const char *transports = uci_peer_transports(peer);
+    const uci_plan_t *plan = uci_tuner_plan(uci_peer_transports(peer), 0);
 
-    peer->plan   = uci_tuner_plan(transports, 0);
-    peer->direct = uci_tuner_plan(transports, UCI_PATH_BIT(UCI_PATH_DIRECT));
-    peer->rdma   = uci_peer_is_rdma(peer);
-    uci_peer_limit_eager(peer);
-    uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
-              transports, peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size, uci_tuner_source());
+    return uci_min(uci_plan_choose(plan, length)->chunk_size, plan->fragment);
 }
 
-const uci_plan_t *uci_peer_plan(uci_peer_t *peer, bool direct)
+const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
 {
     if (uci_unlikely(peer->plan == NULL)) {
-        uci_peer_find_plans(peer);
+        peer->plan = uci_tuner_plan(uci_peer_transports(peer), peer->maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0);
+        peer->rdma = uci_peer_is_rdma(peer);
+        uci_peer_limit_eager(peer);
+        uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
+                  uci_peer_transports(peer), peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size,
+                  uci_tuner_source());
     }
-    return direct ? peer->direct : peer->plan;
+    return peer->plan;
 }
 
 /* ---------------------------------------------------------------- mark */
@@ -251,33 +267,32 @@ uint64_t uci_mark_uid(const uci_mark_t *mark)
 ucs_status_t uci_mark_check(const uci_mark_t *mark)
 {
     if (!uci_mark_is_present(mark)) {
-        uci_error("rank %d refuses a peer: it runs without UCI (its address carries no mark), so its messages could "
+        uci_error("%s refuses a peer: it runs without UCI (its address carries no mark), so its messages could "
                   "not be verified; start all ranks of the job with the same libucx_integrity.so, or none",
-                  uci_process_rank());
+                  uci_process_name());
         return UCS_ERR_UNSUPPORTED;
     }
     if (mark->protocol != UCI_PROTOCOL_VERSION) {
-        uci_error("rank %d refuses a peer: it speaks protocol version %u of UCI, this one speaks %u; start all ranks "
+        uci_error("%s refuses a peer: it speaks protocol version %u of UCI, this one speaks %u; start all ranks "
                   "with the same build",
-                  uci_process_rank(), mark->protocol, UCI_PROTOCOL_VERSION);
+                  uci_process_name(), mark->protocol, UCI_PROTOCOL_VERSION);
         return UCS_ERR_UNSUPPORTED;
     }
     if (mark->check != uci_mark_digest(mark)) {
-        uci_error("rank %d refuses a peer: the mark in its address is damaged", uci_process_rank());
+        uci_error("%s refuses a peer: the mark in its address is damaged", uci_process_name());
         return UCS_ERR_UNSUPPORTED;
     }
     if (mark->mode != (uint8_t)uci_settings.mode) {
-        uci_error("rank %d refuses rank %d (%s:%u): it runs with UCI_MODE=%s, this one with UCI_MODE=%s; set the same "
-                  "for "
-                  "all ranks of the job",
-                  uci_process_rank(), mark->rank, mark->host, mark->pid,
+        uci_error("%s refuses %s: it runs with UCI_MODE=%s, this one with UCI_MODE=%s; set the same for all ranks of "
+                  "the job",
+                  uci_process_name(), uci_mark_name(mark),
                   (mark->mode < UCI_MODE_LAST) ? uci_mode_names[mark->mode] : "unknown",
                   uci_mode_names[uci_settings.mode]);
         return UCS_ERR_UNSUPPORTED;
     }
     if (!(mark->digests & (1u << uci_settings.digest->id))) {
-        uci_error("rank %d refuses rank %d (%s:%u): that build can't verify digest %s (UCI_DIGEST)", uci_process_rank(),
-                  mark->rank, mark->host, mark->pid, uci_settings.digest->name);
+        uci_error("%s refuses %s: that build can't verify digest %s (UCI_DIGEST)", uci_process_name(),
+                  uci_mark_name(mark), uci_settings.digest->name);
         return UCS_ERR_UNSUPPORTED;
     }
     return UCS_OK;

@@ -21,8 +21,9 @@ struct uci_worker;
 typedef struct uci_ep {
     ucp_ep_h ucp;
     struct uci_peer *peer;
-    uci_list_t link; /**< in peer->eps */
-    bool user;       /**< the user holds it */
+    uci_list_t link;                   /**< in peer->eps */
+    bool user;                         /**< the user holds it */
+    ucp_err_handler_cb_t user_handler; /**< what the user wants to be called when it fails; may be NULL */
 } uci_ep_t;
 
 typedef struct uci_peer {
@@ -45,19 +46,19 @@ typedef struct uci_peer {
     /* connection */
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
     bool hello_sent;
-    bool known;       /**< mark is valid */
-    bool leaving;     /**< the other side's user has closed: it receives nothing more */
-    bool user_closed; /**< our side's user has closed */
-    bool asked;       /**< we left, and asked what the other side lacks */
-    bool answered;    /**< it has told us */
-    bool bye_sent;    /**< our BYE has left */
-    bool promised;    /**< it left, we told it what we lack, and it sends that */
+    bool known;          /**< mark is valid */
+    bool leaving;        /**< the other side's user has closed: it receives nothing more */
+    bool user_closed;    /**< our side's user has closed */
+    bool asked;          /**< we left, and asked what the other side lacks */
+    bool answered;       /**< it has told us */
+    bool bye_sent;       /**< our BYE has left */
+    bool promised;       /**< it left, we told it what we lack, and it sends that */
+    ucs_status_t status; /**< UCS_OK, or why nothing more comes from it: it failed, or the user closed by force */
     uci_mark_t mark;
-    void *address;            /**< UCX address, to connect back; may be NULL */
-    char *transports;         /**< of the first endpoint, found when first needed */
-    const uci_plan_t *plan;   /**< what suits its transports, found when first needed */
-    const uci_plan_t *direct; /**< the same when it reads our slots */
-    bool rdma;                /**< gets take no work of its processor; known when plan is */
+    void *address;          /**< UCX address, to connect back; may be NULL */
+    char *transports;       /**< of the first endpoint, found when first needed */
+    const uci_plan_t *plan; /**< what suits its transports, found when first needed */
+    bool rdma;              /**< gets take no work of its processor; known when the plan is */
 
     /* shared memory */
     bool pool_offered;    /**< it has been told of our slots, or can't be */
@@ -90,16 +91,15 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
 
 /** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the choices that suit them. The first call for
- *  a plan may lower eager_max.
- *  @param direct  the direct path is possible too: uci_peer_is_reached(). */
+ *  a plan may lower eager_max. */
 const char *uci_peer_transports(uci_peer_t *peer);
-const uci_plan_t *uci_peer_plan(uci_peer_t *peer, bool direct);
+const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
 
 /** eager_max is what both sides carry in one frame and the plan, if there is one already, finds worth it. */
 void uci_peer_limit_eager(uci_peer_t *peer);
 
-/** Is one of them shared memory? */
-bool uci_peer_shares_memory(uci_peer_t *peer);
+/** Bytes of a chunk of a stream to it that UCX carries in one fragment. */
+uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length);
 
 /** May messages to it go through our bounce slots? */
 UCI_INLINE bool uci_peer_is_reached(uci_peer_t *peer)

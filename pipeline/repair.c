@@ -184,6 +184,10 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     if (op->gets > 0) {
         return;
     }
+    if (op->peer->status != UCS_OK) {
+        uci_recv_op_abandon(op, op->peer->status);
+        return;
+    }
     if (op->arrived != op->arrived_seen) {
         /* slow, not stuck; if something was dropped, look again when all else is in */
         op->arrived_seen = op->arrived;

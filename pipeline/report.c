@@ -304,5 +304,5 @@ void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const 
     uci_error("message can't be delivered intact: %s", reason);
     uci_error("  tag         %s", text);
     uci_error("  size        %zu bytes on the wire", total);
-    uci_error("  UCX %s; this is rank %d (%s)", uci_ucp.get_version_string(), uci_process_rank(), uci_process_host());
+    uci_error("  UCX %s; this is %s", uci_ucp.get_version_string(), uci_process_name());
 }

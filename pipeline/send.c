@@ -282,8 +282,9 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
         uci_txlog_remove(op->peer, op->frame);
         op->frame = NULL;
     }
-    op->state = UCI_SEND_DONE;
-    op->req   = NULL;
+    op->state  = UCI_SEND_DONE;
+    op->status = status;
+    op->req    = NULL;
     uci_send_op_retire(op);
     if (op->in_flight == 0) {
         uci_send_op_destroy(op);
@@ -301,7 +302,7 @@ void uci_send_op_unpin(uci_send_op_t *op)
 {
     --op->in_flight;
     if ((op->state == UCI_SEND_DONE) && (op->in_flight == 0)) {
-        uci_send_op_finish(op, UCS_OK);
+        uci_send_op_finish(op, op->status);
     }
 }
 
@@ -405,14 +406,22 @@ bool uci_send_op_is_matched(const uci_send_op_t *op)
     return (op->state != UCI_SEND_DESCRIBED) && ((op->state != UCI_SEND_DIRECT) || (op->acked > 0));
 }
 
+uint64_t uci_send_op_buffer_time(const uci_send_op_t *op)
+{
+    const uci_context_t *context = op->peer->worker->context;
+
+    if (uci_send_op_is_matched(op) || (op->req == NULL) || op->sync ||
+        (op->length > uci_max(UCI_SEND_LATE_MAX, context->buffered_fast_max))) {
+        return UINT64_MAX;
+    }
+    return op->start_time + UCI_SEND_LATE_NS;
+}
+
 void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
 {
-    uci_worker_t *worker = op->peer->worker;
-    uci_request_t *req   = op->req;
+    uci_request_t *req = op->req;
 
-    if (uci_send_op_is_matched(op) || (req == NULL) || op->sync ||
-        (op->length > uci_max(UCI_SEND_LATE_MAX, worker->context->buffered_fast_max)) ||
-        (now - op->start_time < UCI_SEND_LATE_NS) || ((op->copy == NULL) && !uci_send_buffer_copy(op, req))) {
+    if ((now < uci_send_op_buffer_time(op)) || ((op->copy == NULL) && !uci_send_buffer_copy(op, req))) {
         return;
     }
     UCI_STATS_INC(buffered_messages);
@@ -420,17 +429,11 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
     uci_request_complete(req, UCS_OK);
 }
 
-static bool uci_send_is_direct(uci_peer_t *peer, uint64_t length)
-{
-    return uci_peer_is_reached(peer) && (uci_plan_choose(uci_peer_plan(peer, true), length)->path == UCI_PATH_DIRECT);
-}
-
 /* UCX drops active messages of several fragments that are for an endpoint the receiver has closed (it collects them
  * there): to one that leaves, chunks are such as can be sent again in one fragment */
-static uint32_t uci_send_chunk_size(uci_peer_t *peer, const uci_choice_t *choice)
+static uint32_t uci_send_chunk_size(uci_peer_t *peer, const uci_choice_t *choice, uint64_t length)
 {
-    return uci_unlikely(peer->leaving) ? uci_min(choice->chunk_size, uci_peer_plan(peer, false)->fragment)
-                                       : choice->chunk_size;
+    return peer->leaving ? uci_peer_stream_chunk_size(peer, length) : choice->chunk_size;
 }
 
 static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
@@ -446,18 +449,18 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     uci_send_op_t *op;
     bool buffered, direct;
 
-    direct = uci_send_is_direct(peer, req->buffer.length);
-    choice = uci_plan_choose(uci_peer_plan(peer, direct), req->buffer.length);
+    choice = uci_plan_choose(uci_peer_plan(peer), req->buffer.length);
     op     = uci_send_op_create(peer, req->buffer.length);
     frame  = uci_send_frame_get(ep, UCI_FRAME_RNDV, tag, sizeof(*desc));
     if ((op == NULL) || (frame == NULL)) {
         goto err;
     }
 
-    op->req        = req;
-    op->sync       = sync;
-    op->buffer     = &req->buffer;
-    op->chunk_size = uci_send_chunk_size(peer, choice);
+    op->req    = req;
+    op->sync   = sync;
+    op->buffer = &req->buffer;
+    direct = uci_peer_is_reached(peer) && (choice->path == UCI_PATH_DIRECT) && (choice->chunk_size <= UCI_SLOT_SIZE);
+    op->chunk_size = uci_send_chunk_size(peer, choice, op->length);
     op->digest     = choice->digest;
     op->chunks     = (uint32_t)uci_div_up(op->length, op->chunk_size);
     if (uci_merkle_create(op->chunks, uci_settings.merkle_arity, &op->tree) != UCI_OK) {
@@ -468,6 +471,8 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     desc->length     = op->length;
     desc->chunk_size = op->chunk_size;
     desc->arity      = (uint16_t)uci_settings.merkle_arity;
+    hdr              = (uci_frame_hdr_t *)(void *)frame->wire;
+    hdr->digest      = (uint8_t)op->digest->id;
     buffered         = uci_send_is_buffered(worker, op->length, param, sync);
     if ((buffered || (req->buffer.kind == UCI_BUFFER_GENERIC)) && !uci_send_buffer_copy(op, req)) {
         goto err;
@@ -476,14 +481,12 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
         UCI_STATS_INC(buffered_messages);
         op->req = NULL;
     }
-    if (direct && (op->chunk_size <= UCI_SLOT_SIZE)) {
+    if (direct) {
         /* some slots stay for messages that are matched already */
         uci_direct_start(op, UCI_SLOT_COUNT / 4);
     }
-    desc->slot  = op->slots[0];
-    hdr         = (uci_frame_hdr_t *)(void *)frame->wire;
-    hdr->digest = (uint8_t)op->digest->id;
-    hdr->value  = op->digest->digest(desc, sizeof(*desc));
+    desc->slot = op->slots[0];
+    hdr->value = op->digest->digest(desc, sizeof(*desc));
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(rendezvous_messages);
     UCI_STATS_ADD(bytes_sent, op->length);
@@ -683,7 +686,8 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     op->remote_op = hdr->op;
     switch (op->state) {
     case UCI_SEND_DESCRIBED:
-        if (uci_send_is_direct(peer, op->length) && (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start(op, 0)) {
+        if (uci_peer_is_reached(peer) && (uci_plan_choose(uci_peer_plan(peer), op->length)->path == UCI_PATH_DIRECT) &&
+            (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start(op, 0)) {
             uci_send_tell_slot(op);
             return;
         }

@@ -59,6 +59,7 @@ typedef struct uci_send_op {
     uci_merkle_t *tree;                /**< NULL for a synchronous eager message */
     uci_list_t grants;                 /**< uci_repair_grant_t: what the receiver may be reading, until FIN */
     bool sync;                         /**< a synchronous send: completes only when matched */
+    ucs_status_t status;               /**< how it ended, once it is DONE */
     uint64_t start_time;
     uint64_t asked_time; /**< last QUERY */
     unsigned queries;
@@ -87,6 +88,9 @@ void uci_send_op_unpin(uci_send_op_t *op);
 
 /** The operation is over: complete the user's request, release everything. */
 void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status);
+
+/** @return when an operation that nobody has received is to be completed from a copy, UINT64_MAX: never. */
+uint64_t uci_send_op_buffer_time(const uci_send_op_t *op);
 
 /** Nobody has received this yet: complete it from a copy if plain UCX might have done so. */
 void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now);

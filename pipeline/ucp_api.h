@@ -33,6 +33,7 @@
     _X(ep_flush) \
     _X(ep_flush_nb) \
     _X(ep_flush_nbx) \
+    _X(ep_modify_nb) \
     _X(ep_print_info) \
     _X(ep_rkey_unpack) \
     _X(get_nbx) \
@@ -69,17 +70,20 @@
     _X(tag_send_sync_nb) \
     _X(tag_send_sync_nbx) \
     _X(worker_address_query) \
+    _X(worker_arm) \
     _X(worker_create) \
     _X(worker_destroy) \
     _X(worker_flush) \
     _X(worker_flush_nb) \
     _X(worker_flush_nbx) \
     _X(worker_get_address) \
+    _X(worker_get_efd) \
     _X(worker_progress) \
     _X(worker_query) \
     _X(worker_release_address) \
     _X(worker_set_am_handler) \
-    _X(worker_set_am_recv_handler)
+    _X(worker_set_am_recv_handler) \
+    _X(worker_wait)
 
 typedef struct uci_ucp {
 #define UCI_UCP_MEMBER(_name) __typeof__(ucp_##_name) *_name;

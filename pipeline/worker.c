@@ -152,8 +152,8 @@ static void uci_worker_init_lock(uci_worker_t *worker, ucs_thread_mode_t thread_
     pthread_mutexattr_destroy(&attr);
 }
 
-ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thread_mode_t thread_mode,
-                               uci_worker_t **worker_p)
+ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
+                               ucs_thread_mode_t thread_mode, uci_worker_t **worker_p)
 {
     ucs_status_t status = UCS_ERR_NO_MEMORY;
     uci_worker_t *worker;
@@ -179,6 +179,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thr
     worker->slots_free = UINT32_MAX;
     uci_worker_init_lists(worker);
     uci_worker_init_lock(worker, thread_mode);
+    uci_wakeup_init(worker, params, context->wakeup);
     uci_frame_pool_init(&worker->frames);
     uci_pool_init(&worker->requests, UCI_REQUEST_HEAD + context->request_size, UCI_WORKER_REQUEST_SLAB,
                   &uci_request_range, uci_worker_request_init, uci_worker_request_cleanup, context);
@@ -234,6 +235,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     uci_frame_pool_cleanup(&worker->frames);
     uci_pool_cleanup(&worker->messages);
     uci_pool_cleanup(&worker->requests);
+    uci_wakeup_cleanup(worker);
     pthread_mutex_destroy(&worker->lock);
     free(worker->slots);
     free(worker->peers);
@@ -274,4 +276,16 @@ unsigned uci_worker_progress(uci_worker_t *worker)
         count += uci_worker_progress_own(worker);
     }
     return count;
+}
+
+uint64_t uci_worker_due(const uci_worker_t *worker)
+{
+    if (worker->ops_active == 0) {
+        return UINT64_MAX;
+    }
+    if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
+        !uci_list_is_empty(&worker->direct_sends)) {
+        return 0;
+    }
+    return uci_min(uci_control_due(worker), uci_ep_due(worker));
 }

@@ -15,6 +15,7 @@
 #include "peer.h"
 #include "request.h"
 #include "settings.h"
+#include "wakeup.h"
 
 /** Of one UCX context: what requests made for it must look like, and what UCX was told. */
 typedef struct uci_context {
@@ -24,6 +25,7 @@ typedef struct uci_context {
     ucp_request_cleanup_callback_t request_cleanup;
     size_t buffered_max;      /**< UCX completes sends up to this size without the receiver */
     size_t buffered_fast_max; /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
+    bool wakeup;              /**< UCP_FEATURE_WAKEUP */
 } uci_context_t;
 
 struct uci_recv_op;
@@ -76,10 +78,13 @@ typedef struct uci_worker {
     ucp_address_t *address; /**< UCX's own, for hellos */
     size_t address_length;
     uci_mark_t mark;
+
+    uci_wakeup_t wakeup;
 } uci_worker_t;
 
-ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, ucs_thread_mode_t thread_mode,
-                               uci_worker_t **worker_p);
+/** @param params  what the user gave to ucp_worker_create(); @param thread_mode  what UCX made of it. */
+ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
+                               ucs_thread_mode_t thread_mode, uci_worker_t **worker_p);
 
 /** Before UCX destroys the worker: let go of what needs it. */
 void uci_worker_shutdown(uci_worker_t *worker);
@@ -89,6 +94,9 @@ void uci_worker_destroy(uci_worker_t *worker);
 
 /** UCX's progress, then ours. */
 unsigned uci_worker_progress(uci_worker_t *worker);
+
+/** @return when UCI has something to do without anything arriving, as uci_process_time_ns(): 0 now, UINT64_MAX never. */
+uint64_t uci_worker_due(const uci_worker_t *worker);
 
 /** @return the peer with this uid, made if there was none; NULL if there is no memory. */
 uci_peer_t *uci_worker_peer_slow(uci_worker_t *worker, uint64_t uid);

@@ -20,7 +20,7 @@ suite_limit=900
 # name, in CI, duration here, what it does
 suites=(
     "unit      * 10s  unit tests of every layer (Criterion)"
-    "layers    * 10s  include rules, exported symbols, and silence in other programs"
+    "layers    * 10s  include rules, exported symbols, silence in other programs, and the table of UCX's functions"
     "format    * 5s   clang-format on C, shellcheck on scripts"
     "mpi       * 5min real programs under Open MPI and MPICH, over every transport"
     "faults    * 2min injected faults: counted, healed, contents right; every kind and target once"
@@ -48,7 +48,10 @@ suite_unit() {
 }
 
 suite_layers() {
-    python3 "$uci_root/tests/layering.py" "$build"
+    local status=0
+    python3 "$uci_root/tests/layering.py" "$build" || status=1
+    python3 "$uci_root/tests/call_surface.py" "$build" || status=1
+    return "$status"
 }
 
 suite_format() {

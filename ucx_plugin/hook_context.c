@@ -31,7 +31,8 @@ static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *
     if (context == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    context->ucp = ucp;
+    context->ucp    = ucp;
+    context->wakeup = (params->features & UCP_FEATURE_WAKEUP) != 0;
     if (params->field_mask & UCP_PARAM_FIELD_REQUEST_SIZE) {
         context->request_size = params->request_size;
     }
@@ -59,6 +60,7 @@ UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned ap
     ucs_status_t status;
 
     UCI_HOOK();
+    uci_plugin_claim();
     if ((uci_settings.mode == UCI_MODE_OFF) || !(params->field_mask & UCP_PARAM_FIELD_FEATURES) ||
         !(params->features & UCP_FEATURE_TAG)) {
         return uci_ucp.init_version(api_major_version, api_minor_version, params, config, context_p);

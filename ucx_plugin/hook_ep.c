@@ -5,7 +5,45 @@
 #include "log.h"
 #include "process.h"
 
+/* UCX calls this one for an endpoint that has failed, with the user's argument; ours end first, as UCX's own do */
+static void uci_hook_on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    uci_ep_t *ours                    = uci_plugin_ep(ep);
+    ucp_err_handler_cb_t user_handler = NULL;
+    uci_worker_t *worker;
+
+    if (ours != NULL) {
+        worker       = ours->peer->worker;
+        user_handler = ours->user_handler;
+        uci_worker_enter(worker);
+        uci_ep_fail(ours, status);
+        uci_worker_leave(worker);
+    }
+    if (user_handler != NULL) {
+        user_handler(arg, ep, status);
+    }
+}
+
+/* Hear of failures where UCX looks for them. @return the user's handler or NULL */
+static ucp_err_handler_cb_t uci_hook_wrap_handler(ucp_ep_params_t *params)
+{
+    ucp_err_handler_cb_t user_handler = NULL;
+
+    if (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER) {
+        user_handler = params->err_handler.cb;
+    } else {
+        params->err_handler.arg = NULL;
+    }
+    if ((params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) &&
+        (params->err_mode != UCP_ERR_HANDLING_MODE_NONE)) {
+        params->field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLER;
+        params->err_handler.cb = uci_hook_on_error;
+    }
+    return user_handler;
+}
+
 UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p);
+UCI_EXPORT ucs_status_ptr_t ucp_ep_modify_nb(ucp_ep_h ep, const ucp_ep_params_t *params);
 UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nb(ucp_ep_h ep, unsigned mode);
 UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param);
 UCI_EXPORT ucs_status_ptr_t ucp_disconnect_nb(ucp_ep_h ep);
@@ -16,10 +54,9 @@ static bool uci_hook_is_refused(const ucp_ep_params_t *params)
 {
     if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) && (params->address != NULL) &&
         uci_mark_is_present(params->address)) {
-        uci_error("rank %d refuses a peer: it runs with UCI on, this process with UCI_MODE=off; set the same mode for "
-                  "all "
+        uci_error("%s refuses a peer: it runs with UCI on, this process with UCI_MODE=off; set the same mode for all "
                   "ranks of the job",
-                  uci_process_rank());
+                  uci_process_name());
         return true;
     }
     return false;
@@ -27,6 +64,8 @@ static bool uci_hook_is_refused(const ucp_ep_params_t *params)
 
 UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p)
 {
+    ucp_err_handler_cb_t user_handler;
+    ucp_ep_params_t our_params;
     uci_worker_t *ours;
     ucs_status_t status;
     uci_ep_t *ep;
@@ -42,16 +81,33 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
         return UCS_ERR_UNSUPPORTED;
     }
 
+    our_params   = *params;
+    user_handler = uci_hook_wrap_handler(&our_params);
     uci_worker_enter(ours);
-    status = uci_ep_open(ours, params, &ep);
+    status = uci_ep_open(ours, &our_params, &ep);
     if (status == UCS_OK) {
-        *ep_p = ep->ucp;
+        *ep_p            = ep->ucp;
+        ep->user_handler = user_handler;
         if (!uci_handles_add(&uci_eps, ep->ucp, ep)) {
             status = UCS_ERR_NO_MEMORY;
         }
     }
     uci_worker_leave(ours);
     return status;
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_ep_modify_nb(ucp_ep_h ep, const ucp_ep_params_t *params)
+{
+    ucp_ep_params_t our_params = *params;
+    uci_ep_t *ours;
+
+    UCI_HOOK();
+    ours = uci_plugin_ep(ep);
+    if ((ours != NULL) && (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER)) {
+        ours->user_handler        = params->err_handler.cb;
+        our_params.err_handler.cb = uci_hook_on_error;
+    }
+    return uci_ucp.ep_modify_nb(ep, &our_params);
 }
 
 static ucs_status_ptr_t uci_hook_ep_close(ucp_ep_h ep, const ucp_request_param_t *param)
@@ -61,6 +117,7 @@ static ucs_status_ptr_t uci_hook_ep_close(ucp_ep_h ep, const ucp_request_param_t
     ucs_status_ptr_t ret;
 
     if (ours == NULL) {
+        uci_plugin_clear_marker(param);
         return uci_ucp.ep_close_nbx(ep, param);
     }
     worker = ours->peer->worker;

@@ -1,47 +1,76 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations that UCI does not cover pass through. They are hooked for one reason: when the user gives memory for
- * the request, and this memory held a request of ours before, our marker must go, so that the request is known as
- * UCX's.
+ * Operations that UCI does not cover pass through. They are hooked for two reasons.
+ *
+ * Marker: when the user gives memory for the request, and this memory held a request of ours before, our marker must go,
+ * so that the request is known as UCX's.
+ *
+ * Order of locks: inside of them UCX may call, with its worker locked, the user's callback (UCP_OP_ATTR_FLAG_NO_IMM_CMPL) or
+ * ucp_worker_progress() (the flushes that wait), and so a hook that locks our worker. Everybody else locks ours first.
  */
 #include "plugin.h"
 
-#include "request.h"
+UCI_INLINE uci_worker_t *uci_hook_other_worker(ucp_worker_h worker)
+{
+    return uci_plugin_worker(worker);
+}
 
-#define UCI_HOOK_PASS(_name, _params, _args) \
-    UCI_EXPORT ucs_status_ptr_t ucp_##_name _params; \
-    UCI_EXPORT ucs_status_ptr_t ucp_##_name _params \
+UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
+{
+    uci_ep_t *ours = uci_plugin_ep(ep);
+
+    return (ours != NULL) ? ours->peer->worker : NULL;
+}
+
+/* A hook around uci_ucp._name; _kind and _handle tell whose lock */
+#define UCI_HOOK_PASS(_type, _name, _kind, _handle, _prepare, _params, _args) \
+    UCI_EXPORT _type ucp_##_name _params; \
+    UCI_EXPORT _type ucp_##_name _params \
     { \
+        uci_worker_t *ours; \
+        _type ret; \
+\
         UCI_HOOK(); \
-        if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) && (uci_contexts.slots != NULL)) { \
-            uci_request_clear_marker(param->request); \
+        _prepare; \
+        ours = uci_hook_other_##_kind(_handle); \
+        if (ours == NULL) { \
+            return uci_ucp._name _args; \
         } \
-        return uci_ucp._name _args; \
+        uci_worker_enter(ours); \
+        ret = uci_ucp._name _args; \
+        uci_worker_leave(ours); \
+        return ret; \
     }
 
-UCI_HOOK_PASS(am_send_nbx,
-              (ucp_ep_h ep, unsigned id, const void *header, size_t header_length, const void *buffer, size_t count,
-               const ucp_request_param_t *param),
-              (ep, id, header, header_length, buffer, count, param))
-UCI_HOOK_PASS(am_recv_data_nbx,
-              (ucp_worker_h worker, void *desc, void *buffer, size_t count, const ucp_request_param_t *param),
-              (worker, desc, buffer, count, param))
-UCI_HOOK_PASS(put_nbx,
-              (ucp_ep_h ep, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
-               const ucp_request_param_t *param),
-              (ep, buffer, count, address, rkey, param))
-UCI_HOOK_PASS(get_nbx,
-              (ucp_ep_h ep, void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
-               const ucp_request_param_t *param),
-              (ep, buffer, count, address, rkey, param))
-UCI_HOOK_PASS(atomic_op_nbx,
-              (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
-               const ucp_request_param_t *param),
-              (ep, opcode, buffer, count, address, rkey, param))
-UCI_HOOK_PASS(stream_send_nbx, (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
-              (ep, buffer, count, param))
-UCI_HOOK_PASS(stream_recv_nbx,
-              (ucp_ep_h ep, void *buffer, size_t count, size_t *length, const ucp_request_param_t *param),
-              (ep, buffer, count, length, param))
-UCI_HOOK_PASS(ep_flush_nbx, (ucp_ep_h ep, const ucp_request_param_t *param), (ep, param))
-UCI_HOOK_PASS(worker_flush_nbx, (ucp_worker_h worker, const ucp_request_param_t *param), (worker, param))
+#define UCI_HOOK_NBX(_name, _kind, _params, _args) \
+    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_plugin_clear_marker(param), _params, _args)
+
+UCI_HOOK_NBX(am_send_nbx, ep,
+             (ucp_ep_h ep, unsigned id, const void *header, size_t header_length, const void *buffer, size_t count,
+              const ucp_request_param_t *param),
+             (ep, id, header, header_length, buffer, count, param))
+UCI_HOOK_NBX(am_recv_data_nbx, worker,
+             (ucp_worker_h worker, void *desc, void *buffer, size_t count, const ucp_request_param_t *param),
+             (worker, desc, buffer, count, param))
+UCI_HOOK_NBX(put_nbx, ep,
+             (ucp_ep_h ep, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+              const ucp_request_param_t *param),
+             (ep, buffer, count, address, rkey, param))
+UCI_HOOK_NBX(get_nbx, ep,
+             (ucp_ep_h ep, void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+              const ucp_request_param_t *param),
+             (ep, buffer, count, address, rkey, param))
+UCI_HOOK_NBX(atomic_op_nbx, ep,
+             (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+              const ucp_request_param_t *param),
+             (ep, opcode, buffer, count, address, rkey, param))
+UCI_HOOK_NBX(stream_send_nbx, ep, (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
+             (ep, buffer, count, param))
+UCI_HOOK_NBX(stream_recv_nbx, ep,
+             (ucp_ep_h ep, void *buffer, size_t count, size_t *length, const ucp_request_param_t *param),
+             (ep, buffer, count, length, param))
+UCI_HOOK_NBX(ep_flush_nbx, ep, (ucp_ep_h ep, const ucp_request_param_t *param), (ep, param))
+UCI_HOOK_NBX(worker_flush_nbx, worker, (ucp_worker_h worker, const ucp_request_param_t *param), (worker, param))
+
+UCI_HOOK_PASS(ucs_status_t, ep_flush, ep, ep, (void)0, (ucp_ep_h ep), (ep))
+UCI_HOOK_PASS(ucs_status_t, worker_flush, worker, worker, (void)0, (ucp_worker_h worker), (worker))

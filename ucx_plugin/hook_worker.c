@@ -10,6 +10,8 @@ UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worke
                                           ucp_worker_h *worker_p);
 UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker);
 UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker);
+UCI_EXPORT ucs_status_t ucp_worker_arm(ucp_worker_h worker);
+UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker);
 UCI_EXPORT ucs_status_t ucp_worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr);
 UCI_EXPORT ucs_status_t ucp_worker_get_address(ucp_worker_h worker, ucp_address_t **address_p,
                                                size_t *address_length_p);
@@ -40,7 +42,7 @@ UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worke
         return status;
     }
 
-    status = uci_worker_create(*worker_p, ours, uci_hook_thread_mode(*worker_p), &worker);
+    status = uci_worker_create(*worker_p, ours, params, uci_hook_thread_mode(*worker_p), &worker);
     if (status != UCS_OK) {
         goto err_destroy;
     }
@@ -91,6 +93,33 @@ UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
     count = uci_worker_progress(ours);
     uci_worker_leave(ours);
     return count;
+}
+
+/* ---------------------------------------------------- sleeping and waking */
+
+UCI_EXPORT ucs_status_t ucp_worker_arm(ucp_worker_h worker)
+{
+    uci_worker_t *ours;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    ours = uci_plugin_worker(worker);
+    if (ours == NULL) {
+        return uci_ucp.worker_arm(worker);
+    }
+    uci_worker_enter(ours);
+    status = uci_wakeup_arm(ours);
+    uci_worker_leave(ours);
+    return status;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker)
+{
+    uci_worker_t *ours;
+
+    UCI_HOOK();
+    ours = uci_plugin_worker(worker);
+    return (ours == NULL) ? uci_ucp.worker_wait(worker) : uci_wakeup_wait(ours);
 }
 
 /* ----------------------------------------------------------- addresses */

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "fault.h"
 #include "inject.h"
@@ -23,6 +24,8 @@ uci_handles_t uci_eps;
 uci_handles_t uci_datatypes;
 uci_handles_t uci_addresses;
 bool uci_plugin_is_ready;
+
+static pid_t uci_plugin_pid; /* whose counters these are */
 
 static pthread_mutex_t uci_plugin_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -76,9 +79,10 @@ static void uci_plugin_find_functions(void)
     memcpy(&uci_ucp.status_string, &symbol, sizeof(symbol));
 }
 
+/* A child that was forked off has our counters, but none of the messages are its own */
 static void uci_plugin_report(void)
 {
-    if (uci_plugin_is_ready) {
+    if (uci_plugin_is_ready && (getpid() == uci_plugin_pid)) {
         uci_stats_report(uci_settings.stats);
     }
 }
@@ -100,8 +104,16 @@ static void uci_plugin_init_locked(void)
         uci_log_at_abort(uci_plugin_report);
         atexit(uci_plugin_report);
     }
-    uci_info("UCI %s (%s), UCX %s, mode %s, digest %s", UCI_VERSION, UCI_REVISION, uci_ucp.get_version_string(),
-             uci_mode_names[uci_settings.mode], uci_settings.digest->name);
+    uci_info("UCI %s (%s), %s, UCX %s, mode %s, digest %s", UCI_VERSION, UCI_REVISION, uci_module_how(),
+             uci_ucp.get_version_string(), uci_mode_names[uci_settings.mode], uci_settings.digest->name);
+}
+
+void uci_plugin_claim(void)
+{
+    if (uci_plugin_pid != getpid()) {
+        memset(&uci_stats, 0, sizeof(uci_stats));
+        uci_plugin_pid = getpid();
+    }
 }
 
 void uci_plugin_init(void)
@@ -109,6 +121,7 @@ void uci_plugin_init(void)
     pthread_mutex_lock(&uci_plugin_lock);
     if (!uci_plugin_is_ready) {
         uci_plugin_init_locked();
+        uci_plugin_claim();
         __atomic_store_n(&uci_plugin_is_ready, true, __ATOMIC_RELEASE);
     }
     pthread_mutex_unlock(&uci_plugin_lock);

@@ -10,6 +10,7 @@
 #define UCI_PLUGIN_H_
 
 #include "handles.h"
+#include "request.h"
 #include "ucp_api.h"
 #include "worker.h"
 
@@ -25,6 +26,12 @@ extern bool uci_plugin_is_ready;
 
 /** Find UCX's functions, read the settings, once. Aborts with a message if UCX can't be found or a setting is bad. */
 void uci_plugin_init(void);
+
+/** A context is made: from now on the counters are those of this process, though it be a fork of one that had some. */
+void uci_plugin_claim(void);
+
+/** How we got in: "preloaded", or "as a UCX module, ...". */
+const char *uci_module_how(void);
 
 #define UCI_HOOK() \
     do { \
@@ -42,6 +49,14 @@ UCI_INLINE uci_worker_t *uci_plugin_worker(ucp_worker_h worker)
 UCI_INLINE uci_ep_t *uci_plugin_ep(ucp_ep_h ep)
 {
     return uci_handles_find(&uci_eps, ep);
+}
+
+/** The user's memory for this operation's request may hold one of ours no more: UCX puts its own there. */
+UCI_INLINE void uci_plugin_clear_marker(const ucp_request_param_t *param)
+{
+    if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) && (uci_contexts.slots != NULL)) {
+        uci_request_clear_marker(param->request);
+    }
 }
 
 #endif

@@ -29,7 +29,7 @@ static void uci_tune_visit(bool (*func)(uci_peer_t *peer, void *arg), void *arg)
 
 static bool uci_tune_limit(uci_peer_t *peer, void *arg)
 {
-    uci_peer_plan(peer, false);
+    uci_peer_plan(peer);
     uci_peer_limit_eager(peer);
     return true;
 }

@@ -496,8 +496,9 @@ static void end_operations(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    uci_context_t context = {.buffered_max = 8192, .buffered_fast_max = 1 << 18};
-    input_t input         = {data, size};
+    uci_context_t context      = {.buffered_max = 8192, .buffered_fast_max = 1 << 18};
+    ucp_worker_params_t params = {.field_mask = 0};
+    input_t input              = {data, size};
 
     if (uci_ucp.am_send_nbx == NULL) {
         fuzz_set_up();
@@ -505,7 +506,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     memset(fuzz_recvs, 0, sizeof(fuzz_recvs));
     fuzz_held_count = 0;
     fuzz_hold       = false;
-    if (uci_worker_create((ucp_worker_h)&context, &context, UCS_THREAD_MODE_SINGLE, &fuzz_worker) != UCS_OK) {
+    if (uci_worker_create((ucp_worker_h)&context, &context, &params, UCS_THREAD_MODE_SINGLE, &fuzz_worker) != UCS_OK) {
         abort();
     }
     open_ep();

@@ -15,6 +15,8 @@ programs_dir=$uci_root/tests/mpi
 work_dir=${UCI_BUILD_DIR:-$uci_root/build}/mpi
 logs_dir=$work_dir/logs
 rank_wrapper=() # put in front of each rank's program: sets what differs from rank to rank
+# A folder for UCX_PLUGIN_PATH: UCI gets in as a UCX module (UCX 1.22 or later), and nothing is preloaded
+plugin=
 # shellcheck disable=SC2034
 all_tls='posix,self posix,cma,self tcp,self'
 cores=$(nproc)
@@ -205,7 +207,8 @@ run_program() {
     rm -rf "$run_dir"
     mkdir -p "$run_stats" "$run_dir/meet"
     set -- "$@" "CHECK_FOLDER=$run_dir/meet" # see check.h
-    [ -z "$preload" ] || set -- "$@" "UCI_STATS=$run_stats/%r.%p.json"
+    [ -z "$plugin" ] || set -- "$@" "UCX_PLUGIN_PATH=$plugin"
+    [ -z "$preload$plugin" ] || set -- "$@" "UCI_STATS=$run_stats/%r.%p.json"
     launcher "$mpi" "$np" "$tls" "$preload" "$@"
     read -ra arguments <<<"$arguments"
     begin=$(clock)

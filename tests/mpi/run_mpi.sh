@@ -14,6 +14,7 @@
 #   --filter REGEX    only programs whose whole name matches (extended regular expression)
 #   --preload PATH    what to preload, several with spaces or colons between (default build/libucx_integrity.so);
 #                     none: plain UCX
+#   --plugin DIR      preload nothing: UCX loads UCI itself, as a module from DIR (UCX 1.22 or later)
 #   --env NAME=VALUE  set in every process; repeat for more
 #   --timeout S       limit for each job (default 60)
 #   --scale F         amount of work instead of each program's own, 1 is normal
@@ -57,6 +58,7 @@ parse_options() {
         --np)           ranks=${2:?}; shift ;;
         --filter)       filter=${2:?}; shift ;;
         --preload)      preload=${2:?}; shift ;;
+        --plugin)       plugin=$(realpath "${2:?}"); preload=none; shift ;;
         --env)          [[ ${2:?} == *=* ]] || die "--env wants NAME=VALUE, not '$2'"; settings+=("$2"); shift ;;
         --timeout)      limit=${2:?}; shift ;;
         --scale)        scale=${2:?}; shift ;;
@@ -73,8 +75,8 @@ parse_options() {
     done
     [ ${#transports[@]} -gt 0 ] || read -ra transports <<<"$all_tls"
     [ -n "$list" ] || preload=$(check_preload "$preload")
-    [ "$stats" != auto ] || { [ -n "$preload" ] && stats=yes || stats=no; }
-    [ "$stats" = no ] || [ -n "$preload" ] || die "--expect-stats needs a preload"
+    [ "$stats" != auto ] || { [ -n "$preload$plugin" ] && stats=yes || stats=no; }
+    [ "$stats" = no ] || [ -n "$preload$plugin" ] || die "--expect-stats needs a preload or a plugin"
 }
 
 # What the statistics must fulfil: conditions for all runs, and those for runs with or without faults.
@@ -202,7 +204,7 @@ main() {
         return
     fi
     complete_conditions
-    say "preload: ${preload:-none, plain UCX}${settings[*]:+; ${settings[*]}}"
+    say "preload: ${preload:-none${plugin:+, UCX module in $plugin}}${settings[*]:+; ${settings[*]}}"
     compile_selected
     say "running ${#jobs[@]} jobs"
     begin=$(clock)

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What is not tag matching passes through: active messages, remote memory, atomics, streams, flushes, wake-up; alone,
+ * What is not tag matching passes through: active messages, remote memory, atomics, streams, flushes; alone,
  * beside tag matching, and on contexts without it.
  */
 #include "ucp_test.h"
-
-#include <poll.h>
 
 static ut_pair_t pair;
 
@@ -332,66 +330,7 @@ static void flush_after_sends(void)
     ut_pair_close(&pair);
 }
 
-/* --------------------------------------------------------------- wake-up */
-
-/* Progress until nothing moves, arm, sleep until UCX says there is something. @return false: nothing came. */
-static bool sleep_until_event(void)
-{
-    struct pollfd fds[2];
-    unsigned i;
-
-    while (ucp_worker_progress(pair.a->worker) + ucp_worker_progress(pair.b->worker) > 0) {
-    }
-    for (i = 0; i < 2; ++i) {
-        ucp_worker_h worker = (i == 0) ? pair.a->worker : pair.b->worker;
-        ucs_status_t status = ucp_worker_arm(worker);
-
-        if (status == UCS_ERR_BUSY) {
-            return true;
-        }
-        UT_CHECK_STATUS(status, UCS_OK, "ucp_worker_arm");
-        UT_CHECK_STATUS(ucp_worker_get_efd(worker, &fds[i].fd), UCS_OK, "ucp_worker_get_efd");
-        fds[i].events = POLLIN;
-    }
-    return poll(fds, 2, 2000) > 0;
-}
-
-/* A program that sleeps between events is woken for everything that has to be done for its messages */
-static void wakeup(void)
-{
-    static const size_t sizes[] = {8, 8192, 9000, 300000, 5 << 20};
-    ut_data_t from, to;
-    ut_op_t send, recv;
-    const char *tls = getenv("UCX_TLS");
-    unsigned i;
-
-    if ((tls == NULL) || (strncmp(tls, "posix", 5) != 0) || ut_faults_are_on()) {
-        return; /* self has no events, and over tcp plain UCX 1.13 misses some between workers of one process */
-    }
-    ut_pair_open(&pair, UCP_FEATURE_WAKEUP);
-    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
-        ut_data_open(&from, UT_CONTIG1, sizes[i]);
-        ut_data_open(&to, UT_CONTIG1, sizes[i]);
-        ut_data_fill(&from, i);
-        ut_recv(&recv, &pair, UT_RECV_NBX, &to, i, UT_TAG_ALL);
-        ut_send(&send, pair.a, UT_SEND_SYNC_NBX, &from, i);
-        while (!ut_op_is_done(&recv) || !ut_op_is_done(&send)) {
-            if (!sleep_until_event()) {
-                UT_CHECK(false, "%zu bytes: nobody wakes us, and neither side is done", sizes[i]);
-                break;
-            }
-        }
-        UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
-        UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
-        UT_CHECK(ut_data_check(&to, sizes[i], i), "wrong content");
-        ut_data_close(&from);
-        ut_data_close(&to);
-    }
-    ut_pair_close(&pair);
-}
-
 static const ut_test_t tests[] = {UT_TEST(active_messages), UT_TEST(remote_memory), UT_TEST(atomics),
-                                  UT_TEST(stream),          UT_TEST(without_tags),  UT_TEST(flush_after_sends),
-                                  UT_TEST(wakeup)};
+                                  UT_TEST(stream),          UT_TEST(without_tags),  UT_TEST(flush_after_sends)};
 
 UT_MAIN(tests)

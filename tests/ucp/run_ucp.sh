@@ -18,10 +18,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 here=$uci_root/tests/ucp
-out=$uci_root/build/test-ucp
-preload=$uci_root/build/libucx_integrity.so
+build=${UCI_BUILD_DIR:-$uci_root/build}
+out=$build/test-ucp
+preload=$build/libucx_integrity.so
 all_tls="posix,self posix,cma,self tcp,self self"
-programs=(forms match requests flags others lifecycle)
+programs=(forms match requests flags others lifecycle surface sleep failure threads)
 filter='' limit=30 keep=0
 passed=0 failed=0 skipped=0
 
@@ -58,7 +59,7 @@ build_programs() {
         fi
         # shellcheck disable=SC2086
         gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror -o "$out/$program" \
-            "$here/$program.c" "$here/ucp_test.c" $flags
+            "$here/$program.c" "$here/ucp_test.c" $flags -lpthread
     done
 }
 
@@ -202,6 +203,15 @@ run_policies() {
         policy 0 8
 }
 
+# A forked child has the parent's counters in its memory, and must not report them.
+run_fork() {
+    local name=fork/statistics log=$out/fork-statistics.log ok=1
+    wanted "$name" || return 0
+    run_program "$log" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload" UCI_STATS=- failure forked || ok=0
+    [ "$(grep -c '^UCI statistics of ' "$log")" -eq 1 ] || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
 main() {
     local begin
     parse_options "$@"
@@ -213,6 +223,7 @@ main() {
     run_faults
     run_unlike
     run_policies
+    run_fork
     say "$(since "$begin") s"
     say "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]

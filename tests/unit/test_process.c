@@ -98,3 +98,20 @@ Test(process, bad_file_name_patterns)
     cr_expect(uci_process_expand("12345678", path, sizeof(path)) == UCI_ERR_INVALID_PARAM);
     cr_expect(uci_process_expand("1234567%r", path, sizeof(path)) == UCI_ERR_INVALID_PARAM);
 }
+
+Test(process, name_outside_of_mpi)
+{
+    char name[300];
+
+    snprintf(name, sizeof(name), "%s:%d", uci_process_host(), (int)getpid());
+    cr_expect(strcmp(uci_process_name(), name) == 0, "%s", uci_process_name());
+}
+
+Test(process, name_of_a_rank)
+{
+    char name[300];
+
+    setenv("PMI_RANK", "7", 1);
+    snprintf(name, sizeof(name), "rank 7 (%s:%d)", uci_process_host(), (int)getpid());
+    cr_expect(strcmp(uci_process_name(), name) == 0, "%s", uci_process_name());
+}

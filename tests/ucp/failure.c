@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Peers that fail and endpoints that are closed by force: no operation waits for what will never come. Only tcp has
+ * endpoints that notice (UCP_ERR_HANDLING_MODE_PEER); over other transports UCX refuses to make them.
+ */
+#include "ucp_test.h"
+
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static ut_pair_t pair;
+
+static struct {
+    unsigned calls;
+    void *arg;
+    ucp_ep_h ep;
+    ucs_status_t status;
+} failed;
+
+static void on_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    ++failed.calls;
+    failed.arg    = arg;
+    failed.ep     = ep;
+    failed.status = status;
+}
+
+static ucs_status_t create_ep(ucp_worker_h worker, const ucp_address_t *address, ucp_ep_h *ep_p)
+{
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                                            UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                              .address     = address,
+                              .err_mode    = UCP_ERR_HANDLING_MODE_PEER,
+                              .err_handler = {on_failure, &failed}};
+
+    return ucp_ep_create(worker, &params, ep_p);
+}
+
+/* A pair whose endpoints notice failures. @return false: this transport has none */
+static bool open_pair(void)
+{
+    ut_side_t *sides = pair.sides;
+    ucp_address_t *address;
+    ucs_status_t status = UCS_OK;
+    size_t length;
+    unsigned i;
+
+    if (strstr(getenv("UCX_TLS"), "tcp") == NULL) {
+        return false;
+    }
+    pair.a = &sides[0];
+    pair.b = &sides[1];
+    for (i = 0; i < 2; ++i) {
+        sides[i].context = (i == 0) ? ut_context_create(UCP_FEATURE_TAG) : sides[0].context;
+        sides[i].worker  = ut_worker_create(sides[i].context);
+    }
+    for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
+        UT_REQUIRE(ucp_worker_get_address(sides[1 - i].worker, &address, &length) == UCS_OK, "ucp_worker_get_address");
+        status = create_ep(sides[i].worker, address, &sides[i].ep);
+        ucp_worker_release_address(sides[1 - i].worker, address);
+        UT_REQUIRE(status == UCS_OK, "ucp_ep_create: %s", ucs_status_string(status));
+    }
+    memset(&failed, 0, sizeof(failed));
+    ut_exchange(&pair, 100, 1);
+    ut_exchange(&pair, 100000, 1);
+    return true;
+}
+
+static void close_workers(void)
+{
+    ucp_worker_destroy(pair.a->worker);
+    ucp_worker_destroy(pair.b->worker);
+    ucp_cleanup(pair.a->context);
+}
+
+static ucs_status_ptr_t close_by_force(ucp_ep_h ep, void *request)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+
+    if (request != NULL) {
+        param.op_attr_mask |= UCP_OP_ATTR_FIELD_REQUEST;
+        param.request = request;
+    }
+    return ucp_ep_close_nbx(ep, &param);
+}
+
+enum { SENDS = 4 };
+static char data[SENDS][1 << 20];
+
+/* Sends that wait for a receive which nobody posts */
+static void start_sends(ucp_ep_h ep, ut_op_t *ops)
+{
+    static const size_t sizes[SENDS] = {8, 20000, 1 << 20, 1 << 20};
+    ucp_request_param_t none         = {.op_attr_mask = 0};
+    unsigned i;
+
+    memset(ops, 0, SENDS * sizeof(*ops));
+    for (i = 0; i < SENDS; ++i) {
+        ut_op_set(&ops[i], ucp_tag_send_sync_nbx(ep, data[i], sizes[i], 1000 + i, &none));
+        UT_CHECK(!ut_op_is_done(&ops[i]), "send %u does not wait", i);
+    }
+}
+
+static void check_sends(ut_op_t *ops)
+{
+    unsigned i;
+
+    for (i = 0; i < SENDS; ++i) {
+        UT_CHECK(UCS_STATUS_IS_ERR(ut_wait(&pair, &ops[i])), "send %u has succeeded", i);
+    }
+}
+
+static void forced_close_of_sender(void)
+{
+    ut_op_t ops[SENDS];
+
+    if (!open_pair()) {
+        return;
+    }
+    start_sends(pair.a->ep, ops);
+    ut_settle(&pair);
+    ut_wait_ptr(&pair, close_by_force(pair.a->ep, NULL));
+    check_sends(ops);
+    ut_wait_ptr(&pair, close_by_force(pair.b->ep, NULL));
+    close_workers();
+}
+
+/* The other side closes as usual afterwards, and does not wait long for an answer that can't come */
+static void usual_close_after_forced(void)
+{
+    if (!open_pair()) {
+        return;
+    }
+    ut_wait_ptr(&pair, close_by_force(pair.a->ep, NULL));
+    ut_settle(&pair);
+    ut_ep_close(&pair, pair.b->ep);
+    close_workers();
+}
+
+/* Memory that held a request of a tag operation: what the close puts there is something else */
+static void forced_close_with_user_memory(void)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_REQUEST};
+    ucs_status_ptr_t closing;
+    ucs_status_t status;
+    ut_memory_t memory;
+    ut_op_t ops[SENDS];
+    char word[8];
+
+    if (!open_pair()) {
+        return;
+    }
+    ut_memory_open(&memory, pair.a->context);
+    param.request = memory.request;
+    UT_CHECK(ucp_tag_recv_nbx(pair.a->worker, word, sizeof(word), 5, UT_TAG_ALL, &param) == memory.request, "receive");
+    ucp_request_cancel(pair.a->worker, memory.request);
+    ut_clock_start();
+    while (ucp_request_check_status(memory.request) == UCS_INPROGRESS) {
+        ut_progress(&pair);
+        ut_clock_check("cancel");
+    }
+    UT_CHECK_STATUS(ucp_request_check_status(memory.request), UCS_ERR_CANCELED, "receive");
+    start_sends(pair.a->ep, ops);
+    closing = close_by_force(pair.a->ep, memory.request);
+    ut_clock_start();
+    while (UCS_PTR_IS_PTR(closing) && ((status = ucp_request_check_status(closing)) == UCS_INPROGRESS)) {
+        ut_progress(&pair);
+        ut_clock_check("a forced close");
+    }
+    UT_CHECK(!UCS_PTR_IS_PTR(closing) || (status == UCS_OK), "forced close: %s", ucs_status_string(status));
+    check_sends(ops);
+    ut_wait_ptr(&pair, close_by_force(pair.b->ep, NULL));
+    ut_memory_close(&memory);
+    close_workers();
+}
+
+/* ------------------------------------------------------- a peer that dies */
+
+typedef struct victim {
+    pid_t pid;
+    volatile size_t length; /* of its address, once it is there */
+    char address[4096];
+} victim_t;
+
+static void be_victim(victim_t *victim)
+{
+    ucp_context_h context = ut_context_create(UCP_FEATURE_TAG);
+    ucp_worker_h worker   = ut_worker_create(context);
+    ucp_address_t *address;
+    size_t length;
+
+    UT_REQUIRE(ucp_worker_get_address(worker, &address, &length) == UCS_OK, "ucp_worker_get_address");
+    UT_REQUIRE(length <= sizeof(victim->address), "an address of %zu bytes", length);
+    memcpy(victim->address, address, length);
+    __atomic_store_n(&victim->length, length, __ATOMIC_RELEASE);
+    while (getppid() != 1) {
+        ucp_worker_progress(worker);
+    }
+    _exit(0);
+}
+
+static victim_t *start_victim(void)
+{
+    victim_t *victim = mmap(NULL, sizeof(*victim), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pid;
+
+    UT_REQUIRE(victim != MAP_FAILED, "mmap");
+    pid = fork();
+    UT_REQUIRE(pid >= 0, "fork");
+    if (pid == 0) {
+        be_victim(victim);
+    }
+    victim->pid = pid;
+    ut_clock_start();
+    while (__atomic_load_n(&victim->length, __ATOMIC_ACQUIRE) == 0) {
+        ut_clock_check("the other process");
+    }
+    return victim;
+}
+
+static void peer_dies(void)
+{
+    victim_t *victim;
+    ut_op_t ops[SENDS];
+    ucp_ep_h ep;
+
+    if (strstr(getenv("UCX_TLS"), "tcp") == NULL) {
+        return;
+    }
+    victim = start_victim();
+    pair.a = pair.b = &pair.sides[0];
+    pair.a->context = ut_context_create(UCP_FEATURE_TAG);
+    pair.a->worker  = ut_worker_create(pair.a->context);
+    memset(&failed, 0, sizeof(failed));
+    UT_CHECK_STATUS(create_ep(pair.a->worker, (const ucp_address_t *)victim->address, &ep), UCS_OK, "ucp_ep_create");
+    start_sends(ep, ops);
+    ut_settle(&pair);
+    UT_CHECK(failed.calls == 0, "the peer has failed before it died");
+    kill(victim->pid, SIGKILL);
+    waitpid(victim->pid, NULL, 0);
+    ut_clock_start();
+    while (failed.calls == 0) {
+        ut_progress(&pair);
+        ut_clock_check("the failure of a peer");
+    }
+    check_sends(ops);
+    UT_CHECK((failed.calls == 1) && (failed.ep == ep) && (failed.arg == &failed) && UCS_STATUS_IS_ERR(failed.status),
+             "%u calls of the error handler, status %s", failed.calls, ucs_status_string(failed.status));
+    ut_wait_ptr(&pair, close_by_force(ep, NULL));
+    ucp_worker_destroy(pair.a->worker);
+    ucp_cleanup(pair.a->context);
+}
+
+/* The same with another handler, which takes the place of the first */
+static void peer_dies_other_handler(void)
+{
+    static int word;
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLER, .err_handler = {on_failure, &word}};
+    victim_t *victim;
+    ut_op_t ops[SENDS];
+    ucp_ep_h ep;
+
+    if (strstr(getenv("UCX_TLS"), "tcp") == NULL) {
+        return;
+    }
+    victim = start_victim();
+    pair.a = pair.b = &pair.sides[0];
+    pair.a->context = ut_context_create(UCP_FEATURE_TAG);
+    pair.a->worker  = ut_worker_create(pair.a->context);
+    memset(&failed, 0, sizeof(failed));
+    UT_CHECK_STATUS(create_ep(pair.a->worker, (const ucp_address_t *)victim->address, &ep), UCS_OK, "ucp_ep_create");
+    ut_wait_ptr(&pair, ucp_ep_modify_nb(ep, &params));
+    start_sends(ep, ops);
+    kill(victim->pid, SIGKILL);
+    waitpid(victim->pid, NULL, 0);
+    check_sends(ops);
+    ut_clock_start();
+    while (failed.calls == 0) {
+        ut_progress(&pair);
+        ut_clock_check("the failure of a peer");
+    }
+    UT_CHECK((failed.calls == 1) && (failed.arg == &word), "another handler was called");
+    ut_wait_ptr(&pair, close_by_force(ep, NULL));
+    ucp_worker_destroy(pair.a->worker);
+    ucp_cleanup(pair.a->context);
+}
+
+/* A child that is forked off and ends: the parent goes on, and the messages are not the child's */
+static void forked(void)
+{
+    int status;
+    pid_t child;
+
+    ut_pair_open(&pair, 0);
+    ut_exchange(&pair, 100, 1);
+    ut_exchange(&pair, 100000, 2);
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        exit(0);
+    }
+    UT_CHECK((waitpid(child, &status, 0) == child) && (status == 0), "the child ends with %d", status);
+    ut_exchange(&pair, 100, 3);
+    ut_exchange(&pair, 100000, 4);
+    ut_pair_close(&pair);
+}
+
+static const ut_test_t tests[] = {UT_TEST(peer_dies),
+                                  UT_TEST(peer_dies_other_handler),
+                                  UT_TEST(forced_close_of_sender),
+                                  UT_TEST(usual_close_after_forced),
+                                  UT_TEST(forced_close_with_user_memory),
+                                  UT_TEST(forked)};
+
+UT_MAIN(tests)

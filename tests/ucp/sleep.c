@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A program that sleeps between events is woken for everything that has to be done for its messages: with UCX's
+ * descriptor, with one of its own, and by the call that waits itself.
+ */
+#include "ucp_test.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+static ut_pair_t pair;
+
+/* self has no events, and over tcp plain UCX 1.13 misses some between workers of one process */
+static bool has_events(void)
+{
+    const char *tls = getenv("UCX_TLS");
+
+    return (tls != NULL) && (strncmp(tls, "posix", 5) == 0);
+}
+
+static unsigned progress_until_quiet(void)
+{
+    unsigned count, all = 0;
+
+    do {
+        count = ucp_worker_progress(pair.a->worker) + ucp_worker_progress(pair.b->worker);
+        all += count;
+    } while (count > 0);
+    return all;
+}
+
+/* Progress until nothing moves, arm, sleep until there is something. @return false: nobody wakes us */
+static bool sleep_until_event(void)
+{
+    ucp_worker_h workers[] = {pair.a->worker, pair.b->worker};
+    struct pollfd fds[2];
+    ucs_status_t status;
+    unsigned i;
+
+    progress_until_quiet();
+    for (i = 0; i < 2; ++i) {
+        status = ucp_worker_arm(workers[i]);
+        if (status == UCS_ERR_BUSY) {
+            return true;
+        }
+        UT_CHECK_STATUS(status, UCS_OK, "ucp_worker_arm");
+        UT_CHECK_STATUS(ucp_worker_get_efd(workers[i], &fds[i].fd), UCS_OK, "ucp_worker_get_efd");
+        fds[i].events = POLLIN;
+    }
+    return poll(fds, 2, 5000) > 0;
+}
+
+static void sleep_until_done(ut_op_t *op, const char *what)
+{
+    while (!ut_op_is_done(op)) {
+        if (!sleep_until_event()) {
+            UT_CHECK(false, "%s: nobody wakes us, and it is not done", what);
+            return;
+        }
+    }
+}
+
+/* Messages of all sizes, sent and received asleep; with faults injected, repairs too need nobody to poll */
+static void messages(void)
+{
+    static const size_t sizes[] = {8, 8192, 9000, 300000, 5 << 20};
+    ut_data_t from, to;
+    ut_op_t send, recv;
+    unsigned i;
+
+    if (!has_events()) {
+        return;
+    }
+    ut_pair_open(&pair, UCP_FEATURE_WAKEUP);
+    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+        ut_data_open(&from, UT_CONTIG1, sizes[i]);
+        ut_data_open(&to, UT_CONTIG1, sizes[i]);
+        ut_data_fill(&from, i);
+        ut_recv(&recv, &pair, UT_RECV_NBX, &to, i, UT_TAG_ALL);
+        ut_send(&send, pair.a, UT_SEND_SYNC_NBX, &from, i);
+        sleep_until_done(&recv, "receive");
+        sleep_until_done(&send, "send");
+        UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+        UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
+        UT_CHECK(ut_data_check(&to, sizes[i], i), "%zu bytes: wrong content", sizes[i]);
+        ut_data_close(&from);
+        ut_data_close(&to);
+    }
+    ut_pair_close(&pair);
+}
+
+/* A sender that sleeps is woken where plain UCX would have completed its send at once (UCX_RNDV_THRESH=inf), or the
+ * layer below makes up for it later; nobody receives. Plain UCX waits with the larger one, so the size is small */
+static void late_send(void)
+{
+    ut_data_t from, to;
+    ut_op_t send, recv;
+
+    if (!has_events()) {
+        return;
+    }
+    ut_pair_open(&pair, UCP_FEATURE_WAKEUP);
+    ut_data_open(&from, UT_CONTIG1, ut_uci_is_on() ? 200000 : 1000);
+    ut_data_open(&to, UT_CONTIG1, from.length);
+    ut_data_fill(&from, 1);
+    ut_send(&send, pair.a, UT_SEND_NBX, &from, 1);
+    sleep_until_done(&send, "a send that nobody receives");
+    ut_recv(&recv, &pair, UT_RECV_NBX, &to, 1, UT_TAG_ALL);
+    sleep_until_done(&recv, "receive");
+    UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
+    UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+    UT_CHECK(ut_data_check(&to, from.length, 1), "wrong content");
+    ut_data_close(&from);
+    ut_data_close(&to);
+    ut_pair_close(&pair);
+}
+
+/* Endpoints close asleep */
+static void closing(void)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t closes[2];
+    ut_op_t ops[2];
+    unsigned i;
+
+    if (!has_events()) {
+        return;
+    }
+    ut_pair_open(&pair, UCP_FEATURE_WAKEUP);
+    ut_exchange(&pair, 100, 1);
+    memset(ops, 0, sizeof(ops));
+    closes[0] = ucp_ep_close_nbx(pair.a->ep, &none);
+    closes[1] = ucp_ep_close_nbx(pair.b->ep, &none);
+    for (i = 0; i < 2; ++i) {
+        ut_op_set(&ops[i], closes[i]);
+    }
+    for (i = 0; i < 2; ++i) {
+        sleep_until_done(&ops[i], "close");
+        UT_CHECK_STATUS(ut_wait(&pair, &ops[i]), UCS_OK, "close");
+    }
+    ucp_worker_destroy(pair.b->worker);
+    ucp_worker_destroy(pair.a->worker);
+    ucp_cleanup(pair.a->context);
+}
+
+static double seconds(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + ((double)now.tv_nsec / 1e9);
+}
+
+/* A worker with nothing to do sleeps: no timer of anybody's wakes it */
+static void nothing_to_do(void)
+{
+    struct pollfd fd = {.events = POLLIN};
+    double begin     = seconds();
+
+    if (!has_events() || ut_faults_are_on()) {
+        return;
+    }
+    ut_pair_open(&pair, UCP_FEATURE_WAKEUP);
+    ut_exchange(&pair, 100000, 1);
+    do {
+        progress_until_quiet();
+        UT_REQUIRE(seconds() - begin < 10, "the worker is never quiet");
+    } while (ucp_worker_arm(pair.a->worker) != UCS_OK);
+    UT_CHECK_STATUS(ucp_worker_get_efd(pair.a->worker, &fd.fd), UCS_OK, "ucp_worker_get_efd");
+    UT_CHECK(poll(&fd, 1, 300) == 0, "an idle worker is woken");
+    UT_CHECK_STATUS(ucp_worker_signal(pair.a->worker), UCS_OK, "ucp_worker_signal");
+    UT_CHECK(poll(&fd, 1, 5000) == 1, "ucp_worker_signal does not wake");
+    UT_CHECK_STATUS(ucp_worker_arm(pair.a->worker), UCS_ERR_BUSY, "ucp_worker_arm after a signal");
+    UT_CHECK_STATUS(ucp_worker_arm(pair.a->worker), UCS_OK, "ucp_worker_arm after that");
+    ut_pair_close(&pair);
+}
+
+/* The call that waits by itself: both ends are one worker, so each turn waits for its own messages */
+static void waiting(void)
+{
+    ut_data_t from, to;
+    ut_op_t send, recv;
+    int word = 0;
+
+    if (!has_events()) {
+        return;
+    }
+    ut_pair_open_self(&pair, UCP_FEATURE_WAKEUP);
+    UT_CHECK_STATUS(ucp_worker_signal(pair.a->worker), UCS_OK, "ucp_worker_signal");
+    UT_CHECK_STATUS(ucp_worker_wait(pair.a->worker), UCS_OK, "ucp_worker_wait");
+    ucp_worker_wait_mem(pair.a->worker, &word);
+    ut_data_open(&from, UT_CONTIG1, 1000);
+    ut_data_open(&to, UT_CONTIG1, 1000);
+    ut_data_fill(&from, 1);
+    ut_recv(&recv, &pair, UT_RECV_NBX, &to, 1, UT_TAG_ALL);
+    ut_send(&send, pair.a, UT_SEND_SYNC_NBX, &from, 1);
+    ut_clock_start();
+    while (!ut_op_is_done(&recv) || !ut_op_is_done(&send)) {
+        if (progress_until_quiet() == 0) {
+            UT_CHECK_STATUS(ucp_worker_signal(pair.a->worker), UCS_OK, "ucp_worker_signal");
+            UT_CHECK_STATUS(ucp_worker_wait(pair.a->worker), UCS_OK, "ucp_worker_wait");
+        }
+        ut_clock_check("a message to oneself");
+    }
+    UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+    UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
+    UT_CHECK(ut_data_check(&to, 1000, 1), "wrong content");
+    ut_data_close(&from);
+    ut_data_close(&to);
+    ut_pair_close(&pair);
+}
+
+/* The program's own set of events, with its own word for the worker's */
+static void given_set(void)
+{
+    static char data[100000], back[sizeof(data)];
+    ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_EVENT_FD | UCP_WORKER_PARAM_FIELD_USER_DATA,
+                                  .user_data  = &pair};
+    ucp_request_param_t none   = {.op_attr_mask = 0};
+    ut_side_t *side            = &pair.sides[0];
+    struct epoll_event event;
+    ut_op_t ops[2];
+    int fd, count;
+
+    if (!has_events()) {
+        return;
+    }
+    pair.a = pair.b = side;
+    side->context   = ut_context_create(UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP);
+    params.event_fd = epoll_create1(0);
+    UT_REQUIRE(ucp_worker_create(side->context, &params, &side->worker) == UCS_OK, "ucp_worker_create");
+    UT_CHECK_STATUS(ucp_worker_get_efd(side->worker, &fd), UCS_ERR_UNSUPPORTED, "ucp_worker_get_efd");
+    side->ep = ut_ep_create(side->worker, side->worker);
+    ut_fill(data, sizeof(data), 1);
+    memset(ops, 0, sizeof(ops));
+    ops[0].recv = true;
+    ut_op_set(&ops[0], ucp_tag_recv_nbx(side->worker, back, sizeof(back), 1, UT_TAG_ALL, &none));
+    ut_op_set(&ops[1], ucp_tag_send_sync_nbx(side->ep, data, sizeof(data), 1, &none));
+    ut_clock_start();
+    while (!ut_op_is_done(&ops[0]) || !ut_op_is_done(&ops[1])) {
+        ut_clock_check("a message to oneself");
+        if ((progress_until_quiet() > 0) || (ucp_worker_arm(side->worker) == UCS_ERR_BUSY)) {
+            continue;
+        }
+        count = epoll_wait(params.event_fd, &event, 1, 1000);
+        UT_CHECK((count <= 0) || (event.data.ptr == &pair), "an event with another word");
+    }
+    UT_CHECK_STATUS(ut_wait(&pair, &ops[0]), UCS_OK, "receive");
+    UT_CHECK_STATUS(ut_wait(&pair, &ops[1]), UCS_OK, "send");
+    UT_CHECK(ut_verify(back, sizeof(back), 1) == SIZE_MAX, "wrong content");
+    ut_pair_close(&pair);
+    close(params.event_fd);
+}
+
+static const ut_test_t tests[] = {UT_TEST(messages),      UT_TEST(late_send), UT_TEST(closing),
+                                  UT_TEST(nothing_to_do), UT_TEST(waiting),   UT_TEST(given_set)};
+
+UT_MAIN(tests)

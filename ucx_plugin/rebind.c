@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rebind.h"
+
+#include <link.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#if defined(__x86_64__)
+#define UCI_REBIND_JUMP_SLOT R_X86_64_JUMP_SLOT
+#define UCI_REBIND_GLOB_DAT  R_X86_64_GLOB_DAT
+#define UCI_REBIND_POINTER   R_X86_64_64
+#elif defined(__aarch64__)
+#define UCI_REBIND_JUMP_SLOT R_AARCH64_JUMP_SLOT
+#define UCI_REBIND_GLOB_DAT  R_AARCH64_GLOB_DAT
+#define UCI_REBIND_POINTER   R_AARCH64_ABS64
+#endif
+
+/* One loaded object, as far as it matters here. We know ourselves by _DYNAMIC, the linker's name for our own section */
+typedef struct uci_object {
+    const char *name;
+    const ElfW(Dyn) * dynamic;
+    ElfW(Addr) base;
+    char *relro; /* what the loader has made read-only */
+    size_t relro_size;
+    const ElfW(Sym) * symbols;
+    const char *strings;
+    size_t soname; /* offset in strings; 0: none */
+    const ElfW(Rela) * tables[2];
+    size_t sizes[2]; /* bytes */
+} uci_object_t;
+
+typedef struct uci_slot {
+    void **place;
+    void *old;
+} uci_slot_t;
+
+/* Objects that are done, and the slots of one pass */
+static struct {
+    struct {
+        const void *dynamic;
+        uint64_t name;
+    } * seen;
+    size_t seen_count;
+    unsigned long long unloaded; /* how many objects have gone, when they were seen */
+} uci_rebind_state;
+
+typedef struct uci_rebind_pass {
+    uci_rebind_func_t func;
+    uci_slot_t *slots;
+    uci_rebind_result_t result;
+    uci_status_t status;
+} uci_rebind_pass_t;
+
+/* Some loaders and the vDSO leave addresses as they are in the file */
+static const void *uci_object_address(const uci_object_t *object, ElfW(Addr) value)
+{
+    return (const void *)((value < object->base) ? object->base + value : value);
+}
+
+static void uci_object_read_dynamic(uci_object_t *object)
+{
+    const ElfW(Dyn) * entry;
+    bool is_rela = true;
+
+    for (entry = object->dynamic; entry->d_tag != DT_NULL; ++entry) {
+        switch (entry->d_tag) {
+        case DT_SYMTAB:
+            object->symbols = uci_object_address(object, entry->d_un.d_ptr);
+            break;
+        case DT_STRTAB:
+            object->strings = uci_object_address(object, entry->d_un.d_ptr);
+            break;
+        case DT_SONAME:
+            object->soname = entry->d_un.d_val;
+            break;
+        case DT_JMPREL:
+            object->tables[0] = uci_object_address(object, entry->d_un.d_ptr);
+            break;
+        case DT_PLTRELSZ:
+            object->sizes[0] = entry->d_un.d_val;
+            break;
+        case DT_PLTREL:
+            is_rela = (entry->d_un.d_val == DT_RELA);
+            break;
+        case DT_RELA:
+            object->tables[1] = uci_object_address(object, entry->d_un.d_ptr);
+            break;
+        case DT_RELASZ:
+            object->sizes[1] = entry->d_un.d_val;
+            break;
+        default:
+            break;
+        }
+    }
+    if (!is_rela) {
+        object->sizes[0] = 0;
+    }
+}
+
+/* @return false if there is nothing in it to look at */
+static bool uci_object_read(uci_object_t *object, const struct dl_phdr_info *info)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin, end;
+    const ElfW(Phdr) * segment;
+
+    memset(object, 0, sizeof(*object));
+    object->name = info->dlpi_name;
+    object->base = info->dlpi_addr;
+    for (segment = info->dlpi_phdr; segment < info->dlpi_phdr + info->dlpi_phnum; ++segment) {
+        if (segment->p_type == PT_DYNAMIC) {
+            object->dynamic = (const void *)(object->base + segment->p_vaddr);
+        } else if (segment->p_type == PT_GNU_RELRO) {
+            /* whole pages within it, as the loader does */
+            begin              = (object->base + segment->p_vaddr) & ~(page - 1);
+            end                = (object->base + segment->p_vaddr + segment->p_memsz) & ~(page - 1);
+            object->relro      = (char *)begin;
+            object->relro_size = end - begin;
+        }
+    }
+    if (object->dynamic == NULL) {
+        return false;
+    }
+    uci_object_read_dynamic(object);
+    return (object->symbols != NULL) && (object->strings != NULL);
+}
+
+#ifdef UCI_REBIND_JUMP_SLOT
+
+static bool uci_object_protect(const uci_object_t *object, int protection)
+{
+    if ((object->relro_size == 0) || (mprotect(object->relro, object->relro_size, protection) == 0)) {
+        return true;
+    }
+    uci_error("failed to change the protection of %s: %m", object->name);
+    return false;
+}
+
+static bool uci_rebind_note(uci_rebind_pass_t *pass, void **place)
+{
+    unsigned count = pass->result.slots;
+    uci_slot_t *slots;
+
+    if ((count & (count - 1)) == 0) {
+        slots = realloc(pass->slots, 2 * uci_max(count, 1u) * sizeof(*slots));
+        if (slots == NULL) {
+            uci_error("failed to allocate a list of %u slots", count);
+            return false;
+        }
+        pass->slots = slots;
+    }
+    pass->slots[count].place = place;
+    pass->slots[count].old   = *place;
+    ++pass->result.slots;
+    return true;
+}
+
+/* @return false after an error; @a unlocked_p says whether the object's read-only part is writable now */
+static bool uci_rebind_slot(uci_rebind_pass_t *pass, const uci_object_t *object, const ElfW(Rela) * entry,
+                            bool *unlocked_p)
+{
+    const char *symbol = object->strings + object->symbols[ELF64_R_SYM(entry->r_info)].st_name;
+    void **place       = (void **)(object->base + entry->r_offset);
+    void *function     = pass->func(symbol);
+
+    if ((function == NULL) || (*place == function)) {
+        return true;
+    }
+    if (!*unlocked_p) {
+        if (!uci_object_protect(object, PROT_READ | PROT_WRITE)) {
+            pass->status = UCI_ERR_IO;
+            return false;
+        }
+        *unlocked_p = true;
+        ++pass->result.objects;
+    }
+    if (!uci_rebind_note(pass, place)) {
+        pass->status = UCI_ERR_NO_MEMORY;
+        return false;
+    }
+    __atomic_store_n(place, function, __ATOMIC_RELEASE);
+    return true;
+}
+
+static bool uci_rebind_is_slot(const ElfW(Rela) * entry)
+{
+    switch (ELF64_R_TYPE(entry->r_info)) {
+    case UCI_REBIND_JUMP_SLOT:
+    case UCI_REBIND_GLOB_DAT:
+        return true;
+    case UCI_REBIND_POINTER:
+        return (ELF64_R_SYM(entry->r_info) != 0) && (entry->r_addend == 0);
+    default:
+        return false;
+    }
+}
+
+static bool uci_rebind_object(uci_rebind_pass_t *pass, const uci_object_t *object)
+{
+    bool unlocked = false, ok = true;
+    const ElfW(Rela) * entry, *end;
+    unsigned i;
+
+    for (i = 0; i < uci_array_size(object->tables); ++i) {
+        entry = object->tables[i];
+        end   = entry + (object->sizes[i] / sizeof(*entry));
+        for (; ok && (entry < end); ++entry) {
+            if (uci_rebind_is_slot(entry)) {
+                ok = uci_rebind_slot(pass, object, entry, &unlocked);
+            }
+        }
+    }
+    if (unlocked && !uci_object_protect(object, PROT_READ)) {
+        pass->status = UCI_ERR_IO;
+        ok           = false;
+    }
+    return ok;
+}
+
+static uint64_t uci_rebind_hash(const char *name)
+{
+    uint64_t hash = 0xcbf29ce484222325ul;
+
+    for (; *name != '\0'; ++name) {
+        hash = (hash ^ (unsigned char)*name) * 0x100000001b3ul;
+    }
+    return hash;
+}
+
+/* @return false if it was there before; remembers it otherwise. Without memory it is looked at again next time */
+static bool uci_rebind_is_new(const uci_object_t *object)
+{
+    size_t i, count = uci_rebind_state.seen_count;
+    uint64_t name = uci_rebind_hash(object->name);
+    void *seen;
+
+    for (i = 0; i < count; ++i) {
+        if ((uci_rebind_state.seen[i].dynamic == object->dynamic) && (uci_rebind_state.seen[i].name == name)) {
+            return false;
+        }
+    }
+    seen = realloc(uci_rebind_state.seen, (count + 1) * sizeof(*uci_rebind_state.seen));
+    if (seen != NULL) {
+        uci_rebind_state.seen                = seen;
+        uci_rebind_state.seen[count].dynamic = object->dynamic;
+        uci_rebind_state.seen[count].name    = name;
+        ++uci_rebind_state.seen_count;
+    }
+    return true;
+}
+
+/* What has gone may come back at the same place with fresh slots: then nothing counts as seen */
+static void uci_rebind_forget_unloaded(unsigned long long unloaded)
+{
+    if (uci_rebind_state.unloaded != unloaded) {
+        uci_rebind_state.unloaded   = unloaded;
+        uci_rebind_state.seen_count = 0;
+    }
+}
+
+static int uci_rebind_visit(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    uci_rebind_pass_t *pass = arg;
+    uci_object_t object;
+
+    uci_rebind_forget_unloaded(info->dlpi_subs);
+    if (!uci_object_read(&object, info) || (object.dynamic == _DYNAMIC) || !uci_rebind_is_new(&object)) {
+        return 0;
+    }
+    return uci_rebind_object(pass, &object) ? 0 : 1;
+}
+
+/* The object of a slot is not known here: its pages are made writable, and stay so */
+static void uci_rebind_undo(const uci_rebind_pass_t *pass)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    unsigned i;
+
+    for (i = pass->result.slots; i-- > 0;) {
+        if (mprotect((void *)((uintptr_t)pass->slots[i].place & ~(page - 1)), page, PROT_READ | PROT_WRITE) == 0) {
+            *pass->slots[i].place = pass->slots[i].old;
+        }
+    }
+    uci_rebind_state.seen_count = 0;
+}
+
+uci_status_t uci_rebind(uci_rebind_func_t func, uci_rebind_result_t *result_p)
+{
+    uci_rebind_pass_t pass = {.func = func, .status = UCI_OK};
+
+    dl_iterate_phdr(uci_rebind_visit, &pass);
+    if (pass.status != UCI_OK) {
+        uci_rebind_undo(&pass);
+    } else {
+        *result_p = pass.result;
+    }
+    free(pass.slots);
+    return pass.status;
+}
+
+#else
+
+uci_status_t uci_rebind(uci_rebind_func_t func, uci_rebind_result_t *result_p)
+{
+    uci_error("calls can't be redirected on this processor: use LD_PRELOAD");
+    return UCI_ERR_UNSUPPORTED;
+}
+
+#endif
+
+typedef struct uci_rebind_search {
+    const char *soname;
+    const char *path;
+} uci_rebind_search_t;
+
+static int uci_rebind_compare(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    uci_rebind_search_t *search = arg;
+    uci_object_t object;
+
+    if (uci_object_read(&object, info) && (object.dynamic != _DYNAMIC) && (object.soname != 0) &&
+        (strcmp(object.strings + object.soname, search->soname) == 0)) {
+        search->path = info->dlpi_name;
+    }
+    return search->path != NULL;
+}
+
+static int uci_rebind_own_soname(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    uci_rebind_search_t *search = arg;
+    uci_object_t object;
+
+    if (!uci_object_read(&object, info) || (object.dynamic != _DYNAMIC) || (object.soname == 0)) {
+        return 0;
+    }
+    search->soname = object.strings + object.soname;
+    return 1;
+}
+
+const char *uci_rebind_other_copy(void)
+{
+    uci_rebind_search_t search = {NULL, NULL};
+
+    if (dl_iterate_phdr(uci_rebind_own_soname, &search) != 0) {
+        dl_iterate_phdr(uci_rebind_compare, &search);
+    }
+    return search.path;
+}

@@ -1,0 +1,41 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Lead calls of other objects to our functions, where we have no precedence in the search for symbols: by writing their
+ * tables of addresses. A name can stand in three kinds of slots:
+ *
+ *     JUMP_SLOT   calls through the PLT, bound or still lazy
+ *     GLOB_DAT    calls and addresses in code built with -fno-plt, and with BIND_NOW
+ *     64, ABS64   initialized pointers in data
+ *
+ * Slots that the loader has made read-only (RELRO) are made writable for the moment. What is not reached: addresses that a
+ * program got from dlsym() or has copied, calls from constructors of an object that is being opened, calls inside of an
+ * object that was linked statically, and other namespaces (dlmopen). GOTCHA (LLNL) has the same limits.
+ */
+#ifndef UCI_REBIND_H_
+#define UCI_REBIND_H_
+
+#include "types.h"
+
+/** @return what slots for @a symbol are to hold, or NULL: leave them alone. */
+typedef void *(*uci_rebind_func_t)(const char *symbol);
+
+/** What one pass has done. */
+typedef struct uci_rebind_result {
+    unsigned objects; /**< in which slots were written */
+    unsigned slots;
+} uci_rebind_result_t;
+
+/**
+ * Write the slots of all objects of the process but ourselves that were not there at the last pass. All or nothing: after an
+ * error the slots of this pass are as they were. One thread at a time.
+ * @param result_p  what was done
+ * @return UCI_OK, UCI_ERR_UNSUPPORTED on processors other than x86_64 and aarch64, UCI_ERR_IO if a page can't be made writable,
+ *         UCI_ERR_NO_MEMORY. Logged.
+ */
+uci_status_t uci_rebind(uci_rebind_func_t func, uci_rebind_result_t *result_p);
+
+/** @return the path of another loaded object with our DT_SONAME, that is another copy of this library, or NULL. */
+const char *uci_rebind_other_copy(void);
+
+#endif
