@@ -244,7 +244,9 @@ void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, u
     unsigned i;
     uint64_t size;
 
-    snprintf(plan_p->transports, sizeof(plan_p->transports), "%s", transports);
+    if (transports != plan_p->transports) { /* a plan is made anew */
+        snprintf(plan_p->transports, sizeof(plan_p->transports), "%s", transports);
+    }
     plan_p->paths     = paths | UCI_PATH_BIT(UCI_PATH_STREAM);
     paths             = uci_tuner_allowed(plan_p->paths);
     plan_p->eager_max = uci_tuner_choose_eager_max(profile, plan_p->transports, paths);

@@ -170,12 +170,18 @@ Test(tuner, forced)
 
 Test(tuner, forced_path)
 {
+    const uci_plan_t *plan;
+
     setenv("UCI_PATH", "stream", 1);
     setenv("UCI_PROFILE", "none", 1);
     start();
     cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_STREAM);
+    plan              = uci_tuner_plan("posix", STREAM | DIRECT);
     uci_settings.path = UCI_PATH_DIRECT;
     uci_tuner_refresh();
+    cr_expect_str_eq(plan->transports, "posix");
+    cr_expect_eq(uci_tuner_plan("posix", STREAM | DIRECT), plan, "the same plan, made anew");
+    cr_expect_eq(uci_plan_choose(plan, 1 << 20)->path, UCI_PATH_DIRECT);
     cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
     cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).chunk_size, 32768);
     cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).path, UCI_PATH_STREAM, "not possible");
