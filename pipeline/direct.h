@@ -23,6 +23,9 @@
 #include "recv.h"
 #include "send.h"
 
+/** Slots that messages leave for those that are matched already */
+#define UCI_DIRECT_KEEP (UCI_SLOT_COUNT / 4)
+
 /** Reserve slots. @param keep  slots to leave in the pool.  @return false: there are none to spare. */
 bool uci_direct_start(uci_send_op_t *op, unsigned keep);
 
