@@ -443,7 +443,7 @@ static void uci_send_choose(uci_send_op_t *op, bool *direct_p)
 
     op->digest     = choice->digest;
     op->chunk_size = peer->leaving ? uci_peer_stream_chunk_size(peer, op->length) : choice->chunk_size;
-    if (reached && (choice->path == UCI_PATH_EAGER) && !peer->leaving) {
+    if (reached && (op->length <= peer->eager_max) && (choice->path == UCI_PATH_DIRECT) && !peer->leaving) {
         op->chunk_size = UCI_SLOT_SIZE; /* it came here by uci_send_is_better_in_slot() */
     }
     op->chunks = (uint32_t)uci_div_up(op->length, op->chunk_size);
