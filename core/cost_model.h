@@ -7,8 +7,9 @@
  * model of Hockney's, latency + n / bandwidth (R. Hockney, "The communication challenge for MPP", 1994), and the pieces
  * meet where a cache ends or a protocol changes.
  *
- * What was not measured is put together from what was, after A. Denis, "A high performance checksummed MPI" (sections
- * 4 and 5: eager, and overlap of copy, checksum and transfer).
+ * What was not measured is put together from what was, after A. Denis, F. Trahay, Y. Ishikawa, "High performance
+ * checksum computation for fault-tolerant MPI over InfiniBand", 2012, section 4: eager, and overlap of copy, checksum and
+ * transfer.
  */
 #ifndef UCI_COST_MODEL_H_
 #define UCI_COST_MODEL_H_

@@ -14,7 +14,8 @@
 
 #define UCI_FLETCHER_GUARANTEE \
     "any damage within one aligned 4-byte word is certain to be detected, except 0x00000000 turned into 0xffffffff " \
-    "or back; random damage is missed with odds of 2^-64; zeros added or lost at the end are not seen"
+    "or back; random damage is missed with odds of 2^-64; zeros added or lost at the end, and blocks of equal " \
+    "sums that change places, are not seen"
 
 typedef struct uci_fletcher {
     uint64_t first, second;

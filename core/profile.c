@@ -107,8 +107,8 @@ const uci_cost_t *uci_profile_find_kernel(const uci_profile_t *profile, uci_dige
     return (kernel != NULL) ? &kernel->cost : NULL;
 }
 
-double uci_profile_kernel_ns(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form,
-                             uint64_t size)
+double uci_profile_kernel_ns(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
+                             uci_form_t form, uint64_t size)
 {
     const uci_cost_t *cached   = uci_profile_find_kernel(profile, digest, isa, form, true);
     const uci_cost_t *uncached = uci_profile_find_kernel(profile, digest, isa, form, false);

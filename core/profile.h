@@ -79,8 +79,8 @@ const uci_cost_t *uci_profile_find_kernel(const uci_profile_t *profile, uci_dige
 
 /** @return nanoseconds for @a size bytes: the mean of cached and uncached memory, since nobody knows where a user's buffer
  *  is; or the one that was measured; 0 if neither was. */
-double uci_profile_kernel_ns(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form,
-                             uint64_t size);
+double uci_profile_kernel_ns(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
+                             uci_form_t form, uint64_t size);
 
 /** Move all paths of @a from that @a profile has no path of the same transports for into it. */
 uci_status_t uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t *from);

@@ -244,17 +244,17 @@ void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, u
     unsigned i;
     uint64_t size;
 
-    snprintf(plan_p->transports, sizeof(plan_p->transports), "%s", transports);
+    if (transports != plan_p->transports) { /* a plan is made anew */
+        snprintf(plan_p->transports, sizeof(plan_p->transports), "%s", transports);
+    }
     plan_p->paths     = paths | UCI_PATH_BIT(UCI_PATH_STREAM);
     paths             = uci_tuner_allowed(plan_p->paths);
     plan_p->eager_max = uci_tuner_choose_eager_max(profile, plan_p->transports, paths);
+    plan_p->fragment  = uci_tuner_chunk_built_in(plan_p->transports, UCI_PATH_STREAM);
     for (i = 0; i < UCI_PLAN_CLASSES; ++i) {
         size = 1ul << i;
         uci_tuner_choose_digest(profile, size, &plan_p->choices[i]);
         uci_tuner_choose_path(profile, plan_p->transports, paths, size, &plan_p->choices[i]);
-        if (size <= plan_p->eager_max) {
-            plan_p->choices[i].path = UCI_PATH_EAGER;
-        }
     }
 }
 

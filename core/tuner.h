@@ -20,8 +20,8 @@
 typedef struct uci_choice {
     const uci_digest_ops_t *digest;
     uci_form_t form;     /**< for uci_digest_copy_as() into the user's buffer: FUSED, SEPARATE or FAR */
-    uci_path_t path;     /**< UCI_PATH_EAGER up to the eager limit */
-    uint32_t chunk_size; /**< bytes; also where the path is EAGER: for a synchronous send */
+    uci_path_t path;     /**< of a rendezvous; messages up to the eager limit may be too small for one */
+    uint32_t chunk_size; /**< bytes */
 } uci_choice_t;
 
 #define UCI_PLAN_CLASSES 33
@@ -29,6 +29,7 @@ typedef struct uci_choice {
 /** Choices by size for one list of transports */
 typedef struct uci_plan {
     uint32_t eager_max;                     /**< bytes: larger messages are worth a rendezvous */
+    uint32_t fragment;                      /**< chunk that UCX carries as one fragment of an active message */
     uci_choice_t choices[UCI_PLAN_CLASSES]; /**< by uci_plan_class() */
     uint32_t paths;                         /**< UCI_PATH_BIT()s there were to choose from */
     char transports[UCI_PROFILE_TRANSPORTS_MAX];
@@ -44,6 +45,12 @@ UCI_INLINE unsigned uci_plan_class(uint64_t size)
 UCI_INLINE const uci_choice_t *uci_plan_choose(const uci_plan_t *plan, uint64_t size)
 {
     return &plan->choices[uci_plan_class(size)];
+}
+
+/** The way a message of this size takes: UCI_PATH_EAGER up to the eager limit. */
+UCI_INLINE uci_path_t uci_plan_path(const uci_plan_t *plan, uint64_t size)
+{
+    return (size <= plan->eager_max) ? UCI_PATH_EAGER : uci_plan_choose(plan, size)->path;
 }
 
 /**

@@ -202,7 +202,9 @@ static bool uci_peer_is_rdma(uci_peer_t *peer)
 
 uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)
 {
-    return uci_tuner_choose(uci_peer_transports(peer), 0, length).chunk_size;
+    const uci_plan_t *plan = uci_tuner_plan(uci_peer_transports(peer), 0);
+
+    return uci_min(uci_plan_choose(plan, length)->chunk_size, plan->fragment);
 }
 
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer)

@@ -98,7 +98,7 @@ const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
 /** eager_max is what both sides carry in one frame and the plan, if there is one already, finds worth it. */
 void uci_peer_limit_eager(uci_peer_t *peer);
 
-/** Bytes of a chunk of a stream to it. */
+/** Bytes of a chunk of a stream to it that UCX carries in one fragment. */
 uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length);
 
 /** May messages to it go through our bounce slots? */

@@ -443,7 +443,7 @@ static void uci_send_choose(uci_send_op_t *op, bool *direct_p)
 
     op->digest     = choice->digest;
     op->chunk_size = peer->leaving ? uci_peer_stream_chunk_size(peer, op->length) : choice->chunk_size;
-    if (reached && (choice->path == UCI_PATH_EAGER) && !peer->leaving) {
+    if (reached && (op->length <= peer->eager_max) && (choice->path == UCI_PATH_DIRECT) && !peer->leaving) {
         op->chunk_size = UCI_SLOT_SIZE; /* it came here by uci_send_is_better_in_slot() */
     }
     op->chunks = (uint32_t)uci_div_up(op->length, op->chunk_size);
@@ -721,7 +721,8 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     op->remote_op = hdr->op;
     switch (op->state) {
     case UCI_SEND_DESCRIBED:
-        if (uci_peer_is_reached(peer) && (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start(op, 0)) {
+        if (uci_peer_is_reached(peer) && (uci_plan_choose(uci_peer_plan(peer), op->length)->path == UCI_PATH_DIRECT) &&
+            (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start(op, 0)) {
             uci_send_tell_slot(op);
             return;
         }

@@ -22,6 +22,7 @@ suites=(
     "unit      * 10s  unit tests of every layer (Criterion)"
     "layers    * 10s  include rules, exported symbols, silence in other programs, and the table of UCX's functions"
     "format    * 5s   clang-format on C, shellcheck on scripts"
+    "tools     * 1min uci_tune and uci_perftest: measure a little, read what they write, refuse what they should"
     "mpi       * 5min real programs under Open MPI and MPICH, over every transport"
     "faults    * 2min injected faults: counted, healed, contents right; every kind and target once"
     "asan      * 3min unit tests and a part of mpi, with ASan and UBSan"
@@ -77,6 +78,10 @@ suite_tidy() {
         count_check "clang-tidy $source" clang-tidy --quiet -p "$build" "$source"
     done
     say "$passed passed, $failed failed, 0 skipped"
+}
+
+suite_tools() {
+    "$uci_root/tests/tools/run_tools.sh" "$build"
 }
 
 suite_mpi() {

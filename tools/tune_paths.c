@@ -191,13 +191,15 @@ static void tune_meet(tune_pair_t *pair)
     tune_find_candidates(pair, paths);
 }
 
-static const tune_candidate_t *tune_chosen(const tune_pair_t *pair, const uci_choice_t *choice)
+static const tune_candidate_t *tune_chosen(const tune_pair_t *pair, const uci_plan_t *plan, uint64_t size)
 {
+    const uci_choice_t *choice = uci_plan_choose(plan, size);
+    uci_path_t path            = uci_plan_path(plan, size);
     unsigned i;
 
     for (i = 0; i < pair->count; ++i) {
-        if ((pair->candidates[i].path == choice->path) &&
-            ((choice->path == UCI_PATH_EAGER) || (pair->candidates[i].chunk == choice->chunk_size))) {
+        if ((pair->candidates[i].path == path) &&
+            ((path == UCI_PATH_EAGER) || (pair->candidates[i].chunk == choice->chunk_size))) {
             return &pair->candidates[i];
         }
     }
@@ -214,7 +216,7 @@ static void tune_name(const tune_candidate_t *candidate, char name[64])
 
 static void tune_check_size(const tune_pair_t *pair, const uci_plan_t *plan, tune_check_t *check)
 {
-    const tune_candidate_t *chosen = tune_chosen(pair, uci_plan_choose(plan, check->size));
+    const tune_candidate_t *chosen = tune_chosen(pair, plan, check->size);
     unsigned i;
     double ns;
 

@@ -87,44 +87,58 @@ static void plot_begin(plot_t *plot, unsigned number)
     plot->x_max = plot->y_max = -INFINITY;
 }
 
-static void plot_axes(plot_t *plot, const char *title)
+static void plot_x_axis(const plot_t *plot)
+{
+    unsigned last = (unsigned)plot->x_max, bottom = plot->top + PLOT_HEIGHT - PLOT_BOTTOM, i;
+    char text[24];
+    double x;
+
+    for (i = (unsigned)ceil(plot->x_min); i <= last; i += 2) {
+        x = plot_x(plot, 1ul << i);
+        fprintf(plot->stream,
+                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%u\" y2=\"%u\" stroke=\"#dddddd\"/>"
+                "<text x=\"%.1f\" y=\"%u\" text-anchor=\"middle\">%s</text>\n",
+                x, x, plot->top + PLOT_TOP, bottom, x, bottom + 18, tune_size_text(1ul << i, text));
+    }
+    fprintf(plot->stream, "<text x=\"%d\" y=\"%u\" text-anchor=\"middle\">bytes</text>\n",
+            (PLOT_LEFT + PLOT_WIDTH - PLOT_RIGHT) / 2, bottom + 36);
+}
+
+static void plot_y_axis(const plot_t *plot)
 {
     static const int digits[] = {1, 2, 5};
-    unsigned i;
-    char text[24];
-    double rate, exponent, x;
+    int last                  = (int)floor(plot->y_max), exponent;
+    unsigned middle           = plot->top + PLOT_HEIGHT / 2, i;
+    double rate, y;
 
+    for (exponent = (int)floor(plot->y_min); exponent <= last; ++exponent) {
+        for (i = 0; i < uci_array_size(digits); ++i) {
+            rate = digits[i] * pow(10, exponent);
+            if ((log10(rate) < plot->y_min) || (log10(rate) > plot->y_max)) {
+                continue;
+            }
+            y = plot_y(plot, rate);
+            fprintf(plot->stream,
+                    "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#dddddd\"/>"
+                    "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
+                    PLOT_LEFT, PLOT_WIDTH - PLOT_RIGHT, y, y, PLOT_LEFT - 6, y + 4, rate);
+        }
+    }
+    fprintf(plot->stream,
+            "<text x=\"16\" y=\"%u\" transform=\"rotate(-90 16 %u)\" text-anchor=\"middle\">GB/s</text>\n", middle,
+            middle);
+}
+
+static void plot_axes(plot_t *plot, const char *title)
+{
     plot->x_max = fmax(plot->x_max, plot->x_min + 1);
     plot->y_min = floor(plot->y_min * 4) / 4;
     plot->y_max = fmax(ceil(plot->y_max * 4) / 4, plot->y_min + 0.25);
     fprintf(plot->stream, "<text x=\"%d\" y=\"%u\" font-size=\"15\" font-weight=\"bold\">", PLOT_LEFT, plot->top + 24);
     plot_text(plot->stream, title);
     fprintf(plot->stream, "</text>\n");
-    for (x = ceil(plot->x_min); x <= plot->x_max; x += 2) {
-        fprintf(plot->stream,
-                "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" stroke=\"#dddddd\"/>"
-                "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%s</text>\n",
-                plot_x(plot, 1ul << (unsigned)x), plot_x(plot, 1ul << (unsigned)x), (int)plot->top + PLOT_TOP,
-                (int)plot->top + PLOT_HEIGHT - PLOT_BOTTOM, plot_x(plot, 1ul << (unsigned)x),
-                (int)plot->top + PLOT_HEIGHT - PLOT_BOTTOM + 18, tune_size_text(1ul << (unsigned)x, text));
-    }
-    for (exponent = floor(plot->y_min); exponent <= plot->y_max; ++exponent) {
-        for (i = 0; i < uci_array_size(digits); ++i) {
-            rate = digits[i] * pow(10, exponent);
-            if ((log10(rate) >= plot->y_min) && (log10(rate) <= plot->y_max)) {
-                fprintf(plot->stream,
-                        "<line x1=\"%d\" x2=\"%d\" y1=\"%.1f\" y2=\"%.1f\" stroke=\"#dddddd\"/>"
-                        "<text x=\"%d\" y=\"%.1f\" text-anchor=\"end\">%g</text>\n",
-                        PLOT_LEFT, PLOT_WIDTH - PLOT_RIGHT, plot_y(plot, rate), plot_y(plot, rate), PLOT_LEFT - 6,
-                        plot_y(plot, rate) + 4, rate);
-            }
-        }
-    }
-    fprintf(plot->stream,
-            "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">bytes</text>"
-            "<text x=\"16\" y=\"%d\" transform=\"rotate(-90 16 %d)\" text-anchor=\"middle\">GB/s</text>\n",
-            (PLOT_LEFT + PLOT_WIDTH - PLOT_RIGHT) / 2, (int)plot->top + PLOT_HEIGHT - 14,
-            (int)plot->top + PLOT_HEIGHT / 2, (int)plot->top + PLOT_HEIGHT / 2);
+    plot_x_axis(plot);
+    plot_y_axis(plot);
 }
 
 static void plot_line(plot_t *plot, const char *name, const uci_cost_t *cost, bool dashed)
@@ -228,7 +242,8 @@ static void plot_paths(plot_t *plot, const uci_profile_t *profile, unsigned firs
         plot_line(plot, text, &path->cost, path->path == UCI_PATH_EAGER);
         for (j = 0; j < path->cost.count; ++j) {
             choice = uci_plan_choose(&plan, path->cost.points[j].size);
-            if ((choice->path == path->path) && ((path->chunk == 0) || (choice->chunk_size == path->chunk))) {
+            if ((uci_plan_path(&plan, path->cost.points[j].size) == path->path) &&
+                ((path->chunk == 0) || (choice->chunk_size == path->chunk))) {
                 plot_dot(plot, uci_max(path->cost.points[j].size, 1ul), path->cost.points[j].ns);
             }
         }

@@ -419,3 +419,6 @@ if __name__ == "__main__":
         main()
     except KeyboardInterrupt:
         sys.exit("\nuci_perftest: interrupted")
+    except BrokenPipeError:  # "| head" has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)

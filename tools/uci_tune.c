@@ -206,25 +206,43 @@ static uci_status_t uci_tune_output_path(const tune_options_t *options, const tu
     return UCI_OK;
 }
 
+/* @return false after saying why the profile there is not to be lost: asked before measuring, not after */
+static bool uci_tune_may_write(const tune_options_t *options, const tune_result_t *result)
+{
+    char path[PATH_MAX], reason[512];
+    uci_profile_t old;
+    bool fits;
+
+    if (options->no_write) {
+        return true;
+    }
+    if (uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) {
+        return false;
+    }
+    if (options->force || (uci_profile_load(path, &old) != UCI_OK)) {
+        return true; /* none, or one that nobody can use: that has been said */
+    }
+    fits = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason));
+    uci_profile_cleanup(&old);
+    if (!fits) {
+        fprintf(stderr, "uci_tune: %s would be overwritten, but %s; give another name or --force\n", path, reason);
+    }
+    return fits;
+}
+
 /* Take over what the profile to be replaced knows and this run does not measure */
-static uci_status_t uci_tune_keep_old(const tune_options_t *options, const char *path, tune_result_t *result)
+static uci_status_t uci_tune_keep_old(const char *path, tune_result_t *result)
 {
     uci_profile_t old;
-    char reason[512];
     uci_status_t status;
+    char reason[512];
 
-    status = uci_profile_load(path, &old);
-    if (status != UCI_OK) {
-        return UCI_OK; /* none, or one that nobody can use: that has been said */
+    if (uci_profile_load(path, &old) != UCI_OK) {
+        return UCI_OK;
     }
-    if (!uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason))) {
-        if (!options->force) {
-            fprintf(stderr, "uci_tune: %s would be overwritten, but %s; give another name or --force\n", path, reason);
-            status = UCI_ERR_INVALID_PARAM;
-        }
-    } else {
-        status = uci_profile_merge_paths(&result->profile, &old);
-    }
+    status = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason))
+                     ? uci_profile_merge_paths(&result->profile, &old)
+                     : UCI_OK;
     uci_profile_cleanup(&old);
     return status;
 }
@@ -255,8 +273,7 @@ static int uci_tune_finish(const tune_options_t *options, tune_result_t *result)
 
     if (!options->no_write) {
         if ((uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) ||
-            (uci_tune_keep_old(options, path, result) != UCI_OK) ||
-            (uci_profile_save(&result->profile, path) != UCI_OK)) {
+            (uci_tune_keep_old(path, result) != UCI_OK) || (uci_profile_save(&result->profile, path) != UCI_OK)) {
             return EXIT_FAILURE;
         }
         fprintf(stderr, "uci_tune: profile written: %s\n", path);
@@ -338,7 +355,11 @@ int main(int argc, char **argv)
     }
     uci_settings.eager_max = UCI_SETTING_AUTO; /* what is chosen, not what the job was started with */
     uci_profile_init(&result.profile, "uci_tune", uci_tune_ucx_version());
-    ret = (options.show != NULL) ? uci_tune_show(&options, &result) : uci_tune_run(&options, &argc, &argv, &result);
+    if (options.show != NULL) {
+        ret = uci_tune_show(&options, &result);
+    } else {
+        ret = uci_tune_may_write(&options, &result) ? uci_tune_run(&options, &argc, &argv, &result) : EXIT_FAILURE;
+    }
     uci_profile_cleanup(&result.profile);
     return ret;
 }

@@ -76,5 +76,11 @@ UCI_EXPORT const char *uci_tune_transports(int rank)
 
 UCI_EXPORT uint32_t uci_tune_paths(int rank)
 {
-    return (uci_tune_find(rank) != NULL) ? UCI_PATH_BIT(UCI_PATH_EAGER) | UCI_PATH_BIT(UCI_PATH_STREAM) : 0;
+    uci_peer_t *peer = uci_tune_find(rank);
+
+    if (peer == NULL) {
+        return 0;
+    }
+    return UCI_PATH_BIT(UCI_PATH_EAGER) | UCI_PATH_BIT(UCI_PATH_STREAM) |
+           (uci_peer_is_reached(peer) ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0);
 }

@@ -40,7 +40,7 @@ static void bench_read(const bench_t *bench, unsigned threads)
     uint64_t sum          = 0;
     size_t i;
 
-#pragma omp parallel for simd schedule(static) num_threads(threads) reduction(+ : sum) if (threads > 1)
+#pragma omp parallel for simd schedule(static) num_threads(threads) reduction(+ : sum) if (parallel : threads > 1)
     for (i = 0; i < bench->length / 8; ++i) {
         sum += words[i];
     }

@@ -14,7 +14,8 @@ static char conf_path[64];
 
 static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE",   "UCI_EAGER_MAX",
                                     "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",     "UCI_FAULT",
-                                    "UCI_STATS",    "UCI_EVENTS",    "UCI_MERKLE_ARITY", "UCI_PATH", "UCI_PROFILE"};
+                                    "UCI_STATS",    "UCI_EVENTS",    "UCI_MERKLE_ARITY", "UCI_PATH",
+                                    "UCI_PROFILE"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)

@@ -132,8 +132,8 @@ Test(tuner, built_in)
 
     plan = uci_tuner_plan("posix cma", STREAM);
     cr_expect_eq(plan->eager_max, 8192);
-    cr_expect_eq(uci_plan_choose(plan, 8192)->path, UCI_PATH_EAGER);
-    cr_expect_eq(uci_plan_choose(plan, 8193)->path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_plan_path(plan, 8192), UCI_PATH_EAGER);
+    cr_expect_eq(uci_plan_path(plan, 8193), UCI_PATH_STREAM);
     cr_expect_eq(uci_plan_choose(plan, 1 << 20)->chunk_size, 8192);
     cr_expect_eq(uci_plan_choose(plan, 1 << 20)->digest->id, UCI_DIGEST_XXH3);
     cr_expect_eq(uci_plan_choose(plan, 1 << 20)->form, UCI_FORM_FUSED);
@@ -170,12 +170,18 @@ Test(tuner, forced)
 
 Test(tuner, forced_path)
 {
+    const uci_plan_t *plan;
+
     setenv("UCI_PATH", "stream", 1);
     setenv("UCI_PROFILE", "none", 1);
     start();
     cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_STREAM);
+    plan              = uci_tuner_plan("posix", STREAM | DIRECT);
     uci_settings.path = UCI_PATH_DIRECT;
     uci_tuner_refresh();
+    cr_expect_str_eq(plan->transports, "posix");
+    cr_expect_eq(uci_tuner_plan("posix", STREAM | DIRECT), plan, "the same plan, made anew");
+    cr_expect_eq(uci_plan_choose(plan, 1 << 20)->path, UCI_PATH_DIRECT);
     cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
     cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).chunk_size, 32768);
     cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).path, UCI_PATH_STREAM, "not possible");
@@ -201,9 +207,10 @@ Test(tuner, from_a_profile)
 
     plan = uci_tuner_plan("posix", STREAM | DIRECT);
     cr_expect_eq(plan->eager_max, 4096);
-    cr_expect_eq(uci_plan_choose(plan, 4096)->path, UCI_PATH_EAGER);
-    cr_expect_eq(uci_plan_choose(plan, 65536)->path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_plan_path(plan, 4096), UCI_PATH_EAGER);
+    cr_expect_eq(uci_plan_path(plan, 65536), UCI_PATH_STREAM);
     cr_expect_eq(uci_plan_choose(plan, 65536)->chunk_size, 4096);
+    cr_expect_eq(plan->fragment, 8192);
     cr_expect_eq(uci_plan_choose(plan, 1 << 20)->path, UCI_PATH_DIRECT);
     cr_expect_eq(uci_plan_choose(plan, 1 << 20)->chunk_size, 32768);
     cr_expect_eq(uci_plan_choose(uci_tuner_plan("posix", STREAM), 1 << 20)->path, UCI_PATH_STREAM,
@@ -217,7 +224,7 @@ Test(tuner, from_a_profile)
     uci_settings.eager_max = 2048;
     uci_tuner_refresh();
     cr_expect_eq(plan->eager_max, 2048, "in place");
-    cr_expect_eq(uci_plan_choose(plan, 4096)->path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_plan_path(plan, 4096), UCI_PATH_STREAM);
     free(said);
     uci_profile_cleanup(&profile);
 }

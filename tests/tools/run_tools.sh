@@ -1,0 +1,136 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/tools/run_tools.sh [BUILD_DIR]
+#
+# Do uci_tune and uci_perftest do what their manuals say? Small measurements, whose figures nobody judges: what is tested
+# is that they measure, write what can be read, and refuse what they should. Ends with "N passed, N failed, N skipped".
+set -euo pipefail
+# shellcheck source=tools/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
+
+tools=$(realpath "${1:-$uci_root/build}")/tools
+work=$(mktemp -d)
+passed=0 failed=0
+export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE=
+trap 'rm -rf "$work"' EXIT
+
+# check LABEL COMMAND...: the command must succeed; it runs with errexit off, so it is one command or a chain of &&.
+check() {
+    local label=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+        say "ok   $label"
+    else
+        failed=$((failed + 1))
+        say "FAIL $label"
+        tail -n 15 "$work/log" | cut -c1-200
+    fi
+}
+
+# says TEXT STATUS COMMAND...: the command ends with STATUS and says TEXT.
+says() {
+    local text=$1 expected=$2 status=0
+    shift 2
+    "$@" >"$work/said" 2>&1 || status=$?
+    cat "$work/said"
+    [ "$status" -eq "$expected" ] && grep -qF -- "$text" "$work/said"
+}
+
+profile_path() {
+    find "$XDG_CACHE_HOME/uci" -name 'profile-*.json' 2>/dev/null
+}
+
+start_ranks() {
+    local mpi=$1
+    shift
+    case $mpi in
+    openmpi) mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 --mca pml ucx --mca opal_common_ucx_tls any \
+                 -x UCX_TLS=posix,self "$@" ;;
+    mpich)   mpirun.mpich -np 2 -genv UCX_TLS tcp,self "$@" ;;
+    esac
+}
+
+tune_alone() {
+    "$tools/uci_tune" --quick --plot "$work/alone.svg" --json "$work/alone.json" && python3 - "$work" "$(profile_path)" <<'END'
+import json, sys, xml.dom.minidom
+work, profile = sys.argv[1:]
+svg = xml.dom.minidom.parse(f"{work}/alone.svg")
+report, profile = json.load(open(f"{work}/alone.json")), json.load(open(profile))
+assert len(svg.getElementsByTagName("polyline")) >= 6, "a line for each digest"
+assert profile["uci_profile"] == 1 and report["profile"] == profile
+assert {kernel["digest"] for kernel in profile["kernels"]} >= {"none", "xxh3", "xxh128", "fnv1a", "fletcher"}
+assert all(size["chosen"] and size["chosen_ns"] >= size["best_ns"] > 0 for size in report["choices"][0]["sizes"])
+END
+}
+
+tune_ranks() {
+    start_ranks "$1" "$tools/uci_tune" --quick --json "$work/ranks.json" && python3 - "$work/ranks.json" "$(profile_path)" "$2" <<'END'
+import json, sys
+report, profile = (json.load(open(name)) for name in sys.argv[1:3])
+transports = {path["transports"].split()[0] for path in profile["paths"]}
+assert sys.argv[3] in transports, transports
+assert {"eager", "stream"} <= {path["path"] for path in profile["paths"]}
+assert len(report["choices"]) == 2 and all(size["chosen"] for size in report["choices"][1]["sizes"])
+END
+}
+
+# Paths measured before, over other transports, are still there
+keeps_paths() {
+    grep -q '"transports": "posix' "$(profile_path)" && grep -q '"transports": "tcp' "$(profile_path)"
+}
+
+# A process of the job, too, uses the profile; the choice may differ from what is built in
+job_uses_profile() {
+    says "tuning: profile $(profile_path)" 0 start_ranks openmpi -x "LD_PRELOAD=${tools%/tools}/libucx_integrity.so" \
+        -x UCI_LOG_LEVEL=info "$tools/uci_perftest.openmpi" lat 65536 100
+}
+
+alter_profile() {
+    sed "$1" "$(profile_path)" >"$work/altered.json"
+}
+
+perftest() {
+    "$tools/uci_perftest" --mpi "$1" --tls posix,self --test lat,bw --sizes 8,64k --launches 1 --rounds 2 --block 2 \
+        --json "$work/perf.json" --csv "$work/perf.csv" && python3 - "$work" <<'END'
+import csv, json, sys
+points = json.load(open(f"{sys.argv[1]}/perf.json"))["points"]
+assert [(point["test"], point["size"]) for point in points] == [("lat", 8), ("lat", 65536), ("bw", 8), ("bw", 65536)]
+for point in points:
+    added = point["added_ns"]
+    assert point["plain"] > 0 and point["uci"] > 0 and len(point["rounds"]) == 2
+    assert abs(added["digest"] + added["copy"] + added["protocol"] - added["total"]) < 1e-6 * abs(added["total"]) + 1e-3
+assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 4 * 2 * 3
+END
+}
+
+main() {
+    case ${1:-} in
+    -h|--help) usage_of "$0"; exit ;;
+    esac
+    check "uci_tune --show without a profile" says "there is no profile" 1 "$tools/uci_tune" --show
+    check "uci_tune alone: profile, JSON, SVG" tune_alone
+    check "uci_tune --show" says "copy with digest fused in" 0 "$tools/uci_tune" --show
+    check "uci_tune under Open MPI" tune_ranks openmpi posix
+    check "uci_tune under MPICH" tune_ranks mpich tcp
+    check "paths over other transports are kept" keeps_paths
+    check "a job uses the profile" job_uses_profile
+    alter_profile 's/"cores": [0-9]*/"cores": 9999/'
+    check "a profile of another machine is refused" says "it is of 9999 cores" 1 "$tools/uci_tune" --show="$work/altered.json"
+    check "and not overwritten" says "give another name or --force" 1 "$tools/uci_tune" --quick -o "$work/altered.json"
+    check "but with --force" says "profile written" 0 "$tools/uci_tune" --quick --force -o "$work/altered.json"
+    alter_profile 's/"uci_profile": 1/"uci_profile": 2/'
+    check "a profile of another version is refused" says "it is of version 2" 1 "$tools/uci_tune" --show="$work/altered.json"
+    head -c 1000 "$(profile_path)" >"$work/altered.json"
+    check "half a profile is refused" says "is not used: line" 1 "$tools/uci_tune" --show="$work/altered.json"
+    check "uci_tune --wrong" says "Try 'uci_tune --help'" 2 "$tools/uci_tune" --wrong
+    check "uci_perftest with Open MPI" perftest openmpi
+    check "uci_perftest with MPICH" perftest mpich
+    check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong
+    check "uci_perftest --preload wrong" says "build it, or give" 1 "$tools/uci_perftest" --preload /no/such.so
+    say "$passed passed, $failed failed, 0 skipped"
+    [ "$failed" -eq 0 ]
+}
+
+main "$@"
