@@ -112,6 +112,8 @@ boot() {
 uci.root=$uci_root uci.share=$share" \
         -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
         -device virtio-9p-pci,fsdev=host,mount_tag=host \
+        -fsdev local,id=source,path="$uci_root",security_model=none,readonly=on,multidevs=remap \
+        -device virtio-9p-pci,fsdev=source,mount_tag=source \
         -fsdev local,id=share,path="$share",security_model=none -device virtio-9p-pci,fsdev=share,mount_tag=share \
         </dev/null | sed -u -e 's/\r//g' -e '/reboot: Restarting system/d' | tee "$share/guest.log"
 }
