@@ -82,8 +82,9 @@ prepare_kernel() {
     fi
     version=$(basename "$kernel"/boot/vmlinuz-*)
     version=${version#vmlinuz-}
-    initrd=$kernel/initrd.img
-    if [ ! "$initrd" -nt "$guest_dir/init" ] || [ ! "$initrd" -nt "$guest_dir/vm.sh" ]; then
+    initrd=$kernel/initrd.$(cat "$guest_dir/init" "$guest_dir/vm.sh" | sha1sum | cut -c 1-12)
+    if [ ! -e "$initrd" ]; then
+        rm -f "$kernel"/initrd.*
         must_step "packing the guest's initial files" "$share/initrd.log" make_initrd "$initrd"
     fi
 }
