@@ -34,7 +34,7 @@ jobs=(
     "clean datatypes       rc,self    openmpi 0.1"
     "clean reuse           rc,self    openmpi 0.3"
     "clean storm           rc,self    mpich 0.5"
-    "clean datatypes       rc,self    mpich 0.1"
+    "clean coll_blocking   rc,self    mpich 0.3"
     "clean reuse           ud,self    openmpi 0.2"
     "clean storm           ud,self    mpich 0.5"
     "clean p2p_nonblocking rc,ud,self openmpi 0.1"

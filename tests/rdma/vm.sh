@@ -106,7 +106,7 @@ write_command() {
 
 # What comes over the serial line has carriage returns, and ends with the kernel's good-bye.
 boot() {
-    timeout -k 5 "$limit" qemu-system-x86_64 -machine q35 -accel "$accel" -cpu max -smp "$(nproc)" -m 2G \
+    timeout --foreground -k 5 "$limit" qemu-system-x86_64 -machine q35 -accel "$accel" -cpu max -smp "$(nproc)" -m 2G \
         -nodefaults -display none -serial stdio -no-reboot \
         -kernel "$kernel/boot/vmlinuz-$version" -initrd "$initrd" \
         -append "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr random.trust_cpu=on tsc=reliable \
@@ -121,6 +121,7 @@ uci.root=$uci_root uci.share=$share" \
 
 main() {
     local version initrd tool status=0
+    guest= # for the trap
     while [ $# -gt 0 ]; do
         case $1 in
         --timeout) limit=${2:?}; shift 2 ;;
@@ -139,7 +140,14 @@ main() {
     prepare_kernel
     write_command "$@"
     rm -f "$share/status"
-    boot || status=$?
+    # a process group of its own, so that whoever ends this script ends the guest
+    set -m
+    boot &
+    set +m
+    guest=$!
+    trap 'kill -- "-$guest" 2>/dev/null || true' EXIT
+    trap 'exit 130' INT TERM
+    wait "$guest" || status=$?
     if [ ! -f "$share/status" ]; then
         [ "$status" -ne 124 ] || say "the guest was ended after $limit s" >&2
         say "the guest ended before its command did: see $share/guest.log" >&2
