@@ -667,7 +667,8 @@ void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *h
     }
 
     op = frame->op;
-    if ((op == NULL) || (op->tree == NULL) || (count > op->chunks) || !uci_repair_indexes_valid(op, data, count)) {
+    if ((op == NULL) || (op->tree == NULL) || (count == 0) || (count > op->chunks) ||
+        !uci_repair_indexes_valid(op, data, count)) {
         return;
     }
     if (op->state == UCI_SEND_DESCRIBED) {

@@ -14,7 +14,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 programs_dir=$uci_root/tests/mpi
 work_dir=${UCI_BUILD_DIR:-$uci_root/build}/mpi
 logs_dir=$work_dir/logs
-rank_wrapper=() # put in front of each rank's program: sets what differs from rank to rank
+rank_wrapper=()   # put in front of each rank's program: sets what differs from rank to rank
+launch_options=() # more options for mpirun
 # A folder for UCX_PLUGIN_PATH: UCI gets in as a UCX module (UCX 1.22 or later), and nothing is preloaded
 plugin=
 # shellcheck disable=SC2034
@@ -103,7 +104,7 @@ launcher() {
         # all through UCX: no other pml, one-sided over ucx, no byte transfer of its own, no shared memory collectives
         launch_line=(mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -np "$np" --mca pml ucx
                      --mca opal_common_ucx_tls any --mca osc ucx --mca btl self --mca coll '^sm'
-                     -x "UCX_TLS=$tls")
+                     -x "UCX_TLS=$tls" ${launch_options[@]+"${launch_options[@]}"})
         [ "$np" -le "$cores" ] || launch_line+=(--mca mpi_yield_when_idle 1)
         for setting; do
             launch_line+=(-x "$setting")
@@ -111,7 +112,7 @@ launcher() {
         [ -z "$preload" ] || launch_line+=(-x "LD_PRELOAD=$preload")
         ;;
     mpich)
-        launch_line=(mpirun.mpich -np "$np" -genv MPIR_CVAR_NOLOCAL 1 -genv UCX_TLS "$tls")
+        launch_line=(mpirun.mpich ${launch_options[@]+"${launch_options[@]}"} -np "$np" -genv MPIR_CVAR_NOLOCAL 1 -genv UCX_TLS "$tls")
         for setting; do
             launch_line+=(-genv "${setting%%=*}" "${setting#*=}")
         done

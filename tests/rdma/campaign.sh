@@ -5,10 +5,17 @@
 #        tests/rdma/campaign.sh REGEX PRELOAD LOGS          run them; in the guest
 #
 # A job is a line "group program transports mpi [arguments]". Groups:
+#   info    uci_info -d says what sysfs does of these devices, and that there are none where there are none
 #   clean   MPI programs: large, unaligned, non-contiguous, many in flight, buffers freed and reused. No false alarm.
 #   heal    injected faults (kind target rate): counted, noticed, healed, every byte right
 #   asleep  the sender sleeps outside MPI while the receiver heals the message: by RDMA reads alone
 #   region  gets are granted a wrong region, as after a stale registration: healed by copy, and the records say so
+#   record  damage by memory (injected) while the wire damages packets too: the records name the ports' errors
+#   traffic what UCI adds to the bytes on the wire of the same messages without it (BYTES COUNT)
+#   repair  what repairs (of RATE of the chunks) add: the damaged chunks by RDMA reads, and next to nothing else
+#   wire    packets are lost, duplicated, reordered, damaged (netem's words): no false alarm
+#   cut     the wire is cut: the job ends by UCX's own error, as soon as without UCI
+#   dead    a rank is killed: the other one ends by UCX's own error
 set -euo pipefail
 # shellcheck source=tests/mpi/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
@@ -17,14 +24,17 @@ source "$uci_root/tests/faults/lib.sh"
 
 # shellcheck disable=SC2034  # for lib.sh
 seed=1
-limit=60        # seconds for each job
+limit=120               # seconds for each job
+traffic_limit=1.02      # of bytes on the wire with UCI : without
 jobs=(
-    "clean storm           rc,self    openmpi"
+    "info uci_info         rc,self    -"
+
+    "clean storm           rc,self    openmpi 0.5"
     "clean p2p_nonblocking rc,self    openmpi 0.3"
-    "clean datatypes       rc,self    openmpi 0.5"
-    "clean reuse           rc,self    openmpi 0.5"
-    "clean storm           rc,self    mpich"
-    "clean datatypes       rc,self    mpich 0.5"
+    "clean datatypes       rc,self    openmpi 0.1"
+    "clean reuse           rc,self    openmpi 0.3"
+    "clean storm           rc,self    mpich 0.5"
+    "clean coll_blocking   rc,self    mpich 0.3"
     "clean reuse           ud,self    openmpi 0.2"
     "clean storm           ud,self    mpich 0.5"
     "clean p2p_nonblocking rc,ud,self openmpi 0.1"
@@ -32,7 +42,7 @@ jobs=(
 
     "heal p2p_blocking    rc,self    openmpi bitflip  payload 1e-2"
     "heal storm           rc,self    openmpi any      payload 1"
-    "heal datatypes       rc,self    mpich   burst    payload 1e-2"
+    "heal coll_blocking   rc,self    mpich   burst    payload 1e-1"
     "heal storm           rc,self    openmpi stale    any     1e-2"
     "heal p2p_nonblocking rc,self    mpich   zero     header  1e-2"
     "heal reuse           rc,self    openmpi swap     tree    1e-1"
@@ -46,12 +56,65 @@ jobs=(
     "asleep asleep        rc,self    mpich"
     "region bulk          rc,self    openmpi"
     "region bulk          rc,self    mpich"
+    "record bulk          rc,self    openmpi"
+
+    "traffic bulk         rc,self    openmpi 4194304 16"
+    "traffic bulk         rc,self    mpich   65536 512"
+    "repair bulk          rc,self    openmpi 4194304 16 0.03"
+
+    "wire bulk            rc,self    openmpi loss 1%"
+    "wire bulk            rc,self    mpich   duplicate 2%"
+    "wire bulk            rc,self    openmpi delay 1ms reorder 25% 50%"
+    "wire bulk            rc,self    mpich   corrupt 1%"
+    "wire bulk            ud,self    openmpi loss 1%"
+    "wire bulk            ud,self    mpich   corrupt 1%"
+    "wire bulk            rc,ud,self openmpi loss 0.5% duplicate 0.5% corrupt 0.5%"
+    "cut bulk             rc,self    openmpi"
+    "cut bulk             ud,self    openmpi"
+    "dead bulk            rc,self    mpich"
+    "dead bulk            ud,self    mpich"
 )
-groups=(clean heal asleep region)
+groups=(info clean heal asleep region record traffic repair wire cut dead)
 columns=('rc,self' 'ud,self' 'rc,ud,self')
 declare -A cells=()     # "group tls" -> passed, total
 
 # --- the jobs: each sets verdict and reason, as run_program does ---
+
+# complain MESSAGE: into the log, and the verdict
+complain() {
+    say "$1" >>"$run_log"
+    refuse "$1"
+}
+
+# must_print LINE: in the log, alone
+must_print() {
+    grep -qxF -- "$1" "$run_log" || complain "no line '$1'"
+}
+
+run_info() {
+    local device port counter begin
+    begin=$(clock)
+    verdict=PASS
+    mkdir -p "$run_dir"
+    run_log=$run_dir/log
+    unshare -m sh -c 'mount -t tmpfs none /sys/class/infiniband && build/tools/uci_info -d' >"$run_log" 2>&1 ||
+        complain "fails without devices"
+    must_print 'rdma devices: none (no ports in /sys/class/infiniband)'
+    build/tools/uci_info -d >"$run_log" 2>&1 || complain "fails"
+    for device in rxe0 rxe1; do
+        port=/sys/class/infiniband/$device/ports/1
+        must_print "device: $device"
+        must_print "$device usable: yes"
+        must_print "$device:1 state: ACTIVE"
+        must_print "$device:1 link: LinkUp, $(<"$port/link_layer"), $(<"$port/rate")"
+        must_print "$device:1 mtu: 4096 of 4096"
+        must_print "$device:1 gid 1: $(<"$port/gids/1"), RoCE v2, veth${device#rxe}"
+        for counter in rcvd_seq_err duplicate_request completer_retry_err link_downed; do
+            grep -q "^$device:1 $counter: $(<"$port/hw_counters/$counter")  " "$run_log" || complain "wrong $counter"
+        done
+    done
+    duration=$(since "$begin")
+}
 
 run_clean() {
     local program=$1 mpi=$2 tls=$3 scale=${4:-1}
@@ -60,7 +123,7 @@ run_clean() {
     check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse_stats
 }
 
-slow_wire() {
+damage_wire() {
     local i
     for i in 0 1; do
         tc qdisc replace dev "veth$i" root netem limit 100000 "$@"
@@ -79,7 +142,7 @@ slow_down_when_met() {
     while [ ! -e "$run_dir/meet/rank.0" ] || [ ! -e "$run_dir/meet/rank.1" ]; do
         sleep 0.05
     done
-    slow_wire delay "$1"
+    damage_wire delay "$1"
     touch "$run_dir/meet/slow"
 }
 
@@ -115,6 +178,152 @@ run_region() {
 # check_events CONDITION...: over the records of the last run.
 check_events() {
     python3 "$uci_root/tests/rdma/events.py" "$run_dir/events" "$@" >>"$run_log" 2>&1 || refuse "the records do not say so"
+}
+
+# The wire damages packets, which the adapter notices; memory damages chunks, which UCI notices.
+run_record() {
+    local program=$1 mpi=$2 tls=$3
+    damage_wire corrupt 2%
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "1 1 1000000 8" "UCI_EVENTS=$run_dir/events" \
+        UCX_RC_VERBS_TIMEOUT=20ms "$(fault_setting bitflip payload 0.2 ,min=1000000)"
+    plain_wire
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" "${stats_faulty[@]}" 'mismatched_chunks > 0' || refuse_stats
+    check_events 'len(events) > 0' 'all(event["class"] == "bit flip" for event in events)' \
+        'any(port["rcvd_seq_err"] > 0 or port["completer_retry_err"] > 0 for port in
+            [dict(rcvd_seq_err=0, completer_retry_err=0) | ports
+             for event in events for ports in event["rdma_errors"].values()])'
+}
+
+# wire_bytes END: sent from that end of the cable, since boot
+wire_bytes() {
+    cat "/sys/class/net/veth$1/statistics/tx_bytes"
+}
+
+# count_wire: bytes on the cable, then packets, sends and retries of the devices, since boot
+count_wire() {
+    local device=/sys/class/infiniband sums=() name
+    for name in sent_pkts rdma_sends completer_retry_err; do
+        sums+=($(($(<"$device/rxe0/ports/1/hw_counters/$name") + $(<"$device/rxe1/ports/1/hw_counters/$name"))))
+    done
+    say $(($(wire_bytes 0) + $(wire_bytes 1))) "${sums[@]}"
+}
+
+# measure_wire COMMAND...: run it, and set bytes, packets, sends and retries to what it has sent; again if there were
+# retries (the emulated machine is busy at times), since they are not ours.
+measure_wire() {
+    local before after try
+    retries=1
+    for ((try = 0; (try < 4) && (retries > 0); ++try)); do
+        read -ra before < <(count_wire)
+        "$@"
+        read -ra after < <(count_wire)
+        bytes=$((after[0] - before[0])) packets=$((after[1] - before[1])) sends=$((after[2] - before[2]))
+        retries=$((after[3] - before[3]))
+        [ "$verdict" = PASS ] || return 0
+    done
+}
+
+run_traffic() {
+    local program=$1 mpi=$2 tls=$3 size=$4 count=$5 bytes packets sends retries plain_bytes plain_packets ratio
+    measure_wire run_program "$program" "$mpi" "$tls" 2 '' "$limit" "1 1 $size $count" UCX_RC_VERBS_TIMEOUT=10s
+    [ "$verdict" = PASS ] || return 0
+    plain_bytes=$bytes plain_packets=$packets
+    measure_wire run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "1 1 $size $count" UCX_RC_VERBS_TIMEOUT=10s
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse_stats
+    ratio=$(awk -v with="$bytes" -v without="$plain_bytes" 'BEGIN { printf "%.4f", with / without }')
+    stats_line="bytes $plain_bytes -> $bytes, x $ratio; packets $plain_packets -> $packets"
+    awk "BEGIN { exit !($ratio <= $traffic_limit) }" || refuse "more than $traffic_limit: $stats_line"
+}
+
+run_repair() {
+    local program=$1 mpi=$2 tls=$3 size=$4 count=$5 rate=$6 bytes packets sends retries clean_bytes clean_packets clean_sends
+    local repaired again
+    measure_wire run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "1 1 $size $count" UCX_RC_VERBS_TIMEOUT=10s
+    [ "$verdict" = PASS ] || return 0
+    clean_bytes=$bytes clean_packets=$packets clean_sends=$sends
+    measure_wire run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "1 1 $size $count" UCX_RC_VERBS_TIMEOUT=10s \
+        "$(fault_setting any payload "$rate" ",min=$size")"
+    [ "$verdict" = PASS ] || return 0
+    repaired=$(stats_value repaired_chunks) again=$(stats_value retransmitted_bytes)
+    bytes=$((bytes - clean_bytes)) packets=$((packets - clean_packets)) sends=$((sends - clean_sends))
+    # 4 % are headers of 4 KiB packets and requests for them; a few sends are acknowledgements that came otherwise
+    check_stats 2 "${stats_always[@]}" "${stats_faulty[@]}" "faults_injected > $count" \
+        'repaired_by_get == repaired_chunks' 'mismatched_chunks <= faults_injected * 2' \
+        "retransmitted_bytes <= repaired_chunks * 61440" \
+        "$bytes <= retransmitted_bytes * 1.04 + 16384" "$sends <= $count" || refuse_stats
+    [ "$retries" -eq 0 ] || reason+="; $retries retries"
+    stats_line="$repaired chunks, $again bytes: $bytes more on the wire, $packets more packets, $sends more sends"
+}
+
+run_wire() {
+    local program=$1 mpi=$2 tls=$3
+    shift 3
+    damage_wire "$@"
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "1 1 300000 20" UCX_RC_VERBS_TIMEOUT=20ms
+    plain_wire
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" "${stats_clean[@]}" || refuse_stats
+}
+
+# after_traffic COMMAND: when the next 8 MB have been sent; notes the time
+after_traffic() {
+    local begin event=$1
+    begin=$(wire_bytes 0)
+    until [ $(($(wire_bytes 0) - begin)) -gt 8000000 ]; do
+        sleep 0.05
+    done
+    $event
+    clock >/tmp/event
+}
+
+kill_rank_1() {
+    local pid
+    for pid in $(pgrep -f "^$work_dir/mpich/bulk "); do
+        if grep -qzx 'PMI_RANK=1' "/proc/$pid/environ"; then
+            kill -KILL "$pid"
+        fi
+    done
+}
+
+# end_by EVENT PROGRAM MPI TLS PRELOAD: sets verdict, and how long after the event the job has ended
+end_by() {
+    local event=$1 program=$2 mpi=$3 tls=$4 watcher
+    rm -f /tmp/event
+    after_traffic "$event" 2>/tmp/event.log &
+    watcher=$!
+    run_program "$program" "$mpi" "$tls" 2 "$5" "$limit" "1 1 3000000 60" UCX_RC_VERBS_TIMEOUT=100ms \
+        UCX_RC_VERBS_RETRY_COUNT=4 UCX_UD_VERBS_TIMEOUT=3s
+    kill "$watcher" 2>/dev/null || true
+    wait "$watcher" 2>/dev/null || true
+    plain_wire
+    ended=
+    [ ! -e /tmp/event ] || ended=$(since "$(</tmp/event)")
+    must_say 'send completion with error: |unhandled timeout error'
+    [ -n "$ended" ] || refuse "it ended before the event: $(</tmp/event.log)"
+}
+
+# The same end without UCI and with it, at most 10 s later
+run_cut() {
+    local program=$1 mpi=$2 tls=$3 ended plain_ended
+    end_by 'damage_wire loss 100%' "$program" "$mpi" "$tls" ''
+    [ "$verdict" = PASS ] || return 0
+    plain_ended=$ended
+    end_by 'damage_wire loss 100%' "$program" "$mpi" "$tls" "$preload"
+    [ "$verdict" = PASS ] || return 0
+    stats_line="by UCX's error $ended s later, $plain_ended s without UCI"
+    awk "BEGIN { exit !($ended < $plain_ended + 10) }" || refuse "$stats_line"
+}
+
+# Not compared with plain UCX: over rc that waits for ever if the dead rank has to send next, since nothing is on its
+# way that could fail. UCI asks after a second, which does.
+run_dead() {
+    local program=$1 mpi=$2 tls=$3 ended launch_options=(-disable-auto-cleanup)
+    end_by kill_rank_1 "$program" "$mpi" "$tls" "$preload"
+    [ "$verdict" = PASS ] || return 0
+    stats_line="by UCX's error $ended s later"
+    awk "BEGIN { exit !($ended < 30) }" || refuse "$stats_line"
 }
 
 # --- running them ---
@@ -155,6 +364,7 @@ print_table() {
     done
     say
     for group in "${groups[@]}"; do
+        [[ " ${!cells[*]}" == *" $group "* ]] || continue
         printf '%-10s' "$group"
         for column in "${columns[@]}"; do
             cell=${cells["$group $column"]:-}

@@ -82,8 +82,9 @@ prepare_kernel() {
     fi
     version=$(basename "$kernel"/boot/vmlinuz-*)
     version=${version#vmlinuz-}
-    initrd=$kernel/initrd.img
-    if [ ! "$initrd" -nt "$guest_dir/init" ] || [ ! "$initrd" -nt "$guest_dir/vm.sh" ]; then
+    initrd=$kernel/initrd.$(cat "$guest_dir/init" "$guest_dir/vm.sh" | sha1sum | cut -c 1-12)
+    if [ ! -e "$initrd" ]; then
+        rm -f "$kernel"/initrd.*
         must_step "packing the guest's initial files" "$share/initrd.log" make_initrd "$initrd"
     fi
 }
@@ -105,19 +106,22 @@ write_command() {
 
 # What comes over the serial line has carriage returns, and ends with the kernel's good-bye.
 boot() {
-    timeout -k 5 "$limit" qemu-system-x86_64 -machine q35 -accel "$accel" -cpu max -smp "$(nproc)" -m 2G \
+    timeout --foreground -k 5 "$limit" qemu-system-x86_64 -machine q35 -accel "$accel" -cpu max -smp "$(nproc)" -m 2G \
         -nodefaults -display none -serial stdio -no-reboot \
         -kernel "$kernel/boot/vmlinuz-$version" -initrd "$initrd" \
         -append "console=ttyS0 quiet panic=-1 oops=panic mitigations=off nokaslr random.trust_cpu=on tsc=reliable \
 uci.root=$uci_root uci.share=$share" \
         -fsdev local,id=host,path=/,security_model=none,readonly=on,multidevs=remap \
         -device virtio-9p-pci,fsdev=host,mount_tag=host \
+        -fsdev local,id=source,path="$uci_root",security_model=none,readonly=on,multidevs=remap \
+        -device virtio-9p-pci,fsdev=source,mount_tag=source \
         -fsdev local,id=share,path="$share",security_model=none -device virtio-9p-pci,fsdev=share,mount_tag=share \
         </dev/null | sed -u -e 's/\r//g' -e '/reboot: Restarting system/d' | tee "$share/guest.log"
 }
 
 main() {
     local version initrd tool status=0
+    guest= # for the trap
     while [ $# -gt 0 ]; do
         case $1 in
         --timeout) limit=${2:?}; shift 2 ;;
@@ -136,7 +140,14 @@ main() {
     prepare_kernel
     write_command "$@"
     rm -f "$share/status"
-    boot || status=$?
+    # a process group of its own, so that whoever ends this script ends the guest
+    set -m
+    boot &
+    set +m
+    guest=$!
+    trap 'kill -- "-$guest" 2>/dev/null || true' EXIT
+    trap 'exit 130' INT TERM
+    wait "$guest" || status=$?
     if [ ! -f "$share/status" ]; then
         [ "$status" -ne 124 ] || say "the guest was ended after $limit s" >&2
         say "the guest ended before its command did: see $share/guest.log" >&2
