@@ -24,10 +24,12 @@ suites=(
     "format    * 5s   clang-format on C, shellcheck on scripts"
     "mpi       * 5min real programs under Open MPI and MPICH, over every transport"
     "faults    * 2min injected faults: counted, healed, contents right; every kind and target once"
+    "attach    * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "asan      * 3min unit tests and a part of mpi, with ASan and UBSan"
     "ucp       * 1min programs that call libucp themselves: every hook, plain and with UCI"
     "fuzz      * 1min fuzzers of whatever parses bytes, 5 s each"
     "rdma      - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
+    "compat    - 30min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "campaign  - 5min faults of every kind, target and rate"
     "tidy      - 30s  clang-tidy"
     "bench     - 2min plain UCX against UCI, interleaved; quick, and no judgement"
@@ -85,6 +87,14 @@ suite_mpi() {
 
 suite_ucp() {
     "$uci_root/tests/ucp/run_ucp.sh" --preload "$build/libucx_integrity.so"
+}
+
+suite_attach() {
+    "$uci_root/tests/attach/run_attach.sh"
+}
+
+suite_compat() {
+    "$uci_root/tests/compat/run_compat.sh"
 }
 
 suite_fuzz() {

@@ -26,7 +26,7 @@ filter='.*'
 renew=
 logs=$uci_root/build/compat-logs
 packages=(libucx-dev ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev meson ninja-build pkg-config
-          libxxhash-dev libisal-dev libcriterion-dev libjansson-dev git python3 strace ca-certificates)
+          libxxhash-dev libisal-dev libcriterion-dev libjansson-dev git python3 python3-mpi4py strace ca-certificates)
 passed=0 failed=0 skipped=0
 
 parse_options() {
@@ -71,7 +71,7 @@ in_root() {
         mount --bind /dev/shm "$0/dev/shm"
         mount --bind "$1" "$0/uci"
         mount -o remount,bind,ro "$0/uci"
-        exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root UCI_BUILD_DIR=/build \
+        exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TEST_BUILD_DIR=/build \
             bash -c "cd /uci && $2"' "$root" "$uci_root" "$2"
 }
 
@@ -115,6 +115,7 @@ run_suite() {
     part "$suite" unit 'meson test -C /build --no-rebuild >/dev/null; python3 tests/count_meson.py /build/meson-logs/testlog.json'
     part "$suite" layers 'python3 tests/layering.py /build; python3 tests/call_surface.py /build'
     part "$suite" ucp 'tests/ucp/run_ucp.sh'
+    part "$suite" attach 'tests/attach/run_attach.sh'
     part "$suite" mpi-preload "tests/mpi/run_mpi.sh --preload /build/libucx_integrity.so $(mpi_options)"
     ! has_modules "$suite" || part "$suite" mpi-module "tests/mpi/run_mpi.sh --plugin /build/ucx_plugin $(mpi_options)"
 }
@@ -124,6 +125,7 @@ print_matrix() {
     local tls suite way
     say
     printf '| suite | MPI | UCI |'
+    # shellcheck disable=SC2086
     printf ' %s |' $all_tls
     printf '\n|---|---|---|'
     for tls in $all_tls; do printf -- '---|'; done
