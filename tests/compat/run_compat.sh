@@ -90,8 +90,8 @@ part() {
     begin=$(clock)
     in_root "$suite" "$3" >"$log" 2>&1 </dev/null || true
     counted "$log"
-    say "$suite $name: $(grep -E '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1), $(since "$begin") s ($log)"
-    grep -E '^(FAIL|HANG|failed:)' "$log" | head -n 20 | cut -c1-200 | sed 's/^/    /' || true
+    say "$suite $name: $(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1), $(since "$begin") s ($log)"
+    grep -aE '^(FAIL|HANG|failed:)' "$log" | head -n 20 | cut -c1-200 | sed 's/^/    /' || true
 }
 
 mpi_options() {
