@@ -30,6 +30,7 @@ suites=(
     "fuzz      * 1min fuzzers of whatever parses bytes, 5 s each"
     "rdma      - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "compat    - 30min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
+    "tsan      - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
     "campaign  - 5min faults of every kind, target and rate"
     "tidy      - 30s  clang-tidy"
     "bench     - 2min plain UCX against UCI, interleaved; quick, and no judgement"
@@ -91,6 +92,11 @@ suite_ucp() {
 
 suite_attach() {
     "$uci_root/tests/attach/run_attach.sh"
+}
+
+suite_tsan() {
+    build_uci "$uci_root/build-tsan" -Db_sanitize=thread -Db_lundef=false -Db_lto=false
+    "$uci_root/tests/tsan/run_tsan.sh"
 }
 
 suite_compat() {
