@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-enum { MESSENGERS = 4, ROUNDS = 150, AM_ID = 7, TAG_PROBED = 5000, TAG_NEVER = 6000, TAG_NESTED = 7000 };
+enum { MESSENGERS = 4, ROUNDS = 60, AM_ID = 7, TAG_PROBED = 5000, TAG_NEVER = 6000, TAG_NESTED = 7000 };
 
 static ut_pair_t pair;
 static unsigned running;      /* threads that have an end of their own */
