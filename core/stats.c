@@ -9,11 +9,16 @@
 #include "version.h"
 
 #include <limits.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 uci_stats_t uci_stats;
+__thread uci_stats_t *uci_stats_here = &uci_stats;
+
+static uci_list_t uci_stats_blocks           = {&uci_stats_blocks, &uci_stats_blocks};
+static pthread_mutex_t uci_stats_blocks_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static struct {
     const char *digest, *mode, *ucx_version;
@@ -24,6 +29,60 @@ void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_ve
     uci_stats_info.digest      = digest;
     uci_stats_info.mode        = mode;
     uci_stats_info.ucx_version = ucx_version;
+}
+
+static void uci_stats_add_up(uci_stats_t *sum, const uci_stats_t *counters)
+{
+#define UCI_STATS_SUM(_name, _text) sum->_name += counters->_name;
+    UCI_STATS_COUNTERS(UCI_STATS_SUM)
+#undef UCI_STATS_SUM
+}
+
+void uci_stats_join(uci_stats_block_t *block)
+{
+    memset(&block->counters, 0, sizeof(block->counters));
+    pthread_mutex_lock(&uci_stats_blocks_lock);
+    uci_list_add_tail(&uci_stats_blocks, &block->link);
+    pthread_mutex_unlock(&uci_stats_blocks_lock);
+}
+
+void uci_stats_leave(uci_stats_block_t *block)
+{
+    pthread_mutex_lock(&uci_stats_blocks_lock);
+    uci_list_del(&block->link);
+    uci_stats_add_up(&uci_stats, &block->counters);
+    pthread_mutex_unlock(&uci_stats_blocks_lock);
+    if (uci_stats_here == &block->counters) {
+        uci_stats_here = &uci_stats;
+    }
+}
+
+void uci_stats_reset(void)
+{
+    pthread_mutex_lock(&uci_stats_blocks_lock);
+    memset(&uci_stats, 0, sizeof(uci_stats));
+    uci_list_for_each(block, &uci_stats_blocks, uci_stats_block_t, link)
+    {
+        memset(&block->counters, 0, sizeof(block->counters));
+    }
+    pthread_mutex_unlock(&uci_stats_blocks_lock);
+}
+
+/* A process that writes at its end, or because it aborts, may still be counting in other threads: then a number is some
+ * messages old */
+static uci_stats_t uci_stats_total(void)
+{
+    uci_stats_t total;
+
+    pthread_mutex_lock(&uci_stats_blocks_lock);
+    total = uci_stats;
+    uci_list_for_each(block, &uci_stats_blocks, uci_stats_block_t, link)
+    {
+        uci_stats_add_up(&total, &block->counters);
+    }
+    pthread_mutex_unlock(&uci_stats_blocks_lock);
+    total.faults_injected = uci_fault_count();
+    return total;
 }
 
 /* @return bytes of the well-formed UTF-8 sequence at @a text, 0 if it is none (RFC 3629). */
@@ -82,7 +141,7 @@ static void uci_stats_write_json_member(FILE *stream, const char *name, const ch
 
 void uci_stats_write_json(FILE *stream)
 {
-    uci_stats.faults_injected = uci_fault_count();
+    uci_stats_t total = uci_stats_total();
 
     fprintf(stream, "{\n");
     uci_stats_write_json_member(stream, "version", UCI_VERSION);
@@ -92,7 +151,7 @@ void uci_stats_write_json(FILE *stream)
     uci_stats_write_json_member(stream, "mode", uci_stats_info.mode);
     fprintf(stream, "  \"pid\": %d,\n", (int)getpid());
     fprintf(stream, "  \"rank\": %d", uci_process_rank());
-#define UCI_STATS_WRITE(_name, _text) fprintf(stream, ",\n  \"%s\": %lu", #_name, uci_stats._name);
+#define UCI_STATS_WRITE(_name, _text) fprintf(stream, ",\n  \"%s\": %lu", #_name, total._name);
     UCI_STATS_COUNTERS(UCI_STATS_WRITE)
 #undef UCI_STATS_WRITE
     fprintf(stream, "\n}\n");
@@ -100,9 +159,8 @@ void uci_stats_write_json(FILE *stream)
 
 void uci_stats_write_summary(FILE *stream)
 {
-    int rank = uci_process_rank();
-
-    uci_stats.faults_injected = uci_fault_count();
+    uci_stats_t total = uci_stats_total();
+    int rank          = uci_process_rank();
 
     fprintf(stream, "UCI statistics of %s:%d", uci_process_host(), (int)getpid());
     if (rank >= 0) {
@@ -110,8 +168,8 @@ void uci_stats_write_summary(FILE *stream)
     }
     fprintf(stream, ", mode %s, digest %s\n", uci_stats_info.mode, uci_stats_info.digest);
 #define UCI_STATS_WRITE(_name, _text) \
-    if (uci_stats._name != 0) { \
-        fprintf(stream, "    %-40s %lu\n", _text, uci_stats._name); \
+    if (total._name != 0) { \
+        fprintf(stream, "    %-40s %lu\n", _text, total._name); \
     }
     UCI_STATS_COUNTERS(UCI_STATS_WRITE)
 #undef UCI_STATS_WRITE
@@ -122,12 +180,12 @@ static void uci_stats_report_summary(void)
 {
     static uci_stats_t printed;
     static bool is_printed;
-    char *text = NULL;
+    uci_stats_t total = uci_stats_total();
+    char *text        = NULL;
     size_t length;
     FILE *stream;
 
-    uci_stats.faults_injected = uci_fault_count();
-    if (is_printed && (memcmp(&printed, &uci_stats, sizeof(printed)) == 0)) {
+    if (is_printed && (memcmp(&printed, &total, sizeof(printed)) == 0)) {
         return;
     }
 
@@ -144,7 +202,7 @@ static void uci_stats_report_summary(void)
     }
     free(text);
 
-    printed    = uci_stats;
+    printed    = total;
     is_printed = true;
 }
 

@@ -8,6 +8,7 @@
 #define UCI_STATS_H_
 
 #include <stdio.h>
+#include "list.h"
 #include "types.h"
 
 /** The counters: name in JSON, text in the summary. Order is the order of printing. */
@@ -46,13 +47,29 @@ typedef struct uci_stats {
 #undef UCI_STATS_FIELD
 } uci_stats_t;
 
-/**
- * The process's counters. Plain adds: a worker's lock or single thread protects them. faults_injected is taken
- * from uci_fault_count() whenever the counters are written.
- */
+/** Counters of one worker. What is counted in a worker is protected as the worker is: by its lock or its only thread. */
+typedef struct uci_stats_block {
+    uci_list_t link;
+    uci_stats_t counters;
+} uci_stats_block_t;
+
+/** What was counted outside of all workers, and by workers that are gone. faults_injected is taken from uci_fault_count()
+ *  whenever the counters are written. */
 extern uci_stats_t uci_stats;
 
-#define UCI_STATS_ADD(_name, _value) (uci_stats._name += (_value))
+/** Where this thread counts: in the worker that it has entered last. */
+extern __thread uci_stats_t *uci_stats_here;
+
+/** Take part in what is written; with zeros. Thread safe. */
+void uci_stats_join(uci_stats_block_t *block);
+
+/** The worker goes: its counters stay. Thread safe. */
+void uci_stats_leave(uci_stats_block_t *block);
+
+/** All counters become zero, those of workers too: this process is a fork of one that counted. */
+void uci_stats_reset(void);
+
+#define UCI_STATS_ADD(_name, _value) (uci_stats_here->_name += (_value))
 #define UCI_STATS_INC(_name)         UCI_STATS_ADD(_name, 1)
 
 /** Write the JSON object: counters, "digest", "mode", "version", "ucx_version", "host", "pid", "rank". */

@@ -457,10 +457,12 @@ static void uci_control_ask(uci_worker_t *worker, uint64_t now, bool damaged)
 {
     uci_list_for_each_safe(send_op, &worker->send_ops, uci_send_op_t, all)
     {
+        uci_send_op_pin(send_op); /* asking oneself is answered within the call, and may end it */
         if (damaged || (now > uci_control_ask_time(send_op->asked_time, send_op->queries))) {
             uci_send_op_query(send_op);
         }
         uci_send_op_buffer_late(send_op, now);
+        uci_send_op_unpin(send_op);
     }
     uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link)
     {

@@ -47,7 +47,7 @@ static void uci_find_ask(uci_orphan_t *orphan)
     uci_worker_t *worker = orphan->worker;
     uci_control_t *msg;
 
-    orphan->cookie     = ++uci_find_cookie;
+    orphan->cookie     = __atomic_add_fetch(&uci_find_cookie, 1, __ATOMIC_RELAXED);
     orphan->asked_time = uci_process_time_ns();
     orphan->waiting    = 1; /* so that answers within the calls below do not end it */
     orphan->count      = 0;

@@ -10,17 +10,22 @@
 
 bool uci_inject_enabled;
 
-/* What went by before, for faults of kind stale */
-static char uci_inject_older[UCI_INJECT_STALE_SIZE];
+/* What went by before in this thread, for faults of kind stale; kept until the process ends */
+static __thread char *uci_inject_older;
 
 static void uci_inject_remember(const void *data, size_t length)
 {
-    memcpy(uci_inject_older, data, uci_min(length, sizeof(uci_inject_older)));
+    if (uci_inject_older == NULL) {
+        uci_inject_older = calloc(1, UCI_INJECT_STALE_SIZE);
+    }
+    if (uci_inject_older != NULL) {
+        memcpy(uci_inject_older, data, uci_min(length, UCI_INJECT_STALE_SIZE));
+    }
 }
 
 static const void *uci_inject_stale(size_t length)
 {
-    return (length <= sizeof(uci_inject_older)) ? uci_inject_older : NULL;
+    return (length <= UCI_INJECT_STALE_SIZE) ? uci_inject_older : NULL;
 }
 
 void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length)

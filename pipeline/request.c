@@ -13,7 +13,10 @@ static size_t uci_request_ucx_size;
 
 void uci_request_set_ucx_size(size_t ucx_size)
 {
-    uci_request_ucx_size = uci_max(ucx_size, uci_request_ucx_size);
+    /* contexts of several threads may say the same at the same time */
+    if (__atomic_load_n(&uci_request_ucx_size, __ATOMIC_RELAXED) < ucx_size) {
+        __atomic_store_n(&uci_request_ucx_size, ucx_size, __ATOMIC_RELAXED);
+    }
 }
 
 size_t uci_request_user_size(void)
@@ -96,15 +99,15 @@ void uci_request_put(uci_request_t *req)
     }
 }
 
-static void uci_request_call(uci_request_t *req)
+static void uci_request_call(uci_request_t *req, ucs_status_t status)
 {
     if (!(req->flags & UCI_REQUEST_CALLBACK)) {
         return;
     }
     if (req->flags & UCI_REQUEST_RECV) {
-        req->cb.recv(req->user, req->status, &req->info, req->user_data);
+        req->cb.recv(req->user, status, &req->info, req->user_data);
     } else {
-        req->cb.send(req->user, req->status, req->user_data);
+        req->cb.send(req->user, status, req->user_data);
     }
 }
 
@@ -129,9 +132,9 @@ void uci_request_complete(uci_request_t *req, ucs_status_t status)
         return;
     }
 
-    /* as in UCX, a callback that frees its request only marks it; it is put after the callback */
-    req->status = status;
-    uci_request_call(req);
+    /* as in UCX, who polls sees the end after the callback, and a callback that frees its request only marks it: it is put
+     * after the callback */
+    uci_request_call(req, status);
     uci_request_set_status(req, status);
     if (req->flags & UCI_REQUEST_RELEASED) {
         uci_request_put(req);
@@ -155,7 +158,7 @@ ucs_status_ptr_t uci_request_posted(uci_request_t *req, const ucp_request_param_
     }
 
     if (param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL) {
-        uci_request_call(req);
+        uci_request_call(req, req->status);
         return req->user;
     }
 

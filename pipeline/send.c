@@ -47,12 +47,14 @@ static void uci_send_frame_done(void *request, ucs_status_t status, void *user_d
     uci_worker_leave(worker);
 }
 
-/* Give a frame that is marked as in flight to UCX */
+/* Give a frame that is marked as in flight to UCX. FAST_CMPL: it must not become a rendezvous of UCX's, which from 1.16 on
+ * would take a few KiB that way on cma and self, and so complete only when somebody receives */
 static ucs_status_t uci_send_frame(uci_ep_t *ep, uci_frame_t *frame)
 {
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                 .cb.send      = uci_send_frame_done,
-                                 .user_data    = frame};
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                 UCP_OP_ATTR_FLAG_FAST_CMPL,
+                                 .cb.send   = uci_send_frame_done,
+                                 .user_data = frame};
     ucs_status_ptr_t request;
 
     request = uci_ucp.tag_send_nbx(ep->ucp, frame->wire, frame->total, frame->tag, &param);

@@ -196,6 +196,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
         uci_error("failed to install the handler of active messages: %s", uci_ucp.status_string(status));
         goto err_release_address;
     }
+    uci_stats_join(&worker->stats);
     *worker_p = worker;
     return UCS_OK;
 
@@ -235,6 +236,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     uci_frame_pool_cleanup(&worker->frames);
     uci_pool_cleanup(&worker->messages);
     uci_pool_cleanup(&worker->requests);
+    uci_stats_leave(&worker->stats);
     uci_wakeup_cleanup(worker);
     pthread_mutex_destroy(&worker->lock);
     free(worker->slots);

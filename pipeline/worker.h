@@ -15,6 +15,7 @@
 #include "peer.h"
 #include "request.h"
 #include "settings.h"
+#include "stats.h"
 #include "wakeup.h"
 
 /** Of one UCX context: what requests made for it must look like, and what UCX was told. */
@@ -80,6 +81,7 @@ typedef struct uci_worker {
     uci_mark_t mark;
 
     uci_wakeup_t wakeup;
+    uci_stats_block_t stats;
 } uci_worker_t;
 
 /** @param params  what the user gave to ucp_worker_create(); @param thread_mode  what UCX made of it. */
@@ -121,6 +123,7 @@ UCI_INLINE void uci_worker_enter(uci_worker_t *worker)
     if (uci_unlikely(worker->is_mt)) {
         pthread_mutex_lock(&worker->lock);
     }
+    uci_stats_here = &worker->stats.counters;
 }
 
 UCI_INLINE void uci_worker_leave(uci_worker_t *worker)

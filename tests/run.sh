@@ -25,10 +25,13 @@ suites=(
     "tools     * 1min uci_tune and uci_perftest: measure a little, read what they write, refuse what they should"
     "mpi       * 5min real programs under Open MPI and MPICH, over every transport"
     "faults    * 2min injected faults: counted, healed, contents right; every kind and target once"
+    "attach    * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "asan      * 3min unit tests and a part of mpi, with ASan and UBSan"
     "ucp       * 1min programs that call libucp themselves: every hook, plain and with UCI"
     "fuzz      * 1min fuzzers of whatever parses bytes, 5 s each"
     "rdma      - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
+    "compat    - 30min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
+    "tsan      - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
     "campaign  - 5min faults of every kind, target and rate"
     "tidy      - 30s  clang-tidy"
     "bench     - 2min plain UCX against UCI, interleaved; quick, and no judgement"
@@ -90,6 +93,19 @@ suite_mpi() {
 
 suite_ucp() {
     "$uci_root/tests/ucp/run_ucp.sh" --preload "$build/libucx_integrity.so"
+}
+
+suite_attach() {
+    "$uci_root/tests/attach/run_attach.sh"
+}
+
+suite_tsan() {
+    build_uci "$uci_root/build-tsan" -Db_sanitize=thread -Db_lundef=false -Db_lto=false
+    "$uci_root/tests/tsan/run_tsan.sh"
+}
+
+suite_compat() {
+    "$uci_root/tests/compat/run_compat.sh"
 }
 
 suite_fuzz() {

@@ -52,15 +52,12 @@ static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *
     return UCS_OK;
 }
 
-UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version,
-                                         const ucp_params_t *params, const ucp_config_t *config,
-                                         ucp_context_h *context_p)
+static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor_version, const ucp_params_t *params,
+                                  const ucp_config_t *config, ucp_context_h *context_p)
 {
     ucp_params_t ours;
     ucs_status_t status;
 
-    UCI_HOOK();
-    uci_plugin_claim();
     if ((uci_settings.mode == UCI_MODE_OFF) || !(params->field_mask & UCP_PARAM_FIELD_FEATURES) ||
         !(params->features & UCP_FEATURE_TAG)) {
         return uci_ucp.init_version(api_major_version, api_minor_version, params, config, context_p);
@@ -80,6 +77,19 @@ UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned ap
         uci_error("failed to set up UCI for a UCX context");
         uci_ucp.cleanup(*context_p);
     }
+    return status;
+}
+
+UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version,
+                                         const ucp_params_t *params, const ucp_config_t *config,
+                                         ucp_context_h *context_p)
+{
+    ucs_status_t status;
+
+    UCI_HOOK();
+    uci_plugin_claim();
+    status = uci_hook_init(api_major_version, api_minor_version, params, config, context_p);
+    uci_module_refresh();
     return status;
 }
 

@@ -29,23 +29,53 @@ static pthread_mutex_t uci_module_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void *uci_module_dlopen(const char *name, int mode);
 
+/* What our dlopen() calls: the C library's, or that of UCX's memory hooks (libucm), which lead calls to themselves in the same
+ * way as soon as they are needed. They must go on seeing what is opened, and we too */
+static void *(*uci_module_next_dlopen)(const char *name, int mode) = dlopen;
+
+static bool uci_module_is_of_libucm(void *function)
+{
+    void *libucm = dlopen("libucm.so.0", RTLD_NOLOAD | RTLD_LAZY);
+    bool found   = (libucm != NULL) && (dlsym(libucm, "ucm_dlopen") == function);
+
+    if (libucm != NULL) {
+        dlclose(libucm);
+    }
+    return found;
+}
+
 /* Every function that we export under a name of UCX is a hook */
-static void *uci_module_lookup(const char *symbol)
+static void *uci_module_lookup(const char *symbol, void *current)
 {
     if (strncmp(symbol, "ucp_", 4) == 0) {
         return dlsym(uci_module_self, symbol);
     }
-    return (strcmp(symbol, "dlopen") == 0) ? (void *)uci_module_dlopen : NULL;
+    if (strcmp(symbol, "dlopen") != 0) {
+        return NULL;
+    }
+    if ((current != (void *)uci_module_dlopen) && uci_module_is_of_libucm(current)) {
+        uci_module_next_dlopen = (void *(*)(const char *, int))current;
+    }
+    return (void *)uci_module_dlopen;
 }
 
-static uci_status_t uci_module_rebind(uci_rebind_result_t *result_p)
+static uci_status_t uci_module_rebind(bool all, uci_rebind_result_t *result_p)
 {
     uci_status_t status;
 
     pthread_mutex_lock(&uci_module_lock);
-    status = uci_rebind(uci_module_lookup, result_p);
+    status = uci_rebind(uci_module_lookup, all, result_p);
     pthread_mutex_unlock(&uci_module_lock);
     return status;
+}
+
+void uci_module_refresh(void)
+{
+    uci_rebind_result_t result;
+
+    if (uci_module_self != NULL) {
+        uci_module_rebind(true, &result); /* an error is logged */
+    }
 }
 
 /* -------------------------------------------------- objects opened later */
@@ -84,7 +114,7 @@ static void *uci_module_dlopen_as(void *caller, const char *name, int mode)
     for (i = 0; (handle == NULL) && (i < dirs->dls_cnt); ++i) {
         snprintf(path, sizeof(path), "%s/%s", dirs->dls_serpath[i].dls_name, name);
         if (access(path, R_OK) == 0) {
-            handle = dlopen(path, mode);
+            handle = uci_module_next_dlopen(path, mode);
         }
     }
     free(dirs);
@@ -103,25 +133,16 @@ static UCI_NOINLINE void *uci_module_dlopen(const char *name, int mode)
         }
     }
     if (handle == NULL) {
-        handle = dlopen(name, mode);
+        handle = uci_module_next_dlopen(name, mode);
     }
     if (handle != NULL) {
-        uci_module_rebind(&result); /* an error is logged, and the object then talks to plain UCX, which peers refuse */
+        uci_module_rebind(false,
+                          &result); /* an error is logged, and the object then talks to plain UCX, which peers refuse */
     }
     return handle;
 }
 
 /* --------------------------------------------------------------- attach */
-
-/* @return true if the global search finds our hooks first */
-static bool uci_module_is_preloaded(void)
-{
-    void *global = dlopen(NULL, RTLD_LAZY);
-    bool ours    = (dlsym(global, "ucp_tag_send_nbx") == (void *)ucp_tag_send_nbx);
-
-    dlclose(global);
-    return ours;
-}
 
 /* @return why this copy can't be used, or NULL */
 static const char *uci_module_obstacle(const Dl_info *info, char *text, size_t size)
@@ -152,7 +173,7 @@ UCI_EXPORT int ucs_module_global_init(void)
     if (uci_module_self != NULL) {
         return 0;
     }
-    if (uci_module_is_preloaded()) {
+    if (uci_rebind_is_needless()) {
         uci_debug("loaded as a module, and preloaded: nothing to do");
         return 0;
     }
@@ -166,7 +187,7 @@ UCI_EXPORT int ucs_module_global_init(void)
         return -1;
     }
     uci_module_self = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY | RTLD_NODELETE);
-    if ((uci_module_self == NULL) || (uci_module_rebind(&result) != UCI_OK)) {
+    if ((uci_module_self == NULL) || (uci_module_rebind(true, &result) != UCI_OK)) {
         uci_error("UCI stays out of this process: %s can't be attached", info.dli_fname);
         uci_module_self = NULL;
         return -1;

@@ -111,7 +111,7 @@ static void uci_plugin_init_locked(void)
 void uci_plugin_claim(void)
 {
     if (uci_plugin_pid != getpid()) {
-        memset(&uci_stats, 0, sizeof(uci_stats));
+        uci_stats_reset();
         uci_plugin_pid = getpid();
     }
 }

@@ -33,6 +33,9 @@ void uci_plugin_claim(void);
 /** How we got in: "preloaded", or "as a UCX module, ...". */
 const char *uci_module_how(void);
 
+/** A context has been made: UCX may have installed its memory hooks, which change the same slots as a module does. */
+void uci_module_refresh(void);
+
 #define UCI_HOOK() \
     do { \
         if (uci_unlikely(!__atomic_load_n(&uci_plugin_is_ready, __ATOMIC_ACQUIRE))) { \

@@ -164,7 +164,7 @@ static bool uci_rebind_slot(uci_rebind_pass_t *pass, const uci_object_t *object,
 {
     const char *symbol = object->strings + object->symbols[ELF64_R_SYM(entry->r_info)].st_name;
     void **place       = (void **)(object->base + entry->r_offset);
-    void *function     = pass->func(symbol);
+    void *function     = pass->func(symbol, *place);
 
     if ((function == NULL) || (*place == function)) {
         return true;
@@ -287,10 +287,13 @@ static void uci_rebind_undo(const uci_rebind_pass_t *pass)
     uci_rebind_state.seen_count = 0;
 }
 
-uci_status_t uci_rebind(uci_rebind_func_t func, uci_rebind_result_t *result_p)
+uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *result_p)
 {
     uci_rebind_pass_t pass = {.func = func, .status = UCI_OK};
 
+    if (all) {
+        uci_rebind_state.seen_count = 0;
+    }
     dl_iterate_phdr(uci_rebind_visit, &pass);
     if (pass.status != UCI_OK) {
         uci_rebind_undo(&pass);
@@ -303,7 +306,7 @@ uci_status_t uci_rebind(uci_rebind_func_t func, uci_rebind_result_t *result_p)
 
 #else
 
-uci_status_t uci_rebind(uci_rebind_func_t func, uci_rebind_result_t *result_p)
+uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *result_p)
 {
     uci_error("calls can't be redirected on this processor: use LD_PRELOAD");
     return UCI_ERR_UNSUPPORTED;
@@ -316,13 +319,19 @@ typedef struct uci_rebind_search {
     const char *path;
 } uci_rebind_search_t;
 
+/* @return DT_SONAME, or "" */
+static const char *uci_object_soname(const uci_object_t *object)
+{
+    return (object->soname != 0) ? object->strings + object->soname : "";
+}
+
 static int uci_rebind_compare(struct dl_phdr_info *info, size_t size, void *arg)
 {
     uci_rebind_search_t *search = arg;
     uci_object_t object;
 
-    if (uci_object_read(&object, info) && (object.dynamic != _DYNAMIC) && (object.soname != 0) &&
-        (strcmp(object.strings + object.soname, search->soname) == 0)) {
+    if (uci_object_read(&object, info) && (object.dynamic != _DYNAMIC) &&
+        (strcmp(uci_object_soname(&object), search->soname) == 0)) {
         search->path = info->dlpi_name;
     }
     return search->path != NULL;
@@ -336,7 +345,7 @@ static int uci_rebind_own_soname(struct dl_phdr_info *info, size_t size, void *a
     if (!uci_object_read(&object, info) || (object.dynamic != _DYNAMIC) || (object.soname == 0)) {
         return 0;
     }
-    search->soname = object.strings + object.soname;
+    search->soname = uci_object_soname(&object);
     return 1;
 }
 
@@ -348,4 +357,25 @@ const char *uci_rebind_other_copy(void)
         dl_iterate_phdr(uci_rebind_compare, &search);
     }
     return search.path;
+}
+
+/* Ends at the C library or at us, whichever is first; what is preloaded is mapped before all libraries that anybody needs */
+static int uci_rebind_find_first(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    bool *ours_p = arg;
+    uci_object_t object;
+
+    if (!uci_object_read(&object, info)) {
+        return 0;
+    }
+    *ours_p = (object.dynamic == _DYNAMIC);
+    return *ours_p || (strncmp(uci_object_soname(&object), "libc.", 5) == 0);
+}
+
+bool uci_rebind_is_needless(void)
+{
+    bool ours = false;
+
+    dl_iterate_phdr(uci_rebind_find_first, &ours);
+    return ours;
 }

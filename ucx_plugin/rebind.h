@@ -17,8 +17,8 @@
 
 #include "types.h"
 
-/** @return what slots for @a symbol are to hold, or NULL: leave them alone. */
-typedef void *(*uci_rebind_func_t)(const char *symbol);
+/** @return what slots for @a symbol, which hold @a current, are to hold, or NULL: leave them alone. */
+typedef void *(*uci_rebind_func_t)(const char *symbol, void *current);
 
 /** What one pass has done. */
 typedef struct uci_rebind_result {
@@ -27,13 +27,17 @@ typedef struct uci_rebind_result {
 } uci_rebind_result_t;
 
 /**
- * Write the slots of all objects of the process but ourselves that were not there at the last pass. All or nothing: after an
- * error the slots of this pass are as they were. One thread at a time.
+ * Write the slots of all objects of the process but ourselves that were not there at the last pass, or of all. All or
+ * nothing: after an error the slots of this pass are as they were. One thread at a time.
  * @param result_p  what was done
  * @return UCI_OK, UCI_ERR_UNSUPPORTED on processors other than x86_64 and aarch64, UCI_ERR_IO if a page can't be made writable,
  *         UCI_ERR_NO_MEMORY. Logged.
  */
-uci_status_t uci_rebind(uci_rebind_func_t func, uci_rebind_result_t *result_p);
+uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *result_p);
+
+/** @return true if we were preloaded (or linked with the program): then the search for symbols finds us first anyway. The global
+ *  scope does not tell, since UCX opens its modules with RTLD_GLOBAL. */
+bool uci_rebind_is_needless(void);
 
 /** @return the path of another loaded object with our DT_SONAME, that is another copy of this library, or NULL. */
 const char *uci_rebind_other_copy(void);

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * What UCX 1.22 does in the constructor of libucs, for an older UCX: preloaded, this opens the module that TEST_MODULE_PATH
- * names and calls its entry, before anybody has called UCX. A module that refuses is closed again, and the program goes on.
+ * What UCX 1.22 does in the constructor of libucs, for an older UCX: preloaded, this opens the modules that TEST_MODULE_PATH
+ * names (with colons between) and calls their entries, before anybody has called UCX. A module that refuses is closed again,
+ * and the program goes on.
  */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
-__attribute__((constructor)) static void load_module(void)
+static void load_module(const char *path)
 {
-    const char *path = getenv("TEST_MODULE_PATH");
+    void *handle = dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
     int (*init)(void);
-    void *handle;
 
-    if (path == NULL) {
-        return;
-    }
-    handle = dlopen(path, RTLD_LAZY | RTLD_GLOBAL);
     if (handle == NULL) {
         fprintf(stderr, "%s\n", dlerror());
         exit(1);
@@ -25,4 +22,15 @@ __attribute__((constructor)) static void load_module(void)
     if ((init == NULL) || (init() != 0)) {
         dlclose(handle);
     }
+}
+
+__attribute__((constructor)) static void load_modules(void)
+{
+    char *paths = getenv("TEST_MODULE_PATH"), *path, *rest;
+
+    paths = strdup((paths != NULL) ? paths : "");
+    for (path = strtok_r(paths, ":", &rest); path != NULL; path = strtok_r(NULL, ":", &rest)) {
+        load_module(path);
+    }
+    free(paths);
 }

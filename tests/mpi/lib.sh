@@ -12,7 +12,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 programs_dir=$uci_root/tests/mpi
-work_dir=${UCI_BUILD_DIR:-$uci_root/build}/mpi
+work_dir=${TEST_BUILD_DIR:-$uci_root/build}/mpi
 logs_dir=$work_dir/logs
 rank_wrapper=()   # put in front of each rank's program: sets what differs from rank to rank
 launch_options=() # more options for mpirun

@@ -140,7 +140,7 @@ static void immediate_send(void)
 /* What is there is received at once */
 static void immediate_recv(void)
 {
-    char word[8] = "12345678", back[8] = "";
+    char word[8] __attribute__((nonstring)) = "12345678", back[8] = "";
     ucs_status_ptr_t ptr;
     seen_t seen;
 
@@ -187,7 +187,7 @@ static void forced_send(void)
 
 static void forced_recv(void)
 {
-    char word[8] = "12345678", back[8] = "";
+    char word[8] __attribute__((nonstring)) = "12345678", back[8] = "";
     ucp_tag_recv_info_t info;
     ucs_status_ptr_t ptr;
     seen_t seen;

@@ -18,7 +18,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 here=$uci_root/tests/ucp
-build=${UCI_BUILD_DIR:-$uci_root/build}
+build=${TEST_BUILD_DIR:-$uci_root/build}
 out=$build/test-ucp
 preload=$build/libucx_integrity.so
 all_tls="posix,self posix,cma,self tcp,self self"

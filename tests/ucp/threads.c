@@ -9,11 +9,12 @@
 #include <sched.h>
 #include <unistd.h>
 
-enum { MESSENGERS = 4, ROUNDS = 150, AM_ID = 7, TAG_PROBED = 5000, TAG_NEVER = 6000, TAG_NESTED = 7000 };
+enum { MESSENGERS = 4, ROUNDS = 60, AM_ID = 7, TAG_PROBED = 5000, TAG_NEVER = 6000, TAG_NESTED = 7000 };
 
 static ut_pair_t pair;
 static unsigned running;      /* threads that have an end of their own */
 static unsigned nested_sends; /* posted from callbacks */
+static unsigned flushing;     /* the thread that flushes runs */
 
 static bool others_run(void)
 {
@@ -144,13 +145,14 @@ static void *flusher(void *argument)
         wait_for(ucp_worker_flush_nbx(pair.b->worker, &none), UCS_OK, "ucp_worker_flush_nbx");
         sched_yield();
     }
+    __atomic_store_n(&flushing, 0, __ATOMIC_RELEASE);
     return NULL;
 }
 
 /* What such a call waits for may need the other worker's progress, while all others wait for the lock of this one */
 static void *helper(void *argument)
 {
-    while (others_run()) {
+    while (__atomic_load_n(&flushing, __ATOMIC_ACQUIRE)) {
         ucp_worker_progress(pair.b->worker);
         sched_yield();
     }
@@ -222,7 +224,8 @@ static void run_all(void *(*const *functions)(void *), unsigned count, unsigned 
 
     open_pair();
     UT_CHECK_STATUS(ucp_worker_set_am_recv_handler(pair.b->worker, &handler), UCS_OK, "set_am_recv_handler");
-    running = ending;
+    running  = ending;
+    flushing = 1;
     for (i = 0; i < count; ++i) {
         UT_REQUIRE(pthread_create(&threads[i], NULL, functions[i], (void *)(uintptr_t)i) == 0, "pthread_create");
     }

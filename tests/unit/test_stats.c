@@ -327,3 +327,32 @@ Test(stats, summary_is_printed_again_only_if_changed)
     cr_expect(lines(text) == 3, "%s", text);
     free(text);
 }
+
+Test(stats, workers_are_added_up)
+{
+    uci_stats_block_t first, second;
+    test_capture_t capture;
+    char *text;
+
+    memset(&uci_stats, 0, sizeof(uci_stats));
+    uci_stats_join(&first);
+    uci_stats_join(&second);
+    UCI_STATS_ADD(messages_sent, 1);
+    uci_stats_here = &first.counters;
+    UCI_STATS_ADD(messages_sent, 10);
+    uci_stats_here = &second.counters;
+    UCI_STATS_ADD(messages_sent, 100);
+    uci_stats_leave(&second);
+    cr_expect(uci_stats_here == &uci_stats, "a thread counts in a worker that is gone");
+    UCI_STATS_ADD(messages_sent, 1000);
+    cr_expect(uci_stats.messages_sent == 1101, "%lu", uci_stats.messages_sent);
+    capture = test_capture_start();
+    uci_stats_report("-");
+    text = test_capture_stop(&capture);
+    cr_expect(strstr(text, " 1111\n") != NULL, "%s", text);
+    free(text);
+
+    uci_stats_reset();
+    cr_expect((uci_stats.messages_sent == 0) && (first.counters.messages_sent == 0));
+    uci_stats_leave(&first);
+}
