@@ -1,18 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bounce.h"
 
-#include <stdlib.h>
-
 #include "control.h"
 #include "log.h"
-#include "txlog.h"
 #include "worker.h"
-
-/* Frames that nobody receives may hold this many slots */
-#define UCI_SLOT_FRAMES (UCI_SLOT_COUNT / 2)
-
-/* The head of the list of slots that hold payloads */
-#define UCI_SLOT_HEAD UCI_SLOT_COUNT
 
 uint32_t uci_slot_check(const uci_slot_t *slot, uint64_t mark)
 {
@@ -23,17 +14,17 @@ uint32_t uci_slot_check(const uci_slot_t *slot, uint64_t mark)
 
 /* ------------------------------------------------------------- our pool */
 
-static void uci_bounce_init_lists(uci_bounce_t *bounce)
+void uci_bounce_init(uci_bounce_t *bounce, uci_slot_t *slots)
 {
     uint16_t i;
 
     for (i = 0; i < UCI_SLOT_COUNT; ++i) {
         bounce->free[i] = i;
     }
-    bounce->free_count          = UCI_SLOT_COUNT;
-    bounce->available           = UCI_SLOT_COUNT;
-    bounce->next[UCI_SLOT_HEAD] = UCI_SLOT_HEAD;
-    bounce->prev[UCI_SLOT_HEAD] = UCI_SLOT_HEAD;
+    bounce->first      = 0;
+    bounce->free_count = UCI_SLOT_COUNT;
+    bounce->available  = UCI_SLOT_COUNT;
+    bounce->slots      = slots;
 }
 
 /* Memory of UCX's own allocation is shared memory where a transport of this context has such */
@@ -60,8 +51,7 @@ static ucs_status_t uci_bounce_create(uci_worker_t *worker)
     if (status != UCS_OK) {
         goto err_unmap;
     }
-    bounce->slots = attr.address;
-    uci_bounce_init_lists(bounce);
+    uci_bounce_init(bounce, attr.address);
     return UCS_OK;
 
 err_unmap:
@@ -124,63 +114,6 @@ void uci_bounce_put(uci_worker_t *worker, uint16_t slot)
     uci_bounce_t *bounce = &worker->bounce;
 
     bounce->free[(bounce->first + bounce->free_count++) % UCI_SLOT_COUNT] = slot;
-}
-
-static void uci_bounce_reclaim(uci_worker_t *worker, uint16_t slot)
-{
-    uci_frame_t *frame = worker->bounce.frame[slot];
-
-    if (uci_slot_is_taken(&worker->bounce.slots[slot])) {
-        uci_txlog_remove(frame->peer, frame);
-    }
-}
-
-static bool uci_bounce_is_short(const uci_bounce_t *bounce)
-{
-    return (bounce->frames >= UCI_SLOT_FRAMES) || (bounce->available == 0);
-}
-
-uint16_t uci_bounce_get_for_frame(uci_worker_t *worker, uci_frame_t *frame)
-{
-    uci_bounce_t *bounce = &worker->bounce;
-    uint16_t slot, next;
-
-    /* where messages are received in order the oldest has been taken: no need to look further */
-    slot = bounce->next[UCI_SLOT_HEAD];
-    if (slot != UCI_SLOT_HEAD) {
-        uci_bounce_reclaim(worker, slot);
-    }
-    if (uci_unlikely(uci_bounce_is_short(bounce))) {
-        for (slot = bounce->next[UCI_SLOT_HEAD]; slot != UCI_SLOT_HEAD; slot = next) {
-            next = bounce->next[slot];
-            uci_bounce_reclaim(worker, slot);
-        }
-        if (uci_bounce_is_short(bounce)) {
-            return UCI_SLOT_NONE;
-        }
-    }
-
-    uci_bounce_reserve(worker, 1, 0);
-    slot                             = uci_bounce_get(worker);
-    bounce->frame[slot]              = frame;
-    bounce->prev[slot]               = bounce->prev[UCI_SLOT_HEAD];
-    bounce->next[slot]               = UCI_SLOT_HEAD;
-    bounce->next[bounce->prev[slot]] = slot;
-    bounce->prev[UCI_SLOT_HEAD]      = slot;
-    ++bounce->frames;
-    return slot;
-}
-
-void uci_bounce_put_of_frame(uci_worker_t *worker, uint16_t slot)
-{
-    uci_bounce_t *bounce = &worker->bounce;
-
-    bounce->frame[slot]              = NULL;
-    bounce->next[bounce->prev[slot]] = bounce->next[slot];
-    bounce->prev[bounce->next[slot]] = bounce->prev[slot];
-    --bounce->frames;
-    uci_bounce_put(worker, slot);
-    uci_bounce_unreserve(worker, 1);
 }
 
 /* --------------------------------------------------------- between peers */

@@ -18,7 +18,6 @@
 
 struct uci_worker;
 struct uci_peer;
-struct uci_frame;
 
 #define UCI_SLOT_SIZE  (32u << 10) /**< bytes of data in one slot */
 #define UCI_SLOT_COUNT 96u         /**< slots of a worker */
@@ -54,10 +53,6 @@ typedef struct uci_bounce {
     unsigned first;     /**< of the free ones, a ring */
     unsigned free_count;
     uint16_t free[UCI_SLOT_COUNT];
-    struct uci_frame *frame[UCI_SLOT_COUNT]; /**< frames whose payload lies in a slot */
-    uint16_t next[UCI_SLOT_COUNT + 1];       /**< those frames' slots, oldest first: a list with its head at the end */
-    uint16_t prev[UCI_SLOT_COUNT + 1];
-    unsigned frames; /**< length of that list */
 } uci_bounce_t;
 
 /** The pool of a peer, mapped. */
@@ -88,6 +83,9 @@ UCI_INLINE void uci_slot_ack(uci_slot_t *slot, uint64_t mark)
 /** May messages to this peer go through our slots? If nobody knows yet, find out: the answer comes later. */
 bool uci_bounce_reaches_slow(struct uci_peer *peer);
 
+/** All slots of the pool at @a slots (not owned) are free. */
+void uci_bounce_init(uci_bounce_t *bounce, uci_slot_t *slots);
+
 /** Reserve up to @a want slots, as long as @a keep others remain. @return how many. */
 unsigned uci_bounce_reserve(struct uci_worker *worker, unsigned want, unsigned keep);
 void uci_bounce_unreserve(struct uci_worker *worker, unsigned count);
@@ -95,11 +93,6 @@ void uci_bounce_unreserve(struct uci_worker *worker, unsigned count);
 /** Take one of those reserved, or give it back. */
 uint16_t uci_bounce_get(struct uci_worker *worker);
 void uci_bounce_put(struct uci_worker *worker, uint16_t slot);
-
-/** Reserve and take a slot for a frame's payload, until the frame leaves the log. Takes back what peers have
- *  acknowledged; @return UCI_SLOT_NONE if frames that nobody has received hold too many. */
-uint16_t uci_bounce_get_for_frame(struct uci_worker *worker, struct uci_frame *frame);
-void uci_bounce_put_of_frame(struct uci_worker *worker, uint16_t slot);
 
 /** The slot of a peer's pool that a frame or descriptor names; NULL if there is none such. */
 uci_slot_t *uci_bounce_slot_of(const struct uci_peer *peer, uint16_t slot);
