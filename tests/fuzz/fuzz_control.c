@@ -41,6 +41,7 @@ static fake_send_t fuzz_held[FUZZ_HELD];
 static unsigned fuzz_held_count;
 static bool fuzz_hold;
 static char fuzz_user[FUZZ_RECVS][FUZZ_BUFFER];
+static uci_slot_t fuzz_our_slots[UCI_SLOT_COUNT], fuzz_their_slots[UCI_SLOT_COUNT];
 
 static ucs_status_t fake_set_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
 {
@@ -120,8 +121,22 @@ static ucs_status_ptr_t fake_get(ucp_ep_h ep, void *buffer, size_t count, uint64
 
 static ucs_status_t fake_mem_map(ucp_context_h context, const ucp_mem_map_params_t *params, ucp_mem_h *memh_p)
 {
-    XXH3_64bits(params->address, params->length);
+    if (params->address != NULL) {
+        XXH3_64bits(params->address, params->length);
+    }
     *memh_p = malloc(1);
+    return UCS_OK;
+}
+
+static ucs_status_t fake_mem_query(ucp_mem_h memh, ucp_mem_attr_t *attr)
+{
+    attr->address = fuzz_our_slots;
+    return UCS_OK;
+}
+
+static ucs_status_t fake_rkey_ptr(ucp_rkey_h rkey, uint64_t address, void **address_p)
+{
+    *address_p = fuzz_their_slots;
     return UCS_OK;
 }
 
@@ -214,6 +229,8 @@ static void fuzz_set_up(void)
                           .get_nbx                    = fake_get,
                           .mem_map                    = fake_mem_map,
                           .mem_unmap                  = fake_mem_unmap,
+                          .mem_query                  = fake_mem_query,
+                          .rkey_ptr                   = fake_rkey_ptr,
                           .rkey_pack                  = fake_rkey_pack,
                           .rkey_buffer_release        = fake_request,
                           .ep_rkey_unpack             = fake_rkey_unpack,
@@ -423,6 +440,43 @@ static void step_close(void)
     }
 }
 
+/* The peer maps our slots, and we its */
+static void step_share(void)
+{
+    uci_peer_t *peer  = uci_worker_peer(fuzz_worker, FUZZ_PEER_UID);
+    char message[64]  = "";
+    uci_am_pool_t *to = (uci_am_pool_t *)(void *)message;
+
+    to->slot_size  = UCI_SLOT_SIZE;
+    to->slot_count = UCI_SLOT_COUNT;
+    uci_bounce_on_pool(peer, message, sizeof(message));
+    uci_bounce_on_mapped(peer);
+}
+
+/* The peer takes one of our slots, or fills one of its own: as a receive that is under way expects, or not quite */
+static void step_slot(input_t *input)
+{
+    unsigned what = take8(input), number = take8(input) % UCI_SLOT_COUNT;
+    uci_slot_t *slot = &fuzz_their_slots[number];
+    uci_recv_op_t *op;
+
+    if (what & 1) {
+        fuzz_our_slots[number].ack = fuzz_our_slots[number].mark;
+        return;
+    }
+    if (uci_list_is_empty(&fuzz_worker->direct_recvs)) {
+        return;
+    }
+    op           = uci_container_of(fuzz_worker->direct_recvs.next, uci_recv_op_t, direct_link);
+    slot->length = (what & 2) ? take8(input) : uci_chunk_length(op->length, op->chunk_size, op->taken);
+    slot->value  = (what & 4) ? take8(input) : op->digest->digest(slot->data, uci_min(slot->length, UCI_SLOT_SIZE));
+    slot->root   = take8(input);
+    slot->next   = (what & 8) ? take8(input) * 1000u : take8(input) % (UCI_SLOT_COUNT + 1);
+    slot->mark   = uci_slot_mark(FUZZ_UID, op->seq, op->taken);
+    slot->check  = (what & 16) ? 0 : uci_slot_check(slot, slot->mark);
+    op->slot_now = (what & 32) ? op->slot_now : (uint16_t)number;
+}
+
 static void step_progress(void)
 {
     unsigned i;
@@ -459,6 +513,12 @@ static void step(input_t *input)
         break;
     case 10:
         step_close();
+        break;
+    case 11:
+        step_slot(input);
+        break;
+    case 12:
+        step_share();
         break;
     default:
         step_message(input);
