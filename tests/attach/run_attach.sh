@@ -78,7 +78,7 @@ silent() { [ ! -s "$1" ]; }
 one_refusal() { count_is "$1" 1 'UCI ERROR UCI stays out of this process' && count_is "$1" 1 'UCI ERROR'; }
 is_module() { count_is "$1" 1 'UCI INFO .* as a UCX module'; }
 is_preloaded() { count_is "$1" 1 'UCI INFO .* preloaded'; }
-one_of_two() { one_refusal "$1" && count_is "$1" 1 'UCI INFO  UCI '; }
+one_of_two() { one_refusal "$1" && count_is "$1" 1 'UCI INFO *UCI '; }
 
 run_late() {
     local objects=(liblazy.so libnow.so libnoplt.so)
