@@ -264,14 +264,16 @@ static const uci_setting_t uci_settings_table[] = {
         {"UCI_CHUNK_SIZE", "auto",
          "Large messages are checked, and repaired, in chunks of this size. A smaller chunk means less\n"
          "to send again after damage, and more checksums to exchange. auto is what uci_tune measured for\n"
-         "the transport and the size of the message, or 8k for shared memory and 60k for others.",
+         "the transport and the size of the message; else 32k on the direct path (UCI_PATH), and in a\n"
+         "stream 8k over shared memory and 60k over others.",
          "auto, or 256 to 16m bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, chunk_size),
          UCI_SETTING_SIZE(256, 16 * UCI_MB, true)},
 
         {"UCI_EAGER_MAX", "auto",
          "Messages up to this size are copied and sent at once with their checksum; the copy is kept\n"
          "until the receiver has confirmed it. Larger ones are moved when the receiver is ready for them,\n"
-         "without such a copy. auto is what uci_tune measured for the transport, or 8k.",
+         "without such a copy. From 4k on, those that can take the direct path (UCI_PATH) do. auto is what\n"
+         "uci_tune measured for the transport, or 8k.",
          "auto, or 0 to 32k bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, eager_max),
          UCI_SETTING_SIZE(0, 32 * UCI_KB, true)},
 
