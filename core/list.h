@@ -55,6 +55,17 @@ UCI_INLINE void uci_list_move(uci_list_t *from, uci_list_t *to)
     }
 }
 
+/** Put the first element of @a todo at the end of @a list: for a walk during which elements of both come and go.
+ *  @return that element. */
+UCI_INLINE uci_list_t *uci_list_requeue(uci_list_t *todo, uci_list_t *list)
+{
+    uci_list_t *elem = todo->next;
+
+    uci_list_del(elem);
+    uci_list_add_tail(list, elem);
+    return elem;
+}
+
 #define uci_list_for_each(_elem, _head, _type, _member) \
     for (_type *_elem = uci_container_of((_head)->next, _type, _member); &_elem->_member != (_head); \
          _elem        = uci_container_of(_elem->_member.next, _type, _member))

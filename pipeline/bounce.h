@@ -80,7 +80,7 @@ UCI_INLINE void uci_slot_ack(uci_slot_t *slot, uint64_t mark)
     __atomic_store_n(&slot->ack, mark, __ATOMIC_RELEASE);
 }
 
-/** May messages to this peer go through our slots? If nobody knows yet, find out: the answer comes later. */
+/** For uci_peer_is_reached(), once for each peer: offer it our slots. @return true if it has them already (ourselves). */
 bool uci_bounce_reaches_slow(struct uci_peer *peer);
 
 /** All slots of the pool at @a slots (not owned) are free. */

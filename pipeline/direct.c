@@ -4,7 +4,6 @@
 #include "bounce.h"
 #include "inject.h"
 #include "repair.h"
-#include "settings.h"
 #include "stats.h"
 
 /* Chunks filled or taken before the other operations and UCX get their turn */
@@ -92,9 +91,7 @@ void uci_direct_send_progress(uci_worker_t *worker)
     /* callbacks of completions may start and end operations */
     uci_list_move(&worker->direct_sends, &todo);
     while (!uci_list_is_empty(&todo)) {
-        op = uci_container_of(todo.next, uci_send_op_t, link);
-        uci_list_del(&op->link);
-        uci_list_add_tail(&worker->direct_sends, &op->link);
+        op = uci_container_of(uci_list_requeue(&todo, &worker->direct_sends), uci_send_op_t, link);
         if (uci_direct_advance(op)) {
             uci_send_op_finish(op, UCS_OK);
         }
@@ -231,14 +228,11 @@ bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
 void uci_direct_recv_progress(uci_worker_t *worker)
 {
     uci_list_t todo;
-    uci_recv_op_t *op;
 
     uci_list_move(&worker->direct_recvs, &todo);
     while (!uci_list_is_empty(&todo)) {
-        op = uci_container_of(todo.next, uci_recv_op_t, direct_link);
-        uci_list_del(&op->direct_link);
-        uci_list_add_tail(&worker->direct_recvs, &op->direct_link);
-        uci_direct_advance_recv(op);
+        uci_direct_advance_recv(
+                uci_container_of(uci_list_requeue(&todo, &worker->direct_recvs), uci_recv_op_t, direct_link));
     }
 }
 

@@ -339,6 +339,21 @@ static ucs_status_t uci_send_op_start(uci_send_op_t *op, uci_ep_t *ep, uci_frame
     return status;
 }
 
+/* A send that could not be started; @a op and @a frame may be NULL */
+static ucs_status_ptr_t uci_send_give_up(uci_worker_t *worker, uci_request_t *req, uci_send_op_t *op,
+                                         uci_frame_t *frame, ucs_status_t status)
+{
+    if (frame != NULL) {
+        uci_frame_put(&worker->frames, frame);
+    }
+    if (op != NULL) {
+        uci_send_op_destroy(op);
+    }
+    uci_buffer_finish(&req->buffer);
+    uci_request_put(req);
+    return UCS_STATUS_PTR(status);
+}
+
 /* Small synchronous send: the payload is in the frame, FIN completes it */
 static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param)
 {
@@ -370,15 +385,7 @@ static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     frame = NULL;
 
 err:
-    if (frame != NULL) {
-        uci_frame_put(&worker->frames, frame);
-    }
-    if (op != NULL) {
-        uci_send_op_destroy(op);
-    }
-    uci_buffer_finish(&req->buffer);
-    uci_request_put(req);
-    return UCS_STATUS_PTR(status);
+    return uci_send_give_up(worker, req, op, frame, status);
 }
 
 /* May this send complete before the receiver has it? It may where plain UCX would have done so. */
@@ -435,21 +442,27 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
     uci_request_complete(req, UCS_OK);
 }
 
+/* By what is known of the peer, and by the plan */
+static bool uci_send_may_go_direct(uci_peer_t *peer, uint64_t length)
+{
+    return uci_peer_is_reached(peer) && (uci_plan_choose(uci_peer_plan(peer), length)->path == UCI_PATH_DIRECT);
+}
+
 /* UCX drops active messages of several fragments that are for an endpoint the receiver has closed (it collects them
- * there): to one that leaves, chunks are such as can be sent again in one fragment */
-static void uci_send_choose(uci_send_op_t *op, bool *direct_p)
+ * there): to one that leaves, chunks are such as can be sent again in one fragment. @return true: through slots. */
+static bool uci_send_choose(uci_send_op_t *op)
 {
     uci_peer_t *peer           = op->peer;
-    bool reached               = uci_peer_is_reached(peer);
+    bool direct                = uci_send_may_go_direct(peer, op->length);
     const uci_choice_t *choice = uci_plan_choose(uci_peer_plan(peer), op->length);
 
     op->digest     = choice->digest;
     op->chunk_size = peer->leaving ? uci_peer_stream_chunk_size(peer, op->length) : choice->chunk_size;
-    if (reached && (op->length <= peer->eager_max) && (choice->path == UCI_PATH_DIRECT) && !peer->leaving) {
+    if (direct && (op->length <= peer->eager_max) && !peer->leaving) {
         op->chunk_size = UCI_SLOT_SIZE; /* it came here by uci_send_is_better_in_slot() */
     }
     op->chunks = (uint32_t)uci_div_up(op->length, op->chunk_size);
-    *direct_p  = reached && (choice->path != UCI_PATH_STREAM) && (op->chunk_size <= UCI_SLOT_SIZE);
+    return direct && (op->chunk_size <= UCI_SLOT_SIZE);
 }
 
 static void uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
@@ -491,14 +504,13 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     op->req    = req;
     op->sync   = sync;
     op->buffer = &req->buffer;
-    uci_send_choose(op, &direct);
+    direct     = uci_send_choose(op);
     if (uci_merkle_create(op->chunks, uci_settings.merkle_arity, &op->tree) != UCI_OK) {
         goto err;
     }
 
     one_slot = direct && (op->chunks == 1) && !sync;
-    buffered = !(one_slot && !uci_inject_enabled) &&
-               (one_slot || uci_send_is_buffered(worker, op->length, param, sync));
+    buffered = one_slot ? uci_inject_enabled : uci_send_is_buffered(worker, op->length, param, sync);
     if ((buffered || (req->buffer.kind == UCI_BUFFER_GENERIC)) && !uci_send_buffer_copy(op, req)) {
         goto err;
     }
@@ -533,15 +545,7 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     return uci_request_posted(req, param);
 
 err:
-    if (frame != NULL) {
-        uci_frame_put(&worker->frames, frame);
-    }
-    if (op != NULL) {
-        uci_send_op_destroy(op);
-    }
-    uci_buffer_finish(&req->buffer);
-    uci_request_put(req);
-    return UCS_STATUS_PTR(status);
+    return uci_send_give_up(worker, req, op, frame, status);
 }
 
 /* Would fit in a frame, but costs less in a slot: two copies instead of four */
@@ -549,8 +553,9 @@ UCI_INLINE bool uci_send_is_better_in_slot(uci_peer_t *peer, const uci_buffer_t 
                                            const ucp_request_param_t *param)
 {
     return uci_unlikely(buffer->length > UCI_SEND_SLOT_MIN) &&
-           !(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) && uci_peer_is_reached(peer) && !peer->leaving &&
-           (buffer->kind != UCI_BUFFER_GENERIC) && (peer->worker->bounce.available > UCI_DIRECT_KEEP);
+           !(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) && !peer->leaving &&
+           uci_send_may_go_direct(peer, buffer->length) && (buffer->kind != UCI_BUFFER_GENERIC) &&
+           (peer->worker->bounce.available > UCI_DIRECT_KEEP);
 }
 
 ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag, const ucp_request_param_t *param,
@@ -684,9 +689,7 @@ void uci_send_progress(uci_worker_t *worker)
     /* completions may start, end and move operations while we send */
     uci_list_move(&worker->streams, &todo);
     while (!uci_list_is_empty(&todo)) {
-        op = uci_container_of(todo.next, uci_send_op_t, link);
-        uci_list_del(&op->link);
-        uci_list_add_tail(&worker->streams, &op->link);
+        op = uci_container_of(uci_list_requeue(&todo, &worker->streams), uci_send_op_t, link);
         uci_send_op_pin(op);
         uci_send_stream(op);
         uci_send_op_unpin(op);
@@ -723,8 +726,7 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     op->remote_op = hdr->op;
     switch (op->state) {
     case UCI_SEND_DESCRIBED:
-        if (uci_peer_is_reached(peer) && (uci_plan_choose(uci_peer_plan(peer), op->length)->path == UCI_PATH_DIRECT) &&
-            (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start(op, 0)) {
+        if (uci_send_may_go_direct(peer, op->length) && (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start(op, 0)) {
             uci_send_tell_slot(op);
             return;
         }

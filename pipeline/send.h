@@ -5,9 +5,15 @@
  * larger one goes by rendezvous:
  *
  *     DESCRIBED --CTS--> STREAMING --last chunk--> WAIT_FIN --FIN--> done
- *         |                  |    ^                    |
- *         |                  +----+ REPAIR, TREE ------+ (answered in any state after CTS)
- *         +--FIN (truncated)-------------------------------> done
+ *      |   |                |  ^ ^                    |
+ *      |   |                |  | +-- REPAIR, TREE ----+ (answered in any state after CTS)
+ *      |   |                |  |
+ *      |   +--CTS, slots are free now--> DIRECT --all slots acknowledged--> done
+ *      |                       |           |
+ *      |                       +---CTS-----+ (the receiver can't use the slots)
+ *      +--FIN (truncated)-------------------------------> done
+ *
+ * With slots at hand it starts in DIRECT (direct.h). So do messages from 4 KiB that would fit in a frame.
  *
  * A synchronous send of a small message is an eager frame that waits for FIN (state WAIT_FIN from the start).
  *

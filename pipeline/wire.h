@@ -45,8 +45,6 @@ typedef struct uci_mark {
     uint32_t check; /**< low 32 bits of XXH3-64 over all of the above */
 } __attribute__((packed)) uci_mark_t;
 
-#define UCI_SLOT_NONE UINT16_MAX
-
 #define UCI_MARK_MAGIC      0x31494355u /* "UCI1" */
 #define UCI_MARK_UCX_HEADER 0x20
 #define UCI_MARK_UCX_END    0xff
@@ -71,6 +69,8 @@ typedef struct uci_frame_hdr {
 } uci_frame_hdr_t;
 
 #define UCI_FRAME_OVERHEAD (2 * sizeof(uci_frame_hdr_t))
+
+#define UCI_SLOT_NONE UINT16_MAX
 
 typedef struct uci_rndv_desc {
     uint64_t length;     /**< of the user's message */
@@ -124,7 +124,7 @@ typedef struct uci_am_hdr {
     uint64_t uid;    /**< UCX uid of the worker that sends this */
     uint32_t seq;    /**< the message this is about, low 32 bits */
     uint32_t op;     /**< slot of the receiving side's operation */
-    uint32_t index;  /**< DATA: chunk */
+    uint32_t index;  /**< DATA: chunk; SLOT: slot */
     uint32_t length; /**< DATA: bytes of the chunk; others: bytes of payload */
     uint64_t value;  /**< DATA: digest of the chunk */
     uint64_t extra;  /**< see the type and flags */

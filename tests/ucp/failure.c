@@ -220,37 +220,62 @@ static victim_t *start_victim(void)
     return victim;
 }
 
+/* A worker of ours that is about to send to the victim; false: not on this transport */
+static bool meet_victim(victim_t **victim_p, ucp_ep_h *ep_p)
+{
+    if (strstr(getenv("UCX_TLS"), "tcp") == NULL) {
+        return false;
+    }
+    *victim_p = start_victim();
+    pair.a = pair.b = &pair.sides[0];
+    pair.a->context = ut_context_create(UCP_FEATURE_TAG);
+    pair.a->worker  = ut_worker_create(pair.a->context);
+    memset(&failed, 0, sizeof(failed));
+    UT_CHECK_STATUS(create_ep(pair.a->worker, (const ucp_address_t *)(*victim_p)->address, ep_p), UCS_OK,
+                    "ucp_ep_create");
+    return true;
+}
+
+static void kill_victim(const victim_t *victim)
+{
+    kill(victim->pid, SIGKILL);
+    waitpid(victim->pid, NULL, 0);
+}
+
+static void wait_for_failure(void)
+{
+    ut_clock_start();
+    while (failed.calls == 0) {
+        ut_progress(&pair);
+        ut_clock_check("the failure of a peer");
+    }
+}
+
+static void leave_victim(ucp_ep_h ep)
+{
+    ut_wait_ptr(&pair, close_by_force(ep, NULL));
+    ucp_worker_destroy(pair.a->worker);
+    ucp_cleanup(pair.a->context);
+}
+
 static void peer_dies(void)
 {
     victim_t *victim;
     ut_op_t ops[SENDS];
     ucp_ep_h ep;
 
-    if (strstr(getenv("UCX_TLS"), "tcp") == NULL) {
+    if (!meet_victim(&victim, &ep)) {
         return;
     }
-    victim = start_victim();
-    pair.a = pair.b = &pair.sides[0];
-    pair.a->context = ut_context_create(UCP_FEATURE_TAG);
-    pair.a->worker  = ut_worker_create(pair.a->context);
-    memset(&failed, 0, sizeof(failed));
-    UT_CHECK_STATUS(create_ep(pair.a->worker, (const ucp_address_t *)victim->address, &ep), UCS_OK, "ucp_ep_create");
     start_sends(ep, ops);
     ut_settle(&pair);
     UT_CHECK(failed.calls == 0, "the peer has failed before it died");
-    kill(victim->pid, SIGKILL);
-    waitpid(victim->pid, NULL, 0);
-    ut_clock_start();
-    while (failed.calls == 0) {
-        ut_progress(&pair);
-        ut_clock_check("the failure of a peer");
-    }
+    kill_victim(victim);
+    wait_for_failure();
     check_sends(ops);
     UT_CHECK((failed.calls == 1) && (failed.ep == ep) && (failed.arg == &failed) && UCS_STATUS_IS_ERR(failed.status),
              "%u calls of the error handler, status %s", failed.calls, ucs_status_string(failed.status));
-    ut_wait_ptr(&pair, close_by_force(ep, NULL));
-    ucp_worker_destroy(pair.a->worker);
-    ucp_cleanup(pair.a->context);
+    leave_victim(ep);
 }
 
 /* The same with another handler, which takes the place of the first */
@@ -262,29 +287,16 @@ static void peer_dies_other_handler(void)
     ut_op_t ops[SENDS];
     ucp_ep_h ep;
 
-    if (strstr(getenv("UCX_TLS"), "tcp") == NULL) {
+    if (!meet_victim(&victim, &ep)) {
         return;
     }
-    victim = start_victim();
-    pair.a = pair.b = &pair.sides[0];
-    pair.a->context = ut_context_create(UCP_FEATURE_TAG);
-    pair.a->worker  = ut_worker_create(pair.a->context);
-    memset(&failed, 0, sizeof(failed));
-    UT_CHECK_STATUS(create_ep(pair.a->worker, (const ucp_address_t *)victim->address, &ep), UCS_OK, "ucp_ep_create");
     ut_wait_ptr(&pair, ucp_ep_modify_nb(ep, &params));
     start_sends(ep, ops);
-    kill(victim->pid, SIGKILL);
-    waitpid(victim->pid, NULL, 0);
+    kill_victim(victim);
     check_sends(ops);
-    ut_clock_start();
-    while (failed.calls == 0) {
-        ut_progress(&pair);
-        ut_clock_check("the failure of a peer");
-    }
+    wait_for_failure();
     UT_CHECK((failed.calls == 1) && (failed.arg == &word), "another handler was called");
-    ut_wait_ptr(&pair, close_by_force(ep, NULL));
-    ucp_worker_destroy(pair.a->worker);
-    ucp_cleanup(pair.a->context);
+    leave_victim(ep);
 }
 
 /* A child that is forked off and ends: the parent goes on, and the messages are not the child's */

@@ -213,11 +213,24 @@ static void several_endpoints(void)
     ut_pair_close(&pair);
 }
 
+static void receive_one(size_t size, unsigned seed, ut_op_t *send)
+{
+    ut_data_t to;
+    ut_op_t recv;
+
+    ut_data_open(&to, UT_CONTIG1, size);
+    ut_recv(&recv, &pair, UT_RECV_NBX, &to, seed, UT_TAG_ALL);
+    UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+    UT_CHECK_STATUS(ut_wait(&pair, send), UCS_OK, "send");
+    UT_CHECK(ut_data_check(&to, size, seed), "wrong content");
+    ut_data_close(&to);
+}
+
 /* What was sent before a close arrives after it, small and large */
 static void close_behind_sends(void)
 {
     static const size_t sizes[] = {0, 8, 8000, 9000, 100000};
-    ut_data_t from[5], to;
+    ut_data_t from[5];
     ut_op_t send[5], recv;
     unsigned i, how;
 
@@ -232,21 +245,11 @@ static void close_behind_sends(void)
         ucp_request_cancel(pair.b->worker, recv.request);
         UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_ERR_CANCELED, "cancelled receive");
         for (i = 3; i < 5; ++i) {
-            ut_data_open(&to, UT_CONTIG1, sizes[i]);
-            ut_recv(&recv, &pair, UT_RECV_NBX, &to, i, UT_TAG_ALL);
-            UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
-            UT_CHECK_STATUS(ut_wait(&pair, &send[i]), UCS_OK, "send");
-            UT_CHECK(ut_data_check(&to, sizes[i], i), "wrong content");
-            ut_data_close(&to);
+            receive_one(sizes[i], i, &send[i]);
         }
         close_by(pair.a->ep, how);
         for (i = 0; i < 3; ++i) {
-            ut_data_open(&to, UT_CONTIG1, sizes[i]);
-            ut_recv(&recv, &pair, UT_RECV_NBX, &to, i, UT_TAG_ALL);
-            UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
-            UT_CHECK_STATUS(ut_wait(&pair, &send[i]), UCS_OK, "send");
-            UT_CHECK(ut_data_check(&to, sizes[i], i), "wrong content");
-            ut_data_close(&to);
+            receive_one(sizes[i], i, &send[i]);
         }
         for (i = 0; i < 5; ++i) {
             ut_data_close(&from[i]);

@@ -124,3 +124,19 @@ Test(list, elements_may_go_while_walking)
     cr_expect(seen == 5);
     cr_expect(values(&head) == 24);
 }
+
+Test(list, elements_are_put_behind_in_turn)
+{
+    uci_list_t todo;
+    int i;
+
+    for (i = 0; i < 3; ++i) {
+        uci_list_add_tail(&head, &items[i].link);
+    }
+    uci_list_move(&head, &todo);
+    cr_expect(uci_list_requeue(&todo, &head) == &items[0].link);
+    uci_list_del(&items[1].link); /* goes while it waits for its turn */
+    cr_expect(uci_list_requeue(&todo, &head) == &items[2].link);
+    cr_expect(uci_list_is_empty(&todo));
+    cr_expect(values(&head) == 13);
+}
