@@ -50,7 +50,7 @@ uci_settings_t uci_settings;
 const char *const uci_mode_names[]     = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[] = {"abort", "error", "log", NULL};
 
-static const char *const uci_settings_path_names[] = {"auto", "direct", "stream", NULL}; /* as uci_path_t */
+static const char *const uci_settings_path_names[] = {"auto", "direct", "stream", "get", NULL}; /* as uci_path_t */
 
 /*
  * Types
@@ -329,11 +329,14 @@ static const uci_setting_t uci_settings_table[] = {
         {"UCI_PATH", "auto",
          "How messages that do not fit in one frame travel.\n"
          " - auto   : as uci_tune measured to be fastest for the transport and the size of the message;\n"
-         "            otherwise direct between processes of one node that share memory, else stream.\n"
+         "            otherwise direct between processes of one node that share memory; elsewhere get from\n"
+         "            512k on (RDMA: 64k), and stream below.\n"
          " - direct : through slots in shared memory, copied and checked by both sides at the same time;\n"
          "            to a peer that cannot be reached this way: stream.\n"
+         " - get    : fetched by the receiver from the sender's buffer, by RDMA where there is any, without\n"
+         "            a copy; both sides make checksums beside that. What is not contiguous: stream.\n"
          " - stream : as UCX active messages, chunk by chunk.",
-         "[auto|direct|stream]", offsetof(uci_settings_t, path), UCI_SETTING_ENUM(uci_settings_path_names)},
+         "[auto|direct|stream|get]", offsetof(uci_settings_t, path), UCI_SETTING_ENUM(uci_settings_path_names)},
 
         {"UCI_PROFILE", "auto",
          "What is known of this machine's speed, for settings that are auto.\n"

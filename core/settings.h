@@ -38,7 +38,7 @@ typedef struct uci_settings {
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
-    uci_path_t path;                /**< UCI_PATH=auto|direct|stream */
+    uci_path_t path;                /**< UCI_PATH=auto|direct|stream|get */
     char *profile;                  /**< UCI_PROFILE: "auto", "none", or a pattern for uci_process_expand() */
 } uci_settings_t;
 

@@ -20,6 +20,7 @@
     _X(eager_messages, "sent eager") \
     _X(rendezvous_messages, "sent by rendezvous") \
     _X(direct_messages, "of these, through shared memory slots") \
+    _X(get_messages, "of these, fetched by the receiver") \
     _X(buffered_messages, "rendezvous completed from a copy") \
     _X(passthrough_messages, "passed through, not verified") \
     _X(chunks_verified, "chunks verified") \

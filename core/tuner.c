@@ -19,10 +19,12 @@
 #include <unistd.h>
 
 #define UCI_TUNER_EAGER_BUILT_IN 8192u
-#define UCI_TUNER_EAGER_LIMIT    32768u /* of UCI_EAGER_MAX */
-#define UCI_TUNER_CHUNK_SHM      8192u  /* fits one fragment of UCX's shared memory transports */
-#define UCI_TUNER_CHUNK_OTHER    61440u /* fits one receive buffer of tcp */
-#define UCI_TUNER_CHUNK_DIRECT   32768u /* both sides work at the same time, and a slot's states cost little */
+#define UCI_TUNER_EAGER_LIMIT    32768u  /* of UCI_EAGER_MAX */
+#define UCI_TUNER_CHUNK_SHM      8192u   /* fits one fragment of UCX's shared memory transports */
+#define UCI_TUNER_CHUNK_OTHER    61440u  /* fits one receive buffer of tcp */
+#define UCI_TUNER_CHUNK_DIRECT   32768u  /* both sides work at the same time, and a slot's states cost little */
+#define UCI_TUNER_GET_RDMA       65536u  /* a message from here on is fetched, where adapters read by themselves */
+#define UCI_TUNER_GET_OTHER      524288u /* and elsewhere: measured on tcp, 256 KiB cost more that way, 1 MiB less */
 #define UCI_TUNER_FAR_BUILT_IN   ((uint64_t)16 << 20)
 #define UCI_TUNER_MARGIN         0.97 /* what is measured must be this much faster than the default to replace it */
 #define UCI_TUNER_LOCK_AGE       60   /* seconds after which the lock of a calibration counts as left behind */
@@ -147,11 +149,22 @@ static uint32_t uci_tuner_chunk_built_in(const char *transports, uci_path_t path
     return uci_tuner_is_shm(transports) ? UCI_TUNER_CHUNK_SHM : UCI_TUNER_CHUNK_OTHER;
 }
 
-/* Where nothing was measured: direct where memory is shared, else chunks as messages, which work everywhere */
-static uci_path_t uci_tuner_path_built_in(const char *transports, uint32_t paths)
+static bool uci_tuner_is_rdma(const char *transports)
 {
-    return ((paths & UCI_PATH_BIT(UCI_PATH_DIRECT)) && uci_tuner_is_shm(transports)) ? UCI_PATH_DIRECT
-                                                                                     : UCI_PATH_STREAM;
+    return (strncmp(transports, "rc_", 3) == 0) || (strncmp(transports, "dc_", 3) == 0);
+}
+
+/* Where nothing was measured: direct where memory is shared; elsewhere large messages are fetched, others go as messages */
+static uci_path_t uci_tuner_path_built_in(const char *transports, uint32_t paths, uint64_t size)
+{
+    if (uci_tuner_is_shm(transports)) {
+        return (paths & UCI_PATH_BIT(UCI_PATH_DIRECT)) ? UCI_PATH_DIRECT : UCI_PATH_STREAM;
+    }
+    if ((paths & UCI_PATH_BIT(UCI_PATH_GET)) &&
+        (size >= (uci_tuner_is_rdma(transports) ? UCI_TUNER_GET_RDMA : UCI_TUNER_GET_OTHER))) {
+        return UCI_PATH_GET;
+    }
+    return UCI_PATH_STREAM;
 }
 
 static bool uci_tuner_is_candidate(const uci_profile_path_t *entry, const char *transports, uint32_t paths)
@@ -159,6 +172,12 @@ static bool uci_tuner_is_candidate(const uci_profile_path_t *entry, const char *
     return (entry->path != UCI_PATH_EAGER) && (paths & UCI_PATH_BIT(entry->path)) &&
            (strcmp(entry->transports, transports) == 0) &&
            ((uci_settings.chunk_size == UCI_SETTING_AUTO) || (uci_settings.chunk_size == entry->chunk));
+}
+
+/* What uci_tuner_allowed() has left beside stream */
+static uci_path_t uci_tuner_path_forced(uint32_t paths)
+{
+    return (paths & UCI_PATH_BIT(uci_settings.path)) ? uci_settings.path : UCI_PATH_STREAM;
 }
 
 /* Path and chunk size of a rendezvous. @return its time, 0 if nothing was measured. */
@@ -170,7 +189,8 @@ static double uci_tuner_choose_path(const uci_profile_t *profile, const char *tr
     bool is_better;
     unsigned i;
 
-    choice->path       = uci_tuner_path_built_in(transports, paths);
+    choice->path       = (uci_settings.path == UCI_PATH_AUTO) ? uci_tuner_path_built_in(transports, paths, size)
+                                                              : uci_tuner_path_forced(paths);
     choice->chunk_size = uci_tuner_chunk_built_in(transports, choice->path);
     for (i = 0; i < profile->paths_count; ++i) {
         entry = &profile->paths[i];

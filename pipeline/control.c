@@ -7,6 +7,7 @@
 #include "direct.h"
 #include "endpoint.h"
 #include "find.h"
+#include "get.h"
 #include "inject.h"
 #include "log.h"
 #include "process.h"
@@ -25,6 +26,9 @@
 /* Missing ranges in one acknowledgement */
 #define UCI_ACK_RANGES 8
 
+_Static_assert(offsetof(uci_control_t, payload) == offsetof(uci_control_t, hdr) + sizeof(uci_am_hdr_t), "no gap");
+
+/* @a payload: what is protected with the header, not a user's data, which have a digest of their own */
 static uint32_t uci_am_check(const uci_am_hdr_t *hdr, const void *payload, size_t length)
 {
     uint64_t check = XXH3_64bits((const char *)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check));
@@ -54,6 +58,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     msg->sent_p  = NULL;
     msg->data    = msg->payload;
     msg->length  = length;
+    msg->more    = 0;
     memset(&msg->hdr, 0, sizeof(msg->hdr));
     msg->hdr.type   = (uint8_t)type;
     msg->hdr.uid    = peer->worker->uid;
@@ -104,12 +109,15 @@ static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
     switch (hdr->type) {
     case UCI_AM_DATA:
         return (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) ? UCI_FAULT_REPAIR : UCI_FAULT_HEADER;
+    case UCI_AM_SEGMENT:
+        return UCI_FAULT_HEADER;
+    case UCI_AM_LEAVES:
+        return (hdr->flags & UCI_AM_FLAG_LAST) ? UCI_FAULT_HEADER : UCI_FAULT_REPAIR;
     case UCI_AM_ACK:
     case UCI_AM_CTS:
     case UCI_AM_FIN:
         return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_TARGET_LAST : UCI_FAULT_ACK;
     case UCI_AM_GRANT:
-    case UCI_AM_LEAVES:
     case UCI_AM_FOUND:
         return UCI_FAULT_REPAIR;
     default:
@@ -132,12 +140,12 @@ static void uci_control_inject(uci_control_t *msg)
 
 void uci_control_send(uci_control_t *msg)
 {
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                                                 UCP_OP_ATTR_FIELD_FLAGS,
-                                 .cb.send   = uci_control_sent,
-                                 .user_data = msg,
-                                 .flags     = UCP_AM_SEND_FLAG_EAGER};
-    ucp_ep_h ep               = uci_peer_endpoint(msg->peer);
+    ucp_request_param_t param = {
+            .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+            .cb.send      = uci_control_sent,
+            .user_data    = msg,
+            .flags        = (msg->hdr.type == UCI_AM_SEGMENT) ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER};
+    ucp_ep_h ep = uci_peer_endpoint(msg->peer);
     ucs_status_ptr_t request;
 
     if (uci_unlikely(ep == NULL)) {
@@ -145,10 +153,12 @@ void uci_control_send(uci_control_t *msg)
         return;
     }
 
-    msg->hdr.check = uci_am_check(&msg->hdr, msg->data, msg->length);
+    msg->hdr.check = (msg->hdr.type == UCI_AM_SEGMENT) ? uci_am_check(&msg->hdr, msg->payload, msg->more)
+                                                       : uci_am_check(&msg->hdr, msg->data, msg->length);
     uci_control_inject(msg);
     UCI_STATS_INC(control_sent);
-    request = uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr), msg->data, msg->length, &param);
+    request = uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr) + msg->more, msg->data, msg->length,
+                                  &param);
     if (UCS_PTR_IS_PTR(request)) {
         return;
     }
@@ -400,25 +410,59 @@ static void uci_control_dispatch_aligned(uci_worker_t *worker, const uci_am_hdr_
     free(copy);
 }
 
+/* A segment is not here yet, and nothing else comes this way. What follows its header in there may be at any alignment. */
+static ucs_status_t uci_control_recv_segment(uci_worker_t *worker, const void *header, size_t header_length,
+                                             size_t length, void *desc)
+{
+    ucs_status_t status = UCS_OK;
+    uci_am_hdr_t *copy  = malloc(uci_max(header_length, sizeof(*copy)));
+
+    if (copy == NULL) {
+        uci_control_damaged(worker, "offer of a segment (no memory)");
+        return UCS_OK;
+    }
+    memcpy(copy, header, header_length);
+    if ((header_length >= sizeof(*copy)) && (copy->type == UCI_AM_SEGMENT) && (copy->length == length) &&
+        (copy->check == uci_am_check(copy, copy + 1, header_length - sizeof(*copy)))) {
+        status = uci_get_on_segment(worker, copy, copy + 1, header_length - sizeof(*copy), desc);
+    } else {
+        uci_control_damaged(worker, "offer of a segment");
+    }
+    free(copy);
+    return status;
+}
+
+static void uci_control_recv_eager(uci_worker_t *worker, const void *header, size_t header_length, const void *data,
+                                   size_t length)
+{
+    uci_am_hdr_t hdr;
+
+    if (uci_likely(header_length == sizeof(hdr))) {
+        /* UCX puts the header behind the data, at any alignment */
+        memcpy(&hdr, header, sizeof(hdr));
+        if (uci_likely((hdr.check == uci_am_check(&hdr, data, length)) && (hdr.type != UCI_AM_SEGMENT) &&
+                       ((hdr.length == length) || (hdr.type == UCI_AM_DATA)))) {
+            uci_control_dispatch_aligned(worker, &hdr, data, length);
+            return;
+        }
+    }
+    uci_control_damaged(worker, "active message");
+}
+
 static ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
                                      const ucp_am_recv_param_t *param)
 {
     uci_worker_t *worker = arg;
-    uci_am_hdr_t hdr;
+    ucs_status_t status  = UCS_OK;
 
     uci_worker_enter(worker);
-    if (uci_likely(header_length == sizeof(hdr))) {
-        /* UCX puts the header behind the data, at any alignment */
-        memcpy(&hdr, header, sizeof(hdr));
-    }
-    if (uci_likely((header_length == sizeof(hdr)) && (hdr.check == uci_am_check(&hdr, data, length)) &&
-                   ((hdr.length == length) || (hdr.type == UCI_AM_DATA)))) {
-        uci_control_dispatch_aligned(worker, &hdr, data, length);
+    if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
+        status = uci_control_recv_segment(worker, header, header_length, length, data);
     } else {
-        uci_control_damaged(worker, "active message");
+        uci_control_recv_eager(worker, header, header_length, data, length);
     }
     uci_worker_leave(worker);
-    return UCS_OK;
+    return status;
 }
 
 ucs_status_t uci_control_listen(uci_worker_t *worker)

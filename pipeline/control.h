@@ -24,6 +24,7 @@ typedef struct uci_control {
     bool *sent_p;           /**< set when UCX has let go of the message, if not NULL */
     const void *data;       /**< what follows the header: payload[] or a user's chunk */
     size_t length;
+    size_t more; /**< bytes of payload[] that travel as a part of the header, `data` being something else */
     uci_am_hdr_t hdr;
     char payload[] __attribute__((aligned(8)));
 } uci_control_t;

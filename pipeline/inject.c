@@ -214,6 +214,54 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
     }
 }
 
+void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg)
+{
+    uint64_t *leaves = (uint64_t *)(void *)msg->payload;
+    uci_fault_t fault;
+    uint32_t i;
+
+    for (i = 0; i < op->chunks; ++i) {
+        if (uci_fault_draw(UCI_FAULT_TREE, op->length, uci_peer_rank(op->peer), &fault)) {
+            uci_inject_bytes(&fault, ((i + 1 == op->chunks) && (fault.random & 4)) ? &msg->hdr.extra : &leaves[i],
+                             sizeof(leaves[i]));
+        }
+    }
+}
+
+/* @a length bytes of the chunk at @a data become those of another one, where there is one of other content */
+static bool uci_inject_swap_chunks(char *data, uint32_t length, char *other)
+{
+    if ((other == NULL) || (memcmp(data, other, length) == 0)) {
+        return false;
+    }
+    memcpy(data, other, length);
+    return true;
+}
+
+void uci_inject_segment(const uci_recv_op_t *op, char *data, uint32_t length)
+{
+    int rank = uci_peer_rank(op->peer);
+    uint32_t offset, chunk;
+    uci_fault_t fault;
+    char *other;
+
+    for (offset = 0; offset < length; offset += chunk) {
+        chunk = uci_min(op->chunk_size, length - offset);
+        if (!uci_fault_draw(UCI_FAULT_PAYLOAD, op->length, rank, &fault)) {
+            uci_inject_remember(data + offset, chunk);
+            continue;
+        }
+        other = (offset + chunk + chunk <= length) ? data + offset + chunk : NULL;
+        if ((fault.kind == UCI_FAULT_SWAP) && uci_inject_swap_chunks(data + offset, chunk, other)) {
+            continue;
+        }
+        if ((fault.kind == UCI_FAULT_STALE) && uci_inject_swap_chunks(data + offset, chunk, uci_inject_older)) {
+            continue;
+        }
+        uci_inject_bytes(&fault, data + offset, chunk);
+    }
+}
+
 bool uci_inject_region_draw(const uci_send_op_t *op)
 {
     uci_fault_t fault;

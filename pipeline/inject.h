@@ -9,6 +9,7 @@
 
 #include "worker.h"
 #include "fault.h"
+#include "recv.h"
 #include "send.h"
 
 /** Are faults injected in this process at all? */
@@ -28,6 +29,13 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index);
 
 /** Maybe damage a chunk in its slot, which will be marked with @a mark. */
 void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_t index);
+
+/** Maybe damage what LEAVES tells of a message by segments. */
+void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg);
+
+/** Maybe damage chunks of a segment as it arrives: between the two users' buffers there is no place of ours. */
+void uci_inject_segment(const uci_recv_op_t *op, char *data, uint32_t length);
+
 /** Is the receiver to be granted a wrong region for a get of this operation's chunks? */
 bool uci_inject_region_draw(const uci_send_op_t *op);
 

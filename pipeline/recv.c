@@ -529,6 +529,8 @@ void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value)
     UCI_STATS_INC(chunks_verified);
     if (op->state[index] == UCI_CHUNK_BAD) {
         --op->bad;
+    } else if (op->state[index] == UCI_CHUNK_LANDED) {
+        --op->landed;
     }
     op->state[index]    = UCI_CHUNK_GOOD;
     op->expected[index] = value;
@@ -536,6 +538,48 @@ void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value)
     if (op->tree != NULL) {
         uci_merkle_set_leaf(op->tree, index, value);
     }
+}
+
+/* The user's buffer holds bytes of digest @a value for a chunk that should have @a expected */
+static void uci_recv_op_compare(uci_recv_op_t *op, uint32_t index, uint64_t value, uint64_t expected)
+{
+    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
+    const void *data;
+
+    if (value == expected) {
+        uci_recv_op_chunk_good(op, index, value);
+        return;
+    }
+    data = uci_buffer_direct(op->buffer, (uint64_t)index * op->chunk_size, length);
+    uci_repair_chunk_bad(op, index, expected, data, (data != NULL) ? length : 0);
+}
+
+void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value)
+{
+    ++op->arrived;
+    switch (op->state[index]) {
+    case UCI_CHUNK_GOOD:
+        if (value != op->expected[index]) {
+            /* repaired while this was on its way, and overwritten by it */
+            --op->good;
+            uci_recv_op_compare(op, index, value, op->expected[index]);
+        }
+        return;
+    case UCI_CHUNK_MISSING:
+        if (!op->have_leaves) {
+            op->state[index]    = UCI_CHUNK_LANDED;
+            op->expected[index] = value;
+            ++op->landed;
+            return;
+        }
+        break;
+    case UCI_CHUNK_LANDED:
+        op->expected[index] = value;
+        return;
+    default:
+        break;
+    }
+    uci_recv_op_compare(op, index, value, op->expected[index]);
 }
 
 static void uci_recv_op_ask_root(uci_recv_op_t *op)
@@ -609,6 +653,14 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
     if (uci_unlikely(hdr->flags & UCI_AM_FLAG_CHANGED)) {
         UCI_STATS_INC(source_changed);
     }
+    if (uci_unlikely(op->state[hdr->index] == UCI_CHUNK_LANDED)) {
+        /* this copy tells whether it is needed */
+        uci_recv_op_compare(op, hdr->index, op->expected[hdr->index], hdr->value);
+        if (op->state[hdr->index] == UCI_CHUNK_GOOD) {
+            uci_recv_op_advance(op);
+            return;
+        }
+    }
     value = uci_likely((length == hdr->length) && (length == uci_chunk_length(op->length, op->chunk_size, hdr->index)))
                     ? uci_buffer_write(op->buffer, (uint64_t)hdr->index * op->chunk_size, data, length, op->digest,
                                        hdr->value)
@@ -637,22 +689,40 @@ void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     /* else it has not been matched yet */
 }
 
+/* What the sender says of chunk @a index, which may have come already */
+static void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
+{
+    switch (op->state[index]) {
+    case UCI_CHUNK_LANDED:
+        uci_recv_op_compare(op, index, op->expected[index], leaf);
+        break;
+    case UCI_CHUNK_GOOD:
+        if (leaf != op->expected[index]) {
+            --op->good;
+            uci_repair_chunk_bad(op, index, leaf, NULL, 0);
+        }
+        break;
+    default:
+        op->expected[index] = leaf;
+        break;
+    }
+}
+
 void uci_recv_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     uci_recv_op_t *op      = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
     const uint64_t *leaves = data;
     uint32_t i;
 
-    if ((op == NULL) || (op->tree == NULL) || (length != op->chunks * sizeof(*leaves)) || (op->good < op->chunks)) {
+    if ((op == NULL) || (op->tree == NULL) || (length != op->chunks * sizeof(*leaves)) ||
+        (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->good + op->landed + op->bad < op->chunks))) {
         return;
     }
-    op->root      = hdr->extra;
-    op->have_root = true;
+    op->root        = hdr->extra;
+    op->have_root   = true;
+    op->have_leaves = true;
     for (i = 0; i < op->chunks; ++i) {
-        if (leaves[i] != op->expected[i]) {
-            --op->good;
-            uci_repair_chunk_bad(op, i, leaves[i], NULL, 0);
-        }
+        uci_recv_op_leaf(op, i, leaves[i]);
     }
     uci_recv_op_advance(op);
 }

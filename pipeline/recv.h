@@ -17,7 +17,12 @@
 #include "control.h"
 #include "merkle.h"
 
-typedef enum { UCI_CHUNK_MISSING, UCI_CHUNK_GOOD, UCI_CHUNK_BAD } uci_chunk_state_t;
+typedef enum {
+    UCI_CHUNK_MISSING,
+    UCI_CHUNK_LANDED, /**< fetched, `expected` is its own digest: the sender's is not known yet */
+    UCI_CHUNK_GOOD,
+    UCI_CHUNK_BAD
+} uci_chunk_state_t;
 
 typedef enum {
     UCI_RUNG_NONE, /**< first transfer */
@@ -45,7 +50,9 @@ typedef struct uci_recv_op {
     uint32_t chunk_size;
     uint32_t chunks;
     uint32_t good;
-    uint32_t bad; /**< arrived damaged, not repaired yet */
+    uint32_t bad;     /**< arrived damaged, not repaired yet */
+    uint32_t landed;  /**< wait for the sender's digests */
+    bool have_leaves; /**< `expected` holds the sender's digests, of missing chunks too */
     uci_merkle_t *tree;
     uint64_t root;
     bool have_root;
@@ -99,6 +106,8 @@ uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq);
 ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
                                 uci_frame_kind_t kind, const uci_digest_ops_t *digest, uint64_t length,
                                 uint32_t chunk_size, unsigned arity, uci_recv_op_t **op_p);
+/** A chunk has been fetched, and stored as it is. */
+void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value);
 /** A chunk has been verified and stored. */
 void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value);
 /** See whether all has arrived: complete, or start repairing. */

@@ -30,8 +30,7 @@ typedef struct uci_repair_ahead {
     char rkey[];
 } uci_repair_ahead_t;
 
-/* Gets of one operation end together: then the key goes, and what is still bad is asked for again */
-static void uci_repair_get_unpin(uci_recv_op_t *op)
+void uci_repair_get_unpin(uci_recv_op_t *op)
 {
     if ((--op->gets == 0) && (op->rkey != NULL)) {
         uci_ucp.rkey_destroy(op->rkey);
@@ -45,6 +44,7 @@ void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, 
 {
     if (op->state[index] != UCI_CHUNK_BAD) {
         UCI_STATS_INC(mismatched_chunks);
+        op->landed -= (op->state[index] == UCI_CHUNK_LANDED);
         op->state[index] = UCI_CHUNK_BAD;
         ++op->bad;
         if (op->start_time == 0) {
@@ -202,7 +202,8 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         uci_repair_failed(op, "the sender does not answer, or all answers are damaged");
         return;
     }
-    if ((op->good == op->chunks) && (op->tree != NULL)) {
+    if (((op->good == op->chunks) || (op->landed > 0)) && (op->good + op->bad + op->landed == op->chunks) &&
+        (op->tree != NULL)) {
         uci_control_send_simple(op->peer, UCI_AM_TREE, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
         return;
     }
@@ -676,33 +677,51 @@ void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *h
         return;
     }
     op->remote_op = hdr->op;
-    if ((hdr->flags & UCI_AM_FLAG_GET) && (op->next == op->chunks)) {
+    if ((hdr->flags & UCI_AM_FLAG_GET) && (uci_merkle_leaves_set(op->tree) == op->chunks)) {
         uci_repair_grant(op, data, count);
     } else {
         uci_repair_copy(op, data, count);
     }
 }
 
+uci_control_t *uci_repair_get_leaves(uci_send_op_t *op, uci_am_type_t type, uint16_t flags)
+{
+    uci_control_t *msg = uci_control_get(op->peer, type, op->frame->seq, op->chunks * sizeof(uint64_t));
+    uint64_t *leaves;
+    uint32_t i;
+
+    if (msg == NULL) {
+        return NULL;
+    }
+    leaves = (uint64_t *)(void *)msg->payload;
+    for (i = 0; i < op->chunks; ++i) {
+        leaves[i] = uci_merkle_leaf(op->tree, i);
+    }
+    msg->hdr.op    = op->remote_op;
+    msg->hdr.flags = flags;
+    msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    if (uci_unlikely(uci_inject_enabled) && (flags & UCI_AM_FLAG_LAST)) {
+        uci_inject_leaves(op, msg);
+    }
+    return msg;
+}
+
+void uci_repair_send_leaves(uci_send_op_t *op, uint16_t flags)
+{
+    uci_control_t *msg = uci_repair_get_leaves(op, UCI_AM_LEAVES, flags);
+
+    if (msg != NULL) {
+        uci_control_send(msg);
+    }
+}
+
 void uci_repair_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_frame_t *frame = uci_txlog_find(peer, seq);
-    uci_control_t *msg;
-    uci_send_op_t *op;
-    uint32_t i;
 
-    if ((frame == NULL) || (frame->op == NULL) || (frame->op->tree == NULL) ||
-        (uci_merkle_leaves_set(frame->op->tree) < frame->op->chunks)) {
-        return;
+    if ((frame != NULL) && (frame->op != NULL) && (frame->op->tree != NULL) &&
+        (uci_merkle_leaves_set(frame->op->tree) == frame->op->chunks)) {
+        frame->op->remote_op = hdr->op;
+        uci_repair_send_leaves(frame->op, 0);
     }
-    op  = frame->op;
-    msg = uci_control_get(peer, UCI_AM_LEAVES, seq, op->chunks * sizeof(uint64_t));
-    if (msg == NULL) {
-        return;
-    }
-    for (i = 0; i < op->chunks; ++i) {
-        ((uint64_t *)(void *)msg->payload)[i] = uci_merkle_leaf(op->tree, i);
-    }
-    msg->hdr.op    = hdr->op;
-    msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)frame->seq, op->length, op->chunk_size);
-    uci_control_send(msg);
 }

@@ -43,6 +43,16 @@ ucs_status_t uci_repair_policy(void);
 
 void uci_repair_cleanup(uci_recv_op_t *op);
 
+/** A get has ended, and with the last one the key goes. The operation is to be advanced then: what is still bad is asked
+ *  for again. */
+void uci_repair_get_unpin(uci_recv_op_t *op);
+
+/** @return a message of type LEAVES, or SEGMENT, with the digests of all chunks and the root; NULL if there is no memory. */
+uci_control_t *uci_repair_get_leaves(struct uci_send_op *op, uci_am_type_t type, uint16_t flags);
+
+/** Tell the receiver the digests of all chunks, and the root. @param flags  LAST: unasked, of a message by segments. */
+void uci_repair_send_leaves(struct uci_send_op *op, uint16_t flags);
+
 /** The operation ends: nobody reads our memory any more. */
 void uci_repair_revoke(struct uci_send_op *op);
 

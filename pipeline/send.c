@@ -5,6 +5,7 @@
 
 #include "digest_small.h"
 #include "direct.h"
+#include "get.h"
 #include "inject.h"
 #include "log.h"
 #include "process.h"
@@ -465,6 +466,12 @@ static bool uci_send_choose(uci_send_op_t *op)
     return direct && (op->chunk_size <= UCI_SLOT_SIZE);
 }
 
+/* Messages to one that leaves go as messages of one fragment, see above */
+static bool uci_send_may_be_fetched(const uci_send_op_t *op)
+{
+    return !op->peer->leaving && (uci_plan_choose(uci_peer_plan(op->peer), op->length)->path == UCI_PATH_GET);
+}
+
 static void uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
 {
     uci_rndv_desc_t *desc = (uci_rndv_desc_t *)(void *)uci_frame_payload(frame);
@@ -537,6 +544,9 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
             uci_send_keep_in_slot(op);
             buffered = true;
         }
+    }
+    if ((op->state == UCI_SEND_DESCRIBED) && uci_send_may_be_fetched(op)) {
+        uci_get_start(op);
     }
     uci_send_op_unpin(op);
     if (buffered) {
@@ -623,7 +633,8 @@ static ucs_status_t uci_send_chunk_load(uci_send_op_t *op, uci_control_t *msg, u
 ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
 {
     uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
-    bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) && (index < op->next);
+    bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) &&
+                 (index < ((op->state == UCI_SEND_OFFERED) ? op->digested : op->next));
     uci_control_t *msg;
     ucs_status_t status;
     uint64_t value;
@@ -726,7 +737,8 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     op->remote_op = hdr->op;
     switch (op->state) {
     case UCI_SEND_DESCRIBED:
-        if (uci_send_may_go_direct(peer, op->length) && (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start(op, 0)) {
+        if (!op->fetched && uci_send_may_go_direct(peer, op->length) && (op->chunk_size <= UCI_SLOT_SIZE) &&
+            uci_direct_start(op, 0)) {
             uci_send_tell_slot(op);
             return;
         }
@@ -741,6 +753,11 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     default:
         return; /* repeated */
     }
+    if (op->fetched && (op->state == UCI_SEND_DESCRIBED) && !peer->leaving) {
+        uci_get_offer(op);
+        return;
+    }
+    uci_list_del(&op->link);
     op->next  = 0;
     op->state = UCI_SEND_STREAMING;
     uci_repair_grant_ahead(op);

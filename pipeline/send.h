@@ -5,9 +5,11 @@
  * larger one goes by rendezvous:
  *
  *     DESCRIBED --CTS--> STREAMING --last chunk--> WAIT_FIN --FIN--> done
- *      |   |                |  ^ ^                    |
- *      |   |                |  | +-- REPAIR, TREE ----+ (answered in any state after CTS)
- *      |   |                |  |
+ *      |   |   |            |  ^ ^                    | |
+ *      |   |   |            |  | +-- REPAIR, TREE ----+ | (answered in any state after CTS)
+ *      |   |   |            |  |                        |
+ *      |   |   +--CTS--> OFFERED ----all digested-------+ (get.h)
+ *      |   |                   |
  *      |   +--CTS, slots are free now--> DIRECT --all slots acknowledged--> done
  *      |                       |           |
  *      |                       +---CTS-----+ (the receiver can't use the slots)
@@ -32,6 +34,7 @@
 typedef enum {
     UCI_SEND_DESCRIBED,
     UCI_SEND_DIRECT,
+    UCI_SEND_OFFERED,
     UCI_SEND_STREAMING,
     UCI_SEND_WAIT_FIN,
     UCI_SEND_DONE
@@ -41,7 +44,8 @@ typedef enum {
 #define UCI_DIRECT_WINDOW 8
 
 typedef struct uci_send_op {
-    uci_list_t link; /**< in worker->streams while STREAMING and able to send, in worker->direct_sends while DIRECT */
+    uci_list_t link; /**< in worker->streams while STREAMING and able to send, in worker->direct_sends while DIRECT, in
+                        worker->offers until all is digested if `fetched` */
     uci_list_t all;  /**< in worker->send_ops */
     uci_send_state_t state;
     uci_peer_t *peer;
@@ -55,6 +59,8 @@ typedef struct uci_send_op {
     uint32_t chunk_size;
     uint32_t chunks;
     uint32_t next;      /**< chunk to send */
+    uint32_t digested;  /**< chunks, of those fetched */
+    bool fetched;       /**< takes the get path, unless the receiver leaves before it says CTS */
     uint32_t in_flight; /**< chunks UCX has not let go of */
     uint32_t remote_op;
     uint32_t filled;                   /**< DIRECT: chunks in slots */

@@ -17,7 +17,7 @@
 
 #include "types.h"
 
-#define UCI_PROTOCOL_VERSION 2
+#define UCI_PROTOCOL_VERSION 3
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_AM_ID 1021
@@ -92,7 +92,7 @@ typedef enum {
     UCI_AM_GONE,      /**< sender -> receiver: no copy left, cannot repair */
     UCI_AM_QUERY,     /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */
     UCI_AM_TREE,      /**< receiver -> sender: the root does not match, send root and leaves again */
-    UCI_AM_LEAVES,    /**< sender -> receiver: uint64_t[]: all leaves; extra = root */
+    UCI_AM_LEAVES,    /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
     UCI_AM_FIND,      /**< receiver -> all peers: a frame of tag `value` lost its header; payload as MISSING */
     UCI_AM_FOUND,     /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
     UCI_AM_LEAVE,     /**< the user of this side closes its endpoint: what do you not have yet? */
@@ -101,11 +101,13 @@ typedef enum {
     UCI_AM_POOL,      /**< sender -> receiver: where our bounce slots are: uci_am_pool_t, rkey */
     UCI_AM_MAPPED,    /**< answer: we can read and write them */
     UCI_AM_SLOT,      /**< answer to CTS: chunk 0 comes in slot `index` */
+    UCI_AM_SEGMENT, /**< sender -> receiver: chunks from `index` on, by UCX's rendezvous: fetch them; LAST: as LEAVES */
     UCI_AM_LAST
 } uci_am_type_t;
 
 enum {
-    UCI_AM_FLAG_LAST   = 1 << 0, /**< DATA: last chunk in order; extra = Merkle root */
+    UCI_AM_FLAG_LAST =
+            1 << 0, /**< DATA: last chunk in order; extra = Merkle root. LEAVES, SEGMENT: all leaves, unasked */
     UCI_AM_FLAG_REPAIR = 1 << 1, /**< DATA: answer to REPAIR */
     UCI_AM_FLAG_HANDOVER =
             1 << 2, /**< DATA: unasked copy, the sender is closing; with FRAME: op = its kind, extra = tag */
@@ -117,7 +119,8 @@ enum {
 };
 
 typedef struct uci_am_hdr {
-    uint32_t check; /**< low 32 bits of XXH3-64 over the rest of the header, and the payload unless DATA */
+    uint32_t
+            check; /**< low 32 bits of XXH3-64 over the rest of the header, and the payload unless DATA; SEGMENT: leaves */
     uint8_t type;   /**< uci_am_type_t */
     uint8_t digest; /**< DATA: uci_digest_id_t of `value` */
     uint16_t flags;
@@ -125,7 +128,7 @@ typedef struct uci_am_hdr {
     uint32_t seq;    /**< the message this is about, low 32 bits */
     uint32_t op;     /**< slot of the receiving side's operation */
     uint32_t index;  /**< DATA: chunk; SLOT: slot */
-    uint32_t length; /**< DATA: bytes of the chunk; others: bytes of payload */
+    uint32_t length; /**< DATA: bytes of the chunk; SEGMENT: bytes to fetch; others: bytes of payload */
     uint64_t value;  /**< DATA: digest of the chunk */
     uint64_t extra;  /**< see the type and flags */
 } uci_am_hdr_t;

@@ -7,6 +7,7 @@
 #include "direct.h"
 #include "endpoint.h"
 #include "find.h"
+#include "get.h"
 #include "log.h"
 #include "match.h"
 #include "recv.h"
@@ -133,6 +134,7 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->unexpected);
     uci_list_init(&worker->probed);
     uci_list_init(&worker->streams);
+    uci_list_init(&worker->offers);
     uci_list_init(&worker->direct_sends);
     uci_list_init(&worker->direct_recvs);
     uci_list_init(&worker->closing);
@@ -261,6 +263,10 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
         uci_send_progress(worker);
         ++count;
     }
+    if (!uci_list_is_empty(&worker->offers)) {
+        uci_get_send_progress(worker);
+        ++count;
+    }
     if (worker->ops_active > 0) {
         uci_control_resync(worker);
     }
@@ -286,7 +292,7 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
         return UINT64_MAX;
     }
     if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
-        !uci_list_is_empty(&worker->direct_sends)) {
+        !uci_list_is_empty(&worker->direct_sends) || !uci_list_is_empty(&worker->offers)) {
         return 0;
     }
     return uci_min(uci_control_due(worker), uci_ep_due(worker));

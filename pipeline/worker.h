@@ -54,6 +54,7 @@ typedef struct uci_worker {
     uci_list_t unexpected;   /**< uci_message_t pulled out of UCX by probes, oldest first */
     uci_list_t probed;       /**< those that the user holds by a handle */
     uci_list_t streams;      /**< uci_send_op_t with chunks to send */
+    uci_list_t offers;       /**< uci_send_op_t whose segments are being fetched, and digested */
     uci_list_t direct_sends; /**< uci_send_op_t that go through our slots */
     uci_list_t direct_recvs; /**< uci_recv_op_t that come through a peer's slots */
     uci_list_t closing;      /**< uci_close_t: endpoints that the user closes */

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "get.h"
+
+#include <stdlib.h>
+
+#include "inject.h"
+#include "log.h"
+#include "repair.h"
+#include "stats.h"
+
+/* Bytes of a segment, at least, if there is more than one. Each costs UCX a round trip and a few messages (measured on tcp:
+ * 25 us), and when one is complete its chunks should still be in the cache */
+#define UCI_GET_SEGMENT (4u << 20)
+
+/* Chunks digested before UCX gets its turn */
+#define UCI_GET_TURN 4
+
+/* Segments of about the same size: a small last one would cost as much as a large one */
+static uint32_t uci_get_segment_chunks(const uci_send_op_t *op)
+{
+    return (uint32_t)uci_div_up(op->chunks, uci_max(op->length / UCI_GET_SEGMENT, 1ul));
+}
+
+/* Digests of a message of one segment and so many chunks travel in its offer; half a MiB to 1.4 MiB on tcp */
+#define UCI_GET_INLINE (UCI_CONTROL_POOLED / sizeof(uint64_t))
+
+/* --------------------------------------------------------------- sender */
+
+static bool uci_get_is_inline(const uci_send_op_t *op)
+{
+    return (op->chunks <= UCI_GET_INLINE) && (op->length < 2ul * UCI_GET_SEGMENT);
+}
+
+/* The next @a count chunks */
+static void uci_get_digest(uci_send_op_t *op, uint32_t count)
+{
+    uint32_t length, end = op->digested + uci_min(count, op->chunks - op->digested);
+    uint64_t offset;
+
+    for (; op->digested < end; ++op->digested) {
+        offset = (uint64_t)op->digested * op->chunk_size;
+        length = uci_chunk_length(op->length, op->chunk_size, op->digested);
+        uci_merkle_set_leaf(op->tree, op->digested,
+                            op->digest->digest(uci_buffer_direct(op->buffer, offset, length), length));
+    }
+}
+
+void uci_get_start(uci_send_op_t *op)
+{
+    if (op->buffer->kind == UCI_BUFFER_CONTIG) {
+        op->fetched = true;
+        uci_list_add_tail(&op->peer->worker->offers, &op->link);
+    }
+}
+
+static void uci_get_offer_segment(uci_send_op_t *op, uint32_t first, uint32_t chunks)
+{
+    uint64_t offset = (uint64_t)first * op->chunk_size;
+    uint64_t length = uci_min((uint64_t)chunks * op->chunk_size, op->length - offset);
+    uci_control_t *msg;
+
+    msg = uci_get_is_inline(op) ? uci_repair_get_leaves(op, UCI_AM_SEGMENT, UCI_AM_FLAG_LAST)
+                                : uci_control_get(op->peer, UCI_AM_SEGMENT, op->frame->seq, 0);
+    if (msg == NULL) {
+        return; /* the receiver will ask for what it lacks */
+    }
+    msg->hdr.digest = (uint8_t)op->digest->id;
+    msg->hdr.op     = op->remote_op;
+    msg->hdr.index  = first;
+    msg->hdr.length = (uint32_t)length;
+    msg->more       = msg->length;
+    msg->data       = uci_buffer_direct(op->buffer, offset, length);
+    msg->length     = length;
+    msg->op         = op;
+    uci_send_op_pin(op);
+    uci_control_send(msg);
+}
+
+void uci_get_offer(uci_send_op_t *op)
+{
+    uint32_t first, chunks = uci_get_segment_chunks(op);
+
+    op->state = UCI_SEND_OFFERED;
+    op->next  = op->chunks;
+    UCI_STATS_INC(get_messages);
+    uci_send_op_pin(op); /* sending to oneself is answered within the call */
+    uci_repair_grant_ahead(op);
+    if (uci_get_is_inline(op)) {
+        uci_get_digest(op, op->chunks);
+        uci_list_del(&op->link);
+        op->state = UCI_SEND_WAIT_FIN;
+    } else if (op->digested == op->chunks) {
+        uci_list_add_tail(&op->peer->worker->offers, &op->link); /* to tell the digests in the next turn */
+    }
+    for (first = 0; (first < op->chunks) && (op->state != UCI_SEND_DONE); first += chunks) {
+        uci_get_offer_segment(op, first, chunks);
+    }
+    uci_send_op_unpin(op);
+}
+
+/* In the order of sending: what was offered first is fetched first */
+void uci_get_send_progress(uci_worker_t *worker)
+{
+    uci_send_op_t *op = uci_container_of(worker->offers.next, uci_send_op_t, link);
+
+    uci_get_digest(op, UCI_GET_TURN);
+    if (op->digested < op->chunks) {
+        return;
+    }
+    uci_list_del(&op->link);
+    if (op->state == UCI_SEND_OFFERED) {
+        op->state = UCI_SEND_WAIT_FIN;
+        uci_repair_send_leaves(op, UCI_AM_FLAG_LAST);
+    }
+}
+
+/* ------------------------------------------------------------- receiver */
+
+/* A segment that UCX is fetching */
+typedef struct uci_segment {
+    uci_recv_op_t *op;
+    uint32_t first; /* chunk */
+    uint32_t length;
+    char *target;
+    char *staging; /* freed when done; NULL: straight into the user's buffer */
+} uci_segment_t;
+
+static void uci_segment_put(uci_segment_t *segment)
+{
+    free(segment->staging);
+    free(segment);
+}
+
+static uci_segment_t *uci_segment_get(uci_recv_op_t *op, uint32_t first, uint32_t length)
+{
+    uci_segment_t *segment = calloc(1, sizeof(*segment));
+
+    if (segment == NULL) {
+        return NULL;
+    }
+    segment->op     = op;
+    segment->first  = first;
+    segment->length = length;
+    segment->target = uci_buffer_direct(op->buffer, (uint64_t)first * op->chunk_size, length);
+    if (segment->target == NULL) {
+        segment->target = segment->staging = malloc(length);
+        if (segment->staging == NULL) {
+            free(segment);
+            return NULL;
+        }
+    }
+    return segment;
+}
+
+static void uci_segment_digest(const uci_segment_t *segment)
+{
+    uci_recv_op_t *op = segment->op;
+    uint32_t index, length;
+    uint64_t offset, value;
+
+    for (index = segment->first, offset = 0; offset < segment->length; ++index, offset += length) {
+        length = uci_chunk_length(op->length, op->chunk_size, index);
+        value  = (segment->staging == NULL) ? op->digest->digest(segment->target + offset, length)
+                                            : uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size,
+                                                               segment->target + offset, length, op->digest, 0);
+        uci_recv_op_chunk_landed(op, index, value);
+    }
+}
+
+static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
+{
+    uci_recv_op_t *op = segment->op;
+
+    if (status == UCS_OK) {
+        if (uci_unlikely(uci_inject_enabled)) {
+            uci_inject_segment(op, segment->target, segment->length);
+        }
+        uci_segment_digest(segment);
+    } else {
+        uci_info("fetching %u bytes from %s failed: %s", segment->length, uci_peer_name(op->peer),
+                 uci_ucp.status_string(status));
+        uci_control_ask_soon(op->peer->worker);
+    }
+    uci_segment_put(segment);
+    uci_repair_get_unpin(op);
+}
+
+static void uci_segment_fetched(void *request, ucs_status_t status, size_t length, void *user_data)
+{
+    uci_segment_t *segment = user_data;
+    uci_recv_op_t *op      = segment->op;
+    uci_worker_t *worker   = op->peer->worker;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    uci_segment_done(segment, status);
+    uci_recv_op_advance(op);
+    uci_worker_leave(worker);
+}
+
+/* The header is intact, but whoever sent it may be of another mind than we about the operation */
+static bool uci_segment_fits(const uci_recv_op_t *op, const uci_am_hdr_t *hdr)
+{
+    uint64_t end = ((uint64_t)hdr->index * op->chunk_size) + hdr->length;
+
+    return (op->tree != NULL) && (op->peer->status == UCS_OK) && (hdr->index < op->chunks) && (hdr->length > 0) &&
+           ((end == op->length) || ((end < op->length) && (hdr->length % op->chunk_size == 0)));
+}
+
+ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
+                                void *desc)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.recv_am   = uci_segment_fetched};
+    uci_peer_t *peer          = uci_worker_peer(worker, hdr->uid);
+    uci_recv_op_t *op         = (peer != NULL) ? uci_recv_op_by_slot(worker, hdr->op, peer, hdr->seq) : NULL;
+    uci_segment_t *segment;
+    ucs_status_ptr_t request;
+
+    if ((op == NULL) || !uci_segment_fits(op, hdr)) {
+        return UCS_OK; /* repeated, and no longer needed */
+    }
+    segment = uci_segment_get(op, hdr->index, hdr->length);
+    if (segment == NULL) {
+        uci_error("failed to allocate what a segment of %u bytes needs", hdr->length);
+        return UCS_OK;
+    }
+
+    ++op->gets;
+    if (hdr->flags & UCI_AM_FLAG_LAST) {
+        uci_recv_on_leaves(peer, op->seq, hdr, leaves, leaves_length);
+    }
+    param.user_data = segment;
+    request         = uci_ucp.am_recv_data_nbx(worker->ucp, desc, segment->target, segment->length, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        return UCS_INPROGRESS;
+    }
+    uci_segment_done(segment, UCS_PTR_STATUS(request));
+    uci_recv_op_advance(op);
+    return (request == NULL) ? UCS_INPROGRESS : UCS_OK;
+}
