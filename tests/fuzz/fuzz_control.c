@@ -32,6 +32,8 @@ typedef struct fake_recv {
 
 typedef struct fake_send {
     ucp_send_nbx_callback_t cb;
+    ucp_am_recv_data_nbx_callback_t fetched; /* instead, for a segment */
+    size_t length;                           /* of it */
     void *user_data;
 } fake_send_t;
 
@@ -55,9 +57,22 @@ static ucs_status_ptr_t fake_complete(const ucp_request_param_t *param)
     if (!fuzz_hold || (fuzz_held_count == FUZZ_HELD) || !(param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK)) {
         return NULL;
     }
-    fuzz_held[fuzz_held_count].cb        = param->cb.send;
-    fuzz_held[fuzz_held_count].user_data = param->user_data;
+    fuzz_held[fuzz_held_count] = (fake_send_t){.cb = param->cb.send, .user_data = param->user_data};
     return &fuzz_held[fuzz_held_count++];
+}
+
+static ucs_status_ptr_t fake_am_recv_data(ucp_worker_h worker, void *desc, void *buffer, size_t count,
+                                          const ucp_request_param_t *param)
+{
+    fake_send_t *held;
+
+    memset(buffer, 0, count);
+    if (!fuzz_hold || (fuzz_held_count == FUZZ_HELD)) {
+        return NULL;
+    }
+    held  = &fuzz_held[fuzz_held_count++];
+    *held = (fake_send_t){.fetched = param->cb.recv_am, .length = count, .user_data = param->user_data};
+    return held;
 }
 
 static ucs_status_ptr_t fake_am_send(ucp_ep_h ep, unsigned id, const void *header, size_t header_length,
@@ -218,6 +233,7 @@ static void fuzz_set_up(void)
     uci_settings_read();
     uci_range_reserve(&uci_request_range, 64ul << 20);
     uci_ucp = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
+                          .am_recv_data_nbx           = fake_am_recv_data,
                           .am_send_nbx                = fake_am_send,
                           .tag_send_nbx               = fake_tag_send,
                           .tag_recv_nbx               = fake_tag_recv,
@@ -343,6 +359,47 @@ static void step_message(input_t *input)
     call_handler(&hdr, payload, length);
 }
 
+/* The offer of a segment, of a receive that is under way if there is one; the digests are those of zeros, or are not */
+static void step_segment(input_t *input)
+{
+    ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_RNDV};
+    struct {
+        uci_am_hdr_t hdr;
+        uint64_t leaves[32];
+    } offer = {.hdr = {.type = UCI_AM_SEGMENT}};
+    static const char zeros[4096];
+    uint8_t bits = take8(input);
+    unsigned i, more = (bits & 1) ? take8(input) % 32u : 0;
+    uci_recv_op_t *op;
+    void *copy;
+    size_t length;
+
+    offer.hdr.flags  = (bits & 2) ? UCI_AM_FLAG_LAST : 0;
+    offer.hdr.uid    = take_uid(input);
+    offer.hdr.op     = take_number(input);
+    offer.hdr.seq    = take_number(input);
+    offer.hdr.index  = take_number(input);
+    offer.hdr.length = take8(input) * 512u;
+    if ((bits & 4) && !uci_list_is_empty(&fuzz_worker->recv_ops)) {
+        op               = uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link);
+        offer.hdr.uid    = op->peer->uid;
+        offer.hdr.op     = op->slot;
+        offer.hdr.seq    = (uint32_t)op->seq;
+        offer.hdr.length = (bits & 8) ? (uint32_t)op->length : offer.hdr.length;
+        offer.hdr.index  = (bits & 8) ? 0 : offer.hdr.index;
+        more             = (bits & 16) ? uci_min(op->chunks, 32u) : more;
+    }
+    for (i = 0; i < more; ++i) {
+        offer.leaves[i] = (bits & 32) ? take32(input) : uci_settings.digest->digest(zeros, sizeof(zeros));
+    }
+    length          = sizeof(offer.hdr) + (more * sizeof(uint64_t));
+    copy            = malloc(length);
+    offer.hdr.check = uci_am_check(&offer.hdr, offer.leaves, more * sizeof(uint64_t)) + ((bits & 64) ? 1 : 0);
+    memcpy(copy, &offer, length);
+    fuzz_handler(fuzz_worker, copy, (bits & 128) ? length - 1 : length, NULL, offer.hdr.length, &param);
+    free(copy);
+}
+
 /* A matched receive gets a frame whose header is right, whatever it says */
 static void step_frame(input_t *input)
 {
@@ -426,7 +483,12 @@ static void let_go(void)
 
     while (fuzz_held_count > 0) {
         held = fuzz_held[--fuzz_held_count];
-        held.cb(&fuzz_held[fuzz_held_count], UCS_OK, held.user_data);
+        if (held.fetched != NULL) {
+            held.fetched(&fuzz_held[fuzz_held_count], (held.length & 64) ? UCS_ERR_IO_ERROR : UCS_OK, held.length,
+                         held.user_data);
+        } else {
+            held.cb(&fuzz_held[fuzz_held_count], UCS_OK, held.user_data);
+        }
     }
 }
 
@@ -520,6 +582,9 @@ static void step(input_t *input)
     case 12:
         step_share();
         break;
+    case 13:
+        step_segment(input);
+        break;
     default:
         step_message(input);
         break;
@@ -563,6 +628,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (uci_ucp.am_send_nbx == NULL) {
         fuzz_set_up();
     }
+    /* large messages take the get path in half of the inputs */
+    uci_settings.path = (take8(&input) & 1) ? UCI_PATH_GET : UCI_PATH_AUTO;
+    uci_tuner_refresh();
     memset(fuzz_recvs, 0, sizeof(fuzz_recvs));
     fuzz_held_count = 0;
     fuzz_hold       = false;
