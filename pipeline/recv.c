@@ -66,12 +66,8 @@ static void uci_recv_matched(void *request, ucs_status_t status, const ucp_tag_r
 static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag_t tag_mask,
                                       const ucp_request_param_t *param)
 {
-    uci_worker_t *worker          = req->worker;
-    ucp_request_param_t ucx_param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                                                     UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
-                                                     (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL),
-                                     .cb.recv   = uci_recv_matched,
-                                     .user_data = req};
+    uci_worker_t *worker = req->worker;
+    ucp_request_param_t ucx_param; /* UCX reads what the mask names; the whole is more than a cache line */
     ucs_status_ptr_t request;
     uci_frame_t *frame;
 
@@ -79,6 +75,11 @@ static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag
     if (uci_unlikely(frame == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
+
+    ucx_param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
+                             (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+    ucx_param.cb.recv   = uci_recv_matched;
+    ucx_param.user_data = req;
 
     req->frame = frame;
     request    = uci_ucp.tag_recv_nbx(worker->ucp, frame->wire, uci_frame_capacity(frame), tag, tag_mask, &ucx_param);
@@ -131,7 +132,7 @@ ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_ta
 
 /* -------------------------------------------------------------- frames */
 
-void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length)
+UCI_INLINE void uci_recv_account(uci_peer_t *peer, uint64_t seq, size_t length)
 {
     uci_seqset_add(&peer->rx, seq);
     if (uci_unlikely(!uci_list_is_empty(&peer->handovers))) {
@@ -141,6 +142,11 @@ void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length)
     if (uci_unlikely((++peer->unacked >= UCI_ACK_MESSAGES) || (peer->unacked_bytes >= UCI_ACK_BYTES))) {
         uci_control_ack(peer);
     }
+}
+
+void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length)
+{
+    uci_recv_account(peer, seq, length);
 }
 
 static void uci_recv_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags)
@@ -205,8 +211,8 @@ UCI_INLINE uint64_t uci_recv_store(uci_buffer_t *buffer, const char *payload, si
     return uci_buffer_write(buffer, 0, payload, length, digest, expected);
 }
 
-static void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
-                           size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
+UCI_INLINE void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                               size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
 {
     const char *payload = frame->wire + uci_frame_head(hdr->kind);
     size_t length       = hdr->length;
@@ -224,7 +230,7 @@ static void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *p
 
     UCI_STATS_INC(chunks_verified);
     uci_recv_count(length);
-    uci_recv_delivered(peer, seq, length);
+    uci_recv_account(peer, seq, length);
     if (uci_unlikely(hdr->kind == UCI_FRAME_SYNC)) {
         uci_recv_fin(peer, seq, 0);
     }
@@ -244,18 +250,11 @@ static void uci_recv_rndv(uci_request_t *req, uci_frame_t *frame, uci_peer_t *pe
     uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
 }
 
-void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total, const uci_frame_hdr_t *hdr)
+/* In line where kind and digest are known, as those of small frames are */
+UCI_INLINE void uci_recv_frame_from(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, ucp_tag_t tag,
+                                    size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
 {
-    uci_worker_t *worker           = req->worker;
-    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
-    uci_peer_t *peer               = uci_worker_peer(worker, hdr->uid);
     uint64_t seq;
-
-    if (uci_unlikely((peer == NULL) || (digest == NULL))) {
-        uci_frame_put(&worker->frames, frame);
-        uci_recv_lost(req, tag, total, "its digest is not known to this build, or there is no memory");
-        return;
-    }
 
     peer->heard = true;
     seq         = uci_seq_expand(hdr->seq, peer->rx.next);
@@ -274,40 +273,56 @@ void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, s
     } else {
         uci_recv_rndv(req, frame, peer, seq, tag, total, hdr, digest);
     }
-    uci_frame_put(&worker->frames, frame);
+    uci_frame_put(&peer->worker->frames, frame);
 }
 
-/* The header of a small frame, if it is one */
-UCI_INLINE bool uci_recv_read_small(uci_worker_t *worker, const uci_frame_t *frame, ucp_tag_t tag, size_t total,
-                                    uci_frame_hdr_t *hdr_p)
+void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total, const uci_frame_hdr_t *hdr)
+{
+    uci_worker_t *worker           = req->worker;
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+    uci_peer_t *peer               = uci_worker_peer(worker, hdr->uid);
+
+    if (uci_unlikely((peer == NULL) || (digest == NULL))) {
+        uci_frame_put(&worker->frames, frame);
+        uci_recv_lost(req, tag, total, "its digest is not known to this build, or there is no memory");
+        return;
+    }
+    uci_recv_frame_from(req, frame, peer, tag, total, hdr, digest);
+}
+
+/* The header of a small frame, if it is one. @return who sent it, or NULL. */
+UCI_INLINE uci_peer_t *uci_recv_read_small(uci_worker_t *worker, const uci_frame_t *frame, ucp_tag_t tag, size_t total,
+                                           uci_frame_hdr_t *hdr_p)
 {
     const uci_small_hdr_t *small = (const uci_small_hdr_t *)(const void *)frame->wire;
     uci_peer_t *peer;
 
     if (!uci_small_hdr_is_present(small, total)) {
-        return false;
+        return NULL;
     }
     peer = uci_worker_peer_of_small(worker, small, tag);
-    if (uci_unlikely(peer == NULL)) {
-        return false;
+    if (uci_likely(peer != NULL)) {
+        uci_small_hdr_expand(small, peer->uid, hdr_p);
     }
-    uci_small_hdr_expand(small, peer->uid, hdr_p);
-    return true;
+    return peer;
 }
 
 bool uci_recv_read_hdr(uci_worker_t *worker, const uci_frame_t *frame, ucp_tag_t tag, size_t total,
                        uci_frame_hdr_t *hdr_p)
 {
-    return uci_recv_read_small(worker, frame, tag, total, hdr_p) || uci_frame_recover_hdr(frame, tag, total, hdr_p);
+    return (uci_recv_read_small(worker, frame, tag, total, hdr_p) != NULL) ||
+           uci_frame_recover_hdr(frame, tag, total, hdr_p);
 }
 
 void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
 {
     const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t *)(const void *)frame->wire;
+    uci_peer_t *peer;
     uci_frame_hdr_t copy;
 
-    if (uci_likely(uci_recv_read_small(req->worker, frame, tag, total, &copy))) {
-        uci_recv_frame_hdr(req, frame, tag, total, &copy);
+    peer = uci_recv_read_small(req->worker, frame, tag, total, &copy);
+    if (uci_likely(peer != NULL)) {
+        uci_recv_frame_from(req, frame, peer, tag, total, &copy, &uci_digest_table[UCI_DIGEST_XXH3]);
         return;
     }
     if (uci_likely((total >= UCI_FRAME_OVERHEAD) && uci_frame_hdr_is_valid(hdr, tag))) {

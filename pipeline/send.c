@@ -51,13 +51,13 @@ static void uci_send_frame_done(void *request, ucs_status_t status, void *user_d
  * would take a few KiB that way on cma and self, and so complete only when somebody receives */
 static ucs_status_t uci_send_frame(uci_ep_t *ep, uci_frame_t *frame)
 {
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                                                 UCP_OP_ATTR_FLAG_FAST_CMPL,
-                                 .cb.send   = uci_send_frame_done,
-                                 .user_data = frame};
+    ucp_request_param_t param; /* UCX reads what the mask names; the whole is more than a cache line */
     ucs_status_ptr_t request;
 
-    request = uci_ucp.tag_send_nbx(ep->ucp, uci_frame_start(frame), frame->total, frame->tag, &param);
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_FAST_CMPL;
+    param.cb.send      = uci_send_frame_done;
+    param.user_data    = frame;
+    request            = uci_ucp.tag_send_nbx(ep->ucp, uci_frame_start(frame), frame->total, frame->tag, &param);
     if (uci_likely(request == NULL)) {
         return UCS_OK;
     }
