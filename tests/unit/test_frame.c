@@ -134,6 +134,7 @@ static uci_frame_t *make_small(size_t length, uint64_t tag, uint64_t uid, uci_fr
     small->seq                  = 42;
     small->ack                  = 17;
     uci_frame_seal(sent, uid);
+    cr_assert((sent != NULL) && (received != NULL));
     memcpy(received->wire, uci_frame_start(sent), sizeof(*small) + length);
     *sent_p = sent;
     return received;
