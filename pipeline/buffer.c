@@ -25,10 +25,6 @@ static ucs_status_t uci_buffer_init(uci_buffer_t *buf, void *data, size_t count,
     buf->status = UCS_OK;
 
     switch (datatype & UCP_DATATYPE_CLASS_MASK) {
-    case UCP_DATATYPE_CONTIG:
-        buf->kind   = UCI_BUFFER_CONTIG;
-        buf->length = uci_buffer_contig_length(datatype, count);
-        return UCS_OK;
     case UCP_DATATYPE_IOV:
         buf->kind   = UCI_BUFFER_IOV;
         buf->length = uci_buffer_iov_length(data, count);
@@ -49,7 +45,7 @@ static ucs_status_t uci_buffer_init(uci_buffer_t *buf, void *data, size_t count,
     return UCS_ERR_INVALID_PARAM;
 }
 
-ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype)
+ucs_status_t uci_buffer_init_send_other(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype)
 {
     ucs_status_t status = uci_buffer_init(buf, (void *)data, count, datatype);
 
@@ -60,7 +56,7 @@ ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data, size_t co
     return status;
 }
 
-ucs_status_t uci_buffer_init_recv(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype)
+ucs_status_t uci_buffer_init_recv_other(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype)
 {
     ucs_status_t status = uci_buffer_init(buf, data, count, datatype);
 
@@ -71,9 +67,9 @@ ucs_status_t uci_buffer_init_recv(uci_buffer_t *buf, void *data, size_t count, u
     return status;
 }
 
-void uci_buffer_finish(uci_buffer_t *buf)
+void uci_buffer_finish_generic(uci_buffer_t *buf)
 {
-    if ((buf->kind == UCI_BUFFER_GENERIC) && (buf->state != NULL)) {
+    if (buf->state != NULL) {
         buf->generic->ops.finish(buf->state);
         buf->state = NULL;
     }

@@ -35,11 +35,45 @@ UCI_INLINE size_t uci_buffer_contig_length(ucp_datatype_t datatype, size_t count
     return count * (size_t)(datatype >> UCP_DATATYPE_SHIFT);
 }
 
+/** The cases of the functions below that are not contiguous. */
+ucs_status_t uci_buffer_init_send_other(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype);
+ucs_status_t uci_buffer_init_recv_other(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype);
+void uci_buffer_finish_generic(uci_buffer_t *buf);
+
+UCI_INLINE void uci_buffer_init_contig(uci_buffer_t *buf, void *data, size_t length)
+{
+    buf->kind   = UCI_BUFFER_CONTIG;
+    buf->data   = data;
+    buf->length = length;
+    buf->status = UCS_OK;
+}
+
 /** Describe a buffer to be sent / received into. Generic: starts packing / unpacking, to be ended by
  *  uci_buffer_finish(). @return UCS_OK, or UCS_ERR_INVALID_PARAM (logged) for an unknown datatype. */
-ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype);
-ucs_status_t uci_buffer_init_recv(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype);
-void uci_buffer_finish(uci_buffer_t *buf);
+UCI_INLINE ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype)
+{
+    if (uci_likely((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG)) {
+        uci_buffer_init_contig(buf, (void *)data, uci_buffer_contig_length(datatype, count));
+        return UCS_OK;
+    }
+    return uci_buffer_init_send_other(buf, data, count, datatype);
+}
+
+UCI_INLINE ucs_status_t uci_buffer_init_recv(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype)
+{
+    if (uci_likely((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG)) {
+        uci_buffer_init_contig(buf, data, uci_buffer_contig_length(datatype, count));
+        return UCS_OK;
+    }
+    return uci_buffer_init_recv_other(buf, data, count, datatype);
+}
+
+UCI_INLINE void uci_buffer_finish(uci_buffer_t *buf)
+{
+    if (uci_unlikely(buf->kind == UCI_BUFFER_GENERIC)) {
+        uci_buffer_finish_generic(buf);
+    }
+}
 
 /** @return the bytes at @a offset if @a length of them are contiguous in memory, else NULL. */
 void *uci_buffer_direct(const uci_buffer_t *buf, size_t offset, size_t length);

@@ -323,8 +323,9 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         return;
     }
 
-    tx_seq = uci_seq_expand(hdr->seq, peer->tx_next);
-    rx_seq = uci_seq_expand(hdr->seq, peer->rx.next);
+    peer->heard = true;
+    tx_seq      = uci_seq_expand(hdr->seq, peer->tx_next);
+    rx_seq      = uci_seq_expand(hdr->seq, peer->rx.next);
     switch (hdr->type) {
     case UCI_AM_DATA:
         uci_recv_on_data(peer, rx_seq, hdr, data, length);

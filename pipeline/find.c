@@ -33,6 +33,7 @@ typedef struct uci_orphan {
     size_t total;
     uint32_t cookie;
     uint32_t waiting;    /* answers still to come */
+    bool asking;         /* inside of uci_find_ask() */
     unsigned tries;      /* questions that all peers have answered, without success */
     unsigned unanswered; /* questions since then: a peer may be busy outside of UCX for long */
     uint64_t asked_time;
@@ -50,6 +51,7 @@ static void uci_find_ask(uci_orphan_t *orphan)
     orphan->cookie     = __atomic_add_fetch(&uci_find_cookie, 1, __ATOMIC_RELAXED);
     orphan->asked_time = uci_process_time_ns();
     orphan->waiting    = 1; /* so that answers within the calls below do not end it */
+    orphan->asking     = true;
     orphan->count      = 0;
     ++orphan->unanswered;
     uci_worker_for_each_peer(peer, worker)
@@ -65,6 +67,7 @@ static void uci_find_ask(uci_orphan_t *orphan)
             uci_control_send(msg);
         }
     }
+    orphan->asking = false;
     --orphan->waiting;
 }
 
@@ -100,7 +103,7 @@ static bool uci_find_fits(const uci_orphan_t *orphan, const uci_frame_hdr_t *hdr
     const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
 
     return (orphan->frame != NULL) && (digest != NULL) && uci_frame_is_whole(hdr, orphan->total) && (hdr->length > 0) &&
-           (digest->digest(uci_frame_payload(orphan->frame), hdr->length) == hdr->value);
+           (digest->digest(orphan->frame->wire + uci_frame_head(hdr->kind), hdr->length) == hdr->value);
 }
 
 static bool uci_find_is_received(uci_peer_t *peer, uint64_t seq)
@@ -109,21 +112,37 @@ static bool uci_find_is_received(uci_peer_t *peer, uint64_t seq)
            uci_match_has(peer->worker, peer->uid, (uint32_t)seq);
 }
 
+/* The one whose digest the payload has, and that is not here */
+static const uci_candidate_t *uci_find_fitting(const uci_orphan_t *orphan)
+{
+    const uci_candidate_t *candidate;
+    size_t i;
+
+    for (i = 0; i < orphan->count; ++i) {
+        candidate = &orphan->candidates[i];
+        if (uci_find_fits(orphan, &candidate->found.hdr) &&
+            !uci_find_is_received(candidate->peer, candidate->found.seq)) {
+            return candidate;
+        }
+    }
+    return NULL;
+}
+
 /* Another orphan may have been answered with it in the meantime; those of unmatched probes keep their claim */
 static const uci_candidate_t *uci_find_choose(const uci_orphan_t *orphan, const char **why_p)
 {
-    const uci_candidate_t *oldest = NULL, *candidate;
-    bool several_peers            = false;
+    const uci_candidate_t *oldest = NULL, *candidate = uci_find_fitting(orphan);
+    bool several_peers = false;
     size_t i;
 
+    if (candidate != NULL) {
+        return candidate;
+    }
     *why_p = "its header is damaged, and no known peer has an unacknowledged message of this tag";
     for (i = 0; i < orphan->count; ++i) {
         candidate = &orphan->candidates[i];
         if (uci_find_is_received(candidate->peer, candidate->found.seq)) {
             continue;
-        }
-        if (uci_find_fits(orphan, &candidate->found.hdr)) {
-            return candidate;
         }
         several_peers |= (oldest != NULL) && (oldest->peer != candidate->peer);
         if ((oldest == NULL) || ((oldest->peer == candidate->peer) && (candidate->found.seq < oldest->found.seq))) {
@@ -141,8 +160,8 @@ static void uci_find_report_length(uci_message_t *message, const uci_candidate_t
 {
     const uci_frame_hdr_t *hdr = &candidate->found.hdr;
 
-    /* put the header back: the message is received from the frame later */
-    memcpy(message->frame->wire, hdr, sizeof(*hdr));
+    message->hdr    = *hdr;
+    message->found  = true;
     message->known  = true;
     message->uid    = hdr->uid;
     message->seq    = hdr->seq;
@@ -169,7 +188,7 @@ static void uci_find_resolve(uci_orphan_t *orphan, const uci_candidate_t *chosen
         /* truncated: the user has been told; the sender may let go of it */
         uci_find_destroy(orphan);
         uci_recv_delivered(peer, seq, 0);
-        if (hdr.kind != UCI_FRAME_EAGER) {
+        if (uci_frame_wants_fin(hdr.kind)) {
             uci_control_send_simple(peer, UCI_AM_FIN, seq, 0, UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR);
         } else {
             uci_control_ack(peer);
@@ -386,11 +405,12 @@ void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)
     for (seq = peer->tx_base; (seq < peer->tx_next) && (count < UCI_FIND_CANDIDATES); ++seq) {
         frame = uci_txlog_find(peer, seq);
         if ((frame != NULL) && (frame->tag == hdr->value) && !uci_find_is_matched(frame)) {
-            frame_hdr           = (const uci_frame_hdr_t *)(const void *)frame->wire;
+            frame_hdr           = uci_frame_hdr(frame);
             found[count].seq    = seq;
             found[count].length = uci_frame_user_length((uci_frame_kind_t)frame_hdr->kind, uci_frame_payload(frame),
                                                         frame_hdr->length);
-            memcpy(&found[count].hdr, frame_hdr, sizeof(found[count].hdr));
+            uci_frame_describe(frame, (uint32_t)uci_seqset_first_missing(&peer->rx), peer->worker->uid,
+                               &found[count].hdr);
             ++count;
         }
     }
@@ -411,6 +431,9 @@ void uci_find_on_found(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *da
             uci_find_add(orphan, peer, data, length / sizeof(uci_am_found_t));
         }
         --orphan->waiting;
+        if (!orphan->asking && (uci_find_fitting(orphan) != NULL)) {
+            orphan->waiting = 0; /* the others, who may be busy outside of UCX, need not be waited for */
+        }
         break;
     }
     uci_find_conclude_ready(peer->worker);

@@ -72,3 +72,11 @@ bool uci_frame_recover_hdr(const uci_frame_t *frame, uint64_t tag, size_t total,
     }
     return false;
 }
+
+void uci_frame_describe(uci_frame_t *frame, uint32_t ack, uint64_t uid, uci_frame_hdr_t *hdr_p)
+{
+    memcpy(hdr_p, frame->wire, sizeof(*hdr_p));
+    hdr_p->seq = (uint32_t)frame->seq;
+    hdr_p->ack = ack;
+    hdr_p->uid = uid;
+}

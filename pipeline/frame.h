@@ -14,6 +14,7 @@
 
 #include "ucp_api.h"
 #include "wire.h"
+#include "digest.h"
 #include "pool.h"
 
 struct uci_peer;
@@ -36,8 +37,20 @@ typedef struct uci_frame {
     uint32_t total; /**< bytes on the wire */
     uint8_t cls;    /**< size class; UINT8_MAX: from the heap */
     uint8_t flags;
+    uint8_t start; /**< sending: offset of its first byte in `wire` */
     char wire[] __attribute__((aligned(UCI_CACHE_LINE)));
 } uci_frame_t;
+
+/*
+ * While it is being sent, and in the log, a frame of either form has its payload at the same place, and kind, digest, length and
+ * value in front of it at the same places, so that only who sends it or describes it to others needs to know:
+ *
+ *     wire: | check kind digest length | seq ack uid value | payload | header again
+ *           |    -                     | uci_small_hdr_t   | payload                   (SMALL; begins at byte 8)
+ *
+ * One that was received begins at byte 0 in either form.
+ */
+#define UCI_SMALL_OFFSET (sizeof(uci_frame_hdr_t) - sizeof(uci_small_hdr_t))
 
 _Static_assert(sizeof(uci_frame_t) == UCI_CACHE_LINE, "the wire image starts on the second cache line");
 
@@ -89,9 +102,45 @@ UCI_INLINE size_t uci_frame_capacity(const uci_frame_t *frame)
     return uci_likely(frame->cls < UCI_FRAME_CLASSES) ? uci_frame_class_size[frame->cls] : frame->total;
 }
 
+/** Payload of a frame of ours, of either form. */
 UCI_INLINE char *uci_frame_payload(uci_frame_t *frame)
 {
     return frame->wire + sizeof(uci_frame_hdr_t);
+}
+
+/** Header of a frame of ours; of a small one only kind, digest, length and value are valid. */
+UCI_INLINE uci_frame_hdr_t *uci_frame_hdr(uci_frame_t *frame)
+{
+    return (uci_frame_hdr_t *)(void *)frame->wire;
+}
+
+UCI_INLINE bool uci_frame_is_small(const uci_frame_t *frame)
+{
+    return frame->start == UCI_SMALL_OFFSET;
+}
+
+/** First byte on the wire of a frame of ours. */
+UCI_INLINE char *uci_frame_start(uci_frame_t *frame)
+{
+    return frame->wire + frame->start;
+}
+
+/** Bytes in front of the payload of a received frame of this kind. */
+UCI_INLINE size_t uci_frame_head(unsigned kind)
+{
+    return (kind == UCI_FRAME_SMALL) ? sizeof(uci_small_hdr_t) : sizeof(uci_frame_hdr_t);
+}
+
+/** Bytes of a frame of this kind beside its payload. */
+UCI_INLINE size_t uci_frame_overhead(unsigned kind)
+{
+    return (kind == UCI_FRAME_SMALL) ? sizeof(uci_small_hdr_t) : UCI_FRAME_OVERHEAD;
+}
+
+/** Does the sender wait for FIN? */
+UCI_INLINE bool uci_frame_wants_fin(unsigned kind)
+{
+    return (kind == UCI_FRAME_SYNC) || (kind == UCI_FRAME_RNDV);
 }
 
 UCI_INLINE uint32_t uci_frame_hdr_check(const uci_frame_hdr_t *hdr, uint64_t tag)
@@ -100,11 +149,23 @@ UCI_INLINE uint32_t uci_frame_hdr_check(const uci_frame_hdr_t *hdr, uint64_t tag
                                           tag);
 }
 
-/** Write the header's check, and the header again behind the payload. */
-UCI_INLINE void uci_frame_seal(uci_frame_t *frame)
+UCI_INLINE uint32_t uci_small_hdr_check(const uci_small_hdr_t *hdr, uint64_t tag, uint64_t uid)
 {
-    uci_frame_hdr_t *hdr = (uci_frame_hdr_t *)(void *)frame->wire;
+    return (uint32_t)XXH3_64bits_withSeed((const char *)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check),
+                                          tag + uid * UCI_UID_FACTOR);
+}
 
+/** Write the header's check and, unless it is a small frame, the header again behind the payload.
+ *  @param uid  of the sending worker. */
+UCI_INLINE void uci_frame_seal(uci_frame_t *frame, uint64_t uid)
+{
+    uci_frame_hdr_t *hdr   = uci_frame_hdr(frame);
+    uci_small_hdr_t *small = (uci_small_hdr_t *)(void *)(frame->wire + UCI_SMALL_OFFSET);
+
+    if (uci_frame_is_small(frame)) {
+        small->check = uci_small_hdr_check(small, frame->tag, uid);
+        return;
+    }
     hdr->check = uci_frame_hdr_check(hdr, frame->tag);
     memcpy(uci_frame_payload(frame) + hdr->length, hdr, sizeof(*hdr));
 }
@@ -117,14 +178,35 @@ UCI_INLINE bool uci_frame_hdr_is_valid(const uci_frame_hdr_t *hdr, uint64_t tag)
 /** Does the length that was received agree with the header? If not, bytes were lost or added on the way. */
 UCI_INLINE bool uci_frame_is_whole(const uci_frame_hdr_t *hdr, size_t total)
 {
-    return hdr->length + UCI_FRAME_OVERHEAD == total;
+    return hdr->length + uci_frame_overhead(hdr->kind) == total;
 }
+
+/** Do these @a total bytes say that they are a small frame? Whether it is true its check tells. */
+UCI_INLINE bool uci_small_hdr_is_present(const uci_small_hdr_t *hdr, size_t total)
+{
+    return (total >= sizeof(*hdr)) && (hdr->kind == UCI_FRAME_SMALL) && (hdr->length + sizeof(*hdr) == total);
+}
+
+/** The same in the form of the others. */
+UCI_INLINE void uci_small_hdr_expand(const uci_small_hdr_t *hdr, uint64_t uid, uci_frame_hdr_t *hdr_p)
+{
+    hdr_p->kind   = UCI_FRAME_SMALL;
+    hdr_p->digest = UCI_DIGEST_XXH3;
+    hdr_p->length = hdr->length;
+    hdr_p->seq    = hdr->seq;
+    hdr_p->ack    = hdr->ack;
+    hdr_p->uid    = uid;
+    hdr_p->value  = hdr->value;
+}
+
+/** What a receiver has to know of a frame of ours that it has lost. @param ack, uid  of the sending worker. */
+void uci_frame_describe(uci_frame_t *frame, uint32_t ack, uint64_t uid, uci_frame_hdr_t *hdr_p);
 
 /** Bytes of the user's message that a frame with this payload announces. */
 uint64_t uci_frame_user_length(uci_frame_kind_t kind, const void *payload, size_t length);
 
 /**
- * Find the header that can be trusted in a received frame: the front one, else the one at the end.
+ * Find the header that can be trusted in a received frame that is not a small one: the front one, else the one at the end.
  * @param total bytes received.  @return true and a copy in @a hdr_p, or false: neither can be trusted.
  */
 bool uci_frame_recover_hdr(const uci_frame_t *frame, uint64_t tag, size_t total, uci_frame_hdr_t *hdr_p);

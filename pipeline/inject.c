@@ -40,14 +40,20 @@ void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length)
     }
 }
 
-/* Headers stand twice: a small fault hits one of them, a fault of block size often both */
+/* Headers stand twice: a small fault hits one of them, a fault of block size often both. A small frame has one. */
 static uint32_t uci_inject_frame_headers(const uci_fault_t *fault, uci_frame_t *frame, uint32_t length)
 {
     char *front = frame->wire, *back = uci_frame_payload(frame) + length;
     bool both = (fault->kind != UCI_FAULT_BITFLIP) && (fault->kind != UCI_FAULT_BURST) && (fault->random & 1);
 
     if (fault->kind == UCI_FAULT_TRUNCATE) {
-        return frame->total - 1 - (uint32_t)(fault->random % sizeof(uci_frame_hdr_t));
+        return frame->total - 1 -
+               (uint32_t)(fault->random %
+                          (uci_frame_is_small(frame) ? sizeof(uci_small_hdr_t) : sizeof(uci_frame_hdr_t)));
+    }
+    if (uci_frame_is_small(frame)) {
+        uci_inject_bytes(fault, uci_frame_start(frame), sizeof(uci_small_hdr_t));
+        return frame->total;
     }
     if (both || (fault->random & 2)) {
         uci_inject_bytes(fault, front, sizeof(uci_frame_hdr_t));
@@ -70,16 +76,17 @@ static uci_frame_t *uci_inject_clone(uci_worker_t *worker, const uci_frame_t *fr
         clone->tag   = frame->tag;
         clone->total = frame->total;
         clone->flags = UCI_FRAME_IN_FLIGHT;
-        memcpy(clone->wire, frame->wire, frame->total);
+        clone->start = frame->start;
+        memcpy(clone->wire, frame->wire, frame->start + frame->total);
     }
     return clone;
 }
 
 uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame)
 {
-    uci_frame_hdr_t *hdr = (uci_frame_hdr_t *)(void *)frame->wire;
-    uint64_t length      = (frame->op != NULL) ? frame->op->length : hdr->length;
-    int rank             = uci_peer_rank(frame->peer);
+    const uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
+    uint64_t length            = (frame->op != NULL) ? frame->op->length : hdr->length;
+    int rank                   = uci_peer_rank(frame->peer);
     uci_fault_t payload, header, tree;
     bool hit_payload, hit_header, hit_tree;
     uci_frame_t *clone;
@@ -96,22 +103,20 @@ uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame)
         return NULL;
     }
 
-    hdr = (uci_frame_hdr_t *)(void *)clone->wire;
     if (hit_tree) {
-        uci_inject_bytes(&tree, &hdr->value, sizeof(hdr->value));
-        uci_frame_seal(clone);
+        uci_inject_bytes(&tree, &uci_frame_hdr(clone)->value, sizeof(hdr->value));
+        uci_frame_seal(clone, worker->uid);
     }
     if (hit_header) {
         clone->total = uci_inject_frame_headers(&header, clone, hdr->length);
     }
     if (hit_payload) {
-        left = uci_fault_apply(&payload, uci_frame_payload(clone), frame->total - UCI_FRAME_OVERHEAD,
-                               uci_inject_stale(frame->total));
-        if (left < frame->total - UCI_FRAME_OVERHEAD) {
-            clone->total = uci_min(clone->total, (uint32_t)(sizeof(*hdr) + left));
+        left = uci_fault_apply(&payload, uci_frame_payload(clone), hdr->length, uci_inject_stale(frame->total));
+        if (left < hdr->length) {
+            clone->total = uci_min(clone->total, (uint32_t)(uci_frame_head(hdr->kind) + left));
         }
     }
-    uci_inject_remember(uci_frame_payload(frame), frame->total - UCI_FRAME_OVERHEAD);
+    uci_inject_remember(uci_frame_payload(frame), hdr->length);
     return clone;
 }
 

@@ -21,7 +21,7 @@ static void uci_match_learn_length(uci_message_t *message)
     uci_rndv_desc_t desc;
 
     message->length = message->total - uci_min(message->total, UCI_FRAME_OVERHEAD);
-    message->known  = uci_frame_recover_hdr(message->frame, message->tag, message->total, &hdr);
+    message->known  = uci_recv_read_hdr(message->worker, message->frame, message->tag, message->total, &hdr);
     if (!message->known) {
         return;
     }
@@ -29,7 +29,7 @@ static void uci_match_learn_length(uci_message_t *message)
     message->seq    = hdr.seq;
     message->length = hdr.length;
     if (hdr.kind == UCI_FRAME_RNDV) {
-        memcpy(&desc, uci_frame_payload(message->frame), sizeof(desc));
+        memcpy(&desc, message->frame->wire + sizeof(hdr), sizeof(desc));
         message->known = uci_frame_is_whole(&hdr, message->total) && (uci_digest_by_id(hdr.digest) != NULL) &&
                          (uci_digest_by_id(hdr.digest)->digest(&desc, sizeof(desc)) == hdr.value);
         message->length = desc.length;
@@ -42,9 +42,13 @@ static void uci_match_hand_out(uci_message_t *message, uci_request_t *req)
     ucp_tag_t tag       = message->tag;
     size_t total        = message->total;
     ucs_status_t status = message->status;
+    bool found          = message->found;
+    uci_frame_hdr_t hdr = message->hdr;
 
     uci_match_free(message);
-    if (status == UCS_OK) {
+    if ((status == UCS_OK) && found) {
+        uci_recv_frame_hdr(req, frame, tag, total, &hdr);
+    } else if (status == UCS_OK) {
         uci_recv_frame(req, frame, tag, total);
     } else {
         uci_frame_put(&req->worker->frames, frame);

@@ -23,7 +23,9 @@ typedef struct uci_message {
     uint32_t seq;
     bool arriving; /**< UCX is still receiving it */
     bool known;    /**< its header could be trusted */
+    bool found;    /**< its header could not, and is in `hdr` since its sender was asked */
     ucs_status_t status;
+    uci_frame_hdr_t hdr;
 } uci_message_t;
 
 /** @return the oldest message that matches, or NULL. */

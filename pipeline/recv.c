@@ -66,12 +66,8 @@ static void uci_recv_matched(void *request, ucs_status_t status, const ucp_tag_r
 static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag_t tag_mask,
                                       const ucp_request_param_t *param)
 {
-    uci_worker_t *worker          = req->worker;
-    ucp_request_param_t ucx_param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                                                     UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
-                                                     (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL),
-                                     .cb.recv   = uci_recv_matched,
-                                     .user_data = req};
+    uci_worker_t *worker = req->worker;
+    ucp_request_param_t ucx_param; /* UCX reads what the mask names; the whole is more than a cache line */
     ucs_status_ptr_t request;
     uci_frame_t *frame;
 
@@ -79,6 +75,11 @@ static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag
     if (uci_unlikely(frame == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
+
+    ucx_param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
+                             (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
+    ucx_param.cb.recv   = uci_recv_matched;
+    ucx_param.user_data = req;
 
     req->frame = frame;
     request    = uci_ucp.tag_recv_nbx(worker->ucp, frame->wire, uci_frame_capacity(frame), tag, tag_mask, &ucx_param);
@@ -131,7 +132,7 @@ ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_ta
 
 /* -------------------------------------------------------------- frames */
 
-void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length)
+UCI_INLINE void uci_recv_account(uci_peer_t *peer, uint64_t seq, size_t length)
 {
     uci_seqset_add(&peer->rx, seq);
     if (uci_unlikely(!uci_list_is_empty(&peer->handovers))) {
@@ -141,6 +142,11 @@ void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length)
     if (uci_unlikely((++peer->unacked >= UCI_ACK_MESSAGES) || (peer->unacked_bytes >= UCI_ACK_BYTES))) {
         uci_control_ack(peer);
     }
+}
+
+void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length)
+{
+    uci_recv_account(peer, seq, length);
 }
 
 static void uci_recv_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags)
@@ -158,7 +164,7 @@ static UCI_NOINLINE void uci_recv_truncated(uci_request_t *req, uci_peer_t *peer
                                             uci_frame_kind_t kind, uint64_t length)
 {
     uci_recv_delivered(peer, seq, 0);
-    if (kind != UCI_FRAME_EAGER) {
+    if (uci_frame_wants_fin(kind)) {
         uci_recv_fin(peer, seq, UCI_AM_FLAG_TRUNCATED);
     }
     uci_recv_count(0);
@@ -189,26 +195,27 @@ static UCI_NOINLINE void uci_recv_frame_damaged(uci_request_t *req, uci_frame_t 
         uci_buffer_init_recv(&op->own_buffer, &op->desc, sizeof(op->desc), ucp_dt_make_contig(1));
         op->buffer = &op->own_buffer;
     }
-    uci_repair_chunk_bad(op, 0, hdr->value, uci_frame_payload(frame),
-                         uci_min(total - uci_min(total, sizeof(*hdr)), (size_t)hdr->length));
+    uci_repair_chunk_bad(op, 0, hdr->value, frame->wire + uci_frame_head(hdr->kind),
+                         uci_min(total - uci_min(total, uci_frame_head(hdr->kind)), (size_t)hdr->length));
     uci_recv_op_advance(op);
 }
 
 /* Move the payload into the user's buffer, with its digest; in line for the smallest */
-UCI_INLINE uint64_t uci_recv_store(uci_buffer_t *buffer, uci_frame_t *frame, size_t length,
+UCI_INLINE uint64_t uci_recv_store(uci_buffer_t *buffer, const char *payload, size_t length,
                                    const uci_digest_ops_t *digest, uint64_t expected)
 {
     if (uci_likely((length <= UCI_DIGEST_SMALL_MAX) && (buffer->kind == UCI_BUFFER_CONTIG) &&
                    (digest->id == UCI_DIGEST_XXH3))) {
-        return uci_digest_xxh3_small_copy(buffer->data, uci_frame_payload(frame), length);
+        return uci_digest_xxh3_small_copy(buffer->data, payload, length);
     }
-    return uci_buffer_write(buffer, 0, uci_frame_payload(frame), length, digest, expected);
+    return uci_buffer_write(buffer, 0, payload, length, digest, expected);
 }
 
-static void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
-                           size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
+UCI_INLINE void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                               size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
 {
-    size_t length = hdr->length;
+    const char *payload = frame->wire + uci_frame_head(hdr->kind);
+    size_t length       = hdr->length;
 
     if (uci_unlikely(length > req->buffer.length)) {
         uci_recv_truncated(req, peer, seq, tag, (uci_frame_kind_t)hdr->kind, length);
@@ -216,14 +223,14 @@ static void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *p
     }
 
     if (uci_unlikely(!uci_frame_is_whole(hdr, total)) ||
-        uci_unlikely(uci_recv_store(&req->buffer, frame, length, digest, hdr->value) != hdr->value)) {
+        uci_unlikely(uci_recv_store(&req->buffer, payload, length, digest, hdr->value) != hdr->value)) {
         uci_recv_frame_damaged(req, frame, peer, seq, tag, total, hdr, digest);
         return;
     }
 
     UCI_STATS_INC(chunks_verified);
     uci_recv_count(length);
-    uci_recv_delivered(peer, seq, length);
+    uci_recv_account(peer, seq, length);
     if (uci_unlikely(hdr->kind == UCI_FRAME_SYNC)) {
         uci_recv_fin(peer, seq, 0);
     }
@@ -236,27 +243,21 @@ static void uci_recv_rndv(uci_request_t *req, uci_frame_t *frame, uci_peer_t *pe
     uci_rndv_desc_t desc;
 
     if (!uci_frame_is_whole(hdr, total) || (hdr->length != sizeof(desc)) ||
-        (digest->copy(&desc, uci_frame_payload(frame), sizeof(desc)) != hdr->value) || (desc.chunk_size == 0)) {
+        (digest->copy(&desc, frame->wire + sizeof(*hdr), sizeof(desc)) != hdr->value) || (desc.chunk_size == 0)) {
         uci_recv_frame_damaged(req, frame, peer, seq, tag, total, hdr, digest);
         return;
     }
     uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
 }
 
-void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total, const uci_frame_hdr_t *hdr)
+/* In line where kind and digest are known, as those of small frames are */
+UCI_INLINE void uci_recv_frame_from(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, ucp_tag_t tag,
+                                    size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
 {
-    uci_worker_t *worker           = req->worker;
-    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
-    uci_peer_t *peer               = uci_worker_peer(worker, hdr->uid);
     uint64_t seq;
 
-    if (uci_unlikely((peer == NULL) || (digest == NULL))) {
-        uci_frame_put(&worker->frames, frame);
-        uci_recv_lost(req, tag, total, "its digest is not known to this build, or there is no memory");
-        return;
-    }
-
-    seq = uci_seq_expand(hdr->seq, peer->rx.next);
+    peer->heard = true;
+    seq         = uci_seq_expand(hdr->seq, peer->rx.next);
     if (uci_unlikely(seq < peer->rx.next) && (uci_seqset_has(&peer->rx, seq) || uci_recv_op_by_seq(peer, seq))) {
         /* a header, whole and valid, of a message that we have: older content came in place of another frame */
         UCI_STATS_INC(mismatched_headers);
@@ -272,14 +273,58 @@ void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, s
     } else {
         uci_recv_rndv(req, frame, peer, seq, tag, total, hdr, digest);
     }
-    uci_frame_put(&worker->frames, frame);
+    uci_frame_put(&peer->worker->frames, frame);
+}
+
+void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total, const uci_frame_hdr_t *hdr)
+{
+    uci_worker_t *worker           = req->worker;
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+    uci_peer_t *peer               = uci_worker_peer(worker, hdr->uid);
+
+    if (uci_unlikely((peer == NULL) || (digest == NULL))) {
+        uci_frame_put(&worker->frames, frame);
+        uci_recv_lost(req, tag, total, "its digest is not known to this build, or there is no memory");
+        return;
+    }
+    uci_recv_frame_from(req, frame, peer, tag, total, hdr, digest);
+}
+
+/* The header of a small frame, if it is one. @return who sent it, or NULL. */
+UCI_INLINE uci_peer_t *uci_recv_read_small(uci_worker_t *worker, const uci_frame_t *frame, ucp_tag_t tag, size_t total,
+                                           uci_frame_hdr_t *hdr_p)
+{
+    const uci_small_hdr_t *small = (const uci_small_hdr_t *)(const void *)frame->wire;
+    uci_peer_t *peer;
+
+    if (!uci_small_hdr_is_present(small, total)) {
+        return NULL;
+    }
+    peer = uci_worker_peer_of_small(worker, small, tag);
+    if (uci_likely(peer != NULL)) {
+        uci_small_hdr_expand(small, peer->uid, hdr_p);
+    }
+    return peer;
+}
+
+bool uci_recv_read_hdr(uci_worker_t *worker, const uci_frame_t *frame, ucp_tag_t tag, size_t total,
+                       uci_frame_hdr_t *hdr_p)
+{
+    return (uci_recv_read_small(worker, frame, tag, total, hdr_p) != NULL) ||
+           uci_frame_recover_hdr(frame, tag, total, hdr_p);
 }
 
 void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
 {
     const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t *)(const void *)frame->wire;
+    uci_peer_t *peer;
     uci_frame_hdr_t copy;
 
+    peer = uci_recv_read_small(req->worker, frame, tag, total, &copy);
+    if (uci_likely(peer != NULL)) {
+        uci_recv_frame_from(req, frame, peer, tag, total, &copy, &uci_digest_table[UCI_DIGEST_XXH3]);
+        return;
+    }
     if (uci_likely((total >= UCI_FRAME_OVERHEAD) && uci_frame_hdr_is_valid(hdr, tag))) {
         uci_recv_frame_hdr(req, frame, tag, total, hdr);
         return;
@@ -464,7 +509,7 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
     if (op->kind != UCI_FRAME_RNDV) {
         uci_recv_delivered(op->peer, op->seq, length);
     }
-    if ((op->kind != UCI_FRAME_EAGER) && !uci_direct_finish(op)) {
+    if (uci_frame_wants_fin(op->kind) && !uci_direct_finish(op)) {
         uci_recv_fin(op->peer, op->seq, 0);
     }
     if (op->packed != NULL) {

@@ -90,6 +90,11 @@ void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_
 void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total,
                         const uci_frame_hdr_t *hdr);
 
+/** Find the header that can be trusted in a received frame of either form.
+ *  @param total  bytes received.  @return true and a copy in @a hdr_p, or false: there is none. */
+bool uci_recv_read_hdr(uci_worker_t *worker, const uci_frame_t *frame, ucp_tag_t tag, size_t total,
+                       uci_frame_hdr_t *hdr_p);
+
 /** Bytes on the wire that a receive of @a length bytes must have room for. */
 size_t uci_recv_frame_size(const uci_worker_t *worker, size_t length);
 

@@ -415,7 +415,7 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
 
 static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uci_am_hdr_t *request, uint16_t flags)
 {
-    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t *)(const void *)frame->wire;
+    const uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
     uci_control_t *msg         = uci_control_get(peer, UCI_AM_DATA, frame->seq, hdr->length);
     uci_fault_t fault;
 
@@ -437,7 +437,7 @@ static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uc
 
 void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame)
 {
-    uci_am_hdr_t about = {.op = ((const uci_frame_hdr_t *)(const void *)frame->wire)->kind, .extra = frame->tag};
+    uci_am_hdr_t about = {.op = uci_frame_hdr(frame)->kind, .extra = frame->tag};
 
     uci_repair_send_frame(peer, frame, &about, UCI_AM_FLAG_HANDOVER);
 }

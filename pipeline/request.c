@@ -175,7 +175,8 @@ ucs_status_ptr_t uci_request_immediate(uci_worker_t *worker, const ucp_request_p
 {
     uci_request_t *req;
 
-    if (uci_likely(!(param->op_attr_mask & (UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FIELD_REQUEST)))) {
+    /* the user's memory for a request stays as it is, as in UCX */
+    if (uci_likely(!(param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL))) {
         return NULL;
     }
 

@@ -52,31 +52,63 @@ static void uci_send_frame_done(void *request, ucs_status_t status, void *user_d
  * would take a few KiB that way on cma and self, and so complete only when somebody receives */
 static ucs_status_t uci_send_frame(uci_ep_t *ep, uci_frame_t *frame)
 {
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                                                 UCP_OP_ATTR_FLAG_FAST_CMPL,
-                                 .cb.send   = uci_send_frame_done,
-                                 .user_data = frame};
+    ucp_request_param_t param; /* UCX reads what the mask names; the whole is more than a cache line */
     ucs_status_ptr_t request;
 
-    request = uci_ucp.tag_send_nbx(ep->ucp, frame->wire, frame->total, frame->tag, &param);
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_FAST_CMPL;
+    param.cb.send      = uci_send_frame_done;
+    param.user_data    = frame;
+    request            = uci_ucp.tag_send_nbx(ep->ucp, uci_frame_start(frame), frame->total, frame->tag, &param);
     if (uci_likely(request == NULL)) {
         return UCS_OK;
     }
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
 }
 
+/* Our small frames are for who knows our uid by 16 bits of it; and since a damaged header must be asked for, for what the
+ * log keeps */
+UCI_INLINE bool uci_send_is_small(const uci_peer_t *peer, size_t length)
+{
+    return (length <= UCI_SMALL_MAX) && uci_likely(peer->heard) && (peer->worker->digest->id == UCI_DIGEST_XXH3) &&
+           (uci_settings.mode != UCI_MODE_DETECT);
+}
+
+/* What all frames say; of a small one beside what is on the wire */
+UCI_INLINE void uci_send_write_hdr(uci_frame_t *frame, uci_frame_kind_t kind, size_t length)
+{
+    uci_peer_t *peer       = frame->peer;
+    uci_frame_hdr_t *hdr   = uci_frame_hdr(frame);
+    uci_small_hdr_t *small = (uci_small_hdr_t *)(void *)(frame->wire + UCI_SMALL_OFFSET);
+    uint32_t ack           = (uint32_t)uci_seqset_first_missing(&peer->rx);
+
+    hdr->kind   = (uint8_t)kind;
+    hdr->digest = (uint8_t)peer->worker->digest->id;
+    hdr->length = (uint16_t)length;
+    if (kind == UCI_FRAME_SMALL) {
+        small->kind   = UCI_FRAME_SMALL;
+        small->length = (uint8_t)length;
+        small->who    = peer->worker->who;
+        small->seq    = (uint32_t)frame->seq;
+        small->ack    = ack;
+    } else {
+        hdr->seq = (uint32_t)frame->seq;
+        hdr->ack = ack;
+        hdr->uid = peer->worker->uid;
+    }
+}
+
 UCI_INLINE uci_frame_t *uci_send_frame_get(uci_ep_t *ep, uci_frame_kind_t kind, ucp_tag_t tag, size_t length)
 {
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
-    uci_frame_hdr_t *hdr;
+    size_t total         = length + uci_frame_overhead(kind);
     uci_frame_t *frame;
 
     if (uci_unlikely(!peer->hello_sent)) {
         uci_control_hello(peer);
     }
 
-    frame = uci_frame_get(&worker->frames, length + UCI_FRAME_OVERHEAD);
+    frame = uci_frame_get(&worker->frames, total);
     if (uci_unlikely(frame == NULL)) {
         return NULL;
     }
@@ -85,16 +117,11 @@ UCI_INLINE uci_frame_t *uci_send_frame_get(uci_ep_t *ep, uci_frame_kind_t kind, 
     frame->op    = NULL;
     frame->seq   = peer->tx_next;
     frame->tag   = tag;
-    frame->total = (uint32_t)(length + UCI_FRAME_OVERHEAD);
+    frame->total = (uint32_t)total;
     frame->flags = 0;
+    frame->start = (kind == UCI_FRAME_SMALL) ? UCI_SMALL_OFFSET : 0;
 
-    hdr         = (uci_frame_hdr_t *)(void *)frame->wire;
-    hdr->kind   = (uint8_t)kind;
-    hdr->digest = (uint8_t)worker->digest->id;
-    hdr->length = (uint16_t)length;
-    hdr->seq    = (uint32_t)frame->seq;
-    hdr->ack    = (uint32_t)uci_seqset_first_missing(&peer->rx);
-    hdr->uid    = worker->uid;
+    uci_send_write_hdr(frame, kind, length);
     if (uci_likely(peer->rx.count == 0)) {
         peer->unacked       = 0;
         peer->unacked_bytes = 0;
@@ -150,7 +177,7 @@ UCI_INLINE ucs_status_t uci_send_sealed(uci_ep_t *ep, uci_frame_t *frame, bool l
     uci_frame_t *clone;
     ucs_status_t status;
 
-    uci_frame_seal(frame);
+    uci_frame_seal(frame, worker->uid);
     clone        = uci_unlikely(uci_inject_enabled) ? uci_inject_frame(worker, frame) : NULL;
     frame->flags = UCI_FRAME_IN_FLIGHT;
     ++peer->tx_next;
@@ -212,12 +239,14 @@ static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_t
     uci_frame_t *frame, *sent = NULL;
     ucs_status_t status;
 
-    frame = uci_send_frame_get(ep, UCI_FRAME_EAGER, tag, buffer->length);
+    frame = uci_likely(uci_send_is_small(ep->peer, buffer->length))
+                    ? uci_send_frame_get(ep, UCI_FRAME_SMALL, tag, buffer->length)
+                    : uci_send_frame_get(ep, UCI_FRAME_EAGER, tag, buffer->length);
     if (uci_unlikely(frame == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
 
-    ((uci_frame_hdr_t *)(void *)frame->wire)->value = uci_send_load(frame, buffer, worker->digest);
+    uci_frame_hdr(frame)->value = uci_send_load(frame, buffer, worker->digest);
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, buffer->length);
@@ -370,10 +399,10 @@ static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_
         goto err;
     }
 
-    ((uci_frame_hdr_t *)(void *)frame->wire)->value = uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame),
-                                                                      req->buffer.length, worker->digest);
-    op->state                                       = UCI_SEND_WAIT_FIN;
-    op->req                                         = req;
+    uci_frame_hdr(frame)->value = uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame), req->buffer.length,
+                                                  worker->digest);
+    op->state                   = UCI_SEND_WAIT_FIN;
+    op->req                     = req;
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, req->buffer.length);
@@ -475,7 +504,7 @@ static bool uci_send_may_be_fetched(const uci_send_op_t *op)
 static void uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
 {
     uci_rndv_desc_t *desc = (uci_rndv_desc_t *)(void *)uci_frame_payload(frame);
-    uci_frame_hdr_t *hdr  = (uci_frame_hdr_t *)(void *)frame->wire;
+    uci_frame_hdr_t *hdr  = uci_frame_hdr(frame);
 
     desc->length     = op->length;
     desc->chunk_size = op->chunk_size;

@@ -62,15 +62,25 @@ bool uci_txlog_is_empty(uci_peer_t *peer)
     return (peer->tx_ring == NULL) || (peer->tx_base == peer->tx_next);
 }
 
+/* Take out the frame in this place of the ring */
+UCI_INLINE void uci_txlog_vacate(uci_worker_t *worker, uci_frame_t **place)
+{
+    uci_frame_t *frame = *place;
+
+    *place = NULL;
+    worker->log_bytes -= frame->total;
+    frame->flags &= (uint8_t)~UCI_FRAME_LOGGED;
+    if (uci_likely(!(frame->flags & UCI_FRAME_IN_FLIGHT))) {
+        uci_frame_put(&worker->frames, frame);
+    }
+}
+
 void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame)
 {
-    peer->tx_ring[frame->seq & peer->tx_mask] = NULL;
-    peer->worker->log_bytes -= frame->total;
-    frame->flags &= (uint8_t)~UCI_FRAME_LOGGED;
-    if (!(frame->flags & UCI_FRAME_IN_FLIGHT)) {
-        uci_frame_put(&peer->worker->frames, frame);
-    }
-    if (frame->seq == peer->tx_base) {
+    uint64_t seq = frame->seq;
+
+    uci_txlog_vacate(peer->worker, &peer->tx_ring[seq & peer->tx_mask]);
+    if (seq == peer->tx_base) {
         uci_txlog_advance(peer);
     }
 }
@@ -87,20 +97,35 @@ void uci_txlog_ack_one(uci_peer_t *peer, uint64_t seq)
 
 void uci_txlog_ack(uci_peer_t *peer, uint64_t upto)
 {
-    uint64_t seq;
+    uint64_t first = uci_max(peer->tx_base, peer->tx_acked), seq = first, end;
+    uci_frame_t **place;
+    bool held = (first > peer->tx_base); /* something older is there that waits for FIN */
 
     upto = uci_min(upto, peer->tx_next);
     if (upto <= peer->tx_acked) {
         return;
     }
-    for (seq = uci_max(peer->tx_base, peer->tx_acked); seq < upto; ++seq) {
-        uci_txlog_ack_one(peer, seq);
-    }
     peer->tx_acked = upto;
     if (peer->tx_ring == NULL) {
         peer->tx_base = upto; /* nothing is kept: UCI_MODE=detect */
-    } else {
+        return;
+    }
+
+    end = uci_min(upto, peer->tx_base + peer->tx_mask + 1);
+    for (; seq < end; ++seq) {
+        place = &peer->tx_ring[seq & peer->tx_mask];
+        if (uci_likely(*place != NULL)) {
+            if (uci_likely((*place)->op == NULL)) {
+                uci_txlog_vacate(peer->worker, place);
+            } else {
+                held = true; /* it goes with its operation */
+            }
+        }
+    }
+    if (uci_unlikely(held)) {
         uci_txlog_advance(peer);
+    } else {
+        peer->tx_base = upto;
     }
 }
 

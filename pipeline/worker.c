@@ -22,16 +22,17 @@
 
 /* --------------------------------------------------------------- peers */
 
-static size_t uci_worker_peer_hash(uint64_t uid)
+/* Where to begin to look for it, in a table of mask + 1 places: found by the 16 bits that small frames carry */
+static size_t uci_worker_peer_home(uint16_t who, size_t mask)
 {
-    return (size_t)((uid * 0x9e3779b97f4a7c15ul) >> 32);
+    return (who * (mask + 1)) >> 16;
 }
 
 uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
 {
     size_t i;
 
-    for (i = uci_worker_peer_hash(uid);; ++i) {
+    for (i = uci_worker_peer_home(uci_uid_short(uid), worker->peers_mask);; ++i) {
         uci_peer_t *peer = worker->peers[i & worker->peers_mask];
 
         if ((peer == NULL) || (peer->uid == uid)) {
@@ -40,9 +41,26 @@ uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
     }
 }
 
+uci_peer_t *uci_worker_peer_of_small_slow(uci_worker_t *worker, const uci_small_hdr_t *hdr, ucp_tag_t tag)
+{
+    uci_peer_t *peer;
+    size_t i;
+
+    for (i = uci_worker_peer_home(hdr->who, worker->peers_mask);; ++i) {
+        peer = worker->peers[i & worker->peers_mask];
+        if (peer == NULL) {
+            return NULL;
+        }
+        if ((uci_uid_short(peer->uid) == hdr->who) && (hdr->check == uci_small_hdr_check(hdr, tag, peer->uid))) {
+            worker->last_peer = peer;
+            return peer;
+        }
+    }
+}
+
 static void uci_worker_peer_insert(uci_peer_t **peers, size_t mask, uci_peer_t *peer)
 {
-    size_t i = uci_worker_peer_hash(peer->uid);
+    size_t i = uci_worker_peer_home(uci_uid_short(peer->uid), mask);
 
     while (peers[i & mask] != NULL) {
         ++i;
@@ -123,6 +141,7 @@ static ucs_status_t uci_worker_learn_address(uci_worker_t *worker)
         return status;
     }
     worker->uid = attr.worker_uid;
+    worker->who = uci_uid_short(worker->uid);
     uci_mark_init(&worker->mark, worker->uid);
     worker->mark.eager_max = (uint32_t)worker->eager_max;
     uci_mark_seal(&worker->mark);

@@ -35,6 +35,7 @@ typedef struct uci_worker {
     ucp_worker_h ucp;
     uci_context_t *context;
     uint64_t uid;
+    uint16_t who;         /**< uci_uid_short() of it */
     bool is_mt;           /**< UCS_THREAD_MODE_MULTI */
     pthread_mutex_t lock; /**< recursive; taken only if is_mt */
 
@@ -110,6 +111,19 @@ UCI_INLINE uci_peer_t *uci_worker_peer(uci_worker_t *worker, uint64_t uid)
         return worker->last_peer;
     }
     return uci_worker_peer_slow(worker, uid);
+}
+
+/** @return who sent a small frame with this header and tag, or NULL: its check is wrong, or nobody known did. */
+uci_peer_t *uci_worker_peer_of_small_slow(uci_worker_t *worker, const uci_small_hdr_t *hdr, ucp_tag_t tag);
+
+UCI_INLINE uci_peer_t *uci_worker_peer_of_small(uci_worker_t *worker, const uci_small_hdr_t *hdr, ucp_tag_t tag)
+{
+    uci_peer_t *peer = worker->last_peer;
+
+    if (uci_likely((peer != NULL) && (hdr->check == uci_small_hdr_check(hdr, tag, peer->uid)))) {
+        return peer;
+    }
+    return uci_worker_peer_of_small_slow(worker, hdr, tag);
 }
 
 /** @return the peer with this uid or NULL. */

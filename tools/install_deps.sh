@@ -7,6 +7,7 @@
 # groups: build   compiler, Meson, Ninja and the libraries of UCI and its unit tests
 #         test    both MPIs, and the checkers of the test suites
 #         demo    HPC Challenge and Open MPI
+#         bench   valgrind, LAMMPS, HPC Challenge, and what makes network namespaces
 #         rdma    qemu and what makes a guest with soft-RoCE devices
 set -euo pipefail
 # shellcheck source=tools/common.sh
@@ -17,6 +18,7 @@ packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
 packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
                python3 python3-mpi4py clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace)
 packages_demo=(hpcc openmpi-bin python3)
+packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
 
 is_installed() {
@@ -31,8 +33,9 @@ wanted_packages() {
         build) printf '%s\n' "${packages_build[@]}" ;;
         test)  printf '%s\n' "${packages_test[@]}" ;;
         demo)  printf '%s\n' "${packages_demo[@]}" ;;
+        bench) printf '%s\n' "${packages_bench[@]}" ;;
         rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
-        *)     die "unknown group '$group' (build, test, demo or rdma)" ;;
+        *)     die "unknown group '$group' (build, test, demo, bench or rdma)" ;;
         esac
     done
 }

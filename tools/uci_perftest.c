@@ -13,6 +13,11 @@
  *     bw     windows of nonblocking sends       MB/s
  *     bibw   the same in both directions        MB/s, both together
  *     rate   the same as bw                     messages/s
+ *     vec    ping-pong of a vector: every second double of an array
+ *     struct ping-pong of an array of structs with gaps, 20 bytes of 24
+ *     blocks ping-pong of 8 blocks in any order
+ *     xchg   both ranks send to each other           microseconds
+ *     olap   the same, with a computation meanwhile  microseconds, of which it takes 0.5 and 1/8 ns a byte
  *     copy   memcpy of the send buffer          microseconds; no message
  *
  * The windowed tests use one buffer for the whole window, as the OSU benchmarks do. Contents are checked after each
@@ -32,7 +37,11 @@ enum { WINDOW = 64, TAG = 1, TAG_ACK = 2, ALIGNMENT = 4096 };
 
 typedef struct bench {
     int rank, peer;
-    size_t size;
+    size_t size;       /* bytes of the message */
+    size_t extent;     /* bytes of each buffer */
+    MPI_Datatype type; /* `count` of it are the message */
+    int count;
+    const struct bench_test *test;
     unsigned char *send, *recv;
 } bench_t;
 
@@ -42,11 +51,11 @@ static void ping_pong(bench_t *bench, long iterations)
 
     for (i = 0; i < iterations; ++i) {
         if (bench->rank == 0) {
-            MPI_Send(bench->send, bench->size, MPI_BYTE, bench->peer, TAG, MPI_COMM_WORLD);
-            MPI_Recv(bench->recv, bench->size, MPI_BYTE, bench->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(bench->send, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD);
+            MPI_Recv(bench->recv, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else {
-            MPI_Recv(bench->recv, bench->size, MPI_BYTE, bench->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(bench->send, bench->size, MPI_BYTE, bench->peer, TAG, MPI_COMM_WORLD);
+            MPI_Recv(bench->recv, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(bench->send, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD);
         }
     }
 }
@@ -100,6 +109,40 @@ static void stream_both_ways(bench_t *bench, long iterations)
     }
 }
 
+/* A computation that takes so long: it neither calls MPI nor moves memory */
+static void compute(double seconds)
+{
+    double begin = MPI_Wtime();
+
+    while (MPI_Wtime() - begin < seconds) {
+    }
+}
+
+static void exchange(bench_t *bench, long iterations, double seconds)
+{
+    MPI_Request requests[2];
+    long i;
+
+    for (i = 0; i < iterations; ++i) {
+        MPI_Irecv(bench->recv, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, &requests[0]);
+        MPI_Isend(bench->send, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, &requests[1]);
+        if (seconds > 0) {
+            compute(seconds);
+        }
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+static void exchange_alone(bench_t *bench, long iterations)
+{
+    exchange(bench, iterations, 0);
+}
+
+static void exchange_and_compute(bench_t *bench, long iterations)
+{
+    exchange(bench, iterations, 500e-9 + 125e-12 * bench->size);
+}
+
 /* The library's memcpy, with a length the compiler does not know */
 static void copy_alone(bench_t *bench, long iterations)
 {
@@ -136,19 +179,67 @@ static double messages_per_second(size_t size, long iterations, double seconds)
     return (double)WINDOW * iterations / seconds;
 }
 
+static void describe_bytes(bench_t *bench)
+{
+    bench->type   = MPI_BYTE;
+    bench->count  = bench->size;
+    bench->extent = bench->size;
+}
+
+static void describe_vector(bench_t *bench)
+{
+    MPI_Type_vector(bench->size / sizeof(double), 1, 2, MPI_DOUBLE, &bench->type);
+    bench->count  = 1;
+    bench->extent = 2 * bench->size;
+}
+
+/* An int, a gap, a double and 8 characters */
+static void describe_struct(bench_t *bench)
+{
+    int lengths[]            = {1, 1, 8};
+    MPI_Aint places[]        = {0, 8, 16};
+    MPI_Datatype types[]     = {MPI_INT, MPI_DOUBLE, MPI_CHAR};
+    const size_t packed_size = 20;
+
+    MPI_Type_create_struct(3, lengths, places, types, &bench->type);
+    bench->count  = bench->size / packed_size;
+    bench->extent = 24 * (bench->count + 1);
+}
+
+/* Even blocks first, then odd ones */
+static void describe_blocks(bench_t *bench)
+{
+    int i, lengths[8];
+    MPI_Aint places[8];
+
+    for (i = 0; i < 8; ++i) {
+        lengths[i] = bench->size / 8;
+        places[i]  = (MPI_Aint)((2 * i) % 8 + i / 4) * 2 * lengths[i];
+    }
+    MPI_Type_create_hindexed(8, lengths, places, MPI_BYTE, &bench->type);
+    bench->count  = 1;
+    bench->extent = 2 * bench->size;
+}
+
 typedef struct bench_test {
     const char *name, *unit;
     int both; /* does rank 0 receive the payload, too? */
     void (*run)(bench_t *bench, long iterations);
     double (*value)(size_t size, long iterations, double seconds);
+    void (*describe)(bench_t *bench); /* the message of so many bytes */
 } bench_test_t;
 
 static const bench_test_t tests[] = {
-        {"lat", "us", 1, ping_pong, one_way_microseconds},
-        {"bw", "MB/s", 0, stream_one_way, megabytes_per_second},
-        {"bibw", "MB/s", 1, stream_both_ways, megabytes_per_second_twice},
-        {"rate", "msg/s", 0, stream_one_way, messages_per_second},
-        {"copy", "us", 0, copy_alone, microseconds},
+        {"lat", "us", 1, ping_pong, one_way_microseconds, describe_bytes},
+        {"bw", "MB/s", 0, stream_one_way, megabytes_per_second, describe_bytes},
+        {"bibw", "MB/s", 1, stream_both_ways, megabytes_per_second_twice, describe_bytes},
+        {"rate", "msg/s", 0, stream_one_way, messages_per_second, describe_bytes},
+        {"vec", "us", 1, ping_pong, one_way_microseconds, describe_vector},
+        {"struct", "us", 1, ping_pong, one_way_microseconds, describe_struct},
+        {"blocks", "us", 1, ping_pong, one_way_microseconds, describe_blocks},
+        {"xchg", "us", 1, exchange_alone, microseconds, describe_bytes},
+        {"olap", "us", 1, exchange_and_compute, microseconds, describe_bytes},
+        {"copy", "us", 0, copy_alone, microseconds, describe_bytes},
 };
 
 static void fail(const char *message, const char *detail)
@@ -186,32 +277,62 @@ static unsigned char *allocate(size_t size)
     return memory;
 }
 
-/* Buffers stay for the next measurement of the same size, as an application's would. */
-static void prepare(bench_t *bench, size_t size)
+static void forget(bench_t *bench)
+{
+    if ((bench->test != NULL) && (bench->type != MPI_BYTE)) {
+        MPI_Type_free(&bench->type);
+    }
+    free(bench->send);
+    free(bench->recv);
+    bench->test = NULL;
+    bench->send = NULL;
+    bench->recv = NULL;
+}
+
+/* Buffers stay for the next measurement of the same kind, as an application's would. */
+static void prepare(bench_t *bench, const bench_test_t *test, size_t size)
 {
     size_t i;
 
-    if ((bench->send == NULL) || (bench->size != size)) {
-        free(bench->send);
-        free(bench->recv);
-        bench->size = size;
-        bench->send = allocate(size);
-        bench->recv = allocate(size);
-        for (i = 0; i < size; ++i) {
-            bench->send[i] = pattern(bench->rank, i);
-        }
+    if ((bench->test != NULL) && (bench->test->describe == test->describe) && (bench->size == size)) {
+        return;
+    }
+    forget(bench);
+    bench->test = test;
+    bench->size = size;
+    test->describe(bench);
+    if (bench->type != MPI_BYTE) {
+        MPI_Type_commit(&bench->type);
+    }
+    bench->send = allocate(bench->extent);
+    bench->recv = allocate(bench->extent);
+    for (i = 0; i < bench->extent; ++i) {
+        bench->send[i] = pattern(bench->rank, i);
     }
 }
 
+/* All bytes of the message are the peer's, and no other byte has been touched: unpack over what should be there */
 static void check(const bench_t *bench)
 {
+    unsigned char *expected = allocate(bench->extent), *packed, *sent = allocate(bench->extent);
+    int place = 0, room;
     size_t i;
 
-    for (i = 0; i < bench->size; ++i) {
-        if (bench->recv[i] != pattern(bench->peer, i)) {
-            fail("wrong data received", "");
-        }
+    for (i = 0; i < bench->extent; ++i) {
+        sent[i] = pattern(bench->peer, i);
     }
+    MPI_Pack_size(bench->count, bench->type, MPI_COMM_WORLD, &room);
+    packed = allocate(room);
+    MPI_Pack(sent, bench->count, bench->type, packed, room, &place, MPI_COMM_WORLD);
+    room  = place;
+    place = 0;
+    MPI_Unpack(packed, room, &place, expected, bench->count, bench->type, MPI_COMM_WORLD);
+    if (memcmp(expected, bench->recv, bench->extent) != 0) {
+        fail("wrong data received", "");
+    }
+    free(sent);
+    free(packed);
+    free(expected);
 }
 
 /* The value counts on rank 0 only. */
@@ -219,7 +340,7 @@ static double measure(bench_t *bench, const bench_test_t *test, size_t size, lon
 {
     double begin, end;
 
-    prepare(bench, size);
+    prepare(bench, test, size);
     test->run(bench, iterations / 10 + 1);
     MPI_Barrier(MPI_COMM_WORLD);
     begin = MPI_Wtime();
@@ -313,8 +434,7 @@ int main(int argc, char **argv)
     } else {
         run_arguments(&bench, argc, argv);
     }
-    free(bench.send);
-    free(bench.recv);
+    forget(&bench);
     MPI_Finalize();
     return 0;
 }

@@ -23,8 +23,11 @@ from pathlib import Path
 
 LATENCY_SIZES = "8,64,1k,8k,64k,1m"
 STREAM_SIZES = "8k,64k,256k,1m,4m"
-DEFAULT_SIZES = {"lat": LATENCY_SIZES, "bw": STREAM_SIZES, "bibw": STREAM_SIZES, "rate": "8"}
-UNITS = {"lat": "us", "bw": "MB/s", "bibw": "MB/s", "rate": "msg/s"}
+TYPE_SIZES = "640,10k,80k,1280k"  # a multiple of what the types need
+DEFAULT_SIZES = {"lat": LATENCY_SIZES, "bw": STREAM_SIZES, "bibw": STREAM_SIZES, "rate": "8", "vec": TYPE_SIZES,
+                 "struct": TYPE_SIZES, "blocks": TYPE_SIZES, "xchg": LATENCY_SIZES, "olap": LATENCY_SIZES}
+UNITS = {"lat": "us", "bw": "MB/s", "bibw": "MB/s", "rate": "msg/s", "vec": "us", "struct": "us", "blocks": "us",
+         "xchg": "us", "olap": "us"}
 DEFAULT_TLS = ("posix,self", "posix,cma,self", "tcp,self")
 DEADLINE = 60  # seconds that one measurement, or a start, may take before the job counts as stuck
 HERE = Path(__file__).resolve().parent
@@ -148,7 +151,7 @@ class Point:
 
     def message_ns(self, value):
         """Nanoseconds a message takes."""
-        if self.test == "lat":
+        if UNITS[self.test] == "us":
             return 1e3 * value
         return 1e9 / value if self.test == "rate" else 1e3 * self.size / value
 
@@ -162,7 +165,7 @@ class Point:
         parts = {"total": self.difference_ns("uci", "plain")}
         if "none" in self.rounds[0]:
             parts["digest"] = self.difference_ns("uci", "none")
-            parts["copy"] = (2 if self.test == "lat" else 1) * 1e3 * statistics.median(self.copies)
+            parts["copy"] = (2 if UNITS[self.test] == "us" else 1) * 1e3 * statistics.median(self.copies)
             parts["protocol"] = parts["total"] - parts["digest"] - parts["copy"]
         return parts
 
@@ -362,7 +365,8 @@ def parse_arguments():
                         help=f"a UCX_TLS; repeat for more (default {', then '.join(DEFAULT_TLS)})")
     parser.add_argument("--test", default="lat,bw,rate,bibw", type=names,
                         help="lat: ping-pong; bw: windows of 64 messages; rate: messages a second; bibw: both "
-                             "directions (default all)")
+                             "directions (default these four); vec, struct, blocks: ping-pong of non-contiguous types; xchg: both "
+                             "ranks send; olap: both send and compute meanwhile")
     parser.add_argument("--sizes", type=names, help="bytes, as 8,1k,4m (default: each test's own)")
     parser.add_argument("--hosts", help="two hosts, A,B, for a rank on each (default: both ranks here)")
     parser.add_argument("--mpirun-args", default="", metavar="ARGS", help="more arguments for mpirun, blank-separated")

@@ -1,18 +1,99 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# usage: tests/bench/run_bench.sh [options of uci_perftest]
+# usage: tests/bench/run_bench.sh [MODE] [options]
 #
-# Install what is missing, build, and run build/tools/uci_perftest: plain UCX against UCX with UCI, in turns of
-# milliseconds, and the table of their ratios. A measurement, not a test: a missed target is shown, and does not fail.
-# Give it an idle machine of two cores or more. --help lists the options.
+# Install what is missing, build, and measure plain UCX against UCX with UCI. Measurements, not tests: a missed target is
+# shown, and does not fail. Give it an idle machine of two cores or more. In front of each table and behind it stands how far
+# the two cores are from each other (bench_distance): where that differs, the rows between are of a machine that changed.
+#
+#   table      latency, bandwidth, message rate: build/tools/uci_perftest with [options]; the default
+#   types      the same for non-contiguous types: vector, structs, blocks
+#   overlap    an exchange alone, and with a computation meanwhile
+#   net        tcp between two network namespaces shaped to 10 and 25 Gbit/s (root)
+#   peers      memory and start-up time of 2 to 256 endpoints; options of tests/bench/peers.py
+#   count      instructions of a small message by function; options of tests/bench/count.py
+#   apps       LAMMPS and HPC Challenge; options of tests/bench/apps.py
+#   distance   how far the cores are from each other, now
+#   report     all of these: what docs/performance.md quotes, as Markdown; about 15 minutes
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
-case ${1:-} in
--h|--help) usage_of "$0"; exec python3 "$uci_root/tools/uci_perftest.py" --help ;;
-esac
-"$uci_root/tools/install_deps.sh" build test
-build_uci "$uci_root/build"
-exec "$uci_root/build/tools/uci_perftest" "$@"
+bench=$uci_root/tests/bench
+table_options=(--launches 1 --rounds 8 --no-breakdown --markdown)
+table_sizes=(--test "lat,bw,rate")
+
+run_distance() {
+    "$uci_root/build/tests/bench/bench_distance"
+}
+
+# between_distances COMMAND...: run it with the distance of the cores in front and behind.
+between_distances() {
+    say
+    say "before: $(run_distance)"
+    say
+    "$@"
+    say
+    say "after: $(run_distance)"
+}
+
+run_table() {
+    between_distances "$uci_root/build/tools/uci_perftest" "$@"
+}
+
+# A table for each MPI and transport, so that a change of the machine is seen where it is.
+each_table() {
+    local mpi tls
+    for mpi in openmpi mpich; do
+        for tls in posix,self posix,cma,self tcp,self; do
+            run_table "${table_options[@]}" --mpi "$mpi" --tls "$tls" "$@" 2>/dev/null
+        done
+    done
+}
+
+run_types() {
+    run_table "${table_options[@]}" --test vec,struct,blocks "$@"
+}
+
+run_overlap() {
+    run_table "${table_options[@]}" --test xchg,olap --sizes 8,8k,64k,256k,1m,4m "$@"
+}
+
+run_net() {
+    local rate
+    for rate in 10gbit 25gbit; do
+        between_distances "$bench/netns.sh" "$rate" "${table_options[@]}" --test lat,bw --sizes 8,8k,64k,256k,1m,4m "$@"
+    done
+}
+
+run_report() {
+    each_table "${table_sizes[@]}"
+    each_table --test lat,bw --sizes 16m
+    run_types --block 20
+    run_overlap --block 20
+    [ "$(id -u)" -ne 0 ] || run_net --block 20
+    "$bench/peers.py"
+    "$bench/count.py"
+    "$bench/apps.py"
+}
+
+main() {
+    local mode=table
+    case ${1:-} in
+    -h|--help) usage_of "$0"; say; exec python3 "$uci_root/tools/uci_perftest.py" --help ;;
+    table|types|overlap|net|peers|count|apps|distance|report) mode=$1; shift ;;
+    esac
+    "$uci_root/tools/install_deps.sh" build test
+    case $mode in
+    net|count|apps|report) "$uci_root/tools/install_deps.sh" bench ;;
+    esac
+    build_uci "$uci_root/build"
+    case $mode in
+    peers|count|apps) exec "$bench/$mode.py" "$@" ;;
+    distance|report)  "run_$mode" ;;
+    *)                "run_$mode" "$@" ;;
+    esac
+}
+
+main "$@"

@@ -400,6 +400,22 @@ static void step_segment(input_t *input)
     free(copy);
 }
 
+/* The same as a small frame; @return its bytes */
+static size_t put_small(char *wire, const uci_frame_hdr_t *hdr, const char *payload, uint8_t bits)
+{
+    uci_small_hdr_t small = {.kind   = UCI_FRAME_SMALL,
+                             .length = (uint8_t)hdr->length,
+                             .who    = uci_uid_short(hdr->uid),
+                             .seq    = hdr->seq,
+                             .ack    = hdr->ack,
+                             .value  = hdr->value};
+
+    small.check = uci_small_hdr_check(&small, FUZZ_TAG, hdr->uid) + ((bits & 32) ? 1 : 0);
+    memcpy(wire, &small, sizeof(small));
+    memcpy(wire + sizeof(small), payload, small.length);
+    return sizeof(small) + small.length;
+}
+
 /* A matched receive gets a frame whose header is right, whatever it says */
 static void step_frame(input_t *input)
 {
@@ -432,6 +448,11 @@ static void step_frame(input_t *input)
     fuzz_recvs[slot].cb = NULL;
     if (info.length > recv.count) {
         recv.cb(&fuzz_recvs[slot], UCS_ERR_MESSAGE_TRUNCATED, &info, recv.user_data);
+        return;
+    }
+    if ((hdr.kind == UCI_FRAME_SMALL) && (bits & 64)) {
+        info.length = put_small(recv.buffer, &hdr, payload, bits) - ((bits & 128) ? 1 : 0);
+        recv.cb(&fuzz_recvs[slot], UCS_OK, &info, recv.user_data);
         return;
     }
     memcpy(recv.buffer, &hdr, sizeof(hdr));

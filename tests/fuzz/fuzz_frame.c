@@ -12,7 +12,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void check(const uci_frame_t *frame, size_t total)
 {
+    const uci_small_hdr_t *small = (const uci_small_hdr_t *)(const void *)frame->wire;
     uci_frame_hdr_t hdr;
+
+    if (uci_small_hdr_is_present(small, total)) {
+        uci_small_hdr_expand(small, 1, &hdr);
+        if (!uci_frame_is_whole(&hdr, total)) {
+            abort();
+        }
+    }
 
     if (uci_frame_recover_hdr(frame, FUZZ_TAG, total, &hdr) && !uci_frame_hdr_is_valid(&hdr, FUZZ_TAG)) {
         abort();

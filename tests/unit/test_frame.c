@@ -26,16 +26,17 @@ static uci_frame_t *make(size_t length, uint64_t tag)
     uci_frame_hdr_t *hdr = (uci_frame_hdr_t *)(void *)frame->wire;
 
     cr_assert(frame != NULL);
-    hdr->kind   = UCI_FRAME_EAGER;
-    hdr->digest = 0;
-    hdr->length = (uint16_t)length;
-    hdr->seq    = 42;
-    hdr->ack    = 0;
-    hdr->uid    = 0x1122334455667788ul;
-    hdr->value  = 99;
-    frame->tag  = tag;
+    hdr->kind    = UCI_FRAME_EAGER;
+    hdr->digest  = 0;
+    hdr->length  = (uint16_t)length;
+    hdr->seq     = 42;
+    hdr->ack     = 0;
+    hdr->uid     = 0x1122334455667788ul;
+    hdr->value   = 99;
+    frame->tag   = tag;
+    frame->start = 0;
     memset(uci_frame_payload(frame), 0x5a, length);
-    uci_frame_seal(frame);
+    uci_frame_seal(frame, 0);
     return frame;
 }
 
@@ -110,6 +111,69 @@ Test(frame, lost_tail)
         cr_assert(!found || !uci_frame_is_whole(&hdr, total));
     }
     uci_frame_put(&pool, frame);
+}
+
+/* A frame that UCI_SMALL_MAX bytes fit in, from the worker with this uid; as it arrives */
+static uci_frame_t *make_small(size_t length, uint64_t tag, uint64_t uid, uci_frame_t **sent_p)
+{
+    uci_frame_t *sent      = uci_frame_get(&pool, UCI_SMALL_MAX + sizeof(uci_small_hdr_t));
+    uci_frame_t *received  = uci_frame_get(&pool, UCI_SMALL_MAX + sizeof(uci_small_hdr_t));
+    uci_small_hdr_t *small = (uci_small_hdr_t *)(void *)(sent->wire + UCI_SMALL_OFFSET);
+
+    sent->tag   = tag;
+    sent->seq   = 42;
+    sent->start = UCI_SMALL_OFFSET;
+    memset(uci_frame_payload(sent), 0x5a, length);
+    uci_frame_hdr(sent)->kind   = UCI_FRAME_SMALL;
+    uci_frame_hdr(sent)->digest = UCI_DIGEST_XXH3;
+    uci_frame_hdr(sent)->length = (uint16_t)length;
+    uci_frame_hdr(sent)->value  = 99;
+    small->kind                 = UCI_FRAME_SMALL;
+    small->length               = (uint8_t)length;
+    small->who                  = uci_uid_short(uid);
+    small->seq                  = 42;
+    small->ack                  = 17;
+    uci_frame_seal(sent, uid);
+    cr_assert((sent != NULL) && (received != NULL));
+    memcpy(received->wire, uci_frame_start(sent), sizeof(*small) + length);
+    *sent_p = sent;
+    return received;
+}
+
+Test(frame, small_frame)
+{
+    uint64_t uid = 0x1122334455667788ul;
+    uci_frame_hdr_t hdr, described;
+    uci_frame_t *frame, *sent;
+    size_t length, total, bit;
+
+    for (length = 0; length <= UCI_SMALL_MAX; ++length) {
+        uci_small_hdr_t *small;
+
+        frame = make_small(length, 7, uid, &sent);
+        small = (uci_small_hdr_t *)(void *)frame->wire;
+        total = length + uci_frame_overhead(UCI_FRAME_SMALL);
+        cr_assert(uci_small_hdr_is_present(small, total));
+        cr_expect(!uci_small_hdr_is_present(small, total + 1) && !uci_small_hdr_is_present(small, total - 1));
+        cr_expect(small->check == uci_small_hdr_check(small, 7, uid));
+        cr_expect(small->check != uci_small_hdr_check(small, 8, uid), "tag is bound");
+        cr_expect(small->check != uci_small_hdr_check(small, 7, uid + 1), "uid is bound");
+        uci_small_hdr_expand(small, uid, &hdr);
+        uci_frame_describe(sent, 17, uid, &described);
+        described.check = hdr.check;
+        cr_expect(memcmp(&hdr, &described, sizeof(hdr)) == 0, "who receives it and who kept it say the same");
+        cr_expect(uci_frame_is_whole(&hdr, total) && (hdr.seq == 42) && (hdr.ack == 17) && (hdr.value == 99));
+        cr_expect(memcmp(frame->wire + uci_frame_head(hdr.kind), uci_frame_payload(sent), length) == 0);
+        cr_expect(!uci_frame_recover_hdr(frame, 7, total, &hdr), "it is not one of the other form");
+        for (bit = 0; bit < 8 * sizeof(*small); ++bit) {
+            frame->wire[bit / 8] ^= (char)(1 << (bit % 8));
+            cr_assert(!uci_small_hdr_is_present(small, total) || (small->check != uci_small_hdr_check(small, 7, uid)),
+                      "bit %zu", bit);
+            frame->wire[bit / 8] ^= (char)(1 << (bit % 8));
+        }
+        uci_frame_put(&pool, frame);
+        uci_frame_put(&pool, sent);
+    }
 }
 
 Test(frame, larger_than_all_classes)
