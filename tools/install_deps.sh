@@ -8,6 +8,7 @@
 #         test    both MPIs, and the checkers of the test suites
 #         demo    HPC Challenge and Open MPI
 #         rdma    qemu and what makes a guest with soft-RoCE devices
+#         compat  what makes root folders of other Debian suites
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -18,6 +19,7 @@ packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
                python3 python3-mpi4py clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace)
 packages_demo=(hpcc openmpi-bin python3)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
+packages_compat=(mmdebstrap)
 
 is_installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
@@ -32,7 +34,8 @@ wanted_packages() {
         test)  printf '%s\n' "${packages_test[@]}" ;;
         demo)  printf '%s\n' "${packages_demo[@]}" ;;
         rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
-        *)     die "unknown group '$group' (build, test, demo or rdma)" ;;
+        compat) printf '%s\n' "${packages_compat[@]}" ;;
+        *)     die "unknown group '$group' (build, test, demo, rdma or compat)" ;;
         esac
     done
 }

@@ -21,9 +21,9 @@ here=$uci_root/tests/ucp
 build=${TEST_BUILD_DIR:-$uci_root/build}
 out=$build/test-ucp
 preload=$build/libucx_integrity.so
-all_tls="posix,self posix,cma,self tcp,self self"
+tls="posix,self posix,cma,self tcp,self self"
 programs=(forms match requests flags others lifecycle surface sleep failure threads)
-filter='' limit=30 keep=0
+filter='' timeout=30 keep=0
 passed=0 failed=0 skipped=0
 
 # faults that heal; not truncated frames where their length is what is asked (a probe, a truncated receive)
@@ -32,21 +32,6 @@ heal_rarely="rate=0.02,kind=any,target=any,seed=14"
 heal_headers="rate=0.3,kind=zero,target=header,seed=12"
 heal_match="rate=0.2,kind=bitflip+burst+zero+stale+swap,target=any,seed=13"
 hopeless="rate=1,target=payload+repair"
-
-parse_options() {
-    while [ $# -gt 0 ]; do
-        case $1 in
-        --preload) preload=$2; shift ;;
-        --tls)     all_tls=$2; shift ;;
-        --filter)  filter=$2; shift ;;
-        --timeout) limit=$2; shift ;;
-        --keep)    keep=1 ;;
-        -h|--help) usage_of "$0"; exit ;;
-        *)         die "unknown option '$1' (see --help)" ;;
-        esac
-        shift
-    done
-}
 
 build_programs() {
     local flags program
@@ -71,7 +56,7 @@ run_program() {
         environment+=("$1")
         shift
     done
-    timeout -k 5 "$limit" env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error \
+    timeout -k 5 "$timeout" env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error \
         "${environment[@]}" "$out/$1" "${@:2}" >"$log" 2>&1 </dev/null
 }
 
@@ -214,7 +199,8 @@ run_fork() {
 
 main() {
     local begin
-    parse_options "$@"
+    set_options preload tls filter timeout keep! -- "$@"
+    all_tls=$tls
     [ -e "${preload##* }" ] || die "no ${preload##* }: build first (ninja -C build)"
     begin=$(clock)
     build_programs
