@@ -22,7 +22,7 @@ build=${TEST_BUILD_DIR:-$uci_root/build}
 out=$build/test-ucp
 preload=$build/libucx_integrity.so
 tls="posix,self posix,cma,self tcp,self self"
-programs=(forms match requests flags others lifecycle surface sleep failure threads)
+programs=(forms match requests flags others memory lifecycle surface sleep failure threads)
 filter='' timeout=30 keep=0
 passed=0 failed=0 skipped=0
 
@@ -197,6 +197,16 @@ run_fork() {
     verdict "$name" "$log" "$ok"
 }
 
+# Buffers that are not the host's are counted: one of 24 messages' two sides, or both; and said once.
+run_memory() {
+    local name=memory/statistics log=$out/memory-statistics.log ok=1
+    wanted "$name" || return 0
+    run_program "$log" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload" UCI_STATS=- UCI_LOG_LEVEL=info memory device_to_ || ok=0
+    grep -q "sent from or received into a GPU's memory *72$" "$log" || ok=0
+    [ "$(grep -c 'is of memory type ' "$log")" -eq 1 ] || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
 main() {
     local begin
     set_options preload tls filter timeout keep! -- "$@"
@@ -210,6 +220,7 @@ main() {
     run_unlike
     run_policies
     run_fork
+    run_memory
     say "$(since "$begin") s"
     say "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
