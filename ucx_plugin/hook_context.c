@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "log.h"
-#include "memory.h"
+#include "memtype.h"
 #include "request.h"
 #include "settings.h"
 #include "ucx_config.h"
@@ -20,7 +20,7 @@ static bool uci_hook_is_host_only(ucp_context_h ucp)
 {
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
 
-    return (uci_ucp.context_query(ucp, &attr) != UCS_OK) || uci_memory_is_host_only(attr.memory_types);
+    return (uci_ucp.context_query(ucp, &attr) != UCS_OK) || uci_memtype_is_host_only(attr.memory_types);
 }
 
 static void uci_hook_learn_request_size(ucp_context_h context)

@@ -6,7 +6,7 @@
 #include "inject.h"
 #include "log.h"
 #include "match.h"
-#include "memory.h"
+#include "memtype.h"
 #include "recv.h"
 #include "send.h"
 #include "stage.h"
@@ -45,7 +45,7 @@ static UCI_NOINLINE const ucp_request_param_t *uci_hook_stage(uci_worker_t *work
 {
     static const uci_stage_dt_t dt = {.create = uci_plugin_dt_create, .destroy = uci_plugin_dt_destroy};
     static bool said;
-    ucs_memory_type_t type = uci_memory_type(worker->context, buffer, count, param);
+    ucs_memory_type_t type = uci_memtype(worker->context, buffer, count, param);
 
     if ((worker->stage == NULL) && (uci_stage_create(worker->context->ucp, &dt, &worker->stage) != UCS_OK)) {
         return NULL;
@@ -63,7 +63,7 @@ static UCI_NOINLINE const ucp_request_param_t *uci_hook_stage(uci_worker_t *work
 UCI_INLINE const ucp_request_param_t *uci_hook_param(uci_worker_t *worker, const void *buffer, size_t count,
                                                      const ucp_request_param_t *param, ucp_request_param_t *ours_p)
 {
-    return uci_likely(uci_memory_is_host(worker->context, buffer, count, param))
+    return uci_likely(uci_memtype_is_host(worker->context, buffer, count, param))
                    ? param
                    : uci_hook_stage(worker, buffer, count, param, ours_p);
 }

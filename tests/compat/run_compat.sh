@@ -47,18 +47,18 @@ packages=(libucx-dev ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gcc
           libxxhash-dev libisal-dev libcriterion-dev libjansson-dev git python3 python3-mpi4py strace ca-certificates)
 passed=0 failed=0 skipped=0
 
-# make_root SUITE: unless it is there and whole.
+# make_root SUITE: unless it is there and whole, with the same packages.
 make_root() {
     local suite=$1 root=$roots/$1
     [ -z "$renew" ] || rm -rf --one-file-system "$root"
-    [ ! -e "$root/.uci-complete" ] || return 0
+    [ "$(cat "$root/.uci-complete" 2>/dev/null)" != "${packages[*]}" ] || return 0
     "$uci_root/tools/install_deps.sh" compat
     rm -rf --one-file-system "$root"
     mkdir -p "$roots"
-    must_step "making a root folder for $suite" "$logs/$suite-root.log" mmdebstrap --variant=minbase --mode=root \
+    must_step "making a root folder for $suite" "$logs/$suite.root.log" mmdebstrap --variant=minbase --mode=root \
         --include="$(IFS=,; say "${packages[*]}")" --aptopt='Acquire::Check-Valid-Until "false"' \
         --aptopt='Apt::Install-Recommends "false"' "$suite" "$root"
-    touch "$root/.uci-complete"
+    say "${packages[*]}" >"$root/.uci-complete"
 }
 
 # in_root SUITE COMMAND: a shell command in the suite, with the sources in /uci, read-only. The mounts are in a name space
