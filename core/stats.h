@@ -22,6 +22,7 @@
     _X(direct_messages, "of these, through shared memory slots") \
     _X(get_messages, "of these, fetched by the receiver") \
     _X(buffered_messages, "rendezvous completed from a copy") \
+    _X(staged_messages, "sent from or received into a GPU's memory") \
     _X(passthrough_messages, "passed through, not verified") \
     _X(chunks_verified, "chunks verified") \
     _X(mismatched_chunks, "chunks mismatched") \

@@ -27,6 +27,7 @@ typedef struct uci_context {
     size_t buffered_max;      /**< UCX completes sends up to this size without the receiver */
     size_t buffered_fast_max; /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
     bool wakeup;              /**< UCP_FEATURE_WAKEUP */
+    bool host_only;           /**< UCX knows of no other memory (memtype.h) */
 } uci_context_t;
 
 struct uci_recv_op;
@@ -81,6 +82,8 @@ typedef struct uci_worker {
     ucp_address_t *address; /**< UCX's own, for hellos */
     size_t address_length;
     uci_mark_t mark;
+
+    struct uci_stage *stage; /**< for memory that is not the host's; NULL until there is some */
 
     uci_wakeup_t wakeup;
     uci_stats_block_t stats;

@@ -19,6 +19,33 @@ usage_of() {
     awk 'NR > 3 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$1"
 }
 
+# set_options NAME... -- ARGUMENT...: read the options of a script. NAME is that of an option '--NAME VALUE', which sets the
+# variable NAME ('-' becomes '_'); 'NAME!' is that of one without a value, which sets it to 1. Knows --help.
+set_options() {
+    local names='' name
+    while [ "$1" != -- ]; do
+        names+=" $1 "
+        shift
+    done
+    shift
+    while [ $# -gt 0 ]; do
+        name=${1#--}
+        if [[ $1 == -h || $1 == --help ]]; then
+            usage_of "$0"
+            exit
+        elif [[ $1 == --?* && $names == *" $name! "* ]]; then
+            printf -v "${name//-/_}" %s 1
+        elif [[ $1 == --?* && $names == *" $name "* ]]; then
+            [ $# -gt 1 ] || die "option '$1' wants a value (see --help)"
+            printf -v "${name//-/_}" %s "$2"
+            shift
+        else
+            die "unknown option '$1' (see --help)"
+        fi
+        shift
+    done
+}
+
 # clock: now, in seconds with a fraction.
 clock() {
     printf '%s' "${EPOCHREALTIME/,/.}"

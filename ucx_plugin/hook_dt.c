@@ -16,13 +16,11 @@ static const uci_generic_dt_t *uci_hook_dt_lookup(ucp_datatype_t datatype)
 }
 
 /* UCX does not tell what a datatype's functions are: remember them */
-UCI_EXPORT ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, void *context,
-                                              ucp_datatype_t *datatype_p)
+ucs_status_t uci_plugin_dt_create(const ucp_generic_dt_ops_t *ops, void *context, ucp_datatype_t *datatype_p)
 {
     uci_generic_dt_t *generic;
     ucs_status_t status;
 
-    UCI_HOOK();
     status = uci_ucp.dt_create_generic(ops, context, datatype_p);
     if (status != UCS_OK) {
         return status;
@@ -40,9 +38,21 @@ UCI_EXPORT ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, v
     return UCS_OK;
 }
 
+void uci_plugin_dt_destroy(ucp_datatype_t datatype)
+{
+    free(uci_handles_remove(&uci_datatypes, (const void *)(uintptr_t)datatype));
+    uci_ucp.dt_destroy(datatype);
+}
+
+UCI_EXPORT ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, void *context,
+                                              ucp_datatype_t *datatype_p)
+{
+    UCI_HOOK();
+    return uci_plugin_dt_create(ops, context, datatype_p);
+}
+
 UCI_EXPORT void ucp_dt_destroy(ucp_datatype_t datatype)
 {
     UCI_HOOK();
-    free(uci_handles_remove(&uci_datatypes, (const void *)(uintptr_t)datatype));
-    uci_ucp.dt_destroy(datatype);
+    uci_plugin_dt_destroy(datatype);
 }

@@ -6,8 +6,10 @@
 #include "inject.h"
 #include "log.h"
 #include "match.h"
+#include "memtype.h"
 #include "recv.h"
 #include "send.h"
+#include "stage.h"
 #include "stats.h"
 
 UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
@@ -35,6 +37,36 @@ UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h worker, void *buff
                                                  ucp_tag_message_h message, const ucp_request_param_t *param);
 
 typedef __typeof__(ucp_tag_send_nbx) uci_hook_send_func_t;
+
+/* The buffer is not in the host's memory: UCX moves it. @return what to do the operation with, NULL: it can't be done */
+static UCI_NOINLINE const ucp_request_param_t *uci_hook_stage(uci_worker_t *worker, const void *buffer, size_t count,
+                                                              const ucp_request_param_t *param,
+                                                              ucp_request_param_t *ours_p)
+{
+    static const uci_stage_dt_t dt = {.create = uci_plugin_dt_create, .destroy = uci_plugin_dt_destroy};
+    static bool said;
+    ucs_memory_type_t type = uci_memtype(worker->context, buffer, count, param);
+
+    if ((worker->stage == NULL) && (uci_stage_create(worker->context->ucp, &dt, &worker->stage) != UCS_OK)) {
+        return NULL;
+    }
+    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
+        uci_info("a buffer at %p is of memory type %d: such messages go through the host's memory, moved by UCX",
+                 buffer, (int)type);
+    }
+    UCI_STATS_INC(staged_messages);
+    uci_stage_prepare(worker->stage, type, param, ours_p);
+    return ours_p;
+}
+
+/* What to do the operation with: @a param for the host's memory. Within the worker's lock, just before the operation */
+UCI_INLINE const ucp_request_param_t *uci_hook_param(uci_worker_t *worker, const void *buffer, size_t count,
+                                                     const ucp_request_param_t *param, ucp_request_param_t *ours_p)
+{
+    return uci_likely(uci_memtype_is_host(worker->context, buffer, count, param))
+                   ? param
+                   : uci_hook_stage(worker, buffer, count, param, ours_p);
+}
 
 /* UCI_MODE=off with faults: show what happens without protection. The damaged copies stay until the end. */
 static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_damaged(uci_hook_send_func_t *send, ucp_ep_h ep, const void *buffer,
@@ -67,6 +99,7 @@ UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_
 {
     uci_hook_send_func_t *original = sync ? uci_ucp.tag_send_sync_nbx : uci_ucp.tag_send_nbx;
     uci_ep_t *ours                 = uci_plugin_ep(ep);
+    ucp_request_param_t staged;
     uci_worker_t *worker;
     ucs_status_ptr_t ret;
 
@@ -76,7 +109,9 @@ UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
-    ret = uci_send(ours, buffer, count, tag, param, sync);
+    param = uci_hook_param(worker, buffer, count, param, &staged);
+    ret   = uci_likely(param != NULL) ? uci_send(ours, buffer, count, tag, param, sync)
+                                      : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
     uci_worker_leave(worker);
     return ret;
 }
@@ -146,13 +181,16 @@ UCI_INLINE ucs_status_ptr_t uci_hook_recv(ucp_worker_h worker, void *buffer, siz
                                           ucp_tag_t tag_mask, const ucp_request_param_t *param)
 {
     uci_worker_t *ours = uci_plugin_worker(worker);
+    ucp_request_param_t staged;
     ucs_status_ptr_t ret;
 
     if (uci_unlikely(ours == NULL)) {
         return uci_ucp.tag_recv_nbx(worker, buffer, count, tag, tag_mask, param);
     }
     uci_worker_enter(ours);
-    ret = uci_recv(ours, buffer, count, tag, tag_mask, param);
+    param = uci_hook_param(ours, buffer, count, param, &staged);
+    ret   = uci_likely(param != NULL) ? uci_recv(ours, buffer, count, tag, tag_mask, param)
+                                      : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
     uci_worker_leave(ours);
     return ret;
 }
@@ -208,13 +246,16 @@ UCI_INLINE ucs_status_ptr_t uci_hook_msg_recv(ucp_worker_h worker, void *buffer,
                                               ucp_tag_message_h message, const ucp_request_param_t *param)
 {
     uci_worker_t *ours = uci_plugin_worker(worker);
+    ucp_request_param_t staged;
     ucs_status_ptr_t ret;
 
     if (ours == NULL) {
         return uci_ucp.tag_msg_recv_nbx(worker, buffer, count, message, param);
     }
     uci_worker_enter(ours);
-    ret = uci_match_recv(ours, buffer, count, message, param);
+    param = uci_hook_param(ours, buffer, count, param, &staged);
+    ret   = uci_likely(param != NULL) ? uci_match_recv(ours, buffer, count, message, param)
+                                      : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
     uci_worker_leave(ours);
     return ret;
 }

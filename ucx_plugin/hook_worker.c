@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "stage.h"
 
 UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
                                           ucp_worker_h *worker_p);
@@ -72,6 +73,9 @@ UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
             }
         }
         uci_worker_shutdown(ours);
+        if (ours->stage != NULL) {
+            uci_stage_destroy(ours->stage);
+        }
     }
     uci_ucp.worker_destroy(worker);
     if (ours != NULL) {

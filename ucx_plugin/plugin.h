@@ -36,6 +36,10 @@ const char *uci_module_how(void);
 /** A context has been made: UCX may have installed its memory hooks, which change the same slots as a module does. */
 void uci_module_refresh(void);
 
+/** What the hooks of these names do. Not called by name: as a UCX module we would get UCX's own. */
+ucs_status_t uci_plugin_dt_create(const ucp_generic_dt_ops_t *ops, void *context, ucp_datatype_t *datatype_p);
+void uci_plugin_dt_destroy(ucp_datatype_t datatype);
+
 #define UCI_HOOK() \
     do { \
         if (uci_unlikely(!__atomic_load_n(&uci_plugin_is_ready, __ATOMIC_ACQUIRE))) { \

@@ -20,20 +20,8 @@ out=$build/test-attach
 library=$build/libucx_integrity.so
 module=$build/ucx_plugin/libucs_uci.so.0
 as_module=$out/libucx_integrity_as_module.so # tests/ucp look for this name in LD_PRELOAD
-filter='' limit=60
+filter='' timeout=60
 passed=0 failed=0 skipped=0
-
-parse_options() {
-    while [ $# -gt 0 ]; do
-        case $1 in
-        --filter)  filter=$2; shift ;;
-        --timeout) limit=$2; shift ;;
-        -h|--help) usage_of "$0"; exit ;;
-        *)         die "unknown option '$1' (see --help)" ;;
-        esac
-        shift
-    done
-}
 
 # The object in every way that a linker knows: bound late, bound at once and made read-only, without a PLT.
 build_all() {
@@ -58,7 +46,7 @@ attach_case() {
     local name=$1 check=$2 log=$out/${1//\//-}.log
     shift 2
     [[ $name == *"$filter"* ]] || return 0
-    if timeout -k 5 "$limit" env UCX_LOG_LEVEL=fatal UCX_TLS=posix,self "$@" >"$log" 2>&1 </dev/null && "$check" "$log"; then
+    if timeout -k 5 "$timeout" env UCX_LOG_LEVEL=fatal UCX_TLS=posix,self "$@" >"$log" 2>&1 </dev/null && "$check" "$log"; then
         passed=$((passed + 1))
         say "ok   $name"
     else
@@ -157,7 +145,7 @@ run_python() {
 
 main() {
     local begin
-    parse_options "$@"
+    set_options filter timeout -- "$@"
     [ -e "$library" ] || die "no $library: build first (ninja -C build)"
     begin=$(clock)
     build_all

@@ -4,58 +4,61 @@
 # usage: tests/compat/run_compat.sh [options]
 #
 # Other Debian suites: makes a root folder for each (mmdebstrap), builds UCI in it against its own UCX with its own
-# compiler, checks docs/call-surface.md against its headers, and runs the unit tests, the programs that call UCX (tests/ucp)
-# and the MPI programs under its Open MPI and MPICH: preloaded, and from UCX 1.22 on as a UCX module too. Ends with one
-# table, in Markdown for docs/compatibility.md, and the line "N passed, N failed, N skipped". Needs root and, for the
-# first run, the network; the folders are kept (1.5 GB each).
+# compiler, and runs there:
 #
-#   --suites LIST   Debian suites (trixie,sid)
-#   --roots DIR     where the root folders are (UCI_COMPAT_DIR, or /var/cache/uci-compat)
-#   --tls LIST      transports, separated by spaces ("posix,self posix,cma,self tcp,self")
-#   --filter REGEX  only MPI programs whose name matches
-#   --renew         make the root folders anew
-#   --help          this text
+#   unit     the unit tests
+#   layers   include rules, and docs/call-surface.md against this UCX
+#   ucp      the programs that call UCX (tests/ucp)
+#   attach   the ways into a process
+#   mpi      the MPI programs under its Open MPI and MPICH: preloaded, and from UCX 1.22 on as a UCX module too
+#   ucc      the collective ones over UCC, where this Open MPI has it
+#
+# An MPI program that fails is run on plain UCX too, up to three times: one that fails there as well counts as skipped. Ends
+# with one table, in Markdown for docs/compatibility.md, and the line "N passed, N failed, N skipped". Needs root and,
+# for the first run, the network. All takes 40 minutes on 2 cores; a run that is limited by options leaves the results
+# of the others, and the table is of all that there are.
+#
+#   --suites LIST    Debian suites (trixie,sid)
+#   --parts LIST     what to run (unit,layers,ucp,attach,mpi,ucc)
+#   --mpi LIST       MPIs (openmpi,mpich)
+#   --ways LIST      how UCI gets in (preload,module)
+#   --tls LIST       transports, separated by spaces ("posix,self posix,cma,self tcp,self")
+#   --filter REGEX   only MPI programs whose name matches
+#   --timeout S      seconds for one MPI program (40)
+#   --roots DIR      where the root folders are kept, 1.5 GB each (UCI_COMPAT_DIR, or /var/cache/uci-compat)
+#   --renew          make the root folders anew
+#   --table          run nothing: the table of the last results
+#   --help           this text
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 suites=trixie,sid
-roots=${UCI_COMPAT_DIR:-/var/cache/uci-compat}
-all_tls='posix,self posix,cma,self tcp,self'
+parts=unit,layers,ucp,attach,mpi,ucc
+mpi=openmpi,mpich
+ways=preload,module
+tls='posix,self posix,cma,self tcp,self'
 filter='.*'
-renew=
+timeout=40
+roots=${UCI_COMPAT_DIR:-/var/cache/uci-compat}
+renew='' table=''
 logs=$uci_root/build/compat-logs
 packages=(libucx-dev ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev meson ninja-build pkg-config
           libxxhash-dev libisal-dev libcriterion-dev libjansson-dev git python3 python3-mpi4py strace ca-certificates)
 passed=0 failed=0 skipped=0
 
-parse_options() {
-    while [ $# -gt 0 ]; do
-        case $1 in
-        --suites)  suites=${2:?}; shift ;;
-        --roots)   roots=${2:?}; shift ;;
-        --tls)     all_tls=${2:?}; shift ;;
-        --filter)  filter=${2:?}; shift ;;
-        --renew)   renew=1 ;;
-        -h|--help) usage_of "$0"; exit ;;
-        *)         die "unknown option '$1' (see --help)" ;;
-        esac
-        shift
-    done
-}
-
-# make_root SUITE: unless it is there and whole.
+# make_root SUITE: unless it is there and whole, with the same packages.
 make_root() {
     local suite=$1 root=$roots/$1
     [ -z "$renew" ] || rm -rf --one-file-system "$root"
-    [ ! -e "$root/.uci-complete" ] || return 0
-    command -v mmdebstrap >/dev/null || die "mmdebstrap is missing (Debian: apt-get install mmdebstrap)"
+    [ "$(cat "$root/.uci-complete" 2>/dev/null)" != "${packages[*]}" ] || return 0
+    "$uci_root/tools/install_deps.sh" compat
     rm -rf --one-file-system "$root"
     mkdir -p "$roots"
-    must_step "making a root folder for $suite" "$logs/$suite-root.log" mmdebstrap --variant=minbase --mode=root \
+    must_step "making a root folder for $suite" "$logs/$suite.root.log" mmdebstrap --variant=minbase --mode=root \
         --include="$(IFS=,; say "${packages[*]}")" --aptopt='Acquire::Check-Valid-Until "false"' \
         --aptopt='Apt::Install-Recommends "false"' "$suite" "$root"
-    touch "$root/.uci-complete"
+    say "${packages[*]}" >"$root/.uci-complete"
 }
 
 # in_root SUITE COMMAND: a shell command in the suite, with the sources in /uci, read-only. The mounts are in a name space
@@ -75,87 +78,157 @@ in_root() {
             bash -c "cd /uci && $2"' "$root" "$uci_root" "$2"
 }
 
-# counted LOG: add the closing lines of what ran; one that shows none has failed.
+# counted LOG: set p, f and s to the sums of the closing lines of what ran; one that shows none has failed.
 counted() {
     local counts
     counts=$(awk '/^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$/ { p += $1; f += $3; s += $5; n++ }
                   END { print p + 0, f + (n == 0), s + 0 }' "$1")
     read -r p f s <<<"$counts"
-    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 }
 
 # part SUITE NAME COMMAND: run, count, and show what failed.
 part() {
-    local suite=$1 name=$2 log=$logs/$1-$2.log begin
+    local suite=$1 name=$2 log=$logs/$1.$2.log begin p f s note=
     begin=$(clock)
     in_root "$suite" "$3" >"$log" 2>&1 </dev/null || true
     counted "$log"
-    say "$suite $name: $(grep -aE '^[0-9]+ passed, [0-9]+ failed' "$log" | tail -n 1), $(since "$begin") s ($log)"
+    [ "$f" -eq 0 ] || [[ $name != mpi.* ]] || run_plain "$suite" "$log"
+    passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    say "$suite $name: $p passed, $f failed, $s skipped$note, $(since "$begin") s ($log)"
     grep -aE '^(FAIL|HANG|failed:)' "$log" | head -n 20 | cut -c1-200 | sed 's/^/    /' || true
 }
 
-mpi_options() {
-    local tls
-    printf " --filter '%s'" "$filter"
-    for tls in $all_tls; do
-        printf ' --tls %s' "$tls"
+# fails_plain SUITE NAME MPI TLS NP LOG: does it fail on plain UCX, in one of three runs?
+fails_plain() {
+    for _ in 1 2 3; do
+        in_root "$1" "tests/mpi/run_mpi.sh --filter $2 --mpi $3 --tls $4 --np $5 --preload none --timeout $timeout" \
+            >"$6" 2>&1 </dev/null || return 0
+    done
+    return 1
+}
+
+# run_plain SUITE LOG: try what failed in LOG on plain UCX. What fails there as well is marked in LOG, and no failure of
+# UCI: changes f and s.
+run_plain() {
+    local suite=$1 log=$2 verdict name mpi tls np
+    while read -r verdict _ _ name mpi tls np _; do
+        fails_plain "$suite" "$name" "$mpi" "$tls" "$np" "$log.plain" || continue
+        sed -i "s/^$verdict\( .* $name  *$mpi  *$tls  *$np .*\)/PLAIN\1 (plain UCX too)/" "$log"
+        f=$((f - 1)) s=$((s + 1)) note=" (plain UCX fails as well)"
+    done < <(grep -aE '^(FAIL|HANG) .* s ' "$log")
+    rm -f "$log.plain"
+}
+
+# has PART: is it to be run?
+has() {
+    [[ ,$parts, == *,$1,* ]]
+}
+
+# ways_of SUITE: UCX 1.22 is the first that loads modules from elsewhere.
+ways_of() {
+    local way
+    for way in ${ways//,/ }; do
+        [ "$way" = preload ] || in_root "$1" 'pkg-config --atleast-version=1.22 ucx' || continue
+        say "$way"
     done
 }
 
-# has_modules SUITE: UCX 1.22 is the first that loads modules from elsewhere.
-has_modules() {
-    in_root "$1" 'pkg-config --atleast-version=1.22 ucx'
+run_mpi() {
+    local suite=$1 way one transport how
+    for way in $(ways_of "$suite"); do
+        how='--preload /build/libucx_integrity.so'
+        [ "$way" = preload ] || how='--plugin /build/ucx_plugin'
+        for one in ${mpi//,/ }; do
+            for transport in $tls; do
+                part "$suite" "mpi.$one.$way.$transport" "tests/mpi/run_mpi.sh --mpi $one $how --tls $transport \
+                    --filter '$filter' --timeout $timeout"
+            done
+        done
+    done
+}
+
+# UCC has a context, workers and tags of its own. That it was used is seen by the endpoints it makes: UCC opens each when
+# it first needs it.
+run_ucc() {
+    local suite=$1
+    if ! in_root "$suite" 'ompi_info --param coll ucc --level 9 | grep -q coll_ucc_enable'; then
+        say "$suite ucc: this Open MPI is built without it"
+        return
+    fi
+    part "$suite" ucc "tests/mpi/run_mpi.sh --mpi openmpi --preload /build/libucx_integrity.so --filter 'coll_.*' \
+        --timeout $timeout --tls 'posix,self tcp,self' --env OMPI_MCA_coll_ucc_enable=1 --env OMPI_MCA_coll_ucc_priority=100"
 }
 
 run_suite() {
     local suite=$1
     say "--- $suite: $(in_root "$suite" "dpkg-query -W -f '\${Package} \${Version}, ' libucx0 openmpi-bin mpich gcc")"
-    in_root "$suite" 'git config --global --add safe.directory /uci; { [ -f /build/build.ninja ] || meson setup /build /uci; } &&
-        ninja -C /build' >"$logs/$suite-build.log" 2>&1 || { failed=$((failed + 1)); tail -n 20 "$logs/$suite-build.log"; return; }
-    part "$suite" unit 'meson test -C /build --no-rebuild >/dev/null; python3 tests/count_meson.py /build/meson-logs/testlog.json'
-    part "$suite" layers 'python3 tests/layering.py /build; python3 tests/call_surface.py /build'
-    part "$suite" ucp 'tests/ucp/run_ucp.sh'
-    part "$suite" attach 'tests/attach/run_attach.sh'
-    part "$suite" mpi-preload "tests/mpi/run_mpi.sh --preload /build/libucx_integrity.so $(mpi_options)"
-    ! has_modules "$suite" || part "$suite" mpi-module "tests/mpi/run_mpi.sh --plugin /build/ucx_plugin $(mpi_options)"
+    # shellcheck disable=SC2016
+    run_step "building in $suite" "$logs/$suite.build.log" in_root "$suite" 'git config --global --add safe.directory /uci
+        { [ -f /build/build.ninja ] || meson setup /build /uci; } && ninja -C /build' ||
+        { failed=$((failed + 1)); tail -n 20 "$logs/$suite.build.log"; return; }
+    ! has unit || part "$suite" unit 'meson test -C /build --no-rebuild >/dev/null
+        python3 tests/count_meson.py /build/meson-logs/testlog.json'
+    ! has layers || part "$suite" layers 'python3 tests/layering.py /build; python3 tests/call_surface.py /build'
+    ! has ucp || part "$suite" ucp 'tests/ucp/run_ucp.sh'
+    ! has attach || part "$suite" attach 'tests/attach/run_attach.sh'
+    ! has mpi || run_mpi "$suite"
+    ! has ucc || run_ucc "$suite"
 }
 
-# One row for each suite, MPI and way; passed of all that were run, by transport.
-print_matrix() {
-    local tls suite way
+# cell LOG: "passed/run", and how many of the rest fail on plain UCX as well.
+cell() {
+    [ -f "$1" ] || return 0
+    awk '$1 ~ /^(PASS|FAIL|HANG|PLAIN)$/ && $3 == "s" { n[$1]++; runs++ }
+         END { printf "%d/%d%s", n["PASS"], runs, n["PLAIN"] ? ", plain fails " n["PLAIN"] : "" }' "$1"
+}
+
+# One row for each suite, MPI and way: passed of all that were run, by transport. Then the other parts.
+print_table() {
+    local suite one way transport p f s
     say
-    printf '| suite | MPI | UCI |'
-    # shellcheck disable=SC2086
-    printf ' %s |' $all_tls
-    printf '\n|---|---|---|'
-    for tls in $all_tls; do printf -- '---|'; done
-    say
+    say '| suite | MPI | UCI | posix,self | posix,cma,self | tcp,self |'
+    say '|---|---|---|---|---|---|'
     for suite in ${suites//,/ }; do
-        for way in preload module; do
-            [ -f "$logs/$suite-mpi-$way.log" ] || continue
-            awk -v suite="$suite" -v way="$way" -v all="$all_tls" '
-                $1 ~ /^(PASS|FAIL|HANG)$/ && $3 == "s" { runs[$5, $6]++; good[$5, $6] += ($1 == "PASS"); mpis[$5] }
-                END { n = split(all, tls, " ")
-                      for (mpi in mpis) {
-                          row = "| " suite " | " mpi " | " way " |"
-                          for (i = 1; i <= n; ++i) row = row " " good[mpi, tls[i]] + 0 "/" runs[mpi, tls[i]] + 0 " |"
-                          print row } }' "$logs/$suite-mpi-$way.log" | sort
+        for one in openmpi mpich; do
+            for way in preload module; do
+                compgen -G "$logs/$suite.mpi.$one.$way.*.log" >/dev/null || continue
+                printf '| %s | %s | %s |' "$suite" "$one" "$way"
+                for transport in posix,self posix,cma,self tcp,self; do
+                    printf ' %s |' "$(cell "$logs/$suite.mpi.$one.$way.$transport.log")"
+                done
+                say
+            done
         done
+    done
+    say
+    say '| suite | unit | layers | ucp | attach | ucc |'
+    say '|---|---|---|---|---|---|'
+    for suite in ${suites//,/ }; do
+        printf '| %s |' "$suite"
+        for one in unit layers ucp attach ucc; do
+            p='' f=0 s=0
+            [ ! -f "$logs/$suite.$one.log" ] || counted "$logs/$suite.$one.log"
+            printf ' %s |' "${p:+$p/$((p + f))}"
+        done
+        say
     done
     say
 }
 
 main() {
     local suite
-    parse_options "$@"
+    set_options suites parts mpi ways tls filter timeout roots renew! table! -- "$@"
+    if [ -n "$table" ]; then
+        print_table
+        return
+    fi
     [ "$(id -u)" -eq 0 ] || die "root folders need root"
-    rm -rf "$logs"
     mkdir -p "$logs"
     for suite in ${suites//,/ }; do
         make_root "$suite"
         run_suite "$suite"
     done
-    print_matrix
+    print_table
     say "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
 }

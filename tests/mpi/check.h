@@ -18,6 +18,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -228,6 +229,18 @@ static inline int check_skip(const char *reason)
     }
     check_finalize();
     return 0;
+}
+
+/** Open MPI from 5 on does not know that processes of another job are on its own host: only the network reaches them. */
+static inline bool check_is_job_alone(void)
+{
+#if defined(OMPI_MAJOR_VERSION) && (OMPI_MAJOR_VERSION >= 5)
+    const char *transports = getenv("UCX_TLS");
+
+    return (transports != NULL) && (strstr(transports, "tcp") == NULL);
+#else
+    return false;
+#endif
 }
 
 /** @a count times the scale of this run, at least 1. */

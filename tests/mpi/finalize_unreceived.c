@@ -4,6 +4,10 @@
  * MPI_Finalize with messages that nobody received, of several tags, in all directions: it must end, and what was
  * received before must be right. (The standard wants them received; UCX only warns.)
  *
+ * MPICH from 4.2 on looks for such messages when it frees MPI_COMM_WORLD, and MPI_Finalize fails if there are any ("being
+ * freed has 200 unmatched message(s)"). It finds those that have arrived, so on plain UCX too the program fails in most
+ * runs and passes in some; nothing is left to compare.
+ *
  * @ranks 2 4
  */
 #include "check.h"
@@ -18,6 +22,9 @@ int main(int argc, char **argv)
     int i, right, left;
 
     check_init(&argc, &argv, "finalize_unreceived");
+#if defined(MPICH_NUMVERSION) && (MPICH_NUMVERSION >= 40200000)
+    return check_skip("this MPICH takes messages that nobody received for an error");
+#endif
     right = (check.rank + 1) % check.size;
     left  = (check.rank + check.size - 1) % check.size;
     check_phase("sending what nobody receives");

@@ -63,6 +63,9 @@ int main(int argc, char **argv)
     MPI_Comm parent, inter;
 
     check_init(&argc, &argv, "spawn");
+    if (check_is_job_alone()) {
+        return check_skip("this Open MPI reaches spawned processes by network only");
+    }
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) {
         check.name = "spawn (child)";

@@ -19,21 +19,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
 
 here=$uci_root/tests/tsan
 build=$uci_root/build-tsan
-filter='' limit=120
+filter='' timeout=120
 passed=0 failed=0 skipped=0
-
-parse_options() {
-    while [ $# -gt 0 ]; do
-        case $1 in
-        --build)   build=$2; shift ;;
-        --filter)  filter=$2; shift ;;
-        --timeout) limit=$2; shift ;;
-        -h|--help) usage_of "$0"; exit ;;
-        *)         die "unknown option '$1' (see --help)" ;;
-        esac
-        shift
-    done
-}
 
 build_programs() {
     local flags mpi
@@ -54,7 +41,7 @@ tsan_case() {
     [[ $name == *"$filter"* ]] || return 0
     shift 2
     # addresses where the sanitizer's shadow can be: no randomization
-    timeout -k 5 "$limit" setarch -R env "${environment[@]}" "$@" >"$log" 2>&1 </dev/null || ok=0
+    timeout -k 5 "$timeout" setarch -R env "${environment[@]}" "$@" >"$log" 2>&1 </dev/null || ok=0
     grep -q "^$word" "$log" || ok=0
     count=$(grep -c 'WARNING: ThreadSanitizer' "$log" || true)
     if [ $ok = 1 ] && [ "$count" -eq 0 ]; then
@@ -89,7 +76,7 @@ run_mpi() {
 
 main() {
     local begin out library environment
-    parse_options "$@"
+    set_options build filter timeout -- "$@"
     out=$build/test-tsan library=$build/libucx_integrity.so
     [ -e "$library" ] || die "no $library: meson setup -Db_sanitize=thread -Db_lundef=false -Db_lto=false $build, and build"
     environment=(TSAN_OPTIONS="exitcode=0 history_size=4 suppressions=$here/suppressions.txt" UCX_MEM_MMAP_HOOK_MODE=none

@@ -21,9 +21,9 @@ here=$uci_root/tests/ucp
 build=${TEST_BUILD_DIR:-$uci_root/build}
 out=$build/test-ucp
 preload=$build/libucx_integrity.so
-all_tls="posix,self posix,cma,self tcp,self self"
-programs=(forms match requests flags others lifecycle surface sleep failure threads)
-filter='' limit=30 keep=0
+tls="posix,self posix,cma,self tcp,self self"
+programs=(forms match requests flags others memory lifecycle surface sleep failure threads)
+filter='' timeout=30 keep=0
 passed=0 failed=0 skipped=0
 
 # faults that heal; not truncated frames where their length is what is asked (a probe, a truncated receive)
@@ -32,21 +32,6 @@ heal_rarely="rate=0.02,kind=any,target=any,seed=14"
 heal_headers="rate=0.3,kind=zero,target=header,seed=12"
 heal_match="rate=0.2,kind=bitflip+burst+zero+stale+swap,target=any,seed=13"
 hopeless="rate=1,target=payload+repair"
-
-parse_options() {
-    while [ $# -gt 0 ]; do
-        case $1 in
-        --preload) preload=$2; shift ;;
-        --tls)     all_tls=$2; shift ;;
-        --filter)  filter=$2; shift ;;
-        --timeout) limit=$2; shift ;;
-        --keep)    keep=1 ;;
-        -h|--help) usage_of "$0"; exit ;;
-        *)         die "unknown option '$1' (see --help)" ;;
-        esac
-        shift
-    done
-}
 
 build_programs() {
     local flags program
@@ -71,7 +56,7 @@ run_program() {
         environment+=("$1")
         shift
     done
-    timeout -k 5 "$limit" env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error \
+    timeout -k 5 "$timeout" env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error \
         "${environment[@]}" "$out/$1" "${@:2}" >"$log" 2>&1 </dev/null
 }
 
@@ -212,9 +197,20 @@ run_fork() {
     verdict "$name" "$log" "$ok"
 }
 
+# Buffers that are not the host's are counted: one of 24 messages' two sides, or both; and said once.
+run_memory() {
+    local name=memory/statistics log=$out/memory-statistics.log ok=1
+    wanted "$name" || return 0
+    run_program "$log" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload" UCI_STATS=- UCI_LOG_LEVEL=info memory device_to_ || ok=0
+    grep -q "sent from or received into a GPU's memory *72$" "$log" || ok=0
+    [ "$(grep -c 'is of memory type ' "$log")" -eq 1 ] || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
 main() {
     local begin
-    parse_options "$@"
+    set_options preload tls filter timeout keep! -- "$@"
+    all_tls=$tls
     [ -e "${preload##* }" ] || die "no ${preload##* }: build first (ninja -C build)"
     begin=$(clock)
     build_programs
@@ -224,6 +220,7 @@ main() {
     run_unlike
     run_policies
     run_fork
+    run_memory
     say "$(since "$begin") s"
     say "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "memtype.h"
+
+/* UCS_MEMORY_TYPE_RDMA of later UCX: the headers may be older than the library */
+#define UCI_MEMTYPE_RDMA 5
+
+bool uci_memtype_is_host_only(uint64_t types)
+{
+    return (types & ~(UINT64_C(1) << UCS_MEMORY_TYPE_HOST | UINT64_C(1) << UCI_MEMTYPE_RDMA)) == 0;
+}
+
+static ucs_memory_type_t uci_memtype_of_handle(ucp_mem_h memh)
+{
+    ucp_mem_attr_t attr = {.field_mask = UCP_MEM_ATTR_FIELD_MEM_TYPE};
+
+    return (uci_ucp.mem_query(memh, &attr) == UCS_OK) ? attr.mem_type : UCS_MEMORY_TYPE_HOST;
+}
+
+/* What UCX can't map it can't place either: it takes it for the host's */
+static ucs_memory_type_t uci_memtype_of_address(const uci_context_t *context, const void *address, size_t length)
+{
+    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                   .address    = (void *)address,
+                                   .length     = length};
+    ucs_memory_type_t type;
+    ucp_mem_h memh;
+
+    if (context->host_only || (length == 0) || (uci_ucp.mem_map(context->ucp, &params, &memh) != UCS_OK)) {
+        return UCS_MEMORY_TYPE_HOST;
+    }
+    type = uci_memtype_of_handle(memh);
+    uci_ucp.mem_unmap(context->ucp, memh);
+    return type;
+}
+
+static ucs_memory_type_t uci_memtype_of_iov(const uci_context_t *context, const ucp_dt_iov_t *iov, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        if (iov[i].length > 0) {
+            return uci_memtype_of_address(context, iov[i].buffer, iov[i].length);
+        }
+    }
+    return UCS_MEMORY_TYPE_HOST;
+}
+
+ucs_memory_type_t uci_memtype(const uci_context_t *context, const void *buffer, size_t count,
+                              const ucp_request_param_t *param)
+{
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                 : ucp_dt_make_contig(1);
+
+    if ((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_GENERIC) {
+        return UCS_MEMORY_TYPE_HOST;
+    }
+    if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE) && (param->memory_type != UCS_MEMORY_TYPE_UNKNOWN)) {
+        return param->memory_type;
+    }
+    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMH) {
+        return uci_memtype_of_handle(param->memh);
+    }
+    if ((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_IOV) {
+        return uci_memtype_of_iov(context, buffer, count);
+    }
+    return uci_memtype_of_address(context, buffer, uci_buffer_contig_length(datatype, count));
+}
