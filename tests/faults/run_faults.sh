@@ -5,7 +5,7 @@
 #
 # Fault campaigns: MPI programs run while UCI's injector damages what they send, as a bad wire would. A job passes when
 # the program finds every byte right AND the statistics say that faults were injected, every one of them noticed, and
-# all of it healed. Beside them: a real bug of UCX that loses 65,536 bytes, without any injector; the same faults with
+# all of it healed. Beside them: the same with large messages by the get path; a real bug of UCX that loses 65,536 bytes, without any injector; the same faults with
 # UCI_MODE=off, where the program must find wrong bytes; faults that cannot be healed, where the job must end with a
 # report and not with wrong results; seeds and limits of the injector. Ends with the line
 # "N passed, N failed, N skipped"; exit status 1 if any failed.
@@ -101,6 +101,18 @@ add_rotating() {
     done
 }
 
+# Large messages by the get path, where faults are injected at the other end.
+add_fetch() {
+    local kind target
+    for kind in ${kinds//,/ }; do
+        add_job fetch storm "$1" tcp,self "$kind" payload 1e-1
+    done
+    for target in header tree ack; do
+        add_job fetch p2p_nonblocking "$1" tcp,self bitflip "$target" 1e-1
+    done
+    add_job fetch storm "$1" tcp,self any any 1e-2
+}
+
 add_full() {
     local mpi tls program kind target rate
     for mpi in ${mpis//,/ }; do
@@ -130,6 +142,7 @@ select_jobs() {
         add_job unhealable storm "$mpi" tcp,self any payload+repair 1
         add_job seed p2p_blocking "$mpi" posix,self any payload 1e-2
         add_job count p2p_blocking "$mpi" tcp,self any payload 1
+        add_fetch "$mpi"
     done
     case $selection in
     quick) add_rotating turn ;;
@@ -173,6 +186,14 @@ run_unhealable() {
     if grep -q 'wrong contents' "$run_log"; then
         refuse "the program saw wrong bytes"
     fi
+}
+
+# As heal, with messages that are fetched.
+run_fetch() {
+    local -x UCI_PATH=get
+    run_heal "$@"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 'get_messages > 0' || refuse_stats
 }
 
 # The same seed must bring the same faults.

@@ -187,6 +187,25 @@ Test(tuner, forced_path)
     cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).path, UCI_PATH_STREAM, "not possible");
 }
 
+/* between nodes, without a profile: large messages are fetched, from where that pays */
+Test(tuner, get_built_in)
+{
+    const uint32_t paths = STREAM | UCI_PATH_BIT(UCI_PATH_GET);
+
+    setenv("UCI_PROFILE", "none", 1);
+    start();
+    cr_expect_eq(uci_tuner_choose("tcp", paths, 256 << 10).path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_tuner_choose("tcp", paths, 512 << 10).path, UCI_PATH_GET);
+    cr_expect_eq(uci_tuner_choose("tcp", paths, 1 << 20).chunk_size, 61440);
+    cr_expect_eq(uci_tuner_choose("tcp", STREAM, 1 << 20).path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_tuner_choose("rc_verbs", paths, 64 << 10).path, UCI_PATH_GET);
+    cr_expect_eq(uci_tuner_choose("ud_verbs", paths, 64 << 10).path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_tuner_choose("posix cma", paths, 1 << 20).path, UCI_PATH_STREAM, "what direct does there");
+    uci_settings.path = UCI_PATH_GET;
+    uci_tuner_refresh();
+    cr_expect_eq(uci_tuner_choose("posix cma", paths, 1 << 20).path, UCI_PATH_GET, "forced");
+}
+
 /* eager is best up to 4 KiB, stream to 64 KiB, direct beyond; large chunks pay for large messages */
 Test(tuner, from_a_profile)
 {
