@@ -149,9 +149,9 @@ static uint32_t uci_tuner_chunk_built_in(const char *transports, uci_path_t path
     return uci_tuner_is_shm(transports) ? UCI_TUNER_CHUNK_SHM : UCI_TUNER_CHUNK_OTHER;
 }
 
-static bool uci_tuner_is_rdma(const char *transports)
+bool uci_tuner_is_rdma(const char *transports)
 {
-    return (strncmp(transports, "rc_", 3) == 0) || (strncmp(transports, "dc_", 3) == 0);
+    return (strstr(transports, "rc_") != NULL) || (strstr(transports, "dc_") != NULL);
 }
 
 /* Where nothing was measured: direct where memory is shared; elsewhere large messages are fetched, others go as messages */

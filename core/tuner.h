@@ -69,6 +69,10 @@ void uci_tuner_init(const char *ucx_version);
  */
 const uci_plan_t *uci_tuner_plan(const char *transports, uint32_t paths);
 
+/** Is there a connection of adapters that read by themselves: "rc_verbs", "rc_mlx5", "dc_mlx5"? Not datagrams (ud), whose gets
+ *  UCX emulates. */
+bool uci_tuner_is_rdma(const char *transports);
+
 /** @return the largest eager limit of any transports: what receivers prepare for. 0 to 32k. */
 uint32_t uci_tuner_eager_max(void);
 

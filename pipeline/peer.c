@@ -192,14 +192,6 @@ const char *uci_peer_transports(uci_peer_t *peer)
     return (peer->transports != NULL) ? peer->transports : "";
 }
 
-/* Connections of adapters: "rc_verbs", "rc_mlx5", "dc_mlx5". Not datagrams (ud), whose gets UCX emulates */
-static bool uci_peer_is_rdma(uci_peer_t *peer)
-{
-    const char *transports = uci_peer_transports(peer);
-
-    return (strstr(transports, "rc_") != NULL) || (strstr(transports, "dc_") != NULL);
-}
-
 uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)
 {
     const uci_plan_t *plan = uci_tuner_plan(uci_peer_transports(peer), 0);
@@ -212,7 +204,7 @@ const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
     if (uci_unlikely(peer->plan == NULL)) {
         peer->plan = uci_tuner_plan(uci_peer_transports(peer),
                                     UCI_PATH_BIT(UCI_PATH_GET) | (peer->maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0));
-        peer->rdma = uci_peer_is_rdma(peer);
+        peer->rdma = uci_tuner_is_rdma(uci_peer_transports(peer));
         uci_peer_limit_eager(peer);
         uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
                   uci_peer_transports(peer), peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size,

@@ -25,7 +25,7 @@ source "$uci_root/tests/faults/lib.sh"
 # shellcheck disable=SC2034  # for lib.sh
 seed=1
 limit=120               # seconds for each job
-traffic_limit=1.02      # of bytes on the wire with UCI : without
+traffic_limit=1.01      # of bytes on the wire with UCI : without
 jobs=(
     "info uci_info         rc,self    -"
 

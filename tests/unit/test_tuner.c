@@ -199,6 +199,7 @@ Test(tuner, get_built_in)
     cr_expect_eq(uci_tuner_choose("tcp", paths, 1 << 20).chunk_size, 61440);
     cr_expect_eq(uci_tuner_choose("tcp", STREAM, 1 << 20).path, UCI_PATH_STREAM);
     cr_expect_eq(uci_tuner_choose("rc_verbs", paths, 64 << 10).path, UCI_PATH_GET);
+    cr_expect(uci_tuner_is_rdma("rc_verbs ud_verbs") && !uci_tuner_is_rdma("ud_verbs tcp"));
     cr_expect_eq(uci_tuner_choose("ud_verbs", paths, 64 << 10).path, UCI_PATH_STREAM);
     cr_expect_eq(uci_tuner_choose("posix cma", paths, 1 << 20).path, UCI_PATH_STREAM, "what direct does there");
     uci_settings.path = UCI_PATH_GET;
