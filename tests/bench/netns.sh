@@ -40,6 +40,18 @@ up() {
     done
 }
 
+# UCX takes an interface only when it is running, which the kernel says a moment after both ends are up.
+wait_until_up() {
+    local i tries
+    for i in 0 1; do
+        for ((tries = 0; tries < 50; tries++)); do
+            ip -n "${names[i]}" link show uci0 | grep -q 'state UP' && continue 2
+            sleep 0.1
+        done
+        die "the interface in namespace ${names[i]} does not come up"
+    done
+}
+
 # What a launcher calls instead of ssh: agent [options] HOST COMMAND...
 write_agent() {
     agent=$(mktemp -t uci-agent.XXXXXX)
@@ -90,6 +102,7 @@ main() {
     down
     trap down EXIT
     up "$rate"
+    wait_until_up
     write_agent
     write_pin
     for mpi in openmpi mpich; do
