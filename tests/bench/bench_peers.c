@@ -6,9 +6,10 @@
  *     bench_peers COUNT
  *
  * Run plain and with UCI preloaded; peers.py puts the two beside each other. One line, comma-separated: COUNT; nanoseconds of one
- * call of ucp_worker_progress of the hub alone; then resident bytes and microseconds a peer for: its worker, the two endpoints, a
+ * call of ucp_worker_progress of the hub alone; then bytes of memory and microseconds a peer for: its worker, the two endpoints, a
  * message of 8 bytes each way; nanoseconds of ucp_worker_progress again; bytes and microseconds for a message of 256 KiB to it; and
- * all resident bytes of the process.
+ * all bytes of the process. Memory that is mapped several times counts once (Pss), since here both sides of a connection are in
+ * one process. Each worker has exchanged a message with another hub before, so that what a worker has but once is counted there.
  */
 #include <malloc.h>
 #include <stdio.h>
@@ -16,7 +17,6 @@
 #include <string.h>
 #include <time.h>
 #include <ucp/api/ucp.h>
-#include <unistd.h>
 
 enum { LARGE = 256 << 10, POLLS = 20000, TAG = 1 };
 
@@ -26,7 +26,7 @@ typedef struct peer {
 } peer_t;
 
 static ucp_context_h context;
-static ucp_worker_h hub;
+static ucp_worker_h hub, other_hub;
 static char source[LARGE], sink[LARGE];
 
 static void must(ucs_status_t status, const char *what)
@@ -45,19 +45,23 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
-/* Resident bytes, after giving back what is free */
-static double resident(void)
+/* Bytes in use, after giving back what is free */
+static double memory_in_use(void)
 {
-    FILE *file = fopen("/proc/self/statm", "r");
-    long pages = 0, total;
+    FILE *file    = fopen("/proc/self/smaps_rollup", "r");
+    long kilobyte = -1;
+    char line[256];
 
     malloc_trim(0);
-    if ((file == NULL) || (fscanf(file, "%ld %ld", &total, &pages) != 2)) {
-        fprintf(stderr, "bench_peers: cannot read /proc/self/statm\n");
+    while ((file != NULL) && (kilobyte < 0) && (fgets(line, sizeof(line), file) != NULL)) {
+        sscanf(line, "Pss: %ld kB", &kilobyte);
+    }
+    if (kilobyte < 0) {
+        fprintf(stderr, "bench_peers: cannot read /proc/self/smaps_rollup\n");
         exit(1);
     }
     fclose(file);
-    return (double)pages * (double)sysconf(_SC_PAGESIZE);
+    return 1024.0 * (double)kilobyte;
 }
 
 static ucp_worker_h make_worker(void)
@@ -139,7 +143,13 @@ static void close_all(peer_t *peers, int count)
 /* Each step is done for one peer; what it took is printed for all of them */
 static void make_peer(peer_t *peer)
 {
+    ucp_ep_h there, back;
+
     peer->worker = make_worker();
+    there        = make_endpoint(other_hub, peer->worker);
+    back         = make_endpoint(peer->worker, other_hub);
+    send_message(there, other_hub, peer->worker, 8);
+    send_message(back, peer->worker, other_hub, 8);
 }
 
 static void connect_peer(peer_t *peer)
@@ -161,30 +171,32 @@ static void send_large(peer_t *peer)
 
 static void run_step(void (*step)(peer_t *peer), peer_t *peers, int count)
 {
-    double memory = resident(), begin = now(), passed;
+    double memory = memory_in_use(), begin = now(), passed;
     int i;
 
     for (i = 0; i < count; ++i) {
         step(&peers[i]);
     }
     passed = now() - begin;
-    printf(",%.0f,%.2f", (resident() - memory) / count, 1e6 * passed / count);
+    printf(",%.0f,%.2f", (memory_in_use() - memory) / count, 1e6 * passed / count);
 }
 
 static void measure(int count)
 {
     peer_t *peers = calloc(count, sizeof(*peers));
 
-    hub = make_worker();
+    hub       = make_worker();
+    other_hub = make_worker();
     printf("%d,%.1f", count, progress_ns());
     run_step(make_peer, peers, count);
     run_step(connect_peer, peers, count);
     run_step(exchange_small, peers, count);
     printf(",%.1f", progress_ns());
     run_step(send_large, peers, count);
-    printf(",%.0f\n", resident());
+    printf(",%.0f\n", memory_in_use());
     close_all(peers, count);
     ucp_worker_destroy(hub);
+    ucp_worker_destroy(other_hub);
     free(peers);
 }
 

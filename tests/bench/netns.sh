@@ -5,8 +5,8 @@
 #        tests/bench/netns.sh --down
 #
 # Two network namespaces joined by a veth pair that is shaped to RATE in both directions, a rank in each, and
-# uci_perftest between them over tcp: a network with a bandwidth of its own, unlike loopback. Needs root. The
-# namespaces go when it ends; --down removes what an interrupted run left.
+# uci_perftest between them over tcp: a network with a bandwidth of its own, unlike loopback. Needs root, and has one
+# rank on core 0 and one on core 1. The namespaces go when it ends; --down removes what an interrupted run left.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
@@ -20,7 +20,7 @@ down() {
         ip netns del "$name" 2>/dev/null || true
         rm -rf "/etc/netns/$name"
     done
-    [ -z "${agent:-}" ] || rm -f "$agent"
+    rm -f "${agent:-}" "${pin:-}"
 }
 
 # Each end has the same name in its namespace, since UCX is told one name for both.
@@ -40,6 +40,18 @@ up() {
     done
 }
 
+# UCX takes an interface only when it is running, which the kernel says a moment after both ends are up.
+wait_until_up() {
+    local i tries
+    for i in 0 1; do
+        for ((tries = 0; tries < 50; tries++)); do
+            ip -n "${names[i]}" link show uci0 | grep -q 'state UP' && continue 2
+            sleep 0.1
+        done
+        die "the interface in namespace ${names[i]} does not come up"
+    done
+}
+
 # What a launcher calls instead of ssh: agent [options] HOST COMMAND...
 write_agent() {
     agent=$(mktemp -t uci-agent.XXXXXX)
@@ -56,13 +68,24 @@ write_agent() {
     chmod +x "$agent"
 }
 
+# In front of each rank: a core for each, since launchers that take this for two machines bind both to the first one.
+write_pin() {
+    pin=$(mktemp -t uci-pin.XXXXXX)
+    cat >"$pin" <<-EOT
+	#!/bin/bash
+	[ "\$(ip netns identify \$\$)" = "${names[0]}" ] && core=0 || core=1
+	exec taskset -c "\$core" "\$@"
+	EOT
+    chmod +x "$pin"
+}
+
 # The two launchers take different options: one run each.
 measure() {
     local mpi=$1 launcher
     shift
     case $mpi in
-    openmpi) launcher="--mca plm_rsh_agent $agent --mca oob_tcp_if_include uci0 --mca btl ^tcp" ;;
-    mpich)   launcher="-launcher rsh -launcher-exec $agent -iface uci0" ;;
+    openmpi) launcher="--mca plm_rsh_agent $agent --mca oob_tcp_if_include uci0 --mca btl ^tcp $pin" ;;
+    mpich)   launcher="-launcher rsh -launcher-exec $agent -iface uci0 $pin" ;;
     esac
     UCX_NET_DEVICES=uci0 ip netns exec "${names[0]}" "$uci_root/build/tools/uci_perftest" --mpi "$mpi" --tls tcp,self \
         --hosts "$(IFS=,; echo "${addresses[*]}")" --mpirun-args "$launcher" "$@"
@@ -79,7 +102,9 @@ main() {
     down
     trap down EXIT
     up "$rate"
+    wait_until_up
     write_agent
+    write_pin
     for mpi in openmpi mpich; do
         say
         say "$mpi, veth shaped to $rate:"

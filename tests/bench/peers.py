@@ -3,7 +3,7 @@
 """What peers cost, plain UCX against UCX with UCI, in one process with N endpoints to workers of its own.
 
 Runs bench_peers once plain and once preloaded for each N, in turns, and prints what UCI adds. "a peer" is one of N; its worker is
-counted apart, since a real peer has it in another process. Memory is resident memory.
+counted apart, since a real peer has it in another process.
 """
 import argparse
 import os
