@@ -42,6 +42,8 @@ typedef struct uci_profile_path {
 
 #define UCI_PROFILE_NAME_MAX 128
 
+#define UCI_PROFILE_SOURCE_QUICK "calibration" /**< `source` of the calibration at start */
+
 /** Which machine a profile is of */
 typedef struct uci_profile_machine {
     char cpu[UCI_PROFILE_NAME_MAX];

@@ -26,7 +26,8 @@
 #define UCI_TUNER_GET_RDMA       65536u  /* a message from here on is fetched, where adapters read by themselves */
 #define UCI_TUNER_GET_OTHER      524288u /* and elsewhere: measured on tcp, 256 KiB cost more that way, 1 MiB less */
 #define UCI_TUNER_FAR_BUILT_IN   ((uint64_t)16 << 20)
-#define UCI_TUNER_MARGIN         0.97 /* what is measured must be this much faster than the default to replace it */
+#define UCI_TUNER_MARGIN         0.99 /* what is measured must be this much faster than the default to replace it; */
+#define UCI_TUNER_MARGIN_QUICK   0.97 /* measured in milliseconds */
 #define UCI_TUNER_LOCK_AGE       60   /* seconds after which the lock of a calibration counts as left behind */
 
 static const char *const uci_tuner_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
@@ -44,6 +45,11 @@ static struct {
 /*
  * Choosing
  */
+
+static double uci_tuner_margin(const uci_profile_t *profile)
+{
+    return (strcmp(profile->source, UCI_PROFILE_SOURCE_QUICK) == 0) ? UCI_TUNER_MARGIN_QUICK : UCI_TUNER_MARGIN;
+}
 
 /* Mean, over the sizes measured, of the time relative to another kernel's; 0 if either is not known */
 static double uci_tuner_isa_ratio(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
@@ -76,52 +82,41 @@ uci_digest_isa_t uci_tuner_best_isa(const uci_profile_t *profile, uci_digest_id_
 
     for (isa = (int)best - 1; isa >= 0; --isa) {
         ratio = uci_tuner_isa_ratio(profile, digest, (uci_digest_isa_t)isa, best);
-        if ((ratio > 0) && (ratio < UCI_TUNER_MARGIN)) {
+        if ((ratio > 0) && (ratio < uci_tuner_margin(profile))) {
             best = (uci_digest_isa_t)isa;
         }
     }
     return best;
 }
 
-static uci_form_t uci_tuner_best_form(const uci_profile_t *profile, uci_digest_id_t digest, uint64_t size, double *ns_p)
+static void uci_tuner_set_kernel(uci_choice_t *choice, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form)
 {
-    uci_digest_isa_t isa = uci_tuner_best_isa(profile, digest);
-    uci_form_t best      = (size >= UCI_TUNER_FAR_BUILT_IN) ? UCI_FORM_FAR : UCI_FORM_FUSED;
-    double best_ns       = uci_profile_kernel_ns(profile, digest, isa, best, size) * UCI_TUNER_MARGIN;
-    double ns;
-    int form;
-
-    *ns_p = best_ns / UCI_TUNER_MARGIN;
-    for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
-        ns = uci_profile_kernel_ns(profile, digest, isa, (uci_form_t)form, size);
-        if ((ns > 0) && (ns < best_ns)) {
-            best    = (uci_form_t)form;
-            best_ns = *ns_p = ns;
-        }
-    }
-    return best;
+    choice->digest = uci_digest_row(digest, isa);
+    choice->isa    = isa;
+    choice->form   = form;
 }
 
-static void uci_tuner_choose_digest(const uci_profile_t *profile, uint64_t size, uci_choice_t *choice)
+/* Digest, kernel and form: of those measured the fastest, if it is faster than what would be taken without a profile */
+static void uci_tuner_choose_kernel(const uci_profile_t *profile, uint64_t size, uci_choice_t *choice)
 {
+    uci_digest_id_t forced[]       = {uci_settings.digest->id, UCI_DIGEST_NONE};
+    const uci_digest_id_t *digests = (uci_settings.digest == &uci_digest_auto) ? uci_tuner_digests : forced;
+    uci_form_t form                = (size >= UCI_TUNER_FAR_BUILT_IN) ? UCI_FORM_FAR : UCI_FORM_FUSED;
+    int isa                        = (int)uci_tuner_best_isa(profile, digests[0]);
     double best_ns, ns;
-    uci_form_t form;
     unsigned i;
 
-    choice->digest = uci_settings.digest;
-    if (uci_settings.digest != &uci_digest_auto) {
-        choice->form = uci_tuner_best_form(profile, choice->digest->id, size, &ns);
-        return;
-    }
-
-    choice->digest = &uci_digest_table[uci_tuner_digests[0]];
-    choice->form   = uci_tuner_best_form(profile, uci_tuner_digests[0], size, &best_ns);
-    for (i = 1; uci_tuner_digests[i] != UCI_DIGEST_NONE; ++i) {
-        form = uci_tuner_best_form(profile, uci_tuner_digests[i], size, &ns);
-        if ((ns > 0) && (ns < best_ns * UCI_TUNER_MARGIN)) {
-            choice->digest = &uci_digest_table[uci_tuner_digests[i]];
-            choice->form   = form;
-            best_ns        = ns;
+    uci_tuner_set_kernel(choice, digests[0], (uci_digest_isa_t)isa, form);
+    best_ns = uci_profile_kernel_ns(profile, digests[0], (uci_digest_isa_t)isa, form, size) * uci_tuner_margin(profile);
+    for (i = 0; digests[i] != UCI_DIGEST_NONE; ++i) {
+        for (isa = (int)uci_digest_isa_best(); isa >= 0; --isa) {
+            for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
+                ns = uci_profile_kernel_ns(profile, digests[i], (uci_digest_isa_t)isa, form, size);
+                if ((ns > 0) && (ns < best_ns)) {
+                    uci_tuner_set_kernel(choice, digests[i], (uci_digest_isa_t)isa, form);
+                    best_ns = ns;
+                }
+            }
         }
     }
 }
@@ -273,7 +268,7 @@ void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, u
     plan_p->fragment  = uci_tuner_chunk_built_in(plan_p->transports, UCI_PATH_STREAM);
     for (i = 0; i < UCI_PLAN_CLASSES; ++i) {
         size = 1ul << i;
-        uci_tuner_choose_digest(profile, size, &plan_p->choices[i]);
+        uci_tuner_choose_kernel(profile, size, &plan_p->choices[i]);
         uci_tuner_choose_path(profile, plan_p->transports, paths, size, &plan_p->choices[i]);
     }
 }
@@ -435,7 +430,7 @@ static void uci_tuner_calibrate(const char *path, const char *ucx_version)
         return;
     }
 
-    uci_profile_init(&profile, "calibration", ucx_version);
+    uci_profile_init(&profile, UCI_PROFILE_SOURCE_QUICK, ucx_version);
     status = uci_calibrate_quick(UCI_TUNER_BUDGET_NS, &profile);
     if (status == UCI_OK) {
         status = uci_profile_save(&profile, path);

@@ -18,10 +18,11 @@
 
 /** What to do with a message */
 typedef struct uci_choice {
-    const uci_digest_ops_t *digest;
-    uci_form_t form;     /**< for uci_digest_copy_as() into the user's buffer: FUSED, SEPARATE or FAR */
-    uci_path_t path;     /**< of a rendezvous; messages up to the eager limit may be too small for one */
-    uint32_t chunk_size; /**< bytes */
+    const uci_digest_ops_t *digest; /**< with the kernel that is the fastest for this size */
+    uci_digest_isa_t isa;           /**< the kernel's */
+    uci_form_t form;                /**< for uci_digest_copy_as() into the user's buffer: FUSED, SEPARATE or FAR */
+    uci_path_t path;                /**< of a rendezvous; messages up to the eager limit may be too small for one */
+    uint32_t chunk_size;            /**< bytes */
 } uci_choice_t;
 
 #define UCI_PLAN_CLASSES 33
