@@ -25,8 +25,14 @@ uci_digest_ops_t uci_digest_auto;
 
 static uci_digest_ops_t uci_digest_rows[UCI_DIGEST_ISA_LAST][UCI_DIGEST_LAST];
 
-const char *const uci_digest_isa_names[] = {"scalar", "avx2", "avx512", NULL};
-const char *const uci_form_names[]       = {"digest", "fused", "separate", "far", "kernel", NULL};
+const char *const uci_digest_isa_names[] = {"scalar",
+#ifdef __aarch64__
+                                            "neon",
+#else
+                                            "avx2", "avx512",
+#endif
+                                            NULL};
+const char *const uci_form_names[] = {"digest", "fused", "separate", "far", "kernel", NULL};
 
 static uint64_t uci_none_digest(const void *data, size_t length)
 {
@@ -86,8 +92,12 @@ uci_digest_isa_t uci_digest_isa_best(void)
     if (__builtin_cpu_supports("avx2")) {
         return UCI_DIGEST_ISA_AVX2;
     }
-#endif
     return UCI_DIGEST_ISA_SCALAR;
+#elif UCI_DIGEST_HAVE_NEON
+    return UCI_DIGEST_ISA_NEON;
+#else
+    return UCI_DIGEST_ISA_SCALAR;
+#endif
 }
 
 void uci_digest_fill(uci_digest_ops_t table[UCI_DIGEST_LAST], uci_digest_isa_t isa)

@@ -116,8 +116,12 @@ uci_form_t uci_digest_form_at(uci_form_t form, size_t length);
 /** Instruction sets there are kernels for, each including the ones before it. */
 typedef enum {
     UCI_DIGEST_ISA_SCALAR, /**< plain C: the reference all others are tested against */
+#ifdef __aarch64__
+    UCI_DIGEST_ISA_NEON, /**< every CPU of this architecture has it */
+#else
     UCI_DIGEST_ISA_AVX2,
     UCI_DIGEST_ISA_AVX512, /**< F, DQ, BW and VL: servers since Skylake-SP and Zen 4 */
+#endif
     UCI_DIGEST_ISA_LAST
 } uci_digest_isa_t;
 

@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #define UCI_TUNER_EAGER_BUILT_IN 8192u
-#define UCI_TUNER_EAGER_LIMIT    32768u  /* of UCI_EAGER_MAX */
+#define UCI_TUNER_EAGER_LIMIT    32768u /* of UCI_EAGER_MAX */
+#define UCI_TUNER_EAGER_GRAIN    64u
 #define UCI_TUNER_CHUNK_SHM      8192u   /* fits one fragment of UCX's shared memory transports */
 #define UCI_TUNER_CHUNK_OTHER    61440u  /* fits one receive buffer of tcp */
 #define UCI_TUNER_CHUNK_DIRECT   32768u  /* both sides work at the same time, and a slot's states cost little */
@@ -89,6 +90,15 @@ uci_digest_isa_t uci_tuner_best_isa(const uci_profile_t *profile, uci_digest_id_
     return best;
 }
 
+bool uci_tuner_form_applies(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form,
+                            uint64_t size)
+{
+    const uci_cost_t *fused = uci_profile_find_kernel(profile, digest, isa, UCI_FORM_FUSED, true);
+    const uci_cost_t *other = uci_profile_find_kernel(profile, digest, isa, form, true);
+
+    return (fused == NULL) || (other == NULL) || (uci_cost_at(other, size) <= uci_cost_at(fused, size));
+}
+
 static void uci_tuner_set_kernel(uci_choice_t *choice, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form)
 {
     choice->digest = uci_digest_row(digest, isa);
@@ -112,7 +122,8 @@ static void uci_tuner_choose_kernel(const uci_profile_t *profile, uint64_t size,
         for (isa = (int)uci_digest_isa_best(); isa >= 0; --isa) {
             for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
                 ns = uci_profile_kernel_ns(profile, digests[i], (uci_digest_isa_t)isa, form, size);
-                if ((ns > 0) && (ns < best_ns)) {
+                if ((ns > 0) && (ns < best_ns) &&
+                    uci_tuner_form_applies(profile, digests[i], (uci_digest_isa_t)isa, form, size)) {
                     uci_tuner_set_kernel(choice, digests[i], (uci_digest_isa_t)isa, form);
                     best_ns = ns;
                 }
@@ -215,13 +226,22 @@ static const uci_cost_t *uci_tuner_find_eager(const uci_profile_t *profile, cons
     return NULL;
 }
 
-/* The largest size measured up to which eager is never slower than the best rendezvous */
+/* Where between two sizes, at both of which it is known how much the rendezvous takes longer, that is 0 (eager is better
+ * at the first one alone) */
+static uint32_t uci_tuner_crossing(uint64_t low, double low_ns, uint64_t high, double high_ns)
+{
+    double part = low_ns / (low_ns - high_ns);
+
+    return (uint32_t)(low + (uint64_t)((double)(high - low) * part)) & ~(uint32_t)(UCI_TUNER_EAGER_GRAIN - 1);
+}
+
+/* The size up to which eager is never slower than the best rendezvous */
 static uint32_t uci_tuner_choose_eager_max(const uci_profile_t *profile, const char *transports, uint32_t paths)
 {
+    double rndv_ns, more = 0, before = 0; /* more: what a rendezvous takes longer at a size, and at the one before */
     const uci_cost_t *eager;
-    uint32_t eager_max;
+    uint32_t eager_max = 0;
     uci_choice_t choice;
-    double rndv_ns;
     unsigned i;
 
     if (uci_settings.eager_max != UCI_SETTING_AUTO) {
@@ -232,16 +252,18 @@ static uint32_t uci_tuner_choose_eager_max(const uci_profile_t *profile, const c
         return UCI_TUNER_EAGER_BUILT_IN;
     }
 
-    eager_max = 0;
     for (i = 0; (i < eager->count) && (eager->points[i].size <= UCI_TUNER_EAGER_LIMIT); ++i) {
         rndv_ns = uci_tuner_choose_path(profile, transports, paths, eager->points[i].size, &choice);
         if (rndv_ns == 0) {
             return UCI_TUNER_EAGER_BUILT_IN;
         }
-        if (eager->points[i].ns > rndv_ns) {
-            break;
+        more = rndv_ns - eager->points[i].ns;
+        if (more < 0) {
+            return (i == 0) ? 0
+                            : uci_max(eager_max, uci_tuner_crossing(eager_max, before, eager->points[i].size, more));
         }
         eager_max = (uint32_t)eager->points[i].size;
+        before    = more;
     }
     return eager_max;
 }

@@ -10,7 +10,7 @@
 #define TUNE_UNCACHED ((size_t)128 << 20) /* larger than the L3 most cores have for themselves */
 
 static const size_t tune_sizes[]       = {64,        256,     1 << 10, 4 << 10,  16 << 10, 64 << 10,
-                                          256 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20};
+                                          256 << 10, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 64 << 20};
 static const size_t tune_sizes_quick[] = {64, 1 << 10, 8 << 10, 64 << 10, 1 << 20};
 
 /* For the second measurement: also sizes in between, where the choice rests on a line between two points */
@@ -85,7 +85,9 @@ static void tune_find_best(const uci_profile_t *again, tune_check_t *check)
         for (isa = 0; isa <= (int)uci_digest_isa_best(); ++isa) {
             for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
                 ns = tune_ns(again, uci_tuner_digests[i], (uci_digest_isa_t)isa, (uci_form_t)form, check->size, text);
-                if ((ns > 0) && ((check->best_ns == 0) || (ns < check->best_ns))) {
+                if (uci_tuner_form_applies(again, uci_tuner_digests[i], (uci_digest_isa_t)isa, (uci_form_t)form,
+                                           check->size) &&
+                    (ns > 0) && ((check->best_ns == 0) || (ns < check->best_ns))) {
                     check->best_ns = ns;
                     snprintf(check->best, sizeof(check->best), "%s", text);
                 }
