@@ -9,7 +9,7 @@
 
 #define TUNE_UNCACHED ((size_t)128 << 20) /* larger than the L3 most cores have for themselves */
 
-static const size_t tune_sizes[]       = {64,        256,     1 << 10, 4 << 10,  16 << 10, 64 << 10,
+static const size_t tune_sizes[]       = {64,        256,     1 << 10, 4 << 10, 16 << 10, 64 << 10,
                                           256 << 10, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 64 << 20};
 static const size_t tune_sizes_quick[] = {64, 1 << 10, 8 << 10, 64 << 10, 1 << 20};
 

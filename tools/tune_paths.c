@@ -23,6 +23,9 @@
 #define TUNE_ROUNDS         15
 #define TUNE_FINALS         51
 #define TUNE_ROUNDS_MAX     TUNE_FINALS
+#define TUNE_SIZE_S         4.0 /* for all rounds of a size, where messages are slow, but TUNE_ROUNDS_MIN */
+#define TUNE_SIZE_QUICK_S   0.5
+#define TUNE_ROUNDS_MIN     5
 #define TUNE_CLOSE          1.15 /* times the best's: takes part in the finals */
 #define TUNE_REGISTRATIONS  31
 #define TUNE_EAGER_MAX      32768u /* what uci_tune starts the job with, and UCI allows */
@@ -55,6 +58,7 @@ typedef struct tune_candidate {
     uci_cost_t first, again; /* for the profile; to check its choices */
     bool is_playing;         /* takes turns now */
     int iterations;          /* in a turn */
+    double seconds;          /* a turn takes, about */
     double ns;               /* at the size in question */
     double turns[TUNE_ROUNDS_MAX];
 } tune_candidate_t;
@@ -63,7 +67,7 @@ typedef struct tune_pair {
     MPI_Comm comm; /* rank 0 measures */
     int partner;   /* in MPI_COMM_WORLD */
     int rank;
-    double turn_s;
+    double turn_s, size_s;
     unsigned rounds, finals;
     unsigned char *buffer;
     char transports[UCI_PROFILE_TRANSPORTS_MAX];
@@ -152,13 +156,27 @@ static void tune_force(const tune_candidate_t *candidate)
 }
 
 /* How many iterations last about a turn, which both ranks must agree on */
-static int tune_iterations(const tune_pair_t *pair, uint64_t size)
+static void tune_find_iterations(const tune_pair_t *pair, tune_candidate_t *candidate, uint64_t size)
 {
     double seconds = uci_max(tune_ping_pong(pair, size, 2), 1e-8);
-    int iterations = (int)uci_max(1.0, uci_min(pair->turn_s / (2 * seconds), 1e5));
 
-    MPI_Bcast(&iterations, 1, MPI_INT, 0, pair->comm);
-    return iterations;
+    candidate->iterations = (int)uci_max(1.0, uci_min(pair->turn_s / (2 * seconds), 1e5));
+    MPI_Bcast(&candidate->iterations, 1, MPI_INT, 0, pair->comm);
+    candidate->seconds = 2 * seconds * candidate->iterations;
+}
+
+/* Rounds there is time for, which both ranks must agree on */
+static unsigned tune_rounds(const tune_pair_t *pair, unsigned rounds)
+{
+    double seconds = 1e-9;
+    unsigned i;
+
+    for (i = 0; i < pair->count; ++i) {
+        seconds += pair->candidates[i].is_playing ? pair->candidates[i].seconds : 0;
+    }
+    rounds = (unsigned)uci_max((double)TUNE_ROUNDS_MIN, uci_min((double)rounds, pair->size_s / seconds));
+    MPI_Bcast(&rounds, 1, MPI_UNSIGNED, 0, pair->comm);
+    return rounds;
 }
 
 static int tune_compare(const void *a, const void *b)
@@ -199,7 +217,7 @@ static void tune_play(tune_pair_t *pair, uint64_t size, unsigned rounds)
 static void tune_measure_all(tune_pair_t *pair, uint64_t size)
 {
     tune_candidate_t *candidate;
-    unsigned i;
+    unsigned rounds, i;
 
     for (i = 0; i < pair->count; ++i) {
         candidate             = &pair->candidates[i];
@@ -207,14 +225,15 @@ static void tune_measure_all(tune_pair_t *pair, uint64_t size)
         candidate->ns         = INFINITY;
         if (candidate->is_playing) {
             tune_force(candidate);
-            candidate->iterations = tune_iterations(pair, size);
+            tune_find_iterations(pair, candidate, size);
         }
     }
-    tune_play(pair, size, pair->rounds);
+    rounds = tune_rounds(pair, pair->rounds);
+    tune_play(pair, size, rounds);
     for (i = 0; i < pair->count; ++i) {
         candidate = &pair->candidates[i];
         if (candidate->is_playing) {
-            candidate->ns = tune_quartile(candidate->turns, pair->rounds, 1) * 1e9;
+            candidate->ns = tune_quartile(candidate->turns, rounds, 1) * 1e9;
         }
     }
 }
@@ -225,7 +244,7 @@ static void tune_measure_finals(tune_pair_t *pair, uint64_t size)
 {
     double best = INFINITY, ratios[TUNE_ROUNDS_MAX];
     tune_candidate_t *candidate, *first = NULL;
-    unsigned i, round, playing = 0;
+    unsigned rounds, i, round, playing = 0;
 
     for (i = 0; i < pair->count; ++i) {
         best = uci_min(best, pair->candidates[i].ns);
@@ -241,15 +260,16 @@ static void tune_measure_finals(tune_pair_t *pair, uint64_t size)
         return; /* one alone */
     }
 
-    tune_play(pair, size, pair->finals);
+    rounds = tune_rounds(pair, pair->finals);
+    tune_play(pair, size, rounds);
     for (i = 0; i < pair->count; ++i) {
         candidate = &pair->candidates[i];
         if (candidate->is_playing) {
             first = (first == NULL) ? candidate : first;
-            for (round = 0; round < pair->finals; ++round) {
+            for (round = 0; round < rounds; ++round) {
                 ratios[round] = candidate->turns[round] / first->turns[round];
             }
-            candidate->ns = first->ns * tune_quartile(ratios, pair->finals, 2);
+            candidate->ns = first->ns * tune_quartile(ratios, rounds, 2);
         }
     }
 }
@@ -457,6 +477,7 @@ static uci_status_t tune_pair(const tune_options_t *options, int partner, tune_r
     pair->rounds  = options->quick ? 7 : TUNE_ROUNDS;
     pair->finals  = options->quick ? 9 : TUNE_FINALS;
     pair->turn_s  = options->quick ? TUNE_TURN_QUICK_S : TUNE_TURN_S;
+    pair->size_s  = options->quick ? TUNE_SIZE_QUICK_S : TUNE_SIZE_S;
     if (pair->comm != MPI_COMM_NULL) {
         memset(pair->buffer, rank + 1, largest);
         MPI_Comm_rank(pair->comm, &pair->rank);

@@ -4,13 +4,14 @@
 # usage: tools/two_hosts.sh COMMAND...
 #
 # Run COMMAND on the first of two hosts, "uci-a" and "uci-b", that are network namespaces of this machine, joined by a pair of
-# virtual Ethernet devices. They share files and processors, but neither network nor names, and MPI's launchers are led from
-# one to the other without ssh: jobs run as between two hosts. As root; all is taken away at the end. For example
+# virtual Ethernet devices. They share files, but neither network nor names, each has half of the processors, and MPI's
+# launchers are led from one to the other without ssh: jobs run as between two hosts. Ranks must not be bound by mpirun, which
+# sees all processors on both hosts. As root; all is taken away at the end. For example
 #
-#     tools/two_hosts.sh mpirun.openmpi --allow-run-as-root --host uci-a,uci-b -np 2 --mca pml ucx \
+#     tools/two_hosts.sh mpirun.openmpi --allow-run-as-root --host uci-a,uci-b -np 2 --bind-to none --mca pml ucx \
 #         --mca opal_common_ucx_tls any -x UCX_TLS=tcp,self build/tools/uci_tune --quick --no-write
 #     tools/two_hosts.sh mpirun.mpich -hosts uci-a,uci-b -ppn 1 -np 2 -genv UCX_TLS tcp,self build/tools/uci_tune -q -n
-#     tools/two_hosts.sh build/tools/uci_perftest --hosts uci-a,uci-b --tls tcp,self --quick
+#     tools/two_hosts.sh build/tools/uci_perftest --hosts uci-a,uci-b --bind none --tls tcp,self --quick
 #
 # UCI_TWO_HOSTS_NETEM, if set, is what netem adds on both sides, as in "delay 10us rate 10gbit" (tc-netem(8)).
 set -euo pipefail
@@ -18,6 +19,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 network=10.197.23
+half=$(($(nproc) > 1 ? $(nproc) / 2 : 1))
 work=
 
 # add_host LETTER NUMBER: a namespace with its own names, and its end of the cable
@@ -38,12 +40,17 @@ add_host() {
 
 # What launchers start instead of ssh: AGENT [OPTIONS] HOST COMMAND...
 write_agent() {
-    cat >"$work/agent" <<'END'
+    cat >"$work/agent" <<END
 #!/bin/bash
+HALF=$half
+END
+    cat >>"$work/agent" <<'END'
 while [[ ${1:-} == -* ]]; do shift; done
 host=$1
 shift
-exec ip netns exec "$host" unshare --uts bash -c 'hostname "$1"; shift; eval "$*"' _ "$host" "$@"
+cores=0-$((HALF - 1))
+[ "$host" = uci-a ] || cores=$HALF-$((2 * HALF - 1))
+exec taskset -c "$cores" ip netns exec "$host" unshare --uts bash -c 'hostname "$1"; shift; eval "$*"' _ "$host" "$@"
 END
     chmod +x "$work/agent"
 }
@@ -75,7 +82,7 @@ main() {
     export OMPI_MCA_oob_tcp_if_include=$network.0/24 OMPI_MCA_btl=self
     export HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$work/agent
     # shellcheck disable=SC2016  # that shell expands them
-    ip netns exec uci-a unshare --uts bash -c 'hostname uci-a; exec "$@"' _ "$@"
+    taskset -c "0-$((half - 1))" ip netns exec uci-a unshare --uts bash -c 'hostname uci-a; exec "$@"' _ "$@"
 }
 
 main "$@"
