@@ -110,8 +110,8 @@ extern const uci_digest_id_t uci_tuner_digests[];
 
 /**
  * Is this form of copying worth considering? What the pipeline copies comes from or goes to a slot or a fragment that is in
- * the cache. So a form other than FUSED must be faster with data in cache; it is not enough that it is with both ends in
- * memory. (Measured, 4 MiB through slots: the copy out around the caches takes 1.28 times as long, though it is the faster
+ * the cache. So a form other than FUSED must be faster than the fastest FUSED one with data in cache; it is not enough that
+ * it is with both ends in memory. (Measured, 4 MiB through slots: the copy out around the caches takes 1.28 times as long, though it is the faster
  * one from memory to memory.)
  */
 bool uci_tuner_form_applies(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form,

@@ -253,6 +253,15 @@ Test(tuner, digest_and_form_by_size)
     fill(uci_profile_add_kernel(&profile, UCI_DIGEST_CRC64, isa, UCI_FORM_FUSED, false), 100, 1);
     uci_tuner_make_plan(&profile, "tcp", STREAM, &plan);
     cr_expect_eq(uci_plan_choose(&plan, 16384)->digest->id, UCI_DIGEST_XXH3);
+
+    /* faster from memory to memory, and on the whole, is not enough for another form */
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FUSED, false), 1, 1);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FAR, true), 1, 9);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FAR, false), 1, 4);
+    uci_tuner_make_plan(&profile, "tcp", STREAM, &plan);
+    cr_expect_eq(uci_plan_choose(&plan, 4096)->form, UCI_FORM_FUSED);
+    cr_expect_not(uci_tuner_form_applies(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FAR, 4096));
+    cr_expect(uci_tuner_form_applies(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FUSED, 4096));
     uci_profile_cleanup(&profile);
 }
 
