@@ -204,6 +204,18 @@ static uci_path_t uci_tuner_path_forced(uint32_t paths)
     return (paths & UCI_PATH_BIT(uci_settings.path)) ? uci_settings.path : UCI_PATH_STREAM;
 }
 
+static bool uci_tuner_is_measured(const uci_profile_t *profile, const char *transports, uci_path_t path)
+{
+    unsigned i;
+
+    for (i = 0; i < profile->paths_count; ++i) {
+        if ((profile->paths[i].path == path) && (strcmp(profile->paths[i].transports, transports) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Path and chunk size of a rendezvous. @return its time, 0 if nothing was measured. */
 static double uci_tuner_choose_path(const uci_profile_t *profile, const char *transports, uint32_t paths, uint64_t size,
                                     uci_choice_t *choice)
@@ -216,6 +228,9 @@ static double uci_tuner_choose_path(const uci_profile_t *profile, const char *tr
     choice->path       = (uci_settings.path == UCI_PATH_AUTO) ? uci_tuner_path_built_in(transports, paths, size)
                                                               : uci_tuner_path_forced(paths);
     choice->chunk_size = uci_tuner_chunk_built_in(transports, choice->path);
+    if ((choice->path == UCI_PATH_GET) && !uci_tuner_is_measured(profile, transports, UCI_PATH_GET)) {
+        return 0; /* what was measured of other paths says nothing about it */
+    }
     for (i = 0; i < profile->paths_count; ++i) {
         entry = &profile->paths[i];
         if (!uci_tuner_is_candidate(entry, transports, paths)) {

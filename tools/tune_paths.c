@@ -364,10 +364,12 @@ static uci_status_t tune_keep(const tune_pair_t *pair, tune_result_t *result)
     uci_plan_t plan = {0};
     tune_checks_t *list;
     tune_check_t *check;
+    uint32_t paths = 0;
     uci_cost_t *cost;
     unsigned i;
 
     for (i = 0; i < pair->count; ++i) {
+        paths |= UCI_PATH_BIT(pair->candidates[i].path);
         cost = uci_profile_add_path(&result->profile, pair->transports, pair->candidates[i].path,
                                     pair->candidates[i].chunk);
         if (cost == NULL) {
@@ -376,7 +378,7 @@ static uci_status_t tune_keep(const tune_pair_t *pair, tune_result_t *result)
         *cost = pair->candidates[i].first;
     }
 
-    uci_tuner_make_plan(&result->profile, pair->transports, UINT32_MAX, &plan);
+    uci_tuner_make_plan(&result->profile, pair->transports, paths, &plan);
     snprintf(title, sizeof(title), "path and chunk size over \"%s\"", pair->transports);
     list = tune_add_list(result, title);
     for (i = 0; (list != NULL) && (i < uci_array_size(tune_checked)); ++i) {
