@@ -15,6 +15,7 @@
 #define UCI_CALIBRATE_HOPELESS       8 /* times slower than memcpy: not measured at the next sizes */
 #define UCI_CALIBRATE_HOPELESS_MIN   4096
 #define UCI_CALIBRATE_LONG           ((size_t)16 << 20)
+#define UCI_CALIBRATE_CLOSE          1.15 /* times the best's: takes part in the finals */
 
 /* One way to move or digest bytes, and its times at the size in question */
 typedef struct uci_calibrate_contender {
@@ -23,7 +24,8 @@ typedef struct uci_calibrate_contender {
     uci_form_t form;
     bool cached;
     bool is_hopeless;
-    double ns; /* what counts */
+    bool is_playing; /* takes turns now */
+    double ns;       /* what counts */
     float turns[UCI_CALIBRATE_ROUNDS_MAX];
 } uci_calibrate_contender_t;
 
@@ -32,8 +34,11 @@ typedef struct uci_calibrate {
     uint8_t *src, *dst; /* the larger of the largest size and `uncached` */
     size_t length;
     size_t place; /* where the walk through uncached memory is */
+    size_t home;  /* where in memory all calls of cached contenders are, in this round */
     unsigned count;
     uci_calibrate_contender_t contenders[UCI_CALIBRATE_CONTENDERS_MAX];
+    unsigned order[UCI_CALIBRATE_CONTENDERS_MAX];
+    uint64_t random;
 } uci_calibrate_t;
 
 static volatile uint64_t uci_calibrate_sink;
@@ -120,10 +125,10 @@ static size_t uci_calibrate_step(uci_calibrate_t *calibrate, size_t size)
 static void uci_calibrate_batch(uci_calibrate_t *calibrate, const uci_calibrate_contender_t *contender, size_t size,
                                 uint64_t calls)
 {
-    size_t place = 0;
+    size_t place;
 
     for (; calls > 0; --calls) {
-        place = contender->cached ? 0 : uci_calibrate_step(calibrate, size);
+        place = contender->cached ? calibrate->home : uci_calibrate_step(calibrate, size);
         uci_calibrate_call(contender, calibrate->dst + place, calibrate->src + place, size);
     }
 }
@@ -158,17 +163,46 @@ static bool uci_calibrate_is_late(const uci_calibrate_t *calibrate)
     return (calibrate->params->deadline_ns != 0) && (uci_process_time_ns() > calibrate->params->deadline_ns);
 }
 
-static uci_status_t uci_calibrate_rounds(uci_calibrate_t *calibrate, size_t size)
+/* A number below `limit` (D. Knuth's MMIX) */
+static size_t uci_calibrate_random(uci_calibrate_t *calibrate, size_t limit)
 {
-    unsigned rounds = uci_max(1u, uci_min(calibrate->params->rounds, (unsigned)UCI_CALIBRATE_ROUNDS_MAX));
+    calibrate->random = calibrate->random * 6364136223846793005ul + 1442695040888963407ul;
+    return (calibrate->random >> 33) % limit;
+}
+
+/* Whoever comes after a contender finds the caches as that one left them: so nobody always comes after the same */
+static void uci_calibrate_shuffle(uci_calibrate_t *calibrate)
+{
+    unsigned i, other, swapped;
+
+    for (i = calibrate->count; i > 1; --i) {
+        other                   = (unsigned)uci_calibrate_random(calibrate, i);
+        swapped                 = calibrate->order[i - 1];
+        calibrate->order[i - 1] = calibrate->order[other];
+        calibrate->order[other] = swapped;
+    }
+}
+
+/* Which sets of a cache a buffer takes depends on the pages it got: 256 KiB and more fit a cache of 1 MiB with some and not
+ * with others (measured: 20 % for one kernel, nothing for another). So each round has other pages, the same for all. */
+static void uci_calibrate_move_home(uci_calibrate_t *calibrate, size_t size)
+{
+    size_t places = (calibrate->length - size) / UCI_CALIBRATE_ALIGN + 1;
+
+    calibrate->home = uci_calibrate_random(calibrate, places) * UCI_CALIBRATE_ALIGN;
+}
+
+static uci_status_t uci_calibrate_rounds(uci_calibrate_t *calibrate, size_t size, unsigned rounds)
+{
     uci_calibrate_contender_t *contender;
     unsigned round, i;
 
-    rounds = (size > UCI_CALIBRATE_LONG) ? uci_div_up(rounds, 3) : rounds;
     for (round = 0; round < rounds; ++round) {
+        uci_calibrate_shuffle(calibrate);
+        uci_calibrate_move_home(calibrate, size);
         for (i = 0; i < calibrate->count; ++i) {
-            contender = &calibrate->contenders[i];
-            if (contender->is_hopeless) {
+            contender = &calibrate->contenders[calibrate->order[i]];
+            if (!contender->is_playing) {
                 continue;
             }
             if (uci_calibrate_is_late(calibrate)) {
@@ -177,12 +211,157 @@ static uci_status_t uci_calibrate_rounds(uci_calibrate_t *calibrate, size_t size
             contender->turns[round] = (float)uci_calibrate_turn(calibrate, contender, size);
         }
     }
+    return UCI_OK;
+}
+
+static unsigned uci_calibrate_rounds_of(size_t size, unsigned rounds)
+{
+    rounds = uci_max(1u, uci_min(rounds, (unsigned)UCI_CALIBRATE_ROUNDS_MAX));
+    return (size > UCI_CALIBRATE_LONG) ? uci_div_up(rounds, 2) : rounds;
+}
+
+/* The k-th of four parts; the order of `values` is lost */
+static double uci_calibrate_quartile(float *values, unsigned count, unsigned k)
+{
+    qsort(values, count, sizeof(*values), uci_calibrate_compare);
+    return values[count * k / 4];
+}
+
+/* The contender that does the same at this size; NULL for digest none */
+static uci_calibrate_contender_t *uci_calibrate_twin(uci_calibrate_t *calibrate,
+                                                     const uci_calibrate_contender_t *contender, size_t size)
+{
+    uci_form_t form = uci_digest_form_at(contender->form, size);
+    uci_calibrate_contender_t *other;
+    unsigned i;
+
+    for (i = 0; i < calibrate->count; ++i) {
+        other = &calibrate->contenders[i];
+        if ((other->form == form) && (other->ops.id == contender->ops.id) && (other->isa == contender->isa) &&
+            (other->cached == contender->cached) && !other->is_hopeless) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+static void uci_calibrate_copy_twins(uci_calibrate_t *calibrate, size_t size)
+{
+    uci_calibrate_contender_t *contender, *twin;
+    unsigned i;
+
     for (i = 0; i < calibrate->count; ++i) {
         contender = &calibrate->contenders[i];
-        qsort(contender->turns, rounds, sizeof(contender->turns[0]), uci_calibrate_compare);
-        contender->ns = contender->turns[rounds / 4];
+        twin      = uci_calibrate_twin(calibrate, contender, size);
+        if (twin != NULL) {
+            contender->ns = twin->ns;
+        }
     }
-    return UCI_OK;
+}
+
+static bool uci_calibrate_is_twin(uci_calibrate_t *calibrate, const uci_calibrate_contender_t *contender, size_t size)
+{
+    const uci_calibrate_contender_t *twin = uci_calibrate_twin(calibrate, contender, size);
+
+    return (twin != NULL) && (twin != contender);
+}
+
+/* All of them */
+static uci_status_t uci_calibrate_all(uci_calibrate_t *calibrate, size_t size)
+{
+    unsigned rounds = uci_calibrate_rounds_of(size, calibrate->params->rounds);
+    uci_calibrate_contender_t *contender;
+    uci_status_t status;
+    unsigned i;
+
+    for (i = 0; i < calibrate->count; ++i) {
+        contender             = &calibrate->contenders[i];
+        contender->is_playing = !contender->is_hopeless && !uci_calibrate_is_twin(calibrate, contender, size);
+    }
+    status = uci_calibrate_rounds(calibrate, size, rounds);
+    for (i = 0; (i < calibrate->count) && (status == UCI_OK); ++i) {
+        contender = &calibrate->contenders[i];
+        if (contender->is_playing) {
+            contender->ns = uci_calibrate_quartile(contender->turns, rounds, 1);
+        }
+    }
+    uci_calibrate_copy_twins(calibrate, size);
+    return status;
+}
+
+/* Time of what could be chosen, in cache and (next in the list) from memory together; 0 if it could not */
+static double uci_calibrate_together(const uci_calibrate_t *calibrate, unsigned i)
+{
+    const uci_calibrate_contender_t *contender = &calibrate->contenders[i];
+
+    if (!contender->cached || contender->is_hopeless || (contender->form < UCI_FORM_FUSED) ||
+        (contender->form > UCI_FORM_FAR) || !(calibrate->params->finalists & (1u << contender->ops.id))) {
+        return 0;
+    }
+    return contender->ns + ((calibrate->params->uncached > 0) ? contender[1].ns : 0);
+}
+
+/* @return how many play */
+static unsigned uci_calibrate_find_finalists(uci_calibrate_t *calibrate, size_t size)
+{
+    unsigned count = 0, i;
+    double best    = 0, ns;
+
+    for (i = 0; i < calibrate->count; ++i) {
+        calibrate->contenders[i].is_playing = false;
+        ns                                  = uci_calibrate_together(calibrate, i);
+        best                                = ((ns > 0) && ((best == 0) || (ns < best))) ? ns : best;
+    }
+    for (i = 0; i < calibrate->count; ++i) {
+        ns = uci_calibrate_together(calibrate, i);
+        if ((ns > 0) && (ns <= best * UCI_CALIBRATE_CLOSE) &&
+            !uci_calibrate_is_twin(calibrate, &calibrate->contenders[i], size)) {
+            calibrate->contenders[i].is_playing = true;
+            if (calibrate->params->uncached > 0) {
+                calibrate->contenders[i + 1].is_playing = true;
+            }
+            ++count;
+        }
+    }
+    return count;
+}
+
+/* Times relative to the first one that plays in the same way, in cache or from memory. Its own time stays as it was: were it
+ * measured anew, those who don't play would change places with those who do whenever the machine's speed changes. */
+static void uci_calibrate_judge_finals(uci_calibrate_t *calibrate, bool cached, unsigned rounds)
+{
+    uci_calibrate_contender_t *first = NULL, *contender;
+    float ratios[UCI_CALIBRATE_ROUNDS_MAX];
+    unsigned i, round;
+
+    for (i = 0; i < calibrate->count; ++i) {
+        contender = &calibrate->contenders[i];
+        if (!contender->is_playing || (contender->cached != cached)) {
+            continue;
+        }
+        first = (first == NULL) ? contender : first;
+        for (round = 0; round < rounds; ++round) {
+            ratios[round] = contender->turns[round] / first->turns[round];
+        }
+        contender->ns = first->ns * uci_calibrate_quartile(ratios, rounds, 2);
+    }
+}
+
+static uci_status_t uci_calibrate_finals(uci_calibrate_t *calibrate, size_t size)
+{
+    unsigned rounds = uci_calibrate_rounds_of(size, calibrate->params->finals);
+    uci_status_t status;
+
+    if ((calibrate->params->finals == 0) || (uci_calibrate_find_finalists(calibrate, size) < 2)) {
+        return UCI_OK;
+    }
+    status = uci_calibrate_rounds(calibrate, size, rounds);
+    if (status == UCI_OK) {
+        uci_calibrate_judge_finals(calibrate, true, rounds);
+        uci_calibrate_judge_finals(calibrate, false, rounds);
+        uci_calibrate_copy_twins(calibrate, size);
+    }
+    return status;
 }
 
 static uci_status_t uci_calibrate_keep(uci_calibrate_t *calibrate, size_t size, uci_profile_t *profile)
@@ -244,11 +423,17 @@ uci_status_t uci_calibrate(const uci_calibrate_params_t *params, uci_profile_t *
     if (status == UCI_OK) {
         uci_calibrate_add_all(calibrate);
     }
+    for (i = 0; i < calibrate->count; ++i) {
+        calibrate->order[i] = i;
+    }
     for (i = 0; (i < params->sizes_count) && (status == UCI_OK); ++i) {
         if (params->progress != NULL) {
             params->progress(params->arg, i, params->sizes_count);
         }
-        status = uci_calibrate_rounds(calibrate, params->sizes[i]);
+        status = uci_calibrate_all(calibrate, params->sizes[i]);
+        if (status == UCI_OK) {
+            status = uci_calibrate_finals(calibrate, params->sizes[i]);
+        }
         if (status == UCI_OK) {
             status = uci_calibrate_keep(calibrate, params->sizes[i], profile);
         }

@@ -9,18 +9,23 @@
 
 #include "profile.h"
 
-#define UCI_CALIBRATE_ROUNDS_MAX 64
+#define UCI_CALIBRATE_ROUNDS_MAX 128
 
 typedef struct uci_calibrate_params {
     const size_t *sizes; /**< bytes, ascending */
     unsigned sizes_count;
-    unsigned rounds;  /**< contenders take turns so often, up to UCI_CALIBRATE_ROUNDS_MAX (a third beyond 16 MiB); the
+    unsigned rounds;      /**< contenders take turns so often, up to UCI_CALIBRATE_ROUNDS_MAX (half beyond 16 MiB); the
                                 lower quartile counts: neither a disturbed turn nor a lucky one */
-    uint64_t turn_ns; /**< length of a turn, at least; one call or more */
+    uint64_t turn_ns;     /**< length of a turn, at least; one call or more */
     uint64_t deadline_ns; /**< uci_process_time_ns() at which to give up; 0: never */
     size_t uncached;      /**< bytes of memory to walk through, larger than the caches; 0: measure cached only */
     bool scalar;          /**< measure the scalar kernels too */
     uint32_t digests;     /**< bits 1 << uci_digest_id_t of those to measure; 0: all */
+    unsigned finals; /**< after the rounds of a size, so many more between those that are close to the best way to copy
+                                with one of the digests `finalists`; 0: none. What counts then is the median of the ratios
+                                to one of them in the same round, because all else that differs (who else is at work on the
+                                machine) is the same for both. */
+    uint32_t finalists;                                         /**< bits of digests */
     void (*progress)(void *arg, unsigned done, unsigned total); /**< called before each size, or NULL */
     void *arg;
 } uci_calibrate_params_t;

@@ -23,8 +23,16 @@ static uci_digest_far_func_t uci_digest_far = uci_digest_far_plain;
 uci_digest_ops_t uci_digest_table[UCI_DIGEST_LAST];
 uci_digest_ops_t uci_digest_auto;
 
-const char *const uci_digest_isa_names[] = {"scalar", "avx2", "avx512", NULL};
-const char *const uci_form_names[]       = {"digest", "fused", "separate", "far", "kernel", NULL};
+static uci_digest_ops_t uci_digest_rows[UCI_DIGEST_ISA_LAST][UCI_DIGEST_LAST];
+
+const char *const uci_digest_isa_names[] = {"scalar",
+#ifdef __aarch64__
+                                            "neon",
+#else
+                                            "avx2", "avx512",
+#endif
+                                            NULL};
+const char *const uci_form_names[] = {"digest", "fused", "separate", "far", "kernel", NULL};
 
 static uint64_t uci_none_digest(const void *data, size_t length)
 {
@@ -84,8 +92,12 @@ uci_digest_isa_t uci_digest_isa_best(void)
     if (__builtin_cpu_supports("avx2")) {
         return UCI_DIGEST_ISA_AVX2;
     }
-#endif
     return UCI_DIGEST_ISA_SCALAR;
+#elif UCI_DIGEST_HAVE_NEON
+    return UCI_DIGEST_ISA_NEON;
+#else
+    return UCI_DIGEST_ISA_SCALAR;
+#endif
 }
 
 void uci_digest_fill(uci_digest_ops_t table[UCI_DIGEST_LAST], uci_digest_isa_t isa)
@@ -181,30 +193,44 @@ uint64_t uci_digest_copy_as(const uci_digest_ops_t *ops, uci_form_t form, void *
     }
 }
 
+uci_form_t uci_digest_form_at(uci_form_t form, size_t length)
+{
+    if ((form == UCI_FORM_FAR) && (length < UCI_DIGEST_FAR_SMALL)) {
+        return UCI_FORM_FUSED;
+    }
+    return ((form == UCI_FORM_FUSED) && (length >= UCI_DIGEST_FAR_MIN)) ? UCI_FORM_FAR : form;
+}
+
+const uci_digest_ops_t *uci_digest_row(uci_digest_id_t id, uci_digest_isa_t isa)
+{
+    return &uci_digest_rows[isa][id];
+}
+
 void uci_digest_use(uci_digest_id_t id, uci_digest_isa_t isa)
 {
-    uci_digest_ops_t table[UCI_DIGEST_LAST];
-
-    uci_digest_fill(table, isa);
-    uci_digest_table[id] = table[id];
+    uci_digest_table[id] = uci_digest_rows[isa][id];
 }
 
 /* A constructor too, so that the table is never seen empty; other constructors call it for themselves, because
  * their order is not known */
 __attribute__((constructor)) void uci_digest_init(void)
 {
-    uci_digest_isa_t isa = uci_digest_isa_best();
+    uci_digest_isa_t best = uci_digest_isa_best();
+    unsigned isa;
 
     if (uci_digest_table[UCI_DIGEST_NONE].name != NULL) {
         return; /* others may be reading it */
     }
 
 #if UCI_DIGEST_HAVE_AVX
-    if (isa >= UCI_DIGEST_ISA_AVX2) {
+    if (best >= UCI_DIGEST_ISA_AVX2) {
         uci_digest_far = uci_digest_far_avx2;
     }
 #endif
-    uci_digest_fill(uci_digest_table, isa);
+    for (isa = 0; isa <= (unsigned)best; ++isa) {
+        uci_digest_fill(uci_digest_rows[isa], (uci_digest_isa_t)isa);
+    }
+    memcpy(uci_digest_table, uci_digest_rows[best], sizeof(uci_digest_table));
     uci_digest_auto      = uci_digest_table[UCI_DIGEST_XXH3];
     uci_digest_auto.name = "auto";
 }

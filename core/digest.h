@@ -109,11 +109,19 @@ extern const char *const uci_form_names[];
  *  @return the digest of what was read. The same for all forms. */
 uint64_t uci_digest_copy_as(const uci_digest_ops_t *ops, uci_form_t form, void *dst, const void *src, size_t length);
 
+/** @return the form that uci_digest_copy_as() really takes at this length: FAR is FUSED where it is not worth it, and FUSED is
+ *  FAR from 16 MiB on. What is the same need not be compared. */
+uci_form_t uci_digest_form_at(uci_form_t form, size_t length);
+
 /** Instruction sets there are kernels for, each including the ones before it. */
 typedef enum {
     UCI_DIGEST_ISA_SCALAR, /**< plain C: the reference all others are tested against */
+#ifdef __aarch64__
+    UCI_DIGEST_ISA_NEON, /**< every CPU of this architecture has it */
+#else
     UCI_DIGEST_ISA_AVX2,
     UCI_DIGEST_ISA_AVX512, /**< F, DQ, BW and VL: servers since Skylake-SP and Zen 4 */
+#endif
     UCI_DIGEST_ISA_LAST
 } uci_digest_isa_t;
 
@@ -129,6 +137,10 @@ uci_digest_isa_t uci_digest_isa_best(void);
  * @param isa  at most uci_digest_isa_best().
  */
 void uci_digest_fill(uci_digest_ops_t table[UCI_DIGEST_LAST], uci_digest_isa_t isa);
+
+/** @return the row of digest @a id for @a isa (at most uci_digest_isa_best()), whatever uci_digest_table holds; lives as long
+ *  as the process. */
+const uci_digest_ops_t *uci_digest_row(uci_digest_id_t id, uci_digest_isa_t isa);
 
 /**
  * Use the kernel for @a isa for digest @a id from now on. Not thread safe: for the time before the first worker is made.

@@ -198,10 +198,23 @@ UCI_KERNEL_BEGIN_AVX512
 UCI_KERNEL_END
 #endif
 
+#if UCI_DIGEST_HAVE_NEON
+#define UCI_VEC       UCI_ISA_NEON
+#define UCI_VEC_ISA   UCI_DIGEST_ISA_NEON
+#define UCI_VEC_BYTES 16
+#include "digest_fletcher.inl"
+#undef UCI_VEC
+#undef UCI_VEC_ISA
+#undef UCI_VEC_BYTES
+#endif
+
 const uci_digest_ops_t uci_digest_fletcher_rows[UCI_DIGEST_ISA_LAST] = {
         [UCI_DIGEST_ISA_SCALAR] = UCI_FLETCHER_ROW(UCI_ISA_SCALAR, "scalar"),
 #if UCI_DIGEST_HAVE_AVX
         [UCI_DIGEST_ISA_AVX2]   = UCI_FLETCHER_ROW(UCI_ISA_AVX2, "avx2"),
         [UCI_DIGEST_ISA_AVX512] = UCI_FLETCHER_ROW(UCI_ISA_AVX512, "avx512"),
+#endif
+#if UCI_DIGEST_HAVE_NEON
+        [UCI_DIGEST_ISA_NEON] = UCI_FLETCHER_ROW(UCI_ISA_NEON, "neon"),
 #endif
 };

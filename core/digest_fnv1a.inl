@@ -14,7 +14,7 @@ UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_fnv1a_step)(UCI_VEC(uci_vec) h, UCI_VEC(
     /* 3 cycles on Zen 4. Intel takes 15, and would do better with what follows */
     return (UCI_VEC(uci_vec))_mm512_mullo_epi64((__m512i)h, _mm512_set1_epi64(UCI_FNV1A_PRIME));
 #else
-    /* AVX2 has no 64-bit product: h * (2^40 + 0x1b3) */
+    /* AVX2 and NEON have no 64-bit product: h * (2^40 + 0x1b3) */
     const UCI_VEC(uci_vec) low = UCI_VEC(uci_vec_set)(UCI_FNV1A_PRIME & UINT32_MAX);
 
     return UCI_VEC(uci_vec_mul32)(h, low) + ((UCI_VEC(uci_vec_mul32)(h >> 32, low) + (h << 8)) << 32);
@@ -27,7 +27,7 @@ UCI_INLINE void UCI_VEC(uci_fnv1a_run)(UCI_VEC(uci_vec) * h, uint8_t *dst, const
     unsigned i;
 
     for (; rows > 0; --rows) {
-#pragma GCC unroll 4
+#pragma GCC unroll 8
         for (i = 0; i < UCI_FNV1A_VECS; ++i) {
             data = UCI_VEC(uci_vec_load)(src + i * UCI_VEC_BYTES);
             if (dst != NULL) {

@@ -5,7 +5,7 @@
  *
  * A digest has a file digest_<name>.c with its reference in plain C and, where vectors pay, a kernel
  * digest_<name>.inl. The .c file includes the kernel once per instruction set, inside a target pragma, with
- * UCI_VEC_BYTES (32 or 64), UCI_VEC_ISA (its row) and UCI_VEC(_name), the name with its suffix, defined.
+ * UCI_VEC_BYTES (16, 32 or 64), UCI_VEC_ISA (its row) and UCI_VEC(_name), the name with its suffix, defined.
  */
 #ifndef UCI_DIGEST_KERNELS_H_
 #define UCI_DIGEST_KERNELS_H_
@@ -23,6 +23,13 @@
 #define UCI_DIGEST_HAVE_AVX 1
 #else
 #define UCI_DIGEST_HAVE_AVX 0
+#endif
+
+#ifdef __aarch64__
+#include <arm_neon.h>
+#define UCI_DIGEST_HAVE_NEON 1
+#else
+#define UCI_DIGEST_HAVE_NEON 0
 #endif
 
 /** Functions from UCI_KERNEL_BEGIN to UCI_KERNEL_END are compiled for the instruction set named, which is what
@@ -57,6 +64,7 @@ const uci_digest_ops_t *uci_digest_crc64_row(uci_digest_isa_t isa);
 #define UCI_ISA_SCALAR(_name) _name##_scalar
 #define UCI_ISA_AVX2(_name)   _name##_avx2
 #define UCI_ISA_AVX512(_name) _name##_avx512
+#define UCI_ISA_NEON(_name)   _name##_neon
 
 /** The word at @a src; stored at @a dst unless that is NULL, and so are the ones below. */
 UCI_INLINE uint64_t uci_digest_move64(uint8_t *dst, const uint8_t *src)

@@ -39,6 +39,8 @@ UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_mul32)(UCI_VEC(uci_vec) a, UCI_VEC(u
 {
 #if UCI_VEC_BYTES == 64
     return (UCI_VEC(uci_vec))_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif UCI_VEC_BYTES == 16
+    return (UCI_VEC(uci_vec))vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
 #else
     return (UCI_VEC(uci_vec))_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #endif
@@ -49,6 +51,8 @@ UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_swap)(UCI_VEC(uci_vec) v)
 {
 #if UCI_VEC_BYTES == 64
     return (UCI_VEC(uci_vec))_mm512_shuffle_epi32((__m512i)v, _MM_PERM_BADC);
+#elif UCI_VEC_BYTES == 16
+    return (UCI_VEC(uci_vec))vextq_u64((uint64x2_t)v, (uint64x2_t)v, 1);
 #else
     return (UCI_VEC(uci_vec))_mm256_shuffle_epi32((__m256i)v, _MM_SHUFFLE(1, 0, 3, 2));
 #endif

@@ -13,7 +13,7 @@ UCI_INLINE void UCI_VEC(uci_xxh3_stripe)(UCI_VEC(uci_vec) * acc, uint8_t *dst, c
     UCI_VEC(uci_vec) data, mixed;
     unsigned i;
 
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (i = 0; i < UCI_XXH3_VECS; ++i) {
         data  = UCI_VEC(uci_vec_load)(src + i * UCI_VEC_BYTES);
         mixed = data ^ UCI_VEC(uci_vec_load)(secret + i * UCI_VEC_BYTES);
@@ -30,7 +30,7 @@ UCI_INLINE void UCI_VEC(uci_xxh3_scramble)(UCI_VEC(uci_vec) * acc)
     UCI_VEC(uci_vec) v;
     unsigned i;
 
-#pragma GCC unroll 2
+#pragma GCC unroll 4
     for (i = 0; i < UCI_XXH3_VECS; ++i) {
         v = acc[i] ^ (acc[i] >> 47) ^
             UCI_VEC(uci_vec_load)(UCI_XXH3_SECRET(UCI_XXH3_SCRAMBLE_OFFSET + i * UCI_VEC_BYTES));

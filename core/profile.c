@@ -62,9 +62,11 @@ void uci_profile_cleanup(uci_profile_t *profile)
 {
     free(profile->kernels);
     free(profile->paths);
+    free(profile->registrations);
     profile->kernels       = NULL;
     profile->paths         = NULL;
-    profile->kernels_count = profile->paths_count = 0;
+    profile->registrations = NULL;
+    profile->kernels_count = profile->paths_count = profile->registrations_count = 0;
 }
 
 /* Room for one more entry in an array of `count`; zeroed. @return the array, or NULL and the old one stays. */
@@ -164,6 +166,38 @@ uci_cost_t *uci_profile_add_path(uci_profile_t *profile, const char *transports,
     return &entry->cost;
 }
 
+const uci_cost_t *uci_profile_find_registration(const uci_profile_t *profile, const char *transports)
+{
+    const uci_profile_registration_t *entry;
+    unsigned i;
+
+    for (i = 0; i < profile->registrations_count; ++i) {
+        entry = &profile->registrations[i];
+        if (strncmp(entry->transports, transports, sizeof(entry->transports) - 1) == 0) {
+            return &entry->cost;
+        }
+    }
+    return NULL;
+}
+
+uci_cost_t *uci_profile_add_registration(uci_profile_t *profile, const char *transports)
+{
+    const uci_cost_t *cost = uci_profile_find_registration(profile, transports);
+    uci_profile_registration_t *entry;
+
+    if (cost != NULL) {
+        return (uci_cost_t *)cost;
+    }
+    entry = uci_profile_grow(profile->registrations, profile->registrations_count, sizeof(*entry));
+    if (entry == NULL) {
+        return NULL;
+    }
+    profile->registrations = entry;
+    entry += profile->registrations_count++;
+    snprintf(entry->transports, sizeof(entry->transports), "%s", transports);
+    return &entry->cost;
+}
+
 static bool uci_profile_knows_transports(const uci_profile_t *profile, unsigned count, const char *transports)
 {
     unsigned i;
@@ -192,6 +226,16 @@ uci_status_t uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t
             return UCI_ERR_NO_MEMORY;
         }
         *cost = path->cost;
+    }
+    for (i = 0; i < from->registrations_count; ++i) {
+        if (uci_profile_find_registration(profile, from->registrations[i].transports) != NULL) {
+            continue;
+        }
+        cost = uci_profile_add_registration(profile, from->registrations[i].transports);
+        if (cost == NULL) {
+            return UCI_ERR_NO_MEMORY;
+        }
+        *cost = from->registrations[i].cost;
     }
     return UCI_OK;
 }
@@ -252,6 +296,14 @@ static void uci_profile_write_path(FILE *stream, const uci_profile_path_t *path)
     uci_profile_write_cost(stream, &path->cost);
 }
 
+static void uci_profile_write_registration(FILE *stream, const uci_profile_registration_t *registration)
+{
+    fprintf(stream, "    {");
+    uci_profile_write_string(stream, "transports", registration->transports);
+    fprintf(stream, ", ");
+    uci_profile_write_cost(stream, &registration->cost);
+}
+
 void uci_profile_write(const uci_profile_t *profile, FILE *stream)
 {
     unsigned i;
@@ -275,6 +327,11 @@ void uci_profile_write(const uci_profile_t *profile, FILE *stream)
     for (i = 0; i < profile->paths_count; ++i) {
         fprintf(stream, "%s\n", (i > 0) ? "," : "");
         uci_profile_write_path(stream, &profile->paths[i]);
+    }
+    fprintf(stream, "],\n  \"registrations\": [");
+    for (i = 0; i < profile->registrations_count; ++i) {
+        fprintf(stream, "%s\n", (i > 0) ? "," : "");
+        uci_profile_write_registration(stream, &profile->registrations[i]);
     }
     fprintf(stream, "]\n}\n");
 }
@@ -482,6 +539,23 @@ static void uci_profile_read_path(uci_profile_reader_t *reader, const json_t *ob
     *entry = cost;
 }
 
+static void uci_profile_read_registration(uci_profile_reader_t *reader, const json_t *object, const char *where)
+{
+    const char *transports = uci_profile_read_string(reader, object, where, "transports");
+    uci_cost_t cost, *entry;
+
+    uci_profile_read_cost(reader, object, where, &cost);
+    if (reader->status != UCI_OK) {
+        return;
+    }
+    entry = uci_profile_add_registration(reader->profile, transports);
+    if (entry == NULL) {
+        reader->status = UCI_ERR_NO_MEMORY;
+        return;
+    }
+    *entry = cost;
+}
+
 static void uci_profile_read_list(uci_profile_reader_t *reader, const json_t *root, const char *name,
                                   void (*read)(uci_profile_reader_t *, const json_t *, const char *))
 {
@@ -523,6 +597,9 @@ static void uci_profile_read(uci_profile_reader_t *reader, const json_t *root)
     profile->machine.cores = (unsigned)uci_profile_read_number(reader, machine, "machine.", "cores", UINT32_MAX);
     uci_profile_read_list(reader, root, "kernels", uci_profile_read_kernel);
     uci_profile_read_list(reader, root, "paths", uci_profile_read_path);
+    if (uci_jansson.object_get(root, "registrations") != NULL) { /* came later */
+        uci_profile_read_list(reader, root, "registrations", uci_profile_read_registration);
+    }
 }
 
 uci_status_t uci_profile_parse(const char *text, size_t length, const char *name, uci_profile_t *profile_p)

@@ -9,7 +9,8 @@
  *     {"uci_profile": 1, "source": "uci_tune", "created": "2026-11-21T12:00:00Z", "host": "node1",
  *      "machine": {"cpu": "AMD EPYC 9654", "cores": 192, "ucx": "1.13.1"},
  *      "kernels": [{"digest": "xxh3", "isa": "avx512", "form": "fused", "cached": true, "ns": [[64, 5.2], ...]}, ...],
- *      "paths": [{"transports": "posix cma", "path": "stream", "chunk": 8192, "ns": [[4096, 2120], ...]}, ...]}
+ *      "paths": [{"transports": "posix cma", "path": "stream", "chunk": 8192, "ns": [[4096, 2120], ...]}, ...],
+ *      "registrations": [{"transports": "posix cma", "ns": [[4096, 150], ...]}, ...]}
  *
  * A profile holds for the CPU model, number of cores and UCX version it was made with, and is refused elsewhere. Names it
  * does not know (of a later UCI) are left out when it is read; what is wrong in any other way makes it invalid as a whole.
@@ -42,6 +43,14 @@ typedef struct uci_profile_path {
 
 #define UCI_PROFILE_NAME_MAX 128
 
+#define UCI_PROFILE_SOURCE_QUICK "calibration" /**< `source` of the calibration at start */
+
+/** What it costs to register a buffer for remote access and to release it again, with all the transports of a job */
+typedef struct uci_profile_registration {
+    char transports[UCI_PROFILE_TRANSPORTS_MAX];
+    uci_cost_t cost;
+} uci_profile_registration_t;
+
 /** Which machine a profile is of */
 typedef struct uci_profile_machine {
     char cpu[UCI_PROFILE_NAME_MAX];
@@ -54,9 +63,10 @@ typedef struct uci_profile {
     char source[UCI_PROFILE_NAME_MAX]; /**< who made it */
     char created[UCI_PROFILE_NAME_MAX];
     char host[UCI_PROFILE_NAME_MAX];
-    unsigned kernels_count, paths_count;
+    unsigned kernels_count, paths_count, registrations_count;
     uci_profile_kernel_t *kernels;
     uci_profile_path_t *paths;
+    uci_profile_registration_t *registrations; /**< none in profiles of UCI before they were measured */
 } uci_profile_t;
 
 /** An empty profile of this machine; @a ucx is the version of UCX, or NULL. To be released with uci_profile_cleanup(). */
@@ -73,6 +83,12 @@ uci_cost_t *uci_profile_add_kernel(uci_profile_t *profile, uci_digest_id_t diges
 /** The same for a path. @a transports is cut at UCI_PROFILE_TRANSPORTS_MAX. */
 uci_cost_t *uci_profile_add_path(uci_profile_t *profile, const char *transports, uci_path_t path, uint64_t chunk);
 
+/** The same for registrations. */
+uci_cost_t *uci_profile_add_registration(uci_profile_t *profile, const char *transports);
+
+/** @return the cost of registering a buffer for these transports, or NULL if it was not measured. */
+const uci_cost_t *uci_profile_find_registration(const uci_profile_t *profile, const char *transports);
+
 /** @return the cost of this kernel, or NULL. */
 const uci_cost_t *uci_profile_find_kernel(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
                                           uci_form_t form, bool cached);
@@ -82,7 +98,7 @@ const uci_cost_t *uci_profile_find_kernel(const uci_profile_t *profile, uci_dige
 double uci_profile_kernel_ns(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
                              uci_form_t form, uint64_t size);
 
-/** Move all paths of @a from that @a profile has no path of the same transports for into it. */
+/** Copy all paths and registrations of @a from that @a profile has none of the same transports of into it. */
 uci_status_t uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t *from);
 
 /** Describe this machine; @a ucx as above. */

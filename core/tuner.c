@@ -19,14 +19,16 @@
 #include <unistd.h>
 
 #define UCI_TUNER_EAGER_BUILT_IN 8192u
-#define UCI_TUNER_EAGER_LIMIT    32768u  /* of UCI_EAGER_MAX */
+#define UCI_TUNER_EAGER_LIMIT    32768u /* of UCI_EAGER_MAX */
+#define UCI_TUNER_EAGER_GRAIN    64u
 #define UCI_TUNER_CHUNK_SHM      8192u   /* fits one fragment of UCX's shared memory transports */
 #define UCI_TUNER_CHUNK_OTHER    61440u  /* fits one receive buffer of tcp */
 #define UCI_TUNER_CHUNK_DIRECT   32768u  /* both sides work at the same time, and a slot's states cost little */
 #define UCI_TUNER_GET_RDMA       65536u  /* a message from here on is fetched, where adapters read by themselves */
 #define UCI_TUNER_GET_OTHER      524288u /* and elsewhere: measured on tcp, 256 KiB cost more that way, 1 MiB less */
 #define UCI_TUNER_FAR_BUILT_IN   ((uint64_t)16 << 20)
-#define UCI_TUNER_MARGIN         0.97 /* what is measured must be this much faster than the default to replace it */
+#define UCI_TUNER_MARGIN         0.99 /* what is measured must be this much faster than the default to replace it; */
+#define UCI_TUNER_MARGIN_QUICK   0.97 /* measured in milliseconds */
 #define UCI_TUNER_LOCK_AGE       60   /* seconds after which the lock of a calibration counts as left behind */
 
 static const char *const uci_tuner_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
@@ -44,6 +46,11 @@ static struct {
 /*
  * Choosing
  */
+
+static double uci_tuner_margin(const uci_profile_t *profile)
+{
+    return (strcmp(profile->source, UCI_PROFILE_SOURCE_QUICK) == 0) ? UCI_TUNER_MARGIN_QUICK : UCI_TUNER_MARGIN;
+}
 
 /* Mean, over the sizes measured, of the time relative to another kernel's; 0 if either is not known */
 static double uci_tuner_isa_ratio(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
@@ -76,52 +83,69 @@ uci_digest_isa_t uci_tuner_best_isa(const uci_profile_t *profile, uci_digest_id_
 
     for (isa = (int)best - 1; isa >= 0; --isa) {
         ratio = uci_tuner_isa_ratio(profile, digest, (uci_digest_isa_t)isa, best);
-        if ((ratio > 0) && (ratio < UCI_TUNER_MARGIN)) {
+        if ((ratio > 0) && (ratio < uci_tuner_margin(profile))) {
             best = (uci_digest_isa_t)isa;
         }
     }
     return best;
 }
 
-static uci_form_t uci_tuner_best_form(const uci_profile_t *profile, uci_digest_id_t digest, uint64_t size, double *ns_p)
+/* The fastest of what copies fused, with data in cache; 0 if nothing is known */
+static double uci_tuner_best_fused(const uci_profile_t *profile, uint64_t size)
 {
-    uci_digest_isa_t isa = uci_tuner_best_isa(profile, digest);
-    uci_form_t best      = (size >= UCI_TUNER_FAR_BUILT_IN) ? UCI_FORM_FAR : UCI_FORM_FUSED;
-    double best_ns       = uci_profile_kernel_ns(profile, digest, isa, best, size) * UCI_TUNER_MARGIN;
-    double ns;
-    int form;
+    const uci_cost_t *cost;
+    double best_ns = 0, ns;
+    unsigned i;
+    int isa;
 
-    *ns_p = best_ns / UCI_TUNER_MARGIN;
-    for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
-        ns = uci_profile_kernel_ns(profile, digest, isa, (uci_form_t)form, size);
-        if ((ns > 0) && (ns < best_ns)) {
-            best    = (uci_form_t)form;
-            best_ns = *ns_p = ns;
+    for (i = 0; uci_tuner_digests[i] != UCI_DIGEST_NONE; ++i) {
+        for (isa = (int)uci_digest_isa_best(); isa >= 0; --isa) {
+            cost = uci_profile_find_kernel(profile, uci_tuner_digests[i], (uci_digest_isa_t)isa, UCI_FORM_FUSED, true);
+            ns   = (cost != NULL) ? uci_cost_at(cost, size) : 0;
+            best_ns = ((ns > 0) && ((best_ns == 0) || (ns < best_ns))) ? ns : best_ns;
         }
     }
-    return best;
+    return best_ns;
 }
 
-static void uci_tuner_choose_digest(const uci_profile_t *profile, uint64_t size, uci_choice_t *choice)
+bool uci_tuner_form_applies(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form,
+                            uint64_t size)
 {
+    const uci_cost_t *cost = uci_profile_find_kernel(profile, digest, isa, form, true);
+    double fused_ns        = uci_tuner_best_fused(profile, size);
+
+    return (form == UCI_FORM_FUSED) || (cost == NULL) || (fused_ns == 0) || (uci_cost_at(cost, size) <= fused_ns);
+}
+
+static void uci_tuner_set_kernel(uci_choice_t *choice, uci_digest_id_t digest, uci_digest_isa_t isa, uci_form_t form)
+{
+    choice->digest = uci_digest_row(digest, isa);
+    choice->isa    = isa;
+    choice->form   = form;
+}
+
+/* Digest, kernel and form: of those measured the fastest, if it is faster than what would be taken without a profile */
+static void uci_tuner_choose_kernel(const uci_profile_t *profile, uint64_t size, uci_choice_t *choice)
+{
+    uci_digest_id_t forced[]       = {uci_settings.digest->id, UCI_DIGEST_NONE};
+    const uci_digest_id_t *digests = (uci_settings.digest == &uci_digest_auto) ? uci_tuner_digests : forced;
+    uci_form_t form                = (size >= UCI_TUNER_FAR_BUILT_IN) ? UCI_FORM_FAR : UCI_FORM_FUSED;
+    int isa                        = (int)uci_tuner_best_isa(profile, digests[0]);
     double best_ns, ns;
-    uci_form_t form;
     unsigned i;
 
-    choice->digest = uci_settings.digest;
-    if (uci_settings.digest != &uci_digest_auto) {
-        choice->form = uci_tuner_best_form(profile, choice->digest->id, size, &ns);
-        return;
-    }
-
-    choice->digest = &uci_digest_table[uci_tuner_digests[0]];
-    choice->form   = uci_tuner_best_form(profile, uci_tuner_digests[0], size, &best_ns);
-    for (i = 1; uci_tuner_digests[i] != UCI_DIGEST_NONE; ++i) {
-        form = uci_tuner_best_form(profile, uci_tuner_digests[i], size, &ns);
-        if ((ns > 0) && (ns < best_ns * UCI_TUNER_MARGIN)) {
-            choice->digest = &uci_digest_table[uci_tuner_digests[i]];
-            choice->form   = form;
-            best_ns        = ns;
+    uci_tuner_set_kernel(choice, digests[0], (uci_digest_isa_t)isa, form);
+    best_ns = uci_profile_kernel_ns(profile, digests[0], (uci_digest_isa_t)isa, form, size) * uci_tuner_margin(profile);
+    for (i = 0; digests[i] != UCI_DIGEST_NONE; ++i) {
+        for (isa = (int)uci_digest_isa_best(); isa >= 0; --isa) {
+            for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
+                ns = uci_profile_kernel_ns(profile, digests[i], (uci_digest_isa_t)isa, form, size);
+                if ((ns > 0) && (ns < best_ns) &&
+                    uci_tuner_form_applies(profile, digests[i], (uci_digest_isa_t)isa, form, size)) {
+                    uci_tuner_set_kernel(choice, digests[i], (uci_digest_isa_t)isa, form);
+                    best_ns = ns;
+                }
+            }
         }
     }
 }
@@ -180,6 +204,18 @@ static uci_path_t uci_tuner_path_forced(uint32_t paths)
     return (paths & UCI_PATH_BIT(uci_settings.path)) ? uci_settings.path : UCI_PATH_STREAM;
 }
 
+static bool uci_tuner_is_measured(const uci_profile_t *profile, const char *transports, uci_path_t path)
+{
+    unsigned i;
+
+    for (i = 0; i < profile->paths_count; ++i) {
+        if ((profile->paths[i].path == path) && (strcmp(profile->paths[i].transports, transports) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Path and chunk size of a rendezvous. @return its time, 0 if nothing was measured. */
 static double uci_tuner_choose_path(const uci_profile_t *profile, const char *transports, uint32_t paths, uint64_t size,
                                     uci_choice_t *choice)
@@ -192,6 +228,9 @@ static double uci_tuner_choose_path(const uci_profile_t *profile, const char *tr
     choice->path       = (uci_settings.path == UCI_PATH_AUTO) ? uci_tuner_path_built_in(transports, paths, size)
                                                               : uci_tuner_path_forced(paths);
     choice->chunk_size = uci_tuner_chunk_built_in(transports, choice->path);
+    if ((choice->path == UCI_PATH_GET) && !uci_tuner_is_measured(profile, transports, UCI_PATH_GET)) {
+        return 0; /* what was measured of other paths says nothing about it */
+    }
     for (i = 0; i < profile->paths_count; ++i) {
         entry = &profile->paths[i];
         if (!uci_tuner_is_candidate(entry, transports, paths)) {
@@ -220,13 +259,22 @@ static const uci_cost_t *uci_tuner_find_eager(const uci_profile_t *profile, cons
     return NULL;
 }
 
-/* The largest size measured up to which eager is never slower than the best rendezvous */
+/* Where between two sizes, at both of which it is known how much the rendezvous takes longer, that is 0 (eager is better
+ * at the first one alone) */
+static uint32_t uci_tuner_crossing(uint64_t low, double low_ns, uint64_t high, double high_ns)
+{
+    double part = low_ns / (low_ns - high_ns);
+
+    return (uint32_t)(low + (uint64_t)((double)(high - low) * part)) & ~(uint32_t)(UCI_TUNER_EAGER_GRAIN - 1);
+}
+
+/* The size up to which eager is never slower than the best rendezvous */
 static uint32_t uci_tuner_choose_eager_max(const uci_profile_t *profile, const char *transports, uint32_t paths)
 {
+    double rndv_ns, more = 0, before = 0; /* more: what a rendezvous takes longer at a size, and at the one before */
     const uci_cost_t *eager;
-    uint32_t eager_max;
+    uint32_t eager_max = 0;
     uci_choice_t choice;
-    double rndv_ns;
     unsigned i;
 
     if (uci_settings.eager_max != UCI_SETTING_AUTO) {
@@ -237,16 +285,18 @@ static uint32_t uci_tuner_choose_eager_max(const uci_profile_t *profile, const c
         return UCI_TUNER_EAGER_BUILT_IN;
     }
 
-    eager_max = 0;
     for (i = 0; (i < eager->count) && (eager->points[i].size <= UCI_TUNER_EAGER_LIMIT); ++i) {
         rndv_ns = uci_tuner_choose_path(profile, transports, paths, eager->points[i].size, &choice);
         if (rndv_ns == 0) {
             return UCI_TUNER_EAGER_BUILT_IN;
         }
-        if (eager->points[i].ns > rndv_ns) {
-            break;
+        more = rndv_ns - eager->points[i].ns;
+        if (more < 0) {
+            return (i == 0) ? 0
+                            : uci_max(eager_max, uci_tuner_crossing(eager_max, before, eager->points[i].size, more));
         }
         eager_max = (uint32_t)eager->points[i].size;
+        before    = more;
     }
     return eager_max;
 }
@@ -273,7 +323,7 @@ void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, u
     plan_p->fragment  = uci_tuner_chunk_built_in(plan_p->transports, UCI_PATH_STREAM);
     for (i = 0; i < UCI_PLAN_CLASSES; ++i) {
         size = 1ul << i;
-        uci_tuner_choose_digest(profile, size, &plan_p->choices[i]);
+        uci_tuner_choose_kernel(profile, size, &plan_p->choices[i]);
         uci_tuner_choose_path(profile, plan_p->transports, paths, size, &plan_p->choices[i]);
     }
 }
@@ -435,7 +485,7 @@ static void uci_tuner_calibrate(const char *path, const char *ucx_version)
         return;
     }
 
-    uci_profile_init(&profile, "calibration", ucx_version);
+    uci_profile_init(&profile, UCI_PROFILE_SOURCE_QUICK, ucx_version);
     status = uci_calibrate_quick(UCI_TUNER_BUDGET_NS, &profile);
     if (status == UCI_OK) {
         status = uci_profile_save(&profile, path);

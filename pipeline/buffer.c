@@ -23,6 +23,7 @@ static ucs_status_t uci_buffer_init(uci_buffer_t *buf, void *data, size_t count,
     buf->count  = count;
     buf->state  = NULL;
     buf->status = UCS_OK;
+    buf->form   = UCI_FORM_FUSED;
 
     switch (datatype & UCP_DATATYPE_CLASS_MASK) {
     case UCP_DATATYPE_IOV:
@@ -171,7 +172,9 @@ uint64_t uci_buffer_write(uci_buffer_t *buf, size_t offset, const void *src, siz
     uint64_t value;
 
     if (uci_likely(buf->kind == UCI_BUFFER_CONTIG)) {
-        return digest->copy((char *)buf->data + offset, src, length);
+        return uci_likely(buf->form == UCI_FORM_FUSED)
+                       ? digest->copy((char *)buf->data + offset, src, length)
+                       : uci_digest_copy_as(digest, buf->form, (char *)buf->data + offset, src, length);
     }
 
     value = digest->digest(src, length);

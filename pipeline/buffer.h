@@ -25,6 +25,7 @@ typedef struct uci_buffer {
     const uci_generic_dt_t *generic;
     void *state;         /**< of the generic datatype; NULL once finished */
     ucs_status_t status; /**< first error that unpacking gave */
+    uci_form_t form;     /**< how bytes are copied into it, if it is contiguous: the receiver's choice by size */
 } uci_buffer_t;
 
 /** How the plugin finds a generic datatype's description; set by it before the first operation. */

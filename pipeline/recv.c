@@ -410,6 +410,17 @@ uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq)
     return NULL;
 }
 
+/* The kernel and the form of copying that suit this length, of the digest that the sender chose */
+static void uci_recv_op_choose(uci_recv_op_t *op)
+{
+    const uci_choice_t *choice = uci_plan_choose(op->peer->worker->copies, op->length);
+
+    if (choice->digest->id == op->digest->id) {
+        op->digest       = choice->digest;
+        op->buffer->form = choice->form;
+    }
+}
+
 ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
                                 uci_frame_kind_t kind, const uci_digest_ops_t *digest, uint64_t length,
                                 uint32_t chunk_size, unsigned arity, uci_recv_op_t **op_p)
@@ -447,6 +458,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     op->active_time = uci_process_time_ns();
     uci_list_add_tail(&worker->recv_ops, &op->link);
     ++worker->ops_active;
+    uci_recv_op_choose(op);
     *op_p = op;
     return UCS_OK;
 

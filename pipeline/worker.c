@@ -194,7 +194,8 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     worker->context = context;
     uci_tuner_init(uci_ucp.get_version_string());
     worker->eager_max = uci_tuner_eager_max();
-    worker->digest    = uci_tuner_choose("", 0, worker->eager_max).digest;
+    worker->copies    = uci_tuner_plan("", 0);
+    worker->digest    = uci_plan_choose(worker->copies, worker->eager_max)->digest;
     uci_stats_set_info(worker->digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     worker->log_limit  = uci_settings.log_size;
     worker->slots_free = UINT32_MAX;

@@ -42,6 +42,7 @@ typedef struct uci_worker {
 
     size_t eager_max; /**< bytes of payload in one frame */
     const uci_digest_ops_t *digest;
+    const uci_plan_t *copies; /* kernels and forms of copying by size, which are the same for all transports */
 
     uci_frame_pool_t frames;
     uci_pool_t requests;

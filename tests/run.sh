@@ -33,6 +33,7 @@ suites=(
     "compat    - 30min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "tsan      - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
     "campaign  - 5min faults of every kind, target and rate"
+    "arm64     - 2min core's unit tests on 64-bit Arm, emulated: NEON kernels (root; network once)"
     "tidy      - 30s  clang-tidy"
     "bench     - 2min plain UCX against UCI, interleaved; quick, and no judgement"
 )
@@ -122,6 +123,10 @@ suite_campaign() {
 
 suite_rdma() {
     "$uci_root/tests/rdma/run_rdma.sh" --preload "$build/libucx_integrity.so"
+}
+
+suite_arm64() {
+    "$uci_root/tests/arm64/run_arm64.sh"
 }
 
 suite_asan() {

@@ -10,6 +10,7 @@
 #         bench   valgrind, LAMMPS, HPC Challenge, and what makes network namespaces
 #         rdma    qemu and what makes a guest with soft-RoCE devices
 #         compat  what makes root folders of other Debian suites
+#         arm64   a cross compiler for 64-bit Arm, and what runs its programs here
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -22,6 +23,7 @@ packages_demo=(hpcc openmpi-bin python3)
 packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
 packages_compat=(mmdebstrap)
+packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap)
 
 is_installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
@@ -38,7 +40,8 @@ wanted_packages() {
         bench) printf '%s\n' "${packages_bench[@]}" ;;
         rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
         compat) printf '%s\n' "${packages_compat[@]}" ;;
-        *)     die "unknown group '$group' (build, test, demo, bench, rdma or compat)" ;;
+        arm64) printf '%s\n' "${packages_arm64[@]}" ;;
+        *)     die "unknown group '$group' (build, test, demo, bench, rdma, compat or arm64)" ;;
         esac
     done
 }

@@ -118,13 +118,27 @@ static void tune_print_kernel_choices(const uci_profile_t *profile)
     }
 }
 
-/* One row a candidate: Hockney's parameters, and the times */
+/* Hockney's parameters, and the times in microseconds */
+static void tune_print_times(const uci_cost_t *cost)
+{
+    uci_cost_line_t line;
+    char text[24];
+    unsigned i;
+
+    if (uci_cost_fit(cost, &line) == UCI_OK) {
+        printf(" %8.2f us %7.2f GB/s ", line.latency_ns / 1e3, line.bytes_per_ns);
+    }
+    for (i = 0; i < cost->count; ++i) {
+        printf(" %s:%.1f", tune_size_text(cost->points[i].size, text), cost->points[i].ns / 1e3);
+    }
+    printf("\n");
+}
+
 static void tune_print_paths(const uci_profile_t *profile)
 {
     const uci_profile_path_t *path;
-    uci_cost_line_t line;
     char text[24];
-    unsigned i, j;
+    unsigned i;
 
     if (profile->paths_count == 0) {
         return;
@@ -136,13 +150,12 @@ static void tune_print_paths(const uci_profile_t *profile)
             printf("transports \"%s\"\n", path->transports);
         }
         printf("  %-7s %6s", uci_path_names[path->path], (path->chunk > 0) ? tune_size_text(path->chunk, text) : "");
-        if (uci_cost_fit(&path->cost, &line) == UCI_OK) {
-            printf(" %8.2f us %7.2f GB/s ", line.latency_ns / 1e3, line.bytes_per_ns);
-        }
-        for (j = 0; j < path->cost.count; ++j) {
-            printf(" %s:%.1f", tune_size_text(path->cost.points[j].size, text), path->cost.points[j].ns / 1e3);
-        }
-        printf("\n");
+        tune_print_times(&path->cost);
+    }
+    for (i = 0; i < profile->registrations_count; ++i) {
+        printf("registering a buffer and releasing it, transports \"%s\"\n%16s", profile->registrations[i].transports,
+               "");
+        tune_print_times(&profile->registrations[i].cost);
     }
 }
 

@@ -214,14 +214,14 @@ def job_command(mpi, tls, settings, options, address):
     """Command line that starts two bound ranks with these variables."""
     variables = {"UCX_TLS": tls, "PERFTEST_TURN": address, **settings}
     if mpi == "openmpi":
-        command = ["mpirun.openmpi", "--allow-run-as-root", "-np", "2", "--bind-to", "core",
+        command = ["mpirun.openmpi", "--allow-run-as-root", "-np", "2", "--bind-to", options.bind,
                    "--map-by", "node" if options.hosts else "core",
                    "--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any"]
         command += ["--host", options.hosts] if options.hosts else []
         for name, value in variables.items():
             command += ["-x", f"{name}={value}"]
     else:
-        command = ["mpirun.mpich", "-np", "2", "-bind-to", "core"]
+        command = ["mpirun.mpich", "-np", "2", "-bind-to", options.bind]
         command += ["-hosts", options.hosts, "-ppn", "1"] if options.hosts else []
         for name, value in {"MPIR_CVAR_NOLOCAL": "1", **variables}.items():
             command += ["-genv", name, value]
@@ -369,6 +369,7 @@ def parse_arguments():
                              "ranks send; olap: both send and compute meanwhile")
     parser.add_argument("--sizes", type=names, help="bytes, as 8,1k,4m (default: each test's own)")
     parser.add_argument("--hosts", help="two hosts, A,B, for a rank on each (default: both ranks here)")
+    parser.add_argument("--bind", default="core", metavar="WHAT", help="what mpirun binds a rank to (core, none, ...)")
     parser.add_argument("--mpirun-args", default="", metavar="ARGS", help="more arguments for mpirun, blank-separated")
     parser.add_argument("--launches", default=3, type=int, metavar="N", help="launches of the jobs (default 3)")
     parser.add_argument("--rounds", default=20, type=int, metavar="N",

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "tune_api.h"
 
+#include "log.h"
 #include "peer.h"
 #include "plugin.h"
+#include "process.h"
 #include "settings.h"
 #include "worker.h"
 
@@ -83,4 +85,33 @@ UCI_EXPORT uint32_t uci_tune_paths(int rank)
     }
     return UCI_PATH_BIT(UCI_PATH_EAGER) | UCI_PATH_BIT(UCI_PATH_STREAM) |
            (uci_peer_is_reached(peer) ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0);
+}
+
+static bool uci_tune_first_context(uci_peer_t *peer, void *arg)
+{
+    *(ucp_context_h *)arg = peer->worker->context->ucp;
+    return false;
+}
+
+UCI_EXPORT uint64_t uci_tune_register(void *memory, size_t length)
+{
+    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
+                                   .address    = memory,
+                                   .length     = length};
+    ucp_context_h context       = NULL;
+    uint64_t begin              = uci_process_time_ns();
+    ucs_status_t status;
+    ucp_mem_h memh;
+
+    uci_tune_visit(uci_tune_first_context, &context);
+    if (context == NULL) {
+        return 0;
+    }
+    status = uci_ucp.mem_map(context, &params, &memh);
+    if (status != UCS_OK) {
+        uci_info("registering %zu bytes failed: %s", length, uci_ucp.status_string(status));
+        return 0;
+    }
+    uci_ucp.mem_unmap(context, memh);
+    return uci_process_time_ns() - begin;
 }

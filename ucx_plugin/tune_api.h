@@ -20,4 +20,8 @@ const char *uci_tune_transports(int rank);
 /** @return UCI_PATH_BIT()s of what messages to this rank can take. */
 uint32_t uci_tune_paths(int rank);
 
+/** Register @a length bytes at @a memory for remote access with all transports of this process, and release them.
+ *  @return nanoseconds of both; 0 if there is no context, or UCX refuses (told at UCI_LOG_LEVEL=info). */
+uint64_t uci_tune_register(void *memory, size_t length);
+
 #endif

@@ -8,6 +8,10 @@
  * Default: 64 KiB chunks, 16 children a node, xxh3, and buffers of 256 KiB to 1 GiB. GB/s, medians; contenders take
  * turns. "read" sums 64-bit words with the same number of threads: what memory (or a cache) gives. "nodes" is the
  * tree's part of the build: from digests to root.
+ *
+ * Then what a comparison with another tree costs (uci_merkle_diff): chunks at random places of the last buffer differ, and
+ * nodes of the other tree are read through a callback, which counts them. "of all" relates the bytes read to sending all
+ * leaves, "bound" is the most that can be needed: the root, and `arity` nodes on each level below it for each bad chunk.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -114,6 +118,90 @@ static void bench_length(bench_t *bench, unsigned repeats, unsigned cores)
            median[READ_ALL], median[BUILD_ALL], median[BUILD_ALL] / median[READ_ALL], bench->nodes_ns / 1e3);
 }
 
+/*
+ * Comparing
+ */
+
+typedef struct bench_other {
+    uci_merkle_t *tree;
+    size_t reads, nodes;
+} bench_other_t;
+
+static uci_status_t bench_read_nodes(void *arg, unsigned level, size_t first, size_t count, uint64_t *nodes)
+{
+    bench_other_t *other = arg;
+    size_t i;
+
+    ++other->reads;
+    other->nodes += count;
+    for (i = 0; i < count; ++i) {
+        nodes[i] = uci_merkle_node(other->tree, level, first + i);
+    }
+    return UCI_OK;
+}
+
+static uci_merkle_t *bench_tree(size_t leaves, unsigned arity)
+{
+    uci_merkle_t *tree;
+    size_t i;
+
+    if (uci_merkle_create(leaves, arity, &tree) != UCI_OK) {
+        exit(1);
+    }
+    for (i = 0; i < leaves; ++i) {
+        uci_merkle_set_leaf(tree, i, i * 0x9e3779b97f4a7c15ul);
+    }
+    return tree;
+}
+
+static void bench_diff(size_t leaves, unsigned arity, size_t bad)
+{
+    bench_other_t other = {.tree = bench_tree(leaves, arity)};
+    uci_merkle_t *tree  = bench_tree(leaves, arity);
+    size_t *found       = calloc(leaves, sizeof(*found));
+    size_t changed      = 0, i, found_count, nodes_read;
+    uint64_t begin, ns, random = 1;
+
+    while (changed < bad) {
+        random = random * 6364136223846793005ul + 1442695040888963407ul;
+        i      = (random >> 33) % leaves;
+        if (uci_merkle_leaf(tree, i) == uci_merkle_leaf(other.tree, i)) {
+            uci_merkle_set_leaf(tree, i, ~uci_merkle_leaf(tree, i));
+            ++changed;
+        }
+    }
+    uci_merkle_root(tree, 0, 0, 0);
+    uci_merkle_root(other.tree, 0, 0, 0);
+    begin = uci_process_time_ns();
+    if ((uci_merkle_diff(tree, bench_read_nodes, &other, found, leaves, &found_count, &nodes_read) != UCI_OK) ||
+        (found_count != bad) || (nodes_read != other.nodes)) {
+        fprintf(stderr, "bench_merkle: %zu of %zu bad chunks found, %zu nodes read of which %zu are counted\n",
+                found_count, bad, other.nodes, nodes_read);
+        exit(1);
+    }
+    ns = uci_process_time_ns() - begin;
+    printf("%9zu %6u %9zu %9zu %9zu %10zu %10.4f %9zu %10.1f\n", leaves, arity, bad, other.reads, other.nodes,
+           8 * other.nodes, (double)other.nodes / (double)leaves, 1 + bad * arity * (uci_merkle_levels(tree) - 1),
+           (double)ns / 1e3);
+    free(found);
+    uci_merkle_destroy(tree);
+    uci_merkle_destroy(other.tree);
+}
+
+static void bench_diffs(size_t leaves)
+{
+    static const unsigned arities[] = {2, 4, 16, 64};
+    size_t i, bad;
+
+    printf("\n%9s %6s %9s %9s %9s %10s %10s %9s %10s\n", "leaves", "arity", "bad", "reads", "nodes", "bytes", "of all",
+           "bound", "us");
+    for (i = 0; i < uci_array_size(arities); ++i) {
+        for (bad = 1; bad <= uci_min(leaves, (size_t)1000); bad *= 10) {
+            bench_diff(leaves, arities[i], bad);
+        }
+    }
+}
+
 int main(int argc, char **argv)
 {
     static const size_t lengths[] = {256 << 10, 512 << 10, 1 << 20, 4 << 20, 16 << 20, 64 << 20, 256 << 20, 1 << 30};
@@ -172,5 +260,6 @@ int main(int argc, char **argv)
         }
     }
     free(data);
+    bench_diffs(uci_div_up(bench.length, bench.chunk));
     return 0;
 }

@@ -395,6 +395,57 @@ Test(digest, copy_far)
     free(dst);
 }
 
+/* All forms give the same digest and the same copy; about the sizes of blocks and those where forms become the same */
+Test(digest, copy_as)
+{
+    static const size_t lengths[] = {0, 1, 100, 8191, 8192, 8193, 16383, 16384, 20000, (16 << 20) - 1, 16 << 20};
+    size_t max                    = 16 << 20, i;
+    uint8_t *src = test_buffer(max), *dst = test_buffer(max);
+    uci_digest_ops_t table[UCI_DIGEST_LAST], *ops;
+    int isa, id, form;
+
+    test_for_each_row(isa, id, table, ops)
+    {
+        for (i = 0; i < uci_array_size(lengths); ++i) {
+            if ((lengths[i] > 20000) && (id != UCI_DIGEST_XXH3)) {
+                continue;
+            }
+            for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
+                memset(dst, 0xa5, lengths[i]);
+                cr_assert_eq(uci_digest_copy_as(ops, (uci_form_t)form, dst, src, lengths[i]),
+                             ops->digest(src, lengths[i]), "%s: %zu bytes, %s", ops->title, lengths[i],
+                             uci_form_names[form]);
+                cr_assert_eq(memcmp(dst, src, lengths[i]), 0, "%s: %zu bytes, %s", ops->title, lengths[i],
+                             uci_form_names[form]);
+            }
+        }
+    }
+    free(src);
+    free(dst);
+
+    cr_expect_eq(uci_digest_form_at(UCI_FORM_FAR, 16383), UCI_FORM_FUSED);
+    cr_expect_eq(uci_digest_form_at(UCI_FORM_FAR, 16384), UCI_FORM_FAR);
+    cr_expect_eq(uci_digest_form_at(UCI_FORM_FUSED, 16384), UCI_FORM_FUSED);
+    cr_expect_eq(uci_digest_form_at(UCI_FORM_FUSED, 16 << 20), UCI_FORM_FAR);
+    cr_expect_eq(uci_digest_form_at(UCI_FORM_SEPARATE, 64 << 20), UCI_FORM_SEPARATE);
+}
+
+/* A row of its own for each instruction set, whatever the table uses */
+Test(digest, rows)
+{
+    unsigned isa, id;
+
+    for (isa = 0; isa <= (unsigned)uci_digest_isa_best(); ++isa) {
+        for (id = 0; id < UCI_DIGEST_LAST; ++id) {
+            cr_expect_eq(uci_digest_row((uci_digest_id_t)id, (uci_digest_isa_t)isa)->id, id);
+        }
+        uci_digest_use(UCI_DIGEST_XXH3, (uci_digest_isa_t)isa);
+        cr_expect_eq(uci_digest_table[UCI_DIGEST_XXH3].digest,
+                     uci_digest_row(UCI_DIGEST_XXH3, (uci_digest_isa_t)isa)->digest);
+        cr_expect_not_null(strstr(uci_digest_table[UCI_DIGEST_XXH3].title, uci_digest_isa_names[isa]));
+    }
+}
+
 static void test_stream(const uci_digest_ops_t *ops, uint8_t *dst, const uint8_t *src, size_t length, size_t piece_max)
 {
     uci_digest_stream_t stream;

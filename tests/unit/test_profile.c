@@ -10,6 +10,7 @@
 #include "capture.h"
 #include "profile.h"
 
+#define BEST_ISA ((uci_digest_isa_t)(UCI_DIGEST_ISA_LAST - 1)) /* of those this build has kernels for */
 #define HEAD \
     "{\"uci_profile\": 1, \"source\": \"s\", \"created\": \"c\", \"host\": \"h\", " \
     "\"machine\": {\"cpu\": \"m\", \"cores\": 4, \"ucx\": \"1.13.1\"}, "
@@ -30,8 +31,10 @@ static uci_profile_t make_profile(void)
         uci_cost_add(cost, 1000, 100.5 + i);
     }
     uci_cost_add(uci_profile_add_path(&profile, "tcp", UCI_PATH_EAGER, 0), 64, 5000);
-    uci_cost_add(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_AVX2, UCI_FORM_FUSED, true), 64, 7);
-    uci_cost_add(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_AVX2, UCI_FORM_FUSED, false), 64, 9);
+    uci_cost_add(uci_profile_add_registration(&profile, "posix cma"), 4096, 150);
+    uci_cost_add(uci_profile_add_registration(&profile, "tcp"), 4096, 70);
+    uci_cost_add(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, BEST_ISA, UCI_FORM_FUSED, true), 64, 7);
+    uci_cost_add(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, BEST_ISA, UCI_FORM_FUSED, false), 64, 9);
     uci_cost_add(uci_profile_add_kernel(&profile, UCI_DIGEST_CRC64, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FAR, true), 1,
                  0.01);
     return profile;
@@ -67,6 +70,7 @@ Test(profile, read_back)
     cr_expect_str_empty(said);
     cr_expect_eq(again.kernels_count, 3);
     cr_expect_eq(again.paths_count, 41);
+    cr_expect_eq(again.registrations_count, 2);
     cr_expect_str_eq(again.source, "test \"quoted\"");
     cr_expect_str_eq(again.machine.ucx, "1.13.1");
     cr_expect_eq(again.machine.cores, profile.machine.cores);
@@ -78,6 +82,7 @@ Test(profile, read_back)
     uci_profile_cleanup(&profile);
     uci_profile_cleanup(&again);
     cr_expect_eq(again.paths_count, 0);
+    cr_expect_eq(again.registrations_count, 0);
 }
 
 Test(profile, entries_are_found_again)
@@ -85,12 +90,16 @@ Test(profile, entries_are_found_again)
     uci_profile_t profile = make_profile();
     const uci_cost_t *cost;
 
-    cost = uci_profile_find_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_AVX2, UCI_FORM_FUSED, false);
+    cost = uci_profile_find_kernel(&profile, UCI_DIGEST_XXH3, BEST_ISA, UCI_FORM_FUSED, false);
     cr_assert_not_null(cost);
     cr_expect_eq(cost->points[0].ns, 9);
     cr_expect_null(uci_profile_find_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FUSED, false));
     cr_expect_eq(uci_profile_add_path(&profile, "posix cma", UCI_PATH_STREAM, 512)->points[0].ns, 11);
     cr_expect_eq(profile.paths_count, 41);
+    cr_expect_eq(uci_profile_find_registration(&profile, "tcp")->points[0].ns, 70);
+    cr_expect_eq(uci_profile_add_registration(&profile, "tcp")->points[0].ns, 70);
+    cr_expect_null(uci_profile_find_registration(&profile, "rc_mlx5"));
+    cr_expect_eq(profile.registrations_count, 2);
     uci_profile_cleanup(&profile);
 }
 
@@ -100,7 +109,11 @@ Test(profile, merge_keeps_what_is_newer)
 
     uci_profile_init(&new, "new", "1.13.1");
     uci_cost_add(uci_profile_add_path(&new, "tcp", UCI_PATH_STREAM, 61440), 64, 1);
+    uci_cost_add(uci_profile_add_registration(&new, "tcp"), 4096, 1);
     cr_assert_eq(uci_profile_merge_paths(&new, &old), UCI_OK);
+    cr_expect_eq(new.registrations_count, 2);
+    cr_expect_eq(uci_profile_find_registration(&new, "tcp")->points[0].ns, 1);
+    cr_expect_eq(uci_profile_find_registration(&new, "posix cma")->points[0].ns, 150);
     cr_expect_eq(new.paths_count, 1 + 40, "the old paths of tcp are gone, those of posix are there");
     uci_profile_cleanup(&old);
     uci_profile_cleanup(&new);

@@ -22,10 +22,11 @@
 #include "settings.h"
 #include "tuner.h"
 
-#define UCX     "1.13.1"
-#define STREAM  UCI_PATH_BIT(UCI_PATH_STREAM)
-#define DIRECT  UCI_PATH_BIT(UCI_PATH_DIRECT)
-#define RUNNERS 48
+#define BEST_ISA ((uci_digest_isa_t)(UCI_DIGEST_ISA_LAST - 1)) /* of those this build has kernels for */
+#define UCX      "1.13.1"
+#define STREAM   UCI_PATH_BIT(UCI_PATH_STREAM)
+#define DIRECT   UCI_PATH_BIT(UCI_PATH_DIRECT)
+#define RUNNERS  48
 
 static char folder[] = "/tmp/uci-test-tuner.XXXXXX";
 
@@ -207,7 +208,7 @@ Test(tuner, get_built_in)
     cr_expect_eq(uci_tuner_choose("posix cma", paths, 1 << 20).path, UCI_PATH_GET, "forced");
 }
 
-/* eager is best up to 4 KiB, stream to 64 KiB, direct beyond; large chunks pay for large messages */
+/* eager is best up to 5200 bytes, between two points; stream to 64 KiB, direct beyond; large chunks pay for large messages */
 Test(tuner, from_a_profile)
 {
     const uci_plan_t *plan;
@@ -226,7 +227,7 @@ Test(tuner, from_a_profile)
     cr_expect_eq(strncmp(uci_tuner_source(), "profile ", 8), 0);
 
     plan = uci_tuner_plan("posix", STREAM | DIRECT);
-    cr_expect_eq(plan->eager_max, 4096);
+    cr_expect_eq(plan->eager_max, 5184, "where the lines cross: %u", plan->eager_max);
     cr_expect_eq(uci_plan_path(plan, 4096), UCI_PATH_EAGER);
     cr_expect_eq(uci_plan_path(plan, 65536), UCI_PATH_STREAM);
     cr_expect_eq(uci_plan_choose(plan, 65536)->chunk_size, 4096);
@@ -272,6 +273,15 @@ Test(tuner, digest_and_form_by_size)
     fill(uci_profile_add_kernel(&profile, UCI_DIGEST_CRC64, isa, UCI_FORM_FUSED, false), 100, 1);
     uci_tuner_make_plan(&profile, "tcp", STREAM, &plan);
     cr_expect_eq(uci_plan_choose(&plan, 16384)->digest->id, UCI_DIGEST_XXH3);
+
+    /* faster from memory to memory, and on the whole, is not enough for another form */
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FUSED, false), 1, 1);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FAR, true), 1, 9);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FAR, false), 1, 4);
+    uci_tuner_make_plan(&profile, "tcp", STREAM, &plan);
+    cr_expect_eq(uci_plan_choose(&plan, 4096)->form, UCI_FORM_FUSED);
+    cr_expect_not(uci_tuner_form_applies(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FAR, 4096));
+    cr_expect(uci_tuner_form_applies(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FUSED, 4096));
     uci_profile_cleanup(&profile);
 }
 
@@ -305,14 +315,48 @@ Test(tuner, kernel)
     uci_profile_cleanup(&profile);
 }
 
+/* One kernel may be faster in the cache, and another from memory */
+Test(tuner, kernel_by_size)
+{
+    uci_digest_isa_t isa;
+    uci_profile_t profile;
+    uci_plan_t plan = {0};
+
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    isa = uci_digest_isa_best();
+    if (isa == UCI_DIGEST_ISA_SCALAR) {
+        cr_skip_test("this cpu has one kernel only");
+    }
+    uci_profile_init(&profile, "test", UCX);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FUSED, true), 1, 10);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FAR, true), 1, 10);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FUSED, true), 100, 11);
+    uci_tuner_make_plan(&profile, "tcp", STREAM, &plan);
+    cr_expect_eq(uci_plan_choose(&plan, 64)->isa, isa);
+    cr_expect_eq(uci_plan_choose(&plan, 64)->digest, uci_digest_row(UCI_DIGEST_XXH3, isa));
+    cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->isa, UCI_DIGEST_ISA_SCALAR);
+    cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->digest, uci_digest_row(UCI_DIGEST_XXH3, UCI_DIGEST_ISA_SCALAR));
+    cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->form, UCI_FORM_FUSED);
+    cr_expect_not_null(strstr(uci_plan_choose(&plan, 1 << 20)->digest->title, "scalar"));
+
+    /* 2 % is something after a long measurement, and nothing after one of milliseconds */
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FUSED, true), 1, 10.2);
+    uci_tuner_make_plan(&profile, "tcp", STREAM, &plan);
+    cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->isa, UCI_DIGEST_ISA_SCALAR);
+    snprintf(profile.source, sizeof(profile.source), "%s", UCI_PROFILE_SOURCE_QUICK);
+    uci_tuner_make_plan(&profile, "tcp", STREAM, &plan);
+    cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->isa, isa);
+    uci_profile_cleanup(&profile);
+}
+
 /* A profile may come from a machine that lies about its name: no kernel is used that this CPU does not have */
 Test(tuner, kernels_of_other_cpus_are_ignored)
 {
     uci_profile_t profile;
 
     uci_profile_init(&profile, "test", UCX);
-    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_AVX512, UCI_FORM_FUSED, true), 1, 1000);
-    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_AVX512, UCI_FORM_DIGEST, true), 1, 1000);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, BEST_ISA, UCI_FORM_FUSED, true), 1, 1000);
+    fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, BEST_ISA, UCI_FORM_DIGEST, true), 1, 1000);
     cr_expect_leq(uci_tuner_best_isa(&profile, UCI_DIGEST_XXH3), uci_digest_isa_best());
     uci_profile_cleanup(&profile);
 }
@@ -536,5 +580,36 @@ Test(tuner, calibration_measures_what_it_is_asked_for)
     cr_expect_not_null(uci_profile_find_kernel(&profile, UCI_DIGEST_XXH3, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FAR, false));
     cr_expect_not_null(
             uci_profile_find_kernel(&profile, UCI_DIGEST_NONE, UCI_DIGEST_ISA_SCALAR, UCI_FORM_KERNEL, true));
+    uci_profile_cleanup(&profile);
+}
+
+/* Finals give each finalist a time; what does the same under two names has the same time */
+Test(tuner, calibration_compares_in_finals)
+{
+    static const size_t sizes[]   = {4096, 65536};
+    uci_calibrate_params_t params = {.sizes       = sizes,
+                                     .sizes_count = 2,
+                                     .rounds      = 3,
+                                     .turn_ns     = 1000,
+                                     .uncached    = 1 << 20,
+                                     .finals      = 5,
+                                     .finalists   = 1u << UCI_DIGEST_XXH3};
+    const uci_cost_t *fused, *far;
+    uci_profile_t profile;
+    unsigned i;
+
+    uci_digest_init();
+    uci_profile_init(&profile, "test", UCX);
+    cr_assert_eq(uci_calibrate(&params, &profile), UCI_OK);
+    fused = uci_profile_find_kernel(&profile, UCI_DIGEST_XXH3, uci_digest_isa_best(), UCI_FORM_FUSED, true);
+    far   = uci_profile_find_kernel(&profile, UCI_DIGEST_XXH3, uci_digest_isa_best(), UCI_FORM_FAR, true);
+    cr_assert_not_null(fused);
+    cr_assert_not_null(far);
+    for (i = 0; i < 2; ++i) {
+        cr_expect_gt(fused->points[i].ns, 0);
+        cr_expect_lt(fused->points[i].ns, 1e9);
+    }
+    cr_expect_eq(fused->points[0].ns, far->points[0].ns, "the same function below 16 KiB");
+    cr_expect_neq(fused->points[1].ns, far->points[1].ns);
     uci_profile_cleanup(&profile);
 }
