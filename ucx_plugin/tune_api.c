@@ -83,7 +83,7 @@ UCI_EXPORT uint32_t uci_tune_paths(int rank)
     if (peer == NULL) {
         return 0;
     }
-    return UCI_PATH_BIT(UCI_PATH_EAGER) | UCI_PATH_BIT(UCI_PATH_STREAM) |
+    return UCI_PATH_BIT(UCI_PATH_EAGER) | UCI_PATH_BIT(UCI_PATH_STREAM) | UCI_PATH_BIT(UCI_PATH_GET) |
            (uci_peer_is_reached(peer) ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0);
 }
 
