@@ -9,6 +9,7 @@
 #         demo    HPC Challenge and Open MPI
 #         bench   valgrind, LAMMPS, HPC Challenge, and what makes network namespaces
 #         rdma    qemu and what makes a guest with soft-RoCE devices
+#         programs  NetPIPE and LAMMPS with its examples
 #         compat  what makes root folders of other Debian suites
 set -euo pipefail
 # shellcheck source=tools/common.sh
@@ -21,6 +22,7 @@ packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
 packages_demo=(hpcc openmpi-bin python3)
 packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
+packages_programs=(netpipe-openmpi netpipe-mpich2 lammps lammps-examples)
 packages_compat=(mmdebstrap)
 
 is_installed() {
@@ -37,8 +39,9 @@ wanted_packages() {
         demo)  printf '%s\n' "${packages_demo[@]}" ;;
         bench) printf '%s\n' "${packages_bench[@]}" ;;
         rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
+        programs) printf '%s\n' "${packages_programs[@]}" ;;
         compat) printf '%s\n' "${packages_compat[@]}" ;;
-        *)     die "unknown group '$group' (build, test, demo, bench, rdma or compat)" ;;
+        *)     die "unknown group '$group' (build, test, demo, bench, rdma, programs or compat)" ;;
         esac
     done
 }
