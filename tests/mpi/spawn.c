@@ -68,7 +68,8 @@ int main(int argc, char **argv)
     }
 #if defined(OMPI_MAJOR_VERSION) && (OMPI_MAJOR_VERSION >= 5)
     if (getenv("UCI_STATS") != NULL) {
-        return check_skip("this mpirun does not hand what -x sets to spawned processes: UCI is not in them, and refused");
+        return check_skip(
+                "this mpirun does not hand what -x sets to spawned processes: UCI is not in them, and refused");
     }
 #endif
     MPI_Comm_get_parent(&parent);
