@@ -160,9 +160,10 @@ static void uci_segment_digest(const uci_segment_t *segment)
 
     for (index = segment->first, offset = 0; offset < segment->length; ++index, offset += length) {
         length = uci_chunk_length(op->length, op->chunk_size, index);
-        value  = (segment->staging == NULL) ? op->digest->digest(segment->target + offset, length)
-                                            : uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size,
-                                                               segment->target + offset, length, op->digest, 0);
+        value  = op->digest->digest(segment->target + offset, length);
+        if (segment->staging != NULL) {
+            uci_buffer_store(op->buffer, (uint64_t)index * op->chunk_size, segment->target + offset, length);
+        }
         uci_recv_op_chunk_landed(op, index, value);
     }
 }

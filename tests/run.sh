@@ -30,7 +30,8 @@ suites=(
     "ucp       * 1min programs that call libucp themselves: every hook, plain and with UCI"
     "fuzz      * 1min fuzzers of whatever parses bytes, 5 s each"
     "rdma      - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
-    "compat    - 30min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
+    "compat    - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
+    "programs  - 5min programs from Debian, unmodified: NetPIPE, LAMMPS; plain, with UCI, with faults"
     "tsan      - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
     "campaign  - 5min faults of every kind, target and rate"
     "arm64     - 2min core's unit tests on 64-bit Arm, emulated: NEON kernels (root; network once)"
@@ -107,6 +108,10 @@ suite_tsan() {
 
 suite_compat() {
     "$uci_root/tests/compat/run_compat.sh"
+}
+
+suite_programs() {
+    "$uci_root/tests/programs/run_programs.sh" --preload "$build/libucx_integrity.so"
 }
 
 suite_fuzz() {

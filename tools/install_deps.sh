@@ -9,6 +9,7 @@
 #         demo    HPC Challenge and Open MPI
 #         bench   valgrind, LAMMPS, HPC Challenge, and what makes network namespaces
 #         rdma    qemu and what makes a guest with soft-RoCE devices
+#         programs  NetPIPE and LAMMPS with its examples
 #         compat  what makes root folders of other Debian suites
 #         arm64   a cross compiler for 64-bit Arm, and what runs its programs here
 set -euo pipefail
@@ -22,6 +23,7 @@ packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
 packages_demo=(hpcc openmpi-bin python3)
 packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
+packages_programs=(netpipe-openmpi netpipe-mpich2 lammps lammps-examples)
 packages_compat=(mmdebstrap)
 packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap)
 
@@ -39,9 +41,10 @@ wanted_packages() {
         demo)  printf '%s\n' "${packages_demo[@]}" ;;
         bench) printf '%s\n' "${packages_bench[@]}" ;;
         rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
+        programs) printf '%s\n' "${packages_programs[@]}" ;;
         compat) printf '%s\n' "${packages_compat[@]}" ;;
         arm64) printf '%s\n' "${packages_arm64[@]}" ;;
-        *)     die "unknown group '$group' (build, test, demo, bench, rdma, compat or arm64)" ;;
+        *)     die "unknown group '$group' (build, test, demo, bench, rdma, programs, compat or arm64)" ;;
         esac
     done
 }

@@ -69,6 +69,32 @@ static void all_lengths(ucs_memory_type_t from_type, ucs_memory_type_t to_type)
     ut_pair_close(&pair);
 }
 
+/* Not about memory types: what leaves one layout lands in any other, also what is fetched in segments */
+static void mixed_layouts(void)
+{
+    ut_op_t send, recv;
+    ut_data_t from, to;
+    int i, j;
+
+    ut_pair_open(&pair, UCP_FEATURE_TAG);
+    for (i = 0; i < UT_LAYOUTS; ++i) {
+        for (j = 0; j < UT_LAYOUTS; ++j) {
+            ut_data_open(&from, (ut_layout_t)i, 1000000);
+            ut_data_open(&to, (ut_layout_t)j, 1000000);
+            ut_data_fill(&from, 5);
+            ut_data_poison(&to);
+            ut_send(&send, pair.a, UT_SEND_NBX, &from, 7);
+            ut_recv(&recv, &pair, UT_RECV_NBX, &to, 7, UT_TAG_ALL);
+            UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "a receive");
+            UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "a send");
+            UT_CHECK(ut_data_check(&to, 1000000, 5), "%s to %s: wrong", ut_layout_names[i], ut_layout_names[j]);
+            ut_data_close(&from);
+            ut_data_close(&to);
+        }
+    }
+    ut_pair_close(&pair);
+}
+
 static void device_to_host(void)
 {
     all_lengths(MANAGED, UCS_MEMORY_TYPE_HOST);
@@ -87,10 +113,8 @@ static void not_said(void)
 }
 
 static const ut_test_t tests[] = {
-        UT_TEST(device_to_host),
-        UT_TEST(host_to_device),
-        UT_TEST(device_to_device),
-        UT_TEST(not_said),
+        UT_TEST(device_to_host), UT_TEST(host_to_device), UT_TEST(device_to_device),
+        UT_TEST(not_said),       UT_TEST(mixed_layouts),
 };
 
 UT_MAIN(tests)
