@@ -83,19 +83,26 @@ bool uci_direct_start(uci_send_op_t *op, unsigned keep)
     return true;
 }
 
-void uci_direct_send_progress(uci_worker_t *worker)
+unsigned uci_direct_send_progress(uci_worker_t *worker)
 {
+    unsigned count = 0;
     uci_list_t todo;
     uci_send_op_t *op;
+    uint32_t before;
 
     /* callbacks of completions may start and end operations */
     uci_list_move(&worker->direct_sends, &todo);
     while (!uci_list_is_empty(&todo)) {
-        op = uci_container_of(uci_list_requeue(&todo, &worker->direct_sends), uci_send_op_t, link);
+        op     = uci_container_of(uci_list_requeue(&todo, &worker->direct_sends), uci_send_op_t, link);
+        before = op->filled + op->acked;
         if (uci_direct_advance(op)) {
             uci_send_op_finish(op, UCS_OK);
+            ++count;
+        } else {
+            count += op->filled + op->acked - before;
         }
     }
+    return count;
 }
 
 void uci_direct_fill_first(uci_send_op_t *op)
@@ -186,8 +193,8 @@ static bool uci_direct_follow(uci_recv_op_t *op)
     return true;
 }
 
-/* Take what is there. The operation may be over afterwards. */
-static void uci_direct_advance_recv(uci_recv_op_t *op)
+/* Take what is there. The operation may be over afterwards. @return how many chunks that was. */
+static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
 {
     unsigned turn;
     uci_slot_t *slot;
@@ -197,20 +204,21 @@ static void uci_direct_advance_recv(uci_recv_op_t *op)
         slot = uci_direct_slot_now(op);
         mark = uci_slot_mark(op->peer->worker->uid, op->seq, op->taken);
         if (uci_likely(slot != NULL) && (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) != mark)) {
-            return;
+            return turn;
         }
         if (uci_unlikely((slot == NULL) || (slot->check != uci_slot_check(slot, mark)) ||
                          (slot->length != uci_chunk_length(op->length, op->chunk_size, op->taken)))) {
             uci_direct_give_up(op);
-            return;
+            return turn;
         }
         uci_direct_take_chunk(op, slot);
         if (op->taken == op->chunks) {
             uci_direct_stop(op);
             uci_recv_op_advance(op);
-            return;
+            return turn + 1;
         }
     }
+    return turn;
 }
 
 bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
@@ -225,15 +233,17 @@ bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
     return true;
 }
 
-void uci_direct_recv_progress(uci_worker_t *worker)
+unsigned uci_direct_recv_progress(uci_worker_t *worker)
 {
+    unsigned count = 0;
     uci_list_t todo;
 
     uci_list_move(&worker->direct_recvs, &todo);
     while (!uci_list_is_empty(&todo)) {
-        uci_direct_advance_recv(
+        count += uci_direct_advance_recv(
                 uci_container_of(uci_list_requeue(&todo, &worker->direct_recvs), uci_recv_op_t, direct_link));
     }
+    return count;
 }
 
 bool uci_direct_finish(uci_recv_op_t *op)

@@ -32,8 +32,9 @@ bool uci_direct_start(uci_send_op_t *op, unsigned keep);
 /** Fill them: the receiver need not have matched the message yet. */
 void uci_direct_fill_first(uci_send_op_t *op);
 
-/** Fill what has been taken, complete what is through; called from progress. */
-void uci_direct_send_progress(uci_worker_t *worker);
+/** Fill what has been taken, complete what is through; called from progress. @return 0 if there was nothing to do: MPIs
+ *  give the core away then, if there are more processes than cores. */
+unsigned uci_direct_send_progress(uci_worker_t *worker);
 
 /** No longer on this path, but its slots stay: the receiver may be reading them. */
 void uci_direct_leave(uci_send_op_t *op);
@@ -45,8 +46,8 @@ void uci_direct_release(uci_send_op_t *op);
  *  @return false: this path is not possible, nothing has been done. */
 bool uci_direct_take(uci_recv_op_t *op, uint16_t slot);
 
-/** Take what has been filled; called from progress. */
-void uci_direct_recv_progress(uci_worker_t *worker);
+/** Take what has been filled; called from progress. @return as above. */
+unsigned uci_direct_recv_progress(uci_worker_t *worker);
 
 /** Not on this path any more. */
 void uci_direct_stop(uci_recv_op_t *op);

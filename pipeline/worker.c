@@ -272,12 +272,10 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     unsigned count = 0;
 
     if (!uci_list_is_empty(&worker->direct_recvs)) {
-        uci_direct_recv_progress(worker);
-        ++count;
+        count += uci_direct_recv_progress(worker);
     }
     if (!uci_list_is_empty(&worker->direct_sends)) {
-        uci_direct_send_progress(worker);
-        ++count;
+        count += uci_direct_send_progress(worker);
     }
     if (!uci_list_is_empty(&worker->streams)) {
         uci_send_progress(worker);

@@ -471,7 +471,39 @@ static void left_behind(void)
     }
 }
 
-static const ut_test_t tests[] = {UT_TEST(unexpected_order),
+/* MPIs give the core to another process when progress says that there was nothing to do: a large message that nobody
+ * receives is nothing to do */
+static void nothing_moves(void)
+{
+    unsigned i, busy = 0;
+    ut_data_t from, to;
+    ut_op_t send, recv;
+    ut_pair_t pair;
+
+    ut_pair_open(&pair, UCP_FEATURE_TAG);
+    for (i = 0; i < 4; ++i) {
+        ut_exchange(&pair, 300000, i);
+    }
+    ut_data_open(&from, UT_CONTIG1, 2000000);
+    ut_data_open(&to, UT_CONTIG1, 2000000);
+    ut_data_fill(&from, 7);
+    ut_send(&send, pair.a, UT_SEND_NBX, &from, 5);
+    ut_settle(&pair);
+    for (i = 0; i < 10000; ++i) {
+        busy += (ucp_worker_progress(pair.a->worker) > 0) + (ucp_worker_progress(pair.b->worker) > 0);
+    }
+    UT_CHECK(ut_faults_are_on() || (busy < 100), "progress found something to do %u times", busy);
+    ut_recv(&recv, &pair, UT_RECV_NBX, &to, 5, UT_TAG_ALL);
+    UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+    UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
+    UT_CHECK(ut_data_check(&to, 2000000, 7), "wrong content");
+    ut_data_close(&from);
+    ut_data_close(&to);
+    ut_pair_close(&pair);
+}
+
+static const ut_test_t tests[] = {UT_TEST(nothing_moves),
+                                  UT_TEST(unexpected_order),
                                   UT_TEST(posted_order),
                                   UT_TEST(mixed_sizes_order),
                                   UT_TEST(masks),
