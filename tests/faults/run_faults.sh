@@ -137,12 +137,12 @@ select_jobs() {
         add_job bug-with-uci lost_bytes "$mpi" posix,self - - -
         add_job off p2p_blocking "$mpi" posix,self any payload 1
         add_job unhealable p2p_blocking "$mpi" posix,self bitflip payload+repair 1
+        add_fetch "$mpi"
         [ "$selection" != quick ] || continue
         add_job off storm "$mpi" tcp,self bitflip payload 1e-2
         add_job unhealable storm "$mpi" tcp,self any payload+repair 1
         add_job seed p2p_blocking "$mpi" posix,self any payload 1e-2
         add_job count p2p_blocking "$mpi" tcp,self any payload 1
-        add_fetch "$mpi"
     done
     case $selection in
     quick) add_rotating turn ;;
