@@ -26,9 +26,11 @@ static struct {
 
 void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_version)
 {
+    pthread_mutex_lock(&uci_stats_blocks_lock);
     uci_stats_info.digest      = digest;
     uci_stats_info.mode        = mode;
     uci_stats_info.ucx_version = ucx_version;
+    pthread_mutex_unlock(&uci_stats_blocks_lock);
 }
 
 static void uci_stats_add_up(uci_stats_t *sum, const uci_stats_t *counters)

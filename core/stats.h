@@ -84,7 +84,7 @@ void uci_stats_write_json_string(FILE *stream, const char *text);
 /** Write the summary: one line a non-zero counter. */
 void uci_stats_write_summary(FILE *stream);
 
-/** What the JSON says beside the counters. Strings must stay valid. */
+/** What the JSON says beside the counters. Strings must stay valid. Thread safe: threads make workers at the same time. */
 void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_version);
 
 /**
