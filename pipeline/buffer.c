@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "buffer.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
@@ -95,6 +96,14 @@ void *uci_buffer_direct(const uci_buffer_t *buf, size_t offset, size_t length)
     default:
         return NULL;
     }
+}
+
+void *uci_buffer_target(const uci_buffer_t *buf, size_t offset, size_t length, void **staging_p)
+{
+    void *direct = uci_buffer_direct(buf, offset, length);
+
+    *staging_p = (direct != NULL) ? NULL : malloc(length);
+    return (direct != NULL) ? direct : *staging_p;
 }
 
 /* Walk the iov entries that hold [offset, offset+length) and copy each part from or to a packed buffer */

@@ -47,6 +47,7 @@ UCI_INLINE void uci_buffer_init_contig(uci_buffer_t *buf, void *data, size_t len
     buf->data   = data;
     buf->length = length;
     buf->status = UCS_OK;
+    buf->form   = UCI_FORM_FUSED;
 }
 
 /** Describe a buffer to be sent / received into. Generic: starts packing / unpacking, to be ended by
@@ -78,6 +79,14 @@ UCI_INLINE void uci_buffer_finish(uci_buffer_t *buf)
 
 /** @return the bytes at @a offset if @a length of them are contiguous in memory, else NULL. */
 void *uci_buffer_direct(const uci_buffer_t *buf, size_t offset, size_t length);
+
+/**
+ * Where @a length bytes that belong at @a offset can be written by somebody else: in the buffer if they are contiguous there,
+ * else in new memory.
+ * @param staging_p  NULL, or that memory: the caller brings its bytes into the buffer (uci_buffer_store(), _write()), and frees it.
+ * @return NULL if there is no memory.
+ */
+void *uci_buffer_target(const uci_buffer_t *buf, size_t offset, size_t length, void **staging_p);
 
 /**
  * Copy packed bytes out of the buffer, with their digest. A generic datatype is read from an offset where one of

@@ -122,7 +122,7 @@ typedef struct uci_segment {
     uint32_t first; /* chunk */
     uint32_t length;
     char *target;
-    char *staging; /* freed when done; NULL: straight into the user's buffer */
+    void *staging; /* freed when done; NULL: straight into the user's buffer */
 } uci_segment_t;
 
 static void uci_segment_put(uci_segment_t *segment)
@@ -141,13 +141,10 @@ static uci_segment_t *uci_segment_get(uci_recv_op_t *op, uint32_t first, uint32_
     segment->op     = op;
     segment->first  = first;
     segment->length = length;
-    segment->target = uci_buffer_direct(op->buffer, (uint64_t)first * op->chunk_size, length);
+    segment->target = uci_buffer_target(op->buffer, (uint64_t)first * op->chunk_size, length, &segment->staging);
     if (segment->target == NULL) {
-        segment->target = segment->staging = malloc(length);
-        if (segment->staging == NULL) {
-            free(segment);
-            return NULL;
-        }
+        free(segment);
+        return NULL;
     }
     return segment;
 }

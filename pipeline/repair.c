@@ -299,13 +299,10 @@ static uci_repair_get_t *uci_repair_get_create(uci_recv_op_t *op, const uci_am_g
     get->index  = entry->index;
     get->length = uci_chunk_length(op->length, op->chunk_size, entry->index);
     get->value  = entry->value;
-    get->target = uci_buffer_direct(op->buffer, (uint64_t)entry->index * op->chunk_size, get->length);
+    get->target = uci_buffer_target(op->buffer, (uint64_t)entry->index * op->chunk_size, get->length, &get->staging);
     if (get->target == NULL) {
-        get->target = get->staging = malloc(get->length);
-        if (get->staging == NULL) {
-            free(get);
-            return NULL;
-        }
+        free(get);
+        return NULL;
     }
     return get;
 }

@@ -4,6 +4,7 @@
 #include "buffer.h"
 #include "capture.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum { SIZE = 5000 };
@@ -154,6 +155,31 @@ Test(buffer, contig)
     cr_expect((memory[16] == 0) && (memory[1017] == 0));
     cr_expect(uci_buffer_read(&buf, 17, out, 1000, digest) == digest->digest(packed, 1000));
     cr_expect(memcmp(out, packed, 1000) == 0);
+}
+
+/* Requests come from a pool, with what the last operation left in them */
+Test(buffer, nothing_is_left_of_the_last_use)
+{
+    uci_buffer_t buffer;
+
+    memset(&buffer, 0xff, sizeof(buffer));
+    cr_assert_eq(uci_buffer_init_recv(&buffer, memory, SIZE, ucp_dt_make_contig(1)), UCS_OK);
+    cr_expect_eq(buffer.form, UCI_FORM_FUSED);
+    cr_expect_eq(buffer.status, UCS_OK);
+}
+
+Test(buffer, target)
+{
+    ucp_dt_iov_t iov[] = {{memory, 100}, {memory + 200, 100}};
+    uci_buffer_t buffer;
+    void *staging;
+
+    cr_assert_eq(uci_buffer_init_recv(&buffer, iov, 2, ucp_dt_make_iov()), UCS_OK);
+    cr_expect_eq(uci_buffer_target(&buffer, 100, 100, &staging), memory + 200);
+    cr_expect_null(staging);
+    cr_expect_eq(uci_buffer_target(&buffer, 50, 100, &staging), staging, "over the gap");
+    cr_assert_not_null(staging);
+    free(staging);
 }
 
 Test(buffer, iov_of_every_count)
