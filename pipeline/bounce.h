@@ -28,9 +28,10 @@ typedef struct uci_slot {
     uint64_t value; /**< digest of the data */
     uint64_t root;  /**< with the last chunk of a message: the root of its tree */
     uint32_t length;
+    uint32_t cut;   /**< uci_cut_t */
     uint32_t check; /**< over the above */
     uint32_t next;  /**< slot of the next chunk plus 1, once that is filled */
-    char owner_pad[UCI_CACHE_LINE - 36];
+    char owner_pad[UCI_CACHE_LINE - 40];
     uint64_t ack; /**< the reader's: the mark of what it has taken */
     char reader_pad[UCI_CACHE_LINE - 8];
     char data[UCI_SLOT_SIZE];

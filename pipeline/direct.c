@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "direct.h"
 
+#include <stdlib.h>
+
 #include "bounce.h"
 #include "inject.h"
 #include "repair.h"
@@ -20,10 +22,12 @@ static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
 {
     uci_slot_t *slot = uci_direct_slot(op, index);
     uint64_t mark    = uci_slot_mark(op->peer->uid, op->frame->seq, index);
+    uci_cut_t cut    = 0;
 
     slot->next   = 0;
     slot->length = uci_chunk_length(op->length, op->chunk_size, index);
-    slot->value  = uci_buffer_read(op->buffer, (uint64_t)index * op->chunk_size, slot->data, slot->length, op->digest);
+    slot->value  = uci_send_op_load(op, index, slot->data, slot->length, &cut);
+    slot->cut    = cut;
     uci_merkle_set_leaf(op->tree, index, slot->value);
     slot->root  = (index + 1 < op->chunks)
                           ? 0
@@ -55,7 +59,10 @@ static bool uci_direct_advance(uci_send_op_t *op)
     unsigned turn = 0;
 
     while ((op->acked < op->filled) && uci_slot_is_taken(uci_direct_slot(op, op->acked))) {
-        uci_bounce_put(op->peer->worker, op->slots[op->acked++ % UCI_DIRECT_WINDOW]);
+        if (uci_likely(op->kept == NULL)) {
+            uci_bounce_put(op->peer->worker, op->slots[op->acked % UCI_DIRECT_WINDOW]);
+        }
+        ++op->acked;
     }
     while ((op->filled < op->chunks) && (op->filled - op->acked < op->window) && (turn++ < UCI_DIRECT_TURN)) {
         uci_direct_fill_next(op);
@@ -110,6 +117,21 @@ void uci_direct_fill_first(uci_send_op_t *op)
     uci_direct_advance(op);
 }
 
+bool uci_direct_keep(uci_send_op_t *op)
+{
+    uint32_t i;
+
+    op->kept = malloc(op->chunks * sizeof(*op->kept));
+    if (op->kept == NULL) {
+        return false;
+    }
+    for (i = 0; i < op->chunks; ++i) {
+        op->kept[i].buffer = uci_direct_slot(op, i)->data;
+        op->kept[i].length = uci_chunk_length(op->length, op->chunk_size, i);
+    }
+    return true;
+}
+
 void uci_direct_leave(uci_send_op_t *op)
 {
     uci_list_del(&op->link);
@@ -121,6 +143,9 @@ void uci_direct_release(uci_send_op_t *op)
 
     if (op->window == 0) {
         return;
+    }
+    if (op->kept != NULL) {
+        op->acked = 0;
     }
     /* the first one is taken from the start */
     for (; op->acked < uci_max(op->filled, 1u); ++op->acked) {
@@ -159,6 +184,16 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot)
     }
     if (uci_unlikely(op->state[index] == UCI_CHUNK_GOOD)) {
         return;
+    }
+    if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
+        if (uci_recv_op_unpack(op, index, slot->data, slot->length, slot->value, (uci_cut_t)slot->cut)) {
+            uci_recv_op_chunk_good(op, index, slot->value);
+            return;
+        }
+        if (!uci_recv_op_collect(op)) {
+            uci_repair_chunk_bad(op, index, slot->value, NULL, 0);
+            return;
+        }
     }
     value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, slot->data, slot->length, op->digest,
                              slot->value);

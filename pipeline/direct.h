@@ -36,6 +36,9 @@ void uci_direct_fill_first(uci_send_op_t *op);
  *  give the core away then, if there are more processes than cores. */
 unsigned uci_direct_send_progress(uci_worker_t *worker);
 
+/** All of it is in slots: keep it there until the operation ends, described by op->kept. @return false: no memory. */
+bool uci_direct_keep(uci_send_op_t *op);
+
 /** No longer on this path, but its slots stay: the receiver may be reading them. */
 void uci_direct_leave(uci_send_op_t *op);
 

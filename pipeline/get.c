@@ -133,7 +133,7 @@ static void uci_segment_put(uci_segment_t *segment)
 
 static uci_segment_t *uci_segment_get(uci_recv_op_t *op, uint32_t first, uint32_t length)
 {
-    uci_segment_t *segment = calloc(1, sizeof(*segment));
+    uci_segment_t *segment = uci_recv_op_collect(op) ? calloc(1, sizeof(*segment)) : NULL;
 
     if (segment == NULL) {
         return NULL;

@@ -187,7 +187,7 @@ static void uci_inject_slot_payload(uci_send_op_t *op, uci_slot_t *slot, uint32_
     uint32_t other  = (index + 1 < op->chunks) ? index + 1 : 0;
     size_t left     = slot->length;
 
-    if (fault->kind == UCI_FAULT_SWAP) {
+    if ((fault->kind == UCI_FAULT_SWAP) && (op->buffer->kind != UCI_BUFFER_GENERIC)) {
         uci_buffer_read(op->buffer, (uint64_t)other * op->chunk_size, slot->data,
                         uci_min(slot->length, uci_chunk_length(op->length, op->chunk_size, other)), op->digest);
     } else {

@@ -341,18 +341,28 @@ void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_
 
 /* ---------------------------------------------------------- operations */
 
-/* A generic datatype may be unpackable only at the borders of its elements (MPICH's is), which chunks do not keep,
- * and unpacking can't be undone: collect the message first */
-static ucs_status_t uci_recv_op_collect(uci_recv_op_t *op)
+bool uci_recv_op_collect(uci_recv_op_t *op)
 {
-    op->packed = malloc(op->length);
+    if (op->buffer->kind != UCI_BUFFER_GENERIC) {
+        return true;
+    }
+    op->packed = calloc(1, op->length); /* UCI_ON_ERROR=log delivers what there is: never what was here before */
     if (op->packed == NULL) {
         uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
-        return UCS_ERR_NO_MEMORY;
+        return false;
     }
+    memcpy((char *)op->packed + op->ordered.offset, op->ordered.carry, op->ordered.carry_length);
     uci_buffer_init_recv(&op->own_buffer, op->packed, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->own_buffer;
-    return UCS_OK;
+    return true;
+}
+
+bool uci_recv_op_unpack(uci_recv_op_t *op, uint32_t index, const void *data, size_t length, uint64_t expected,
+                        uci_cut_t cut)
+{
+    return uci_ordered_is_next(&op->ordered, (uint64_t)index * op->chunk_size) &&
+           (op->digest->digest(data, length) == expected) &&
+           uci_ordered_unpack(&op->ordered, op->buffer, data, length, cut);
 }
 
 static uint32_t uci_recv_slot_get(uci_worker_t *worker, uci_recv_op_t *op)
@@ -526,7 +536,8 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
     }
     if (op->packed != NULL) {
         /* UCI_ON_ERROR=log delivers what there is */
-        uci_buffer_store(&req->buffer, 0, op->packed, length);
+        uci_buffer_store(&req->buffer, op->ordered.offset, (char *)op->packed + op->ordered.offset,
+                         length - op->ordered.offset);
     }
     if (status == UCS_OK) {
         status = req->buffer.status;
@@ -562,10 +573,6 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
         uci_recv_delivered(peer, seq, 0);
         uci_recv_fin(peer, seq, 0);
         uci_recv_lost(req, tag, desc->length, "there is no memory to receive it");
-        return;
-    }
-    if ((req->buffer.kind == UCI_BUFFER_GENERIC) && ((status = uci_recv_op_collect(op)) != UCS_OK)) {
-        uci_recv_op_abandon(op, status);
         return;
     }
     uci_recv_delivered(peer, seq, 0);
@@ -718,6 +725,9 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
             return;
         }
     }
+    if (!uci_recv_op_collect(op)) {
+        return; /* it is asked for again, and given up at last */
+    }
     value = uci_likely((length == hdr->length) && (length == uci_chunk_length(op->length, op->chunk_size, hdr->index)))
                     ? uci_buffer_write(op->buffer, (uint64_t)hdr->index * op->chunk_size, data, length, op->digest,
                                        hdr->value)
@@ -746,6 +756,25 @@ void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     /* else it has not been matched yet */
 }
 
+/* A chunk that was unpacked is not right after all. It can't be unpacked alone: all of them come once more. */
+static void uci_recv_op_unpack_again(uci_recv_op_t *op)
+{
+    uint64_t end = op->ordered.offset + op->ordered.carry_length;
+    uint32_t i;
+
+    if ((end == 0) || !uci_recv_op_collect(op)) {
+        return;
+    }
+    op->ordered.offset       = 0;
+    op->ordered.carry_length = 0;
+    for (i = 0; (uint64_t)i * op->chunk_size < end; ++i) {
+        if (op->state[i] == UCI_CHUNK_GOOD) {
+            --op->good;
+            uci_repair_chunk_bad(op, i, op->expected[i], NULL, 0);
+        }
+    }
+}
+
 /* What the sender says of chunk @a index, which may have come already */
 static void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
 {
@@ -757,6 +786,7 @@ static void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
         if (leaf != op->expected[index]) {
             --op->good;
             uci_repair_chunk_bad(op, index, leaf, NULL, 0);
+            uci_recv_op_unpack_again(op);
         }
         break;
     default:

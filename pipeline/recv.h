@@ -16,6 +16,7 @@
 #include "worker.h"
 #include "control.h"
 #include "merkle.h"
+#include "ordered.h"
 
 typedef enum {
     UCI_CHUNK_MISSING,
@@ -41,8 +42,9 @@ typedef struct uci_recv_op {
     uci_request_t *req;
     uci_buffer_t *buffer;    /**< where chunks go: &req->buffer, or &own_buffer */
     uci_buffer_t own_buffer; /**< of desc, or of packed */
-    void *packed;            /**< a generic datatype's message, unpacked when all of it is verified */
-    uci_rndv_desc_t desc;    /**< a descriptor being repaired */
+    void *packed; /**< a generic datatype's message from ordered.offset on, if it could not be unpacked in order */
+    uci_ordered_t ordered; /**< unpacking of a generic datatype */
+    uci_rndv_desc_t desc;  /**< a descriptor being repaired */
     uci_frame_kind_t kind;
     ucp_tag_t tag;
     const uci_digest_ops_t *digest;
@@ -115,6 +117,15 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
 void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value);
 /** A chunk has been verified and stored. */
 void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value);
+/**
+ * The next chunk of a generic datatype, in order: verified, then unpacked.
+ * @return false: it is not the next one, or damaged, or refused; uci_recv_op_collect() is what remains.
+ */
+bool uci_recv_op_unpack(uci_recv_op_t *op, uint32_t index, const void *data, size_t length, uint64_t expected,
+                        uci_cut_t cut);
+/** Chunks can be written in any order from now on: what of a generic datatype is not unpacked yet is collected, since unpacking
+ *  can't be undone. @return false: no memory (logged). */
+bool uci_recv_op_collect(uci_recv_op_t *op);
 /** See whether all has arrived: complete, or start repairing. */
 void uci_recv_op_advance(uci_recv_op_t *op);
 /** All chunks are right: deliver or, if this was the repair of a descriptor, go on with the message itself. */

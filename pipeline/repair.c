@@ -290,7 +290,7 @@ static void uci_repair_get_completed(void *request, ucs_status_t status, void *u
 
 static uci_repair_get_t *uci_repair_get_create(uci_recv_op_t *op, const uci_am_grant_entry_t *entry)
 {
-    uci_repair_get_t *get = calloc(1, sizeof(*get));
+    uci_repair_get_t *get = uci_recv_op_collect(op) ? calloc(1, sizeof(*get)) : NULL;
 
     if (get == NULL) {
         return NULL;
@@ -674,6 +674,9 @@ void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *h
         return;
     }
     op->remote_op = hdr->op;
+    if (!uci_send_op_settle(op)) {
+        return; /* the receiver asks again */
+    }
     if ((hdr->flags & UCI_AM_FLAG_GET) && (uci_merkle_leaves_set(op->tree) == op->chunks)) {
         uci_repair_grant(op, data, count);
     } else {

@@ -23,6 +23,9 @@
  * L3, Open MPI and MPICH: 4 KiB take 0.89 us in a frame and 0.94 in a slot, 8 KiB 2.0 (with cma 4.2) and 1.3 */
 #define UCI_SEND_SLOT_MIN 4096
 
+/* Bytes that a chunk of a generic datatype has a multiple of, if we choose. UCX's fragments are about 8 KiB. */
+#define UCI_SEND_PACK_GRAIN 4096
+
 /* Chunks of one operation that UCX may hold at a time, and those sent in one turn of progress */
 #define UCI_SEND_WINDOW 16
 #define UCI_SEND_TURN   64
@@ -305,6 +308,7 @@ static void uci_send_op_destroy(uci_send_op_t *op)
         worker->copy_bytes -= op->length;
     }
     uci_merkle_destroy(op->tree);
+    free(op->kept);
     free(op->copy);
     free(op);
 }
@@ -437,11 +441,27 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
         uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
         return false;
     }
+    /* some of it may have been packed before: from its start again, for which finishing the datatype's state and making a new one
+     * is no way, since MPICH lets go of the datatype then */
     uci_buffer_read(&req->buffer, 0, op->copy, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
     worker->copy_bytes += op->length;
     return true;
+}
+
+bool uci_send_op_settle(uci_send_op_t *op)
+{
+    return (op->buffer->kind != UCI_BUFFER_GENERIC) || uci_send_buffer_copy(op, op->req);
+}
+
+uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p)
+{
+    if (uci_likely(op->buffer->kind != UCI_BUFFER_GENERIC)) {
+        return uci_buffer_read(op->buffer, (uint64_t)index * op->chunk_size, dst, length, op->digest);
+    }
+    *cut_p = uci_ordered_pack(&op->ordered, op->buffer, dst, length);
+    return op->digest->digest(dst, length);
 }
 
 bool uci_send_op_is_matched(const uci_send_op_t *op)
@@ -472,6 +492,15 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
     uci_request_complete(req, UCS_OK);
 }
 
+/* Packing takes longer than moving: the receiver shall unpack the first part soon. All slots of a message at once if
+ * they are enough. */
+static uint32_t uci_send_pack_size(uint64_t length, uint32_t chunk_size)
+{
+    uint64_t part = uci_div_up(length, (uint64_t)UCI_DIRECT_WINDOW * UCI_SEND_PACK_GRAIN) * UCI_SEND_PACK_GRAIN;
+
+    return (uci_settings.chunk_size == UCI_SETTING_AUTO) ? (uint32_t)uci_min(part, (uint64_t)chunk_size) : chunk_size;
+}
+
 /* By what is known of the peer, and by the plan */
 static bool uci_send_may_go_direct(uci_peer_t *peer, uint64_t length)
 {
@@ -490,6 +519,8 @@ static bool uci_send_choose(uci_send_op_t *op)
     op->chunk_size = peer->leaving ? uci_peer_stream_chunk_size(peer, op->length) : choice->chunk_size;
     if (direct && (op->length <= peer->eager_max) && !peer->leaving) {
         op->chunk_size = UCI_SLOT_SIZE; /* it came here by uci_send_is_better_in_slot() */
+    } else if (direct && (op->buffer->kind == UCI_BUFFER_GENERIC)) {
+        op->chunk_size = uci_send_pack_size(op->length, op->chunk_size);
     }
     op->chunks = (uint32_t)uci_div_up(op->length, op->chunk_size);
     return direct && (op->chunk_size <= UCI_SLOT_SIZE);
@@ -514,13 +545,30 @@ static void uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
     hdr->value       = op->digest->digest(desc, sizeof(*desc));
 }
 
-/* The whole message is in a slot: that is as good as a copy. Not while faults are injected, which damage slots. */
-static void uci_send_keep_in_slot(uci_send_op_t *op)
+/* The whole message is in slots: that is as good as a copy. Not while faults are injected into payloads, which damages slots. */
+static bool uci_send_may_keep_in_slots(const uci_send_op_t *op, bool buffered)
 {
-    uci_buffer_init_send(&op->copy_buffer, op->peer->worker->bounce.slots[op->slots[0]].data, op->length,
-                         ucp_dt_make_contig(1));
+    return (op->state == UCI_SEND_DIRECT) && !op->sync && !uci_fault_targets(UCI_FAULT_PAYLOAD) &&
+           (op->window == op->chunks) && ((op->chunks == 1) || buffered);
+}
+
+/* @return true if the user's buffer is free now */
+static bool uci_send_keep_in_slots(uci_send_op_t *op)
+{
+    if ((op->req == NULL) || (op->state != UCI_SEND_DIRECT)) {
+        return false; /* it is through by now */
+    }
+    if (op->chunks == 1) {
+        uci_buffer_init_send(&op->copy_buffer, op->peer->worker->bounce.slots[op->slots[0]].data, op->length,
+                             ucp_dt_make_contig(1));
+    } else if (uci_direct_keep(op)) {
+        uci_buffer_init_send(&op->copy_buffer, op->kept, op->chunks, UCP_DATATYPE_IOV);
+    } else {
+        return uci_send_buffer_copy(op, op->req);
+    }
     op->buffer = &op->copy_buffer;
     op->req    = NULL;
+    return true;
 }
 
 static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
@@ -528,7 +576,7 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
 {
     uci_worker_t *worker = ep->peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
-    bool buffered, direct, one_slot;
+    bool buffered, keep;
     uci_frame_t *frame;
     uci_send_op_t *op;
 
@@ -540,22 +588,22 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     op->req    = req;
     op->sync   = sync;
     op->buffer = &req->buffer;
-    direct     = uci_send_choose(op);
+    keep       = uci_send_choose(op);
     if (uci_merkle_create(op->chunks, uci_settings.merkle_arity, &op->tree) != UCI_OK) {
         goto err;
     }
 
-    one_slot = direct && (op->chunks == 1) && !sync;
-    buffered = one_slot ? uci_inject_enabled : uci_send_is_buffered(worker, op->length, param, sync);
-    if ((buffered || (req->buffer.kind == UCI_BUFFER_GENERIC)) && !uci_send_buffer_copy(op, req)) {
-        goto err;
+    if (keep) {
+        uci_direct_start(op, UCI_DIRECT_KEEP);
     }
-    if (buffered) {
+    buffered = uci_send_is_buffered(worker, op->length, param, sync);
+    keep     = uci_send_may_keep_in_slots(op, buffered);
+    if (buffered && !keep) {
+        if (!uci_send_buffer_copy(op, req)) {
+            goto err;
+        }
         UCI_STATS_INC(buffered_messages);
         op->req = NULL;
-    }
-    if (direct) {
-        uci_direct_start(op, UCI_DIRECT_KEEP);
     }
     uci_send_describe(op, frame);
     UCI_STATS_INC(messages_sent);
@@ -569,12 +617,9 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     }
     if (op->state == UCI_SEND_DIRECT) {
         uci_direct_fill_first(op);
-        if (one_slot && (op->req != NULL) && (op->state == UCI_SEND_DIRECT)) {
-            uci_send_keep_in_slot(op);
-            buffered = true;
-        }
+        buffered = keep ? uci_send_keep_in_slots(op) : buffered;
     }
-    if ((op->state == UCI_SEND_DESCRIBED) && uci_send_may_be_fetched(op)) {
+    if ((op->state == UCI_SEND_DESCRIBED) && uci_send_may_be_fetched(op) && uci_send_op_settle(op)) {
         uci_get_start(op);
     }
     uci_send_op_unpin(op);
@@ -668,7 +713,7 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     ucs_status_t status;
     uint64_t value;
 
-    msg = uci_control_get(op->peer, UCI_AM_DATA, op->frame->seq, 0);
+    msg = uci_send_op_settle(op) ? uci_control_get(op->peer, UCI_AM_DATA, op->frame->seq, 0) : NULL;
     if (msg == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -789,6 +834,8 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     uci_list_del(&op->link);
     op->next  = 0;
     op->state = UCI_SEND_STREAMING;
+    (void)uci_send_op_settle(
+            op); /* without memory no chunk can be sent: the receiver asks for them, and gives up at last */
     uci_repair_grant_ahead(op);
     uci_list_add_tail(&peer->worker->streams, &op->link);
 }

@@ -30,6 +30,7 @@
 #include "worker.h"
 #include "control.h"
 #include "merkle.h"
+#include "ordered.h"
 
 typedef enum {
     UCI_SEND_DESCRIBED,
@@ -54,6 +55,7 @@ typedef struct uci_send_op {
     uci_buffer_t *buffer; /**< &req->buffer or &copy_buffer */
     uci_buffer_t copy_buffer;
     void *copy;
+    uci_ordered_t ordered; /**< packing of a generic datatype that has not been copied */
     const uci_digest_ops_t *digest;
     uint64_t length;
     uint32_t chunk_size;
@@ -67,11 +69,12 @@ typedef struct uci_send_op {
     uint32_t acked;                    /**< DIRECT: of these, chunks that have been taken */
     uint8_t window;                    /**< DIRECT: slots reserved */
     uint16_t slots[UCI_DIRECT_WINDOW]; /**< of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
-    bool reminded;                     /**< DIRECT: the receiver has asked once */
-    uci_merkle_t *tree;                /**< NULL for a synchronous eager message */
-    uci_list_t grants;                 /**< uci_repair_grant_t: what the receiver may be reading, until FIN */
-    bool sync;                         /**< a synchronous send: completes only when matched */
-    ucs_status_t status;               /**< how it ended, once it is DONE */
+    ucp_dt_iov_t *kept;  /**< DIRECT: the slots hold all of it, until it ends, and `buffer` is these; or NULL */
+    bool reminded;       /**< DIRECT: the receiver has asked once */
+    uci_merkle_t *tree;  /**< NULL for a synchronous eager message */
+    uci_list_t grants;   /**< uci_repair_grant_t: what the receiver may be reading, until FIN */
+    bool sync;           /**< a synchronous send: completes only when matched */
+    ucs_status_t status; /**< how it ended, once it is DONE */
     uint64_t start_time;
     uint64_t asked_time; /**< last QUERY */
     unsigned queries;
@@ -87,6 +90,12 @@ void uci_send_progress(uci_worker_t *worker);
 
 /** Send one chunk, with @a flags beside LAST. The operation may be over, and gone unless pinned, afterwards. */
 ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags);
+
+/** The bytes of the next chunk, with their digest. @param dst  where to.  @param cut_p  set for a generic datatype. */
+uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p);
+
+/** Chunks are to be read in any order from now on: a generic datatype is copied. @return false: no memory (logged). */
+bool uci_send_op_settle(uci_send_op_t *op);
 
 /** A chunk's message is no longer in flight. */
 void uci_send_chunk_done(uci_send_op_t *op);

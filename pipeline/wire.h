@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include "types.h"
 
-#define UCI_PROTOCOL_VERSION 3
+#define UCI_PROTOCOL_VERSION 4
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_AM_ID 1021

@@ -1,0 +1,65 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A generic datatype's message, packed and unpacked in order, one chunk after the other, so that the sender packs while the
+ * receiver unpacks. Chunks end at fixed offsets, but packers need not be able to stop there: MPICH's stop where an element
+ * ends, and refuse to unpack a part of one. UCX makes its fragments as long as the packer likes; our chunks carry the
+ * beginning of an element at their end and the rest of it in front of the next one, and say so (the cut):
+ *
+ *     elements     |  ...  |  ...  | a element |  ...          ...  | another |
+ *     chunks       |       tail of 2 bytes ->|<- head of 7 bytes      ->|
+ *
+ * The sender packs what surrounds the border into a carry of its own; the receiver keeps the tail in a carry until the head
+ * has come. A sender that does not know (its buffer is contiguous, or a copy) says 0, no part of an element: most unpackers take
+ * any bytes in their order. Where one refuses, or chunks come in another order, or damaged, the rest of the message is
+ * collected and unpacked at its end (uci_recv_op_collect()).
+ */
+#ifndef UCI_ORDERED_H_
+#define UCI_ORDERED_H_
+
+#include "buffer.h"
+
+/** Bytes of elements at a border; the largest element of MPI has 32. */
+#define UCI_CARRY_MAX 64
+
+/** Bytes of a chunk that belong to elements begun before it (head, low 8 bits) and that go on after it (tail). */
+typedef uint16_t uci_cut_t;
+
+typedef struct uci_ordered {
+    uint64_t offset; /**< all before it has been packed or unpacked, in bytes of the packed form */
+    uint32_t carry_length;
+    char carry
+            [UCI_CARRY_MAX]; /**< sender: bytes before `offset`, for the next chunk; receiver: bytes from `offset` on */
+} uci_ordered_t;
+
+UCI_INLINE uint32_t uci_cut_head(uci_cut_t cut)
+{
+    return cut & 0xff;
+}
+
+UCI_INLINE uint32_t uci_cut_tail(uci_cut_t cut)
+{
+    return cut >> 8;
+}
+
+/**
+ * Pack the next @a length bytes of @a buf, a generic one, into @a dst.
+ * @param ordered  zeroed before the first chunk.
+ * @return the cut of this chunk. A packer that gives nothing although something is left is an error (logged), and zeros are sent.
+ */
+uci_cut_t uci_ordered_pack(uci_ordered_t *ordered, uci_buffer_t *buf, void *dst, size_t length);
+
+/** Is the byte at @a offset of the packed form the next one to be unpacked? */
+UCI_INLINE bool uci_ordered_is_next(const uci_ordered_t *ordered, uint64_t offset)
+{
+    return ordered->offset + ordered->carry_length == offset;
+}
+
+/**
+ * Unpack the next @a length bytes, verified before, into @a buf, a generic one.
+ * @return false: that is refused, and @a ordered as before. Some of these bytes may be unpacked already, which does no
+ *         harm when they are again, from ordered->offset on.
+ */
+bool uci_ordered_unpack(uci_ordered_t *ordered, uci_buffer_t *buf, const void *src, size_t length, uci_cut_t cut);
+
+#endif
