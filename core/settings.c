@@ -50,7 +50,8 @@ uci_settings_t uci_settings;
 const char *const uci_mode_names[]     = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[] = {"abort", "error", "log", NULL};
 
-static const char *const uci_settings_path_names[] = {"auto", "direct", "stream", "get", NULL}; /* as uci_path_t */
+static const char *const uci_settings_path_names[] = {"auto", "direct", "stream",
+                                                      "get",  "bounce", NULL}; /* as uci_path_t */
 
 /*
  * Types
@@ -334,9 +335,12 @@ static const uci_setting_t uci_settings_table[] = {
          " - direct : through slots in shared memory, copied and checked by both sides at the same time;\n"
          "            to a peer that cannot be reached this way: stream.\n"
          " - get    : fetched by the receiver from the sender's buffer, by RDMA where there is any, without\n"
-         "            a copy; both sides make checksums beside that. What is not contiguous: stream.\n"
+         "            a copy; both sides make checksums beside that. What is not contiguous:\n"
+         "            bounce over RDMA, else stream.\n"
+         " - bounce : copied with its checksums into buffers that stay registered, fetched from there by\n"
+         "            the receiver and copied out: for transports where registering memory takes long.\n"
          " - stream : as UCX active messages, chunk by chunk.",
-         "[auto|direct|stream|get]", offsetof(uci_settings_t, path), UCI_SETTING_ENUM(uci_settings_path_names)},
+         "[auto|direct|stream|get|bounce]", offsetof(uci_settings_t, path), UCI_SETTING_ENUM(uci_settings_path_names)},
 
         {"UCI_PROFILE", "auto",
          "What is known of this machine's speed, for settings that are auto.\n"

@@ -21,6 +21,7 @@
     _X(rendezvous_messages, "sent by rendezvous") \
     _X(direct_messages, "of these, through shared memory slots") \
     _X(get_messages, "of these, fetched by the receiver") \
+    _X(bounce_messages, "of these, through registered bounce buffers") \
     _X(buffered_messages, "rendezvous completed from a copy") \
     _X(staged_messages, "sent from or received into a GPU's memory") \
     _X(passthrough_messages, "passed through, not verified") \

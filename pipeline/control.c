@@ -14,6 +14,7 @@
 #include "recv.h"
 #include "repair.h"
 #include "send.h"
+#include "span.h"
 #include "stats.h"
 #include "txlog.h"
 
@@ -55,6 +56,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     msg->pooled  = pooled;
     msg->op      = NULL;
     msg->staging = NULL;
+    msg->span    = NULL;
     msg->sent_p  = NULL;
     msg->data    = msg->payload;
     msg->length  = length;
@@ -80,12 +82,15 @@ void uci_control_put(uci_control_t *msg)
 static void uci_control_done(uci_control_t *msg)
 {
     uci_send_op_t *op = msg->op;
+    void *span        = msg->span;
 
     if (msg->sent_p != NULL) {
         *msg->sent_p = true;
     }
     uci_control_put(msg);
-    if (op != NULL) {
+    if (span != NULL) {
+        uci_send_span_done(op, span);
+    } else if (op != NULL) {
         uci_send_chunk_done(op);
     }
 }
@@ -156,6 +161,9 @@ void uci_control_send(uci_control_t *msg)
     msg->hdr.check = (msg->hdr.type == UCI_AM_SEGMENT) ? uci_am_check(&msg->hdr, msg->payload, msg->more)
                                                        : uci_am_check(&msg->hdr, msg->data, msg->length);
     uci_control_inject(msg);
+    if (msg->span != NULL) {
+        uci_span_set_memh(msg->peer->worker, &param);
+    }
     UCI_STATS_INC(control_sent);
     request = uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr) + msg->more, msg->data, msg->length,
                                   &param);

@@ -21,6 +21,7 @@ typedef struct uci_control {
     bool pooled;
     struct uci_send_op *op; /**< DATA: the operation it belongs to */
     void *staging;          /**< freed with the message */
+    void *span;             /**< SEGMENT of the bounce path: given back with the message */
     bool *sent_p;           /**< set when UCX has let go of the message, if not NULL */
     const void *data;       /**< what follows the header: payload[] or a user's chunk */
     size_t length;

@@ -6,7 +6,9 @@
 #include "inject.h"
 #include "log.h"
 #include "repair.h"
+#include "span.h"
 #include "stats.h"
+#include "superpipe.h"
 
 /* Bytes of a segment, at least, if there is more than one. Each costs UCX a round trip and a few messages (measured on tcp:
  * 25 us), and when one is complete its chunks should still be in the cache */
@@ -122,26 +124,51 @@ typedef struct uci_segment {
     uint32_t first; /* chunk */
     uint32_t length;
     char *target;
-    void *staging; /* freed when done; NULL: straight into the user's buffer */
+    void *staging; /* freed when done; NULL: straight into the user's buffer, or a span */
+    void *span;    /* given back when done */
+    bool bounced;
+    uci_cut_t cut;
+    uint64_t leaves[]; /* bounced: digests of the chunks */
 } uci_segment_t;
 
 static void uci_segment_put(uci_segment_t *segment)
 {
+    uci_span_put(segment->op->peer->worker, segment->span);
     free(segment->staging);
     free(segment);
 }
 
-static uci_segment_t *uci_segment_get(uci_recv_op_t *op, uint32_t first, uint32_t length)
+/* Of the bounce path: into a span, or other memory while there is none */
+static char *uci_segment_land(uci_segment_t *segment)
 {
-    uci_segment_t *segment = uci_recv_op_collect(op) ? calloc(1, sizeof(*segment)) : NULL;
+    segment->span = (segment->length <= UCI_SPAN_SIZE) ? uci_span_get(segment->op->peer->worker, 0) : NULL;
+    if (segment->span == NULL) {
+        segment->staging = malloc(segment->length);
+    }
+    return (segment->span != NULL) ? segment->span : segment->staging;
+}
+
+static uci_segment_t *uci_segment_get(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *leaves,
+                                      size_t leaves_length)
+{
+    bool bounced           = (hdr->flags & UCI_AM_FLAG_BOUNCE) != 0;
+    uci_segment_t *segment = (bounced || uci_recv_op_collect(op)) ? calloc(1, sizeof(*segment) + leaves_length) : NULL;
 
     if (segment == NULL) {
         return NULL;
     }
-    segment->op     = op;
-    segment->first  = first;
-    segment->length = length;
-    segment->target = uci_buffer_target(op->buffer, (uint64_t)first * op->chunk_size, length, &segment->staging);
+    segment->op      = op;
+    segment->first   = hdr->index;
+    segment->length  = hdr->length;
+    segment->bounced = bounced;
+    segment->cut     = (uci_cut_t)hdr->value;
+    if (bounced) {
+        memcpy(segment->leaves, leaves, leaves_length);
+        segment->target = uci_segment_land(segment);
+    } else {
+        segment->target = uci_buffer_target(op->buffer, (uint64_t)hdr->index * op->chunk_size, hdr->length,
+                                            &segment->staging);
+    }
     if (segment->target == NULL) {
         free(segment);
         return NULL;
@@ -173,7 +200,11 @@ static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
         if (uci_unlikely(uci_inject_enabled)) {
             uci_inject_segment(op, segment->target, segment->length);
         }
-        uci_segment_digest(segment);
+        if (segment->bounced) {
+            uci_superpipe_take(op, segment->first, segment->target, segment->length, segment->leaves, segment->cut);
+        } else {
+            uci_segment_digest(segment);
+        }
     } else {
         uci_info("fetching %u bytes from %s failed: %s", segment->length, uci_peer_name(op->peer),
                  uci_ucp.status_string(status));
@@ -197,12 +228,25 @@ static void uci_segment_fetched(void *request, ucs_status_t status, size_t lengt
 }
 
 /* The header is intact, but whoever sent it may be of another mind than we about the operation */
-static bool uci_segment_fits(const uci_recv_op_t *op, const uci_am_hdr_t *hdr)
+static bool uci_segment_fits(const uci_recv_op_t *op, const uci_am_hdr_t *hdr, size_t leaves_length)
 {
     uint64_t end = ((uint64_t)hdr->index * op->chunk_size) + hdr->length;
 
+    if ((hdr->flags & UCI_AM_FLAG_BOUNCE) &&
+        (leaves_length != uci_div_up(hdr->length, op->chunk_size) * sizeof(uint64_t))) {
+        return false;
+    }
+
     return (op->tree != NULL) && (op->peer->status == UCS_OK) && (hdr->index < op->chunks) && (hdr->length > 0) &&
            ((end == op->length) || ((end < op->length) && (hdr->length % op->chunk_size == 0)));
+}
+
+static void uci_segment_set_root(uci_recv_op_t *op, const uci_am_hdr_t *hdr)
+{
+    if (hdr->flags & UCI_AM_FLAG_LAST) {
+        op->root      = hdr->extra;
+        op->have_root = true;
+    }
 }
 
 ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
@@ -215,18 +259,23 @@ ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, c
     uci_segment_t *segment;
     ucs_status_ptr_t request;
 
-    if ((op == NULL) || !uci_segment_fits(op, hdr)) {
+    if ((op == NULL) || !uci_segment_fits(op, hdr, leaves_length)) {
         return UCS_OK; /* repeated, and no longer needed */
     }
-    segment = uci_segment_get(op, hdr->index, hdr->length);
+    segment = uci_segment_get(op, hdr, leaves, leaves_length);
     if (segment == NULL) {
         uci_error("failed to allocate what a segment of %u bytes needs", hdr->length);
         return UCS_OK;
     }
 
     ++op->gets;
-    if (hdr->flags & UCI_AM_FLAG_LAST) {
+    if (segment->bounced) {
+        uci_segment_set_root(op, hdr);
+    } else if (hdr->flags & UCI_AM_FLAG_LAST) {
         uci_recv_on_leaves(peer, op->seq, hdr, leaves, leaves_length);
+    }
+    if (segment->span != NULL) {
+        uci_span_set_memh(worker, &param);
     }
     param.user_data = segment;
     request         = uci_ucp.am_recv_data_nbx(worker->ucp, desc, segment->target, segment->length, &param);

@@ -219,15 +219,17 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
     }
 }
 
-void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg)
+void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg, uint32_t count)
 {
     uint64_t *leaves = (uint64_t *)(void *)msg->payload;
     uci_fault_t fault;
+    bool has_root;
     uint32_t i;
 
-    for (i = 0; i < op->chunks; ++i) {
+    for (i = 0; i < count; ++i) {
         if (uci_fault_draw(UCI_FAULT_TREE, op->length, uci_peer_rank(op->peer), &fault)) {
-            uci_inject_bytes(&fault, ((i + 1 == op->chunks) && (fault.random & 4)) ? &msg->hdr.extra : &leaves[i],
+            has_root = (i + 1 == count) && (msg->hdr.flags & UCI_AM_FLAG_LAST);
+            uci_inject_bytes(&fault, (has_root && (fault.random & 4)) ? &msg->hdr.extra : &leaves[i],
                              sizeof(leaves[i]));
         }
     }

@@ -31,7 +31,7 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index);
 void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_t index);
 
 /** Maybe damage what LEAVES tells of a message by segments. */
-void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg);
+void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg, uint32_t count);
 
 /** Maybe damage chunks of a segment as it arrives: between the two users' buffers there is no place of ours. */
 void uci_inject_segment(const uci_recv_op_t *op, char *data, uint32_t length);

@@ -49,6 +49,12 @@ UCI_INLINE uint32_t uci_cut_tail(uci_cut_t cut)
  */
 uci_cut_t uci_ordered_pack(uci_ordered_t *ordered, uci_buffer_t *buf, void *dst, size_t length);
 
+/** Is the byte at @a offset of the packed form the next one to be packed? */
+UCI_INLINE bool uci_ordered_is_next_out(const uci_ordered_t *ordered, uint64_t offset)
+{
+    return ordered->offset == offset + ordered->carry_length;
+}
+
 /** Is the byte at @a offset of the packed form the next one to be unpacked? */
 UCI_INLINE bool uci_ordered_is_next(const uci_ordered_t *ordered, uint64_t offset)
 {

@@ -203,7 +203,8 @@ const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
 {
     if (uci_unlikely(peer->plan == NULL)) {
         peer->plan = uci_tuner_plan(uci_peer_transports(peer),
-                                    UCI_PATH_BIT(UCI_PATH_GET) | (peer->maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0));
+                                    UCI_PATH_BIT(UCI_PATH_GET) | UCI_PATH_BIT(UCI_PATH_BOUNCE) |
+                                            (peer->maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0));
         peer->rdma = uci_tuner_is_rdma(uci_peer_transports(peer));
         uci_peer_limit_eager(peer);
         uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),

@@ -686,6 +686,29 @@ void uci_recv_op_advance(uci_recv_op_t *op)
     uci_recv_op_finish(op);
 }
 
+/* Verify a chunk while it moves to where it belongs. @param value_p  its digest, not hdr->value if it is not whole.
+ * @return false: no memory to collect it in. */
+static bool uci_recv_op_store(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length,
+                              uint64_t *value_p)
+{
+    bool is_whole = (length == hdr->length) && (length == uci_chunk_length(op->length, op->chunk_size, hdr->index));
+
+    *value_p = uci_likely(is_whole) ? hdr->value : ~hdr->value;
+    if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
+        if (is_whole && uci_recv_op_unpack(op, hdr->index, data, length, hdr->value, 0)) {
+            return true;
+        }
+        if (!uci_recv_op_collect(op)) {
+            return false;
+        }
+    }
+    if (uci_likely(is_whole)) {
+        *value_p = uci_buffer_write(op->buffer, (uint64_t)hdr->index * op->chunk_size, data, length, op->digest,
+                                    hdr->value);
+    }
+    return true;
+}
+
 void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     bool again = (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
@@ -725,13 +748,9 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
             return;
         }
     }
-    if (!uci_recv_op_collect(op)) {
+    if (!uci_recv_op_store(op, hdr, data, length, &value)) {
         return; /* it is asked for again, and given up at last */
     }
-    value = uci_likely((length == hdr->length) && (length == uci_chunk_length(op->length, op->chunk_size, hdr->index)))
-                    ? uci_buffer_write(op->buffer, (uint64_t)hdr->index * op->chunk_size, data, length, op->digest,
-                                       hdr->value)
-                    : ~hdr->value;
     if (uci_likely(value == hdr->value)) {
         if (uci_unlikely(again || (op->state[hdr->index] == UCI_CHUNK_BAD))) {
             uci_repair_chunk_healed(op, hdr->index, UCI_RUNG_COPY, (uint32_t)length);

@@ -64,6 +64,7 @@ typedef struct uci_recv_op {
     uint32_t awaiting;    /**< answers to the last request that are still to come */
     uint32_t good_before; /**< value of good when it was sent */
     unsigned gets;        /**< in flight */
+    bool ask_later;       /**< something was dropped meanwhile: ask when they are done */
     bool direct;          /**< chunks come, or all have come, through slots */
     bool held;            /**< `slot_now` has been taken, but not acknowledged */
     uint16_t slot_now;    /**< of the chunk to take, or the one before */

@@ -32,9 +32,16 @@ typedef struct uci_repair_ahead {
 
 void uci_repair_get_unpin(uci_recv_op_t *op)
 {
-    if ((--op->gets == 0) && (op->rkey != NULL)) {
+    if (--op->gets > 0) {
+        return;
+    }
+    if (op->rkey != NULL) {
         uci_ucp.rkey_destroy(op->rkey);
         op->rkey = NULL;
+    }
+    if (op->ask_later) {
+        op->ask_later = false;
+        uci_control_ask_soon(op->peer->worker);
     }
 }
 
@@ -182,6 +189,7 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
 {
     op->active_time = uci_process_time_ns();
     if (op->gets > 0) {
+        op->ask_later = op->ask_later || damaged;
         return;
     }
     if (op->peer->status != UCS_OK) {
@@ -701,7 +709,7 @@ uci_control_t *uci_repair_get_leaves(uci_send_op_t *op, uci_am_type_t type, uint
     msg->hdr.flags = flags;
     msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
     if (uci_unlikely(uci_inject_enabled) && (flags & UCI_AM_FLAG_LAST)) {
-        uci_inject_leaves(op, msg);
+        uci_inject_leaves(op, msg, op->chunks);
     }
     return msg;
 }

@@ -9,6 +9,7 @@
  *      |   |   |            |  | +-- REPAIR, TREE ----+ | (answered in any state after CTS)
  *      |   |   |            |  |                        |
  *      |   |   +--CTS--> OFFERED ----all digested-------+ (get.h)
+ *      |   |   +--CTS--> BOUNCING ---all offered--------+ (superpipe.h); no span to be had: STREAMING
  *      |   |                   |
  *      |   +--CTS, slots are free now--> DIRECT --all slots acknowledged--> done
  *      |                       |           |
@@ -36,6 +37,7 @@ typedef enum {
     UCI_SEND_DESCRIBED,
     UCI_SEND_DIRECT,
     UCI_SEND_OFFERED,
+    UCI_SEND_BOUNCING,
     UCI_SEND_STREAMING,
     UCI_SEND_WAIT_FIN,
     UCI_SEND_DONE
@@ -44,9 +46,18 @@ typedef enum {
 /** Slots that one message has at a time, at most */
 #define UCI_DIRECT_WINDOW 8
 
+/** A segment of the bounce path that is filled and not offered yet, or the one before */
+typedef struct uci_send_segment {
+    void *span;     /**< NULL: none is filled */
+    uint32_t first; /**< chunk */
+    uint32_t chunks;
+    uint32_t length;
+    uci_cut_t cut;
+} uci_send_segment_t;
+
 typedef struct uci_send_op {
     uci_list_t link; /**< in worker->streams while STREAMING and able to send, in worker->direct_sends while DIRECT, in
-                        worker->offers until all is digested if `fetched` */
+                        worker->offers until all is digested if `fetched`, in worker->bounces while BOUNCING and able to fill */
     uci_list_t all;  /**< in worker->send_ops */
     uci_send_state_t state;
     uci_peer_t *peer;
@@ -60,9 +71,12 @@ typedef struct uci_send_op {
     uint64_t length;
     uint32_t chunk_size;
     uint32_t chunks;
-    uint32_t next;      /**< chunk to send */
-    uint32_t digested;  /**< chunks, of those fetched */
-    bool fetched;       /**< takes the get path, unless the receiver leaves before it says CTS */
+    uint32_t next;     /**< chunk to send */
+    uint32_t digested; /**< chunks, of those fetched */
+    bool fetched;      /**< takes the get path, unless the receiver leaves before it says CTS */
+    bool bounced;      /**< the same with the bounce path */
+    uint8_t spans;     /**< that UCX is sending from */
+    uci_send_segment_t segment;
     uint32_t in_flight; /**< chunks UCX has not let go of */
     uint32_t remote_op;
     uint32_t filled;                   /**< DIRECT: chunks in slots */
@@ -99,6 +113,12 @@ bool uci_send_op_settle(uci_send_op_t *op);
 
 /** A chunk's message is no longer in flight. */
 void uci_send_chunk_done(uci_send_op_t *op);
+
+/** So is a segment's of the bounce path: its span is free. */
+void uci_send_span_done(uci_send_op_t *op, void *span);
+
+/** What has not been sent goes as a stream. */
+void uci_send_stream_rest(uci_send_op_t *op);
 
 /** Keep an operation alive although FIN may come: as a chunk in flight does. */
 UCI_INLINE void uci_send_op_pin(uci_send_op_t *op)

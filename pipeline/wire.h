@@ -145,7 +145,10 @@ enum {
     UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */
     UCI_AM_FLAG_FRAME     = 1 << 6, /**< REPAIR, DATA: the payload of the frame itself, as chunk 0 */
-    UCI_AM_FLAG_AHEAD     = 1 << 7  /**< GRANT: of the whole message, before its first chunk, in case it is needed */
+    UCI_AM_FLAG_AHEAD     = 1 << 7, /**< GRANT: of the whole message, before its first chunk, in case it is needed */
+    UCI_AM_FLAG_BOUNCE =
+            1
+            << 8 /**< SEGMENT: of the bounce path: digests are of its chunks; value = uci_cut_t; with LAST: extra = root */
 };
 
 typedef struct uci_am_hdr {
@@ -159,7 +162,7 @@ typedef struct uci_am_hdr {
     uint32_t op;     /**< slot of the receiving side's operation */
     uint32_t index;  /**< DATA: chunk; SLOT: slot */
     uint32_t length; /**< DATA: bytes of the chunk; SEGMENT: bytes to fetch; others: bytes of payload */
-    uint64_t value;  /**< DATA: digest of the chunk */
+    uint64_t value;  /**< DATA: digest of the chunk; SEGMENT with BOUNCE: its cut */
     uint64_t extra;  /**< see the type and flags */
 } uci_am_hdr_t;
 

@@ -14,6 +14,7 @@
 #include "report.h"
 #include "send.h"
 #include "stats.h"
+#include "superpipe.h"
 #include "tuner.h"
 
 #define UCI_WORKER_PEERS_MIN    16
@@ -154,6 +155,7 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->probed);
     uci_list_init(&worker->streams);
     uci_list_init(&worker->offers);
+    uci_list_init(&worker->bounces);
     uci_list_init(&worker->direct_sends);
     uci_list_init(&worker->direct_recvs);
     uci_list_init(&worker->closing);
@@ -251,6 +253,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     uci_find_cleanup(worker);
     uci_send_cleanup(worker);
     uci_recv_cleanup(worker);
+    uci_spans_cleanup(worker);
     uci_worker_for_each_peer(peer, worker)
     {
         uci_peer_destroy(peer);
@@ -285,6 +288,10 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
         uci_get_send_progress(worker);
         ++count;
     }
+    if (!uci_list_is_empty(&worker->bounces)) {
+        uci_superpipe_progress(worker);
+        ++count;
+    }
     if (worker->ops_active > 0) {
         uci_control_resync(worker);
     }
@@ -310,7 +317,8 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
         return UINT64_MAX;
     }
     if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
-        !uci_list_is_empty(&worker->direct_sends) || !uci_list_is_empty(&worker->offers)) {
+        !uci_list_is_empty(&worker->direct_sends) || !uci_list_is_empty(&worker->offers) ||
+        !uci_list_is_empty(&worker->bounces)) {
         return 0;
     }
     return uci_min(uci_control_due(worker), uci_ep_due(worker));

@@ -15,6 +15,7 @@
 #include "peer.h"
 #include "request.h"
 #include "settings.h"
+#include "span.h"
 #include "stats.h"
 #include "wakeup.h"
 
@@ -58,6 +59,7 @@ typedef struct uci_worker {
     uci_list_t probed;       /**< those that the user holds by a handle */
     uci_list_t streams;      /**< uci_send_op_t with chunks to send */
     uci_list_t offers;       /**< uci_send_op_t whose segments are being fetched, and digested */
+    uci_list_t bounces;      /**< uci_send_op_t that fill bounce buffers */
     uci_list_t direct_sends; /**< uci_send_op_t that go through our slots */
     uci_list_t direct_recvs; /**< uci_recv_op_t that come through a peer's slots */
     uci_list_t closing;      /**< uci_close_t: endpoints that the user closes */
@@ -75,6 +77,7 @@ typedef struct uci_worker {
     uint32_t slots_free; /**< head of the free list through the slots, UINT32_MAX: none */
 
     uci_bounce_t bounce;
+    uci_spans_t spans;
 
     size_t log_bytes;  /**< in unacknowledged frames */
     size_t copy_bytes; /**< in copies of large messages, completed or packed */

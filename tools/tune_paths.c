@@ -50,6 +50,7 @@ static const struct {
         {UCI_PATH_STREAM, 16 << 10},  {UCI_PATH_STREAM, 32 << 10},  {UCI_PATH_STREAM, 60 << 10},
         {UCI_PATH_STREAM, 128 << 10}, {UCI_PATH_STREAM, 256 << 10}, {UCI_PATH_DIRECT, 8 << 10},
         {UCI_PATH_DIRECT, 16 << 10},  {UCI_PATH_DIRECT, 32 << 10},  {UCI_PATH_GET, 60 << 10},
+        {UCI_PATH_BOUNCE, 60 << 10},
 };
 
 typedef struct tune_candidate {

@@ -84,7 +84,7 @@ UCI_EXPORT uint32_t uci_tune_paths(int rank)
         return 0;
     }
     return UCI_PATH_BIT(UCI_PATH_EAGER) | UCI_PATH_BIT(UCI_PATH_STREAM) | UCI_PATH_BIT(UCI_PATH_GET) |
-           (uci_peer_is_reached(peer) ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0);
+           UCI_PATH_BIT(UCI_PATH_BOUNCE) | (uci_peer_is_reached(peer) ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0);
 }
 
 static bool uci_tune_first_context(uci_peer_t *peer, void *arg)

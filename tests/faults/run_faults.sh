@@ -113,6 +113,15 @@ add_fetch() {
     add_job fetch storm "$1" tcp,self any any 1e-2
 }
 
+# The same by the bounce path, non-contiguous messages too.
+add_bounce() {
+    local target
+    for target in payload header tree ack; do
+        add_job bounce p2p_nonblocking "$1" tcp,self any "$target" 1e-1
+    done
+    add_job bounce datatypes "$1" tcp,self any any 1e-2
+}
+
 add_full() {
     local mpi tls program kind target rate
     for mpi in ${mpis//,/ }; do
@@ -138,6 +147,7 @@ select_jobs() {
         add_job off p2p_blocking "$mpi" posix,self any payload 1
         add_job unhealable p2p_blocking "$mpi" posix,self bitflip payload+repair 1
         add_fetch "$mpi"
+        add_bounce "$mpi"
         [ "$selection" != quick ] || continue
         add_job off storm "$mpi" tcp,self bitflip payload 1e-2
         add_job unhealable storm "$mpi" tcp,self any payload+repair 1
@@ -194,6 +204,13 @@ run_fetch() {
     run_heal "$@"
     [ "$verdict" = PASS ] || return 0
     check_stats 2 'get_messages > 0' || refuse_stats
+}
+
+run_bounce() {
+    local -x UCI_PATH=bounce
+    run_heal "$@"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 'bounce_messages > 0' || refuse_stats
 }
 
 # The same seed must bring the same faults.

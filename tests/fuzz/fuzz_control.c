@@ -645,12 +645,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uci_context_t context      = {.buffered_max = 8192, .buffered_fast_max = 1 << 18};
     ucp_worker_params_t params = {.field_mask = 0};
     input_t input              = {data, size};
+    uint8_t mode;
 
     if (uci_ucp.am_send_nbx == NULL) {
         fuzz_set_up();
     }
-    /* large messages take the get path in half of the inputs */
-    uci_settings.path = (take8(&input) & 1) ? UCI_PATH_GET : UCI_PATH_AUTO;
+    /* large messages take the get path in half of the inputs, the bounce path in a quarter */
+    mode              = take8(&input);
+    uci_settings.path = (mode & 1) ? UCI_PATH_GET : (mode & 2) ? UCI_PATH_BOUNCE : UCI_PATH_AUTO;
     uci_tuner_refresh();
     memset(fuzz_recvs, 0, sizeof(fuzz_recvs));
     fuzz_held_count = 0;

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "superpipe.h"
+
+#include "inject.h"
+#include "repair.h"
+#include "span.h"
+#include "stats.h"
+
+/* Segments of one message that UCX may be moving at a time: one on the wire, one filled, one being filled */
+#define UCI_SUPERPIPE_DEPTH 3
+
+/* Spans that messages which nobody may have matched yet leave for those that are */
+#define UCI_SUPERPIPE_KEEP (UCI_SPAN_COUNT / 2)
+
+/* Chunks of a segment at most: their digests travel in its offer */
+#define UCI_SUPERPIPE_CHUNKS (UCI_CONTROL_POOLED / sizeof(uint64_t))
+
+/* --------------------------------------------------------------- sender */
+
+bool uci_superpipe_is_possible(uint32_t chunk_size)
+{
+    return chunk_size <= UCI_SPAN_SIZE;
+}
+
+/* Chunks of the next segment. Packing a generic datatype takes longer than moving it: then segments that grow would only leave more
+ * to be unpacked when all is packed. */
+static uint32_t uci_superpipe_next(const uci_send_op_t *op)
+{
+    return (op->segment.chunks == 0) || (op->buffer->kind == UCI_BUFFER_GENERIC) ? 1 : 2 * op->segment.chunks;
+}
+
+/* The next segment, into a span. @return false: there is none. */
+static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
+{
+    uint32_t i, length, bytes = 0, first = op->next;
+    uint32_t count = uci_min(uci_superpipe_next(op), UCI_SPAN_SIZE / op->chunk_size);
+    char *span     = uci_span_get(op->peer->worker, keep);
+    uci_cut_t cut  = 0;
+
+    if (span == NULL) {
+        return false;
+    }
+    count           = uci_min(uci_min(count, (uint32_t)UCI_SUPERPIPE_CHUNKS), op->chunks - first);
+    op->segment.cut = 0;
+    for (i = 0; i < count; ++i, bytes += length) {
+        length = uci_chunk_length(op->length, op->chunk_size, first + i);
+        uci_merkle_set_leaf(op->tree, first + i, uci_send_op_load(op, first + i, span + bytes, length, &cut));
+        if (i == 0) {
+            op->segment.cut = (uci_cut_t)uci_cut_head(cut);
+        }
+    }
+    op->segment.cut |= (uci_cut_t)(uci_cut_tail(cut) << 8);
+    op->segment.span   = span;
+    op->segment.first  = first;
+    op->segment.chunks = count;
+    op->segment.length = bytes;
+    op->next           = first + count;
+    return true;
+}
+
+static uci_control_t *uci_superpipe_describe(const uci_send_op_t *op)
+{
+    const uci_send_segment_t *segment = &op->segment;
+    uci_control_t *msg = uci_control_get(op->peer, UCI_AM_SEGMENT, op->frame->seq, segment->chunks * sizeof(uint64_t));
+    uint32_t i;
+
+    if (msg == NULL) {
+        return NULL;
+    }
+    for (i = 0; i < segment->chunks; ++i) {
+        ((uint64_t *)(void *)msg->payload)[i] = uci_merkle_leaf(op->tree, segment->first + i);
+    }
+    msg->hdr.flags  = UCI_AM_FLAG_BOUNCE;
+    msg->hdr.digest = (uint8_t)op->digest->id;
+    msg->hdr.op     = op->remote_op;
+    msg->hdr.index  = segment->first;
+    msg->hdr.length = segment->length;
+    msg->hdr.value  = segment->cut;
+    if (op->next == op->chunks) {
+        msg->hdr.flags |= UCI_AM_FLAG_LAST;
+        msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    }
+    if (uci_unlikely(uci_inject_enabled)) {
+        uci_inject_leaves(op, msg, segment->chunks);
+    }
+    return msg;
+}
+
+/* What is not offered since there is no memory for it, the receiver will ask for */
+static void uci_superpipe_offer(uci_send_op_t *op)
+{
+    uci_control_t *msg = uci_superpipe_describe(op);
+
+    if (msg != NULL) {
+        msg->more   = msg->length;
+        msg->data   = op->segment.span;
+        msg->length = op->segment.length;
+        msg->op     = op;
+        msg->span   = op->segment.span;
+        ++op->spans;
+        uci_send_op_pin(op);
+    } else {
+        uci_span_put(op->peer->worker, op->segment.span);
+    }
+    op->segment.span = NULL;
+    if (op->next == op->chunks) {
+        uci_list_del(&op->link);
+        op->state = UCI_SEND_WAIT_FIN;
+    }
+    if (msg != NULL) {
+        uci_control_send(msg);
+    }
+}
+
+/* The next segment, if there is a span for it */
+static void uci_superpipe_step(uci_send_op_t *op)
+{
+    if ((op->segment.span == NULL) && ((op->spans == UCI_SUPERPIPE_DEPTH) || !uci_superpipe_fill(op, 0))) {
+        uci_list_del(&op->link); /* uci_send_chunk_done() puts it back */
+        if (op->spans == 0) {
+            uci_send_stream_rest(op);
+        }
+        return;
+    }
+    uci_superpipe_offer(op);
+}
+
+void uci_superpipe_start(uci_send_op_t *op)
+{
+    op->bounced = true;
+    (void)uci_superpipe_fill(op, UCI_SUPERPIPE_KEEP);
+}
+
+void uci_superpipe_send(uci_send_op_t *op)
+{
+    op->state = UCI_SEND_BOUNCING;
+    UCI_STATS_INC(bounce_messages);
+    /* no uci_repair_grant_ahead(): that would register the user's buffer, which this path spares */
+    uci_list_add_tail(&op->peer->worker->bounces, &op->link);
+    uci_send_op_pin(op); /* sending to oneself is answered within the call */
+    uci_superpipe_step(op);
+    uci_send_op_unpin(op);
+}
+
+void uci_superpipe_progress(uci_worker_t *worker)
+{
+    uci_list_t todo;
+    uci_send_op_t *op;
+
+    uci_list_move(&worker->bounces, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        op = uci_container_of(uci_list_requeue(&todo, &worker->bounces), uci_send_op_t, link);
+        uci_send_op_pin(op);
+        uci_superpipe_step(op);
+        uci_send_op_unpin(op);
+    }
+}
+
+/* ------------------------------------------------------------- receiver */
+
+static bool uci_superpipe_is_right(const uci_recv_op_t *op, const char *data, uint32_t length, const uint64_t *leaves)
+{
+    uint32_t part;
+
+    for (; length > 0; length -= part, data += part, ++leaves) {
+        part = uci_min(length, op->chunk_size);
+        if (op->digest->digest(data, part) != *leaves) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* A segment of a generic datatype, verified as a whole and then unpacked. @return false: that is not possible. */
+static bool uci_superpipe_unpack(uci_recv_op_t *op, uint32_t first, const char *data, uint32_t length,
+                                 const uint64_t *leaves, uci_cut_t cut)
+{
+    uint32_t i, count = (uint32_t)uci_div_up(length, op->chunk_size);
+
+    if (!uci_ordered_is_next(&op->ordered, (uint64_t)first * op->chunk_size) ||
+        !uci_superpipe_is_right(op, data, length, leaves) ||
+        !uci_ordered_unpack(&op->ordered, op->buffer, data, length, cut)) {
+        return false;
+    }
+    op->arrived += count;
+    for (i = 0; i < count; ++i) {
+        uci_recv_op_chunk_good(op, first + i, leaves[i]);
+    }
+    return true;
+}
+
+void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uint32_t length, const uint64_t *leaves,
+                        uci_cut_t cut)
+{
+    uint32_t index, part;
+    uint64_t value;
+
+    if ((op->buffer->kind == UCI_BUFFER_GENERIC) &&
+        (uci_superpipe_unpack(op, first, data, length, leaves, cut) || !uci_recv_op_collect(op))) {
+        return; /* without memory: all of it is missing, and asked for */
+    }
+    for (index = first; length > 0; ++index, ++leaves, data += part, length -= part) {
+        part = uci_min(length, op->chunk_size);
+        ++op->arrived;
+        if (op->state[index] == UCI_CHUNK_GOOD) {
+            continue;
+        }
+        value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, data, part, op->digest, *leaves);
+        if (uci_likely(value == *leaves)) {
+            uci_recv_op_chunk_good(op, index, value);
+        } else {
+            uci_repair_chunk_bad(op, index, *leaves, data, part);
+        }
+    }
+}

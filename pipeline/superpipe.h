@@ -1,0 +1,46 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The bounce path, between nodes: a large message goes through registered bounce buffers on both sides, so that the user's
+ * buffers need no registration, and non-contiguous ones no copy of the whole. The sender copies, or packs, a segment into a span
+ * with its digests in the same pass, UCX's rendezvous moves it into a span of the receiver (by RDMA where there is any), which
+ * verifies while it copies out, or unpacks. Copying and moving overlap in a super-pipeline: the first segment is filled while
+ * descriptor and CTS are under way, each further one is twice as long as the one before, so that few of them pay the
+ * cost of a rendezvous, and none has to wait long for its copy:
+ *
+ *     sender                                                receiver
+ *     sends the descriptor, fills a segment of 1 chunk
+ *                                                           matches the descriptor: CTS
+ *     offers it (SEGMENT with flag BOUNCE, and its digests)
+ *     fills and offers 2 chunks, 4, 8, ...                  fetches each into a span, verifies, copies out
+ *     a span is free when UCX has let go of it              FIN
+ *
+ * [Denis, "A High Performance Superpipeline Protocol for InfiniBand", Euro-Par 2011: there the ratio is that of the network's
+ * bandwidth to that of copying, tuned; here it is fixed, since a span bounds the length soon.]
+ *
+ * No message waits for spans that others hold: the rest of it goes as a stream then.
+ */
+#ifndef UCI_SUPERPIPE_H_
+#define UCI_SUPERPIPE_H_
+
+#include "recv.h"
+#include "send.h"
+
+/** Can messages of these chunks go this way? */
+bool uci_superpipe_is_possible(uint32_t chunk_size);
+
+/** A message has been described that shall go this way: fill its first segment. */
+void uci_superpipe_start(uci_send_op_t *op);
+
+/** The receiver has matched it: offer what is filled, go on with the rest. */
+void uci_superpipe_send(uci_send_op_t *op);
+
+/** Fill and offer segments, called from progress. */
+void uci_superpipe_progress(uci_worker_t *worker);
+
+/** A segment is in the receiver's memory: verify its chunks and bring them to where they belong.
+ *  @param data    @a length bytes, whole chunks from @a first on.  @param leaves  their digests as the sender made them. */
+void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uint32_t length, const uint64_t *leaves,
+                        uci_cut_t cut);
+
+#endif
