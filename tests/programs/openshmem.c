@@ -50,7 +50,8 @@ static void verify(const unsigned char *data, size_t length, int pe, unsigned ro
     size_t i;
 
     for (i = 0; i < length; ++i) {
-        check(data[i] == byte_of(pe, round, i), "%s of %zu bytes: byte %zu is wrong", what, length, i);
+        check(data[i] == byte_of(pe, round, i), "%s of %zu bytes, round %u: byte %zu is 0x%02x", what, length, round, i,
+              data[i]);
     }
 }
 
