@@ -150,7 +150,8 @@ void uci_control_send(uci_control_t *msg)
             .cb.send      = uci_control_sent,
             .user_data    = msg,
             .flags        = (msg->hdr.type == UCI_AM_SEGMENT) ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER};
-    ucp_ep_h ep = uci_peer_endpoint(msg->peer);
+    bool small  = (msg->length + msg->more <= UCI_CONTROL_POOLED); /* one fragment, over any transport */
+    ucp_ep_h ep = small ? uci_peer_endpoint(msg->peer) : uci_peer_endpoint_whole(msg->peer);
     ucs_status_ptr_t request;
 
     if (uci_unlikely(ep == NULL)) {
@@ -192,6 +193,9 @@ void uci_control_send_bye(uci_peer_t *peer)
 {
     uci_control_t *msg = uci_control_get(peer, UCI_AM_BYE, 0, 0);
 
+    if (!peer->hello_sent && !peer->leaving) {
+        uci_control_hello(peer); /* it may go on sending to us, and needs a new endpoint then */
+    }
     if (msg != NULL) {
         msg->sent_p = &peer->bye_sent;
         uci_control_send(msg);

@@ -70,7 +70,7 @@ static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
     }
     uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
     {
-        if (!ep->user) {
+        if (!ep->user && !ep->half) {
             ep->user = true;
             return ep;
         }
@@ -339,6 +339,10 @@ void uci_ep_on_bye(uci_peer_t *peer)
 {
     peer->leaving  = true;
     peer->promised = false;
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
+        ep->half = true;
+    }
 }
 
 void uci_ep_progress(uci_worker_t *worker)

@@ -14,7 +14,8 @@
  *
  * A side that has said what it lacks stays until the other one has said BYE.
  *
- * What the other side still sends after that has to be received all the same: then UCI opens an endpoint of its own.
+ * What the other side still sends after that has to be received all the same: then UCI opens an endpoint of its own, here to
+ * answer and there because its endpoint has lost its other end (uci_peer_endpoint_whole()).
  */
 #ifndef UCI_ENDPOINT_H_
 #define UCI_ENDPOINT_H_

@@ -133,14 +133,36 @@ bool uci_peer_is_gone(const uci_peer_t *peer)
     return peer->leaving && !peer->promised && (peer->uid != peer->worker->uid);
 }
 
+/* One more endpoint, the last of the list; not if we don't know where to, or if both sides are done with each other */
+static ucp_ep_h uci_peer_connect(uci_peer_t *peer)
+{
+    if ((peer->address == NULL) || (peer->user_closed && uci_peer_is_gone(peer)) ||
+        (uci_ep_open_internal(peer) != UCS_OK)) {
+        return NULL;
+    }
+    return uci_container_of(peer->eps.prev, uci_ep_t, link)->ucp;
+}
+
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer)
 {
-    if (uci_unlikely(uci_list_is_empty(&peer->eps)) &&
-        ((peer->address == NULL) || (peer->user_closed && uci_peer_is_gone(peer)) ||
-         (uci_ep_open_internal(peer) != UCS_OK))) {
-        return NULL; /* not known yet, or both sides are done with each other */
+    if (uci_unlikely(uci_list_is_empty(&peer->eps))) {
+        return uci_peer_connect(peer);
     }
     return uci_container_of(peer->eps.next, uci_ep_t, link)->ucp;
+}
+
+ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer)
+{
+    ucp_ep_h ep;
+
+    uci_list_for_each(one, &peer->eps, uci_ep_t, link)
+    {
+        if (uci_likely(!one->half)) {
+            return one->ucp;
+        }
+    }
+    ep = uci_peer_connect(peer);
+    return ((ep != NULL) || uci_list_is_empty(&peer->eps)) ? ep : uci_peer_endpoint(peer);
 }
 
 /* ---------------------------------------------------------- transports */

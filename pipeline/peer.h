@@ -23,6 +23,7 @@ typedef struct uci_ep {
     struct uci_peer *peer;
     uci_list_t link;                   /**< in peer->eps */
     bool user;                         /**< the user holds it */
+    bool half;                         /**< the other side has closed its end, see uci_peer_endpoint_whole() */
     ucp_err_handler_cb_t user_handler; /**< what the user wants to be called when it fails; may be NULL */
 } uci_ep_t;
 
@@ -90,6 +91,13 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 
 /** An endpoint for our own messages: the user's, or one made for the purpose; NULL while its address is unknown. */
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
+
+/**
+ * The same for what UCX loses in silence where the other side has closed its end of the endpoint: active messages of several
+ * fragments, which are collected there (ucp_am_long_first_handler), rendezvous, and gets that UCX emulates, whose answers
+ * come from there. So it is one whose other end is open, if we know where to connect to.
+ */
+ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer);
 
 /** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the choices that suit them. The first call for
  *  a plan may lower eager_max. */

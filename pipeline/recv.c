@@ -767,8 +767,9 @@ void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
 
     if (op != NULL) {
-        /* while chunks come in it is slow, not stuck: asked for now, those on their way would come twice */
-        uci_repair_ask_again(op, op->arrived == op->arrived_seen);
+        /* while chunks come in it is slow, not stuck: asked for now, those on their way would come twice. So it is if this
+         * is the first question: it may have been asked before our CTS came there */
+        uci_repair_ask_again(op, (op->asked > 0) && (op->arrived == op->arrived_seen));
     } else if (uci_seqset_has(&peer->rx, seq)) {
         uci_recv_fin(peer, seq, UCI_AM_FLAG_REPAIR);
     }

@@ -347,7 +347,7 @@ static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_gr
  * @return false: that is not possible, and the operation is as before. */
 static bool uci_repair_get_ahead(uci_recv_op_t *op)
 {
-    ucp_ep_h ep                = (op->ahead != NULL) ? uci_peer_endpoint(op->peer) : NULL;
+    ucp_ep_h ep                = (op->ahead != NULL) ? uci_peer_endpoint_whole(op->peer) : NULL;
     uci_am_grant_entry_t entry = {0};
 
     if ((ep == NULL) || (uci_ucp.ep_rkey_unpack(ep, op->ahead->rkey, &op->rkey) != UCS_OK)) {
@@ -384,7 +384,7 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
     uci_recv_op_t *op                   = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
     const uci_am_grant_t *grant         = data;
     const uci_am_grant_entry_t *entries = (const uci_am_grant_entry_t *)(const void *)(grant + 1);
-    ucp_ep_h ep                         = uci_peer_endpoint(peer);
+    ucp_ep_h ep                         = uci_peer_endpoint_whole(peer);
     uint32_t i;
 
     if ((op == NULL) || (length < sizeof(*grant)) ||

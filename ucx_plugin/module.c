@@ -33,27 +33,29 @@ static void *uci_module_dlopen(const char *name, int mode);
  * way as soon as they are needed. They must go on seeing what is opened, and we too */
 static void *(*uci_module_next_dlopen)(const char *name, int mode) = dlopen;
 
-static bool uci_module_is_of_libucm(void *function)
+/* Of libucm; NULL while that is not loaded */
+static void *uci_module_ucm_dlopen;
+
+static void uci_module_find_libucm(void)
 {
     void *libucm = dlopen("libucm.so.0", RTLD_NOLOAD | RTLD_LAZY);
-    bool found   = (libucm != NULL) && (dlsym(libucm, "ucm_dlopen") == function);
 
     if (libucm != NULL) {
+        __atomic_store_n(&uci_module_ucm_dlopen, dlsym(libucm, "ucm_dlopen"), __ATOMIC_RELAXED);
         dlclose(libucm);
     }
-    return found;
 }
 
 /* Every function that we export under a name of UCX is a hook */
 static void *uci_module_lookup(const char *symbol, void *current)
 {
     if (strncmp(symbol, "ucp_", 4) == 0) {
-        return dlsym(uci_module_self, symbol);
+        return uci_rebind_own_function(symbol);
     }
     if (strcmp(symbol, "dlopen") != 0) {
         return NULL;
     }
-    if ((current != (void *)uci_module_dlopen) && uci_module_is_of_libucm(current)) {
+    if ((current != NULL) && (current == __atomic_load_n(&uci_module_ucm_dlopen, __ATOMIC_RELAXED))) {
         uci_module_next_dlopen = (void *(*)(const char *, int))current;
     }
     return (void *)uci_module_dlopen;
@@ -63,6 +65,7 @@ static uci_status_t uci_module_rebind(bool all, uci_rebind_result_t *result_p)
 {
     uci_status_t status;
 
+    uci_module_find_libucm(); /* not with our lock held: constructors of what another thread opens may come to it */
     pthread_mutex_lock(&uci_module_lock);
     status = uci_rebind(uci_module_lookup, all, result_p);
     pthread_mutex_unlock(&uci_module_lock);

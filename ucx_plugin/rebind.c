@@ -28,7 +28,8 @@ typedef struct uci_object {
     size_t relro_size;
     const ElfW(Sym) * symbols;
     const char *strings;
-    size_t soname; /* offset in strings; 0: none */
+    size_t soname;        /* offset in strings; 0: none */
+    const uint32_t *hash; /* DT_GNU_HASH */
     const ElfW(Rela) * tables[2];
     size_t sizes[2]; /* bytes */
 } uci_object_t;
@@ -46,6 +47,7 @@ static struct {
     } * seen;
     size_t seen_count;
     unsigned long long unloaded; /* how many objects have gone, when they were seen */
+    uci_object_t own;            /* ourselves */
 } uci_rebind_state;
 
 typedef struct uci_rebind_pass {
@@ -73,6 +75,9 @@ static void uci_object_read_dynamic(uci_object_t *object)
             break;
         case DT_STRTAB:
             object->strings = uci_object_address(object, entry->d_un.d_ptr);
+            break;
+        case DT_GNU_HASH:
+            object->hash = uci_object_address(object, entry->d_un.d_ptr);
             break;
         case DT_SONAME:
             object->soname = entry->d_un.d_val;
@@ -287,10 +292,46 @@ static void uci_rebind_undo(const uci_rebind_pass_t *pass)
     uci_rebind_state.seen_count = 0;
 }
 
+static int uci_rebind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    return uci_object_read(&uci_rebind_state.own, info) && (uci_rebind_state.own.dynamic == _DYNAMIC);
+}
+
+/* As the loader looks a name up in one object */
+void *uci_rebind_own_function(const char *name)
+{
+    const uci_object_t *own = &uci_rebind_state.own;
+    uint32_t count = own->hash[0], first = own->hash[1], filter_words = own->hash[2], hash = 5381, i;
+    const uint32_t *buckets = own->hash + 4 + (filter_words * (sizeof(ElfW(Addr)) / sizeof(uint32_t)));
+    const uint32_t *chain   = buckets + count;
+    const char *c;
+
+    for (c = name; *c != '\0'; ++c) {
+        hash = (hash * 33) + (unsigned char)*c;
+    }
+    i = buckets[hash % count];
+    if (i < first) {
+        return NULL;
+    }
+    for (;; ++i) {
+        if ((((chain[i - first] ^ hash) >> 1) == 0) && (strcmp(own->strings + own->symbols[i].st_name, name) == 0)) {
+            return (void *)(own->base + own->symbols[i].st_value);
+        }
+        if (chain[i - first] & 1) {
+            return NULL; /* the last one of this bucket */
+        }
+    }
+}
+
 uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *result_p)
 {
     uci_rebind_pass_t pass = {.func = func, .status = UCI_OK};
 
+    if ((uci_rebind_state.own.hash == NULL) &&
+        ((dl_iterate_phdr(uci_rebind_find_own, NULL) == 0) || (uci_rebind_state.own.hash == NULL))) {
+        uci_error("failed to find our own table of symbols (DT_GNU_HASH)");
+        return UCI_ERR_UNSUPPORTED;
+    }
     if (all) {
         uci_rebind_state.seen_count = 0;
     }
@@ -305,6 +346,11 @@ uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *r
 }
 
 #else
+
+void *uci_rebind_own_function(const char *name)
+{
+    return NULL;
+}
 
 uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *result_p)
 {

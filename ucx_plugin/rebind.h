@@ -17,7 +17,11 @@
 
 #include "types.h"
 
-/** @return what slots for @a symbol, which hold @a current, are to hold, or NULL: leave them alone. */
+/**
+ * Called with the loader's list of objects locked. It must not call dlsym(), dlopen() or dladdr(): they take another lock of the
+ * loader, which a thread in dlopen() holds while it waits for this one.
+ * @return what slots for @a symbol, which hold @a current, are to hold, or NULL: leave them alone.
+ */
 typedef void *(*uci_rebind_func_t)(const char *symbol, void *current);
 
 /** What one pass has done. */
@@ -30,10 +34,13 @@ typedef struct uci_rebind_result {
  * Write the slots of all objects of the process but ourselves that were not there at the last pass, or of all. All or
  * nothing: after an error the slots of this pass are as they were. One thread at a time.
  * @param result_p  what was done
- * @return UCI_OK, UCI_ERR_UNSUPPORTED on processors other than x86_64 and aarch64, UCI_ERR_IO if a page can't be made writable,
+ * @return UCI_OK, UCI_ERR_UNSUPPORTED on processors other than x86_64 and aarch64 or without a table of symbols, UCI_ERR_IO if a page can't be made writable,
  *         UCI_ERR_NO_MEMORY. Logged.
  */
 uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *result_p);
+
+/** For a uci_rebind_func_t: @return the function that we export under @a name, or NULL. Takes no lock. */
+void *uci_rebind_own_function(const char *name);
 
 /** @return true if we were preloaded (or linked with the program): then the search for symbols finds us first anyway. The global
  *  scope does not tell, since UCX opens its modules with RTLD_GLOBAL. */

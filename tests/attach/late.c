@@ -5,14 +5,16 @@
  *     late marked|plain OBJECT...
  *
  * Objects are found by plain names through this program's own search path. In each, UCX's addresses must bear UCI's mark, or
- * must not. Each object is closed again and opened a second time, at the same place in memory as a rule.
+ * must not. Each object is closed again and opened a second time, at the same place in memory as a rule. Then two threads do
+ * so at the same time.
  */
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { OBJECTS_MAX = 8 };
+enum { OBJECTS_MAX = 8, ROUNDS = 300 };
 
 static int look_into(void *object, const char *name, int wanted)
 {
@@ -37,6 +39,29 @@ static void *open_object(const char *name)
     return object;
 }
 
+static void *open_often(void *path)
+{
+    int i;
+
+    for (i = 0; i < ROUNDS; ++i) {
+        dlclose(open_object(path));
+    }
+    return NULL;
+}
+
+/* The loader has more than one lock */
+static void open_in_two_threads(char *path, char *other_path)
+{
+    pthread_t thread;
+
+    if (pthread_create(&thread, NULL, open_often, path) != 0) {
+        fprintf(stderr, "no thread\n");
+        exit(1);
+    }
+    open_often(other_path);
+    pthread_join(thread, NULL);
+}
+
 /* By plain names before UCX is used: its own memory hooks get in between then, and do not know this program's path */
 int main(int argc, char **argv)
 {
@@ -45,6 +70,10 @@ int main(int argc, char **argv)
     void *objects[OBJECTS_MAX];
     Dl_info info;
 
+    if (argc < 3) {
+        fprintf(stderr, "usage: late marked|plain OBJECT...\n");
+        return 1;
+    }
     for (i = 2; i < argc; ++i) {
         objects[i - 2] = open_object(argv[i]);
         dladdr(dlsym(objects[i - 2], "is_marked"), &info);
@@ -56,5 +85,6 @@ int main(int argc, char **argv)
     for (i = 2; i < argc; ++i) {
         failed += look_into(open_object(paths[i - 2]), argv[i], wanted);
     }
-    return (failed > 0) || (argc < 3);
+    open_in_two_threads(paths[0], paths[argc - 3]);
+    return failed > 0;
 }

@@ -29,7 +29,7 @@ build_all() {
     mkdir -p "$out"
     flags=$(pkg-config --cflags --libs ucx)
     gcc -std=gnu11 -O2 -shared -fPIC -o "$as_module" "$here/as_module.c"
-    gcc -std=gnu11 -O2 -D_GNU_SOURCE -o "$out/late" "$here/late.c" -Wl,-rpath,"\$ORIGIN/objects"
+    gcc -std=gnu11 -O2 -D_GNU_SOURCE -o "$out/late" "$here/late.c" -lpthread -Wl,-rpath,"\$ORIGIN/objects"
     mkdir -p "$out/objects"
     # shellcheck disable=SC2086
     {

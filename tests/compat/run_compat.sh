@@ -45,6 +45,7 @@ renew='' table=''
 logs=$uci_root/build/compat-logs
 packages=(libucx-dev ucx-utils openmpi-bin libopenmpi-dev mpich libmpich-dev gcc libc6-dev meson ninja-build pkg-config
           libxxhash-dev libisal-dev libcriterion-dev libjansson-dev git python3 python3-mpi4py strace ca-certificates)
+with_ucc='--env OMPI_MCA_coll_ucc_enable=1 --env OMPI_MCA_coll_ucc_priority=100'
 passed=0 failed=0 skipped=0
 
 # make_root SUITE: unless it is there and whole, with the same packages.
@@ -93,26 +94,27 @@ part() {
     in_root "$suite" "$3" >"$log" 2>&1 </dev/null || true
     counted "$log"
     [ "$f" -eq 0 ] || [[ $name != mpi.* ]] || run_plain "$suite" "$log"
+    [ "$f" -eq 0 ] || [ "$name" != ucc ] || run_plain "$suite" "$log" "$with_ucc"
     passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
     say "$suite $name: $p passed, $f failed, $s skipped$note, $(since "$begin") s ($log)"
     grep -aE '^(FAIL|HANG|failed:)' "$log" | head -n 20 | cut -c1-200 | sed 's/^/    /' || true
 }
 
-# fails_plain SUITE NAME MPI TLS NP LOG: does it fail on plain UCX, in one of three runs?
+# fails_plain SUITE NAME MPI TLS NP LOG OPTIONS: does it fail on plain UCX, in one of three runs?
 fails_plain() {
     for _ in 1 2 3; do
-        in_root "$1" "tests/mpi/run_mpi.sh --filter $2 --mpi $3 --tls $4 --np $5 --preload none --timeout $timeout" \
+        in_root "$1" "tests/mpi/run_mpi.sh --filter $2 --mpi $3 --tls $4 --np $5 --preload none --timeout $timeout $7" \
             >"$6" 2>&1 </dev/null || return 0
     done
     return 1
 }
 
-# run_plain SUITE LOG: try what failed in LOG on plain UCX. What fails there as well is marked in LOG, and no failure of
-# UCI: changes f and s.
+# run_plain SUITE LOG [OPTIONS]: try what failed in LOG on plain UCX, with these options of run_mpi.sh. What fails there as
+# well is marked in LOG, and no failure of UCI: changes f and s.
 run_plain() {
-    local suite=$1 log=$2 verdict name mpi tls np
+    local suite=$1 log=$2 options=${3:-} verdict name mpi tls np
     while read -r verdict _ _ name mpi tls np _; do
-        fails_plain "$suite" "$name" "$mpi" "$tls" "$np" "$log.plain" || continue
+        fails_plain "$suite" "$name" "$mpi" "$tls" "$np" "$log.plain" "$options" || continue
         sed -i "s/^$verdict\( .* $name  *$mpi  *$tls  *$np .*\)/PLAIN\1 (plain UCX too)/" "$log"
         f=$((f - 1)) s=$((s + 1)) note=" (plain UCX fails as well)"
     done < <(grep -aE '^(FAIL|HANG) .* s ' "$log")
@@ -156,7 +158,7 @@ run_ucc() {
         return
     fi
     part "$suite" ucc "tests/mpi/run_mpi.sh --mpi openmpi --preload /build/libucx_integrity.so --filter 'coll_.*' \
-        --timeout $timeout --tls 'posix,self tcp,self' --env OMPI_MCA_coll_ucc_enable=1 --env OMPI_MCA_coll_ucc_priority=100"
+        --timeout $timeout --tls 'posix,self tcp,self' $with_ucc"
 }
 
 run_suite() {
@@ -205,11 +207,12 @@ print_table() {
     say '|---|---|---|---|---|---|'
     for suite in ${suites//,/ }; do
         printf '| %s |' "$suite"
-        for one in unit layers ucp attach ucc; do
+        for one in unit layers ucp attach; do
             p='' f=0 s=0
             [ ! -f "$logs/$suite.$one.log" ] || counted "$logs/$suite.$one.log"
             printf ' %s |' "${p:+$p/$((p + f))}"
         done
+        printf ' %s |' "$(cell "$logs/$suite.ucc.log")"
         say
     done
     say

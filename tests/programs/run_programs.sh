@@ -3,8 +3,9 @@
 #
 # usage: tests/programs/run_programs.sh [options]
 #
-# Programs from Debian, unmodified, each on plain UCX, with UCI preloaded, and with UCI and injected faults:
+# Programs from Debian, unmodified, and one of OpenSHMEM, each on plain UCX, with UCI preloaded, and with UCI and injected faults:
 #
+#   openshmem openshmem.c in this folder, under Open MPI's OpenSHMEM: one-sided, atomics, collectives; contents checked
 #   netpipe   NPopenmpi and NPmpich2 with their integrity option: ping-pong of all sizes, contents checked by the program
 #   lammps    molecular dynamics of two inputs that ship with it, on 2 or 4 ranks (Open MPI): every line of physics that
 #             it prints must be the one that plain UCX gave
@@ -96,6 +97,23 @@ run_netpipe() {
     three_runs "netpipe/$transport/mpich" mpich 2 "$transport" integrity_passed NPmpich2 -i -n 20 -u 1000000 -o np.out
 }
 
+said_pass() {
+    grep -qx 'PASS openshmem' "$1"
+}
+
+# Over ucx all of it; its collectives are those of MPI, and so is what UCI sees of it.
+run_openshmem() {
+    local transport=$1 ranks launch_options=(--mca spml ucx)
+    for ranks in 2 4; do
+        three_runs "openshmem/$transport/$ranks" openmpi $ranks "$transport" said_pass "$out/openshmem"
+    done
+}
+
+build_openshmem() {
+    oshcc -std=gnu11 -O2 -g -Wall -Wextra -Werror -Wno-deprecated-declarations \
+        "$uci_root/tests/programs/openshmem.c" -o "$out/openshmem"
+}
+
 run_lammps() {
     local transport=$1
     three_runs "lammps/$transport/melt-2" openmpi 2 "$transport" same_physics \
@@ -112,7 +130,9 @@ main() {
     mkdir -p "$out"
     cp "$examples/peptide/data.peptide" "$out"
     begin=$(clock)
+    build_openshmem
     for transport in $tls; do
+        run_openshmem "$transport"
         run_netpipe "$transport"
         run_lammps "$transport"
     done

@@ -273,8 +273,40 @@ static void one_side_closes_first(void)
     for (i = 0; i < 20; ++i) {
         ut_exchange(&pair, (i & 1) ? 30000 : 100, i);
     }
+    ut_exchange(&pair, 5000000, i);
     pair.b->ep = ut_ep_create(pair.b->worker, pair.a->worker);
     ut_pair_close(&pair);
+}
+
+/* It closes while the message is on its way: UCX cancels the receive; UCI has sent again what UCX lost */
+static void closes_while_receiving(void)
+{
+    static const size_t sizes[] = {30000, 1000000};
+    ut_data_t from, to;
+    ut_op_t send, recv;
+    unsigned i;
+
+    if (only_self() || !ut_uci_is_on()) {
+        return;
+    }
+    for (i = 0; i < 2; ++i) {
+        ut_pair_open(&pair, 0);
+        ut_exchange(&pair, 100, 1);
+        ut_data_open(&from, UT_CONTIG1, sizes[i]);
+        ut_data_open(&to, UT_CONTIG1, sizes[i]);
+        ut_data_fill(&from, i);
+        ut_recv(&recv, &pair, UT_RECV_NBX, &to, i, UT_TAG_ALL);
+        ut_send(&send, pair.a, UT_SEND_NBX, &from, i);
+        ucp_worker_progress(pair.b->worker);
+        close_by(pair.b->ep, CLOSE_NBX);
+        UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+        UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
+        UT_CHECK(ut_data_check(&to, sizes[i], i), "wrong content, %zu bytes", sizes[i]);
+        ut_data_close(&from);
+        ut_data_close(&to);
+        pair.b->ep = ut_ep_create(pair.b->worker, pair.a->worker);
+        ut_pair_close(&pair);
+    }
 }
 
 /* ---------------------------------------------- contexts and workers */
@@ -421,18 +453,11 @@ static void multi_thread_worker(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {UT_TEST(addresses),
-                                  UT_TEST(query_without_address),
-                                  UT_TEST(address_copies),
-                                  UT_TEST(close_and_reopen),
-                                  UT_TEST(force_close),
-                                  UT_TEST(several_endpoints),
-                                  UT_TEST(close_behind_sends),
-                                  UT_TEST(one_side_closes_first),
-                                  UT_TEST(two_contexts),
-                                  UT_TEST(again_and_again),
-                                  UT_TEST(crowd),
-                                  UT_TEST(sudden_end),
-                                  UT_TEST(multi_thread_worker)};
+static const ut_test_t tests[] = {
+        UT_TEST(addresses),          UT_TEST(query_without_address), UT_TEST(address_copies),
+        UT_TEST(close_and_reopen),   UT_TEST(force_close),           UT_TEST(several_endpoints),
+        UT_TEST(close_behind_sends), UT_TEST(one_side_closes_first), UT_TEST(closes_while_receiving),
+        UT_TEST(two_contexts),       UT_TEST(again_and_again),       UT_TEST(crowd),
+        UT_TEST(sudden_end),         UT_TEST(multi_thread_worker)};
 
 UT_MAIN(tests)

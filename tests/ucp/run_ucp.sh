@@ -207,6 +207,21 @@ run_memory() {
     verdict "$name" "$log" "$ok"
 }
 
+# A question that crosses the answer is no reason to send anything twice.
+run_late() {
+    local tls name log ok
+    for tls in $all_tls; do
+        name=late/$tls
+        log=$out/${name//\//-}.log
+        ok=1
+        wanted "$name" || continue
+        run_program "$log" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_STATS=- match received_late || ok=0
+        grep -q 'messages received  *4$' "$log" || ok=0
+        ! grep -qE '(mismatched|retransmitted)  *[0-9]' "$log" || ok=0
+        verdict "$name" "$log" "$ok"
+    done
+}
+
 main() {
     local begin
     set_options preload tls filter timeout keep! -- "$@"
@@ -221,6 +236,7 @@ main() {
     run_policies
     run_fork
     run_memory
+    run_late
     say "$(since "$begin") s"
     say "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
