@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "bounce.h"
+#include "descent.h"
 #include "direct.h"
 #include "endpoint.h"
 #include "find.h"
@@ -119,6 +120,7 @@ static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
         return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_TARGET_LAST : UCI_FAULT_ACK;
     case UCI_AM_GRANT:
     case UCI_AM_FOUND:
+    case UCI_AM_NODES:
         return UCI_FAULT_REPAIR;
     default:
         return UCI_FAULT_TARGET_LAST;
@@ -355,10 +357,13 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_recv_on_query(peer, rx_seq, hdr);
         break;
     case UCI_AM_TREE:
-        uci_repair_on_tree(peer, tx_seq, hdr);
+        uci_descent_on_tree(peer, tx_seq, hdr, data, length);
         break;
     case UCI_AM_LEAVES:
         uci_recv_on_leaves(peer, rx_seq, hdr, data, length);
+        break;
+    case UCI_AM_NODES:
+        uci_descent_on_nodes(peer, rx_seq, hdr, data, length);
         break;
     case UCI_AM_FIND:
         uci_control_on_ack(peer, data, length);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "descent.h"
 #include "digest_small.h"
 #include "direct.h"
 #include "find.h"
@@ -649,16 +650,16 @@ void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value)
 static void uci_recv_op_ask_root(uci_recv_op_t *op)
 {
     op->have_root = false;
-    if (++op->attempts > UCI_ROOT_ATTEMPTS) {
+    if (++op->roots > UCI_ROOT_ATTEMPTS) {
         uci_repair_failed(op, "the root of its tree does not match");
         return;
     }
-    uci_control_send_simple(op->peer, UCI_AM_TREE, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
+    uci_descent_start(op);
 }
 
 void uci_recv_op_advance(uci_recv_op_t *op)
 {
-    if (op->gets > 0) {
+    if ((op->gets > 0) || op->descending) {
         return;
     }
     if ((op->good < op->chunks) && (op->awaiting > 0)) {
@@ -775,8 +776,7 @@ static void uci_recv_op_unpack_again(uci_recv_op_t *op)
     }
 }
 
-/* What the sender says of chunk @a index, which may have come already */
-static void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
+void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
 {
     switch (op->state[index]) {
     case UCI_CHUNK_LANDED:
@@ -805,11 +805,16 @@ void uci_recv_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr,
         (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->good + op->landed + op->bad < op->chunks))) {
         return;
     }
+    if (!(hdr->flags & UCI_AM_FLAG_LAST)) {
+        UCI_STATS_ADD(tree_nodes, op->chunks);
+        UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + length);
+    }
     op->root        = hdr->extra;
     op->have_root   = true;
     op->have_leaves = true;
     for (i = 0; i < op->chunks; ++i) {
         uci_recv_op_leaf(op, i, leaves[i]);
     }
+    uci_descent_end(op);
     uci_recv_op_advance(op);
 }

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "descent.h"
 #include "fault.h"
 #include "handover.h"
 #include "inject.h"
@@ -202,9 +203,13 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         uci_repair_failed(op, "the sender does not answer, or all answers are damaged");
         return;
     }
+    if (op->descending) {
+        uci_descent_ask(op);
+        return;
+    }
     if (((op->good == op->chunks) || (op->landed > 0)) && (op->good + op->bad + op->landed == op->chunks) &&
         (op->tree != NULL)) {
-        uci_control_send_simple(op->peer, UCI_AM_TREE, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
+        uci_descent_start(op);
         return;
     }
     if (op->rung == UCI_RUNG_NONE) {
@@ -712,16 +717,5 @@ void uci_repair_send_leaves(uci_send_op_t *op, uint16_t flags)
 
     if (msg != NULL) {
         uci_control_send(msg);
-    }
-}
-
-void uci_repair_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
-{
-    uci_frame_t *frame = uci_txlog_find(peer, seq);
-
-    if ((frame != NULL) && (frame->op != NULL) && (frame->op->tree != NULL) &&
-        (uci_merkle_leaves_set(frame->op->tree) == frame->op->chunks)) {
-        frame->op->remote_op = hdr->op;
-        uci_repair_send_leaves(frame->op, 0);
     }
 }
