@@ -224,6 +224,7 @@ ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, c
         return UCS_OK;
     }
 
+    uci_control_heard(op);
     ++op->gets;
     if (hdr->flags & UCI_AM_FLAG_LAST) {
         uci_recv_on_leaves(peer, op->seq, hdr, leaves, leaves_length);

@@ -454,19 +454,20 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     }
 
     uci_list_init(&op->direct_link);
-    op->peer        = peer;
-    op->seq         = seq;
-    op->req         = req;
-    op->buffer      = &req->buffer;
-    op->kind        = kind;
-    op->tag         = tag;
-    op->digest      = digest;
-    op->length      = length;
-    op->chunk_size  = chunk_size;
-    op->chunks      = chunks;
-    op->expected    = (uint64_t *)(void *)(op + 1);
-    op->state       = (uint8_t *)(op->expected + chunks);
-    op->active_time = uci_process_time_ns();
+    op->peer           = peer;
+    op->seq            = seq;
+    op->req            = req;
+    op->buffer         = &req->buffer;
+    op->kind           = kind;
+    op->tag            = tag;
+    op->digest         = digest;
+    op->length         = length;
+    op->chunk_size     = chunk_size;
+    op->chunks         = chunks;
+    op->expected       = (uint64_t *)(void *)(op + 1);
+    op->state          = (uint8_t *)(op->expected + chunks);
+    op->active_time    = uci_process_time_ns();
+    op->dropped_before = worker->dropped;
     uci_list_add_tail(&worker->recv_ops, &op->link);
     ++worker->ops_active;
     uci_recv_op_choose(op);
@@ -710,6 +711,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
         return;
     }
 
+    uci_control_heard(op);
     ++op->arrived;
     if (hdr->flags & UCI_AM_FLAG_LAST) {
         op->root      = hdr->extra;
@@ -747,10 +749,16 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
 void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
+    bool early;
 
     if (op != NULL) {
-        /* while chunks come in it is slow, not stuck: asked for now, those on their way would come twice */
-        uci_repair_ask_again(op, op->arrived == op->arrived_seen);
+        /* while chunks come in, or have had no time to, it is slow, not stuck: asked for now, those on their way would come
+         * twice */
+        early = (uci_process_time_ns() < op->active_time + uci_control_delay(peer->worker));
+        uci_repair_ask_again(op, (op->arrived == op->arrived_seen) && !early);
+        if (early) {
+            uci_control_ask_soon(peer->worker);
+        }
     } else if (uci_seqset_has(&peer->rx, seq)) {
         uci_recv_fin(peer, seq, UCI_AM_FLAG_REPAIR);
     }

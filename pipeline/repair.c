@@ -58,6 +58,10 @@ void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, 
 
 void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, uint32_t length)
 {
+    UCI_STATS_ADD(retransmitted_bytes, length);
+    if ((op->state[index] == UCI_CHUNK_MISSING) && (op->peer->worker->dropped == op->dropped_before)) {
+        return; /* asked for again because it was late, not because anything was damaged */
+    }
     if (op->state[index] == UCI_CHUNK_MISSING) {
         /* its header was damaged, so that nobody knew whose it was */
         UCI_STATS_INC(mismatched_chunks);
@@ -67,7 +71,6 @@ void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung,
     }
     op->healed_by = rung;
     UCI_STATS_INC(repaired_chunks);
-    UCI_STATS_ADD(retransmitted_bytes, length);
     if (rung == UCI_RUNG_GET) {
         UCI_STATS_INC(repaired_by_get);
     } else {

@@ -231,6 +231,9 @@ run_tree() {
         # shellcheck disable=SC2086
         tree_case "tree/$name/only-lies" "failed > 0 and mismatched_control > 10" \
             UCX_TLS=$tls $settings UCI_FAULT=rate=0.7,target=leaf+repair,min=100
+        # shellcheck disable=SC2086
+        plain_case "tree/$name/forms" UCX_TLS="$tls" LD_PRELOAD="$preload" $settings UCI_FAULT=rate=0.1,target=leaf,seed=5 \
+            forms
     done <<'END'
 direct posix,self
 stream tcp,self UCI_PATH=stream
