@@ -23,6 +23,9 @@
 /* Times that a root that does not match is asked for again */
 #define UCI_ROOT_ATTEMPTS 4
 
+/* Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
+#define UCI_RECV_PATIENCE 3
+
 /* ------------------------------------------------------------- posting */
 
 size_t uci_recv_frame_size(const uci_worker_t *worker, size_t length)
@@ -746,19 +749,22 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
     uci_recv_op_advance(op);
 }
 
+/* While chunks come in, or have had no time to, it is slow: asked for now, those on their way would come twice. UCX loses nothing,
+ * so that what is missing was dropped by us, or never sent for lack of memory. */
+static bool uci_recv_op_is_stuck(const uci_recv_op_t *op)
+{
+    const uci_worker_t *worker = op->peer->worker;
+
+    return (op->arrived == op->arrived_seen) &&
+           (uci_process_time_ns() >= op->active_time + uci_control_delay(worker)) &&
+           ((worker->dropped != op->dropped_before) || (op->asked >= UCI_RECV_PATIENCE));
+}
+
 void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
-    bool early;
-
     if (op != NULL) {
-        /* while chunks come in, or have had no time to, it is slow, not stuck: asked for now, those on their way would come
-         * twice */
-        early = (uci_process_time_ns() < op->active_time + uci_control_delay(peer->worker));
-        uci_repair_ask_again(op, (op->arrived == op->arrived_seen) && !early);
-        if (early) {
-            uci_control_ask_soon(peer->worker);
-        }
+        uci_repair_ask_again(op, uci_recv_op_is_stuck(op));
     } else if (uci_seqset_has(&peer->rx, seq)) {
         uci_recv_fin(peer, seq, UCI_AM_FLAG_REPAIR);
     }

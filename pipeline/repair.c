@@ -19,7 +19,7 @@
 
 #define UCI_REPAIR_COPY_ATTEMPTS 8
 
-/* Questions without any answer: half a millisecond apart if damaged messages come back, else seconds */
+/* Questions without any answer: two round trips apart if damaged messages come back, else seconds */
 #define UCI_REPAIR_ASK_LIMIT 64
 
 /* Chunks asked for in one request: more are asked for when these are repaired */
