@@ -9,8 +9,6 @@
 #include "log.h"
 #include "merkle.h"
 
-#define UCI_MERKLE_ARITY_MIN  2
-#define UCI_MERKLE_ARITY_MAX  256
 #define UCI_MERKLE_LEVELS_MAX 64 /* arity 2, all of size_t */
 
 /* First words of what is hashed: no two kinds of node can be taken for each other */
@@ -31,10 +29,11 @@ struct uci_merkle {
     unsigned arity;
     unsigned levels;
     size_t leaves_set;
+    bool stale;       /* some inner nodes are */
     size_t bit_words; /* words of each bit set */
     uint64_t *nodes;
     uint64_t *marks;   /* leaf: is set; inner node: is stale */
-    uint64_t *differs; /* inner nodes that uci_merkle_diff() descends into */
+    uint64_t *differs; /* inner nodes whose children are to be compared */
     uci_merkle_level_t level[UCI_MERKLE_LEVELS_MAX];
 };
 
@@ -83,14 +82,17 @@ static uint64_t uci_merkle_hash_leaf(const uci_merkle_t *tree, size_t index)
     return uci_merkle_hash(words, uci_array_size(words));
 }
 
-static size_t uci_merkle_children(const uci_merkle_t *tree, unsigned level, size_t index)
+size_t uci_merkle_child_count(const uci_merkle_t *tree, unsigned level, size_t index)
 {
+    if ((level == 0) || (level >= tree->levels) || (index >= tree->level[level].size)) {
+        return 0;
+    }
     return uci_min(tree->level[level - 1].size - index * tree->arity, (size_t)tree->arity);
 }
 
 static uint64_t uci_merkle_hash_inner(const uci_merkle_t *tree, unsigned level, size_t index)
 {
-    size_t count = uci_merkle_children(tree, level, index);
+    size_t count = uci_merkle_child_count(tree, level, index);
     uint64_t words[3 + UCI_MERKLE_ARITY_MAX];
     size_t i;
 
@@ -137,6 +139,7 @@ uci_status_t uci_merkle_create(size_t leaves, unsigned arity, uci_merkle_t **tre
     tree->arity      = arity;
     tree->levels     = levels;
     tree->leaves_set = 0;
+    tree->stale      = true;
     tree->bit_words  = bit_words;
     tree->nodes      = (uint64_t *)(tree + 1);
     tree->marks      = tree->nodes + total;
@@ -164,6 +167,7 @@ void uci_merkle_set_leaf(uci_merkle_t *tree, size_t index, uint64_t digest)
     assert(index < tree->level[0].size);
     tree->leaves_set += !uci_bit_test(tree->marks, index);
     tree->nodes[index] = digest;
+    tree->stale        = true;
     uci_bit_set(tree->marks, index);
 
     /* the ancestors of a stale node are stale already */
@@ -195,6 +199,10 @@ static void uci_merkle_refresh(uci_merkle_t *tree)
     size_t first, end, node;
 
     assert(tree->leaves_set == tree->level[0].size);
+    if (!tree->stale) {
+        return;
+    }
+    tree->stale = false;
     for (level = 1; level < tree->levels; ++level) {
         first = tree->level[level].first;
         end   = first + tree->level[level].size;
@@ -235,83 +243,75 @@ uint64_t uci_merkle_node(const uci_merkle_t *tree, unsigned level, size_t index)
     return (level == 0) ? uci_merkle_hash_leaf(tree, index) : tree->nodes[tree->level[level].first + index];
 }
 
-/* What a diff has found so far */
-typedef struct uci_merkle_diff {
-    uci_merkle_read_func_t read;
-    void *arg;
-    size_t *bad;
-    size_t max;
-    size_t bad_count;
-    size_t nodes_read;
-} uci_merkle_diff_t;
-
-/* Read `count` nodes of the other tree; remember, at level 0, the bad leaves, above, where to descend */
-static uci_status_t uci_merkle_diff_nodes(uci_merkle_t *tree, uci_merkle_diff_t *diff, unsigned level, size_t first,
-                                          size_t count)
+unsigned uci_merkle_arity(const uci_merkle_t *tree)
 {
-    uint64_t nodes[UCI_MERKLE_ARITY_MAX];
-    uci_status_t status;
-    size_t i;
-
-    status = diff->read(diff->arg, level, first, count, nodes);
-    if (status != UCI_OK) {
-        return status;
-    }
-
-    diff->nodes_read += count;
-    for (i = 0; i < count; ++i) {
-        if (nodes[i] == uci_merkle_node(tree, level, first + i)) {
-            continue;
-        }
-        if (level > 0) {
-            uci_bit_set(tree->differs, tree->level[level].first + first + i);
-        } else if (diff->bad_count++ < diff->max) {
-            diff->bad[diff->bad_count - 1] = first + i;
-        }
-    }
-    return UCI_OK;
+    return tree->arity;
 }
 
-/* Look at the children of the nodes of `level` that differ, whose bits are cleared again */
-static uci_status_t uci_merkle_diff_level(uci_merkle_t *tree, uci_merkle_diff_t *diff, unsigned level)
+void uci_merkle_unmark(uci_merkle_t *tree)
 {
-    size_t first = tree->level[level].first;
-    size_t end   = first + tree->level[level].size;
-    uci_status_t status;
-    size_t node, index;
-
-    for (node = uci_bit_next(tree->differs, first, end); node < end; node = uci_bit_next(tree->differs, node, end)) {
-        uci_bit_clear(tree->differs, node);
-        index  = node - first;
-        status = uci_merkle_diff_nodes(tree, diff, level - 1, index * tree->arity,
-                                       uci_merkle_children(tree, level, index));
-        if (status != UCI_OK) {
-            return status;
-        }
-    }
-    return UCI_OK;
+    memset(tree->differs, 0, tree->bit_words * sizeof(uint64_t));
 }
 
-uci_status_t uci_merkle_diff(uci_merkle_t *tree, uci_merkle_read_func_t read, void *arg, size_t *bad, size_t max,
-                             size_t *bad_count_p, size_t *nodes_read_p)
+void uci_merkle_descend(uci_merkle_t *tree)
 {
-    uci_merkle_diff_t diff = {.read = read, .arg = arg, .bad = bad, .max = max};
-    unsigned level         = tree->levels - 1;
-    uci_status_t status;
+    uci_merkle_unmark(tree);
+    if (tree->levels > 1) {
+        uci_bit_set(tree->differs, tree->level[tree->levels - 1].first);
+    }
+}
+
+size_t uci_merkle_marked(const uci_merkle_t *tree, unsigned *level_p, size_t *indexes, size_t max)
+{
+    unsigned level = tree->levels;
+    size_t count   = 0;
+    size_t first, end, node;
+
+    while ((count == 0) && (--level > 0)) {
+        first = tree->level[level].first;
+        end   = first + tree->level[level].size;
+        for (node = uci_bit_next(tree->differs, first, end); (node < end) && (count < max);
+             node = uci_bit_next(tree->differs, node + 1, end)) {
+            indexes[count++] = node - first;
+        }
+    }
+    if (count > 0) {
+        *level_p = level;
+    }
+    return count;
+}
+
+/* As it is told to the other side */
+static uint64_t uci_merkle_child(const uci_merkle_t *tree, unsigned level, size_t index)
+{
+    return tree->nodes[tree->level[level].first + index];
+}
+
+size_t uci_merkle_children(uci_merkle_t *tree, unsigned level, size_t index, uint64_t *values)
+{
+    size_t i, count = uci_merkle_child_count(tree, level, index);
 
     uci_merkle_refresh(tree);
-    status = uci_merkle_diff_nodes(tree, &diff, level, 0, 1);
-    for (; (level > 0) && (status == UCI_OK); --level) {
-        status = uci_merkle_diff_level(tree, &diff, level);
+    for (i = 0; i < count; ++i) {
+        values[i] = uci_merkle_child(tree, level - 1, (index * tree->arity) + i);
     }
-    if (status != UCI_OK) {
-        memset(tree->differs, 0, tree->bit_words * sizeof(uint64_t)); /* for the next diff */
-        return status;
-    }
+    return count;
+}
 
-    *bad_count_p = diff.bad_count;
-    if (nodes_read_p != NULL) {
-        *nodes_read_p = diff.nodes_read;
+bool uci_merkle_compare(uci_merkle_t *tree, unsigned level, size_t index, const uint64_t *values)
+{
+    size_t i, child, count = uci_merkle_child_count(tree, level, index);
+
+    if ((count == 0) || !uci_bit_test(tree->differs, tree->level[level].first + index)) {
+        return false;
     }
-    return UCI_OK;
+    uci_merkle_refresh(tree);
+    uci_bit_clear(tree->differs, tree->level[level].first + index);
+    for (i = 0; (level > 1) && (i < count); ++i) {
+        child = (index * tree->arity) + i;
+        if (values[i] != uci_merkle_child(tree, level - 1, child)) {
+            uci_bit_set(tree->differs, tree->level[level - 1].first + child);
+        }
+    }
+    return true;
 }

@@ -18,6 +18,9 @@
 
 #include "types.h"
 
+#define UCI_MERKLE_ARITY_MIN 2
+#define UCI_MERKLE_ARITY_MAX 256
+
 typedef struct uci_merkle uci_merkle_t;
 
 /**
@@ -48,18 +51,45 @@ size_t uci_merkle_level_size(const uci_merkle_t *tree, unsigned level);
 /** Node value; ancestors must be up to date (call uci_merkle_root first). */
 uint64_t uci_merkle_node(const uci_merkle_t *tree, unsigned level, size_t index);
 
-/** Read @a count sibling nodes of the other tree at @a level from @a first into @a nodes.
- *  @return UCI_OK or an error, which ends the diff. */
-typedef uci_status_t (*uci_merkle_read_func_t)(void *arg, unsigned level, size_t first, size_t count, uint64_t *nodes);
+/** @return children a node has, the last one of a level may have fewer. */
+unsigned uci_merkle_arity(const uci_merkle_t *tree);
+
+/*
+ * Descent: finding the leaves that differ from those of another tree of the same shape, reading only the children of
+ * nodes that differ. The top node is taken to differ. The side that looks marks it, and then, until nothing is marked:
+ *
+ *     marked nodes of one level --uci_merkle_marked()--> asked for: uci_merkle_children() of the other tree
+ *         --uci_merkle_compare()--> their children that differ are marked in turn
+ *
+ * The children of level 1 are the chunks' digests themselves, and it is the caller who compares these. All leaves must
+ * be set on both sides. k leaves that differ of n cost no more than k * arity * levels nodes. A tree of one leaf has
+ * nothing to be compared.
+ */
+
+/** Begin a descent: the top node, and nothing else, is marked. */
+void uci_merkle_descend(uci_merkle_t *tree);
+
+/** End a descent early: nothing is marked. */
+void uci_merkle_unmark(uci_merkle_t *tree);
 
 /**
- * Find the chunks whose leaf nodes differ from those of another tree of the same shape, reading only the
- * children of nodes that differ, one read a node.
- * @param bad        receives at most @a max indexes, ascending.
- * @param bad_count_p  how many differ in all (may exceed max).
- * @param nodes_read_p how many nodes, of 8 bytes each, were read through @a read (may be NULL).
+ * Which nodes are to be compared next: of the highest level that has any, the first @a max ones.
+ * @param indexes  receives them, ascending. @return how many; 0: the descent has ended, and @a level_p is not set.
  */
-uci_status_t uci_merkle_diff(uci_merkle_t *tree, uci_merkle_read_func_t read, void *arg, size_t *bad, size_t max,
-                             size_t *bad_count_p, size_t *nodes_read_p);
+size_t uci_merkle_marked(const uci_merkle_t *tree, unsigned *level_p, size_t *indexes, size_t max);
+
+/** @return number of children of node @a index of @a level; 0: there is no such inner node. */
+size_t uci_merkle_child_count(const uci_merkle_t *tree, unsigned level, size_t index);
+
+/** Write the values of the children of inner node @a index of @a level. @return how many: uci_merkle_child_count(). */
+size_t uci_merkle_children(uci_merkle_t *tree, unsigned level, size_t index, uint64_t *values);
+
+/**
+ * Compare the children of a marked node with those of the other tree: those that differ are marked in its place (leaves,
+ * at level 1, are not).
+ * @param values  as uci_merkle_children() of the other tree wrote them.
+ * @return false: that node is not marked, and nothing was done.
+ */
+bool uci_merkle_compare(uci_merkle_t *tree, unsigned level, size_t index, const uint64_t *values);
 
 #endif

@@ -33,6 +33,8 @@
     _X(recovered_headers, "frame headers recovered") \
     _X(mismatched_control, "control messages damaged (resent)") \
     _X(mismatched_roots, "tree roots mismatched") \
+    _X(tree_nodes, "tree nodes compared to find chunks") \
+    _X(tree_bytes, "bytes for that") \
     _X(source_changed, "sources changed in flight") \
     _X(repaired_by_get, "chunks repaired by RDMA get") \
     _X(repaired_by_copy, "chunks repaired by active message") \

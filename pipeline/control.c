@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "bounce.h"
+#include "descent.h"
 #include "direct.h"
 #include "endpoint.h"
 #include "find.h"
@@ -19,7 +20,7 @@
 #include "txlog.h"
 
 /* How long after a damaged message, and how often without one, we ask for what is due */
-#define UCI_RESYNC_DELAY_NS    500000ul
+#define UCI_RESYNC_DELAY_NS    500000ul /* at least: see uci_control_delay() */
 #define UCI_RESYNC_INTERVAL_NS 1000000000ul
 #define UCI_RESYNC_CHECK_NS    10000000ul
 #define UCI_RESYNC_POLLS       256
@@ -124,6 +125,7 @@ static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
         return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_TARGET_LAST : UCI_FAULT_ACK;
     case UCI_AM_GRANT:
     case UCI_AM_FOUND:
+    case UCI_AM_NODES:
         return UCI_FAULT_REPAIR;
     default:
         return UCI_FAULT_TARGET_LAST;
@@ -367,10 +369,13 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_recv_on_query(peer, rx_seq, hdr);
         break;
     case UCI_AM_TREE:
-        uci_repair_on_tree(peer, tx_seq, hdr);
+        uci_descent_on_tree(peer, tx_seq, hdr, data, length);
         break;
     case UCI_AM_LEAVES:
         uci_recv_on_leaves(peer, rx_seq, hdr, data, length);
+        break;
+    case UCI_AM_NODES:
+        uci_descent_on_nodes(peer, rx_seq, hdr, data, length);
         break;
     case UCI_AM_FIND:
         uci_control_on_ack(peer, data, length);
@@ -489,17 +494,39 @@ ucs_status_t uci_control_listen(uci_worker_t *worker)
     return uci_ucp.worker_set_am_recv_handler(worker->ucp, &param);
 }
 
+/* Smoothed as TCP does, with its weight (Jacobson 1988; RFC 6298), and not from what was asked for twice (Karn 1987) */
+static void uci_control_measure(uci_worker_t *worker, uint64_t sample)
+{
+    uint64_t before = worker->round_trip;
+
+    sample             = uci_min(sample, UCI_RESYNC_INTERVAL_NS);
+    worker->round_trip = (before == 0) ? sample : before - (before / 8) + (sample / 8);
+}
+
+void uci_control_heard(const uci_recv_op_t *op)
+{
+    if ((op->arrived == 0) && (op->asked == 0) && (op->tree != NULL)) {
+        uci_control_measure(op->peer->worker, uci_process_time_ns() - op->active_time);
+    }
+}
+
+uint64_t uci_control_delay(const uci_worker_t *worker)
+{
+    return uci_max(uci_min(2 * worker->round_trip, UCI_RESYNC_INTERVAL_NS), UCI_RESYNC_DELAY_NS);
+}
+
 void uci_control_ask_soon(uci_worker_t *worker)
 {
     if (!worker->resync) {
         worker->resync      = true;
-        worker->resync_time = uci_process_time_ns() + UCI_RESYNC_DELAY_NS;
+        worker->resync_time = uci_process_time_ns() + uci_control_delay(worker);
     }
 }
 
 void uci_control_damaged(uci_worker_t *worker, const char *what)
 {
     UCI_STATS_INC(mismatched_control);
+    ++worker->dropped;
     uci_info("%s arrived damaged and was dropped; asking again", what);
     uci_control_ask_soon(worker);
 }

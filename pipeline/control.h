@@ -15,6 +15,8 @@
 /** Payload that fits a pooled message */
 #define UCI_CONTROL_POOLED 192
 
+struct uci_recv_op;
+
 typedef struct uci_control {
     uci_list_t link; /**< in peer->pending; the pool's link before */
     uci_peer_t *peer;
@@ -67,7 +69,14 @@ ucs_status_t uci_control_listen(uci_worker_t *worker);
 /** Something from a peer was damaged and dropped: after a short while ask again for all that is due. */
 void uci_control_damaged(uci_worker_t *worker, const char *what);
 
-/** Look again soon at everything that is in progress. */
+/** @return how long to wait, in ns, before what has not come is asked for again: twice a round trip, as measured, or half a
+ *  millisecond if that is more. Asked for earlier it would come twice. */
+uint64_t uci_control_delay(const uci_worker_t *worker);
+
+/** Something arrives for a receive. The first time, if it was not asked for twice, this measures the round trip since CTS. */
+void uci_control_heard(const struct uci_recv_op *op);
+
+/** Look again soon (after that time) at everything that is in progress. */
 void uci_control_ask_soon(uci_worker_t *worker);
 
 /** Ask now, if it is time. Called from progress while operations are active. */

@@ -268,6 +268,7 @@ ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, c
         return UCS_OK;
     }
 
+    uci_control_heard(op);
     ++op->gets;
     if (segment->bounced) {
         uci_segment_set_root(op, hdr);

@@ -148,20 +148,21 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
 {
     bool repair = (msg->hdr.flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
     int rank    = uci_peer_rank(op->peer);
-    bool swapped, hit_payload, hit_tree;
-    uci_fault_t payload, tree;
+    bool swapped, hit_payload, hit_tree, hit_leaf;
+    uci_fault_t payload, tree, leaf;
     void *copy;
 
     swapped     = !repair && (op->swap_with != UINT32_MAX) && (op->swap_with + 1 == index);
     hit_payload = !swapped && uci_fault_draw(repair ? UCI_FAULT_REPAIR : UCI_FAULT_PAYLOAD, op->length, rank, &payload);
     hit_tree    = !repair && uci_fault_draw(UCI_FAULT_TREE, op->length, rank, &tree);
+    hit_leaf    = !repair && uci_fault_draw(UCI_FAULT_LEAF, op->length, rank, &leaf);
     if (hit_tree) {
         uci_inject_bytes(&tree,
                          ((msg->hdr.flags & UCI_AM_FLAG_LAST) && (tree.random & 4)) ? &msg->hdr.extra : &msg->hdr.value,
                          sizeof(msg->hdr.value));
     }
 
-    if (swapped || hit_payload) {
+    if (swapped || hit_payload || hit_leaf) {
         copy = malloc(uci_max(msg->length, 1ul));
         if (copy == NULL) {
             return;
@@ -173,8 +174,12 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
         if (swapped) {
             uci_inject_other_chunk(op, msg, op->swap_with);
             op->swap_with = UINT32_MAX;
-        } else {
+        } else if (hit_payload) {
             uci_inject_chunk_payload(op, msg, index, &payload);
+        }
+        if (hit_leaf) {
+            uci_inject_bytes(&leaf, copy, msg->length);
+            msg->hdr.value = op->digest->digest(copy, msg->length);
         }
     } else {
         uci_inject_remember(msg->data, msg->length);
@@ -209,6 +214,11 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
                          sizeof(slot->value));
         slot->check = uci_slot_check(slot, mark);
     }
+    if (uci_fault_draw(UCI_FAULT_LEAF, op->length, rank, &fault)) {
+        uci_inject_bytes(&fault, slot->data, slot->length);
+        slot->value = op->digest->digest(slot->data, slot->length);
+        slot->check = uci_slot_check(slot, mark);
+    }
     if (uci_fault_draw(UCI_FAULT_PAYLOAD, op->length, rank, &fault)) {
         uci_inject_slot_payload(op, slot, index, &fault);
     } else {
@@ -232,6 +242,19 @@ void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg, uint32_t cou
             uci_inject_bytes(&fault, (has_root && (fault.random & 4)) ? &msg->hdr.extra : &leaves[i],
                              sizeof(leaves[i]));
         }
+    }
+}
+
+void uci_inject_nodes(const uci_send_op_t *op, uci_control_t *msg)
+{
+    uint64_t *words = (uint64_t *)(void *)msg->payload;
+    uci_fault_t fault;
+
+    if (uci_fault_targets(UCI_FAULT_REPAIR) &&
+        uci_fault_draw(UCI_FAULT_REPAIR, op->length, uci_peer_rank(op->peer), &fault)) {
+        uci_inject_bytes(&fault,
+                         (fault.random & 8) ? &msg->hdr.extra : &words[fault.random % (msg->length / sizeof(*words))],
+                         sizeof(*words));
     }
 }
 

@@ -33,6 +33,9 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
 /** Maybe damage what LEAVES tells of a message by segments. */
 void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg, uint32_t count);
 
+/** Maybe let one of the words of NODES lie, or the root. */
+void uci_inject_nodes(const uci_send_op_t *op, uci_control_t *msg);
+
 /** Maybe damage chunks of a segment as it arrives: between the two users' buffers there is no place of ours. */
 void uci_inject_segment(const uci_recv_op_t *op, char *data, uint32_t length);
 

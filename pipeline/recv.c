@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "descent.h"
 #include "digest_small.h"
 #include "direct.h"
 #include "find.h"
@@ -21,6 +22,9 @@
 
 /* Times that a root that does not match is asked for again */
 #define UCI_ROOT_ATTEMPTS 4
+
+/* Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
+#define UCI_RECV_PATIENCE 3
 
 /* ------------------------------------------------------------- posting */
 
@@ -453,19 +457,20 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     }
 
     uci_list_init(&op->direct_link);
-    op->peer        = peer;
-    op->seq         = seq;
-    op->req         = req;
-    op->buffer      = &req->buffer;
-    op->kind        = kind;
-    op->tag         = tag;
-    op->digest      = digest;
-    op->length      = length;
-    op->chunk_size  = chunk_size;
-    op->chunks      = chunks;
-    op->expected    = (uint64_t *)(void *)(op + 1);
-    op->state       = (uint8_t *)(op->expected + chunks);
-    op->active_time = uci_process_time_ns();
+    op->peer           = peer;
+    op->seq            = seq;
+    op->req            = req;
+    op->buffer         = &req->buffer;
+    op->kind           = kind;
+    op->tag            = tag;
+    op->digest         = digest;
+    op->length         = length;
+    op->chunk_size     = chunk_size;
+    op->chunks         = chunks;
+    op->expected       = (uint64_t *)(void *)(op + 1);
+    op->state          = (uint8_t *)(op->expected + chunks);
+    op->active_time    = uci_process_time_ns();
+    op->dropped_before = worker->dropped;
     uci_list_add_tail(&worker->recv_ops, &op->link);
     ++worker->ops_active;
     uci_recv_op_choose(op);
@@ -649,16 +654,16 @@ void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value)
 static void uci_recv_op_ask_root(uci_recv_op_t *op)
 {
     op->have_root = false;
-    if (++op->attempts > UCI_ROOT_ATTEMPTS) {
+    if (++op->roots > UCI_ROOT_ATTEMPTS) {
         uci_repair_failed(op, "the root of its tree does not match");
         return;
     }
-    uci_control_send_simple(op->peer, UCI_AM_TREE, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
+    uci_descent_start(op);
 }
 
 void uci_recv_op_advance(uci_recv_op_t *op)
 {
-    if (op->gets > 0) {
+    if ((op->gets > 0) || op->descending) {
         return;
     }
     if ((op->good < op->chunks) && (op->awaiting > 0)) {
@@ -732,6 +737,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
         return;
     }
 
+    uci_control_heard(op);
     ++op->arrived;
     if (hdr->flags & UCI_AM_FLAG_LAST) {
         op->root      = hdr->extra;
@@ -762,14 +768,22 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
     uci_recv_op_advance(op);
 }
 
+/* While chunks come in, or have had no time to, it is slow: asked for now, those on their way would come twice. UCX loses nothing,
+ * so that what is missing was dropped by us, or never sent for lack of memory. */
+static bool uci_recv_op_is_stuck(const uci_recv_op_t *op)
+{
+    const uci_worker_t *worker = op->peer->worker;
+
+    return (op->arrived == op->arrived_seen) &&
+           (uci_process_time_ns() >= op->active_time + uci_control_delay(worker)) &&
+           ((worker->dropped != op->dropped_before) || (op->asked >= UCI_RECV_PATIENCE));
+}
+
 void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
-
     if (op != NULL) {
-        /* while chunks come in it is slow, not stuck: asked for now, those on their way would come twice. So it is if this
-         * is the first question: it may have been asked before our CTS came there */
-        uci_repair_ask_again(op, (op->asked > 0) && (op->arrived == op->arrived_seen));
+        uci_repair_ask_again(op, uci_recv_op_is_stuck(op));
     } else if (uci_seqset_has(&peer->rx, seq)) {
         uci_recv_fin(peer, seq, UCI_AM_FLAG_REPAIR);
     }
@@ -795,8 +809,7 @@ static void uci_recv_op_unpack_again(uci_recv_op_t *op)
     }
 }
 
-/* What the sender says of chunk @a index, which may have come already */
-static void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
+void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
 {
     switch (op->state[index]) {
     case UCI_CHUNK_LANDED:
@@ -825,11 +838,16 @@ void uci_recv_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr,
         (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->good + op->landed + op->bad < op->chunks))) {
         return;
     }
+    if (!(hdr->flags & UCI_AM_FLAG_LAST)) {
+        UCI_STATS_ADD(tree_nodes, op->chunks);
+        UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + length);
+    }
     op->root        = hdr->extra;
     op->have_root   = true;
     op->have_leaves = true;
     for (i = 0; i < op->chunks; ++i) {
         uci_recv_op_leaf(op, i, leaves[i]);
     }
+    uci_descent_end(op);
     uci_recv_op_advance(op);
 }

@@ -58,6 +58,8 @@ typedef struct uci_recv_op {
     uci_merkle_t *tree;
     uint64_t root;
     bool have_root;
+    unsigned roots;  /**< that did not match, or had not come */
+    bool descending; /**< chunks that differ are being looked for (descent.h) */
     uci_rung_t rung;
     uci_rung_t healed_by; /**< the last rung that brought a right chunk */
     unsigned attempts;    /**< on this rung, without any success */
@@ -77,6 +79,7 @@ typedef struct uci_recv_op {
     uint32_t arrived_seen;
     uint64_t active_time; /**< something had arrived, or we asked */
     unsigned asked;
+    uint64_t dropped_before;   /**< worker->dropped when it began */
     uint64_t *expected;        /**< digest by chunk */
     uint8_t *state;            /**< uci_chunk_state_t by chunk */
     struct uci_damage *damage; /**< the damaged bytes of the first bad chunk, for the report */
@@ -127,6 +130,8 @@ bool uci_recv_op_unpack(uci_recv_op_t *op, uint32_t index, const void *data, siz
 /** Chunks can be written in any order from now on: what of a generic datatype is not unpacked yet is collected, since unpacking
  *  can't be undone. @return false: no memory (logged). */
 bool uci_recv_op_collect(uci_recv_op_t *op);
+/** What the sender says is the digest of chunk @a index, which may have come already. */
+void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf);
 /** See whether all has arrived: complete, or start repairing. */
 void uci_recv_op_advance(uci_recv_op_t *op);
 /** All chunks are right: deliver or, if this was the repair of a descriptor, go on with the message itself. */

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "descent.h"
 #include "fault.h"
 #include "handover.h"
 #include "inject.h"
@@ -18,7 +19,7 @@
 
 #define UCI_REPAIR_COPY_ATTEMPTS 8
 
-/* Questions without any answer: half a millisecond apart if damaged messages come back, else seconds */
+/* Questions without any answer: two round trips apart if damaged messages come back, else seconds */
 #define UCI_REPAIR_ASK_LIMIT 64
 
 /* Chunks asked for in one request: more are asked for when these are repaired */
@@ -64,6 +65,10 @@ void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, 
 
 void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, uint32_t length)
 {
+    UCI_STATS_ADD(retransmitted_bytes, length);
+    if ((op->state[index] == UCI_CHUNK_MISSING) && (op->peer->worker->dropped == op->dropped_before)) {
+        return; /* asked for again because it was late, not because anything was damaged */
+    }
     if (op->state[index] == UCI_CHUNK_MISSING) {
         /* its header was damaged, so that nobody knew whose it was */
         UCI_STATS_INC(mismatched_chunks);
@@ -73,7 +78,6 @@ void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung,
     }
     op->healed_by = rung;
     UCI_STATS_INC(repaired_chunks);
-    UCI_STATS_ADD(retransmitted_bytes, length);
     if (rung == UCI_RUNG_GET) {
         UCI_STATS_INC(repaired_by_get);
     } else {
@@ -210,9 +214,13 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         uci_repair_failed(op, "the sender does not answer, or all answers are damaged");
         return;
     }
+    if (op->descending) {
+        uci_descent_ask(op);
+        return;
+    }
     if (((op->good == op->chunks) || (op->landed > 0)) && (op->good + op->bad + op->landed == op->chunks) &&
         (op->tree != NULL)) {
-        uci_control_send_simple(op->peer, UCI_AM_TREE, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
+        uci_descent_start(op);
         return;
     }
     if (op->rung == UCI_RUNG_NONE) {
@@ -720,16 +728,5 @@ void uci_repair_send_leaves(uci_send_op_t *op, uint16_t flags)
 
     if (msg != NULL) {
         uci_control_send(msg);
-    }
-}
-
-void uci_repair_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
-{
-    uci_frame_t *frame = uci_txlog_find(peer, seq);
-
-    if ((frame != NULL) && (frame->op != NULL) && (frame->op->tree != NULL) &&
-        (uci_merkle_leaves_set(frame->op->tree) == frame->op->chunks)) {
-        frame->op->remote_op = hdr->op;
-        uci_repair_send_leaves(frame->op, 0);
     }
 }

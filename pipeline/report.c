@@ -239,21 +239,35 @@ static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char 
     fclose(stream);
 }
 
-void uci_report_healed(uci_recv_op_t *op)
+/* What was wrong with it, as far as that was seen: a chunk whose header was damaged was dropped unseen, one that only the
+ * tree showed to be wrong is not kept */
+static const char *uci_report_damage(const uci_recv_op_t *op, char *text, size_t size)
 {
     const uci_damage_t *damage = op->damage;
-    char tag[96], rungs[96];
+
+    if (damage == NULL) {
+        return "header of a chunk";
+    }
+    if (damage->kept == 0) {
+        snprintf(text, size, "chunk %u, not kept", damage->index);
+    } else {
+        snprintf(text, size, "chunk %u, %s, bytes %zu..%zu", damage->index, uci_damage_class_names[damage->diff.damage],
+                 damage->diff.first, damage->diff.last);
+    }
+    return text;
+}
+
+void uci_report_healed(uci_recv_op_t *op)
+{
+    char tag[96], rungs[96], damage[96];
 
     uci_report_event(op, "repaired", "");
     if (uci_report_lines >= UCI_REPORT_LINES) {
         return;
     }
     uci_report_tag(op->tag, tag, sizeof(tag));
-    uci_warn("message from %s, tag %s, %lu bytes: arrived damaged (chunk %u, %s, bytes %zu..%zu), repaired by %s in "
-             "%lu us",
-             uci_peer_name(op->peer), tag, (unsigned long)op->length, (damage != NULL) ? damage->index : 0,
-             uci_damage_class_names[(damage != NULL) ? damage->diff.damage : UCI_DAMAGE_UNKNOWN],
-             (damage != NULL) ? damage->diff.first : 0, (damage != NULL) ? damage->diff.last : 0,
+    uci_warn("message from %s, tag %s, %lu bytes: arrived damaged (%s), repaired by %s in %lu us",
+             uci_peer_name(op->peer), tag, (unsigned long)op->length, uci_report_damage(op, damage, sizeof(damage)),
              uci_report_rungs(op, op->healed_by, rungs, sizeof(rungs)),
              (unsigned long)(uci_process_time_ns() - op->start_time) / 1000);
     if (++uci_report_lines == UCI_REPORT_LINES) {

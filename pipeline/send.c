@@ -605,7 +605,7 @@ static void uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
 static bool uci_send_may_keep_in_slots(const uci_send_op_t *op, bool buffered)
 {
     return (op->state == UCI_SEND_DIRECT) && !op->sync && !uci_fault_targets(UCI_FAULT_PAYLOAD) &&
-           (op->window == op->chunks) && ((op->chunks == 1) || buffered);
+           !uci_fault_targets(UCI_FAULT_LEAF) && (op->window == op->chunks) && ((op->chunks == 1) || buffered);
 }
 
 /* @return true if the user's buffer is free now */

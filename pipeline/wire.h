@@ -121,7 +121,7 @@ typedef enum {
     UCI_AM_GRANT,     /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
     UCI_AM_GONE,      /**< sender -> receiver: no copy left, cannot repair */
     UCI_AM_QUERY,     /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */
-    UCI_AM_TREE,      /**< receiver -> sender: the root does not match, send root and leaves again */
+    UCI_AM_TREE,      /**< receiver -> sender: root and children of nodes uint32_t[] of level `index` wanted */
     UCI_AM_LEAVES,    /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
     UCI_AM_FIND,      /**< receiver -> all peers: a frame of tag `value` lost its header; payload as MISSING */
     UCI_AM_FOUND,     /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
@@ -132,6 +132,7 @@ typedef enum {
     UCI_AM_MAPPED,    /**< answer: we can read and write them */
     UCI_AM_SLOT,      /**< answer to CTS: chunk 0 comes in slot `index` */
     UCI_AM_SEGMENT, /**< sender -> receiver: chunks from `index` on, by UCX's rendezvous: fetch them; LAST: as LEAVES */
+    UCI_AM_NODES,   /**< answer to TREE: uint64_t[]: for each node its index, then its children; extra = root */
     UCI_AM_LAST
 } uci_am_type_t;
 
@@ -160,7 +161,7 @@ typedef struct uci_am_hdr {
     uint64_t uid;    /**< UCX uid of the worker that sends this */
     uint32_t seq;    /**< the message this is about, low 32 bits */
     uint32_t op;     /**< slot of the receiving side's operation */
-    uint32_t index;  /**< DATA: chunk; SLOT: slot */
+    uint32_t index;  /**< DATA: chunk; SLOT: slot; TREE, NODES: level */
     uint32_t length; /**< DATA: bytes of the chunk; SEGMENT: bytes to fetch; others: bytes of payload */
     uint64_t value;  /**< DATA: digest of the chunk; SEGMENT with BOUNCE: its cut */
     uint64_t extra;  /**< see the type and flags */

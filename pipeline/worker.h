@@ -69,6 +69,8 @@ typedef struct uci_worker {
     unsigned ops_active;     /**< members of the last 4 lists: progress has work of its own only if any */
     bool resync;             /**< something damaged was dropped: ask again for whatever is due */
     uint64_t resync_time;    /**< when, in ns */
+    uint64_t round_trip;     /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
+    uint64_t dropped;        /**< messages that arrived damaged */
     uint64_t check_time;     /**< of the next look at operations that take long */
     unsigned polls;
 

@@ -9,9 +9,9 @@
  * turns. "read" sums 64-bit words with the same number of threads: what memory (or a cache) gives. "nodes" is the
  * tree's part of the build: from digests to root.
  *
- * Then what a comparison with another tree costs (uci_merkle_diff): chunks at random places of the last buffer differ, and
- * nodes of the other tree are read through a callback, which counts them. "of all" relates the bytes read to sending all
- * leaves, "bound" is the most that can be needed: the root, and `arity` nodes on each level below it for each bad chunk.
+ * Then what a descent through another tree costs: chunks at random places of the last buffer differ, and the other tree is
+ * asked for nodes, a level at a time ("asked"). "of all" relates the nodes read to sending all leaves, "bound" is the
+ * most that can be needed: `arity` nodes on each level below the top for each bad chunk.
  */
 #include <omp.h>
 #include <stdio.h>
@@ -122,23 +122,12 @@ static void bench_length(bench_t *bench, unsigned repeats, unsigned cores)
  * Comparing
  */
 
-typedef struct bench_other {
-    uci_merkle_t *tree;
-    size_t reads, nodes;
-} bench_other_t;
-
-static uci_status_t bench_read_nodes(void *arg, unsigned level, size_t first, size_t count, uint64_t *nodes)
-{
-    bench_other_t *other = arg;
-    size_t i;
-
-    ++other->reads;
-    other->nodes += count;
-    for (i = 0; i < count; ++i) {
-        nodes[i] = uci_merkle_node(other->tree, level, first + i);
-    }
-    return UCI_OK;
-}
+/* What a descent has cost, and found */
+typedef struct bench_cost {
+    size_t asked;
+    size_t nodes;
+    size_t bad;
+} bench_cost_t;
 
 static uci_merkle_t *bench_tree(size_t leaves, unsigned arity)
 {
@@ -154,50 +143,78 @@ static uci_merkle_t *bench_tree(size_t leaves, unsigned arity)
     return tree;
 }
 
-static void bench_diff(size_t leaves, unsigned arity, size_t bad)
+static void bench_children(uci_merkle_t *tree, uci_merkle_t *other, unsigned level, size_t index, bench_cost_t *cost)
 {
-    bench_other_t other = {.tree = bench_tree(leaves, arity)};
+    uint64_t values[UCI_MERKLE_ARITY_MAX];
+    size_t i, count = uci_merkle_children(other, level, index, values);
+
+    uci_merkle_compare(tree, level, index, values);
+    cost->nodes += count;
+    for (i = 0; (level == 1) && (i < count); ++i) {
+        cost->bad += (values[i] != uci_merkle_leaf(tree, (index * uci_merkle_arity(tree)) + i));
+    }
+}
+
+static bench_cost_t bench_descend(uci_merkle_t *tree, uci_merkle_t *other, size_t *indexes, size_t max)
+{
+    bench_cost_t cost = {0, 0, 0};
+    unsigned level;
+    size_t i, count;
+
+    uci_merkle_descend(tree);
+    while ((count = uci_merkle_marked(tree, &level, indexes, max)) > 0) {
+        ++cost.asked;
+        for (i = 0; i < count; ++i) {
+            bench_children(tree, other, level, indexes[i], &cost);
+        }
+    }
+    return cost;
+}
+
+static void bench_descent(size_t leaves, unsigned arity, size_t bad)
+{
+    uci_merkle_t *other = bench_tree(leaves, arity);
     uci_merkle_t *tree  = bench_tree(leaves, arity);
-    size_t *found       = calloc(leaves, sizeof(*found));
-    size_t changed      = 0, i, found_count, nodes_read;
+    size_t *indexes     = calloc(leaves, sizeof(*indexes));
+    size_t changed      = 0, i;
+    bench_cost_t cost;
     uint64_t begin, ns, random = 1;
 
     while (changed < bad) {
         random = random * 6364136223846793005ul + 1442695040888963407ul;
         i      = (random >> 33) % leaves;
-        if (uci_merkle_leaf(tree, i) == uci_merkle_leaf(other.tree, i)) {
+        if (uci_merkle_leaf(tree, i) == uci_merkle_leaf(other, i)) {
             uci_merkle_set_leaf(tree, i, ~uci_merkle_leaf(tree, i));
             ++changed;
         }
     }
     uci_merkle_root(tree, 0, 0, 0);
-    uci_merkle_root(other.tree, 0, 0, 0);
+    uci_merkle_root(other, 0, 0, 0);
     begin = uci_process_time_ns();
-    if ((uci_merkle_diff(tree, bench_read_nodes, &other, found, leaves, &found_count, &nodes_read) != UCI_OK) ||
-        (found_count != bad) || (nodes_read != other.nodes)) {
-        fprintf(stderr, "bench_merkle: %zu of %zu bad chunks found, %zu nodes read of which %zu are counted\n",
-                found_count, bad, other.nodes, nodes_read);
+    cost  = bench_descend(tree, other, indexes, leaves);
+    ns    = uci_process_time_ns() - begin;
+    if (cost.bad != bad) {
+        fprintf(stderr, "bench_merkle: %zu of %zu bad chunks found\n", cost.bad, bad);
         exit(1);
     }
-    ns = uci_process_time_ns() - begin;
-    printf("%9zu %6u %9zu %9zu %9zu %10zu %10.4f %9zu %10.1f\n", leaves, arity, bad, other.reads, other.nodes,
-           8 * other.nodes, (double)other.nodes / (double)leaves, 1 + bad * arity * (uci_merkle_levels(tree) - 1),
+    printf("%9zu %6u %9zu %9zu %9zu %10zu %10.4f %9zu %10.1f\n", leaves, arity, bad, cost.asked, cost.nodes,
+           8 * cost.nodes, (double)cost.nodes / (double)leaves, bad * arity * (uci_merkle_levels(tree) - 1),
            (double)ns / 1e3);
-    free(found);
+    free(indexes);
     uci_merkle_destroy(tree);
-    uci_merkle_destroy(other.tree);
+    uci_merkle_destroy(other);
 }
 
-static void bench_diffs(size_t leaves)
+static void bench_descents(size_t leaves)
 {
     static const unsigned arities[] = {2, 4, 16, 64};
     size_t i, bad;
 
-    printf("\n%9s %6s %9s %9s %9s %10s %10s %9s %10s\n", "leaves", "arity", "bad", "reads", "nodes", "bytes", "of all",
+    printf("\n%9s %6s %9s %9s %9s %10s %10s %9s %10s\n", "leaves", "arity", "bad", "asked", "nodes", "bytes", "of all",
            "bound", "us");
     for (i = 0; i < uci_array_size(arities); ++i) {
         for (bad = 1; bad <= uci_min(leaves, (size_t)1000); bad *= 10) {
-            bench_diff(leaves, arities[i], bad);
+            bench_descent(leaves, arities[i], bad);
         }
     }
 }
@@ -260,6 +277,6 @@ int main(int argc, char **argv)
         }
     }
     free(data);
-    bench_diffs(uci_div_up(bench.length, bench.chunk));
+    bench_descents(uci_div_up(bench.length, bench.chunk));
     return 0;
 }

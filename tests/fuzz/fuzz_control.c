@@ -8,6 +8,7 @@
  */
 #include "../../pipeline/control.c"
 
+#include "descent.h"
 #include "endpoint.h"
 #include "frame.h"
 #include "match.h"
@@ -400,6 +401,40 @@ static void step_segment(input_t *input)
     free(copy);
 }
 
+/* The receive that is under way first looks for what differs, or gets an answer to that: the nodes it asked about, with
+ * children as it has them, or not quite */
+static void step_nodes(input_t *input)
+{
+    uint64_t words[600];
+    uci_am_hdr_t hdr = {.type = UCI_AM_NODES};
+    uint8_t bits     = take8(input);
+    size_t nodes[8], i, count, used = 0;
+    unsigned level = 0;
+    uci_recv_op_t *op;
+
+    if (uci_list_is_empty(&fuzz_worker->recv_ops)) {
+        return;
+    }
+    op = uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link);
+    if (!op->descending) {
+        uci_repair_ask_again(op, bits & 1);
+        return;
+    }
+    count = uci_merkle_marked(op->tree, &level, nodes, (bits & 1) ? 1 : uci_array_size(nodes));
+    for (i = 0; (i < count) && (used + 1 + UCI_MERKLE_ARITY_MAX <= uci_array_size(words)); ++i) {
+        words[used++] = (bits & 2) ? take_number(input) : nodes[i];
+        used += uci_merkle_children(op->tree, level, nodes[i], words + used);
+        words[used - 1] ^= (bits & 4) ? take8(input) : 0;
+    }
+    hdr.uid    = op->peer->uid;
+    hdr.seq    = (uint32_t)op->seq;
+    hdr.op     = op->slot;
+    hdr.index  = (bits & 8) ? take_number(input) : level;
+    hdr.extra  = uci_merkle_root(op->tree, (uint32_t)op->seq, op->length, op->chunk_size) ^ ((bits & 16) ? 1 : 0);
+    hdr.length = (uint32_t)((used * sizeof(*words)) - ((used > 0) ? take8(input) % (used * sizeof(*words)) : 0));
+    call_handler(&hdr, words, hdr.length);
+}
+
 /* The same as a small frame; @return its bytes */
 static size_t put_small(char *wire, const uci_frame_hdr_t *hdr, const char *payload, uint8_t bits)
 {
@@ -479,7 +514,7 @@ static void step_recv(input_t *input)
 
 static void step_send(input_t *input)
 {
-    static char data[40000];
+    static char data[200000];
     static const ucp_dt_iov_t iov[2] = {{data, 10000}, {data + 20000, 20000}};
     ucp_request_param_t param        = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE, .datatype = ucp_dt_make_contig(1)};
     uint8_t bits                     = take8(input);
@@ -606,6 +641,9 @@ static void step(input_t *input)
     case 13:
         step_segment(input);
         break;
+    case 14:
+        step_nodes(input);
+        break;
     default:
         step_message(input);
         break;
@@ -645,14 +683,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uci_context_t context      = {.buffered_max = 8192, .buffered_fast_max = 1 << 18};
     ucp_worker_params_t params = {.field_mask = 0};
     input_t input              = {data, size};
-    uint8_t mode;
+    uint8_t kind;
 
     if (uci_ucp.am_send_nbx == NULL) {
         fuzz_set_up();
     }
     /* large messages take the get path in half of the inputs, the bounce path in a quarter */
-    mode              = take8(&input);
-    uci_settings.path = (mode & 1) ? UCI_PATH_GET : (mode & 2) ? UCI_PATH_BOUNCE : UCI_PATH_AUTO;
+    kind              = take8(&input);
+    uci_settings.path = (kind & 1) ? UCI_PATH_GET : (kind & 2) ? UCI_PATH_BOUNCE : UCI_PATH_AUTO;
+    /* and ours have more leaves than are told at once, in some */
+    uci_settings.chunk_size = (kind & 64) ? 256 : 4096;
     uci_tuner_refresh();
     memset(fuzz_recvs, 0, sizeof(fuzz_recvs));
     fuzz_held_count = 0;

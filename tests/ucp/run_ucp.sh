@@ -37,7 +37,7 @@ build_programs() {
     local flags program
     mkdir -p "$out"
     flags=$(pkg-config --cflags --libs ucx)
-    for program in "${programs[@]}" unlike policy; do
+    for program in "${programs[@]}" unlike policy tree; do
         if [ "$out/$program" -nt "$here/$program.c" ] && [ "$out/$program" -nt "$here/ucp_test.c" ] &&
            [ "$out/$program" -nt "$here/ucp_test.h" ]; then
             continue
@@ -188,6 +188,63 @@ run_policies() {
         policy 0 8
 }
 
+# tree_case NAME CONDITION [NAME=VALUE]...: 3 messages of 8192 chunks; all must end, those that end well with the right
+# bytes; CONDITION is over the counters, and `right` and `failed`.
+tree_case() {
+    local name=$1 condition=$2 log ok=1
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift 2
+    run_program "$log" LD_PRELOAD="$preload" UCI_CHUNK_SIZE=256 UCI_ON_ERROR=error UCI_STATS="$log.json" "$@" \
+        tree $((8192 * 256)) 3 || ok=0
+    python3 - "$log" "$condition" <<'END' || ok=0
+import json, re, sys
+log, condition = sys.argv[1:]
+end = re.search(r"^(\d+) right, (\d+) failed$", open(log).read(), re.M)
+values = json.load(open(log + ".json")) | {"right": int(end[1]), "failed": int(end[2])}
+if not eval(condition, values):
+    shown = {name: values[name] for name in re.findall(r"[a-z_]{4,}", condition) if name in values}
+    sys.exit(f"     {condition}: {shown}")
+END
+    [ $ok = 0 ] || rm -f "$log.json"
+    verdict "$name" "$log" "$ok"
+}
+
+# Chunks that are whole and wrong, so that only the root tells: what is looked at is a path of 4 levels below the top for
+# each, 50 nodes in this tree, and not all 8192 leaves (65,536 bytes). Then answers that lie, and are lost.
+run_tree() {
+    local name tls settings wrong='right == 3 and mismatched_chunks == repaired_chunks == faults_injected'
+    local paths='tree_nodes <= 50 * faults_injected'
+    while read -r name tls settings; do
+        # shellcheck disable=SC2086  # settings are words
+        tree_case "tree/$name/one" "$wrong == 1 and mismatched_roots == 1 and $paths and tree_bytes < 1000" \
+            UCX_TLS=$tls $settings UCI_FAULT=rate=1e-3,target=leaf,count=1,min=1m
+        # shellcheck disable=SC2086
+        tree_case "tree/$name/some" "$wrong > 9 and 0 < mismatched_roots <= 3 and $paths and tree_bytes < 30000" \
+            UCX_TLS=$tls $settings UCI_FAULT=rate=1e-3,target=leaf,min=1m
+        # shellcheck disable=SC2086
+        tree_case "tree/$name/all" "$wrong == 3 * 8192 and mismatched_roots == 3" \
+            UCX_TLS=$tls $settings UCI_FAULT=rate=1,target=leaf,min=1m
+        # shellcheck disable=SC2086
+        tree_case "tree/$name/lies" "right == 3 and mismatched_chunks == repaired_chunks and mismatched_control > 0" \
+            UCX_TLS=$tls $settings UCI_FAULT=rate=0.1,target=leaf+repair,min=100
+        # shellcheck disable=SC2086
+        tree_case "tree/$name/only-lies" "failed > 0 and mismatched_control > 10" \
+            UCX_TLS=$tls $settings UCI_FAULT=rate=0.7,target=leaf+repair,min=100
+        # shellcheck disable=SC2086
+        plain_case "tree/$name/forms" UCX_TLS="$tls" LD_PRELOAD="$preload" $settings UCI_FAULT=rate=0.1,target=leaf,seed=5 \
+            forms
+    done <<'END'
+direct posix,self
+stream tcp,self UCI_PATH=stream
+END
+    # all digests of a message that was fetched, lost: not they come again, but the root, and that matches
+    tree_case tree/get/leaves "right == 3 and mismatched_control == 3 and tree_nodes == 0 and tree_bytes < 1000" \
+        UCX_TLS=tcp,self UCI_PATH=get UCI_FAULT=rate=1,target=header,min=40k,max=100k
+    tree_case tree/get/both "right == 3 and repaired_chunks == mismatched_chunks > 9" \
+        UCX_TLS=tcp,self UCI_PATH=get UCI_FAULT=rate=0.2,target=header+payload,min=40k,seed=6
+}
+
 # A forked child has the parent's counters in its memory, and must not report them.
 run_fork() {
     local name=fork/statistics log=$out/fork-statistics.log ok=1
@@ -234,6 +291,7 @@ main() {
     run_faults
     run_unlike
     run_policies
+    run_tree
     run_fork
     run_memory
     run_late

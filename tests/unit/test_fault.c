@@ -72,14 +72,14 @@ Test(fault_parse, all_keys)
     cr_expect(spec.peer == 3);
 }
 
-Test(fault_parse, any_is_all_but_repair)
+Test(fault_parse, any_is_what_a_wire_does)
 {
     uci_fault_spec_t spec = parse("rate=1,kind=any,target=any");
 
     cr_expect(spec.kinds == (1u << UCI_FAULT_KIND_LAST) - 1);
     cr_expect(spec.targets ==
-              ((1u << UCI_FAULT_TARGET_LAST) - 1 - (1u << UCI_FAULT_REPAIR) - (1u << UCI_FAULT_REGION)));
-    cr_expect(parse("rate=1,target=any+repair+region").targets == (1u << UCI_FAULT_TARGET_LAST) - 1);
+              ((1u << UCI_FAULT_PAYLOAD | 1u << UCI_FAULT_HEADER | 1u << UCI_FAULT_TREE | 1u << UCI_FAULT_ACK)));
+    cr_expect(parse("rate=1,target=any+repair+region+leaf").targets == (1u << UCI_FAULT_TARGET_LAST) - 1);
 }
 
 Test(fault_parse, names_match_the_enumerations)
@@ -88,6 +88,7 @@ Test(fault_parse, names_match_the_enumerations)
     cr_expect(uci_fault_kind_names[UCI_FAULT_KIND_LAST] == NULL);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_REPAIR], "repair") == 0);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_REGION], "region") == 0);
+    cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_LEAF], "leaf") == 0);
     cr_expect(uci_fault_target_names[UCI_FAULT_TARGET_LAST] == NULL);
 }
 

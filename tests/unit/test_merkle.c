@@ -1,10 +1,11 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Merkle tree: values against the definition in merkle.h, binding of places, incremental roots, and diffs that
+ * Merkle tree: values against the definition in merkle.h, binding of places, incremental roots, and descents that
  * find what changed by reading little.
  */
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -241,26 +242,40 @@ Test(merkle, equal_chunks_have_distinct_nodes)
     uci_merkle_destroy(tree);
 }
 
-typedef struct test_other {
-    uci_merkle_t *tree;
-    size_t reads;
+/* What a descent has cost */
+typedef struct test_cost {
+    size_t requests; /* of `batch` nodes at most */
     size_t nodes;
-    size_t fail_at; /* the read that fails, from 1 on; 0: none */
-} test_other_t;
+    size_t bad;
+} test_cost_t;
 
-static uci_status_t test_read(void *arg, unsigned level, size_t first, size_t count, uint64_t *nodes)
+/* Ask `other` for the children of the marked nodes, `batch` at a time, until none is left */
+static test_cost_t test_descend(uci_merkle_t *tree, uci_merkle_t *other, size_t batch, size_t *bad)
 {
-    test_other_t *other = arg;
-    size_t i;
+    size_t indexes[LEAVES_MAX], i, j, count;
+    uint64_t values[UCI_MERKLE_ARITY_MAX];
+    test_cost_t cost = {0, 0, 0};
+    unsigned level = 12345, before = UINT_MAX;
 
-    other->nodes += count;
-    if (++other->reads == other->fail_at) {
-        return UCI_ERR_IO;
+    uci_merkle_descend(tree);
+    while ((count = uci_merkle_marked(tree, &level, indexes, batch)) > 0) {
+        cr_assert_leq(level, before, "downwards");
+        before = level;
+        ++cost.requests;
+        for (i = 0; i < count; ++i) {
+            j = uci_merkle_children(other, level, indexes[i], values);
+            cr_assert_eq(j, uci_merkle_child_count(tree, level, indexes[i]));
+            cr_assert(uci_merkle_compare(tree, level, indexes[i], values));
+            cr_assert_not(uci_merkle_compare(tree, level, indexes[i], values), "its mark is gone");
+            cost.nodes += j;
+            for (j = 0; (level == 1) && (j < uci_merkle_child_count(tree, 1, indexes[i])); ++j) {
+                if (values[j] != uci_merkle_leaf(tree, (indexes[i] * uci_merkle_arity(tree)) + j)) {
+                    bad[cost.bad++] = (indexes[i] * uci_merkle_arity(tree)) + j;
+                }
+            }
+        }
     }
-    for (i = 0; i < count; ++i) {
-        nodes[i] = uci_merkle_node(other->tree, level, first + i);
-    }
-    return UCI_OK;
+    return cost;
 }
 
 static int test_compare(const void *a, const void *b)
@@ -287,7 +302,8 @@ static size_t test_damage(uci_merkle_t *tree, size_t leaves, size_t count, size_
     return count;
 }
 
-Test(merkle, diff)
+/* The leaves that differ are found, and no more is read than their paths need */
+Test(merkle, descent)
 {
     static const size_t counts[] = {0, 1, 2, 3, 10, 100, LEAVES_MAX};
     static size_t changed[LEAVES_MAX], bad[LEAVES_MAX];
@@ -295,51 +311,94 @@ Test(merkle, diff)
 
     test_for_each_shape(leaves, arity)
     {
-        for (c = 0; c < uci_array_size(counts); ++c) {
-            test_other_t other = {test_tree(leaves, arity), 0, 0, 0};
-            uci_merkle_t *tree = test_tree(leaves, arity);
-            size_t count       = test_damage(tree, leaves, counts[c], changed);
-            size_t bad_count = 12345, nodes_read = 12345;
+        for (c = 0; (leaves > 1) && (c < uci_array_size(counts)); ++c) {
+            uci_merkle_t *tree = test_tree(leaves, arity), *other = test_tree(leaves, arity);
+            size_t count = test_damage(tree, leaves, counts[c], changed);
+            test_cost_t cost;
 
-            test_root(other.tree);
-            cr_assert_eq(uci_merkle_diff(tree, test_read, &other, bad, LEAVES_MAX, &bad_count, &nodes_read), UCI_OK);
-            cr_assert_eq(bad_count, count);
+            cost = test_descend(tree, other, LEAVES_MAX, bad);
+            cr_assert_eq(cost.bad, count);
             cr_assert_eq(memcmp(bad, changed, count * sizeof(*bad)), 0, "%zu leaves, arity %zu, %zu bad", leaves, arity,
                          count);
-            cr_assert_eq(nodes_read, other.nodes);
-            cr_assert_leq(nodes_read, 1 + count * arity * (uci_merkle_levels(tree) - 1));
-            cr_assert_leq(other.reads, 1 + count * (uci_merkle_levels(tree) - 1));
+            cr_assert_leq(cost.nodes, uci_max(count, (size_t)1) * arity * (uci_merkle_levels(tree) - 1));
+            cr_assert_leq(cost.requests, uci_merkle_levels(tree) - 1);
 
-            /* fewer places than bad chunks; nothing is left over from the diff before */
-            memset(bad, 0xff, sizeof(bad));
-            cr_assert_eq(uci_merkle_diff(tree, test_read, &other, bad, 2, &bad_count, NULL), UCI_OK);
-            cr_assert_eq(bad_count, count);
-            cr_assert_eq(memcmp(bad, changed, uci_min(count, (size_t)2) * sizeof(*bad)), 0);
-            cr_assert_eq(bad[2], SIZE_MAX);
+            /* a few at a time: as much is read, by more requests */
+            cr_assert_eq(test_descend(tree, other, 3, bad).nodes, cost.nodes);
+            cr_assert_eq(memcmp(bad, changed, count * sizeof(*bad)), 0);
             uci_merkle_destroy(tree);
-            uci_merkle_destroy(other.tree);
+            uci_merkle_destroy(other);
         }
     }
 }
 
-Test(merkle, diff_read_fails)
+/* One of 100,000: 5 levels of 16 nodes */
+Test(merkle, descent_is_short)
 {
-    test_other_t other = {test_tree(1000, 4), 0, 0, 0};
-    uci_merkle_t *tree = test_tree(1000, 4);
-    size_t changed[50], bad[50], bad_count = 12345, fail_at;
+    uci_merkle_t *tree = test_tree(100000, 16), *other = test_tree(100000, 16);
+    size_t bad[1];
+    test_cost_t cost;
 
-    test_root(other.tree);
-    test_damage(tree, 1000, 50, changed);
-    for (fail_at = 1; fail_at < 60; fail_at += 7) {
-        other.reads   = 0;
-        other.fail_at = fail_at;
-        cr_assert_eq(uci_merkle_diff(tree, test_read, &other, bad, 50, &bad_count, NULL), UCI_ERR_IO);
-        cr_assert_eq(bad_count, 12345, "output set only after success");
-    }
-    other.fail_at = 0;
-    cr_assert_eq(uci_merkle_diff(tree, test_read, &other, bad, 50, &bad_count, NULL), UCI_OK);
-    cr_assert_eq(bad_count, 50);
-    cr_assert_eq(memcmp(bad, changed, sizeof(bad)), 0);
+    uci_merkle_set_leaf(tree, 77777, 0);
+    cost = test_descend(tree, other, 30, bad);
+    cr_assert_eq(cost.bad, 1);
+    cr_assert_eq(bad[0], 77777);
+    cr_assert_eq(cost.requests, 5);
+    cr_assert_leq(cost.nodes, 5 * 16);
     uci_merkle_destroy(tree);
-    uci_merkle_destroy(other.tree);
+    uci_merkle_destroy(other);
+}
+
+/* A tree that says other things whenever it is asked: the descent ends, having asked for every node at most once */
+Test(merkle, descent_into_lies)
+{
+    uci_merkle_t *tree = test_tree(1000, 4);
+    size_t indexes[4], i, count, asked = 0;
+    uint64_t values[4];
+    unsigned level;
+
+    uci_merkle_descend(tree);
+    while ((count = uci_merkle_marked(tree, &level, indexes, 4)) > 0) {
+        for (i = 0; i < count; ++i, ++asked) {
+            values[0] = test_random();
+            values[1] = test_random();
+            values[2] = test_random();
+            values[3] = test_random();
+            cr_assert(uci_merkle_compare(tree, level, indexes[i], values));
+        }
+    }
+    cr_assert_eq(asked, 250 + 63 + 16 + 4 + 1);
+    uci_merkle_destroy(tree);
+}
+
+Test(merkle, descent_of_nodes_that_are_not)
+{
+    uci_merkle_t *tree = test_tree(10, 4), *leaf = test_tree(1, 4);
+    uint64_t values[4] = {0};
+    size_t indexes[4];
+    unsigned level = 12345;
+
+    cr_assert_eq(uci_merkle_arity(tree), 4);
+    cr_assert_eq(uci_merkle_marked(tree, &level, indexes, 4), 0);
+    cr_assert_eq(level, 12345, "output set only after success");
+    cr_assert_not(uci_merkle_compare(tree, 2, 0, values), "not marked");
+    uci_merkle_descend(tree);
+    cr_assert_eq(uci_merkle_child_count(tree, 2, 0), 3);
+    cr_assert_eq(uci_merkle_child_count(tree, 1, 2), 2);
+    cr_assert_eq(uci_merkle_child_count(tree, 1, 3), 0);
+    cr_assert_eq(uci_merkle_child_count(tree, 0, 0), 0);
+    cr_assert_eq(uci_merkle_child_count(tree, 3, 0), 0);
+    cr_assert_eq(uci_merkle_children(tree, 1, 3, values), 0);
+    cr_assert_not(uci_merkle_compare(tree, 2, 1, values));
+    cr_assert_not(uci_merkle_compare(tree, UINT_MAX, 0, values));
+    cr_assert_not(uci_merkle_compare(tree, 0, 0, values));
+    cr_assert_eq(uci_merkle_marked(tree, &level, indexes, 4), 1);
+    cr_assert((level == 2) && (indexes[0] == 0));
+    uci_merkle_unmark(tree);
+    cr_assert_eq(uci_merkle_marked(tree, &level, indexes, 4), 0);
+
+    uci_merkle_descend(leaf);
+    cr_assert_eq(uci_merkle_marked(leaf, &level, indexes, 4), 0, "one leaf has no inner nodes");
+    uci_merkle_destroy(tree);
+    uci_merkle_destroy(leaf);
 }
