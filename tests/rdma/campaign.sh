@@ -8,6 +8,8 @@
 #   info    uci_info -d says what sysfs does of these devices, and that there are none where there are none
 #   clean   MPI programs: large, unaligned, non-contiguous, many in flight, buffers freed and reused. No false alarm.
 #   heal    injected faults (kind target rate): counted, noticed, healed, every byte right
+#   bounce  messages through registered bounce buffers: what is not contiguous (PATH auto), anything (bounce); clean, or
+#           injected faults (PATH kind target rate) healed
 #   asleep  the sender sleeps outside MPI while the receiver heals the message: by RDMA reads alone
 #   region  gets are granted a wrong region, as after a stale registration: healed by copy, and the records say so
 #   record  damage by memory (injected) while the wire damages packets too: the records name the ports' errors
@@ -59,6 +61,11 @@ jobs=(
     "heal storm           rc,ud,self openmpi any      ack     1e-1"
     "heal reuse           rc,ud,self mpich   swap     payload 1e-1"
 
+    "bounce datatypes     rc,self    openmpi auto"
+    "bounce reuse         rc,self    mpich   bounce"
+    "bounce datatypes     rc,self    mpich   auto any any 1e-2"
+    "bounce reuse         rc,self    openmpi bounce any payload 1e-1"
+
     "asleep asleep        rc,self    openmpi"
     "asleep asleep        rc,self    mpich"
     "region bulk          rc,self    openmpi"
@@ -83,7 +90,7 @@ jobs=(
     "dead bulk            rc,self    mpich"
     "dead bulk            ud,self    mpich"
 )
-groups=(info clean heal asleep region record traffic repair wire late slow cut dead)
+groups=(info clean heal bounce asleep region record traffic repair wire late slow cut dead)
 columns=('rc,self' 'ud,self' 'rc,ud,self')
 declare -A cells=()     # "group tls" -> passed, total
 
@@ -153,6 +160,18 @@ slow_down_when_met() {
     done
     damage_wire delay "$1"
     touch "$run_dir/meet/slow"
+}
+
+run_bounce() {
+    local program=$1 mpi=$2 tls=$3 path=$4 kind=${5:-} target=${6:-} rate=${7:-}
+    local -a settings=("UCI_PATH=$path") conditions=("${stats_clean[@]}")
+    if [ -n "$kind" ]; then
+        settings+=("$(fault_setting "$kind" "$target" "$rate")")
+        conditions=("${stats_faulty[@]}" 'mismatched_chunks > 0')
+    fi
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" 0.2 "${settings[@]}"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" "${conditions[@]}" 'bounce_messages > 0' || refuse_stats
 }
 
 run_asleep() {
