@@ -134,7 +134,8 @@ static void uci_inject_chunk_payload(uci_send_op_t *op, uci_control_t *msg, uint
 {
     uci_fault_t flip = {.kind = UCI_FAULT_BITFLIP, .random = fault->random};
 
-    if ((fault->kind == UCI_FAULT_SWAP) && (index + 1 < op->chunks)) {
+    /* a generic datatype that is packed in its order has no other chunk at hand */
+    if ((fault->kind == UCI_FAULT_SWAP) && (index + 1 < op->chunks) && (op->buffer->kind != UCI_BUFFER_GENERIC)) {
         op->swap_with = index;
         if (!uci_inject_other_chunk(op, msg, index + 1)) {
             uci_fault_apply(&flip, msg->staging, msg->length, NULL);
