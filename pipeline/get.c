@@ -78,7 +78,7 @@ static void uci_get_offer_segment(uci_send_op_t *op, uint32_t first, uint32_t ch
     uci_control_send(msg);
 }
 
-void uci_get_offer(uci_send_op_t *op)
+static void uci_get_offer(uci_send_op_t *op)
 {
     uint32_t first, chunks = uci_get_segment_chunks(op);
 
@@ -88,7 +88,6 @@ void uci_get_offer(uci_send_op_t *op)
     uci_send_op_pin(op); /* sending to oneself is answered within the call */
     uci_repair_grant_ahead(op);
     if (uci_get_is_inline(op)) {
-        uci_get_digest(op, op->chunks);
         uci_list_del(&op->link);
         op->state = UCI_SEND_WAIT_FIN;
     } else if (op->digested == op->chunks) {
@@ -98,6 +97,15 @@ void uci_get_offer(uci_send_op_t *op)
         uci_get_offer_segment(op, first, chunks);
     }
     uci_send_op_unpin(op);
+}
+
+void uci_get_on_cts(uci_send_op_t *op)
+{
+    if (uci_get_is_inline(op) && (op->digested < op->chunks)) {
+        op->state = UCI_SEND_MATCHED;
+    } else {
+        uci_get_offer(op);
+    }
 }
 
 /* In the order of sending: what was offered first is fetched first */
@@ -113,6 +121,11 @@ void uci_get_send_progress(uci_worker_t *worker)
     if (op->state == UCI_SEND_OFFERED) {
         op->state = UCI_SEND_WAIT_FIN;
         uci_repair_send_leaves(op, UCI_AM_FLAG_LAST);
+    } else if ((op->state == UCI_SEND_MATCHED) && op->peer->leaving) {
+        op->next = 0;
+        uci_send_stream_rest(op);
+    } else if (op->state == UCI_SEND_MATCHED) {
+        uci_get_offer(op);
     }
 }
 
@@ -120,6 +133,8 @@ void uci_get_send_progress(uci_worker_t *worker)
 
 /* A segment that UCX is fetching */
 typedef struct uci_segment {
+    uci_list_t link; /* in worker->landed */
+    uint32_t done;   /* bytes digested */
     uci_recv_op_t *op;
     uint32_t first; /* chunk */
     uint32_t length;
@@ -157,6 +172,7 @@ static uci_segment_t *uci_segment_get(uci_recv_op_t *op, const uci_am_hdr_t *hdr
     if (segment == NULL) {
         return NULL;
     }
+    uci_list_init(&segment->link);
     segment->op      = op;
     segment->first   = hdr->index;
     segment->length  = hdr->length;
@@ -176,19 +192,52 @@ static uci_segment_t *uci_segment_get(uci_recv_op_t *op, const uci_am_hdr_t *hdr
     return segment;
 }
 
-static void uci_segment_digest(const uci_segment_t *segment)
+/* The next chunks. @return true if that was all. */
+static bool uci_segment_digest(uci_segment_t *segment)
 {
     uci_recv_op_t *op = segment->op;
     uint32_t index, length;
-    uint64_t offset, value;
+    unsigned turn;
+    uint64_t value;
 
-    for (index = segment->first, offset = 0; offset < segment->length; ++index, offset += length) {
+    for (turn = 0; (turn < UCI_GET_TURN) && (segment->done < segment->length); ++turn, segment->done += length) {
+        index  = segment->first + (segment->done / op->chunk_size);
         length = uci_chunk_length(op->length, op->chunk_size, index);
-        value  = op->digest->digest(segment->target + offset, length);
+        value  = op->digest->digest(segment->target + segment->done, length);
         if (segment->staging != NULL) {
-            uci_buffer_store(op->buffer, (uint64_t)index * op->chunk_size, segment->target + offset, length);
+            uci_buffer_store(op->buffer, (uint64_t)index * op->chunk_size, segment->target + segment->done, length);
         }
         uci_recv_op_chunk_landed(op, index, value);
+    }
+    return segment->done == segment->length;
+}
+
+/* All that there was to do with it is done */
+static void uci_segment_finish(uci_segment_t *segment)
+{
+    uci_recv_op_t *op = segment->op;
+
+    uci_segment_put(segment);
+    uci_repair_get_unpin(op);
+    uci_recv_op_advance(op);
+}
+
+void uci_get_recv_progress(uci_worker_t *worker)
+{
+    uci_segment_t *segment = uci_container_of(worker->landed.next, uci_segment_t, link);
+
+    if (uci_segment_digest(segment)) {
+        uci_list_del(&segment->link);
+        uci_segment_finish(segment);
+    }
+}
+
+void uci_get_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(segment, &worker->landed, uci_segment_t, link)
+    {
+        uci_list_del(&segment->link);
+        uci_segment_put(segment);
     }
 }
 
@@ -196,34 +245,33 @@ static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
 {
     uci_recv_op_t *op = segment->op;
 
-    if (status == UCS_OK) {
-        if (uci_unlikely(uci_inject_enabled)) {
-            uci_inject_segment(op, segment->target, segment->length);
-        }
-        if (segment->bounced) {
-            uci_superpipe_take(op, segment->first, segment->target, segment->length, segment->leaves, segment->cut);
-        } else {
-            uci_segment_digest(segment);
-        }
-    } else {
+    if (status != UCS_OK) {
         uci_info("fetching %u bytes from %s failed: %s", segment->length, uci_peer_name(op->peer),
                  uci_ucp.status_string(status));
         uci_control_ask_soon(op->peer->worker);
+        uci_segment_finish(segment);
+        return;
     }
-    uci_segment_put(segment);
-    uci_repair_get_unpin(op);
+    if (uci_unlikely(uci_inject_enabled)) {
+        uci_inject_segment(op, segment->target, segment->length);
+    }
+    if (segment->bounced) {
+        uci_superpipe_take(op, segment->first, segment->target, segment->length, segment->leaves, segment->cut);
+    } else if (!uci_segment_digest(segment)) {
+        uci_list_add_tail(&op->peer->worker->landed, &segment->link);
+        return;
+    }
+    uci_segment_finish(segment);
 }
 
 static void uci_segment_fetched(void *request, ucs_status_t status, size_t length, void *user_data)
 {
     uci_segment_t *segment = user_data;
-    uci_recv_op_t *op      = segment->op;
-    uci_worker_t *worker   = op->peer->worker;
+    uci_worker_t *worker   = segment->op->peer->worker;
 
     uci_ucp.request_free(request);
     uci_worker_enter(worker);
     uci_segment_done(segment, status);
-    uci_recv_op_advance(op);
     uci_worker_leave(worker);
 }
 
@@ -284,6 +332,5 @@ ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, c
         return UCS_INPROGRESS;
     }
     uci_segment_done(segment, UCS_PTR_STATUS(request));
-    uci_recv_op_advance(op);
     return (request == NULL) ? UCS_INPROGRESS : UCS_OK;
 }

@@ -901,7 +901,7 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
         return; /* repeated */
     }
     if (op->fetched && (op->state == UCI_SEND_DESCRIBED) && !peer->leaving) {
-        uci_get_offer(op);
+        uci_get_on_cts(op);
         return;
     }
     if (op->bounced && (op->state == UCI_SEND_DESCRIBED) && !peer->leaving) {

@@ -8,7 +8,7 @@
  *      |   |   |            |  ^ ^                    | |
  *      |   |   |            |  | +-- REPAIR, TREE ----+ | (answered in any state after CTS)
  *      |   |   |            |  |                        |
- *      |   |   +--CTS--> OFFERED ----all digested-------+ (get.h)
+ *      |   |   +--CTS--> OFFERED ----all digested-------+ (get.h; a short one: MATCHED --all digested--> WAIT_FIN)
  *      |   |   +--CTS--> BOUNCING ---all offered--------+ (superpipe.h); no span to be had: STREAMING
  *      |   |                   |
  *      |   +--CTS, slots are free now--> DIRECT --all slots acknowledged--> done
@@ -36,6 +36,7 @@
 typedef enum {
     UCI_SEND_DESCRIBED,
     UCI_SEND_DIRECT,
+    UCI_SEND_MATCHED,
     UCI_SEND_OFFERED,
     UCI_SEND_BOUNCING,
     UCI_SEND_STREAMING,

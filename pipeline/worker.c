@@ -155,6 +155,7 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->probed);
     uci_list_init(&worker->streams);
     uci_list_init(&worker->offers);
+    uci_list_init(&worker->landed);
     uci_list_init(&worker->bounces);
     uci_list_init(&worker->direct_sends);
     uci_list_init(&worker->direct_recvs);
@@ -252,6 +253,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     uci_match_cleanup(worker);
     uci_find_cleanup(worker);
     uci_send_cleanup(worker);
+    uci_get_cleanup(worker);
     uci_recv_cleanup(worker);
     uci_spans_cleanup(worker);
     uci_worker_for_each_peer(peer, worker)
@@ -288,6 +290,10 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
         uci_get_send_progress(worker);
         ++count;
     }
+    if (!uci_list_is_empty(&worker->landed)) {
+        uci_get_recv_progress(worker);
+        ++count;
+    }
     if (!uci_list_is_empty(&worker->bounces)) {
         uci_superpipe_progress(worker);
         ++count;
@@ -318,7 +324,7 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     }
     if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
         !uci_list_is_empty(&worker->direct_sends) || !uci_list_is_empty(&worker->offers) ||
-        !uci_list_is_empty(&worker->bounces)) {
+        !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed)) {
         return 0;
     }
     return uci_min(uci_control_due(worker), uci_ep_due(worker));

@@ -59,6 +59,7 @@ typedef struct uci_worker {
     uci_list_t probed;       /**< those that the user holds by a handle */
     uci_list_t streams;      /**< uci_send_op_t with chunks to send */
     uci_list_t offers;       /**< uci_send_op_t whose segments are being fetched, and digested */
+    uci_list_t landed;       /**< uci_segment_t that have been fetched, to be digested */
     uci_list_t bounces;      /**< uci_send_op_t that fill bounce buffers */
     uci_list_t direct_sends; /**< uci_send_op_t that go through our slots */
     uci_list_t direct_recvs; /**< uci_recv_op_t that come through a peer's slots */

@@ -10,7 +10,7 @@
  * tree's part of the build: from digests to root.
  *
  * Then what a descent through another tree costs: chunks at random places of the last buffer differ, and the other tree is
- * asked for nodes, a level at a time ("asked"). "of all" relates the nodes read to sending all leaves, "bound" is the
+ * asked for nodes level by level. "of all" relates the nodes read to sending all leaves, "bound" is the
  * most that can be needed: `arity` nodes on each level below the top for each bad chunk.
  */
 #include <omp.h>
@@ -122,13 +122,6 @@ static void bench_length(bench_t *bench, unsigned repeats, unsigned cores)
  * Comparing
  */
 
-/* What a descent has cost, and found */
-typedef struct bench_cost {
-    size_t asked;
-    size_t nodes;
-    size_t bad;
-} bench_cost_t;
-
 static uci_merkle_t *bench_tree(size_t leaves, unsigned arity)
 {
     uci_merkle_t *tree;
@@ -143,32 +136,10 @@ static uci_merkle_t *bench_tree(size_t leaves, unsigned arity)
     return tree;
 }
 
-static void bench_children(uci_merkle_t *tree, uci_merkle_t *other, unsigned level, size_t index, bench_cost_t *cost)
+static uci_status_t bench_read_node(void *arg, unsigned level, size_t index, uint64_t *values)
 {
-    uint64_t values[UCI_MERKLE_ARITY_MAX];
-    size_t i, count = uci_merkle_children(other, level, index, values);
-
-    uci_merkle_compare(tree, level, index, values);
-    cost->nodes += count;
-    for (i = 0; (level == 1) && (i < count); ++i) {
-        cost->bad += (values[i] != uci_merkle_leaf(tree, (index * uci_merkle_arity(tree)) + i));
-    }
-}
-
-static bench_cost_t bench_descend(uci_merkle_t *tree, uci_merkle_t *other, size_t *indexes, size_t max)
-{
-    bench_cost_t cost = {0, 0, 0};
-    unsigned level;
-    size_t i, count;
-
-    uci_merkle_descend(tree);
-    while ((count = uci_merkle_marked(tree, &level, indexes, max)) > 0) {
-        ++cost.asked;
-        for (i = 0; i < count; ++i) {
-            bench_children(tree, other, level, indexes[i], &cost);
-        }
-    }
-    return cost;
+    uci_merkle_children(arg, level, index, values);
+    return UCI_OK;
 }
 
 static void bench_descent(size_t leaves, unsigned arity, size_t bad)
@@ -177,7 +148,7 @@ static void bench_descent(size_t leaves, unsigned arity, size_t bad)
     uci_merkle_t *tree  = bench_tree(leaves, arity);
     size_t *indexes     = calloc(leaves, sizeof(*indexes));
     size_t changed      = 0, i;
-    bench_cost_t cost;
+    size_t found, nodes;
     uint64_t begin, ns, random = 1;
 
     while (changed < bad) {
@@ -191,15 +162,15 @@ static void bench_descent(size_t leaves, unsigned arity, size_t bad)
     uci_merkle_root(tree, 0, 0, 0);
     uci_merkle_root(other, 0, 0, 0);
     begin = uci_process_time_ns();
-    cost  = bench_descend(tree, other, indexes, leaves);
-    ns    = uci_process_time_ns() - begin;
-    if (cost.bad != bad) {
-        fprintf(stderr, "bench_merkle: %zu of %zu bad chunks found\n", cost.bad, bad);
+    uci_merkle_diff(tree, bench_read_node, other, indexes, leaves, &found, &nodes);
+    ns = uci_process_time_ns() - begin;
+    if (found != bad) {
+        fprintf(stderr, "bench_merkle: %zu of %zu bad chunks found\n", found, bad);
         exit(1);
     }
-    printf("%9zu %6u %9zu %9zu %9zu %10zu %10.4f %9zu %10.1f\n", leaves, arity, bad, cost.asked, cost.nodes,
-           8 * cost.nodes, (double)cost.nodes / (double)leaves, bad * arity * (uci_merkle_levels(tree) - 1),
-           (double)ns / 1e3);
+    printf("%9zu %6u %9zu %9zu %9zu %10zu %10.4f %9zu %10.1f\n", leaves, arity, bad,
+           (size_t)(uci_merkle_levels(tree) - 1), nodes, 8 * nodes, (double)nodes / (double)leaves,
+           bad * arity * (uci_merkle_levels(tree) - 1), (double)ns / 1e3);
     free(indexes);
     uci_merkle_destroy(tree);
     uci_merkle_destroy(other);
@@ -210,7 +181,7 @@ static void bench_descents(size_t leaves)
     static const unsigned arities[] = {2, 4, 16, 64};
     size_t i, bad;
 
-    printf("\n%9s %6s %9s %9s %9s %10s %10s %9s %10s\n", "leaves", "arity", "bad", "asked", "nodes", "bytes", "of all",
+    printf("\n%9s %6s %9s %9s %9s %10s %10s %9s %10s\n", "leaves", "arity", "bad", "levels", "nodes", "bytes", "of all",
            "bound", "us");
     for (i = 0; i < uci_array_size(arities); ++i) {
         for (bad = 1; bad <= uci_min(leaves, (size_t)1000); bad *= 10) {
