@@ -669,6 +669,9 @@ static void open_ep(void)
 static void end_operations(void)
 {
     let_go();
+    while (!uci_list_is_empty(&fuzz_worker->landed)) {
+        uci_get_recv_progress(fuzz_worker); /* an operation does not end while these are part of it */
+    }
     uci_list_for_each_safe(send_op, &fuzz_worker->send_ops, uci_send_op_t, all)
     {
         uci_send_op_finish(send_op, UCS_OK);
