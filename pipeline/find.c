@@ -112,6 +112,23 @@ static bool uci_find_is_received(uci_peer_t *peer, uint64_t seq)
            uci_match_has(peer->worker, peer->uid, (uint32_t)seq);
 }
 
+/* Is it the oldest of its peer's that is not here? Messages of one sender and tag are matched in their order, and so are their
+ * orphans: it can be no other. A younger one may have the digest all the same, of the damaged payload of a small message. */
+static bool uci_find_is_next(const uci_orphan_t *orphan, const uci_candidate_t *candidate)
+{
+    const uci_candidate_t *other;
+    size_t i;
+
+    for (i = 0; i < orphan->count; ++i) {
+        other = &orphan->candidates[i];
+        if ((other->peer == candidate->peer) && (other->found.seq < candidate->found.seq) &&
+            !uci_find_is_received(other->peer, other->found.seq)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The one whose digest the payload has, and that is not here */
 static const uci_candidate_t *uci_find_fitting(const uci_orphan_t *orphan)
 {
@@ -121,7 +138,7 @@ static const uci_candidate_t *uci_find_fitting(const uci_orphan_t *orphan)
     for (i = 0; i < orphan->count; ++i) {
         candidate = &orphan->candidates[i];
         if (uci_find_fits(orphan, &candidate->found.hdr) &&
-            !uci_find_is_received(candidate->peer, candidate->found.seq)) {
+            !uci_find_is_received(candidate->peer, candidate->found.seq) && uci_find_is_next(orphan, candidate)) {
             return candidate;
         }
     }

@@ -146,6 +146,8 @@ select_jobs() {
         add_job bug-with-uci lost_bytes "$mpi" posix,self - - -
         add_job off p2p_blocking "$mpi" posix,self any payload 1
         add_job unhealable p2p_blocking "$mpi" posix,self bitflip payload+repair 1
+        # header and payload of one small message, whose digest is then that of another one
+        add_job heal eager_deadlock "$mpi" posix,self bitflip any 1e-1
         add_fetch "$mpi"
         add_bounce "$mpi"
         [ "$selection" != quick ] || continue
