@@ -289,14 +289,6 @@ static bool uci_segment_fits(const uci_recv_op_t *op, const uci_am_hdr_t *hdr, s
            ((end == op->length) || ((end < op->length) && (hdr->length % op->chunk_size == 0)));
 }
 
-static void uci_segment_set_root(uci_recv_op_t *op, const uci_am_hdr_t *hdr)
-{
-    if (hdr->flags & UCI_AM_FLAG_LAST) {
-        op->root      = hdr->extra;
-        op->have_root = true;
-    }
-}
-
 ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
                                 void *desc)
 {
@@ -319,7 +311,7 @@ ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, c
     uci_control_heard(op);
     ++op->gets;
     if (segment->bounced) {
-        uci_segment_set_root(op, hdr);
+        uci_recv_op_learn_root(op, hdr);
     } else if (hdr->flags & UCI_AM_FLAG_LAST) {
         uci_recv_on_leaves(peer, op->seq, hdr, leaves, leaves_length);
     }

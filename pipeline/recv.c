@@ -739,10 +739,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
 
     uci_control_heard(op);
     ++op->arrived;
-    if (hdr->flags & UCI_AM_FLAG_LAST) {
-        op->root      = hdr->extra;
-        op->have_root = true;
-    }
+    uci_recv_op_learn_root(op, hdr);
     if (uci_unlikely(hdr->flags & UCI_AM_FLAG_CHANGED)) {
         UCI_STATS_INC(source_changed);
     }

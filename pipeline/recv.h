@@ -117,6 +117,14 @@ uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq);
 ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
                                 uci_frame_kind_t kind, const uci_digest_ops_t *digest, uint64_t length,
                                 uint32_t chunk_size, unsigned arity, uci_recv_op_t **op_p);
+/** What a header says of the whole message, if it is flagged LAST. */
+UCI_INLINE void uci_recv_op_learn_root(uci_recv_op_t *op, const uci_am_hdr_t *hdr)
+{
+    if (hdr->flags & UCI_AM_FLAG_LAST) {
+        op->root      = hdr->extra;
+        op->have_root = true;
+    }
+}
 /** A chunk has been fetched, and stored as it is. */
 void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value);
 /** A chunk has been verified and stored. */

@@ -632,7 +632,7 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
 {
     uci_worker_t *worker = ep->peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
-    bool buffered, keep;
+    bool buffered, direct, keep;
     uci_frame_t *frame;
     uci_send_op_t *op;
 
@@ -645,12 +645,12 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     op->sync   = sync;
     op->buffer = &req->buffer;
     buffered   = uci_send_is_buffered(worker, op->length, param, sync);
-    keep       = uci_send_choose(op, buffered);
+    direct     = uci_send_choose(op, buffered);
     if (uci_merkle_create(op->chunks, uci_settings.merkle_arity, &op->tree) != UCI_OK) {
         goto err;
     }
 
-    if (keep) {
+    if (direct) {
         uci_direct_start(op, UCI_DIRECT_KEEP);
     }
     keep = uci_send_may_keep_in_slots(op, buffered);
