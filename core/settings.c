@@ -274,7 +274,7 @@ static const uci_setting_t uci_settings_table[] = {
          "Messages up to this size are copied and sent at once with their checksum; the copy is kept\n"
          "until the receiver has confirmed it. Larger ones are moved when the receiver is ready for them,\n"
          "without such a copy. From 4k on, those that can take the direct path (UCI_PATH) do. auto is what\n"
-         "uci_tune measured for the transport, or 8k.",
+         "uci_tune measured for the transport, or 32k over tcp and 8k over others.",
          "auto, or 0 to 32k bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, eager_max),
          UCI_SETTING_SIZE(0, 32 * UCI_KB, true)},
 

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define UCI_TUNER_EAGER_BUILT_IN 8192u
+#define UCI_TUNER_EAGER_TCP      32768u /* a round trip more costs it more than two copies of 32 KiB */
 #define UCI_TUNER_EAGER_LIMIT    32768u /* of UCI_EAGER_MAX */
 #define UCI_TUNER_EAGER_GRAIN    64u
 #define UCI_TUNER_CHUNK_SHM      8192u   /* fits one fragment of UCX's shared memory transports */
@@ -247,6 +248,11 @@ static double uci_tuner_choose_path(const uci_profile_t *profile, const char *tr
     return best_ns;
 }
 
+static uint32_t uci_tuner_eager_built_in(const char *transports)
+{
+    return (strncmp(transports, "tcp", 3) == 0) ? UCI_TUNER_EAGER_TCP : UCI_TUNER_EAGER_BUILT_IN;
+}
+
 static const uci_cost_t *uci_tuner_find_eager(const uci_profile_t *profile, const char *transports)
 {
     unsigned i;
@@ -282,13 +288,13 @@ static uint32_t uci_tuner_choose_eager_max(const uci_profile_t *profile, const c
     }
     eager = uci_tuner_find_eager(profile, transports);
     if (eager == NULL) {
-        return UCI_TUNER_EAGER_BUILT_IN;
+        return uci_tuner_eager_built_in(transports);
     }
 
     for (i = 0; (i < eager->count) && (eager->points[i].size <= UCI_TUNER_EAGER_LIMIT); ++i) {
         rndv_ns = uci_tuner_choose_path(profile, transports, paths, eager->points[i].size, &choice);
         if (rndv_ns == 0) {
-            return UCI_TUNER_EAGER_BUILT_IN;
+            return uci_tuner_eager_built_in(transports);
         }
         more = rndv_ns - eager->points[i].ns;
         if (more < 0) {
@@ -366,7 +372,9 @@ static void uci_tuner_find_eager_range(void)
     uint32_t eager_max;
     unsigned i;
 
-    uci_tuner.eager_min = uci_tuner.eager_max = uci_tuner_choose_eager_max(&uci_tuner.profile, "", UINT32_MAX);
+    uci_tuner.eager_min = uci_tuner_choose_eager_max(&uci_tuner.profile, "", UINT32_MAX);
+    uci_tuner.eager_max = uci_max(uci_tuner.eager_min,
+                                  uci_tuner_choose_eager_max(&uci_tuner.profile, "tcp", UINT32_MAX));
     for (i = 0; i < uci_tuner.profile.paths_count; ++i) {
         eager_max = uci_tuner_choose_eager_max(&uci_tuner.profile, uci_tuner.profile.paths[i].transports, UINT32_MAX);
         uci_tuner.eager_min = uci_min(uci_tuner.eager_min, eager_max);

@@ -22,6 +22,7 @@
     _X(config_print) \
     _X(config_read) \
     _X(config_release) \
+    _X(context_print_info) \
     _X(context_query) \
     _X(disconnect_nb) \
     _X(dt_create_generic) \

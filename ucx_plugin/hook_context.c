@@ -7,6 +7,7 @@
 #include "memtype.h"
 #include "request.h"
 #include "settings.h"
+#include "tcp_segment.h"
 #include "ucx_config.h"
 
 UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version,
@@ -82,6 +83,7 @@ static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor
     }
 
     uci_hook_learn_request_size(*context_p);
+    uci_tcp_segment_widen(*context_p);
     status = uci_hook_context_add(*context_p, params, config);
     if (status != UCS_OK) {
         uci_error("failed to set up UCI for a UCX context");

@@ -159,6 +159,34 @@ run_unlike() {
     done
 }
 
+# segment_case NAME EXPECTED [NAME=VALUE]... PROGRAM...: does UCI widen what UCX's tcp sends at a time (1) or not (0), without a
+# warning of UCX's that a variable is not used?
+segment_case() {
+    local name=$1 expected=$2 log ok=1 widened=0
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift 2
+    run_program "$log" LD_PRELOAD="$preload" UCX_LOG_LEVEL=warn UCI_LOG_LEVEL=debug "$@" || ok=0
+    ! grep -q "UCI DEBUG UCX_TCP_TX_SEG_SIZE=64k" "$log" || widened=1
+    [ "$widened" = "$expected" ] || ok=0
+    ! grep -q "unused env variable: UCX_TCP" "$log" || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
+run_segments() {
+    local folder=$out/ucx_config
+    mkdir -p "$folder"
+    printf 'UCX_TCP_RX_SEG_SIZE=32k\n' >"$folder/ucx.conf"
+    segment_case segment/default 1 UCX_TLS=tcp,self match
+    segment_case segment/no-tcp 0 UCX_TLS=posix,self match
+    segment_case segment/environment 0 UCX_TLS=tcp,self UCX_TCP_TX_SEG_SIZE=16k match
+    segment_case segment/receiving 0 UCX_TLS=tcp,self UCX_TCP_RX_SEG_SIZE=16k match
+    segment_case segment/prefix 0 UCX_TLS=tcp,self UCX_MPI_TCP_TX_SEG_SIZE=16k UCX_WARN_UNUSED_ENV_VARS=n match
+    segment_case segment/file 0 UCX_TLS=tcp,self UCX_CONFIG_DIR="$folder" match
+    printf '# UCX_TCP_TX_SEG_SIZE=1k\nUCX_TLS=tcp,self\n' >"$folder/ucx.conf"
+    segment_case segment/comment 1 UCX_CONFIG_DIR="$folder" match
+}
+
 # policy_case NAME CODE ENDS [NAME=VALUE]... ARGUMENTS...: exit status CODE, a report, and the end reached or not.
 policy_case() {
     local name=$1 code=$2 ends=$3 log status=0 ok=1
@@ -290,6 +318,7 @@ main() {
     run_modes
     run_faults
     run_unlike
+    run_segments
     run_policies
     run_tree
     run_fork

@@ -128,8 +128,10 @@ Test(tuner, built_in)
     cr_expect_str_empty(said);
     cr_expect_str_eq(uci_tuner_source(), "built in");
     cr_expect_null(find_cached(""));
-    cr_expect_eq(uci_tuner_eager_max(), 8192);
-    cr_expect(!uci_tuner_eager_differs());
+    cr_expect_eq(uci_tuner_eager_max(), 32768, "of tcp");
+    cr_expect(uci_tuner_eager_differs());
+    cr_expect_eq(uci_tuner_plan("tcp", STREAM)->eager_max, 32768);
+    cr_expect_eq(uci_tuner_plan("rc_mlx5", STREAM)->eager_max, 8192);
 
     plan = uci_tuner_plan("posix cma", STREAM);
     cr_expect_eq(plan->eager_max, 8192);
@@ -239,7 +241,7 @@ Test(tuner, from_a_profile)
 
     cr_expect_eq(uci_tuner_plan("tcp", STREAM)->eager_max, 16384);
     cr_expect_eq(uci_tuner_plan("rc_mlx5", STREAM)->eager_max, 8192, "not measured");
-    cr_expect_eq(uci_tuner_eager_max(), 16384);
+    cr_expect_eq(uci_tuner_eager_max(), 16384, "what was measured of tcp, not what is built in");
     cr_expect(uci_tuner_eager_differs());
 
     uci_settings.eager_max = 2048;

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "tcp_segment.h"
+
+#include <dlfcn.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "types.h"
+
+#define UCI_TCP_SEGMENT_VARIABLE "UCX_TCP_TX_SEG_SIZE"
+#define UCI_TCP_SEGMENT_SIZE     "64k" /* what UCX's receivers take by default */
+
+/* "UCX_TCP_TX_SEG_SIZE=8k", or RX, also with the prefix of an MPI: "UCX_MPI_TCP_RX_SEG_SIZE = 8k" */
+static bool uci_tcp_segment_is_set_by(const char *line)
+{
+    return (strncmp(line, "UCX_", 4) == 0) &&
+           ((strstr(line, "TCP_TX_SEG_SIZE") != NULL) || (strstr(line, "TCP_RX_SEG_SIZE") != NULL));
+}
+
+static bool uci_tcp_segment_in_environment(void)
+{
+    char **variable;
+
+    for (variable = environ; (variable != NULL) && (*variable != NULL); ++variable) {
+        if (uci_tcp_segment_is_set_by(*variable)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool uci_tcp_segment_in_file(const char *folder, const char *name)
+{
+    char path[PATH_MAX], line[512];
+    bool found = false;
+    FILE *stream;
+
+    if (folder == NULL) {
+        return false;
+    }
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    stream = fopen(path, "r");
+    while ((stream != NULL) && !found && (fgets(line, sizeof(line), stream) != NULL)) {
+        found = uci_tcp_segment_is_set_by(line + strspn(line, " \t"));
+    }
+    if (stream != NULL) {
+        fclose(stream);
+    }
+    return found;
+}
+
+/* Where UCX looks: ucs_config_parse_config_files() of 1.13 and 1.23 */
+static bool uci_tcp_segment_in_files(void)
+{
+    char library[PATH_MAX] = "";
+    Dl_info info;
+
+    if ((dladdr((const void *)(uintptr_t)uci_ucp.init_version, &info) != 0) && (strrchr(info.dli_fname, '/') != NULL)) {
+        snprintf(library, sizeof(library), "%.*s", (int)(strrchr(info.dli_fname, '/') - info.dli_fname),
+                 info.dli_fname);
+    }
+    return uci_tcp_segment_in_file("/etc/ucx", "ucx.conf") || uci_tcp_segment_in_file(library, "../etc/ucx.conf") ||
+           uci_tcp_segment_in_file(library, "../etc/ucx/ucx.conf") ||
+           uci_tcp_segment_in_file(getenv("HOME"), "ucx.conf") ||
+           uci_tcp_segment_in_file(getenv("UCX_CONFIG_DIR"), "ucx.conf") || uci_tcp_segment_in_file(".", "ucx.conf");
+}
+
+/* ucp_context_print_info() has a line for each resource, as "#  resource 1 :  md 1  dev 1  flags -- tcp/lo" */
+static bool uci_tcp_segment_has_tcp(ucp_context_h ucp)
+{
+    char *text    = NULL;
+    size_t length = 0;
+    FILE *stream  = open_memstream(&text, &length);
+    bool found;
+
+    if (stream == NULL) {
+        return false;
+    }
+    uci_ucp.context_print_info(ucp, stream);
+    fclose(stream);
+    found = (text != NULL) && (strstr(text, " tcp/") != NULL);
+    free(text);
+    return found;
+}
+
+void uci_tcp_segment_widen(ucp_context_h ucp)
+{
+    if (!uci_tcp_segment_in_environment() && uci_tcp_segment_has_tcp(ucp) && !uci_tcp_segment_in_files()) {
+        uci_debug("%s=%s: it was not set, and UCX's default of 8 KiB cuts frames into pieces", UCI_TCP_SEGMENT_VARIABLE,
+                  UCI_TCP_SEGMENT_SIZE);
+        setenv(UCI_TCP_SEGMENT_VARIABLE, UCI_TCP_SEGMENT_SIZE, 0);
+    }
+}
