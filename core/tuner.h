@@ -27,6 +27,12 @@ typedef struct uci_choice {
 
 #define UCI_PLAN_CLASSES 33
 
+/** Beside the UCI_PATH_BIT()s of a plan: the peer is on another host, and the link to it of at most UCI_TUNER_SLOW_LINK */
+#define UCI_PLAN_SLOW_LINK (1u << 31)
+
+/** Mbit/s that active messages over tcp keep busy with a processor to spare (they reach 28,000) */
+#define UCI_TUNER_SLOW_LINK 25000
+
 /** Choices by size for one list of transports */
 typedef struct uci_plan {
     uint32_t eager_max;                     /**< bytes: larger messages are worth a rendezvous */
@@ -65,7 +71,8 @@ void uci_tuner_init(const char *ucx_version);
 /**
  * The plan for a peer. Thread safe; plans live as long as the process.
  * @param transports  as UCX lists them for the endpoint ("posix cma").
- * @param paths       UCI_PATH_BIT()s of what both sides can do; UCI_PATH_STREAM is always one of them.
+ * @param paths       UCI_PATH_BIT()s of what both sides can do; UCI_PATH_STREAM is always one of them. UCI_PLAN_SLOW_LINK
+ *                    beside them if it is so.
  * @return the plan; if there is no memory, one with the built-in choices.
  */
 const uci_plan_t *uci_tuner_plan(const char *transports, uint32_t paths);

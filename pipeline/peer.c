@@ -9,6 +9,7 @@
 #include "endpoint.h"
 #include "handover.h"
 #include "log.h"
+#include "netif.h"
 #include "process.h"
 #include "worker.h"
 
@@ -167,8 +168,20 @@ ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer)
 
 /* ---------------------------------------------------------- transports */
 
-/* Lines of ucp_ep_print_info() that name a lane look like "# lane[0]:  1:posix/memory.0 md[0] ..." */
-static void uci_peer_parse_lane(const char *line, char *list, size_t size)
+/* "eth0.0 md[1] -> ...": the network interface, and which of its paths */
+static void uci_peer_parse_interface(const char *text, char interface[UCI_NETIF_NAME_SIZE])
+{
+    int length = (int)strcspn(text, " \n");
+
+    while ((length > 0) && (text[length] != '.')) {
+        --length;
+    }
+    snprintf(interface, UCI_NETIF_NAME_SIZE, "%.*s", length, text);
+}
+
+/* Lines of ucp_ep_print_info() that name a lane look like "# lane[0]:  1:posix/memory.0 md[0] ..."
+ * @param interface  receives tcp's, if it is empty. */
+static void uci_peer_parse_lane(const char *line, char *list, size_t size, char interface[UCI_NETIF_NAME_SIZE])
 {
     const char *name = strstr(line, "lane["), *end;
     size_t length    = strlen(list);
@@ -181,6 +194,17 @@ static void uci_peer_parse_lane(const char *line, char *list, size_t size)
     if ((strstr(list, name) == NULL) && (length + (size_t)(end - name) + 2 < size)) {
         snprintf(list + length, size - length, "%s%.*s", (length > 0) ? " " : "", (int)(end - name), name);
     }
+    if ((interface[0] == '\0') && (strncmp(name, "tcp/", 4) == 0)) {
+        uci_peer_parse_interface(end + 1, interface);
+    }
+}
+
+static bool uci_peer_is_slow_link(const uci_peer_t *peer, const char *interface)
+{
+    unsigned speed = (interface[0] != '\0') ? uci_netif_speed(UCI_NETIF_SYSFS, interface) : 0;
+
+    return (speed > 0) && (speed <= UCI_TUNER_SLOW_LINK) && peer->known &&
+           (strcmp(peer->mark.host, peer->worker->mark.host) != 0);
 }
 
 static void uci_peer_find_transports(uci_peer_t *peer, char *list, size_t size)
@@ -189,6 +213,7 @@ static void uci_peer_find_transports(uci_peer_t *peer, char *list, size_t size)
     char *text    = NULL, *line, *rest;
     size_t length = 0;
     FILE *stream;
+    char interface[UCI_NETIF_NAME_SIZE] = "";
 
     list[0] = '\0';
     stream  = (ep != NULL) ? open_memstream(&text, &length) : NULL;
@@ -198,9 +223,10 @@ static void uci_peer_find_transports(uci_peer_t *peer, char *list, size_t size)
     uci_ucp.ep_print_info(ep, stream);
     fclose(stream);
     for (line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        uci_peer_parse_lane(line, list, size);
+        uci_peer_parse_lane(line, list, size, interface);
     }
     free(text);
+    peer->slow_link = uci_peer_is_slow_link(peer, interface);
 }
 
 const char *uci_peer_transports(uci_peer_t *peer)
@@ -221,12 +247,19 @@ uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)
     return uci_min(uci_plan_choose(plan, length)->chunk_size, plan->fragment);
 }
 
+static const uci_plan_t *uci_peer_find_plan(uci_peer_t *peer)
+{
+    const char *transports = uci_peer_transports(peer); /* and whether the link is slow */
+
+    return uci_tuner_plan(transports, UCI_PATH_BIT(UCI_PATH_GET) | UCI_PATH_BIT(UCI_PATH_BOUNCE) |
+                                              (peer->maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0) |
+                                              (peer->slow_link ? UCI_PLAN_SLOW_LINK : 0));
+}
+
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
 {
     if (uci_unlikely(peer->plan == NULL)) {
-        peer->plan = uci_tuner_plan(uci_peer_transports(peer),
-                                    UCI_PATH_BIT(UCI_PATH_GET) | UCI_PATH_BIT(UCI_PATH_BOUNCE) |
-                                            (peer->maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0));
+        peer->plan = uci_peer_find_plan(peer);
         peer->rdma = uci_tuner_is_rdma(uci_peer_transports(peer));
         uci_peer_limit_eager(peer);
         uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),

@@ -9,13 +9,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 static void try_lanes(const uint8_t *data, size_t size)
 {
     char *text     = malloc(size + 1), *line, *rest;
-    char list[128] = "";
+    char list[128] = "", interface[UCI_NETIF_NAME_SIZE] = "";
 
     memcpy(text, data, size);
     text[size] = '\0';
     for (line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        uci_peer_parse_lane(line, list, sizeof(list));
-        if (strlen(list) >= sizeof(list)) {
+        uci_peer_parse_lane(line, list, sizeof(list), interface);
+        if ((strlen(list) >= sizeof(list)) || (strlen(interface) >= sizeof(interface))) {
             abort();
         }
     }

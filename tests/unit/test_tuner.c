@@ -26,6 +26,7 @@
 #define UCX      "1.13.1"
 #define STREAM   UCI_PATH_BIT(UCI_PATH_STREAM)
 #define DIRECT   UCI_PATH_BIT(UCI_PATH_DIRECT)
+#define GET      UCI_PATH_BIT(UCI_PATH_GET)
 #define RUNNERS  48
 
 static char folder[] = "/tmp/uci-test-tuner.XXXXXX";
@@ -143,6 +144,10 @@ Test(tuner, built_in)
     cr_expect_eq(uci_plan_choose(plan, 64 << 20)->form, UCI_FORM_FAR);
     cr_expect_eq(uci_tuner_plan("posix cma", STREAM), plan, "made once");
     cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
+    cr_expect_eq(uci_tuner_choose("tcp", STREAM | GET, 524288).path, UCI_PATH_GET);
+    cr_expect_eq(uci_tuner_choose("tcp", STREAM | GET, 65536).path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_tuner_choose("tcp", STREAM | GET | UCI_PLAN_SLOW_LINK, 64 << 20).path, UCI_PATH_STREAM);
+    cr_expect_eq(uci_tuner_choose("rc_mlx5", STREAM | GET | UCI_PLAN_SLOW_LINK, 65536).path, UCI_PATH_GET);
     choice = uci_tuner_choose("rc_mlx5", STREAM | DIRECT, 1 << 20);
     cr_expect_eq(choice.chunk_size, 61440);
     cr_expect_eq(choice.path, UCI_PATH_STREAM, "memory is not shared");
@@ -165,7 +170,7 @@ Test(tuner, forced)
     cr_expect_eq(uci_tuner_eager_max(), 100);
     cr_expect_eq(uci_tuner_choose("tcp", STREAM, 1 << 20).chunk_size, 12288);
     cr_expect_eq(uci_tuner_choose("tcp", STREAM, 1 << 20).path, UCI_PATH_STREAM);
-    cr_expect_eq(uci_tuner_choose("tcp", STREAM | UCI_PATH_BIT(UCI_PATH_GET), 1 << 20).path, UCI_PATH_GET,
+    cr_expect_eq(uci_tuner_choose("tcp", STREAM | GET, 1 << 20).path, UCI_PATH_GET,
                  "measured with the chunk size that is forced");
     cr_expect_eq(uci_tuner_choose("tcp", STREAM, 64).digest->id, UCI_DIGEST_FLETCHER);
     uci_profile_cleanup(&profile);
@@ -193,7 +198,7 @@ Test(tuner, forced_path)
 /* between nodes, without a profile: large messages are fetched, from where that pays */
 Test(tuner, get_built_in)
 {
-    const uint32_t paths = STREAM | UCI_PATH_BIT(UCI_PATH_GET);
+    const uint32_t paths = STREAM | GET;
 
     setenv("UCI_PROFILE", "none", 1);
     start();
