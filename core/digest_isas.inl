@@ -4,7 +4,15 @@
  * UCI_KERNEL_FILE, a digest's kernel, for each instruction set there is on this architecture. Included by the file of the digest,
  * hence no include guard.
  */
-#if UCI_DIGEST_HAVE_AVX
+#if UCI_DIGEST_HAVE_X86
+#define UCI_VEC       UCI_ISA_SSE2
+#define UCI_VEC_ISA   UCI_DIGEST_ISA_SSE2
+#define UCI_VEC_BYTES 16
+#include UCI_KERNEL_FILE
+#undef UCI_VEC
+#undef UCI_VEC_ISA
+#undef UCI_VEC_BYTES
+
 UCI_KERNEL_BEGIN_AVX2
 #define UCI_VEC       UCI_ISA_AVX2
 #define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX2

@@ -598,7 +598,7 @@ Test(tuner, calibration_measures_what_it_is_asked_for)
 {
     static const size_t sizes[]   = {64, 4096};
     uci_calibrate_params_t params = {
-            .sizes = sizes, .sizes_count = 2, .rounds = 1, .turn_ns = 1000, .uncached = 1 << 20, .scalar = true};
+            .sizes = sizes, .sizes_count = 2, .rounds = 1, .turn_ns = 1000, .uncached = 1 << 20, .all_isas = true};
     const uci_cost_t *cost;
     uci_profile_t profile;
     unsigned id;
