@@ -62,6 +62,12 @@ static bool uci_calibrate_is_same(const uci_digest_ops_t *a, const uci_digest_op
     return (a->digest == b->digest) && (a->copy == b->copy);
 }
 
+/* Never the fastest: plain C, and what is narrower than the second widest */
+static bool uci_calibrate_is_old(int isa, int best)
+{
+    return (isa + 1 < best) || ((isa == UCI_DIGEST_ISA_SCALAR) && (best > 0));
+}
+
 static void uci_calibrate_add_all(uci_calibrate_t *calibrate)
 {
     uci_digest_ops_t tables[UCI_DIGEST_ISA_LAST][UCI_DIGEST_LAST];
@@ -79,7 +85,7 @@ static void uci_calibrate_add_all(uci_calibrate_t *calibrate)
             continue;
         }
         for (isa = best; isa >= 0; --isa) {
-            if (((isa == UCI_DIGEST_ISA_SCALAR) && (best > 0) && !calibrate->params->scalar) ||
+            if ((uci_calibrate_is_old(isa, best) && !calibrate->params->all_isas) ||
                 ((isa < best) && uci_calibrate_is_same(&tables[isa][id], &tables[isa + 1][id]))) {
                 continue;
             }

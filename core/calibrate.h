@@ -19,7 +19,7 @@ typedef struct uci_calibrate_params {
     uint64_t turn_ns;     /**< length of a turn, at least; one call or more */
     uint64_t deadline_ns; /**< uci_process_time_ns() at which to give up; 0: never */
     size_t uncached;      /**< bytes of memory to walk through, larger than the caches; 0: measure cached only */
-    bool scalar;          /**< measure the scalar kernels too */
+    bool all_isas;        /**< measure kernels of all instruction sets, not of the two widest alone */
     uint32_t digests;     /**< bits 1 << uci_digest_id_t of those to measure; 0: all */
     unsigned finals; /**< after the rounds of a size, so many more between those that are close to the best way to copy
                                 with one of the digests `finalists`; 0: none. What counts then is the median of the ratios

@@ -13,12 +13,38 @@
 /* Copy `length` bytes, a multiple of UCI_DIGEST_FAR_LINE, `dst` aligned to it, around the caches */
 typedef void (*uci_digest_far_func_t)(uint8_t *dst, const uint8_t *src, size_t length);
 
+#if UCI_DIGEST_HAVE_X86
+static void uci_digest_far_sse2(uint8_t *dst, const uint8_t *src, size_t length)
+{
+    size_t i;
+
+    for (i = 0; i < length; i += sizeof(__m128i)) {
+        _mm_stream_si128((__m128i *)(dst + i), _mm_loadu_si128((const __m128i *)(src + i)));
+    }
+}
+
+static __attribute__((target("avx2"))) void uci_digest_far_avx2(uint8_t *dst, const uint8_t *src, size_t length)
+{
+    __m256i low, high;
+    size_t i;
+
+    for (i = 0; i < length; i += UCI_DIGEST_FAR_LINE) {
+        low  = _mm256_loadu_si256((const __m256i *)(src + i));
+        high = _mm256_loadu_si256((const __m256i *)(src + i + 32));
+        _mm256_stream_si256((__m256i *)(dst + i), low);
+        _mm256_stream_si256((__m256i *)(dst + i + 32), high);
+    }
+}
+
+static uci_digest_far_func_t uci_digest_far = uci_digest_far_sse2;
+#else
 static void uci_digest_far_plain(uint8_t *dst, const uint8_t *src, size_t length)
 {
     memcpy(dst, src, length);
 }
 
 static uci_digest_far_func_t uci_digest_far = uci_digest_far_plain;
+#endif
 
 uci_digest_ops_t uci_digest_table[UCI_DIGEST_LAST];
 uci_digest_ops_t uci_digest_auto;
@@ -28,8 +54,8 @@ static uci_digest_ops_t uci_digest_rows[UCI_DIGEST_ISA_LAST][UCI_DIGEST_LAST];
 const char *const uci_digest_isa_names[] = {"scalar",
 #ifdef __aarch64__
                                             "neon",
-#else
-                                            "avx2", "avx512",
+#elif defined(__x86_64__)
+                                            "sse2", "avx2", "avx512",
 #endif
                                             NULL};
 const char *const uci_form_names[] = {"digest", "fused", "separate", "far", "kernel", NULL};
@@ -83,16 +109,13 @@ static const uci_digest_ops_t uci_digest_none_row = {
 
 uci_digest_isa_t uci_digest_isa_best(void)
 {
-#if UCI_DIGEST_HAVE_AVX
+#if UCI_DIGEST_HAVE_X86
     __builtin_cpu_init();
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512vl")) {
         return UCI_DIGEST_ISA_AVX512;
     }
-    if (__builtin_cpu_supports("avx2")) {
-        return UCI_DIGEST_ISA_AVX2;
-    }
-    return UCI_DIGEST_ISA_SCALAR;
+    return __builtin_cpu_supports("avx2") ? UCI_DIGEST_ISA_AVX2 : UCI_DIGEST_ISA_SSE2;
 #elif UCI_DIGEST_HAVE_NEON
     return UCI_DIGEST_ISA_NEON;
 #else
@@ -111,25 +134,10 @@ void uci_digest_fill(uci_digest_ops_t table[UCI_DIGEST_LAST], uci_digest_isa_t i
     table[UCI_DIGEST_CRC64]    = *uci_digest_crc64_row(isa);
 }
 
-#if UCI_DIGEST_HAVE_AVX
-static __attribute__((target("avx2"))) void uci_digest_far_avx2(uint8_t *dst, const uint8_t *src, size_t length)
-{
-    __m256i low, high;
-    size_t i;
-
-    for (i = 0; i < length; i += UCI_DIGEST_FAR_LINE) {
-        low  = _mm256_loadu_si256((const __m256i *)(src + i));
-        high = _mm256_loadu_si256((const __m256i *)(src + i + 32));
-        _mm256_stream_si256((__m256i *)(dst + i), low);
-        _mm256_stream_si256((__m256i *)(dst + i + 32), high);
-    }
-}
-#endif
-
 /* Streamed stores are ordered with nothing else; once a message, because it waits for memory */
 UCI_INLINE void uci_digest_far_fence(void)
 {
-#if UCI_DIGEST_HAVE_AVX
+#if UCI_DIGEST_HAVE_X86
     _mm_sfence();
 #endif
 }
@@ -222,7 +230,7 @@ __attribute__((constructor)) void uci_digest_init(void)
         return; /* others may be reading it */
     }
 
-#if UCI_DIGEST_HAVE_AVX
+#if UCI_DIGEST_HAVE_X86
     if (best >= UCI_DIGEST_ISA_AVX2) {
         uci_digest_far = uci_digest_far_avx2;
     }

@@ -118,7 +118,8 @@ typedef enum {
     UCI_DIGEST_ISA_SCALAR, /**< plain C: the reference all others are tested against */
 #ifdef __aarch64__
     UCI_DIGEST_ISA_NEON, /**< every CPU of this architecture has it */
-#else
+#elif defined(__x86_64__)
+    UCI_DIGEST_ISA_SSE2, /**< every CPU of this architecture has it */
     UCI_DIGEST_ISA_AVX2,
     UCI_DIGEST_ISA_AVX512, /**< F, DQ, BW and VL: servers since Skylake-SP and Zen 4 */
 #endif

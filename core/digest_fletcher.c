@@ -176,45 +176,7 @@ static uint64_t uci_fletcher_final(const uci_digest_stream_t *stream)
 
 UCI_FLETCHER_DEFINE(UCI_ISA_SCALAR, UCI_DIGEST_ISA_SCALAR)
 
-#if UCI_DIGEST_HAVE_AVX
-UCI_KERNEL_BEGIN_AVX2
-#define UCI_VEC       UCI_ISA_AVX2
-#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX2
-#define UCI_VEC_BYTES 32
-#include "digest_fletcher.inl"
-#undef UCI_VEC
-#undef UCI_VEC_ISA
-#undef UCI_VEC_BYTES
-UCI_KERNEL_END
+#define UCI_KERNEL_FILE "digest_fletcher.inl"
+#include "digest_isas.inl"
 
-UCI_KERNEL_BEGIN_AVX512
-#define UCI_VEC       UCI_ISA_AVX512
-#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX512
-#define UCI_VEC_BYTES 64
-#include "digest_fletcher.inl"
-#undef UCI_VEC
-#undef UCI_VEC_ISA
-#undef UCI_VEC_BYTES
-UCI_KERNEL_END
-#endif
-
-#if UCI_DIGEST_HAVE_NEON
-#define UCI_VEC       UCI_ISA_NEON
-#define UCI_VEC_ISA   UCI_DIGEST_ISA_NEON
-#define UCI_VEC_BYTES 16
-#include "digest_fletcher.inl"
-#undef UCI_VEC
-#undef UCI_VEC_ISA
-#undef UCI_VEC_BYTES
-#endif
-
-const uci_digest_ops_t uci_digest_fletcher_rows[UCI_DIGEST_ISA_LAST] = {
-        [UCI_DIGEST_ISA_SCALAR] = UCI_FLETCHER_ROW(UCI_ISA_SCALAR, "scalar"),
-#if UCI_DIGEST_HAVE_AVX
-        [UCI_DIGEST_ISA_AVX2]   = UCI_FLETCHER_ROW(UCI_ISA_AVX2, "avx2"),
-        [UCI_DIGEST_ISA_AVX512] = UCI_FLETCHER_ROW(UCI_ISA_AVX512, "avx512"),
-#endif
-#if UCI_DIGEST_HAVE_NEON
-        [UCI_DIGEST_ISA_NEON] = UCI_FLETCHER_ROW(UCI_ISA_NEON, "neon"),
-#endif
-};
+const uci_digest_ops_t uci_digest_fletcher_rows[UCI_DIGEST_ISA_LAST] = UCI_DIGEST_ROWS(UCI_FLETCHER_ROW);

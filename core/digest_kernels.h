@@ -4,7 +4,7 @@
  * What the files of the digests share among themselves; private to core/digest*.c.
  *
  * A digest has a file digest_<name>.c with its reference in plain C and, where vectors pay, a kernel
- * digest_<name>.inl. The .c file includes the kernel once per instruction set, inside a target pragma, with
+ * digest_<name>.inl. The kernel is included once per instruction set, inside a target pragma (digest_isas.inl), with
  * UCI_VEC_BYTES (16, 32 or 64), UCI_VEC_ISA (its row) and UCI_VEC(_name), the name with its suffix, defined.
  */
 #ifndef UCI_DIGEST_KERNELS_H_
@@ -20,9 +20,9 @@
 
 #ifdef __x86_64__
 #include <immintrin.h>
-#define UCI_DIGEST_HAVE_AVX 1
+#define UCI_DIGEST_HAVE_X86 1
 #else
-#define UCI_DIGEST_HAVE_AVX 0
+#define UCI_DIGEST_HAVE_X86 0
 #endif
 
 #ifdef __aarch64__
@@ -62,9 +62,29 @@ const uci_digest_ops_t *uci_digest_crc32c_row(uci_digest_isa_t isa);
 const uci_digest_ops_t *uci_digest_crc64_row(uci_digest_isa_t isa);
 
 #define UCI_ISA_SCALAR(_name) _name##_scalar
+#define UCI_ISA_SSE2(_name)   _name##_sse2
 #define UCI_ISA_AVX2(_name)   _name##_avx2
 #define UCI_ISA_AVX512(_name) _name##_avx512
 #define UCI_ISA_NEON(_name)   _name##_neon
+
+/** Rows by instruction set: @a _row is a macro of the suffix above, and of the kernel's name for people. */
+#if UCI_DIGEST_HAVE_X86
+#define UCI_DIGEST_ROWS(_row) \
+    { \
+        [UCI_DIGEST_ISA_SCALAR] = _row(UCI_ISA_SCALAR, "scalar"), [UCI_DIGEST_ISA_SSE2] = _row(UCI_ISA_SSE2, "sse2"), \
+        [UCI_DIGEST_ISA_AVX2] = _row(UCI_ISA_AVX2, "avx2"), [UCI_DIGEST_ISA_AVX512] = _row(UCI_ISA_AVX512, "avx512"), \
+    }
+#elif UCI_DIGEST_HAVE_NEON
+#define UCI_DIGEST_ROWS(_row) \
+    { \
+        [UCI_DIGEST_ISA_SCALAR] = _row(UCI_ISA_SCALAR, "scalar"), [UCI_DIGEST_ISA_NEON] = _row(UCI_ISA_NEON, "neon"), \
+    }
+#else
+#define UCI_DIGEST_ROWS(_row) \
+    { \
+        [UCI_DIGEST_ISA_SCALAR] = _row(UCI_ISA_SCALAR, "scalar"), \
+    }
+#endif
 
 /** The word at @a src; stored at @a dst unless that is NULL, and so are the ones below. */
 UCI_INLINE uint64_t uci_digest_move64(uint8_t *dst, const uint8_t *src)

@@ -39,10 +39,12 @@ UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_mul32)(UCI_VEC(uci_vec) a, UCI_VEC(u
 {
 #if UCI_VEC_BYTES == 64
     return (UCI_VEC(uci_vec))_mm512_mul_epu32((__m512i)a, (__m512i)b);
-#elif UCI_VEC_BYTES == 16
-    return (UCI_VEC(uci_vec))vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
-#else
+#elif UCI_VEC_BYTES == 32
     return (UCI_VEC(uci_vec))_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif UCI_DIGEST_HAVE_X86
+    return (UCI_VEC(uci_vec))_mm_mul_epu32((__m128i)a, (__m128i)b);
+#else
+    return (UCI_VEC(uci_vec))vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
 #endif
 }
 
@@ -51,10 +53,12 @@ UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_swap)(UCI_VEC(uci_vec) v)
 {
 #if UCI_VEC_BYTES == 64
     return (UCI_VEC(uci_vec))_mm512_shuffle_epi32((__m512i)v, _MM_PERM_BADC);
-#elif UCI_VEC_BYTES == 16
-    return (UCI_VEC(uci_vec))vextq_u64((uint64x2_t)v, (uint64x2_t)v, 1);
-#else
+#elif UCI_VEC_BYTES == 32
     return (UCI_VEC(uci_vec))_mm256_shuffle_epi32((__m256i)v, _MM_SHUFFLE(1, 0, 3, 2));
+#elif UCI_DIGEST_HAVE_X86
+    return (UCI_VEC(uci_vec))_mm_shuffle_epi32((__m128i)v, _MM_SHUFFLE(1, 0, 3, 2));
+#else
+    return (UCI_VEC(uci_vec))vextq_u64((uint64x2_t)v, (uint64x2_t)v, 1);
 #endif
 }
 

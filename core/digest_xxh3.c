@@ -270,59 +270,12 @@ static __attribute__((noinline)) uint64_t uci_xxh128_mid(void *dst, const void *
 
 UCI_XXH3_DEFINE(UCI_ISA_SCALAR, UCI_DIGEST_ISA_SCALAR)
 
-#if UCI_DIGEST_HAVE_AVX
-UCI_KERNEL_BEGIN_AVX2
-#define UCI_VEC       UCI_ISA_AVX2
-#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX2
-#define UCI_VEC_BYTES 32
-#include "digest_xxh3.inl"
-#undef UCI_VEC
-#undef UCI_VEC_ISA
-#undef UCI_VEC_BYTES
-UCI_KERNEL_END
+#define UCI_KERNEL_FILE "digest_xxh3.inl"
+#include "digest_isas.inl"
 
-UCI_KERNEL_BEGIN_AVX512
-#define UCI_VEC       UCI_ISA_AVX512
-#define UCI_VEC_ISA   UCI_DIGEST_ISA_AVX512
-#define UCI_VEC_BYTES 64
-#include "digest_xxh3.inl"
-#undef UCI_VEC
-#undef UCI_VEC_ISA
-#undef UCI_VEC_BYTES
-UCI_KERNEL_END
-#endif
+const uci_digest_ops_t uci_digest_xxh3_rows[UCI_DIGEST_ISA_LAST] = UCI_DIGEST_ROWS(UCI_XXH3_ROW);
 
-#if UCI_DIGEST_HAVE_NEON
-#define UCI_VEC       UCI_ISA_NEON
-#define UCI_VEC_ISA   UCI_DIGEST_ISA_NEON
-#define UCI_VEC_BYTES 16
-#include "digest_xxh3.inl"
-#undef UCI_VEC
-#undef UCI_VEC_ISA
-#undef UCI_VEC_BYTES
-#endif
-
-const uci_digest_ops_t uci_digest_xxh3_rows[UCI_DIGEST_ISA_LAST] = {
-        [UCI_DIGEST_ISA_SCALAR] = UCI_XXH3_ROW(UCI_ISA_SCALAR, "scalar"),
-#if UCI_DIGEST_HAVE_AVX
-        [UCI_DIGEST_ISA_AVX2]   = UCI_XXH3_ROW(UCI_ISA_AVX2, "avx2"),
-        [UCI_DIGEST_ISA_AVX512] = UCI_XXH3_ROW(UCI_ISA_AVX512, "avx512"),
-#endif
-#if UCI_DIGEST_HAVE_NEON
-        [UCI_DIGEST_ISA_NEON] = UCI_XXH3_ROW(UCI_ISA_NEON, "neon"),
-#endif
-};
-
-const uci_digest_ops_t uci_digest_xxh128_rows[UCI_DIGEST_ISA_LAST] = {
-        [UCI_DIGEST_ISA_SCALAR] = UCI_XXH128_ROW(UCI_ISA_SCALAR, "scalar"),
-#if UCI_DIGEST_HAVE_AVX
-        [UCI_DIGEST_ISA_AVX2]   = UCI_XXH128_ROW(UCI_ISA_AVX2, "avx2"),
-        [UCI_DIGEST_ISA_AVX512] = UCI_XXH128_ROW(UCI_ISA_AVX512, "avx512"),
-#endif
-#if UCI_DIGEST_HAVE_NEON
-        [UCI_DIGEST_ISA_NEON] = UCI_XXH128_ROW(UCI_ISA_NEON, "neon"),
-#endif
-};
+const uci_digest_ops_t uci_digest_xxh128_rows[UCI_DIGEST_ISA_LAST] = UCI_DIGEST_ROWS(UCI_XXH128_ROW);
 
 uci_digest128_t uci_digest_xxh128(const void *data, size_t length)
 {

@@ -210,7 +210,25 @@ static bool uci_profile_knows_transports(const uci_profile_t *profile, unsigned 
     return false;
 }
 
-uci_status_t uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t *from)
+static uci_status_t uci_profile_merge_kernels(uci_profile_t *profile, const uci_profile_t *from)
+{
+    bool is_empty = profile->kernels_count == 0;
+    const uci_profile_kernel_t *kernel;
+    uci_cost_t *cost;
+    unsigned i;
+
+    for (i = 0; is_empty && (i < from->kernels_count); ++i) {
+        kernel = &from->kernels[i];
+        cost   = uci_profile_add_kernel(profile, kernel->digest, kernel->isa, kernel->form, kernel->cached);
+        if (cost == NULL) {
+            return UCI_ERR_NO_MEMORY;
+        }
+        *cost = kernel->cost;
+    }
+    return UCI_OK;
+}
+
+static uci_status_t uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t *from)
 {
     unsigned own = profile->paths_count, i;
     const uci_profile_path_t *path;
@@ -227,17 +245,37 @@ uci_status_t uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t
         }
         *cost = path->cost;
     }
+    return UCI_OK;
+}
+
+static uci_status_t uci_profile_merge_registrations(uci_profile_t *profile, const uci_profile_t *from)
+{
+    const uci_profile_registration_t *registration;
+    uci_cost_t *cost;
+    unsigned i;
+
     for (i = 0; i < from->registrations_count; ++i) {
-        if (uci_profile_find_registration(profile, from->registrations[i].transports) != NULL) {
+        registration = &from->registrations[i];
+        if (uci_profile_find_registration(profile, registration->transports) != NULL) {
             continue;
         }
-        cost = uci_profile_add_registration(profile, from->registrations[i].transports);
+        cost = uci_profile_add_registration(profile, registration->transports);
         if (cost == NULL) {
             return UCI_ERR_NO_MEMORY;
         }
-        *cost = from->registrations[i].cost;
+        *cost = registration->cost;
     }
     return UCI_OK;
+}
+
+uci_status_t uci_profile_merge(uci_profile_t *profile, const uci_profile_t *from)
+{
+    uci_status_t status = uci_profile_merge_kernels(profile, from);
+
+    if (status == UCI_OK) {
+        status = uci_profile_merge_paths(profile, from);
+    }
+    return (status == UCI_OK) ? uci_profile_merge_registrations(profile, from) : status;
 }
 
 bool uci_profile_fits(const uci_profile_t *profile, const uci_profile_machine_t *machine, char *reason, size_t size)

@@ -98,8 +98,9 @@ const uci_cost_t *uci_profile_find_kernel(const uci_profile_t *profile, uci_dige
 double uci_profile_kernel_ns(const uci_profile_t *profile, uci_digest_id_t digest, uci_digest_isa_t isa,
                              uci_form_t form, uint64_t size);
 
-/** Copy all paths and registrations of @a from that @a profile has none of the same transports of into it. */
-uci_status_t uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t *from);
+/** Complete @a profile with what it has not of @a from: kernels, if it has none at all; paths and registrations, of transports that it
+ *  does not know. */
+uci_status_t uci_profile_merge(uci_profile_t *profile, const uci_profile_t *from);
 
 /** Describe this machine; @a ucx as above. */
 void uci_profile_machine_init(uci_profile_machine_t *machine, const char *ucx);

@@ -25,7 +25,7 @@ typedef struct uci_choice {
     uint32_t chunk_size;            /**< bytes */
 } uci_choice_t;
 
-#define UCI_PLAN_CLASSES 33
+#define UCI_PLAN_CLASSES 65
 
 /** Beside the UCI_PATH_BIT()s of a plan: the peer is on another host, and the link to it of at most UCI_TUNER_SLOW_LINK */
 #define UCI_PLAN_SLOW_LINK (1u << 31)
@@ -43,10 +43,20 @@ typedef struct uci_plan {
     struct uci_plan *next;
 } uci_plan_t;
 
-/** Class of a size: k holds 2^(k-1)+1 .. 2^k bytes, 0 holds 0 and 1, the last one all larger sizes. */
+/** Class of a size, two for each power of two: 2k-1 holds 2^(k-1)+1 .. 3/4 * 2^k bytes, 2k the rest up to 2^k, 0 holds 0 and 1, the
+ *  last one all larger sizes. (With one for each, a size between them lost 6 %: 24 KiB are one chunk or two.) */
 UCI_INLINE unsigned uci_plan_class(uint64_t size)
 {
-    return (size <= 1) ? 0 : uci_min(64 - (unsigned)__builtin_clzll(size - 1), UCI_PLAN_CLASSES - 1u);
+    unsigned power = (size <= 1) ? 0 : 64 - (unsigned)__builtin_clzll(size - 1);
+
+    return (2 * power >= UCI_PLAN_CLASSES) ? UCI_PLAN_CLASSES - 1u
+                                           : 2 * power - ((size > 1) && (size <= (3ul << power) / 4));
+}
+
+/** The largest size of a class, but of the last one. */
+UCI_INLINE uint64_t uci_plan_class_size(unsigned number)
+{
+    return (number % 2 == 0) ? 1ul << (number / 2) : (3ul << ((number + 1) / 2)) / 4;
 }
 
 UCI_INLINE const uci_choice_t *uci_plan_choose(const uci_plan_t *plan, uint64_t size)

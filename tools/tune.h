@@ -17,15 +17,17 @@ typedef struct tune_options {
     const char *plot;   /* SVG to write */
     const char *show;   /* profile to read instead of measuring */
     bool quick;
+    bool paths_only;
     bool no_write;
     bool force;
 } tune_options_t;
 
-/* How good a choice was: measured a second time, beside everything else that could have been chosen */
+/* How good a choice was: judged by measurements that did not lead to it, beside everything else that could have been chosen */
 typedef struct tune_check {
     uint64_t size;
     char chosen[64], best[64];
     double chosen_ns, best_ns;
+    double fastest_ns, slowest_ns; /* of the best, while the machine changed; 0: not known */
 } tune_check_t;
 
 #define TUNE_CHECKS_MAX 128

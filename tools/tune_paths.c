@@ -6,40 +6,49 @@
  */
 #include "tune.h"
 #include "tune_api.h"
+#include "tune_contest.h"
 
 #include <dlfcn.h>
-#include <math.h>
 #include <mpi.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#define TUNE_TAG            1
-#define TUNE_CANDIDATES_MAX 16
-#define TUNE_TURN_S         2e-3
-#define TUNE_TURN_QUICK_S   5e-4
-#define TUNE_SLEEP_NS       1000000l
-#define TUNE_WARM_UP        100
-#define TUNE_ROUNDS         15
-#define TUNE_FINALS         51
-#define TUNE_ROUNDS_MAX     TUNE_FINALS
-#define TUNE_SIZE_S         4.0 /* for all rounds of a size, where messages are slow, but TUNE_ROUNDS_MIN */
-#define TUNE_SIZE_QUICK_S   0.5
-#define TUNE_ROUNDS_MIN     5
-#define TUNE_CLOSE          1.15 /* times the best's: takes part in the finals */
-#define TUNE_REGISTRATIONS  31
-#define TUNE_EAGER_MAX      32768u /* what uci_tune starts the job with, and UCI allows */
+#define TUNE_TAG           1
+#define TUNE_SLEEP_NS      1000000l
+#define TUNE_WARM_UP       100
+#define TUNE_CLOSE         1.15 /* times the best's: takes part in the finals */
+#define TUNE_MIN           2    /* rounds, one for each half, however slow messages are */
+#define TUNE_REGISTRATIONS 31
+#define TUNE_EAGER_MAX     32768u /* what uci_tune starts the job with, and UCI allows */
 
-/* Dense where eager ends, and UCX's own protocols change */
-static const uint64_t tune_sizes[] = {64,        512,       1 << 10,  2 << 10,  3 << 10,  4 << 10,
-                                      6 << 10,   8 << 10,   12 << 10, 16 << 10, 32 << 10, 64 << 10,
-                                      128 << 10, 256 << 10, 1 << 20,  4 << 20,  16 << 20};
+/* How long it may take */
+typedef struct tune_effort {
+    double turn_s;
+    unsigned sweeps, all, finals; /* rounds of a sweep: of all candidates, and of those that are close to the best */
+    double size_s;                /* for either, where messages are slow */
+} tune_effort_t;
 
-/* For the second measurement: also sizes in between, where the choice rests on lines between points */
-static const uint64_t tune_checked[] = {64,        96,        512,      768,      1 << 10,  1536,      2 << 10,
-                                        3 << 10,   4 << 10,   5 << 10,  7 << 10,  8 << 10,  12 << 10,  16 << 10,
-                                        24 << 10,  32 << 10,  48 << 10, 64 << 10, 96 << 10, 128 << 10, 192 << 10,
-                                        256 << 10, 512 << 10, 1 << 20,  2 << 20,  4 << 20,  8 << 20,   16 << 20};
+static const tune_effort_t tune_normal = {.turn_s = 2e-3, .sweeps = 4, .all = 6, .finals = 18, .size_s = 0.75};
+static const tune_effort_t tune_quick  = {.turn_s = 5e-4, .sweeps = 2, .all = 4, .finals = 8, .size_s = 0.25};
+
+/* Dense where eager ends, and UCX's own protocols change. What is not a point of the profile is judged all the same: there the
+ * choice rests on lines between points. */
+static const struct {
+    uint64_t size;
+    bool is_point;
+} tune_sizes[] = {
+        {64, true},         {96, false},       {512, true},        {768, false},      {1 << 10, true},
+        {1536, false},      {2 << 10, true},   {3 << 10, true},    {4 << 10, true},   {5 << 10, false},
+        {6 << 10, true},    {7 << 10, false},  {8 << 10, true},    {12 << 10, true},  {14 << 10, false},
+        {16 << 10, true},   {18 << 10, false}, {20 << 10, true},   {22 << 10, false}, {24 << 10, true},
+        {32 << 10, true},   {40 << 10, false}, {48 << 10, true},   {64 << 10, true},  {80 << 10, false},
+        {96 << 10, true},   {128 << 10, true}, {160 << 10, false}, {192 << 10, true}, {256 << 10, true},
+        {512 << 10, false}, {1 << 20, true},   {2 << 20, false},   {4 << 20, true},   {8 << 20, false},
+        {16 << 20, true},
+};
+
+#define TUNE_SIZES uci_array_size(tune_sizes)
 
 /* Chunks of each path: from where a chunk's own costs rule to where nothing overlaps any more */
 static const struct {
@@ -56,24 +65,21 @@ static const struct {
 typedef struct tune_candidate {
     uci_path_t path;
     size_t chunk;
-    uci_cost_t first, again; /* for the profile; to check its choices */
-    bool is_playing;         /* takes turns now */
-    int iterations;          /* in a turn */
-    double seconds;          /* a turn takes, about */
-    double ns;               /* at the size in question */
-    double turns[TUNE_ROUNDS_MAX];
+    bool is_playing; /* takes turns now */
+    int iterations;  /* in a turn */
+    double seconds;  /* a turn takes, about */
 } tune_candidate_t;
 
 typedef struct tune_pair {
     MPI_Comm comm; /* rank 0 measures */
     int partner;   /* in MPI_COMM_WORLD */
     int rank;
-    double turn_s, size_s;
-    unsigned rounds, finals;
+    const tune_effort_t *effort;
     unsigned char *buffer;
     char transports[UCI_PROFILE_TRANSPORTS_MAX];
     unsigned count;
     tune_candidate_t candidates[TUNE_CANDIDATES_MAX];
+    tune_contest_t contests[TUNE_SIZES];
 } tune_pair_t;
 
 /* The library's functions */
@@ -107,14 +113,10 @@ static void tune_sleep_until_all(void)
     }
 }
 
-/* @return seconds one way */
-static double tune_ping_pong(const tune_pair_t *pair, uint64_t size, int iterations)
+static void tune_exchange(const tune_pair_t *pair, uint64_t size, int iterations)
 {
     int other = 1 - pair->rank, i;
-    double begin;
 
-    MPI_Barrier(pair->comm);
-    begin = MPI_Wtime();
     for (i = 0; i < iterations; ++i) {
         if (pair->rank == 0) {
             MPI_Send(pair->buffer, (int)size, MPI_BYTE, other, TUNE_TAG, pair->comm);
@@ -124,6 +126,17 @@ static double tune_ping_pong(const tune_pair_t *pair, uint64_t size, int iterati
             MPI_Send(pair->buffer, (int)size, MPI_BYTE, other, TUNE_TAG, pair->comm);
         }
     }
+}
+
+/* @return seconds one way. The first messages find the caches as another candidate has left them, and do not count. */
+static double tune_ping_pong(const tune_pair_t *pair, uint64_t size, int iterations)
+{
+    double begin;
+
+    MPI_Barrier(pair->comm);
+    tune_exchange(pair, size, iterations / 10);
+    begin = MPI_Wtime();
+    tune_exchange(pair, size, iterations);
     return (MPI_Wtime() - begin) / (2.0 * iterations);
 }
 
@@ -156,14 +169,20 @@ static void tune_force(const tune_candidate_t *candidate)
     }
 }
 
-/* How many iterations last about a turn, which both ranks must agree on */
+/* How many iterations last about a turn, which both ranks must agree on: twice as many until it is worth extrapolating */
 static void tune_find_iterations(const tune_pair_t *pair, tune_candidate_t *candidate, uint64_t size)
 {
-    double seconds = uci_max(tune_ping_pong(pair, size, 2), 1e-8);
+    int iterations = 1, wanted;
+    double seconds;
 
-    candidate->iterations = (int)uci_max(1.0, uci_min(pair->turn_s / (2 * seconds), 1e5));
-    MPI_Bcast(&candidate->iterations, 1, MPI_INT, 0, pair->comm);
-    candidate->seconds = 2 * seconds * candidate->iterations;
+    do {
+        iterations *= 2;
+        seconds = 2 * uci_max(tune_ping_pong(pair, size, iterations), 1e-8);
+        wanted  = (int)uci_max(1.0, pair->effort->turn_s / seconds);
+        MPI_Bcast(&wanted, 1, MPI_INT, 0, pair->comm);
+    } while (wanted > 4 * iterations);
+    candidate->iterations = wanted;
+    candidate->seconds    = seconds * wanted;
 }
 
 /* Rounds there is time for, which both ranks must agree on */
@@ -175,118 +194,82 @@ static unsigned tune_rounds(const tune_pair_t *pair, unsigned rounds)
     for (i = 0; i < pair->count; ++i) {
         seconds += pair->candidates[i].is_playing ? pair->candidates[i].seconds : 0;
     }
-    rounds = (unsigned)uci_max((double)TUNE_ROUNDS_MIN, uci_min((double)rounds, pair->size_s / seconds));
+    rounds = (unsigned)uci_max((double)TUNE_MIN, uci_min((double)rounds, pair->effort->size_s / seconds));
     MPI_Bcast(&rounds, 1, MPI_UNSIGNED, 0, pair->comm);
     return rounds;
 }
 
-static int tune_compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-
-    return (x > y) - (x < y);
-}
-
-/* The k-th of four parts; the order of `values` is lost */
-static double tune_quartile(double *values, unsigned count, unsigned k)
-{
-    qsort(values, count, sizeof(*values), tune_compare);
-    return values[count * k / 4];
-}
-
 /* Turns of those that play; who begins, and who comes after whom, changes (a step that has no factor in common with the
  * count visits all) */
-static void tune_play(tune_pair_t *pair, uint64_t size, unsigned rounds)
+static void tune_play(tune_pair_t *pair, unsigned index, unsigned sweep, unsigned first, unsigned rounds)
 {
     static const unsigned steps[] = {1, 17, 19, 23, 29, 31}; /* larger than TUNE_CANDIDATES_MAX, and prime */
     tune_candidate_t *candidate;
-    unsigned round, i, step;
+    unsigned round, i, step, who;
 
-    for (round = 0; round < rounds; ++round) {
+    for (round = first; round < first + rounds; ++round) {
         step = steps[round % uci_array_size(steps)];
         for (i = 0; i < pair->count; ++i) {
-            candidate = &pair->candidates[(round + i * step) % pair->count];
+            who       = (round + i * step) % pair->count;
+            candidate = &pair->candidates[who];
             if (candidate->is_playing) {
                 tune_force(candidate);
-                candidate->turns[round] = tune_ping_pong(pair, size, candidate->iterations);
+                pair->contests[index].turns[sweep][round][who] =
+                        (float)(1e9 * tune_ping_pong(pair, tune_sizes[index].size, candidate->iterations));
             }
         }
     }
 }
 
-/* All of them: as for kernels, the lower quartile counts */
-static void tune_measure_all(tune_pair_t *pair, uint64_t size)
+/* @return rounds */
+static unsigned tune_play_all(tune_pair_t *pair, unsigned index, unsigned sweep)
 {
+    uint64_t size = tune_sizes[index].size;
     tune_candidate_t *candidate;
     unsigned rounds, i;
 
     for (i = 0; i < pair->count; ++i) {
         candidate             = &pair->candidates[i];
         candidate->is_playing = tune_applies(candidate, size) && (tune_twin(pair, candidate, size) == candidate);
-        candidate->ns         = INFINITY;
         if (candidate->is_playing) {
             tune_force(candidate);
             tune_find_iterations(pair, candidate, size);
         }
     }
-    rounds = tune_rounds(pair, pair->rounds);
-    tune_play(pair, size, rounds);
-    for (i = 0; i < pair->count; ++i) {
-        candidate = &pair->candidates[i];
-        if (candidate->is_playing) {
-            candidate->ns = tune_quartile(candidate->turns, rounds, 1) * 1e9;
-        }
-    }
+    rounds = tune_rounds(pair, pair->effort->all);
+    tune_play(pair, index, sweep, 0, rounds);
+    return rounds;
 }
 
-/* Those close to the best, in pairs: the median of the ratios to one of them in the same round counts, whose own time
- * stays as it was. Rank 0 says who is close. */
-static void tune_measure_finals(tune_pair_t *pair, uint64_t size)
+/* Those close to the best take more turns. Rank 0 says who is. */
+static void tune_play_finals(tune_pair_t *pair, unsigned index, unsigned sweep, unsigned first)
 {
-    double best = INFINITY, ratios[TUNE_ROUNDS_MAX];
-    tune_candidate_t *candidate, *first = NULL;
-    unsigned rounds, i, round, playing = 0;
+    unsigned playing = tune_contest_close(&pair->contests[index], sweep, TUNE_CLOSE), i;
 
-    for (i = 0; i < pair->count; ++i) {
-        best = uci_min(best, pair->candidates[i].ns);
-    }
-    for (i = 0; i < pair->count; ++i) {
-        playing |= (pair->candidates[i].ns <= TUNE_CLOSE * best) ? 1u << i : 0;
-    }
     MPI_Bcast(&playing, 1, MPI_UNSIGNED, 0, pair->comm);
-    for (i = 0; i < pair->count; ++i) {
-        pair->candidates[i].is_playing = (playing >> i) & 1;
-    }
     if ((playing & (playing - 1)) == 0) {
         return; /* one alone */
     }
-
-    rounds = tune_rounds(pair, pair->finals);
-    tune_play(pair, size, rounds);
     for (i = 0; i < pair->count; ++i) {
-        candidate = &pair->candidates[i];
-        if (candidate->is_playing) {
-            first = (first == NULL) ? candidate : first;
-            for (round = 0; round < rounds; ++round) {
-                ratios[round] = candidate->turns[round] / first->turns[round];
-            }
-            candidate->ns = first->ns * tune_quartile(ratios, rounds, 2);
-        }
+        pair->candidates[i].is_playing = (playing >> i) & 1;
     }
+    tune_play(pair, index, sweep, first, tune_rounds(pair, pair->effort->finals));
 }
 
-static void tune_measure_size(tune_pair_t *pair, uint64_t size, bool again)
+static void tune_sweep(tune_pair_t *pair, unsigned sweep)
 {
-    tune_candidate_t *candidate;
-    unsigned i;
+    unsigned index, total = pair->effort->sweeps * TUNE_SIZES;
+    char what[64];
 
-    tune_measure_all(pair, size);
-    tune_measure_finals(pair, size);
-    for (i = 0; i < pair->count; ++i) {
-        candidate = &pair->candidates[i];
-        if (tune_applies(candidate, size)) {
-            uci_cost_add(again ? &candidate->again : &candidate->first, size, tune_twin(pair, candidate, size)->ns);
+    snprintf(what, sizeof(what), "paths to rank %d", pair->partner);
+    for (index = 0; index < TUNE_SIZES; ++index) {
+        if (pair->rank == 0) {
+            tune_progress(what, sweep * TUNE_SIZES + index, total);
         }
+        tune_play_finals(pair, index, sweep, tune_play_all(pair, index, sweep));
+    }
+    if ((pair->rank == 0) && (sweep + 1 == pair->effort->sweeps)) {
+        tune_progress(what, total, total);
     }
 }
 
@@ -317,19 +300,42 @@ static void tune_meet(tune_pair_t *pair)
     tune_find_candidates(pair, paths);
 }
 
-static const tune_candidate_t *tune_chosen(const tune_pair_t *pair, const uci_plan_t *plan, uint64_t size)
+/*
+ * What came out, on rank 0
+ */
+
+/* @return the candidate's time; 0 if it cannot be used at this size */
+static double tune_time(tune_pair_t *pair, const tune_outcome_t *outcome, tune_candidate_t *candidate, uint64_t size)
 {
-    const uci_choice_t *choice = uci_plan_choose(plan, size);
-    uci_path_t path            = uci_plan_path(plan, size);
-    unsigned i;
+    return tune_applies(candidate, size) ? outcome->times[tune_twin(pair, candidate, size) - pair->candidates] : 0;
+}
+
+static uci_status_t tune_keep_costs(tune_pair_t *pair, uci_profile_t *profile)
+{
+    tune_outcome_t outcome;
+    uci_cost_t *cost;
+    unsigned index, i;
 
     for (i = 0; i < pair->count; ++i) {
-        if ((pair->candidates[i].path == path) &&
-            ((path == UCI_PATH_EAGER) || (pair->candidates[i].chunk == choice->chunk_size))) {
-            return &pair->candidates[i];
+        cost = uci_profile_add_path(profile, pair->transports, pair->candidates[i].path, pair->candidates[i].chunk);
+        if (cost == NULL) {
+            return UCI_ERR_NO_MEMORY;
+        }
+        for (index = 0; index < TUNE_SIZES; ++index) {
+            if (tune_sizes[index].is_point) {
+                tune_contest_judge(&pair->contests[index], TUNE_HALF_CHOICE, &outcome);
+                uci_cost_add(cost, tune_sizes[index].size, /* refuses 0: does not apply */
+                             tune_time(pair, &outcome, &pair->candidates[i], tune_sizes[index].size));
+            }
         }
     }
-    return NULL;
+    return UCI_OK;
+}
+
+static bool tune_is_chosen(const tune_candidate_t *candidate, const uci_plan_t *plan, uint64_t size)
+{
+    return (candidate->path == uci_plan_path(plan, size)) &&
+           ((candidate->path == UCI_PATH_EAGER) || (candidate->chunk == uci_plan_choose(plan, size)->chunk_size));
 }
 
 static void tune_name(const tune_candidate_t *candidate, char name[64])
@@ -340,74 +346,70 @@ static void tune_name(const tune_candidate_t *candidate, char name[64])
              (candidate->chunk > 0) ? tune_size_text(candidate->chunk, text) : "");
 }
 
-static void tune_check_size(const tune_pair_t *pair, const uci_plan_t *plan, tune_check_t *check)
+static void tune_check_size(tune_pair_t *pair, const uci_plan_t *plan, unsigned index, tune_check_t *check)
 {
-    const tune_candidate_t *chosen = tune_chosen(pair, plan, check->size);
+    tune_candidate_t *candidate;
+    tune_outcome_t outcome;
     unsigned i;
     double ns;
 
-    if (chosen != NULL) {
-        check->chosen_ns = uci_cost_at(&chosen->again, check->size);
-        tune_name(chosen, check->chosen);
-    }
+    tune_contest_judge(&pair->contests[index], TUNE_HALF_JUDGEMENT, &outcome);
+    check->fastest_ns = outcome.fastest;
+    check->slowest_ns = outcome.slowest;
     for (i = 0; i < pair->count; ++i) {
-        ns = tune_applies(&pair->candidates[i], check->size) ? uci_cost_at(&pair->candidates[i].again, check->size) : 0;
+        candidate = &pair->candidates[i];
+        ns        = tune_time(pair, &outcome, candidate, check->size);
+        if (tune_is_chosen(candidate, plan, check->size)) {
+            check->chosen_ns = ns;
+            tune_name(candidate, check->chosen);
+        }
         if ((ns > 0) && ((check->best_ns == 0) || (ns < check->best_ns))) {
             check->best_ns = ns;
-            tune_name(&pair->candidates[i], check->best);
+            tune_name(candidate, check->best);
         }
     }
 }
 
-static uci_status_t tune_keep(const tune_pair_t *pair, tune_result_t *result)
+static void tune_check_choices(tune_pair_t *pair, tune_result_t *result)
 {
     char title[sizeof(result->lists[0].title)];
     uci_plan_t plan = {0};
+    uint32_t paths  = 0;
     tune_checks_t *list;
     tune_check_t *check;
-    uint32_t paths = 0;
-    uci_cost_t *cost;
     unsigned i;
 
     for (i = 0; i < pair->count; ++i) {
         paths |= UCI_PATH_BIT(pair->candidates[i].path);
-        cost = uci_profile_add_path(&result->profile, pair->transports, pair->candidates[i].path,
-                                    pair->candidates[i].chunk);
-        if (cost == NULL) {
-            return UCI_ERR_NO_MEMORY;
-        }
-        *cost = pair->candidates[i].first;
     }
-
     uci_tuner_make_plan(&result->profile, pair->transports, paths, &plan);
     snprintf(title, sizeof(title), "path and chunk size over \"%s\"", pair->transports);
     list = tune_add_list(result, title);
-    for (i = 0; (list != NULL) && (i < uci_array_size(tune_checked)); ++i) {
-        check = tune_add_check(list, tune_checked[i]);
+    for (i = 0; (list != NULL) && (i < TUNE_SIZES); ++i) {
+        check = tune_add_check(list, tune_sizes[i].size);
         if (check != NULL) {
-            tune_check_size(pair, &plan, check);
+            tune_check_size(pair, &plan, i, check);
         }
     }
-    return UCI_OK;
 }
 
 /* What registering a buffer costs; medians. The buffer has been used, so its pages are there. */
-static uci_status_t tune_registrations(const tune_pair_t *pair, tune_result_t *result)
+static uci_status_t tune_registrations(const tune_pair_t *pair, uci_profile_t *profile)
 {
     double turns[TUNE_REGISTRATIONS];
     uci_cost_t cost = {0}, *entry;
     unsigned i, turn;
 
-    for (i = 0; i < uci_array_size(tune_sizes); ++i) {
+    for (i = 0; i < TUNE_SIZES; ++i) {
         for (turn = 0; turn < TUNE_REGISTRATIONS; ++turn) {
-            turns[turn] = (double)tune_api.enroll(pair->buffer, tune_sizes[i]);
+            turns[turn] = (double)tune_api.enroll(pair->buffer, tune_sizes[i].size);
         }
-        uci_cost_add(&cost, tune_sizes[i], tune_quartile(turns, TUNE_REGISTRATIONS, 2)); /* refuses 0: impossible */
+        uci_cost_add(&cost, tune_sizes[i].size, tune_median(turns, turn)); /* refuses 0: impossible */
     }
     if (cost.count == 0) {
         return UCI_OK;
     }
-    entry = uci_profile_add_registration(&result->profile, pair->transports);
+    entry = uci_profile_add_registration(profile, pair->transports);
     if (entry == NULL) {
         return UCI_ERR_NO_MEMORY;
     }
@@ -417,23 +419,26 @@ static uci_status_t tune_registrations(const tune_pair_t *pair, tune_result_t *r
 
 static uci_status_t tune_measure_pair(tune_pair_t *pair, tune_result_t *result)
 {
-    unsigned first = uci_array_size(tune_sizes), steps = first + uci_array_size(tune_checked), step;
-    char what[64];
+    uci_status_t status;
+    unsigned sweep;
 
     tune_meet(pair);
-    snprintf(what, sizeof(what), "paths to rank %d", pair->partner);
-    for (step = 0; step < steps; ++step) {
-        if (pair->rank == 0) {
-            tune_progress(what, step, steps);
-        }
-        tune_measure_size(pair, (step < first) ? tune_sizes[step] : tune_checked[step - first], step >= first);
+    for (sweep = 0; sweep < pair->effort->sweeps; ++sweep) {
+        tune_sweep(pair, sweep);
     }
     tune_api.force(TUNE_EAGER_MAX, SIZE_MAX, UCI_PATH_AUTO);
     if (pair->rank != 0) {
         return UCI_OK;
     }
-    tune_progress(what, 1, 1);
-    return (tune_registrations(pair, result) == UCI_OK) ? tune_keep(pair, result) : UCI_ERR_NO_MEMORY;
+
+    status = tune_registrations(pair, &result->profile);
+    if (status == UCI_OK) {
+        status = tune_keep_costs(pair, &result->profile);
+    }
+    if (status == UCI_OK) {
+        tune_check_choices(pair, result);
+    }
+    return status;
 }
 
 /* Rank 0's partners: the first rank of its own host, and the first one of another */
@@ -466,7 +471,7 @@ static uci_status_t tune_pair(const tune_options_t *options, int partner, tune_r
 {
     uci_status_t status = UCI_OK;
     tune_pair_t *pair   = calloc(1, sizeof(*pair));
-    uint64_t largest    = tune_sizes[uci_array_size(tune_sizes) - 1];
+    uint64_t largest    = tune_sizes[TUNE_SIZES - 1].size;
     int rank;
 
     if ((pair == NULL) || ((pair->buffer = malloc(largest)) == NULL)) {
@@ -477,10 +482,7 @@ static uci_status_t tune_pair(const tune_options_t *options, int partner, tune_r
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, ((rank == 0) || (rank == partner)) ? 0 : MPI_UNDEFINED, rank, &pair->comm);
     pair->partner = partner;
-    pair->rounds  = options->quick ? 7 : TUNE_ROUNDS;
-    pair->finals  = options->quick ? 9 : TUNE_FINALS;
-    pair->turn_s  = options->quick ? TUNE_TURN_QUICK_S : TUNE_TURN_S;
-    pair->size_s  = options->quick ? TUNE_SIZE_QUICK_S : TUNE_SIZE_S;
+    pair->effort  = options->quick ? &tune_quick : &tune_normal;
     if (pair->comm != MPI_COMM_NULL) {
         memset(pair->buffer, rank + 1, largest);
         MPI_Comm_rank(pair->comm, &pair->rank);

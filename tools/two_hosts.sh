@@ -13,7 +13,8 @@
 #     tools/two_hosts.sh mpirun.mpich -hosts uci-a,uci-b -ppn 1 -np 2 -genv UCX_TLS tcp,self build/tools/uci_tune -q -n
 #     tools/two_hosts.sh build/tools/uci_perftest --hosts uci-a,uci-b --bind none --tls tcp,self --quick
 #
-# UCI_TWO_HOSTS_NETEM, if set, is what netem adds on both sides, as in "delay 10us rate 10gbit" (tc-netem(8)).
+# UCI_TWO_HOSTS_QDISC, if set, is what shapes the traffic on both sides (tc(8)), as in "netem delay 10us rate 10gbit", where the
+# kernel has netem, or "tbf rate 10gbit burst 1mb latency 5ms".
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
@@ -22,7 +23,7 @@ network=10.197.23
 half=$(($(nproc) > 1 ? $(nproc) / 2 : 1))
 work=
 
-# add_host LETTER NUMBER: a namespace with its own names, and its end of the cable
+# add_host LETTER NUMBER: a namespace with its end of the cable
 add_host() {
     local host=uci-$1
     ip netns add "$host"
@@ -30,36 +31,52 @@ add_host() {
     ip -n "$host" address add "$network.$2/24" dev "uci-veth-$1"
     ip -n "$host" link set lo up
     ip -n "$host" link set "uci-veth-$1" up
-    if [ -n "${UCI_TWO_HOSTS_NETEM:-}" ]; then
+    if [ -n "${UCI_TWO_HOSTS_QDISC:-}" ]; then
         # shellcheck disable=SC2086  # several words
-        tc -n "$host" qdisc add dev "uci-veth-$1" root netem $UCI_TWO_HOSTS_NETEM
+        tc -n "$host" qdisc add dev "uci-veth-$1" root $UCI_TWO_HOSTS_QDISC ||
+            die "tc refuses UCI_TWO_HOSTS_QDISC='$UCI_TWO_HOSTS_QDISC': not known to this kernel, or wrong (tc(8))"
     fi
-    mkdir -p "/etc/netns/$host" # "ip netns exec" puts these files in place of those in /etc
-    printf '%s\n' '127.0.0.1 localhost' "$network.1 uci-a" "$network.2 uci-b" >"/etc/netns/$host/hosts"
 }
 
-# What launchers start instead of ssh: AGENT [OPTIONS] HOST COMMAND...
+# UCX takes an interface only when it is running, which the kernel says a moment after both ends are up.
+wait_for_cable() {
+    local tries
+    for ((tries = 0; tries < 50; tries++)); do
+        if ip -n uci-a link show uci-veth-a | grep -q 'state UP' && ip -n uci-b link show uci-veth-b | grep -q 'state UP'; then
+            return
+        fi
+        sleep 0.1
+    done
+    die "the cable between the hosts does not come up"
+}
+
+# The way onto a host, "enter HOST COMMAND...", and what launchers start instead of ssh, "agent [OPTIONS] HOST COMMANDLINE".
+# "ip netns exec" has made the mounts the process's own.
 write_agent() {
+    printf '%s\n' '127.0.0.1 localhost' "$network.1 uci-a" "$network.2 uci-b" >"$work/hosts"
+    cat >"$work/enter" <<END
+#!/bin/bash
+host=\$1
+shift
+cores=0-$((half - 1))
+[ "\$host" = uci-a ] || cores=$half-$((2 * half - 1))
+exec taskset -c "\$cores" ip netns exec "\$host" unshare --uts bash -c \\
+    'mount --bind "$work/hosts" /etc/hosts; hostname "\$1"; shift; exec "\$@"' _ "\$host" "\$@"
+END
     cat >"$work/agent" <<END
 #!/bin/bash
-HALF=$half
-END
-    cat >>"$work/agent" <<'END'
-while [[ ${1:-} == -* ]]; do shift; done
-host=$1
+while [[ \${1:-} == -* ]]; do shift; done
+host=\$1
 shift
-cores=0-$((HALF - 1))
-[ "$host" = uci-a ] || cores=$HALF-$((2 * HALF - 1))
-exec taskset -c "$cores" ip netns exec "$host" unshare --uts bash -c 'hostname "$1"; shift; eval "$*"' _ "$host" "$@"
+exec "$work/enter" "\$host" bash -c "\$*"
 END
-    chmod +x "$work/agent"
+    chmod +x "$work/enter" "$work/agent"
 }
 
 take_away() {
     local letter
     for letter in a b; do
         ip netns delete "uci-$letter" 2>/dev/null || true
-        rm -rf "/etc/netns/uci-$letter"
     done
     ip link delete uci-veth-a 2>/dev/null || true
     rm -rf "$work"
@@ -77,12 +94,12 @@ main() {
     ip link add uci-veth-a type veth peer name uci-veth-b
     add_host a 1
     add_host b 2
+    wait_for_cable
     write_agent
     export OMPI_MCA_plm_rsh_agent=$work/agent OMPI_MCA_orte_keep_fqdn_hostnames=1
     export OMPI_MCA_oob_tcp_if_include=$network.0/24 OMPI_MCA_btl=self
     export HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$work/agent
-    # shellcheck disable=SC2016  # that shell expands them
-    taskset -c "0-$((half - 1))" ip netns exec uci-a unshare --uts bash -c 'hostname uci-a; exec "$@"' _ "$@"
+    "$work/enter" uci-a "$@"
 }
 
 main "$@"

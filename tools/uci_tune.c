@@ -42,6 +42,7 @@ static const char uci_tune_help[] =
         "  -s, --show[=FILE]   Show a profile, and what is chosen by it, instead of measuring\n"
         "  -j, --json FILE     Write profile and choices as JSON ('-': on stdout, instead of tables)\n"
         "  -p, --plot FILE     Draw bandwidth by size, and the choices, as SVG\n"
+        "  -P, --paths-only    Keep what the profile says of digests and copies, if it does, and measure paths\n"
         "  -q, --quick         Fewer sizes and shorter measurements: a few seconds\n"
         "  -f, --force         Overwrite a profile of another machine or UCX\n"
         "  -h, --help          Show this help\n"
@@ -63,16 +64,21 @@ static void uci_tune_exit_usage(void)
 
 static void uci_tune_parse_options(int argc, char **argv, tune_options_t *options)
 {
-    static const struct option long_options[] = {
-            {"output", required_argument, NULL, 'o'}, {"no-write", no_argument, NULL, 'n'},
-            {"show", optional_argument, NULL, 's'},   {"json", required_argument, NULL, 'j'},
-            {"plot", required_argument, NULL, 'p'},   {"quick", no_argument, NULL, 'q'},
-            {"force", no_argument, NULL, 'f'},        {"help", no_argument, NULL, 'h'},
-            {"version", no_argument, NULL, 'V'},      {0}};
+    static const struct option long_options[] = {{"output", required_argument, NULL, 'o'},
+                                                 {"no-write", no_argument, NULL, 'n'},
+                                                 {"show", optional_argument, NULL, 's'},
+                                                 {"json", required_argument, NULL, 'j'},
+                                                 {"plot", required_argument, NULL, 'p'},
+                                                 {"quick", no_argument, NULL, 'q'},
+                                                 {"force", no_argument, NULL, 'f'},
+                                                 {"help", no_argument, NULL, 'h'},
+                                                 {"version", no_argument, NULL, 'V'},
+                                                 {"paths-only", no_argument, NULL, 'P'},
+                                                 {0}};
     int option;
 
     memset(options, 0, sizeof(*options));
-    while ((option = getopt_long(argc, argv, "o:ns::j:p:qfh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "o:ns::j:p:qPfh", long_options, NULL)) != -1) {
         switch (option) {
         case 'o':
             options->output = optarg;
@@ -91,6 +97,9 @@ static void uci_tune_parse_options(int argc, char **argv, tune_options_t *option
             break;
         case 'q':
             options->quick = true;
+            break;
+        case 'P':
+            options->paths_only = true;
             break;
         case 'f':
             options->force = true;
@@ -231,6 +240,30 @@ static bool uci_tune_may_write(const tune_options_t *options, const tune_result_
     return fits;
 }
 
+/* @return true if the profile to be replaced knows digests and copies, or none is written */
+static bool uci_tune_keeps_kernels(const tune_options_t *options, const tune_result_t *result)
+{
+    char path[PATH_MAX], reason[512];
+    uci_profile_t old;
+    bool keeps;
+
+    if (options->no_write || !options->paths_only) {
+        return options->paths_only;
+    }
+    if ((uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) ||
+        (uci_profile_load(path, &old) != UCI_OK)) {
+        return false;
+    }
+    keeps = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason)) && (old.kernels_count > 0);
+    uci_profile_cleanup(&old);
+    return keeps;
+}
+
+static uci_status_t uci_tune_measure_cpu(const tune_options_t *options, tune_result_t *result)
+{
+    return uci_tune_keeps_kernels(options, result) ? UCI_OK : tune_kernels(options, result);
+}
+
 /* Take over what the profile to be replaced knows and this run does not measure */
 static uci_status_t uci_tune_keep_old(const char *path, tune_result_t *result)
 {
@@ -242,7 +275,7 @@ static uci_status_t uci_tune_keep_old(const char *path, tune_result_t *result)
         return UCI_OK;
     }
     status = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason))
-                     ? uci_profile_merge_paths(&result->profile, &old)
+                     ? uci_profile_merge(&result->profile, &old)
                      : UCI_OK;
     uci_profile_cleanup(&old);
     return status;
@@ -318,7 +351,7 @@ static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, 
     MPI_Init(argc, argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    status = (rank == 0) ? tune_kernels(options, result) : UCI_OK;
+    status = (rank == 0) ? uci_tune_measure_cpu(options, result) : UCI_OK;
     if (status == UCI_OK) {
         status = tune_paths(options, result);
     }
@@ -335,7 +368,11 @@ static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, 
 #else
 static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, tune_result_t *result)
 {
-    return (tune_kernels(options, result) == UCI_OK) ? uci_tune_finish(options, result) : EXIT_FAILURE;
+    if (options->paths_only) {
+        fprintf(stderr, "uci_tune: there are no paths without a job: start 2 or more ranks with mpirun\n");
+        return UCI_TUNE_EXIT_USAGE;
+    }
+    return (uci_tune_measure_cpu(options, result) == UCI_OK) ? uci_tune_finish(options, result) : EXIT_FAILURE;
 }
 #endif
 

@@ -5,7 +5,6 @@
 Two ranks of Open MPI. Plain and UCI take turns, who begins changes from round to round, and a ratio is of the two runs of a
 round. Times are the applications' own (LAMMPS: its loop; hpcc: of its parts) and, for all, the wall clock around mpirun.
 """
-import argparse
 import gzip
 import os
 import re
@@ -17,7 +16,8 @@ import tempfile
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from bench_common import make_parser, uci_variables
+
 LAMMPS_INPUT = Path("/usr/share/lammps/examples/melt/in.melt")
 HPCC_INPUT = Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
 HPCC_TIMES = ("HPL_time", "PTRANS_time", "MPIRandomAccess_time", "MPIFFT_time1", "MPIFFT_time3", "MPIFFT_time5")
@@ -66,7 +66,8 @@ def run(app, options, tls, preload):
         folder = Path(name)
         command = ["mpirun.openmpi", "--allow-run-as-root", "-np", "2", "--bind-to", "core", "--mca", "pml", "ucx",
                    "--mca", "opal_common_ucx_tls", "any", "-x", f"UCX_TLS={tls}", "-x", "OMP_NUM_THREADS=1"]
-        command += ["-x", f"LD_PRELOAD={options.build / 'libucx_integrity.so'}"] if preload else []
+        for name, value in uci_variables(options.build, preload).items():
+            command += ["-x", f"{name}={value}"]
         command += prepare(folder, options)
         begin = time.monotonic()
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=300, check=False,
@@ -79,15 +80,13 @@ def run(app, options, tls, preload):
 
 def main():
     """The table, as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, default=HERE.parent.parent / "build", help="where UCI was built")
+    parser = make_parser(__doc__)
     parser.add_argument("--apps", default="lammps,hpcc", help="which (default both)")
     parser.add_argument("--tls", default="posix,cma,self", help="UCX_TLS (default posix,cma,self)")
     parser.add_argument("--rounds", default=5, type=int, help="pairs of runs (default 5)")
     parser.add_argument("--box", default=10, type=int, help="LAMMPS: cells along each edge (default 10, as shipped)")
     parser.add_argument("--steps", default=250, type=int, help="LAMMPS: time steps (default 250, as shipped)")
     options = parser.parse_args()
-    options.build = options.build.resolve()
 
     print("| application | transport | what | plain s | UCI s | ratio, median | of each round |\n|---|---|---|---:|---:|---:|---|")
     for app in options.apps.split(","):

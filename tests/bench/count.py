@@ -6,17 +6,15 @@ bench_count sends messages between two workers of one process over posix, so not
 blocking calls as Open MPI makes them, and "window", 64 nonblocking ones. Sending and receiving are counted together, since both are
 done by the one thread. Needs valgrind.
 """
-import argparse
 import collections
-import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from bench_common import make_environment, make_parser
+
 MESSAGES = 6400
 LINE = re.compile(r"\s*([\d,]+) \([ \d.]+%\)\s+(?:\S*/)?(\S+?):(\S+?)(?:'\d+)?(?: \[(\S+)\])?$")
 
@@ -24,12 +22,10 @@ LINE = re.compile(r"\s*([\d,]+) \([ \d.]+%\)\s+(?:\S*/)?(\S+?):(\S+?)(?:'\d+)?(?
 def count(build, form, size, preload):
     """Instructions a message by function, in the name's own object."""
     with tempfile.NamedTemporaryFile(prefix="uci-count.") as result:
-        environment = {**os.environ, "UCX_TLS": "posix,self"}
-        if preload:
-            environment["LD_PRELOAD"] = str(build / "libucx_integrity.so")
         done = subprocess.run(["valgrind", "--tool=callgrind", f"--toggle-collect=count_{form}",
                                f"--callgrind-out-file={result.name}", build / "tests/bench/bench_count", form, str(size),
-                               str(MESSAGES)], env=environment, capture_output=True, text=True, timeout=120, check=False)
+                               str(MESSAGES)], env=make_environment(build, "posix,self", preload), capture_output=True,
+                              text=True, timeout=120, check=False)
         if done.returncode:
             sys.exit(f"count.py: bench_count failed:\n{done.stderr[-2000:]}")
         listing = subprocess.run(["callgrind_annotate", "--threshold=100", "--auto=no", result.name],
@@ -56,14 +52,12 @@ def print_table(form, size, plain, uci):
 
 def main():
     """A table for each form and size."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, default=HERE.parent.parent / "build", help="where UCI was built")
+    parser = make_parser(__doc__)
     parser.add_argument("--forms", default="block,window", help="which (default both)")
     parser.add_argument("--sizes", default="8", help="bytes (default 8)")
     options = parser.parse_args()
     if not shutil.which("valgrind"):
         sys.exit("count.py: valgrind is not installed: tools/install_deps.sh bench")
-    options.build = options.build.resolve()
     for form in options.forms.split(","):
         for size in options.sizes.split(","):
             print_table(form, size, *(count(options.build, form, size, preload) for preload in (False, True)))

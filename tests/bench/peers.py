@@ -5,25 +5,20 @@
 Runs bench_peers once plain and once preloaded for each N, in turns, and prints what UCI adds. "a peer" is one of N; its worker is
 counted apart, since a real peer has it in another process.
 """
-import argparse
-import os
 import statistics
 import subprocess
 import sys
-from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
+from bench_common import make_environment, make_parser
+
 FIELDS = ("count", "idle_ns", "worker_bytes", "worker_us", "ep_bytes", "ep_us", "small_bytes", "small_us", "busy_ns",
           "large_bytes", "large_us", "total_bytes")
 
 
 def run(build, count, tls, preload):
     """One process; its line as a dictionary."""
-    environment = {**os.environ, "UCX_TLS": tls}
-    if preload:
-        environment["LD_PRELOAD"] = str(build / "libucx_integrity.so")
-    done = subprocess.run([build / "tests/bench/bench_peers", str(count)], env=environment, capture_output=True,
-                          text=True, timeout=120, check=False)
+    done = subprocess.run([build / "tests/bench/bench_peers", str(count)], capture_output=True, text=True, timeout=120,
+                          env=make_environment(build, tls, preload), check=False)
     if done.returncode:
         sys.exit(f"bench_peers {count} ({'UCI' if preload else 'plain'}, {tls}) failed:\n{done.stderr}")
     return dict(zip(FIELDS, map(float, done.stdout.strip().splitlines()[-1].split(","))))
@@ -36,8 +31,7 @@ def medians(runs):
 
 def main():
     """The table, as Markdown."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--build", type=Path, default=HERE.parent.parent / "build", help="where UCI was built")
+    parser = make_parser(__doc__)
     parser.add_argument("--tls", default="posix,self", help="UCX_TLS (default posix,self)")
     parser.add_argument("--counts", default="2,4,8,16,32,64,128,256", help="numbers of endpoints")
     parser.add_argument("--runs", default=3, type=int, help="processes of each kind; medians count (default 3)")

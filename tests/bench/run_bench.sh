@@ -63,7 +63,11 @@ run_overlap() {
 run_net() {
     local rate
     for rate in 10gbit 25gbit; do
-        between_distances "$bench/netns.sh" "$rate" "${table_options[@]}" --test lat,bw --sizes 8,8k,64k,256k,1m,4m "$@"
+        say
+        say "tcp between two hosts, shaped to $rate:"
+        UCI_TWO_HOSTS_QDISC="tbf rate $rate burst 1mb latency 5ms" between_distances "$uci_root/tools/two_hosts.sh" \
+            "$uci_root/build/tools/uci_perftest" --hosts uci-a,uci-b --bind none --tls tcp,self "${table_options[@]}" \
+            --test lat,bw --sizes 8,8k,64k,256k,1m,4m "$@"
     done
 }
 

@@ -11,7 +11,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 tools=$(realpath "${1:-$uci_root/build}")/tools
 work=$(mktemp -d)
-passed=0 failed=0
+passed=0 failed=0 skipped=0
 export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE=
 trap 'rm -rf "$work"' EXIT
 
@@ -27,6 +27,12 @@ check() {
         say "FAIL $label"
         tail -n 15 "$work/log" | cut -c1-200
     fi
+}
+
+# skip LABEL REASON
+skip() {
+    skipped=$((skipped + 1))
+    say "skip $1: $2"
 }
 
 # says TEXT STATUS COMMAND...: the command ends with STATUS and says TEXT.
@@ -76,6 +82,62 @@ assert len(report["choices"]) == 2 and all(size["chosen"] for size in report["ch
 END
 }
 
+# Digests and copies are those of before, paths are new ones
+tune_paths_only() {
+    cp "$(profile_path)" "$work/before.json" &&
+        start_ranks openmpi "$tools/uci_tune" --quick --paths-only --json "$work/ranks.json" &&
+        python3 - "$work/before.json" "$(profile_path)" "$work/ranks.json" <<'END'
+import json, sys
+before, after, report = (json.load(open(name)) for name in sys.argv[1:4])
+assert before["kernels"] == after["kernels"] and before["paths"] != after["paths"]
+assert len(report["choices"]) == 1 and report["choices"][0]["of"].startswith("path")
+assert all(0 < size["fastest_ns"] <= size["slowest_ns"] for size in report["choices"][0]["sizes"])
+END
+}
+
+# Between two hosts: a profile of what is between them, whichever launcher leads there
+tune_hosts() {
+    local command=("$tools/uci_tune" --quick --paths-only -o "$work/hosts.json")
+    rm -f "$work/hosts.json"
+    case $1 in
+    openmpi) "$uci_root/tools/two_hosts.sh" mpirun.openmpi --allow-run-as-root --host uci-a,uci-b -np 2 --bind-to none \
+                 --mca pml ucx --mca opal_common_ucx_tls any -x UCX_TLS=tcp,self "${command[@]}" ;;
+    mpich)   "$uci_root/tools/two_hosts.sh" mpirun.mpich -hosts uci-a,uci-b -ppn 1 -np 2 -genv UCX_TLS tcp,self \
+                 "${command[@]}" ;;
+    esac && python3 - "$work/hosts.json" <<'END'
+import json, sys
+profile = json.load(open(sys.argv[1]))
+assert profile["kernels"], "there was no profile yet: digests and copies are measured too"
+assert {path["path"] for path in profile["paths"]} == {"eager", "stream", "get", "bounce"}, "memory is not shared"
+assert profile["host"] == "uci-a" and profile["registrations"]
+END
+}
+
+# The same between hosts whose network is slower than what they do by themselves: the shaping is seen in the figures
+perftest_hosts() {
+    UCI_TWO_HOSTS_QDISC="tbf rate 1gbit burst 1mb latency 5ms" "$uci_root/tools/two_hosts.sh" "$tools/uci_perftest" \
+        --mpi "$1" --hosts uci-a,uci-b --bind none --tls tcp,self --test lat,bw --sizes 256k --launches 1 --rounds 2 \
+        --block 5 --no-breakdown --json "$work/perf.json" && python3 - "$work/perf.json" <<'END'
+import json, sys
+latency, bandwidth = json.load(open(sys.argv[1]))["points"]
+assert 0 < latency["plain"] and 0 < latency["uci"]
+assert 0 < bandwidth["plain"] < 135 and 0 < bandwidth["uci"] < 135, "MB/s; 125 are 1 Gbit/s"
+END
+}
+
+check_hosts() {
+    local label="between two hosts" mpi
+    if [ "$(id -u)" -ne 0 ]; then
+        skip "$label" "network namespaces are made by root"
+        return
+    fi
+    for mpi in openmpi mpich; do
+        check "uci_tune $label, $mpi" tune_hosts "$mpi"
+        check "uci_perftest $label at 1 Gbit/s, $mpi" perftest_hosts "$mpi"
+    done
+    check "two_hosts.sh: a wrong qdisc is told" says "tc refuses" 1 env UCI_TWO_HOSTS_QDISC=wrong "$uci_root/tools/two_hosts.sh" true
+}
+
 # Paths measured before, over other transports, are still there
 keeps_paths() {
     grep -q '"transports": "posix' "$(profile_path)" && grep -q '"transports": "tcp' "$(profile_path)"
@@ -115,6 +177,8 @@ main() {
     check "uci_tune under Open MPI" tune_ranks openmpi posix
     check "uci_tune under MPICH" tune_ranks mpich tcp
     check "paths over other transports are kept" keeps_paths
+    check "uci_tune --paths-only" tune_paths_only
+    check "uci_tune --paths-only without a job" says "there are no paths without a job" 2 "$tools/uci_tune" --paths-only
     check "a job uses the profile" job_uses_profile
     alter_profile 's/"cores": [0-9]*/"cores": 9999/'
     check "a profile of another machine is refused" says "it is of 9999 cores" 1 "$tools/uci_tune" --show="$work/altered.json"
@@ -129,7 +193,8 @@ main() {
     check "uci_perftest with MPICH" perftest mpich
     check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong
     check "uci_perftest --preload wrong" says "build it, or give" 1 "$tools/uci_perftest" --preload /no/such.so
-    say "$passed passed, $failed failed, 0 skipped"
+    check_hosts
+    say "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
 }
 

@@ -5,6 +5,9 @@
  * lengths, alignments, pieces and pages that must not be touched.
  */
 #include <criterion/criterion.h>
+#ifdef __x86_64__
+#include <cpuid.h>
+#endif
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -445,6 +448,62 @@ Test(digest, rows)
         cr_expect_not_null(strstr(uci_digest_table[UCI_DIGEST_XXH3].title, uci_digest_isa_names[isa]));
     }
 }
+
+#ifdef __x86_64__
+#define XCR0_AVX (1u << 2) /* the upper halves of the registers ymm0 to ymm15 */
+
+static bool test_can_see_registers(void)
+{
+    unsigned a, b, c, d;
+
+    return __get_cpuid(1, &a, &b, &c, &d) && (c & bit_OSXSAVE) && (c & bit_AVX) &&
+           __get_cpuid_count(0xd, 1, &a, &b, &c, &d) && (a & (1u << 2)) /* XGETBV with 1 */;
+}
+
+/* Which parts of the vector registers hold something */
+static unsigned test_registers_in_use(void)
+{
+    unsigned low, high;
+
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(1));
+    return low;
+}
+
+/* What a kernel leaves in the upper halves makes the program's own SSE code slow */
+Test(digest, leaves_registers_clear)
+{
+    static const size_t lengths[] = {8, 64, 300, 2048, 70000};
+    uint8_t *src = test_buffer(70000), *dst = test_buffer(70000);
+    uci_digest_ops_t table[UCI_DIGEST_LAST], *ops;
+    unsigned i, digested, copied, streamed;
+    uci_digest_stream_t stream;
+    int isa, id;
+
+    if (!test_can_see_registers()) {
+        cr_skip_test("this cpu does not tell which registers are in use");
+    }
+    test_for_each_row(isa, id, table, ops)
+    {
+        for (i = 0; i < uci_array_size(lengths); ++i) {
+            __asm__ volatile("vzeroupper");
+            ops->digest(src, lengths[i]);
+            digested = test_registers_in_use();
+            __asm__ volatile("vzeroupper");
+            ops->copy(dst, src, lengths[i]);
+            copied = test_registers_in_use();
+            __asm__ volatile("vzeroupper");
+            ops->init(&stream);
+            ops->update(&stream, dst, src, lengths[i]);
+            ops->final(&stream);
+            streamed = test_registers_in_use();
+            cr_assert_eq((digested | copied | streamed) & XCR0_AVX, 0, "%s, %s: %zu bytes: %x %x %x", ops->title,
+                         uci_digest_isa_names[isa], lengths[i], digested, copied, streamed);
+        }
+    }
+    free(src);
+    free(dst);
+}
+#endif
 
 static void test_stream(const uci_digest_ops_t *ops, uint8_t *dst, const uint8_t *src, size_t length, size_t piece_max)
 {

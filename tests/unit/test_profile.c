@@ -110,11 +110,18 @@ Test(profile, merge_keeps_what_is_newer)
     uci_profile_init(&new, "new", "1.13.1");
     uci_cost_add(uci_profile_add_path(&new, "tcp", UCI_PATH_STREAM, 61440), 64, 1);
     uci_cost_add(uci_profile_add_registration(&new, "tcp"), 4096, 1);
-    cr_assert_eq(uci_profile_merge_paths(&new, &old), UCI_OK);
+    cr_assert_eq(uci_profile_merge(&new, &old), UCI_OK);
+    cr_expect_eq(new.kernels_count, old.kernels_count, "it had none");
     cr_expect_eq(new.registrations_count, 2);
     cr_expect_eq(uci_profile_find_registration(&new, "tcp")->points[0].ns, 1);
     cr_expect_eq(uci_profile_find_registration(&new, "posix cma")->points[0].ns, 150);
     cr_expect_eq(new.paths_count, 1 + 40, "the old paths of tcp are gone, those of posix are there");
+    uci_profile_cleanup(&new);
+
+    uci_profile_init(&new, "new", "1.13.1");
+    uci_cost_add(uci_profile_add_kernel(&new, UCI_DIGEST_NONE, UCI_DIGEST_ISA_SCALAR, UCI_FORM_FUSED, true), 64, 1);
+    cr_assert_eq(uci_profile_merge(&new, &old), UCI_OK);
+    cr_expect_eq(new.kernels_count, 1, "kernels are of one measurement");
     uci_profile_cleanup(&old);
     uci_profile_cleanup(&new);
 }

@@ -106,16 +106,25 @@ static void save(const uci_profile_t *profile)
 
 Test(tuner, classes)
 {
+    unsigned i;
+
     cr_expect_eq(uci_plan_class(0), 0);
     cr_expect_eq(uci_plan_class(1), 0);
-    cr_expect_eq(uci_plan_class(2), 1);
-    cr_expect_eq(uci_plan_class(3), 2);
-    cr_expect_eq(uci_plan_class(4), 2);
-    cr_expect_eq(uci_plan_class(5), 3);
-    cr_expect_eq(uci_plan_class(1 << 20), 20);
-    cr_expect_eq(uci_plan_class((1 << 20) + 1), 21);
-    cr_expect_eq(uci_plan_class(1ul << 32), 32);
-    cr_expect_eq(uci_plan_class(UINT64_MAX), 32);
+    cr_expect_eq(uci_plan_class(2), 2);
+    cr_expect_eq(uci_plan_class(3), 3);
+    cr_expect_eq(uci_plan_class(4), 4);
+    cr_expect_eq(uci_plan_class(5), 5);
+    cr_expect_eq(uci_plan_class(1 << 20), 40);
+    cr_expect_eq(uci_plan_class((1 << 20) + 1), 41);
+    cr_expect_eq(uci_plan_class(3 << 19), 41);
+    cr_expect_eq(uci_plan_class((3 << 19) + 1), 42);
+    cr_expect_eq(uci_plan_class(1ul << 32), UCI_PLAN_CLASSES - 1);
+    cr_expect_eq(uci_plan_class((1ul << 32) + 1), UCI_PLAN_CLASSES - 1);
+    cr_expect_eq(uci_plan_class(UINT64_MAX), UCI_PLAN_CLASSES - 1);
+    for (i = 2; i < UCI_PLAN_CLASSES; ++i) {
+        cr_expect_eq(uci_plan_class(uci_plan_class_size(i)), i, "class %u", i);
+        cr_expect_eq(uci_plan_class(uci_plan_class_size(i - 1) + 1), i, "class %u", i);
+    }
 }
 
 Test(tuner, built_in)
@@ -254,6 +263,33 @@ Test(tuner, from_a_profile)
     cr_expect_eq(plan->eager_max, 2048, "in place");
     cr_expect_eq(uci_plan_path(plan, 4096), UCI_PATH_STREAM);
     free(said);
+    uci_profile_cleanup(&profile);
+}
+
+/* 20 KiB lose with chunks of 16 KiB what 24 KiB hardly win with them: all sizes of their class go in one chunk. 32 KiB do not. */
+Test(tuner, a_class_is_more_than_its_largest_size)
+{
+    static const uci_cost_point_t two[] = {{16384, 1340}, {20480, 1868}, {24576, 1700}, {32768, 1900}},
+                                  one[] = {{16384, 1340}, {20480, 1727}, {24576, 1711}, {32768, 2400}};
+    uci_cost_t *costs[2];
+    uci_profile_t profile;
+    uci_plan_t plan = {0};
+    unsigned i;
+
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    uci_profile_init(&profile, "test", UCX);
+    uci_profile_add_path(&profile, "posix", UCI_PATH_DIRECT, 16384);
+    uci_profile_add_path(&profile, "posix", UCI_PATH_DIRECT, 32768);
+    costs[0] = uci_profile_add_path(&profile, "posix", UCI_PATH_DIRECT, 16384);
+    costs[1] = uci_profile_add_path(&profile, "posix", UCI_PATH_DIRECT, 32768);
+    for (i = 0; i < uci_array_size(two); ++i) {
+        uci_cost_add(costs[0], two[i].size, two[i].ns);
+        uci_cost_add(costs[1], one[i].size, one[i].ns);
+    }
+    uci_tuner_make_plan(&profile, "posix", STREAM | DIRECT, &plan);
+    cr_expect_eq(uci_plan_choose(&plan, 20480)->chunk_size, 32768);
+    cr_expect_eq(uci_plan_choose(&plan, 24576)->chunk_size, 32768);
+    cr_expect_eq(uci_plan_choose(&plan, 32768)->chunk_size, 16384);
     uci_profile_cleanup(&profile);
 }
 
@@ -567,7 +603,7 @@ Test(tuner, calibration_measures_what_it_is_asked_for)
 {
     static const size_t sizes[]   = {64, 4096};
     uci_calibrate_params_t params = {
-            .sizes = sizes, .sizes_count = 2, .rounds = 1, .turn_ns = 1000, .uncached = 1 << 20, .scalar = true};
+            .sizes = sizes, .sizes_count = 2, .rounds = 1, .turn_ns = 1000, .uncached = 1 << 20, .all_isas = true};
     const uci_cost_t *cost;
     uci_profile_t profile;
     unsigned id;
