@@ -344,6 +344,47 @@ static void threads_of_their_own(void)
     ut_pair_close(&pair);
 }
 
+static pthread_mutex_t turn_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void *exchange_in_turn(void *argument)
+{
+    unsigned i;
+
+    for (i = 0; i < 50; ++i) {
+        pthread_mutex_lock(&turn_lock);
+        ut_exchange(argument, 1 + (i * 300), i);
+        pthread_mutex_unlock(&turn_lock);
+    }
+    return NULL;
+}
+
+/* Mode SERIALIZED: any thread, one at a time; and one that waits in another worker all the while */
+static void threads_in_turn(void)
+{
+    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+    ut_pair_t pair             = {.a = &pair.sides[0], .b = &pair.sides[0]};
+    pthread_t waiting, threads[4];
+    int i;
+
+    pair.a->context = ut_context_create(UCP_FEATURE_TAG);
+    UT_REQUIRE(ucp_worker_create(pair.a->context, &params, &pair.a->worker) == UCS_OK, "ucp_worker_create");
+    pair.a->ep = ut_ep_create(pair.a->worker, pair.a->worker);
+    open_other(UCP_FEATURE_RMA);
+    threads_end = false;
+    pthread_create(&waiting, NULL, wait_in_thread, other);
+    for (i = 0; i < 4; ++i) {
+        pthread_create(&threads[i], NULL, exchange_in_turn, &pair);
+    }
+    for (i = 0; i < 4; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    __atomic_store_n(&threads_end, true, __ATOMIC_RELEASE);
+    pthread_join(waiting, NULL);
+    close_other();
+    ut_pair_close(&pair);
+}
+
 /* This thread, which has served the pair, goes on waiting elsewhere while another one takes the pair over */
 static void takes_over_while_served(void)
 {
@@ -428,6 +469,7 @@ static const ut_test_t tests[] = {
         UT_TEST(active_messages_wait_for_their_worker),
         UT_TEST(waits_in_callback),
         UT_TEST(threads_of_their_own),
+        UT_TEST(threads_in_turn),
         UT_TEST(takes_over_while_served),
         UT_TEST(wakes_sleepers),
 };
