@@ -561,7 +561,7 @@ void uci_control_resync(uci_worker_t *worker)
     uint64_t now;
     bool damaged;
 
-    if (uci_likely(++worker->polls % UCI_RESYNC_POLLS != 0)) {
+    if (uci_likely((worker->turns / 2) % UCI_RESYNC_POLLS != 0)) {
         return;
     }
 

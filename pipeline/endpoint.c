@@ -8,6 +8,7 @@
 #include "log.h"
 #include "process.h"
 #include "recv.h"
+#include "repair.h"
 #include "send.h"
 #include "txlog.h"
 
@@ -146,6 +147,9 @@ static void uci_close_done(uci_close_t *closing, ucs_status_t status)
 {
     uci_request_t *req = closing->req;
 
+    if (closing->last) {
+        uci_repair_ask_dropped(closing->peer);
+    }
     uci_list_del(&closing->link);
     --req->worker->ops_active;
     free(closing);

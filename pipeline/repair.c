@@ -231,6 +231,20 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     }
 }
 
+void uci_repair_ask_dropped(uci_peer_t *peer)
+{
+    if (peer->leaving) {
+        return; /* it has handed over what it had */
+    }
+    uci_list_for_each_safe(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
+        if (op->peer == peer) {
+            op->arrived_seen = op->arrived; /* it does not matter that the rest was on its way */
+            uci_repair_ask_again(op, true);
+        }
+    }
+}
+
 void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);

@@ -32,6 +32,9 @@ void uci_repair_advance(uci_recv_op_t *op);
 /** Nothing has come for a while, or something was dropped (@a damaged): ask again for what is due. */
 void uci_repair_ask_again(uci_recv_op_t *op, bool damaged);
 
+/** Our end of the endpoint has closed: ask its peer now for what has not come, since UCX drops what came too late for it. */
+void uci_repair_ask_dropped(uci_peer_t *peer);
+
 /** Everything has been repaired (or nothing had to be): report. */
 void uci_repair_healed(uci_recv_op_t *op);
 

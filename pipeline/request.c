@@ -118,6 +118,48 @@ static void uci_request_set_status(uci_request_t *req, ucs_status_t status)
     __atomic_store_n(&req->status, status, __ATOMIC_RELEASE);
 }
 
+/* The user's callback runs in progress of the request's own worker, and in order */
+static void uci_request_defer(uci_request_t *req, ucs_status_t status)
+{
+    uci_worker_t *worker = req->worker;
+
+    req->deferred_status = status;
+    req->next_deferred   = NULL;
+    if (worker->deferred == NULL) {
+        worker->deferred_end = &worker->deferred;
+        ++worker->ops_active;
+    }
+    *worker->deferred_end = req;
+    worker->deferred_end  = &req->next_deferred;
+}
+
+/* As in UCX, who polls sees the end after the callback, and a callback that frees its request only marks it: it is put
+ * after the callback */
+static void uci_request_end(uci_request_t *req, ucs_status_t status)
+{
+    uci_request_call(req, status);
+    uci_request_set_status(req, status);
+    if (req->flags & UCI_REQUEST_RELEASED) {
+        uci_request_put(req);
+    }
+}
+
+unsigned uci_request_deliver(uci_worker_t *worker)
+{
+    uci_request_t *req, *next = worker->deferred;
+    unsigned count = 0;
+
+    worker->deferred  = NULL;
+    worker->deferring = false;
+    --worker->ops_active;
+    while ((req = next) != NULL) {
+        next = req->next_deferred;
+        uci_request_end(req, req->deferred_status);
+        ++count;
+    }
+    return count;
+}
+
 void uci_request_complete(uci_request_t *req, ucs_status_t status)
 {
     uci_buffer_finish(&req->buffer);
@@ -132,12 +174,10 @@ void uci_request_complete(uci_request_t *req, ucs_status_t status)
         return;
     }
 
-    /* as in UCX, who polls sees the end after the callback, and a callback that frees its request only marks it: it is put
-     * after the callback */
-    uci_request_call(req, status);
-    uci_request_set_status(req, status);
-    if (req->flags & UCI_REQUEST_RELEASED) {
-        uci_request_put(req);
+    if (uci_unlikely(req->worker->deferring)) {
+        uci_request_defer(req, status);
+    } else {
+        uci_request_end(req, status);
     }
 }
 

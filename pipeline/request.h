@@ -44,6 +44,8 @@ typedef struct uci_request {
     uci_buffer_t buffer;      /**< the user's, for a receive or a rendezvous send */
     struct uci_frame *frame;  /**< posted receive: where UCX puts the frame */
     void *ucx;                /**< UCX's request underneath while it is pending */
+    struct uci_request *next_deferred;
+    ucs_status_t deferred_status;
 } uci_request_t;
 
 /** Addresses of all requests from pools, of all workers. */
@@ -85,7 +87,10 @@ void uci_request_put(uci_request_t *req);
  *  puts the request if the user has released it already. */
 void uci_request_complete(uci_request_t *req, ucs_status_t status);
 
-/** As above for a receive; also sets what the user is told about the message. */
+/** Complete what a turn of progress has completed that was not the program's (siblings.h). @return how many. */
+unsigned uci_request_deliver(struct uci_worker *worker);
+
+/** As uci_request_complete() for a receive; also sets what the user is told about the message. */
 void uci_request_complete_recv(uci_request_t *req, ucs_status_t status, ucp_tag_t tag, size_t length);
 
 /** End of the posting call: what to return to the user, by UCX's rules of immediate completion. */

@@ -84,6 +84,7 @@
     _X(worker_release_address) \
     _X(worker_set_am_handler) \
     _X(worker_set_am_recv_handler) \
+    _X(worker_signal) \
     _X(worker_wait)
 
 typedef struct uci_ucp {

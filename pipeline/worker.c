@@ -174,6 +174,16 @@ static void uci_worker_init_lock(uci_worker_t *worker, ucs_thread_mode_t thread_
     pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
     pthread_mutex_init(&worker->lock, &attr);
     pthread_mutexattr_destroy(&attr);
+    worker->owner = worker->is_mt ? 0 : uci_thread_self();
+}
+
+void uci_worker_enter_slow(uci_worker_t *worker)
+{
+    if (worker->is_mt) {
+        pthread_mutex_lock(&worker->lock);
+    } else {
+        uci_siblings_take_over(worker);
+    }
 }
 
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
@@ -222,6 +232,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
         goto err_release_address;
     }
     uci_stats_join(&worker->stats);
+    uci_siblings_join(worker);
     *worker_p = worker;
     return UCS_OK;
 
@@ -237,6 +248,7 @@ err:
 
 void uci_worker_shutdown(uci_worker_t *worker)
 {
+    uci_siblings_leave(worker);
     uci_ep_shutdown(worker);
     uci_send_shutdown(worker);
     uci_recv_shutdown(worker);
@@ -304,15 +316,31 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     if (!uci_list_is_empty(&worker->closing)) {
         uci_ep_progress(worker);
     }
+    if ((worker->deferred != NULL) && !worker->sibling.helped) {
+        count += uci_request_deliver(worker);
+    }
+    return count;
+}
+
+unsigned uci_worker_turn(uci_worker_t *worker)
+{
+    unsigned count;
+
+    ++worker->turns;
+    count = uci_ucp.worker_progress(worker->ucp);
+    if (uci_unlikely(worker->ops_active > 0)) {
+        count += uci_worker_progress_own(worker);
+    }
+    ++worker->turns;
     return count;
 }
 
 unsigned uci_worker_progress(uci_worker_t *worker)
 {
-    unsigned count = uci_ucp.worker_progress(worker->ucp);
+    unsigned count = uci_worker_turn(worker);
 
-    if (uci_unlikely(worker->ops_active > 0)) {
-        count += uci_worker_progress_own(worker);
+    if (uci_unlikely(worker->turns % (2 * UCI_SIBLINGS_TURNS) == 0)) {
+        uci_siblings_help(worker);
     }
     return count;
 }
@@ -324,7 +352,7 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     }
     if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
         !uci_list_is_empty(&worker->direct_sends) || !uci_list_is_empty(&worker->offers) ||
-        !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed)) {
+        !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed) || (worker->deferred != NULL)) {
         return 0;
     }
     return uci_min(uci_control_due(worker), uci_ep_due(worker));

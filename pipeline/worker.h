@@ -15,6 +15,7 @@
 #include "peer.h"
 #include "request.h"
 #include "settings.h"
+#include "siblings.h"
 #include "span.h"
 #include "stats.h"
 #include "wakeup.h"
@@ -40,6 +41,8 @@ typedef struct uci_worker {
     uint16_t who;         /**< uci_uid_short() of it */
     bool is_mt;           /**< UCS_THREAD_MODE_MULTI */
     pthread_mutex_t lock; /**< recursive; taken only if is_mt */
+    uintptr_t owner;      /**< uci_thread_self() of the thread that uses it; 0 if is_mt */
+    unsigned turns;       /**< grows by one when a turn of progress begins and when it ends */
 
     size_t eager_max; /**< bytes of payload in one frame */
     const uci_digest_ops_t *digest;
@@ -73,7 +76,9 @@ typedef struct uci_worker {
     uint64_t round_trip;     /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
     uint64_t dropped;        /**< messages that arrived damaged */
     uint64_t check_time;     /**< of the next look at operations that take long */
-    unsigned polls;
+    uci_request_t *deferred; /**< completed by a turn that was not the program's, in order; counts in ops_active */
+    uci_request_t **deferred_end;
+    bool deferring; /**< completions go there */
 
     struct uci_recv_op **slots; /**< receive operations by slot */
     uint32_t slots_count;
@@ -93,6 +98,7 @@ typedef struct uci_worker {
     struct uci_stage *stage; /**< for memory that is not the host's; NULL until there is some */
 
     uci_wakeup_t wakeup;
+    uci_sibling_t sibling;
     uci_stats_block_t stats;
 } uci_worker_t;
 
@@ -106,8 +112,22 @@ void uci_worker_shutdown(uci_worker_t *worker);
 /** After UCX has destroyed the worker. */
 void uci_worker_destroy(uci_worker_t *worker);
 
-/** UCX's progress, then ours. */
+/** UCX's progress, then ours. @return how much has been done, as UCX's. */
+unsigned uci_worker_turn(uci_worker_t *worker);
+
+/** A turn, and now and then a look after the process's other workers. */
 unsigned uci_worker_progress(uci_worker_t *worker);
+
+UCI_INLINE bool uci_worker_is_inside(const uci_worker_t *worker)
+{
+    return worker->turns % 2 != 0;
+}
+
+/** @return what tells this thread from all others that live. */
+UCI_INLINE uintptr_t uci_thread_self(void)
+{
+    return (uintptr_t)&uci_stats_here;
+}
 
 /** @return when UCI has something to do without anything arriving, as uci_process_time_ns(): 0 now, UINT64_MAX never. */
 uint64_t uci_worker_due(const uci_worker_t *worker);
@@ -143,10 +163,13 @@ uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid);
     for (size_t _i_##_peer = 0; _i_##_peer <= (_worker)->peers_mask; ++_i_##_peer) \
         for (uci_peer_t *_peer = (_worker)->peers[_i_##_peer]; _peer != NULL; _peer = NULL)
 
+/** Lock it, or tell that another thread uses it now. */
+void uci_worker_enter_slow(uci_worker_t *worker);
+
 UCI_INLINE void uci_worker_enter(uci_worker_t *worker)
 {
-    if (uci_unlikely(worker->is_mt)) {
-        pthread_mutex_lock(&worker->lock);
+    if (uci_unlikely(__atomic_load_n(&worker->owner, __ATOMIC_RELAXED) != uci_thread_self())) {
+        uci_worker_enter_slow(worker);
     }
     uci_stats_here = &worker->stats.counters;
 }

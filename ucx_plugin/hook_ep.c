@@ -88,6 +88,7 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
     if (status == UCS_OK) {
         *ep_p            = ep->ucp;
         ep->user_handler = user_handler;
+        ours->sibling.foreign |= (user_handler != NULL);
         if (!uci_handles_add(&uci_eps, ep->ucp, ep)) {
             status = UCS_ERR_NO_MEMORY;
         }
@@ -106,6 +107,7 @@ UCI_EXPORT ucs_status_ptr_t ucp_ep_modify_nb(ucp_ep_h ep, const ucp_ep_params_t 
     if ((ours != NULL) && (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER)) {
         ours->user_handler        = params->err_handler.cb;
         our_params.err_handler.cb = uci_hook_on_error;
+        uci_plugin_set_foreign(ours->peer->worker);
     }
     return uci_ucp.ep_modify_nb(ep, &our_params);
 }

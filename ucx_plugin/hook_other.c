@@ -22,8 +22,8 @@ UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
     return (ours != NULL) ? ours->peer->worker : NULL;
 }
 
-/* A hook around uci_ucp._name; _kind and _handle tell whose lock */
-#define UCI_HOOK_PASS(_type, _name, _kind, _handle, _prepare, _params, _args) \
+/* A hook around uci_ucp._name; _kind and _handle tell whose lock. _prepare comes before all else, _inside with the lock */
+#define UCI_HOOK_PASS(_type, _name, _kind, _handle, _prepare, _inside, _params, _args) \
     UCI_EXPORT _type ucp_##_name _params; \
     UCI_EXPORT _type ucp_##_name _params \
     { \
@@ -37,13 +37,15 @@ UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
             return uci_ucp._name _args; \
         } \
         uci_worker_enter(ours); \
+        _inside; \
         ret = uci_ucp._name _args; \
         uci_worker_leave(ours); \
         return ret; \
     }
 
 #define UCI_HOOK_NBX(_name, _kind, _params, _args) \
-    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_plugin_clear_marker(param), _params, _args)
+    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_plugin_clear_marker(param), \
+                  ours->sibling.foreign |= ((param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) != 0), _params, _args)
 
 UCI_HOOK_NBX(am_send_nbx, ep,
              (ucp_ep_h ep, unsigned id, const void *header, size_t header_length, const void *buffer, size_t count,
@@ -72,5 +74,5 @@ UCI_HOOK_NBX(stream_recv_nbx, ep,
 UCI_HOOK_NBX(ep_flush_nbx, ep, (ucp_ep_h ep, const ucp_request_param_t *param), (ep, param))
 UCI_HOOK_NBX(worker_flush_nbx, worker, (ucp_worker_h worker, const ucp_request_param_t *param), (worker, param))
 
-UCI_HOOK_PASS(ucs_status_t, ep_flush, ep, ep, (void)0, (ucp_ep_h ep), (ep))
-UCI_HOOK_PASS(ucs_status_t, worker_flush, worker, worker, (void)0, (ucp_worker_h worker), (worker))
+UCI_HOOK_PASS(ucs_status_t, ep_flush, ep, ep, (void)0, (void)0, (ucp_ep_h ep), (ep))
+UCI_HOOK_PASS(ucs_status_t, worker_flush, worker, worker, (void)0, (void)0, (ucp_worker_h worker), (worker))

@@ -83,6 +83,17 @@ UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
     }
 }
 
+/* A worker that is not ours: those that are may need somebody's turns, as with our own */
+static unsigned uci_hook_progress_other(ucp_worker_h worker)
+{
+    static __thread unsigned turns;
+
+    if (uci_unlikely(++turns % UCI_SIBLINGS_TURNS == 0)) {
+        uci_siblings_help(NULL);
+    }
+    return uci_ucp.worker_progress(worker);
+}
+
 UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
 {
     uci_worker_t *ours;
@@ -91,7 +102,7 @@ UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
     UCI_HOOK();
     ours = uci_plugin_worker(worker);
     if (uci_unlikely(ours == NULL)) {
-        return uci_ucp.worker_progress(worker);
+        return uci_hook_progress_other(worker);
     }
     uci_worker_enter(ours);
     count = uci_worker_progress(ours);
@@ -203,7 +214,13 @@ UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_wor
 
 static ucs_status_t uci_hook_check_am_id(ucp_worker_h worker, unsigned id)
 {
-    if ((id == UCI_AM_ID) && (uci_plugin_worker(worker) != NULL)) {
+    uci_worker_t *ours = uci_plugin_worker(worker);
+
+    if (ours == NULL) {
+        return UCS_OK;
+    }
+    uci_plugin_set_foreign(ours);
+    if (id == UCI_AM_ID) {
         uci_error("active message id %u is UCI's own on this worker: use another one, or run with UCI_MODE=off", id);
         return UCS_ERR_BUSY;
     }

@@ -58,6 +58,14 @@ UCI_INLINE uci_ep_t *uci_plugin_ep(ucp_ep_h ep)
     return uci_handles_find(&uci_eps, ep);
 }
 
+/** UCX may call the program from inside of this worker's progress, and we would not know (siblings.h). */
+UCI_INLINE void uci_plugin_set_foreign(uci_worker_t *worker)
+{
+    uci_worker_enter(worker);
+    worker->sibling.foreign = true;
+    uci_worker_leave(worker);
+}
+
 /** The user's memory for this operation's request may hold one of ours no more: UCX puts its own there. */
 UCI_INLINE void uci_plugin_clear_marker(const ucp_request_param_t *param)
 {

@@ -148,6 +148,8 @@ select_jobs() {
         add_job unhealable p2p_blocking "$mpi" posix,self bitflip payload+repair 1
         # header and payload of one small message, whose digest is then that of another one
         add_job heal eager_deadlock "$mpi" posix,self bitflip any 1e-1
+        # Open MPI waits in a worker of osc/ucx for a rank that needs a repair by pml/ucx
+        add_job heal rma "$mpi" posix,self any any 1e-2
         add_fetch "$mpi"
         add_bounce "$mpi"
         [ "$selection" != quick ] || continue

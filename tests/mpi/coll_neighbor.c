@@ -176,6 +176,23 @@ static void test_dist_graph(void)
     test_topology(&t);
 }
 
+/** Each one to all, but no rank tells its own edges: those of the next one. The order of neighbors is MPI's to choose. */
+static void test_dist_graph_by_others(void)
+{
+    topology_t t = {.name = "distributed graph by others", .rank = check.rank};
+    int source   = (check.rank + 1) % check.size, degree, i, weighted, to[MAX_NEIGHBORS];
+
+    degree = (check.size < MAX_NEIGHBORS) ? check.size : MAX_NEIGHBORS;
+    for (i = 0; i < degree; ++i) {
+        to[i] = (source + i) % check.size;
+    }
+    MPI_Dist_graph_create(MPI_COMM_WORLD, 1, &source, &degree, to, MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &t.comm);
+    MPI_Dist_graph_neighbors_count(t.comm, &t.num_in, &t.num_out, &weighted);
+    CHECK((t.num_in == degree) && (t.num_out == degree), "%d to, %d from, not %d", t.num_out, t.num_in, degree);
+    MPI_Dist_graph_neighbors(t.comm, t.num_in, t.in, MPI_UNWEIGHTED, t.num_out, t.out, MPI_UNWEIGHTED);
+    test_topology(&t);
+}
+
 /** A star around rank 0, directed: it hears all the others, they hear nobody. */
 static void test_one_way(void)
 {
@@ -224,6 +241,7 @@ int main(int argc, char **argv)
     CHECK(check.size <= MAX_NEIGHBORS, "too many ranks");
     test_cart();
     test_dist_graph();
+    test_dist_graph_by_others();
     test_one_way();
     test_graph();
     check.messages += 1;

@@ -3,7 +3,7 @@
  *
  * Windows of many outstanding messages in both directions: MPI_Isend, Issend, Ibsend, Irsend and Irecv; receives
  * posted before the sends, after them (unexpected messages), or half and half, in permuted order; completed by
- * each of the Wait and Test functions.
+ * each of the Wait and Test functions, and MPI_Request_get_status.
  *
  * @ranks 2 4
  * @args 4: 0.3
@@ -30,8 +30,19 @@ typedef struct window {
 
 /* ---- completion: each stores the status of request i in statuses[i] ---- */
 
+/* Tells of the end, and leaves the request for MPI_Test */
+static void await_status(MPI_Request request, MPI_Status *status)
+{
+    int done = 0;
+
+    while (!done) {
+        MPI_Request_get_status(request, &done, status);
+    }
+}
+
 static void complete_each(window_t *w, int testing)
 {
+    MPI_Status before;
     int i, done;
 
     for (i = 2 * WINDOW - 1; i >= 0; --i) {
@@ -39,9 +50,15 @@ static void complete_each(window_t *w, int testing)
             MPI_Wait(&w->requests[i], &w->statuses[i]);
             continue;
         }
+        if (i % 2 == 0) {
+            await_status(w->requests[i], &before);
+        }
         for (done = 0; !done;) {
             MPI_Test(&w->requests[i], &done, &w->statuses[i]);
+            CHECK(done || (i % 2 != 0), "MPI_Request_get_status says that it is over, MPI_Test that it is not");
         }
+        CHECK((i % 2 != 0) || (i >= WINDOW) || (before.MPI_TAG == w->statuses[i].MPI_TAG),
+              "MPI_Request_get_status: tag %d, MPI_Test: %d", before.MPI_TAG, w->statuses[i].MPI_TAG);
     }
 }
 

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * MPI_Comm_spawn: children join a running job (new peers for every rank), exchange messages of all sizes with
+ * MPI_Comm_spawn and MPI_Comm_spawn_multiple: children join a running job (new peers for every rank), exchange messages of all sizes with
  * their parents over the intercommunicator and over the merged one, and disconnect.
  *
  * @ranks 1 2
@@ -56,6 +56,16 @@ static void talk(MPI_Comm inter, int is_child)
     MPI_Comm_disconnect(&inter);
 }
 
+/** One child of each of two commands. */
+static void spawn_two(char *program, char **child_argv, MPI_Comm *inter_p)
+{
+    char *commands[] = {program, program}, **argvs[] = {child_argv, child_argv};
+    int counts[]     = {1, 1};
+    MPI_Info infos[] = {MPI_INFO_NULL, MPI_INFO_NULL};
+
+    MPI_Comm_spawn_multiple(2, commands, argvs, counts, infos, 0, MPI_COMM_WORLD, inter_p, MPI_ERRCODES_IGNORE);
+}
+
 int main(int argc, char **argv)
 {
     char scale[32];
@@ -82,6 +92,9 @@ int main(int argc, char **argv)
     check_phase("spawn");
     snprintf(scale, sizeof(scale), "%g", check.scale);
     MPI_Comm_spawn(argv[0], child_argv, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
+    talk(inter, 0);
+    check_phase("spawn multiple");
+    spawn_two(argv[0], child_argv, &inter);
     talk(inter, 0);
     return check_finish();
 }

@@ -3,7 +3,7 @@
 #
 # usage: tests/tsan/run_tsan.sh [options]
 #
-# Programs with many threads under ThreadSanitizer: tests/ucp/threads.c over several transports, without and with injected
+# Programs with many threads under ThreadSanitizer: tests/ucp/threads.c and siblings.c over several transports, without and with injected
 # faults, and tests/mpi/threads.c under both MPIs. Each runs on plain UCX too, to tell whose a report is. UCI and the programs are
 # instrumented, UCX and the MPIs are not, and their memory hooks are off, which do not bear with the sanitizer's. What is not
 # UCI's stands in suppressions.txt with the reason. A report that is not suppressed fails the case. Ends with the line
@@ -23,12 +23,14 @@ filter='' timeout=120
 passed=0 failed=0 skipped=0
 
 build_programs() {
-    local flags mpi
+    local flags program mpi
     mkdir -p "$out"
     flags=$(pkg-config --cflags --libs ucx)
-    # shellcheck disable=SC2086
-    gcc -fsanitize=thread -std=gnu11 -D_GNU_SOURCE -O1 -g -o "$out/threads" "$uci_root/tests/ucp/threads.c" \
-        "$uci_root/tests/ucp/ucp_test.c" $flags -lpthread
+    for program in threads siblings; do
+        # shellcheck disable=SC2086
+        gcc -fsanitize=thread -std=gnu11 -D_GNU_SOURCE -O1 -g -o "$out/$program" "$uci_root/tests/ucp/$program.c" \
+            "$uci_root/tests/ucp/ucp_test.c" $flags -lpthread
+    done
     for mpi in openmpi mpich; do
         "mpicc.$mpi" -fsanitize=thread -std=gnu11 -O1 -g -Wno-stringop-overflow -o "$out/threads.$mpi" \
             "$programs_dir/threads.c" -lpthread
@@ -59,6 +61,8 @@ run_ucp() {
     for tls in posix,self tcp,self self; do
         tsan_case "plain/$tls/threads" 'ok   workers_apart' UCX_TLS=$tls "$out/threads"
         tsan_case "uci/$tls/threads" 'ok   workers_apart' UCX_TLS=$tls LD_PRELOAD="$library" "$out/threads"
+        tsan_case "plain/$tls/siblings" 'ok   wakes_sleepers' UCX_TLS=$tls "$out/siblings"
+        tsan_case "uci/$tls/siblings" 'ok   wakes_sleepers' UCX_TLS=$tls LD_PRELOAD="$library" "$out/siblings"
     done
     tsan_case "faults/posix,self/threads" 'ok   workers_apart' UCX_TLS=posix,self LD_PRELOAD="$library" \
         UCI_FAULT=rate=0.1,kind=any,target=any "$out/threads"

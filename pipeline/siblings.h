@@ -1,0 +1,57 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The other workers of this process: who waits in one of them serves all.
+ *
+ * On plain UCX a small message needs nothing more of its sender. With UCI it does if it arrives damaged: its sender must
+ * answer the question for it. A program that has sent it by one worker and then waits in another one would never do so, and
+ * what it waits for may depend on that message: MPI_Win_start of Open MPI's osc/ucx makes progress in osc's own worker only,
+ * while the other rank is still in a barrier of pml/ucx. So each worker's progress looks now and then after the others, also
+ * that of workers UCI has nothing else to do with. A worker that its program has left alone for a while gets some turns.
+ *
+ * No code of the program's may notice. It may take for granted that its callbacks run in progress of their own worker:
+ *
+ *   - Completions of UCI's requests that have a callback wait for the worker's next own turn (uci_request_complete()).
+ *     Only functions of generic datatypes may be called, for a receive that was posted.
+ *   - A worker for which UCX itself calls the program (active messages, callbacks of operations that pass through, error
+ *     handlers) is left alone.
+ *   - A worker of mode MULTI is served if its lock is free. Another one only by the thread that uses it: a thread that comes new
+ *     to it says so under the lock of this file first, and waits there for one who serves (uci_siblings_take_over()). So two
+ *     threads are never in it. After the second change of threads it is left alone.
+ *   - A worker of which somebody is inside, a callback further up say, is left alone.
+ *
+ * What cannot be served: who sleeps (ucp_worker_wait(), or in the system) or waits outside of UCX.
+ */
+#ifndef UCI_SIBLINGS_H_
+#define UCI_SIBLINGS_H_
+
+#include "list.h"
+
+struct uci_worker;
+
+/** What is known of a worker for this purpose. */
+typedef struct uci_sibling {
+    uci_list_t link;
+    unsigned turns_seen; /**< turns of the worker when it was looked at last */
+    uint64_t seen_time;  /**< when these had changed, in ns */
+    bool handed_over;    /**< its thread has changed once */
+    bool shared;         /**< more than once */
+    bool foreign;        /**< UCX may call the program from inside of it */
+    bool helped;         /**< the turn that runs is not its program's */
+} uci_sibling_t;
+
+/** Calls of progress between two looks. Power of two. */
+#define UCI_SIBLINGS_TURNS 1024
+
+void uci_siblings_join(struct uci_worker *worker);
+
+/** Waits until nobody is in it. */
+void uci_siblings_leave(struct uci_worker *worker);
+
+/** Serve those that need it, as a thread that makes progress in @a self, or NULL: in a worker that is not UCI's. */
+void uci_siblings_help(const struct uci_worker *self);
+
+/** This thread, which is not the one that has used the worker so far, is about to. Not for mode MULTI. */
+void uci_siblings_take_over(struct uci_worker *worker);
+
+#endif
