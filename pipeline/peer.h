@@ -57,9 +57,9 @@ typedef struct uci_peer {
     bool promised;       /**< it left, we told it what we lack, and it sends that */
     ucs_status_t status; /**< UCS_OK, or why nothing more comes from it: it failed, or the user closed by force */
     uci_mark_t mark;
-    void *address;          /**< UCX address, to connect back; may be NULL */
-    char *transports;       /**< of the first endpoint, found when first needed */
-    bool slow_link;         /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK; as transports */
+    void *address;    /**< UCX address, to connect back; may be NULL */
+    char *transports; /**< of the first endpoint, found when first needed */
+    bool slow_link; /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK; as transports */
     const uci_plan_t *plan; /**< what suits its transports, found when first needed */
     bool rdma;              /**< gets take no work of its processor; known when the plan is */
 
