@@ -55,6 +55,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     uci_list_init(&msg->link);
     msg->peer    = peer;
     msg->pooled  = pooled;
+    msg->chunk   = false;
     msg->op      = NULL;
     msg->staging = NULL;
     msg->span    = NULL;
@@ -84,6 +85,7 @@ static void uci_control_done(uci_control_t *msg)
 {
     uci_send_op_t *op = msg->op;
     void *span        = msg->span;
+    bool chunk        = msg->chunk;
 
     if (msg->sent_p != NULL) {
         *msg->sent_p = true;
@@ -91,8 +93,10 @@ static void uci_control_done(uci_control_t *msg)
     uci_control_put(msg);
     if (span != NULL) {
         uci_send_span_done(op, span);
-    } else if (op != NULL) {
+    } else if (chunk) {
         uci_send_chunk_done(op);
+    } else if (op != NULL) {
+        uci_send_part_done(op);
     }
 }
 

@@ -21,7 +21,8 @@ typedef struct uci_control {
     uci_list_t link; /**< in peer->pending; the pool's link before */
     uci_peer_t *peer;
     bool pooled;
-    struct uci_send_op *op; /**< DATA: the operation it belongs to */
+    bool chunk;             /**< a chunk of `op`; its header may be damaged on purpose */
+    struct uci_send_op *op; /**< the operation it is a part of, or NULL */
     void *staging;          /**< freed with the message */
     void *span;             /**< SEGMENT of the bounce path: given back with the message */
     bool *sent_p;           /**< set when UCX has let go of the message, if not NULL */

@@ -68,7 +68,13 @@ typedef struct uci_peer {
     bool maps_ours;       /**< it reads our slots */
     uci_bounce_map_t map; /**< its slots */
 
-    uci_list_t pending;   /**< uci_control_t that wait for an endpoint */
+    uci_list_t pending; /**< uci_control_t that wait for an endpoint */
+
+    /* chunks, see uci_send_progress() */
+    uci_list_t streams;     /**< uci_send_op_t that are STREAMING, in the order they are sent */
+    uci_list_t stream_link; /**< in worker->streams while there are some and UCX does not hold a window of chunks */
+    uint32_t chunks_held;   /**< chunks that UCX holds */
+
     uci_list_t handovers; /**< uci_handover_t: copies left by a closing peer */
 } uci_peer_t;
 

@@ -31,7 +31,8 @@
 #define UCI_SEND_PACK_STREAM (20ul << 10)
 #define UCI_SEND_PACK_PIECE  8192
 
-/* Chunks of one operation that UCX may hold at a time, and those sent in one turn of progress */
+/* Chunks to one peer that UCX may hold at a time: what was digested should still be in the cache when the kernel copies it.
+ * And those sent in one turn of progress. */
 #define UCI_SEND_WINDOW 16
 #define UCI_SEND_TURN   64
 
@@ -352,18 +353,35 @@ void uci_send_op_unpin(uci_send_op_t *op)
     }
 }
 
+/* Have chunks sent to it, if there are any and UCX takes more */
+static void uci_send_stream_wake(uci_peer_t *peer)
+{
+    if (!uci_list_is_empty(&peer->streams) && uci_list_is_empty(&peer->stream_link) &&
+        (peer->chunks_held < UCI_SEND_WINDOW)) {
+        uci_list_add_tail(&peer->worker->streams, &peer->stream_link);
+    }
+}
+
+void uci_send_part_done(uci_send_op_t *op)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    uci_worker_enter(worker);
+    if ((op->state == UCI_SEND_BOUNCING) && uci_list_is_empty(&op->link)) {
+        uci_list_add_tail(&worker->bounces, &op->link);
+    }
+    uci_send_op_unpin(op);
+    uci_worker_leave(worker);
+}
+
 void uci_send_chunk_done(uci_send_op_t *op)
 {
     uci_worker_t *worker = op->peer->worker;
 
     uci_worker_enter(worker);
-    if ((op->state == UCI_SEND_STREAMING) && uci_list_is_empty(&op->link)) {
-        uci_list_add_tail(&worker->streams, &op->link);
-    }
-    if ((op->state == UCI_SEND_BOUNCING) && uci_list_is_empty(&op->link)) {
-        uci_list_add_tail(&worker->bounces, &op->link);
-    }
-    uci_send_op_unpin(op);
+    --op->peer->chunks_held;
+    uci_send_stream_wake(op->peer);
+    uci_send_part_done(op);
     uci_worker_leave(worker);
 }
 
@@ -374,7 +392,7 @@ void uci_send_span_done(uci_send_op_t *op, void *span)
     uci_worker_enter(worker);
     uci_span_put(worker, span);
     --op->spans;
-    uci_send_chunk_done(op);
+    uci_send_part_done(op);
     uci_worker_leave(worker);
 }
 
@@ -802,8 +820,10 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
         msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
     }
 
-    msg->op = op;
+    msg->op    = op;
+    msg->chunk = true;
     uci_send_op_pin(op);
+    ++op->peer->chunks_held;
     if (uci_unlikely(uci_inject_enabled)) {
         uci_inject_chunk(op, msg, index);
     }
@@ -811,23 +831,38 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     return UCS_OK;
 }
 
-/* Send while UCX takes chunks at once, up to a turn; go on when one is done or in the next turn */
-static void uci_send_stream(uci_send_op_t *op)
+/* The next chunk of the first message */
+static void uci_send_stream_chunk(uci_peer_t *peer)
+{
+    uci_send_op_t *op = uci_container_of(peer->streams.next, uci_send_op_t, link);
+
+    uci_send_op_pin(op);
+    if (op->next + 1 == op->chunks) {
+        uci_list_del(&op->link);
+        op->state = UCI_SEND_WAIT_FIN;
+    }
+    if (uci_send_chunk(op, op->next++, 0) != UCS_OK) {
+        uci_send_op_query(op); /* the receiver will ask for what it lacks */
+    }
+    uci_send_op_unpin(op);
+}
+
+/* Send while UCX takes chunks at once, up to a turn; go on when one is done or in the next turn. One message after the other: with
+ * all at a time, chunks wait for UCX so long that what was read for their digests has left the cache (64 messages of 16 MiB
+ * over tcp at 25 Gbit/s: 0.6 to 0.7 of plain UCX). */
+static void uci_send_stream(uci_peer_t *peer)
 {
     unsigned turn;
 
-    for (turn = 0; (turn < UCI_SEND_TURN) && (op->state == UCI_SEND_STREAMING); ++turn) {
-        if (op->in_flight > UCI_SEND_WINDOW) {
-            uci_list_del(&op->link); /* uci_send_chunk_done() puts it back */
+    for (turn = 0; (turn < UCI_SEND_TURN) && !uci_list_is_empty(&peer->streams); ++turn) {
+        if (peer->chunks_held >= UCI_SEND_WINDOW) {
+            uci_list_del(&peer->stream_link); /* uci_send_chunk_done() puts it back */
             return;
         }
-        if (op->next + 1 == op->chunks) {
-            uci_list_del(&op->link);
-            op->state = UCI_SEND_WAIT_FIN;
-        }
-        if (uci_send_chunk(op, op->next++, 0) != UCS_OK) {
-            uci_send_op_query(op); /* the receiver will ask for what it lacks */
-        }
+        uci_send_stream_chunk(peer);
+    }
+    if (uci_list_is_empty(&peer->streams)) {
+        uci_list_del(&peer->stream_link);
     }
 }
 
@@ -836,21 +871,18 @@ void uci_send_stream_rest(uci_send_op_t *op)
     uci_list_del(&op->link);
     op->state = UCI_SEND_STREAMING;
     uci_repair_grant_ahead(op);
-    uci_list_add_tail(&op->peer->worker->streams, &op->link);
+    uci_list_add_tail(&op->peer->streams, &op->link);
+    uci_send_stream_wake(op->peer);
 }
 
 void uci_send_progress(uci_worker_t *worker)
 {
     uci_list_t todo;
-    uci_send_op_t *op;
 
     /* completions may start, end and move operations while we send */
     uci_list_move(&worker->streams, &todo);
     while (!uci_list_is_empty(&todo)) {
-        op = uci_container_of(uci_list_requeue(&todo, &worker->streams), uci_send_op_t, link);
-        uci_send_op_pin(op);
-        uci_send_stream(op);
-        uci_send_op_unpin(op);
+        uci_send_stream(uci_container_of(uci_list_requeue(&todo, &worker->streams), uci_peer_t, stream_link));
     }
 }
 

@@ -57,7 +57,7 @@ typedef struct uci_send_segment {
 } uci_send_segment_t;
 
 typedef struct uci_send_op {
-    uci_list_t link; /**< in worker->streams while STREAMING and able to send, in worker->direct_sends while DIRECT, in
+    uci_list_t link; /**< in peer->streams while STREAMING, in worker->direct_sends while DIRECT, in
                         worker->offers until all is digested if `fetched`, in worker->bounces while BOUNCING and able to fill */
     uci_list_t all;  /**< in worker->send_ops */
     uci_send_state_t state;
@@ -112,10 +112,11 @@ uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t
 /** Chunks are to be read in any order from now on: a generic datatype is copied. @return false: no memory (logged). */
 bool uci_send_op_settle(uci_send_op_t *op);
 
-/** A chunk's message is no longer in flight. */
+/** UCX holds a chunk no longer, or another part of the message. */
 void uci_send_chunk_done(uci_send_op_t *op);
+void uci_send_part_done(uci_send_op_t *op);
 
-/** So is a segment's of the bounce path: its span is free. */
+/** So it is with a segment of the bounce path: its span is free. */
 void uci_send_span_done(uci_send_op_t *op, void *span);
 
 /** What has not been sent goes as a stream. */

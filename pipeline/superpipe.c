@@ -116,7 +116,7 @@ static void uci_superpipe_offer(uci_send_op_t *op)
 static void uci_superpipe_step(uci_send_op_t *op)
 {
     if ((op->segment.span == NULL) && ((op->spans == UCI_SUPERPIPE_DEPTH) || !uci_superpipe_fill(op, 0))) {
-        uci_list_del(&op->link); /* uci_send_chunk_done() puts it back */
+        uci_list_del(&op->link); /* uci_send_part_done() puts it back */
         if (op->spans == 0) {
             uci_send_stream_rest(op);
         }

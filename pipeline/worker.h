@@ -60,7 +60,7 @@ typedef struct uci_worker {
 
     uci_list_t unexpected;   /**< uci_message_t pulled out of UCX by probes, oldest first */
     uci_list_t probed;       /**< those that the user holds by a handle */
-    uci_list_t streams;      /**< uci_send_op_t with chunks to send */
+    uci_list_t streams;      /**< uci_peer_t to send chunks to */
     uci_list_t offers;       /**< uci_send_op_t whose segments are being fetched, and digested */
     uci_list_t landed;       /**< uci_segment_t that have been fetched, to be digested */
     uci_list_t bounces;      /**< uci_send_op_t that fill bounce buffers */
