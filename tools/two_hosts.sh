@@ -94,6 +94,7 @@ main() {
     ip link add uci-veth-a type veth peer name uci-veth-b
     add_host a 1
     add_host b 2
+    unset UCI_TWO_HOSTS_QDISC # the library would warn of a setting it does not know
     wait_for_cable
     write_agent
     export OMPI_MCA_plm_rsh_agent=$work/agent OMPI_MCA_orte_keep_fqdn_hostnames=1
