@@ -231,6 +231,7 @@ static void fuzz_set_up(void)
     setenv("UCI_LOG_LEVEL", "fatal", 1);
     setenv("UCI_CHUNK_SIZE", "4k", 1);
     setenv("UCI_CONFIG_FILE", "", 1);
+    setenv("UCI_PROFILE", "none", 1); /* not this machine's, and plans are made anew for each input */
     uci_settings_read();
     uci_range_reserve(&uci_request_range, 64ul << 20);
     uci_ucp = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
