@@ -18,6 +18,7 @@ typedef struct tune_options {
     const char *show;   /* profile to read instead of measuring */
     bool quick;
     bool paths_only;
+    size_t max_size; /* bytes of the largest message */
     bool no_write;
     bool force;
 } tune_options_t;

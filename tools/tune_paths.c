@@ -75,6 +75,7 @@ typedef struct tune_pair {
     int partner;   /* in MPI_COMM_WORLD */
     int rank;
     const tune_effort_t *effort;
+    unsigned sizes; /* of tune_sizes */
     unsigned char *buffer;
     char transports[UCI_PROFILE_TRANSPORTS_MAX];
     unsigned count;
@@ -169,20 +170,22 @@ static void tune_force(const tune_candidate_t *candidate)
     }
 }
 
-/* How many iterations last about a turn, which both ranks must agree on: twice as many until it is worth extrapolating */
+/* How many iterations last about a turn, which both ranks must agree on: more until it is worth extrapolating */
 static void tune_find_iterations(const tune_pair_t *pair, tune_candidate_t *candidate, uint64_t size)
 {
     int iterations = 1, wanted;
     double seconds;
 
-    do {
-        iterations *= 2;
+    for (;; iterations *= 4) {
         seconds = 2 * uci_max(tune_ping_pong(pair, size, iterations), 1e-8);
         wanted  = (int)uci_max(1.0, pair->effort->turn_s / seconds);
         MPI_Bcast(&wanted, 1, MPI_INT, 0, pair->comm);
-    } while (wanted > 4 * iterations);
-    candidate->iterations = wanted;
-    candidate->seconds    = seconds * wanted;
+        if (wanted <= 4 * iterations) {
+            candidate->iterations = wanted;
+            candidate->seconds    = seconds * wanted;
+            return;
+        }
+    }
 }
 
 /* Rounds there is time for, which both ranks must agree on */
@@ -258,13 +261,13 @@ static void tune_play_finals(tune_pair_t *pair, unsigned index, unsigned sweep, 
 
 static void tune_sweep(tune_pair_t *pair, unsigned sweep)
 {
-    unsigned index, total = pair->effort->sweeps * TUNE_SIZES;
+    unsigned index, total = pair->effort->sweeps * pair->sizes;
     char what[64];
 
     snprintf(what, sizeof(what), "paths to rank %d", pair->partner);
-    for (index = 0; index < TUNE_SIZES; ++index) {
+    for (index = 0; index < pair->sizes; ++index) {
         if (pair->rank == 0) {
-            tune_progress(what, sweep * TUNE_SIZES + index, total);
+            tune_progress(what, sweep * pair->sizes + index, total);
         }
         tune_play_finals(pair, index, sweep, tune_play_all(pair, index, sweep));
     }
@@ -293,7 +296,7 @@ static void tune_meet(tune_pair_t *pair)
     uint32_t own, paths;
 
     tune_ping_pong(pair, 64, TUNE_WARM_UP);
-    tune_ping_pong(pair, 1 << 20, TUNE_WARM_UP);
+    tune_ping_pong(pair, uci_min(tune_sizes[pair->sizes - 1].size, 1ul << 20), TUNE_WARM_UP);
     snprintf(pair->transports, sizeof(pair->transports), "%s", tune_api.transports(world));
     own = tune_api.paths(world);
     MPI_Allreduce(&own, &paths, 1, MPI_UINT32_T, MPI_BAND, pair->comm);
@@ -321,7 +324,7 @@ static uci_status_t tune_keep_costs(tune_pair_t *pair, uci_profile_t *profile)
         if (cost == NULL) {
             return UCI_ERR_NO_MEMORY;
         }
-        for (index = 0; index < TUNE_SIZES; ++index) {
+        for (index = 0; index < pair->sizes; ++index) {
             if (tune_sizes[index].is_point) {
                 tune_contest_judge(&pair->contests[index], TUNE_HALF_CHOICE, &outcome);
                 uci_cost_add(cost, tune_sizes[index].size, /* refuses 0: does not apply */
@@ -385,7 +388,7 @@ static void tune_check_choices(tune_pair_t *pair, tune_result_t *result)
     uci_tuner_make_plan(&result->profile, pair->transports, paths, &plan);
     snprintf(title, sizeof(title), "path and chunk size over \"%s\"", pair->transports);
     list = tune_add_list(result, title);
-    for (i = 0; (list != NULL) && (i < TUNE_SIZES); ++i) {
+    for (i = 0; (list != NULL) && (i < pair->sizes); ++i) {
         check = tune_add_check(list, tune_sizes[i].size);
         if (check != NULL) {
             tune_check_size(pair, &plan, i, check);
@@ -400,7 +403,7 @@ static uci_status_t tune_registrations(const tune_pair_t *pair, uci_profile_t *p
     uci_cost_t cost = {0}, *entry;
     unsigned i, turn;
 
-    for (i = 0; i < TUNE_SIZES; ++i) {
+    for (i = 0; i < pair->sizes; ++i) {
         for (turn = 0; turn < TUNE_REGISTRATIONS; ++turn) {
             turns[turn] = (double)tune_api.enroll(pair->buffer, tune_sizes[i].size);
         }
@@ -467,11 +470,23 @@ static unsigned tune_find_partners(int partners[2])
     return count;
 }
 
+/* The first size is always one of them */
+static unsigned tune_count_sizes(const tune_options_t *options)
+{
+    unsigned count = 1;
+
+    while ((count < TUNE_SIZES) && (tune_sizes[count].size <= options->max_size)) {
+        ++count;
+    }
+    return count;
+}
+
 static uci_status_t tune_pair(const tune_options_t *options, int partner, tune_result_t *result)
 {
     uci_status_t status = UCI_OK;
     tune_pair_t *pair   = calloc(1, sizeof(*pair));
-    uint64_t largest    = tune_sizes[TUNE_SIZES - 1].size;
+    unsigned sizes      = tune_count_sizes(options);
+    uint64_t largest    = tune_sizes[sizes - 1].size;
     int rank;
 
     if ((pair == NULL) || ((pair->buffer = malloc(largest)) == NULL)) {
@@ -482,6 +497,7 @@ static uci_status_t tune_pair(const tune_options_t *options, int partner, tune_r
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, ((rank == 0) || (rank == partner)) ? 0 : MPI_UNDEFINED, rank, &pair->comm);
     pair->partner = partner;
+    pair->sizes   = sizes;
     pair->effort  = options->quick ? &tune_quick : &tune_normal;
     if (pair->comm != MPI_COMM_NULL) {
         memset(pair->buffer, rank + 1, largest);

@@ -38,8 +38,10 @@ columns:
   added      time a message takes longer, in ns, and where it goes: digest (measured against a job with
              UCI_DIGEST=none), copy (memcpy of the same size, measured here, as often as UCI copies: twice a
              message in a ping-pong, once where both ends work at the same time), protocol (the rest: headers,
-             acknowledgements, round trips, and what UCX does differently). UCI fuses digest and copy, so
-             'digest' is what the digest costs on top of the copy.
+             acknowledgements, round trips, and what UCX does differently; below 0 where UCX itself copies as
+             often, or UCI's way is the faster one). UCI fuses digest and copy, so 'digest' is what the digest
+             costs on top of the copy. Digest and the rest are medians of their own, so the causes need not add
+             up to the total: where they are off by more than a tenth of it, a line below the table says so.
 
 examples:
   uci_perftest --quick                                   all tests on this host, both MPIs, a few minutes
@@ -166,8 +168,14 @@ class Point:
         if "none" in self.rounds[0]:
             parts["digest"] = self.difference_ns("uci", "none")
             parts["copy"] = (2 if UNITS[self.test] == "us" else 1) * 1e3 * statistics.median(self.copies)
-            parts["protocol"] = parts["total"] - parts["digest"] - parts["copy"]
+            parts["protocol"] = self.difference_ns("none", "plain") - parts["copy"]
+            parts["unexplained"] = parts["total"] - parts["digest"] - parts["copy"] - parts["protocol"]
         return parts
+
+    def adds_up(self):
+        """Do the causes explain what a message takes longer, but for a tenth or 10 ns?"""
+        added = self.added()
+        return abs(added.get("unexplained", 0)) <= max(abs(added["total"]) / 10, 10)
 
     def target(self):
         """The project's aim as text, and whether it is met; None where none is set."""
@@ -301,6 +309,14 @@ def print_table(rows, markdown):
                                  for column, width in enumerate(widths)) + "|")
 
 
+def print_unexplained(points):
+    """Rows whose causes do not add up."""
+    for point in points:
+        if not point.adds_up():
+            print(f"{point.mpi} {point.tls} {point.test} {format_size(point.size)}: the causes do not add up, "
+                  f"{point.added()['unexplained']:+,.0f} ns of {point.added()['total']:+,.0f} are unexplained")
+
+
 def write_csv(path, points):
     """Every round, for one's own statistics."""
     with open(path, "w", newline="", encoding="ascii") as stream:
@@ -414,6 +430,7 @@ def main():
         write_json(options.json, points, options)
     if options.json != "-":
         print_table([table_row(point) for point in points], options.markdown)
+        print_unexplained(points)
         missed = sum(1 for point in points if point.target() and not point.target()[1])
         print(f"\n{options.launches} x {options.rounds} rounds each; ratio = UCI : plain within a round, median and "
               f"quartiles; targets missed: {missed}")

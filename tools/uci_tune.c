@@ -43,6 +43,7 @@ static const char uci_tune_help[] =
         "  -j, --json FILE     Write profile and choices as JSON ('-': on stdout, instead of tables)\n"
         "  -p, --plot FILE     Draw bandwidth by size, and the choices, as SVG\n"
         "  -P, --paths-only    Keep what the profile says of digests and copies, if it does, and measure paths\n"
+        "  -m, --max-size SIZE Measure paths with messages of up to SIZE bytes (k, m: KiB, MiB), where the network is slow\n"
         "  -q, --quick         Fewer sizes and shorter measurements: a few seconds\n"
         "  -f, --force         Overwrite a profile of another machine or UCX\n"
         "  -h, --help          Show this help\n"
@@ -64,21 +65,18 @@ static void uci_tune_exit_usage(void)
 
 static void uci_tune_parse_options(int argc, char **argv, tune_options_t *options)
 {
-    static const struct option long_options[] = {{"output", required_argument, NULL, 'o'},
-                                                 {"no-write", no_argument, NULL, 'n'},
-                                                 {"show", optional_argument, NULL, 's'},
-                                                 {"json", required_argument, NULL, 'j'},
-                                                 {"plot", required_argument, NULL, 'p'},
-                                                 {"quick", no_argument, NULL, 'q'},
-                                                 {"force", no_argument, NULL, 'f'},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {"version", no_argument, NULL, 'V'},
-                                                 {"paths-only", no_argument, NULL, 'P'},
-                                                 {0}};
+    static const struct option long_options[] = {
+            {"output", required_argument, NULL, 'o'},   {"no-write", no_argument, NULL, 'n'},
+            {"show", optional_argument, NULL, 's'},     {"json", required_argument, NULL, 'j'},
+            {"plot", required_argument, NULL, 'p'},     {"quick", no_argument, NULL, 'q'},
+            {"force", no_argument, NULL, 'f'},          {"help", no_argument, NULL, 'h'},
+            {"version", no_argument, NULL, 'V'},        {"paths-only", no_argument, NULL, 'P'},
+            {"max-size", required_argument, NULL, 'm'}, {0}};
     int option;
 
     memset(options, 0, sizeof(*options));
-    while ((option = getopt_long(argc, argv, "o:ns::j:p:qPfh", long_options, NULL)) != -1) {
+    options->max_size = SIZE_MAX;
+    while ((option = getopt_long(argc, argv, "o:ns::j:p:qPm:fh", long_options, NULL)) != -1) {
         switch (option) {
         case 'o':
             options->output = optarg;
@@ -97,6 +95,12 @@ static void uci_tune_parse_options(int argc, char **argv, tune_options_t *option
             break;
         case 'q':
             options->quick = true;
+            break;
+        case 'm':
+            if (uci_settings_parse_size(optarg, false, &options->max_size) != UCI_OK) {
+                fprintf(stderr, "uci_tune: '%s' is no size: expected bytes, as 64k or 1m\n", optarg);
+                uci_tune_exit_usage();
+            }
             break;
         case 'P':
             options->paths_only = true;

@@ -27,7 +27,7 @@
 #define STREAM   UCI_PATH_BIT(UCI_PATH_STREAM)
 #define DIRECT   UCI_PATH_BIT(UCI_PATH_DIRECT)
 #define GET      UCI_PATH_BIT(UCI_PATH_GET)
-#define RUNNERS  48
+#define RUNNERS  200 /* processes that start at once; TEST_RUNNERS is another number (docs/tuning.md has it for 4000) */
 
 static char folder[] = "/tmp/uci-test-tuner.XXXXXX";
 
@@ -549,17 +549,22 @@ Test(tuner, takes_away_a_lock_left_behind)
  * to calibrate. */
 Test(tuner, many_start_at_once)
 {
+    const char *variable = getenv("TEST_RUNNERS");
+    unsigned runners = (variable != NULL) ? (unsigned)atoi(variable) : RUNNERS, i, calibrated = 0, files = 0;
     int go[2], result[2], status;
-    unsigned i, calibrated = 0, files = 0;
     struct dirent *entry;
+    uint64_t begin;
+    pid_t child;
     char path[64], byte;
     DIR *dir;
 
     cr_assert_eq(pipe(go), 0);
     cr_assert_eq(pipe(result), 0);
     cr_assert_eq(uci_settings_read(), UCI_OK);
-    for (i = 0; i < RUNNERS; ++i) {
-        if (fork() == 0) {
+    for (i = 0; i < runners; ++i) {
+        child = fork();
+        cr_assert_geq(child, 0);
+        if (child == 0) {
             close(go[1]);
             (void)!read(go[0], &byte, 1); /* the end of the pipe */
             uci_tuner_init(UCX);
@@ -567,15 +572,18 @@ Test(tuner, many_start_at_once)
             _exit(write(result[1], &byte, 1) != 1);
         }
     }
+    begin = uci_process_time_ns();
     close(go[0]);
     close(go[1]);
-    for (i = 0; i < RUNNERS; ++i) {
+    for (i = 0; i < runners; ++i) {
         cr_assert_gt(wait(&status), 0);
         cr_expect_eq(status, 0);
         cr_assert_eq(read(result[0], &byte, 1), 1);
         cr_assert((byte == 'c') || (byte == 'b'), "source '%c'", byte);
         calibrated += (byte == 'c');
     }
+    cr_log_info("%u processes: %lu ms, %u with the calibration", runners, (uci_process_time_ns() - begin) / 1000000,
+                calibrated);
     snprintf(path, sizeof(path), "%s/uci", folder);
     dir = opendir(path);
     while ((entry = readdir(dir)) != NULL) {
