@@ -40,6 +40,7 @@
     _X(get_nbx) \
     _X(get_version_string) \
     _X(init_version) \
+    _X(listener_create) \
     _X(mem_map) \
     _X(mem_query) \
     _X(mem_unmap) \
