@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plugin.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "log.h"
 #include "request.h"
 
@@ -17,56 +14,17 @@ UCI_EXPORT void ucp_request_free(void *request);
 UCI_EXPORT void ucp_request_release(void *request);
 UCI_EXPORT ucs_status_t ucp_request_query(void *request, ucp_request_attr_t *attr);
 
-static uci_handles_t uci_allocated; /* what ucp_request_alloc() returned -> the memory it lies in */
-
-/* Memory from UCX's pool has no room for us. This has, as the user's own of the size that ucp_context_query() reports */
-static void *uci_hook_request_alloc(const uci_context_t *context)
-{
-    size_t head  = uci_request_user_size();
-    char *memory = calloc(1, head + context->request_size), *user = memory + head;
-
-    if ((memory == NULL) || !uci_handles_add(&uci_allocated, user, memory)) {
-        uci_error("failed to allocate memory for a request");
-        free(memory);
-        return NULL;
-    }
-    *uci_request_marker(user) = ~uci_request_marker_value(user); /* nobody has used it */
-    if (context->request_init != NULL) {
-        context->request_init(user);
-    }
-    return user;
-}
-
+/* Memory from UCX's pool has no room for us, and a user could not tell */
 UCI_EXPORT void *ucp_request_alloc(ucp_worker_h worker)
 {
-    uci_worker_t *ours;
-
     UCI_HOOK();
-    ours = uci_plugin_worker(worker);
-    return (ours == NULL) ? uci_ucp.request_alloc(worker) : uci_hook_request_alloc(ours->context);
-}
-
-/* Of memory from ucp_request_alloc(). @return false if it is not. Where an operation still runs the memory stays */
-static bool uci_hook_free_allocated(void *user)
-{
-    uci_request_t *req = uci_request_from_user(user);
-    bool over          = true;
-    void *memory;
-
-    if ((uci_allocated.slots == NULL) || (uci_handles_find(&uci_allocated, user) == NULL)) {
-        return false;
+    if (uci_plugin_worker(worker) == NULL) {
+        return uci_ucp.request_alloc(worker);
     }
-    memory = uci_handles_remove(&uci_allocated, user);
-    if (req != NULL) {
-        over = (uci_request_check(req) != UCS_INPROGRESS);
-        uci_request_free(req);
-    } else if (*uci_request_marker(user) == 0) {
-        over = (uci_ucp.request_check_status(user) != UCS_INPROGRESS);
-    }
-    if (over) {
-        free(memory);
-    }
-    return true;
+    uci_error(
+            "ucp_request_alloc() is not covered: give memory of the size that ucp_context_query() reports, or run with "
+            "UCI_MODE=off");
+    return NULL;
 }
 
 UCI_EXPORT ucs_status_t ucp_request_check_status(void *request)
@@ -137,55 +95,28 @@ UCI_EXPORT void ucp_request_cancel(ucp_worker_h worker, void *request)
     uci_worker_leave(req->worker);
 }
 
-/* One that does not lie in a pool of ours: UCX's, or in the user's memory */
-static void uci_hook_free_slow(void *request)
-{
-    uci_request_t *req;
-
-    UCI_HOOK();
-    if (uci_hook_free_allocated(request)) {
-        return;
-    }
-    req = uci_request_from_user(request);
-    if (req == NULL) {
-        uci_ucp.request_free(request);
-    } else {
-        uci_request_free(req);
-    }
-}
-
-static void uci_hook_release_slow(void *request)
-{
-    uci_request_t *req;
-
-    UCI_HOOK();
-    if (uci_hook_free_allocated(request)) {
-        return;
-    }
-    req = uci_request_from_user(request);
-    if (req == NULL) {
-        uci_ucp.request_release(request);
-    } else {
-        uci_request_release(req);
-    }
-}
-
 UCI_EXPORT void ucp_request_free(void *request)
 {
-    if (uci_likely(uci_range_has(&uci_request_range, request))) {
-        uci_request_free(uci_request_from_user(request));
-    } else {
-        uci_hook_free_slow(request);
+    uci_request_t *req = uci_request_from_user(request);
+
+    if (req == NULL) {
+        UCI_HOOK();
+        uci_ucp.request_free(request);
+        return;
     }
+    uci_request_free(req);
 }
 
 UCI_EXPORT void ucp_request_release(void *request)
 {
-    if (uci_likely(uci_range_has(&uci_request_range, request))) {
-        uci_request_release(uci_request_from_user(request));
-    } else {
-        uci_hook_release_slow(request);
+    uci_request_t *req = uci_request_from_user(request);
+
+    if (req == NULL) {
+        UCI_HOOK();
+        uci_ucp.request_release(request);
+        return;
     }
+    uci_request_release(req);
 }
 
 static void uci_hook_describe(uci_request_t *req, ucp_request_attr_t *attr)

@@ -314,8 +314,7 @@ static void allocated_by_ucx(void)
         memory[i].request = ucp_request_alloc((i == 0) ? pair.a->worker : pair.b->worker);
     }
     if (memory[0].request == NULL) {
-        UT_CHECK(!ut_uci_is_on(), "ucp_request_alloc");
-        ut_pair_close(&pair); /* UCX 1.13.1 always says so */
+        ut_pair_close(&pair); /* declared, but not implemented (UCX 1.13) */
         return;
     }
     for (i = 0; i < 16; ++i) {
