@@ -44,7 +44,6 @@
     _X(mem_map) \
     _X(mem_query) \
     _X(mem_unmap) \
-    _X(request_alloc) \
     _X(request_cancel) \
     _X(request_check_status) \
     _X(request_free) \
