@@ -137,7 +137,7 @@ def check_against_headers(results, kind, rows, declared, installed):
 
 
 def check_words(results, rows):
-    """Nobody invents a fifth thing that can happen."""
+    """Nobody invents a fourth thing that can happen."""
     results.check("functions are handled, guarded or pass",
                   [f"{name}: '{word}'" for name, _, word in rows if word not in (*HOOKED, "passes")])
 
