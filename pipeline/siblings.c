@@ -117,6 +117,7 @@ void uci_siblings_help(const uci_worker_t *self)
     }
     stats_here = uci_stats_here;
     now        = uci_process_time_ns();
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a ring has no end */
     uci_list_for_each(worker, &uci_siblings, uci_worker_t, sibling.link)
     {
         if ((worker != self) && uci_sibling_hold(worker)) {

@@ -40,10 +40,10 @@
     _X(get_nbx) \
     _X(get_version_string) \
     _X(init_version) \
+    _X(listener_create) \
     _X(mem_map) \
     _X(mem_query) \
     _X(mem_unmap) \
-    _X(request_alloc) \
     _X(request_cancel) \
     _X(request_check_status) \
     _X(request_free) \

@@ -283,6 +283,12 @@ void uci_worker_destroy(uci_worker_t *worker)
     free(worker);
 }
 
+bool uci_worker_is_untouched(const uci_worker_t *worker)
+{
+    return (worker->peers_count == 0) && !worker->address_given && uci_list_is_empty(&worker->unexpected) &&
+           uci_frame_pool_is_new(&worker->frames) && uci_pool_is_new(&worker->requests);
+}
+
 /* What is not done by UCX's callbacks */
 static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 {

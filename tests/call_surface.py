@@ -7,7 +7,7 @@ usage: tests/call_surface.py [BUILD_DIR]        (default build/, which must be b
 - Each function that the installed ucp headers declare is in the table, and each row that the installed UCX is new enough
   for is declared there. So a new function of UCX cannot be missed, and an old row cannot stay.
 - The same for the fields and flags of the enumerations that UCI reads.
-- The library exports the functions that are handled, guarded or refused, and no other function of UCX.
+- The library exports the functions that are handled or guarded, and no other function of UCX.
 - Programs in tests/ucp call each function that is declared here.
 
 Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
@@ -21,7 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 TABLE = ROOT / "docs" / "call-surface.md"
 HEADERS = ("ucp/api/ucp.h", "ucp/api/ucp_compat.h", "ucp/api/device/ucp_host.h")
-HOOKED = ("handled", "guarded", "refused")
+HOOKED = ("handled", "guarded")
 # enumerations in which UCI gives members a meaning of its own
 ENUMERATIONS = ("ucp_op_attr_t", "ucp_dt_type", "ucp_feature", "ucp_params_field", "ucp_worker_params_field",
                 "ucp_ep_params_field", "ucp_err_handling_mode_t", "ucp_ep_close_flags_t", "ucp_ep_close_mode",
@@ -137,8 +137,8 @@ def check_against_headers(results, kind, rows, declared, installed):
 
 
 def check_words(results, rows):
-    """Nobody invents a fifth thing that can happen."""
-    results.check("functions are handled, guarded, refused or pass",
+    """Nobody invents a fourth thing that can happen."""
+    results.check("functions are handled, guarded or pass",
                   [f"{name}: '{word}'" for name, _, word in rows if word not in (*HOOKED, "passes")])
 
 

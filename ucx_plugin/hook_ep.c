@@ -49,13 +49,30 @@ UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_para
 UCI_EXPORT ucs_status_ptr_t ucp_disconnect_nb(ucp_ep_h ep);
 UCI_EXPORT void ucp_ep_destroy(ucp_ep_h ep);
 
+static bool uci_hook_is_by_socket(const ucp_ep_params_t *params)
+{
+    return !(params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) || (params->address == NULL);
+}
+
+UCI_EXPORT ucs_status_t ucp_listener_create(ucp_worker_h worker, const ucp_listener_params_t *params,
+                                            ucp_listener_h *listener_p);
+
+/* Who listens will be called by socket address. If it is too late to step aside, only those calls are refused */
+UCI_EXPORT ucs_status_t ucp_listener_create(ucp_worker_h worker, const ucp_listener_params_t *params,
+                                            ucp_listener_h *listener_p)
+{
+    UCI_HOOK();
+    uci_plugin_step_aside(worker);
+    return uci_ucp.listener_create(worker, params, listener_p);
+}
+
 /* This process does not verify: a peer that does would take our messages for damaged ones */
 static bool uci_hook_is_refused(const ucp_ep_params_t *params)
 {
     if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) && (params->address != NULL) &&
         uci_mark_is_present(params->address)) {
-        uci_error("%s refuses a peer: it runs with UCI on, this process with UCI_MODE=off; set the same mode for all "
-                  "ranks of the job",
+        uci_error("%s refuses a peer: it runs with UCI on, this process with UCI_MODE=off, or its worker connects by "
+                  "socket address; set the same mode for all ranks of the job",
                   uci_process_name());
         return true;
     }
@@ -71,16 +88,16 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
     uci_ep_t *ep;
 
     UCI_HOOK();
+    if (uci_hook_is_by_socket(params) && !uci_plugin_step_aside(worker)) {
+        uci_error(
+                "an endpoint by socket address or connection request, for a worker that has messages or an address of "
+                "UCI's already, is not covered: run this program with UCI_MODE=off");
+        return UCS_ERR_UNSUPPORTED;
+    }
     ours = uci_plugin_worker(worker);
     if (ours == NULL) {
         return uci_hook_is_refused(params) ? UCS_ERR_UNSUPPORTED : uci_ucp.ep_create(worker, params, ep_p);
     }
-    if (!(params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) || (params->address == NULL)) {
-        uci_error("endpoints by socket address or connection request are not covered: run this program with "
-                  "UCI_MODE=off");
-        return UCS_ERR_UNSUPPORTED;
-    }
-
     our_params   = *params;
     user_handler = uci_hook_wrap_handler(&our_params);
     uci_worker_enter(ours);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plugin.h"
 
-#include "log.h"
 #include "request.h"
 
-UCI_EXPORT void *ucp_request_alloc(ucp_worker_h worker);
 UCI_EXPORT ucs_status_t ucp_request_check_status(void *request);
 UCI_EXPORT ucs_status_t ucp_request_test(void *request, ucp_tag_recv_info_t *info);
 UCI_EXPORT ucs_status_t ucp_tag_recv_request_test(void *request, ucp_tag_recv_info_t *info);
@@ -13,19 +11,6 @@ UCI_EXPORT void ucp_request_cancel(ucp_worker_h worker, void *request);
 UCI_EXPORT void ucp_request_free(void *request);
 UCI_EXPORT void ucp_request_release(void *request);
 UCI_EXPORT ucs_status_t ucp_request_query(void *request, ucp_request_attr_t *attr);
-
-/* Memory from UCX's pool has no room for us, and a user could not tell */
-UCI_EXPORT void *ucp_request_alloc(ucp_worker_h worker)
-{
-    UCI_HOOK();
-    if (uci_plugin_worker(worker) == NULL) {
-        return uci_ucp.request_alloc(worker);
-    }
-    uci_error(
-            "ucp_request_alloc() is not covered: give memory of the size that ucp_context_query() reports, or run with "
-            "UCI_MODE=off");
-    return NULL;
-}
 
 UCI_EXPORT ucs_status_t ucp_request_check_status(void *request)
 {

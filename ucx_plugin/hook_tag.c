@@ -94,6 +94,19 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_damaged(uci_hook_send_func_t 
     return send(ep, copy, length, tag, &ours);
 }
 
+/* Of an endpoint that is not ours: UCI is off, or has stepped aside */
+static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h ep, const void *buffer, size_t count,
+                                           ucp_tag_t tag, const ucp_request_param_t *param)
+{
+    if (uci_settings.mode == UCI_MODE_OFF) {
+        return uci_inject_enabled ? uci_hook_send_damaged(send, ep, buffer, count, tag, param)
+                                  : send(ep, buffer, count, tag, param);
+    }
+    uci_plugin_clear_marker(param);
+    __atomic_fetch_add(&uci_stats.passthrough_messages, 1, __ATOMIC_RELAXED);
+    return send(ep, buffer, count, tag, param);
+}
+
 UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
                                           const ucp_request_param_t *param, bool sync)
 {
@@ -104,8 +117,7 @@ UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_
     ucs_status_ptr_t ret;
 
     if (uci_unlikely(ours == NULL)) {
-        return uci_inject_enabled ? uci_hook_send_damaged(original, ep, buffer, count, tag, param)
-                                  : original(ep, buffer, count, tag, param);
+        return uci_hook_send_past(original, ep, buffer, count, tag, param);
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
@@ -185,6 +197,7 @@ UCI_INLINE ucs_status_ptr_t uci_hook_recv(ucp_worker_h worker, void *buffer, siz
     ucs_status_ptr_t ret;
 
     if (uci_unlikely(ours == NULL)) {
+        uci_plugin_clear_marker(param);
         return uci_ucp.tag_recv_nbx(worker, buffer, count, tag, tag_mask, param);
     }
     uci_worker_enter(ours);
@@ -250,6 +263,7 @@ UCI_INLINE ucs_status_ptr_t uci_hook_msg_recv(ucp_worker_h worker, void *buffer,
     ucs_status_ptr_t ret;
 
     if (ours == NULL) {
+        uci_plugin_clear_marker(param);
         return uci_ucp.tag_msg_recv_nbx(worker, buffer, count, message, param);
     }
     uci_worker_enter(ours);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "process.h"
 #include "stage.h"
 
 UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
@@ -58,12 +59,41 @@ err_destroy:
     return status;
 }
 
+/* Another thread may be in it: it stays until UCX's own goes */
+bool uci_plugin_step_aside(ucp_worker_h worker)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+    static bool said;
+    bool ok;
+
+    if (ours == NULL) {
+        return true;
+    }
+    uci_worker_enter(ours);
+    ok = uci_worker_is_untouched(ours) && uci_handles_add(&uci_aside, worker, ours);
+    uci_worker_leave(ours);
+    if (!ok) {
+        return false;
+    }
+    uci_handles_remove(&uci_workers, worker);
+    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
+        uci_warn(
+                "%s connects by socket address, where it can't be told whether the other side has UCI: messages of such "
+                "workers pass through, not verified",
+                uci_process_name());
+    }
+    return true;
+}
+
 UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
 {
     uci_worker_t *ours;
 
     UCI_HOOK();
     ours = uci_handles_remove(&uci_workers, worker);
+    if (ours == NULL) {
+        ours = uci_handles_remove(&uci_aside, worker);
+    }
     if (ours != NULL) {
         uci_worker_for_each_peer(peer, ours)
         {
@@ -149,6 +179,7 @@ static ucs_status_t uci_hook_mark_address(uci_worker_t *worker, ucp_address_t **
         uci_error("failed to allocate %zu bytes for an address", length);
         return UCS_ERR_NO_MEMORY;
     }
+    worker->address_given = true;
     memcpy(marked, &worker->mark, sizeof(worker->mark));
     memcpy(marked + sizeof(worker->mark), *address_p, *length_p);
     if (!uci_handles_add(&uci_addresses, marked, *address_p)) {

@@ -20,6 +20,7 @@
 
 uci_handles_t uci_contexts;
 uci_handles_t uci_workers;
+uci_handles_t uci_aside;
 uci_handles_t uci_eps;
 uci_handles_t uci_datatypes;
 uci_handles_t uci_addresses;

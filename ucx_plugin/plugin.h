@@ -18,6 +18,7 @@
 
 extern uci_handles_t uci_contexts;  /* ucp_context_h -> uci_context_t */
 extern uci_handles_t uci_workers;   /* ucp_worker_h  -> uci_worker_t */
+extern uci_handles_t uci_aside;     /* the same of workers that pass through, see uci_plugin_step_aside() */
 extern uci_handles_t uci_eps;       /* ucp_ep_h      -> uci_ep_t */
 extern uci_handles_t uci_datatypes; /* ucp_datatype_t -> uci_generic_dt_t */
 extern uci_handles_t uci_addresses; /* marked address handed to the user -> UCX's own address */
@@ -35,6 +36,12 @@ const char *uci_module_how(void);
 
 /** A context has been made: UCX may have installed its memory hooks, which change the same slots as a module does. */
 void uci_module_refresh(void);
+
+/**
+ * A program connects this worker by socket address: its peers can't be known, nor whether they have UCI. All that concerns the
+ * worker goes to UCX from now on, with a warning. @return false if it is too late for that.
+ */
+bool uci_plugin_step_aside(ucp_worker_h worker);
 
 /** What the hooks of these names do. Not called by name: as a UCX module we would get UCX's own. */
 ucs_status_t uci_plugin_dt_create(const ucp_generic_dt_ops_t *ops, void *context, ucp_datatype_t *datatype_p);

@@ -219,7 +219,6 @@ static void receive_layout(const layout_t *layout, const char *from, int n, uint
     void *stream = malloc((size_t)n * 8);
     MPI_Request request;
     MPI_Status status;
-    MPI_Count elements;
     int count;
 
     check_buffer_make(&in, (size_t)layout->size, 0);
@@ -238,8 +237,12 @@ static void receive_layout(const layout_t *layout, const char *from, int n, uint
     CHECK(count == layout->count, "%d of %d elements of '%s' came", count, layout->count, layout->name);
     MPI_Get_elements(&status, MPI_DOUBLE, &count);
     CHECK(count == n, "MPI_Get_elements says %d, not %d", count, n);
+#if MPI_VERSION < 4 /* later deprecated */
+    MPI_Count elements;
+
     MPI_Get_elements_x(&status, MPI_DOUBLE, &elements);
     CHECK(elements == n, "MPI_Get_elements_x says %lld, not %d", (long long)elements, n);
+#endif
     for (count = 0; (count < layout->size) && (in.data[count] == want.data[count]); ++count) {
     }
     CHECK(count == layout->size, "wrong contents: %d doubles from '%s' into '%s': offset %d of %ld is %02x, not %02x",

@@ -95,7 +95,13 @@ check_preload() {
     (IFS=:; say "${paths[*]}")
 }
 
-# launcher MPI NP TLS PRELOAD [NAME=VALUE]...: set the array launch_line. mpirun itself is not preloaded.
+# openmpi_major: 4 for Open MPI 4.1.4.
+openmpi_major() {
+    mpirun.openmpi --version | sed -n '1s/.* \([0-9]*\)\..*/\1/p'
+}
+
+# launcher MPI NP TLS PRELOAD [NAME=VALUE]...: set the array launch_line. mpirun itself is not preloaded, but Open MPI's from 5 on:
+# processes that are spawned get mpirun's environment there, and not what -x sets.
 launcher() {
     local mpi=$1 np=$2 tls=$3 preload=$4 setting
     shift 4
@@ -110,6 +116,8 @@ launcher() {
             launch_line+=(-x "$setting")
         done
         [ -z "$preload" ] || launch_line+=(-x "LD_PRELOAD=$preload")
+        [ "$(openmpi_major)" -lt 5 ] ||
+            launch_line=(env "UCX_TLS=$tls" "$@" ${preload:+"LD_PRELOAD=$preload"} "${launch_line[@]}")
         ;;
     mpich)
         launch_line=(mpirun.mpich ${launch_options[@]+"${launch_options[@]}"} -np "$np" -genv MPIR_CVAR_NOLOCAL 1 -genv UCX_TLS "$tls")

@@ -57,7 +57,7 @@ static void talk(MPI_Comm inter, int is_child)
 }
 
 /** One child of each of two commands. */
-static void spawn_two(char *program, char **child_argv, MPI_Comm *inter_p)
+static inline void spawn_two(char *program, char **child_argv, MPI_Comm *inter_p)
 {
     char *commands[] = {program, program}, **argvs[] = {child_argv, child_argv};
     int counts[]     = {1, 1};
@@ -76,12 +76,6 @@ int main(int argc, char **argv)
     if (check_is_job_alone()) {
         return check_skip("this Open MPI reaches spawned processes by network only");
     }
-#if defined(OMPI_MAJOR_VERSION) && (OMPI_MAJOR_VERSION >= 5)
-    if (getenv("UCI_STATS") != NULL) {
-        return check_skip(
-                "this mpirun does not hand what -x sets to spawned processes: UCI is not in them, and refused");
-    }
-#endif
     MPI_Comm_get_parent(&parent);
     if (parent != MPI_COMM_NULL) {
         check.name = "spawn (child)";
@@ -93,8 +87,10 @@ int main(int argc, char **argv)
     snprintf(scale, sizeof(scale), "%g", check.scale);
     MPI_Comm_spawn(argv[0], child_argv, CHILDREN, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
     talk(inter, 0);
+#if !defined(OMPI_MAJOR_VERSION) || (OMPI_MAJOR_VERSION != 5) /* mpirun of Open MPI 5.0.7 crashes, on plain UCX too */
     check_phase("spawn multiple");
     spawn_two(argv[0], child_argv, &inter);
     talk(inter, 0);
+#endif
     return check_finish();
 }

@@ -314,7 +314,7 @@ static void allocated_by_ucx(void)
         memory[i].request = ucp_request_alloc((i == 0) ? pair.a->worker : pair.b->worker);
     }
     if (memory[0].request == NULL) {
-        ut_pair_close(&pair); /* declared, but not implemented (UCX 1.13) */
+        ut_pair_close(&pair); /* declared, but not implemented (UCX 1.13 to 1.23) */
         return;
     }
     for (i = 0; i < 16; ++i) {

@@ -62,9 +62,9 @@ static void send_and_leave(const ut_pair_t *pair, size_t length, unsigned seed)
     ut_data_open(&from, UT_CONTIG1, length);
     ut_data_open(&to, UT_CONTIG1, length);
     ut_data_fill(&from, seed);
+    ut_recv(&recv, pair, UT_RECV_NBX, &to, TAG, UT_TAG_ALL);
     ut_send(&send, pair->a, UT_SEND_NBX, &from, TAG);
     UT_CHECK_STATUS(ut_wait(pair, &send), UCS_OK, "send");
-    ut_recv(&recv, pair, UT_RECV_NBX, &to, TAG, UT_TAG_ALL);
     ut_clock_start();
     while (!ut_op_is_done(&recv)) {
         ucp_worker_progress(pair->b->worker);
@@ -118,9 +118,9 @@ static void waits_in_flush(void)
     ut_data_open(&to, UT_CONTIG1, 700);
     for (i = 0; i < MESSAGES / 4; ++i) {
         ut_data_fill(&from, i);
+        ut_recv(&recv, &pair, UT_RECV_NBX, &to, TAG, UT_TAG_ALL);
         ut_send(&send, pair.a, UT_SEND_NBX, &from, TAG);
         UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
-        ut_recv(&recv, &pair, UT_RECV_NBX, &to, TAG, UT_TAG_ALL);
         ut_clock_start();
         while (!ut_op_is_done(&recv)) {
             ucp_worker_progress(pair.b->worker);
@@ -321,14 +321,41 @@ static void *exchange_in_thread(void *argument)
     return NULL;
 }
 
-/* Each worker has one thread at a time, as mode SINGLE demands; the pair's goes from thread to thread */
+static ucp_worker_h create_serialized(ucp_context_h context)
+{
+    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED};
+    ucp_worker_h worker;
+
+    UT_REQUIRE(ucp_worker_create(context, &params, &worker) == UCS_OK, "ucp_worker_create");
+    return worker;
+}
+
+/* Of workers that any thread may use, one at a time (SINGLE is the thread's that made it) */
+static void open_serialized(ut_pair_t *pair)
+{
+    bool self = strcmp(getenv("UCX_TLS"), "self") == 0;
+
+    pair->a                = &pair->sides[0];
+    pair->b                = self ? pair->a : &pair->sides[1];
+    pair->a->context       = ut_context_create(UCP_FEATURE_TAG);
+    pair->sides[1].context = pair->a->context;
+    pair->a->worker        = create_serialized(pair->a->context);
+    if (!self) {
+        pair->b->worker = create_serialized(pair->b->context);
+        pair->b->ep     = ut_ep_create(pair->b->worker, pair->a->worker);
+    }
+    pair->a->ep = ut_ep_create(pair->a->worker, pair->b->worker);
+}
+
+/* Each worker has one thread at a time; the pair's goes from thread to thread */
 static void threads_of_their_own(void)
 {
     pthread_t waiting, exchanging;
     ut_pair_t pair;
     int round;
 
-    ut_pair_open(&pair, 0);
+    open_serialized(&pair);
     open_other(UCP_FEATURE_RMA);
     ut_exchange(&pair, 8, TAG + 1);
     threads_end = false;
@@ -358,18 +385,14 @@ static void *exchange_in_turn(void *argument)
     return NULL;
 }
 
-/* Mode SERIALIZED: any thread, one at a time; and one that waits in another worker all the while */
+/* Threads in turn, and one that waits in another worker all the while */
 static void threads_in_turn(void)
 {
-    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED};
-    ut_pair_t pair             = {.a = &pair.sides[0], .b = &pair.sides[0]};
     pthread_t waiting, threads[4];
+    ut_pair_t pair;
     int i;
 
-    pair.a->context = ut_context_create(UCP_FEATURE_TAG);
-    UT_REQUIRE(ucp_worker_create(pair.a->context, &params, &pair.a->worker) == UCS_OK, "ucp_worker_create");
-    pair.a->ep = ut_ep_create(pair.a->worker, pair.a->worker);
+    open_serialized(&pair);
     open_other(UCP_FEATURE_RMA);
     threads_end = false;
     pthread_create(&waiting, NULL, wait_in_thread, other);
@@ -396,7 +419,7 @@ static void takes_over_while_served(void)
     ut_pair_open(&pair, 0);
     open_other(UCP_FEATURE_RMA);
     for (i = 0; i < 4; ++i) {
-        ut_pair_open(&pairs[i], 0);
+        open_serialized(&pairs[i]);
         ut_exchange(&pairs[i], 8, TAG + 1);
         wait_in_other(&pair);
         pthread_create(&exchanging[i], NULL, exchange_in_thread, &pairs[i]);

@@ -416,7 +416,79 @@ static void on_connection(ucp_conn_request_h request, void *arg)
     caller = request;
 }
 
-/* A program may listen. What UCI refuses is the endpoint, on both sides: its peer can't be known */
+static ucp_ep_h connect_to(ucp_worker_h worker, ucp_listener_h listener)
+{
+    ucp_listener_attr_t attr = {.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR};
+    ucp_ep_params_t params   = {.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR |
+                                              UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+                                .flags            = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER,
+                                .err_mode         = UCP_ERR_HANDLING_MODE_PEER,
+                                .sockaddr.addr    = (struct sockaddr *)&attr.sockaddr,
+                                .sockaddr.addrlen = sizeof(struct sockaddr_in)};
+    ucp_ep_h ep              = NULL;
+
+    UT_CHECK_STATUS(ucp_listener_query(listener, &attr), UCS_OK, "ucp_listener_query");
+    ((struct sockaddr_in *)&attr.sockaddr)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    UT_CHECK_STATUS(ucp_ep_create(worker, &params, &ep), UCS_OK, "ucp_ep_create by socket address");
+    return ep;
+}
+
+static void await_caller(void)
+{
+    ut_clock_start();
+    while (caller == NULL) {
+        ut_progress(&pair);
+        ut_clock_check("a connection");
+    }
+}
+
+/* Client and server, as programs that are not MPI connect: their messages pass, whoever the other side is. UCI cannot know it,
+ * and does not verify them */
+static void by_socket_address(void)
+{
+    struct sockaddr_in address   = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    ucp_listener_params_t params = {.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR |
+                                                  UCP_LISTENER_PARAM_FIELD_CONN_HANDLER,
+                                    .sockaddr        = {(struct sockaddr *)&address, sizeof(address)},
+                                    .conn_handler.cb = on_connection};
+    ucp_ep_params_t accept    = {.field_mask = UCP_EP_PARAM_FIELD_CONN_REQUEST | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+                                 .err_mode   = UCP_ERR_HANDLING_MODE_PEER};
+    ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    ut_side_t server          = {0};
+    ucp_listener_h listener;
+    unsigned i;
+
+    if (!tls_has("tcp")) {
+        return;
+    }
+    caller          = NULL;
+    pair.a          = &pair.sides[0];
+    pair.b          = &pair.sides[1];
+    pair.a->context = ut_context_create(UCP_FEATURE_TAG);
+    server.context  = ut_context_create(UCP_FEATURE_TAG);
+    pair.a->worker  = ut_worker_create(pair.a->context);
+    server.worker   = ut_worker_create(server.context);
+    *pair.b         = server;
+    UT_CHECK_STATUS(ucp_listener_create(pair.b->worker, &params, &listener), UCS_OK, "ucp_listener_create");
+    pair.a->ep = connect_to(pair.a->worker, listener);
+    await_caller();
+    accept.conn_request = caller;
+    UT_REQUIRE(ucp_ep_create(pair.b->worker, &accept, &pair.b->ep) == UCS_OK, "ucp_ep_create by request");
+    for (i = 0; i < 10; ++i) {
+        ut_exchange(&pair, (size_t)1 << (2 * i), i);
+    }
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_ep_close_nbx(pair.a->ep, &force)), UCS_OK, "ucp_ep_close_nbx");
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_ep_close_nbx(pair.b->ep, &force)), UCS_OK, "ucp_ep_close_nbx");
+    ucp_listener_destroy(listener);
+    ucp_worker_destroy(pair.a->worker);
+    ucp_worker_destroy(pair.b->worker);
+    ucp_cleanup(pair.a->context);
+    ucp_cleanup(pair.b->context);
+    caller = NULL;
+}
+
+/* A program may listen. An endpoint by socket address is refused on both sides once there are messages of UCI's: its peer can't be
+ * known */
 static void listening(void)
 {
     struct sockaddr_in address           = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -471,15 +543,15 @@ static void listening(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {UT_TEST(versions),       UT_TEST(settings),       UT_TEST(texts),
-                                  UT_TEST(queries),        UT_TEST(blocking_rma),   UT_TEST(nonblocking_rma),
-                                  UT_TEST(atomics),        UT_TEST(old_streams),    UT_TEST(kept_data),
+static const ut_test_t tests[] = {UT_TEST(versions),       UT_TEST(settings),         UT_TEST(texts),
+                                  UT_TEST(queries),        UT_TEST(blocking_rma),     UT_TEST(nonblocking_rma),
+                                  UT_TEST(atomics),        UT_TEST(old_streams),      UT_TEST(kept_data),
 #if UCP_API_VERSION >= UCP_VERSION(1, 14)
                                   UT_TEST(datatype_query), UT_TEST(memory_handles),
 #endif
 #if UCP_API_VERSION >= UCP_VERSION(1, 16)
                                   UT_TEST(key_compare),
 #endif
-                                  UT_TEST(listening)};
+                                  UT_TEST(listening),      UT_TEST(by_socket_address)};
 
 UT_MAIN(tests)
