@@ -30,7 +30,8 @@
 #define UCI_TUNER_FAR_BUILT_IN   ((uint64_t)16 << 20)
 #define UCI_TUNER_MARGIN         0.99 /* what is measured must be this much faster than the default to replace it; */
 #define UCI_TUNER_MARGIN_QUICK   0.97 /* measured in milliseconds */
-#define UCI_TUNER_LOCK_AGE       60   /* seconds after which the lock of a calibration counts as left behind */
+#define UCI_TUNER_REUSES         64 /* messages that a user's buffer serves before it is another one, as counted in choices */
+#define UCI_TUNER_LOCK_AGE       60 /* seconds after which the lock of a calibration counts as left behind */
 
 static const char *const uci_tuner_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
 
@@ -229,6 +230,18 @@ static bool uci_tuner_is_measured(const uci_profile_t *profile, const char *tran
     return false;
 }
 
+/* What a message costs by this path. It was measured with one buffer again and again, which UCX registers once and remembers; where
+ * users' buffers must be registered (get: on both sides), programs that take new ones pay that each time. */
+static double uci_tuner_path_ns(const uci_profile_t *profile, const uci_profile_path_t *entry, uint64_t size)
+{
+    const uci_cost_t *registration = (entry->path == UCI_PATH_GET)
+                                             ? uci_profile_find_registration(profile, entry->transports)
+                                             : NULL;
+    double registration_ns         = (registration != NULL) ? uci_cost_at(registration, size) : 0;
+
+    return uci_cost_at(&entry->cost, size) + 2 * registration_ns / UCI_TUNER_REUSES;
+}
+
 /* Path and chunk size of a rendezvous of `low` and of `high` bytes. @return its time, the mean of both; 0 if nothing was
  * measured. */
 static double uci_tuner_choose_path(const uci_profile_t *profile, const char *transports, uint32_t paths, uint64_t low,
@@ -250,7 +263,7 @@ static double uci_tuner_choose_path(const uci_profile_t *profile, const char *tr
         if (!uci_tuner_is_candidate(entry, transports, paths)) {
             continue;
         }
-        ns        = (uci_cost_at(&entry->cost, low) + uci_cost_at(&entry->cost, high)) / 2;
+        ns        = (uci_tuner_path_ns(profile, entry, low) + uci_tuner_path_ns(profile, entry, high)) / 2;
         is_better = (best_ns == 0) || (ns < best_ns);
         if (is_better) {
             choice->path       = entry->path;

@@ -266,6 +266,33 @@ Test(tuner, from_a_profile)
     uci_profile_cleanup(&profile);
 }
 
+/* Where it is dear to register a buffer, fetching must be more than a little faster to be worth it */
+Test(tuner, registrations_count)
+{
+    static const struct {
+        double registration, get; /* times and bandwidths relative to stream's: cheap or dear, hardly or much faster */
+        uci_path_t path;
+    } cases[] = {{0.01, 0.99, UCI_PATH_GET}, {1, 0.99, UCI_PATH_STREAM}, {1, 0.9, UCI_PATH_GET}};
+    uci_profile_t profile;
+    uci_plan_t plan = {0};
+    unsigned i;
+
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    for (i = 0; i < uci_array_size(cases); ++i) {
+        uci_profile_init(&profile, "test", UCX);
+        fill(uci_profile_add_path(&profile, "rc_verbs", UCI_PATH_STREAM, 61440), 1000, 10);
+        fill(uci_profile_add_path(&profile, "rc_verbs", UCI_PATH_GET, 61440), 1000 * cases[i].get, 10 / cases[i].get);
+        uci_tuner_make_plan(&profile, "rc_verbs", STREAM | GET, &plan);
+        cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->path, UCI_PATH_GET, "what registering costs is not known");
+        fill(uci_profile_add_registration(&profile, "rc_verbs"), 1000 * cases[i].registration,
+             10 / cases[i].registration);
+        uci_tuner_make_plan(&profile, "rc_verbs", STREAM | GET, &plan);
+        cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->path, cases[i].path, "case %u", i);
+        cr_expect_eq(uci_plan_choose(&plan, 65536)->path, cases[i].path, "case %u", i);
+        uci_profile_cleanup(&profile);
+    }
+}
+
 /* 20 KiB lose with chunks of 16 KiB what 24 KiB hardly win with them: all sizes of their class go in one chunk. 32 KiB do not. */
 Test(tuner, a_class_is_more_than_its_largest_size)
 {
