@@ -17,6 +17,9 @@
 #define UCI_CALIBRATE_LONG           ((size_t)16 << 20)
 #define UCI_CALIBRATE_CLOSE          1.15 /* times the best's: takes part in the finals */
 
+/* All contenders take turns, then those that are close to the best */
+typedef enum { UCI_CALIBRATE_ALL, UCI_CALIBRATE_FINALS, UCI_CALIBRATE_LAST } uci_calibrate_phase_t;
+
 /* One way to move or digest bytes, and its times at the size in question */
 typedef struct uci_calibrate_contender {
     uci_digest_ops_t ops;
@@ -24,9 +27,10 @@ typedef struct uci_calibrate_contender {
     uci_form_t form;
     bool cached;
     bool is_hopeless;
-    bool is_playing; /* takes turns now */
-    double ns;       /* what counts */
-    float turns[UCI_CALIBRATE_ROUNDS_MAX];
+    bool is_playing;                 /* takes turns now */
+    bool played[UCI_CALIBRATE_LAST]; /* in that phase of this size */
+    double ns;                       /* what counts */
+    float turns[UCI_CALIBRATE_LAST][UCI_CALIBRATE_ROUNDS_MAX];
 } uci_calibrate_contender_t;
 
 typedef struct uci_calibrate {
@@ -38,6 +42,7 @@ typedef struct uci_calibrate {
     unsigned count;
     uci_calibrate_contender_t contenders[UCI_CALIBRATE_CONTENDERS_MAX];
     unsigned order[UCI_CALIBRATE_CONTENDERS_MAX];
+    unsigned rounds[UCI_CALIBRATE_LAST]; /* of this size */
     uint64_t random;
 } uci_calibrate_t;
 
@@ -198,11 +203,16 @@ static void uci_calibrate_move_home(uci_calibrate_t *calibrate, size_t size)
     calibrate->home = uci_calibrate_random(calibrate, places) * UCI_CALIBRATE_ALIGN;
 }
 
-static uci_status_t uci_calibrate_rounds(uci_calibrate_t *calibrate, size_t size, unsigned rounds)
+static uci_status_t uci_calibrate_rounds(uci_calibrate_t *calibrate, size_t size, uci_calibrate_phase_t phase,
+                                         unsigned rounds)
 {
     uci_calibrate_contender_t *contender;
     unsigned round, i;
 
+    calibrate->rounds[phase] = rounds;
+    for (i = 0; i < calibrate->count; ++i) {
+        calibrate->contenders[i].played[phase] = calibrate->contenders[i].is_playing;
+    }
     for (round = 0; round < rounds; ++round) {
         uci_calibrate_shuffle(calibrate);
         uci_calibrate_move_home(calibrate, size);
@@ -214,7 +224,7 @@ static uci_status_t uci_calibrate_rounds(uci_calibrate_t *calibrate, size_t size
             if (uci_calibrate_is_late(calibrate)) {
                 return UCI_ERR_BUSY;
             }
-            contender->turns[round] = (float)uci_calibrate_turn(calibrate, contender, size);
+            contender->turns[phase][round] = (float)uci_calibrate_turn(calibrate, contender, size);
         }
     }
     return UCI_OK;
@@ -223,14 +233,29 @@ static uci_status_t uci_calibrate_rounds(uci_calibrate_t *calibrate, size_t size
 static unsigned uci_calibrate_rounds_of(size_t size, unsigned rounds)
 {
     rounds = uci_max(1u, uci_min(rounds, (unsigned)UCI_CALIBRATE_ROUNDS_MAX));
-    return (size > UCI_CALIBRATE_LONG) ? uci_div_up(rounds, 2) : rounds;
+    return (size > UCI_CALIBRATE_LONG) ? uci_max(uci_div_up(rounds, 2), 2u) : rounds;
 }
 
-/* The k-th of four parts; the order of `values` is lost */
-static double uci_calibrate_quartile(float *values, unsigned count, unsigned k)
+/* Which rounds count: `first`, and every `step`-th after it */
+typedef struct uci_calibrate_share {
+    unsigned first, step;
+} uci_calibrate_share_t;
+
+static const uci_calibrate_share_t uci_calibrate_every = {.first = 0, .step = 1};
+
+/* The k-th of four parts of a phase's turns, or of their ratios to another contender's in the same round */
+static double uci_calibrate_quartile(const uci_calibrate_t *calibrate, const uci_calibrate_contender_t *contender,
+                                     const uci_calibrate_contender_t *other, uci_calibrate_phase_t phase,
+                                     uci_calibrate_share_t share, unsigned k)
 {
+    float values[UCI_CALIBRATE_ROUNDS_MAX];
+    unsigned count = 0, round;
+
+    for (round = share.first; round < calibrate->rounds[phase]; round += share.step) {
+        values[count++] = contender->turns[phase][round] / ((other != NULL) ? other->turns[phase][round] : 1);
+    }
     qsort(values, count, sizeof(*values), uci_calibrate_compare);
-    return values[count * k / 4];
+    return (count > 0) ? values[count * k / 4] : 0;
 }
 
 /* The contender that does the same at this size; NULL for digest none */
@@ -272,27 +297,34 @@ static bool uci_calibrate_is_twin(uci_calibrate_t *calibrate, const uci_calibrat
     return (twin != NULL) && (twin != contender);
 }
 
-/* All of them */
-static uci_status_t uci_calibrate_all(uci_calibrate_t *calibrate, size_t size)
+/* From all turns: the lower quartile */
+static void uci_calibrate_judge_all(uci_calibrate_t *calibrate, size_t size, uci_calibrate_share_t share)
 {
-    unsigned rounds = uci_calibrate_rounds_of(size, calibrate->params->rounds);
     uci_calibrate_contender_t *contender;
-    uci_status_t status;
+    unsigned i;
+
+    for (i = 0; i < calibrate->count; ++i) {
+        contender     = &calibrate->contenders[i];
+        contender->ns = contender->played[UCI_CALIBRATE_ALL]
+                                ? uci_calibrate_quartile(calibrate, contender, NULL, UCI_CALIBRATE_ALL, share, 1)
+                                : 0;
+    }
+    uci_calibrate_copy_twins(calibrate, size);
+}
+
+static uci_status_t uci_calibrate_all(uci_calibrate_t *calibrate, size_t size, bool judged_only)
+{
+    uint32_t needed = judged_only ? calibrate->params->finalists | (1u << UCI_DIGEST_NONE) : UINT32_MAX;
+    uci_calibrate_contender_t *contender;
     unsigned i;
 
     for (i = 0; i < calibrate->count; ++i) {
         contender             = &calibrate->contenders[i];
-        contender->is_playing = !contender->is_hopeless && !uci_calibrate_is_twin(calibrate, contender, size);
+        contender->is_playing = !contender->is_hopeless && (needed & (1u << contender->ops.id)) &&
+                                !uci_calibrate_is_twin(calibrate, contender, size);
     }
-    status = uci_calibrate_rounds(calibrate, size, rounds);
-    for (i = 0; (i < calibrate->count) && (status == UCI_OK); ++i) {
-        contender = &calibrate->contenders[i];
-        if (contender->is_playing) {
-            contender->ns = uci_calibrate_quartile(contender->turns, rounds, 1);
-        }
-    }
-    uci_calibrate_copy_twins(calibrate, size);
-    return status;
+    return uci_calibrate_rounds(calibrate, size, UCI_CALIBRATE_ALL,
+                                uci_calibrate_rounds_of(size, calibrate->params->rounds));
 }
 
 /* Time of what could be chosen, in cache and (next in the list) from memory together; 0 if it could not */
@@ -334,52 +366,50 @@ static unsigned uci_calibrate_find_finalists(uci_calibrate_t *calibrate, size_t 
 
 /* Times relative to the first one that plays in the same way, in cache or from memory. Its own time stays as it was: were it
  * measured anew, those who don't play would change places with those who do whenever the machine's speed changes. */
-static void uci_calibrate_judge_finals(uci_calibrate_t *calibrate, bool cached, unsigned rounds)
+static void uci_calibrate_judge_finals(uci_calibrate_t *calibrate, bool cached, uci_calibrate_share_t share)
 {
     uci_calibrate_contender_t *first = NULL, *contender;
-    float ratios[UCI_CALIBRATE_ROUNDS_MAX];
-    unsigned i, round;
+    unsigned i;
 
     for (i = 0; i < calibrate->count; ++i) {
         contender = &calibrate->contenders[i];
-        if (!contender->is_playing || (contender->cached != cached)) {
+        if (!contender->played[UCI_CALIBRATE_FINALS] || (contender->cached != cached)) {
             continue;
         }
-        first = (first == NULL) ? contender : first;
-        for (round = 0; round < rounds; ++round) {
-            ratios[round] = contender->turns[round] / first->turns[round];
-        }
-        contender->ns = first->ns * uci_calibrate_quartile(ratios, rounds, 2);
+        first         = (first == NULL) ? contender : first;
+        contender->ns = first->ns * uci_calibrate_quartile(calibrate, contender, first, UCI_CALIBRATE_FINALS, share, 2);
     }
 }
 
 static uci_status_t uci_calibrate_finals(uci_calibrate_t *calibrate, size_t size)
 {
-    unsigned rounds = uci_calibrate_rounds_of(size, calibrate->params->finals);
-    uci_status_t status;
-
+    uci_calibrate_judge_all(calibrate, size, uci_calibrate_every);
     if ((calibrate->params->finals == 0) || (uci_calibrate_find_finalists(calibrate, size) < 2)) {
-        return UCI_OK;
+        return uci_calibrate_rounds(calibrate, size, UCI_CALIBRATE_FINALS, 0);
     }
-    status = uci_calibrate_rounds(calibrate, size, rounds);
-    if (status == UCI_OK) {
-        uci_calibrate_judge_finals(calibrate, true, rounds);
-        uci_calibrate_judge_finals(calibrate, false, rounds);
-        uci_calibrate_copy_twins(calibrate, size);
-    }
-    return status;
+    return uci_calibrate_rounds(calibrate, size, UCI_CALIBRATE_FINALS,
+                                uci_calibrate_rounds_of(size, calibrate->params->finals));
 }
 
-static uci_status_t uci_calibrate_keep(uci_calibrate_t *calibrate, size_t size, uci_profile_t *profile)
+static void uci_calibrate_judge(uci_calibrate_t *calibrate, size_t size, uci_calibrate_share_t share)
 {
-    const uci_calibrate_contender_t *copy = &calibrate->contenders[0]; /* memcpy, cached */
-    uci_calibrate_contender_t *contender;
+    uci_calibrate_judge_all(calibrate, size, share);
+    if (calibrate->rounds[UCI_CALIBRATE_FINALS] > 0) {
+        uci_calibrate_judge_finals(calibrate, true, share);
+        uci_calibrate_judge_finals(calibrate, false, share);
+        uci_calibrate_copy_twins(calibrate, size);
+    }
+}
+
+static uci_status_t uci_calibrate_keep(const uci_calibrate_t *calibrate, size_t size, uci_profile_t *profile)
+{
+    const uci_calibrate_contender_t *contender;
     uci_cost_t *cost;
     unsigned i;
 
     for (i = 0; i < calibrate->count; ++i) {
         contender = &calibrate->contenders[i];
-        if (contender->is_hopeless) {
+        if (contender->ns == 0) { /* hopeless, or nobody wants to know */
             continue;
         }
         cost = uci_profile_add_kernel(profile, contender->ops.id, contender->isa, contender->form, contender->cached);
@@ -387,10 +417,46 @@ static uci_status_t uci_calibrate_keep(uci_calibrate_t *calibrate, size_t size, 
             return UCI_ERR_NO_MEMORY;
         }
         uci_cost_add(cost, size, uci_max(contender->ns, 0.1));
-        contender->is_hopeless = (size >= UCI_CALIBRATE_HOPELESS_MIN) && (contender->form != UCI_FORM_KERNEL) &&
-                                 contender->cached && (contender->ns > UCI_CALIBRATE_HOPELESS * copy->ns);
     }
     return UCI_OK;
+}
+
+static void uci_calibrate_find_hopeless(uci_calibrate_t *calibrate, size_t size)
+{
+    const uci_calibrate_contender_t *copy = &calibrate->contenders[0]; /* memcpy, cached */
+    uci_calibrate_contender_t *contender;
+    unsigned i;
+
+    for (i = 0; (i < calibrate->count) && (size >= UCI_CALIBRATE_HOPELESS_MIN); ++i) {
+        contender = &calibrate->contenders[i];
+        contender->is_hopeless |= (contender->form != UCI_FORM_KERNEL) && contender->cached &&
+                                  (contender->ns > UCI_CALIBRATE_HOPELESS * copy->ns);
+    }
+}
+
+/* One size, for the choice and for its judgement */
+static uci_status_t uci_calibrate_size(uci_calibrate_t *calibrate, unsigned index, uci_profile_t *profile)
+{
+    const uci_calibrate_params_t *params = calibrate->params;
+    uci_calibrate_share_t share          = {.first = 0, .step = (params->judgement != NULL) ? 2 : 1};
+    size_t size                          = params->sizes[index];
+    bool judged_only                     = (params->judged_only != NULL) && params->judged_only[index];
+    uci_status_t status                  = uci_calibrate_all(calibrate, size, judged_only);
+
+    if (status == UCI_OK) {
+        status = uci_calibrate_finals(calibrate, size);
+    }
+    if ((status == UCI_OK) && !judged_only) {
+        uci_calibrate_judge(calibrate, size, share);
+        status = uci_calibrate_keep(calibrate, size, profile);
+    }
+    if ((status == UCI_OK) && (params->judgement != NULL)) {
+        share.first = 1;
+        uci_calibrate_judge(calibrate, size, share);
+        status = uci_calibrate_keep(calibrate, size, params->judgement);
+    }
+    uci_calibrate_find_hopeless(calibrate, size);
+    return status;
 }
 
 static uci_status_t uci_calibrate_allocate(uci_calibrate_t *calibrate)
@@ -436,13 +502,7 @@ uci_status_t uci_calibrate(const uci_calibrate_params_t *params, uci_profile_t *
         if (params->progress != NULL) {
             params->progress(params->arg, i, params->sizes_count);
         }
-        status = uci_calibrate_all(calibrate, params->sizes[i]);
-        if (status == UCI_OK) {
-            status = uci_calibrate_finals(calibrate, params->sizes[i]);
-        }
-        if (status == UCI_OK) {
-            status = uci_calibrate_keep(calibrate, params->sizes[i], profile);
-        }
+        status = uci_calibrate_size(calibrate, i, profile);
     }
     free(calibrate->src);
     free(calibrate->dst);

@@ -9,7 +9,7 @@
 
 #include "profile.h"
 
-#define UCI_CALIBRATE_ROUNDS_MAX 128
+#define UCI_CALIBRATE_ROUNDS_MAX 208
 
 typedef struct uci_calibrate_params {
     const size_t *sizes; /**< bytes, ascending */
@@ -25,7 +25,11 @@ typedef struct uci_calibrate_params {
                                 with one of the digests `finalists`; 0: none. What counts then is the median of the ratios
                                 to one of them in the same round, because all else that differs (who else is at work on the
                                 machine) is the same for both. */
-    uint32_t finalists;                                         /**< bits of digests */
+    uci_profile_t
+            *judgement; /**< gets the costs by every other round, which then do not count for the profile: what a choice
+                                was made by cannot judge it, and what was measured at another time cannot either. Or NULL */
+    const bool *judged_only; /**< sizes that the profile does not get; or NULL: it gets all */
+    uint32_t finalists;      /**< bits of digests */
     void (*progress)(void *arg, unsigned done, unsigned total); /**< called before each size, or NULL */
     void *arg;
 } uci_calibrate_params_t;

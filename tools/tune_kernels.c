@@ -9,29 +9,22 @@
 
 #define TUNE_UNCACHED ((size_t)128 << 20) /* larger than the L3 most cores have for themselves */
 
-static const size_t tune_sizes[]       = {64,        256,     1 << 10, 4 << 10, 16 << 10, 64 << 10,
-                                          256 << 10, 1 << 20, 4 << 20, 8 << 20, 16 << 20, 64 << 20};
-static const size_t tune_sizes_quick[] = {64, 1 << 10, 8 << 10, 64 << 10, 1 << 20};
+/* Sizes in between are judged only: there the choice rests on a line between two points */
+static const size_t tune_sizes[]     = {64,       96,       256,      384,      1 << 10,   1536,      4 << 10, 6 << 10,
+                                        16 << 10, 24 << 10, 64 << 10, 96 << 10, 256 << 10, 384 << 10, 1 << 20, 3 << 19,
+                                        4 << 20,  6 << 20,  8 << 20,  16 << 20, 24 << 20,  64 << 20};
+static const bool tune_judged_only[] = {false, true,  false, true,  false, true,  false, true,  false, true, false,
+                                        true,  false, true,  false, true,  false, true,  false, false, true, false};
+static const size_t tune_sizes_quick[]     = {64, 96, 1 << 10, 1536, 8 << 10, 12 << 10, 64 << 10, 96 << 10, 1 << 20};
+static const bool tune_judged_only_quick[] = {false, true, false, true, false, true, false, true, false};
 
-/* For the second measurement: also sizes in between, where the choice rests on a line between two points */
-static const size_t tune_checked[]       = {64,      96,       256,      384,      1 << 10,  1536,      4 << 10,
-                                            6 << 10, 16 << 10, 24 << 10, 64 << 10, 96 << 10, 256 << 10, 384 << 10,
-                                            1 << 20, 3 << 19,  4 << 20,  6 << 20,  16 << 20, 24 << 20,  64 << 20};
-static const size_t tune_checked_quick[] = {64, 96, 1 << 10, 1536, 8 << 10, 12 << 10, 64 << 10, 96 << 10, 1 << 20};
-
-#define TUNE_SIZES(_options, _list, _params) \
-    ((_params)->sizes       = (_options)->quick ? _list##_quick : _list, \
-     (_params)->sizes_count = (_options)->quick ? uci_array_size(_list##_quick) : uci_array_size(_list))
-
-typedef struct tune_pass {
-    unsigned number, passes;
-} tune_pass_t;
+#define TUNE_SIZES(_list, _params) \
+    ((_params)->sizes = tune_sizes##_list, (_params)->sizes_count = uci_array_size(tune_sizes##_list), \
+     (_params)->judged_only = tune_judged_only##_list)
 
 static void tune_kernels_progress(void *arg, unsigned done, unsigned total)
 {
-    const tune_pass_t *pass = arg;
-
-    tune_progress("digests and copies", pass->number * total + done, pass->passes * total);
+    tune_progress("digests and copies", done, total);
 }
 
 static uint32_t tune_candidates(void)
@@ -45,23 +38,20 @@ static uint32_t tune_candidates(void)
     return candidates;
 }
 
-/* The first time everything, the second time what could have been chosen */
-static uci_status_t tune_measure(const tune_options_t *options, tune_pass_t *pass, uci_profile_t *profile)
+static uci_status_t tune_measure(const tune_options_t *options, uci_profile_t *profile, uci_profile_t *judgement)
 {
-    uci_calibrate_params_t params = {.turn_ns   = options->quick ? 50000 : 150000,
+    uci_calibrate_params_t params = {.rounds    = options->quick ? 18 : 46,
+                                     .turn_ns   = options->quick ? 50000 : 150000,
                                      .uncached  = options->quick ? 0 : TUNE_UNCACHED,
-                                     .finals    = options->quick ? 25 : 101,
+                                     .finals    = options->quick ? 50 : 202,
                                      .finalists = tune_candidates(),
-                                     .progress  = tune_kernels_progress,
-                                     .arg       = pass};
+                                     .judgement = judgement,
+                                     .progress  = tune_kernels_progress};
 
-    if (pass->number == 0) {
-        TUNE_SIZES(options, tune_sizes, &params);
-        params.rounds = options->quick ? 9 : 25;
+    if (options->quick) {
+        TUNE_SIZES(_quick, &params);
     } else {
-        TUNE_SIZES(options, tune_checked, &params);
-        params.rounds  = options->quick ? 9 : 21;
-        params.digests = params.finalists;
+        TUNE_SIZES(, &params);
     }
     return uci_calibrate(&params, profile);
 }
@@ -120,20 +110,15 @@ static void tune_check_kernels(tune_result_t *result, const uci_profile_t *again
 
 uci_status_t tune_kernels(const tune_options_t *options, tune_result_t *result)
 {
-    tune_pass_t pass = {.number = 0, .passes = 2};
-    uci_profile_t again;
+    uci_profile_t judgement;
     uci_status_t status;
 
-    uci_profile_init(&again, "uci_tune", result->profile.machine.ucx);
-    status = tune_measure(options, &pass, &result->profile);
-    if (status == UCI_OK) {
-        ++pass.number;
-        status = tune_measure(options, &pass, &again);
-    }
+    uci_profile_init(&judgement, "uci_tune", result->profile.machine.ucx);
+    status = tune_measure(options, &result->profile, &judgement);
     if (status == UCI_OK) {
         tune_progress("digests and copies", 1, 1);
-        tune_check_kernels(result, &again);
+        tune_check_kernels(result, &judgement);
     }
-    uci_profile_cleanup(&again);
+    uci_profile_cleanup(&judgement);
     return status;
 }

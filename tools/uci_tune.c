@@ -50,7 +50,7 @@ static const char uci_tune_help[] =
         "      --version       Show the version of UCI in one line\n"
         "\n"
         "Examples:\n"
-        "  uci_tune --plot tune.svg                     this CPU, less than a minute\n"
+        "  uci_tune --plot tune.svg                     this CPU, about a minute\n"
         "  mpirun.mpich -np 2 uci_tune                  and the paths between two ranks of this host\n"
         "  mpirun.openmpi -np 2 --map-by node --mca pml ucx uci_tune\n"
         "                                               between two hosts\n"
