@@ -332,7 +332,7 @@ static const uci_setting_t uci_settings_table[] = {
          " - auto   : as uci_tune measured to be fastest for the transport and the size of the message;\n"
          "            otherwise direct between processes of one node that share memory; elsewhere get from\n"
          "            512k on (RDMA: 64k), and stream below; tcp to another host: stream, unless the\n"
-         "            link is faster than 25 Gbit/s or its speed is not known.\n"
+         "            link is faster than 10 Gbit/s or its speed is not known.\n"
          " - direct : through slots in shared memory, copied and checked by both sides at the same time;\n"
          "            to a peer that cannot be reached this way: stream.\n"
          " - get    : fetched by the receiver from the sender's buffer, by RDMA where there is any, without\n"

@@ -185,8 +185,8 @@ bool uci_tuner_is_rdma(const char *transports)
     return (strstr(transports, "rc_") != NULL) || (strstr(transports, "dc_") != NULL);
 }
 
-/* From which size on messages are fetched, where they can't go through shared memory. Active messages over tcp move 3.4 GB/s and
- * keep a slower wire busy: 0.999 of plain UCX at 10 and 25 Gbit/s, where fetching left 3 to 10 % of it idle. */
+/* From which size on messages are fetched, where they can't go through shared memory. Active messages over tcp keep
+ * a slow wire busy: 0.999 of plain UCX at 10 Gbit/s, where fetching left 3 to 6 % of it idle. */
 static uint64_t uci_tuner_get_min(const char *transports, uint32_t paths)
 {
     if (uci_tuner_is_rdma(transports)) {

@@ -30,8 +30,8 @@ typedef struct uci_choice {
 /** Beside the UCI_PATH_BIT()s of a plan: the peer is on another host, and the link to it of at most UCI_TUNER_SLOW_LINK */
 #define UCI_PLAN_SLOW_LINK (1u << 31)
 
-/** Mbit/s that active messages over tcp keep busy with a processor to spare (they reach 28,000) */
-#define UCI_TUNER_SLOW_LINK 25000
+/** Mbit/s that active messages over tcp keep busy with a processor to spare. They reach 28,000, but on a slow processor 13,000. */
+#define UCI_TUNER_SLOW_LINK 10000
 
 /** Choices by size for one list of transports */
 typedef struct uci_plan {
