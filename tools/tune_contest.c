@@ -116,9 +116,9 @@ void tune_contest_judge(const tune_contest_t *contest, tune_half_t half, tune_ou
 
 unsigned tune_contest_close(const tune_contest_t *contest, unsigned sweep, double factor)
 {
-    tune_rounds_t rounds = {.turns = contest->turns[sweep], .first = 0, .step = 1};
+    tune_rounds_t rounds               = {.turns = contest->turns[sweep], .first = 0, .step = 1};
     double ratios[TUNE_CANDIDATES_MAX] = {0};
-    unsigned close = 0, candidate;
+    unsigned close                     = 0, candidate;
 
     if (tune_relate(&rounds, ratios) == 0) {
         return 0;
