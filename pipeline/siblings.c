@@ -5,7 +5,7 @@
 #include "worker.h"
 
 #define UCI_SIBLING_ALONE_NS 1000000ul /* without a turn for so long: its program waits elsewhere */
-#define UCI_SIBLING_TURNS    16        /* at a time, as long as each finds something to do */
+#define UCI_SIBLING_SERVED   16        /* turns at a time, as long as each finds something to do */
 
 static pthread_mutex_t uci_siblings_lock = PTHREAD_MUTEX_INITIALIZER;
 static uci_list_t uci_siblings           = {.prev = &uci_siblings, .next = &uci_siblings};
@@ -63,7 +63,7 @@ static void uci_sibling_serve(uci_worker_t *worker)
     unsigned turns = 0;
 
     worker->sibling.helped = worker->deferring = true;
-    while ((turns < UCI_SIBLING_TURNS) && (uci_worker_turn(worker) > 0)) {
+    while ((turns < UCI_SIBLING_SERVED) && (uci_worker_turn(worker) > 0)) {
         ++turns;
     }
     worker->sibling.helped     = false;
