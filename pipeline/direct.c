@@ -53,6 +53,14 @@ static void uci_direct_fill_next(uci_send_op_t *op)
     op->next = ++op->filled;
 }
 
+static void uci_direct_set_draining(uci_send_op_t *op, bool draining)
+{
+    if (op->draining != draining) {
+        op->draining = draining;
+        op->peer->draining += draining ? 1u : -1u;
+    }
+}
+
 /* @return true if the whole message has been taken */
 static bool uci_direct_advance(uci_send_op_t *op)
 {
@@ -63,6 +71,7 @@ static bool uci_direct_advance(uci_send_op_t *op)
             uci_bounce_put(op->peer->worker, op->slots[op->acked % UCI_DIRECT_WINDOW]);
         }
         ++op->acked;
+        uci_direct_set_draining(op, true);
     }
     while ((op->filled < op->chunks) && (op->filled - op->acked < op->window) && (turn++ < UCI_DIRECT_TURN)) {
         uci_direct_fill_next(op);
@@ -88,6 +97,61 @@ bool uci_direct_start(uci_send_op_t *op, unsigned keep)
     uci_list_add_tail(&worker->direct_sends, &op->link);
     UCI_STATS_INC(direct_messages);
     return true;
+}
+
+static void uci_direct_tell_slot(uci_send_op_t *op)
+{
+    uci_control_t *msg = uci_control_get(op->peer, UCI_AM_SLOT, op->frame->seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.op    = op->remote_op;
+        msg->hdr.index = op->slots[0];
+        uci_control_send(msg);
+    }
+}
+
+static bool uci_direct_start_told(uci_send_op_t *op)
+{
+    if (!uci_direct_start(op, 0)) {
+        return false;
+    }
+    uci_direct_set_draining(op, true);
+    uci_direct_tell_slot(op);
+    return true;
+}
+
+bool uci_direct_start_matched(uci_send_op_t *op)
+{
+    uci_peer_t *peer = op->peer;
+
+    if (uci_list_is_empty(&peer->queued) && uci_direct_start_told(op)) {
+        return true;
+    }
+    if (peer->draining == 0) {
+        return false;
+    }
+    op->state = UCI_SEND_QUEUED;
+    uci_list_add_tail(&peer->queued, &op->link);
+    return true;
+}
+
+void uci_direct_serve(uci_peer_t *peer)
+{
+    uci_send_op_t *op;
+
+    /* what is told may end operations within the call, and come back to here */
+    while (!uci_list_is_empty(&peer->queued)) {
+        op = uci_container_of(peer->queued.next, uci_send_op_t, link);
+        uci_list_del(&op->link);
+        if (uci_direct_start_told(op)) {
+            continue;
+        }
+        if (peer->draining > 0) {
+            uci_list_add_head(&peer->queued, &op->link);
+            return;
+        }
+        uci_send_stream_rest(op);
+    }
 }
 
 unsigned uci_direct_send_progress(uci_worker_t *worker)
@@ -152,6 +216,7 @@ void uci_direct_release(uci_send_op_t *op)
         uci_bounce_put(worker, op->slots[op->acked % UCI_DIRECT_WINDOW]);
     }
     uci_bounce_unreserve(worker, op->window);
+    uci_direct_set_draining(op, false);
     op->window = 0;
 }
 

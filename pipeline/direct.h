@@ -15,7 +15,8 @@
  * ends the path for this message: the receiver says CTS, and the sender starts anew with active messages.
  *
  * A sender without slots to spare describes its message without them; if it has some when CTS comes, it tells which
- * (SLOT), else it goes by active messages. So a message never waits for slots that another one holds.
+ * (SLOT). If not, the message waits for those of another one that the same receiver is taking just now, else it goes by active
+ * messages: it never waits for a slot that stays full until somebody else receives.
  */
 #ifndef UCI_DIRECT_H_
 #define UCI_DIRECT_H_
@@ -28,6 +29,13 @@
 
 /** Reserve slots. @param keep  slots to leave in the pool.  @return false: there are none to spare. */
 bool uci_direct_start(uci_send_op_t *op, unsigned keep);
+
+/** The message is matched: tell its receiver where it is, if there are slots, or wait for those that it gives back next.
+ *  @return false: it has to go another way. */
+bool uci_direct_start_matched(uci_send_op_t *op);
+
+/** An operation with this peer is gone: its slots are for the next message. */
+void uci_direct_serve(uci_peer_t *peer);
 
 /** Fill them: the receiver need not have matched the message yet. */
 void uci_direct_fill_first(uci_send_op_t *op);

@@ -75,6 +75,10 @@ typedef struct uci_peer {
     uci_list_t stream_link; /**< in worker->streams while there are some and UCX does not hold a window of chunks */
     uint32_t chunks_held;   /**< chunks that UCX holds */
 
+    /* slots, see direct.h */
+    uci_list_t queued; /**< uci_send_op_t that are QUEUED, in the order of their CTS */
+    uint32_t draining; /**< messages in our slots that it is taking */
+
     uci_list_t handovers; /**< uci_handover_t: copies left by a closing peer */
 } uci_peer_t;
 

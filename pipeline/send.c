@@ -305,7 +305,8 @@ static void uci_send_op_retire(uci_send_op_t *op)
 
 static void uci_send_op_destroy(uci_send_op_t *op)
 {
-    uci_worker_t *worker = op->peer->worker;
+    uci_peer_t *peer     = op->peer;
+    uci_worker_t *worker = peer->worker;
 
     uci_send_op_retire(op);
     uci_repair_revoke(op);
@@ -318,6 +319,9 @@ static void uci_send_op_destroy(uci_send_op_t *op)
     free(op->kept);
     free(op->copy);
     free(op);
+    if (uci_unlikely(!uci_list_is_empty(&peer->queued))) {
+        uci_direct_serve(peer);
+    }
 }
 
 void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
@@ -895,17 +899,6 @@ static uci_send_op_t *uci_send_op_find(uci_peer_t *peer, uint64_t seq)
     return (frame != NULL) ? frame->op : NULL;
 }
 
-static void uci_send_tell_slot(uci_send_op_t *op)
-{
-    uci_control_t *msg = uci_control_get(op->peer, UCI_AM_SLOT, op->frame->seq, 0);
-
-    if (msg != NULL) {
-        msg->hdr.op    = op->remote_op;
-        msg->hdr.index = op->slots[0];
-        uci_control_send(msg);
-    }
-}
-
 void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_send_op_t *op = uci_send_op_find(peer, seq);
@@ -917,8 +910,7 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     switch (op->state) {
     case UCI_SEND_DESCRIBED:
         if (!op->fetched && !op->bounced && uci_send_may_go_direct(peer, op->length) &&
-            (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start(op, 0)) {
-            uci_send_tell_slot(op);
+            (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start_matched(op)) {
             return;
         }
         break;
@@ -929,6 +921,11 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
         }
         uci_direct_leave(op); /* it can't make use of the slots */
         break;
+    case UCI_SEND_QUEUED:
+        if (!(hdr->flags & UCI_AM_FLAG_REPAIR)) {
+            return;
+        }
+        break; /* it has waited for long, or something was lost */
     default:
         return; /* repeated */
     }
@@ -972,6 +969,10 @@ void uci_send_shutdown(uci_worker_t *worker)
 
 void uci_send_cleanup(uci_worker_t *worker)
 {
+    uci_list_for_each(queued, &worker->send_ops, uci_send_op_t, all)
+    {
+        uci_list_del(&queued->link); /* none is to be served */
+    }
     uci_list_for_each_safe(op, &worker->send_ops, uci_send_op_t, all)
     {
         uci_send_op_destroy(op);

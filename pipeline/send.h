@@ -12,7 +12,10 @@
  *      |   |   +--CTS--> BOUNCING ---all offered--------+ (superpipe.h); no span to be had: STREAMING
  *      |   |                   |
  *      |   +--CTS, slots are free now--> DIRECT --all slots acknowledged--> done
- *      |                       |           |
+ *      |   |                   |       ^   |
+ *      |   +--CTS--> QUEUED ---|-------+   | (until another message to this peer gives slots back)
+ *      |               |       |           |
+ *      |               +-------+ none did  |
  *      |                       +---CTS-----+ (the receiver can't use the slots)
  *      +--FIN (truncated)-------------------------------> done
  *
@@ -35,6 +38,7 @@
 
 typedef enum {
     UCI_SEND_DESCRIBED,
+    UCI_SEND_QUEUED,
     UCI_SEND_DIRECT,
     UCI_SEND_MATCHED,
     UCI_SEND_OFFERED,
@@ -57,9 +61,10 @@ typedef struct uci_send_segment {
 } uci_send_segment_t;
 
 typedef struct uci_send_op {
-    uci_list_t link; /**< in peer->streams while STREAMING, in worker->direct_sends while DIRECT, in
+    uci_list_t
+            link; /**< in peer->streams while STREAMING, in peer->queued while QUEUED, in worker->direct_sends while DIRECT, in
                         worker->offers until all is digested if `fetched`, in worker->bounces while BOUNCING and able to fill */
-    uci_list_t all;  /**< in worker->send_ops */
+    uci_list_t all; /**< in worker->send_ops */
     uci_send_state_t state;
     uci_peer_t *peer;
     uci_frame_t *frame;   /**< in the log */
@@ -83,6 +88,7 @@ typedef struct uci_send_op {
     uint32_t filled;                   /**< DIRECT: chunks in slots */
     uint32_t acked;                    /**< DIRECT: of these, chunks that have been taken */
     uint8_t window;                    /**< DIRECT: slots reserved */
+    bool draining;                     /**< DIRECT: its receiver is taking it; counted in peer->draining */
     uint16_t slots[UCI_DIRECT_WINDOW]; /**< of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
     ucp_dt_iov_t *kept;  /**< DIRECT: the slots hold all of it, until it ends, and `buffer` is these; or NULL */
     bool reminded;       /**< DIRECT: the receiver has asked once */

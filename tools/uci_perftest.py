@@ -363,7 +363,7 @@ def find_installed(options):
     options.programs = {}
     for mpi in options.mpi:
         if mpi not in ("openmpi", "mpich"):
-            sys.exit(f"uci_perftest: unknown MPI '{mpi}': expected openmpi, mpich or both with a comma")
+            sys.exit(f"uci_perftest: unknown MPI '{mpi}': expected openmpi, mpich or both")
         if not shutil.which(f"mpirun.{mpi}"):
             sys.exit(f"uci_perftest: mpirun.{mpi} is not installed: choose the other with --mpi")
         options.programs[mpi] = find_first(f"uci_perftest.{mpi}", f"UCI was built without {mpi}",
@@ -374,9 +374,12 @@ def parse_arguments():
     """Options; what is wrong ends the program with a sentence."""
     def names(text):
         return text.split(",")
+
+    def mpis(text):
+        return ["openmpi", "mpich"] if text == "both" else names(text)
     parser = argparse.ArgumentParser(prog="uci_perftest", description=__doc__, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--mpi", default="openmpi,mpich", type=names, help="openmpi, mpich or both (default)")
+    parser.add_argument("--mpi", default="both", type=mpis, help="openmpi, mpich or both (default)")
     parser.add_argument("--tls", action="append",
                         help=f"a UCX_TLS; repeat for more (default {', then '.join(DEFAULT_TLS)})")
     parser.add_argument("--test", default="lat,bw,rate,bibw", type=names,

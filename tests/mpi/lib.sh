@@ -7,6 +7,7 @@
 #   @ranks N...                 numbers of ranks it is meant for
 #   @args [MPI] N: ARGUMENTS    arguments with N ranks, for one MPI or both (the more special line wins)
 #   @skip MPI TLS REASON        what plain UCX or that MPI cannot do; * is any, TLS one transport of the list
+#   @expect TLS CONDITION       on the summed counters, with TLS in the list and no settings of UCI's
 
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
@@ -47,6 +48,14 @@ skip_reason() {
             return
         fi
     done < <(meta "$1" skip)
+}
+
+# expectations_of PROGRAM TLS: its conditions with these transports, a line each.
+expectations_of() {
+    local tls condition
+    while read -r tls condition; do
+        [[ ,$2, != *,$tls,* ]] || say "$condition"
+    done < <(meta "$1" expect)
 }
 
 # compile_one MPI PROGRAM: gcc takes MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays that are too small.

@@ -141,10 +141,11 @@ record() {
 
 # A job that is passed by its programs must have the statistics to show for it.
 judge_stats() {
-    local np=$1
+    local np=$1 name=$2 tls=$3 own=()
     stats_line=
     [ "$verdict" = PASS ] && [ "$stats" = yes ] || return 0
-    check_stats "$np" "${conditions[@]}" && return
+    [ ${#settings[@]} -gt 0 ] || mapfile -t own < <(expectations_of "$name" "$tls")
+    check_stats "$np" "${conditions[@]}" ${own[@]+"${own[@]}"} && return
     verdict=FAIL
     reason="statistics: $(tail -n +2 <<<"$stats_line" | paste -sd';')"
     stats_line=$(head -n 1 <<<"$stats_line")
@@ -161,7 +162,7 @@ run_job() {
         arguments=$(arguments_of "$name" "$mpi" "$np")
         arguments=${scale:-${arguments:-1}}
         run_program "$name" "$mpi" "$tls" "$np" "$preload" "$limit" "$arguments $seed" ${settings[@]+"${settings[@]}"}
-        judge_stats "$np"
+        judge_stats "$np" "$name" "$tls"
     fi
     printf '%-4s %6s s  %-19s %-7s %-14s %s  %s\n' "$verdict" "${duration:--}" "$name" "$mpi" "$tls" "$np" \
         "${reason:-$stats_line}"

@@ -156,16 +156,17 @@ alter_profile() {
 
 perftest() {
     "$tools/uci_perftest" --mpi "$1" --tls posix,self --test lat,bw --sizes 8,64k --launches 1 --rounds 2 --block 2 \
-        --json "$work/perf.json" --csv "$work/perf.csv" && python3 - "$work" <<'END'
+        --json "$work/perf.json" --csv "$work/perf.csv" && python3 - "$work" "${2:-1}" <<'END'
 import csv, json, sys
+mpis = int(sys.argv[2])
 points = json.load(open(f"{sys.argv[1]}/perf.json"))["points"]
-assert [(point["test"], point["size"]) for point in points] == [("lat", 8), ("lat", 65536), ("bw", 8), ("bw", 65536)]
+assert [(point["test"], point["size"]) for point in points] == [("lat", 8), ("lat", 65536), ("bw", 8), ("bw", 65536)] * mpis
 for point in points:
     added = point["added_ns"]
     assert point["plain"] > 0 and point["uci"] > 0 and len(point["rounds"]) == 2
     causes = sum(added[cause] for cause in ("digest", "copy", "protocol", "unexplained"))
     assert abs(causes - added["total"]) < 1e-6 * abs(added["total"]) + 1e-3
-assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 4 * 2 * 3
+assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 4 * 2 * 3 * mpis
 END
 }
 
@@ -193,7 +194,7 @@ main() {
     check "uci_tune --max-size wrong" says "is no size" 2 "$tools/uci_tune" --max-size wrong
     check "uci_tune --wrong" says "Try 'uci_tune --help'" 2 "$tools/uci_tune" --wrong
     check "uci_perftest with Open MPI" perftest openmpi
-    check "uci_perftest with MPICH" perftest mpich
+    check "uci_perftest with both" perftest both 2
     check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong
     check "uci_perftest --preload wrong" says "build it, or give" 1 "$tools/uci_perftest" --preload /no/such.so
     check_hosts
