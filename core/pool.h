@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Pool of equal objects: a free list, last in first out (the warmest object is handed out next), fed by
- * slabs. Slabs come from the process's heap, or from a reserved range of addresses (uci_range_t) when one
- * must be able to tell by its address alone whether a pointer is such an object.
+ * slabs from the process's heap.
  *
  * A pool belongs to one thread at a time.
  */
@@ -11,22 +10,6 @@
 #define UCI_POOL_H_
 
 #include "types.h"
-
-/** A range of addresses reserved once, filled from its start, never given back while the process lives. */
-typedef struct uci_range {
-    char *base;
-    char *end;  /**< end of the reservation */
-    char *next; /**< first byte not handed out yet */
-} uci_range_t;
-
-/** Reserve @a size bytes of addresses; halves the size down to 16 MiB where the limit on addresses is low.
- *  @return UCI_OK or UCI_ERR_NO_MEMORY (logged). */
-uci_status_t uci_range_reserve(uci_range_t *range, size_t size);
-
-UCI_INLINE bool uci_range_has(const uci_range_t *range, const void *ptr)
-{
-    return (size_t)((const char *)ptr - range->base) < (size_t)(range->end - range->base);
-}
 
 typedef struct uci_pool_elem {
     struct uci_pool_elem *next;
@@ -38,7 +21,6 @@ typedef struct uci_pool {
     uci_pool_elem_t *free;
     size_t size; /**< of an object, a multiple of the cache line */
     size_t per_slab;
-    uci_range_t *range;      /**< where slabs come from; NULL: heap */
     void *slabs;             /**< list of slabs, for clean-up */
     uci_pool_func_t init;    /**< called once for each object when its slab is made; may be NULL */
     uci_pool_func_t cleanup; /**< called once for each object by uci_pool_cleanup(); may be NULL */
@@ -47,10 +29,10 @@ typedef struct uci_pool {
 } uci_pool_t;
 
 /** Prepare a pool; allocates nothing. @a size is rounded up to cache lines. */
-void uci_pool_init(uci_pool_t *pool, size_t size, size_t per_slab, uci_range_t *range, uci_pool_func_t init,
-                   uci_pool_func_t cleanup, void *arg);
+void uci_pool_init(uci_pool_t *pool, size_t size, size_t per_slab, uci_pool_func_t init, uci_pool_func_t cleanup,
+                   void *arg);
 
-/** Call cleanup for every object and give the slabs back (to the heap, or for reuse of the range). */
+/** Call cleanup for every object and give the slabs back. */
 void uci_pool_cleanup(uci_pool_t *pool);
 
 /** @return true if no object has ever been handed out. */

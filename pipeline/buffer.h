@@ -31,6 +31,11 @@ typedef struct uci_buffer {
 /** How the plugin finds a generic datatype's description; set by it before the first operation. */
 extern const uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
 
+UCI_INLINE bool uci_buffer_is_contig(ucp_datatype_t datatype)
+{
+    return (datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG;
+}
+
 UCI_INLINE size_t uci_buffer_contig_length(ucp_datatype_t datatype, size_t count)
 {
     return count * (size_t)(datatype >> UCP_DATATYPE_SHIFT);
@@ -54,7 +59,7 @@ UCI_INLINE void uci_buffer_init_contig(uci_buffer_t *buf, void *data, size_t len
  *  uci_buffer_finish(). @return UCS_OK, or UCS_ERR_INVALID_PARAM (logged) for an unknown datatype. */
 UCI_INLINE ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype)
 {
-    if (uci_likely((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG)) {
+    if (uci_likely(uci_buffer_is_contig(datatype))) {
         uci_buffer_init_contig(buf, (void *)data, uci_buffer_contig_length(datatype, count));
         return UCS_OK;
     }
@@ -63,7 +68,7 @@ UCI_INLINE ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data
 
 UCI_INLINE ucs_status_t uci_buffer_init_recv(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype)
 {
-    if (uci_likely((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG)) {
+    if (uci_likely(uci_buffer_is_contig(datatype))) {
         uci_buffer_init_contig(buf, data, uci_buffer_contig_length(datatype, count));
         return UCS_OK;
     }

@@ -98,6 +98,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
     }
     uci_peer_set_mark(peer, mark);
     peer->hello_sent  = peer->hello_sent && !peer->user_closed; /* what comes after a BYE begins anew */
+    peer->settled     = peer->settled && peer->hello_sent;
     peer->user_closed = peer->asked = peer->answered = peer->leaving = peer->bye_sent = peer->promised = false;
     peer->status                                                                                       = UCS_OK;
 

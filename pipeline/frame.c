@@ -16,7 +16,7 @@ void uci_frame_pool_init(uci_frame_pool_t *pool)
 
     for (cls = 0; cls < UCI_FRAME_CLASSES; ++cls) {
         uci_pool_init(&pool->cls[cls], sizeof(uci_frame_t) + uci_frame_class_size[cls], uci_frame_class_per_slab[cls],
-                      NULL, NULL, NULL, NULL);
+                      NULL, NULL, NULL);
     }
 }
 

@@ -15,6 +15,7 @@
 #include "ucp_api.h"
 #include "wire.h"
 #include "digest.h"
+#include "digest_small.h"
 #include "pool.h"
 
 struct uci_peer;
@@ -96,6 +97,17 @@ UCI_INLINE uci_frame_t *uci_frame_get(uci_frame_pool_t *pool, size_t total)
     return frame;
 }
 
+/** The same for a small frame, which fits into any class. */
+UCI_INLINE uci_frame_t *uci_frame_get_small(uci_frame_pool_t *pool)
+{
+    uci_frame_t *frame = uci_pool_get(&pool->cls[0]);
+
+    if (uci_likely(frame != NULL)) {
+        frame->cls = 0;
+    }
+    return frame;
+}
+
 void uci_frame_put_large(uci_frame_t *frame);
 
 UCI_INLINE void uci_frame_put(uci_frame_pool_t *pool, uci_frame_t *frame)
@@ -160,10 +172,24 @@ UCI_INLINE uint32_t uci_frame_hdr_check(const uci_frame_hdr_t *hdr, uint64_t tag
                                           tag);
 }
 
+/* XXH3-64 with a seed of the 20 bytes behind `check`, as the words at 4, 8, 12 and 16: who has just written these in smaller pieces
+ * would wait for his own stores if he read them again */
+UCI_INLINE uint32_t uci_small_check_words(const uint64_t word[4], uint64_t seed)
+{
+    uint64_t sum = 20 * UCI_XXH_PRIME64_1;
+
+    sum += uci_xxh3_fold(word[0] ^ (uci_xxh3_secret[0] + seed), word[2] ^ (uci_xxh3_secret[1] - seed));
+    sum += uci_xxh3_fold(word[1] ^ (uci_xxh3_secret[2] + seed), word[3] ^ (uci_xxh3_secret[3] - seed));
+    return (uint32_t)uci_xxh3_avalanche(sum);
+}
+
 UCI_INLINE uint32_t uci_small_hdr_check(const uci_small_hdr_t *hdr, uint64_t tag, uint64_t uid)
 {
-    return (uint32_t)XXH3_64bits_withSeed((const char *)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check),
-                                          tag + uid * UCI_UID_FACTOR);
+    const uint8_t *bytes = (const uint8_t *)hdr;
+    uint64_t word[4]     = {uci_digest_load64(bytes + 4), uci_digest_load64(bytes + 8), uci_digest_load64(bytes + 12),
+                            uci_digest_load64(bytes + 16)};
+
+    return uci_small_check_words(word, tag + uid * UCI_UID_FACTOR);
 }
 
 /** Write the header's check and, unless it is a small frame, the header again behind the payload.
@@ -179,6 +205,26 @@ UCI_INLINE void uci_frame_seal(uci_frame_t *frame, uint64_t uid)
     }
     hdr->check = uci_frame_hdr_check(hdr, frame->tag);
     memcpy(uci_frame_payload(frame) + hdr->length, hdr, sizeof(*hdr));
+}
+
+/** All of a small frame at once: what uci_frame_seal() would make of it once kind, digest, length, who, seq, ack, payload and value are
+ *  set. By words, which the header's check is made of while they are in registers. @param uid  of the sending worker, whose short form
+ *  is @a who. */
+UCI_INLINE void uci_frame_write_small(uci_frame_t *frame, const void *data, size_t length, uint32_t ack, uint16_t who,
+                                      uint64_t uid)
+{
+    uint64_t kind    = UCI_FRAME_SMALL | ((uint64_t)UCI_DIGEST_XXH3 << 8) | ((uint64_t)length << 16);
+    uint64_t what    = UCI_FRAME_SMALL | (length << 8) | ((uint64_t)who << 16);
+    uint64_t numbers = (uint32_t)frame->seq | ((uint64_t)ack << 32);
+    uint64_t value   = uci_digest_xxh3_small_copy(uci_frame_payload(frame), data, length);
+    uint64_t word[4] = {what | (numbers << 32), numbers, ack | (value << 32), value};
+    uint64_t first   = (what << 32) | uci_small_check_words(word, frame->tag + uid * UCI_UID_FACTOR);
+
+    kind <<= 32;
+    memcpy(frame->wire, &kind, sizeof(kind));
+    memcpy(frame->wire + 8, &first, sizeof(first));
+    memcpy(frame->wire + 16, &numbers, sizeof(numbers));
+    memcpy(frame->wire + 24, &value, sizeof(value));
 }
 
 UCI_INLINE bool uci_frame_hdr_is_valid(const uci_frame_hdr_t *hdr, uint64_t tag)

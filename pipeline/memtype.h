@@ -21,11 +21,17 @@ bool uci_memtype_is_host_only(uint64_t types);
 ucs_memory_type_t uci_memtype(const uci_context_t *context, const void *buffer, size_t count,
                               const ucp_request_param_t *param);
 
+/** Is this the host's memory, as far as one test can tell? */
+UCI_INLINE bool uci_memtype_is_host_fast(const uci_context_t *context, const ucp_request_param_t *param)
+{
+    return context->host_only && !(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE);
+}
+
 /** Is this the host's memory? */
 UCI_INLINE bool uci_memtype_is_host(const uci_context_t *context, const void *buffer, size_t count,
                                     const ucp_request_param_t *param)
 {
-    return uci_likely(context->host_only && !(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE)) ||
+    return uci_likely(uci_memtype_is_host_fast(context, param)) ||
            (uci_memtype(context, buffer, count, param) == UCS_MEMORY_TYPE_HOST);
 }
 

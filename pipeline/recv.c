@@ -13,6 +13,7 @@
 #include "process.h"
 #include "repair.h"
 #include "report.h"
+#include "request.inl"
 #include "stats.h"
 #include "txlog.h"
 
@@ -25,114 +26,6 @@
 
 /* Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
 #define UCI_RECV_PATIENCE 3
-
-/* ------------------------------------------------------------- posting */
-
-size_t uci_recv_frame_size(const uci_worker_t *worker, size_t length)
-{
-    return uci_max(uci_min(length, worker->eager_max), sizeof(uci_rndv_desc_t)) + UCI_FRAME_OVERHEAD;
-}
-
-/* UCX gave no frame: cancelled, the sender is gone, or more bytes than the user has room for */
-static UCI_NOINLINE void uci_recv_failed(uci_request_t *req, uci_frame_t *frame, ucs_status_t status,
-                                         const ucp_tag_recv_info_t *info)
-{
-    size_t length = 0;
-
-    if (status == UCS_ERR_MESSAGE_TRUNCATED) {
-        /* an eager frame, since a descriptor always fits; who sent it is found out behind the user's back */
-        length = info->length - uci_min(info->length, UCI_FRAME_OVERHEAD);
-        uci_find_truncated(req->worker, info->sender_tag, info->length);
-    }
-    uci_frame_put(&req->worker->frames, frame);
-    uci_request_complete_recv(req, status, info->sender_tag, length);
-}
-
-static void uci_recv_matched(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
-{
-    uci_request_t *req       = user_data;
-    uci_worker_t *worker     = req->worker;
-    uci_frame_t *frame       = req->frame;
-    ucp_tag_recv_info_t copy = *info;
-
-    uci_ucp.request_free(request);
-    uci_worker_enter(worker);
-    req->ucx   = NULL;
-    req->frame = NULL;
-    if (uci_likely(status == UCS_OK)) {
-        uci_recv_frame(req, frame, copy.sender_tag, copy.length);
-    } else {
-        uci_recv_failed(req, frame, status, &copy);
-    }
-    uci_worker_leave(worker);
-}
-
-static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag_t tag_mask,
-                                      const ucp_request_param_t *param)
-{
-    uci_worker_t *worker = req->worker;
-    ucp_request_param_t ucx_param; /* UCX reads what the mask names; the whole is more than a cache line */
-    ucs_status_ptr_t request;
-    uci_frame_t *frame;
-
-    frame = uci_frame_get(&worker->frames, uci_recv_frame_size(worker, req->buffer.length));
-    if (uci_unlikely(frame == NULL)) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
-    }
-
-    ucx_param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
-                             (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL);
-    ucx_param.cb.recv   = uci_recv_matched;
-    ucx_param.user_data = req;
-
-    req->frame = frame;
-    request    = uci_ucp.tag_recv_nbx(worker->ucp, frame->wire, uci_frame_capacity(frame), tag, tag_mask, &ucx_param);
-    if (uci_unlikely(UCS_PTR_IS_ERR(request))) {
-        req->frame = NULL;
-        uci_frame_put(&worker->frames, frame);
-        return request;
-    }
-    if (req->frame != NULL) {
-        req->ucx = request; /* else it was matched within the call, and the request is gone */
-    }
-    return NULL;
-}
-
-ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
-                          const ucp_request_param_t *param)
-{
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                 : ucp_dt_make_contig(1);
-    ucs_status_ptr_t error  = NULL;
-    uci_message_t *message;
-    ucs_status_t status;
-    uci_request_t *req;
-
-    req = uci_request_get(worker, param);
-    if (uci_unlikely(req == NULL)) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
-    }
-    req->flags |= UCI_REQUEST_RECV;
-
-    status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
-    if (uci_unlikely(status != UCS_OK)) {
-        uci_request_put(req);
-        return UCS_STATUS_PTR(status);
-    }
-
-    message = uci_likely(uci_list_is_empty(&worker->unexpected)) ? NULL : uci_match_find(worker, tag, tag_mask);
-    if (uci_unlikely(message != NULL)) {
-        uci_match_deliver(message, req);
-    } else {
-        error = uci_recv_post(req, tag, tag_mask, param);
-    }
-    if (uci_unlikely(error != NULL)) {
-        uci_buffer_finish(&req->buffer);
-        uci_request_put(req);
-        return error;
-    }
-    return uci_request_posted(req, param);
-}
 
 /* -------------------------------------------------------------- frames */
 
@@ -341,6 +234,156 @@ void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_
     } else {
         uci_find_start(req, frame, tag, total);
     }
+}
+
+/**
+ * The usual case in one piece: an intact small frame from the peer that was heard last, next in order, into contiguous memory.
+ * @return false: nothing has been done, but that the user's buffer may have been written to, and uci_recv_frame() has to look at it.
+ */
+UCI_INLINE bool uci_recv_small(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
+{
+    const uci_small_hdr_t *hdr = (const uci_small_hdr_t *)(const void *)frame->wire;
+    uci_worker_t *worker       = req->worker;
+    uci_peer_t *peer           = worker->last_peer;
+    size_t length              = total - sizeof(*hdr);
+    uint64_t value;
+    uint32_t check;
+
+    if (uci_unlikely(!uci_small_hdr_is_present(hdr, total)) || uci_unlikely(peer == NULL) ||
+        uci_unlikely(hdr->seq != (uint32_t)peer->rx.next) || uci_unlikely(length > req->buffer.length) ||
+        uci_unlikely(req->buffer.kind != UCI_BUFFER_CONTIG)) {
+        return false;
+    }
+    check = uci_small_hdr_check(hdr, tag, peer->uid);
+    value = uci_digest_xxh3_small_copy(req->buffer.data, hdr + 1, length);
+    if (uci_unlikely(check != hdr->check) || uci_unlikely(value != hdr->value)) {
+        return false;
+    }
+
+    peer->heard = true;
+    if ((hdr->ack != (uint32_t)peer->tx_acked) && !uci_txlog_ack_last(peer, hdr->ack)) {
+        uci_txlog_ack(peer, uci_seq_expand(hdr->ack, peer->tx_acked));
+    }
+    uci_frame_put(&worker->frames, frame);
+    UCI_STATS_INC(chunks_verified);
+    uci_recv_count(length);
+    uci_recv_account(peer, peer->rx.next, length);
+    uci_request_complete_recv_inline(req, UCS_OK, tag, length);
+    return true;
+}
+
+/* ------------------------------------------------------------- posting */
+
+size_t uci_recv_frame_size(const uci_worker_t *worker, size_t length)
+{
+    return uci_max(uci_min(length, worker->eager_max), sizeof(uci_rndv_desc_t)) + UCI_FRAME_OVERHEAD;
+}
+
+/* UCX gave no frame: cancelled, the sender is gone, or more bytes than the user has room for */
+static UCI_NOINLINE void uci_recv_failed(uci_request_t *req, uci_frame_t *frame, ucs_status_t status, ucp_tag_t tag,
+                                         size_t total)
+{
+    size_t length = 0;
+
+    if (status == UCS_ERR_MESSAGE_TRUNCATED) {
+        /* an eager frame, since a descriptor always fits; who sent it is found out behind the user's back */
+        length = total - uci_min(total, UCI_FRAME_OVERHEAD);
+        uci_find_truncated(req->worker, tag, total);
+    }
+    uci_frame_put(&req->worker->frames, frame);
+    uci_request_complete_recv(req, status, tag, length);
+}
+
+static void uci_recv_matched(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+{
+    uci_request_t *req   = user_data;
+    uci_worker_t *worker = req->worker;
+    uci_frame_t *frame   = req->frame;
+    ucp_tag_t tag =
+            info->sender_tag; /* UCX has just written them, one by one: copied as one they would wait for that */
+    size_t total = info->length;
+
+    if (uci_unlikely(worker->is_mt)) {
+        uci_ucp.request_free(request); /* else it lies in ours */
+    }
+    uci_worker_enter(worker);
+    req->ucx   = NULL;
+    req->frame = NULL;
+    if (uci_unlikely(status != UCS_OK)) {
+        uci_recv_failed(req, frame, status, tag, total);
+    } else if (uci_unlikely(!uci_recv_small(req, frame, tag, total))) {
+        uci_recv_frame(req, frame, tag, total);
+    }
+    uci_worker_leave(worker);
+}
+
+static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag_t tag_mask,
+                                      const ucp_request_param_t *param)
+{
+    uci_worker_t *worker = req->worker;
+    ucp_request_param_t ucx_param; /* UCX reads what the mask names; the whole is more than a cache line */
+    ucs_status_ptr_t request;
+    uci_frame_t *frame;
+
+    frame = uci_frame_get(&worker->frames, uci_recv_frame_size(worker, req->buffer.length));
+    if (uci_unlikely(frame == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+
+    ucx_param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
+                             (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) |
+                             (uci_likely(!worker->is_mt) ? UCP_OP_ATTR_FIELD_REQUEST : 0);
+    ucx_param.cb.recv   = uci_recv_matched;
+    ucx_param.user_data = req;
+    ucx_param.request   = req->user;
+
+    req->frame = frame;
+    request    = uci_ucp.tag_recv_nbx(worker->ucp, frame->wire, uci_frame_capacity(frame), tag, tag_mask, &ucx_param);
+    if (uci_unlikely(UCS_PTR_IS_ERR(request))) {
+        req->frame = NULL;
+        uci_frame_put(&worker->frames, frame);
+        return request;
+    }
+    if (req->frame != NULL) {
+        req->ucx = request; /* else it was matched within the call, and the request is gone */
+    }
+    return NULL;
+}
+
+ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
+                          const ucp_request_param_t *param)
+{
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                 : ucp_dt_make_contig(1);
+    ucs_status_ptr_t error  = NULL;
+    uci_message_t *message;
+    ucs_status_t status;
+    uci_request_t *req;
+
+    req = uci_request_get_inline(worker, param);
+    if (uci_unlikely(req == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    req->flags |= UCI_REQUEST_RECV;
+
+    status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
+    if (uci_unlikely(status != UCS_OK)) {
+        uci_request_put(req);
+        return UCS_STATUS_PTR(status);
+    }
+
+    message = uci_likely(uci_list_is_empty(&worker->unexpected)) ? NULL : uci_match_find(worker, tag, tag_mask);
+    if (uci_unlikely(message != NULL)) {
+        uci_match_deliver(message, req);
+    } else {
+        error = uci_recv_post(req, tag, tag_mask, param);
+    }
+    if (uci_unlikely(error != NULL)) {
+        uci_buffer_finish(&req->buffer);
+        uci_request_put(req);
+        return error;
+    }
+    return uci_request_posted_inline(req, param);
 }
 
 /* ---------------------------------------------------------- operations */

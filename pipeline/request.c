@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "request.h"
+#include "request.inl"
 
 #include <string.h>
 
@@ -7,9 +7,7 @@
 #include "process.h"
 #include "worker.h"
 
-uci_range_t uci_request_range;
-
-static size_t uci_request_ucx_size;
+size_t uci_request_ucx_size;
 
 void uci_request_set_ucx_size(size_t ucx_size)
 {
@@ -24,78 +22,20 @@ size_t uci_request_user_size(void)
     return uci_align_up(sizeof(uci_request_t) + sizeof(uint64_t) + uci_request_ucx_size, 16);
 }
 
-uint64_t *uci_request_marker(void *user)
+size_t uci_request_head(void)
 {
-    return (uint64_t *)(void *)((char *)user - uci_request_ucx_size - sizeof(uint64_t));
-}
-
-uint64_t uci_request_marker_value(const void *user)
-{
-    /* depends on the address, so that a copy elsewhere is not one */
-    return (uint64_t)(uintptr_t)user ^ 0x9e3779b97f4a7c15ul;
-}
-
-static uci_request_t *uci_request_of_user_memory(void *user)
-{
-    return (uci_request_t *)(void *)((char *)uci_request_marker(user) - sizeof(uci_request_t));
-}
-
-void uci_request_clear_marker(void *user)
-{
-    *uci_request_marker(user) = 0;
-}
-
-uci_request_t *uci_request_from_user_slow(void *user)
-{
-    /* UCX's own requests come from its pools, where the word in front of one is the pool's */
-    return (*uci_request_marker(user) == uci_request_marker_value(user)) ? uci_request_of_user_memory(user) : NULL;
-}
-
-static uci_request_t *uci_request_alloc(uci_worker_t *worker, const ucp_request_param_t *param)
-{
-    uci_request_t *req;
-
-    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) {
-        *uci_request_marker(param->request) = uci_request_marker_value(param->request);
-        req                                 = uci_request_of_user_memory(param->request);
-        req->user                           = param->request;
-        req->flags                          = UCI_REQUEST_USER_MEM | UCI_REQUEST_POSTING;
-        return req;
-    }
-
-    req = uci_pool_get(&worker->requests);
-    if (uci_likely(req != NULL)) {
-        req->user  = (char *)req + UCI_REQUEST_HEAD;
-        req->flags = UCI_REQUEST_POSTING;
-    }
-    return req;
+    return uci_align_up(uci_request_user_size(), UCI_CACHE_LINE);
 }
 
 uci_request_t *uci_request_get(uci_worker_t *worker, const ucp_request_param_t *param)
 {
-    uci_request_t *req = uci_request_alloc(worker, param);
-
-    if (uci_unlikely(req == NULL)) {
-        return NULL;
-    }
-
-    req->status      = UCS_INPROGRESS;
-    req->worker      = worker;
-    req->frame       = NULL;
-    req->ucx         = NULL;
-    req->buffer.kind = UCI_BUFFER_CONTIG;
-    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
-        req->flags |= UCI_REQUEST_CALLBACK;
-        req->cb.send   = param->cb.send;
-        req->user_data = (param->op_attr_mask & UCP_OP_ATTR_FIELD_USER_DATA) ? param->user_data : NULL;
-    }
-    return req;
+    return uci_request_get_inline(worker, param);
 }
 
 void uci_request_put(uci_request_t *req)
 {
     if (!(req->flags & UCI_REQUEST_USER_MEM)) {
-        uci_pool_put(&req->worker->requests, req);
+        uci_pool_put(&req->worker->requests, (char *)req->user - req->worker->request_head);
     }
 }
 
@@ -109,13 +49,6 @@ static void uci_request_call(uci_request_t *req, ucs_status_t status)
     } else {
         req->cb.send(req->user, status, req->user_data);
     }
-}
-
-/* COMPLETED is set before the callback, which may free; the status is what another thread polls */
-static void uci_request_set_status(uci_request_t *req, ucs_status_t status)
-{
-    req->flags |= UCI_REQUEST_COMPLETED;
-    __atomic_store_n(&req->status, status, __ATOMIC_RELEASE);
 }
 
 /* The user's callback runs in progress of the request's own worker, and in order */
@@ -160,20 +93,8 @@ unsigned uci_request_deliver(uci_worker_t *worker)
     return count;
 }
 
-void uci_request_complete(uci_request_t *req, ucs_status_t status)
+void uci_request_complete_slow(uci_request_t *req, ucs_status_t status)
 {
-    uci_buffer_finish(&req->buffer);
-    if (req->flags & UCI_REQUEST_POSTING) {
-        uci_request_set_status(req, status);
-        return;
-    }
-
-    if (!(req->flags & (UCI_REQUEST_CALLBACK | UCI_REQUEST_RELEASED))) {
-        /* the user may only poll: once it sees the status, the memory is the user's */
-        uci_request_set_status(req, status);
-        return;
-    }
-
     if (uci_unlikely(req->worker->deferring)) {
         uci_request_defer(req, status);
     } else {
@@ -181,21 +102,19 @@ void uci_request_complete(uci_request_t *req, ucs_status_t status)
     }
 }
 
-void uci_request_complete_recv(uci_request_t *req, ucs_status_t status, ucp_tag_t tag, size_t length)
+void uci_request_complete(uci_request_t *req, ucs_status_t status)
 {
-    req->info.sender_tag = tag;
-    req->info.length     = length;
-    uci_request_complete(req, status);
+    uci_request_complete_inline(req, status);
 }
 
-ucs_status_ptr_t uci_request_posted(uci_request_t *req, const ucp_request_param_t *param)
+void uci_request_complete_recv(uci_request_t *req, ucs_status_t status, ucp_tag_t tag, size_t length)
+{
+    uci_request_complete_recv_inline(req, status, tag, length);
+}
+
+ucs_status_ptr_t uci_request_posted_slow(uci_request_t *req, const ucp_request_param_t *param)
 {
     ucs_status_t status;
-
-    req->flags &= ~(uint32_t)UCI_REQUEST_POSTING;
-    if (!(req->flags & UCI_REQUEST_COMPLETED)) {
-        return req->user;
-    }
 
     if (param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL) {
         uci_request_call(req, req->status);
@@ -209,6 +128,11 @@ ucs_status_ptr_t uci_request_posted(uci_request_t *req, const ucp_request_param_
     }
     uci_request_put(req);
     return UCS_STATUS_PTR(status);
+}
+
+ucs_status_ptr_t uci_request_posted(uci_request_t *req, const ucp_request_param_t *param)
+{
+    return uci_request_posted_inline(req, param);
 }
 
 ucs_status_ptr_t uci_request_immediate(uci_worker_t *worker, const ucp_request_param_t *param)

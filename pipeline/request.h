@@ -1,15 +1,16 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a user of a hooked tag operation holds. A request of UCI's own lies in a reserved range of addresses;
- * one in the user's memory (UCP_OP_ATTR_FIELD_REQUEST) is known by a marker word:
+ * What a user of a hooked tag operation holds: a request from a pool of ours, or memory of the user's
+ * (UCP_OP_ATTR_FIELD_REQUEST). Both look the same, and are known by a marker word:
  *
- *     pool:   | uci_request_t | user area (request_size) |
- *                             ^ what the user holds
- *     user's: | uci_request_t | marker | room for UCX's own request |
- *                                                                   ^ what the user gave
+ *     | uci_request_t | marker | UCX's own request | user area (request_size), of one from the pool |
+ *                                                  ^ what the user holds
  *
- * The marker lies outside the part that UCX uses, so that whatever UCX writes there can't look like one.
+ * The marker lies outside the part that UCX uses, so that whatever UCX writes there can't look like one. A receive is a request of
+ * UCX's in that part, which costs less than one of UCX's pool. UCX writes into it once more after its callback has returned: by then
+ * the request may be in the pool again, but not in use, since nothing runs in between. Another thread might, so that workers of
+ * UCS_THREAD_MODE_MULTI take UCX's.
  */
 #ifndef UCI_REQUEST_H_
 #define UCI_REQUEST_H_
@@ -48,11 +49,8 @@ typedef struct uci_request {
     ucs_status_t deferred_status;
 } uci_request_t;
 
-/** Addresses of all requests from pools, of all workers. */
-extern uci_range_t uci_request_range;
-
-/** Bytes of a pool object in front of the user's area. */
-#define UCI_REQUEST_HEAD uci_align_up(sizeof(uci_request_t), UCI_CACHE_LINE)
+/** Bytes of UCX's own requests. */
+extern size_t uci_request_ucx_size;
 
 /** Learn how large UCX's own requests are. To be called with each context; sizes never differ in a process. */
 void uci_request_set_ucx_size(size_t ucx_size);
@@ -60,21 +58,44 @@ void uci_request_set_ucx_size(size_t ucx_size);
 /** What ucp_context_query must report, so that a user's memory has room for us and for UCX. */
 size_t uci_request_user_size(void);
 
-uint64_t uci_request_marker_value(const void *user);
-uint64_t *uci_request_marker(void *user);
+/** Bytes of a pool object in front of the user's area. */
+size_t uci_request_head(void);
+
+UCI_INLINE uint64_t *uci_request_marker(void *user)
+{
+    return (uint64_t *)(void *)((char *)user - uci_request_ucx_size - sizeof(uint64_t));
+}
+
+/* Depends on the address, so that a copy elsewhere is not one */
+UCI_INLINE uint64_t uci_request_marker_value(const void *user)
+{
+    return (uint64_t)(uintptr_t)user ^ 0x9e3779b97f4a7c15ul;
+}
+
+/** This memory holds a request of ours. */
+UCI_INLINE uci_request_t *uci_request_mark(void *user)
+{
+    uint64_t *marker = uci_request_marker(user);
+
+    *marker = uci_request_marker_value(user);
+    return (uci_request_t *)(void *)((char *)marker - sizeof(uci_request_t));
+}
 
 /** Forget that this memory held a request of ours: the user passes it to an operation we do not cover. */
-void uci_request_clear_marker(void *user);
+UCI_INLINE void uci_request_clear_marker(void *user)
+{
+    *uci_request_marker(user) = 0;
+}
 
-/** @return our request behind what a user holds, or NULL if it is UCX's. */
-uci_request_t *uci_request_from_user_slow(void *user);
-
+/** @return our request behind what a user holds, or NULL if it is UCX's: those come from its pools, where the word in front of one is
+ *  the pool's. */
 UCI_INLINE uci_request_t *uci_request_from_user(void *user)
 {
-    if (uci_likely(uci_range_has(&uci_request_range, user))) {
-        return (uci_request_t *)(void *)((char *)user - UCI_REQUEST_HEAD);
-    }
-    return uci_request_from_user_slow(user);
+    uint64_t *marker = uci_request_marker(user);
+
+    return uci_likely(*marker == uci_request_marker_value(user))
+                   ? (uci_request_t *)(void *)((char *)marker - sizeof(uci_request_t))
+                   : NULL;
 }
 
 /** Get a request for an operation with @a param; NULL if there is no memory. */

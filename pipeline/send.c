@@ -82,13 +82,23 @@ UCI_INLINE bool uci_send_is_small(const uci_peer_t *peer, size_t length)
            (uci_settings.mode != UCI_MODE_DETECT);
 }
 
+/* What a frame acknowledges: all that has been verified, so that no other acknowledgement is due unless there are gaps */
+UCI_INLINE uint32_t uci_send_ack(uci_peer_t *peer)
+{
+    if (uci_likely(peer->rx.count == 0)) {
+        peer->unacked       = 0;
+        peer->unacked_bytes = 0;
+    }
+    return (uint32_t)uci_seqset_first_missing(&peer->rx);
+}
+
 /* What all frames say; of a small one beside what is on the wire */
 UCI_INLINE void uci_send_write_hdr(uci_frame_t *frame, uci_frame_kind_t kind, size_t length)
 {
     uci_peer_t *peer       = frame->peer;
     uci_frame_hdr_t *hdr   = uci_frame_hdr(frame);
     uci_small_hdr_t *small = (uci_small_hdr_t *)(void *)(frame->wire + UCI_SMALL_OFFSET);
-    uint32_t ack           = (uint32_t)uci_seqset_first_missing(&peer->rx);
+    uint32_t ack           = uci_send_ack(peer);
 
     hdr->kind   = (uint8_t)kind;
     hdr->digest = (uint8_t)peer->worker->digest->id;
@@ -106,35 +116,34 @@ UCI_INLINE void uci_send_write_hdr(uci_frame_t *frame, uci_frame_kind_t kind, si
     }
 }
 
+UCI_INLINE void uci_send_frame_init(uci_frame_t *frame, uci_peer_t *peer, uci_frame_kind_t kind, ucp_tag_t tag,
+                                    size_t length)
+{
+    frame->peer  = peer;
+    frame->req   = NULL;
+    frame->op    = NULL;
+    frame->seq   = peer->tx_next;
+    frame->tag   = tag;
+    frame->total = (uint32_t)(length + uci_frame_overhead(kind));
+    frame->flags = 0;
+    frame->start = (kind == UCI_FRAME_SMALL) ? UCI_SMALL_OFFSET : 0;
+}
+
 UCI_INLINE uci_frame_t *uci_send_frame_get(uci_ep_t *ep, uci_frame_kind_t kind, ucp_tag_t tag, size_t length)
 {
-    uci_peer_t *peer     = ep->peer;
-    uci_worker_t *worker = peer->worker;
-    size_t total         = length + uci_frame_overhead(kind);
+    uci_peer_t *peer = ep->peer;
     uci_frame_t *frame;
 
     if (uci_unlikely(!peer->hello_sent)) {
         uci_control_hello(peer);
     }
 
-    frame = uci_frame_get(&worker->frames, total);
+    frame = uci_frame_get(&peer->worker->frames, length + uci_frame_overhead(kind));
     if (uci_unlikely(frame == NULL)) {
         return NULL;
     }
-    frame->peer  = peer;
-    frame->req   = NULL;
-    frame->op    = NULL;
-    frame->seq   = peer->tx_next;
-    frame->tag   = tag;
-    frame->total = (uint32_t)total;
-    frame->flags = 0;
-    frame->start = (kind == UCI_FRAME_SMALL) ? UCI_SMALL_OFFSET : 0;
-
+    uci_send_frame_init(frame, peer, kind, tag, length);
     uci_send_write_hdr(frame, kind, length);
-    if (uci_likely(peer->rx.count == 0)) {
-        peer->unacked       = 0;
-        peer->unacked_bytes = 0;
-    }
     return frame;
 }
 
@@ -174,20 +183,18 @@ static UCI_NOINLINE void uci_send_take_back(uci_peer_t *peer, uci_frame_t *frame
 }
 
 /**
- * Seal, log and send. On success the frame belongs to the log and to UCX, and may be gone. It is logged before
- * it is sent, since a message to oneself is received, and answered, within the call.
+ * Log a frame that is complete, and send it, or its damaged @a clone. On success the frame belongs to the log and to UCX, and may be
+ * gone. It is logged before it is sent, since a message to oneself is received, and answered, within the call.
  * @param sent_p  set to the frame that is in flight, if one is.
  * @return UCS_OK or an error; then the frame is gone.
  */
-UCI_INLINE ucs_status_t uci_send_sealed(uci_ep_t *ep, uci_frame_t *frame, bool log, uci_frame_t **sent_p)
+UCI_INLINE ucs_status_t uci_send_logged(uci_ep_t *ep, uci_frame_t *frame, uci_frame_t *clone, bool log,
+                                        uci_frame_t **sent_p)
 {
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
-    uci_frame_t *clone;
     ucs_status_t status;
 
-    uci_frame_seal(frame, worker->uid);
-    clone        = uci_unlikely(uci_inject_enabled) ? uci_inject_frame(worker, frame) : NULL;
     frame->flags = UCI_FRAME_IN_FLIGHT;
     ++peer->tx_next;
     if (uci_likely(log) && uci_unlikely(uci_txlog_put(peer, frame) != UCS_OK)) {
@@ -209,6 +216,15 @@ UCI_INLINE ucs_status_t uci_send_sealed(uci_ep_t *ep, uci_frame_t *frame, bool l
     }
     uci_send_frame_landed(worker, frame);
     return UCS_OK;
+}
+
+static ucs_status_t uci_send_sealed(uci_ep_t *ep, uci_frame_t *frame, bool log, uci_frame_t **sent_p)
+{
+    uci_worker_t *worker = ep->peer->worker;
+
+    uci_frame_seal(frame, worker->uid);
+    return uci_send_logged(ep, frame, uci_unlikely(uci_inject_enabled) ? uci_inject_frame(worker, frame) : NULL, log,
+                           sent_p);
 }
 
 /* ------------------------------------------------------------- eager */
@@ -241,6 +257,27 @@ UCI_INLINE uint64_t uci_send_load(uci_frame_t *frame, uci_buffer_t *buffer, cons
     return uci_buffer_read(buffer, 0, uci_frame_payload(frame), buffer->length, digest);
 }
 
+UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, size_t length, uci_frame_t *sent, ucs_status_t status,
+                                               const ucp_request_param_t *param)
+{
+    uci_worker_t *worker = ep->peer->worker;
+
+    UCI_STATS_INC(messages_sent);
+    UCI_STATS_INC(eager_messages);
+    UCI_STATS_ADD(bytes_sent, length);
+    if (uci_unlikely(status != UCS_OK)) {
+        return UCS_STATUS_PTR(status);
+    }
+    return uci_likely(sent == NULL) ? uci_request_immediate(worker, param)
+                                    : uci_send_eager_pending(worker, sent, param);
+}
+
+/* From now on small messages to this peer take uci_send_small() */
+static void uci_send_settle(uci_peer_t *peer)
+{
+    peer->settled = uci_send_is_small(peer, 0) && peer->hello_sent && !uci_inject_enabled;
+}
+
 static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
                                        const ucp_request_param_t *param)
 {
@@ -256,16 +293,28 @@ static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_t
     }
 
     uci_frame_hdr(frame)->value = uci_send_load(frame, buffer, worker->digest);
-    UCI_STATS_INC(messages_sent);
-    UCI_STATS_INC(eager_messages);
-    UCI_STATS_ADD(bytes_sent, buffer->length);
+    status                      = uci_send_sealed(ep, frame, uci_settings.mode != UCI_MODE_DETECT, &sent);
+    uci_send_settle(ep->peer);
+    return uci_send_eager_end(ep, buffer->length, sent, status, param);
+}
 
-    status = uci_send_sealed(ep, frame, uci_settings.mode != UCI_MODE_DETECT, &sent);
-    if (uci_unlikely(status != UCS_OK)) {
-        return UCS_STATUS_PTR(status);
+/* A contiguous message of at most UCI_SMALL_MAX bytes to a peer that is settled: as uci_send_eager() in one piece */
+UCI_INLINE ucs_status_ptr_t uci_send_small(uci_ep_t *ep, const void *data, size_t length, ucp_tag_t tag,
+                                           const ucp_request_param_t *param)
+{
+    uci_peer_t *peer     = ep->peer;
+    uci_worker_t *worker = peer->worker;
+    uci_frame_t *frame, *sent = NULL;
+    ucs_status_t status;
+
+    frame = uci_frame_get_small(&worker->frames);
+    if (uci_unlikely(frame == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    return uci_likely(sent == NULL) ? uci_request_immediate(worker, param)
-                                    : uci_send_eager_pending(worker, sent, param);
+    uci_send_frame_init(frame, peer, UCI_FRAME_SMALL, tag, length);
+    uci_frame_write_small(frame, data, length, uci_send_ack(peer), worker->who, worker->uid);
+    status = uci_send_logged(ep, frame, NULL, true, &sent);
+    return uci_send_eager_end(ep, length, sent, status, param);
 }
 
 /* ---------------------------------------------- operations until FIN */
@@ -728,6 +777,14 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
     ucs_status_ptr_t ret;
     ucs_status_t status;
     uci_request_t *req;
+    size_t length;
+
+    if (uci_likely(uci_buffer_is_contig(datatype)) && uci_likely(ep->peer->settled) && !sync) {
+        length = uci_buffer_contig_length(datatype, count);
+        if (uci_likely(length <= UCI_SMALL_MAX)) {
+            return uci_send_small(ep, data, length, tag, param);
+        }
+    }
 
     status = uci_buffer_init_send(&buffer, data, count, datatype);
     if (uci_unlikely(status != UCS_OK)) {

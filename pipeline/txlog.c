@@ -62,19 +62,6 @@ bool uci_txlog_is_empty(uci_peer_t *peer)
     return (peer->tx_ring == NULL) || (peer->tx_base == peer->tx_next);
 }
 
-/* Take out the frame in this place of the ring */
-UCI_INLINE void uci_txlog_vacate(uci_worker_t *worker, uci_frame_t **place)
-{
-    uci_frame_t *frame = *place;
-
-    *place = NULL;
-    worker->log_bytes -= frame->total;
-    frame->flags &= (uint8_t)~UCI_FRAME_LOGGED;
-    if (uci_likely(!(frame->flags & UCI_FRAME_IN_FLIGHT))) {
-        uci_frame_put(&worker->frames, frame);
-    }
-}
-
 void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame)
 {
     uint64_t seq = frame->seq;

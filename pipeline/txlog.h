@@ -55,6 +55,40 @@ void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame);
 /** Every message below @a upto has been verified. */
 void uci_txlog_ack(uci_peer_t *peer, uint64_t upto);
 
+/* Take out the frame in this place of the ring */
+UCI_INLINE void uci_txlog_vacate(uci_worker_t *worker, uci_frame_t **place)
+{
+    uci_frame_t *frame = *place;
+
+    *place = NULL;
+    worker->log_bytes -= frame->total;
+    frame->flags &= (uint8_t)~UCI_FRAME_LOGGED;
+    if (uci_likely(!(frame->flags & UCI_FRAME_IN_FLIGHT))) {
+        uci_frame_put(&worker->frames, frame);
+    }
+}
+
+/** Every message has been verified, if that is one and @a ack, the low half of a number, says so: an answer to the only
+ *  message. @return false: nothing has been done, uci_txlog_ack() has to look at it. */
+UCI_INLINE bool uci_txlog_ack_last(uci_peer_t *peer, uint32_t ack)
+{
+    uint64_t last = peer->tx_next - 1;
+    uci_frame_t **place;
+
+    if ((ack != (uint32_t)peer->tx_next) || (peer->tx_base != last) || (peer->tx_acked != last) ||
+        uci_unlikely(peer->tx_ring == NULL)) {
+        return false;
+    }
+    place = &peer->tx_ring[last & peer->tx_mask];
+    if (uci_unlikely(*place == NULL) || ((*place)->op != NULL)) {
+        return false;
+    }
+    uci_txlog_vacate(peer->worker, place);
+    peer->tx_base  = peer->tx_next;
+    peer->tx_acked = peer->tx_next;
+    return true;
+}
+
 /** Message @a seq has been verified. */
 void uci_txlog_ack_one(uci_peer_t *peer, uint64_t seq);
 

@@ -112,7 +112,7 @@ static void uci_worker_request_init(void *arg, void *object)
     uci_context_t *context = arg;
 
     if (context->request_init != NULL) {
-        context->request_init((char *)object + UCI_REQUEST_HEAD);
+        context->request_init((char *)object + uci_request_head());
     }
 }
 
@@ -121,7 +121,7 @@ static void uci_worker_request_cleanup(void *arg, void *object)
     uci_context_t *context = arg;
 
     if (context->request_cleanup != NULL) {
-        context->request_cleanup((char *)object + UCI_REQUEST_HEAD);
+        context->request_cleanup((char *)object + uci_request_head());
     }
 }
 
@@ -216,10 +216,11 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     uci_worker_init_lock(worker, thread_mode);
     uci_wakeup_init(worker, params, context->wakeup);
     uci_frame_pool_init(&worker->frames);
-    uci_pool_init(&worker->requests, UCI_REQUEST_HEAD + context->request_size, UCI_WORKER_REQUEST_SLAB,
-                  &uci_request_range, uci_worker_request_init, uci_worker_request_cleanup, context);
+    worker->request_head = uci_request_head();
+    uci_pool_init(&worker->requests, worker->request_head + context->request_size, UCI_WORKER_REQUEST_SLAB,
+                  uci_worker_request_init, uci_worker_request_cleanup, context);
     uci_pool_init(&worker->messages, sizeof(uci_control_t) + UCI_CONTROL_POOLED, UCI_WORKER_MESSAGE_SLAB, NULL, NULL,
-                  NULL, NULL);
+                  NULL);
 
     uci_report_init();
     status = uci_worker_learn_address(worker);

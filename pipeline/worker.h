@@ -50,6 +50,7 @@ typedef struct uci_worker {
 
     uci_frame_pool_t frames;
     uci_pool_t requests;
+    size_t request_head; /**< uci_request_head() */
     uci_pool_t messages; /**< uci_control_t with a small payload */
 
     /* peers by uid: open addressing, power of two */
@@ -176,6 +177,16 @@ UCI_INLINE void uci_worker_enter(uci_worker_t *worker)
         uci_worker_enter_slow(worker);
     }
     uci_stats_here = &worker->stats.counters;
+}
+
+/** The usual case: no lock, nobody else. @return false: nothing has been done; else uci_worker_leave() is not needed. */
+UCI_INLINE bool uci_worker_enter_fast(uci_worker_t *worker)
+{
+    if (uci_unlikely(__atomic_load_n(&worker->owner, __ATOMIC_RELAXED) != uci_thread_self())) {
+        return false;
+    }
+    uci_stats_here = &worker->stats.counters;
+    return true;
 }
 
 UCI_INLINE void uci_worker_leave(uci_worker_t *worker)

@@ -107,8 +107,8 @@ static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h 
     return send(ep, buffer, count, tag, param);
 }
 
-UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
-                                          const ucp_request_param_t *param, bool sync)
+static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_any(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+                                                       const ucp_request_param_t *param, bool sync)
 {
     uci_hook_send_func_t *original = sync ? uci_ucp.tag_send_sync_nbx : uci_ucp.tag_send_nbx;
     uci_ep_t *ours                 = uci_plugin_ep(ep);
@@ -116,6 +116,7 @@ UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_
     uci_worker_t *worker;
     ucs_status_ptr_t ret;
 
+    UCI_HOOK();
     if (uci_unlikely(ours == NULL)) {
         return uci_hook_send_past(original, ep, buffer, count, tag, param);
     }
@@ -128,17 +129,29 @@ UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_
     return ret;
 }
 
+/* The usual case ends in a call that returns to our caller: nothing is to be kept meanwhile. Who finds a handle needs no
+ * UCI_HOOK(). */
+UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+                                          const ucp_request_param_t *param, bool sync)
+{
+    uci_ep_t *ours = uci_plugin_ep(ep);
+
+    if (uci_likely(ours != NULL) && uci_likely(uci_memtype_is_host_fast(ours->peer->worker->context, param)) &&
+        uci_likely(uci_worker_enter_fast(ours->peer->worker))) {
+        return uci_send(ours, buffer, count, tag, param, sync);
+    }
+    return uci_hook_send_any(ep, buffer, count, tag, param, sync);
+}
+
 UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
                                              const ucp_request_param_t *param)
 {
-    UCI_HOOK();
     return uci_hook_send(ep, buffer, count, tag, param, false);
 }
 
 UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
                                                   const ucp_request_param_t *param)
 {
-    UCI_HOOK();
     return uci_hook_send(ep, buffer, count, tag, param, true);
 }
 
@@ -155,7 +168,6 @@ UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, siz
 {
     ucp_request_param_t param;
 
-    UCI_HOOK();
     uci_hook_send_param(&param, datatype, cb);
     return uci_hook_send(ep, buffer, count, tag, &param, false);
 }
@@ -165,7 +177,6 @@ UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer
 {
     ucp_request_param_t param;
 
-    UCI_HOOK();
     uci_hook_send_param(&param, datatype, cb);
     return uci_hook_send(ep, buffer, count, tag, &param, true);
 }
@@ -183,19 +194,19 @@ UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t
                                  .datatype = datatype,
                                  .request  = request};
 
-    UCI_HOOK();
     return uci_hook_ptr_to_status(uci_hook_send(ep, buffer, count, tag, &param, false));
 }
 
 /* ----------------------------------------------------------- receiving */
 
-UCI_INLINE ucs_status_ptr_t uci_hook_recv(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
-                                          ucp_tag_t tag_mask, const ucp_request_param_t *param)
+static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_any(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
+                                                       ucp_tag_t tag_mask, const ucp_request_param_t *param)
 {
     uci_worker_t *ours = uci_plugin_worker(worker);
     ucp_request_param_t staged;
     ucs_status_ptr_t ret;
 
+    UCI_HOOK();
     if (uci_unlikely(ours == NULL)) {
         uci_plugin_clear_marker(param);
         return uci_ucp.tag_recv_nbx(worker, buffer, count, tag, tag_mask, param);
@@ -208,10 +219,22 @@ UCI_INLINE ucs_status_ptr_t uci_hook_recv(ucp_worker_h worker, void *buffer, siz
     return ret;
 }
 
+/* As uci_hook_send() */
+UCI_INLINE ucs_status_ptr_t uci_hook_recv(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
+                                          ucp_tag_t tag_mask, const ucp_request_param_t *param)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+
+    if (uci_likely(ours != NULL) && uci_likely(uci_memtype_is_host_fast(ours->context, param)) &&
+        uci_likely(uci_worker_enter_fast(ours))) {
+        return uci_recv(ours, buffer, count, tag, tag_mask, param);
+    }
+    return uci_hook_recv_any(worker, buffer, count, tag, tag_mask, param);
+}
+
 UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
                                              ucp_tag_t tag_mask, const ucp_request_param_t *param)
 {
-    UCI_HOOK();
     return uci_hook_recv(worker, buffer, count, tag, tag_mask, param);
 }
 
@@ -223,7 +246,6 @@ UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h worker, void *buffer, s
                                  .datatype = datatype,
                                  .cb.recv  = (ucp_tag_recv_nbx_callback_t)(void *)cb};
 
-    UCI_HOOK();
     return uci_hook_recv(worker, buffer, count, tag, tag_mask, &param);
 }
 
@@ -234,7 +256,6 @@ UCI_EXPORT ucs_status_t ucp_tag_recv_nbr(ucp_worker_h worker, void *buffer, size
                                  .datatype     = datatype,
                                  .request      = req};
 
-    UCI_HOOK();
     return uci_hook_ptr_to_status(uci_hook_recv(worker, buffer, count, tag, tag_mask, &param));
 }
 

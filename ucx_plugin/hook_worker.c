@@ -124,13 +124,12 @@ static unsigned uci_hook_progress_other(ucp_worker_h worker)
     return uci_ucp.worker_progress(worker);
 }
 
-UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
+static UCI_NOINLINE unsigned uci_hook_progress_any(ucp_worker_h worker)
 {
-    uci_worker_t *ours;
+    uci_worker_t *ours = uci_plugin_worker(worker);
     unsigned count;
 
     UCI_HOOK();
-    ours = uci_plugin_worker(worker);
     if (uci_unlikely(ours == NULL)) {
         return uci_hook_progress_other(worker);
     }
@@ -138,6 +137,15 @@ UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
     count = uci_worker_progress(ours);
     uci_worker_leave(ours);
     return count;
+}
+
+/* As uci_hook_send() */
+UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+
+    return uci_likely(ours != NULL) && uci_likely(uci_worker_enter_fast(ours)) ? uci_worker_progress(ours)
+                                                                               : uci_hook_progress_any(worker);
 }
 
 /* ---------------------------------------------------- sleeping and waking */

@@ -16,7 +16,6 @@
 #include "version.h"
 
 /* Addresses for requests: tells ours from UCX's */
-#define UCI_PLUGIN_REQUEST_RANGE (4ul << 30)
 
 uci_handles_t uci_contexts;
 uci_handles_t uci_workers;
@@ -94,9 +93,6 @@ static void uci_plugin_init_locked(void)
     uci_plugin_pin();
     if (uci_settings_read() != UCI_OK) {
         uci_fatal("UCI can't start with these settings; `uci_info -cf` lists all of them");
-    }
-    if (uci_range_reserve(&uci_request_range, UCI_PLUGIN_REQUEST_RANGE) != UCI_OK) {
-        uci_fatal("UCI can't start without addresses for its requests");
     }
     uci_fault_init(&uci_settings.fault, (uint64_t)uci_process_rank());
     uci_inject_enabled = (uci_settings.fault.rate > 0);

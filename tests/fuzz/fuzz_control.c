@@ -233,7 +233,6 @@ static void fuzz_set_up(void)
     setenv("UCI_CONFIG_FILE", "", 1);
     setenv("UCI_PROFILE", "none", 1); /* not this machine's, and plans are made anew for each input */
     uci_settings_read();
-    uci_range_reserve(&uci_request_range, 64ul << 20);
     uci_ucp = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
                           .am_recv_data_nbx           = fake_am_recv_data,
                           .am_send_nbx                = fake_am_send,

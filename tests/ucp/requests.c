@@ -666,6 +666,71 @@ static void freed_before_completion(void)
     }
 }
 
+/* ------------------------------------------- cancelling what came after */
+
+static void *posted_inside;
+static unsigned cancelled;
+
+static void cancelled_cb(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+{
+    UT_CHECK_STATUS(status, UCS_ERR_CANCELED, "cancelled receive");
+    ++cancelled;
+    ucp_request_free(request);
+}
+
+static void *post_unmatched(void)
+{
+    static char nothing[64];
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.recv = cancelled_cb};
+
+    return ucp_tag_recv_nbx(pair.b->worker, nothing, sizeof(nothing), 0xdead, UT_TAG_ALL, &param);
+}
+
+static void posting_cb(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+{
+    UT_CHECK_STATUS(status, UCS_OK, "receive");
+    ucp_request_free(request);
+    posted_inside = post_unmatched();
+}
+
+/* Whatever is still written to a request when its callback has returned is not written to the next one, made inside of the callback
+ * or right after it: both can be cancelled */
+static void cancelled_after_a_callback(void)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.recv = posting_cb};
+    char buffer[16];
+    ut_data_t from;
+    ut_op_t send;
+    unsigned i;
+
+    ut_pair_open(&pair, 0);
+    for (i = 0; i < 50; ++i) {
+        posted_inside = NULL;
+        cancelled     = 0;
+        UT_REQUIRE(UCS_PTR_IS_PTR(ucp_tag_recv_nbx(pair.b->worker, buffer, sizeof(buffer), 77, UT_TAG_ALL, &param)),
+                   "a receive of nothing is over");
+        ut_data_open(&from, UT_CONTIG1, sizeof(buffer));
+        ut_data_fill(&from, i);
+        ut_send(&send, pair.a, UT_SEND_NBX, &from, 77);
+        ut_clock_start();
+        while (posted_inside == NULL) {
+            ut_progress(&pair);
+            ut_clock_check("a message");
+        }
+        UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
+        UT_CHECK(ut_verify(buffer, sizeof(buffer), i) == SIZE_MAX, "wrong content");
+        ucp_request_cancel(pair.b->worker, post_unmatched());
+        ucp_request_cancel(pair.b->worker, posted_inside);
+        ut_clock_start();
+        while (cancelled < 2) {
+            ut_progress(&pair);
+            ut_clock_check("cancelled receives");
+        }
+        ut_data_close(&from);
+    }
+    ut_pair_close(&pair);
+}
+
 static const ut_test_t tests[] = {UT_TEST(init_and_cleanup),
                                   UT_TEST(areas_are_apart),
                                   UT_TEST(context_without_area),
@@ -678,6 +743,7 @@ static const ut_test_t tests[] = {UT_TEST(init_and_cleanup),
                                   UT_TEST(close_with_user_memory),
                                   UT_TEST(callbacks_that_free),
                                   UT_TEST(callbacks_that_post),
-                                  UT_TEST(freed_before_completion)};
+                                  UT_TEST(freed_before_completion),
+                                  UT_TEST(cancelled_after_a_callback)};
 
 UT_MAIN(tests)

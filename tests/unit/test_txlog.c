@@ -228,3 +228,33 @@ Test(txlog, an_old_one_before_a_gap_is_found_once)
     cr_expect(uci_txlog_find(&peer, young->seq) == young);
     cr_expect(logged() == 2);
 }
+
+/* The short way for an answer to the only message is the long way's result, or does nothing */
+Test(txlog, acknowledging_the_last)
+{
+    struct uci_send_op *waits = (struct uci_send_op *)(void *)&worker; /* never looked into */
+
+    cr_expect(!uci_txlog_ack_last(&peer, 0), "nothing has been sent");
+    put(100, true);
+    cr_expect(!uci_txlog_ack_last(&peer, 0), "an old number");
+    cr_expect(!uci_txlog_ack_last(&peer, 2), "a number of the future");
+    cr_expect(uci_txlog_ack_last(&peer, 1));
+    cr_expect((worker.log_bytes == 0) && (logged() == 0) && (peer.tx_base == 1) && (peer.tx_acked == 1));
+    cr_expect(uci_txlog_is_empty(&peer));
+
+    put(100, true);
+    put(100, true);
+    cr_expect(!uci_txlog_ack_last(&peer, 3), "two are waiting");
+    uci_txlog_ack(&peer, 3);
+    put(100, true)->op = waits;
+    cr_expect(!uci_txlog_ack_last(&peer, 4), "it waits for FIN");
+    cr_expect(logged() == 1);
+}
+
+Test(txlog, acknowledging_the_last_where_nothing_is_kept)
+{
+    put(100, false);
+    cr_expect(!uci_txlog_ack_last(&peer, 1));
+    uci_txlog_ack(&peer, 1);
+    cr_expect(peer.tx_acked == 1);
+}
