@@ -22,6 +22,7 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
         return UCS_ERR_NO_MEMORY;
     }
     peer->uid       = uid;
+    peer->who       = uci_uid_short(uid);
     peer->worker    = worker;
     peer->eager_max = (uint32_t)worker->eager_max;
     peer->tx_mask   = UINT64_MAX;

@@ -29,6 +29,7 @@ typedef struct uci_ep {
 
 typedef struct uci_peer {
     uint64_t uid;
+    uint16_t who; /**< uci_uid_short() of it */
     struct uci_worker *worker;
 
     /* sending: the log, a ring by message number */

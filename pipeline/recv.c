@@ -236,22 +236,45 @@ void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_
     }
 }
 
+/* An intact frame, next in order, has been stored */
+UCI_INLINE void uci_recv_taken(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint32_t ack, ucp_tag_t tag,
+                               size_t length)
+{
+    peer->heard = true;
+    if ((ack != (uint32_t)peer->tx_acked) && !uci_txlog_ack_last(peer, ack)) {
+        uci_txlog_ack(peer, uci_seq_expand(ack, peer->tx_acked));
+    }
+    uci_frame_put(&peer->worker->frames, frame);
+    UCI_STATS_INC(chunks_verified);
+    uci_recv_count(length);
+    uci_recv_account(peer, peer->rx.next, length);
+    uci_request_complete_recv_inline(req, UCS_OK, tag, length);
+}
+
+/* Is this what its peer sends next, and is there a place for it that needs no thought? */
+UCI_INLINE bool uci_recv_is_plain(const uci_request_t *req, const uci_peer_t *peer, uint32_t seq, size_t length)
+{
+    return uci_likely(peer != NULL) && uci_likely(seq == (uint32_t)peer->rx.next) &&
+           uci_likely(length <= req->buffer.length) && uci_likely(req->buffer.kind == UCI_BUFFER_CONTIG);
+}
+
 /**
- * The usual case in one piece: an intact small frame from the peer that was heard last, next in order, into contiguous memory.
+ * The usual case in one piece: an intact small frame, next in order, into contiguous memory.
  * @return false: nothing has been done, but that the user's buffer may have been written to, and uci_recv_frame() has to look at it.
  */
 UCI_INLINE bool uci_recv_small(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
 {
     const uci_small_hdr_t *hdr = (const uci_small_hdr_t *)(const void *)frame->wire;
-    uci_worker_t *worker       = req->worker;
-    uci_peer_t *peer           = worker->last_peer;
     size_t length              = total - sizeof(*hdr);
+    uci_peer_t *peer;
     uint64_t value;
     uint32_t check;
 
-    if (uci_unlikely(!uci_small_hdr_is_present(hdr, total)) || uci_unlikely(peer == NULL) ||
-        uci_unlikely(hdr->seq != (uint32_t)peer->rx.next) || uci_unlikely(length > req->buffer.length) ||
-        uci_unlikely(req->buffer.kind != UCI_BUFFER_CONTIG)) {
+    if (!uci_small_hdr_is_present(hdr, total)) {
+        return false;
+    }
+    peer = uci_worker_peer_guess(req->worker, hdr->who);
+    if (uci_unlikely(!uci_recv_is_plain(req, peer, hdr->seq, length))) {
         return false;
     }
     check = uci_small_hdr_check(hdr, tag, peer->uid);
@@ -259,16 +282,25 @@ UCI_INLINE bool uci_recv_small(uci_request_t *req, uci_frame_t *frame, ucp_tag_t
     if (uci_unlikely(check != hdr->check) || uci_unlikely(value != hdr->value)) {
         return false;
     }
+    uci_recv_taken(req, frame, peer, hdr->ack, tag, length);
+    return true;
+}
 
-    peer->heard = true;
-    if ((hdr->ack != (uint32_t)peer->tx_acked) && !uci_txlog_ack_last(peer, hdr->ack)) {
-        uci_txlog_ack(peer, uci_seq_expand(hdr->ack, peer->tx_acked));
+/* The same for an eager frame of the other form */
+UCI_INLINE bool uci_recv_plain(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
+{
+    const uci_frame_hdr_t *hdr     = (const uci_frame_hdr_t *)(const void *)frame->wire;
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+    size_t length                  = total - UCI_FRAME_OVERHEAD;
+    uci_peer_t *peer               = uci_worker_peer_guess(req->worker, uci_uid_short(hdr->uid));
+
+    if ((total < UCI_FRAME_OVERHEAD) || (hdr->kind != UCI_FRAME_EAGER) || uci_unlikely(hdr->length != length) ||
+        uci_unlikely(digest == NULL) || uci_unlikely(!uci_recv_is_plain(req, peer, hdr->seq, length)) ||
+        uci_unlikely(peer->uid != hdr->uid) || uci_unlikely(!uci_frame_hdr_is_valid(hdr, tag)) ||
+        uci_unlikely(uci_recv_store(&req->buffer, (const char *)(hdr + 1), length, digest, hdr->value) != hdr->value)) {
+        return false;
     }
-    uci_frame_put(&worker->frames, frame);
-    UCI_STATS_INC(chunks_verified);
-    uci_recv_count(length);
-    uci_recv_account(peer, peer->rx.next, length);
-    uci_request_complete_recv_inline(req, UCS_OK, tag, length);
+    uci_recv_taken(req, frame, peer, hdr->ack, tag, length);
     return true;
 }
 
@@ -311,7 +343,7 @@ static void uci_recv_matched(void *request, ucs_status_t status, const ucp_tag_r
     req->frame = NULL;
     if (uci_unlikely(status != UCS_OK)) {
         uci_recv_failed(req, frame, status, tag, total);
-    } else if (uci_unlikely(!uci_recv_small(req, frame, tag, total))) {
+    } else if (!uci_recv_small(req, frame, tag, total) && !uci_recv_plain(req, frame, tag, total)) {
         uci_recv_frame(req, frame, tag, total);
     }
     uci_worker_leave(worker);

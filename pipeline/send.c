@@ -317,6 +317,27 @@ UCI_INLINE ucs_status_ptr_t uci_send_small(uci_ep_t *ep, const void *data, size_
     return uci_send_eager_end(ep, length, sent, status, param);
 }
 
+/* The same with more bytes, at most UCI_SEND_SLOT_MIN */
+static ucs_status_ptr_t uci_send_plain(uci_ep_t *ep, const void *data, size_t length, ucp_tag_t tag,
+                                       const ucp_request_param_t *param)
+{
+    uci_peer_t *peer     = ep->peer;
+    uci_worker_t *worker = peer->worker;
+    uci_frame_t *frame, *sent = NULL;
+    ucs_status_t status;
+
+    frame = uci_frame_get(&worker->frames, length + UCI_FRAME_OVERHEAD);
+    if (uci_unlikely(frame == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    uci_send_frame_init(frame, peer, UCI_FRAME_EAGER, tag, length);
+    uci_send_write_hdr(frame, UCI_FRAME_EAGER, length);
+    uci_frame_hdr(frame)->value = worker->digest->copy(uci_frame_payload(frame), data, length);
+    uci_frame_seal(frame, worker->uid);
+    status = uci_send_logged(ep, frame, NULL, true, &sent);
+    return uci_send_eager_end(ep, length, sent, status, param);
+}
+
 /* ---------------------------------------------- operations until FIN */
 
 static uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
@@ -783,6 +804,9 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
         length = uci_buffer_contig_length(datatype, count);
         if (uci_likely(length <= UCI_SMALL_MAX)) {
             return uci_send_small(ep, data, length, tag, param);
+        }
+        if ((length <= UCI_SEND_SLOT_MIN) && uci_likely(length <= ep->peer->eager_max)) {
+            return uci_send_plain(ep, data, length, tag, param);
         }
     }
 

@@ -23,12 +23,6 @@
 
 /* --------------------------------------------------------------- peers */
 
-/* Where to begin to look for it, in a table of mask + 1 places: found by the 16 bits that small frames carry */
-static size_t uci_worker_peer_home(uint16_t who, size_t mask)
-{
-    return (who * (mask + 1)) >> 16;
-}
-
 uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
 {
     size_t i;

@@ -148,6 +148,22 @@ UCI_INLINE uci_peer_t *uci_worker_peer(uci_worker_t *worker, uint64_t uid)
     return uci_worker_peer_slow(worker, uid);
 }
 
+/** Where to begin to look for a peer, in a table of mask + 1 places: found by the 16 bits that small frames carry. */
+UCI_INLINE size_t uci_worker_peer_home(uint16_t who, size_t mask)
+{
+    return (who * (mask + 1)) >> 16;
+}
+
+/** @return the peer that a frame which says @a who is probably from: the one found last, or the first of that place; or NULL. */
+UCI_INLINE uci_peer_t *uci_worker_peer_guess(const uci_worker_t *worker, uint16_t who)
+{
+    uci_peer_t *peer = worker->last_peer;
+
+    return uci_likely((peer != NULL) && (peer->who == who))
+                   ? peer
+                   : worker->peers[uci_worker_peer_home(who, worker->peers_mask)];
+}
+
 /** @return who sent a small frame with this header and tag, or NULL: its check is wrong, or nobody known did. */
 uci_peer_t *uci_worker_peer_of_small_slow(uci_worker_t *worker, const uci_small_hdr_t *hdr, ucp_tag_t tag);
 
