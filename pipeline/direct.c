@@ -154,12 +154,34 @@ void uci_direct_serve(uci_peer_t *peer)
     }
 }
 
+static bool uci_direct_send_is_due(const uci_send_op_t *op)
+{
+    return ((op->acked < op->filled) && uci_slot_is_taken(uci_direct_slot(op, op->acked))) ||
+           ((op->filled < op->chunks) && (op->filled - op->acked < op->window));
+}
+
+/* Most turns find nothing: whoever polls while he waits should not pay for more than looking */
+static bool uci_direct_sends_are_due(const uci_worker_t *worker)
+{
+    uci_list_for_each(op, &worker->direct_sends, uci_send_op_t, link)
+    {
+        if (uci_direct_send_is_due(op)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 unsigned uci_direct_send_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
     uci_list_t todo;
     uci_send_op_t *op;
     uint32_t before;
+
+    if (!uci_direct_sends_are_due(worker)) {
+        return 0;
+    }
 
     /* callbacks of completions may start and end operations */
     uci_list_move(&worker->direct_sends, &todo);
@@ -333,10 +355,37 @@ bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
     return true;
 }
 
+/* What damage has made of a slot is for uci_direct_advance_recv() to say */
+static bool uci_direct_recv_is_due(const uci_recv_op_t *op)
+{
+    const uci_slot_t *slot = uci_direct_slot_now(op);
+
+    if (op->held) {
+        return __atomic_load_n(&slot->next, __ATOMIC_ACQUIRE) != 0;
+    }
+    return (slot == NULL) ||
+           (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) == uci_slot_mark(op->peer->worker->uid, op->seq, op->taken));
+}
+
+static bool uci_direct_recvs_are_due(const uci_worker_t *worker)
+{
+    uci_list_for_each(op, &worker->direct_recvs, uci_recv_op_t, direct_link)
+    {
+        if (uci_direct_recv_is_due(op)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 unsigned uci_direct_recv_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
     uci_list_t todo;
+
+    if (!uci_direct_recvs_are_due(worker)) {
+        return 0;
+    }
 
     uci_list_move(&worker->direct_recvs, &todo);
     while (!uci_list_is_empty(&todo)) {
