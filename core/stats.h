@@ -20,6 +20,7 @@
     _X(eager_messages, "sent eager") \
     _X(rendezvous_messages, "sent by rendezvous") \
     _X(direct_messages, "of these, through shared memory slots") \
+    _X(far_chunks, "chunks put there around the caches") \
     _X(get_messages, "of these, fetched by the receiver") \
     _X(bounce_messages, "of these, through registered bounce buffers") \
     _X(buffered_messages, "rendezvous completed from a copy") \

@@ -18,6 +18,15 @@ static uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
     return &op->peer->worker->bounce.slots[op->slots[index % UCI_DIRECT_WINDOW]];
 }
 
+static uint64_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uci_cut_t *cut_p)
+{
+    if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) && (slot->length >= UCI_FILL_MIN)) {
+        return uci_fill_copy(&op->peer->fill, op->digest, slot->data,
+                             (const char *)op->buffer->data + ((uint64_t)index * op->chunk_size), slot->length);
+    }
+    return uci_send_op_load(op, index, slot->data, slot->length, cut_p);
+}
+
 static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
 {
     uci_slot_t *slot = uci_direct_slot(op, index);
@@ -26,7 +35,7 @@ static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
 
     slot->next   = 0;
     slot->length = uci_chunk_length(op->length, op->chunk_size, index);
-    slot->value  = uci_send_op_load(op, index, slot->data, slot->length, &cut);
+    slot->value  = uci_direct_load(op, index, slot, &cut);
     slot->cut    = cut;
     uci_merkle_set_leaf(op->tree, index, slot->value);
     slot->root  = (index + 1 < op->chunks)

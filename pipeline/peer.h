@@ -13,6 +13,7 @@
 #include "list.h"
 #include "seqset.h"
 #include "bounce.h"
+#include "fill.h"
 #include "tuner.h"
 
 struct uci_worker;
@@ -80,6 +81,7 @@ typedef struct uci_peer {
     /* slots, see direct.h */
     uci_list_t queued; /**< uci_send_op_t that are QUEUED, in the order of their CTS */
     uint32_t draining; /**< messages in our slots that it is taking */
+    uci_fill_t fill;   /**< how its slots are filled */
 
     uci_list_t handovers; /**< uci_handover_t: copies left by a closing peer */
 } uci_peer_t;
