@@ -66,10 +66,20 @@ static void uci_request_defer(uci_request_t *req, ucs_status_t status)
     worker->deferred_end  = &req->next_deferred;
 }
 
-/* As in UCX, who polls sees the end after the callback, and a callback that frees its request only marks it: it is put
- * after the callback */
+/* A callback that asks about its request is told that it is over, as in UCX; another thread is not told before the callback has run.
+ * A callback that frees its request only marks it: it is put after the callback. The user's memory it may free, or give to the
+ * next operation, so that nothing is touched there afterwards. */
 static void uci_request_end(uci_request_t *req, ucs_status_t status)
 {
+    if (req->flags & UCI_REQUEST_USER_MEM) {
+        uci_request_set_status(req, status);
+        uci_request_call(req, status);
+        return;
+    }
+
+    if (!req->worker->is_mt) {
+        req->status = status;
+    }
     uci_request_call(req, status);
     uci_request_set_status(req, status);
     if (req->flags & UCI_REQUEST_RELEASED) {

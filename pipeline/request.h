@@ -8,9 +8,10 @@
  *                                                  ^ what the user holds
  *
  * The marker lies outside the part that UCX uses, so that whatever UCX writes there can't look like one. A receive is a request of
- * UCX's in that part, which costs less than one of UCX's pool. UCX writes into it once more after its callback has returned: by then
- * the request may be in the pool again, but not in use, since nothing runs in between. Another thread might, so that workers of
- * UCS_THREAD_MODE_MULTI take UCX's.
+ * UCX's in that part, which costs less than one of UCX's pool. From 1.10 on UCX sets its flags before it calls back, and writes
+ * nothing afterwards; but with tag matching in hardware it reads the status once more (ucp_request_recv_offload_data). By then the
+ * request may be in the pool again. Another thread might have given its memory away, so that workers of UCS_THREAD_MODE_MULTI take
+ * UCX's.
  */
 #ifndef UCI_REQUEST_H_
 #define UCI_REQUEST_H_

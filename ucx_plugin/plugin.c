@@ -15,8 +15,6 @@
 #include "stats.h"
 #include "version.h"
 
-/* Addresses for requests: tells ours from UCX's */
-
 uci_handles_t uci_contexts;
 uci_handles_t uci_workers;
 uci_handles_t uci_aside;

@@ -731,6 +731,73 @@ static void cancelled_after_a_callback(void)
     ut_pair_close(&pair);
 }
 
+/* What a callback does with the memory of its request, which is the user's: gives it to the next receive, or frees it */
+static ut_memory_t callback_memory;
+static char callback_buffer[2][100000];
+static unsigned callbacks;
+
+static void post_in_user_memory(void);
+
+static void reposting_cb(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+{
+    UT_CHECK_STATUS(status, UCS_OK, "receive");
+    UT_CHECK_STATUS(ucp_request_check_status(request), UCS_OK, "check_status inside of the callback");
+    if (callbacks++ == 0) {
+        post_in_user_memory();
+    } else {
+        ut_memory_close(&callback_memory);
+    }
+}
+
+static void post_in_user_memory(void)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_REQUEST |
+                                                 UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                 .request = callback_memory.request,
+                                 .cb.recv = reposting_cb};
+
+    UT_REQUIRE(ucp_tag_recv_nbx(pair.b->worker, callback_buffer[callbacks], sizeof(callback_buffer[0]), 79, UT_TAG_ALL,
+                                &param) == callback_memory.request,
+               "another request than the user's");
+}
+
+static void send_to_callback(size_t length, unsigned count)
+{
+    ut_data_t from;
+    ut_op_t send;
+
+    ut_data_open(&from, UT_CONTIG1, length);
+    ut_data_fill(&from, count);
+    ut_send(&send, pair.a, UT_SEND_NBX, &from, 79);
+    ut_clock_start();
+    while (callbacks < count) {
+        ut_progress(&pair);
+        ut_clock_check("a callback");
+    }
+    UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
+    UT_CHECK(ut_verify(callback_buffer[count - 1], length, count) == SIZE_MAX, "wrong content");
+    ut_data_close(&from);
+}
+
+static void callbacks_with_user_memory(void)
+{
+    static const size_t sizes[] = {8, 2000, 100000};
+    size_t i;
+
+    ut_pair_open(&pair, 0);
+    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+        ut_memory_open(&callback_memory, pair.b->context);
+        callbacks = 0;
+        post_in_user_memory();
+        send_to_callback(sizes[i], 1);
+        ut_settle(&pair);
+        UT_CHECK_STATUS(ucp_request_check_status(callback_memory.request), UCS_INPROGRESS,
+                        "a receive that was posted inside of a callback");
+        send_to_callback(sizes[i], 2);
+    }
+    ut_pair_close(&pair);
+}
+
 static const ut_test_t tests[] = {UT_TEST(init_and_cleanup),
                                   UT_TEST(areas_are_apart),
                                   UT_TEST(context_without_area),
@@ -744,6 +811,7 @@ static const ut_test_t tests[] = {UT_TEST(init_and_cleanup),
                                   UT_TEST(callbacks_that_free),
                                   UT_TEST(callbacks_that_post),
                                   UT_TEST(freed_before_completion),
-                                  UT_TEST(cancelled_after_a_callback)};
+                                  UT_TEST(cancelled_after_a_callback),
+                                  UT_TEST(callbacks_with_user_memory)};
 
 UT_MAIN(tests)
