@@ -144,7 +144,8 @@ suite_arm64() {
 suite_asan() {
     local status=0
     build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false -Db_lto=false
-    export ASAN_OPTIONS=detect_leaks=0 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
+    # no memory is an error for the caller to see, as without ASan
+    export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     run_meson_tests "$asan" --timeout-multiplier 5 || status=1
     "$uci_root/tests/mpi/run_mpi.sh" --preload "$(gcc -print-file-name=libasan.so) $asan/libucx_integrity.so" \
                                      --tls posix,self --scale 0.2 --timeout 120 || status=1

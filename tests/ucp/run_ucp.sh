@@ -22,7 +22,7 @@ build=${TEST_BUILD_DIR:-$uci_root/build}
 out=$build/test-ucp
 preload=$build/libucx_integrity.so
 tls="posix,self posix,cma,self tcp,self self"
-programs=(forms match requests flags others memory lifecycle surface sleep failure threads siblings)
+programs=(forms match requests flags others memory lifecycle windows surface sleep failure threads siblings)
 filter='' timeout=30 keep=0
 passed=0 failed=0 skipped=0
 
@@ -307,6 +307,17 @@ run_late() {
     done
 }
 
+# Messages that wait for others when their endpoint is closed: behind those that UCX buffers, and by force.
+run_windows() {
+    local preload_or_none
+    for preload_or_none in '' "$preload"; do
+        plain_case "windows/${preload_or_none:+uci-}closed" UCX_TLS=posix,self UCX_RNDV_THRESH=4m LD_PRELOAD="$preload_or_none" \
+            windows before_a_close
+        plain_case "windows/${preload_or_none:+uci-}forced" UCX_TLS=posix,tcp,self LD_PRELOAD="$preload_or_none" \
+            windows before_a_forced_close
+    done
+}
+
 # What UCX drops because it comes to an endpoint that has just closed is asked for then, and not after seconds.
 run_close() {
     local tls path
@@ -334,6 +345,7 @@ main() {
     run_fork
     run_memory
     run_late
+    run_windows
     run_close
     say "$(since "$begin") s"
     say "$passed passed, $failed failed, $skipped skipped"
