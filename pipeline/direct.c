@@ -165,7 +165,8 @@ void uci_direct_serve(uci_peer_t *peer)
 
 static bool uci_direct_send_is_due(const uci_send_op_t *op)
 {
-    return ((op->acked < op->filled) && uci_slot_is_taken(uci_direct_slot(op, op->acked))) ||
+    return (op->acked == op->chunks) ||
+           ((op->acked < op->filled) && uci_slot_is_taken(uci_direct_slot(op, op->acked))) ||
            ((op->filled < op->chunks) && (op->filled - op->acked < op->window));
 }
 

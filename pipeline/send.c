@@ -1044,16 +1044,13 @@ void uci_send_shutdown(uci_worker_t *worker)
 {
     uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
     {
+        uci_list_del(&op->link); /* what still ends serves none that is queued */
         uci_repair_revoke(op);
     }
 }
 
 void uci_send_cleanup(uci_worker_t *worker)
 {
-    uci_list_for_each(queued, &worker->send_ops, uci_send_op_t, all)
-    {
-        uci_list_del(&queued->link); /* none is to be served */
-    }
     uci_list_for_each_safe(op, &worker->send_ops, uci_send_op_t, all)
     {
         uci_send_op_destroy(op);

@@ -8,58 +8,82 @@
 
 enum { SLOT = 32 << 10 };
 
-/* So many measurements of each way */
-static void learn(uci_fill_t *fill, unsigned count, uint64_t near_ns, uint64_t far_ns)
+/* So many chunks, if each way takes so long */
+static void fill_slots(uci_fill_t *fill, unsigned count, uint64_t near_ns, uint64_t far_ns)
 {
     while (count-- > 0) {
-        uci_fill_learn(fill, false, near_ns, SLOT);
-        uci_fill_learn(fill, true, far_ns, SLOT);
+        if (uci_fill_is_measured(fill)) {
+            uci_fill_learn(fill, uci_fill_is_far(fill) ? far_ns : near_ns, SLOT);
+        }
+        uci_fill_next(fill);
     }
 }
 
 Test(fill, chooses_the_faster_way_and_changes_its_mind)
 {
-    uci_fill_t fill = {0};
+    uci_fill_t fill;
 
-    cr_expect(!fill.far, "through the caches, until more is known");
-    uci_fill_learn(&fill, false, 9000, SLOT);
-    cr_expect(!fill.far, "one way only is known");
-    learn(&fill, 10, 1200, 2800);
-    cr_expect(!fill.far, "cores that share a cache");
-    learn(&fill, 30, 9000, 3000);
-    cr_expect(fill.far, "cores that do not");
-    learn(&fill, 30, 1200, 2800);
-    cr_expect(!fill.far, "near again");
+    uci_fill_init(&fill);
+    cr_expect(!uci_fill_is_far(&fill), "through the caches, until more is known");
+    fill_slots(&fill, 10000, 1200, 2800);
+    cr_expect(!fill.far && (fill.settled > 0), "cores that share a cache");
+    fill_slots(&fill, 20000, 9000, 3000);
+    cr_expect(fill.far, "cores that do not: the change is seen before its time");
+    fill_slots(&fill, 40000, 1200, 2800);
+    cr_expect(!fill.far, "near again: seen by the next trial");
+}
+
+Test(fill, far_from_the_start)
+{
+    uci_fill_t fill;
+
+    uci_fill_init(&fill);
+    fill_slots(&fill, 2000, 9000, 3000);
+    cr_expect(fill.far);
 }
 
 Test(fill, a_small_gain_is_none)
 {
-    uci_fill_t fill = {0};
+    uci_fill_t fill;
 
-    learn(&fill, 30, 3000, 2500);
+    uci_fill_init(&fill);
+    fill_slots(&fill, 100000, 3000, 2500);
     cr_expect(!fill.far, "the receiver would read from memory");
+}
+
+Test(fill, trials_are_rare)
+{
+    unsigned far = 0, i;
+    uci_fill_t fill;
+
+    uci_fill_init(&fill);
+    for (i = 0; i < 200000; ++i) {
+        far += uci_fill_is_far(&fill);
+        fill_slots(&fill, 1, 1200, 2800);
+    }
+    cr_expect((far > 0) && (far <= 7 * UCI_FILL_TRIAL), "%u chunks went the wrong way", far);
 }
 
 Test(fill, one_interruption_changes_nothing)
 {
-    uci_fill_t fill = {0};
+    uci_fill_t fill;
+    uint32_t trial;
 
-    learn(&fill, 10, 1200, 2800);
-    uci_fill_learn(&fill, false, 20000000, SLOT);
-    cr_expect(!fill.far);
-    learn(&fill, 30, 9000, 3000);
-    uci_fill_learn(&fill, true, 20000000, SLOT);
-    cr_expect(fill.far);
+    uci_fill_init(&fill);
+    fill_slots(&fill, 4000, 1200, 2800);
+    trial = fill.trial;
+    fill_slots(&fill, 32, 20000000, 2800);
+    fill_slots(&fill, 10000, 1200, 2800);
+    cr_expect(!fill.far && (fill.trial == trial), "no trial is brought forward");
 }
 
 Test(fill, length_does_not_matter)
 {
-    uci_fill_t fill = {0};
+    uci_fill_t fill;
 
-    uci_fill_learn(&fill, true, 1500, SLOT / 2);
-    uci_fill_learn(&fill, false, 9000, SLOT);
-    cr_expect(fill.far);
-    cr_expect((fill.far_ns > 93) && (fill.far_ns < 94) && (fill.near_ns > 281) && (fill.near_ns < 282));
+    uci_fill_init(&fill);
+    uci_fill_learn(&fill, 1500, SLOT / 2);
+    cr_expect((fill.ns[false] > 93) && (fill.ns[false] < 94));
 }
 
 /* Both ways, and in between, bytes and digest are right */
@@ -67,23 +91,23 @@ Test(fill, copies)
 {
     static char src[SLOT], dst[SLOT + 1] __attribute__((aligned(UCI_CACHE_LINE)));
     const uci_digest_ops_t *digest;
-    uci_fill_t fill = {0};
+    uci_fill_t fill;
     unsigned i, k;
 
+    uci_fill_init(&fill);
     uci_digest_init();
     digest = &uci_digest_table[UCI_DIGEST_XXH3];
-    for (i = 0; i < 1000; ++i) {
+    for (i = 0; i < 3000; ++i) {
         size_t length = UCI_FILL_MIN + ((i * 773) % (SLOT - UCI_FILL_MIN + 1));
 
         for (k = 0; k < SLOT; k += 509) {
             src[k] = (char)(i + k);
         }
         memset(dst, 0x5a, sizeof(dst));
-        fill.far = (i % 3 == 0);
         cr_assert(uci_fill_copy(&fill, digest, dst, src, length) == digest->digest(src, length));
         cr_assert(memcmp(dst, src, length) == 0);
         cr_assert((length == SLOT) || (dst[length] == 0x5a));
     }
-    cr_expect(fill.count == 1000);
-    cr_expect((fill.near_ns > 0) && (fill.far_ns > 0), "both have been measured");
+    cr_expect(fill.count == 3000);
+    cr_expect((fill.ns[false] > 0) && (fill.ns[true] > 0), "both have been measured");
 }
