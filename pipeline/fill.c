@@ -4,7 +4,8 @@
 #include "process.h"
 #include "stats.h"
 
-/* Chunks before the first trial, when all memory has been touched, and between two: 1 GiB, or half of it around the caches. A trial of the slower way costs 1 % of the bandwidth then. */
+/* Chunks before the first trial, when all memory has been touched, and between two: 1 GiB, or half of it around the caches. A trial of
+ * the slower way costs 1 % of the bandwidth then. */
 #define UCI_FILL_FIRST 1024
 #define UCI_FILL_AGAIN 32768
 
@@ -55,11 +56,8 @@ void uci_fill_learn(uci_fill_t *fill, uint64_t ns, size_t length)
     } else {
         *mean += *mean / 8; /* if it happens again and again it is none */
     }
-    if (!uci_fill_is_trial(fill) && uci_fill_has_changed(fill)) {
-        fill->trial = uci_min(fill->trial, fill->trial - UCI_FILL_AGAIN + UCI_FILL_SOON);
-        if ((int32_t)(fill->count - fill->trial) >= 0) {
-            fill->trial = fill->count + 1;
-        }
+    if (!uci_fill_is_trial(fill) && (fill->count - fill->since >= UCI_FILL_SOON) && uci_fill_has_changed(fill)) {
+        fill->trial = fill->count + 1;
     }
 }
 
@@ -67,6 +65,7 @@ static void uci_fill_settle(uci_fill_t *fill)
 {
     fill->far     = (fill->ns[true] < UCI_FILL_PART * fill->ns[false]);
     fill->settled = fill->ns[fill->far];
+    fill->since   = fill->count;
     fill->trial   = fill->count + (fill->far ? UCI_FILL_AGAIN / 2 : UCI_FILL_AGAIN);
 }
 

@@ -27,6 +27,7 @@
 typedef struct uci_fill {
     uint32_t count; /**< chunks so far */
     uint32_t trial; /**< the one that the next trial begins with, or that this one began with */
+    uint32_t since; /**< the one that the last trial ended with */
     bool far;       /**< around the caches is the better way */
     float ns[2];    /**< for a KiB, smoothed: through, and around; 0: not measured */
     float settled;  /**< that of the way taken, when it was chosen; 0: none has been chosen */

@@ -33,6 +33,22 @@ Test(fill, chooses_the_faster_way_and_changes_its_mind)
     cr_expect(!fill.far, "near again: seen by the next trial");
 }
 
+/* Brought forward once, not with each measurement, wherever the count is */
+Test(fill, a_change_brings_one_trial_forward)
+{
+    unsigned far = 0, i;
+    uci_fill_t fill;
+
+    uci_fill_init(&fill);
+    fill_slots(&fill, 100000, 1200, 2800);
+    for (i = 0; i < 20000; ++i) {
+        far += uci_fill_is_far(&fill);
+        fill_slots(&fill, 1, 3600, 2800);
+    }
+    cr_expect((far > 0) && (far <= 2 * UCI_FILL_TRIAL), "%u chunks went the other way", far);
+    cr_expect(!fill.far);
+}
+
 Test(fill, far_from_the_start)
 {
     uci_fill_t fill;
