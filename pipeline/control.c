@@ -55,6 +55,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     uci_list_init(&msg->link);
     msg->peer    = peer;
     msg->pooled  = pooled;
+    msg->awaited = false;
     msg->chunk   = false;
     msg->op      = NULL;
     msg->staging = NULL;
@@ -87,6 +88,7 @@ static void uci_control_done(uci_control_t *msg)
     void *span        = msg->span;
     bool chunk        = msg->chunk;
 
+    msg->peer->sending -= msg->awaited;
     if (msg->sent_p != NULL) {
         *msg->sent_p = true;
     }
@@ -110,6 +112,12 @@ static void uci_control_sent(void *request, ucs_status_t status, void *user_data
     }
     uci_ucp.request_free(request);
     uci_control_done(msg);
+}
+
+/* What belongs to an operation may outlast a close, and so does not hold it up; the copies that a close hands over do */
+static bool uci_control_is_awaited(const uci_am_hdr_t *hdr)
+{
+    return (hdr->type != UCI_AM_SEGMENT) && ((hdr->type != UCI_AM_DATA) || (hdr->flags & UCI_AM_FLAG_HANDOVER));
 }
 
 /* Which part of the fault specification a message belongs to; TARGET_LAST: none. Requests and repeated reports are
@@ -165,6 +173,8 @@ void uci_control_send(uci_control_t *msg)
         return;
     }
 
+    msg->awaited = uci_control_is_awaited(&msg->hdr);
+    msg->peer->sending += msg->awaited;
     msg->hdr.check = (msg->hdr.type == UCI_AM_SEGMENT) ? uci_am_check(&msg->hdr, msg->payload, msg->more)
                                                        : uci_am_check(&msg->hdr, msg->data, msg->length);
     uci_control_inject(msg);

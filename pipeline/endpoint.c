@@ -26,6 +26,7 @@ typedef struct uci_close {
     void *ucx; /* UCX's close */
     uint64_t deadline;
     bool last; /* of the user's endpoints to this peer */
+    bool said; /* all but BYE has been sent */
 } uci_close_t;
 
 static uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
@@ -200,6 +201,27 @@ static void uci_close_let_go(uci_close_t *closing)
     uci_close_done(closing, UCS_OK);
 }
 
+/* All that the peer has to have from us, but BYE. Once. */
+static void uci_close_say(uci_close_t *closing)
+{
+    uci_peer_t *peer = closing->peer;
+
+    if (closing->said || !closing->last) {
+        return;
+    }
+    closing->said = true;
+    if (peer->answered) {
+        uci_handover_send(peer);
+    }
+    if (!peer->hello_sent) {
+        uci_control_hello(peer); /* it may go on sending to us, and needs a new endpoint then */
+    }
+}
+
+/* What UCX holds may wait for an endpoint's other end: UCX asks for that with the first message that needs it. On tcp UCX
+ * 1.13 has to read this question alone: if it makes the other end for it and anything follows in what it read, such as the
+ * flush of a close, it crashes (uct_tcp_ep_progress_am_rx(); mended in 1.14: "RX-only EP replaced in wireup AM
+ * callback"). So UCX is not told to close before it has let go of what was said. */
 static void uci_close_progress(uci_close_t *closing)
 {
     uci_peer_t *peer = closing->peer;
@@ -217,8 +239,9 @@ static void uci_close_progress(uci_close_t *closing)
         if (uci_ep_is_granted(peer) || (peer->asked && !peer->answered)) {
             return;
         }
-        if (peer->answered && closing->last) {
-            uci_handover_send(peer);
+        uci_close_say(closing);
+        if (peer->sending > 0) {
+            return;
         }
     } else if (peer->promised) {
         return;
