@@ -157,6 +157,30 @@ static void uci_control_inject(uci_control_t *msg)
     }
 }
 
+/* UCX 1.13 must not be made to connect to a peer over tcp while it hands over what it has read from it: the new end takes
+ * the buffer along that UCX is in (uct_tcp_ep_progress_am_rx(), see uci_close_progress()) */
+static bool uci_control_is_too_early(uci_peer_t *peer)
+{
+    if (uci_likely(!uci_list_is_empty(&peer->eps)) || !uci_worker_is_inside_ucx(peer->worker)) {
+        return false;
+    }
+    if (uci_list_is_empty(&peer->unconnected_link)) {
+        uci_list_add_tail(&peer->worker->unconnected, &peer->unconnected_link);
+        ++peer->worker->ops_active;
+    }
+    return true;
+}
+
+static ucp_ep_h uci_control_endpoint(uci_control_t *msg)
+{
+    bool small = (msg->length + msg->more <= UCI_CONTROL_POOLED); /* one fragment, over any transport */
+
+    if (uci_control_is_too_early(msg->peer)) {
+        return NULL;
+    }
+    return small ? uci_peer_endpoint(msg->peer) : uci_peer_endpoint_whole(msg->peer);
+}
+
 void uci_control_send(uci_control_t *msg)
 {
     ucp_request_param_t param = {
@@ -164,8 +188,7 @@ void uci_control_send(uci_control_t *msg)
             .cb.send      = uci_control_sent,
             .user_data    = msg,
             .flags        = (msg->hdr.type == UCI_AM_SEGMENT) ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER};
-    bool small  = (msg->length + msg->more <= UCI_CONTROL_POOLED); /* one fragment, over any transport */
-    ucp_ep_h ep = small ? uci_peer_endpoint(msg->peer) : uci_peer_endpoint_whole(msg->peer);
+    ucp_ep_h ep = uci_control_endpoint(msg);
     ucs_status_ptr_t request;
 
     if (uci_unlikely(ep == NULL)) {
@@ -228,6 +251,16 @@ void uci_control_send_pending(uci_peer_t *peer)
     {
         uci_list_del(&msg->link);
         uci_control_send(msg);
+    }
+}
+
+void uci_control_connect(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(peer, &worker->unconnected, uci_peer_t, unconnected_link)
+    {
+        uci_list_del(&peer->unconnected_link);
+        --worker->ops_active;
+        uci_control_send_pending(peer);
     }
 }
 

@@ -50,6 +50,9 @@ void uci_control_send_bye(uci_peer_t *peer);
 /** Send what waits for an endpoint to @a peer. */
 void uci_control_send_pending(uci_peer_t *peer);
 
+/** After UCX's turn: connect to those who wait for that, and send what waits. */
+void uci_control_connect(uci_worker_t *worker);
+
 /** Forget those: nobody will receive them. */
 void uci_control_drop_pending(uci_peer_t *peer);
 

@@ -218,10 +218,10 @@ static void uci_close_say(uci_close_t *closing)
     }
 }
 
-/* What UCX holds may wait for an endpoint's other end: UCX asks for that with the first message that needs it. On tcp UCX
- * 1.13 has to read this question alone: if it makes the other end for it and anything follows in what it read, such as the
- * flush of a close, it crashes (uct_tcp_ep_progress_am_rx(); mended in 1.14: "RX-only EP replaced in wireup AM
- * callback"). So UCX is not told to close before it has let go of what was said. */
+/* What UCX holds may wait for the other end of an endpoint, for which it asks with the first message that needs it. On tcp
+ * the other side's UCX, up to 1.13, has to read this question alone: it crashes if it makes that end and anything
+ * follows in what it has read, such as the flush of a close (docs/design.md, section 11). So UCX is not told to close
+ * before it has let go of what was said */
 static void uci_close_progress(uci_close_t *closing)
 {
     uci_peer_t *peer = closing->peer;

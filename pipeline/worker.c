@@ -157,6 +157,7 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->send_ops);
     uci_list_init(&worker->recv_ops);
     uci_list_init(&worker->orphans);
+    uci_list_init(&worker->unconnected);
 }
 
 static void uci_worker_init_lock(uci_worker_t *worker, ucs_thread_mode_t thread_mode)
@@ -289,6 +290,11 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 {
     unsigned count = 0;
 
+    worker->own = true;
+    if (!uci_list_is_empty(&worker->unconnected)) {
+        uci_control_connect(worker);
+        ++count;
+    }
     if (!uci_list_is_empty(&worker->direct_recvs)) {
         count += uci_direct_recv_progress(worker);
     }
@@ -320,6 +326,7 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     if ((worker->deferred != NULL) && !worker->sibling.helped) {
         count += uci_request_deliver(worker);
     }
+    worker->own = false;
     return count;
 }
 

@@ -71,6 +71,7 @@ typedef struct uci_worker {
     uci_list_t send_ops;     /**< uci_send_op_t: sends that wait for FIN */
     uci_list_t recv_ops;     /**< uci_recv_op_t: receives in progress */
     uci_list_t orphans;      /**< uci_orphan_t: frames without a header */
+    uci_list_t unconnected;  /**< uci_peer_t to connect to after UCX's turn; count in ops_active */
     unsigned ops_active;     /**< members of the last 4 lists: progress has work of its own only if any */
     bool resync;             /**< something damaged was dropped: ask again for whatever is due */
     uint64_t resync_time;    /**< when, in ns */
@@ -80,6 +81,7 @@ typedef struct uci_worker {
     uci_request_t *deferred; /**< completed by a turn that was not the program's, in order; counts in ops_active */
     uci_request_t **deferred_end;
     bool deferring; /**< completions go there */
+    bool own;       /**< in a turn: UCX has had its part */
 
     struct uci_recv_op **slots; /**< receive operations by slot */
     uint32_t slots_count;
@@ -126,6 +128,12 @@ unsigned uci_worker_progress(uci_worker_t *worker);
 UCI_INLINE bool uci_worker_is_inside(const uci_worker_t *worker)
 {
     return worker->turns % 2 != 0;
+}
+
+/** Is this called by UCX, which hands over what it has read? */
+UCI_INLINE bool uci_worker_is_inside_ucx(const uci_worker_t *worker)
+{
+    return uci_worker_is_inside(worker) && !worker->own;
 }
 
 /** @return what tells this thread from all others that live. */

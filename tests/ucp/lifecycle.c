@@ -259,6 +259,71 @@ static void close_behind_sends(void)
     }
 }
 
+/* One side only has an endpoint, and says all it has to say before the other one reads any of it */
+static void read_in_one_go(size_t size)
+{
+    enum { COUNT = 4 };
+    ut_data_t from[COUNT], to[COUNT];
+    ut_op_t send[COUNT], recv[COUNT];
+    ut_side_t *b = &pair.sides[1];
+    unsigned i;
+
+    pair.a          = &pair.sides[0];
+    pair.b          = b;
+    pair.a->context = b->context = ut_context_create(UCP_FEATURE_TAG);
+    pair.a->worker               = ut_worker_create(pair.a->context);
+    b->worker                    = ut_worker_create(b->context);
+    pair.a->ep                   = ut_ep_create(pair.a->worker, b->worker);
+    ut_settle(&pair);
+    for (i = 0; i < COUNT; ++i) {
+        ut_data_open(&from[i], UT_CONTIG1, size);
+        ut_data_open(&to[i], UT_CONTIG1, size);
+        ut_data_fill(&from[i], i);
+        ut_recv(&recv[i], &pair, UT_RECV_NBX, &to[i], i, UT_TAG_ALL);
+    }
+    for (i = 0; i < COUNT; ++i) {
+        ut_send(&send[i], pair.a, (size < 1000) ? UT_SEND_SYNC_NBX : UT_SEND_NBX, &from[i], i);
+    }
+    for (i = 0; i < COUNT; ++i) {
+        UT_CHECK_STATUS(ut_wait(&pair, &recv[i]), UCS_OK, "receive");
+        UT_CHECK_STATUS(ut_wait(&pair, &send[i]), UCS_OK, "send");
+        UT_CHECK(ut_data_check(&to[i], size, i), "wrong content of message %u", i);
+        ut_data_close(&from[i]);
+        ut_data_close(&to[i]);
+    }
+    ut_ep_close(&pair, pair.a->ep);
+    ucp_worker_destroy(pair.a->worker);
+    ucp_worker_destroy(b->worker);
+    ucp_cleanup(pair.a->context);
+}
+
+static void one_side_only(void)
+{
+    if (!only_self()) {
+        read_in_one_go(8);
+        read_in_one_go(300000);
+    }
+}
+
+/* The same with nothing to say but that it closes again */
+static void closes_without_a_word(void)
+{
+    unsigned i;
+
+    for (i = 0; (i < 3) && !only_self(); ++i) {
+        ut_pair_open(&pair, 0);
+        ut_ep_close(&pair, pair.b->ep);
+        ut_settle(&pair);
+        ut_ep_close(&pair, pair.a->ep);
+        pair.b->ep = ut_ep_create(pair.b->worker, pair.a->worker);
+        ut_settle(&pair);
+        ut_ep_close(&pair, pair.b->ep);
+        ucp_worker_destroy(pair.a->worker);
+        ucp_worker_destroy(pair.b->worker);
+        ucp_cleanup(pair.a->context);
+    }
+}
+
 /* The other side closes; we go on sending to it, and only then close */
 static void one_side_closes_first(void)
 {
@@ -458,6 +523,7 @@ static const ut_test_t tests[] = {
         UT_TEST(close_and_reopen),   UT_TEST(force_close),           UT_TEST(several_endpoints),
         UT_TEST(close_behind_sends), UT_TEST(one_side_closes_first), UT_TEST(closes_while_receiving),
         UT_TEST(two_contexts),       UT_TEST(again_and_again),       UT_TEST(crowd),
-        UT_TEST(sudden_end),         UT_TEST(multi_thread_worker)};
+        UT_TEST(one_side_only),      UT_TEST(closes_without_a_word), UT_TEST(sudden_end),
+        UT_TEST(multi_thread_worker)};
 
 UT_MAIN(tests)

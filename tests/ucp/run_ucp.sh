@@ -315,6 +315,8 @@ run_windows() {
             windows before_a_close
         plain_case "windows/${preload_or_none:+uci-}forced" UCX_TLS=posix,tcp,self LD_PRELOAD="$preload_or_none" \
             windows before_a_forced_close
+        plain_case "windows/${preload_or_none:+uci-}tcp-closed" UCX_TLS=posix,tcp,self UCX_RNDV_THRESH=4m \
+            LD_PRELOAD="$preload_or_none" windows before_a_close
     done
 }
 
@@ -326,6 +328,7 @@ run_close() {
             timeout=5 plain_case "close/$tls/$path" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_PATH=$path lifecycle closes_
         done
     done
+    plain_case close/shared-memory-and-tcp UCX_TLS=posix,tcp,self LD_PRELOAD="$preload" lifecycle closes_without_a_word
 }
 
 main() {
