@@ -28,7 +28,7 @@ suites=(
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "asan       * 3min unit tests and a part of mpi, with ASan and UBSan"
-    "ucp        * 1min programs that call libucp themselves: every hook, plain and with UCI"
+    "ucp        * 4min programs that call libucp themselves: every hook, plain and with UCI"
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
