@@ -331,9 +331,9 @@ static void uci_recv_matched(void *request, ucs_status_t status, const ucp_tag_r
     uci_request_t *req   = user_data;
     uci_worker_t *worker = req->worker;
     uci_frame_t *frame   = req->frame;
-    ucp_tag_t tag =
-            info->sender_tag; /* UCX has just written them, one by one: copied as one they would wait for that */
-    size_t total = info->length;
+    /* UCX has just written these, one by one: copied as one they would wait for that */
+    ucp_tag_t tag = info->sender_tag;
+    size_t total  = info->length;
 
     if (uci_unlikely(worker->is_mt)) {
         uci_ucp.request_free(request); /* else it lies in ours */

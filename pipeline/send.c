@@ -272,7 +272,7 @@ UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, size_t length, uci_
                                     : uci_send_eager_pending(worker, sent, param);
 }
 
-/* From now on small messages to this peer take uci_send_small() */
+/* From now on contiguous messages of moderate size to this peer take uci_send_settled() */
 static void uci_send_settle(uci_peer_t *peer)
 {
     peer->settled = uci_send_is_small(peer, 0) && peer->hello_sent && !uci_inject_enabled;
@@ -298,42 +298,29 @@ static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_t
     return uci_send_eager_end(ep, buffer->length, sent, status, param);
 }
 
-/* A contiguous message of at most UCI_SMALL_MAX bytes to a peer that is settled: as uci_send_eager() in one piece */
-UCI_INLINE ucs_status_ptr_t uci_send_small(uci_ep_t *ep, const void *data, size_t length, ucp_tag_t tag,
-                                           const ucp_request_param_t *param)
+/* A contiguous message to a peer that is settled, in a frame of this kind: as uci_send_eager() in one piece */
+UCI_INLINE ucs_status_ptr_t uci_send_settled(uci_ep_t *ep, const void *data, size_t length, uci_frame_kind_t kind,
+                                             ucp_tag_t tag, const ucp_request_param_t *param)
 {
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
+    bool small           = (kind == UCI_FRAME_SMALL);
     uci_frame_t *frame, *sent = NULL;
     ucs_status_t status;
 
-    frame = uci_frame_get_small(&worker->frames);
+    frame = small ? uci_frame_get_small(&worker->frames)
+                  : uci_frame_get(&worker->frames, length + uci_frame_overhead(kind));
     if (uci_unlikely(frame == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    uci_send_frame_init(frame, peer, UCI_FRAME_SMALL, tag, length);
-    uci_frame_write_small(frame, data, length, uci_send_ack(peer), worker->who, worker->uid);
-    status = uci_send_logged(ep, frame, NULL, true, &sent);
-    return uci_send_eager_end(ep, length, sent, status, param);
-}
-
-/* The same with more bytes, at most UCI_SEND_SLOT_MIN */
-static ucs_status_ptr_t uci_send_plain(uci_ep_t *ep, const void *data, size_t length, ucp_tag_t tag,
-                                       const ucp_request_param_t *param)
-{
-    uci_peer_t *peer     = ep->peer;
-    uci_worker_t *worker = peer->worker;
-    uci_frame_t *frame, *sent = NULL;
-    ucs_status_t status;
-
-    frame = uci_frame_get(&worker->frames, length + UCI_FRAME_OVERHEAD);
-    if (uci_unlikely(frame == NULL)) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    uci_send_frame_init(frame, peer, kind, tag, length);
+    if (small) {
+        uci_frame_write_small(frame, data, length, uci_send_ack(peer), worker->who, worker->uid);
+    } else {
+        uci_send_write_hdr(frame, kind, length);
+        uci_frame_hdr(frame)->value = worker->digest->copy(uci_frame_payload(frame), data, length);
+        uci_frame_seal(frame, worker->uid);
     }
-    uci_send_frame_init(frame, peer, UCI_FRAME_EAGER, tag, length);
-    uci_send_write_hdr(frame, UCI_FRAME_EAGER, length);
-    uci_frame_hdr(frame)->value = worker->digest->copy(uci_frame_payload(frame), data, length);
-    uci_frame_seal(frame, worker->uid);
     status = uci_send_logged(ep, frame, NULL, true, &sent);
     return uci_send_eager_end(ep, length, sent, status, param);
 }
@@ -803,10 +790,10 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
     if (uci_likely(uci_buffer_is_contig(datatype)) && uci_likely(ep->peer->settled) && !sync) {
         length = uci_buffer_contig_length(datatype, count);
         if (uci_likely(length <= UCI_SMALL_MAX)) {
-            return uci_send_small(ep, data, length, tag, param);
+            return uci_send_settled(ep, data, length, UCI_FRAME_SMALL, tag, param);
         }
         if ((length <= UCI_SEND_SLOT_MIN) && uci_likely(length <= ep->peer->eager_max)) {
-            return uci_send_plain(ep, data, length, tag, param);
+            return uci_send_settled(ep, data, length, UCI_FRAME_EAGER, tag, param);
         }
     }
 
