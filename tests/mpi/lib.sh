@@ -201,6 +201,7 @@ run_limited() {
     if [ "$ended" = "$pid" ]; then
         kill "$timer" 2>/dev/null || true
         wait "$timer" 2>/dev/null || true
+        [ "$status" -eq 0 ] || end_marked # MPICH's launcher may leave the other ranks of one that aborts
         return "$status"
     fi
     where_is_it "$executable" >>"$log" 2>&1
