@@ -330,12 +330,12 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     return count;
 }
 
-unsigned uci_worker_turn(uci_worker_t *worker)
+UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
 {
     unsigned count;
 
     ++worker->turns;
-    count = uci_ucp.worker_progress(worker->ucp);
+    count = uci_ucp.worker_progress(ucp);
     if (uci_unlikely(worker->ops_active > 0)) {
         count += uci_worker_progress_own(worker);
     }
@@ -343,9 +343,14 @@ unsigned uci_worker_turn(uci_worker_t *worker)
     return count;
 }
 
-unsigned uci_worker_progress(uci_worker_t *worker)
+unsigned uci_worker_turn(uci_worker_t *worker)
 {
-    unsigned count = uci_worker_turn(worker);
+    return uci_worker_turn_of(worker, worker->ucp);
+}
+
+unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
+{
+    unsigned count = uci_worker_turn_of(worker, ucp);
 
     if (uci_unlikely(worker->turns % (2 * UCI_SIBLINGS_TURNS) == 0)) {
         uci_siblings_help(worker);

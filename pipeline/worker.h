@@ -122,8 +122,12 @@ bool uci_worker_is_untouched(const uci_worker_t *worker);
 /** UCX's progress, then ours. @return how much has been done, as UCX's. */
 unsigned uci_worker_turn(uci_worker_t *worker);
 
-/** A turn, and now and then a look after the process's other workers. */
-unsigned uci_worker_progress(uci_worker_t *worker);
+/**
+ * A turn, and now and then a look after the process's other workers.
+ *
+ * @param ucp  worker->ucp, from who has it: then the processor runs UCX's progress while it still looks up ours.
+ */
+unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp);
 
 UCI_INLINE bool uci_worker_is_inside(const uci_worker_t *worker)
 {

@@ -10,6 +10,12 @@
 
 static pthread_mutex_t uci_handles_lock = PTHREAD_MUTEX_INITIALIZER;
 
+static void uci_handle_entry_set(uci_handle_entry_t *entry, uintptr_t handle, void *object)
+{
+    __atomic_store_n(&entry->object, object, __ATOMIC_RELAXED);
+    __atomic_store_n(&entry->handle, handle, __ATOMIC_RELEASE);
+}
+
 /* @return true if an entry that was empty is used now; one whose handle was removed is used again */
 static bool uci_handles_store(uci_handle_slots_t *slots, uintptr_t handle, void *object)
 {
@@ -30,8 +36,7 @@ static bool uci_handles_store(uci_handle_slots_t *slots, uintptr_t handle, void 
         place = entry;
     }
     was_empty = (place->handle == 0);
-    __atomic_store_n(&place->object, object, __ATOMIC_RELAXED);
-    __atomic_store_n(&place->handle, handle, __ATOMIC_RELEASE);
+    uci_handle_entry_set(place, handle, object);
     return was_empty;
 }
 
@@ -82,6 +87,9 @@ bool uci_handles_add(uci_handles_t *table, const void *handle, void *object)
     if (ok && uci_handles_store(table->slots, (uintptr_t)handle, object)) {
         ++table->used;
     }
+    if (ok && ((table->first.handle == 0) || (table->first.handle == (uintptr_t)handle))) {
+        uci_handle_entry_set(&table->first, (uintptr_t)handle, object);
+    }
     pthread_mutex_unlock(&uci_handles_lock);
     return ok;
 }
@@ -94,6 +102,9 @@ void *uci_handles_remove(uci_handles_t *table, const void *handle)
     pthread_mutex_lock(&uci_handles_lock);
     if (table->slots == NULL) {
         goto out;
+    }
+    if (table->first.handle == (uintptr_t)handle) {
+        uci_handle_entry_set(&table->first, 0, NULL);
     }
     for (i = uci_handle_hash((uintptr_t)handle);; ++i) {
         uci_handle_entry_t *entry = &table->slots->entries[i & table->slots->mask];

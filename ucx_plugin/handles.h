@@ -20,6 +20,7 @@ typedef struct uci_handle_slots {
 } uci_handle_slots_t;
 
 typedef struct uci_handles {
+    uci_handle_entry_t first;  /* a copy of one entry, or empty: uci_handles_find_first() */
     uci_handle_slots_t *slots; /* replaced when it grows; old ones stay for readers that still look at them */
     size_t used;               /* entries that are not empty */
 } uci_handles_t;
@@ -58,6 +59,14 @@ UCI_INLINE void *uci_handles_find(const uci_handles_t *table, const void *handle
             return NULL;
         }
     }
+}
+
+/** As uci_handles_find(), for tables that usually have one entry. */
+UCI_INLINE void *uci_handles_find_first(const uci_handles_t *table, const void *handle)
+{
+    return uci_likely(__atomic_load_n(&table->first.handle, __ATOMIC_ACQUIRE) == (uintptr_t)handle)
+                   ? __atomic_load_n(&table->first.object, __ATOMIC_RELAXED)
+                   : uci_handles_find(table, handle);
 }
 
 #endif

@@ -190,7 +190,7 @@ UCI_EXPORT void ucp_ep_destroy(ucp_ep_h ep)
     }
     while (ucp_request_check_status(request) == UCS_INPROGRESS) {
         uci_worker_enter(worker);
-        uci_worker_progress(worker);
+        uci_worker_progress(worker, worker->ucp);
         uci_worker_leave(worker);
     }
     ucp_request_free(request);

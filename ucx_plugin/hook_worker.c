@@ -134,7 +134,7 @@ static UCI_NOINLINE unsigned uci_hook_progress_any(ucp_worker_h worker)
         return uci_hook_progress_other(worker);
     }
     uci_worker_enter(ours);
-    count = uci_worker_progress(ours);
+    count = uci_worker_progress(ours, worker);
     uci_worker_leave(ours);
     return count;
 }
@@ -144,7 +144,7 @@ UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
 {
     uci_worker_t *ours = uci_plugin_worker(worker);
 
-    return uci_likely(ours != NULL) && uci_likely(uci_worker_enter_fast(ours)) ? uci_worker_progress(ours)
+    return uci_likely(ours != NULL) && uci_likely(uci_worker_enter_fast(ours)) ? uci_worker_progress(ours, worker)
                                                                                : uci_hook_progress_any(worker);
 }
 

@@ -57,7 +57,7 @@ void uci_plugin_dt_destroy(ucp_datatype_t datatype);
 /** Look up a handle; NULL: pass the call through. */
 UCI_INLINE uci_worker_t *uci_plugin_worker(ucp_worker_h worker)
 {
-    return uci_handles_find(&uci_workers, worker);
+    return uci_handles_find_first(&uci_workers, worker);
 }
 
 UCI_INLINE uci_ep_t *uci_plugin_ep(ucp_ep_h ep)

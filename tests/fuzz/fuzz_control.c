@@ -600,7 +600,7 @@ static void step_progress(void)
     unsigned i;
 
     for (i = 0; i < UCI_RESYNC_POLLS; ++i) {
-        uci_worker_progress(fuzz_worker);
+        uci_worker_progress(fuzz_worker, fuzz_worker->ucp);
     }
 }
 

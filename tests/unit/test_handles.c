@@ -69,6 +69,26 @@ Test(handles, coming_and_going_does_not_grow)
     cr_expect(table.slots->mask < 4096, "a table of %zu entries for one handle at a time", table.slots->mask + 1);
 }
 
+/* One entry is kept twice: whatever comes and goes, both ways to look up find the same */
+Test(handles, first_finds_what_find_finds)
+{
+    uintptr_t i, j;
+
+    cr_expect(uci_handles_find_first(&table, handle(1)) == NULL);
+    for (i = 0; i < 1000; ++i) {
+        if (i % 7 < 4) {
+            cr_assert(uci_handles_add(&table, handle(i % 5), handle(i)));
+        } else {
+            uci_handles_remove(&table, handle(i % 5));
+        }
+        for (j = 0; j < 6; ++j) {
+            cr_assert(uci_handles_find_first(&table, handle(j)) == uci_handles_find(&table, handle(j)), "step %lu, %lu",
+                      (unsigned long)i, (unsigned long)j);
+        }
+        cr_assert(uci_handles_find_first(&table, NULL) == NULL);
+    }
+}
+
 static bool stop;
 
 static void *look_up(void *arg)
