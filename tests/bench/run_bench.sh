@@ -5,7 +5,8 @@
 #
 # Install what is missing, build, and measure plain UCX against UCX with UCI. Measurements, not tests: a missed target is
 # shown, and does not fail. Give it an idle machine of two cores or more. In front of each table and behind it stands how far
-# the two cores are from each other (bench_distance): where that differs, the rows between are of a machine that changed.
+# the two cores are from each other (bench_distance) and how much other processes use of them: where the distance differs, the
+# rows between are of a machine that changed.
 #
 #   table      latency, bandwidth, message rate: build/tools/uci_perftest with [options]; the default
 #   types      the same for non-contiguous types: vector, structs, blocks
@@ -24,8 +25,27 @@ bench=$uci_root/tests/bench
 table_options=(--launches 1 --rounds 8 --no-breakdown --markdown)
 table_sizes=(--test "lat,bw,rate")
 
+# ticks COLUMN...: of all processors since boot, of these columns of /proc/stat.
+ticks() {
+    awk -v columns="$*" '/^cpu / { n = split(columns, c); for (i = 1; i <= n; ++i) sum += $c[i]; print sum }' /proc/stat
+}
+
+# How much of the processors others use: a rank that a killed job left behind spins and would be measured too.
+busy_percent() {
+    local idle all
+    idle=$(ticks 5 6)
+    all=$(ticks 2 3 4 5 6 7 8 9)
+    sleep 0.5
+    idle=$(($(ticks 5 6) - idle))
+    all=$(($(ticks 2 3 4 5 6 7 8 9) - all))
+    say $((100 - (100 * idle / (all > 0 ? all : 1))))
+}
+
 run_distance() {
-    "$uci_root/build/tests/bench/bench_distance"
+    local busy
+    busy=$(busy_percent)
+    [ "$busy" -lt 10 ] || echo "warning: other processes use $busy % of this machine; what is measured here means little" >&2
+    say "$("$uci_root/build/tests/bench/bench_distance"), others use $busy % of the processors"
 }
 
 # between_distances COMMAND...: run it with the distance of the cores in front and behind.
