@@ -10,8 +10,8 @@
  *     chunks       |       tail of 2 bytes ->|<- head of 7 bytes      ->|
  *
  * The sender packs what surrounds the border into a carry of its own; the receiver keeps the tail in a carry until the head
- * has come. A sender that does not know (its buffer is contiguous, or a copy) says 0, no part of an element: most unpackers take
- * any bytes in their order. Where one refuses, or chunks come in another order, or damaged, the rest of the message is
+ * has come. A sender that does not know (its buffer is contiguous) says 0, no part of an element: most unpackers take any bytes
+ * in their order. Where one refuses, or chunks come in another order, or damaged, the rest of the message is
  * collected and unpacked at its end (uci_recv_op_collect()).
  */
 #ifndef UCI_ORDERED_H_
@@ -24,6 +24,9 @@
 
 /** Bytes of a chunk that belong to elements begun before it (head, low 8 bits) and that go on after it (tail). */
 typedef uint16_t uci_cut_t;
+
+/** The same of the border behind a chunk: its own tail (upper 8 bits), and the head of the next one (low 8 bits). */
+typedef uint16_t uci_border_t;
 
 typedef struct uci_ordered {
     uint64_t offset; /**< all before it has been packed or unpacked, in bytes of the packed form */
@@ -48,6 +51,18 @@ UCI_INLINE uint32_t uci_cut_tail(uci_cut_t cut)
  * @return the cut of this chunk. A packer that gives nothing although something is left is an error (logged), and zeros are sent.
  */
 uci_cut_t uci_ordered_pack(uci_ordered_t *ordered, uci_buffer_t *buf, void *dst, size_t length);
+
+/** @return the border behind the chunk that was packed last, whose cut is @a cut. */
+UCI_INLINE uci_border_t uci_ordered_border(const uci_ordered_t *ordered, uci_cut_t cut)
+{
+    return (uci_border_t)((cut & 0xff00) | ordered->carry_length);
+}
+
+/** @return the cut of a chunk between two borders; 0: nothing is cut there, or not known. */
+UCI_INLINE uci_cut_t uci_cut_between(uci_border_t before, uci_border_t behind)
+{
+    return (uci_cut_t)((before & 0xff) | (behind & 0xff00));
+}
 
 /** Is the byte at @a offset of the packed form the next one to be packed? */
 UCI_INLINE bool uci_ordered_is_next_out(const uci_ordered_t *ordered, uint64_t offset)

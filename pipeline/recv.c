@@ -766,6 +766,18 @@ void uci_recv_op_advance(uci_recv_op_t *op)
     uci_recv_op_finish(op);
 }
 
+/* The next chunk of a generic datatype, if this is it. Behind the last one that comes there is no border, or it has no room to say. */
+static bool uci_recv_op_unpack_data(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_border_t behind = (hdr->flags & (UCI_AM_FLAG_LAST | UCI_AM_FLAG_FRAME)) ? 0 : (uci_border_t)hdr->extra;
+
+    if (!uci_recv_op_unpack(op, hdr->index, data, length, hdr->value, uci_cut_between(op->border, behind))) {
+        return false;
+    }
+    op->border = behind;
+    return true;
+}
+
 /* Verify a chunk while it moves to where it belongs. @param value_p  its digest, not hdr->value if it is not whole.
  * @return false: no memory to collect it in. */
 static bool uci_recv_op_store(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length,
@@ -775,7 +787,7 @@ static bool uci_recv_op_store(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const 
 
     *value_p = uci_likely(is_whole) ? hdr->value : ~hdr->value;
     if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
-        if (is_whole && uci_recv_op_unpack(op, hdr->index, data, length, hdr->value, 0)) {
+        if (is_whole && uci_recv_op_unpack_data(op, hdr, data, length)) {
             return true;
         }
         if (!uci_recv_op_collect(op)) {

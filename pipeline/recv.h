@@ -44,6 +44,7 @@ typedef struct uci_recv_op {
     uci_buffer_t own_buffer; /**< of desc, or of packed */
     void *packed; /**< a generic datatype's message from ordered.offset on, if it could not be unpacked in order */
     uci_ordered_t ordered; /**< unpacking of a generic datatype */
+    uci_border_t border;   /**< behind the chunk that was unpacked last, if it came in a stream */
     uci_rndv_desc_t desc;  /**< a descriptor being repaired */
     uci_frame_kind_t kind;
     ucp_tag_t tag;

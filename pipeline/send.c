@@ -375,6 +375,7 @@ static void uci_send_op_destroy(uci_send_op_t *op)
     uci_merkle_destroy(op->tree);
     free(op->kept);
     free(op->copy);
+    free(op->borders);
     free(op);
     if (uci_unlikely(!uci_list_is_empty(&peer->queued))) {
         uci_direct_serve(peer);
@@ -530,16 +531,49 @@ static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const uc
     return !sync && (length <= max) && (worker->copy_bytes + length <= worker->log_limit);
 }
 
-/* A generic datatype in pieces, as UCX packs it. MPICH 4.0 takes another way for these than for a whole message, which is ten times
- * faster for vectors, and ten times slower for blocks in no order. */
-static void uci_send_pack(uci_buffer_t *buffer, char *dst)
+static void uci_send_op_set_border(uci_send_op_t *op, uint32_t index, uci_border_t border)
 {
-    uci_ordered_t ordered = {0};
+    if (op->borders != NULL) {
+        op->borders[index] = border;
+    }
+}
+
+/* @return 0 if it is not known */
+static uci_border_t uci_send_op_border(const uci_send_op_t *op, uint32_t index)
+{
+    return (op->borders != NULL) ? op->borders[index] : 0;
+}
+
+static uci_cut_t uci_send_op_cut(const uci_send_op_t *op, uint32_t index)
+{
+    return uci_cut_between((index > 0) ? uci_send_op_border(op, index - 1) : 0, uci_send_op_border(op, index));
+}
+
+/* A chunk of a generic datatype in pieces, as UCX packs it. MPICH 4.0 takes another way for these than for a whole message, which is
+ * ten times faster for vectors, and ten times slower for blocks in no order. */
+static uci_border_t uci_send_pack_chunk(uci_ordered_t *ordered, uci_buffer_t *buffer, char *dst, size_t length)
+{
+    uci_cut_t cut = 0;
     size_t done, part;
 
-    for (done = 0; done < buffer->length; done += part) {
-        part = uci_min(buffer->length - done, (size_t)UCI_SEND_PACK_PIECE);
-        (void)uci_ordered_pack(&ordered, buffer, dst + done, part);
+    for (done = 0; done < length; done += part) {
+        part = uci_min(length - done, (size_t)UCI_SEND_PACK_PIECE);
+        cut  = uci_ordered_pack(ordered, buffer, dst + done, part);
+    }
+    return uci_ordered_border(ordered, cut);
+}
+
+static void uci_send_pack(uci_send_op_t *op, uci_buffer_t *buffer)
+{
+    uci_ordered_t ordered = {0};
+    uint64_t offset;
+    uint32_t i;
+
+    for (i = 0; i < op->chunks; ++i) {
+        offset = (uint64_t)i * op->chunk_size;
+        uci_send_op_set_border(op, i,
+                               uci_send_pack_chunk(&ordered, buffer, (char *)op->copy + offset,
+                                                   uci_chunk_length(op->length, op->chunk_size, i)));
     }
 }
 
@@ -556,13 +590,24 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     if (req->buffer.kind == UCI_BUFFER_GENERIC) {
         /* some of it may have been packed before: from its start again, for which finishing the datatype's state and making a new
          * one is no way, since MPICH lets go of the datatype then */
-        uci_send_pack(&req->buffer, op->copy);
+        uci_send_pack(op, &req->buffer);
     } else {
         uci_buffer_read(&req->buffer, 0, op->copy, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
     }
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
     worker->copy_bytes += op->length;
+    return true;
+}
+
+/* @return true if the user's buffer is free now; else its request completes with the message */
+static bool uci_send_buffer(uci_send_op_t *op)
+{
+    if ((op->req == NULL) || ((op->copy == NULL) && !uci_send_buffer_copy(op, op->req))) {
+        return false; /* it is through by now, or there is no memory */
+    }
+    UCI_STATS_INC(buffered_messages);
+    op->req = NULL;
     return true;
 }
 
@@ -574,9 +619,11 @@ bool uci_send_op_settle(uci_send_op_t *op)
 uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p)
 {
     if (uci_likely(op->buffer->kind != UCI_BUFFER_GENERIC)) {
+        *cut_p = uci_send_op_cut(op, index);
         return uci_buffer_read(op->buffer, (uint64_t)index * op->chunk_size, dst, length, op->digest);
     }
     *cut_p = uci_ordered_pack(&op->ordered, op->buffer, dst, length);
+    uci_send_op_set_border(op, index, uci_ordered_border(&op->ordered, *cut_p));
     return op->digest->digest(dst, length);
 }
 
@@ -600,12 +647,9 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
 {
     uci_request_t *req = op->req;
 
-    if ((now < uci_send_op_buffer_time(op)) || ((op->copy == NULL) && !uci_send_buffer_copy(op, req))) {
-        return;
+    if ((now >= uci_send_op_buffer_time(op)) && uci_send_buffer(op)) {
+        uci_request_complete(req, UCS_OK);
     }
-    UCI_STATS_INC(buffered_messages);
-    op->req = NULL;
-    uci_request_complete(req, UCS_OK);
 }
 
 /* Packing takes longer than moving: the receiver shall unpack the first part soon. All slots of a message at once if they are enough.
@@ -728,17 +772,16 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     if (uci_merkle_create(op->chunks, uci_settings.merkle_arity, &op->tree) != UCI_OK) {
         goto err;
     }
+    if (op->buffer->kind == UCI_BUFFER_GENERIC) {
+        op->borders = calloc(op->chunks, sizeof(*op->borders)); /* without them the receiver may have to collect */
+    }
 
     if (direct) {
         uci_direct_start(op, UCI_DIRECT_KEEP);
     }
     keep = uci_send_may_keep_in_slots(op, buffered);
-    if (buffered && !keep) {
-        if (!uci_send_buffer_copy(op, req)) {
-            goto err;
-        }
-        UCI_STATS_INC(buffered_messages);
-        op->req = NULL;
+    if (buffered && !keep && (op->state == UCI_SEND_DIRECT)) {
+        buffered = uci_send_buffer(op);
     }
     uci_send_describe(op, frame);
     UCI_STATS_INC(messages_sent);
@@ -753,6 +796,8 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     if (op->state == UCI_SEND_DIRECT) {
         uci_direct_fill_first(op);
         buffered = keep ? uci_send_keep_in_slots(op) : buffered;
+    } else if (buffered) {
+        buffered = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
     }
     uci_send_start_path(op);
     uci_send_op_unpin(op);
@@ -826,8 +871,7 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
 
 /* ------------------------------------------------------------ chunks */
 
-/* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest. Its receiver is not
- * told where chunks cut elements: there is no room for it. It collects the message if its unpacker refuses. */
+/* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest. */
 static ucs_status_t uci_send_chunk_load(uci_send_op_t *op, uci_control_t *msg, uint32_t index, uint32_t length,
                                         uint64_t *value_p)
 {
@@ -890,6 +934,8 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     if (uci_merkle_leaves_set(op->tree) == op->chunks) {
         msg->hdr.flags |= UCI_AM_FLAG_LAST;
         msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    } else {
+        msg->hdr.extra = uci_send_op_border(op, index);
     }
 
     msg->op    = op;

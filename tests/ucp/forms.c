@@ -118,6 +118,54 @@ static void layouts_self(void)
              ut_generic_finishes);
 }
 
+static void exchange_strict(size_t length, uint32_t flags, bool recv_first, unsigned seed)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE};
+    ut_data_t from, to;
+    ucs_status_ptr_t send, recv = NULL;
+
+    ut_data_open(&from, UT_GENERIC, length);
+    ut_data_open(&to, UT_GENERIC, length);
+    ut_data_fill(&from, seed);
+    ut_data_poison(&to);
+    param.datatype = from.datatype;
+    if (recv_first) {
+        recv = ucp_tag_recv_nbx(pair.b->worker, to.buffer, to.count, seed, UT_TAG_ALL, &param);
+    }
+    param.op_attr_mask |= flags;
+    send = ucp_tag_send_nbx(pair.a->ep, from.buffer, from.count, seed, &param);
+    param.op_attr_mask &= ~flags;
+    if (!recv_first) {
+        ut_settle(&pair);
+        recv = ucp_tag_recv_nbx(pair.b->worker, to.buffer, to.count, seed, UT_TAG_ALL, &param);
+    }
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, send), UCS_OK, "ucp_tag_send_nbx");
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, recv), UCS_OK, "ucp_tag_recv_nbx");
+    UT_CHECK(ut_data_check(&to, length, seed), "%zu bytes in whole elements: wrong content", length);
+    ut_data_close(&from);
+    ut_data_close(&to);
+}
+
+/* A datatype that gives and takes whole elements only, which are cut by chunks: they are put together, wherever they come from. A
+ * receiver that had to ask its unpacker in vain collects the message, and unpacks only when all of it has come. */
+static void whole_elements(void)
+{
+    static const size_t sizes[] = {9000, 32000, 80003, 500000};
+    unsigned i, variant, seed = 0;
+
+    ut_generic_is_strict = true;
+    ut_pair_open(&pair, 0);
+    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
+        for (variant = 0; variant < 4; ++variant) {
+            exchange_strict(sizes[i], (variant & 1) ? UCP_OP_ATTR_FLAG_FAST_CMPL : 0, (variant & 2) != 0, ++seed);
+        }
+    }
+    ut_pair_close(&pair);
+    ut_generic_is_strict = false;
+    UT_CHECK((ut_generic_refusals == 0) || ut_faults_are_on(), "%u times a part of an element was to be unpacked",
+             ut_generic_refusals);
+}
+
 /* No entries, and no memory, is an empty message */
 static void layouts_of_nothing(void)
 {
@@ -208,7 +256,7 @@ static void longer_receive(void)
 }
 
 static const ut_test_t tests[] = {UT_TEST(forms_between), UT_TEST(forms_self),         UT_TEST(layouts_between),
-                                  UT_TEST(layouts_self),  UT_TEST(layouts_of_nothing), UT_TEST(sizes_between),
-                                  UT_TEST(sizes_self),    UT_TEST(longer_receive)};
+                                  UT_TEST(layouts_self),  UT_TEST(layouts_of_nothing), UT_TEST(whole_elements),
+                                  UT_TEST(sizes_between), UT_TEST(sizes_self),         UT_TEST(longer_receive)};
 
 UT_MAIN(tests)

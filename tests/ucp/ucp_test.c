@@ -16,7 +16,8 @@
 #define UT_PIECE     7
 #define UT_STRIDE    10
 
-unsigned ut_inits, ut_cleanups, ut_generic_starts, ut_generic_finishes;
+unsigned ut_inits, ut_cleanups, ut_generic_starts, ut_generic_finishes, ut_generic_refusals;
+bool ut_generic_is_strict;
 
 const char *const ut_layout_names[UT_LAYOUTS] = {"contig(1)", "contig(n)", "iov 1", "iov 3", "iov 5", "generic"};
 const char *const ut_send_names[UT_SENDS]     = {"send_nb", "send_nbr", "send_nbx", "send_sync_nb", "send_sync_nbx"};
@@ -333,7 +334,7 @@ static size_t ut_generic_pack(void *state, size_t offset, void *dest, size_t max
     ut_generic_t *generic = state;
     size_t i, length = generic->length - offset;
 
-    length = (length < max_length) ? length : max_length;
+    length = (length <= max_length) ? length : (ut_generic_is_strict ? max_length / UT_PIECE * UT_PIECE : max_length);
     for (i = 0; i < length; ++i, ++offset) {
         ((char *)dest)[i] = generic->memory[(offset / UT_PIECE * UT_STRIDE) + (offset % UT_PIECE)];
     }
@@ -347,6 +348,11 @@ static ucs_status_t ut_generic_unpack(void *state, size_t offset, const void *sr
 
     UT_CHECK(offset + length <= generic->length, "unpack of bytes %zu..%zu of %zu", offset, offset + length,
              generic->length);
+    if (ut_generic_is_strict &&
+        ((offset % UT_PIECE != 0) || ((length % UT_PIECE != 0) && (offset + length < generic->length)))) {
+        ++ut_generic_refusals;
+        return UCS_ERR_MESSAGE_TRUNCATED;
+    }
     for (i = 0; (i < length) && (offset < generic->length); ++i, ++offset) {
         generic->memory[(offset / UT_PIECE * UT_STRIDE) + (offset % UT_PIECE)] = ((const char *)src)[i];
     }

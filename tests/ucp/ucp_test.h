@@ -155,6 +155,11 @@ typedef struct ut_data {
 /** Calls of a generic datatype's functions. */
 extern unsigned ut_generic_starts, ut_generic_finishes;
 
+/** The generic datatype stops at nothing but the borders of its pieces, and unpacks nothing else, as MPICH's. */
+extern bool ut_generic_is_strict;
+/** How often it was to unpack a part of a piece. */
+extern unsigned ut_generic_refusals;
+
 void ut_data_open(ut_data_t *data, ut_layout_t layout, size_t length);
 void ut_data_fill(ut_data_t *data, unsigned seed);
 void ut_data_poison(ut_data_t *data);

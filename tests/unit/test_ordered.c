@@ -109,6 +109,7 @@ Test(ordered, elements_are_not_cut)
     uci_ordered_t sender, receiver;
     size_t chunk, offset, length;
     char data[SIZE];
+    uci_border_t border, before;
     uci_cut_t cut;
 
     for (chunk = UCI_CARRY_MAX; chunk <= 4 * UCI_CARRY_MAX; ++chunk) {
@@ -116,9 +117,13 @@ Test(ordered, elements_are_not_cut)
         memset(&sender, 0, sizeof(sender));
         memset(&receiver, 0, sizeof(receiver));
         memset(received, 0, sizeof(received));
+        before = 0;
         for (offset = 0; offset < SIZE; offset += length) {
             length = uci_min(chunk, SIZE - offset);
             cut    = uci_ordered_pack(&sender, &from, data, length);
+            border = uci_ordered_border(&sender, cut);
+            cr_assert(uci_cut_between(before, border) == cut, "a cut that its borders do not tell");
+            before = border;
             cr_assert(memcmp(data, packed + offset, length) == 0, "chunks of %zu, at %zu", chunk, offset);
             cr_assert(uci_cut_tail(cut) == (offset + length) % ELEMENT);
             cr_assert(uci_ordered_is_next(&receiver, offset));
