@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "log.h"
+#include "packer.h"
 
-const uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
+uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
 
 static size_t uci_buffer_iov_length(const ucp_dt_iov_t *iov, size_t count)
 {
@@ -131,6 +132,11 @@ static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *pa
     }
 }
 
+static bool uci_buffer_is_whole(const uci_buffer_t *buf, size_t offset, size_t length)
+{
+    return (offset == 0) && (length == buf->length);
+}
+
 uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest)
 {
     size_t done, part;
@@ -141,6 +147,8 @@ uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t len
 
     if (buf->kind == UCI_BUFFER_IOV) {
         uci_buffer_iov_copy(buf, offset, dst, length, true);
+    } else if (uci_buffer_is_whole(buf, offset, length)) {
+        uci_packer_pack(buf, dst);
     } else {
         for (done = 0; done < length; done += part) {
             part = buf->generic->ops.pack(buf->state, offset + done, (char *)dst + done, length - done);
@@ -167,7 +175,8 @@ void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t 
         uci_buffer_iov_copy(buf, offset, (char *)src, length, false);
         break;
     default:
-        status = buf->generic->ops.unpack(buf->state, offset, src, length);
+        status = uci_buffer_is_whole(buf, offset, length) ? uci_packer_unpack(buf, src)
+                                                          : buf->generic->ops.unpack(buf->state, offset, src, length);
         if (buf->status == UCS_OK) {
             buf->status = status;
         }

@@ -15,6 +15,7 @@ typedef enum { UCI_BUFFER_CONTIG, UCI_BUFFER_IOV, UCI_BUFFER_GENERIC } uci_buffe
 typedef struct uci_generic_dt {
     ucp_generic_dt_ops_t ops;
     void *context;
+    uint8_t pack_way, unpack_way; /**< uci_packer_way_t; any thread's */
 } uci_generic_dt_t;
 
 typedef struct uci_buffer {
@@ -22,14 +23,14 @@ typedef struct uci_buffer {
     void *data;    /**< contig: bytes; iov: ucp_dt_iov_t[count] */
     size_t count;  /**< of iov entries */
     size_t length; /**< packed bytes */
-    const uci_generic_dt_t *generic;
+    uci_generic_dt_t *generic;
     void *state;         /**< of the generic datatype; NULL once finished */
     ucs_status_t status; /**< first error that unpacking gave */
     uci_form_t form;     /**< how bytes are copied into it, if it is contiguous: the receiver's choice by size */
 } uci_buffer_t;
 
 /** How the plugin finds a generic datatype's description; set by it before the first operation. */
-extern const uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
+extern uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
 
 UCI_INLINE bool uci_buffer_is_contig(ucp_datatype_t datatype)
 {

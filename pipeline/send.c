@@ -8,6 +8,7 @@
 #include "get.h"
 #include "inject.h"
 #include "log.h"
+#include "packer.h"
 #include "process.h"
 #include "repair.h"
 #include "span.h"
@@ -29,7 +30,6 @@
 #define UCI_SEND_PACK_GRAIN  4096
 #define UCI_SEND_PACK_DIRECT (16ul << 10)
 #define UCI_SEND_PACK_STREAM (20ul << 10)
-#define UCI_SEND_PACK_PIECE  8192
 
 /* Chunks to one peer that UCX may hold at a time (what was digested should still be in the cache when the kernel copies it), and
  * those sent in one turn of progress */
@@ -549,15 +549,14 @@ static uci_cut_t uci_send_op_cut(const uci_send_op_t *op, uint32_t index)
     return uci_cut_between((index > 0) ? uci_send_op_border(op, index - 1) : 0, uci_send_op_border(op, index));
 }
 
-/* A chunk of a generic datatype in pieces, as UCX packs it. MPICH 4.0 takes another way for these than for a whole message, which is
- * ten times faster for vectors, and ten times slower for blocks in no order. */
+/* A chunk of a generic datatype in pieces, as UCX packs it (packer.h) */
 static uci_border_t uci_send_pack_chunk(uci_ordered_t *ordered, uci_buffer_t *buffer, char *dst, size_t length)
 {
     uci_cut_t cut = 0;
     size_t done, part;
 
     for (done = 0; done < length; done += part) {
-        part = uci_min(length - done, (size_t)UCI_SEND_PACK_PIECE);
+        part = uci_min(length - done, (size_t)UCI_PACKER_PIECE);
         cut  = uci_ordered_pack(ordered, buffer, dst + done, part);
     }
     return uci_ordered_border(ordered, cut);
@@ -669,6 +668,13 @@ static uint32_t uci_send_pack_size(uint64_t length, uint32_t chunk_size, bool di
     return (uint32_t)uci_min(part, (uint64_t)chunk_size);
 }
 
+/* Both sides would work at the same time if it were packed chunk by chunk, but each for much longer */
+static bool uci_send_is_packed_whole(const uci_send_op_t *op, bool direct)
+{
+    return direct && (op->buffer->kind == UCI_BUFFER_GENERIC) && (op->length <= UCI_SLOT_SIZE) && !op->peer->leaving &&
+           (uci_settings.chunk_size == UCI_SETTING_AUTO) && (uci_packer_way(op->buffer) == UCI_PACKER_WHOLE);
+}
+
 /* By what is known of the peer, and by the plan */
 static bool uci_send_may_go_direct(uci_peer_t *peer, uint64_t length)
 {
@@ -687,6 +693,8 @@ static bool uci_send_choose(uci_send_op_t *op, bool buffered)
     op->chunk_size = peer->leaving ? uci_peer_stream_chunk_size(peer, op->length) : choice->chunk_size;
     if (direct && (op->length <= peer->eager_max) && !peer->leaving) {
         op->chunk_size = UCI_SLOT_SIZE; /* it came here by uci_send_is_better_in_slot() */
+    } else if (uci_send_is_packed_whole(op, direct)) {
+        op->chunk_size = UCI_SLOT_SIZE;
     } else if ((op->buffer->kind == UCI_BUFFER_GENERIC) && !peer->leaving) {
         op->chunk_size = uci_send_pack_size(op->length, op->chunk_size, direct, buffered);
     }

@@ -10,7 +10,7 @@ UCI_EXPORT ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, v
                                               ucp_datatype_t *datatype_p);
 UCI_EXPORT void ucp_dt_destroy(ucp_datatype_t datatype);
 
-static const uci_generic_dt_t *uci_hook_dt_lookup(ucp_datatype_t datatype)
+static uci_generic_dt_t *uci_hook_dt_lookup(ucp_datatype_t datatype)
 {
     return uci_handles_find(&uci_datatypes, (const void *)(uintptr_t)datatype);
 }
@@ -26,14 +26,15 @@ ucs_status_t uci_plugin_dt_create(const ucp_generic_dt_ops_t *ops, void *context
         return status;
     }
     generic = malloc(sizeof(*generic));
+    if (generic != NULL) {
+        *generic = (uci_generic_dt_t){.ops = *ops, .context = context};
+    }
     if ((generic == NULL) || !uci_handles_add(&uci_datatypes, (const void *)(uintptr_t)*datatype_p, generic)) {
         uci_error("failed to remember a datatype");
         free(generic);
         uci_ucp.dt_destroy(*datatype_p);
         return UCS_ERR_NO_MEMORY;
     }
-    generic->ops              = *ops;
-    generic->context          = context;
     uci_buffer_generic_lookup = uci_hook_dt_lookup;
     return UCS_OK;
 }

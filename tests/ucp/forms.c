@@ -146,24 +146,33 @@ static void exchange_strict(size_t length, uint32_t flags, bool recv_first, unsi
     ut_data_close(&to);
 }
 
+static void exchange_strict_ways(size_t length)
+{
+    unsigned variant;
+
+    for (variant = 0; variant < 4; ++variant) {
+        exchange_strict(length, (variant & 1) ? UCP_OP_ATTR_FLAG_FAST_CMPL : 0, (variant & 2) != 0, variant + 1);
+    }
+}
+
 /* A datatype that gives and takes whole elements only, which are cut by chunks: they are put together, wherever they come from. A
- * receiver that had to ask its unpacker in vain collects the message, and unpacks only when all of it has come. */
+ * receiver that had to ask its unpacker in vain collects the message, and unpacks only when all of it has come. (Of short messages
+ * it may be tried whether they are unpacked faster in pieces.) */
 static void whole_elements(void)
 {
-    static const size_t sizes[] = {9000, 32000, 80003, 500000};
-    unsigned i, variant, seed = 0;
+    unsigned refusals;
 
     ut_generic_is_strict = true;
     ut_pair_open(&pair, 0);
-    for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); ++i) {
-        for (variant = 0; variant < 4; ++variant) {
-            exchange_strict(sizes[i], (variant & 1) ? UCP_OP_ATTR_FLAG_FAST_CMPL : 0, (variant & 2) != 0, ++seed);
-        }
-    }
+    exchange_strict_ways(9000);
+    exchange_strict_ways(32000);
+    refusals = ut_generic_refusals;
+    exchange_strict_ways(80003);
+    exchange_strict_ways(500000);
     ut_pair_close(&pair);
     ut_generic_is_strict = false;
-    UT_CHECK((ut_generic_refusals == 0) || ut_faults_are_on(), "%u times a part of an element was to be unpacked",
-             ut_generic_refusals);
+    UT_CHECK((ut_generic_refusals == refusals) || ut_faults_are_on(),
+             "%u times a part of an element was to be unpacked", ut_generic_refusals - refusals);
 }
 
 /* No entries, and no memory, is an empty message */

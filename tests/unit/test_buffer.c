@@ -60,17 +60,17 @@ static void finish(void *state)
     ++finishes;
 }
 
-static const uci_generic_dt_t generic = {.ops     = {.start_pack   = start_pack,
-                                                     .start_unpack = start_unpack,
-                                                     .packed_size  = packed_size,
-                                                     .pack         = pack,
-                                                     .unpack       = unpack,
-                                                     .finish       = finish},
-                                         .context = &starts};
+static uci_generic_dt_t generic = {.ops     = {.start_pack   = start_pack,
+                                               .start_unpack = start_unpack,
+                                               .packed_size  = packed_size,
+                                               .pack         = pack,
+                                               .unpack       = unpack,
+                                               .finish       = finish},
+                                   .context = &starts};
 
 #define GENERIC (0x1000ul | UCP_DATATYPE_GENERIC)
 
-static const uci_generic_dt_t *lookup(ucp_datatype_t datatype)
+static uci_generic_dt_t *lookup(ucp_datatype_t datatype)
 {
     return (datatype == GENERIC) ? &generic : NULL;
 }

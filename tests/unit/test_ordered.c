@@ -59,14 +59,14 @@ static void finish(void *state)
 {
 }
 
-static const uci_generic_dt_t generic = {.ops = {.start_pack   = start_pack,
-                                                 .start_unpack = start_unpack,
-                                                 .packed_size  = packed_size,
-                                                 .pack         = pack,
-                                                 .unpack       = unpack,
-                                                 .finish       = finish}};
+static uci_generic_dt_t generic = {.ops = {.start_pack   = start_pack,
+                                           .start_unpack = start_unpack,
+                                           .packed_size  = packed_size,
+                                           .pack         = pack,
+                                           .unpack       = unpack,
+                                           .finish       = finish}};
 
-static const uci_generic_dt_t *lookup(ucp_datatype_t datatype)
+static uci_generic_dt_t *lookup(ucp_datatype_t datatype)
 {
     return &generic;
 }
