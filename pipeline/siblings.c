@@ -6,6 +6,7 @@
 
 #define UCI_SIBLING_ALONE_NS 1000000ul /* without a turn for so long: its program waits elsewhere */
 #define UCI_SIBLING_SERVED   16        /* turns at a time, as long as each finds something to do */
+#define UCI_SIBLINGS_LOOKS   4         /* workers looked after at a time, in turn: a process may have hundreds */
 
 static pthread_mutex_t uci_siblings_lock = PTHREAD_MUTEX_INITIALIZER;
 static uci_list_t uci_siblings           = {.prev = &uci_siblings, .next = &uci_siblings};
@@ -110,6 +111,8 @@ void uci_siblings_help(const uci_worker_t *self)
 {
     size_t count = __atomic_load_n(&uci_siblings_count, __ATOMIC_RELAXED);
     uci_stats_t *stats_here;
+    uci_worker_t *worker;
+    unsigned looks;
     uint64_t now;
 
     if ((count <= (self != NULL)) || (pthread_mutex_trylock(&uci_siblings_lock) != 0)) {
@@ -117,9 +120,8 @@ void uci_siblings_help(const uci_worker_t *self)
     }
     stats_here = uci_stats_here;
     now        = uci_process_time_ns();
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): a ring has no end */
-    uci_list_for_each(worker, &uci_siblings, uci_worker_t, sibling.link)
-    {
+    for (looks = 0; looks < uci_min(count, (size_t)UCI_SIBLINGS_LOOKS); ++looks) {
+        worker = uci_container_of(uci_list_requeue(&uci_siblings, &uci_siblings), uci_worker_t, sibling.link);
         if ((worker != self) && uci_sibling_hold(worker)) {
             uci_stats_here = &worker->stats.counters;
             uci_sibling_look(worker, now);

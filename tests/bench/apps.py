@@ -83,7 +83,7 @@ def main():
     parser = make_parser(__doc__)
     parser.add_argument("--apps", default="lammps,hpcc", help="which (default both)")
     parser.add_argument("--tls", default="posix,cma,self", help="UCX_TLS (default posix,cma,self)")
-    parser.add_argument("--rounds", default=5, type=int, help="pairs of runs (default 5)")
+    parser.add_argument("--rounds", default=15, type=int, help="pairs of runs (default 15)")
     parser.add_argument("--box", default=10, type=int, help="LAMMPS: cells along each edge (default 10, as shipped)")
     parser.add_argument("--steps", default=250, type=int, help="LAMMPS: time steps (default 250, as shipped)")
     options = parser.parse_args()

@@ -38,7 +38,8 @@ busy_percent() {
     sleep 0.5
     idle=$(($(ticks 5 6) - idle))
     all=$(($(ticks 2 3 4 5 6 7 8 9) - all))
-    say $((100 - (100 * idle / (all > 0 ? all : 1))))
+    idle=$((100 * idle / (all > 0 ? all : 1)))
+    say $((idle < 100 ? 100 - idle : 0))
 }
 
 run_distance() {
