@@ -763,7 +763,7 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
 {
     uci_worker_t *worker = ep->peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
-    bool buffered, direct, keep;
+    bool buffered, direct, keep, done = false; /* the user is done with the buffer */
     uci_frame_t *frame;
     uci_send_op_t *op;
 
@@ -789,7 +789,7 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     }
     keep = uci_send_may_keep_in_slots(op, buffered);
     if (buffered && !keep && (op->state == UCI_SEND_DIRECT)) {
-        buffered = uci_send_buffer(op);
+        done = uci_send_buffer(op);
     }
     uci_send_describe(op, frame);
     UCI_STATS_INC(messages_sent);
@@ -803,13 +803,13 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     }
     if (op->state == UCI_SEND_DIRECT) {
         uci_direct_fill_first(op);
-        buffered = keep ? uci_send_keep_in_slots(op) : buffered;
-    } else if (buffered) {
-        buffered = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
+        done = keep ? uci_send_keep_in_slots(op) : done;
+    } else if (buffered && !done) {
+        done = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
     }
     uci_send_start_path(op);
     uci_send_op_unpin(op);
-    if (buffered) {
+    if (done) {
         uci_request_complete(req, UCS_OK);
     }
     return uci_request_posted(req, param);

@@ -119,6 +119,7 @@ void uci_siblings_help(const uci_worker_t *self)
         return;
     }
     stats_here = uci_stats_here;
+    count      = uci_siblings_count; /* some may have left */
     now        = uci_process_time_ns();
     for (looks = 0; looks < uci_min(count, (size_t)UCI_SIBLINGS_LOOKS); ++looks) {
         worker = uci_container_of(uci_list_requeue(&uci_siblings, &uci_siblings), uci_worker_t, sibling.link);

@@ -138,8 +138,7 @@ typedef enum {
 
 enum {
     UCI_AM_FLAG_LAST =
-            1
-            << 0, /**< DATA: last chunk in order; extra = Merkle root, else its uci_border_t. LEAVES, SEGMENT: all leaves, unasked */
+            1 << 0, /**< DATA: last chunk in order; extra = root, else border. LEAVES, SEGMENT: all leaves, unasked */
     UCI_AM_FLAG_REPAIR = 1 << 1, /**< DATA: answer to REPAIR */
     UCI_AM_FLAG_HANDOVER =
             1 << 2, /**< DATA: unasked copy, the sender is closing; with FRAME: op = its kind, extra = tag */

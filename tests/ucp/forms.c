@@ -163,6 +163,10 @@ static void whole_elements(void)
     unsigned refusals;
 
     ut_generic_is_strict = true;
+    ut_pair_open_self(&pair, 0);
+    exchange_strict_ways(9000);
+    exchange_strict_ways(80003);
+    ut_pair_close(&pair);
     ut_pair_open(&pair, 0);
     exchange_strict_ways(9000);
     exchange_strict_ways(32000);
