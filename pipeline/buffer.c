@@ -132,33 +132,16 @@ static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *pa
     }
 }
 
-static bool uci_buffer_is_whole(const uci_buffer_t *buf, size_t offset, size_t length)
-{
-    return (offset == 0) && (length == buf->length);
-}
-
 uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest)
 {
-    size_t done, part;
-
     if (uci_likely(buf->kind == UCI_BUFFER_CONTIG)) {
         return digest->copy(dst, (const char *)buf->data + offset, length);
     }
 
     if (buf->kind == UCI_BUFFER_IOV) {
         uci_buffer_iov_copy(buf, offset, dst, length, true);
-    } else if (uci_buffer_is_whole(buf, offset, length)) {
-        uci_packer_pack(buf, dst);
     } else {
-        for (done = 0; done < length; done += part) {
-            part = buf->generic->ops.pack(buf->state, offset + done, (char *)dst + done, length - done);
-            if (part == 0) {
-                /* a packer that stalls would make us send what it never wrote */
-                memset((char *)dst + done, 0, length - done);
-                uci_error("generic datatype packed only %zu of %zu bytes at offset %zu", done, length, offset);
-                break;
-            }
-        }
+        uci_packer_pack(buf, offset, dst, length);
     }
     return digest->digest(dst, length);
 }
@@ -175,8 +158,7 @@ void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t 
         uci_buffer_iov_copy(buf, offset, (char *)src, length, false);
         break;
     default:
-        status = uci_buffer_is_whole(buf, offset, length) ? uci_packer_unpack(buf, src)
-                                                          : buf->generic->ops.unpack(buf->state, offset, src, length);
+        status = uci_packer_unpack(buf, offset, src, length);
         if (buf->status == UCS_OK) {
             buf->status = status;
         }

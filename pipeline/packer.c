@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "log.h"
-#include "ordered.h"
 #include "process.h"
 
 #define UCI_PACKER_ROUNDS 3
@@ -13,30 +12,45 @@
 /* The whole message, from or to its packed form */
 typedef ucs_status_t (*uci_packer_run_t)(uci_buffer_t *buf, char *packed);
 
-static ucs_status_t uci_packer_pack_whole(uci_buffer_t *buf, char *packed)
+/* As much as the packer likes, again and again */
+static ucs_status_t uci_packer_pack_part(uci_buffer_t *buf, size_t offset, char *dst, size_t length)
 {
     size_t done, part;
 
-    for (done = 0; done < buf->length; done += part) {
-        part = buf->generic->ops.pack(buf->state, done, packed + done, buf->length - done);
+    for (done = 0; done < length; done += part) {
+        part = buf->generic->ops.pack(buf->state, offset + done, dst + done, length - done);
         if (part == 0) {
-            memset(packed + done, 0, buf->length - done); /* never what was there before */
-            uci_error("a generic datatype packed only %zu of %zu bytes", done, buf->length);
+            /* a packer that stalls would make us send what it never wrote */
+            memset(dst + done, 0, length - done);
+            uci_error("generic datatype packed only %zu of %zu bytes at offset %zu", done, length, offset);
             return UCS_ERR_INVALID_PARAM;
         }
     }
     return UCS_OK;
 }
 
-static ucs_status_t uci_packer_pack_pieces(uci_buffer_t *buf, char *packed)
+static ucs_status_t uci_packer_pack_whole(uci_buffer_t *buf, char *packed)
 {
-    uci_ordered_t ordered = {0};
+    return uci_packer_pack_part(buf, 0, packed, buf->length);
+}
+
+uci_border_t uci_packer_pack_pieces(uci_ordered_t *ordered, uci_buffer_t *buf, char *dst, size_t length)
+{
+    uci_cut_t cut = 0;
     size_t done, part;
 
-    for (done = 0; done < buf->length; done += part) {
-        part = uci_min(buf->length - done, (size_t)UCI_PACKER_PIECE);
-        (void)uci_ordered_pack(&ordered, buf, packed + done, part);
+    for (done = 0; done < length; done += part) {
+        part = uci_min(length - done, (size_t)UCI_PACKER_PIECE);
+        cut  = uci_ordered_pack(ordered, buf, dst + done, part);
     }
+    return uci_ordered_border(ordered, cut);
+}
+
+static ucs_status_t uci_packer_pack_in_pieces(uci_buffer_t *buf, char *packed)
+{
+    uci_ordered_t ordered = {0};
+
+    (void)uci_packer_pack_pieces(&ordered, buf, packed, buf->length);
     return UCS_OK;
 }
 
@@ -46,7 +60,7 @@ static ucs_status_t uci_packer_unpack_whole(uci_buffer_t *buf, char *packed)
 }
 
 /* Where elements end is not known: an unpacker that insists on whole ones refuses */
-static ucs_status_t uci_packer_unpack_pieces(uci_buffer_t *buf, char *packed)
+static ucs_status_t uci_packer_unpack_in_pieces(uci_buffer_t *buf, char *packed)
 {
     uci_ordered_t ordered = {0};
     size_t done, part;
@@ -108,32 +122,38 @@ uci_packer_way_t uci_packer_way(uci_buffer_t *buf)
     char *packed = uci_unlikely(uci_packer_may_learn(buf, way)) ? malloc(buf->length) : NULL;
 
     if (uci_unlikely(packed != NULL)) {
-        uci_packer_learn(way, uci_packer_pack_whole, uci_packer_pack_pieces, buf, packed);
+        uci_packer_learn(way, uci_packer_pack_whole, uci_packer_pack_in_pieces, buf, packed);
         free(packed);
     }
     return uci_packer_get(way);
 }
 
-void uci_packer_pack(uci_buffer_t *buf, void *dst)
+static bool uci_packer_is_whole(const uci_buffer_t *buf, size_t offset, size_t length)
 {
-    if ((buf->length > UCI_PACKER_PIECE) && (uci_packer_way(buf) == UCI_PACKER_PIECES)) {
-        (void)uci_packer_pack_pieces(buf, dst);
+    return (offset == 0) && (length == buf->length) && (length > UCI_PACKER_PIECE);
+}
+
+void uci_packer_pack(uci_buffer_t *buf, size_t offset, void *dst, size_t length)
+{
+    if (uci_packer_is_whole(buf, offset, length) && (uci_packer_way(buf) == UCI_PACKER_PIECES)) {
+        (void)uci_packer_pack_in_pieces(buf, dst);
     } else {
-        (void)uci_packer_pack_whole(buf, dst);
+        (void)uci_packer_pack_part(buf, offset, dst, length);
     }
 }
 
-ucs_status_t uci_packer_unpack(uci_buffer_t *buf, const void *src)
+ucs_status_t uci_packer_unpack(uci_buffer_t *buf, size_t offset, const void *src, size_t length)
 {
     uint8_t *way = &buf->generic->unpack_way;
     char *packed = (char *)src; /* read only */
 
-    if (uci_unlikely(uci_packer_may_learn(buf, way))) {
-        uci_packer_learn(way, uci_packer_unpack_whole, uci_packer_unpack_pieces, buf, packed);
+    if (uci_packer_is_whole(buf, offset, length)) {
+        if (uci_unlikely(uci_packer_may_learn(buf, way))) {
+            uci_packer_learn(way, uci_packer_unpack_whole, uci_packer_unpack_in_pieces, buf, packed);
+        }
+        if ((uci_packer_get(way) == UCI_PACKER_PIECES) && (uci_packer_unpack_in_pieces(buf, packed) == UCS_OK)) {
+            return UCS_OK;
+        }
     }
-    if ((buf->length > UCI_PACKER_PIECE) && (uci_packer_get(way) == UCI_PACKER_PIECES) &&
-        (uci_packer_unpack_pieces(buf, packed) == UCS_OK)) {
-        return UCS_OK;
-    }
-    return uci_packer_unpack_whole(buf, packed);
+    return buf->generic->ops.unpack(buf->state, offset, src, length);
 }

@@ -11,7 +11,7 @@
 #ifndef UCI_PACKER_H_
 #define UCI_PACKER_H_
 
-#include "buffer.h"
+#include "ordered.h"
 
 /** Bytes of a piece, and what is packed by one call in any case. As UCX's fragments over shared memory and tcp. */
 #define UCI_PACKER_PIECE 8192
@@ -29,10 +29,16 @@ typedef enum {
 /** @return how the datatype of a buffer to send is packed best; found out if need be, which takes some times as long as packing. */
 uci_packer_way_t uci_packer_way(uci_buffer_t *buf);
 
-/** Pack all of @a buf, a generic one to send, into @a dst. Zeros instead of what its packer does not give (logged). */
-void uci_packer_pack(uci_buffer_t *buf, void *dst);
+/**
+ * Pack @a length bytes of @a buf, a generic one to send, from @a offset on into @a dst; all of it by the faster way. Zeros instead of what
+ * its packer does not give (logged).
+ */
+void uci_packer_pack(uci_buffer_t *buf, size_t offset, void *dst, size_t length);
 
-/** Unpack all of @a buf, a generic one to receive into. @return the unpacker's status. */
-ucs_status_t uci_packer_unpack(uci_buffer_t *buf, const void *src);
+/** Pack the next @a length bytes in pieces. @return the border behind them. */
+uci_border_t uci_packer_pack_pieces(uci_ordered_t *ordered, uci_buffer_t *buf, char *dst, size_t length);
+
+/** Unpack into @a buf, a generic one to receive into, as uci_packer_pack(). @return the unpacker's status. */
+ucs_status_t uci_packer_unpack(uci_buffer_t *buf, size_t offset, const void *src, size_t length);
 
 #endif

@@ -549,19 +549,7 @@ static uci_cut_t uci_send_op_cut(const uci_send_op_t *op, uint32_t index)
     return uci_cut_between((index > 0) ? uci_send_op_border(op, index - 1) : 0, uci_send_op_border(op, index));
 }
 
-/* A chunk of a generic datatype in pieces, as UCX packs it (packer.h) */
-static uci_border_t uci_send_pack_chunk(uci_ordered_t *ordered, uci_buffer_t *buffer, char *dst, size_t length)
-{
-    uci_cut_t cut = 0;
-    size_t done, part;
-
-    for (done = 0; done < length; done += part) {
-        part = uci_min(length - done, (size_t)UCI_PACKER_PIECE);
-        cut  = uci_ordered_pack(ordered, buffer, dst + done, part);
-    }
-    return uci_ordered_border(ordered, cut);
-}
-
+/* In pieces, as UCX packs it */
 static void uci_send_pack(uci_send_op_t *op, uci_buffer_t *buffer)
 {
     uci_ordered_t ordered = {0};
@@ -571,8 +559,8 @@ static void uci_send_pack(uci_send_op_t *op, uci_buffer_t *buffer)
     for (i = 0; i < op->chunks; ++i) {
         offset = (uint64_t)i * op->chunk_size;
         uci_send_op_set_border(op, i,
-                               uci_send_pack_chunk(&ordered, buffer, (char *)op->copy + offset,
-                                                   uci_chunk_length(op->length, op->chunk_size, i)));
+                               uci_packer_pack_pieces(&ordered, buffer, (char *)op->copy + offset,
+                                                      uci_chunk_length(op->length, op->chunk_size, i)));
     }
 }
 

@@ -5,6 +5,7 @@
  */
 #include "ordered.h"
 #include "capture.h"
+#include "generic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,22 +18,12 @@ static bool is_tolerant;  /* the unpacker takes parts of elements */
 static bool is_stuck;     /* the packer gives nothing any more */
 static unsigned unpacked; /* calls */
 
-static void *start_pack(void *context, const void *buffer, size_t count)
-{
-    return (void *)(uintptr_t)buffer;
-}
-
-static void *start_unpack(void *context, void *buffer, size_t count)
-{
-    return buffer;
-}
-
-static size_t packed_size(void *state)
+static size_t test_packed_size(void *state)
 {
     return SIZE;
 }
 
-static size_t pack(void *state, size_t offset, void *dest, size_t max_length)
+static size_t test_pack(void *state, size_t offset, void *dest, size_t max_length)
 {
     size_t i, length = uci_min(uci_min(max_length, SIZE - offset), pack_max) / ELEMENT * ELEMENT;
 
@@ -43,7 +34,7 @@ static size_t pack(void *state, size_t offset, void *dest, size_t max_length)
     return is_stuck ? 0 : length;
 }
 
-static ucs_status_t unpack(void *state, size_t offset, const void *src, size_t length)
+static ucs_status_t test_unpack(void *state, size_t offset, const void *src, size_t length)
 {
     size_t i, part = is_tolerant ? length : length / ELEMENT * ELEMENT;
 
@@ -55,29 +46,13 @@ static ucs_status_t unpack(void *state, size_t offset, const void *src, size_t l
     return (part == length) ? UCS_OK : UCS_ERR_MESSAGE_TRUNCATED;
 }
 
-static void finish(void *state)
-{
-}
-
-static uci_generic_dt_t generic = {.ops = {.start_pack   = start_pack,
-                                           .start_unpack = start_unpack,
-                                           .packed_size  = packed_size,
-                                           .pack         = pack,
-                                           .unpack       = unpack,
-                                           .finish       = finish}};
-
-static uci_generic_dt_t *lookup(ucp_datatype_t datatype)
-{
-    return &generic;
-}
-
 static uci_buffer_t from, to;
 
 static void set_up(void)
 {
     size_t i;
 
-    uci_buffer_generic_lookup = lookup;
+    uci_buffer_generic_lookup = test_generic_lookup;
     for (i = 0; i < sizeof(user); ++i) {
         user[i] = (char)((i * 37) + (i >> 8));
     }

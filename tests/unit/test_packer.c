@@ -5,6 +5,7 @@
  */
 #include "packer.h"
 #include "capture.h"
+#include "generic.h"
 #include "process.h"
 
 #include <stdlib.h>
@@ -18,17 +19,7 @@ static bool is_strict;         /* parts of elements, of 5 words, are refused */
 static size_t pack_max = SIZE; /* bytes that can be packed at all */
 static unsigned wholes, parts; /* calls */
 
-static void *start_pack(void *context, const void *buffer, size_t count)
-{
-    return (void *)(uintptr_t)buffer;
-}
-
-static void *start_unpack(void *context, void *buffer, size_t count)
-{
-    return buffer;
-}
-
-static size_t packed_size(void *state)
+static size_t test_packed_size(void *state)
 {
     return SIZE;
 }
@@ -43,7 +34,7 @@ static void take_time(size_t length)
     }
 }
 
-static size_t pack(void *state, size_t offset, void *dest, size_t max_length)
+static size_t test_pack(void *state, size_t offset, void *dest, size_t max_length)
 {
     size_t i, length = uci_min(max_length, pack_max - uci_min(offset, pack_max));
 
@@ -54,7 +45,7 @@ static size_t pack(void *state, size_t offset, void *dest, size_t max_length)
     return length;
 }
 
-static ucs_status_t unpack(void *state, size_t offset, const void *src, size_t length)
+static ucs_status_t test_unpack(void *state, size_t offset, const void *src, size_t length)
 {
     size_t i;
 
@@ -68,29 +59,13 @@ static ucs_status_t unpack(void *state, size_t offset, const void *src, size_t l
     return UCS_OK;
 }
 
-static void finish(void *state)
-{
-}
-
-static uci_generic_dt_t generic = {.ops = {.start_pack   = start_pack,
-                                           .start_unpack = start_unpack,
-                                           .packed_size  = packed_size,
-                                           .pack         = pack,
-                                           .unpack       = unpack,
-                                           .finish       = finish}};
-
-static uci_generic_dt_t *lookup(ucp_datatype_t datatype)
-{
-    return &generic;
-}
-
 static uci_buffer_t from, to;
 
 static void set_up(void)
 {
     size_t i;
 
-    uci_buffer_generic_lookup = lookup;
+    uci_buffer_generic_lookup = test_generic_lookup;
     for (i = 0; i < sizeof(user); ++i) {
         user[i] = (char)((i * 37) + (i >> 8));
     }
@@ -130,9 +105,9 @@ static unsigned calls_of_whole(void)
     memset(packed, 0, sizeof(packed));
     memset(received, 0, sizeof(received));
     wholes = parts = 0;
-    uci_packer_pack(&from, packed);
+    uci_packer_pack(&from, 0, packed, from.length);
     cr_expect(is_packed());
-    cr_expect(uci_packer_unpack(&to, packed) == UCS_OK);
+    cr_expect(uci_packer_unpack(&to, 0, packed, to.length) == UCS_OK);
     cr_expect(is_received());
     return wholes;
 }
@@ -140,8 +115,8 @@ static unsigned calls_of_whole(void)
 Test(packer, slow_as_a_whole)
 {
     whole_ns = 4000000;
-    uci_packer_pack(&from, packed);
-    cr_expect(uci_packer_unpack(&to, packed) == UCS_OK);
+    uci_packer_pack(&from, 0, packed, from.length);
+    cr_expect(uci_packer_unpack(&to, 0, packed, to.length) == UCS_OK);
     cr_expect(uci_packer_way(&from) == UCI_PACKER_PIECES);
     cr_expect((calls_of_whole() == 0) && (parts == 2ul * ((SIZE + UCI_PACKER_PIECE - 1) / UCI_PACKER_PIECE)));
 }
@@ -149,8 +124,8 @@ Test(packer, slow_as_a_whole)
 Test(packer, slow_in_pieces)
 {
     part_ns = 1000000;
-    uci_packer_pack(&from, packed);
-    cr_expect(uci_packer_unpack(&to, packed) == UCS_OK);
+    uci_packer_pack(&from, 0, packed, from.length);
+    cr_expect(uci_packer_unpack(&to, 0, packed, to.length) == UCS_OK);
     cr_expect(uci_packer_way(&from) == UCI_PACKER_WHOLE);
     cr_expect((calls_of_whole() == 2) && (parts == 0));
 }
@@ -162,12 +137,12 @@ Test(packer, no_great_difference)
 
     whole_ns = 1000000;
     part_ns  = 250000; /* 5 of them */
-    for (tries = 0; (tries < 50) && (generic.pack_way != UCI_PACKER_EITHER); ++tries) {
-        generic.pack_way = UCI_PACKER_UNKNOWN;
-        uci_packer_pack(&from, packed);
+    for (tries = 0; (tries < 50) && (test_generic.pack_way != UCI_PACKER_EITHER); ++tries) {
+        test_generic.pack_way = UCI_PACKER_UNKNOWN;
+        uci_packer_pack(&from, 0, packed, from.length);
     }
     cr_expect(uci_packer_way(&from) == UCI_PACKER_EITHER);
-    generic.unpack_way = UCI_PACKER_EITHER;
+    test_generic.unpack_way = UCI_PACKER_EITHER;
     cr_expect((calls_of_whole() == 2) && (parts == 0));
 }
 
@@ -175,12 +150,12 @@ Test(packer, no_great_difference)
 Test(packer, unpacking_is_learnt_apart)
 {
     part_ns = 1000000;
-    uci_packer_pack(&from, packed);
+    uci_packer_pack(&from, 0, packed, from.length);
     part_ns  = 0;
     whole_ns = 4000000;
-    cr_expect(uci_packer_unpack(&to, packed) == UCS_OK);
+    cr_expect(uci_packer_unpack(&to, 0, packed, to.length) == UCS_OK);
     cr_expect(is_received());
-    cr_expect((generic.pack_way == UCI_PACKER_WHOLE) && (generic.unpack_way == UCI_PACKER_PIECES));
+    cr_expect((test_generic.pack_way == UCI_PACKER_WHOLE) && (test_generic.unpack_way == UCI_PACKER_PIECES));
     cr_expect(calls_of_whole() == 1);
 }
 
@@ -189,11 +164,11 @@ Test(packer, unpacker_that_refuses)
 {
     whole_ns  = 4000000;
     is_strict = true;
-    uci_packer_pack(&from, packed);
-    cr_expect(uci_packer_unpack(&to, packed) == UCS_OK);
-    cr_expect((generic.pack_way == UCI_PACKER_PIECES) && (generic.unpack_way == UCI_PACKER_WHOLE));
+    uci_packer_pack(&from, 0, packed, from.length);
+    cr_expect(uci_packer_unpack(&to, 0, packed, to.length) == UCS_OK);
+    cr_expect((test_generic.pack_way == UCI_PACKER_PIECES) && (test_generic.unpack_way == UCI_PACKER_WHOLE));
     cr_expect(calls_of_whole() == 1);
-    generic.unpack_way = UCI_PACKER_PIECES; /* learnt from a message whose pieces it took */
+    test_generic.unpack_way = UCI_PACKER_PIECES; /* learnt from a message whose pieces it took */
     cr_expect(calls_of_whole() == 1);
 }
 
@@ -202,8 +177,8 @@ Test(packer, short_messages)
 {
     from.length = to.length = UCI_PACKER_PIECE;
     cr_expect(uci_packer_way(&from) == UCI_PACKER_UNKNOWN);
-    uci_packer_pack(&from, packed);
-    cr_expect(uci_packer_unpack(&to, packed) == UCS_OK);
+    uci_packer_pack(&from, 0, packed, from.length);
+    cr_expect(uci_packer_unpack(&to, 0, packed, to.length) == UCS_OK);
     cr_expect(parts == 2, "%u calls", parts);
 }
 
@@ -216,11 +191,11 @@ Test(packer, packer_that_stalls)
     size_t i;
 
     for (i = 0; i < uci_array_size(ways); ++i) {
-        generic.pack_way = (uint8_t)ways[i];
-        pack_max         = 9000;
+        test_generic.pack_way = (uint8_t)ways[i];
+        pack_max              = 9000;
         memset(packed, 0xff, sizeof(packed));
         capture = test_capture_start();
-        uci_packer_pack(&from, packed);
+        uci_packer_pack(&from, 0, packed, from.length);
         text = test_capture_stop(&capture);
         cr_expect(strstr(text, "pack") != NULL, "%s", text);
         cr_expect((packed[9000] == 0) && (packed[SIZE - 1] == 0), "bytes nobody packed are sent");
