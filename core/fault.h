@@ -34,6 +34,7 @@ typedef enum {
     UCI_FAULT_HEADER,  /**< frame headers and chunk headers */
     UCI_FAULT_TREE,    /**< digests, roots and tree nodes */
     UCI_FAULT_ACK,     /**< acknowledgements and final reports */
+    UCI_FAULT_MEMORY,  /**< what waits in UCI's own memory: slots, spans, copies. Of one message one place at most */
     UCI_FAULT_REPAIR,  /**< what repairs bring: chunks, grants, answers; not the requests for them */
     UCI_FAULT_REGION,  /**< the memory granted to an RDMA get: another region, as after a stale registration */
     UCI_FAULT_LEAF,    /**< chunks, with digests made to fit: whole, and wrong. Only the tree's root tells */

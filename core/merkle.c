@@ -186,9 +186,15 @@ size_t uci_merkle_leaves_set(const uci_merkle_t *tree)
     return tree->leaves_set;
 }
 
+bool uci_merkle_has_leaf(const uci_merkle_t *tree, size_t index)
+{
+    assert(index < tree->level[0].size);
+    return uci_bit_test(tree->marks, index);
+}
+
 uint64_t uci_merkle_leaf(const uci_merkle_t *tree, size_t index)
 {
-    assert((index < tree->level[0].size) && uci_bit_test(tree->marks, index));
+    assert(uci_merkle_has_leaf(tree, index));
     return tree->nodes[index];
 }
 

@@ -39,6 +39,9 @@ void uci_merkle_set_leaf(uci_merkle_t *tree, size_t index, uint64_t digest);
 /** @return number of distinct leaves set so far. */
 size_t uci_merkle_leaves_set(const uci_merkle_t *tree);
 
+/** @return true if uci_merkle_set_leaf() has been called for chunk @a index. */
+bool uci_merkle_has_leaf(const uci_merkle_t *tree, size_t index);
+
 /** @return the digest given for chunk @a index by uci_merkle_set_leaf(). */
 uint64_t uci_merkle_leaf(const uci_merkle_t *tree, size_t index);
 

@@ -47,8 +47,9 @@ typedef struct uci_setting_source {
 
 uci_settings_t uci_settings;
 
-const char *const uci_mode_names[]     = {"off", "detect", "repair", NULL};
-const char *const uci_on_error_names[] = {"abort", "error", "log", NULL};
+const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
+const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
+const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
 
 static const char *const uci_settings_path_names[] = {"auto", "direct", "stream",
                                                       "get",  "bounce", NULL}; /* as uci_path_t */
@@ -293,14 +294,21 @@ static const uci_setting_t uci_settings_table[] = {
          " - log   : print it and let the damaged message through. For experiments only.",
          "[abort|error|log]", offsetof(uci_settings_t, on_error), UCI_SETTING_ENUM(uci_on_error_names)},
 
+        {"UCI_ON_CHANGED", "warn",
+         "What to do when a repair finds that the program has written to the buffer of a send that is\n"
+         "still pending, which MPI forbids. The message is delivered with the bytes that are there now.\n"
+         " - warn  : print which bytes, to which rank and with which tag.\n"
+         " - abort : the same, and abort the process, and so the job.",
+         "[warn|abort]", offsetof(uci_settings_t, on_changed), UCI_SETTING_ENUM(uci_on_changed_names)},
+
         {"UCI_FAULT", "",
          "Damages messages on purpose, to test that UCI heals them. Empty: no damage. Otherwise a\n"
          "comma-separated list of:\n"
          " - rate=R   : how likely a message, chunk, header or acknowledgement is hit, 0 to 1 (required)\n"
          " - kind=K   : bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any\n"
          "              (default: bitflip)\n"
-         " - target=T : payload, header, tree, ack, repair, region, leaf, several joined by '+', or any,\n"
-         "              which is the first four (default: payload)\n"
+         " - target=T : payload, header, tree, ack, memory, repair, region, leaf, several joined by\n"
+         "              '+', or any, which is the first five (default: payload)\n"
          " - seed=N   : the same seed repeats the same damage (default: 1)\n"
          " - count=N  : stop after N faults in a process\n"
          " - min=BYTES, max=BYTES : only messages of this size\n"

@@ -19,10 +19,12 @@
 
 typedef enum { UCI_MODE_OFF, UCI_MODE_DETECT, UCI_MODE_REPAIR, UCI_MODE_LAST } uci_mode_t;
 typedef enum { UCI_ON_ERROR_ABORT, UCI_ON_ERROR_ERROR, UCI_ON_ERROR_LOG, UCI_ON_ERROR_LAST } uci_on_error_t;
+typedef enum { UCI_ON_CHANGED_WARN, UCI_ON_CHANGED_ABORT, UCI_ON_CHANGED_LAST } uci_on_changed_t;
 
 /** Names by value, NULL-terminated. */
 extern const char *const uci_mode_names[];
 extern const char *const uci_on_error_names[];
+extern const char *const uci_on_changed_names[];
 
 #define UCI_SETTING_AUTO SIZE_MAX /**< a size that is chosen per transport */
 
@@ -34,6 +36,7 @@ typedef struct uci_settings {
     size_t log_size;                /**< UCI_LOG_SIZE=bytes: soft limit of unacknowledged copies per worker */
     uci_log_level_t log_level;      /**< UCI_LOG_LEVEL */
     uci_on_error_t on_error;        /**< UCI_ON_ERROR=abort|error|log */
+    uci_on_changed_t on_changed;    /**< UCI_ON_CHANGED=warn|abort */
     uci_fault_spec_t fault;         /**< UCI_FAULT */
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */

@@ -63,7 +63,7 @@ void uci_descent_end(uci_recv_op_t *op)
     op->descending = false;
     for (i = 0; (op->landed > 0) && (i < op->chunks); ++i) {
         if (op->state[i] == UCI_CHUNK_LANDED) {
-            uci_recv_op_chunk_good(op, i, op->expected[i]);
+            uci_recv_op_chunk_good(op, i, op->expected[i], UCI_RUNG_NONE, false);
         }
     }
 }

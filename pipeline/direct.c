@@ -6,6 +6,7 @@
 #include "bounce.h"
 #include "inject.h"
 #include "repair.h"
+#include "source.h"
 #include "stats.h"
 
 /* Chunks filled or taken before the other operations and UCX get their turn */
@@ -16,6 +17,11 @@
 static uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
 {
     return &op->peer->worker->bounce.slots[op->slots[index % UCI_DIRECT_WINDOW]];
+}
+
+void *uci_direct_data(const uci_send_op_t *op, uint32_t index)
+{
+    return uci_direct_slot(op, index)->data;
 }
 
 static uint64_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uci_cut_t *cut_p)
@@ -35,9 +41,9 @@ static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
 
     slot->next   = 0;
     slot->length = uci_chunk_length(op->length, op->chunk_size, index);
-    slot->value  = uci_direct_load(op, index, slot, &cut);
-    slot->cut    = cut;
-    uci_merkle_set_leaf(op->tree, index, slot->value);
+    (void)uci_source_note(op, index, uci_direct_load(op, index, slot, &cut));
+    slot->value = uci_merkle_leaf(op->tree, index);
+    slot->cut   = cut;
     slot->root  = (index + 1 < op->chunks)
                           ? 0
                           : uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
@@ -46,6 +52,9 @@ static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
         uci_inject_slot(op, slot, mark, index);
     }
     __atomic_store_n(&slot->mark, mark, __ATOMIC_RELEASE);
+    if (uci_unlikely(uci_inject_enabled)) {
+        uci_inject_memory(op, slot->data, uci_chunk_length(op->length, op->chunk_size, index));
+    }
 }
 
 /* The reader keeps a slot until it knows the next one */
@@ -76,10 +85,9 @@ static bool uci_direct_advance(uci_send_op_t *op)
     unsigned turn = 0;
 
     while ((op->acked < op->filled) && uci_slot_is_taken(uci_direct_slot(op, op->acked))) {
-        if (uci_likely(op->kept == NULL)) {
-            uci_bounce_put(op->peer->worker, op->slots[op->acked % UCI_DIRECT_WINDOW]);
-        }
+        uci_bounce_put(op->peer->worker, op->slots[op->acked % UCI_DIRECT_WINDOW]);
         ++op->acked;
+        op->patience = 0; /* it is being taken */
         uci_direct_set_draining(op, true);
     }
     while ((op->filled < op->chunks) && (op->filled - op->acked < op->window) && (turn++ < UCI_DIRECT_TURN)) {
@@ -163,11 +171,17 @@ void uci_direct_serve(uci_peer_t *peer)
     }
 }
 
+/* Nobody has taken it for so long that its user is better served with a copy */
+static bool uci_direct_is_impatient(const uci_send_op_t *op)
+{
+    return (op->patience != 0) && ((int)(op->peer->worker->turns - op->patience) >= 0);
+}
+
 static bool uci_direct_send_is_due(const uci_send_op_t *op)
 {
     return (op->acked == op->chunks) ||
            ((op->acked < op->filled) && uci_slot_is_taken(uci_direct_slot(op, op->acked))) ||
-           ((op->filled < op->chunks) && (op->filled - op->acked < op->window));
+           ((op->filled < op->chunks) && (op->filled - op->acked < op->window)) || uci_direct_is_impatient(op);
 }
 
 /* Most turns find nothing: whoever polls while he waits should not pay for more than looking */
@@ -201,8 +215,13 @@ unsigned uci_direct_send_progress(uci_worker_t *worker)
         if (uci_direct_advance(op)) {
             uci_send_op_finish(op, UCS_OK);
             ++count;
-        } else {
-            count += op->filled + op->acked - before;
+            continue;
+        }
+        count += op->filled + op->acked - before;
+        if (uci_unlikely(uci_direct_is_impatient(op))) {
+            op->patience = 0;
+            uci_send_op_buffer_early(op);
+            ++count;
         }
     }
     return count;
@@ -211,21 +230,6 @@ unsigned uci_direct_send_progress(uci_worker_t *worker)
 void uci_direct_fill_first(uci_send_op_t *op)
 {
     uci_direct_advance(op);
-}
-
-bool uci_direct_keep(uci_send_op_t *op)
-{
-    uint32_t i;
-
-    op->kept = malloc(op->chunks * sizeof(*op->kept));
-    if (op->kept == NULL) {
-        return false;
-    }
-    for (i = 0; i < op->chunks; ++i) {
-        op->kept[i].buffer = uci_direct_slot(op, i)->data;
-        op->kept[i].length = uci_chunk_length(op->length, op->chunk_size, i);
-    }
-    return true;
 }
 
 void uci_direct_leave(uci_send_op_t *op)
@@ -239,9 +243,6 @@ void uci_direct_release(uci_send_op_t *op)
 
     if (op->window == 0) {
         return;
-    }
-    if (op->kept != NULL) {
-        op->acked = 0;
     }
     /* the first one is taken from the start */
     for (; op->acked < uci_max(op->filled, 1u); ++op->acked) {
@@ -284,7 +285,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot)
     }
     if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
         if (uci_recv_op_unpack(op, index, slot->data, slot->length, slot->value, (uci_cut_t)slot->cut)) {
-            uci_recv_op_chunk_good(op, index, slot->value);
+            uci_recv_op_chunk_good(op, index, slot->value, UCI_RUNG_NONE, false);
             return;
         }
         if (!uci_recv_op_collect(op)) {
@@ -295,7 +296,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot)
     value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, slot->data, slot->length, op->digest,
                              slot->value);
     if (uci_likely(value == slot->value)) {
-        uci_recv_op_chunk_good(op, index, value);
+        uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
     } else {
         uci_repair_chunk_bad(op, index, slot->value, slot->data, slot->length);
     }

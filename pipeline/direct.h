@@ -37,15 +37,15 @@ bool uci_direct_start_matched(uci_send_op_t *op);
 /** An operation with this peer is gone: its slots are for the next message. */
 void uci_direct_serve(uci_peer_t *peer);
 
+/** @return the bytes of chunk @a index, which is in a slot. */
+void *uci_direct_data(const uci_send_op_t *op, uint32_t index);
+
 /** Fill them: the receiver need not have matched the message yet. */
 void uci_direct_fill_first(uci_send_op_t *op);
 
 /** Fill what has been taken, complete what is through; called from progress. @return 0 if there was nothing to do: MPIs
  *  give the core away then, if there are more processes than cores. */
 unsigned uci_direct_send_progress(uci_worker_t *worker);
-
-/** All of it is in slots: keep it there until the operation ends, described by op->kept. @return false: no memory. */
-bool uci_direct_keep(uci_send_op_t *op);
 
 /** No longer on this path, but its slots stay: the receiver may be reading them. */
 void uci_direct_leave(uci_send_op_t *op);

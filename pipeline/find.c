@@ -228,7 +228,7 @@ static void uci_find_give_up(uci_orphan_t *orphan, const char *reason)
         uci_find_destroy(orphan); /* truncated: the user has been told */
         return;
     }
-    UCI_STATS_INC(unrepaired_chunks);
+    uci_repair_count_lost();
     uci_report_orphan(orphan->worker, tag, orphan->total, reason);
     status = uci_repair_policy();
     if (orphan->message != NULL) {

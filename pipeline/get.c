@@ -40,6 +40,9 @@ static void uci_get_digest(uci_send_op_t *op, uint32_t count)
     uint64_t offset;
 
     for (; op->digested < end; ++op->digested) {
+        if (uci_merkle_has_leaf(op->tree, op->digested)) {
+            continue; /* a copy, digested when it was made */
+        }
         offset = (uint64_t)op->digested * op->chunk_size;
         length = uci_chunk_length(op->length, op->chunk_size, op->digested);
         uci_merkle_set_leaf(op->tree, op->digested,

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "direct.h"
 #include "log.h"
 #include "settings.h"
 
@@ -153,10 +154,14 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
     uci_fault_t payload, tree, leaf;
     void *copy;
 
+    if (op->injected & UCI_INJECTED_COPY) {
+        return;
+    }
     swapped     = !repair && (op->swap_with != UINT32_MAX) && (op->swap_with + 1 == index);
     hit_payload = !swapped && uci_fault_draw(repair ? UCI_FAULT_REPAIR : UCI_FAULT_PAYLOAD, op->length, rank, &payload);
     hit_tree    = !repair && uci_fault_draw(UCI_FAULT_TREE, op->length, rank, &tree);
     hit_leaf    = !repair && uci_fault_draw(UCI_FAULT_LEAF, op->length, rank, &leaf);
+    op->injected |= (swapped || hit_payload || hit_tree || hit_leaf) ? UCI_INJECTED_WAY : 0;
     if (hit_tree) {
         uci_inject_bytes(&tree,
                          ((msg->hdr.flags & UCI_AM_FLAG_LAST) && (tree.random & 4)) ? &msg->hdr.extra : &msg->hdr.value,
@@ -207,9 +212,13 @@ static void uci_inject_slot_payload(uci_send_op_t *op, uci_slot_t *slot, uint32_
 
 void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_t index)
 {
-    int rank = uci_peer_rank(op->peer);
+    int rank        = uci_peer_rank(op->peer);
+    uint64_t before = uci_fault_count();
     uci_fault_t fault;
 
+    if (op->injected & UCI_INJECTED_COPY) {
+        return;
+    }
     if (uci_fault_draw(UCI_FAULT_TREE, op->length, rank, &fault)) {
         uci_inject_bytes(&fault, ((index + 1 == op->chunks) && (fault.random & 4)) ? &slot->root : &slot->value,
                          sizeof(slot->value));
@@ -227,6 +236,51 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
     }
     if (uci_fault_draw(UCI_FAULT_HEADER, op->length, rank, &fault)) {
         uci_inject_bytes(&fault, &slot->value, offsetof(uci_slot_t, next) - offsetof(uci_slot_t, value));
+    }
+    op->injected |= (uci_fault_count() != before) ? UCI_INJECTED_WAY : 0;
+}
+
+void uci_inject_memory(uci_send_op_t *op, void *data, size_t length)
+{
+    uci_fault_t fault;
+
+    if (!(op->injected & UCI_INJECTED_COPY) &&
+        uci_fault_draw(UCI_FAULT_MEMORY, op->length, uci_peer_rank(op->peer), &fault)) {
+        uci_inject_bytes(&fault, data, length);
+        op->injected |= UCI_INJECTED_WAY;
+    }
+}
+
+void uci_inject_copy(uci_send_op_t *op)
+{
+    uint32_t index = (uint32_t)op->acked;
+    uci_fault_t fault;
+
+    /* else the copy is what the rest is sent from */
+    if ((op->state != UCI_SEND_DIRECT) || (op->filled < op->chunks) || (op->acked == op->filled)) {
+        return;
+    }
+    if (!uci_fault_draw(UCI_FAULT_MEMORY, op->length, uci_peer_rank(op->peer), &fault)) {
+        return;
+    }
+    if ((fault.random & 1) || (op->injected & UCI_INJECTED_WAY)) {
+        index += (uint32_t)((fault.random >> 1) % (op->filled - op->acked));
+        uci_inject_bytes(&fault, uci_direct_data(op, index), uci_chunk_length(op->length, op->chunk_size, index));
+        op->injected |= UCI_INJECTED_WAY;
+    } else {
+        uci_inject_bytes(&fault, op->copy, op->length);
+        op->injected |= UCI_INJECTED_COPY;
+    }
+}
+
+void uci_inject_log(uci_frame_t *frame)
+{
+    const uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
+    uci_fault_t fault;
+
+    if ((frame->flags & UCI_FRAME_LOGGED) && (hdr->kind != UCI_FRAME_RNDV) && (hdr->length > 0) &&
+        uci_fault_draw(UCI_FAULT_MEMORY, hdr->length, uci_peer_rank(frame->peer), &fault)) {
+        uci_inject_bytes(&fault, uci_frame_payload(frame), hdr->length);
     }
 }
 

@@ -1,8 +1,9 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Where faults enter: what has been digested and sealed is damaged in a copy that goes on the wire in its place.
- * The log and the user's buffer stay as they are, so that they can repair.
+ * Where faults enter: what has been digested and sealed is damaged in a copy that goes on the wire in its place, or, target
+ * `memory`, where it lies: a slot, a span, a frame in the log, the copy of a message whose user is done. Of one message either what
+ * travels is hit or what could repair it, not both: what heals then is the question, and there is no answer to a damaged cure.
  */
 #ifndef UCI_INJECT_H_
 #define UCI_INJECT_H_
@@ -11,6 +12,12 @@
 #include "fault.h"
 #include "recv.h"
 #include "send.h"
+
+/** Where a message has been hit. */
+typedef enum {
+    UCI_INJECTED_WAY  = 1 << 0, /**< on its way, or in a slot or span */
+    UCI_INJECTED_COPY = 1 << 1  /**< the copy it could be repaired from */
+} uci_injected_t;
 
 /** Are faults injected in this process at all? */
 extern bool uci_inject_enabled;
@@ -29,6 +36,15 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index);
 
 /** Maybe damage a chunk in its slot, which will be marked with @a mark. */
 void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_t index);
+
+/** Maybe damage @a length bytes of a message that lie sealed in a slot or span. */
+void uci_inject_memory(uci_send_op_t *op, void *data, size_t length);
+
+/** A message in slots has been copied, since its user is done: maybe damage one of its slots now, or the copy. */
+void uci_inject_copy(uci_send_op_t *op);
+
+/** Maybe damage the payload of a frame in the log, which has been sent as it was. */
+void uci_inject_log(uci_frame_t *frame);
 
 /** Maybe damage what LEAVES tells of a message by segments. */
 void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg, uint32_t count);

@@ -71,7 +71,7 @@ static UCI_NOINLINE void uci_recv_truncated(uci_request_t *req, uci_peer_t *peer
 /* Nothing can be done for this message: never silently */
 static UCI_NOINLINE void uci_recv_lost(uci_request_t *req, ucp_tag_t tag, size_t total, const char *reason)
 {
-    UCI_STATS_INC(unrepaired_chunks);
+    uci_repair_count_lost();
     uci_report_orphan(req->worker, tag, total, reason);
     uci_request_complete_recv(req, uci_repair_policy(), tag, 0);
 }
@@ -562,6 +562,7 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
 {
     uci_worker_t *worker = op->peer->worker;
 
+    UCI_STATS_ADD(unrepaired_chunks, op->bad);
     uci_list_del(&op->link);
     uci_direct_stop(op);
     --worker->ops_active;
@@ -668,9 +669,12 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
 
 /* --------------------------------------------------------------- chunks */
 
-void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value)
+void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value, uci_rung_t rung, bool changed)
 {
     UCI_STATS_INC(chunks_verified);
+    if (uci_unlikely((rung != UCI_RUNG_NONE) || changed || (op->state[index] == UCI_CHUNK_BAD))) {
+        uci_repair_chunk_healed(op, index, rung, changed);
+    }
     if (op->state[index] == UCI_CHUNK_BAD) {
         --op->bad;
     } else if (op->state[index] == UCI_CHUNK_LANDED) {
@@ -691,7 +695,7 @@ static void uci_recv_op_compare(uci_recv_op_t *op, uint32_t index, uint64_t valu
     const void *data;
 
     if (value == expected) {
-        uci_recv_op_chunk_good(op, index, value);
+        uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
         return;
     }
     data = uci_buffer_direct(op->buffer, (uint64_t)index * op->chunk_size, length);
@@ -827,9 +831,6 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
     uci_control_heard(op);
     ++op->arrived;
     uci_recv_op_learn_root(op, hdr);
-    if (uci_unlikely(hdr->flags & UCI_AM_FLAG_CHANGED)) {
-        UCI_STATS_INC(source_changed);
-    }
     if (uci_unlikely(op->state[hdr->index] == UCI_CHUNK_LANDED)) {
         /* this copy tells whether it is needed */
         uci_recv_op_compare(op, hdr->index, op->expected[hdr->index], hdr->value);
@@ -842,10 +843,8 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
         return; /* it is asked for again, and given up at last */
     }
     if (uci_likely(value == hdr->value)) {
-        if (uci_unlikely(again || (op->state[hdr->index] == UCI_CHUNK_BAD))) {
-            uci_repair_chunk_healed(op, hdr->index, UCI_RUNG_COPY, (uint32_t)length);
-        }
-        uci_recv_op_chunk_good(op, hdr->index, value);
+        uci_recv_op_chunk_good(op, hdr->index, value, again ? UCI_RUNG_COPY : UCI_RUNG_NONE,
+                               (hdr->flags & UCI_AM_FLAG_CHANGED) != 0);
     } else {
         uci_repair_chunk_bad(op, hdr->index, hdr->value, data, length);
     }

@@ -63,6 +63,8 @@ typedef struct uci_recv_op {
     bool descending; /**< chunks that differ are being looked for (descent.h) */
     uci_rung_t rung;
     uci_rung_t healed_by; /**< the last rung that brought a right chunk */
+    uint32_t repaired;    /**< chunks that were damaged and are right now */
+    uint32_t changed;     /**< chunks that the sender's program has changed meanwhile */
     unsigned attempts;    /**< on this rung, without any success */
     uint32_t awaiting;    /**< answers to the last request that are still to come */
     uint32_t good_before; /**< value of good when it was sent */
@@ -128,8 +130,9 @@ UCI_INLINE void uci_recv_op_learn_root(uci_recv_op_t *op, const uci_am_hdr_t *hd
 }
 /** A chunk has been fetched, and stored as it is. */
 void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value);
-/** A chunk has been verified and stored. */
-void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value);
+/** A chunk has been verified and stored: what was wrong with it before counts as healed. @param rung  what brought it.
+ *  @param changed  the sender says that it is not what it was when it was sent first. */
+void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value, uci_rung_t rung, bool changed);
 /**
  * The next chunk of a generic datatype, in order: verified, then unpacked.
  * @return false: it is not the next one, or damaged, or refused; uci_recv_op_collect() is what remains.

@@ -14,6 +14,7 @@
 #include "report.h"
 #include "send.h"
 #include "settings.h"
+#include "source.h"
 #include "stats.h"
 #include "txlog.h"
 
@@ -63,26 +64,44 @@ void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, 
     op->expected[index] = expected;
 }
 
-void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, uint32_t length)
+static void uci_repair_count_healed(uci_recv_op_t *op, uci_rung_t rung)
 {
-    UCI_STATS_ADD(retransmitted_bytes, length);
-    if ((op->state[index] == UCI_CHUNK_MISSING) && (op->peer->worker->dropped == op->dropped_before)) {
-        return; /* asked for again because it was late, not because anything was damaged */
+    ++op->repaired;
+    UCI_STATS_INC(repaired_chunks);
+    switch (rung) {
+    case UCI_RUNG_GET:
+        UCI_STATS_INC(repaired_by_get);
+        break;
+    case UCI_RUNG_COPY:
+        UCI_STATS_INC(repaired_by_copy);
+        break;
+    default:
+        return; /* the first transfer, which came after all */
     }
-    if (op->state[index] == UCI_CHUNK_MISSING) {
-        /* its header was damaged, so that nobody knew whose it was */
+    op->healed_by = rung;
+}
+
+void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, bool changed)
+{
+    if (rung != UCI_RUNG_NONE) {
+        UCI_STATS_ADD(retransmitted_bytes, uci_chunk_length(op->length, op->chunk_size, index));
+    }
+    if (op->state[index] != UCI_CHUNK_BAD) {
+        if (!changed && (op->peer->worker->dropped == op->dropped_before)) {
+            return; /* asked for again because it was late, not because anything was damaged */
+        }
+        /* its header was damaged, so that nobody knew whose it was; or it is not what it was when it was sent first */
         UCI_STATS_INC(mismatched_chunks);
         if (op->start_time == 0) {
             op->start_time = uci_process_time_ns();
         }
     }
-    op->healed_by = rung;
-    UCI_STATS_INC(repaired_chunks);
-    if (rung == UCI_RUNG_GET) {
-        UCI_STATS_INC(repaired_by_get);
-    } else {
-        UCI_STATS_INC(repaired_by_copy);
+    if (changed) {
+        ++op->changed;
+        UCI_STATS_INC(source_changed);
+        return;
     }
+    uci_repair_count_healed(op, rung);
     uci_report_chunk_healed(op, index);
 }
 
@@ -116,9 +135,17 @@ ucs_status_t uci_repair_policy(void)
     }
 }
 
+void uci_repair_count_lost(void)
+{
+    UCI_STATS_INC(mismatched_chunks);
+    UCI_STATS_INC(unrepaired_chunks);
+}
+
 void uci_repair_failed(uci_recv_op_t *op, const char *reason)
 {
-    UCI_STATS_ADD(unrepaired_chunks, uci_max(op->bad, 1u));
+    if (op->bad == 0) {
+        uci_repair_count_lost(); /* none is known to be bad: something of it is. Those that are count when it ends */
+    }
     uci_report_failed(op, reason);
     uci_recv_op_abandon(op, uci_repair_policy());
 }
@@ -250,7 +277,9 @@ void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
 
     if ((op != NULL) && (op->gets == 0)) {
-        uci_repair_failed(op, "the sender has no copy of it any more (see UCI_LOG_SIZE)");
+        uci_repair_failed(op, (hdr->flags & UCI_AM_FLAG_DAMAGED)
+                                      ? "the sender's copy is damaged as well, in the memory of its host"
+                                      : "the sender has no copy of it any more (see UCI_LOG_SIZE)");
     }
 }
 
@@ -261,7 +290,8 @@ typedef struct uci_repair_get {
     uint32_t index;
     uint32_t length;
     uint64_t value;
-    bool fresh; /* value is of the source as it is now, not as it was sent first */
+    bool fresh;   /* value is of the source as it is now, not as it was sent first */
+    bool changed; /* and these differ */
     void *target;
     void *staging; /* freed when done; NULL: straight into the user's buffer */
 } uci_repair_get_t;
@@ -277,14 +307,20 @@ static void uci_repair_get_verify(uci_repair_get_t *get)
         uci_inject_bytes(&fault, get->target, get->length);
     }
 
+    if (op->state[get->index] != UCI_CHUNK_BAD) {
+        /* something else was faster, and what it brought may have been overwritten by this */
+        if (get->staging == NULL) {
+            uci_recv_op_chunk_landed(op, get->index, op->digest->digest(get->target, get->length));
+        }
+        return;
+    }
     value                    = (get->staging == NULL) ? op->digest->digest(get->target, get->length)
                                                       : uci_buffer_write(op->buffer, (uint64_t)get->index * op->chunk_size, get->staging,
                                                                          get->length, op->digest, get->value);
     op->expected[get->index] = get->value;
-    if ((value == get->value) && (op->state[get->index] == UCI_CHUNK_BAD)) {
-        uci_repair_chunk_healed(op, get->index, UCI_RUNG_GET, get->length);
-        uci_recv_op_chunk_good(op, get->index, value);
-    } else if ((value != get->value) && get->fresh) {
+    if (value == get->value) {
+        uci_recv_op_chunk_good(op, get->index, value, UCI_RUNG_GET, get->changed);
+    } else if (get->fresh) {
         ++op->gets_wrong;
         UCI_STATS_INC(mismatched_gets);
     }
@@ -352,11 +388,9 @@ static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_gr
         return;
     }
 
-    if (entry->changed) {
-        UCI_STATS_INC(source_changed);
-    }
     ++op->gets;
     get->fresh      = fresh;
+    get->changed    = (entry->changed != 0);
     param.user_data = get;
     request         = uci_ucp.get_nbx(ep, get->target, get->length, entry->address, op->rkey, &param);
     if (!UCS_PTR_IS_PTR(request)) {
@@ -439,6 +473,25 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
 }
 
 /* ------------------------------------------------- sender: what is asked */
+
+void uci_repair_send_gone(uci_peer_t *peer, uint64_t seq, uint32_t op, uint16_t flags)
+{
+    uci_control_send_simple(peer, UCI_AM_GONE, seq, op, flags);
+}
+
+/* Nobody writes to the log: what has another digest than it was sealed with is damaged, and no repair */
+static bool uci_repair_is_frame_intact(uci_peer_t *peer, uci_frame_t *frame)
+{
+    const uci_frame_hdr_t *hdr     = uci_frame_hdr(frame);
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+
+    if ((digest != NULL) && uci_frame_is_whole(hdr, frame->total) &&
+        (digest->digest(uci_frame_payload(frame), hdr->length) == hdr->value)) {
+        return true;
+    }
+    uci_report_copy_damaged(peer, frame->tag, frame->total - uci_frame_overhead(hdr->kind));
+    return false;
+}
 
 static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uci_am_hdr_t *request, uint16_t flags)
 {
@@ -532,11 +585,13 @@ static uci_repair_grant_t *uci_repair_map(uci_send_op_t *op, uint32_t count, boo
     return grant;
 }
 
-/* Digest a chunk again: the source may have changed. Packs it into @a packed if it is not contiguous. */
-static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char *packed, uci_am_grant_entry_t *entry)
+/* Digest a chunk again: the source may have changed. Packs it into @a packed if it is not contiguous.
+ * @return false: this is UCI's own copy, and damaged. */
+static bool uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char *packed, uci_am_grant_entry_t *entry)
 {
     uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
     uint64_t offset = (uint64_t)index * op->chunk_size;
+    uci_source_t source;
 
     if (packed == NULL) {
         entry->address = (uintptr_t)uci_buffer_direct(op->buffer, offset, length);
@@ -545,9 +600,10 @@ static void uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char *pack
         entry->address = (uintptr_t)packed;
         entry->value   = uci_buffer_read(op->buffer, offset, packed, length, op->digest);
     }
+    source         = uci_source_note(op, index, entry->value);
     entry->index   = index;
-    entry->changed = (entry->value != uci_merkle_leaf(op->tree, index));
-    uci_merkle_set_leaf(op->tree, index, entry->value);
+    entry->changed = (source == UCI_SOURCE_CHANGED);
+    return source != UCI_SOURCE_DAMAGED;
 }
 
 /* Tell where the chunks are; without a key the receiver takes the next rung */
@@ -558,6 +614,7 @@ static void uci_repair_send_grant(uci_send_op_t *op, const uint32_t *indexes, ui
     uci_am_grant_entry_t *entries;
     uci_am_grant_t *grant;
     uci_control_t *msg;
+    bool intact = true;
     uint32_t i;
 
     msg = uci_control_get(op->peer, UCI_AM_GRANT, op->frame->seq, sizeof(*grant) + entries_length + rkey_length);
@@ -568,13 +625,18 @@ static void uci_repair_send_grant(uci_send_op_t *op, const uint32_t *indexes, ui
     entries = (uci_am_grant_entry_t *)(void *)(grant + 1);
     if (rkey_length > 0) {
         for (i = 0; i < count; ++i) {
-            uci_repair_grant_entry(op, indexes[i], (packed == NULL) ? NULL : packed + ((size_t)i * op->chunk_size),
-                                   &entries[i]);
+            intact &= uci_repair_grant_entry(
+                    op, indexes[i], (packed == NULL) ? NULL : packed + ((size_t)i * op->chunk_size), &entries[i]);
         }
         memcpy((char *)entries + entries_length, rkey, rkey_length);
         if (uci_unlikely(stale)) {
             uci_inject_region(packed, (size_t)count * op->chunk_size);
         }
+    }
+    if (!intact) {
+        uci_control_put(msg);
+        uci_repair_send_gone(op->peer, op->frame->seq, op->remote_op, UCI_AM_FLAG_DAMAGED);
+        return;
     }
     grant->count       = count;
     grant->rkey_length = (uint32_t)rkey_length;
@@ -686,11 +748,15 @@ void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *h
     uci_send_op_t *op;
 
     if (frame == NULL) {
-        uci_control_send_simple(peer, UCI_AM_GONE, seq, hdr->op, 0);
+        uci_repair_send_gone(peer, seq, hdr->op, 0);
         return;
     }
     if (hdr->flags & UCI_AM_FLAG_FRAME) {
-        uci_repair_send_frame(peer, frame, hdr, UCI_AM_FLAG_REPAIR);
+        if (uci_repair_is_frame_intact(peer, frame)) {
+            uci_repair_send_frame(peer, frame, hdr, UCI_AM_FLAG_REPAIR);
+        } else {
+            uci_repair_send_gone(peer, seq, hdr->op, UCI_AM_FLAG_DAMAGED);
+        }
         return;
     }
 

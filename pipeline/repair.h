@@ -10,8 +10,8 @@
  *     COPY  the sender sends them as active messages. Several attempts.
  *     then  the policy UCI_ON_ERROR, after a full report.
  *
- * The sender digests its source again for each repair, so that "the source changed in flight" is told apart
- * from "damaged in flight".
+ * The sender digests its source again for each repair and holds it against the first digest (source.h), so that what its program has
+ * changed meanwhile is told apart from what was damaged in flight, and a copy of UCI's own that is damaged itself repairs nothing.
  */
 #ifndef UCI_REPAIR_H_
 #define UCI_REPAIR_H_
@@ -23,8 +23,12 @@ struct uci_send_op;
 /** Chunk @a index arrived as @a data, whose digest is not @a expected. */
 void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length);
 
-/** A chunk that was fetched again by @a rung is right. */
-void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, uint32_t length);
+/** A chunk that is not good yet is right, brought by @a rung (NONE: by the first transfer, late): count it as repaired, or, if its sender
+ *  says that it was @a changed, as that; or as nothing, if nothing was wrong with it. Called by uci_recv_op_chunk_good(). */
+void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, bool changed);
+
+/** Count something that is wrong and will stay so, of which it is not known which chunk it is. */
+void uci_repair_count_lost(void);
 
 /** All chunks have been tried: take the next attempt, or the next rung. */
 void uci_repair_advance(uci_recv_op_t *op);
@@ -58,6 +62,9 @@ void uci_repair_send_leaves(struct uci_send_op *op, uint16_t flags);
 
 /** The operation ends: nobody reads our memory any more. */
 void uci_repair_revoke(struct uci_send_op *op);
+
+/** Sender: there is no copy. @param op  the receiver's slot.  @param flags  DAMAGED: there is one, and it is damaged. */
+void uci_repair_send_gone(uci_peer_t *peer, uint64_t seq, uint32_t op, uint16_t flags);
 
 /** Closing sender: send the payload of a frame, unasked, as a copy to keep. */
 void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame);

@@ -27,7 +27,7 @@ typedef struct uci_damage {
     char data[];
 } uci_damage_t;
 
-static unsigned uci_report_lines;
+static unsigned uci_report_lines, uci_report_changes;
 
 /* What the RDMA ports had counted when this process began; nothing unless there are records to be written */
 static uci_rdma_sample_t uci_report_ports;
@@ -257,10 +257,59 @@ static const char *uci_report_damage(const uci_recv_op_t *op, char *text, size_t
     return text;
 }
 
+void uci_report_source_changed(const uci_send_op_t *op, uint32_t index)
+{
+    unsigned long first = (unsigned long)index * op->chunk_size;
+    char tag[96];
+
+    if (uci_report_changes < UCI_REPORT_LINES) {
+        uci_report_tag(op->frame->tag, tag, sizeof(tag));
+        uci_warn(
+                "source changed: the program has written to bytes %lu..%lu of a message of %lu bytes to %s, tag %s, while it was "
+                "being sent; it is delivered as it is now",
+                first, first + uci_chunk_length(op->length, op->chunk_size, index) - 1, (unsigned long)op->length,
+                uci_peer_name(op->peer), tag);
+        if (++uci_report_changes == UCI_REPORT_LINES) {
+            uci_warn("further changed sources are counted (UCI_STATS), but not printed");
+        }
+    }
+    if (uci_settings.on_changed == UCI_ON_CHANGED_ABORT) {
+        uci_fatal("a message was changed while it was being sent: the job stops here (UCI_ON_CHANGED=abort)");
+    }
+}
+
+void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length)
+{
+    char text[96];
+
+    uci_report_tag(tag, text, sizeof(text));
+    uci_error("the copy of a message of %lu bytes to %s, tag %s, is damaged in the memory of this process",
+              (unsigned long)length, uci_peer_name(peer), text);
+}
+
+/* No repair: what arrived instead is what the sender's program has made of it */
+static void uci_report_changed(uci_recv_op_t *op)
+{
+    uci_report_event(op, "source changed", "");
+    if (uci_report_changes < UCI_REPORT_LINES) {
+        ++uci_report_changes;
+        uci_warn(
+                "message from %s, %lu bytes: %u of %u chunks were changed by its sender while they were being sent, and "
+                "arrived as they are now",
+                uci_peer_name(op->peer), (unsigned long)op->length, op->changed, op->chunks);
+    }
+}
+
 void uci_report_healed(uci_recv_op_t *op)
 {
     char tag[96], rungs[96], damage[96];
 
+    if (op->changed > 0) {
+        uci_report_changed(op);
+    }
+    if (op->repaired == 0) {
+        return;
+    }
     uci_report_event(op, "repaired", "");
     if (uci_report_lines >= UCI_REPORT_LINES) {
         return;

@@ -8,6 +8,7 @@
 #define UCI_REPORT_H_
 
 #include "recv.h"
+#include "send.h"
 
 /** A worker is created: with UCI_EVENTS, note what the RDMA ports have counted so far. Only the first call counts. */
 void uci_report_init(void);
@@ -20,6 +21,13 @@ void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index);
 
 void uci_report_healed(uci_recv_op_t *op);
 void uci_report_failed(uci_recv_op_t *op, const char *reason);
+
+/** The program has written to the buffer of a send that is pending: a line of its own, and the end of the job where UCI_ON_CHANGED
+ *  says so. */
+void uci_report_source_changed(const uci_send_op_t *op, uint32_t index);
+
+/** The only copy of a message of ours is damaged: its receiver will be told that there is none. */
+void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length);
 
 /** A frame that nobody claims. */
 void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason);

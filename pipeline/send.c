@@ -11,6 +11,7 @@
 #include "packer.h"
 #include "process.h"
 #include "repair.h"
+#include "source.h"
 #include "span.h"
 #include "stats.h"
 #include "superpipe.h"
@@ -21,6 +22,11 @@
  * not count here: plain UCX buffers without a limit, at the receiver. */
 #define UCI_SEND_LATE_MAX (1ul << 20)
 #define UCI_SEND_LATE_NS  20000000ul
+
+/* A message in slots that plain UCX would have buffered, or of one slot, is completed from a copy when nobody has taken it after so many
+ * turns of progress, and one for so many bytes: about as long as its receiver takes it, and as the copy takes */
+#define UCI_SEND_PATIENCE       24
+#define UCI_SEND_PATIENCE_BYTES 1024
 
 /* Messages above this go through a slot where there is one, although they would fit in a frame: measured, 2 cores of one
  * L3, Open MPI and MPICH: 4 KiB take 0.89 us in a frame and 0.94 in a slot, 8 KiB 2.0 (with cma 4.2) and 1.3 */
@@ -214,6 +220,9 @@ UCI_INLINE ucs_status_t uci_send_logged(uci_ep_t *ep, uci_frame_t *frame, uci_fr
         uci_send_take_back(peer, frame);
         return status;
     }
+    if (uci_unlikely(uci_inject_enabled) && (clone == NULL)) {
+        uci_inject_log(frame);
+    }
     uci_send_frame_landed(worker, frame);
     return UCS_OK;
 }
@@ -275,7 +284,7 @@ UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, size_t length, uci_
 /* From now on contiguous messages of moderate size to this peer take uci_send_settled() */
 static void uci_send_settle(uci_peer_t *peer)
 {
-    peer->settled = uci_send_is_small(peer, 0) && peer->hello_sent && !uci_inject_enabled;
+    peer->settled = uci_send_is_small(peer, 0) && peer->hello_sent;
 }
 
 static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
@@ -321,7 +330,8 @@ UCI_INLINE ucs_status_ptr_t uci_send_settled(uci_ep_t *ep, const void *data, siz
         uci_frame_hdr(frame)->value = worker->digest->copy(uci_frame_payload(frame), data, length);
         uci_frame_seal(frame, worker->uid);
     }
-    status = uci_send_logged(ep, frame, NULL, true, &sent);
+    status = uci_send_logged(ep, frame, uci_unlikely(uci_inject_enabled) ? uci_inject_frame(worker, frame) : NULL, true,
+                             &sent);
     return uci_send_eager_end(ep, length, sent, status, param);
 }
 
@@ -373,7 +383,7 @@ static void uci_send_op_destroy(uci_send_op_t *op)
         worker->copy_bytes -= op->length;
     }
     uci_merkle_destroy(op->tree);
-    free(op->kept);
+    free(op->changed);
     free(op->copy);
     free(op->borders);
     free(op);
@@ -549,41 +559,43 @@ static uci_cut_t uci_send_op_cut(const uci_send_op_t *op, uint32_t index)
     return uci_cut_between((index > 0) ? uci_send_op_border(op, index - 1) : 0, uci_send_op_border(op, index));
 }
 
-/* In pieces, as UCX packs it */
-static void uci_send_pack(uci_send_op_t *op, uci_buffer_t *buffer)
+/* One chunk of the copy. A generic datatype is packed in pieces, as UCX does it. @return its digest. */
+static uint64_t uci_send_copy_chunk(uci_send_op_t *op, uint32_t index, uci_buffer_t *buffer, uci_ordered_t *ordered)
 {
-    uci_ordered_t ordered = {0};
-    uint64_t offset;
-    uint32_t i;
+    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
+    uint64_t offset = (uint64_t)index * op->chunk_size;
+    char *dst       = (char *)op->copy + offset;
 
-    for (i = 0; i < op->chunks; ++i) {
-        offset = (uint64_t)i * op->chunk_size;
-        uci_send_op_set_border(op, i,
-                               uci_packer_pack_pieces(&ordered, buffer, (char *)op->copy + offset,
-                                                      uci_chunk_length(op->length, op->chunk_size, i)));
+    if (buffer->kind != UCI_BUFFER_GENERIC) {
+        return uci_buffer_read(buffer, offset, dst, length, op->digest);
     }
+    uci_send_op_set_border(op, index, uci_packer_pack_pieces(ordered, buffer, dst, length));
+    return op->digest->digest(dst, length);
 }
 
-/* Copy the message: so that the user's buffer is free, or since a generic datatype can't be packed in any order */
+/* Copy the message: so that the user's buffer is free, or since a generic datatype can't be packed in any order. Of the latter some
+ * may have been packed before: from its start again, for which finishing the datatype's state and making a new one is no way, since
+ * MPICH lets go of the datatype then */
 static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
 {
-    uci_worker_t *worker = op->peer->worker;
+    uci_worker_t *worker  = op->peer->worker;
+    uci_ordered_t ordered = {0};
+    uint32_t i;
 
     op->copy = malloc(op->length);
     if (op->copy == NULL) {
         uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
         return false;
     }
-    if (req->buffer.kind == UCI_BUFFER_GENERIC) {
-        /* some of it may have been packed before: from its start again, for which finishing the datatype's state and making a new
-         * one is no way, since MPICH lets go of the datatype then */
-        uci_send_pack(op, &req->buffer);
-    } else {
-        uci_buffer_read(&req->buffer, 0, op->copy, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
+    for (i = 0; i < op->chunks; ++i) {
+        (void)uci_source_note(op, i, uci_send_copy_chunk(op, i, &req->buffer, &ordered));
     }
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
     worker->copy_bytes += op->length;
+    if (uci_unlikely(uci_inject_enabled)) {
+        uci_inject_copy(op);
+    }
     return true;
 }
 
@@ -635,6 +647,24 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
     uci_request_t *req = op->req;
 
     if ((now >= uci_send_op_buffer_time(op)) && uci_send_buffer(op)) {
+        uci_request_complete(req, UCS_OK);
+    }
+}
+
+/* No later than the receiver would have needed to take it, had it been there: the copy costs as much again */
+static void uci_send_op_be_patient(uci_send_op_t *op)
+{
+    uint32_t turns = UCI_SEND_PATIENCE + (uint32_t)(op->length / UCI_SEND_PATIENCE_BYTES);
+
+    op->patience = (op->peer->worker->turns + (2 * turns)) | 1; /* a turn counts twice; 0 says that there is none */
+}
+
+void uci_send_op_buffer_early(uci_send_op_t *op)
+{
+    uci_worker_t *worker = op->peer->worker;
+    uci_request_t *req   = op->req;
+
+    if ((worker->copy_bytes + op->length <= worker->log_limit) && uci_send_buffer(op)) {
         uci_request_complete(req, UCS_OK);
     }
 }
@@ -720,38 +750,12 @@ static void uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
     hdr->value       = op->digest->digest(desc, sizeof(*desc));
 }
 
-/* The whole message is in slots: that is as good as a copy. Not while faults are injected into payloads, which damages slots. */
-static bool uci_send_may_keep_in_slots(const uci_send_op_t *op, bool buffered)
-{
-    return (op->state == UCI_SEND_DIRECT) && !op->sync && !uci_fault_targets(UCI_FAULT_PAYLOAD) &&
-           !uci_fault_targets(UCI_FAULT_LEAF) && (op->window == op->chunks) && ((op->chunks == 1) || buffered);
-}
-
-/* @return true if the user's buffer is free now */
-static bool uci_send_keep_in_slots(uci_send_op_t *op)
-{
-    if ((op->req == NULL) || (op->state != UCI_SEND_DIRECT)) {
-        return false; /* it is through by now */
-    }
-    if (op->chunks == 1) {
-        uci_buffer_init_send(&op->copy_buffer, op->peer->worker->bounce.slots[op->slots[0]].data, op->length,
-                             ucp_dt_make_contig(1));
-    } else if (uci_direct_keep(op)) {
-        uci_buffer_init_send(&op->copy_buffer, op->kept, op->chunks, UCP_DATATYPE_IOV);
-    } else {
-        return uci_send_buffer_copy(op, op->req);
-    }
-    op->buffer = &op->copy_buffer;
-    op->req    = NULL;
-    return true;
-}
-
 static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
                                       bool sync)
 {
     uci_worker_t *worker = ep->peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
-    bool buffered, direct, keep, done = false; /* the user is done with the buffer */
+    bool buffered, direct, done = false; /* the user is done with the buffer */
     uci_frame_t *frame;
     uci_send_op_t *op;
 
@@ -775,9 +779,8 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     if (direct) {
         uci_direct_start(op, UCI_DIRECT_KEEP);
     }
-    keep = uci_send_may_keep_in_slots(op, buffered);
-    if (buffered && !keep && (op->state == UCI_SEND_DIRECT)) {
-        done = uci_send_buffer(op);
+    if (!sync && (buffered || (op->chunks == 1)) && (op->state == UCI_SEND_DIRECT)) {
+        uci_send_op_be_patient(op);
     }
     uci_send_describe(op, frame);
     UCI_STATS_INC(messages_sent);
@@ -791,8 +794,7 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     }
     if (op->state == UCI_SEND_DIRECT) {
         uci_direct_fill_first(op);
-        done = keep ? uci_send_keep_in_slots(op) : done;
-    } else if (buffered && !done) {
+    } else if (buffered) {
         done = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
     }
     uci_send_start_path(op);
@@ -867,16 +869,18 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
 
 /* ------------------------------------------------------------ chunks */
 
-/* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest. */
+/* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest, made anew if they are
+ * sent @a again. */
 static ucs_status_t uci_send_chunk_load(uci_send_op_t *op, uci_control_t *msg, uint32_t index, uint32_t length,
-                                        uint64_t *value_p)
+                                        bool again, uint64_t *value_p)
 {
     uint64_t offset    = (uint64_t)index * op->chunk_size;
     const void *direct = uci_buffer_direct(op->buffer, offset, length);
     uci_cut_t cut;
 
     if (direct != NULL) {
-        *value_p  = op->digest->digest(direct, length);
+        *value_p  = (!again && uci_source_is_own(op)) ? uci_merkle_leaf(op->tree, index)
+                                                      : op->digest->digest(direct, length);
         msg->data = direct;
     } else {
         msg->staging = malloc(length);
@@ -902,9 +906,9 @@ static bool uci_send_chunk_is_at_hand(uci_send_op_t *op, uint32_t index)
 ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
 {
     uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
-    bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) &&
-                 (index < ((op->state == UCI_SEND_OFFERED) ? op->digested : op->next));
+    bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
     uci_control_t *msg;
+    uci_source_t source;
     ucs_status_t status;
     uint64_t value;
 
@@ -912,21 +916,26 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     if (msg == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = uci_send_chunk_load(op, msg, index, length, &value);
+    status = uci_send_chunk_load(op, msg, index, length, again, &value);
     if (status != UCS_OK) {
         uci_control_put(msg);
         return status;
     }
 
-    if (again && (value != uci_merkle_leaf(op->tree, index))) {
+    source = uci_source_note(op, index, value);
+    if (uci_unlikely(source == UCI_SOURCE_DAMAGED) && (flags & UCI_AM_FLAG_REPAIR)) {
+        uci_control_put(msg);
+        uci_repair_send_gone(op->peer, op->frame->seq, op->remote_op, UCI_AM_FLAG_DAMAGED);
+        return UCS_OK;
+    }
+    if (uci_unlikely(source == UCI_SOURCE_CHANGED)) {
         flags |= UCI_AM_FLAG_CHANGED;
     }
-    uci_merkle_set_leaf(op->tree, index, value);
     msg->hdr.digest = (uint8_t)op->digest->id;
     msg->hdr.flags  = flags;
     msg->hdr.op     = op->remote_op;
     msg->hdr.index  = index;
-    msg->hdr.value  = value;
+    msg->hdr.value  = uci_merkle_leaf(op->tree, index);
     if (uci_merkle_leaves_set(op->tree) == op->chunks) {
         msg->hdr.flags |= UCI_AM_FLAG_LAST;
         msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);

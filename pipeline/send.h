@@ -91,7 +91,9 @@ typedef struct uci_send_op {
     uint8_t window;                    /**< DIRECT: slots reserved */
     bool draining;                     /**< DIRECT: its receiver is taking it; counted in peer->draining */
     uint16_t slots[UCI_DIRECT_WINDOW]; /**< of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
-    ucp_dt_iov_t *kept;  /**< DIRECT: the slots hold all of it, until it ends, and `buffer` is these; or NULL */
+    uint32_t patience;   /**< DIRECT: of worker->turns, when it is completed from a copy; 0: not for now */
+    uint8_t *changed;    /**< by chunk: the program has changed it (source.h); NULL: none */
+    uint8_t injected;    /**< where faults have hit it: uci_injected_t (inject.h) */
     bool reminded;       /**< DIRECT: the receiver has asked once */
     uci_merkle_t *tree;  /**< NULL for a synchronous eager message */
     uci_list_t grants;   /**< uci_repair_grant_t: what the receiver may be reading, until FIN */
@@ -138,6 +140,9 @@ void uci_send_op_unpin(uci_send_op_t *op);
 
 /** The operation is over: complete the user's request, release everything. */
 void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status);
+
+/** The operation has lost patience: complete the user's request from a copy. It may be over, and gone unless pinned, afterwards. */
+void uci_send_op_buffer_early(uci_send_op_t *op);
 
 /** @return when an operation that nobody has received is to be completed from a copy, UINT64_MAX: never. */
 uint64_t uci_send_op_buffer_time(const uci_send_op_t *op);

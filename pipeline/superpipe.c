@@ -3,6 +3,7 @@
 
 #include "inject.h"
 #include "repair.h"
+#include "source.h"
 #include "span.h"
 #include "stats.h"
 
@@ -44,7 +45,7 @@ static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
     op->segment.cut = 0;
     for (i = 0; i < count; ++i, bytes += length) {
         length = uci_chunk_length(op->length, op->chunk_size, first + i);
-        uci_merkle_set_leaf(op->tree, first + i, uci_send_op_load(op, first + i, span + bytes, length, &cut));
+        (void)uci_source_note(op, first + i, uci_send_op_load(op, first + i, span + bytes, length, &cut));
         if (i == 0) {
             op->segment.cut = (uci_cut_t)uci_cut_head(cut);
         }
@@ -54,7 +55,10 @@ static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
     op->segment.first  = first;
     op->segment.chunks = count;
     op->segment.length = bytes;
-    op->next           = first + count;
+    if (uci_unlikely(uci_inject_enabled)) {
+        uci_inject_memory(op, span, bytes);
+    }
+    op->next = first + count;
     return true;
 }
 
@@ -184,7 +188,7 @@ static bool uci_superpipe_unpack(uci_recv_op_t *op, uint32_t first, const char *
     }
     op->arrived += count;
     for (i = 0; i < count; ++i) {
-        uci_recv_op_chunk_good(op, first + i, leaves[i]);
+        uci_recv_op_chunk_good(op, first + i, leaves[i], UCI_RUNG_NONE, false);
     }
     return true;
 }
@@ -207,7 +211,7 @@ void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uin
         }
         value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, data, part, op->digest, *leaves);
         if (uci_likely(value == *leaves)) {
-            uci_recv_op_chunk_good(op, index, value);
+            uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
         } else {
             uci_repair_chunk_bad(op, index, *leaves, data, part);
         }

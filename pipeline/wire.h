@@ -149,7 +149,8 @@ enum {
     UCI_AM_FLAG_AHEAD     = 1 << 7, /**< GRANT: of the whole message, before its first chunk, in case it is needed */
     UCI_AM_FLAG_BOUNCE =
             1
-            << 8 /**< SEGMENT: of the bounce path: digests are of its chunks; value = uci_cut_t; with LAST: extra = root */
+            << 8, /**< SEGMENT: of the bounce path: digests are of its chunks; value = uci_cut_t; with LAST: extra = root */
+    UCI_AM_FLAG_DAMAGED = 1 << 9 /**< GONE: there is a copy, but it is damaged as well */
 };
 
 typedef struct uci_am_hdr {

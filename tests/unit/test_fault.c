@@ -72,13 +72,13 @@ Test(fault_parse, all_keys)
     cr_expect(spec.peer == 3);
 }
 
-Test(fault_parse, any_is_what_a_wire_does)
+Test(fault_parse, any_is_what_a_wire_and_memory_do)
 {
     uci_fault_spec_t spec = parse("rate=1,kind=any,target=any");
 
     cr_expect(spec.kinds == (1u << UCI_FAULT_KIND_LAST) - 1);
-    cr_expect(spec.targets ==
-              ((1u << UCI_FAULT_PAYLOAD | 1u << UCI_FAULT_HEADER | 1u << UCI_FAULT_TREE | 1u << UCI_FAULT_ACK)));
+    cr_expect(spec.targets == (1u << UCI_FAULT_PAYLOAD | 1u << UCI_FAULT_HEADER | 1u << UCI_FAULT_TREE |
+                               1u << UCI_FAULT_ACK | 1u << UCI_FAULT_MEMORY));
     cr_expect(parse("rate=1,target=any+repair+region+leaf").targets == (1u << UCI_FAULT_TARGET_LAST) - 1);
 }
 
@@ -86,6 +86,7 @@ Test(fault_parse, names_match_the_enumerations)
 {
     cr_expect(strcmp(uci_fault_kind_names[UCI_FAULT_TRUNCATE], "truncate") == 0);
     cr_expect(uci_fault_kind_names[UCI_FAULT_KIND_LAST] == NULL);
+    cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_MEMORY], "memory") == 0);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_REPAIR], "repair") == 0);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_REGION], "region") == 0);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_LEAF], "leaf") == 0);

@@ -12,10 +12,10 @@
 static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
 
-static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE",   "UCI_EAGER_MAX",
-                                    "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",     "UCI_FAULT",
-                                    "UCI_STATS",    "UCI_EVENTS",    "UCI_MERKLE_ARITY", "UCI_PATH",
-                                    "UCI_PROFILE"};
+static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE", "UCI_EAGER_MAX",
+                                    "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",   "UCI_ON_CHANGED",
+                                    "UCI_FAULT",    "UCI_STATS",     "UCI_EVENTS",     "UCI_MERKLE_ARITY",
+                                    "UCI_PATH",     "UCI_PROFILE"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -111,6 +111,7 @@ Test(settings, defaults)
     cr_expect(uci_settings.log_size == 64u << 20);
     cr_expect(uci_settings.log_level == UCI_LOG_WARN);
     cr_expect(uci_settings.on_error == UCI_ON_ERROR_ABORT);
+    cr_expect(uci_settings.on_changed == UCI_ON_CHANGED_WARN);
     cr_expect(uci_settings.fault.rate == 0);
     cr_expect(*uci_settings.stats == '\0');
     cr_expect(*uci_settings.events == '\0');
@@ -229,6 +230,7 @@ Test(settings, bad_values_are_explained)
             {"UCI_LOG_SIZE", "auto", "1024g"},
             {"UCI_LOG_LEVEL", "loud", "debug"},
             {"UCI_ON_ERROR", "ignore", "[abort|error|log]"},
+            {"UCI_ON_CHANGED", "log", "[warn|abort]"},
             {"UCI_FAULT", "rate=2", "a probability from 0 to 1"},
             {"UCI_STATS", "/tmp/%q", "%h, %p, %r"},
             {"UCI_EVENTS", "x%", "%h, %p, %r"},

@@ -1,0 +1,37 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a message's bytes are read from, and what may have changed them since they were digested first. The digest from the first
+ * time binds: it is what the message was when it was sent. Bytes that are read again, for a repair or for a second way, are held
+ * against it:
+ *
+ *     the program's buffer, of a send that is pending    the program may have written to it, which MPI forbids and nobody prevents:
+ *                                                        the message is delivered as it is now, marked and reported as changed
+ *     UCI's own copy, of a send that is over             nobody may have written to it: it is damaged, and there is no other one
+ *
+ * A bounce slot is neither. It is memory that others can write, and so is never read again.
+ */
+#ifndef UCI_SOURCE_H_
+#define UCI_SOURCE_H_
+
+#include "send.h"
+
+typedef enum {
+    UCI_SOURCE_SAME,
+    UCI_SOURCE_CHANGED, /**< by the program, now or at an earlier reading; reported */
+    UCI_SOURCE_DAMAGED /**< UCI's own copy (logged): the receiver has to be told that there is nothing to repair from */
+} uci_source_t;
+
+/**
+ * Chunk @a index has been read, and its digest was @a value. Afterwards uci_merkle_leaf() is the digest that goes with it: this one,
+ * or, of a damaged copy, still the first one. Ends the job where UCI_ON_CHANGED says so.
+ */
+uci_source_t uci_source_note(uci_send_op_t *op, uint32_t index, uint64_t value);
+
+/** Is it UCI's own copy that is read? Then a digest that is known need not be made again to be sent. */
+UCI_INLINE bool uci_source_is_own(const uci_send_op_t *op)
+{
+    return op->buffer == &op->copy_buffer;
+}
+
+#endif
