@@ -491,6 +491,9 @@ static ucs_status_t uci_control_recv_segment(uci_worker_t *worker, const void *h
         (copy->check == uci_am_check(copy, copy + 1, header_length - sizeof(*copy)))) {
         status = uci_get_on_segment(worker, copy, copy + 1, header_length - sizeof(*copy), desc);
     } else {
+        if (header_length >= sizeof(*copy)) {
+            uci_recv_blame(worker, copy);
+        }
         uci_control_damaged(worker, "offer of a segment");
     }
     free(copy);
@@ -500,7 +503,7 @@ static ucs_status_t uci_control_recv_segment(uci_worker_t *worker, const void *h
 static void uci_control_recv_eager(uci_worker_t *worker, const void *header, size_t header_length, const void *data,
                                    size_t length)
 {
-    uci_am_hdr_t hdr;
+    uci_am_hdr_t hdr = {0};
 
     if (uci_likely(header_length == sizeof(hdr))) {
         /* UCX puts the header behind the data, at any alignment */
@@ -511,6 +514,7 @@ static void uci_control_recv_eager(uci_worker_t *worker, const void *header, siz
             return;
         }
     }
+    uci_recv_blame(worker, &hdr);
     uci_control_damaged(worker, "active message");
 }
 

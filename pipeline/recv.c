@@ -499,6 +499,28 @@ uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq)
     return NULL;
 }
 
+/* What names an operation is its slot and number, or its peer and number; one bit is damaged more often than all of these */
+static bool uci_recv_is_named(const uci_recv_op_t *op, const uci_am_hdr_t *hdr)
+{
+    return ((uint32_t)op->seq == hdr->seq) ? ((op->slot == hdr->op) || (op->peer->uid == hdr->uid))
+                                           : ((op->slot == hdr->op) && (op->peer->uid == hdr->uid));
+}
+
+void uci_recv_blame(uci_worker_t *worker, const uci_am_hdr_t *hdr)
+{
+    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        if (uci_recv_is_named(op, hdr)) {
+            op->answer_damaged = true;
+            return;
+        }
+    }
+    /* nobody is named: it was for the only one there is, if there is but one */
+    if (!uci_list_is_empty(&worker->recv_ops) && (worker->recv_ops.next == worker->recv_ops.prev)) {
+        uci_container_of(worker->recv_ops.next, uci_recv_op_t, link)->answer_damaged = true;
+    }
+}
+
 /* The kernel and the form of copying that suit this length, of the digest that the sender chose */
 static void uci_recv_op_choose(uci_recv_op_t *op)
 {

@@ -80,8 +80,10 @@ typedef struct uci_recv_op {
     uint64_t start_time;            /**< of the repair */
     uint32_t arrived;               /**< chunks, for telling a slow transfer from a stuck one */
     uint32_t arrived_seen;
-    uint64_t active_time; /**< something had arrived, or we asked */
-    unsigned asked;
+    uint64_t active_time;      /**< something had arrived, or we asked */
+    unsigned asked;            /**< questions since something came for it: each is asked later than the one before */
+    bool answer_damaged;       /**< something that was for it has been dropped since the last question */
+    unsigned refused;          /**< questions whose answers were damaged, one after the other */
     uint64_t dropped_before;   /**< worker->dropped when it began */
     uint64_t *expected;        /**< digest by chunk */
     uint8_t *state;            /**< uci_chunk_state_t by chunk */
@@ -117,6 +119,9 @@ void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length);
 /* Operations */
 uci_recv_op_t *uci_recv_op_by_slot(uci_worker_t *worker, uint32_t slot, const uci_peer_t *peer, uint32_t seq);
 uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq);
+
+/** A message with this header was damaged, and dropped: note whose answer it may have been, as far as what is left of the header tells. */
+void uci_recv_blame(uci_worker_t *worker, const uci_am_hdr_t *hdr);
 ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
                                 uci_frame_kind_t kind, const uci_digest_ops_t *digest, uint64_t length,
                                 uint32_t chunk_size, unsigned arity, uci_recv_op_t **op_p);

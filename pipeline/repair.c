@@ -20,8 +20,12 @@
 
 #define UCI_REPAIR_COPY_ATTEMPTS 8
 
-/* Questions without any answer: two round trips apart if damaged messages come back, else seconds */
-#define UCI_REPAIR_ASK_LIMIT 64
+/* Questions one after the other whose answers arrived, and were damaged. One that is not answered does not count: whoever is to answer
+ * may compute for hours. */
+#define UCI_REPAIR_REFUSED_LIMIT 64
+
+/* Questions to a peer that has said that nothing more will come from it, seconds apart: it may still answer until it ends */
+#define UCI_REPAIR_GONE_LIMIT 4
 
 /* Chunks asked for in one request: more are asked for when these are repaired */
 #define UCI_REPAIR_BATCH 4096
@@ -231,14 +235,22 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         /* slow, not stuck; if something was dropped, look again when all else is in */
         op->arrived_seen = op->arrived;
         op->asked        = 0;
+        op->refused      = 0;
         if (damaged) {
             uci_control_ask_soon(op->peer->worker);
         }
         return;
     }
 
-    if (++op->asked > UCI_REPAIR_ASK_LIMIT) {
-        uci_repair_failed(op, "the sender does not answer, or all answers are damaged");
+    ++op->asked;
+    op->refused += op->answer_damaged;
+    op->answer_damaged = false;
+    if (op->refused > UCI_REPAIR_REFUSED_LIMIT) {
+        uci_repair_failed(op, "all answers of the sender arrive damaged");
+        return;
+    }
+    if (uci_peer_is_gone(op->peer) && (op->asked > UCI_REPAIR_GONE_LIMIT)) {
+        uci_repair_failed(op, "the sender has closed, and what it left is damaged or not complete");
         return;
     }
     if (op->descending) {
