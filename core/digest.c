@@ -168,7 +168,7 @@ uint64_t uci_digest_copy_far(const uci_digest_ops_t *ops, void *dst, const void 
     return ops->final(&stream);
 }
 
-/* By blocks that stay in L1; reads the source twice, from there. memcpy() is the compiler's best copy, and some
+/* By blocks that stay in L1. What was stored is digested, since others may write to the source between two looks at it. memcpy() is the compiler's best copy, and some
  * digests have no kernel that copies. */
 static uint64_t uci_digest_copy_separate(const uci_digest_ops_t *ops, void *dst, const void *src, size_t length)
 {
@@ -177,14 +177,14 @@ static uint64_t uci_digest_copy_separate(const uci_digest_ops_t *ops, void *dst,
 
     if (length <= UCI_DIGEST_SEPARATE_BLOCK) {
         memcpy(dst, src, length);
-        return ops->digest(src, length);
+        return ops->digest(dst, length);
     }
 
     ops->init(&stream);
     for (offset = 0; offset < length; offset += piece) {
         piece = uci_min(length - offset, (size_t)UCI_DIGEST_SEPARATE_BLOCK);
         memcpy((uint8_t *)dst + offset, (const uint8_t *)src + offset, piece);
-        ops->update(&stream, NULL, (const uint8_t *)src + offset, piece);
+        ops->update(&stream, NULL, (const uint8_t *)dst + offset, piece);
     }
     return ops->final(&stream);
 }

@@ -106,7 +106,7 @@ typedef enum {
 extern const char *const uci_form_names[];
 
 /** Copy @a length bytes from @a src to @a dst (not overlapping) the way @a form says (FUSED, SEPARATE or FAR).
- *  @return the digest of what was read. The same for all forms. */
+ *  @return the digest of what was read (SEPARATE: of what was stored, which is the same if the copy went well). */
 uint64_t uci_digest_copy_as(const uci_digest_ops_t *ops, uci_form_t form, void *dst, const void *src, size_t length);
 
 /** @return the form that uci_digest_copy_as() really takes at this length: FAR is FUSED where it is not worth it, and FUSED is

@@ -125,3 +125,36 @@ uci_status_t uci_process_expand(const char *pattern, char *path, size_t size)
     path[used] = '\0';
     return UCI_OK;
 }
+
+/* One line of /proc/self/maps, "7f00a000-7f00c000 rw-s ...". If its mapping holds the byte at @a next, go behind it.
+ * @return false: it holds that byte, and is not shared. */
+static bool uci_process_cross_mapping(const char *line, uintptr_t *next_p)
+{
+    unsigned long first, end;
+    char rights[5];
+
+    if ((sscanf(line, "%lx-%lx %4s", &first, &end, rights) != 3) || (*next_p < first) || (*next_p >= end)) {
+        return true;
+    }
+    *next_p = end;
+    return (rights[0] == 'r') && (rights[1] == 'w') && (rights[3] == 's');
+}
+
+bool uci_process_is_shared(const void *address, size_t length)
+{
+    uintptr_t next = (uintptr_t)address, end = next + length;
+    bool shared  = (end >= next);
+    char *line   = NULL;
+    size_t size  = 0;
+    FILE *stream = fopen("/proc/self/maps", "re");
+
+    if (stream == NULL) {
+        return false;
+    }
+    while (shared && (next < end) && (getline(&line, &size, stream) > 0)) {
+        shared = uci_process_cross_mapping(line, &next);
+    }
+    free(line);
+    fclose(stream);
+    return shared && (next >= end);
+}

@@ -28,4 +28,11 @@ uint64_t uci_process_time_ns(void);
  */
 uci_status_t uci_process_expand(const char *pattern, char *path, size_t size);
 
+/**
+ * May another process be meant to write to all of these bytes, so that nothing of our own is hit if they are written? They are mapped,
+ * readable and writable, and shared. Reads /proc/self/maps: some ten microseconds.
+ * @return false also if that can't be read.
+ */
+bool uci_process_is_shared(const void *address, size_t length);
+
 #endif

@@ -6,6 +6,7 @@
 #include "log.h"
 #include "machine.h"
 #include "process.h"
+#include "settings.h"
 #include "stats.h"
 
 #include <dlfcn.h>
@@ -22,8 +23,6 @@
 #define UCI_PROFILE_FILE_MAX    ((size_t)4 << 20)
 #define UCI_PROFILE_ENTRIES_MAX 4096 /* of kernels, and of paths: far more than uci_tune makes */
 #define UCI_PROFILE_GROW        16
-#define UCI_PROFILE_CHUNK_MIN   256u /* as UCI_CHUNK_SIZE allows */
-#define UCI_PROFILE_CHUNK_MAX   (16u << 20)
 
 /*
  * Content
@@ -557,14 +556,14 @@ static void uci_profile_read_path(uci_profile_reader_t *reader, const json_t *ob
 {
     const char *transports = uci_profile_read_string(reader, object, where, "transports");
     int path               = uci_profile_read_name(reader, object, where, "path", uci_path_names);
-    uint64_t chunk         = uci_profile_read_number(reader, object, where, "chunk", UCI_PROFILE_CHUNK_MAX);
+    uint64_t chunk         = uci_profile_read_number(reader, object, where, "chunk", UCI_CHUNK_SIZE_MAX);
     uci_cost_t cost, *entry;
 
     uci_profile_read_cost(reader, object, where, &cost);
     path = (path == UCI_PATH_AUTO) ? -1 : path;
-    if ((path >= 0) && ((path == UCI_PATH_EAGER) ? (chunk != 0) : (chunk < UCI_PROFILE_CHUNK_MIN))) {
+    if ((path >= 0) && ((path == UCI_PATH_EAGER) ? (chunk != 0) : (chunk < UCI_CHUNK_SIZE_MIN))) {
         uci_profile_complain(reader, UCI_ERR_CORRUPT, "%s\"chunk\" is not 0 for 'eager', %u or more for others", where,
-                             UCI_PROFILE_CHUNK_MIN);
+                             UCI_CHUNK_SIZE_MIN);
     }
     if ((reader->status != UCI_OK) || (path < 0)) {
         return;

@@ -269,7 +269,7 @@ static const uci_setting_t uci_settings_table[] = {
          "the transport and the size of the message; else 32k on the direct path (UCI_PATH), and in a\n"
          "stream 8k over shared memory and 60k over others.",
          "auto, or 256 to 16m bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, chunk_size),
-         UCI_SETTING_SIZE(256, 16 * UCI_MB, true)},
+         UCI_SETTING_SIZE(UCI_CHUNK_SIZE_MIN, UCI_CHUNK_SIZE_MAX, true)},
 
         {"UCI_EAGER_MAX", "auto",
          "Messages up to this size are copied and sent at once with their checksum; the copy is kept\n"

@@ -28,6 +28,10 @@ extern const char *const uci_on_changed_names[];
 
 #define UCI_SETTING_AUTO SIZE_MAX /**< a size that is chosen per transport */
 
+/** What UCI_CHUNK_SIZE may be, and so what a peer may say of its chunks */
+#define UCI_CHUNK_SIZE_MIN 256u
+#define UCI_CHUNK_SIZE_MAX (16u << 20)
+
 typedef struct uci_settings {
     uci_mode_t mode;                /**< UCI_MODE=off|detect|repair */
     const uci_digest_ops_t *digest; /**< UCI_DIGEST=auto|xxh3|...; auto is &uci_digest_auto */

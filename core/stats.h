@@ -33,6 +33,7 @@
     _X(mismatched_headers, "frame headers damaged") \
     _X(recovered_headers, "frame headers recovered") \
     _X(mismatched_control, "control messages damaged (resent)") \
+    _X(refused_messages, "messages refused (lies of a peer)") \
     _X(mismatched_roots, "tree roots mismatched") \
     _X(tree_nodes, "tree nodes compared to find chunks") \
     _X(tree_bytes, "bytes for that") \

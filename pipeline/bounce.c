@@ -3,13 +3,21 @@
 
 #include "control.h"
 #include "log.h"
+#include "process.h"
+#include "wire_check.h"
 #include "worker.h"
+
+uint32_t uci_slot_words_check(const uci_slot_words_t *words, uint64_t mark)
+{
+    return (uint32_t)XXH3_64bits_withSeed(words, sizeof(*words), mark);
+}
 
 uint32_t uci_slot_check(const uci_slot_t *slot, uint64_t mark)
 {
-    const char *first = (const char *)&slot->value;
+    uci_slot_words_t words;
 
-    return (uint32_t)XXH3_64bits_withSeed(first, (size_t)((const char *)&slot->check - first), mark);
+    uci_slot_read(slot, &words);
+    return uci_slot_words_check(&words, mark);
 }
 
 /* ------------------------------------------------------------- our pool */
@@ -161,15 +169,21 @@ uci_slot_t *uci_bounce_slot_of(const uci_peer_t *peer, uint16_t slot)
     return ((peer->map.slots != NULL) && (slot < UCI_SLOT_COUNT)) ? &peer->map.slots[slot] : NULL;
 }
 
-void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length)
+/* UCX adds what the peer says to where its memory is mapped, and looks no further: we would write wherever it likes */
+static bool uci_bounce_is_mapped(const void *slots)
+{
+    return ((uintptr_t)slots % UCI_CACHE_LINE == 0) &&
+           uci_process_is_shared(slots, UCI_SLOT_COUNT * sizeof(uci_slot_t));
+}
+
+void uci_bounce_on_pool(uci_peer_t *peer, const void *data)
 {
     const uci_am_pool_t *pool = data;
     ucp_ep_h ep               = uci_peer_endpoint(peer);
     ucs_status_t status;
     void *address;
 
-    if ((length <= sizeof(*pool)) || (ep == NULL) || (peer->map.slots != NULL) || (pool->slot_size != UCI_SLOT_SIZE) ||
-        (pool->slot_count != UCI_SLOT_COUNT)) {
+    if ((ep == NULL) || (peer->map.slots != NULL)) {
         return;
     }
     status = uci_ucp.ep_rkey_unpack(ep, pool + 1, &peer->map.rkey);
@@ -178,6 +192,10 @@ void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length)
         goto out;
     }
     status = uci_ucp.rkey_ptr(peer->map.rkey, pool->address, &address);
+    if ((status == UCS_OK) && !uci_bounce_is_mapped(address)) {
+        uci_wire_refuse(peer, "POOL", "that slots are where its memory is not");
+        status = UCS_ERR_INVALID_ADDR;
+    }
     if (status != UCS_OK) {
         uci_ucp.rkey_destroy(peer->map.rkey);
         peer->map.rkey = NULL;

@@ -37,6 +37,16 @@ typedef struct uci_slot {
     char data[UCI_SLOT_SIZE];
 } uci_slot_t;
 
+/** What its owner says of the data, in memory of our own: a slot may be written to at any time by either side, so that what was
+ *  checked has to be what is used. */
+typedef struct uci_slot_words {
+    uint64_t value;
+    uint64_t root;
+    uint32_t length;
+    uint32_t cut;
+} uci_slot_words_t;
+
+_Static_assert(sizeof(uci_slot_words_t) == offsetof(uci_slot_t, check) - offsetof(uci_slot_t, value), "no other words");
 _Static_assert(sizeof(uci_slot_t) == UCI_SLOT_SIZE + (2 * UCI_CACHE_LINE), "slots lie at cache lines");
 
 /**
@@ -68,11 +78,24 @@ UCI_INLINE uint64_t uci_slot_mark(uint64_t uid, uint64_t seq, uint32_t index)
     return uid + ((seq + 1) * 0x9e3779b97f4a7c15ul) + ((uint64_t)(index + 1) * 0xc2b2ae3d27d4eb4ful);
 }
 
+/** Read each word of a slot once. */
+UCI_INLINE void uci_slot_read(const uci_slot_t *slot, uci_slot_words_t *words_p)
+{
+    words_p->value  = __atomic_load_n(&slot->value, __ATOMIC_RELAXED);
+    words_p->root   = __atomic_load_n(&slot->root, __ATOMIC_RELAXED);
+    words_p->length = __atomic_load_n(&slot->length, __ATOMIC_RELAXED);
+    words_p->cut    = __atomic_load_n(&slot->cut, __ATOMIC_RELAXED);
+}
+
+uint32_t uci_slot_words_check(const uci_slot_words_t *words, uint64_t mark);
+
+/** The same of what a slot holds now. */
 uint32_t uci_slot_check(const uci_slot_t *slot, uint64_t mark);
 
-UCI_INLINE bool uci_slot_is_taken(const uci_slot_t *slot)
+/** @param mark  what the slot was filled with. */
+UCI_INLINE bool uci_slot_is_taken(const uci_slot_t *slot, uint64_t mark)
 {
-    return __atomic_load_n(&slot->ack, __ATOMIC_ACQUIRE) == slot->mark;
+    return __atomic_load_n(&slot->ack, __ATOMIC_ACQUIRE) == mark;
 }
 
 /** Reader: it has been verified, the owner may use it again. */
@@ -99,7 +122,7 @@ void uci_bounce_put(struct uci_worker *worker, uint16_t slot);
 uci_slot_t *uci_bounce_slot_of(const struct uci_peer *peer, uint16_t slot);
 
 /** Called by the dispatcher */
-void uci_bounce_on_pool(struct uci_peer *peer, const void *data, size_t length);
+void uci_bounce_on_pool(struct uci_peer *peer, const void *data);
 void uci_bounce_on_mapped(struct uci_peer *peer);
 
 void uci_bounce_unmap(struct uci_peer *peer);

@@ -18,6 +18,7 @@
 #include "span.h"
 #include "stats.h"
 #include "txlog.h"
+#include "wire_check.h"
 
 /* How long after a damaged message, and how often without one, we ask for what is due */
 #define UCI_RESYNC_DELAY_NS    500000ul /* at least: see uci_control_delay() */
@@ -341,16 +342,11 @@ void uci_control_send_missing(uci_peer_t *peer)
 static void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t length)
 {
     size_t i, count = length / sizeof(*words);
-    uint64_t seq, end;
+    uint64_t seq = words[0], end = words[1];
 
-    if (count < 2) {
-        return;
-    }
-    uci_txlog_ack(peer, words[0]);
-    end = uci_min(words[1], peer->tx_next);
-    seq = words[0];
-    for (i = 2; i + 1 < count; i += 2) {
-        for (seq = uci_max(seq, peer->tx_base); seq < uci_min(words[i], end); ++seq) {
+    uci_txlog_ack(peer, seq);
+    for (i = 2; i < count; i += 2) {
+        for (seq = uci_max(seq, peer->tx_base); seq < words[i]; ++seq) {
             uci_txlog_ack_one(peer, seq);
         }
         seq = words[i + 1] + 1;
@@ -364,7 +360,7 @@ static void uci_control_on_hello(uci_peer_t *peer, const void *data, size_t leng
 {
     const uci_mark_t *mark = data;
 
-    if ((length <= sizeof(*mark)) || (uci_mark_check(mark) != UCS_OK)) {
+    if (uci_mark_check(mark) != UCS_OK) {
         return;
     }
     if (uci_peer_is_gone(peer)) {
@@ -375,12 +371,26 @@ static void uci_control_on_hello(uci_peer_t *peer, const void *data, size_t leng
     uci_control_send_pending(peer);
 }
 
+/* As good as damaged: whoever waits for what it should have said asks again, and gives up at last */
+static UCI_NOINLINE void uci_control_refuse(uci_peer_t *peer, const uci_am_hdr_t *hdr, const char *wrong)
+{
+    uci_wire_refuse(peer, uci_wire_name(hdr), wrong);
+    ++peer->worker->dropped;
+    uci_control_ask_soon(peer->worker);
+}
+
 static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     uci_peer_t *peer = uci_worker_peer(worker, hdr->uid);
     uint64_t tx_seq, rx_seq;
+    const char *wrong;
 
     if (peer == NULL) {
+        return;
+    }
+    wrong = uci_wire_check_message(peer, hdr, data, length);
+    if (uci_unlikely(wrong != NULL)) {
+        uci_control_refuse(peer, hdr, wrong);
         return;
     }
 
@@ -442,7 +452,7 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_ep_on_bye(peer);
         break;
     case UCI_AM_POOL:
-        uci_bounce_on_pool(peer, data, length);
+        uci_bounce_on_pool(peer, data);
         break;
     case UCI_AM_MAPPED:
         uci_bounce_on_mapped(peer);
@@ -451,28 +461,24 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_direct_on_slot(peer, hdr);
         break;
     default:
-        uci_warn("message of unknown type %u from %s is ignored", hdr->type, uci_peer_name(peer));
         break;
     }
 }
 
-/* UCX gives data at any alignment; what is not bytes has to be aligned to be read */
-static void uci_control_dispatch_aligned(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length)
+static ucs_status_t uci_control_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, size_t leaves_length,
+                                           void *desc)
 {
-    void *copy;
+    uci_peer_t *peer  = uci_worker_peer(worker, hdr->uid);
+    const char *wrong = (peer != NULL) ? uci_wire_check_message(peer, hdr, hdr + 1, leaves_length) : NULL;
 
-    if ((hdr->type == UCI_AM_DATA) || ((uintptr_t)data % sizeof(uint64_t) == 0)) {
-        uci_control_dispatch(worker, hdr, data, length);
-        return;
+    if (peer == NULL) {
+        return UCS_OK;
     }
-    copy = malloc(uci_max(length, 1ul));
-    if (copy == NULL) {
-        uci_control_damaged(worker, "active message (no memory)");
-        return;
+    if (uci_unlikely(wrong != NULL)) {
+        uci_control_refuse(peer, hdr, wrong);
+        return UCS_OK;
     }
-    memcpy(copy, data, length);
-    uci_control_dispatch(worker, hdr, copy, length);
-    free(copy);
+    return uci_get_on_segment(peer, hdr, hdr + 1, leaves_length, desc);
 }
 
 /* A segment is not here yet, and nothing else comes this way. What follows its header in there may be at any alignment. */
@@ -483,39 +489,70 @@ static ucs_status_t uci_control_recv_segment(uci_worker_t *worker, const void *h
     uci_am_hdr_t *copy  = malloc(uci_max(header_length, sizeof(*copy)));
 
     if (copy == NULL) {
-        uci_control_damaged(worker, "offer of a segment (no memory)");
+        uci_control_damaged(worker, "offer of a segment (no memory)", NULL);
         return UCS_OK;
     }
     memcpy(copy, header, header_length);
     if ((header_length >= sizeof(*copy)) && (copy->type == UCI_AM_SEGMENT) && (copy->length == length) &&
         (copy->check == uci_am_check(copy, copy + 1, header_length - sizeof(*copy)))) {
-        status = uci_get_on_segment(worker, copy, copy + 1, header_length - sizeof(*copy), desc);
+        status = uci_control_on_segment(worker, copy, header_length - sizeof(*copy), desc);
     } else {
-        if (header_length >= sizeof(*copy)) {
-            uci_recv_blame(worker, copy);
-        }
-        uci_control_damaged(worker, "offer of a segment");
+        uci_control_damaged(worker, "offer of a segment", (header_length >= sizeof(*copy)) ? copy : NULL);
     }
     free(copy);
     return status;
 }
 
+/* What is not bytes has to be aligned to be read; and where UCX hands over what lies in memory that the sender can write to, it has to
+ * be what was checked */
+static const void *uci_control_own(const void *data, size_t length, void *small, size_t small_size)
+{
+    void *copy = (length <= small_size) ? small : malloc(length);
+
+    if (copy != NULL) {
+        memcpy(copy, data, length);
+    }
+    return copy;
+}
+
+static void uci_control_recv_words(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uint64_t small[UCI_CONTROL_POOLED / sizeof(uint64_t)];
+    const void *own = uci_control_own(data, length, small, sizeof(small));
+
+    if (own == NULL) {
+        uci_control_damaged(worker, "active message (no memory)", NULL);
+        return;
+    }
+    if (uci_likely((hdr->check == uci_am_check(hdr, own, length)) && (hdr->length == length) &&
+                   (hdr->type != UCI_AM_SEGMENT))) {
+        uci_control_dispatch(worker, hdr, own, length);
+    } else {
+        uci_control_damaged(worker, "active message", hdr);
+    }
+    if (own != small) {
+        free((void *)own);
+    }
+}
+
 static void uci_control_recv_eager(uci_worker_t *worker, const void *header, size_t header_length, const void *data,
                                    size_t length)
 {
-    uci_am_hdr_t hdr = {0};
+    uci_am_hdr_t hdr;
 
-    if (uci_likely(header_length == sizeof(hdr))) {
-        /* UCX puts the header behind the data, at any alignment */
-        memcpy(&hdr, header, sizeof(hdr));
-        if (uci_likely((hdr.check == uci_am_check(&hdr, data, length)) && (hdr.type != UCI_AM_SEGMENT) &&
-                       ((hdr.length == length) || (hdr.type == UCI_AM_DATA)))) {
-            uci_control_dispatch_aligned(worker, &hdr, data, length);
-            return;
-        }
+    if (uci_unlikely(header_length != sizeof(hdr))) {
+        uci_control_damaged(worker, "active message", NULL);
+        return;
     }
-    uci_recv_blame(worker, &hdr);
-    uci_control_damaged(worker, "active message");
+    /* UCX puts the header behind the data, at any alignment */
+    memcpy(&hdr, header, sizeof(hdr));
+    if (hdr.type != UCI_AM_DATA) {
+        uci_control_recv_words(worker, &hdr, data, length);
+    } else if (uci_likely(hdr.check == uci_am_check(&hdr, NULL, 0))) {
+        uci_control_dispatch(worker, &hdr, data, length);
+    } else {
+        uci_control_damaged(worker, "active message", &hdr);
+    }
 }
 
 static ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
@@ -574,8 +611,11 @@ void uci_control_ask_soon(uci_worker_t *worker)
     }
 }
 
-void uci_control_damaged(uci_worker_t *worker, const char *what)
+void uci_control_damaged(uci_worker_t *worker, const char *what, const uci_am_hdr_t *hdr)
 {
+    if (hdr != NULL) {
+        uci_recv_blame(worker, hdr);
+    }
     UCI_STATS_INC(mismatched_control);
     ++worker->dropped;
     uci_info("%s arrived damaged and was dropped; asking again", what);

@@ -71,8 +71,9 @@ void uci_control_send_missing(uci_peer_t *peer);
 /** Install the handler of our active messages. */
 ucs_status_t uci_control_listen(uci_worker_t *worker);
 
-/** Something from a peer was damaged and dropped: after a short while ask again for all that is due. */
-void uci_control_damaged(uci_worker_t *worker, const char *what);
+/** Something from a peer was damaged and dropped: after a short while ask again for all that is due.
+ *  @param hdr  what is left of its header, or NULL. */
+void uci_control_damaged(uci_worker_t *worker, const char *what, const uci_am_hdr_t *hdr);
 
 /** @return how long to wait, in ns, before what has not come is asked for again: twice a round trip, as measured, or half a
  *  millisecond if that is more. Asked for earlier it would come twice. */

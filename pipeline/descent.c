@@ -131,20 +131,13 @@ void uci_descent_on_nodes(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hd
 
 /* --------------------------------------------------------------- sender */
 
-/* @return bytes of the answer; 0: the question makes no sense */
+/* @return bytes of the answer */
 static size_t uci_descent_size(const uci_merkle_t *tree, unsigned level, const uint32_t *indexes, size_t count)
 {
-    size_t i, children, words = 0;
+    size_t i, words = 0;
 
-    if (count > uci_descent_nodes(tree)) {
-        return 0;
-    }
     for (i = 0; i < count; ++i) {
-        children = uci_merkle_child_count(tree, level, indexes[i]);
-        if (children == 0) {
-            return 0;
-        }
-        words += 1 + children;
+        words += 1 + uci_merkle_child_count(tree, level, indexes[i]);
     }
     return words * sizeof(uint64_t);
 }
@@ -185,6 +178,6 @@ void uci_descent_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
     if (op->chunks * sizeof(uint64_t) <= UCI_DESCENT_BYTES) {
         uci_repair_send_leaves(op, 0);
     } else {
-        uci_descent_answer(op, hdr->index, data, length / sizeof(uint32_t));
+        uci_descent_answer(op, hdr->index, data, uci_min(length / sizeof(uint32_t), uci_descent_nodes(op->tree)));
     }
 }

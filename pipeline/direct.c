@@ -8,6 +8,7 @@
 #include "repair.h"
 #include "source.h"
 #include "stats.h"
+#include "wire_check.h"
 
 /* Chunks filled or taken before the other operations and UCX get their turn */
 #define UCI_DIRECT_TURN 16
@@ -24,13 +25,13 @@ void *uci_direct_data(const uci_send_op_t *op, uint32_t index)
     return uci_direct_slot(op, index)->data;
 }
 
-static uint64_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uci_cut_t *cut_p)
+static uint64_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uint32_t length, uci_cut_t *cut_p)
 {
-    if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) && (slot->length >= UCI_FILL_MIN)) {
+    if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) && (length >= UCI_FILL_MIN)) {
         return uci_fill_copy(&op->peer->fill, op->digest, slot->data,
-                             (const char *)op->buffer->data + ((uint64_t)index * op->chunk_size), slot->length);
+                             (const char *)op->buffer->data + ((uint64_t)index * op->chunk_size), length);
     }
-    return uci_send_op_load(op, index, slot->data, slot->length, cut_p);
+    return uci_send_op_load(op, index, slot->data, length, cut_p);
 }
 
 static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
@@ -38,16 +39,21 @@ static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
     uci_slot_t *slot = uci_direct_slot(op, index);
     uint64_t mark    = uci_slot_mark(op->peer->uid, op->frame->seq, index);
     uci_cut_t cut    = 0;
+    uci_slot_words_t words; /* the reader can write to the slot */
 
     slot->next   = 0;
-    slot->length = uci_chunk_length(op->length, op->chunk_size, index);
-    (void)uci_source_note(op, index, uci_direct_load(op, index, slot, &cut));
-    slot->value = uci_merkle_leaf(op->tree, index);
-    slot->cut   = cut;
-    slot->root  = (index + 1 < op->chunks)
-                          ? 0
-                          : uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
-    slot->check = uci_slot_check(slot, mark);
+    words.length = uci_chunk_length(op->length, op->chunk_size, index);
+    (void)uci_source_note(op, index, uci_direct_load(op, index, slot, words.length, &cut));
+    words.value  = uci_merkle_leaf(op->tree, index);
+    words.cut    = cut;
+    words.root   = (index + 1 < op->chunks)
+                           ? 0
+                           : uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    slot->value  = words.value;
+    slot->root   = words.root;
+    slot->length = words.length;
+    slot->cut    = words.cut;
+    slot->check  = uci_slot_words_check(&words, mark);
     if (uci_unlikely(uci_inject_enabled)) {
         uci_inject_slot(op, slot, mark, index);
     }
@@ -79,12 +85,18 @@ static void uci_direct_set_draining(uci_send_op_t *op, bool draining)
     }
 }
 
+static bool uci_direct_next_is_taken(const uci_send_op_t *op)
+{
+    return (op->acked < op->filled) &&
+           uci_slot_is_taken(uci_direct_slot(op, op->acked), uci_slot_mark(op->peer->uid, op->frame->seq, op->acked));
+}
+
 /* @return true if the whole message has been taken */
 static bool uci_direct_advance(uci_send_op_t *op)
 {
     unsigned turn = 0;
 
-    while ((op->acked < op->filled) && uci_slot_is_taken(uci_direct_slot(op, op->acked))) {
+    while (uci_direct_next_is_taken(op)) {
         uci_bounce_put(op->peer->worker, op->slots[op->acked % UCI_DIRECT_WINDOW]);
         ++op->acked;
         op->patience = 0; /* it is being taken */
@@ -179,8 +191,7 @@ static bool uci_direct_is_impatient(const uci_send_op_t *op)
 
 static bool uci_direct_send_is_due(const uci_send_op_t *op)
 {
-    return (op->acked == op->chunks) ||
-           ((op->acked < op->filled) && uci_slot_is_taken(uci_direct_slot(op, op->acked))) ||
+    return (op->acked == op->chunks) || uci_direct_next_is_taken(op) ||
            ((op->filled < op->chunks) && (op->filled - op->acked < op->window)) || uci_direct_is_impatient(op);
 }
 
@@ -269,36 +280,43 @@ static void uci_direct_give_up(uci_recv_op_t *op)
     uci_control_send_simple(op->peer, UCI_AM_CTS, op->seq, op->slot, 0);
 }
 
-static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot)
+/* A chunk whose words have been checked */
+static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, const uci_slot_words_t *words)
 {
     uint32_t index = op->taken++;
+    const void *data;
     uint64_t value;
 
     op->held = true;
     ++op->arrived;
     if (op->taken == op->chunks) {
-        op->root      = slot->root;
+        op->root      = words->root;
         op->have_root = true;
     }
     if (uci_unlikely(op->state[index] == UCI_CHUNK_GOOD)) {
         return;
     }
+    data = uci_recv_op_own(op, slot->data, words->length);
+    if (uci_unlikely(data == NULL)) {
+        uci_repair_chunk_bad(op, index, words->value, NULL, 0);
+        return;
+    }
     if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
-        if (uci_recv_op_unpack(op, index, slot->data, slot->length, slot->value, (uci_cut_t)slot->cut)) {
-            uci_recv_op_chunk_good(op, index, slot->value, UCI_RUNG_NONE, false);
+        if (uci_recv_op_unpack(op, index, data, words->length, words->value, (uci_cut_t)words->cut)) {
+            uci_recv_op_chunk_good(op, index, words->value, UCI_RUNG_NONE, false);
             return;
         }
         if (!uci_recv_op_collect(op)) {
-            uci_repair_chunk_bad(op, index, slot->value, NULL, 0);
+            uci_repair_chunk_bad(op, index, words->value, NULL, 0);
             return;
         }
     }
-    value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, slot->data, slot->length, op->digest,
-                             slot->value);
-    if (uci_likely(value == slot->value)) {
+    value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, data, words->length, op->digest,
+                             words->value);
+    if (uci_likely(value == words->value)) {
         uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
     } else {
-        uci_repair_chunk_bad(op, index, slot->value, slot->data, slot->length);
+        uci_repair_chunk_bad(op, index, words->value, data, words->length);
     }
 }
 
@@ -322,13 +340,28 @@ static bool uci_direct_follow(uci_recv_op_t *op)
     }
     uci_slot_ack(slot, uci_slot_mark(op->peer->worker->uid, op->seq, op->taken - 1));
     op->held     = false;
-    op->slot_now = (uint16_t)(next - 1);
+    op->slot_now = (uint16_t)uci_min(next - 1, (uint32_t)UCI_SLOT_NONE);
+    return true;
+}
+
+/* What a slot says of the next chunk, read once. @return false: that can't be believed. */
+static bool uci_direct_read(const uci_recv_op_t *op, const uci_slot_t *slot, uint64_t mark, uci_slot_words_t *words_p)
+{
+    uci_slot_read(slot, words_p);
+    if (uci_unlikely(__atomic_load_n(&slot->check, __ATOMIC_RELAXED) != uci_slot_words_check(words_p, mark))) {
+        return false;
+    }
+    if (uci_unlikely(words_p->length != uci_chunk_length(op->length, op->chunk_size, op->taken))) {
+        uci_wire_refuse(op->peer, "a slot", "a length that its chunk does not have");
+        return false;
+    }
     return true;
 }
 
 /* Take what is there. The operation may be over afterwards. @return how many chunks that was. */
 static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
 {
+    uci_slot_words_t words;
     unsigned turn;
     uci_slot_t *slot;
     uint64_t mark;
@@ -339,12 +372,11 @@ static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
         if (uci_likely(slot != NULL) && (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) != mark)) {
             return turn;
         }
-        if (uci_unlikely((slot == NULL) || (slot->check != uci_slot_check(slot, mark)) ||
-                         (slot->length != uci_chunk_length(op->length, op->chunk_size, op->taken)))) {
+        if (uci_unlikely((slot == NULL) || !uci_direct_read(op, slot, mark, &words))) {
             uci_direct_give_up(op);
             return turn;
         }
-        uci_direct_take_chunk(op, slot);
+        uci_direct_take_chunk(op, slot, &words);
         if (op->taken == op->chunks) {
             uci_direct_stop(op);
             uci_recv_op_advance(op);
@@ -356,7 +388,7 @@ static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
 
 bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
 {
-    if ((op->chunk_size > UCI_SLOT_SIZE) || (uci_bounce_slot_of(op->peer, slot) == NULL)) {
+    if (uci_bounce_slot_of(op->peer, slot) == NULL) {
         return false;
     }
     op->direct   = true;

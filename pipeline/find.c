@@ -14,7 +14,6 @@
 #include "stats.h"
 #include "txlog.h"
 
-#define UCI_FIND_CANDIDATES  64          /* in one answer */
 #define UCI_FIND_INTERVAL_NS 100000000ul /* between questions */
 #define UCI_FIND_TRIES       100
 
@@ -261,12 +260,12 @@ static void uci_find_add(uci_orphan_t *orphan, uci_peer_t *peer, const uci_am_fo
 /* What closing peers have left with us is no longer in their logs */
 static void uci_find_among_handovers(uci_orphan_t *orphan)
 {
-    uci_am_found_t found[UCI_FIND_CANDIDATES];
+    uci_am_found_t found[UCI_FOUND_MAX];
     size_t count;
 
     uci_worker_for_each_peer(peer, orphan->worker)
     {
-        count = uci_handover_find(peer, orphan->tag, found, UCI_FIND_CANDIDATES);
+        count = uci_handover_find(peer, orphan->tag, found, UCI_FOUND_MAX);
         if (count > 0) {
             uci_find_add(orphan, peer, found, count);
         }
@@ -414,12 +413,12 @@ void uci_find_on_find(uci_peer_t *peer, const uci_am_hdr_t *hdr)
     size_t count = 0;
     uint64_t seq;
 
-    msg = uci_control_get(peer, UCI_AM_FOUND, 0, UCI_FIND_CANDIDATES * sizeof(*found));
+    msg = uci_control_get(peer, UCI_AM_FOUND, 0, UCI_FOUND_MAX * sizeof(*found));
     if (msg == NULL) {
         return;
     }
     found = (uci_am_found_t *)(void *)msg->payload;
-    for (seq = peer->tx_base; (seq < peer->tx_next) && (count < UCI_FIND_CANDIDATES); ++seq) {
+    for (seq = peer->tx_base; (seq < peer->tx_next) && (count < UCI_FOUND_MAX); ++seq) {
         frame = uci_txlog_find(peer, seq);
         if ((frame != NULL) && (frame->tag == hdr->value) && !uci_find_is_matched(frame)) {
             frame_hdr           = uci_frame_hdr(frame);

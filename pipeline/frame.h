@@ -241,7 +241,8 @@ UCI_INLINE bool uci_frame_is_whole(const uci_frame_hdr_t *hdr, size_t total)
 /** Do these @a total bytes say that they are a small frame? Whether it is true its check tells. */
 UCI_INLINE bool uci_small_hdr_is_present(const uci_small_hdr_t *hdr, size_t total)
 {
-    return (total >= sizeof(*hdr)) && (hdr->kind == UCI_FRAME_SMALL) && (hdr->length + sizeof(*hdr) == total);
+    return (total - sizeof(*hdr) <= UCI_SMALL_MAX) && (hdr->kind == UCI_FRAME_SMALL) &&
+           (hdr->length + sizeof(*hdr) == total);
 }
 
 /** The same in the form of the others. */

@@ -278,32 +278,18 @@ static void uci_segment_fetched(void *request, ucs_status_t status, size_t lengt
     uci_worker_leave(worker);
 }
 
-/* The header is intact, but whoever sent it may be of another mind than we about the operation */
-static bool uci_segment_fits(const uci_recv_op_t *op, const uci_am_hdr_t *hdr, size_t leaves_length)
-{
-    uint64_t end = ((uint64_t)hdr->index * op->chunk_size) + hdr->length;
-
-    if ((hdr->flags & UCI_AM_FLAG_BOUNCE) &&
-        (leaves_length != uci_div_up(hdr->length, op->chunk_size) * sizeof(uint64_t))) {
-        return false;
-    }
-
-    return (op->tree != NULL) && (op->peer->status == UCS_OK) && (hdr->index < op->chunks) && (hdr->length > 0) &&
-           ((end == op->length) || ((end < op->length) && (hdr->length % op->chunk_size == 0)));
-}
-
-ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
+ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
                                 void *desc)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.recv_am   = uci_segment_fetched};
-    uci_peer_t *peer          = uci_worker_peer(worker, hdr->uid);
-    uci_recv_op_t *op         = (peer != NULL) ? uci_recv_op_by_slot(worker, hdr->op, peer, hdr->seq) : NULL;
+    uci_worker_t *worker      = peer->worker;
+    uci_recv_op_t *op         = uci_recv_op_by_slot(worker, hdr->op, peer, hdr->seq);
     uci_segment_t *segment;
     ucs_status_ptr_t request;
 
-    if ((op == NULL) || !uci_segment_fits(op, hdr, leaves_length)) {
-        return UCS_OK; /* repeated, and no longer needed */
+    if ((op == NULL) || (peer->status != UCS_OK)) {
+        return UCS_OK; /* no longer needed */
     }
     segment = uci_segment_get(op, hdr, leaves, leaves_length);
     if (segment == NULL) {
@@ -313,6 +299,7 @@ ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, c
 
     uci_control_heard(op);
     ++op->gets;
+    op->offered += hdr->length;
     if (segment->bounced) {
         uci_recv_op_learn_root(op, hdr);
     } else if (hdr->flags & UCI_AM_FLAG_LAST) {

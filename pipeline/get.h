@@ -49,7 +49,7 @@ void uci_get_cleanup(uci_worker_t *worker);
  * @param desc    UCX's handle of it.
  * @return what UCX's callback has to return: UCS_INPROGRESS if it is being fetched, UCS_OK if nobody wants it.
  */
-ucs_status_t uci_get_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
+ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
                                 void *desc);
 
 #endif

@@ -9,6 +9,7 @@
 #include "send.h"
 #include "stats.h"
 #include "txlog.h"
+#include "wire_check.h"
 
 typedef struct uci_handover {
     uci_list_t link;
@@ -78,6 +79,19 @@ void uci_handover_keep(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, 
     uci_list_add_tail(&peer->handovers, &handover->link);
 }
 
+/* What was kept came before there was an operation to compare it with */
+static void uci_handover_feed(uci_peer_t *peer, const uci_handover_t *handover)
+{
+    const uci_recv_op_t *op = uci_recv_op_by_seq(peer, handover->seq);
+    const char *wrong = (op != NULL) ? uci_wire_check_for(op, &handover->hdr, handover->data, handover->length) : NULL;
+
+    if (wrong != NULL) {
+        uci_wire_refuse(peer, "a copy handed over", wrong);
+    } else if ((op != NULL) || (handover->hdr.flags & UCI_AM_FLAG_FRAME)) {
+        uci_recv_on_data(peer, handover->seq, &handover->hdr, handover->data, handover->length);
+    }
+}
+
 bool uci_handover_take(uci_peer_t *peer, uint64_t seq)
 {
     bool taken = false;
@@ -96,9 +110,7 @@ bool uci_handover_take(uci_peer_t *peer, uint64_t seq)
     {
         uci_list_del(&mine_one->link);
         taken = true;
-        if ((mine_one->hdr.flags & UCI_AM_FLAG_FRAME) || (uci_recv_op_by_seq(peer, seq) != NULL)) {
-            uci_recv_on_data(peer, seq, &mine_one->hdr, mine_one->data, mine_one->length);
-        }
+        uci_handover_feed(peer, mine_one);
         free(mine_one);
     }
     return taken;

@@ -6,6 +6,7 @@
 #include "find.h"
 #include "log.h"
 #include "recv.h"
+#include "wire_check.h"
 
 static void uci_match_free(uci_message_t *message)
 {
@@ -28,11 +29,12 @@ static void uci_match_learn_length(uci_message_t *message)
     message->uid    = hdr.uid;
     message->seq    = hdr.seq;
     message->length = hdr.length;
-    if (hdr.kind == UCI_FRAME_RNDV) {
+    if ((hdr.kind == UCI_FRAME_RNDV) && (uci_wire_check_frame(&hdr) == NULL)) {
         memcpy(&desc, message->frame->wire + sizeof(hdr), sizeof(desc));
         message->known = uci_frame_is_whole(&hdr, message->total) && (uci_digest_by_id(hdr.digest) != NULL) &&
                          (uci_digest_by_id(hdr.digest)->digest(&desc, sizeof(desc)) == hdr.value);
-        message->length = desc.length;
+        /* what can't be true the receive refuses */
+        message->length = (uci_wire_check_desc(&desc) == NULL) ? desc.length : 0;
     }
 }
 

@@ -11,6 +11,7 @@
 #include "log.h"
 #include "netif.h"
 #include "process.h"
+#include "wire_check.h"
 #include "worker.h"
 
 ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **peer_p)
@@ -74,14 +75,13 @@ static char *uci_peer_name_buffer(size_t *size_p)
 
 static const char *uci_mark_name(const uci_mark_t *mark)
 {
-    int host_max = (int)sizeof(mark->host) - 1; /* one that has just come need not end in it */
     size_t size;
     char *name = uci_peer_name_buffer(&size);
 
     if (mark->rank >= 0) {
-        snprintf(name, size, "rank %d (%.*s:%u)", mark->rank, host_max, mark->host, mark->pid);
+        snprintf(name, size, "rank %d (%s:%u)", mark->rank, mark->host, mark->pid);
     } else {
-        snprintf(name, size, "%.*s:%u", host_max, mark->host, mark->pid);
+        snprintf(name, size, "%s:%u", mark->host, mark->pid);
     }
     return name;
 }
@@ -117,9 +117,8 @@ void uci_peer_limit_eager(uci_peer_t *peer)
 
 void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark)
 {
-    peer->mark                                   = *mark;
-    peer->mark.host[sizeof(peer->mark.host) - 1] = '\0';
-    peer->known                                  = true;
+    peer->mark  = *mark;
+    peer->known = true;
     uci_peer_limit_eager(peer);
 }
 
@@ -337,6 +336,10 @@ ucs_status_t uci_mark_check(const uci_mark_t *mark)
     }
     if (mark->check != uci_mark_digest(mark)) {
         uci_error("%s refuses a peer: the mark in its address is damaged", uci_process_name());
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (uci_wire_check_mark(mark) != NULL) {
+        uci_error("%s refuses a peer: the mark in its address says %s", uci_process_name(), uci_wire_check_mark(mark));
         return UCS_ERR_UNSUPPORTED;
     }
     if (mark->mode != (uint8_t)uci_settings.mode) {

@@ -16,6 +16,7 @@
 #include "request.inl"
 #include "stats.h"
 #include "txlog.h"
+#include "wire_check.h"
 
 /* Messages, and bytes, that are verified before an acknowledgement travels on its own */
 #define UCI_ACK_MESSAGES 128
@@ -74,6 +75,14 @@ static UCI_NOINLINE void uci_recv_lost(uci_request_t *req, ucp_tag_t tag, size_t
     uci_repair_count_lost();
     uci_report_orphan(req->worker, tag, total, reason);
     uci_request_complete_recv(req, uci_repair_policy(), tag, 0);
+}
+
+/* So it is with a message that is intact, but that no UCI sends */
+static UCI_NOINLINE void uci_recv_refused(uci_request_t *req, const uci_peer_t *peer, ucp_tag_t tag, size_t total,
+                                          const char *wrong)
+{
+    uci_wire_refuse(peer, "a message", wrong);
+    uci_recv_lost(req, tag, total, wrong);
 }
 
 /* The frame's own payload is damaged: repair it, as a message of one chunk */
@@ -139,8 +148,8 @@ static void uci_recv_rndv(uci_request_t *req, uci_frame_t *frame, uci_peer_t *pe
 {
     uci_rndv_desc_t desc;
 
-    if (!uci_frame_is_whole(hdr, total) || (hdr->length != sizeof(desc)) ||
-        (digest->copy(&desc, frame->wire + sizeof(*hdr), sizeof(desc)) != hdr->value) || (desc.chunk_size == 0)) {
+    if (!uci_frame_is_whole(hdr, total) ||
+        (digest->copy(&desc, frame->wire + sizeof(*hdr), sizeof(desc)) != hdr->value)) {
         uci_recv_frame_damaged(req, frame, peer, seq, tag, total, hdr, digest);
         return;
     }
@@ -151,10 +160,14 @@ static void uci_recv_rndv(uci_request_t *req, uci_frame_t *frame, uci_peer_t *pe
 UCI_INLINE void uci_recv_frame_from(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, ucp_tag_t tag,
                                     size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
 {
-    uint64_t seq;
+    uint64_t seq = uci_seq_expand(hdr->seq, peer->rx.next);
 
+    if (uci_unlikely(uci_wire_check_seq(seq) != NULL)) {
+        uci_frame_put(&peer->worker->frames, frame);
+        uci_recv_refused(req, peer, tag, total, uci_wire_check_seq(seq));
+        return;
+    }
     peer->heard = true;
-    seq         = uci_seq_expand(hdr->seq, peer->rx.next);
     if (uci_unlikely(seq < peer->rx.next) && (uci_seqset_has(&peer->rx, seq) || uci_recv_op_by_seq(peer, seq))) {
         /* a header, whole and valid, of a message that we have: older content came in place of another frame */
         UCI_STATS_INC(mismatched_headers);
@@ -178,10 +191,16 @@ void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, s
     uci_worker_t *worker           = req->worker;
     const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
     uci_peer_t *peer               = uci_worker_peer(worker, hdr->uid);
+    const char *wrong              = uci_wire_check_frame(hdr);
 
     if (uci_unlikely((peer == NULL) || (digest == NULL))) {
         uci_frame_put(&worker->frames, frame);
         uci_recv_lost(req, tag, total, "its digest is not known to this build, or there is no memory");
+        return;
+    }
+    if (uci_unlikely(wrong != NULL)) {
+        uci_frame_put(&worker->frames, frame);
+        uci_recv_refused(req, peer, tag, total, wrong);
         return;
     }
     uci_recv_frame_from(req, frame, peer, tag, total, hdr, digest);
@@ -436,6 +455,33 @@ bool uci_recv_op_collect(uci_recv_op_t *op)
     return true;
 }
 
+/* Of another host there is no memory to share */
+static bool uci_recv_is_shared(const uci_peer_t *peer)
+{
+    return !peer->known || (strcmp(peer->mark.host, peer->worker->mark.host) == 0);
+}
+
+const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length)
+{
+    uci_worker_t *worker = op->peer->worker;
+    void *own;
+
+    if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) || !uci_recv_is_shared(op->peer)) {
+        return data;
+    }
+    if (length > worker->own_size) {
+        own = malloc(length);
+        if (own == NULL) {
+            uci_error("failed to allocate %zu bytes for a chunk", length);
+            return NULL;
+        }
+        free(worker->own_copy);
+        worker->own_copy = own;
+        worker->own_size = length;
+    }
+    return memcpy(worker->own_copy, data, length);
+}
+
 bool uci_recv_op_unpack(uci_recv_op_t *op, uint32_t index, const void *data, size_t length, uint64_t expected,
                         uci_cut_t cut)
 {
@@ -662,9 +708,16 @@ void uci_recv_op_finish(uci_recv_op_t *op)
 void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
                          const uci_digest_ops_t *digest, const uci_rndv_desc_t *desc)
 {
+    const char *wrong = uci_wire_check_desc(desc);
     uci_recv_op_t *op;
     ucs_status_t status;
 
+    if (uci_unlikely(wrong != NULL)) {
+        uci_recv_delivered(peer, seq, 0);
+        uci_recv_fin(peer, seq, 0);
+        uci_recv_refused(req, peer, tag, sizeof(*desc), wrong);
+        return;
+    }
     if (desc->length > req->buffer.length) {
         uci_recv_truncated(req, peer, seq, tag, UCI_FRAME_RNDV, desc->length);
         return;
@@ -809,7 +862,7 @@ static bool uci_recv_op_unpack_data(uci_recv_op_t *op, const uci_am_hdr_t *hdr, 
 static bool uci_recv_op_store(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length,
                               uint64_t *value_p)
 {
-    bool is_whole = (length == hdr->length) && (length == uci_chunk_length(op->length, op->chunk_size, hdr->index));
+    bool is_whole = (length == hdr->length);
 
     *value_p = uci_likely(is_whole) ? hdr->value : ~hdr->value;
     if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
@@ -845,8 +898,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
     if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (op->awaiting > 0)) {
         --op->awaiting;
     }
-    if ((hdr->index >= op->chunks) || (op->state[hdr->index] == UCI_CHUNK_GOOD) ||
-        ((op->tree == NULL) != ((hdr->flags & UCI_AM_FLAG_FRAME) != 0))) {
+    if (((op->tree == NULL) != ((hdr->flags & UCI_AM_FLAG_FRAME) != 0)) || (op->state[hdr->index] == UCI_CHUNK_GOOD)) {
         return;
     }
 
@@ -861,7 +913,8 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
             return;
         }
     }
-    if (!uci_recv_op_store(op, hdr, data, length, &value)) {
+    data = uci_recv_op_own(op, data, length);
+    if ((data == NULL) || !uci_recv_op_store(op, hdr, data, length, &value)) {
         return; /* it is asked for again, and given up at last */
     }
     if (uci_likely(value == hdr->value)) {
@@ -939,8 +992,7 @@ void uci_recv_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr,
     const uint64_t *leaves = data;
     uint32_t i;
 
-    if ((op == NULL) || (op->tree == NULL) || (length != op->chunks * sizeof(*leaves)) ||
-        (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->good + op->landed + op->bad < op->chunks))) {
+    if ((op == NULL) || (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->good + op->landed + op->bad < op->chunks))) {
         return;
     }
     if (!(hdr->flags & UCI_AM_FLAG_LAST)) {

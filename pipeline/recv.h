@@ -69,6 +69,7 @@ typedef struct uci_recv_op {
     uint32_t awaiting;    /**< answers to the last request that are still to come */
     uint32_t good_before; /**< value of good when it was sent */
     unsigned gets;        /**< in flight */
+    uint64_t offered;     /**< bytes of segments so far */
     bool ask_later;       /**< something was dropped meanwhile: ask when they are done */
     bool direct;          /**< chunks come, or all have come, through slots */
     bool held;            /**< `slot_now` has been taken, but not acknowledged */
@@ -144,6 +145,12 @@ void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value, u
  */
 bool uci_recv_op_unpack(uci_recv_op_t *op, uint32_t index, const void *data, size_t length, uint64_t expected,
                         uci_cut_t cut);
+/**
+ * What a peer can write to while we read (a slot; an active message that UCX hands over where it lies, in shared memory) is read once.
+ * Copied and digested at the same time it is; into a buffer in pieces it goes after it was digested, so from a copy of our own.
+ * @return @a data or that copy, good until the next call for this worker; NULL: no memory (logged).
+ */
+const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length);
 /** Chunks can be written in any order from now on: what of a generic datatype is not unpacked yet is collected, since unpacking
  *  can't be undone. @return false: no memory (logged). */
 bool uci_recv_op_collect(uci_recv_op_t *op);

@@ -17,8 +17,12 @@
 #include "source.h"
 #include "stats.h"
 #include "txlog.h"
+#include "wire_check.h"
 
 #define UCI_REPAIR_COPY_ATTEMPTS 8
+
+/* Copies of a message, at most, that its receiver may read from memory of ours */
+#define UCI_REPAIR_STAGED 8
 
 /* Questions one after the other whose answers arrived, and were damaged. One that is not answered does not count: whoever is to answer
  * may compute for hours. */
@@ -26,9 +30,6 @@
 
 /* Questions to a peer that has said that nothing more will come from it, seconds apart: it may still answer until it ends */
 #define UCI_REPAIR_GONE_LIMIT 4
-
-/* Chunks asked for in one request: more are asked for when these are repaired */
-#define UCI_REPAIR_BATCH 4096
 
 /* What the sender has told before it was needed: where the whole message is, and the packed key to it */
 typedef struct uci_repair_ahead {
@@ -159,7 +160,7 @@ void uci_repair_failed(uci_recv_op_t *op, const char *reason)
 /* Ask the sender for all chunks that are not good */
 static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
 {
-    uint32_t i, bad = 0, count = 0, want = uci_min(op->chunks - op->good, (uint32_t)UCI_REPAIR_BATCH);
+    uint32_t i, bad = 0, count = 0, want = uci_min(op->chunks - op->good, UCI_REPAIR_BATCH);
     uci_control_t *msg;
     uint32_t *indexes;
 
@@ -392,7 +393,11 @@ static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_gr
     ucs_status_ptr_t request;
     uci_repair_get_t *get;
 
-    if ((entry->index >= op->chunks) || (op->state[entry->index] != UCI_CHUNK_BAD)) {
+    if (op->state[entry->index] != UCI_CHUNK_BAD) {
+        return;
+    }
+    if (!uci_wire_is_reachable(op->rkey, entry->address, uci_chunk_length(op->length, op->chunk_size, entry->index))) {
+        uci_wire_refuse(op->peer, "GRANT", "that chunks are where its memory is not");
         return;
     }
     get = uci_repair_get_create(op, entry);
@@ -455,14 +460,11 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
     ucp_ep_h ep                         = uci_peer_endpoint_whole(peer);
     uint32_t i;
 
-    if ((op == NULL) || (length < sizeof(*grant)) ||
-        (length != sizeof(*grant) + (grant->count * sizeof(*entries)) + grant->rkey_length)) {
+    if (op == NULL) {
         return;
     }
     if (hdr->flags & UCI_AM_FLAG_AHEAD) {
-        if (grant->count == 1) {
-            uci_repair_keep_ahead(op, entries, grant->rkey_length);
-        }
+        uci_repair_keep_ahead(op, entries, grant->rkey_length);
         return;
     }
     if ((op->rung != UCI_RUNG_GET) || (op->gets > 0)) {
@@ -539,6 +541,7 @@ typedef struct uci_repair_grant {
     uci_list_t link; /* in op->grants */
     ucp_mem_h memh;
     char *staging; /* memory of ours with copies of the chunks; NULL: the user's buffer */
+    size_t length; /* of that */
 } uci_repair_grant_t;
 
 static void uci_repair_revoke_one(uci_send_op_t *op, uci_repair_grant_t *grant)
@@ -569,6 +572,18 @@ static uci_repair_grant_t *uci_repair_find_in_place(uci_send_op_t *op)
     return NULL;
 }
 
+/* May there be one more copy of so many bytes? A receiver that asks again and again is sent the chunks themselves. */
+static bool uci_repair_may_stage(uci_send_op_t *op, size_t length)
+{
+    size_t sum = length;
+
+    uci_list_for_each(grant, &op->grants, uci_repair_grant_t, link)
+    {
+        sum += grant->length;
+    }
+    return sum <= UCI_REPAIR_STAGED * uci_max(op->length, (uint64_t)op->chunk_size);
+}
+
 /* Map the user's buffer, once; or, not @a in_place, new memory for copies of @a count chunks */
 static uci_repair_grant_t *uci_repair_map(uci_send_op_t *op, uint32_t count, bool in_place)
 {
@@ -580,12 +595,13 @@ static uci_repair_grant_t *uci_repair_map(uci_send_op_t *op, uint32_t count, boo
     if (grant != NULL) {
         return grant;
     }
-    grant = calloc(1, sizeof(*grant));
+    grant = (in_place || uci_repair_may_stage(op, params.length)) ? calloc(1, sizeof(*grant)) : NULL;
     if (grant == NULL) {
         return NULL;
     }
     if (!in_place) {
         params.address = grant->staging = malloc(params.length);
+        grant->length                   = params.length;
     }
     if ((params.address == NULL) ||
         (uci_ucp.mem_map(op->peer->worker->context->ucp, &params, &grant->memh) != UCS_OK)) {
@@ -741,18 +757,6 @@ static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t
     uci_send_op_unpin(op);
 }
 
-static bool uci_repair_indexes_valid(const uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
-{
-    uint32_t i;
-
-    for (i = 0; i < count; ++i) {
-        if (indexes[i] >= op->chunks) {
-            return false;
-        }
-    }
-    return true;
-}
-
 void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     uci_frame_t *frame = uci_txlog_find(peer, seq);
@@ -773,8 +777,7 @@ void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *h
     }
 
     op = frame->op;
-    if ((op == NULL) || (op->tree == NULL) || (count == 0) || (count > op->chunks) ||
-        !uci_repair_indexes_valid(op, data, count)) {
+    if ((op == NULL) || (op->tree == NULL) || (count == 0)) {
         return;
     }
     if (op->state == UCI_SEND_DESCRIBED) {

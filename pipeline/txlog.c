@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "stats.h"
+#include "wire_check.h"
 
 #define UCI_TXLOG_MIN_SIZE 64
 
@@ -88,8 +89,11 @@ void uci_txlog_ack(uci_peer_t *peer, uint64_t upto)
     uci_frame_t **place;
     bool held = (first > peer->tx_base); /* something older is there that waits for FIN */
 
-    upto = uci_min(upto, peer->tx_next);
     if (upto <= peer->tx_acked) {
+        return;
+    }
+    if (uci_unlikely(upto > peer->tx_next)) {
+        uci_wire_refuse(peer, "an acknowledgement", "that it has received what was never sent");
         return;
     }
     peer->tx_acked = upto;

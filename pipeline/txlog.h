@@ -52,7 +52,7 @@ bool uci_txlog_is_empty(uci_peer_t *peer);
 /** Take one out of the log; it is freed once UCX has let go of it. */
 void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame);
 
-/** Every message below @a upto has been verified. */
+/** Every message below @a upto has been verified. One that was never sent has not: that is refused. */
 void uci_txlog_ack(uci_peer_t *peer, uint64_t upto);
 
 /* Take out the frame in this place of the ring */

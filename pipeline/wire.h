@@ -73,6 +73,7 @@ typedef struct uci_frame_hdr {
 } uci_frame_hdr_t;
 
 #define UCI_FRAME_OVERHEAD (2 * sizeof(uci_frame_hdr_t))
+#define UCI_FRAME_MAX      (32u << 10) /**< bytes of payload: the largest that UCI_EAGER_MAX may be */
 
 /**
  * Header of a small frame. UCX's shared memory carries 92 bytes in the element of its queue, the rest through a second
@@ -167,6 +168,10 @@ typedef struct uci_am_hdr {
     uint64_t value;  /**< DATA: digest of the chunk; SEGMENT with BOUNCE: its cut */
     uint64_t extra;  /**< see the type and flags */
 } uci_am_hdr_t;
+
+#define UCI_REPAIR_BATCH \
+    4096u                 /**< chunks in one REPAIR, ascending, at most: more are asked for when these are repaired */
+#define UCI_FOUND_MAX 64u /**< frames in one FOUND */
 
 typedef struct uci_am_grant {
     uint32_t count;       /**< of entries */

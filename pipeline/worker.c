@@ -275,6 +275,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     uci_wakeup_cleanup(worker);
     pthread_mutex_destroy(&worker->lock);
     free(worker->slots);
+    free(worker->own_copy);
     free(worker->peers);
     free(worker);
 }

@@ -89,6 +89,8 @@ typedef struct uci_worker {
 
     uci_bounce_t bounce;
     uci_spans_t spans;
+    void *own_copy; /**< of a chunk, see uci_recv_op_own() */
+    size_t own_size;
 
     size_t log_bytes;  /**< in unacknowledged frames */
     size_t copy_bytes; /**< in copies of large messages, completed or packed */

@@ -8,6 +8,8 @@
  */
 #include "../../pipeline/control.c"
 
+#include <sys/mman.h>
+
 #include "descent.h"
 #include "endpoint.h"
 #include "frame.h"
@@ -44,7 +46,7 @@ static fake_send_t fuzz_held[FUZZ_HELD];
 static unsigned fuzz_held_count;
 static bool fuzz_hold;
 static char fuzz_user[FUZZ_RECVS][FUZZ_BUFFER];
-static uci_slot_t fuzz_our_slots[UCI_SLOT_COUNT], fuzz_their_slots[UCI_SLOT_COUNT];
+static uci_slot_t fuzz_our_slots[UCI_SLOT_COUNT], *fuzz_their_slots; /* those are shared memory, as they have to be */
 
 static ucs_status_t fake_set_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
 {
@@ -233,6 +235,11 @@ static void fuzz_set_up(void)
     setenv("UCI_CONFIG_FILE", "", 1);
     setenv("UCI_PROFILE", "none", 1); /* not this machine's, and plans are made anew for each input */
     uci_settings_read();
+    fuzz_their_slots = mmap(NULL, UCI_SLOT_COUNT * sizeof(uci_slot_t), PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (fuzz_their_slots == MAP_FAILED) {
+        abort();
+    }
     uci_ucp = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
                           .am_recv_data_nbx           = fake_am_recv_data,
                           .am_send_nbx                = fake_am_send,
@@ -567,7 +574,7 @@ static void step_share(void)
 
     to->slot_size  = UCI_SLOT_SIZE;
     to->slot_count = UCI_SLOT_COUNT;
-    uci_bounce_on_pool(peer, message, sizeof(message));
+    uci_bounce_on_pool(peer, message);
     uci_bounce_on_mapped(peer);
 }
 

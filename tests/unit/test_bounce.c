@@ -110,13 +110,16 @@ Test(bounce, check_covers_the_fields)
 Test(bounce, acknowledging)
 {
     uci_slot_t *slot = &slots[5];
+    uint64_t mark    = uci_slot_mark(7, 8, 9);
 
-    slot->mark = uci_slot_mark(7, 8, 9);
-    cr_assert(!uci_slot_is_taken(slot));
+    slot->mark = mark;
+    cr_assert(!uci_slot_is_taken(slot, mark));
     uci_slot_ack(slot, uci_slot_mark(7, 8, 8));
-    cr_assert(!uci_slot_is_taken(slot));
-    uci_slot_ack(slot, slot->mark);
-    cr_assert(uci_slot_is_taken(slot));
+    cr_assert(!uci_slot_is_taken(slot, mark));
+    slot->mark = uci_slot_mark(7, 8, 8);
+    cr_assert(!uci_slot_is_taken(slot, mark), "what a slot says of itself does not count: its reader can write to it");
+    uci_slot_ack(slot, mark);
+    cr_assert(uci_slot_is_taken(slot, mark));
 }
 
 Test(bounce, slot_of_a_peer)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
@@ -114,4 +115,27 @@ Test(process, name_of_a_rank)
     setenv("PMI_RANK", "7", 1);
     snprintf(name, sizeof(name), "rank 7 (%s:%d)", uci_process_host(), (int)getpid());
     cr_expect(strcmp(uci_process_name(), name) == 0, "%s", uci_process_name());
+}
+
+Test(process, memory_that_is_shared)
+{
+    size_t page   = (size_t)sysconf(_SC_PAGESIZE);
+    char *memory  = mmap(NULL, 4 * page, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    char *private = malloc(10);
+
+    cr_assert(memory != MAP_FAILED);
+    munmap(memory + 3 * page, page);
+    cr_expect(uci_process_is_shared(memory, 3 * page));
+    cr_expect(uci_process_is_shared(memory + 1, 1));
+    cr_expect(!uci_process_is_shared(memory, 3 * page + 1), "it ends before");
+    cr_expect(!uci_process_is_shared(memory + 3 * page, 1), "nothing is there");
+    cr_expect(!uci_process_is_shared(memory + page, SIZE_MAX - (uintptr_t)memory), "more than there is");
+    cr_expect(!uci_process_is_shared(memory + page, SIZE_MAX), "beyond the end of all addresses");
+    mprotect(memory + page, page, PROT_READ);
+    cr_expect(!uci_process_is_shared(memory, 3 * page), "a part can't be written");
+    cr_expect(uci_process_is_shared(memory + 2 * page, page));
+    cr_expect(!uci_process_is_shared(private, 10), "ours");
+    cr_expect(!uci_process_is_shared(&page, sizeof(page)), "ours");
+    cr_expect(!uci_process_is_shared(NULL, 1));
+    free(private);
 }

@@ -99,6 +99,8 @@ Test(txlog, keeps_until_acknowledged)
     cr_expect(uci_txlog_find(&peer, 119) == NULL);
     cr_expect(uci_txlog_find(&peer, 120) == frames[120]);
     uci_txlog_ack(&peer, UINT64_MAX);
+    cr_expect(peer.tx_acked < peer.tx_next, "what was never sent is not acknowledged, nor all that was");
+    uci_txlog_ack(&peer, peer.tx_next);
     cr_expect((worker.log_bytes == 0) && (logged() == 0) && (peer.tx_base == 300));
 }
 

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "wire_check.h"
+
+#include <ctype.h>
+
+#include "descent.h"
+#include "log.h"
+#include "process.h"
+#include "recv.h"
+#include "send.h"
+#include "settings.h"
+#include "stats.h"
+#include "txlog.h"
+
+/* Refusals that are worth a warning each */
+#define UCI_WIRE_LINES 10
+
+/* Bytes of an address of UCX's, and of a key: more than any has */
+#define UCI_WIRE_ADDRESS_MAX (64u << 10)
+#define UCI_WIRE_KEY_MAX     (64u << 10)
+
+/* What can be said of a message by its type alone */
+typedef struct uci_wire_rule {
+    const char *name;
+    uint16_t flags;    /* that it may have */
+    uint16_t grain;    /* its payload is a multiple of, a power of two */
+    uint32_t min, max; /* bytes of payload */
+} uci_wire_rule_t;
+
+static const uci_wire_rule_t uci_wire_rules[UCI_AM_LAST] = {
+        [UCI_AM_HELLO]   = {"HELLO", 0, 1, sizeof(uci_mark_t) + 1, sizeof(uci_mark_t) + UCI_WIRE_ADDRESS_MAX},
+        [UCI_AM_ACK]     = {"ACK", 0, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
+        [UCI_AM_CTS]     = {"CTS", UCI_AM_FLAG_REPAIR, 1, 0, 0},
+        [UCI_AM_DATA]    = {"DATA",
+                            UCI_AM_FLAG_LAST | UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER | UCI_AM_FLAG_CHANGED |
+                                    UCI_AM_FLAG_FRAME,
+                            1, 0, UCI_CHUNK_SIZE_MAX},
+        [UCI_AM_FIN]     = {"FIN", UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR, 1, 0, 0},
+        [UCI_AM_REPAIR]  = {"REPAIR", UCI_AM_FLAG_GET | UCI_AM_FLAG_FRAME, sizeof(uint32_t), 0,
+                            UCI_REPAIR_BATCH * sizeof(uint32_t)},
+        [UCI_AM_GRANT]   = {"GRANT", UCI_AM_FLAG_AHEAD, 1, sizeof(uci_am_grant_t),
+                            sizeof(uci_am_grant_t) + (UCI_REPAIR_BATCH * sizeof(uci_am_grant_entry_t)) +
+                                    UCI_WIRE_KEY_MAX},
+        [UCI_AM_GONE]    = {"GONE", UCI_AM_FLAG_DAMAGED, 1, 0, 0},
+        [UCI_AM_QUERY]   = {"QUERY", 0, 1, 0, 0},
+        [UCI_AM_TREE]    = {"TREE", UCI_AM_FLAG_REPAIR, sizeof(uint32_t), 0, UCI_DESCENT_BYTES},
+        [UCI_AM_LEAVES]  = {"LEAVES", UCI_AM_FLAG_LAST, sizeof(uint64_t), sizeof(uint64_t), UINT32_MAX},
+        [UCI_AM_FIND]    = {"FIND", 0, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
+        [UCI_AM_FOUND]   = {"FOUND", 0, sizeof(uint64_t), 0, UCI_FOUND_MAX * sizeof(uci_am_found_t)},
+        [UCI_AM_LEAVE]   = {"LEAVE", 0, 1, 0, 0},
+        [UCI_AM_MISSING] = {"MISSING", 0, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
+        [UCI_AM_BYE]     = {"BYE", 0, 1, 0, 0},
+        [UCI_AM_POOL]    = {"POOL", 0, 1, sizeof(uci_am_pool_t) + 1, sizeof(uci_am_pool_t) + UCI_WIRE_KEY_MAX},
+        [UCI_AM_MAPPED]  = {"MAPPED", 0, 1, 0, 0},
+        [UCI_AM_SLOT]    = {"SLOT", 0, 1, 0, 0},
+        [UCI_AM_SEGMENT] = {"SEGMENT", UCI_AM_FLAG_LAST | UCI_AM_FLAG_BOUNCE, sizeof(uint64_t), 0, UINT32_MAX},
+        [UCI_AM_NODES]   = {"NODES", 0, sizeof(uint64_t), 0, UCI_DESCENT_BYTES},
+};
+
+const char *uci_wire_name(const uci_am_hdr_t *hdr)
+{
+    return ((hdr->type > 0) && (hdr->type < UCI_AM_LAST)) ? uci_wire_rules[hdr->type].name : "a message";
+}
+
+void uci_wire_refuse(const uci_peer_t *peer, const char *what, const char *wrong)
+{
+    static unsigned lines;
+    unsigned line = __atomic_add_fetch(&lines, 1, __ATOMIC_RELAXED);
+
+    UCI_STATS_INC(refused_messages);
+    if (line <= UCI_WIRE_LINES) {
+        uci_warn("%s of %s is refused: it is intact, but says %s%s", what, uci_peer_name(peer), wrong,
+                 (line == UCI_WIRE_LINES) ? " (further ones are counted only)" : "");
+    }
+}
+
+/* ---------------------------------------------------------------- frames */
+
+const char *uci_wire_check_frame(const uci_frame_hdr_t *hdr)
+{
+    switch (hdr->kind) {
+    case UCI_FRAME_EAGER:
+    case UCI_FRAME_SYNC:
+        return (hdr->length <= UCI_FRAME_MAX) ? NULL : "a length that no frame has";
+    case UCI_FRAME_SMALL:
+        return (hdr->length <= UCI_SMALL_MAX) ? NULL : "a length that no small frame has";
+    case UCI_FRAME_RNDV:
+        return (hdr->length == sizeof(uci_rndv_desc_t)) ? NULL : "a length that no descriptor has";
+    default:
+        return "a kind of frame that does not exist";
+    }
+}
+
+const char *uci_wire_check_desc(const uci_rndv_desc_t *desc)
+{
+    if (desc->length == 0) {
+        return "a rendezvous of no bytes";
+    }
+    if ((desc->chunk_size < UCI_CHUNK_SIZE_MIN) || (desc->chunk_size > UCI_CHUNK_SIZE_MAX)) {
+        return "a chunk size that can't be";
+    }
+    if (((desc->length - 1) / desc->chunk_size) >= UINT32_MAX) {
+        return "more chunks than can be numbered";
+    }
+    if ((desc->arity < UCI_MERKLE_ARITY_MIN) || (desc->arity > UCI_MERKLE_ARITY_MAX)) {
+        return "an arity that no tree has";
+    }
+    if ((desc->slot != UCI_SLOT_NONE) && ((desc->slot >= UCI_SLOT_COUNT) || (desc->chunk_size > UCI_SLOT_SIZE))) {
+        return "a slot that can't hold its chunks";
+    }
+    return NULL;
+}
+
+/* Its host goes into lines of the log and records as it is */
+const char *uci_wire_check_mark(const uci_mark_t *mark)
+{
+    const char *c = mark->host;
+
+    if (memchr(mark->host, '\0', sizeof(mark->host)) == NULL) {
+        return "a host's name without an end";
+    }
+    while (isgraph((unsigned char)*c) && (*c != '"') && (*c != '\\')) {
+        ++c;
+    }
+    return (*c == '\0') ? NULL : "a host's name of other characters than those have";
+}
+
+/* -------------------------------------------- messages, by themselves */
+
+/* What has been received: first missing, upto, then ranges that are missing, ascending and apart */
+static const char *uci_wire_check_received(const uci_peer_t *peer, const uint64_t *words, size_t count)
+{
+    uint64_t next = words[0];
+    size_t i;
+
+    if ((words[0] > words[1]) || (words[1] > peer->tx_next)) {
+        return "that it has received what was never sent";
+    }
+    for (i = 2; i < count; i += 2) {
+        if ((words[i] < next) || (words[i + 1] < words[i]) || (words[i + 1] >= words[1])) {
+            return "ranges of messages that are none";
+        }
+        next = words[i + 1] + 1;
+    }
+    return NULL;
+}
+
+/* The payload of a frame, instead of it. @a hdr->op is the frame's kind if it was not asked for. */
+static const char *uci_wire_check_frame_data(const uci_am_hdr_t *hdr)
+{
+    uci_frame_hdr_t frame = {.kind = (uint8_t)hdr->op, .length = (uint16_t)hdr->length};
+
+    if ((hdr->index != 0) || (hdr->length > UCI_FRAME_MAX)) {
+        return "a place that no frame's payload has";
+    }
+    return ((hdr->flags & UCI_AM_FLAG_HANDOVER) && ((hdr->op > UINT8_MAX) || (uci_wire_check_frame(&frame) != NULL)))
+                   ? "a frame that can't be"
+                   : NULL;
+}
+
+static const char *uci_wire_check_data(const uci_am_hdr_t *hdr)
+{
+    if (uci_digest_by_id(hdr->digest) == NULL) {
+        return "a digest that there is not";
+    }
+    return uci_unlikely(hdr->flags & UCI_AM_FLAG_FRAME) ? uci_wire_check_frame_data(hdr) : NULL;
+}
+
+static const char *uci_wire_check_grant(const uci_am_hdr_t *hdr, const uci_am_grant_t *grant, size_t length)
+{
+    if (length != sizeof(*grant) + (grant->count * sizeof(uci_am_grant_entry_t)) + grant->rkey_length) {
+        return "another number of entries than it has";
+    }
+    return ((hdr->flags & UCI_AM_FLAG_AHEAD) && ((grant->count != 1) || (grant->rkey_length == 0)))
+                   ? "where it is with no, or more than one, place"
+                   : NULL;
+}
+
+/* One frame that the peer says is on its way to us */
+static const char *uci_wire_check_found_one(const uci_peer_t *peer, const uci_am_found_t *found)
+{
+    if ((found->hdr.uid != peer->uid) || (uci_digest_by_id(found->hdr.digest) == NULL)) {
+        return "a frame of somebody else, or of an unknown digest";
+    }
+    if ((uci_wire_check_seq(found->seq) != NULL) || (found->seq != uci_seq_expand(found->hdr.seq, peer->rx.next))) {
+        return "a frame of another number than it has";
+    }
+    if ((found->hdr.kind != UCI_FRAME_RNDV) && (found->length != found->hdr.length)) {
+        return "a frame of another length than it has";
+    }
+    return uci_wire_check_frame(&found->hdr);
+}
+
+static const char *uci_wire_check_found(const uci_peer_t *peer, const uci_am_found_t *found, size_t length)
+{
+    const char *wrong = (length % sizeof(*found) == 0) ? NULL : "a part of a frame";
+    size_t i;
+
+    for (i = 0; (i < length / sizeof(*found)) && (wrong == NULL); ++i) {
+        wrong = uci_wire_check_found_one(peer, &found[i]);
+    }
+    return wrong;
+}
+
+static const char *uci_wire_check_pool(const uci_am_pool_t *pool)
+{
+    return ((pool->slot_size == UCI_SLOT_SIZE) && (pool->slot_count == UCI_SLOT_COUNT)) ? NULL
+                                                                                        : "slots of another form";
+}
+
+/* ------------------------------------------ to the sender of a message */
+
+static const char *uci_wire_check_request(const uci_send_op_t *op, const uint32_t *indexes, size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        if ((indexes[i] >= op->chunks) || ((i > 0) && (indexes[i] <= indexes[i - 1]))) {
+            return "chunks that the message does not have, or one of them twice";
+        }
+    }
+    return NULL;
+}
+
+static const char *uci_wire_check_question(const uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes,
+                                           size_t count)
+{
+    size_t i;
+
+    for (i = 0; i < count; ++i) {
+        if (uci_merkle_child_count(op->tree, hdr->index, indexes[i]) == 0) {
+            return "nodes that the tree does not have";
+        }
+    }
+    return NULL;
+}
+
+/* CTS, FIN, REPAIR and TREE: about a message of ours, whose receive has the number hdr->op there */
+static const char *uci_wire_check_answer(const uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data,
+                                         size_t length)
+{
+    uint64_t seq       = uci_seq_expand(hdr->seq, peer->tx_next);
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+    uci_send_op_t *op  = (frame != NULL) ? frame->op : NULL;
+
+    if (seq >= peer->tx_next) {
+        return "something about a message that was never sent";
+    }
+    if ((hdr->type == UCI_AM_REPAIR) && (hdr->flags & UCI_AM_FLAG_FRAME)) {
+        return ((length > sizeof(uint32_t)) || ((length > 0) && (*(const uint32_t *)data != 0)))
+                       ? "chunks that a frame does not have"
+                       : NULL;
+    }
+    if ((op == NULL) || (op->tree == NULL)) {
+        return NULL;
+    }
+    if (hdr->type == UCI_AM_REPAIR) {
+        return uci_wire_check_request(op, data, length / sizeof(uint32_t));
+    }
+    return (hdr->type == UCI_AM_TREE) ? uci_wire_check_question(op, hdr, data, length / sizeof(uint32_t)) : NULL;
+}
+
+/* ---------------------------------------- to the receiver of a message */
+
+static const char *uci_wire_check_chunk(const uci_recv_op_t *op, const uci_am_hdr_t *hdr)
+{
+    if ((op->tree == NULL) != ((hdr->flags & UCI_AM_FLAG_FRAME) != 0)) {
+        return NULL; /* of the descriptor, that was repaired; or of its frame, repeated */
+    }
+    if ((hdr->index >= op->chunks) || (hdr->length != uci_chunk_length(op->length, op->chunk_size, hdr->index))) {
+        return "a chunk that the message does not have";
+    }
+    return (hdr->digest == (uint8_t)op->digest->id) ? NULL : "another digest than the message has";
+}
+
+/* Is it one of a whole number of chunks, or the end? All segments are offered once, so that together they are no more than the message. */
+static const char *uci_wire_check_segment(const uci_recv_op_t *op, const uci_am_hdr_t *hdr, size_t leaves_length)
+{
+    uint64_t end    = ((uint64_t)hdr->index * op->chunk_size) + hdr->length;
+    uint64_t leaves = (hdr->flags & UCI_AM_FLAG_BOUNCE) ? uci_div_up((uint64_t)hdr->length, op->chunk_size)
+                      : (hdr->flags & UCI_AM_FLAG_LAST) ? op->chunks
+                                                        : 0;
+
+    if ((op->tree == NULL) || (hdr->index >= op->chunks) || (hdr->length == 0) || (end > op->length) ||
+        ((end < op->length) && (hdr->length % op->chunk_size != 0))) {
+        return "a segment that the message does not have";
+    }
+    if (op->offered + hdr->length > op->length) {
+        return "one more segment than the message has";
+    }
+    return (leaves_length == leaves * sizeof(uint64_t)) ? NULL : "another number of digests than it has chunks";
+}
+
+static const char *uci_wire_check_entries(const uci_recv_op_t *op, const uci_am_grant_t *grant)
+{
+    const uci_am_grant_entry_t *entries = (const uci_am_grant_entry_t *)(const void *)(grant + 1);
+    uint32_t i;
+
+    for (i = 0; i < grant->count; ++i) {
+        if ((entries[i].index >= op->chunks) || ((i > 0) && (entries[i].index <= entries[i - 1].index))) {
+            return "where chunks are that the message does not have, or one of them twice";
+        }
+    }
+    return NULL;
+}
+
+const char *uci_wire_check_for(const uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    switch (hdr->type) {
+    case UCI_AM_DATA:
+        return uci_wire_check_chunk(op, hdr);
+    case UCI_AM_SEGMENT:
+        return uci_wire_check_segment(op, hdr, length);
+    case UCI_AM_GRANT:
+        return (hdr->flags & UCI_AM_FLAG_AHEAD) ? NULL : uci_wire_check_entries(op, data);
+    case UCI_AM_LEAVES:
+        return ((op->tree != NULL) && (length == op->chunks * sizeof(uint64_t)))
+                       ? NULL
+                       : "another number of digests than the message has chunks";
+    case UCI_AM_NODES:
+        return ((op->tree != NULL) && (hdr->index > 0) && (hdr->index < uci_merkle_levels(op->tree)))
+                       ? NULL
+                       : "a level that the tree does not have";
+    case UCI_AM_SLOT:
+        return (op->chunk_size <= UCI_SLOT_SIZE) ? NULL : "a slot that can't hold its chunks";
+    default:
+        return NULL;
+    }
+}
+
+/* The receive it is about; one that is over is none */
+static const uci_recv_op_t *uci_wire_receive_of(uci_peer_t *peer, const uci_am_hdr_t *hdr)
+{
+    return uci_unlikely((hdr->type == UCI_AM_DATA) && (hdr->flags & UCI_AM_FLAG_HANDOVER))
+                   ? uci_recv_op_by_seq(peer, uci_seq_expand(hdr->seq, peer->rx.next))
+                   : uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+}
+
+static const char *uci_wire_check_for_receive(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data,
+                                              size_t length)
+{
+    const char *wrong = uci_wire_check_seq(uci_seq_expand(hdr->seq, peer->rx.next));
+    const uci_recv_op_t *op;
+
+    if (uci_unlikely(wrong != NULL)) {
+        return wrong;
+    }
+    op = uci_wire_receive_of(peer, hdr);
+    return uci_likely(op != NULL) ? uci_wire_check_for(op, hdr, data, length) : NULL;
+}
+
+/* ------------------------------------------------------------ messages */
+
+static const char *uci_wire_check_content(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    switch (hdr->type) {
+    case UCI_AM_DATA:
+    case UCI_AM_SEGMENT:
+        return uci_wire_check_data(hdr);
+    case UCI_AM_ACK:
+    case UCI_AM_MISSING:
+    case UCI_AM_FIND:
+        return uci_wire_check_received(peer, data, length / sizeof(uint64_t));
+    case UCI_AM_CTS:
+    case UCI_AM_FIN:
+    case UCI_AM_REPAIR:
+    case UCI_AM_TREE:
+        return uci_wire_check_answer(peer, hdr, data, length);
+    case UCI_AM_GRANT:
+        return uci_wire_check_grant(hdr, data, length);
+    case UCI_AM_FOUND:
+        return uci_wire_check_found(peer, data, length);
+    case UCI_AM_HELLO:
+        return (uci_mark_uid(data) == peer->uid) ? NULL : "that it is another one";
+    case UCI_AM_POOL:
+        return uci_wire_check_pool(data);
+    case UCI_AM_SLOT:
+        return (hdr->index < UCI_SLOT_COUNT) ? NULL : "a slot that there is not";
+    default:
+        return NULL;
+    }
+}
+
+/* About a message of the peer's, that this side receives */
+static bool uci_wire_is_for_receive(const uci_am_hdr_t *hdr)
+{
+    return ((1u << hdr->type) &
+            ((1u << UCI_AM_DATA) | (1u << UCI_AM_SEGMENT) | (1u << UCI_AM_GRANT) | (1u << UCI_AM_GONE) |
+             (1u << UCI_AM_LEAVES) | (1u << UCI_AM_NODES) | (1u << UCI_AM_QUERY) | (1u << UCI_AM_SLOT))) != 0;
+}
+
+const char *uci_wire_check_message(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    const uci_wire_rule_t *rule;
+    const char *wrong;
+
+    if (uci_unlikely((hdr->type == 0) || (hdr->type >= UCI_AM_LAST))) {
+        return "a type that does not exist";
+    }
+    rule = &uci_wire_rules[hdr->type];
+    if (uci_unlikely((hdr->flags & ~rule->flags) != 0)) {
+        return "flags that it does not have";
+    }
+    if (uci_unlikely((length < rule->min) || (length > rule->max) || ((length & (rule->grain - 1u)) != 0))) {
+        return "more, or less, than it has to";
+    }
+    wrong = uci_wire_check_content(peer, hdr, data, length);
+    return uci_likely((wrong == NULL) && uci_wire_is_for_receive(hdr))
+                   ? uci_wire_check_for_receive(peer, hdr, data, length)
+                   : wrong;
+}
+
+/* --------------------------------------------------------------- memory */
+
+bool uci_wire_is_reachable(ucp_rkey_h rkey, uint64_t address, size_t length)
+{
+    void *here;
+
+    return (uci_ucp.rkey_ptr(rkey, address, &here) != UCS_OK) || uci_process_is_shared(here, length);
+}
