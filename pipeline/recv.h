@@ -80,6 +80,7 @@ typedef struct uci_recv_op {
     uint32_t arrived_seen;
     uint64_t active_time; /**< something had arrived, or we asked */
     unsigned asked;
+    uint64_t walk;             /**< the last one that has come to it, see uci_control_ask() */
     uint64_t dropped_before;   /**< worker->dropped when it began */
     uint64_t *expected;        /**< digest by chunk */
     uint8_t *state;            /**< uci_chunk_state_t by chunk */

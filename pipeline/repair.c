@@ -231,17 +231,32 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     }
 }
 
+/* @return false: there was none left in this walk. An answer within the call may end others than the one that asked */
+static bool uci_repair_ask_next_dropped(uci_peer_t *peer)
+{
+    uci_worker_t *worker = peer->worker;
+
+    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        if ((op->peer == peer) && (op->walk != worker->walk)) {
+            op->walk         = worker->walk;
+            op->arrived_seen = op->arrived; /* it does not matter that the rest was on its way */
+            uci_repair_ask_again(op, true);
+            return true;
+        }
+    }
+    return false;
+}
+
 void uci_repair_ask_dropped(uci_peer_t *peer)
 {
+    uci_worker_t *worker = peer->worker;
+
     if (peer->leaving) {
         return; /* it has handed over what it had */
     }
-    uci_list_for_each_safe(op, &peer->worker->recv_ops, uci_recv_op_t, link)
-    {
-        if (op->peer == peer) {
-            op->arrived_seen = op->arrived; /* it does not matter that the rest was on its way */
-            uci_repair_ask_again(op, true);
-        }
+    ++worker->walk;
+    while (uci_repair_ask_next_dropped(peer)) {
     }
 }
 

@@ -9,6 +9,7 @@
 #include "../../pipeline/control.c"
 
 #include "descent.h"
+#include "close.h"
 #include "endpoint.h"
 #include "frame.h"
 #include "match.h"
