@@ -22,6 +22,9 @@
 /* Questions are repeated after this time, then after twice as long each time */
 #define UCI_CLOSE_REPEAT_NS 250000000ul
 
+/* Rounds of copies that leave the peer with as much lacking as before; a longer pause before each */
+#define UCI_CLOSE_ROUNDS 10
+
 /* Ranges in a BYE, so that it fits in one fragment; others tell all */
 #define UCI_CLOSE_BYE_RANGES ((UCI_CONTROL_POOLED / sizeof(uint64_t) - 2) / 2)
 
@@ -33,10 +36,11 @@ typedef struct uci_close {
     void *ucx;         /* UCX's close */
     uint64_t deadline; /* for what is waited for now */
     uint64_t asked_time;
-    unsigned asks; /* LEAVEs without an answer */
-    bool last;     /* of the user's endpoints to this peer */
-    bool said;     /* copies have been sent, or are not needed */
-    bool given_up; /* asking */
+    unsigned asks;   /* LEAVEs without an answer */
+    unsigned rounds; /* of copies, without success */
+    size_t lacking;  /* messages, when the last one began */
+    bool last;       /* of the user's endpoints to this peer */
+    bool given_up;   /* asking */
 } uci_close_t;
 
 /* ------------------------------------------------------------- reports */
@@ -54,8 +58,9 @@ static bool uci_close_is_unfinished(const uci_recv_op_t *op, const uci_peer_t *p
     return (op->peer == peer) && uci_seqset_has(&peer->rx, op->seq);
 }
 
-/* A message that says which messages of the peer are finished: all below `upto` but those in the ranges */
-static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, size_t max_ranges)
+/* A message that says which messages of the peer are finished: all below `upto` but those in the ranges. Behind them, of those, what
+ * we hold intact copies of, if @a held. */
+static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, size_t max_ranges, bool held)
 {
     const uci_seqset_t *rx = &peer->rx;
     size_t told, count = rx->count;
@@ -67,6 +72,7 @@ static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, siz
     {
         count += uci_close_is_unfinished(op, peer);
     }
+    count += held ? uci_handover_list_held(peer, NULL) : 0;
     msg = uci_control_get(peer, type, rx->next, (2 * sizeof(*words)) + (count * sizeof(*ranges)));
     if (msg == NULL) {
         return NULL;
@@ -85,9 +91,11 @@ static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, siz
     }
     qsort(ranges, count, sizeof(*ranges), uci_close_compare_ranges);
 
-    told            = uci_min(count, max_ranges);
-    words[0]        = (count > 0) ? ranges[0].first : rx->next;
-    words[1]        = (told < count) ? ranges[told].first : rx->next;
+    told           = uci_min(count, max_ranges);
+    words[0]       = (count > 0) ? ranges[0].first : rx->next;
+    words[1]       = (told < count) ? ranges[told].first : rx->next;
+    msg->hdr.index = (uint32_t)told;
+    told += held ? uci_handover_list_held(peer, ranges + told) : 0;
     msg->length     = (2 * sizeof(*words)) + (told * sizeof(*ranges));
     msg->hdr.length = (uint32_t)msg->length;
     msg->hdr.flags  = UCI_AM_FLAG_FINISHED;
@@ -114,20 +122,38 @@ static uci_send_op_t *uci_close_next_finished(uci_peer_t *peer, uint64_t *seq_p,
     return NULL;
 }
 
+/* The peer has an intact copy of all of message @a seq: as good as ours, if our user takes it for sent */
+static void uci_close_take_held(uci_peer_t *peer, uint64_t seq)
+{
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+
+    if ((frame == NULL) || ((frame->op != NULL) && (frame->op->req != NULL))) {
+        return;
+    }
+    if (frame->op == NULL) {
+        uci_txlog_remove(peer, frame);
+    } else {
+        uci_send_op_finish(frame->op, UCS_OK);
+    }
+}
+
 /* All FINs that the peer has sent so far, at once. Older builds don't say. */
 static void uci_close_take_report(uci_peer_t *peer, const uci_am_hdr_t *hdr, const uint64_t *words, size_t length)
 {
-    size_t count = length / sizeof(*words);
+    size_t i, all = length / sizeof(*words), count = 2 + (2 * (size_t)hdr->index);
     uint64_t seq = 0;
     uci_send_op_t *op;
 
-    if (!(hdr->flags & UCI_AM_FLAG_FINISHED) || (count < 2)) {
+    if (!(hdr->flags & UCI_AM_FLAG_FINISHED) || (count > all)) {
         return;
     }
-    uci_control_on_ack(peer, words, length);
+    uci_control_on_ack(peer, words, count * sizeof(*words));
     /* completions may start new sends, which have higher numbers, and end others: look anew for each */
     while ((op = uci_close_next_finished(peer, &seq, words, count)) != NULL) {
         uci_send_op_finish(op, UCS_OK);
+    }
+    for (i = count; i + 1 < all; i += 2) {
+        uci_close_take_held(peer, words[i]);
     }
 }
 
@@ -137,7 +163,7 @@ static void uci_close_take_report(uci_peer_t *peer, const uci_am_hdr_t *hdr, con
 static void uci_close_ask(uci_close_t *closing)
 {
     uci_peer_t *peer   = closing->peer;
-    uci_control_t *msg = uci_close_report(peer, UCI_AM_LEAVE, SIZE_MAX);
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_LEAVE, SIZE_MAX, false);
 
     closing->asked_time = uci_process_time_ns();
     if (msg == NULL) {
@@ -224,16 +250,56 @@ static bool uci_close_is_read(const uci_close_t *closing)
     return false;
 }
 
-/* All that the peer has to have from us, but BYE. Once. */
-static void uci_close_say(uci_close_t *closing)
+static void uci_close_hand_over(uci_close_t *closing)
+{
+    uci_handover_send(closing->peer);
+    uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+}
+
+/* The peer is silent. What it lacks shall lie in its queues when it comes back */
+static void uci_close_give_up(uci_close_t *closing)
+{
+    uci_info("no answer from %s: closing all the same", uci_peer_name(closing->peer));
+    closing->given_up = true;
+    if (!closing->peer->leaving) {
+        uci_close_hand_over(closing);
+    }
+}
+
+static uint64_t uci_close_round_time(const uci_close_t *closing)
+{
+    return closing->asked_time + (uci_control_delay(closing->peer->worker) << closing->rounds);
+}
+
+/* The peer has said what it lacks: copies of that, and the question whether they have come. It lacks less each time, but
+ * for what has been damaged on its way. @return false: it lacks nothing, or nothing helps. */
+static bool uci_close_hand_over_more(uci_close_t *closing)
 {
     uci_peer_t *peer = closing->peer;
+    size_t lacking   = peer->leaving ? 0 : uci_handover_lacking(peer);
+    bool is_less     = (closing->lacking == 0) || (lacking < closing->lacking);
 
-    closing->said = true;
-    if (peer->asked && !peer->leaving) {
-        uci_handover_send(peer);
+    if (lacking == 0) {
+        return false;
     }
-    uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+    if (!is_less && (uci_process_time_ns() < uci_close_round_time(closing))) {
+        return true;
+    }
+    closing->asks    = 0;
+    closing->rounds  = is_less ? 0 : closing->rounds + 1;
+    closing->lacking = lacking;
+    if (closing->rounds == UCI_CLOSE_ROUNDS) {
+        uci_info("%s lacks %zu messages whatever is sent: closing all the same", uci_peer_name(peer), lacking);
+        closing->given_up = true;
+        return false;
+    }
+    uci_close_hand_over(closing);
+    if (!peer->confirms) {
+        closing->given_up = true; /* an older build does not tell what it holds */
+        return false;
+    }
+    uci_close_ask(closing);
+    return true;
 }
 
 /* @return true while an answer, or what it has to be asked for, is to come */
@@ -241,18 +307,17 @@ static bool uci_close_is_asking(uci_close_t *closing, bool late)
 {
     uci_peer_t *peer = closing->peer;
 
-    if (peer->bye_heard || (peer->status != UCS_OK)) {
+    if (peer->bye_heard || (peer->status != UCS_OK) || closing->given_up) {
         return false;
     }
-    if (peer->asked && !peer->answered && !closing->given_up) {
-        if (!late) {
-            return true;
+    if (peer->asked && !peer->answered) {
+        if (late) {
+            uci_close_give_up(closing);
         }
-        uci_info("no answer from %s: closing all the same", uci_peer_name(peer));
-        closing->given_up = true;
+        return !late;
     }
-    if (!closing->said) {
-        uci_close_say(closing);
+    if (peer->asked && uci_close_hand_over_more(closing)) {
+        return true;
     }
     if (!closing->given_up && (peer->fins_told != peer->fins_sent)) {
         closing->asks = 0;
@@ -309,12 +374,25 @@ static void uci_close_flushed(void *request, ucs_status_t status, void *user_dat
     uci_worker_leave(worker);
 }
 
+/* Are there no sends left but those that are over for the user? */
+static bool uci_close_leaves_nothing(const uci_peer_t *peer)
+{
+    uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == peer) && (op->req != NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static void uci_close_send_bye(uci_peer_t *peer)
 {
-    uci_control_t *msg = uci_close_report(peer, UCI_AM_BYE, UCI_CLOSE_BYE_RANGES);
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_BYE, UCI_CLOSE_BYE_RANGES, false);
 
     if (msg != NULL) {
         peer->bye_said = true;
+        msg->hdr.op    = uci_close_leaves_nothing(peer);
         uci_control_send(msg);
     }
 }
@@ -390,7 +468,8 @@ uint64_t uci_close_due(const uci_worker_t *worker)
     {
         if (closing->ep != NULL) {
             due = uci_min(due, closing->deadline);
-            due = uci_close_is_unanswered(closing) ? uci_min(due, uci_close_ask_time(closing)) : due;
+            due = uci_min(due, uci_close_is_unanswered(closing) ? uci_close_ask_time(closing)
+                                                                : uci_close_round_time(closing));
         }
     }
     return due;
@@ -480,7 +559,8 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
     peer->leaving  = true;
     peer->promised = !peer->user_closed;
     uci_close_take_report(peer, hdr, data, length);
-    msg = peer->bye_said ? NULL : uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
+    msg = peer->bye_said ? NULL
+                         : uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX, (hdr->flags & UCI_AM_FLAG_FINISHED) != 0);
     if (msg != NULL) {
         msg->hdr.op = hdr->op;
         uci_control_send(msg);
@@ -489,17 +569,21 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
 
 void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
-    uci_control_on_ack(peer, data, length);
-    uci_close_take_report(peer, hdr, data, length);
-    if (!(hdr->flags & UCI_AM_FLAG_FINISHED) || (hdr->op == peer->round)) {
+    if (!(hdr->flags & UCI_AM_FLAG_FINISHED)) {
+        uci_control_on_ack(peer, data, length);
         peer->answered = true;
+        return;
     }
+    uci_close_take_report(peer, hdr, data, length);
+    peer->confirms = true;
+    peer->answered = peer->answered || (hdr->op == peer->round);
 }
 
 void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     peer->leaving   = true;
     peer->bye_heard = true;
+    peer->gone_time = (hdr->op != 0) ? uci_process_time_ns() : UINT64_MAX;
     peer->promised  = false;
     uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
     {

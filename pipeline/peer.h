@@ -55,10 +55,12 @@ typedef struct uci_peer {
     bool known;          /**< mark is valid */
     bool leaving;        /**< the other side's user has closed: it receives nothing more */
     bool bye_heard;      /**< and has said BYE */
+    uint64_t gone_time;  /**< when, if it can't answer any question about its messages any more; else UINT64_MAX */
     bool promised;       /**< it left, we told it what we lack, and it sends that */
     bool user_closed;    /**< our side's user has closed */
     bool asked;          /**< we left, and asked what the other side lacks */
     bool answered;       /**< it has told us */
+    bool confirms;       /**< and tells what it holds copies of */
     bool bye_said;       /**< we have said BYE */
     uint32_t byes;       /**< BYEs that UCX has not let go of */
     uint32_t round;      /**< number of our last LEAVE */

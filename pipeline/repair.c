@@ -22,6 +22,9 @@
 /* Questions without any answer: two round trips apart if damaged messages come back, else seconds */
 #define UCI_REPAIR_ASK_LIMIT 64
 
+/* So long after the last word of a sender that has closed all that it has left should be here */
+#define UCI_REPAIR_GONE_NS 5000000000ul
+
 /* Chunks asked for in one request: more are asked for when these are repaired */
 #define UCI_REPAIR_BATCH 4096
 
@@ -210,6 +213,10 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         return;
     }
 
+    if (op->peer->bye_heard && (op->peer->gone_time < op->active_time - uci_min(op->active_time, UCI_REPAIR_GONE_NS))) {
+        uci_repair_failed(op, "its sender has closed, and what it has left here is not all of it");
+        return;
+    }
     if (++op->asked > UCI_REPAIR_ASK_LIMIT) {
         uci_repair_failed(op, "the sender does not answer, or all answers are damaged");
         return;
