@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "bounce.h"
+#include "close.h"
 #include "descent.h"
 #include "direct.h"
-#include "endpoint.h"
 #include "find.h"
 #include "get.h"
 #include "inject.h"
@@ -61,7 +61,6 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     msg->op      = NULL;
     msg->staging = NULL;
     msg->span    = NULL;
-    msg->sent_p  = NULL;
     msg->data    = msg->payload;
     msg->length  = length;
     msg->more    = 0;
@@ -90,9 +89,7 @@ static void uci_control_done(uci_control_t *msg)
     bool chunk        = msg->chunk;
 
     msg->peer->sending -= msg->awaited;
-    if (msg->sent_p != NULL) {
-        *msg->sent_p = true;
-    }
+    msg->peer->byes -= (msg->hdr.type == UCI_AM_BYE);
     uci_control_put(msg);
     if (span != NULL) {
         uci_send_span_done(op, span);
@@ -115,7 +112,8 @@ static void uci_control_sent(void *request, ucs_status_t status, void *user_data
     uci_control_done(msg);
 }
 
-/* What belongs to an operation may outlast a close, and so does not hold it up; the copies that a close hands over do */
+/* What belongs to an operation may outlast a close, and so does not hold it up (but see uci_close_is_read()); the copies that a
+ * close hands over do */
 static bool uci_control_is_awaited(const uci_am_hdr_t *hdr)
 {
     return (hdr->type != UCI_AM_SEGMENT) && ((hdr->type != UCI_AM_DATA) || (hdr->flags & UCI_AM_FLAG_HANDOVER));
@@ -199,6 +197,10 @@ void uci_control_send(uci_control_t *msg)
 
     msg->awaited = uci_control_is_awaited(&msg->hdr);
     msg->peer->sending += msg->awaited;
+    msg->peer->byes += (msg->hdr.type == UCI_AM_BYE);
+    if (msg->hdr.type == UCI_AM_SEGMENT) {
+        msg->op->offered_by = ep;
+    }
     msg->hdr.check = (msg->hdr.type == UCI_AM_SEGMENT) ? uci_am_check(&msg->hdr, msg->payload, msg->more)
                                                        : uci_am_check(&msg->hdr, msg->data, msg->length);
     uci_control_inject(msg);
@@ -229,17 +231,10 @@ void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq,
     }
 }
 
-void uci_control_send_bye(uci_peer_t *peer)
+void uci_control_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags)
 {
-    uci_control_t *msg = uci_control_get(peer, UCI_AM_BYE, 0, 0);
-
-    if (!peer->hello_sent && !peer->leaving) {
-        uci_control_hello(peer); /* it may go on sending to us, and needs a new endpoint then */
-    }
-    if (msg != NULL) {
-        msg->sent_p = &peer->bye_sent;
-        uci_control_send(msg);
-    }
+    ++peer->fins_sent;
+    uci_control_send_simple(peer, UCI_AM_FIN, seq, 0, flags);
 }
 
 void uci_control_send_pending(uci_peer_t *peer)
@@ -257,8 +252,10 @@ void uci_control_send_pending(uci_peer_t *peer)
 
 void uci_control_connect(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(peer, &worker->unconnected, uci_peer_t, unconnected_link)
-    {
+    uci_peer_t *peer;
+
+    while (!uci_list_is_empty(&worker->unconnected)) {
+        peer = uci_container_of(worker->unconnected.next, uci_peer_t, unconnected_link);
         uci_list_del(&peer->unconnected_link);
         --worker->ops_active;
         uci_control_send_pending(peer);
@@ -287,6 +284,7 @@ void uci_control_hello(uci_peer_t *peer)
     if (msg != NULL) {
         memcpy(msg->payload, &worker->mark, sizeof(worker->mark));
         memcpy(msg->payload + sizeof(worker->mark), worker->address, worker->address_length);
+        msg->hdr.index = peer->user_closed; /* it comes late: we are not back */
         uci_control_send(msg);
     }
 }
@@ -334,12 +332,7 @@ void uci_control_ack(uci_peer_t *peer)
     uci_control_send_received(peer, UCI_AM_ACK, UCI_ACK_RANGES);
 }
 
-void uci_control_send_missing(uci_peer_t *peer)
-{
-    uci_control_send_received(peer, UCI_AM_MISSING, SIZE_MAX);
-}
-
-static void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t length)
+void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t length)
 {
     size_t i, count = length / sizeof(*words);
     uint64_t seq = words[0], end = words[1];
@@ -356,15 +349,15 @@ static void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t l
     }
 }
 
-static void uci_control_on_hello(uci_peer_t *peer, const void *data, size_t length)
+static void uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     const uci_mark_t *mark = data;
 
     if (uci_mark_check(mark) != UCS_OK) {
         return;
     }
-    if (uci_peer_is_gone(peer)) {
-        peer->leaving = false; /* it has come back */
+    if (hdr->index == 0) {
+        peer->leaving = peer->promised = peer->bye_heard = false; /* it may have come back */
     }
     uci_peer_set_mark(peer, mark);
     uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
@@ -411,7 +404,7 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_control_on_ack(peer, data, length);
         break;
     case UCI_AM_HELLO:
-        uci_control_on_hello(peer, data, length);
+        uci_control_on_hello(peer, hdr, data, length);
         break;
     case UCI_AM_REPAIR:
         uci_repair_on_request(peer, tx_seq, hdr, data, length);
@@ -442,14 +435,13 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_find_on_found(peer, hdr, data, length);
         break;
     case UCI_AM_LEAVE:
-        uci_ep_on_leave(peer);
+        uci_close_on_leave(peer, hdr, data, length);
         break;
     case UCI_AM_MISSING:
-        uci_control_on_ack(peer, data, length);
-        uci_ep_on_missing(peer);
+        uci_close_on_missing(peer, hdr, data, length);
         break;
     case UCI_AM_BYE:
-        uci_ep_on_bye(peer);
+        uci_close_on_bye(peer, hdr, data, length);
         break;
     case UCI_AM_POOL:
         uci_bounce_on_pool(peer, data);
@@ -628,23 +620,61 @@ static uint64_t uci_control_ask_time(uint64_t time, unsigned asked)
     return time + (UCI_RESYNC_INTERVAL_NS << uci_min(asked, 5u));
 }
 
+static void uci_control_ask_sender(uci_send_op_t *op, uint64_t now, bool damaged)
+{
+    uci_send_op_pin(op); /* asking oneself is answered within the call, and may end it */
+    if (damaged || (now > uci_control_ask_time(op->asked_time, op->queries))) {
+        uci_send_op_query(op);
+    }
+    uci_send_op_buffer_late(op, now);
+    uci_send_op_unpin(op);
+}
+
+/* Each once. Answers within the call, and the program's callbacks, may end any: then the walk begins anew, with those that it has not
+ * come to. @return true: no more than that is to be done. */
+static bool uci_control_ask_senders(uci_worker_t *worker, uint64_t now, bool damaged)
+{
+    uint64_t removals = worker->removals;
+
+    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
+    {
+        if (op->walk != worker->walk) {
+            op->walk = worker->walk;
+            uci_control_ask_sender(op, now, damaged);
+            if (worker->removals != removals) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool uci_control_ask_receivers(uci_worker_t *worker, uint64_t now, bool damaged)
+{
+    uint64_t removals = worker->removals;
+
+    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        if (op->walk == worker->walk) {
+            continue;
+        }
+        op->walk = worker->walk;
+        if (damaged || (now > uci_control_ask_time(op->active_time, op->asked))) {
+            uci_repair_ask_again(op, damaged);
+            if (worker->removals != removals) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 static void uci_control_ask(uci_worker_t *worker, uint64_t now, bool damaged)
 {
-    uci_list_for_each_safe(send_op, &worker->send_ops, uci_send_op_t, all)
-    {
-        uci_send_op_pin(send_op); /* asking oneself is answered within the call, and may end it */
-        if (damaged || (now > uci_control_ask_time(send_op->asked_time, send_op->queries))) {
-            uci_send_op_query(send_op);
-        }
-        uci_send_op_buffer_late(send_op, now);
-        uci_send_op_unpin(send_op);
+    ++worker->walk;
+    while (!uci_control_ask_senders(worker, now, damaged) || !uci_control_ask_receivers(worker, now, damaged)) {
     }
-    uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link)
-    {
-        if (damaged || (now > uci_control_ask_time(recv_op->active_time, recv_op->asked))) {
-            uci_repair_ask_again(recv_op, damaged);
-        }
-    }
+    uci_close_ask_again(worker, now, damaged);
 }
 
 void uci_control_resync(uci_worker_t *worker)

@@ -26,7 +26,6 @@ typedef struct uci_control {
     struct uci_send_op *op; /**< the operation it is a part of, or NULL */
     void *staging;          /**< freed with the message */
     void *span;             /**< SEGMENT of the bounce path: given back with the message */
-    bool *sent_p;           /**< set when UCX has let go of the message, if not NULL */
     const void *data;       /**< what follows the header: payload[] or a user's chunk */
     size_t length;
     size_t more; /**< bytes of payload[] that travel as a part of the header, `data` being something else */
@@ -44,8 +43,8 @@ void uci_control_send(uci_control_t *msg);
 /** Send a message without payload. */
 void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, uint32_t op, uint16_t flags);
 
-/** Send the last message; peer->bye_sent is set when UCX has let go of it. */
-void uci_control_send_bye(uci_peer_t *peer);
+/** Tell the peer that message @a seq of its is over: verified, truncated or given up. */
+void uci_control_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags);
 
 /** Send what waits for an endpoint to @a peer. */
 void uci_control_send_pending(uci_peer_t *peer);
@@ -65,8 +64,8 @@ void uci_control_ack(uci_peer_t *peer);
 /** @return a message that tells which messages have been verified, with at most @a ranges missing ones. */
 uci_control_t *uci_control_get_received(uci_peer_t *peer, uci_am_type_t type, size_t ranges);
 
-/** Tell a peer that leaves all that we have not received. */
-void uci_control_send_missing(uci_peer_t *peer);
+/** Take in what such a message says: @a words, @a length bytes. */
+void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t length);
 
 /** Install the handler of our active messages. */
 ucs_status_t uci_control_listen(uci_worker_t *worker);

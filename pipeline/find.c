@@ -89,6 +89,7 @@ static void uci_find_destroy(uci_orphan_t *orphan)
 {
     uci_list_del(&orphan->link);
     --orphan->worker->ops_active;
+    ++orphan->worker->removals;
     if (orphan->frame != NULL) {
         uci_frame_put(&orphan->worker->frames, orphan->frame);
     }
@@ -205,7 +206,7 @@ static void uci_find_resolve(uci_orphan_t *orphan, const uci_candidate_t *chosen
         uci_find_destroy(orphan);
         uci_recv_delivered(peer, seq, 0);
         if (uci_frame_wants_fin(hdr.kind)) {
-            uci_control_send_simple(peer, UCI_AM_FIN, seq, 0, UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR);
+            uci_control_fin(peer, seq, UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR);
         } else {
             uci_control_ack(peer);
         }
@@ -377,13 +378,27 @@ uint64_t uci_find_due(const uci_worker_t *worker)
     return due;
 }
 
-void uci_find_progress(uci_worker_t *worker, uint64_t now)
+/* @return false: none that is left is due. One that was asked about is not due before some time; the question to oneself is answered
+ * within the call, and may end another one */
+static bool uci_find_ask_due(uci_worker_t *worker, uint64_t now)
 {
-    uci_list_for_each_safe(orphan, &worker->orphans, uci_orphan_t, link)
+    uint64_t removals = worker->removals;
+
+    uci_list_for_each(orphan, &worker->orphans, uci_orphan_t, link)
     {
         if (now >= uci_find_ask_time(orphan)) {
             uci_find_ask(orphan);
+            if (worker->removals != removals) {
+                return true;
+            }
         }
+    }
+    return false;
+}
+
+void uci_find_progress(uci_worker_t *worker, uint64_t now)
+{
+    while (uci_find_ask_due(worker, now)) {
     }
     uci_find_conclude_ready(worker);
 }

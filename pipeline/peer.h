@@ -25,6 +25,7 @@ typedef struct uci_ep {
     uci_list_t link;                   /**< in peer->eps */
     bool user;                         /**< the user holds it */
     bool half;                         /**< the other side has closed its end, see uci_peer_endpoint_whole() */
+    bool closing;                      /**< the user has closed it, UCX's end is still open */
     ucp_err_handler_cb_t user_handler; /**< what the user wants to be called when it fails; may be NULL */
 } uci_ep_t;
 
@@ -53,11 +54,18 @@ typedef struct uci_peer {
     bool heard;          /**< something has come from it: it knows our uid */
     bool known;          /**< mark is valid */
     bool leaving;        /**< the other side's user has closed: it receives nothing more */
+    bool bye_heard;      /**< and has said BYE */
+    uint64_t gone_time;  /**< when, if it can't answer any question about its messages any more; else UINT64_MAX */
+    bool promised;       /**< it left, we told it what we lack, and it sends that */
     bool user_closed;    /**< our side's user has closed */
     bool asked;          /**< we left, and asked what the other side lacks */
     bool answered;       /**< it has told us */
-    bool bye_sent;       /**< our BYE has left */
-    bool promised;       /**< it left, we told it what we lack, and it sends that */
+    bool confirms;       /**< and tells what it holds copies of */
+    bool bye_said;       /**< we have said BYE */
+    uint32_t byes;       /**< BYEs that UCX has not let go of */
+    uint32_t round;      /**< number of our last LEAVE */
+    uint64_t fins_sent;  /**< number of all FINs */
+    uint64_t fins_told;  /**< of those that the last LEAVE has repeated */
     ucs_status_t status; /**< UCS_OK, or why nothing more comes from it: it failed, or the user closed by force */
     uci_mark_t mark;
     void *address;    /**< UCX address, to connect back; may be NULL */

@@ -49,7 +49,7 @@ void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length)
 
 static void uci_recv_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags)
 {
-    uci_control_send_simple(peer, UCI_AM_FIN, seq, 0, flags);
+    uci_control_fin(peer, seq, flags);
 }
 
 static void uci_recv_count(size_t length)
@@ -614,6 +614,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     op->state          = (uint8_t *)(op->expected + chunks);
     op->active_time    = uci_process_time_ns();
     op->dropped_before = worker->dropped;
+    op->walk           = worker->walk;
     uci_list_add_tail(&worker->recv_ops, &op->link);
     ++worker->ops_active;
     uci_recv_op_choose(op);
@@ -634,6 +635,7 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
     uci_list_del(&op->link);
     uci_direct_stop(op);
     --worker->ops_active;
+    ++worker->removals;
     uci_recv_slot_put(worker, op->slot);
     uci_merkle_destroy(op->tree);
     uci_repair_cleanup(op);

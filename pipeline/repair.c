@@ -28,8 +28,8 @@
  * may compute for hours. */
 #define UCI_REPAIR_REFUSED_LIMIT 64
 
-/* Questions to a peer that has said that nothing more will come from it, seconds apart: it may still answer until it ends */
-#define UCI_REPAIR_GONE_LIMIT 4
+/* So long after the last word of a sender that has closed all that it has left should be here */
+#define UCI_REPAIR_GONE_NS 5000000000ul
 
 /* What the sender has told before it was needed: where the whole message is, and the packed key to it */
 typedef struct uci_repair_ahead {
@@ -243,15 +243,15 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         return;
     }
 
+    if (op->peer->bye_heard && (op->peer->gone_time < op->active_time - uci_min(op->active_time, UCI_REPAIR_GONE_NS))) {
+        uci_repair_failed(op, "its sender has closed, and what it has left here is not all of it");
+        return;
+    }
     ++op->asked;
     op->refused += op->answer_damaged;
     op->answer_damaged = false;
     if (op->refused > UCI_REPAIR_REFUSED_LIMIT) {
         uci_repair_failed(op, "all answers of the sender arrive damaged");
-        return;
-    }
-    if (uci_peer_is_gone(op->peer) && (op->asked > UCI_REPAIR_GONE_LIMIT)) {
-        uci_repair_failed(op, "the sender has closed, and what it left is damaged or not complete");
         return;
     }
     if (op->descending) {
@@ -271,17 +271,32 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     }
 }
 
+/* @return false: there was none left in this walk. An answer within the call may end others than the one that asked */
+static bool uci_repair_ask_next_dropped(uci_peer_t *peer)
+{
+    uci_worker_t *worker = peer->worker;
+
+    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        if ((op->peer == peer) && (op->walk != worker->walk)) {
+            op->walk         = worker->walk;
+            op->arrived_seen = op->arrived; /* it does not matter that the rest was on its way */
+            uci_repair_ask_again(op, true);
+            return true;
+        }
+    }
+    return false;
+}
+
 void uci_repair_ask_dropped(uci_peer_t *peer)
 {
+    uci_worker_t *worker = peer->worker;
+
     if (peer->leaving) {
         return; /* it has handed over what it had */
     }
-    uci_list_for_each_safe(op, &peer->worker->recv_ops, uci_recv_op_t, link)
-    {
-        if (op->peer == peer) {
-            op->arrived_seen = op->arrived; /* it does not matter that the rest was on its way */
-            uci_repair_ask_again(op, true);
-        }
+    ++worker->walk;
+    while (uci_repair_ask_next_dropped(peer)) {
     }
 }
 

@@ -367,6 +367,7 @@ static void uci_send_op_retire(uci_send_op_t *op)
     if (!uci_list_is_empty(&op->all)) {
         uci_list_del(&op->all);
         --op->peer->worker->ops_active;
+        ++op->peer->worker->removals;
     }
 }
 

@@ -84,6 +84,7 @@ typedef struct uci_send_op {
     bool bounced;      /**< the same with the bounce path */
     uint8_t spans;     /**< that UCX is sending from */
     uci_send_segment_t segment;
+    uint64_t walk;      /**< of uci_control_ask(): the last one that came to it */
     uint32_t in_flight; /**< chunks UCX has not let go of */
     uint32_t remote_op;
     uint32_t filled;                   /**< DIRECT: chunks in slots */
@@ -95,6 +96,7 @@ typedef struct uci_send_op {
     uint8_t *changed;    /**< by chunk: the program has changed it (source.h); NULL: none */
     uint8_t injected;    /**< where faults have hit it: uci_injected_t (inject.h) */
     bool reminded;       /**< DIRECT: the receiver has asked once */
+    ucp_ep_h offered_by; /**< endpoint that segments were offered through, only compared; or NULL */
     uci_merkle_t *tree;  /**< NULL for a synchronous eager message */
     uci_list_t grants;   /**< uci_repair_grant_t: what the receiver may be reading, until FIN */
     bool sync;           /**< a synchronous send: completes only when matched */

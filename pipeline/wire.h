@@ -126,12 +126,12 @@ typedef enum {
     UCI_AM_LEAVES,    /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
     UCI_AM_FIND,      /**< receiver -> all peers: a frame of tag `value` lost its header; payload as MISSING */
     UCI_AM_FOUND,     /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
-    UCI_AM_LEAVE,     /**< the user of this side closes its endpoint: what do you not have yet? */
-    UCI_AM_MISSING,   /**< answer, as ACK with all ranges: copies of these are wanted */
-    UCI_AM_BYE,       /**< nothing more will come from this side */
-    UCI_AM_POOL,      /**< sender -> receiver: where our bounce slots are: uci_am_pool_t, rkey */
-    UCI_AM_MAPPED,    /**< answer: we can read and write them */
-    UCI_AM_SLOT,      /**< answer to CTS: chunk 0 comes in slot `index` */
+    UCI_AM_LEAVE, /**< the user of this side closes its endpoint: what do you lack? A report; op: number of the question */
+    UCI_AM_MISSING, /**< answer, a report: copies of what is missing are wanted; op: as LEAVE */
+    UCI_AM_BYE,     /**< nothing more will come from this side; a report of not too many ranges */
+    UCI_AM_POOL,    /**< sender -> receiver: where our bounce slots are: uci_am_pool_t, rkey */
+    UCI_AM_MAPPED,  /**< answer: we can read and write them */
+    UCI_AM_SLOT,    /**< answer to CTS: chunk 0 comes in slot `index` */
     UCI_AM_SEGMENT, /**< sender -> receiver: chunks from `index` on, by UCX's rendezvous: fetch them; LAST: as LEAVES */
     UCI_AM_NODES,   /**< answer to TREE: uint64_t[]: for each node its index, then its children; extra = root */
     UCI_AM_LAST
@@ -151,7 +151,8 @@ enum {
     UCI_AM_FLAG_BOUNCE =
             1
             << 8, /**< SEGMENT: of the bounce path: digests are of its chunks; value = uci_cut_t; with LAST: extra = root */
-    UCI_AM_FLAG_DAMAGED = 1 << 9 /**< GONE: there is a copy, but it is damaged as well */
+    UCI_AM_FLAG_FINISHED = 1 << 9, /**< LEAVE, MISSING, BYE: the payload is a report; without: an older build */
+    UCI_AM_FLAG_DAMAGED  = 1 << 10 /**< GONE: there is a copy, but it is damaged as well */
 };
 
 typedef struct uci_am_hdr {

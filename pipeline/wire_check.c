@@ -47,9 +47,9 @@ static const uci_wire_rule_t uci_wire_rules[UCI_AM_LAST] = {
         [UCI_AM_LEAVES]  = {"LEAVES", UCI_AM_FLAG_LAST, sizeof(uint64_t), sizeof(uint64_t), UINT32_MAX},
         [UCI_AM_FIND]    = {"FIND", 0, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
         [UCI_AM_FOUND]   = {"FOUND", 0, sizeof(uint64_t), 0, UCI_FOUND_MAX * sizeof(uci_am_found_t)},
-        [UCI_AM_LEAVE]   = {"LEAVE", 0, 1, 0, 0},
-        [UCI_AM_MISSING] = {"MISSING", 0, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
-        [UCI_AM_BYE]     = {"BYE", 0, 1, 0, 0},
+        [UCI_AM_LEAVE]   = {"LEAVE", UCI_AM_FLAG_FINISHED, 2 * sizeof(uint64_t), 0, UINT32_MAX},
+        [UCI_AM_MISSING] = {"MISSING", UCI_AM_FLAG_FINISHED, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
+        [UCI_AM_BYE]     = {"BYE", UCI_AM_FLAG_FINISHED, 2 * sizeof(uint64_t), 0, UINT32_MAX},
         [UCI_AM_POOL]    = {"POOL", 0, 1, sizeof(uci_am_pool_t) + 1, sizeof(uci_am_pool_t) + UCI_WIRE_KEY_MAX},
         [UCI_AM_MAPPED]  = {"MAPPED", 0, 1, 0, 0},
         [UCI_AM_SLOT]    = {"SLOT", 0, 1, 0, 0},
@@ -143,6 +143,29 @@ static const char *uci_wire_check_received(const uci_peer_t *peer, const uint64_
         next = words[i + 1] + 1;
     }
     return NULL;
+}
+
+/* Of LEAVE, MISSING and BYE: what is finished, in hdr->index ranges, and then what the peer has copies of. Older builds say less. */
+static const char *uci_wire_check_report(const uci_peer_t *peer, const uci_am_hdr_t *hdr, const uint64_t *words,
+                                         size_t count)
+{
+    size_t i, said = 2 + (2 * (size_t)hdr->index);
+    const char *wrong;
+
+    if (!(hdr->flags & UCI_AM_FLAG_FINISHED)) {
+        if (hdr->type == UCI_AM_MISSING) {
+            return uci_wire_check_received(peer, words, count);
+        }
+        return (count == 0) ? NULL : "a report, and that there is none";
+    }
+    if (said > count) {
+        return "more ranges than it has";
+    }
+    wrong = uci_wire_check_received(peer, words, said);
+    for (i = said; (i < count) && (wrong == NULL); i += 2) {
+        wrong = ((words[i] <= words[i + 1]) && (words[i + 1] < peer->tx_next)) ? NULL : "copies of what was never sent";
+    }
+    return wrong;
 }
 
 /* The payload of a frame, instead of it. @a hdr->op is the frame's kind if it was not asked for. */
@@ -358,9 +381,12 @@ static const char *uci_wire_check_content(uci_peer_t *peer, const uci_am_hdr_t *
     case UCI_AM_SEGMENT:
         return uci_wire_check_data(hdr);
     case UCI_AM_ACK:
-    case UCI_AM_MISSING:
     case UCI_AM_FIND:
         return uci_wire_check_received(peer, data, length / sizeof(uint64_t));
+    case UCI_AM_LEAVE:
+    case UCI_AM_MISSING:
+    case UCI_AM_BYE:
+        return uci_wire_check_report(peer, hdr, data, length / sizeof(uint64_t));
     case UCI_AM_CTS:
     case UCI_AM_FIN:
     case UCI_AM_REPAIR:

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "close.h"
 #include "control.h"
 #include "direct.h"
 #include "endpoint.h"
@@ -322,7 +323,7 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
         uci_control_resync(worker);
     }
     if (!uci_list_is_empty(&worker->closing)) {
-        uci_ep_progress(worker);
+        uci_close_progress(worker);
     }
     if ((worker->deferred != NULL) && !worker->sibling.helped) {
         count += uci_request_deliver(worker);
@@ -369,5 +370,5 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
         !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed) || (worker->deferred != NULL)) {
         return 0;
     }
-    return uci_min(uci_control_due(worker), uci_ep_due(worker));
+    return uci_min(uci_control_due(worker), uci_close_due(worker));
 }

@@ -77,6 +77,8 @@ typedef struct uci_worker {
     uint64_t resync_time;    /**< when, in ns */
     uint64_t round_trip;     /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
     uint64_t dropped;        /**< messages that arrived damaged */
+    uint64_t walk;           /**< number of the last walk over send_ops and recv_ops that asks about each */
+    uint64_t removals;       /**< what has left closing, send_ops, recv_ops or orphans: who walks there begins anew */
     uint64_t check_time;     /**< of the next look at operations that take long */
     uci_request_t *deferred; /**< completed by a turn that was not the program's, in order; counts in ops_active */
     uci_request_t **deferred_end;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plugin.h"
 
+#include "close.h"
 #include "endpoint.h"
 #include "log.h"
 #include "process.h"

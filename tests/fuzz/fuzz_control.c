@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include "descent.h"
+#include "close.h"
 #include "endpoint.h"
 #include "frame.h"
 #include "match.h"

@@ -1,0 +1,593 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "close.h"
+
+#include <stdlib.h>
+
+#include "control.h"
+#include "endpoint.h"
+#include "handover.h"
+#include "log.h"
+#include "process.h"
+#include "recv.h"
+#include "repair.h"
+#include "send.h"
+#include "txlog.h"
+
+/* How long a close waits for an answer, and then for UCX to take what it has for the peer */
+#define UCI_CLOSE_TIMEOUT_NS 10000000000ul
+
+/* The same if only reports are exchanged: FIN, LEAVE and BYE say the same, and lie in the queues of a peer that is silent */
+#define UCI_CLOSE_REPORT_NS 2000000000ul
+
+/* Questions are repeated after this time, then after twice as long each time */
+#define UCI_CLOSE_REPEAT_NS 250000000ul
+
+/* Rounds of copies that leave the peer with as much lacking as before; a longer pause before each */
+#define UCI_CLOSE_ROUNDS 10
+
+/* Ranges in a BYE, so that it fits in one fragment; others tell all */
+#define UCI_CLOSE_BYE_RANGES ((UCI_CONTROL_POOLED / sizeof(uint64_t) - 2) / 2)
+
+typedef struct uci_close {
+    uci_list_t link;
+    uci_ep_t *ep; /* NULL: UCX closes it */
+    uci_peer_t *peer;
+    uci_request_t *req;
+    void *ucx;         /* UCX's close */
+    uint64_t deadline; /* for what is waited for now */
+    uint64_t asked_time;
+    unsigned asks;   /* LEAVEs without an answer */
+    unsigned rounds; /* of copies, without success */
+    size_t lacking;  /* messages, when the last one began */
+    bool last;       /* of the user's endpoints to this peer */
+    bool given_up;   /* asking */
+} uci_close_t;
+
+/* ------------------------------------------------------------- reports */
+
+static int uci_close_compare_ranges(const void *one, const void *other)
+{
+    uint64_t a = ((const uci_seq_range_t *)one)->first, b = ((const uci_seq_range_t *)other)->first;
+
+    return (a > b) - (a < b);
+}
+
+/* A rendezvous that is in progress: its number is in the set since its descriptor came */
+static bool uci_close_is_unfinished(const uci_recv_op_t *op, const uci_peer_t *peer)
+{
+    return (op->peer == peer) && uci_seqset_has(&peer->rx, op->seq);
+}
+
+/* A message that says which messages of the peer are finished: all below `upto` but those in the ranges. Behind them, of those, what
+ * we hold intact copies of, if @a held. */
+static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, size_t max_ranges, bool held)
+{
+    const uci_seqset_t *rx = &peer->rx;
+    size_t told, count = rx->count;
+    uci_seq_range_t *ranges;
+    uci_control_t *msg;
+    uint64_t *words;
+
+    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
+        count += uci_close_is_unfinished(op, peer);
+    }
+    count += held ? uci_handover_list_held(peer, NULL) : 0;
+    msg = uci_control_get(peer, type, rx->next, (2 * sizeof(*words)) + (count * sizeof(*ranges)));
+    if (msg == NULL) {
+        return NULL;
+    }
+    words  = (uint64_t *)(void *)msg->payload;
+    ranges = (uci_seq_range_t *)(void *)(words + 2);
+    if (rx->count > 0) {
+        memcpy(ranges, rx->missing, rx->count * sizeof(*ranges));
+    }
+    count = rx->count;
+    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
+        if (uci_close_is_unfinished(op, peer)) {
+            ranges[count++] = (uci_seq_range_t){.first = op->seq, .last = op->seq};
+        }
+    }
+    qsort(ranges, count, sizeof(*ranges), uci_close_compare_ranges);
+
+    told           = uci_min(count, max_ranges);
+    words[0]       = (count > 0) ? ranges[0].first : rx->next;
+    words[1]       = (told < count) ? ranges[told].first : rx->next;
+    msg->hdr.index = (uint32_t)told;
+    told += held ? uci_handover_list_held(peer, ranges + told) : 0;
+    msg->length     = (2 * sizeof(*words)) + (told * sizeof(*ranges));
+    msg->hdr.length = (uint32_t)msg->length;
+    msg->hdr.flags  = UCI_AM_FLAG_FINISHED;
+    return msg;
+}
+
+/* The next of our messages from @a seq on that the peer says it has finished and we still have an operation for */
+static uci_send_op_t *uci_close_next_finished(uci_peer_t *peer, uint64_t *seq_p, const uint64_t *words, size_t count)
+{
+    size_t i           = 2;
+    uci_frame_t *frame = NULL;
+    uint64_t seq;
+
+    for (seq = uci_max(*seq_p, peer->tx_base); seq < uci_min(words[1], peer->tx_next); ++seq) {
+        while ((i + 1 < count) && (words[i + 1] < seq)) {
+            i += 2;
+        }
+        frame = ((i + 1 < count) && (words[i] <= seq)) ? NULL : uci_txlog_find(peer, seq);
+        if ((frame != NULL) && (frame->op != NULL)) {
+            *seq_p = seq + 1;
+            return frame->op;
+        }
+    }
+    return NULL;
+}
+
+/* The peer has an intact copy of all of message @a seq: as good as ours, if our user takes it for sent */
+static void uci_close_take_held(uci_peer_t *peer, uint64_t seq)
+{
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+
+    if ((frame == NULL) || ((frame->op != NULL) && (frame->op->req != NULL))) {
+        return;
+    }
+    if (frame->op == NULL) {
+        uci_txlog_remove(peer, frame);
+    } else {
+        uci_send_op_finish(frame->op, UCS_OK);
+    }
+}
+
+/* All FINs that the peer has sent so far, at once. Older builds don't say. */
+static void uci_close_take_report(uci_peer_t *peer, const uci_am_hdr_t *hdr, const uint64_t *words, size_t length)
+{
+    size_t i, all = length / sizeof(*words), count = 2 + (2 * (size_t)hdr->index);
+    uint64_t seq = 0;
+    uci_send_op_t *op;
+
+    if (!(hdr->flags & UCI_AM_FLAG_FINISHED) || (count > all)) {
+        return;
+    }
+    uci_control_on_ack(peer, words, count * sizeof(*words));
+    /* completions may start new sends, which have higher numbers, and end others: look anew for each */
+    while ((op = uci_close_next_finished(peer, &seq, words, count)) != NULL) {
+        uci_send_op_finish(op, UCS_OK);
+    }
+    for (i = count; i + 1 < all; i += 2) {
+        uci_close_take_held(peer, words[i]);
+    }
+}
+
+/* -------------------------------------------------------------- asking */
+
+/* Ask, or ask again: what have you not finished? This is what we have. */
+static void uci_close_ask(uci_close_t *closing)
+{
+    uci_peer_t *peer   = closing->peer;
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_LEAVE, SIZE_MAX, false);
+
+    closing->asked_time = uci_process_time_ns();
+    if (msg == NULL) {
+        return; /* asked again after a while */
+    }
+    peer->asked     = true;
+    peer->answered  = false;
+    peer->fins_told = peer->fins_sent;
+    msg->hdr.op     = ++peer->round;
+    uci_control_send(msg);
+}
+
+/* There is somebody who can answer, and something he has not confirmed. If he leaves as well, he will receive nothing more */
+static bool uci_close_has_to_ask(uci_peer_t *peer)
+{
+    if (peer->bye_heard || (peer->status != UCS_OK)) {
+        return false;
+    }
+    return (peer->fins_told != peer->fins_sent) || (!peer->leaving && !uci_txlog_is_empty(peer));
+}
+
+static void uci_close_set_deadline(uci_close_t *closing, uint64_t delay)
+{
+    closing->deadline = uci_process_time_ns() + delay;
+}
+
+static void uci_close_begin(uci_close_t *closing)
+{
+    uci_peer_t *peer = closing->peer;
+
+    /* it may go on sending to us, and needs a new endpoint then. After LEAVE HELLO would say that we are back */
+    if (!peer->hello_sent && !peer->leaving) {
+        uci_control_hello(peer);
+    }
+    peer->user_closed = true;
+    peer->asked       = false;
+    if (uci_close_has_to_ask(peer)) {
+        uci_close_ask(closing);
+        uci_close_set_deadline(closing, uci_txlog_is_empty(peer) ? UCI_CLOSE_REPORT_NS : UCI_CLOSE_TIMEOUT_NS);
+    }
+}
+
+static bool uci_close_is_unanswered(const uci_close_t *closing)
+{
+    return closing->last && (closing->ep != NULL) && !closing->given_up && closing->peer->asked &&
+           !closing->peer->answered && !closing->peer->bye_heard;
+}
+
+static uint64_t uci_close_ask_time(const uci_close_t *closing)
+{
+    return closing->asked_time + (UCI_CLOSE_REPEAT_NS << uci_min(closing->asks, 8u));
+}
+
+void uci_close_ask_again(uci_worker_t *worker, uint64_t now, bool damaged)
+{
+    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): asking ends no close */
+        if (uci_close_is_unanswered(closing) && (damaged || (now >= uci_close_ask_time(closing)))) {
+            closing->asks += !damaged;
+            uci_close_ask(closing);
+        }
+    }
+}
+
+/* ------------------------------------------------------------- waiting */
+
+/* UCX has offered segments of it through this endpoint, or the peer has been told where to read a message that our user takes
+ * for sent. The peer has matched it, and nothing but FIN can be waited for */
+static bool uci_close_is_read(const uci_close_t *closing)
+{
+    const uci_ep_t *ep = closing->ep;
+
+    if (ep->half || ep->peer->bye_heard) {
+        return false; /* what is offered there is lost: the peer asks for copies, or wants nothing more */
+    }
+    uci_list_for_each(op, &ep->peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == ep->peer) &&
+            ((op->offered_by == ep->ucp) || (closing->last && (op->req == NULL) && !uci_list_is_empty(&op->grants)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void uci_close_hand_over(uci_close_t *closing)
+{
+    uci_handover_send(closing->peer);
+    uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+}
+
+/* The peer is silent. What it lacks shall lie in its queues when it comes back */
+static void uci_close_give_up(uci_close_t *closing)
+{
+    uci_info("no answer from %s: closing all the same", uci_peer_name(closing->peer));
+    closing->given_up = true;
+    if (!closing->peer->leaving) {
+        uci_close_hand_over(closing);
+    }
+}
+
+static uint64_t uci_close_round_time(const uci_close_t *closing)
+{
+    return closing->asked_time + (uci_control_delay(closing->peer->worker) << closing->rounds);
+}
+
+/* The peer has said what it lacks: copies of that, and the question whether they have come. It lacks less each time, but
+ * for what has been damaged on its way. @return false: it lacks nothing, or nothing helps. */
+static bool uci_close_hand_over_more(uci_close_t *closing)
+{
+    uci_peer_t *peer = closing->peer;
+    size_t lacking   = peer->leaving ? 0 : uci_handover_lacking(peer);
+    bool is_less     = (closing->lacking == 0) || (lacking < closing->lacking);
+
+    if (lacking == 0) {
+        return false;
+    }
+    if (!is_less && (uci_process_time_ns() < uci_close_round_time(closing))) {
+        return true;
+    }
+    closing->asks    = 0;
+    closing->rounds  = is_less ? 0 : closing->rounds + 1;
+    closing->lacking = lacking;
+    if (closing->rounds == UCI_CLOSE_ROUNDS) {
+        uci_info("%s lacks %zu messages whatever is sent: closing all the same", uci_peer_name(peer), lacking);
+        closing->given_up = true;
+        return false;
+    }
+    uci_close_hand_over(closing);
+    if (!peer->confirms) {
+        closing->given_up = true; /* an older build does not tell what it holds */
+        return false;
+    }
+    uci_close_ask(closing);
+    return true;
+}
+
+/* @return true while an answer, or what it has to be asked for, is to come */
+static bool uci_close_is_asking(uci_close_t *closing, bool late)
+{
+    uci_peer_t *peer = closing->peer;
+
+    if (peer->bye_heard || (peer->status != UCS_OK) || closing->given_up) {
+        return false;
+    }
+    if (peer->asked && !peer->answered) {
+        if (late) {
+            uci_close_give_up(closing);
+        }
+        return !late;
+    }
+    if (peer->asked && uci_close_hand_over_more(closing)) {
+        return true;
+    }
+    if (!closing->given_up && (peer->fins_told != peer->fins_sent)) {
+        closing->asks = 0;
+        uci_close_ask(closing);
+        return true;
+    }
+    return false;
+}
+
+/* What UCX holds may wait for the other end of an endpoint, for which it asks with the first message that needs it. On tcp
+ * the other side's UCX, up to 1.13, has to read this question alone: it crashes if it makes that end and anything
+ * follows in what it has read, such as the flush of a close (docs/design.md, section 11). So UCX is not told to close
+ * before it has let go of what was said */
+static bool uci_close_has_to_wait(uci_close_t *closing)
+{
+    uci_peer_t *peer = closing->peer;
+    bool late;
+
+    if (uci_close_is_read(closing)) {
+        uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+        return true;
+    }
+    if (closing->last && uci_close_is_asking(closing, uci_process_time_ns() > closing->deadline)) {
+        return true;
+    }
+    late = (uci_process_time_ns() > closing->deadline);
+    return !late && (peer->leaving ? peer->promised : (peer->sending > 0));
+}
+
+/* -------------------------------------------------------------- ending */
+
+static void uci_close_done(uci_close_t *closing, ucs_status_t status)
+{
+    uci_request_t *req = closing->req;
+
+    if (closing->last) {
+        uci_repair_ask_dropped(closing->peer);
+    }
+    uci_list_del(&closing->link);
+    --req->worker->ops_active;
+    ++req->worker->removals;
+    free(closing);
+    uci_request_complete(req, status);
+}
+
+static void uci_close_flushed(void *request, ucs_status_t status, void *user_data)
+{
+    uci_close_t *closing = user_data;
+    uci_worker_t *worker = closing->req->worker;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    uci_close_done(closing, status);
+    uci_worker_leave(worker);
+}
+
+/* Are there no sends left but those that are over for the user? */
+static bool uci_close_leaves_nothing(const uci_peer_t *peer)
+{
+    uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == peer) && (op->req != NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void uci_close_send_bye(uci_peer_t *peer)
+{
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_BYE, UCI_CLOSE_BYE_RANGES, false);
+
+    if (msg != NULL) {
+        peer->bye_said = true;
+        msg->hdr.op    = uci_close_leaves_nothing(peer);
+        uci_control_send(msg);
+    }
+}
+
+/* The peer has, or will never want, all that we have: let UCX close it. That flushes as far as the transport, as
+ * with plain UCX, and not as far as ucp_ep_flush_nbx(): the peer may make no more progress */
+static void uci_close_flush(uci_close_t *closing)
+{
+    ucp_ep_h ucp              = closing->ep->ucp;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send      = uci_close_flushed,
+                                 .user_data    = closing};
+    ucs_status_ptr_t request;
+
+    if (closing->last) {
+        uci_close_send_bye(closing->peer);
+    }
+    uci_ep_destroy(closing->ep);
+    closing->ep = NULL;
+    request     = uci_ucp.ep_close_nbx(ucp, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        closing->ucx = request;
+    } else {
+        uci_close_done(closing, UCS_PTR_STATUS(request));
+    }
+}
+
+/* Both sides have said BYE: what UCX still waits for is of no use. On tcp it is an answer of the peer (its flush is
+ * a ping), which may be in MPI_Finalize, past its last progress: plain MPICH hangs there when ranks finalize at
+ * different times (4.0.2, UCX 1.13.1) */
+static void uci_close_let_go(uci_close_t *closing)
+{
+    uci_ucp.request_free(closing->ucx);
+    uci_close_done(closing, UCS_OK);
+}
+
+static void uci_close_advance(uci_close_t *closing)
+{
+    const uci_peer_t *peer = closing->peer;
+
+    if (closing->ep == NULL) {
+        if (peer->leaving && peer->bye_said && (peer->byes == 0)) {
+            uci_close_let_go(closing);
+        }
+    } else if (!uci_close_has_to_wait(closing)) {
+        uci_close_flush(closing);
+    }
+}
+
+/* The user's callback of a close that is done may do anything, and end others: then from the start again */
+void uci_close_progress(uci_worker_t *worker)
+{
+    uint64_t removals;
+
+    do {
+        removals = worker->removals;
+        uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+        {
+            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): one that has gone ends the walk */
+            uci_close_advance(closing);
+            if (worker->removals != removals) {
+                break;
+            }
+        }
+    } while (worker->removals != removals);
+}
+
+uint64_t uci_close_due(const uci_worker_t *worker)
+{
+    uint64_t due = UINT64_MAX;
+
+    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    {
+        if (closing->ep != NULL) {
+            due = uci_min(due, closing->deadline);
+            due = uci_min(due, uci_close_is_unanswered(closing) ? uci_close_ask_time(closing)
+                                                                : uci_close_round_time(closing));
+        }
+    }
+    return due;
+}
+
+/* As in UCX: what is not done is not done any more. The other side is told, if that gets through, so that it does
+ * not wait for us when it closes */
+static ucs_status_ptr_t uci_close_forced(uci_ep_t *ep, const ucp_request_param_t *param)
+{
+    bool last        = uci_ep_is_last_of_user(ep);
+    uci_peer_t *peer = ep->peer;
+    ucp_ep_h ucp     = ep->ucp;
+    ucs_status_ptr_t ret;
+
+    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) {
+        uci_request_clear_marker(param->request);
+    }
+    if (last && (peer->status == UCS_OK)) {
+        uci_close_send_bye(peer);
+    }
+    uci_ep_destroy(ep);
+    ret = uci_ucp.ep_close_nbx(ucp, param);
+    if (last) {
+        peer->user_closed = true;
+        uci_ep_abandon(peer, (peer->status == UCS_OK) ? UCS_ERR_CANCELED : peer->status);
+    }
+    return ret;
+}
+
+ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
+{
+    uint32_t flags       = (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
+    uci_peer_t *peer     = ep->peer;
+    uci_worker_t *worker = peer->worker;
+    uci_close_t *closing;
+    uci_request_t *req;
+
+    if (flags & UCP_EP_CLOSE_FLAG_FORCE) {
+        return uci_close_forced(ep, param);
+    }
+
+    closing = calloc(1, sizeof(*closing));
+    req     = uci_request_get(worker, param);
+    if ((closing == NULL) || (req == NULL)) {
+        uci_error("failed to allocate what a close needs");
+        free(closing);
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    closing->ep   = ep;
+    closing->peer = peer;
+    closing->req  = req;
+    closing->last = uci_ep_is_last_of_user(ep);
+    ep->closing   = true;
+    uci_list_add_tail(&worker->closing, &closing->link);
+    ++worker->ops_active;
+
+    uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+    if (closing->last) {
+        uci_close_begin(closing);
+    }
+    uci_close_advance(closing);
+    return uci_request_posted(req, param);
+}
+
+void uci_close_revoke(uci_peer_t *peer)
+{
+    peer->hello_sent  = peer->hello_sent && !peer->user_closed; /* what comes after a BYE begins anew */
+    peer->settled     = peer->settled && peer->hello_sent;
+    peer->user_closed = peer->asked = peer->answered = peer->bye_said = false;
+    peer->leaving = peer->bye_heard = peer->promised = false;
+    peer->status                                     = UCS_OK;
+    uci_list_for_each(closing, &peer->worker->closing, uci_close_t, link)
+    {
+        closing->last = closing->last && (closing->peer != peer);
+    }
+}
+
+/* ------------------------------------------------- what the peer says */
+
+void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_control_t *msg;
+
+    if (peer->bye_heard) {
+        return;
+    }
+    peer->leaving  = true;
+    peer->promised = !peer->user_closed;
+    uci_close_take_report(peer, hdr, data, length);
+    msg = peer->bye_said ? NULL
+                         : uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX, (hdr->flags & UCI_AM_FLAG_FINISHED) != 0);
+    if (msg != NULL) {
+        msg->hdr.op = hdr->op;
+        uci_control_send(msg);
+    }
+}
+
+void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    if (!(hdr->flags & UCI_AM_FLAG_FINISHED)) {
+        uci_control_on_ack(peer, data, length);
+        peer->answered = true;
+        return;
+    }
+    uci_close_take_report(peer, hdr, data, length);
+    peer->confirms = true;
+    peer->answered = peer->answered || (hdr->op == peer->round);
+}
+
+void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    peer->leaving   = true;
+    peer->bye_heard = true;
+    peer->gone_time = (hdr->op != 0) ? uci_process_time_ns() : UINT64_MAX;
+    peer->promised  = false;
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
+        ep->half = true;
+    }
+    uci_close_take_report(peer, hdr, data, length);
+}
