@@ -112,7 +112,7 @@ Test(fault_parse, errors_say_what_is_allowed)
             {"rate=1,kind=", "bitflip"},
             {"rate=1,kind=zero+", NULL},
             {"rate=1,kind=zero+bad", "'zero+bad'"},
-            {"rate=1,target=data", "payload, header, tree, ack, repair"},
+            {"rate=1,target=data", "payload, header, tree, ack, memory, repair"},
             {"rate=1,seed=-1", "whole number"},
             {"rate=1,seed=18446744073709551616", "whole number"},
             {"rate=1,count=1k", "whole number"},
