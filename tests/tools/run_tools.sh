@@ -4,7 +4,8 @@
 # usage: tests/tools/run_tools.sh [BUILD_DIR]
 #
 # Do uci_tune and uci_perftest do what their manuals say? Small measurements, whose figures nobody judges: what is tested
-# is that they measure, write what can be read, and refuse what they should. Ends with "N passed, N failed, N skipped".
+# is that they measure, write what can be read, and refuse what they should. Also what the scripts build with. Ends with "N passed,
+# N failed, N skipped".
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
@@ -170,6 +171,28 @@ assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 4 * 2 * 3 *
 END
 }
 
+configured_programs() {
+    meson introspect --targets "$1" | grep -o '"uci_perftest\.[a-z]*"' | sort -u
+}
+
+# A machine where an MPI's headers are installed after UCI was configured: pkg-config is shown a folder of links, first without
+# them. Options given by hand stay.
+configures_again() (
+    local dir=$work/configured links=$work/pkgconfig files
+    mkdir "$links"
+    IFS=: read -ra files <<<"$(pkg-config --variable pc_path pkg-config)"
+    mapfile -t files < <(find "${files[@]}" -name '*.pc' 2>/dev/null)
+    ln -sf "${files[@]}" "$links"
+    rm -f "$links"/ompi*.pc
+    export PKG_CONFIG_LIBDIR=$links
+    meson setup -Db_lto=false "$dir" "$uci_root" || return
+    ! configured_programs "$dir" | grep openmpi || return
+    ln -sf "${files[@]}" "$links"
+    configure_uci "$dir" && configured_programs "$dir" | grep openmpi || return
+    meson introspect --buildoptions "$dir" | grep -o '"name": "b_lto", "value": false' || return
+    configure_uci "$dir" >"$work/again" && [ ! -s "$work/again" ]
+)
+
 main() {
     case ${1:-} in
     -h|--help) usage_of "$0"; exit ;;
@@ -198,6 +221,7 @@ main() {
     check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong
     check "uci_perftest --preload wrong" says "build it, or give" 1 "$tools/uci_perftest" --preload /no/such.so
     check_hosts
+    check "packages that came later are found" configures_again
     say "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
 }
