@@ -36,7 +36,7 @@ make_minimal() {
     make_debian "$debian" "$root" "$logs/minimal.log" git
     cp -L /etc/resolv.conf /etc/hosts "$root/etc/"
     git -C "$uci_root" -c safe.directory="$uci_root" bundle create --quiet "$root/root/uci.bundle" HEAD
-    run_in_debian "$root" 'git clone --quiet /root/uci.bundle /root/clone'
+    run_in_debian "$root" 'git -c advice.detachedHead=false clone --quiet /root/uci.bundle /root/clone'
 }
 
 # show_result LOG: the closing table of a command, indented: its counts are not ours.
