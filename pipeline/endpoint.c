@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "dump.h"
 #include "handover.h"
 #include "log.h"
 #include "process.h"
@@ -419,5 +420,20 @@ void uci_ep_shutdown(uci_worker_t *worker)
                 uci_ucp.request_free(request);
             }
         }
+    }
+}
+
+void uci_ep_dump(const uci_worker_t *worker, int fd)
+{
+    unsigned shown = 0;
+
+    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    {
+        if ((closing->link.next == NULL) || (++shown > UCI_DUMP_MAX)) {
+            return;
+        }
+        uci_dump_line(fd, "  close of %s: %s%s%s", uci_peer_name(closing->peer),
+                      (closing->ep == NULL) ? "UCX closes it" : "waits for the other side",
+                      closing->last ? " last" : "", closing->said ? " said" : "");
     }
 }

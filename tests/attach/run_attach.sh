@@ -47,7 +47,7 @@ attach_case() {
     local name=$1 check=$2 log=$out/${1//\//-}.log
     shift 2
     [[ $name == *"$filter"* ]] || return 0
-    if timeout -k 5 "$timeout" env UCX_LOG_LEVEL=fatal UCX_TLS=posix,self "$@" >"$log" 2>&1 </dev/null && "$check" "$log"; then
+    if "$uci_root/tests/watchdog.sh" "$timeout" env UCX_LOG_LEVEL=fatal UCX_TLS=posix,self "$@" >"$log" 2>&1 </dev/null && "$check" "$log"; then
         passed=$((passed + 1))
         say "ok   $name"
     else

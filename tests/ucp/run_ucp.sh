@@ -56,7 +56,7 @@ run_program() {
         environment+=("$1")
         shift
     done
-    timeout -k 5 "$timeout" env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error \
+    "$uci_root/tests/watchdog.sh" "$timeout" env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error \
         "${environment[@]}" "$out/$1" "${@:2}" >"$log" 2>&1 </dev/null
 }
 
