@@ -5,18 +5,89 @@
 #include "process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #define UCI_FILE_TEMP_MAX 512 /* what the name of a temporary file adds to the one it becomes */
 
+#define UCI_FILE_NULL_DEVICE makedev(1, 3)
+
+static FILE *uci_file_stream(int fd, const char *mode)
+{
+    FILE *stream = fdopen(fd, mode);
+
+    if (stream == NULL) {
+        close(fd);
+    }
+    return stream;
+}
+
+/* @return 0, or an errno */
+static int uci_file_refusal(int fd)
+{
+    struct stat info;
+
+    if (fstat(fd, &info) != 0) {
+        return errno;
+    }
+    if (S_ISREG(info.st_mode) || (S_ISCHR(info.st_mode) && (info.st_rdev == UCI_FILE_NULL_DEVICE))) {
+        return 0;
+    }
+    return S_ISDIR(info.st_mode) ? EISDIR : EINVAL;
+}
+
+FILE *uci_file_open(const char *path)
+{
+    int fd = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC), refusal;
+
+    if (fd < 0) {
+        errno = (errno == ENXIO) ? EINVAL : errno; /* a socket */
+        return NULL;
+    }
+    refusal = uci_file_refusal(fd);
+    if (refusal != 0) {
+        close(fd);
+        errno = refusal;
+        return NULL;
+    }
+    return uci_file_stream(fd, "r");
+}
+
+FILE *uci_file_create(const char *path, bool append)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | (append ? O_APPEND : O_TRUNC) | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+                  S_IRUSR | S_IWUSR | S_IRGRP | S_IWGRP | S_IROTH | S_IWOTH);
+
+    if (fd < 0) {
+        return NULL;
+    }
+    fcntl(fd, F_SETFL, append ? O_APPEND : 0); /* somebody reads: writing may wait for him */
+    return uci_file_stream(fd, append ? "a" : "w");
+}
+
+const char *uci_file_error(int error)
+{
+    switch (error) {
+    case EINVAL:
+        return "it is not a regular file";
+    case EFBIG:
+        return "it is too large";
+    case ENXIO:
+        return "nobody reads from it";
+    default:
+        return strerror(error);
+    }
+}
+
 static uci_status_t uci_file_write(const char *path, uci_file_write_func_t write, const void *arg)
 {
-    FILE *stream = fopen(path, "we");
+    FILE *stream = uci_file_create(path, false);
     int failed;
 
     if (stream == NULL) {
@@ -79,19 +150,13 @@ uci_status_t uci_file_make_folder(const char *path)
 
 uci_status_t uci_file_read(const char *path, size_t max, char **text_p, size_t *length_p)
 {
-    FILE *stream        = fopen(path, "re");
+    FILE *stream        = uci_file_open(path);
     uci_status_t status = UCI_OK;
-    struct stat info;
     size_t length;
     char *text;
 
     if (stream == NULL) {
         return ((errno == ENOENT) || (errno == ENOTDIR)) ? UCI_ERR_NO_ELEM : UCI_ERR_IO;
-    }
-    if ((fstat(fileno(stream), &info) == 0) && S_ISDIR(info.st_mode)) {
-        fclose(stream);
-        errno = EISDIR;
-        return UCI_ERR_IO;
     }
 
     text = malloc(max + 2); /* one byte more than allowed tells a file that is too large */

@@ -12,6 +12,21 @@
 typedef void (*uci_file_write_func_t)(FILE *stream, const void *arg);
 
 /**
+ * Open a regular file, or /dev/null, for reading. Neither a pipe that nobody writes to nor a device without an end can hold us up.
+ * @return NULL with errno set (not logged): EISDIR for a folder, EINVAL for anything else that is not a regular file.
+ */
+FILE *uci_file_open(const char *path);
+
+/**
+ * Open @a path for writing, as fopen() with "w" or "a" would, but for a pipe that nobody reads: ENXIO, where fopen() waits.
+ * @return NULL with errno set, not logged.
+ */
+FILE *uci_file_create(const char *path, bool append);
+
+/** What to say of @a error, an errno of these functions: strerror(), but for those that have a meaning of their own here. */
+const char *uci_file_error(int error);
+
+/**
  * Make @a path hold what @a write writes. A regular file is replaced as a whole (a temporary file beside it, then a
  * rename), so that a reader sees the old or the new one, never a part; what is not a regular file (/dev/null, a pipe, a
  * link) is written into. Thread safe.
@@ -26,11 +41,11 @@ uci_status_t uci_file_replace(const char *path, uci_file_write_func_t write, con
 uci_status_t uci_file_make_folder(const char *path);
 
 /**
- * Read all of @a path.
+ * Read all of @a path, which must be as uci_file_open() wants it.
  * @param max     refuse a file that is larger.
  * @param text_p  the contents with a 0 behind them, to be freed.
- * @return UCI_OK, UCI_ERR_NO_ELEM if there is no such file, UCI_ERR_IO with errno set (EFBIG: larger than @a max), or
- *         UCI_ERR_NO_MEMORY; none is logged.
+ * @return UCI_OK, UCI_ERR_NO_ELEM if there is no such file, UCI_ERR_IO with errno set (EFBIG: larger than @a max; see
+ *         uci_file_open()), or UCI_ERR_NO_MEMORY; none is logged.
  */
 uci_status_t uci_file_read(const char *path, size_t max, char **text_p, size_t *length_p);
 

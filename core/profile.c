@@ -10,6 +10,7 @@
 #include "stats.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <jansson.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -381,7 +382,7 @@ static void uci_profile_write_file(FILE *stream, const void *arg)
 uci_status_t uci_profile_save(const uci_profile_t *profile, const char *path)
 {
     if ((uci_file_make_folder(path) != UCI_OK) || (uci_file_replace(path, uci_profile_write_file, profile) != UCI_OK)) {
-        uci_error("cannot write the profile %s: %m", path);
+        uci_error("cannot write the profile %s: %s", path, uci_file_error(errno));
         return UCI_ERR_IO;
     }
     return UCI_OK;
@@ -679,7 +680,7 @@ uci_status_t uci_profile_load(const char *path, uci_profile_t *profile_p)
     status = uci_file_read(path, UCI_PROFILE_FILE_MAX, &text, &length);
     if (status != UCI_OK) {
         if (status != UCI_ERR_NO_ELEM) {
-            uci_warn("cannot read the profile %s: %m", path);
+            uci_warn("cannot read the profile %s: %s", path, uci_file_error(errno));
         }
         return status;
     }

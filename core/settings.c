@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "settings.h"
+#include "file.h"
 #include "process.h"
 
 #include <errno.h>
@@ -16,6 +17,9 @@
 #define UCI_SETTING_CONFIG_FILE "UCI_CONFIG_FILE"
 #define UCI_SETTING_NAME_MAX    64 /* names longer than this are compared by their beginning */
 #define UCI_SETTING_ERROR_MAX   512
+
+#define UCI_SETTINGS_FILE_MAX      ((size_t)1 << 20)
+#define UCI_SETTINGS_BAD_LINES_MAX 10
 
 #define UCI_KB ((size_t)1024)
 #define UCI_MB (1024 * UCI_KB)
@@ -466,20 +470,21 @@ static char *uci_settings_trim(char *text)
     return text;
 }
 
-static void uci_settings_read_line(char *text, unsigned line, FILE *unknown)
+/* @return false if it is not valid */
+static bool uci_settings_read_line(char *text, unsigned line, FILE *unknown)
 {
     char *name = uci_settings_trim(text), *value;
     size_t i;
 
     if ((*name == '\0') || (*name == '#')) {
-        return;
+        return true;
     }
 
     value = strchr(name, '=');
     if (value == NULL) {
         uci_error("'%s' at %s:%u is not valid: expected NAME=value", name, uci_settings_path, line);
         uci_settings_status = UCI_ERR_INVALID_PARAM;
-        return;
+        return false;
     }
 
     *value++ = '\0';
@@ -488,68 +493,74 @@ static void uci_settings_read_line(char *text, unsigned line, FILE *unknown)
     if (i == uci_array_size(uci_settings_table)) {
         fprintf(unknown, ", %s at %s:%u (nearest: %s)", name, uci_settings_path, line,
                 uci_settings_nearest(name, strlen(name)));
-        return;
+        return true;
     }
     uci_settings_set_source(i, uci_settings_trim(value), line);
+    return true;
 }
 
-/* @return stream of the file, or NULL; only that it does not exist is no reason to log, unless it @a must. */
-static FILE *uci_settings_open(const char *directory, const char *name, bool must)
+/* @return the text of the file, to be freed, or NULL; that it does not exist, or may not be opened, is an error only if it @a must. */
+static char *uci_settings_load(const char *directory, const char *name, bool must, size_t *length_p)
 {
-    FILE *stream;
+    uci_status_t status;
+    char *text;
 
     snprintf(uci_settings_path, sizeof(uci_settings_path), "%s%s", directory, name);
-    stream = fopen(uci_settings_path, "re");
-    if (stream != NULL) {
-        return stream;
+    status = uci_file_read(uci_settings_path, UCI_SETTINGS_FILE_MAX, &text, length_p);
+    if (status == UCI_OK) {
+        return text;
     }
 
     if (must) {
-        uci_error("cannot open %s, named by " UCI_SETTING_CONFIG_FILE ": %m", uci_settings_path);
+        uci_error("cannot read %s, named by " UCI_SETTING_CONFIG_FILE ": %s", uci_settings_path, uci_file_error(errno));
         uci_settings_status = UCI_ERR_IO;
-    } else if ((errno != ENOENT) && (errno != ENOTDIR)) {
-        uci_warn("cannot open %s: %m", uci_settings_path);
+    } else if (errno == EACCES) {
+        uci_warn("cannot read %s: %s", uci_settings_path, uci_file_error(errno));
+    } else if (status != UCI_ERR_NO_ELEM) {
+        uci_error("cannot read %s: %s", uci_settings_path, uci_file_error(errno));
+        uci_settings_status = UCI_ERR_IO;
     }
     return NULL;
 }
 
-/* @return stream of uci.conf, or NULL if there is none. */
-static FILE *uci_settings_open_file(void)
+/* @return text of uci.conf, to be freed, or NULL if there is none. */
+static char *uci_settings_load_file(size_t *length_p)
 {
     const char *named = getenv(UCI_SETTING_CONFIG_FILE), *home = getenv("HOME");
-    FILE *stream = NULL;
+    char *text = NULL;
 
     if (named != NULL) {
-        return (*named == '\0') ? NULL : uci_settings_open("", named, true);
+        return (*named == '\0') ? NULL : uci_settings_load("", named, true, length_p);
     }
 
     if ((home != NULL) && (*home != '\0')) {
-        stream = uci_settings_open(home, "/.uci.conf", false);
+        text = uci_settings_load(home, "/.uci.conf", false, length_p);
     }
-    return (stream != NULL) ? stream : uci_settings_open("", "/etc/uci/uci.conf", false);
+    return (text != NULL) ? text : uci_settings_load("", "/etc/uci/uci.conf", false, length_p);
 }
 
+/* What is no uci.conf at all would have an error for each line */
 static void uci_settings_read_file(FILE *unknown)
 {
-    FILE *stream  = uci_settings_open_file();
-    char *text    = NULL;
-    size_t size   = 0;
-    unsigned line = 0;
+    size_t length = 0;
+    char *text    = uci_settings_load_file(&length), *line, *end;
+    unsigned bad = 0, number = 0;
 
-    if (stream == NULL) {
+    if (text == NULL) {
         return;
     }
-
-    while (getline(&text, &size, stream) >= 0) {
-        uci_settings_read_line(text, ++line, unknown);
+    for (line = text; (line < text + length) && (bad < UCI_SETTINGS_BAD_LINES_MAX); line = end + 1) {
+        end = memchr(line, '\n', length - (size_t)(line - text));
+        if (end == NULL) {
+            end = text + length;
+        }
+        *end = '\0';
+        bad += !uci_settings_read_line(line, ++number, unknown);
     }
-    if (ferror(stream)) {
-        uci_error("cannot read %s: %m", uci_settings_path);
-        uci_settings_status = UCI_ERR_IO;
+    if (bad == UCI_SETTINGS_BAD_LINES_MAX) {
+        uci_error("%s is not read further than line %u", uci_settings_path, number);
     }
-
     free(text);
-    fclose(stream);
 }
 
 static void uci_settings_read_environment(FILE *unknown)

@@ -4,8 +4,8 @@
  * Settings: each is a row of one table (name, default, documentation, parser). Sources, first wins: the
  * environment (UCI_*), then uci.conf, read as UCX reads ucx.conf: "NAME=value" lines, '#' comments, from the
  * file named by UCI_CONFIG_FILE (it must exist; an empty name means no file), else the first there is of
- * $HOME/.uci.conf and /etc/uci/uci.conf. ./uci.conf is NOT read. A comment has its own line: a '#' in a value
- * is part of it.
+ * $HOME/.uci.conf and /etc/uci/uci.conf: a regular file of at most 1 MiB, or /dev/null. ./uci.conf is NOT read.
+ * A comment has its own line: a '#' in a value is part of it.
  */
 #ifndef UCI_SETTINGS_H_
 #define UCI_SETTINGS_H_

@@ -8,6 +8,7 @@
 #include "process.h"
 #include "version.h"
 
+#include <errno.h>
 #include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -230,6 +231,6 @@ void uci_stats_report(const char *destination)
     }
 
     if (uci_file_replace(path, uci_stats_write_file, NULL) != UCI_OK) {
-        uci_error("cannot write the statistics to %s: %m", path);
+        uci_error("cannot write the statistics to %s: %s", path, uci_file_error(errno));
     }
 }

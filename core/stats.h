@@ -44,6 +44,7 @@
     _X(retransmitted_bytes, "bytes retransmitted") \
     _X(log_dropped, "log copies dropped (detect only)") \
     _X(log_handed_over, "log copies handed over at close") \
+    _X(events_lost, "events that could not be written") \
     _X(acks_sent, "acknowledgements sent") \
     _X(control_sent, "control messages sent") \
     _X(faults_injected, "faults injected")

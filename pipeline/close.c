@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "dump.h"
 #include "endpoint.h"
 #include "handover.h"
 #include "log.h"
@@ -590,4 +591,21 @@ void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *dat
         ep->half = true;
     }
     uci_close_take_report(peer, hdr, data, length);
+}
+
+void uci_close_dump(const uci_worker_t *worker, int fd)
+{
+    unsigned shown = 0;
+
+    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    {
+        if ((closing->link.next == NULL) || (++shown > UCI_DUMP_MAX)) {
+            return;
+        }
+        uci_dump_line(
+                fd, "  close of %s: %s; %u questions without an answer, %u rounds of copies, %zu messages lacking%s%s",
+                uci_peer_name(closing->peer), (closing->ep == NULL) ? "UCX closes it" : "waits for the other side",
+                closing->asks, closing->rounds, closing->lacking, closing->last ? ", last" : "",
+                closing->given_up ? ", given up asking" : "");
+    }
 }

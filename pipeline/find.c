@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "dump.h"
 #include "handover.h"
 #include "log.h"
 #include "process.h"
@@ -468,4 +469,22 @@ void uci_find_on_found(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *da
         break;
     }
     uci_find_conclude_ready(peer->worker);
+}
+
+void uci_find_dump(const uci_worker_t *worker, int fd)
+{
+    unsigned shown = 0;
+
+    uci_list_for_each(orphan, &worker->orphans, uci_orphan_t, link)
+    {
+        if ((orphan->link.next == NULL) || (++shown > UCI_DUMP_MAX)) {
+            return;
+        }
+        uci_dump_line(
+                fd,
+                "  lost header, tag 0x%lx, %zu bytes on the wire: waits for %u answers, %u tries, %u unanswered, %zu "
+                "candidates%s",
+                (unsigned long)orphan->tag, orphan->total, orphan->waiting, orphan->tries, orphan->unanswered,
+                orphan->count, (orphan->req != NULL) ? ", user waits" : "");
+    }
 }

@@ -4,7 +4,9 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "file.h"
 #include "forensics.h"
 #include "log.h"
 #include "process.h"
@@ -188,6 +190,30 @@ static const char *uci_report_rungs(const uci_recv_op_t *op, uci_rung_t rung, ch
     return text;
 }
 
+static unsigned uci_report_lost;     /* events that could not be written */
+static pid_t uci_report_lost_by;     /* a child that was forked off has lost none of them */
+static const char *uci_report_cause; /* of the first */
+
+static void uci_report_tell_lost(void)
+{
+    if ((getpid() == uci_report_lost_by) && (uci_report_lost > 1)) {
+        uci_warn("%u events in all could not be written to UCI_EVENTS=%s: %s", uci_report_lost, uci_settings.events,
+                 uci_report_cause);
+    }
+}
+
+/* Said of the first, and at the end how many they were. Workers have locks of their own */
+static void uci_report_lose_event(const char *cause)
+{
+    UCI_STATS_INC(events_lost);
+    if (__atomic_fetch_add(&uci_report_lost, 1, __ATOMIC_RELAXED) == 0) {
+        uci_report_lost_by = getpid();
+        uci_report_cause   = cause;
+        uci_warn("an event could not be written to UCI_EVENTS=%s: %s", uci_settings.events, cause);
+        atexit(uci_report_tell_lost);
+    }
+}
+
 /* Records are one JSON object, one line, one write: several processes may share the file. @return NULL: no records */
 static FILE *uci_report_open_events(void)
 {
@@ -197,13 +223,27 @@ static FILE *uci_report_open_events(void)
     if (uci_settings.events[0] == '\0') {
         return NULL;
     }
-    stream = (uci_process_expand(uci_settings.events, name, sizeof(name)) == UCI_OK) ? fopen(name, "a") : NULL;
+    if (uci_process_expand(uci_settings.events, name, sizeof(name)) != UCI_OK) {
+        uci_report_lose_event("its name is too long");
+        return NULL;
+    }
+    stream = uci_file_create(name, true);
     if (stream == NULL) {
-        uci_warn("failed to open UCI_EVENTS=%s: %m", uci_settings.events);
+        uci_report_lose_event(uci_file_error(errno));
     } else {
         setvbuf(stream, NULL, _IOFBF, UCI_REPORT_WRITE);
     }
     return stream;
+}
+
+static void uci_report_close_events(FILE *stream)
+{
+    bool failed = ferror(stream) != 0;
+
+    failed |= fclose(stream) != 0;
+    if (failed) {
+        uci_report_lose_event(uci_file_error(errno));
+    }
 }
 
 static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char *reason)
@@ -236,7 +276,7 @@ static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char 
             op->digest->name, uci_peer_transports(op->peer), uci_ucp.get_version_string());
     uci_report_port_errors(stream);
     fputs("}\n", stream);
-    fclose(stream);
+    uci_report_close_events(stream);
 }
 
 /* What was wrong with it, as far as that was seen: a chunk whose header was damaged was dropped unseen, one that only the
@@ -361,7 +401,7 @@ void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const 
                 "\"0x%016lx\", \"kind\": \"unknown\", \"wire_length\": %zu, \"ucx_version\": \"%s\"}\n",
                 reason, uci_process_host(), uci_process_rank(), (unsigned long)tag, total,
                 uci_ucp.get_version_string());
-        fclose(stream);
+        uci_report_close_events(stream);
     }
     uci_report_tag(tag, text, sizeof(text));
     uci_error("message can't be delivered intact: %s", reason);

@@ -132,3 +132,14 @@ void uci_siblings_help(const uci_worker_t *self)
     uci_stats_here = stats_here;
     pthread_mutex_unlock(&uci_siblings_lock);
 }
+
+size_t uci_siblings_visit(void (*func)(uci_worker_t *worker, void *arg), void *arg)
+{
+    size_t count     = uci_siblings_count, i;
+    uci_list_t *link = uci_siblings.next;
+
+    for (i = 0; (i < count) && (link != &uci_siblings); ++i, link = link->next) {
+        func(uci_container_of(link, uci_worker_t, sibling.link), arg);
+    }
+    return i;
+}

@@ -51,6 +51,9 @@ void uci_siblings_leave(struct uci_worker *worker);
 /** Serve those that need it, as a thread that makes progress in @a self, or NULL: in a worker that is not UCI's. */
 void uci_siblings_help(const struct uci_worker *self);
 
+/** For a debugger: call @a func for each worker of this process, without a lock. @return how many there are. */
+size_t uci_siblings_visit(void (*func)(struct uci_worker *worker, void *arg), void *arg);
+
 /** This thread, which is not the one that has used the worker so far, is about to. Not for mode MULTI. */
 void uci_siblings_take_over(struct uci_worker *worker);
 

@@ -32,6 +32,7 @@ suites=(
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
+    "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
     "programs   - 5min programs from Debian, unmodified: NetPIPE, LAMMPS; plain, with UCI, with faults"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
@@ -115,6 +116,10 @@ suite_tsan() {
 
 suite_compat() {
     "$uci_root/tests/compat/run_compat.sh"
+}
+
+suite_fresh() {
+    "$uci_root/tests/fresh/run_fresh.sh"
 }
 
 suite_programs() {

@@ -104,13 +104,36 @@ must_step() {
     die "failed: $1 (whole log: $2)"
 }
 
-# build_uci DIR [MESON OPTION...]: configure DIR once, then build; a half-configured DIR is configured again.
+# found_here: what Meson's findings depend on: the compiler's version, its own, and all that pkg-config knows, with size and time.
+found_here() {
+    local dirs
+    "${CC:-cc}" --version | head -n 1
+    meson --version
+    IFS=: read -ra dirs <<<"${PKG_CONFIG_PATH:-}:${PKG_CONFIG_LIBDIR:-}:$(pkg-config --variable pc_path pkg-config)"
+    find -L "${dirs[@]}" -name '*.pc' -printf '%p %s %t\n' 2>/dev/null | sort || true
+}
+
+# configure_uci DIR [MESON OPTION...]: unless it was done with what is there now. Packages that came since, such as an MPI's headers,
+# change what is built. Meson remembers what it has found, so it is made to look at everything again: with a memory that it can't
+# read it starts from scratch, and keeps the options and what was built. What another compiler has built goes.
+configure_uci() {
+    local dir=$1 stamp=$1/configured-with found again=()
+    shift
+    found=$(found_here)
+    if [ -f "$dir/build.ninja" ]; then
+        [ "$found" != "$(cat "$stamp" 2>/dev/null)" ] || return 0
+        [ ! -f "$stamp" ] || [ "$(head -n 1 "$stamp")" = "${found%%$'\n'*}" ] || ninja -C "$dir" -t clean >/dev/null
+        : >"$dir/meson-private/coredata.dat"
+        again=(--reconfigure)
+    fi
+    must_step "configuring ${dir##*/}/" "$dir/configure.log" meson setup ${again[@]+"${again[@]}"} "$@" "$dir" "$uci_root"
+    say "$found" >"$stamp"
+}
+
+# build_uci DIR [MESON OPTION...]: configure DIR, if that was not done or other things are to be found now, then build.
 build_uci() {
     local dir=$1
-    shift
     mkdir -p "$dir"
-    if [ ! -f "$dir/build.ninja" ]; then
-        must_step "configuring ${dir##*/}/" "$dir/configure.log" meson setup "$@" "$dir" "$uci_root"
-    fi
+    configure_uci "$@"
     must_step "building ${dir##*/}/" "$dir/build.log" ninja -C "$dir"
 }

@@ -5,7 +5,7 @@
 #
 # Install from Debian what GROUP needs and what is missing; says and asks nothing when all is there.
 # groups: build   compiler, Meson, Ninja and the libraries of UCI and its unit tests
-#         test    both MPIs, and the checkers of the test suites
+#         test    both MPIs, and the checkers of the test suites, a debugger, and what makes network namespaces
 #         demo    HPC Challenge and Open MPI
 #         bench   valgrind, LAMMPS, HPC Challenge, and what makes network namespaces
 #         rdma    qemu and what makes a guest with soft-RoCE devices
@@ -19,7 +19,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
                 libucx-dev libibverbs-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev)
 packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
-               python3 python3-mpi4py clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace)
+               python3 python3-mpi4py clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2)
 packages_demo=(hpcc openmpi-bin python3)
 packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)

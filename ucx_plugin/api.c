@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "plugin.h"
 
+#include "dump.h"
 #include "version.h"
 
 UCI_EXPORT const char *uci_get_version_string(void);
@@ -9,4 +10,12 @@ UCI_EXPORT const char *uci_get_version_string(void);
 UCI_EXPORT const char *uci_get_version_string(void)
 {
     return UCI_VERSION " (" UCI_REVISION ")";
+}
+
+UCI_EXPORT void uci_dump_state(int fd);
+
+/** Write what UCI is at to @a fd, as text: for a debugger that has stopped this process, `call (void)uci_dump_state(2)`. */
+UCI_EXPORT void uci_dump_state(int fd)
+{
+    uci_dump(fd);
 }

@@ -11,6 +11,7 @@
 #include "inject.h"
 #include "log.h"
 #include "process.h"
+#include "rebind.h"
 #include "settings.h"
 #include "stats.h"
 #include "version.h"
@@ -85,9 +86,24 @@ static void uci_plugin_report(void)
     }
 }
 
+/* The copy in front calls us where it means UCX. Without settings everything passes through, as with UCI_MODE=off, but for its
+ * refusals and its statistics: those are of the other copy */
+static bool uci_plugin_is_second(void)
+{
+    const char *own, *other = uci_rebind_copy_in_front(&own);
+
+    if (other != NULL) {
+        uci_error("UCI stays out of this process: %s: another copy of it is in this process already: %s", own, other);
+    }
+    return other != NULL;
+}
+
 static void uci_plugin_init_locked(void)
 {
     uci_plugin_find_functions();
+    if (uci_plugin_is_second()) {
+        return;
+    }
     uci_plugin_pin();
     if (uci_settings_read() != UCI_OK) {
         uci_fatal("UCI can't start with these settings; `uci_info -cf` lists all of them");

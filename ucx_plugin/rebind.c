@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "rebind.h"
 
+#include <dlfcn.h>
 #include <link.h>
 #include <stdlib.h>
 #include <string.h>
@@ -403,6 +404,33 @@ const char *uci_rebind_other_copy(void)
         dl_iterate_phdr(uci_rebind_compare, &search);
     }
     return search.path;
+}
+
+/* @return its path, or NULL if it is not a copy of this library, but ourselves or another object */
+static const char *uci_rebind_copy_of(const void *function)
+{
+    uci_rebind_search_t search = {NULL, NULL};
+    uci_object_t object        = {.soname = 0};
+    struct link_map *map       = NULL;
+    Dl_info info;
+
+    if ((dladdr1(function, &info, (void **)&map, RTLD_DL_LINKMAP) == 0) || (map == NULL) || (map->l_ld == _DYNAMIC) ||
+        (dl_iterate_phdr(uci_rebind_own_soname, &search) == 0)) {
+        return NULL;
+    }
+    object.dynamic = map->l_ld;
+    object.base    = map->l_addr;
+    uci_object_read_dynamic(&object);
+    return (strcmp(uci_object_soname(&object), search.soname) == 0) ? map->l_name : NULL;
+}
+
+const char *uci_rebind_copy_in_front(const char **own_p)
+{
+    void *first = dlsym(RTLD_DEFAULT, "ucp_init_version");
+    Dl_info info;
+
+    *own_p = (dladdr(&uci_rebind_state, &info) != 0) ? info.dli_fname : "this copy";
+    return (first != NULL) ? uci_rebind_copy_of(first) : NULL;
 }
 
 /* Ends at the C library or at us, whichever is first; what is preloaded is mapped before all libraries that anybody needs */

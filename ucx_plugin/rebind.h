@@ -49,4 +49,11 @@ bool uci_rebind_is_needless(void);
 /** @return the path of another loaded object with our DT_SONAME, that is another copy of this library, or NULL. */
 const char *uci_rebind_other_copy(void);
 
+/**
+ * Is another copy of this library first in the search for symbols, as the first of two that are preloaded?
+ * @param own_p  our own path, for a message
+ * @return the path of that copy, or NULL. Both are valid as long as the objects are loaded. Takes the loader's locks.
+ */
+const char *uci_rebind_copy_in_front(const char **own_p);
+
 #endif

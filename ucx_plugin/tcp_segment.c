@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "file.h"
 #include "log.h"
 #include "types.h"
 
@@ -43,7 +44,7 @@ static bool uci_tcp_segment_in_file(const char *folder, const char *name)
         return false;
     }
     snprintf(path, sizeof(path), "%s/%s", folder, name);
-    stream = fopen(path, "r");
+    stream = uci_file_open(path);
     while ((stream != NULL) && !found && (fgets(line, sizeof(line), stream) != NULL)) {
         found = uci_tcp_segment_is_set_by(line + strspn(line, " \t"));
     }

@@ -38,6 +38,7 @@ build_all() {
         gcc -std=gnu11 -O2 -shared -fPIC -fno-plt -Wl,-z,now -o "$out/objects/libnoplt.so" "$here/late_object.c" $flags
     }
     cp "$library" "$out/libucs_copy.so.0"
+    cp "$library" "$out/libother.so"
     ln -sf "$library" "$out/libuct_rdmacm.so.0"
 }
 
@@ -46,7 +47,7 @@ attach_case() {
     local name=$1 check=$2 log=$out/${1//\//-}.log
     shift 2
     [[ $name == *"$filter"* ]] || return 0
-    if timeout -k 5 "$timeout" env UCX_LOG_LEVEL=fatal UCX_TLS=posix,self "$@" >"$log" 2>&1 </dev/null && "$check" "$log"; then
+    if "$uci_root/tests/watchdog.sh" "$timeout" env UCX_LOG_LEVEL=fatal UCX_TLS=posix,self "$@" >"$log" 2>&1 </dev/null && "$check" "$log"; then
         passed=$((passed + 1))
         say "ok   $name"
     else
@@ -67,6 +68,7 @@ one_refusal() { count_is "$1" 1 'UCI ERROR UCI stays out of this process' && cou
 is_module() { count_is "$1" 1 'UCI INFO .* as a UCX module'; }
 is_preloaded() { count_is "$1" 1 'UCI INFO .* preloaded'; }
 one_of_two() { one_refusal "$1" && count_is "$1" 1 'UCI INFO *UCI '; }
+two_of_three() { count_is "$1" 2 'UCI ERROR UCI stays out of this process' && count_is "$1" 1 'UCI INFO *UCI '; }
 
 run_late() {
     local objects=(liblazy.so libnow.so libnoplt.so)
@@ -83,6 +85,12 @@ run_twice() {
         "$out/late" marked libnow.so
     attach_case twice/copy one_of_two UCI_LOG_LEVEL=info LD_PRELOAD="$library:$as_module" \
         TEST_MODULE_PATH="$out/libucs_copy.so.0" "$out/late" marked libnow.so
+    attach_case twice/preloaded one_of_two UCI_LOG_LEVEL=info LD_PRELOAD="$library:$out/libother.so" \
+        "$out/late" marked libnow.so
+    attach_case twice/other-first one_of_two UCI_LOG_LEVEL=info LD_PRELOAD="$out/libother.so:$library" \
+        "$out/late" marked libnow.so
+    attach_case twice/preloaded-and-module two_of_three UCI_LOG_LEVEL=info TEST_MODULE_PATH="$out/libucs_copy.so.0" \
+        LD_PRELOAD="$library:$out/libother.so:$as_module" "$out/late" marked libnow.so
     attach_case twice/modules one_of_two UCI_LOG_LEVEL=info LD_PRELOAD="$as_module" \
         TEST_MODULE_PATH="$module:$out/libucs_copy.so.0" "$out/late" marked libnow.so
     attach_case twice/once-more is_module UCI_LOG_LEVEL=info LD_PRELOAD="$as_module" TEST_MODULE_PATH="$module:$module" \

@@ -30,8 +30,8 @@
 #   --table          run nothing: the table of the last results
 #   --help           this text
 set -euo pipefail
-# shellcheck source=tools/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
+# shellcheck source=tests/roots.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../roots.sh"
 
 suites=trixie,sid
 parts=unit,layers,ucp,attach,mpi,ucc
@@ -53,30 +53,14 @@ make_root() {
     local suite=$1 root=$roots/$1
     [ -z "$renew" ] || rm -rf --one-file-system "$root"
     [ "$(cat "$root/.uci-complete" 2>/dev/null)" != "${packages[*]}" ] || return 0
-    "$uci_root/tools/install_deps.sh" compat
-    rm -rf --one-file-system "$root"
-    mkdir -p "$roots"
-    must_step "making a root folder for $suite" "$logs/$suite.root.log" mmdebstrap --variant=minbase --mode=root \
-        --include="$(IFS=,; say "${packages[*]}")" --aptopt='Acquire::Check-Valid-Until "false"' \
-        --aptopt='Apt::Install-Recommends "false"' "$suite" "$root"
+    make_debian "$suite" "$root" "$logs/$suite.root.log" "${packages[@]}"
     say "${packages[*]}" >"$root/.uci-complete"
 }
 
-# in_root SUITE COMMAND: a shell command in the suite, with the sources in /uci, read-only. The mounts are in a name space
-# of their own and go with it; build is the one place written to.
+# in_root SUITE COMMAND: a shell command in the suite, among the sources; /build is the one place written to.
 in_root() {
-    local root=$roots/$1
-    mkdir -p "$root/uci" "$root/build"
-    # shellcheck disable=SC2016  # that shell expands them
-    unshare --mount --propagation private bash -euc '
-        mount -t proc proc "$0/proc"
-        mount --bind /sys "$0/sys"
-        mount --bind /dev "$0/dev"
-        mount --bind /dev/shm "$0/dev/shm"
-        mount --bind "$1" "$0/uci"
-        mount -o remount,bind,ro "$0/uci"
-        exec chroot "$0" env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root TEST_BUILD_DIR=/build \
-            bash -c "cd /uci && $2"' "$root" "$uci_root" "$2"
+    mkdir -p "$roots/$1/uci" "$roots/$1/build"
+    run_in_debian "$roots/$1" "cd /uci && $2" TEST_BUILD_DIR=/build
 }
 
 # counted LOG: set p, f and s to the sums of the closing lines of what ran; one that shows none has failed.

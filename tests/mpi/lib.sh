@@ -9,8 +9,8 @@
 #   @skip MPI TLS REASON        what plain UCX or that MPI cannot do; * is any, TLS one transport of the list
 #   @expect TLS CONDITION       on the summed counters, with TLS in the list and no settings of UCI's
 
-# shellcheck source=tools/common.sh
-source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
+# shellcheck source=tests/watchdog.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../watchdog.sh"
 
 programs_dir=$uci_root/tests/mpi
 work_dir=${TEST_BUILD_DIR:-$uci_root/build}/mpi
@@ -22,9 +22,6 @@ plugin=
 # shellcheck disable=SC2034
 all_tls='posix,self posix,cma,self tcp,self'
 cores=$(nproc)
-
-# Marks all processes of this run, and nobody else's, so that those that hang can be found and ended.
-run_mark=uci.$$.${EPOCHREALTIME/[.,]/}
 
 # meta PROGRAM KEY: the rest of its "@KEY" lines.
 meta() {
@@ -141,38 +138,6 @@ launcher() {
     esac
 }
 
-# marked_processes: the ids of all processes of this run.
-marked_processes() {
-    local file
-    for file in /proc/[0-9]*/environ; do
-        if tr '\0' '\n' <"$file" 2>/dev/null | grep -qx "MPI_TEST_RUN=$run_mark"; then
-            file=${file%/environ}
-            say "${file#/proc/}"
-        fi
-    done 2>/dev/null
-}
-
-# where_is_it EXECUTABLE: ask the ranks what they are at (check.h answers SIGUSR2), and gdb for their stacks.
-where_is_it() {
-    local pid
-    for pid in $(marked_processes); do
-        [ "$(readlink "/proc/$pid/exe")" = "$1" ] || continue
-        kill -USR2 "$pid" 2>/dev/null || true
-        if command -v gdb >/dev/null; then
-            say "--- stack of process $pid"
-            timeout 20 gdb -p "$pid" -batch -ex 'thread apply all bt 20' 2>/dev/null </dev/null | grep '^[#T]' |
-                cut -c1-160
-        fi
-    done
-    sleep 0.3
-}
-
-end_marked() {
-    local pids
-    mapfile -t pids < <(marked_processes)
-    [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
-}
-
 # Shared memory that killed processes left behind: no process maps it any more.
 drop_left_shared_memory() {
     local file
@@ -189,28 +154,12 @@ run_dir=$work_dir/$run_mark
 trap 'end_marked; rm -rf "$run_dir"' EXIT
 trap 'exit 130' INT TERM
 
-# run_limited SECONDS LOG EXECUTABLE COMMAND...: as COMMAND; 124 if it took too long and was ended.
+# run_limited SECONDS LOG COMMAND...: as COMMAND; 124 if it took too long: its log says where, and it was ended.
 run_limited() {
-    local limit=$1 log=$2 executable=$3 pid timer ended status=0
-    shift 3
-    MPI_TEST_RUN=$run_mark "$@" >"$log" 2>&1 </dev/null &
-    pid=$!
-    sleep "$limit" &
-    timer=$!
-    wait -n -p ended "$pid" "$timer" || status=$?
-    if [ "$ended" = "$pid" ]; then
-        kill "$timer" 2>/dev/null || true
-        wait "$timer" 2>/dev/null || true
-        [ "$status" -eq 0 ] || end_marked # MPICH's launcher may leave the other ranks of one that aborts
-        return "$status"
-    fi
-    where_is_it "$executable" >>"$log" 2>&1
-    kill -TERM "$pid" 2>/dev/null || true
-    sleep 1
-    end_marked
-    wait "$pid" 2>/dev/null || true
-    drop_left_shared_memory
-    return 124
+    local log=$2 status=0
+    watched "$1" "${@:3}" >"$log" 2>&1 </dev/null || status=$?
+    [ "$status" -ne 124 ] || drop_left_shared_memory
+    return "$status"
 }
 
 # What a rank says last must not depend on its launcher: after MPI_Abort MPICH's ends without reading the ranks' pipes
@@ -236,7 +185,7 @@ run_program() {
     launcher "$mpi" "$np" "$tls" "$preload" "$@"
     read -ra arguments <<<"$arguments"
     begin=$(clock)
-    run_limited "$limit" "$run_log" "$work_dir/$mpi/$name" "${launch_line[@]}" "${own_stderr[@]}" \
+    run_limited "$limit" "$run_log" "${launch_line[@]}" "${own_stderr[@]}" \
         ${rank_wrapper[@]+"${rank_wrapper[@]}"} "$work_dir/$mpi/$name" "${arguments[@]}" || status=$?
     [ ! -f "$run_dir/meet/stderr" ] || cat "$run_dir/meet/stderr" >>"$run_log"
     duration=$(since "$begin")

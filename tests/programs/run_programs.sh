@@ -54,7 +54,7 @@ program_case() {
     fi
     launcher "$mpi" "$ranks" "$transport" "$library" ${settings[@]+"${settings[@]}"}
     begin=$(clock)
-    (cd "$out" && timeout -k 5 "$timeout" "${launch_line[@]}" "$@") >"$log" 2>&1 </dev/null || ok=0
+    (cd "$out" && "$uci_root/tests/watchdog.sh" "$timeout" "${launch_line[@]}" "$@") >"$log" 2>&1 </dev/null || ok=0
     "$check" "$log" "${log%-"$how".log}-plain.log" || ok=0
     stats_line=
     [ "$how" = plain ] || check_stats "$ranks" "${conditions[@]}" || ok=0

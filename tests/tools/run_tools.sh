@@ -4,7 +4,8 @@
 # usage: tests/tools/run_tools.sh [BUILD_DIR]
 #
 # Do uci_tune and uci_perftest do what their manuals say? Small measurements, whose figures nobody judges: what is tested
-# is that they measure, write what can be read, and refuse what they should. Ends with "N passed, N failed, N skipped".
+# is that they measure, write what can be read, and refuse what they should. Also what the scripts build with, and what they
+# do with a job that hangs. Ends with "N passed, N failed, N skipped".
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
@@ -12,6 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 tools=$(realpath "${1:-$uci_root/build}")/tools
 work=$(mktemp -d)
 passed=0 failed=0 skipped=0
+limited=() # put in front of mpirun
 export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE=
 trap 'rm -rf "$work"' EXIT
 
@@ -52,9 +54,9 @@ start_ranks() {
     local mpi=$1
     shift
     case $mpi in
-    openmpi) mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 --mca pml ucx --mca opal_common_ucx_tls any \
+    openmpi) ${limited[@]+"${limited[@]}"} mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 --mca pml ucx --mca opal_common_ucx_tls any \
                  -x UCX_TLS=posix,self "$@" ;;
-    mpich)   mpirun.mpich -np 2 -genv UCX_TLS tcp,self "$@" ;;
+    mpich)   ${limited[@]+"${limited[@]}"} mpirun.mpich -np 2 -genv UCX_TLS tcp,self "$@" ;;
     esac
 }
 
@@ -170,6 +172,44 @@ assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 4 * 2 * 3 *
 END
 }
 
+configured_programs() {
+    meson introspect --targets "$1" | grep -o '"uci_perftest\.[a-z]*"' | sort -u
+}
+
+# A machine where an MPI's headers are installed after UCI was configured: pkg-config is shown a folder of links, first without
+# them. Options given by hand stay.
+configures_again() (
+    local dir=$work/configured links=$work/pkgconfig files
+    mkdir "$links"
+    IFS=: read -ra files <<<"$(pkg-config --variable pc_path pkg-config)"
+    mapfile -t files < <(find "${files[@]}" -name '*.pc' 2>/dev/null)
+    ln -sf "${files[@]}" "$links"
+    rm -f "$links"/ompi*.pc
+    export PKG_CONFIG_LIBDIR=$links
+    meson setup -Db_lto=false "$dir" "$uci_root" || return
+    ! configured_programs "$dir" | grep openmpi || return
+    ln -sf "${files[@]}" "$links"
+    configure_uci "$dir" && configured_programs "$dir" | grep openmpi || return
+    meson introspect --buildoptions "$dir" | grep -o '"name": "b_lto", "value": false' || return
+    configure_uci "$dir" >"$work/again" && [ ! -s "$work/again" ]
+)
+
+# A job that hangs is looked into before it is ended: the stacks of both ranks, and what UCI is at there.
+watches() {
+    local options=() status=0 limited=("$uci_root/tests/watchdog.sh" 5) log=$work/stuck.log rank
+    "mpicc.$1" -std=gnu11 -g -Wall -Wextra -Werror -Wno-stringop-overflow "$uci_root/tests/tools/stuck.c" -o "$work/stuck" || return
+    options=(-genv LD_PRELOAD "${tools%/tools}/libucx_integrity.so")
+    [ "$1" = mpich ] || options=(-x "LD_PRELOAD=${options[2]}")
+    start_ranks "$1" "${options[@]}" "$work/stuck" >"$log" 2>&1 || status=$?
+    cat "$log"
+    [ "$status" -eq 124 ] && [ "$(grep -c '^#.* P\?MPI_Recv ' "$log")" -eq 2 ] || return
+    for rank in 0 1; do
+        grep -q "UCI state of rank $rank " "$log" || return
+    done
+    [ "$(grep -c 'receive operations 0' "$log")" -eq 2 ] && grep -q 'send to rank 0 .* message 0: described; 1048576 bytes' "$log" &&
+        ! grep -qs "$work/stuck" /proc/[0-9]*/maps
+}
+
 main() {
     case ${1:-} in
     -h|--help) usage_of "$0"; exit ;;
@@ -198,6 +238,9 @@ main() {
     check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong
     check "uci_perftest --preload wrong" says "build it, or give" 1 "$tools/uci_perftest" --preload /no/such.so
     check_hosts
+    check "packages that came later are found" configures_again
+    check "a job that hangs is looked into, openmpi" watches openmpi
+    check "a job that hangs is looked into, mpich" watches mpich
     say "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
 }

@@ -43,7 +43,7 @@ tsan_case() {
     [[ $name == *"$filter"* ]] || return 0
     shift 2
     # addresses where the sanitizer's shadow can be: no randomization
-    timeout -k 5 "$timeout" setarch -R env "${environment[@]}" "$@" >"$log" 2>&1 </dev/null || ok=0
+    "$uci_root/tests/watchdog.sh" "$timeout" setarch -R env "${environment[@]}" "$@" >"$log" 2>&1 </dev/null || ok=0
     grep -q "^$word" "$log" || ok=0
     count=$(grep -c 'WARNING: ThreadSanitizer' "$log" || true)
     if [ $ok = 1 ] && [ "$count" -eq 0 ]; then

@@ -56,7 +56,7 @@ run_program() {
         environment+=("$1")
         shift
     done
-    timeout -k 5 "$timeout" env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error \
+    "$uci_root/tests/watchdog.sh" "$timeout" env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error \
         "${environment[@]}" "$out/$1" "${@:2}" >"$log" 2>&1 </dev/null
 }
 
@@ -282,6 +282,31 @@ run_fork() {
     verdict "$name" "$log" "$ok"
 }
 
+# lost_case NAME SAYS [NAME=VALUE]...: records that can't be written are counted, and said: of the first, and how many at the end. The
+# messages are healed all the same.
+lost_case() {
+    local name=$1 says=$2 log ok=1
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift 2
+    run_program "$log" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload" UCI_FAULT="$heal_match" UCI_LOG_LEVEL=warn UCI_STATS=- \
+        "$@" match || ok=0
+    [ "$(grep -c "UCI WARN .*an event could not be written to UCI_EVENTS=.*: $says" "$log")" -eq 1 ] || ok=0
+    [ "$(grep -c "UCI WARN .*[0-9] events in all could not be written to .*: $says" "$log")" -eq 1 ] || ok=0
+    grep -q 'events that could not be written  *[1-9]' "$log" || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
+run_lost() {
+    local pipe=$out/pipe
+    rm -f "$pipe"
+    mkfifo "$pipe"
+    lost_case lost/full "No space left on device" UCI_EVENTS=/dev/full
+    lost_case lost/pipe "nobody reads from it" UCI_EVENTS="$pipe"
+    lost_case lost/folder "Is a directory" UCI_EVENTS="$out"
+    rm -f "$pipe"
+}
+
 # Buffers that are not the host's are counted: one of 24 messages' two sides, or both; and said once.
 run_memory() {
     local name=memory/statistics log=$out/memory-statistics.log ok=1
@@ -347,6 +372,7 @@ main() {
     run_tree
     run_fork
     run_memory
+    run_lost
     run_late
     run_windows
     run_close

@@ -137,6 +137,64 @@ Test(file, errors)
     free(text);
 }
 
+/* A device without an end, and pipes whose other side nobody has: said, not waited for */
+Test(file, what_is_no_file_is_not_read, .timeout = 10)
+{
+    static const char *const wrong[] = {"/dev/zero", "/dev/random", "/dev/full"};
+    size_t length, i;
+    char *text;
+
+    for (i = 0; i < uci_array_size(wrong); ++i) {
+        cr_expect_eq(uci_file_read(wrong[i], 10, &text, &length), UCI_ERR_IO, "%s", wrong[i]);
+        cr_expect_eq(errno, EINVAL);
+    }
+    cr_assert_eq(mkfifo(path_of("pipe"), 0600), 0);
+    cr_expect_eq(uci_file_read(path_of("pipe"), 10, &text, &length), UCI_ERR_IO);
+    cr_expect_str_eq(uci_file_error(errno), "it is not a regular file");
+    cr_expect_null(uci_file_open(path_of("pipe")));
+    expect_content("/dev/null", "");
+}
+
+Test(file, a_pipe_without_a_reader_is_not_waited_for, .timeout = 10)
+{
+    FILE *reader, *writer;
+    char line[16];
+
+    cr_assert_eq(mkfifo(path_of("pipe"), 0600), 0);
+    cr_expect_eq(uci_file_replace(path_of("pipe"), write_text, "x"), UCI_ERR_IO);
+    cr_expect_str_eq(uci_file_error(errno), "nobody reads from it");
+    cr_expect_null(uci_file_create(path_of("pipe"), true));
+
+    reader = fopen(path_of("pipe"), "r+"); /* both sides */
+    cr_assert_not_null(reader);
+    writer = uci_file_create(path_of("pipe"), true);
+    cr_assert_not_null(writer);
+    fputs("line\n", writer);
+    cr_expect_eq(fclose(writer), 0);
+    cr_assert_not_null(fgets(line, sizeof(line), reader));
+    cr_expect_str_eq(line, "line\n");
+    fclose(reader);
+}
+
+Test(file, appended)
+{
+    const char *path = path_of("log");
+    FILE *stream;
+    int i;
+
+    for (i = 0; i < 2; ++i) {
+        stream = uci_file_create(path, true);
+        cr_assert_not_null(stream);
+        fputs("line\n", stream);
+        fclose(stream);
+    }
+    expect_content(path, "line\nline\n");
+    stream = uci_file_create(path, false);
+    cr_assert_not_null(stream);
+    fclose(stream);
+    expect_content(path, "");
+}
+
 Test(file, make_folder)
 {
     struct stat info;

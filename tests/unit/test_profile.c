@@ -257,9 +257,11 @@ Test(profile, saved_and_loaded)
 
     test_capture_t capture = test_capture_start();
     cr_expect_eq(uci_profile_load(folder, &again), UCI_ERR_IO);
+    cr_expect_eq(uci_profile_load("/dev/zero", &again), UCI_ERR_IO);
     cr_expect_eq(uci_profile_save(&profile, "/proc/no/such"), UCI_ERR_IO);
     char *said = test_capture_stop(&capture);
     cr_expect_not_null(strstr(said, "cannot read the profile"));
+    cr_expect_not_null(strstr(said, "/dev/zero: it is not a regular file"));
     cr_expect_not_null(strstr(said, "cannot write the profile"));
     free(said);
     snprintf(command, sizeof(command), "rm -rf %s", folder);

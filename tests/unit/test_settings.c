@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
@@ -200,7 +201,7 @@ Test(settings, a_named_file_must_exist)
 
     setenv("UCI_CONFIG_FILE", "/nonexistent/uci.conf", 1);
     text = read_settings(UCI_ERR_IO);
-    expect_text(text, "cannot open /nonexistent/uci.conf, named by UCI_CONFIG_FILE: No such file or directory");
+    expect_text(text, "cannot read /nonexistent/uci.conf, named by UCI_CONFIG_FILE: No such file or directory");
     cr_expect(uci_settings.mode == UCI_MODE_REPAIR);
     free(text);
 }
@@ -212,6 +213,81 @@ Test(settings, a_directory_is_no_file)
     setenv("UCI_CONFIG_FILE", directory, 1);
     text = read_settings(UCI_ERR_IO);
     expect_text(text, "Is a directory");
+    free(text);
+}
+
+/* None of these may hold the program up, or be read to its end: it has none */
+static void expect_irregular(const char *path)
+{
+    char *text;
+
+    setenv("UCI_CONFIG_FILE", path, 1);
+    text = read_settings(UCI_ERR_IO);
+    expect_text(text, "it is not a regular file");
+    cr_expect(lines(text) == 1, "%s", text);
+    cr_expect(uci_settings.mode == UCI_MODE_REPAIR);
+    free(text);
+}
+
+Test(settings, no_file_is_zero, .timeout = 10)
+{
+    expect_irregular("/dev/zero");
+}
+
+Test(settings, no_file_is_random, .timeout = 10)
+{
+    expect_irregular("/dev/random");
+}
+
+Test(settings, no_file_is_a_pipe_without_a_writer, .timeout = 10)
+{
+    cr_assert(mkfifo(conf_path, 0600) == 0);
+    expect_irregular(conf_path);
+}
+
+Test(settings, so_is_that_of_the_home_directory, .timeout = 10)
+{
+    char *text;
+
+    unsetenv("UCI_CONFIG_FILE");
+    cr_assert(mkfifo(conf_path, 0600) == 0);
+    text = read_settings(UCI_ERR_IO);
+    expect_text(text, "it is not a regular file");
+    free(text);
+}
+
+Test(settings, the_null_device_is_an_empty_file)
+{
+    setenv("UCI_CONFIG_FILE", "/dev/null", 1);
+    read_silently();
+}
+
+/* A program, a picture: not an error for each of its lines */
+Test(settings, what_is_no_configuration_is_not_read_to_its_end)
+{
+    char junk[4001], *text;
+    size_t i;
+
+    for (i = 0; i < sizeof(junk) - 1; ++i) {
+        junk[i] = (i % 4 == 3) ? '\n' : 'x';
+    }
+    junk[sizeof(junk) - 1] = '\0';
+    write_conf(junk);
+    text = read_settings(UCI_ERR_INVALID_PARAM);
+    expect_text(text, "is not read further than line 10");
+    cr_expect(lines(text) == 11, "%s", text);
+    free(text);
+}
+
+Test(settings, a_file_may_be_too_large)
+{
+    char *text;
+
+    write_conf("UCI_MODE=detect\n");
+    cr_assert(truncate(conf_path, 1l << 40) == 0);
+    text = read_settings(UCI_ERR_IO);
+    expect_text(text, "it is too large");
+    cr_expect(uci_settings.mode == UCI_MODE_REPAIR);
     free(text);
 }
 

@@ -1,0 +1,26 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What UCI is at, for a job that hangs: a text of all workers, their peers and operations. Meant to be called by a debugger in a
+ * process that it has stopped anywhere (docs/debugging.md, tests/watchdog.sh), so it takes no lock, allocates nothing, writes
+ * with write(2), and ends although a list may be half changed. For the same reason what it says may be a step behind.
+ */
+#ifndef UCI_DUMP_H_
+#define UCI_DUMP_H_
+
+#include "worker.h"
+
+/** Lines of one kind that are printed, at most, for each worker */
+#define UCI_DUMP_MAX 256
+
+/** Write the state of all workers of this process to @a fd. Nobody may be using them meanwhile: see above. */
+void uci_dump(int fd);
+
+/** One line of it, cut at 1 KiB. */
+void uci_dump_line(int fd, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+
+/** For the parts whose types are their own (endpoint.c, find.c): a line for each close, and each frame that lost its header. */
+void uci_close_dump(const uci_worker_t *worker, int fd);
+void uci_find_dump(const uci_worker_t *worker, int fd);
+
+#endif
