@@ -13,6 +13,7 @@ scale_of() {
     p2p_nonblocking|mprobe)     say 0.15 ;;
     wildcard|persistent)        say 0.3 ;;
     coll_*)                     say 0.4 ;;
+    changed)                    say 2 ;;
     *)                          say 0.25 ;;
     esac
 }
@@ -51,15 +52,17 @@ units_of() {
     case $1 in
     payload|tree) say 'chunks_verified * 0.8' ;;
     ack)          say 'rendezvous_messages' ;;
+    memory)       say 'direct_messages' ;;
     *)            say 'messages_sent' ;;
     esac
 }
 
-# What the counters must say of faults of a target, if there were any.
+# noticed_condition TARGET RATE: what the counters must say of faults of a target, if there were any.
 noticed_condition() {
     case $1 in
     payload) say 'mismatched_chunks + mismatched_headers >= faults_injected' ;;   # not one of them missed
     ack)     say 'mismatched_control >= 1' ;;
+    memory)  say "mismatched_chunks >= 1 or direct_messages * $2 < 20" ;; # what lies in the log is not looked at
     *)       say 'mismatched_chunks + mismatched_headers + mismatched_control + mismatched_roots >= 1' ;;
     esac
 }
@@ -81,6 +84,7 @@ run_heal() {
     conditions=("${stats_always[@]}" "${stats_faulty[@]}"
                 # with 20 or more expected, none would be a miracle
                 "faults_injected > 0 or $rate * $(units_of "$target") < 20"
-                "$(few_faults "$target") or $(noticed_condition "$target")")
+                "$(few_faults "$target") or $(noticed_condition "$target" "$rate")")
+    [ "$program" = changed ] || conditions+=('source_changed == 0')
     check_stats 2 "${conditions[@]}" || refuse_stats
 }

@@ -7,7 +7,8 @@
 # the program finds every byte right AND the statistics say that faults were injected, every one of them noticed, and
 # all of it healed. Beside them: the same with large messages by the get path; a real bug of UCX that loses 65,536 bytes, without any injector; the same faults with
 # UCI_MODE=off, where the program must find wrong bytes; faults that cannot be healed, where the job must end with a
-# report and not with wrong results; seeds and limits of the injector. Ends with the line
+# report and not with wrong results; seeds and limits of the injector; peers that are busy, or quiet for long, which is no damage; programs
+# that write to buffers of sends. Ends with the line
 # "N passed, N failed, N skipped"; exit status 1 if any failed.
 #
 #   (default)         every kind x target x rate once, MPI, transport and program changing from job to job
@@ -16,7 +17,7 @@
 #   --mpi LIST        openmpi,mpich (default both)
 #   --tls LIST        values of UCX_TLS with spaces between (default "posix,self posix,cma,self tcp,self")
 #   --kinds LIST      bitflip,burst,zero,stale,swap,truncate (default all)
-#   --targets LIST    payload,header,tree,ack,any (default all)
+#   --targets LIST    payload,header,tree,ack,memory,any (default all)
 #   --rates LIST      default 1e-4,1e-2,1
 #   --programs LIST   those of tests/mpi to use (default storm and a dozen others)
 #   --seed N          of the injector (default 1)
@@ -34,7 +35,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 mpis=openmpi,mpich
 transports=$all_tls
 kinds=bitflip,burst,zero,stale,swap,truncate
-targets=payload,header,tree,ack,any
+targets=payload,header,tree,ack,memory,any
 rates=1e-4,1e-2,1
 programs=storm,p2p_blocking,coll_blocking,p2p_nonblocking,datatypes,wildcard,mprobe,ordering,coll_nonblocking,probe
 programs+=,persistent,eager_deadlock,self
@@ -150,6 +151,12 @@ select_jobs() {
         add_job heal eager_deadlock "$mpi" posix,self bitflip any 1e-1
         # Open MPI waits in a worker of osc/ucx for a rank that needs a repair by pml/ucx
         add_job heal rma "$mpi" posix,self any any 1e-2
+        add_job changed changed "$mpi" posix,self bitflip payload 1
+        add_job changed-abort changed "$mpi" posix,self bitflip payload 1
+        add_job kept changed "$mpi" posix,self any memory 5e-1
+        add_job patience outstanding "$mpi" posix,self any header 1e-3
+        add_job patience quiet "$mpi" posix,self any header 5e-2
+        add_job hours quiet "$mpi" posix,self - - -
         add_fetch "$mpi"
         add_bounce "$mpi"
         [ "$selection" != quick ] || continue
@@ -215,6 +222,44 @@ run_bounce() {
     run_heal "$@"
     [ "$verdict" = PASS ] || return 0
     check_stats 2 'bounce_messages > 0' || refuse_stats
+}
+
+# The program writes to buffers of pending sends: told as such, and never as damage that was repaired.
+run_changed() {
+    run_heal "$@"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 'source_changed > 0' || { refuse_stats; return; }
+    grep -q 'UCI WARN  source changed: the program has written to bytes 0\.\.' "$run_log" || refuse 'no line says what was changed'
+}
+
+run_changed-abort() {
+    run_program "$1" "$2" "$3" 2 "$preload" "$limit" 1 UCI_ON_CHANGED=abort "$(fault_setting "$4" "$5" "$6" ,min=1000)"
+    must_say 'UCI FATAL .*UCI_ON_CHANGED=abort'
+}
+
+# Messages that are complete for their sender, and damaged where they lie.
+run_kept() {
+    run_heal "$@"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 'buffered_messages > 0' || refuse_stats
+}
+
+# Questions that have no answer yet.
+run_patience() {
+    local program=$1 mpi=$2 tls=$3 ranks=2
+    [ "$program" != quiet ] || ranks=3
+    run_program "$program" "$mpi" "$tls" "$ranks" "$preload" "$limit" 0.35 "$(fault_setting "$4" "$5" "$6")"
+    [ "$verdict" = PASS ] || return 0
+    check_stats "$ranks" "${stats_always[@]}" 'mismatched_control > 0' || refuse_stats
+}
+
+# A peer that is quiet for three quarters of an hour, in 3 seconds.
+run_hours() {
+    local clock=$work_dir/fast_clock.so
+    gcc -O2 -Wall -Wextra -Werror -shared -fPIC "$uci_root/tests/faults/fast_clock.c" -o "$clock" -ldl || die "fast_clock.c does not compile"
+    run_program "$1" "$2" "$3" 3 "$preload:$clock" "$limit" 0.35 FAST_CLOCK=1000
+    [ "$verdict" = PASS ] || return 0
+    check_stats 3 "${stats_always[@]}" "${stats_clean[@]/retransmitted_bytes == 0/control_sent > 40}" || refuse_stats
 }
 
 # The same seed must bring the same faults.

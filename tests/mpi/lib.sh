@@ -222,10 +222,11 @@ check_stats() {
 # Conditions for stats.py: hooks were in and nothing was lost; and then without or with injected faults.
 # shellcheck disable=SC2034
 {
-    stats_always=('messages_received > 0' 'messages_sent > 0' 'unrepaired_chunks == 0')
+    stats_always=('messages_received > 0' 'messages_sent > 0' 'unrepaired_chunks == 0'
+                  'mismatched_chunks == repaired_chunks + unrepaired_chunks + source_changed')
     stats_clean=('mismatched_chunks == 0' 'mismatched_headers == 0' 'mismatched_control == 0' 'mismatched_roots == 0'
                  'source_changed == 0' 'retransmitted_bytes == 0' 'faults_injected == 0')
-    stats_faulty=('repaired_chunks == mismatched_chunks')
+    stats_faulty=('repaired_chunks == mismatched_chunks - source_changed')
 }
 
 # stats_value EXPRESSION: its value over the summed counters of the last run.
