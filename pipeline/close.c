@@ -160,8 +160,8 @@ static void uci_close_take_report(uci_peer_t *peer, const uci_am_hdr_t *hdr, con
 
 /* -------------------------------------------------------------- asking */
 
-/* Ask, or ask again: what have you not finished? This is what we have. */
-static void uci_close_ask(uci_close_t *closing)
+/* Ask, or ask again (REPAIR): what have you not finished? This is what we have. */
+static void uci_close_ask(uci_close_t *closing, uint16_t flags)
 {
     uci_peer_t *peer   = closing->peer;
     uci_control_t *msg = uci_close_report(peer, UCI_AM_LEAVE, SIZE_MAX, false);
@@ -174,6 +174,7 @@ static void uci_close_ask(uci_close_t *closing)
     peer->answered  = false;
     peer->fins_told = peer->fins_sent;
     msg->hdr.op     = ++peer->round;
+    msg->hdr.flags |= flags;
     uci_control_send(msg);
 }
 
@@ -202,7 +203,7 @@ static void uci_close_begin(uci_close_t *closing)
     peer->user_closed = true;
     peer->asked       = false;
     if (uci_close_has_to_ask(peer)) {
-        uci_close_ask(closing);
+        uci_close_ask(closing, 0);
         uci_close_set_deadline(closing, uci_txlog_is_empty(peer) ? UCI_CLOSE_REPORT_NS : UCI_CLOSE_TIMEOUT_NS);
     }
 }
@@ -225,7 +226,7 @@ void uci_close_ask_again(uci_worker_t *worker, uint64_t now, bool damaged)
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): asking ends no close */
         if (uci_close_is_unanswered(closing) && (damaged || (now >= uci_close_ask_time(closing)))) {
             closing->asks += !damaged;
-            uci_close_ask(closing);
+            uci_close_ask(closing, UCI_AM_FLAG_REPAIR);
         }
     }
 }
@@ -299,7 +300,7 @@ static bool uci_close_hand_over_more(uci_close_t *closing)
         closing->given_up = true; /* an older build does not tell what it holds */
         return false;
     }
-    uci_close_ask(closing);
+    uci_close_ask(closing, 0);
     return true;
 }
 
@@ -322,7 +323,7 @@ static bool uci_close_is_asking(uci_close_t *closing, bool late)
     }
     if (!closing->given_up && (peer->fins_told != peer->fins_sent)) {
         closing->asks = 0;
-        uci_close_ask(closing);
+        uci_close_ask(closing, 0);
         return true;
     }
     return false;
@@ -564,6 +565,7 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
                          : uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX, (hdr->flags & UCI_AM_FLAG_FINISHED) != 0);
     if (msg != NULL) {
         msg->hdr.op = hdr->op;
+        msg->hdr.flags |= hdr->flags & UCI_AM_FLAG_REPAIR;
         uci_control_send(msg);
     }
 }

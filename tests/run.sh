@@ -27,6 +27,7 @@ suites=(
     "mpi        * 5min real programs under Open MPI and MPICH, over every transport"
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
+    "ending     * 20s  MPI programs that end in every way: early, late, with the last control messages damaged"
     "asan       * 3min unit tests and a part of mpi, with ASan and UBSan"
     "ucp        * 4min programs that call libucp themselves: every hook, plain and with UCI"
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
@@ -34,6 +35,7 @@ suites=(
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
     "programs   - 5min programs from Debian, unmodified: NetPIPE, LAMMPS; plain, with UCI, with faults"
+    "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
     "campaign   - 5min faults of every kind, target and rate"
@@ -94,6 +96,17 @@ suite_tools() {
 
 suite_mpi() {
     "$uci_root/tests/mpi/run_mpi.sh" --preload "$build/libucx_integrity.so"
+}
+
+suite_ending() {
+    "$uci_root/tests/mpi/run_ending.sh" --quick --preload "$build/libucx_integrity.so"
+}
+
+suite_endings() {
+    local status=0
+    "$uci_root/tests/mpi/run_ending.sh" --count 600 --preload "$build/libucx_integrity.so" || status=1
+    "$uci_root/tests/ucp/run_ucp.sh" --endings --preload "$build/libucx_integrity.so" || status=1
+    return "$status"
 }
 
 suite_mpi_faults() {

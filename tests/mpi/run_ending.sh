@@ -7,7 +7,7 @@
 # MPI_Finalize at once, early or late; each control message intact or damaged. Every job has to end, with the right bytes.
 # Ends with the line "N passed, N failed, N skipped"; exit status 1 if any failed.
 #
-#   --quick           a fixed choice of the endings that have hung once, and their neighbours (default)
+#   --quick           a fixed choice: endings that have hung once, and their neighbours (default)
 #   --count N         N endings drawn from all combinations instead
 #   --seed N          which ones, and the seed of the injector (default 1)
 #   --mpi LIST        openmpi,mpich (default both)
@@ -84,24 +84,23 @@ choose_quick() {
     done
 }
 
-# pick ARRAY: one of its values.
+# pick VALUE...: set picked to one of them. (Not in a shell of its own, which would draw the same each time.)
 pick() {
-    local -n values=$1
-    picked=${values[$((RANDOM % ${#values[@]}))]}
+    shift $((RANDOM % $#))
+    picked=$1
 }
 
 choose_at_random() {
-    local mpis all one_mpi one_tls one_path one_what one_when i picked
+    local all one_mpi one_tls one_path one_what one_when i picked
     RANDOM=$seed
-    mpis=(mpich openmpi)
     read -ra all <<<"$all_tls"
     for ((i = 0; ${#endings[@]} < count && i < 1000 * count; ++i)); do
-        pick mpis && one_mpi=$picked
-        pick all && one_tls=$picked
-        pick path && one_path=$picked
-        pick what && one_what=$picked
-        pick when && one_when=$picked
-        pick fault
+        pick mpich openmpi && one_mpi=$picked
+        pick "${all[@]}" && one_tls=$picked
+        pick "${path[@]}" && one_path=$picked
+        pick "${what[@]}" && one_what=$picked
+        pick "${when[@]}" && one_when=$picked
+        pick "${fault[@]}"
         add "$one_mpi" "$one_tls" "$one_path" "$one_what" "$one_when" "$picked"
     done
 }
@@ -130,7 +129,7 @@ run_ending() {
 main() {
     local begin ending i
     set_options quick! count seed mpi tls filter preload timeout repeat list! -- "$@"
-    if [ "$count" -gt 0 ]; then
+    if [ "$quick" = 0 ] && [ "$count" -gt 0 ]; then
         choose_at_random
     else
         choose_quick

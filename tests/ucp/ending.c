@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The end of a conversation, at every step. Two processes talk, and each closes as soon as its own sends and receives are over, as
+ * a rank does that goes into MPI_Finalize; once its close is done it makes no more progress, as a rank that waits for the others
+ * outside of UCX. They take turns, one call of progress each. Whatever one does that many turns before or after the other, both
+ * have to get there, with all bytes right.
+ *
+ * ENDING_STEPS: how many turns the sides are apart at most (default 5).
+ */
+#include "ucp_test.h"
+
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MESSAGES_MAX = 4, TAG = 7, TAG_LEFT = 70, TAG_GREETING = 71, ADDRESS_MAX = 4096 };
+
+/* What is said: by a to b, or both ways */
+typedef struct talk {
+    size_t sizes[MESSAGES_MAX];
+    unsigned count;
+    ut_send_t form;
+    bool both;
+    unsigned left; /* small messages that nobody receives */
+} talk_t;
+
+/* When who does what, in turns */
+typedef struct times {
+    unsigned start[2];  /* the talk begins */
+    bool behind_close;  /* b's start counts from a's close, if that comes before b has received */
+    unsigned linger[2]; /* between the end of the talk and the close */
+    bool strangers;     /* nothing has been said before */
+} times_t;
+
+typedef enum { WAITING, TALKING, LINGERING, CLOSING, GONE } state_t;
+
+/* Memory of both processes */
+typedef struct both {
+    unsigned barriers[2];
+    unsigned count; /* turns of both */
+    bool over;
+    state_t state[2];
+    unsigned since[2]; /* turn */
+    size_t address_length[2];
+    char address[2][ADDRESS_MAX];
+} both_t;
+
+static both_t *both;
+static unsigned side; /* this process */
+static bool sends, receives;
+
+static ut_side_t here;
+static ut_pair_t pair = {.a = &here, .b = &here}; /* what is progressed is our side */
+static ut_data_t from[MESSAGES_MAX], to[MESSAGES_MAX];
+static ut_op_t send_ops[MESSAGES_MAX], recv_ops[MESSAGES_MAX];
+static ucs_status_ptr_t closing;
+static unsigned turn;
+
+static unsigned steps(void)
+{
+    const char *text = getenv("ENDING_STEPS");
+
+    return (text != NULL) ? (unsigned)strtoul(text, NULL, 10) : 5;
+}
+
+/* One worker can't stop while the other goes on */
+static bool is_possible(void)
+{
+    const char *tls = getenv("UCX_TLS");
+
+    return (tls == NULL) || (strcmp(tls, "self") != 0);
+}
+
+/* Until both are here; with progress, if there is something to progress. Only before and after a conversation */
+static void meet(bool progress)
+{
+    unsigned mine = __atomic_add_fetch(&both->barriers[side], 1, __ATOMIC_SEQ_CST);
+
+    ut_clock_start();
+    while (__atomic_load_n(&both->barriers[!side], __ATOMIC_SEQ_CST) < mine) {
+        if (progress) {
+            ucp_worker_progress(here.worker);
+        }
+        sched_yield();
+        ut_clock_check("the other process");
+    }
+}
+
+/* -------------------------------------------------------------- sides */
+
+static void connect_here(void)
+{
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
+                              .address    = (ucp_address_t *)both->address[!side]};
+    ucp_address_t *address;
+    size_t length;
+
+    here.context = ut_context_create(UCP_FEATURE_TAG);
+    here.worker  = ut_worker_create(here.context);
+    UT_REQUIRE(ucp_worker_get_address(here.worker, &address, &length) == UCS_OK, "ucp_worker_get_address");
+    UT_REQUIRE(length <= ADDRESS_MAX, "an address of %zu bytes", length);
+    memcpy(both->address[side], address, length);
+    ucp_worker_release_address(here.worker, address);
+    meet(false);
+    UT_REQUIRE(ucp_ep_create(here.worker, &params, &here.ep) == UCS_OK, "ucp_ep_create");
+}
+
+/* A small message each way, twice: after that nothing of the connection is half made */
+static void greet(void)
+{
+    ut_data_t out, in;
+    ut_op_t send, recv;
+    unsigned i;
+
+    for (i = 0; i < 2; ++i) {
+        ut_data_open(&out, UT_CONTIG1, 100);
+        ut_data_open(&in, UT_CONTIG1, 100);
+        ut_recv(&recv, &pair, UT_RECV_NBX, &in, TAG_GREETING, UT_TAG_ALL);
+        ut_send(&send, &here, UT_SEND_NBX, &out, TAG_GREETING);
+        UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+        UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
+        ut_data_close(&out);
+        ut_data_close(&in);
+    }
+    meet(true);
+}
+
+static void enter(state_t state)
+{
+    both->state[side] = state;
+    both->since[side] = turn;
+}
+
+static unsigned seed_of(unsigned whose, unsigned i)
+{
+    return (100 * whose) + i;
+}
+
+static void prepare(const talk_t *talk)
+{
+    unsigned i;
+
+    sends    = (side == 0) || talk->both;
+    receives = (side == 1) || talk->both;
+    closing  = NULL;
+    for (i = 0; i < talk->count; ++i) {
+        ut_data_open(&from[i], UT_CONTIG1, talk->sizes[i]);
+        ut_data_open(&to[i], UT_CONTIG1, talk->sizes[i]);
+        ut_data_fill(&from[i], seed_of(side, i));
+    }
+    turn = 0;
+    enter(WAITING);
+    if (side == 0) {
+        both->count = 0;
+        both->over  = false;
+    }
+}
+
+static void start_talking(const talk_t *talk)
+{
+    unsigned i;
+
+    for (i = 0; sends && (i < talk->count); ++i) {
+        ut_send(&send_ops[i], &here, talk->form, &from[i], TAG + i);
+    }
+    for (i = 0; receives && (i < talk->count); ++i) {
+        ut_recv(&recv_ops[i], &pair, UT_RECV_NBX, &to[i], TAG + i, UT_TAG_ALL);
+    }
+}
+
+static bool has_talked(const talk_t *talk)
+{
+    unsigned i;
+
+    for (i = 0; i < talk->count; ++i) {
+        if ((sends && !ut_op_is_done(&send_ops[i])) || (receives && !ut_op_is_done(&recv_ops[i]))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void leave_messages(unsigned count)
+{
+    static char data[100];
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t request;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        request = ucp_tag_send_nbx(here.ep, data, sizeof(data), TAG_LEFT, &none);
+        UT_CHECK(!UCS_PTR_IS_ERR(request), "send: %s", ucs_status_string(UCS_PTR_STATUS(request)));
+        if (UCS_PTR_IS_PTR(request)) {
+            ucp_request_free(request);
+        }
+    }
+}
+
+static bool is_time_to_start(const times_t *times)
+{
+    if ((side == 1) && times->behind_close) {
+        return (both->state[0] >= CLOSING) && (turn >= both->since[0] + times->start[1]);
+    }
+    return turn >= times->start[side];
+}
+
+/* What a rank does between two calls of progress */
+static void advance(const talk_t *talk, const times_t *times)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+
+    switch (both->state[side]) {
+    case WAITING:
+        if (is_time_to_start(times)) {
+            leave_messages(talk->left);
+            start_talking(talk);
+            enter(TALKING);
+        }
+        break;
+    case TALKING:
+        if (has_talked(talk)) {
+            enter(LINGERING);
+        }
+        break;
+    case LINGERING:
+        if (turn >= both->since[side] + times->linger[side]) {
+            closing = ucp_ep_close_nbx(here.ep, &none);
+            UT_REQUIRE(!UCS_PTR_IS_ERR(closing), "ucp_ep_close_nbx: %s", ucs_status_string(UCS_PTR_STATUS(closing)));
+            enter(CLOSING);
+        }
+        break;
+    case CLOSING:
+        if ((closing == NULL) || (ucp_request_check_status(closing) != UCS_INPROGRESS)) {
+            enter(GONE);
+        }
+        break;
+    default:
+        break;
+    }
+}
+
+static void check_all(const talk_t *talk)
+{
+    unsigned i;
+
+    for (i = 0; i < talk->count; ++i) {
+        if (sends) {
+            UT_CHECK_STATUS(ut_wait(&pair, &send_ops[i]), UCS_OK, "send");
+        }
+        if (receives) {
+            UT_CHECK_STATUS(ut_wait(&pair, &recv_ops[i]), UCS_OK, "receive");
+            UT_CHECK(ut_data_check(&to[i], talk->sizes[i], seed_of(!side, i)), "wrong content, %zu bytes",
+                     talk->sizes[i]);
+        }
+        ut_data_close(&from[i]);
+        ut_data_close(&to[i]);
+    }
+    if (closing != NULL) {
+        ucp_request_free(closing);
+    }
+}
+
+/* Where they stood, if it does not end */
+static void check_clock(const talk_t *talk, const times_t *times)
+{
+    static char text[240];
+
+    snprintf(
+            text, sizeof(text),
+            "process %u, %u messages of %zu bytes, start %u,%u%s, linger %u,%u%s, states %d,%d since turns %u,%u, now %u:",
+            side, talk->count, talk->sizes[0], times->start[0], times->start[1],
+            times->behind_close ? " behind close" : "", times->linger[0], times->linger[1],
+            times->strangers ? ", strangers" : "", (int)both->state[0], (int)both->state[1], both->since[0],
+            both->since[1], turn);
+    ut_clock_check(text);
+}
+
+static void wait_for_turn(const talk_t *talk, const times_t *times)
+{
+    while (__atomic_load_n(&both->count, __ATOMIC_SEQ_CST) % 2 != side) {
+        sched_yield();
+        check_clock(talk, times);
+    }
+}
+
+static void end_once(const talk_t *talk, const times_t *times)
+{
+    bool over;
+
+    connect_here();
+    if (!times->strangers) {
+        greet();
+    }
+    prepare(talk);
+    meet(false);
+    ut_clock_start();
+    do {
+        wait_for_turn(talk, times);
+        turn = both->count / 2;
+        if (both->state[side] != GONE) {
+            ucp_worker_progress(here.worker);
+            advance(talk, times);
+        }
+        if (side == 0) {
+            both->over = (both->state[0] == GONE) && (both->state[1] == GONE);
+        }
+        over = both->over;
+        __atomic_add_fetch(&both->count, 1, __ATOMIC_SEQ_CST);
+        check_clock(talk, times);
+    } while (!over);
+    check_all(talk);
+    meet(false);
+    ucp_worker_destroy(here.worker);
+    ucp_cleanup(here.context);
+}
+
+/* Every distance between the two beginnings, with the closes at once, or one of them later */
+static void end_at_every_step(const talk_t *talk, bool buffered)
+{
+    static const unsigned lingers[][2] = {{0, 0}, {0, 9}, {9, 0}};
+    unsigned i, k, all = steps();
+    times_t times;
+
+    for (i = 0; is_possible() && (i < sizeof(lingers) / sizeof(lingers[0])); ++i) {
+        for (k = 0; k <= all; ++k) {
+            times = (times_t){.start = {0, k}, .linger = {lingers[i][0], lingers[i][1]}, .strangers = (k % 3 == 2)};
+            end_once(talk, &times);
+            times.start[0] = k;
+            times.start[1] = 0;
+            end_once(talk, &times);
+            if (buffered) {
+                times.start[0]     = 0;
+                times.start[1]     = k;
+                times.behind_close = true;
+                end_once(talk, &times);
+            }
+        }
+    }
+}
+
+static void small(void)
+{
+    end_at_every_step(&(talk_t){.sizes = {100}, .count = 1, .form = UT_SEND_NBX}, true);
+}
+
+static void synchronous(void)
+{
+    end_at_every_step(&(talk_t){.sizes = {100}, .count = 1, .form = UT_SEND_SYNC_NBX}, false);
+    end_at_every_step(&(talk_t){.sizes = {40000}, .count = 1, .form = UT_SEND_SYNC_NBX}, false);
+}
+
+/* Up to 1 MiB a send that nobody receives ends after 20 ms; those of UCX's eager sizes at once */
+static void moderate(void)
+{
+    end_at_every_step(&(talk_t){.sizes = {5000}, .count = 1, .form = UT_SEND_NBX}, true);
+    end_at_every_step(&(talk_t){.sizes = {40000}, .count = 1, .form = UT_SEND_NBX}, true);
+}
+
+static void large(void)
+{
+    end_at_every_step(&(talk_t){.sizes = {786433}, .count = 1, .form = UT_SEND_NBX}, true);
+}
+
+static void huge(void)
+{
+    end_at_every_step(&(talk_t){.sizes = {4194304 + 1}, .count = 1, .form = UT_SEND_NBX}, false);
+}
+
+static void several(void)
+{
+    end_at_every_step(&(talk_t){.sizes = {100, 40000, 786433, 9000}, .count = 4, .form = UT_SEND_NBX, .left = 3}, true);
+}
+
+static void both_ways(void)
+{
+    end_at_every_step(&(talk_t){.sizes = {300000, 100}, .count = 2, .form = UT_SEND_NBX, .both = true}, false);
+    end_at_every_step(&(talk_t){.sizes = {2000000}, .count = 1, .form = UT_SEND_NBX, .both = true}, false);
+    end_at_every_step(&(talk_t){.sizes = {100}, .count = 1, .form = UT_SEND_SYNC_NBX, .both = true}, false);
+}
+
+static void nothing_said(void)
+{
+    end_at_every_step(&(talk_t){.count = 0, .left = 2}, true);
+}
+
+static const ut_test_t tests[] = {UT_TEST(small), UT_TEST(synchronous), UT_TEST(moderate),  UT_TEST(large),
+                                  UT_TEST(huge),  UT_TEST(several),     UT_TEST(both_ways), UT_TEST(nothing_said)};
+
+/* The child is b, and says nothing but what goes wrong */
+int main(int argc, char **argv)
+{
+    int status, ret;
+    pid_t child;
+
+    both = mmap(NULL, sizeof(*both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    UT_REQUIRE(both != MAP_FAILED, "mmap: %m");
+    child = fork();
+    UT_REQUIRE(child >= 0, "fork: %m");
+    if (child == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        side = 1;
+        UT_REQUIRE(freopen("/dev/null", "w", stdout) != NULL, "freopen: %m");
+        return ut_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
+    }
+    ret = ut_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
+    UT_REQUIRE(waitpid(child, &status, 0) == child, "waitpid: %m");
+    return (WIFEXITED(status) && (WEXITSTATUS(status) == 0)) ? ret : 1;
+}
