@@ -444,7 +444,7 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_close_on_bye(peer, hdr, data, length);
         break;
     case UCI_AM_POOL:
-        uci_bounce_on_pool(peer, data);
+        uci_bounce_on_pool(peer, data, length);
         break;
     case UCI_AM_MAPPED:
         uci_bounce_on_mapped(peer);

@@ -302,20 +302,22 @@ static ucs_status_t net_mem_query(ucp_mem_h memh, ucp_mem_attr_t *attr)
 
 static ucs_status_t net_rkey_pack(ucp_context_h context, ucp_mem_h memh, void **buffer_p, size_t *size_p)
 {
-    *size_p   = sizeof(memh);
-    *buffer_p = net_copy(&memh, *size_p);
+    uint64_t number = (uint64_t)((net_region_t *)memh - net_regions);
+
+    *size_p   = sizeof(number);
+    *buffer_p = net_copy(&number, *size_p);
     return UCS_OK;
 }
 
 static ucs_status_t net_rkey_unpack(ucp_ep_h ep, const void *buffer, ucp_rkey_h *rkey_p)
 {
-    net_region_t *region;
+    uint64_t number;
 
-    memcpy(&region, buffer, sizeof(region));
-    if ((region < net_regions) || (region >= net_regions + NET_REGIONS) || (region->memory == NULL)) {
-        return UCS_ERR_INVALID_PARAM; /* UCX has its own ways with keys that are none */
+    memcpy(&number, buffer, sizeof(number)); /* however short it is: UCX is not told */
+    if ((number >= NET_REGIONS) || (net_regions[number].memory == NULL)) {
+        return UCS_ERR_INVALID_PARAM;
     }
-    *rkey_p = net_copy(region, sizeof(*region));
+    *rkey_p = net_copy(&net_regions[number], sizeof(net_regions[number]));
     return UCS_OK;
 }
 
