@@ -368,6 +368,7 @@ static void uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, cons
 static UCI_NOINLINE void uci_control_refuse(uci_peer_t *peer, const uci_am_hdr_t *hdr, const char *wrong)
 {
     uci_wire_refuse(peer, uci_wire_name(hdr), wrong);
+    uci_recv_blame(peer->worker, hdr);
     ++peer->worker->dropped;
     uci_control_ask_soon(peer->worker);
 }

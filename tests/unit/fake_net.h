@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "close.h"
 #include "endpoint.h"
 #include "find.h"
 #include "get.h"

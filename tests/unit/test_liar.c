@@ -552,19 +552,26 @@ static void say_case(const talk_t *talk, const lie_t *lie)
              places[lie->place], lie->offset, lie->width, lie->relative ? "+ " : "", (unsigned long)lie->value);
 }
 
-/* A frame that says it is somebody else's, or another one, is not what its sender is asked about later: what it began waits, as for a
- * sender who is silent. So it is with one whose own synchronous send has become something else, and with a tree of another form, about
- * which nothing can be answered. */
+static bool is_descriptor(const said_t *said)
+{
+    return said->am ? (said->kind == UCI_AM_DATA) && (said->flags & UCI_AM_FLAG_FRAME) &&
+                              (said->length == sizeof(uci_rndv_desc_t))
+                    : !said->slot && (said->kind == UCI_FRAME_RNDV);
+}
+
+/* A frame that says it is somebody else's, or another one, is not what its sender is asked about later; and a descriptor that promises
+ * more than there is, or another form, is not kept by the sender, who was honest. What was begun waits then, as for a sender who is
+ * silent. So it is with one whose own synchronous send has become something else. */
 static bool may_wait(const lie_t *lie)
 {
     const said_t *said = &liar_record[lie->number];
 
     if (said->am || said->slot) {
-        return false;
+        return (lie->place == PLACE_PAYLOAD) && is_descriptor(said);
     }
     return (said->kind == UCI_FRAME_SYNC) ||
            ((lie->place == PLACE_HEADER) && ((lie->offset == 8) || (lie->offset == 16))) ||
-           ((lie->place == PLACE_PAYLOAD) && (lie->offset == offsetof(uci_rndv_desc_t, arity)));
+           ((lie->place == PLACE_PAYLOAD) && is_descriptor(said));
 }
 
 static void try_lie(const talk_t *honest, const lie_t *lie, tally_t *tally)
@@ -624,12 +631,9 @@ static void try_fields(const talk_t *honest, unsigned number, place_t place, con
 static void try_payload(const talk_t *honest, unsigned number, const said_t *said, tally_t *tally)
 {
     static const unsigned desc[][2] = {{0, 8}, {8, 4}, {12, 2}, {14, 2}, {0, 0}};
-    bool is_desc                    = (!said->am && (said->kind == UCI_FRAME_RNDV)) ||
-                   (said->am && (said->kind == UCI_AM_DATA) && (said->flags & UCI_AM_FLAG_FRAME) &&
-                    (said->length == 16));
     unsigned offset;
 
-    if (is_desc) {
+    if (is_descriptor(said)) {
         try_fields(honest, number, PLACE_PAYLOAD, desc, tally);
         return;
     }
