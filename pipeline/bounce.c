@@ -176,7 +176,7 @@ static bool uci_bounce_is_mapped(const void *slots)
            uci_process_is_shared(slots, UCI_SLOT_COUNT * sizeof(uci_slot_t));
 }
 
-void uci_bounce_on_pool(uci_peer_t *peer, const void *data)
+void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length)
 {
     const uci_am_pool_t *pool = data;
     ucp_ep_h ep               = uci_peer_endpoint(peer);
@@ -186,7 +186,7 @@ void uci_bounce_on_pool(uci_peer_t *peer, const void *data)
     if ((ep == NULL) || (peer->map.slots != NULL)) {
         return;
     }
-    status = uci_ucp.ep_rkey_unpack(ep, pool + 1, &peer->map.rkey);
+    status = uci_wire_unpack_key(ep, pool + 1, length - sizeof(*pool), &peer->map.rkey);
     if (status != UCS_OK) {
         peer->map.rkey = NULL;
         goto out;

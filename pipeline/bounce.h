@@ -122,7 +122,7 @@ void uci_bounce_put(struct uci_worker *worker, uint16_t slot);
 uci_slot_t *uci_bounce_slot_of(const struct uci_peer *peer, uint16_t slot);
 
 /** Called by the dispatcher */
-void uci_bounce_on_pool(struct uci_peer *peer, const void *data);
+void uci_bounce_on_pool(struct uci_peer *peer, const void *data, size_t length);
 void uci_bounce_on_mapped(struct uci_peer *peer);
 
 void uci_bounce_unmap(struct uci_peer *peer);

@@ -370,6 +370,7 @@ static void uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, cons
 static UCI_NOINLINE void uci_control_refuse(uci_peer_t *peer, const uci_am_hdr_t *hdr, const char *wrong)
 {
     uci_wire_refuse(peer, uci_wire_name(hdr), wrong);
+    uci_recv_blame(peer->worker, hdr);
     ++peer->worker->dropped;
     uci_control_ask_soon(peer->worker);
 }
@@ -446,7 +447,7 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_close_on_bye(peer, hdr, data, length);
         break;
     case UCI_AM_POOL:
-        uci_bounce_on_pool(peer, data);
+        uci_bounce_on_pool(peer, data, length);
         break;
     case UCI_AM_MAPPED:
         uci_bounce_on_mapped(peer);

@@ -14,6 +14,7 @@
 #include "send.h"
 #include "stats.h"
 #include "txlog.h"
+#include "wire_check.h"
 
 #define UCI_FIND_INTERVAL_NS 100000000ul /* between questions */
 #define UCI_FIND_TRIES       100
@@ -32,7 +33,9 @@ typedef struct uci_orphan {
     ucp_tag_t tag;
     size_t total;
     uint32_t cookie;
-    uint32_t waiting;    /* answers still to come */
+    uint32_t waiting;   /* answers still to come */
+    uci_peer_t **asked; /* who has not answered the last question */
+    size_t asked_count;
     bool asking;         /* inside of uci_find_ask() */
     unsigned tries;      /* questions that all peers have answered, without success */
     unsigned unanswered; /* questions since then: a peer may be busy outside of UCX for long */
@@ -46,17 +49,25 @@ static uint32_t uci_find_cookie;
 static void uci_find_ask(uci_orphan_t *orphan)
 {
     uci_worker_t *worker = orphan->worker;
+    size_t room          = uci_max(worker->peers_count, 1ul);
+    uci_peer_t **asked   = realloc(orphan->asked, room * sizeof(*asked));
     uci_control_t *msg;
 
-    orphan->cookie     = __atomic_add_fetch(&uci_find_cookie, 1, __ATOMIC_RELAXED);
-    orphan->asked_time = uci_process_time_ns();
-    orphan->waiting    = 1; /* so that answers within the calls below do not end it */
-    orphan->asking     = true;
-    orphan->count      = 0;
+    if (asked == NULL) {
+        room = 0; /* asked again later */
+    } else {
+        orphan->asked = asked;
+    }
+    orphan->asked_count = 0;
+    orphan->cookie      = __atomic_add_fetch(&uci_find_cookie, 1, __ATOMIC_RELAXED);
+    orphan->asked_time  = uci_process_time_ns();
+    orphan->waiting     = 1; /* so that answers within the calls below do not end it */
+    orphan->asking      = true;
+    orphan->count       = 0;
     ++orphan->unanswered;
     uci_worker_for_each_peer(peer, worker)
     {
-        if (!peer->known || uci_peer_is_gone(peer) || (peer->status != UCS_OK)) {
+        if (!peer->known || uci_peer_is_gone(peer) || (peer->status != UCS_OK) || (orphan->asked_count == room)) {
             continue; /* one that left has handed over what it had, and need not answer any more */
         }
         msg = uci_control_get_received(peer, UCI_AM_FIND, SIZE_MAX);
@@ -64,6 +75,7 @@ static void uci_find_ask(uci_orphan_t *orphan)
             msg->hdr.op    = orphan->cookie;
             msg->hdr.value = orphan->tag;
             ++orphan->waiting;
+            orphan->asked[orphan->asked_count++] = peer;
             uci_control_send(msg);
         }
     }
@@ -95,7 +107,23 @@ static void uci_find_destroy(uci_orphan_t *orphan)
         uci_frame_put(&orphan->worker->frames, orphan->frame);
     }
     free(orphan->candidates);
+    free(orphan->asked);
     free(orphan);
+}
+
+/* Was it asked, and has not answered yet? One that answers for others would have its own message taken for theirs. */
+static bool uci_find_is_answer(uci_orphan_t *orphan, const uci_peer_t *peer)
+{
+    size_t i = 0;
+
+    while ((i < orphan->asked_count) && (orphan->asked[i] != peer)) {
+        ++i;
+    }
+    if (i == orphan->asked_count) {
+        return false;
+    }
+    orphan->asked[i] = orphan->asked[--orphan->asked_count];
+    return true;
 }
 
 /* Does the payload that arrived carry the digest of this candidate? */
@@ -458,6 +486,10 @@ void uci_find_on_found(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *da
     {
         if (orphan->cookie != hdr->op) {
             continue;
+        }
+        if (!uci_find_is_answer(orphan, peer)) {
+            uci_wire_refuse(peer, "FOUND", "what it was not asked, or has answered");
+            break;
         }
         if (length > 0) {
             uci_find_add(orphan, peer, data, length / sizeof(uci_am_found_t));

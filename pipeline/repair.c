@@ -34,6 +34,7 @@
 /* What the sender has told before it was needed: where the whole message is, and the packed key to it */
 typedef struct uci_repair_ahead {
     uint64_t address;
+    uint32_t rkey_length;
     char rkey[];
 } uci_repair_ahead_t;
 
@@ -438,7 +439,7 @@ static bool uci_repair_get_ahead(uci_recv_op_t *op)
     ucp_ep_h ep                = (op->ahead != NULL) ? uci_peer_endpoint_whole(op->peer) : NULL;
     uci_am_grant_entry_t entry = {0};
 
-    if ((ep == NULL) || (uci_ucp.ep_rkey_unpack(ep, op->ahead->rkey, &op->rkey) != UCS_OK)) {
+    if ((ep == NULL) || (uci_wire_unpack_key(ep, op->ahead->rkey, op->ahead->rkey_length, &op->rkey) != UCS_OK)) {
         return false;
     }
     op->good_before = UINT32_MAX; /* whatever comes of it, the next attempt is a get as well */
@@ -462,7 +463,8 @@ static void uci_repair_keep_ahead(uci_recv_op_t *op, const uci_am_grant_entry_t 
     }
     op->ahead = malloc(sizeof(*op->ahead) + rkey_length);
     if (op->ahead != NULL) {
-        op->ahead->address = entry->address;
+        op->ahead->address     = entry->address;
+        op->ahead->rkey_length = rkey_length;
         memcpy(op->ahead->rkey, entry + 1, rkey_length);
     }
 }
@@ -491,7 +493,7 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
     op->awaiting  = 0;
     ++op->gets; /* keeps the operation while gets complete at once */
     if ((grant->rkey_length > 0) && (ep != NULL) && (op->rkey == NULL) &&
-        (uci_ucp.ep_rkey_unpack(ep, entries + grant->count, &op->rkey) == UCS_OK)) {
+        (uci_wire_unpack_key(ep, entries + grant->count, grant->rkey_length, &op->rkey) == UCS_OK)) {
         for (i = 0; i < grant->count; ++i) {
             uci_repair_get_start(op, ep, &entries[i], true);
         }

@@ -2,6 +2,7 @@
 #include "wire_check.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 
 #include "descent.h"
 #include "log.h"
@@ -437,6 +438,20 @@ const char *uci_wire_check_message(uci_peer_t *peer, const uci_am_hdr_t *hdr, co
 }
 
 /* --------------------------------------------------------------- memory */
+
+ucs_status_t uci_wire_unpack_key(ucp_ep_h ep, const void *key, size_t length, ucp_rkey_h *rkey_p)
+{
+    char *copy = calloc(1, length + UCI_WIRE_KEY_MAX);
+    ucs_status_t status;
+
+    if (copy == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    memcpy(copy, key, length);
+    status = uci_ucp.ep_rkey_unpack(ep, copy, rkey_p);
+    free(copy);
+    return status;
+}
 
 bool uci_wire_is_reachable(ucp_rkey_h rkey, uint64_t address, size_t length)
 {

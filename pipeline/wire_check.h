@@ -41,6 +41,9 @@ UCI_INLINE const char *uci_wire_check_seq(uint64_t seq)
     return uci_likely((int64_t)seq >= 0) ? NULL : "a message number before the first";
 }
 
+/** ucp_ep_rkey_unpack() of a key of @a length bytes. UCX is not told how many there are, and reads as far as they say: at most zeros follow. */
+ucs_status_t uci_wire_unpack_key(ucp_ep_h ep, const void *key, size_t length, ucp_rkey_h *rkey_p);
+
 /** May @a length bytes at a peer's @a address be read with the key it gave? UCX itself looks at neither where the key leads into memory
  *  that is mapped here: it would read whatever is there. */
 bool uci_wire_is_reachable(ucp_rkey_h rkey, uint64_t address, size_t length);

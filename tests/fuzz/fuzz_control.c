@@ -575,7 +575,7 @@ static void step_share(void)
 
     to->slot_size  = UCI_SLOT_SIZE;
     to->slot_count = UCI_SLOT_COUNT;
-    uci_bounce_on_pool(peer, message);
+    uci_bounce_on_pool(peer, message, sizeof(message));
     uci_bounce_on_mapped(peer);
 }
 
