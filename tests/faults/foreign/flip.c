@@ -25,6 +25,7 @@
  * Ends with the job. Its last line: "flip: N hits, N bytes, N flip, N burst, N zero, N lines seen, N segments, N processes". Exit status 0 if it
  * found the job, whether it hit anything or not.
  */
+#define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,7 +46,7 @@ enum {
     SEGMENTS_MAX  = 1024,
     PLACES_MAX    = 4096,    /* that are watched */
     HITS_TABLE    = 1 << 16, /* messages that have been hit, by a hash of their number */
-    RECENT        = 64,      /* messages of one source that may still be on their way */
+    RECENT        = 16,      /* messages of one source that may still be on their way */
     SOURCES_MAX   = 256,
     FROZEN_HITS   = 3,
     CAS_TRIES     = 3,
@@ -522,25 +523,35 @@ static void find_places(void)
     scan_all(add_place, &last);
 }
 
-/** @return a place whose content has become that of another message; NULL: none for a while. */
-static flip_place_t *wait_for_change(void)
+/** @return a place whose content has become that of another message since it was looked at last, or NULL. */
+static flip_place_t *take_change(void)
 {
-    uint64_t end = now_ns() + WATCH_NS, number;
+    uint64_t number;
     unsigned i;
 
-    do {
-        for (i = 0; i < job.place_count; ++i) {
-            memcpy(&number, job.places[i].bytes + offsetof(foreign_line_t, number), sizeof(number));
-            if (number == job.places[i].number) {
-                continue;
-            }
-            job.places[i].number = number;
-            if (memcmp(job.places[i].bytes, &options.key, sizeof(options.key)) == 0) {
-                return &job.places[i];
-            }
+    for (i = 0; i < job.place_count; ++i) {
+        memcpy(&number, job.places[i].bytes + offsetof(foreign_line_t, number), sizeof(number));
+        if (number == job.places[i].number) {
+            continue;
         }
-    } while ((now_ns() < end) && !ended);
+        job.places[i].number = number;
+        if (memcmp(job.places[i].bytes, &options.key, sizeof(options.key)) == 0) {
+            return &job.places[i];
+        }
+    }
     return NULL;
+}
+
+/** @return the same; NULL: nothing has changed for a while. */
+static flip_place_t *wait_for_change(void)
+{
+    uint64_t end = now_ns() + WATCH_NS;
+    flip_place_t *place;
+
+    do {
+        place = take_change();
+    } while ((place == NULL) && (now_ns() < end) && !ended);
+    return place;
 }
 
 /** Hit a line of the message at @a place: this one, or one that follows it as far as it is there by now. */
@@ -566,9 +577,16 @@ static bool hit_near(const flip_place_t *place)
 
 static void hit_fresh(bool late)
 {
+    static uint64_t looked;
     flip_place_t *place;
 
-    find_places();
+    if (now_ns() - looked > LOOK_NS) {
+        find_places();
+        looked = now_ns();
+    }
+    while (take_change() != NULL) {
+        /* what has come since the last look may be gone by now */
+    }
     if (late) {
         place = wait_for_change();
         if (place != NULL) {

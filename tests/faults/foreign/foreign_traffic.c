@@ -6,7 +6,7 @@
  * 4 MiB; blocking, nonblocking, synchronous and buffered sends, both directions at once, derived datatypes, probes; receivers that come
  * late, so that messages lie where the sender has left them. A send buffer is overwritten as soon as MPI gives it back.
  *
- * usage: foreign_traffic SECONDS [SEED [SMALLEST [LARGEST]]]    sizes of messages, in bytes
+ * usage: foreign_traffic SECONDS [SEED [SMALLEST [LARGEST [KIND]]]]    sizes of messages in bytes; one kind of traffic only
  *
  * Its line "traffic: N messages, N bytes, N wrong messages, N wrong bytes" counts both ranks. Exit status 5 if any is wrong.
  *
@@ -205,7 +205,7 @@ static void window(int sender, size_t size, int count)
 }
 
 /** The sender computes while its sends are pending, the receiver waits in MPI. */
-static void busy_sender(int sender, size_t size, int count)
+static void busy(int sender, size_t size, int count)
 {
     MPI_Request requests[WINDOW];
     int i;
@@ -224,7 +224,7 @@ static void busy_sender(int sender, size_t size, int count)
     }
 }
 
-static void both_ways(int sender, size_t size, int count)
+static void exchange(int sender, size_t size, int count)
 {
     MPI_Status status;
     int i;
@@ -344,28 +344,44 @@ static int report(void)
     return (sums[2] == 0) ? 0 : WRONG_STATUS;
 }
 
+static const struct {
+    const char *name;
+    traffic_func_t func;
+} kinds[] = {
+        {"blocking", blocking},       {"window", window},     {"buffered", buffered}, {"blocking", blocking},
+        {"synchronous", synchronous}, {"exchange", exchange}, {"derived", derived},   {"busy", busy},
+        {"probed", probed},
+};
+
+/** @return the kind of that name, or a random one for NULL. */
+static size_t choose_kind(const char *only)
+{
+    size_t kind;
+
+    if (only == NULL) {
+        return draw_below(CHECK_COUNT_OF(kinds));
+    }
+    for (kind = 0; kind < CHECK_COUNT_OF(kinds); ++kind) {
+        if (strcmp(only, kinds[kind].name) == 0) {
+            return kind;
+        }
+    }
+    check_fail("no kind of traffic is called '%s'", only);
+}
+
 int main(int argc, char **argv)
 {
-    static const struct {
-        const char *name;
-        traffic_func_t func;
-    } kinds[] = {
-            {"blocking", blocking}, {"window", window},           {"buffered", buffered},
-            {"blocking", blocking}, {"synchronous", synchronous}, {"both ways", both_ways},
-            {"derived", derived},   {"busy sender", busy_sender}, {"probed", probed},
-    };
-    int sender    = 0, status;
-    unsigned kind = 0;
-    size_t size;
+    int sender = 0, status;
+    size_t kind, size;
     double end;
 
     set_up(argc, argv);
     MPI_Barrier(MPI_COMM_WORLD);
     for (end = MPI_Wtime() + check.scale; time_is_left(end); sender = 1 - sender) {
+        kind = choose_kind((argc > 5) ? argv[5] : NULL);
         check_phase(kinds[kind].name);
         size = draw_size();
         kinds[kind].func(sender, size, draw_count(size));
-        kind = (unsigned)draw_below(CHECK_COUNT_OF(kinds));
     }
     status = report();
     check_finalize();
