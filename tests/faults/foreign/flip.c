@@ -5,7 +5,7 @@
  * blocks of zeros. Knows nothing of UCI or UCX but the names of segments; it finds its place by the pattern of the payload (pattern.h).
  *
  * Whom it touches: processes that run the given program AND carry the given mark in their environment; of these, shared mappings
- * whose names begin as UCX's do; in these, bytes that are part of a line with the job's key. Each word is exchanged atomically with
+ * whose names begin as UCX's do; in these, bytes that are part of a line with the job's key (but for mode fields). Each word is exchanged atomically with
  * what the pattern says stands there, so that memory which has got another content meanwhile is never hit.
  *
  * usage: flip --mark NAME=VALUE --program NAME --key HEX [options]
@@ -15,6 +15,8 @@
  *                          late     the same, 50 us to 4 ms later: the send may be over, the receiver has not come yet
  *                          frozen   all processes of the job are stopped, damaged, and go on
  *                          mixed    these in turn (default)
+ *                          fields   as frozen, but not payload is hit: single bits of the 128 bytes in front of a row of more
+ *                                   than 8 KiB of payload, since who puts so long a row there has his fields in front of it
  *   --kind KIND      flip, burst, zero, any (default any)
  *   --seconds N      at most so long after the first process was found (default 600)
  *   --wait N         for the first process, in seconds (default 20)
@@ -22,7 +24,7 @@
  *   --each N         hits of one message at most (default 2): a message that is hit whenever it comes can't be healed
  *   --seed N         (default 1)
  *
- * Ends with the job. Its last line: "flip: N hits, N bytes, N flip, N burst, N zero, N lines seen, N segments, N processes". Exit status 0 if it
+ * Ends with the job. Its last line: "flip: N hits, N bytes, N flip, N burst, N zero, N of fields, N lines seen, N segments, N processes". Exit status 0 if it
  * found the job, whether it hit anything or not.
  */
 #define _GNU_SOURCE
@@ -49,19 +51,20 @@ enum {
     RECENT        = 16,      /* messages of one source that may still be on their way */
     SOURCES_MAX   = 256,
     FROZEN_HITS   = 3,
-    CAS_TRIES     = 3,
     LOOK_NS       = 30000000, /* between two looks for new segments and places */
     WATCH_NS      = 4000000,  /* without anything new, look elsewhere */
     LATE_MIN_NS   = 50000,
     LATE_MAX_NS   = 4000000,
     NS_PER_SECOND = 1000000000,
+    FIELDS        = 128,
+    FIELDS_ROW    = 8192,
     PAGE          = 4096,
     PATH_LENGTH   = 512
 };
 
-typedef enum { MODE_RANDOM, MODE_FRESH, MODE_LATE, MODE_FROZEN, MODE_MIXED, MODES } flip_mode_t;
+typedef enum { MODE_RANDOM, MODE_FRESH, MODE_LATE, MODE_FROZEN, MODE_MIXED, MODE_FIELDS, MODES } flip_mode_t;
 
-static const char *const mode_names[] = {"random", "fresh", "late", "frozen", "mixed"};
+static const char *const mode_names[] = {"random", "fresh", "late", "frozen", "mixed", "fields"};
 
 typedef struct flip_process {
     pid_t pid;
@@ -100,7 +103,7 @@ static struct {
     unsigned place_count;
     uint64_t newest[SOURCES_MAX]; /* number of each source's youngest message */
     uint8_t hits_of[HITS_TABLE];
-    uint64_t hits, bytes, lines, kinds[FOREIGN_KINDS];
+    uint64_t hits, bytes, lines, fields, kinds[FOREIGN_KINDS];
 } job;
 
 static volatile sig_atomic_t ended;
@@ -452,7 +455,7 @@ static bool hit(const flip_segment_t *segment, uint8_t *bytes)
 typedef struct flip_pick {
     const flip_segment_t *segment;
     uint8_t *bytes;
-    uint64_t seen;
+    uint64_t number, seen;
 } flip_pick_t;
 
 static void pick_line(const flip_segment_t *segment, uint8_t *bytes, const foreign_line_t *line, void *arg)
@@ -477,6 +480,50 @@ static void hit_random(void)
     }
 }
 
+/* A row of lines of one message, and one of all such that are long enough */
+typedef struct flip_row {
+    uint8_t *begin, *end;
+    uint64_t number;
+    flip_pick_t pick;
+} flip_row_t;
+
+static void pick_row(const flip_segment_t *segment, uint8_t *bytes, const foreign_line_t *line, void *arg)
+{
+    flip_row_t *row = arg;
+
+    ++job.lines;
+    if ((bytes != row->end) || (line->number != row->number)) {
+        row->begin  = bytes;
+        row->number = line->number;
+    }
+    row->end = bytes + FOREIGN_LINE;
+    /* counted once, where it gets long enough */
+    if ((row->end - row->begin == FIELDS_ROW + FOREIGN_LINE) && is_recent(row->number) &&
+        (row->begin - segment->bytes >= FIELDS) && (*hits_of(row->number) < options.each) &&
+        (foreign_below(&options.random, ++row->pick.seen) == 0)) {
+        row->pick.segment = segment;
+        row->pick.bytes   = row->begin;
+        row->pick.number  = row->number;
+    }
+}
+
+static void hit_field(void)
+{
+    flip_row_t row = {0};
+    uint8_t *at;
+
+    scan_all(pick_row, &row);
+    if (row.pick.seen == 0) {
+        return;
+    }
+    at = row.pick.bytes - FIELDS + foreign_below(&options.random, FIELDS);
+    __atomic_xor_fetch(at, 1u << foreign_below(&options.random, 8), __ATOMIC_SEQ_CST);
+    ++*hits_of(row.pick.number);
+    ++job.hits;
+    ++job.bytes;
+    ++job.fields;
+}
+
 static void signal_all(int number)
 {
     unsigned i;
@@ -487,13 +534,16 @@ static void signal_all(int number)
 }
 
 /** Nothing moves while it is looked for and hit. */
-static void hit_frozen(void)
+static void hit_frozen(bool fields)
 {
     int i;
 
     signal_all(SIGSTOP);
     sleep_us(200); /* a stop takes a moment to reach the other cores */
-    for (i = 0; i < FROZEN_HITS; ++i) {
+    if (fields) {
+        hit_field();
+    }
+    for (i = 0; (i < FROZEN_HITS) && !fields; ++i) {
         hit_random();
     }
     signal_all(SIGCONT);
@@ -614,7 +664,8 @@ static void hit_once(flip_mode_t mode)
         hit_random();
         break;
     case MODE_FROZEN:
-        hit_frozen();
+    case MODE_FIELDS:
+        hit_frozen(mode == MODE_FIELDS);
         break;
     default:
         hit_fresh(mode == MODE_LATE);
@@ -758,9 +809,9 @@ int main(int argc, char **argv)
     wait_for_job();
     attack();
     signal_all(SIGCONT);
-    printf("flip: %llu hits, %llu bytes, %llu flip, %llu burst, %llu zero, %llu lines seen, %u segments, %u processes\n",
+    printf("flip: %llu hits, %llu bytes, %llu flip, %llu burst, %llu zero, %llu of fields, %llu lines seen, %u segments, %u processes\n",
            (unsigned long long)job.hits, (unsigned long long)job.bytes, (unsigned long long)job.kinds[FOREIGN_FLIP],
            (unsigned long long)job.kinds[FOREIGN_BURST], (unsigned long long)job.kinds[FOREIGN_ZERO],
-           (unsigned long long)job.lines, job.segment_count, job.processes_seen);
+           (unsigned long long)job.fields, (unsigned long long)job.lines, job.segment_count, job.processes_seen);
     return 0;
 }

@@ -3,10 +3,10 @@
  *
  * Traffic to be attacked from outside: every message is made of lines that say what they are (pattern.h), and every byte of it is
  * checked on arrival. Unlike the programs of tests/mpi this one goes on after a wrong byte: it counts them. Sizes from 0 to
- * 4 MiB; blocking, nonblocking, synchronous and buffered sends, both directions at once, derived datatypes, probes; receivers that come
+ * 4 MiB, or what is asked for; blocking, nonblocking, synchronous and buffered sends, both directions at once, derived datatypes, probes; receivers that come
  * late, so that messages lie where the sender has left them. A send buffer is overwritten as soon as MPI gives it back.
  *
- * usage: foreign_traffic SECONDS [SEED [SMALLEST [LARGEST [KIND]]]]    sizes of messages in bytes; one kind of traffic only
+ * usage: foreign_traffic SECONDS [SEED [SMALLEST [LARGEST [KIND]]]]    sizes of messages in bytes, up to 64 MiB; one kind of traffic only
  *
  * Its line "traffic: N messages, N bytes, N wrong messages, N wrong bytes" counts both ranks. Exit status 5 if any is wrong.
  *
@@ -16,7 +16,7 @@
 #include "../../mpi/check.h"
 #include "pattern.h"
 
-enum { TAG = 77, LARGEST = 4 << 20, WINDOW = 12, SHOWN = 5, SCRIBBLES = 4096, WRONG_STATUS = 5 };
+enum { TAG = 77, LARGEST = 4 << 20, IN_ALL = 1 << 20, WINDOW = 12, SHOWN = 5, SCRIBBLES = 4096, WRONG_STATUS = 5 };
 
 static struct {
     uint64_t key;
@@ -79,9 +79,10 @@ static size_t draw_below(size_t limit)
 /** Sizes at which something changes, and others; the larger, the rarer. */
 static size_t draw_size(void)
 {
-    static const size_t sizes[] = {0,     24,     64,     68,     69,     512,    1000,    4000,    4096,    4097,
-                                   6000,  8192,   8193,   8300,   9000,   12288,  16384,   20000,   32768,   32769,
-                                   65536, 100000, 131072, 262144, 262145, 500000, 1048576, 1048579, 2000000, LARGEST};
+    static const size_t sizes[] = {0,       24,      64,      68,       69,       512,     1000,   4000,   4096,
+                                   4097,    6000,    8192,    8193,     8300,     9000,    12288,  16384,  20000,
+                                   32768,   32769,   65536,   100000,   131072,   262144,  262145, 500000, 1048576,
+                                   1048579, 2000000, LARGEST, 16 << 20, 20000000, 33333333};
     size_t size;
 
     do {
@@ -94,7 +95,7 @@ static size_t draw_size(void)
 /** So many messages of this size in one go: 1 MiB in all, or so. */
 static int draw_count(size_t size)
 {
-    size_t most = ((size_t)1 << 20) / (size + 1);
+    size_t most = IN_ALL / (size + 1);
 
     most = (most > WINDOW) ? WINDOW : (most < 1) ? 1 : most;
     return 1 + (int)draw_below(most);
@@ -298,6 +299,7 @@ static void probed(int sender, size_t size, int count)
 
 static void set_up(int argc, char **argv)
 {
+    size_t length;
     int i;
 
     check_init(&argc, &argv, "foreign_traffic");
@@ -308,10 +310,11 @@ static void set_up(int argc, char **argv)
     traffic.smallest = (argc > 3) ? strtoull(argv[3], NULL, 0) : 0;
     traffic.largest  = (argc > 4) ? strtoull(argv[4], NULL, 0) : LARGEST;
     CHECK(traffic.key != 0, "FOREIGN_KEY is not set");
-    CHECK((traffic.smallest <= traffic.largest) && (traffic.largest <= LARGEST), "bad sizes");
+    CHECK((traffic.smallest <= traffic.largest) && (traffic.largest <= FOREIGN_LENGTH_MAX), "bad sizes");
     for (i = 0; i < WINDOW; ++i) {
-        traffic.out[i] = malloc(LARGEST);
-        traffic.in[i]  = malloc(LARGEST);
+        length         = (i > 0) ? IN_ALL : (traffic.largest > LARGEST) ? traffic.largest : LARGEST;
+        traffic.out[i] = malloc(length);
+        traffic.in[i]  = malloc(length);
         CHECK((traffic.out[i] != NULL) && (traffic.in[i] != NULL), "no memory");
     }
 }

@@ -38,7 +38,7 @@ timeout=60
 list=
 
 # in quick, attack, UCX_TLS, UCI_PATH, what has to come of it, more settings
-#   memory/MODE   flip.c in that mode         wire/recv, wire/cma   wire.c          headers/...   the same, UCI's frame headers too
+#   memory/MODE   flip.c in that mode         wire/recv, wire/cma   wire.c          headers/...   the same, frame headers too
 #   healed        every byte right            stopped               by UCI's report shown         wrong bytes, there is no UCI
 attacks=(
     "* memory/mixed   posix,self     auto   healed"
@@ -46,6 +46,7 @@ attacks=(
     "- memory/late    posix,self     auto   healed"
     "* memory/frozen  posix,self     auto   healed"
     "- memory/random  posix,self     auto   healed"
+    "- memory/fields  posix,self     auto   healed"
     "* memory/mixed   posix,self     stream healed"
     "- memory/frozen  posix,self     stream healed"
     "- memory/mixed   posix,self     get    healed"
