@@ -107,8 +107,10 @@ void *uci_buffer_target(const uci_buffer_t *buf, size_t offset, size_t length, v
     return (direct != NULL) ? direct : *staging_p;
 }
 
-/* Walk the iov entries that hold [offset, offset+length) and copy each part from or to a packed buffer */
-static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *packed, size_t length, bool to_packed)
+/* Walk the iov entries that hold [offset, offset+length) and copy each part to a packed buffer, digesting it on the way; or, without a
+ * digest, from there */
+static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *packed, size_t length,
+                                const uci_digest_ops_t *digest, uci_digest_stream_t *stream)
 {
     const ucp_dt_iov_t *iov = buf->data;
     size_t i, part;
@@ -121,8 +123,8 @@ static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *pa
         }
         part = uci_min(iov[i].length - offset, length);
         user = (char *)iov[i].buffer + offset;
-        if (to_packed) {
-            memcpy(packed, user, part);
+        if (digest != NULL) {
+            digest->update(stream, packed, user, part);
         } else {
             memcpy(user, packed, part);
         }
@@ -134,15 +136,18 @@ static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *pa
 
 uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest)
 {
+    uci_digest_stream_t stream;
+
     if (uci_likely(buf->kind == UCI_BUFFER_CONTIG)) {
         return digest->copy(dst, (const char *)buf->data + offset, length);
     }
 
     if (buf->kind == UCI_BUFFER_IOV) {
-        uci_buffer_iov_copy(buf, offset, dst, length, true);
-    } else {
-        uci_packer_pack(buf, offset, dst, length);
+        digest->init(&stream);
+        uci_buffer_iov_copy(buf, offset, dst, length, digest, &stream);
+        return digest->final(&stream);
     }
+    uci_packer_pack(buf, offset, dst, length);
     return digest->digest(dst, length);
 }
 
@@ -155,7 +160,7 @@ void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t 
         memcpy((char *)buf->data + offset, src, length);
         break;
     case UCI_BUFFER_IOV:
-        uci_buffer_iov_copy(buf, offset, (char *)src, length, false);
+        uci_buffer_iov_copy(buf, offset, (char *)src, length, NULL, NULL);
         break;
     default:
         status = uci_packer_unpack(buf, offset, src, length);

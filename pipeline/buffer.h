@@ -95,7 +95,8 @@ void *uci_buffer_direct(const uci_buffer_t *buf, size_t offset, size_t length);
 void *uci_buffer_target(const uci_buffer_t *buf, size_t offset, size_t length, void **staging_p);
 
 /**
- * Copy packed bytes out of the buffer, with their digest. A generic datatype is read from an offset where one of
+ * Copy packed bytes out of the buffer, with their digest: of what was read there, but for generic datatypes, whose is of what they
+ * have packed into @a dst. A generic datatype is read from an offset where one of
  * its elements begins, best as a whole: packers need not split elements.
  */
 uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest);

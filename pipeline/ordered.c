@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ordered.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "log.h"
@@ -57,6 +58,24 @@ uci_cut_t uci_ordered_pack(uci_ordered_t *ordered, uci_buffer_t *buf, void *dst,
         tail = uci_ordered_carry(ordered, buf, next + done, length - done);
     }
     return (uci_cut_t)(head | (tail << 8));
+}
+
+uci_cut_t uci_ordered_pack_shared(uci_ordered_t *ordered, uci_buffer_t *buf, void *dst, size_t length,
+                                  const uci_digest_ops_t *digest, uint64_t *value_p)
+{
+    void *copy = malloc(uci_max(length, (size_t)1));
+    uci_cut_t cut;
+
+    if (copy == NULL) {
+        uci_error("failed to allocate %zu bytes for a chunk", length);
+        cut      = uci_ordered_pack(ordered, buf, dst, length);
+        *value_p = digest->digest(dst, length);
+        return cut;
+    }
+    cut      = uci_ordered_pack(ordered, buf, copy, length);
+    *value_p = digest->copy(dst, copy, length);
+    free(copy);
+    return cut;
 }
 
 /* -------------------------------------------------------------- receiver */

@@ -52,6 +52,14 @@ UCI_INLINE uint32_t uci_cut_tail(uci_cut_t cut)
  */
 uci_cut_t uci_ordered_pack(uci_ordered_t *ordered, uci_buffer_t *buf, void *dst, size_t length);
 
+/**
+ * The same where others can write to @a dst (slots, spans), with the digest of what was packed. A packer writes there what would have
+ * to be read again for the digest, and what somebody writes there in between would get a right one: so it packs into a copy, which is
+ * digested in the pass that brings it to @a dst. Without memory for that (logged) it is packed in place.
+ */
+uci_cut_t uci_ordered_pack_shared(uci_ordered_t *ordered, uci_buffer_t *buf, void *dst, size_t length,
+                                  const uci_digest_ops_t *digest, uint64_t *value_p);
+
 /** @return the border behind the chunk that was packed last, whose cut is @a cut. */
 UCI_INLINE uci_border_t uci_ordered_border(const uci_ordered_t *ordered, uci_cut_t cut)
 {

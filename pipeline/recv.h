@@ -147,7 +147,8 @@ void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value, u
 bool uci_recv_op_unpack(uci_recv_op_t *op, uint32_t index, const void *data, size_t length, uint64_t expected,
                         uci_cut_t cut);
 /**
- * What a peer can write to while we read (a slot; an active message that UCX hands over where it lies, in shared memory) is read once.
+ * What a peer can write to while we read (a slot; a span; an active message that UCX hands over where it lies, in shared memory) is read
+ * once.
  * Copied and digested at the same time it is; into a buffer in pieces it goes after it was digested, so from a copy of our own.
  * @return @a data or that copy, good until the next call for this worker; NULL: no memory (logged).
  */

@@ -618,13 +618,15 @@ bool uci_send_op_settle(uci_send_op_t *op)
 
 uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p)
 {
+    uint64_t value;
+
     if (uci_likely(op->buffer->kind != UCI_BUFFER_GENERIC)) {
         *cut_p = uci_send_op_cut(op, index);
         return uci_buffer_read(op->buffer, (uint64_t)index * op->chunk_size, dst, length, op->digest);
     }
-    *cut_p = uci_ordered_pack(&op->ordered, op->buffer, dst, length);
+    *cut_p = uci_ordered_pack_shared(&op->ordered, op->buffer, dst, length, op->digest, &value);
     uci_send_op_set_border(op, index, uci_ordered_border(&op->ordered, *cut_p));
-    return op->digest->digest(dst, length);
+    return value;
 }
 
 bool uci_send_op_is_matched(const uci_send_op_t *op)

@@ -117,7 +117,8 @@ void uci_send_progress(uci_worker_t *worker);
 /** Send one chunk, with @a flags beside LAST. The operation may be over, and gone unless pinned, afterwards. */
 ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags);
 
-/** The bytes of the next chunk, with their digest. @param dst  where to.  @param cut_p  0 but for a generic datatype. */
+/** The bytes of the next chunk, with their digest. @param dst  where to; others may be able to write there.
+ *  @param cut_p  0 but for a generic datatype. */
 uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p);
 
 /** Chunks are to be read in any order from now on: a generic datatype is copied. @return false: no memory (logged). */

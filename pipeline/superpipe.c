@@ -199,9 +199,13 @@ void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uin
     uint32_t index, part;
     uint64_t value;
 
+    data = uci_recv_op_own(op, data, length);
+    if (data == NULL) {
+        return; /* all of it is missing, and asked for */
+    }
     if ((op->buffer->kind == UCI_BUFFER_GENERIC) &&
         (uci_superpipe_unpack(op, first, data, length, leaves, cut) || !uci_recv_op_collect(op))) {
-        return; /* without memory: all of it is missing, and asked for */
+        return; /* without memory: the same */
     }
     for (index = first; length > 0; ++index, ++leaves, data += part, length -= part) {
         part = uci_min(length, op->chunk_size);

@@ -26,6 +26,7 @@ suites=(
     "tools      * 1min uci_tune and uci_perftest: measure a little, read what they write, refuse what they should"
     "mpi        * 5min real programs under Open MPI and MPICH, over every transport"
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
+    "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "ending     * 20s  MPI programs that end in every way: early, late, with the last control messages damaged"
     "asan       * 3min unit tests and a part of mpi, with ASan and UBSan"
@@ -38,7 +39,7 @@ suites=(
     "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
-    "campaign   - 5min faults of every kind, target and rate"
+    "campaign   - 15min faults of every kind, target and rate; then all attacks from outside"
     "arm64      - 2min core's unit tests on 64-bit Arm, emulated: NEON kernels (root; network once)"
     "tidy       - 30s  clang-tidy"
     "bench      - 2min plain UCX against UCI, interleaved; quick, and no judgement"
@@ -147,8 +148,15 @@ suite_faults() {
     "$uci_root/tests/faults/run_faults.sh" --quick --preload "$build/libucx_integrity.so"
 }
 
+suite_foreign() {
+    "$uci_root/tests/faults/foreign/run_foreign.sh" --quick --preload "$build/libucx_integrity.so"
+}
+
 suite_campaign() {
-    "$uci_root/tests/faults/run_faults.sh" --preload "$build/libucx_integrity.so"
+    local status=0
+    "$uci_root/tests/faults/run_faults.sh" --preload "$build/libucx_integrity.so" || status=1
+    "$uci_root/tests/faults/foreign/run_foreign.sh" --seconds 6 --preload "$build/libucx_integrity.so" || status=1
+    return "$status"
 }
 
 suite_rdma() {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# Building and running the MPI test programs: shared by run_mpi.sh and tests/faults/run_faults.sh. Sourced, never run.
+# Building and running the MPI test programs: shared by run_mpi.sh, tests/faults/run_faults.sh and others, which may set programs_dir
+# to a folder of their own. Sourced, never run.
 #
 # A program's comment says how it is run:
 #   @ranks N...                 numbers of ranks it is meant for
@@ -12,7 +13,8 @@
 # shellcheck source=tests/watchdog.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../watchdog.sh"
 
-programs_dir=$uci_root/tests/mpi
+lib_dir=$uci_root/tests/mpi
+programs_dir=$lib_dir
 work_dir=${TEST_BUILD_DIR:-$uci_root/build}/mpi
 logs_dir=$work_dir/logs
 rank_wrapper=()   # put in front of each rank's program: sets what differs from rank to rank
@@ -65,7 +67,7 @@ compile_one() {
 
 is_current() {
     local source
-    for source in "$programs_dir/$2.c" "$programs_dir"/*.h; do
+    for source in "$programs_dir/$2.c" "$programs_dir"/*.h "$lib_dir"/*.h; do
         [ "$work_dir/$1/$2" -nt "$source" ] || return
     done
 }
@@ -216,7 +218,7 @@ judge() {
 check_stats() {
     local processes=$1
     shift
-    stats_line=$(python3 "$programs_dir/stats.py" --processes "$processes" "$run_stats" "$@" 2>&1)
+    stats_line=$(python3 "$lib_dir/stats.py" --processes "$processes" "$run_stats" "$@" 2>&1)
 }
 
 # Conditions for stats.py: hooks were in and nothing was lost; and then without or with injected faults.
@@ -231,7 +233,7 @@ check_stats() {
 
 # stats_value EXPRESSION: its value over the summed counters of the last run.
 stats_value() {
-    python3 "$programs_dir/stats.py" --value "$1" "$run_stats"
+    python3 "$lib_dir/stats.py" --value "$1" "$run_stats"
 }
 
 # keep_log NAME LINES: keep the last run's log as NAME.log in logs_dir, and show its end.

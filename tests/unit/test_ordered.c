@@ -17,6 +17,7 @@ static size_t pack_max;   /* bytes that the packer gives at a time */
 static bool is_tolerant;  /* the unpacker takes parts of elements */
 static bool is_stuck;     /* the packer gives nothing any more */
 static unsigned unpacked; /* calls */
+static char *attacked;    /* damaged by somebody else whenever the datatype packs */
 
 static size_t test_packed_size(void *state)
 {
@@ -28,6 +29,9 @@ static size_t test_pack(void *state, size_t offset, void *dest, size_t max_lengt
     size_t i, length = uci_min(uci_min(max_length, SIZE - offset), pack_max) / ELEMENT * ELEMENT;
 
     cr_assert(offset % ELEMENT == 0, "asked for the middle of an element");
+    if (attacked != NULL) {
+        *attacked ^= 4;
+    }
     for (i = 0; (i < length) && !is_stuck; ++i) {
         ((char *)dest)[i] = ((char *)state)[((offset + i) / ELEMENT * STRIDE) + ((offset + i) % ELEMENT)];
     }
@@ -47,11 +51,14 @@ static ucs_status_t test_unpack(void *state, size_t offset, const void *src, siz
 }
 
 static uci_buffer_t from, to;
+static const uci_digest_ops_t *digest;
 
 static void set_up(void)
 {
     size_t i;
 
+    uci_digest_init();
+    digest                    = uci_digest_by_id(UCI_DIGEST_XXH3);
     uci_buffer_generic_lookup = test_generic_lookup;
     for (i = 0; i < sizeof(user); ++i) {
         user[i] = (char)((i * 37) + (i >> 8));
@@ -172,4 +179,18 @@ Test(ordered, packer_that_stalls)
     cr_expect((data[0] == 0) && (data[199] == 0), "bytes nobody packed are sent");
     cr_expect(cut == 0);
     free(text);
+}
+
+/* A bit of a slot that is hit while the rest is being packed: the digest is of what was packed, and the slot holds it */
+Test(ordered, damage_while_packing)
+{
+    uci_ordered_t sender = {0};
+    char slot[SIZE];
+    uint64_t value;
+
+    pack_max = 2 * ELEMENT;
+    attacked = slot + 5;
+    cr_assert(uci_ordered_pack_shared(&sender, &from, slot, SIZE, digest, &value) == 0);
+    cr_expect(value == digest->digest(packed, SIZE), "the digest of damaged bytes");
+    cr_expect(memcmp(slot, packed, SIZE) == 0);
 }
