@@ -13,7 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 tools=$(realpath "${1:-$uci_root/build}")/tools
 work=$(mktemp -d)
 passed=0 failed=0 skipped=0
-limited=() # put in front of mpirun
+limited=("$uci_root/tests/watchdog.sh" 120) # put in front of mpirun
 export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE=
 trap 'rm -rf "$work"' EXIT
 
@@ -54,9 +54,9 @@ start_ranks() {
     local mpi=$1
     shift
     case $mpi in
-    openmpi) ${limited[@]+"${limited[@]}"} mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 --mca pml ucx --mca opal_common_ucx_tls any \
+    openmpi) "${limited[@]}" mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 --mca pml ucx --mca opal_common_ucx_tls any \
                  -x UCX_TLS=posix,self "$@" ;;
-    mpich)   ${limited[@]+"${limited[@]}"} mpirun.mpich -np 2 -genv UCX_TLS tcp,self "$@" ;;
+    mpich)   "${limited[@]}" mpirun.mpich -np 2 -genv UCX_TLS tcp,self "$@" ;;
     esac
 }
 
