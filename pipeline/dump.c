@@ -110,15 +110,16 @@ static void uci_dump_recv(int fd, const uci_recv_op_t *op)
             fd,
             "  receive from %s, message %lu, tag 0x%lx, slot %u: %s, %s; %lu bytes, %u chunks of %u: %u good, %u bad, "
             "%u landed, %u missing%s; roots %u, attempts %u, awaiting %u, gets %u, arrived %u, asked %u times, last "
-            "%.3f s ago; slot now %u, taken %u;%s%s%s%s%s%s%s%s%s",
+            "%.3f s ago, %u answers damaged; slot now %u, taken %u;%s%s%s%s%s%s%s%s%s",
             uci_peer_name(op->peer), (unsigned long)op->seq, (unsigned long)op->tag, op->slot,
             (op->kind == UCI_FRAME_RNDV) ? "rendezvous" : "eager", uci_dump_rungs[rung], (unsigned long)op->length,
             op->chunks, op->chunk_size, op->good, op->bad, op->landed, op->chunks - op->good - op->bad - op->landed,
             uci_dump_wrong(op, wrong, sizeof(wrong)), op->roots, op->attempts, op->awaiting, op->gets, op->arrived,
-            op->asked, uci_dump_seconds_since(op->active_time), op->slot_now, op->taken, UCI_DUMP_FLAG(op, direct),
-            UCI_DUMP_FLAG(op, held), UCI_DUMP_FLAG(op, descending), UCI_DUMP_FLAG(op, have_leaves),
-            UCI_DUMP_FLAG(op, have_root), UCI_DUMP_FLAG(op, ask_later), (op->packed != NULL) ? " collected" : "",
-            (op->ahead != NULL) ? " ahead" : "", (op->req != NULL) ? " user waits" : "");
+            op->asked, uci_dump_seconds_since(op->active_time), op->refused, op->slot_now, op->taken,
+            UCI_DUMP_FLAG(op, direct), UCI_DUMP_FLAG(op, held), UCI_DUMP_FLAG(op, descending),
+            UCI_DUMP_FLAG(op, have_leaves), UCI_DUMP_FLAG(op, have_root), UCI_DUMP_FLAG(op, ask_later),
+            (op->packed != NULL) ? " collected" : "", (op->ahead != NULL) ? " ahead" : "",
+            (op->req != NULL) ? " user waits" : "");
 }
 
 static void uci_dump_message(int fd, const uci_message_t *message, const char *where)
@@ -161,16 +162,17 @@ static void uci_dump_peer(int fd, const uci_peer_t *peer)
             fd,
             "  peer %s, uid 0x%lx, %u endpoints: sent: next %lu, lowest in the log %lu, acknowledged %lu; received: "
             "next %lu, first missing %lu, gaps %zu, unacknowledged %u; pending %u, sending %u, chunks held %u, queued "
-            "%u, draining %u, hand-overs %u, status %d;%s%s%s%s%s%s%s%s%s%s%s%s",
+            "%u, draining %u, hand-overs %u, status %d, byes %u, round %u, FINs %lu (%lu told);%s%s%s%s%s%s%s%s%s%s%s%s%s",
             uci_peer_name(peer), (unsigned long)peer->uid, uci_dump_count(&peer->eps), (unsigned long)peer->tx_next,
             (unsigned long)peer->tx_base, (unsigned long)peer->tx_acked, (unsigned long)peer->rx.next,
             (unsigned long)uci_seqset_first_missing(&peer->rx), peer->rx.count, peer->unacked,
             uci_dump_count(&peer->pending), peer->sending, peer->chunks_held, uci_dump_count(&peer->queued),
-            peer->draining, uci_dump_count(&peer->handovers), (int)peer->status, UCI_DUMP_FLAG(peer, heard),
+            peer->draining, uci_dump_count(&peer->handovers), (int)peer->status, peer->byes, peer->round,
+            (unsigned long)peer->fins_sent, (unsigned long)peer->fins_told, UCI_DUMP_FLAG(peer, heard),
             UCI_DUMP_FLAG(peer, hello_sent), UCI_DUMP_FLAG(peer, settled), UCI_DUMP_FLAG(peer, leaving),
             UCI_DUMP_FLAG(peer, user_closed), UCI_DUMP_FLAG(peer, asked), UCI_DUMP_FLAG(peer, answered),
             UCI_DUMP_FLAG(peer, bye_said), UCI_DUMP_FLAG(peer, bye_heard), UCI_DUMP_FLAG(peer, promised),
-            UCI_DUMP_FLAG(peer, pool_offered), UCI_DUMP_FLAG(peer, maps_ours));
+            UCI_DUMP_FLAG(peer, confirms), UCI_DUMP_FLAG(peer, pool_offered), UCI_DUMP_FLAG(peer, maps_ours));
 }
 
 static unsigned uci_dump_logged(const uci_worker_t *worker)
