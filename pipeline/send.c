@@ -188,14 +188,29 @@ static UCI_NOINLINE void uci_send_take_back(uci_peer_t *peer, uci_frame_t *frame
     uci_send_frame_landed(peer->worker, frame);
 }
 
+/* Faults are injected: it may be a damaged copy that goes, or the log's that is damaged. @return as uci_send_frame(). */
+static UCI_NOINLINE ucs_status_t uci_send_injected(uci_ep_t *ep, uci_frame_t *frame, uci_frame_t **sent_p)
+{
+    uci_frame_t *clone = uci_inject_frame(ep->peer->worker, frame);
+    ucs_status_t status;
+
+    if (clone != NULL) {
+        return uci_send_damaged(ep, clone, sent_p);
+    }
+    status = uci_send_frame(ep, frame);
+    if (status == UCS_OK) {
+        uci_inject_log(frame);
+    }
+    return status;
+}
+
 /**
- * Log a frame that is complete, and send it, or its damaged @a clone. On success the frame belongs to the log and to UCX, and may be
+ * Log a frame that is complete, and send it. On success the frame belongs to the log and to UCX, and may be
  * gone. It is logged before it is sent, since a message to oneself is received, and answered, within the call.
  * @param sent_p  set to the frame that is in flight, if one is.
  * @return UCS_OK or an error; then the frame is gone.
  */
-UCI_INLINE ucs_status_t uci_send_logged(uci_ep_t *ep, uci_frame_t *frame, uci_frame_t *clone, bool log,
-                                        uci_frame_t **sent_p)
+UCI_INLINE ucs_status_t uci_send_logged(uci_ep_t *ep, uci_frame_t *frame, bool log, uci_frame_t **sent_p)
 {
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
@@ -207,21 +222,14 @@ UCI_INLINE ucs_status_t uci_send_logged(uci_ep_t *ep, uci_frame_t *frame, uci_fr
         UCI_STATS_INC(log_dropped);
     }
 
-    if (uci_unlikely(clone != NULL)) {
-        status = uci_send_damaged(ep, clone, sent_p);
-    } else {
-        status = uci_send_frame(ep, frame);
-        if (status == UCS_INPROGRESS) {
-            *sent_p = frame;
-            return UCS_OK;
-        }
+    status = uci_likely(!uci_inject_enabled) ? uci_send_frame(ep, frame) : uci_send_injected(ep, frame, sent_p);
+    if (status == UCS_INPROGRESS) {
+        *sent_p = frame;
+        return UCS_OK;
     }
     if (uci_unlikely(status != UCS_OK)) {
         uci_send_take_back(peer, frame);
         return status;
-    }
-    if (uci_unlikely(uci_inject_enabled) && (clone == NULL)) {
-        uci_inject_log(frame);
     }
     uci_send_frame_landed(worker, frame);
     return UCS_OK;
@@ -232,8 +240,7 @@ static ucs_status_t uci_send_sealed(uci_ep_t *ep, uci_frame_t *frame, bool log, 
     uci_worker_t *worker = ep->peer->worker;
 
     uci_frame_seal(frame, worker->uid);
-    return uci_send_logged(ep, frame, uci_unlikely(uci_inject_enabled) ? uci_inject_frame(worker, frame) : NULL, log,
-                           sent_p);
+    return uci_send_logged(ep, frame, log, sent_p);
 }
 
 /* ------------------------------------------------------------- eager */
@@ -330,8 +337,7 @@ UCI_INLINE ucs_status_ptr_t uci_send_settled(uci_ep_t *ep, const void *data, siz
         uci_frame_hdr(frame)->value = worker->digest->copy(uci_frame_payload(frame), data, length);
         uci_frame_seal(frame, worker->uid);
     }
-    status = uci_send_logged(ep, frame, uci_unlikely(uci_inject_enabled) ? uci_inject_frame(worker, frame) : NULL, true,
-                             &sent);
+    status = uci_send_logged(ep, frame, true, &sent);
     return uci_send_eager_end(ep, length, sent, status, param);
 }
 

@@ -111,6 +111,7 @@ add_fetch() {
     for target in header tree ack; do
         add_job fetch p2p_nonblocking "$1" tcp,self bitflip "$target" 1e-1
     done
+    add_job fetch p2p_nonblocking "$1" tcp,self any payload+repair 1e-1
     add_job fetch storm "$1" tcp,self any any 1e-2
 }
 
@@ -121,6 +122,7 @@ add_bounce() {
         add_job bounce p2p_nonblocking "$1" tcp,self any "$target" 1e-1
     done
     add_job bounce datatypes "$1" tcp,self any any 1e-2
+    add_job bounce p2p_nonblocking "$1" tcp,self any payload+memory+repair 1e-1
 }
 
 add_full() {
