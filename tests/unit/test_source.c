@@ -1,0 +1,332 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a message is repaired from: two workers over a fake UCX, the first of which sends. Slots, copies, frames of the log and the user's
+ * buffer are damaged, or changed, one by one and together, at the moment that is worst.
+ */
+#include <criterion/criterion.h>
+
+#include "fake_net.h"
+
+#include "direct.h"
+#include "tuner.h"
+#include "txlog.h"
+
+#define LENGTH      20000u /* one slot */
+#define LENGTH_LONG 100000u
+#define TAG         7
+#define PATIENCE    1000u /* turns, and more than any message has */
+
+static char user[LENGTH_LONG], meant[LENGTH_LONG], taken[LENGTH_LONG];
+static bool sent, received;
+static ucs_status_t status_of_receive;
+static void *requests[16];
+static unsigned requests_count;
+
+static void on_sent(void *request, ucs_status_t status, void *user_data)
+{
+    sent = true;
+}
+
+static void on_received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+{
+    received          = true;
+    status_of_receive = status;
+}
+
+static void keep(ucs_status_ptr_t request)
+{
+    cr_assert(!UCS_PTR_IS_ERR(request) && (requests_count < uci_array_size(requests)));
+    if (UCS_PTR_IS_PTR(request)) {
+        requests[requests_count++] = request;
+    }
+}
+
+static void start_send(unsigned node, size_t length)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.send = on_sent};
+    ucs_status_ptr_t request;
+
+    sent    = false;
+    request = uci_send(net_nodes[node].ep, user, length, TAG, &param, false);
+    sent |= (request == NULL);
+    keep(request);
+}
+
+static void start_recv(unsigned node)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.recv = on_received};
+
+    received = false;
+    memset(taken, 0xee, sizeof(taken));
+    keep(uci_recv(net_nodes[node].worker, taken, sizeof(taken), TAG, UINT64_MAX, &param));
+}
+
+static void let_both_turn(void)
+{
+    unsigned turn;
+
+    for (turn = 0; turn < 2000; ++turn) {
+        net_clock += net_is_idle() ? 3000000000ul : 2000000ul;
+        net_turn(1);
+        net_turn(0);
+        if (received && sent && net_is_idle()) {
+            return;
+        }
+    }
+}
+
+/* The sender's turns alone, and no time: nobody receives */
+static void let_sender_turn(void)
+{
+    uci_worker_t *worker = net_nodes[0].worker;
+    unsigned turn;
+
+    for (turn = 0; (turn < PATIENCE) && !sent; ++turn) {
+        uci_worker_enter(worker);
+        uci_worker_progress(worker, worker->ucp);
+        uci_worker_leave(worker);
+    }
+}
+
+static void set_up(void)
+{
+    size_t i;
+
+    setenv("UCI_ON_ERROR", "error", 1);
+    setenv("UCI_LOG_LEVEL", "fatal", 0);
+    setenv("UCI_CONFIG_FILE", "", 1);
+    setenv("UCI_PROFILE", "none", 1);
+    setenv("UCI_DIGEST", "xxh3", 1);
+    setenv("UCI_EAGER_MAX", "2k", 1);
+    cr_assert(uci_settings_read() == UCI_OK);
+    uci_settings.path = UCI_PATH_DIRECT;
+    net_init();
+    net_clock = 1000000000000ul;
+    uci_tuner_refresh();
+    net_create(0);
+    net_create(1);
+    net_nodes[0].context.buffered_max = LENGTH_LONG;
+    net_open(0, 1);
+    net_open(1, 0);
+    for (i = 0; i < sizeof(user); ++i) {
+        user[i] = meant[i] = (char)(i * 251 / 7);
+    }
+
+    /* so that both know each other, and the slots of the first are mapped */
+    start_recv(0);
+    start_send(1, 10);
+    let_both_turn();
+    start_recv(1);
+    start_send(0, LENGTH);
+    let_both_turn();
+    cr_assert(sent && received && (net_nodes[0].worker->bounce.slots != NULL));
+    memset(&net_nodes[0].worker->stats.counters, 0, sizeof(uci_stats_t));
+    memset(&net_nodes[1].worker->stats.counters, 0, sizeof(uci_stats_t));
+}
+
+static void tear_down(void)
+{
+    net_sent = NULL;
+    net_end_operations(net_nodes[0].worker);
+    net_end_operations(net_nodes[1].worker);
+    while (requests_count > 0) {
+        uci_request_free(uci_request_from_user(requests[--requests_count]));
+    }
+    net_destroy(0);
+    net_destroy(1);
+}
+
+TestSuite(source, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static uci_send_op_t *the_send(void)
+{
+    cr_assert(!uci_list_is_empty(&net_nodes[0].worker->send_ops));
+    return uci_container_of(net_nodes[0].worker->send_ops.next, uci_send_op_t, all);
+}
+
+/* A message that is complete for its sender, whose user has written over his buffer; it lies in slots */
+static uci_send_op_t *send_and_write_over(size_t length)
+{
+    uci_send_op_t *op;
+
+    start_send(0, length);
+    op = the_send();
+    cr_assert(op->state == UCI_SEND_DIRECT);
+    let_sender_turn();
+    cr_assert(sent, "a send that plain UCX buffers completes without the receiver");
+    memset(user, 0x55, sizeof(user));
+    return op;
+}
+
+static void expect_counters(uint64_t mismatched, uint64_t repaired, uint64_t unrepaired, uint64_t changed)
+{
+    const uci_stats_t *counters = &net_nodes[1].worker->stats.counters;
+
+    cr_expect(counters->mismatched_chunks == mismatched, "mismatched %lu", (unsigned long)counters->mismatched_chunks);
+    cr_expect(counters->repaired_chunks == repaired, "repaired %lu", (unsigned long)counters->repaired_chunks);
+    cr_expect(counters->unrepaired_chunks == unrepaired, "unrepaired %lu", (unsigned long)counters->unrepaired_chunks);
+    cr_expect(counters->source_changed == changed, "changed %lu", (unsigned long)counters->source_changed);
+}
+
+static void receive_as_meant(size_t length)
+{
+    start_recv(1);
+    let_both_turn();
+    cr_assert(received);
+    cr_expect(status_of_receive == UCS_OK);
+    cr_expect(memcmp(taken, meant, length) == 0, "other bytes than were sent");
+}
+
+static void receive_nothing(void)
+{
+    start_recv(1);
+    let_both_turn();
+    cr_assert(received);
+    cr_expect(status_of_receive == UCS_ERR_IO_ERROR, "status %d", status_of_receive);
+}
+
+Test(source, what_is_taken_in_time_is_not_copied)
+{
+    start_send(0, LENGTH);
+    receive_as_meant(LENGTH);
+    cr_expect(sent);
+    cr_expect(net_nodes[0].worker->stats.counters.buffered_messages == 0);
+    expect_counters(0, 0, 0, 0);
+}
+
+Test(source, a_damaged_slot_heals_from_the_copy)
+{
+    uci_send_op_t *op = send_and_write_over(LENGTH);
+
+    ((char *)uci_direct_data(op, 0))[100] ^= 4;
+    receive_as_meant(LENGTH);
+    expect_counters(1, 1, 0, 0);
+    cr_expect(net_nodes[0].worker->stats.counters.buffered_messages == 1);
+    cr_expect(net_nodes[0].worker->copy_bytes == 0, "the copy goes with its message");
+}
+
+Test(source, so_do_several)
+{
+    uci_send_op_t *op = send_and_write_over(LENGTH_LONG);
+    uint32_t i;
+
+    for (i = 0; i < op->chunks; ++i) {
+        ((char *)uci_direct_data(op, i))[i] ^= 1;
+    }
+    cr_assert(op->chunks > 2);
+    i = op->chunks;
+    receive_as_meant(LENGTH_LONG);
+    expect_counters(i, i, 0, 0);
+}
+
+/* Its own words, which say what is right and how much: all of it comes another way */
+Test(source, a_damaged_head_of_a_slot_heals_from_the_copy)
+{
+    uci_send_op_t *op = send_and_write_over(LENGTH);
+
+    net_nodes[0].worker->bounce.slots[op->slots[0]].value ^= 1;
+    receive_as_meant(LENGTH);
+    expect_counters(0, 0, 0, 0);
+}
+
+Test(source, slot_and_head_as_well)
+{
+    uci_send_op_t *op = send_and_write_over(LENGTH);
+
+    ((char *)uci_direct_data(op, 0))[100] ^= 4;
+    net_nodes[0].worker->bounce.slots[op->slots[0]].length ^= 1;
+    receive_as_meant(LENGTH);
+    expect_counters(0, 0, 0, 0);
+}
+
+/* There is nothing that could be right: never silence, and never the digest of what is there now */
+Test(source, slot_and_copy_damaged_is_for_the_policy)
+{
+    uci_send_op_t *op = send_and_write_over(LENGTH);
+
+    ((char *)uci_direct_data(op, 0))[100] ^= 4;
+    ((char *)op->copy)[LENGTH - 1] ^= 8;
+    receive_nothing();
+    expect_counters(1, 0, 1, 0);
+}
+
+Test(source, a_damaged_copy_that_has_to_be_streamed_is_for_the_policy)
+{
+    uci_send_op_t *op = send_and_write_over(LENGTH);
+
+    net_nodes[0].worker->bounce.slots[op->slots[0]].value ^= 1;
+    ((char *)op->copy)[3] ^= 8;
+    receive_nothing();
+    expect_counters(1, 0, 1, 0);
+}
+
+/* The user's own store, while the send is pending: delivered as it is now, and called by its name */
+Test(source, a_changed_buffer_is_no_repair)
+{
+    start_send(0, LENGTH);
+    cr_assert(!sent);
+    ((char *)uci_direct_data(the_send(), 0))[100] ^= 4;
+    user[5] ^= 1;
+    meant[5] ^= 1;
+    receive_as_meant(LENGTH);
+    expect_counters(1, 0, 0, 1);
+}
+
+Test(source, a_buffer_changed_before_it_is_copied)
+{
+    uci_send_op_t *op;
+
+    start_send(0, LENGTH);
+    op = the_send();
+    user[5] ^= 1;
+    meant[5] ^= 1;
+    let_sender_turn();
+    cr_assert(sent);
+    cr_expect((op->changed != NULL) && (op->changed[0] == 1));
+    ((char *)uci_direct_data(op, 0))[100] ^= 4;
+    memset(user, 0x55, sizeof(user));
+    receive_as_meant(LENGTH);
+    expect_counters(1, 0, 0, 1);
+}
+
+Test(source, a_pending_buffer_that_did_not_change_is_a_repair)
+{
+    start_send(0, LENGTH);
+    ((char *)uci_direct_data(the_send(), 0))[100] ^= 4;
+    receive_as_meant(LENGTH);
+    expect_counters(1, 1, 0, 0);
+}
+
+/* ------------------------------------------------------------------- frames */
+
+static void damage_frame(net_message_t *message)
+{
+    if (!message->am && (message->length > 500)) {
+        message->data[200] ^= 1;
+        net_sent = NULL;
+    }
+}
+
+Test(source, a_frame_heals_from_the_log)
+{
+    net_sent = damage_frame;
+    start_send(0, 1000);
+    memset(user, 0x55, sizeof(user));
+    receive_as_meant(1000);
+    expect_counters(1, 1, 0, 0);
+}
+
+Test(source, a_frame_damaged_in_the_log_too_is_for_the_policy)
+{
+    uci_peer_t *peer = net_nodes[0].ep->peer;
+    uci_frame_t *frame;
+
+    net_sent = damage_frame;
+    start_send(0, 1000);
+    frame = uci_txlog_find(peer, peer->tx_next - 1);
+    cr_assert(frame != NULL);
+    uci_frame_payload(frame)[999] ^= 1;
+    receive_nothing();
+    expect_counters(1, 0, 1, 0);
+}
