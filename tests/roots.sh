@@ -28,6 +28,7 @@ run_in_debian() {
     unshare --mount --propagation private bash -euc '
         root=$1 sources=$2 command=$3
         shift 3
+        mount --bind "$root" "$root" # its own / must be a mount point, for ip netns
         mount -t proc proc "$root/proc"
         mount --bind /sys "$root/sys"
         mount --bind /dev "$root/dev"

@@ -334,6 +334,30 @@ static void call_handler(uci_am_hdr_t *hdr, const void *payload, size_t length)
     free(copy);
 }
 
+/* About something that is under way, which a message of any other number does not reach: the first receive, or send */
+static void address_receive(uci_am_hdr_t *hdr)
+{
+    const uci_recv_op_t *op;
+
+    if (!uci_list_is_empty(&fuzz_worker->recv_ops)) {
+        op       = uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link);
+        hdr->uid = op->peer->uid;
+        hdr->seq = (uint32_t)op->seq;
+        hdr->op  = op->slot;
+    }
+}
+
+static void address_send(uci_am_hdr_t *hdr)
+{
+    const uci_send_op_t *op;
+
+    if (!uci_list_is_empty(&fuzz_worker->send_ops)) {
+        op       = uci_container_of(fuzz_worker->send_ops.next, uci_send_op_t, all);
+        hdr->uid = op->peer->uid;
+        hdr->seq = (op->frame != NULL) ? (uint32_t)op->frame->seq : hdr->seq;
+    }
+}
+
 static void step_message(input_t *input)
 {
     static char payload[8192];
@@ -351,7 +375,13 @@ static void step_message(input_t *input)
     hdr.digest = (uint8_t)uci_settings.digest->id;
     length     = (bits & 8) ? (take8(input) * 32u) % sizeof(payload) : take8(input) % 97u;
     take(input, payload, length);
-    hdr.length = (uint32_t)length;
+    hdr.length = (bits & 128) ? take32(input) : (uint32_t)length;
+    if (bits & 32) {
+        address_receive(&hdr);
+    }
+    if (bits & 64) {
+        address_send(&hdr);
+    }
     if ((hdr.type == UCI_AM_DATA) && (bits & 16)) {
         hdr.value = uci_settings.digest->digest(payload, length);
     }
@@ -476,7 +506,8 @@ static void step_frame(input_t *input)
     hdr.uid    = take_uid(input);
     hdr.seq    = take_number(input);
     hdr.ack    = take_number(input);
-    hdr.length = (uint16_t)((hdr.kind == UCI_FRAME_RNDV) ? sizeof(uci_rndv_desc_t) : (take8(input) * 2));
+    hdr.length = (uint16_t)(((hdr.kind == UCI_FRAME_RNDV) && !(bits & 64)) ? sizeof(uci_rndv_desc_t)
+                                                                           : (take8(input) * 2));
     take(input, payload, hdr.length);
     if (hdr.kind == UCI_FRAME_RNDV) {
         uci_rndv_desc_t *desc = (uci_rndv_desc_t *)(void *)payload;
@@ -594,7 +625,8 @@ static void step_slot(input_t *input)
         return;
     }
     op           = uci_container_of(fuzz_worker->direct_recvs.next, uci_recv_op_t, direct_link);
-    slot->length = (what & 2) ? take8(input) : uci_chunk_length(op->length, op->chunk_size, op->taken);
+    slot->length = (what & 2) ? ((what & 64) ? take32(input) : take8(input))
+                              : uci_chunk_length(op->length, op->chunk_size, op->taken);
     slot->value  = (what & 4) ? take8(input) : op->digest->digest(slot->data, uci_min(slot->length, UCI_SLOT_SIZE));
     slot->root   = take8(input);
     slot->next   = (what & 8) ? take8(input) * 1000u : take8(input) % (UCI_SLOT_COUNT + 1);
