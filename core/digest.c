@@ -4,7 +4,7 @@
 #include <strings.h>
 #include "digest_kernels.h"
 
-#define UCI_DIGEST_FAR_BLOCK 4096u  /* digested, then copied while in L1; 2 and 8 KiB are slower */
+#define UCI_DIGEST_FAR_BLOCK 4096u  /* copied, then digested while in L1; 2 and 8 KiB are slower */
 #define UCI_DIGEST_FAR_SMALL 16384u /* not worth going around the caches */
 #define UCI_DIGEST_FAR_LINE  64u
 
@@ -142,11 +142,13 @@ UCI_INLINE void uci_digest_far_fence(void)
 #endif
 }
 
+/* Each block is copied first and digested then. Others may write to the source between two looks at it: what was copied before is
+ * held against what lies there after, so that damage is seen, and at worst right bytes are taken for wrong ones. */
 uint64_t uci_digest_copy_far(const uci_digest_ops_t *ops, void *dst, const void *src, size_t length)
 {
     size_t copied = -(uintptr_t)dst % UCI_DIGEST_FAR_LINE; /* up to the first whole line of dst */
     uci_digest_stream_t stream;
-    size_t offset, piece, ready;
+    size_t offset, end, ready;
 
     if (length < UCI_DIGEST_FAR_SMALL) {
         return ops->copy(dst, src, length);
@@ -154,16 +156,18 @@ uint64_t uci_digest_copy_far(const uci_digest_ops_t *ops, void *dst, const void 
 
     ops->init(&stream);
     memcpy(dst, src, copied);
-    for (offset = 0; offset < length; offset += piece) {
-        piece = uci_min(length - offset, (size_t)UCI_DIGEST_FAR_BLOCK);
-        ops->update(&stream, NULL, (const uint8_t *)src + offset, piece);
-        if (offset + piece > copied) {
-            ready = (offset + piece - copied) & ~(size_t)(UCI_DIGEST_FAR_LINE - 1);
-            uci_digest_far((uint8_t *)dst + copied, (const uint8_t *)src + copied, ready);
-            copied += ready;
+    for (offset = 0; offset < length; offset = end) {
+        end   = uci_min(offset + UCI_DIGEST_FAR_BLOCK, length);
+        ready = uci_min(uci_align_up(end - copied, (size_t)UCI_DIGEST_FAR_LINE),
+                        (length - copied) & ~(size_t)(UCI_DIGEST_FAR_LINE - 1));
+        uci_digest_far((uint8_t *)dst + copied, (const uint8_t *)src + copied, ready);
+        copied += ready;
+        if (copied < end) { /* the last bytes, less than a line */
+            memcpy((uint8_t *)dst + copied, (const uint8_t *)src + copied, length - copied);
+            copied = length;
         }
+        ops->update(&stream, NULL, (const uint8_t *)src + offset, end - offset);
     }
-    memcpy((uint8_t *)dst + copied, (const uint8_t *)src + copied, length - copied);
     uci_digest_far_fence();
     return ops->final(&stream);
 }
