@@ -4,7 +4,7 @@
 #include <strings.h>
 #include "digest_kernels.h"
 
-#define UCI_DIGEST_FAR_BLOCK 4096u  /* copied, then digested while in L1; 2 and 8 KiB are slower */
+#define UCI_DIGEST_FAR_BLOCK 4096u  /* passes through L1; 2 and 8 KiB are slower */
 #define UCI_DIGEST_FAR_SMALL 16384u /* not worth going around the caches */
 #define UCI_DIGEST_FAR_LINE  64u
 
@@ -142,32 +142,34 @@ UCI_INLINE void uci_digest_far_fence(void)
 #endif
 }
 
-/* Each block is copied first and digested then. Others may write to the source between two looks at it: what was copied before is
- * held against what lies there after, so that damage is seen, and at worst right bytes are taken for wrong ones. */
+/* Others may write to the source meanwhile: each block is read once, into L1, digested on its way there, and goes on from there. Stores
+ * around the caches are of whole lines of dst, so that the end of one block goes with the next. */
 uint64_t uci_digest_copy_far(const uci_digest_ops_t *ops, void *dst, const void *src, size_t length)
 {
-    size_t copied = -(uintptr_t)dst % UCI_DIGEST_FAR_LINE; /* up to the first whole line of dst */
+    uint8_t block[UCI_DIGEST_FAR_BLOCK + UCI_DIGEST_FAR_LINE] __attribute__((aligned(UCI_DIGEST_FAR_LINE)));
+    size_t head   = -(uintptr_t)dst % UCI_DIGEST_FAR_LINE; /* up to the first whole line of dst */
+    size_t carry  = 0, offset, piece, ready;
+    uint8_t *next = dst;
     uci_digest_stream_t stream;
-    size_t offset, end, ready;
 
     if (length < UCI_DIGEST_FAR_SMALL) {
         return ops->copy(dst, src, length);
     }
 
     ops->init(&stream);
-    memcpy(dst, src, copied);
-    for (offset = 0; offset < length; offset = end) {
-        end   = uci_min(offset + UCI_DIGEST_FAR_BLOCK, length);
-        ready = uci_min(uci_align_up(end - copied, (size_t)UCI_DIGEST_FAR_LINE),
-                        (length - copied) & ~(size_t)(UCI_DIGEST_FAR_LINE - 1));
-        uci_digest_far((uint8_t *)dst + copied, (const uint8_t *)src + copied, ready);
-        copied += ready;
-        if (copied < end) { /* the last bytes, less than a line */
-            memcpy((uint8_t *)dst + copied, (const uint8_t *)src + copied, length - copied);
-            copied = length;
-        }
-        ops->update(&stream, NULL, (const uint8_t *)src + offset, end - offset);
+    for (offset = 0; offset < length; offset += piece) {
+        piece = uci_min(length - offset, (offset == 0) ? UCI_DIGEST_FAR_BLOCK - head : (size_t)UCI_DIGEST_FAR_BLOCK);
+        ops->update(&stream, block + carry, (const uint8_t *)src + offset, piece);
+        carry += piece;
+        memcpy(next, block, head);
+        ready = (carry - head) & ~(size_t)(UCI_DIGEST_FAR_LINE - 1);
+        uci_digest_far(next + head, block + head, ready);
+        next += head + ready;
+        carry -= head + ready;
+        memmove(block, block + head + ready, carry);
+        head = 0;
     }
+    memcpy(next, block, carry);
     uci_digest_far_fence();
     return ops->final(&stream);
 }

@@ -153,7 +153,7 @@ UCI_INLINE uint64_t uci_crc_move_isal(const uci_crc_t *kind, uint64_t crc, uint8
     for (; length > 0; length -= piece) {
         piece = uci_min(length, (size_t)UCI_CRC_BLOCK);
         memcpy(dst, src, piece);
-        crc = kind->func(crc, src, piece);
+        crc = kind->func(crc, dst, piece); /* what was stored: others may write to the source meanwhile */
         src += piece;
         dst += piece;
     }
