@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MESSAGES_MAX = 4, TAG = 7, TAG_LEFT = 70, TAG_GREETING = 71, ADDRESS_MAX = 4096 };
+enum { MESSAGES_MAX = 4, TAG = 7, TAG_LEFT = 70, TAG_GREETING = 71, ADDRESS_MAX = 4096, LIMIT_S = 30 };
 
 /* What is said: by a to b, or both ways */
 typedef struct talk {
@@ -290,6 +290,7 @@ static void end_once(const talk_t *talk, const times_t *times)
 {
     bool over;
 
+    alarm(LIMIT_S); /* for one: how long all take depends on who else wants the cores, since each turn waits for both */
     connect_here();
     if (!times->strangers) {
         greet();

@@ -393,7 +393,7 @@ ending_case() {
     any+repair) settings+=("UCI_FAULT=rate=0.03,target=any+repair,seed=15") ;;
     *)          settings+=("UCI_FAULT=rate=1,target=$target") ;;
     esac
-    timeout=60 plain_case "$name" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" ending ${5:+"$5"}
+    timeout=180 plain_case "$name" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" ending ${5:+"$5"}
 }
 
 main() {
