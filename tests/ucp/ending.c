@@ -2,8 +2,8 @@
  *
  * The end of a conversation, at every step. Two processes talk, and each closes as soon as its own sends and receives are over, as
  * a rank does that goes into MPI_Finalize; once its close is done it makes no more progress, as a rank that waits for the others
- * outside of UCX. They take turns, one call of progress each. Whatever one does that many turns before or after the other, both
- * have to get there, with all bytes right.
+ * outside of UCX. At first they take turns, one call of progress each. Whatever one does that many turns before or after the
+ * other, both have to get there, with all bytes right.
  *
  * ENDING_STEPS: how many turns the sides are apart at most (default 5).
  */
@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { MESSAGES_MAX = 4, TAG = 7, TAG_LEFT = 70, TAG_GREETING = 71, ADDRESS_MAX = 4096, LIMIT_S = 30 };
+enum { MESSAGES_MAX = 4, TAG = 7, TAG_LEFT = 70, TAG_GREETING = 71, ADDRESS_MAX = 4096, LIMIT_S = 30, TURNS = 60 };
 
 /* What is said: by a to b, or both ways */
 typedef struct talk {
@@ -40,8 +40,7 @@ typedef enum { WAITING, TALKING, LINGERING, CLOSING, GONE } state_t;
 /* Memory of both processes */
 typedef struct both {
     unsigned barriers[2];
-    unsigned count; /* turns of both */
-    bool over;
+    unsigned count; /* turns of both, as long as they alternate */
     state_t state[2];
     unsigned since[2]; /* turn */
     size_t address_length[2];
@@ -130,8 +129,8 @@ static void greet(void)
 
 static void enter(state_t state)
 {
-    both->state[side] = state;
     both->since[side] = turn;
+    __atomic_store_n(&both->state[side], state, __ATOMIC_SEQ_CST);
 }
 
 static unsigned seed_of(unsigned whose, unsigned i)
@@ -155,7 +154,6 @@ static void prepare(const talk_t *talk)
     enter(WAITING);
     if (side == 0) {
         both->count = 0;
-        both->over  = false;
     }
 }
 
@@ -278,18 +276,30 @@ static void check_clock(const talk_t *talk, const times_t *times)
     ut_clock_check(text);
 }
 
+static bool are_gone(void)
+{
+    return (__atomic_load_n(&both->state[0], __ATOMIC_SEQ_CST) == GONE) &&
+           (__atomic_load_n(&both->state[1], __ATOMIC_SEQ_CST) == GONE);
+}
+
+/* One after the other, as long as it matters: on busy cores each change takes long */
 static void wait_for_turn(const talk_t *talk, const times_t *times)
 {
-    while (__atomic_load_n(&both->count, __ATOMIC_SEQ_CST) % 2 != side) {
-        sched_yield();
+    do {
         check_clock(talk, times);
-    }
+        if (turn >= TURNS) {
+            sched_yield();
+            return;
+        }
+        if (__atomic_load_n(&both->count, __ATOMIC_SEQ_CST) == (2 * turn) + side) {
+            return;
+        }
+        sched_yield();
+    } while (!are_gone());
 }
 
 static void end_once(const talk_t *talk, const times_t *times)
 {
-    bool over;
-
     alarm(LIMIT_S); /* for one: how long all take depends on who else wants the cores, since each turn waits for both */
     connect_here();
     if (!times->strangers) {
@@ -298,20 +308,16 @@ static void end_once(const talk_t *talk, const times_t *times)
     prepare(talk);
     meet(false);
     ut_clock_start();
-    do {
+    for (turn = 0; !are_gone(); ++turn) {
         wait_for_turn(talk, times);
-        turn = both->count / 2;
         if (both->state[side] != GONE) {
             ucp_worker_progress(here.worker);
             advance(talk, times);
         }
-        if (side == 0) {
-            both->over = (both->state[0] == GONE) && (both->state[1] == GONE);
+        if (turn < TURNS) {
+            __atomic_add_fetch(&both->count, 1, __ATOMIC_SEQ_CST);
         }
-        over = both->over;
-        __atomic_add_fetch(&both->count, 1, __ATOMIC_SEQ_CST);
-        check_clock(talk, times);
-    } while (!over);
+    }
     check_all(talk);
     meet(false);
     ucp_worker_destroy(here.worker);
