@@ -374,6 +374,85 @@ static void closes_while_receiving(void)
     }
 }
 
+/* A close is in progress, since the other side has to be told what was sent, when the same side opens an endpoint again: it is back, and
+ * the close says nothing of an end. The second close does */
+static void reopened_while_closing(void)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ut_data_t data;
+    ut_op_t send;
+    ucs_status_ptr_t closing;
+    unsigned i;
+
+    for (i = 0; (i < 4) && !only_self(); ++i) {
+        ut_pair_open(&pair, 0);
+        ut_exchange(&pair, 100, i);
+        ut_data_open(&data, UT_CONTIG1, 100);
+        ut_data_fill(&data, i);
+        ut_send(&send, pair.a, UT_SEND_NBX, &data, i);
+        closing    = ucp_ep_close_nbx(pair.a->ep, &none);
+        pair.a->ep = ut_ep_create(pair.a->worker, pair.b->worker);
+        if (i & 1) {
+            ut_settle(&pair);
+        }
+        receive_one(100, i, &send);
+        ut_exchange(&pair, 5000000, i);
+        UT_CHECK_STATUS(ut_wait_ptr(&pair, closing), UCS_OK, "the first close");
+        ut_exchange(&pair, 300000, i);
+        ut_data_close(&data);
+        ut_pair_close(&pair);
+    }
+}
+
+/* None of them is the last one when it begins to close, but together they are: the other side must hear of it */
+static void all_endpoints_at_once(void)
+{
+    enum { ENDPOINTS = 3 };
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t closing[ENDPOINTS];
+    ut_op_t send[ENDPOINTS];
+    ucp_ep_h first;
+    ut_data_t data;
+    unsigned i;
+
+    if (only_self()) {
+        return;
+    }
+    ut_pair_open(&pair, 0);
+    first = pair.a->ep;
+    ut_exchange(&pair, 100, 1);
+    ut_data_open(&data, UT_CONTIG1, 100);
+    ut_data_fill(&data, 0);
+    ut_send(&send[0], pair.a, UT_SEND_NBX, &data, 0);
+    closing[0] = ucp_ep_close_nbx(first, &none);
+    for (i = 1; i < ENDPOINTS; ++i) {
+        pair.a->ep = ut_ep_create(pair.a->worker, pair.b->worker);
+        ut_send(&send[i], pair.a, UT_SEND_NBX, &data, i);
+        closing[i] = ucp_ep_close_nbx(pair.a->ep, &none);
+    }
+    for (i = 0; i < ENDPOINTS; ++i) {
+        ut_data_t to;
+        ut_op_t recv;
+
+        ut_data_open(&to, UT_CONTIG1, 100);
+        ut_recv(&recv, &pair, UT_RECV_NBX, &to, i, UT_TAG_ALL);
+        UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+        UT_CHECK_STATUS(ut_wait(&pair, &send[i]), UCS_OK, "send");
+        UT_CHECK(ut_data_check(&to, 100, 0), "wrong content by endpoint %u", i);
+        ut_data_close(&to);
+    }
+    for (i = 0; i < ENDPOINTS; ++i) {
+        UT_CHECK_STATUS(ut_wait_ptr(&pair, closing[i]), UCS_OK, "ep_close_nbx");
+    }
+    ut_data_close(&data);
+    ut_clock_start();
+    ut_ep_close(&pair, pair.b->ep);
+    ut_clock_check("the other side's close");
+    ucp_worker_destroy(pair.a->worker);
+    ucp_worker_destroy(pair.b->worker);
+    ucp_cleanup(pair.a->context);
+}
+
 /* ---------------------------------------------- contexts and workers */
 
 static void two_contexts(void)
@@ -518,12 +597,23 @@ static void multi_thread_worker(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {
-        UT_TEST(addresses),          UT_TEST(query_without_address), UT_TEST(address_copies),
-        UT_TEST(close_and_reopen),   UT_TEST(force_close),           UT_TEST(several_endpoints),
-        UT_TEST(close_behind_sends), UT_TEST(one_side_closes_first), UT_TEST(closes_while_receiving),
-        UT_TEST(two_contexts),       UT_TEST(again_and_again),       UT_TEST(crowd),
-        UT_TEST(one_side_only),      UT_TEST(closes_without_a_word), UT_TEST(sudden_end),
-        UT_TEST(multi_thread_worker)};
+static const ut_test_t tests[] = {UT_TEST(addresses),
+                                  UT_TEST(query_without_address),
+                                  UT_TEST(address_copies),
+                                  UT_TEST(close_and_reopen),
+                                  UT_TEST(force_close),
+                                  UT_TEST(several_endpoints),
+                                  UT_TEST(close_behind_sends),
+                                  UT_TEST(one_side_closes_first),
+                                  UT_TEST(closes_while_receiving),
+                                  UT_TEST(reopened_while_closing),
+                                  UT_TEST(all_endpoints_at_once),
+                                  UT_TEST(two_contexts),
+                                  UT_TEST(again_and_again),
+                                  UT_TEST(crowd),
+                                  UT_TEST(one_side_only),
+                                  UT_TEST(closes_without_a_word),
+                                  UT_TEST(sudden_end),
+                                  UT_TEST(multi_thread_worker)};
 
 UT_MAIN(tests)
