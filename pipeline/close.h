@@ -27,7 +27,8 @@
  *              |      +------- MISSING, too often the same --------------+
  *              +-------------- nothing in the log, no FIN sent ----------+
  *
- *     ASKING     LEAVE has been sent, and is repeated until MISSING answers it
+ *     ASKING     LEAVE has been sent, and is repeated until MISSING answers it. What is neither verified there nor held in an intact
+ *                copy is sent again, and LEAVE asks once more: a copy that was damaged on its way is not the last one
  *     ENDING     waits until nothing is fetched or read, and UCX has let go of all messages
  *     FLUSHING   UCX closes its endpoint; when both sides have said BYE what it still waits for is of no use
  *
@@ -37,7 +38,8 @@
  * What waits, and for how long. *Silence is not damage*: a peer that computes for minutes must find all it needs when it
  * comes back. So nothing is dropped because of silence. After 10 s without an answer, copies of all that is not known to be
  * verified are handed to UCX without asking, and the close goes on when UCX has taken them (10 s more at most; then UCX's
- * own close waits for its queue, as on plain UCX): they lie in the peer's queues. Only what can't be copied there is waited
+ * own close waits for its queue, as on plain UCX): they lie in the peer's queues. Reports alone are waited for for 2 s: FIN, LEAVE and
+ * BYE, which lie there, say the same. Only what can't be copied there is waited
  * for without a limit: a segment that UCX offers and memory that is being read, which the peer has matched, so that its
  * program waits for it, as plain UCX's rendezvous would wait. In MPI_Finalize, which is collective, all peers get there.
  *
