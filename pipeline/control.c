@@ -389,6 +389,7 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_control_refuse(peer, hdr, wrong);
         return;
     }
+    ++worker->intact;
 
     peer->heard = true;
     tx_seq      = uci_seq_expand(hdr->seq, peer->tx_next);

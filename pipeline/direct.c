@@ -183,6 +183,21 @@ void uci_direct_serve(uci_peer_t *peer)
     }
 }
 
+/* The youngest message, if its user waits for it and not for the one before: then he is probably inside of a blocking send; of a window of
+ * messages the others would wait as well. NULL: none. */
+static const uci_send_op_t *uci_direct_alone(const uci_worker_t *worker)
+{
+    const uci_list_t *link  = worker->direct_sends.prev;
+    const uci_send_op_t *op = uci_container_of(link, uci_send_op_t, link);
+
+    if (!op->fresh || (op->patience == 0)) {
+        return NULL;
+    }
+    return ((link->prev == &worker->direct_sends) || (uci_container_of(link->prev, uci_send_op_t, link)->req == NULL))
+                   ? op
+                   : NULL;
+}
+
 /* Nobody has taken it for so long that its user is better served with a copy */
 static bool uci_direct_is_impatient(const uci_send_op_t *op)
 {
@@ -192,7 +207,8 @@ static bool uci_direct_is_impatient(const uci_send_op_t *op)
 static bool uci_direct_send_is_due(const uci_send_op_t *op)
 {
     return (op->acked == op->chunks) || uci_direct_next_is_taken(op) ||
-           ((op->filled < op->chunks) && (op->filled - op->acked < op->window)) || uci_direct_is_impatient(op);
+           ((op->filled < op->chunks) && (op->filled - op->acked < op->window)) || op->fresh ||
+           uci_direct_is_impatient(op);
 }
 
 /* Most turns find nothing: whoever polls while he waits should not pay for more than looking */
@@ -212,6 +228,7 @@ unsigned uci_direct_send_progress(uci_worker_t *worker)
     unsigned count = 0;
     uci_list_t todo;
     uci_send_op_t *op;
+    const uci_send_op_t *alone;
     uint32_t before;
 
     if (!uci_direct_sends_are_due(worker)) {
@@ -219,6 +236,7 @@ unsigned uci_direct_send_progress(uci_worker_t *worker)
     }
 
     /* callbacks of completions may start and end operations */
+    alone = uci_direct_alone(worker);
     uci_list_move(&worker->direct_sends, &todo);
     while (!uci_list_is_empty(&todo)) {
         op     = uci_container_of(uci_list_requeue(&todo, &worker->direct_sends), uci_send_op_t, link);
@@ -229,7 +247,8 @@ unsigned uci_direct_send_progress(uci_worker_t *worker)
             continue;
         }
         count += op->filled + op->acked - before;
-        if (uci_unlikely(uci_direct_is_impatient(op))) {
+        op->fresh = false;
+        if (uci_unlikely((op == alone) || uci_direct_is_impatient(op))) {
             op->patience = 0;
             uci_send_op_buffer_early(op);
             ++count;

@@ -83,6 +83,7 @@ typedef struct uci_recv_op {
     uint32_t arrived_seen;
     uint64_t active_time;      /**< something had arrived, or we asked */
     unsigned asked;            /**< questions since something came for it: each is asked later than the one before */
+    uint64_t intact_before;    /**< worker->intact when the last question was asked */
     bool answer_damaged;       /**< something that was for it has been dropped since the last question */
     unsigned refused;          /**< questions whose answers were damaged, one after the other */
     uint64_t walk;             /**< the last one that has come to it, see uci_control_ask() */

@@ -251,6 +251,7 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     ++op->asked;
     op->refused += op->answer_damaged;
     op->answer_damaged = false;
+    op->intact_before  = op->peer->worker->intact;
     if (op->refused > UCI_REPAIR_REFUSED_LIMIT) {
         uci_repair_failed(op, "all answers of the sender arrive damaged");
         return;

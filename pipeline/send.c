@@ -377,6 +377,12 @@ static void uci_send_op_retire(uci_send_op_t *op)
     }
 }
 
+/* Copies of what fits into a slot come and go with every message: the heap would give their pages back to the kernel again and again */
+static bool uci_send_is_copy_pooled(const uci_send_op_t *op)
+{
+    return op->length <= UCI_SLOT_SIZE;
+}
+
 static void uci_send_op_destroy(uci_send_op_t *op)
 {
     uci_peer_t *peer     = op->peer;
@@ -388,10 +394,14 @@ static void uci_send_op_destroy(uci_send_op_t *op)
     uci_span_put(worker, op->segment.span);
     if (op->copy != NULL) {
         worker->copy_bytes -= op->length;
+        if (uci_send_is_copy_pooled(op)) {
+            uci_pool_put(&worker->slot_copies, op->copy);
+        } else {
+            free(op->copy);
+        }
     }
     uci_merkle_destroy(op->tree);
     free(op->changed);
-    free(op->copy);
     free(op->borders);
     free(op);
     if (uci_unlikely(!uci_list_is_empty(&peer->queued))) {
@@ -585,11 +595,10 @@ static uint64_t uci_send_copy_chunk(uci_send_op_t *op, uint32_t index, uci_buffe
  * MPICH lets go of the datatype then */
 static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
 {
-    uci_worker_t *worker  = op->peer->worker;
     uci_ordered_t ordered = {0};
     uint32_t i;
 
-    op->copy = malloc(op->length);
+    op->copy = uci_send_is_copy_pooled(op) ? uci_pool_get(&op->peer->worker->slot_copies) : malloc(op->length);
     if (op->copy == NULL) {
         uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
         return false;
@@ -599,7 +608,7 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     }
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
-    worker->copy_bytes += op->length;
+    op->peer->worker->copy_bytes += op->length;
     if (uci_unlikely(uci_inject_enabled)) {
         uci_inject_copy(op);
     }
@@ -660,20 +669,27 @@ void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
     }
 }
 
+static bool uci_send_may_copy(const uci_send_op_t *op)
+{
+    const uci_worker_t *worker = op->peer->worker;
+
+    return worker->copy_bytes + op->length <= worker->log_limit;
+}
+
 /* No later than the receiver would have needed to take it, had it been there: the copy costs as much again */
 static void uci_send_op_be_patient(uci_send_op_t *op)
 {
     uint32_t turns = UCI_SEND_PATIENCE + (uint32_t)(op->length / UCI_SEND_PATIENCE_BYTES);
 
     op->patience = (op->peer->worker->turns + (2 * turns)) | 1; /* a turn counts twice; 0 says that there is none */
+    op->fresh    = (op->chunks == 1) && (op->buffer->kind == UCI_BUFFER_CONTIG);
 }
 
 void uci_send_op_buffer_early(uci_send_op_t *op)
 {
-    uci_worker_t *worker = op->peer->worker;
-    uci_request_t *req   = op->req;
+    uci_request_t *req = op->req;
 
-    if ((worker->copy_bytes + op->length <= worker->log_limit) && uci_send_buffer(op)) {
+    if (uci_send_may_copy(op) && uci_send_buffer(op)) {
         uci_request_complete(req, UCS_OK);
     }
 }

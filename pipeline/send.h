@@ -93,6 +93,7 @@ typedef struct uci_send_op {
     bool draining;                     /**< DIRECT: its receiver is taking it; counted in peer->draining */
     uint16_t slots[UCI_DIRECT_WINDOW]; /**< of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
     uint32_t patience;   /**< DIRECT: of worker->turns, when it is completed from a copy; 0: not for now */
+    bool fresh;          /**< DIRECT: one slot, and no turn since it was filled */
     uint8_t *changed;    /**< by chunk: the program has changed it (source.h); NULL: none */
     uint8_t injected;    /**< where faults have hit it: uci_injected_t (inject.h) */
     bool reminded;       /**< DIRECT: the receiver has asked once */

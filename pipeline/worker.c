@@ -21,6 +21,7 @@
 #define UCI_WORKER_PEERS_MIN    16
 #define UCI_WORKER_REQUEST_SLAB 64
 #define UCI_WORKER_MESSAGE_SLAB 32
+#define UCI_WORKER_COPY_SLAB    4
 
 /* --------------------------------------------------------------- peers */
 
@@ -218,6 +219,8 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     uci_pool_init(&worker->messages, sizeof(uci_control_t) + UCI_CONTROL_POOLED, UCI_WORKER_MESSAGE_SLAB, NULL, NULL,
                   NULL);
 
+    uci_pool_init(&worker->slot_copies, UCI_SLOT_SIZE, UCI_WORKER_COPY_SLAB, NULL, NULL, NULL);
+
     uci_report_init();
     status = uci_worker_learn_address(worker);
     if (status != UCS_OK) {
@@ -271,6 +274,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     }
     uci_frame_pool_cleanup(&worker->frames);
     uci_pool_cleanup(&worker->messages);
+    uci_pool_cleanup(&worker->slot_copies);
     uci_pool_cleanup(&worker->requests);
     uci_stats_leave(&worker->stats);
     uci_wakeup_cleanup(worker);

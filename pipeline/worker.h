@@ -50,8 +50,9 @@ typedef struct uci_worker {
 
     uci_frame_pool_t frames;
     uci_pool_t requests;
-    size_t request_head; /**< uci_request_head() */
-    uci_pool_t messages; /**< uci_control_t with a small payload */
+    size_t request_head;    /**< uci_request_head() */
+    uci_pool_t slot_copies; /**< copies of messages that fit into a slot: UCI_SLOT_SIZE bytes each */
+    uci_pool_t messages;    /**< uci_control_t with a small payload */
 
     /* peers by uid: open addressing, power of two */
     uci_peer_t **peers;
@@ -77,6 +78,7 @@ typedef struct uci_worker {
     uint64_t resync_time;    /**< when, in ns */
     uint64_t round_trip;     /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
     uint64_t dropped;        /**< messages that arrived damaged */
+    uint64_t intact;         /**< and those that did not */
     uint64_t walk;           /**< number of the last walk over send_ops and recv_ops that asks about each */
     uint64_t removals;       /**< what has left closing, send_ops, recv_ops or orphans: who walks there begins anew */
     uint64_t check_time;     /**< of the next look at operations that take long */
