@@ -295,8 +295,9 @@ static void uci_direct_give_up(uci_recv_op_t *op)
 {
     UCI_STATS_INC(mismatched_headers);
     uci_direct_stop(op);
-    op->direct = false;
-    uci_control_send_simple(op->peer, UCI_AM_CTS, op->seq, op->slot, 0);
+    op->direct   = false;
+    op->slotless = true;
+    uci_recv_op_cts(op, 0);
 }
 
 /* A chunk whose words have been checked */

@@ -702,6 +702,18 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
     uci_request_complete_recv(req, status, tag, length);
 }
 
+void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags)
+{
+    uci_control_t *msg = uci_control_get(op->peer, UCI_AM_CTS, op->seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.op    = op->slot;
+        msg->hdr.flags = flags;
+        msg->hdr.index = op->slotless;
+        uci_control_send(msg);
+    }
+}
+
 void uci_recv_op_finish(uci_recv_op_t *op)
 {
     if ((op->tree == NULL) && (op->kind == UCI_FRAME_RNDV)) {
@@ -741,7 +753,7 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
     if (uci_likely(uci_list_is_empty(&peer->handovers)) && uci_direct_take(op, desc->slot)) {
         return;
     }
-    uci_control_send_simple(peer, UCI_AM_CTS, seq, op->slot, 0);
+    uci_recv_op_cts(op, 0);
     if (uci_unlikely(!uci_list_is_empty(&peer->handovers))) {
         /* by its number, since a message to oneself may be through by now */
         uci_handover_take(peer, seq);

@@ -71,6 +71,7 @@ typedef struct uci_recv_op {
     unsigned gets;        /**< in flight */
     uint64_t offered;     /**< bytes of segments so far */
     bool ask_later;       /**< something was dropped meanwhile: ask when they are done */
+    bool slotless;        /**< a slot was damaged: it has to come another way, and every CTS says so */
     bool direct;          /**< chunks come, or all have come, through slots */
     bool held;            /**< `slot_now` has been taken, but not acknowledged */
     uint16_t slot_now;    /**< of the chunk to take, or the one before */
@@ -161,6 +162,8 @@ bool uci_recv_op_collect(uci_recv_op_t *op);
 void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf);
 /** See whether all has arrived: complete, or start repairing. */
 void uci_recv_op_advance(uci_recv_op_t *op);
+/** Tell the sender that its message is matched. @param flags  REPAIR: it has been told before. */
+void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags);
 /** All chunks are right: deliver or, if this was the repair of a descriptor, go on with the message itself. */
 void uci_recv_op_finish(uci_recv_op_t *op);
 /** End, with this status: FIN, the user's request, memory. */

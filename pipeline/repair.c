@@ -266,7 +266,7 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         return;
     }
     if (op->rung == UCI_RUNG_NONE) {
-        uci_control_send_simple(op->peer, UCI_AM_CTS, op->seq, op->slot, UCI_AM_FLAG_REPAIR);
+        uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
     }
     if ((op->rung != UCI_RUNG_NONE) || damaged) {
         uci_repair_request(op, op->rung == UCI_RUNG_NONE);

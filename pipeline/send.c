@@ -1059,7 +1059,7 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
         }
         break;
     case UCI_SEND_DIRECT:
-        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && !op->reminded) {
+        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (hdr->index == 0) && !op->reminded) {
             op->reminded = true; /* we may just have been slow */
             return;
         }

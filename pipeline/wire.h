@@ -115,17 +115,17 @@ typedef struct uci_rndv_desc {
 typedef enum {
     UCI_AM_HELLO = 1, /**< sender's address: mark, then the UCX address */
     UCI_AM_ACK,       /**< uint64_t: first missing, upto, then pairs (first, last) of missing ranges */
-    UCI_AM_CTS,       /**< receiver -> sender: matched, send the chunks; op = receiver's slot */
-    UCI_AM_DATA,      /**< sender -> receiver: chunk `index`; op = receiver's slot */
-    UCI_AM_FIN,       /**< receiver -> sender: verified (or truncated): the send may complete */
-    UCI_AM_REPAIR,    /**< receiver -> sender: uint32_t[]: chunks wanted again; flag GET or COPY */
-    UCI_AM_GRANT,     /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
-    UCI_AM_GONE,      /**< sender -> receiver: no copy left, cannot repair */
-    UCI_AM_QUERY,     /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */
-    UCI_AM_TREE,      /**< receiver -> sender: root and children of nodes uint32_t[] of level `index` wanted */
-    UCI_AM_LEAVES,    /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
-    UCI_AM_FIND,      /**< receiver -> all peers: a frame of tag `value` lost its header; payload as MISSING */
-    UCI_AM_FOUND,     /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
+    UCI_AM_CTS,  /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots */
+    UCI_AM_DATA, /**< sender -> receiver: chunk `index`; op = receiver's slot */
+    UCI_AM_FIN,  /**< receiver -> sender: verified (or truncated): the send may complete */
+    UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; flag GET or COPY */
+    UCI_AM_GRANT,  /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
+    UCI_AM_GONE,   /**< sender -> receiver: no copy left, cannot repair */
+    UCI_AM_QUERY,  /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */
+    UCI_AM_TREE,   /**< receiver -> sender: root and children of nodes uint32_t[] of level `index` wanted */
+    UCI_AM_LEAVES, /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
+    UCI_AM_FIND,   /**< receiver -> all peers: a frame of tag `value` lost its header; payload as MISSING */
+    UCI_AM_FOUND,  /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
     UCI_AM_LEAVE, /**< the user of this side closes its endpoint: what do you lack? A report; op: number of the question */
     UCI_AM_MISSING, /**< answer, a report: copies of what is missing are wanted; op: as LEAVE */
     UCI_AM_BYE,     /**< nothing more will come from this side; a report of not too many ranges */

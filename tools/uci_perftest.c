@@ -13,6 +13,7 @@
  *     bw     windows of nonblocking sends       MB/s
  *     bibw   the same in both directions        MB/s, both together
  *     rate   the same as bw                     messages/s
+ *     send   as many blocking sends             MB/s
  *     vec    ping-pong of a vector: every second double of an array
  *     struct ping-pong of an array of structs with gaps, 20 bytes of 24
  *     blocks ping-pong of 8 blocks in any order
@@ -78,22 +79,49 @@ static void recv_window(bench_t *bench, MPI_Request *requests)
     }
 }
 
+/* The receiver has them all */
+static void acknowledge(bench_t *bench)
+{
+    int ack = 0;
+
+    if (bench->rank == 0) {
+        MPI_Recv(&ack, 1, MPI_INT, bench->peer, TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    } else {
+        MPI_Send(&ack, 1, MPI_INT, bench->peer, TAG_ACK, MPI_COMM_WORLD);
+    }
+}
+
 static void stream_one_way(bench_t *bench, long iterations)
 {
     MPI_Request requests[WINDOW];
-    int ack = 0;
     long i;
 
     for (i = 0; i < iterations; ++i) {
         if (bench->rank == 0) {
             send_window(bench, requests);
-            MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
-            MPI_Recv(&ack, 1, MPI_INT, bench->peer, TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         } else {
             recv_window(bench, requests);
-            MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
-            MPI_Send(&ack, 1, MPI_INT, bench->peer, TAG_ACK, MPI_COMM_WORLD);
         }
+        MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
+        acknowledge(bench);
+    }
+}
+
+/* What a program does that does not think of overlap */
+static void stream_blocking(bench_t *bench, long iterations)
+{
+    long i;
+    int n;
+
+    for (i = 0; i < iterations; ++i) {
+        for (n = 0; n < WINDOW; ++n) {
+            if (bench->rank == 0) {
+                MPI_Send(bench->send, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD);
+            } else {
+                MPI_Recv(bench->recv, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            }
+        }
+        acknowledge(bench);
     }
 }
 
@@ -234,6 +262,7 @@ static const bench_test_t tests[] = {
         {"bw", "MB/s", 0, stream_one_way, megabytes_per_second, describe_bytes},
         {"bibw", "MB/s", 1, stream_both_ways, megabytes_per_second_twice, describe_bytes},
         {"rate", "msg/s", 0, stream_one_way, messages_per_second, describe_bytes},
+        {"send", "MB/s", 0, stream_blocking, megabytes_per_second, describe_bytes},
         {"vec", "us", 1, ping_pong, one_way_microseconds, describe_vector},
         {"struct", "us", 1, ping_pong, one_way_microseconds, describe_struct},
         {"blocks", "us", 1, ping_pong, one_way_microseconds, describe_blocks},

@@ -23,10 +23,11 @@ from pathlib import Path
 
 LATENCY_SIZES = "8,64,1k,8k,64k,1m"
 STREAM_SIZES = "8k,64k,256k,1m,4m"
+SEND_SIZES = "5000,8k,16k,32k,64k,256k"
 TYPE_SIZES = "640,10k,80k,1280k"  # a multiple of what the types need
-DEFAULT_SIZES = {"lat": LATENCY_SIZES, "bw": STREAM_SIZES, "bibw": STREAM_SIZES, "rate": "8", "vec": TYPE_SIZES,
+DEFAULT_SIZES = {"lat": LATENCY_SIZES, "bw": STREAM_SIZES, "bibw": STREAM_SIZES, "rate": "8", "send": SEND_SIZES, "vec": TYPE_SIZES,
                  "struct": TYPE_SIZES, "blocks": TYPE_SIZES, "xchg": LATENCY_SIZES, "olap": LATENCY_SIZES}
-UNITS = {"lat": "us", "bw": "MB/s", "bibw": "MB/s", "rate": "msg/s", "vec": "us", "struct": "us", "blocks": "us",
+UNITS = {"lat": "us", "bw": "MB/s", "bibw": "MB/s", "rate": "msg/s", "send": "MB/s", "vec": "us", "struct": "us", "blocks": "us",
          "xchg": "us", "olap": "us"}
 DEFAULT_TLS = ("posix,self", "posix,cma,self", "tcp,self")
 DEADLINE = 60  # seconds that one measurement, or a start, may take before the job counts as stuck
@@ -48,6 +49,7 @@ examples:
   uci_perftest --mpi openmpi --tls tcp,self --test lat,bw --sizes 8,64k,1m
   uci_perftest --hosts node1,node2 --tls all --test bw   between two hosts
   uci_perftest --preload none                            plain against plain: the noise of this machine
+  uci_perftest --against old/libucx_integrity.so         two builds of UCI: column plain is the other one
   UCI_CHUNK_SIZE=64k uci_perftest --json result.json     settings reach the job with UCI
 """
 
@@ -122,6 +124,7 @@ class Point:
     def __init__(self, mpi, tls, test, size):
         self.mpi, self.tls, self.test, self.size = mpi, tls, test, size
         self.iterations = 0
+        self.is_judged = True  # plain UCX is what targets are about
         self.rounds = []  # {job name: value}
         self.copies = []  # microseconds of a memcpy
 
@@ -180,6 +183,8 @@ class Point:
     def target(self):
         """The project's aim as text, and whether it is met; None where none is set."""
         tcp = "tcp" in self.tls.split(",")
+        if not self.is_judged:
+            return None
         if self.test == "lat" and self.size == 8:
             if tcp:
                 return "<= 1.03", self.ratios()[1] <= 1.03
@@ -239,7 +244,7 @@ def job_command(mpi, tls, settings, options, address):
 def job_settings(options):
     """Job name -> variables of its ranks. Plain comes first: it is the one that iterations are found with."""
     preload = {"LD_PRELOAD": options.preload} if options.preload else {}
-    settings = {"plain": {}, "uci": preload}
+    settings = {"plain": {"LD_PRELOAD": options.against} if options.against else {}, "uci": preload}
     if options.breakdown:
         settings["none"] = {**preload, "UCI_DIGEST": "none"}
     return settings
@@ -385,7 +390,7 @@ def parse_arguments():
     parser.add_argument("--test", default="lat,bw,rate,bibw", type=names,
                         help="lat: ping-pong; bw: windows of 64 messages; rate: messages a second; bibw: both "
                              "directions (default these four); vec, struct, blocks: ping-pong of non-contiguous types; xchg: both "
-                             "ranks send; olap: both send and compute meanwhile")
+                             "ranks send; olap: both send and compute meanwhile; send: blocking sends, one after the other")
     parser.add_argument("--sizes", type=names, help="bytes, as 8,1k,4m (default: each test's own)")
     parser.add_argument("--hosts", help="two hosts, A,B, for a rank on each (default: both ranks here)")
     parser.add_argument("--bind", default="core", metavar="WHAT", help="what mpirun binds a rank to (core, none, ...)")
@@ -399,6 +404,7 @@ def parse_arguments():
                         help="without the job that tells where the time goes: a third faster")
     parser.add_argument("--preload", metavar="PATH", help="library to measure (default: the one built or installed "
                         "with this program); 'none' for plain against plain")
+    parser.add_argument("--against", metavar="PATH", help="another build of the library, which takes the place of plain UCX")
     parser.add_argument("--json", metavar="FILE", help="write medians, ratios, causes and every value ('-': stdout, "
                         "instead of the table)")
     parser.add_argument("--csv", metavar="FILE", help="write every value")
@@ -413,6 +419,9 @@ def parse_arguments():
         parser.error("launches, rounds and block must be positive")
     options.tls = options.tls or DEFAULT_TLS
     find_installed(options)
+    if options.against:
+        options.against = find_first(options.against, "give the path of another build", Path(options.against).resolve())
+        options.breakdown = False
     return options
 
 
@@ -426,6 +435,8 @@ def main():
             for number in range(options.launches):
                 measure_launch(batch, mpi, tls, options, number)
             points += batch
+    for point in points:
+        point.is_judged = not options.against
     clear_progress()
     if options.csv:
         write_csv(options.csv, points)

@@ -3,9 +3,8 @@
  *
  * Who writes to the buffer of a send, and when. Once MPI_Send has returned everybody may: the message has to arrive as it was,
  * whatever is damaged on the way or where it lies, so that a repair must not look there. While MPI_Isend is pending nobody may: a
- * program that does so all the same gets what was there at some time, and with faults, when repairs look, is told about it.
- *
- * @ranks 2
+ * program that does so all the same gets what was there at some time, and is told about it if somebody looks again: when a repair does, or
+ * when the message is copied. So its counters are not those of a clean run. Run by tests/faults.
  */
 #include "check.h"
 

@@ -448,6 +448,20 @@ static void net_init(void)
                           .status_string              = net_status_string};
 }
 
+/* Nothing of this machine or its user counts; messages above 2 KiB are not sent in one frame */
+static void net_read_settings(void)
+{
+    setenv("UCI_ON_ERROR", "error", 1);
+    setenv("UCI_LOG_LEVEL", "fatal", 0);
+    setenv("UCI_CONFIG_FILE", "", 1);
+    setenv("UCI_PROFILE", "none", 1);
+    setenv("UCI_DIGEST", "xxh3", 1);
+    setenv("UCI_EAGER_MAX", "2k", 1);
+    if (uci_settings_read() != UCI_OK) {
+        abort();
+    }
+}
+
 /* ---------------------------------------------------------------- a world */
 
 static void net_create(unsigned number)

@@ -732,13 +732,7 @@ static void set_up(void)
 {
     size_t i;
 
-    setenv("UCI_ON_ERROR", "error", 1);
-    setenv("UCI_LOG_LEVEL", "fatal", 0);
-    setenv("UCI_CONFIG_FILE", "", 1);
-    setenv("UCI_PROFILE", "none", 1);
-    setenv("UCI_DIGEST", "xxh3", 1);
-    setenv("UCI_EAGER_MAX", "2k", 1);
-    cr_assert(uci_settings_read() == UCI_OK);
+    net_read_settings();
     for (i = 0; i < LENGTH_MAX; ++i) {
         talk_data[i] = (char)(i * 251 / 7);
     }
@@ -1037,12 +1031,11 @@ static void exchange_generic(bool packed)
     let_them_talk(0, 1, true);
 }
 
-static void set_up_shared(bool packed)
+/* Two that know each other, and have mapped each other's slots */
+static const talk_t *begin_direct(void)
 {
     const talk_t *direct = talk_named("direct");
 
-    uci_buffer_generic_lookup = test_generic_lookup;
-    snprintf(liar_case, sizeof(liar_case), "slots that change while they are %s", packed ? "filled" : "read");
     net_transports          = direct->transports;
     net_clock               = 1000000000000ul;
     uci_settings.path       = direct->path;
@@ -1053,6 +1046,14 @@ static void set_up_shared(bool packed)
     net_open(0, 1);
     net_open(1, 0);
     get_acquainted(direct);
+    return direct;
+}
+
+static void set_up_shared(bool packed)
+{
+    uci_buffer_generic_lookup = test_generic_lookup;
+    snprintf(liar_case, sizeof(liar_case), "slots that change while they are %s", packed ? "filled" : "read");
+    begin_direct();
     scribbled = net_nodes[0].worker->bounce.slots;
     cr_assert(scribbled != NULL);
     alarm(CASE_S);
@@ -1098,21 +1099,12 @@ static void *race(void *arg)
 
 Test(liar, a_length_is_read_once)
 {
-    const talk_t *direct = talk_named("direct");
+    const talk_t *direct;
     struct timespec begin, now;
     pthread_t thread;
 
     snprintf(liar_case, sizeof(liar_case), "lengths that change all the time");
-    net_transports          = direct->transports;
-    net_clock               = 1000000000000ul;
-    uci_settings.path       = direct->path;
-    uci_settings.chunk_size = direct->chunk_size;
-    uci_tuner_refresh();
-    net_create(0);
-    net_create(1);
-    net_open(0, 1);
-    net_open(1, 0);
-    get_acquainted(direct);
+    direct    = begin_direct();
     liar_talk = direct;
     racing    = true;
     cr_assert(pthread_create(&thread, NULL, race, NULL) == 0);

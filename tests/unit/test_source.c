@@ -93,13 +93,7 @@ static void set_up(void)
 {
     size_t i;
 
-    setenv("UCI_ON_ERROR", "error", 1);
-    setenv("UCI_LOG_LEVEL", "fatal", 0);
-    setenv("UCI_CONFIG_FILE", "", 1);
-    setenv("UCI_PROFILE", "none", 1);
-    setenv("UCI_DIGEST", "xxh3", 1);
-    setenv("UCI_EAGER_MAX", "2k", 1);
-    cr_assert(uci_settings_read() == UCI_OK);
+    net_read_settings();
     uci_settings.path = UCI_PATH_DIRECT;
     net_init();
     net_clock = 1000000000000ul;
