@@ -24,7 +24,8 @@
  * A synchronous send of a small message is an eager frame that waits for FIN (state WAIT_FIN from the start).
  *
  * Where UCX would complete a large send without the receiver (UCX_RNDV_THRESH, or MPI_Send through FAST_CMPL up
- * to UCX_RNDV_SEND_NBR_THRESH), the message is copied and the user's send completes at once: programs that rely
+ * to UCX_RNDV_SEND_NBR_THRESH), the message is copied and the user's send completes at once, or, if it is in slots, when nobody
+ * has taken it for about as long as that takes (a slot is no copy, see source.h): programs that rely
  * on buffering go on as they do without UCI. Where UCX chooses the size itself we can't know it: a send of moderate
  * size that nobody receives for a while is copied and completed then.
  */
