@@ -57,6 +57,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     msg->peer    = peer;
     msg->pooled  = pooled;
     msg->awaited = false;
+    msg->bye     = false;
     msg->chunk   = false;
     msg->op      = NULL;
     msg->staging = NULL;
@@ -89,7 +90,7 @@ static void uci_control_done(uci_control_t *msg)
     bool chunk        = msg->chunk;
 
     msg->peer->sending -= msg->awaited;
-    msg->peer->byes -= (msg->hdr.type == UCI_AM_BYE);
+    msg->peer->byes -= msg->bye;
     uci_control_put(msg);
     if (span != NULL) {
         uci_send_span_done(op, span);
@@ -199,7 +200,8 @@ void uci_control_send(uci_control_t *msg)
 
     msg->awaited = uci_control_is_awaited(&msg->hdr);
     msg->peer->sending += msg->awaited;
-    msg->peer->byes += (msg->hdr.type == UCI_AM_BYE);
+    msg->bye = (msg->hdr.type == UCI_AM_BYE);
+    msg->peer->byes += msg->bye;
     if (msg->hdr.type == UCI_AM_SEGMENT) {
         msg->op->offered_by = ep;
     }

@@ -21,8 +21,9 @@ typedef struct uci_control {
     uci_list_t link; /**< in peer->pending; the pool's link before */
     uci_peer_t *peer;
     bool pooled;
-    bool awaited;           /**< counted in peer->sending */
-    bool chunk;             /**< a chunk of `op`; its header may be damaged on purpose */
+    bool awaited; /**< counted in peer->sending */
+    bool bye;     /**< counted in peer->byes; not to be read off the header, which may be damaged on purpose */
+    bool chunk;   /**< a chunk of `op`; its header may be damaged on purpose */
     struct uci_send_op *op; /**< the operation it is a part of, or NULL */
     void *staging;          /**< freed with the message */
     void *span;             /**< SEGMENT of the bounce path: given back with the message */

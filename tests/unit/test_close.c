@@ -1,0 +1,49 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a close counts, and must count down again whatever becomes of a message: else it waits for ever.
+ */
+#include <criterion/criterion.h>
+
+#include "fake_net.h"
+
+#include "control.h"
+
+static void set_up(void)
+{
+    net_read_settings();
+    net_init();
+    net_create(0);
+    net_create(1);
+    net_open(0, 1);
+    net_open(1, 0);
+}
+
+static void tear_down(void)
+{
+    unsigned turn;
+
+    for (turn = 0; (turn < 100) && !net_is_idle(); ++turn) {
+        net_turn(0);
+        net_turn(1);
+    }
+    net_end_operations(net_nodes[0].worker);
+    net_end_operations(net_nodes[1].worker);
+    net_destroy(0);
+    net_destroy(1);
+}
+
+TestSuite(close, .init = set_up, .fini = tear_down, .timeout = 20);
+
+/* It never reached UCX */
+Test(close, a_bye_that_was_dropped)
+{
+    uci_peer_t *peer = uci_worker_peer(net_nodes[0].worker, 0x1234567); /* nobody knows where to */
+
+    uci_control_send_simple(peer, UCI_AM_BYE, 0, 0, 0);
+    cr_assert(!uci_list_is_empty(&peer->pending));
+    uci_control_drop_pending(peer);
+    cr_expect(uci_list_is_empty(&peer->pending));
+    cr_expect(peer->byes == 0, "%u BYEs are waited for", peer->byes);
+    cr_expect(peer->sending == 0);
+}
