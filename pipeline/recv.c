@@ -466,6 +466,9 @@ const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length)
     uci_worker_t *worker = op->peer->worker;
     void *own;
 
+    if (uci_unlikely(length == 0)) {
+        return ""; /* NULL is for no memory */
+    }
     if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) || !uci_recv_is_shared(op->peer)) {
         return data;
     }

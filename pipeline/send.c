@@ -961,7 +961,7 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     msg->hdr.op     = op->remote_op;
     msg->hdr.index  = index;
     msg->hdr.value  = uci_merkle_leaf(op->tree, index);
-    if (uci_merkle_leaves_set(op->tree) == op->chunks) {
+    if ((uci_merkle_leaves_set(op->tree) == op->chunks) && (again || (index + 1 == op->chunks))) {
         msg->hdr.flags |= UCI_AM_FLAG_LAST;
         msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
     } else {
