@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool uci_fault_enabled;
+
 #define UCI_FAULT_BLOCK_MAX 4096
 #define UCI_FAULT_BURST_MAX 32
 #define UCI_FAULT_TEXT_MAX  512

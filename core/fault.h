@@ -73,6 +73,9 @@ typedef struct uci_fault {
 /** Set the process's injector and start counting anew. @a rank makes ranks differ under the same seed. */
 void uci_fault_init(const uci_fault_spec_t *spec, uint64_t rank);
 
+/** Are faults injected in this process at all? Set by whoever calls uci_fault_init(). */
+extern bool uci_fault_enabled;
+
 /** Is @a target injected at all? Cheap enough to guard a slow path. */
 bool uci_fault_targets(uci_fault_target_t target);
 

@@ -9,8 +9,6 @@
 
 #define UCI_INJECT_STALE_SIZE (64ul << 10)
 
-bool uci_inject_enabled;
-
 /* What went by before in this thread, for faults of kind stale; kept until the process ends */
 static __thread char *uci_inject_older;
 

@@ -19,9 +19,6 @@ typedef enum {
     UCI_INJECTED_COPY = 1 << 1  /**< the copy it could be repaired from */
 } uci_injected_t;
 
-/** Are faults injected in this process at all? */
-extern bool uci_inject_enabled;
-
 /** Damage a fixed number of bytes: the lost tail of a truncation becomes zeros. */
 void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length);
 

@@ -829,7 +829,7 @@ uci_control_t *uci_repair_get_leaves(uci_send_op_t *op, uci_am_type_t type, uint
     msg->hdr.op    = op->remote_op;
     msg->hdr.flags = flags;
     msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
-    if (uci_unlikely(uci_inject_enabled) && (flags & UCI_AM_FLAG_LAST)) {
+    if (uci_unlikely(uci_fault_enabled) && (flags & UCI_AM_FLAG_LAST)) {
         uci_inject_leaves(op, msg, op->chunks);
     }
     return msg;

@@ -222,7 +222,7 @@ UCI_INLINE ucs_status_t uci_send_logged(uci_ep_t *ep, uci_frame_t *frame, bool l
         UCI_STATS_INC(log_dropped);
     }
 
-    status = uci_likely(!uci_inject_enabled) ? uci_send_frame(ep, frame) : uci_send_injected(ep, frame, sent_p);
+    status = uci_likely(!uci_fault_enabled) ? uci_send_frame(ep, frame) : uci_send_injected(ep, frame, sent_p);
     if (status == UCS_INPROGRESS) {
         *sent_p = frame;
         return UCS_OK;
@@ -609,7 +609,7 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
     op->peer->worker->copy_bytes += op->length;
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_copy(op);
     }
     return true;
@@ -972,7 +972,7 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     msg->chunk = true;
     uci_send_op_pin(op);
     ++op->peer->chunks_held;
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_chunk(op, msg, index);
     }
     uci_control_send(msg);

@@ -99,7 +99,7 @@ static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h 
                                            ucp_tag_t tag, const ucp_request_param_t *param)
 {
     if (uci_settings.mode == UCI_MODE_OFF) {
-        return uci_inject_enabled ? uci_hook_send_damaged(send, ep, buffer, count, tag, param)
+        return uci_fault_enabled ? uci_hook_send_damaged(send, ep, buffer, count, tag, param)
                                   : send(ep, buffer, count, tag, param);
     }
     uci_plugin_clear_marker(param);
