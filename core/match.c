@@ -55,7 +55,7 @@ static bool uci_match_table_grow(uci_match_table_t *table, size_t count)
     if (num_buckets <= table->num_buckets) {
         return false;
     }
-    buckets = malloc(num_buckets * sizeof(*buckets));
+    buckets = aligned_alloc(UCI_CACHE_LINE, uci_align_up(num_buckets * sizeof(*buckets), UCI_CACHE_LINE));
     if (buckets == NULL) {
         uci_debug("no memory for %zu buckets: %zu remain", num_buckets, table->num_buckets);
         return false;

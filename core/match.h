@@ -8,16 +8,18 @@
  * two or three, none of which need be ~0. Receives with still other masks are in one list. Unexpected messages are in
  * a list of all, and in one hash table under the mask that receives search with.
  *
- * Cost: post, keep and take are O(1). A find looks at one bucket: O(1) as long as equal tags do not share it with
- * another (one chance in as many as there are buckets), whatever the number of entries. O(n) are: receives with
- * more masks than there are classes, in their own number; a search of messages with a mask that lacks bits of the
- * table's. When such searches become long, the table changes over to their mask; the steps already lost pay for that,
- * so searches that alternate between masks cost at most twice what they would without. A table gets buckets only
- * when a search in it becomes long: up to about UCI_MATCH_SCAN entries it is faster as a list.
+ * Cost: post, keep and take are O(1). Finding a receive looks into one bucket of each mask in use, finding a message
+ * into one. That is O(1) however many entries there are, unless many of one tag share the bucket with the tag in
+ * question (one chance in as many as there are buckets). O(n) are: receives with more masks than there are classes,
+ * in the number of those; a search of messages whose mask lacks bits of the table's. When such searches are long, the
+ * table changes over to their mask, but only after they took as many steps as that costs: alternating masks cost
+ * about twice what they would with a table of neither. A table gets buckets only when a search in it is long: up to
+ * about UCI_MATCH_SCAN entries, and for any number of one tag, a list is as good.
  *
- * Memory: a uci_match_t of some 500 bytes, and nothing else while queues are short; then, for each table,
- * 32 to 64 bytes for each entry at the longest it ever was (at least 1 KiB, at most 1 MiB; less for masks of few bits).
- * Without memory tables stay as they are: slower, never wrong. No operation fails.
+ * Memory: a uci_match_t of less than 500 bytes, and nothing else while queues are short. Then, for each of the
+ * UCI_MATCH_CLASSES + 1 tables, 32 to 64 bytes for each entry at the most there were when a search was long: at least
+ * 1 KiB, at most 1 MiB, less for masks of few bits. They do not shrink. Without memory they stay as they are: slower,
+ * never wrong. No operation fails.
  *
  * Entries are members of their owners' structures, and are the owners' again as soon as they are taken. A uci_match_t
  * belongs to one thread at a time, and has pointers to itself: it must stay where it was initialized.
