@@ -5,7 +5,7 @@
 
 #include "bounce.h"
 #include "control.h"
-#include "link.h"
+#include "peer_link.h"
 #include "log.h"
 #include "process.h"
 #include "stats.h"

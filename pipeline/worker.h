@@ -62,7 +62,7 @@ typedef struct uci_worker {
     uci_peer_t *last_peer; /**< the one found last */
 
     uci_match_t match; /**< posted receives, and uci_message_t that nobody has asked for */
-    bool (*arrived)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload); /**< see link.h */
+    bool (*arrived)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload); /**< see peer_link.h */
     void (*lost)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);
     uci_mailbox_t mailbox;
     uci_list_t probed;       /**< uci_message_t that the user holds by a handle */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "inject.h"
+#include "fault.h"
 #include "log.h"
 #include "process.h"
 #include "rebind.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "link.h"
+#include "peer_link.h"
 
 #include <stdlib.h>
 
@@ -895,7 +895,7 @@ static void uci_link_ask_peer(uci_peer_t *peer, uint64_t now)
     }
 }
 
-void uci_link_ask(uci_worker_t *worker, uint64_t now, bool damaged)
+void uci_link_ask(uci_worker_t *worker, uint64_t now)
 {
     uci_list_t todo;
     uci_peer_t *peer;

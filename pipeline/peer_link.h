@@ -31,8 +31,8 @@
  *          |                                                                           +--room ----------+     |
  *          +--------- no room for UCI_LINK_WAIT_TURNS turns; a frame too large for a box ----------------------+
  */
-#ifndef UCI_LINK_H_
-#define UCI_LINK_H_
+#ifndef UCI_PEER_LINK_H_
+#define UCI_PEER_LINK_H_
 
 #include "endpoint.h"
 #include "fault.h"
@@ -175,8 +175,8 @@ UCI_INLINE void uci_link_take(uci_peer_t *peer, const uci_frame_hdr_t *hdr, cons
 /** A frame's header did not pass. @param peer  who sent it, if that is known. */
 void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char *what);
 
-/** Ask for what is missing, @a damaged: soon after something has been dropped. */
-void uci_link_ask(uci_worker_t *worker, uint64_t now, bool damaged);
+/** Ask for what is missing, if it is time. */
+void uci_link_ask(uci_worker_t *worker, uint64_t now);
 
 /** Install the handler of frames that come by active message. */
 ucs_status_t uci_link_listen(uci_worker_t *worker);
