@@ -22,7 +22,7 @@ bool uci_fault_enabled;
 #define UCI_FAULT_TARGETS_ANY ((1u << UCI_FAULT_REPAIR) - 1) /* repair and what follows are not part of it */
 
 const char *const uci_fault_kind_names[]   = {"bitflip", "burst", "zero", "stale", "swap", "truncate", NULL};
-const char *const uci_fault_target_names[] = {"payload", "header", "tree", "ack", "memory",
+const char *const uci_fault_target_names[] = {"payload", "header", "tree", "ack",   "memory",
                                               "repair",  "region", "leaf", "frame", NULL};
 
 enum { UCI_FAULT_LANE_HIT, UCI_FAULT_LANE_KIND, UCI_FAULT_LANE_RANDOM, UCI_FAULT_LANES = 4 };

@@ -56,8 +56,8 @@ const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
 const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
 
 static const char *const uci_settings_carrier_names[] = {"auto", "am", NULL}; /* as uci_carrier_t */
-static const char *const uci_settings_path_names[] = {"auto", "direct", "stream",
-                                                      "get",  "bounce", NULL}; /* as uci_path_t */
+static const char *const uci_settings_path_names[]    = {"auto", "direct", "stream",
+                                                         "get",  "bounce", NULL}; /* as uci_path_t */
 
 /*
  * Types

@@ -52,15 +52,15 @@ typedef struct uci_peer {
     uint64_t rx_next; /**< everything below has been verified and delivered */
     uint32_t unacked; /**< frames delivered since the last acknowledgement */
     uint32_t unacked_bytes;
-    bool rx_damaged;            /**< something of it may have come damaged: what it sent last may be missing */
-    bool rx_special;            /**< there are gaps, or frames that came too early */
-    int8_t rx_box;              /**< its box in our mailbox, -1: none */
-    struct uci_request *bound;  /**< matched to frame rx_next, whose payload was damaged; or NULL */
-    uci_list_t held;            /**< uci_held_t: frames that came too early, by number */
-    uci_list_t gaps;            /**< uci_gap_t: frames that came damaged */
-    uci_list_t suspect_link;    /**< in worker->suspects while something is missing */
-    uint64_t gap_time;          /**< when that is to be asked for again */
-    unsigned gap_asks;          /**< times that it has been */
+    bool rx_damaged;           /**< something of it may have come damaged: what it sent last may be missing */
+    bool rx_special;           /**< there are gaps, or frames that came too early */
+    int8_t rx_box;             /**< its box in our mailbox, -1: none */
+    struct uci_request *bound; /**< matched to frame rx_next, whose payload was damaged; or NULL */
+    uci_list_t held;           /**< uci_held_t: frames that came too early, by number */
+    uci_list_t gaps;           /**< uci_gap_t: frames that came damaged */
+    uci_list_t suspect_link;   /**< in worker->suspects while something is missing */
+    uint64_t gap_time;         /**< when that is to be asked for again */
+    unsigned gap_asks;         /**< times that it has been */
 
     /* the log's timer, see uci_link_look() */
     uci_list_t watched_link;
@@ -74,7 +74,7 @@ typedef struct uci_peer {
     uint64_t box_key;
     uint8_t box_number;
     bool box_mapped;
-    bool box_offered; /**< it has been offered a box of ours, or can't use one */
+    bool box_offered;  /**< it has been offered a box of ours, or can't use one */
     uci_frame_t *late; /**< fault injection: goes after the next one */
 
     /* connection */

@@ -917,10 +917,6 @@ uint64_t uci_link_due(const uci_worker_t *worker)
     {
         due = uci_min(due, uci_link_gap_time(suspect));
     }
-    uci_list_for_each(watched, &worker->watched, uci_peer_t, watched_link)
-    {
-        due = uci_min(due, uci_link_sent_time(watched));
-    }
     return due;
 }
 

@@ -47,6 +47,7 @@ typedef struct uci_worker {
 
     size_t eager_max; /**< bytes of payload in one frame */
     const uci_digest_ops_t *digest;
+    bool small_xxh3;          /**< the smallest messages have XXH3, in line, whatever is best for larger ones */
     const uci_plan_t *copies; /* kernels and forms of copying by size, which are the same for all transports */
 
     uci_frame_pool_t frames;
