@@ -303,12 +303,13 @@ static void fake_deliver_am(fake_node_t *node, fake_message_t *message)
     ucp_am_recv_param_t param     = {.recv_attr = message->rndv ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
     const fake_handler_t *handler = &node->handlers[UCI_AM_ID - message->id];
     ucs_status_t status           = UCS_OK;
+    bool rndv                     = message->rndv;
 
     if (handler->cb != NULL) {
         status = handler->cb(handler->arg, message->header, message->header_length,
                              message->rndv ? (void *)message : message->data, message->length, &param);
     }
-    if (!message->rndv || (status != UCS_INPROGRESS)) {
+    if (!rndv || (status != UCS_INPROGRESS)) {
         fake_message_gone(message); /* else it goes when it has been fetched */
     }
 }

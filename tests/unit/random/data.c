@@ -17,7 +17,7 @@ enum { DRAW_DATA = 16, DRAW_PIECES };
 
 /* ----------------------------------------------------------------- contents */
 
-void data_write(char *bytes, size_t length, const scenario_t *scenario, unsigned number, unsigned from)
+void data_write(char *bytes, size_t length, const scenario_t *scenario, unsigned number)
 {
     draw_t draw = draw_for(scenario->seed, DRAW_DATA, number);
     uint64_t word;
@@ -26,9 +26,6 @@ void data_write(char *bytes, size_t length, const scenario_t *scenario, unsigned
     for (i = 0; i < length; i += sizeof(word)) {
         word = draw_next(&draw);
         memcpy(bytes + i, &word, uci_min(sizeof(word), length - i));
-    }
-    if (!scenario->sources && (length > 0) && (length < sizeof(word))) {
-        bytes[0] = (char)from;
     }
 }
 

@@ -26,8 +26,8 @@ typedef struct data_buffer {
 /** Forget what was learned of generic datatypes. */
 void data_init(void);
 
-/** Bytes @a length of message @a number. @param from  who sends it, the first byte of a short one if @a sources is not set. */
-void data_write(char *bytes, size_t length, const scenario_t *scenario, unsigned number, unsigned from);
+/** The bytes of message @a number. */
+void data_write(char *bytes, size_t length, const scenario_t *scenario, unsigned number);
 
 void data_buffer_create(data_buffer_t *buffer, form_t form, size_t length, uint64_t seed);
 void data_buffer_destroy(data_buffer_t *buffer);

@@ -115,14 +115,16 @@ static void damage(fault_kind_t kind, draw_t *draw, char *bytes, size_t length)
     bool changed = false;
 
     if (kind == FAULT_BURST) {
-        count = uci_min(2 + draw_below(draw, 31), length - first);
+        count = 2 + draw_below(draw, 31);
+        count = uci_min(count, length - first);
         for (i = 0; i < count; ++i) {
             bytes[first + i] ^= (char)(1 + draw_below(draw, 255));
         }
         return;
     }
     if (kind == FAULT_ZERO) {
-        count = uci_min(1ul << draw_below(draw, 13), length);
+        count = 1ul << draw_below(draw, 13);
+        count = uci_min(count, length);
         first = first / count * count;
         for (i = first; i < uci_min(first + count, length); ++i) {
             changed |= (bytes[i] != 0);

@@ -50,7 +50,7 @@ static verdict_t compare(oracle_t *oracle, const oracle_recv_t *recv, unsigned n
                  (unsigned long)recv->from_tag, (unsigned long)recv->length);
         verdict = VERDICT_BYTES;
     } else {
-        data_write(expected, message->length, oracle->scenario, message->number, message->from);
+        data_write(expected, message->length, oracle->scenario, message->number);
         for (i = 0; (i < recv->length) && (bytes[i] == expected[i]); ++i) {
         }
         if (i < recv->length) {

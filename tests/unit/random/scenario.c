@@ -99,12 +99,16 @@ static void draw_shape(scenario_t *scenario)
 
 /* ----------------------------------------------------------------- program */
 
+uint64_t scenario_length(const scenario_t *scenario, unsigned from, uint64_t length)
+{
+    return scenario->sources ? length : (length / 4 * 4) + from;
+}
+
 static uint64_t draw_length(const scenario_t *scenario, draw_t *draw)
 {
-    uint64_t least  = scenario->sources ? 0 : 1; /* then the first byte says it */
     uint64_t length = draw_hits(draw, 30) ? draw_below(draw, 12) : draw_below(draw, scenario->length_max + 1);
 
-    return uci_max(least, draw_hits(draw, 10) ? scenario->length_max : length);
+    return draw_hits(draw, 10) ? scenario->length_max : length;
 }
 
 static form_t draw_form(draw_t *draw)
@@ -128,7 +132,7 @@ static void draw_send(scenario_t *scenario, draw_t *draw, op_t *op)
 {
     op->kind   = OP_SEND;
     op->tag    = draw_tag(scenario, draw, op->node);
-    op->length = draw_length(scenario, draw);
+    op->length = scenario_length(scenario, op->node, draw_length(scenario, draw));
     op->sync   = draw_hits(draw, 15);
     op->form   = draw_form(draw);
 }
@@ -138,7 +142,7 @@ static void draw_recv(scenario_t *scenario, draw_t *draw, op_t *op)
     op->kind   = OP_RECV;
     op->tag    = draw_tag(scenario, draw, (unsigned)draw_below(draw, scenario->nodes));
     op->mask   = draw_mask(draw);
-    op->length = draw_hits(draw, 92) ? scenario->length_max : draw_length(scenario, draw);
+    op->length = draw_hits(draw, 92) ? scenario->length_max + 4 : draw_length(scenario, draw);
     op->form   = draw_form(draw);
 }
 
@@ -164,7 +168,7 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
         op->kind   = (op_kind_t)(OP_PROBE + draw_below(draw, 3));
         op->tag    = draw_tag(scenario, draw, (unsigned)draw_below(draw, scenario->nodes));
         op->mask   = draw_mask(draw);
-        op->length = scenario->length_max;
+        op->length = scenario->length_max + 4;
         op->form   = draw_form(draw);
     } else {
         op->kind = (dice < 988) ? OP_CANCEL : (dice < 994) ? OP_CLOSE : OP_OPEN;

@@ -115,6 +115,9 @@ typedef struct scenario {
     size_t faults_count, faults_size;
 } scenario_t;
 
+/** @return a length like @a length, by which senders can be told from each other if tags don't say it. */
+uint64_t scenario_length(const scenario_t *scenario, unsigned from, uint64_t length);
+
 void scenario_draw(scenario_t *scenario, uint64_t seed, unsigned classes);
 void scenario_free(scenario_t *scenario);
 void scenario_note(scenario_t *scenario, const fault_t *fault);

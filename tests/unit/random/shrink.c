@@ -159,8 +159,8 @@ static void simplify_op(search_t *search, op_t *op)
         *op = before;
     }
     if (op->kind == OP_SEND) {
-        try_value(search, &op->length, 8);
-        try_value(search, &op->length, op->length / 2);
+        try_value(search, &op->length, scenario_length(search->scenario, op->node, 8));
+        try_value(search, &op->length, scenario_length(search->scenario, op->node, op->length / 2));
     }
 }
 

@@ -58,7 +58,7 @@ static const char usage[] =
         "  -r, --seed N             of the first world; the others follow from it                             [1]\n"
         "  -j, --processes N        at a time                                                                 [1]\n"
         "  -x, --failures N         stop after so many worlds that failed                                     [1]\n"
-        "  -t, --tries N            to make a world that failed smaller                                       [3000]\n"
+        "  -t, --tries N            to make a world that failed smaller; 0: neither that nor told            [3000]\n"
         "  -w, --world SEED         this world only; smaller, and told, if it fails\n"
         "  -v, --verbose            tell the world as it is; or which states were reached by which messages\n";
 
@@ -231,6 +231,10 @@ static void report(const runner_t *runner, int status)
     printf("world 0x%016" PRIx64 ": %s\n", runner->seed,
            WIFEXITED(status) ? (runner->verdict != 0) ? runner->text : "it ended the process"
                              : strsignal(WTERMSIG(status)));
+    if (tries_max == 0) {
+        print_command(runner->seed);
+        return;
+    }
     fflush(stdout);
     investigate(runner->seed);
     fflush(stdout);

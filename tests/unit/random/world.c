@@ -79,7 +79,7 @@ static void tell_op(const op_t *op, const char *what)
 
 static void fail(verdict_t why)
 {
-    if (verdict == VERDICT_OK) {
+    if ((verdict == VERDICT_OK) && (why != VERDICT_OK)) {
         verdict = why;
         tell("*** %s: %s", verdict_names[why], oracle.text);
     }
@@ -294,7 +294,7 @@ static void run_send(const op_t *op)
                                       .length   = op->length,
                                       .taken_by = -1};
     bytes        = malloc(op->length + 1);
-    data_write(bytes, op->length, scenario, user->number, op->node);
+    data_write(bytes, op->length, scenario, user->number);
     memcpy(&message->first_bytes, bytes, uci_min(op->length, sizeof(message->first_bytes)));
     data_buffer_create(&user->buffer, op->form, op->length, draw_mix(scenario->seed, user->number));
     data_buffer_fill(&user->buffer, bytes, op->length);
@@ -622,7 +622,7 @@ static void wait_for(bool (*is_so)(void), const char *what)
 /* What the program has left for callbacks that did not come, and messages that it holds */
 static void finish_program(void)
 {
-    op_t op = {.kind = OP_MESSAGE_RECV, .length = scenario->length_max};
+    op_t op = {.kind = OP_MESSAGE_RECV, .length = scenario->length_max + 4};
     unsigned node;
 
     for (node = 0; node < scenario->nodes; ++node) {
@@ -665,7 +665,7 @@ static bool receives_are_over(void)
 /* One receive of any tag for each message that nobody has got */
 static void receive_all(void)
 {
-    op_t op = {.kind = OP_RECV, .length = scenario->length_max};
+    op_t op = {.kind = OP_RECV, .length = scenario->length_max + 4};
     unsigned i;
 
     fail(oracle_assign(&oracle));
