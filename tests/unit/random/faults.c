@@ -265,6 +265,7 @@ static void on_sent(fake_message_t *message)
     bool faulty;
 
     ++faults_counts->messages;
+    faults_counts->trace = draw_mix(faults_counts->trace ^ key, fake_net.clock);
     draw_way(message);
     if (story != NULL) {
         protocol_describe(message, text, sizeof(text));
@@ -354,6 +355,7 @@ void faults_hit_slots(unsigned node)
     uci_slot_t *slot;
     draw_t draw;
 
+    ++faults_counts->turns;
     if ((slots == NULL) ||
         !decide(SITE_SLOT, node, node, number, (scenario->classes & FAULTS_SLOTS) && (in_a_row[node][1] < 8), &fault)) {
         return;

@@ -23,7 +23,9 @@ void faults_hit_slots(unsigned node);
 /** Messages so far, and those hit, by what was in them. */
 typedef struct faults_counts {
     uint64_t messages;
+    uint64_t turns;
     uint64_t faults;
+    uint64_t trace; /**< of all that was sent, in order: equal for equal runs */
     uint64_t by_kind[FAULT_LAST];
     uint64_t reached[32][32]; /**< by protocol_state() and protocol_type() */
 } faults_counts_t;

@@ -48,6 +48,7 @@ static void draw_lengths(scenario_t *scenario, draw_t *draw)
     static const uint64_t small[] = {16, 68, 100, 300};
     static const uint64_t eager[] = {1000, 2048, 4096, 8192};
     unsigned dice                 = (unsigned)draw_below(draw, 100);
+    size_t i;
 
     scenario->chunk_size = 256u << draw_below(draw, 5);
     if (dice < 60) {
@@ -58,7 +59,10 @@ static void draw_lengths(scenario_t *scenario, draw_t *draw)
         scenario->length_max = 16384u << draw_below(draw, 5);
         scenario->chunk_size = 4096u << draw_below(draw, 3);
     }
-    scenario->eager_max = (size_t)(((uint64_t[]){64, 256, 1024, 2048})[draw_below(draw, 4)]);
+    scenario->eager_max[0] = (size_t)64 << draw_below(draw, 6);
+    for (i = 1; i < uci_array_size(scenario->eager_max); ++i) {
+        scenario->eager_max[i] = draw_hits(draw, 80) ? scenario->eager_max[0] : (size_t)64 << draw_below(draw, 6);
+    }
 }
 
 static void draw_path(scenario_t *scenario, draw_t *draw)
@@ -253,7 +257,7 @@ void scenario_print(FILE *stream, const scenario_t *scenario)
             "world 0x%016" PRIx64 ": %u nodes, path %u over %s, chunks of %zu, frames of %zu, buffered to %zu, messages to %" PRIu64
             "%s%s%s%s%s; UCX holds %u%%, latency %" PRIu64 " ns, burst %u; faults ",
             scenario->seed, scenario->nodes, (unsigned)scenario->path, scenario->transports, scenario->chunk_size,
-            scenario->eager_max, scenario->buffered_max, scenario->length_max, scenario->sources ? ", tags name senders" : "",
+            scenario->eager_max[0], scenario->buffered_max, scenario->length_max, scenario->sources ? ", tags name senders" : "",
             scenario->threads ? ", multi" : "", scenario->no_rdma ? ", no rdma" : "",
             scenario->self_at_once ? ", self at once" : "", scenario->leave_early ? ", leaves early" : "", scenario->held,
             scenario->latency, scenario->burst);

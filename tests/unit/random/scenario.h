@@ -93,7 +93,7 @@ typedef struct scenario {
     uci_path_t path;
     const char *transports;
     size_t chunk_size;
-    size_t eager_max;
+    size_t eager_max[4]; /**< by node */
     size_t buffered_max;
     uint64_t length_max; /**< of messages */
     bool sources;        /**< tags say who sends */

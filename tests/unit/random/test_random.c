@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,6 +47,7 @@ static const struct option long_options[] = {{"faults", required_argument, NULL,
                                              {"processes", required_argument, NULL, 'j'},
                                              {"failures", required_argument, NULL, 'x'},
                                              {"tries", required_argument, NULL, 't'},
+                                             {"twice", no_argument, NULL, '2'},
                                              {"verbose", no_argument, NULL, 'v'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -60,6 +62,7 @@ static const char usage[] =
         "  -x, --failures N         stop after so many worlds that failed                                     [1]\n"
         "  -t, --tries N            to make a world that failed smaller; 0: neither that nor told            [3000]\n"
         "  -w, --world SEED         this world only; smaller, and told, if it fails\n"
+        "  -2, --twice              each world twice, to see whether all of it follows from its seed\n"
         "  -v, --verbose            tell the world as it is; or which states were reached by which messages\n";
 
 static const char *classes_text = "reliable";
@@ -67,7 +70,7 @@ static unsigned classes;
 static uint64_t seed = 1, faults_total, world_seed;
 static double seconds = 3;
 static unsigned processes = 1, failures_max = 1, tries_max = 3000;
-static bool verbose, one_world;
+static bool verbose, one_world, twice;
 static const char *program;
 static runner_t *runners;
 
@@ -125,6 +128,24 @@ static bool investigate(uint64_t world)
 
 /* ------------------------------------------------------------------ many worlds */
 
+/* The same once more must be the same */
+static void run_again(runner_t *runner)
+{
+    uint64_t trace = runner->counts.trace;
+    scenario_t scenario;
+    const char *text;
+
+    scenario_draw(&scenario, runner->seed, classes);
+    runner->counts.trace = 0;
+    runner->verdict      = (int)world_run(&scenario, NULL, &text);
+    if ((runner->verdict != VERDICT_OK) || (runner->counts.trace != trace)) {
+        snprintf(runner->text, sizeof(runner->text), "it is another world the second time");
+        runner->verdict = VERDICT_LAST;
+        _exit(1);
+    }
+    scenario_free(&scenario);
+}
+
 static void run_worlds(runner_t *runner, unsigned number)
 {
     scenario_t scenario;
@@ -136,12 +157,16 @@ static void run_worlds(runner_t *runner, unsigned number)
         runner->seed = draw_mix(seed, runner->worlds++ * PROCESSES_MAX + number);
         alarm(WORLD_S);
         scenario_draw(&scenario, runner->seed, classes);
-        runner->verdict = (int)world_run(&scenario, NULL, &text);
+        runner->counts.trace = 0;
+        runner->verdict      = (int)world_run(&scenario, NULL, &text);
         if (runner->verdict != VERDICT_OK) {
             snprintf(runner->text, sizeof(runner->text), "%s", text);
             _exit(1);
         }
         scenario_free(&scenario);
+        if (twice) {
+            run_again(runner);
+        }
     }
     _exit(0);
 }
@@ -199,8 +224,8 @@ static void print_summary(double duration, unsigned failures)
     unsigned i;
 
     add_up(&sum, &worlds);
-    printf("%" PRIu64 " worlds, %" PRIu64 " messages, %" PRIu64 " faults in %.1f s (%.0f a second), %u failed\n", worlds,
-           sum.messages, sum.faults, duration, (double)sum.faults / duration, failures);
+    printf("%" PRIu64 " worlds, %" PRIu64 " turns, %" PRIu64 " messages, %" PRIu64 " faults in %.1f s (%.0f a second), %u failed\n", worlds,
+           sum.turns, sum.messages, sum.faults, duration, (double)sum.faults / duration, failures);
     for (i = 1; i < FAULT_LAST; ++i) {
         if (sum.by_kind[i] > 0) {
             printf("  %-22s %12" PRIu64 "\n", fault_names[i], sum.by_kind[i]);
@@ -251,7 +276,7 @@ static unsigned run_many(void)
         pids[i] = start(i);
     }
     while (!is_enough(started, failures)) {
-        usleep(20000);
+        usleep(2000);
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
             for (i = 0; (i < processes) && (pids[i] != pid); ++i) {
             }
@@ -279,7 +304,7 @@ static void read_options(int argc, char **argv)
 {
     int option;
 
-    while ((option = getopt_long(argc, argv, "f:n:s:r:w:j:x:t:vh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "f:n:s:r:w:j:x:t:2vh", long_options, NULL)) != -1) {
         switch (option) {
         case 'f':
             classes_text = optarg;
@@ -307,6 +332,9 @@ static void read_options(int argc, char **argv)
         case 't':
             tries_max = (unsigned)strtoul(optarg, NULL, 0);
             break;
+        case '2':
+            twice = true;
+            break;
         case 'v':
             verbose = true;
             break;
@@ -326,6 +354,8 @@ int main(int argc, char **argv)
 {
     program = argv[0];
     read_options(argc, argv);
+    mallopt(M_MMAP_THRESHOLD, 1 << 28); /* pages come and go too slowly */
+    mallopt(M_TRIM_THRESHOLD, 1 << 28);
     world_init();
     if (one_world) {
         return investigate(world_seed) ? 1 : 0;

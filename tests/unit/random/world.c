@@ -18,6 +18,7 @@
 #define START_NS    1000000000000ul
 #define TURNS_MAX   30000u      /* of all nodes, in which what is awaited comes */
 #define IDLE_NS_MAX 4000000000ul /* steps of time in which nothing happens */
+#define PATIENCE_NS 600000000000ul /* without an end of anything. Questions come after 32 s at last, answers may be lost */
 #define CLOSES_MAX  64
 #define HELD_MAX    32
 
@@ -50,7 +51,8 @@ static unsigned held_recv[FAKE_NODES][HELD_MAX], held_count[FAKE_NODES];
 static const op_t *for_callback[FAKE_NODES][ORACLE_MAX];
 static unsigned for_callback_count[FAKE_NODES], for_callback_next[FAKE_NODES];
 static draw_t schedule;
-static bool changed; /* something has ended since the oracle last looked */
+static uint64_t ended_at; /* when something ended last */
+static bool changed;      /* something has ended since the oracle last looked */
 
 /* ------------------------------------------------------------------ telling */
 
@@ -143,6 +145,7 @@ static void ended(user_op_t *op, ucs_status_t status)
     op->told   = true;
     op->status = status;
     changed    = true;
+    ended_at   = fake_net.clock;
     if (op->kind == USER_SEND) {
         send_ended(op);
     } else if (op->kind == USER_RECV) {
@@ -527,20 +530,23 @@ static void run_program(void)
 
 /* ----------------------------------------------------------------- the end */
 
-/* The next moment at which something happens; whoever sleeps until a worker says that it is due must find all done. As programs that do
- * not sleep are the rule, time goes on in any case, and faster as less happens. */
+/* The next moment at which something happens. While a worker says that it has something to do now, time goes on all the same, and faster as
+ * less comes of it; so it does where nobody awaits anything. */
 static void pass_time(unsigned idle)
 {
-    uint64_t step = uci_min(1000ul << uci_min(idle / 4, 22u), IDLE_NS_MAX);
+    uint64_t step = 1000ul << uci_min(idle / 4, 22u);
     uint64_t next = fake_net_due(), due;
+    bool busy     = (next <= fake_net.clock);
     unsigned i;
 
     for (i = 0; i < scenario->nodes; ++i) {
         due  = uci_worker_due(fake_net.nodes[i].worker);
+        busy = busy || (due <= fake_net.clock);
         next = (due > fake_net.clock) ? uci_min(next, due) : next;
     }
-    if ((next > fake_net.clock) && (next < fake_net.clock + step)) {
-        fake_net.clock = next + 1;
+    step = uci_min(step, IDLE_NS_MAX);
+    if ((next != UINT64_MAX) && (!busy || (next < fake_net.clock + step))) {
+        fake_net.clock = uci_max(next, fake_net.clock) + 1;
     } else {
         fake_net.clock += step;
     }
@@ -564,8 +570,8 @@ static bool wait_until(bool (*is_so)(void))
         }
         idle = (count > 0) ? 0 : idle + 1;
         pass_time(idle);
-        if (idle > 400) {
-            break; /* more than 15 minutes without any event */
+        if (fake_net.clock - ended_at > PATIENCE_NS) {
+            break;
         }
     }
     return is_so();
@@ -600,7 +606,8 @@ static void wait_for(bool (*is_so)(void), const char *what)
 {
     unsigned i;
 
-    changed = true;
+    changed  = true;
+    ended_at = fake_net.clock;
     if (wait_until(is_so) || (verdict != VERDICT_OK)) {
         return;
     }
@@ -710,7 +717,7 @@ static void end_program(void)
     wait_for(receives_are_over, "after cancelling");
     if (scenario->leave_early && (verdict == VERDICT_OK)) {
         close_some(60);
-        wait_for(is_time_to_leave, "a while");
+        wait_until(is_time_to_leave);
     }
     if (verdict == VERDICT_OK) {
         receive_all();
@@ -736,9 +743,20 @@ void world_init(void)
     setenv("UCI_CONFIG_FILE", "", 1);
     setenv("UCI_PROFILE", "none", 1);
     setenv("UCI_DIGEST", "xxh3", 1);
+    setenv("UCI_EAGER_MAX", "2k", 1);
     if (uci_settings_read() != UCI_OK) {
         abort();
     }
+}
+
+/* What it takes in one frame is settled once for a process; a world has its own, and says so in its address */
+static void limit_frames(unsigned node)
+{
+    uci_worker_t *worker = fake_net.nodes[node].worker;
+
+    worker->eager_max      = scenario->eager_max[node];
+    worker->mark.eager_max = (uint32_t)worker->eager_max;
+    uci_mark_seal(&worker->mark);
 }
 
 static void create(void)
@@ -752,13 +770,13 @@ static void create(void)
     fake_net.burst         = scenario->burst;
     uci_settings.path      = scenario->path;
     uci_settings.chunk_size = scenario->chunk_size;
-    uci_settings.eager_max  = scenario->eager_max;
     uci_tuner_refresh();
     data_init();
     faults_begin(scenario, story);
     for (i = 0; i < scenario->nodes; ++i) {
         fake_node_create(i, scenario->uids[i], scenario->threads ? UCS_THREAD_MODE_MULTI : UCS_THREAD_MODE_SINGLE,
                          scenario->buffered_max);
+        limit_frames(i);
     }
     for (i = 0; i < scenario->nodes; ++i) {
         for (k = 0; k < scenario->nodes; ++k) {
