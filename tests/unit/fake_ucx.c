@@ -188,7 +188,7 @@ static void fake_message_gone(fake_message_t *message)
 
 static void fake_message_queue(fake_message_t *message)
 {
-    fake_node_t *from     = &fake_net.nodes[message->from];
+    fake_node_t *from      = &fake_net.nodes[message->from];
     fake_message_t **place = &fake_net.nodes[message->to].arriving;
 
     if (!message->passed) {
@@ -473,9 +473,8 @@ static ucs_status_t fake_fetch(const fake_request_t *fetch)
 
 static ucs_status_ptr_t fake_fetch_start(fake_request_t *fetch)
 {
-    uint64_t time = (fake_net.hooks.fetch_time != NULL)
-                            ? fake_net.hooks.fetch_time(fetch->from, fetch->node->number)
-                            : 0;
+    uint64_t time = (fake_net.hooks.fetch_time != NULL) ? fake_net.hooks.fetch_time(fetch->from, fetch->node->number)
+                                                        : 0;
     ucs_status_t status;
 
     if (time > 0) {
@@ -787,35 +786,35 @@ static void fake_forget_mappings(void)
 
 void fake_net_init(uint64_t clock)
 {
-    uci_ucp             = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
-                                      .am_recv_data_nbx           = fake_am_recv_data,
-                                      .am_send_nbx                = fake_am_send,
-                                      .tag_send_nbx               = fake_tag_send,
-                                      .tag_recv_nbx               = fake_tag_recv,
-                                      .tag_probe_nb               = fake_probe,
-                                      .tag_msg_recv_nbx           = fake_message_recv,
-                                      .request_free               = fake_request_free,
-                                      .request_check_status       = fake_request_status,
-                                      .request_cancel             = fake_cancel,
-                                      .ep_create                  = fake_ep_create,
-                                      .ep_close_nbx               = fake_ep_close,
-                                      .ep_flush_nbx               = fake_ep_flush,
-                                      .get_nbx                    = fake_get,
-                                      .mem_map                    = fake_mem_map,
-                                      .mem_unmap                  = fake_mem_unmap,
-                                      .mem_query                  = fake_mem_query,
-                                      .rkey_ptr                   = fake_rkey_ptr,
-                                      .rkey_pack                  = fake_rkey_pack,
-                                      .rkey_buffer_release        = fake_buffer_release,
-                                      .ep_rkey_unpack             = fake_rkey_unpack,
-                                      .rkey_destroy               = fake_rkey_destroy,
-                                      .ep_print_info              = fake_print_info,
-                                      .worker_get_address         = fake_get_address,
-                                      .worker_release_address     = fake_release_address,
-                                      .worker_address_query       = fake_address_query,
-                                      .worker_progress            = fake_progress,
-                                      .get_version_string         = fake_version,
-                                      .status_string              = fake_status_string};
+    uci_ucp = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
+                          .am_recv_data_nbx           = fake_am_recv_data,
+                          .am_send_nbx                = fake_am_send,
+                          .tag_send_nbx               = fake_tag_send,
+                          .tag_recv_nbx               = fake_tag_recv,
+                          .tag_probe_nb               = fake_probe,
+                          .tag_msg_recv_nbx           = fake_message_recv,
+                          .request_free               = fake_request_free,
+                          .request_check_status       = fake_request_status,
+                          .request_cancel             = fake_cancel,
+                          .ep_create                  = fake_ep_create,
+                          .ep_close_nbx               = fake_ep_close,
+                          .ep_flush_nbx               = fake_ep_flush,
+                          .get_nbx                    = fake_get,
+                          .mem_map                    = fake_mem_map,
+                          .mem_unmap                  = fake_mem_unmap,
+                          .mem_query                  = fake_mem_query,
+                          .rkey_ptr                   = fake_rkey_ptr,
+                          .rkey_pack                  = fake_rkey_pack,
+                          .rkey_buffer_release        = fake_buffer_release,
+                          .ep_rkey_unpack             = fake_rkey_unpack,
+                          .rkey_destroy               = fake_rkey_destroy,
+                          .ep_print_info              = fake_print_info,
+                          .worker_get_address         = fake_get_address,
+                          .worker_release_address     = fake_release_address,
+                          .worker_address_query       = fake_address_query,
+                          .worker_progress            = fake_progress,
+                          .get_version_string         = fake_version,
+                          .status_string              = fake_status_string};
     fake_forget_mappings();
     fake_net = (fake_net_t){.clock = clock, .transports = "posix/memory", .burst = UINT32_MAX};
 }

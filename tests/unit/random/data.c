@@ -120,8 +120,8 @@ void data_init(void)
 
 void data_buffer_create(data_buffer_t *buffer, form_t form, size_t length, uint64_t seed)
 {
-    draw_t draw   = draw_for(seed, DRAW_PIECES, 0);
-    size_t place  = GUARD, left = length;
+    draw_t draw  = draw_for(seed, DRAW_PIECES, 0);
+    size_t place = GUARD, left = length;
     unsigned last = (form == FORM_IOV) ? (unsigned)draw_below(&draw, DATA_PIECES) : 0, i;
 
     memset(buffer, 0, sizeof(*buffer));

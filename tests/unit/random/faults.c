@@ -78,7 +78,8 @@ static fault_kind_t draw_kind(draw_t *draw, site_t site)
 /* @return whether something is to be done here, and what */
 static bool decide(site_t site, unsigned from, unsigned to, uint64_t number, bool allowed, fault_t *fault_p)
 {
-    draw_t draw = draw_for(scenario->seed, DRAW_FAULT + 8 * site, ((uint64_t)from << 48) | ((uint64_t)to << 40) | number);
+    draw_t draw = draw_for(scenario->seed, DRAW_FAULT + 8 * site,
+                           ((uint64_t)from << 48) | ((uint64_t)to << 40) | number);
     const fault_t *listed;
 
     if (scenario->listed) {
@@ -142,7 +143,7 @@ static bool damage_message(fake_message_t *message, const fault_t *fault)
 {
     draw_t draw    = {fault->seed};
     bool in_header = (message->header_length > 0) && (message->rndv || (message->length == 0) || draw_hits(&draw, 50));
-    char **bytes_p   = in_header ? &message->header : &message->data;
+    char **bytes_p = in_header ? &message->header : &message->data;
     size_t *length_p = in_header ? &message->header_length : &message->length;
 
     if (*length_p == 0) {
@@ -174,8 +175,12 @@ static void remember(const fake_message_t *message, unsigned way)
 
     free(past->header);
     free(past->data);
-    *past = (past_t){copy_of(message->header, message->header_length), copy_of(message->data, message->length),
-                     message->header_length, message->length, message->am, message->id};
+    *past = (past_t){copy_of(message->header, message->header_length),
+                     copy_of(message->data, message->length),
+                     message->header_length,
+                     message->length,
+                     message->am,
+                     message->id};
 }
 
 /* Instead of this one there comes once more what came before */
@@ -291,8 +296,8 @@ static void on_arrived(const fake_message_t *message)
     ++faults_counts->reached[state][type];
     if (story != NULL) {
         protocol_describe(message, what, sizeof(what));
-        snprintf(text, sizeof(text), "   arrives%s (%s): %s", message->copy ? ", a copy" : "", protocol_state_name(state),
-                 what);
+        snprintf(text, sizeof(text), "   arrives%s (%s): %s", message->copy ? ", a copy" : "",
+                 protocol_state_name(state), what);
         tell_sent(text, message, NULL);
     }
 }

@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const verdict_names[] = {"ok", "wrong bytes", "overtaken", "an error", "touched", "waits for ever", "wrong probe"};
+const char *const verdict_names[] = {"ok",      "wrong bytes",    "overtaken",  "an error",
+                                     "touched", "waits for ever", "wrong probe"};
 
 void oracle_begin(oracle_t *oracle, const scenario_t *scenario)
 {
     oracle->scenario       = scenario;
     oracle->messages_count = oracle->recvs_count = 0;
-    oracle->text[0]        = '\0';
+    oracle->text[0]                              = '\0';
 }
 
 static bool takes(const oracle_recv_t *recv, const oracle_message_t *message)
@@ -54,8 +55,8 @@ static verdict_t compare(oracle_t *oracle, const oracle_recv_t *recv, unsigned n
         for (i = 0; (i < recv->length) && (bytes[i] == expected[i]); ++i) {
         }
         if (i < recv->length) {
-            snprintf(oracle->text, sizeof(oracle->text), "receive %u of node %u: byte %zu of message %u is wrong", number,
-                     recv->node, i, message->number);
+            snprintf(oracle->text, sizeof(oracle->text), "receive %u of node %u: byte %zu of message %u is wrong",
+                     number, recv->node, i, message->number);
             verdict = VERDICT_BYTES;
         }
     }
@@ -67,9 +68,10 @@ static verdict_t refuse(oracle_t *oracle, verdict_t verdict, unsigned number, co
 {
     const oracle_recv_t *recv = &oracle->recvs[number];
 
-    snprintf(oracle->text, sizeof(oracle->text), "receive %u of node %u (tag 0x%lx/0x%lx): %s; status %d, tag 0x%lx, %lu bytes",
-             number, recv->node, (unsigned long)recv->tag, (unsigned long)recv->mask, what, recv->status,
-             (unsigned long)recv->from_tag, (unsigned long)recv->length);
+    snprintf(oracle->text, sizeof(oracle->text),
+             "receive %u of node %u (tag 0x%lx/0x%lx): %s; status %d, tag 0x%lx, %lu bytes", number, recv->node,
+             (unsigned long)recv->tag, (unsigned long)recv->mask, what, recv->status, (unsigned long)recv->from_tag,
+             (unsigned long)recv->length);
     return verdict;
 }
 
@@ -164,12 +166,13 @@ int oracle_waiting(oracle_t *oracle)
 
         for (k = 0; !recv->done && recv->posted && (k < oracle->messages_count); ++k) {
             if ((oracle->messages[k].taken_by < 0) && takes(recv, &oracle->messages[k])) {
-                snprintf(oracle->text, sizeof(oracle->text),
-                         "receive %u of node %u (tag 0x%lx/0x%lx) waits, and nobody has got message %u (%u to %u, tag 0x%lx, %lu "
-                         "bytes)",
-                         i, recv->node, (unsigned long)recv->tag, (unsigned long)recv->mask, k, oracle->messages[k].from,
-                         oracle->messages[k].to, (unsigned long)oracle->messages[k].tag,
-                         (unsigned long)oracle->messages[k].length);
+                snprintf(
+                        oracle->text, sizeof(oracle->text),
+                        "receive %u of node %u (tag 0x%lx/0x%lx) waits, and nobody has got message %u (%u to %u, tag 0x%lx, %lu "
+                        "bytes)",
+                        i, recv->node, (unsigned long)recv->tag, (unsigned long)recv->mask, k, oracle->messages[k].from,
+                        oracle->messages[k].to, (unsigned long)oracle->messages[k].tag,
+                        (unsigned long)oracle->messages[k].length);
                 return (int)i;
             }
         }
@@ -194,12 +197,13 @@ verdict_t oracle_judge_order(oracle_t *oracle)
     for (k = 1; k < oracle->messages_count; ++k) {
         for (i = 0; (i < k) && (oracle->messages[k].taken_by >= 0); ++i) {
             if (is_overtaken(oracle, &oracle->messages[i], &oracle->messages[k])) {
-                snprintf(oracle->text, sizeof(oracle->text),
-                         "message %u (%u to %u, tag 0x%lx) was received by %d, although message %u (tag 0x%lx, received by %d) "
-                         "was sent before",
-                         k, oracle->messages[k].from, oracle->messages[k].to, (unsigned long)oracle->messages[k].tag,
-                         oracle->messages[k].taken_by, i, (unsigned long)oracle->messages[i].tag,
-                         oracle->messages[i].taken_by);
+                snprintf(
+                        oracle->text, sizeof(oracle->text),
+                        "message %u (%u to %u, tag 0x%lx) was received by %d, although message %u (tag 0x%lx, received by %d) "
+                        "was sent before",
+                        k, oracle->messages[k].from, oracle->messages[k].to, (unsigned long)oracle->messages[k].tag,
+                        oracle->messages[k].taken_by, i, (unsigned long)oracle->messages[i].tag,
+                        oracle->messages[i].taken_by);
                 return VERDICT_ORDER;
             }
         }
@@ -207,7 +211,8 @@ verdict_t oracle_judge_order(oracle_t *oracle)
     return VERDICT_OK;
 }
 
-verdict_t oracle_probed(oracle_t *oracle, unsigned node, uint64_t tag, uint64_t mask, uint64_t from_tag, uint64_t length)
+verdict_t oracle_probed(oracle_t *oracle, unsigned node, uint64_t tag, uint64_t mask, uint64_t from_tag,
+                        uint64_t length)
 {
     oracle_recv_t recv = {.node = node, .tag = tag, .mask = mask};
     verdict_t verdict  = oracle_assign(oracle);
@@ -216,11 +221,12 @@ verdict_t oracle_probed(oracle_t *oracle, unsigned node, uint64_t tag, uint64_t 
     for (i = 0; i < oracle->messages_count; ++i) {
         const oracle_message_t *message = &oracle->messages[i];
 
-        if ((message->taken_by < 0) && takes(&recv, message) && (message->tag == from_tag) && (message->length == length)) {
+        if ((message->taken_by < 0) && takes(&recv, message) && (message->tag == from_tag) &&
+            (message->length == length)) {
             return verdict;
         }
     }
-    snprintf(oracle->text, sizeof(oracle->text), "a probe of node %u (tag 0x%lx/0x%lx) told of tag 0x%lx, %lu bytes", node,
-             (unsigned long)tag, (unsigned long)mask, (unsigned long)from_tag, (unsigned long)length);
+    snprintf(oracle->text, sizeof(oracle->text), "a probe of node %u (tag 0x%lx/0x%lx) told of tag 0x%lx, %lu bytes",
+             node, (unsigned long)tag, (unsigned long)mask, (unsigned long)from_tag, (unsigned long)length);
     return VERDICT_PROBE;
 }

@@ -81,6 +81,7 @@ int oracle_waiting(oracle_t *oracle);
 verdict_t oracle_judge_order(oracle_t *oracle);
 
 /** A probe says this. */
-verdict_t oracle_probed(oracle_t *oracle, unsigned node, uint64_t tag, uint64_t mask, uint64_t from_tag, uint64_t length);
+verdict_t oracle_probed(oracle_t *oracle, unsigned node, uint64_t tag, uint64_t mask, uint64_t from_tag,
+                        uint64_t length);
 
 #endif

@@ -9,11 +9,11 @@
 #define UID_FACTOR 0x9e3779b97f4a7c15ul
 
 const char *const faults_names[] = {"content", "stale", "slots", "reorder", "duplicate", "drop", NULL};
-const char *const fault_names[]  = {"no fault",   "bit flipped",          "burst",   "zeros",
-                                    "cut short",  "content of an older",  "delayed", "twice",
-                                    "lost"};
+const char *const fault_names[]  = {"no fault", "bit flipped", "burst", "zeros", "cut short", "content of an older",
+                                    "delayed",  "twice",       "lost"};
 
-static const char *const op_names[]   = {"send", "recv", "probe", "mprobe", "message recv", "cancel", "turn", "wait", "close", "open"};
+static const char *const op_names[]   = {"send",   "recv", "probe", "mprobe", "message recv",
+                                         "cancel", "turn", "wait",  "close",  "open"};
 static const char *const form_names[] = {"", ", iov", ", generic", ", generic, elements"};
 
 enum { DRAW_SHAPE = 1, DRAW_OPS };
@@ -70,10 +70,9 @@ static void draw_path(scenario_t *scenario, draw_t *draw)
     static const struct {
         uci_path_t path;
         const char *transports;
-    } ways[] = {{UCI_PATH_STREAM, "tcp/eth0"},         {UCI_PATH_STREAM, "tcp/eth0"},
-                {UCI_PATH_STREAM, "rc_mlx5/mlx5_0"},   {UCI_PATH_GET, "tcp/eth0"},
-                {UCI_PATH_GET, "rc_mlx5/mlx5_0"},      {UCI_PATH_BOUNCE, "tcp/eth0"},
-                {UCI_PATH_AUTO, "tcp/eth0"},           {UCI_PATH_DIRECT, "posix/memory"}};
+    } ways[]   = {{UCI_PATH_STREAM, "tcp/eth0"}, {UCI_PATH_STREAM, "tcp/eth0"},    {UCI_PATH_STREAM, "rc_mlx5/mlx5_0"},
+                  {UCI_PATH_GET, "tcp/eth0"},    {UCI_PATH_GET, "rc_mlx5/mlx5_0"}, {UCI_PATH_BOUNCE, "tcp/eth0"},
+                  {UCI_PATH_AUTO, "tcp/eth0"},   {UCI_PATH_DIRECT, "posix/memory"}};
     size_t way = draw_below(draw, uci_array_size(ways));
 
     scenario->path       = ways[way].path;
@@ -155,9 +154,9 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
     unsigned dice = (unsigned)draw_below(draw, 1000);
 
     memset(op, 0, sizeof(*op));
-    op->node   = (unsigned)draw_below(draw, scenario->nodes);
-    op->peer   = (unsigned)draw_below(draw, scenario->nodes);
-    op->polled = draw_hits(draw, 30);
+    op->node        = (unsigned)draw_below(draw, scenario->nodes);
+    op->peer        = (unsigned)draw_below(draw, scenario->nodes);
+    op->polled      = draw_hits(draw, 30);
     op->by_callback = draw_hits(draw, 5);
     if (dice < 320) {
         draw_send(scenario, draw, op);
@@ -254,13 +253,14 @@ void scenario_print(FILE *stream, const scenario_t *scenario)
     size_t i;
 
     fprintf(stream,
-            "world 0x%016" PRIx64 ": %u nodes, path %u over %s, chunks of %zu, frames of %zu, buffered to %zu, messages to %" PRIu64
+            "world 0x%016" PRIx64
+            ": %u nodes, path %u over %s, chunks of %zu, frames of %zu, buffered to %zu, messages to %" PRIu64
             "%s%s%s%s%s; UCX holds %u%%, latency %" PRIu64 " ns, burst %u; faults ",
             scenario->seed, scenario->nodes, (unsigned)scenario->path, scenario->transports, scenario->chunk_size,
-            scenario->eager_max[0], scenario->buffered_max, scenario->length_max, scenario->sources ? ", tags name senders" : "",
-            scenario->threads ? ", multi" : "", scenario->no_rdma ? ", no rdma" : "",
-            scenario->self_at_once ? ", self at once" : "", scenario->leave_early ? ", leaves early" : "", scenario->held,
-            scenario->latency, scenario->burst);
+            scenario->eager_max[0], scenario->buffered_max, scenario->length_max,
+            scenario->sources ? ", tags name senders" : "", scenario->threads ? ", multi" : "",
+            scenario->no_rdma ? ", no rdma" : "", scenario->self_at_once ? ", self at once" : "",
+            scenario->leave_early ? ", leaves early" : "", scenario->held, scenario->latency, scenario->burst);
     faults_print(stream, scenario->classes);
     fprintf(stream, " %u/1024, patience %u\n", scenario->rate, scenario->patience);
     for (i = 0; i < scenario->ops_count; ++i) {
@@ -284,8 +284,8 @@ unsigned faults_parse(const char *text)
 
     for (; *text != '\0'; text += length + (text[length] == ',')) {
         length = strcspn(text, ",");
-        for (i = 0; (faults_names[i] != NULL) && ((strlen(faults_names[i]) != length) ||
-                                                  (strncmp(faults_names[i], text, length) != 0));
+        for (i = 0; (faults_names[i] != NULL) &&
+                    ((strlen(faults_names[i]) != length) || (strncmp(faults_names[i], text, length) != 0));
              ++i) {
         }
         if (faults_names[i] != NULL) {

@@ -102,9 +102,9 @@ typedef struct scenario {
     bool self_at_once;
     bool leave_early; /**< endpoints are closed before all is received */
     unsigned burst;
-    uint64_t latency; /**< ns, at most, as a rule */
-    unsigned held;    /**< percent of messages that UCX holds until they arrive */
-    unsigned rate;    /**< of faults, in 1/1024 */
+    uint64_t latency;  /**< ns, at most, as a rule */
+    unsigned held;     /**< percent of messages that UCX holds until they arrive */
+    unsigned rate;     /**< of faults, in 1/1024 */
     unsigned patience; /**< how often the same thing is hit */
 
     op_t *ops;

@@ -10,7 +10,7 @@
 
 #include "world.h"
 
-#define TRY_S     10   /* for one world, of real time */
+#define TRY_S     10 /* for one world, of real time */
 #define NOTED_MAX 8192
 
 /* What a child tells of its faults */
@@ -105,7 +105,7 @@ static bool still_fails(search_t *search)
 static bool leave_out(search_t *search, char *elements, size_t *count_p, size_t size, size_t first, size_t length)
 {
     size_t before = *count_p, behind = before - first - length;
-    char *copy    = malloc(before * size);
+    char *copy = malloc(before * size);
     bool fails;
 
     memcpy(copy, elements, before * size);
@@ -179,11 +179,11 @@ unsigned shrink_run(scenario_t *scenario, int outcome, unsigned tries_max)
     for (i = 0; i < scenario->ops_count; ++i) {
         simplify_op(&search, &scenario->ops[i]);
     }
-    latency           = scenario->held;
-    scenario->held    = 0;
-    scenario->held    = still_fails(&search) ? 0 : (unsigned)latency;
-    nodes             = scenario->nodes;
-    scenario->nodes   = 2;
+    latency         = scenario->held;
+    scenario->held  = 0;
+    scenario->held  = still_fails(&search) ? 0 : (unsigned)latency;
+    nodes           = scenario->nodes;
+    scenario->nodes = 2;
     for (i = 0; i < scenario->ops_count; ++i) {
         if ((scenario->ops[i].node > 1) || ((scenario->ops[i].kind != OP_CANCEL) && (scenario->ops[i].peer > 1))) {
             scenario->nodes = nodes;

@@ -39,18 +39,13 @@ typedef struct runner {
     bool stop;
 } runner_t;
 
-static const struct option long_options[] = {{"faults", required_argument, NULL, 'f'},
-                                             {"faults-total", required_argument, NULL, 'n'},
-                                             {"seconds", required_argument, NULL, 's'},
-                                             {"seed", required_argument, NULL, 'r'},
-                                             {"world", required_argument, NULL, 'w'},
-                                             {"processes", required_argument, NULL, 'j'},
-                                             {"failures", required_argument, NULL, 'x'},
-                                             {"tries", required_argument, NULL, 't'},
-                                             {"twice", no_argument, NULL, '2'},
-                                             {"verbose", no_argument, NULL, 'v'},
-                                             {"help", no_argument, NULL, 'h'},
-                                             {NULL, 0, NULL, 0}};
+static const struct option long_options[] = {
+        {"faults", required_argument, NULL, 'f'},   {"faults-total", required_argument, NULL, 'n'},
+        {"seconds", required_argument, NULL, 's'},  {"seed", required_argument, NULL, 'r'},
+        {"world", required_argument, NULL, 'w'},    {"processes", required_argument, NULL, 'j'},
+        {"failures", required_argument, NULL, 'x'}, {"tries", required_argument, NULL, 't'},
+        {"twice", no_argument, NULL, '2'},          {"verbose", no_argument, NULL, 'v'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
 
 static const char usage[] =
         "usage: test_random [options]\n"
@@ -67,8 +62,8 @@ static const char usage[] =
 
 static const char *classes_text = "reliable";
 static unsigned classes;
-static uint64_t seed = 1, faults_total, world_seed;
-static double seconds = 3;
+static uint64_t seed      = 1, faults_total, world_seed;
+static double seconds     = 3;
 static unsigned processes = 1, failures_max = 1, tries_max = 3000;
 static bool verbose, one_world, twice;
 static const char *program;
@@ -116,7 +111,8 @@ static bool investigate(uint64_t world)
         }
     }
     tries = shrink_run(&scenario, outcome, tries_max);
-    printf("after %u tries there remain %zu operations and %zu faults:\n", tries, scenario.ops_count, scenario.faults_count);
+    printf("after %u tries there remain %zu operations and %zu faults:\n", tries, scenario.ops_count,
+           scenario.faults_count);
     scenario_print(stdout, &scenario);
     printf("and this is what happens:\n");
     fflush(stdout);
@@ -224,8 +220,9 @@ static void print_summary(double duration, unsigned failures)
     unsigned i;
 
     add_up(&sum, &worlds);
-    printf("%" PRIu64 " worlds, %" PRIu64 " turns, %" PRIu64 " messages, %" PRIu64 " faults in %.1f s (%.0f a second), %u failed\n", worlds,
-           sum.turns, sum.messages, sum.faults, duration, (double)sum.faults / duration, failures);
+    printf("%" PRIu64 " worlds, %" PRIu64 " turns, %" PRIu64 " messages, %" PRIu64
+           " faults in %.1f s (%.0f a second), %u failed\n",
+           worlds, sum.turns, sum.messages, sum.faults, duration, (double)sum.faults / duration, failures);
     for (i = 1; i < FAULT_LAST; ++i) {
         if (sum.by_kind[i] > 0) {
             printf("  %-22s %12" PRIu64 "\n", fault_names[i], sum.by_kind[i]);
@@ -268,7 +265,7 @@ static void report(const runner_t *runner, int status)
 static unsigned run_many(void)
 {
     pid_t pids[PROCESSES_MAX], pid;
-    double started = now();
+    double started    = now();
     unsigned failures = 0, i;
     int status;
 

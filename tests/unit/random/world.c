@@ -16,11 +16,12 @@
 #include "send.h"
 
 #define START_NS    1000000000000ul
-#define TURNS_MAX   30000u      /* of all nodes, in which what is awaited comes */
+#define TURNS_MAX   30000u       /* of all nodes, in which what is awaited comes */
 #define IDLE_NS_MAX 4000000000ul /* steps of time in which nothing happens */
-#define PATIENCE_NS 600000000000ul /* without an end of anything. Questions come after 32 s at last, answers may be lost */
-#define CLOSES_MAX  64
-#define HELD_MAX    32
+#define PATIENCE_NS \
+    600000000000ul /* without an end of anything. Questions come after 32 s at last, answers may be lost */
+#define CLOSES_MAX 64
+#define HELD_MAX   32
 
 enum { DRAW_WORLD = 64 };
 
@@ -125,8 +126,8 @@ static void recv_ended(user_op_t *op)
     recv->status   = op->status;
     recv->from_tag = op->info.sender_tag;
     recv->length   = op->info.length;
-    tell("node %u: receive %u has ended, status %d, tag 0x%" PRIx64 ", %" PRIu64 " bytes", op->node, op->number, op->status,
-         recv->from_tag, recv->length);
+    tell("node %u: receive %u has ended, status %d, tag 0x%" PRIx64 ", %" PRIu64 " bytes", op->node, op->number,
+         op->status, recv->from_tag, recv->length);
     if ((op->status == UCS_OK) && (recv->length > recv->capacity)) {
         fail_text(VERDICT_BYTES, "receive %u of node %u: %" PRIu64 " bytes where %" PRIu64 " fit", op->number, op->node,
                   recv->length, recv->capacity);
@@ -284,7 +285,7 @@ static void run_send(const op_t *op)
     void *arg;
     char *bytes;
 
-    if ((ep == NULL) || (oracle.messages_count == ORACLE_MAX)) {
+    if ((ep == NULL) || (fake_net.nodes[op->peer].eps[op->node] == NULL) || (oracle.messages_count == ORACLE_MAX)) {
         return;
     }
     user         = new_op(USER_SEND, op);
@@ -302,8 +303,8 @@ static void run_send(const op_t *op)
     data_buffer_create(&user->buffer, op->form, op->length, draw_mix(scenario->seed, user->number));
     data_buffer_fill(&user->buffer, bytes, op->length);
     free(bytes);
-    tell("node %u: message %u, to %u, tag 0x%" PRIx64 ", %" PRIu64 " bytes%s", op->node, user->number, op->peer, op->tag,
-         op->length, op->sync ? ", synchronous" : "");
+    tell("node %u: message %u, to %u, tag 0x%" PRIx64 ", %" PRIu64 " bytes%s", op->node, user->number, op->peer,
+         op->tag, op->length, op->sync ? ", synchronous" : "");
     arg   = data_buffer_arg(&user->buffer, &count, &datatype);
     param = param_for(user, datatype);
     begun(user, uci_send(ep, arg, count, op->tag, &param, op->sync));
@@ -311,8 +312,8 @@ static void run_send(const op_t *op)
 
 static unsigned new_recv(const op_t *op)
 {
-    unsigned number      = oracle.recvs_count++;
-    oracle_recv_t *recv  = &oracle.recvs[number];
+    unsigned number     = oracle.recvs_count++;
+    oracle_recv_t *recv = &oracle.recvs[number];
 
     *recv = (oracle_recv_t){.node = op->node, .tag = op->tag, .mask = op->mask, .order = number, .message = -1};
     return number;
@@ -322,9 +323,9 @@ static user_op_t *new_recv_op(const op_t *op, unsigned number)
 {
     user_op_t *user = new_op(USER_RECV, op);
 
-    user->number                   = number;
-    oracle.recvs[number].posted    = true;
-    oracle.recvs[number].capacity  = op->length;
+    user->number                  = number;
+    oracle.recvs[number].posted   = true;
+    oracle.recvs[number].capacity = op->length;
     data_buffer_create(&user->buffer, op->form, op->length, draw_mix(scenario->seed, ~(uint64_t)number));
     return user;
 }
@@ -359,17 +360,17 @@ static void run_probe(const op_t *op)
         return;
     }
     message = uci_match_probe(fake_net.nodes[op->node].worker, op->tag, op->mask, remove, &info);
-    tell("node %u: probe, tag 0x%" PRIx64 "/0x%" PRIx64 ": %s, tag 0x%" PRIx64 ", %zu bytes", op->node, op->tag, op->mask,
-         (message != NULL) ? "there is one" : "nothing", (uint64_t)info.sender_tag, info.length);
+    tell("node %u: probe, tag 0x%" PRIx64 "/0x%" PRIx64 ": %s, tag 0x%" PRIx64 ", %zu bytes", op->node, op->tag,
+         op->mask, (message != NULL) ? "there is one" : "nothing", (uint64_t)info.sender_tag, info.length);
     if (message == NULL) {
         return;
     }
     fail(oracle_probed(&oracle, op->node, op->tag, op->mask, info.sender_tag, info.length));
     if (remove) {
-        number                              = new_recv(op);
-        oracle.recvs[number].probed         = true;
-        oracle.recvs[number].probed_tag     = info.sender_tag;
-        oracle.recvs[number].probed_length  = info.length;
+        number                                    = new_recv(op);
+        oracle.recvs[number].probed               = true;
+        oracle.recvs[number].probed_tag           = info.sender_tag;
+        oracle.recvs[number].probed_length        = info.length;
         held[op->node][held_count[op->node]]      = message;
         held_recv[op->node][held_count[op->node]] = number;
         ++held_count[op->node];
@@ -420,10 +421,27 @@ static void run_cancel(const op_t *op)
     }
 }
 
-/* All its own sends there are over */
+static bool is_all_received(unsigned from, unsigned to)
+{
+    unsigned i;
+
+    for (i = 0; i < oracle.messages_count; ++i) {
+        if ((oracle.messages[i].from == from) && (oracle.messages[i].to == to) && (oracle.messages[i].taken_by < 0)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* All its own sends there are over, and it has received what came from there: who closes says that he receives nothing more */
 static bool may_close(unsigned node, unsigned peer)
 {
     unsigned i;
+
+    fail(oracle_assign(&oracle));
+    if (!is_all_received(peer, node)) {
+        return false;
+    }
 
     for (i = ops_first; i < ops_count; ++i) {
         if ((ops[i].kind == USER_SEND) && (ops[i].node == node) && (ops[i].peer == peer) && !ops[i].told) {
@@ -443,10 +461,10 @@ static void run_close(const op_t *op)
         return;
     }
     tell("node %u: closes its endpoint to %u", op->node, op->peer);
-    ep                                        = fake_net.nodes[op->node].eps[op->peer];
-    fake_net.nodes[op->node].eps[op->peer]    = NULL;
-    user                                      = new_op(USER_CLOSE, op);
-    param                                     = param_for(user, 0);
+    ep                                     = fake_net.nodes[op->node].eps[op->peer];
+    fake_net.nodes[op->node].eps[op->peer] = NULL;
+    user                                   = new_op(USER_CLOSE, op);
+    param                                  = param_for(user, 0);
     param.op_attr_mask &= ~(uint32_t)UCP_OP_ATTR_FIELD_DATATYPE;
     begun(user, uci_ep_close(ep, &param));
 }
@@ -620,7 +638,8 @@ static void wait_for(bool (*is_so)(void), const char *what)
         if (!ops[i].told) {
             static const char *const kinds[] = {"send", "receive", "close"};
 
-            fail_text(VERDICT_WAITS, "%s: %s %u of node %u never ends", what, kinds[ops[i].kind], ops[i].number, ops[i].node);
+            fail_text(VERDICT_WAITS, "%s: %s %u of node %u never ends", what, kinds[ops[i].kind], ops[i].number,
+                      ops[i].node);
         }
     }
     fail_text(VERDICT_WAITS, "%s: not so", what);
@@ -764,11 +783,11 @@ static void create(void)
     unsigned i, k;
 
     fake_net_init(START_NS);
-    fake_net.transports    = scenario->transports;
-    fake_net.no_rdma       = scenario->no_rdma;
-    fake_net.self_at_once  = scenario->self_at_once;
-    fake_net.burst         = scenario->burst;
-    uci_settings.path      = scenario->path;
+    fake_net.transports     = scenario->transports;
+    fake_net.no_rdma        = scenario->no_rdma;
+    fake_net.self_at_once   = scenario->self_at_once;
+    fake_net.burst          = scenario->burst;
+    uci_settings.path       = scenario->path;
     uci_settings.chunk_size = scenario->chunk_size;
     uci_tuner_refresh();
     data_init();
@@ -803,7 +822,7 @@ verdict_t world_run(scenario_t *the_scenario, FILE *the_story, const char **text
     story     = the_story;
     verdict   = VERDICT_OK;
     ops_count = ops_first = 0;
-    schedule  = draw_for(scenario->seed, DRAW_WORLD, 0);
+    schedule              = draw_for(scenario->seed, DRAW_WORLD, 0);
     memset(held_count, 0, sizeof(held_count));
     memset(for_callback_count, 0, sizeof(for_callback_count));
     memset(for_callback_next, 0, sizeof(for_callback_next));
