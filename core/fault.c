@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+bool uci_fault_enabled;
+
 #define UCI_FAULT_BLOCK_MAX 4096
 #define UCI_FAULT_BURST_MAX 32
 #define UCI_FAULT_TEXT_MAX  512
@@ -21,7 +23,7 @@
 
 const char *const uci_fault_kind_names[]   = {"bitflip", "burst", "zero", "stale", "swap", "truncate", NULL};
 const char *const uci_fault_target_names[] = {"payload", "header", "tree", "ack", "memory",
-                                              "repair",  "region", "leaf", NULL};
+                                              "repair",  "region", "leaf", "frame", NULL};
 
 enum { UCI_FAULT_LANE_HIT, UCI_FAULT_LANE_KIND, UCI_FAULT_LANE_RANDOM, UCI_FAULT_LANES = 4 };
 
@@ -162,7 +164,7 @@ static const struct {
         {"rate", uci_fault_parse_rate, "a probability from 0 to 1, such as 1e-3"},
         {"kind", uci_fault_parse_kind, "bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any"},
         {"target", uci_fault_parse_target,
-         "payload, header, tree, ack, memory, repair, region, leaf, several joined by '+', or any"},
+         "payload, header, tree, ack, memory, repair, region, leaf, frame, several joined by '+', or any"},
         {"seed", uci_fault_parse_seed, "a whole number"},
         {"count", uci_fault_parse_count, "a whole number"},
         {"min", uci_fault_parse_min, "a number of bytes, such as 4k"},

@@ -55,6 +55,7 @@ const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
 const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
 
+static const char *const uci_settings_carrier_names[] = {"auto", "am", NULL}; /* as uci_carrier_t */
 static const char *const uci_settings_path_names[] = {"auto", "direct", "stream",
                                                       "get",  "bounce", NULL}; /* as uci_path_t */
 
@@ -354,6 +355,13 @@ static const uci_setting_t uci_settings_table[] = {
          "            the receiver and copied out: for transports where registering memory takes long.\n"
          " - stream : as UCX active messages, chunk by chunk.",
          "[auto|direct|stream|get|bounce]", offsetof(uci_settings_t, path), UCI_SETTING_ENUM(uci_settings_path_names)},
+
+        {"UCI_CARRIER", "auto",
+         "What carries small messages, and what describes large ones.\n"
+         " - auto : between processes of one node that share memory a mailbox there (by active message\n"
+         "          until it is mapped, and whenever it is full for long); elsewhere am.\n"
+         " - am   : UCX active messages.",
+         "[auto|am]", offsetof(uci_settings_t, carrier), UCI_SETTING_ENUM(uci_settings_carrier_names)},
 
         {"UCI_PROFILE", "auto",
          "What is known of this machine's speed, for settings that are auto.\n"

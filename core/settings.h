@@ -32,6 +32,12 @@ extern const char *const uci_on_changed_names[];
 #define UCI_CHUNK_SIZE_MIN 256u
 #define UCI_CHUNK_SIZE_MAX (16u << 20)
 
+/** What moves frames (small messages, and what describes large ones). */
+typedef enum {
+    UCI_CARRIER_AUTO, /**< between processes of one node a mailbox in shared memory, else active messages */
+    UCI_CARRIER_AM    /**< active messages */
+} uci_carrier_t;
+
 typedef struct uci_settings {
     uci_mode_t mode;                /**< UCI_MODE=off|detect|repair */
     const uci_digest_ops_t *digest; /**< UCI_DIGEST=auto|xxh3|...; auto is &uci_digest_auto */
@@ -45,6 +51,7 @@ typedef struct uci_settings {
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
+    uci_carrier_t carrier;          /**< UCI_CARRIER=auto|am */
     uci_path_t path;                /**< UCI_PATH=auto|direct|stream|get */
     char *profile;                  /**< UCI_PROFILE: "auto", "none", or a pattern for uci_process_expand() */
 } uci_settings_t;

@@ -127,7 +127,7 @@ void uci_bounce_put(uci_worker_t *worker, uint16_t slot)
 /* --------------------------------------------------------- between peers */
 
 /* Among the transports that UCX lists, those whose memory can be mapped */
-static bool uci_bounce_is_possible(const char *transports)
+bool uci_bounce_is_possible(const char *transports)
 {
     return (strstr(transports, "posix") != NULL) || (strstr(transports, "sysv") != NULL) ||
            (strstr(transports, "self") != NULL);

@@ -7,7 +7,7 @@
 
 #include "control.h"
 #include "endpoint.h"
-#include "handover.h"
+#include "peer_link.h"
 #include "log.h"
 #include "netif.h"
 #include "process.h"
@@ -23,12 +23,17 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
         return UCS_ERR_NO_MEMORY;
     }
     peer->uid       = uid;
-    peer->who       = uci_uid_short(uid);
     peer->worker    = worker;
     peer->eager_max = (uint32_t)worker->eager_max;
     peer->tx_mask   = UINT64_MAX;
     peer->mark.rank = -1;
-    uci_seqset_init(&peer->rx);
+    peer->rx_box    = -1;
+    peer->seed      = uci_frame_am_seed(uid, worker->uid);
+    uci_list_init(&peer->held);
+    uci_list_init(&peer->gaps);
+    uci_list_init(&peer->suspect_link);
+    uci_list_init(&peer->watched_link);
+    uci_list_init(&peer->waiting_link);
     uci_list_init(&peer->eps);
     uci_list_init(&peer->pending);
     uci_list_init(&peer->unconnected_link);
@@ -36,14 +41,13 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     uci_list_init(&peer->stream_link);
     uci_list_init(&peer->queued);
     uci_fill_init(&peer->fill);
-    uci_list_init(&peer->handovers);
     *peer_p = peer;
     return UCS_OK;
 }
 
 void uci_peer_destroy(uci_peer_t *peer)
 {
-    uci_handover_cleanup(peer);
+    uci_link_cleanup(peer);
     uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
     {
         uci_list_del(&msg->link);
@@ -56,7 +60,6 @@ void uci_peer_destroy(uci_peer_t *peer)
     }
     uci_list_del(&peer->stream_link);
     uci_list_del(&peer->unconnected_link);
-    uci_seqset_cleanup(&peer->rx);
     free(peer->tx_ring);
     free(peer->address);
     free(peer->transports);
@@ -112,6 +115,9 @@ void uci_peer_limit_eager(uci_peer_t *peer)
     }
     if (peer->plan != NULL) {
         peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
+    }
+    if (peer->box_mapped) {
+        peer->eager_max = uci_min(peer->eager_max, (uint32_t)(UCI_BOX_FRAME_MAX - sizeof(uci_frame_hdr_t)));
     }
 }
 
