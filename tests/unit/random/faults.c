@@ -9,6 +9,7 @@
 
 #define KEYS    4096 /* things that are not hit again and again, by hash: some share a place */
 #define HISTORY 8
+#define MEMORY_HITS 32 /* in one node's memory: what is in the way of everything must end */
 #define WAYS    (FAKE_NODES * FAKE_NODES)
 
 enum { DRAW_FAULT = 32, DRAW_WAY };
@@ -352,34 +353,69 @@ static uci_slot_t *find_slot(uci_slot_t *slots, draw_t *draw)
     return NULL;
 }
 
-void faults_hit_slots(unsigned node)
+static bool hit_slot(uci_worker_t *worker, const fault_t *fault, draw_t *draw)
 {
-    uci_slot_t *slots = fake_net.nodes[node].worker->bounce.slots;
-    uint64_t number   = turns[node]++;
+    uci_slot_t *slots = worker->bounce.slots;
+    uci_slot_t *slot  = (slots != NULL) ? find_slot(slots, draw) : NULL;
+
+    if ((slot == NULL) || (slot->length == 0) || (slot->length > UCI_SLOT_SIZE)) {
+        return false;
+    }
+    if (draw_hits(draw, 50)) {
+        damage(fault->kind, draw, slot->data, slot->length);
+    } else {
+        damage(FAULT_FLIP, draw, (char *)slot, offsetof(uci_slot_t, ack) / 2);
+    }
+    return true;
+}
+
+/* A box in use: what lies in it next, or has been taken already; or what its owner tells the sender; or the doorbells */
+static bool hit_mailbox(uci_worker_t *worker, const fault_t *fault, draw_t *draw)
+{
+    uci_mailbox_t *mailbox = &worker->mailbox;
+    uci_mailbox_box_t *box;
+    unsigned dice;
+
+    if ((mailbox->region == NULL) || (mailbox->count == 0)) {
+        return false;
+    }
+    box  = &mailbox->boxes[draw_below(draw, mailbox->count)];
+    dice = (unsigned)draw_below(draw, 100);
+    if ((box->peer == NULL) || (box->rx.place == NULL)) {
+        return false;
+    }
+    if (dice < 80) {
+        damage(fault->kind, draw, (char *)(uintptr_t)box->rx.place, 16u << draw_below(draw, 7));
+    } else if (dice < 95) {
+        damage(fault->kind, draw, (char *)box->rx.box, 2 * sizeof(uint64_t));
+    } else {
+        damage(FAULT_ZERO, draw, (char *)mailbox->region->doorbells, sizeof(mailbox->region->doorbells));
+    }
+    return true;
+}
+
+void faults_hit_memory(unsigned node)
+{
+    uci_worker_t *worker = fake_net.nodes[node].worker;
+    uint64_t number      = turns[node]++;
+    bool allowed         = (scenario->classes & FAULTS_MEMORY) && (in_a_row[node][1] < MEMORY_HITS);
     fault_t fault;
-    uci_slot_t *slot;
     draw_t draw;
 
     ++faults_counts->turns;
-    if ((slots == NULL) ||
-        !decide(SITE_SLOT, node, node, number, (scenario->classes & FAULTS_SLOTS) && (in_a_row[node][1] < 8), &fault)) {
+    if (((worker->bounce.slots == NULL) && (worker->mailbox.region == NULL)) ||
+        !decide(SITE_MEMORY, node, node, number, allowed, &fault)) {
         return;
     }
     draw.state = fault.seed;
-    slot       = find_slot(slots, &draw);
-    if ((slot == NULL) || (slot->length == 0) || (slot->length > UCI_SLOT_SIZE)) {
+    if (draw_hits(&draw, 50) ? !hit_slot(worker, &fault, &draw) : !hit_mailbox(worker, &fault, &draw)) {
         return;
-    }
-    if (draw_hits(&draw, 50)) {
-        damage(fault.kind, &draw, slot->data, slot->length);
-    } else {
-        damage(FAULT_FLIP, &draw, (char *)slot, offsetof(uci_slot_t, ack) / 2);
     }
     ++in_a_row[node][1];
     note(&fault);
     if (story != NULL) {
-        fprintf(story, "%12.3f us  slot %zu of node %u  *** %s\n", (double)(fake_net.clock % 1000000000000ul) / 1e3,
-                (size_t)(slot - slots), node, fault_names[fault.kind]);
+        fprintf(story, "%12.3f us  memory of node %u, turn %" PRIu64 "  *** %s\n",
+                (double)(fake_net.clock % 1000000000000ul) / 1e3, node, number, fault_names[fault.kind]);
     }
 }
 

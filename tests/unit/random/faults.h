@@ -8,7 +8,7 @@
 #ifndef UCI_TESTS_RANDOM_FAULTS_H_
 #define UCI_TESTS_RANDOM_FAULTS_H_
 
-#include "fake_ucx.h"
+#include "protocol.h"
 #include "scenario.h"
 
 /** Begin a world; sets the hooks of the fake UCX. @param story  where to tell what happens, or NULL. */
@@ -18,7 +18,7 @@ void faults_begin(scenario_t *scenario, FILE *stream);
 void faults_end(void);
 
 /** Before a turn of this node: what lies in its shared memory may be hit. */
-void faults_hit_slots(unsigned node);
+void faults_hit_memory(unsigned node);
 
 /** Messages so far, and those hit, by what was in them. */
 typedef struct faults_counts {
@@ -27,7 +27,7 @@ typedef struct faults_counts {
     uint64_t faults;
     uint64_t trace; /**< of all that was sent, in order: equal for equal runs */
     uint64_t by_kind[FAULT_LAST];
-    uint64_t reached[32][32]; /**< by protocol_state() and protocol_type() */
+    uint64_t reached[PROTOCOL_STATES][PROTOCOL_TYPES]; /**< by protocol_state() and protocol_type() */
 } faults_counts_t;
 
 extern faults_counts_t *faults_counts;

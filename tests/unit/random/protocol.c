@@ -8,7 +8,7 @@
 #include "send.h"
 
 /* 0: not to be told; then active messages; then frames */
-enum { TYPE_FRAME = UCI_AM_LAST, TYPE_LAST = TYPE_FRAME + 4 };
+enum { TYPE_FRAME = UCI_AM_LAST, TYPE_LAST = TYPE_FRAME + 3 };
 
 _Static_assert(TYPE_LAST <= PROTOCOL_TYPES, "types");
 
@@ -25,8 +25,8 @@ static const char *const type_names[PROTOCOL_TYPES] = {
         [UCI_AM_QUERY]   = "QUERY",
         [UCI_AM_TREE]    = "TREE",
         [UCI_AM_LEAVES]  = "LEAVES",
-        [UCI_AM_FIND]    = "FIND",
-        [UCI_AM_FOUND]   = "FOUND",
+        [UCI_AM_SENT]    = "SENT",
+        [UCI_AM_BOX]     = "BOX",
         [UCI_AM_LEAVE]   = "LEAVE",
         [UCI_AM_MISSING] = "MISSING",
         [UCI_AM_BYE]     = "BYE",
@@ -38,7 +38,6 @@ static const char *const type_names[PROTOCOL_TYPES] = {
         [TYPE_FRAME]     = "eager frame",
         [TYPE_FRAME + 1] = "sync frame",
         [TYPE_FRAME + 2] = "descriptor",
-        [TYPE_FRAME + 3] = "small frame",
 };
 
 static bool read_hdr(const fake_message_t *message, uci_am_hdr_t *hdr_p)
@@ -50,19 +49,27 @@ static bool read_hdr(const fake_message_t *message, uci_am_hdr_t *hdr_p)
     return true;
 }
 
+static bool read_frame(const fake_message_t *message, uci_frame_hdr_t *hdr_p)
+{
+    if (!message->am || (message->id != UCI_FRAME_AM_ID) || (message->length < sizeof(*hdr_p))) {
+        return false;
+    }
+    memcpy(hdr_p, message->data, sizeof(*hdr_p));
+    return true;
+}
+
 unsigned protocol_type(const fake_message_t *message)
 {
+    uci_frame_hdr_t frame;
     uci_am_hdr_t hdr;
-    unsigned kind;
 
     if (read_hdr(message, &hdr)) {
         return (hdr.type < UCI_AM_LAST) ? hdr.type : 0;
     }
-    if (message->am || (message->length < sizeof(uci_small_hdr_t))) {
-        return 0;
+    if (read_frame(message, &frame) && (frame.kind >= UCI_FRAME_EAGER) && (frame.kind <= UCI_FRAME_RNDV)) {
+        return TYPE_FRAME + frame.kind - UCI_FRAME_EAGER;
     }
-    kind = (uint8_t)message->data[offsetof(uci_frame_hdr_t, kind)];
-    return ((kind >= UCI_FRAME_EAGER) && (kind <= UCI_FRAME_SMALL)) ? TYPE_FRAME + kind - UCI_FRAME_EAGER : 0;
+    return 0;
 }
 
 const char *protocol_type_name(unsigned type)
@@ -70,40 +77,36 @@ const char *protocol_type_name(unsigned type)
     return (type_names[type] != NULL) ? type_names[type] : "?";
 }
 
-/* Numbers of a frame, of either form */
-static uint32_t frame_seq(const fake_message_t *message)
-{
-    uint32_t seq = 0;
-
-    if (message->length >= sizeof(uci_small_hdr_t)) {
-        memcpy(&seq, message->data + offsetof(uci_frame_hdr_t, seq), sizeof(seq));
-    }
-    return seq;
-}
-
 uint64_t protocol_key(const fake_message_t *message)
 {
-    uint64_t way  = (uint64_t)message->from * FAKE_NODES + message->to;
-    unsigned type = protocol_type(message);
+    uint64_t way     = (uint64_t)message->from * FAKE_NODES + message->to;
+    unsigned type    = protocol_type(message);
+    uint64_t subject = 0;
+    uci_frame_hdr_t frame;
     uci_am_hdr_t hdr;
 
-    if (!read_hdr(message, &hdr)) {
-        return draw_mix(draw_mix(way, type), frame_seq(message));
+    if (read_hdr(message, &hdr)) {
+        subject = ((uint64_t)hdr.seq << 32) | hdr.index;
+    } else if (read_frame(message, &frame)) {
+        subject = frame.seq;
     }
-    return draw_mix(draw_mix(way, type), ((uint64_t)hdr.seq << 32) | hdr.index);
+    return draw_mix(draw_mix(way, type), subject);
 }
 
 void protocol_describe(const fake_message_t *message, char *text, size_t size)
 {
     unsigned type = protocol_type(message);
+    uci_frame_hdr_t frame;
     uci_am_hdr_t hdr;
 
     if (read_hdr(message, &hdr)) {
-        snprintf(text, size, "%s seq %u op %u index %u flags 0x%x, %u bytes%s", protocol_type_name(type), hdr.seq,
-                 hdr.op, hdr.index, hdr.flags, hdr.length, message->rndv ? " to fetch" : "");
+        snprintf(text, size, "%s seq %u op %u index %u flags 0x%x value 0x%lx, %u bytes%s", protocol_type_name(type), hdr.seq,
+                 hdr.op, hdr.index, hdr.flags, (unsigned long)hdr.value, hdr.length, message->rndv ? " to fetch" : "");
+    } else if (read_frame(message, &frame)) {
+        snprintf(text, size, "%s seq %u ack %u, tag 0x%lx, %u bytes", protocol_type_name(type), frame.seq, frame.ack,
+                 (unsigned long)frame.tag, frame.length);
     } else {
-        snprintf(text, size, "%s seq %u, tag 0x%lx, %zu bytes", protocol_type_name(type), frame_seq(message),
-                 (unsigned long)message->tag, message->length);
+        snprintf(text, size, "? %zu and %zu bytes", message->header_length, message->length);
     }
 }
 
@@ -112,16 +115,15 @@ void protocol_describe(const fake_message_t *message, char *text, size_t size)
 enum {
     STATE_NONE,
     STATE_SEND,
-    STATE_RECV_FRAME = STATE_SEND + UCI_SEND_DONE + 1,
-    STATE_RECV_DESC,
-    STATE_RECV_CTS,      /* nothing has come */
+    STATE_RECV_CTS = STATE_SEND + UCI_SEND_DONE + 1, /* nothing has come */
     STATE_RECV_COMING,   /* and nothing is wrong */
     STATE_RECV_BAD,      /* some has to be repaired */
     STATE_RECV_FETCHING, /* a get, or segments */
     STATE_RECV_AWAITING, /* answers to a REPAIR */
     STATE_RECV_DESCENDING,
     STATE_RECV_DIRECT,
-    STATE_LEAVING,
+    STATE_LINK, /* of what is about no operation: by what is missing, then by carrier of the other direction */
+    STATE_LEAVING = STATE_LINK + 9,
     STATE_CLOSED,
     STATE_LAST
 };
@@ -139,8 +141,6 @@ static const char *const state_names[PROTOCOL_STATES] = {
         [STATE_SEND + UCI_SEND_STREAMING] = "send streaming",
         [STATE_SEND + UCI_SEND_WAIT_FIN]  = "send wait fin",
         [STATE_SEND + UCI_SEND_DONE]      = "send done",
-        [STATE_RECV_FRAME]                = "recv frame",
-        [STATE_RECV_DESC]                 = "recv descriptor",
         [STATE_RECV_CTS]                  = "recv cts",
         [STATE_RECV_COMING]               = "recv coming",
         [STATE_RECV_BAD]                  = "recv bad",
@@ -148,15 +148,21 @@ static const char *const state_names[PROTOCOL_STATES] = {
         [STATE_RECV_AWAITING]             = "recv awaiting",
         [STATE_RECV_DESCENDING]           = "recv descending",
         [STATE_RECV_DIRECT]               = "recv direct",
+        [STATE_LINK]                      = "link, am",
+        [STATE_LINK + 1]                  = "link, box",
+        [STATE_LINK + 2]                  = "link, box full",
+        [STATE_LINK + 3]                  = "link held, am",
+        [STATE_LINK + 4]                  = "link held, box",
+        [STATE_LINK + 5]                  = "link held, full",
+        [STATE_LINK + 6]                  = "link gap, am",
+        [STATE_LINK + 7]                  = "link gap, box",
+        [STATE_LINK + 8]                  = "link gap, full",
         [STATE_LEAVING]                   = "peer leaving",
         [STATE_CLOSED]                    = "closed here",
 };
 
 static unsigned recv_state(const uci_recv_op_t *op)
 {
-    if (op->tree == NULL) {
-        return (op->kind == UCI_FRAME_RNDV) ? STATE_RECV_DESC : STATE_RECV_FRAME;
-    }
     if (op->descending) {
         return STATE_RECV_DESCENDING;
     }
@@ -194,6 +200,14 @@ static unsigned op_state(const uci_worker_t *worker, uint64_t uid, uint32_t seq,
     return STATE_NONE;
 }
 
+static unsigned link_state(const uci_peer_t *peer)
+{
+    unsigned missing = !uci_list_is_empty(&peer->gaps) ? 2 : !uci_list_is_empty(&peer->held) ? 1 : 0;
+    unsigned carrier = !uci_list_is_empty(&peer->waiting_link) ? 2 : peer->by_mailbox ? 1 : 0;
+
+    return STATE_LINK + 3 * missing + carrier;
+}
+
 unsigned protocol_state(const fake_message_t *message)
 {
     uci_worker_t *worker = fake_net.nodes[message->to].worker;
@@ -216,7 +230,7 @@ unsigned protocol_state(const fake_message_t *message)
     if (peer == NULL) {
         return STATE_NONE;
     }
-    return peer->user_closed ? STATE_CLOSED : peer->leaving ? STATE_LEAVING : STATE_NONE;
+    return peer->user_closed ? STATE_CLOSED : peer->leaving ? STATE_LEAVING : link_state(peer);
 }
 
 const char *protocol_state_name(unsigned state)

@@ -10,7 +10,7 @@
 #include "fake_ucx.h"
 
 #define PROTOCOL_TYPES  32
-#define PROTOCOL_STATES 32
+#define PROTOCOL_STATES 48
 
 /** What kind of message it is: below PROTOCOL_TYPES. */
 unsigned protocol_type(const fake_message_t *message);

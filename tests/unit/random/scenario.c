@@ -8,7 +8,7 @@
 /* So that uids with the same 16 bits, by which a small frame says who sent it, can be made */
 #define UID_FACTOR 0x9e3779b97f4a7c15ul
 
-const char *const faults_names[] = {"content", "stale", "slots", "reorder", "duplicate", "drop", NULL};
+const char *const faults_names[] = {"content", "stale", "memory", "reorder", "duplicate", "drop", NULL};
 const char *const fault_names[]  = {"no fault", "bit flipped", "burst", "zeros", "cut short", "content of an older",
                                     "delayed",  "twice",       "lost"};
 
@@ -70,13 +70,15 @@ static void draw_path(scenario_t *scenario, draw_t *draw)
     static const struct {
         uci_path_t path;
         const char *transports;
-    } ways[]   = {{UCI_PATH_STREAM, "tcp/eth0"}, {UCI_PATH_STREAM, "tcp/eth0"},    {UCI_PATH_STREAM, "rc_mlx5/mlx5_0"},
-                  {UCI_PATH_GET, "tcp/eth0"},    {UCI_PATH_GET, "rc_mlx5/mlx5_0"}, {UCI_PATH_BOUNCE, "tcp/eth0"},
-                  {UCI_PATH_AUTO, "tcp/eth0"},   {UCI_PATH_DIRECT, "posix/memory"}};
+    } ways[]   = {{UCI_PATH_STREAM, "tcp/eth0"},       {UCI_PATH_STREAM, "rc_mlx5/mlx5_0"}, {UCI_PATH_GET, "tcp/eth0"},
+                  {UCI_PATH_GET, "rc_mlx5/mlx5_0"},    {UCI_PATH_BOUNCE, "tcp/eth0"},       {UCI_PATH_AUTO, "tcp/eth0"},
+                  {UCI_PATH_DIRECT, "posix/memory"},   {UCI_PATH_AUTO, "posix/memory"},     {UCI_PATH_STREAM, "posix/memory"},
+                  {UCI_PATH_GET, "posix/memory"}};
     size_t way = draw_below(draw, uci_array_size(ways));
 
     scenario->path       = ways[way].path;
     scenario->transports = ways[way].transports;
+    scenario->by_mailbox = draw_hits(draw, 75);
 }
 
 static void draw_shape(scenario_t *scenario)
@@ -255,10 +257,10 @@ void scenario_print(FILE *stream, const scenario_t *scenario)
     fprintf(stream,
             "world 0x%016" PRIx64
             ": %u nodes, path %u over %s, chunks of %zu, frames of %zu, buffered to %zu, messages to %" PRIu64
-            "%s%s%s%s%s; UCX holds %u%%, latency %" PRIu64 " ns, burst %u; faults ",
+            "%s%s%s%s%s%s; UCX holds %u%%, latency %" PRIu64 " ns, burst %u; faults ",
             scenario->seed, scenario->nodes, (unsigned)scenario->path, scenario->transports, scenario->chunk_size,
             scenario->eager_max[0], scenario->buffered_max, scenario->length_max,
-            scenario->sources ? ", tags name senders" : "", scenario->threads ? ", multi" : "",
+            scenario->by_mailbox ? ", mailbox" : "", scenario->sources ? ", tags name senders" : "", scenario->threads ? ", multi" : "",
             scenario->no_rdma ? ", no rdma" : "", scenario->self_at_once ? ", self at once" : "",
             scenario->leave_early ? ", leaves early" : "", scenario->held, scenario->latency, scenario->burst);
     faults_print(stream, scenario->classes);
@@ -269,7 +271,7 @@ void scenario_print(FILE *stream, const scenario_t *scenario)
         fputc('\n', stream);
     }
     for (i = 0; i < scenario->faults_count; ++i) {
-        static const char *const sites[] = {"message", "fetch", "slots, turn"};
+        static const char *const sites[] = {"message", "fetch", "memory, turn"};
         const fault_t *fault             = &scenario->faults[i];
 
         fprintf(stream, "  fault: %s %u -> %u number %" PRIu64 ": %s\n", sites[fault->site], fault->from, fault->to,

@@ -17,14 +17,14 @@
 enum {
     FAULTS_CONTENT   = 1 << 0, /**< bytes change, in messages and in what is fetched */
     FAULTS_STALE     = 1 << 1, /**< a whole message has the content of an older one of its way */
-    FAULTS_SLOTS     = 1 << 2, /**< bytes change in shared memory */
+    FAULTS_MEMORY     = 1 << 2, /**< bytes change in shared memory */
     FAULTS_REORDER   = 1 << 3,
     FAULTS_DUPLICATE = 1 << 4,
     FAULTS_DROP      = 1 << 5,
     FAULTS_LAST      = 1 << 6
 };
 
-#define FAULTS_RELIABLE (FAULTS_CONTENT | FAULTS_SLOTS) /**< on a network that loses nothing */
+#define FAULTS_RELIABLE (FAULTS_CONTENT | FAULTS_MEMORY) /**< on a network that loses nothing */
 
 /** By bit, NULL-terminated */
 extern const char *const faults_names[];
@@ -72,7 +72,7 @@ typedef enum {
 
 extern const char *const fault_names[];
 
-typedef enum { SITE_MESSAGE, SITE_FETCH, SITE_SLOT } site_t;
+typedef enum { SITE_MESSAGE, SITE_FETCH, SITE_MEMORY } site_t;
 
 /** One fault: at which place, which one there, and what is drawn for the rest */
 typedef struct fault {
@@ -92,6 +92,7 @@ typedef struct scenario {
     uint64_t uids[4];
     uci_path_t path;
     const char *transports;
+    bool by_mailbox; /**< if the transports have shared memory */
     size_t chunk_size;
     size_t eager_max[4]; /**< by node */
     size_t buffered_max;

@@ -49,7 +49,7 @@ static const struct option long_options[] = {
 
 static const char usage[] =
         "usage: test_random [options]\n"
-        "  -f, --faults CLASSES     content,stale,slots,reorder,duplicate,drop; reliable: content,slots; all   [%s]\n"
+        "  -f, --faults CLASSES     content,stale,memory,reorder,duplicate,drop; reliable: content,memory; all   [%s]\n"
         "  -n, --faults-total N     until there have been so many faults\n"
         "  -s, --seconds N          for so long                                                               [3]\n"
         "  -r, --seed N             of the first world; the others follow from it                             [1]\n"

@@ -9,11 +9,11 @@
 #include "endpoint.h"
 #include "fake_ucx.h"
 #include "faults.h"
-#include "match.h"
 #include "process.h"
 #include "recv.h"
 #include "request.h"
 #include "send.h"
+#include "unexpected.h"
 
 #define START_NS    1000000000000ul
 #define TURNS_MAX   30000u       /* of all nodes, in which what is awaited comes */
@@ -359,7 +359,7 @@ static void run_probe(const op_t *op)
     if (oracle.recvs_count == ORACLE_MAX) {
         return;
     }
-    message = uci_match_probe(fake_net.nodes[op->node].worker, op->tag, op->mask, remove, &info);
+    message = uci_unexpected_probe(fake_net.nodes[op->node].worker, op->tag, op->mask, remove, &info);
     tell("node %u: probe, tag 0x%" PRIx64 "/0x%" PRIx64 ": %s, tag 0x%" PRIx64 ", %zu bytes", op->node, op->tag,
          op->mask, (message != NULL) ? "there is one" : "nothing", (uint64_t)info.sender_tag, info.length);
     if (message == NULL) {
@@ -399,7 +399,7 @@ static void run_message_recv(const op_t *op)
     tell("node %u: receive %u, of the probed message", node, number);
     arg   = data_buffer_arg(&user->buffer, &count, &datatype);
     param = param_for(user, datatype);
-    begun(user, uci_match_recv(fake_net.nodes[node].worker, arg, count, message, &param));
+    begun(user, uci_unexpected_recv(fake_net.nodes[node].worker, arg, count, message, &param));
 }
 
 static void cancel(user_op_t *user)
@@ -484,7 +484,7 @@ static unsigned turn(unsigned node)
 {
     unsigned count;
 
-    faults_hit_slots(node);
+    faults_hit_memory(node);
     count = fake_node_turn(node);
     reap();
     return count;
@@ -789,6 +789,7 @@ static void create(void)
     fake_net.burst          = scenario->burst;
     uci_settings.path       = scenario->path;
     uci_settings.chunk_size = scenario->chunk_size;
+    uci_settings.carrier    = scenario->by_mailbox ? UCI_CARRIER_AUTO : UCI_CARRIER_AM;
     uci_tuner_refresh();
     data_init();
     faults_begin(scenario, story);
