@@ -526,6 +526,16 @@ void uci_link_look(uci_worker_t *worker)
 
 /* ------------------------------------------------------------ receiving */
 
+/* Below this number all frames are known to have been sent: @a upto, or those that have come damaged */
+static uint64_t uci_link_known_sent(const uci_peer_t *peer, uint64_t upto)
+{
+    uci_list_for_each(gap, &peer->gaps, uci_gap_t, link)
+    {
+        upto = uci_max(upto, gap->seq + 1);
+    }
+    return upto;
+}
+
 /* State, not events: what one acknowledgement did not bring, the next one does. @param upto  frames below are known to have been sent */
 static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
 {
@@ -533,6 +543,7 @@ static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
     uci_control_t *msg;
     size_t count = 2;
 
+    upto = uci_link_known_sent(peer, upto);
     msg = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
     if (msg == NULL) {
         return NULL;
