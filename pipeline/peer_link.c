@@ -426,7 +426,9 @@ static void uci_link_resend_range(uci_peer_t *peer, uint64_t first, uint64_t las
 
 void uci_link_send_again(uci_peer_t *peer)
 {
-    (void)uci_link_post_waiting(peer, true);
+    if (!uci_list_is_empty(&peer->waiting_link)) {
+        (void)uci_link_post_waiting(peer, true);
+    }
     uci_link_resend_range(peer, peer->tx_acked, UINT64_MAX - UCI_LINK_AGAIN);
 }
 
