@@ -10,6 +10,7 @@
 
 #include "endpoint.h"
 #include "list.h"
+#include "peer_link.h"
 
 typedef enum { FAKE_SEND, FAKE_RECV, FAKE_GET, FAKE_FETCH } fake_request_kind_t;
 
@@ -922,15 +923,21 @@ ucs_status_t fake_ep_open(unsigned from, unsigned to)
     return uci_ep_open(fake_net.nodes[from].worker, &params, &fake_net.nodes[from].eps[to]);
 }
 
-/* UCI looks at what takes long in every 256th turn: here in each */
-unsigned fake_node_turn(unsigned number)
+unsigned fake_node_turn(unsigned number, bool look)
 {
     uci_worker_t *worker = fake_net.nodes[number].worker;
     unsigned count;
 
     uci_worker_enter(worker);
-    worker->turns = 0;
-    count         = uci_worker_progress(worker, worker->ucp);
+    if (look) {
+        worker->turns = 0; /* a multiple of all intervals in which it looks */
+    } else if (worker->turns == 0) {
+        worker->turns = 2;
+    }
+    count = uci_worker_turn(worker);
+    if (look) {
+        uci_link_look(worker);
+    }
     uci_worker_leave(worker);
     return count;
 }

@@ -111,8 +111,9 @@ void fake_node_destroy(unsigned number);
 /** Open an endpoint as the user does. @return what uci_ep_open() does. */
 ucs_status_t fake_ep_open(unsigned from, unsigned to);
 
-/** A turn of progress, in which UCI looks at what takes long, too. */
-unsigned fake_node_turn(unsigned number);
+/** A turn of progress. @param look  one of those, else rare, in which UCI looks at what takes long, too. Workers don't help each other: they
+ *  are to be taken for those of several processes. */
+unsigned fake_node_turn(unsigned number, bool look);
 
 /** @return when something arrives next at any node, UINT64_MAX: nothing is under way. */
 uint64_t fake_net_due(void);

@@ -485,7 +485,7 @@ static unsigned turn(unsigned node)
     unsigned count;
 
     faults_hit_memory(node);
-    count = fake_node_turn(node);
+    count = fake_node_turn(node, draw_hits(&schedule, 50));
     reap();
     return count;
 }
