@@ -30,6 +30,9 @@ static void run_child(const scenario_t *scenario, FILE *story)
     if (story == NULL) {
         freopen("/dev/null", "w", stderr);
     }
+    if (story != NULL) {
+        setvbuf(story, NULL, _IOLBF, 0); /* it may crash */
+    }
     own.ops = malloc(own.ops_count * sizeof(*own.ops) + 1);
     memcpy(own.ops, scenario->ops, own.ops_count * sizeof(*own.ops));
     signal(SIGALRM, SIG_DFL);
