@@ -19,9 +19,6 @@
 /* Times that a root that does not match is asked for again */
 #define UCI_ROOT_ATTEMPTS 4
 
-/* Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
-#define UCI_RECV_PATIENCE 3
-
 /* -------------------------------------------------------------- frames */
 
 void uci_recv_count(size_t length)

@@ -264,7 +264,7 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     if (op->rung == UCI_RUNG_NONE) {
         uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
     }
-    if ((op->rung != UCI_RUNG_NONE) || damaged) {
+    if ((op->rung != UCI_RUNG_NONE) || damaged || (op->asked > UCI_RECV_PATIENCE)) {
         uci_repair_request(op, op->rung == UCI_RUNG_NONE);
     }
 }
