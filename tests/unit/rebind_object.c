@@ -13,7 +13,7 @@ static void indirect_body(void)
 }
 
 /* Nothing here is relocated yet, so it knows the test by an address alone */
-static void (*resolve(void))(void)
+static __attribute__((used)) void (*resolve(void))(void)
 {
     rebind_stage_t *stage = REBIND_STAGE;
 
