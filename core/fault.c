@@ -5,7 +5,7 @@
  * seed and rank. No state but the counter n is kept, so threads need no lock and a run can be repeated.
  */
 #include "fault.h"
-#include "settings.h"
+#include "parse_size.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -22,7 +22,7 @@ bool uci_fault_enabled;
 #define UCI_FAULT_TARGETS_ANY ((1u << UCI_FAULT_REPAIR) - 1) /* repair and what follows are not part of it */
 
 const char *const uci_fault_kind_names[]   = {"bitflip", "burst", "zero", "stale", "swap", "truncate", NULL};
-const char *const uci_fault_target_names[] = {"payload", "header", "tree", "ack", "memory",
+const char *const uci_fault_target_names[] = {"payload", "header", "tree", "ack",   "memory",
                                               "repair",  "region", "leaf", "frame", NULL};
 
 enum { UCI_FAULT_LANE_HIT, UCI_FAULT_LANE_KIND, UCI_FAULT_LANE_RANDOM, UCI_FAULT_LANES = 4 };
@@ -71,7 +71,7 @@ static bool uci_fault_parse_bytes(const char *text, uint64_t *value_p)
 {
     size_t value;
 
-    if (uci_settings_parse_size(text, false, &value) != UCI_OK) {
+    if (uci_parse_size(text, false, &value) != UCI_OK) {
         return false;
     }
 

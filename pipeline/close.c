@@ -38,7 +38,7 @@ typedef struct uci_close {
     void *ucx;         /* UCX's close */
     uint64_t deadline; /* for what is waited for now */
     uint64_t asked_time;
-    unsigned asks;   /* LEAVEs without an answer */
+    unsigned asks; /* LEAVEs without an answer */
     bool last;     /* of the user's endpoints to this peer */
     bool given_up; /* asking */
 } uci_close_t;
@@ -233,7 +233,8 @@ static bool uci_close_is_read(const uci_close_t *closing)
 /* Is there a message that the user takes for sent, and of which the peer has not said that it has it? */
 static bool uci_close_is_lacking(uci_peer_t *peer)
 {
-    if ((peer->tx_acked < peer->tx_next) && !(peer->box_mapped && uci_mailbox_heard(peer) && (peer->tx_acked == peer->tx_next))) {
+    if ((peer->tx_acked < peer->tx_next) &&
+        !(peer->box_mapped && uci_mailbox_heard(peer) && (peer->tx_acked == peer->tx_next))) {
         return true;
     }
     uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
@@ -576,9 +577,8 @@ void uci_close_dump(const uci_worker_t *worker, int fd)
         if ((closing->link.next == NULL) || (++shown > UCI_DUMP_MAX)) {
             return;
         }
-        uci_dump_line(
-                fd, "  close of %s: %s; %u questions without an answer%s%s", uci_peer_name(closing->peer),
-                (closing->ep == NULL) ? "UCX closes it" : "waits for the other side", closing->asks,
-                closing->last ? ", last" : "", closing->given_up ? ", given up asking" : "");
+        uci_dump_line(fd, "  close of %s: %s; %u questions without an answer%s%s", uci_peer_name(closing->peer),
+                      (closing->ep == NULL) ? "UCX closes it" : "waits for the other side", closing->asks,
+                      closing->last ? ", last" : "", closing->given_up ? ", given up asking" : "");
     }
 }

@@ -111,14 +111,13 @@ static void uci_dump_recv(int fd, const uci_recv_op_t *op)
             "  receive from %s, message %lu, tag 0x%lx, slot %u: %s; %lu bytes, %u chunks of %u: %u good, %u bad, "
             "%u landed, %u missing%s; roots %u, attempts %u, awaiting %u, gets %u, arrived %u, asked %u times, last "
             "%.3f s ago, %u answers damaged; slot now %u, taken %u;%s%s%s%s%s%s%s%s%s",
-            uci_peer_name(op->peer), (unsigned long)op->seq, (unsigned long)op->tag, op->slot,
-            uci_dump_rungs[rung], (unsigned long)op->length,
-            op->chunks, op->chunk_size, op->good, op->bad, op->landed, op->chunks - op->good - op->bad - op->landed,
-            uci_dump_wrong(op, wrong, sizeof(wrong)), op->roots, op->attempts, op->awaiting, op->gets, op->arrived,
-            op->asked, uci_dump_seconds_since(op->active_time), op->refused, op->slot_now, op->taken,
-            UCI_DUMP_FLAG(op, direct), UCI_DUMP_FLAG(op, held), UCI_DUMP_FLAG(op, descending),
-            UCI_DUMP_FLAG(op, have_leaves), UCI_DUMP_FLAG(op, have_root), UCI_DUMP_FLAG(op, ask_later),
-            (op->packed != NULL) ? " collected" : "", (op->ahead != NULL) ? " ahead" : "",
+            uci_peer_name(op->peer), (unsigned long)op->seq, (unsigned long)op->tag, op->slot, uci_dump_rungs[rung],
+            (unsigned long)op->length, op->chunks, op->chunk_size, op->good, op->bad, op->landed,
+            op->chunks - op->good - op->bad - op->landed, uci_dump_wrong(op, wrong, sizeof(wrong)), op->roots,
+            op->attempts, op->awaiting, op->gets, op->arrived, op->asked, uci_dump_seconds_since(op->active_time),
+            op->refused, op->slot_now, op->taken, UCI_DUMP_FLAG(op, direct), UCI_DUMP_FLAG(op, held),
+            UCI_DUMP_FLAG(op, descending), UCI_DUMP_FLAG(op, have_leaves), UCI_DUMP_FLAG(op, have_root),
+            UCI_DUMP_FLAG(op, ask_later), (op->packed != NULL) ? " collected" : "", (op->ahead != NULL) ? " ahead" : "",
             (op->req != NULL) ? " user waits" : "");
 }
 
@@ -168,7 +167,8 @@ static void uci_dump_peer(int fd, const uci_peer_t *peer)
             (unsigned long)peer->am_until, peer->box_mapped ? (unsigned long)uci_box_tx_position(&peer->box) : 0ul,
             (unsigned long)peer->rx_next, uci_dump_count(&peer->held), uci_dump_count(&peer->gaps), peer->gap_asks,
             peer->unacked,
-            (peer->rx_box >= 0) ? (unsigned long)uci_box_rx_position(&peer->worker->mailbox.boxes[peer->rx_box].rx) : 0ul,
+            (peer->rx_box >= 0) ? (unsigned long)uci_box_rx_position(&peer->worker->mailbox.boxes[peer->rx_box].rx)
+                                : 0ul,
             uci_dump_count(&peer->pending), peer->sending, peer->chunks_held, uci_dump_count(&peer->queued),
             peer->draining, (int)peer->status, peer->byes, peer->round, (unsigned long)peer->fins_sent,
             (unsigned long)peer->fins_told, UCI_DUMP_FLAG(peer, heard), UCI_DUMP_FLAG(peer, hello_sent),
@@ -229,8 +229,8 @@ static void uci_dump_worker(uci_worker_t *worker, void *arg)
             "logs; free: slots %u, spans %u",
             uci_dump_count(&worker->send_ops), uci_dump_count(&worker->recv_ops), worker->match.recvs_count,
             worker->match.msgs_count, uci_dump_count(&worker->probed), uci_dump_count(&worker->closing),
-            uci_dump_count(&worker->suspects), worker->requests.in_use, uci_dump_frames(worker), uci_dump_logged(worker), worker->bounce.available,
-            worker->spans.free_count);
+            uci_dump_count(&worker->suspects), worker->requests.in_use, uci_dump_frames(worker),
+            uci_dump_logged(worker), worker->bounce.available, worker->spans.free_count);
     uci_worker_for_each_peer(peer, worker)
     {
         if (++shown <= UCI_DUMP_MAX) {

@@ -138,7 +138,8 @@ UCI_INLINE uint64_t uci_frame_am_seed(uint64_t sender_uid, uint64_t receiver_uid
 
 /* XXH3-64 with a seed of the 28 bytes behind `check`, as the words at 12, 20, 24 and 32: who has just written these in smaller pieces
  * would wait for his own stores if he read them again */
-UCI_INLINE uint32_t uci_frame_check_words(uint64_t what_seq, uint64_t ack_tag, uint64_t tag, uint64_t value, uint64_t seed)
+UCI_INLINE uint32_t uci_frame_check_words(uint64_t what_seq, uint64_t ack_tag, uint64_t tag, uint64_t value,
+                                          uint64_t seed)
 {
     uint64_t sum = 28 * UCI_XXH_PRIME64_1;
 

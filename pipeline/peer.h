@@ -11,7 +11,7 @@
 #include "wire.h"
 #include "frame.h"
 #include "list.h"
-#include "seqset.h"
+#include "seq.h"
 #include "bounce.h"
 #include "box.h"
 #include "fill.h"
@@ -52,15 +52,15 @@ typedef struct uci_peer {
     uint64_t rx_next; /**< everything below has been verified and delivered */
     uint32_t unacked; /**< frames delivered since the last acknowledgement */
     uint32_t unacked_bytes;
-    bool rx_damaged;            /**< something of it may have come damaged: what it sent last may be missing */
-    bool rx_special;            /**< there are gaps, or frames that came too early */
-    int8_t rx_box;              /**< its box in our mailbox, -1: none */
-    struct uci_request *bound;  /**< matched to frame rx_next, whose payload was damaged; or NULL */
-    uci_list_t held;            /**< uci_held_t: frames that came too early, by number */
-    uci_list_t gaps;            /**< uci_gap_t: frames that came damaged */
-    uci_list_t suspect_link;    /**< in worker->suspects while something is missing */
-    uint64_t gap_time;          /**< when that is to be asked for again */
-    unsigned gap_asks;          /**< times that it has been */
+    bool rx_damaged;           /**< something of it may have come damaged: what it sent last may be missing */
+    bool rx_special;           /**< there are gaps, or frames that came too early */
+    int8_t rx_box;             /**< its box in our mailbox, -1: none */
+    struct uci_request *bound; /**< matched to frame rx_next, whose payload was damaged; or NULL */
+    uci_list_t held;           /**< uci_held_t: frames that came too early, by number */
+    uci_list_t gaps;           /**< uci_gap_t: frames that came damaged */
+    uci_list_t suspect_link;   /**< in worker->suspects while something is missing */
+    uint64_t gap_time;         /**< when that is to be asked for again */
+    unsigned gap_asks;         /**< times that it has been */
 
     /* the log's timer, see uci_link_look() */
     uci_list_t watched_link;
@@ -74,7 +74,7 @@ typedef struct uci_peer {
     uint64_t box_key;
     uint8_t box_number;
     bool box_mapped;
-    bool box_offered; /**< it has been offered a box of ours, or can't use one */
+    bool box_offered;  /**< it has been offered a box of ours, or can't use one */
     uci_frame_t *late; /**< fault injection: goes after the next one */
 
     /* connection */
@@ -98,7 +98,7 @@ typedef struct uci_peer {
     ucs_status_t status; /**< UCS_OK, or why nothing more comes from it: it failed, or the user closed by force */
     uci_mark_t mark;
     void *address;    /**< UCX address, to connect back; may be NULL */
-    char *transports; /**< of the first endpoint, found when first needed */
+    char *transports; /**< of the first endpoint, found when first needed; NULL as long as they can't be */
     bool slow_link; /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK; as transports */
     const uci_plan_t *plan; /**< what suits its transports, found when first needed */
     bool rdma;              /**< gets take no work of its processor; known when the plan is */
@@ -152,8 +152,8 @@ ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
  */
 ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer);
 
-/** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the choices that suit them. The first call for
- *  a plan may lower eager_max. */
+/** Transports of the first endpoint, as UCX names them ("posix tcp"; "" as long as it has none), and the choices that suit
+ *  them. The first call for a plan may lower eager_max. */
 const char *uci_peer_transports(uci_peer_t *peer);
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
 

@@ -124,9 +124,6 @@ void uci_link_send_again(uci_peer_t *peer);
 /** Look after what has not been acknowledged for long. Called now and then. */
 void uci_link_look(uci_worker_t *worker);
 
-/** @return when that, or asking for gaps, has something to do, if nothing arrives; UINT64_MAX: never. */
-uint64_t uci_link_due(const uci_worker_t *worker);
-
 /* ----------------------------------------------------------- receiving */
 
 /** Called by the layer above from worker->arrived(), when it has verified the frame's payload and before it tells anybody: the
@@ -177,6 +174,10 @@ void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char 
 
 /** Ask for what is missing, if it is time. */
 void uci_link_ask(uci_worker_t *worker, uint64_t now);
+
+/** @return when that is, if nothing arrives; UINT64_MAX: never. A log that is not acknowledged wakes nobody who sleeps: active messages, which
+ *  are what contexts with UCP_FEATURE_WAKEUP send, are not lost on their way, and what is damaged its receiver asks for. */
+uint64_t uci_link_due(const uci_worker_t *worker);
 
 /** Install the handler of frames that come by active message. */
 ucs_status_t uci_link_listen(uci_worker_t *worker);

@@ -118,7 +118,8 @@ static bool uci_recv_rndv(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const ch
     return true;
 }
 
-static bool uci_recv_arrived_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
+static bool uci_recv_arrived_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                   uci_request_t *req)
 {
     uint64_t seq = peer->rx_next;
 
@@ -187,7 +188,8 @@ void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *pay
     }
     uci_recv_take(peer->worker, req);
     peer->bound = NULL;
-    uci_buffer_store(&req->buffer, 0, payload, uci_min(length, req->buffer.length)); /* UCI_ON_ERROR=log delivers what there is */
+    uci_buffer_store(&req->buffer, 0, payload,
+                     uci_min(length, req->buffer.length)); /* UCI_ON_ERROR=log delivers what there is */
     uci_request_complete_recv(req, status, hdr->tag, length);
 }
 

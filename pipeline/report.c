@@ -340,11 +340,10 @@ static void uci_report_event(const uci_report_about_t *op, const char *verdict, 
             "\"healed_by\": \"%s\", \"gets_wrong\": %u, \"microseconds\": %lu, \"digest\": \"%s\", "
             "\"transports\": \"%s\", \"ucx_version\": \"%s\", \"rdma_errors\": ",
             verdict, reason, uci_process_host(), uci_process_rank(), op->peer->mark.host, uci_peer_rank(op->peer),
-            op->peer->mark.pid, (unsigned long)op->tag, (unsigned long)op->seq,
-            op->kind, (unsigned long)op->length, damage->index,
-            op->chunk_size, damage->length, (unsigned long)damage->index * op->chunk_size, damage->diff.first,
-            damage->diff.last, damage->diff.bytes, damage->diff.bits, uci_damage_class_names[damage->diff.damage], bad,
-            good, uci_report_rung(op->healed_by), op->gets_wrong,
+            op->peer->mark.pid, (unsigned long)op->tag, (unsigned long)op->seq, op->kind, (unsigned long)op->length,
+            damage->index, op->chunk_size, damage->length, (unsigned long)damage->index * op->chunk_size,
+            damage->diff.first, damage->diff.last, damage->diff.bytes, damage->diff.bits,
+            uci_damage_class_names[damage->diff.damage], bad, good, uci_report_rung(op->healed_by), op->gets_wrong,
             (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul,
             op->digest->name, uci_peer_transports((uci_peer_t *)op->peer), uci_ucp.get_version_string());
     uci_report_port_errors(stream);
@@ -469,14 +468,12 @@ static void uci_report_say_failed(const uci_report_about_t *op, const char *reas
     uci_error("message can't be delivered intact: %s", reason);
     uci_error("  from        %s", uci_peer_name(op->peer));
     uci_error("  tag         %s, message number %lu", tag, (unsigned long)op->seq);
-    uci_error("  size        %lu bytes, %s, chunks of %u bytes", (unsigned long)op->length,
-              op->kind, op->chunk_size);
+    uci_error("  size        %lu bytes, %s, chunks of %u bytes", (unsigned long)op->length, op->kind, op->chunk_size);
     uci_error("  damaged     %u of %u chunks; first: chunk %u at offset %lu, %zu bytes arrived, beginning %s", op->bad,
               op->chunks, (damage != NULL) ? damage->index : 0,
               (unsigned long)((damage != NULL) ? damage->index : 0) * op->chunk_size,
               (damage != NULL) ? damage->length : 0, hex);
-    uci_error("  digest      %s, expected 0x%016lx", op->digest->name,
-              (unsigned long)op->expected);
+    uci_error("  digest      %s, expected 0x%016lx", op->digest->name, (unsigned long)op->expected);
     uci_error("  tried       %s, %u attempts, %lu us", uci_report_rungs(op, op->rung, rungs, sizeof(rungs)),
               op->attempts,
               (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul);

@@ -115,19 +115,21 @@ static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_t
 UCI_INLINE ucs_status_ptr_t uci_send_eager_contig(uci_ep_t *ep, const void *data, size_t length, ucp_tag_t tag,
                                                   const ucp_request_param_t *param)
 {
-    const uci_digest_ops_t *digest = ep->peer->worker->digest;
-    uint32_t what                  = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)digest->id, (uint32_t)length);
-    uci_frame_t *frame             = uci_send_frame_get(ep->peer, length);
+    const uci_worker_t *worker = ep->peer->worker;
+    uci_frame_t *frame         = uci_send_frame_get(ep->peer, length);
     ucs_status_t status;
     uint64_t value;
+    uint32_t what;
 
     if (uci_unlikely(frame == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    if (uci_likely(length <= UCI_DIGEST_SMALL_MAX) && uci_likely(digest->id == UCI_DIGEST_XXH3)) {
+    if (uci_likely(length <= UCI_DIGEST_SMALL_MAX) && uci_likely(worker->small_xxh3)) {
         value = uci_digest_xxh3_small_copy(uci_frame_payload(frame), data, length);
+        what  = uci_frame_what(UCI_FRAME_EAGER, UCI_DIGEST_XXH3, (uint32_t)length);
     } else {
-        value = digest->copy(uci_frame_payload(frame), data, length);
+        value = worker->digest->copy(uci_frame_payload(frame), data, length);
+        what  = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)worker->digest->id, (uint32_t)length);
     }
     status = uci_link_send(ep, frame, what, tag, value);
     return uci_send_eager_end(ep, frame, length, status, param);
@@ -329,9 +331,9 @@ static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, req->buffer.length);
     uci_send_op_pin(op);
-    status = uci_send_op_start(
-            op, ep, frame, uci_frame_what(UCI_FRAME_SYNC, (uint8_t)worker->digest->id, (uint32_t)op->length), tag,
-            uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame), op->length, worker->digest));
+    status = uci_send_op_start(op, ep, frame,
+                               uci_frame_what(UCI_FRAME_SYNC, (uint8_t)worker->digest->id, (uint32_t)op->length), tag,
+                               uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame), op->length, worker->digest));
     if (status == UCS_OK) {
         uci_send_op_unpin(op);
         return uci_request_posted(req, param);

@@ -109,8 +109,8 @@ static ucs_status_t uci_unexpected_damaged(const uci_message_t *message)
 
 static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, const char *content)
 {
-    uint64_t value = uci_buffer_write(&req->buffer, 0, content, message->length, uci_unexpected_digest(message),
-                                      message->hdr.value);
+    uint64_t value      = uci_buffer_write(&req->buffer, 0, content, message->length, uci_unexpected_digest(message),
+                                           message->hdr.value);
     ucs_status_t status = req->buffer.status;
 
     if (uci_unlikely(value != message->hdr.value)) {
@@ -121,7 +121,8 @@ static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, 
 
 static void uci_unexpected_truncated(uci_message_t *message, uci_request_t *req)
 {
-    if ((message->hdr.kind == UCI_FRAME_SYNC) || ((message->hdr.kind == UCI_FRAME_RNDV) && (message->adopted == NULL))) {
+    if ((message->hdr.kind == UCI_FRAME_SYNC) ||
+        ((message->hdr.kind == UCI_FRAME_RNDV) && (message->adopted == NULL))) {
         uci_control_fin(message->peer, message->seq, UCI_AM_FLAG_TRUNCATED);
     }
     uci_recv_count(0);

@@ -93,11 +93,11 @@ typedef struct uci_rndv_desc {
 
 typedef enum {
     UCI_AM_HELLO = 1, /**< sender's address: mark, then the UCX address */
-    UCI_AM_ACK,       /**< uint64_t: first missing frame, upto, then pairs (first, last) of missing ranges; REPAIR: send these
+    UCI_AM_ACK, /**< uint64_t: first missing frame, upto, then pairs (first, last) of missing ranges; REPAIR: send these
                            again; LAST: and all from `upto` on */
-    UCI_AM_CTS,  /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots */
-    UCI_AM_DATA, /**< sender -> receiver: chunk `index`; op = receiver's slot */
-    UCI_AM_FIN,  /**< receiver -> sender: verified (or truncated): the send may complete */
+    UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots */
+    UCI_AM_DATA,   /**< sender -> receiver: chunk `index`; op = receiver's slot */
+    UCI_AM_FIN,    /**< receiver -> sender: verified (or truncated): the send may complete */
     UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; flag GET or COPY; FRAME: that frame */
     UCI_AM_GRANT,  /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
     UCI_AM_GONE,   /**< sender -> receiver: no copy left, cannot repair; FRAME: what there was of it */
@@ -120,9 +120,8 @@ typedef enum {
 enum {
     UCI_AM_FLAG_LAST =
             1 << 0, /**< DATA: last chunk in order; extra = root, else border. LEAVES, SEGMENT: all leaves, unasked */
-    UCI_AM_FLAG_REPAIR = 1 << 1, /**< DATA: answer to REPAIR */
-    UCI_AM_FLAG_HANDOVER =
-            1 << 2, /**< DATA: unasked, the sender is closing */
+    UCI_AM_FLAG_REPAIR    = 1 << 1, /**< DATA: answer to REPAIR */
+    UCI_AM_FLAG_HANDOVER  = 1 << 2, /**< DATA: unasked, the sender is closing */
     UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA */
     UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */
@@ -150,7 +149,7 @@ typedef struct uci_am_hdr {
 } uci_am_hdr_t;
 
 #define UCI_REPAIR_BATCH \
-    4096u                 /**< chunks in one REPAIR, ascending, at most: more are asked for when these are repaired */
+    4096u /**< chunks in one REPAIR, ascending, at most: more are asked for when these are repaired */
 
 typedef struct uci_am_grant {
     uint32_t count;       /**< of entries */

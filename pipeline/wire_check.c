@@ -30,13 +30,13 @@ typedef struct uci_wire_rule {
 } uci_wire_rule_t;
 
 static const uci_wire_rule_t uci_wire_rules[UCI_AM_LAST] = {
-        [UCI_AM_HELLO]   = {"HELLO", 0, 1, sizeof(uci_mark_t) + 1, sizeof(uci_mark_t) + UCI_WIRE_ADDRESS_MAX},
-        [UCI_AM_ACK]     = {"ACK", UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_LAST, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
-        [UCI_AM_CTS]     = {"CTS", UCI_AM_FLAG_REPAIR, 1, 0, 0},
-        [UCI_AM_DATA]    = {"DATA",
-                            UCI_AM_FLAG_LAST | UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER | UCI_AM_FLAG_CHANGED,
-                            1, 0, UCI_CHUNK_SIZE_MAX},
-        [UCI_AM_FIN]     = {"FIN", UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR, 1, 0, 0},
+        [UCI_AM_HELLO] = {"HELLO", 0, 1, sizeof(uci_mark_t) + 1, sizeof(uci_mark_t) + UCI_WIRE_ADDRESS_MAX},
+        [UCI_AM_ACK]   = {"ACK", UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_LAST, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t),
+                          UINT32_MAX},
+        [UCI_AM_CTS]   = {"CTS", UCI_AM_FLAG_REPAIR, 1, 0, 0},
+        [UCI_AM_DATA]  = {"DATA", UCI_AM_FLAG_LAST | UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER | UCI_AM_FLAG_CHANGED, 1,
+                          0, UCI_CHUNK_SIZE_MAX},
+        [UCI_AM_FIN]   = {"FIN", UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR, 1, 0, 0},
         [UCI_AM_REPAIR]  = {"REPAIR", UCI_AM_FLAG_GET | UCI_AM_FLAG_FRAME, sizeof(uint32_t), 0,
                             UCI_REPAIR_BATCH * sizeof(uint32_t)},
         [UCI_AM_GRANT]   = {"GRANT", UCI_AM_FLAG_AHEAD, 1, sizeof(uci_am_grant_t),
@@ -163,9 +163,8 @@ static const char *uci_wire_check_data(const uci_am_hdr_t *hdr)
 /* What is left of a frame that is lost */
 static const char *uci_wire_check_gone(const uci_am_hdr_t *hdr)
 {
-    uci_frame_hdr_t frame = {.kind   = (uint8_t)hdr->extra,
-                             .digest = (uint8_t)(hdr->extra >> 8),
-                             .length = (uint16_t)(hdr->extra >> 16)};
+    uci_frame_hdr_t frame = {
+            .kind = (uint8_t)hdr->extra, .digest = (uint8_t)(hdr->extra >> 8), .length = (uint16_t)(hdr->extra >> 16)};
 
     return (hdr->flags & UCI_AM_FLAG_FRAME) ? uci_wire_check_frame(&frame) : NULL;
 }
@@ -181,8 +180,9 @@ static const char *uci_wire_check_sent(const uci_peer_t *peer, const uci_am_hdr_
 
 static const char *uci_wire_check_box(const uci_am_box_t *box)
 {
-    return ((box->box < UCI_MAILBOX_BOXES) && (box->size == sizeof(uci_mailbox_region_t))) ? NULL
-                                                                                            : "a mailbox of another form";
+    return ((box->box < UCI_MAILBOX_BOXES) && (box->size == sizeof(uci_mailbox_region_t)))
+                   ? NULL
+                   : "a mailbox of another form";
 }
 
 static const char *uci_wire_check_grant(const uci_am_hdr_t *hdr, const uci_am_grant_t *grant, size_t length)
@@ -302,11 +302,11 @@ const char *uci_wire_check_for(const uci_recv_op_t *op, const uci_am_hdr_t *hdr,
     case UCI_AM_GRANT:
         return (hdr->flags & UCI_AM_FLAG_AHEAD) ? NULL : uci_wire_check_entries(op, data);
     case UCI_AM_LEAVES:
-        return (length == op->chunks * sizeof(uint64_t)) ? NULL : "another number of digests than the message has chunks";
+        return (length == op->chunks * sizeof(uint64_t)) ? NULL
+                                                         : "another number of digests than the message has chunks";
     case UCI_AM_NODES:
-        return ((hdr->index > 0) && (hdr->index < uci_merkle_levels(op->tree)))
-                       ? NULL
-                       : "a level that the tree does not have";
+        return ((hdr->index > 0) && (hdr->index < uci_merkle_levels(op->tree))) ? NULL
+                                                                                : "a level that the tree does not have";
     case UCI_AM_SLOT:
         return (op->chunk_size <= UCI_SLOT_SIZE) ? NULL : "a slot that can't hold its chunks";
     default:

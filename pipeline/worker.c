@@ -195,9 +195,10 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     worker->ucp     = ucp;
     worker->context = context;
     uci_tuner_init(uci_ucp.get_version_string());
-    worker->eager_max = uci_tuner_eager_max();
-    worker->copies    = uci_tuner_plan("", 0);
-    worker->digest    = uci_plan_choose(worker->copies, worker->eager_max)->digest;
+    worker->eager_max  = uci_tuner_eager_max();
+    worker->copies     = uci_tuner_plan("", 0);
+    worker->digest     = uci_plan_choose(worker->copies, worker->eager_max)->digest;
+    worker->small_xxh3 = (uci_settings.digest == &uci_digest_auto) || (worker->digest->id == UCI_DIGEST_XXH3);
     uci_stats_set_info(worker->digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     worker->log_limit  = uci_settings.log_size;
     worker->slots_free = UINT32_MAX;
@@ -375,12 +376,13 @@ unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
 
 uint64_t uci_worker_due(const uci_worker_t *worker)
 {
-    if ((worker->ops_active == 0) && uci_list_is_empty(&worker->watched)) {
+    if (worker->ops_active == 0) {
         return UINT64_MAX;
     }
     if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
         !uci_list_is_empty(&worker->direct_sends) || !uci_list_is_empty(&worker->offers) ||
-        !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed) || !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
+        !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed) ||
+        !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
         return 0;
     }
     return uci_min(uci_control_due(worker), uci_close_due(worker));

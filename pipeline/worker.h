@@ -32,6 +32,7 @@ typedef struct uci_context {
     size_t buffered_fast_max; /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
     bool wakeup;              /**< UCP_FEATURE_WAKEUP */
     bool host_only;           /**< UCX knows of no other memory (memtype.h) */
+    bool keeps_host;          /**< uci_memtype_keeps_host() */
 } uci_context_t;
 
 struct uci_recv_op;
@@ -47,6 +48,7 @@ typedef struct uci_worker {
 
     size_t eager_max; /**< bytes of payload in one frame */
     const uci_digest_ops_t *digest;
+    bool small_xxh3;          /**< the smallest messages have XXH3, in line, whatever is best for larger ones */
     const uci_plan_t *copies; /* kernels and forms of copying by size, which are the same for all transports */
 
     uci_frame_pool_t frames;
