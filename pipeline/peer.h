@@ -42,6 +42,7 @@ typedef struct uci_peer {
     uint64_t tx_posted; /**< those below have been handed to a carrier; the others wait for room */
     uint64_t tx_base;   /**< lowest number that may be in the ring */
     uint64_t tx_acked;  /**< everything below has been acknowledged */
+    uint64_t tx_dropped; /**< UCI_LOG_SIZE has been applied to what is below */
     uci_frame_t **tx_ring;
     uint64_t tx_mask;   /**< size - 1; size 0 is mask UINT64_MAX */
     uci_box_tx_t box;   /**< our box in its mailbox, if box_mapped */

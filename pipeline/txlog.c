@@ -142,13 +142,16 @@ static void uci_txlog_make_stub(uci_peer_t *peer, uci_frame_t *frame)
     UCI_STATS_INC(log_dropped);
 }
 
-/* Drop payloads of one peer, oldest first, until the worker is below its limit. What is smaller than a stub is not worth it */
+/* Drop payloads of one peer, oldest first, until the worker is below its limit. What is smaller than a stub is not worth it. Each frame
+ * is looked at once: a peer that takes nothing may have any number of stubs here */
 static void uci_txlog_drop_oldest(uci_worker_t *worker, uci_peer_t *peer)
 {
     uci_frame_t *frame;
     uint64_t seq;
 
-    for (seq = peer->tx_base; (seq < peer->tx_posted) && (worker->log_bytes > worker->log_limit); ++seq) {
+    peer->tx_dropped = uci_max(peer->tx_dropped, peer->tx_base);
+    while ((peer->tx_dropped < peer->tx_posted) && (worker->log_bytes > worker->log_limit)) {
+        seq   = peer->tx_dropped++;
         frame = uci_txlog_find(peer, seq);
         if ((frame != NULL) && (frame->op == NULL) && !(frame->flags & UCI_FRAME_STUB) &&
             (frame->total > UCI_CACHE_LINE)) {

@@ -16,7 +16,7 @@ static char conf_path[64];
 static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE", "UCI_EAGER_MAX",
                                     "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",   "UCI_ON_CHANGED",
                                     "UCI_FAULT",    "UCI_STATS",     "UCI_EVENTS",     "UCI_MERKLE_ARITY",
-                                    "UCI_PATH",     "UCI_PROFILE"};
+                                    "UCI_CARRIER",  "UCI_PATH",      "UCI_PROFILE"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -460,6 +460,7 @@ static void check_round_trip(unsigned flags)
             {"UCI_DIGEST", "crc64"},
             {"UCI_MERKLE_ARITY", "4"},
             {"UCI_PROFILE", "/tmp/%h.json"},
+            {"UCI_CARRIER", "am"},
             {"UCI_PATH", "stream"},
             {"UCI_LOG_LEVEL", "info"}};
     char expected[256], *text;
