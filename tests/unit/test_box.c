@@ -528,7 +528,7 @@ Test(box, an_impossible_position_is_not_heard)
         uci_box_rx_next(&liar, 64);
     }
 
-    uci_box_rx_tell(&rx, 51);
+    uci_box_rx_tell(&rx, 120); /* a position that could be */
     swap          = box->consumed;
     box->consumed = box->acked;
     box->acked    = swap;
@@ -1087,6 +1087,7 @@ static void mortal_prepare(mortal_t *mortal, uci_box_rx_t *rx, size_t total)
     }
     mortal->total = total;
     frame_fill(&mortal->wire, total, 1);
+    memcpy(mortal->wire.bytes, &rx->expected, sizeof(rx->expected)); /* must not get there before its time */
     cr_assert(uci_box_rx_peek(rx) == NULL);
 }
 
