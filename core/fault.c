@@ -5,7 +5,7 @@
  * seed and rank. No state but the counter n is kept, so threads need no lock and a run can be repeated.
  */
 #include "fault.h"
-#include "settings.h"
+#include "parse_size.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -71,7 +71,7 @@ static bool uci_fault_parse_bytes(const char *text, uint64_t *value_p)
 {
     size_t value;
 
-    if (uci_settings_parse_size(text, false, &value) != UCI_OK) {
+    if (uci_parse_size(text, false, &value) != UCI_OK) {
         return false;
     }
 

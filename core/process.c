@@ -158,3 +158,23 @@ bool uci_process_is_shared(const void *address, size_t length)
     fclose(stream);
     return shared && (next >= end);
 }
+
+bool uci_process_is_writable(const void *address)
+{
+    unsigned long first = 0, end = 0;
+    char rights[5] = "", *line = NULL;
+    size_t size  = 0;
+    FILE *stream = fopen("/proc/self/maps", "re");
+
+    if (stream == NULL) {
+        return false;
+    }
+    while ((end <= (uintptr_t)address) && (getline(&line, &size, stream) > 0)) {
+        if (sscanf(line, "%lx-%lx %4s", &first, &end, rights) != 3) {
+            break;
+        }
+    }
+    free(line);
+    fclose(stream);
+    return ((uintptr_t)address >= first) && ((uintptr_t)address < end) && (rights[1] == 'w');
+}

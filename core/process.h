@@ -35,4 +35,10 @@ uci_status_t uci_process_expand(const char *pattern, char *path, size_t size);
  */
 bool uci_process_is_shared(const void *address, size_t length);
 
+/**
+ * May this process write to the page of @a address as it is mapped now? Reads /proc/self/maps: some ten microseconds.
+ * @return false also if nothing is mapped there, or that can't be read.
+ */
+bool uci_process_is_writable(const void *address);
+
 #endif

@@ -22,8 +22,10 @@
 /* The same if only reports are exchanged: FIN, LEAVE and BYE say the same, and lie in the queues of a peer that is silent */
 #define UCI_CLOSE_REPORT_NS 2000000000ul
 
-/* Questions are repeated after this time, then after twice as long each time */
-#define UCI_CLOSE_REPEAT_NS 250000000ul
+/* Questions are repeated after this time, then after twice as long each time, up to 2 s: so several of them have to be lost before a peer
+ * is taken for silent */
+#define UCI_CLOSE_REPEAT_NS    250000000ul
+#define UCI_CLOSE_REPEAT_SHIFT 3u
 
 /* Ranges in a BYE, so that it fits in one fragment; others tell all */
 #define UCI_CLOSE_BYE_RANGES ((UCI_CONTROL_POOLED / sizeof(uint64_t) - 2) / 2)
@@ -192,7 +194,7 @@ static bool uci_close_is_unanswered(const uci_close_t *closing)
 
 static uint64_t uci_close_ask_time(const uci_close_t *closing)
 {
-    return closing->asked_time + (UCI_CLOSE_REPEAT_NS << uci_min(closing->asks, 8u));
+    return closing->asked_time + (UCI_CLOSE_REPEAT_NS << uci_min(closing->asks, UCI_CLOSE_REPEAT_SHIFT));
 }
 
 void uci_close_ask_again(uci_worker_t *worker, uint64_t now, bool damaged)

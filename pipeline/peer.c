@@ -11,6 +11,7 @@
 #include "log.h"
 #include "netif.h"
 #include "process.h"
+#include "transports.h"
 #include "wire_check.h"
 #include "worker.h"
 
@@ -181,37 +182,6 @@ ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer)
 
 /* ---------------------------------------------------------- transports */
 
-/* "eth0.0 md[1] -> ...": the network interface, and which of its paths */
-static void uci_peer_parse_interface(const char *text, char interface[UCI_NETIF_NAME_SIZE])
-{
-    int length = (int)strcspn(text, " \n");
-
-    while ((length > 0) && (text[length] != '.')) {
-        --length;
-    }
-    snprintf(interface, UCI_NETIF_NAME_SIZE, "%.*s", length, text);
-}
-
-/* Lines of ucp_ep_print_info() that name a lane look like "# lane[0]:  1:posix/memory.0 md[0] ..."
- * @param interface  receives tcp's, if it is empty. */
-static void uci_peer_parse_lane(const char *line, char *list, size_t size, char interface[UCI_NETIF_NAME_SIZE])
-{
-    const char *name = strstr(line, "lane["), *end;
-    size_t length    = strlen(list);
-
-    if ((name == NULL) || ((name = strchr(name, ':')) == NULL) || ((name = strchr(name + 1, ':')) == NULL) ||
-        ((end = strchr(name, '/')) == NULL)) {
-        return;
-    }
-    ++name;
-    if ((strstr(list, name) == NULL) && (length + (size_t)(end - name) + 2 < size)) {
-        snprintf(list + length, size - length, "%s%.*s", (length > 0) ? " " : "", (int)(end - name), name);
-    }
-    if ((interface[0] == '\0') && (strncmp(name, "tcp/", 4) == 0)) {
-        uci_peer_parse_interface(end + 1, interface);
-    }
-}
-
 static bool uci_peer_is_slow_link(const uci_peer_t *peer, const char *interface)
 {
     unsigned speed = (interface[0] != '\0') ? uci_netif_speed(UCI_NETIF_SYSFS, interface) : 0;
@@ -220,35 +190,26 @@ static bool uci_peer_is_slow_link(const uci_peer_t *peer, const char *interface)
            (strcmp(peer->mark.host, peer->worker->mark.host) != 0);
 }
 
-static void uci_peer_find_transports(uci_peer_t *peer, char *list, size_t size)
+/* Nothing is kept of an endpoint that can't be had yet, or names no lane yet: it is asked again the next time */
+static void uci_peer_find_transports(uci_peer_t *peer)
 {
-    ucp_ep_h ep   = uci_peer_endpoint(peer);
-    char *text    = NULL, *line, *rest;
-    size_t length = 0;
-    FILE *stream;
-    char interface[UCI_NETIF_NAME_SIZE] = "";
+    ucp_ep_h ep = uci_peer_endpoint(peer);
+    uci_transports_t transports;
 
-    list[0] = '\0';
-    stream  = (ep != NULL) ? open_memstream(&text, &length) : NULL;
-    if (stream == NULL) {
+    if (ep == NULL) {
         return;
     }
-    uci_ucp.ep_print_info(ep, stream);
-    fclose(stream);
-    for (line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        uci_peer_parse_lane(line, list, size, interface);
+    uci_transports_query(ep, &transports);
+    if (transports.list[0] != '\0') {
+        peer->transports = strdup(transports.list);
+        peer->slow_link  = uci_peer_is_slow_link(peer, transports.interface);
     }
-    free(text);
-    peer->slow_link = uci_peer_is_slow_link(peer, interface);
 }
 
 const char *uci_peer_transports(uci_peer_t *peer)
 {
-    char list[128];
-
     if (peer->transports == NULL) {
-        uci_peer_find_transports(peer, list, sizeof(list));
-        peer->transports = strdup(list);
+        uci_peer_find_transports(peer);
     }
     return (peer->transports != NULL) ? peer->transports : "";
 }
@@ -271,8 +232,14 @@ static const uci_plan_t *uci_peer_find_plan(uci_peer_t *peer)
 
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
 {
+    const uci_plan_t *plan;
+
     if (uci_unlikely(peer->plan == NULL)) {
-        peer->plan = uci_peer_find_plan(peer);
+        plan = uci_peer_find_plan(peer);
+        if (peer->transports == NULL) {
+            return plan; /* what suits any: not to be kept */
+        }
+        peer->plan = plan;
         peer->rdma = uci_tuner_is_rdma(uci_peer_transports(peer));
         uci_peer_limit_eager(peer);
         uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),

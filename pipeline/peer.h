@@ -11,7 +11,7 @@
 #include "wire.h"
 #include "frame.h"
 #include "list.h"
-#include "seqset.h"
+#include "seq.h"
 #include "bounce.h"
 #include "box.h"
 #include "fill.h"
@@ -99,7 +99,7 @@ typedef struct uci_peer {
     ucs_status_t status; /**< UCS_OK, or why nothing more comes from it: it failed, or the user closed by force */
     uci_mark_t mark;
     void *address;    /**< UCX address, to connect back; may be NULL */
-    char *transports; /**< of the first endpoint, found when first needed */
+    char *transports; /**< of the first endpoint, found when first needed; NULL as long as they can't be */
     bool slow_link; /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK; as transports */
     const uci_plan_t *plan; /**< what suits its transports, found when first needed */
     bool rdma;              /**< gets take no work of its processor; known when the plan is */
@@ -153,8 +153,8 @@ ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
  */
 ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer);
 
-/** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the choices that suit them. The first call for
- *  a plan may lower eager_max. */
+/** Transports of the first endpoint, as UCX names them ("posix tcp"; "" as long as it has none), and the choices that suit
+ *  them. The first call for a plan may lower eager_max. */
 const char *uci_peer_transports(uci_peer_t *peer);
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
 

@@ -90,43 +90,53 @@ static ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
 }
 
-/* As it is, or as faults make of it: damaged, not at all, twice, or after the next one */
+/* The one that goes after this one */
+static void uci_link_post_late(ucp_ep_h ep, uci_peer_t *peer)
+{
+    uci_frame_t *late = peer->late;
+
+    peer->late = NULL;
+    if ((late != NULL) && (uci_link_post_am(ep, late) != UCS_INPROGRESS)) {
+        uci_link_frame_done(late, UCS_OK);
+    }
+}
+
+/* A damaged one instead */
+static void uci_link_post_clone(ucp_ep_h ep, uci_frame_t *clone)
+{
+    if (uci_link_post_am(ep, clone) != UCS_INPROGRESS) {
+        uci_link_frame_done(clone, UCS_OK);
+    }
+}
+
+/* As it is, or as faults make of it: not at all, after the next one, twice, damaged; or damaged in the log */
 static ucs_status_t uci_link_post_am_injected(ucp_ep_h ep, uci_frame_t *frame)
 {
-    uci_frame_t *clone = uci_inject_frame(frame), *late = frame->peer->late;
+    uci_peer_t *peer         = frame->peer;
+    uci_inject_order_t order = uci_inject_order(frame);
+    uci_frame_pool_t *pool   = &peer->worker->frames;
+    uci_frame_t *before      = peer->late;
+    uci_frame_t *clone;
     ucs_status_t status;
 
-    switch (uci_inject_order(frame)) {
-    case UCI_INJECT_DROP:
-        if (clone != NULL) {
-            uci_frame_put(&frame->peer->worker->frames, clone);
-        }
+    if ((order != UCI_INJECT_IN_ORDER) && (order != UCI_INJECT_DROP) && (before == NULL)) {
+        peer->late = uci_frame_clone(pool, frame);
+    }
+    if ((order == UCI_INJECT_DROP) || ((order == UCI_INJECT_LATE) && (peer->late != before))) {
         return UCS_OK;
-    case UCI_INJECT_LATE:
-        clone = (clone != NULL) ? clone : uci_frame_clone(&frame->peer->worker->frames, frame);
-        if ((clone != NULL) && (late == NULL)) {
-            frame->peer->late = clone;
-            return UCS_OK;
-        }
-        break;
-    case UCI_INJECT_TWICE:
-        frame->peer->late = (late == NULL) ? uci_frame_clone(&frame->peer->worker->frames, frame) : late;
-        late              = frame->peer->late;
-        break;
-    default:
-        break;
     }
-    status = uci_link_post_am(ep, (clone != NULL) ? clone : frame);
-    if ((clone != NULL) && (status != UCS_INPROGRESS)) {
-        uci_link_frame_done(clone, status);
-    }
-    if ((late != NULL) && (late == frame->peer->late)) {
-        frame->peer->late = NULL;
-        if (uci_link_post_am(ep, late) != UCS_INPROGRESS) {
-            uci_link_frame_done(late, UCS_OK);
+    clone = uci_inject_frame(frame);
+    if (clone != NULL) {
+        uci_link_post_clone(ep, clone);
+        status = UCS_OK;
+    } else {
+        status = uci_link_post_am(ep, frame);
+        if ((status == UCS_OK) && (order == UCI_INJECT_IN_ORDER)) {
+            uci_inject_log(frame);
         }
     }
-    return ((clone != NULL) && (status == UCS_INPROGRESS)) ? UCS_OK : status;
+    uci_link_post_late(ep, peer);
+    return status;
 }
 
 /* By active message; UCX or nobody has the frame then. @return as uci_link_post_am() */
@@ -140,9 +150,6 @@ static ucs_status_t uci_link_send_am(ucp_ep_h ep, uci_frame_t *frame)
     frame->flags |= UCI_FRAME_IN_FLIGHT;
     status = uci_likely(!uci_fault_enabled) ? uci_link_post_am(ep, frame) : uci_link_post_am_injected(ep, frame);
     if (uci_likely(status == UCS_OK)) {
-        if (uci_unlikely(uci_fault_enabled)) {
-            uci_inject_log(frame);
-        }
         uci_link_frame_done(frame, UCS_OK);
     }
     return status;
@@ -202,20 +209,30 @@ static uint64_t uci_link_seed_of(uci_frame_t *frame)
     return (hdr->mark == frame->peer->worker->uid) ? uci_link_am_seed(frame->peer) : hdr->mark;
 }
 
-/* The image is posted, and frame->total says how long it is: @a damaged may be shorter */
-static void uci_link_post_image(uci_peer_t *peer, char *place, uint64_t mark, uci_frame_t *frame, uci_frame_t *damaged)
+/* What faults make of it: nothing, a damaged image of the same length, or damage in the log */
+static void uci_link_post_image_injected(uci_frame_t *frame, char *place, uint64_t mark)
 {
-    if (damaged != NULL) {
-        memset(damaged->wire + damaged->total, 0, frame->total - damaged->total);
+    uci_peer_t *peer = frame->peer;
+    uci_frame_t *clone;
+
+    if (uci_inject_order(frame) == UCI_INJECT_DROP) {
+        return; /* there is no other order in a box */
     }
-    uci_box_tx_post(&peer->box, place, ((damaged != NULL) ? damaged : frame)->wire, frame->total, mark);
-    uci_doorbell_ring(peer->doorbells, peer->box_number);
+    clone = uci_inject_frame(frame);
+    if (clone != NULL) {
+        memset(clone->wire + clone->total, 0, frame->total - clone->total);
+    }
+    uci_box_tx_post(&peer->box, place, ((clone != NULL) ? clone : frame)->wire, frame->total, mark);
+    if (clone != NULL) {
+        uci_frame_put(&peer->worker->frames, clone);
+    } else {
+        uci_inject_log(frame);
+    }
 }
 
 static bool uci_link_post_mailbox(uci_frame_t *frame)
 {
-    uci_peer_t *peer   = frame->peer;
-    uci_frame_t *clone = NULL;
+    uci_peer_t *peer = frame->peer;
     uint64_t mark;
     char *place = uci_box_tx_place(&peer->box, frame->total, &mark);
 
@@ -224,17 +241,11 @@ static bool uci_link_post_mailbox(uci_frame_t *frame)
     }
     uci_link_seal_again(frame, uci_link_seed_of(frame), mark, mark);
     if (uci_unlikely(uci_fault_enabled)) {
-        clone = uci_inject_frame(frame);
+        uci_link_post_image_injected(frame, place, mark);
+    } else {
+        uci_box_tx_post(&peer->box, place, frame->wire, frame->total, mark);
     }
-    if (uci_likely(uci_inject_order(frame) != UCI_INJECT_DROP)) {
-        uci_link_post_image(peer, place, mark, frame, clone);
-    }
-    if (clone != NULL) {
-        uci_frame_put(&peer->worker->frames, clone);
-    }
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_log(frame);
-    }
+    uci_doorbell_ring(peer->doorbells, peer->box_number);
     return true;
 }
 
@@ -426,7 +437,9 @@ static void uci_link_resend_range(uci_peer_t *peer, uint64_t first, uint64_t las
 
 void uci_link_send_again(uci_peer_t *peer)
 {
-    (void)uci_link_post_waiting(peer, true);
+    if (!uci_list_is_empty(&peer->waiting_link)) {
+        (void)uci_link_post_waiting(peer, true);
+    }
     uci_link_resend_range(peer, peer->tx_acked, UINT64_MAX - UCI_LINK_AGAIN);
 }
 
@@ -526,6 +539,16 @@ void uci_link_look(uci_worker_t *worker)
 
 /* ------------------------------------------------------------ receiving */
 
+/* Below this number all frames are known to have been sent: @a upto, or those that have come damaged */
+static uint64_t uci_link_known_sent(const uci_peer_t *peer, uint64_t upto)
+{
+    uci_list_for_each(gap, &peer->gaps, uci_gap_t, link)
+    {
+        upto = uci_max(upto, gap->seq + 1);
+    }
+    return upto;
+}
+
 /* State, not events: what one acknowledgement did not bring, the next one does. @param upto  frames below are known to have been sent */
 static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
 {
@@ -533,6 +556,7 @@ static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
     uci_control_t *msg;
     size_t count = 2;
 
+    upto = uci_link_known_sent(peer, upto);
     msg = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
     if (msg == NULL) {
         return NULL;
@@ -938,6 +962,7 @@ void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_frame_hdr_t lost = {.tag = hdr->value, .seq = (uint32_t)seq};
 
+    uci_mailbox_catch_up(peer, 0); /* it may be here all the same */
     lost.kind   = (uint8_t)hdr->extra;
     lost.digest = (uint8_t)(hdr->extra >> 8);
     lost.length = (uint16_t)(hdr->extra >> 16);

@@ -19,9 +19,6 @@
 /* Times that a root that does not match is asked for again */
 #define UCI_ROOT_ATTEMPTS 4
 
-/* Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
-#define UCI_RECV_PATIENCE 3
-
 /* -------------------------------------------------------------- frames */
 
 void uci_recv_count(size_t length)
@@ -462,12 +459,12 @@ void uci_recv_cleanup(uci_worker_t *worker)
 void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
 {
     uci_request_t *req = op->req;
+    uci_peer_t *peer   = op->peer;
+    uint64_t seq       = op->seq;
     ucp_tag_t tag      = op->tag;
     uint64_t length    = op->length;
+    bool wants_fin     = !uci_direct_finish(op);
 
-    if (!uci_direct_finish(op)) {
-        uci_control_fin(op->peer, op->seq, 0);
-    }
     if (op->packed != NULL) {
         /* UCI_ON_ERROR=log delivers what there is */
         uci_buffer_store(&req->buffer, op->ordered.offset, (char *)op->packed + op->ordered.offset,
@@ -477,7 +474,10 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
         status = req->buffer.status;
     }
     uci_recv_count(length);
-    uci_recv_op_destroy(op);
+    uci_recv_op_destroy(op); /* first: what FIN to oneself brings within the call must not find it */
+    if (wants_fin) {
+        uci_control_fin(peer, seq, 0);
+    }
     uci_request_complete_recv(req, status, tag, length);
 }
 

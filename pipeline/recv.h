@@ -23,6 +23,9 @@
 #include "merkle.h"
 #include "ordered.h"
 
+/** Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
+#define UCI_RECV_PATIENCE 3
+
 typedef enum {
     UCI_CHUNK_MISSING,
     UCI_CHUNK_LANDED, /**< fetched, `expected` is its own digest: the sender's is not known yet */

@@ -219,6 +219,17 @@ void uci_repair_advance(uci_recv_op_t *op)
     uci_repair_request(op, false);
 }
 
+/* @return false: asking oneself was answered within the call, and has ended it */
+static bool uci_repair_say_cts(uci_recv_op_t *op)
+{
+    uci_peer_t *peer = op->peer;
+    uint32_t slot    = op->slot;
+    uint32_t seq     = (uint32_t)op->seq;
+
+    uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
+    return uci_recv_op_by_slot(peer->worker, slot, peer, seq) == op;
+}
+
 void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
 {
     op->active_time = uci_process_time_ns();
@@ -261,10 +272,10 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         uci_descent_start(op);
         return;
     }
-    if (op->rung == UCI_RUNG_NONE) {
-        uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
+    if ((op->rung == UCI_RUNG_NONE) && !uci_repair_say_cts(op)) {
+        return;
     }
-    if ((op->rung != UCI_RUNG_NONE) || damaged) {
+    if ((op->rung != UCI_RUNG_NONE) || damaged || (op->asked > UCI_RECV_PATIENCE)) {
         uci_repair_request(op, op->rung == UCI_RUNG_NONE);
     }
 }

@@ -905,11 +905,15 @@ void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 
 void uci_send_op_query(uci_send_op_t *op)
 {
+    uint64_t seq = op->frame->seq;
+
     op->asked_time = uci_process_time_ns();
     if (++op->queries > 1) {
         uci_control_hello(op->peer); /* the first one may have been lost: then nobody can answer */
     }
-    uci_control_send_simple(op->peer, UCI_AM_QUERY, op->frame->seq, op->remote_op, 0);
+    if (op->state != UCI_SEND_DONE) { /* what a peer that is ourselves has heard, it has answered within the call */
+        uci_control_send_simple(op->peer, UCI_AM_QUERY, seq, op->remote_op, 0);
+    }
 }
 
 void uci_send_shutdown(uci_worker_t *worker)

@@ -32,6 +32,7 @@ typedef struct uci_context {
     size_t buffered_fast_max; /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
     bool wakeup;              /**< UCP_FEATURE_WAKEUP */
     bool host_only;           /**< UCX knows of no other memory (memtype.h) */
+    bool keeps_host;          /**< uci_memtype_keeps_host() */
 } uci_context_t;
 
 struct uci_recv_op;

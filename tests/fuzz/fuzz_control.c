@@ -183,6 +183,12 @@ static void fake_rkey_destroy(ucp_rkey_h rkey)
     free(rkey);
 }
 
+/* As UCX before 1.14 */
+static ucs_status_t fake_query(ucp_ep_h ep, ucp_ep_attr_t *attr)
+{
+    return UCS_OK;
+}
+
 static void fake_print_info(ucp_ep_h ep, FILE *stream)
 {
     fprintf(stream, "#  lane[0]:  1:posix/memory.0 md[0]\n");
@@ -261,6 +267,7 @@ static void fuzz_set_up(void)
                           .ep_rkey_unpack             = fake_rkey_unpack,
                           .rkey_destroy               = fake_rkey_destroy,
                           .ep_print_info              = fake_print_info,
+                          .ep_query                   = fake_query,
                           .worker_get_address         = fake_get_address,
                           .worker_release_address     = fake_release_address,
                           .worker_address_query       = fake_address_query,

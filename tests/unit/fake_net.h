@@ -313,6 +313,12 @@ static void net_print_info(ucp_ep_h ep, FILE *stream)
     fprintf(stream, "#  lane[0]:  1:%s.0 md[0]\n", net_transports);
 }
 
+/* As UCX before 1.14, which does not know what it is asked for */
+static ucs_status_t net_query(ucp_ep_h ep, ucp_ep_attr_t *attr)
+{
+    return UCS_OK;
+}
+
 static ucs_status_t net_get_address(ucp_worker_h worker, ucp_address_t **address_p, size_t *length_p)
 {
     *address_p = net_copy(&net_node_of(worker)->number, sizeof(unsigned));
@@ -360,6 +366,7 @@ static void net_init(void)
                           .ep_rkey_unpack             = net_rkey_unpack,
                           .rkey_destroy               = net_rkey_destroy,
                           .ep_print_info              = net_print_info,
+                          .ep_query                   = net_query,
                           .worker_get_address         = net_get_address,
                           .worker_release_address     = net_release_address,
                           .worker_address_query       = net_address_query,

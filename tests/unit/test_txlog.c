@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "seqset.h"
+#include "seq.h"
 #include "stats.h"
 
 #define TAG 1000
