@@ -236,6 +236,7 @@ static UCI_NOINLINE unsigned uci_mailbox_poll_quiet(uci_worker_t *worker)
     uint64_t rung          = uci_doorbell_rung(mailbox->region->doorbells);
     unsigned i, number, got, count = 0;
 
+    rung &= UINT64_MAX >> (UCI_MAILBOX_BOXES - mailbox->count); /* of the others there is nothing, whoever rings */
     for (i = 0; i < mailbox->hot_count; ++i) {
         rung &= ~(1ul << mailbox->hot[i]);
     }
