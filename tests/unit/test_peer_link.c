@@ -1046,3 +1046,29 @@ Test(link_lost, what_is_bound)
     talk_expect_lost(0);
     talk_expect(1, 1, 1000);
 }
+
+/* Verified, acknowledged, and then damaged where it waits for the one before it: there is no other copy */
+Test(link_lost, damaged_while_it_is_held)
+{
+    uci_held_t *held;
+
+    talk_begin(2, UCI_CARRIER_AM);
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 1000);
+    talk_lose_frame(1, 0);
+    talk_turns(1, 0);
+    net_clock += 21 * TALK_MS;
+    net_turn(0);
+    net_turn(1);
+    net_turn(0);
+    cr_assert((talk_peer(0, 1)->tx_acked == 0) && (uci_txlog_find(talk_peer(0, 1), 1) == NULL));
+    held = uci_container_of(talk_peer(1, 0)->held.next, uci_held_t, link);
+    cr_assert(held->seq == 1);
+    held->payload[17] ^= 1;
+    finish();
+    talk_expect(0, 0, 1000);
+    talk_expect_lost(1);
+    cr_expect(talk_recvs[1].tag == 1);
+    talk_expect(2, 2, 1000);
+    cr_expect(talk_counters(1)->unrepaired_chunks == 1);
+}
