@@ -736,6 +736,12 @@ static ucs_status_ptr_t fake_ep_flush(ucp_ep_h ep, const ucp_request_param_t *pa
     return NULL;
 }
 
+/* As an older UCX that does not know: it is read from the text */
+static ucs_status_t fake_ep_query(ucp_ep_h ep, ucp_ep_attr_t *attr)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
 static void fake_print_info(ucp_ep_h ep, FILE *stream)
 {
     fprintf(stream, "#  lane[0]:  1:%s.0 md[0]\n", fake_net.transports);
@@ -809,6 +815,7 @@ void fake_net_init(uint64_t clock)
                           .rkey_buffer_release        = fake_buffer_release,
                           .ep_rkey_unpack             = fake_rkey_unpack,
                           .rkey_destroy               = fake_rkey_destroy,
+                          .ep_query                   = fake_ep_query,
                           .ep_print_info              = fake_print_info,
                           .worker_get_address         = fake_get_address,
                           .worker_release_address     = fake_release_address,

@@ -7,10 +7,10 @@
 #include "bounce.h"
 #include "protocol.h"
 
-#define KEYS    4096 /* things that are not hit again and again, by hash: some share a place */
-#define HISTORY 8
+#define KEYS        4096 /* things that are not hit again and again, by hash: some share a place */
+#define HISTORY     8
 #define MEMORY_HITS 32 /* in one node's memory: what is in the way of everything must end */
-#define WAYS    (FAKE_NODES * FAKE_NODES)
+#define WAYS        (FAKE_NODES * FAKE_NODES)
 
 enum { DRAW_FAULT = 32, DRAW_WAY };
 
