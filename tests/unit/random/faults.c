@@ -219,6 +219,7 @@ static bool hit(fake_message_t *message, const fault_t *fault, unsigned way)
 {
     switch (fault->kind) {
     case FAULT_STALE:
+        message->changed = true;
         return !message->rndv && make_stale(message, fault, way);
     case FAULT_REORDER:
         message->passed = true;
@@ -234,6 +235,7 @@ static bool hit(fake_message_t *message, const fault_t *fault, unsigned way)
         message->dropped = !message->rndv;
         return message->dropped;
     default:
+        message->changed = true;
         return damage_message(message, fault);
     }
 }
