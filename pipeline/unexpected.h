@@ -32,7 +32,7 @@ typedef struct uci_message {
     uci_request_t *adopted;                      /**< the receive that moves it here, or has; NULL: none */
     uci_request_t *req;                          /**< who has asked for it while it is being adopted; or NULL */
     char *content;                               /**< of one that is adopted */
-    char payload[] __attribute__((aligned(16))); /**< of an eager one */
+    char payload[]; /**< of an eager one */
 } uci_message_t;
 
 /**
