@@ -514,6 +514,24 @@ Test(link_damage, a_length)
     cr_expect(talk_counters(1)->mismatched_headers == 1);
 }
 
+/* What came damaged was longer than what comes instead, as no UCI sends it */
+Test(link_damage, a_frame_that_was_longer)
+{
+    net_message_t *message;
+
+    recv_any(1, 1);
+    talk_send(0, 0, 16);
+    message                   = talk_frame_to(1, 0);
+    message->data             = realloc(message->data, PAYLOAD + 2000);
+    message->length           = PAYLOAD + 2000;
+    talk_hdr(message)->length = 2000;
+    talk_hdr(message)->check  = uci_frame_check(talk_hdr(message),
+                                                uci_frame_am_seed(net_nodes[0].worker->uid, net_nodes[1].worker->uid));
+    memset(message->data + PAYLOAD, 0, 2000);
+    finish();
+    talk_expect(0, 0, 16);
+}
+
 Test(link_damage, nothing_of_a_frame)
 {
     recv_any(1, 2);
