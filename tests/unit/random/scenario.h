@@ -101,7 +101,9 @@ typedef struct scenario {
     bool threads;        /**< workers of UCS_THREAD_MODE_MULTI */
     bool no_rdma;
     bool self_at_once;
+    bool warm;        /**< all have exchanged a message before, without faults */
     bool leave_early; /**< endpoints are closed before all is received */
+    bool flood;       /**< most of the program is messages from one to another, who is slow */
     unsigned burst;
     uint64_t latency;  /**< ns, at most, as a rule */
     unsigned held;     /**< percent of messages that UCX holds until they arrive */
