@@ -35,13 +35,13 @@ typedef struct uci_peer {
     struct uci_worker *worker;
 
     /* sending: the log, a ring by number of the frame */
-    uint32_t eager_max; /**< what both sides carry in one frame */
-    bool by_mailbox;    /**< frames go through its mailbox just now, see peer_link.h */
-    bool watched;       /**< in worker->watched */
-    uint64_t tx_next;   /**< number of the next frame */
-    uint64_t tx_posted; /**< those below have been handed to a carrier; the others wait for room */
-    uint64_t tx_base;   /**< lowest number that may be in the ring */
-    uint64_t tx_acked;  /**< everything below has been acknowledged */
+    uint32_t eager_max;  /**< what both sides carry in one frame */
+    bool by_mailbox;     /**< frames go through its mailbox just now, see peer_link.h */
+    bool watched;        /**< in worker->watched */
+    uint64_t tx_next;    /**< number of the next frame */
+    uint64_t tx_posted;  /**< those below have been handed to a carrier; the others wait for room */
+    uint64_t tx_base;    /**< lowest number that may be in the ring */
+    uint64_t tx_acked;   /**< everything below has been acknowledged */
     uint64_t tx_dropped; /**< UCI_LOG_SIZE has been applied to what is below */
     uci_frame_t **tx_ring;
     uint64_t tx_mask;   /**< size - 1; size 0 is mask UINT64_MAX */
