@@ -8,7 +8,7 @@
 /* So that uids with the same 16 bits, by which a small frame says who sent it, can be made */
 #define UID_FACTOR 0x9e3779b97f4a7c15ul
 
-const char *const faults_names[] = {"content", "stale", "memory", "reorder", "duplicate", "drop", NULL};
+const char *const faults_names[] = {"content", "stale", "memory", "reorder", "duplicate", "drop", "reopen", NULL};
 const char *const fault_names[]  = {"no fault", "bit flipped", "burst", "zeros", "cut short", "content of an older",
                                     "delayed",  "twice",       "lost"};
 
@@ -164,6 +164,9 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
     op->by_callback = draw_hits(draw, 5);
     if (scenario->flood && draw_hits(draw, 80)) {
         op->node = 0;
+        if (scenario->flood) {
+            scenario->length_max = uci_min(scenario->length_max, 1000ul);
+        }
         op->peer = 1;
         draw_send(scenario, draw, op);
         return;
@@ -174,6 +177,7 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
         draw_recv(scenario, draw, op);
     } else if (dice < 900) {
         op->kind = OP_TURN;
+        op->node = scenario->flood ? 0 : op->node;
     } else if (dice < 930) {
         op->kind   = OP_WAIT;
         op->length = 1ul << draw_below(draw, 34);
@@ -185,6 +189,9 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
         op->form   = draw_form(draw);
     } else {
         op->kind = (dice < 988) ? OP_CANCEL : (dice < 994) ? OP_CLOSE : OP_OPEN;
+        if ((op->kind != OP_CANCEL) && !(scenario->classes & FAULTS_REOPEN)) {
+            op->kind = OP_TURN;
+        }
     }
 }
 
@@ -303,6 +310,8 @@ unsigned faults_parse(const char *text)
         }
         if (faults_names[i] != NULL) {
             classes |= 1u << i;
+        } else if ((length == 4) && (strncmp(text, "wire", 4) == 0)) {
+            classes |= (FAULTS_LAST - 1) & ~(unsigned)FAULTS_REOPEN;
         } else if ((length == 3) && (strncmp(text, "all", 3) == 0)) {
             classes |= FAULTS_LAST - 1;
         } else if ((length == 8) && (strncmp(text, "reliable", 8) == 0)) {

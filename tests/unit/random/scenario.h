@@ -21,7 +21,8 @@ enum {
     FAULTS_REORDER   = 1 << 3,
     FAULTS_DUPLICATE = 1 << 4,
     FAULTS_DROP      = 1 << 5,
-    FAULTS_LAST      = 1 << 6
+    FAULTS_REOPEN    = 1 << 6, /**< none: endpoints are closed, and opened again, in the middle of the program */
+    FAULTS_LAST      = 1 << 7
 };
 
 #define FAULTS_RELIABLE (FAULTS_CONTENT | FAULTS_MEMORY) /**< on a network that loses nothing */

@@ -29,9 +29,9 @@
 #define WORLD_S       20 /* of real time, after which a world hangs */
 #define PROCESSES_MAX 64
 #ifdef __SANITIZE_ADDRESS__
-#define WORLDS 2000u
+#define WORLDS 1000u
 #else
-#define WORLDS 10000u
+#define WORLDS 5000u
 #endif
 
 /* One process that runs worlds */
@@ -54,7 +54,8 @@ static const struct option long_options[] = {
 
 static const char usage[] =
         "usage: test_random [options]\n"
-        "  -f, --faults CLASSES     content,stale,memory,reorder,duplicate,drop; reliable: content,memory; all   [%s]\n"
+        "  -f, --faults CLASSES     content,stale,memory,reorder,duplicate,drop,reopen (see scenario.h); wire: all but reopen; reliable:\n"
+        "                           content,memory; all                                                    [%s]\n"
         "  -n, --faults-total N     until there have been so many faults\n"
         "  -m, --worlds N           until there have been so many worlds; the first ones are always the same  [%u]\n"
         "  -s, --seconds N          for so long\n"

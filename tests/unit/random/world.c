@@ -16,7 +16,7 @@
 #include "unexpected.h"
 
 #define START_NS    1000000000000ul
-#define TURNS_MAX   30000u       /* of all nodes, in which what is awaited comes */
+#define TURNS_MAX   300000u      /* of all nodes, in which what is awaited comes */
 #define IDLE_NS_MAX 4000000000ul /* steps of time in which nothing happens */
 #define PATIENCE_NS \
     600000000000ul /* without an end of anything. Questions come after 32 s at last, answers may be lost */
