@@ -82,6 +82,7 @@ void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, cons
         uci_fatal("no memory to say that a message is lost");
     }
     memcpy(message->payload, payload, length);
+    message->seq    = peer->rx_next - 1; /* the link has counted it */
     message->status = status;
     message->lost   = true;
     uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
@@ -131,9 +132,8 @@ static void uci_unexpected_truncated(uci_message_t *message, uci_request_t *req)
 
 static void uci_unexpected_deliver_lost(uci_message_t *message, uci_request_t *req)
 {
-    /* UCI_ON_ERROR=log delivers what there is */
-    uci_buffer_store(&req->buffer, 0, message->payload, uci_min(message->length, req->buffer.length));
-    uci_unexpected_finish(message, req, message->status);
+    uci_recv_deliver_lost(req, message->payload, message->length, message->hdr.tag, message->status);
+    uci_unexpected_free(message);
 }
 
 static void uci_unexpected_deliver_rndv(uci_message_t *message, uci_request_t *req)
@@ -278,7 +278,7 @@ size_t uci_unexpected_unfinished(const uci_peer_t *peer, uint64_t *seqs)
 
 static bool uci_unexpected_waits(const uci_message_t *message, const uci_peer_t *peer, uint64_t seq)
 {
-    return (message->peer == peer) && (message->seq == seq) && (message->adopted == NULL);
+    return (message->peer == peer) && (message->seq == seq) && (message->adopted == NULL) && !message->lost;
 }
 
 bool uci_unexpected_has(const uci_peer_t *peer, uint64_t seq)
