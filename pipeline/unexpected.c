@@ -108,6 +108,21 @@ static ucs_status_t uci_unexpected_damaged(const uci_message_t *message)
     return uci_repair_policy();
 }
 
+/* What is left of a large one if its descriptor is damaged: its sender may forget it */
+static ucs_status_t uci_unexpected_lose(uci_message_t *message)
+{
+    ucs_status_t status = uci_unexpected_damaged(message);
+
+    message->length = 0;
+    uci_control_fin(message->peer, message->seq, 0);
+    return status;
+}
+
+static bool uci_unexpected_is_intact(const uci_message_t *message)
+{
+    return uci_unexpected_digest(message)->digest(&message->desc, sizeof(message->desc)) == message->hdr.value;
+}
+
 static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, const char *content)
 {
     uint64_t value      = uci_buffer_write(&req->buffer, 0, content, message->length, uci_unexpected_digest(message),
@@ -144,6 +159,10 @@ static void uci_unexpected_deliver_rndv(uci_message_t *message, uci_request_t *r
     ucp_tag_t tag                  = message->hdr.tag;
     uci_rndv_desc_t desc           = message->desc;
 
+    if (uci_unlikely(!uci_unexpected_is_intact(message))) {
+        uci_unexpected_finish(message, req, uci_unexpected_lose(message));
+        return;
+    }
     uci_unexpected_free(message);
     uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
 }
@@ -322,6 +341,11 @@ static bool uci_unexpected_fetch(uci_message_t *message)
                                  .user_data    = message};
     uci_request_t *req;
 
+    if (uci_unlikely(!uci_unexpected_is_intact(message))) {
+        message->lost   = true;
+        message->status = uci_unexpected_lose(message);
+        return true;
+    }
     message->content = malloc(message->desc.length);
     req              = (message->content != NULL) ? uci_request_get(message->worker, &param) : NULL;
     if (req == NULL) {

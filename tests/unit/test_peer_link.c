@@ -1161,19 +1161,19 @@ Test(link_mailbox, full)
     uci_worker_t *worker = net_nodes[0].worker;
     unsigned first, turn;
 
-    recv_any(1, 100);
-    first = send_more(0, 100, 4000);
-    cr_assert(!talk_sends[first + 99].done, "it has room for all of these");
+    recv_any(1, 150);
+    first = send_more(0, 150, 2000);
+    cr_assert(!talk_sends[first + 149].done, "it has room for all of these");
     cr_expect(talk_sends[first].done);
     cr_expect(!uci_list_is_empty(&talk_peer(0, 1)->waiting_link));
     for (turn = 0; turn < 100; ++turn) {
         net_turn(0);
     }
-    cr_expect(!talk_sends[first + 99].done, "nobody makes room");
+    cr_expect(!talk_sends[first + 149].done, "nobody makes room");
     cr_expect(talk_count_frames(1) == 0);
     finish();
-    expect_more(first, 100, 4000);
-    cr_expect(talk_sends[first + 99].done);
+    expect_more(first, 150, 2000);
+    cr_expect(talk_sends[first + 149].done);
     cr_expect(uci_list_is_empty(&worker->waiting));
     cr_expect(uses_mailbox(0));
     cr_expect(talk_peer(0, 1)->am_until <= first, "nothing went by active message");
@@ -1184,15 +1184,15 @@ Test(link_mailbox, full_for_long)
 {
     unsigned first, turn;
 
-    first = send_more(0, 100, 4000);
+    first = send_more(0, 150, 2000);
     for (turn = 0; turn < 3000; ++turn) {
         net_turn(0);
     }
-    cr_expect(talk_sends[first + 99].done);
+    cr_expect(talk_sends[first + 149].done);
     cr_expect(talk_count_frames(1) > 0);
-    recv_any(1, 100);
+    recv_any(1, 150);
     finish();
-    expect_more(first, 100, 4000);
+    expect_more(first, 150, 2000);
     cr_expect(uses_mailbox(0));
     recv_any(1, 10);
     first = send_more(0, 10, 100);
@@ -1207,12 +1207,12 @@ Test(link_mailbox, closed_while_it_is_full)
     ucp_request_param_t param = {.op_attr_mask = 0};
     unsigned first;
 
-    first = send_more(0, 100, 4000);
+    first = send_more(0, 150, 2000);
     talk_keep(uci_ep_close(net_nodes[0].ep, &param));
     net_nodes[0].ep = NULL;
-    recv_any(1, 100);
+    recv_any(1, 150);
     cr_assert(talk_run(3000));
-    expect_more(first, 100, 4000);
+    expect_more(first, 150, 2000);
 }
 
 Test(link_mailbox, a_damaged_payload)
