@@ -89,37 +89,3 @@ uci_status_t uci_cost_fit(const uci_cost_t *cost, uci_cost_line_t *line_p)
     line_p->bytes_per_ns = 1 / slope;
     return UCI_OK;
 }
-
-double uci_cost_eager(const uci_cost_t *copy, uci_cost_line_t wire, uint64_t size)
-{
-    return 2 * uci_cost_at(copy, size) + uci_cost_line_at(wire, (double)size);
-}
-
-/* Bytes of the last chunk, and how many come before it */
-static uint64_t uci_cost_last_chunk(uint64_t size, uint64_t chunk, uint64_t *before_p)
-{
-    *before_p = (size > 0) ? (size - 1) / chunk : 0;
-    return size - *before_p * chunk;
-}
-
-double uci_cost_pipeline(const uci_cost_t *copy, uci_cost_line_t wire, double gap_ns, unsigned handshakes,
-                         uint64_t size, uint64_t chunk)
-{
-    double stage    = gap_ns + uci_cost_at(copy, chunk);
-    double transfer = (double)chunk / wire.bytes_per_ns;
-    uint64_t before;
-    uint64_t last = uci_cost_last_chunk(size, chunk, &before);
-
-    return 2 * handshakes * wire.latency_ns + (double)before * uci_max(stage, transfer) +
-           2 * (gap_ns + uci_cost_at(copy, last)) + uci_cost_line_at(wire, (double)last);
-}
-
-double uci_cost_get(const uci_cost_t *digest, uci_cost_line_t wire, double setup_ns, uint64_t size, uint64_t chunk)
-{
-    double transfer = (double)chunk / wire.bytes_per_ns;
-    uint64_t before;
-    uint64_t last = uci_cost_last_chunk(size, chunk, &before);
-
-    return setup_ns + 3 * wire.latency_ns + (double)before * (transfer + uci_cost_at(digest, chunk)) +
-           (double)last / wire.bytes_per_ns + uci_cost_at(digest, last);
-}

@@ -6,10 +6,6 @@
  * A measured cost is a list of points (size, time); between two of them time is linear in the size. Each piece is then a
  * model of Hockney's, latency + n / bandwidth (R. Hockney, "The communication challenge for MPP", 1994), and the pieces
  * meet where a cache ends or a protocol changes.
- *
- * What was not measured is put together from what was, after A. Denis, F. Trahay, Y. Ishikawa, "High performance
- * checksum computation for fault-tolerant MPI over InfiniBand", 2012, section 4: eager, and overlap of copy, checksum and
- * transfer.
  */
 #ifndef UCI_COST_MODEL_H_
 #define UCI_COST_MODEL_H_
@@ -69,33 +65,5 @@ typedef struct uci_cost_line {
  * @return UCI_OK, or UCI_ERR_NO_ELEM (not logged) with fewer than two points.
  */
 uci_status_t uci_cost_fit(const uci_cost_t *cost, uci_cost_line_t *line_p);
-
-/** T(@a size) of a line. */
-UCI_INLINE double uci_cost_line_at(uci_cost_line_t line, double size)
-{
-    return line.latency_ns + size / line.bytes_per_ns;
-}
-
-/**
- * Eager: copied with its digest into a frame, sent, copied with its digest out of it:
- * T(n) = 2 T_copy(n) + T_wire(n).
- */
-double uci_cost_eager(const uci_cost_t *copy, uci_cost_line_t wire, uint64_t size);
-
-/**
- * Chunks through a pipeline of three stages (copy in, wire, copy out), each with its digest, that work at the same time:
- * the first chunk passes all stages, then one chunk leaves each time the slowest stage is done.
- * @param handshakes  round trips before the first chunk; each costs twice the wire's latency.
- * @param gap_ns      what a chunk costs at either end beside its copy (a message of its own, a slot's state).
- */
-double uci_cost_pipeline(const uci_cost_t *copy, uci_cost_line_t wire, double gap_ns, unsigned handshakes,
-                         uint64_t size, uint64_t chunk);
-
-/**
- * The receiver fetches chunk by chunk from the sender's buffer, and digests a chunk while it is in its cache; the sender
- * digests its own meanwhile.
- * @param setup_ns  registration of both buffers.
- */
-double uci_cost_get(const uci_cost_t *digest, uci_cost_line_t wire, double setup_ns, uint64_t size, uint64_t chunk);
 
 #endif

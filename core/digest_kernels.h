@@ -11,25 +11,13 @@
 #define UCI_DIGEST_KERNELS_H_
 
 #include <string.h>
-#include "digest.h"
+#include "digest_far.h"
+#include "digest_ops.h"
+#include "digest_simd.h"
 #include "digest_small.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "digest values are defined on little-endian words; add byte swaps before building here"
-#endif
-
-#ifdef __x86_64__
-#include <immintrin.h>
-#define UCI_DIGEST_HAVE_X86 1
-#else
-#define UCI_DIGEST_HAVE_X86 0
-#endif
-
-#ifdef __aarch64__
-#include <arm_neon.h>
-#define UCI_DIGEST_HAVE_NEON 1
-#else
-#define UCI_DIGEST_HAVE_NEON 0
 #endif
 
 /** Functions from UCI_KERNEL_BEGIN to UCI_KERNEL_END are compiled for the instruction set named, which is what
@@ -47,9 +35,6 @@
 #define UCI_KERNEL_END _Pragma("GCC pop_options")
 #endif
 /* clang-format on */
-
-/** A fused copy of this many bytes goes around the caches: source and destination together exceed most L3 */
-#define UCI_DIGEST_FAR_MIN (16u << 20)
 
 /** Rows by instruction set; entries beyond what this build has kernels for are empty. */
 extern const uci_digest_ops_t uci_digest_xxh3_rows[UCI_DIGEST_ISA_LAST];

@@ -5,12 +5,14 @@
  * seed and rank. No state but the counter n is kept, so threads need no lock and a run can be repeated.
  */
 #include "fault.h"
-#include "settings.h"
+#include "parse_size.h"
 
 #include <errno.h>
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+
+bool uci_fault_enabled;
 
 #define UCI_FAULT_BLOCK_MAX 4096
 #define UCI_FAULT_BURST_MAX 32
@@ -20,8 +22,8 @@
 #define UCI_FAULT_TARGETS_ANY ((1u << UCI_FAULT_REPAIR) - 1) /* repair and what follows are not part of it */
 
 const char *const uci_fault_kind_names[]   = {"bitflip", "burst", "zero", "stale", "swap", "truncate", NULL};
-const char *const uci_fault_target_names[] = {"payload", "header", "tree", "ack", "memory",
-                                              "repair",  "region", "leaf", NULL};
+const char *const uci_fault_target_names[] = {"payload", "header", "tree", "ack",   "memory",
+                                              "repair",  "region", "leaf", "frame", NULL};
 
 enum { UCI_FAULT_LANE_HIT, UCI_FAULT_LANE_KIND, UCI_FAULT_LANE_RANDOM, UCI_FAULT_LANES = 4 };
 
@@ -69,7 +71,7 @@ static bool uci_fault_parse_bytes(const char *text, uint64_t *value_p)
 {
     size_t value;
 
-    if (uci_settings_parse_size(text, false, &value) != UCI_OK) {
+    if (uci_parse_size(text, false, &value) != UCI_OK) {
         return false;
     }
 
@@ -162,7 +164,7 @@ static const struct {
         {"rate", uci_fault_parse_rate, "a probability from 0 to 1, such as 1e-3"},
         {"kind", uci_fault_parse_kind, "bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any"},
         {"target", uci_fault_parse_target,
-         "payload, header, tree, ack, memory, repair, region, leaf, several joined by '+', or any"},
+         "payload, header, tree, ack, memory, repair, region, leaf, frame, several joined by '+', or any"},
         {"seed", uci_fault_parse_seed, "a whole number"},
         {"count", uci_fault_parse_count, "a whole number"},
         {"min", uci_fault_parse_min, "a number of bytes, such as 4k"},

@@ -7,9 +7,10 @@
  *     UCI_FAULT=rate=1e-3,kind=bitflip,target=payload,seed=1[,count=N][,min=BYTES][,max=BYTES][,peer=RANK]
  *
  * kind and target take several values joined by '+' (one is drawn for each fault); `any` is all kinds, or
- * payload+header+tree+ack. Targets `repair` and `region` damage the cure and are never part of `any`: with the
+ * payload+header+tree+ack+memory. Targets `repair` and `region` damage the cure and are never part of `any`: with the
  * first at rate 1 nothing can heal, which is how the last rung of the ladder is tested; with the second no RDMA get
- * does, so that the rung after it must. Nor is `leaf`: no wire does this, but the content of an older message can.
+ * does, so that the rung after it must. Nor is `frame`, which no UCX does: a frame is lost, sent after the next one, or
+ * twice. Nor is `leaf`: no wire does this, but the content of an older message can.
  *
  * rate must be given; without the others, kind=bitflip, target=payload, seed=1, and every message to every peer.
  */
@@ -38,6 +39,7 @@ typedef enum {
     UCI_FAULT_REPAIR,  /**< what repairs bring: chunks, grants, answers; not the requests for them */
     UCI_FAULT_REGION,  /**< the memory granted to an RDMA get: another region, as after a stale registration */
     UCI_FAULT_LEAF,    /**< chunks, with digests made to fit: whole, and wrong. Only the tree's root tells */
+    UCI_FAULT_FRAME,   /**< whole frames: lost, late or twice, whatever the kind */
     UCI_FAULT_TARGET_LAST
 } uci_fault_target_t;
 
@@ -72,6 +74,9 @@ typedef struct uci_fault {
 
 /** Set the process's injector and start counting anew. @a rank makes ranks differ under the same seed. */
 void uci_fault_init(const uci_fault_spec_t *spec, uint64_t rank);
+
+/** Are faults injected in this process at all? Set by whoever calls uci_fault_init(). */
+extern bool uci_fault_enabled;
 
 /** Is @a target injected at all? Cheap enough to guard a slow path. */
 bool uci_fault_targets(uci_fault_target_t target);

@@ -14,6 +14,9 @@ const char *uci_process_host(void);
 /** Rank from OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID, first that is set; -1 if none is. */
 int uci_process_rank(void);
 
+/** @return how many processes of the job this node has, as its launcher says; 0: it does not. */
+unsigned uci_process_local_count(void);
+
 /** What to call this process in a log line: "rank 3 (node7:4711)", or "node7:4711" outside of MPI; made once. */
 const char *uci_process_name(void);
 
@@ -34,5 +37,11 @@ uci_status_t uci_process_expand(const char *pattern, char *path, size_t size);
  * @return false also if that can't be read.
  */
 bool uci_process_is_shared(const void *address, size_t length);
+
+/**
+ * May this process write to the page of @a address as it is mapped now? Reads /proc/self/maps: some ten microseconds.
+ * @return false also if nothing is mapped there, or that can't be read.
+ */
+bool uci_process_is_writable(const void *address);
 
 #endif

@@ -55,8 +55,9 @@ const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
 const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
 
-static const char *const uci_settings_path_names[] = {"auto", "direct", "stream",
-                                                      "get",  "bounce", NULL}; /* as uci_path_t */
+static const char *const uci_settings_carrier_names[] = {"auto", "am", NULL}; /* as uci_carrier_t */
+static const char *const uci_settings_path_names[]    = {"auto", "direct", "stream",
+                                                         "get",  "bounce", NULL}; /* as uci_path_t */
 
 /*
  * Types
@@ -81,46 +82,12 @@ static void uci_setting_print_enum(const uci_setting_t *setting, const void *val
     fputs(setting->names[*(const unsigned *)value], stream);
 }
 
-uci_status_t uci_settings_parse_size(const char *text, bool allow_auto, size_t *size_p)
-{
-    static const struct {
-        const char *name;
-        size_t size;
-    } units[] = {{"", 1},       {"b", 1},       {"k", UCI_KB}, {"kb", UCI_KB},
-                 {"m", UCI_MB}, {"mb", UCI_MB}, {"g", UCI_GB}, {"gb", UCI_GB}};
-    unsigned long long number;
-    size_t i, size;
-    char *unit;
-
-    if (allow_auto && (strcasecmp(text, "auto") == 0)) {
-        *size_p = UCI_SETTING_AUTO;
-        return UCI_OK;
-    }
-
-    errno  = 0;
-    number = strtoull(text, &unit, 10);
-    if ((*text < '0') || (*text > '9') || (errno != 0)) { /* strtoull() would take a sign */
-        return UCI_ERR_INVALID_PARAM;
-    }
-
-    for (i = 0; i < uci_array_size(units); ++i) {
-        if (strcasecmp(unit, units[i].name) == 0) {
-            if (__builtin_mul_overflow(number, units[i].size, &size) || (size == UCI_SETTING_AUTO)) {
-                return UCI_ERR_INVALID_PARAM;
-            }
-            *size_p = size;
-            return UCI_OK;
-        }
-    }
-    return UCI_ERR_INVALID_PARAM;
-}
-
 static uci_status_t uci_setting_parse_size(const uci_setting_t *setting, const char *text, void *value, char *error,
                                            size_t error_size)
 {
     size_t size;
 
-    if (uci_settings_parse_size(text, setting->allow_auto, &size) != UCI_OK) {
+    if (uci_parse_size(text, setting->allow_auto, &size) != UCI_OK) {
         return UCI_ERR_INVALID_PARAM;
     }
     if ((size != UCI_SETTING_AUTO) && ((size < setting->min) || (size > setting->max))) {
@@ -354,6 +321,13 @@ static const uci_setting_t uci_settings_table[] = {
          "            the receiver and copied out: for transports where registering memory takes long.\n"
          " - stream : as UCX active messages, chunk by chunk.",
          "[auto|direct|stream|get|bounce]", offsetof(uci_settings_t, path), UCI_SETTING_ENUM(uci_settings_path_names)},
+
+        {"UCI_CARRIER", "auto",
+         "What carries small messages, and what describes large ones.\n"
+         " - auto : between processes of one node that share memory a mailbox there (by active message\n"
+         "          until it is mapped, and whenever it is full for long); elsewhere am.\n"
+         " - am   : UCX active messages.",
+         "[auto|am]", offsetof(uci_settings_t, carrier), UCI_SETTING_ENUM(uci_settings_carrier_names)},
 
         {"UCI_PROFILE", "auto",
          "What is known of this machine's speed, for settings that are auto.\n"

@@ -16,6 +16,7 @@
 #include "digest.h"
 #include "fault.h"
 #include "log.h"
+#include "parse_size.h"
 
 typedef enum { UCI_MODE_OFF, UCI_MODE_DETECT, UCI_MODE_REPAIR, UCI_MODE_LAST } uci_mode_t;
 typedef enum { UCI_ON_ERROR_ABORT, UCI_ON_ERROR_ERROR, UCI_ON_ERROR_LOG, UCI_ON_ERROR_LAST } uci_on_error_t;
@@ -26,11 +27,17 @@ extern const char *const uci_mode_names[];
 extern const char *const uci_on_error_names[];
 extern const char *const uci_on_changed_names[];
 
-#define UCI_SETTING_AUTO SIZE_MAX /**< a size that is chosen per transport */
+#define UCI_SETTING_AUTO UCI_SIZE_AUTO /**< a size that is chosen per transport */
 
 /** What UCI_CHUNK_SIZE may be, and so what a peer may say of its chunks */
 #define UCI_CHUNK_SIZE_MIN 256u
 #define UCI_CHUNK_SIZE_MAX (16u << 20)
+
+/** What moves frames (small messages, and what describes large ones). */
+typedef enum {
+    UCI_CARRIER_AUTO, /**< between processes of one node a mailbox in shared memory, else active messages */
+    UCI_CARRIER_AM    /**< active messages */
+} uci_carrier_t;
 
 typedef struct uci_settings {
     uci_mode_t mode;                /**< UCI_MODE=off|detect|repair */
@@ -45,6 +52,7 @@ typedef struct uci_settings {
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
+    uci_carrier_t carrier;          /**< UCI_CARRIER=auto|am */
     uci_path_t path;                /**< UCI_PATH=auto|direct|stream|get */
     char *profile;                  /**< UCI_PROFILE: "auto", "none", or a pattern for uci_process_expand() */
 } uci_settings_t;
@@ -68,8 +76,5 @@ enum {
 
 /** Print the settings in force, in the syntax of uci.conf. */
 void uci_settings_print(FILE *stream, unsigned flags);
-
-/** Parse "64k", "1m", "8192", "auto" (only if @a allow_auto). Units: b, k/kb, m/mb, g/gb, powers of 1024. */
-uci_status_t uci_settings_parse_size(const char *text, bool allow_auto, size_t *size_p);
 
 #endif

@@ -31,7 +31,8 @@
     _X(repaired_chunks, "chunks repaired") \
     _X(unrepaired_chunks, "chunks not repaired") \
     _X(mismatched_headers, "frame headers damaged") \
-    _X(recovered_headers, "frame headers recovered") \
+    _X(frames_resent, "frames sent again") \
+    _X(frames_repeated, "frames that came once more") \
     _X(mismatched_control, "control messages damaged (resent)") \
     _X(refused_messages, "messages refused (lies of a peer)") \
     _X(mismatched_roots, "tree roots mismatched") \
@@ -43,7 +44,6 @@
     _X(mismatched_gets, "chunks damaged again by RDMA get") \
     _X(retransmitted_bytes, "bytes retransmitted") \
     _X(log_dropped, "log copies dropped (detect only)") \
-    _X(log_handed_over, "log copies handed over at close") \
     _X(events_lost, "events that could not be written") \
     _X(acks_sent, "acknowledgements sent") \
     _X(control_sent, "control messages sent") \

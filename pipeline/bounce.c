@@ -127,7 +127,7 @@ void uci_bounce_put(uci_worker_t *worker, uint16_t slot)
 /* --------------------------------------------------------- between peers */
 
 /* Among the transports that UCX lists, those whose memory can be mapped */
-static bool uci_bounce_is_possible(const char *transports)
+bool uci_bounce_is_possible(const char *transports)
 {
     return (strstr(transports, "posix") != NULL) || (strstr(transports, "sysv") != NULL) ||
            (strstr(transports, "self") != NULL);
@@ -140,6 +140,9 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
     uci_control_t *msg;
     uci_am_pool_t *pool;
 
+    if (uci_peer_transports(peer)[0] == '\0') {
+        return false; /* not known yet: asked again */
+    }
     peer->pool_offered = true;
     /* memory that changes wakes nobody who sleeps */
     if ((uci_settings.path == UCI_PATH_STREAM) || worker->context->wakeup ||

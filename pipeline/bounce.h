@@ -104,6 +104,9 @@ UCI_INLINE void uci_slot_ack(uci_slot_t *slot, uint64_t mark)
     __atomic_store_n(&slot->ack, mark, __ATOMIC_RELEASE);
 }
 
+/** Is among the @a transports, as UCX lists them, one whose memory can be mapped? */
+bool uci_bounce_is_possible(const char *transports);
+
 /** For uci_peer_is_reached(), once for each peer: offer it our slots. @return true if it has them already (ourselves). */
 bool uci_bounce_reaches_slow(struct uci_peer *peer);
 

@@ -6,13 +6,15 @@
 #include "control.h"
 #include "dump.h"
 #include "endpoint.h"
-#include "handover.h"
+#include "peer_link.h"
 #include "log.h"
+#include "mailbox.h"
 #include "process.h"
 #include "recv.h"
 #include "repair.h"
 #include "send.h"
 #include "txlog.h"
+#include "unexpected.h"
 
 /* How long a close waits for an answer, and then for UCX to take what it has for the peer */
 #define UCI_CLOSE_TIMEOUT_NS 10000000000ul
@@ -20,11 +22,10 @@
 /* The same if only reports are exchanged: FIN, LEAVE and BYE say the same, and lie in the queues of a peer that is silent */
 #define UCI_CLOSE_REPORT_NS 2000000000ul
 
-/* Questions are repeated after this time, then after twice as long each time */
-#define UCI_CLOSE_REPEAT_NS 250000000ul
-
-/* Rounds of copies that leave the peer with as much lacking as before; a longer pause before each */
-#define UCI_CLOSE_ROUNDS 10
+/* Questions are repeated after this time, then after twice as long each time, up to 2 s: so several of them have to be lost before a peer
+ * is taken for silent */
+#define UCI_CLOSE_REPEAT_NS    250000000ul
+#define UCI_CLOSE_REPEAT_SHIFT 3u
 
 /* Ranges in a BYE, so that it fits in one fragment; others tell all */
 #define UCI_CLOSE_BYE_RANGES ((UCI_CONTROL_POOLED / sizeof(uint64_t) - 2) / 2)
@@ -37,11 +38,9 @@ typedef struct uci_close {
     void *ucx;         /* UCX's close */
     uint64_t deadline; /* for what is waited for now */
     uint64_t asked_time;
-    unsigned asks;   /* LEAVEs without an answer */
-    unsigned rounds; /* of copies, without success */
-    size_t lacking;  /* messages, when the last one began */
-    bool last;       /* of the user's endpoints to this peer */
-    bool given_up;   /* asking */
+    unsigned asks; /* LEAVEs without an answer */
+    bool last;     /* of the user's endpoints to this peer */
+    bool given_up; /* asking */
 } uci_close_t;
 
 /* ------------------------------------------------------------- reports */
@@ -53,53 +52,53 @@ static int uci_close_compare_ranges(const void *one, const void *other)
     return (a > b) - (a < b);
 }
 
-/* A rendezvous that is in progress: its number is in the set since its descriptor came */
-static bool uci_close_is_unfinished(const uci_recv_op_t *op, const uci_peer_t *peer)
+/* A rendezvous that is in progress, or waits for its receive; a synchronous message that does. @param ranges  or NULL.
+ * @return how many */
+static size_t uci_close_unfinished(uci_peer_t *peer, uci_seq_range_t *ranges)
 {
-    return (op->peer == peer) && uci_seqset_has(&peer->rx, op->seq);
+    size_t i, count = 0, waiting = uci_unexpected_unfinished(peer, NULL);
+    uint64_t *seqs = (uint64_t *)(void *)ranges;
+
+    if (ranges != NULL) {
+        (void)uci_unexpected_unfinished(peer, seqs + waiting); /* the second half of the words that they will take */
+        for (i = 0; i < waiting; ++i) {
+            ranges[i] = (uci_seq_range_t){.first = seqs[waiting + i], .last = seqs[waiting + i]};
+        }
+        count = waiting;
+    }
+    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
+        if ((op->peer == peer) && (ranges != NULL)) {
+            ranges[count] = (uci_seq_range_t){.first = op->seq, .last = op->seq};
+        }
+        count += (op->peer == peer);
+    }
+    return (ranges != NULL) ? count : count + waiting;
 }
 
-/* A message that says which messages of the peer are finished: all below `upto` but those in the ranges. Behind them, of those, what
- * we hold intact copies of, if @a held. */
-static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, size_t max_ranges, bool held)
+/* A message that says which messages of the peer are finished: all below `upto` but those in the ranges. */
+static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, size_t max_ranges)
 {
-    const uci_seqset_t *rx = &peer->rx;
-    size_t told, count = rx->count;
+    size_t told, count = uci_close_unfinished(peer, NULL);
     uci_seq_range_t *ranges;
     uci_control_t *msg;
     uint64_t *words;
 
-    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link)
-    {
-        count += uci_close_is_unfinished(op, peer);
-    }
-    count += held ? uci_handover_list_held(peer, NULL) : 0;
-    msg = uci_control_get(peer, type, rx->next, (2 * sizeof(*words)) + (count * sizeof(*ranges)));
+    msg = uci_control_get(peer, type, 0, (2 * sizeof(*words)) + (count * sizeof(*ranges)));
     if (msg == NULL) {
         return NULL;
     }
     words  = (uint64_t *)(void *)msg->payload;
     ranges = (uci_seq_range_t *)(void *)(words + 2);
-    if (rx->count > 0) {
-        memcpy(ranges, rx->missing, rx->count * sizeof(*ranges));
-    }
-    count = rx->count;
-    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link)
-    {
-        if (uci_close_is_unfinished(op, peer)) {
-            ranges[count++] = (uci_seq_range_t){.first = op->seq, .last = op->seq};
-        }
-    }
+    count  = uci_close_unfinished(peer, ranges);
     qsort(ranges, count, sizeof(*ranges), uci_close_compare_ranges);
 
-    told           = uci_min(count, max_ranges);
-    words[0]       = (count > 0) ? ranges[0].first : rx->next;
-    words[1]       = (told < count) ? ranges[told].first : rx->next;
-    msg->hdr.index = (uint32_t)told;
-    told += held ? uci_handover_list_held(peer, ranges + told) : 0;
+    told            = uci_min(count, max_ranges);
+    words[0]        = (count > 0) ? ranges[0].first : peer->rx_next;
+    words[1]        = (told < count) ? ranges[told].first : peer->rx_next;
+    msg->hdr.index  = (uint32_t)told;
     msg->length     = (2 * sizeof(*words)) + (told * sizeof(*ranges));
     msg->hdr.length = (uint32_t)msg->length;
-    msg->hdr.flags  = UCI_AM_FLAG_FINISHED;
     return msg;
 }
 
@@ -123,38 +122,17 @@ static uci_send_op_t *uci_close_next_finished(uci_peer_t *peer, uint64_t *seq_p,
     return NULL;
 }
 
-/* The peer has an intact copy of all of message @a seq: as good as ours, if our user takes it for sent */
-static void uci_close_take_held(uci_peer_t *peer, uint64_t seq)
+/* All FINs that the peer has sent so far, at once, and what it has received */
+static void uci_close_take_report(uci_peer_t *peer, const uint64_t *words, size_t length)
 {
-    uci_frame_t *frame = uci_txlog_find(peer, seq);
-
-    if ((frame == NULL) || ((frame->op != NULL) && (frame->op->req != NULL))) {
-        return;
-    }
-    if (frame->op == NULL) {
-        uci_txlog_remove(peer, frame);
-    } else {
-        uci_send_op_finish(frame->op, UCS_OK);
-    }
-}
-
-/* All FINs that the peer has sent so far, at once. Older builds don't say. */
-static void uci_close_take_report(uci_peer_t *peer, const uci_am_hdr_t *hdr, const uint64_t *words, size_t length)
-{
-    size_t i, all = length / sizeof(*words), count = 2 + (2 * (size_t)hdr->index);
+    size_t count = length / sizeof(*words);
     uint64_t seq = 0;
     uci_send_op_t *op;
 
-    if (!(hdr->flags & UCI_AM_FLAG_FINISHED) || (count > all)) {
-        return;
-    }
-    uci_control_on_ack(peer, words, count * sizeof(*words));
+    uci_txlog_ack(peer, words[1]);
     /* completions may start new sends, which have higher numbers, and end others: look anew for each */
     while ((op = uci_close_next_finished(peer, &seq, words, count)) != NULL) {
         uci_send_op_finish(op, UCS_OK);
-    }
-    for (i = count; i + 1 < all; i += 2) {
-        uci_close_take_held(peer, words[i]);
     }
 }
 
@@ -164,7 +142,7 @@ static void uci_close_take_report(uci_peer_t *peer, const uci_am_hdr_t *hdr, con
 static void uci_close_ask(uci_close_t *closing, uint16_t flags)
 {
     uci_peer_t *peer   = closing->peer;
-    uci_control_t *msg = uci_close_report(peer, UCI_AM_LEAVE, SIZE_MAX, false);
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_LEAVE, SIZE_MAX);
 
     closing->asked_time = uci_process_time_ns();
     if (msg == NULL) {
@@ -174,6 +152,7 @@ static void uci_close_ask(uci_close_t *closing, uint16_t flags)
     peer->answered  = false;
     peer->fins_told = peer->fins_sent;
     msg->hdr.op     = ++peer->round;
+    msg->hdr.value  = peer->life;
     msg->hdr.flags |= flags;
     uci_control_send(msg);
 }
@@ -216,7 +195,7 @@ static bool uci_close_is_unanswered(const uci_close_t *closing)
 
 static uint64_t uci_close_ask_time(const uci_close_t *closing)
 {
-    return closing->asked_time + (UCI_CLOSE_REPEAT_NS << uci_min(closing->asks, 8u));
+    return closing->asked_time + (UCI_CLOSE_REPEAT_NS << uci_min(closing->asks, UCI_CLOSE_REPEAT_SHIFT));
 }
 
 void uci_close_ask_again(uci_worker_t *worker, uint64_t now, bool damaged)
@@ -252,13 +231,40 @@ static bool uci_close_is_read(const uci_close_t *closing)
     return false;
 }
 
+/* Is there a message that the user takes for sent, and of which the peer has not said that it has it? */
+static bool uci_close_is_lacking(uci_peer_t *peer)
+{
+    if ((peer->tx_acked < peer->tx_next) &&
+        !(peer->box_mapped && uci_mailbox_heard(peer) && (peer->tx_acked == peer->tx_next))) {
+        return true;
+    }
+    uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == peer) && (op->req == NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Unasked, for who is silent: chunks of what is copied, and all frames. What it lacks shall lie in its queues when it comes back */
 static void uci_close_hand_over(uci_close_t *closing)
 {
-    uci_handover_send(closing->peer);
+    uci_peer_t *peer = closing->peer;
+    uci_frame_t *frame;
+    uint64_t seq;
+
+    uci_link_send_again(peer);
+    for (seq = peer->tx_base; seq < peer->tx_next; ++seq) {
+        frame = uci_txlog_find(peer, seq); /* what comes back within the call may have taken it out of the log */
+        if ((frame != NULL) && (frame->op != NULL)) {
+            uci_send_hand_over(frame->op);
+        }
+    }
     uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
 }
 
-/* The peer is silent. What it lacks shall lie in its queues when it comes back */
+/* The peer is silent */
 static void uci_close_give_up(uci_close_t *closing)
 {
     uci_info("no answer from %s: closing all the same", uci_peer_name(closing->peer));
@@ -268,43 +274,8 @@ static void uci_close_give_up(uci_close_t *closing)
     }
 }
 
-static uint64_t uci_close_round_time(const uci_close_t *closing)
-{
-    return closing->asked_time + (uci_control_delay(closing->peer->worker) << closing->rounds);
-}
-
-/* The peer has said what it lacks: copies of that, and the question whether they have come. It lacks less each time, but
- * for what has been damaged on its way. @return false: it lacks nothing, or nothing helps. */
-static bool uci_close_hand_over_more(uci_close_t *closing)
-{
-    uci_peer_t *peer = closing->peer;
-    size_t lacking   = peer->leaving ? 0 : uci_handover_lacking(peer);
-    bool is_less     = (closing->lacking == 0) || (lacking < closing->lacking);
-
-    if (lacking == 0) {
-        return false;
-    }
-    if (!is_less && (uci_process_time_ns() < uci_close_round_time(closing))) {
-        return true;
-    }
-    closing->asks    = 0;
-    closing->rounds  = is_less ? 0 : closing->rounds + 1;
-    closing->lacking = lacking;
-    if (closing->rounds == UCI_CLOSE_ROUNDS) {
-        uci_info("%s lacks %zu messages whatever is sent: closing all the same", uci_peer_name(peer), lacking);
-        closing->given_up = true;
-        return false;
-    }
-    uci_close_hand_over(closing);
-    if (!peer->confirms) {
-        closing->given_up = true; /* an older build does not tell what it holds */
-        return false;
-    }
-    uci_close_ask(closing, 0);
-    return true;
-}
-
-/* @return true while an answer, or what it has to be asked for, is to come */
+/* @return true while an answer, or what it has to be asked for, is to come. A peer that has answered fetches what it lacks, and is asked
+ * again after a while */
 static bool uci_close_is_asking(uci_close_t *closing, bool late)
 {
     uci_peer_t *peer = closing->peer;
@@ -318,10 +289,18 @@ static bool uci_close_is_asking(uci_close_t *closing, bool late)
         }
         return !late;
     }
-    if (peer->asked && uci_close_hand_over_more(closing)) {
+    if (!peer->asked && (peer->fins_told == peer->fins_sent)) {
+        return false;
+    }
+    if (!peer->leaving && uci_close_is_lacking(peer)) {
+        if (uci_process_time_ns() >= uci_close_ask_time(closing)) {
+            ++closing->asks;
+            uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+            uci_close_ask(closing, 0);
+        }
         return true;
     }
-    if (!closing->given_up && (peer->fins_told != peer->fins_sent)) {
+    if (peer->fins_told != peer->fins_sent) {
         closing->asks = 0;
         uci_close_ask(closing, 0);
         return true;
@@ -390,11 +369,13 @@ static bool uci_close_leaves_nothing(const uci_peer_t *peer)
 
 static void uci_close_send_bye(uci_peer_t *peer)
 {
-    uci_control_t *msg = uci_close_report(peer, UCI_AM_BYE, UCI_CLOSE_BYE_RANGES, false);
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_BYE, UCI_CLOSE_BYE_RANGES);
 
     if (msg != NULL) {
         peer->bye_said = true;
+        uci_mailbox_leave(peer); /* the box is for somebody else now */
         msg->hdr.op    = uci_close_leaves_nothing(peer);
+        msg->hdr.value = peer->life;
         uci_control_send(msg);
     }
 }
@@ -470,8 +451,7 @@ uint64_t uci_close_due(const uci_worker_t *worker)
     {
         if (closing->ep != NULL) {
             due = uci_min(due, closing->deadline);
-            due = uci_min(due, uci_close_is_unanswered(closing) ? uci_close_ask_time(closing)
-                                                                : uci_close_round_time(closing));
+            due = uci_min(due, uci_close_ask_time(closing));
         }
     }
     return due;
@@ -538,8 +518,12 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
 
 void uci_close_revoke(uci_peer_t *peer)
 {
-    peer->hello_sent  = peer->hello_sent && !peer->user_closed; /* what comes after a BYE begins anew */
-    peer->settled     = peer->settled && peer->hello_sent;
+    if (peer->bye_said) { /* what comes after a BYE begins anew, and the other side has to know */
+        ++peer->life;
+        peer->back = true;
+        uci_control_hello(peer);
+        uci_link_watch(peer);
+    }
     peer->user_closed = peer->asked = peer->answered = peer->bye_said = false;
     peer->leaving = peer->bye_heard = peer->promised = false;
     peer->status                                     = UCS_OK;
@@ -555,14 +539,14 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
 {
     uci_control_t *msg;
 
-    if (peer->bye_heard) {
+    if (peer->bye_heard || (hdr->value < peer->peer_life)) {
         return;
     }
     peer->leaving  = true;
     peer->promised = !peer->user_closed;
-    uci_close_take_report(peer, hdr, data, length);
-    msg = peer->bye_said ? NULL
-                         : uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX, (hdr->flags & UCI_AM_FLAG_FINISHED) != 0);
+    uci_close_take_report(peer, data, length);
+    uci_unexpected_adopt_all(peer);
+    msg = peer->bye_said ? NULL : uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
     if (msg != NULL) {
         msg->hdr.op = hdr->op;
         msg->hdr.flags |= hdr->flags & UCI_AM_FLAG_REPAIR;
@@ -572,18 +556,15 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
 
 void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
-    if (!(hdr->flags & UCI_AM_FLAG_FINISHED)) {
-        uci_control_on_ack(peer, data, length);
-        peer->answered = true;
-        return;
-    }
-    uci_close_take_report(peer, hdr, data, length);
-    peer->confirms = true;
+    uci_close_take_report(peer, data, length);
     peer->answered = peer->answered || (hdr->op == peer->round);
 }
 
 void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
+    if (hdr->value < peer->peer_life) {
+        return; /* it has been back since */
+    }
     peer->leaving   = true;
     peer->bye_heard = true;
     peer->gone_time = (hdr->op != 0) ? uci_process_time_ns() : UINT64_MAX;
@@ -592,7 +573,9 @@ void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *dat
     {
         ep->half = true;
     }
-    uci_close_take_report(peer, hdr, data, length);
+    uci_mailbox_catch_up(peer, 0);
+    uci_mailbox_free(peer);
+    uci_close_take_report(peer, data, length);
 }
 
 void uci_close_dump(const uci_worker_t *worker, int fd)
@@ -604,10 +587,8 @@ void uci_close_dump(const uci_worker_t *worker, int fd)
         if ((closing->link.next == NULL) || (++shown > UCI_DUMP_MAX)) {
             return;
         }
-        uci_dump_line(
-                fd, "  close of %s: %s; %u questions without an answer, %u rounds of copies, %zu messages lacking%s%s",
-                uci_peer_name(closing->peer), (closing->ep == NULL) ? "UCX closes it" : "waits for the other side",
-                closing->asks, closing->rounds, closing->lacking, closing->last ? ", last" : "",
-                closing->given_up ? ", given up asking" : "");
+        uci_dump_line(fd, "  close of %s: %s; %u questions without an answer%s%s", uci_peer_name(closing->peer),
+                      (closing->ep == NULL) ? "UCX closes it" : "waits for the other side", closing->asks,
+                      closing->last ? ", last" : "", closing->given_up ? ", given up asking" : "");
     }
 }

@@ -7,10 +7,11 @@
 #include "close.h"
 #include "descent.h"
 #include "direct.h"
-#include "find.h"
 #include "get.h"
 #include "inject.h"
+#include "peer_link.h"
 #include "log.h"
+#include "mailbox.h"
 #include "process.h"
 #include "recv.h"
 #include "repair.h"
@@ -25,9 +26,6 @@
 #define UCI_RESYNC_INTERVAL_NS 1000000000ul
 #define UCI_RESYNC_CHECK_NS    10000000ul
 #define UCI_RESYNC_POLLS       256
-
-/* Missing ranges in one acknowledgement */
-#define UCI_ACK_RANGES 8
 
 _Static_assert(offsetof(uci_control_t, payload) == offsetof(uci_control_t, hdr) + sizeof(uci_am_hdr_t), "no gap");
 
@@ -137,8 +135,11 @@ static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
     case UCI_AM_LEAVE:
     case UCI_AM_MISSING:
         return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_TARGET_LAST : UCI_FAULT_ACK;
+    case UCI_AM_SENT:
+    case UCI_AM_BOX:
+    case UCI_AM_HELLO:
+        return UCI_FAULT_ACK;
     case UCI_AM_GRANT:
-    case UCI_AM_FOUND:
     case UCI_AM_NODES:
         return UCI_FAULT_REPAIR;
     default:
@@ -161,7 +162,7 @@ static void uci_control_inject(uci_control_t *msg)
 
 /* UCX 1.13 must not be made to connect to a peer over tcp while it hands over what it has read from it: the new end takes
  * the buffer along that UCX is in (uct_tcp_ep_progress_am_rx(), see uci_close_progress()) */
-static bool uci_control_is_too_early(uci_peer_t *peer)
+bool uci_control_is_too_early(uci_peer_t *peer)
 {
     if (uci_likely(!uci_list_is_empty(&peer->eps)) || !uci_worker_is_inside_ucx(peer->worker)) {
         return false;
@@ -263,6 +264,7 @@ void uci_control_connect(uci_worker_t *worker)
         uci_list_del(&peer->unconnected_link);
         --worker->ops_active;
         uci_control_send_pending(peer);
+        uci_mailbox_offer(peer);
     }
 }
 
@@ -288,68 +290,8 @@ void uci_control_hello(uci_peer_t *peer)
     if (msg != NULL) {
         memcpy(msg->payload, &worker->mark, sizeof(worker->mark));
         memcpy(msg->payload + sizeof(worker->mark), worker->address, worker->address_length);
-        msg->hdr.index = peer->user_closed; /* it comes late: we are not back */
+        msg->hdr.value = peer->life;
         uci_control_send(msg);
-    }
-}
-
-/* State, not events: what one acknowledgement did not bring, the next one does */
-uci_control_t *uci_control_get_received(uci_peer_t *peer, uci_am_type_t type, size_t ranges)
-{
-    const uci_seqset_t *rx = &peer->rx;
-    uci_control_t *msg;
-    uint64_t *words;
-    size_t i;
-
-    ranges = uci_min(ranges, rx->count);
-    msg    = uci_control_get(peer, type, rx->next, (2 + (2 * ranges)) * sizeof(uint64_t));
-    if (msg == NULL) {
-        return NULL;
-    }
-    words    = (uint64_t *)(void *)msg->payload;
-    words[0] = uci_seqset_first_missing(rx);
-    words[1] = (ranges < rx->count) ? rx->missing[ranges].first : rx->next;
-    for (i = 0; i < ranges; ++i) {
-        words[2 + (2 * i)] = rx->missing[i].first;
-        words[3 + (2 * i)] = rx->missing[i].last;
-    }
-    return msg;
-}
-
-static void uci_control_send_received(uci_peer_t *peer, uci_am_type_t type, size_t ranges)
-{
-    uci_control_t *msg = uci_control_get_received(peer, type, ranges);
-
-    if (msg != NULL) {
-        uci_control_send(msg);
-    }
-}
-
-void uci_control_ack(uci_peer_t *peer)
-{
-    peer->unacked       = 0;
-    peer->unacked_bytes = 0;
-    if (uci_list_is_empty(&peer->eps) && (peer->leaving || peer->user_closed)) {
-        return; /* not worth a new connection */
-    }
-    UCI_STATS_INC(acks_sent);
-    uci_control_send_received(peer, UCI_AM_ACK, UCI_ACK_RANGES);
-}
-
-void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t length)
-{
-    size_t i, count = length / sizeof(*words);
-    uint64_t seq = words[0], end = words[1];
-
-    uci_txlog_ack(peer, seq);
-    for (i = 2; i < count; i += 2) {
-        for (seq = uci_max(seq, peer->tx_base); seq < words[i]; ++seq) {
-            uci_txlog_ack_one(peer, seq);
-        }
-        seq = words[i + 1] + 1;
-    }
-    for (seq = uci_max(seq, peer->tx_base); seq < end; ++seq) {
-        uci_txlog_ack_one(peer, seq);
     }
 }
 
@@ -360,12 +302,16 @@ static void uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, cons
     if (uci_mark_check(mark) != UCS_OK) {
         return;
     }
-    if (hdr->index == 0) {
-        peer->leaving = peer->promised = peer->bye_heard = false; /* it may have come back */
+    if (hdr->value > peer->peer_life) { /* it has come back */
+        peer->peer_life = hdr->value;
+        peer->leaving = peer->promised = peer->bye_heard = false;
     }
     uci_peer_set_mark(peer, mark);
     uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
     uci_control_send_pending(peer);
+    if (hdr->value > 0) {
+        uci_link_confirm(peer);
+    }
 }
 
 /* As good as damaged: whoever waits for what it should have said asks again, and gives up at last */
@@ -395,7 +341,7 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
 
     peer->heard = true;
     tx_seq      = uci_seq_expand(hdr->seq, peer->tx_next);
-    rx_seq      = uci_seq_expand(hdr->seq, peer->rx.next);
+    rx_seq      = uci_seq_expand(hdr->seq, peer->rx_next);
     switch (hdr->type) {
     case UCI_AM_DATA:
         uci_recv_on_data(peer, rx_seq, hdr, data, length);
@@ -407,19 +353,27 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
         uci_send_on_fin(peer, tx_seq, hdr);
         break;
     case UCI_AM_ACK:
-        uci_control_on_ack(peer, data, length);
+        uci_link_on_ack(peer, hdr, data, length);
         break;
     case UCI_AM_HELLO:
         uci_control_on_hello(peer, hdr, data, length);
         break;
     case UCI_AM_REPAIR:
-        uci_repair_on_request(peer, tx_seq, hdr, data, length);
+        if (hdr->flags & UCI_AM_FLAG_FRAME) {
+            uci_link_on_repair(peer, tx_seq);
+        } else {
+            uci_repair_on_request(peer, tx_seq, hdr, data, length);
+        }
         break;
     case UCI_AM_GRANT:
         uci_repair_on_grant(peer, rx_seq, hdr, data, length);
         break;
     case UCI_AM_GONE:
-        uci_repair_on_gone(peer, rx_seq, hdr);
+        if (hdr->flags & UCI_AM_FLAG_FRAME) {
+            uci_link_on_gone(peer, rx_seq, hdr);
+        } else {
+            uci_repair_on_gone(peer, rx_seq, hdr);
+        }
         break;
     case UCI_AM_QUERY:
         uci_recv_on_query(peer, rx_seq, hdr);
@@ -433,12 +387,11 @@ static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, 
     case UCI_AM_NODES:
         uci_descent_on_nodes(peer, rx_seq, hdr, data, length);
         break;
-    case UCI_AM_FIND:
-        uci_control_on_ack(peer, data, length);
-        uci_find_on_find(peer, hdr);
+    case UCI_AM_SENT:
+        uci_link_on_sent(peer, hdr);
         break;
-    case UCI_AM_FOUND:
-        uci_find_on_found(peer, hdr, data, length);
+    case UCI_AM_BOX:
+        uci_mailbox_on_box(peer, data, length);
         break;
     case UCI_AM_LEAVE:
         uci_close_on_leave(peer, hdr, data, length);
@@ -701,13 +654,13 @@ void uci_control_resync(uci_worker_t *worker)
         worker->resync = false;
     }
     worker->check_time = now + UCI_RESYNC_CHECK_NS;
+    uci_link_ask(worker, now);
     uci_control_ask(worker, now, damaged);
-    uci_find_progress(worker, now);
 }
 
 uint64_t uci_control_due(const uci_worker_t *worker)
 {
-    uint64_t due = uci_find_due(worker);
+    uint64_t due = uci_link_due(worker);
 
     uci_list_for_each(send_op, &worker->send_ops, uci_send_op_t, all)
     {

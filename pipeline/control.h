@@ -59,14 +59,8 @@ void uci_control_drop_pending(uci_peer_t *peer);
 /** Introduce ourselves, once: our address lets the peer answer. */
 void uci_control_hello(uci_peer_t *peer);
 
-/** Report which messages have been verified. */
-void uci_control_ack(uci_peer_t *peer);
-
-/** @return a message that tells which messages have been verified, with at most @a ranges missing ones. */
-uci_control_t *uci_control_get_received(uci_peer_t *peer, uci_am_type_t type, size_t ranges);
-
-/** Take in what such a message says: @a words, @a length bytes. */
-void uci_control_on_ack(uci_peer_t *peer, const uint64_t *words, size_t length);
+/** Is it too early to connect to @a peer, since UCX is handing over what it has read? Then that is done after its turn. */
+bool uci_control_is_too_early(uci_peer_t *peer);
 
 /** Install the handler of our active messages. */
 ucs_status_t uci_control_listen(uci_worker_t *worker);

@@ -160,7 +160,7 @@ static void uci_descent_answer(uci_send_op_t *op, unsigned level, const uint32_t
     msg->hdr.op    = op->remote_op;
     msg->hdr.index = level;
     msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_nodes(op, msg);
     }
     uci_control_send(msg);

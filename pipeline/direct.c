@@ -54,11 +54,11 @@ static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
     slot->length = words.length;
     slot->cut    = words.cut;
     slot->check  = uci_slot_words_check(&words, mark);
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_slot(op, slot, mark, index);
     }
     __atomic_store_n(&slot->mark, mark, __ATOMIC_RELEASE);
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_memory(op, slot->data, uci_chunk_length(op->length, op->chunk_size, index));
     }
 }

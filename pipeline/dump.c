@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "match.h"
 #include "process.h"
+#include "unexpected.h"
 #include "recv.h"
 #include "send.h"
 
@@ -108,27 +108,25 @@ static void uci_dump_recv(int fd, const uci_recv_op_t *op)
 
     uci_dump_line(
             fd,
-            "  receive from %s, message %lu, tag 0x%lx, slot %u: %s, %s; %lu bytes, %u chunks of %u: %u good, %u bad, "
+            "  receive from %s, message %lu, tag 0x%lx, slot %u: %s; %lu bytes, %u chunks of %u: %u good, %u bad, "
             "%u landed, %u missing%s; roots %u, attempts %u, awaiting %u, gets %u, arrived %u, asked %u times, last "
             "%.3f s ago, %u answers damaged; slot now %u, taken %u;%s%s%s%s%s%s%s%s%s",
-            uci_peer_name(op->peer), (unsigned long)op->seq, (unsigned long)op->tag, op->slot,
-            (op->kind == UCI_FRAME_RNDV) ? "rendezvous" : "eager", uci_dump_rungs[rung], (unsigned long)op->length,
-            op->chunks, op->chunk_size, op->good, op->bad, op->landed, op->chunks - op->good - op->bad - op->landed,
-            uci_dump_wrong(op, wrong, sizeof(wrong)), op->roots, op->attempts, op->awaiting, op->gets, op->arrived,
-            op->asked, uci_dump_seconds_since(op->active_time), op->refused, op->slot_now, op->taken,
-            UCI_DUMP_FLAG(op, direct), UCI_DUMP_FLAG(op, held), UCI_DUMP_FLAG(op, descending),
-            UCI_DUMP_FLAG(op, have_leaves), UCI_DUMP_FLAG(op, have_root), UCI_DUMP_FLAG(op, ask_later),
-            (op->packed != NULL) ? " collected" : "", (op->ahead != NULL) ? " ahead" : "",
+            uci_peer_name(op->peer), (unsigned long)op->seq, (unsigned long)op->tag, op->slot, uci_dump_rungs[rung],
+            (unsigned long)op->length, op->chunks, op->chunk_size, op->good, op->bad, op->landed,
+            op->chunks - op->good - op->bad - op->landed, uci_dump_wrong(op, wrong, sizeof(wrong)), op->roots,
+            op->attempts, op->awaiting, op->gets, op->arrived, op->asked, uci_dump_seconds_since(op->active_time),
+            op->refused, op->slot_now, op->taken, UCI_DUMP_FLAG(op, direct), UCI_DUMP_FLAG(op, held),
+            UCI_DUMP_FLAG(op, descending), UCI_DUMP_FLAG(op, have_leaves), UCI_DUMP_FLAG(op, have_root),
+            UCI_DUMP_FLAG(op, ask_later), (op->packed != NULL) ? " collected" : "", (op->ahead != NULL) ? " ahead" : "",
             (op->req != NULL) ? " user waits" : "");
 }
 
 static void uci_dump_message(int fd, const uci_message_t *message, const char *where)
 {
-    uci_dump_line(fd,
-                  "  %s message, tag 0x%lx, %zu bytes on the wire, %zu of the user, number %u from uid 0x%lx;%s%s%s%s",
-                  where, (unsigned long)message->tag, message->total, message->length, message->seq,
-                  (unsigned long)message->uid, UCI_DUMP_FLAG(message, arriving), UCI_DUMP_FLAG(message, known),
-                  UCI_DUMP_FLAG(message, found), (message->req != NULL) ? " matched" : "");
+    uci_dump_line(fd, "  %s message %lu from %s, tag 0x%lx, %lu bytes;%s%s%s", where, (unsigned long)message->seq,
+                  uci_peer_name(message->peer), (unsigned long)message->hdr.tag, (unsigned long)message->length,
+                  UCI_DUMP_FLAG(message, lost), (message->adopted != NULL) ? " adopted" : "",
+                  (message->req != NULL) ? " matched" : "");
 }
 
 #define uci_dump_each(_fd, _list, _type, _member, ...) \
@@ -148,9 +146,9 @@ static void uci_dump_operations(int fd, const uci_worker_t *worker)
 {
     uci_dump_each(fd, &worker->send_ops, uci_send_op_t, all, uci_dump_send(fd, each));
     uci_dump_each(fd, &worker->recv_ops, uci_recv_op_t, link, uci_dump_recv(fd, each));
-    uci_dump_each(fd, &worker->unexpected, uci_message_t, link, uci_dump_message(fd, each, "unexpected"));
+    uci_dump_each(fd, &worker->match.all_msgs, uci_match_msg_t, all,
+                  uci_dump_message(fd, uci_container_of(each, uci_message_t, match), "unexpected"));
     uci_dump_each(fd, &worker->probed, uci_message_t, link, uci_dump_message(fd, each, "probed"));
-    uci_find_dump(worker, fd);
     uci_close_dump(worker, fd);
 }
 
@@ -160,19 +158,25 @@ static void uci_dump_peer(int fd, const uci_peer_t *peer)
 {
     uci_dump_line(
             fd,
-            "  peer %s, uid 0x%lx, %u endpoints: sent: next %lu, lowest in the log %lu, acknowledged %lu; received: "
-            "next %lu, first missing %lu, gaps %zu, unacknowledged %u; pending %u, sending %u, chunks held %u, queued "
-            "%u, draining %u, hand-overs %u, status %d, byes %u, round %u, FINs %lu (%lu told);%s%s%s%s%s%s%s%s%s%s%s%s%s",
+            "  peer %s, uid 0x%lx, %u endpoints: sent: next %lu, posted %lu, lowest in the log %lu, acknowledged %lu, asked "
+            "%u times, by active message below %lu, place in the mailbox %lu; received: next %lu, held %u, damaged %u, "
+            "asked %u times, unacknowledged %u, place %lu; pending %u, sending %u, chunks held %u, queued %u, draining %u, "
+            "status %d, byes %u, round %u, FINs %lu (%lu told);%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s",
             uci_peer_name(peer), (unsigned long)peer->uid, uci_dump_count(&peer->eps), (unsigned long)peer->tx_next,
-            (unsigned long)peer->tx_base, (unsigned long)peer->tx_acked, (unsigned long)peer->rx.next,
-            (unsigned long)uci_seqset_first_missing(&peer->rx), peer->rx.count, peer->unacked,
+            (unsigned long)peer->tx_posted, (unsigned long)peer->tx_base, (unsigned long)peer->tx_acked, peer->tx_asks,
+            (unsigned long)peer->am_until, peer->box_mapped ? (unsigned long)uci_box_tx_position(&peer->box) : 0ul,
+            (unsigned long)peer->rx_next, uci_dump_count(&peer->held), uci_dump_count(&peer->gaps), peer->gap_asks,
+            peer->unacked,
+            (peer->rx_box >= 0) ? (unsigned long)uci_box_rx_position(&peer->worker->mailbox.boxes[peer->rx_box].rx)
+                                : 0ul,
             uci_dump_count(&peer->pending), peer->sending, peer->chunks_held, uci_dump_count(&peer->queued),
-            peer->draining, uci_dump_count(&peer->handovers), (int)peer->status, peer->byes, peer->round,
-            (unsigned long)peer->fins_sent, (unsigned long)peer->fins_told, UCI_DUMP_FLAG(peer, heard),
-            UCI_DUMP_FLAG(peer, hello_sent), UCI_DUMP_FLAG(peer, settled), UCI_DUMP_FLAG(peer, leaving),
-            UCI_DUMP_FLAG(peer, user_closed), UCI_DUMP_FLAG(peer, asked), UCI_DUMP_FLAG(peer, answered),
-            UCI_DUMP_FLAG(peer, bye_said), UCI_DUMP_FLAG(peer, bye_heard), UCI_DUMP_FLAG(peer, promised),
-            UCI_DUMP_FLAG(peer, confirms), UCI_DUMP_FLAG(peer, pool_offered), UCI_DUMP_FLAG(peer, maps_ours));
+            peer->draining, (int)peer->status, peer->byes, peer->round, (unsigned long)peer->fins_sent,
+            (unsigned long)peer->fins_told, UCI_DUMP_FLAG(peer, heard), UCI_DUMP_FLAG(peer, hello_sent),
+            UCI_DUMP_FLAG(peer, by_mailbox), UCI_DUMP_FLAG(peer, box_mapped), UCI_DUMP_FLAG(peer, box_offered),
+            UCI_DUMP_FLAG(peer, rx_special), UCI_DUMP_FLAG(peer, leaving), UCI_DUMP_FLAG(peer, user_closed),
+            UCI_DUMP_FLAG(peer, asked), UCI_DUMP_FLAG(peer, answered), UCI_DUMP_FLAG(peer, bye_said),
+            UCI_DUMP_FLAG(peer, bye_heard), UCI_DUMP_FLAG(peer, promised), UCI_DUMP_FLAG(peer, pool_offered),
+            UCI_DUMP_FLAG(peer, maps_ours));
 }
 
 static unsigned uci_dump_logged(const uci_worker_t *worker)
@@ -220,13 +224,13 @@ static void uci_dump_worker(uci_worker_t *worker, void *arg)
             uci_dump_count(&worker->direct_recvs), uci_dump_count(&worker->unconnected), worker->deferred != NULL);
     uci_dump_line(
             fd,
-            "  send operations %u, receive operations %u, unexpected messages %u, probed %u, closes %u, lost headers %u; "
-            "requests in use %zu (posted receives without a message are among them); frames in use %zu, %u of them in "
+            "  send operations %u, receive operations %u, posted receives %zu, unexpected messages %zu, probed %u, "
+            "closes %u, peers of which something is missing %u; requests in use %zu; frames in use %zu, %u of them in "
             "logs; free: slots %u, spans %u",
-            uci_dump_count(&worker->send_ops), uci_dump_count(&worker->recv_ops), uci_dump_count(&worker->unexpected),
-            uci_dump_count(&worker->probed), uci_dump_count(&worker->closing), uci_dump_count(&worker->orphans),
-            worker->requests.in_use, uci_dump_frames(worker), uci_dump_logged(worker), worker->bounce.available,
-            worker->spans.free_count);
+            uci_dump_count(&worker->send_ops), uci_dump_count(&worker->recv_ops), worker->match.recvs_count,
+            worker->match.msgs_count, uci_dump_count(&worker->probed), uci_dump_count(&worker->closing),
+            uci_dump_count(&worker->suspects), worker->requests.in_use, uci_dump_frames(worker),
+            uci_dump_logged(worker), worker->bounce.available, worker->spans.free_count);
     uci_worker_for_each_peer(peer, worker)
     {
         if (++shown <= UCI_DUMP_MAX) {

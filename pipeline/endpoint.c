@@ -5,6 +5,7 @@
 
 #include "close.h"
 #include "control.h"
+#include "peer_link.h"
 #include "log.h"
 #include "process.h"
 #include "recv.h"
@@ -143,6 +144,7 @@ void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
     peer->promised = false;
     while (uci_ep_abandon_one(peer)) {
     }
+    uci_link_abandon(peer, status);
     uci_control_drop_pending(peer);
 }
 

@@ -47,36 +47,29 @@ void uci_frame_put_large(uci_frame_t *frame)
     free(frame);
 }
 
-uint64_t uci_frame_user_length(uci_frame_kind_t kind, const void *payload, size_t length)
+uci_frame_t *uci_frame_clone(uci_frame_pool_t *pool, const uci_frame_t *frame)
+{
+    uci_frame_t *clone = uci_frame_get(pool, frame->total);
+
+    if (clone != NULL) {
+        clone->peer  = frame->peer;
+        clone->req   = NULL;
+        clone->op    = NULL;
+        clone->seq   = frame->seq;
+        clone->total = frame->total;
+        clone->flags = UCI_FRAME_IN_FLIGHT;
+        memcpy(clone->wire, frame->wire, frame->total);
+    }
+    return clone;
+}
+
+uint64_t uci_frame_user_length(const uci_frame_hdr_t *hdr, const void *payload)
 {
     uci_rndv_desc_t desc;
 
-    if ((kind != UCI_FRAME_RNDV) || (length != sizeof(desc))) {
-        return length;
+    if (hdr->kind != UCI_FRAME_RNDV) {
+        return hdr->length;
     }
     memcpy(&desc, payload, sizeof(desc));
     return desc.length;
-}
-
-bool uci_frame_recover_hdr(const uci_frame_t *frame, uint64_t tag, size_t total, uci_frame_hdr_t *hdr_p)
-{
-    if (total >= sizeof(*hdr_p)) {
-        memcpy(hdr_p, frame->wire, sizeof(*hdr_p));
-        if (uci_frame_hdr_is_valid(hdr_p, tag)) {
-            return true;
-        }
-    }
-    if (total >= UCI_FRAME_OVERHEAD) {
-        memcpy(hdr_p, frame->wire + total - sizeof(*hdr_p), sizeof(*hdr_p));
-        return uci_frame_hdr_is_valid(hdr_p, tag);
-    }
-    return false;
-}
-
-void uci_frame_describe(uci_frame_t *frame, uint32_t ack, uint64_t uid, uci_frame_hdr_t *hdr_p)
-{
-    memcpy(hdr_p, frame->wire, sizeof(*hdr_p));
-    hdr_p->seq = (uint32_t)frame->seq;
-    hdr_p->ack = ack;
-    hdr_p->uid = uid;
 }

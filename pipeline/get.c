@@ -255,7 +255,7 @@ static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
         uci_segment_finish(segment);
         return;
     }
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_segment(op, segment->target, segment->length);
     }
     if (segment->bounced) {

@@ -9,8 +9,6 @@
 
 #define UCI_INJECT_STALE_SIZE (64ul << 10)
 
-bool uci_inject_enabled;
-
 /* What went by before in this thread, for faults of kind stale; kept until the process ends */
 static __thread char *uci_inject_older;
 
@@ -41,55 +39,26 @@ void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length)
     }
 }
 
-/* Headers stand twice: a small fault hits one of them, a fault of block size often both. A small frame has one. */
-static uint32_t uci_inject_frame_headers(const uci_fault_t *fault, uci_frame_t *frame, uint32_t length)
+/* Not the mark, which its carrier writes. @return bytes that are left. */
+static uint32_t uci_inject_frame_header(const uci_fault_t *fault, uci_frame_t *frame)
 {
-    char *front = frame->wire, *back = uci_frame_payload(frame) + length;
-    bool both = (fault->kind != UCI_FAULT_BITFLIP) && (fault->kind != UCI_FAULT_BURST) && (fault->random & 1);
+    size_t mark = sizeof(uci_frame_hdr(frame)->mark);
 
     if (fault->kind == UCI_FAULT_TRUNCATE) {
-        return frame->total - 1 -
-               (uint32_t)(fault->random %
-                          (uci_frame_is_small(frame) ? sizeof(uci_small_hdr_t) : sizeof(uci_frame_hdr_t)));
+        return (uint32_t)(fault->random % sizeof(uci_frame_hdr_t));
     }
-    if (uci_frame_is_small(frame)) {
-        uci_inject_bytes(fault, uci_frame_start(frame), sizeof(uci_small_hdr_t));
-        return frame->total;
-    }
-    if (both || (fault->random & 2)) {
-        uci_inject_bytes(fault, front, sizeof(uci_frame_hdr_t));
-    }
-    if (both || !(fault->random & 2)) {
-        uci_inject_bytes(fault, back, sizeof(uci_frame_hdr_t));
-    }
+    uci_inject_bytes(fault, frame->wire + mark, sizeof(uci_frame_hdr_t) - mark);
     return frame->total;
 }
 
-static uci_frame_t *uci_inject_clone(uci_worker_t *worker, const uci_frame_t *frame)
+uci_frame_t *uci_inject_frame(uci_frame_t *frame)
 {
-    uci_frame_t *clone = uci_frame_get(&worker->frames, frame->total);
-
-    if (clone != NULL) {
-        clone->peer  = frame->peer;
-        clone->req   = NULL;
-        clone->op    = NULL;
-        clone->seq   = frame->seq;
-        clone->tag   = frame->tag;
-        clone->total = frame->total;
-        clone->flags = UCI_FRAME_IN_FLIGHT;
-        clone->start = frame->start;
-        memcpy(clone->wire, frame->wire, frame->start + frame->total);
-    }
-    return clone;
-}
-
-uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame)
-{
+    uci_worker_t *worker       = frame->peer->worker;
     const uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
     uint64_t length            = (frame->op != NULL) ? frame->op->length : hdr->length;
     int rank                   = uci_peer_rank(frame->peer);
-    uci_fault_t payload, header, tree;
-    bool hit_payload, hit_header, hit_tree;
+    uci_fault_t payload, header;
+    bool hit_payload, hit_header;
     uci_frame_t *clone;
     size_t left;
 
@@ -97,28 +66,47 @@ uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame)
     hit_payload = (hdr->kind != UCI_FRAME_RNDV) && (hdr->length > 0) &&
                   uci_fault_draw(UCI_FAULT_PAYLOAD, length, rank, &payload);
     hit_header = uci_fault_draw(UCI_FAULT_HEADER, length, rank, &header);
-    hit_tree   = (hdr->kind != UCI_FRAME_RNDV) && uci_fault_draw(UCI_FAULT_TREE, length, rank, &tree);
-    clone      = (hit_payload || hit_header || hit_tree) ? uci_inject_clone(worker, frame) : NULL;
+    clone      = (hit_payload || hit_header) ? uci_frame_clone(&worker->frames, frame) : NULL;
     if (clone == NULL) {
         uci_inject_remember(uci_frame_payload(frame), hdr->length);
         return NULL;
     }
-
-    if (hit_tree) {
-        uci_inject_bytes(&tree, &uci_frame_hdr(clone)->value, sizeof(hdr->value));
-        uci_frame_seal(clone, worker->uid);
-    }
-    if (hit_header) {
-        clone->total = uci_inject_frame_headers(&header, clone, hdr->length);
-    }
     if (hit_payload) {
         left = uci_fault_apply(&payload, uci_frame_payload(clone), hdr->length, uci_inject_stale(frame->total));
-        if (left < hdr->length) {
-            clone->total = uci_min(clone->total, (uint32_t)(uci_frame_head(hdr->kind) + left));
-        }
+        clone->total -= (uint32_t)(hdr->length - left);
+    }
+    if (hit_header) {
+        clone->total = uci_min(clone->total, uci_inject_frame_header(&header, clone));
     }
     uci_inject_remember(uci_frame_payload(frame), hdr->length);
     return clone;
+}
+
+uci_inject_order_t uci_inject_order(const uci_frame_t *frame)
+{
+    uci_fault_t fault;
+
+    if (!uci_fault_targets(UCI_FAULT_FRAME) ||
+        !uci_fault_draw(UCI_FAULT_FRAME, frame->total, uci_peer_rank(frame->peer), &fault)) {
+        return UCI_INJECT_IN_ORDER;
+    }
+    return (uci_inject_order_t)(UCI_INJECT_DROP + (fault.random % 3));
+}
+
+void uci_inject_resent(uci_frame_t *clone)
+{
+    const uci_frame_hdr_t *hdr = uci_frame_hdr(clone);
+    uci_fault_t fault;
+
+    if (!uci_fault_targets(UCI_FAULT_REPAIR) ||
+        !uci_fault_draw(UCI_FAULT_REPAIR, hdr->length, uci_peer_rank(clone->peer), &fault)) {
+        return;
+    }
+    if (hdr->length > 0) {
+        uci_inject_bytes(&fault, uci_frame_payload(clone), hdr->length);
+    } else {
+        uci_inject_bytes(&fault, clone->wire + sizeof(hdr->mark), sizeof(*hdr) - sizeof(hdr->mark));
+    }
 }
 
 /* Replace the copy's content by that of another chunk; false if that changes nothing */

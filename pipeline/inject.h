@@ -19,14 +19,24 @@ typedef enum {
     UCI_INJECTED_COPY = 1 << 1  /**< the copy it could be repaired from */
 } uci_injected_t;
 
-/** Are faults injected in this process at all? */
-extern bool uci_inject_enabled;
-
 /** Damage a fixed number of bytes: the lost tail of a truncation becomes zeros. */
 void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length);
 
-/** @return a damaged copy of @a frame to send instead, or NULL: this one is not hit. */
-uci_frame_t *uci_inject_frame(uci_worker_t *worker, uci_frame_t *frame);
+/** @return a damaged copy of @a frame to send instead, perhaps a shorter one, or NULL: this one is not hit. */
+uci_frame_t *uci_inject_frame(uci_frame_t *frame);
+
+/** What becomes of a frame as a whole. */
+typedef enum {
+    UCI_INJECT_IN_ORDER,
+    UCI_INJECT_DROP,
+    UCI_INJECT_LATE, /**< after the next one */
+    UCI_INJECT_TWICE /**< and once more after the next one */
+} uci_inject_order_t;
+
+uci_inject_order_t uci_inject_order(const uci_frame_t *frame);
+
+/** Maybe damage a frame that is sent again. */
+void uci_inject_resent(uci_frame_t *clone);
 
 /**
  * Maybe damage a chunk about to be sent: @a msg describes it, its header is not sealed yet. The copy that is

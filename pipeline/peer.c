@@ -7,10 +7,11 @@
 
 #include "control.h"
 #include "endpoint.h"
-#include "handover.h"
+#include "peer_link.h"
 #include "log.h"
 #include "netif.h"
 #include "process.h"
+#include "transports.h"
 #include "wire_check.h"
 #include "worker.h"
 
@@ -23,12 +24,17 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
         return UCS_ERR_NO_MEMORY;
     }
     peer->uid       = uid;
-    peer->who       = uci_uid_short(uid);
     peer->worker    = worker;
     peer->eager_max = (uint32_t)worker->eager_max;
     peer->tx_mask   = UINT64_MAX;
     peer->mark.rank = -1;
-    uci_seqset_init(&peer->rx);
+    peer->rx_box    = -1;
+    peer->seed      = uci_frame_am_seed(uid, worker->uid);
+    uci_list_init(&peer->held);
+    uci_list_init(&peer->gaps);
+    uci_list_init(&peer->suspect_link);
+    uci_list_init(&peer->watched_link);
+    uci_list_init(&peer->waiting_link);
     uci_list_init(&peer->eps);
     uci_list_init(&peer->pending);
     uci_list_init(&peer->unconnected_link);
@@ -36,14 +42,13 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     uci_list_init(&peer->stream_link);
     uci_list_init(&peer->queued);
     uci_fill_init(&peer->fill);
-    uci_list_init(&peer->handovers);
     *peer_p = peer;
     return UCS_OK;
 }
 
 void uci_peer_destroy(uci_peer_t *peer)
 {
-    uci_handover_cleanup(peer);
+    uci_link_cleanup(peer);
     uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
     {
         uci_list_del(&msg->link);
@@ -56,7 +61,6 @@ void uci_peer_destroy(uci_peer_t *peer)
     }
     uci_list_del(&peer->stream_link);
     uci_list_del(&peer->unconnected_link);
-    uci_seqset_cleanup(&peer->rx);
     free(peer->tx_ring);
     free(peer->address);
     free(peer->transports);
@@ -112,6 +116,9 @@ void uci_peer_limit_eager(uci_peer_t *peer)
     }
     if (peer->plan != NULL) {
         peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
+    }
+    if (peer->box_mapped) {
+        peer->eager_max = uci_min(peer->eager_max, (uint32_t)(UCI_BOX_FRAME_MAX - sizeof(uci_frame_hdr_t)));
     }
 }
 
@@ -175,37 +182,6 @@ ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer)
 
 /* ---------------------------------------------------------- transports */
 
-/* "eth0.0 md[1] -> ...": the network interface, and which of its paths */
-static void uci_peer_parse_interface(const char *text, char interface[UCI_NETIF_NAME_SIZE])
-{
-    int length = (int)strcspn(text, " \n");
-
-    while ((length > 0) && (text[length] != '.')) {
-        --length;
-    }
-    snprintf(interface, UCI_NETIF_NAME_SIZE, "%.*s", length, text);
-}
-
-/* Lines of ucp_ep_print_info() that name a lane look like "# lane[0]:  1:posix/memory.0 md[0] ..."
- * @param interface  receives tcp's, if it is empty. */
-static void uci_peer_parse_lane(const char *line, char *list, size_t size, char interface[UCI_NETIF_NAME_SIZE])
-{
-    const char *name = strstr(line, "lane["), *end;
-    size_t length    = strlen(list);
-
-    if ((name == NULL) || ((name = strchr(name, ':')) == NULL) || ((name = strchr(name + 1, ':')) == NULL) ||
-        ((end = strchr(name, '/')) == NULL)) {
-        return;
-    }
-    ++name;
-    if ((strstr(list, name) == NULL) && (length + (size_t)(end - name) + 2 < size)) {
-        snprintf(list + length, size - length, "%s%.*s", (length > 0) ? " " : "", (int)(end - name), name);
-    }
-    if ((interface[0] == '\0') && (strncmp(name, "tcp/", 4) == 0)) {
-        uci_peer_parse_interface(end + 1, interface);
-    }
-}
-
 static bool uci_peer_is_slow_link(const uci_peer_t *peer, const char *interface)
 {
     unsigned speed = (interface[0] != '\0') ? uci_netif_speed(UCI_NETIF_SYSFS, interface) : 0;
@@ -214,35 +190,26 @@ static bool uci_peer_is_slow_link(const uci_peer_t *peer, const char *interface)
            (strcmp(peer->mark.host, peer->worker->mark.host) != 0);
 }
 
-static void uci_peer_find_transports(uci_peer_t *peer, char *list, size_t size)
+/* Nothing is kept of an endpoint that can't be had yet, or names no lane yet: it is asked again the next time */
+static void uci_peer_find_transports(uci_peer_t *peer)
 {
-    ucp_ep_h ep   = uci_peer_endpoint(peer);
-    char *text    = NULL, *line, *rest;
-    size_t length = 0;
-    FILE *stream;
-    char interface[UCI_NETIF_NAME_SIZE] = "";
+    ucp_ep_h ep = uci_peer_endpoint(peer);
+    uci_transports_t transports;
 
-    list[0] = '\0';
-    stream  = (ep != NULL) ? open_memstream(&text, &length) : NULL;
-    if (stream == NULL) {
+    if (ep == NULL) {
         return;
     }
-    uci_ucp.ep_print_info(ep, stream);
-    fclose(stream);
-    for (line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
-        uci_peer_parse_lane(line, list, size, interface);
+    uci_transports_query(ep, &transports);
+    if (transports.list[0] != '\0') {
+        peer->transports = strdup(transports.list);
+        peer->slow_link  = uci_peer_is_slow_link(peer, transports.interface);
     }
-    free(text);
-    peer->slow_link = uci_peer_is_slow_link(peer, interface);
 }
 
 const char *uci_peer_transports(uci_peer_t *peer)
 {
-    char list[128];
-
     if (peer->transports == NULL) {
-        uci_peer_find_transports(peer, list, sizeof(list));
-        peer->transports = strdup(list);
+        uci_peer_find_transports(peer);
     }
     return (peer->transports != NULL) ? peer->transports : "";
 }
@@ -265,8 +232,14 @@ static const uci_plan_t *uci_peer_find_plan(uci_peer_t *peer)
 
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
 {
+    const uci_plan_t *plan;
+
     if (uci_unlikely(peer->plan == NULL)) {
-        peer->plan = uci_peer_find_plan(peer);
+        plan = uci_peer_find_plan(peer);
+        if (peer->transports == NULL) {
+            return plan; /* what suits any: not to be kept */
+        }
+        peer->plan = plan;
         peer->rdma = uci_tuner_is_rdma(uci_peer_transports(peer));
         uci_peer_limit_eager(peer);
         uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),

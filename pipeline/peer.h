@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The other side of a conversation: one remote worker, whatever endpoints lead to it. Holds the log of what we
- * sent to it and the set of what came from it.
+ * sent to it and where we are in what comes from it.
  */
 #ifndef UCI_PEER_H_
 #define UCI_PEER_H_
@@ -11,8 +11,9 @@
 #include "wire.h"
 #include "frame.h"
 #include "list.h"
-#include "seqset.h"
+#include "seq.h"
 #include "bounce.h"
+#include "box.h"
 #include "fill.h"
 #include "tuner.h"
 
@@ -31,21 +32,51 @@ typedef struct uci_ep {
 
 typedef struct uci_peer {
     uint64_t uid;
-    uint16_t who; /**< uci_uid_short() of it */
     struct uci_worker *worker;
 
-    /* sending: the log, a ring by message number */
-    uint32_t eager_max; /**< what both sides carry in one frame */
-    uint64_t tx_next;   /**< number of the next message */
-    uint64_t tx_base;   /**< lowest number that may be in the ring */
-    uint64_t tx_acked;  /**< everything below has been acknowledged */
+    /* sending: the log, a ring by number of the frame */
+    uint32_t eager_max;  /**< what both sides carry in one frame */
+    bool by_mailbox;     /**< frames go through its mailbox just now, see peer_link.h */
+    bool watched;        /**< in worker->watched */
+    uint64_t tx_next;    /**< number of the next frame */
+    uint64_t tx_posted;  /**< those below have been handed to a carrier; the others wait for room */
+    uint64_t tx_base;    /**< lowest number that may be in the ring */
+    uint64_t tx_acked;   /**< everything below has been acknowledged */
+    uint64_t tx_dropped; /**< UCI_LOG_SIZE has been applied to what is below */
     uci_frame_t **tx_ring;
-    uint64_t tx_mask; /**< size - 1; size 0 is mask UINT64_MAX */
+    uint64_t tx_mask;   /**< size - 1; size 0 is mask UINT64_MAX */
+    uci_box_tx_t box;   /**< our box in its mailbox, if box_mapped */
+    uint8_t *doorbells; /**< of that mailbox */
+    uint64_t seed;      /**< of the check of frames from it by active message */
 
     /* receiving */
-    uci_seqset_t rx;  /**< verified */
-    uint32_t unacked; /**< messages verified since the last acknowledgement */
+    uint64_t rx_next; /**< everything below has been verified and delivered */
+    uint32_t unacked; /**< frames delivered since the last acknowledgement */
     uint32_t unacked_bytes;
+    bool rx_damaged;           /**< something of it may have come damaged: what it sent last may be missing */
+    bool rx_special;           /**< there are gaps, or frames that came too early */
+    int8_t rx_box;             /**< its box in our mailbox, -1: none */
+    struct uci_request *bound; /**< matched to frame rx_next, whose payload was damaged; or NULL */
+    uci_list_t held;           /**< uci_held_t: frames that came too early, by number */
+    uci_list_t gaps;           /**< uci_gap_t: frames that came damaged */
+    uci_list_t suspect_link;   /**< in worker->suspects while something is missing */
+    uint64_t gap_time;         /**< when that is to be asked for again */
+    unsigned gap_asks;         /**< times that it has been */
+
+    /* the log's timer, see uci_link_look() */
+    uci_list_t watched_link;
+    uci_list_t waiting_link; /**< in worker->waiting while frames wait for room */
+    uint64_t tx_seen;        /**< tx_acked when it was looked at */
+    uint64_t tx_time;        /**< when that had changed, or SENT was sent */
+    unsigned tx_asks;        /**< SENTs without an answer */
+    unsigned wait_turns;     /**< turns of progress without room */
+    uint64_t am_until;       /**< frames below go, or have gone, by active message: the mailbox has to wait for these */
+    ucp_rkey_h box_rkey;
+    uint64_t box_key;
+    uint8_t box_number;
+    bool box_mapped;
+    bool box_offered;  /**< it has been offered a box of ours, or can't use one */
+    uci_frame_t *late; /**< fault injection: goes after the next one */
 
     /* connection */
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
@@ -56,12 +87,14 @@ typedef struct uci_peer {
     bool leaving;        /**< the other side's user has closed: it receives nothing more */
     bool bye_heard;      /**< and has said BYE */
     uint64_t gone_time;  /**< when, if it can't answer any question about its messages any more; else UINT64_MAX */
-    bool promised;       /**< it left, we told it what we lack, and it sends that */
+    bool promised;       /**< it left, and we have not told it yet that we lack nothing */
     bool user_closed;    /**< our side's user has closed */
     bool asked;          /**< we left, and asked what the other side lacks */
     bool answered;       /**< it has told us */
-    bool confirms;       /**< and tells what it holds copies of */
     bool bye_said;       /**< we have said BYE */
+    uint64_t life;       /**< times that our user has come back after our BYE: HELLO, LEAVE and BYE say it */
+    uint64_t peer_life;  /**< the same of the other side, as far as it is known */
+    bool back;           /**< we have come back, and the other side has not confirmed that it knows */
     uint32_t byes;       /**< BYEs that UCX has not let go of */
     uint32_t round;      /**< number of our last LEAVE */
     uint64_t fins_sent;  /**< number of all FINs */
@@ -69,7 +102,7 @@ typedef struct uci_peer {
     ucs_status_t status; /**< UCS_OK, or why nothing more comes from it: it failed, or the user closed by force */
     uci_mark_t mark;
     void *address;    /**< UCX address, to connect back; may be NULL */
-    char *transports; /**< of the first endpoint, found when first needed */
+    char *transports; /**< of the first endpoint, found when first needed; NULL as long as they can't be */
     bool slow_link; /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK; as transports */
     const uci_plan_t *plan; /**< what suits its transports, found when first needed */
     bool rdma;              /**< gets take no work of its processor; known when the plan is */
@@ -93,7 +126,6 @@ typedef struct uci_peer {
     uint32_t draining; /**< messages in our slots that it is taking */
     uci_fill_t fill;   /**< how its slots are filled */
 
-    uci_list_t handovers; /**< uci_handover_t: copies left by a closing peer */
 } uci_peer_t;
 
 ucs_status_t uci_peer_create(struct uci_worker *worker, uint64_t uid, uci_peer_t **peer_p);
@@ -124,8 +156,8 @@ ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
  */
 ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer);
 
-/** Transports of the first endpoint, as UCX prints them ("posix tcp"), and the choices that suit them. The first call for
- *  a plan may lower eager_max. */
+/** Transports of the first endpoint, as UCX names them ("posix tcp"; "" as long as it has none), and the choices that suit
+ *  them. The first call for a plan may lower eager_max. */
 const char *uci_peer_transports(uci_peer_t *peer);
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
 

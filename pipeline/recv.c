@@ -6,53 +6,22 @@
 #include "descent.h"
 #include "digest_small.h"
 #include "direct.h"
-#include "find.h"
-#include "handover.h"
+#include "peer_link.h"
 #include "log.h"
-#include "match.h"
 #include "process.h"
 #include "repair.h"
 #include "report.h"
 #include "request.inl"
 #include "stats.h"
-#include "txlog.h"
+#include "unexpected.h"
 #include "wire_check.h"
-
-/* Messages, and bytes, that are verified before an acknowledgement travels on its own */
-#define UCI_ACK_MESSAGES 128
-#define UCI_ACK_BYTES    (512u << 10)
 
 /* Times that a root that does not match is asked for again */
 #define UCI_ROOT_ATTEMPTS 4
 
-/* Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
-#define UCI_RECV_PATIENCE 3
-
 /* -------------------------------------------------------------- frames */
 
-UCI_INLINE void uci_recv_account(uci_peer_t *peer, uint64_t seq, size_t length)
-{
-    uci_seqset_add(&peer->rx, seq);
-    if (uci_unlikely(!uci_list_is_empty(&peer->handovers))) {
-        uci_handover_drop_frame(peer, seq);
-    }
-    peer->unacked_bytes += (uint32_t)length;
-    if (uci_unlikely((++peer->unacked >= UCI_ACK_MESSAGES) || (peer->unacked_bytes >= UCI_ACK_BYTES))) {
-        uci_control_ack(peer);
-    }
-}
-
-void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length)
-{
-    uci_recv_account(peer, seq, length);
-}
-
-static void uci_recv_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags)
-{
-    uci_control_fin(peer, seq, flags);
-}
-
-static void uci_recv_count(size_t length)
+void uci_recv_count(size_t length)
 {
     UCI_STATS_INC(messages_received);
     UCI_STATS_ADD(bytes_received, length);
@@ -61,356 +30,191 @@ static void uci_recv_count(size_t length)
 static UCI_NOINLINE void uci_recv_truncated(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
                                             uci_frame_kind_t kind, uint64_t length)
 {
-    uci_recv_delivered(peer, seq, 0);
     if (uci_frame_wants_fin(kind)) {
-        uci_recv_fin(peer, seq, UCI_AM_FLAG_TRUNCATED);
+        uci_control_fin(peer, seq, UCI_AM_FLAG_TRUNCATED);
     }
     uci_recv_count(0);
     uci_request_complete_recv(req, UCS_ERR_MESSAGE_TRUNCATED, tag, length);
 }
 
 /* Nothing can be done for this message: never silently */
-static UCI_NOINLINE void uci_recv_lost(uci_request_t *req, ucp_tag_t tag, size_t total, const char *reason)
+static UCI_NOINLINE void uci_recv_give_up(uci_request_t *req, ucp_tag_t tag, size_t length, const char *reason)
 {
     uci_repair_count_lost();
-    uci_report_orphan(req->worker, tag, total, reason);
+    uci_report_orphan(req->worker, tag, length, reason);
     uci_request_complete_recv(req, uci_repair_policy(), tag, 0);
 }
 
-/* So it is with a message that is intact, but that no UCI sends */
-static UCI_NOINLINE void uci_recv_refused(uci_request_t *req, const uci_peer_t *peer, ucp_tag_t tag, size_t total,
-                                          const char *wrong)
+/* It is for this receive, from now on: of who else could ask for it */
+static void uci_recv_take(uci_worker_t *worker, uci_request_t *req)
 {
-    uci_wire_refuse(peer, "a message", wrong);
-    uci_recv_lost(req, tag, total, wrong);
+    if (uci_match_recv_is_posted(&req->match)) {
+        uci_match_take_recv(&worker->match, &req->match);
+    }
 }
 
-/* The frame's own payload is damaged: repair it, as a message of one chunk */
-static UCI_NOINLINE void uci_recv_frame_damaged(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq,
-                                                ucp_tag_t tag, size_t total, const uci_frame_hdr_t *hdr,
-                                                const uci_digest_ops_t *digest)
+/* The receive that a frame, the next one of its peer, is for; or NULL */
+UCI_INLINE uci_request_t *uci_recv_find(uci_peer_t *peer, ucp_tag_t tag)
 {
-    uci_recv_op_t *op;
+    uci_match_recv_t *posted;
 
-    if (uci_recv_op_create(req, peer, seq, tag, (uci_frame_kind_t)hdr->kind, digest, hdr->length,
-                           uci_max(hdr->length, 1u), 0, &op) != UCS_OK) {
-        uci_recv_lost(req, tag, total, "there is no memory to repair it");
-        return;
+    if (uci_unlikely(peer->bound != NULL)) {
+        return peer->bound;
     }
+    posted = uci_match_find_recv(&peer->worker->match, tag);
+    return (posted != NULL) ? uci_container_of(posted, uci_request_t, match) : NULL;
+}
+
+/* Its payload, damaged, is in the user's buffer: this receive is matched to the message, and to no other that may be shorter */
+static UCI_NOINLINE void uci_recv_bind(uci_peer_t *peer, uci_request_t *req)
+{
+    uci_recv_take(peer->worker, req);
+    peer->bound = req;
+}
+
+static void uci_recv_frame_over(uci_peer_t *peer, uci_request_t *req, size_t length)
+{
+    uci_recv_take(peer->worker, req);
+    peer->bound = NULL;
+    uci_link_delivered(peer, length);
+}
+
+/* Into memory in pieces a message goes when it has been verified, from a copy that nobody else can write to */
+static bool uci_recv_scattered(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
+{
+    uint64_t seq       = peer->rx_next;
+    uci_frame_t *frame = uci_frame_get(&peer->worker->frames, hdr->length);
+
+    if (frame == NULL) {
+        return false; /* as good as damaged: it is asked for again */
+    }
+    if (uci_digest_by_id(hdr->digest)->copy(frame->wire, payload, hdr->length) != hdr->value) {
+        uci_frame_put(&peer->worker->frames, frame);
+        return false;
+    }
+    uci_recv_frame_over(peer, req, hdr->length);
+    UCI_STATS_INC(chunks_verified);
+    uci_recv_count(hdr->length);
+    uci_buffer_store(&req->buffer, 0, frame->wire, hdr->length);
+    uci_frame_put(&peer->worker->frames, frame);
+    if (hdr->kind == UCI_FRAME_SYNC) {
+        uci_control_fin(peer, seq, 0);
+    }
+    uci_request_complete_recv(req, req->buffer.status, hdr->tag, hdr->length);
+    return true;
+}
+
+static bool uci_recv_rndv(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
+{
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+    uint64_t seq                   = peer->rx_next;
+    uci_rndv_desc_t desc;
+
+    if (digest->copy(&desc, payload, sizeof(desc)) != hdr->value) {
+        return false;
+    }
+    uci_recv_frame_over(peer, req, sizeof(desc));
+    uci_recv_descriptor(req, peer, seq, hdr->tag, digest, &desc);
+    return true;
+}
+
+static bool uci_recv_arrived_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                   uci_request_t *req)
+{
+    uint64_t seq = peer->rx_next;
+
     if (hdr->kind == UCI_FRAME_RNDV) {
-        uci_buffer_init_recv(&op->own_buffer, &op->desc, sizeof(op->desc), ucp_dt_make_contig(1));
-        op->buffer = &op->own_buffer;
+        return uci_recv_rndv(peer, hdr, payload, req);
     }
-    uci_repair_chunk_bad(op, 0, hdr->value, frame->wire + uci_frame_head(hdr->kind),
-                         uci_min(total - uci_min(total, uci_frame_head(hdr->kind)), (size_t)hdr->length));
-    uci_recv_op_advance(op);
+    if (hdr->length > req->buffer.length) {
+        uci_recv_frame_over(peer, req, hdr->length);
+        uci_recv_truncated(req, peer, seq, hdr->tag, (uci_frame_kind_t)hdr->kind, hdr->length);
+        return true;
+    }
+    return uci_recv_scattered(peer, hdr, payload, req);
 }
 
 /* Move the payload into the user's buffer, with its digest; in line for the smallest */
-UCI_INLINE uint64_t uci_recv_store(uci_buffer_t *buffer, const char *payload, size_t length,
-                                   const uci_digest_ops_t *digest, uint64_t expected)
+UCI_INLINE uint64_t uci_recv_store(void *dst, const char *payload, const uci_frame_hdr_t *hdr)
 {
-    if (uci_likely((length <= UCI_DIGEST_SMALL_MAX) && (buffer->kind == UCI_BUFFER_CONTIG) &&
-                   (digest->id == UCI_DIGEST_XXH3))) {
-        return uci_digest_xxh3_small_copy(buffer->data, payload, length);
+    if (uci_likely(hdr->length <= UCI_DIGEST_SMALL_MAX) && uci_likely(hdr->digest == UCI_DIGEST_XXH3)) {
+        return uci_digest_xxh3_small_copy(dst, payload, hdr->length);
     }
-    return uci_buffer_write(buffer, 0, payload, length, digest, expected);
+    return uci_digest_by_id(hdr->digest)->copy(dst, payload, hdr->length);
 }
 
-UCI_INLINE void uci_recv_eager(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
-                               size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
+bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
 {
-    const char *payload = frame->wire + uci_frame_head(hdr->kind);
-    size_t length       = hdr->length;
+    uci_request_t *req = uci_recv_find(peer, hdr->tag);
+    size_t length      = hdr->length;
 
-    if (uci_unlikely(length > req->buffer.length)) {
-        uci_recv_truncated(req, peer, seq, tag, (uci_frame_kind_t)hdr->kind, length);
-        return;
+    if (req == NULL) {
+        return uci_unexpected_keep(peer, hdr, payload);
     }
-
-    if (uci_unlikely(!uci_frame_is_whole(hdr, total)) ||
-        uci_unlikely(uci_recv_store(&req->buffer, payload, length, digest, hdr->value) != hdr->value)) {
-        uci_recv_frame_damaged(req, frame, peer, seq, tag, total, hdr, digest);
-        return;
+    if (uci_unlikely(hdr->kind != UCI_FRAME_EAGER) || uci_unlikely(length > req->buffer.length) ||
+        uci_unlikely(req->buffer.kind != UCI_BUFFER_CONTIG)) {
+        return uci_recv_arrived_other(peer, hdr, payload, req);
     }
-
-    UCI_STATS_INC(chunks_verified);
-    uci_recv_count(length);
-    uci_recv_account(peer, seq, length);
-    if (uci_unlikely(hdr->kind == UCI_FRAME_SYNC)) {
-        uci_recv_fin(peer, seq, 0);
+    if (uci_unlikely(uci_recv_store(req->buffer.data, payload, hdr) != hdr->value)) {
+        uci_recv_bind(peer, req);
+        return false;
     }
-    uci_request_complete_recv(req, req->buffer.status, tag, length);
-}
-
-static void uci_recv_rndv(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
-                          size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
-{
-    uci_rndv_desc_t desc;
-
-    if (!uci_frame_is_whole(hdr, total) ||
-        (digest->copy(&desc, frame->wire + sizeof(*hdr), sizeof(desc)) != hdr->value)) {
-        uci_recv_frame_damaged(req, frame, peer, seq, tag, total, hdr, digest);
-        return;
-    }
-    uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
-}
-
-/* In line where kind and digest are known, as those of small frames are */
-UCI_INLINE void uci_recv_frame_from(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, ucp_tag_t tag,
-                                    size_t total, const uci_frame_hdr_t *hdr, const uci_digest_ops_t *digest)
-{
-    uint64_t seq = uci_seq_expand(hdr->seq, peer->rx.next);
-
-    if (uci_unlikely(uci_wire_check_seq(seq) != NULL)) {
-        uci_frame_put(&peer->worker->frames, frame);
-        uci_recv_refused(req, peer, tag, total, uci_wire_check_seq(seq));
-        return;
-    }
-    peer->heard = true;
-    if (uci_unlikely(seq < peer->rx.next) && (uci_seqset_has(&peer->rx, seq) || uci_recv_op_by_seq(peer, seq))) {
-        /* a header, whole and valid, of a message that we have: older content came in place of another frame */
-        UCI_STATS_INC(mismatched_headers);
-        uci_find_start(req, frame, tag, total);
-        return;
-    }
-
-    if (hdr->ack != (uint32_t)peer->tx_acked) {
-        uci_txlog_ack(peer, uci_seq_expand(hdr->ack, peer->tx_acked));
-    }
-    if (uci_likely(hdr->kind != UCI_FRAME_RNDV)) {
-        uci_recv_eager(req, frame, peer, seq, tag, total, hdr, digest);
+    if (uci_likely(uci_match_recv_is_posted(&req->match))) {
+        uci_match_take_recv(&peer->worker->match, &req->match);
     } else {
-        uci_recv_rndv(req, frame, peer, seq, tag, total, hdr, digest);
+        peer->bound = NULL;
     }
-    uci_frame_put(&peer->worker->frames, frame);
-}
-
-void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total, const uci_frame_hdr_t *hdr)
-{
-    uci_worker_t *worker           = req->worker;
-    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
-    uci_peer_t *peer               = uci_worker_peer(worker, hdr->uid);
-    const char *wrong              = uci_wire_check_frame(hdr);
-
-    if (uci_unlikely((peer == NULL) || (digest == NULL))) {
-        uci_frame_put(&worker->frames, frame);
-        uci_recv_lost(req, tag, total, "its digest is not known to this build, or there is no memory");
-        return;
-    }
-    if (uci_unlikely(wrong != NULL)) {
-        uci_frame_put(&worker->frames, frame);
-        uci_recv_refused(req, peer, tag, total, wrong);
-        return;
-    }
-    uci_recv_frame_from(req, frame, peer, tag, total, hdr, digest);
-}
-
-/* The header of a small frame, if it is one. @return who sent it, or NULL. */
-UCI_INLINE uci_peer_t *uci_recv_read_small(uci_worker_t *worker, const uci_frame_t *frame, ucp_tag_t tag, size_t total,
-                                           uci_frame_hdr_t *hdr_p)
-{
-    const uci_small_hdr_t *small = (const uci_small_hdr_t *)(const void *)frame->wire;
-    uci_peer_t *peer;
-
-    if (!uci_small_hdr_is_present(small, total)) {
-        return NULL;
-    }
-    peer = uci_worker_peer_of_small(worker, small, tag);
-    if (uci_likely(peer != NULL)) {
-        uci_small_hdr_expand(small, peer->uid, hdr_p);
-    }
-    return peer;
-}
-
-bool uci_recv_read_hdr(uci_worker_t *worker, const uci_frame_t *frame, ucp_tag_t tag, size_t total,
-                       uci_frame_hdr_t *hdr_p)
-{
-    return (uci_recv_read_small(worker, frame, tag, total, hdr_p) != NULL) ||
-           uci_frame_recover_hdr(frame, tag, total, hdr_p);
-}
-
-void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
-{
-    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t *)(const void *)frame->wire;
-    uci_peer_t *peer;
-    uci_frame_hdr_t copy;
-
-    peer = uci_recv_read_small(req->worker, frame, tag, total, &copy);
-    if (uci_likely(peer != NULL)) {
-        uci_recv_frame_from(req, frame, peer, tag, total, &copy, &uci_digest_table[UCI_DIGEST_XXH3]);
-        return;
-    }
-    if (uci_likely((total >= UCI_FRAME_OVERHEAD) && uci_frame_hdr_is_valid(hdr, tag))) {
-        uci_recv_frame_hdr(req, frame, tag, total, hdr);
-        return;
-    }
-
-    UCI_STATS_INC(mismatched_headers);
-    if (uci_frame_recover_hdr(frame, tag, total, &copy)) {
-        UCI_STATS_INC(recovered_headers);
-        uci_recv_frame_hdr(req, frame, tag, total, &copy);
-    } else {
-        uci_find_start(req, frame, tag, total);
-    }
-}
-
-/* An intact frame, next in order, has been stored */
-UCI_INLINE void uci_recv_taken(uci_request_t *req, uci_frame_t *frame, uci_peer_t *peer, uint32_t ack, ucp_tag_t tag,
-                               size_t length)
-{
-    peer->heard = true;
-    if ((ack != (uint32_t)peer->tx_acked) && !uci_txlog_ack_last(peer, ack)) {
-        uci_txlog_ack(peer, uci_seq_expand(ack, peer->tx_acked));
-    }
-    uci_frame_put(&peer->worker->frames, frame);
+    uci_link_delivered(peer, length);
     UCI_STATS_INC(chunks_verified);
-    uci_recv_count(length);
-    uci_recv_account(peer, peer->rx.next, length);
-    uci_request_complete_recv_inline(req, UCS_OK, tag, length);
-}
-
-/* Is this what its peer sends next, and is there a place for it that needs no thought? */
-UCI_INLINE bool uci_recv_is_plain(const uci_request_t *req, const uci_peer_t *peer, uint32_t seq, size_t length)
-{
-    return uci_likely(peer != NULL) && uci_likely(seq == (uint32_t)peer->rx.next) &&
-           uci_likely(length <= req->buffer.length) && uci_likely(req->buffer.kind == UCI_BUFFER_CONTIG);
-}
-
-/**
- * The usual case in one piece: an intact small frame, next in order, into contiguous memory.
- * @return false: nothing has been done, but that the user's buffer may have been written to, and uci_recv_frame() has to look at it.
- */
-UCI_INLINE bool uci_recv_small(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
-{
-    const uci_small_hdr_t *hdr = (const uci_small_hdr_t *)(const void *)frame->wire;
-    size_t length              = total - sizeof(*hdr);
-    uci_peer_t *peer;
-    uint64_t value;
-    uint32_t check;
-
-    if (!uci_small_hdr_is_present(hdr, total)) {
-        return false;
-    }
-    peer = uci_worker_peer_guess(req->worker, hdr->who);
-    if (uci_unlikely(!uci_recv_is_plain(req, peer, hdr->seq, length))) {
-        return false;
-    }
-    check = uci_small_hdr_check(hdr, tag, peer->uid);
-    value = uci_digest_xxh3_small_copy(req->buffer.data, hdr + 1, length);
-    if (uci_unlikely(check != hdr->check) || uci_unlikely(value != hdr->value)) {
-        return false;
-    }
-    uci_recv_taken(req, frame, peer, hdr->ack, tag, length);
+    UCI_STATS_INC(messages_received);
+    UCI_STATS_ADD(bytes_received, length);
+    uci_request_complete_recv_inline(req, UCS_OK, hdr->tag, length);
     return true;
 }
 
-/* The same for an eager frame of the other form */
-UCI_INLINE bool uci_recv_plain(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total)
+void uci_recv_deliver_lost(uci_request_t *req, const char *payload, size_t length, ucp_tag_t tag, ucs_status_t status)
 {
-    const uci_frame_hdr_t *hdr     = (const uci_frame_hdr_t *)(const void *)frame->wire;
-    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
-    size_t length                  = total - UCI_FRAME_OVERHEAD;
-    uci_peer_t *peer               = uci_worker_peer_guess(req->worker, uci_uid_short(hdr->uid));
-
-    if ((total < UCI_FRAME_OVERHEAD) || (hdr->kind != UCI_FRAME_EAGER) || uci_unlikely(hdr->length != length) ||
-        uci_unlikely(digest == NULL) || uci_unlikely(!uci_recv_is_plain(req, peer, hdr->seq, length)) ||
-        uci_unlikely(peer->uid != hdr->uid) || uci_unlikely(!uci_frame_hdr_is_valid(hdr, tag)) ||
-        uci_unlikely(uci_recv_store(&req->buffer, (const char *)(hdr + 1), length, digest, hdr->value) != hdr->value)) {
-        return false;
+    if ((status == UCS_OK) && (length > req->buffer.length)) {
+        status = UCS_ERR_MESSAGE_TRUNCATED;
     }
-    uci_recv_taken(req, frame, peer, hdr->ack, tag, length);
-    return true;
-}
-
-/* ------------------------------------------------------------- posting */
-
-size_t uci_recv_frame_size(const uci_worker_t *worker, size_t length)
-{
-    return uci_max(uci_min(length, worker->eager_max), sizeof(uci_rndv_desc_t)) + UCI_FRAME_OVERHEAD;
-}
-
-/* UCX gave no frame: cancelled, the sender is gone, or more bytes than the user has room for */
-static UCI_NOINLINE void uci_recv_failed(uci_request_t *req, uci_frame_t *frame, ucs_status_t status, ucp_tag_t tag,
-                                         size_t total)
-{
-    size_t length = 0;
-
-    if (status == UCS_ERR_MESSAGE_TRUNCATED) {
-        /* an eager frame, since a descriptor always fits; who sent it is found out behind the user's back */
-        length = total - uci_min(total, UCI_FRAME_OVERHEAD);
-        uci_find_truncated(req->worker, tag, total);
-    }
-    uci_frame_put(&req->worker->frames, frame);
+    uci_buffer_store(&req->buffer, 0, payload, uci_min(length, req->buffer.length));
     uci_request_complete_recv(req, status, tag, length);
 }
 
-static void uci_recv_matched(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
 {
-    uci_request_t *req   = user_data;
-    uci_worker_t *worker = req->worker;
-    uci_frame_t *frame   = req->frame;
-    /* UCX has just written these, one by one: copied as one they would wait for that */
-    ucp_tag_t tag = info->sender_tag;
-    size_t total  = info->length;
+    uci_request_t *req  = uci_recv_find(peer, hdr->tag);
+    ucs_status_t status = uci_repair_policy();
+    uint64_t seq        = peer->rx_next - 1;
 
-    if (uci_unlikely(worker->is_mt)) {
-        uci_ucp.request_free(request); /* else it lies in ours */
+    length = (hdr->kind == UCI_FRAME_RNDV) ? 0 : length; /* of its descriptor nobody has any use */
+    if (uci_frame_wants_fin(hdr->kind)) {
+        uci_control_fin(peer, seq, 0);
     }
-    uci_worker_enter(worker);
-    req->ucx   = NULL;
-    req->frame = NULL;
-    if (uci_unlikely(status != UCS_OK)) {
-        uci_recv_failed(req, frame, status, tag, total);
-    } else if (!uci_recv_small(req, frame, tag, total) && !uci_recv_plain(req, frame, tag, total)) {
-        uci_recv_frame(req, frame, tag, total);
+    if (req == NULL) {
+        uci_unexpected_keep_lost(peer, hdr, payload, length, status);
+        return;
     }
-    uci_worker_leave(worker);
+    uci_recv_take(peer->worker, req);
+    peer->bound = NULL;
+    uci_recv_deliver_lost(req, payload, length, hdr->tag, status);
 }
 
-static ucs_status_ptr_t uci_recv_post(uci_request_t *req, ucp_tag_t tag, ucp_tag_t tag_mask,
-                                      const ucp_request_param_t *param)
-{
-    uci_worker_t *worker = req->worker;
-    ucp_request_param_t ucx_param; /* UCX reads what the mask names; the whole is more than a cache line */
-    ucs_status_ptr_t request;
-    uci_frame_t *frame;
-
-    frame = uci_frame_get(&worker->frames, uci_recv_frame_size(worker, req->buffer.length));
-    if (uci_unlikely(frame == NULL)) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
-    }
-
-    ucx_param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL |
-                             (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) |
-                             (uci_likely(!worker->is_mt) ? UCP_OP_ATTR_FIELD_REQUEST : 0);
-    ucx_param.cb.recv   = uci_recv_matched;
-    ucx_param.user_data = req;
-    ucx_param.request   = req->user;
-
-    req->frame = frame;
-    request    = uci_ucp.tag_recv_nbx(worker->ucp, frame->wire, uci_frame_capacity(frame), tag, tag_mask, &ucx_param);
-    if (uci_unlikely(UCS_PTR_IS_ERR(request))) {
-        req->frame = NULL;
-        uci_frame_put(&worker->frames, frame);
-        return request;
-    }
-    if (req->frame != NULL) {
-        req->ucx = request; /* else it was matched within the call, and the request is gone */
-    }
-    return NULL;
-}
+/* ------------------------------------------------------------- posting */
 
 ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
                           const ucp_request_param_t *param)
 {
     ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
                                                                                  : ucp_dt_make_contig(1);
-    ucs_status_ptr_t error  = NULL;
     uci_message_t *message;
     ucs_status_t status;
     uci_request_t *req;
 
+    message = uci_unexpected_find(worker, tag, tag_mask);
+    if ((message == NULL) && uci_unlikely(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+    }
     req = uci_request_get_inline(worker, param);
     if (uci_unlikely(req == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
@@ -423,16 +227,10 @@ ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_ta
         return UCS_STATUS_PTR(status);
     }
 
-    message = uci_likely(uci_list_is_empty(&worker->unexpected)) ? NULL : uci_match_find(worker, tag, tag_mask);
-    if (uci_unlikely(message != NULL)) {
-        uci_match_deliver(message, req);
+    if (message != NULL) {
+        uci_unexpected_deliver(message, req);
     } else {
-        error = uci_recv_post(req, tag, tag_mask, param);
-    }
-    if (uci_unlikely(error != NULL)) {
-        uci_buffer_finish(&req->buffer);
-        uci_request_put(req);
-        return error;
+        uci_match_post(&worker->match, &req->match, tag, tag_mask);
     }
     return uci_request_posted_inline(req, param);
 }
@@ -585,9 +383,9 @@ static void uci_recv_op_choose(uci_recv_op_t *op)
     }
 }
 
-ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
-                                uci_frame_kind_t kind, const uci_digest_ops_t *digest, uint64_t length,
-                                uint32_t chunk_size, unsigned arity, uci_recv_op_t **op_p)
+static ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                                       const uci_digest_ops_t *digest, uint64_t length, uint32_t chunk_size,
+                                       unsigned arity, uci_recv_op_t **op_p)
 {
     uci_worker_t *worker = peer->worker;
     uint32_t chunks      = (uint32_t)uci_max(uci_div_up(length, chunk_size), 1ul);
@@ -598,7 +396,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
         uci_error("failed to allocate a receive operation of %u chunks", chunks);
         return UCS_ERR_NO_MEMORY;
     }
-    if ((arity > 0) && (uci_merkle_create(chunks, arity, &op->tree) != UCI_OK)) {
+    if (uci_merkle_create(chunks, arity, &op->tree) != UCI_OK) {
         goto err_free;
     }
     op->slot = uci_recv_slot_get(worker, op);
@@ -611,7 +409,6 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     op->seq            = seq;
     op->req            = req;
     op->buffer         = &req->buffer;
-    op->kind           = kind;
     op->tag            = tag;
     op->digest         = digest;
     op->length         = length;
@@ -666,32 +463,15 @@ void uci_recv_cleanup(uci_worker_t *worker)
     }
 }
 
-/* The descriptor has been repaired: now the message itself */
-static void uci_recv_op_continue(uci_recv_op_t *op)
-{
-    const uci_digest_ops_t *digest = op->digest;
-    uci_rndv_desc_t desc           = op->desc;
-    uci_request_t *req             = op->req;
-    uci_peer_t *peer               = op->peer;
-    ucp_tag_t tag                  = op->tag;
-    uint64_t seq                   = op->seq;
-
-    uci_recv_op_destroy(op);
-    uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
-}
-
 void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
 {
     uci_request_t *req = op->req;
+    uci_peer_t *peer   = op->peer;
+    uint64_t seq       = op->seq;
     ucp_tag_t tag      = op->tag;
     uint64_t length    = op->length;
+    bool wants_fin     = !uci_direct_finish(op);
 
-    if (op->kind != UCI_FRAME_RNDV) {
-        uci_recv_delivered(op->peer, op->seq, length);
-    }
-    if (uci_frame_wants_fin(op->kind) && !uci_direct_finish(op)) {
-        uci_recv_fin(op->peer, op->seq, 0);
-    }
     if (op->packed != NULL) {
         /* UCI_ON_ERROR=log delivers what there is */
         uci_buffer_store(&req->buffer, op->ordered.offset, (char *)op->packed + op->ordered.offset,
@@ -701,7 +481,10 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
         status = req->buffer.status;
     }
     uci_recv_count(length);
-    uci_recv_op_destroy(op);
+    uci_recv_op_destroy(op); /* first: what FIN to oneself brings within the call must not find it */
+    if (wants_fin) {
+        uci_control_fin(peer, seq, 0);
+    }
     uci_request_complete_recv(req, status, tag, length);
 }
 
@@ -719,11 +502,7 @@ void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags)
 
 void uci_recv_op_finish(uci_recv_op_t *op)
 {
-    if ((op->tree == NULL) && (op->kind == UCI_FRAME_RNDV)) {
-        uci_recv_op_continue(op);
-    } else {
-        uci_recv_op_abandon(op, UCS_OK);
-    }
+    uci_recv_op_abandon(op, UCS_OK);
 }
 
 void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
@@ -734,9 +513,9 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
     ucs_status_t status;
 
     if (uci_unlikely(wrong != NULL)) {
-        uci_recv_delivered(peer, seq, 0);
-        uci_recv_fin(peer, seq, 0);
-        uci_recv_refused(req, peer, tag, sizeof(*desc), wrong);
+        uci_control_fin(peer, seq, 0);
+        uci_wire_refuse(peer, "a message", wrong);
+        uci_recv_give_up(req, tag, sizeof(*desc), wrong);
         return;
     }
     if (desc->length > req->buffer.length) {
@@ -744,22 +523,14 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
         return;
     }
 
-    status = uci_recv_op_create(req, peer, seq, tag, UCI_FRAME_RNDV, digest, desc->length, desc->chunk_size,
-                                desc->arity, &op);
+    status = uci_recv_op_create(req, peer, seq, tag, digest, desc->length, desc->chunk_size, desc->arity, &op);
     if (status != UCS_OK) {
-        uci_recv_delivered(peer, seq, 0);
-        uci_recv_fin(peer, seq, 0);
-        uci_recv_lost(req, tag, desc->length, "there is no memory to receive it");
+        uci_control_fin(peer, seq, 0);
+        uci_recv_give_up(req, tag, desc->length, "there is no memory to receive it");
         return;
     }
-    uci_recv_delivered(peer, seq, 0);
-    if (uci_likely(uci_list_is_empty(&peer->handovers)) && uci_direct_take(op, desc->slot)) {
-        return;
-    }
-    uci_recv_op_cts(op, 0);
-    if (uci_unlikely(!uci_list_is_empty(&peer->handovers))) {
-        /* by its number, since a message to oneself may be through by now */
-        uci_handover_take(peer, seq);
+    if (!uci_direct_take(op, desc->slot)) {
+        uci_recv_op_cts(op, 0);
     }
 }
 
@@ -779,9 +550,7 @@ void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value, u
     op->state[index]    = UCI_CHUNK_GOOD;
     op->expected[index] = value;
     ++op->good;
-    if (op->tree != NULL) {
-        uci_merkle_set_leaf(op->tree, index, value);
-    }
+    uci_merkle_set_leaf(op->tree, index, value);
 }
 
 /* The user's buffer holds bytes of digest @a value for a chunk that should have @a expected */
@@ -909,17 +678,18 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
 
     op = (hdr->flags & UCI_AM_FLAG_HANDOVER) ? uci_recv_op_by_seq(peer, seq)
                                              : uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    if (uci_unlikely(op == NULL) && (hdr->flags & UCI_AM_FLAG_HANDOVER)) {
+        op = uci_unexpected_adopt(peer, seq);
+        op = ((op != NULL) && (uci_wire_check_for(op, hdr, data, length) == NULL)) ? op : NULL;
+    }
     if (uci_unlikely(op == NULL)) {
-        if (hdr->flags & UCI_AM_FLAG_HANDOVER) {
-            uci_handover_keep(peer, seq, hdr, data, length);
-        }
         return; /* repeated, and no longer needed */
     }
 
     if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (op->awaiting > 0)) {
         --op->awaiting;
     }
-    if (((op->tree == NULL) != ((hdr->flags & UCI_AM_FLAG_FRAME) != 0)) || (op->state[hdr->index] == UCI_CHUNK_GOOD)) {
+    if (op->state[hdr->index] == UCI_CHUNK_GOOD) {
         return;
     }
 
@@ -963,8 +733,8 @@ void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
     if (op != NULL) {
         uci_repair_ask_again(op, uci_recv_op_is_stuck(op));
-    } else if (uci_seqset_has(&peer->rx, seq)) {
-        uci_recv_fin(peer, seq, UCI_AM_FLAG_REPAIR);
+    } else if ((seq < peer->rx_next) && !uci_unexpected_has(peer, seq)) {
+        uci_control_fin(peer, seq, UCI_AM_FLAG_REPAIR);
     }
     /* else it has not been matched yet */
 }

@@ -3,12 +3,17 @@
  *
  * Receiving: from the posted receive to the completed one.
  *
- *     posted --frame arrives--> header checked --EAGER--> payload verified while it moves --> done
- *                                     |  |                        | mismatch
- *                                     |  |                        v
- *                                     |  +--RNDV--> CTS, DATA...  REPAIR --> done, or the policy
- *                                     v                |            ^
- *                        no header: FIND (find.h)      +-- mismatch +
+ *     posted --frame arrives, header checked--> EAGER: payload verified while it moves --> done
+ *                                        |                        | damaged
+ *                                        |                        v
+ *                                        |          bound to that number, until the link brings it again (peer_link.h) --> done
+ *                                        |
+ *                                        +--RNDV--> CTS, DATA... ----------------------> done
+ *                                                       | mismatch                        ^
+ *                                                       v                                 |
+ *                                                   REPAIR (repair.h) --------------------+--> or the policy
+ *
+ * What nobody has posted a receive for waits in unexpected.h.
  */
 #ifndef UCI_RECV_H_
 #define UCI_RECV_H_
@@ -17,6 +22,9 @@
 #include "control.h"
 #include "merkle.h"
 #include "ordered.h"
+
+/** Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
+#define UCI_RECV_PATIENCE 3
 
 typedef enum {
     UCI_CHUNK_MISSING,
@@ -32,7 +40,7 @@ typedef enum {
     UCI_RUNG_LAST
 } uci_rung_t;
 
-/** A receive that takes more than one frame: a rendezvous, or the repair of an eager message. */
+/** A receive that takes more than one frame: a rendezvous. */
 typedef struct uci_recv_op {
     uci_list_t link;        /**< in worker->recv_ops */
     uci_list_t direct_link; /**< in worker->direct_recvs while chunks come through slots */
@@ -41,12 +49,10 @@ typedef struct uci_recv_op {
     uint32_t slot;
     uci_request_t *req;
     uci_buffer_t *buffer;    /**< where chunks go: &req->buffer, or &own_buffer */
-    uci_buffer_t own_buffer; /**< of desc, or of packed */
+    uci_buffer_t own_buffer; /**< of packed */
     void *packed; /**< a generic datatype's message from ordered.offset on, if it could not be unpacked in order */
     uci_ordered_t ordered; /**< unpacking of a generic datatype */
     uci_border_t border;   /**< behind the chunk that was unpacked last, if it came in a stream */
-    uci_rndv_desc_t desc;  /**< a descriptor being repaired */
-    uci_frame_kind_t kind;
     ucp_tag_t tag;
     const uci_digest_ops_t *digest;
     uint64_t length;
@@ -98,27 +104,22 @@ typedef struct uci_recv_op {
 ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *buffer, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
                           const ucp_request_param_t *param);
 
-/** A frame of @a total bytes has been matched to @a req. */
-void uci_recv_frame(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total);
+/** The next frame of a peer, for worker->arrived: match it, verify it while it moves to where it belongs, deliver it.
+ *  @return false: its payload is damaged (or there is no memory for it), and the link has to bring it again. */
+bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
 
-/** As above, with a header that can be trusted (see find.h for another way to come by one). */
-void uci_recv_frame_hdr(uci_request_t *req, uci_frame_t *frame, ucp_tag_t tag, size_t total,
-                        const uci_frame_hdr_t *hdr);
+/** The same of one that is lost, for worker->lost. @param payload  @a length bytes that there are of it. */
+void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);
 
-/** Find the header that can be trusted in a received frame of either form.
- *  @param total  bytes received.  @return true and a copy in @a hdr_p, or false: there is none. */
-bool uci_recv_read_hdr(uci_worker_t *worker, const uci_frame_t *frame, ucp_tag_t tag, size_t total,
-                       uci_frame_hdr_t *hdr_p);
+/** To a receive that a lost message is for: @a status, and, for UCI_ON_ERROR=log, what there is of it, which may be too long. */
+void uci_recv_deliver_lost(uci_request_t *req, const char *payload, size_t length, ucp_tag_t tag, ucs_status_t status);
 
-/** Bytes on the wire that a receive of @a length bytes must have room for. */
-size_t uci_recv_frame_size(const uci_worker_t *worker, size_t length);
+/** One more message has been received. */
+void uci_recv_count(size_t length);
 
 /** The descriptor of a rendezvous has been verified. */
 void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
                          const uci_digest_ops_t *digest, const uci_rndv_desc_t *desc);
-
-/** Message @a seq has been delivered: account for it, acknowledge now and then. */
-void uci_recv_delivered(uci_peer_t *peer, uint64_t seq, size_t length);
 
 /* Operations */
 uci_recv_op_t *uci_recv_op_by_slot(uci_worker_t *worker, uint32_t slot, const uci_peer_t *peer, uint32_t seq);
@@ -126,9 +127,6 @@ uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq);
 
 /** A message with this header was damaged, and dropped: note whose answer it may have been, as far as what is left of the header tells. */
 void uci_recv_blame(uci_worker_t *worker, const uci_am_hdr_t *hdr);
-ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
-                                uci_frame_kind_t kind, const uci_digest_ops_t *digest, uint64_t length,
-                                uint32_t chunk_size, unsigned arity, uci_recv_op_t **op_p);
 /** What a header says of the whole message, if it is flagged LAST. */
 UCI_INLINE void uci_recv_op_learn_root(uci_recv_op_t *op, const uci_am_hdr_t *hdr)
 {
@@ -164,7 +162,7 @@ void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf);
 void uci_recv_op_advance(uci_recv_op_t *op);
 /** Tell the sender that its message is matched. @param flags  REPAIR: it has been told before. */
 void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags);
-/** All chunks are right: deliver or, if this was the repair of a descriptor, go on with the message itself. */
+/** All chunks are right: deliver. */
 void uci_recv_op_finish(uci_recv_op_t *op);
 /** End, with this status: FIN, the user's request, memory. */
 void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status);

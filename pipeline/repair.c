@@ -7,7 +7,6 @@
 
 #include "descent.h"
 #include "fault.h"
-#include "handover.h"
 #include "inject.h"
 #include "log.h"
 #include "process.h"
@@ -182,8 +181,7 @@ static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
     msg->length     = count * sizeof(*indexes);
     msg->hdr.length = (uint32_t)msg->length;
     msg->hdr.op     = op->slot;
-    msg->hdr.flags  = (uint16_t)(((op->rung == UCI_RUNG_GET) ? UCI_AM_FLAG_GET : 0) |
-                                ((op->tree == NULL) ? UCI_AM_FLAG_FRAME : 0));
+    msg->hdr.flags  = (op->rung == UCI_RUNG_GET) ? UCI_AM_FLAG_GET : 0;
     uci_control_send(msg);
 }
 
@@ -198,10 +196,9 @@ void uci_repair_advance(uci_recv_op_t *op)
 
     switch (op->rung) {
     case UCI_RUNG_NONE:
-        /* a small message is in the sender's log, which is gone when it closes: get is for rendezvous */
-        op->rung     = (op->tree == NULL) ? UCI_RUNG_COPY : UCI_RUNG_GET;
+        op->rung     = UCI_RUNG_GET;
         op->attempts = 1;
-        if (((op->tree == NULL) && uci_handover_take(op->peer, op->seq)) || uci_repair_get_ahead(op)) {
+        if (uci_repair_get_ahead(op)) {
             return;
         }
         break;
@@ -220,6 +217,17 @@ void uci_repair_advance(uci_recv_op_t *op)
         break;
     }
     uci_repair_request(op, false);
+}
+
+/* @return false: asking oneself was answered within the call, and has ended it */
+static bool uci_repair_say_cts(uci_recv_op_t *op)
+{
+    uci_peer_t *peer = op->peer;
+    uint32_t slot    = op->slot;
+    uint32_t seq     = (uint32_t)op->seq;
+
+    uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
+    return uci_recv_op_by_slot(peer->worker, slot, peer, seq) == op;
 }
 
 void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
@@ -260,15 +268,14 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         uci_descent_ask(op);
         return;
     }
-    if (((op->good == op->chunks) || (op->landed > 0)) && (op->good + op->bad + op->landed == op->chunks) &&
-        (op->tree != NULL)) {
+    if (((op->good == op->chunks) || (op->landed > 0)) && (op->good + op->bad + op->landed == op->chunks)) {
         uci_descent_start(op);
         return;
     }
-    if (op->rung == UCI_RUNG_NONE) {
-        uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
+    if ((op->rung == UCI_RUNG_NONE) && !uci_repair_say_cts(op)) {
+        return;
     }
-    if ((op->rung != UCI_RUNG_NONE) || damaged) {
+    if ((op->rung != UCI_RUNG_NONE) || damaged || (op->asked > UCI_RECV_PATIENCE)) {
         uci_repair_request(op, op->rung == UCI_RUNG_NONE);
     }
 }
@@ -511,49 +518,6 @@ void uci_repair_send_gone(uci_peer_t *peer, uint64_t seq, uint32_t op, uint16_t 
     uci_control_send_simple(peer, UCI_AM_GONE, seq, op, flags);
 }
 
-/* Nobody writes to the log: what has another digest than it was sealed with is damaged, and no repair */
-static bool uci_repair_is_frame_intact(uci_peer_t *peer, uci_frame_t *frame)
-{
-    const uci_frame_hdr_t *hdr     = uci_frame_hdr(frame);
-    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
-
-    if ((digest != NULL) && uci_frame_is_whole(hdr, frame->total) &&
-        (digest->digest(uci_frame_payload(frame), hdr->length) == hdr->value)) {
-        return true;
-    }
-    uci_report_copy_damaged(peer, frame->tag, frame->total - uci_frame_overhead(hdr->kind));
-    return false;
-}
-
-static void uci_repair_send_frame(uci_peer_t *peer, uci_frame_t *frame, const uci_am_hdr_t *request, uint16_t flags)
-{
-    const uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
-    uci_control_t *msg         = uci_control_get(peer, UCI_AM_DATA, frame->seq, hdr->length);
-    uci_fault_t fault;
-
-    if (msg == NULL) {
-        return;
-    }
-    memcpy(msg->payload, uci_frame_payload(frame), hdr->length);
-    msg->hdr.op     = request->op;
-    msg->hdr.extra  = request->extra;
-    msg->hdr.digest = hdr->digest;
-    msg->hdr.value  = hdr->value;
-    msg->hdr.flags  = flags | UCI_AM_FLAG_FRAME;
-    if (uci_fault_targets(UCI_FAULT_REPAIR) && (hdr->length > 0) &&
-        uci_fault_draw(UCI_FAULT_REPAIR, hdr->length, uci_peer_rank(peer), &fault)) {
-        uci_inject_bytes(&fault, msg->payload, hdr->length);
-    }
-    uci_control_send(msg);
-}
-
-void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame)
-{
-    uci_am_hdr_t about = {.op = uci_frame_hdr(frame)->kind, .extra = frame->tag};
-
-    uci_repair_send_frame(peer, frame, &about, UCI_AM_FLAG_HANDOVER);
-}
-
 /* Memory that a receiver has been told it may read. It may still do so when it asks again: all goes with FIN. */
 typedef struct uci_repair_grant {
     uci_list_t link; /* in op->grants */
@@ -785,15 +749,6 @@ void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *h
         uci_repair_send_gone(peer, seq, hdr->op, 0);
         return;
     }
-    if (hdr->flags & UCI_AM_FLAG_FRAME) {
-        if (uci_repair_is_frame_intact(peer, frame)) {
-            uci_repair_send_frame(peer, frame, hdr, UCI_AM_FLAG_REPAIR);
-        } else {
-            uci_repair_send_gone(peer, seq, hdr->op, UCI_AM_FLAG_DAMAGED);
-        }
-        return;
-    }
-
     op = frame->op;
     if ((op == NULL) || (op->tree == NULL) || (count == 0)) {
         return;
@@ -829,7 +784,7 @@ uci_control_t *uci_repair_get_leaves(uci_send_op_t *op, uci_am_type_t type, uint
     msg->hdr.op    = op->remote_op;
     msg->hdr.flags = flags;
     msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
-    if (uci_unlikely(uci_inject_enabled) && (flags & UCI_AM_FLAG_LAST)) {
+    if (uci_unlikely(uci_fault_enabled) && (flags & UCI_AM_FLAG_LAST)) {
         uci_inject_leaves(op, msg, op->chunks);
     }
     return msg;

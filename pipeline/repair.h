@@ -66,9 +66,6 @@ void uci_repair_revoke(struct uci_send_op *op);
 /** Sender: there is no copy. @param op  the receiver's slot.  @param flags  DAMAGED: there is one, and it is damaged. */
 void uci_repair_send_gone(uci_peer_t *peer, uint64_t seq, uint32_t op, uint16_t flags);
 
-/** Closing sender: send the payload of a frame, unasked, as a copy to keep. */
-void uci_repair_hand_over_frame(uci_peer_t *peer, uci_frame_t *frame);
-
 /**
  * Sender: tell where all of a message can be read, in case the receiver needs it. Does nothing where that is not worth
  * it: no RDMA, a single chunk, a buffer in pieces, or UCI_MODE=detect.

@@ -29,6 +29,26 @@ typedef struct uci_damage {
     char data[];
 } uci_damage_t;
 
+/* What a report is about: a message by rendezvous, or a frame */
+typedef struct uci_report_about {
+    const uci_peer_t *peer;
+    ucp_tag_t tag;
+    uint64_t seq;
+    const char *kind;
+    uint64_t length;
+    uint32_t chunk_size;
+    uint32_t chunks;
+    uint32_t bad;
+    const uci_damage_t *damage; /* or NULL */
+    const uci_digest_ops_t *digest;
+    uint64_t expected; /* digest of the chunk that is damaged */
+    uci_rung_t rung;
+    uci_rung_t healed_by;
+    unsigned gets_wrong;
+    unsigned attempts;
+    uint64_t start_time;
+} uci_report_about_t;
+
 static unsigned uci_report_lines, uci_report_changes;
 
 /* What the RDMA ports had counted when this process began; nothing unless there are records to be written */
@@ -43,21 +63,78 @@ void uci_report_init(void)
     }
 }
 
+static uci_report_about_t uci_report_of(const uci_recv_op_t *op)
+{
+    uci_report_about_t about = {.peer       = op->peer,
+                                .tag        = op->tag,
+                                .seq        = op->seq,
+                                .kind       = "rendezvous",
+                                .length     = op->length,
+                                .chunk_size = op->chunk_size,
+                                .chunks     = op->chunks,
+                                .bad        = op->bad,
+                                .damage     = op->damage,
+                                .digest     = op->digest,
+                                .expected   = op->expected[(op->damage != NULL) ? op->damage->index : 0],
+                                .rung       = op->rung,
+                                .healed_by  = op->healed_by,
+                                .gets_wrong = op->gets_wrong,
+                                .attempts   = op->attempts,
+                                .start_time = op->start_time};
+
+    return about;
+}
+
+/* A frame is a message of one chunk */
+static uci_report_about_t uci_report_of_frame(const uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr,
+                                              const uci_damage_t *damage)
+{
+    uci_report_about_t about = {.peer       = peer,
+                                .tag        = hdr->tag,
+                                .seq        = seq,
+                                .kind       = (hdr->kind == UCI_FRAME_RNDV) ? "descriptor" : "eager",
+                                .length     = hdr->length,
+                                .chunk_size = uci_max(hdr->length, 1u),
+                                .chunks     = 1,
+                                .bad        = 1,
+                                .damage     = damage,
+                                .digest     = uci_digest_by_id(hdr->digest),
+                                .expected   = hdr->value,
+                                .rung       = UCI_RUNG_COPY,
+                                .healed_by  = UCI_RUNG_COPY};
+
+    return about;
+}
+
+static uci_damage_t *uci_report_create_damage(uint32_t index, const void *data, size_t length)
+{
+    size_t kept          = (data == NULL) ? 0 : uci_min(length, UCI_REPORT_KEEP);
+    uci_damage_t *damage = calloc(1, sizeof(*damage) + kept);
+
+    if (damage != NULL) {
+        damage->index  = index;
+        damage->length = length;
+        damage->kept   = kept;
+        memcpy(damage->data, (data == NULL) ? "" : data, kept);
+    }
+    return damage;
+}
+
 void uci_report_keep_damage(uci_recv_op_t *op, uint32_t index, const void *data, size_t length)
 {
-    size_t kept = (data == NULL) ? 0 : uci_min(length, UCI_REPORT_KEEP);
-
-    if (op->damage != NULL) {
-        return;
-    }
-    op->damage = calloc(1, sizeof(*op->damage) + kept);
     if (op->damage == NULL) {
-        return;
+        op->damage = uci_report_create_damage(index, data, length);
     }
-    op->damage->index  = index;
-    op->damage->length = length;
-    op->damage->kept   = kept;
-    memcpy(op->damage->data, (data == NULL) ? "" : data, kept);
+}
+
+/* Hold it against the right bytes */
+static void uci_report_compare(uci_damage_t *damage, const char *good, size_t length)
+{
+    uci_forensics_compare(damage->data, damage->kept, good, (damage->length < length) ? length : damage->kept,
+                          &damage->diff);
+    damage->shown = uci_min(sizeof(damage->bad), damage->kept - uci_min(damage->kept, damage->diff.first));
+    memcpy(damage->bad, damage->data + damage->diff.first, damage->shown);
+    memcpy(damage->good, good + damage->diff.first, damage->shown);
 }
 
 void uci_report_drop_damage(uci_recv_op_t *op)
@@ -80,11 +157,7 @@ void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index)
     if (good == NULL) {
         return; /* a non-contiguous receive: the right bytes are not in one place */
     }
-    uci_forensics_compare(damage->data, damage->kept, good, (damage->length < length) ? length : damage->kept,
-                          &damage->diff);
-    damage->shown = uci_min(sizeof(damage->bad), damage->kept - uci_min(damage->kept, damage->diff.first));
-    memcpy(damage->bad, damage->data + damage->diff.first, damage->shown);
-    memcpy(damage->good, good + damage->diff.first, damage->shown);
+    uci_report_compare(damage, good, length);
 }
 
 /* Tags as pml/ucx and ch4:ucx lay them out (ompi pml_ucx_request.h; mpich ch4 ucx_impl.h) */
@@ -180,7 +253,7 @@ static void uci_report_print_ports(void)
 }
 
 /* "copy, after 3 gets that brought wrong bytes": of the last rung */
-static const char *uci_report_rungs(const uci_recv_op_t *op, uci_rung_t rung, char *text, size_t size)
+static const char *uci_report_rungs(const uci_report_about_t *op, uci_rung_t rung, char *text, size_t size)
 {
     if (op->gets_wrong == 0) {
         return uci_report_rung(rung);
@@ -246,7 +319,7 @@ static void uci_report_close_events(FILE *stream)
     }
 }
 
-static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char *reason)
+static void uci_report_event(const uci_report_about_t *op, const char *verdict, const char *reason)
 {
     static const uci_damage_t none;
     const uci_damage_t *damage = (op->damage != NULL) ? op->damage : &none;
@@ -267,13 +340,12 @@ static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char 
             "\"healed_by\": \"%s\", \"gets_wrong\": %u, \"microseconds\": %lu, \"digest\": \"%s\", "
             "\"transports\": \"%s\", \"ucx_version\": \"%s\", \"rdma_errors\": ",
             verdict, reason, uci_process_host(), uci_process_rank(), op->peer->mark.host, uci_peer_rank(op->peer),
-            op->peer->mark.pid, (unsigned long)op->tag, (unsigned long)op->seq,
-            (op->kind == UCI_FRAME_RNDV) ? "rendezvous" : "eager", (unsigned long)op->length, damage->index,
-            op->chunk_size, damage->length, (unsigned long)damage->index * op->chunk_size, damage->diff.first,
-            damage->diff.last, damage->diff.bytes, damage->diff.bits, uci_damage_class_names[damage->diff.damage], bad,
-            good, uci_report_rung(op->healed_by), op->gets_wrong,
+            op->peer->mark.pid, (unsigned long)op->tag, (unsigned long)op->seq, op->kind, (unsigned long)op->length,
+            damage->index, op->chunk_size, damage->length, (unsigned long)damage->index * op->chunk_size,
+            damage->diff.first, damage->diff.last, damage->diff.bytes, damage->diff.bits,
+            uci_damage_class_names[damage->diff.damage], bad, good, uci_report_rung(op->healed_by), op->gets_wrong,
             (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul,
-            op->digest->name, uci_peer_transports(op->peer), uci_ucp.get_version_string());
+            op->digest->name, uci_peer_transports((uci_peer_t *)op->peer), uci_ucp.get_version_string());
     uci_report_port_errors(stream);
     fputs("}\n", stream);
     uci_report_close_events(stream);
@@ -281,7 +353,7 @@ static void uci_report_event(uci_recv_op_t *op, const char *verdict, const char 
 
 /* What was wrong with it, as far as that was seen: a chunk whose header was damaged was dropped unseen, one that only the
  * tree showed to be wrong is not kept */
-static const char *uci_report_damage(const uci_recv_op_t *op, char *text, size_t size)
+static const char *uci_report_damage(const uci_report_about_t *op, char *text, size_t size)
 {
     const uci_damage_t *damage = op->damage;
 
@@ -303,7 +375,7 @@ void uci_report_source_changed(const uci_send_op_t *op, uint32_t index)
     char tag[96];
 
     if (uci_report_changes < UCI_REPORT_LINES) {
-        uci_report_tag(op->frame->tag, tag, sizeof(tag));
+        uci_report_tag(uci_frame_tag(op->frame), tag, sizeof(tag));
         uci_warn(
                 "source changed: the program has written to bytes %lu..%lu of a message of %lu bytes to %s, tag %s, while it was "
                 "being sent; it is delivered as it is now",
@@ -330,7 +402,9 @@ void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t len
 /* No repair: what arrived instead is what the sender's program has made of it */
 static void uci_report_changed(uci_recv_op_t *op)
 {
-    uci_report_event(op, "source changed", "");
+    uci_report_about_t about = uci_report_of(op);
+
+    uci_report_event(&about, "source changed", "");
     if (uci_report_changes < UCI_REPORT_LINES) {
         ++uci_report_changes;
         uci_warn(
@@ -340,16 +414,10 @@ static void uci_report_changed(uci_recv_op_t *op)
     }
 }
 
-void uci_report_healed(uci_recv_op_t *op)
+static void uci_report_say_healed(const uci_report_about_t *op)
 {
     char tag[96], rungs[96], damage[96];
 
-    if (op->changed > 0) {
-        uci_report_changed(op);
-    }
-    if (op->repaired == 0) {
-        return;
-    }
     uci_report_event(op, "repaired", "");
     if (uci_report_lines >= UCI_REPORT_LINES) {
         return;
@@ -364,7 +432,33 @@ void uci_report_healed(uci_recv_op_t *op)
     }
 }
 
-void uci_report_failed(uci_recv_op_t *op, const char *reason)
+void uci_report_healed(uci_recv_op_t *op)
+{
+    uci_report_about_t about = uci_report_of(op);
+
+    if (op->changed > 0) {
+        uci_report_changed(op);
+    }
+    if (op->repaired > 0) {
+        uci_report_say_healed(&about);
+    }
+}
+
+void uci_report_frame_healed(uci_peer_t *peer, const uci_gap_t *gap, const uci_held_t *held)
+{
+    size_t length            = uci_min(gap->length, held->length); /* a peer may say that it was longer */
+    uci_damage_t *damage     = uci_report_create_damage(0, gap->payload, length);
+    uci_report_about_t about = uci_report_of_frame(peer, gap->seq, &held->hdr, damage);
+
+    if (damage != NULL) {
+        uci_report_compare(damage, held->payload, held->length);
+    }
+    about.start_time = gap->start_time;
+    uci_report_say_healed(&about);
+    free(damage);
+}
+
+static void uci_report_say_failed(const uci_report_about_t *op, const char *reason)
 {
     const uci_damage_t *damage = op->damage;
     char tag[96], hex[40], rungs[96];
@@ -375,19 +469,33 @@ void uci_report_failed(uci_recv_op_t *op, const char *reason)
     uci_error("message can't be delivered intact: %s", reason);
     uci_error("  from        %s", uci_peer_name(op->peer));
     uci_error("  tag         %s, message number %lu", tag, (unsigned long)op->seq);
-    uci_error("  size        %lu bytes, %s, chunks of %u bytes", (unsigned long)op->length,
-              (op->kind == UCI_FRAME_RNDV) ? "rendezvous" : "eager", op->chunk_size);
+    uci_error("  size        %lu bytes, %s, chunks of %u bytes", (unsigned long)op->length, op->kind, op->chunk_size);
     uci_error("  damaged     %u of %u chunks; first: chunk %u at offset %lu, %zu bytes arrived, beginning %s", op->bad,
               op->chunks, (damage != NULL) ? damage->index : 0,
               (unsigned long)((damage != NULL) ? damage->index : 0) * op->chunk_size,
               (damage != NULL) ? damage->length : 0, hex);
-    uci_error("  digest      %s, expected 0x%016lx", op->digest->name,
-              (unsigned long)op->expected[(damage != NULL) ? damage->index : 0]);
+    uci_error("  digest      %s, expected 0x%016lx", op->digest->name, (unsigned long)op->expected);
     uci_error("  tried       %s, %u attempts, %lu us", uci_report_rungs(op, op->rung, rungs, sizeof(rungs)),
               op->attempts,
               (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul);
-    uci_error("  transports  %s, UCX %s", uci_peer_transports(op->peer), uci_ucp.get_version_string());
+    uci_error("  transports  %s, UCX %s", uci_peer_transports((uci_peer_t *)op->peer), uci_ucp.get_version_string());
     uci_report_print_ports();
+}
+
+void uci_report_failed(uci_recv_op_t *op, const char *reason)
+{
+    uci_report_about_t about = uci_report_of(op);
+
+    uci_report_say_failed(&about, reason);
+}
+
+void uci_report_frame_lost(uci_peer_t *peer, const uci_held_t *held)
+{
+    uci_damage_t *damage     = (held->length > 0) ? uci_report_create_damage(0, held->payload, held->length) : NULL;
+    uci_report_about_t about = uci_report_of_frame(peer, held->seq, &held->hdr, damage);
+
+    uci_report_say_failed(&about, held->lost);
+    free(damage);
 }
 
 void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason)

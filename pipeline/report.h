@@ -7,6 +7,7 @@
 #ifndef UCI_REPORT_H_
 #define UCI_REPORT_H_
 
+#include "peer_link.h"
 #include "recv.h"
 #include "send.h"
 
@@ -22,6 +23,10 @@ void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index);
 void uci_report_healed(uci_recv_op_t *op);
 void uci_report_failed(uci_recv_op_t *op, const char *reason);
 
+/** A frame that had come damaged is here; one that is lost is given up. */
+void uci_report_frame_healed(uci_peer_t *peer, const uci_gap_t *gap, const uci_held_t *held);
+void uci_report_frame_lost(uci_peer_t *peer, const uci_held_t *held);
+
 /** The program has written to the buffer of a send that is pending: a line of its own, and the end of the job where UCI_ON_CHANGED
  *  says so. */
 void uci_report_source_changed(const uci_send_op_t *op, uint32_t index);
@@ -29,7 +34,7 @@ void uci_report_source_changed(const uci_send_op_t *op, uint32_t index);
 /** The only copy of a message of ours is damaged: its receiver will be told that there is none. */
 void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length);
 
-/** A frame that nobody claims. */
+/** A message that had arrived intact and can't be received all the same; who sent it is not said. @param total  bytes of it. */
 void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason);
 
 void uci_report_drop_damage(uci_recv_op_t *op);

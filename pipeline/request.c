@@ -162,11 +162,6 @@ ucs_status_ptr_t uci_request_immediate(uci_worker_t *worker, const ucp_request_p
     return uci_request_posted(req, param);
 }
 
-ucs_status_t uci_request_check(uci_request_t *req)
-{
-    return __atomic_load_n(&req->status, __ATOMIC_ACQUIRE);
-}
-
 static void uci_request_give_back(uci_request_t *req, uint32_t dropped_flags)
 {
     uci_worker_t *worker = req->worker;
@@ -192,8 +187,14 @@ void uci_request_release(uci_request_t *req)
 
 void uci_request_cancel(uci_request_t *req)
 {
-    /* UCX cancels receives that are not matched; so do we, by cancelling what waits underneath */
-    if ((req->flags & UCI_REQUEST_RECV) && (req->ucx != NULL) && !(req->flags & UCI_REQUEST_COMPLETED)) {
-        uci_ucp.request_cancel(req->worker->ucp, req->ucx);
+    uci_worker_t *worker = req->worker;
+
+    /* as in UCX: receives that are not matched */
+    uci_worker_enter(worker);
+    if ((req->flags & UCI_REQUEST_RECV) && !(req->flags & UCI_REQUEST_COMPLETED) &&
+        uci_match_recv_is_posted(&req->match)) {
+        uci_match_take_recv(&worker->match, &req->match);
+        uci_request_complete_recv(req, UCS_ERR_CANCELED, 0, 0);
     }
+    uci_worker_leave(worker);
 }

@@ -7,11 +7,8 @@
  *     | uci_request_t | marker | UCX's own request | user area (request_size), of one from the pool |
  *                                                  ^ what the user holds
  *
- * The marker lies outside the part that UCX uses, so that whatever UCX writes there can't look like one. A receive is a request of
- * UCX's in that part, which costs less than one of UCX's pool. From 1.10 on UCX sets its flags before it calls back, and writes
- * nothing afterwards; but with tag matching in hardware it reads the status once more (ucp_request_recv_offload_data). By then the
- * request may be in the pool again. Another thread might have given its memory away, so that workers of UCS_THREAD_MODE_MULTI take
- * UCX's.
+ * The marker lies outside the part that UCX uses, for operations that are not ours, so that whatever UCX writes there can't look like
+ * one.
  */
 #ifndef UCI_REQUEST_H_
 #define UCI_REQUEST_H_
@@ -19,9 +16,9 @@
 #include "ucp_api.h"
 #include "pool.h"
 #include "buffer.h"
+#include "match.h"
 
 struct uci_worker;
-struct uci_frame;
 
 enum {
     UCI_REQUEST_COMPLETED = 1 << 0,
@@ -44,8 +41,7 @@ typedef struct uci_request {
     void *user_data;
     ucp_tag_recv_info_t info; /**< of a completed receive */
     uci_buffer_t buffer;      /**< the user's, for a receive or a rendezvous send */
-    struct uci_frame *frame;  /**< posted receive: where UCX puts the frame */
-    void *ucx;                /**< UCX's request underneath while it is pending */
+    uci_match_recv_t match;   /**< a receive: posted until it is matched */
     struct uci_request *next_deferred;
     ucs_status_t deferred_status;
 } uci_request_t;
@@ -122,7 +118,10 @@ ucs_status_ptr_t uci_request_posted(uci_request_t *req, const ucp_request_param_
 ucs_status_ptr_t uci_request_immediate(struct uci_worker *worker, const ucp_request_param_t *param);
 
 /* The user's calls */
-ucs_status_t uci_request_check(uci_request_t *req);
+UCI_INLINE ucs_status_t uci_request_check(uci_request_t *req)
+{
+    return __atomic_load_n(&req->status, __ATOMIC_ACQUIRE);
+}
 /** As in UCX, a request freed before it completes no longer calls its callback; a released one does. */
 void uci_request_free(uci_request_t *req);
 void uci_request_release(uci_request_t *req);

@@ -41,8 +41,7 @@ UCI_INLINE uci_request_t *uci_request_get_inline(uci_worker_t *worker, const ucp
 
     req->status      = UCS_INPROGRESS;
     req->worker      = worker;
-    req->frame       = NULL;
-    req->ucx         = NULL;
+    uci_match_recv_init(&req->match);
     req->buffer.kind = UCI_BUFFER_CONTIG;
     if (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
         req->flags |= UCI_REQUEST_CALLBACK;

@@ -7,6 +7,7 @@
 #include "direct.h"
 #include "get.h"
 #include "inject.h"
+#include "peer_link.h"
 #include "log.h"
 #include "packer.h"
 #include "process.h"
@@ -42,238 +43,43 @@
 #define UCI_SEND_WINDOW 16
 #define UCI_SEND_TURN   64
 
-/* ------------------------------------------------------------ frames */
+/* ------------------------------------------------------------- eager */
 
-static void uci_send_frame_done(void *request, ucs_status_t status, void *user_data)
+UCI_INLINE uci_frame_t *uci_send_frame_get(uci_peer_t *peer, size_t length)
 {
-    uci_frame_t *frame   = user_data;
-    uci_worker_t *worker = frame->peer->worker;
-    uci_request_t *req   = frame->req;
-
-    uci_ucp.request_free(request);
-    uci_worker_enter(worker);
-    frame->req = NULL;
-    frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
-    if (!(frame->flags & UCI_FRAME_LOGGED)) {
-        uci_frame_put(&worker->frames, frame);
-    }
-    if (req != NULL) {
-        uci_request_complete(req, status);
-    }
-    uci_worker_leave(worker);
-}
-
-/* Give a frame that is marked as in flight to UCX. FAST_CMPL: it must not become a rendezvous of UCX's, which from 1.16 on
- * would take a few KiB that way on cma and self, and so complete only when somebody receives */
-static ucs_status_t uci_send_frame(uci_ep_t *ep, uci_frame_t *frame)
-{
-    ucp_request_param_t param; /* UCX reads what the mask names; the whole is more than a cache line */
-    ucs_status_ptr_t request;
-
-    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_FAST_CMPL;
-    param.cb.send      = uci_send_frame_done;
-    param.user_data    = frame;
-    request            = uci_ucp.tag_send_nbx(ep->ucp, uci_frame_start(frame), frame->total, frame->tag, &param);
-    if (uci_likely(request == NULL)) {
-        return UCS_OK;
-    }
-    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
-}
-
-/* Our small frames are for who knows our uid by 16 bits of it; and since a damaged header must be asked for, for what the
- * log keeps */
-UCI_INLINE bool uci_send_is_small(const uci_peer_t *peer, size_t length)
-{
-    return (length <= UCI_SMALL_MAX) && uci_likely(peer->heard) && (peer->worker->digest->id == UCI_DIGEST_XXH3) &&
-           (uci_settings.mode != UCI_MODE_DETECT);
-}
-
-/* What a frame acknowledges: all that has been verified, so that no other acknowledgement is due unless there are gaps */
-UCI_INLINE uint32_t uci_send_ack(uci_peer_t *peer)
-{
-    if (uci_likely(peer->rx.count == 0)) {
-        peer->unacked       = 0;
-        peer->unacked_bytes = 0;
-    }
-    return (uint32_t)uci_seqset_first_missing(&peer->rx);
-}
-
-/* What all frames say; of a small one beside what is on the wire */
-UCI_INLINE void uci_send_write_hdr(uci_frame_t *frame, uci_frame_kind_t kind, size_t length)
-{
-    uci_peer_t *peer       = frame->peer;
-    uci_frame_hdr_t *hdr   = uci_frame_hdr(frame);
-    uci_small_hdr_t *small = (uci_small_hdr_t *)(void *)(frame->wire + UCI_SMALL_OFFSET);
-    uint32_t ack           = uci_send_ack(peer);
-
-    hdr->kind   = (uint8_t)kind;
-    hdr->digest = (uint8_t)peer->worker->digest->id;
-    hdr->length = (uint16_t)length;
-    if (kind == UCI_FRAME_SMALL) {
-        small->kind   = UCI_FRAME_SMALL;
-        small->length = (uint8_t)length;
-        small->who    = peer->worker->who;
-        small->seq    = (uint32_t)frame->seq;
-        small->ack    = ack;
-    } else {
-        hdr->seq = (uint32_t)frame->seq;
-        hdr->ack = ack;
-        hdr->uid = peer->worker->uid;
-    }
-}
-
-UCI_INLINE void uci_send_frame_init(uci_frame_t *frame, uci_peer_t *peer, uci_frame_kind_t kind, ucp_tag_t tag,
-                                    size_t length)
-{
-    frame->peer  = peer;
-    frame->req   = NULL;
-    frame->op    = NULL;
-    frame->seq   = peer->tx_next;
-    frame->tag   = tag;
-    frame->total = (uint32_t)(length + uci_frame_overhead(kind));
-    frame->flags = 0;
-    frame->start = (kind == UCI_FRAME_SMALL) ? UCI_SMALL_OFFSET : 0;
-}
-
-UCI_INLINE uci_frame_t *uci_send_frame_get(uci_ep_t *ep, uci_frame_kind_t kind, ucp_tag_t tag, size_t length)
-{
-    uci_peer_t *peer = ep->peer;
     uci_frame_t *frame;
 
     if (uci_unlikely(!peer->hello_sent)) {
         uci_control_hello(peer);
     }
-
-    frame = uci_frame_get(&peer->worker->frames, length + uci_frame_overhead(kind));
-    if (uci_unlikely(frame == NULL)) {
-        return NULL;
+    frame = uci_likely(length <= UCI_FRAME_SMALL_PAYLOAD)
+                    ? uci_frame_get_small(&peer->worker->frames)
+                    : uci_frame_get(&peer->worker->frames, sizeof(uci_frame_hdr_t) + length);
+    if (uci_likely(frame != NULL)) {
+        frame->op    = NULL;
+        frame->total = (uint32_t)(sizeof(uci_frame_hdr_t) + length);
     }
-    uci_send_frame_init(frame, peer, kind, tag, length);
-    uci_send_write_hdr(frame, kind, length);
     return frame;
 }
 
-/* UCX has let go of the frame within the call */
-UCI_INLINE void uci_send_frame_landed(uci_worker_t *worker, uci_frame_t *frame)
-{
-    frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
-    if (uci_unlikely(!(frame->flags & UCI_FRAME_LOGGED))) {
-        uci_frame_put(&worker->frames, frame);
-    }
-}
-
-/* Send a damaged copy; the intact frame is what the log keeps */
-static UCI_NOINLINE ucs_status_t uci_send_damaged(uci_ep_t *ep, uci_frame_t *clone, uci_frame_t **sent_p)
-{
-    ucs_status_t status = uci_send_frame(ep, clone);
-
-    if (status == UCS_INPROGRESS) {
-        *sent_p = clone;
-    } else {
-        uci_send_frame_landed(ep->peer->worker, clone);
-    }
-    return (status == UCS_INPROGRESS) ? UCS_OK : status;
-}
-
-static UCI_NOINLINE void uci_send_take_back(uci_peer_t *peer, uci_frame_t *frame)
-{
-    if (frame->flags & UCI_FRAME_LOGGED) {
-        uci_txlog_remove(peer, frame);
-    }
-    if (frame->seq + 1 == peer->tx_next) {
-        --peer->tx_next;
-        peer->tx_base  = uci_min(peer->tx_base, peer->tx_next);
-        peer->tx_acked = uci_min(peer->tx_acked, peer->tx_next);
-    }
-    uci_send_frame_landed(peer->worker, frame);
-}
-
-/* Faults are injected: it may be a damaged copy that goes, or the log's that is damaged. @return as uci_send_frame(). */
-static UCI_NOINLINE ucs_status_t uci_send_injected(uci_ep_t *ep, uci_frame_t *frame, uci_frame_t **sent_p)
-{
-    uci_frame_t *clone = uci_inject_frame(ep->peer->worker, frame);
-    ucs_status_t status;
-
-    if (clone != NULL) {
-        return uci_send_damaged(ep, clone, sent_p);
-    }
-    status = uci_send_frame(ep, frame);
-    if (status == UCS_OK) {
-        uci_inject_log(frame);
-    }
-    return status;
-}
-
-/**
- * Log a frame that is complete, and send it. On success the frame belongs to the log and to UCX, and may be
- * gone. It is logged before it is sent, since a message to oneself is received, and answered, within the call.
- * @param sent_p  set to the frame that is in flight, if one is.
- * @return UCS_OK or an error; then the frame is gone.
- */
-UCI_INLINE ucs_status_t uci_send_logged(uci_ep_t *ep, uci_frame_t *frame, bool log, uci_frame_t **sent_p)
-{
-    uci_peer_t *peer     = ep->peer;
-    uci_worker_t *worker = peer->worker;
-    ucs_status_t status;
-
-    frame->flags = UCI_FRAME_IN_FLIGHT;
-    ++peer->tx_next;
-    if (uci_likely(log) && uci_unlikely(uci_txlog_put(peer, frame) != UCS_OK)) {
-        UCI_STATS_INC(log_dropped);
-    }
-
-    status = uci_likely(!uci_inject_enabled) ? uci_send_frame(ep, frame) : uci_send_injected(ep, frame, sent_p);
-    if (status == UCS_INPROGRESS) {
-        *sent_p = frame;
-        return UCS_OK;
-    }
-    if (uci_unlikely(status != UCS_OK)) {
-        uci_send_take_back(peer, frame);
-        return status;
-    }
-    uci_send_frame_landed(worker, frame);
-    return UCS_OK;
-}
-
-static ucs_status_t uci_send_sealed(uci_ep_t *ep, uci_frame_t *frame, bool log, uci_frame_t **sent_p)
-{
-    uci_worker_t *worker = ep->peer->worker;
-
-    uci_frame_seal(frame, worker->uid);
-    return uci_send_logged(ep, frame, log, sent_p);
-}
-
-/* ------------------------------------------------------------- eager */
-
-static ucs_status_ptr_t uci_send_eager_pending(uci_worker_t *worker, uci_frame_t *sent,
-                                               const ucp_request_param_t *param)
+/* The frame holds the data, and waits for its carrier: pass that back-pressure on */
+static UCI_NOINLINE ucs_status_ptr_t uci_send_eager_pending(uci_worker_t *worker, uci_frame_t *frame,
+                                                            const ucp_request_param_t *param)
 {
     uci_request_t *req;
 
     if (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) {
-        return NULL; /* the frame holds the data: the user's buffer is free */
+        return NULL;
     }
-
-    /* UCX is out of resources: pass its back-pressure on */
     req = uci_request_get(worker, param);
     if (req == NULL) {
         return NULL;
     }
-    sent->req = req;
+    frame->req = req;
     return uci_request_posted(req, param);
 }
 
-/* Copy the message into the frame, with its digest; in line for the smallest */
-UCI_INLINE uint64_t uci_send_load(uci_frame_t *frame, uci_buffer_t *buffer, const uci_digest_ops_t *digest)
-{
-    if (uci_likely((buffer->length <= UCI_DIGEST_SMALL_MAX) && (buffer->kind == UCI_BUFFER_CONTIG) &&
-                   (digest->id == UCI_DIGEST_XXH3))) {
-        return uci_digest_xxh3_small_copy(uci_frame_payload(frame), buffer->data, buffer->length);
-    }
-    return uci_buffer_read(buffer, 0, uci_frame_payload(frame), buffer->length, digest);
-}
-
-UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, size_t length, uci_frame_t *sent, ucs_status_t status,
+UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, uci_frame_t *frame, size_t length, ucs_status_t status,
                                                const ucp_request_param_t *param)
 {
     uci_worker_t *worker = ep->peer->worker;
@@ -281,64 +87,55 @@ UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, size_t length, uci_
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, length);
-    if (uci_unlikely(status != UCS_OK)) {
-        return UCS_STATUS_PTR(status);
+    if (uci_likely(status == UCS_OK)) {
+        return uci_likely(!(param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL)) ? NULL
+                                                                                 : uci_request_immediate(worker, param);
     }
-    return uci_likely(sent == NULL) ? uci_request_immediate(worker, param)
-                                    : uci_send_eager_pending(worker, sent, param);
+    if (status == UCS_INPROGRESS) {
+        return uci_send_eager_pending(worker, frame, param);
+    }
+    uci_frame_put(&worker->frames, frame);
+    return UCS_STATUS_PTR(status);
 }
 
-/* From now on contiguous messages of moderate size to this peer take uci_send_settled() */
-static void uci_send_settle(uci_peer_t *peer)
+static __attribute__((noinline)) ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
+                                                                 const ucp_request_param_t *param)
 {
-    peer->settled = uci_send_is_small(peer, 0) && peer->hello_sent;
-}
-
-static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
-                                       const ucp_request_param_t *param)
-{
-    uci_worker_t *worker = ep->peer->worker;
-    uci_frame_t *frame, *sent = NULL;
+    const uci_digest_ops_t *digest = ep->peer->worker->digest;
+    uint32_t what                  = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)digest->id, (uint32_t)buffer->length);
+    uci_frame_t *frame             = uci_send_frame_get(ep->peer, buffer->length);
     ucs_status_t status;
 
-    frame = uci_likely(uci_send_is_small(ep->peer, buffer->length))
-                    ? uci_send_frame_get(ep, UCI_FRAME_SMALL, tag, buffer->length)
-                    : uci_send_frame_get(ep, UCI_FRAME_EAGER, tag, buffer->length);
     if (uci_unlikely(frame == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-
-    uci_frame_hdr(frame)->value = uci_send_load(frame, buffer, worker->digest);
-    status                      = uci_send_sealed(ep, frame, uci_settings.mode != UCI_MODE_DETECT, &sent);
-    uci_send_settle(ep->peer);
-    return uci_send_eager_end(ep, buffer->length, sent, status, param);
+    status = uci_link_send(ep, frame, what, tag,
+                           uci_buffer_read(buffer, 0, uci_frame_payload(frame), buffer->length, digest));
+    return uci_send_eager_end(ep, frame, buffer->length, status, param);
 }
 
-/* A contiguous message to a peer that is settled, in a frame of this kind: as uci_send_eager() in one piece */
-UCI_INLINE ucs_status_ptr_t uci_send_settled(uci_ep_t *ep, const void *data, size_t length, uci_frame_kind_t kind,
-                                             ucp_tag_t tag, const ucp_request_param_t *param)
+/* The same of contiguous bytes, with a digest that is in line for the smallest */
+UCI_INLINE ucs_status_ptr_t uci_send_eager_contig(uci_ep_t *ep, const void *data, size_t length, ucp_tag_t tag,
+                                                  const ucp_request_param_t *param)
 {
-    uci_peer_t *peer     = ep->peer;
-    uci_worker_t *worker = peer->worker;
-    bool small           = (kind == UCI_FRAME_SMALL);
-    uci_frame_t *frame, *sent = NULL;
+    const uci_worker_t *worker = ep->peer->worker;
+    uci_frame_t *frame         = uci_send_frame_get(ep->peer, length);
     ucs_status_t status;
+    uint64_t value;
+    uint32_t what;
 
-    frame = small ? uci_frame_get_small(&worker->frames)
-                  : uci_frame_get(&worker->frames, length + uci_frame_overhead(kind));
     if (uci_unlikely(frame == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    uci_send_frame_init(frame, peer, kind, tag, length);
-    if (small) {
-        uci_frame_write_small(frame, data, length, uci_send_ack(peer), worker->who, worker->uid);
+    if (uci_likely(length <= UCI_DIGEST_SMALL_MAX) && uci_likely(worker->small_xxh3)) {
+        value = uci_digest_xxh3_small_copy(uci_frame_payload(frame), data, length);
+        what  = uci_frame_what(UCI_FRAME_EAGER, UCI_DIGEST_XXH3, (uint32_t)length);
     } else {
-        uci_send_write_hdr(frame, kind, length);
-        uci_frame_hdr(frame)->value = worker->digest->copy(uci_frame_payload(frame), data, length);
-        uci_frame_seal(frame, worker->uid);
+        value = worker->digest->copy(uci_frame_payload(frame), data, length);
+        what  = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)worker->digest->id, (uint32_t)length);
     }
-    status = uci_send_logged(ep, frame, true, &sent);
-    return uci_send_eager_end(ep, length, sent, status, param);
+    status = uci_link_send(ep, frame, what, tag, value);
+    return uci_send_eager_end(ep, frame, length, status, param);
 }
 
 /* ---------------------------------------------- operations until FIN */
@@ -485,19 +282,20 @@ void uci_send_span_done(uci_send_op_t *op, void *span)
     uci_worker_leave(worker);
 }
 
-/* A send that completes on FIN, which may come within the call: put its frame into the log, with the operation */
-static ucs_status_t uci_send_op_start(uci_send_op_t *op, uci_ep_t *ep, uci_frame_t *frame)
+/* A send that completes on FIN, which may come within the call. On an error the frame is the caller's */
+static ucs_status_t uci_send_op_start(uci_send_op_t *op, uci_ep_t *ep, uci_frame_t *frame, uint32_t what, ucp_tag_t tag,
+                                      uint64_t value)
 {
-    uci_frame_t *sent = NULL;
     ucs_status_t status;
 
     frame->op = op;
     op->frame = frame;
-    status    = uci_send_sealed(ep, frame, true, &sent);
-    if (status != UCS_OK) {
+    status    = uci_link_send(ep, frame, what, tag, value);
+    if (UCS_STATUS_IS_ERR(status)) {
         op->frame = NULL;
+        return status;
     }
-    return status;
+    return UCS_OK;
 }
 
 /* A send that could not be started; @a op and @a frame may be NULL */
@@ -516,7 +314,8 @@ static ucs_status_ptr_t uci_send_give_up(uci_worker_t *worker, uci_request_t *re
 }
 
 /* Small synchronous send: the payload is in the frame, FIN completes it */
-static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param)
+static UCI_NOINLINE ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
+                                                   const ucp_request_param_t *param)
 {
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
@@ -525,25 +324,24 @@ static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     uci_send_op_t *op;
 
     op    = uci_send_op_create(peer, req->buffer.length);
-    frame = uci_send_frame_get(ep, UCI_FRAME_SYNC, tag, req->buffer.length);
+    frame = uci_send_frame_get(peer, req->buffer.length);
     if ((op == NULL) || (frame == NULL)) {
         goto err;
     }
 
-    uci_frame_hdr(frame)->value = uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame), req->buffer.length,
-                                                  worker->digest);
-    op->state                   = UCI_SEND_WAIT_FIN;
-    op->req                     = req;
+    op->state = UCI_SEND_WAIT_FIN;
+    op->req   = req;
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, req->buffer.length);
     uci_send_op_pin(op);
-    status = uci_send_op_start(op, ep, frame);
+    status = uci_send_op_start(op, ep, frame,
+                               uci_frame_what(UCI_FRAME_SYNC, (uint8_t)worker->digest->id, (uint32_t)op->length), tag,
+                               uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame), op->length, worker->digest));
     if (status == UCS_OK) {
         uci_send_op_unpin(op);
         return uci_request_posted(req, param);
     }
-    frame = NULL;
 
 err:
     return uci_send_give_up(worker, req, op, frame, status);
@@ -609,17 +407,23 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
     op->peer->worker->copy_bytes += op->length;
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_copy(op);
     }
     return true;
 }
 
+/* Has the receiver been told where in the user's memory it may read? It may be reading just now */
+static bool uci_send_is_read(const uci_send_op_t *op)
+{
+    return (op->copy == NULL) && !uci_list_is_empty(&op->grants);
+}
+
 /* @return true if the user's buffer is free now; else its request completes with the message */
 static bool uci_send_buffer(uci_send_op_t *op)
 {
-    if ((op->req == NULL) || ((op->copy == NULL) && !uci_send_buffer_copy(op, op->req))) {
-        return false; /* it is through by now, or there is no memory */
+    if ((op->req == NULL) || uci_send_is_read(op) || ((op->copy == NULL) && !uci_send_buffer_copy(op, op->req))) {
+        return false; /* it is through by now, or its receiver reads it, or there is no memory */
     }
     UCI_STATS_INC(buffered_messages);
     op->req = NULL;
@@ -762,30 +566,30 @@ static void uci_send_start_path(uci_send_op_t *op)
     }
 }
 
-static void uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
+/* @return digest of the descriptor */
+static uint64_t uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
 {
     uci_rndv_desc_t *desc = (uci_rndv_desc_t *)(void *)uci_frame_payload(frame);
-    uci_frame_hdr_t *hdr  = uci_frame_hdr(frame);
 
     desc->length     = op->length;
     desc->chunk_size = op->chunk_size;
     desc->arity      = (uint16_t)uci_settings.merkle_arity;
     desc->slot       = op->slots[0];
-    hdr->digest      = (uint8_t)op->digest->id;
-    hdr->value       = op->digest->digest(desc, sizeof(*desc));
+    return op->digest->digest(desc, sizeof(*desc));
 }
 
-static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
-                                      bool sync)
+static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
+                                                                const ucp_request_param_t *param, bool sync)
 {
     uci_worker_t *worker = ep->peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
     bool buffered, direct, done = false; /* the user is done with the buffer */
+    uint32_t what;
     uci_frame_t *frame;
     uci_send_op_t *op;
 
     op    = uci_send_op_create(ep->peer, req->buffer.length);
-    frame = uci_send_frame_get(ep, UCI_FRAME_RNDV, tag, sizeof(uci_rndv_desc_t));
+    frame = uci_send_frame_get(ep->peer, sizeof(uci_rndv_desc_t));
     if ((op == NULL) || (frame == NULL)) {
         goto err;
     }
@@ -807,20 +611,19 @@ static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_
     if (!sync && (buffered || (op->chunks == 1)) && (op->state == UCI_SEND_DIRECT)) {
         uci_send_op_be_patient(op);
     }
-    uci_send_describe(op, frame);
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(rendezvous_messages);
     UCI_STATS_ADD(bytes_sent, op->length);
     uci_send_op_pin(op);
-    status = uci_send_op_start(op, ep, frame);
+    what   = uci_frame_what(UCI_FRAME_RNDV, (uint8_t)op->digest->id, sizeof(uci_rndv_desc_t));
+    status = uci_send_op_start(op, ep, frame, what, tag, uci_send_describe(op, frame));
     if (status != UCS_OK) {
-        frame = NULL;
         goto err;
     }
     if (op->state == UCI_SEND_DIRECT) {
         uci_direct_fill_first(op);
-    } else if (buffered) {
-        done = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
+    } else if (buffered && !uci_send_op_is_matched(op)) { /* to oneself it may be */
+        done = uci_send_buffer(op);                       /* while the descriptor travels, and what answers it */
     }
     uci_send_start_path(op);
     uci_send_op_unpin(op);
@@ -843,27 +646,16 @@ UCI_INLINE bool uci_send_is_better_in_slot(uci_peer_t *peer, const uci_buffer_t 
            (peer->worker->bounce.available > UCI_DIRECT_KEEP);
 }
 
-ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag, const ucp_request_param_t *param,
-                          bool sync)
+/* All but small contiguous messages */
+static __attribute__((noinline)) ucs_status_ptr_t uci_send_other(uci_ep_t *ep, const void *data, size_t count,
+                                                                 ucp_datatype_t datatype, ucp_tag_t tag,
+                                                                 const ucp_request_param_t *param, bool sync)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                 : ucp_dt_make_contig(1);
-    uci_worker_t *worker    = ep->peer->worker;
+    uci_worker_t *worker = ep->peer->worker;
     uci_buffer_t buffer;
     ucs_status_ptr_t ret;
     ucs_status_t status;
     uci_request_t *req;
-    size_t length;
-
-    if (uci_likely(uci_buffer_is_contig(datatype)) && uci_likely(ep->peer->settled) && !sync) {
-        length = uci_buffer_contig_length(datatype, count);
-        if (uci_likely(length <= UCI_SMALL_MAX)) {
-            return uci_send_settled(ep, data, length, UCI_FRAME_SMALL, tag, param);
-        }
-        if ((length <= UCI_SEND_SLOT_MIN) && uci_likely(length <= ep->peer->eager_max)) {
-            return uci_send_settled(ep, data, length, UCI_FRAME_EAGER, tag, param);
-        }
-    }
 
     status = uci_buffer_init_send(&buffer, data, count, datatype);
     if (uci_unlikely(status != UCS_OK)) {
@@ -890,6 +682,22 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
     req->buffer = buffer;
     return (sync && (buffer.length <= ep->peer->eager_max)) ? uci_send_sync(ep, req, tag, param)
                                                             : uci_send_rndv(ep, req, tag, param, sync);
+}
+
+ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag, const ucp_request_param_t *param,
+                          bool sync)
+{
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                 : ucp_dt_make_contig(1);
+    size_t length;
+
+    if (uci_likely(uci_buffer_is_contig(datatype)) && uci_likely(!sync)) {
+        length = uci_buffer_contig_length(datatype, count);
+        if (uci_likely(length <= UCI_SEND_SLOT_MIN) && uci_likely(length <= ep->peer->eager_max)) {
+            return uci_send_eager_contig(ep, data, length, tag, param);
+        }
+    }
+    return uci_send_other(ep, data, count, datatype, tag, param, sync);
 }
 
 /* ------------------------------------------------------------ chunks */
@@ -972,7 +780,7 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     msg->chunk = true;
     uci_send_op_pin(op);
     ++op->peer->chunks_held;
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_chunk(op, msg, index);
     }
     uci_control_send(msg);
@@ -1021,6 +829,25 @@ void uci_send_stream_rest(uci_send_op_t *op)
     uci_repair_grant_ahead(op);
     uci_list_add_tail(&op->peer->streams, &op->link);
     uci_send_stream_wake(op->peer);
+}
+
+void uci_send_hand_over(uci_send_op_t *op)
+{
+    uint32_t i;
+
+    if ((op->req != NULL) || (op->tree == NULL)) {
+        return; /* a send still pending is the user's to wait for */
+    }
+    uci_send_op_pin(op);
+    uci_list_del(&op->link); /* its slots stay as they are: they may be read later */
+    for (i = 0; (i < op->chunks) && (op->state != UCI_SEND_DONE); ++i) {
+        uci_send_chunk(op, i, UCI_AM_FLAG_HANDOVER);
+    }
+    if (op->state != UCI_SEND_DONE) {
+        op->next  = op->chunks;
+        op->state = UCI_SEND_WAIT_FIN;
+    }
+    uci_send_op_unpin(op);
 }
 
 void uci_send_progress(uci_worker_t *worker)
@@ -1096,11 +923,15 @@ void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 
 void uci_send_op_query(uci_send_op_t *op)
 {
+    uint64_t seq = op->frame->seq;
+
     op->asked_time = uci_process_time_ns();
     if (++op->queries > 1) {
         uci_control_hello(op->peer); /* the first one may have been lost: then nobody can answer */
     }
-    uci_control_send_simple(op->peer, UCI_AM_QUERY, op->frame->seq, op->remote_op, 0);
+    if (op->state != UCI_SEND_DONE) { /* what a peer that is ourselves has heard, it has answered within the call */
+        uci_control_send_simple(op->peer, UCI_AM_QUERY, seq, op->remote_op, 0);
+    }
 }
 
 void uci_send_shutdown(uci_worker_t *worker)

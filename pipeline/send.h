@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Sending: a message of up to eager_max bytes goes in one frame and completes as UCX completes the frame; a
+ * Sending: a message of up to eager_max bytes goes in one frame and completes when a carrier has the frame (peer_link.h); a
  * larger one goes by rendezvous:
  *
  *     DESCRIBED --CTS--> STREAMING --last chunk--> WAIT_FIN --FIN--> done
@@ -132,6 +132,9 @@ void uci_send_part_done(uci_send_op_t *op);
 
 /** So it is with a segment of the bounce path: its span is free. */
 void uci_send_span_done(uci_send_op_t *op, void *span);
+
+/** Closing: send all chunks unasked, if the user takes the message for sent. The operation may be over, and gone, afterwards. */
+void uci_send_hand_over(uci_send_op_t *op);
 
 /** What has not been sent goes as a stream. */
 void uci_send_stream_rest(uci_send_op_t *op);

@@ -37,7 +37,7 @@ uci_source_t uci_source_note(uci_send_op_t *op, uint32_t index, uint64_t value)
         return uci_source_has_changed(op, index) ? UCI_SOURCE_CHANGED : UCI_SOURCE_SAME;
     }
     if (uci_source_is_own(op)) {
-        uci_report_copy_damaged(op->peer, op->frame->tag, op->length);
+        uci_report_copy_damaged(op->peer, uci_frame_tag(op->frame), op->length);
         return UCI_SOURCE_DAMAGED;
     }
     return uci_source_change(op, index, value);

@@ -55,7 +55,7 @@ static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
     op->segment.first  = first;
     op->segment.chunks = count;
     op->segment.length = bytes;
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_memory(op, span, bytes);
     }
     op->next = first + count;
@@ -84,7 +84,7 @@ static uci_control_t *uci_superpipe_describe(const uci_send_op_t *op)
         msg->hdr.flags |= UCI_AM_FLAG_LAST;
         msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
     }
-    if (uci_unlikely(uci_inject_enabled)) {
+    if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_leaves(op, msg, segment->chunks);
     }
     return msg;

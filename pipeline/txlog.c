@@ -120,17 +120,42 @@ void uci_txlog_ack(uci_peer_t *peer, uint64_t upto)
     }
 }
 
-/* Drop copies of one peer, oldest first, until the worker is below its limit */
+/* Keep what tells its receiver what is lost, if it is asked for */
+static void uci_txlog_make_stub(uci_peer_t *peer, uci_frame_t *frame)
+{
+    uci_worker_t *worker = peer->worker;
+    uci_frame_t *stub    = uci_frame_get(&worker->frames, sizeof(uci_frame_hdr_t));
+
+    if (stub == NULL) {
+        return;
+    }
+    stub->peer  = peer;
+    stub->req   = NULL;
+    stub->op    = NULL;
+    stub->seq   = frame->seq;
+    stub->total = sizeof(uci_frame_hdr_t);
+    stub->flags = UCI_FRAME_STUB | UCI_FRAME_LOGGED;
+    memcpy(stub->wire, frame->wire, stub->total);
+    uci_txlog_vacate(worker, &peer->tx_ring[frame->seq & peer->tx_mask]);
+    peer->tx_ring[stub->seq & peer->tx_mask] = stub;
+    worker->log_bytes += stub->total;
+    UCI_STATS_INC(log_dropped);
+}
+
+/* Drop payloads of one peer, oldest first, until the worker is below its limit. What is smaller than a stub is not worth it. Each frame
+ * is looked at once: a peer that takes nothing may have any number of stubs here */
 static void uci_txlog_drop_oldest(uci_worker_t *worker, uci_peer_t *peer)
 {
     uci_frame_t *frame;
     uint64_t seq;
 
-    for (seq = peer->tx_base; (seq < peer->tx_next) && (worker->log_bytes > worker->log_limit); ++seq) {
+    peer->tx_dropped = uci_max(peer->tx_dropped, peer->tx_base);
+    while ((peer->tx_dropped < peer->tx_posted) && (worker->log_bytes > worker->log_limit)) {
+        seq   = peer->tx_dropped++;
         frame = uci_txlog_find(peer, seq);
-        if ((frame != NULL) && (frame->op == NULL)) {
-            uci_txlog_remove(peer, frame);
-            UCI_STATS_INC(log_dropped);
+        if ((frame != NULL) && (frame->op == NULL) && !(frame->flags & UCI_FRAME_STUB) &&
+            (frame->total > UCI_CACHE_LINE)) {
+            uci_txlog_make_stub(peer, frame);
         }
     }
 }

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The log of a peer: frames that were sent and not acknowledged yet, so that they can be repaired although the
- * user's send completed long ago. A ring by message number. It has a soft limit per worker: beyond it the
- * oldest copies are dropped, and counted; those messages are still verified, but can not be repaired.
+ * user's send completed long ago. A ring by number. It has a soft limit per worker: beyond it the payloads of the
+ * oldest are dropped, and counted; those messages are still verified, but can not be repaired.
  */
 #ifndef UCI_TXLOG_H_
 #define UCI_TXLOG_H_
@@ -52,7 +52,7 @@ bool uci_txlog_is_empty(uci_peer_t *peer);
 /** Take one out of the log; it is freed once UCX has let go of it. */
 void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame);
 
-/** Every message below @a upto has been verified. One that was never sent has not: that is refused. */
+/** Every frame below @a upto has been verified. One that was never sent has not: that is refused. */
 void uci_txlog_ack(uci_peer_t *peer, uint64_t upto);
 
 /* Take out the frame in this place of the ring */

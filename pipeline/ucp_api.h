@@ -36,6 +36,7 @@
     _X(ep_flush_nbx) \
     _X(ep_modify_nb) \
     _X(ep_print_info) \
+    _X(ep_query) \
     _X(ep_rkey_unpack) \
     _X(get_nbx) \
     _X(get_version_string) \

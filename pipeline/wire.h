@@ -4,15 +4,16 @@
  * The wire format. All integers are in the byte order of the machine; peers of another byte order refuse
  * each other (the mark's magic reads wrong). Everything here is described, field by field, in docs/design.md.
  *
- * A user's message travels as one UCX tag message on the user's own tag, called a frame:
+ * A user's message travels as a frame, or begins with one:
  *
- *     +--------------------+---------------------------+--------------------+
- *     | header (32 bytes)  | payload (header.length)   | header, again      |
- *     +--------------------+---------------------------+--------------------+
+ *     +--------------------+---------------------------+
+ *     | header (40 bytes)  | payload (header.length)   |
+ *     +--------------------+---------------------------+
  *
- * A small one to a peer that knows us already has one header of 24 bytes in front and none behind.
+ * Frames to one worker are numbered, and delivered there in this order (peer_link.h). Two carriers move them: a ring in shared
+ * memory (mailbox.h), and active messages of UCX's, of an id of their own.
  *
- * Everything else travels as active messages of one id, each with the 48-byte header uci_am_hdr_t.
+ * Everything else travels as active messages of another id, each with the 48-byte header uci_am_hdr_t.
  */
 #ifndef UCI_WIRE_H_
 #define UCI_WIRE_H_
@@ -20,10 +21,11 @@
 #include <stddef.h>
 #include "types.h"
 
-#define UCI_PROTOCOL_VERSION 4
+#define UCI_PROTOCOL_VERSION 5
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
-#define UCI_AM_ID 1021
+#define UCI_FRAME_AM_ID 1020 /**< frames */
+#define UCI_AM_ID       1021 /**< all else */
 
 /* ------------------------------------------------------------------ mark */
 
@@ -41,7 +43,7 @@ typedef struct uci_mark {
     uint8_t mode;       /**< uci_mode_t */
     uint32_t magic;     /**< UCI_MARK_MAGIC */
     uint32_t digests;   /**< bit set of digest ids that the peer can verify */
-    uint32_t eager_max; /**< payload bytes of the largest frame it posts buffers for */
+    uint32_t eager_max; /**< payload bytes of the largest frame it takes */
     int32_t rank;       /**< -1 if unknown */
     uint32_t pid;
     char host[24];  /**< zero-terminated, cut */
@@ -57,49 +59,26 @@ typedef struct uci_mark {
 typedef enum {
     UCI_FRAME_EAGER = 0xe1, /**< payload: the user's bytes */
     UCI_FRAME_SYNC  = 0xe2, /**< as EAGER; the sender completes on FIN (synchronous send) */
-    UCI_FRAME_RNDV  = 0xe3, /**< payload: uci_rndv_desc_t; the sender completes on FIN */
-    UCI_FRAME_SMALL = 0xe4  /**< as EAGER, with uci_small_hdr_t in front and nothing behind */
+    UCI_FRAME_RNDV  = 0xe3  /**< payload: uci_rndv_desc_t; the sender completes on FIN */
 } uci_frame_kind_t;
 
+/**
+ * `check` binds the header, and with `value` the payload, to the pair of workers or to a place in a mailbox. So a header
+ * that passes is this sender's and of this number, whatever becomes of the payload. 24 bytes of payload share its cache line.
+ */
 typedef struct uci_frame_hdr {
-    uint32_t check;  /**< low 32 bits of XXH3-64 over the rest of this header, seeded with the UCX tag */
+    uint64_t mark;   /**< active message: UCX uid of the sending worker; mailbox: of the place (box.h), stored last */
+    uint32_t check;  /**< low 32 bits of XXH3-64 over the 28 bytes behind it, see uci_frame_check() */
     uint8_t kind;    /**< uci_frame_kind_t */
     uint8_t digest;  /**< uci_digest_id_t of `value` */
     uint16_t length; /**< bytes of payload */
-    uint32_t seq;    /**< number of the message from this sender to this receiver, low 32 bits */
-    uint32_t ack;    /**< every message below this number, of the other direction, has been verified */
-    uint64_t uid;    /**< UCX uid of the sending worker */
+    uint32_t seq;    /**< number of the frame from this sender to this receiver, low 32 bits */
+    uint32_t ack;    /**< every frame below this number, of the other direction, has been verified */
+    uint64_t tag;    /**< the user's */
     uint64_t value;  /**< digest of the payload */
 } uci_frame_hdr_t;
 
-#define UCI_FRAME_OVERHEAD (2 * sizeof(uci_frame_hdr_t))
-#define UCI_FRAME_MAX      (32u << 10) /**< bytes of payload: the largest that UCI_EAGER_MAX may be */
-
-/**
- * Header of a small frame. UCX's shared memory carries 92 bytes in the element of its queue, the rest through a second
- * place in memory, which takes 0.1 us more; a message of 8 bytes takes one cache line more for each 64 bytes. So:
- * the uid is 16 bits of it, the check being bound to all of it; the digest is always XXH3-64; there is no second copy,
- * which would spare asking the sender where the first one is damaged.
- */
-typedef struct uci_small_hdr {
-    uint32_t check; /**< low 32 bits of XXH3-64 over the rest of this header, seeded with UCX tag and sender's uid */
-    uint8_t kind;   /**< UCI_FRAME_SMALL */
-    uint8_t length; /**< bytes of payload */
-    uint16_t who;   /**< uci_uid_short() of the sending worker */
-    uint32_t seq;   /**< as in uci_frame_hdr_t */
-    uint32_t ack;
-    uint64_t value; /**< XXH3-64 of the payload */
-} uci_small_hdr_t;
-
-#define UCI_SMALL_MAX 68 /**< bytes of payload, so that header and payload are 92 */
-
-#define UCI_UID_FACTOR 0x9e3779b97f4a7c15ul /* 2^64 divided by the golden ratio */
-
-/** 16 bits of a uid: a small frame says by them who sent it. */
-UCI_INLINE uint16_t uci_uid_short(uint64_t uid)
-{
-    return (uint16_t)((uid * UCI_UID_FACTOR) >> 48);
-}
+#define UCI_FRAME_MAX (32u << 10) /**< bytes of payload: the largest that UCI_EAGER_MAX may be */
 
 #define UCI_SLOT_NONE UINT16_MAX
 
@@ -113,21 +92,24 @@ typedef struct uci_rndv_desc {
 /* ------------------------------------------------------- active messages */
 
 typedef enum {
-    UCI_AM_HELLO = 1, /**< sender's address: mark, then the UCX address */
-    UCI_AM_ACK,       /**< uint64_t: first missing, upto, then pairs (first, last) of missing ranges */
-    UCI_AM_CTS,  /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots */
-    UCI_AM_DATA, /**< sender -> receiver: chunk `index`; op = receiver's slot */
-    UCI_AM_FIN,  /**< receiver -> sender: verified (or truncated): the send may complete */
-    UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; flag GET or COPY */
+    UCI_AM_HELLO =
+            1,  /**< sender's address: mark, then the UCX address; value: times that it has come back after a BYE, as of
+                           LEAVE and BYE; one that is not 0 is answered by ACK, which repeats it */
+    UCI_AM_ACK, /**< uint64_t: first missing frame, upto, then pairs (first, last) of missing ranges; REPAIR: send these
+                           again; LAST: and all from `upto` on */
+    UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots */
+    UCI_AM_DATA,   /**< sender -> receiver: chunk `index`; op = receiver's slot */
+    UCI_AM_FIN,    /**< receiver -> sender: verified (or truncated): the send may complete */
+    UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; flag GET or COPY; FRAME: that frame */
     UCI_AM_GRANT,  /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
-    UCI_AM_GONE,   /**< sender -> receiver: no copy left, cannot repair */
+    UCI_AM_GONE,   /**< sender -> receiver: no copy left, cannot repair; FRAME: what there was of it */
     UCI_AM_QUERY,  /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */
     UCI_AM_TREE,   /**< receiver -> sender: root and children of nodes uint32_t[] of level `index` wanted */
     UCI_AM_LEAVES, /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
-    UCI_AM_FIND,   /**< receiver -> all peers: a frame of tag `value` lost its header; payload as MISSING */
-    UCI_AM_FOUND,  /**< answer: unacknowledged frames of that tag: uci_am_found_t[] */
-    UCI_AM_LEAVE, /**< the user of this side closes its endpoint: what do you lack? A report; op: number of the question */
-    UCI_AM_MISSING, /**< answer, a report: copies of what is missing are wanted; op: as LEAVE */
+    UCI_AM_SENT,   /**< frames below `value` have been sent, and the place in the mailbox is `extra`: where are you? */
+    UCI_AM_BOX,    /**< a box of this side's mailbox: uci_am_box_t, rkey */
+    UCI_AM_LEAVE, /**< the user of this side closes its endpoint: what have you not finished? A report; op: number of the question */
+    UCI_AM_MISSING, /**< answer, a report; op: as LEAVE */
     UCI_AM_BYE,     /**< nothing more will come from this side; a report of not too many ranges */
     UCI_AM_POOL,    /**< sender -> receiver: where our bounce slots are: uci_am_pool_t, rkey */
     UCI_AM_MAPPED,  /**< answer: we can read and write them */
@@ -140,19 +122,17 @@ typedef enum {
 enum {
     UCI_AM_FLAG_LAST =
             1 << 0, /**< DATA: last chunk in order; extra = root, else border. LEAVES, SEGMENT: all leaves, unasked */
-    UCI_AM_FLAG_REPAIR = 1 << 1, /**< DATA: answer to REPAIR */
-    UCI_AM_FLAG_HANDOVER =
-            1 << 2, /**< DATA: unasked copy, the sender is closing; with FRAME: op = its kind, extra = tag */
+    UCI_AM_FLAG_REPAIR    = 1 << 1, /**< DATA: answer to REPAIR */
+    UCI_AM_FLAG_HANDOVER  = 1 << 2, /**< DATA: unasked, the sender is closing and its peer is silent */
     UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA */
     UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */
-    UCI_AM_FLAG_FRAME     = 1 << 6, /**< REPAIR, DATA: the payload of the frame itself, as chunk 0 */
+    UCI_AM_FLAG_FRAME     = 1 << 6, /**< REPAIR, GONE: about a frame, not about chunks of its message */
     UCI_AM_FLAG_AHEAD     = 1 << 7, /**< GRANT: of the whole message, before its first chunk, in case it is needed */
     UCI_AM_FLAG_BOUNCE =
             1
             << 8, /**< SEGMENT: of the bounce path: digests are of its chunks; value = uci_cut_t; with LAST: extra = root */
-    UCI_AM_FLAG_FINISHED = 1 << 9, /**< LEAVE, MISSING, BYE: the payload is a report; without: an older build */
-    UCI_AM_FLAG_DAMAGED  = 1 << 10 /**< GONE: there is a copy, but it is damaged as well */
+    UCI_AM_FLAG_DAMAGED = 1 << 9 /**< GONE: there is a copy, but it is damaged as well */
 };
 
 typedef struct uci_am_hdr {
@@ -171,8 +151,7 @@ typedef struct uci_am_hdr {
 } uci_am_hdr_t;
 
 #define UCI_REPAIR_BATCH \
-    4096u                 /**< chunks in one REPAIR, ascending, at most: more are asked for when these are repaired */
-#define UCI_FOUND_MAX 64u /**< frames in one FOUND */
+    4096u /**< chunks in one REPAIR, ascending, at most: more are asked for when these are repaired */
 
 typedef struct uci_am_grant {
     uint32_t count;       /**< of entries */
@@ -193,11 +172,14 @@ typedef struct uci_am_pool {
     uint32_t slot_count;
 } uci_am_pool_t;
 
-typedef struct uci_am_found {
-    uint64_t seq;
-    uint64_t length; /**< of the user's message */
-    uci_frame_hdr_t hdr;
-} uci_am_found_t;
+typedef struct uci_am_box {
+    uint64_t address;  /**< of the mailbox, in the memory of this side */
+    uint64_t key;      /**< of the box, see uci_box_tx_init() */
+    uint32_t size;     /**< of the mailbox, in bytes */
+    uint32_t offset;   /**< of the box in it */
+    uint32_t granules; /**< of the box's ring */
+    uint32_t bell;     /**< of the box, in the mailbox's first line */
+} uci_am_box_t;
 
 /** Bytes of chunk @a index */
 UCI_INLINE uint32_t uci_chunk_length(uint64_t length, uint32_t chunk_size, uint32_t index)
@@ -207,9 +189,7 @@ UCI_INLINE uint32_t uci_chunk_length(uint64_t length, uint32_t chunk_size, uint3
     return (uint32_t)uci_min((uint64_t)chunk_size, length - offset);
 }
 
-_Static_assert(sizeof(uci_frame_hdr_t) == 32, "frame header");
-_Static_assert(sizeof(uci_small_hdr_t) == 24, "header of a small frame");
-_Static_assert(offsetof(uci_small_hdr_t, kind) == offsetof(uci_frame_hdr_t, kind), "tells them apart");
+_Static_assert(sizeof(uci_frame_hdr_t) == 40, "frame header");
 _Static_assert(sizeof(uci_am_hdr_t) == 48, "active message header");
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "descent.h"
 #include "log.h"
+#include "mailbox.h"
 #include "process.h"
 #include "recv.h"
 #include "send.h"
@@ -29,29 +30,27 @@ typedef struct uci_wire_rule {
 } uci_wire_rule_t;
 
 static const uci_wire_rule_t uci_wire_rules[UCI_AM_LAST] = {
-        [UCI_AM_HELLO]   = {"HELLO", 0, 1, sizeof(uci_mark_t) + 1, sizeof(uci_mark_t) + UCI_WIRE_ADDRESS_MAX},
-        [UCI_AM_ACK]     = {"ACK", 0, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
-        [UCI_AM_CTS]     = {"CTS", UCI_AM_FLAG_REPAIR, 1, 0, 0},
-        [UCI_AM_DATA]    = {"DATA",
-                            UCI_AM_FLAG_LAST | UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER | UCI_AM_FLAG_CHANGED |
-                                    UCI_AM_FLAG_FRAME,
-                            1, 0, UCI_CHUNK_SIZE_MAX},
-        [UCI_AM_FIN]     = {"FIN", UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR, 1, 0, 0},
+        [UCI_AM_HELLO] = {"HELLO", 0, 1, sizeof(uci_mark_t) + 1, sizeof(uci_mark_t) + UCI_WIRE_ADDRESS_MAX},
+        [UCI_AM_ACK]   = {"ACK", UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_LAST, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t),
+                          UINT32_MAX},
+        [UCI_AM_CTS]   = {"CTS", UCI_AM_FLAG_REPAIR, 1, 0, 0},
+        [UCI_AM_DATA]  = {"DATA", UCI_AM_FLAG_LAST | UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER | UCI_AM_FLAG_CHANGED, 1,
+                          0, UCI_CHUNK_SIZE_MAX},
+        [UCI_AM_FIN]   = {"FIN", UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR, 1, 0, 0},
         [UCI_AM_REPAIR]  = {"REPAIR", UCI_AM_FLAG_GET | UCI_AM_FLAG_FRAME, sizeof(uint32_t), 0,
                             UCI_REPAIR_BATCH * sizeof(uint32_t)},
         [UCI_AM_GRANT]   = {"GRANT", UCI_AM_FLAG_AHEAD, 1, sizeof(uci_am_grant_t),
                             sizeof(uci_am_grant_t) + (UCI_REPAIR_BATCH * sizeof(uci_am_grant_entry_t)) +
                                     UCI_WIRE_KEY_MAX},
-        [UCI_AM_GONE]    = {"GONE", UCI_AM_FLAG_DAMAGED, 1, 0, 0},
+        [UCI_AM_GONE]    = {"GONE", UCI_AM_FLAG_DAMAGED | UCI_AM_FLAG_FRAME, 1, 0, 0},
         [UCI_AM_QUERY]   = {"QUERY", 0, 1, 0, 0},
         [UCI_AM_TREE]    = {"TREE", UCI_AM_FLAG_REPAIR, sizeof(uint32_t), 0, UCI_DESCENT_BYTES},
         [UCI_AM_LEAVES]  = {"LEAVES", UCI_AM_FLAG_LAST, sizeof(uint64_t), sizeof(uint64_t), UINT32_MAX},
-        [UCI_AM_FIND]    = {"FIND", 0, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
-        [UCI_AM_FOUND]   = {"FOUND", 0, sizeof(uint64_t), 0, UCI_FOUND_MAX * sizeof(uci_am_found_t)},
-        [UCI_AM_LEAVE]   = {"LEAVE", UCI_AM_FLAG_FINISHED | UCI_AM_FLAG_REPAIR, 2 * sizeof(uint64_t), 0, UINT32_MAX},
-        [UCI_AM_MISSING] = {"MISSING", UCI_AM_FLAG_FINISHED | UCI_AM_FLAG_REPAIR, 2 * sizeof(uint64_t),
-                            2 * sizeof(uint64_t), UINT32_MAX},
-        [UCI_AM_BYE]     = {"BYE", UCI_AM_FLAG_FINISHED, 2 * sizeof(uint64_t), 0, UINT32_MAX},
+        [UCI_AM_SENT]    = {"SENT", 0, 1, 0, 0},
+        [UCI_AM_BOX]     = {"BOX", 0, 1, sizeof(uci_am_box_t) + 1, sizeof(uci_am_box_t) + UCI_WIRE_KEY_MAX},
+        [UCI_AM_LEAVE]   = {"LEAVE", UCI_AM_FLAG_REPAIR, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
+        [UCI_AM_MISSING] = {"MISSING", UCI_AM_FLAG_REPAIR, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
+        [UCI_AM_BYE]     = {"BYE", 0, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t), UINT32_MAX},
         [UCI_AM_POOL]    = {"POOL", 0, 1, sizeof(uci_am_pool_t) + 1, sizeof(uci_am_pool_t) + UCI_WIRE_KEY_MAX},
         [UCI_AM_MAPPED]  = {"MAPPED", 0, 1, 0, 0},
         [UCI_AM_SLOT]    = {"SLOT", 0, 1, 0, 0},
@@ -80,12 +79,13 @@ void uci_wire_refuse(const uci_peer_t *peer, const char *what, const char *wrong
 
 const char *uci_wire_check_frame(const uci_frame_hdr_t *hdr)
 {
+    if (uci_unlikely(uci_digest_by_id(hdr->digest) == NULL)) {
+        return "a digest that there is not";
+    }
     switch (hdr->kind) {
     case UCI_FRAME_EAGER:
     case UCI_FRAME_SYNC:
         return (hdr->length <= UCI_FRAME_MAX) ? NULL : "a length that no frame has";
-    case UCI_FRAME_SMALL:
-        return (hdr->length <= UCI_SMALL_MAX) ? NULL : "a length that no small frame has";
     case UCI_FRAME_RNDV:
         return (hdr->length == sizeof(uci_rndv_desc_t)) ? NULL : "a length that no descriptor has";
     default:
@@ -147,48 +147,47 @@ static const char *uci_wire_check_received(const uci_peer_t *peer, const uint64_
     return NULL;
 }
 
-/* Of LEAVE, MISSING and BYE: what is finished, in hdr->index ranges, and then what the peer has copies of. Older builds say less. */
+/* Of LEAVE, MISSING and BYE: what is finished, in hdr->index ranges */
 static const char *uci_wire_check_report(const uci_peer_t *peer, const uci_am_hdr_t *hdr, const uint64_t *words,
                                          size_t count)
 {
-    size_t i, said = 2 + (2 * (size_t)hdr->index);
-    const char *wrong;
-
-    if (!(hdr->flags & UCI_AM_FLAG_FINISHED)) {
-        if (hdr->type == UCI_AM_MISSING) {
-            return uci_wire_check_received(peer, words, count);
-        }
-        return (count == 0) ? NULL : "a report, and that there is none";
-    }
-    if (said > count) {
-        return "more ranges than it has";
-    }
-    wrong = uci_wire_check_received(peer, words, said);
-    for (i = said; (i < count) && (wrong == NULL); i += 2) {
-        wrong = ((words[i] <= words[i + 1]) && (words[i + 1] < peer->tx_next)) ? NULL : "copies of what was never sent";
-    }
-    return wrong;
-}
-
-/* The payload of a frame, instead of it. @a hdr->op is the frame's kind if it was not asked for. */
-static const char *uci_wire_check_frame_data(const uci_am_hdr_t *hdr)
-{
-    uci_frame_hdr_t frame = {.kind = (uint8_t)hdr->op, .length = (uint16_t)hdr->length};
-
-    if ((hdr->index != 0) || (hdr->length > UCI_FRAME_MAX)) {
-        return "a place that no frame's payload has";
-    }
-    return ((hdr->flags & UCI_AM_FLAG_HANDOVER) && ((hdr->op > UINT8_MAX) || (uci_wire_check_frame(&frame) != NULL)))
-                   ? "a frame that can't be"
-                   : NULL;
+    return (count == 2 + (2 * (size_t)hdr->index)) ? uci_wire_check_received(peer, words, count)
+                                                   : "another number of ranges than it has";
 }
 
 static const char *uci_wire_check_data(const uci_am_hdr_t *hdr)
 {
-    if (uci_digest_by_id(hdr->digest) == NULL) {
-        return "a digest that there is not";
-    }
-    return uci_unlikely(hdr->flags & UCI_AM_FLAG_FRAME) ? uci_wire_check_frame_data(hdr) : NULL;
+    return (uci_digest_by_id(hdr->digest) == NULL) ? "a digest that there is not" : NULL;
+}
+
+/* What is left of a frame that is lost */
+static const char *uci_wire_check_gone(const uci_am_hdr_t *hdr)
+{
+    uci_frame_hdr_t frame = {
+            .kind = (uint8_t)hdr->extra, .digest = (uint8_t)(hdr->extra >> 8), .length = (uint16_t)(hdr->extra >> 16)};
+
+    return (hdr->flags & UCI_AM_FLAG_FRAME) ? uci_wire_check_frame(&frame) : NULL;
+}
+
+/* Frames that have been sent: no fewer than have come, and no more than a link can number */
+static const char *uci_wire_check_sent(const uci_peer_t *peer, const uci_am_hdr_t *hdr)
+{
+    return ((hdr->value >= peer->rx_next) && (hdr->value - peer->rx_next < (1ul << 31))) ||
+                           (hdr->value < peer->rx_next) /* it was late */
+                   ? NULL
+                   : "that it has sent more than it can number";
+}
+
+static const char *uci_wire_check_box(const uci_am_box_t *box)
+{
+    uint32_t granules = box->granules;
+
+    return ((box->bell < UCI_MAILBOX_BOXES) && (granules >= UCI_BOX_GRANULES_MIN) && (granules <= UCI_BOX_GRANULES) &&
+            ((granules & (granules - 1)) == 0) && (box->offset >= UCI_MAILBOX_BELLS) &&
+            (box->offset % UCI_CACHE_LINE == 0) && (box->size >= uci_box_size(granules)) &&
+            (box->offset <= box->size - uci_box_size(granules)))
+                   ? NULL
+                   : "a mailbox of another form";
 }
 
 static const char *uci_wire_check_grant(const uci_am_hdr_t *hdr, const uci_am_grant_t *grant, size_t length)
@@ -199,32 +198,6 @@ static const char *uci_wire_check_grant(const uci_am_hdr_t *hdr, const uci_am_gr
     return ((hdr->flags & UCI_AM_FLAG_AHEAD) && ((grant->count != 1) || (grant->rkey_length == 0)))
                    ? "where it is with no, or more than one, place"
                    : NULL;
-}
-
-/* One frame that the peer says is on its way to us */
-static const char *uci_wire_check_found_one(const uci_peer_t *peer, const uci_am_found_t *found)
-{
-    if ((found->hdr.uid != peer->uid) || (uci_digest_by_id(found->hdr.digest) == NULL)) {
-        return "a frame of somebody else, or of an unknown digest";
-    }
-    if ((uci_wire_check_seq(found->seq) != NULL) || (found->seq != uci_seq_expand(found->hdr.seq, peer->rx.next))) {
-        return "a frame of another number than it has";
-    }
-    if ((found->hdr.kind != UCI_FRAME_RNDV) && (found->length != found->hdr.length)) {
-        return "a frame of another length than it has";
-    }
-    return uci_wire_check_frame(&found->hdr);
-}
-
-static const char *uci_wire_check_found(const uci_peer_t *peer, const uci_am_found_t *found, size_t length)
-{
-    const char *wrong = (length % sizeof(*found) == 0) ? NULL : "a part of a frame";
-    size_t i;
-
-    for (i = 0; (i < length / sizeof(*found)) && (wrong == NULL); ++i) {
-        wrong = uci_wire_check_found_one(peer, &found[i]);
-    }
-    return wrong;
 }
 
 static const char *uci_wire_check_pool(const uci_am_pool_t *pool)
@@ -272,9 +245,7 @@ static const char *uci_wire_check_answer(const uci_peer_t *peer, const uci_am_hd
         return "something about a message that was never sent";
     }
     if ((hdr->type == UCI_AM_REPAIR) && (hdr->flags & UCI_AM_FLAG_FRAME)) {
-        return ((length > sizeof(uint32_t)) || ((length > 0) && (*(const uint32_t *)data != 0)))
-                       ? "chunks that a frame does not have"
-                       : NULL;
+        return (length > 0) ? "chunks that a frame does not have" : NULL;
     }
     if ((op == NULL) || (op->tree == NULL)) {
         return NULL;
@@ -289,9 +260,6 @@ static const char *uci_wire_check_answer(const uci_peer_t *peer, const uci_am_hd
 
 static const char *uci_wire_check_chunk(const uci_recv_op_t *op, const uci_am_hdr_t *hdr)
 {
-    if ((op->tree == NULL) != ((hdr->flags & UCI_AM_FLAG_FRAME) != 0)) {
-        return NULL; /* of the descriptor, that was repaired; or of its frame, repeated */
-    }
     if ((hdr->index >= op->chunks) || (hdr->length != uci_chunk_length(op->length, op->chunk_size, hdr->index))) {
         return "a chunk that the message does not have";
     }
@@ -306,7 +274,7 @@ static const char *uci_wire_check_segment(const uci_recv_op_t *op, const uci_am_
                       : (hdr->flags & UCI_AM_FLAG_LAST) ? op->chunks
                                                         : 0;
 
-    if ((op->tree == NULL) || (hdr->index >= op->chunks) || (hdr->length == 0) || (end > op->length) ||
+    if ((hdr->index >= op->chunks) || (hdr->length == 0) || (end > op->length) ||
         ((end < op->length) && (hdr->length % op->chunk_size != 0))) {
         return "a segment that the message does not have";
     }
@@ -339,13 +307,11 @@ const char *uci_wire_check_for(const uci_recv_op_t *op, const uci_am_hdr_t *hdr,
     case UCI_AM_GRANT:
         return (hdr->flags & UCI_AM_FLAG_AHEAD) ? NULL : uci_wire_check_entries(op, data);
     case UCI_AM_LEAVES:
-        return ((op->tree != NULL) && (length == op->chunks * sizeof(uint64_t)))
-                       ? NULL
-                       : "another number of digests than the message has chunks";
+        return (length == op->chunks * sizeof(uint64_t)) ? NULL
+                                                         : "another number of digests than the message has chunks";
     case UCI_AM_NODES:
-        return ((op->tree != NULL) && (hdr->index > 0) && (hdr->index < uci_merkle_levels(op->tree)))
-                       ? NULL
-                       : "a level that the tree does not have";
+        return ((hdr->index > 0) && (hdr->index < uci_merkle_levels(op->tree))) ? NULL
+                                                                                : "a level that the tree does not have";
     case UCI_AM_SLOT:
         return (op->chunk_size <= UCI_SLOT_SIZE) ? NULL : "a slot that can't hold its chunks";
     default:
@@ -357,14 +323,14 @@ const char *uci_wire_check_for(const uci_recv_op_t *op, const uci_am_hdr_t *hdr,
 static const uci_recv_op_t *uci_wire_receive_of(uci_peer_t *peer, const uci_am_hdr_t *hdr)
 {
     return uci_unlikely((hdr->type == UCI_AM_DATA) && (hdr->flags & UCI_AM_FLAG_HANDOVER))
-                   ? uci_recv_op_by_seq(peer, uci_seq_expand(hdr->seq, peer->rx.next))
+                   ? uci_recv_op_by_seq(peer, uci_seq_expand(hdr->seq, peer->rx_next))
                    : uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
 }
 
 static const char *uci_wire_check_for_receive(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data,
                                               size_t length)
 {
-    const char *wrong = uci_wire_check_seq(uci_seq_expand(hdr->seq, peer->rx.next));
+    const char *wrong = uci_wire_check_seq(uci_seq_expand(hdr->seq, peer->rx_next));
     const uci_recv_op_t *op;
 
     if (uci_unlikely(wrong != NULL)) {
@@ -383,7 +349,6 @@ static const char *uci_wire_check_content(uci_peer_t *peer, const uci_am_hdr_t *
     case UCI_AM_SEGMENT:
         return uci_wire_check_data(hdr);
     case UCI_AM_ACK:
-    case UCI_AM_FIND:
         return uci_wire_check_received(peer, data, length / sizeof(uint64_t));
     case UCI_AM_LEAVE:
     case UCI_AM_MISSING:
@@ -396,8 +361,12 @@ static const char *uci_wire_check_content(uci_peer_t *peer, const uci_am_hdr_t *
         return uci_wire_check_answer(peer, hdr, data, length);
     case UCI_AM_GRANT:
         return uci_wire_check_grant(hdr, data, length);
-    case UCI_AM_FOUND:
-        return uci_wire_check_found(peer, data, length);
+    case UCI_AM_GONE:
+        return uci_wire_check_gone(hdr);
+    case UCI_AM_SENT:
+        return uci_wire_check_sent(peer, hdr);
+    case UCI_AM_BOX:
+        return uci_wire_check_box(data);
     case UCI_AM_HELLO:
         return (uci_mark_uid(data) == peer->uid) ? NULL : "that it is another one";
     case UCI_AM_POOL:

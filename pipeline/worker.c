@@ -7,29 +7,38 @@
 #include "control.h"
 #include "direct.h"
 #include "endpoint.h"
-#include "find.h"
 #include "get.h"
+#include "peer_link.h"
 #include "log.h"
-#include "match.h"
 #include "recv.h"
 #include "report.h"
 #include "send.h"
 #include "stats.h"
 #include "superpipe.h"
 #include "tuner.h"
+#include "unexpected.h"
 
 #define UCI_WORKER_PEERS_MIN    16
 #define UCI_WORKER_REQUEST_SLAB 64
 #define UCI_WORKER_MESSAGE_SLAB 32
 #define UCI_WORKER_COPY_SLAB    4
 
+/* As long as each turn finds frames in the mailbox, UCX has its part in one of so many */
+#define UCI_WORKER_UCX_TURNS 8
+
 /* --------------------------------------------------------------- peers */
+
+/* Where to begin to look for a peer, in a table of mask + 1 places */
+static size_t uci_worker_peer_home(uint64_t uid, size_t mask)
+{
+    return (size_t)((uid * UCI_UID_FACTOR) >> 32) & mask;
+}
 
 uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
 {
     size_t i;
 
-    for (i = uci_worker_peer_home(uci_uid_short(uid), worker->peers_mask);; ++i) {
+    for (i = uci_worker_peer_home(uid, worker->peers_mask);; ++i) {
         uci_peer_t *peer = worker->peers[i & worker->peers_mask];
 
         if ((peer == NULL) || (peer->uid == uid)) {
@@ -38,26 +47,9 @@ uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
     }
 }
 
-uci_peer_t *uci_worker_peer_of_small_slow(uci_worker_t *worker, const uci_small_hdr_t *hdr, ucp_tag_t tag)
-{
-    uci_peer_t *peer;
-    size_t i;
-
-    for (i = uci_worker_peer_home(hdr->who, worker->peers_mask);; ++i) {
-        peer = worker->peers[i & worker->peers_mask];
-        if (peer == NULL) {
-            return NULL;
-        }
-        if ((uci_uid_short(peer->uid) == hdr->who) && (hdr->check == uci_small_hdr_check(hdr, tag, peer->uid))) {
-            worker->last_peer = peer;
-            return peer;
-        }
-    }
-}
-
 static void uci_worker_peer_insert(uci_peer_t **peers, size_t mask, uci_peer_t *peer)
 {
-    size_t i = uci_worker_peer_home(uci_uid_short(peer->uid), mask);
+    size_t i = uci_worker_peer_home(peer->uid, mask);
 
     while (peers[i & mask] != NULL) {
         ++i;
@@ -138,7 +130,6 @@ static ucs_status_t uci_worker_learn_address(uci_worker_t *worker)
         return status;
     }
     worker->uid = attr.worker_uid;
-    worker->who = uci_uid_short(worker->uid);
     uci_mark_init(&worker->mark, worker->uid);
     worker->mark.eager_max = (uint32_t)worker->eager_max;
     uci_mark_seal(&worker->mark);
@@ -147,8 +138,8 @@ static ucs_status_t uci_worker_learn_address(uci_worker_t *worker)
 
 static void uci_worker_init_lists(uci_worker_t *worker)
 {
-    uci_list_init(&worker->unexpected);
     uci_list_init(&worker->probed);
+    uci_list_init(&worker->watched);
     uci_list_init(&worker->streams);
     uci_list_init(&worker->offers);
     uci_list_init(&worker->landed);
@@ -158,7 +149,8 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->closing);
     uci_list_init(&worker->send_ops);
     uci_list_init(&worker->recv_ops);
-    uci_list_init(&worker->orphans);
+    uci_list_init(&worker->suspects);
+    uci_list_init(&worker->waiting);
     uci_list_init(&worker->unconnected);
 }
 
@@ -203,12 +195,16 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     worker->ucp     = ucp;
     worker->context = context;
     uci_tuner_init(uci_ucp.get_version_string());
-    worker->eager_max = uci_tuner_eager_max();
-    worker->copies    = uci_tuner_plan("", 0);
-    worker->digest    = uci_plan_choose(worker->copies, worker->eager_max)->digest;
+    worker->eager_max  = uci_tuner_eager_max();
+    worker->copies     = uci_tuner_plan("", 0);
+    worker->digest     = uci_plan_choose(worker->copies, worker->eager_max)->digest;
+    worker->small_xxh3 = (uci_settings.digest == &uci_digest_auto) || (worker->digest->id == UCI_DIGEST_XXH3);
     uci_stats_set_info(worker->digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     worker->log_limit  = uci_settings.log_size;
     worker->slots_free = UINT32_MAX;
+    worker->arrived    = uci_recv_arrived;
+    worker->lost       = uci_recv_lost;
+    uci_match_init(&worker->match);
     uci_worker_init_lists(worker);
     uci_worker_init_lock(worker, thread_mode);
     uci_wakeup_init(worker, params, context->wakeup);
@@ -226,7 +222,10 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     if (status != UCS_OK) {
         goto err_free_peers;
     }
-    status = uci_control_listen(worker);
+    status = uci_link_listen(worker);
+    if (status == UCS_OK) {
+        status = uci_control_listen(worker);
+    }
     if (status != UCS_OK) {
         uci_error("failed to install the handler of active messages: %s", uci_ucp.status_string(status));
         goto err_release_address;
@@ -255,15 +254,16 @@ void uci_worker_shutdown(uci_worker_t *worker)
     uci_worker_for_each_peer(peer, worker)
     {
         uci_bounce_unmap(peer);
+        uci_mailbox_unmap(peer);
     }
     uci_bounce_cleanup(worker);
+    uci_mailbox_cleanup(worker);
     uci_ucp.worker_release_address(worker->ucp, worker->address);
 }
 
 void uci_worker_destroy(uci_worker_t *worker)
 {
-    uci_match_cleanup(worker);
-    uci_find_cleanup(worker);
+    uci_unexpected_cleanup(worker);
     uci_send_cleanup(worker);
     uci_get_cleanup(worker);
     uci_recv_cleanup(worker);
@@ -287,7 +287,7 @@ void uci_worker_destroy(uci_worker_t *worker)
 
 bool uci_worker_is_untouched(const uci_worker_t *worker)
 {
-    return (worker->peers_count == 0) && !worker->address_given && uci_list_is_empty(&worker->unexpected) &&
+    return (worker->peers_count == 0) && !worker->address_given && (worker->match.recvs_count == 0) &&
            uci_frame_pool_is_new(&worker->frames) && uci_pool_is_new(&worker->requests);
 }
 
@@ -300,6 +300,9 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     if (!uci_list_is_empty(&worker->unconnected)) {
         uci_control_connect(worker);
         ++count;
+    }
+    if (!uci_list_is_empty(&worker->waiting)) {
+        count += uci_link_progress(worker);
     }
     if (!uci_list_is_empty(&worker->direct_recvs)) {
         count += uci_direct_recv_progress(worker);
@@ -336,12 +339,18 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     return count;
 }
 
+/* UCX has its part each turn, but for some of those that find frames in the mailbox: then there will be another one at once */
 UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
 {
-    unsigned count;
+    unsigned count = 0;
 
     ++worker->turns;
-    count = uci_ucp.worker_progress(ucp);
+    if (worker->mailbox.count > 0) {
+        count = uci_mailbox_poll(worker);
+    }
+    if ((count == 0) || uci_unlikely((worker->turns / 2) % UCI_WORKER_UCX_TURNS == 0)) {
+        count += uci_ucp.worker_progress(ucp);
+    }
     if (uci_unlikely(worker->ops_active > 0)) {
         count += uci_worker_progress_own(worker);
     }
@@ -360,6 +369,7 @@ unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
 
     if (uci_unlikely(worker->turns % (2 * UCI_SIBLINGS_TURNS) == 0)) {
         uci_siblings_help(worker);
+        uci_link_look(worker);
     }
     return count;
 }
@@ -371,7 +381,8 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     }
     if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
         !uci_list_is_empty(&worker->direct_sends) || !uci_list_is_empty(&worker->offers) ||
-        !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed) || (worker->deferred != NULL)) {
+        !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed) ||
+        !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
         return 0;
     }
     return uci_min(uci_control_due(worker), uci_close_due(worker));

@@ -12,6 +12,8 @@
 #include "wire.h"
 #include "frame.h"
 #include "list.h"
+#include "mailbox.h"
+#include "match.h"
 #include "peer.h"
 #include "request.h"
 #include "settings.h"
@@ -30,6 +32,7 @@ typedef struct uci_context {
     size_t buffered_fast_max; /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
     bool wakeup;              /**< UCP_FEATURE_WAKEUP */
     bool host_only;           /**< UCX knows of no other memory (memtype.h) */
+    bool keeps_host;          /**< uci_memtype_keeps_host() */
 } uci_context_t;
 
 struct uci_recv_op;
@@ -38,7 +41,6 @@ typedef struct uci_worker {
     ucp_worker_h ucp;
     uci_context_t *context;
     uint64_t uid;
-    uint16_t who;         /**< uci_uid_short() of it */
     bool is_mt;           /**< UCS_THREAD_MODE_MULTI */
     pthread_mutex_t lock; /**< recursive; taken only if is_mt */
     uintptr_t owner;      /**< uci_thread_self() of the thread that uses it; 0 if is_mt */
@@ -46,6 +48,7 @@ typedef struct uci_worker {
 
     size_t eager_max; /**< bytes of payload in one frame */
     const uci_digest_ops_t *digest;
+    bool small_xxh3;          /**< the smallest messages have XXH3, in line, whatever is best for larger ones */
     const uci_plan_t *copies; /* kernels and forms of copying by size, which are the same for all transports */
 
     uci_frame_pool_t frames;
@@ -60,8 +63,12 @@ typedef struct uci_worker {
     size_t peers_count;
     uci_peer_t *last_peer; /**< the one found last */
 
-    uci_list_t unexpected;   /**< uci_message_t pulled out of UCX by probes, oldest first */
-    uci_list_t probed;       /**< those that the user holds by a handle */
+    uci_match_t match; /**< posted receives, and uci_message_t that nobody has asked for */
+    bool (*arrived)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload); /**< see peer_link.h */
+    void (*lost)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);
+    uci_mailbox_t mailbox;
+    uci_list_t probed;       /**< uci_message_t that the user holds by a handle */
+    uci_list_t watched;      /**< uci_peer_t that have not acknowledged all: see uci_link_look() */
     uci_list_t streams;      /**< uci_peer_t to send chunks to */
     uci_list_t offers;       /**< uci_send_op_t whose segments are being fetched, and digested */
     uci_list_t landed;       /**< uci_segment_t that have been fetched, to be digested */
@@ -71,16 +78,17 @@ typedef struct uci_worker {
     uci_list_t closing;      /**< uci_close_t: endpoints that the user closes */
     uci_list_t send_ops;     /**< uci_send_op_t: sends that wait for FIN */
     uci_list_t recv_ops;     /**< uci_recv_op_t: receives in progress */
-    uci_list_t orphans;      /**< uci_orphan_t: frames without a header */
+    uci_list_t suspects;     /**< uci_peer_t of which something is missing */
+    uci_list_t waiting;      /**< uci_peer_t whose mailbox is full */
     uci_list_t unconnected;  /**< uci_peer_t to connect to after UCX's turn; count in ops_active */
-    unsigned ops_active;     /**< members of the last 4 lists: progress has work of its own only if any */
+    unsigned ops_active;     /**< members of the last 6 lists: progress has work of its own only if any */
     bool resync;             /**< something damaged was dropped: ask again for whatever is due */
     uint64_t resync_time;    /**< when, in ns */
     uint64_t round_trip;     /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
     uint64_t dropped;        /**< messages that arrived damaged */
     uint64_t intact;         /**< and those that did not */
     uint64_t walk;           /**< number of the last walk over send_ops and recv_ops that asks about each */
-    uint64_t removals;       /**< what has left closing, send_ops, recv_ops or orphans: who walks there begins anew */
+    uint64_t removals;       /**< what has left closing, send_ops or recv_ops: who walks there begins anew */
     uint64_t check_time;     /**< of the next look at operations that take long */
     uci_request_t *deferred; /**< completed by a turn that was not the program's, in order; counts in ops_active */
     uci_request_t **deferred_end;
@@ -164,35 +172,6 @@ UCI_INLINE uci_peer_t *uci_worker_peer(uci_worker_t *worker, uint64_t uid)
         return worker->last_peer;
     }
     return uci_worker_peer_slow(worker, uid);
-}
-
-/** Where to begin to look for a peer, in a table of mask + 1 places: found by the 16 bits that small frames carry. */
-UCI_INLINE size_t uci_worker_peer_home(uint16_t who, size_t mask)
-{
-    return (who * (mask + 1)) >> 16;
-}
-
-/** @return the peer that a frame which says @a who is probably from: the one found last, or the first of that place; or NULL. */
-UCI_INLINE uci_peer_t *uci_worker_peer_guess(const uci_worker_t *worker, uint16_t who)
-{
-    uci_peer_t *peer = worker->last_peer;
-
-    return uci_likely((peer != NULL) && (peer->who == who))
-                   ? peer
-                   : worker->peers[uci_worker_peer_home(who, worker->peers_mask)];
-}
-
-/** @return who sent a small frame with this header and tag, or NULL: its check is wrong, or nobody known did. */
-uci_peer_t *uci_worker_peer_of_small_slow(uci_worker_t *worker, const uci_small_hdr_t *hdr, ucp_tag_t tag);
-
-UCI_INLINE uci_peer_t *uci_worker_peer_of_small(uci_worker_t *worker, const uci_small_hdr_t *hdr, ucp_tag_t tag)
-{
-    uci_peer_t *peer = worker->last_peer;
-
-    if (uci_likely((peer != NULL) && (hdr->check == uci_small_hdr_check(hdr, tag, peer->uid)))) {
-        return peer;
-    }
-    return uci_worker_peer_of_small_slow(worker, hdr, tag);
 }
 
 /** @return the peer with this uid or NULL. */

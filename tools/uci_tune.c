@@ -97,7 +97,7 @@ static void uci_tune_parse_options(int argc, char **argv, tune_options_t *option
             options->quick = true;
             break;
         case 'm':
-            if (uci_settings_parse_size(optarg, false, &options->max_size) != UCI_OK) {
+            if (uci_parse_size(optarg, false, &options->max_size) != UCI_OK) {
                 fprintf(stderr, "uci_tune: '%s' is no size: expected bytes, as 64k or 1m\n", optarg);
                 uci_tune_exit_usage();
             }

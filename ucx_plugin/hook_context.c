@@ -17,11 +17,15 @@ UCI_EXPORT void ucp_cleanup(ucp_context_h context);
 UCI_EXPORT ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_attr_t *attr);
 
 /* One that can't say knows the host's alone */
-static bool uci_hook_is_host_only(ucp_context_h ucp)
+static void uci_hook_learn_memory_types(uci_context_t *context)
 {
     ucp_context_attr_t attr = {.field_mask = UCP_ATTR_FIELD_MEMORY_TYPES};
 
-    return (uci_ucp.context_query(ucp, &attr) != UCS_OK) || uci_memtype_is_host_only(attr.memory_types);
+    if (uci_ucp.context_query(context->ucp, &attr) != UCS_OK) {
+        attr.memory_types = 0;
+    }
+    context->host_only  = uci_memtype_is_host_only(attr.memory_types);
+    context->keeps_host = uci_memtype_keeps_host(attr.memory_types);
 }
 
 static void uci_hook_learn_request_size(ucp_context_h context)
@@ -41,9 +45,9 @@ static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *
     if (context == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    context->ucp       = ucp;
-    context->host_only = uci_hook_is_host_only(ucp);
-    context->wakeup    = (params->features & UCP_FEATURE_WAKEUP) != 0;
+    context->ucp    = ucp;
+    context->wakeup = (params->features & UCP_FEATURE_WAKEUP) != 0;
+    uci_hook_learn_memory_types(context);
     if (params->field_mask & UCP_PARAM_FIELD_REQUEST_SIZE) {
         context->request_size = params->request_size;
     }

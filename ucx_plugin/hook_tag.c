@@ -5,12 +5,12 @@
 
 #include "inject.h"
 #include "log.h"
-#include "match.h"
 #include "memtype.h"
 #include "recv.h"
 #include "send.h"
 #include "stage.h"
 #include "stats.h"
+#include "unexpected.h"
 
 UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
                                             ucp_tag_t tag, ucp_send_callback_t cb);
@@ -99,7 +99,7 @@ static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h 
                                            ucp_tag_t tag, const ucp_request_param_t *param)
 {
     if (uci_settings.mode == UCI_MODE_OFF) {
-        return uci_inject_enabled ? uci_hook_send_damaged(send, ep, buffer, count, tag, param)
+        return uci_fault_enabled ? uci_hook_send_damaged(send, ep, buffer, count, tag, param)
                                   : send(ep, buffer, count, tag, param);
     }
     uci_plugin_clear_marker(param);
@@ -271,7 +271,7 @@ UCI_EXPORT ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h worker, ucp_tag_t tag
         return uci_ucp.tag_probe_nb(worker, tag, tag_mask, remove, info);
     }
     uci_worker_enter(ours);
-    message = uci_match_probe(ours, tag, tag_mask, remove, info);
+    message = uci_unexpected_probe(ours, tag, tag_mask, remove, info);
     uci_worker_leave(ours);
     return message;
 }
@@ -289,7 +289,7 @@ UCI_INLINE ucs_status_ptr_t uci_hook_msg_recv(ucp_worker_h worker, void *buffer,
     }
     uci_worker_enter(ours);
     param = uci_hook_param(ours, buffer, count, param, &staged);
-    ret   = uci_likely(param != NULL) ? uci_match_recv(ours, buffer, count, message, param)
+    ret   = uci_likely(param != NULL) ? uci_unexpected_recv(ours, buffer, count, message, param)
                                       : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
     uci_worker_leave(ours);
     return ret;

@@ -63,12 +63,16 @@ static void *uci_module_lookup(const char *symbol, void *current)
 
 static uci_status_t uci_module_rebind(bool all, uci_rebind_result_t *result_p)
 {
+    uci_rebind_extent_t extent;
     uci_status_t status;
 
     uci_module_find_libucm(); /* not with our lock held: constructors of what another thread opens may come to it */
-    pthread_mutex_lock(&uci_module_lock);
-    status = uci_rebind(uci_module_lookup, all, result_p);
-    pthread_mutex_unlock(&uci_module_lock);
+    do {
+        uci_rebind_settle(&extent); /* nor this */
+        pthread_mutex_lock(&uci_module_lock);
+        status = uci_rebind(uci_module_lookup, all, &extent, result_p);
+        pthread_mutex_unlock(&uci_module_lock);
+    } while (status == UCI_ERR_BUSY); /* something was unloaded meanwhile */
     return status;
 }
 

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "fault.h"
-#include "inject.h"
+#include "fault.h"
 #include "log.h"
 #include "process.h"
 #include "rebind.h"
@@ -109,7 +109,7 @@ static void uci_plugin_init_locked(void)
         uci_fatal("UCI can't start with these settings; `uci_info -cf` lists all of them");
     }
     uci_fault_init(&uci_settings.fault, (uint64_t)uci_process_rank());
-    uci_inject_enabled = (uci_settings.fault.rate > 0);
+    uci_fault_enabled = (uci_settings.fault.rate > 0);
     uci_stats_set_info(uci_settings.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     if (uci_settings.stats[0] != '\0') {
         uci_log_at_abort(uci_plugin_report);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "process.h"
 
 #if defined(__x86_64__)
 #define UCI_REBIND_JUMP_SLOT R_X86_64_JUMP_SLOT
@@ -38,7 +39,14 @@ typedef struct uci_object {
 typedef struct uci_slot {
     void **place;
     void *old;
+    bool sealed; /* its page is read-only but for the moment */
 } uci_slot_t;
+
+/* The page that is being written to */
+typedef struct uci_page {
+    char *address; /* NULL: none */
+    bool sealed;
+} uci_page_t;
 
 /* Objects that are done, and the slots of one pass */
 static struct {
@@ -53,6 +61,9 @@ static struct {
 
 typedef struct uci_rebind_pass {
     uci_rebind_func_t func;
+    const uci_rebind_extent_t *extent;
+    size_t visited; /* objects */
+    uci_page_t page;
     uci_slot_t *slots;
     uci_rebind_result_t result;
     uci_status_t status;
@@ -136,13 +147,48 @@ static bool uci_object_read(uci_object_t *object, const struct dl_phdr_info *inf
 
 #ifdef UCI_REBIND_JUMP_SLOT
 
-static bool uci_object_protect(const uci_object_t *object, int protection)
+static size_t uci_page_size(void)
 {
-    if ((object->relro_size == 0) || (mprotect(object->relro, object->relro_size, protection) == 0)) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static bool uci_page_protect(const uci_page_t *page, const char *owner, int protection)
+{
+    if (!page->sealed || (mprotect(page->address, uci_page_size(), protection) == 0)) {
         return true;
     }
-    uci_error("failed to change the protection of %s: %m", object->name);
+    uci_error("failed to change the protection of %s: %m", owner);
     return false;
+}
+
+/* Others than the loader change RELRO pages too, and leave them writable (UCX's memory hooks) */
+static bool uci_page_is_sealed(const uci_object_t *object, const char *address)
+{
+    return (address >= object->relro) && (address < object->relro + object->relro_size) &&
+           !uci_process_is_writable(address);
+}
+
+static bool uci_rebind_close_page(uci_rebind_pass_t *pass, const uci_object_t *object)
+{
+    bool ok = uci_page_protect(&pass->page, object->name, PROT_READ);
+
+    pass->page = (uci_page_t){NULL, false};
+    return ok;
+}
+
+/* Make the page of a slot writable, as the one that is so for the moment */
+static bool uci_rebind_open_page(uci_rebind_pass_t *pass, const uci_object_t *object, void **place)
+{
+    char *address = (char *)((uintptr_t)place & ~(uci_page_size() - 1));
+
+    if (pass->page.address == address) {
+        return true;
+    }
+    if (!uci_rebind_close_page(pass, object)) {
+        return false;
+    }
+    pass->page = (uci_page_t){address, uci_page_is_sealed(object, address)};
+    return uci_page_protect(&pass->page, object->name, PROT_READ | PROT_WRITE);
 }
 
 static bool uci_rebind_note(uci_rebind_pass_t *pass, void **place)
@@ -158,15 +204,13 @@ static bool uci_rebind_note(uci_rebind_pass_t *pass, void **place)
         }
         pass->slots = slots;
     }
-    pass->slots[count].place = place;
-    pass->slots[count].old   = *place;
+    pass->slots[count] = (uci_slot_t){place, *place, pass->page.sealed};
     ++pass->result.slots;
     return true;
 }
 
-/* @return false after an error; @a unlocked_p says whether the object's read-only part is writable now */
-static bool uci_rebind_slot(uci_rebind_pass_t *pass, const uci_object_t *object, const ElfW(Rela) * entry,
-                            bool *unlocked_p)
+/* @return false after an error */
+static bool uci_rebind_slot(uci_rebind_pass_t *pass, const uci_object_t *object, const ElfW(Rela) * entry)
 {
     const char *symbol = object->strings + object->symbols[ELF64_R_SYM(entry->r_info)].st_name;
     void **place       = (void **)(object->base + entry->r_offset);
@@ -175,13 +219,9 @@ static bool uci_rebind_slot(uci_rebind_pass_t *pass, const uci_object_t *object,
     if ((function == NULL) || (*place == function)) {
         return true;
     }
-    if (!*unlocked_p) {
-        if (!uci_object_protect(object, PROT_READ | PROT_WRITE)) {
-            pass->status = UCI_ERR_IO;
-            return false;
-        }
-        *unlocked_p = true;
-        ++pass->result.objects;
+    if (!uci_rebind_open_page(pass, object, place)) {
+        pass->status = UCI_ERR_IO;
+        return false;
     }
     if (!uci_rebind_note(pass, place)) {
         pass->status = UCI_ERR_NO_MEMORY;
@@ -206,23 +246,22 @@ static bool uci_rebind_is_slot(const ElfW(Rela) * entry)
 
 static bool uci_rebind_object(uci_rebind_pass_t *pass, const uci_object_t *object)
 {
-    bool unlocked = false, ok = true;
+    unsigned before = pass->result.slots, i;
     const ElfW(Rela) * entry, *end;
-    unsigned i;
+    bool ok = true;
 
     for (i = 0; i < uci_array_size(object->tables); ++i) {
         entry = object->tables[i];
         end   = entry + (object->sizes[i] / sizeof(*entry));
         for (; ok && (entry < end); ++entry) {
-            if (uci_rebind_is_slot(entry)) {
-                ok = uci_rebind_slot(pass, object, entry, &unlocked);
-            }
+            ok = !uci_rebind_is_slot(entry) || uci_rebind_slot(pass, object, entry);
         }
     }
-    if (unlocked && !uci_object_protect(object, PROT_READ)) {
+    if (!uci_rebind_close_page(pass, object)) {
         pass->status = UCI_ERR_IO;
         ok           = false;
     }
+    pass->result.objects += (pass->result.slots > before);
     return ok;
 }
 
@@ -236,26 +275,30 @@ static uint64_t uci_rebind_hash(const char *name)
     return hash;
 }
 
-/* @return false if it was there before; remembers it otherwise. Without memory it is looked at again next time */
-static bool uci_rebind_is_new(const uci_object_t *object)
+static bool uci_rebind_is_seen(const uci_object_t *object, uint64_t name)
 {
-    size_t i, count = uci_rebind_state.seen_count;
-    uint64_t name = uci_rebind_hash(object->name);
-    void *seen;
+    size_t i;
 
-    for (i = 0; i < count; ++i) {
+    for (i = 0; i < uci_rebind_state.seen_count; ++i) {
         if ((uci_rebind_state.seen[i].dynamic == object->dynamic) && (uci_rebind_state.seen[i].name == name)) {
-            return false;
+            return true;
         }
     }
-    seen = realloc(uci_rebind_state.seen, (count + 1) * sizeof(*uci_rebind_state.seen));
+    return false;
+}
+
+/* Without memory it is looked at again next time */
+static void uci_rebind_remember(const uci_object_t *object, uint64_t name)
+{
+    size_t count = uci_rebind_state.seen_count;
+    void *seen   = realloc(uci_rebind_state.seen, (count + 1) * sizeof(*uci_rebind_state.seen));
+
     if (seen != NULL) {
         uci_rebind_state.seen                = seen;
         uci_rebind_state.seen[count].dynamic = object->dynamic;
         uci_rebind_state.seen[count].name    = name;
         ++uci_rebind_state.seen_count;
     }
-    return true;
 }
 
 /* What has gone may come back at the same place with fresh slots: then nothing counts as seen */
@@ -267,30 +310,74 @@ static void uci_rebind_forget_unloaded(unsigned long long unloaded)
     }
 }
 
+/* With the loader's list still locked, so that nothing of it has gone */
+static void uci_rebind_undo(const uci_rebind_pass_t *pass)
+{
+    const uci_slot_t *slot;
+    uci_page_t page;
+    unsigned i;
+
+    for (i = pass->result.slots; i-- > 0;) {
+        slot = &pass->slots[i];
+        page = (uci_page_t){(char *)((uintptr_t)slot->place & ~(uci_page_size() - 1)), slot->sealed};
+        if (uci_page_protect(&page, "an object", PROT_READ | PROT_WRITE)) {
+            *slot->place = slot->old;
+            uci_page_protect(&page, "an object", PROT_READ);
+        }
+    }
+    uci_rebind_state.seen_count = 0;
+}
+
 static int uci_rebind_visit(struct dl_phdr_info *info, size_t size, void *arg)
 {
     uci_rebind_pass_t *pass = arg;
     uci_object_t object;
+    uint64_t name;
 
+    if (info->dlpi_subs != pass->extent->unloaded) {
+        pass->status = UCI_ERR_BUSY;
+        return 1;
+    }
+    if (pass->visited++ == pass->extent->objects) {
+        return 1; /* the loader may not be done with this one, nor with those behind it */
+    }
     uci_rebind_forget_unloaded(info->dlpi_subs);
-    if (!uci_object_read(&object, info) || (object.dynamic == _DYNAMIC) || !uci_rebind_is_new(&object)) {
+    if (!uci_object_read(&object, info) || (object.dynamic == _DYNAMIC)) {
         return 0;
     }
-    return uci_rebind_object(pass, &object) ? 0 : 1;
+    name = uci_rebind_hash(object.name);
+    if (uci_rebind_is_seen(&object, name)) {
+        return 0;
+    }
+    if (!uci_rebind_object(pass, &object)) {
+        uci_rebind_undo(pass);
+        return 1;
+    }
+    uci_rebind_remember(&object, name);
+    return 0;
 }
 
-/* The object of a slot is not known here: its pages are made writable, and stay so */
-static void uci_rebind_undo(const uci_rebind_pass_t *pass)
+static int uci_rebind_count(struct dl_phdr_info *info, size_t size, void *arg)
 {
-    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-    unsigned i;
+    uci_rebind_extent_t *extent = arg;
 
-    for (i = pass->result.slots; i-- > 0;) {
-        if (mprotect((void *)((uintptr_t)pass->slots[i].place & ~(page - 1)), page, PROT_READ | PROT_WRITE) == 0) {
-            *pass->slots[i].place = pass->slots[i].old;
-        }
+    ++extent->objects;
+    extent->unloaded = info->dlpi_subs;
+    return 0;
+}
+
+/* New objects come to the end of the list. The lock that dlopen() holds from before it puts them there until they are
+ * relocated and made read-only can't be taken as such, but by another dlopen() */
+void uci_rebind_settle(uci_rebind_extent_t *extent_p)
+{
+    void *program;
+
+    *extent_p = (uci_rebind_extent_t){0, 0};
+    dl_iterate_phdr(uci_rebind_count, extent_p);
+    program = dlopen(NULL, RTLD_LAZY | RTLD_NOLOAD);
+    if (program != NULL) {
+        dlclose(program);
     }
-    uci_rebind_state.seen_count = 0;
 }
 
 static int uci_rebind_find_own(struct dl_phdr_info *info, size_t size, void *arg)
@@ -324,9 +411,10 @@ void *uci_rebind_own_function(const char *name)
     }
 }
 
-uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *result_p)
+uci_status_t uci_rebind(uci_rebind_func_t func, bool all, const uci_rebind_extent_t *extent,
+                        uci_rebind_result_t *result_p)
 {
-    uci_rebind_pass_t pass = {.func = func, .status = UCI_OK};
+    uci_rebind_pass_t pass = {.func = func, .extent = extent, .status = UCI_OK};
 
     if ((uci_rebind_state.own.hash == NULL) &&
         ((dl_iterate_phdr(uci_rebind_find_own, NULL) == 0) || (uci_rebind_state.own.hash == NULL))) {
@@ -337,9 +425,7 @@ uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *r
         uci_rebind_state.seen_count = 0;
     }
     dl_iterate_phdr(uci_rebind_visit, &pass);
-    if (pass.status != UCI_OK) {
-        uci_rebind_undo(&pass);
-    } else {
+    if (pass.status == UCI_OK) {
         *result_p = pass.result;
     }
     free(pass.slots);
@@ -353,7 +439,13 @@ void *uci_rebind_own_function(const char *name)
     return NULL;
 }
 
-uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *result_p)
+void uci_rebind_settle(uci_rebind_extent_t *extent_p)
+{
+    *extent_p = (uci_rebind_extent_t){0, 0};
+}
+
+uci_status_t uci_rebind(uci_rebind_func_t func, bool all, const uci_rebind_extent_t *extent,
+                        uci_rebind_result_t *result_p)
 {
     uci_error("calls can't be redirected on this processor: use LD_PRELOAD");
     return UCI_ERR_UNSUPPORTED;

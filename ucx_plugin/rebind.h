@@ -8,7 +8,13 @@
  *     GLOB_DAT    calls and addresses in code built with -fno-plt, and with BIND_NOW
  *     64, ABS64   initialized pointers in data
  *
- * Slots that the loader has made read-only (RELRO) are made writable for the moment. What is not reached: addresses that a
+ * Slots that the loader has made read-only (RELRO) are made writable for the moment, and what was writable stays so.
+ *
+ * An object that another thread is opening is in the loader's list before its slots are filled in: what is written there is
+ * lost, or added to, and pages that are made read-only again end the process. Such objects are left alone until the next pass,
+ * which the thread that opens them makes: uci_rebind_settle() tells which they are.
+ *
+ * What is not reached: addresses that a
  * program got from dlsym() or has copied, calls from constructors of an object that is being opened, calls inside of an
  * object that was linked statically, and other namespaces (dlmopen). GOTCHA (LLNL) has the same limits.
  */
@@ -30,14 +36,29 @@ typedef struct uci_rebind_result {
     unsigned slots;
 } uci_rebind_result_t;
 
+/** Objects that the loader has done with: so many at the beginning of its list, as long as none is unloaded. */
+typedef struct uci_rebind_extent {
+    size_t objects;
+    unsigned long long unloaded; /**< how many had been by then, in all */
+} uci_rebind_extent_t;
+
 /**
- * Write the slots of all objects of the process but ourselves that were not there at the last pass, or of all. All or
- * nothing: after an error the slots of this pass are as they were. One thread at a time.
- * @param result_p  what was done
- * @return UCI_OK, UCI_ERR_UNSUPPORTED on processors other than x86_64 and aarch64 or without a table of symbols, UCI_ERR_IO if a page can't be made writable,
- *         UCI_ERR_NO_MEMORY. Logged.
+ * Count the objects there are, and wait until the loader has done with all of these. Takes the loader's locks: hold none that
+ * a constructor may want. Thread safe.
  */
-uci_status_t uci_rebind(uci_rebind_func_t func, bool all, uci_rebind_result_t *result_p);
+void uci_rebind_settle(uci_rebind_extent_t *extent_p);
+
+/**
+ * Write the slots of all objects of @a extent but ourselves that were not done by a pass before, or of all. All or
+ * nothing: after an error the slots of this pass are as they were. One thread at a time.
+ * @param extent    from uci_rebind_settle(); objects that came later are left to a later pass.
+ * @param result_p  what was done
+ * @return UCI_OK; UCI_ERR_BUSY (not logged) if objects have been unloaded since @a extent was found: nothing was done; logged:
+ *         UCI_ERR_UNSUPPORTED on processors other than x86_64 and aarch64 or without a table of symbols, UCI_ERR_IO if a page
+ *         can't be made writable, UCI_ERR_NO_MEMORY.
+ */
+uci_status_t uci_rebind(uci_rebind_func_t func, bool all, const uci_rebind_extent_t *extent,
+                        uci_rebind_result_t *result_p);
 
 /** For a uci_rebind_func_t: @return the function that we export under @a name, or NULL. Takes no lock. */
 void *uci_rebind_own_function(const char *name);

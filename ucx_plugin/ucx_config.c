@@ -6,7 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "settings.h"
+#include "parse_size.h"
 
 /* UCX's choice where the user leaves it to UCX ("auto"): on shared memory and tcp about 8 KiB [measured with
  * 1.13.1], and UCX_RNDV_SEND_NBR_THRESH for sends with FAST_CMPL */
@@ -28,7 +28,7 @@ static size_t uci_ucx_config_size(const char *value, size_t automatic)
         }
         if (strcasecmp(item, "auto") == 0) {
             size = automatic;
-        } else if (uci_settings_parse_size(item, false, &size) != UCI_OK) {
+        } else if (uci_parse_size(item, false, &size) != UCI_OK) {
             continue;
         }
         max = uci_max(max, size);

@@ -10,8 +10,8 @@ static void try_size(const char *text)
 {
     size_t size;
 
-    uci_settings_parse_size(text, true, &size);
-    uci_settings_parse_size(text, false, &size);
+    uci_parse_size(text, true, &size);
+    uci_parse_size(text, false, &size);
 }
 
 /* What is printed of a specification is read back as the same */

@@ -1,8 +1,8 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Two workers of UCI's in one process, and a UCX between them that is all fake: what one sends the other gets when the test lets it.
- * Whatever is under way can be looked at, and changed, and time passes as the test says. Keys lead where a peer says, without a look at
+ * Two workers of UCI's in one process (or NET_NODES), and a UCX between them that is all fake: what one sends the other gets when the
+ * test lets it. Whatever is under way can be looked at, and changed, and time passes as the test says. Keys lead where a peer says, without a look at
  * whether its memory is there, as UCX's do for shared memory.
  */
 #ifndef UCI_TESTS_UNIT_FAKE_NET_H_
@@ -16,25 +16,26 @@
 
 #include "close.h"
 #include "endpoint.h"
-#include "find.h"
 #include "get.h"
+#include "peer_link.h"
 #include "recv.h"
 #include "repair.h"
 #include "request.inl"
 #include "send.h"
+#include "unexpected.h"
 #include "worker.h"
 
-#define NET_NODES   2
-#define NET_RECVS   64
+#ifndef NET_NODES
+#define NET_NODES 2
+#endif
 #define NET_REGIONS 256
 
 typedef struct net_message {
     struct net_message *next;
     unsigned from;
-    bool am;
+    bool frame; /* of UCI_FRAME_AM_ID: it has no header of UCX's; else of UCI_AM_ID */
     bool rndv;
-    ucp_tag_t tag;
-    size_t header_length; /* of an active message */
+    size_t header_length;
     char *header;
     size_t length;
     char *data;  /* owned; of a rendezvous the sender's */
@@ -44,25 +45,13 @@ typedef struct net_message {
     void *request;
 } net_message_t;
 
-typedef struct net_recv {
-    bool posted;
-    void *buffer;
-    size_t count;
-    ucp_tag_t tag, mask;
-    ucp_tag_recv_nbx_callback_t cb;
-    void *user_data;
-    void *request;
-} net_recv_t;
-
 typedef struct net_node {
     unsigned number;
     uci_worker_t *worker;
     uci_context_t context;
-    uci_ep_t *ep; /* the user's, to the other one */
-    ucp_am_recv_callback_t handler;
-    net_message_t *first, **last;         /* on their way to it */
-    net_message_t *unexpected, **matched; /* tag messages that nobody has asked for */
-    net_recv_t recvs[NET_RECVS];
+    uci_ep_t *ep;                       /* the user's, to the other one */
+    ucp_am_recv_callback_t handlers[2]; /* of UCI_FRAME_AM_ID and UCI_AM_ID */
+    net_message_t *first, **last;       /* on their way to it */
 } net_node_t;
 
 typedef struct net_region {
@@ -78,6 +67,8 @@ static const char *net_transports = "posix/memory"; /* as UCX prints them */
 static bool net_no_rdma;                            /* memory can't be mapped */
 static uint64_t net_clock;                          /* ns; 0: the real one */
 static void (*net_sent)(net_message_t *message);    /* told of each message before it goes, which it may change */
+static ucs_status_t net_refusal;                    /* what UCX says to frames, and does not send them */
+static bool net_busy;                               /* UCX completes frames when they arrive, not when they are sent */
 
 /* Time as UCI sees it */
 int clock_gettime(clockid_t id, struct timespec *time)
@@ -116,68 +107,52 @@ static void net_free(net_message_t *message)
     free(message);
 }
 
-static net_message_t *net_send(ucp_ep_h ep, const void *data, size_t length)
+/* Put a message at the end of what is on its way to a node */
+static void net_append(net_node_t *to, net_message_t *message)
 {
-    size_t place           = (size_t)((char *)ep - &net_eps[0][0]);
-    net_node_t *to         = &net_nodes[place % NET_NODES];
-    net_message_t *message = calloc(1, sizeof(*message));
-
-    message->from   = (unsigned)(place / NET_NODES);
-    message->length = length;
-    message->have   = length;
-    message->data   = (char *)data;
-    *to->last       = message;
-    to->last        = &message->next;
-    return message;
+    message->next = NULL;
+    *to->last     = message;
+    to->last      = &message->next;
 }
 
 static ucs_status_ptr_t net_am_send(ucp_ep_h ep, unsigned id, const void *header, size_t header_length,
                                     const void *data, size_t length, const ucp_request_param_t *param)
 {
-    bool rndv              = (param->flags & UCP_AM_SEND_FLAG_RNDV) != 0;
-    net_message_t *message = net_send(ep, rndv ? data : net_copy(data, length), length);
+    size_t place = (size_t)((char *)ep - &net_eps[0][0]);
+    bool rndv    = (param->flags & UCP_AM_SEND_FLAG_RNDV) != 0;
+    net_message_t *message;
 
-    message->am            = true;
+    if ((id != UCI_AM_ID) && (id != UCI_FRAME_AM_ID)) {
+        abort();
+    }
+    if ((net_refusal != UCS_OK) && (id == UCI_FRAME_AM_ID)) {
+        return UCS_STATUS_PTR(net_refusal);
+    }
+    message                = calloc(1, sizeof(*message));
+    message->from          = (unsigned)(place / NET_NODES);
+    message->frame         = (id == UCI_FRAME_AM_ID);
     message->rndv          = rndv;
     message->header        = net_copy(header, header_length);
     message->header_length = header_length;
+    message->data          = rndv ? (char *)data : net_copy(data, length);
+    message->length        = length;
+    message->have          = length;
     message->cb            = param->cb.send;
     message->user_data     = param->user_data;
-    message->request       = rndv ? malloc(1) : NULL;
+    message->request       = (rndv || (net_busy && message->frame)) ? malloc(1) : NULL;
+    net_append(&net_nodes[place % NET_NODES], message);
     if (net_sent != NULL) {
         net_sent(message);
     }
     return message->request;
 }
 
-static ucs_status_ptr_t net_tag_send(ucp_ep_h ep, const void *data, size_t length, ucp_tag_t tag,
-                                     const ucp_request_param_t *param)
-{
-    net_message_t *message = net_send(ep, net_copy(data, length), length);
-
-    message->tag = tag;
-    if (net_sent != NULL) {
-        net_sent(message);
-    }
-    return NULL;
-}
-
-static ucs_status_ptr_t net_tag_recv(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag, ucp_tag_t mask,
-                                     const ucp_request_param_t *param)
-{
-    net_recv_t *recv = net_node_of(worker)->recvs;
-
-    while (recv->posted) {
-        ++recv;
-    }
-    *recv         = (net_recv_t){true, buffer, count, tag, mask, param->cb.recv, param->user_data, NULL};
-    recv->request = (param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) ? param->request : malloc(1);
-    return recv->request;
-}
-
 static ucs_status_t net_set_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
 {
-    net_node_of(worker)->handler = param->cb;
+    if ((param->id != UCI_AM_ID) && (param->id != UCI_FRAME_AM_ID)) {
+        abort();
+    }
+    net_node_of(worker)->handlers[param->id == UCI_AM_ID] = param->cb;
     return UCS_OK;
 }
 
@@ -192,58 +167,18 @@ static ucs_status_ptr_t net_am_recv_data(ucp_worker_h worker, void *desc, void *
     return NULL;
 }
 
-static bool net_match(net_node_t *node, net_message_t *message)
-{
-    ucp_tag_recv_info_t info = {.sender_tag = message->tag, .length = message->length};
-    net_recv_t *recv         = node->recvs, taken;
-
-    while ((recv < node->recvs + NET_RECVS) && (!recv->posted || (((recv->tag ^ message->tag) & recv->mask) != 0))) {
-        ++recv;
-    }
-    if (recv == node->recvs + NET_RECVS) {
-        return false;
-    }
-    taken        = *recv;
-    recv->posted = false;
-    if (message->length <= taken.count) {
-        memcpy(taken.buffer, message->data, message->length);
-    }
-    taken.cb(taken.request, (message->length <= taken.count) ? UCS_OK : UCS_ERR_MESSAGE_TRUNCATED, &info,
-             taken.user_data);
-    net_free(message);
-    return true;
-}
-
+/* It arrives, and is gone */
 static void net_deliver(net_node_t *node, net_message_t *message)
 {
     ucp_am_recv_param_t param = {.recv_attr = message->rndv ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
 
-    if (!message->am) {
-        if (!net_match(node, message)) {
-            message->next  = NULL;
-            *node->matched = message;
-            node->matched  = &message->next;
-        }
-        return;
-    }
-    node->handler(node->worker, message->header, message->header_length,
-                  message->rndv ? (void *)message : message->data, message->length, &param);
-    if (message->rndv) {
+    node->handlers[!message->frame](node->worker, (message->header_length > 0) ? message->header : NULL,
+                                    message->header_length, message->rndv ? (void *)message : message->data,
+                                    message->length, &param);
+    if (message->request != NULL) {
         message->cb(message->request, UCS_OK, message->user_data);
     }
     net_free(message);
-}
-
-static void net_match_unexpected(net_node_t *node)
-{
-    net_message_t *message = node->unexpected, *next;
-
-    node->unexpected = NULL;
-    node->matched    = &node->unexpected;
-    for (; message != NULL; message = next) {
-        next = message->next;
-        net_deliver(node, message);
-    }
 }
 
 /* What is on its way arrives; what is sent meanwhile does later */
@@ -255,7 +190,6 @@ static unsigned net_progress(ucp_worker_h worker)
 
     node->first = NULL;
     node->last  = &node->first;
-    net_match_unexpected(node);
     for (; message != NULL; message = next, ++count) {
         next = message->next;
         net_deliver(node, message);
@@ -379,6 +313,12 @@ static void net_print_info(ucp_ep_h ep, FILE *stream)
     fprintf(stream, "#  lane[0]:  1:%s.0 md[0]\n", net_transports);
 }
 
+/* As UCX before 1.14, which does not know what it is asked for */
+static ucs_status_t net_query(ucp_ep_h ep, ucp_ep_attr_t *attr)
+{
+    return UCS_OK;
+}
+
 static ucs_status_t net_get_address(ucp_worker_h worker, ucp_address_t **address_p, size_t *length_p)
 {
     *address_p = net_copy(&net_node_of(worker)->number, sizeof(unsigned));
@@ -397,16 +337,6 @@ static ucs_status_t net_address_query(ucp_address_t *address, ucp_worker_address
     return UCS_OK;
 }
 
-static ucp_tag_message_h net_probe(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t mask, int remove,
-                                   ucp_tag_recv_info_t *info)
-{
-    return NULL;
-}
-
-static void net_cancel(ucp_worker_h worker, void *request)
-{
-}
-
 static const char *net_status_string(ucs_status_t status)
 {
     return "a status";
@@ -422,10 +352,7 @@ static void net_init(void)
     uci_ucp = (uci_ucp_t){.worker_set_am_recv_handler = net_set_handler,
                           .am_recv_data_nbx           = net_am_recv_data,
                           .am_send_nbx                = net_am_send,
-                          .tag_send_nbx               = net_tag_send,
-                          .tag_recv_nbx               = net_tag_recv,
                           .request_free               = net_request_free,
-                          .request_cancel             = net_cancel,
                           .ep_create                  = net_ep_create,
                           .ep_close_nbx               = net_ep_op,
                           .ep_flush_nbx               = net_ep_op,
@@ -439,11 +366,11 @@ static void net_init(void)
                           .ep_rkey_unpack             = net_rkey_unpack,
                           .rkey_destroy               = net_rkey_destroy,
                           .ep_print_info              = net_print_info,
+                          .ep_query                   = net_query,
                           .worker_get_address         = net_get_address,
                           .worker_release_address     = net_release_address,
                           .worker_address_query       = net_address_query,
                           .worker_progress            = net_progress,
-                          .tag_probe_nb               = net_probe,
                           .get_version_string         = net_version,
                           .status_string              = net_status_string};
 }
@@ -472,7 +399,6 @@ static void net_create(unsigned number)
     memset(node, 0, sizeof(*node));
     node->number                    = number;
     node->last                      = &node->first;
-    node->matched                   = &node->unexpected;
     node->context.buffered_max      = 0;
     node->context.buffered_fast_max = 0;
     if (uci_worker_create((ucp_worker_h)node, &node->context, &params, UCS_THREAD_MODE_MULTI, &node->worker) !=
@@ -495,15 +421,25 @@ static void net_open(unsigned from, unsigned to)
 
 static bool net_is_idle(void)
 {
-    return (net_nodes[0].first == NULL) && (net_nodes[1].first == NULL);
+    unsigned number;
+
+    for (number = 0; number < NET_NODES; ++number) {
+        if (net_nodes[number].first != NULL) {
+            return false;
+        }
+    }
+    return true;
 }
 
 static void net_turn(unsigned number)
 {
     uci_worker_t *worker = net_nodes[number].worker;
 
-    worker->turns = 0; /* each one looks at what takes long */
+    uci_worker_enter(worker);
+    worker->turns = 0; /* each one looks at what takes long, and at a quiet box */
     uci_worker_progress(worker, worker->ucp);
+    uci_link_look(worker);
+    uci_worker_leave(worker);
 }
 
 /* What is under way ends somehow, so that a test can go on with the next world */
@@ -529,10 +465,6 @@ static void net_destroy(unsigned number)
     uci_worker_shutdown(node->worker);
     uci_worker_destroy(node->worker);
     for (message = node->first; message != NULL; message = next) {
-        next = message->next;
-        net_free(message);
-    }
-    for (message = node->unexpected; message != NULL; message = next) {
         next = message->next;
         net_free(message);
     }

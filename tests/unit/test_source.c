@@ -296,7 +296,7 @@ Test(source, a_pending_buffer_that_did_not_change_is_a_repair)
 
 static void damage_frame(net_message_t *message)
 {
-    if (!message->am && (message->length > 500)) {
+    if (message->frame && (message->length > 500)) {
         message->data[200] ^= 1;
         net_sent = NULL;
     }

@@ -6,8 +6,10 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "seqset.h"
+#include "seq.h"
 #include "stats.h"
+
+#define TAG 1000
 
 static uci_worker_t worker;
 static uci_peer_t peer;
@@ -34,23 +36,43 @@ static void tear_down(void)
 
 TestSuite(txlog, .init = set_up, .fini = tear_down, .timeout = 10);
 
-/* As the sending side does: number, count, log */
-static uci_frame_t *put(size_t total, bool log)
+static uci_frame_t *make(uci_peer_t *to, size_t total)
 {
     uci_frame_t *frame = uci_frame_get(&worker.frames, total);
+    uint32_t length    = (uint32_t)(total - sizeof(uci_frame_hdr_t));
 
-    frame->peer  = &peer;
+    frame->peer  = to;
     frame->op    = NULL;
-    frame->seq   = peer.tx_next;
+    frame->req   = NULL;
+    frame->seq   = to->tx_next;
     frame->total = (uint32_t)total;
     frame->flags = 0;
-    ++peer.tx_next;
-    if (log) {
-        cr_assert(uci_txlog_put(&peer, frame) == UCS_OK);
-    } else {
-        uci_frame_put(&worker.frames, frame);
-    }
+    memset(frame->wire, (int)frame->seq, total);
+    uci_frame_write_hdr(frame, uci_frame_what(UCI_FRAME_EAGER, UCI_DIGEST_XXH3, length), 0, TAG + frame->seq,
+                        ~frame->seq, 0, 0);
     return frame;
+}
+
+/* As the sending side does: number, log, send */
+static uci_frame_t *put_to(uci_peer_t *to, size_t total)
+{
+    uci_frame_t *frame = make(to, total);
+
+    cr_assert(uci_txlog_put(to, frame) == UCS_OK);
+    to->tx_posted = ++to->tx_next;
+    return frame;
+}
+
+static uci_frame_t *put(size_t total)
+{
+    return put_to(&peer, total);
+}
+
+/* Numbers whose frames are not in the log any more */
+static void skip(uint64_t count)
+{
+    peer.tx_next += count;
+    peer.tx_posted = peer.tx_next;
 }
 
 static size_t logged(void)
@@ -86,7 +108,7 @@ Test(txlog, keeps_until_acknowledged)
     uint64_t i;
 
     for (i = 0; i < 300; ++i) {
-        frames[i] = put(100, true);
+        frames[i] = put(100);
     }
     cr_expect(worker.log_bytes == 300 * 100);
     for (i = 0; i < 300; ++i) {
@@ -109,7 +131,7 @@ Test(txlog, acknowledged_out_of_order)
     uint64_t i;
 
     for (i = 0; i < 200; ++i) {
-        put(100, true);
+        put(100);
     }
     for (i = 1; i < 200; i += 2) {
         uci_txlog_ack_one(&peer, i);
@@ -132,7 +154,7 @@ Test(txlog, grows_around_an_old_one)
     uint64_t i;
 
     for (i = 0; i < 5000; ++i) {
-        put(100, true);
+        put(100);
         if (i > 0) {
             uci_txlog_ack_one(&peer, i - 1 + (i == 1));
         }
@@ -147,7 +169,7 @@ Test(txlog, steady_traffic_does_not_grow_the_ring)
     uint64_t i;
 
     for (i = 0; i < 100000; ++i) {
-        put(100, true);
+        put(100);
         if (i >= 40) {
             uci_txlog_ack(&peer, i - 40);
         }
@@ -159,10 +181,10 @@ Test(txlog, steady_traffic_does_not_grow_the_ring)
 /* What is waited for by an operation goes with it, not with an acknowledgement */
 Test(txlog, operations_hold_their_frames)
 {
-    uci_frame_t *frame = put(100, true);
+    uci_frame_t *frame = put(100);
 
     frame->op = (struct uci_send_op *)&worker;
-    put(100, true);
+    put(100);
     uci_txlog_ack(&peer, 2);
     cr_expect(uci_txlog_find(&peer, 0) == frame);
     cr_expect(uci_txlog_find(&peer, 1) == NULL);
@@ -173,7 +195,7 @@ Test(txlog, operations_hold_their_frames)
 
 Test(txlog, in_flight_frames_outlive_their_acknowledgement)
 {
-    uci_frame_t *frame = put(100, true);
+    uci_frame_t *frame = put(100);
 
     frame->flags |= UCI_FRAME_IN_FLIGHT;
     uci_txlog_ack(&peer, 1);
@@ -181,37 +203,180 @@ Test(txlog, in_flight_frames_outlive_their_acknowledgement)
     cr_expect(uci_frame_get(&worker.frames, 100) != frame, "UCX still reads it");
 }
 
+static bool is_stub(const uci_frame_t *frame)
+{
+    return (frame->flags & UCI_FRAME_STUB) != 0;
+}
+
+/* What is left of a frame that is over the limit: all that its receiver has to be told of it */
+static void expect_stub(uint64_t seq, size_t total)
+{
+    uci_frame_t *stub = uci_txlog_find(&peer, seq);
+    const uci_frame_hdr_t *hdr;
+
+    cr_assert(stub != NULL, "number %lu", (unsigned long)seq);
+    hdr = uci_frame_hdr(stub);
+    cr_assert(is_stub(stub) && (stub->flags & UCI_FRAME_LOGGED) && !(stub->flags & UCI_FRAME_IN_FLIGHT));
+    cr_assert(stub->total == sizeof(*hdr));
+    cr_assert((stub->seq == seq) && (stub->peer == &peer) && (stub->op == NULL) && (stub->req == NULL));
+    cr_assert((hdr->tag == TAG + seq) && (hdr->value == ~seq) && (hdr->seq == (uint32_t)seq));
+    cr_assert(hdr->length == total - sizeof(*hdr));
+}
+
 Test(txlog, limit_drops_the_oldest)
 {
     uint64_t i, before = uci_stats.log_dropped;
     uci_frame_t *held;
 
-    worker.log_limit = 1000;
-    held             = put(100, true);
+    worker.log_limit = 10000;
+    held             = put(1000);
     held->op         = (struct uci_send_op *)&worker;
     for (i = 1; i < 100; ++i) {
-        put(100, true);
-        cr_assert(worker.log_bytes <= 1000);
+        put(1000);
+        cr_assert(worker.log_bytes <= 10000);
     }
-    cr_expect(uci_stats.log_dropped - before == 90);
+    /* 1000 * (5 + held) + 40 * 94 are below the limit, and one more would not be */
+    cr_expect(uci_stats.log_dropped - before == 94);
+    cr_expect(worker.log_bytes == 6 * 1000 + 94 * sizeof(uci_frame_hdr_t));
     cr_expect(uci_txlog_find(&peer, 0) == held);
-    cr_expect(uci_txlog_find(&peer, 1) == NULL);
-    cr_expect(uci_txlog_find(&peer, 99) != NULL);
-    cr_expect(logged() == 10);
+    cr_expect(!is_stub(held));
+    cr_expect(logged() == 100, "of each there is something");
+    for (i = 1; i <= 94; ++i) {
+        expect_stub(i, 1000);
+    }
+    for (; i < 100; ++i) {
+        cr_assert(!is_stub(uci_txlog_find(&peer, i)));
+    }
 }
 
-/* UCI_MODE=detect logs only what an operation waits for: most numbers are never in the ring */
+Test(txlog, stubs_are_acknowledged_as_others)
+{
+    uint64_t i;
+
+    worker.log_limit = 10000;
+    for (i = 0; i < 100; ++i) {
+        put(1000);
+    }
+    expect_stub(0, 1000);
+    uci_txlog_ack_one(&peer, 0);
+    cr_expect((uci_txlog_find(&peer, 0) == NULL) && (peer.tx_base == 1));
+    uci_txlog_ack(&peer, 100);
+    cr_expect((worker.log_bytes == 0) && (logged() == 0) && uci_txlog_is_empty(&peer));
+    put(1000);
+    cr_expect(!is_stub(uci_txlog_find(&peer, 100)), "there is room again");
+}
+
+/* Of what is not much more than a stub nothing is gained */
+Test(txlog, what_is_small_stays)
+{
+    uint64_t i, before = uci_stats.log_dropped;
+
+    worker.log_limit = 1000;
+    for (i = 0; i < 100; ++i) {
+        put(UCI_CACHE_LINE);
+    }
+    cr_expect(uci_stats.log_dropped == before);
+    cr_expect(worker.log_bytes == 100 * UCI_CACHE_LINE, "the limit is a soft one");
+    cr_expect(logged() == 100);
+    put(UCI_CACHE_LINE + 1);
+    put(UCI_CACHE_LINE);
+    expect_stub(100, UCI_CACHE_LINE + 1);
+}
+
+/* It waits for room in a mailbox, and has yet to be sent */
+Test(txlog, what_waits_for_its_carrier_stays)
+{
+    uci_frame_t *waiting;
+    uint64_t i;
+
+    put(1000);
+    worker.log_limit = 3000;
+    for (i = 0; i < 10; ++i) {
+        waiting = make(&peer, 1000);
+        waiting->flags |= UCI_FRAME_IN_FLIGHT;
+        cr_assert(uci_txlog_put(&peer, waiting) == UCS_OK);
+        ++peer.tx_next;
+    }
+    expect_stub(0, 1000);
+    for (i = 1; i <= 10; ++i) {
+        cr_assert(!is_stub(uci_txlog_find(&peer, i)), "number %lu has not been sent", (unsigned long)i);
+    }
+    peer.tx_posted = peer.tx_next;
+    put(1000);
+    expect_stub(1, 1000);
+}
+
+/* UCX still reads what a stub takes the place of */
+Test(txlog, a_frame_in_flight_outlives_its_stub)
+{
+    uci_frame_t *frame = put(1000), *other;
+
+    frame->flags |= UCI_FRAME_IN_FLIGHT;
+    worker.log_limit = 1500;
+    put(1000);
+    expect_stub(0, 1000);
+    cr_expect((frame->flags & (UCI_FRAME_LOGGED | UCI_FRAME_IN_FLIGHT)) == UCI_FRAME_IN_FLIGHT);
+    other = uci_frame_get(&worker.frames, 1000);
+    cr_expect(other != frame);
+    cr_expect(uci_frame_payload(frame)[5] == 0, "nobody has written there");
+    uci_frame_put(&worker.frames, other);
+}
+
+/* The limit is the worker's: others give way when the one that sends can't */
+Test(txlog, limit_is_of_all_peers)
+{
+    static uci_peer_t other;
+    uci_peer_t *peers[2] = {&peer, &other};
+    uint64_t i;
+
+    memset(&other, 0, sizeof(other));
+    other.worker    = &worker;
+    other.tx_mask   = UINT64_MAX;
+    other.uid       = 1;
+    worker.peers[0] = NULL;
+    free(worker.peers);
+    worker.peers      = peers;
+    worker.peers_mask = 1;
+    for (i = 0; i < 10; ++i) {
+        put(1000);
+    }
+    worker.log_limit = 10000;
+    for (i = 0; i < 5; ++i) {
+        put_to(&other, 10000);
+        cr_assert(worker.log_bytes <= 10000 + 10000, "but for the one that is being sent");
+    }
+    for (i = 0; i < 10; ++i) {
+        expect_stub(i, 1000);
+    }
+    cr_expect(is_stub(uci_txlog_find(&other, 0)));
+    free(other.tx_ring);
+    worker.peers    = calloc(1, sizeof(*worker.peers));
+    worker.peers[0] = &peer;
+}
+
+/* A receiver that takes nothing for long: were all that is there looked at for each that comes, this would not end in time */
+Test(txlog, over_the_limit_each_is_looked_at_once)
+{
+    uint64_t i;
+
+    worker.log_limit = 1000;
+    for (i = 0; i < 300000; ++i) {
+        put((i % 2 == 0) ? UCI_CACHE_LINE : 100);
+    }
+    cr_expect(logged() == 300000);
+    expect_stub(1, 100);
+    uci_txlog_ack(&peer, 300000);
+    cr_expect(worker.log_bytes == 0);
+}
+
 Test(txlog, gaps_of_what_is_not_logged)
 {
     uci_frame_t *frame;
-    uint64_t i;
 
-    put(100, true);
+    put(100);
     uci_txlog_ack(&peer, 1);
-    for (i = 0; i < 500; ++i) {
-        put(100, false);
-    }
-    frame = put(100, true); /* the log is empty, and the number far away */
+    skip(500);
+    frame = put(100); /* the log is empty, and the number far away */
     cr_expect(uci_txlog_find(&peer, frame->seq) == frame);
     cr_expect(logged() == 1);
 }
@@ -219,13 +384,10 @@ Test(txlog, gaps_of_what_is_not_logged)
 Test(txlog, an_old_one_before_a_gap_is_found_once)
 {
     uci_frame_t *old, *young;
-    uint64_t i;
 
-    old = put(100, true);
-    for (i = 0; i < 500; ++i) {
-        put(100, false);
-    }
-    young = put(100, true);
+    old = put(100);
+    skip(500);
+    young = put(100);
     cr_expect(uci_txlog_find(&peer, old->seq) == old);
     cr_expect(uci_txlog_find(&peer, young->seq) == young);
     cr_expect(logged() == 2);
@@ -237,25 +399,25 @@ Test(txlog, acknowledging_the_last)
     struct uci_send_op *waits = (struct uci_send_op *)(void *)&worker; /* never looked into */
 
     cr_expect(!uci_txlog_ack_last(&peer, 0), "nothing has been sent");
-    put(100, true);
+    put(100);
     cr_expect(!uci_txlog_ack_last(&peer, 0), "an old number");
     cr_expect(!uci_txlog_ack_last(&peer, 2), "a number of the future");
     cr_expect(uci_txlog_ack_last(&peer, 1));
     cr_expect((worker.log_bytes == 0) && (logged() == 0) && (peer.tx_base == 1) && (peer.tx_acked == 1));
     cr_expect(uci_txlog_is_empty(&peer));
 
-    put(100, true);
-    put(100, true);
+    put(100);
+    put(100);
     cr_expect(!uci_txlog_ack_last(&peer, 3), "two are waiting");
     uci_txlog_ack(&peer, 3);
-    put(100, true)->op = waits;
+    put(100)->op = waits;
     cr_expect(!uci_txlog_ack_last(&peer, 4), "it waits for FIN");
     cr_expect(logged() == 1);
 }
 
 Test(txlog, acknowledging_the_last_where_nothing_is_kept)
 {
-    put(100, false);
+    skip(1);
     cr_expect(!uci_txlog_ack_last(&peer, 1));
     uci_txlog_ack(&peer, 1);
     cr_expect(peer.tx_acked == 1);

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "mailbox.h"
+
+#include <stdlib.h>
+
+#include "bounce.h"
+#include "control.h"
+#include "peer_link.h"
+#include "log.h"
+#include "process.h"
+#include "stats.h"
+#include "wire_check.h"
+#include "worker.h"
+
+/* Frames taken from one box before the others get their turn */
+#define UCI_MAILBOX_TURN 32
+
+/* A quiet box is looked into, in turn, each so many turns of progress, a power of two */
+#define UCI_MAILBOX_LOOK 64u
+
+/* ------------------------------------------------------------- receiver */
+
+static uint64_t uci_mailbox_new_key(uci_worker_t *worker)
+{
+    uint64_t words[3] = {worker->uid, uci_process_time_ns(), ++worker->mailbox.keys};
+
+    return XXH3_64bits(words, sizeof(words));
+}
+
+/* A few peers have rings for windows of 64 messages of 4 KiB; many have less each, and all together no more than 3 MiB */
+static void uci_mailbox_plan(uci_mailbox_t *mailbox)
+{
+    unsigned processes = uci_process_local_count();
+
+    mailbox->capacity = uci_min(uci_max((processes > 0) ? processes : 16u, UCI_MAILBOX_HOT), UCI_MAILBOX_BOXES);
+    mailbox->granules = (mailbox->capacity <= UCI_MAILBOX_HOT) ? UCI_BOX_GRANULES
+                        : (mailbox->capacity <= 16)            ? UCI_BOX_GRANULES / 4
+                                                               : UCI_BOX_GRANULES / 8;
+    mailbox->size     = UCI_MAILBOX_BELLS + (mailbox->capacity * uci_box_size(mailbox->granules));
+}
+
+static size_t uci_mailbox_offset(const uci_mailbox_t *mailbox, unsigned number)
+{
+    return UCI_MAILBOX_BELLS + (number * uci_box_size(mailbox->granules));
+}
+
+static void uci_mailbox_init_box(uci_mailbox_t *mailbox, unsigned number)
+{
+    uci_mailbox_box_t *box = &mailbox->boxes[number];
+
+    uci_box_rx_init(&box->rx, (uci_box_t *)(void *)(mailbox->region + uci_mailbox_offset(mailbox, number)),
+                    mailbox->granules, box->key);
+}
+
+/* Memory of UCX's own allocation is shared memory where a transport of this context has such */
+static ucs_status_t uci_mailbox_create(uci_worker_t *worker)
+{
+    uci_mailbox_t *mailbox      = &worker->mailbox;
+    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
+                                                 UCP_MEM_MAP_PARAM_FIELD_FLAGS,
+                                   .address = NULL,
+                                   .length  = mailbox->size,
+                                   .flags   = UCP_MEM_MAP_ALLOCATE | UCP_MEM_MAP_NONBLOCK};
+    ucp_mem_attr_t attr         = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
+    ucs_status_t status         = UCS_ERR_NO_MEMORY;
+
+    mailbox->boxes = calloc(mailbox->capacity, sizeof(*mailbox->boxes));
+    if (mailbox->boxes == NULL) {
+        return status;
+    }
+    status = uci_ucp.mem_map(worker->context->ucp, &params, &mailbox->memh);
+    if (status != UCS_OK) {
+        goto err_free;
+    }
+    status = uci_ucp.mem_query(mailbox->memh, &attr);
+    if (status != UCS_OK) {
+        goto err_unmap;
+    }
+    status = uci_ucp.rkey_pack(worker->context->ucp, mailbox->memh, &mailbox->rkey, &mailbox->rkey_length);
+    if (status != UCS_OK) {
+        goto err_unmap;
+    }
+    if ((uintptr_t)attr.address % UCI_CACHE_LINE != 0) {
+        status = UCS_ERR_INVALID_ADDR;
+        goto err_release;
+    }
+    mailbox->region = attr.address;
+    memset(mailbox->region, 0, UCI_MAILBOX_BELLS);
+    return UCS_OK;
+
+err_release:
+    uci_ucp.rkey_buffer_release(mailbox->rkey);
+err_unmap:
+    uci_ucp.mem_unmap(worker->context->ucp, mailbox->memh);
+err_free:
+    free(mailbox->boxes);
+    mailbox->boxes = NULL;
+    return status;
+}
+
+static bool uci_mailbox_exists(uci_worker_t *worker)
+{
+    uci_mailbox_t *mailbox = &worker->mailbox;
+    ucs_status_t status;
+
+    if (!mailbox->tried) {
+        mailbox->tried = true;
+        uci_mailbox_plan(mailbox);
+        status = uci_mailbox_create(worker);
+        if (status != UCS_OK) {
+            uci_info("no memory for a mailbox (%s): small messages on this node are active messages",
+                     uci_ucp.status_string(status));
+        }
+    }
+    return mailbox->region != NULL;
+}
+
+/* @return its number, or -1: there is none left */
+static int uci_mailbox_find_free(const uci_mailbox_t *mailbox)
+{
+    unsigned i;
+
+    for (i = 0; i < mailbox->capacity; ++i) {
+        if (mailbox->boxes[i].peer == NULL) {
+            return (int)i;
+        }
+    }
+    return -1;
+}
+
+static void uci_mailbox_tell(uci_peer_t *peer)
+{
+    uci_mailbox_t *mailbox = &peer->worker->mailbox;
+    uci_control_t *msg     = uci_control_get(peer, UCI_AM_BOX, 0, sizeof(uci_am_box_t) + mailbox->rkey_length);
+    uci_am_box_t *box;
+
+    if (msg == NULL) {
+        return; /* it goes on with active messages */
+    }
+    box           = (uci_am_box_t *)(void *)msg->payload;
+    box->address  = (uintptr_t)mailbox->region;
+    box->key      = mailbox->boxes[peer->rx_box].key;
+    box->bell     = (uint32_t)peer->rx_box;
+    box->size     = (uint32_t)mailbox->size;
+    box->offset   = (uint32_t)uci_mailbox_offset(mailbox, (unsigned)peer->rx_box);
+    box->granules = mailbox->granules;
+    memcpy(box + 1, mailbox->rkey, mailbox->rkey_length);
+    uci_control_send(msg);
+}
+
+/* What is in the box is lost, and the sender begins anew */
+static void uci_mailbox_renew(uci_peer_t *peer)
+{
+    uci_worker_t *worker   = peer->worker;
+    uci_mailbox_box_t *box = &worker->mailbox.boxes[peer->rx_box];
+
+    box->key     = uci_mailbox_new_key(worker);
+    box->renewed = true;
+    uci_mailbox_init_box(&worker->mailbox, (unsigned)peer->rx_box);
+    uci_mailbox_tell(peer);
+}
+
+static bool uci_mailbox_is_possible(uci_peer_t *peer)
+{
+    uci_worker_t *worker = peer->worker;
+
+    return (uci_settings.carrier != UCI_CARRIER_AM) && !worker->context->wakeup && (peer->uid != worker->uid) &&
+           peer->known && (strcmp(peer->mark.host, worker->mark.host) == 0) &&
+           uci_bounce_is_possible(uci_peer_transports(peer)) && uci_mailbox_exists(worker);
+}
+
+void uci_mailbox_offer(uci_peer_t *peer)
+{
+    uci_mailbox_t *mailbox = &peer->worker->mailbox;
+    int number;
+
+    if (peer->box_offered || !peer->known || uci_control_is_too_early(peer) || (uci_peer_endpoint(peer) == NULL)) {
+        return; /* with the next frame */
+    }
+    peer->box_offered = true;
+    number            = uci_mailbox_is_possible(peer) ? uci_mailbox_find_free(mailbox) : -1;
+    if (number < 0) {
+        return;
+    }
+    peer->rx_box                = (int8_t)number;
+    mailbox->boxes[number].peer = peer;
+    mailbox->count              = uci_max(mailbox->count, (unsigned)number + 1);
+    uci_mailbox_renew(peer);
+}
+
+void uci_mailbox_repeat(uci_peer_t *peer)
+{
+    if ((peer->rx_box >= 0) && peer->worker->mailbox.boxes[peer->rx_box].renewed) {
+        uci_mailbox_tell(peer);
+    }
+}
+
+void uci_mailbox_free(uci_peer_t *peer)
+{
+    uci_mailbox_box_t *box;
+
+    if (peer->rx_box < 0) {
+        return;
+    }
+    box       = &peer->worker->mailbox.boxes[peer->rx_box];
+    box->peer = NULL;
+    box->key  = uci_mailbox_new_key(peer->worker);
+    uci_mailbox_init_box(&peer->worker->mailbox, (unsigned)peer->rx_box);
+    peer->rx_box      = -1;
+    peer->box_offered = false;
+}
+
+static void uci_mailbox_broken(uci_peer_t *peer)
+{
+    uci_link_header_damaged(peer->worker, peer, "a frame in shared memory");
+    uci_mailbox_renew(peer);
+}
+
+/* Take frames, each of them read once. What they are delivered to may come back here. @return how many. */
+static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
+{
+    uci_peer_t *peer = box->peer;
+    unsigned count   = 0;
+    uci_frame_hdr_t hdr;
+    const char *place;
+    uint64_t mark;
+
+    while ((count < UCI_MAILBOX_TURN) && ((place = uci_box_rx_peek(&box->rx)) != NULL)) {
+        mark = uci_box_rx_mark(&box->rx);
+        memcpy(&hdr, place, sizeof(hdr));
+        __asm__ volatile("" ::: "memory"); /* not to be read again: others can write to it */
+        if (uci_unlikely(hdr.check != uci_frame_check(&hdr, mark)) ||
+            uci_unlikely(hdr.length > UCI_BOX_FRAME_MAX - sizeof(hdr)) || uci_unlikely(peer == NULL)) {
+            if (peer != NULL) {
+                uci_mailbox_broken(peer);
+            }
+            return count + 1;
+        }
+        box->renewed = false;
+        uci_box_rx_next(&box->rx, sizeof(hdr) + hdr.length);
+        if (!uci_wire_is_plain(&hdr) && uci_unlikely(uci_wire_check_frame(&hdr) != NULL)) {
+            uci_wire_refuse(peer, "a message", uci_wire_check_frame(&hdr));
+            continue;
+        }
+        uci_link_take(peer, &hdr, place + sizeof(hdr));
+        ++count;
+        if (uci_unlikely(box->peer != peer)) {
+            return count;
+        }
+    }
+    if (uci_unlikely(uci_box_rx_should_tell(&box->rx)) && (peer != NULL)) {
+        uci_box_rx_tell(&box->rx, uci_link_ack(peer));
+    }
+    return count;
+}
+
+/* Many boxes: those whose bell was rung. A bell may be lost, so that one of the others is looked into all the same */
+static __attribute__((noinline)) unsigned uci_mailbox_poll_bells(uci_worker_t *worker)
+{
+    uci_mailbox_t *mailbox = &worker->mailbox;
+    uint64_t rung          = uci_doorbell_rung(mailbox->region);
+    unsigned number, got, count = 0;
+
+    if (uci_unlikely((worker->turns / 2) % UCI_MAILBOX_LOOK == 0)) {
+        mailbox->look_next = (mailbox->look_next + 1) % mailbox->count;
+        rung |= 1ul << mailbox->look_next;
+    }
+    while (rung != 0) {
+        number = (unsigned)__builtin_ctzl(rung);
+        rung &= rung - 1;
+        uci_doorbell_clear(mailbox->region, number);
+        if (uci_unlikely(number >= mailbox->count)) {
+            continue; /* nobody has that box */
+        }
+        got = uci_mailbox_drain(worker, &mailbox->boxes[number]);
+        count += got;
+        if (got >= UCI_MAILBOX_TURN) {
+            uci_doorbell_ring(mailbox->region, number); /* there may be more */
+        }
+    }
+    return count;
+}
+
+unsigned uci_mailbox_poll(uci_worker_t *worker)
+{
+    uci_mailbox_t *mailbox = &worker->mailbox;
+    unsigned i, boxes = mailbox->count, count = 0;
+
+    if (boxes > UCI_MAILBOX_HOT) {
+        return uci_mailbox_poll_bells(worker);
+    }
+    for (i = 0; i < boxes; ++i) {
+        if (uci_box_rx_peek(&mailbox->boxes[i].rx) != NULL) {
+            count += uci_mailbox_drain(worker, &mailbox->boxes[i]);
+        }
+    }
+    return count;
+}
+
+void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)
+{
+    uci_mailbox_box_t *box;
+
+    if (peer->rx_box < 0) {
+        return;
+    }
+    box = &peer->worker->mailbox.boxes[peer->rx_box];
+    while (uci_mailbox_drain(peer->worker, box) > 0) {
+    }
+    if ((peer->rx_box >= 0) && (position > uci_box_rx_position(&box->rx))) {
+        uci_mailbox_renew(peer);
+    }
+}
+
+void uci_mailbox_cleanup(uci_worker_t *worker)
+{
+    uci_mailbox_t *mailbox = &worker->mailbox;
+
+    if (mailbox->region != NULL) {
+        uci_ucp.rkey_buffer_release(mailbox->rkey);
+        uci_ucp.mem_unmap(worker->context->ucp, mailbox->memh);
+        mailbox->region = NULL;
+        mailbox->count  = 0;
+    }
+    free(mailbox->boxes);
+    mailbox->boxes = NULL;
+}
+
+/* --------------------------------------------------------------- sender */
+
+/* UCX adds what the peer says to where its memory is mapped, and looks no further: we would write wherever it likes */
+static bool uci_mailbox_is_mapped(const void *region, size_t size)
+{
+    return ((uintptr_t)region % UCI_CACHE_LINE == 0) && uci_process_is_shared(region, size);
+}
+
+static uint8_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_t *box, size_t rkey_length)
+{
+    ucp_ep_h ep = uci_peer_endpoint(peer);
+    void *address;
+
+    if (peer->box_rkey == NULL) {
+        if ((ep == NULL) || (uci_wire_unpack_key(ep, box + 1, rkey_length, &peer->box_rkey) != UCS_OK)) {
+            peer->box_rkey = NULL;
+            return NULL;
+        }
+    }
+    if (uci_ucp.rkey_ptr(peer->box_rkey, box->address, &address) != UCS_OK) {
+        return NULL;
+    }
+    if (!uci_mailbox_is_mapped(address, box->size)) {
+        uci_wire_refuse(peer, "BOX", "that its mailbox is where its memory is not");
+        return NULL;
+    }
+    return address;
+}
+
+void uci_mailbox_on_box(uci_peer_t *peer, const void *data, size_t length)
+{
+    const uci_am_box_t *box = data;
+    uint8_t *region;
+
+    if (peer->worker->context->wakeup || (peer->box_mapped && (peer->box_key == box->key))) {
+        return; /* repeated */
+    }
+    region = uci_mailbox_map(peer, box, length - sizeof(*box));
+    uci_debug("mailbox of %s: %s", uci_peer_name(peer), (region != NULL) ? "mapped" : "can't be mapped");
+    if (region == NULL) {
+        return;
+    }
+    peer->box_mapped = true;
+    peer->box_number = (uint8_t)box->bell;
+    peer->box_key    = box->key;
+    peer->doorbells  = region;
+    peer->by_mailbox = false;
+    peer->am_until   = peer->tx_posted; /* what went before has to be there first */
+    uci_box_tx_init(&peer->box, (uci_box_t *)(void *)(region + box->offset), box->granules, box->key);
+    uci_peer_limit_eager(peer);
+}
+
+bool uci_mailbox_heard(uci_peer_t *peer)
+{
+    uint32_t acked;
+
+    if (!uci_box_tx_heard(&peer->box, &acked)) {
+        return false;
+    }
+    uci_link_take_ack(peer, acked);
+    return true;
+}
+
+void uci_mailbox_leave(uci_peer_t *peer)
+{
+    peer->box_mapped = false;
+    peer->by_mailbox = false;
+}
+
+void uci_mailbox_unmap(uci_peer_t *peer)
+{
+    uci_mailbox_leave(peer);
+    if (peer->box_rkey != NULL) {
+        uci_ucp.rkey_destroy(peer->box_rkey);
+        peer->box_rkey = NULL;
+    }
+}

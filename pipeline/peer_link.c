@@ -1,0 +1,1111 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "peer_link.h"
+
+#include <stdlib.h>
+
+#include "control.h"
+#include "inject.h"
+#include "log.h"
+#include "mailbox.h"
+#include "process.h"
+#include "report.h"
+#include "stats.h"
+#include "wire_check.h"
+
+/* Turns of progress without room in a mailbox, after which what waits goes by active message: its owner may be away for long */
+#define UCI_LINK_WAIT_TURNS 1024
+
+/* When a log that is not acknowledged is asked about: after this, then after twice as long each time, up to 2^10 times as long */
+#define UCI_LINK_SENT_NS    20000000ul
+#define UCI_LINK_SENT_SHIFT 10u
+
+/* The same of gaps: after uci_control_delay(), up to 2^8 times as long */
+#define UCI_LINK_GAP_SHIFT 8u
+
+/* Copies of one frame that arrive damaged, after which it is lost */
+#define UCI_LINK_REFUSED 16
+
+/* Times that it is asked what is missing, after damage, when nothing is known to be */
+#define UCI_LINK_GAP_ASKS 3
+
+/* So long after the last word of a sender that has closed what it has left should be here */
+#define UCI_LINK_GONE_NS 5000000000ul
+
+/* Missing ranges in one acknowledgement, and frames sent again in one answer */
+#define UCI_LINK_RANGES 64
+#define UCI_LINK_AGAIN  4096
+
+/* -------------------------------------------------------------- sending */
+
+void uci_link_watch(uci_peer_t *peer)
+{
+    if (peer->watched) {
+        return;
+    }
+    peer->watched = true;
+    peer->tx_seen = peer->tx_acked;
+    peer->tx_time = uci_process_time_ns();
+    peer->tx_asks = 0;
+    uci_list_add_tail(&peer->worker->watched, &peer->watched_link);
+}
+
+/* A carrier has the frame, and no longer needs it */
+static void uci_link_frame_done(uci_frame_t *frame, ucs_status_t status)
+{
+    uci_worker_t *worker = frame->peer->worker;
+    uci_request_t *req   = frame->req;
+
+    frame->req = NULL;
+    frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
+    if (!(frame->flags & UCI_FRAME_LOGGED)) {
+        uci_frame_put(&worker->frames, frame);
+    }
+    if (req != NULL) {
+        uci_request_complete(req, status);
+    }
+}
+
+static void uci_link_am_done(void *request, ucs_status_t status, void *user_data)
+{
+    uci_frame_t *frame   = user_data;
+    uci_worker_t *worker = frame->peer->worker;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    uci_link_frame_done(frame, status);
+    uci_worker_leave(worker);
+}
+
+/* Give a frame that is in flight to UCX. It is one fragment, and never a rendezvous of UCX's */
+static ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
+{
+    ucp_request_param_t param; /* UCX reads what the mask names; the whole is more than a cache line */
+    ucs_status_ptr_t request;
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+    param.cb.send      = uci_link_am_done;
+    param.user_data    = frame;
+    param.flags        = UCP_AM_SEND_FLAG_EAGER;
+    request            = uci_ucp.am_send_nbx(ep, UCI_FRAME_AM_ID, NULL, 0, frame->wire, frame->total, &param);
+    if (uci_likely(request == NULL)) {
+        return UCS_OK;
+    }
+    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
+}
+
+/* The one that goes after this one */
+static void uci_link_post_late(ucp_ep_h ep, uci_peer_t *peer)
+{
+    uci_frame_t *late = peer->late;
+
+    peer->late = NULL;
+    if ((late != NULL) && (uci_link_post_am(ep, late) != UCS_INPROGRESS)) {
+        uci_link_frame_done(late, UCS_OK);
+    }
+}
+
+/* A damaged one instead */
+static void uci_link_post_clone(ucp_ep_h ep, uci_frame_t *clone)
+{
+    if (uci_link_post_am(ep, clone) != UCS_INPROGRESS) {
+        uci_link_frame_done(clone, UCS_OK);
+    }
+}
+
+/* As it is, or as faults make of it: not at all, after the next one, twice, damaged; or damaged in the log */
+static ucs_status_t uci_link_post_am_injected(ucp_ep_h ep, uci_frame_t *frame)
+{
+    uci_peer_t *peer         = frame->peer;
+    uci_inject_order_t order = uci_inject_order(frame);
+    uci_frame_pool_t *pool   = &peer->worker->frames;
+    uci_frame_t *before      = peer->late;
+    uci_frame_t *clone;
+    ucs_status_t status;
+
+    if ((order != UCI_INJECT_IN_ORDER) && (order != UCI_INJECT_DROP) && (before == NULL)) {
+        peer->late = uci_frame_clone(pool, frame);
+    }
+    if ((order == UCI_INJECT_DROP) || ((order == UCI_INJECT_LATE) && (peer->late != before))) {
+        return UCS_OK;
+    }
+    clone = uci_inject_frame(frame);
+    if (clone != NULL) {
+        uci_link_post_clone(ep, clone);
+        status = UCS_OK;
+    } else {
+        status = uci_link_post_am(ep, frame);
+        if ((status == UCS_OK) && (order == UCI_INJECT_IN_ORDER)) {
+            uci_inject_log(frame);
+        }
+    }
+    uci_link_post_late(ep, peer);
+    return status;
+}
+
+/* By active message; UCX or nobody has the frame then. @return as uci_link_post_am() */
+static ucs_status_t uci_link_send_am(ucp_ep_h ep, uci_frame_t *frame)
+{
+    uci_peer_t *peer = frame->peer;
+    ucs_status_t status;
+
+    peer->am_until   = frame->seq + 1;
+    peer->by_mailbox = false;
+    frame->flags |= UCI_FRAME_IN_FLIGHT;
+    status = uci_likely(!uci_fault_enabled) ? uci_link_post_am(ep, frame) : uci_link_post_am_injected(ep, frame);
+    if (uci_likely(status == UCS_OK)) {
+        uci_link_frame_done(frame, UCS_OK);
+    }
+    return status;
+}
+
+/* The number of a frame that could not be sent is for the next one, unless others have been sent since */
+static bool uci_link_take_back(uci_frame_t *frame)
+{
+    uci_peer_t *peer = frame->peer;
+
+    if (frame->seq + 1 != peer->tx_next) {
+        frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
+        return false; /* it stays in the log, and is asked for */
+    }
+    frame->flags |= UCI_FRAME_IN_FLIGHT;
+    uci_txlog_remove(peer, frame);
+    --peer->tx_next;
+    peer->tx_posted = peer->tx_next;
+    peer->tx_base   = uci_min(peer->tx_base, peer->tx_next);
+    peer->tx_acked  = uci_min(peer->tx_acked, peer->tx_next);
+    return true;
+}
+
+/* Nothing but what is in the mailbox is under way */
+static bool uci_link_may_use_mailbox(uci_peer_t *peer)
+{
+    if (!peer->box_mapped || (peer->tx_posted != peer->tx_next)) {
+        return false;
+    }
+    peer->by_mailbox = (peer->tx_acked >= peer->am_until);
+    return peer->by_mailbox;
+}
+
+/* A frame's header has to be for the place that it goes to, and to be as it was sealed until then */
+static void uci_link_seal_again(uci_frame_t *frame, uint64_t seed, uint64_t mark, uint64_t new_seed)
+{
+    uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
+
+    if (hdr->check != uci_frame_check(hdr, seed)) {
+        uci_fatal("a message of %u bytes to %s is damaged in the memory of this process", hdr->length,
+                  uci_peer_name(frame->peer));
+    }
+    hdr->mark  = mark;
+    hdr->check = uci_frame_check(hdr, new_seed);
+}
+
+static uint64_t uci_link_am_seed(const uci_peer_t *peer)
+{
+    return uci_frame_am_seed(peer->worker->uid, peer->uid);
+}
+
+/* A frame in the log is sealed for where it went first */
+static uint64_t uci_link_seed_of(uci_frame_t *frame)
+{
+    const uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
+
+    return (hdr->mark == frame->peer->worker->uid) ? uci_link_am_seed(frame->peer) : hdr->mark;
+}
+
+/* What faults make of it: nothing, a damaged image of the same length, or damage in the log */
+static void uci_link_post_image_injected(uci_frame_t *frame, char *place, uint64_t mark)
+{
+    uci_peer_t *peer = frame->peer;
+    uci_frame_t *clone;
+
+    if (uci_inject_order(frame) == UCI_INJECT_DROP) {
+        return; /* there is no other order in a box */
+    }
+    clone = uci_inject_frame(frame);
+    if (clone != NULL) {
+        memset(clone->wire + clone->total, 0, frame->total - clone->total);
+    }
+    uci_box_tx_post(&peer->box, place, ((clone != NULL) ? clone : frame)->wire, frame->total, mark);
+    if (clone != NULL) {
+        uci_frame_put(&peer->worker->frames, clone);
+    } else {
+        uci_inject_log(frame);
+    }
+}
+
+static bool uci_link_post_mailbox(uci_frame_t *frame)
+{
+    uci_peer_t *peer = frame->peer;
+    uint64_t mark;
+    char *place = uci_box_tx_place(&peer->box, frame->total, &mark);
+
+    if (place == NULL) {
+        return false;
+    }
+    uci_link_seal_again(frame, uci_link_seed_of(frame), mark, mark);
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_link_post_image_injected(frame, place, mark);
+    } else {
+        uci_box_tx_post(&peer->box, place, frame->wire, frame->total, mark);
+    }
+    uci_doorbell_ring(peer->doorbells, peer->box_number);
+    return true;
+}
+
+static void uci_link_wait(uci_frame_t *frame)
+{
+    uci_peer_t *peer = frame->peer;
+
+    frame->flags |= UCI_FRAME_IN_FLIGHT;
+    peer->by_mailbox = false;
+    if (uci_list_is_empty(&peer->waiting_link)) {
+        peer->wait_turns = 0;
+        uci_list_add_tail(&peer->worker->waiting, &peer->waiting_link);
+        ++peer->worker->ops_active;
+    }
+}
+
+ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what, ucp_tag_t tag, uint64_t value)
+{
+    uci_peer_t *peer = ep->peer;
+    bool first       = (peer->tx_posted == peer->tx_next); /* none waits */
+    bool by_mailbox  = (frame->total <= UCI_BOX_FRAME_MAX) && (peer->by_mailbox || uci_link_may_use_mailbox(peer));
+    ucs_status_t status;
+
+    frame->req = NULL;
+    uci_frame_write_hdr(frame, what, uci_link_ack(peer), tag, value, peer->worker->uid, uci_link_am_seed(peer));
+    ++peer->tx_next;
+    if (!first || (by_mailbox && !uci_link_post_mailbox(frame))) {
+        uci_link_wait(frame);
+        return UCS_INPROGRESS;
+    }
+    peer->tx_posted = peer->tx_next;
+    if (by_mailbox) {
+        return UCS_OK;
+    }
+    status = uci_link_send_am(ep->ucp, frame);
+    if (uci_unlikely(UCS_STATUS_IS_ERR(status))) {
+        return uci_link_take_back(frame) ? status : UCS_OK;
+    }
+    return status;
+}
+
+static uci_frame_t *uci_link_next_waiting(uci_peer_t *peer)
+{
+    return (peer->tx_posted < peer->tx_next) ? uci_txlog_find(peer, peer->tx_posted) : NULL;
+}
+
+static void uci_link_stop_waiting(uci_peer_t *peer)
+{
+    uci_list_del(&peer->waiting_link);
+    --peer->worker->ops_active;
+    (void)uci_link_may_use_mailbox(peer);
+}
+
+/* What waits is in the log until it is acknowledged, which it is not before it is sent */
+static unsigned uci_link_post_waiting(uci_peer_t *peer, bool by_am)
+{
+    ucp_ep_h ep    = by_am ? uci_peer_endpoint(peer) : NULL;
+    unsigned count = 0;
+    uci_frame_t *frame;
+
+    while ((frame = uci_link_next_waiting(peer)) != NULL) {
+        if (by_am ? (ep == NULL) : ((frame->total > UCI_BOX_FRAME_MAX) || !uci_link_post_mailbox(frame))) {
+            return count;
+        }
+        ++peer->tx_posted;
+        ++count;
+        if (!by_am) {
+            uci_link_frame_done(frame, UCS_OK);
+            continue;
+        }
+        uci_link_seal_again(frame, uci_link_seed_of(frame), peer->worker->uid, uci_link_am_seed(peer));
+        if (UCS_STATUS_IS_ERR(uci_link_send_am(ep, frame))) {
+            uci_link_frame_done(frame, UCS_OK); /* it is asked for */
+        }
+    }
+    uci_link_stop_waiting(peer);
+    return count;
+}
+
+unsigned uci_link_progress(uci_worker_t *worker)
+{
+    unsigned posted, count = 0;
+    uci_list_t todo;
+    uci_peer_t *peer;
+
+    uci_list_move(&worker->waiting, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        peer             = uci_container_of(uci_list_requeue(&todo, &worker->waiting), uci_peer_t, waiting_link);
+        posted           = uci_link_post_waiting(peer, !peer->box_mapped || (peer->wait_turns >= UCI_LINK_WAIT_TURNS));
+        peer->wait_turns = (posted > 0) ? 0 : peer->wait_turns + 1;
+        count += posted;
+    }
+    return count;
+}
+
+void uci_link_abandon(uci_peer_t *peer, ucs_status_t status)
+{
+    uci_request_t *bound = peer->bound;
+    uci_frame_t *frame;
+
+    while ((frame = uci_link_next_waiting(peer)) != NULL) {
+        ++peer->tx_posted;
+        uci_link_frame_done(frame, status);
+    }
+    if (!uci_list_is_empty(&peer->waiting_link)) {
+        uci_link_stop_waiting(peer);
+    }
+    peer->bound = NULL;
+    if (bound != NULL) {
+        uci_request_complete_recv(bound, status, 0, 0);
+    }
+}
+
+/* ------------------------------------------------------- sending again */
+
+static void uci_link_say_gone(uci_peer_t *peer, uci_frame_t *frame, uint16_t flags)
+{
+    uci_control_t *msg = uci_control_get(peer, UCI_AM_GONE, frame->seq, 0);
+    uci_frame_hdr_t *hdr;
+
+    if (msg == NULL) {
+        return;
+    }
+    hdr            = uci_frame_hdr(frame);
+    msg->hdr.flags = UCI_AM_FLAG_FRAME | flags;
+    msg->hdr.value = hdr->tag;
+    msg->hdr.extra = uci_frame_what((uci_frame_kind_t)hdr->kind, hdr->digest, hdr->length);
+    uci_control_send(msg);
+}
+
+/* It has been acknowledged, and then damaged where it was held. Its receiver knows what it was */
+static void uci_link_say_unknown(uci_peer_t *peer, uint64_t seq)
+{
+    uci_control_t *msg = uci_control_get(peer, UCI_AM_GONE, seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.flags = UCI_AM_FLAG_FRAME;
+        msg->hdr.extra = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)peer->worker->digest->id, 0);
+        uci_control_send(msg);
+    }
+}
+
+/* Nobody writes to the log: what has another digest than it was sealed with is damaged, and no repair */
+static bool uci_link_is_intact(uci_frame_t *frame)
+{
+    const uci_frame_hdr_t *hdr     = uci_frame_hdr(frame);
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+
+    if ((digest != NULL) && (hdr->length + sizeof(*hdr) == frame->total) &&
+        (digest->digest(uci_frame_payload(frame), hdr->length) == hdr->value)) {
+        return true;
+    }
+    uci_report_copy_damaged(frame->peer, hdr->tag, hdr->length);
+    return false;
+}
+
+/* Once more, by active message. UCX may still have the first one, so it is a copy that goes */
+static void uci_link_resend(uci_peer_t *peer, uci_frame_t *frame)
+{
+    ucp_ep_h ep = uci_peer_endpoint(peer);
+    uci_frame_t *clone;
+
+    if (frame->seq >= peer->tx_posted) {
+        return; /* it has not been sent */
+    }
+    if (frame->flags & UCI_FRAME_STUB) {
+        uci_link_say_gone(peer, frame, 0);
+        return;
+    }
+    if (!uci_link_is_intact(frame)) {
+        uci_link_say_gone(peer, frame, UCI_AM_FLAG_DAMAGED);
+        return;
+    }
+    clone = (ep != NULL) ? uci_frame_clone(&peer->worker->frames, frame) : NULL;
+    if (clone == NULL) {
+        return; /* asked for again */
+    }
+    uci_link_seal_again(clone, uci_link_seed_of(clone), peer->worker->uid, uci_link_am_seed(peer));
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_inject_resent(clone);
+    }
+    UCI_STATS_INC(frames_resent);
+    if (uci_link_post_am(ep, clone) != UCS_INPROGRESS) {
+        uci_link_frame_done(clone, UCS_OK);
+    }
+}
+
+/* Those of first ... last that have not been received. Answers may come within the call. @param asked  they are missing for sure */
+static void uci_link_resend_range(uci_peer_t *peer, uint64_t first, uint64_t last, bool asked)
+{
+    uint64_t seq, end = uci_min(last, first + UCI_LINK_AGAIN);
+    uci_frame_t *frame;
+
+    for (seq = uci_max(first, peer->tx_acked); (seq < end) && (seq < peer->tx_posted); ++seq) {
+        frame = uci_txlog_find(peer, seq);
+        if (frame != NULL) {
+            uci_link_resend(peer, frame);
+        } else if (asked && (seq >= peer->tx_acked)) {
+            uci_link_say_unknown(peer, seq);
+        }
+    }
+}
+
+void uci_link_send_again(uci_peer_t *peer)
+{
+    if (!uci_list_is_empty(&peer->waiting_link)) {
+        (void)uci_link_post_waiting(peer, true);
+    }
+    uci_link_resend_range(peer, peer->tx_acked, UINT64_MAX - UCI_LINK_AGAIN, false);
+}
+
+void uci_link_on_repair(uci_peer_t *peer, uint64_t seq)
+{
+    uci_link_resend_range(peer, seq, seq + 1, true);
+}
+
+static void uci_link_ack_held(uci_peer_t *peer, const uint64_t *words, size_t count)
+{
+    uint64_t seq = words[0], end = words[1];
+    size_t i;
+
+    for (i = 2; i < count; i += 2) {
+        for (seq = uci_max(seq, peer->tx_base); seq < words[i]; ++seq) {
+            uci_txlog_ack_one(peer, seq);
+        }
+        seq = words[i + 1] + 1;
+    }
+    for (seq = uci_max(seq, peer->tx_base); seq < end; ++seq) {
+        uci_txlog_ack_one(peer, seq);
+    }
+}
+
+void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    const uint64_t *words = data;
+    size_t i, count = length / sizeof(*words);
+
+    uci_txlog_ack(peer, words[0]);
+    uci_link_ack_held(peer, words, count);
+    peer->tx_asks = 0;
+    peer->tx_time = uci_process_time_ns();
+    peer->back    = peer->back && (hdr->value != peer->life);
+    if (!(hdr->flags & UCI_AM_FLAG_REPAIR)) {
+        return;
+    }
+    for (i = 2; i < count; i += 2) {
+        uci_link_resend_range(peer, words[i], words[i + 1] + 1, true);
+    }
+    if (hdr->flags & UCI_AM_FLAG_LAST) {
+        uci_link_resend_range(peer, words[1], UINT64_MAX - UCI_LINK_AGAIN, false);
+    }
+}
+
+/* ----------------------------------------------------- the log's timer */
+
+static uint64_t uci_link_sent_time(const uci_peer_t *peer)
+{
+    return peer->tx_time + (UCI_LINK_SENT_NS << uci_min(peer->tx_asks, UCI_LINK_SENT_SHIFT));
+}
+
+static void uci_link_say_sent(uci_peer_t *peer)
+{
+    uci_control_t *msg;
+
+    if (!peer->heard || peer->back) {
+        uci_control_hello(peer); /* the first one may have been lost: then nobody can answer */
+    }
+    msg = uci_control_get(peer, UCI_AM_SENT, 0, 0);
+    if (msg != NULL) {
+        msg->hdr.value = peer->tx_posted;
+        msg->hdr.extra = peer->box_mapped ? uci_box_tx_position(&peer->box) : 0;
+        uci_control_send(msg);
+    }
+}
+
+/* Is it over with it? Never with ourselves: we hear what we say as long as we live */
+static bool uci_link_is_over(const uci_peer_t *peer)
+{
+    return (peer->status != UCS_OK) || (peer->bye_heard && (peer->uid != peer->worker->uid));
+}
+
+static void uci_link_look_at(uci_peer_t *peer, uint64_t now)
+{
+    if (peer->box_mapped) {
+        (void)uci_mailbox_heard(peer);
+    }
+    if (((peer->tx_acked == peer->tx_next) && !peer->back) || uci_link_is_over(peer)) {
+        peer->watched = false;
+        uci_list_del(&peer->watched_link);
+        return;
+    }
+    if (peer->tx_acked != peer->tx_seen) {
+        peer->tx_seen = peer->tx_acked;
+        peer->tx_time = now;
+        peer->tx_asks = 0;
+    } else if (now >= uci_link_sent_time(peer)) {
+        peer->tx_time = now;
+        ++peer->tx_asks;
+        uci_link_say_sent(peer);
+    }
+}
+
+void uci_link_look(uci_worker_t *worker)
+{
+    uint64_t now;
+
+    if (uci_list_is_empty(&worker->watched)) {
+        return;
+    }
+    now = uci_process_time_ns();
+    uci_list_for_each_safe(peer, &worker->watched, uci_peer_t, watched_link)
+    {
+        uci_link_look_at(peer, now);
+    }
+}
+
+/* ------------------------------------------------------------ receiving */
+
+/* Below this number all frames are known to have been sent: @a upto, or those that have come damaged */
+static uint64_t uci_link_known_sent(const uci_peer_t *peer, uint64_t upto)
+{
+    uci_list_for_each(gap, &peer->gaps, uci_gap_t, link)
+    {
+        upto = uci_max(upto, gap->seq + 1);
+    }
+    return upto;
+}
+
+/* State, not events: what one acknowledgement did not bring, the next one does. @param upto  frames below are known to have been sent */
+static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
+{
+    uint64_t next = peer->rx_next, *words;
+    uci_control_t *msg;
+    size_t count = 2;
+
+    upto = uci_link_known_sent(peer, upto);
+    msg  = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
+    if (msg == NULL) {
+        return NULL;
+    }
+    msg->hdr.value = peer->peer_life;
+    words          = (uint64_t *)(void *)msg->payload;
+    words[0]       = next;
+    words[1]       = next;
+    uci_list_for_each(held, &peer->held, uci_held_t, link)
+    {
+        if ((held->seq > next) && (count < 2 + (2 * (UCI_LINK_RANGES - 1)))) {
+            words[count++] = next;
+            words[count++] = held->seq - 1;
+        } else if (held->seq > next) {
+            upto = next;
+            break;
+        }
+        next     = held->seq + 1;
+        words[1] = next;
+    }
+    if (upto > next) {
+        words[count++] = next;
+        words[count++] = upto - 1;
+        words[1]       = upto;
+    }
+    msg->length     = count * sizeof(*words);
+    msg->hdr.length = (uint32_t)msg->length;
+    return msg;
+}
+
+void uci_link_ack_now(uci_peer_t *peer)
+{
+    uci_control_t *msg;
+
+    peer->unacked       = 0;
+    peer->unacked_bytes = 0;
+    if (uci_list_is_empty(&peer->eps) && (peer->leaving || peer->user_closed)) {
+        return; /* not worth a new connection */
+    }
+    if ((peer->rx_box >= 0) && !peer->worker->mailbox.boxes[peer->rx_box].renewed) {
+        uci_box_rx_tell(&peer->worker->mailbox.boxes[peer->rx_box].rx, (uint32_t)peer->rx_next);
+        return;
+    }
+    msg = uci_link_get_ack(peer, 0);
+    if (msg != NULL) {
+        UCI_STATS_INC(acks_sent);
+        uci_control_send(msg);
+    }
+}
+
+void uci_link_confirm(uci_peer_t *peer)
+{
+    uci_control_t *msg = uci_link_get_ack(peer, 0);
+
+    if (msg != NULL) {
+        UCI_STATS_INC(acks_sent);
+        uci_control_send(msg);
+    }
+}
+
+/* Something is missing, and is asked for after a while */
+static void uci_link_suspect(uci_peer_t *peer)
+{
+    if (uci_list_is_empty(&peer->suspect_link)) {
+        peer->gap_time = uci_process_time_ns();
+        peer->gap_asks = 0;
+        uci_list_add_tail(&peer->worker->suspects, &peer->suspect_link);
+        ++peer->worker->ops_active;
+        uci_control_ask_soon(peer->worker);
+    }
+}
+
+static void uci_link_trust(uci_peer_t *peer)
+{
+    peer->rx_damaged = false;
+    if (!uci_list_is_empty(&peer->suspect_link)) {
+        uci_list_del(&peer->suspect_link);
+        --peer->worker->ops_active;
+    }
+}
+
+/* Has all come that is known to have been sent? */
+static void uci_link_settle(uci_peer_t *peer)
+{
+    peer->rx_special = !uci_list_is_empty(&peer->held) || !uci_list_is_empty(&peer->gaps);
+    if (!peer->rx_special) {
+        uci_link_trust(peer);
+    }
+}
+
+static uci_gap_t *uci_link_gap(uci_peer_t *peer, uint64_t seq)
+{
+    uci_list_for_each(gap, &peer->gaps, uci_gap_t, link)
+    {
+        if (gap->seq == seq) {
+            return gap;
+        }
+    }
+    return NULL;
+}
+
+static void uci_link_gap_free(uci_gap_t *gap)
+{
+    uci_list_del(&gap->link);
+    free(gap);
+}
+
+/* @return where a frame of this number belongs: before this link; NULL: there is one already */
+static uci_list_t *uci_link_place(uci_peer_t *peer, uint64_t seq)
+{
+    uci_list_t *place = &peer->held;
+
+    while ((place->prev != &peer->held) && (uci_container_of(place->prev, uci_held_t, link)->seq >= seq)) {
+        place = place->prev;
+        if (uci_container_of(place, uci_held_t, link)->seq == seq) {
+            return NULL;
+        }
+    }
+    return place;
+}
+
+static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr, size_t length)
+{
+    uci_held_t *held = malloc(sizeof(*held) + length);
+
+    if (held == NULL) {
+        uci_error("failed to allocate %zu bytes for a frame", length);
+        return NULL;
+    }
+    held->seq    = seq;
+    held->hdr    = *hdr;
+    held->lost   = NULL;
+    held->length = length;
+    return held;
+}
+
+static void uci_link_drain(uci_peer_t *peer);
+
+/* There is no intact copy of it. What there is, and what is known of it, takes its place in the order. */
+static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr, const char *reason)
+{
+    uci_gap_t *gap    = uci_link_gap(peer, seq);
+    uci_list_t *place = uci_link_place(peer, seq);
+    uci_held_t *held;
+
+    if ((seq < peer->rx_next) || (place == NULL)) {
+        return;
+    }
+    held = uci_link_held_create(seq, hdr, (gap != NULL) ? gap->length : 0);
+    if (held == NULL) {
+        uci_fatal("no memory to say that a message is lost");
+    }
+    held->lost = reason;
+    if (gap != NULL) {
+        memcpy(held->payload, gap->payload, gap->length);
+        uci_link_gap_free(gap);
+    } else {
+        UCI_STATS_INC(mismatched_chunks);
+    }
+    UCI_STATS_INC(unrepaired_chunks);
+    uci_list_add_tail(place, &held->link);
+    peer->rx_special = true;
+    uci_link_drain(peer);
+}
+
+/* It came damaged, and now it is here: what was wrong with it? */
+static void uci_link_healed(uci_peer_t *peer, uci_gap_t *gap, const uci_held_t *held)
+{
+    UCI_STATS_INC(repaired_chunks);
+    UCI_STATS_INC(repaired_by_copy);
+    UCI_STATS_ADD(retransmitted_bytes, held->hdr.length);
+    uci_report_frame_healed(peer, gap, held);
+    uci_link_gap_free(gap);
+}
+
+/* Deliver what is next, as long as it is here. What is delivered may bring more within the call */
+static void uci_link_drain(uci_peer_t *peer)
+{
+    uci_held_t *held;
+    bool taken = true;
+
+    while (taken && !uci_list_is_empty(&peer->held)) {
+        held = uci_container_of(peer->held.next, uci_held_t, link);
+        if (held->seq != peer->rx_next) {
+            break;
+        }
+        uci_list_del(&held->link);
+        if (held->lost != NULL) {
+            uci_report_frame_lost(peer, held);
+            uci_link_delivered(peer, 0);
+            uci_link_settle(peer);
+            peer->worker->lost(peer, &held->hdr, held->payload, held->length);
+        } else {
+            uci_link_settle(peer);
+            taken = peer->worker->arrived(peer, &held->hdr, held->payload);
+            if (!taken) {
+                uci_link_payload_damaged(peer, &held->hdr, held->payload, held->length); /* in our memory, meanwhile */
+            }
+        }
+        free(held);
+    }
+}
+
+void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    uint64_t seq      = uci_seq_expand(hdr->seq, peer->rx_next);
+    const char *wrong = uci_wire_check_seq(seq);
+    uci_list_t *place;
+    uci_held_t *held;
+    uci_gap_t *gap;
+
+    if (uci_unlikely(wrong != NULL)) {
+        uci_wire_refuse(peer, "a message", wrong);
+        return;
+    }
+    uci_link_take_ack(peer, hdr->ack);
+    place = (seq >= peer->rx_next) ? uci_link_place(peer, seq) : NULL;
+    if (place == NULL) {
+        UCI_STATS_INC(frames_repeated);
+        return;
+    }
+    held = uci_link_held_create(seq, hdr, hdr->length);
+    if (held == NULL) {
+        uci_link_suspect(peer);
+        return;
+    }
+    if (uci_digest_by_id(hdr->digest)->copy(held->payload, payload, hdr->length) != hdr->value) {
+        uci_link_payload_damaged(peer, hdr, held->payload, hdr->length);
+        free(held);
+        return;
+    }
+    gap = uci_link_gap(peer, seq);
+    if (gap != NULL) {
+        uci_link_healed(peer, gap, held);
+    }
+    uci_list_add_tail(place, &held->link);
+    peer->rx_special = true;
+    if (seq != peer->rx_next) {
+        uci_link_suspect(peer);
+    }
+    uci_link_drain(peer);
+}
+
+static uci_gap_t *uci_link_gap_create(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr, const char *payload,
+                                      size_t length)
+{
+    uci_gap_t *gap = malloc(sizeof(*gap) + length);
+
+    if (gap == NULL) {
+        uci_error("failed to allocate %zu bytes for a damaged message", length);
+        return NULL;
+    }
+    gap->seq        = seq;
+    gap->hdr        = *hdr;
+    gap->start_time = uci_process_time_ns();
+    gap->refused    = 0;
+    gap->length     = length;
+    memcpy(gap->payload, payload, length);
+    uci_list_add_tail(&peer->gaps, &gap->link);
+    UCI_STATS_INC(mismatched_chunks);
+    return gap;
+}
+
+/* That one again, alone */
+static void uci_link_ask_for(uci_peer_t *peer, uint64_t seq)
+{
+    uci_control_send_simple(peer, UCI_AM_REPAIR, seq, 0, UCI_AM_FLAG_FRAME);
+}
+
+void uci_link_payload_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
+{
+    uint64_t seq   = uci_seq_expand(hdr->seq, peer->rx_next);
+    uci_gap_t *gap = uci_link_gap(peer, seq);
+
+    ++peer->worker->dropped;
+    if ((seq < peer->rx_next) || (uci_wire_check_seq(seq) != NULL) || (uci_link_place(peer, seq) == NULL)) {
+        UCI_STATS_INC(mismatched_control); /* nobody needs it */
+        return;
+    }
+    uci_link_suspect(peer);
+    if (gap != NULL) {
+        ++gap->refused;
+    } else {
+        gap = uci_link_gap_create(peer, seq, hdr, payload, length);
+    }
+    if (gap == NULL) {
+        return;
+    }
+    peer->rx_special = true;
+    if (uci_settings.mode == UCI_MODE_DETECT) {
+        uci_link_lose(peer, seq, hdr, "UCI_MODE=detect does not repair");
+    } else if (gap->refused >= UCI_LINK_REFUSED) {
+        uci_link_lose(peer, seq, hdr, "every way to fetch it again brought damaged bytes");
+    } else {
+        uci_link_ask_for(peer, seq);
+    }
+}
+
+void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char *what)
+{
+    UCI_STATS_INC(mismatched_headers);
+    ++worker->dropped;
+    uci_info("%s arrived damaged and was dropped; asking again", what);
+    if (peer != NULL) {
+        uci_link_suspect(peer);
+        peer->rx_damaged = true;
+        return;
+    }
+    /* it may have been anybody's */
+    uci_worker_for_each_peer(other, worker)
+    {
+        if (!other->bye_heard && (other->status == UCS_OK)) {
+            uci_link_suspect(other);
+            other->rx_damaged = true;
+        }
+    }
+}
+
+/* ----------------------------------------------------- asking for gaps */
+
+static uint64_t uci_link_gap_time(const uci_peer_t *peer)
+{
+    return peer->gap_time + (uci_control_delay(peer->worker) << uci_min(peer->gap_asks, UCI_LINK_GAP_SHIFT));
+}
+
+static bool uci_link_is_gone(const uci_peer_t *peer, uint64_t now)
+{
+    return peer->bye_heard && (peer->gone_time < now - uci_min(now, UCI_LINK_GONE_NS));
+}
+
+/* Its sender is gone, and it is not here: what can be said of it is what was seen of it */
+static void uci_link_lose_next(uci_peer_t *peer)
+{
+    uci_gap_t *gap = uci_link_gap(peer, peer->rx_next);
+
+    if (gap == NULL) {
+        uci_error("message can't be delivered intact: %s has closed, and number %lu has not come", uci_peer_name(peer),
+                  (unsigned long)peer->rx_next);
+        uci_fatal("nobody can tell which receive it was for: the job stops here");
+    }
+    uci_link_lose(peer, peer->rx_next, &gap->hdr, "its sender has closed, and what it has left here is damaged");
+}
+
+static void uci_link_ask_peer(uci_peer_t *peer, uint64_t now)
+{
+    uci_control_t *msg;
+
+    if (peer->status != UCS_OK) {
+        uci_link_trust(peer);
+        return;
+    }
+    if (uci_link_is_gone(peer, now)) {
+        if (peer->rx_special) {
+            uci_link_lose_next(peer);
+        } else {
+            uci_link_trust(peer);
+        }
+        return;
+    }
+    peer->gap_time = now;
+    ++peer->gap_asks;
+    uci_mailbox_repeat(peer);
+    msg = uci_link_get_ack(peer, 0);
+    if (msg != NULL) {
+        msg->hdr.flags = UCI_AM_FLAG_REPAIR | (peer->rx_damaged ? UCI_AM_FLAG_LAST : 0);
+        UCI_STATS_INC(acks_sent);
+        uci_control_send(msg);
+    }
+    if (!peer->rx_special && (peer->gap_asks > UCI_LINK_GAP_ASKS)) {
+        uci_link_trust(peer); /* what was damaged was not from it, or it is here by now; SENT would tell */
+    }
+}
+
+void uci_link_ask(uci_worker_t *worker, uint64_t now)
+{
+    uci_list_t todo;
+    uci_peer_t *peer;
+
+    uci_list_move(&worker->suspects, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        peer = uci_container_of(uci_list_requeue(&todo, &worker->suspects), uci_peer_t, suspect_link);
+        if (now >= uci_link_gap_time(peer)) {
+            uci_link_ask_peer(peer, now);
+        }
+    }
+}
+
+uint64_t uci_link_due(const uci_worker_t *worker)
+{
+    uint64_t due = UINT64_MAX;
+
+    uci_list_for_each(suspect, &worker->suspects, uci_peer_t, suspect_link)
+    {
+        due = uci_min(due, uci_link_gap_time(suspect));
+    }
+    return due;
+}
+
+void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
+{
+    uint64_t upto = hdr->value;
+    uci_control_t *msg;
+
+    uci_mailbox_catch_up(peer, hdr->extra);
+    msg = uci_link_get_ack(peer, upto);
+    if (msg != NULL) {
+        msg->hdr.flags = (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0;
+        UCI_STATS_INC(acks_sent);
+        uci_control_send(msg);
+    }
+}
+
+void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+{
+    uci_frame_hdr_t lost = {.tag = hdr->value, .seq = (uint32_t)seq};
+    uci_gap_t *gap;
+
+    uci_mailbox_catch_up(peer, 0); /* it may be here all the same */
+    gap         = uci_link_gap(peer, seq);
+    lost.kind   = (uint8_t)hdr->extra;
+    lost.digest = (uint8_t)(hdr->extra >> 8);
+    lost.length = (uint16_t)(hdr->extra >> 16);
+    uci_link_lose(peer, seq, (gap != NULL) ? &gap->hdr : &lost,
+                  (hdr->flags & UCI_AM_FLAG_DAMAGED) ? "the sender's copy is damaged as well, in the memory of its host"
+                  : (uci_settings.mode == UCI_MODE_DETECT)
+                          ? "UCI_MODE=detect does not repair"
+                          : "the sender has no copy of it any more (see UCI_LOG_SIZE)");
+}
+
+/* ------------------------------------------------------ active messages */
+
+/* @return who sent it, or NULL; made if it is a new one and @a hdr is right */
+static uci_peer_t *uci_link_sender(uci_worker_t *worker, const uci_frame_hdr_t *hdr)
+{
+    uci_peer_t *peer = worker->last_peer;
+
+    if (uci_likely(peer != NULL) && uci_likely(peer->uid == hdr->mark)) {
+        return (hdr->check == uci_frame_check(hdr, peer->seed)) ? peer : NULL;
+    }
+    if (hdr->check != uci_frame_check(hdr, uci_frame_am_seed(hdr->mark, worker->uid))) {
+        return NULL;
+    }
+    return uci_worker_peer_slow(worker, hdr->mark);
+}
+
+static void uci_link_recv_frame(uci_worker_t *worker, const char *data, size_t length)
+{
+    const char *wrong;
+    uci_frame_hdr_t hdr;
+    uci_peer_t *peer;
+
+    if (uci_unlikely(length < sizeof(hdr))) {
+        uci_link_header_damaged(worker, NULL, "a frame");
+        return;
+    }
+    memcpy(&hdr, data, sizeof(hdr));
+    __asm__ volatile("" ::: "memory"); /* read once: it may be memory that others write to */
+    peer = uci_link_sender(worker, &hdr);
+    if (uci_unlikely(peer == NULL)) {
+        uci_link_header_damaged(worker, uci_worker_peer_find(worker, hdr.mark), "a frame");
+        return;
+    }
+    peer->heard = true;
+    wrong       = uci_wire_check_frame(&hdr);
+    if (uci_unlikely(wrong != NULL)) {
+        uci_wire_refuse(peer, "a message", wrong);
+        return;
+    }
+    length -= sizeof(hdr);
+    if (uci_unlikely(length != hdr.length)) {
+        uci_link_take_ack(peer, hdr.ack);
+        uci_link_payload_damaged(peer, &hdr, data + sizeof(hdr), uci_min(length, (size_t)hdr.length));
+        return;
+    }
+    uci_link_take(peer, &hdr, data + sizeof(hdr));
+    if (uci_unlikely(!peer->box_offered)) {
+        uci_mailbox_offer(peer);
+    }
+}
+
+static ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                                  const ucp_am_recv_param_t *param)
+{
+    uci_worker_t *worker = arg;
+
+    uci_worker_enter(worker);
+    if (uci_likely(!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))) {
+        uci_link_recv_frame(worker, data, length);
+    } else {
+        uci_link_header_damaged(worker, NULL, "an offer that nobody makes");
+    }
+    uci_worker_leave(worker);
+    return UCS_OK;
+}
+
+ucs_status_t uci_link_listen(uci_worker_t *worker)
+{
+    ucp_am_handler_param_t param = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                  UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                    .id  = UCI_FRAME_AM_ID,
+                                    .cb  = uci_link_recv,
+                                    .arg = worker};
+
+    return uci_ucp.worker_set_am_recv_handler(worker->ucp, &param);
+}
+
+void uci_link_cleanup(uci_peer_t *peer)
+{
+    uci_list_for_each_safe(held, &peer->held, uci_held_t, link)
+    {
+        uci_list_del(&held->link);
+        free(held);
+    }
+    uci_list_for_each_safe(gap, &peer->gaps, uci_gap_t, link)
+    {
+        uci_link_gap_free(gap);
+    }
+    if (peer->late != NULL) {
+        uci_frame_put(&peer->worker->frames, peer->late);
+    }
+    uci_list_del(&peer->suspect_link);
+    uci_list_del(&peer->watched_link);
+    uci_list_del(&peer->waiting_link);
+}

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "unexpected.h"
+
+#include <stdlib.h>
+
+#include "control.h"
+#include "peer_link.h"
+#include "log.h"
+#include "recv.h"
+#include "repair.h"
+#include "report.h"
+#include "request.inl"
+#include "stats.h"
+#include "wire_check.h"
+
+/* A message lives in a frame's memory */
+static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hdr_t *hdr, size_t length)
+{
+    uci_worker_t *worker = peer->worker;
+    uci_frame_t *frame   = uci_frame_get(&worker->frames, sizeof(uci_message_t) + length);
+    uci_message_t *message;
+
+    if (frame == NULL) {
+        return NULL;
+    }
+    message = (uci_message_t *)(void *)frame->wire;
+    uci_list_init(&message->link);
+    message->worker  = worker;
+    message->peer    = peer;
+    message->seq     = peer->rx_next;
+    message->length  = length;
+    message->hdr     = *hdr;
+    message->status  = UCS_OK;
+    message->lost    = false;
+    message->probed  = false;
+    message->adopted = NULL;
+    message->req     = NULL;
+    message->content = NULL;
+    return message;
+}
+
+static void uci_unexpected_free(uci_message_t *message)
+{
+    free(message->content);
+    uci_frame_put(&message->worker->frames, uci_container_of(message, uci_frame_t, wire));
+}
+
+static const uci_digest_ops_t *uci_unexpected_digest(const uci_message_t *message)
+{
+    return uci_digest_by_id(message->hdr.digest);
+}
+
+bool uci_unexpected_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    bool rndv                      = (hdr->kind == UCI_FRAME_RNDV);
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+    uci_message_t *message         = uci_unexpected_create(peer, hdr, rndv ? 0 : hdr->length);
+
+    if (uci_unlikely(message == NULL)) {
+        return false; /* as good as damaged: it is asked for again */
+    }
+    if (uci_unlikely(digest->copy(rndv ? (void *)&message->desc : message->payload, payload, hdr->length) !=
+                     hdr->value)) {
+        uci_unexpected_free(message);
+        return false;
+    }
+    if (rndv) {
+        /* what can't be true the receive refuses */
+        message->length = (uci_wire_check_desc(&message->desc) == NULL) ? message->desc.length : 0;
+    }
+    uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
+    uci_link_delivered(peer, hdr->length);
+    return true;
+}
+
+void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
+                              ucs_status_t status)
+{
+    uci_message_t *message = uci_unexpected_create(peer, hdr, length);
+
+    if (message == NULL) {
+        uci_fatal("no memory to say that a message is lost");
+    }
+    memcpy(message->payload, payload, length);
+    message->seq    = peer->rx_next - 1; /* the link has counted it */
+    message->status = status;
+    message->lost   = true;
+    uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
+}
+
+/* ------------------------------------------------------------- delivery */
+
+static void uci_unexpected_finish(uci_message_t *message, uci_request_t *req, ucs_status_t status)
+{
+    ucp_tag_t tag = message->hdr.tag;
+    size_t length = message->length;
+
+    uci_unexpected_free(message);
+    uci_request_complete_recv(req, status, tag, length);
+}
+
+/* It was intact when it came, and acknowledged: nobody else has it */
+static ucs_status_t uci_unexpected_damaged(const uci_message_t *message)
+{
+    uci_repair_count_lost();
+    uci_report_orphan(message->worker, message->hdr.tag, message->length,
+                      "it was damaged in this process's memory, where it waited for its receive");
+    return uci_repair_policy();
+}
+
+/* What is left of a large one if its descriptor is damaged: its sender may forget it */
+static ucs_status_t uci_unexpected_lose(uci_message_t *message)
+{
+    ucs_status_t status = uci_unexpected_damaged(message);
+
+    message->length = 0;
+    uci_control_fin(message->peer, message->seq, 0);
+    return status;
+}
+
+static bool uci_unexpected_is_intact(const uci_message_t *message)
+{
+    return uci_unexpected_digest(message)->digest(&message->desc, sizeof(message->desc)) == message->hdr.value;
+}
+
+static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, const char *content)
+{
+    uint64_t value      = uci_buffer_write(&req->buffer, 0, content, message->length, uci_unexpected_digest(message),
+                                           message->hdr.value);
+    ucs_status_t status = req->buffer.status;
+
+    if (uci_unlikely(value != message->hdr.value)) {
+        status = uci_unexpected_damaged(message);
+    }
+    uci_unexpected_finish(message, req, status);
+}
+
+static void uci_unexpected_truncated(uci_message_t *message, uci_request_t *req)
+{
+    if ((message->hdr.kind == UCI_FRAME_SYNC) ||
+        ((message->hdr.kind == UCI_FRAME_RNDV) && (message->adopted == NULL))) {
+        uci_control_fin(message->peer, message->seq, UCI_AM_FLAG_TRUNCATED);
+    }
+    uci_recv_count(0);
+    uci_unexpected_finish(message, req, UCS_ERR_MESSAGE_TRUNCATED);
+}
+
+static void uci_unexpected_deliver_lost(uci_message_t *message, uci_request_t *req)
+{
+    uci_recv_deliver_lost(req, message->payload, message->length, message->hdr.tag, message->status);
+    uci_unexpected_free(message);
+}
+
+static void uci_unexpected_deliver_rndv(uci_message_t *message, uci_request_t *req)
+{
+    const uci_digest_ops_t *digest = uci_unexpected_digest(message);
+    uci_peer_t *peer               = message->peer;
+    uint64_t seq                   = message->seq;
+    ucp_tag_t tag                  = message->hdr.tag;
+    uci_rndv_desc_t desc           = message->desc;
+
+    if (uci_unlikely(!uci_unexpected_is_intact(message))) {
+        uci_unexpected_finish(message, req, uci_unexpected_lose(message));
+        return;
+    }
+    uci_unexpected_free(message);
+    uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
+}
+
+/* Nobody but the receive has it */
+static void uci_unexpected_hand_out(uci_message_t *message, uci_request_t *req)
+{
+    if (uci_unlikely(message->lost)) {
+        uci_unexpected_deliver_lost(message, req);
+    } else if (uci_unlikely(message->length > req->buffer.length)) {
+        uci_unexpected_truncated(message, req);
+    } else if (uci_unlikely(message->adopted != NULL)) {
+        uci_recv_count(message->length);
+        uci_unexpected_copy_out(message, req, message->content);
+    } else if (message->hdr.kind == UCI_FRAME_RNDV) {
+        uci_unexpected_deliver_rndv(message, req);
+    } else {
+        if (message->hdr.kind == UCI_FRAME_SYNC) {
+            uci_control_fin(message->peer, message->seq, 0);
+        }
+        UCI_STATS_INC(chunks_verified);
+        uci_recv_count(message->length);
+        uci_unexpected_copy_out(message, req, message->payload);
+    }
+}
+
+static bool uci_unexpected_is_arriving(const uci_message_t *message)
+{
+    return (message->adopted != NULL) && (message->status == UCS_INPROGRESS);
+}
+
+void uci_unexpected_deliver(uci_message_t *message, uci_request_t *req)
+{
+    if (message->probed) {
+        uci_list_del(&message->link);
+    } else {
+        uci_match_take_msg(&message->worker->match, &message->match);
+    }
+    if (uci_unlikely(uci_unexpected_is_arriving(message))) {
+        message->req = req;
+        uci_list_add_tail(&message->worker->probed, &message->link); /* to be found when the worker goes */
+        message->probed = true;
+    } else {
+        uci_unexpected_hand_out(message, req);
+    }
+}
+
+/* -------------------------------------------------------------- probing */
+
+ucp_tag_message_h uci_unexpected_probe(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
+                                       ucp_tag_recv_info_t *info)
+{
+    uci_message_t *message = uci_unexpected_find(worker, tag, tag_mask);
+
+    if (message == NULL) {
+        return NULL;
+    }
+    info->sender_tag = message->hdr.tag;
+    info->length     = message->length;
+    if (remove) {
+        uci_match_take_msg(&worker->match, &message->match);
+        uci_list_add_tail(&worker->probed, &message->link);
+        message->probed = true;
+    }
+    return (ucp_tag_message_h)message;
+}
+
+ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_message_h handle,
+                                     const ucp_request_param_t *param)
+{
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                 : ucp_dt_make_contig(1);
+    uci_message_t *message  = (uci_message_t *)handle;
+    ucs_status_t status;
+    uci_request_t *req;
+
+    req = uci_request_get(worker, param);
+    if (req == NULL) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    req->flags |= UCI_REQUEST_RECV;
+    status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
+    if (status != UCS_OK) {
+        uci_request_put(req);
+        return UCS_STATUS_PTR(status);
+    }
+    uci_unexpected_deliver(message, req);
+    return uci_request_posted(req, param);
+}
+
+/* ------------------------------------------------------------- adopting */
+
+static bool uci_unexpected_is_fetched(const uci_message_t *message)
+{
+    return (message->adopted != NULL) && (message->status != UCS_INPROGRESS);
+}
+
+/* One in progress is among the receive operations */
+static bool uci_unexpected_is_unfinished(const uci_message_t *message, const uci_peer_t *peer)
+{
+    return (message->peer == peer) && !message->lost && (message->hdr.kind != UCI_FRAME_EAGER) &&
+           (message->adopted == NULL) && !uci_unexpected_is_fetched(message);
+}
+
+size_t uci_unexpected_unfinished(const uci_peer_t *peer, uint64_t *seqs)
+{
+    uci_worker_t *worker = peer->worker;
+    size_t count         = 0;
+
+    uci_list_for_each(msg, &worker->match.all_msgs, uci_match_msg_t, all)
+    {
+        uci_message_t *message = uci_container_of(msg, uci_message_t, match);
+
+        if (uci_unexpected_is_unfinished(message, peer)) {
+            if (seqs != NULL) {
+                seqs[count] = message->seq;
+            }
+            ++count;
+        }
+    }
+    uci_list_for_each(message, &worker->probed, uci_message_t, link)
+    {
+        if (uci_unexpected_is_unfinished(message, peer)) {
+            if (seqs != NULL) {
+                seqs[count] = message->seq;
+            }
+            ++count;
+        }
+    }
+    return count;
+}
+
+static bool uci_unexpected_waits(const uci_message_t *message, const uci_peer_t *peer, uint64_t seq)
+{
+    return (message->peer == peer) && (message->seq == seq) && (message->adopted == NULL) && !message->lost;
+}
+
+bool uci_unexpected_has(const uci_peer_t *peer, uint64_t seq)
+{
+    uci_list_for_each(msg, &peer->worker->match.all_msgs, uci_match_msg_t, all)
+    {
+        if (uci_unexpected_waits(uci_container_of(msg, uci_message_t, match), peer, seq)) {
+            return true;
+        }
+    }
+    uci_list_for_each(message, &peer->worker->probed, uci_message_t, link)
+    {
+        if (uci_unexpected_waits(message, peer, seq)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Its own digest from now on: the tree that it was verified by is gone */
+static void uci_unexpected_adopted(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *arg)
+{
+    uci_message_t *message = arg;
+    uci_request_t *req     = message->req;
+
+    message->status = status;
+    message->lost   = (status != UCS_OK);
+    if (message->lost) {
+        message->length = 0;
+    } else {
+        message->hdr.value = uci_unexpected_digest(message)->digest(message->content, message->length);
+    }
+    uci_request_release(message->adopted);
+    if (req != NULL) {
+        uci_list_del(&message->link);
+        uci_unexpected_hand_out(message, req);
+    }
+}
+
+static bool uci_unexpected_fetch(uci_message_t *message)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.recv      = uci_unexpected_adopted,
+                                 .user_data    = message};
+    uci_request_t *req;
+
+    if (uci_unlikely(!uci_unexpected_is_intact(message))) {
+        message->lost   = true;
+        message->status = uci_unexpected_lose(message);
+        return true;
+    }
+    message->content = malloc(message->desc.length);
+    req              = (message->content != NULL) ? uci_request_get(message->worker, &param) : NULL;
+    if (req == NULL) {
+        uci_error("failed to allocate %lu bytes for a message whose sender closes", (unsigned long)message->length);
+        free(message->content);
+        message->content = NULL;
+        return false;
+    }
+    req->flags = (req->flags | UCI_REQUEST_RECV) & ~(uint32_t)UCI_REQUEST_POSTING;
+    uci_buffer_init_contig(&req->buffer, message->content, message->desc.length);
+    message->adopted = req;
+    message->status  = UCS_INPROGRESS;
+    uci_recv_descriptor(req, message->peer, message->seq, message->hdr.tag, uci_unexpected_digest(message),
+                        &message->desc);
+    return true;
+}
+
+static bool uci_unexpected_is_adoptable(const uci_message_t *message, const uci_peer_t *peer)
+{
+    return uci_unexpected_is_unfinished(message, peer) && (message->hdr.kind == UCI_FRAME_RNDV) &&
+           (message->length > 0);
+}
+
+/* @return one more message of the peer's that could be adopted; with number @a seq, or any */
+static uci_message_t *uci_unexpected_adoptable(uci_peer_t *peer, uint64_t seq, bool any)
+{
+    uci_worker_t *worker = peer->worker;
+
+    uci_list_for_each(msg, &worker->match.all_msgs, uci_match_msg_t, all)
+    {
+        uci_message_t *message = uci_container_of(msg, uci_message_t, match);
+
+        if (uci_unexpected_is_adoptable(message, peer) && (any || (message->seq == seq))) {
+            return message;
+        }
+    }
+    uci_list_for_each(message, &worker->probed, uci_message_t, link)
+    {
+        if (uci_unexpected_is_adoptable(message, peer) && (any || (message->seq == seq))) {
+            return message;
+        }
+    }
+    return NULL;
+}
+
+/* Fetching may end within the call */
+void uci_unexpected_adopt_all(uci_peer_t *peer)
+{
+    uci_message_t *message;
+
+    while (((message = uci_unexpected_adoptable(peer, 0, true)) != NULL) && uci_unexpected_fetch(message)) {
+    }
+}
+
+uci_recv_op_t *uci_unexpected_adopt(uci_peer_t *peer, uint64_t seq)
+{
+    uci_message_t *message = uci_unexpected_adoptable(peer, seq, false);
+
+    return ((message != NULL) && uci_unexpected_fetch(message)) ? uci_recv_op_by_seq(peer, seq) : NULL;
+}
+
+void uci_unexpected_cleanup(uci_worker_t *worker)
+{
+    uci_match_for_each_msg(msg, &worker->match)
+    {
+        uci_match_take_msg(&worker->match, msg);
+        uci_unexpected_free(uci_container_of(msg, uci_message_t, match));
+    }
+    uci_list_for_each_safe(message, &worker->probed, uci_message_t, link)
+    {
+        uci_list_del(&message->link);
+        uci_unexpected_free(message);
+    }
+    uci_match_cleanup(&worker->match);
+}
