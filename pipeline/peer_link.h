@@ -46,8 +46,10 @@ typedef struct uci_held {
     uci_frame_hdr_t hdr;
     const char *lost; /**< why, or NULL */
     size_t length;    /**< bytes that follow */
-    char payload[] __attribute__((aligned(16)));
+    char payload[];
 } uci_held_t;
+
+_Static_assert(offsetof(uci_held_t, payload) % 16 == 0, "as good as malloc() makes it");
 
 /** A frame whose payload came damaged. */
 typedef struct uci_gap {

@@ -32,8 +32,10 @@ typedef struct uci_message {
     uci_request_t *adopted;                      /**< the receive that moves it here, or has; NULL: none */
     uci_request_t *req;                          /**< who has asked for it while it is being adopted; or NULL */
     char *content;                               /**< of one that is adopted */
-    char payload[] __attribute__((aligned(16))); /**< of an eager one */
+    char payload[]; /**< of an eager one */
 } uci_message_t;
+
+_Static_assert(offsetof(uci_message_t, payload) % 16 == 0, "as good as malloc() makes it");
 
 /**
  * Keep a message that nobody has asked for. @param payload  as many bytes as @a hdr says; others may be able to write there.
