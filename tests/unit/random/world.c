@@ -863,6 +863,7 @@ static void destroy(void)
 {
     unsigned i;
 
+    reap();
     for (i = 0; i < scenario->nodes; ++i) {
         fake_node_destroy(i);
     }
