@@ -290,7 +290,7 @@ void uci_control_hello(uci_peer_t *peer)
     if (msg != NULL) {
         memcpy(msg->payload, &worker->mark, sizeof(worker->mark));
         memcpy(msg->payload + sizeof(worker->mark), worker->address, worker->address_length);
-        msg->hdr.index = peer->user_closed; /* it comes late: we are not back */
+        msg->hdr.value = peer->life;
         uci_control_send(msg);
     }
 }
@@ -302,12 +302,16 @@ static void uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, cons
     if (uci_mark_check(mark) != UCS_OK) {
         return;
     }
-    if (hdr->index == 0) {
-        peer->leaving = peer->promised = peer->bye_heard = false; /* it may have come back */
+    if (hdr->value > peer->peer_life) { /* it has come back */
+        peer->peer_life = hdr->value;
+        peer->leaving = peer->promised = peer->bye_heard = false;
     }
     uci_peer_set_mark(peer, mark);
     uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
     uci_control_send_pending(peer);
+    if (hdr->value > 0) {
+        uci_link_confirm(peer);
+    }
 }
 
 /* As good as damaged: whoever waits for what it should have said asks again, and gives up at last */

@@ -624,7 +624,7 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
     if (op->state == UCI_SEND_DIRECT) {
         uci_direct_fill_first(op);
     } else if (buffered && !uci_send_op_is_matched(op)) { /* to oneself it may be */
-        done = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
+        done = uci_send_buffer(op);                       /* while the descriptor travels, and what answers it */
     }
     uci_send_start_path(op);
     uci_send_op_unpin(op);

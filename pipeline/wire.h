@@ -92,7 +92,9 @@ typedef struct uci_rndv_desc {
 /* ------------------------------------------------------- active messages */
 
 typedef enum {
-    UCI_AM_HELLO = 1, /**< sender's address: mark, then the UCX address */
+    UCI_AM_HELLO =
+            1,  /**< sender's address: mark, then the UCX address; value: times that it has come back after a BYE, as of
+                           LEAVE and BYE; one that is not 0 is answered by ACK, which repeats it */
     UCI_AM_ACK, /**< uint64_t: first missing frame, upto, then pairs (first, last) of missing ranges; REPAIR: send these
                            again; LAST: and all from `upto` on */
     UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots */
@@ -171,10 +173,12 @@ typedef struct uci_am_pool {
 } uci_am_pool_t;
 
 typedef struct uci_am_box {
-    uint64_t address; /**< of the mailbox, in the memory of this side */
-    uint64_t key;     /**< of the box, see uci_box_tx_init() */
-    uint32_t box;     /**< its number */
-    uint32_t size;    /**< sizeof(uci_mailbox_region_t): both sides see it alike */
+    uint64_t address;  /**< of the mailbox, in the memory of this side */
+    uint64_t key;      /**< of the box, see uci_box_tx_init() */
+    uint32_t size;     /**< of the mailbox, in bytes */
+    uint32_t offset;   /**< of the box in it */
+    uint32_t granules; /**< of the box's ring */
+    uint32_t bell;     /**< of the box, in the mailbox's first line */
 } uci_am_box_t;
 
 /** Bytes of chunk @a index */

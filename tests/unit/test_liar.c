@@ -374,32 +374,28 @@ static size_t liar_posted(unsigned from, char *data)
     return said.header + said.length;
 }
 
-/* How far the boxes that nodes post into have been looked at */
+/* The boxes that nodes post into are looked into as their receivers do, before they do */
 static struct {
-    uint64_t key, position;
+    uint64_t key;
+    uci_box_rx_t rx;
 } liar_boxes[NET_NODES];
 
 static void look_at_box(unsigned from)
 {
     const uci_peer_t *peer = uci_worker_peer_find(net_nodes[from].worker, net_nodes[1 - from].worker->uid);
-    uint64_t *position     = &liar_boxes[from].position, end, lap;
+    uci_box_rx_t *rx       = &liar_boxes[from].rx;
     char *place;
-    size_t total;
 
     if ((peer == NULL) || !peer->box_mapped) {
         return;
     }
-    if (liar_boxes[from].key != peer->box_key) {
+    if ((rx->box != peer->box.box) || (liar_boxes[from].key != peer->box_key)) {
         liar_boxes[from].key = peer->box_key;
-        *position            = 0;
+        uci_box_rx_init(rx, peer->box.box, peer->box_key);
     }
-    end = uci_box_tx_position(&peer->box);
-    while (*position < end) {
-        lap       = (*position / UCI_BOX_GRANULES + 1) * UCI_BOX_GRANULES;
-        place     = peer->box.box->ring + ((*position % UCI_BOX_GRANULES) * UCI_BOX_GRANULE);
-        total     = liar_on ? liar_posted(from, place)
-                            : sizeof(uci_frame_hdr_t) + ((uci_frame_hdr_t *)(void *)place)->length;
-        *position = uci_min(*position + uci_box_granules(total), lap);
+    while ((place = (char *)uci_box_rx_peek(rx)) != NULL) {
+        uci_box_rx_next(rx, liar_on ? liar_posted(from, place)
+                                    : sizeof(uci_frame_hdr_t) + ((uci_frame_hdr_t *)(void *)place)->length);
     }
 }
 
@@ -1056,10 +1052,18 @@ static const named_t named[] = {
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 0, 8, PRIVATE},
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 0, 8, HALF_PRIVATE},
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 0, 8, UINT64_MAX - 63},
-        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, UCI_MAILBOX_BOXES},
-        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, 0xffffffff},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, 0},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, 64},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, 1u << 30},
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 20, 4, 0},
-        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 20, 4, sizeof(uci_mailbox_region_t) + 64},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 20, 4, 0xffffffc0},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 20, 4, 65},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 24, 4, 0},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 24, 4, 300},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 24, 4, 0xffffffff},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 24, 4, 2 * UCI_BOX_GRANULES},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 28, 4, UCI_MAILBOX_BOXES},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 28, 4, 0xffffffff},
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_LENGTH, 0, 0, sizeof(uci_am_box_t)},
         /* reports */
         {"close", true, 0, UCI_AM_LEAVE, PLACE_PAYLOAD, 0, 8, 1000},
@@ -1094,7 +1098,7 @@ static unsigned find_said(const named_t *one, unsigned count)
 /* Some values are known only here */
 static uint64_t named_value(const named_t *one)
 {
-    static char mine[2 * sizeof(uci_mailbox_region_t)] __attribute__((aligned(UCI_CACHE_LINE)));
+    static char mine[32 << 20] __attribute__((aligned(UCI_CACHE_LINE)));
     static char *shared;
 
     if ((one->kind != UCI_AM_BOX) || (one->offset != 0) || (one->value > HALF_PRIVATE)) {
