@@ -266,6 +266,7 @@ void uci_send_chunk_done(uci_send_op_t *op)
 
     uci_worker_enter(worker);
     --op->peer->chunks_held;
+    --op->held;
     uci_send_stream_wake(op->peer);
     uci_send_part_done(op);
     uci_worker_leave(worker);
@@ -413,10 +414,10 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     return true;
 }
 
-/* Has the receiver been told where in the user's memory it may read? It may be reading just now */
+/* Is the user's memory being read? By the receiver, who has been told where, or by UCX, which holds a chunk */
 static bool uci_send_is_read(const uci_send_op_t *op)
 {
-    return (op->copy == NULL) && !uci_list_is_empty(&op->grants);
+    return (op->copy == NULL) && (!uci_list_is_empty(&op->grants) || (op->held > 0));
 }
 
 /* @return true if the user's buffer is free now; else its request completes with the message */
@@ -780,6 +781,7 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     msg->chunk = true;
     uci_send_op_pin(op);
     ++op->peer->chunks_held;
+    ++op->held;
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_chunk(op, msg, index);
     }
