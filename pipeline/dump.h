@@ -21,6 +21,5 @@ void uci_dump_line(int fd, const char *format, ...) __attribute__((format(printf
 
 /** For the part whose types are its own (close.c): a line for each close. */
 void uci_close_dump(const uci_worker_t *worker, int fd);
-void uci_find_dump(const uci_worker_t *worker, int fd);
 
 #endif

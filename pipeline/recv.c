@@ -41,7 +41,7 @@ static UCI_NOINLINE void uci_recv_truncated(uci_request_t *req, uci_peer_t *peer
 static UCI_NOINLINE void uci_recv_give_up(uci_request_t *req, ucp_tag_t tag, size_t length, const char *reason)
 {
     uci_repair_count_lost();
-    uci_report_orphan(req->worker, tag, length, reason);
+    uci_report_message_lost(req->worker, tag, length, reason);
     uci_request_complete_recv(req, uci_repair_policy(), tag, 0);
 }
 

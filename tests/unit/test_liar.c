@@ -391,7 +391,7 @@ static void look_at_box(unsigned from)
     }
     if ((rx->box != peer->box.box) || (liar_boxes[from].key != peer->box_key)) {
         liar_boxes[from].key = peer->box_key;
-        uci_box_rx_init(rx, peer->box.box, peer->box_key);
+        uci_box_rx_init(rx, peer->box.box, (uint32_t)peer->box.granules, peer->box_key);
     }
     while ((place = (char *)uci_box_rx_peek(rx)) != NULL) {
         uci_box_rx_next(rx, liar_on ? liar_posted(from, place)
