@@ -53,6 +53,7 @@ static const op_t *for_callback[FAKE_NODES][ORACLE_MAX];
 static unsigned for_callback_count[FAKE_NODES], for_callback_next[FAKE_NODES];
 static draw_t schedule;
 static uint64_t ended_at; /* when something ended last */
+static unsigned looks;    /* of the oracle, by is_received() */
 static bool changed;      /* something has ended since the oracle last looked */
 
 /* ------------------------------------------------------------------ telling */
@@ -599,10 +600,9 @@ static bool wait_until(bool (*is_so)(void))
 static bool is_received(void)
 {
     static bool before;
-    static unsigned calls;
 
     /* it takes the longer the more there is */
-    if (changed && (++calls % (1 + (oracle.messages_count / 16)) == 0)) {
+    if (changed && (++looks % (1 + (oracle.messages_count / 16)) == 0)) {
         changed = false;
         fail(oracle_assign(&oracle));
         before = (verdict == VERDICT_OK) && (oracle_waiting(&oracle) < 0);
@@ -877,6 +877,7 @@ verdict_t world_run(scenario_t *the_scenario, FILE *the_story, const char **text
     scenario  = the_scenario;
     story     = the_story;
     verdict   = VERDICT_OK;
+    looks     = 0;
     ops_count = ops_first = 0;
     schedule              = draw_for(scenario->seed, DRAW_WORLD, 0);
     memset(held_count, 0, sizeof(held_count));
