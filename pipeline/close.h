@@ -51,7 +51,7 @@
 #ifndef UCI_CLOSE_H_
 #define UCI_CLOSE_H_
 
-#include "worker.h"
+#include "peer_table.h"
 
 /** As ucp_ep_close_nbx(); @a ep is gone for the user. */
 ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param);

@@ -280,6 +280,15 @@ void uci_control_drop_pending(uci_peer_t *peer)
     }
 }
 
+void uci_control_cleanup(uci_peer_t *peer)
+{
+    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
+    {
+        uci_list_del(&msg->link);
+        uci_control_put(msg);
+    }
+}
+
 void uci_control_hello(uci_peer_t *peer)
 {
     uci_worker_t *worker = peer->worker;

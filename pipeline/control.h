@@ -10,7 +10,8 @@
 #ifndef UCI_CONTROL_H_
 #define UCI_CONTROL_H_
 
-#include "worker.h"
+#include "peer_table.h"
+#include "worker_lock.h"
 
 /** Payload that fits a pooled message */
 #define UCI_CONTROL_POOLED 192
@@ -52,6 +53,9 @@ void uci_control_send_pending(uci_peer_t *peer);
 
 /** After UCX's turn: connect to those who wait for that, and send what waits. */
 void uci_control_connect(uci_worker_t *worker);
+
+/** Free them, without a word to anybody: the worker goes. */
+void uci_control_cleanup(uci_peer_t *peer);
 
 /** Forget those: nobody will receive them. */
 void uci_control_drop_pending(uci_peer_t *peer);

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "peer_table.h"
 #include "process.h"
+#include "siblings.h"
 #include "unexpected.h"
 #include "recv.h"
 #include "send.h"

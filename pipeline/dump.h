@@ -8,7 +8,7 @@
 #ifndef UCI_DUMP_H_
 #define UCI_DUMP_H_
 
-#include "worker.h"
+#include "worker_state.h"
 
 /** Lines of one kind that are printed, at most, for each worker */
 #define UCI_DUMP_MAX 256

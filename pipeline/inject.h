@@ -8,7 +8,8 @@
 #ifndef UCI_INJECT_H_
 #define UCI_INJECT_H_
 
-#include "worker.h"
+#include "peer.h"
+#include "worker_state.h"
 #include "fault.h"
 #include "recv.h"
 #include "send.h"

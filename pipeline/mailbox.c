@@ -10,7 +10,7 @@
 #include "process.h"
 #include "stats.h"
 #include "wire_check.h"
-#include "worker.h"
+#include "peer_table.h"
 
 /* Frames taken from one box before the others get their turn */
 #define UCI_MAILBOX_TURN 32

@@ -2,6 +2,7 @@
 #include "memtype.h"
 
 #include "hostmem.h"
+#include "buffer.h"
 
 /* UCS_MEMORY_TYPE_RDMA of later UCX: the headers may be older than the library */
 #define UCI_MEMTYPE_RDMA 5

@@ -5,15 +5,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "endpoint.h"
-#include "peer_link.h"
 #include "log.h"
 #include "netif.h"
 #include "process.h"
 #include "transports.h"
 #include "wire_check.h"
-#include "worker.h"
+#include "settings.h"
+#include "worker_state.h"
 
 ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **peer_p)
 {
@@ -48,12 +46,6 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
 
 void uci_peer_destroy(uci_peer_t *peer)
 {
-    uci_link_cleanup(peer);
-    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
-    {
-        uci_list_del(&msg->link);
-        uci_control_put(msg);
-    }
     uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
     {
         uci_list_del(&ep->link);
@@ -146,6 +138,54 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 bool uci_peer_is_gone(const uci_peer_t *peer)
 {
     return peer->leaving && !peer->promised && (peer->uid != peer->worker->uid);
+}
+
+/* ----------------------------------------------------------- endpoints */
+
+uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
+{
+    uci_ep_t *ep = calloc(1, sizeof(*ep));
+
+    if (ep == NULL) {
+        uci_error("failed to allocate an endpoint");
+        return NULL;
+    }
+    ep->ucp  = ucp;
+    ep->peer = peer;
+    ep->user = user;
+    uci_list_add_tail(&peer->eps, &ep->link);
+    return ep;
+}
+
+void uci_ep_destroy(uci_ep_t *ep)
+{
+    uci_list_del(&ep->link);
+    free(ep);
+}
+
+static ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
+{
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = peer->address};
+    ucs_status_t status;
+    ucp_ep_h ucp;
+
+    status = uci_ucp.ep_create(peer->worker->ucp, &params, &ucp);
+    if (status != UCS_OK) {
+        uci_error("failed to connect back to %s: %s", uci_peer_name(peer), uci_ucp.status_string(status));
+        return status;
+    }
+    return (uci_ep_create(peer, ucp, false) != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
+}
+
+bool uci_ep_is_last_of_user(const uci_ep_t *ep)
+{
+    uci_list_for_each(other, &ep->peer->eps, uci_ep_t, link)
+    {
+        if ((other != ep) && other->user && !other->closing) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* One more endpoint, the last of the list; not if we don't know where to, or if both sides are done with each other */

@@ -12,9 +12,9 @@
 #include "frame.h"
 #include "list.h"
 #include "seq.h"
-#include "bounce.h"
 #include "box.h"
 #include "fill.h"
+#include "slot.h"
 #include "tuner.h"
 
 struct uci_worker;
@@ -35,13 +35,13 @@ typedef struct uci_peer {
     struct uci_worker *worker;
 
     /* sending: the log, a ring by number of the frame */
-    uint32_t eager_max; /**< what both sides carry in one frame */
-    bool by_mailbox;    /**< frames go through its mailbox just now, see peer_link.h */
-    bool watched;       /**< in worker->watched */
-    uint64_t tx_next;   /**< number of the next frame */
-    uint64_t tx_posted; /**< those below have been handed to a carrier; the others wait for room */
-    uint64_t tx_base;   /**< lowest number that may be in the ring */
-    uint64_t tx_acked;  /**< everything below has been acknowledged */
+    uint32_t eager_max;  /**< what both sides carry in one frame */
+    bool by_mailbox;     /**< frames go through its mailbox just now, see peer_link.h */
+    bool watched;        /**< in worker->watched */
+    uint64_t tx_next;    /**< number of the next frame */
+    uint64_t tx_posted;  /**< those below have been handed to a carrier; the others wait for room */
+    uint64_t tx_base;    /**< lowest number that may be in the ring */
+    uint64_t tx_acked;   /**< everything below has been acknowledged */
     uint64_t tx_dropped; /**< UCI_LOG_SIZE has been applied to what is below */
     uci_frame_t **tx_ring;
     uint64_t tx_mask;   /**< size - 1; size 0 is mask UINT64_MAX */
@@ -143,6 +143,15 @@ void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark);
 /** Remember how to connect to it (copied). */
 ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length);
 
+/** Note an endpoint of UCX's to @a peer. @return NULL: no memory (logged). */
+uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user);
+
+/** Is there none that the user holds beside this one, and is not closing? */
+bool uci_ep_is_last_of_user(const uci_ep_t *ep);
+
+/** Forget it; UCX's own has been, or is about to be, closed. */
+void uci_ep_destroy(uci_ep_t *ep);
+
 /** An endpoint for our own messages: the user's, or one made for the purpose; NULL while its address is unknown. */
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
 
@@ -163,12 +172,6 @@ void uci_peer_limit_eager(uci_peer_t *peer);
 
 /** Bytes of a chunk of a stream to it that UCX carries in one fragment. */
 uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length);
-
-/** May messages to it go through our bounce slots? */
-UCI_INLINE bool uci_peer_is_reached(uci_peer_t *peer)
-{
-    return uci_likely(peer->maps_ours) || (!peer->pool_offered && uci_bounce_reaches_slow(peer));
-}
 
 /* ---- mark */
 

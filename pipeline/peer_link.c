@@ -557,7 +557,7 @@ static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
     size_t count = 2;
 
     upto = uci_link_known_sent(peer, upto);
-    msg = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
+    msg  = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
     if (msg == NULL) {
         return NULL;
     }

@@ -37,7 +37,7 @@
 #include "endpoint.h"
 #include "fault.h"
 #include "txlog.h"
-#include "worker.h"
+#include "peer_table.h"
 
 /** A frame that came too early, or that is lost: then what there is of it, if anything. */
 typedef struct uci_held {

@@ -18,7 +18,8 @@
 #ifndef UCI_RECV_H_
 #define UCI_RECV_H_
 
-#include "worker.h"
+#include "request.h"
+#include "peer_table.h"
 #include "control.h"
 #include "merkle.h"
 #include "ordered.h"

@@ -17,6 +17,7 @@
 #include "stats.h"
 #include "superpipe.h"
 #include "txlog.h"
+#include "bounce.h"
 
 /* UCX's own choice of what to send eagerly ("auto") is not known for all transports; it is below this. A send that
  * is not received for so long may be what two ranks that send before they receive wait for. The limit of the log does

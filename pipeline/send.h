@@ -32,7 +32,8 @@
 #ifndef UCI_SEND_H_
 #define UCI_SEND_H_
 
-#include "worker.h"
+#include "request.h"
+#include "peer_table.h"
 #include "control.h"
 #include "merkle.h"
 #include "ordered.h"

@@ -6,6 +6,7 @@
 #include "log.h"
 #include "stats.h"
 #include "wire_check.h"
+#include "peer_table.h"
 
 #define UCI_TXLOG_MIN_SIZE 64
 

@@ -13,7 +13,8 @@
 #ifndef UCI_UNEXPECTED_H_
 #define UCI_UNEXPECTED_H_
 
-#include "worker.h"
+#include "request.h"
+#include "peer_table.h"
 
 struct uci_recv_op;
 

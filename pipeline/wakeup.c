@@ -10,6 +10,7 @@
 #include "log.h"
 #include "process.h"
 #include "worker.h"
+#include "worker_lock.h"
 
 #define UCI_NS 1000000000ul
 

@@ -1,0 +1,47 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The mailbox of a worker (mailbox.h): the memory that its peers write to, and what it keeps of it.
+ */
+#ifndef UCI_MAILBOX_STATE_H_
+#define UCI_MAILBOX_STATE_H_
+
+#include "ucp_api.h"
+#include "box.h"
+#include "doorbell.h"
+
+struct uci_peer;
+
+#define UCI_MAILBOX_BOXES 64u /**< peers that have a box; any more send active messages */
+#define UCI_MAILBOX_HOT   4u  /**< boxes looked into each turn */
+
+/** The shared memory */
+typedef struct uci_mailbox_region {
+    uint8_t doorbells[UCI_CACHE_LINE] __attribute__((aligned(UCI_CACHE_LINE)));
+    uci_box_t boxes[UCI_MAILBOX_BOXES];
+} uci_mailbox_region_t;
+
+typedef struct uci_mailbox_box {
+    uci_box_rx_t rx;
+    struct uci_peer *peer; /**< NULL: free */
+    uint64_t key;
+    bool renewed; /**< has a new key, under which nothing has come yet */
+} uci_mailbox_box_t;
+
+/** Our own */
+typedef struct uci_mailbox {
+    bool tried;
+    uint64_t keys;      /**< that have been made */
+    unsigned count;     /**< of boxes that have been given away, ever: those behind are free */
+    unsigned hot_count; /**< of `hot` */
+    unsigned hot_next;  /**< to be replaced */
+    uint8_t hot[UCI_MAILBOX_HOT];
+    unsigned look_next;           /**< quiet box to look into */
+    uci_mailbox_region_t *region; /**< NULL: there is no shared memory */
+    uci_mailbox_box_t *boxes;
+    ucp_mem_h memh;
+    void *rkey;
+    size_t rkey_length;
+} uci_mailbox_t;
+
+#endif
