@@ -37,7 +37,7 @@
 #include "types.h"
 
 #define UCI_BOX_GRANULE   64u           /**< bytes that positions are counted in: a cache line */
-#define UCI_BOX_GRANULES  1024u         /**< granules of the ring: positions of a lap */
+#define UCI_BOX_GRANULES  4096u         /**< granules of the ring: positions of a lap */
 #define UCI_BOX_FRAME_MAX (8192u + 64u) /**< bytes of the largest frame */
 #define UCI_BOX_OVERFLOW  (uci_div_up(UCI_BOX_FRAME_MAX, UCI_BOX_GRANULE) - 1) /**< granules behind the ring */
 #define UCI_BOX_COPY_MAX  512u /**< bytes up to which a frame is copied inline */

@@ -87,7 +87,10 @@ UCI_INLINE uci_frame_t *uci_frame_get(uci_frame_pool_t *pool, size_t total)
     return frame;
 }
 
-/** The same for a small frame, which fits into any class. */
+/** Payload of a frame that fits into the smallest class. */
+#define UCI_FRAME_SMALL_PAYLOAD (128u - sizeof(uci_frame_hdr_t))
+
+/** The same for a small frame. */
 UCI_INLINE uci_frame_t *uci_frame_get_small(uci_frame_pool_t *pool)
 {
     uci_frame_t *frame = uci_pool_get(&pool->cls[0]);

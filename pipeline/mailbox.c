@@ -213,7 +213,7 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
         }
         box->renewed = false;
         uci_box_rx_next(&box->rx, sizeof(hdr) + hdr.length);
-        if (uci_unlikely(uci_wire_check_frame(&hdr) != NULL)) {
+        if (!uci_wire_is_plain(&hdr) && uci_unlikely(uci_wire_check_frame(&hdr) != NULL)) {
             uci_wire_refuse(peer, "a message", uci_wire_check_frame(&hdr));
             continue;
         }

@@ -162,11 +162,6 @@ ucs_status_ptr_t uci_request_immediate(uci_worker_t *worker, const ucp_request_p
     return uci_request_posted(req, param);
 }
 
-ucs_status_t uci_request_check(uci_request_t *req)
-{
-    return __atomic_load_n(&req->status, __ATOMIC_ACQUIRE);
-}
-
 static void uci_request_give_back(uci_request_t *req, uint32_t dropped_flags)
 {
     uci_worker_t *worker = req->worker;

@@ -118,7 +118,10 @@ ucs_status_ptr_t uci_request_posted(uci_request_t *req, const ucp_request_param_
 ucs_status_ptr_t uci_request_immediate(struct uci_worker *worker, const ucp_request_param_t *param);
 
 /* The user's calls */
-ucs_status_t uci_request_check(uci_request_t *req);
+UCI_INLINE ucs_status_t uci_request_check(uci_request_t *req)
+{
+    return __atomic_load_n(&req->status, __ATOMIC_ACQUIRE);
+}
 /** As in UCX, a request freed before it completes no longer calls its callback; a released one does. */
 void uci_request_free(uci_request_t *req);
 void uci_request_release(uci_request_t *req);

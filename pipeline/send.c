@@ -53,7 +53,9 @@ UCI_INLINE uci_frame_t *uci_send_frame_get(uci_peer_t *peer, size_t length)
     if (uci_unlikely(!peer->hello_sent)) {
         uci_control_hello(peer);
     }
-    frame = uci_frame_get(&peer->worker->frames, sizeof(uci_frame_hdr_t) + length);
+    frame = uci_likely(length <= UCI_FRAME_SMALL_PAYLOAD)
+                    ? uci_frame_get_small(&peer->worker->frames)
+                    : uci_frame_get(&peer->worker->frames, sizeof(uci_frame_hdr_t) + length);
     if (uci_likely(frame != NULL)) {
         frame->op    = NULL;
         frame->total = (uint32_t)(sizeof(uci_frame_hdr_t) + length);
@@ -62,8 +64,8 @@ UCI_INLINE uci_frame_t *uci_send_frame_get(uci_peer_t *peer, size_t length)
 }
 
 /* The frame holds the data, and waits for its carrier: pass that back-pressure on */
-static ucs_status_ptr_t uci_send_eager_pending(uci_worker_t *worker, uci_frame_t *frame,
-                                               const ucp_request_param_t *param)
+static UCI_NOINLINE ucs_status_ptr_t uci_send_eager_pending(uci_worker_t *worker, uci_frame_t *frame,
+                                                            const ucp_request_param_t *param)
 {
     uci_request_t *req;
 
@@ -87,7 +89,8 @@ UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, uci_frame_t *frame,
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, length);
     if (uci_likely(status == UCS_OK)) {
-        return uci_request_immediate(worker, param);
+        return uci_likely(!(param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL)) ? NULL
+                                                                                 : uci_request_immediate(worker, param);
     }
     if (status == UCS_INPROGRESS) {
         return uci_send_eager_pending(worker, frame, param);
@@ -96,8 +99,8 @@ UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, uci_frame_t *frame,
     return UCS_STATUS_PTR(status);
 }
 
-static ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
-                                       const ucp_request_param_t *param)
+static __attribute__((noinline)) ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
+                                                                 const ucp_request_param_t *param)
 {
     const uci_digest_ops_t *digest = ep->peer->worker->digest;
     uint32_t what                  = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)digest->id, (uint32_t)buffer->length);
@@ -312,7 +315,8 @@ static ucs_status_ptr_t uci_send_give_up(uci_worker_t *worker, uci_request_t *re
 }
 
 /* Small synchronous send: the payload is in the frame, FIN completes it */
-static ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param)
+static UCI_NOINLINE ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
+                                                   const ucp_request_param_t *param)
 {
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
@@ -569,8 +573,8 @@ static uint64_t uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
     return op->digest->digest(desc, sizeof(*desc));
 }
 
-static ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
-                                      bool sync)
+static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
+                                                                const ucp_request_param_t *param, bool sync)
 {
     uci_worker_t *worker = ep->peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
@@ -637,24 +641,16 @@ UCI_INLINE bool uci_send_is_better_in_slot(uci_peer_t *peer, const uci_buffer_t 
            (peer->worker->bounce.available > UCI_DIRECT_KEEP);
 }
 
-ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag, const ucp_request_param_t *param,
-                          bool sync)
+/* All but small contiguous messages */
+static __attribute__((noinline)) ucs_status_ptr_t uci_send_other(uci_ep_t *ep, const void *data, size_t count,
+                                                                 ucp_datatype_t datatype, ucp_tag_t tag,
+                                                                 const ucp_request_param_t *param, bool sync)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                 : ucp_dt_make_contig(1);
-    uci_worker_t *worker    = ep->peer->worker;
+    uci_worker_t *worker = ep->peer->worker;
     uci_buffer_t buffer;
     ucs_status_ptr_t ret;
     ucs_status_t status;
     uci_request_t *req;
-    size_t length;
-
-    if (uci_likely(uci_buffer_is_contig(datatype)) && !sync) {
-        length = uci_buffer_contig_length(datatype, count);
-        if (uci_likely(length <= UCI_SEND_SLOT_MIN) && uci_likely(length <= ep->peer->eager_max)) {
-            return uci_send_eager_contig(ep, data, length, tag, param);
-        }
-    }
 
     status = uci_buffer_init_send(&buffer, data, count, datatype);
     if (uci_unlikely(status != UCS_OK)) {
@@ -681,6 +677,22 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
     req->buffer = buffer;
     return (sync && (buffer.length <= ep->peer->eager_max)) ? uci_send_sync(ep, req, tag, param)
                                                             : uci_send_rndv(ep, req, tag, param, sync);
+}
+
+ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag, const ucp_request_param_t *param,
+                          bool sync)
+{
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                 : ucp_dt_make_contig(1);
+    size_t length;
+
+    if (uci_likely(uci_buffer_is_contig(datatype)) && uci_likely(!sync)) {
+        length = uci_buffer_contig_length(datatype, count);
+        if (uci_likely(length <= UCI_SEND_SLOT_MIN) && uci_likely(length <= ep->peer->eager_max)) {
+            return uci_send_eager_contig(ep, data, length, tag, param);
+        }
+    }
+    return uci_send_other(ep, data, count, datatype, tag, param, sync);
 }
 
 /* ------------------------------------------------------------ chunks */

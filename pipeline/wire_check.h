@@ -19,8 +19,14 @@ struct uci_recv_op;
 
 /* All of these @return NULL, or what is wrong, for people. */
 
-/** A frame's header whose check is right, or what FOUND or a handed over frame says instead of it. */
+/** A frame's header whose check is right. */
 const char *uci_wire_check_frame(const uci_frame_hdr_t *hdr);
+
+/** Nothing can be wrong with most of them, of a length that a carrier has looked at. */
+UCI_INLINE bool uci_wire_is_plain(const uci_frame_hdr_t *hdr)
+{
+    return uci_likely(hdr->kind == UCI_FRAME_EAGER) && uci_likely(hdr->digest == UCI_DIGEST_XXH3);
+}
 
 /** A descriptor whose digest is right. What passes leads to no more than 1/8 of the message's length in tables of chunks. */
 const char *uci_wire_check_desc(const uci_rndv_desc_t *desc);

@@ -67,6 +67,7 @@ static const char *net_transports = "posix/memory"; /* as UCX prints them */
 static bool net_no_rdma;                            /* memory can't be mapped */
 static uint64_t net_clock;                          /* ns; 0: the real one */
 static void (*net_sent)(net_message_t *message);    /* told of each message before it goes, which it may change */
+static ucs_status_t net_refusal;                    /* what UCX says to frames, and does not send them */
 static bool net_busy;                               /* UCX completes frames when they arrive, not when they are sent */
 
 /* Time as UCI sees it */
@@ -119,11 +120,15 @@ static ucs_status_ptr_t net_am_send(ucp_ep_h ep, unsigned id, const void *header
 {
     size_t place           = (size_t)((char *)ep - &net_eps[0][0]);
     bool rndv              = (param->flags & UCP_AM_SEND_FLAG_RNDV) != 0;
-    net_message_t *message = calloc(1, sizeof(*message));
+    net_message_t *message;
 
     if ((id != UCI_AM_ID) && (id != UCI_FRAME_AM_ID)) {
         abort();
     }
+    if ((net_refusal != UCS_OK) && (id == UCI_FRAME_AM_ID)) {
+        return UCS_STATUS_PTR(net_refusal);
+    }
+    message                = calloc(1, sizeof(*message));
     message->from          = (unsigned)(place / NET_NODES);
     message->frame         = (id == UCI_FRAME_AM_ID);
     message->rndv          = rndv;
@@ -430,9 +435,11 @@ static void net_turn(unsigned number)
 {
     uci_worker_t *worker = net_nodes[number].worker;
 
+    uci_worker_enter(worker);
     worker->turns = 0; /* each one looks at what takes long, and at a quiet box */
     uci_worker_progress(worker, worker->ucp);
     uci_link_look(worker);
+    uci_worker_leave(worker);
 }
 
 /* What is under way ends somehow, so that a test can go on with the next world */

@@ -8,6 +8,8 @@
  * Tag messages are matched as UCX does it. Shared memory, keys and gets lead where UCX's would;
  * a key whose memory is gone ends a get with an error. Endpoints are freed when they are closed, so that a sanitizer sees late uses.
  *
+ * Of a message that UCX holds, bytes are read when it arrives: until then its sender has to leave them as they are.
+ *
  * Not thread-safe. All memory is the fake's, but for the data of a rendezvous and the targets of receives and gets.
  */
 #ifndef UCI_TESTS_UNIT_FAKE_UCX_H_
@@ -40,6 +42,9 @@ typedef struct fake_message {
     bool dropped; /**< set by the test: it never arrives */
     bool held;    /**< set by the test: its sender is told that it has gone only when it has arrived */
     bool copy;    /**< one that the test has made */
+    bool changed; /**< set by the test: its bytes are not what was sent */
+    const char *lent_header,
+            *lent_data; /**< of one that is held: the caller's, which UCX may read as long as it holds it */
     fake_request_t *request;
 } fake_message_t;
 

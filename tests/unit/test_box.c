@@ -1,129 +1,20 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "box.h"
+#include "box_yard.h"
 #include "digest.h"
-#include "doorbell.h"
 #include "process.h"
 
-#include <criterion/criterion.h>
 #include <criterion/logging.h>
-#include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
-#define KEY      0x0123456789ABCDEFull
-#define CANARY   0xA5
 #define ALL      (UCI_BOX_GRANULES + UCI_BOX_OVERFLOW)
 #define FRAMES_N 1000000u
-
-/* As long as a frame gets, and aligned as a wire has to be */
-typedef struct wire {
-    char bytes[UCI_BOX_FRAME_MAX];
-} __attribute__((aligned(64))) wire_t;
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t x = (*state += 0x9E3779B97F4A7C15ull);
-
-    x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-    x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-    return x ^ (x >> 31);
-}
-
-/* --- boxes between guards: canaries before them, a page that faults behind them --- */
-
-typedef struct yard {
-    char *map;
-    size_t slack, size, page;
-    uci_box_t *boxes;
-} yard_t;
-
-static uci_box_t *yard_make(yard_t *yard, unsigned count)
-{
-    size_t length = count * sizeof(uci_box_t);
-
-    yard->page = (size_t)sysconf(_SC_PAGESIZE);
-    yard->size = uci_align_up(length, yard->page) + yard->page;
-    yard->map  = mmap(NULL, yard->size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    cr_assert(yard->map != MAP_FAILED);
-    yard->slack = yard->size - yard->page - length;
-    yard->boxes = (uci_box_t *)(void *)(yard->map + yard->slack);
-    memset(yard->map, CANARY, yard->slack);
-    cr_assert(mprotect(yard->map + yard->size - yard->page, yard->page, PROT_NONE) == 0);
-    return yard->boxes;
-}
-
-static void yard_check(yard_t *yard)
-{
-    size_t i;
-
-    for (i = 0; i < yard->slack; ++i) {
-        cr_assert((uint8_t)yard->map[i] == CANARY, "written to %zu bytes before the box", yard->slack - i);
-    }
-    munmap(yard->map, yard->size);
-}
-
-/* --- frames: whatever follows the mark depends on a number --- */
-
-static void frame_fill(wire_t *wire, size_t total, uint64_t number)
-{
-    uint64_t state = number * 0x100000001B3ull, word;
-    size_t offset;
-
-    for (offset = 8; offset < total; offset += sizeof(word)) {
-        word = next_random(&state);
-        memcpy(wire->bytes + offset, &word, uci_min(sizeof(word), total - offset));
-    }
-}
-
-static bool frame_is(const char *frame, size_t total, uint64_t number)
-{
-    wire_t wire;
-
-    frame_fill(&wire, total, number);
-    return memcmp(frame + 8, wire.bytes + 8, total - 8) == 0;
-}
-
-static bool send_frame(uci_box_tx_t *tx, size_t total, uint64_t number)
-{
-    wire_t wire;
-    uint64_t mark;
-    char *place = uci_box_tx_place(tx, total, &mark);
-
-    if (place == NULL) {
-        return false;
-    }
-    frame_fill(&wire, total, number);
-    memset(wire.bytes, 0xEE, 8); /* not what ends up in the frame */
-    uci_box_tx_post(tx, place, wire.bytes, total, mark);
-    return true;
-}
-
-static void take_frame(uci_box_rx_t *rx, size_t total, uint64_t number)
-{
-    const char *frame = uci_box_rx_peek(rx);
-    uint64_t mark;
-
-    cr_assert(frame != NULL, "frame %lu of %zu bytes is not there", (unsigned long)number, total);
-    memcpy(&mark, frame, sizeof(mark));
-    cr_assert(mark == uci_box_rx_mark(rx));
-    cr_assert(frame_is(frame, total, number), "frame %lu of %zu bytes", (unsigned long)number, total);
-    uci_box_rx_next(rx, total);
-}
-
-static void both_init(uci_box_tx_t *tx, uci_box_rx_t *rx, uci_box_t *box, uint64_t key)
-{
-    uci_box_tx_init(tx, box, key);
-    uci_box_rx_init(rx, box, key);
-}
 
 /* As if that many granules had gone through: a multiple of the ring */
 static void both_seek(uci_box_tx_t *tx, uci_box_rx_t *rx, uint64_t lap)
@@ -637,7 +528,7 @@ Test(box, an_impossible_position_is_not_heard)
         uci_box_rx_next(&liar, 64);
     }
 
-    uci_box_rx_tell(&rx, 51);
+    uci_box_rx_tell(&rx, 120); /* a position that could be */
     swap          = box->consumed;
     box->consumed = box->acked;
     box->acked    = swap;
@@ -696,4 +587,594 @@ Test(box, the_next_place_lies_in_the_ring_whatever_the_length)
         }
     }
     yard_check(&yard);
+}
+
+/* --- two sides at once --- */
+
+/* What the sides share besides the box. Findings are literals: good in both processes */
+typedef struct stream {
+    uint64_t frames;
+    const char *sender_wrong, *receiver_wrong;
+    bool failed; /**< the other side need not wait */
+    uci_box_t *box;
+} stream_t;
+
+static size_t stream_total(uint64_t number)
+{
+    uint64_t state = number;
+
+    return random_total(&state);
+}
+
+static bool stream_fail(stream_t *stream, const char **wrong_p, const char *text)
+{
+    *wrong_p = text;
+    __atomic_store_n(&stream->failed, true, __ATOMIC_RELEASE);
+    return false;
+}
+
+static bool stream_has_failed(stream_t *stream)
+{
+    return __atomic_load_n(&stream->failed, __ATOMIC_ACQUIRE);
+}
+
+/* Acknowledged numbers count frames. They are at least as new as the position that comes with them. */
+static bool stream_hear(stream_t *stream, uci_box_tx_t *tx, const uint64_t *positions, uint64_t posted,
+                        uint64_t *acked_p)
+{
+    uint64_t before = tx->consumed, acked;
+    uint32_t low;
+
+    if (!uci_box_tx_heard(tx, &low)) {
+        return true;
+    }
+    acked = *acked_p + (uint32_t)(low - (uint32_t)*acked_p);
+    if ((acked > posted) || (tx->consumed < before)) {
+        return stream_fail(stream, &stream->sender_wrong, "acknowledged what was not sent, or less than before");
+    }
+    if ((acked < posted ? positions[acked % UCI_BOX_GRANULES] : uci_box_tx_position(tx)) < tx->consumed) {
+        return stream_fail(stream, &stream->sender_wrong, "the number is older than the position");
+    }
+    *acked_p = acked;
+    return true;
+}
+
+static void *stream_send(void *arg)
+{
+    stream_t *stream = (stream_t *)arg;
+    uint64_t positions[UCI_BOX_GRANULES], acked = 0, number;
+    unsigned turns = 0;
+    uci_box_tx_t tx;
+
+    uci_box_tx_init(&tx, stream->box, KEY);
+    for (number = 0; number < stream->frames; ++number) {
+        positions[number % UCI_BOX_GRANULES] = uci_box_tx_position(&tx);
+        while (!send_frame(&tx, stream_total(number), number)) {
+            if (stream_has_failed(stream)) {
+                return NULL;
+            }
+            pause_for(&turns);
+        }
+        if ((number % 16 == 0) && !stream_hear(stream, &tx, positions, number + 1, &acked)) {
+            return NULL;
+        }
+    }
+    while (acked < stream->frames) {
+        if (stream_has_failed(stream) || !stream_hear(stream, &tx, positions, stream->frames, &acked)) {
+            return NULL;
+        }
+        pause_for(&turns);
+    }
+    return NULL;
+}
+
+static void stream_receive(stream_t *stream)
+{
+    unsigned turns = 0;
+    const char *frame;
+    uint64_t number;
+    uci_box_rx_t rx;
+    size_t total;
+
+    uci_box_rx_init(&rx, stream->box, KEY);
+    for (number = 0; number < stream->frames; ++number) {
+        while ((frame = uci_box_rx_peek(&rx)) == NULL) {
+            if (stream_has_failed(stream)) {
+                return;
+            }
+            pause_for(&turns);
+        }
+        total = stream_total(number);
+        if (!frame_is(frame, total, number)) {
+            stream_fail(stream, &stream->receiver_wrong, "a frame arrived that was not sent");
+            return;
+        }
+        uci_box_rx_next(&rx, total);
+        if (uci_box_rx_should_tell(&rx)) {
+            uci_box_rx_tell(&rx, (uint32_t)(number + 1));
+        }
+    }
+    uci_box_rx_tell(&rx, (uint32_t)number);
+}
+
+static stream_t *stream_make(yard_t *yard, uint64_t frames)
+{
+    stream_t *stream = mmap(NULL, sizeof(*stream), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    cr_assert(stream != MAP_FAILED);
+    stream->box    = yard_make(yard, 1);
+    stream->frames = frames;
+    return stream;
+}
+
+static void stream_check(stream_t *stream, yard_t *yard)
+{
+    cr_assert(stream->sender_wrong == NULL, "%s", stream->sender_wrong);
+    cr_assert(stream->receiver_wrong == NULL, "%s", stream->receiver_wrong);
+    yard_check(yard);
+    munmap(stream, sizeof(*stream));
+}
+
+Test(box, two_threads_stream, .timeout = 120)
+{
+    yard_t yard;
+    stream_t *stream = stream_make(&yard, FRAMES_N);
+    pthread_t sender;
+
+    cr_assert(pthread_create(&sender, NULL, stream_send, stream) == 0);
+    stream_receive(stream);
+    pthread_join(sender, NULL);
+    stream_check(stream, &yard);
+}
+
+static pid_t child_start(void *(*func)(void *), void *arg)
+{
+    pid_t pid = fork();
+
+    cr_assert(pid >= 0);
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nobody behind */
+        func(arg);
+        _exit(0);
+    }
+    return pid;
+}
+
+/* @return false if it did not end by itself */
+static bool child_wait(pid_t pid)
+{
+    int status;
+
+    return (waitpid(pid, &status, 0) == pid) && WIFEXITED(status) && (WEXITSTATUS(status) == 0);
+}
+
+Test(box, two_processes_stream, .timeout = 120)
+{
+    yard_t yard;
+    stream_t *stream = stream_make(&yard, FRAMES_N);
+    pid_t sender     = child_start(stream_send, stream);
+
+    stream_receive(stream);
+    cr_expect(child_wait(sender));
+    stream_check(stream, &yard);
+}
+
+/* --- a third process writes to the box --- */
+
+/* A frame that says what it is, and proves it. The header has a digest of its own, for the length is needed first */
+typedef struct toy_header {
+    uint64_t mark, number;
+    uint32_t total, reserved;
+    uint64_t body_digest, header_digest;
+} toy_header_t;
+
+/* Memory that the third process leaves alone */
+typedef struct toy {
+    uci_box_t *box;
+    uint64_t frames;
+    uint64_t epoch;  /**< the receiver's: the sender follows */
+    uint64_t resume; /**< first number to be sent in that epoch */
+    uint64_t place;  /**< where the sender is about to write, in bytes from the box's beginning */
+    bool done;
+    uint64_t flips, bad, stuck, wrong, misheard;
+} toy_t;
+
+static uint64_t toy_digest(const void *data, size_t length)
+{
+    return uci_digest_table[UCI_DIGEST_XXH3].digest(data, length);
+}
+
+static size_t toy_total(uint64_t number)
+{
+    return uci_min(sizeof(toy_header_t) + stream_total(number), UCI_BOX_FRAME_MAX);
+}
+
+static void toy_fill(wire_t *wire, uint64_t number, uint64_t mark)
+{
+    const size_t head    = sizeof(toy_header_t);
+    toy_header_t *header = (toy_header_t *)(void *)wire->bytes;
+    size_t total         = toy_total(number);
+
+    frame_fill(wire, total, number);
+    *header               = (toy_header_t){.mark = mark, .number = number, .total = (uint32_t)total};
+    header->body_digest   = toy_digest(wire->bytes + head, total - head);
+    header->header_digest = toy_digest(header, offsetof(toy_header_t, header_digest));
+}
+
+/* Copy, then verify the copy. @return 0 if it is not intact */
+static size_t toy_verify(wire_t *copy, const char *frame, uint64_t mark)
+{
+    const size_t head    = sizeof(toy_header_t);
+    toy_header_t *header = (toy_header_t *)(void *)copy->bytes;
+
+    memcpy(header, frame, head);
+    header->mark = mark;
+    if ((header->header_digest != toy_digest(header, offsetof(toy_header_t, header_digest))) ||
+        (header->total < head) || (header->total > UCI_BOX_FRAME_MAX)) {
+        return 0;
+    }
+    memcpy(copy->bytes + head, frame + head, header->total - head);
+    return (header->body_digest == toy_digest(copy->bytes + head, header->total - head)) ? header->total : 0;
+}
+
+static void *toy_send(void *arg)
+{
+    toy_t *toy     = (toy_t *)arg;
+    uint64_t epoch = 0, number = 0, seen, mark;
+    unsigned turns = 0;
+    uint32_t acked;
+    uci_box_tx_t tx;
+    wire_t wire;
+    char *place;
+
+    uci_box_tx_init(&tx, toy->box, KEY);
+    while (!__atomic_load_n(&toy->done, __ATOMIC_ACQUIRE)) {
+        seen = __atomic_load_n(&toy->epoch, __ATOMIC_ACQUIRE);
+        if (seen != epoch) {
+            epoch  = seen;
+            number = __atomic_load_n(&toy->resume, __ATOMIC_ACQUIRE);
+            uci_box_tx_init(&tx, toy->box, KEY + epoch);
+        }
+        if (uci_box_tx_heard(&tx, &acked)) {
+            toy->misheard += acked > number;
+        }
+        place = (number < toy->frames) ? uci_box_tx_place(&tx, toy_total(number), &mark) : NULL;
+        if (place == NULL) {
+            pause_for(&turns);
+            continue;
+        }
+        toy_fill(&wire, number, mark);
+        __atomic_store_n(&toy->place, (uint64_t)(place - (char *)toy->box), __ATOMIC_RELAXED);
+        uci_box_tx_post(&tx, place, wire.bytes, toy_total(number), mark);
+        ++number;
+    }
+    return NULL;
+}
+
+/* A new epoch, from the first frame on that was not taken */
+static void toy_recover(toy_t *toy, uci_box_rx_t *rx, uint64_t number)
+{
+    uci_box_rx_init(rx, toy->box, KEY + toy->epoch + 1);
+    __atomic_store_n(&toy->resume, number, __ATOMIC_RELEASE);
+    __atomic_store_n(&toy->epoch, toy->epoch + 1, __ATOMIC_RELEASE);
+}
+
+/* Silence for long: tell again, it may have been damaged; then it's a mark that has been */
+static void toy_wait(toy_t *toy, uci_box_rx_t *rx, uint64_t number, unsigned *silence_p)
+{
+    sched_yield();
+    ++*silence_p;
+    if (*silence_p == 500) {
+        uci_box_rx_tell(rx, (uint32_t)number);
+    } else if (*silence_p > 1000) {
+        ++toy->stuck;
+        toy_recover(toy, rx, number);
+        *silence_p = 0;
+    }
+}
+
+static void toy_receive(toy_t *toy)
+{
+    unsigned silence = 0;
+    uint64_t number  = 0;
+    wire_t copy, expected;
+    const char *frame;
+    uci_box_rx_t rx;
+    size_t total;
+
+    uci_box_rx_init(&rx, toy->box, KEY);
+    while (number < toy->frames) {
+        frame = uci_box_rx_peek(&rx);
+        if (frame == NULL) {
+            toy_wait(toy, &rx, number, &silence);
+            continue;
+        }
+        silence = 0;
+        total   = toy_verify(&copy, frame, uci_box_rx_mark(&rx));
+        if (total == 0) {
+            ++toy->bad;
+            toy_recover(toy, &rx, number);
+            continue;
+        }
+        toy_fill(&expected, number, uci_box_rx_mark(&rx));
+        toy->wrong += (total != toy_total(number)) || (memcmp(copy.bytes, expected.bytes, total) != 0);
+        uci_box_rx_next(&rx, total);
+        ++number;
+        if (uci_box_rx_should_tell(&rx)) {
+            uci_box_rx_tell(&rx, (uint32_t)number);
+        }
+    }
+    __atomic_store_n(&toy->done, true, __ATOMIC_RELEASE);
+}
+
+static void *toy_flip(void *arg)
+{
+    toy_t *toy     = (toy_t *)arg;
+    uint8_t *bytes = (uint8_t *)toy->box;
+    uint64_t state = (uint64_t)getpid(), random, pause;
+    size_t place, i;
+
+    while (!__atomic_load_n(&toy->done, __ATOMIC_ACQUIRE)) {
+        random = next_random(&state);
+        place  = random % sizeof(uci_box_t);
+        switch (next_random(&state) % 8) {
+        case 0: /* the receiver's words */
+            place %= 16;
+            break;
+        case 1: /* a line of anything */
+            for (i = 0; i < UCI_CACHE_LINE; ++i) {
+                bytes[place / UCI_CACHE_LINE * UCI_CACHE_LINE + i] = (uint8_t)next_random(&state);
+            }
+            break;
+        case 2: /* anywhere */
+            break;
+        default: /* where frames are not taken yet */
+            place = (__atomic_load_n(&toy->place, __ATOMIC_RELAXED) + place % 2048) % sizeof(uci_box_t);
+            break;
+        }
+        __atomic_fetch_xor(&bytes[place], 1u << (random >> 61), __ATOMIC_RELAXED);
+        ++toy->flips;
+        for (pause = uci_process_time_ns() + 20000; uci_process_time_ns() < pause;) {
+            sched_yield();
+        }
+    }
+    return NULL;
+}
+
+Test(box, a_third_process_flips_bits, .timeout = 120)
+{
+    toy_t *toy = mmap(NULL, sizeof(*toy), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t sender, flipper;
+    yard_t yard;
+
+    cr_assert(toy != MAP_FAILED);
+    uci_digest_init();
+    toy->box    = yard_make(&yard, 1);
+    toy->frames = 200000;
+    sender      = child_start(toy_send, toy);
+    flipper     = child_start(toy_flip, toy);
+    toy_receive(toy);
+    cr_expect(child_wait(sender));
+    cr_expect(child_wait(flipper));
+    cr_log_info("%lu flips, %lu bad frames, %lu times stuck, %lu epochs", (unsigned long)toy->flips,
+                (unsigned long)toy->bad, (unsigned long)toy->stuck, (unsigned long)toy->epoch + 1);
+    cr_expect(toy->wrong == 0, "%lu wrong frames were accepted", (unsigned long)toy->wrong);
+    cr_expect(toy->misheard == 0, "%lu numbers were acknowledged that were not sent", (unsigned long)toy->misheard);
+    cr_expect((toy->bad > 0) && (toy->stuck > 0), "%lu flips have not done enough", (unsigned long)toy->flips);
+    yard_check(&yard);
+}
+
+/* --- a sender dies --- */
+
+enum { STAGE_BEFORE, STAGE_POSTING, STAGE_POSTED };
+
+typedef struct mortal {
+    uci_box_t *boxes; /**< neighbour, the mortal's, neighbour */
+    uci_box_tx_t tx;
+    wire_t wire;
+    size_t total;
+    unsigned epoch;
+    volatile int stage;
+} mortal_t;
+
+static void *mortal_post(void *arg)
+{
+    mortal_t *mortal = (mortal_t *)arg;
+    uint64_t mark;
+    char *place;
+
+    if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) != 0) {
+        _exit(1);
+    }
+    raise(SIGSTOP);
+    mortal->stage = STAGE_POSTING;
+    place         = uci_box_tx_place(&mortal->tx, mortal->total, &mark);
+    uci_box_tx_post(&mortal->tx, place, mortal->wire.bytes, mortal->total, mark);
+    mortal->stage = STAGE_POSTED;
+    for (;;) {
+        pause();
+    }
+    return NULL;
+}
+
+/* One instruction. @return false if it can't be traced */
+static bool mortal_step(pid_t pid)
+{
+    int status;
+
+    return (ptrace(PTRACE_SINGLESTEP, pid, NULL, NULL) == 0) && (waitpid(pid, &status, 0) == pid) && WIFSTOPPED(status);
+}
+
+/* @return a child about to post, or -1 if it can't be traced */
+static pid_t mortal_start(mortal_t *mortal)
+{
+    pid_t pid;
+    int status;
+
+    mortal->stage = STAGE_BEFORE;
+    pid           = child_start(mortal_post, mortal);
+    if ((waitpid(pid, &status, 0) != pid) || !WIFSTOPPED(status)) {
+        return -1;
+    }
+    while (mortal->stage == STAGE_BEFORE) {
+        if (!mortal_step(pid)) {
+            kill(pid, SIGKILL);
+            waitpid(pid, &status, 0);
+            return -1;
+        }
+    }
+    return pid;
+}
+
+static void mortal_kill(pid_t pid)
+{
+    int status;
+
+    cr_assert(kill(pid, SIGKILL) == 0);
+    cr_assert((waitpid(pid, &status, 0) == pid) && WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL));
+}
+
+/* Nothing or all of it. @return true for all */
+static bool mortal_check(const mortal_t *mortal, uci_box_rx_t *rx, unsigned steps)
+{
+    const char *frame = uci_box_rx_peek(rx);
+
+    cr_assert((frame == NULL) || frame_is(frame, mortal->total, 1), "after %u instructions: half a frame", steps);
+    cr_assert((frame != NULL) || (mortal->stage != STAGE_POSTED), "posted, and not there");
+    return frame != NULL;
+}
+
+typedef struct neighbour {
+    uci_box_tx_t tx;
+    uci_box_rx_t rx;
+    uint64_t number;
+} neighbour_t;
+
+static void neighbour_go_on(neighbour_t *neighbour)
+{
+    unsigned i;
+
+    for (i = 0; i < 20; ++i, ++neighbour->number) {
+        cr_assert(send_frame(&neighbour->tx, stream_total(neighbour->number), neighbour->number));
+        take_frame(&neighbour->rx, stream_total(neighbour->number), neighbour->number);
+        if (uci_box_rx_should_tell(&neighbour->rx)) {
+            uci_box_rx_tell(&neighbour->rx, 0);
+        }
+    }
+}
+
+static mortal_t *mortal_make(yard_t *yard, neighbour_t neighbours[2])
+{
+    mortal_t *mortal = mmap(NULL, sizeof(*mortal), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    cr_assert(mortal != MAP_FAILED);
+    mortal->boxes = yard_make(yard, 3);
+    both_init(&neighbours[0].tx, &neighbours[0].rx, &mortal->boxes[0], KEY + 1);
+    both_init(&neighbours[1].tx, &neighbours[1].rx, &mortal->boxes[2], KEY + 2);
+    neighbours[0].number = neighbours[1].number = 0;
+    return mortal;
+}
+
+/* A new epoch for each sender to be killed. Its frame lies at the ring's first or its last place */
+static void mortal_prepare(mortal_t *mortal, uci_box_rx_t *rx, size_t total)
+{
+    unsigned i;
+
+    both_init(&mortal->tx, rx, &mortal->boxes[1], KEY + 100 + mortal->epoch);
+    for (i = (++mortal->epoch % 2 == 0) ? 0 : UCI_BOX_GRANULES - 1; i > 0; --i) {
+        cr_assert(send_frame(&mortal->tx, 8, 0));
+        take_frame(rx, 8, 0);
+    }
+    mortal->total = total;
+    frame_fill(&mortal->wire, total, 1);
+    memcpy(mortal->wire.bytes, &rx->expected, sizeof(rx->expected)); /* must not get there before its time */
+    cr_assert(uci_box_rx_peek(rx) == NULL);
+}
+
+/* Without a tracer: a post as far as it can get before the mark is written, byte by byte */
+static void mortal_by_hand(mortal_t *mortal, size_t total)
+{
+    uci_box_rx_t rx;
+    uint64_t mark;
+    char *place;
+    size_t done;
+
+    mortal_prepare(mortal, &rx, total);
+    place = uci_box_tx_place(&mortal->tx, total, &mark);
+    for (done = 8; done < total; ++done) {
+        place[done] = mortal->wire.bytes[done];
+        cr_assert(uci_box_rx_peek(&rx) == NULL);
+    }
+    uci_box_tx_post(&mortal->tx, place, mortal->wire.bytes, total, mark);
+    take_frame(&rx, total, 1);
+}
+
+/* A stopped sender has written what a killed one would have. @return its instructions; 0 if it can't be traced */
+static unsigned look_after_each(mortal_t *mortal, size_t total)
+{
+    unsigned steps = 0, nothing = 0;
+    uci_box_rx_t rx;
+    pid_t pid;
+
+    mortal_prepare(mortal, &rx, total);
+    pid = mortal_start(mortal);
+    if (pid < 0) {
+        return 0;
+    }
+    for (; mortal->stage != STAGE_POSTED; ++steps) {
+        nothing += !mortal_check(mortal, &rx, steps);
+        cr_assert(mortal_step(pid));
+    }
+    mortal_kill(pid);
+    cr_assert(mortal_check(mortal, &rx, steps));
+    cr_assert(nothing > 10);
+    return steps;
+}
+
+/* Kill senders after 0, stride, 2 stride, ... instructions, until one lives to the end */
+static void kill_after_each(mortal_t *mortal, neighbour_t neighbours[2], size_t total, unsigned stride)
+{
+    unsigned steps = 0, i;
+    bool whole     = false;
+    uci_box_rx_t rx;
+    pid_t pid;
+
+    for (mortal->stage = STAGE_BEFORE; mortal->stage != STAGE_POSTED; steps += stride) {
+        mortal_prepare(mortal, &rx, total);
+        pid = mortal_start(mortal);
+        cr_assert(pid > 0);
+        for (i = 0; (i < steps) && (mortal->stage != STAGE_POSTED); ++i) {
+            cr_assert(mortal_step(pid));
+        }
+        mortal_kill(pid);
+        whole = mortal_check(mortal, &rx, steps);
+        neighbour_go_on(&neighbours[0]);
+        neighbour_go_on(&neighbours[1]);
+    }
+    cr_assert(whole && (steps > 10), "%u instructions", steps);
+}
+
+Test(box, a_sender_is_killed_at_each_instruction_of_a_post, .timeout = 120)
+{
+    static const size_t totals[] = {8, 48, 200, 1000, UCI_BOX_FRAME_MAX};
+    neighbour_t neighbours[2];
+    yard_t yard;
+    mortal_t *mortal = mortal_make(&yard, neighbours);
+    unsigned i, steps;
+
+    for (i = 0; i < uci_array_size(totals); ++i) {
+        steps = look_after_each(mortal, totals[i]);
+        if (steps == 0) {
+            mortal_by_hand(mortal, totals[i]);
+            continue;
+        }
+        if (totals[i] < UCI_BOX_FRAME_MAX) { /* the sum of steps goes with the square: not each one of many */
+            kill_after_each(mortal, neighbours, totals[i], uci_div_up(steps, 128));
+        }
+        cr_log_info("%zu bytes: died at each of %u instructions", totals[i], steps);
+    }
+    yard_check(&yard);
+    if (steps == 0) {
+        cr_skip_test("no process may be traced here: senders that die were played by hand");
+    }
 }

@@ -201,10 +201,7 @@ void data_buffer_spoil(data_buffer_t *buffer)
 
 static bool is_untouched(const char *from, const char *to)
 {
-    while ((from < to) && (*from == UNTOUCHED)) {
-        ++from;
-    }
-    return from == to;
+    return (from == to) || ((*from == UNTOUCHED) && (memcmp(from, from + 1, (size_t)(to - from) - 1) == 0));
 }
 
 bool data_buffer_is_clean(const data_buffer_t *buffer, size_t length)

@@ -7,10 +7,10 @@
 #include "bounce.h"
 #include "protocol.h"
 
-#define KEYS    4096 /* things that are not hit again and again, by hash: some share a place */
-#define HISTORY 8
+#define KEYS        4096 /* things that are not hit again and again, by hash: some share a place */
+#define HISTORY     8
 #define MEMORY_HITS 32 /* in one node's memory: what is in the way of everything must end */
-#define WAYS    (FAKE_NODES * FAKE_NODES)
+#define WAYS        (FAKE_NODES * FAKE_NODES)
 
 enum { DRAW_FAULT = 32, DRAW_WAY };
 
@@ -219,6 +219,7 @@ static bool hit(fake_message_t *message, const fault_t *fault, unsigned way)
 {
     switch (fault->kind) {
     case FAULT_STALE:
+        message->changed = true;
         return !message->rndv && make_stale(message, fault, way);
     case FAULT_REORDER:
         message->passed = true;
@@ -234,6 +235,7 @@ static bool hit(fake_message_t *message, const fault_t *fault, unsigned way)
         message->dropped = !message->rndv;
         return message->dropped;
     default:
+        message->changed = true;
         return damage_message(message, fault);
     }
 }

@@ -100,8 +100,9 @@ void protocol_describe(const fake_message_t *message, char *text, size_t size)
     uci_am_hdr_t hdr;
 
     if (read_hdr(message, &hdr)) {
-        snprintf(text, size, "%s seq %u op %u index %u flags 0x%x value 0x%lx, %u bytes%s", protocol_type_name(type), hdr.seq,
-                 hdr.op, hdr.index, hdr.flags, (unsigned long)hdr.value, hdr.length, message->rndv ? " to fetch" : "");
+        snprintf(text, size, "%s seq %u op %u index %u flags 0x%x value 0x%lx, %u bytes%s", protocol_type_name(type),
+                 hdr.seq, hdr.op, hdr.index, hdr.flags, (unsigned long)hdr.value, hdr.length,
+                 message->rndv ? " to fetch" : "");
     } else if (read_frame(message, &frame)) {
         snprintf(text, size, "%s seq %u ack %u, tag 0x%lx, %u bytes", protocol_type_name(type), frame.seq, frame.ack,
                  (unsigned long)frame.tag, frame.length);
@@ -116,10 +117,10 @@ enum {
     STATE_NONE,
     STATE_SEND,
     STATE_RECV_CTS = STATE_SEND + UCI_SEND_DONE + 1, /* nothing has come */
-    STATE_RECV_COMING,   /* and nothing is wrong */
-    STATE_RECV_BAD,      /* some has to be repaired */
-    STATE_RECV_FETCHING, /* a get, or segments */
-    STATE_RECV_AWAITING, /* answers to a REPAIR */
+    STATE_RECV_COMING,                               /* and nothing is wrong */
+    STATE_RECV_BAD,                                  /* some has to be repaired */
+    STATE_RECV_FETCHING,                             /* a get, or segments */
+    STATE_RECV_AWAITING,                             /* answers to a REPAIR */
     STATE_RECV_DESCENDING,
     STATE_RECV_DIRECT,
     STATE_LINK, /* of what is about no operation: by what is missing, then by carrier of the other direction */

@@ -70,10 +70,11 @@ static void draw_path(scenario_t *scenario, draw_t *draw)
     static const struct {
         uci_path_t path;
         const char *transports;
-    } ways[]   = {{UCI_PATH_STREAM, "tcp/eth0"},       {UCI_PATH_STREAM, "rc_mlx5/mlx5_0"}, {UCI_PATH_GET, "tcp/eth0"},
-                  {UCI_PATH_GET, "rc_mlx5/mlx5_0"},    {UCI_PATH_BOUNCE, "tcp/eth0"},       {UCI_PATH_AUTO, "tcp/eth0"},
-                  {UCI_PATH_DIRECT, "posix/memory"},   {UCI_PATH_AUTO, "posix/memory"},     {UCI_PATH_STREAM, "posix/memory"},
-                  {UCI_PATH_GET, "posix/memory"}};
+    } ways[]   = {{UCI_PATH_STREAM, "tcp/eth0"},     {UCI_PATH_STREAM, "rc_mlx5/mlx5_0"},
+                  {UCI_PATH_GET, "tcp/eth0"},        {UCI_PATH_GET, "rc_mlx5/mlx5_0"},
+                  {UCI_PATH_BOUNCE, "tcp/eth0"},     {UCI_PATH_AUTO, "tcp/eth0"},
+                  {UCI_PATH_DIRECT, "posix/memory"}, {UCI_PATH_AUTO, "posix/memory"},
+                  {UCI_PATH_STREAM, "posix/memory"}, {UCI_PATH_GET, "posix/memory"}};
     size_t way = draw_below(draw, uci_array_size(ways));
 
     scenario->path       = ways[way].path;
@@ -260,9 +261,10 @@ void scenario_print(FILE *stream, const scenario_t *scenario)
             "%s%s%s%s%s%s; UCX holds %u%%, latency %" PRIu64 " ns, burst %u; faults ",
             scenario->seed, scenario->nodes, (unsigned)scenario->path, scenario->transports, scenario->chunk_size,
             scenario->eager_max[0], scenario->buffered_max, scenario->length_max,
-            scenario->by_mailbox ? ", mailbox" : "", scenario->sources ? ", tags name senders" : "", scenario->threads ? ", multi" : "",
-            scenario->no_rdma ? ", no rdma" : "", scenario->self_at_once ? ", self at once" : "",
-            scenario->leave_early ? ", leaves early" : "", scenario->held, scenario->latency, scenario->burst);
+            scenario->by_mailbox ? ", mailbox" : "", scenario->sources ? ", tags name senders" : "",
+            scenario->threads ? ", multi" : "", scenario->no_rdma ? ", no rdma" : "",
+            scenario->self_at_once ? ", self at once" : "", scenario->leave_early ? ", leaves early" : "",
+            scenario->held, scenario->latency, scenario->burst);
     faults_print(stream, scenario->classes);
     fprintf(stream, " %u/1024, patience %u\n", scenario->rate, scenario->patience);
     for (i = 0; i < scenario->ops_count; ++i) {

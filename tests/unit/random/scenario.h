@@ -17,7 +17,7 @@
 enum {
     FAULTS_CONTENT   = 1 << 0, /**< bytes change, in messages and in what is fetched */
     FAULTS_STALE     = 1 << 1, /**< a whole message has the content of an older one of its way */
-    FAULTS_MEMORY     = 1 << 2, /**< bytes change in shared memory */
+    FAULTS_MEMORY    = 1 << 2, /**< bytes change in shared memory */
     FAULTS_REORDER   = 1 << 3,
     FAULTS_DUPLICATE = 1 << 4,
     FAULTS_DROP      = 1 << 5,

@@ -778,6 +778,19 @@ static void limit_frames(unsigned node)
     uci_mark_seal(&worker->mark);
 }
 
+/* They depend on these settings; making them takes longer than many a world */
+static void refresh_plans(void)
+{
+    static uci_path_t path;
+    static size_t chunk_size;
+
+    if ((path != uci_settings.path) || (chunk_size != uci_settings.chunk_size)) {
+        path       = uci_settings.path;
+        chunk_size = uci_settings.chunk_size;
+        uci_tuner_refresh();
+    }
+}
+
 static void create(void)
 {
     unsigned i, k;
@@ -790,7 +803,7 @@ static void create(void)
     uci_settings.path       = scenario->path;
     uci_settings.chunk_size = scenario->chunk_size;
     uci_settings.carrier    = scenario->by_mailbox ? UCI_CARRIER_AUTO : UCI_CARRIER_AM;
-    uci_tuner_refresh();
+    refresh_plans();
     data_init();
     faults_begin(scenario, story);
     for (i = 0; i < scenario->nodes; ++i) {

@@ -1,0 +1,1048 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The link between workers, by both carriers, over a network of the test's own: frames that are exchanged, repeated, lost, stale or
+ * damaged below UCI. Whatever happens there, each message is given once, in its order, to the receive that it is for, intact or with an
+ * error; and what can be asked for is asked for, without end but not without measure.
+ */
+#define NET_NODES 8
+#include "fake_talk.h"
+
+#include <signal.h>
+
+#include "mailbox.h"
+#include "txlog.h"
+
+static void set_up_am(void)
+{
+    talk_begin(2, UCI_CARRIER_AM);
+}
+
+static void tear_down(void)
+{
+    talk_end();
+}
+
+TestSuite(link_order, .init = set_up_am, .fini = tear_down, .timeout = 60);
+TestSuite(link_damage, .init = set_up_am, .fini = tear_down, .timeout = 60);
+TestSuite(link_log, .init = set_up_am, .fini = tear_down, .timeout = 60);
+TestSuite(link_lost, .fini = tear_down, .timeout = 60);
+TestSuite(link_close, .init = set_up_am, .fini = tear_down, .timeout = 60);
+
+#define TAG 7u
+
+/* Receives of any message, and messages with tags 0, 1, ..., which are to be taken in this order */
+static void recv_any(unsigned node, unsigned count)
+{
+    while (count-- > 0) {
+        (void)talk_recv(node, 0, 0);
+    }
+}
+
+static void send_in_order(unsigned from, unsigned first, unsigned count, size_t length)
+{
+    unsigned i;
+
+    for (i = first; i < first + count; ++i) {
+        talk_send(from, i, length);
+    }
+}
+
+static void expect_in_order(unsigned count, size_t length)
+{
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        talk_expect(i, i, length);
+    }
+}
+
+static char world[64] = "the world"; /* for people */
+
+static void expect_quiet(unsigned node, unsigned other)
+{
+    uci_peer_t *peer = talk_peer(node, other);
+
+    cr_expect(uci_txlog_is_empty(peer), "%s: %lu frames from %u are in the log", world,
+              (unsigned long)(peer->tx_next - peer->tx_base), node);
+    cr_expect(net_nodes[node].worker->log_bytes == 0);
+    cr_expect(uci_list_is_empty(&peer->held) && uci_list_is_empty(&peer->gaps));
+    cr_expect(!peer->rx_special && !peer->rx_damaged && (peer->bound == NULL));
+    cr_expect(uci_list_is_empty(&peer->suspect_link) && uci_list_is_empty(&peer->waiting_link));
+    cr_expect(net_nodes[node].worker->ops_active == 0, "%s: node %u, %u operations", world, node,
+              net_nodes[node].worker->ops_active);
+}
+
+/* All is done, and nothing is left of it */
+static void finish(void)
+{
+    cr_assert(talk_run(3000), "%s does not end", world);
+    talk_turns(60, 1000 * TALK_MS); /* questions come seconds apart where many have been lost */
+    cr_assert(talk_run(100));
+    expect_quiet(0, 1);
+    expect_quiet(1, 0);
+}
+
+/* ------------------------------------------------------------------- order */
+
+Test(link_order, many)
+{
+    recv_any(1, 300);
+    send_in_order(0, 0, 300, 100);
+    finish();
+    expect_in_order(300, 100);
+    cr_expect(talk_counters(1)->frames_repeated == 0);
+    cr_expect(talk_counters(0)->frames_resent == 0);
+    cr_expect(talk_counters(1)->mismatched_headers + talk_counters(1)->mismatched_chunks == 0);
+}
+
+/* Acknowledged in time without being asked: after so many frames, or bytes */
+Test(link_order, acknowledged_on_the_way)
+{
+    uci_peer_t *peer;
+
+    recv_any(1, UCI_LINK_ACK_FRAMES);
+    send_in_order(0, 0, UCI_LINK_ACK_FRAMES - 1, 10);
+    peer = talk_peer(0, 1);
+    talk_turns(2, 0);
+    cr_expect(peer->tx_acked == 0);
+    talk_send(0, UCI_LINK_ACK_FRAMES - 1, 10);
+    talk_turns(2, 0);
+    cr_expect(peer->tx_acked == UCI_LINK_ACK_FRAMES);
+    cr_expect(peer->tx_asks == 0);
+    finish();
+}
+
+/* What goes the other way acknowledges, at no cost */
+Test(link_order, acknowledged_by_the_answer)
+{
+    recv_any(1, 1);
+    recv_any(0, 1);
+    talk_send(0, 0, 10);
+    talk_turns(1, 0);
+    talk_send(1, 0, 10);
+    talk_turns(1, 0);
+    cr_expect(talk_peer(0, 1)->tx_acked == 1);
+    cr_expect(talk_counters(1)->acks_sent == 0);
+    finish();
+}
+
+/* Two frames of one tag, exchanged: each is intact */
+Test(link_order, exchanged)
+{
+    unsigned first, second;
+
+    recv_any(1, 1);
+    talk_send(0, 0, 10);
+    finish();
+    first  = talk_recv_into(1, TAG, UINT64_MAX, 100);
+    second = talk_recv_into(1, TAG, UINT64_MAX, 100);
+    talk_send(0, TAG, 50);
+    talk_send(0, TAG, 60);
+    talk_exchange(talk_frame_to(1, 0), talk_frame_to(1, 1));
+    finish();
+    talk_expect(first, TAG, 50);
+    talk_expect(second, TAG, 60);
+    cr_expect(talk_counters(0)->frames_resent == 0, "both were there");
+}
+
+Test(link_order, exchanged_before_their_receives)
+{
+    unsigned first, second;
+
+    talk_send(0, TAG, 50);
+    talk_send(0, TAG, 60);
+    talk_exchange(talk_frame_to(1, 0), talk_frame_to(1, 1));
+    talk_turns(5, TALK_MS);
+    first  = talk_recv_into(1, TAG, UINT64_MAX, 100);
+    second = talk_recv_into(1, TAG, UINT64_MAX, 100);
+    finish();
+    talk_expect(first, TAG, 50);
+    talk_expect(second, TAG, 60);
+}
+
+/* A copy of message n that comes once more while n, which came damaged, is being repaired, is n, and not n + 1 */
+Test(link_order, a_stale_copy_while_it_is_repaired)
+{
+    unsigned first, second, third;
+    net_message_t *stale;
+
+    first  = talk_recv_into(1, TAG, UINT64_MAX, 100);
+    second = talk_recv_into(1, TAG, UINT64_MAX, 100);
+    third  = talk_recv_into(1, TAG, UINT64_MAX, 100);
+    talk_send(0, TAG, 50);
+    talk_send(0, TAG, 60);
+    talk_send(0, TAG, 70);
+    stale = talk_copy(talk_frame_to(1, 0));
+    talk_frame_to(1, 0)->data[60] ^= 1;
+    net_append(&net_nodes[1], stale);
+    net_append(&net_nodes[1], talk_copy(stale));
+    finish();
+    talk_expect(first, TAG, 50);
+    talk_expect(second, TAG, 60);
+    talk_expect(third, TAG, 70);
+    cr_expect(talk_counters(1)->repaired_chunks == 1);
+}
+
+/* Nor is one that comes long after */
+Test(link_order, a_stale_copy_afterwards)
+{
+    net_message_t *stale;
+
+    recv_any(1, 3);
+    talk_send(0, 0, 50);
+    stale = talk_copy(talk_frame_to(1, 0));
+    talk_turns(5, TALK_MS);
+    net_append(&net_nodes[1], stale);
+    talk_turns(5, TALK_MS);
+    cr_expect(talk_counters(1)->frames_repeated == 1);
+    send_in_order(0, 1, 2, 50);
+    finish();
+    expect_in_order(3, 50);
+}
+
+Test(link_order, backwards)
+{
+    net_message_t *messages[64];
+    unsigned i, count;
+
+    recv_any(1, 1);
+    talk_send(0, 0, 10);
+    finish();
+    recv_any(1, 50);
+    send_in_order(0, 1, 50, 10);
+    count = talk_seize(1, messages, 64);
+    for (i = count; i-- > 0;) {
+        net_append(&net_nodes[1], messages[i]);
+    }
+    finish();
+    expect_in_order(51, 10);
+    cr_expect(talk_counters(0)->frames_resent == 0);
+}
+
+/* A synchronous one, and one by rendezvous, among them */
+Test(link_order, all_kinds)
+{
+    net_message_t *messages[64];
+    unsigned i, count;
+
+    recv_any(1, 6);
+    talk_send(0, 0, 10);
+    (void)talk_start_send(0, 1, 20, true);
+    talk_send(0, 2, 20000);
+    talk_send(0, 3, 0);
+    (void)talk_start_send(0, 4, 20001, true);
+    talk_send(0, 5, 2000);
+    count = talk_seize(1, messages, 64);
+    for (i = count; i-- > 0;) {
+        net_append(&net_nodes[1], messages[i]);
+    }
+    finish();
+    talk_expect(0, 0, 10);
+    talk_expect(1, 1, 20);
+    talk_expect(2, 2, 20000);
+    talk_expect(3, 3, 0);
+    talk_expect(4, 4, 20001);
+    talk_expect(5, 5, 2000);
+}
+
+/* A box of node 1's, through which all goes from now on */
+static void get_mailbox(unsigned from)
+{
+    uci_peer_t *peer = NULL;
+    unsigned turn;
+
+    for (turn = 0; (turn < 10) && ((peer == NULL) || !peer->by_mailbox); ++turn) {
+        recv_any(1, 1);
+        talk_send(from, talk_sends_count + (10ul << 32), 10);
+        talk_turns(20, 10 * TALK_MS);
+        peer = talk_peer(from, 1);
+    }
+    cr_assert(peer->box_mapped && peer->by_mailbox);
+}
+
+/* --------------------------------------------------- whatever can happen */
+
+/* Only here, so that a world can be had again */
+static uint64_t chaos_state;
+
+static unsigned chaos(unsigned below)
+{
+    chaos_state = (chaos_state * 6364136223846793005ul) + 1442695040888963407ul;
+    return (unsigned)(chaos_state >> 33) % below;
+}
+
+static void chaos_damage(net_message_t *message)
+{
+    size_t total = message->length + message->header_length, at = chaos((unsigned)total), i;
+
+    switch (message->frame ? chaos(3) : 0) {
+    case 0: /* one bit */
+        if (at < message->length) {
+            message->data[at] ^= (char)(1 << chaos(8));
+        } else {
+            message->header[at - message->length] ^= (char)(1 << chaos(8));
+        }
+        break;
+    case 1: /* from somewhere on nothing came */
+        for (i = at; i < message->length; ++i) {
+            message->data[i] = 0;
+        }
+        break;
+    default:
+        message->length = at;
+        message->have   = at;
+        break;
+    }
+}
+
+/* Of what is on its way to a node some is lost, damaged, doubled, late */
+static void chaos_on_the_way(unsigned node, unsigned one_in)
+{
+    static net_message_t *late[NET_NODES];
+    net_message_t *messages[TALK_MAX], *message;
+    unsigned i, k, count = talk_seize(node, messages, TALK_MAX);
+
+    for (i = 0; i < count; ++i) {
+        message = messages[i];
+        if (message->rndv || (chaos(one_in) != 0)) {
+            net_append(&net_nodes[node], message);
+            continue;
+        }
+        switch (chaos(5)) {
+        case 0:
+            talk_lose(message);
+            continue;
+        case 1:
+            chaos_damage(message);
+            break;
+        case 2:
+            net_append(&net_nodes[node], talk_copy(message));
+            break;
+        case 3: /* a stale copy, much later */
+            if (late[node] != NULL) {
+                net_append(&net_nodes[node], late[node]);
+            }
+            late[node] = talk_copy(message);
+            break;
+        default:
+            k = i + chaos(count - i);
+            if (messages[k]->frame == message->frame) {
+                talk_exchange(message, messages[k]);
+            }
+            break;
+        }
+        net_append(&net_nodes[node], message);
+    }
+    if (net_sent == NULL && (late[node] != NULL)) {
+        net_free(late[node]);
+        late[node] = NULL;
+    }
+}
+
+static uint64_t chaos_posted;
+
+/* A bit of what lies, or will lie next, in one of a node's boxes, or of what it has told, or of the doorbells */
+static void chaos_in_mailbox(unsigned node, unsigned one_in)
+{
+    uci_mailbox_t *mailbox = &net_nodes[node].worker->mailbox;
+    const uci_mailbox_box_t *box;
+    char *at;
+
+    if ((mailbox->count == 0) || (chaos(one_in) != 0)) {
+        return;
+    }
+    box = &mailbox->boxes[chaos(mailbox->count)];
+    at  = (char *)box->rx.place + chaos(600);
+    if (chaos(8) == 0) {
+        at = (char *)box->rx.box + chaos(16);
+    } else if (chaos(8) == 0) {
+        at = (char *)mailbox->region->doorbells + chaos(UCI_CACHE_LINE);
+    }
+    *at ^= (char)(1 << chaos(8));
+}
+
+static uci_stats_t chaos_sum;
+
+static void chaos_add(const uci_stats_t *counters)
+{
+    chaos_sum.mismatched_headers += counters->mismatched_headers;
+    chaos_sum.mismatched_chunks += counters->mismatched_chunks;
+    chaos_sum.mismatched_control += counters->mismatched_control;
+    chaos_sum.repaired_chunks += counters->repaired_chunks;
+    chaos_sum.unrepaired_chunks += counters->unrepaired_chunks;
+    chaos_sum.frames_resent += counters->frames_resent;
+    chaos_sum.frames_repeated += counters->frames_repeated;
+}
+
+/* Else nothing has been shown */
+static void chaos_expect(void)
+{
+    cr_log_info("%lu headers, %lu payloads, %lu other messages damaged; %lu frames sent again, %lu came once more",
+                (unsigned long)chaos_sum.mismatched_headers, (unsigned long)chaos_sum.mismatched_chunks,
+                (unsigned long)chaos_sum.mismatched_control, (unsigned long)chaos_sum.frames_resent,
+                (unsigned long)chaos_sum.frames_repeated);
+    cr_expect(chaos_sum.mismatched_headers > 100);
+    cr_expect(chaos_sum.mismatched_chunks > 100);
+    cr_expect(chaos_sum.mismatched_control > 100);
+    cr_expect(chaos_sum.repaired_chunks == chaos_sum.mismatched_chunks);
+    cr_expect(chaos_sum.unrepaired_chunks == 0);
+    cr_expect(chaos_sum.frames_resent > 100);
+    cr_expect(chaos_sum.frames_repeated > 100);
+}
+
+/* @a one_in  of how many messages one is hit */
+static void chaos_talk(uint64_t seed, unsigned nodes, uci_carrier_t carrier, unsigned one_in)
+{
+    static const size_t lengths[] = {0, 1, 16, 60, 100, 500, 2000, 2048, 2049, 9000};
+    unsigned count = 60, i, turn, node, turns = 100;
+    size_t length;
+
+    chaos_state = seed;
+    snprintf(world, sizeof(world), "seed %lu", (unsigned long)seed);
+    talk_begin(nodes, carrier);
+    if (carrier == UCI_CARRIER_AUTO) {
+        get_mailbox(0);
+        count += talk_sends_count;
+    }
+    for (turn = 0; turn < turns; ++turn) {
+        for (i = chaos(6); (i > 0) && (talk_recvs_count < count); --i) {
+            recv_any(1, 1); /* some are there before their messages, some after */
+        }
+        for (i = chaos(4); (i > 0) && (talk_sends_count < count); --i) {
+            length = lengths[chaos(uci_array_size(lengths))];
+            (void)talk_start_send(0, talk_sends_count + (length << 32), length, chaos(8) == 0);
+        }
+        for (node = 0; node < nodes; ++node) {
+            chaos_on_the_way(node, one_in);
+            chaos_in_mailbox(node, one_in);
+        }
+        talk_turns(1, chaos(4) * 5 * TALK_MS);
+    }
+    for (turn = 0; turn < 5; ++turn) {
+        chaos_on_the_way(0, UINT32_MAX >> 1);
+        chaos_on_the_way(1, UINT32_MAX >> 1);
+    }
+    if (!talk_run(3000)) {
+        for (i = 0; i < count; ++i) {
+            cr_assert(talk_recvs[i].done && talk_sends[i].done, "seed %lu: message %u does not end", (unsigned long)seed, i);
+        }
+        cr_assert_fail("seed %lu: they talk for ever", (unsigned long)seed);
+    }
+    for (i = 0; i < count; ++i) {
+        cr_assert((uint32_t)talk_recvs[i].tag == i, "seed %lu: receive %u has message %u", (unsigned long)seed, i,
+                  (uint32_t)talk_recvs[i].tag);
+        talk_expect(i, talk_recvs[i].tag, talk_recvs[i].tag >> 32);
+        cr_assert(talk_sends[i].status == UCS_OK);
+    }
+    finish();
+    if (net_nodes[1].worker->mailbox.count > 0) {
+        chaos_posted += uci_box_rx_position(&net_nodes[1].worker->mailbox.boxes[0].rx);
+    }
+    chaos_add(talk_counters(0));
+    chaos_add(talk_counters(1));
+    cr_assert(uci_stats.refused_messages + talk_counters(0)->refused_messages + talk_counters(1)->refused_messages == 0,
+              "seed %lu: something was refused", (unsigned long)seed);
+    talk_end();
+}
+
+Test(link_chaos, active_messages, .timeout = 300)
+{
+    uint64_t seed;
+
+    for (seed = 1; seed <= 1000; ++seed) {
+        chaos_talk(seed, 2, UCI_CARRIER_AM, 2 + (unsigned)(seed % 20));
+    }
+    chaos_expect();
+}
+
+Test(link_chaos, with_a_mailbox, .timeout = 300)
+{
+    uint64_t seed;
+
+
+    for (seed = 1001; seed <= 2000; ++seed) {
+        chaos_talk(seed, 2, UCI_CARRIER_AUTO, 2 + (unsigned)(seed % 20));
+    }
+    chaos_expect();
+    cr_log_info("%lu cache lines were posted", (unsigned long)chaos_posted);
+    cr_expect(chaos_posted > 20000, "this is about the mailbox");
+}
+
+/* ------------------------------------------------------------------ damage */
+
+static void flip(net_message_t *message, size_t at)
+{
+    cr_assert(at < message->length);
+    message->data[at] ^= 0x10;
+}
+
+#define PAYLOAD sizeof(uci_frame_hdr_t)
+
+Test(link_damage, a_payload)
+{
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 100);
+    flip(talk_frame_to(1, 1), PAYLOAD + 50);
+    talk_turns(1, 0);
+    cr_expect(talk_recvs[0].done && !talk_recvs[1].done && !talk_recvs[2].done);
+    cr_expect(talk_count(0, UCI_AM_REPAIR) == 1, "asked for at once");
+    finish();
+    expect_in_order(3, 100);
+    cr_expect(talk_counters(1)->mismatched_chunks == 1);
+    cr_expect(talk_counters(1)->repaired_chunks == 1);
+    cr_expect(talk_counters(1)->repaired_by_copy == 1);
+    cr_expect(talk_counters(0)->frames_resent >= 1);
+}
+
+/* Shorter than its header says, and longer */
+Test(link_damage, a_length)
+{
+    net_message_t *message;
+
+    recv_any(1, 4);
+    send_in_order(0, 0, 4, 100);
+    talk_frame_to(1, 0)->length -= 1;
+    talk_frame_to(1, 1)->length = PAYLOAD;
+    talk_frame_to(1, 2)->length = PAYLOAD - 1;
+    message       = talk_frame_to(1, 3);
+    message->data = realloc(message->data, message->length + 100);
+    memset(message->data + message->length, 0, 100);
+    message->length += 100;
+    finish();
+    expect_in_order(4, 100);
+    cr_expect(talk_counters(1)->mismatched_headers == 1);
+}
+
+Test(link_damage, nothing_of_a_frame)
+{
+    recv_any(1, 2);
+    send_in_order(0, 0, 2, 100);
+    talk_frame_to(1, 0)->length = 0;
+    finish();
+    expect_in_order(2, 100);
+}
+
+/* Every byte of a header, one after the other; the message is given as it was, and to no other receive */
+Test(link_damage, a_header)
+{
+    unsigned at;
+
+    for (at = 0; at < PAYLOAD; ++at) {
+        (void)talk_recv(1, at, UINT64_MAX);
+        talk_send(0, at, 100);
+        flip(talk_frame_to(1, 0), at);
+        talk_turns(1, 0);
+        cr_assert(!talk_recvs[at].done, "byte %u", at);
+        cr_assert(talk_run(1000), "byte %u", at);
+        talk_expect(at, at, 100);
+    }
+    finish();
+    cr_expect(talk_counters(1)->mismatched_headers == PAYLOAD);
+    cr_expect(talk_counters(1)->mismatched_chunks == 0);
+    cr_expect(net_nodes[1].worker->peers_count == 1, "no other peer was made of it");
+}
+
+/* It is asked for after a while, and not only when the sender does */
+Test(link_damage, a_header_is_asked_for)
+{
+    recv_any(1, 1);
+    talk_send(0, 0, 10);
+    finish();
+    recv_any(1, 1);
+    talk_send(0, 1, 100);
+    flip(talk_frame_to(1, 0), 16);
+    talk_turns(1, 0);
+    cr_expect(talk_count(0, UCI_AM_ACK) == 0, "it may be in need of nothing but time");
+    net_clock += 11 * TALK_MS; /* the sender asks after 20 */
+    net_turn(1);
+    cr_assert(talk_count(0, UCI_AM_ACK) == 1);
+    net_turn(0);
+    net_turn(1);
+    talk_expect(1, 1, 100);
+    cr_expect(talk_peer(0, 1)->tx_asks == 0);
+    finish();
+}
+
+/* With the uid of another one it is not his, and he is not made to wait */
+Test(link_damage, a_header_that_names_another_one)
+{
+    net_create(2);
+    net_open(2, 1);
+    (void)talk_recv(1, 0, UINT64_MAX);
+    (void)talk_recv(1, 1, UINT64_MAX);
+    (void)talk_recv(1, 2, UINT64_MAX);
+    talk_send(2, 0, 100);
+    talk_turns(5, TALK_MS);
+    talk_send(0, 1, 100);
+    talk_send(2, 2, 100);
+    talk_hdr(talk_frame_to(1, 0))->mark = net_nodes[2].worker->uid;
+    talk_turns(1, TALK_MS);
+    talk_expect(0, 0, 100);
+    talk_expect(2, 2, 100);
+    finish();
+    talk_expect(1, 1, 100);
+    cr_expect(talk_counters(1)->mismatched_headers == 1);
+    expect_quiet(2, 1);
+}
+
+/* Frames of another pair of workers: right in all but for whom they are */
+Test(link_damage, a_frame_for_another_one)
+{
+    net_message_t *stray;
+    uint64_t seed;
+
+    recv_any(1, 2);
+    talk_send(0, 0, 100);
+    stray = talk_copy(talk_frame_to(1, 0));
+    seed  = uci_frame_am_seed(net_nodes[0].worker->uid, 0x123456);
+    talk_turns(5, TALK_MS);
+
+    talk_hdr(stray)->seq   = 1;
+    talk_hdr(stray)->check = uci_frame_check(talk_hdr(stray), seed);
+    net_append(&net_nodes[1], stray);
+    talk_turns(5, TALK_MS);
+    cr_expect(!talk_recvs[1].done);
+    cr_expect(talk_counters(1)->mismatched_headers == 1);
+    talk_send(0, 1, 100);
+    finish();
+    expect_in_order(2, 100);
+}
+
+/* A receive that a damaged message was matched to, and written to, is of no other message, nor to be cancelled */
+Test(link_damage, a_receive_is_bound)
+{
+    void *request;
+
+    net_create(2);
+    net_open(2, 1);
+    recv_any(1, 1);
+    request = talk_requests[talk_requests_count - 1];
+    recv_any(1, 1);
+    talk_send(0, 0, 1000);
+    flip(talk_frame_to(1, 0), PAYLOAD + 50);
+    talk_turns(1, 0);
+    cr_expect(talk_peer(1, 0)->bound != NULL);
+    talk_lose_all(0); /* the question, so that it lasts */
+    talk_send(2, 1, 10);
+    talk_turns(1, 0);
+    cr_expect(!talk_recvs[0].done);
+    talk_expect(1, 1, 10);
+    uci_request_cancel(uci_request_from_user(request));
+    cr_expect(!talk_recvs[0].done, "it is matched");
+    finish();
+    talk_expect(0, 0, 1000);
+}
+
+/* Of a synchronous message, a descriptor, and one that is too long, nothing is written before it is verified */
+Test(link_damage, other_kinds)
+{
+    unsigned i;
+
+    (void)talk_recv(1, 0, 0);
+    (void)talk_recv(1, 0, 0);
+    (void)talk_recv_into(1, 0, 0, 10);
+    (void)talk_start_send(0, 0, 100, true);
+    talk_send(0, 1, 20000);
+    talk_send(0, 2, 100);
+    for (i = 0; i < 3; ++i) {
+        flip(talk_frame_to(1, i), PAYLOAD + 3);
+    }
+    finish();
+    talk_expect(0, 0, 100);
+    talk_expect(1, 1, 20000);
+    cr_expect(talk_recvs[2].status == UCS_ERR_MESSAGE_TRUNCATED);
+    cr_expect((uint8_t)talk_recvs[2].buffer[0] == 0xee);
+    cr_expect(talk_counters(1)->mismatched_chunks == 3);
+}
+
+Test(link_damage, before_its_receive)
+{
+    send_in_order(0, 0, 3, 100);
+    flip(talk_frame_to(1, 1), PAYLOAD + 50);
+    talk_turns(1, 0);
+    recv_any(1, 3);
+    finish();
+    expect_in_order(3, 100);
+}
+
+/* Frames that have come are acknowledged although one before them is missing, and are not sent again */
+Test(link_damage, what_has_come_is_not_sent_again)
+{
+    uci_peer_t *peer;
+
+    recv_any(1, 100);
+    send_in_order(0, 0, 100, 100);
+    peer = talk_peer(0, 1);
+    talk_lose_frame(1, 3);
+    talk_lose_frame(1, 50);
+    talk_turns(10, 4 * TALK_MS); /* the receiver asks before the sender does */
+    finish();
+    expect_in_order(100, 100);
+    cr_expect(talk_counters(0)->frames_resent == 2, "%lu were", (unsigned long)talk_counters(0)->frames_resent);
+    cr_expect(peer->tx_acked == 100);
+}
+
+/* More gaps than one acknowledgement tells */
+Test(link_damage, many_gaps)
+{
+    net_message_t *messages[512];
+    unsigned i, count;
+
+    recv_any(1, 1);
+    talk_send(0, 0, 10);
+    finish();
+    recv_any(1, 400);
+    send_in_order(0, 1, 400, 10);
+    count = talk_seize(1, messages, 512);
+    for (i = 0; i < count; ++i) {
+        if (messages[i]->frame && (i % 2 == 0)) {
+            talk_lose(messages[i]);
+        } else {
+            net_append(&net_nodes[1], messages[i]);
+        }
+    }
+    talk_turns(100, 4 * TALK_MS);
+    finish();
+    expect_in_order(401, 10);
+    cr_expect(talk_counters(0)->frames_resent < 250, "%lu were", (unsigned long)talk_counters(0)->frames_resent);
+}
+
+/* ------------------------------------------------------------- lost tails */
+
+Test(link_damage, a_lost_tail)
+{
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 100);
+    talk_lose_frame(1, 2);
+    talk_turns(2, 0);
+    cr_expect(talk_recvs[1].done && !talk_recvs[2].done);
+    net_clock += 21 * TALK_MS;
+    net_turn(0);
+    cr_expect(talk_count(1, UCI_AM_SENT) == 1, "nobody else can know of it");
+    finish();
+    expect_in_order(3, 100);
+    cr_expect(talk_counters(0)->frames_resent == 1);
+}
+
+/* The very first words: who is asked does not know the sender, nor where to answer to */
+Test(link_damage, first_words_lost)
+{
+    net_create(2);
+    net_open(2, 1);
+    recv_any(1, 1);
+    talk_send(2, 0, 100);
+    talk_lose_all(1);
+    finish();
+    talk_expect(0, 0, 100);
+    expect_quiet(2, 1);
+}
+
+static bool losing_acks;
+static unsigned lost_acks, asked_times;
+
+static void lose_acks(net_message_t *message)
+{
+    if (message->frame) {
+        return;
+    }
+    if (talk_am_hdr(message)->type == UCI_AM_SENT) {
+        ++asked_times;
+    } else if (losing_acks && (talk_am_hdr(message)->type == UCI_AM_ACK)) {
+        message->header[5] ^= 1;
+        ++lost_acks;
+    }
+}
+
+/* Asked after 20 ms, 40, 80, ..., and still when it is heard at last; nothing is sent again meanwhile */
+Test(link_damage, lost_acknowledgements)
+{
+    net_sent    = lose_acks;
+    losing_acks = true;
+    recv_any(1, 5);
+    send_in_order(0, 0, 5, 100);
+    talk_turns(1000, 5 * TALK_MS);
+    expect_in_order(5, 100);
+    cr_expect((asked_times >= 5) && (asked_times <= 9), "asked %u times in 5 s", asked_times);
+    cr_expect(lost_acks == asked_times);
+    cr_expect(talk_peer(0, 1)->tx_acked == 0);
+    cr_expect(net_nodes[0].worker->log_bytes > 0);
+    losing_acks = false;
+    finish();
+    cr_expect(talk_counters(0)->frames_resent == 0);
+    cr_expect(talk_counters(1)->frames_repeated == 0);
+}
+
+static bool losing_questions;
+
+static void lose_questions(net_message_t *message)
+{
+    if (!message->frame && losing_questions &&
+        ((talk_am_hdr(message)->type == UCI_AM_SENT) || (talk_am_hdr(message)->type == UCI_AM_REPAIR) ||
+         (talk_am_hdr(message)->type == UCI_AM_ACK))) {
+        message->header[9] ^= 1;
+    }
+}
+
+/* All that is asked and answered is damaged for a while: nothing fails for that */
+Test(link_damage, silence_is_no_damage)
+{
+    net_sent         = lose_questions;
+    losing_questions = true;
+    recv_any(1, 5);
+    send_in_order(0, 0, 5, 100);
+    flip(talk_frame_to(1, 2), PAYLOAD + 5);
+    talk_turns(500, 100 * TALK_MS);
+    cr_expect(talk_recvs[1].done && !talk_recvs[2].done);
+    losing_questions = false;
+    finish();
+    expect_in_order(5, 100);
+}
+
+/* ---------------------------------------------------------------- the log */
+
+static unsigned damaged_times;
+
+static void damage_all(net_message_t *message)
+{
+    if (message->frame && (message->length > PAYLOAD + 500)) {
+        flip(message, PAYLOAD + 400);
+        ++damaged_times;
+    }
+}
+
+/* The sender has no copy any more: the receiver is told what it was, and the next ones are as they should be */
+static void overflow(bool gone)
+{
+    unsigned i;
+
+    recv_any(1, 20);
+    talk_send(0, 0, 10);
+    talk_turns(2, 0);
+    net_nodes[0].worker->log_limit = 5000;
+    send_in_order(0, 1, 19, 1000);
+    cr_assert(talk_counters(0)->log_dropped >= 10);
+    if (gone) {
+        talk_lose_frame(1, 2);
+    } else {
+        flip(talk_frame_to(1, 2), PAYLOAD + 50);
+    }
+    finish();
+    talk_expect(0, 0, 10);
+    for (i = 1; i < 20; ++i) {
+        if (i == 3) {
+            talk_expect_lost(i);
+            cr_expect(talk_recvs[i].tag == i, "the receive knows what it would have been");
+        } else {
+            talk_expect(i, i, 1000);
+        }
+    }
+    cr_expect(talk_counters(1)->unrepaired_chunks == 1);
+    cr_expect(talk_counters(1)->mismatched_chunks == 1);
+}
+
+Test(link_log, overflow_and_damage)
+{
+    overflow(false);
+}
+
+Test(link_log, overflow_and_loss)
+{
+    overflow(true);
+}
+
+/* It is for the receive that it matches, whenever that comes, and for no other */
+Test(link_log, a_lost_one_waits_for_its_receive)
+{
+    talk_send(0, 0, 10);
+    talk_turns(2, 0);
+    net_nodes[0].worker->log_limit = 5000;
+    send_in_order(0, 1, 19, 1000);
+    talk_lose_frame(1, 2);
+    talk_turns(50, 20 * TALK_MS);
+    (void)talk_recv(1, 4, UINT64_MAX);
+    (void)talk_recv(1, 3, UINT64_MAX);
+    cr_assert(talk_run(100));
+    talk_expect(0, 4, 1000);
+    talk_expect_lost(1);
+    cr_expect(talk_recvs[1].tag == 3);
+}
+
+/* With what there is of it, where the user wants that; more than there is room for is an error as of any message */
+Test(link_log, lost_and_logged)
+{
+    uci_on_error_t before = uci_settings.on_error;
+
+    uci_settings.on_error = UCI_ON_ERROR_LOG;
+    (void)talk_recv_into(1, 0, 0, 2000);
+    (void)talk_recv_into(1, 1, UINT64_MAX, 100);
+    talk_send(0, 0, 1000);
+    talk_send(0, 1, 1000);
+    talk_send(0, 2, 1000);
+    net_nodes[0].worker->log_limit = 500;
+    talk_send(0, 3, 1000);
+    cr_assert(talk_counters(0)->log_dropped >= 3);
+    flip(talk_frame_to(1, 0), PAYLOAD + 50);
+    flip(talk_frame_to(1, 1), PAYLOAD + 50);
+    flip(talk_frame_to(1, 2), PAYLOAD + 50);
+    talk_turns(50, 20 * TALK_MS);
+    (void)talk_recv_into(1, 2, UINT64_MAX, 100);
+    talk_turns(50, 20 * TALK_MS);
+    uci_settings.on_error = before;
+
+    cr_assert(talk_recvs[0].done && talk_recvs[1].done && talk_recvs[2].done);
+    cr_expect((talk_recvs[0].status == UCS_OK) && (talk_recvs[0].length == 1000));
+    talk_recvs[0].buffer[50] ^= 0x10;
+    talk_expect(0, 0, 1000);
+    cr_expect(talk_recvs[1].status == UCS_ERR_MESSAGE_TRUNCATED, "status %d", talk_recvs[1].status);
+    cr_expect(talk_recvs[2].status == UCS_ERR_MESSAGE_TRUNCATED, "status %d", talk_recvs[2].status);
+}
+
+/* A sender that waits to be told that it is matched is, though with nothing */
+Test(link_log, a_lost_synchronous_one)
+{
+    unsigned number;
+
+    recv_any(1, 1);
+    net_sent = damage_all;
+    number   = talk_start_send(0, 0, 1000, true);
+    finish();
+    talk_expect_lost(0);
+    cr_expect(talk_sends[number].done);
+}
+
+/* Damage that no repair survives: 16 of these, and no more */
+Test(link_log, damaged_again_and_again)
+{
+    recv_any(1, 2);
+    net_sent      = damage_all;
+    damaged_times = 0;
+    talk_send(0, 0, 1000);
+    talk_send(0, 1, 100);
+    finish();
+    talk_expect_lost(0);
+    talk_expect(1, 1, 100);
+    cr_expect((damaged_times >= 17) && (damaged_times <= 30), "%u copies", damaged_times);
+    cr_expect(talk_counters(1)->unrepaired_chunks == 1);
+}
+
+/* The copy is damaged as well: it does not pass for a repair */
+Test(link_log, a_damaged_copy)
+{
+    uci_frame_t *frame;
+
+    recv_any(1, 2);
+    talk_send(0, 0, 1000);
+    talk_send(0, 1, 1000);
+    flip(talk_frame_to(1, 0), PAYLOAD + 50);
+    frame = uci_txlog_find(talk_peer(0, 1), 0);
+    uci_frame_payload(frame)[999] ^= 1;
+    finish();
+    talk_expect_lost(0);
+    talk_expect(1, 1, 1000);
+}
+
+/* UCX has it until later: it is not given back, nor its request completed, before */
+Test(link_log, ucx_takes_its_time)
+{
+    unsigned number;
+
+    net_busy = true;
+    recv_any(1, 2);
+    number = talk_start_send(0, 0, 100, false);
+    cr_expect(!talk_sends[number].done);
+    talk_send(0, 1, 100);
+    cr_expect(uci_txlog_find(talk_peer(0, 1), 0)->flags & UCI_FRAME_IN_FLIGHT);
+    talk_lose_frame(1, 1);
+    cr_expect(talk_sends[1].done, "what UCX has let go of is for the log");
+    finish();
+    expect_in_order(2, 100);
+    cr_expect(talk_sends[number].done && (talk_sends[number].status == UCS_OK));
+}
+
+/* Acknowledged while UCX still holds it */
+Test(link_log, acknowledged_before_ucx_lets_go)
+{
+    net_message_t *message, *messages[16];
+    unsigned number, i, count;
+
+    net_busy = true;
+    recv_any(1, 1);
+    number  = talk_start_send(0, 0, 100, false);
+    count   = talk_seize(1, messages, 16);
+    message = messages[count - 1];
+    cr_assert(message->frame);
+    for (i = 0; i < count; ++i) {
+        net_append(&net_nodes[1], (i + 1 < count) ? messages[i] : talk_copy(message));
+    }
+    talk_turns(20, 20 * TALK_MS);
+    talk_expect(0, 0, 100);
+    cr_expect(talk_peer(0, 1)->tx_acked == 1);
+    cr_expect(!talk_sends[number].done);
+    talk_lose(message);
+    cr_expect(talk_sends[number].done);
+    finish();
+}
+
+Test(link_log, ucx_refuses)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request;
+
+    recv_any(1, 2);
+    talk_send(0, 0, 100);
+    net_refusal = UCS_ERR_NO_RESOURCE;
+    request     = uci_send(net_nodes[0].ep, "nothing", 7, 1, &param, false);
+    net_refusal = UCS_OK;
+    cr_expect(UCS_PTR_IS_ERR(request) && (UCS_PTR_STATUS(request) == UCS_ERR_NO_RESOURCE));
+    cr_expect(talk_peer(0, 1)->tx_next == 1, "its number is for the next one");
+    talk_send(0, 1, 100);
+    finish();
+    expect_in_order(2, 100);
+    cr_expect(talk_counters(0)->frames_resent == 0);
+}
+
+/* ------------------------------------------------------------------ detect */
+
+Test(link_lost, mode_detect)
+{
+    uci_mode_t before;
+
+    net_read_settings();
+    before            = uci_settings.mode;
+    uci_settings.mode = UCI_MODE_DETECT;
+    talk_begin(2, UCI_CARRIER_AM);
+    recv_any(1, 5);
+    send_in_order(0, 0, 5, 100);
+    flip(talk_frame_to(1, 1), PAYLOAD + 50);
+    flip(talk_frame_to(1, 3), 20);
+    talk_turns(1, 0);
+    talk_expect(0, 0, 100);
+    talk_expect_lost(1);
+    cr_expect(talk_recvs[1].tag == 1);
+    talk_expect(2, 2, 100);
+    cr_expect(talk_count(0, UCI_AM_REPAIR) == 0, "it does not repair");
+    cr_assert(talk_run(1000));
+    cr_expect(talk_recvs[3].done, "what is missing is asked for, or nothing behind it could be delivered");
+    talk_expect(4, 4, 100);
+    talk_turns(60, 1000 * TALK_MS);
+    expect_quiet(0, 1);
+    expect_quiet(1, 0);
+    uci_settings.mode = before;
+}
+
+/* A receive that was bound when its message was lost */
+Test(link_lost, what_is_bound)
+{
+    talk_begin(2, UCI_CARRIER_AM);
+    recv_any(1, 2);
+    talk_send(0, 0, 1000);
+    net_nodes[0].worker->log_limit = 100;
+    talk_send(0, 1, 1000);
+    flip(talk_frame_to(1, 0), PAYLOAD + 50);
+    talk_turns(1, 0);
+    cr_expect(talk_peer(1, 0)->bound != NULL);
+    finish();
+    talk_expect_lost(0);
+    talk_expect(1, 1, 1000);
+}
