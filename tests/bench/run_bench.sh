@@ -14,6 +14,7 @@
 #   net        tcp between two network namespaces shaped to 10 and 25 Gbit/s (root)
 #   peers      memory and start-up time of 2 to 256 endpoints; options of tests/bench/peers.py
 #   count      instructions of a small message by function; options of tests/bench/count.py
+#   crowd      MPI_Alltoall with more ranks than cores; options of tests/bench/crowd.py
 #   apps       LAMMPS and HPC Challenge; options of tests/bench/apps.py
 #   distance   how far the cores are from each other, now
 #   report     all of these: what docs/performance.md quotes, as Markdown; about 15 minutes
@@ -100,6 +101,7 @@ run_report() {
     [ "$(id -u)" -ne 0 ] || run_net --block 20
     "$bench/peers.py"
     "$bench/count.py"
+    "$bench/crowd.py"
     "$bench/apps.py"
 }
 
@@ -107,7 +109,7 @@ main() {
     local mode=table
     case ${1:-} in
     -h|--help) usage_of "$0"; say; exec python3 "$uci_root/tools/uci_perftest.py" --help ;;
-    table|types|overlap|net|peers|count|apps|distance|report) mode=$1; shift ;;
+    table|types|overlap|net|peers|count|crowd|apps|distance|report) mode=$1; shift ;;
     esac
     "$uci_root/tools/install_deps.sh" build test
     case $mode in
@@ -115,7 +117,7 @@ main() {
     esac
     build_uci "$uci_root/build"
     case $mode in
-    peers|count|apps) exec "$bench/$mode.py" "$@" ;;
+    peers|count|crowd|apps) exec "$bench/$mode.py" "$@" ;;
     distance|report)  "run_$mode" ;;
     *)                "run_$mode" "$@" ;;
     esac
