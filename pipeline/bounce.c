@@ -3,9 +3,9 @@
 
 #include "control.h"
 #include "log.h"
+#include "peer_table.h"
 #include "process.h"
 #include "wire_check.h"
-#include "peer_table.h"
 
 /* ------------------------------------------------------------- our pool */
 

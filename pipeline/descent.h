@@ -22,9 +22,6 @@
 
 struct uci_send_op;
 
-/** What an answer holds at most, headers aside (one node's children are never split) */
-#define UCI_DESCENT_BYTES 4096
-
 /** All chunks have arrived and the root is not known, or does not match: find out what differs. */
 void uci_descent_start(uci_recv_op_t *op);
 

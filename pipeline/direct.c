@@ -15,16 +15,6 @@
 
 /* --------------------------------------------------------------- sender */
 
-static uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
-{
-    return &op->peer->worker->bounce.slots[op->slots[index % UCI_DIRECT_WINDOW]];
-}
-
-void *uci_direct_data(const uci_send_op_t *op, uint32_t index)
-{
-    return uci_direct_slot(op, index)->data;
-}
-
 static uint64_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uint32_t length, uci_cut_t *cut_p)
 {
     if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) && (length >= UCI_FILL_MIN)) {

@@ -37,9 +37,6 @@ bool uci_direct_start_matched(uci_send_op_t *op);
 /** An operation with this peer is gone: its slots are for the next message. */
 void uci_direct_serve(uci_peer_t *peer);
 
-/** @return the bytes of chunk @a index, which is in a slot. */
-void *uci_direct_data(const uci_send_op_t *op, uint32_t index);
-
 /** Fill them: the receiver need not have matched the message yet. */
 void uci_direct_fill_first(uci_send_op_t *op);
 

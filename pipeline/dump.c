@@ -7,10 +7,10 @@
 
 #include "peer_table.h"
 #include "process.h"
-#include "siblings.h"
-#include "unexpected.h"
 #include "recv.h"
 #include "send.h"
+#include "siblings.h"
+#include "unexpected.h"
 
 #define UCI_DUMP_LINE 1024
 

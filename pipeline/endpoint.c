@@ -5,8 +5,8 @@
 
 #include "close.h"
 #include "control.h"
-#include "peer_link.h"
 #include "log.h"
+#include "peer_link.h"
 #include "process.h"
 #include "recv.h"
 #include "send.h"

@@ -77,6 +77,7 @@ static void uci_get_offer_segment(uci_send_op_t *op, uint32_t first, uint32_t ch
     msg->data       = uci_buffer_direct(op->buffer, offset, length);
     msg->length     = length;
     msg->op         = op;
+    msg->done       = uci_send_part_done;
     uci_send_op_pin(op);
     uci_control_send(msg);
 }

@@ -5,12 +5,12 @@
 
 #include "bounce.h"
 #include "control.h"
-#include "peer_link.h"
 #include "log.h"
+#include "peer_link.h"
+#include "peer_table.h"
 #include "process.h"
 #include "stats.h"
 #include "wire_check.h"
-#include "peer_table.h"
 
 /* Frames taken from one box before the others get their turn */
 #define UCI_MAILBOX_TURN 32

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "memtype.h"
 
-#include "hostmem.h"
 #include "buffer.h"
+#include "hostmem.h"
 
 /* UCS_MEMORY_TYPE_RDMA of later UCX: the headers may be older than the library */
 #define UCI_MEMTYPE_RDMA 5

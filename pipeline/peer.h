@@ -10,10 +10,11 @@
 #include "ucp_api.h"
 #include "wire.h"
 #include "frame.h"
-#include "list.h"
-#include "seq.h"
 #include "box.h"
 #include "fill.h"
+#include "list.h"
+#include "mark.h"
+#include "seq.h"
 #include "slot.h"
 #include "tuner.h"
 
@@ -172,19 +173,5 @@ void uci_peer_limit_eager(uci_peer_t *peer);
 
 /** Bytes of a chunk of a stream to it that UCX carries in one fragment. */
 uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length);
-
-/* ---- mark */
-
-/** Fill in the mark of a worker with this uid; to be sealed when complete. */
-void uci_mark_init(uci_mark_t *mark, uint64_t uid);
-void uci_mark_seal(uci_mark_t *mark);
-
-/** @return true if this is a mark of any protocol version. */
-bool uci_mark_is_present(const void *address);
-
-/** @return UCS_OK, or UCS_ERR_UNSUPPORTED after logging who the peer is and why it is refused. */
-ucs_status_t uci_mark_check(const uci_mark_t *mark);
-
-uint64_t uci_mark_uid(const uci_mark_t *mark);
 
 #endif

@@ -34,10 +34,9 @@
 #ifndef UCI_PEER_LINK_H_
 #define UCI_PEER_LINK_H_
 
-#include "endpoint.h"
 #include "fault.h"
-#include "txlog.h"
 #include "peer_table.h"
+#include "txlog.h"
 
 /** A frame that came too early, or that is lost: then what there is of it, if anything. */
 typedef struct uci_held {

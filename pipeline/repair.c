@@ -739,32 +739,16 @@ static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t
     uci_send_op_unpin(op);
 }
 
-void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes, uint32_t count)
 {
-    uci_frame_t *frame = uci_txlog_find(peer, seq);
-    uint32_t count     = (uint32_t)(length / sizeof(uint32_t));
-    uci_send_op_t *op;
-
-    if (frame == NULL) {
-        uci_repair_send_gone(peer, seq, hdr->op, 0);
-        return;
-    }
-    op = frame->op;
-    if ((op == NULL) || (op->tree == NULL) || (count == 0)) {
-        return;
-    }
-    if (op->state == UCI_SEND_DESCRIBED) {
-        uci_send_on_cts(peer, seq, hdr); /* that CTS was lost */
-        return;
-    }
     op->remote_op = hdr->op;
     if (!uci_send_op_settle(op)) {
         return; /* the receiver asks again */
     }
     if ((hdr->flags & UCI_AM_FLAG_GET) && (uci_merkle_leaves_set(op->tree) == op->chunks)) {
-        uci_repair_grant(op, data, count);
+        uci_repair_grant(op, indexes, count);
     } else {
-        uci_repair_copy(op, data, count);
+        uci_repair_copy(op, indexes, count);
     }
 }
 

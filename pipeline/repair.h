@@ -72,9 +72,10 @@ void uci_repair_send_gone(uci_peer_t *peer, uint64_t seq, uint32_t op, uint16_t 
  */
 void uci_repair_grant_ahead(struct uci_send_op *op);
 
-/* Called by the dispatcher: on the sender */
-void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
-/* and on the receiver */
+/** Sender: the receiver, which has been given this number @a hdr->op there, lacks @a count chunks. */
+void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes, uint32_t count);
+
+/* Called by the dispatcher: on the receiver */
 void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
 void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
 

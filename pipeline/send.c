@@ -3,13 +3,14 @@
 
 #include <stdlib.h>
 
+#include "bounce.h"
 #include "digest_small.h"
 #include "direct.h"
 #include "get.h"
 #include "inject.h"
-#include "peer_link.h"
 #include "log.h"
 #include "packer.h"
+#include "peer_link.h"
 #include "process.h"
 #include "repair.h"
 #include "source.h"
@@ -17,7 +18,6 @@
 #include "stats.h"
 #include "superpipe.h"
 #include "txlog.h"
-#include "bounce.h"
 
 /* UCX's own choice of what to send eagerly ("auto") is not known for all transports; it is below this. A send that
  * is not received for so long may be what two ranks that send before they receive wait for. The limit of the log does
@@ -249,7 +249,7 @@ static void uci_send_stream_wake(uci_peer_t *peer)
     }
 }
 
-void uci_send_part_done(uci_send_op_t *op)
+void uci_send_part_done(uci_send_op_t *op, void *span)
 {
     uci_worker_t *worker = op->peer->worker;
 
@@ -261,14 +261,14 @@ void uci_send_part_done(uci_send_op_t *op)
     uci_worker_leave(worker);
 }
 
-void uci_send_chunk_done(uci_send_op_t *op)
+static void uci_send_chunk_done(uci_send_op_t *op, void *span)
 {
     uci_worker_t *worker = op->peer->worker;
 
     uci_worker_enter(worker);
     --op->peer->chunks_held;
     uci_send_stream_wake(op->peer);
-    uci_send_part_done(op);
+    uci_send_part_done(op, NULL);
     uci_worker_leave(worker);
 }
 
@@ -279,7 +279,7 @@ void uci_send_span_done(uci_send_op_t *op, void *span)
     uci_worker_enter(worker);
     uci_span_put(worker, span);
     --op->spans;
-    uci_send_part_done(op);
+    uci_send_part_done(op, NULL);
     uci_worker_leave(worker);
 }
 
@@ -771,8 +771,8 @@ ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
         msg->hdr.extra = uci_send_op_border(op, index);
     }
 
-    msg->op    = op;
-    msg->chunk = true;
+    msg->op   = op;
+    msg->done = uci_send_chunk_done;
     uci_send_op_pin(op);
     ++op->peer->chunks_held;
     if (uci_unlikely(uci_fault_enabled)) {
@@ -905,6 +905,27 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     }
     op->next = 0;
     uci_send_stream_rest(op);
+}
+
+void uci_send_on_repair(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+    uint32_t count     = (uint32_t)(length / sizeof(uint32_t));
+    uci_send_op_t *op;
+
+    if (frame == NULL) {
+        uci_repair_send_gone(peer, seq, hdr->op, 0);
+        return;
+    }
+    op = frame->op;
+    if ((op == NULL) || (op->tree == NULL) || (count == 0)) {
+        return;
+    }
+    if (op->state == UCI_SEND_DESCRIBED) {
+        uci_send_on_cts(peer, seq, hdr); /* that CTS was lost */
+        return;
+    }
+    uci_repair_answer(op, hdr, data, count);
 }
 
 void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)

@@ -100,6 +100,7 @@ static void uci_superpipe_offer(uci_send_op_t *op)
         msg->data   = op->segment.span;
         msg->length = op->segment.length;
         msg->op     = op;
+        msg->done   = uci_send_span_done;
         msg->span   = op->segment.span;
         ++op->spans;
         uci_send_op_pin(op);

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "log.h"
+#include "peer_table.h"
 #include "stats.h"
 #include "wire_check.h"
-#include "peer_table.h"
 
 #define UCI_TXLOG_MIN_SIZE 64
 

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "control.h"
-#include "peer_link.h"
 #include "log.h"
+#include "peer_link.h"
 #include "recv.h"
 #include "repair.h"
 #include "report.h"

@@ -13,8 +13,8 @@
 #ifndef UCI_UNEXPECTED_H_
 #define UCI_UNEXPECTED_H_
 
-#include "request.h"
 #include "peer_table.h"
+#include "request.h"
 
 struct uci_recv_op;
 

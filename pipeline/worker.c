@@ -3,29 +3,31 @@
 
 #include <stdlib.h>
 
+#include "bounce.h"
 #include "close.h"
 #include "control.h"
 #include "direct.h"
+#include "dispatch.h"
 #include "endpoint.h"
 #include "get.h"
-#include "peer_link.h"
 #include "log.h"
+#include "mailbox.h"
+#include "peer_link.h"
+#include "peer_table.h"
 #include "recv.h"
 #include "report.h"
+#include "request.h"
+#include "resync.h"
 #include "send.h"
+#include "siblings.h"
+#include "span.h"
 #include "stats.h"
 #include "superpipe.h"
 #include "tuner.h"
 #include "unexpected.h"
-#include "bounce.h"
-#include "peer_table.h"
-#include "mailbox.h"
-#include "request.h"
-#include "siblings.h"
-#include "span.h"
 #include "wakeup.h"
-#include "worker_lock.h"
 #include "wire.h"
+#include "worker_lock.h"
 
 #define UCI_WORKER_REQUEST_SLAB 64
 #define UCI_WORKER_MESSAGE_SLAB 32
@@ -119,6 +121,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     worker->log_limit  = uci_settings.log_size;
     worker->slots_free = UINT32_MAX;
     worker->turn       = uci_worker_turn;
+    worker->message    = uci_dispatch;
     worker->arrived    = uci_recv_arrived;
     worker->lost       = uci_recv_lost;
     uci_match_init(&worker->match);
@@ -209,6 +212,20 @@ bool uci_worker_is_untouched(const uci_worker_t *worker)
            uci_frame_pool_is_new(&worker->frames) && uci_pool_is_new(&worker->requests);
 }
 
+/* After UCX's turn: connect to those who wait for that, and send what waits. */
+static void uci_worker_connect(uci_worker_t *worker)
+{
+    uci_peer_t *peer;
+
+    while (!uci_list_is_empty(&worker->unconnected)) {
+        peer = uci_container_of(worker->unconnected.next, uci_peer_t, unconnected_link);
+        uci_list_del(&peer->unconnected_link);
+        --worker->ops_active;
+        uci_control_send_pending(peer);
+        uci_mailbox_offer(peer);
+    }
+}
+
 /* What is not done by UCX's callbacks */
 static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 {
@@ -216,7 +233,7 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 
     worker->own = true;
     if (!uci_list_is_empty(&worker->unconnected)) {
-        uci_control_connect(worker);
+        uci_worker_connect(worker);
         ++count;
     }
     if (!uci_list_is_empty(&worker->waiting)) {
@@ -245,7 +262,7 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
         ++count;
     }
     if (worker->ops_active > 0) {
-        uci_control_resync(worker);
+        uci_resync_progress(worker);
     }
     if (!uci_list_is_empty(&worker->closing)) {
         uci_close_progress(worker);
@@ -303,5 +320,5 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
         !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
         return 0;
     }
-    return uci_min(uci_control_due(worker), uci_close_due(worker));
+    return uci_min(uci_resync_due(worker), uci_close_due(worker));
 }

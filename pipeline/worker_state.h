@@ -98,6 +98,9 @@ typedef struct uci_worker {
 
     uci_match_t match;                           /**< posted receives, and uci_message_t that nobody has asked for */
     unsigned (*turn)(struct uci_worker *worker); /**< uci_worker_turn(), for who looks after other workers */
+    /** An active message whose check is right: uci_dispatch() */
+    ucs_status_t (*message)(struct uci_worker *worker, const uci_am_hdr_t *hdr, const void *data, size_t length,
+                            void *desc);
     bool (*arrived)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload); /**< see peer_link.h */
     void (*lost)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);
     uci_mailbox_t mailbox;
