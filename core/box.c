@@ -64,6 +64,7 @@ void uci_box_rx_begin_lap(uci_box_rx_t *rx, uint64_t lap)
     rx->lap      = lap;
     rx->mark     = rx->keys.mark + lap * UCI_BOX_MARK_STEP;
     rx->expected = uci_box_fold(rx->mark);
+    rx->rewound  = uci_box_fold(rx->mark + UCI_BOX_GRANULES * UCI_BOX_MARK_STEP);
     rx->place    = rx->box->ring;
 }
 
@@ -149,6 +150,13 @@ char *uci_box_tx_place_slow(uci_box_tx_t *tx, size_t total, uint64_t *mark_p)
     tx->clear = tx->box->ring + (limit - tx->lap) * UCI_BOX_GRANULE;
     *mark_p   = uci_box_fold(tx->mark);
     return tx->place;
+}
+
+void uci_box_tx_rewind_slow(uci_box_tx_t *tx)
+{
+    uci_box_tx_begin_lap(tx, tx->lap + UCI_BOX_GRANULES);
+    tx->consumed = tx->lap;
+    tx->clear    = tx->end;
 }
 
 void uci_box_tx_post_long(uci_box_tx_t *tx, char *place, const void *wire, size_t total, uint64_t mark)

@@ -13,6 +13,10 @@
  * so both sides know it from the length. The sender may use positions below consumed + UCI_BOX_GRANULES; as the one
  * frame of a lap that overflows ends at the lap's last position, this keeps the overflow area free as well.
  *
+ * When the sender knows that all it has posted has been taken, it may begin a new lap at once, so that the few frames
+ * of a quiet conversation stay in the same few lines: the ring is large for windows, and cold for a ping-pong. The
+ * receiver looks for the next frame where it should be, and then for the first one of the next lap.
+ *
  * Mark: a mix of key and position. It is stored last, so a frame is there as a whole or not at all, and no word tells
  * the receiver where the sender is: it waits for the one mark that comes next. What lies there until then (another
  * lap's mark, the middle of an older frame, anything from another epoch) is not that mark.
@@ -41,6 +45,7 @@
 #define UCI_BOX_FRAME_MAX (8192u + 64u) /**< bytes of the largest frame */
 #define UCI_BOX_OVERFLOW  (uci_div_up(UCI_BOX_FRAME_MAX, UCI_BOX_GRANULE) - 1) /**< granules behind the ring */
 #define UCI_BOX_COPY_MAX  512u /**< bytes up to which a frame is copied inline */
+#define UCI_BOX_REWIND    64u  /**< granules of a lap that are used before another one is begun early */
 
 /** Untold frames and granules from which on the sender is to be told. */
 #define UCI_BOX_TELL_FRAMES   32u
@@ -79,6 +84,7 @@ typedef struct uci_box_tx {
 typedef struct uci_box_rx {
     const char *place; /**< of the next frame */
     uint64_t expected; /**< its mark */
+    uint64_t rewound;  /**< mark of the first frame of the next lap */
     uint64_t mark;     /**< the same, not folded */
     size_t granules;   /**< of the frames taken since told */
     const char *end;   /**< of the ring, where the overflow begins */
@@ -136,6 +142,20 @@ UCI_INLINE char *uci_box_tx_place(uci_box_tx_t *tx, size_t total, uint64_t *mark
     }
     *mark_p = uci_box_fold(tx->mark);
     return place;
+}
+
+/* The next lap, with the whole ring free */
+void uci_box_tx_rewind_slow(uci_box_tx_t *tx);
+
+/**
+ * All that has been posted has been taken: the caller knows. The next frame may begin a lap. (If it is not true, frames are lost:
+ * the receiver finds no mark, or a frame that fails its verification.)
+ */
+UCI_INLINE void uci_box_tx_rewind(uci_box_tx_t *tx)
+{
+    if (uci_unlikely(tx->place >= tx->box->ring + UCI_BOX_REWIND * UCI_BOX_GRANULE)) {
+        uci_box_tx_rewind_slow(tx);
+    }
 }
 
 /* No look at the ring's end: who asks for the next place does that */
@@ -202,12 +222,16 @@ uint64_t uci_box_rx_position(const uci_box_rx_t *rx);
  */
 UCI_INLINE const char *uci_box_rx_peek(uci_box_rx_t *rx)
 {
-    const char *place = rx->place;
+    const char *place = rx->place, *first = rx->box->ring;
 
-    if (__atomic_load_n((const uci_box_word_t *)(const void *)place, __ATOMIC_ACQUIRE) != rx->expected) {
+    if (__atomic_load_n((const uci_box_word_t *)(const void *)place, __ATOMIC_ACQUIRE) == rx->expected) {
+        return place;
+    }
+    if (uci_likely(__atomic_load_n((const uci_box_word_t *)(const void *)first, __ATOMIC_ACQUIRE) != rx->rewound)) {
         return NULL;
     }
-    return place;
+    uci_box_rx_begin_lap(rx, rx->lap + UCI_BOX_GRANULES);
+    return first;
 }
 
 /** @return the mark of the frame that uci_box_rx_peek() found. */

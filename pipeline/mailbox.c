@@ -157,9 +157,6 @@ void uci_mailbox_offer(uci_peer_t *peer)
     peer->rx_box                = (int8_t)number;
     mailbox->boxes[number].peer = peer;
     mailbox->count              = uci_max(mailbox->count, (unsigned)number + 1);
-    if (mailbox->hot_count < UCI_MAILBOX_HOT) {
-        mailbox->hot[mailbox->hot_count++] = (uint8_t)number;
-    }
     uci_mailbox_renew(peer);
 }
 
@@ -229,16 +226,13 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
     return count;
 }
 
-/* Boxes that are not looked into each turn. A bell may be lost: one of the others is looked into all the same */
-static UCI_NOINLINE unsigned uci_mailbox_poll_quiet(uci_worker_t *worker)
+/* Many boxes: those whose bell was rung. A bell may be lost, so that one of the others is looked into all the same */
+static __attribute__((noinline)) unsigned uci_mailbox_poll_bells(uci_worker_t *worker)
 {
     uci_mailbox_t *mailbox = &worker->mailbox;
     uint64_t rung          = uci_doorbell_rung(mailbox->region->doorbells);
-    unsigned i, number, got, count = 0;
+    unsigned number, got, count = 0;
 
-    for (i = 0; i < mailbox->hot_count; ++i) {
-        rung &= ~(1ul << mailbox->hot[i]);
-    }
     if (uci_unlikely((worker->turns / 2) % UCI_MAILBOX_LOOK == 0)) {
         mailbox->look_next = (mailbox->look_next + 1) % mailbox->count;
         rung |= 1ul << mailbox->look_next;
@@ -247,13 +241,12 @@ static UCI_NOINLINE unsigned uci_mailbox_poll_quiet(uci_worker_t *worker)
         number = (unsigned)__builtin_ctzl(rung);
         rung &= rung - 1;
         uci_doorbell_clear(mailbox->region->doorbells, number);
-        got = uci_mailbox_drain(worker, &mailbox->boxes[number]);
-        if (got > 0) {
-            count += got;
-            mailbox->hot[mailbox->hot_next] = (uint8_t)number;
-            mailbox->hot_next               = (mailbox->hot_next + 1) % UCI_MAILBOX_HOT;
+        if (uci_unlikely(number >= mailbox->count)) {
+            continue; /* nobody has that box */
         }
-        if (got == UCI_MAILBOX_TURN) {
+        got = uci_mailbox_drain(worker, &mailbox->boxes[number]);
+        count += got;
+        if (got >= UCI_MAILBOX_TURN) {
             uci_doorbell_ring(mailbox->region->doorbells, number); /* there may be more */
         }
     }
@@ -263,15 +256,15 @@ static UCI_NOINLINE unsigned uci_mailbox_poll_quiet(uci_worker_t *worker)
 unsigned uci_mailbox_poll(uci_worker_t *worker)
 {
     uci_mailbox_t *mailbox = &worker->mailbox;
-    unsigned i, count = 0;
+    unsigned i, boxes = mailbox->count, count = 0;
 
-    for (i = 0; i < mailbox->hot_count; ++i) {
-        if (uci_box_rx_peek(&mailbox->boxes[mailbox->hot[i]].rx) != NULL) {
-            count += uci_mailbox_drain(worker, &mailbox->boxes[mailbox->hot[i]]);
-        }
+    if (boxes > UCI_MAILBOX_HOT) {
+        return uci_mailbox_poll_bells(worker);
     }
-    if (uci_unlikely(mailbox->count > mailbox->hot_count)) {
-        count += uci_mailbox_poll_quiet(worker);
+    for (i = 0; i < boxes; ++i) {
+        if (uci_box_rx_peek(&mailbox->boxes[i].rx) != NULL) {
+            count += uci_mailbox_drain(worker, &mailbox->boxes[i]);
+        }
     }
     return count;
 }
@@ -299,7 +292,7 @@ void uci_mailbox_cleanup(uci_worker_t *worker)
         uci_ucp.rkey_buffer_release(mailbox->rkey);
         uci_ucp.mem_unmap(worker->context->ucp, mailbox->memh);
         mailbox->region = NULL;
-        mailbox->count = mailbox->hot_count = 0;
+        mailbox->count  = 0;
     }
     free(mailbox->boxes);
     mailbox->boxes = NULL;

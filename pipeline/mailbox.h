@@ -5,7 +5,7 @@
  * each peer that sends to it. UCX allocates it, and maps it for the peers (ucp_rkey_ptr), as it does the bounce slots.
  *
  * A box is a ring with one writer, so that a sender that dies, or writes nonsense, harms nobody else. Polling does not depend on
- * the number of peers: the few boxes that were busy last are looked into each turn, of the others one line of doorbells tells.
+ * the number of peers: a few boxes are looked into each turn; where there are more, one line of doorbells tells which.
  *
  *     receiver                                        sender
  *     hears a first frame by active message: BOX

@@ -13,7 +13,7 @@
 struct uci_peer;
 
 #define UCI_MAILBOX_BOXES 64u /**< peers that have a box; any more send active messages */
-#define UCI_MAILBOX_HOT   4u  /**< boxes looked into each turn */
+#define UCI_MAILBOX_HOT   4u  /**< so many boxes are looked into each turn; of more the bells are */
 
 /** The shared memory */
 typedef struct uci_mailbox_region {
@@ -31,12 +31,9 @@ typedef struct uci_mailbox_box {
 /** Our own */
 typedef struct uci_mailbox {
     bool tried;
-    uint64_t keys;      /**< that have been made */
-    unsigned count;     /**< of boxes that have been given away, ever: those behind are free */
-    unsigned hot_count; /**< of `hot` */
-    unsigned hot_next;  /**< to be replaced */
-    uint8_t hot[UCI_MAILBOX_HOT];
-    unsigned look_next;           /**< quiet box to look into */
+    uint64_t keys;                /**< that have been made */
+    unsigned count;               /**< of boxes that have been given away, ever: those behind are free */
+    unsigned look_next;           /**< box to look into although nobody has rung */
     uci_mailbox_region_t *region; /**< NULL: there is no shared memory */
     uci_mailbox_box_t *boxes;
     ucp_mem_h memh;

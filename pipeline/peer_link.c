@@ -376,6 +376,18 @@ static void uci_link_say_gone(uci_peer_t *peer, uci_frame_t *frame, uint16_t fla
     uci_control_send(msg);
 }
 
+/* It has been acknowledged, and then damaged where it was held. Its receiver knows what it was */
+static void uci_link_say_unknown(uci_peer_t *peer, uint64_t seq)
+{
+    uci_control_t *msg = uci_control_get(peer, UCI_AM_GONE, seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.flags = UCI_AM_FLAG_FRAME;
+        msg->hdr.extra = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)peer->worker->digest->id, 0);
+        uci_control_send(msg);
+    }
+}
+
 /* Nobody writes to the log: what has another digest than it was sealed with is damaged, and no repair */
 static bool uci_link_is_intact(uci_frame_t *frame)
 {
@@ -421,16 +433,18 @@ static void uci_link_resend(uci_peer_t *peer, uci_frame_t *frame)
     }
 }
 
-/* Those of first ... last that are still in the log. Answers may come within the call */
-static void uci_link_resend_range(uci_peer_t *peer, uint64_t first, uint64_t last)
+/* Those of first ... last that have not been received. Answers may come within the call. @param asked  they are missing for sure */
+static void uci_link_resend_range(uci_peer_t *peer, uint64_t first, uint64_t last, bool asked)
 {
     uint64_t seq, end = uci_min(last, first + UCI_LINK_AGAIN);
     uci_frame_t *frame;
 
-    for (seq = uci_max(first, peer->tx_base); (seq < end) && (seq < peer->tx_posted); ++seq) {
+    for (seq = uci_max(first, peer->tx_acked); (seq < end) && (seq < peer->tx_posted); ++seq) {
         frame = uci_txlog_find(peer, seq);
-        if ((frame != NULL) && (seq >= peer->tx_acked)) {
+        if (frame != NULL) {
             uci_link_resend(peer, frame);
+        } else if (asked && (seq >= peer->tx_acked)) {
+            uci_link_say_unknown(peer, seq);
         }
     }
 }
@@ -440,12 +454,12 @@ void uci_link_send_again(uci_peer_t *peer)
     if (!uci_list_is_empty(&peer->waiting_link)) {
         (void)uci_link_post_waiting(peer, true);
     }
-    uci_link_resend_range(peer, peer->tx_acked, UINT64_MAX - UCI_LINK_AGAIN);
+    uci_link_resend_range(peer, peer->tx_acked, UINT64_MAX - UCI_LINK_AGAIN, false);
 }
 
 void uci_link_on_repair(uci_peer_t *peer, uint64_t seq)
 {
-    uci_link_resend_range(peer, seq, seq + 1);
+    uci_link_resend_range(peer, seq, seq + 1, true);
 }
 
 static void uci_link_ack_held(uci_peer_t *peer, const uint64_t *words, size_t count)
@@ -477,10 +491,10 @@ void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data
         return;
     }
     for (i = 2; i < count; i += 2) {
-        uci_link_resend_range(peer, words[i], words[i + 1] + 1);
+        uci_link_resend_range(peer, words[i], words[i + 1] + 1, true);
     }
     if (hdr->flags & UCI_AM_FLAG_LAST) {
-        uci_link_resend_range(peer, words[1], UINT64_MAX - UCI_LINK_AGAIN);
+        uci_link_resend_range(peer, words[1], UINT64_MAX - UCI_LINK_AGAIN, false);
     }
 }
 
@@ -961,12 +975,14 @@ void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
 void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_frame_hdr_t lost = {.tag = hdr->value, .seq = (uint32_t)seq};
+    uci_gap_t *gap;
 
     uci_mailbox_catch_up(peer, 0); /* it may be here all the same */
+    gap         = uci_link_gap(peer, seq);
     lost.kind   = (uint8_t)hdr->extra;
     lost.digest = (uint8_t)(hdr->extra >> 8);
     lost.length = (uint16_t)(hdr->extra >> 16);
-    uci_link_lose(peer, seq, &lost,
+    uci_link_lose(peer, seq, (gap != NULL) ? &gap->hdr : &lost,
                   (hdr->flags & UCI_AM_FLAG_DAMAGED) ? "the sender's copy is damaged as well, in the memory of its host"
                   : (uci_settings.mode == UCI_MODE_DETECT)
                           ? "UCI_MODE=detect does not repair"

@@ -100,6 +100,9 @@ UCI_INLINE ucs_status_t uci_link_send(uci_ep_t *ep, uci_frame_t *frame, uint32_t
         uci_unlikely(frame->total > UCI_BOX_FRAME_MAX)) {
         return uci_link_send_other(ep, frame, what, tag, value);
     }
+    if (peer->tx_acked == frame->seq) {
+        uci_box_tx_rewind(&peer->box);
+    }
     place = uci_box_tx_place(&peer->box, frame->total, &mark);
     if (uci_unlikely(place == NULL)) {
         return uci_link_send_other(ep, frame, what, tag, value);

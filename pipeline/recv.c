@@ -173,6 +173,15 @@ bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *
     return true;
 }
 
+void uci_recv_deliver_lost(uci_request_t *req, const char *payload, size_t length, ucp_tag_t tag, ucs_status_t status)
+{
+    if ((status == UCS_OK) && (length > req->buffer.length)) {
+        status = UCS_ERR_MESSAGE_TRUNCATED;
+    }
+    uci_buffer_store(&req->buffer, 0, payload, uci_min(length, req->buffer.length));
+    uci_request_complete_recv(req, status, tag, length);
+}
+
 void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
 {
     uci_request_t *req  = uci_recv_find(peer, hdr->tag);
@@ -189,9 +198,7 @@ void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *pay
     }
     uci_recv_take(peer->worker, req);
     peer->bound = NULL;
-    uci_buffer_store(&req->buffer, 0, payload,
-                     uci_min(length, req->buffer.length)); /* UCI_ON_ERROR=log delivers what there is */
-    uci_request_complete_recv(req, status, hdr->tag, length);
+    uci_recv_deliver_lost(req, payload, length, hdr->tag, status);
 }
 
 /* ------------------------------------------------------------- posting */

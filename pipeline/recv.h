@@ -37,6 +37,9 @@ bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *
 /** The same of one that is lost, for worker->lost. @param payload  @a length bytes that there are of it. */
 void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);
 
+/** To a receive that a lost message is for: @a status, and, for UCI_ON_ERROR=log, what there is of it, which may be too long. */
+void uci_recv_deliver_lost(uci_request_t *req, const char *payload, size_t length, ucp_tag_t tag, ucs_status_t status);
+
 /** One more message has been received. */
 void uci_recv_count(size_t length);
 

@@ -414,11 +414,17 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     return true;
 }
 
+/* Has the receiver been told where in the user's memory it may read? It may be reading just now */
+static bool uci_send_is_read(const uci_send_op_t *op)
+{
+    return (op->copy == NULL) && !uci_list_is_empty(&op->grants);
+}
+
 /* @return true if the user's buffer is free now; else its request completes with the message */
 static bool uci_send_buffer(uci_send_op_t *op)
 {
-    if ((op->req == NULL) || ((op->copy == NULL) && !uci_send_buffer_copy(op, op->req))) {
-        return false; /* it is through by now, or there is no memory */
+    if ((op->req == NULL) || uci_send_is_read(op) || ((op->copy == NULL) && !uci_send_buffer_copy(op, op->req))) {
+        return false; /* it is through by now, or its receiver reads it, or there is no memory */
     }
     UCI_STATS_INC(buffered_messages);
     op->req = NULL;
@@ -617,7 +623,7 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
     }
     if (op->state == UCI_SEND_DIRECT) {
         uci_direct_fill_first(op);
-    } else if (buffered) {
+    } else if (buffered && !uci_send_op_is_matched(op)) { /* to oneself it may be */
         done = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
     }
     uci_send_start_path(op);

@@ -82,6 +82,7 @@ void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, cons
         uci_fatal("no memory to say that a message is lost");
     }
     memcpy(message->payload, payload, length);
+    message->seq    = peer->rx_next - 1; /* the link has counted it */
     message->status = status;
     message->lost   = true;
     uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
@@ -105,6 +106,21 @@ static ucs_status_t uci_unexpected_damaged(const uci_message_t *message)
     uci_report_orphan(message->worker, message->hdr.tag, message->length,
                       "it was damaged in this process's memory, where it waited for its receive");
     return uci_repair_policy();
+}
+
+/* What is left of a large one if its descriptor is damaged: its sender may forget it */
+static ucs_status_t uci_unexpected_lose(uci_message_t *message)
+{
+    ucs_status_t status = uci_unexpected_damaged(message);
+
+    message->length = 0;
+    uci_control_fin(message->peer, message->seq, 0);
+    return status;
+}
+
+static bool uci_unexpected_is_intact(const uci_message_t *message)
+{
+    return uci_unexpected_digest(message)->digest(&message->desc, sizeof(message->desc)) == message->hdr.value;
 }
 
 static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, const char *content)
@@ -131,9 +147,8 @@ static void uci_unexpected_truncated(uci_message_t *message, uci_request_t *req)
 
 static void uci_unexpected_deliver_lost(uci_message_t *message, uci_request_t *req)
 {
-    /* UCI_ON_ERROR=log delivers what there is */
-    uci_buffer_store(&req->buffer, 0, message->payload, uci_min(message->length, req->buffer.length));
-    uci_unexpected_finish(message, req, message->status);
+    uci_recv_deliver_lost(req, message->payload, message->length, message->hdr.tag, message->status);
+    uci_unexpected_free(message);
 }
 
 static void uci_unexpected_deliver_rndv(uci_message_t *message, uci_request_t *req)
@@ -144,6 +159,10 @@ static void uci_unexpected_deliver_rndv(uci_message_t *message, uci_request_t *r
     ucp_tag_t tag                  = message->hdr.tag;
     uci_rndv_desc_t desc           = message->desc;
 
+    if (uci_unlikely(!uci_unexpected_is_intact(message))) {
+        uci_unexpected_finish(message, req, uci_unexpected_lose(message));
+        return;
+    }
     uci_unexpected_free(message);
     uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
 }
@@ -278,7 +297,7 @@ size_t uci_unexpected_unfinished(const uci_peer_t *peer, uint64_t *seqs)
 
 static bool uci_unexpected_waits(const uci_message_t *message, const uci_peer_t *peer, uint64_t seq)
 {
-    return (message->peer == peer) && (message->seq == seq) && (message->adopted == NULL);
+    return (message->peer == peer) && (message->seq == seq) && (message->adopted == NULL) && !message->lost;
 }
 
 bool uci_unexpected_has(const uci_peer_t *peer, uint64_t seq)
@@ -322,6 +341,11 @@ static bool uci_unexpected_fetch(uci_message_t *message)
                                  .user_data    = message};
     uci_request_t *req;
 
+    if (uci_unlikely(!uci_unexpected_is_intact(message))) {
+        message->lost   = true;
+        message->status = uci_unexpected_lose(message);
+        return true;
+    }
     message->content = malloc(message->desc.length);
     req              = (message->content != NULL) ? uci_request_get(message->worker, &param) : NULL;
     if (req == NULL) {

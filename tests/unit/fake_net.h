@@ -49,7 +49,7 @@ typedef struct net_node {
     unsigned number;
     uci_worker_t *worker;
     uci_context_t context;
-    uci_ep_t *ep; /* the user's, to the other one */
+    uci_ep_t *ep;                       /* the user's, to the other one */
     ucp_am_recv_callback_t handlers[2]; /* of UCI_FRAME_AM_ID and UCI_AM_ID */
     net_message_t *first, **last;       /* on their way to it */
 } net_node_t;
@@ -118,8 +118,8 @@ static void net_append(net_node_t *to, net_message_t *message)
 static ucs_status_ptr_t net_am_send(ucp_ep_h ep, unsigned id, const void *header, size_t header_length,
                                     const void *data, size_t length, const ucp_request_param_t *param)
 {
-    size_t place           = (size_t)((char *)ep - &net_eps[0][0]);
-    bool rndv              = (param->flags & UCP_AM_SEND_FLAG_RNDV) != 0;
+    size_t place = (size_t)((char *)ep - &net_eps[0][0]);
+    bool rndv    = (param->flags & UCP_AM_SEND_FLAG_RNDV) != 0;
     net_message_t *message;
 
     if ((id != UCI_AM_ID) && (id != UCI_FRAME_AM_ID)) {

@@ -60,7 +60,8 @@ static inline void talk_on_sent(void *request, ucs_status_t status, void *user_d
     send->status = status;
 }
 
-static inline void talk_on_received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+static inline void talk_on_received(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info,
+                                    void *user_data)
 {
     talk_recv_t *recv = user_data;
 
@@ -138,8 +139,8 @@ static inline void talk_expect(unsigned number, ucp_tag_t tag, size_t length)
 
     cr_assert(recv->done, "receive %u of message %lu is not done", number, (unsigned long)tag);
     cr_assert(recv->status == UCS_OK, "receive %u of message %lu: status %d", number, (unsigned long)tag, recv->status);
-    cr_assert((recv->tag == tag) && (recv->length == length), "receive %u of message %lu has message %lu, %zu bytes", number,
-              (unsigned long)tag, (unsigned long)recv->tag, recv->length);
+    cr_assert((recv->tag == tag) && (recv->length == length), "receive %u of message %lu has message %lu, %zu bytes",
+              number, (unsigned long)tag, (unsigned long)recv->tag, recv->length);
     talk_fill(wanted, length, tag);
     cr_assert(memcmp(recv->buffer, wanted, length) == 0, "receive %u of message %lu: wrong bytes", number,
               (unsigned long)tag);
@@ -258,7 +259,7 @@ static inline void talk_lose(net_message_t *message)
 static inline void talk_lose_frame(unsigned node, unsigned index)
 {
     net_message_t *lost = talk_frame_to(node, index), *messages[TALK_MAX];
-    unsigned i, count   = talk_seize(node, messages, TALK_MAX);
+    unsigned i, count = talk_seize(node, messages, TALK_MAX);
 
     for (i = 0; i < count; ++i) {
         if (messages[i] == lost) {

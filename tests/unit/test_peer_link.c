@@ -425,7 +425,8 @@ static void chaos_talk(uint64_t seed, unsigned nodes, uci_carrier_t carrier, uns
     }
     if (!talk_run(3000)) {
         for (i = 0; i < count; ++i) {
-            cr_assert(talk_recvs[i].done && talk_sends[i].done, "seed %lu: message %u does not end", (unsigned long)seed, i);
+            cr_assert(talk_recvs[i].done && talk_sends[i].done, "seed %lu: message %u does not end",
+                      (unsigned long)seed, i);
         }
         cr_assert_fail("seed %lu: they talk for ever", (unsigned long)seed);
     }
@@ -459,7 +460,6 @@ Test(link_chaos, active_messages, .timeout = 300)
 Test(link_chaos, with_a_mailbox, .timeout = 300)
 {
     uint64_t seed;
-
 
     for (seed = 1001; seed <= 2000; ++seed) {
         chaos_talk(seed, 2, UCI_CARRIER_AUTO, 2 + (unsigned)(seed % 20));
@@ -505,8 +505,8 @@ Test(link_damage, a_length)
     talk_frame_to(1, 0)->length -= 1;
     talk_frame_to(1, 1)->length = PAYLOAD;
     talk_frame_to(1, 2)->length = PAYLOAD - 1;
-    message       = talk_frame_to(1, 3);
-    message->data = realloc(message->data, message->length + 100);
+    message                     = talk_frame_to(1, 3);
+    message->data               = realloc(message->data, message->length + 100);
     memset(message->data + message->length, 0, 100);
     message->length += 100;
     finish();
@@ -1045,4 +1045,594 @@ Test(link_lost, what_is_bound)
     finish();
     talk_expect_lost(0);
     talk_expect(1, 1, 1000);
+}
+
+/* Verified, acknowledged, and then damaged where it waits for the one before it: there is no other copy */
+Test(link_lost, damaged_while_it_is_held)
+{
+    uci_held_t *held;
+
+    talk_begin(2, UCI_CARRIER_AM);
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 1000);
+    talk_lose_frame(1, 0);
+    talk_turns(1, 0);
+    net_clock += 21 * TALK_MS;
+    net_turn(0);
+    net_turn(1);
+    net_turn(0);
+    cr_assert((talk_peer(0, 1)->tx_acked == 0) && (uci_txlog_find(talk_peer(0, 1), 1) == NULL));
+    held = uci_container_of(talk_peer(1, 0)->held.next, uci_held_t, link);
+    cr_assert(held->seq == 1);
+    held->payload[17] ^= 1;
+    finish();
+    talk_expect(0, 0, 1000);
+    talk_expect_lost(1);
+    cr_expect(talk_recvs[1].tag == 1);
+    talk_expect(2, 2, 1000);
+    cr_expect(talk_counters(1)->unrepaired_chunks == 1);
+}
+
+/* ----------------------------------------------------------------- mailbox */
+
+static void set_up_mailbox(void)
+{
+    talk_begin(2, UCI_CARRIER_AUTO);
+    get_mailbox(0);
+}
+
+TestSuite(link_mailbox, .init = set_up_mailbox, .fini = tear_down, .timeout = 60);
+TestSuite(link_boxes, .fini = tear_down, .timeout = 60);
+
+/* Does the next message go through it? */
+static bool uses_mailbox(unsigned from)
+{
+    const uci_peer_t *peer = talk_peer(from, 1);
+
+    return peer->box_mapped && (peer->by_mailbox || (peer->tx_acked >= peer->am_until));
+}
+
+static uci_mailbox_box_t *box_of(unsigned from)
+{
+    uci_mailbox_t *mailbox = &net_nodes[1].worker->mailbox;
+    uci_peer_t *peer       = talk_peer(1, from);
+
+    cr_assert(peer->rx_box >= 0);
+    return &mailbox->boxes[peer->rx_box];
+}
+
+/* The frame that lies next, and the one behind it, if they are of this length */
+static char *in_box(unsigned from, unsigned index, size_t length)
+{
+    return (char *)box_of(from)->rx.place + (index * uci_align_up(sizeof(uci_frame_hdr_t) + length, UCI_BOX_GRANULE));
+}
+
+/* Messages that follow those of get_mailbox(), and what they are to be received as */
+static unsigned send_more(unsigned from, unsigned count, size_t length)
+{
+    unsigned first = talk_sends_count, i;
+
+    for (i = 0; i < count; ++i) {
+        talk_send(from, talk_sends_count + ((uint64_t)length << 32), length);
+    }
+    return first;
+}
+
+static void expect_more(unsigned first, unsigned count, size_t length)
+{
+    unsigned i;
+
+    for (i = first; i < first + count; ++i) {
+        talk_expect(i, i + ((uint64_t)length << 32), length);
+    }
+}
+
+Test(link_mailbox, frames_go_through_it)
+{
+    unsigned first;
+
+    recv_any(1, 300);
+    first = send_more(0, 300, 100);
+    cr_expect(talk_count_frames(1) == 0);
+    finish();
+    expect_more(first, 300, 100);
+    cr_expect(talk_counters(0)->frames_resent == 0);
+}
+
+Test(link_mailbox, all_sizes)
+{
+    static const size_t lengths[] = {0, 1, 23, 24, 25, 87, 88, 89, 472, 473, 1000, 2048};
+    unsigned i, first[uci_array_size(lengths)];
+
+    recv_any(1, uci_array_size(lengths));
+    for (i = 0; i < uci_array_size(lengths); ++i) {
+        first[i] = send_more(0, 1, lengths[i]);
+    }
+    cr_expect(talk_count_frames(1) == 0);
+    finish();
+    for (i = 0; i < uci_array_size(lengths); ++i) {
+        expect_more(first[i], 1, lengths[i]);
+    }
+}
+
+/* Its sends are not over until there is room; then they go on in their order, and by the same way */
+Test(link_mailbox, full)
+{
+    uci_worker_t *worker = net_nodes[0].worker;
+    unsigned first, turn;
+
+    recv_any(1, 150);
+    first = send_more(0, 150, 2000);
+    cr_assert(!talk_sends[first + 149].done, "it has room for all of these");
+    cr_expect(talk_sends[first].done);
+    cr_expect(!uci_list_is_empty(&talk_peer(0, 1)->waiting_link));
+    for (turn = 0; turn < 100; ++turn) {
+        net_turn(0);
+    }
+    cr_expect(!talk_sends[first + 149].done, "nobody makes room");
+    cr_expect(talk_count_frames(1) == 0);
+    finish();
+    expect_more(first, 150, 2000);
+    cr_expect(talk_sends[first + 149].done);
+    cr_expect(uci_list_is_empty(&worker->waiting));
+    cr_expect(uses_mailbox(0));
+    cr_expect(talk_peer(0, 1)->am_until <= first, "nothing went by active message");
+}
+
+/* Its owner is away for long: what waits goes by active message, is taken in its order, and then the mailbox is used again */
+Test(link_mailbox, full_for_long)
+{
+    unsigned first, turn;
+
+    first = send_more(0, 150, 2000);
+    for (turn = 0; turn < 3000; ++turn) {
+        net_turn(0);
+    }
+    cr_expect(talk_sends[first + 149].done);
+    cr_expect(talk_count_frames(1) > 0);
+    recv_any(1, 150);
+    finish();
+    expect_more(first, 150, 2000);
+    cr_expect(uses_mailbox(0));
+    recv_any(1, 10);
+    first = send_more(0, 10, 100);
+    cr_expect(talk_count_frames(1) == 0);
+    finish();
+    expect_more(first, 10, 100);
+}
+
+/* What waits is in the log, and is not given away or asked for before it is sent */
+Test(link_mailbox, closed_while_it_is_full)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    unsigned first;
+
+    first = send_more(0, 150, 2000);
+    talk_keep(uci_ep_close(net_nodes[0].ep, &param));
+    net_nodes[0].ep = NULL;
+    recv_any(1, 150);
+    cr_assert(talk_run(3000));
+    expect_more(first, 150, 2000);
+}
+
+Test(link_mailbox, a_damaged_payload)
+{
+    unsigned first;
+    uint64_t key;
+
+    recv_any(1, 5);
+    first = send_more(0, 5, 100);
+    key   = box_of(0)->key;
+    in_box(0, 2, 100)[PAYLOAD + 77] ^= 4;
+    talk_turns(5, TALK_MS); /* the sender has no time to ask */
+    finish();
+    expect_more(first, 5, 100);
+    cr_expect(box_of(0)->key == key, "its header tells where the next one begins");
+    cr_expect(talk_counters(1)->repaired_chunks == 1);
+    cr_expect(talk_counters(0)->frames_resent == 1);
+}
+
+/* Every byte of a header: it does not tell where the next frame begins, nor that it is one. The box begins anew, with another key */
+Test(link_mailbox, a_damaged_header)
+{
+    unsigned first, at;
+    uint64_t key;
+
+    for (at = 8; at < PAYLOAD; ++at) {
+        recv_any(1, 5);
+        first = send_more(0, 5, 100);
+        cr_assert(talk_count_frames(1) == 0, "byte %u", at);
+        key = box_of(0)->key;
+        in_box(0, 1, 100)[at] ^= 4;
+        finish();
+        expect_more(first, 5, 100);
+        cr_assert(box_of(0)->key != key);
+        cr_assert(talk_peer(0, 1)->box_key == box_of(0)->key);
+        cr_assert(uses_mailbox(0), "byte %u: it is used again", at);
+    }
+    cr_expect(talk_counters(1)->mismatched_headers == PAYLOAD - 8);
+}
+
+/* A mark that is damaged is not seen; that there should be more the sender says */
+Test(link_mailbox, a_damaged_mark)
+{
+    unsigned first, at;
+    uint64_t key;
+
+    for (at = 0; at < 8; ++at) {
+        recv_any(1, 5);
+        first = send_more(0, 5, 100);
+        key   = box_of(0)->key;
+        in_box(0, 1, 100)[at] ^= 4;
+        finish();
+        expect_more(first, 5, 100);
+        cr_assert(box_of(0)->key != key);
+        cr_assert(uses_mailbox(0));
+    }
+}
+
+/* The last one: only the log's timer knows */
+Test(link_mailbox, a_damaged_mark_of_the_last)
+{
+    unsigned first;
+
+    recv_any(1, 1);
+    first = send_more(0, 1, 100);
+    in_box(0, 0, 100)[3] ^= 4;
+    talk_turns(3, 0);
+    cr_expect(!talk_recvs[first].done);
+    net_clock += 21 * TALK_MS;
+    net_turn(0);
+    cr_expect(talk_count(1, UCI_AM_SENT) == 1);
+    finish();
+    expect_more(first, 1, 100);
+}
+
+/* What the receiver tells is damaged: no frame is written over, and it is told again */
+Test(link_mailbox, a_damaged_position)
+{
+    unsigned first, turn;
+    uint64_t *words;
+
+    recv_any(1, 1000);
+    first = talk_sends_count;
+    for (turn = 0; turn < 200; ++turn) {
+        send_more(0, 5, 500);
+        net_turn(1);
+        words = (uint64_t *)(void *)box_of(0)->rx.box;
+        words[turn % 2] ^= 1ul << (turn % 64);
+        net_turn(0);
+    }
+    finish();
+    expect_more(first, 1000, 500);
+    cr_expect(talk_counters(1)->mismatched_headers == 0);
+}
+
+static unsigned boxes_told;
+static bool losing_boxes;
+
+static void lose_boxes(net_message_t *message)
+{
+    if (!message->frame && (talk_am_hdr(message)->type == UCI_AM_BOX)) {
+        ++boxes_told;
+        if (losing_boxes) {
+            message->header[20] ^= 1;
+        }
+    }
+}
+
+/* The new key is told again with what is asked for again, until something comes under it */
+Test(link_mailbox, a_lost_key)
+{
+    unsigned first;
+
+    net_sent     = lose_boxes;
+    losing_boxes = true;
+    recv_any(1, 5);
+    first = send_more(0, 5, 100);
+    in_box(0, 1, 100)[20] ^= 4;
+    talk_turns(1, 0);
+    cr_expect(boxes_told == 1);
+    talk_turns(1, 11 * TALK_MS);
+    cr_expect(boxes_told == 2);
+    losing_boxes = false;
+    finish();
+    expect_more(first, 5, 100);
+    recv_any(1, 5);
+    first = send_more(0, 5, 100);
+    finish();
+    expect_more(first, 5, 100);
+}
+
+/* Never told where its box is, it sends active messages, and all is well */
+Test(link_boxes, never_told)
+{
+    net_sent     = lose_boxes;
+    losing_boxes = true;
+    talk_begin(2, UCI_CARRIER_AUTO);
+    net_sent = lose_boxes;
+    recv_any(1, 300);
+    send_in_order(0, 0, 300, 100);
+    finish();
+    expect_in_order(300, 100);
+    cr_expect(boxes_told > 0);
+    cr_expect(!talk_peer(0, 1)->box_mapped);
+    losing_boxes = false;
+}
+
+Test(link_boxes, none_with_wakeup)
+{
+    talk_begin(2, UCI_CARRIER_AUTO);
+    net_nodes[0].context.wakeup = net_nodes[1].context.wakeup = true;
+    recv_any(1, 300);
+    send_in_order(0, 0, 300, 100);
+    finish();
+    expect_in_order(300, 100);
+    cr_expect((talk_peer(1, 0)->rx_box < 0) && !talk_peer(0, 1)->box_mapped);
+}
+
+/* A stub of one whose frame still lies in the box does not make it a lost one */
+Test(link_mailbox, gone_before_it_is_taken)
+{
+    unsigned first;
+
+    recv_any(1, 60);
+    first                          = send_more(0, 60, 500);
+    net_nodes[0].worker->log_limit = 5000;
+    cr_assert(talk_count_frames(1) == 0);
+    send_more(0, 1, 500);
+    recv_any(1, 1);
+    uci_link_on_repair(talk_peer(0, 1), talk_peer(0, 1)->tx_next - 50);
+    cr_assert(talk_count(1, UCI_AM_GONE) == 1);
+    uci_ucp.worker_progress(net_nodes[1].worker->ucp); /* before any look into the box */
+    finish();
+    expect_more(first, 61, 500);
+}
+
+/* More peers than boxes that are looked into each turn */
+static void begin_many(unsigned nodes)
+{
+    unsigned number;
+
+    talk_begin(nodes, UCI_CARRIER_AUTO);
+    for (number = 0; number < nodes; ++number) {
+        if (number != 1) {
+            get_mailbox(number);
+        }
+    }
+    cr_assert(net_nodes[1].worker->mailbox.count == nodes - 1);
+    cr_assert(nodes - 1 > UCI_MAILBOX_HOT);
+}
+
+Test(link_boxes, more_peers_than_hot_boxes)
+{
+    unsigned round, number, i, first[200];
+
+    begin_many(NET_NODES);
+    for (round = 0; round < 200; ++round) {
+        number = round % NET_NODES;
+        number = (number == 1) ? 0 : number;
+        for (i = 0; i < 5; ++i) {
+            (void)talk_recv(1, talk_recvs_count + (100ul << 32), UINT64_MAX);
+        }
+        first[round] = send_more(number, 5, 100);
+        talk_turns((round % 3 == 0) ? 1 : 0, TALK_MS);
+    }
+    cr_assert(talk_run(3000));
+    for (round = 0; round < 200; ++round) {
+        expect_more(first[round], 5, 100);
+    }
+    for (number = 0; number < NET_NODES; ++number) {
+        if (number != 1) {
+            cr_expect(talk_counters(number)->frames_resent == 0);
+            cr_expect(uses_mailbox(number));
+        }
+    }
+}
+
+/* One whose box is not looked into each turn */
+static unsigned quiet_node(void)
+{
+    cr_assert(net_nodes[1].worker->mailbox.count > UCI_MAILBOX_HOT);
+    return 0;
+}
+
+/* Turns as the program has them: quiet boxes are looked into when their bell rings, else now and then */
+static unsigned turns_until(unsigned number)
+{
+    uci_worker_t *worker = net_nodes[1].worker;
+    unsigned turns;
+
+    worker->turns = 2;
+    for (turns = 1; turns < 100000; ++turns) {
+        (void)uci_worker_progress(worker, worker->ucp);
+        if (talk_recvs[number].done) {
+            return turns;
+        }
+    }
+    cr_assert_fail("it is never looked into");
+    return 0;
+}
+
+Test(link_boxes, a_bell)
+{
+    unsigned first;
+
+    begin_many(NET_NODES);
+    (void)talk_recv(1, 0, 0);
+    first = send_more(quiet_node(), 1, 100);
+    cr_expect(turns_until(first) == 1);
+    expect_more(first, 1, 100);
+}
+
+/* One that was lost costs a while, and not a question of the sender's */
+Test(link_boxes, a_lost_bell)
+{
+    unsigned first;
+
+    begin_many(NET_NODES);
+    (void)talk_recv(1, 0, 0);
+    first = send_more(quiet_node(), 1, 100);
+    memset(net_nodes[1].worker->mailbox.region->doorbells, 0, UCI_CACHE_LINE);
+    cr_expect(turns_until(first) > 1);
+    expect_more(first, 1, 100);
+}
+
+/* Those of boxes that nobody has, too */
+Test(link_boxes, all_bells)
+{
+    unsigned turn, first;
+
+    begin_many(NET_NODES);
+    for (turn = 0; turn < 200; ++turn) {
+        memset(net_nodes[1].worker->mailbox.region->doorbells, 0xff, UCI_CACHE_LINE);
+        net_turn(1);
+    }
+    (void)talk_recv(1, 0, 0);
+    first = send_more(quiet_node(), 1, 100);
+    finish();
+    expect_more(first, 1, 100);
+}
+
+/* A box whose peer has closed is for the next one, and what the old one left there, or still writes there, is not taken for his */
+Test(link_boxes, a_box_for_somebody_else)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uci_box_tx_t old;
+    unsigned first;
+    uint8_t number;
+
+    talk_begin(2, UCI_CARRIER_AUTO);
+    get_mailbox(0);
+    old    = talk_peer(0, 1)->box;
+    number = talk_peer(0, 1)->box_number;
+    talk_keep(uci_ep_close(net_nodes[0].ep, &param));
+    net_nodes[0].ep = NULL;
+    talk_turns(50, 20 * TALK_MS);
+    cr_assert(talk_peer(1, 0)->rx_box < 0);
+
+    net_create(2);
+    net_open(2, 1);
+    get_mailbox(2);
+    cr_expect(talk_peer(2, 1)->box_number == number);
+    recv_any(1, 3);
+    first = send_more(2, 3, 100);
+    {
+        char wire[256] __attribute__((aligned(UCI_CACHE_LINE))) = {0};
+        uint64_t mark;
+        char *place = uci_box_tx_place(&old, 100, &mark);
+
+        if (place != NULL) {
+            uci_box_tx_post(&old, place, wire, 100, mark);
+        }
+    }
+    cr_assert(talk_run(3000));
+    expect_more(first, 3, 100);
+}
+
+/* -------------------------------------------------------------------- close */
+
+static void close_node(unsigned node, uint32_t flags)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
+
+    talk_keep(uci_ep_close(net_nodes[node].ep, &param));
+    net_nodes[node].ep = NULL;
+}
+
+/* The sender waits until all has come, whatever becomes of it on its way */
+Test(link_close, what_was_lost_comes_before)
+{
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 100);
+    talk_lose_frame(1, 0);
+    talk_lose_frame(1, 1);
+    close_node(0, 0);
+    cr_assert(talk_run(1000));
+    expect_in_order(3, 100);
+    talk_turns(50, 100 * TALK_MS);
+    cr_expect(uci_list_is_empty(&net_nodes[0].worker->closing));
+}
+
+Test(link_close, what_was_damaged_comes_before)
+{
+    send_in_order(0, 0, 3, 100);
+    flip(talk_frame_to(1, 0), PAYLOAD + 5);
+    flip(talk_frame_to(1, 2), 20);
+    close_node(0, 0);
+    talk_turns(50, 100 * TALK_MS);
+    cr_expect(uci_list_is_empty(&net_nodes[0].worker->closing));
+    recv_any(1, 3);
+    cr_assert(talk_run(1000));
+    expect_in_order(3, 100);
+}
+
+/* The receiver makes no turn until the sender has gone: what it has sent, and sent again, lies there in its order */
+Test(link_close, a_receiver_that_is_away)
+{
+    unsigned turn;
+
+    send_in_order(0, 0, 5, 100);
+    talk_lose_frame(1, 1);
+    close_node(0, 0);
+    for (turn = 0; turn < 1000; ++turn) {
+        net_clock += 100 * TALK_MS;
+        net_turn(0);
+    }
+    cr_assert(uci_list_is_empty(&net_nodes[0].worker->closing), "it waits for ever");
+    recv_any(1, 5);
+    cr_assert(talk_run(1000));
+    expect_in_order(5, 100);
+}
+
+/* It has closed by force: what came damaged, and can't be asked for any more, is lost, and what is behind it is not */
+Test(link_close, nobody_to_ask)
+{
+    recv_any(1, 4);
+    send_in_order(0, 0, 4, 100);
+    flip(talk_frame_to(1, 1), PAYLOAD + 5);
+    close_node(0, UCP_EP_CLOSE_FLAG_FORCE);
+    net_turn(1);
+    talk_lose_all(0);
+    talk_expect(0, 0, 100);
+    cr_expect(!talk_recvs[1].done);
+    while (!talk_recvs[3].done && (net_clock < 1100000000000ul)) {
+        net_clock += 100 * TALK_MS;
+        net_turn(1);
+        talk_lose_all(0);
+    }
+    talk_expect_lost(1);
+    talk_expect(2, 2, 100);
+    talk_expect(3, 3, 100);
+    cr_expect(net_clock >= 1005000000000ul, "it is not given up at once");
+}
+
+/* The same of one of which nothing is known: which receive it was for nobody can tell */
+Test(link_close, nothing_is_known_of_it, .signal = SIGABRT)
+{
+    recv_any(1, 2);
+    send_in_order(0, 0, 2, 100);
+    talk_lose_frame(1, 0);
+    close_node(0, UCP_EP_CLOSE_FLAG_FORCE);
+    net_turn(1);
+    talk_lose_all(0);
+    while (net_clock < 1100000000000ul) {
+        net_clock += 100 * TALK_MS;
+        net_turn(1);
+        talk_lose_all(0);
+    }
+    cr_expect_fail("silence");
+}
+
+/* One's own end is closed by force while a receive of it is matched to what came damaged */
+Test(link_close, what_is_bound_ends)
+{
+    recv_any(1, 1);
+    talk_send(0, 0, 1000);
+    flip(talk_frame_to(1, 0), PAYLOAD + 5);
+    net_turn(1);
+    cr_assert(talk_peer(1, 0)->bound != NULL);
+    close_node(1, UCP_EP_CLOSE_FLAG_FORCE);
+    cr_expect(talk_recvs[0].done && (talk_recvs[0].status == UCS_ERR_CANCELED));
+    cr_expect(talk_peer(1, 0)->bound == NULL);
 }

@@ -10,8 +10,9 @@
 
 #include "world.h"
 
-#define TRY_S     10 /* for one world, of real time */
-#define NOTED_MAX 8192
+#define TRY_S        10 /* for one world, of real time */
+#define EXIT_VERDICT 100
+#define NOTED_MAX    8192
 
 /* What a child tells of its faults */
 typedef struct noted {
@@ -46,7 +47,7 @@ static void run_child(const scenario_t *scenario, FILE *story)
         fprintf(story, "%s%s%s\n", verdict_names[verdict], (verdict != VERDICT_OK) ? ": " : "", text);
         fflush(story);
     }
-    _exit((int)verdict);
+    _exit((verdict == VERDICT_OK) ? 0 : EXIT_VERDICT + (int)verdict); /* a sanitizer's is 1 */
 }
 
 int shrink_try(const scenario_t *scenario, FILE *story, scenario_t *noted)
@@ -71,7 +72,8 @@ int shrink_try(const scenario_t *scenario, FILE *story, scenario_t *noted)
         }
     }
     if (WIFEXITED(status)) {
-        return WEXITSTATUS(status); /* a sanitizer's is none of ours, and as good */
+        status = WEXITSTATUS(status);
+        return (status > EXIT_VERDICT) ? status - EXIT_VERDICT : (status == 0) ? VERDICT_OK : OUTCOME_EXIT + status;
     }
     return (WTERMSIG(status) == SIGALRM) ? OUTCOME_HANGS : OUTCOME_CRASH + WTERMSIG(status);
 }
@@ -87,7 +89,7 @@ const char *shrink_outcome(int outcome)
         return "hangs";
     }
     snprintf(text, sizeof(text), (outcome > OUTCOME_CRASH) ? "crashes, signal %d" : "exit status %d",
-             (outcome > OUTCOME_CRASH) ? outcome - OUTCOME_CRASH : outcome);
+             (outcome > OUTCOME_CRASH) ? outcome - OUTCOME_CRASH : outcome - OUTCOME_EXIT);
     return text;
 }
 

@@ -11,7 +11,8 @@
 
 /** Ways to end beside those of verdict_t */
 #define OUTCOME_HANGS 60
-#define OUTCOME_CRASH 64 /**< plus the signal */
+#define OUTCOME_EXIT  200  /**< plus the exit status: a sanitizer has ended it */
+#define OUTCOME_CRASH 1000 /**< plus the signal */
 
 /**
  * Run a scenario in a process of its own.
