@@ -4,10 +4,15 @@
 #include <stdlib.h>
 
 #include "bounce.h"
+#include "control.h"
 #include "inject.h"
+#include "recv_common.h"
+#include "recv_table.h"
 #include "repair.h"
+#include "send_common.h"
 #include "source.h"
 #include "stats.h"
+#include "stream.h"
 #include "wire_check.h"
 
 /* Chunks filled or taken before the other operations and UCX get their turn */
@@ -112,6 +117,7 @@ bool uci_direct_start(uci_send_op_t *op, unsigned keep)
     op->window   = (uint8_t)got;
     op->slots[0] = uci_bounce_get(worker);
     op->state    = UCI_SEND_DIRECT;
+    op->path     = &uci_direct_path;
     op->next     = 0;
     uci_list_add_tail(&worker->direct_sends, &op->link);
     UCI_STATS_INC(direct_messages);
@@ -139,7 +145,7 @@ static bool uci_direct_start_told(uci_send_op_t *op)
     return true;
 }
 
-bool uci_direct_start_matched(uci_send_op_t *op)
+static bool uci_direct_matched(uci_send_op_t *op)
 {
     uci_peer_t *peer = op->peer;
 
@@ -150,11 +156,12 @@ bool uci_direct_start_matched(uci_send_op_t *op)
         return false;
     }
     op->state = UCI_SEND_QUEUED;
+    op->path  = &uci_direct_path;
     uci_list_add_tail(&peer->queued, &op->link);
     return true;
 }
 
-void uci_direct_serve(uci_peer_t *peer)
+static void uci_direct_serve(uci_peer_t *peer)
 {
     uci_send_op_t *op;
 
@@ -169,7 +176,7 @@ void uci_direct_serve(uci_peer_t *peer)
             uci_list_add_head(&peer->queued, &op->link);
             return;
         }
-        uci_send_stream_rest(op);
+        uci_stream_rest(op);
     }
 }
 
@@ -213,7 +220,7 @@ static bool uci_direct_sends_are_due(const uci_worker_t *worker)
     return false;
 }
 
-unsigned uci_direct_send_progress(uci_worker_t *worker)
+static unsigned uci_direct_send_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
     uci_list_t todo;
@@ -257,7 +264,7 @@ void uci_direct_leave(uci_send_op_t *op)
     uci_list_del(&op->link);
 }
 
-void uci_direct_release(uci_send_op_t *op)
+static void uci_direct_release(uci_send_op_t *op)
 {
     uci_worker_t *worker = op->peer->worker;
 
@@ -275,7 +282,7 @@ void uci_direct_release(uci_send_op_t *op)
 
 /* ------------------------------------------------------------- receiver */
 
-void uci_direct_stop(uci_recv_op_t *op)
+static void uci_direct_stop(uci_recv_op_t *op)
 {
     uci_list_del(&op->direct_link);
 }
@@ -308,7 +315,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
     }
     data = uci_recv_op_own(op, slot->data, words->length);
     if (uci_unlikely(data == NULL)) {
-        uci_repair_chunk_bad(op, index, words->value, NULL, 0);
+        uci_recv_op_chunk_bad(op, index, words->value, NULL, 0);
         return;
     }
     if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
@@ -317,7 +324,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
             return;
         }
         if (!uci_recv_op_collect(op)) {
-            uci_repair_chunk_bad(op, index, words->value, NULL, 0);
+            uci_recv_op_chunk_bad(op, index, words->value, NULL, 0);
             return;
         }
     }
@@ -326,7 +333,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
     if (uci_likely(value == words->value)) {
         uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
     } else {
-        uci_repair_chunk_bad(op, index, words->value, data, words->length);
+        uci_recv_op_chunk_bad(op, index, words->value, data, words->length);
     }
 }
 
@@ -402,6 +409,7 @@ bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
         return false;
     }
     op->direct   = true;
+    op->path     = &uci_direct_path;
     op->slot_now = slot;
     uci_list_add_tail(&op->peer->worker->direct_recvs, &op->direct_link);
     uci_direct_advance_recv(op);
@@ -431,7 +439,7 @@ static bool uci_direct_recvs_are_due(const uci_worker_t *worker)
     return false;
 }
 
-unsigned uci_direct_recv_progress(uci_worker_t *worker)
+static unsigned uci_direct_recv_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
     uci_list_t todo;
@@ -448,7 +456,7 @@ unsigned uci_direct_recv_progress(uci_worker_t *worker)
     return count;
 }
 
-bool uci_direct_finish(uci_recv_op_t *op)
+static bool uci_direct_finish(uci_recv_op_t *op)
 {
     if (!op->direct || (op->taken < op->chunks)) {
         return false;
@@ -465,3 +473,24 @@ void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr)
         uci_direct_take(op, (uint16_t)hdr->index);
     }
 }
+
+static unsigned uci_direct_progress(uci_worker_t *worker)
+{
+    unsigned count = 0;
+
+    if (!uci_list_is_empty(&worker->direct_recvs)) {
+        count += uci_direct_recv_progress(worker);
+    }
+    if (!uci_list_is_empty(&worker->direct_sends)) {
+        count += uci_direct_send_progress(worker);
+    }
+    return count;
+}
+
+const uci_path_ops_t uci_direct_path = {
+        .queues   = {offsetof(uci_worker_t, direct_recvs), offsetof(uci_worker_t, direct_sends)},
+        .progress = uci_direct_progress,
+        .matched  = uci_direct_matched,
+        .release  = uci_direct_release,
+        .serve    = uci_direct_serve,
+        .finish   = uci_direct_finish};

@@ -72,7 +72,7 @@ static void uci_dispatch_message(uci_peer_t *peer, const uci_am_hdr_t *hdr, cons
         uci_descent_on_tree(peer, tx_seq, hdr, data, length);
         break;
     case UCI_AM_LEAVES:
-        uci_recv_on_leaves(peer, rx_seq, hdr, data, length);
+        uci_descent_on_leaves(peer, rx_seq, hdr, data, length);
         break;
     case UCI_AM_NODES:
         uci_descent_on_nodes(peer, rx_seq, hdr, data, length);

@@ -5,11 +5,14 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "get.h"
+#include "path.h"
 #include "peer_table.h"
 #include "process.h"
-#include "recv.h"
-#include "send.h"
+#include "recv_op.h"
+#include "send_op.h"
 #include "siblings.h"
+#include "superpipe.h"
 #include "unexpected.h"
 
 #define UCI_DUMP_LINE 1024
@@ -76,9 +79,10 @@ static void uci_dump_send(int fd, const uci_send_op_t *op)
             uci_peer_name(op->peer), (unsigned long)((op->frame != NULL) ? op->frame->seq : 0),
             uci_dump_send_states[state], (unsigned long)op->length, op->chunks, op->chunk_size, op->next, op->digested,
             op->filled, op->acked, op->in_flight, op->spans, uci_dump_count(&op->grants), op->queries,
-            uci_dump_seconds_since(op->start_time), UCI_DUMP_FLAG(op, sync), UCI_DUMP_FLAG(op, fetched),
-            UCI_DUMP_FLAG(op, bounced), UCI_DUMP_FLAG(op, draining), (op->changed != NULL) ? " changed" : "",
-            (op->copy != NULL) ? " copied" : "", (op->req != NULL) ? " user waits" : " user is done");
+            uci_dump_seconds_since(op->start_time), UCI_DUMP_FLAG(op, sync),
+            (op->path == &uci_get_path) ? " fetched" : "", (op->path == &uci_superpipe_path) ? " bounced" : "",
+            UCI_DUMP_FLAG(op, draining), (op->changed != NULL) ? " changed" : "", (op->copy != NULL) ? " copied" : "",
+            (op->req != NULL) ? " user waits" : " user is done");
 }
 
 /* @return the first chunk that is not right, or op->chunks */

@@ -8,8 +8,8 @@
 #include "log.h"
 #include "peer_link.h"
 #include "process.h"
-#include "recv.h"
-#include "send.h"
+#include "recv_common.h"
+#include "send_common.h"
 
 /* How long, at the end of a worker, its own endpoints may take to close */
 #define UCI_SHUTDOWN_NS 100000000ul

@@ -29,10 +29,13 @@ typedef enum {
 } uci_rung_t;
 
 /** A receive that takes more than one frame: a rendezvous. */
+struct uci_path_ops;
+
 typedef struct uci_recv_op {
     uci_list_t link;        /**< in worker->recv_ops */
     uci_list_t direct_link; /**< in worker->direct_recvs while chunks come through slots */
     uci_peer_t *peer;
+    const struct uci_path_ops *path; /**< NULL: nothing has come by a path that has to finish it */
     uint64_t seq;
     uint32_t slot;
     uci_request_t *req;

@@ -5,8 +5,9 @@
 #include "control.h"
 #include "peer_link.h"
 #include "process.h"
+#include "recv_common.h"
 #include "repair.h"
-#include "send.h"
+#include "send_common.h"
 
 /* How often, of time and of turns of progress, it is looked whether it is time to ask */
 #define UCI_RESYNC_CHECK_NS 10000000ul

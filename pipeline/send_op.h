@@ -38,12 +38,15 @@ typedef struct uci_send_segment {
     uci_cut_t cut;
 } uci_send_segment_t;
 
+struct uci_path_ops;
+
 typedef struct uci_send_op {
     uci_list_t
             link; /**< in peer->streams while STREAMING, in peer->queued while QUEUED, in worker->direct_sends while DIRECT, in
-                        worker->offers until all is digested if `fetched`, in worker->bounces while BOUNCING and able to fill */
+                        worker->offers until all is digested if it is fetched, in worker->bounces while BOUNCING and able to fill */
     uci_list_t all; /**< in worker->send_ops */
     uci_send_state_t state;
+    const struct uci_path_ops *path; /**< NULL: a stream, or not known before CTS */
     uci_peer_t *peer;
     uci_frame_t *frame;   /**< in the log */
     uci_request_t *req;   /**< NULL: the user's send has completed (buffered) */
@@ -58,8 +61,6 @@ typedef struct uci_send_op {
     uint32_t chunks;
     uint32_t next;     /**< chunk to send */
     uint32_t digested; /**< chunks, of those fetched */
-    bool fetched;      /**< takes the get path, unless the receiver leaves before it says CTS */
-    bool bounced;      /**< the same with the bounce path */
     uint8_t spans;     /**< that UCX is sending from */
     uci_send_segment_t segment;
     uint64_t walk;      /**< of uci_control_ask(): the last one that came to it */

@@ -6,23 +6,23 @@
 #include "bounce.h"
 #include "close.h"
 #include "control.h"
-#include "direct.h"
 #include "dispatch.h"
 #include "endpoint.h"
-#include "get.h"
 #include "log.h"
 #include "mailbox.h"
+#include "paths.h"
 #include "peer_link.h"
 #include "peer_table.h"
 #include "recv.h"
+#include "recv_common.h"
 #include "report.h"
 #include "request.h"
 #include "resync.h"
 #include "send.h"
+#include "send_common.h"
 #include "siblings.h"
 #include "span.h"
 #include "stats.h"
-#include "superpipe.h"
 #include "tuner.h"
 #include "unexpected.h"
 #include "wakeup.h"
@@ -185,7 +185,7 @@ void uci_worker_destroy(uci_worker_t *worker)
 {
     uci_unexpected_cleanup(worker);
     uci_send_cleanup(worker);
-    uci_get_cleanup(worker);
+    uci_paths_cleanup(worker);
     uci_recv_cleanup(worker);
     uci_spans_cleanup(worker);
     uci_worker_for_each_peer(peer, worker)
@@ -239,28 +239,7 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     if (!uci_list_is_empty(&worker->waiting)) {
         count += uci_link_progress(worker);
     }
-    if (!uci_list_is_empty(&worker->direct_recvs)) {
-        count += uci_direct_recv_progress(worker);
-    }
-    if (!uci_list_is_empty(&worker->direct_sends)) {
-        count += uci_direct_send_progress(worker);
-    }
-    if (!uci_list_is_empty(&worker->streams)) {
-        uci_send_progress(worker);
-        ++count;
-    }
-    if (!uci_list_is_empty(&worker->offers)) {
-        uci_get_send_progress(worker);
-        ++count;
-    }
-    if (!uci_list_is_empty(&worker->landed)) {
-        uci_get_recv_progress(worker);
-        ++count;
-    }
-    if (!uci_list_is_empty(&worker->bounces)) {
-        uci_superpipe_progress(worker);
-        ++count;
-    }
+    count += uci_paths_progress(worker);
     if (worker->ops_active > 0) {
         uci_resync_progress(worker);
     }
@@ -314,10 +293,7 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     if (worker->ops_active == 0) {
         return UINT64_MAX;
     }
-    if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
-        !uci_list_is_empty(&worker->direct_sends) || !uci_list_is_empty(&worker->offers) ||
-        !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed) ||
-        !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
+    if (uci_paths_are_due(worker) || !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
         return 0;
     }
     return uci_min(uci_resync_due(worker), uci_close_due(worker));

@@ -13,6 +13,7 @@
 #include "recv.h"
 #include "request.h"
 #include "send.h"
+#include "send_common.h"
 #include "unexpected.h"
 
 #define START_NS    1000000000000ul
