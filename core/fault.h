@@ -7,9 +7,10 @@
  *     UCI_FAULT=rate=1e-3,kind=bitflip,target=payload,seed=1[,count=N][,min=BYTES][,max=BYTES][,peer=RANK]
  *
  * kind and target take several values joined by '+' (one is drawn for each fault); `any` is all kinds, or
- * payload+header+tree+ack. Targets `repair` and `region` damage the cure and are never part of `any`: with the
+ * payload+header+tree+ack+memory. Targets `repair` and `region` damage the cure and are never part of `any`: with the
  * first at rate 1 nothing can heal, which is how the last rung of the ladder is tested; with the second no RDMA get
- * does, so that the rung after it must. Nor is `frame`, which no UCX does: a frame is lost, sent after the next one, or twice. Nor is `leaf`: no wire does this, but the content of an older message can.
+ * does, so that the rung after it must. Nor is `frame`, which no UCX does: a frame is lost, sent after the next one, or
+ * twice. Nor is `leaf`: no wire does this, but the content of an older message can.
  *
  * rate must be given; without the others, kind=bitflip, target=payload, seed=1, and every message to every peer.
  */

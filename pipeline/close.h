@@ -7,41 +7,44 @@
  *
  *     owed                                              settled by
  *     -----------------------------------------------   ---------------------------------------------------------
- *     a frame of a send that is over: only our log      the peer has verified it (an acknowledgement), or holds an
- *     could repair it                                    intact copy (MISSING says so)
- *     a large message that was copied and completed     the peer has finished it (FIN, or a report), or holds intact
- *     (buffered), matched or not                        copies of descriptor and all chunks
+ *     a frame of a send that is over: only our log      the peer has verified it, received by its user or not (an
+ *     could repair it                                    acknowledgement, or a report)
+ *     a large message that was copied and completed     the peer has finished it (FIN, or a report): what its user has
+ *     (buffered), matched or not                        not asked for it adopts when it hears LEAVE (unexpected.h)
  *     a segment that UCX offers, memory that the peer   the peer has finished the message; or it has said BYE. Nothing
  *     has been told it may read                         else: a fetch can't be called back, and one whose other end has
  *                                                       gone never ends
  *     FIN of what we have received                      an answer to a LEAVE that was sent after it: LEAVE, MISSING and
  *                                                       BYE report all that is finished, as all FINs together do
  *     messages that UCX has not let go of               UCX's callback
- *     copies that the peer was told we lack (it has     its BYE
- *     said LEAVE)
+ *     what the peer (it has said LEAVE) was told that   its BYE
+ *     we have not finished
  *
  *     open --close--> ASKING --nothing lacking, all reports heard--> ENDING --> BYE, FLUSHING --> closed
  *              |      |  ^ |                                         ^   ^
  *              |      |  | +-- BYE, or 10 s without an answer -------+   |
- *              |      |  +---- MISSING: copies of what is lacking        |
- *              |      +------- MISSING, too often the same --------------+
- *              +-------------- nothing in the log, no FIN sent ----------+
+ *              |      |  +---- MISSING, and something is lacking yet:    |
+ *              |      |        LEAVE again, after a while                |
+ *              +------+------- nothing in the log, no FIN sent ----------+
  *
- *     ASKING     LEAVE has been sent, and is repeated until MISSING answers it. What is neither verified there nor held in an intact
- *                copy is sent again, and LEAVE asks once more: a copy that was damaged on its way is not the last one
+ *     ASKING     LEAVE has been sent, and is repeated until MISSING answers it; then again, as long as there is a frame that is not
+ *                acknowledged, or a message that our user takes for sent and the peer has not finished
  *     ENDING     waits until nothing is fetched or read, and UCX has let go of all messages
  *     FLUSHING   UCX closes its endpoint; when both sides have said BYE what it still waits for is of no use
  *
  * A side answers LEAVE as long as it has not said BYE itself, closing or not. If both leave, neither will receive anything
- * more: no copies are made, but reports are exchanged, since the last FIN of each may have been lost.
+ * more: neither waits for what the other one lacks, but reports are exchanged, since the last FIN of each may have been lost.
  *
  * What waits, and for how long. *Silence is not damage*: a peer that computes for minutes must find all it needs when it
- * comes back. So nothing is dropped because of silence. After 10 s without an answer, copies of all that is not known to be
- * verified are handed to UCX without asking, and the close goes on when UCX has taken them (10 s more at most; then UCX's
- * own close waits for its queue, as on plain UCX): they lie in the peer's queues. Reports alone are waited for for 2 s: FIN, LEAVE and
- * BYE, which lie there, say the same. Only what can't be copied there is waited
- * for without a limit: a segment that UCX offers and memory that is being read, which the peer has matched, so that its
- * program waits for it, as plain UCX's rendezvous would wait. In MPI_Finalize, which is collective, all peers get there.
+ * comes back. So nothing is dropped because of silence. After 10 s without an answer, all frames that are not acknowledged and the
+ * chunks of what was buffered are handed to UCX without asking (uci_close_hand_over()), and the close goes on when UCX has taken
+ * them (10 s more at most; then UCX's own close waits for its queue, as on plain UCX): they lie in the peer's queues, as what is in its
+ * mailbox lies there. Reports alone are waited for for 2 s: FIN, LEAVE and BYE, which lie there, say the same. Only what can't be
+ * left there is waited for without a limit: a segment that UCX offers and memory that is being read. The peer has matched the message,
+ * and its program waits for it, as plain UCX's rendezvous would wait; or it has adopted it, and goes on with it whenever it makes
+ * progress, at the latest when it closes as well. In MPI_Finalize, which is collective, all peers get there.
+ *
+ * BYE gives up the box in the peer's mailbox: what is left in it is taken when BYE is heard, and then it is for another peer.
  *
  * Closing one of several endpoints of a user to one peer waits only for what goes through this endpoint.
  *
@@ -68,7 +71,7 @@ void uci_close_ask_again(uci_worker_t *worker, uint64_t now, bool damaged);
 /** @return when a close has something to do that is not answered, UINT64_MAX: none waits. */
 uint64_t uci_close_due(const uci_worker_t *worker);
 
-/* Called by the dispatcher; @a data: a report, of older builds nothing */
+/* Called by the dispatcher; @a data: a report */
 void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
 void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
 void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);

@@ -19,7 +19,7 @@ void uci_dump(int fd);
 /** One line of it, cut at 1 KiB. */
 void uci_dump_line(int fd, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
 
-/** For the parts whose types are their own (endpoint.c, find.c): a line for each close, and each frame that lost its header. */
+/** For the part whose types are its own (close.c): a line for each close. */
 void uci_close_dump(const uci_worker_t *worker, int fd);
 void uci_find_dump(const uci_worker_t *worker, int fd);
 

@@ -11,7 +11,7 @@
  *     hears a first frame by active message: BOX
  *                                                     maps the mailbox; when all frames before have been acknowledged
  *     takes frames in their order                     it posts into the box
- *     tells how far it is in the box's first line     reads that when the box, or its log, is full
+ *     tells how far it is in the box's first line     reads that when the box is full, and when it looks after its log
  *
  * Whatever becomes of the memory, the frames in the box are verified, numbered and in the sender's log. A header that is damaged
  * does not tell where the next frame begins, a mark that is damaged is not seen at all; then (when the header fails, or when SENT

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The other side of a conversation: one remote worker, whatever endpoints lead to it. Holds the log of what we
- * sent to it and the set of what came from it.
+ * sent to it and where we are in what comes from it.
  */
 #ifndef UCI_PEER_H_
 #define UCI_PEER_H_

@@ -43,7 +43,7 @@ typedef struct uci_mark {
     uint8_t mode;       /**< uci_mode_t */
     uint32_t magic;     /**< UCI_MARK_MAGIC */
     uint32_t digests;   /**< bit set of digest ids that the peer can verify */
-    uint32_t eager_max; /**< payload bytes of the largest frame it posts buffers for */
+    uint32_t eager_max; /**< payload bytes of the largest frame it takes */
     int32_t rank;       /**< -1 if unknown */
     uint32_t pid;
     char host[24];  /**< zero-terminated, cut */
@@ -106,7 +106,7 @@ typedef enum {
     UCI_AM_LEAVES, /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
     UCI_AM_SENT,   /**< frames below `value` have been sent, and the place in the mailbox is `extra`: where are you? */
     UCI_AM_BOX,    /**< a box of this side's mailbox: uci_am_box_t, rkey */
-    UCI_AM_LEAVE, /**< the user of this side closes its endpoint: what do you lack? A report; op: number of the question */
+    UCI_AM_LEAVE, /**< the user of this side closes its endpoint: what have you not finished? A report; op: number of the question */
     UCI_AM_MISSING, /**< answer, a report; op: as LEAVE */
     UCI_AM_BYE,     /**< nothing more will come from this side; a report of not too many ranges */
     UCI_AM_POOL,    /**< sender -> receiver: where our bounce slots are: uci_am_pool_t, rkey */
@@ -121,7 +121,7 @@ enum {
     UCI_AM_FLAG_LAST =
             1 << 0, /**< DATA: last chunk in order; extra = root, else border. LEAVES, SEGMENT: all leaves, unasked */
     UCI_AM_FLAG_REPAIR    = 1 << 1, /**< DATA: answer to REPAIR */
-    UCI_AM_FLAG_HANDOVER  = 1 << 2, /**< DATA: unasked, the sender is closing */
+    UCI_AM_FLAG_HANDOVER  = 1 << 2, /**< DATA: unasked, the sender is closing and its peer is silent */
     UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA */
     UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */

@@ -32,6 +32,7 @@ suites=(
     "asan       * 3min unit tests and a part of mpi, with ASan and UBSan"
     "ucp        * 4min programs that call libucp themselves: every hook, plain and with UCI"
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
+    "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
@@ -138,6 +139,15 @@ suite_fresh() {
 
 suite_programs() {
     "$uci_root/tests/programs/run_programs.sh" --preload "$build/libucx_integrity.so"
+}
+
+# Another seed each time; it is printed, and each world that fails tells how to run it again
+suite_random() {
+    local seed=${UCI_TEST_SEED:-$(date +%s)}
+    passed=0 failed=0
+    count_check "10^7 random faults, seed $seed" "$build/tests/unit/random/test_random" --faults all --faults-total 1e7 \
+                                                 --seed "$seed" --processes "$(nproc)" --failures 5 --verbose
+    say "$passed passed, $failed failed, 0 skipped"
 }
 
 suite_fuzz() {

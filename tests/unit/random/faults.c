@@ -24,6 +24,7 @@ typedef struct past {
 
 static scenario_t *scenario;
 static FILE *story;
+static bool is_paused;
 static uint8_t hits[KEYS];
 static uint8_t in_a_row[WAYS][PROTOCOL_TYPES];
 static uint64_t fetches[WAYS], turns[FAKE_NODES];
@@ -83,6 +84,9 @@ static bool decide(site_t site, unsigned from, unsigned to, uint64_t number, boo
                            ((uint64_t)from << 48) | ((uint64_t)to << 40) | number);
     const fault_t *listed;
 
+    if (is_paused) {
+        return false;
+    }
     if (scenario->listed) {
         listed = listed_fault(site, from, to, number);
         if (listed != NULL) {
@@ -427,12 +431,18 @@ void faults_begin(scenario_t *the_scenario, FILE *stream)
 {
     scenario       = the_scenario;
     story          = stream;
+    is_paused      = false;
     fake_net.hooks = (fake_hooks_t){on_sent, on_arrived, on_fetched, on_fetch_time};
     memset(hits, 0, sizeof(hits));
     memset(in_a_row, 0, sizeof(in_a_row));
     memset(fetches, 0, sizeof(fetches));
     memset(turns, 0, sizeof(turns));
     memset(history_next, 0, sizeof(history_next));
+}
+
+void faults_pause(bool paused)
+{
+    is_paused = paused;
 }
 
 void faults_end(void)

@@ -14,6 +14,9 @@
 /** Begin a world; sets the hooks of the fake UCX. @param story  where to tell what happens, or NULL. */
 void faults_begin(scenario_t *scenario, FILE *stream);
 
+/** None from now on, or again. */
+void faults_pause(bool paused);
+
 /** The world is over. */
 void faults_end(void);
 

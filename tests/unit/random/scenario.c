@@ -8,7 +8,7 @@
 /* So that uids with the same 16 bits, by which a small frame says who sent it, can be made */
 #define UID_FACTOR 0x9e3779b97f4a7c15ul
 
-const char *const faults_names[] = {"content", "stale", "memory", "reorder", "duplicate", "drop", NULL};
+const char *const faults_names[] = {"content", "stale", "memory", "reorder", "duplicate", "drop", "reopen", NULL};
 const char *const fault_names[]  = {"no fault", "bit flipped", "burst", "zeros", "cut short", "content of an older",
                                     "delayed",  "twice",       "lost"};
 
@@ -96,6 +96,7 @@ static void draw_shape(scenario_t *scenario)
     scenario->no_rdma      = draw_hits(&draw, 30);
     scenario->self_at_once = draw_hits(&draw, 70);
     scenario->leave_early  = draw_hits(&draw, 25);
+    scenario->warm         = draw_hits(&draw, 40);
     scenario->burst        = draw_hits(&draw, 50) ? UINT32_MAX : 1 + (unsigned)draw_below(&draw, 4);
     scenario->latency      = draw_hits(&draw, 50) ? 2000 : 1ul << draw_below(&draw, 25);
     scenario->held         = draw_hits(&draw, 50) ? 0 : (unsigned)draw_below(&draw, 100);
@@ -161,12 +162,22 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
     op->peer        = (unsigned)draw_below(draw, scenario->nodes);
     op->polled      = draw_hits(draw, 30);
     op->by_callback = draw_hits(draw, 5);
+    if (scenario->flood && draw_hits(draw, 80)) {
+        op->node = 0;
+        if (scenario->flood) {
+            scenario->length_max = uci_min(scenario->length_max, 1000ul);
+        }
+        op->peer = 1;
+        draw_send(scenario, draw, op);
+        return;
+    }
     if (dice < 320) {
         draw_send(scenario, draw, op);
     } else if (dice < 620) {
         draw_recv(scenario, draw, op);
     } else if (dice < 900) {
         op->kind = OP_TURN;
+        op->node = scenario->flood ? 0 : op->node;
     } else if (dice < 930) {
         op->kind   = OP_WAIT;
         op->length = 1ul << draw_below(draw, 34);
@@ -178,6 +189,9 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
         op->form   = draw_form(draw);
     } else {
         op->kind = (dice < 988) ? OP_CANCEL : (dice < 994) ? OP_CLOSE : OP_OPEN;
+        if ((op->kind != OP_CANCEL) && !(scenario->classes & FAULTS_REOPEN)) {
+            op->kind = OP_TURN;
+        }
     }
 }
 
@@ -186,7 +200,9 @@ static void draw_ops(scenario_t *scenario)
     draw_t draw = draw_for(scenario->seed, DRAW_OPS, 0);
     size_t i;
 
-    scenario->ops_count = 4 + draw_below(&draw, 1u << (3 + draw_below(&draw, 5)));
+    scenario->flood     = draw_hits(&draw, 2);
+    scenario->ops_count = scenario->flood ? 200 + draw_below(&draw, 300)
+                                          : 4 + draw_below(&draw, 1u << (3 + draw_below(&draw, 5)));
     scenario->ops       = calloc(scenario->ops_count, sizeof(*scenario->ops));
     for (i = 0; i < scenario->ops_count; ++i) {
         draw_t one = draw_for(scenario->seed, DRAW_OPS, 1 + i);
@@ -258,13 +274,13 @@ void scenario_print(FILE *stream, const scenario_t *scenario)
     fprintf(stream,
             "world 0x%016" PRIx64
             ": %u nodes, path %u over %s, chunks of %zu, frames of %zu, buffered to %zu, messages to %" PRIu64
-            "%s%s%s%s%s%s; UCX holds %u%%, latency %" PRIu64 " ns, burst %u; faults ",
+            "%s%s%s%s%s%s%s; UCX holds %u%%, latency %" PRIu64 " ns, burst %u; faults ",
             scenario->seed, scenario->nodes, (unsigned)scenario->path, scenario->transports, scenario->chunk_size,
             scenario->eager_max[0], scenario->buffered_max, scenario->length_max,
             scenario->by_mailbox ? ", mailbox" : "", scenario->sources ? ", tags name senders" : "",
             scenario->threads ? ", multi" : "", scenario->no_rdma ? ", no rdma" : "",
             scenario->self_at_once ? ", self at once" : "", scenario->leave_early ? ", leaves early" : "",
-            scenario->held, scenario->latency, scenario->burst);
+            scenario->warm ? ", warm" : "", scenario->held, scenario->latency, scenario->burst);
     faults_print(stream, scenario->classes);
     fprintf(stream, " %u/1024, patience %u\n", scenario->rate, scenario->patience);
     for (i = 0; i < scenario->ops_count; ++i) {
@@ -294,6 +310,8 @@ unsigned faults_parse(const char *text)
         }
         if (faults_names[i] != NULL) {
             classes |= 1u << i;
+        } else if ((length == 4) && (strncmp(text, "wire", 4) == 0)) {
+            classes |= (FAULTS_LAST - 1) & ~(unsigned)FAULTS_REOPEN;
         } else if ((length == 3) && (strncmp(text, "all", 3) == 0)) {
             classes |= FAULTS_LAST - 1;
         } else if ((length == 8) && (strncmp(text, "reliable", 8) == 0)) {

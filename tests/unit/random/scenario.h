@@ -21,7 +21,8 @@ enum {
     FAULTS_REORDER   = 1 << 3,
     FAULTS_DUPLICATE = 1 << 4,
     FAULTS_DROP      = 1 << 5,
-    FAULTS_LAST      = 1 << 6
+    FAULTS_REOPEN    = 1 << 6, /**< none: endpoints are closed, and opened again, in the middle of the program */
+    FAULTS_LAST      = 1 << 7
 };
 
 #define FAULTS_RELIABLE (FAULTS_CONTENT | FAULTS_MEMORY) /**< on a network that loses nothing */
@@ -101,7 +102,9 @@ typedef struct scenario {
     bool threads;        /**< workers of UCS_THREAD_MODE_MULTI */
     bool no_rdma;
     bool self_at_once;
+    bool warm;        /**< all have exchanged a message before, without faults */
     bool leave_early; /**< endpoints are closed before all is received */
+    bool flood;       /**< most of the program is messages from one to another, who is slow */
     unsigned burst;
     uint64_t latency;  /**< ns, at most, as a rule */
     unsigned held;     /**< percent of messages that UCX holds until they arrive */

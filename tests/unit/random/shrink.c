@@ -6,11 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "world.h"
 
-#define TRY_S        10 /* for one world, of real time */
+#define TRY_S        5  /* for one world, of real time */
+#define SHRINK_S     60 /* for all tries to make one smaller */
 #define EXIT_VERDICT 100
 #define NOTED_MAX    8192
 
@@ -99,11 +101,21 @@ typedef struct search {
     scenario_t *scenario;
     int outcome;
     unsigned tries, tries_max;
+    time_t end;
 } search_t;
+
+static bool is_over(const search_t *search)
+{
+    return (search->tries >= search->tries_max) || (time(NULL) > search->end);
+}
 
 static bool still_fails(search_t *search)
 {
-    return (search->tries++ < search->tries_max) && (shrink_try(search->scenario, NULL, NULL) == search->outcome);
+    if (is_over(search)) {
+        return false;
+    }
+    ++search->tries;
+    return shrink_try(search->scenario, NULL, NULL) == search->outcome;
 }
 
 /* Leave out @a length of @a *count_p elements from @a first on. @return whether it fails all the same; else nothing has changed. */
@@ -131,7 +143,7 @@ static bool thin_out(search_t *search, void *elements, size_t *count_p, size_t s
     size_t before = *count_p, piece, first;
 
     for (piece = uci_max(*count_p, (size_t)1); piece > 0; piece /= 2) {
-        for (first = 0; (first < *count_p) && (search->tries < search->tries_max);) {
+        for (first = 0; (first < *count_p) && !is_over(search);) {
             size_t length = uci_min(piece, *count_p - first);
 
             if (!leave_out(search, elements, count_p, size, first, length)) {
@@ -171,13 +183,13 @@ static void simplify_op(search_t *search, op_t *op)
 
 unsigned shrink_run(scenario_t *scenario, int outcome, unsigned tries_max)
 {
-    search_t search = {scenario, outcome, 0, tries_max};
+    search_t search = {scenario, outcome, 0, tries_max, time(NULL) + SHRINK_S};
     uint64_t latency;
     unsigned nodes;
     size_t i;
     bool smaller = true;
 
-    while (smaller && (search.tries < tries_max)) {
+    while (smaller && !is_over(&search)) {
         smaller = thin_out(&search, scenario->ops, &scenario->ops_count, sizeof(*scenario->ops));
         smaller |= thin_out(&search, scenario->faults, &scenario->faults_count, sizeof(*scenario->faults));
     }

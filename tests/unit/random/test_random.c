@@ -3,7 +3,7 @@
  *
  * Random worlds, thousands in a second: see world.h, oracle.h, faults.h. Each follows from one number, and is run again by it.
  *
- *     test_random                        some seconds of it, as CI does
+ *     test_random                        the first thousands of worlds, as CI does
  *     test_random --faults-total 1e7     until there have been so many faults
  *     test_random --world 0x123 -v       one world, told
  *
@@ -28,6 +28,11 @@
 
 #define WORLD_S       20 /* of real time, after which a world hangs */
 #define PROCESSES_MAX 64
+#ifdef __SANITIZE_ADDRESS__
+#define WORLDS 1000u
+#else
+#define WORLDS 5000u
+#endif
 
 /* One process that runs worlds */
 typedef struct runner {
@@ -49,9 +54,11 @@ static const struct option long_options[] = {
 
 static const char usage[] =
         "usage: test_random [options]\n"
-        "  -f, --faults CLASSES     content,stale,memory,reorder,duplicate,drop; reliable: content,memory; all   [%s]\n"
+        "  -f, --faults CLASSES     content,stale,memory,reorder,duplicate,drop,reopen (see scenario.h); wire: all but reopen; reliable:\n"
+        "                           content,memory; all                                                    [%s]\n"
         "  -n, --faults-total N     until there have been so many faults\n"
-        "  -s, --seconds N          for so long                                                               [3]\n"
+        "  -m, --worlds N           until there have been so many worlds; the first ones are always the same  [%u]\n"
+        "  -s, --seconds N          for so long\n"
         "  -r, --seed N             of the first world; the others follow from it                             [1]\n"
         "  -j, --processes N        at a time                                                                 [1]\n"
         "  -x, --failures N         stop after so many worlds that failed                                     [1]\n"
@@ -60,12 +67,13 @@ static const char usage[] =
         "  -2, --twice              each world twice, to see whether all of it follows from its seed\n"
         "  -v, --verbose            tell the world as it is; or which states were reached by which messages\n";
 
-static const char *classes_text = "reliable";
+static const char *classes_text = "all";
 static unsigned classes;
-static uint64_t seed      = 1, faults_total, world_seed;
-static double seconds     = 3;
+static uint64_t seed = 1, faults_total, worlds_total, world_seed;
+static double seconds;
 static unsigned processes = 1, failures_max = 1, tries_max = 3000;
 static bool verbose, one_world, twice;
+static uint64_t worlds_each; /* for each process */
 static const char *program;
 static runner_t *runners;
 
@@ -149,7 +157,7 @@ static void run_worlds(runner_t *runner, unsigned number)
 
     faults_counts = &runner->counts;
     signal(SIGALRM, SIG_DFL);
-    while (!runner->stop) {
+    while (!runner->stop && (runner->worlds < worlds_each)) {
         runner->seed = draw_mix(seed, runner->worlds++ * PROCESSES_MAX + number);
         alarm(WORLD_S);
         scenario_draw(&scenario, runner->seed, classes);
@@ -241,11 +249,11 @@ static bool is_enough(double started, unsigned failures)
     if (failures >= failures_max) {
         return true;
     }
-    if (faults_total == 0) {
+    if (seconds > 0) {
         return now() - started >= seconds;
     }
     add_up(&sum, &worlds);
-    return sum.faults >= faults_total;
+    return (faults_total > 0) && (sum.faults >= faults_total);
 }
 
 static void report(const runner_t *runner, int status)
@@ -266,20 +274,25 @@ static unsigned run_many(void)
 {
     pid_t pids[PROCESSES_MAX], pid;
     double started    = now();
-    unsigned failures = 0, i;
+    unsigned failures = 0, running = processes, i;
     int status;
 
     for (i = 0; i < processes; ++i) {
         pids[i] = start(i);
     }
-    while (!is_enough(started, failures)) {
+    while (!is_enough(started, failures) && (running > 0)) {
         usleep(2000);
         while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
             for (i = 0; (i < processes) && (pids[i] != pid); ++i) {
             }
-            ++failures;
-            report(&runners[i], status);
-            pids[i] = (failures < failures_max) ? start(i) : 0;
+            pids[i] = 0;
+            --running;
+            if (status != 0) {
+                ++failures;
+                report(&runners[i], status);
+                pids[i] = (failures < failures_max) ? start(i) : 0;
+                running += (pids[i] > 0);
+            }
         }
     }
     for (i = 0; i < processes; ++i) {
@@ -301,13 +314,16 @@ static void read_options(int argc, char **argv)
 {
     int option;
 
-    while ((option = getopt_long(argc, argv, "f:n:s:r:w:j:x:t:2vh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "f:n:m:s:r:w:j:x:t:2vh", long_options, NULL)) != -1) {
         switch (option) {
         case 'f':
             classes_text = optarg;
             break;
         case 'n':
             faults_total = (uint64_t)strtod(optarg, NULL);
+            break;
+        case 'm':
+            worlds_total = (uint64_t)strtod(optarg, NULL);
             break;
         case 's':
             seconds = strtod(optarg, NULL);
@@ -336,7 +352,7 @@ static void read_options(int argc, char **argv)
             verbose = true;
             break;
         default:
-            printf(usage, classes_text);
+            printf(usage, classes_text, WORLDS);
             exit(option == 'h' ? 0 : 2);
         }
     }
@@ -354,6 +370,10 @@ int main(int argc, char **argv)
     mallopt(M_MMAP_THRESHOLD, 1 << 28); /* pages come and go too slowly */
     mallopt(M_TRIM_THRESHOLD, 1 << 28);
     world_init();
+    if ((worlds_total == 0) && (faults_total == 0) && (seconds <= 0)) {
+        worlds_total = WORLDS;
+    }
+    worlds_each = (worlds_total > 0) ? uci_div_up(worlds_total, processes) : UINT64_MAX;
     if (one_world) {
         return investigate(world_seed) ? 1 : 0;
     }

@@ -17,7 +17,7 @@
 #include "unexpected.h"
 
 #define START_NS    1000000000000ul
-#define TURNS_MAX   30000u       /* of all nodes, in which what is awaited comes */
+#define TURNS_MAX   300000u      /* of all nodes, in which what is awaited comes */
 #define IDLE_NS_MAX 4000000000ul /* steps of time in which nothing happens */
 #define PATIENCE_NS \
     600000000000ul /* without an end of anything. Questions come after 32 s at last, answers may be lost */
@@ -754,6 +754,45 @@ static void end_program(void)
     }
 }
 
+/* ---------------------------------------------------------------- beginning */
+
+static bool is_acknowledged(void)
+{
+    unsigned i;
+
+    for (i = 0; i < scenario->nodes; ++i) {
+        uci_worker_for_each_peer(peer, fake_net.nodes[i].worker)
+        {
+            if (peer->tx_acked != peer->tx_next) {
+                return false;
+            }
+        }
+    }
+    return is_over();
+}
+
+/* One message on each way, there and back, until the workers know each other and frames go by their mailboxes */
+static void warm_up(void)
+{
+    op_t send = {.kind = OP_SEND, .tag = 1}, recv = {.kind = OP_RECV, .tag = 1, .mask = 0, .length = 64};
+    unsigned round;
+
+    faults_pause(true);
+    for (round = 0; round < 2; ++round) {
+        for (send.node = 0; send.node < scenario->nodes; ++send.node) {
+            for (send.peer = 0; send.peer < scenario->nodes; ++send.peer) {
+                send.length = scenario_length(scenario, send.node, 8);
+                recv.node   = send.peer;
+                run_op(&send);
+                run_op(&recv);
+            }
+        }
+        wait_for(is_acknowledged, "warming up");
+    }
+    tell("------ the program begins");
+    faults_pause(false);
+}
+
 /* -------------------------------------------------------------------- world */
 
 void world_init(void)
@@ -843,6 +882,9 @@ verdict_t world_run(scenario_t *the_scenario, FILE *the_story, const char **text
     memset(for_callback_next, 0, sizeof(for_callback_next));
     oracle_begin(&oracle, scenario);
     create();
+    if (scenario->warm) {
+        warm_up();
+    }
     run_program();
     if (verdict == VERDICT_OK) {
         end_program();
