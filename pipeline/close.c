@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
-#include "dump.h"
+#include "dump_line.h"
 #include "endpoint.h"
 #include "log.h"
 #include "mailbox.h"

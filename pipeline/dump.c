@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dump.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
+#include "close.h"
+#include "dump_line.h"
 #include "get.h"
 #include "path.h"
 #include "peer_table.h"
@@ -14,8 +14,6 @@
 #include "siblings.h"
 #include "superpipe.h"
 #include "unexpected.h"
-
-#define UCI_DUMP_LINE 1024
 
 static const char *const uci_dump_send_states[] = {
         [UCI_SEND_DESCRIBED] = "described", [UCI_SEND_QUEUED] = "queued",          [UCI_SEND_DIRECT] = "direct",
@@ -29,23 +27,6 @@ static const char *const uci_dump_chunk_states[] = {[UCI_CHUNK_MISSING] = "missi
                                                     [UCI_CHUNK_LANDED]  = "landed",
                                                     [UCI_CHUNK_GOOD]    = "good",
                                                     [UCI_CHUNK_BAD]     = "bad"};
-
-void uci_dump_line(int fd, const char *format, ...)
-{
-    char text[UCI_DUMP_LINE];
-    ssize_t written;
-    size_t length;
-    va_list args;
-    int ret;
-
-    va_start(args, format);
-    ret = vsnprintf(text, sizeof(text) - 1, format, args);
-    va_end(args);
-    length         = uci_min((size_t)uci_max(ret, 0), sizeof(text) - 2);
-    text[length++] = '\n';
-    written        = write(fd, text, length);
-    (void)written; /* there is nobody to tell */
-}
 
 /* What is too long is probably a list that was stopped in the middle of a change. Also ends where one leads nowhere */
 static unsigned uci_dump_count(const uci_list_t *head)

@@ -21,6 +21,9 @@ void uci_wakeup_init(uci_worker_t *worker, const ucp_worker_params_t *params, bo
 
 void uci_wakeup_cleanup(uci_worker_t *worker);
 
+/** @return when UCI has something to do without anything arriving, as uci_process_time_ns(): 0 now, UINT64_MAX never. */
+uint64_t uci_worker_due(const uci_worker_t *worker);
+
 /** As ucp_worker_arm(), ucp_worker_wait(). The second one must be called without the worker's lock. */
 ucs_status_t uci_wakeup_arm(uci_worker_t *worker);
 ucs_status_t uci_wakeup_wait(uci_worker_t *worker);

@@ -287,14 +287,3 @@ unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
     }
     return count;
 }
-
-uint64_t uci_worker_due(const uci_worker_t *worker)
-{
-    if (worker->ops_active == 0) {
-        return UINT64_MAX;
-    }
-    if (uci_paths_are_due(worker) || !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
-        return 0;
-    }
-    return uci_min(uci_resync_due(worker), uci_close_due(worker));
-}

@@ -33,7 +33,4 @@ unsigned uci_worker_turn(uci_worker_t *worker);
  */
 unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp);
 
-/** @return when UCI has something to do without anything arriving, as uci_process_time_ns(): 0 now, UINT64_MAX never. */
-uint64_t uci_worker_due(const uci_worker_t *worker);
-
 #endif

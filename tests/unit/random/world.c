@@ -15,6 +15,7 @@
 #include "send.h"
 #include "send_common.h"
 #include "unexpected.h"
+#include "wakeup.h"
 
 #define START_NS    1000000000000ul
 #define TURNS_MAX   300000u      /* of all nodes, in which what is awaited comes */
