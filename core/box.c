@@ -45,9 +45,9 @@ static bool uci_box_is_sealed(const uci_box_keys_t *keys, unsigned word, uint64_
 }
 
 /* A frame that reached the lap's end took no position beyond it, whatever it has in the overflow area */
-static uint64_t uci_box_position(const uci_box_t *box, const char *place, uint64_t lap)
+static uint64_t uci_box_position(const uci_box_t *box, const char *place, uint64_t lap, uint64_t granules)
 {
-    return lap + uci_min((uint64_t)(place - box->ring) / UCI_BOX_GRANULE, UCI_BOX_GRANULES);
+    return lap + uci_min((uint64_t)(place - box->ring) / UCI_BOX_GRANULE, granules);
 }
 
 /* Nothing of the new lap counts as free until a place is asked for: the limit is another one here */
@@ -64,36 +64,38 @@ void uci_box_rx_begin_lap(uci_box_rx_t *rx, uint64_t lap)
     rx->lap      = lap;
     rx->mark     = rx->keys.mark + lap * UCI_BOX_MARK_STEP;
     rx->expected = uci_box_fold(rx->mark);
-    rx->rewound  = uci_box_fold(rx->mark + UCI_BOX_GRANULES * UCI_BOX_MARK_STEP);
+    rx->rewound  = uci_box_fold(rx->mark + rx->ring * UCI_BOX_MARK_STEP);
     rx->place    = rx->box->ring;
 }
 
-void uci_box_tx_init(uci_box_tx_t *tx, uci_box_t *box, uint64_t key)
+void uci_box_tx_init(uci_box_tx_t *tx, uci_box_t *box, uint32_t granules, uint64_t key)
 {
     memset(tx, 0, sizeof(*tx));
+    tx->granules = granules;
     uci_box_keys_init(&tx->keys, key);
     tx->box = box;
-    tx->end = box->ring + UCI_BOX_GRANULES * UCI_BOX_GRANULE;
+    tx->end = box->ring + tx->granules * UCI_BOX_GRANULE;
     uci_box_tx_begin_lap(tx, 0);
 }
 
-void uci_box_rx_init(uci_box_rx_t *rx, uci_box_t *box, uint64_t key)
+void uci_box_rx_init(uci_box_rx_t *rx, uci_box_t *box, uint32_t granules, uint64_t key)
 {
     memset(rx, 0, sizeof(*rx));
+    rx->ring = granules;
     uci_box_keys_init(&rx->keys, key);
     rx->box = box;
-    rx->end = box->ring + UCI_BOX_GRANULES * UCI_BOX_GRANULE;
+    rx->end = box->ring + rx->ring * UCI_BOX_GRANULE;
     uci_box_rx_begin_lap(rx, 0);
 }
 
 uint64_t uci_box_tx_position(const uci_box_tx_t *tx)
 {
-    return uci_box_position(tx->box, tx->place, tx->lap);
+    return uci_box_position(tx->box, tx->place, tx->lap, tx->granules);
 }
 
 uint64_t uci_box_rx_position(const uci_box_rx_t *rx)
 {
-    return uci_box_position(rx->box, rx->place, rx->lap);
+    return uci_box_position(rx->box, rx->place, rx->lap, rx->ring);
 }
 
 /* Take a position from a word of shared memory. Positions in question are a ring apart at most: 32 bits tell them */
@@ -129,9 +131,9 @@ bool uci_box_tx_heard(uci_box_tx_t *tx, uint32_t *acked_p)
 static bool uci_box_tx_has_room(const uci_box_tx_t *tx, size_t total)
 {
     uint64_t next  = uci_box_tx_position(tx) + uci_box_granules(total);
-    uint64_t limit = tx->consumed + UCI_BOX_GRANULES;
+    uint64_t limit = tx->consumed + tx->granules;
 
-    return uci_min(next, tx->lap + UCI_BOX_GRANULES) <= limit;
+    return uci_min(next, tx->lap + tx->granules) <= limit;
 }
 
 char *uci_box_tx_place_slow(uci_box_tx_t *tx, size_t total, uint64_t *mark_p)
@@ -139,14 +141,14 @@ char *uci_box_tx_place_slow(uci_box_tx_t *tx, size_t total, uint64_t *mark_p)
     uint64_t limit;
 
     if (tx->place >= tx->end) {
-        uci_box_tx_begin_lap(tx, tx->lap + UCI_BOX_GRANULES);
+        uci_box_tx_begin_lap(tx, tx->lap + tx->granules);
     }
     if (!uci_box_tx_has_room(tx, total) &&
         (!uci_box_tx_take_consumed(tx, __atomic_load_n(&tx->box->consumed, __ATOMIC_ACQUIRE)) ||
          !uci_box_tx_has_room(tx, total))) {
         return NULL;
     }
-    limit     = uci_min(tx->consumed + UCI_BOX_GRANULES, tx->lap + UCI_BOX_GRANULES);
+    limit     = uci_min(tx->consumed + tx->granules, tx->lap + tx->granules);
     tx->clear = tx->box->ring + (limit - tx->lap) * UCI_BOX_GRANULE;
     *mark_p   = uci_box_fold(tx->mark);
     return tx->place;
@@ -154,7 +156,7 @@ char *uci_box_tx_place_slow(uci_box_tx_t *tx, size_t total, uint64_t *mark_p)
 
 void uci_box_tx_rewind_slow(uci_box_tx_t *tx)
 {
-    uci_box_tx_begin_lap(tx, tx->lap + UCI_BOX_GRANULES);
+    uci_box_tx_begin_lap(tx, tx->lap + tx->granules);
     tx->consumed = tx->lap;
     tx->clear    = tx->end;
 }

@@ -5,12 +5,12 @@
  * lies in the receiver's memory. What a frame says is not the box's business, but for its first 8 bytes, the mark.
  *
  * Position: counts granules since the epoch began, from 0, and only grows. A frame of `total` bytes at position p
- * lies in the ceil(total / UCI_BOX_GRANULE) consecutive granules from place p mod UCI_BOX_GRANULES on. No frame is in
+ * lies in the ceil(total / UCI_BOX_GRANULE) consecutive granules from place p mod granules on. No frame is in
  * two pieces: the last one of a lap runs on into the overflow area behind the ring. The next frame's position is
  *
- *     min(p + ceil(total / UCI_BOX_GRANULE), first multiple of UCI_BOX_GRANULES above p)
+ *     min(p + ceil(total / UCI_BOX_GRANULE), first multiple of granules above p)
  *
- * so both sides know it from the length. The sender may use positions below consumed + UCI_BOX_GRANULES; as the one
+ * so both sides know it from the length. The sender may use positions below consumed + granules; as the one
  * frame of a lap that overflows ends at the lap's last position, this keeps the overflow area free as well.
  *
  * When the sender knows that all it has posted has been taken, it may begin a new lap at once, so that the few frames
@@ -40,20 +40,21 @@
 
 #include "types.h"
 
-#define UCI_BOX_GRANULE   64u           /**< bytes that positions are counted in: a cache line */
-#define UCI_BOX_GRANULES  4096u         /**< granules of the ring: positions of a lap */
-#define UCI_BOX_FRAME_MAX (8192u + 64u) /**< bytes of the largest frame */
-#define UCI_BOX_OVERFLOW  (uci_div_up(UCI_BOX_FRAME_MAX, UCI_BOX_GRANULE) - 1) /**< granules behind the ring */
-#define UCI_BOX_COPY_MAX  512u /**< bytes up to which a frame is copied inline */
-#define UCI_BOX_REWIND    64u  /**< granules of a lap that are used before another one is begun early */
+#define UCI_BOX_GRANULE      64u           /**< bytes that positions are counted in: a cache line */
+#define UCI_BOX_GRANULES     4096u         /**< granules of the largest ring: positions of a lap (256 KiB) */
+#define UCI_BOX_GRANULES_MIN 256u          /**< of the smallest; a power of two in any case */
+#define UCI_BOX_FRAME_MAX    (8192u + 64u) /**< bytes of the largest frame */
+#define UCI_BOX_OVERFLOW     (uci_div_up(UCI_BOX_FRAME_MAX, UCI_BOX_GRANULE) - 1) /**< granules behind the ring */
+#define UCI_BOX_COPY_MAX     512u /**< bytes up to which a frame is copied inline */
+#define UCI_BOX_REWIND       64u  /**< granules of a lap that are used before another one is begun early */
 
-/** Untold frames and granules from which on the sender is to be told. */
-#define UCI_BOX_TELL_FRAMES   32u
-#define UCI_BOX_TELL_GRANULES (UCI_BOX_GRANULES / 4)
+/** Untold frames from which on the sender is to be told. */
+#define UCI_BOX_TELL_FRAMES 32u /* or a quarter of the ring */
 
 #define UCI_BOX_MARK_STEP 0x9E3779B97F4A7C15ull /**< 2^64 / golden ratio, odd */
 
-/** The memory that is shared. The receiver writes the first line, the sender the ring. Needs no clearing. */
+/** The memory that is shared. The receiver writes the first line, the sender the ring. Needs no clearing. A box with a smaller ring
+ *  has only so much of it: uci_box_size(). */
 typedef struct uci_box {
     uint64_t consumed; /**< position the receiver is at, sealed */
     uint64_t acked;    /**< the number it acknowledges, sealed */
@@ -76,6 +77,7 @@ typedef struct uci_box_tx {
     uint64_t lap;      /**< position of the ring's first granule in this lap */
     uint64_t consumed; /**< last position heard */
     uint64_t heard[2]; /**< the words `consumed` and `acked` that were taken last */
+    uint64_t granules; /**< of the ring */
     uci_box_t *box;
     uci_box_keys_t keys;
 } uci_box_tx_t;
@@ -90,9 +92,16 @@ typedef struct uci_box_rx {
     const char *end;   /**< of the ring, where the overflow begins */
     uint32_t frames;   /**< taken since told */
     uint64_t lap;      /**< position of the ring's first granule in this lap */
+    uint64_t ring;     /**< granules of the ring */
     uci_box_t *box;
     uci_box_keys_t keys;
 } uci_box_rx_t;
+
+/** Bytes of a box whose ring has so many granules. */
+UCI_INLINE size_t uci_box_size(uint32_t granules)
+{
+    return UCI_CACHE_LINE + ((size_t)(granules + UCI_BOX_OVERFLOW) * UCI_BOX_GRANULE);
+}
 
 /* The ring as words and 16-byte vectors, whatever its bytes were written as */
 typedef uint64_t __attribute__((may_alias)) uci_box_word_t;
@@ -101,10 +110,11 @@ typedef long long uci_box_vec_t __attribute__((vector_size(16), may_alias));
 /**
  * Begin an epoch at position 0: what was written to the box under another key is not taken, and what was told under
  * another key is not heard. Both sides have to do so, in any order.
+ * @param granules  of its ring: a power of two, UCI_BOX_GRANULES_MIN to UCI_BOX_GRANULES; the same on both sides.
  * @param key  any value but the ones of older epochs; the same on both sides. Random bits make it hard to guess.
  */
-void uci_box_tx_init(uci_box_tx_t *tx, uci_box_t *box, uint64_t key);
-void uci_box_rx_init(uci_box_rx_t *rx, uci_box_t *box, uint64_t key);
+void uci_box_tx_init(uci_box_tx_t *tx, uci_box_t *box, uint32_t granules, uint64_t key);
+void uci_box_rx_init(uci_box_rx_t *rx, uci_box_t *box, uint32_t granules, uint64_t key);
 
 /* The general cases of uci_box_tx_place(), uci_box_tx_post() and uci_box_rx_next() */
 char *uci_box_tx_place_slow(uci_box_tx_t *tx, size_t total, uint64_t *mark_p);
@@ -230,7 +240,7 @@ UCI_INLINE const char *uci_box_rx_peek(uci_box_rx_t *rx)
     if (uci_likely(__atomic_load_n((const uci_box_word_t *)(const void *)first, __ATOMIC_ACQUIRE) != rx->rewound)) {
         return NULL;
     }
-    uci_box_rx_begin_lap(rx, rx->lap + UCI_BOX_GRANULES);
+    uci_box_rx_begin_lap(rx, rx->lap + rx->ring);
     return first;
 }
 
@@ -255,14 +265,14 @@ UCI_INLINE void uci_box_rx_next(uci_box_rx_t *rx, size_t total)
     rx->expected = uci_box_fold(rx->mark);
     rx->place    = place;
     if (uci_unlikely(place >= rx->end)) {
-        uci_box_rx_begin_lap(rx, rx->lap + UCI_BOX_GRANULES);
+        uci_box_rx_begin_lap(rx, rx->lap + rx->ring);
     }
 }
 
 /** @return true if the sender should be told by now, lest it finds the box full. */
 UCI_INLINE bool uci_box_rx_should_tell(const uci_box_rx_t *rx)
 {
-    return (rx->granules >= UCI_BOX_TELL_GRANULES) || (rx->frames >= UCI_BOX_TELL_FRAMES);
+    return (rx->granules >= rx->ring / 4) || (rx->frames >= UCI_BOX_TELL_FRAMES);
 }
 
 /**

@@ -33,27 +33,42 @@ const char *uci_process_host(void)
     return uci_process_host_name;
 }
 
-int uci_process_rank(void)
+/* @return the first of these variables that has a number, or -1 */
+static int uci_process_number(const char *const *names, size_t count)
 {
-    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
     const char *text;
     char *end;
     size_t i;
-    long rank;
+    long number;
 
-    for (i = 0; i < uci_array_size(names); ++i) {
+    for (i = 0; i < count; ++i) {
         text = getenv(names[i]);
         if ((text == NULL) || (*text == '\0')) {
             continue;
         }
 
-        errno = 0;
-        rank  = strtol(text, &end, 10);
-        if ((errno == 0) && (*end == '\0') && (rank >= 0) && (rank <= INT_MAX)) {
-            return (int)rank;
+        errno  = 0;
+        number = strtol(text, &end, 10);
+        if ((errno == 0) && (*end == '\0') && (number >= 0) && (number <= INT_MAX)) {
+            return (int)number;
         }
     }
     return -1;
+}
+
+int uci_process_rank(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
+
+    return uci_process_number(names, uci_array_size(names));
+}
+
+unsigned uci_process_local_count(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"};
+    int count                        = uci_process_number(names, uci_array_size(names));
+
+    return (count > 0) ? (unsigned)count : 0;
 }
 
 static char uci_process_own_name[sizeof(uci_process_host_name) + 64];

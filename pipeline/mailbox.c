@@ -27,6 +27,31 @@ static uint64_t uci_mailbox_new_key(uci_worker_t *worker)
     return XXH3_64bits(words, sizeof(words));
 }
 
+/* A few peers have rings for windows of 64 messages of 4 KiB; many have less each, and all together no more than 3 MiB */
+static void uci_mailbox_plan(uci_mailbox_t *mailbox)
+{
+    unsigned processes = uci_process_local_count();
+
+    mailbox->capacity = uci_min(uci_max((processes > 0) ? processes : 16u, UCI_MAILBOX_HOT), UCI_MAILBOX_BOXES);
+    mailbox->granules = (mailbox->capacity <= UCI_MAILBOX_HOT) ? UCI_BOX_GRANULES
+                        : (mailbox->capacity <= 16)            ? UCI_BOX_GRANULES / 4
+                                                               : UCI_BOX_GRANULES / 8;
+    mailbox->size     = UCI_MAILBOX_BELLS + (mailbox->capacity * uci_box_size(mailbox->granules));
+}
+
+static size_t uci_mailbox_offset(const uci_mailbox_t *mailbox, unsigned number)
+{
+    return UCI_MAILBOX_BELLS + (number * uci_box_size(mailbox->granules));
+}
+
+static void uci_mailbox_init_box(uci_mailbox_t *mailbox, unsigned number)
+{
+    uci_mailbox_box_t *box = &mailbox->boxes[number];
+
+    uci_box_rx_init(&box->rx, (uci_box_t *)(void *)(mailbox->region + uci_mailbox_offset(mailbox, number)),
+                    mailbox->granules, box->key);
+}
+
 /* Memory of UCX's own allocation is shared memory where a transport of this context has such */
 static ucs_status_t uci_mailbox_create(uci_worker_t *worker)
 {
@@ -34,12 +59,12 @@ static ucs_status_t uci_mailbox_create(uci_worker_t *worker)
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
                                                  UCP_MEM_MAP_PARAM_FIELD_FLAGS,
                                    .address = NULL,
-                                   .length  = sizeof(*mailbox->region),
+                                   .length  = mailbox->size,
                                    .flags   = UCP_MEM_MAP_ALLOCATE | UCP_MEM_MAP_NONBLOCK};
     ucp_mem_attr_t attr         = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
     ucs_status_t status         = UCS_ERR_NO_MEMORY;
 
-    mailbox->boxes = calloc(UCI_MAILBOX_BOXES, sizeof(*mailbox->boxes));
+    mailbox->boxes = calloc(mailbox->capacity, sizeof(*mailbox->boxes));
     if (mailbox->boxes == NULL) {
         return status;
     }
@@ -60,7 +85,7 @@ static ucs_status_t uci_mailbox_create(uci_worker_t *worker)
         goto err_release;
     }
     mailbox->region = attr.address;
-    memset(mailbox->region->doorbells, 0, sizeof(mailbox->region->doorbells));
+    memset(mailbox->region, 0, UCI_MAILBOX_BELLS);
     return UCS_OK;
 
 err_release:
@@ -80,7 +105,8 @@ static bool uci_mailbox_exists(uci_worker_t *worker)
 
     if (!mailbox->tried) {
         mailbox->tried = true;
-        status         = uci_mailbox_create(worker);
+        uci_mailbox_plan(mailbox);
+        status = uci_mailbox_create(worker);
         if (status != UCS_OK) {
             uci_info("no memory for a mailbox (%s): small messages on this node are active messages",
                      uci_ucp.status_string(status));
@@ -94,7 +120,7 @@ static int uci_mailbox_find_free(const uci_mailbox_t *mailbox)
 {
     unsigned i;
 
-    for (i = 0; i < UCI_MAILBOX_BOXES; ++i) {
+    for (i = 0; i < mailbox->capacity; ++i) {
         if (mailbox->boxes[i].peer == NULL) {
             return (int)i;
         }
@@ -111,11 +137,13 @@ static void uci_mailbox_tell(uci_peer_t *peer)
     if (msg == NULL) {
         return; /* it goes on with active messages */
     }
-    box          = (uci_am_box_t *)(void *)msg->payload;
-    box->address = (uintptr_t)mailbox->region;
-    box->key     = mailbox->boxes[peer->rx_box].key;
-    box->box     = (uint32_t)peer->rx_box;
-    box->size    = sizeof(*mailbox->region);
+    box           = (uci_am_box_t *)(void *)msg->payload;
+    box->address  = (uintptr_t)mailbox->region;
+    box->key      = mailbox->boxes[peer->rx_box].key;
+    box->bell     = (uint32_t)peer->rx_box;
+    box->size     = (uint32_t)mailbox->size;
+    box->offset   = (uint32_t)uci_mailbox_offset(mailbox, (unsigned)peer->rx_box);
+    box->granules = mailbox->granules;
     memcpy(box + 1, mailbox->rkey, mailbox->rkey_length);
     uci_control_send(msg);
 }
@@ -128,7 +156,7 @@ static void uci_mailbox_renew(uci_peer_t *peer)
 
     box->key     = uci_mailbox_new_key(worker);
     box->renewed = true;
-    uci_box_rx_init(&box->rx, &worker->mailbox.region->boxes[peer->rx_box], box->key);
+    uci_mailbox_init_box(&worker->mailbox, (unsigned)peer->rx_box);
     uci_mailbox_tell(peer);
 }
 
@@ -177,7 +205,7 @@ void uci_mailbox_free(uci_peer_t *peer)
     box       = &peer->worker->mailbox.boxes[peer->rx_box];
     box->peer = NULL;
     box->key  = uci_mailbox_new_key(peer->worker);
-    uci_box_rx_init(&box->rx, &peer->worker->mailbox.region->boxes[peer->rx_box], box->key);
+    uci_mailbox_init_box(&peer->worker->mailbox, (unsigned)peer->rx_box);
     peer->rx_box      = -1;
     peer->box_offered = false;
 }
@@ -230,7 +258,7 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
 static __attribute__((noinline)) unsigned uci_mailbox_poll_bells(uci_worker_t *worker)
 {
     uci_mailbox_t *mailbox = &worker->mailbox;
-    uint64_t rung          = uci_doorbell_rung(mailbox->region->doorbells);
+    uint64_t rung          = uci_doorbell_rung(mailbox->region);
     unsigned number, got, count = 0;
 
     if (uci_unlikely((worker->turns / 2) % UCI_MAILBOX_LOOK == 0)) {
@@ -240,14 +268,14 @@ static __attribute__((noinline)) unsigned uci_mailbox_poll_bells(uci_worker_t *w
     while (rung != 0) {
         number = (unsigned)__builtin_ctzl(rung);
         rung &= rung - 1;
-        uci_doorbell_clear(mailbox->region->doorbells, number);
+        uci_doorbell_clear(mailbox->region, number);
         if (uci_unlikely(number >= mailbox->count)) {
             continue; /* nobody has that box */
         }
         got = uci_mailbox_drain(worker, &mailbox->boxes[number]);
         count += got;
         if (got >= UCI_MAILBOX_TURN) {
-            uci_doorbell_ring(mailbox->region->doorbells, number); /* there may be more */
+            uci_doorbell_ring(mailbox->region, number); /* there may be more */
         }
     }
     return count;
@@ -301,12 +329,12 @@ void uci_mailbox_cleanup(uci_worker_t *worker)
 /* --------------------------------------------------------------- sender */
 
 /* UCX adds what the peer says to where its memory is mapped, and looks no further: we would write wherever it likes */
-static bool uci_mailbox_is_mapped(const void *region)
+static bool uci_mailbox_is_mapped(const void *region, size_t size)
 {
-    return ((uintptr_t)region % UCI_CACHE_LINE == 0) && uci_process_is_shared(region, sizeof(uci_mailbox_region_t));
+    return ((uintptr_t)region % UCI_CACHE_LINE == 0) && uci_process_is_shared(region, size);
 }
 
-static uci_mailbox_region_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_t *box, size_t rkey_length)
+static uint8_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_t *box, size_t rkey_length)
 {
     ucp_ep_h ep = uci_peer_endpoint(peer);
     void *address;
@@ -320,7 +348,7 @@ static uci_mailbox_region_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_
     if (uci_ucp.rkey_ptr(peer->box_rkey, box->address, &address) != UCS_OK) {
         return NULL;
     }
-    if (!uci_mailbox_is_mapped(address)) {
+    if (!uci_mailbox_is_mapped(address, box->size)) {
         uci_wire_refuse(peer, "BOX", "that its mailbox is where its memory is not");
         return NULL;
     }
@@ -330,7 +358,7 @@ static uci_mailbox_region_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_
 void uci_mailbox_on_box(uci_peer_t *peer, const void *data, size_t length)
 {
     const uci_am_box_t *box = data;
-    uci_mailbox_region_t *region;
+    uint8_t *region;
 
     if (peer->worker->context->wakeup || (peer->box_mapped && (peer->box_key == box->key))) {
         return; /* repeated */
@@ -341,12 +369,12 @@ void uci_mailbox_on_box(uci_peer_t *peer, const void *data, size_t length)
         return;
     }
     peer->box_mapped = true;
-    peer->box_number = (uint8_t)box->box;
+    peer->box_number = (uint8_t)box->bell;
     peer->box_key    = box->key;
-    peer->doorbells  = region->doorbells;
+    peer->doorbells  = region;
     peer->by_mailbox = false;
     peer->am_until   = peer->tx_posted; /* what went before has to be there first */
-    uci_box_tx_init(&peer->box, &region->boxes[box->box], box->key);
+    uci_box_tx_init(&peer->box, (uci_box_t *)(void *)(region + box->offset), box->granules, box->key);
     uci_peer_limit_eager(peer);
 }
 

@@ -12,14 +12,14 @@
 
 struct uci_peer;
 
-#define UCI_MAILBOX_BOXES 64u /**< peers that have a box; any more send active messages */
+#define UCI_MAILBOX_BOXES 64u /**< peers that have a box, at most; any more send active messages */
 #define UCI_MAILBOX_HOT   4u  /**< so many boxes are looked into each turn; of more the bells are */
 
-/** The shared memory */
-typedef struct uci_mailbox_region {
-    uint8_t doorbells[UCI_CACHE_LINE] __attribute__((aligned(UCI_CACHE_LINE)));
-    uci_box_t boxes[UCI_MAILBOX_BOXES];
-} uci_mailbox_region_t;
+/*
+ * The shared memory: a line of doorbells, then boxes of one size. How many there are, and of what size, depends on how many processes the
+ * node has, as far as the launcher tells: UCX takes all of the memory at once.
+ */
+#define UCI_MAILBOX_BELLS UCI_CACHE_LINE /**< bytes in front of the boxes */
 
 typedef struct uci_mailbox_box {
     uci_box_rx_t rx;
@@ -31,10 +31,13 @@ typedef struct uci_mailbox_box {
 /** Our own */
 typedef struct uci_mailbox {
     bool tried;
-    uint64_t keys;                /**< that have been made */
-    unsigned count;               /**< of boxes that have been given away, ever: those behind are free */
-    unsigned look_next;           /**< box to look into although nobody has rung */
-    uci_mailbox_region_t *region; /**< NULL: there is no shared memory */
+    uint64_t keys;      /**< that have been made */
+    unsigned count;     /**< of boxes that have been given away, ever: those behind are free */
+    unsigned look_next; /**< box to look into although nobody has rung */
+    uint8_t *region;    /**< doorbells, then boxes; NULL: there is no shared memory */
+    size_t size;        /**< of that, in bytes */
+    unsigned capacity;  /**< boxes */
+    uint32_t granules;  /**< of the ring of each */
     uci_mailbox_box_t *boxes;
     ucp_mem_h memh;
     void *rkey;

@@ -108,7 +108,12 @@ static const char *uci_wire_check_sent(const uci_peer_t *peer, const uci_am_hdr_
 
 static const char *uci_wire_check_box(const uci_am_box_t *box)
 {
-    return ((box->box < UCI_MAILBOX_BOXES) && (box->size == sizeof(uci_mailbox_region_t)))
+    uint32_t granules = box->granules;
+
+    return ((box->bell < UCI_MAILBOX_BOXES) && (granules >= UCI_BOX_GRANULES_MIN) && (granules <= UCI_BOX_GRANULES) &&
+            ((granules & (granules - 1)) == 0) && (box->offset >= UCI_MAILBOX_BELLS) &&
+            (box->offset % UCI_CACHE_LINE == 0) && (box->size >= uci_box_size(granules)) &&
+            (box->offset <= box->size - uci_box_size(granules)))
                    ? NULL
                    : "a mailbox of another form";
 }

@@ -543,8 +543,12 @@ static void uci_link_look_at(uci_peer_t *peer, uint64_t now)
 
 void uci_link_look(uci_worker_t *worker)
 {
-    uint64_t now = uci_process_time_ns();
+    uint64_t now;
 
+    if (uci_list_is_empty(&worker->watched)) {
+        return;
+    }
+    now = uci_process_time_ns();
     uci_list_for_each_safe(peer, &worker->watched, uci_peer_t, watched_link)
     {
         uci_link_look_at(peer, now);

@@ -171,10 +171,12 @@ typedef struct uci_am_pool {
 } uci_am_pool_t;
 
 typedef struct uci_am_box {
-    uint64_t address; /**< of the mailbox, in the memory of this side */
-    uint64_t key;     /**< of the box, see uci_box_tx_init() */
-    uint32_t box;     /**< its number */
-    uint32_t size;    /**< sizeof(uci_mailbox_region_t): both sides see it alike */
+    uint64_t address;  /**< of the mailbox, in the memory of this side */
+    uint64_t key;      /**< of the box, see uci_box_tx_init() */
+    uint32_t size;     /**< of the mailbox, in bytes */
+    uint32_t offset;   /**< of the box in it */
+    uint32_t granules; /**< of the box's ring */
+    uint32_t bell;     /**< of the box, in the mailbox's first line */
 } uci_am_box_t;
 
 /** Bytes of chunk @a index */

@@ -114,8 +114,8 @@ static inline void take_frame(uci_box_rx_t *rx, size_t total, uint64_t number)
 
 static inline void both_init(uci_box_tx_t *tx, uci_box_rx_t *rx, uci_box_t *box, uint64_t key)
 {
-    uci_box_tx_init(tx, box, key);
-    uci_box_rx_init(rx, box, key);
+    uci_box_tx_init(tx, box, UCI_BOX_GRANULES, key);
+    uci_box_rx_init(rx, box, UCI_BOX_GRANULES, key);
 }
 
 /* A little patience before the core is given to the other side, which may have none */

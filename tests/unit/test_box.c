@@ -277,8 +277,8 @@ Test(box, the_sender_is_told_in_time)
 
     for (i = 1; i <= 8; ++i) {
         cr_assert(!uci_box_rx_should_tell(&rx));
-        cr_assert(send_frame(&tx, UCI_BOX_TELL_GRANULES / 8 * UCI_BOX_GRANULE, i));
-        take_frame(&rx, UCI_BOX_TELL_GRANULES / 8 * UCI_BOX_GRANULE, i);
+        cr_assert(send_frame(&tx, (UCI_BOX_GRANULES / 4) / 8 * UCI_BOX_GRANULE, i));
+        take_frame(&rx, (UCI_BOX_GRANULES / 4) / 8 * UCI_BOX_GRANULE, i);
     }
     cr_expect(uci_box_rx_should_tell(&rx), "after a quarter of the ring");
     yard_check(&yard);
@@ -405,7 +405,7 @@ Test(box, marks_differ)
     uci_box_rx_t rx;
 
     for (key = 0; key < KEYS; ++key) {
-        uci_box_rx_init(&rx, box, key);
+        uci_box_rx_init(&rx, box, UCI_BOX_GRANULES, key);
         for (lap = 0; lap < LAPS; ++lap) {
             for (place = 0; place < UCI_BOX_GRANULES; ++place) {
                 marks[n++] = uci_box_rx_mark(&rx);
@@ -471,11 +471,11 @@ Test(box, sides_of_different_epochs_do_not_understand_each_other)
 
     both_init(&tx, &rx, box, KEY);
     cr_assert(send_frame(&tx, 100, 1));
-    uci_box_rx_init(&rx, box, KEY + 1);
+    uci_box_rx_init(&rx, box, UCI_BOX_GRANULES, KEY + 1);
     cr_expect(uci_box_rx_peek(&rx) == NULL, "posted in the old epoch");
     uci_box_rx_tell(&rx, 5);
     cr_expect(!uci_box_tx_heard(&tx, &acked), "told in the new one");
-    uci_box_tx_init(&tx, box, KEY + 1);
+    uci_box_tx_init(&tx, box, UCI_BOX_GRANULES, KEY + 1);
     cr_expect(uci_box_tx_heard(&tx, &acked) && (acked == 5));
     cr_assert(send_frame(&tx, 100, 2));
     take_frame(&rx, 100, 2);
@@ -576,7 +576,7 @@ Test(box, an_impossible_position_is_not_heard)
     uint32_t acked;
 
     both_init(&tx, &rx, box, KEY);
-    uci_box_rx_init(&liar, box, KEY);
+    uci_box_rx_init(&liar, box, UCI_BOX_GRANULES, KEY);
     for (number = 0; number < 100; ++number) {
         cr_assert(send_frame(&tx, 64, number));
         take_frame(&rx, 64, number);
@@ -646,7 +646,7 @@ Test(box, the_next_place_lies_in_the_ring_whatever_the_length)
     uci_box_rx_t rx;
     unsigned i, j;
 
-    uci_box_rx_init(&rx, box, KEY);
+    uci_box_rx_init(&rx, box, UCI_BOX_GRANULES, KEY);
     for (i = 0; i < uci_array_size(totals); ++i) {
         for (j = 0; j < 3000; ++j) {
             uci_box_rx_next(&rx, totals[i]);
@@ -713,7 +713,7 @@ static void *stream_send(void *arg)
     unsigned turns = 0;
     uci_box_tx_t tx;
 
-    uci_box_tx_init(&tx, stream->box, KEY);
+    uci_box_tx_init(&tx, stream->box, UCI_BOX_GRANULES, KEY);
     for (number = 0; number < stream->frames; ++number) {
         positions[number % UCI_BOX_GRANULES] = uci_box_tx_position(&tx);
         while (!send_frame(&tx, stream_total(number), number)) {
@@ -743,7 +743,7 @@ static void stream_receive(stream_t *stream)
     uci_box_rx_t rx;
     size_t total;
 
-    uci_box_rx_init(&rx, stream->box, KEY);
+    uci_box_rx_init(&rx, stream->box, UCI_BOX_GRANULES, KEY);
     for (number = 0; number < stream->frames; ++number) {
         while ((frame = uci_box_rx_peek(&rx)) == NULL) {
             if (stream_has_failed(stream)) {
@@ -894,13 +894,13 @@ static void *toy_send(void *arg)
     wire_t wire;
     char *place;
 
-    uci_box_tx_init(&tx, toy->box, KEY);
+    uci_box_tx_init(&tx, toy->box, UCI_BOX_GRANULES, KEY);
     while (!__atomic_load_n(&toy->done, __ATOMIC_ACQUIRE)) {
         seen = __atomic_load_n(&toy->epoch, __ATOMIC_ACQUIRE);
         if (seen != epoch) {
             epoch  = seen;
             number = __atomic_load_n(&toy->resume, __ATOMIC_ACQUIRE);
-            uci_box_tx_init(&tx, toy->box, KEY + epoch);
+            uci_box_tx_init(&tx, toy->box, UCI_BOX_GRANULES, KEY + epoch);
         }
         if (uci_box_tx_heard(&tx, &acked)) {
             toy->misheard += acked > number;
@@ -921,7 +921,7 @@ static void *toy_send(void *arg)
 /* A new epoch, from the first frame on that was not taken */
 static void toy_recover(toy_t *toy, uci_box_rx_t *rx, uint64_t number)
 {
-    uci_box_rx_init(rx, toy->box, KEY + toy->epoch + 1);
+    uci_box_rx_init(rx, toy->box, UCI_BOX_GRANULES, KEY + toy->epoch + 1);
     __atomic_store_n(&toy->resume, number, __ATOMIC_RELEASE);
     __atomic_store_n(&toy->epoch, toy->epoch + 1, __ATOMIC_RELEASE);
 }
@@ -949,7 +949,7 @@ static void toy_receive(toy_t *toy)
     uci_box_rx_t rx;
     size_t total;
 
-    uci_box_rx_init(&rx, toy->box, KEY);
+    uci_box_rx_init(&rx, toy->box, UCI_BOX_GRANULES, KEY);
     while (number < toy->frames) {
         frame = uci_box_rx_peek(&rx);
         if (frame == NULL) {

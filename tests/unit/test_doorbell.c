@@ -71,7 +71,7 @@ static void *pairs_send(void *arg)
     uint32_t acked;
 
     for (box = 0; box < PAIRS_BOXES; ++box) {
-        uci_box_tx_init(&tx[box], &pairs->boxes[box], KEY + box);
+        uci_box_tx_init(&tx[box], &pairs->boxes[box], UCI_BOX_GRANULES, KEY + box);
     }
     for (pair = 0; pair < pairs->pairs; ++pair) {
         box = pair % PAIRS_BOXES;
@@ -120,7 +120,7 @@ Test(doorbell, no_bell_is_lost, .timeout = 120)
     pairs.boxes = yard_make(&yard, PAIRS_BOXES);
     pairs.pairs = 300000;
     for (box = 0; box < PAIRS_BOXES; ++box) {
-        uci_box_rx_init(&rx[box], &pairs.boxes[box], KEY + box);
+        uci_box_rx_init(&rx[box], &pairs.boxes[box], UCI_BOX_GRANULES, KEY + box);
     }
     cr_assert(pthread_create(&sender, NULL, pairs_send, &pairs) == 0);
     do {

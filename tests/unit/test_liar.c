@@ -1056,10 +1056,18 @@ static const named_t named[] = {
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 0, 8, PRIVATE},
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 0, 8, HALF_PRIVATE},
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 0, 8, UINT64_MAX - 63},
-        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, UCI_MAILBOX_BOXES},
-        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, 0xffffffff},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, 0},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, 64},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 16, 4, 1u << 30},
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 20, 4, 0},
-        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 20, 4, sizeof(uci_mailbox_region_t) + 64},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 20, 4, 0xffffffc0},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 20, 4, 65},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 24, 4, 0},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 24, 4, 300},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 24, 4, 0xffffffff},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 24, 4, 2 * UCI_BOX_GRANULES},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 28, 4, UCI_MAILBOX_BOXES},
+        {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_PAYLOAD, 28, 4, 0xffffffff},
         {"mailbox, first words", true, 1, UCI_AM_BOX, PLACE_LENGTH, 0, 0, sizeof(uci_am_box_t)},
         /* reports */
         {"close", true, 0, UCI_AM_LEAVE, PLACE_PAYLOAD, 0, 8, 1000},
@@ -1094,7 +1102,7 @@ static unsigned find_said(const named_t *one, unsigned count)
 /* Some values are known only here */
 static uint64_t named_value(const named_t *one)
 {
-    static char mine[2 * sizeof(uci_mailbox_region_t)] __attribute__((aligned(UCI_CACHE_LINE)));
+    static char mine[32 << 20] __attribute__((aligned(UCI_CACHE_LINE)));
     static char *shared;
 
     if ((one->kind != UCI_AM_BOX) || (one->offset != 0) || (one->value > HALF_PRIVATE)) {

@@ -395,7 +395,7 @@ static bool hit_mailbox(uci_worker_t *worker, const fault_t *fault, draw_t *draw
     } else if (dice < 95) {
         damage(fault->kind, draw, (char *)box->rx.box, 2 * sizeof(uint64_t));
     } else {
-        damage(FAULT_ZERO, draw, (char *)mailbox->region->doorbells, sizeof(mailbox->region->doorbells));
+        damage(FAULT_ZERO, draw, (char *)mailbox->region, UCI_MAILBOX_BELLS);
     }
     return true;
 }
