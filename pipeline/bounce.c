@@ -3,7 +3,6 @@
 
 #include "control.h"
 #include "log.h"
-#include "peer_table.h"
 #include "process.h"
 #include "wire_check.h"
 

@@ -1,11 +1,11 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Active messages between two UCIs: sending with a sealed header, receiving and dispatching. A message to a
- * peer that can't be reached yet waits until its address is known.
+ * Active messages between two UCIs: sending with a sealed header, receiving and verifying. Who a verified one is for is known above,
+ * to worker->message (dispatch.h). A message to a peer that can't be reached yet waits until its address is known.
  *
  * UCX delivers active messages reliably, so one is lost only when its content arrives damaged: it is dropped,
- * and both sides ask again for whatever is due (uci_resync): all messages may be repeated without harm.
+ * and both sides ask again for whatever is due (resync.h): all messages may be repeated without harm.
  */
 #ifndef UCI_CONTROL_H_
 #define UCI_CONTROL_H_

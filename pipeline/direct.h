@@ -26,7 +26,7 @@
 /** Slots that messages leave for those that are matched already */
 #define UCI_DIRECT_KEEP (UCI_SLOT_COUNT / 4)
 
-/** Reserve slots. @param keep  slots to leave in the pool.  @return false: there are none to spare. */
+/** Take this path before the message is described: reserve slots. @param keep  slots to leave in the pool.  @return false: there are none to spare. */
 bool uci_direct_start(uci_send_op_t *op, unsigned keep);
 
 /** Fill them: the receiver need not have matched the message yet. */
@@ -42,6 +42,7 @@ bool uci_direct_take(uci_recv_op_t *op, uint16_t slot);
 /** Called by the dispatcher: the sender has slots after all. */
 void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr);
 
+/** Its row in path_table.c */
 extern const uci_path_ops_t uci_direct_path;
 
 #endif

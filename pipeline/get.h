@@ -35,6 +35,7 @@
 ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
                                 void *desc);
 
+/** Its row in path_table.c */
 extern const uci_path_ops_t uci_get_path;
 
 #endif

@@ -11,7 +11,6 @@
 #include "log.h"
 #include "settings.h"
 #include "source.h"
-#include "stats.h"
 
 /* Copies of a message, at most, that its receiver may read from memory of ours */
 #define UCI_GRANT_STAGED 8

@@ -13,12 +13,12 @@
 void uci_grant_chunks(uci_send_op_t *op, const uint32_t *indexes, uint32_t count);
 
 /**
- * Sender: tell where all of a message can be read, in case the receiver needs it. Does nothing where that is not worth
+ * Tell where all of a message can be read, in case the receiver needs it. Does nothing where that is not worth
  * it: no RDMA, a single chunk, a buffer in pieces, or UCI_MODE=detect.
  */
-void uci_grant_ahead(struct uci_send_op *op);
+void uci_grant_ahead(uci_send_op_t *op);
 
 /** The operation ends: nobody reads our memory any more. */
-void uci_grant_revoke(struct uci_send_op *op);
+void uci_grant_revoke(uci_send_op_t *op);
 
 #endif

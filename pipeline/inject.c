@@ -3,9 +3,6 @@
 
 #include <stdlib.h>
 
-#include "log.h"
-#include "settings.h"
-
 /* Replace the copy's content by that of another chunk; false if that changes nothing */
 static bool uci_inject_other_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t other)
 {

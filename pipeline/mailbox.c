@@ -7,7 +7,6 @@
 #include "control.h"
 #include "log.h"
 #include "peer_link.h"
-#include "peer_table.h"
 #include "process.h"
 #include "stats.h"
 #include "wire_check.h"

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What can be told of an active message from itself and from the operation it is about: part of wire_check.h. A new message, or
+ * What can be told of an active message from itself and from the operation it is about: part of what wire_check.h describes. A new message, or
  * flag, begins with a row of the table here.
  *
  * All of these return NULL, or what is wrong, for people.

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The ways that large messages take, each behind one table of functions. A path has a file of its own and a row in paths.c; what is
+ * The ways that large messages take, each behind one table of functions. A path has a file of its own and a row in path_table.c; what is
  * common to all is in send_common.h and recv_common.h. What does not come, or comes damaged, is for the ladder (repair.h).
  *
  *     described --start--> --CTS--> matched --> ... progress ... --> FIN, or `finish` --> release
@@ -15,7 +15,7 @@
 #include "send_op.h"
 #include "worker_state.h"
 
-/** NULL stands for nothing to do, of `matched` and `finish` for false. */
+/** NULL where there is nothing to do. Who sets `path` of an operation has, of a send `matched`, of a receive `finish`. */
 typedef struct uci_path_ops {
     size_t queues[2]; /**< places in uci_worker_t of lists: progress has something to do if any is not empty */
     unsigned (*progress)(uci_worker_t *worker); /**< @return how much has been done */

@@ -7,8 +7,6 @@
 
 #include "log.h"
 #include "netif.h"
-#include "process.h"
-#include "settings.h"
 #include "transports.h"
 #include "worker_state.h"
 

@@ -11,7 +11,6 @@
 #include "recv_common.h"
 #include "recv_rndv.h"
 #include "repair.h"
-#include "report.h"
 #include "request.inl"
 #include "stats.h"
 #include "unexpected.h"
@@ -199,8 +198,6 @@ ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_ta
     }
     return uci_request_posted_inline(req, param);
 }
-
-/* ---------------------------------------------------------- operations */
 
 /* --------------------------------------------------------------- chunks */
 

@@ -12,10 +12,8 @@
 uint32_t uci_recv_slot_get(uci_worker_t *worker, uci_recv_op_t *op);
 void uci_recv_slot_put(uci_worker_t *worker, uint32_t slot);
 
-/** @return the operation about this message, or NULL: it is over. */
-/* Operations */
+/** @return the operation for this message, or NULL: it is over, or has not begun. */
 uci_recv_op_t *uci_recv_op_by_slot(uci_worker_t *worker, uint32_t slot, const uci_peer_t *peer, uint32_t seq);
-
 uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq);
 
 /** A message with this header was damaged, and dropped: note whose answer it may have been, as far as what is left of the header tells. */

@@ -2,12 +2,9 @@
 #include "repair.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "control.h"
 #include "descent.h"
-#include "fault.h"
 #include "grant.h"
 #include "inject.h"
 #include "log.h"

@@ -5,13 +5,8 @@
 #include "control.h"
 #include "peer_link.h"
 #include "process.h"
-#include "recv_common.h"
 #include "repair.h"
 #include "send_common.h"
-
-/* How often, of time and of turns of progress, it is looked whether it is time to ask */
-#define UCI_RESYNC_CHECK_NS 10000000ul
-#define UCI_RESYNC_POLLS    256
 
 /* When to ask about an operation that was active at @a time and has been asked about so often */
 static uint64_t uci_resync_ask_time(uint64_t time, unsigned asked)

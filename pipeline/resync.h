@@ -10,6 +10,10 @@
 
 #include "worker_state.h"
 
+/** How often, of time and of turns of progress, it is looked whether it is time to ask */
+#define UCI_RESYNC_CHECK_NS 10000000ul
+#define UCI_RESYNC_POLLS    256
+
 /** Ask now, if it is time. Called from progress while operations are active. */
 void uci_resync_progress(uci_worker_t *worker);
 

@@ -10,10 +10,8 @@
 #include "log.h"
 #include "packer.h"
 #include "peer_link.h"
-#include "process.h"
 #include "repair.h"
 #include "send_common.h"
-#include "span.h"
 #include "stats.h"
 #include "stream.h"
 #include "superpipe.h"
@@ -414,8 +412,6 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
     }
     return uci_send_other(ep, data, count, datatype, tag, param, sync);
 }
-
-/* ------------------------------------------------------------ chunks */
 
 /* -------------------------------------------- what the receiver says */
 

@@ -32,9 +32,10 @@ uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t
 /** Chunks are to be read in any order from now on: a generic datatype is copied. @return false: no memory (logged). */
 bool uci_send_op_settle(uci_send_op_t *op);
 
-/** UCX holds a part of the message no longer. */
+/** For uci_control_t: UCX holds a part of the message no longer. @param span  not used. */
 void uci_send_part_done(uci_send_op_t *op, void *span);
 
+/** Undo uci_send_op_pin(). The operation may be over, and gone, afterwards. */
 void uci_send_op_unpin(uci_send_op_t *op);
 
 /** The operation is over: complete the user's request, release everything. */

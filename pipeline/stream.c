@@ -8,7 +8,6 @@
 #include "inject.h"
 #include "send_common.h"
 #include "source.h"
-#include "stats.h"
 #include "worker_lock.h"
 
 /* Chunks to one peer that UCX may hold at a time (what was digested should still be in the cache when the kernel copies it), and

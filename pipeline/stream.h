@@ -18,6 +18,7 @@ void uci_stream_hand_over(uci_send_op_t *op);
 /** What has not been sent goes as a stream. */
 void uci_stream_rest(uci_send_op_t *op);
 
+/** Its row in path_table.c */
 extern const uci_path_ops_t uci_stream_path;
 
 #endif

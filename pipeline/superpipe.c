@@ -4,7 +4,6 @@
 #include "control.h"
 #include "inject.h"
 #include "recv_common.h"
-#include "repair.h"
 #include "send_common.h"
 #include "source.h"
 #include "span.h"

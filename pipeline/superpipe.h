@@ -30,6 +30,7 @@
 void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uint32_t length, const uint64_t *leaves,
                         uci_cut_t cut);
 
+/** Its row in path_table.c */
 extern const uci_path_ops_t uci_superpipe_path;
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "close.h"
 #include "log.h"
-#include "paths.h"
+#include "path_table.h"
 #include "process.h"
 #include "resync.h"
 #include "worker_lock.h"
@@ -82,7 +82,7 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     if (worker->ops_active == 0) {
         return UINT64_MAX;
     }
-    if (uci_paths_are_due(worker) || !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
+    if (uci_path_table_are_due(worker) || !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
         return 0;
     }
     return uci_min(uci_resync_due(worker), uci_close_due(worker));

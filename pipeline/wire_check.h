@@ -6,8 +6,8 @@
  * not come, with a warning, and counted (refused_messages). A user's receive that depends on it is asked for again, or ends by the
  * policy; it never ends well with other bytes than were digested. docs/design.md, section 3, has the ranges field by field.
  *
- * Here is what can be told from the message and from the operation it is about; whether it comes at a time when it is of use
- * (a repeated one does not) is for its handler, which ignores it if not. A new message, or flag, begins with a row of the table here.
+ * Here is what can be told of frames, descriptors and keys; message_check.h has the active messages. Whether one comes at a time when
+ * it is of use (a repeated one does not) is for its handler, which ignores it if not.
  */
 #ifndef UCI_WIRE_CHECK_H_
 #define UCI_WIRE_CHECK_H_

@@ -10,7 +10,7 @@
 #include "endpoint.h"
 #include "log.h"
 #include "mailbox.h"
-#include "paths.h"
+#include "path_table.h"
 #include "peer_link.h"
 #include "peer_table.h"
 #include "recv.h"
@@ -18,7 +18,6 @@
 #include "report.h"
 #include "request.h"
 #include "resync.h"
-#include "send.h"
 #include "send_common.h"
 #include "siblings.h"
 #include "span.h"
@@ -185,7 +184,7 @@ void uci_worker_destroy(uci_worker_t *worker)
 {
     uci_unexpected_cleanup(worker);
     uci_send_cleanup(worker);
-    uci_paths_cleanup(worker);
+    uci_path_table_cleanup(worker);
     uci_recv_cleanup(worker);
     uci_spans_cleanup(worker);
     uci_worker_for_each_peer(peer, worker)
@@ -239,7 +238,7 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     if (!uci_list_is_empty(&worker->waiting)) {
         count += uci_link_progress(worker);
     }
-    count += uci_paths_progress(worker);
+    count += uci_path_table_progress(worker);
     if (worker->ops_active > 0) {
         uci_resync_progress(worker);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "paths.h"
+#include "path_table.h"
 
 #include "direct.h"
 #include "get.h"
@@ -10,7 +10,7 @@
 static const uci_path_ops_t *const uci_paths[] = {&uci_direct_path, &uci_stream_path, &uci_get_path,
                                                   &uci_superpipe_path};
 
-unsigned uci_paths_progress(uci_worker_t *worker)
+unsigned uci_path_table_progress(uci_worker_t *worker)
 {
     unsigned i, count = 0;
 
@@ -22,7 +22,7 @@ unsigned uci_paths_progress(uci_worker_t *worker)
     return count;
 }
 
-bool uci_paths_are_due(const uci_worker_t *worker)
+bool uci_path_table_are_due(const uci_worker_t *worker)
 {
     unsigned i;
 
@@ -34,7 +34,7 @@ bool uci_paths_are_due(const uci_worker_t *worker)
     return false;
 }
 
-void uci_paths_cleanup(uci_worker_t *worker)
+void uci_path_table_cleanup(uci_worker_t *worker)
 {
     unsigned i;
 

@@ -3,17 +3,17 @@
  *
  * All paths (path.h), in the order of their turns.
  */
-#ifndef UCI_PATHS_H_
-#define UCI_PATHS_H_
+#ifndef UCI_PATH_TABLE_H_
+#define UCI_PATH_TABLE_H_
 
 #include "worker_state.h"
 
 /** @return how much has been done. */
-unsigned uci_paths_progress(uci_worker_t *worker);
+unsigned uci_path_table_progress(uci_worker_t *worker);
 
 /** Is there something to do at once? */
-bool uci_paths_are_due(const uci_worker_t *worker);
+bool uci_path_table_are_due(const uci_worker_t *worker);
 
-void uci_paths_cleanup(uci_worker_t *worker);
+void uci_path_table_cleanup(uci_worker_t *worker);
 
 #endif
