@@ -152,6 +152,7 @@ static void uci_close_ask(uci_close_t *closing, uint16_t flags)
     peer->answered  = false;
     peer->fins_told = peer->fins_sent;
     msg->hdr.op     = ++peer->round;
+    msg->hdr.value  = peer->life;
     msg->hdr.flags |= flags;
     uci_control_send(msg);
 }
@@ -373,7 +374,8 @@ static void uci_close_send_bye(uci_peer_t *peer)
     if (msg != NULL) {
         peer->bye_said = true;
         uci_mailbox_leave(peer); /* the box is for somebody else now */
-        msg->hdr.op = uci_close_leaves_nothing(peer);
+        msg->hdr.op    = uci_close_leaves_nothing(peer);
+        msg->hdr.value = peer->life;
         uci_control_send(msg);
     }
 }
@@ -516,7 +518,12 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
 
 void uci_close_revoke(uci_peer_t *peer)
 {
-    peer->hello_sent  = peer->hello_sent && !peer->user_closed; /* what comes after a BYE begins anew */
+    if (peer->bye_said) { /* what comes after a BYE begins anew, and the other side has to know */
+        ++peer->life;
+        peer->back = true;
+        uci_control_hello(peer);
+        uci_link_watch(peer);
+    }
     peer->user_closed = peer->asked = peer->answered = peer->bye_said = false;
     peer->leaving = peer->bye_heard = peer->promised = false;
     peer->status                                     = UCS_OK;
@@ -532,7 +539,7 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
 {
     uci_control_t *msg;
 
-    if (peer->bye_heard) {
+    if (peer->bye_heard || (hdr->value < peer->peer_life)) {
         return;
     }
     peer->leaving  = true;
@@ -555,6 +562,9 @@ void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void 
 
 void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
+    if (hdr->value < peer->peer_life) {
+        return; /* it has been back since */
+    }
     peer->leaving   = true;
     peer->bye_heard = true;
     peer->gone_time = (hdr->op != 0) ? uci_process_time_ns() : UINT64_MAX;

@@ -269,24 +269,26 @@ void uci_control_hello(uci_peer_t *peer)
     if (msg != NULL) {
         memcpy(msg->payload, &worker->mark, sizeof(worker->mark));
         memcpy(msg->payload + sizeof(worker->mark), worker->address, worker->address_length);
-        msg->hdr.index = peer->user_closed; /* it comes late: we are not back */
+        msg->hdr.value = peer->life;
         uci_control_send(msg);
     }
 }
 
-void uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+bool uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     const uci_mark_t *mark = data;
 
     if (uci_mark_check(mark) != UCS_OK) {
-        return;
+        return false;
     }
-    if (hdr->index == 0) {
-        peer->leaving = peer->promised = peer->bye_heard = false; /* it may have come back */
+    if (hdr->value > peer->peer_life) { /* it has come back */
+        peer->peer_life = hdr->value;
+        peer->leaving = peer->promised = peer->bye_heard = false;
     }
     uci_peer_set_mark(peer, mark);
     uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
     uci_control_send_pending(peer);
+    return true;
 }
 
 /* A segment is not here yet, and nothing else comes this way. What follows its header in there may be at any alignment. */

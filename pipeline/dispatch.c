@@ -46,7 +46,9 @@ static void uci_dispatch_message(uci_peer_t *peer, const uci_am_hdr_t *hdr, cons
         uci_link_on_ack(peer, hdr, data, length);
         break;
     case UCI_AM_HELLO:
-        uci_control_on_hello(peer, hdr, data, length);
+        if (uci_control_on_hello(peer, hdr, data, length) && (hdr->value > 0)) {
+            uci_link_confirm(peer); /* that it is back */
+        }
         break;
     case UCI_AM_REPAIR:
         if (hdr->flags & UCI_AM_FLAG_FRAME) {

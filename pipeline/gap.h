@@ -17,7 +17,7 @@ typedef struct uci_held {
     uci_frame_hdr_t hdr;
     const char *lost; /**< why, or NULL */
     size_t length;    /**< bytes that follow */
-    char payload[] __attribute__((aligned(16)));
+    char payload[];
 } uci_held_t;
 
 /** A frame whose payload came damaged. */

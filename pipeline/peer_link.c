@@ -39,6 +39,9 @@
 
 void uci_link_watch(uci_peer_t *peer)
 {
+    if (peer->watched) {
+        return;
+    }
     peer->watched = true;
     peer->tx_seen = peer->tx_acked;
     peer->tx_time = uci_process_time_ns();
@@ -487,6 +490,7 @@ void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data
     uci_link_ack_held(peer, words, count);
     peer->tx_asks = 0;
     peer->tx_time = uci_process_time_ns();
+    peer->back    = peer->back && (hdr->value != peer->life);
     if (!(hdr->flags & UCI_AM_FLAG_REPAIR)) {
         return;
     }
@@ -509,7 +513,7 @@ static void uci_link_say_sent(uci_peer_t *peer)
 {
     uci_control_t *msg;
 
-    if (!peer->heard) {
+    if (!peer->heard || peer->back) {
         uci_control_hello(peer); /* the first one may have been lost: then nobody can answer */
     }
     msg = uci_control_get(peer, UCI_AM_SENT, 0, 0);
@@ -520,12 +524,18 @@ static void uci_link_say_sent(uci_peer_t *peer)
     }
 }
 
+/* Is it over with it? Never with ourselves: we hear what we say as long as we live */
+static bool uci_link_is_over(const uci_peer_t *peer)
+{
+    return (peer->status != UCS_OK) || (peer->bye_heard && (peer->uid != peer->worker->uid));
+}
+
 static void uci_link_look_at(uci_peer_t *peer, uint64_t now)
 {
     if (peer->box_mapped) {
         (void)uci_mailbox_heard(peer);
     }
-    if ((peer->tx_acked == peer->tx_next) || (peer->status != UCS_OK) || peer->bye_heard) {
+    if (((peer->tx_acked == peer->tx_next) && !peer->back) || uci_link_is_over(peer)) {
         peer->watched = false;
         uci_list_del(&peer->watched_link);
         return;
@@ -579,9 +589,10 @@ static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
     if (msg == NULL) {
         return NULL;
     }
-    words    = (uint64_t *)(void *)msg->payload;
-    words[0] = next;
-    words[1] = next;
+    msg->hdr.value = peer->peer_life;
+    words          = (uint64_t *)(void *)msg->payload;
+    words[0]       = next;
+    words[1]       = next;
     uci_list_for_each(held, &peer->held, uci_held_t, link)
     {
         if ((held->seq > next) && (count < 2 + (2 * (UCI_LINK_RANGES - 1)))) {
@@ -618,6 +629,16 @@ void uci_link_ack_now(uci_peer_t *peer)
         return;
     }
     msg = uci_link_get_ack(peer, 0);
+    if (msg != NULL) {
+        UCI_STATS_INC(acks_sent);
+        uci_control_send(msg);
+    }
+}
+
+void uci_link_confirm(uci_peer_t *peer)
+{
+    uci_control_t *msg = uci_link_get_ack(peer, 0);
+
     if (msg != NULL) {
         UCI_STATS_INC(acks_sent);
         uci_control_send(msg);

@@ -49,7 +49,10 @@ UCI_INLINE uint32_t uci_link_ack(uci_peer_t *peer)
     return (uint32_t)peer->rx_next;
 }
 
-/** Begin to look after a log that is not empty. */
+/** Say where we are, in answer to something that is repeated until it is answered. */
+void uci_link_confirm(uci_peer_t *peer);
+
+/** Begin to look after a log that is not empty, or after a HELLO that has to be heard. May be called again. */
 void uci_link_watch(uci_peer_t *peer);
 
 /** The general case of uci_link_send(), for a frame that has been logged. */

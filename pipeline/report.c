@@ -446,7 +446,8 @@ void uci_report_healed(uci_recv_op_t *op)
 
 void uci_report_frame_healed(uci_peer_t *peer, const uci_gap_t *gap, const uci_held_t *held)
 {
-    uci_damage_t *damage     = uci_report_create_damage(0, gap->payload, gap->length);
+    size_t length            = uci_min(gap->length, held->length); /* a peer may say that it was longer */
+    uci_damage_t *damage     = uci_report_create_damage(0, gap->payload, length);
     uci_report_about_t about = uci_report_of_frame(peer, gap->seq, &held->hdr, damage);
 
     if (damage != NULL) {

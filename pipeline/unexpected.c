@@ -325,10 +325,13 @@ static void uci_unexpected_adopted(void *request, ucs_status_t status, const ucp
     uci_message_t *message = arg;
     uci_request_t *req     = message->req;
 
-    message->status    = status;
-    message->hdr.value = uci_unexpected_digest(message)->digest(message->content, message->length);
-    message->lost      = (status != UCS_OK);
-    message->length    = message->lost ? 0 : message->length;
+    message->status = status;
+    message->lost   = (status != UCS_OK);
+    if (message->lost) {
+        message->length = 0;
+    } else {
+        message->hdr.value = uci_unexpected_digest(message)->digest(message->content, message->length);
+    }
     uci_request_release(message->adopted);
     if (req != NULL) {
         uci_list_del(&message->link);

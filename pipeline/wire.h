@@ -92,7 +92,9 @@ typedef struct uci_rndv_desc {
 /* ------------------------------------------------------- active messages */
 
 typedef enum {
-    UCI_AM_HELLO = 1, /**< sender's address: mark, then the UCX address */
+    UCI_AM_HELLO =
+            1,  /**< sender's address: mark, then the UCX address; value: times that it has come back after a BYE, as of
+                           LEAVE and BYE; one that is not 0 is answered by ACK, which repeats it */
     UCI_AM_ACK, /**< uint64_t: first missing frame, upto, then pairs (first, last) of missing ranges; REPAIR: send these
                            again; LAST: and all from `upto` on */
     UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots */

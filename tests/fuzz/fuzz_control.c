@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * The protocol against a peer that says anything: active messages with valid checks and arbitrary content, frames
- * with valid headers, in any order, while sends and receives of every kind are under way. UCX is played by fakes:
- * sends complete at once, or never, as the input says; gets bring zeros; receives are matched when the input says.
+ * with valid headers, by active message and in a mailbox, in any order, while sends and receives of every kind are under way. UCX is
+ * played by fakes: sends complete at once, or never, as the input says; gets bring zeros.
  *
  * The input is a sequence of steps, each beginning with a byte that chooses it.
  */
@@ -10,11 +10,21 @@
 
 #include <sys/mman.h>
 
-#include "descent.h"
+#include "bounce.h"
 #include "close.h"
+#include "descent.h"
 #include "endpoint.h"
 #include "frame.h"
-#include "match.h"
+#include "get.h"
+#include "mailbox.h"
+#include "peer_link.h"
+#include "recv.h"
+#include "repair.h"
+#include "resync.h"
+#include "send.h"
+#include "send_common.h"
+#include "unexpected.h"
+#include "worker.h"
 
 #define FUZZ_UID      0x11ul
 #define FUZZ_PEER_UID 0x22ul
@@ -27,13 +37,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* -------------------------------------------------------------- fakes */
 
-typedef struct fake_recv {
-    void *buffer;
-    size_t count;
-    ucp_tag_recv_nbx_callback_t cb;
-    void *user_data;
-} fake_recv_t;
-
 typedef struct fake_send {
     ucp_send_nbx_callback_t cb;
     ucp_am_recv_data_nbx_callback_t fetched; /* instead, for a segment */
@@ -41,17 +44,17 @@ typedef struct fake_send {
     void *user_data;
 } fake_send_t;
 
-static ucp_am_recv_callback_t fuzz_handler;
-static fake_recv_t fuzz_recvs[FUZZ_RECVS];
+static ucp_am_recv_callback_t fuzz_handler, fuzz_frame_handler;
 static fake_send_t fuzz_held[FUZZ_HELD];
 static unsigned fuzz_held_count;
 static bool fuzz_hold;
 static char fuzz_user[FUZZ_RECVS][FUZZ_BUFFER];
 static uci_slot_t fuzz_our_slots[UCI_SLOT_COUNT], *fuzz_their_slots; /* those are shared memory, as they have to be */
+static uci_mailbox_region_t *fuzz_our_mailbox, *fuzz_their_mailbox;
 
 static ucs_status_t fake_set_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
 {
-    fuzz_handler = param->cb;
+    *((param->id == UCI_FRAME_AM_ID) ? &fuzz_frame_handler : &fuzz_handler) = param->cb;
     return UCS_OK;
 }
 
@@ -86,38 +89,8 @@ static ucs_status_ptr_t fake_am_send(ucp_ep_h ep, unsigned id, const void *heade
     return fake_complete(param);
 }
 
-static ucs_status_ptr_t fake_tag_send(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
-                                      const ucp_request_param_t *param)
-{
-    XXH3_64bits(buffer, count);
-    return fake_complete(param);
-}
-
-static ucs_status_ptr_t fake_tag_recv(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
-                                      ucp_tag_t tag_mask, const ucp_request_param_t *param)
-{
-    unsigned i;
-
-    for (i = 0; i < FUZZ_RECVS; ++i) {
-        if (fuzz_recvs[i].cb == NULL) {
-            fuzz_recvs[i] = (fake_recv_t){buffer, count, param->cb.recv, param->user_data};
-            return &fuzz_recvs[i];
-        }
-    }
-    return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
-}
-
 static void fake_request(void *request)
 {
-}
-
-static void fake_cancel(ucp_worker_h worker, void *request)
-{
-    ucp_tag_recv_info_t info = {.length = 0};
-    fake_recv_t recv         = *(fake_recv_t *)request;
-
-    ((fake_recv_t *)request)->cb = NULL;
-    recv.cb(request, UCS_ERR_CANCELED, &info, recv.user_data);
 }
 
 static ucs_status_t fake_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p)
@@ -143,19 +116,20 @@ static ucs_status_t fake_mem_map(ucp_context_h context, const ucp_mem_map_params
     if (params->address != NULL) {
         XXH3_64bits(params->address, params->length);
     }
-    *memh_p = malloc(1);
+    *memh_p          = malloc(1);
+    *(char *)*memh_p = (params->length == sizeof(uci_mailbox_region_t));
     return UCS_OK;
 }
 
 static ucs_status_t fake_mem_query(ucp_mem_h memh, ucp_mem_attr_t *attr)
 {
-    attr->address = fuzz_our_slots;
+    attr->address = *(char *)memh ? (void *)fuzz_our_mailbox : fuzz_our_slots;
     return UCS_OK;
 }
 
 static ucs_status_t fake_rkey_ptr(ucp_rkey_h rkey, uint64_t address, void **address_p)
 {
-    *address_p = fuzz_their_slots;
+    *address_p = (address == (uintptr_t)fuzz_their_mailbox) ? (void *)fuzz_their_mailbox : fuzz_their_slots;
     return UCS_OK;
 }
 
@@ -218,12 +192,6 @@ static unsigned fake_progress(ucp_worker_h worker)
     return 0;
 }
 
-static ucp_tag_message_h fake_probe(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t mask, int remove,
-                                    ucp_tag_recv_info_t *info)
-{
-    return NULL;
-}
-
 static const char *fake_status_string(ucs_status_t status)
 {
     return "a status";
@@ -234,6 +202,16 @@ static const char *fake_version(void)
     return "0";
 }
 
+static void *fuzz_shared(size_t size)
+{
+    void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    if (memory == MAP_FAILED) {
+        abort();
+    }
+    return memory;
+}
+
 static void fuzz_set_up(void)
 {
     setenv("UCI_ON_ERROR", "log", 1);
@@ -242,18 +220,13 @@ static void fuzz_set_up(void)
     setenv("UCI_CONFIG_FILE", "", 1);
     setenv("UCI_PROFILE", "none", 1); /* not this machine's, and plans are made anew for each input */
     uci_settings_read();
-    fuzz_their_slots = mmap(NULL, UCI_SLOT_COUNT * sizeof(uci_slot_t), PROT_READ | PROT_WRITE,
-                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (fuzz_their_slots == MAP_FAILED) {
-        abort();
-    }
+    fuzz_their_slots   = fuzz_shared(UCI_SLOT_COUNT * sizeof(uci_slot_t));
+    fuzz_our_mailbox   = fuzz_shared(sizeof(*fuzz_our_mailbox));
+    fuzz_their_mailbox = fuzz_shared(sizeof(*fuzz_their_mailbox));
     uci_ucp = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
                           .am_recv_data_nbx           = fake_am_recv_data,
                           .am_send_nbx                = fake_am_send,
-                          .tag_send_nbx               = fake_tag_send,
-                          .tag_recv_nbx               = fake_tag_recv,
                           .request_free               = fake_request,
-                          .request_cancel             = fake_cancel,
                           .ep_create                  = fake_ep_create,
                           .ep_close_nbx               = fake_ep_op,
                           .ep_flush_nbx               = fake_ep_op,
@@ -272,7 +245,6 @@ static void fuzz_set_up(void)
                           .worker_release_address     = fake_release_address,
                           .worker_address_query       = fake_address_query,
                           .worker_progress            = fake_progress,
-                          .tag_probe_nb               = fake_probe,
                           .get_version_string         = fake_version,
                           .status_string              = fake_status_string};
 }
@@ -389,6 +361,13 @@ static void step_message(input_t *input)
     if (bits & 64) {
         address_send(&hdr);
     }
+    if ((hdr.type == UCI_AM_BOX) && (length >= sizeof(uci_am_box_t)) && (bits & 16)) {
+        uci_am_box_t *box = (uci_am_box_t *)(void *)payload;
+
+        box->address = (uintptr_t)fuzz_their_mailbox;
+        box->box %= UCI_MAILBOX_BOXES;
+        box->size = sizeof(uci_mailbox_region_t);
+    }
     if ((hdr.type == UCI_AM_DATA) && (bits & 16)) {
         hdr.value = uci_settings.digest->digest(payload, length);
     }
@@ -480,66 +459,118 @@ static void step_nodes(input_t *input)
     call_handler(&hdr, words, hdr.length);
 }
 
-/* The same as a small frame; @return its bytes */
-static size_t put_small(char *wire, const uci_frame_hdr_t *hdr, const char *payload, uint8_t bits)
+/* By active message, of exactly this length, for the sanitizer to see */
+static void arrive(uci_frame_hdr_t *hdr, const char *payload, uint8_t bits)
 {
-    uci_small_hdr_t small = {.kind   = UCI_FRAME_SMALL,
-                             .length = (uint8_t)hdr->length,
-                             .who    = uci_uid_short(hdr->uid),
-                             .seq    = hdr->seq,
-                             .ack    = hdr->ack,
-                             .value  = hdr->value};
+    ucp_am_recv_param_t param = {.recv_attr = 0};
+    size_t length             = sizeof(*hdr) + hdr->length;
+    char *copy                = malloc(length);
 
-    small.check = uci_small_hdr_check(&small, FUZZ_TAG, hdr->uid) + ((bits & 32) ? 1 : 0);
-    memcpy(wire, &small, sizeof(small));
-    memcpy(wire + sizeof(small), payload, small.length);
-    return sizeof(small) + small.length;
+    hdr->check = uci_frame_check(hdr, uci_frame_am_seed(hdr->mark, FUZZ_UID)) + ((bits & 32) ? 1 : 0);
+    memcpy(copy, hdr, sizeof(*hdr));
+    memcpy(copy + sizeof(*hdr), payload, hdr->length);
+    fuzz_frame_handler(fuzz_worker, NULL, 0, copy, (bits & 128) ? length - 1 : length, &param);
+    free(copy);
 }
 
-/* A matched receive gets a frame whose header is right, whatever it says */
-static void step_frame(input_t *input)
+/* In the box of a peer, if it has one: where the next frame has to be, and as long as it says, or not */
+static void place(uci_frame_hdr_t *hdr, const char *payload, uint8_t bits)
 {
-    ucp_tag_recv_info_t info = {.sender_tag = FUZZ_TAG};
-    unsigned slot            = take8(input) % FUZZ_RECVS;
-    uint8_t bits             = take8(input);
-    fake_recv_t recv         = fuzz_recvs[slot];
-    uci_frame_hdr_t hdr      = {.kind = (uint8_t)(UCI_FRAME_EAGER + (bits & 3))};
-    char payload[512];
+    uci_peer_t *peer = uci_worker_peer_find(fuzz_worker, FUZZ_PEER_UID);
+    uci_box_rx_t *rx;
+    char *to;
 
-    if (recv.cb == NULL) {
+    if ((peer == NULL) || (peer->rx_box < 0)) {
         return;
     }
+    rx         = &fuzz_worker->mailbox.boxes[peer->rx_box].rx;
+    to         = (char *)rx->place;
+    hdr->mark  = rx->expected;
+    hdr->check = uci_frame_check(hdr, hdr->mark) + ((bits & 32) ? 1 : 0);
+    memcpy(to, hdr, sizeof(*hdr));
+    memcpy(to + sizeof(*hdr), payload, hdr->length);
+    if (bits & 128) {
+        hdr->length = UINT16_MAX;
+        hdr->check  = uci_frame_check(hdr, hdr->mark);
+        memcpy(to, hdr, sizeof(*hdr));
+    }
+    uci_doorbell_ring(fuzz_our_mailbox->doorbells, (unsigned)peer->rx_box);
+    uci_worker_progress(fuzz_worker, fuzz_worker->ucp);
+}
+
+/* A frame whose header is right, whatever it says */
+static void step_frame(input_t *input, bool placed)
+{
+    uint8_t bits        = take8(input);
+    uci_frame_hdr_t hdr = {.kind = (uint8_t)(UCI_FRAME_EAGER + (bits & 3)), .tag = FUZZ_TAG};
+    char payload[512];
+
     hdr.digest = (uint8_t)uci_settings.digest->id;
-    hdr.uid    = take_uid(input);
+    hdr.mark   = take_uid(input);
     hdr.seq    = take_number(input);
     hdr.ack    = take_number(input);
     hdr.length = (uint16_t)(((hdr.kind == UCI_FRAME_RNDV) && !(bits & 64)) ? sizeof(uci_rndv_desc_t)
                                                                            : (take8(input) * 2));
     take(input, payload, hdr.length);
-    if (hdr.kind == UCI_FRAME_RNDV) {
+    if ((hdr.kind == UCI_FRAME_RNDV) && (hdr.length >= sizeof(uci_rndv_desc_t))) {
         uci_rndv_desc_t *desc = (uci_rndv_desc_t *)(void *)payload;
 
         desc->length %= FUZZ_BUFFER + 1000;
         desc->chunk_size = (bits & 4) ? 4096 : desc->chunk_size;
         desc->arity      = (bits & 8) ? 4 : desc->arity;
     }
-    hdr.value           = uci_settings.digest->digest(payload, hdr.length) + ((bits & 16) ? 1 : 0);
-    hdr.check           = uci_frame_hdr_check(&hdr, FUZZ_TAG) + ((bits & 32) ? 1 : 0);
-    info.length         = hdr.length + UCI_FRAME_OVERHEAD;
-    fuzz_recvs[slot].cb = NULL;
-    if (info.length > recv.count) {
-        recv.cb(&fuzz_recvs[slot], UCS_ERR_MESSAGE_TRUNCATED, &info, recv.user_data);
+    if (bits & 64) { /* the next one, whatever the input knows of that */
+        uci_peer_t *peer = uci_worker_peer_find(fuzz_worker, hdr.mark);
+
+        hdr.seq += (peer != NULL) ? (uint32_t)peer->rx_next : 0;
+    }
+    hdr.value = uci_settings.digest->digest(payload, hdr.length) + ((bits & 16) ? 1 : 0);
+    (placed ? place : arrive)(&hdr, payload, bits);
+}
+
+/* The peer has taken all that lies in its mailbox, and says so; or something else is said there, or rung */
+static void step_box(input_t *input)
+{
+    uci_peer_t *peer = uci_worker_peer_find(fuzz_worker, FUZZ_PEER_UID);
+    uint8_t bits     = take8(input);
+    uci_box_rx_t rx;
+
+    if ((peer == NULL) || !peer->box_mapped) {
         return;
     }
-    if ((hdr.kind == UCI_FRAME_SMALL) && (bits & 64)) {
-        info.length = put_small(recv.buffer, &hdr, payload, bits) - ((bits & 128) ? 1 : 0);
-        recv.cb(&fuzz_recvs[slot], UCS_OK, &info, recv.user_data);
-        return;
+    if (bits & 1) {
+        uci_box_rx_init(&rx, peer->box.box, peer->box_key);
+        rx.place = (char *)peer->box.place;
+        rx.lap   = peer->box.lap;
+        uci_box_rx_tell(&rx, (bits & 2) ? (uint32_t)peer->tx_posted : take_number(input));
+    } else {
+        take(input, (bits & 2) ? (void *)&peer->box.box->acked : &peer->box.box->consumed, sizeof(uint64_t));
     }
-    memcpy(recv.buffer, &hdr, sizeof(hdr));
-    memcpy((char *)recv.buffer + sizeof(hdr), payload, hdr.length);
-    memcpy((char *)recv.buffer + sizeof(hdr) + hdr.length, &hdr, sizeof(hdr));
-    recv.cb(&fuzz_recvs[slot], UCS_OK, &info, recv.user_data);
+    if (bits & 4) {
+        fuzz_our_mailbox->doorbells[take8(input) % UCI_CACHE_LINE] ^= 1;
+    }
+    if (bits & 8) {
+        uci_link_look(fuzz_worker);
+    }
+}
+
+/* What nobody has asked for is looked at, and taken by a handle */
+static void step_probe(input_t *input)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uint8_t bits              = take8(input);
+    ucp_tag_recv_info_t info;
+    ucp_tag_message_h handle;
+    ucs_status_ptr_t request;
+
+    handle = uci_unexpected_probe(fuzz_worker, FUZZ_TAG, (bits & 1) ? UINT64_MAX : 0, bits & 2, &info);
+    if ((handle != NULL) && (bits & 2)) {
+        request = uci_unexpected_recv(fuzz_worker, fuzz_user[bits % FUZZ_RECVS], (bits & 4) ? FUZZ_BUFFER : bits, handle,
+                                      &param);
+        if (UCS_PTR_IS_PTR(request)) {
+            uci_request_free(uci_request_from_user(request));
+        }
+    }
 }
 
 static void give_back(ucs_status_ptr_t request)
@@ -653,15 +684,17 @@ static void step_progress(void)
 
 static void step(input_t *input)
 {
-    switch (take8(input) % 16) {
+    switch (take8(input) % 18) {
     case 0:
     case 1:
         step_recv(input);
         break;
     case 2:
     case 3:
+        step_frame(input, false);
+        break;
     case 4:
-        step_frame(input);
+        step_frame(input, true);
         break;
     case 5:
     case 6:
@@ -691,6 +724,12 @@ static void step(input_t *input)
     case 14:
         step_nodes(input);
         break;
+    case 16:
+        step_box(input);
+        break;
+    case 17:
+        step_probe(input);
+        break;
     default:
         step_message(input);
         break;
@@ -717,7 +756,7 @@ static void end_operations(void)
 {
     let_go();
     while (!uci_list_is_empty(&fuzz_worker->landed)) {
-        uci_get_recv_progress(fuzz_worker); /* an operation does not end while these are part of it */
+        uci_get_path.progress(fuzz_worker); /* an operation does not end while these are part of it */
     }
     uci_list_for_each_safe(send_op, &fuzz_worker->send_ops, uci_send_op_t, all)
     {
@@ -744,7 +783,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     /* and ours have more leaves than are told at once, in some */
     uci_settings.chunk_size = (kind & 64) ? 256 : 4096;
     uci_tuner_refresh();
-    memset(fuzz_recvs, 0, sizeof(fuzz_recvs));
     fuzz_held_count = 0;
     fuzz_hold       = false;
     if (uci_worker_create((ucp_worker_h)&context, &context, &params, UCS_THREAD_MODE_SINGLE, &fuzz_worker) != UCS_OK) {

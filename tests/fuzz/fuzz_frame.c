@@ -1,63 +1,78 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Frames as they may arrive: any bytes, any length; the first byte of the input says whether a header is sealed.
+ * Frames as they may arrive: any bytes as a header, by active message or in a place of a mailbox; the first byte of the input says which,
+ * and whether its check is made right.
  */
 #include "frame.h"
 
 #include <stdlib.h>
 
-#define FUZZ_TAG 0x1234ul
+#include "wire_check.h"
+
+#define FUZZ_SENDER   0x1234ul
+#define FUZZ_RECEIVER 0x5678ul
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void check(const uci_frame_t *frame, size_t total)
+static void demand(bool true_of_it)
 {
-    const uci_small_hdr_t *small = (const uci_small_hdr_t *)(const void *)frame->wire;
-    uci_frame_hdr_t hdr;
-
-    if (uci_small_hdr_is_present(small, total)) {
-        uci_small_hdr_expand(small, 1, &hdr);
-        if (!uci_frame_is_whole(&hdr, total)) {
-            abort();
-        }
-    }
-
-    if (uci_frame_recover_hdr(frame, FUZZ_TAG, total, &hdr) && !uci_frame_hdr_is_valid(&hdr, FUZZ_TAG)) {
+    if (!true_of_it) {
         abort();
     }
 }
 
-/* Seal what the front, or the end, of the input says */
-static void seal_at(uci_frame_t *frame, size_t total, size_t offset)
+/* Of what passes, lengths can be followed */
+static void check_content(const uci_frame_hdr_t *hdr, const uint8_t *payload, size_t left)
 {
-    uci_frame_hdr_t hdr;
+    uci_rndv_desc_t desc;
 
-    if (total >= sizeof(hdr)) {
-        memcpy(&hdr, frame->wire + offset, sizeof(hdr));
-        hdr.check = uci_frame_hdr_check(&hdr, FUZZ_TAG);
-        memcpy(frame->wire + offset, &hdr, sizeof(hdr));
+    if (uci_wire_check_frame(hdr) != NULL) {
+        return;
+    }
+    demand((hdr->length <= UCI_FRAME_MAX) && (uci_digest_by_id(hdr->digest) != NULL));
+    if ((hdr->kind == UCI_FRAME_RNDV) && (left >= sizeof(desc))) {
+        memcpy(&desc, payload, sizeof(desc));
+        if (uci_wire_check_desc(&desc) == NULL) {
+            demand((desc.length > 0) && (desc.chunk_size > 0) && (uci_div_up(desc.length, desc.chunk_size) < UINT32_MAX));
+        }
+        demand(uci_frame_user_length(hdr, payload) == desc.length);
+    }
+}
+
+/* A header that passes its check is what its sender has written, word for word, and no other one's */
+static void check_header(uci_frame_t *frame, const uci_frame_hdr_t *hdr, uint64_t seed)
+{
+    uint32_t bytes = (uint32_t)XXH3_64bits_withSeed(&hdr->kind, sizeof(*hdr) - offsetof(uci_frame_hdr_t, kind), seed);
+
+    demand(uci_frame_check(hdr, seed) == bytes);
+    frame->seq = hdr->seq | 0xabcd00000000ul;
+    uci_frame_write_hdr(frame, hdr->kind | ((uint32_t)hdr->digest << 8) | ((uint32_t)hdr->length << 16), hdr->ack,
+                        hdr->tag, hdr->value, hdr->mark, seed);
+    demand(uci_frame_hdr(frame)->check == bytes);
+    if (hdr->check == bytes) {
+        demand(memcmp(frame->wire, hdr, sizeof(*hdr)) == 0);
     }
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    uci_frame_hdr_t hdr;
     uci_frame_t *frame;
-    size_t total;
+    uint64_t seed;
 
-    if (size < 1) {
+    if (size < 1 + sizeof(hdr)) {
         return 0;
     }
-    total        = size - 1;
-    frame        = aligned_alloc(UCI_CACHE_LINE, uci_align_up(sizeof(*frame) + total, UCI_CACHE_LINE));
-    frame->total = (uint32_t)total;
-    memcpy(frame->wire, data + 1, total);
-    if (data[0] & 1) {
-        seal_at(frame, total, 0);
+    uci_digest_init();
+    memcpy(&hdr, data + 1, sizeof(hdr));
+    seed = (data[0] & 1) ? hdr.mark : uci_frame_am_seed(FUZZ_SENDER, FUZZ_RECEIVER);
+    if (data[0] & 2) {
+        hdr.check = uci_frame_check(&hdr, seed);
     }
-    if ((data[0] & 2) && (total >= sizeof(uci_frame_hdr_t))) {
-        seal_at(frame, total, total - sizeof(uci_frame_hdr_t));
-    }
-    check(frame, total);
+    frame        = aligned_alloc(UCI_CACHE_LINE, sizeof(*frame) + UCI_CACHE_LINE);
+    frame->total = sizeof(hdr);
+    check_header(frame, &hdr, seed);
+    check_content(&hdr, data + 1 + sizeof(hdr), size - 1 - sizeof(hdr));
     free(frame);
     return 0;
 }

@@ -365,6 +365,14 @@ static inline void talk_begin(unsigned nodes, uci_carrier_t carrier)
     }
 }
 
+/* Before the workers that they are of go */
+static inline void talk_give_back(void)
+{
+    while (talk_requests_count > 0) {
+        uci_request_free(uci_request_from_user(talk_requests[--talk_requests_count]));
+    }
+}
+
 static inline void talk_end(void)
 {
     unsigned number, i;
@@ -377,9 +385,7 @@ static inline void talk_end(void)
             net_end_operations(net_nodes[number].worker);
         }
     }
-    while (talk_requests_count > 0) {
-        uci_request_free(uci_request_from_user(talk_requests[--talk_requests_count]));
-    }
+    talk_give_back();
     for (number = 0; number < NET_NODES; ++number) {
         if (net_nodes[number].worker != NULL) {
             net_destroy(number);

@@ -374,32 +374,28 @@ static size_t liar_posted(unsigned from, char *data)
     return said.header + said.length;
 }
 
-/* How far the boxes that nodes post into have been looked at */
+/* The boxes that nodes post into are looked into as their receivers do, before they do */
 static struct {
-    uint64_t key, position;
+    uint64_t key;
+    uci_box_rx_t rx;
 } liar_boxes[NET_NODES];
 
 static void look_at_box(unsigned from)
 {
     const uci_peer_t *peer = uci_worker_peer_find(net_nodes[from].worker, net_nodes[1 - from].worker->uid);
-    uint64_t *position     = &liar_boxes[from].position, end, lap;
+    uci_box_rx_t *rx       = &liar_boxes[from].rx;
     char *place;
-    size_t total;
 
     if ((peer == NULL) || !peer->box_mapped) {
         return;
     }
-    if (liar_boxes[from].key != peer->box_key) {
+    if ((rx->box != peer->box.box) || (liar_boxes[from].key != peer->box_key)) {
         liar_boxes[from].key = peer->box_key;
-        *position            = 0;
+        uci_box_rx_init(rx, peer->box.box, (uint32_t)peer->box.granules, peer->box_key);
     }
-    end = uci_box_tx_position(&peer->box);
-    while (*position < end) {
-        lap       = (*position / UCI_BOX_GRANULES + 1) * UCI_BOX_GRANULES;
-        place     = peer->box.box->ring + ((*position % UCI_BOX_GRANULES) * UCI_BOX_GRANULE);
-        total     = liar_on ? liar_posted(from, place)
-                            : sizeof(uci_frame_hdr_t) + ((uci_frame_hdr_t *)(void *)place)->length;
-        *position = uci_min(*position + uci_box_granules(total), lap);
+    while ((place = (char *)uci_box_rx_peek(rx)) != NULL) {
+        uci_box_rx_next(rx, liar_on ? liar_posted(from, place)
+                                    : sizeof(uci_frame_hdr_t) + ((uci_frame_hdr_t *)(void *)place)->length);
     }
 }
 

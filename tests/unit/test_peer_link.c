@@ -296,10 +296,23 @@ static void chaos_damage(net_message_t *message)
     }
 }
 
+static net_message_t *chaos_late[NET_NODES];
+
+static void chaos_forget(void)
+{
+    unsigned node;
+
+    for (node = 0; node < NET_NODES; ++node) {
+        if (chaos_late[node] != NULL) {
+            net_free(chaos_late[node]);
+            chaos_late[node] = NULL;
+        }
+    }
+}
+
 /* Of what is on its way to a node some is lost, damaged, doubled, late */
 static void chaos_on_the_way(unsigned node, unsigned one_in)
 {
-    static net_message_t *late[NET_NODES];
     net_message_t *messages[TALK_MAX], *message;
     unsigned i, k, count = talk_seize(node, messages, TALK_MAX);
 
@@ -320,10 +333,10 @@ static void chaos_on_the_way(unsigned node, unsigned one_in)
             net_append(&net_nodes[node], talk_copy(message));
             break;
         case 3: /* a stale copy, much later */
-            if (late[node] != NULL) {
-                net_append(&net_nodes[node], late[node]);
+            if (chaos_late[node] != NULL) {
+                net_append(&net_nodes[node], chaos_late[node]);
             }
-            late[node] = talk_copy(message);
+            chaos_late[node] = talk_copy(message);
             break;
         default:
             k = i + chaos(count - i);
@@ -333,10 +346,6 @@ static void chaos_on_the_way(unsigned node, unsigned one_in)
             break;
         }
         net_append(&net_nodes[node], message);
-    }
-    if (net_sent == NULL && (late[node] != NULL)) {
-        net_free(late[node]);
-        late[node] = NULL;
     }
 }
 
@@ -391,21 +400,71 @@ static void chaos_expect(void)
     cr_expect(chaos_sum.frames_repeated > 100);
 }
 
+/* What a world is like */
+typedef struct chaos_world {
+    uci_carrier_t carrier;
+    uci_mode_t mode;
+    size_t log_limit; /* 0: that of the settings */
+    bool close;       /* the sender does, in the middle of it */
+} chaos_world_t;
+
+static unsigned chaos_lost;
+
+/* Each receive has the message of its turn, or, where that may be, an error in its place */
+static void chaos_expect_order(const chaos_world_t *of, unsigned count)
+{
+    bool lossy = (of->log_limit > 0) || (of->mode == UCI_MODE_DETECT);
+    const talk_recv_t *recv;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        recv = &talk_recvs[i];
+        cr_assert(recv->done, "%s: message %u does not come", world, i);
+        cr_assert((uint32_t)recv->tag == i, "%s: receive %u has message %u", world, i, (uint32_t)recv->tag);
+        if (lossy && (recv->status == UCS_ERR_IO_ERROR)) {
+            ++chaos_lost;
+            continue;
+        }
+        cr_assert(recv->status == UCS_OK, "%s: receive %u, status %d", world, i, recv->status);
+        talk_expect(i, recv->tag, recv->tag >> 32);
+        cr_assert(talk_sends[i].done && (talk_sends[i].status == UCS_OK), "%s: send %u, %s, status %d", world, i,
+                  talk_sends[i].done ? "done" : "pending", talk_sends[i].status);
+    }
+}
+
+/* For its user: that does not mean that they are there */
+static bool are_sent(void)
+{
+    unsigned i = 0;
+
+    while ((i < talk_sends_count) && talk_sends[i].done) {
+        ++i;
+    }
+    return i == talk_sends_count;
+}
+
 /* @a one_in  of how many messages one is hit */
-static void chaos_talk(uint64_t seed, unsigned nodes, uci_carrier_t carrier, unsigned one_in)
+static void chaos_talk(uint64_t seed, const chaos_world_t *of, unsigned one_in)
 {
     static const size_t lengths[] = {0, 1, 16, 60, 100, 500, 2000, 2048, 2049, 9000};
     unsigned count = 60, i, turn, node, turns = 100;
+    ucp_request_param_t param = {.op_attr_mask = 0};
     size_t length;
 
     chaos_state = seed;
     snprintf(world, sizeof(world), "seed %lu", (unsigned long)seed);
-    talk_begin(nodes, carrier);
-    if (carrier == UCI_CARRIER_AUTO) {
+    net_read_settings();
+    uci_settings.mode = of->mode;
+    talk_begin(2, of->carrier);
+    if (of->carrier == UCI_CARRIER_AUTO) {
         get_mailbox(0);
         count += talk_sends_count;
     }
-    for (turn = 0; turn < turns; ++turn) {
+    if (of->log_limit > 0) {
+        net_nodes[0].worker->log_limit = of->log_limit;
+    }
+    for (turn = 0; (turn < turns) || (of->close && (net_nodes[0].ep != NULL)); ++turn) {
+        cr_assert(turn < 5000, "%s: sends do not end", world);
         for (i = chaos(6); (i > 0) && (talk_recvs_count < count); --i) {
             recv_any(1, 1); /* some are there before their messages, some after */
         }
@@ -413,60 +472,96 @@ static void chaos_talk(uint64_t seed, unsigned nodes, uci_carrier_t carrier, uns
             length = lengths[chaos(uci_array_size(lengths))];
             (void)talk_start_send(0, talk_sends_count + (length << 32), length, chaos(8) == 0);
         }
-        for (node = 0; node < nodes; ++node) {
+        if (of->close && (net_nodes[0].ep != NULL) && (talk_sends_count == count) && are_sent()) {
+            talk_keep(uci_ep_close(net_nodes[0].ep, &param));
+            net_nodes[0].ep = NULL;
+        }
+        for (node = 0; node < 2; ++node) {
             chaos_on_the_way(node, one_in);
             chaos_in_mailbox(node, one_in);
         }
         talk_turns(1, chaos(4) * 5 * TALK_MS);
     }
-    for (turn = 0; turn < 5; ++turn) {
-        chaos_on_the_way(0, UINT32_MAX >> 1);
-        chaos_on_the_way(1, UINT32_MAX >> 1);
-    }
+    chaos_forget();
     if (!talk_run(3000)) {
-        for (i = 0; i < count; ++i) {
-            cr_assert(talk_recvs[i].done && talk_sends[i].done, "seed %lu: message %u does not end",
-                      (unsigned long)seed, i);
-        }
-        cr_assert_fail("seed %lu: they talk for ever", (unsigned long)seed);
+        chaos_expect_order(of, count);
+        cr_assert_fail("%s: they talk for ever", world);
     }
-    for (i = 0; i < count; ++i) {
-        cr_assert((uint32_t)talk_recvs[i].tag == i, "seed %lu: receive %u has message %u", (unsigned long)seed, i,
-                  (uint32_t)talk_recvs[i].tag);
-        talk_expect(i, talk_recvs[i].tag, talk_recvs[i].tag >> 32);
-        cr_assert(talk_sends[i].status == UCS_OK);
+    chaos_expect_order(of, count);
+    if (of->close) {
+        talk_turns(100, 100 * TALK_MS);
+        cr_assert(uci_list_is_empty(&net_nodes[0].worker->closing), "%s: the close does not end", world);
+    } else {
+        finish();
     }
-    finish();
     if (net_nodes[1].worker->mailbox.count > 0) {
         chaos_posted += uci_box_rx_position(&net_nodes[1].worker->mailbox.boxes[0].rx);
     }
     chaos_add(talk_counters(0));
     chaos_add(talk_counters(1));
     cr_assert(uci_stats.refused_messages + talk_counters(0)->refused_messages + talk_counters(1)->refused_messages == 0,
-              "seed %lu: something was refused", (unsigned long)seed);
+              "%s: something was refused", world);
     talk_end();
+}
+
+static void chaos_talks(const chaos_world_t *of, uint64_t first, unsigned count)
+{
+    uint64_t seed;
+
+    for (seed = first; seed < first + count; ++seed) {
+        chaos_talk(seed, of, 2 + (unsigned)(seed % 20));
+    }
 }
 
 Test(link_chaos, active_messages, .timeout = 300)
 {
-    uint64_t seed;
+    chaos_world_t of = {UCI_CARRIER_AM, UCI_MODE_REPAIR, 0, false};
 
-    for (seed = 1; seed <= 1000; ++seed) {
-        chaos_talk(seed, 2, UCI_CARRIER_AM, 2 + (unsigned)(seed % 20));
-    }
+    chaos_talks(&of, 1, 1000);
     chaos_expect();
 }
 
 Test(link_chaos, with_a_mailbox, .timeout = 300)
 {
-    uint64_t seed;
+    chaos_world_t of = {UCI_CARRIER_AUTO, UCI_MODE_REPAIR, 0, false};
 
-    for (seed = 1001; seed <= 2000; ++seed) {
-        chaos_talk(seed, 2, UCI_CARRIER_AUTO, 2 + (unsigned)(seed % 20));
-    }
+    chaos_talks(&of, 1001, 1000);
     chaos_expect();
     cr_log_info("%lu cache lines were posted", (unsigned long)chaos_posted);
     cr_expect(chaos_posted > 20000, "this is about the mailbox");
+}
+
+/* Messages are lost for want of copies: those, and no others */
+Test(link_chaos, a_small_log, .timeout = 300)
+{
+    chaos_world_t am  = {UCI_CARRIER_AM, UCI_MODE_REPAIR, 500, false};
+    chaos_world_t box = {UCI_CARRIER_AUTO, UCI_MODE_REPAIR, 500, false};
+
+    chaos_talks(&am, 2001, 500);
+    chaos_talks(&box, 3001, 500);
+    cr_log_info("%u messages were lost", chaos_lost);
+    cr_expect(chaos_lost > 100);
+}
+
+Test(link_chaos, mode_detect, .timeout = 300)
+{
+    chaos_world_t am  = {UCI_CARRIER_AM, UCI_MODE_DETECT, 0, false};
+    chaos_world_t box = {UCI_CARRIER_AUTO, UCI_MODE_DETECT, 0, false};
+
+    chaos_talks(&am, 4001, 300);
+    chaos_talks(&box, 5001, 300);
+    cr_log_info("%u messages were lost", chaos_lost);
+    cr_expect(chaos_lost > 100);
+}
+
+/* The sender has gone when all has come */
+Test(link_chaos, closes, .timeout = 300)
+{
+    chaos_world_t am  = {UCI_CARRIER_AM, UCI_MODE_REPAIR, 0, true};
+    chaos_world_t box = {UCI_CARRIER_AUTO, UCI_MODE_REPAIR, 0, true};
+
+    chaos_talks(&am, 6001, 500);
+    chaos_talks(&box, 7001, 500);
 }
 
 /* ------------------------------------------------------------------ damage */
@@ -512,6 +607,24 @@ Test(link_damage, a_length)
     finish();
     expect_in_order(4, 100);
     cr_expect(talk_counters(1)->mismatched_headers == 1);
+}
+
+/* What came damaged was longer than what comes instead, as no UCI sends it */
+Test(link_damage, a_frame_that_was_longer)
+{
+    net_message_t *message;
+
+    recv_any(1, 1);
+    talk_send(0, 0, 16);
+    message                   = talk_frame_to(1, 0);
+    message->data             = realloc(message->data, PAYLOAD + 2000);
+    message->length           = PAYLOAD + 2000;
+    talk_hdr(message)->length = 2000;
+    talk_hdr(message)->check  = uci_frame_check(talk_hdr(message),
+                                                uci_frame_am_seed(net_nodes[0].worker->uid, net_nodes[1].worker->uid));
+    memset(message->data + PAYLOAD, 0, 2000);
+    finish();
+    talk_expect(0, 0, 16);
 }
 
 Test(link_damage, nothing_of_a_frame)
@@ -1155,25 +1268,28 @@ Test(link_mailbox, all_sizes)
     }
 }
 
+/* Messages of 2000 bytes, more than there is room for */
+#define FULL ((UCI_BOX_GRANULES * UCI_BOX_GRANULE / 2048) + 20)
+
 /* Its sends are not over until there is room; then they go on in their order, and by the same way */
 Test(link_mailbox, full)
 {
     uci_worker_t *worker = net_nodes[0].worker;
     unsigned first, turn;
 
-    recv_any(1, 150);
-    first = send_more(0, 150, 2000);
-    cr_assert(!talk_sends[first + 149].done, "it has room for all of these");
+    recv_any(1, FULL);
+    first = send_more(0, FULL, 2000);
+    cr_assert(!talk_sends[first + FULL - 1].done, "it has room for all of these");
     cr_expect(talk_sends[first].done);
     cr_expect(!uci_list_is_empty(&talk_peer(0, 1)->waiting_link));
     for (turn = 0; turn < 100; ++turn) {
         net_turn(0);
     }
-    cr_expect(!talk_sends[first + 149].done, "nobody makes room");
+    cr_expect(!talk_sends[first + FULL - 1].done, "nobody makes room");
     cr_expect(talk_count_frames(1) == 0);
     finish();
-    expect_more(first, 150, 2000);
-    cr_expect(talk_sends[first + 149].done);
+    expect_more(first, FULL, 2000);
+    cr_expect(talk_sends[first + FULL - 1].done);
     cr_expect(uci_list_is_empty(&worker->waiting));
     cr_expect(uses_mailbox(0));
     cr_expect(talk_peer(0, 1)->am_until <= first, "nothing went by active message");
@@ -1184,15 +1300,15 @@ Test(link_mailbox, full_for_long)
 {
     unsigned first, turn;
 
-    first = send_more(0, 150, 2000);
+    first = send_more(0, FULL, 2000);
     for (turn = 0; turn < 3000; ++turn) {
         net_turn(0);
     }
-    cr_expect(talk_sends[first + 149].done);
+    cr_expect(talk_sends[first + FULL - 1].done);
     cr_expect(talk_count_frames(1) > 0);
-    recv_any(1, 150);
+    recv_any(1, FULL);
     finish();
-    expect_more(first, 150, 2000);
+    expect_more(first, FULL, 2000);
     cr_expect(uses_mailbox(0));
     recv_any(1, 10);
     first = send_more(0, 10, 100);
@@ -1207,12 +1323,12 @@ Test(link_mailbox, closed_while_it_is_full)
     ucp_request_param_t param = {.op_attr_mask = 0};
     unsigned first;
 
-    first = send_more(0, 150, 2000);
+    first = send_more(0, FULL, 2000);
     talk_keep(uci_ep_close(net_nodes[0].ep, &param));
     net_nodes[0].ep = NULL;
-    recv_any(1, 150);
+    recv_any(1, FULL);
     cr_assert(talk_run(3000));
-    expect_more(first, 150, 2000);
+    expect_more(first, FULL, 2000);
 }
 
 Test(link_mailbox, a_damaged_payload)

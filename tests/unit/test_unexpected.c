@@ -445,8 +445,8 @@ Test(adopted, outlives_its_sender)
     close_sender();
     expect_closed();
     talk_lose_all(0);
+    talk_give_back();
     net_destroy(0);
-    net_nodes[0].worker = NULL;
     for (i = 0; i < 5; ++i) {
         (void)probe(i, UINT64_MAX, false, i, (i % 2 == 0) ? LONG : 100);
         talk_expect(talk_recv_into(1, i, UINT64_MAX, (i % 2 == 0) ? LONG : 100), i, (i % 2 == 0) ? LONG : 100);
@@ -610,6 +610,7 @@ Test(adopted, never_finished)
     net_turn(1);
     (void)talk_recv(1, 1, UINT64_MAX);
     talk_lose_all(0);
+    talk_give_back();
     net_destroy(0);
     net_destroy(1);
 }
