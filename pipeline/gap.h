@@ -20,6 +20,8 @@ typedef struct uci_held {
     char payload[];
 } uci_held_t;
 
+_Static_assert(offsetof(uci_held_t, payload) % 16 == 0, "as good as malloc() makes it");
+
 /** A frame whose payload came damaged. */
 typedef struct uci_gap {
     uci_list_t link;

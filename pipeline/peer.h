@@ -82,7 +82,6 @@ typedef struct uci_peer {
     /* connection */
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
     bool hello_sent;
-    bool settled;        /**< small messages need no more thought: see uci_send_settle() */
     bool heard;          /**< something has come from it: it knows our uid */
     bool known;          /**< mark is valid */
     bool leaving;        /**< the other side's user has closed: it receives nothing more */

@@ -32,7 +32,7 @@ void uci_recv_deliver_lost(uci_request_t *req, const char *payload, size_t lengt
 static void uci_recv_give_up(uci_request_t *req, ucp_tag_t tag, size_t length, const char *reason)
 {
     uci_repair_count_lost();
-    uci_report_orphan(req->worker, tag, length, reason);
+    uci_report_message_lost(req->worker, tag, length, reason);
     uci_request_complete_recv(req, uci_repair_policy(), tag, 0);
 }
 

@@ -277,7 +277,7 @@ void uci_repair_ask_dropped(uci_peer_t *peer)
     uci_worker_t *worker = peer->worker;
 
     if (peer->leaving) {
-        return; /* it has handed over what it had */
+        return; /* it asks, and sends unasked what it is not answered about */
     }
     ++worker->walk;
     while (uci_repair_ask_next_dropped(peer)) {

@@ -190,10 +190,10 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     return true;
 }
 
-/* Has the receiver been told where in the user's memory it may read? It may be reading just now */
+/* Is the user's memory being read? By the receiver, who has been told where, or by UCX, which holds a chunk */
 static bool uci_send_is_read(const uci_send_op_t *op)
 {
-    return (op->copy == NULL) && !uci_list_is_empty(&op->grants);
+    return (op->copy == NULL) && (!uci_list_is_empty(&op->grants) || (op->held > 0));
 }
 
 /* @return true if the user's buffer is free now; else its request completes with the message */

@@ -65,6 +65,7 @@ typedef struct uci_send_op {
     uci_send_segment_t segment;
     uint64_t walk;      /**< of uci_control_ask(): the last one that came to it */
     uint32_t in_flight; /**< chunks UCX has not let go of */
+    uint32_t held;      /**< the same, without what keeps the operation alive */
     uint32_t remote_op;
     uint32_t filled;                   /**< DIRECT: chunks in slots */
     uint32_t acked;                    /**< DIRECT: of these, chunks that have been taken */

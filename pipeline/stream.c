@@ -30,6 +30,7 @@ static void uci_stream_chunk_done(uci_send_op_t *op, void *span)
 
     uci_worker_enter(worker);
     --op->peer->chunks_held;
+    --op->held;
     uci_stream_wake(op->peer);
     uci_send_part_done(op, NULL);
     uci_worker_leave(worker);
@@ -113,6 +114,7 @@ ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     msg->done = uci_stream_chunk_done;
     uci_send_op_pin(op);
     ++op->peer->chunks_held;
+    ++op->held;
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_chunk(op, msg, index);
     }

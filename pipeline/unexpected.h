@@ -36,6 +36,8 @@ typedef struct uci_message {
     char payload[];         /**< of an eager one */
 } uci_message_t;
 
+_Static_assert(offsetof(uci_message_t, payload) % 16 == 0, "as good as malloc() makes it");
+
 /**
  * Keep a message that nobody has asked for. @param payload  as many bytes as @a hdr says; others may be able to write there.
  * @return false: its payload is damaged, or there is no memory.
