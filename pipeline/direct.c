@@ -145,6 +145,7 @@ static bool uci_direct_start_told(uci_send_op_t *op)
     return true;
 }
 
+/* Tell its receiver where it is, if there are slots, or wait for those that it gives back next */
 static bool uci_direct_matched(uci_send_op_t *op)
 {
     uci_peer_t *peer = op->peer;
@@ -161,6 +162,7 @@ static bool uci_direct_matched(uci_send_op_t *op)
     return true;
 }
 
+/* An operation with this peer is gone: its slots are for the next message */
 static void uci_direct_serve(uci_peer_t *peer)
 {
     uci_send_op_t *op;
@@ -220,6 +222,8 @@ static bool uci_direct_sends_are_due(const uci_worker_t *worker)
     return false;
 }
 
+/* Fill what has been taken, complete what is through. @return 0 if there was nothing to do: MPIs give the core away then, if there are
+ * more processes than cores. */
 static unsigned uci_direct_send_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
@@ -282,6 +286,7 @@ static void uci_direct_release(uci_send_op_t *op)
 
 /* ------------------------------------------------------------- receiver */
 
+/* Not on this path any more */
 static void uci_direct_stop(uci_recv_op_t *op)
 {
     uci_list_del(&op->direct_link);
@@ -439,6 +444,7 @@ static bool uci_direct_recvs_are_due(const uci_worker_t *worker)
     return false;
 }
 
+/* Take what has been filled. @return as above. */
 static unsigned uci_direct_recv_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
@@ -456,6 +462,7 @@ static unsigned uci_direct_recv_progress(uci_worker_t *worker)
     return count;
 }
 
+/* The last slot is acknowledged when the message is verified whole */
 static bool uci_direct_finish(uci_recv_op_t *op)
 {
     if (!op->direct || (op->taken < op->chunks)) {

@@ -58,6 +58,7 @@ static void uci_get_digest(uci_send_op_t *op, uint32_t count)
     }
 }
 
+/* Begin with its digests */
 static void uci_get_start(uci_send_op_t *op)
 {
     if (op->buffer->kind == UCI_BUFFER_CONTIG) {
@@ -111,6 +112,7 @@ static void uci_get_offer(uci_send_op_t *op)
     uci_send_op_unpin(op);
 }
 
+/* Offer all its segments, once their digests travel with them */
 static bool uci_get_matched(uci_send_op_t *op)
 {
     if (op->peer->leaving) {

@@ -116,7 +116,7 @@ typedef struct uci_peer {
     uci_list_t unconnected_link; /**< in worker->unconnected while some of these wait for the end of UCX's turn */
     uint32_t sending;            /**< uci_control_t that UCX has not let go of and a close waits for */
 
-    /* chunks, see uci_send_progress() */
+    /* chunks, see stream.h */
     uci_list_t streams;     /**< uci_send_op_t that are STREAMING, in the order they are sent */
     uci_list_t stream_link; /**< in worker->streams while there are some and UCX does not hold a window of chunks */
     uint32_t chunks_held;   /**< chunks that UCX holds */

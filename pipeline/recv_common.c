@@ -244,6 +244,8 @@ static void uci_recv_op_count_healed(uci_recv_op_t *op, uci_rung_t rung)
     op->healed_by = rung;
 }
 
+/* A chunk that is not good yet is right, brought by this rung (NONE: by the first transfer, late): count it as repaired, or, if its sender
+ * says that it was changed, as that; or as nothing, if nothing was wrong with it */
 static void uci_recv_op_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, bool changed)
 {
     if (rung != UCI_RUNG_NONE) {

@@ -63,7 +63,7 @@ typedef struct uci_send_op {
     uint32_t digested; /**< chunks, of those fetched */
     uint8_t spans;     /**< that UCX is sending from */
     uci_send_segment_t segment;
-    uint64_t walk;      /**< of uci_control_ask(): the last one that came to it */
+    uint64_t walk;      /**< of uci_resync_ask(): the last one that came to it */
     uint32_t in_flight; /**< chunks UCX has not let go of */
     uint32_t held;      /**< the same, without what keeps the operation alive */
     uint32_t remote_op;
@@ -79,7 +79,7 @@ typedef struct uci_send_op {
     bool reminded;       /**< DIRECT: the receiver has asked once */
     ucp_ep_h offered_by; /**< endpoint that segments were offered through, only compared; or NULL */
     uci_merkle_t *tree;  /**< NULL for a synchronous eager message */
-    uci_list_t grants;   /**< uci_repair_grant_t: what the receiver may be reading, until FIN */
+    uci_list_t grants;   /**< uci_grant_t: what the receiver may be reading, until FIN */
     bool sync;           /**< a synchronous send: completes only when matched */
     ucs_status_t status; /**< how it ended, once it is DONE */
     uint64_t start_time;

@@ -140,12 +140,14 @@ static void uci_superpipe_step(uci_send_op_t *op)
     uci_superpipe_offer(op);
 }
 
+/* Fill its first segment */
 static void uci_superpipe_start(uci_send_op_t *op)
 {
     op->path = &uci_superpipe_path;
     (void)uci_superpipe_fill(op, UCI_SUPERPIPE_KEEP);
 }
 
+/* Offer what is filled, go on with the rest */
 static bool uci_superpipe_matched(uci_send_op_t *op)
 {
     if (op->peer->leaving) {
