@@ -7,9 +7,9 @@
 #ifndef UCI_REPORT_H_
 #define UCI_REPORT_H_
 
-#include "peer_link.h"
-#include "recv.h"
-#include "send.h"
+#include "gap.h"
+#include "recv_op.h"
+#include "send_op.h"
 
 /** A worker is created: with UCI_EVENTS, note what the RDMA ports have counted so far. Only the first call counts. */
 void uci_report_init(void);

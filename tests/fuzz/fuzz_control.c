@@ -10,12 +10,21 @@
 
 #include <sys/mman.h>
 
-#include "descent.h"
+#include "bounce.h"
 #include "close.h"
+#include "descent.h"
 #include "endpoint.h"
 #include "frame.h"
+#include "get.h"
 #include "mailbox.h"
+#include "peer_link.h"
+#include "recv.h"
+#include "repair.h"
+#include "resync.h"
+#include "send.h"
+#include "send_common.h"
 #include "unexpected.h"
+#include "worker.h"
 
 #define FUZZ_UID      0x11ul
 #define FUZZ_PEER_UID 0x22ul
@@ -753,7 +762,7 @@ static void end_operations(void)
 {
     let_go();
     while (!uci_list_is_empty(&fuzz_worker->landed)) {
-        uci_get_recv_progress(fuzz_worker); /* an operation does not end while these are part of it */
+        uci_get_path.progress(fuzz_worker); /* an operation does not end while these are part of it */
     }
     uci_list_for_each_safe(send_op, &fuzz_worker->send_ops, uci_send_op_t, all)
     {

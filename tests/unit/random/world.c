@@ -13,7 +13,9 @@
 #include "recv.h"
 #include "request.h"
 #include "send.h"
+#include "send_common.h"
 #include "unexpected.h"
+#include "wakeup.h"
 
 #define START_NS    1000000000000ul
 #define TURNS_MAX   300000u      /* of all nodes, in which what is awaited comes */
