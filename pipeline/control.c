@@ -284,9 +284,6 @@ bool uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void 
     if (hdr->value > peer->peer_life) { /* it has come back */
         peer->peer_life = hdr->value;
         peer->leaving = peer->promised = peer->bye_heard = false;
-        if (!peer->watched && (peer->tx_acked != peer->tx_next)) {
-            uci_link_watch(peer); /* since BYE nobody has looked after what it may lack */
-        }
     }
     uci_peer_set_mark(peer, mark);
     uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));

@@ -48,6 +48,9 @@ static void uci_dispatch_message(uci_peer_t *peer, const uci_am_hdr_t *hdr, cons
     case UCI_AM_HELLO:
         if (uci_control_on_hello(peer, hdr, data, length) && (hdr->value > 0)) {
             uci_link_confirm(peer); /* that it is back */
+            if (peer->tx_acked != peer->tx_next) {
+                uci_link_watch(peer); /* since BYE nobody has looked after what it may lack */
+            }
         }
         break;
     case UCI_AM_REPAIR:
