@@ -4,15 +4,15 @@
 #include <stdlib.h>
 
 #include "control.h"
-#include "dump.h"
+#include "dump_line.h"
 #include "endpoint.h"
-#include "peer_link.h"
 #include "log.h"
 #include "mailbox.h"
+#include "peer_link.h"
 #include "process.h"
-#include "recv.h"
 #include "repair.h"
-#include "send.h"
+#include "send_common.h"
+#include "stream.h"
 #include "txlog.h"
 #include "unexpected.h"
 
@@ -258,7 +258,7 @@ static void uci_close_hand_over(uci_close_t *closing)
     for (seq = peer->tx_base; seq < peer->tx_next; ++seq) {
         frame = uci_txlog_find(peer, seq); /* what comes back within the call may have taken it out of the log */
         if ((frame != NULL) && (frame->op != NULL)) {
-            uci_send_hand_over(frame->op);
+            uci_stream_hand_over(frame->op);
         }
     }
     uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);

@@ -54,7 +54,7 @@
 #ifndef UCI_CLOSE_H_
 #define UCI_CLOSE_H_
 
-#include "worker.h"
+#include "peer_table.h"
 
 /** As ucp_ep_close_nbx(); @a ep is gone for the user. */
 ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param);
@@ -70,6 +70,9 @@ void uci_close_ask_again(uci_worker_t *worker, uint64_t now, bool damaged);
 
 /** @return when a close has something to do that is not answered, UINT64_MAX: none waits. */
 uint64_t uci_close_due(const uci_worker_t *worker);
+
+/** For uci_dump(): a line for each. */
+void uci_close_dump(const uci_worker_t *worker, int fd);
 
 /* Called by the dispatcher; @a data: a report */
 void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);

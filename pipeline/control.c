@@ -3,29 +3,16 @@
 
 #include <stdlib.h>
 
-#include "bounce.h"
-#include "close.h"
-#include "descent.h"
-#include "direct.h"
-#include "get.h"
-#include "inject.h"
-#include "peer_link.h"
+#include "frame.h"
+#include "inject_frame.h"
 #include "log.h"
-#include "mailbox.h"
 #include "process.h"
-#include "recv.h"
-#include "repair.h"
-#include "send.h"
+#include "recv_table.h"
 #include "span.h"
 #include "stats.h"
-#include "txlog.h"
-#include "wire_check.h"
 
-/* How long after a damaged message, and how often without one, we ask for what is due */
-#define UCI_RESYNC_DELAY_NS    500000ul /* at least: see uci_control_delay() */
-#define UCI_RESYNC_INTERVAL_NS 1000000000ul
-#define UCI_RESYNC_CHECK_NS    10000000ul
-#define UCI_RESYNC_POLLS       256
+/* How long after a damaged message we ask for what is due, at least: see uci_control_delay() */
+#define UCI_RESYNC_DELAY_NS 500000ul
 
 _Static_assert(offsetof(uci_control_t, payload) == offsetof(uci_control_t, hdr) + sizeof(uci_am_hdr_t), "no gap");
 
@@ -56,7 +43,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     msg->pooled  = pooled;
     msg->awaited = false;
     msg->bye     = false;
-    msg->chunk   = false;
+    msg->done    = NULL;
     msg->op      = NULL;
     msg->staging = NULL;
     msg->span    = NULL;
@@ -83,19 +70,15 @@ void uci_control_put(uci_control_t *msg)
 
 static void uci_control_done(uci_control_t *msg)
 {
-    uci_send_op_t *op = msg->op;
-    void *span        = msg->span;
-    bool chunk        = msg->chunk;
+    uci_send_op_t *op                     = msg->op;
+    void *span                            = msg->span;
+    void (*done)(uci_send_op_t *, void *) = msg->done;
 
     msg->peer->sending -= msg->awaited;
     msg->peer->byes -= msg->bye;
     uci_control_put(msg);
-    if (span != NULL) {
-        uci_send_span_done(op, span);
-    } else if (chunk) {
-        uci_send_chunk_done(op);
-    } else if (op != NULL) {
-        uci_send_part_done(op);
+    if (done != NULL) {
+        done(op, span);
     }
 }
 
@@ -255,19 +238,6 @@ void uci_control_send_pending(uci_peer_t *peer)
     }
 }
 
-void uci_control_connect(uci_worker_t *worker)
-{
-    uci_peer_t *peer;
-
-    while (!uci_list_is_empty(&worker->unconnected)) {
-        peer = uci_container_of(worker->unconnected.next, uci_peer_t, unconnected_link);
-        uci_list_del(&peer->unconnected_link);
-        --worker->ops_active;
-        uci_control_send_pending(peer);
-        uci_mailbox_offer(peer);
-    }
-}
-
 void uci_control_drop_pending(uci_peer_t *peer)
 {
     uci_list_t todo;
@@ -277,6 +247,15 @@ void uci_control_drop_pending(uci_peer_t *peer)
     {
         uci_list_del(&msg->link);
         uci_control_done(msg);
+    }
+}
+
+void uci_control_cleanup(uci_peer_t *peer)
+{
+    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
+    {
+        uci_list_del(&msg->link);
+        uci_control_put(msg);
     }
 }
 
@@ -295,12 +274,12 @@ void uci_control_hello(uci_peer_t *peer)
     }
 }
 
-static void uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+bool uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     const uci_mark_t *mark = data;
 
     if (uci_mark_check(mark) != UCS_OK) {
-        return;
+        return false;
     }
     if (hdr->value > peer->peer_life) { /* it has come back */
         peer->peer_life = hdr->value;
@@ -309,127 +288,7 @@ static void uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, cons
     uci_peer_set_mark(peer, mark);
     uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
     uci_control_send_pending(peer);
-    if (hdr->value > 0) {
-        uci_link_confirm(peer);
-    }
-}
-
-/* As good as damaged: whoever waits for what it should have said asks again, and gives up at last */
-static UCI_NOINLINE void uci_control_refuse(uci_peer_t *peer, const uci_am_hdr_t *hdr, const char *wrong)
-{
-    uci_wire_refuse(peer, uci_wire_name(hdr), wrong);
-    uci_recv_blame(peer->worker, hdr);
-    ++peer->worker->dropped;
-    uci_control_ask_soon(peer->worker);
-}
-
-static void uci_control_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length)
-{
-    uci_peer_t *peer = uci_worker_peer(worker, hdr->uid);
-    uint64_t tx_seq, rx_seq;
-    const char *wrong;
-
-    if (peer == NULL) {
-        return;
-    }
-    wrong = uci_wire_check_message(peer, hdr, data, length);
-    if (uci_unlikely(wrong != NULL)) {
-        uci_control_refuse(peer, hdr, wrong);
-        return;
-    }
-    ++worker->intact;
-
-    peer->heard = true;
-    tx_seq      = uci_seq_expand(hdr->seq, peer->tx_next);
-    rx_seq      = uci_seq_expand(hdr->seq, peer->rx_next);
-    switch (hdr->type) {
-    case UCI_AM_DATA:
-        uci_recv_on_data(peer, rx_seq, hdr, data, length);
-        break;
-    case UCI_AM_CTS:
-        uci_send_on_cts(peer, tx_seq, hdr);
-        break;
-    case UCI_AM_FIN:
-        uci_send_on_fin(peer, tx_seq, hdr);
-        break;
-    case UCI_AM_ACK:
-        uci_link_on_ack(peer, hdr, data, length);
-        break;
-    case UCI_AM_HELLO:
-        uci_control_on_hello(peer, hdr, data, length);
-        break;
-    case UCI_AM_REPAIR:
-        if (hdr->flags & UCI_AM_FLAG_FRAME) {
-            uci_link_on_repair(peer, tx_seq);
-        } else {
-            uci_repair_on_request(peer, tx_seq, hdr, data, length);
-        }
-        break;
-    case UCI_AM_GRANT:
-        uci_repair_on_grant(peer, rx_seq, hdr, data, length);
-        break;
-    case UCI_AM_GONE:
-        if (hdr->flags & UCI_AM_FLAG_FRAME) {
-            uci_link_on_gone(peer, rx_seq, hdr);
-        } else {
-            uci_repair_on_gone(peer, rx_seq, hdr);
-        }
-        break;
-    case UCI_AM_QUERY:
-        uci_recv_on_query(peer, rx_seq, hdr);
-        break;
-    case UCI_AM_TREE:
-        uci_descent_on_tree(peer, tx_seq, hdr, data, length);
-        break;
-    case UCI_AM_LEAVES:
-        uci_recv_on_leaves(peer, rx_seq, hdr, data, length);
-        break;
-    case UCI_AM_NODES:
-        uci_descent_on_nodes(peer, rx_seq, hdr, data, length);
-        break;
-    case UCI_AM_SENT:
-        uci_link_on_sent(peer, hdr);
-        break;
-    case UCI_AM_BOX:
-        uci_mailbox_on_box(peer, data, length);
-        break;
-    case UCI_AM_LEAVE:
-        uci_close_on_leave(peer, hdr, data, length);
-        break;
-    case UCI_AM_MISSING:
-        uci_close_on_missing(peer, hdr, data, length);
-        break;
-    case UCI_AM_BYE:
-        uci_close_on_bye(peer, hdr, data, length);
-        break;
-    case UCI_AM_POOL:
-        uci_bounce_on_pool(peer, data, length);
-        break;
-    case UCI_AM_MAPPED:
-        uci_bounce_on_mapped(peer);
-        break;
-    case UCI_AM_SLOT:
-        uci_direct_on_slot(peer, hdr);
-        break;
-    default:
-        break;
-    }
-}
-
-static ucs_status_t uci_control_on_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, size_t leaves_length,
-                                           void *desc)
-{
-    uci_peer_t *peer  = uci_worker_peer(worker, hdr->uid);
-    const char *wrong = (peer != NULL) ? uci_wire_check_message(peer, hdr, hdr + 1, leaves_length) : NULL;
-
-    if (peer == NULL) {
-        return UCS_OK;
-    }
-    if (uci_unlikely(wrong != NULL)) {
-        uci_control_refuse(peer, hdr, wrong);
-        return UCS_OK;
-    }
-    return uci_get_on_segment(peer, hdr, hdr + 1, leaves_length, desc);
+    return true;
 }
 
 /* A segment is not here yet, and nothing else comes this way. What follows its header in there may be at any alignment. */
@@ -446,7 +305,7 @@ static ucs_status_t uci_control_recv_segment(uci_worker_t *worker, const void *h
     memcpy(copy, header, header_length);
     if ((header_length >= sizeof(*copy)) && (copy->type == UCI_AM_SEGMENT) && (copy->length == length) &&
         (copy->check == uci_am_check(copy, copy + 1, header_length - sizeof(*copy)))) {
-        status = uci_control_on_segment(worker, copy, header_length - sizeof(*copy), desc);
+        status = worker->message(worker, copy, copy + 1, header_length - sizeof(*copy), desc);
     } else {
         uci_control_damaged(worker, "offer of a segment", (header_length >= sizeof(*copy)) ? copy : NULL);
     }
@@ -477,7 +336,7 @@ static void uci_control_recv_words(uci_worker_t *worker, const uci_am_hdr_t *hdr
     }
     if (uci_likely((hdr->check == uci_am_check(hdr, own, length)) && (hdr->length == length) &&
                    (hdr->type != UCI_AM_SEGMENT))) {
-        uci_control_dispatch(worker, hdr, own, length);
+        worker->message(worker, hdr, own, length, NULL);
     } else {
         uci_control_damaged(worker, "active message", hdr);
     }
@@ -500,7 +359,7 @@ static void uci_control_recv_eager(uci_worker_t *worker, const void *header, siz
     if (hdr.type != UCI_AM_DATA) {
         uci_control_recv_words(worker, &hdr, data, length);
     } else if (uci_likely(hdr.check == uci_am_check(&hdr, NULL, 0))) {
-        uci_control_dispatch(worker, &hdr, data, length);
+        worker->message(worker, &hdr, data, length, NULL);
     } else {
         uci_control_damaged(worker, "active message", &hdr);
     }
@@ -571,106 +430,4 @@ void uci_control_damaged(uci_worker_t *worker, const char *what, const uci_am_hd
     ++worker->dropped;
     uci_info("%s arrived damaged and was dropped; asking again", what);
     uci_control_ask_soon(worker);
-}
-
-/* When to ask about an operation that was active at @a time and has been asked about so often */
-static uint64_t uci_control_ask_time(uint64_t time, unsigned asked)
-{
-    return time + (UCI_RESYNC_INTERVAL_NS << uci_min(asked, 5u));
-}
-
-static void uci_control_ask_sender(uci_send_op_t *op, uint64_t now, bool damaged)
-{
-    uci_send_op_pin(op); /* asking oneself is answered within the call, and may end it */
-    if (damaged || (now > uci_control_ask_time(op->asked_time, op->queries))) {
-        uci_send_op_query(op);
-    }
-    uci_send_op_buffer_late(op, now);
-    uci_send_op_unpin(op);
-}
-
-/* Each once. Answers within the call, and the program's callbacks, may end any: then the walk begins anew, with those that it has not
- * come to. @return true: no more than that is to be done. */
-static bool uci_control_ask_senders(uci_worker_t *worker, uint64_t now, bool damaged)
-{
-    uint64_t removals = worker->removals;
-
-    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
-    {
-        if (op->walk != worker->walk) {
-            op->walk = worker->walk;
-            uci_control_ask_sender(op, now, damaged);
-            if (worker->removals != removals) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool uci_control_ask_receivers(uci_worker_t *worker, uint64_t now, bool damaged)
-{
-    uint64_t removals = worker->removals;
-
-    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
-    {
-        if (op->walk == worker->walk) {
-            continue;
-        }
-        op->walk = worker->walk;
-        if (damaged || (now > uci_control_ask_time(op->active_time, op->asked))) {
-            uci_repair_ask_again(op, damaged);
-            if (worker->removals != removals) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static void uci_control_ask(uci_worker_t *worker, uint64_t now, bool damaged)
-{
-    ++worker->walk;
-    while (!uci_control_ask_senders(worker, now, damaged) || !uci_control_ask_receivers(worker, now, damaged)) {
-    }
-    uci_close_ask_again(worker, now, damaged);
-}
-
-void uci_control_resync(uci_worker_t *worker)
-{
-    uint64_t now;
-    bool damaged;
-
-    if (uci_likely((worker->turns / 2) % UCI_RESYNC_POLLS != 0)) {
-        return;
-    }
-
-    now     = uci_process_time_ns();
-    damaged = worker->resync && (now >= worker->resync_time);
-    if (!damaged && (now < worker->check_time)) {
-        return;
-    }
-    if (damaged) {
-        worker->resync = false;
-    }
-    worker->check_time = now + UCI_RESYNC_CHECK_NS;
-    uci_link_ask(worker, now);
-    uci_control_ask(worker, now, damaged);
-}
-
-uint64_t uci_control_due(const uci_worker_t *worker)
-{
-    uint64_t due = uci_link_due(worker);
-
-    uci_list_for_each(send_op, &worker->send_ops, uci_send_op_t, all)
-    {
-        due = uci_min(due, uci_control_ask_time(send_op->asked_time, send_op->queries));
-        due = uci_min(due, uci_send_op_buffer_time(send_op));
-    }
-    uci_list_for_each(recv_op, &worker->recv_ops, uci_recv_op_t, link)
-    {
-        due = uci_min(due, uci_control_ask_time(recv_op->active_time, recv_op->asked));
-    }
-    due = uci_max(due, worker->check_time);
-    return worker->resync ? uci_min(due, worker->resync_time) : due;
 }

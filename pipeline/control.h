@@ -1,33 +1,37 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Active messages between two UCIs: sending with a sealed header, receiving and dispatching. A message to a
- * peer that can't be reached yet waits until its address is known.
+ * Active messages between two UCIs: sending with a sealed header, receiving and verifying. Who a verified one is for is known above,
+ * to worker->message (dispatch.h). A message to a peer that can't be reached yet waits until its address is known.
  *
  * UCX delivers active messages reliably, so one is lost only when its content arrives damaged: it is dropped,
- * and both sides ask again for whatever is due (uci_resync): all messages may be repeated without harm.
+ * and both sides ask again for whatever is due (resync.h): all messages may be repeated without harm.
  */
 #ifndef UCI_CONTROL_H_
 #define UCI_CONTROL_H_
 
-#include "worker.h"
+#include "peer_table.h"
+#include "recv_op.h"
+#include "send_op.h"
+#include "worker_lock.h"
+
+/** How often we ask for what is due, if nothing was damaged */
+#define UCI_RESYNC_INTERVAL_NS 1000000000ul
 
 /** Payload that fits a pooled message */
 #define UCI_CONTROL_POOLED 192
-
-struct uci_recv_op;
 
 typedef struct uci_control {
     uci_list_t link; /**< in peer->pending; the pool's link before */
     uci_peer_t *peer;
     bool pooled;
-    bool awaited; /**< counted in peer->sending */
-    bool bye;     /**< counted in peer->byes; not to be read off the header, which may be damaged on purpose */
-    bool chunk;   /**< a chunk of `op`; its header may be damaged on purpose */
-    struct uci_send_op *op; /**< the operation it is a part of, or NULL */
-    void *staging;          /**< freed with the message */
-    void *span;             /**< SEGMENT of the bounce path: given back with the message */
-    const void *data;       /**< what follows the header: payload[] or a user's chunk */
+    bool awaited;      /**< counted in peer->sending */
+    bool bye;          /**< counted in peer->byes; not to be read off the header, which may be damaged on purpose */
+    uci_send_op_t *op; /**< the operation it is a part of, or NULL */
+    void (*done)(uci_send_op_t *op, void *span); /**< called, unless NULL, when UCX has let go of it and it is gone */
+    void *staging;                               /**< freed with the message */
+    void *span;                                  /**< SEGMENT of the bounce path: given back with the message */
+    const void *data;                            /**< what follows the header: payload[] or a user's chunk */
     size_t length;
     size_t more; /**< bytes of payload[] that travel as a part of the header, `data` being something else */
     uci_am_hdr_t hdr;
@@ -50,14 +54,17 @@ void uci_control_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags);
 /** Send what waits for an endpoint to @a peer. */
 void uci_control_send_pending(uci_peer_t *peer);
 
-/** After UCX's turn: connect to those who wait for that, and send what waits. */
-void uci_control_connect(uci_worker_t *worker);
+/** Free them, without a word to anybody: the worker goes. */
+void uci_control_cleanup(uci_peer_t *peer);
 
 /** Forget those: nobody will receive them. */
 void uci_control_drop_pending(uci_peer_t *peer);
 
 /** Introduce ourselves, once: our address lets the peer answer. */
 void uci_control_hello(uci_peer_t *peer);
+
+/** Called by the dispatcher: that of the other side. @return false: it is refused. */
+bool uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
 
 /** Is it too early to connect to @a peer, since UCX is handing over what it has read? Then that is done after its turn. */
 bool uci_control_is_too_early(uci_peer_t *peer);
@@ -74,15 +81,9 @@ void uci_control_damaged(uci_worker_t *worker, const char *what, const uci_am_hd
 uint64_t uci_control_delay(const uci_worker_t *worker);
 
 /** Something arrives for a receive. The first time, if it was not asked for twice, this measures the round trip since CTS. */
-void uci_control_heard(const struct uci_recv_op *op);
+void uci_control_heard(const uci_recv_op_t *op);
 
 /** Look again soon (after that time) at everything that is in progress. */
 void uci_control_ask_soon(uci_worker_t *worker);
-
-/** Ask now, if it is time. Called from progress while operations are active. */
-void uci_control_resync(uci_worker_t *worker);
-
-/** @return when that has something to do, if nothing arrives; UINT64_MAX: never. */
-uint64_t uci_control_due(const uci_worker_t *worker);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "descent.h"
 
+#include "control.h"
 #include "inject.h"
 #include "process.h"
+#include "recv_common.h"
+#include "recv_table.h"
 #include "repair.h"
-#include "send.h"
 #include "stats.h"
 #include "txlog.h"
 
@@ -129,6 +131,29 @@ void uci_descent_on_nodes(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hd
     uci_recv_op_advance(op);
 }
 
+void uci_descent_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_recv_op_t *op      = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    const uint64_t *leaves = data;
+    uint32_t i;
+
+    if ((op == NULL) || (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->good + op->landed + op->bad < op->chunks))) {
+        return;
+    }
+    if (!(hdr->flags & UCI_AM_FLAG_LAST)) {
+        UCI_STATS_ADD(tree_nodes, op->chunks);
+        UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + length);
+    }
+    op->root        = hdr->extra;
+    op->have_root   = true;
+    op->have_leaves = true;
+    for (i = 0; i < op->chunks; ++i) {
+        uci_recv_op_leaf(op, i, leaves[i]);
+    }
+    uci_descent_end(op);
+    uci_recv_op_advance(op);
+}
+
 /* --------------------------------------------------------------- sender */
 
 /* @return bytes of the answer */
@@ -166,6 +191,37 @@ static void uci_descent_answer(uci_send_op_t *op, unsigned level, const uint32_t
     uci_control_send(msg);
 }
 
+uci_control_t *uci_descent_get_leaves(uci_send_op_t *op, uci_am_type_t type, uint16_t flags)
+{
+    uci_control_t *msg = uci_control_get(op->peer, type, op->frame->seq, op->chunks * sizeof(uint64_t));
+    uint64_t *leaves;
+    uint32_t i;
+
+    if (msg == NULL) {
+        return NULL;
+    }
+    leaves = (uint64_t *)(void *)msg->payload;
+    for (i = 0; i < op->chunks; ++i) {
+        leaves[i] = uci_merkle_leaf(op->tree, i);
+    }
+    msg->hdr.op    = op->remote_op;
+    msg->hdr.flags = flags;
+    msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    if (uci_unlikely(uci_fault_enabled) && (flags & UCI_AM_FLAG_LAST)) {
+        uci_inject_leaves(op, msg, op->chunks);
+    }
+    return msg;
+}
+
+void uci_descent_send_leaves(uci_send_op_t *op, uint16_t flags)
+{
+    uci_control_t *msg = uci_descent_get_leaves(op, UCI_AM_LEAVES, flags);
+
+    if (msg != NULL) {
+        uci_control_send(msg);
+    }
+}
+
 void uci_descent_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     uci_frame_t *frame = uci_txlog_find(peer, seq);
@@ -176,7 +232,7 @@ void uci_descent_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
     }
     op->remote_op = hdr->op;
     if (op->chunks * sizeof(uint64_t) <= UCI_DESCENT_BYTES) {
-        uci_repair_send_leaves(op, 0);
+        uci_descent_send_leaves(op, 0);
     } else {
         uci_descent_answer(op, hdr->index, data, uci_min(length / sizeof(uint32_t), uci_descent_nodes(op->tree)));
     }

@@ -18,12 +18,9 @@
 #ifndef UCI_DESCENT_H_
 #define UCI_DESCENT_H_
 
-#include "recv.h"
-
-struct uci_send_op;
-
-/** What an answer holds at most, headers aside (one node's children are never split) */
-#define UCI_DESCENT_BYTES 4096
+#include "control.h"
+#include "recv_op.h"
+#include "send_op.h"
 
 /** All chunks have arrived and the root is not known, or does not match: find out what differs. */
 void uci_descent_start(uci_recv_op_t *op);
@@ -34,9 +31,16 @@ void uci_descent_ask(uci_recv_op_t *op);
 /** All is compared: what differs is bad, and all else is good. The operation is to be advanced afterwards. */
 void uci_descent_end(uci_recv_op_t *op);
 
+/** @return a message of type LEAVES, or SEGMENT, with the digests of all chunks and the root; NULL if there is no memory. */
+uci_control_t *uci_descent_get_leaves(uci_send_op_t *op, uci_am_type_t type, uint16_t flags);
+
+/** Tell the receiver the digests of all chunks, and the root. @param flags  LAST: unasked, of a message by segments. */
+void uci_descent_send_leaves(uci_send_op_t *op, uint16_t flags);
+
 /* Called by the dispatcher: on the sender */
 void uci_descent_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
 /* and on the receiver */
 void uci_descent_on_nodes(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
+void uci_descent_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
 
 #endif

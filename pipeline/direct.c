@@ -4,26 +4,21 @@
 #include <stdlib.h>
 
 #include "bounce.h"
+#include "control.h"
 #include "inject.h"
+#include "recv_common.h"
+#include "recv_table.h"
 #include "repair.h"
+#include "send_common.h"
 #include "source.h"
 #include "stats.h"
+#include "stream.h"
 #include "wire_check.h"
 
 /* Chunks filled or taken before the other operations and UCX get their turn */
 #define UCI_DIRECT_TURN 16
 
 /* --------------------------------------------------------------- sender */
-
-static uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
-{
-    return &op->peer->worker->bounce.slots[op->slots[index % UCI_DIRECT_WINDOW]];
-}
-
-void *uci_direct_data(const uci_send_op_t *op, uint32_t index)
-{
-    return uci_direct_slot(op, index)->data;
-}
 
 static uint64_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uint32_t length, uci_cut_t *cut_p)
 {
@@ -122,6 +117,7 @@ bool uci_direct_start(uci_send_op_t *op, unsigned keep)
     op->window   = (uint8_t)got;
     op->slots[0] = uci_bounce_get(worker);
     op->state    = UCI_SEND_DIRECT;
+    op->path     = &uci_direct_path;
     op->next     = 0;
     uci_list_add_tail(&worker->direct_sends, &op->link);
     UCI_STATS_INC(direct_messages);
@@ -149,7 +145,8 @@ static bool uci_direct_start_told(uci_send_op_t *op)
     return true;
 }
 
-bool uci_direct_start_matched(uci_send_op_t *op)
+/* Tell its receiver where it is, if there are slots, or wait for those that it gives back next */
+static bool uci_direct_matched(uci_send_op_t *op)
 {
     uci_peer_t *peer = op->peer;
 
@@ -160,11 +157,13 @@ bool uci_direct_start_matched(uci_send_op_t *op)
         return false;
     }
     op->state = UCI_SEND_QUEUED;
+    op->path  = &uci_direct_path;
     uci_list_add_tail(&peer->queued, &op->link);
     return true;
 }
 
-void uci_direct_serve(uci_peer_t *peer)
+/* An operation with this peer is gone: its slots are for the next message */
+static void uci_direct_serve(uci_peer_t *peer)
 {
     uci_send_op_t *op;
 
@@ -179,7 +178,7 @@ void uci_direct_serve(uci_peer_t *peer)
             uci_list_add_head(&peer->queued, &op->link);
             return;
         }
-        uci_send_stream_rest(op);
+        uci_stream_rest(op);
     }
 }
 
@@ -223,7 +222,9 @@ static bool uci_direct_sends_are_due(const uci_worker_t *worker)
     return false;
 }
 
-unsigned uci_direct_send_progress(uci_worker_t *worker)
+/* Fill what has been taken, complete what is through. @return 0 if there was nothing to do: MPIs give the core away then, if there are
+ * more processes than cores. */
+static unsigned uci_direct_send_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
     uci_list_t todo;
@@ -267,7 +268,7 @@ void uci_direct_leave(uci_send_op_t *op)
     uci_list_del(&op->link);
 }
 
-void uci_direct_release(uci_send_op_t *op)
+static void uci_direct_release(uci_send_op_t *op)
 {
     uci_worker_t *worker = op->peer->worker;
 
@@ -285,7 +286,8 @@ void uci_direct_release(uci_send_op_t *op)
 
 /* ------------------------------------------------------------- receiver */
 
-void uci_direct_stop(uci_recv_op_t *op)
+/* Not on this path any more */
+static void uci_direct_stop(uci_recv_op_t *op)
 {
     uci_list_del(&op->direct_link);
 }
@@ -318,7 +320,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
     }
     data = uci_recv_op_own(op, slot->data, words->length);
     if (uci_unlikely(data == NULL)) {
-        uci_repair_chunk_bad(op, index, words->value, NULL, 0);
+        uci_recv_op_chunk_bad(op, index, words->value, NULL, 0);
         return;
     }
     if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
@@ -327,7 +329,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
             return;
         }
         if (!uci_recv_op_collect(op)) {
-            uci_repair_chunk_bad(op, index, words->value, NULL, 0);
+            uci_recv_op_chunk_bad(op, index, words->value, NULL, 0);
             return;
         }
     }
@@ -336,7 +338,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
     if (uci_likely(value == words->value)) {
         uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
     } else {
-        uci_repair_chunk_bad(op, index, words->value, data, words->length);
+        uci_recv_op_chunk_bad(op, index, words->value, data, words->length);
     }
 }
 
@@ -412,6 +414,7 @@ bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
         return false;
     }
     op->direct   = true;
+    op->path     = &uci_direct_path;
     op->slot_now = slot;
     uci_list_add_tail(&op->peer->worker->direct_recvs, &op->direct_link);
     uci_direct_advance_recv(op);
@@ -441,7 +444,8 @@ static bool uci_direct_recvs_are_due(const uci_worker_t *worker)
     return false;
 }
 
-unsigned uci_direct_recv_progress(uci_worker_t *worker)
+/* Take what has been filled. @return as above. */
+static unsigned uci_direct_recv_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
     uci_list_t todo;
@@ -458,7 +462,8 @@ unsigned uci_direct_recv_progress(uci_worker_t *worker)
     return count;
 }
 
-bool uci_direct_finish(uci_recv_op_t *op)
+/* The last slot is acknowledged when the message is verified whole */
+static bool uci_direct_finish(uci_recv_op_t *op)
 {
     if (!op->direct || (op->taken < op->chunks)) {
         return false;
@@ -475,3 +480,24 @@ void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr)
         uci_direct_take(op, (uint16_t)hdr->index);
     }
 }
+
+static unsigned uci_direct_progress(uci_worker_t *worker)
+{
+    unsigned count = 0;
+
+    if (!uci_list_is_empty(&worker->direct_recvs)) {
+        count += uci_direct_recv_progress(worker);
+    }
+    if (!uci_list_is_empty(&worker->direct_sends)) {
+        count += uci_direct_send_progress(worker);
+    }
+    return count;
+}
+
+const uci_path_ops_t uci_direct_path = {
+        .queues   = {offsetof(uci_worker_t, direct_recvs), offsetof(uci_worker_t, direct_sends)},
+        .progress = uci_direct_progress,
+        .matched  = uci_direct_matched,
+        .release  = uci_direct_release,
+        .serve    = uci_direct_serve,
+        .finish   = uci_direct_finish};

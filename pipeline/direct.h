@@ -21,52 +21,28 @@
 #ifndef UCI_DIRECT_H_
 #define UCI_DIRECT_H_
 
-#include "recv.h"
-#include "send.h"
+#include "path.h"
 
 /** Slots that messages leave for those that are matched already */
 #define UCI_DIRECT_KEEP (UCI_SLOT_COUNT / 4)
 
-/** Reserve slots. @param keep  slots to leave in the pool.  @return false: there are none to spare. */
+/** Take this path before the message is described: reserve slots. @param keep  slots to leave in the pool.  @return false: there are none to spare. */
 bool uci_direct_start(uci_send_op_t *op, unsigned keep);
-
-/** The message is matched: tell its receiver where it is, if there are slots, or wait for those that it gives back next.
- *  @return false: it has to go another way. */
-bool uci_direct_start_matched(uci_send_op_t *op);
-
-/** An operation with this peer is gone: its slots are for the next message. */
-void uci_direct_serve(uci_peer_t *peer);
-
-/** @return the bytes of chunk @a index, which is in a slot. */
-void *uci_direct_data(const uci_send_op_t *op, uint32_t index);
 
 /** Fill them: the receiver need not have matched the message yet. */
 void uci_direct_fill_first(uci_send_op_t *op);
 
-/** Fill what has been taken, complete what is through; called from progress. @return 0 if there was nothing to do: MPIs
- *  give the core away then, if there are more processes than cores. */
-unsigned uci_direct_send_progress(uci_worker_t *worker);
-
 /** No longer on this path, but its slots stay: the receiver may be reading them. */
 void uci_direct_leave(uci_send_op_t *op);
-
-/** The operation ends: its slots are free. */
-void uci_direct_release(uci_send_op_t *op);
 
 /** Take what is there, beginning with chunk 0 in @a slot. The operation may be over afterwards.
  *  @return false: this path is not possible, nothing has been done. */
 bool uci_direct_take(uci_recv_op_t *op, uint16_t slot);
 
-/** Take what has been filled; called from progress. @return as above. */
-unsigned uci_direct_recv_progress(uci_worker_t *worker);
-
-/** Not on this path any more. */
-void uci_direct_stop(uci_recv_op_t *op);
-
-/** Tell the sender that its message is verified. @return false: it did not come this way, FIN has to say it. */
-bool uci_direct_finish(uci_recv_op_t *op);
-
 /** Called by the dispatcher: the sender has slots after all. */
 void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr);
+
+/** Its row in path_table.c */
+extern const uci_path_ops_t uci_direct_path;
 
 #endif

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dump.h"
 
-#include <stdarg.h>
 #include <stdio.h>
-#include <unistd.h>
 
+#include "close.h"
+#include "dump_line.h"
+#include "get.h"
+#include "path.h"
+#include "peer_table.h"
 #include "process.h"
+#include "recv_op.h"
+#include "send_op.h"
+#include "siblings.h"
+#include "superpipe.h"
 #include "unexpected.h"
-#include "recv.h"
-#include "send.h"
-
-#define UCI_DUMP_LINE 1024
 
 static const char *const uci_dump_send_states[] = {
         [UCI_SEND_DESCRIBED] = "described", [UCI_SEND_QUEUED] = "queued",          [UCI_SEND_DIRECT] = "direct",
@@ -24,23 +27,6 @@ static const char *const uci_dump_chunk_states[] = {[UCI_CHUNK_MISSING] = "missi
                                                     [UCI_CHUNK_LANDED]  = "landed",
                                                     [UCI_CHUNK_GOOD]    = "good",
                                                     [UCI_CHUNK_BAD]     = "bad"};
-
-void uci_dump_line(int fd, const char *format, ...)
-{
-    char text[UCI_DUMP_LINE];
-    ssize_t written;
-    size_t length;
-    va_list args;
-    int ret;
-
-    va_start(args, format);
-    ret = vsnprintf(text, sizeof(text) - 1, format, args);
-    va_end(args);
-    length         = uci_min((size_t)uci_max(ret, 0), sizeof(text) - 2);
-    text[length++] = '\n';
-    written        = write(fd, text, length);
-    (void)written; /* there is nobody to tell */
-}
 
 /* What is too long is probably a list that was stopped in the middle of a change. Also ends where one leads nowhere */
 static unsigned uci_dump_count(const uci_list_t *head)
@@ -74,9 +60,10 @@ static void uci_dump_send(int fd, const uci_send_op_t *op)
             uci_peer_name(op->peer), (unsigned long)((op->frame != NULL) ? op->frame->seq : 0),
             uci_dump_send_states[state], (unsigned long)op->length, op->chunks, op->chunk_size, op->next, op->digested,
             op->filled, op->acked, op->in_flight, op->spans, uci_dump_count(&op->grants), op->queries,
-            uci_dump_seconds_since(op->start_time), UCI_DUMP_FLAG(op, sync), UCI_DUMP_FLAG(op, fetched),
-            UCI_DUMP_FLAG(op, bounced), UCI_DUMP_FLAG(op, draining), (op->changed != NULL) ? " changed" : "",
-            (op->copy != NULL) ? " copied" : "", (op->req != NULL) ? " user waits" : " user is done");
+            uci_dump_seconds_since(op->start_time), UCI_DUMP_FLAG(op, sync),
+            (op->path == &uci_get_path) ? " fetched" : "", (op->path == &uci_superpipe_path) ? " bounced" : "",
+            UCI_DUMP_FLAG(op, draining), (op->changed != NULL) ? " changed" : "", (op->copy != NULL) ? " copied" : "",
+            (op->req != NULL) ? " user waits" : " user is done");
 }
 
 /* @return the first chunk that is not right, or op->chunks */

@@ -8,19 +8,7 @@
 #ifndef UCI_DUMP_H_
 #define UCI_DUMP_H_
 
-#include "worker.h"
-
-/** Lines of one kind that are printed, at most, for each worker */
-#define UCI_DUMP_MAX 256
-
 /** Write the state of all workers of this process to @a fd. Nobody may be using them meanwhile: see above. */
 void uci_dump(int fd);
-
-/** One line of it, cut at 1 KiB. */
-void uci_dump_line(int fd, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
-
-/** For the part whose types are its own (close.c): a line for each close. */
-void uci_close_dump(const uci_worker_t *worker, int fd);
-void uci_find_dump(const uci_worker_t *worker, int fd);
 
 #endif

@@ -5,49 +5,14 @@
 
 #include "close.h"
 #include "control.h"
-#include "peer_link.h"
 #include "log.h"
+#include "peer_link.h"
 #include "process.h"
-#include "recv.h"
-#include "send.h"
+#include "recv_common.h"
+#include "send_common.h"
 
 /* How long, at the end of a worker, its own endpoints may take to close */
 #define UCI_SHUTDOWN_NS 100000000ul
-
-static uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
-{
-    uci_ep_t *ep = calloc(1, sizeof(*ep));
-
-    if (ep == NULL) {
-        uci_error("failed to allocate an endpoint");
-        return NULL;
-    }
-    ep->ucp  = ucp;
-    ep->peer = peer;
-    ep->user = user;
-    uci_list_add_tail(&peer->eps, &ep->link);
-    return ep;
-}
-
-void uci_ep_destroy(uci_ep_t *ep)
-{
-    uci_list_del(&ep->link);
-    free(ep);
-}
-
-ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
-{
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = peer->address};
-    ucs_status_t status;
-    ucp_ep_h ucp;
-
-    status = uci_ucp.ep_create(peer->worker->ucp, &params, &ucp);
-    if (status != UCS_OK) {
-        uci_error("failed to connect back to %s: %s", uci_peer_name(peer), uci_ucp.status_string(status));
-        return status;
-    }
-    return (uci_ep_create(peer, ucp, false) != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
-}
 
 /* One that UCI opened, or kept, may serve the user if it asks for nothing special */
 static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
@@ -103,17 +68,6 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
     uci_control_send_pending(peer);
     *ep_p = ep;
     return UCS_OK;
-}
-
-bool uci_ep_is_last_of_user(const uci_ep_t *ep)
-{
-    uci_list_for_each(other, &ep->peer->eps, uci_ep_t, link)
-    {
-        if ((other != ep) && other->user && !other->closing) {
-            return false;
-        }
-    }
-    return true;
 }
 
 /* One operation with the peer that can be ended now. Callbacks may change the lists: look anew for each. What waits

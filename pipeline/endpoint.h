@@ -6,7 +6,7 @@
 #ifndef UCI_ENDPOINT_H_
 #define UCI_ENDPOINT_H_
 
-#include "worker.h"
+#include "peer_table.h"
 
 /**
  * Open an endpoint for the user.
@@ -16,15 +16,6 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
 
 /** UCX says that an endpoint has failed: operations with that peer end with @a status. */
 void uci_ep_fail(uci_ep_t *ep, ucs_status_t status);
-
-/** Open one for UCI itself. */
-ucs_status_t uci_ep_open_internal(uci_peer_t *peer);
-
-/** Is there none that the user holds beside this one, and is not closing? */
-bool uci_ep_is_last_of_user(const uci_ep_t *ep);
-
-/** Forget it; UCX's own has been, or is about to be, closed. */
-void uci_ep_destroy(uci_ep_t *ep);
 
 /** Nothing more comes from the peer, and nothing reaches it: operations with it end with @a status. */
 void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status);

@@ -3,12 +3,20 @@
 
 #include <stdlib.h>
 
+#include "control.h"
+#include "descent.h"
+#include "grant.h"
 #include "inject.h"
 #include "log.h"
+#include "recv_common.h"
+#include "recv_table.h"
 #include "repair.h"
+#include "send_common.h"
 #include "span.h"
 #include "stats.h"
+#include "stream.h"
 #include "superpipe.h"
+#include "worker_lock.h"
 
 /* Bytes of a segment, at least, if there is more than one. Each costs UCX a round trip and a few messages (measured on tcp:
  * 25 us), and when one is complete its chunks should still be in the cache */
@@ -50,10 +58,11 @@ static void uci_get_digest(uci_send_op_t *op, uint32_t count)
     }
 }
 
-void uci_get_start(uci_send_op_t *op)
+/* Begin with its digests */
+static void uci_get_start(uci_send_op_t *op)
 {
     if (op->buffer->kind == UCI_BUFFER_CONTIG) {
-        op->fetched = true;
+        op->path = &uci_get_path;
         uci_list_add_tail(&op->peer->worker->offers, &op->link);
     }
 }
@@ -64,7 +73,7 @@ static void uci_get_offer_segment(uci_send_op_t *op, uint32_t first, uint32_t ch
     uint64_t length = uci_min((uint64_t)chunks * op->chunk_size, op->length - offset);
     uci_control_t *msg;
 
-    msg = uci_get_is_inline(op) ? uci_repair_get_leaves(op, UCI_AM_SEGMENT, UCI_AM_FLAG_LAST)
+    msg = uci_get_is_inline(op) ? uci_descent_get_leaves(op, UCI_AM_SEGMENT, UCI_AM_FLAG_LAST)
                                 : uci_control_get(op->peer, UCI_AM_SEGMENT, op->frame->seq, 0);
     if (msg == NULL) {
         return; /* the receiver will ask for what it lacks */
@@ -77,6 +86,7 @@ static void uci_get_offer_segment(uci_send_op_t *op, uint32_t first, uint32_t ch
     msg->data       = uci_buffer_direct(op->buffer, offset, length);
     msg->length     = length;
     msg->op         = op;
+    msg->done       = uci_send_part_done;
     uci_send_op_pin(op);
     uci_control_send(msg);
 }
@@ -89,7 +99,7 @@ static void uci_get_offer(uci_send_op_t *op)
     op->next  = op->chunks;
     UCI_STATS_INC(get_messages);
     uci_send_op_pin(op); /* sending to oneself is answered within the call */
-    uci_repair_grant_ahead(op);
+    uci_grant_ahead(op);
     if (uci_get_is_inline(op)) {
         uci_list_del(&op->link);
         op->state = UCI_SEND_WAIT_FIN;
@@ -102,17 +112,22 @@ static void uci_get_offer(uci_send_op_t *op)
     uci_send_op_unpin(op);
 }
 
-void uci_get_on_cts(uci_send_op_t *op)
+/* Offer all its segments, once their digests travel with them */
+static bool uci_get_matched(uci_send_op_t *op)
 {
+    if (op->peer->leaving) {
+        return false;
+    }
     if (uci_get_is_inline(op) && (op->digested < op->chunks)) {
         op->state = UCI_SEND_MATCHED;
     } else {
         uci_get_offer(op);
     }
+    return true;
 }
 
 /* In the order of sending: what was offered first is fetched first */
-void uci_get_send_progress(uci_worker_t *worker)
+static void uci_get_send_progress(uci_worker_t *worker)
 {
     uci_send_op_t *op = uci_container_of(worker->offers.next, uci_send_op_t, link);
 
@@ -123,10 +138,10 @@ void uci_get_send_progress(uci_worker_t *worker)
     uci_list_del(&op->link);
     if (op->state == UCI_SEND_OFFERED) {
         op->state = UCI_SEND_WAIT_FIN;
-        uci_repair_send_leaves(op, UCI_AM_FLAG_LAST);
+        uci_descent_send_leaves(op, UCI_AM_FLAG_LAST);
     } else if ((op->state == UCI_SEND_MATCHED) && op->peer->leaving) {
         op->next = 0;
-        uci_send_stream_rest(op);
+        uci_stream_rest(op);
     } else if (op->state == UCI_SEND_MATCHED) {
         uci_get_offer(op);
     }
@@ -225,7 +240,7 @@ static void uci_segment_finish(uci_segment_t *segment)
     uci_recv_op_advance(op);
 }
 
-void uci_get_recv_progress(uci_worker_t *worker)
+static void uci_get_recv_progress(uci_worker_t *worker)
 {
     uci_segment_t *segment = uci_container_of(worker->landed.next, uci_segment_t, link);
 
@@ -235,7 +250,7 @@ void uci_get_recv_progress(uci_worker_t *worker)
     }
 }
 
-void uci_get_cleanup(uci_worker_t *worker)
+static void uci_get_cleanup(uci_worker_t *worker)
 {
     uci_list_for_each_safe(segment, &worker->landed, uci_segment_t, link)
     {
@@ -303,7 +318,7 @@ ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const
     if (segment->bounced) {
         uci_recv_op_learn_root(op, hdr);
     } else if (hdr->flags & UCI_AM_FLAG_LAST) {
-        uci_recv_on_leaves(peer, op->seq, hdr, leaves, leaves_length);
+        uci_descent_on_leaves(peer, op->seq, hdr, leaves, leaves_length);
     }
     if (segment->span != NULL) {
         uci_span_set_memh(worker, &param);
@@ -316,3 +331,26 @@ ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const
     uci_segment_done(segment, UCS_PTR_STATUS(request));
     return (request == NULL) ? UCS_INPROGRESS : UCS_OK;
 }
+
+/* A few chunks a turn: meanwhile neither side feeds the network or empties it, whose buffers hold some ten microseconds (10 Gbit/s, 1 MiB
+ * at once: 5 % of the bandwidth) */
+static unsigned uci_get_progress(uci_worker_t *worker)
+{
+    unsigned count = 0;
+
+    if (!uci_list_is_empty(&worker->offers)) {
+        uci_get_send_progress(worker);
+        ++count;
+    }
+    if (!uci_list_is_empty(&worker->landed)) {
+        uci_get_recv_progress(worker);
+        ++count;
+    }
+    return count;
+}
+
+const uci_path_ops_t uci_get_path = {.queues   = {offsetof(uci_worker_t, offers), offsetof(uci_worker_t, landed)},
+                                     .progress = uci_get_progress,
+                                     .cleanup  = uci_get_cleanup,
+                                     .start    = uci_get_start,
+                                     .matched  = uci_get_matched};

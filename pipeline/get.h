@@ -24,24 +24,7 @@
 #ifndef UCI_GET_H_
 #define UCI_GET_H_
 
-#include "recv.h"
-#include "send.h"
-
-/** A message that may go this way has been described: begin with its digests. Sets op->fetched if it is possible. */
-void uci_get_start(uci_send_op_t *op);
-
-/** The receiver has matched an operation with op->fetched: offer all its segments, once their digests travel with them. */
-void uci_get_on_cts(uci_send_op_t *op);
-
-/**
- * Digest what has been described, and what has landed; called from progress. A few chunks a turn: meanwhile neither side
- * feeds the network or empties it, whose buffers hold some ten microseconds (10 Gbit/s, 1 MiB at once: 5 % of the bandwidth).
- */
-void uci_get_send_progress(uci_worker_t *worker);
-void uci_get_recv_progress(uci_worker_t *worker);
-
-/** The worker goes: forget what has landed. */
-void uci_get_cleanup(uci_worker_t *worker);
+#include "path.h"
 
 /**
  * Called by the dispatcher: a segment waits to be fetched.
@@ -51,5 +34,8 @@ void uci_get_cleanup(uci_worker_t *worker);
  */
 ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
                                 void *desc);
+
+/** Its row in path_table.c */
+extern const uci_path_ops_t uci_get_path;
 
 #endif

@@ -8,35 +8,16 @@
 #ifndef UCI_INJECT_H_
 #define UCI_INJECT_H_
 
-#include "worker.h"
-#include "fault.h"
-#include "recv.h"
-#include "send.h"
+#include "control.h"
+#include "inject_frame.h"
+#include "recv_op.h"
+#include "send_op.h"
 
 /** Where a message has been hit. */
 typedef enum {
     UCI_INJECTED_WAY  = 1 << 0, /**< on its way, or in a slot or span */
     UCI_INJECTED_COPY = 1 << 1  /**< the copy it could be repaired from */
 } uci_injected_t;
-
-/** Damage a fixed number of bytes: the lost tail of a truncation becomes zeros. */
-void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length);
-
-/** @return a damaged copy of @a frame to send instead, perhaps a shorter one, or NULL: this one is not hit. */
-uci_frame_t *uci_inject_frame(uci_frame_t *frame);
-
-/** What becomes of a frame as a whole. */
-typedef enum {
-    UCI_INJECT_IN_ORDER,
-    UCI_INJECT_DROP,
-    UCI_INJECT_LATE, /**< after the next one */
-    UCI_INJECT_TWICE /**< and once more after the next one */
-} uci_inject_order_t;
-
-uci_inject_order_t uci_inject_order(const uci_frame_t *frame);
-
-/** Maybe damage a frame that is sent again. */
-void uci_inject_resent(uci_frame_t *clone);
 
 /**
  * Maybe damage a chunk about to be sent: @a msg describes it, its header is not sealed yet. The copy that is
@@ -52,9 +33,6 @@ void uci_inject_memory(uci_send_op_t *op, void *data, size_t length);
 
 /** A message in slots has been copied, since its user is done: maybe damage one of its slots now, or the copy. */
 void uci_inject_copy(uci_send_op_t *op);
-
-/** Maybe damage the payload of a frame in the log, which has been sent as it was. */
-void uci_inject_log(uci_frame_t *frame);
 
 /** Maybe damage what LEAVES tells of a message by segments. */
 void uci_inject_leaves(const uci_send_op_t *op, uci_control_t *msg, uint32_t count);

@@ -5,12 +5,11 @@
 
 #include "bounce.h"
 #include "control.h"
-#include "peer_link.h"
 #include "log.h"
+#include "peer_link.h"
 #include "process.h"
 #include "stats.h"
 #include "wire_check.h"
-#include "worker.h"
 
 /* Frames taken from one box before the others get their turn */
 #define UCI_MAILBOX_TURN 32

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "memtype.h"
 
+#include "buffer.h"
 #include "hostmem.h"
 
 /* UCS_MEMORY_TYPE_RDMA of later UCX: the headers may be older than the library */

@@ -11,7 +11,7 @@
 #ifndef UCI_MEMTYPE_H_
 #define UCI_MEMTYPE_H_
 
-#include "worker.h"
+#include "worker_state.h"
 
 /** @return whether no memory type in @a types, a bit set as UCX reports it (ucp_context_attr_t.memory_types), is one that
  *          has to be recognised by address. NIC memory (UCS_MEMORY_TYPE_RDMA) has none: only a caller's word tells. */

@@ -5,15 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "control.h"
-#include "endpoint.h"
-#include "peer_link.h"
 #include "log.h"
 #include "netif.h"
-#include "process.h"
 #include "transports.h"
-#include "wire_check.h"
-#include "worker.h"
+#include "worker_state.h"
 
 ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **peer_p)
 {
@@ -48,12 +43,6 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
 
 void uci_peer_destroy(uci_peer_t *peer)
 {
-    uci_link_cleanup(peer);
-    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
-    {
-        uci_list_del(&msg->link);
-        uci_control_put(msg);
-    }
     uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
     {
         uci_list_del(&ep->link);
@@ -67,29 +56,6 @@ void uci_peer_destroy(uci_peer_t *peer)
     free(peer);
 }
 
-/* Room for a name; it lives until the next 3 calls of this thread */
-static char *uci_peer_name_buffer(size_t *size_p)
-{
-    static __thread char names[4][64];
-    static __thread unsigned next;
-
-    *size_p = sizeof(names[0]);
-    return names[next++ % uci_array_size(names)];
-}
-
-static const char *uci_mark_name(const uci_mark_t *mark)
-{
-    size_t size;
-    char *name = uci_peer_name_buffer(&size);
-
-    if (mark->rank >= 0) {
-        snprintf(name, size, "rank %d (%s:%u)", mark->rank, mark->host, mark->pid);
-    } else {
-        snprintf(name, size, "%s:%u", mark->host, mark->pid);
-    }
-    return name;
-}
-
 const char *uci_peer_name(const uci_peer_t *peer)
 {
     size_t size;
@@ -98,7 +64,7 @@ const char *uci_peer_name(const uci_peer_t *peer)
     if (peer->known) {
         return uci_mark_name(&peer->mark);
     }
-    name = uci_peer_name_buffer(&size);
+    name = uci_mark_name_buffer(&size);
     snprintf(name, size, "an unknown peer (uid 0x%lx)", (unsigned long)peer->uid);
     return name;
 }
@@ -146,6 +112,54 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 bool uci_peer_is_gone(const uci_peer_t *peer)
 {
     return peer->leaving && !peer->promised && (peer->uid != peer->worker->uid);
+}
+
+/* ----------------------------------------------------------- endpoints */
+
+uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
+{
+    uci_ep_t *ep = calloc(1, sizeof(*ep));
+
+    if (ep == NULL) {
+        uci_error("failed to allocate an endpoint");
+        return NULL;
+    }
+    ep->ucp  = ucp;
+    ep->peer = peer;
+    ep->user = user;
+    uci_list_add_tail(&peer->eps, &ep->link);
+    return ep;
+}
+
+void uci_ep_destroy(uci_ep_t *ep)
+{
+    uci_list_del(&ep->link);
+    free(ep);
+}
+
+static ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
+{
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = peer->address};
+    ucs_status_t status;
+    ucp_ep_h ucp;
+
+    status = uci_ucp.ep_create(peer->worker->ucp, &params, &ucp);
+    if (status != UCS_OK) {
+        uci_error("failed to connect back to %s: %s", uci_peer_name(peer), uci_ucp.status_string(status));
+        return status;
+    }
+    return (uci_ep_create(peer, ucp, false) != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
+}
+
+bool uci_ep_is_last_of_user(const uci_ep_t *ep)
+{
+    uci_list_for_each(other, &ep->peer->eps, uci_ep_t, link)
+    {
+        if ((other != ep) && other->user && !other->closing) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* One more endpoint, the last of the list; not if we don't know where to, or if both sides are done with each other */
@@ -247,86 +261,4 @@ const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
                   uci_tuner_source());
     }
     return peer->plan;
-}
-
-/* ---------------------------------------------------------------- mark */
-
-static uint32_t uci_mark_digest(const uci_mark_t *mark)
-{
-    return (uint32_t)XXH3_64bits(mark, offsetof(uci_mark_t, check));
-}
-
-void uci_mark_init(uci_mark_t *mark, uint64_t uid)
-{
-    memset(mark, 0, sizeof(*mark));
-    mark->ucx_header = UCI_MARK_UCX_HEADER;
-    memcpy(mark->ucx_uid, &uid, sizeof(uid));
-    mark->ucx_end  = UCI_MARK_UCX_END;
-    mark->protocol = UCI_PROTOCOL_VERSION;
-    mark->mode     = (uint8_t)uci_settings.mode;
-    mark->magic    = UCI_MARK_MAGIC;
-    mark->digests  = uci_digest_set();
-    mark->rank     = uci_process_rank();
-    mark->pid      = (uint32_t)getpid();
-    snprintf(mark->host, sizeof(mark->host), "%s", uci_process_host());
-}
-
-void uci_mark_seal(uci_mark_t *mark)
-{
-    mark->check = uci_mark_digest(mark);
-}
-
-bool uci_mark_is_present(const void *address)
-{
-    const uci_mark_t *mark = address;
-
-    /* byte by byte: the address may be shorter than a mark */
-    return (mark->ucx_header == UCI_MARK_UCX_HEADER) && (mark->ucx_end == UCI_MARK_UCX_END) &&
-           (mark->magic == UCI_MARK_MAGIC);
-}
-
-uint64_t uci_mark_uid(const uci_mark_t *mark)
-{
-    uint64_t uid;
-
-    memcpy(&uid, mark->ucx_uid, sizeof(uid));
-    return uid;
-}
-
-ucs_status_t uci_mark_check(const uci_mark_t *mark)
-{
-    if (!uci_mark_is_present(mark)) {
-        uci_error("%s refuses a peer: it runs without UCI (its address carries no mark), so its messages could "
-                  "not be verified; start all ranks of the job with the same libucx_integrity.so, or none",
-                  uci_process_name());
-        return UCS_ERR_UNSUPPORTED;
-    }
-    if (mark->protocol != UCI_PROTOCOL_VERSION) {
-        uci_error("%s refuses a peer: it speaks protocol version %u of UCI, this one speaks %u; start all ranks "
-                  "with the same build",
-                  uci_process_name(), mark->protocol, UCI_PROTOCOL_VERSION);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    if (mark->check != uci_mark_digest(mark)) {
-        uci_error("%s refuses a peer: the mark in its address is damaged", uci_process_name());
-        return UCS_ERR_UNSUPPORTED;
-    }
-    if (uci_wire_check_mark(mark) != NULL) {
-        uci_error("%s refuses a peer: the mark in its address says %s", uci_process_name(), uci_wire_check_mark(mark));
-        return UCS_ERR_UNSUPPORTED;
-    }
-    if (mark->mode != (uint8_t)uci_settings.mode) {
-        uci_error("%s refuses %s: it runs with UCI_MODE=%s, this one with UCI_MODE=%s; set the same for all ranks of "
-                  "the job",
-                  uci_process_name(), uci_mark_name(mark),
-                  (mark->mode < UCI_MODE_LAST) ? uci_mode_names[mark->mode] : "unknown",
-                  uci_mode_names[uci_settings.mode]);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    if (!(mark->digests & (1u << uci_settings.digest->id))) {
-        uci_error("%s refuses %s: that build can't verify digest %s (UCI_DIGEST)", uci_process_name(),
-                  uci_mark_name(mark), uci_settings.digest->name);
-        return UCS_ERR_UNSUPPORTED;
-    }
-    return UCS_OK;
 }

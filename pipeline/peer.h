@@ -10,11 +10,12 @@
 #include "ucp_api.h"
 #include "wire.h"
 #include "frame.h"
-#include "list.h"
-#include "seq.h"
-#include "bounce.h"
 #include "box.h"
 #include "fill.h"
+#include "list.h"
+#include "mark.h"
+#include "seq.h"
+#include "slot.h"
 #include "tuner.h"
 
 struct uci_worker;
@@ -81,7 +82,6 @@ typedef struct uci_peer {
     /* connection */
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
     bool hello_sent;
-    bool settled;        /**< small messages need no more thought: see uci_send_settle() */
     bool heard;          /**< something has come from it: it knows our uid */
     bool known;          /**< mark is valid */
     bool leaving;        /**< the other side's user has closed: it receives nothing more */
@@ -116,7 +116,7 @@ typedef struct uci_peer {
     uci_list_t unconnected_link; /**< in worker->unconnected while some of these wait for the end of UCX's turn */
     uint32_t sending;            /**< uci_control_t that UCX has not let go of and a close waits for */
 
-    /* chunks, see uci_send_progress() */
+    /* chunks, see stream.h */
     uci_list_t streams;     /**< uci_send_op_t that are STREAMING, in the order they are sent */
     uci_list_t stream_link; /**< in worker->streams while there are some and UCX does not hold a window of chunks */
     uint32_t chunks_held;   /**< chunks that UCX holds */
@@ -146,6 +146,15 @@ void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark);
 /** Remember how to connect to it (copied). */
 ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length);
 
+/** Note an endpoint of UCX's to @a peer. @return NULL: no memory (logged). */
+uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user);
+
+/** Is there none that the user holds beside this one, and is not closing? */
+bool uci_ep_is_last_of_user(const uci_ep_t *ep);
+
+/** Forget it; UCX's own has been, or is about to be, closed. */
+void uci_ep_destroy(uci_ep_t *ep);
+
 /** An endpoint for our own messages: the user's, or one made for the purpose; NULL while its address is unknown. */
 ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
 
@@ -166,25 +175,5 @@ void uci_peer_limit_eager(uci_peer_t *peer);
 
 /** Bytes of a chunk of a stream to it that UCX carries in one fragment. */
 uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length);
-
-/** May messages to it go through our bounce slots? */
-UCI_INLINE bool uci_peer_is_reached(uci_peer_t *peer)
-{
-    return uci_likely(peer->maps_ours) || (!peer->pool_offered && uci_bounce_reaches_slow(peer));
-}
-
-/* ---- mark */
-
-/** Fill in the mark of a worker with this uid; to be sealed when complete. */
-void uci_mark_init(uci_mark_t *mark, uint64_t uid);
-void uci_mark_seal(uci_mark_t *mark);
-
-/** @return true if this is a mark of any protocol version. */
-bool uci_mark_is_present(const void *address);
-
-/** @return UCS_OK, or UCS_ERR_UNSUPPORTED after logging who the peer is and why it is refused. */
-ucs_status_t uci_mark_check(const uci_mark_t *mark);
-
-uint64_t uci_mark_uid(const uci_mark_t *mark);
 
 #endif

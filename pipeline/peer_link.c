@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
-#include "inject.h"
+#include "inject_frame.h"
 #include "log.h"
 #include "mailbox.h"
 #include "process.h"

@@ -34,31 +34,10 @@
 #ifndef UCI_PEER_LINK_H_
 #define UCI_PEER_LINK_H_
 
-#include "endpoint.h"
 #include "fault.h"
+#include "gap.h"
+#include "peer_table.h"
 #include "txlog.h"
-#include "worker.h"
-
-/** A frame that came too early, or that is lost: then what there is of it, if anything. */
-typedef struct uci_held {
-    uci_list_t link;
-    uint64_t seq;
-    uci_frame_hdr_t hdr;
-    const char *lost; /**< why, or NULL */
-    size_t length;    /**< bytes that follow */
-    char payload[];
-} uci_held_t;
-
-/** A frame whose payload came damaged. */
-typedef struct uci_gap {
-    uci_list_t link;
-    uint64_t seq;
-    uci_frame_hdr_t hdr;
-    uint64_t start_time;
-    unsigned refused; /**< copies of it that came damaged as well */
-    size_t length;    /**< bytes that came first */
-    char payload[];
-} uci_gap_t;
 
 /* ------------------------------------------------------------- sending */
 

@@ -2,26 +2,27 @@
 #include "repair.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
+#include "control.h"
 #include "descent.h"
-#include "fault.h"
+#include "grant.h"
 #include "inject.h"
 #include "log.h"
 #include "process.h"
+#include "recv_common.h"
+#include "recv_table.h"
 #include "report.h"
-#include "send.h"
+#include "send_common.h"
 #include "settings.h"
-#include "source.h"
 #include "stats.h"
-#include "txlog.h"
+#include "stream.h"
 #include "wire_check.h"
+#include "worker_lock.h"
 
 #define UCI_REPAIR_COPY_ATTEMPTS 8
 
-/* Copies of a message, at most, that its receiver may read from memory of ours */
-#define UCI_REPAIR_STAGED 8
+/* Times that a root that does not match is asked for again */
+#define UCI_ROOT_ATTEMPTS 4
 
 /* Questions one after the other whose answers arrived, and were damaged. One that is not answered does not count: whoever is to answer
  * may compute for hours. */
@@ -54,78 +55,11 @@ void uci_repair_get_unpin(uci_recv_op_t *op)
 
 /* ------------------------------------------------ receiver: bookkeeping */
 
-void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length)
-{
-    if (op->state[index] != UCI_CHUNK_BAD) {
-        UCI_STATS_INC(mismatched_chunks);
-        op->landed -= (op->state[index] == UCI_CHUNK_LANDED);
-        op->state[index] = UCI_CHUNK_BAD;
-        ++op->bad;
-        if (op->start_time == 0) {
-            op->start_time = uci_process_time_ns();
-        }
-        uci_report_keep_damage(op, index, data, length);
-    }
-    op->expected[index] = expected;
-}
-
-static void uci_repair_count_healed(uci_recv_op_t *op, uci_rung_t rung)
-{
-    ++op->repaired;
-    UCI_STATS_INC(repaired_chunks);
-    switch (rung) {
-    case UCI_RUNG_GET:
-        UCI_STATS_INC(repaired_by_get);
-        break;
-    case UCI_RUNG_COPY:
-        UCI_STATS_INC(repaired_by_copy);
-        break;
-    default:
-        return; /* the first transfer, which came after all */
-    }
-    op->healed_by = rung;
-}
-
-void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, bool changed)
-{
-    if (rung != UCI_RUNG_NONE) {
-        UCI_STATS_ADD(retransmitted_bytes, uci_chunk_length(op->length, op->chunk_size, index));
-    }
-    if (op->state[index] != UCI_CHUNK_BAD) {
-        if (!changed && (op->peer->worker->dropped == op->dropped_before)) {
-            return; /* asked for again because it was late, not because anything was damaged */
-        }
-        /* its header was damaged, so that nobody knew whose it was; or it is not what it was when it was sent first */
-        UCI_STATS_INC(mismatched_chunks);
-        if (op->start_time == 0) {
-            op->start_time = uci_process_time_ns();
-        }
-    }
-    if (changed) {
-        ++op->changed;
-        UCI_STATS_INC(source_changed);
-        return;
-    }
-    uci_repair_count_healed(op, rung);
-    uci_report_chunk_healed(op, index);
-}
-
 void uci_repair_healed(uci_recv_op_t *op)
 {
     if (uci_unlikely(op->start_time != 0)) {
         uci_report_healed(op);
     }
-}
-
-void uci_repair_cleanup(uci_recv_op_t *op)
-{
-    if (op->rkey != NULL) {
-        uci_ucp.rkey_destroy(op->rkey);
-        op->rkey = NULL;
-    }
-    free(op->ahead);
-    op->ahead = NULL;
-    uci_report_drop_damage(op);
 }
 
 ucs_status_t uci_repair_policy(void)
@@ -187,7 +121,8 @@ static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
 
 static bool uci_repair_get_ahead(uci_recv_op_t *op);
 
-void uci_repair_advance(uci_recv_op_t *op)
+/* All chunks have been tried: take the next attempt, or the next rung */
+static void uci_repair_advance(uci_recv_op_t *op)
 {
     if (uci_settings.mode == UCI_MODE_DETECT) {
         uci_repair_failed(op, "UCI_MODE=detect does not repair");
@@ -217,6 +152,46 @@ void uci_repair_advance(uci_recv_op_t *op)
         break;
     }
     uci_repair_request(op, false);
+}
+
+static void uci_recv_op_ask_root(uci_recv_op_t *op)
+{
+    op->have_root = false;
+    if (++op->roots > UCI_ROOT_ATTEMPTS) {
+        uci_repair_failed(op, "the root of its tree does not match");
+        return;
+    }
+    uci_descent_start(op);
+}
+
+void uci_recv_op_advance(uci_recv_op_t *op)
+{
+    if ((op->gets > 0) || op->descending) {
+        return;
+    }
+    if ((op->good < op->chunks) && (op->awaiting > 0)) {
+        return;
+    }
+    if (op->good < op->chunks) {
+        if ((op->bad > 0) && (op->good + op->bad == op->chunks)) {
+            uci_repair_advance(op);
+        }
+        return;
+    }
+
+    if (op->tree != NULL) {
+        if (!op->have_root) {
+            uci_recv_op_ask_root(op);
+            return;
+        }
+        if (uci_merkle_root(op->tree, (uint32_t)op->seq, op->length, op->chunk_size) != op->root) {
+            UCI_STATS_INC(mismatched_roots);
+            uci_recv_op_ask_root(op);
+            return;
+        }
+    }
+    uci_repair_healed(op);
+    uci_recv_op_abandon(op, UCS_OK);
 }
 
 /* @return false: asking oneself was answered within the call, and has ended it */
@@ -302,7 +277,7 @@ void uci_repair_ask_dropped(uci_peer_t *peer)
     uci_worker_t *worker = peer->worker;
 
     if (peer->leaving) {
-        return; /* it has handed over what it had */
+        return; /* it asks, and sends unasked what it is not answered about */
     }
     ++worker->walk;
     while (uci_repair_ask_next_dropped(peer)) {
@@ -513,218 +488,6 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
 
 /* ------------------------------------------------- sender: what is asked */
 
-void uci_repair_send_gone(uci_peer_t *peer, uint64_t seq, uint32_t op, uint16_t flags)
-{
-    uci_control_send_simple(peer, UCI_AM_GONE, seq, op, flags);
-}
-
-/* Memory that a receiver has been told it may read. It may still do so when it asks again: all goes with FIN. */
-typedef struct uci_repair_grant {
-    uci_list_t link; /* in op->grants */
-    ucp_mem_h memh;
-    char *staging; /* memory of ours with copies of the chunks; NULL: the user's buffer */
-    size_t length; /* of that */
-} uci_repair_grant_t;
-
-static void uci_repair_revoke_one(uci_send_op_t *op, uci_repair_grant_t *grant)
-{
-    uci_list_del(&grant->link);
-    uci_ucp.mem_unmap(op->peer->worker->context->ucp, grant->memh);
-    free(grant->staging);
-    free(grant);
-}
-
-void uci_repair_revoke(uci_send_op_t *op)
-{
-    uci_list_for_each_safe(grant, &op->grants, uci_repair_grant_t, link)
-    {
-        uci_repair_revoke_one(op, grant);
-    }
-}
-
-/* The grant of the user's buffer, if there is one */
-static uci_repair_grant_t *uci_repair_find_in_place(uci_send_op_t *op)
-{
-    uci_list_for_each(grant, &op->grants, uci_repair_grant_t, link)
-    {
-        if (grant->staging == NULL) {
-            return grant;
-        }
-    }
-    return NULL;
-}
-
-/* May there be one more copy of so many bytes? A receiver that asks again and again is sent the chunks themselves. */
-static bool uci_repair_may_stage(uci_send_op_t *op, size_t length)
-{
-    size_t sum = length;
-
-    uci_list_for_each(grant, &op->grants, uci_repair_grant_t, link)
-    {
-        sum += grant->length;
-    }
-    return sum <= UCI_REPAIR_STAGED * uci_max(op->length, (uint64_t)op->chunk_size);
-}
-
-/* Map the user's buffer, once; or, not @a in_place, new memory for copies of @a count chunks */
-static uci_repair_grant_t *uci_repair_map(uci_send_op_t *op, uint32_t count, bool in_place)
-{
-    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
-                                   .address    = op->buffer->data,
-                                   .length     = in_place ? op->length : (size_t)count * op->chunk_size};
-    uci_repair_grant_t *grant   = in_place ? uci_repair_find_in_place(op) : NULL;
-
-    if (grant != NULL) {
-        return grant;
-    }
-    grant = (in_place || uci_repair_may_stage(op, params.length)) ? calloc(1, sizeof(*grant)) : NULL;
-    if (grant == NULL) {
-        return NULL;
-    }
-    if (!in_place) {
-        params.address = grant->staging = malloc(params.length);
-        grant->length                   = params.length;
-    }
-    if ((params.address == NULL) ||
-        (uci_ucp.mem_map(op->peer->worker->context->ucp, &params, &grant->memh) != UCS_OK)) {
-        free(grant->staging);
-        free(grant);
-        return NULL;
-    }
-    uci_list_add_tail(&op->grants, &grant->link);
-    return grant;
-}
-
-/* Digest a chunk again: the source may have changed. Packs it into @a packed if it is not contiguous.
- * @return false: this is UCI's own copy, and damaged. */
-static bool uci_repair_grant_entry(uci_send_op_t *op, uint32_t index, char *packed, uci_am_grant_entry_t *entry)
-{
-    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
-    uint64_t offset = (uint64_t)index * op->chunk_size;
-    uci_source_t source;
-
-    if (packed == NULL) {
-        entry->address = (uintptr_t)uci_buffer_direct(op->buffer, offset, length);
-        entry->value   = op->digest->digest((void *)entry->address, length);
-    } else {
-        entry->address = (uintptr_t)packed;
-        entry->value   = uci_buffer_read(op->buffer, offset, packed, length, op->digest);
-    }
-    source         = uci_source_note(op, index, entry->value);
-    entry->index   = index;
-    entry->changed = (source == UCI_SOURCE_CHANGED);
-    return source != UCI_SOURCE_DAMAGED;
-}
-
-/* Tell where the chunks are; without a key the receiver takes the next rung */
-static void uci_repair_send_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count, char *packed, bool stale,
-                                  const void *rkey, size_t rkey_length)
-{
-    size_t entries_length = count * sizeof(uci_am_grant_entry_t);
-    uci_am_grant_entry_t *entries;
-    uci_am_grant_t *grant;
-    uci_control_t *msg;
-    bool intact = true;
-    uint32_t i;
-
-    msg = uci_control_get(op->peer, UCI_AM_GRANT, op->frame->seq, sizeof(*grant) + entries_length + rkey_length);
-    if (msg == NULL) {
-        return;
-    }
-    grant   = (uci_am_grant_t *)(void *)msg->payload;
-    entries = (uci_am_grant_entry_t *)(void *)(grant + 1);
-    if (rkey_length > 0) {
-        for (i = 0; i < count; ++i) {
-            intact &= uci_repair_grant_entry(
-                    op, indexes[i], (packed == NULL) ? NULL : packed + ((size_t)i * op->chunk_size), &entries[i]);
-        }
-        memcpy((char *)entries + entries_length, rkey, rkey_length);
-        if (uci_unlikely(stale)) {
-            uci_inject_region(packed, (size_t)count * op->chunk_size);
-        }
-    }
-    if (!intact) {
-        uci_control_put(msg);
-        uci_repair_send_gone(op->peer, op->frame->seq, op->remote_op, UCI_AM_FLAG_DAMAGED);
-        return;
-    }
-    grant->count       = count;
-    grant->rkey_length = (uint32_t)rkey_length;
-    grant->root        = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
-    msg->hdr.op        = op->remote_op;
-    uci_control_send(msg);
-}
-
-static void uci_repair_grant(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
-{
-    bool stale                = uci_inject_region_draw(op);
-    bool in_place             = (op->buffer->kind == UCI_BUFFER_CONTIG) && !stale;
-    uci_repair_grant_t *grant = uci_repair_map(op, count, in_place);
-    size_t rkey_length        = 0;
-    void *rkey                = NULL;
-
-    if ((grant == NULL) ||
-        (uci_ucp.rkey_pack(op->peer->worker->context->ucp, grant->memh, &rkey, &rkey_length) != UCS_OK)) {
-        uci_info("no remote access to this memory: the receiver will ask for a copy");
-        if (stale) {
-            uci_fault_undo();
-        }
-        uci_repair_send_grant(op, indexes, 0, NULL, false, NULL, 0);
-        return;
-    }
-    uci_repair_send_grant(op, indexes, count, grant->staging, stale, rkey, rkey_length);
-    uci_ucp.rkey_buffer_release(rkey);
-}
-
-/* UCX registers memory for writing, and complains on stderr where that is not allowed */
-static bool uci_repair_is_writable(const void *address)
-{
-    uintptr_t size = (uintptr_t)sysconf(_SC_PAGESIZE);
-
-    return madvise((void *)((uintptr_t)address & ~(size - 1)), size, MADV_POPULATE_WRITE) == 0;
-}
-
-/* A wrong region: a copy of the message, with no byte as it was */
-static void uci_repair_spoil(uci_send_op_t *op, char *memory)
-{
-    uci_buffer_read(op->buffer, 0, memory, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
-    uci_inject_region(memory, op->length);
-}
-
-void uci_repair_grant_ahead(uci_send_op_t *op)
-{
-    uci_am_grant_entry_t *entry;
-    uci_repair_grant_t *grant;
-    uci_control_t *msg;
-    size_t length;
-    void *rkey;
-    bool stale;
-
-    if (!op->peer->rdma || (op->chunks == 1) || (op->buffer->kind != UCI_BUFFER_CONTIG) ||
-        (uci_settings.mode == UCI_MODE_DETECT) || !uci_repair_is_writable(op->buffer->data)) {
-        return;
-    }
-    stale = uci_inject_region_draw(op);
-    grant = uci_repair_map(op, op->chunks, !stale);
-    if ((grant == NULL) || (uci_ucp.rkey_pack(op->peer->worker->context->ucp, grant->memh, &rkey, &length) != UCS_OK)) {
-        return;
-    }
-    msg = uci_control_get(op->peer, UCI_AM_GRANT, op->frame->seq, sizeof(uci_am_grant_t) + sizeof(*entry) + length);
-    if (msg != NULL) {
-        entry = (uci_am_grant_entry_t *)(void *)(msg->payload + sizeof(uci_am_grant_t));
-        *(uci_am_grant_t *)(void *)msg->payload = (uci_am_grant_t){.count = 1, .rkey_length = (uint32_t)length};
-        *entry = (uci_am_grant_entry_t){.address = (uintptr_t)(stale ? grant->staging : op->buffer->data)};
-        memcpy(entry + 1, rkey, length);
-        if (stale) {
-            uci_repair_spoil(op, grant->staging);
-        }
-        msg->hdr.op    = op->remote_op;
-        msg->hdr.flags = UCI_AM_FLAG_AHEAD;
-        uci_control_send(msg);
-    }
-    uci_ucp.rkey_buffer_release(rkey);
-}
-
 static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
 {
     uint32_t i;
@@ -733,68 +496,21 @@ static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t
     for (i = 0; (i < count) && (op->state != UCI_SEND_DONE); ++i) {
         /* those not sent yet are on their way */
         if (indexes[i] < op->next) {
-            uci_send_chunk(op, indexes[i], UCI_AM_FLAG_REPAIR);
+            uci_stream_chunk(op, indexes[i], UCI_AM_FLAG_REPAIR);
         }
     }
     uci_send_op_unpin(op);
 }
 
-void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes, uint32_t count)
 {
-    uci_frame_t *frame = uci_txlog_find(peer, seq);
-    uint32_t count     = (uint32_t)(length / sizeof(uint32_t));
-    uci_send_op_t *op;
-
-    if (frame == NULL) {
-        uci_repair_send_gone(peer, seq, hdr->op, 0);
-        return;
-    }
-    op = frame->op;
-    if ((op == NULL) || (op->tree == NULL) || (count == 0)) {
-        return;
-    }
-    if (op->state == UCI_SEND_DESCRIBED) {
-        uci_send_on_cts(peer, seq, hdr); /* that CTS was lost */
-        return;
-    }
     op->remote_op = hdr->op;
     if (!uci_send_op_settle(op)) {
         return; /* the receiver asks again */
     }
     if ((hdr->flags & UCI_AM_FLAG_GET) && (uci_merkle_leaves_set(op->tree) == op->chunks)) {
-        uci_repair_grant(op, data, count);
+        uci_grant_chunks(op, indexes, count);
     } else {
-        uci_repair_copy(op, data, count);
-    }
-}
-
-uci_control_t *uci_repair_get_leaves(uci_send_op_t *op, uci_am_type_t type, uint16_t flags)
-{
-    uci_control_t *msg = uci_control_get(op->peer, type, op->frame->seq, op->chunks * sizeof(uint64_t));
-    uint64_t *leaves;
-    uint32_t i;
-
-    if (msg == NULL) {
-        return NULL;
-    }
-    leaves = (uint64_t *)(void *)msg->payload;
-    for (i = 0; i < op->chunks; ++i) {
-        leaves[i] = uci_merkle_leaf(op->tree, i);
-    }
-    msg->hdr.op    = op->remote_op;
-    msg->hdr.flags = flags;
-    msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
-    if (uci_unlikely(uci_fault_enabled) && (flags & UCI_AM_FLAG_LAST)) {
-        uci_inject_leaves(op, msg, op->chunks);
-    }
-    return msg;
-}
-
-void uci_repair_send_leaves(uci_send_op_t *op, uint16_t flags)
-{
-    uci_control_t *msg = uci_repair_get_leaves(op, UCI_AM_LEAVES, flags);
-
-    if (msg != NULL) {
-        uci_control_send(msg);
+        uci_repair_copy(op, indexes, count);
     }
 }

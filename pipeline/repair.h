@@ -16,22 +16,14 @@
 #ifndef UCI_REPAIR_H_
 #define UCI_REPAIR_H_
 
-#include "recv.h"
+#include "recv_op.h"
+#include "send_op.h"
 
-struct uci_send_op;
-
-/** Chunk @a index arrived as @a data, whose digest is not @a expected. */
-void uci_repair_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length);
-
-/** A chunk that is not good yet is right, brought by @a rung (NONE: by the first transfer, late): count it as repaired, or, if its sender
- *  says that it was @a changed, as that; or as nothing, if nothing was wrong with it. Called by uci_recv_op_chunk_good(). */
-void uci_repair_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, bool changed);
+/** See whether all has arrived: complete, or start repairing. */
+void uci_recv_op_advance(uci_recv_op_t *op);
 
 /** Count something that is wrong and will stay so, of which it is not known which chunk it is. */
 void uci_repair_count_lost(void);
-
-/** All chunks have been tried: take the next attempt, or the next rung. */
-void uci_repair_advance(uci_recv_op_t *op);
 
 /** Nothing has come for a while, or something was dropped (@a damaged): ask again for what is due. */
 void uci_repair_ask_again(uci_recv_op_t *op, bool damaged);
@@ -48,33 +40,14 @@ void uci_repair_failed(uci_recv_op_t *op, const char *reason);
 /** What to tell the user of a message that can't be verified: by UCI_ON_ERROR; does not return for `abort`. */
 ucs_status_t uci_repair_policy(void);
 
-void uci_repair_cleanup(uci_recv_op_t *op);
-
 /** A get has ended, and with the last one the key goes. The operation is to be advanced then: what is still bad is asked
  *  for again. */
 void uci_repair_get_unpin(uci_recv_op_t *op);
 
-/** @return a message of type LEAVES, or SEGMENT, with the digests of all chunks and the root; NULL if there is no memory. */
-uci_control_t *uci_repair_get_leaves(struct uci_send_op *op, uci_am_type_t type, uint16_t flags);
+/** Sender: the receiver, which has been given this number @a hdr->op there, lacks @a count chunks. */
+void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes, uint32_t count);
 
-/** Tell the receiver the digests of all chunks, and the root. @param flags  LAST: unasked, of a message by segments. */
-void uci_repair_send_leaves(struct uci_send_op *op, uint16_t flags);
-
-/** The operation ends: nobody reads our memory any more. */
-void uci_repair_revoke(struct uci_send_op *op);
-
-/** Sender: there is no copy. @param op  the receiver's slot.  @param flags  DAMAGED: there is one, and it is damaged. */
-void uci_repair_send_gone(uci_peer_t *peer, uint64_t seq, uint32_t op, uint16_t flags);
-
-/**
- * Sender: tell where all of a message can be read, in case the receiver needs it. Does nothing where that is not worth
- * it: no RDMA, a single chunk, a buffer in pieces, or UCI_MODE=detect.
- */
-void uci_repair_grant_ahead(struct uci_send_op *op);
-
-/* Called by the dispatcher: on the sender */
-void uci_repair_on_request(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
-/* and on the receiver */
+/* Called by the dispatcher: on the receiver */
 void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
 void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
 

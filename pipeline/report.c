@@ -498,7 +498,7 @@ void uci_report_frame_lost(uci_peer_t *peer, const uci_held_t *held)
     free(damage);
 }
 
-void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason)
+void uci_report_message_lost(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason)
 {
     FILE *stream = uci_report_open_events();
     char text[96];

@@ -7,9 +7,9 @@
 #ifndef UCI_REPORT_H_
 #define UCI_REPORT_H_
 
-#include "peer_link.h"
-#include "recv.h"
-#include "send.h"
+#include "gap.h"
+#include "recv_op.h"
+#include "send_op.h"
 
 /** A worker is created: with UCI_EVENTS, note what the RDMA ports have counted so far. Only the first call counts. */
 void uci_report_init(void);
@@ -35,7 +35,7 @@ void uci_report_source_changed(const uci_send_op_t *op, uint32_t index);
 void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length);
 
 /** A message that had arrived intact and can't be received all the same; who sent it is not said. @param total  bytes of it. */
-void uci_report_orphan(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason);
+void uci_report_message_lost(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason);
 
 void uci_report_drop_damage(uci_recv_op_t *op);
 

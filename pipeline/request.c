@@ -5,7 +5,7 @@
 
 #include "log.h"
 #include "process.h"
-#include "worker.h"
+#include "worker_lock.h"
 
 size_t uci_request_ucx_size;
 

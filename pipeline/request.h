@@ -14,9 +14,9 @@
 #define UCI_REQUEST_H_
 
 #include "ucp_api.h"
-#include "pool.h"
 #include "buffer.h"
 #include "match.h"
+#include "pool.h"
 
 struct uci_worker;
 

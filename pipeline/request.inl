@@ -7,7 +7,7 @@
 #define UCI_REQUEST_INL_
 
 #include "request.h"
-#include "worker.h"
+#include "worker_state.h"
 
 UCI_INLINE uci_request_t *uci_request_alloc(uci_worker_t *worker, const ucp_request_param_t *param)
 {
@@ -39,8 +39,8 @@ UCI_INLINE uci_request_t *uci_request_get_inline(uci_worker_t *worker, const ucp
         return NULL;
     }
 
-    req->status      = UCS_INPROGRESS;
-    req->worker      = worker;
+    req->status = UCS_INPROGRESS;
+    req->worker = worker;
     uci_match_recv_init(&req->match);
     req->buffer.kind = UCI_BUFFER_CONTIG;
     if (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {

@@ -3,26 +3,19 @@
 
 #include <stdlib.h>
 
+#include "bounce.h"
 #include "digest_small.h"
 #include "direct.h"
 #include "get.h"
-#include "inject.h"
-#include "peer_link.h"
 #include "log.h"
 #include "packer.h"
-#include "process.h"
+#include "peer_link.h"
 #include "repair.h"
-#include "source.h"
-#include "span.h"
+#include "send_common.h"
 #include "stats.h"
+#include "stream.h"
 #include "superpipe.h"
 #include "txlog.h"
-
-/* UCX's own choice of what to send eagerly ("auto") is not known for all transports; it is below this. A send that
- * is not received for so long may be what two ranks that send before they receive wait for. The limit of the log does
- * not count here: plain UCX buffers without a limit, at the receiver. */
-#define UCI_SEND_LATE_MAX (1ul << 20)
-#define UCI_SEND_LATE_NS  20000000ul
 
 /* A message in slots that plain UCX would have buffered, or of one slot, is completed from a copy when nobody has taken it after so many
  * turns of progress, and one for so many bytes: about as long as its receiver takes it, and as the copy takes */
@@ -37,11 +30,6 @@
 #define UCI_SEND_PACK_GRAIN  4096
 #define UCI_SEND_PACK_DIRECT (16ul << 10)
 #define UCI_SEND_PACK_STREAM (20ul << 10)
-
-/* Chunks to one peer that UCX may hold at a time (what was digested should still be in the cache when the kernel copies it), and
- * those sent in one turn of progress */
-#define UCI_SEND_WINDOW 16
-#define UCI_SEND_TURN   64
 
 /* ------------------------------------------------------------- eager */
 
@@ -140,148 +128,6 @@ UCI_INLINE ucs_status_ptr_t uci_send_eager_contig(uci_ep_t *ep, const void *data
 
 /* ---------------------------------------------- operations until FIN */
 
-static uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
-{
-    uci_worker_t *worker = peer->worker;
-    uci_send_op_t *op    = calloc(1, sizeof(*op));
-
-    if (op == NULL) {
-        uci_error("failed to allocate a send operation");
-        return NULL;
-    }
-    uci_list_init(&op->link);
-    uci_list_init(&op->grants);
-    op->peer       = peer;
-    op->length     = length;
-    op->digest     = worker->digest;
-    op->swap_with  = UINT32_MAX;
-    op->slots[0]   = UCI_SLOT_NONE;
-    op->start_time = uci_process_time_ns();
-    op->asked_time = op->start_time;
-    uci_list_add_tail(&worker->send_ops, &op->all);
-    ++worker->ops_active;
-    return op;
-}
-
-/* Nothing is due any more, though UCX may still hold chunks */
-static void uci_send_op_retire(uci_send_op_t *op)
-{
-    uci_list_del(&op->link);
-    if (!uci_list_is_empty(&op->all)) {
-        uci_list_del(&op->all);
-        --op->peer->worker->ops_active;
-        ++op->peer->worker->removals;
-    }
-}
-
-/* Copies of what fits into a slot come and go with every message: the heap would give their pages back to the kernel again and again */
-static bool uci_send_is_copy_pooled(const uci_send_op_t *op)
-{
-    return op->length <= UCI_SLOT_SIZE;
-}
-
-static void uci_send_op_destroy(uci_send_op_t *op)
-{
-    uci_peer_t *peer     = op->peer;
-    uci_worker_t *worker = peer->worker;
-
-    uci_send_op_retire(op);
-    uci_repair_revoke(op);
-    uci_direct_release(op);
-    uci_span_put(worker, op->segment.span);
-    if (op->copy != NULL) {
-        worker->copy_bytes -= op->length;
-        if (uci_send_is_copy_pooled(op)) {
-            uci_pool_put(&worker->slot_copies, op->copy);
-        } else {
-            free(op->copy);
-        }
-    }
-    uci_merkle_destroy(op->tree);
-    free(op->changed);
-    free(op->borders);
-    free(op);
-    if (uci_unlikely(!uci_list_is_empty(&peer->queued))) {
-        uci_direct_serve(peer);
-    }
-}
-
-void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
-{
-    uci_request_t *req = op->req;
-
-    if (op->frame != NULL) {
-        op->frame->op = NULL;
-        uci_txlog_remove(op->peer, op->frame);
-        op->frame = NULL;
-    }
-    op->state  = UCI_SEND_DONE;
-    op->status = status;
-    op->req    = NULL;
-    uci_send_op_retire(op);
-    if (op->in_flight == 0) {
-        uci_send_op_destroy(op);
-    } else if (req != NULL) {
-        /* UCX still reads the user's buffer, for chunks that nobody waits for: complete when it lets go */
-        op->req = req;
-        return;
-    }
-    if (req != NULL) {
-        uci_request_complete(req, status);
-    }
-}
-
-void uci_send_op_unpin(uci_send_op_t *op)
-{
-    --op->in_flight;
-    if ((op->state == UCI_SEND_DONE) && (op->in_flight == 0)) {
-        uci_send_op_finish(op, op->status);
-    }
-}
-
-/* Have chunks sent to it, if there are any and UCX takes more */
-static void uci_send_stream_wake(uci_peer_t *peer)
-{
-    if (!uci_list_is_empty(&peer->streams) && uci_list_is_empty(&peer->stream_link) &&
-        (peer->chunks_held < UCI_SEND_WINDOW)) {
-        uci_list_add_tail(&peer->worker->streams, &peer->stream_link);
-    }
-}
-
-void uci_send_part_done(uci_send_op_t *op)
-{
-    uci_worker_t *worker = op->peer->worker;
-
-    uci_worker_enter(worker);
-    if ((op->state == UCI_SEND_BOUNCING) && uci_list_is_empty(&op->link)) {
-        uci_list_add_tail(&worker->bounces, &op->link);
-    }
-    uci_send_op_unpin(op);
-    uci_worker_leave(worker);
-}
-
-void uci_send_chunk_done(uci_send_op_t *op)
-{
-    uci_worker_t *worker = op->peer->worker;
-
-    uci_worker_enter(worker);
-    --op->peer->chunks_held;
-    uci_send_stream_wake(op->peer);
-    uci_send_part_done(op);
-    uci_worker_leave(worker);
-}
-
-void uci_send_span_done(uci_send_op_t *op, void *span)
-{
-    uci_worker_t *worker = op->peer->worker;
-
-    uci_worker_enter(worker);
-    uci_span_put(worker, span);
-    --op->spans;
-    uci_send_part_done(op);
-    uci_worker_leave(worker);
-}
-
 /* A send that completes on FIN, which may come within the call. On an error the frame is the caller's */
 static ucs_status_t uci_send_op_start(uci_send_op_t *op, uci_ep_t *ep, uci_frame_t *frame, uint32_t what, ucp_tag_t tag,
                                       uint64_t value)
@@ -356,130 +202,6 @@ static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const uc
     return !sync && (length <= max) && (worker->copy_bytes + length <= worker->log_limit);
 }
 
-static void uci_send_op_set_border(uci_send_op_t *op, uint32_t index, uci_border_t border)
-{
-    if (op->borders != NULL) {
-        op->borders[index] = border;
-    }
-}
-
-/* @return 0 if it is not known */
-static uci_border_t uci_send_op_border(const uci_send_op_t *op, uint32_t index)
-{
-    return (op->borders != NULL) ? op->borders[index] : 0;
-}
-
-static uci_cut_t uci_send_op_cut(const uci_send_op_t *op, uint32_t index)
-{
-    return uci_cut_between((index > 0) ? uci_send_op_border(op, index - 1) : 0, uci_send_op_border(op, index));
-}
-
-/* One chunk of the copy. A generic datatype is packed in pieces, as UCX does it. @return its digest. */
-static uint64_t uci_send_copy_chunk(uci_send_op_t *op, uint32_t index, uci_buffer_t *buffer, uci_ordered_t *ordered)
-{
-    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
-    uint64_t offset = (uint64_t)index * op->chunk_size;
-    char *dst       = (char *)op->copy + offset;
-
-    if (buffer->kind != UCI_BUFFER_GENERIC) {
-        return uci_buffer_read(buffer, offset, dst, length, op->digest);
-    }
-    uci_send_op_set_border(op, index, uci_packer_pack_pieces(ordered, buffer, dst, length));
-    return op->digest->digest(dst, length);
-}
-
-/* Copy the message: so that the user's buffer is free, or since a generic datatype can't be packed in any order. Of the latter some
- * may have been packed before: from its start again, for which finishing the datatype's state and making a new one is no way, since
- * MPICH lets go of the datatype then */
-static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
-{
-    uci_ordered_t ordered = {0};
-    uint32_t i;
-
-    op->copy = uci_send_is_copy_pooled(op) ? uci_pool_get(&op->peer->worker->slot_copies) : malloc(op->length);
-    if (op->copy == NULL) {
-        uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
-        return false;
-    }
-    for (i = 0; i < op->chunks; ++i) {
-        (void)uci_source_note(op, i, uci_send_copy_chunk(op, i, &req->buffer, &ordered));
-    }
-    uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
-    op->buffer = &op->copy_buffer;
-    op->peer->worker->copy_bytes += op->length;
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_copy(op);
-    }
-    return true;
-}
-
-/* Has the receiver been told where in the user's memory it may read? It may be reading just now */
-static bool uci_send_is_read(const uci_send_op_t *op)
-{
-    return (op->copy == NULL) && !uci_list_is_empty(&op->grants);
-}
-
-/* @return true if the user's buffer is free now; else its request completes with the message */
-static bool uci_send_buffer(uci_send_op_t *op)
-{
-    if ((op->req == NULL) || uci_send_is_read(op) || ((op->copy == NULL) && !uci_send_buffer_copy(op, op->req))) {
-        return false; /* it is through by now, or its receiver reads it, or there is no memory */
-    }
-    UCI_STATS_INC(buffered_messages);
-    op->req = NULL;
-    return true;
-}
-
-bool uci_send_op_settle(uci_send_op_t *op)
-{
-    return (op->buffer->kind != UCI_BUFFER_GENERIC) || uci_send_buffer_copy(op, op->req);
-}
-
-uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p)
-{
-    uint64_t value;
-
-    if (uci_likely(op->buffer->kind != UCI_BUFFER_GENERIC)) {
-        *cut_p = uci_send_op_cut(op, index);
-        return uci_buffer_read(op->buffer, (uint64_t)index * op->chunk_size, dst, length, op->digest);
-    }
-    *cut_p = uci_ordered_pack_shared(&op->ordered, op->buffer, dst, length, op->digest, &value);
-    uci_send_op_set_border(op, index, uci_ordered_border(&op->ordered, *cut_p));
-    return value;
-}
-
-bool uci_send_op_is_matched(const uci_send_op_t *op)
-{
-    return (op->state != UCI_SEND_DESCRIBED) && ((op->state != UCI_SEND_DIRECT) || (op->acked > 0));
-}
-
-uint64_t uci_send_op_buffer_time(const uci_send_op_t *op)
-{
-    const uci_context_t *context = op->peer->worker->context;
-
-    if (uci_send_op_is_matched(op) || (op->req == NULL) || op->sync ||
-        (op->length > uci_max(UCI_SEND_LATE_MAX, context->buffered_fast_max))) {
-        return UINT64_MAX;
-    }
-    return op->start_time + UCI_SEND_LATE_NS;
-}
-
-void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
-{
-    uci_request_t *req = op->req;
-
-    if ((now >= uci_send_op_buffer_time(op)) && uci_send_buffer(op)) {
-        uci_request_complete(req, UCS_OK);
-    }
-}
-
-static bool uci_send_may_copy(const uci_send_op_t *op)
-{
-    const uci_worker_t *worker = op->peer->worker;
-
-    return worker->copy_bytes + op->length <= worker->log_limit;
-}
-
 /* No later than the receiver would have needed to take it, had it been there: the copy costs as much again */
 static void uci_send_op_be_patient(uci_send_op_t *op)
 {
@@ -487,15 +209,6 @@ static void uci_send_op_be_patient(uci_send_op_t *op)
 
     op->patience = (op->peer->worker->turns + (2 * turns)) | 1; /* a turn counts twice; 0 says that there is none */
     op->fresh    = (op->chunks == 1) && (op->buffer->kind == UCI_BUFFER_CONTIG);
-}
-
-void uci_send_op_buffer_early(uci_send_op_t *op)
-{
-    uci_request_t *req = op->req;
-
-    if (uci_send_may_copy(op) && uci_send_buffer(op)) {
-        uci_request_complete(req, UCS_OK);
-    }
 }
 
 /* Packing takes longer than moving: the receiver shall unpack the first part soon. All slots of a message at once if they are enough.
@@ -558,11 +271,11 @@ static void uci_send_start_path(uci_send_op_t *op)
         return;
     }
     if ((path == UCI_PATH_GET) && (op->buffer->kind == UCI_BUFFER_CONTIG)) {
-        uci_get_start(op);
+        uci_get_path.start(op);
     } else if (((path == UCI_PATH_BOUNCE) || ((path == UCI_PATH_GET) && op->peer->rdma)) &&
-               uci_superpipe_is_possible(op->chunk_size)) {
+               (op->chunk_size <= UCI_SPAN_SIZE)) {
         /* without RDMA a rendezvous of UCX's takes longer (measured on tcp: 40 us for each segment) than it can spare */
-        uci_superpipe_start(op);
+        uci_superpipe_path.start(op);
     }
 }
 
@@ -700,175 +413,7 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
     return uci_send_other(ep, data, count, datatype, tag, param, sync);
 }
 
-/* ------------------------------------------------------------ chunks */
-
-/* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest, made anew if they are
- * sent @a again. */
-static ucs_status_t uci_send_chunk_load(uci_send_op_t *op, uci_control_t *msg, uint32_t index, uint32_t length,
-                                        bool again, uint64_t *value_p)
-{
-    uint64_t offset    = (uint64_t)index * op->chunk_size;
-    const void *direct = uci_buffer_direct(op->buffer, offset, length);
-    uci_cut_t cut;
-
-    if (direct != NULL) {
-        *value_p  = (!again && uci_source_is_own(op)) ? uci_merkle_leaf(op->tree, index)
-                                                      : op->digest->digest(direct, length);
-        msg->data = direct;
-    } else {
-        msg->staging = malloc(length);
-        if (msg->staging == NULL) {
-            return UCS_ERR_NO_MEMORY;
-        }
-        *value_p  = uci_send_op_load(op, index, msg->staging, length, &cut);
-        msg->data = msg->staging;
-    }
-    msg->length     = length;
-    msg->hdr.length = length;
-    return UCS_OK;
-}
-
-/* A generic datatype gives its chunks in their order; for any other all of it has to be copied */
-static bool uci_send_chunk_is_at_hand(uci_send_op_t *op, uint32_t index)
-{
-    return ((op->buffer->kind == UCI_BUFFER_GENERIC) &&
-            uci_ordered_is_next_out(&op->ordered, (uint64_t)index * op->chunk_size)) ||
-           uci_send_op_settle(op);
-}
-
-ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
-{
-    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
-    bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
-    uci_control_t *msg;
-    uci_source_t source;
-    ucs_status_t status;
-    uint64_t value;
-
-    msg = uci_send_chunk_is_at_hand(op, index) ? uci_control_get(op->peer, UCI_AM_DATA, op->frame->seq, 0) : NULL;
-    if (msg == NULL) {
-        return UCS_ERR_NO_MEMORY;
-    }
-    status = uci_send_chunk_load(op, msg, index, length, again, &value);
-    if (status != UCS_OK) {
-        uci_control_put(msg);
-        return status;
-    }
-
-    source = uci_source_note(op, index, value);
-    if (uci_unlikely(source == UCI_SOURCE_DAMAGED) && (flags & UCI_AM_FLAG_REPAIR)) {
-        uci_control_put(msg);
-        uci_repair_send_gone(op->peer, op->frame->seq, op->remote_op, UCI_AM_FLAG_DAMAGED);
-        return UCS_OK;
-    }
-    if (uci_unlikely(source == UCI_SOURCE_CHANGED)) {
-        flags |= UCI_AM_FLAG_CHANGED;
-    }
-    msg->hdr.digest = (uint8_t)op->digest->id;
-    msg->hdr.flags  = flags;
-    msg->hdr.op     = op->remote_op;
-    msg->hdr.index  = index;
-    msg->hdr.value  = uci_merkle_leaf(op->tree, index);
-    if ((uci_merkle_leaves_set(op->tree) == op->chunks) && (again || (index + 1 == op->chunks))) {
-        msg->hdr.flags |= UCI_AM_FLAG_LAST;
-        msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
-    } else {
-        msg->hdr.extra = uci_send_op_border(op, index);
-    }
-
-    msg->op    = op;
-    msg->chunk = true;
-    uci_send_op_pin(op);
-    ++op->peer->chunks_held;
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_chunk(op, msg, index);
-    }
-    uci_control_send(msg);
-    return UCS_OK;
-}
-
-/* The next chunk of the first message */
-static void uci_send_stream_chunk(uci_peer_t *peer)
-{
-    uci_send_op_t *op = uci_container_of(peer->streams.next, uci_send_op_t, link);
-
-    uci_send_op_pin(op);
-    if (op->next + 1 == op->chunks) {
-        uci_list_del(&op->link);
-        op->state = UCI_SEND_WAIT_FIN;
-    }
-    if (uci_send_chunk(op, op->next++, 0) != UCS_OK) {
-        uci_send_op_query(op); /* the receiver will ask for what it lacks */
-    }
-    uci_send_op_unpin(op);
-}
-
-/* Send while UCX takes chunks at once, up to a turn; go on when one is done or in the next turn. One message after the other, so
- * that UCX holds a window for the peer and not for each of its messages. (Meant for large messages over tcp at 25 Gbit/s, where a gain
- * was not measured.) */
-static void uci_send_stream(uci_peer_t *peer)
-{
-    unsigned turn;
-
-    for (turn = 0; (turn < UCI_SEND_TURN) && !uci_list_is_empty(&peer->streams); ++turn) {
-        if (peer->chunks_held >= UCI_SEND_WINDOW) {
-            uci_list_del(&peer->stream_link); /* uci_send_chunk_done() puts it back */
-            return;
-        }
-        uci_send_stream_chunk(peer);
-    }
-    if (uci_list_is_empty(&peer->streams)) {
-        uci_list_del(&peer->stream_link);
-    }
-}
-
-void uci_send_stream_rest(uci_send_op_t *op)
-{
-    uci_list_del(&op->link);
-    op->state = UCI_SEND_STREAMING;
-    uci_repair_grant_ahead(op);
-    uci_list_add_tail(&op->peer->streams, &op->link);
-    uci_send_stream_wake(op->peer);
-}
-
-void uci_send_hand_over(uci_send_op_t *op)
-{
-    uint32_t i;
-
-    if ((op->req != NULL) || (op->tree == NULL)) {
-        return; /* a send still pending is the user's to wait for */
-    }
-    uci_send_op_pin(op);
-    uci_list_del(&op->link); /* its slots stay as they are: they may be read later */
-    for (i = 0; (i < op->chunks) && (op->state != UCI_SEND_DONE); ++i) {
-        uci_send_chunk(op, i, UCI_AM_FLAG_HANDOVER);
-    }
-    if (op->state != UCI_SEND_DONE) {
-        op->next  = op->chunks;
-        op->state = UCI_SEND_WAIT_FIN;
-    }
-    uci_send_op_unpin(op);
-}
-
-void uci_send_progress(uci_worker_t *worker)
-{
-    uci_list_t todo;
-
-    /* completions may start, end and move operations while we send */
-    uci_list_move(&worker->streams, &todo);
-    while (!uci_list_is_empty(&todo)) {
-        uci_send_stream(uci_container_of(uci_list_requeue(&todo, &worker->streams), uci_peer_t, stream_link));
-    }
-}
-
 /* -------------------------------------------- what the receiver says */
-
-static uci_send_op_t *uci_send_op_find(uci_peer_t *peer, uint64_t seq)
-{
-    uci_frame_t *frame = uci_txlog_find(peer, seq);
-
-    return (frame != NULL) ? frame->op : NULL;
-}
 
 void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
@@ -880,8 +425,10 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     op->remote_op = hdr->op;
     switch (op->state) {
     case UCI_SEND_DESCRIBED:
-        if (!op->fetched && !op->bounced && uci_send_may_go_direct(peer, op->length) &&
-            (op->chunk_size <= UCI_SLOT_SIZE) && uci_direct_start_matched(op)) {
+        if ((op->path == NULL) && uci_send_may_go_direct(peer, op->length) && (op->chunk_size <= UCI_SLOT_SIZE)) {
+            op->path = &uci_direct_path;
+        }
+        if ((op->path != NULL) && op->path->matched(op)) {
             return;
         }
         break;
@@ -900,16 +447,29 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     default:
         return; /* repeated */
     }
-    if (op->fetched && (op->state == UCI_SEND_DESCRIBED) && !peer->leaving) {
-        uci_get_on_cts(op);
-        return;
-    }
-    if (op->bounced && (op->state == UCI_SEND_DESCRIBED) && !peer->leaving) {
-        uci_superpipe_send(op);
-        return;
-    }
     op->next = 0;
-    uci_send_stream_rest(op);
+    uci_stream_rest(op);
+}
+
+void uci_send_on_repair(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+    uint32_t count     = (uint32_t)(length / sizeof(uint32_t));
+    uci_send_op_t *op;
+
+    if (frame == NULL) {
+        uci_control_send_simple(peer, UCI_AM_GONE, seq, hdr->op, 0);
+        return;
+    }
+    op = frame->op;
+    if ((op == NULL) || (op->tree == NULL) || (count == 0)) {
+        return;
+    }
+    if (op->state == UCI_SEND_DESCRIBED) {
+        uci_send_on_cts(peer, seq, hdr); /* that CTS was lost */
+        return;
+    }
+    uci_repair_answer(op, hdr, data, count);
 }
 
 void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
@@ -918,35 +478,5 @@ void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 
     if (op != NULL) {
         uci_send_op_finish(op, UCS_OK);
-    }
-}
-
-void uci_send_op_query(uci_send_op_t *op)
-{
-    uint64_t seq = op->frame->seq;
-
-    op->asked_time = uci_process_time_ns();
-    if (++op->queries > 1) {
-        uci_control_hello(op->peer); /* the first one may have been lost: then nobody can answer */
-    }
-    if (op->state != UCI_SEND_DONE) { /* what a peer that is ourselves has heard, it has answered within the call */
-        uci_control_send_simple(op->peer, UCI_AM_QUERY, seq, op->remote_op, 0);
-    }
-}
-
-void uci_send_shutdown(uci_worker_t *worker)
-{
-    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
-    {
-        uci_list_del(&op->link); /* what still ends serves none that is queued */
-        uci_repair_revoke(op);
-    }
-}
-
-void uci_send_cleanup(uci_worker_t *worker)
-{
-    uci_list_for_each_safe(op, &worker->send_ops, uci_send_op_t, all)
-    {
-        uci_send_op_destroy(op);
     }
 }

@@ -32,144 +32,17 @@
 #ifndef UCI_SEND_H_
 #define UCI_SEND_H_
 
-#include "worker.h"
 #include "control.h"
-#include "merkle.h"
-#include "ordered.h"
-
-typedef enum {
-    UCI_SEND_DESCRIBED,
-    UCI_SEND_QUEUED,
-    UCI_SEND_DIRECT,
-    UCI_SEND_MATCHED,
-    UCI_SEND_OFFERED,
-    UCI_SEND_BOUNCING,
-    UCI_SEND_STREAMING,
-    UCI_SEND_WAIT_FIN,
-    UCI_SEND_DONE
-} uci_send_state_t;
-
-/** Slots that one message has at a time, at most */
-#define UCI_DIRECT_WINDOW 8
-
-/** A segment of the bounce path that is filled and not offered yet, or the one before */
-typedef struct uci_send_segment {
-    void *span;     /**< NULL: none is filled */
-    uint32_t first; /**< chunk */
-    uint32_t chunks;
-    uint32_t length;
-    uci_cut_t cut;
-} uci_send_segment_t;
-
-typedef struct uci_send_op {
-    uci_list_t
-            link; /**< in peer->streams while STREAMING, in peer->queued while QUEUED, in worker->direct_sends while DIRECT, in
-                        worker->offers until all is digested if `fetched`, in worker->bounces while BOUNCING and able to fill */
-    uci_list_t all; /**< in worker->send_ops */
-    uci_send_state_t state;
-    uci_peer_t *peer;
-    uci_frame_t *frame;   /**< in the log */
-    uci_request_t *req;   /**< NULL: the user's send has completed (buffered) */
-    uci_buffer_t *buffer; /**< &req->buffer or &copy_buffer */
-    uci_buffer_t copy_buffer;
-    void *copy;
-    uci_ordered_t ordered; /**< packing of a generic datatype that has not been copied */
-    uci_border_t *borders; /**< of a generic datatype, behind each chunk that has been packed; or NULL */
-    const uci_digest_ops_t *digest;
-    uint64_t length;
-    uint32_t chunk_size;
-    uint32_t chunks;
-    uint32_t next;     /**< chunk to send */
-    uint32_t digested; /**< chunks, of those fetched */
-    bool fetched;      /**< takes the get path, unless the receiver leaves before it says CTS */
-    bool bounced;      /**< the same with the bounce path */
-    uint8_t spans;     /**< that UCX is sending from */
-    uci_send_segment_t segment;
-    uint64_t walk;      /**< of uci_control_ask(): the last one that came to it */
-    uint32_t in_flight; /**< chunks UCX has not let go of */
-    uint32_t remote_op;
-    uint32_t filled;                   /**< DIRECT: chunks in slots */
-    uint32_t acked;                    /**< DIRECT: of these, chunks that have been taken */
-    uint8_t window;                    /**< DIRECT: slots reserved */
-    bool draining;                     /**< DIRECT: its receiver is taking it; counted in peer->draining */
-    uint16_t slots[UCI_DIRECT_WINDOW]; /**< of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
-    uint32_t patience;   /**< DIRECT: of worker->turns, when it is completed from a copy; 0: not for now */
-    bool fresh;          /**< DIRECT: one slot, and no turn since it was filled */
-    uint8_t *changed;    /**< by chunk: the program has changed it (source.h); NULL: none */
-    uint8_t injected;    /**< where faults have hit it: uci_injected_t (inject.h) */
-    bool reminded;       /**< DIRECT: the receiver has asked once */
-    ucp_ep_h offered_by; /**< endpoint that segments were offered through, only compared; or NULL */
-    uci_merkle_t *tree;  /**< NULL for a synchronous eager message */
-    uci_list_t grants;   /**< uci_repair_grant_t: what the receiver may be reading, until FIN */
-    bool sync;           /**< a synchronous send: completes only when matched */
-    ucs_status_t status; /**< how it ended, once it is DONE */
-    uint64_t start_time;
-    uint64_t asked_time; /**< last QUERY */
-    unsigned queries;
-    uint32_t swap_with; /**< fault injection: the next chunk carries this one's content */
-} uci_send_op_t;
+#include "peer_table.h"
+#include "send_op.h"
 
 /** Send; @return as ucp_tag_send_nbx(). @a sync: as ucp_tag_send_sync_nbx(). */
 ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *buffer, size_t count, ucp_tag_t tag,
                           const ucp_request_param_t *param, bool sync);
 
-/** Push chunks of all operations that stream; called from progress. */
-void uci_send_progress(uci_worker_t *worker);
-
-/** Send one chunk, with @a flags beside LAST. The operation may be over, and gone unless pinned, afterwards. */
-ucs_status_t uci_send_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags);
-
-/** The bytes of the next chunk, with their digest. @param dst  where to; others may be able to write there.
- *  @param cut_p  0 but for a generic datatype. */
-uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p);
-
-/** Chunks are to be read in any order from now on: a generic datatype is copied. @return false: no memory (logged). */
-bool uci_send_op_settle(uci_send_op_t *op);
-
-/** UCX holds a chunk no longer, or another part of the message. */
-void uci_send_chunk_done(uci_send_op_t *op);
-void uci_send_part_done(uci_send_op_t *op);
-
-/** So it is with a segment of the bounce path: its span is free. */
-void uci_send_span_done(uci_send_op_t *op, void *span);
-
-/** Closing: send all chunks unasked, if the user takes the message for sent. The operation may be over, and gone, afterwards. */
-void uci_send_hand_over(uci_send_op_t *op);
-
-/** What has not been sent goes as a stream. */
-void uci_send_stream_rest(uci_send_op_t *op);
-
-/** Keep an operation alive although FIN may come: as a chunk in flight does. */
-UCI_INLINE void uci_send_op_pin(uci_send_op_t *op)
-{
-    ++op->in_flight;
-}
-void uci_send_op_unpin(uci_send_op_t *op);
-
-/** The operation is over: complete the user's request, release everything. */
-void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status);
-
-/** The operation has lost patience: complete the user's request from a copy. It may be over, and gone unless pinned, afterwards. */
-void uci_send_op_buffer_early(uci_send_op_t *op);
-
-/** @return when an operation that nobody has received is to be completed from a copy, UINT64_MAX: never. */
-uint64_t uci_send_op_buffer_time(const uci_send_op_t *op);
-
-/** Nobody has received this yet: complete it from a copy if plain UCX might have done so. */
-void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now);
-
-/** The worker goes: unmap what is mapped for repairs; then, when UCX's part is gone, forget what never ended. */
-void uci_send_shutdown(uci_worker_t *worker);
-void uci_send_cleanup(uci_worker_t *worker);
-
-/** Has the receiver begun to take it? Not known of what needs no answer. */
-bool uci_send_op_is_matched(const uci_send_op_t *op);
-
-/** Ask the receiver where it is with this operation. */
-void uci_send_op_query(uci_send_op_t *op);
-
 /* What the receiver says about message seq; called by the dispatcher */
 void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
+void uci_send_on_repair(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
 void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
 
 #endif

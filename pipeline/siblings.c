@@ -2,7 +2,6 @@
 #include "siblings.h"
 
 #include "process.h"
-#include "worker.h"
 
 #define UCI_SIBLING_ALONE_NS 1000000ul /* without a turn for so long: its program waits elsewhere */
 #define UCI_SIBLING_SERVED   16        /* turns at a time, as long as each finds something to do */
@@ -64,7 +63,7 @@ static void uci_sibling_serve(uci_worker_t *worker)
     unsigned turns = 0;
 
     worker->sibling.helped = worker->deferring = true;
-    while ((turns < UCI_SIBLING_SERVED) && (uci_worker_turn(worker) > 0)) {
+    while ((turns < UCI_SIBLING_SERVED) && (worker->turn(worker) > 0)) {
         ++turns;
     }
     worker->sibling.helped     = false;

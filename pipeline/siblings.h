@@ -25,36 +25,23 @@
 #ifndef UCI_SIBLINGS_H_
 #define UCI_SIBLINGS_H_
 
-#include "list.h"
-
-struct uci_worker;
-
-/** What is known of a worker for this purpose. */
-typedef struct uci_sibling {
-    uci_list_t link;
-    unsigned turns_seen; /**< turns of the worker when it was looked at last */
-    uint64_t seen_time;  /**< when these had changed, in ns */
-    bool handed_over;    /**< its thread has changed once */
-    bool shared;         /**< more than once */
-    bool foreign;        /**< UCX may call the program from inside of it */
-    bool helped;         /**< the turn that runs is not its program's */
-} uci_sibling_t;
+#include "worker_state.h"
 
 /** Calls of progress between two looks. Power of two. */
 #define UCI_SIBLINGS_TURNS 1024
 
-void uci_siblings_join(struct uci_worker *worker);
+void uci_siblings_join(uci_worker_t *worker);
 
 /** Waits until nobody is in it. */
-void uci_siblings_leave(struct uci_worker *worker);
+void uci_siblings_leave(uci_worker_t *worker);
 
 /** Serve those that need it, as a thread that makes progress in @a self, or NULL: in a worker that is not UCI's. */
-void uci_siblings_help(const struct uci_worker *self);
+void uci_siblings_help(const uci_worker_t *self);
 
 /** For a debugger: call @a func for each worker of this process, without a lock. @return how many there are. */
-size_t uci_siblings_visit(void (*func)(struct uci_worker *worker, void *arg), void *arg);
+size_t uci_siblings_visit(void (*func)(uci_worker_t *worker, void *arg), void *arg);
 
 /** This thread, which is not the one that has used the worker so far, is about to. Not for mode MULTI. */
-void uci_siblings_take_over(struct uci_worker *worker);
+void uci_siblings_take_over(uci_worker_t *worker);
 
 #endif

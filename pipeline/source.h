@@ -14,7 +14,7 @@
 #ifndef UCI_SOURCE_H_
 #define UCI_SOURCE_H_
 
-#include "send.h"
+#include "send_op.h"
 
 typedef enum {
     UCI_SOURCE_SAME,

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include "log.h"
-#include "worker.h"
 
 #define UCI_SPANS_SIZE ((size_t)UCI_SPAN_COUNT * UCI_SPAN_SIZE)
 

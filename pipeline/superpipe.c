@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "superpipe.h"
 
+#include "control.h"
 #include "inject.h"
-#include "repair.h"
+#include "recv_common.h"
+#include "send_common.h"
 #include "source.h"
 #include "span.h"
 #include "stats.h"
+#include "stream.h"
+#include "worker_lock.h"
 
 /* Segments of one message that UCX may be moving at a time: one on the wire, one filled, one being filled */
 #define UCI_SUPERPIPE_DEPTH 3
@@ -17,11 +21,6 @@
 #define UCI_SUPERPIPE_CHUNKS (UCI_CONTROL_POOLED / sizeof(uint64_t))
 
 /* --------------------------------------------------------------- sender */
-
-bool uci_superpipe_is_possible(uint32_t chunk_size)
-{
-    return chunk_size <= UCI_SPAN_SIZE;
-}
 
 /* Chunks of the next segment. Packing a generic datatype takes longer than moving it: then segments that grow would only leave more
  * to be unpacked when all is packed. */
@@ -90,6 +89,17 @@ static uci_control_t *uci_superpipe_describe(const uci_send_op_t *op)
     return msg;
 }
 
+static void uci_superpipe_span_done(uci_send_op_t *op, void *span)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    uci_worker_enter(worker);
+    uci_span_put(worker, span);
+    --op->spans;
+    uci_send_part_done(op, NULL);
+    uci_worker_leave(worker);
+}
+
 /* What is not offered since there is no memory for it, the receiver will ask for */
 static void uci_superpipe_offer(uci_send_op_t *op)
 {
@@ -100,6 +110,7 @@ static void uci_superpipe_offer(uci_send_op_t *op)
         msg->data   = op->segment.span;
         msg->length = op->segment.length;
         msg->op     = op;
+        msg->done   = uci_superpipe_span_done;
         msg->span   = op->segment.span;
         ++op->spans;
         uci_send_op_pin(op);
@@ -122,31 +133,37 @@ static void uci_superpipe_step(uci_send_op_t *op)
     if ((op->segment.span == NULL) && ((op->spans == UCI_SUPERPIPE_DEPTH) || !uci_superpipe_fill(op, 0))) {
         uci_list_del(&op->link); /* uci_send_part_done() puts it back */
         if (op->spans == 0) {
-            uci_send_stream_rest(op);
+            uci_stream_rest(op);
         }
         return;
     }
     uci_superpipe_offer(op);
 }
 
-void uci_superpipe_start(uci_send_op_t *op)
+/* Fill its first segment */
+static void uci_superpipe_start(uci_send_op_t *op)
 {
-    op->bounced = true;
+    op->path = &uci_superpipe_path;
     (void)uci_superpipe_fill(op, UCI_SUPERPIPE_KEEP);
 }
 
-void uci_superpipe_send(uci_send_op_t *op)
+/* Offer what is filled, go on with the rest */
+static bool uci_superpipe_matched(uci_send_op_t *op)
 {
+    if (op->peer->leaving) {
+        return false;
+    }
     op->state = UCI_SEND_BOUNCING;
     UCI_STATS_INC(bounce_messages);
-    /* no uci_repair_grant_ahead(): that would register the user's buffer, which this path spares */
+    /* no uci_grant_ahead(): that would register the user's buffer, which this path spares */
     uci_list_add_tail(&op->peer->worker->bounces, &op->link);
     uci_send_op_pin(op); /* sending to oneself is answered within the call */
     uci_superpipe_step(op);
     uci_send_op_unpin(op);
+    return true;
 }
 
-void uci_superpipe_progress(uci_worker_t *worker)
+static unsigned uci_superpipe_progress(uci_worker_t *worker)
 {
     uci_list_t todo;
     uci_send_op_t *op;
@@ -158,6 +175,7 @@ void uci_superpipe_progress(uci_worker_t *worker)
         uci_superpipe_step(op);
         uci_send_op_unpin(op);
     }
+    return 1;
 }
 
 /* ------------------------------------------------------------- receiver */
@@ -217,7 +235,18 @@ void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uin
         if (uci_likely(value == *leaves)) {
             uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
         } else {
-            uci_repair_chunk_bad(op, index, *leaves, data, part);
+            uci_recv_op_chunk_bad(op, index, *leaves, data, part);
         }
     }
 }
+
+static void uci_superpipe_release(uci_send_op_t *op)
+{
+    uci_span_put(op->peer->worker, op->segment.span);
+}
+
+const uci_path_ops_t uci_superpipe_path = {.queues   = {offsetof(uci_worker_t, bounces)},
+                                           .progress = uci_superpipe_progress,
+                                           .start    = uci_superpipe_start,
+                                           .matched  = uci_superpipe_matched,
+                                           .release  = uci_superpipe_release};

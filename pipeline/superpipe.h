@@ -23,24 +23,14 @@
 #ifndef UCI_SUPERPIPE_H_
 #define UCI_SUPERPIPE_H_
 
-#include "recv.h"
-#include "send.h"
-
-/** Can messages of these chunks go this way? */
-bool uci_superpipe_is_possible(uint32_t chunk_size);
-
-/** A message has been described that shall go this way: fill its first segment. */
-void uci_superpipe_start(uci_send_op_t *op);
-
-/** The receiver has matched it: offer what is filled, go on with the rest. */
-void uci_superpipe_send(uci_send_op_t *op);
-
-/** Fill and offer segments, called from progress. */
-void uci_superpipe_progress(uci_worker_t *worker);
+#include "path.h"
 
 /** A segment is in the receiver's memory: verify its chunks and bring them to where they belong.
  *  @param data    @a length bytes, whole chunks from @a first on.  @param leaves  their digests as the sender made them. */
 void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uint32_t length, const uint64_t *leaves,
                         uci_cut_t cut);
+
+/** Its row in path_table.c */
+extern const uci_path_ops_t uci_superpipe_path;
 
 #endif

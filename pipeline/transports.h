@@ -7,9 +7,9 @@
 #ifndef UCI_TRANSPORTS_H_
 #define UCI_TRANSPORTS_H_
 
+#include "ucp_api.h"
 #include "netif.h"
 #include "profile.h"
-#include "ucp_api.h"
 
 typedef struct uci_transports {
     char list

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "log.h"
+#include "peer_table.h"
 #include "stats.h"
 #include "wire_check.h"
 

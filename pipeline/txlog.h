@@ -8,7 +8,8 @@
 #ifndef UCI_TXLOG_H_
 #define UCI_TXLOG_H_
 
-#include "worker.h"
+#include "peer.h"
+#include "worker_state.h"
 
 /** The general case of uci_txlog_put(): room and limit. */
 ucs_status_t uci_txlog_make_room(uci_peer_t *peer, uint64_t seq);

@@ -4,9 +4,11 @@
 #include <stdlib.h>
 
 #include "control.h"
-#include "peer_link.h"
 #include "log.h"
-#include "recv.h"
+#include "peer_link.h"
+#include "recv_common.h"
+#include "recv_rndv.h"
+#include "recv_table.h"
 #include "repair.h"
 #include "report.h"
 #include "request.inl"
@@ -103,8 +105,8 @@ static void uci_unexpected_finish(uci_message_t *message, uci_request_t *req, uc
 static ucs_status_t uci_unexpected_damaged(const uci_message_t *message)
 {
     uci_repair_count_lost();
-    uci_report_orphan(message->worker, message->hdr.tag, message->length,
-                      "it was damaged in this process's memory, where it waited for its receive");
+    uci_report_message_lost(message->worker, message->hdr.tag, message->length,
+                            "it was damaged in this process's memory, where it waited for its receive");
     return uci_repair_policy();
 }
 

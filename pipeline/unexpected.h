@@ -13,7 +13,8 @@
 #ifndef UCI_UNEXPECTED_H_
 #define UCI_UNEXPECTED_H_
 
-#include "worker.h"
+#include "peer_table.h"
+#include "request.h"
 
 struct uci_recv_op;
 
@@ -28,12 +29,14 @@ typedef struct uci_message {
     ucs_status_t status; /**< UCS_OK, or what to tell who asks for it: it is lost */
     bool lost;
     bool probed;
-    uci_rndv_desc_t desc;                        /**< of a rendezvous */
-    uci_request_t *adopted;                      /**< the receive that moves it here, or has; NULL: none */
-    uci_request_t *req;                          /**< who has asked for it while it is being adopted; or NULL */
-    char *content;                               /**< of one that is adopted */
-    char payload[]; /**< of an eager one */
+    uci_rndv_desc_t desc;   /**< of a rendezvous */
+    uci_request_t *adopted; /**< the receive that moves it here, or has; NULL: none */
+    uci_request_t *req;     /**< who has asked for it while it is being adopted; or NULL */
+    char *content;          /**< of one that is adopted */
+    char payload[];         /**< of an eager one */
 } uci_message_t;
+
+_Static_assert(offsetof(uci_message_t, payload) % 16 == 0, "as good as malloc() makes it");
 
 /**
  * Keep a message that nobody has asked for. @param payload  as many bytes as @a hdr says; others may be able to write there.

@@ -7,9 +7,13 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
+#include "close.h"
 #include "log.h"
+#include "path_table.h"
 #include "process.h"
-#include "worker.h"
+#include "resync.h"
+#include "worker_lock.h"
+#include "worker_state.h"
 
 #define UCI_NS 1000000000ul
 
@@ -71,6 +75,17 @@ static bool uci_wakeup_set_timer(uci_wakeup_t *wakeup, uint64_t due)
     when.it_value.tv_sec  = (time_t)(due / UCI_NS);
     when.it_value.tv_nsec = (long)(due % UCI_NS);
     return timerfd_settime(wakeup->timer, TFD_TIMER_ABSTIME, &when, NULL) == 0;
+}
+
+uint64_t uci_worker_due(const uci_worker_t *worker)
+{
+    if (worker->ops_active == 0) {
+        return UINT64_MAX;
+    }
+    if (uci_path_table_are_due(worker) || !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
+        return 0;
+    }
+    return uci_min(uci_resync_due(worker), uci_close_due(worker));
 }
 
 ucs_status_t uci_wakeup_arm(uci_worker_t *worker)

@@ -14,24 +14,18 @@
 #ifndef UCI_WAKEUP_H_
 #define UCI_WAKEUP_H_
 
-#include "ucp_api.h"
-
-struct uci_worker;
-
-typedef struct uci_wakeup {
-    int set;    /**< the epoll descriptor, -1: this worker can't be armed */
-    int timer;  /**< in the set; -1 until the worker is armed for the first time */
-    bool given; /**< the program's own set */
-    void *data; /**< what epoll_wait() says of the timer */
-} uci_wakeup_t;
+#include "worker_state.h"
 
 /** @param params  what the program gave to ucp_worker_create(); @param enabled  the context has UCP_FEATURE_WAKEUP. */
-void uci_wakeup_init(struct uci_worker *worker, const ucp_worker_params_t *params, bool enabled);
+void uci_wakeup_init(uci_worker_t *worker, const ucp_worker_params_t *params, bool enabled);
 
-void uci_wakeup_cleanup(struct uci_worker *worker);
+void uci_wakeup_cleanup(uci_worker_t *worker);
+
+/** @return when UCI has something to do without anything arriving, as uci_process_time_ns(): 0 now, UINT64_MAX never. */
+uint64_t uci_worker_due(const uci_worker_t *worker);
 
 /** As ucp_worker_arm(), ucp_worker_wait(). The second one must be called without the worker's lock. */
-ucs_status_t uci_wakeup_arm(struct uci_worker *worker);
-ucs_status_t uci_wakeup_wait(struct uci_worker *worker);
+ucs_status_t uci_wakeup_arm(uci_worker_t *worker);
+ucs_status_t uci_wakeup_wait(uci_worker_t *worker);
 
 #endif

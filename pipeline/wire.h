@@ -192,4 +192,7 @@ UCI_INLINE uint32_t uci_chunk_length(uint64_t length, uint32_t chunk_size, uint3
 _Static_assert(sizeof(uci_frame_hdr_t) == 40, "frame header");
 _Static_assert(sizeof(uci_am_hdr_t) == 48, "active message header");
 
+/** What TREE and NODES hold at most, headers aside (one node's children are never split) */
+#define UCI_DESCENT_BYTES 4096
+
 #endif

@@ -6,16 +6,17 @@
  * not come, with a warning, and counted (refused_messages). A user's receive that depends on it is asked for again, or ends by the
  * policy; it never ends well with other bytes than were digested. docs/design.md, section 3, has the ranges field by field.
  *
- * Here is what can be told from the message and from the operation it is about; whether it comes at a time when it is of use
- * (a repeated one does not) is for its handler, which ignores it if not. A new message, or flag, begins with a row of the table here.
+ * Here is what can be told of frames, descriptors and keys; message_check.h has the active messages. Whether one comes at a time when
+ * it is of use (a repeated one does not) is for its handler, which ignores it if not.
  */
 #ifndef UCI_WIRE_CHECK_H_
 #define UCI_WIRE_CHECK_H_
 
-#include "peer.h"
 #include "wire.h"
+#include "peer.h"
 
-struct uci_recv_op;
+/** Bytes of a packed key: more than any has */
+#define UCI_WIRE_KEY_MAX (64u << 10)
 
 /* All of these @return NULL, or what is wrong, for people. */
 
@@ -31,16 +32,6 @@ UCI_INLINE bool uci_wire_is_plain(const uci_frame_hdr_t *hdr)
 /** A descriptor whose digest is right. What passes leads to no more than 1/8 of the message's length in tables of chunks. */
 const char *uci_wire_check_desc(const uci_rndv_desc_t *desc);
 
-/** A mark whose check is right. */
-const char *uci_wire_check_mark(const uci_mark_t *mark);
-
-/** An active message whose check is right. @param data  its payload, aligned unless it is DATA, in memory that nobody else can write to;
- *                                                of SEGMENT what follows its header. */
-const char *uci_wire_check_message(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
-
-/** The part of this that depends on the receive it is about, for what has been kept since before that began. */
-const char *uci_wire_check_for(const struct uci_recv_op *op, const uci_am_hdr_t *hdr, const void *data, size_t length);
-
 /** The number of a message, expanded. Numbers begin at 0, and never end. */
 UCI_INLINE const char *uci_wire_check_seq(uint64_t seq)
 {
@@ -53,9 +44,6 @@ ucs_status_t uci_wire_unpack_key(ucp_ep_h ep, const void *key, size_t length, uc
 /** May @a length bytes at a peer's @a address be read with the key it gave? UCX itself looks at neither where the key leads into memory
  *  that is mapped here: it would read whatever is there. */
 bool uci_wire_is_reachable(ucp_rkey_h rkey, uint64_t address, size_t length);
-
-/** Name of a type of message, for people. */
-const char *uci_wire_name(const uci_am_hdr_t *hdr);
 
 /** Say, and count, that @a what of this peer is refused. The first few are warnings. */
 void uci_wire_refuse(const uci_peer_t *peer, const char *what, const char *wrong);

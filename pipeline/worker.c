@@ -3,97 +3,37 @@
 
 #include <stdlib.h>
 
+#include "bounce.h"
 #include "close.h"
 #include "control.h"
-#include "direct.h"
+#include "dispatch.h"
 #include "endpoint.h"
-#include "get.h"
-#include "peer_link.h"
 #include "log.h"
+#include "mailbox.h"
+#include "path_table.h"
+#include "peer_link.h"
+#include "peer_table.h"
 #include "recv.h"
+#include "recv_common.h"
 #include "report.h"
-#include "send.h"
+#include "request.h"
+#include "resync.h"
+#include "send_common.h"
+#include "siblings.h"
+#include "span.h"
 #include "stats.h"
-#include "superpipe.h"
 #include "tuner.h"
 #include "unexpected.h"
+#include "wakeup.h"
+#include "wire.h"
+#include "worker_lock.h"
 
-#define UCI_WORKER_PEERS_MIN    16
 #define UCI_WORKER_REQUEST_SLAB 64
 #define UCI_WORKER_MESSAGE_SLAB 32
 #define UCI_WORKER_COPY_SLAB    4
 
 /* As long as each turn finds frames in the mailbox, UCX has its part in one of so many */
 #define UCI_WORKER_UCX_TURNS 8
-
-/* --------------------------------------------------------------- peers */
-
-/* Where to begin to look for a peer, in a table of mask + 1 places */
-static size_t uci_worker_peer_home(uint64_t uid, size_t mask)
-{
-    return (size_t)((uid * UCI_UID_FACTOR) >> 32) & mask;
-}
-
-uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
-{
-    size_t i;
-
-    for (i = uci_worker_peer_home(uid, worker->peers_mask);; ++i) {
-        uci_peer_t *peer = worker->peers[i & worker->peers_mask];
-
-        if ((peer == NULL) || (peer->uid == uid)) {
-            return peer;
-        }
-    }
-}
-
-static void uci_worker_peer_insert(uci_peer_t **peers, size_t mask, uci_peer_t *peer)
-{
-    size_t i = uci_worker_peer_home(peer->uid, mask);
-
-    while (peers[i & mask] != NULL) {
-        ++i;
-    }
-    peers[i & mask] = peer;
-}
-
-static ucs_status_t uci_worker_grow_peers(uci_worker_t *worker)
-{
-    size_t i, size = 2 * (worker->peers_mask + 1);
-    uci_peer_t **peers = calloc(size, sizeof(*peers));
-
-    if (peers == NULL) {
-        uci_error("failed to allocate a table of %zu peers", size);
-        return UCS_ERR_NO_MEMORY;
-    }
-    for (i = 0; i <= worker->peers_mask; ++i) {
-        if (worker->peers[i] != NULL) {
-            uci_worker_peer_insert(peers, size - 1, worker->peers[i]);
-        }
-    }
-    free(worker->peers);
-    worker->peers      = peers;
-    worker->peers_mask = size - 1;
-    return UCS_OK;
-}
-
-uci_peer_t *uci_worker_peer_slow(uci_worker_t *worker, uint64_t uid)
-{
-    uci_peer_t *peer = uci_worker_peer_find(worker, uid);
-
-    if (peer == NULL) {
-        if (((2 * (worker->peers_count + 1) > worker->peers_mask + 1) && (uci_worker_grow_peers(worker) != UCS_OK)) ||
-            (uci_peer_create(worker, uid, &peer) != UCS_OK)) {
-            return NULL;
-        }
-        uci_worker_peer_insert(worker->peers, worker->peers_mask, peer);
-        ++worker->peers_count;
-    }
-    worker->last_peer = peer;
-    return peer;
-}
-
-/* ------------------------------------------------------ life of a worker */
 
 static void uci_worker_request_init(void *arg, void *object)
 {
@@ -154,27 +94,6 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->unconnected);
 }
 
-static void uci_worker_init_lock(uci_worker_t *worker, ucs_thread_mode_t thread_mode)
-{
-    pthread_mutexattr_t attr;
-
-    worker->is_mt = (thread_mode == UCS_THREAD_MODE_MULTI);
-    pthread_mutexattr_init(&attr);
-    pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE);
-    pthread_mutex_init(&worker->lock, &attr);
-    pthread_mutexattr_destroy(&attr);
-    worker->owner = worker->is_mt ? 0 : uci_thread_self();
-}
-
-void uci_worker_enter_slow(uci_worker_t *worker)
-{
-    if (worker->is_mt) {
-        pthread_mutex_lock(&worker->lock);
-    } else {
-        uci_siblings_take_over(worker);
-    }
-}
-
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
                                ucs_thread_mode_t thread_mode, uci_worker_t **worker_p)
 {
@@ -186,9 +105,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
         goto err;
     }
     memset(worker, 0, sizeof(*worker));
-    worker->peers_mask = UCI_WORKER_PEERS_MIN - 1;
-    worker->peers      = calloc(UCI_WORKER_PEERS_MIN, sizeof(*worker->peers));
-    if (worker->peers == NULL) {
+    if (uci_peer_table_init(worker) != UCS_OK) {
         goto err_free;
     }
 
@@ -202,11 +119,13 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     uci_stats_set_info(worker->digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     worker->log_limit  = uci_settings.log_size;
     worker->slots_free = UINT32_MAX;
+    worker->turn       = uci_worker_turn;
+    worker->message    = uci_dispatch;
     worker->arrived    = uci_recv_arrived;
     worker->lost       = uci_recv_lost;
     uci_match_init(&worker->match);
     uci_worker_init_lists(worker);
-    uci_worker_init_lock(worker, thread_mode);
+    uci_worker_lock_init(worker, thread_mode);
     uci_wakeup_init(worker, params, context->wakeup);
     uci_frame_pool_init(&worker->frames);
     worker->request_head = uci_request_head();
@@ -265,23 +184,24 @@ void uci_worker_destroy(uci_worker_t *worker)
 {
     uci_unexpected_cleanup(worker);
     uci_send_cleanup(worker);
-    uci_get_cleanup(worker);
+    uci_path_table_cleanup(worker);
     uci_recv_cleanup(worker);
     uci_spans_cleanup(worker);
     uci_worker_for_each_peer(peer, worker)
     {
-        uci_peer_destroy(peer);
+        uci_link_cleanup(peer);
+        uci_control_cleanup(peer);
     }
+    uci_peer_table_cleanup(worker);
     uci_frame_pool_cleanup(&worker->frames);
     uci_pool_cleanup(&worker->messages);
     uci_pool_cleanup(&worker->slot_copies);
     uci_pool_cleanup(&worker->requests);
     uci_stats_leave(&worker->stats);
     uci_wakeup_cleanup(worker);
-    pthread_mutex_destroy(&worker->lock);
+    uci_worker_lock_cleanup(worker);
     free(worker->slots);
     free(worker->own_copy);
-    free(worker->peers);
     free(worker);
 }
 
@@ -291,6 +211,20 @@ bool uci_worker_is_untouched(const uci_worker_t *worker)
            uci_frame_pool_is_new(&worker->frames) && uci_pool_is_new(&worker->requests);
 }
 
+/* After UCX's turn: connect to those who wait for that, and send what waits. */
+static void uci_worker_connect(uci_worker_t *worker)
+{
+    uci_peer_t *peer;
+
+    while (!uci_list_is_empty(&worker->unconnected)) {
+        peer = uci_container_of(worker->unconnected.next, uci_peer_t, unconnected_link);
+        uci_list_del(&peer->unconnected_link);
+        --worker->ops_active;
+        uci_control_send_pending(peer);
+        uci_mailbox_offer(peer);
+    }
+}
+
 /* What is not done by UCX's callbacks */
 static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 {
@@ -298,36 +232,15 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 
     worker->own = true;
     if (!uci_list_is_empty(&worker->unconnected)) {
-        uci_control_connect(worker);
+        uci_worker_connect(worker);
         ++count;
     }
     if (!uci_list_is_empty(&worker->waiting)) {
         count += uci_link_progress(worker);
     }
-    if (!uci_list_is_empty(&worker->direct_recvs)) {
-        count += uci_direct_recv_progress(worker);
-    }
-    if (!uci_list_is_empty(&worker->direct_sends)) {
-        count += uci_direct_send_progress(worker);
-    }
-    if (!uci_list_is_empty(&worker->streams)) {
-        uci_send_progress(worker);
-        ++count;
-    }
-    if (!uci_list_is_empty(&worker->offers)) {
-        uci_get_send_progress(worker);
-        ++count;
-    }
-    if (!uci_list_is_empty(&worker->landed)) {
-        uci_get_recv_progress(worker);
-        ++count;
-    }
-    if (!uci_list_is_empty(&worker->bounces)) {
-        uci_superpipe_progress(worker);
-        ++count;
-    }
+    count += uci_path_table_progress(worker);
     if (worker->ops_active > 0) {
-        uci_control_resync(worker);
+        uci_resync_progress(worker);
     }
     if (!uci_list_is_empty(&worker->closing)) {
         uci_close_progress(worker);
@@ -372,18 +285,4 @@ unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
         uci_link_look(worker);
     }
     return count;
-}
-
-uint64_t uci_worker_due(const uci_worker_t *worker)
-{
-    if (worker->ops_active == 0) {
-        return UINT64_MAX;
-    }
-    if (!uci_list_is_empty(&worker->streams) || !uci_list_is_empty(&worker->direct_recvs) ||
-        !uci_list_is_empty(&worker->direct_sends) || !uci_list_is_empty(&worker->offers) ||
-        !uci_list_is_empty(&worker->bounces) || !uci_list_is_empty(&worker->landed) ||
-        !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
-        return 0;
-    }
-    return uci_min(uci_control_due(worker), uci_close_due(worker));
 }

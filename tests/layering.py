@@ -9,6 +9,7 @@ usage: tests/layering.py [BUILD_DIR]            (default build/, which must be b
   with an include of a layer above, or of UCX in core, appended.
 - What the objects really included (ninja's dependency log), and the symbols they want.
 - No circle of more than a few files, of includes and calls: what needs each other can't be understood, or tested, alone.
+- Within pipeline each file needs only its own layer (PIPELINE_LAYERS), and those below.
 - The library: exported symbols, needed libraries, and what it does in processes that have nothing to do with UCX.
 
 Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
@@ -29,8 +30,16 @@ ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("core", "pipeline", "ucx_plugin")  # lowest first
 UCX_HEADERS = ("ucp/api/ucp.h", "uct/api/uct.h", "ucs/type/status.h")
 CIRCLE_MAX = 3  # files that may need each other
-PIPELINE_CIRCLE_MAX = 26  # what there was when this was first looked at; it only ever goes down, until it is CIRCLE_MAX
-CIRCLE_LIMITS = {"core": CIRCLE_MAX, "pipeline": PIPELINE_CIRCLE_MAX, "ucx_plugin": CIRCLE_MAX}
+# Within pipeline, lowest first: who needs whom. A new file is a word here; docs/design.md, section 1, says what each is for.
+PIPELINE_LAYERS = {
+    "base": "buffer dump_line fill frame gap hostmem inject_frame mailbox_state mark memtype ordered packer path peer peer_table "
+            "recv_op recv_table report request send_op siblings slot span stage transports ucp_api wire wire_check worker_lock "
+            "worker_state",
+    "carrier": "bounce control",
+    "link": "mailbox peer_link txlog",
+    "transfer": "descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
+    "message": "close endpoint message_check recv recv_rndv send unexpected",
+    "turn": "dispatch dump resync wakeup worker"}
 ALLOWED_NEEDED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
                   "ld-linux-aarch64.so.1", "libisal.so.2"}  # Debian has no static ISA-L
 ALLOWED_SYMBOL = re.compile(r"(ucp|uci)_\w+|ucs_module_global_init")
@@ -188,10 +197,21 @@ def test_circles(results, build):
         circles = circles_of(part_of(graph, {name for name in graph if folder_of(name) == layer}))
         for circle in circles:
             print(f"     {layer}/: {len(circle)} files need each other: {' '.join(sorted(circle))}")
-        results.check(f"{layer}/ has no circle of more than {CIRCLE_LIMITS[layer]} files",
-                      too_large(circles, CIRCLE_LIMITS[layer]))
+        results.check(f"{layer}/ has no circle of more than {CIRCLE_MAX} files", too_large(circles, CIRCLE_MAX))
     across = [circle for circle in circles_of(graph) if len({folder_of(name) for name in circle}) > 1]
     results.check("no circle goes over several folders", too_large(across, 0))
+
+
+def test_pipeline_layers(results, build):
+    """Each file of pipeline needs only such of its own layer, and of those below."""
+    ranks = {f"pipeline/{name}": rank for rank, names in enumerate(PIPELINE_LAYERS.values()) for name in names.split()}
+    graph = file_graph(ROOT, build, LAYERS)
+    graph = part_of(graph, {name for name in graph if folder_of(name) == "pipeline"})
+    strange = sorted(set(graph) ^ set(ranks))
+    results.check("each file of pipeline/ has a layer of it", " ".join(strange))
+    upwards = [f"{name} -> {target} ({', '.join(sorted(why))})" for name, targets in sorted(graph.items())
+               for target, why in sorted(targets.items()) if ranks.get(target, 0) > ranks.get(name, len(PIPELINE_LAYERS))]
+    results.check("within pipeline/ calls go down", "; ".join(upwards))
 
 
 # --- the library ---
@@ -265,6 +285,7 @@ def main():
     test_included(results, build)
     test_wanted(results, build)
     test_circles(results, build)
+    test_pipeline_layers(results, build)
     test_exports(results, library)
     test_needed(results, library)
     test_silence(results, library)

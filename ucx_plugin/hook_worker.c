@@ -7,6 +7,8 @@
 #include "log.h"
 #include "process.h"
 #include "stage.h"
+#include "wakeup.h"
+#include "siblings.h"
 
 UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
                                           ucp_worker_h *worker_p);

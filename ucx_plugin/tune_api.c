@@ -7,6 +7,7 @@
 #include "process.h"
 #include "settings.h"
 #include "worker.h"
+#include "bounce.h"
 
 /* Call `func` for every peer of every worker until it returns false */
 static void uci_tune_visit(bool (*func)(uci_peer_t *peer, void *arg), void *arg)

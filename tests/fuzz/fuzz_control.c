@@ -10,12 +10,21 @@
 
 #include <sys/mman.h>
 
-#include "descent.h"
+#include "bounce.h"
 #include "close.h"
+#include "descent.h"
 #include "endpoint.h"
 #include "frame.h"
+#include "get.h"
 #include "mailbox.h"
+#include "peer_link.h"
+#include "recv.h"
+#include "repair.h"
+#include "resync.h"
+#include "send.h"
+#include "send_common.h"
 #include "unexpected.h"
+#include "worker.h"
 
 #define FUZZ_UID      0x11ul
 #define FUZZ_PEER_UID 0x22ul
@@ -23,6 +32,7 @@
 #define FUZZ_RECVS    16
 #define FUZZ_BUFFER   70000
 #define FUZZ_HELD     64
+#define FUZZ_MAILBOX  (32ul << 20) /* bytes, more than it has */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,7 +51,7 @@ static unsigned fuzz_held_count;
 static bool fuzz_hold;
 static char fuzz_user[FUZZ_RECVS][FUZZ_BUFFER];
 static uci_slot_t fuzz_our_slots[UCI_SLOT_COUNT], *fuzz_their_slots; /* those are shared memory, as they have to be */
-static uci_mailbox_region_t *fuzz_our_mailbox, *fuzz_their_mailbox;
+static uint8_t *fuzz_our_mailbox, *fuzz_their_mailbox;
 
 static ucs_status_t fake_set_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
 {
@@ -108,7 +118,10 @@ static ucs_status_t fake_mem_map(ucp_context_h context, const ucp_mem_map_params
         XXH3_64bits(params->address, params->length);
     }
     *memh_p          = malloc(1);
-    *(char *)*memh_p = (params->length == sizeof(uci_mailbox_region_t));
+    *(char *)*memh_p = (params->length != sizeof(fuzz_our_slots)); /* else it is the mailbox's */
+    if ((params->address == NULL) && (params->length > FUZZ_MAILBOX)) {
+        abort();
+    }
     return UCS_OK;
 }
 
@@ -212,32 +225,32 @@ static void fuzz_set_up(void)
     setenv("UCI_PROFILE", "none", 1); /* not this machine's, and plans are made anew for each input */
     uci_settings_read();
     fuzz_their_slots   = fuzz_shared(UCI_SLOT_COUNT * sizeof(uci_slot_t));
-    fuzz_our_mailbox   = fuzz_shared(sizeof(*fuzz_our_mailbox));
-    fuzz_their_mailbox = fuzz_shared(sizeof(*fuzz_their_mailbox));
-    uci_ucp = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
-                          .am_recv_data_nbx           = fake_am_recv_data,
-                          .am_send_nbx                = fake_am_send,
-                          .request_free               = fake_request,
-                          .ep_create                  = fake_ep_create,
-                          .ep_close_nbx               = fake_ep_op,
-                          .ep_flush_nbx               = fake_ep_op,
-                          .get_nbx                    = fake_get,
-                          .mem_map                    = fake_mem_map,
-                          .mem_unmap                  = fake_mem_unmap,
-                          .mem_query                  = fake_mem_query,
-                          .rkey_ptr                   = fake_rkey_ptr,
-                          .rkey_pack                  = fake_rkey_pack,
-                          .rkey_buffer_release        = fake_request,
-                          .ep_rkey_unpack             = fake_rkey_unpack,
-                          .rkey_destroy               = fake_rkey_destroy,
-                          .ep_print_info              = fake_print_info,
-                          .ep_query                   = fake_query,
-                          .worker_get_address         = fake_get_address,
-                          .worker_release_address     = fake_release_address,
-                          .worker_address_query       = fake_address_query,
-                          .worker_progress            = fake_progress,
-                          .get_version_string         = fake_version,
-                          .status_string              = fake_status_string};
+    fuzz_our_mailbox   = fuzz_shared(FUZZ_MAILBOX);
+    fuzz_their_mailbox = fuzz_shared(FUZZ_MAILBOX);
+    uci_ucp            = (uci_ucp_t){.worker_set_am_recv_handler = fake_set_handler,
+                                     .am_recv_data_nbx           = fake_am_recv_data,
+                                     .am_send_nbx                = fake_am_send,
+                                     .request_free               = fake_request,
+                                     .ep_create                  = fake_ep_create,
+                                     .ep_close_nbx               = fake_ep_op,
+                                     .ep_flush_nbx               = fake_ep_op,
+                                     .get_nbx                    = fake_get,
+                                     .mem_map                    = fake_mem_map,
+                                     .mem_unmap                  = fake_mem_unmap,
+                                     .mem_query                  = fake_mem_query,
+                                     .rkey_ptr                   = fake_rkey_ptr,
+                                     .rkey_pack                  = fake_rkey_pack,
+                                     .rkey_buffer_release        = fake_request,
+                                     .ep_rkey_unpack             = fake_rkey_unpack,
+                                     .rkey_destroy               = fake_rkey_destroy,
+                                     .ep_print_info              = fake_print_info,
+                                     .ep_query                   = fake_query,
+                                     .worker_get_address         = fake_get_address,
+                                     .worker_release_address     = fake_release_address,
+                                     .worker_address_query       = fake_address_query,
+                                     .worker_progress            = fake_progress,
+                                     .get_version_string         = fake_version,
+                                     .status_string              = fake_status_string};
 }
 
 /* -------------------------------------------------------------- input */
@@ -355,9 +368,11 @@ static void step_message(input_t *input)
     if ((hdr.type == UCI_AM_BOX) && (length >= sizeof(uci_am_box_t)) && (bits & 16)) {
         uci_am_box_t *box = (uci_am_box_t *)(void *)payload;
 
-        box->address = (uintptr_t)fuzz_their_mailbox;
-        box->box %= UCI_MAILBOX_BOXES;
-        box->size = sizeof(uci_mailbox_region_t);
+        box->address  = (uintptr_t)fuzz_their_mailbox;
+        box->size     = (uint32_t)(UCI_MAILBOX_BELLS + (4 * uci_box_size(UCI_BOX_GRANULES_MIN)));
+        box->granules = UCI_BOX_GRANULES_MIN;
+        box->bell %= 4;
+        box->offset = (uint32_t)(UCI_MAILBOX_BELLS + (box->bell * uci_box_size(UCI_BOX_GRANULES_MIN)));
     }
     if ((hdr.type == UCI_AM_DATA) && (bits & 16)) {
         hdr.value = uci_settings.digest->digest(payload, length);
@@ -485,7 +500,7 @@ static void place(uci_frame_hdr_t *hdr, const char *payload, uint8_t bits)
         hdr->check  = uci_frame_check(hdr, hdr->mark);
         memcpy(to, hdr, sizeof(*hdr));
     }
-    uci_doorbell_ring(fuzz_our_mailbox->doorbells, (unsigned)peer->rx_box);
+    uci_doorbell_ring(fuzz_our_mailbox, (unsigned)peer->rx_box);
     uci_worker_progress(fuzz_worker, fuzz_worker->ucp);
 }
 
@@ -530,7 +545,7 @@ static void step_box(input_t *input)
         return;
     }
     if (bits & 1) {
-        uci_box_rx_init(&rx, peer->box.box, peer->box_key);
+        uci_box_rx_init(&rx, peer->box.box, (uint32_t)peer->box.granules, peer->box_key);
         rx.place = (char *)peer->box.place;
         rx.lap   = peer->box.lap;
         uci_box_rx_tell(&rx, (bits & 2) ? (uint32_t)peer->tx_posted : take_number(input));
@@ -538,7 +553,7 @@ static void step_box(input_t *input)
         take(input, (bits & 2) ? (void *)&peer->box.box->acked : &peer->box.box->consumed, sizeof(uint64_t));
     }
     if (bits & 4) {
-        fuzz_our_mailbox->doorbells[take8(input) % UCI_CACHE_LINE] ^= 1;
+        fuzz_our_mailbox[take8(input) % UCI_CACHE_LINE] ^= 1;
     }
     if (bits & 8) {
         uci_link_look(fuzz_worker);
@@ -556,8 +571,8 @@ static void step_probe(input_t *input)
 
     handle = uci_unexpected_probe(fuzz_worker, FUZZ_TAG, (bits & 1) ? UINT64_MAX : 0, bits & 2, &info);
     if ((handle != NULL) && (bits & 2)) {
-        request = uci_unexpected_recv(fuzz_worker, fuzz_user[bits % FUZZ_RECVS], (bits & 4) ? FUZZ_BUFFER : bits, handle,
-                                      &param);
+        request = uci_unexpected_recv(fuzz_worker, fuzz_user[bits % FUZZ_RECVS], (bits & 4) ? FUZZ_BUFFER : bits,
+                                      handle, &param);
         if (UCS_PTR_IS_PTR(request)) {
             uci_request_free(uci_request_from_user(request));
         }
@@ -747,7 +762,7 @@ static void end_operations(void)
 {
     let_go();
     while (!uci_list_is_empty(&fuzz_worker->landed)) {
-        uci_get_recv_progress(fuzz_worker); /* an operation does not end while these are part of it */
+        uci_get_path.progress(fuzz_worker); /* an operation does not end while these are part of it */
     }
     uci_list_for_each_safe(send_op, &fuzz_worker->send_ops, uci_send_op_t, all)
     {

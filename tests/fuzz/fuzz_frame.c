@@ -33,7 +33,8 @@ static void check_content(const uci_frame_hdr_t *hdr, const uint8_t *payload, si
     if ((hdr->kind == UCI_FRAME_RNDV) && (left >= sizeof(desc))) {
         memcpy(&desc, payload, sizeof(desc));
         if (uci_wire_check_desc(&desc) == NULL) {
-            demand((desc.length > 0) && (desc.chunk_size > 0) && (uci_div_up(desc.length, desc.chunk_size) < UINT32_MAX));
+            demand((desc.length > 0) && (desc.chunk_size > 0) &&
+                   (uci_div_up(desc.length, desc.chunk_size) < UINT32_MAX));
         }
         demand(uci_frame_user_length(hdr, payload) == desc.length);
     }

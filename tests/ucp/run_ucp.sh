@@ -23,7 +23,7 @@ build=${TEST_BUILD_DIR:-$uci_root/build}
 out=$build/test-ucp
 preload=$build/libucx_integrity.so
 tls="posix,self posix,cma,self tcp,self self"
-programs=(forms match requests flags others memory lifecycle windows surface sleep failure threads siblings)
+programs=(forms match order requests flags others memory lifecycle windows surface sleep failure threads siblings)
 filter='' timeout=30 keep=0 endings=0
 passed=0 failed=0 skipped=0
 

@@ -22,6 +22,7 @@
 #include "repair.h"
 #include "request.inl"
 #include "send.h"
+#include "send_common.h"
 #include "unexpected.h"
 #include "worker.h"
 
@@ -446,7 +447,7 @@ static void net_turn(unsigned number)
 static void net_end_operations(uci_worker_t *worker)
 {
     while (!uci_list_is_empty(&worker->landed)) {
-        uci_get_recv_progress(worker);
+        uci_get_path.progress(worker);
     }
     uci_list_for_each_safe(send_op, &worker->send_ops, uci_send_op_t, all)
     {

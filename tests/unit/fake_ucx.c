@@ -878,15 +878,23 @@ void fake_node_create(unsigned number, uint64_t uid, ucs_thread_mode_t mode, siz
     }
 }
 
+/* As UCX tells of what is left when its worker goes */
+static void fake_request_cancel_late(fake_request_t *request)
+{
+    request->status = UCS_ERR_CANCELED;
+    fake_request_tell(request);
+}
+
 static void fake_forget_sender(fake_message_t *message)
 {
+    fake_request_t *request = message->request;
+
     message->dropped |= message->rndv;
-    if (message->request != NULL) {
-        free(message->request);
-        --fake_net.on_wire;
-        message->request = NULL;
+    message->lent_header = message->lent_data = NULL; /* that memory goes */
+    message->request                          = NULL;
+    if (request != NULL) {
+        fake_request_cancel_late(request);
     }
-    message->lent_header = message->lent_data = NULL; /* that memory is gone */
 }
 
 /* What others were to fetch from it, they can't any more; and nobody is to be told what has become of its messages */
@@ -934,16 +942,13 @@ void fake_node_destroy(unsigned number)
     fake_forget_offers(number);
     while ((request = node->fetches) != NULL) {
         node->fetches = request->next;
-        --fake_net.on_wire;
         if (request->message != NULL) {
             fake_message_gone(request->message);
         }
-        free(request);
+        fake_request_cancel_late(request);
     }
-    while ((request = node->done) != NULL) {
-        node->done = request->next;
-        --fake_net.on_wire;
-        free(request);
+    while (node->done != NULL) {
+        fake_tell_ends(node);
     }
     uci_worker_destroy(node->worker);
     node->alive  = false;

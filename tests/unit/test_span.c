@@ -3,6 +3,7 @@
  *
  * The pool of registered bounce buffers, on a real context of UCX.
  */
+#include "span.h"
 #include "worker.h"
 
 #include <criterion/criterion.h>

@@ -164,9 +164,6 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
     op->by_callback = draw_hits(draw, 5);
     if (scenario->flood && draw_hits(draw, 80)) {
         op->node = 0;
-        if (scenario->flood) {
-            scenario->length_max = uci_min(scenario->length_max, 1000ul);
-        }
         op->peer = 1;
         draw_send(scenario, draw, op);
         return;
@@ -195,15 +192,34 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
     }
 }
 
+/* So that a box, or a window of acknowledgements, is filled */
+static void draw_flood(scenario_t *scenario, draw_t *draw)
+{
+    size_t i;
+
+    scenario->length_max = 2000;
+    if (draw_hits(draw, 50)) {
+        scenario->transports = "posix/memory";
+        scenario->by_mailbox = true;
+        scenario->warm       = true;
+        for (i = 0; i < uci_array_size(scenario->eager_max); ++i) {
+            scenario->eager_max[i] = 2048;
+        }
+    }
+}
+
 static void draw_ops(scenario_t *scenario)
 {
     draw_t draw = draw_for(scenario->seed, DRAW_OPS, 0);
     size_t i;
 
-    scenario->flood     = draw_hits(&draw, 2);
-    scenario->ops_count = scenario->flood ? 200 + draw_below(&draw, 300)
+    scenario->flood     = draw_below(&draw, 300) == 0;
+    scenario->ops_count = scenario->flood ? 300 + draw_below(&draw, 500)
                                           : 4 + draw_below(&draw, 1u << (3 + draw_below(&draw, 5)));
-    scenario->ops       = calloc(scenario->ops_count, sizeof(*scenario->ops));
+    if (scenario->flood) {
+        draw_flood(scenario, &draw);
+    }
+    scenario->ops = calloc(scenario->ops_count, sizeof(*scenario->ops));
     for (i = 0; i < scenario->ops_count; ++i) {
         draw_t one = draw_for(scenario->seed, DRAW_OPS, 1 + i);
 

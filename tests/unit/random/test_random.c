@@ -172,7 +172,7 @@ static void run_worlds(runner_t *runner, unsigned number)
             run_again(runner);
         }
     }
-    _exit(0);
+    exit(0); /* a sanitizer looks for leaks */
 }
 
 static pid_t start(unsigned number)

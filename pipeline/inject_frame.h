@@ -1,0 +1,42 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Where faults enter below the link: frames on their way and in the log, and the headers of active messages. Those of chunks and
+ * trees: inject.h.
+ */
+#ifndef UCI_INJECT_FRAME_H_
+#define UCI_INJECT_FRAME_H_
+
+#include "fault.h"
+#include "peer.h"
+#include "worker_state.h"
+
+/** Damage a fixed number of bytes: the lost tail of a truncation becomes zeros. */
+void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length);
+
+/** @return a damaged copy of @a frame to send instead, perhaps a shorter one, or NULL: this one is not hit. */
+uci_frame_t *uci_inject_frame(uci_frame_t *frame);
+
+/** What becomes of a frame as a whole. */
+typedef enum {
+    UCI_INJECT_IN_ORDER,
+    UCI_INJECT_DROP,
+    UCI_INJECT_LATE, /**< after the next one */
+    UCI_INJECT_TWICE /**< and once more after the next one */
+} uci_inject_order_t;
+
+uci_inject_order_t uci_inject_order(const uci_frame_t *frame);
+
+/** Maybe damage a frame that is sent again. */
+void uci_inject_resent(uci_frame_t *clone);
+
+/** Maybe damage the payload of a frame in the log, which has been sent as it was. */
+void uci_inject_log(uci_frame_t *frame);
+
+/** Keep what goes by now for later faults of kind stale. */
+void uci_inject_remember(const void *data, size_t length);
+
+/** @return what went by before, at least @a length bytes; NULL: there is none. */
+const void *uci_inject_stale(size_t length);
+
+#endif

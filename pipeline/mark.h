@@ -1,0 +1,31 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What a worker's address begins with, and HELLO brings: that it speaks UCI, which, and who it is.
+ */
+#ifndef UCI_MARK_H_
+#define UCI_MARK_H_
+
+#include "ucp_api.h"
+#include "wire.h"
+
+/** Fill in the mark of a worker with this uid; to be sealed when complete. */
+void uci_mark_init(uci_mark_t *mark, uint64_t uid);
+
+void uci_mark_seal(uci_mark_t *mark);
+
+/** @return true if this is a mark of any protocol version. */
+bool uci_mark_is_present(const void *address);
+
+/** @return UCS_OK, or UCS_ERR_UNSUPPORTED after logging who the peer is and why it is refused. */
+ucs_status_t uci_mark_check(const uci_mark_t *mark);
+
+uint64_t uci_mark_uid(const uci_mark_t *mark);
+
+/** What to call who it is in a log line: "rank 3 (node7:4711)". The text lives until the next 3 calls of this thread. */
+const char *uci_mark_name(const uci_mark_t *mark);
+
+/** Room for such a text. */
+char *uci_mark_name_buffer(size_t *size_p);
+
+#endif

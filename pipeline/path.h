@@ -1,0 +1,50 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The ways that large messages take, each behind one table of functions. A path has a file of its own and a row in path_table.c; what is
+ * common to all is in send_common.h and recv_common.h. What does not come, or comes damaged, is for the ladder (repair.h).
+ *
+ *     described --start--> --CTS--> matched --> ... progress ... --> FIN, or `finish` --> release
+ *                                      | false
+ *                                      +--> stream.h, which is always possible
+ */
+#ifndef UCI_PATH_H_
+#define UCI_PATH_H_
+
+#include "recv_op.h"
+#include "send_op.h"
+#include "worker_state.h"
+
+/** NULL where there is nothing to do. Who sets `path` of an operation has, of a send `matched`, of a receive `finish`. */
+typedef struct uci_path_ops {
+    size_t queues[2]; /**< places in uci_worker_t of lists: progress has something to do if any is not empty */
+    unsigned (*progress)(uci_worker_t *worker); /**< @return how much has been done */
+    void (*cleanup)(uci_worker_t *worker);      /**< UCX's part of the worker is gone */
+
+    /** Sender: the message has been described, begin with what can be done before CTS. */
+    void (*start)(uci_send_op_t *op);
+    /** Sender: CTS has come. @return false: it has to go another way. */
+    bool (*matched)(uci_send_op_t *op);
+    /** Sender: the operation is about to go. */
+    void (*release)(uci_send_op_t *op);
+    /** Sender: another operation with @a peer is gone, and some of this path are in peer->queued. */
+    void (*serve)(uci_peer_t *peer);
+    /** Receiver: the message is verified, tell the sender. @return false: it did not come this way, FIN has to say it. */
+    bool (*finish)(uci_recv_op_t *op);
+} uci_path_ops_t;
+
+/** In `queues`: no list. */
+#define UCI_PATH_NO_QUEUE 0
+
+UCI_INLINE bool uci_path_queue_is_due(const uci_worker_t *worker, size_t queue)
+{
+    return (queue != UCI_PATH_NO_QUEUE) &&
+           !uci_list_is_empty((const uci_list_t *)(const void *)((const char *)worker + queue));
+}
+
+UCI_INLINE bool uci_path_is_due(const uci_path_ops_t *path, const uci_worker_t *worker)
+{
+    return uci_path_queue_is_due(worker, path->queues[0]) || uci_path_queue_is_due(worker, path->queues[1]);
+}
+
+#endif

@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "recv_common.h"
+
+#include <stdlib.h>
+
+#include "control.h"
+#include "log.h"
+#include "path.h"
+#include "process.h"
+#include "report.h"
+#include "request.h"
+#include "stats.h"
+
+void uci_recv_count(size_t length)
+{
+    UCI_STATS_INC(messages_received);
+    UCI_STATS_ADD(bytes_received, length);
+}
+
+bool uci_recv_op_collect(uci_recv_op_t *op)
+{
+    if (op->buffer->kind != UCI_BUFFER_GENERIC) {
+        return true;
+    }
+    op->packed = calloc(1, op->length); /* UCI_ON_ERROR=log delivers what there is: never what was here before */
+    if (op->packed == NULL) {
+        uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
+        return false;
+    }
+    memcpy((char *)op->packed + op->ordered.offset, op->ordered.carry, op->ordered.carry_length);
+    uci_buffer_init_recv(&op->own_buffer, op->packed, op->length, ucp_dt_make_contig(1));
+    op->buffer = &op->own_buffer;
+    return true;
+}
+
+/* Of another host there is no memory to share */
+static bool uci_recv_is_shared(const uci_peer_t *peer)
+{
+    return !peer->known || (strcmp(peer->mark.host, peer->worker->mark.host) == 0);
+}
+
+const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length)
+{
+    uci_worker_t *worker = op->peer->worker;
+    void *own;
+
+    if (uci_unlikely(length == 0)) {
+        return ""; /* NULL is for no memory */
+    }
+    if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) || !uci_recv_is_shared(op->peer)) {
+        return data;
+    }
+    if (length > worker->own_size) {
+        own = malloc(length);
+        if (own == NULL) {
+            uci_error("failed to allocate %zu bytes for a chunk", length);
+            return NULL;
+        }
+        free(worker->own_copy);
+        worker->own_copy = own;
+        worker->own_size = length;
+    }
+    return memcpy(worker->own_copy, data, length);
+}
+
+bool uci_recv_op_unpack(uci_recv_op_t *op, uint32_t index, const void *data, size_t length, uint64_t expected,
+                        uci_cut_t cut)
+{
+    return uci_ordered_is_next(&op->ordered, (uint64_t)index * op->chunk_size) &&
+           (op->digest->digest(data, length) == expected) &&
+           uci_ordered_unpack(&op->ordered, op->buffer, data, length, cut);
+}
+
+/* The kernel and the form of copying that suit this length, of the digest that the sender chose */
+static void uci_recv_op_choose(uci_recv_op_t *op)
+{
+    const uci_choice_t *choice = uci_plan_choose(op->peer->worker->copies, op->length);
+
+    if (choice->digest->id == op->digest->id) {
+        op->digest       = choice->digest;
+        op->buffer->form = choice->form;
+    }
+}
+
+ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
+                                const uci_digest_ops_t *digest, uint64_t length, uint32_t chunk_size, unsigned arity,
+                                uci_recv_op_t **op_p)
+{
+    uci_worker_t *worker = peer->worker;
+    uint32_t chunks      = (uint32_t)uci_max(uci_div_up(length, chunk_size), 1ul);
+    uci_recv_op_t *op;
+
+    op = calloc(1, sizeof(*op) + (chunks * (sizeof(*op->expected) + sizeof(*op->state))));
+    if (op == NULL) {
+        uci_error("failed to allocate a receive operation of %u chunks", chunks);
+        return UCS_ERR_NO_MEMORY;
+    }
+    if (uci_merkle_create(chunks, arity, &op->tree) != UCI_OK) {
+        goto err_free;
+    }
+    op->slot = uci_recv_slot_get(worker, op);
+    if (op->slot == UINT32_MAX) {
+        goto err_free;
+    }
+
+    uci_list_init(&op->direct_link);
+    op->peer           = peer;
+    op->seq            = seq;
+    op->req            = req;
+    op->buffer         = &req->buffer;
+    op->tag            = tag;
+    op->digest         = digest;
+    op->length         = length;
+    op->chunk_size     = chunk_size;
+    op->chunks         = chunks;
+    op->expected       = (uint64_t *)(void *)(op + 1);
+    op->state          = (uint8_t *)(op->expected + chunks);
+    op->active_time    = uci_process_time_ns();
+    op->dropped_before = worker->dropped;
+    op->walk           = worker->walk;
+    uci_list_add_tail(&worker->recv_ops, &op->link);
+    ++worker->ops_active;
+    uci_recv_op_choose(op);
+    *op_p = op;
+    return UCS_OK;
+
+err_free:
+    uci_merkle_destroy(op->tree);
+    free(op);
+    return UCS_ERR_NO_MEMORY;
+}
+
+static void uci_recv_op_drop_keys(uci_recv_op_t *op)
+{
+    if (op->rkey != NULL) {
+        uci_ucp.rkey_destroy(op->rkey);
+        op->rkey = NULL;
+    }
+    free(op->ahead);
+    op->ahead = NULL;
+    uci_report_drop_damage(op);
+}
+
+static void uci_recv_op_destroy(uci_recv_op_t *op)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    UCI_STATS_ADD(unrepaired_chunks, op->bad);
+    uci_list_del(&op->link);
+    uci_list_del(&op->direct_link);
+    --worker->ops_active;
+    ++worker->removals;
+    uci_recv_slot_put(worker, op->slot);
+    uci_merkle_destroy(op->tree);
+    uci_recv_op_drop_keys(op);
+    free(op->packed);
+    free(op);
+}
+
+void uci_recv_shutdown(uci_worker_t *worker)
+{
+    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        uci_recv_op_drop_keys(op);
+    }
+}
+
+void uci_recv_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        uci_recv_op_destroy(op);
+    }
+}
+
+void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
+{
+    uci_request_t *req = op->req;
+    uci_peer_t *peer   = op->peer;
+    uint64_t seq       = op->seq;
+    ucp_tag_t tag      = op->tag;
+    uint64_t length    = op->length;
+    bool wants_fin     = (op->path == NULL) || !op->path->finish(op);
+
+    if (op->packed != NULL) {
+        /* UCI_ON_ERROR=log delivers what there is */
+        uci_buffer_store(&req->buffer, op->ordered.offset, (char *)op->packed + op->ordered.offset,
+                         length - op->ordered.offset);
+    }
+    if (status == UCS_OK) {
+        status = req->buffer.status;
+    }
+    uci_recv_count(length);
+    uci_recv_op_destroy(op); /* first: what FIN to oneself brings within the call must not find it */
+    if (wants_fin) {
+        uci_control_fin(peer, seq, 0);
+    }
+    uci_request_complete_recv(req, status, tag, length);
+}
+
+void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags)
+{
+    uci_control_t *msg = uci_control_get(op->peer, UCI_AM_CTS, op->seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.op    = op->slot;
+        msg->hdr.flags = flags;
+        msg->hdr.index = op->slotless;
+        uci_control_send(msg);
+    }
+}
+
+/* --------------------------------------------------------------- chunks */
+
+void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length)
+{
+    if (op->state[index] != UCI_CHUNK_BAD) {
+        UCI_STATS_INC(mismatched_chunks);
+        op->landed -= (op->state[index] == UCI_CHUNK_LANDED);
+        op->state[index] = UCI_CHUNK_BAD;
+        ++op->bad;
+        if (op->start_time == 0) {
+            op->start_time = uci_process_time_ns();
+        }
+        uci_report_keep_damage(op, index, data, length);
+    }
+    op->expected[index] = expected;
+}
+
+static void uci_recv_op_count_healed(uci_recv_op_t *op, uci_rung_t rung)
+{
+    ++op->repaired;
+    UCI_STATS_INC(repaired_chunks);
+    switch (rung) {
+    case UCI_RUNG_GET:
+        UCI_STATS_INC(repaired_by_get);
+        break;
+    case UCI_RUNG_COPY:
+        UCI_STATS_INC(repaired_by_copy);
+        break;
+    default:
+        return; /* the first transfer, which came after all */
+    }
+    op->healed_by = rung;
+}
+
+/* A chunk that is not good yet is right, brought by this rung (NONE: by the first transfer, late): count it as repaired, or, if its sender
+ * says that it was changed, as that; or as nothing, if nothing was wrong with it */
+static void uci_recv_op_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, bool changed)
+{
+    if (rung != UCI_RUNG_NONE) {
+        UCI_STATS_ADD(retransmitted_bytes, uci_chunk_length(op->length, op->chunk_size, index));
+    }
+    if (op->state[index] != UCI_CHUNK_BAD) {
+        if (!changed && (op->peer->worker->dropped == op->dropped_before)) {
+            return; /* asked for again because it was late, not because anything was damaged */
+        }
+        /* its header was damaged, so that nobody knew whose it was; or it is not what it was when it was sent first */
+        UCI_STATS_INC(mismatched_chunks);
+        if (op->start_time == 0) {
+            op->start_time = uci_process_time_ns();
+        }
+    }
+    if (changed) {
+        ++op->changed;
+        UCI_STATS_INC(source_changed);
+        return;
+    }
+    uci_recv_op_count_healed(op, rung);
+    uci_report_chunk_healed(op, index);
+}
+
+void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value, uci_rung_t rung, bool changed)
+{
+    UCI_STATS_INC(chunks_verified);
+    if (uci_unlikely((rung != UCI_RUNG_NONE) || changed || (op->state[index] == UCI_CHUNK_BAD))) {
+        uci_recv_op_chunk_healed(op, index, rung, changed);
+    }
+    if (op->state[index] == UCI_CHUNK_BAD) {
+        --op->bad;
+    } else if (op->state[index] == UCI_CHUNK_LANDED) {
+        --op->landed;
+    }
+    op->state[index]    = UCI_CHUNK_GOOD;
+    op->expected[index] = value;
+    ++op->good;
+    uci_merkle_set_leaf(op->tree, index, value);
+}
+
+/* The user's buffer holds bytes of digest @a value for a chunk that should have @a expected */
+void uci_recv_op_compare(uci_recv_op_t *op, uint32_t index, uint64_t value, uint64_t expected)
+{
+    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
+    const void *data;
+
+    if (value == expected) {
+        uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
+        return;
+    }
+    data = uci_buffer_direct(op->buffer, (uint64_t)index * op->chunk_size, length);
+    uci_recv_op_chunk_bad(op, index, expected, data, (data != NULL) ? length : 0);
+}
+
+void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value)
+{
+    ++op->arrived;
+    switch (op->state[index]) {
+    case UCI_CHUNK_GOOD:
+        if (value != op->expected[index]) {
+            /* repaired while this was on its way, and overwritten by it */
+            --op->good;
+            uci_recv_op_compare(op, index, value, op->expected[index]);
+        }
+        return;
+    case UCI_CHUNK_MISSING:
+        if (!op->have_leaves) {
+            op->state[index]    = UCI_CHUNK_LANDED;
+            op->expected[index] = value;
+            ++op->landed;
+            return;
+        }
+        break;
+    case UCI_CHUNK_LANDED:
+        op->expected[index] = value;
+        return;
+    default:
+        break;
+    }
+    uci_recv_op_compare(op, index, value, op->expected[index]);
+}
+
+/* A chunk that was unpacked is not right after all. It can't be unpacked alone: all of them come once more. */
+static void uci_recv_op_unpack_again(uci_recv_op_t *op)
+{
+    uint64_t end = op->ordered.offset + op->ordered.carry_length;
+    uint32_t i;
+
+    if ((end == 0) || !uci_recv_op_collect(op)) {
+        return;
+    }
+    op->ordered.offset       = 0;
+    op->ordered.carry_length = 0;
+    for (i = 0; (uint64_t)i * op->chunk_size < end; ++i) {
+        if (op->state[i] == UCI_CHUNK_GOOD) {
+            --op->good;
+            uci_recv_op_chunk_bad(op, i, op->expected[i], NULL, 0);
+        }
+    }
+}
+
+void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
+{
+    switch (op->state[index]) {
+    case UCI_CHUNK_LANDED:
+        uci_recv_op_compare(op, index, op->expected[index], leaf);
+        break;
+    case UCI_CHUNK_GOOD:
+        if (leaf != op->expected[index]) {
+            --op->good;
+            uci_recv_op_chunk_bad(op, index, leaf, NULL, 0);
+            uci_recv_op_unpack_again(op);
+        }
+        break;
+    default:
+        op->expected[index] = leaf;
+        break;
+    }
+}

@@ -1,0 +1,109 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A send that takes more than one frame, or waits for FIN. Each part of it belongs to the file that its comment names, or to
+ * send_common.h.
+ */
+#ifndef UCI_SEND_OP_H_
+#define UCI_SEND_OP_H_
+
+#include "buffer.h"
+#include "merkle.h"
+#include "ordered.h"
+#include "peer.h"
+#include "request.h"
+#include "worker_state.h"
+
+typedef enum {
+    UCI_SEND_DESCRIBED,
+    UCI_SEND_QUEUED,
+    UCI_SEND_DIRECT,
+    UCI_SEND_MATCHED,
+    UCI_SEND_OFFERED,
+    UCI_SEND_BOUNCING,
+    UCI_SEND_STREAMING,
+    UCI_SEND_WAIT_FIN,
+    UCI_SEND_DONE
+} uci_send_state_t;
+
+/** Slots that one message has at a time, at most */
+#define UCI_DIRECT_WINDOW 8
+
+/** A segment of the bounce path that is filled and not offered yet, or the one before */
+typedef struct uci_send_segment {
+    void *span;     /**< NULL: none is filled */
+    uint32_t first; /**< chunk */
+    uint32_t chunks;
+    uint32_t length;
+    uci_cut_t cut;
+} uci_send_segment_t;
+
+struct uci_path_ops;
+
+typedef struct uci_send_op {
+    uci_list_t
+            link; /**< in peer->streams while STREAMING, in peer->queued while QUEUED, in worker->direct_sends while DIRECT, in
+                        worker->offers until all is digested if it is fetched, in worker->bounces while BOUNCING and able to fill */
+    uci_list_t all; /**< in worker->send_ops */
+    uci_send_state_t state;
+    const struct uci_path_ops *path; /**< NULL: a stream, or not known before CTS */
+    uci_peer_t *peer;
+    uci_frame_t *frame;   /**< in the log */
+    uci_request_t *req;   /**< NULL: the user's send has completed (buffered) */
+    uci_buffer_t *buffer; /**< &req->buffer or &copy_buffer */
+    uci_buffer_t copy_buffer;
+    void *copy;
+    uci_ordered_t ordered; /**< packing of a generic datatype that has not been copied */
+    uci_border_t *borders; /**< of a generic datatype, behind each chunk that has been packed; or NULL */
+    const uci_digest_ops_t *digest;
+    uint64_t length;
+    uint32_t chunk_size;
+    uint32_t chunks;
+    uint32_t next;     /**< chunk to send */
+    uint32_t digested; /**< chunks, of those fetched */
+    uint8_t spans;     /**< that UCX is sending from */
+    uci_send_segment_t segment;
+    uint64_t walk;      /**< of uci_resync_ask(): the last one that came to it */
+    uint32_t in_flight; /**< chunks UCX has not let go of */
+    uint32_t held;      /**< the same, without what keeps the operation alive */
+    uint32_t remote_op;
+    uint32_t filled;                   /**< DIRECT: chunks in slots */
+    uint32_t acked;                    /**< DIRECT: of these, chunks that have been taken */
+    uint8_t window;                    /**< DIRECT: slots reserved */
+    bool draining;                     /**< DIRECT: its receiver is taking it; counted in peer->draining */
+    uint16_t slots[UCI_DIRECT_WINDOW]; /**< of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
+    uint32_t patience;   /**< DIRECT: of worker->turns, when it is completed from a copy; 0: not for now */
+    bool fresh;          /**< DIRECT: one slot, and no turn since it was filled */
+    uint8_t *changed;    /**< by chunk: the program has changed it (source.h); NULL: none */
+    uint8_t injected;    /**< where faults have hit it: uci_injected_t (inject.h) */
+    bool reminded;       /**< DIRECT: the receiver has asked once */
+    ucp_ep_h offered_by; /**< endpoint that segments were offered through, only compared; or NULL */
+    uci_merkle_t *tree;  /**< NULL for a synchronous eager message */
+    uci_list_t grants;   /**< uci_grant_t: what the receiver may be reading, until FIN */
+    bool sync;           /**< a synchronous send: completes only when matched */
+    ucs_status_t status; /**< how it ended, once it is DONE */
+    uint64_t start_time;
+    uint64_t asked_time; /**< last QUERY */
+    unsigned queries;
+    uint32_t swap_with; /**< fault injection: the next chunk carries this one's content */
+} uci_send_op_t;
+
+/** Keep an operation alive although FIN may come: as a chunk in flight does. */
+UCI_INLINE void uci_send_op_pin(uci_send_op_t *op)
+{
+    ++op->in_flight;
+}
+
+/** The slot that holds chunk @a index. */
+UCI_INLINE uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
+{
+    return &op->peer->worker->bounce.slots[op->slots[index % UCI_DIRECT_WINDOW]];
+}
+
+/** @return the bytes of chunk @a index, which is in a slot. */
+UCI_INLINE void *uci_direct_data(const uci_send_op_t *op, uint32_t index)
+{
+    return uci_direct_slot(op, index)->data;
+}
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "stream.h"
+
+#include <stdlib.h>
+
+#include "control.h"
+#include "grant.h"
+#include "inject.h"
+#include "send_common.h"
+#include "source.h"
+#include "worker_lock.h"
+
+/* Chunks to one peer that UCX may hold at a time (what was digested should still be in the cache when the kernel copies it), and
+ * those sent in one turn of progress */
+#define UCI_STREAM_WINDOW 16
+#define UCI_STREAM_TURN   64
+
+/* Have chunks sent to it, if there are any and UCX takes more */
+static void uci_stream_wake(uci_peer_t *peer)
+{
+    if (!uci_list_is_empty(&peer->streams) && uci_list_is_empty(&peer->stream_link) &&
+        (peer->chunks_held < UCI_STREAM_WINDOW)) {
+        uci_list_add_tail(&peer->worker->streams, &peer->stream_link);
+    }
+}
+
+static void uci_stream_chunk_done(uci_send_op_t *op, void *span)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    uci_worker_enter(worker);
+    --op->peer->chunks_held;
+    --op->held;
+    uci_stream_wake(op->peer);
+    uci_send_part_done(op, NULL);
+    uci_worker_leave(worker);
+}
+
+/* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest, made anew if they are
+ * sent @a again. */
+static ucs_status_t uci_stream_load(uci_send_op_t *op, uci_control_t *msg, uint32_t index, uint32_t length, bool again,
+                                    uint64_t *value_p)
+{
+    uint64_t offset    = (uint64_t)index * op->chunk_size;
+    const void *direct = uci_buffer_direct(op->buffer, offset, length);
+    uci_cut_t cut;
+
+    if (direct != NULL) {
+        *value_p  = (!again && uci_source_is_own(op)) ? uci_merkle_leaf(op->tree, index)
+                                                      : op->digest->digest(direct, length);
+        msg->data = direct;
+    } else {
+        msg->staging = malloc(length);
+        if (msg->staging == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        *value_p  = uci_send_op_load(op, index, msg->staging, length, &cut);
+        msg->data = msg->staging;
+    }
+    msg->length     = length;
+    msg->hdr.length = length;
+    return UCS_OK;
+}
+
+/* A generic datatype gives its chunks in their order; for any other all of it has to be copied */
+static bool uci_stream_chunk_is_at_hand(uci_send_op_t *op, uint32_t index)
+{
+    return ((op->buffer->kind == UCI_BUFFER_GENERIC) &&
+            uci_ordered_is_next_out(&op->ordered, (uint64_t)index * op->chunk_size)) ||
+           uci_send_op_settle(op);
+}
+
+ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
+{
+    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
+    bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
+    uci_control_t *msg;
+    uci_source_t source;
+    ucs_status_t status;
+    uint64_t value;
+
+    msg = uci_stream_chunk_is_at_hand(op, index) ? uci_control_get(op->peer, UCI_AM_DATA, op->frame->seq, 0) : NULL;
+    if (msg == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = uci_stream_load(op, msg, index, length, again, &value);
+    if (status != UCS_OK) {
+        uci_control_put(msg);
+        return status;
+    }
+
+    source = uci_source_note(op, index, value);
+    if (uci_unlikely(source == UCI_SOURCE_DAMAGED) && (flags & UCI_AM_FLAG_REPAIR)) {
+        uci_control_put(msg);
+        uci_control_send_simple(op->peer, UCI_AM_GONE, op->frame->seq, op->remote_op, UCI_AM_FLAG_DAMAGED);
+        return UCS_OK;
+    }
+    if (uci_unlikely(source == UCI_SOURCE_CHANGED)) {
+        flags |= UCI_AM_FLAG_CHANGED;
+    }
+    msg->hdr.digest = (uint8_t)op->digest->id;
+    msg->hdr.flags  = flags;
+    msg->hdr.op     = op->remote_op;
+    msg->hdr.index  = index;
+    msg->hdr.value  = uci_merkle_leaf(op->tree, index);
+    if ((uci_merkle_leaves_set(op->tree) == op->chunks) && (again || (index + 1 == op->chunks))) {
+        msg->hdr.flags |= UCI_AM_FLAG_LAST;
+        msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    } else {
+        msg->hdr.extra = uci_send_op_border(op, index);
+    }
+
+    msg->op   = op;
+    msg->done = uci_stream_chunk_done;
+    uci_send_op_pin(op);
+    ++op->peer->chunks_held;
+    ++op->held;
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_inject_chunk(op, msg, index);
+    }
+    uci_control_send(msg);
+    return UCS_OK;
+}
+
+/* The next chunk of the first message */
+static void uci_stream_next(uci_peer_t *peer)
+{
+    uci_send_op_t *op = uci_container_of(peer->streams.next, uci_send_op_t, link);
+
+    uci_send_op_pin(op);
+    if (op->next + 1 == op->chunks) {
+        uci_list_del(&op->link);
+        op->state = UCI_SEND_WAIT_FIN;
+    }
+    if (uci_stream_chunk(op, op->next++, 0) != UCS_OK) {
+        uci_send_op_query(op); /* the receiver will ask for what it lacks */
+    }
+    uci_send_op_unpin(op);
+}
+
+/* Send while UCX takes chunks at once, up to a turn; go on when one is done or in the next turn. One message after the other, so
+ * that UCX holds a window for the peer and not for each of its messages. (Meant for large messages over tcp at 25 Gbit/s, where a gain
+ * was not measured.) */
+static void uci_stream_peer(uci_peer_t *peer)
+{
+    unsigned turn;
+
+    for (turn = 0; (turn < UCI_STREAM_TURN) && !uci_list_is_empty(&peer->streams); ++turn) {
+        if (peer->chunks_held >= UCI_STREAM_WINDOW) {
+            uci_list_del(&peer->stream_link); /* uci_stream_chunk_done() puts it back */
+            return;
+        }
+        uci_stream_next(peer);
+    }
+    if (uci_list_is_empty(&peer->streams)) {
+        uci_list_del(&peer->stream_link);
+    }
+}
+
+void uci_stream_rest(uci_send_op_t *op)
+{
+    uci_list_del(&op->link);
+    op->state = UCI_SEND_STREAMING;
+    uci_grant_ahead(op);
+    uci_list_add_tail(&op->peer->streams, &op->link);
+    uci_stream_wake(op->peer);
+}
+
+void uci_stream_hand_over(uci_send_op_t *op)
+{
+    uint32_t i;
+
+    if ((op->req != NULL) || (op->tree == NULL)) {
+        return; /* a send still pending is the user's to wait for */
+    }
+    uci_send_op_pin(op);
+    uci_list_del(&op->link); /* its slots stay as they are: they may be read later */
+    for (i = 0; (i < op->chunks) && (op->state != UCI_SEND_DONE); ++i) {
+        uci_stream_chunk(op, i, UCI_AM_FLAG_HANDOVER);
+    }
+    if (op->state != UCI_SEND_DONE) {
+        op->next  = op->chunks;
+        op->state = UCI_SEND_WAIT_FIN;
+    }
+    uci_send_op_unpin(op);
+}
+
+static unsigned uci_stream_progress(uci_worker_t *worker)
+{
+    uci_list_t todo;
+
+    /* completions may start, end and move operations while we send */
+    uci_list_move(&worker->streams, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        uci_stream_peer(uci_container_of(uci_list_requeue(&todo, &worker->streams), uci_peer_t, stream_link));
+    }
+    return 1;
+}
+
+const uci_path_ops_t uci_stream_path = {.queues = {offsetof(uci_worker_t, streams)}, .progress = uci_stream_progress};

@@ -1,0 +1,177 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What UCI knows of one UCX worker: its pools, its peers, its queues of pending work. All layers keep their part here; what is in
+ * a list is known to who owns the list.
+ */
+#ifndef UCI_WORKER_STATE_H_
+#define UCI_WORKER_STATE_H_
+
+#include <pthread.h>
+
+#include "ucp_api.h"
+#include "wire.h"
+#include "frame.h"
+#include "list.h"
+#include "mailbox_state.h"
+#include "match.h"
+#include "pool.h"
+#include "settings.h"
+#include "slot.h"
+#include "stats.h"
+#include "tuner.h"
+
+struct uci_recv_op;
+struct uci_stage;
+typedef struct uci_peer uci_peer_t;
+typedef struct uci_request uci_request_t;
+
+#define UCI_SPAN_SIZE  (512u << 10) /**< bytes */
+#define UCI_SPAN_COUNT 16u          /**< spans of a worker */
+
+/** See span.h */
+typedef struct uci_spans {
+    bool tried;
+    ucp_mem_h memh; /**< of all of them */
+    char *memory;   /**< NULL: there are none */
+    unsigned free_count;
+    uint8_t free[UCI_SPAN_COUNT];
+} uci_spans_t;
+
+/** See siblings.h */
+typedef struct uci_sibling {
+    uci_list_t link;
+    unsigned turns_seen; /**< turns of the worker when it was looked at last */
+    uint64_t seen_time;  /**< when these had changed, in ns */
+    bool handed_over;    /**< its thread has changed once */
+    bool shared;         /**< more than once */
+    bool foreign;        /**< UCX may call the program from inside of it */
+    bool helped;         /**< the turn that runs is not its program's */
+} uci_sibling_t;
+
+/** See wakeup.h */
+typedef struct uci_wakeup {
+    int set;    /**< the epoll descriptor, -1: this worker can't be armed */
+    int timer;  /**< in the set; -1 until the worker is armed for the first time */
+    bool given; /**< the program's own set */
+    void *data; /**< what epoll_wait() says of the timer */
+} uci_wakeup_t;
+
+/** Of one UCX context: what requests made for it must look like, and what UCX was told. */
+typedef struct uci_context {
+    ucp_context_h ucp;
+    size_t request_size; /**< user area the application asked for */
+    ucp_request_init_callback_t request_init;
+    ucp_request_cleanup_callback_t request_cleanup;
+    size_t buffered_max;      /**< UCX completes sends up to this size without the receiver */
+    size_t buffered_fast_max; /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
+    bool wakeup;              /**< UCP_FEATURE_WAKEUP */
+    bool host_only;           /**< UCX knows of no other memory (memtype.h) */
+    bool keeps_host;          /**< uci_memtype_keeps_host() */
+} uci_context_t;
+
+typedef struct uci_worker {
+    ucp_worker_h ucp;
+    uci_context_t *context;
+    uint64_t uid;
+    bool is_mt;           /**< UCS_THREAD_MODE_MULTI */
+    pthread_mutex_t lock; /**< recursive; taken only if is_mt */
+    uintptr_t owner;      /**< uci_thread_self() of the thread that uses it; 0 if is_mt */
+    unsigned turns;       /**< grows by one when a turn of progress begins and when it ends */
+
+    size_t eager_max; /**< bytes of payload in one frame */
+    const uci_digest_ops_t *digest;
+    bool small_xxh3;          /**< the smallest messages have XXH3, in line, whatever is best for larger ones */
+    const uci_plan_t *copies; /* kernels and forms of copying by size, which are the same for all transports */
+
+    uci_frame_pool_t frames;
+    uci_pool_t requests;
+    size_t request_head;    /**< uci_request_head() */
+    uci_pool_t slot_copies; /**< copies of messages that fit into a slot: UCI_SLOT_SIZE bytes each */
+    uci_pool_t messages;    /**< uci_control_t with a small payload */
+
+    /* peers by uid: open addressing, power of two */
+    uci_peer_t **peers;
+    size_t peers_mask;
+    size_t peers_count;
+    uci_peer_t *last_peer; /**< the one found last */
+
+    uci_match_t match;                           /**< posted receives, and uci_message_t that nobody has asked for */
+    unsigned (*turn)(struct uci_worker *worker); /**< uci_worker_turn(), for who looks after other workers */
+    /** An active message whose check is right: uci_dispatch() */
+    ucs_status_t (*message)(struct uci_worker *worker, const uci_am_hdr_t *hdr, const void *data, size_t length,
+                            void *desc);
+    bool (*arrived)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload); /**< see peer_link.h */
+    void (*lost)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);
+    uci_mailbox_t mailbox;
+    uci_list_t probed;       /**< uci_message_t that the user holds by a handle */
+    uci_list_t watched;      /**< uci_peer_t that have not acknowledged all: see uci_link_look() */
+    uci_list_t streams;      /**< uci_peer_t to send chunks to */
+    uci_list_t offers;       /**< uci_send_op_t whose segments are being fetched, and digested */
+    uci_list_t landed;       /**< uci_segment_t that have been fetched, to be digested */
+    uci_list_t bounces;      /**< uci_send_op_t that fill bounce buffers */
+    uci_list_t direct_sends; /**< uci_send_op_t that go through our slots */
+    uci_list_t direct_recvs; /**< uci_recv_op_t that come through a peer's slots */
+    uci_list_t closing;      /**< uci_close_t: endpoints that the user closes */
+    uci_list_t send_ops;     /**< uci_send_op_t: sends that wait for FIN */
+    uci_list_t recv_ops;     /**< uci_recv_op_t: receives in progress */
+    uci_list_t suspects;     /**< uci_peer_t of which something is missing */
+    uci_list_t waiting;      /**< uci_peer_t whose mailbox is full */
+    uci_list_t unconnected;  /**< uci_peer_t to connect to after UCX's turn; count in ops_active */
+    unsigned ops_active;     /**< members of the last 6 lists: progress has work of its own only if any */
+    bool resync;             /**< something damaged was dropped: ask again for whatever is due */
+    uint64_t resync_time;    /**< when, in ns */
+    uint64_t round_trip;     /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
+    uint64_t dropped;        /**< messages that arrived damaged */
+    uint64_t intact;         /**< and those that did not */
+    uint64_t walk;           /**< number of the last walk over send_ops and recv_ops that asks about each */
+    uint64_t removals;       /**< what has left closing, send_ops or recv_ops: who walks there begins anew */
+    uint64_t check_time;     /**< of the next look at operations that take long */
+    uci_request_t *deferred; /**< completed by a turn that was not the program's, in order; counts in ops_active */
+    uci_request_t **deferred_end;
+    bool deferring; /**< completions go there */
+    bool own;       /**< in a turn: UCX has had its part */
+
+    struct uci_recv_op **slots; /**< receive operations by slot */
+    uint32_t slots_count;
+    uint32_t slots_free; /**< head of the free list through the slots, UINT32_MAX: none */
+
+    uci_bounce_t bounce;
+    uci_spans_t spans;
+    void *own_copy; /**< of a chunk, see uci_recv_op_own() */
+    size_t own_size;
+
+    size_t log_bytes;  /**< in unacknowledged frames */
+    size_t copy_bytes; /**< in copies of large messages, completed or packed */
+    size_t log_limit;
+
+    ucp_address_t *address; /**< UCX's own, for hellos */
+    size_t address_length;
+    uci_mark_t mark;
+
+    struct uci_stage *stage; /**< for memory that is not the host's; NULL until there is some */
+
+    bool address_given; /**< somebody may connect to it, and expects UCI */
+    uci_wakeup_t wakeup;
+    uci_sibling_t sibling;
+    uci_stats_block_t stats;
+} uci_worker_t;
+
+UCI_INLINE bool uci_worker_is_inside(const uci_worker_t *worker)
+{
+    return worker->turns % 2 != 0;
+}
+
+/** Is this called by UCX, which hands over what it has read? */
+UCI_INLINE bool uci_worker_is_inside_ucx(const uci_worker_t *worker)
+{
+    return uci_worker_is_inside(worker) && !worker->own;
+}
+
+/** @return what tells this thread from all others that live. */
+UCI_INLINE uintptr_t uci_thread_self(void)
+{
+    return (uintptr_t)&uci_stats_here;
+}
+
+#endif
