@@ -170,6 +170,38 @@ void uci_box_tx_post_long(uci_box_tx_t *tx, char *place, const void *wire, size_
     uci_box_tx_advance(tx, place, total);
 }
 
+static bool uci_box_is_marked(const char *place, uint64_t mark)
+{
+    return __atomic_load_n((const uci_box_word_t *)(const void *)place, __ATOMIC_ACQUIRE) == mark;
+}
+
+bool uci_box_rx_skip(uci_box_rx_t *rx)
+{
+    const char *place = rx->place;
+    uint64_t mark     = rx->mark;
+    unsigned i;
+
+    for (i = 1; i <= UCI_BOX_FRAME_MAX / UCI_BOX_GRANULE; ++i) {
+        place += UCI_BOX_GRANULE;
+        mark += UCI_BOX_MARK_STEP;
+        if (place >= rx->end) {
+            break;
+        }
+        if (uci_box_is_marked(place, uci_box_fold(mark))) {
+            rx->granules += i;
+            rx->mark     = mark;
+            rx->expected = uci_box_fold(mark);
+            rx->place    = place;
+            return true;
+        }
+    }
+    if (uci_box_is_marked(rx->box->ring, rx->rewound)) {
+        uci_box_rx_begin_lap(rx, rx->lap + rx->ring);
+        return true;
+    }
+    return false;
+}
+
 void uci_box_rx_tell(uci_box_rx_t *rx, uint32_t acked_seq)
 {
     uint32_t position = (uint32_t)uci_box_rx_position(rx);

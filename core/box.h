@@ -240,6 +240,10 @@ UCI_INLINE const char *uci_box_rx_peek(uci_box_rx_t *rx)
     if (uci_likely(__atomic_load_n((const uci_box_word_t *)(const void *)first, __ATOMIC_ACQUIRE) != rx->rewound)) {
         return NULL;
     }
+    /* who posts the first frame of a lap has posted all before it: was there none just now because it was too early to look? */
+    if (__atomic_load_n((const uci_box_word_t *)(const void *)place, __ATOMIC_ACQUIRE) == rx->expected) {
+        return place;
+    }
     uci_box_rx_begin_lap(rx, rx->lap + rx->ring);
     return first;
 }
@@ -268,6 +272,13 @@ UCI_INLINE void uci_box_rx_next(uci_box_rx_t *rx, size_t total)
         uci_box_rx_begin_lap(rx, rx->lap + rx->ring);
     }
 }
+
+/**
+ * The frame that comes next is hidden, since its mark is damaged, or does not tell its length, since that is: go on to the next one whose
+ * mark is right, of those that may follow it.
+ * @return false: there is none (yet), and nothing has changed.
+ */
+bool uci_box_rx_skip(uci_box_rx_t *rx);
 
 /** @return true if the sender should be told by now, lest it finds the box full. */
 UCI_INLINE bool uci_box_rx_should_tell(const uci_box_rx_t *rx)

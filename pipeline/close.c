@@ -578,6 +578,15 @@ void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *dat
     uci_close_take_report(peer, data, length);
 }
 
+void uci_close_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link)
+    {
+        uci_list_del(&closing->link);
+        free(closing);
+    }
+}
+
 void uci_close_dump(const uci_worker_t *worker, int fd)
 {
     unsigned shown = 0;

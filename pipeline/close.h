@@ -79,4 +79,7 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
 void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
 void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
 
+/** The worker is gone, and UCX's part of it: forget closes that never ended. */
+void uci_close_cleanup(uci_worker_t *worker);
+
 #endif

@@ -209,10 +209,13 @@ void uci_mailbox_free(uci_peer_t *peer)
     peer->box_offered = false;
 }
 
-static void uci_mailbox_broken(uci_peer_t *peer)
+/* A header does not tell how long its frame is: those behind it are found by their marks, if there are any */
+static void uci_mailbox_broken(uci_peer_t *peer, uci_mailbox_box_t *box)
 {
     uci_link_header_damaged(peer->worker, peer, "a frame in shared memory");
-    uci_mailbox_renew(peer);
+    if (!uci_box_rx_skip(&box->rx)) {
+        uci_mailbox_renew(peer);
+    }
 }
 
 /* Take frames, each of them read once. What they are delivered to may come back here. @return how many. */
@@ -231,7 +234,7 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
         if (uci_unlikely(hdr.check != uci_frame_check(&hdr, mark)) ||
             uci_unlikely(hdr.length > UCI_BOX_FRAME_MAX - sizeof(hdr)) || uci_unlikely(peer == NULL)) {
             if (peer != NULL) {
-                uci_mailbox_broken(peer);
+                uci_mailbox_broken(peer, box);
             }
             return count + 1;
         }
@@ -304,10 +307,16 @@ void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)
         return;
     }
     box = &peer->worker->mailbox.boxes[peer->rx_box];
-    while (uci_mailbox_drain(peer->worker, box) > 0) {
-    }
-    if ((peer->rx_box >= 0) && (position > uci_box_rx_position(&box->rx))) {
-        uci_mailbox_renew(peer);
+    for (;;) {
+        while (uci_mailbox_drain(peer->worker, box) > 0) {
+        }
+        if ((peer->rx_box < 0) || (position <= uci_box_rx_position(&box->rx))) {
+            return;
+        }
+        if (!uci_box_rx_skip(&box->rx)) {
+            uci_mailbox_renew(peer);
+            return;
+        }
     }
 }
 

@@ -15,8 +15,8 @@
  *
  * Whatever becomes of the memory, the frames in the box are verified, numbered and in the sender's log. A header that is damaged
  * does not tell where the next frame begins, a mark that is damaged is not seen at all; then (when the header fails, or when SENT
- * says that there should be more) the receiver gives the box a new key, tells it by BOX, and asks for what it lacks: the sender
- * begins anew at its start, and sends again by active message. A doorbell that is lost costs a while: boxes that are quiet are
+ * says that there should be more) the receiver looks for the next mark that is right, and goes on from there. If there is none, it gives
+ * the box a new key, tells it by BOX, and the sender begins anew at its start. What is missing is asked for, and comes by active message. A doorbell that is lost costs a while: boxes that are quiet are
  * looked into now and then.
  *
  * Contexts with UCP_FEATURE_WAKEUP have none: memory that changes wakes nobody.

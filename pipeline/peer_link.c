@@ -295,8 +295,12 @@ static uci_frame_t *uci_link_next_waiting(uci_peer_t *peer)
     return (peer->tx_posted < peer->tx_next) ? uci_txlog_find(peer, peer->tx_posted) : NULL;
 }
 
+/* A completion may have come back here, and been faster */
 static void uci_link_stop_waiting(uci_peer_t *peer)
 {
+    if (uci_list_is_empty(&peer->waiting_link)) {
+        return;
+    }
     uci_list_del(&peer->waiting_link);
     --peer->worker->ops_active;
     (void)uci_link_may_use_mailbox(peer);
@@ -353,9 +357,7 @@ void uci_link_abandon(uci_peer_t *peer, ucs_status_t status)
         ++peer->tx_posted;
         uci_link_frame_done(frame, status);
     }
-    if (!uci_list_is_empty(&peer->waiting_link)) {
-        uci_link_stop_waiting(peer);
-    }
+    uci_link_stop_waiting(peer);
     peer->bound = NULL;
     if (bound != NULL) {
         uci_request_complete_recv(bound, status, 0, 0);

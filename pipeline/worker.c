@@ -183,6 +183,7 @@ void uci_worker_shutdown(uci_worker_t *worker)
 void uci_worker_destroy(uci_worker_t *worker)
 {
     uci_unexpected_cleanup(worker);
+    uci_close_cleanup(worker);
     uci_send_cleanup(worker);
     uci_path_table_cleanup(worker);
     uci_recv_cleanup(worker);

@@ -100,7 +100,7 @@ static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h 
 {
     if (uci_settings.mode == UCI_MODE_OFF) {
         return uci_fault_enabled ? uci_hook_send_damaged(send, ep, buffer, count, tag, param)
-                                  : send(ep, buffer, count, tag, param);
+                                 : send(ep, buffer, count, tag, param);
     }
     uci_plugin_clear_marker(param);
     __atomic_fetch_add(&uci_stats.passthrough_messages, 1, __ATOMIC_RELAXED);

@@ -327,6 +327,36 @@ Test(box, a_lap_is_begun_early)
     yard_check(&yard);
 }
 
+/* A frame whose mark or length is damaged is passed over: the next one is found by its mark, wherever it is; in the next lap too */
+Test(box, the_next_mark_is_found)
+{
+    static const size_t totals[] = {8, 64, 65, 1000, UCI_BOX_FRAME_MAX};
+    yard_t yard;
+    uci_box_t *box = yard_make(&yard, 1);
+    uci_box_tx_t tx;
+    uci_box_rx_t rx;
+    unsigned i, round;
+    char *hidden;
+
+    both_init(&tx, &rx, box, KEY);
+    for (round = 0; round < 3 * UCI_BOX_GRANULES / 20; ++round) {
+        for (i = 0; i < sizeof(totals) / sizeof(totals[0]); ++i) {
+            hidden = (char *)(uintptr_t)rx.place;
+            cr_assert(send_frame(&tx, totals[i], 1));
+            cr_assert(!uci_box_rx_skip(&rx), "there is none behind it");
+            cr_assert((uci_box_rx_peek(&rx) != NULL) && (hidden[0] ^= 16, uci_box_rx_peek(&rx) == NULL));
+            cr_assert(send_frame(&tx, 100, 2));
+            cr_assert(uci_box_rx_peek(&rx) == NULL || uci_box_rx_peek(&rx) == box->ring,
+                      "only a new lap is found without a search");
+            cr_assert((uci_box_rx_peek(&rx) != NULL) || uci_box_rx_skip(&rx));
+            take_frame(&rx, 100, 2);
+            cr_assert(uci_box_rx_position(&rx) == uci_box_tx_position(&tx));
+            uci_box_rx_tell(&rx, 1);
+        }
+    }
+    yard_check(&yard);
+}
+
 /* It is not true that all has been taken: what was not is skipped, and nothing else happens */
 Test(box, a_lap_is_begun_too_early)
 {

@@ -1217,7 +1217,10 @@ static uci_mailbox_box_t *box_of(unsigned from)
 /* The frame that lies next, and the one behind it, if they are of this length */
 static char *in_box(unsigned from, unsigned index, size_t length)
 {
-    return (char *)box_of(from)->rx.place + (index * uci_align_up(sizeof(uci_frame_hdr_t) + length, UCI_BOX_GRANULE));
+    const char *first = uci_box_rx_peek(&box_of(from)->rx); /* it may begin a lap */
+
+    cr_assert(first != NULL);
+    return (char *)(uintptr_t)first + (index * uci_align_up(sizeof(uci_frame_hdr_t) + length, UCI_BOX_GRANULE));
 }
 
 /* Messages that follow those of get_mailbox(), and what they are to be received as */
@@ -1362,11 +1365,12 @@ Test(link_mailbox, a_damaged_header)
         in_box(0, 1, 100)[at] ^= 4;
         finish();
         expect_more(first, 5, 100);
-        cr_assert(box_of(0)->key != key);
+        cr_assert(box_of(0)->key == key, "the next mark tells where to go on");
         cr_assert(talk_peer(0, 1)->box_key == box_of(0)->key);
         cr_assert(uses_mailbox(0), "byte %u: it is used again", at);
     }
-    cr_expect(talk_counters(1)->mismatched_headers == PAYLOAD - 8);
+    cr_expect(talk_counters(1)->mismatched_headers == PAYLOAD - 8, "%lu",
+              (unsigned long)talk_counters(1)->mismatched_headers);
 }
 
 /* A mark that is damaged is not seen; that there should be more the sender says */
@@ -1382,7 +1386,7 @@ Test(link_mailbox, a_damaged_mark)
         in_box(0, 1, 100)[at] ^= 4;
         finish();
         expect_more(first, 5, 100);
-        cr_assert(box_of(0)->key != key);
+        cr_assert(box_of(0)->key == key, "the next mark tells where to go on");
         cr_assert(uses_mailbox(0));
     }
 }
@@ -1446,7 +1450,7 @@ Test(link_mailbox, a_lost_key)
     losing_boxes = true;
     recv_any(1, 5);
     first = send_more(0, 5, 100);
-    in_box(0, 1, 100)[20] ^= 4;
+    in_box(0, 4, 100)[20] ^= 4; /* none follows */
     talk_turns(1, 0);
     cr_expect(boxes_told == 1);
     talk_turns(1, 11 * TALK_MS);
