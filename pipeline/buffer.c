@@ -155,6 +155,9 @@ void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t 
 {
     ucs_status_t status;
 
+    if (length == 0) {
+        return; /* the buffer may be NULL */
+    }
     switch (buf->kind) {
     case UCI_BUFFER_CONTIG:
         memcpy((char *)buf->data + offset, src, length);

@@ -7,7 +7,7 @@
 # the program finds every byte right AND the statistics say that faults were injected, every one of them noticed, and
 # all of it healed. Beside them: the same with large messages by the get path; a real bug of UCX that loses 65,536 bytes, without any injector; the same faults with
 # UCI_MODE=off, where the program must find wrong bytes; faults that cannot be healed, where the job must end with a
-# report and not with wrong results; seeds and limits of the injector; peers that are busy, or quiet for long, which is no damage; programs
+# report and not with wrong results; seeds and limits of the injector; peers that are busy, or quiet for long, which is no damage; frames that are lost, late or come twice; programs
 # that write to buffers of sends. Ends with the line
 # "N passed, N failed, N skipped"; exit status 1 if any failed.
 #
@@ -159,6 +159,8 @@ select_jobs() {
         add_job patience outstanding "$mpi" posix,self any header 1e-3
         add_job patience quiet "$mpi" posix,self any header 5e-2
         add_job hours quiet "$mpi" posix,self - - -
+        add_job order ordering "$mpi" posix,self any frame 1e-2
+        add_job order storm "$mpi" tcp,self any frame+header 1e-2
         add_fetch "$mpi"
         add_bounce "$mpi"
         [ "$selection" != quick ] || continue
@@ -253,6 +255,13 @@ run_patience() {
     run_program "$program" "$mpi" "$tls" "$ranks" "$preload" "$limit" 0.35 "$(fault_setting "$4" "$5" "$6")"
     [ "$verdict" = PASS ] || return 0
     check_stats "$ranks" "${stats_always[@]}" 'mismatched_control > 0' || refuse_stats
+}
+
+# Whole frames are lost, late, or come twice, as no UCX has it: nothing is damaged, and none of it noticed but by the link.
+run_order() {
+    run_program "$1" "$2" "$3" 2 "$preload" "$limit" 1 "$(fault_setting "$4" "$5" "$6")"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" 'faults_injected > 0' 'frames_resent > 0' || refuse_stats
 }
 
 # A peer that is quiet for three quarters of an hour, in 3 seconds.
