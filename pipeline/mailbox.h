@@ -30,6 +30,22 @@
 /** Receiver: give @a peer a box, once, if that is possible. To be called when it is known where to answer to. */
 void uci_mailbox_offer(uci_peer_t *peer);
 
+/** Most turns find nothing: whoever polls while he waits should not pay for more than looking. @return true: nothing lies in the boxes. */
+UCI_INLINE bool uci_mailbox_is_quiet(uci_mailbox_t *mailbox)
+{
+    unsigned i, count = mailbox->count;
+
+    if (count > UCI_MAILBOX_HOT) {
+        return false;
+    }
+    for (i = 0; i < count; ++i) {
+        if (uci_box_rx_peek(&mailbox->boxes[i].rx) != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /** Take what lies in the boxes. @return how many frames. */
 unsigned uci_mailbox_poll(uci_worker_t *worker);
 

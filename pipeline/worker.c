@@ -259,7 +259,7 @@ UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
     unsigned count = 0;
 
     ++worker->turns;
-    if (worker->mailbox.count > 0) {
+    if (!uci_mailbox_is_quiet(&worker->mailbox)) {
         count = uci_mailbox_poll(worker);
     }
     if ((count == 0) || uci_unlikely((worker->turns / 2) % UCI_WORKER_UCX_TURNS == 0)) {
