@@ -237,7 +237,7 @@ static bool uci_link_post_mailbox(uci_frame_t *frame)
 {
     uci_peer_t *peer = frame->peer;
     uint64_t mark;
-    char *place = uci_box_tx_place(&peer->box, frame->total, &mark);
+    char *place = uci_link_box_place(peer, frame, &mark);
 
     if (place == NULL) {
         return false;

@@ -58,6 +58,16 @@ void uci_link_watch(uci_peer_t *peer);
 /** The general case of uci_link_send(), for a frame that has been logged. */
 ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what, ucp_tag_t tag, uint64_t value);
 
+/** @return where a frame goes in the peer's box, and its mark; NULL: there is no room. When all that went before it has been
+ *  delivered, the box has been emptied: a lap may begin. */
+UCI_INLINE char *uci_link_box_place(uci_peer_t *peer, const uci_frame_t *frame, uint64_t *mark_p)
+{
+    if (peer->tx_acked == frame->seq) {
+        uci_box_tx_rewind(&peer->box);
+    }
+    return uci_box_tx_place(&peer->box, frame->total, mark_p);
+}
+
 /**
  * Number, seal, log and send a frame whose payload has been written. A message to oneself is received, and answered, within the call.
  * @param what  uci_frame_what().  @param value  digest of the payload.
@@ -83,10 +93,7 @@ UCI_INLINE ucs_status_t uci_link_send(uci_ep_t *ep, uci_frame_t *frame, uint32_t
         uci_unlikely(frame->total > UCI_BOX_FRAME_MAX)) {
         return uci_link_send_other(ep, frame, what, tag, value);
     }
-    if (peer->tx_acked == frame->seq) {
-        uci_box_tx_rewind(&peer->box);
-    }
-    place = uci_box_tx_place(&peer->box, frame->total, &mark);
+    place = uci_link_box_place(peer, frame, &mark);
     if (uci_unlikely(place == NULL)) {
         return uci_link_send_other(ep, frame, what, tag, value);
     }
