@@ -580,7 +580,7 @@ static uint64_t uci_link_known_sent(const uci_peer_t *peer, uint64_t upto)
 }
 
 /* State, not events: what one acknowledgement did not bring, the next one does. @param upto  frames below are known to have been sent */
-static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
+static void uci_link_send_ack(uci_peer_t *peer, uint64_t upto, uint16_t flags)
 {
     uint64_t next = peer->rx_next, *words;
     uci_control_t *msg;
@@ -589,8 +589,9 @@ static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
     upto = uci_link_known_sent(peer, upto);
     msg  = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
     if (msg == NULL) {
-        return NULL;
+        return;
     }
+    msg->hdr.flags = flags;
     msg->hdr.value = peer->peer_life;
     words          = (uint64_t *)(void *)msg->payload;
     words[0]       = next;
@@ -614,13 +615,12 @@ static uci_control_t *uci_link_get_ack(uci_peer_t *peer, uint64_t upto)
     }
     msg->length     = count * sizeof(*words);
     msg->hdr.length = (uint32_t)msg->length;
-    return msg;
+    UCI_STATS_INC(acks_sent);
+    uci_control_send(msg);
 }
 
 void uci_link_ack_now(uci_peer_t *peer)
 {
-    uci_control_t *msg;
-
     peer->unacked       = 0;
     peer->unacked_bytes = 0;
     if (uci_list_is_empty(&peer->eps) && (peer->leaving || peer->user_closed)) {
@@ -630,21 +630,12 @@ void uci_link_ack_now(uci_peer_t *peer)
         uci_box_rx_tell(&peer->worker->mailbox.boxes[peer->rx_box].rx, (uint32_t)peer->rx_next);
         return;
     }
-    msg = uci_link_get_ack(peer, 0);
-    if (msg != NULL) {
-        UCI_STATS_INC(acks_sent);
-        uci_control_send(msg);
-    }
+    uci_link_send_ack(peer, 0, 0);
 }
 
 void uci_link_confirm(uci_peer_t *peer)
 {
-    uci_control_t *msg = uci_link_get_ack(peer, 0);
-
-    if (msg != NULL) {
-        UCI_STATS_INC(acks_sent);
-        uci_control_send(msg);
-    }
+    uci_link_send_ack(peer, 0, 0);
 }
 
 /* Something is missing, and is asked for after a while */
@@ -932,8 +923,6 @@ static void uci_link_lose_next(uci_peer_t *peer)
 
 static void uci_link_ask_peer(uci_peer_t *peer, uint64_t now)
 {
-    uci_control_t *msg;
-
     if (peer->status != UCS_OK) {
         uci_link_trust(peer);
         return;
@@ -949,12 +938,7 @@ static void uci_link_ask_peer(uci_peer_t *peer, uint64_t now)
     peer->gap_time = now;
     ++peer->gap_asks;
     uci_mailbox_repeat(peer);
-    msg = uci_link_get_ack(peer, 0);
-    if (msg != NULL) {
-        msg->hdr.flags = UCI_AM_FLAG_REPAIR | (peer->rx_damaged ? UCI_AM_FLAG_LAST : 0);
-        UCI_STATS_INC(acks_sent);
-        uci_control_send(msg);
-    }
+    uci_link_send_ack(peer, 0, UCI_AM_FLAG_REPAIR | (peer->rx_damaged ? UCI_AM_FLAG_LAST : 0));
     if (!peer->rx_special && (peer->gap_asks > UCI_LINK_GAP_ASKS)) {
         uci_link_trust(peer); /* what was damaged was not from it, or it is here by now; SENT would tell */
     }
@@ -988,15 +972,9 @@ uint64_t uci_link_due(const uci_worker_t *worker)
 void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
 {
     uint64_t upto = hdr->value;
-    uci_control_t *msg;
 
     uci_mailbox_catch_up(peer, hdr->extra);
-    msg = uci_link_get_ack(peer, upto);
-    if (msg != NULL) {
-        msg->hdr.flags = (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0;
-        UCI_STATS_INC(acks_sent);
-        uci_control_send(msg);
-    }
+    uci_link_send_ack(peer, upto, (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0);
 }
 
 void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)

@@ -118,13 +118,15 @@ void uci_link_look(uci_worker_t *worker);
 
 /* ----------------------------------------------------------- receiving */
 
-/** Called by the layer above from worker->arrived(), when it has verified the frame's payload and before it tells anybody: the
- *  frame is delivered. @param length  bytes of payload. */
-void uci_link_ack_now(uci_peer_t *peer);
-
+/* An acknowledgement that no frame brings is due after so many frames, or bytes */
 #define UCI_LINK_ACK_FRAMES 128
 #define UCI_LINK_ACK_BYTES  (512u << 10)
 
+/** Acknowledge all that has been delivered: in the peer's box, or by ACK. */
+void uci_link_ack_now(uci_peer_t *peer);
+
+/** Called by the layer above from worker->arrived(), when it has verified the frame's payload and before it tells anybody: the
+ *  frame is delivered. @param length  bytes of payload. */
 UCI_INLINE void uci_link_delivered(uci_peer_t *peer, size_t length)
 {
     ++peer->rx_next;
