@@ -102,37 +102,22 @@ static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, siz
     return msg;
 }
 
-/* The next of our messages from @a seq on that the peer says it has finished and we still have an operation for */
-static uci_send_op_t *uci_close_next_finished(uci_peer_t *peer, uint64_t *seq_p, const uint64_t *words, size_t count)
+/* All FINs that the peer has sent so far, at once, and what it has received: it has finished what is in none of the ranges */
+static void uci_close_take_report(uci_peer_t *peer, const uint64_t *words, size_t length)
 {
-    size_t i           = 2;
-    uci_frame_t *frame = NULL;
+    size_t i = 2, count = length / sizeof(*words);
+    uci_frame_t *frame;
     uint64_t seq;
 
-    for (seq = uci_max(*seq_p, peer->tx_base); seq < uci_min(words[1], peer->tx_next); ++seq) {
+    uci_txlog_ack(peer, words[1]);
+    for (seq = peer->tx_base; seq < uci_min(words[1], peer->tx_next); ++seq) {
         while ((i + 1 < count) && (words[i + 1] < seq)) {
             i += 2;
         }
         frame = ((i + 1 < count) && (words[i] <= seq)) ? NULL : uci_txlog_find(peer, seq);
         if ((frame != NULL) && (frame->op != NULL)) {
-            *seq_p = seq + 1;
-            return frame->op;
+            uci_send_op_finish(frame->op, UCS_OK);
         }
-    }
-    return NULL;
-}
-
-/* All FINs that the peer has sent so far, at once, and what it has received */
-static void uci_close_take_report(uci_peer_t *peer, const uint64_t *words, size_t length)
-{
-    size_t count = length / sizeof(*words);
-    uint64_t seq = 0;
-    uci_send_op_t *op;
-
-    uci_txlog_ack(peer, words[1]);
-    /* completions may start new sends, which have higher numbers, and end others: look anew for each */
-    while ((op = uci_close_next_finished(peer, &seq, words, count)) != NULL) {
-        uci_send_op_finish(op, UCS_OK);
     }
 }
 
@@ -256,7 +241,7 @@ static void uci_close_hand_over(uci_close_t *closing)
 
     uci_link_send_again(peer);
     for (seq = peer->tx_base; seq < peer->tx_next; ++seq) {
-        frame = uci_txlog_find(peer, seq); /* what comes back within the call may have taken it out of the log */
+        frame = uci_txlog_find(peer, seq);
         if ((frame != NULL) && (frame->op != NULL)) {
             uci_stream_hand_over(frame->op);
         }
@@ -339,7 +324,6 @@ static void uci_close_done(uci_close_t *closing, ucs_status_t status)
     }
     uci_list_del(&closing->link);
     --req->worker->ops_active;
-    ++req->worker->removals;
     free(closing);
     uci_request_complete(req, status);
 }
@@ -425,22 +409,12 @@ static void uci_close_advance(uci_close_t *closing)
     }
 }
 
-/* The user's callback of a close that is done may do anything, and end others: then from the start again */
 void uci_close_progress(uci_worker_t *worker)
 {
-    uint64_t removals;
-
-    do {
-        removals = worker->removals;
-        uci_list_for_each(closing, &worker->closing, uci_close_t, link)
-        {
-            /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): one that has gone ends the walk */
-            uci_close_advance(closing);
-            if (worker->removals != removals) {
-                break;
-            }
-        }
-    } while (worker->removals != removals);
+    uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link)
+    {
+        uci_close_advance(closing);
+    }
 }
 
 uint64_t uci_close_due(const uci_worker_t *worker)

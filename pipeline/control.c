@@ -143,16 +143,21 @@ static void uci_control_inject(uci_control_t *msg)
     }
 }
 
-/* UCX 1.13 must not be made to connect to a peer over tcp while it hands over what it has read from it: the new end takes
- * the buffer along that UCX is in (uct_tcp_ep_progress_am_rx(), see uci_close_progress()) */
+/* To ourselves UCX delivers within the call: said at this one place of a turn, nothing is heard, and answered, or ended by the answer,
+ * while somebody is in the middle of it. UCX 1.13 must not be made to connect to a peer over tcp while it hands over what it has read
+ * from it: the new end takes the buffer along that UCX is in (uct_tcp_ep_progress_am_rx(), see uci_close_progress()) */
 bool uci_control_is_too_early(uci_peer_t *peer)
 {
-    if (uci_likely(!uci_list_is_empty(&peer->eps)) || !uci_worker_is_inside_ucx(peer->worker)) {
+    uci_worker_t *worker = peer->worker;
+
+    if (uci_unlikely(peer->uid == worker->uid)
+                ? worker->sends_unsent
+                : (!uci_list_is_empty(&peer->eps) || !uci_worker_is_inside_ucx(worker))) {
         return false;
     }
-    if (uci_list_is_empty(&peer->unconnected_link)) {
-        uci_list_add_tail(&peer->worker->unconnected, &peer->unconnected_link);
-        ++peer->worker->ops_active;
+    if (uci_list_is_empty(&peer->unsent_link)) {
+        uci_list_add_tail(&worker->unsent, &peer->unsent_link);
+        ++worker->ops_active;
     }
     return true;
 }
@@ -165,6 +170,21 @@ static ucp_ep_h uci_control_endpoint(uci_control_t *msg)
         return NULL;
     }
     return small ? uci_peer_endpoint(msg->peer) : uci_peer_endpoint_whole(msg->peer);
+}
+
+/* Hand it to UCX. What ourselves answer to it waits for its turn */
+static ucs_status_ptr_t uci_control_post(ucp_ep_h ep, uci_control_t *msg, const ucp_request_param_t *param)
+{
+    uci_worker_t *worker = msg->peer->worker;
+    bool sends_unsent    = worker->sends_unsent;
+    ucs_status_ptr_t request;
+
+    UCI_STATS_INC(control_sent);
+    worker->sends_unsent = false;
+    request = uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr) + msg->more, msg->data, msg->length,
+                                  param);
+    worker->sends_unsent = sends_unsent;
+    return request;
 }
 
 void uci_control_send(uci_control_t *msg)
@@ -195,9 +215,7 @@ void uci_control_send(uci_control_t *msg)
     if (msg->span != NULL) {
         uci_span_set_memh(msg->peer->worker, &param);
     }
-    UCI_STATS_INC(control_sent);
-    request = uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr) + msg->more, msg->data, msg->length,
-                                  &param);
+    request = uci_control_post(ep, msg, &param);
     if (UCS_PTR_IS_PTR(request)) {
         return;
     }

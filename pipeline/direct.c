@@ -167,7 +167,6 @@ static void uci_direct_serve(uci_peer_t *peer)
 {
     uci_send_op_t *op;
 
-    /* what is told may end operations within the call, and come back to here */
     while (!uci_list_is_empty(&peer->queued)) {
         op = uci_container_of(peer->queued.next, uci_send_op_t, link);
         uci_list_del(&op->link);
@@ -236,7 +235,7 @@ static unsigned uci_direct_send_progress(uci_worker_t *worker)
         return 0;
     }
 
-    /* callbacks of completions may start and end operations */
+    /* what ends makes room for those that are queued */
     alone = uci_direct_alone(worker);
     uci_list_move(&worker->direct_sends, &todo);
     while (!uci_list_is_empty(&todo)) {

@@ -201,14 +201,14 @@ static void uci_dump_worker(uci_worker_t *worker, void *arg)
     uci_dump_line(
             fd,
             " worker of uid 0x%lx:%s turns %u%s, active %u, resync %d (in %.3f s), round trip %.1f us, dropped %lu; in "
-            "progress: streams %u, offers %u, landed %u, bounces %u, direct sends %u, direct receives %u, unconnected "
-            "%u, deferred %d",
+            "progress: streams %u, offers %u, landed %u, bounces %u, direct sends %u, direct receives %u, unsent "
+            "%u, completed %d",
             (unsigned long)worker->uid, worker->is_mt ? " for several threads," : "", worker->turns,
             uci_worker_is_inside(worker) ? " (inside of one)" : "", worker->ops_active, worker->resync,
             worker->resync ? -uci_dump_seconds_since(worker->resync_time) : 0.0, (double)worker->round_trip * 1e-3,
             (unsigned long)worker->dropped, uci_dump_count(&worker->streams), uci_dump_count(&worker->offers),
             uci_dump_count(&worker->landed), uci_dump_count(&worker->bounces), uci_dump_count(&worker->direct_sends),
-            uci_dump_count(&worker->direct_recvs), uci_dump_count(&worker->unconnected), worker->deferred != NULL);
+            uci_dump_count(&worker->direct_recvs), uci_dump_count(&worker->unsent), worker->completed != NULL);
     uci_dump_line(
             fd,
             "  send operations %u, receive operations %u, posted receives %zu, unexpected messages %zu, probed %u, "

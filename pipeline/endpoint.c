@@ -70,25 +70,21 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
     return UCS_OK;
 }
 
-/* One operation with the peer that can be ended now. Callbacks may change the lists: look anew for each. What waits
- * for a get goes on, and ends when the get has failed */
-static bool uci_ep_abandon_one(uci_peer_t *peer)
+/* All operations with the peer. What waits for a get goes on, and ends when the get has failed */
+static void uci_ep_abandon_ops(uci_peer_t *peer)
 {
-    uci_list_for_each(send_op, &peer->worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each_safe(send_op, &peer->worker->send_ops, uci_send_op_t, all)
     {
         if (send_op->peer == peer) {
             uci_send_op_finish(send_op, peer->status);
-            return true;
         }
     }
-    uci_list_for_each(recv_op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each_safe(recv_op, &peer->worker->recv_ops, uci_recv_op_t, link)
     {
         if ((recv_op->peer == peer) && (recv_op->gets == 0)) {
             uci_recv_op_abandon(recv_op, peer->status);
-            return true;
         }
     }
-    return false;
 }
 
 void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
@@ -96,8 +92,7 @@ void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
     peer->status   = status;
     peer->leaving  = true;
     peer->promised = false;
-    while (uci_ep_abandon_one(peer)) {
-    }
+    uci_ep_abandon_ops(peer);
     uci_link_abandon(peer, status);
     uci_control_drop_pending(peer);
 }

@@ -98,7 +98,6 @@ static void uci_get_offer(uci_send_op_t *op)
     op->state = UCI_SEND_OFFERED;
     op->next  = op->chunks;
     UCI_STATS_INC(get_messages);
-    uci_send_op_pin(op); /* sending to oneself is answered within the call */
     uci_grant_ahead(op);
     if (uci_get_is_inline(op)) {
         uci_list_del(&op->link);
@@ -106,10 +105,9 @@ static void uci_get_offer(uci_send_op_t *op)
     } else if (op->digested == op->chunks) {
         uci_list_add_tail(&op->peer->worker->offers, &op->link); /* to tell the digests in the next turn */
     }
-    for (first = 0; (first < op->chunks) && (op->state != UCI_SEND_DONE); first += chunks) {
+    for (first = 0; first < op->chunks; first += chunks) {
         uci_get_offer_segment(op, first, chunks);
     }
-    uci_send_op_unpin(op);
 }
 
 /* Offer all its segments, once their digests travel with them */

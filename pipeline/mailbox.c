@@ -218,7 +218,7 @@ static void uci_mailbox_broken(uci_peer_t *peer, uci_mailbox_box_t *box)
     }
 }
 
-/* Take frames, each of them read once. What they are delivered to may come back here. @return how many. */
+/* Take frames, each of them read once. @return how many. */
 static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
 {
     uci_peer_t *peer = box->peer;

@@ -32,7 +32,7 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     uci_list_init(&peer->waiting_link);
     uci_list_init(&peer->eps);
     uci_list_init(&peer->pending);
-    uci_list_init(&peer->unconnected_link);
+    uci_list_init(&peer->unsent_link);
     uci_list_init(&peer->streams);
     uci_list_init(&peer->stream_link);
     uci_list_init(&peer->queued);
@@ -49,7 +49,7 @@ void uci_peer_destroy(uci_peer_t *peer)
         free(ep);
     }
     uci_list_del(&peer->stream_link);
-    uci_list_del(&peer->unconnected_link);
+    uci_list_del(&peer->unsent_link);
     free(peer->tx_ring);
     free(peer->address);
     free(peer->transports);

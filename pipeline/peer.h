@@ -112,9 +112,9 @@ typedef struct uci_peer {
     bool maps_ours;       /**< it reads our slots */
     uci_bounce_map_t map; /**< its slots */
 
-    uci_list_t pending;          /**< uci_control_t that wait for an endpoint */
-    uci_list_t unconnected_link; /**< in worker->unconnected while some of these wait for the end of UCX's turn */
-    uint32_t sending;            /**< uci_control_t that UCX has not let go of and a close waits for */
+    uci_list_t pending;     /**< uci_control_t that wait for an endpoint */
+    uci_list_t unsent_link; /**< in worker->unsent while some of these wait for UCI's part of a turn */
+    uint32_t sending;       /**< uci_control_t that UCX has not let go of and a close waits for */
 
     /* chunks, see stream.h */
     uci_list_t streams;     /**< uci_send_op_t that are STREAMING, in the order they are sent */

@@ -295,7 +295,6 @@ static uci_frame_t *uci_link_next_waiting(uci_peer_t *peer)
     return (peer->tx_posted < peer->tx_next) ? uci_txlog_find(peer, peer->tx_posted) : NULL;
 }
 
-/* A completion may have come back here, and been faster */
 static void uci_link_stop_waiting(uci_peer_t *peer)
 {
     if (uci_list_is_empty(&peer->waiting_link)) {
@@ -438,7 +437,7 @@ static void uci_link_resend(uci_peer_t *peer, uci_frame_t *frame)
     }
 }
 
-/* Those of first ... last that have not been received. Answers may come within the call. @param asked  they are missing for sure */
+/* Those of first ... last that have not been received. @param asked  they are missing for sure */
 static void uci_link_resend_range(uci_peer_t *peer, uint64_t first, uint64_t last, bool asked)
 {
     uint64_t seq, end = uci_min(last, first + UCI_LINK_AGAIN);
@@ -753,7 +752,7 @@ static void uci_link_healed(uci_peer_t *peer, uci_gap_t *gap, const uci_held_t *
     uci_link_gap_free(gap);
 }
 
-/* Deliver what is next, as long as it is here. What is delivered may bring more within the call */
+/* Deliver what is next, as long as it is here */
 static void uci_link_drain(uci_peer_t *peer)
 {
     uci_held_t *held;

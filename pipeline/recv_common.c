@@ -117,7 +117,6 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     op->state          = (uint8_t *)(op->expected + chunks);
     op->active_time    = uci_process_time_ns();
     op->dropped_before = worker->dropped;
-    op->walk           = worker->walk;
     uci_list_add_tail(&worker->recv_ops, &op->link);
     ++worker->ops_active;
     uci_recv_op_choose(op);
@@ -149,7 +148,6 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
     uci_list_del(&op->link);
     uci_list_del(&op->direct_link);
     --worker->ops_active;
-    ++worker->removals;
     uci_recv_slot_put(worker, op->slot);
     uci_merkle_destroy(op->tree);
     uci_recv_op_drop_keys(op);
@@ -191,7 +189,7 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
         status = req->buffer.status;
     }
     uci_recv_count(length);
-    uci_recv_op_destroy(op); /* first: what FIN to oneself brings within the call must not find it */
+    uci_recv_op_destroy(op);
     if (wants_fin) {
         uci_control_fin(peer, seq, 0);
     }

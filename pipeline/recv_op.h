@@ -84,7 +84,6 @@ typedef struct uci_recv_op {
     uint64_t intact_before;    /**< worker->intact when the last question was asked */
     bool answer_damaged;       /**< something that was for it has been dropped since the last question */
     unsigned refused;          /**< questions whose answers were damaged, one after the other */
-    uint64_t walk;             /**< the last one that has come to it, see uci_resync_ask() */
     uint64_t dropped_before;   /**< worker->dropped when it began */
     uint64_t *expected;        /**< digest by chunk */
     uint8_t *state;            /**< uci_chunk_state_t by chunk */

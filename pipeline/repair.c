@@ -194,17 +194,6 @@ void uci_recv_op_advance(uci_recv_op_t *op)
     uci_recv_op_abandon(op, UCS_OK);
 }
 
-/* @return false: asking oneself was answered within the call, and has ended it */
-static bool uci_repair_say_cts(uci_recv_op_t *op)
-{
-    uci_peer_t *peer = op->peer;
-    uint32_t slot    = op->slot;
-    uint32_t seq     = (uint32_t)op->seq;
-
-    uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
-    return uci_recv_op_by_slot(peer->worker, slot, peer, seq) == op;
-}
-
 void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
 {
     op->active_time = uci_process_time_ns();
@@ -247,40 +236,25 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         uci_descent_start(op);
         return;
     }
-    if ((op->rung == UCI_RUNG_NONE) && !uci_repair_say_cts(op)) {
-        return;
+    if (op->rung == UCI_RUNG_NONE) {
+        uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
     }
     if ((op->rung != UCI_RUNG_NONE) || damaged || (op->asked > UCI_RECV_PATIENCE)) {
         uci_repair_request(op, op->rung == UCI_RUNG_NONE);
     }
 }
 
-/* @return false: there was none left in this walk. An answer within the call may end others than the one that asked */
-static bool uci_repair_ask_next_dropped(uci_peer_t *peer)
-{
-    uci_worker_t *worker = peer->worker;
-
-    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
-    {
-        if ((op->peer == peer) && (op->walk != worker->walk)) {
-            op->walk         = worker->walk;
-            op->arrived_seen = op->arrived; /* it does not matter that the rest was on its way */
-            uci_repair_ask_again(op, true);
-            return true;
-        }
-    }
-    return false;
-}
-
 void uci_repair_ask_dropped(uci_peer_t *peer)
 {
-    uci_worker_t *worker = peer->worker;
-
     if (peer->leaving) {
         return; /* it asks, and sends unasked what it is not answered about */
     }
-    ++worker->walk;
-    while (uci_repair_ask_next_dropped(peer)) {
+    uci_list_for_each_safe(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
+        if (op->peer == peer) {
+            op->arrived_seen = op->arrived; /* it does not matter that the rest was on its way */
+            uci_repair_ask_again(op, true);
+        }
     }
 }
 
@@ -492,14 +466,12 @@ static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t
 {
     uint32_t i;
 
-    uci_send_op_pin(op);
-    for (i = 0; (i < count) && (op->state != UCI_SEND_DONE); ++i) {
+    for (i = 0; i < count; ++i) {
         /* those not sent yet are on their way */
         if (indexes[i] < op->next) {
             uci_stream_chunk(op, indexes[i], UCI_AM_FLAG_REPAIR);
         }
     }
-    uci_send_op_unpin(op);
 }
 
 void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes, uint32_t count)

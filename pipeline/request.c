@@ -51,19 +51,17 @@ static void uci_request_call(uci_request_t *req, ucs_status_t status)
     }
 }
 
-/* The user's callback runs in progress of the request's own worker, and in order */
-static void uci_request_defer(uci_request_t *req, ucs_status_t status)
+static void uci_request_queue(uci_request_t *req, ucs_status_t status)
 {
     uci_worker_t *worker = req->worker;
 
-    req->deferred_status = status;
-    req->next_deferred   = NULL;
-    if (worker->deferred == NULL) {
-        worker->deferred_end = &worker->deferred;
-        ++worker->ops_active;
+    req->completed_status = status;
+    req->next_completed   = NULL;
+    if (worker->completed == NULL) {
+        worker->completed_end = &worker->completed;
     }
-    *worker->deferred_end = req;
-    worker->deferred_end  = &req->next_deferred;
+    *worker->completed_end = req;
+    worker->completed_end  = &req->next_completed;
 }
 
 /* A callback that asks about its request is told that it is over, as in UCX; another thread is not told before the callback has run.
@@ -89,15 +87,13 @@ static void uci_request_end(uci_request_t *req, ucs_status_t status)
 
 unsigned uci_request_deliver(uci_worker_t *worker)
 {
-    uci_request_t *req, *next = worker->deferred;
+    uci_request_t *req, *next = worker->completed;
     unsigned count = 0;
 
-    worker->deferred  = NULL;
-    worker->deferring = false;
-    --worker->ops_active;
+    worker->completed = NULL; /* what callbacks complete is for the next turn */
     while ((req = next) != NULL) {
-        next = req->next_deferred;
-        uci_request_end(req, req->deferred_status);
+        next = req->next_completed;
+        uci_request_end(req, req->completed_status);
         ++count;
     }
     return count;
@@ -105,8 +101,8 @@ unsigned uci_request_deliver(uci_worker_t *worker)
 
 void uci_request_complete_slow(uci_request_t *req, ucs_status_t status)
 {
-    if (uci_unlikely(req->worker->deferring)) {
-        uci_request_defer(req, status);
+    if (req->flags & UCI_REQUEST_CALLBACK) {
+        uci_request_queue(req, status);
     } else {
         uci_request_end(req, status);
     }
@@ -194,7 +190,9 @@ void uci_request_cancel(uci_request_t *req)
     if ((req->flags & UCI_REQUEST_RECV) && !(req->flags & UCI_REQUEST_COMPLETED) &&
         uci_match_recv_is_posted(&req->match)) {
         uci_match_take_recv(&worker->match, &req->match);
-        uci_request_complete_recv(req, UCS_ERR_CANCELED, 0, 0);
+        uci_buffer_finish(&req->buffer);
+        req->info = (ucp_tag_recv_info_t){0};
+        uci_request_end(req, UCS_ERR_CANCELED); /* within the call, as in UCX: nothing else is going on */
     }
     uci_worker_leave(worker);
 }

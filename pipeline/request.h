@@ -39,11 +39,11 @@ typedef struct uci_request {
         ucp_tag_recv_nbx_callback_t recv;
     } cb;
     void *user_data;
-    ucp_tag_recv_info_t info; /**< of a completed receive */
-    uci_buffer_t buffer;      /**< the user's, for a receive or a rendezvous send */
-    uci_match_recv_t match;   /**< a receive: posted until it is matched */
-    struct uci_request *next_deferred;
-    ucs_status_t deferred_status;
+    ucp_tag_recv_info_t info;           /**< of a completed receive */
+    uci_buffer_t buffer;                /**< the user's, for a receive or a rendezvous send */
+    uci_match_recv_t match;             /**< a receive: posted until it is matched */
+    struct uci_request *next_completed; /**< in worker->completed */
+    ucs_status_t completed_status;
 } uci_request_t;
 
 /** Bytes of UCX's own requests. */
@@ -101,11 +101,11 @@ uci_request_t *uci_request_get(struct uci_worker *worker, const ucp_request_para
 /** Give back one that the user never got to see. */
 void uci_request_put(uci_request_t *req);
 
-/** Complete: sets the status, calls the user's callback (unless the call that posts it is still running) and
- *  puts the request if the user has released it already. */
+/** Complete: sets the status and puts the request if the user has released it already. One that has a callback is queued: no code
+ *  of the program's runs before uci_request_deliver(). (A completion queue.) */
 void uci_request_complete(uci_request_t *req, ucs_status_t status);
 
-/** Complete what a turn of progress has completed that was not the program's (siblings.h). @return how many. */
+/** The end of a turn, and of a worker: complete what is queued, in order, and call the callbacks. @return how many. */
 unsigned uci_request_deliver(struct uci_worker *worker);
 
 /** As uci_request_complete() for a receive; also sets what the user is told about the message. */

@@ -16,57 +16,23 @@ static uint64_t uci_resync_ask_time(uint64_t time, unsigned asked)
 
 static void uci_resync_ask_sender(uci_send_op_t *op, uint64_t now, bool damaged)
 {
-    uci_send_op_pin(op); /* asking oneself is answered within the call, and may end it */
     if (damaged || (now > uci_resync_ask_time(op->asked_time, op->queries))) {
         uci_send_op_query(op);
     }
     uci_send_op_buffer_late(op, now);
-    uci_send_op_unpin(op);
-}
-
-/* Each once. Answers within the call, and the program's callbacks, may end any: then the walk begins anew, with those that it has not
- * come to. @return true: no more than that is to be done. */
-static bool uci_resync_ask_senders(uci_worker_t *worker, uint64_t now, bool damaged)
-{
-    uint64_t removals = worker->removals;
-
-    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
-    {
-        if (op->walk != worker->walk) {
-            op->walk = worker->walk;
-            uci_resync_ask_sender(op, now, damaged);
-            if (worker->removals != removals) {
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-static bool uci_resync_ask_receivers(uci_worker_t *worker, uint64_t now, bool damaged)
-{
-    uint64_t removals = worker->removals;
-
-    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
-    {
-        if (op->walk == worker->walk) {
-            continue;
-        }
-        op->walk = worker->walk;
-        if (damaged || (now > uci_resync_ask_time(op->active_time, op->asked))) {
-            uci_repair_ask_again(op, damaged);
-            if (worker->removals != removals) {
-                return false;
-            }
-        }
-    }
-    return true;
 }
 
 static void uci_resync_ask(uci_worker_t *worker, uint64_t now, bool damaged)
 {
-    ++worker->walk;
-    while (!uci_resync_ask_senders(worker, now, damaged) || !uci_resync_ask_receivers(worker, now, damaged)) {
+    uci_list_for_each(send_op, &worker->send_ops, uci_send_op_t, all)
+    {
+        uci_resync_ask_sender(send_op, now, damaged);
+    }
+    uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        if (damaged || (now > uci_resync_ask_time(recv_op->active_time, recv_op->asked))) {
+            uci_repair_ask_again(recv_op, damaged); /* which may give it up */
+        }
     }
     uci_close_ask_again(worker, now, damaged);
 }

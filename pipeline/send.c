@@ -128,7 +128,7 @@ UCI_INLINE ucs_status_ptr_t uci_send_eager_contig(uci_ep_t *ep, const void *data
 
 /* ---------------------------------------------- operations until FIN */
 
-/* A send that completes on FIN, which may come within the call. On an error the frame is the caller's */
+/* A send that completes on FIN. On an error the frame is the caller's */
 static ucs_status_t uci_send_op_start(uci_send_op_t *op, uci_ep_t *ep, uci_frame_t *frame, uint32_t what, ucp_tag_t tag,
                                       uint64_t value)
 {
@@ -180,12 +180,10 @@ static UCI_NOINLINE ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, req->buffer.length);
-    uci_send_op_pin(op);
     status = uci_send_op_start(op, ep, frame,
                                uci_frame_what(UCI_FRAME_SYNC, (uint8_t)worker->digest->id, (uint32_t)op->length), tag,
                                uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame), op->length, worker->digest));
     if (status == UCS_OK) {
-        uci_send_op_unpin(op);
         return uci_request_posted(req, param);
     }
 
@@ -327,7 +325,6 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(rendezvous_messages);
     UCI_STATS_ADD(bytes_sent, op->length);
-    uci_send_op_pin(op);
     what   = uci_frame_what(UCI_FRAME_RNDV, (uint8_t)op->digest->id, sizeof(uci_rndv_desc_t));
     status = uci_send_op_start(op, ep, frame, what, tag, uci_send_describe(op, frame));
     if (status != UCS_OK) {
@@ -335,11 +332,10 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
     }
     if (op->state == UCI_SEND_DIRECT) {
         uci_direct_fill_first(op);
-    } else if (buffered && !uci_send_op_is_matched(op)) { /* to oneself it may be */
-        done = uci_send_buffer(op);                       /* while the descriptor travels, and what answers it */
+    } else if (buffered) {
+        done = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
     }
     uci_send_start_path(op);
-    uci_send_op_unpin(op);
     if (done) {
         uci_request_complete(req, UCS_OK);
     }

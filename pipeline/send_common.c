@@ -51,7 +51,6 @@ static void uci_send_op_retire(uci_send_op_t *op)
     if (!uci_list_is_empty(&op->all)) {
         uci_list_del(&op->all);
         --op->peer->worker->ops_active;
-        ++op->peer->worker->removals;
     }
 }
 
@@ -268,15 +267,11 @@ void uci_send_op_buffer_early(uci_send_op_t *op)
 
 void uci_send_op_query(uci_send_op_t *op)
 {
-    uint64_t seq = op->frame->seq;
-
     op->asked_time = uci_process_time_ns();
     if (++op->queries > 1) {
         uci_control_hello(op->peer); /* the first one may have been lost: then nobody can answer */
     }
-    if (op->state != UCI_SEND_DONE) { /* what a peer that is ourselves has heard, it has answered within the call */
-        uci_control_send_simple(op->peer, UCI_AM_QUERY, seq, op->remote_op, 0);
-    }
+    uci_control_send_simple(op->peer, UCI_AM_QUERY, op->frame->seq, op->remote_op, 0);
 }
 
 uci_send_op_t *uci_send_op_find(uci_peer_t *peer, uint64_t seq)

@@ -35,13 +35,13 @@ bool uci_send_op_settle(uci_send_op_t *op);
 /** For uci_control_t: UCX holds a part of the message no longer. @param span  not used. */
 void uci_send_part_done(uci_send_op_t *op, void *span);
 
-/** Undo uci_send_op_pin(). The operation may be over, and gone, afterwards. */
+/** UCX has let go of one. The operation may be over, and gone, afterwards. */
 void uci_send_op_unpin(uci_send_op_t *op);
 
 /** The operation is over: complete the user's request, release everything. */
 void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status);
 
-/** The operation has lost patience: complete the user's request from a copy. It may be over, and gone unless pinned, afterwards. */
+/** The operation has lost patience: complete the user's request from a copy. */
 void uci_send_op_buffer_early(uci_send_op_t *op);
 
 /** @return when an operation that nobody has received is to be completed from a copy, UINT64_MAX: never. */

@@ -63,9 +63,8 @@ typedef struct uci_send_op {
     uint32_t digested; /**< chunks, of those fetched */
     uint8_t spans;     /**< that UCX is sending from */
     uci_send_segment_t segment;
-    uint64_t walk;      /**< of uci_resync_ask(): the last one that came to it */
-    uint32_t in_flight; /**< chunks UCX has not let go of */
-    uint32_t held;      /**< the same, without what keeps the operation alive */
+    uint32_t in_flight; /**< messages of it that UCX has not let go of */
+    uint32_t held;      /**< of these, chunks that may lie in the user's memory */
     uint32_t remote_op;
     uint32_t filled;                   /**< DIRECT: chunks in slots */
     uint32_t acked;                    /**< DIRECT: of these, chunks that have been taken */
@@ -88,7 +87,7 @@ typedef struct uci_send_op {
     uint32_t swap_with; /**< fault injection: the next chunk carries this one's content */
 } uci_send_op_t;
 
-/** Keep an operation alive although FIN may come: as a chunk in flight does. */
+/** UCX gets a message of it: it lives until UCX lets go, though FIN may come before. */
 UCI_INLINE void uci_send_op_pin(uci_send_op_t *op)
 {
     ++op->in_flight;

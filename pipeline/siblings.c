@@ -62,12 +62,11 @@ static void uci_sibling_serve(uci_worker_t *worker)
 {
     unsigned turns = 0;
 
-    worker->sibling.helped = worker->deferring = true;
+    worker->sibling.helped = true;
     while ((turns < UCI_SIBLING_SERVED) && (worker->turn(worker) > 0)) {
         ++turns;
     }
     worker->sibling.helped     = false;
-    worker->deferring          = (worker->deferred != NULL);
     worker->sibling.turns_seen = worker->turns;
     if (turns > 0) {
         uci_sibling_wake(worker);

@@ -11,7 +11,7 @@
  *
  * No code of the program's may notice. It may take for granted that its callbacks run in progress of their own worker:
  *
- *   - Completions of UCI's requests that have a callback wait for the worker's next own turn (uci_request_complete()).
+ *   - Completions of UCI's requests that have a callback stay queued until the worker's next own turn (uci_request_deliver()).
  *     Only functions of generic datatypes may be called, for a receive that was posted.
  *   - A worker for which UCX itself calls the program (active messages, callbacks of operations that pass through, error
  *     handlers) is left alone.

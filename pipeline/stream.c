@@ -127,7 +127,6 @@ static void uci_stream_next(uci_peer_t *peer)
 {
     uci_send_op_t *op = uci_container_of(peer->streams.next, uci_send_op_t, link);
 
-    uci_send_op_pin(op);
     if (op->next + 1 == op->chunks) {
         uci_list_del(&op->link);
         op->state = UCI_SEND_WAIT_FIN;
@@ -135,7 +134,6 @@ static void uci_stream_next(uci_peer_t *peer)
     if (uci_stream_chunk(op, op->next++, 0) != UCS_OK) {
         uci_send_op_query(op); /* the receiver will ask for what it lacks */
     }
-    uci_send_op_unpin(op);
 }
 
 /* Send while UCX takes chunks at once, up to a turn; go on when one is done or in the next turn. One message after the other, so
@@ -173,26 +171,19 @@ void uci_stream_hand_over(uci_send_op_t *op)
     if ((op->req != NULL) || (op->tree == NULL)) {
         return; /* a send still pending is the user's to wait for */
     }
-    uci_send_op_pin(op);
     uci_list_del(&op->link); /* its slots stay as they are: they may be read later */
-    for (i = 0; (i < op->chunks) && (op->state != UCI_SEND_DONE); ++i) {
+    for (i = 0; i < op->chunks; ++i) {
         uci_stream_chunk(op, i, UCI_AM_FLAG_HANDOVER);
     }
-    if (op->state != UCI_SEND_DONE) {
-        op->next  = op->chunks;
-        op->state = UCI_SEND_WAIT_FIN;
-    }
-    uci_send_op_unpin(op);
+    op->next  = op->chunks;
+    op->state = UCI_SEND_WAIT_FIN;
 }
 
 static unsigned uci_stream_progress(uci_worker_t *worker)
 {
-    uci_list_t todo;
-
-    /* completions may start, end and move operations while we send */
-    uci_list_move(&worker->streams, &todo);
-    while (!uci_list_is_empty(&todo)) {
-        uci_stream_peer(uci_container_of(uci_list_requeue(&todo, &worker->streams), uci_peer_t, stream_link));
+    uci_list_for_each_safe(peer, &worker->streams, uci_peer_t, stream_link)
+    {
+        uci_stream_peer(peer);
     }
     return 1;
 }

@@ -9,7 +9,7 @@
 
 #include "path.h"
 
-/** Send one chunk, with @a flags beside LAST. The operation may be over, and gone unless pinned, afterwards. */
+/** Send one chunk, with @a flags beside LAST. */
 ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags);
 
 /** Closing: send all chunks unasked, if the user takes the message for sent. The operation may be over, and gone, afterwards. */

@@ -157,23 +157,15 @@ static bool uci_superpipe_matched(uci_send_op_t *op)
     UCI_STATS_INC(bounce_messages);
     /* no uci_grant_ahead(): that would register the user's buffer, which this path spares */
     uci_list_add_tail(&op->peer->worker->bounces, &op->link);
-    uci_send_op_pin(op); /* sending to oneself is answered within the call */
     uci_superpipe_step(op);
-    uci_send_op_unpin(op);
     return true;
 }
 
 static unsigned uci_superpipe_progress(uci_worker_t *worker)
 {
-    uci_list_t todo;
-    uci_send_op_t *op;
-
-    uci_list_move(&worker->bounces, &todo);
-    while (!uci_list_is_empty(&todo)) {
-        op = uci_container_of(uci_list_requeue(&todo, &worker->bounces), uci_send_op_t, link);
-        uci_send_op_pin(op);
+    uci_list_for_each_safe(op, &worker->bounces, uci_send_op_t, link)
+    {
         uci_superpipe_step(op);
-        uci_send_op_unpin(op);
     }
     return 1;
 }

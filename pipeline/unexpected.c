@@ -396,7 +396,6 @@ static uci_message_t *uci_unexpected_adoptable(uci_peer_t *peer, uint64_t seq, b
     return NULL;
 }
 
-/* Fetching may end within the call */
 void uci_unexpected_adopt_all(uci_peer_t *peer)
 {
     uci_message_t *message;

@@ -79,10 +79,13 @@ static bool uci_wakeup_set_timer(uci_wakeup_t *wakeup, uint64_t due)
 
 uint64_t uci_worker_due(const uci_worker_t *worker)
 {
+    if (worker->completed != NULL) {
+        return 0;
+    }
     if (worker->ops_active == 0) {
         return UINT64_MAX;
     }
-    if (uci_path_table_are_due(worker) || !uci_list_is_empty(&worker->waiting) || (worker->deferred != NULL)) {
+    if (uci_path_table_are_due(worker) || !uci_list_is_empty(&worker->waiting) || !uci_list_is_empty(&worker->unsent)) {
         return 0;
     }
     return uci_min(uci_resync_due(worker), uci_close_due(worker));

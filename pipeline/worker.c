@@ -91,7 +91,7 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->recv_ops);
     uci_list_init(&worker->suspects);
     uci_list_init(&worker->waiting);
-    uci_list_init(&worker->unconnected);
+    uci_list_init(&worker->unsent);
 }
 
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
@@ -168,6 +168,8 @@ void uci_worker_shutdown(uci_worker_t *worker)
 {
     uci_siblings_leave(worker);
     uci_ep_shutdown(worker);
+    while (uci_request_deliver(worker) > 0) {
+    }
     uci_send_shutdown(worker);
     uci_recv_shutdown(worker);
     uci_worker_for_each_peer(peer, worker)
@@ -212,18 +214,22 @@ bool uci_worker_is_untouched(const uci_worker_t *worker)
            uci_frame_pool_is_new(&worker->frames) && uci_pool_is_new(&worker->requests);
 }
 
-/* After UCX's turn: connect to those who wait for that, and send what waits. */
-static void uci_worker_connect(uci_worker_t *worker)
+/* What could not be sent where it was said. What this brings from ourselves may bring more, for the next turn */
+static void uci_worker_send_unsent(uci_worker_t *worker)
 {
+    uci_list_t todo;
     uci_peer_t *peer;
 
-    while (!uci_list_is_empty(&worker->unconnected)) {
-        peer = uci_container_of(worker->unconnected.next, uci_peer_t, unconnected_link);
-        uci_list_del(&peer->unconnected_link);
+    uci_list_move(&worker->unsent, &todo);
+    worker->sends_unsent = true;
+    while (!uci_list_is_empty(&todo)) {
+        peer = uci_container_of(todo.next, uci_peer_t, unsent_link);
+        uci_list_del(&peer->unsent_link);
         --worker->ops_active;
         uci_control_send_pending(peer);
         uci_mailbox_offer(peer);
     }
+    worker->sends_unsent = false;
 }
 
 /* What is not done by UCX's callbacks */
@@ -232,8 +238,8 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     unsigned count = 0;
 
     worker->own = true;
-    if (!uci_list_is_empty(&worker->unconnected)) {
-        uci_worker_connect(worker);
+    if (!uci_list_is_empty(&worker->unsent)) {
+        uci_worker_send_unsent(worker);
         ++count;
     }
     if (!uci_list_is_empty(&worker->waiting)) {
@@ -245,9 +251,6 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     }
     if (!uci_list_is_empty(&worker->closing)) {
         uci_close_progress(worker);
-    }
-    if ((worker->deferred != NULL) && !worker->sibling.helped) {
-        count += uci_request_deliver(worker);
     }
     worker->own = false;
     return count;
@@ -267,6 +270,11 @@ UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
     }
     if (uci_unlikely(worker->ops_active > 0)) {
         count += uci_worker_progress_own(worker);
+    }
+    if ((worker->completed != NULL) && uci_likely(!worker->sibling.helped)) {
+        worker->own = true; /* callbacks may send, and connect */
+        count += uci_request_deliver(worker);
+        worker->own = false;
     }
     ++worker->turns;
     return count;

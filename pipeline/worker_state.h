@@ -117,20 +117,20 @@ typedef struct uci_worker {
     uci_list_t recv_ops;     /**< uci_recv_op_t: receives in progress */
     uci_list_t suspects;     /**< uci_peer_t of which something is missing */
     uci_list_t waiting;      /**< uci_peer_t whose mailbox is full */
-    uci_list_t unconnected;  /**< uci_peer_t to connect to after UCX's turn; count in ops_active */
-    unsigned ops_active;     /**< members of the last 6 lists: progress has work of its own only if any */
-    bool resync;             /**< something damaged was dropped: ask again for whatever is due */
-    uint64_t resync_time;    /**< when, in ns */
-    uint64_t round_trip;     /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
-    uint64_t dropped;        /**< messages that arrived damaged */
-    uint64_t intact;         /**< and those that did not */
-    uint64_t walk;           /**< number of the last walk over send_ops and recv_ops that asks about each */
-    uint64_t removals;       /**< what has left closing, send_ops or recv_ops: who walks there begins anew */
-    uint64_t check_time;     /**< of the next look at operations that take long */
-    uci_request_t *deferred; /**< completed by a turn that was not the program's, in order; counts in ops_active */
-    uci_request_t **deferred_end;
-    bool deferring; /**< completions go there */
-    bool own;       /**< in a turn: UCX has had its part */
+    uci_list_t
+            unsent; /**< uci_peer_t with messages for UCI's part of a turn (uci_control_send()); count in ops_active */
+    unsigned ops_active;  /**< members of the last 6 lists: progress has work of its own only if any */
+    bool resync;          /**< something damaged was dropped: ask again for whatever is due */
+    uint64_t resync_time; /**< when, in ns */
+    uint64_t round_trip;  /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
+    uint64_t dropped;     /**< messages that arrived damaged */
+    uint64_t intact;      /**< and those that did not */
+    uint64_t check_time;  /**< of the next look at operations that take long */
+    uci_request_t
+            *completed; /**< those that have callbacks, in order, until the end of the next turn of the program's */
+    uci_request_t **completed_end;
+    bool own;          /**< in a turn: UCX has had its part */
+    bool sends_unsent; /**< in that: what is in `unsent` is being sent */
 
     struct uci_recv_op **slots; /**< receive operations by slot */
     uint32_t slots_count;

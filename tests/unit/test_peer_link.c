@@ -1067,6 +1067,7 @@ Test(link_log, ucx_takes_its_time)
     talk_send(0, 1, 100);
     cr_expect(uci_txlog_find(talk_peer(0, 1), 0)->flags & UCI_FRAME_IN_FLIGHT);
     talk_lose_frame(1, 1);
+    net_turn(0);
     cr_expect(talk_sends[1].done, "what UCX has let go of is for the log");
     finish();
     expect_in_order(2, 100);
@@ -1093,6 +1094,7 @@ Test(link_log, acknowledged_before_ucx_lets_go)
     cr_expect(talk_peer(0, 1)->tx_acked == 1);
     cr_expect(!talk_sends[number].done);
     talk_lose(message);
+    net_turn(0);
     cr_expect(talk_sends[number].done);
     finish();
 }
@@ -1753,6 +1755,8 @@ Test(link_close, what_is_bound_ends)
     net_turn(1);
     cr_assert(talk_peer(1, 0)->bound != NULL);
     close_node(1, UCP_EP_CLOSE_FLAG_FORCE);
+    cr_expect(!talk_recvs[0].done, "callbacks are called in a turn");
+    net_turn(1);
     cr_expect(talk_recvs[0].done && (talk_recvs[0].status == UCS_ERR_CANCELED));
     cr_expect(talk_peer(1, 0)->bound == NULL);
 }
