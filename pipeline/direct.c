@@ -18,7 +18,60 @@
 /* Chunks filled or taken before the other operations and UCX get their turn */
 #define UCI_DIRECT_TURN 16
 
+/* A message in slots that plain UCX would have buffered, or of one slot, is completed from a copy when nobody has taken it after so many
+ * turns of progress, and one for so many bytes: about as long as its receiver takes it, and as the copy takes */
+#define UCI_DIRECT_PATIENCE       24
+#define UCI_DIRECT_PATIENCE_BYTES 1024
+
 /* --------------------------------------------------------------- sender */
+
+typedef struct uci_direct_send {
+    uint32_t filled;                   /* chunks in slots */
+    uint32_t acked;                    /* of these, chunks that have been taken */
+    uint32_t patience;                 /* of worker->turns, when it is completed from a copy; 0: not for now */
+    uint16_t slots[UCI_DIRECT_WINDOW]; /* of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
+    uint8_t window;                    /* slots reserved */
+    bool draining;                     /* its receiver is taking it; counted in peer->draining */
+    bool fresh;                        /* one slot, and no turn since it was filled */
+    bool reminded;                     /* the receiver has asked once */
+} uci_direct_send_t;
+
+/* The slot that holds chunk @a index */
+static uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return &op->peer->worker->bounce.slots[direct->slots[index % UCI_DIRECT_WINDOW]];
+}
+
+void *uci_direct_data(const uci_send_op_t *op, uint32_t index)
+{
+    return uci_direct_slot(op, index)->data;
+}
+
+uint16_t uci_direct_first_slot(const uci_send_op_t *op)
+{
+    return uci_path_state(op, uci_direct_send_t)->slots[0];
+}
+
+/* No later than the receiver would have needed to take it, had it been there: the copy costs as much again */
+void uci_direct_be_patient(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uint32_t turns            = UCI_DIRECT_PATIENCE + (uint32_t)(op->length / UCI_DIRECT_PATIENCE_BYTES);
+
+    direct->patience = (op->peer->worker->turns + (2 * turns)) | 1; /* a turn counts twice; 0 says that there is none */
+    direct->fresh    = (op->chunks == 1) && (op->buffer->kind == UCI_BUFFER_CONTIG);
+}
+
+bool uci_direct_is_reminded(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    bool first                = !direct->reminded;
+
+    direct->reminded = true;
+    return first;
+}
 
 static uint64_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uint32_t length, uci_cut_t *cut_p)
 {
@@ -61,64 +114,75 @@ static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
 /* The reader keeps a slot until it knows the next one */
 static void uci_direct_fill_next(uci_send_op_t *op)
 {
-    if (op->filled > 0) {
-        op->slots[op->filled % UCI_DIRECT_WINDOW] = uci_bounce_get(op->peer->worker);
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    if (direct->filled > 0) {
+        direct->slots[direct->filled % UCI_DIRECT_WINDOW] = uci_bounce_get(op->peer->worker);
     }
-    uci_direct_fill(op, op->filled);
-    if (op->filled > 0) {
-        __atomic_store_n(&uci_direct_slot(op, op->filled - 1)->next, op->slots[op->filled % UCI_DIRECT_WINDOW] + 1u,
-                         __ATOMIC_RELEASE);
+    uci_direct_fill(op, direct->filled);
+    if (direct->filled > 0) {
+        __atomic_store_n(&uci_direct_slot(op, direct->filled - 1)->next,
+                         direct->slots[direct->filled % UCI_DIRECT_WINDOW] + 1u, __ATOMIC_RELEASE);
     }
-    op->next = ++op->filled;
+    op->next = ++direct->filled;
 }
 
 static void uci_direct_set_draining(uci_send_op_t *op, bool draining)
 {
-    if (op->draining != draining) {
-        op->draining = draining;
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    if (direct->draining != draining) {
+        direct->draining = draining;
         op->peer->draining += draining ? 1u : -1u;
     }
 }
 
 static bool uci_direct_next_is_taken(const uci_send_op_t *op)
 {
-    return (op->acked < op->filled) &&
-           uci_slot_is_taken(uci_direct_slot(op, op->acked), uci_slot_mark(op->peer->uid, op->frame->seq, op->acked));
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return (direct->acked < direct->filled) &&
+           uci_slot_is_taken(uci_direct_slot(op, direct->acked),
+                             uci_slot_mark(op->peer->uid, op->frame->seq, direct->acked));
 }
 
 /* @return true if the whole message has been taken */
 static bool uci_direct_advance(uci_send_op_t *op)
 {
-    unsigned turn = 0;
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    unsigned turn             = 0;
 
     while (uci_direct_next_is_taken(op)) {
-        uci_bounce_put(op->peer->worker, op->slots[op->acked % UCI_DIRECT_WINDOW]);
-        ++op->acked;
-        op->patience = 0; /* it is being taken */
+        uci_bounce_put(op->peer->worker, direct->slots[direct->acked % UCI_DIRECT_WINDOW]);
+        ++direct->acked;
+        direct->patience = 0; /* it is being taken */
+        op->taken        = true;
         uci_direct_set_draining(op, true);
     }
-    while ((op->filled < op->chunks) && (op->filled - op->acked < op->window) && (turn++ < UCI_DIRECT_TURN)) {
+    while ((direct->filled < op->chunks) && (direct->filled - direct->acked < direct->window) &&
+           (turn++ < UCI_DIRECT_TURN)) {
         uci_direct_fill_next(op);
     }
-    return op->acked == op->chunks;
+    return direct->acked == op->chunks;
 }
 
 bool uci_direct_start(uci_send_op_t *op, unsigned keep)
 {
-    uci_worker_t *worker = op->peer->worker;
-    unsigned want        = uci_min(op->chunks, (uint32_t)UCI_DIRECT_WINDOW);
-    unsigned got         = uci_bounce_reserve(worker, want, keep);
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uci_worker_t *worker      = op->peer->worker;
+    unsigned want             = uci_min(op->chunks, (uint32_t)UCI_DIRECT_WINDOW);
+    unsigned got              = uci_bounce_reserve(worker, want, keep);
 
     /* with one slot for several chunks the reader would wait for the next, and we for this one */
     if ((got < want) && (got < 2)) {
         uci_bounce_unreserve(worker, got);
         return false;
     }
-    op->window   = (uint8_t)got;
-    op->slots[0] = uci_bounce_get(worker);
-    op->state    = UCI_SEND_DIRECT;
-    op->path     = &uci_direct_path;
-    op->next     = 0;
+    direct->window   = (uint8_t)got;
+    direct->slots[0] = uci_bounce_get(worker);
+    op->state        = UCI_SEND_DIRECT;
+    op->path         = &uci_direct_path;
+    op->next         = 0;
     uci_list_add_tail(&worker->direct_sends, &op->link);
     UCI_STATS_INC(direct_messages);
     return true;
@@ -126,11 +190,12 @@ bool uci_direct_start(uci_send_op_t *op, unsigned keep)
 
 static void uci_direct_tell_slot(uci_send_op_t *op)
 {
-    uci_control_t *msg = uci_control_get(op->peer, UCI_AM_SLOT, op->frame->seq, 0);
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uci_control_t *msg        = uci_control_get(op->peer, UCI_AM_SLOT, op->frame->seq, 0);
 
     if (msg != NULL) {
         msg->hdr.op    = op->remote_op;
-        msg->hdr.index = op->slots[0];
+        msg->hdr.index = direct->slots[0];
         uci_control_send(msg);
     }
 }
@@ -185,10 +250,11 @@ static void uci_direct_serve(uci_peer_t *peer)
  * messages the others would wait as well. NULL: none. */
 static const uci_send_op_t *uci_direct_alone(const uci_worker_t *worker)
 {
-    const uci_list_t *link  = worker->direct_sends.prev;
-    const uci_send_op_t *op = uci_container_of(link, uci_send_op_t, link);
+    const uci_list_t *link          = worker->direct_sends.prev;
+    const uci_send_op_t *op         = uci_container_of(link, uci_send_op_t, link);
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
 
-    if (!op->fresh || (op->patience == 0)) {
+    if (!direct->fresh || (direct->patience == 0)) {
         return NULL;
     }
     return ((link->prev == &worker->direct_sends) || (uci_container_of(link->prev, uci_send_op_t, link)->req == NULL))
@@ -199,13 +265,17 @@ static const uci_send_op_t *uci_direct_alone(const uci_worker_t *worker)
 /* Nobody has taken it for so long that its user is better served with a copy */
 static bool uci_direct_is_impatient(const uci_send_op_t *op)
 {
-    return (op->patience != 0) && ((int)(op->peer->worker->turns - op->patience) >= 0);
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return (direct->patience != 0) && ((int)(op->peer->worker->turns - direct->patience) >= 0);
 }
 
 static bool uci_direct_send_is_due(const uci_send_op_t *op)
 {
-    return (op->acked == op->chunks) || uci_direct_next_is_taken(op) ||
-           ((op->filled < op->chunks) && (op->filled - op->acked < op->window)) || op->fresh ||
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return (direct->acked == op->chunks) || uci_direct_next_is_taken(op) ||
+           ((direct->filled < op->chunks) && (direct->filled - direct->acked < direct->window)) || direct->fresh ||
            uci_direct_is_impatient(op);
 }
 
@@ -228,6 +298,7 @@ static unsigned uci_direct_send_progress(uci_worker_t *worker)
     unsigned count = 0;
     uci_list_t todo;
     uci_send_op_t *op;
+    uci_direct_send_t *direct;
     const uci_send_op_t *alone;
     uint32_t before;
 
@@ -240,16 +311,17 @@ static unsigned uci_direct_send_progress(uci_worker_t *worker)
     uci_list_move(&worker->direct_sends, &todo);
     while (!uci_list_is_empty(&todo)) {
         op     = uci_container_of(uci_list_requeue(&todo, &worker->direct_sends), uci_send_op_t, link);
-        before = op->filled + op->acked;
+        direct = uci_path_state(op, uci_direct_send_t);
+        before = direct->filled + direct->acked;
         if (uci_direct_advance(op)) {
             uci_send_op_finish(op, UCS_OK);
             ++count;
             continue;
         }
-        count += op->filled + op->acked - before;
-        op->fresh = false;
+        count += direct->filled + direct->acked - before;
+        direct->fresh = false;
         if (uci_unlikely((op == alone) || uci_direct_is_impatient(op))) {
-            op->patience = 0;
+            direct->patience = 0;
             uci_send_op_buffer_early(op);
             ++count;
         }
@@ -269,26 +341,33 @@ void uci_direct_leave(uci_send_op_t *op)
 
 static void uci_direct_release(uci_send_op_t *op)
 {
-    uci_worker_t *worker = op->peer->worker;
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uci_worker_t *worker      = op->peer->worker;
 
-    if (op->window == 0) {
+    if (direct->window == 0) {
         return;
     }
     /* the first one is taken from the start */
-    for (; op->acked < uci_max(op->filled, 1u); ++op->acked) {
-        uci_bounce_put(worker, op->slots[op->acked % UCI_DIRECT_WINDOW]);
+    for (; direct->acked < uci_max(direct->filled, 1u); ++direct->acked) {
+        uci_bounce_put(worker, direct->slots[direct->acked % UCI_DIRECT_WINDOW]);
     }
-    uci_bounce_unreserve(worker, op->window);
+    uci_bounce_unreserve(worker, direct->window);
     uci_direct_set_draining(op, false);
-    op->window = 0;
+    direct->window = 0;
 }
 
 /* ------------------------------------------------------------- receiver */
 
-/* Not on this path any more */
+typedef struct uci_direct_recv {
+    uint32_t taken;    /* chunks, from slots */
+    uint16_t slot_now; /* of the chunk to take, or the one before */
+    bool held;         /* it has been taken, but not acknowledged */
+} uci_direct_recv_t;
+
+/* Nothing more comes from slots */
 static void uci_direct_stop(uci_recv_op_t *op)
 {
-    uci_list_del(&op->direct_link);
+    uci_list_del(&op->path_link);
 }
 
 /* A slot's own fields can't be believed: all that is missing has to come another way */
@@ -296,7 +375,7 @@ static void uci_direct_give_up(uci_recv_op_t *op)
 {
     UCI_STATS_INC(mismatched_headers);
     uci_direct_stop(op);
-    op->direct   = false;
+    op->path     = NULL;
     op->slotless = true;
     uci_recv_op_cts(op, 0);
 }
@@ -304,13 +383,14 @@ static void uci_direct_give_up(uci_recv_op_t *op)
 /* A chunk whose words have been checked */
 static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, const uci_slot_words_t *words)
 {
-    uint32_t index = op->taken++;
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+    uint32_t index            = direct->taken++;
     const void *data;
     uint64_t value;
 
-    op->held = true;
+    direct->held = true;
     ++op->arrived;
-    if (op->taken == op->chunks) {
+    if (direct->taken == op->chunks) {
         op->root      = words->root;
         op->have_root = true;
     }
@@ -343,36 +423,40 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
 
 static uci_slot_t *uci_direct_slot_now(const uci_recv_op_t *op)
 {
-    return uci_bounce_slot_of(op->peer, op->slot_now);
+    const uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+
+    return uci_bounce_slot_of(op->peer, direct->slot_now);
 }
 
 /* Let go of the slot that was taken, if it is known where the next chunk is. @return true if it is. */
 static bool uci_direct_follow(uci_recv_op_t *op)
 {
-    uci_slot_t *slot = uci_direct_slot_now(op);
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+    uci_slot_t *slot          = uci_direct_slot_now(op);
     uint32_t next;
 
-    if (!op->held) {
+    if (!direct->held) {
         return true;
     }
     next = __atomic_load_n(&slot->next, __ATOMIC_ACQUIRE);
     if (next == 0) {
         return false;
     }
-    uci_slot_ack(slot, uci_slot_mark(op->peer->worker->uid, op->seq, op->taken - 1));
-    op->held     = false;
-    op->slot_now = (uint16_t)uci_min(next - 1, (uint32_t)UCI_SLOT_NONE);
+    uci_slot_ack(slot, uci_slot_mark(op->peer->worker->uid, op->seq, direct->taken - 1));
+    direct->held     = false;
+    direct->slot_now = (uint16_t)uci_min(next - 1, (uint32_t)UCI_SLOT_NONE);
     return true;
 }
 
 /* What a slot says of the next chunk, read once. @return false: that can't be believed. */
 static bool uci_direct_read(const uci_recv_op_t *op, const uci_slot_t *slot, uint64_t mark, uci_slot_words_t *words_p)
 {
+    const uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
     uci_slot_read(slot, words_p);
     if (uci_unlikely(__atomic_load_n(&slot->check, __ATOMIC_RELAXED) != uci_slot_words_check(words_p, mark))) {
         return false;
     }
-    if (uci_unlikely(words_p->length != uci_chunk_length(op->length, op->chunk_size, op->taken))) {
+    if (uci_unlikely(words_p->length != uci_chunk_length(op->length, op->chunk_size, direct->taken))) {
         uci_wire_refuse(op->peer, "a slot", "a length that its chunk does not have");
         return false;
     }
@@ -382,6 +466,7 @@ static bool uci_direct_read(const uci_recv_op_t *op, const uci_slot_t *slot, uin
 /* Take what is there. The operation may be over afterwards. @return how many chunks that was. */
 static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
 {
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
     uci_slot_words_t words;
     unsigned turn;
     uci_slot_t *slot;
@@ -389,7 +474,7 @@ static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
 
     for (turn = 0; (turn < UCI_DIRECT_TURN) && uci_direct_follow(op); ++turn) {
         slot = uci_direct_slot_now(op);
-        mark = uci_slot_mark(op->peer->worker->uid, op->seq, op->taken);
+        mark = uci_slot_mark(op->peer->worker->uid, op->seq, direct->taken);
         if (uci_likely(slot != NULL) && (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) != mark)) {
             return turn;
         }
@@ -398,7 +483,7 @@ static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
             return turn;
         }
         uci_direct_take_chunk(op, slot, &words);
-        if (op->taken == op->chunks) {
+        if (direct->taken == op->chunks) {
             uci_direct_stop(op);
             uci_recv_op_advance(op);
             return turn + 1;
@@ -409,13 +494,14 @@ static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
 
 bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
 {
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+
     if (uci_bounce_slot_of(op->peer, slot) == NULL) {
         return false;
     }
-    op->direct   = true;
-    op->path     = &uci_direct_path;
-    op->slot_now = slot;
-    uci_list_add_tail(&op->peer->worker->direct_recvs, &op->direct_link);
+    op->path         = &uci_direct_path;
+    direct->slot_now = slot;
+    uci_list_add_tail(&op->peer->worker->direct_recvs, &op->path_link);
     uci_direct_advance_recv(op);
     return true;
 }
@@ -423,18 +509,19 @@ bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
 /* What damage has made of a slot is for uci_direct_advance_recv() to say */
 static bool uci_direct_recv_is_due(const uci_recv_op_t *op)
 {
-    const uci_slot_t *slot = uci_direct_slot_now(op);
+    const uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+    const uci_slot_t *slot          = uci_direct_slot_now(op);
 
-    if (op->held) {
+    if (direct->held) {
         return __atomic_load_n(&slot->next, __ATOMIC_ACQUIRE) != 0;
     }
-    return (slot == NULL) ||
-           (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) == uci_slot_mark(op->peer->worker->uid, op->seq, op->taken));
+    return (slot == NULL) || (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) ==
+                              uci_slot_mark(op->peer->worker->uid, op->seq, direct->taken));
 }
 
 static bool uci_direct_recvs_are_due(const uci_worker_t *worker)
 {
-    uci_list_for_each(op, &worker->direct_recvs, uci_recv_op_t, direct_link)
+    uci_list_for_each(op, &worker->direct_recvs, uci_recv_op_t, path_link)
     {
         if (uci_direct_recv_is_due(op)) {
             return true;
@@ -456,7 +543,7 @@ static unsigned uci_direct_recv_progress(uci_worker_t *worker)
     uci_list_move(&worker->direct_recvs, &todo);
     while (!uci_list_is_empty(&todo)) {
         count += uci_direct_advance_recv(
-                uci_container_of(uci_list_requeue(&todo, &worker->direct_recvs), uci_recv_op_t, direct_link));
+                uci_container_of(uci_list_requeue(&todo, &worker->direct_recvs), uci_recv_op_t, path_link));
     }
     return count;
 }
@@ -464,7 +551,9 @@ static unsigned uci_direct_recv_progress(uci_worker_t *worker)
 /* The last slot is acknowledged when the message is verified whole */
 static bool uci_direct_finish(uci_recv_op_t *op)
 {
-    if (!op->direct || (op->taken < op->chunks)) {
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+
+    if (direct->taken < op->chunks) {
         return false;
     }
     uci_slot_ack(uci_direct_slot_now(op), uci_slot_mark(op->peer->worker->uid, op->seq, op->chunks - 1));
@@ -475,9 +564,37 @@ void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr)
 {
     uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
 
-    if ((op != NULL) && (op->tree != NULL) && !op->direct) {
+    if ((op != NULL) && (op->tree != NULL) && (op->path != &uci_direct_path)) {
         uci_direct_take(op, (uint16_t)hdr->index);
     }
+}
+
+static uint32_t uci_direct_unread(const uci_send_op_t *op, uint64_t random, void **data_p)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uint32_t index;
+
+    if ((direct->filled < op->chunks) || (direct->acked == direct->filled)) {
+        return UINT32_MAX;
+    }
+    index   = direct->acked + (uint32_t)(random % (direct->filled - direct->acked));
+    *data_p = uci_direct_data(op, index);
+    return index;
+}
+
+static void uci_direct_describe_send(const uci_send_op_t *op, char *text, size_t size)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    snprintf(text, size, "; slots: filled %u, acknowledged %u%s", direct->filled, direct->acked,
+             direct->draining ? ", draining" : "");
+}
+
+static void uci_direct_describe_recv(const uci_recv_op_t *op, char *text, size_t size)
+{
+    const uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+
+    snprintf(text, size, "; slots: now %u, taken %u%s", direct->slot_now, direct->taken, direct->held ? ", held" : "");
 }
 
 static unsigned uci_direct_progress(uci_worker_t *worker)
@@ -494,9 +611,12 @@ static unsigned uci_direct_progress(uci_worker_t *worker)
 }
 
 const uci_path_ops_t uci_direct_path = {
-        .queues   = {offsetof(uci_worker_t, direct_recvs), offsetof(uci_worker_t, direct_sends)},
-        .progress = uci_direct_progress,
-        .matched  = uci_direct_matched,
-        .release  = uci_direct_release,
-        .serve    = uci_direct_serve,
-        .finish   = uci_direct_finish};
+        .queues        = {offsetof(uci_worker_t, direct_recvs), offsetof(uci_worker_t, direct_sends)},
+        .progress      = uci_direct_progress,
+        .matched       = uci_direct_matched,
+        .release       = uci_direct_release,
+        .serve         = uci_direct_serve,
+        .finish        = uci_direct_finish,
+        .unread        = uci_direct_unread,
+        .describe_send = uci_direct_describe_send,
+        .describe_recv = uci_direct_describe_recv};

@@ -23,11 +23,26 @@
 
 #include "path.h"
 
+/** Slots that one message has at a time, at most */
+#define UCI_DIRECT_WINDOW 8
+
 /** Slots that messages leave for those that are matched already */
 #define UCI_DIRECT_KEEP (UCI_SLOT_COUNT / 4)
 
 /** Take this path before the message is described: reserve slots. @param keep  slots to leave in the pool.  @return false: there are none to spare. */
 bool uci_direct_start(uci_send_op_t *op, unsigned keep);
+
+/** @return the slot of chunk 0, for the descriptor. */
+uint16_t uci_direct_first_slot(const uci_send_op_t *op);
+
+/** @return the bytes of chunk @a index, which is in a slot. */
+void *uci_direct_data(const uci_send_op_t *op, uint32_t index);
+
+/** Its user may be served with a copy: after a while that nobody takes it, or as soon as he waits for it. */
+void uci_direct_be_patient(uci_send_op_t *op);
+
+/** The receiver asks where it is. @return true: for the first time. */
+bool uci_direct_is_reminded(uci_send_op_t *op);
 
 /** Fill them: the receiver need not have matched the message yet. */
 void uci_direct_fill_first(uci_send_op_t *op);

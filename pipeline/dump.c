@@ -52,17 +52,19 @@ static double uci_dump_seconds_since(uint64_t time)
 static void uci_dump_send(int fd, const uci_send_op_t *op)
 {
     unsigned state = uci_min((unsigned)op->state, (unsigned)UCI_SEND_DONE);
+    char path[64]  = "";
 
+    if ((op->path != NULL) && (op->path->describe_send != NULL)) {
+        op->path->describe_send(op, path, sizeof(path));
+    }
     uci_dump_line(
             fd,
-            "  send to %s, message %lu: %s; %lu bytes, %u chunks of %u; next %u, digested %u, filled %u, acknowledged "
-            "%u, in flight %u, spans %u, grants %u; asked %u times, begun %.3f s ago;%s%s%s%s%s%s%s",
+            "  send to %s, message %lu: %s; %lu bytes, %u chunks of %u; next %u%s; in flight %u, grants %u; asked %u "
+            "times, begun %.3f s ago;%s%s%s%s",
             uci_peer_name(op->peer), (unsigned long)((op->frame != NULL) ? op->frame->seq : 0),
-            uci_dump_send_states[state], (unsigned long)op->length, op->chunks, op->chunk_size, op->next, op->digested,
-            op->filled, op->acked, op->in_flight, op->spans, uci_dump_count(&op->grants), op->queries,
-            uci_dump_seconds_since(op->start_time), UCI_DUMP_FLAG(op, sync),
-            (op->path == &uci_get_path) ? " fetched" : "", (op->path == &uci_superpipe_path) ? " bounced" : "",
-            UCI_DUMP_FLAG(op, draining), (op->changed != NULL) ? " changed" : "", (op->copy != NULL) ? " copied" : "",
+            uci_dump_send_states[state], (unsigned long)op->length, op->chunks, op->chunk_size, op->next, path,
+            op->in_flight, uci_dump_count(&op->grants), op->queries, uci_dump_seconds_since(op->start_time),
+            UCI_DUMP_FLAG(op, sync), (op->changed != NULL) ? " changed" : "", (op->copy != NULL) ? " copied" : "",
             (op->req != NULL) ? " user waits" : " user is done");
 }
 
@@ -91,20 +93,23 @@ static const char *uci_dump_wrong(const uci_recv_op_t *op, char *text, size_t si
 static void uci_dump_recv(int fd, const uci_recv_op_t *op)
 {
     unsigned rung = uci_min((unsigned)op->rung, (unsigned)UCI_RUNG_COPY);
-    char wrong[64];
+    char wrong[64], path[64] = "";
 
+    if ((op->path != NULL) && (op->path->describe_recv != NULL)) {
+        op->path->describe_recv(op, path, sizeof(path));
+    }
     uci_dump_line(
             fd,
             "  receive from %s, message %lu, tag 0x%lx, slot %u: %s; %lu bytes, %u chunks of %u: %u good, %u bad, "
             "%u landed, %u missing%s; roots %u, attempts %u, awaiting %u, gets %u, arrived %u, asked %u times, last "
-            "%.3f s ago, %u answers damaged; slot now %u, taken %u;%s%s%s%s%s%s%s%s%s",
+            "%.3f s ago, %u answers damaged%s;%s%s%s%s%s%s%s%s",
             uci_peer_name(op->peer), (unsigned long)op->seq, (unsigned long)op->tag, op->slot, uci_dump_rungs[rung],
             (unsigned long)op->length, op->chunks, op->chunk_size, op->good, op->bad, op->landed,
             op->chunks - op->good - op->bad - op->landed, uci_dump_wrong(op, wrong, sizeof(wrong)), op->roots,
             op->attempts, op->awaiting, op->gets, op->arrived, op->asked, uci_dump_seconds_since(op->active_time),
-            op->refused, op->slot_now, op->taken, UCI_DUMP_FLAG(op, direct), UCI_DUMP_FLAG(op, held),
-            UCI_DUMP_FLAG(op, descending), UCI_DUMP_FLAG(op, have_leaves), UCI_DUMP_FLAG(op, have_root),
-            UCI_DUMP_FLAG(op, ask_later), (op->packed != NULL) ? " collected" : "", (op->ahead != NULL) ? " ahead" : "",
+            op->refused, path, UCI_DUMP_FLAG(op, slotless), UCI_DUMP_FLAG(op, descending),
+            UCI_DUMP_FLAG(op, have_leaves), UCI_DUMP_FLAG(op, have_root), UCI_DUMP_FLAG(op, ask_later),
+            (op->packed != NULL) ? " collected" : "", (op->ahead != NULL) ? " ahead" : "",
             (op->req != NULL) ? " user waits" : "");
 }
 

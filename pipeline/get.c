@@ -36,6 +36,10 @@ static uint32_t uci_get_segment_chunks(const uci_send_op_t *op)
 
 /* --------------------------------------------------------------- sender */
 
+typedef struct uci_get_send {
+    uint32_t digested; /* chunks */
+} uci_get_send_t;
+
 static bool uci_get_is_inline(const uci_send_op_t *op)
 {
     return (op->chunks <= UCI_GET_INLINE) && (op->length < 2ul * UCI_GET_SEGMENT);
@@ -44,16 +48,17 @@ static bool uci_get_is_inline(const uci_send_op_t *op)
 /* The next @a count chunks */
 static void uci_get_digest(uci_send_op_t *op, uint32_t count)
 {
-    uint32_t length, end = op->digested + uci_min(count, op->chunks - op->digested);
+    uci_get_send_t *get = uci_path_state(op, uci_get_send_t);
+    uint32_t length, end = get->digested + uci_min(count, op->chunks - get->digested);
     uint64_t offset;
 
-    for (; op->digested < end; ++op->digested) {
-        if (uci_merkle_has_leaf(op->tree, op->digested)) {
+    for (; get->digested < end; ++get->digested) {
+        if (uci_merkle_has_leaf(op->tree, get->digested)) {
             continue; /* a copy, digested when it was made */
         }
-        offset = (uint64_t)op->digested * op->chunk_size;
-        length = uci_chunk_length(op->length, op->chunk_size, op->digested);
-        uci_merkle_set_leaf(op->tree, op->digested,
+        offset = (uint64_t)get->digested * op->chunk_size;
+        length = uci_chunk_length(op->length, op->chunk_size, get->digested);
+        uci_merkle_set_leaf(op->tree, get->digested,
                             op->digest->digest(uci_buffer_direct(op->buffer, offset, length), length));
     }
 }
@@ -93,6 +98,7 @@ static void uci_get_offer_segment(uci_send_op_t *op, uint32_t first, uint32_t ch
 
 static void uci_get_offer(uci_send_op_t *op)
 {
+    uci_get_send_t *get = uci_path_state(op, uci_get_send_t);
     uint32_t first, chunks = uci_get_segment_chunks(op);
 
     op->state = UCI_SEND_OFFERED;
@@ -102,7 +108,7 @@ static void uci_get_offer(uci_send_op_t *op)
     if (uci_get_is_inline(op)) {
         uci_list_del(&op->link);
         op->state = UCI_SEND_WAIT_FIN;
-    } else if (op->digested == op->chunks) {
+    } else if (get->digested == op->chunks) {
         uci_list_add_tail(&op->peer->worker->offers, &op->link); /* to tell the digests in the next turn */
     }
     for (first = 0; first < op->chunks; first += chunks) {
@@ -113,10 +119,12 @@ static void uci_get_offer(uci_send_op_t *op)
 /* Offer all its segments, once their digests travel with them */
 static bool uci_get_matched(uci_send_op_t *op)
 {
+    uci_get_send_t *get = uci_path_state(op, uci_get_send_t);
+
     if (op->peer->leaving) {
         return false;
     }
-    if (uci_get_is_inline(op) && (op->digested < op->chunks)) {
+    if (uci_get_is_inline(op) && (get->digested < op->chunks)) {
         op->state = UCI_SEND_MATCHED;
     } else {
         uci_get_offer(op);
@@ -127,10 +135,11 @@ static bool uci_get_matched(uci_send_op_t *op)
 /* In the order of sending: what was offered first is fetched first */
 static void uci_get_send_progress(uci_worker_t *worker)
 {
-    uci_send_op_t *op = uci_container_of(worker->offers.next, uci_send_op_t, link);
+    uci_send_op_t *op         = uci_container_of(worker->offers.next, uci_send_op_t, link);
+    const uci_get_send_t *get = uci_path_state(op, uci_get_send_t);
 
     uci_get_digest(op, UCI_GET_TURN);
-    if (op->digested < op->chunks) {
+    if (get->digested < op->chunks) {
         return;
     }
     uci_list_del(&op->link);
@@ -347,8 +356,14 @@ static unsigned uci_get_progress(uci_worker_t *worker)
     return count;
 }
 
-const uci_path_ops_t uci_get_path = {.queues   = {offsetof(uci_worker_t, offers), offsetof(uci_worker_t, landed)},
-                                     .progress = uci_get_progress,
-                                     .cleanup  = uci_get_cleanup,
-                                     .start    = uci_get_start,
-                                     .matched  = uci_get_matched};
+static void uci_get_describe_send(const uci_send_op_t *op, char *text, size_t size)
+{
+    snprintf(text, size, "; fetched, digested %u", uci_path_state(op, uci_get_send_t)->digested);
+}
+
+const uci_path_ops_t uci_get_path = {.queues        = {offsetof(uci_worker_t, offers), offsetof(uci_worker_t, landed)},
+                                     .progress      = uci_get_progress,
+                                     .cleanup       = uci_get_cleanup,
+                                     .start         = uci_get_start,
+                                     .matched       = uci_get_matched,
+                                     .describe_send = uci_get_describe_send};

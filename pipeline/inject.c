@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "inject.h"
 
+#include "path.h"
+
 #include <stdlib.h>
 
 /* Replace the copy's content by that of another chunk; false if that changes nothing */
@@ -135,19 +137,20 @@ void uci_inject_memory(uci_send_op_t *op, void *data, size_t length)
 
 void uci_inject_copy(uci_send_op_t *op)
 {
-    uint32_t index = (uint32_t)op->acked;
     uci_fault_t fault;
+    uint32_t index;
+    void *data;
 
     /* else the copy is what the rest is sent from */
-    if ((op->state != UCI_SEND_DIRECT) || (op->filled < op->chunks) || (op->acked == op->filled)) {
+    if ((op->state != UCI_SEND_DIRECT) || (op->path->unread(op, 0, &data) == UINT32_MAX)) {
         return;
     }
     if (!uci_fault_draw(UCI_FAULT_MEMORY, op->length, uci_peer_rank(op->peer), &fault)) {
         return;
     }
     if ((fault.random & 1) || (op->injected & UCI_INJECTED_WAY)) {
-        index += (uint32_t)((fault.random >> 1) % (op->filled - op->acked));
-        uci_inject_bytes(&fault, uci_direct_data(op, index), uci_chunk_length(op->length, op->chunk_size, index));
+        index = op->path->unread(op, fault.random >> 1, &data);
+        uci_inject_bytes(&fault, data, uci_chunk_length(op->length, op->chunk_size, index));
         op->injected |= UCI_INJECTED_WAY;
     } else {
         uci_inject_bytes(&fault, op->copy, op->length);

@@ -31,7 +31,21 @@ typedef struct uci_path_ops {
     void (*serve)(uci_peer_t *peer);
     /** Receiver: the message is verified, tell the sender. @return false: it did not come this way, FIN has to say it. */
     bool (*finish)(uci_recv_op_t *op);
+
+    /** Sender, for fault injection: one of the chunks that lie where others can write to and have not been taken, whichever
+     *  @a random says. @return its number; UINT32_MAX: there is none, or not all have been handed over. */
+    uint32_t (*unread)(const uci_send_op_t *op, uint64_t random, void **data_p);
+    /** For uci_dump_state(): what the path knows of it, a text that goes behind others. */
+    void (*describe_send)(const uci_send_op_t *op, char *text, size_t size);
+    void (*describe_recv)(const uci_recv_op_t *op, char *text, size_t size);
 } uci_path_ops_t;
+
+/** What a path has to know of an operation while it is the operation's path: a struct of its own, all zero at first. */
+#define uci_path_state(_op, _type) \
+    ({ \
+        _Static_assert(sizeof(_type) <= sizeof((_op)->path_state), "path_state is too small"); \
+        (_type *)(void *)(_op)->path_state; \
+    })
 
 /** In `queues`: no list. */
 #define UCI_PATH_NO_QUEUE 0

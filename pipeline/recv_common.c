@@ -103,7 +103,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
         goto err_free;
     }
 
-    uci_list_init(&op->direct_link);
+    uci_list_init(&op->path_link);
     op->peer           = peer;
     op->seq            = seq;
     op->req            = req;
@@ -146,7 +146,7 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
 
     UCI_STATS_ADD(unrepaired_chunks, op->bad);
     uci_list_del(&op->link);
-    uci_list_del(&op->direct_link);
+    uci_list_del(&op->path_link);
     --worker->ops_active;
     uci_recv_slot_put(worker, op->slot);
     uci_merkle_destroy(op->tree);

@@ -32,8 +32,8 @@ typedef enum {
 struct uci_path_ops;
 
 typedef struct uci_recv_op {
-    uci_list_t link;        /**< in worker->recv_ops */
-    uci_list_t direct_link; /**< in worker->direct_recvs while chunks come through slots */
+    uci_list_t link;      /**< in worker->recv_ops */
+    uci_list_t path_link; /**< in a list of its path's */
     uci_peer_t *peer;
     const struct uci_path_ops *path; /**< NULL: nothing has come by a path that has to finish it */
     uint64_t seq;
@@ -59,21 +59,18 @@ typedef struct uci_recv_op {
     unsigned roots;  /**< that did not match, or had not come */
     bool descending; /**< chunks that differ are being looked for (descent.h) */
     uci_rung_t rung;
-    uci_rung_t healed_by; /**< the last rung that brought a right chunk */
-    uint32_t repaired;    /**< chunks that were damaged and are right now */
-    uint32_t changed;     /**< chunks that the sender's program has changed meanwhile */
-    unsigned attempts;    /**< on this rung, without any success */
-    uint32_t awaiting;    /**< answers to the last request that are still to come */
-    uint32_t good_before; /**< value of good when it was sent */
-    unsigned gets;        /**< in flight */
-    uint64_t offered;     /**< bytes of segments so far */
-    bool ask_later;       /**< something was dropped meanwhile: ask when they are done */
-    bool slotless;        /**< a slot was damaged: it has to come another way, and every CTS says so */
-    bool direct;          /**< chunks come, or all have come, through slots */
-    bool held;            /**< `slot_now` has been taken, but not acknowledged */
-    uint16_t slot_now;    /**< of the chunk to take, or the one before */
-    uint32_t taken;       /**< chunks, from slots */
-    unsigned gets_wrong;  /**< gets that ended well, and brought other bytes than the sender had just digested */
+    uci_rung_t healed_by;   /**< the last rung that brought a right chunk */
+    uint32_t repaired;      /**< chunks that were damaged and are right now */
+    uint32_t changed;       /**< chunks that the sender's program has changed meanwhile */
+    unsigned attempts;      /**< on this rung, without any success */
+    uint32_t awaiting;      /**< answers to the last request that are still to come */
+    uint32_t good_before;   /**< value of good when it was sent */
+    unsigned gets;          /**< in flight */
+    uint64_t offered;       /**< bytes of segments so far */
+    bool ask_later;         /**< something was dropped meanwhile: ask when they are done */
+    bool slotless;          /**< a slot was damaged: it has to come another way, and every CTS says so */
+    uint64_t path_state[2]; /**< its path's own, see uci_path_state() */
+    unsigned gets_wrong;    /**< gets that ended well, and brought other bytes than the sender had just digested */
     ucp_rkey_h rkey;
     struct uci_repair_ahead *ahead; /**< where all of the message can be read, told before it was needed; or NULL */
     uint64_t start_time;            /**< of the repair */

@@ -17,11 +17,6 @@
 #include "superpipe.h"
 #include "txlog.h"
 
-/* A message in slots that plain UCX would have buffered, or of one slot, is completed from a copy when nobody has taken it after so many
- * turns of progress, and one for so many bytes: about as long as its receiver takes it, and as the copy takes */
-#define UCI_SEND_PATIENCE       24
-#define UCI_SEND_PATIENCE_BYTES 1024
-
 /* Messages above this go through a slot where there is one, although they would fit in a frame: measured, 2 cores of one
  * L3, Open MPI and MPICH: 4 KiB take 0.89 us in a frame and 0.94 in a slot, 8 KiB 2.0 (with cma 4.2) and 1.3 */
 #define UCI_SEND_SLOT_MIN 4096
@@ -200,15 +195,6 @@ static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const uc
     return !sync && (length <= max) && (worker->copy_bytes + length <= worker->log_limit);
 }
 
-/* No later than the receiver would have needed to take it, had it been there: the copy costs as much again */
-static void uci_send_op_be_patient(uci_send_op_t *op)
-{
-    uint32_t turns = UCI_SEND_PATIENCE + (uint32_t)(op->length / UCI_SEND_PATIENCE_BYTES);
-
-    op->patience = (op->peer->worker->turns + (2 * turns)) | 1; /* a turn counts twice; 0 says that there is none */
-    op->fresh    = (op->chunks == 1) && (op->buffer->kind == UCI_BUFFER_CONTIG);
-}
-
 /* Packing takes longer than moving: the receiver shall unpack the first part soon. All slots of a message at once if they are enough.
  * A chunk of a stream is a message, and should not be too small; what is copied before it streams is not packed chunk by chunk. */
 static uint32_t uci_send_pack_size(uint64_t length, uint32_t chunk_size, bool direct, bool buffered)
@@ -285,7 +271,7 @@ static uint64_t uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
     desc->length     = op->length;
     desc->chunk_size = op->chunk_size;
     desc->arity      = (uint16_t)uci_settings.merkle_arity;
-    desc->slot       = op->slots[0];
+    desc->slot       = (op->state == UCI_SEND_DIRECT) ? uci_direct_first_slot(op) : UCI_SLOT_NONE;
     return op->digest->digest(desc, sizeof(*desc));
 }
 
@@ -320,7 +306,7 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
         uci_direct_start(op, UCI_DIRECT_KEEP);
     }
     if (!sync && (buffered || (op->chunks == 1)) && (op->state == UCI_SEND_DIRECT)) {
-        uci_send_op_be_patient(op);
+        uci_direct_be_patient(op);
     }
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(rendezvous_messages);
@@ -429,9 +415,8 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
         }
         break;
     case UCI_SEND_DIRECT:
-        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (hdr->index == 0) && !op->reminded) {
-            op->reminded = true; /* we may just have been slow */
-            return;
+        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (hdr->index == 0) && uci_direct_is_reminded(op)) {
+            return; /* we may just have been slow */
         }
         uci_direct_leave(op); /* it can't make use of the slots */
         break;

@@ -36,7 +36,6 @@ uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
     op->length     = length;
     op->digest     = worker->digest;
     op->swap_with  = UINT32_MAX;
-    op->slots[0]   = UCI_SLOT_NONE;
     op->start_time = uci_process_time_ns();
     op->asked_time = op->start_time;
     uci_list_add_tail(&worker->send_ops, &op->all);
@@ -226,7 +225,7 @@ uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t
 
 bool uci_send_op_is_matched(const uci_send_op_t *op)
 {
-    return (op->state != UCI_SEND_DESCRIBED) && ((op->state != UCI_SEND_DIRECT) || (op->acked > 0));
+    return (op->state != UCI_SEND_DESCRIBED) && ((op->state != UCI_SEND_DIRECT) || op->taken);
 }
 
 uint64_t uci_send_op_buffer_time(const uci_send_op_t *op)

@@ -26,18 +26,6 @@ typedef enum {
     UCI_SEND_DONE
 } uci_send_state_t;
 
-/** Slots that one message has at a time, at most */
-#define UCI_DIRECT_WINDOW 8
-
-/** A segment of the bounce path that is filled and not offered yet, or the one before */
-typedef struct uci_send_segment {
-    void *span;     /**< NULL: none is filled */
-    uint32_t first; /**< chunk */
-    uint32_t chunks;
-    uint32_t length;
-    uci_cut_t cut;
-} uci_send_segment_t;
-
 struct uci_path_ops;
 
 typedef struct uci_send_op {
@@ -59,23 +47,14 @@ typedef struct uci_send_op {
     uint64_t length;
     uint32_t chunk_size;
     uint32_t chunks;
-    uint32_t next;     /**< chunk to send */
-    uint32_t digested; /**< chunks, of those fetched */
-    uint8_t spans;     /**< that UCX is sending from */
-    uci_send_segment_t segment;
-    uint32_t in_flight; /**< messages of it that UCX has not let go of */
-    uint32_t held;      /**< of these, chunks that may lie in the user's memory */
+    uint32_t next;          /**< chunk to send */
+    uint64_t path_state[5]; /**< its path's own, see uci_path_state() */
+    uint32_t in_flight;     /**< messages of it that UCX has not let go of */
+    uint32_t held;          /**< of these, chunks that may lie in the user's memory */
     uint32_t remote_op;
-    uint32_t filled;                   /**< DIRECT: chunks in slots */
-    uint32_t acked;                    /**< DIRECT: of these, chunks that have been taken */
-    uint8_t window;                    /**< DIRECT: slots reserved */
-    bool draining;                     /**< DIRECT: its receiver is taking it; counted in peer->draining */
-    uint16_t slots[UCI_DIRECT_WINDOW]; /**< of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
-    uint32_t patience;   /**< DIRECT: of worker->turns, when it is completed from a copy; 0: not for now */
-    bool fresh;          /**< DIRECT: one slot, and no turn since it was filled */
+    bool taken;          /**< DIRECT: its receiver has begun to take it */
     uint8_t *changed;    /**< by chunk: the program has changed it (source.h); NULL: none */
     uint8_t injected;    /**< where faults have hit it: uci_injected_t (inject.h) */
-    bool reminded;       /**< DIRECT: the receiver has asked once */
     ucp_ep_h offered_by; /**< endpoint that segments were offered through, only compared; or NULL */
     uci_merkle_t *tree;  /**< NULL for a synchronous eager message */
     uci_list_t grants;   /**< uci_grant_t: what the receiver may be reading, until FIN */
@@ -91,18 +70,6 @@ typedef struct uci_send_op {
 UCI_INLINE void uci_send_op_pin(uci_send_op_t *op)
 {
     ++op->in_flight;
-}
-
-/** The slot that holds chunk @a index. */
-UCI_INLINE uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
-{
-    return &op->peer->worker->bounce.slots[op->slots[index % UCI_DIRECT_WINDOW]];
-}
-
-/** @return the bytes of chunk @a index, which is in a slot. */
-UCI_INLINE void *uci_direct_data(const uci_send_op_t *op, uint32_t index)
-{
-    return uci_direct_slot(op, index)->data;
 }
 
 #endif

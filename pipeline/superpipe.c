@@ -22,16 +22,33 @@
 
 /* --------------------------------------------------------------- sender */
 
+/* A segment that is filled and not offered yet, or the one before */
+typedef struct uci_bounce_segment {
+    void *span;     /* NULL: none is filled */
+    uint32_t first; /* chunk */
+    uint32_t chunks;
+    uint32_t length;
+    uci_cut_t cut;
+} uci_bounce_segment_t;
+
+typedef struct uci_bounce_send {
+    uci_bounce_segment_t segment;
+    uint8_t spans; /* that UCX is sending from */
+} uci_bounce_send_t;
+
 /* Chunks of the next segment. Packing a generic datatype takes longer than moving it: then segments that grow would only leave more
  * to be unpacked when all is packed. */
 static uint32_t uci_superpipe_next(const uci_send_op_t *op)
 {
-    return (op->segment.chunks == 0) || (op->buffer->kind == UCI_BUFFER_GENERIC) ? 1 : 2 * op->segment.chunks;
+    const uci_bounce_send_t *bounce = uci_path_state(op, uci_bounce_send_t);
+
+    return (bounce->segment.chunks == 0) || (op->buffer->kind == UCI_BUFFER_GENERIC) ? 1 : 2 * bounce->segment.chunks;
 }
 
 /* The next segment, into a span. @return false: there is none. */
 static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
 {
+    uci_bounce_send_t *bounce = uci_path_state(op, uci_bounce_send_t);
     uint32_t i, length, bytes = 0, first = op->next;
     uint32_t count = uci_min(uci_superpipe_next(op), UCI_SPAN_SIZE / op->chunk_size);
     char *span     = uci_span_get(op->peer->worker, keep);
@@ -40,20 +57,20 @@ static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
     if (span == NULL) {
         return false;
     }
-    count           = uci_min(uci_min(count, (uint32_t)UCI_SUPERPIPE_CHUNKS), op->chunks - first);
-    op->segment.cut = 0;
+    count               = uci_min(uci_min(count, (uint32_t)UCI_SUPERPIPE_CHUNKS), op->chunks - first);
+    bounce->segment.cut = 0;
     for (i = 0; i < count; ++i, bytes += length) {
         length = uci_chunk_length(op->length, op->chunk_size, first + i);
         (void)uci_source_note(op, first + i, uci_send_op_load(op, first + i, span + bytes, length, &cut));
         if (i == 0) {
-            op->segment.cut = (uci_cut_t)uci_cut_head(cut);
+            bounce->segment.cut = (uci_cut_t)uci_cut_head(cut);
         }
     }
-    op->segment.cut |= (uci_cut_t)(uci_cut_tail(cut) << 8);
-    op->segment.span   = span;
-    op->segment.first  = first;
-    op->segment.chunks = count;
-    op->segment.length = bytes;
+    bounce->segment.cut |= (uci_cut_t)(uci_cut_tail(cut) << 8);
+    bounce->segment.span   = span;
+    bounce->segment.first  = first;
+    bounce->segment.chunks = count;
+    bounce->segment.length = bytes;
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_memory(op, span, bytes);
     }
@@ -63,7 +80,8 @@ static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
 
 static uci_control_t *uci_superpipe_describe(const uci_send_op_t *op)
 {
-    const uci_send_segment_t *segment = &op->segment;
+    const uci_bounce_send_t *bounce     = uci_path_state(op, uci_bounce_send_t);
+    const uci_bounce_segment_t *segment = &bounce->segment;
     uci_control_t *msg = uci_control_get(op->peer, UCI_AM_SEGMENT, op->frame->seq, segment->chunks * sizeof(uint64_t));
     uint32_t i;
 
@@ -91,11 +109,12 @@ static uci_control_t *uci_superpipe_describe(const uci_send_op_t *op)
 
 static void uci_superpipe_span_done(uci_send_op_t *op, void *span)
 {
-    uci_worker_t *worker = op->peer->worker;
+    uci_bounce_send_t *bounce = uci_path_state(op, uci_bounce_send_t);
+    uci_worker_t *worker      = op->peer->worker;
 
     uci_worker_enter(worker);
     uci_span_put(worker, span);
-    --op->spans;
+    --bounce->spans;
     uci_send_part_done(op, NULL);
     uci_worker_leave(worker);
 }
@@ -103,21 +122,22 @@ static void uci_superpipe_span_done(uci_send_op_t *op, void *span)
 /* What is not offered since there is no memory for it, the receiver will ask for */
 static void uci_superpipe_offer(uci_send_op_t *op)
 {
-    uci_control_t *msg = uci_superpipe_describe(op);
+    uci_bounce_send_t *bounce = uci_path_state(op, uci_bounce_send_t);
+    uci_control_t *msg        = uci_superpipe_describe(op);
 
     if (msg != NULL) {
         msg->more   = msg->length;
-        msg->data   = op->segment.span;
-        msg->length = op->segment.length;
+        msg->data   = bounce->segment.span;
+        msg->length = bounce->segment.length;
         msg->op     = op;
         msg->done   = uci_superpipe_span_done;
-        msg->span   = op->segment.span;
-        ++op->spans;
+        msg->span   = bounce->segment.span;
+        ++bounce->spans;
         uci_send_op_pin(op);
     } else {
-        uci_span_put(op->peer->worker, op->segment.span);
+        uci_span_put(op->peer->worker, bounce->segment.span);
     }
-    op->segment.span = NULL;
+    bounce->segment.span = NULL;
     if (op->next == op->chunks) {
         uci_list_del(&op->link);
         op->state = UCI_SEND_WAIT_FIN;
@@ -130,9 +150,11 @@ static void uci_superpipe_offer(uci_send_op_t *op)
 /* The next segment, if there is a span for it */
 static void uci_superpipe_step(uci_send_op_t *op)
 {
-    if ((op->segment.span == NULL) && ((op->spans == UCI_SUPERPIPE_DEPTH) || !uci_superpipe_fill(op, 0))) {
+    uci_bounce_send_t *bounce = uci_path_state(op, uci_bounce_send_t);
+
+    if ((bounce->segment.span == NULL) && ((bounce->spans == UCI_SUPERPIPE_DEPTH) || !uci_superpipe_fill(op, 0))) {
         uci_list_del(&op->link); /* uci_send_part_done() puts it back */
-        if (op->spans == 0) {
+        if (bounce->spans == 0) {
             uci_stream_rest(op);
         }
         return;
@@ -234,11 +256,19 @@ void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uin
 
 static void uci_superpipe_release(uci_send_op_t *op)
 {
-    uci_span_put(op->peer->worker, op->segment.span);
+    uci_bounce_send_t *bounce = uci_path_state(op, uci_bounce_send_t);
+
+    uci_span_put(op->peer->worker, bounce->segment.span);
 }
 
-const uci_path_ops_t uci_superpipe_path = {.queues   = {offsetof(uci_worker_t, bounces)},
-                                           .progress = uci_superpipe_progress,
-                                           .start    = uci_superpipe_start,
-                                           .matched  = uci_superpipe_matched,
-                                           .release  = uci_superpipe_release};
+static void uci_superpipe_describe_send(const uci_send_op_t *op, char *text, size_t size)
+{
+    snprintf(text, size, "; bounced, spans with UCX %u", uci_path_state(op, uci_bounce_send_t)->spans);
+}
+
+const uci_path_ops_t uci_superpipe_path = {.queues        = {offsetof(uci_worker_t, bounces)},
+                                           .progress      = uci_superpipe_progress,
+                                           .start         = uci_superpipe_start,
+                                           .matched       = uci_superpipe_matched,
+                                           .release       = uci_superpipe_release,
+                                           .describe_send = uci_superpipe_describe_send};

@@ -219,7 +219,7 @@ Test(source, a_damaged_head_of_a_slot_heals_from_the_copy)
 {
     uci_send_op_t *op = send_and_write_over(LENGTH);
 
-    net_nodes[0].worker->bounce.slots[op->slots[0]].value ^= 1;
+    net_nodes[0].worker->bounce.slots[uci_direct_first_slot(op)].value ^= 1;
     receive_as_meant(LENGTH);
     expect_counters(0, 0, 0, 0);
 }
@@ -229,7 +229,7 @@ Test(source, slot_and_head_as_well)
     uci_send_op_t *op = send_and_write_over(LENGTH);
 
     ((char *)uci_direct_data(op, 0))[100] ^= 4;
-    net_nodes[0].worker->bounce.slots[op->slots[0]].length ^= 1;
+    net_nodes[0].worker->bounce.slots[uci_direct_first_slot(op)].length ^= 1;
     receive_as_meant(LENGTH);
     expect_counters(0, 0, 0, 0);
 }
@@ -249,7 +249,7 @@ Test(source, a_damaged_copy_that_has_to_be_streamed_is_for_the_policy)
 {
     uci_send_op_t *op = send_and_write_over(LENGTH);
 
-    net_nodes[0].worker->bounce.slots[op->slots[0]].value ^= 1;
+    net_nodes[0].worker->bounce.slots[uci_direct_first_slot(op)].value ^= 1;
     ((char *)op->copy)[3] ^= 8;
     receive_nothing();
     expect_counters(1, 0, 1, 0);

@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 
+#include "direct.h"
 #include "draw.h"
 #include "recv.h"
 #include "send.h"
@@ -176,7 +177,7 @@ static unsigned recv_state(const uci_recv_op_t *op)
     if (op->bad > 0) {
         return STATE_RECV_BAD;
     }
-    if (op->direct) {
+    if (op->path == &uci_direct_path) {
         return STATE_RECV_DIRECT;
     }
     return (op->arrived > 0) ? STATE_RECV_COMING : STATE_RECV_CTS;
