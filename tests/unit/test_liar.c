@@ -13,6 +13,7 @@
 #include <signal.h>
 
 #include "capture.h"
+#include "cpu_limit.h"
 #include "fake_net.h"
 #include "generic.h"
 #include "mailbox.h"
@@ -23,7 +24,7 @@
 #define LENGTH_MAX 300000u
 #define RECVS_MAX  140u
 #define TURNS_MAX  400u /* of both sides, after which a conversation is over */
-#define CASE_S     20   /* for one of them, of real time */
+#define CASE_S     20   /* of processor time, for one of them */
 #define RECORD_MAX 4096u
 #ifdef __SANITIZE_ADDRESS__
 #define ALIKE 1u /* messages of one kind, from one side, that are lied in */
@@ -622,12 +623,12 @@ static bool talk(const talk_t *talk, const lie_t *lie, uint64_t *refused_p)
         }
     }
     liar_on = true;
-    alarm(CASE_S);
+    cpu_limit(CASE_S);
     over    = exchange(talk->messages, talk->length, talk->sync, talk->iov, talk->close);
     liar_on = false;
     net_end_operations(net_nodes[0].worker);
     net_end_operations(net_nodes[1].worker);
-    alarm(0);
+    cpu_limit(0);
     give_back();
     net_destroy(0);
     net_destroy(1);
@@ -854,7 +855,7 @@ static void set_up(void)
     }
     net_init();
     net_sent = liar_sent;
-    signal(SIGALRM, on_signal);
+    signal(SIGPROF, on_signal);
     signal(SIGFPE, on_signal);
     signal(SIGABRT, on_signal);
 #ifndef __SANITIZE_ADDRESS__
@@ -1251,9 +1252,9 @@ static void set_up_shared(bool packed)
     begin_direct();
     scribbled = net_nodes[0].worker->bounce.slots;
     cr_assert(scribbled != NULL);
-    alarm(CASE_S);
+    cpu_limit(CASE_S);
     exchange_generic(packed);
-    alarm(0);
+    cpu_limit(0);
     cr_expect(scribbles > 0);
     cr_expect(net_nodes[0].worker->stats.counters.direct_messages > 0, "this is about slots");
 }

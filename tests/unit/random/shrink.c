@@ -9,9 +9,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cpu_limit.h"
 #include "world.h"
 
-#define TRY_S        5  /* for one world, of real time */
+#define TRY_S        5  /* of processor time, for one world */
 #define SHRINK_S     60 /* for all tries to make one smaller */
 #define EXIT_VERDICT 100
 #define NOTED_MAX    8192
@@ -38,8 +39,8 @@ static void run_child(const scenario_t *scenario, FILE *story)
     }
     own.ops = malloc(own.ops_count * sizeof(*own.ops) + 1);
     memcpy(own.ops, scenario->ops, own.ops_count * sizeof(*own.ops));
-    signal(SIGALRM, SIG_DFL);
-    alarm(TRY_S);
+    signal(SIGPROF, SIG_DFL);
+    cpu_limit(TRY_S);
     verdict = world_run(&own, story, &text);
     if (!own.listed) {
         shared->count = uci_min(own.faults_count, (size_t)NOTED_MAX);
@@ -77,7 +78,7 @@ int shrink_try(const scenario_t *scenario, FILE *story, scenario_t *noted)
         status = WEXITSTATUS(status);
         return (status > EXIT_VERDICT) ? status - EXIT_VERDICT : (status == 0) ? VERDICT_OK : OUTCOME_EXIT + status;
     }
-    return (WTERMSIG(status) == SIGALRM) ? OUTCOME_HANGS : OUTCOME_CRASH + WTERMSIG(status);
+    return (WTERMSIG(status) == SIGPROF) ? OUTCOME_HANGS : OUTCOME_CRASH + WTERMSIG(status);
 }
 
 const char *shrink_outcome(int outcome)

@@ -21,12 +21,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cpu_limit.h"
 #include "faults.h"
 #include "protocol.h"
 #include "shrink.h"
 #include "world.h"
 
-#define WORLD_S       20 /* of real time, after which a world hangs */
+#define WORLD_S       20 /* of processor time, after which a world hangs */
 #define PROCESSES_MAX 64
 #ifdef __SANITIZE_ADDRESS__
 #define WORLDS 1000u
@@ -156,10 +157,10 @@ static void run_worlds(runner_t *runner, unsigned number)
     const char *text;
 
     faults_counts = &runner->counts;
-    signal(SIGALRM, SIG_DFL);
+    signal(SIGPROF, SIG_DFL);
     while (!runner->stop && (runner->worlds < worlds_each)) {
         runner->seed = draw_mix(seed, runner->worlds++ * PROCESSES_MAX + number);
-        alarm(WORLD_S);
+        cpu_limit(WORLD_S);
         scenario_draw(&scenario, runner->seed, classes);
         runner->counts.trace = 0;
         runner->verdict      = (int)world_run(&scenario, NULL, &text);
