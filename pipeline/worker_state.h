@@ -129,6 +129,7 @@ typedef struct uci_worker {
     uci_request_t
             *completed; /**< those that have callbacks, in order, until the end of the next turn of the program's */
     uci_request_t **completed_end;
+    bool ucx_rests;    /**< the next turn that finds nothing is without UCX's part */
     bool own;          /**< in a turn: UCX has had its part */
     bool sends_unsent; /**< in that: what is in `unsent` is being sent */
 

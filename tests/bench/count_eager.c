@@ -8,8 +8,9 @@
  *
  *     block   ping-pong of blocking sends and receives: REQUEST in the caller's memory
  *     window  64 receives and 64 sends, nonblocking, then their completion: callbacks
+ *     idle    turns of progress that find nothing, as many as there would be messages
  *
- * Only count_block() and count_window() are to be counted (--toggle-collect).
+ * Only count_block(), count_window() and count_idle() are to be counted (--toggle-collect).
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -130,6 +131,16 @@ static __attribute__((noinline)) void count_window(side_t *side, size_t bytes, u
     }
 }
 
+static __attribute__((noinline)) void count_idle(side_t *side, size_t bytes, unsigned messages)
+{
+    unsigned i;
+
+    for (i = 0; i < messages; ++i) {
+        ucp_worker_progress(side[1].worker);
+    }
+    one_way(&side[0], &side[1], bytes);
+}
+
 /* Until connections are made, and whatever else begins with the first messages: not counted */
 static __attribute__((noinline)) void warm_up(side_t *side, size_t bytes)
 {
@@ -179,10 +190,10 @@ int main(int argc, char **argv)
     size_t bytes;
 
     if (argc != 4) {
-        fprintf(stderr, "usage: bench_count block|window BYTES MESSAGES\n");
+        fprintf(stderr, "usage: bench_count block|window|idle BYTES MESSAGES\n");
         return 2;
     }
-    run      = !strcmp(argv[1], "block") ? count_block : count_window;
+    run      = !strcmp(argv[1], "block") ? count_block : !strcmp(argv[1], "window") ? count_window : count_idle;
     bytes    = strtoul(argv[2], NULL, 0);
     messages = strtoul(argv[3], NULL, 0);
 
