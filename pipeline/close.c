@@ -521,7 +521,15 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
     peer->promised = !peer->user_closed;
     uci_close_take_report(peer, data, length);
     uci_unexpected_adopt_all(peer);
-    msg = peer->bye_said ? NULL : uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
+    if (peer->bye_said) {
+        if (hdr->flags &
+            UCI_AM_FLAG_REPAIR) {  /* it has not come: nor have FINs, without which the other side may wait for ever */
+            peer->promised = true; /* so that an endpoint is made for it */
+            uci_close_send_bye(peer);
+        }
+        return;
+    }
+    msg = uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
     if (msg != NULL) {
         msg->hdr.op = hdr->op;
         msg->hdr.flags |= hdr->flags & UCI_AM_FLAG_REPAIR;

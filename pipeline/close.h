@@ -32,7 +32,7 @@
  *     ENDING     waits until nothing is fetched or read, and UCX has let go of all messages
  *     FLUSHING   UCX closes its endpoint; when both sides have said BYE what it still waits for is of no use
  *
- * A side answers LEAVE as long as it has not said BYE itself, closing or not. If both leave, neither will receive anything
+ * A side answers LEAVE as long as it has not said BYE itself, closing or not; after that, one that is repeated, by another BYE. If both leave, neither will receive anything
  * more: neither waits for what the other one lacks, but reports are exchanged, since the last FIN of each may have been lost.
  *
  * What waits, and for how long. *Silence is not damage*: a peer that computes for minutes must find all it needs when it

@@ -1746,6 +1746,29 @@ Test(link_close, nothing_is_known_of_it, .signal = SIGABRT)
     cr_expect_fail("silence");
 }
 
+/* FIN and BYE are lost, and who waits for the one leaves as well: BYE comes again, by an endpoint of its own */
+Test(link_close, a_bye_that_is_lost)
+{
+    unsigned number, turn;
+
+    recv_any(1, 1);
+    number = talk_start_send(0, 0, 100, true);
+    net_turn(1);
+    talk_expect(0, 0, 100);
+    talk_lose_all(0);
+    close_node(1, 0);
+    for (turn = 0; !uci_list_is_empty(&net_nodes[1].worker->closing) && (turn < 200); ++turn) {
+        net_clock += 100 * TALK_MS;
+        net_turn(1);
+        talk_lose_all(0);
+    }
+    cr_assert(talk_peer(1, 0)->bye_said && !talk_sends[number].done);
+    close_node(0, 0);
+    talk_turns(30, 100 * TALK_MS);
+    cr_expect(talk_sends[number].done && (talk_sends[number].status == UCS_OK));
+    cr_expect(uci_list_is_empty(&net_nodes[0].worker->closing));
+}
+
 /* One's own end is closed by force while a receive of it is matched to what came damaged */
 Test(link_close, what_is_bound_ends)
 {
