@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include <stdbool.h>
 
+#include "uci_types.h"
+
 #define uci_likely(_x)   __builtin_expect(!!(_x), 1)
 #define uci_unlikely(_x) __builtin_expect(!!(_x), 0)
 #define UCI_INLINE       static inline __attribute__((always_inline))
@@ -22,19 +24,6 @@
 #define uci_align_up(_n, _a)                   ((((_n) + (_a)-1) / (_a)) * (_a))
 #define uci_array_size(_a)                     (sizeof(_a) / sizeof((_a)[0]))
 #define uci_container_of(_ptr, _type, _member) ((_type *)(void *)((char *)(_ptr)-offsetof(_type, _member)))
-
-/** Status of an operation; negative values are errors, as in UCX. */
-typedef enum {
-    UCI_OK                = 0,
-    UCI_INPROGRESS        = 1,
-    UCI_ERR_NO_MEMORY     = -1,
-    UCI_ERR_INVALID_PARAM = -2,
-    UCI_ERR_NO_ELEM       = -3,
-    UCI_ERR_UNSUPPORTED   = -4,
-    UCI_ERR_IO            = -5,
-    UCI_ERR_CORRUPT       = -6,
-    UCI_ERR_BUSY          = -7
-} uci_status_t;
 
 /** @return a constant, lower-case English text for @a status. Thread safe. */
 const char *uci_status_string(uci_status_t status);

@@ -8,7 +8,7 @@
 # skipped"; exit status 1 if anything crashed. To look at a crash again: build/fuzz/fuzz_NAME FILE.
 #
 #   --quick          5 seconds each
-#   --only NAME      one of frame, settings, ucx_config, peer, control, profile
+#   --only NAME      one of frame, settings, ucx_config, peer, control, profile, manifest, exchange
 #   --keep           add what covers more to tests/fuzz/corpus (for a commit)
 #   --help           this text
 set -euo pipefail
@@ -18,10 +18,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 here=$uci_root/tests/fuzz
 out=$uci_root/build/fuzz
 seconds=60 keep=0
-harnesses=(frame settings ucx_config peer control profile)
+harnesses=(frame settings ucx_config peer control profile manifest exchange)
+# of the tools and of libuci, what parses and needs no OpenMP
+parsers=(tools/check_complain.c tools/check_list.c tools/check_manifest.c tools/check_diff.c tools/check_peer.c libuci/uci_tree_pack.c)
 # a misaligned load is none on the machines we know; the owner of a harness's source is compiled into it
 flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wno-unused-parameter -Werror -fno-omit-frame-pointer
        -I"$uci_root/core" -I"$uci_root/pipeline" -I"$uci_root/ucx_plugin" -I"$uci_root/build/core"
+       -I"$uci_root/tools" -I"$uci_root/libuci"
        -fno-sanitize-recover=all -fno-sanitize=alignment)
 passed=0 failed=0
 
@@ -42,10 +45,10 @@ parse_options() {
 # Objects of core and pipeline, made once and again when their source, or any header, is newer.
 build_objects() {
     local source object newest
-    newest=$(find "$uci_root/core" "$uci_root/pipeline" "$uci_root/ucx_plugin" \( -name '*.h' -o -name '*.inl' \) \
+    newest=$(find "$uci_root/core" "$uci_root/pipeline" "$uci_root/ucx_plugin" "$uci_root/tools" "$uci_root/libuci" \( -name '*.h' -o -name '*.inl' \) \
                   -printf '%T@ %p\n' | sort -rn | awk 'NR == 1 { print $2 }')
     mkdir -p "$out/objects"
-    for source in "$uci_root"/core/*.c "$uci_root"/pipeline/*.c; do
+    for source in "$uci_root"/core/*.c "$uci_root"/pipeline/*.c "${parsers[@]/#/$uci_root/}"; do
         object=$out/objects/$(basename "${source%.c}").o
         if [ "$object" -nt "$source" ] && [ "$object" -nt "$newest" ]; then
             continue

@@ -12,39 +12,11 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 tools=$(realpath "${1:-$uci_root/build}")/tools
 work=$(mktemp -d)
-passed=0 failed=0 skipped=0
+# shellcheck source=tests/tools/checks.sh
+source "$uci_root/tests/tools/checks.sh"
 limited=("$uci_root/tests/watchdog.sh" 120) # put in front of mpirun
 export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE=
 trap 'rm -rf "$work"' EXIT
-
-# check LABEL COMMAND...: the command must succeed; it runs with errexit off, so it is one command or a chain of &&.
-check() {
-    local label=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-        say "ok   $label"
-    else
-        failed=$((failed + 1))
-        say "FAIL $label"
-        tail -n 15 "$work/log" | cut -c1-200
-    fi
-}
-
-# skip LABEL REASON
-skip() {
-    skipped=$((skipped + 1))
-    say "skip $1: $2"
-}
-
-# says TEXT STATUS COMMAND...: the command ends with STATUS and says TEXT.
-says() {
-    local text=$1 expected=$2 status=0
-    shift 2
-    "$@" >"$work/said" 2>&1 || status=$?
-    cat "$work/said"
-    [ "$status" -eq "$expected" ] && grep -qF -- "$text" "$work/said"
-}
 
 profile_path() {
     find "$XDG_CACHE_HOME/uci" -name 'profile-*.json' 2>/dev/null

@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+# shellcheck shell=bash
+#
+# Counting what scripts of tests check: sourced, after tools/common.sh. Wants $work, a folder; sets passed, failed and skipped.
+
+: "${work:?a folder}"
+passed=0 failed=0 skipped=0
+
+# check LABEL COMMAND...: the command must succeed; it runs with errexit off, so it is one command or a chain of &&.
+check() {
+    local label=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+        say "ok   $label"
+    else
+        failed=$((failed + 1))
+        say "FAIL $label"
+        tail -n 15 "$work/log" | cut -c1-200
+    fi
+}
+
+# skip LABEL REASON
+skip() {
+    skipped=$((skipped + 1))
+    say "skip $1: $2"
+}
+
+# says TEXT STATUS COMMAND...: the command ends with STATUS and says TEXT.
+says() {
+    local text=$1 expected=$2 status=0
+    shift 2
+    "$@" >"$work/said" 2>&1 || status=$?
+    cat "$work/said"
+    [ "$status" -eq "$expected" ] && grep -qF -- "$text" "$work/said"
+}
