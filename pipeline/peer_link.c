@@ -1044,8 +1044,8 @@ static void uci_link_recv_frame(uci_worker_t *worker, const char *data, size_t l
     }
 }
 
-static ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
-                                  const ucp_am_recv_param_t *param)
+ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                           const ucp_am_recv_param_t *param)
 {
     uci_worker_t *worker = arg;
 
@@ -1057,17 +1057,6 @@ static ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_l
     }
     uci_worker_leave(worker);
     return UCS_OK;
-}
-
-ucs_status_t uci_link_listen(uci_worker_t *worker)
-{
-    ucp_am_handler_param_t param = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                                                  UCP_AM_HANDLER_PARAM_FIELD_ARG,
-                                    .id  = UCI_FRAME_AM_ID,
-                                    .cb  = uci_link_recv,
-                                    .arg = worker};
-
-    return uci_ucp.worker_set_am_recv_handler(worker->ucp, &param);
 }
 
 void uci_link_cleanup(uci_peer_t *peer)

@@ -173,8 +173,9 @@ void uci_link_ask(uci_worker_t *worker, uint64_t now);
  *  are what contexts with UCP_FEATURE_WAKEUP send, are not lost on their way, and what is damaged its receiver asks for. */
 uint64_t uci_link_due(const uci_worker_t *worker);
 
-/** Install the handler of frames that come by active message. */
-ucs_status_t uci_link_listen(uci_worker_t *worker);
+/** The handler of frames that come by active message, UCI_FRAME_AM_ID: a ucp_am_recv_callback_t. @param arg  the worker. */
+ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                           const ucp_am_recv_param_t *param);
 
 /** Forget what is held of a peer, or waits for it. */
 void uci_link_cleanup(uci_peer_t *peer);
