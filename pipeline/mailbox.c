@@ -42,10 +42,13 @@ static size_t uci_mailbox_offset(const uci_mailbox_t *mailbox, unsigned number)
     return UCI_MAILBOX_BELLS + (number * uci_box_size(mailbox->granules));
 }
 
-static void uci_mailbox_init_box(uci_mailbox_t *mailbox, unsigned number)
+/* What is in the box is lost: nothing that was written under its last key is a frame */
+static void uci_mailbox_begin_anew(uci_worker_t *worker, unsigned number)
 {
+    uci_mailbox_t *mailbox = &worker->mailbox;
     uci_mailbox_box_t *box = &mailbox->boxes[number];
 
+    box->key = uci_mailbox_new_key(worker);
     uci_box_rx_init(&box->rx, (uci_box_t *)(void *)(mailbox->region + uci_mailbox_offset(mailbox, number)),
                     mailbox->granules, box->key);
 }
@@ -123,15 +126,13 @@ static void uci_mailbox_tell(uci_peer_t *peer)
     uci_control_send(msg);
 }
 
-/* What is in the box is lost, and the sender begins anew */
+/* The sender begins anew as well */
 static void uci_mailbox_renew(uci_peer_t *peer)
 {
-    uci_worker_t *worker   = peer->worker;
-    uci_mailbox_box_t *box = &worker->mailbox.boxes[peer->rx_box];
+    uci_worker_t *worker = peer->worker;
 
-    box->key     = uci_mailbox_new_key(worker);
-    box->renewed = true;
-    uci_mailbox_init_box(&worker->mailbox, (unsigned)peer->rx_box);
+    uci_mailbox_begin_anew(worker, (unsigned)peer->rx_box);
+    worker->mailbox.boxes[peer->rx_box].renewed = true;
     uci_mailbox_tell(peer);
 }
 
@@ -172,15 +173,11 @@ void uci_mailbox_repeat(uci_peer_t *peer)
 
 void uci_mailbox_free(uci_peer_t *peer)
 {
-    uci_mailbox_box_t *box;
-
     if (peer->rx_box < 0) {
         return;
     }
-    box       = &peer->worker->mailbox.boxes[peer->rx_box];
-    box->peer = NULL;
-    box->key  = uci_mailbox_new_key(peer->worker);
-    uci_mailbox_init_box(&peer->worker->mailbox, (unsigned)peer->rx_box);
+    peer->worker->mailbox.boxes[peer->rx_box].peer = NULL;
+    uci_mailbox_begin_anew(peer->worker, (unsigned)peer->rx_box);
     peer->rx_box      = -1;
     peer->box_offered = false;
 }
@@ -203,15 +200,16 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
     const char *place;
     uint64_t mark;
 
+    if (uci_unlikely(peer == NULL)) {
+        return 0; /* nobody has that box */
+    }
     while ((count < UCI_MAILBOX_TURN) && ((place = uci_box_rx_peek(&box->rx)) != NULL)) {
         mark = uci_box_rx_mark(&box->rx);
         memcpy(&hdr, place, sizeof(hdr));
         __asm__ volatile("" ::: "memory"); /* not to be read again: others can write to it */
         if (uci_unlikely(hdr.check != uci_frame_check(&hdr, mark)) ||
-            uci_unlikely(hdr.length > UCI_BOX_FRAME_MAX - sizeof(hdr)) || uci_unlikely(peer == NULL)) {
-            if (peer != NULL) {
-                uci_mailbox_broken(peer, box);
-            }
+            uci_unlikely(hdr.length > UCI_BOX_FRAME_MAX - sizeof(hdr))) {
+            uci_mailbox_broken(peer, box);
             return count + 1;
         }
         box->renewed = false;
@@ -226,7 +224,7 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
             return count;
         }
     }
-    if (uci_unlikely(uci_box_rx_should_tell(&box->rx)) && (peer != NULL)) {
+    if (uci_unlikely(uci_box_rx_should_tell(&box->rx))) {
         uci_box_rx_tell(&box->rx, uci_link_ack(peer));
     }
     return count;
