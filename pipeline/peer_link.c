@@ -706,10 +706,12 @@ static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr
         uci_error("failed to allocate %zu bytes for a frame", length);
         return NULL;
     }
-    held->seq    = seq;
-    held->hdr    = *hdr;
-    held->lost   = NULL;
-    held->length = length;
+    held->seq        = seq;
+    held->hdr        = *hdr;
+    held->lost       = NULL;
+    held->start_time = 0;
+    held->refused    = 0;
+    held->length     = length;
     return held;
 }
 
@@ -731,6 +733,8 @@ static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t 
     }
     held->lost = reason;
     if (gap != NULL) {
+        held->start_time = gap->start_time;
+        held->refused    = gap->refused;
         memcpy(held->payload, gap->payload, gap->length);
         uci_link_gap_free(gap);
     } else {
