@@ -532,37 +532,38 @@ Test(link_chaos, with_a_mailbox, .timeout = 300)
     cr_expect(chaos_posted > 20000, "this is about the mailbox");
 }
 
-/* Messages are lost for want of copies: those, and no others */
-Test(link_chaos, a_small_log, .timeout = 300)
+/* Talks by each carrier */
+static void chaos_talks_by_both(chaos_world_t of, uint64_t first, unsigned count)
 {
-    chaos_world_t am  = {UCI_CARRIER_AM, UCI_MODE_REPAIR, 500, false};
-    chaos_world_t box = {UCI_CARRIER_AUTO, UCI_MODE_REPAIR, 500, false};
+    of.carrier = UCI_CARRIER_AM;
+    chaos_talks(&of, first, count);
+    of.carrier = UCI_CARRIER_AUTO;
+    chaos_talks(&of, first + 1000, count);
+}
 
-    chaos_talks(&am, 2001, 500);
-    chaos_talks(&box, 3001, 500);
+static void chaos_expect_lost(void)
+{
     cr_log_info("%u messages were lost", chaos_lost);
     cr_expect(chaos_lost > 100);
 }
 
+/* Messages are lost for want of copies: those, and no others */
+Test(link_chaos, a_small_log, .timeout = 300)
+{
+    chaos_talks_by_both((chaos_world_t){.mode = UCI_MODE_REPAIR, .log_limit = 500}, 2001, 500);
+    chaos_expect_lost();
+}
+
 Test(link_chaos, mode_detect, .timeout = 300)
 {
-    chaos_world_t am  = {UCI_CARRIER_AM, UCI_MODE_DETECT, 0, false};
-    chaos_world_t box = {UCI_CARRIER_AUTO, UCI_MODE_DETECT, 0, false};
-
-    chaos_talks(&am, 4001, 300);
-    chaos_talks(&box, 5001, 300);
-    cr_log_info("%u messages were lost", chaos_lost);
-    cr_expect(chaos_lost > 100);
+    chaos_talks_by_both((chaos_world_t){.mode = UCI_MODE_DETECT}, 4001, 300);
+    chaos_expect_lost();
 }
 
 /* The sender has gone when all has come */
 Test(link_chaos, closes, .timeout = 300)
 {
-    chaos_world_t am  = {UCI_CARRIER_AM, UCI_MODE_REPAIR, 0, true};
-    chaos_world_t box = {UCI_CARRIER_AUTO, UCI_MODE_REPAIR, 0, true};
-
-    chaos_talks(&am, 6001, 500);
-    chaos_talks(&box, 7001, 500);
+    chaos_talks_by_both((chaos_world_t){.mode = UCI_MODE_REPAIR, .close = true}, 6001, 500);
 }
 
 /* ------------------------------------------------------------------ damage */
