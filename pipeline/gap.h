@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a link keeps of frames that can't be delivered: see peer_link.h.
+ * What a link keeps of frames that can't be delivered: see link_recv.h.
  */
 #ifndef UCI_GAP_H_
 #define UCI_GAP_H_

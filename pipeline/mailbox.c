@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "link_recv.h"
 #include "log.h"
-#include "peer_link.h"
 #include "process.h"
 #include "stats.h"
 #include "wire_check.h"

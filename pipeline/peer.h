@@ -37,7 +37,7 @@ typedef struct uci_peer {
 
     /* sending: the log, a ring by number of the frame */
     uint32_t eager_max;    /**< what both sides carry in one frame */
-    bool by_mailbox;       /**< frames go through its mailbox just now, see peer_link.h */
+    bool by_mailbox;       /**< frames go through its mailbox just now, see link_send.h */
     bool watched;          /**< in worker->watched */
     uint64_t tx_next;      /**< number of the next frame */
     uint64_t tx_posted;    /**< those below have been handed to a carrier; the others wait for room */

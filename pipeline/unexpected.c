@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "link_recv.h"
 #include "log.h"
-#include "peer_link.h"
 #include "recv_common.h"
 #include "recv_rndv.h"
 #include "recv_table.h"

@@ -36,7 +36,7 @@ PIPELINE_LAYERS = {
             "recv_op recv_table report request send_op shared_memory siblings slot span stage transports ucp_api wire wire_check worker_lock "
             "worker_state",
     "carrier": "bounce control",
-    "link": "mailbox peer_link txlog",
+    "link": "link_recv link_send mailbox txlog",
     "transfer": "descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
     "message": "close endpoint message_check recv recv_rndv send unexpected",
     "turn": "dispatch dump resync wakeup worker"}
