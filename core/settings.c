@@ -221,8 +221,9 @@ static const uci_setting_t uci_settings_table[] = {
         {"UCI_MODE", "repair",
          "What UCI does with messages.\n"
          " - off    : nothing. Messages go through UCX as if UCI were not there.\n"
-         " - detect : each message is checked when it arrives, damage is handled as UCI_ON_ERROR says.\n"
-         " - repair : as detect, but the sender keeps what is needed to send damaged parts again.\n"
+         " - detect : each message is checked when it arrives; one whose bytes are damaged is handled as\n"
+         "            UCI_ON_ERROR says. What has not come, or came with a damaged header, is sent again.\n"
+         " - repair : as detect, but damaged bytes are fetched again first.\n"
          "Set the same in all processes of a job.",
          "[off|detect|repair]", offsetof(uci_settings_t, mode), UCI_SETTING_ENUM(uci_mode_names)},
 

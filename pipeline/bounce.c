@@ -3,67 +3,32 @@
 
 #include "control.h"
 #include "log.h"
-#include "process.h"
 #include "wire_check.h"
 
 /* ------------------------------------------------------------- our pool */
 
-/* Memory of UCX's own allocation is shared memory where a transport of this context has such */
-static ucs_status_t uci_bounce_create(uci_worker_t *worker)
-{
-    uci_bounce_t *bounce        = &worker->bounce;
-    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
-                                                 UCP_MEM_MAP_PARAM_FIELD_FLAGS,
-                                   .address = NULL,
-                                   .length  = UCI_SLOT_COUNT * sizeof(uci_slot_t),
-                                   .flags   = UCP_MEM_MAP_ALLOCATE | UCP_MEM_MAP_NONBLOCK};
-    ucp_mem_attr_t attr         = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
-    ucs_status_t status;
-
-    status = uci_ucp.mem_map(worker->context->ucp, &params, &bounce->memh);
-    if (status != UCS_OK) {
-        return status;
-    }
-    status = uci_ucp.mem_query(bounce->memh, &attr);
-    if (status != UCS_OK) {
-        goto err_unmap;
-    }
-    status = uci_ucp.rkey_pack(worker->context->ucp, bounce->memh, &bounce->rkey, &bounce->rkey_length);
-    if (status != UCS_OK) {
-        goto err_unmap;
-    }
-    uci_bounce_init(bounce, attr.address);
-    return UCS_OK;
-
-err_unmap:
-    uci_ucp.mem_unmap(worker->context->ucp, bounce->memh);
-    return status;
-}
-
 static bool uci_bounce_exists(uci_worker_t *worker)
 {
+    uci_bounce_t *bounce = &worker->bounce;
     ucs_status_t status;
 
-    if (!worker->bounce.tried) {
-        worker->bounce.tried = true;
-        status               = uci_bounce_create(worker);
-        if (status != UCS_OK) {
+    if (!bounce->tried) {
+        bounce->tried = true;
+        status = uci_shared_memory_create(worker->context->ucp, UCI_SLOT_COUNT * sizeof(uci_slot_t), &bounce->memory);
+        if (status == UCS_OK) {
+            uci_bounce_init(bounce, bounce->memory.address);
+        } else {
             uci_info("no memory for bounce slots (%s): messages on this node take other paths",
                      uci_ucp.status_string(status));
         }
     }
-    return worker->bounce.slots != NULL;
+    return bounce->slots != NULL;
 }
 
 void uci_bounce_cleanup(uci_worker_t *worker)
 {
-    uci_bounce_t *bounce = &worker->bounce;
-
-    if (bounce->slots != NULL) {
-        uci_ucp.rkey_buffer_release(bounce->rkey);
-        uci_ucp.mem_unmap(worker->context->ucp, bounce->memh);
-        bounce->slots = NULL;
-    }
+    uci_shared_memory_cleanup(worker->context->ucp, &worker->bounce.memory);
+    worker->bounce.slots = NULL;
 }
 
 unsigned uci_bounce_reserve(uci_worker_t *worker, unsigned want, unsigned keep)
@@ -99,13 +64,6 @@ void uci_bounce_put(uci_worker_t *worker, uint16_t slot)
 
 /* --------------------------------------------------------- between peers */
 
-/* Among the transports that UCX lists, those whose memory can be mapped */
-bool uci_bounce_is_possible(const char *transports)
-{
-    return (strstr(transports, "posix") != NULL) || (strstr(transports, "sysv") != NULL) ||
-           (strstr(transports, "self") != NULL);
-}
-
 bool uci_bounce_reaches_slow(uci_peer_t *peer)
 {
     uci_worker_t *worker = peer->worker;
@@ -119,7 +77,7 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
     peer->pool_offered = true;
     /* memory that changes wakes nobody who sleeps */
     if ((uci_settings.path == UCI_PATH_STREAM) || worker->context->wakeup ||
-        !uci_bounce_is_possible(uci_peer_transports(peer)) || !uci_bounce_exists(worker)) {
+        !uci_shared_memory_is_possible(uci_peer_transports(peer)) || !uci_bounce_exists(worker)) {
         return false;
     }
     if (peer->uid == worker->uid) {
@@ -128,13 +86,13 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
         return true;
     }
 
-    msg = uci_control_get(peer, UCI_AM_POOL, 0, sizeof(*pool) + bounce->rkey_length);
+    msg = uci_control_get(peer, UCI_AM_POOL, 0, sizeof(*pool) + bounce->memory.rkey_length);
     if (msg != NULL) {
         pool             = (uci_am_pool_t *)(void *)msg->payload;
         pool->address    = (uintptr_t)bounce->slots;
         pool->slot_size  = UCI_SLOT_SIZE;
         pool->slot_count = UCI_SLOT_COUNT;
-        memcpy(pool + 1, bounce->rkey, bounce->rkey_length);
+        memcpy(pool + 1, bounce->memory.rkey, bounce->memory.rkey_length);
         uci_control_send(msg);
     }
     return false;
@@ -143,13 +101,6 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
 uci_slot_t *uci_bounce_slot_of(const uci_peer_t *peer, uint16_t slot)
 {
     return ((peer->map.slots != NULL) && (slot < UCI_SLOT_COUNT)) ? &peer->map.slots[slot] : NULL;
-}
-
-/* UCX adds what the peer says to where its memory is mapped, and looks no further: we would write wherever it likes */
-static bool uci_bounce_is_mapped(const void *slots)
-{
-    return ((uintptr_t)slots % UCI_CACHE_LINE == 0) &&
-           uci_process_is_shared(slots, UCI_SLOT_COUNT * sizeof(uci_slot_t));
 }
 
 void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length)
@@ -168,7 +119,7 @@ void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length)
         goto out;
     }
     status = uci_ucp.rkey_ptr(peer->map.rkey, pool->address, &address);
-    if ((status == UCS_OK) && !uci_bounce_is_mapped(address)) {
+    if ((status == UCS_OK) && !uci_shared_memory_is_mapped(address, UCI_SLOT_COUNT * sizeof(uci_slot_t))) {
         uci_wire_refuse(peer, "POOL", "that slots are where its memory is not");
         status = UCS_ERR_INVALID_ADDR;
     }

@@ -17,9 +17,6 @@
 #include "slot.h"
 #include "worker_state.h"
 
-/** Is among the @a transports, as UCX lists them, one whose memory can be mapped? */
-bool uci_bounce_is_possible(const char *transports);
-
 /** For uci_peer_is_reached(), once for each peer: offer it our slots. @return true if it has them already (ourselves). */
 bool uci_bounce_reaches_slow(uci_peer_t *peer);
 

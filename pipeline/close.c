@@ -6,9 +6,9 @@
 #include "control.h"
 #include "dump_line.h"
 #include "endpoint.h"
+#include "link_send.h"
 #include "log.h"
 #include "mailbox.h"
-#include "peer_link.h"
 #include "process.h"
 #include "repair.h"
 #include "send_common.h"
@@ -56,24 +56,19 @@ static int uci_close_compare_ranges(const void *one, const void *other)
  * @return how many */
 static size_t uci_close_unfinished(uci_peer_t *peer, uci_seq_range_t *ranges)
 {
-    size_t i, count = 0, waiting = uci_unexpected_unfinished(peer, NULL);
-    uint64_t *seqs = (uint64_t *)(void *)ranges;
+    size_t count = uci_unexpected_unfinished(peer, ranges);
 
-    if (ranges != NULL) {
-        (void)uci_unexpected_unfinished(peer, seqs + waiting); /* the second half of the words that they will take */
-        for (i = 0; i < waiting; ++i) {
-            ranges[i] = (uci_seq_range_t){.first = seqs[waiting + i], .last = seqs[waiting + i]};
-        }
-        count = waiting;
-    }
     uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link)
     {
-        if ((op->peer == peer) && (ranges != NULL)) {
+        if (op->peer != peer) {
+            continue;
+        }
+        if (ranges != NULL) {
             ranges[count] = (uci_seq_range_t){.first = op->seq, .last = op->seq};
         }
-        count += (op->peer == peer);
+        ++count;
     }
-    return (ranges != NULL) ? count : count + waiting;
+    return count;
 }
 
 /* A message that says which messages of the peer are finished: all below `upto` but those in the ranges. */

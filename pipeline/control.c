@@ -383,8 +383,8 @@ static void uci_control_recv_eager(uci_worker_t *worker, const void *header, siz
     }
 }
 
-static ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
-                                     const ucp_am_recv_param_t *param)
+ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                              const ucp_am_recv_param_t *param)
 {
     uci_worker_t *worker = arg;
     ucs_status_t status  = UCS_OK;
@@ -397,17 +397,6 @@ static ucs_status_t uci_control_recv(void *arg, const void *header, size_t heade
     }
     uci_worker_leave(worker);
     return status;
-}
-
-ucs_status_t uci_control_listen(uci_worker_t *worker)
-{
-    ucp_am_handler_param_t param = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                                                  UCP_AM_HANDLER_PARAM_FIELD_ARG,
-                                    .id  = UCI_AM_ID,
-                                    .cb  = uci_control_recv,
-                                    .arg = worker};
-
-    return uci_ucp.worker_set_am_recv_handler(worker->ucp, &param);
 }
 
 /* Smoothed as TCP does, with its weight (Jacobson 1988; RFC 6298), and not from what was asked for twice (Karn 1987) */

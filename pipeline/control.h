@@ -69,8 +69,9 @@ bool uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void 
 /** Is it too early to connect to @a peer, since UCX is handing over what it has read? Then that is done after its turn. */
 bool uci_control_is_too_early(uci_peer_t *peer);
 
-/** Install the handler of our active messages. */
-ucs_status_t uci_control_listen(uci_worker_t *worker);
+/** The handler of our active messages, UCI_AM_ID: a ucp_am_recv_callback_t. @param arg  the worker. */
+ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                              const ucp_am_recv_param_t *param);
 
 /** Something from a peer was damaged and dropped: after a short while ask again for all that is due.
  *  @param hdr  what is left of its header, or NULL. */

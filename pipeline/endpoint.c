@@ -5,8 +5,8 @@
 
 #include "close.h"
 #include "control.h"
+#include "link_send.h"
 #include "log.h"
-#include "peer_link.h"
 #include "process.h"
 #include "recv_common.h"
 #include "send_common.h"

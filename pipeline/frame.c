@@ -62,14 +62,3 @@ uci_frame_t *uci_frame_clone(uci_frame_pool_t *pool, const uci_frame_t *frame)
     }
     return clone;
 }
-
-uint64_t uci_frame_user_length(const uci_frame_hdr_t *hdr, const void *payload)
-{
-    uci_rndv_desc_t desc;
-
-    if (hdr->kind != UCI_FRAME_RNDV) {
-        return hdr->length;
-    }
-    memcpy(&desc, payload, sizeof(desc));
-    return desc.length;
-}

@@ -183,7 +183,4 @@ UCI_INLINE uint32_t uci_frame_what(uci_frame_kind_t kind, uint8_t digest, uint32
 /** @return a copy, which no log knows and a carrier is to give back; NULL: no memory. */
 uci_frame_t *uci_frame_clone(uci_frame_pool_t *pool, const uci_frame_t *frame);
 
-/** Bytes of the user's message that a frame with this payload announces. */
-uint64_t uci_frame_user_length(const uci_frame_hdr_t *hdr, const void *payload);
-
 #endif

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a link keeps of frames that can't be delivered: see peer_link.h.
+ * What a link keeps of frames that can't be delivered: see link_recv.h.
  */
 #ifndef UCI_GAP_H_
 #define UCI_GAP_H_
@@ -15,8 +15,10 @@ typedef struct uci_held {
     uci_list_t link;
     uint64_t seq;
     uci_frame_hdr_t hdr;
-    const char *lost; /**< why, or NULL */
-    size_t length;    /**< bytes that follow */
+    const char *lost;    /**< why, or NULL */
+    uint64_t start_time; /**< of one that is lost: when it first came damaged; 0: it never came */
+    unsigned refused;    /**< of one that is lost: as in uci_gap_t */
+    size_t length;       /**< bytes that follow */
     char payload[];
 } uci_held_t;
 

@@ -3,10 +3,9 @@
 
 #include <stdlib.h>
 
-#include "bounce.h"
 #include "control.h"
+#include "link_recv.h"
 #include "log.h"
-#include "peer_link.h"
 #include "process.h"
 #include "stats.h"
 #include "wire_check.h"
@@ -43,54 +42,34 @@ static size_t uci_mailbox_offset(const uci_mailbox_t *mailbox, unsigned number)
     return UCI_MAILBOX_BELLS + (number * uci_box_size(mailbox->granules));
 }
 
-static void uci_mailbox_init_box(uci_mailbox_t *mailbox, unsigned number)
+/* What is in the box is lost: nothing that was written under its last key is a frame */
+static void uci_mailbox_begin_anew(uci_worker_t *worker, unsigned number)
 {
+    uci_mailbox_t *mailbox = &worker->mailbox;
     uci_mailbox_box_t *box = &mailbox->boxes[number];
 
+    box->key = uci_mailbox_new_key(worker);
     uci_box_rx_init(&box->rx, (uci_box_t *)(void *)(mailbox->region + uci_mailbox_offset(mailbox, number)),
                     mailbox->granules, box->key);
 }
 
-/* Memory of UCX's own allocation is shared memory where a transport of this context has such */
 static ucs_status_t uci_mailbox_create(uci_worker_t *worker)
 {
-    uci_mailbox_t *mailbox      = &worker->mailbox;
-    ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH |
-                                                 UCP_MEM_MAP_PARAM_FIELD_FLAGS,
-                                   .address = NULL,
-                                   .length  = mailbox->size,
-                                   .flags   = UCP_MEM_MAP_ALLOCATE | UCP_MEM_MAP_NONBLOCK};
-    ucp_mem_attr_t attr         = {.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS};
-    ucs_status_t status         = UCS_ERR_NO_MEMORY;
+    uci_mailbox_t *mailbox = &worker->mailbox;
+    ucs_status_t status;
 
     mailbox->boxes = calloc(mailbox->capacity, sizeof(*mailbox->boxes));
     if (mailbox->boxes == NULL) {
-        return status;
+        return UCS_ERR_NO_MEMORY;
     }
-    status = uci_ucp.mem_map(worker->context->ucp, &params, &mailbox->memh);
+    status = uci_shared_memory_create(worker->context->ucp, mailbox->size, &mailbox->memory);
     if (status != UCS_OK) {
         goto err_free;
     }
-    status = uci_ucp.mem_query(mailbox->memh, &attr);
-    if (status != UCS_OK) {
-        goto err_unmap;
-    }
-    status = uci_ucp.rkey_pack(worker->context->ucp, mailbox->memh, &mailbox->rkey, &mailbox->rkey_length);
-    if (status != UCS_OK) {
-        goto err_unmap;
-    }
-    if ((uintptr_t)attr.address % UCI_CACHE_LINE != 0) {
-        status = UCS_ERR_INVALID_ADDR;
-        goto err_release;
-    }
-    mailbox->region = attr.address;
+    mailbox->region = mailbox->memory.address;
     memset(mailbox->region, 0, UCI_MAILBOX_BELLS);
     return UCS_OK;
 
-err_release:
-    uci_ucp.rkey_buffer_release(mailbox->rkey);
-err_unmap:
-    uci_ucp.mem_unmap(worker->context->ucp, mailbox->memh);
 err_free:
     free(mailbox->boxes);
     mailbox->boxes = NULL;
@@ -130,7 +109,7 @@ static int uci_mailbox_find_free(const uci_mailbox_t *mailbox)
 static void uci_mailbox_tell(uci_peer_t *peer)
 {
     uci_mailbox_t *mailbox = &peer->worker->mailbox;
-    uci_control_t *msg     = uci_control_get(peer, UCI_AM_BOX, 0, sizeof(uci_am_box_t) + mailbox->rkey_length);
+    uci_control_t *msg     = uci_control_get(peer, UCI_AM_BOX, 0, sizeof(uci_am_box_t) + mailbox->memory.rkey_length);
     uci_am_box_t *box;
 
     if (msg == NULL) {
@@ -143,19 +122,17 @@ static void uci_mailbox_tell(uci_peer_t *peer)
     box->size     = (uint32_t)mailbox->size;
     box->offset   = (uint32_t)uci_mailbox_offset(mailbox, (unsigned)peer->rx_box);
     box->granules = mailbox->granules;
-    memcpy(box + 1, mailbox->rkey, mailbox->rkey_length);
+    memcpy(box + 1, mailbox->memory.rkey, mailbox->memory.rkey_length);
     uci_control_send(msg);
 }
 
-/* What is in the box is lost, and the sender begins anew */
+/* The sender begins anew as well */
 static void uci_mailbox_renew(uci_peer_t *peer)
 {
-    uci_worker_t *worker   = peer->worker;
-    uci_mailbox_box_t *box = &worker->mailbox.boxes[peer->rx_box];
+    uci_worker_t *worker = peer->worker;
 
-    box->key     = uci_mailbox_new_key(worker);
-    box->renewed = true;
-    uci_mailbox_init_box(&worker->mailbox, (unsigned)peer->rx_box);
+    uci_mailbox_begin_anew(worker, (unsigned)peer->rx_box);
+    worker->mailbox.boxes[peer->rx_box].renewed = true;
     uci_mailbox_tell(peer);
 }
 
@@ -165,7 +142,7 @@ static bool uci_mailbox_is_possible(uci_peer_t *peer)
 
     return (uci_settings.carrier != UCI_CARRIER_AM) && !worker->context->wakeup && (peer->uid != worker->uid) &&
            peer->known && (strcmp(peer->mark.host, worker->mark.host) == 0) &&
-           uci_bounce_is_possible(uci_peer_transports(peer)) && uci_mailbox_exists(worker);
+           uci_shared_memory_is_possible(uci_peer_transports(peer)) && uci_mailbox_exists(worker);
 }
 
 void uci_mailbox_offer(uci_peer_t *peer)
@@ -196,15 +173,11 @@ void uci_mailbox_repeat(uci_peer_t *peer)
 
 void uci_mailbox_free(uci_peer_t *peer)
 {
-    uci_mailbox_box_t *box;
-
     if (peer->rx_box < 0) {
         return;
     }
-    box       = &peer->worker->mailbox.boxes[peer->rx_box];
-    box->peer = NULL;
-    box->key  = uci_mailbox_new_key(peer->worker);
-    uci_mailbox_init_box(&peer->worker->mailbox, (unsigned)peer->rx_box);
+    peer->worker->mailbox.boxes[peer->rx_box].peer = NULL;
+    uci_mailbox_begin_anew(peer->worker, (unsigned)peer->rx_box);
     peer->rx_box      = -1;
     peer->box_offered = false;
 }
@@ -227,15 +200,16 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
     const char *place;
     uint64_t mark;
 
+    if (uci_unlikely(peer == NULL)) {
+        return 0; /* nobody has that box */
+    }
     while ((count < UCI_MAILBOX_TURN) && ((place = uci_box_rx_peek(&box->rx)) != NULL)) {
         mark = uci_box_rx_mark(&box->rx);
         memcpy(&hdr, place, sizeof(hdr));
         __asm__ volatile("" ::: "memory"); /* not to be read again: others can write to it */
         if (uci_unlikely(hdr.check != uci_frame_check(&hdr, mark)) ||
-            uci_unlikely(hdr.length > UCI_BOX_FRAME_MAX - sizeof(hdr)) || uci_unlikely(peer == NULL)) {
-            if (peer != NULL) {
-                uci_mailbox_broken(peer, box);
-            }
+            uci_unlikely(hdr.length > UCI_BOX_FRAME_MAX - sizeof(hdr))) {
+            uci_mailbox_broken(peer, box);
             return count + 1;
         }
         box->renewed = false;
@@ -250,7 +224,7 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
             return count;
         }
     }
-    if (uci_unlikely(uci_box_rx_should_tell(&box->rx)) && (peer != NULL)) {
+    if (uci_unlikely(uci_box_rx_should_tell(&box->rx))) {
         uci_box_rx_tell(&box->rx, uci_link_ack(peer));
     }
     return count;
@@ -324,23 +298,14 @@ void uci_mailbox_cleanup(uci_worker_t *worker)
 {
     uci_mailbox_t *mailbox = &worker->mailbox;
 
-    if (mailbox->region != NULL) {
-        uci_ucp.rkey_buffer_release(mailbox->rkey);
-        uci_ucp.mem_unmap(worker->context->ucp, mailbox->memh);
-        mailbox->region = NULL;
-        mailbox->count  = 0;
-    }
+    uci_shared_memory_cleanup(worker->context->ucp, &mailbox->memory);
+    mailbox->region = NULL;
+    mailbox->count  = 0;
     free(mailbox->boxes);
     mailbox->boxes = NULL;
 }
 
 /* --------------------------------------------------------------- sender */
-
-/* UCX adds what the peer says to where its memory is mapped, and looks no further: we would write wherever it likes */
-static bool uci_mailbox_is_mapped(const void *region, size_t size)
-{
-    return ((uintptr_t)region % UCI_CACHE_LINE == 0) && uci_process_is_shared(region, size);
-}
 
 static uint8_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_t *box, size_t rkey_length)
 {
@@ -356,7 +321,7 @@ static uint8_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_t *box, size_
     if (uci_ucp.rkey_ptr(peer->box_rkey, box->address, &address) != UCS_OK) {
         return NULL;
     }
-    if (!uci_mailbox_is_mapped(address, box->size)) {
+    if (!uci_shared_memory_is_mapped(address, box->size)) {
         uci_wire_refuse(peer, "BOX", "that its mailbox is where its memory is not");
         return NULL;
     }

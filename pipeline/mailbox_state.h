@@ -6,9 +6,9 @@
 #ifndef UCI_MAILBOX_STATE_H_
 #define UCI_MAILBOX_STATE_H_
 
-#include "ucp_api.h"
 #include "box.h"
 #include "doorbell.h"
+#include "shared_memory.h"
 
 struct uci_peer;
 
@@ -34,14 +34,12 @@ typedef struct uci_mailbox {
     uint64_t keys;      /**< that have been made */
     unsigned count;     /**< of boxes that have been given away, ever: those behind are free */
     unsigned look_next; /**< box to look into although nobody has rung */
-    uint8_t *region;    /**< doorbells, then boxes; NULL: there is no shared memory */
+    uint8_t *region;    /**< `memory`: doorbells, then boxes; NULL: there is no shared memory */
     size_t size;        /**< of that, in bytes */
     unsigned capacity;  /**< boxes */
     uint32_t granules;  /**< of the ring of each */
     uci_mailbox_box_t *boxes;
-    ucp_mem_h memh;
-    void *rkey;
-    size_t rkey_length;
+    uci_shared_memory_t memory;
 } uci_mailbox_t;
 
 #endif

@@ -36,19 +36,19 @@ typedef struct uci_peer {
     struct uci_worker *worker;
 
     /* sending: the log, a ring by number of the frame */
-    uint32_t eager_max;  /**< what both sides carry in one frame */
-    bool by_mailbox;     /**< frames go through its mailbox just now, see peer_link.h */
-    bool watched;        /**< in worker->watched */
-    uint64_t tx_next;    /**< number of the next frame */
-    uint64_t tx_posted;  /**< those below have been handed to a carrier; the others wait for room */
-    uint64_t tx_base;    /**< lowest number that may be in the ring */
-    uint64_t tx_acked;   /**< everything below has been acknowledged */
-    uint64_t tx_dropped; /**< UCI_LOG_SIZE has been applied to what is below */
-    uci_frame_t **tx_ring;
-    uint64_t tx_mask;   /**< size - 1; size 0 is mask UINT64_MAX */
-    uci_box_tx_t box;   /**< our box in its mailbox, if box_mapped */
-    uint8_t *doorbells; /**< of that mailbox */
-    uint64_t seed;      /**< of the check of frames from it by active message */
+    uint32_t eager_max;    /**< what both sides carry in one frame */
+    bool by_mailbox;       /**< frames go through its mailbox just now, see link_send.h */
+    bool watched;          /**< in worker->watched */
+    uint64_t tx_next;      /**< number of the next frame */
+    uint64_t tx_posted;    /**< those below have been handed to a carrier; the others wait for room */
+    uint64_t tx_base;      /**< lowest number that may be in the ring */
+    uint64_t tx_acked;     /**< everything below has been acknowledged */
+    uint64_t tx_dropped;   /**< UCI_LOG_SIZE has been applied to what is below */
+    uci_frame_t **tx_ring; /**< NULL: nothing has ever been sent */
+    uint64_t tx_mask;      /**< size - 1; size 0 is mask UINT64_MAX */
+    uci_box_tx_t box;      /**< our box in its mailbox, if box_mapped */
+    uint8_t *doorbells;    /**< of that mailbox */
+    uint64_t seed;         /**< of the check of frames from it by active message */
 
     /* receiving */
     uint64_t rx_next; /**< everything below has been verified and delivered */

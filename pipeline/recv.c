@@ -4,9 +4,9 @@
 #include <stdlib.h>
 
 #include "digest_small.h"
+#include "link_recv.h"
 #include "log.h"
 #include "message_check.h"
-#include "peer_link.h"
 #include "process.h"
 #include "recv_common.h"
 #include "recv_rndv.h"

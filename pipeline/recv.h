@@ -6,7 +6,7 @@
  *     posted --frame arrives, header checked--> EAGER: payload verified while it moves --> done
  *                                        |                        | damaged
  *                                        |                        v
- *                                        |          bound to that number, until the link brings it again (peer_link.h) --> done
+ *                                        |          bound to that number, until the link brings it again (link_recv.h) --> done
  *                                        |
  *                                        +--RNDV--> CTS, DATA... ----------------------> done
  *                                                       | mismatch                        ^

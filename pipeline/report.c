@@ -494,6 +494,10 @@ void uci_report_frame_lost(uci_peer_t *peer, const uci_held_t *held)
     uci_damage_t *damage     = (held->length > 0) ? uci_report_create_damage(0, held->payload, held->length) : NULL;
     uci_report_about_t about = uci_report_of_frame(peer, held->seq, &held->hdr, damage);
 
+    about.rung       = (held->refused > 0) ? UCI_RUNG_COPY : UCI_RUNG_NONE;
+    about.healed_by  = UCI_RUNG_NONE;
+    about.attempts   = held->refused;
+    about.start_time = held->start_time;
     uci_report_say_failed(&about, held->lost);
     free(damage);
 }

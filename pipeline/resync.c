@@ -3,7 +3,7 @@
 
 #include "close.h"
 #include "control.h"
-#include "peer_link.h"
+#include "link_recv.h"
 #include "process.h"
 #include "repair.h"
 #include "send_common.h"

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Sending: a message of up to eager_max bytes goes in one frame and completes when a carrier has the frame (peer_link.h); a
+ * Sending: a message of up to eager_max bytes goes in one frame and completes when a carrier has the frame (link_send.h); a
  * larger one goes by rendezvous:
  *
  *     DESCRIBED --CTS--> STREAMING --last chunk--> WAIT_FIN --FIN--> done

@@ -8,7 +8,7 @@
 #ifndef UCI_SLOT_H_
 #define UCI_SLOT_H_
 
-#include "ucp_api.h"
+#include "shared_memory.h"
 #include "wire.h"
 
 #define UCI_SLOT_SIZE  (32u << 10) /**< bytes of data in one slot */
@@ -48,10 +48,8 @@ _Static_assert(sizeof(uci_slot_t) == UCI_SLOT_SIZE + (2 * UCI_CACHE_LINE), "slot
  */
 typedef struct uci_bounce {
     bool tried;
-    ucp_mem_h memh;
-    uci_slot_t *slots; /**< NULL: there is no shared memory */
-    void *rkey;
-    size_t rkey_length;
+    uci_shared_memory_t memory;
+    uci_slot_t *slots;  /**< in `memory`; NULL: there is no shared memory */
     unsigned available; /**< slots that nobody has reserved */
     unsigned first;     /**< of the free ones, a ring */
     unsigned free_count;

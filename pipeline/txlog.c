@@ -98,12 +98,7 @@ void uci_txlog_ack(uci_peer_t *peer, uint64_t upto)
         return;
     }
     peer->tx_acked = upto;
-    if (peer->tx_ring == NULL) {
-        peer->tx_base = upto; /* nothing is kept: UCI_MODE=detect */
-        return;
-    }
-
-    end = uci_min(upto, peer->tx_base + peer->tx_mask + 1);
+    end            = uci_min(upto, peer->tx_base + peer->tx_mask + 1);
     for (; seq < end; ++seq) {
         place = &peer->tx_ring[seq & peer->tx_mask];
         if (uci_likely(*place != NULL)) {

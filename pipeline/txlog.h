@@ -76,8 +76,7 @@ UCI_INLINE bool uci_txlog_ack_last(uci_peer_t *peer, uint32_t ack)
     uint64_t last = peer->tx_next - 1;
     uci_frame_t **place;
 
-    if ((ack != (uint32_t)peer->tx_next) || (peer->tx_base != last) || (peer->tx_acked != last) ||
-        uci_unlikely(peer->tx_ring == NULL)) {
+    if ((ack != (uint32_t)peer->tx_next) || (peer->tx_base != last) || (peer->tx_acked != last)) {
         return false;
     }
     place = &peer->tx_ring[last & peer->tx_mask];

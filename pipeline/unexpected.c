@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "link_recv.h"
 #include "log.h"
-#include "peer_link.h"
 #include "recv_common.h"
 #include "recv_rndv.h"
 #include "recv_table.h"
@@ -257,66 +257,80 @@ ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t co
 
 /* ------------------------------------------------------------- adopting */
 
-static bool uci_unexpected_is_fetched(const uci_message_t *message)
+/* @return the first message, of those that have arrived and those that are held by a handle, that @a is_wanted; or NULL */
+static uci_message_t *uci_unexpected_search(uci_worker_t *worker, bool (*is_wanted)(const uci_message_t *, void *),
+                                            void *arg)
 {
-    return (message->adopted != NULL) && (message->status != UCS_INPROGRESS);
-}
-
-/* One in progress is among the receive operations */
-static bool uci_unexpected_is_unfinished(const uci_message_t *message, const uci_peer_t *peer)
-{
-    return (message->peer == peer) && !message->lost && (message->hdr.kind != UCI_FRAME_EAGER) &&
-           (message->adopted == NULL) && !uci_unexpected_is_fetched(message);
-}
-
-size_t uci_unexpected_unfinished(const uci_peer_t *peer, uint64_t *seqs)
-{
-    uci_worker_t *worker = peer->worker;
-    size_t count         = 0;
-
     uci_list_for_each(msg, &worker->match.all_msgs, uci_match_msg_t, all)
     {
         uci_message_t *message = uci_container_of(msg, uci_message_t, match);
 
-        if (uci_unexpected_is_unfinished(message, peer)) {
-            if (seqs != NULL) {
-                seqs[count] = message->seq;
-            }
-            ++count;
+        if (is_wanted(message, arg)) {
+            return message;
         }
     }
     uci_list_for_each(message, &worker->probed, uci_message_t, link)
     {
-        if (uci_unexpected_is_unfinished(message, peer)) {
-            if (seqs != NULL) {
-                seqs[count] = message->seq;
-            }
-            ++count;
+        if (is_wanted(message, arg)) {
+            return message;
         }
     }
-    return count;
+    return NULL;
 }
 
-static bool uci_unexpected_waits(const uci_message_t *message, const uci_peer_t *peer, uint64_t seq)
+/* One that is being fetched is among the receive operations */
+static bool uci_unexpected_is_unfinished(const uci_message_t *message, const uci_peer_t *peer)
 {
-    return (message->peer == peer) && (message->seq == seq) && (message->adopted == NULL) && !message->lost;
+    return (message->peer == peer) && !message->lost && (message->hdr.kind != UCI_FRAME_EAGER) &&
+           (message->adopted == NULL);
+}
+
+typedef struct uci_unexpected_list {
+    const uci_peer_t *peer;
+    uci_seq_range_t *ranges; /* or NULL: they are only counted */
+    size_t count;
+} uci_unexpected_list_t;
+
+static bool uci_unexpected_list_unfinished(const uci_message_t *message, void *arg)
+{
+    uci_unexpected_list_t *list = arg;
+
+    if (uci_unexpected_is_unfinished(message, list->peer)) {
+        if (list->ranges != NULL) {
+            list->ranges[list->count] = (uci_seq_range_t){.first = message->seq, .last = message->seq};
+        }
+        ++list->count;
+    }
+    return false;
+}
+
+size_t uci_unexpected_unfinished(const uci_peer_t *peer, uci_seq_range_t *ranges)
+{
+    uci_unexpected_list_t list = {.peer = peer, .ranges = ranges};
+
+    (void)uci_unexpected_search(peer->worker, uci_unexpected_list_unfinished, &list);
+    return list.count;
+}
+
+/* A message that is looked for */
+typedef struct uci_unexpected_key {
+    const uci_peer_t *peer;
+    uint64_t seq;
+    bool any; /* of its messages, whatever their number */
+} uci_unexpected_key_t;
+
+static bool uci_unexpected_waits(const uci_message_t *message, void *arg)
+{
+    const uci_unexpected_key_t *key = arg;
+
+    return (message->peer == key->peer) && (message->seq == key->seq) && (message->adopted == NULL) && !message->lost;
 }
 
 bool uci_unexpected_has(const uci_peer_t *peer, uint64_t seq)
 {
-    uci_list_for_each(msg, &peer->worker->match.all_msgs, uci_match_msg_t, all)
-    {
-        if (uci_unexpected_waits(uci_container_of(msg, uci_message_t, match), peer, seq)) {
-            return true;
-        }
-    }
-    uci_list_for_each(message, &peer->worker->probed, uci_message_t, link)
-    {
-        if (uci_unexpected_waits(message, peer, seq)) {
-            return true;
-        }
-    }
-    return false;
+    uci_unexpected_key_t key = {.peer = peer, .seq = seq};
+
+    return uci_unexpected_search(peer->worker, uci_unexpected_waits, &key) != NULL;
 }
 
 /* Its own digest from now on: the tree that it was verified by is gone */
@@ -368,32 +382,20 @@ static bool uci_unexpected_fetch(uci_message_t *message)
     return true;
 }
 
-static bool uci_unexpected_is_adoptable(const uci_message_t *message, const uci_peer_t *peer)
+static bool uci_unexpected_is_adoptable(const uci_message_t *message, void *arg)
 {
-    return uci_unexpected_is_unfinished(message, peer) && (message->hdr.kind == UCI_FRAME_RNDV) &&
-           (message->length > 0);
+    const uci_unexpected_key_t *key = arg;
+
+    return uci_unexpected_is_unfinished(message, key->peer) && (message->hdr.kind == UCI_FRAME_RNDV) &&
+           (message->length > 0) && (key->any || (message->seq == key->seq));
 }
 
 /* @return one more message of the peer's that could be adopted; with number @a seq, or any */
-static uci_message_t *uci_unexpected_adoptable(uci_peer_t *peer, uint64_t seq, bool any)
+static uci_message_t *uci_unexpected_adoptable(const uci_peer_t *peer, uint64_t seq, bool any)
 {
-    uci_worker_t *worker = peer->worker;
+    uci_unexpected_key_t key = {.peer = peer, .seq = seq, .any = any};
 
-    uci_list_for_each(msg, &worker->match.all_msgs, uci_match_msg_t, all)
-    {
-        uci_message_t *message = uci_container_of(msg, uci_message_t, match);
-
-        if (uci_unexpected_is_adoptable(message, peer) && (any || (message->seq == seq))) {
-            return message;
-        }
-    }
-    uci_list_for_each(message, &worker->probed, uci_message_t, link)
-    {
-        if (uci_unexpected_is_adoptable(message, peer) && (any || (message->seq == seq))) {
-            return message;
-        }
-    }
-    return NULL;
+    return uci_unexpected_search(peer->worker, uci_unexpected_is_adoptable, &key);
 }
 
 void uci_unexpected_adopt_all(uci_peer_t *peer)

@@ -15,6 +15,7 @@
 
 #include "peer_table.h"
 #include "request.h"
+#include "seq.h"
 
 struct uci_recv_op;
 
@@ -68,8 +69,8 @@ ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *buffer, size_t 
                                      const ucp_request_param_t *param);
 
 /** Messages of @a peer that are here, but not finished: a rendezvous that has not been fetched, or one whose sender waits for it to be
- *  matched. @param seqs  their numbers, ascending, or NULL.  @return how many. */
-size_t uci_unexpected_unfinished(const uci_peer_t *peer, uint64_t *seqs);
+ *  matched. @param ranges  room for so many: a range for each, in no order; or NULL.  @return how many. */
+size_t uci_unexpected_unfinished(const uci_peer_t *peer, uci_seq_range_t *ranges);
 
 /** Is message @a seq of @a peer here, and not being fetched? */
 bool uci_unexpected_has(const uci_peer_t *peer, uint64_t seq);

@@ -10,7 +10,7 @@
  *     | header (40 bytes)  | payload (header.length)   |
  *     +--------------------+---------------------------+
  *
- * Frames to one worker are numbered, and delivered there in this order (peer_link.h). Two carriers move them: a ring in shared
+ * Frames to one worker are numbered, and delivered there in this order (link_send.h). Two carriers move them: a ring in shared
  * memory (mailbox.h), and active messages of UCX's, of an id of their own.
  *
  * Everything else travels as active messages of another id, each with the 48-byte header uci_am_hdr_t.

@@ -8,10 +8,11 @@
 #include "control.h"
 #include "dispatch.h"
 #include "endpoint.h"
+#include "link_recv.h"
+#include "link_send.h"
 #include "log.h"
 #include "mailbox.h"
 #include "path_table.h"
-#include "peer_link.h"
 #include "peer_table.h"
 #include "recv.h"
 #include "recv_common.h"
@@ -94,6 +95,17 @@ static void uci_worker_init_lists(uci_worker_t *worker)
     uci_list_init(&worker->unsent);
 }
 
+static ucs_status_t uci_worker_listen(uci_worker_t *worker, unsigned id, ucp_am_recv_callback_t recv)
+{
+    ucp_am_handler_param_t param = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                  UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                    .id  = id,
+                                    .cb  = recv,
+                                    .arg = worker};
+
+    return uci_ucp.worker_set_am_recv_handler(worker->ucp, &param);
+}
+
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
                                ucs_thread_mode_t thread_mode, uci_worker_t **worker_p)
 {
@@ -141,9 +153,9 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     if (status != UCS_OK) {
         goto err_free_peers;
     }
-    status = uci_link_listen(worker);
+    status = uci_worker_listen(worker, UCI_FRAME_AM_ID, uci_link_recv);
     if (status == UCS_OK) {
-        status = uci_control_listen(worker);
+        status = uci_worker_listen(worker, UCI_AM_ID, uci_control_recv);
     }
     if (status != UCS_OK) {
         uci_error("failed to install the handler of active messages: %s", uci_ucp.status_string(status));

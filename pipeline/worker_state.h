@@ -101,7 +101,7 @@ typedef struct uci_worker {
     /** An active message whose check is right: uci_dispatch() */
     ucs_status_t (*message)(struct uci_worker *worker, const uci_am_hdr_t *hdr, const void *data, size_t length,
                             void *desc);
-    bool (*arrived)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload); /**< see peer_link.h */
+    bool (*arrived)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload); /**< see link_recv.h */
     void (*lost)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);
     uci_mailbox_t mailbox;
     uci_list_t probed;       /**< uci_message_t that the user holds by a handle */

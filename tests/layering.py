@@ -33,10 +33,10 @@ CIRCLE_MAX = 3  # files that may need each other
 # Within pipeline, lowest first: who needs whom. A new file is a word here; docs/design.md, section 1, says what each is for.
 PIPELINE_LAYERS = {
     "base": "buffer dump_line fill frame gap hostmem inject_frame mailbox_state mark memtype ordered packer path peer peer_table "
-            "recv_op recv_table report request send_op siblings slot span stage transports ucp_api wire wire_check worker_lock "
+            "recv_op recv_table report request send_op shared_memory siblings slot span stage transports ucp_api wire wire_check worker_lock "
             "worker_state",
     "carrier": "bounce control",
-    "link": "mailbox peer_link txlog",
+    "link": "link_recv link_send mailbox txlog",
     "transfer": "descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
     "message": "close endpoint message_check recv recv_rndv send unexpected",
     "turn": "dispatch dump resync wakeup worker"}

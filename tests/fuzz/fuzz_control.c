@@ -16,8 +16,8 @@
 #include "endpoint.h"
 #include "frame.h"
 #include "get.h"
+#include "link_send.h"
 #include "mailbox.h"
-#include "peer_link.h"
 #include "recv.h"
 #include "repair.h"
 #include "resync.h"
@@ -50,7 +50,8 @@ static fake_send_t fuzz_held[FUZZ_HELD];
 static unsigned fuzz_held_count;
 static bool fuzz_hold;
 static char fuzz_user[FUZZ_RECVS][FUZZ_BUFFER];
-static uci_slot_t fuzz_our_slots[UCI_SLOT_COUNT], *fuzz_their_slots; /* those are shared memory, as they have to be */
+static uci_slot_t fuzz_our_slots[UCI_SLOT_COUNT] __attribute__((aligned(UCI_CACHE_LINE)));
+static uci_slot_t *fuzz_their_slots; /* shared memory, as they have to be */
 static uint8_t *fuzz_our_mailbox, *fuzz_their_mailbox;
 
 static ucs_status_t fake_set_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)

@@ -36,7 +36,6 @@ static void check_content(const uci_frame_hdr_t *hdr, const uint8_t *payload, si
             demand((desc.length > 0) && (desc.chunk_size > 0) &&
                    (uci_div_up(desc.length, desc.chunk_size) < UINT32_MAX));
         }
-        demand(uci_frame_user_length(hdr, payload) == desc.length);
     }
 }
 

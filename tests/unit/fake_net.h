@@ -17,7 +17,7 @@
 #include "close.h"
 #include "endpoint.h"
 #include "get.h"
-#include "peer_link.h"
+#include "link_send.h"
 #include "recv.h"
 #include "repair.h"
 #include "request.inl"

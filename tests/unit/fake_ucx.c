@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "endpoint.h"
+#include "link_send.h"
 #include "list.h"
-#include "peer_link.h"
 
 typedef enum { FAKE_SEND, FAKE_RECV, FAKE_GET, FAKE_FETCH } fake_request_kind_t;
 

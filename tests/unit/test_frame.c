@@ -297,21 +297,6 @@ Test(frame, clone)
     }
 }
 
-Test(frame, length_of_the_users_message)
-{
-    uci_rndv_desc_t desc = {.length = 1ul << 40, .chunk_size = 1 << 20, .arity = 16, .slot = UCI_SLOT_NONE};
-    uci_frame_hdr_t hdr  = {.kind = UCI_FRAME_EAGER, .length = 77};
-    char misaligned[sizeof(desc) + 1];
-
-    cr_expect(uci_frame_user_length(&hdr, NULL) == 77);
-    hdr.kind = UCI_FRAME_SYNC;
-    cr_expect(uci_frame_user_length(&hdr, NULL) == 77);
-    hdr.kind   = UCI_FRAME_RNDV;
-    hdr.length = sizeof(desc);
-    memcpy(misaligned + 1, &desc, sizeof(desc));
-    cr_expect(uci_frame_user_length(&hdr, misaligned + 1) == 1ul << 40);
-}
-
 Test(frame, who_waits_for_fin)
 {
     cr_expect(!uci_frame_wants_fin(UCI_FRAME_EAGER));

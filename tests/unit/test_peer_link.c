@@ -10,6 +10,7 @@
 
 #include <signal.h>
 
+#include "capture.h"
 #include "mailbox.h"
 #include "txlog.h"
 
@@ -531,37 +532,38 @@ Test(link_chaos, with_a_mailbox, .timeout = 300)
     cr_expect(chaos_posted > 20000, "this is about the mailbox");
 }
 
-/* Messages are lost for want of copies: those, and no others */
-Test(link_chaos, a_small_log, .timeout = 300)
+/* Talks by each carrier */
+static void chaos_talks_by_both(chaos_world_t of, uint64_t first, unsigned count)
 {
-    chaos_world_t am  = {UCI_CARRIER_AM, UCI_MODE_REPAIR, 500, false};
-    chaos_world_t box = {UCI_CARRIER_AUTO, UCI_MODE_REPAIR, 500, false};
+    of.carrier = UCI_CARRIER_AM;
+    chaos_talks(&of, first, count);
+    of.carrier = UCI_CARRIER_AUTO;
+    chaos_talks(&of, first + 1000, count);
+}
 
-    chaos_talks(&am, 2001, 500);
-    chaos_talks(&box, 3001, 500);
+static void chaos_expect_lost(void)
+{
     cr_log_info("%u messages were lost", chaos_lost);
     cr_expect(chaos_lost > 100);
 }
 
+/* Messages are lost for want of copies: those, and no others */
+Test(link_chaos, a_small_log, .timeout = 300)
+{
+    chaos_talks_by_both((chaos_world_t){.mode = UCI_MODE_REPAIR, .log_limit = 500}, 2001, 500);
+    chaos_expect_lost();
+}
+
 Test(link_chaos, mode_detect, .timeout = 300)
 {
-    chaos_world_t am  = {UCI_CARRIER_AM, UCI_MODE_DETECT, 0, false};
-    chaos_world_t box = {UCI_CARRIER_AUTO, UCI_MODE_DETECT, 0, false};
-
-    chaos_talks(&am, 4001, 300);
-    chaos_talks(&box, 5001, 300);
-    cr_log_info("%u messages were lost", chaos_lost);
-    cr_expect(chaos_lost > 100);
+    chaos_talks_by_both((chaos_world_t){.mode = UCI_MODE_DETECT}, 4001, 300);
+    chaos_expect_lost();
 }
 
 /* The sender has gone when all has come */
 Test(link_chaos, closes, .timeout = 300)
 {
-    chaos_world_t am  = {UCI_CARRIER_AM, UCI_MODE_REPAIR, 0, true};
-    chaos_world_t box = {UCI_CARRIER_AUTO, UCI_MODE_REPAIR, 0, true};
-
-    chaos_talks(&am, 6001, 500);
-    chaos_talks(&box, 7001, 500);
+    chaos_talks_by_both((chaos_world_t){.mode = UCI_MODE_REPAIR, .close = true}, 6001, 500);
 }
 
 /* ------------------------------------------------------------------ damage */
@@ -1024,15 +1026,36 @@ Test(link_log, a_lost_synchronous_one)
     cr_expect(talk_sends[number].done);
 }
 
+/* What the report of a lost message says of how it was to be had: copies that came, since when */
+static void expect_tried(test_capture_t *capture, const char *rung, unsigned attempts, bool has_come)
+{
+    char *text       = test_capture_stop(capture);
+    const char *line = strstr(text, "tried ");
+    char name[16]    = "";
+    unsigned count   = UINT_MAX;
+    unsigned long us = ULONG_MAX;
+
+    cr_assert((line != NULL) && (sscanf(line, "tried %15[^,], %u attempts, %lu us", name, &count, &us) == 3), "%s",
+              text);
+    cr_expect((strcmp(name, rung) == 0) && (count == attempts) && ((us > 0) == has_come), "%.*s",
+              (int)strcspn(line, "\n"), line);
+    free(text);
+}
+
 /* Damage that no repair survives: 16 of these, and no more */
 Test(link_log, damaged_again_and_again)
 {
+    test_capture_t capture;
+
     recv_any(1, 2);
     net_sent      = damage_all;
     damaged_times = 0;
     talk_send(0, 0, 1000);
     talk_send(0, 1, 100);
+    capture       = test_capture_start();
+    uci_log_level = UCI_LOG_ERROR;
     finish();
+    expect_tried(&capture, "copy", 16, true);
     talk_expect_lost(0);
     talk_expect(1, 1, 100);
     cr_expect((damaged_times >= 17) && (damaged_times <= 30), "%u copies", damaged_times);
@@ -1121,6 +1144,7 @@ Test(link_log, ucx_refuses)
 
 Test(link_lost, mode_detect)
 {
+    test_capture_t capture;
     uci_mode_t before;
 
     net_read_settings();
@@ -1131,7 +1155,10 @@ Test(link_lost, mode_detect)
     send_in_order(0, 0, 5, 100);
     flip(talk_frame_to(1, 1), PAYLOAD + 50);
     flip(talk_frame_to(1, 3), 20);
+    capture       = test_capture_start();
+    uci_log_level = UCI_LOG_ERROR;
     talk_turns(1, 0);
+    expect_tried(&capture, "none", 0, false);
     talk_expect(0, 0, 100);
     talk_expect_lost(1);
     cr_expect(talk_recvs[1].tag == 1);

@@ -414,11 +414,3 @@ Test(txlog, acknowledging_the_last)
     cr_expect(!uci_txlog_ack_last(&peer, 4), "it waits for FIN");
     cr_expect(logged() == 1);
 }
-
-Test(txlog, acknowledging_the_last_where_nothing_is_kept)
-{
-    skip(1);
-    cr_expect(!uci_txlog_ack_last(&peer, 1));
-    uci_txlog_ack(&peer, 1);
-    cr_expect(peer.tx_acked == 1);
-}
