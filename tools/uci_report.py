@@ -22,6 +22,7 @@ else:
     sys.exit(f"uci_report: its parts are neither in {HERE}/jobreport nor in {HERE.parent}/share/uci/jobreport: install UCI again")
 
 from jobreport.counters import read_counters  # noqa: E402
+from jobreport.live import add_live            # noqa: E402
 from jobreport.model import build_model       # noqa: E402
 from jobreport.page import D3_FOLDER, MissingError, render_page  # noqa: E402
 from jobreport.reading import find_files, read_records           # noqa: E402
@@ -91,6 +92,7 @@ def main():
         sys.exit(f"uci_report: in {', '.join(options.folders)} is nothing of UCI's: expected events.*.jsonl, stats.*.json or *.live, as "
                  "UCI_EVENTS, UCI_STATS and UCI_LIVE write them")
     counters = read_counters(run.statistics)
+    add_live(counters, run.live)
     tally = read_records(run.events, options.worst, options.jobs)
     model = build_model(run, tally, counters)
     write(render(model, options), options.output)

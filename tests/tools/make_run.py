@@ -39,13 +39,15 @@ def record_of(number, options, rng):
               "ucx_version": "1.18.1", "rdma_errors": {"mlx5_0:1": {"symbol_error": 3}}}
     if options.schema >= 2:
         cause = "source_changed" if verdict == "source changed" else "transport" if damage == "bit flip" else "ucx"
+        if cause == "source_changed" and number % 2:  # told by the sender: UCI_CHECK_SOURCES
+            record |= {"role": "sender", "rank": peer, "host": record["peer_host"], "peer_rank": rank, "peer_host": record["host"]}
         record |= {"schema": options.schema, "time": BEGIN + options.seconds * rng.random() ** 2, "monotonic_ns": number, "job": "slurm:4711",
                    "cause": cause, "evidence": {"transport": "the sender's copy is intact, one bit differs, mlx5_0:1 counted 3 symbol errors",
                                                 "ucx": "get brought other bytes than the sender had digested, copy the right ones",
                                                 "source_changed": "the sender's buffer has another digest now"}[cause],
                    "pid": 1000 + rank, "core": rank % 64, "peer_core": peer % 64, "path": rng.choice(("get", "stream", "frame")),
                    "carrier": None, "device": "mlx5_0", "port": 1, "mpi": {"library": "Open MPI", "tag": 5, "source": peer, "context": 0,
-                                                                           "collective": rng.choice((None, "MPI_Allreduce"))},
+                                                                           "collective": rng.choice((None, "allreduce"))},
                    "hex_offset": offset + first - 20, "ranges": [[chunk, offset + first, offset + first, damage, 1]], "ranges_left_out": 0,
                    "attempts": 1, "stack": STACK, "capture": None}
     return record

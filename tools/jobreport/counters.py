@@ -22,6 +22,7 @@ class Counters:
         self.about = {name: Counter() for name in ("version", "ucx_version", "mode", "digest")}
         self.off = self.live = 0        # processes with UCI_MODE=off; known from live files alone
         self.job_size = 0               # ranks, if any process knew
+        self.fates = Counter()          # what became of those known from live files
 
     def add(self, process):
         """One process: its JSON object."""

@@ -9,7 +9,7 @@ HOST_CELLS = 40  # and of that of hosts
 
 def rank_map(pairs, lost, ranks):
     """Records by sender (row) and receiver (column). @param ranks how many there are; pairs with an unknown rank are left out."""
-    width = -(-ranks // CELLS)
+    width = max(-(-ranks // CELLS), 1)
     labels = [str(first) if width == 1 else f"{first}-{min(first + width, ranks) - 1}" for first in range(0, ranks, width)]
     cells = {}
     for (sender, receiver), number in pairs.items():

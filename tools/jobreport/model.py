@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report as one dictionary: what --json writes, and what the text and the page are made from."""
 import datetime
+import heapq
 import os
 
 from jobreport import maps
 from jobreport.counters import DAMAGE
 from jobreport.hexview import hex_view
 from jobreport.stacks import STACKS, Symbols
-from jobreport.tally import NOT_RECORDED, STACK_FRAMES, text_of
+from jobreport.tally import NOT_RECORDED, STACK_FRAMES, sides_of, text_of
 from jobreport.timeline import timeline
 from jobreport.verdict import host_of, job_verdict, missing_ranks, patterns
-from jobreport.wording import clean, ranges, size
+from jobreport.wording import clean, size
 
 VERSION = 1
 ROWS = 12      # of a table of kinds
@@ -26,8 +27,7 @@ def build_model(run, tally, counters):
     """All of the report."""
     tally_hosts = {number: host for number, host in tally.hosts.items() if number >= 0}
     hosts_by_rank = {**tally_hosts, **counters.hosts}
-    top = max(hosts_by_rank, default=-1) + 1
-    ranks = set(range(max(top, counters.job_size)))
+    ranks = max(max(hosts_by_rank, default=-1) + 1, counters.job_size)
     hosts = {host for pair in tally.host_pairs for host in pair} | {process[1] for process in counters.processes}
     hosts.discard("unknown")
     worst, symbols, stacks = show_worst(tally)
@@ -36,7 +36,7 @@ def build_model(run, tally, counters):
             "totals": {"records": tally.records, "wrong_bytes": tally.wrong_bytes, "unplaced": tally.unplaced,
                        **{name: tally.kinds["verdict"][name] for name in ("repaired", "not repaired", "source changed")}},
             "statistics": statistics_of(counters, ranks), "time": timeline(tally.ticks, tally.tick),
-            "maps": {"ranks": maps.rank_map(tally.pairs, tally.lost_pairs, len(ranks)),
+            "maps": {"ranks": maps.rank_map(tally.pairs, tally.lost_pairs, ranks),
                      "hosts": maps.host_map(tally.host_pairs, tally.lost_host_pairs,
                                             hosts | ({"unknown"} if any("unknown" in pair for pair in tally.host_pairs) else set()))},
             "pairs": worst_pairs(tally), "breakdowns": list(breakdowns(tally)),
@@ -47,7 +47,7 @@ def build_model(run, tally, counters):
 def job_of(tally, counters, ranks, hosts):
     """What job it was."""
     is_timed = tally.first_time <= tally.last_time
-    return {"jobs": list(tally.kinds["job"]), "ranks": len(ranks), "hosts": sorted(hosts, key=maps.natural),
+    return {"jobs": list(tally.kinds["job"]), "ranks": ranks, "hosts": sorted(hosts, key=maps.natural),
             "first": instant(tally.first_time) if is_timed else None, "last": instant(tally.last_time) if is_timed else None,
             "seconds": tally.last_time - tally.first_time if is_timed else None, "versions": list(counters.about["version"]),
             "ucx": list(dict.fromkeys([*counters.about["ucx_version"], *tally.kinds["UCX"]])), "modes": list(counters.about["mode"]),
@@ -74,11 +74,10 @@ def inputs_of(run, tally, counters):
 
 def statistics_of(counters, ranks):
     """Sums, and the processes that have counted damage."""
-    missing = missing_ranks(counters, ranks)
     hurt = sorted((process for process in counters.processes if process[3]), key=lambda process: -sum(process[3].values()))
     return {"processes": len(counters.processes), "from_live_files": counters.live, "sums": dict(counters.sums),
-            "damage": [name for name in DAMAGE if name in counters.sums], "ranks_without": ranges(missing) if counters.processes else [],
-            "ranks_without_count": len(missing), "unverified_messages": counters.unverified()[0],
+            "damage": [name for name in DAMAGE if name in counters.sums], "ranks_without": missing_ranks(counters, ranks) if counters.processes else [],
+            "ranks_without_count": ranks - len(counters.hosts), "unverified_messages": counters.unverified()[0],
             "unverified_bytes": counters.unverified()[1],
             "damaged_processes": [{"rank": number, "host": host, "pid": pid if isinstance(pid, int) else None, "damage": damage}
                                   for number, host, pid, damage in hurt[:PAIRS]]}
@@ -88,7 +87,7 @@ def worst_pairs(tally):
     """The pairs of ranks with most records."""
     return [{"sender": sender, "receiver": receiver, "sender_host": tally.hosts.get(sender, "unknown"),
              "receiver_host": tally.hosts.get(receiver, "unknown"), "records": number, "lost": tally.lost_pairs[sender, receiver]}
-            for (sender, receiver), number in sorted(tally.pairs.items(), key=lambda item: (-item[1], item[0]))[:PAIRS]]
+            for (sender, receiver), number in heapq.nsmallest(PAIRS, tally.pairs.items(), key=lambda item: (-item[1], item[0]))]
 
 
 def breakdowns(tally):
@@ -136,7 +135,7 @@ def number_of(record, name):
 
 def show_record(record, place, symbols):
     """One damaged message, with all that is known of it."""
-    ends = {name: clean(record.get(name)) for name in ("host", "peer_host")}
+    sender, receiver = sides_of(record)
     hex_offset = number_of(record, "hex_offset")
     if hex_offset is None:
         hex_offset = (number_of(record, "offset") or 0) + (number_of(record, "first") or 0)
@@ -144,7 +143,7 @@ def show_record(record, place, symbols):
     return {"verdict": clean(record["verdict"]), "cause": clean(record.get("cause", NOT_RECORDED)), "class": clean(record.get("class")),
             "evidence": clean(record["evidence"], 400) if record.get("evidence") else "",
             "reason": clean(record["reason"], 400) if record.get("reason") else "",
-            "sender": sender_of(record, ends), "receiver": host_of({record.get("rank"): ends["host"]}, rank_or_unknown(record, "rank")),
+            "sender": end_of(record, sender), "receiver": end_of(record, receiver),
             "length": number_of(record, "length"), "length_text": size(record["length"]) if number_of(record, "length") is not None else "",
             "wrong_bytes": number_of(record, "wrong_bytes"), "path": clean(record.get("path", NOT_RECORDED)),
             "time": instant(time) if type(time) in (int, float) else "", "fields": list(fields_of(record)),
@@ -154,15 +153,11 @@ def show_record(record, place, symbols):
             "place": f"{clean(place[1], 4096)}, byte {place[2]}"}
 
 
-def rank_or_unknown(record, name):
-    """A rank that was checked before."""
-    return record.get(name) if record.get(name) is not None else -1
-
-
-def sender_of(record, ends):
-    """The peer's rank and host."""
-    number = rank_or_unknown(record, "peer_rank")
-    return host_of({number: ends["peer_host"]} if record.get("peer_host") else {}, number)
+def end_of(record, side):
+    """Rank and host of one side, whose fields begin so."""
+    number = record.get(side + "rank")
+    number = -1 if number is None else number
+    return host_of({number: clean(record[side + "host"])} if record.get(side + "host") else {}, number)
 
 
 SHOWN_ELSEWHERE = {"bad", "good", "ranges", "stack", "evidence", "reason", "verdict", "cause", "class", "hex_offset", "capture"}

@@ -79,7 +79,7 @@ class Symbols:
 def pairs_of(answer):
     """(function, file:line) of alternating lines; the place is empty where it is not known."""
     lines = [clean(line.strip(), 400) for line in answer.strip().splitlines()]
-    return [(function, "" if place.startswith("??") else re.sub(r"(:\d+):\d+$| \(discriminator \d+\)$", r"\1", place))
+    return [(function.split(" inlined at ")[0], "" if place.startswith("??") else re.sub(r"(:\d+):\d+$| \(discriminator \d+\)$", r"\1", place))
             for function, place in zip(lines[::2], lines[1::2])]
 
 

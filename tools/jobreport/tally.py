@@ -56,7 +56,8 @@ class Tally:
         """Count a record. @return None, or what is wrong with it: then nothing of it was counted."""
         get = record.get
         numbers = [get(name) or 0 for name in NUMBERS]
-        ranks = sender, receiver = rank_of(get("peer_rank")), rank_of(get("rank"))
+        sender, receiver = sides_of(record)
+        ranks = rank_of(get(sender + "rank")), rank_of(get(receiver + "rank"))
         time = get("time")
         if set(map(type, numbers)) != {int} or min(numbers) < 0 or max(numbers) >= 1 << 64:
             return "a number that is none"
@@ -72,7 +73,7 @@ class Tally:
         self.wrong_bytes += wrong
         self.gets_wrong += gets
         self.add_values(record, cause)
-        self.add_pair(record, ranks, verdict == "not repaired")
+        self.add_pair(ranks, (get(sender + "host"), get(receiver + "host")), verdict == "not repaired")
         self.add_time(time, verdict, cause, damage)
         if wrong:
             self.add_patterns(record, damage, offset + first)
@@ -92,9 +93,8 @@ class Tally:
         if len(self.raw_values) > TABLE_LIMIT or len(self.raw_messages) > TABLE_LIMIT:
             self.fold()
 
-    def add_pair(self, record, ranks, is_lost):
+    def add_pair(self, ranks, hosts, is_lost):
         """Who sent it to whom."""
-        hosts = record.get("peer_host"), record.get("host")
         if -1 in ranks:
             self.unplaced += 1
         self.pairs[ranks] += 1
@@ -222,6 +222,11 @@ class Place:
         return self.at == other.at
 
 
+def sides_of(record):
+    """What the names of the sender's and of the receiver's fields begin with: a record is written by either side."""
+    return ("", "peer_") if record.get("role") == "sender" else ("peer_", "")
+
+
 def rank_of(value):
     """A rank; -1 if it is not known, None if it is no rank."""
     if type(value) is int and -1 <= value < RANK_LIMIT:
@@ -241,7 +246,7 @@ def kinds_of(row, cause):
     yield "cause", cause
     yield "class", clean(row["class"])
     yield "path", given(row["path"])
-    yield "carrier", given(row["carrier"])
+    yield "carrier", "none" if row["carrier"] is None and row["path"] is not None else given(row["carrier"])
     yield "device", given(device) if port is None else f"{given(device)}:{clean(port)}"
     yield "transports", clean(row["transports"])
     yield "healed by", clean(row["healed_by"])

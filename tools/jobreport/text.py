@@ -108,6 +108,7 @@ def record_lines(number, record):
     for line in record["hex"]:
         for label, cells in (("got", line["bad"]), ("expected", line["good"])):
             yield f"   {line['offset']}  {label:<9} {' '.join(cell[0] for cell in cells):<47}  {''.join(cell[1] for cell in cells)}"
-        yield "   " + " " * 20 + " ".join("^^" if cell[2] else "  " for cell in line["bad"]).rstrip()
+        if any(cell[2] for cell in line["bad"]):
+            yield "   " + " " * 20 + " ".join("^^" if cell[2] else "  " for cell in line["bad"]).rstrip()
     for call in record["frames"][:12]:
         yield "   at " + " ".join(filter(None, (call["function"], call["file"], call["place"])))

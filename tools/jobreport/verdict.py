@@ -46,7 +46,7 @@ NEXT_STEPS = {
 
 
 def job_verdict(tally, counters, ranks, hosts):
-    """The verdict, as a dictionary for JSON. @param ranks, hosts  the sets that are known of."""
+    """The verdict, as a dictionary for JSON. @param ranks  how many there are. @param hosts  their names."""
     lost = max(tally.kinds["verdict"]["not repaired"], counters.sums["unrepaired_chunks"] > 0)
     damaged = tally.records or any(counters.sums[name] for name in ("mismatched_chunks", "source_changed", "unrepaired_chunks"))
     if not damaged:
@@ -75,9 +75,9 @@ def undamaged(tally, counters, ranks):
     sentence = (f"Nothing was damaged: {count(messages, 'message')} ({size(counters.sums['bytes_received'])}) "
                 f"{'was' if messages == 1 else 'were'} verified in {count(len(counters.processes), 'process', 'processes')}, "
                 f"{unverified_text(*unverified)}.")
-    missing = missing_ranks(counters, ranks)
+    missing = ranks - len(counters.hosts)
     if missing:
-        sentence = sentence[:-1] + f"; of {count(len(missing), 'rank')} nothing is known."
+        sentence = sentence[:-1] + f"; of {count(missing, 'rank')} nothing is known."
     return "clean", sentence
 
 
@@ -117,7 +117,7 @@ def where(tally, ranks, hosts):
     total = tally.records
     by = {"pair": tally.pairs, "receiver": totals(tally.pairs, 1), "sender": totals(tally.pairs, 0), "host pair": tally.host_pairs,
           "receiving host": totals(tally.host_pairs, 1), "sending host": totals(tally.host_pairs, 0), "host": ends(tally.host_pairs)}
-    others = {"pair": len(ranks) > 2, "receiver": len(ranks) > 2, "sender": len(ranks) > 2, "host pair": len(hosts) > 2,
+    others = {"pair": ranks > 2, "receiver": ranks > 2, "sender": ranks > 2, "host pair": len(hosts) > 2,
               "receiving host": len(hosts) > 1, "sending host": len(hosts) > 1, "host": len(hosts) > 2}
     few = f" These are only {total}, so that it may be chance." if total < FEW else ""
     for kind, counts in by.items():
@@ -125,8 +125,8 @@ def where(tally, ranks, hosts):
         if others[kind] and number >= MOST * total and is_known(name):
             return {"stands_out": kind, "sentence": f"{part(number, total).capitalize()} the damaged messages "
                                                     f"{phrase(kind, name, tally.hosts)}{other_ends(kind, name, tally.pairs)}.{few}"}
-    if len(ranks) <= 2 and len(tally.pairs) <= 2:
-        return {"stands_out": None, "sentence": f"There are only two ranks, {listing(host_of(tally.hosts, number) for number in sorted(ranks))}."}
+    if ranks <= 2 and len(tally.pairs) <= 2:
+        return {"stands_out": None, "sentence": f"There are only two ranks, {listing(host_of(tally.hosts, number) for number in range(ranks))}."}
     pairs, receivers = len(tally.pairs), len(by["receiver"])
     scope = "All of it was on one host." if len(hosts) == 1 else f"{count(len(tally.host_pairs), 'pair')} of hosts are affected."
     return {"stands_out": None, "sentence": f"No rank{'' if len(hosts) == 1 else ', host'} or pair stands out: {count(pairs, 'pair')} of ranks, "
@@ -209,8 +209,13 @@ def next_steps(tally, counters, level):
 
 
 def missing_ranks(counters, ranks):
-    """Ranks that must have been there and left no statistics."""
-    return sorted(number for number in ranks if number >= 0 and number not in counters.hosts)
+    """Ranks that must have been there and left no statistics, as ranges."""
+    found, begin = [], 0
+    for number in [*sorted(counters.hosts), ranks]:
+        if number > begin:
+            found.append(str(begin) if number == begin + 1 else f"{begin}-{number - 1}")
+        begin = number + 1
+    return found
 
 
 def notes(tally, counters, ranks):
@@ -232,9 +237,12 @@ def notes(tally, counters, ranks):
     if tally.records and (sums["mismatched_headers"] or sums["mismatched_control"]):
         found.append(f"Besides, {count(sums['mismatched_headers'] + sums['mismatched_control'])} of UCI's own headers and control "
                      "messages were damaged and sent again; they are counted, not recorded.")
-    missing = missing_ranks(counters, ranks)
+    fates = [f"{count(number)} {fate}" for fate, number in counters.fates.items() if fate != "ended"]
+    if fates:
+        found.append(f"Processes that left only a live file, as it was last: {', '.join(fates)}.")
+    missing = ranks - len(counters.hosts)
     if missing and counters.processes:
-        found.append(f"{count(len(missing), 'rank')} left no statistics: not ended normally, or without UCI.")
+        found.append(f"{count(missing, 'rank')} left no statistics: not ended normally, or without UCI.")
     if not counters.processes and tally.records:
         found.append("There are no statistics: how many messages were intact, or not verified, is not known.")
     return found

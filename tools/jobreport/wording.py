@@ -46,17 +46,6 @@ def share(part, whole):
     return "< 1 %" if percent < 1 else "> 99 %" if percent > 99 else f"{percent:.0f} %"
 
 
-def ranges(numbers):
-    """[0, 1, 2, 5] as ['0-2', '5']."""
-    found = []
-    for number in sorted(numbers):
-        if found and number == found[-1][1] + 1:
-            found[-1][1] = number
-        else:
-            found.append([number, number])
-    return [str(first) if first == last else f"{first}-{last}" for first, last in found]
-
-
 def listing(names, limit=8):
     """The first of many names, and how many more there are."""
     names = list(names)
