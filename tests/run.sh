@@ -25,6 +25,7 @@ suites=(
     "format     * 5s   clang-format on C, shellcheck on scripts"
     "tools      * 1min uci_tune and uci_perftest: measure a little, read what they write, refuse what they should"
     "check      * 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
+    "report     * 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
     "mpi        * 5min real programs under Open MPI and MPICH, over every transport"
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
@@ -99,6 +100,11 @@ suite_tools() {
 
 suite_check() {
     "$uci_root/tests/tools/run_check.sh" "$build"
+}
+
+suite_report() {
+    "$uci_root/tools/install_deps.sh" report browser
+    "$uci_root/tests/tools/run_report.sh" "$build"
 }
 
 suite_mpi() {

@@ -6,6 +6,8 @@
 # Install from Debian what GROUP needs and what is missing; says and asks nothing when all is there.
 # groups: build   compiler, Meson, Ninja and the libraries of UCI and its unit tests
 #         test    both MPIs, and the checkers of the test suites, a debugger, and what makes network namespaces
+#         report  what uci_report draws its page with, and names functions with
+#         browser a headless browser, for the tests of that page
 #         demo    HPC Challenge and Open MPI
 #         bench   valgrind, LAMMPS, HPC Challenge, and what makes network namespaces
 #         rdma    qemu and what makes a guest with soft-RoCE devices
@@ -21,6 +23,8 @@ packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
 packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
                g++ openssh-client openssh-server
                python3 python3-mpi4py clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2)
+packages_report=(python3 python3-jinja2 node-d3-axis node-d3-scale node-d3-selection elfutils)
+packages_browser=(chromium chromium-driver python3-selenium fonts-dejavu-core)
 packages_demo=(hpcc openmpi-bin python3)
 packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
@@ -39,13 +43,15 @@ wanted_packages() {
         case $group in
         build) printf '%s\n' "${packages_build[@]}" ;;
         test)  printf '%s\n' "${packages_test[@]}" ;;
+        report) printf '%s\n' "${packages_report[@]}" ;;
+        browser) printf '%s\n' "${packages_browser[@]}" ;;
         demo)  printf '%s\n' "${packages_demo[@]}" ;;
         bench) printf '%s\n' "${packages_bench[@]}" ;;
         rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
         programs) printf '%s\n' "${packages_programs[@]}" ;;
         compat) printf '%s\n' "${packages_compat[@]}" ;;
         arm64) printf '%s\n' "${packages_arm64[@]}" ;;
-        *)     die "unknown group '$group' (build, test, demo, bench, rdma, programs, compat or arm64)" ;;
+        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, compat or arm64)" ;;
         esac
     done
 }

@@ -1,0 +1,257 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+uci_report over folders of make_run.py: sums, verdicts, what is damaged or hostile in the input, symbols, refusals.
+
+usage: test_report.py UCI_REPORT [RUN...]; each RUN is the folder of a real job with injected faults. Ends with "N passed, N failed, N skipped".
+"""
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+MAKE_RUN = Path(__file__).resolve().parent / "make_run.py"
+TOOL, *RUNS = sys.argv[1:] or ["uci_report"]
+
+
+def report(*arguments, environment=None):
+    """Run the tool; never a traceback."""
+    done = subprocess.run([TOOL, *map(str, arguments)], capture_output=True, text=True, check=False, env={**os.environ, **(environment or {})})
+    assert "Traceback" not in done.stderr, done.stderr
+    return done
+
+
+class ReportTest(unittest.TestCase):
+    """Each test has a folder of its own."""
+
+    def setUp(self):
+        self.work = Path(tempfile.mkdtemp(prefix="uci-report."))
+        self.addCleanup(shutil.rmtree, self.work)
+
+    def make(self, *options, name="run"):
+        """A synthetic run."""
+        subprocess.run([sys.executable, MAKE_RUN, self.work / name, *map(str, options)], check=True)
+        return self.work / name
+
+    def model(self, *arguments):
+        """What --json says."""
+        done = report("--json", *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout, parse_constant=self.fail)
+
+    def test_one_receiver_stands_out(self):
+        model = self.model(self.make("--records", 300, "--ranks", 8, "--bad", 5))
+        self.assertEqual(model["verdict"]["level"], "repaired")
+        self.assertEqual(model["verdict"]["where"]["stands_out"], "receiver")
+        self.assertIn("received by rank 5 (node003), from 7 other ranks", model["verdict"]["where"]["sentence"])
+        self.assertEqual(model["totals"]["records"], 300)
+        self.assertEqual(sum(cell[2] for cell in model["maps"]["ranks"]["cells"]), 300)
+        self.assertEqual(sum(cell[2] for cell in model["maps"]["hosts"]["cells"]), 300)
+        for view in model["time"]["views"].values():
+            self.assertEqual(sum(sum(numbers) for _, numbers in view), 300)
+        self.assertIn("transport", [cause["cause"] for cause in model["verdict"]["causes"]])
+        self.assertTrue(any("bit 3" in text for text in model["patterns"]))
+
+    def test_nobody_stands_out(self):
+        model = self.model(self.make("--records", 300, "--ranks", 8, "--spread"))
+        self.assertIsNone(model["verdict"]["where"]["stands_out"])
+
+    def test_few_may_be_chance(self):
+        self.assertIn("chance", self.model(self.make("--records", 2, "--ranks", 8))["verdict"]["where"]["sentence"])
+
+    def test_lost(self):
+        model = self.model(self.make("--records", 100, "--lost", .1, "--changed", .1))
+        totals = model["totals"]
+        self.assertEqual(model["verdict"]["level"], "lost")
+        self.assertTrue(0 < totals["not repaired"] == sum(pair["lost"] for pair in model["pairs"]))
+        self.assertEqual(totals["repaired"] + totals["not repaired"] + totals["source changed"], 100)
+        self.assertEqual(model["worst"][0]["verdict"], "not repaired")
+        self.assertIn("source changed", {record["verdict"] for record in model["worst"]})
+
+    def test_all_changed_by_the_program(self):
+        model = self.model(self.make("--records", 20, "--changed", 1))
+        self.assertEqual(model["verdict"]["level"], "source")
+        self.assertIn("by the program", model["verdict"]["sentence"])
+        self.assertIn("received by rank 2", model["verdict"]["where"]["sentence"], "whichever side has told it")
+
+    def test_clean(self):
+        model = self.model(self.make("--unverified", 3, "--without", 1))
+        self.assertEqual(model["verdict"]["level"], "clean")
+        self.assertIn("3,000 messages (3 GiB) were verified", model["verdict"]["sentence"])
+        self.assertIn("9 messages (bytes not counted) unverified", model["verdict"]["sentence"])
+        self.assertEqual(model["statistics"]["ranks_without"], ["1"])
+        self.assertIn("nothing is known", model["verdict"]["sentence"])
+
+    def test_silence_is_no_good_news(self):
+        model = self.model(self.make("--ranks", 0, "--damaged"))
+        self.assertEqual(model["verdict"]["level"], "unknown")
+
+    def test_schema_1(self):
+        model = self.model(self.make("--records", 20, "--schema", 1, "--changed", .2))
+        self.assertIsNone(model["time"])
+        self.assertEqual({cause["cause"] for cause in model["verdict"]["causes"]}, {"not recorded", "source_changed"})
+
+    def test_newer_schema_is_said(self):
+        run = self.make("--records", 5, "--schema", 3)
+        self.assertEqual(self.model(run)["inputs"]["newer_schemas"], {"3": 5})
+        self.assertIn("newer schema 3", report("--text", run).stdout)
+
+    def test_damaged_lines_are_counted(self):
+        inputs = self.model(self.make("--records", 30, "--damaged"))["inputs"]
+        self.assertEqual((inputs["records"], inputs["damaged_lines"], inputs["lines"]), (30, 12, 42))
+        self.assertEqual(len(inputs["damaged_examples"]), 12)
+
+    def test_endless_line(self):
+        run = self.make("--records", 3)
+        with open(run / "events.z.1.jsonl", "wb") as file:
+            file.write(b"x" * (40 << 20) + b"\n" + next(run.glob("events.n*")).read_bytes().splitlines()[0] + b"\n")
+        inputs = self.model(run)["inputs"]
+        self.assertEqual((inputs["records"], inputs["damaged_lines"]), (4, 1))
+
+    def test_broken_statistics_are_named(self):
+        run = self.make()
+        (run / "stats.n.1000.json").write_text('{"messages_received": 1', encoding="utf-8")
+        self.assertEqual(self.model(run)["inputs"]["unread"][0]["why"], "not JSON, or cut off")
+
+    def test_parts_are_as_the_whole(self):
+        run = self.make("--records", 60000, "--ranks", 300, "--lost", .01, "--spread")  # more than two units
+        one, two = self.model("--jobs", 1, run), self.model("--jobs", 2, run)
+        self.assertEqual(one, two)
+        self.assertEqual(one["totals"]["records"], 60000)
+
+    def test_maps_are_binned(self):
+        model = self.model(self.make("--records", 2000, "--ranks", 1000, "--spread", "--no-statistics"))
+        self.assertLessEqual(len(model["maps"]["ranks"]["labels"]), 64)
+        self.assertEqual(sum(cell[2] for cell in model["maps"]["ranks"]["cells"]), 2000)
+        self.assertLessEqual(len(model["maps"]["hosts"]["labels"]), 40)
+        self.assertEqual(sum(cell[2] for cell in model["maps"]["hosts"]["cells"]), 2000)
+
+    def test_hostile_text_is_text(self):
+        run = self.make("--records", 30, "--hostile")
+        page = self.work / "page.html"
+        self.assertEqual(report(run, "-o", page).returncode, 0)
+        text = page.read_text(encoding="utf-8")
+        self.assertNotIn("<script>document", text)
+        self.assertNotIn("<img", text)
+        self.assertIn("&lt;script&gt;document", text)
+        self.assertNotIn("\x1b", report("--text", run).stdout)
+
+    def test_any_value_of_any_type(self):
+        """Each field of a record replaced by what does not belong there: a report, or a line counted as damaged."""
+        run = self.make("--records", 1)
+        record = json.loads(next(run.glob("events.*")).read_text(encoding="utf-8"))
+        lines = [json.dumps({**record, name: value}) for name in record
+                 for value in (None, True, -1, 1e300, 10 ** 30, "text", "\ud800", [], [[]], [{}], {}, {"a": []}, {"a": {"b": 1}})]
+        (run / "events.any.1.jsonl").write_text("\n".join(lines), encoding="utf-8")
+        for form in ("--json", "--text"):
+            self.assertEqual(report(form, "--worst", 1000, run).returncode, 0)
+        self.assertEqual(report(run, "--worst", 1000, "-o", self.work / "page.html").returncode, 0)
+        inputs = self.model(run)["inputs"]
+        self.assertEqual(inputs["records"] + inputs["damaged_lines"] + sum(inputs["newer_schemas"].values()), len(lines) + 1)
+
+    def test_stacks_have_names(self):
+        source, program = self.work / "spot.c", self.work / "spot"
+        source.write_text("int spot(int x)\n{\n    return x + 1;\n}\nint main(void)\n{\n    return spot(1);\n}\n", encoding="utf-8")
+        for options in ((), ("-no-pie",)):
+            subprocess.run(["gcc", "-g", "-O0", *options, source, "-o", program], check=True)
+            code = subprocess.run(["objdump", "-d", program], capture_output=True, text=True, check=True).stdout.splitlines()
+            call = next(number for number, line in enumerate(code) if "call" in line and "<spot>" in line)
+            address = int(code[call + 1].split(":")[0], 16)
+            base = 0x400000 if options else 0
+            run = self.make("--records", 3, name=f"run{base}")
+            name = next(run.glob("events.*"))
+            record = json.loads(name.read_text(encoding="utf-8").splitlines()[0]) | {"stack": [f"{program}+{address - base:#x}", "/no/such+0x1"]}
+            name.write_text(json.dumps(record), encoding="utf-8")
+            model = self.model(run)
+            self.assertEqual([(frame["function"], frame["file"]) for frame in model["worst"][0]["frames"][:1]], [("main", "spot")])
+            self.assertIn("spot.c:7", model["worst"][0]["frames"][0]["place"])
+            self.assertIn(str(program), model["symbols"]["newer"], "it is newer than the record")
+            self.assertIn("/no/such", model["symbols"]["missing"])
+
+    def test_refusals(self):
+        for arguments, text in (((self.work / "none",), "No such file"), ((self.work,), "nothing of UCI's"),
+                                ((self.make(), "--d3", self.work, "-o", self.work / "x"), "apt-get install"),
+                                ((self.work / "run", "-o", "/no/such/folder/x"), "No such file")):
+            done = report(*arguments)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(text, done.stderr)
+        self.assertEqual(report("--worst", "0", self.work).returncode, 2)
+
+    def test_ranks_of_no_job(self):
+        run = self.make("--records", 3)
+        (run / "events.z.1.jsonl").write_text('{"verdict": "repaired", "rank": 2147483647, "peer_rank": 5}', encoding="utf-8")
+        self.assertEqual(self.model(run)["statistics"]["ranks_without"], ["4-2147483647"])
+
+    def test_live_files_without_uci_top(self):
+        run = self.make()
+        (run / "vm.1.live").write_bytes(b"")
+        folder = self.work / "bin"
+        shutil.copytree(Path(TOOL).resolve().parent / "jobreport", folder / "jobreport")
+        shutil.copy(TOOL, folder / "uci_report")
+        done = subprocess.run([folder / "uci_report", "--text", run], capture_output=True, text=True, check=True)
+        self.assertIn("no uci_top here", done.stdout)
+
+    def test_live_files_by_uci_top(self):
+        """A uci_top that says what a real one would of a process that was killed."""
+        run, folder = self.make("--without", 3), self.work / "bin"
+        (run / "node002.1003.live").write_bytes(b"")
+        shutil.copytree(Path(TOOL).resolve().parent / "jobreport", folder / "jobreport")
+        shutil.copy(TOOL, folder / "uci_report")
+        process = {"host": "node002", "pid": 1003, "rank": 3, "mode": "repair", "state": "killed", "counters": {"messages_received": 7}}
+        again = process | {"pid": 1002, "rank": 2}  # has left statistics as well
+        answer = {"jobs": [{"size": 5, "processes": [process, again]}], "skipped": [{"file": "x.live", "reason": "half of it"}]}
+        (folder / "uci_top").write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n", encoding="utf-8")
+        (folder / "uci_top").chmod(0o755)
+        model = json.loads(subprocess.run([folder / "uci_report", "--json", run], capture_output=True, check=True).stdout)
+        self.assertEqual(model["statistics"]["sums"]["messages_received"], 3007)
+        self.assertEqual((model["statistics"]["from_live_files"], model["statistics"]["ranks_without"]), (1, ["4"]))
+        self.assertIn({"file": "x.live", "why": "half of it"}, model["inputs"]["unread"])
+        self.assertTrue(any("1 killed" in note for note in model["verdict"]["notes"]))
+
+    def test_without_jinja2(self):
+        (self.work / "jinja2.py").write_text("raise ImportError('not here')", encoding="utf-8")
+        run, path = self.make("--records", 3), {"PYTHONPATH": str(self.work)}
+        done = report(run, "-o", self.work / "x", environment=path)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("apt-get install python3-jinja2", done.stderr)
+        self.assertEqual(report("--text", run, environment=path).returncode, 0)
+
+    def test_real_runs(self):
+        if not RUNS:
+            self.skipTest("no real run was given")
+        for run in RUNS:
+            model = self.model(run)
+            sums = model["statistics"]["sums"]
+            self.assertGreater(model["totals"]["records"], 0)
+            self.assertEqual(model["inputs"]["damaged_lines"], 0)
+            self.assertEqual(model["verdict"]["level"], "repaired")
+            self.assertEqual(model["statistics"]["ranks_without"], [])
+            self.assertGreaterEqual(sums["mismatched_chunks"], model["totals"]["records"])
+            self.assertTrue(any("injected on purpose" in note for note in model["verdict"]["notes"]))
+            shown = [record for record in model["worst"] if record["hex"]]
+            self.assertTrue(any(cell[2] for record in shown for line in record["hex"] for cell in line["bad"]))
+
+
+class Result(unittest.TextTestResult):
+    """Counts as the other suites do."""
+
+    def addSuccess(self, test):
+        super().addSuccess(test)
+        self.successes = getattr(self, "successes", 0) + 1
+
+
+def run_tests(case):
+    """All tests of a case, and their count in the words of the other suites. @return exit status"""
+    outcome = unittest.TextTestRunner(stream=sys.stdout, verbosity=2, resultclass=Result).run(
+        unittest.defaultTestLoader.loadTestsFromTestCase(case))
+    failures = len(outcome.failures) + len(outcome.errors)
+    print(f"{getattr(outcome, 'successes', 0)} passed, {failures} failed, {len(outcome.skipped)} skipped")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(ReportTest))

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The statistics of all processes of a job, added up."""
+import json
+import os
+from collections import Counter
+
+from jobreport.wording import clean
+
+NOT_COUNTERS = {"pid", "rank", "schema", "monotonic_ns"}
+DAMAGE = ("mismatched_chunks", "repaired_chunks", "unrepaired_chunks", "source_changed", "mismatched_headers",
+          "mismatched_control", "mismatched_roots", "mismatched_gets", "refused_messages")
+UNVERIFIED_BYTES = ("passthrough_bytes", "unverified_bytes")
+
+
+class Counters:
+    """Sums, and who they are of."""
+
+    def __init__(self):
+        self.sums = Counter()
+        self.processes, self.complaints = [], []
+        self.hosts = {}                 # rank: host
+        self.about = {name: Counter() for name in ("version", "ucx_version", "mode", "digest")}
+        self.off = self.live = 0        # processes with UCI_MODE=off; known from live files alone
+        self.job_size = 0               # ranks, if any process knew
+        self.fates = Counter()          # what became of those known from live files
+
+    def add(self, process):
+        """One process: its JSON object."""
+        rank = process.get("rank")
+        rank = rank if type(rank) is int and 0 <= rank < 1 << 31 else -1
+        for name, value in process.items():
+            if type(value) is int and name not in NOT_COUNTERS and 0 <= value < 1 << 64:
+                self.sums[clean(name, 60)] += value
+        for name, found in self.about.items():
+            if name in process:
+                found[clean(process[name])] += 1
+        host = clean(process.get("host"))
+        if rank >= 0:
+            self.hosts[rank] = host
+        self.off += process.get("mode") == "off"
+        self.processes.append((rank, host, process.get("pid"), {name: process[name] for name in DAMAGE
+                                                                if type(process.get(name)) is int and process[name] > 0}))
+
+    def unverified(self):
+        """Messages that passed through, and their bytes; None as bytes if the library has not counted them."""
+        names = [name for name in UNVERIFIED_BYTES if name in self.sums]
+        return self.sums["passthrough_messages"], sum(self.sums[name] for name in names) if names else None
+
+
+def read_counters(files):
+    """Counters of UCI_STATS files. A file that is none is a complaint."""
+    counters = Counters()
+    for path in files:
+        try:
+            process = json.loads(path.read_bytes().decode())
+        except OSError as error:
+            counters.complaints.append((str(path), os.strerror(error.errno)))
+        except (ValueError, RecursionError):
+            counters.complaints.append((str(path), "not JSON, or cut off"))
+        else:
+            if isinstance(process, dict) and "messages_received" in process:
+                counters.add(process)
+            else:
+                counters.complaints.append((str(path), "no statistics of UCI"))
+    return counters

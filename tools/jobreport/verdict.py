@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The verdict on a job: what was damaged, between whom, why as far as is known, and what to do next.
+
+Nothing is claimed that the files do not show: a place is named only where others were possible, a cause only if the library
+has named it, and what is not known is said.
+"""
+from collections import Counter
+
+from jobreport.tally import NOT_RECORDED
+from jobreport.wording import count, listing, rank, share, size
+
+MOST = .9      # a place or cause that has this part of all damage stands out
+FEW = 5        # records, below which a pattern may be chance
+PATTERN = 8    # records that a pattern needs
+
+CAUSES = {
+    "source_changed": "the program has changed messages while they were being sent",
+    "transport": "messages were damaged on the way",
+    "memory": "data was damaged in the memory of a host",
+    "ucx": "UCX, or a registration of memory, has brought wrong bytes",
+    "unknown": "the cause could not be told",
+    NOT_RECORDED: "the records do not name a cause",
+}
+
+NEXT_STEPS = {
+    "source_changed": [
+        "Look in the program for a store to the buffer of a send that is not complete: between MPI_Isend and its MPI_Wait.",
+        "Run once more with UCI_CHECK_SOURCES=1, which sees every such send and not only those that a repair looked at."],
+    "transport": [
+        "Look at the error counters of the devices named below (uci_info -d, on both hosts), at cables and switch ports.",
+        "Run the same job without the host or the device that stands out, or over another transport (UCX_TLS, UCX_NET_DEVICES): "
+        "does the damage stay behind?"],
+    "memory": [
+        "Take the host that stands out from service, and test its memory; look for corrected errors in its log (EDAC, ras-mc-ctl).",
+        "If no host stands out, look for a stray store: run the program with AddressSanitizer or valgrind."],
+    "ucx": [
+        "Run with UCX_RCACHE_ENABLE=n, and with UCX_TLS=tcp,self or another transport, and see which of them ends the damage.",
+        "Report it to the project of UCX, with this report and the output of ucx_info -v; then try another version."],
+    "unknown": [
+        "Run with UCI_CAPTURE=FOLDER, which keeps both versions of what was damaged.",
+        "Narrow it down by transport, path and host, as section 8 of UCI's docs/debugging.md tells."],
+    NOT_RECORDED: [
+        "Narrow it down by transport, path and host, as section 8 of UCI's docs/debugging.md tells.",
+        "Use a newer UCI, whose records name a cause with its evidence."],
+}
+
+
+def job_verdict(tally, counters, ranks, hosts):
+    """The verdict, as a dictionary for JSON. @param ranks  how many there are. @param hosts  their names."""
+    lost = max(tally.kinds["verdict"]["not repaired"], counters.sums["unrepaired_chunks"] > 0)
+    damaged = tally.records or any(counters.sums[name] for name in ("mismatched_chunks", "source_changed", "unrepaired_chunks"))
+    if not damaged:
+        level, sentence = undamaged(tally, counters, ranks)
+    elif lost:
+        level, sentence = "lost", damage_sentence(tally, counters)
+    elif tally.records and tally.records == tally.kinds["verdict"]["source changed"]:
+        level, sentence = "source", damage_sentence(tally, counters)
+    else:
+        level, sentence = "repaired", damage_sentence(tally, counters)
+    return {"level": level, "sentence": sentence, "where": where(tally, ranks, hosts) if tally.records else None,
+            "causes": causes(tally), "next": next_steps(tally, counters, level), "notes": notes(tally, counters, ranks)}
+
+
+def undamaged(tally, counters, ranks):
+    """Nothing was found: is that good news, or no news?"""
+    messages, unverified = counters.sums["messages_received"], counters.unverified()
+    if tally.newer or tally.damaged_lines:
+        return "unknown", "It cannot be told whether anything was damaged: there are records, and none could be read."
+    if not counters.processes:
+        return "unknown", "It cannot be told whether anything was damaged: there are no records and no statistics."
+    if counters.off == len(counters.processes):
+        return "unknown", "Nothing was verified: UCI_MODE was off."
+    if messages == 0:
+        return "unknown", "Nothing was verified: no message has passed through UCI."
+    sentence = (f"Nothing was damaged: {count(messages, 'message')} ({size(counters.sums['bytes_received'])}) "
+                f"{'was' if messages == 1 else 'were'} verified in {count(len(counters.processes), 'process', 'processes')}, "
+                f"{unverified_text(*unverified)}.")
+    missing = ranks - len(counters.hosts)
+    if missing:
+        sentence = sentence[:-1] + f"; of {count(missing, 'rank')} nothing is known."
+    return "clean", sentence
+
+
+def unverified_text(messages, amount):
+    """What passed by."""
+    if messages == 0 and not amount:
+        return "none unverified"
+    return f"{count(messages, 'message')} ({'bytes not counted' if amount is None else size(amount)}) unverified"
+
+
+def damage_sentence(tally, counters):
+    """How many messages, and what became of them."""
+    if not tally.records:
+        sums = counters.sums
+        what = "no record of it could be read" if tally.newer or tally.damaged_lines else "not recorded"
+        return (f"Damage was counted, and {what}: {count(sums['mismatched_chunks'], 'chunk')} mismatched, "
+                f"{count(sums['repaired_chunks'])} repaired, {count(sums['unrepaired_chunks'])} not repaired, "
+                f"{count(sums['source_changed'])} changed by the program.")
+    kinds = tally.kinds["verdict"]
+    lost, changed, healed = kinds["not repaired"], kinds["source changed"], kinds["repaired"]
+    received = counters.sums["messages_received"]
+    scale = f" of {count(received)}" if received >= tally.records else ""
+    if changed == tally.records:
+        return (f"{count(changed)}{scale} {'message was' if changed == 1 else 'messages were'} changed by the program while being "
+                f"sent; nothing else was damaged.")
+    parts = [f"{count(lost)} could not be repaired"] if lost else []
+    parts += [f"{count(healed)} {'was' if healed == 1 else 'were'} repaired"] if healed and (lost or changed) else []
+    parts += [f"{count(changed)} had been changed by the program while being sent"] if changed else []
+    outcome = "all were repaired" if not parts else ", ".join(parts)
+    if healed == 1 and not parts:
+        outcome = "it was repaired"
+    return f"{count(tally.records)}{scale} {'message' if tally.records == 1 else 'messages'} arrived damaged; {outcome}."
+
+
+def where(tally, ranks, hosts):
+    """Between whom: {"sentence", "stands_out"}, the closest description that most of the damage fits."""
+    total = tally.records
+    by = {"pair": tally.pairs, "receiver": totals(tally.pairs, 1), "sender": totals(tally.pairs, 0), "host pair": tally.host_pairs,
+          "receiving host": totals(tally.host_pairs, 1), "sending host": totals(tally.host_pairs, 0), "host": ends(tally.host_pairs)}
+    others = {"pair": ranks > 2, "receiver": ranks > 2, "sender": ranks > 2, "host pair": len(hosts) > 2,
+              "receiving host": len(hosts) > 1, "sending host": len(hosts) > 1, "host": len(hosts) > 2}
+    few = f" These are only {total}, so that it may be chance." if total < FEW else ""
+    for kind, counts in by.items():
+        name, number = counts.most_common(1)[0]
+        if others[kind] and number >= MOST * total and is_known(name):
+            return {"stands_out": kind, "sentence": f"{part(number, total).capitalize()} the damaged messages "
+                                                    f"{phrase(kind, name, tally.hosts)}{other_ends(kind, name, tally.pairs)}.{few}"}
+    if ranks <= 2 and len(tally.pairs) <= 2:
+        return {"stands_out": None, "sentence": f"There are only two ranks, {listing(host_of(tally.hosts, number) for number in range(ranks))}."}
+    pairs, receivers = len(tally.pairs), len(by["receiver"])
+    scope = "All of it was on one host." if len(hosts) == 1 else f"{count(len(tally.host_pairs), 'pair')} of hosts are affected."
+    return {"stands_out": None, "sentence": f"No rank{'' if len(hosts) == 1 else ', host'} or pair stands out: {count(pairs, 'pair')} of ranks, "
+                                            f"{count(receivers, 'receiver')}. {scope}{few}"}
+
+
+def totals(pairs, side):
+    """Records by one side of the pairs."""
+    found = Counter()
+    for pair, number in pairs.items():
+        found[pair[side]] += number
+    return found
+
+
+def ends(pairs):
+    """Records by either side."""
+    found = Counter()
+    for pair, number in pairs.items():
+        for name in set(pair):
+            found[name] += number
+    return found
+
+
+def is_known(name):
+    """Is it the name of somebody?"""
+    return all(is_known(part) for part in name) if isinstance(name, tuple) else name not in (-1, "unknown")
+
+
+def host_of(hosts, number):
+    """rank 3 (node1)"""
+    return f"{rank(number)} ({hosts[number]})" if number in hosts else rank(number)
+
+
+def phrase(kind, name, hosts):
+    """What is common to the damage."""
+    if kind == "pair":
+        return f"went from {host_of(hosts, name[0])} to {host_of(hosts, name[1])}"
+    return {"receiver": lambda: f"were received by {host_of(hosts, name)}",
+            "sender": lambda: f"were sent by {host_of(hosts, name)}",
+            "host pair": lambda: f"went from host {name[0]} to host {name[1]}" if name[0] != name[1] else f"stayed on host {name[0]}",
+            "receiving host": lambda: f"were received on host {name}",
+            "sending host": lambda: f"were sent from host {name}",
+            "host": lambda: f"have host {name} at one end"}[kind]()
+
+
+def other_ends(kind, name, pairs):
+    """How many are at the other end of a rank that stands out: more than one, and it is likely that rank's fault."""
+    number = len({pair for pair in pairs if pair[1 if kind == "receiver" else 0] == name}) if kind in ("receiver", "sender") else 0
+    if number < 2:
+        return ""
+    return f", {'from' if kind == 'receiver' else 'to'} {count(number, 'other rank')}"
+
+
+def causes(tally):
+    """Causes by frequency, each with the evidence that was given most often."""
+    found = []
+    for cause, number in tally.kinds["cause"].most_common():
+        evidence = [(text, times) for text, times in tally.evidence.get(cause, Counter()).most_common() if text is not None]
+        found.append({"cause": cause, "text": CAUSES.get(cause, f"the cause is given as '{cause}'"), "records": number,
+                      "share": share(number, tally.records), "evidence": [list(pair) for pair in evidence[:3]],
+                      "kinds_of_evidence": len(evidence)})
+    return found
+
+
+def next_steps(tally, counters, level):
+    """What to do, the most frequent cause first."""
+    steps = []
+    if level == "lost":
+        steps.append("Do not use the results of this job: what could not be repaired was either refused, or delivered as it was "
+                     "(UCI_ON_ERROR).")
+    for cause, _ in tally.kinds["cause"].most_common(2):
+        steps += NEXT_STEPS.get(cause, NEXT_STEPS["unknown"])
+    if not tally.records and not tally.newer and level in ("repaired", "lost"):
+        steps.append("Run once more with UCI_EVENTS set, or with uci_run: then each damaged message is recorded.")
+    if level == "unknown":
+        steps.append("Is UCI on? uci_info tells; and the job must have been run with UCI_STATS and UCI_EVENTS, or with uci_run.")
+    if level in ("clean", "unknown") and counters.sums["passthrough_messages"]:
+        steps.append("See section 15 of UCI's docs/design.md for what is not verified, and why.")
+    return list(dict.fromkeys(steps))
+
+
+def missing_ranks(counters, ranks):
+    """Ranks that must have been there and left no statistics, as ranges."""
+    found, begin = [], 0
+    for number in [*sorted(counters.hosts), ranks]:
+        if number > begin:
+            found.append(str(begin) if number == begin + 1 else f"{begin}-{number - 1}")
+        begin = number + 1
+    return found
+
+
+def notes(tally, counters, ranks):
+    """What limits all of this, or should be known before one acts."""
+    found, sums = [], counters.sums
+    if sums["faults_injected"]:
+        found.append(f"{count(sums['faults_injected'], 'fault')} were injected on purpose in this job (UCI_FAULT).")
+    if sums["events_lost"]:
+        found.append(f"{count(sums['events_lost'], 'record')} could not be written by the job, and are missing here.")
+    if sums["log_dropped"]:
+        found.append(f"{count(sums['log_dropped'], 'copy', 'copies')} for repairs were dropped: UCI_LOG_SIZE is too small.")
+    if tally.records and counters.processes and not sums["mismatched_chunks"] and not sums["source_changed"]:
+        found.append("The statistics know of no damage, and the records do: they may be of different jobs.")
+    if len(tally.kinds["job"]) > 1:
+        found.append(f"The records are of {count(len(tally.kinds['job']))} jobs ({listing(tally.kinds['job'])}): ranks of the same "
+                     "number are counted together.")
+    if counters.off and counters.off < len(counters.processes):
+        found.append(f"UCI_MODE was off in {count(counters.off)} of {count(len(counters.processes), 'process', 'processes')}.")
+    if tally.records and (sums["mismatched_headers"] or sums["mismatched_control"]):
+        found.append(f"Besides, {count(sums['mismatched_headers'] + sums['mismatched_control'])} of UCI's own headers and control "
+                     "messages were damaged and sent again; they are counted, not recorded.")
+    fates = [f"{count(number)} {fate}" for fate, number in counters.fates.items() if fate != "ended"]
+    if fates:
+        found.append(f"Processes that left only a live file, as it was last: {', '.join(fates)}.")
+    missing = ranks - len(counters.hosts)
+    if missing and counters.processes:
+        found.append(f"{count(missing, 'rank')} left no statistics: not ended normally, or without UCI.")
+    if not counters.processes and tally.records:
+        found.append("There are no statistics: how many messages were intact, or not verified, is not known.")
+    return found
+
+
+def part(number, total):
+    """95 % of, or all."""
+    return "all" if number == total else f"{share(number, total)} of"
+
+
+def patterns(tally):
+    """What is the same in too many records to be chance."""
+    found = []
+    devices = tally.kinds["device"]
+    device, number = devices.most_common(1)[0] if devices else (None, 0)
+    if len(devices) > 1 and number >= max(PATTERN, MOST * tally.records) and device != NOT_RECORDED:
+        found.append(f"{part(number, tally.records).capitalize()} messages came by device {device}.")
+    placed = sum(tally.alignments.values())
+    if placed >= PATTERN:
+        page, line = tally.alignments["page"], tally.alignments["page"] + tally.alignments["line"]
+        if page >= MOST * placed:
+            found.append(f"In {part(page, placed)} messages the first wrong byte is at a multiple of 4096 in its message: pages or fragments, "
+                         "so rather software than flipped bits.")
+        elif line >= MOST * placed:
+            found.append(f"In {part(line, placed)} messages the first wrong byte is at a multiple of 64 in its message: cache lines.")
+        place, number = tally.places.most_common(1)[0]
+        if place is not None and number >= MOST * placed and len(tally.places) > 1 or len(tally.places) == 1:
+            found.append(f"In {part(number, placed)} messages the first wrong byte is at offset {count(place)} of its message: software.")
+    flipped = sum(tally.bits.values())
+    bit, number = tally.bits.most_common(1)[0] if flipped else (None, 0)
+    if bit is not None and flipped >= PATTERN and number >= MOST * flipped:
+        found.append(f"In {part(number, flipped)} bit flips it is bit {bit} of the byte: one line of a memory or a bus.")
+    if tally.gets_wrong:
+        found.append(f"{count(tally.gets_wrong, 'RDMA get')} ended well and brought other bytes than the sender had just digested: "
+                     "a stale registration, or a wrong key.")
+    return found

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Numbers, sizes and names for people, and text from records that is safe to show."""
+
+TEXT_LIMIT = 200  # characters of one value of a record that are shown
+
+
+def clean(value, limit=TEXT_LIMIT):
+    """A value of a record as text. What a terminal or a page could take for more than text (control characters, lone
+    surrogates, changes of direction) is written as its number."""
+    if value is None:
+        return "unknown"
+    text = value if isinstance(value, str) else repr(value)
+    if len(text) > limit:
+        text = text[:limit] + "..."
+    return text if text.isprintable() else "".join(
+        char if char.isprintable() else char.encode("unicode_escape").decode() for char in text)
+
+
+def count(number, noun=None, nouns=None):
+    """1234567 as 1,234,567; with a noun in the right number behind."""
+    text = f"{number:,}"
+    if noun is None:
+        return text
+    return f"{text} {noun if number == 1 else nouns or noun + 's'}"
+
+
+def size(number):
+    """Bytes in the largest binary unit that leaves a number of at least 1."""
+    value = float(number)
+    for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
+        if value < 1024 or unit == "TiB":
+            break
+        value /= 1024
+    if unit == "bytes":
+        return f"{number:,} byte{'' if number == 1 else 's'}"
+    return f"{value:,.4g} {unit}" if value < 1000 else f"{value:,.0f} {unit}"
+
+
+def share(part, whole):
+    """A part in percent, which says 0 and 100 only where that is exact."""
+    if not whole or not part:
+        return "0 %"
+    if part == whole:
+        return "100 %"
+    percent = 100 * part / whole
+    return "< 1 %" if percent < 1 else "> 99 %" if percent > 99 else f"{percent:.0f} %"
+
+
+def listing(names, limit=8):
+    """The first of many names, and how many more there are."""
+    names = list(names)
+    more = len(names) - limit
+    return ", ".join(names[:limit]) + (f" and {count(more)} more" if more > 0 else "")
+
+
+def rank(number):
+    """A rank, or that it is not known."""
+    return f"rank {number}" if number >= 0 else "a rank that is not known"
