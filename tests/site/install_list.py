@@ -25,7 +25,8 @@ def listed_files(libdir, version):
     """The list of docs/admin.md: what the first column of its table names."""
     text = (ROOT / "docs/admin.md").read_text()
     begin, end = (text.index(mark) for mark in MARKS)
-    names = re.findall(r"`([^`]+)`", "\n".join(line.split("|")[1] for line in text[begin:end].splitlines() if line.startswith("| `")))
+    rows = [line.split("|")[1] for line in text[begin:end].splitlines() if line.startswith("| `")]
+    names = re.findall(r"`([^`]+)`", "\n".join(rows))
     return {name.replace("LIB/", f"{libdir}/").replace("VERSION", version) for name in names}
 
 

@@ -103,9 +103,18 @@ profile_without_library() (
     [ -z "$(after_profile 1000 "$work/home")" ]
 )
 
-# module_gives NAME TEXT: loading it sets what is expected, by Environment Modules
+# The two module systems exclude each other as packages, so neither is installed for this suite: tests/packages has Lmod
+find_modules() {
+    local init
+    for init in /usr/share/modules/init/bash /etc/profile.d/lmod.sh; do
+        [ ! -e "$init" ] || { modules=$init; return; }
+    done
+    return 1
+}
+
+# module_gives NAME TEXT: loading it sets what is expected
 module_gives() {
-    bash -c 'source /usr/share/modules/init/bash; module use "$1"; module load "$2"; env' bash "$site/modulefiles" "$1" |
+    bash -c 'source "$3"; module use "$1"; module load "$2"; env' bash "$site/modulefiles" "$1" "$modules" |
         grep -xF -- "$2"
 }
 
@@ -132,7 +141,7 @@ asks_for_criterion() {
 }
 
 main() {
-    local tool version
+    local tool version modules=
     case ${1:-} in
     -h|--help) usage_of "$0"; exit ;;
     esac
@@ -146,11 +155,11 @@ main() {
     done
     check "pkg-config: the library" pkg_config preload "$work/prefix/lib/libucx_integrity.so"
     check "pkg-config: the folder for UCX" pkg_config ucx_plugin_path "$work/prefix/lib/uci"
-    if [ -e /usr/share/modules/init/bash ]; then
+    if find_modules; then
         check "modulefile: preload is the usual one" module_gives uci "LD_PRELOAD=$work/prefix/lib/libucx_integrity.so"
         check "modulefile: plugin" module_gives "uci/$version-plugin" "UCX_PLUGIN_PATH=$work/prefix/lib/uci"
     else
-        skip "modulefiles" "no Environment Modules (environment-modules)"
+        skip "modulefiles" "neither Environment Modules nor Lmod here (Debian: environment-modules, or lmod)"
         skipped=$((skipped + 1))
     fi
     if [ "$(id -u)" -eq 0 ]; then
