@@ -26,6 +26,7 @@ suites=(
     "tools      * 1min uci_tune and uci_perftest: measure a little, read what they write, refuse what they should"
     "check      * 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "report     * 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
+    "site       * 30s  what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
     "mpi        * 5min real programs under Open MPI and MPICH, over every transport"
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
@@ -38,6 +39,7 @@ suites=(
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
+    "packages   - 8min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network)"
     "programs   - 5min programs from Debian, unmodified: NetPIPE, LAMMPS; plain, with UCI, with faults"
     "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
@@ -71,7 +73,7 @@ suite_layers() {
 
 suite_format() {
     mapfile -t sources < <(project_files '*.c' '*.h' '*.inl')
-    mapfile -t scripts < <(project_files '*.sh' '.ci/run' 'tests/rdma/init')
+    mapfile -t scripts < <(project_files '*.sh' '.ci/run' 'tests/rdma/init' 'packaging/completion/*')
     passed=0 failed=0
     [ ${#sources[@]} -gt 0 ] || die "git lists no sources"
     count_check "clang-format, ${#sources[@]} files" check_format "${sources[@]}"
@@ -105,6 +107,10 @@ suite_check() {
 suite_report() {
     "$uci_root/tools/install_deps.sh" report browser
     "$uci_root/tests/tools/run_report.sh" "$build"
+}
+
+suite_site() {
+    "$uci_root/tests/site/run_site.sh" "$build"
 }
 
 suite_mpi() {
@@ -146,6 +152,10 @@ suite_compat() {
 
 suite_fresh() {
     "$uci_root/tests/fresh/run_fresh.sh"
+}
+
+suite_packages() {
+    "$uci_root/tests/packages/run_packages.sh"
 }
 
 suite_programs() {

@@ -9,7 +9,7 @@
 #
 #   --quick          5 seconds each
 #   --only NAME      one of frame, settings, ucx_config, peer, control, profile, manifest, exchange
-#   --keep           add what covers more to tests/fuzz/corpus (for a commit)
+#   --keep           add what covers more to tests/fuzz/corpus, for a commit: give it a name that says what it exercises
 #   --help           this text
 set -euo pipefail
 # shellcheck source=tools/common.sh
