@@ -82,6 +82,26 @@ static void uci_setting_print_enum(const uci_setting_t *setting, const void *val
     fputs(setting->names[*(const unsigned *)value], stream);
 }
 
+static uci_status_t uci_setting_parse_bool(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                           size_t error_size)
+{
+    static const char *const names[] = {"off", "on", "0", "1", "no", "yes", "n", "y"};
+    unsigned i;
+
+    for (i = 0; i < uci_array_size(names); ++i) {
+        if (strcasecmp(text, names[i]) == 0) {
+            *(bool *)value = (i % 2) != 0;
+            return UCI_OK;
+        }
+    }
+    return UCI_ERR_INVALID_PARAM;
+}
+
+static void uci_setting_print_bool(const uci_setting_t *setting, const void *value, FILE *stream)
+{
+    fputs(*(const bool *)value ? "on" : "off", stream);
+}
+
 static uci_status_t uci_setting_parse_size(const uci_setting_t *setting, const char *text, void *value, char *error,
                                            size_t error_size)
 {
@@ -205,6 +225,7 @@ static void uci_setting_print_file(const uci_setting_t *setting, const void *val
     .allow_auto = (_allow_auto)
 #define UCI_SETTING_UINT(_min, _max) \
     .parse = uci_setting_parse_uint, .print = uci_setting_print_uint, .min = (_min), .max = (_max)
+#define UCI_SETTING_BOOL   .parse = uci_setting_parse_bool, .print = uci_setting_print_bool
 #define UCI_SETTING_DIGEST .parse = uci_setting_parse_digest, .print = uci_setting_print_digest
 #define UCI_SETTING_FAULT  .parse = uci_setting_parse_fault, .print = uci_setting_print_fault
 #define UCI_SETTING_FILE   .parse = uci_setting_parse_file, .print = uci_setting_print_file
@@ -225,6 +246,17 @@ static const uci_setting_t uci_settings_table[] = {
          " - repair : as detect, but the sender keeps what is needed to send damaged parts again.\n"
          "Set the same in all processes of a job.",
          "[off|detect|repair]", offsetof(uci_settings_t, mode), UCI_SETTING_ENUM(uci_mode_names)},
+
+        {"UCI_REQUIRE", "off",
+         "Stop a process that has UCI and can't be protected by it: with UCI_MODE=off or UCI_DIGEST=none, as\n"
+         "a UCX module that can't be attached, or with connections by socket address, whose messages would\n"
+         "pass through. A process that has no UCI can't be stopped this way: see uci_run(1), --require.",
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, require), UCI_SETTING_BOOL},
+
+        {"UCI_BANNER", "off",
+         "Rank 0 says on standard error that UCI is on when it first uses UCX, in one line: version, ranks,\n"
+         "mode, digest, and how UCI got in.",
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, banner), UCI_SETTING_BOOL},
 
         {"UCI_DIGEST", "auto",
          "The checksum that messages are verified with. auto is xxh3, or crc64 or xxh128 for sizes\n"

@@ -13,10 +13,10 @@
 static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
 
-static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE", "UCI_EAGER_MAX",
-                                    "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",   "UCI_ON_CHANGED",
-                                    "UCI_FAULT",    "UCI_STATS",     "UCI_EVENTS",     "UCI_MERKLE_ARITY",
-                                    "UCI_CARRIER",  "UCI_PATH",      "UCI_PROFILE"};
+static const char *const names[] = {
+        "UCI_MODE",     "UCI_DIGEST",     "UCI_CHUNK_SIZE", "UCI_EAGER_MAX", "UCI_LOG_SIZE", "UCI_LOG_LEVEL",
+        "UCI_ON_ERROR", "UCI_ON_CHANGED", "UCI_FAULT",      "UCI_STATS",     "UCI_EVENTS",   "UCI_MERKLE_ARITY",
+        "UCI_CARRIER",  "UCI_PATH",       "UCI_PROFILE",    "UCI_REQUIRE",   "UCI_BANNER"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -542,4 +542,13 @@ Test(settings, documentation_is_complete)
     }
     cr_expect(syntax == uci_array_size(names));
     free(text);
+}
+
+Test(settings, switches_are_on_or_off)
+{
+    setenv("UCI_REQUIRE", "1", 1);
+    setenv("UCI_BANNER", "No", 1);
+    read_silently();
+    cr_expect(uci_settings.require);
+    cr_expect(!uci_settings.banner);
 }
