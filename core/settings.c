@@ -730,3 +730,32 @@ void uci_settings_print(FILE *stream, unsigned flags)
         }
     }
 }
+
+void uci_settings_for_each_set(uci_settings_func_t func, void *arg)
+{
+    char *value, *source;
+    size_t i, length;
+    FILE *stream;
+
+    uci_settings_for_each(i)
+    {
+        value = source = NULL;
+        if (uci_settings_sources[i].text == NULL) {
+            continue;
+        }
+        if ((stream = open_memstream(&value, &length)) != NULL) {
+            uci_settings_table[i].print(&uci_settings_table[i], (char *)&uci_settings + uci_settings_table[i].offset,
+                                        stream);
+            fclose(stream);
+        }
+        if ((stream = open_memstream(&source, &length)) != NULL) {
+            uci_settings_print_source(i, stream);
+            fclose(stream);
+        }
+        if ((value != NULL) && (source != NULL)) {
+            func(uci_settings_table[i].name, value, source, arg);
+        }
+        free(value);
+        free(source);
+    }
+}

@@ -79,4 +79,10 @@ enum {
 /** Print the settings in force, in the syntax of uci.conf. */
 void uci_settings_print(FILE *stream, unsigned flags);
 
+/** Called for each setting that has been set: its value as it is in force, and where from ("environment", "/etc/uci/uci.conf:3"). */
+typedef void (*uci_settings_func_t)(const char *name, const char *value, const char *source, void *arg);
+
+/** Call @a func for each setting that is not its default because somebody has set it. */
+void uci_settings_for_each_set(uci_settings_func_t func, void *arg);
+
 #endif

@@ -23,8 +23,8 @@ suites=(
     "unit       * 10s  unit tests of every layer (Criterion)"
     "layers     * 10s  include rules, exported symbols, silence in other programs, and the table of UCX's functions"
     "format     * 5s   clang-format on C, shellcheck on scripts"
-    "tools      * 1min uci_tune and uci_perftest: measure a little, read what they write, refuse what they should"
     "check      * 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
+    "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "mpi        * 5min real programs under Open MPI and MPICH, over every transport"
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
@@ -95,6 +95,7 @@ suite_tidy() {
 
 suite_tools() {
     "$uci_root/tests/tools/run_tools.sh" "$build"
+    "$uci_root/tests/tools/run_job.sh" "$build"
 }
 
 suite_check() {

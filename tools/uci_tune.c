@@ -6,6 +6,7 @@
  * Compiled once without MPI, and once for each MPI (with UCI_TUNE_MPI its name). The user starts the first: alone it
  * measures the CPU; as a rank of a job it becomes the program of that MPI, with UCI preloaded.
  */
+#include "beside.h"
 #include "file.h"
 #include "process.h"
 #include "settings.h"
@@ -15,7 +16,6 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <getopt.h>
-#include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -141,25 +141,6 @@ static const char *uci_tune_ucx_version(void)
  * Becoming a rank
  */
 
-/* A file beside this program or where it is installed with it. @return false if there is none. */
-static bool uci_tune_find_beside(const char *const *folders, const char *name, char *path, size_t size)
-{
-    char program[PATH_MAX] = "";
-    const char *folder;
-    size_t i;
-
-    if (readlink("/proc/self/exe", program, sizeof(program) - 1) <= 0) {
-        return false;
-    }
-    folder = dirname(program);
-    for (i = 0; folders[i] != NULL; ++i) {
-        if (((size_t)snprintf(path, size, "%s/%s/%s", folder, folders[i], name) < size) && (access(path, R_OK) == 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Which MPI has started this process as a rank of a job; NULL: none has */
 static const char *uci_tune_launcher(void)
 {
@@ -189,11 +170,11 @@ static int uci_tune_become_rank(const char *mpi, char **argv)
     char program[PATH_MAX], library[PATH_MAX], name[32];
 
     snprintf(name, sizeof(name), "uci_tune.%s", mpi);
-    if (!uci_tune_find_beside(programs, name, program, sizeof(program))) {
+    if (!uci_find_beside(programs, name, program, sizeof(program))) {
         fprintf(stderr, "uci_tune: UCI was built without %s: there is no %s beside this program\n", mpi, name);
         return EXIT_FAILURE;
     }
-    if (!uci_tune_find_beside(libraries, "libucx_integrity.so", library, sizeof(library))) {
+    if (!uci_find_beside(libraries, "libucx_integrity.so", library, sizeof(library))) {
         fprintf(stderr, "uci_tune: libucx_integrity.so is not where it is built or installed with this program\n");
         return EXIT_FAILURE;
     }

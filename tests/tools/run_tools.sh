@@ -144,6 +144,24 @@ assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 4 * 2 * 3 *
 END
 }
 
+# Its own judgement, on rounds that are made up
+perftest_judges() {
+    python3 - "$uci_root/tools" "$1" <<'END'
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import uci_perftest
+def point(ratios):
+    point = uci_perftest.Point("openmpi", "tcp,self", "lat", 8)
+    point.rounds = [{"plain": 1.0, "uci": ratio} for ratio in ratios]
+    return point
+assert point([1.0, 1.01, 1.02, 1.0, 1.01]).judgement() == ("<= 1.03", "met")
+assert point([1.1, 1.11, 1.12, 1.1, 1.1]).judgement() == ("<= 1.03", "MISSED")
+bad = {"too_few": [1.0] * 3, "noisy": [0.0001, 0.0001, 1.0, 3.838, 3.838]}[sys.argv[2]]
+assert point(bad).judgement() == ("<= 1.03", "too noisy") and point(bad).record()["too_noisy"]
+END
+}
+
 configured_programs() {
     meson introspect --targets "$1" | grep -o '"uci_perftest\.[a-z]*"' | sort -u
 }
@@ -207,14 +225,19 @@ main() {
     check "uci_tune --wrong" says "Try 'uci_tune --help'" 2 "$tools/uci_tune" --wrong
     check "uci_perftest with Open MPI" perftest openmpi
     check "uci_perftest with both" perftest both 2
+    check "uci_perftest: 3 rounds are too few to judge" perftest_judges too_few
+    check "uci_perftest: rounds far apart are too noisy to judge" perftest_judges noisy
+    check "uci_perftest: --rounds holds with --quick" says "1 x 2 rounds each" 0 "$tools/uci_perftest" --mpi openmpi --quick --rounds 2 \
+        --block 2 --test lat --sizes 8 --tls posix,self --no-breakdown
+    check "uci_perftest --mpi wrong" says "unknown MPI 'wrong'" 2 "$tools/uci_perftest" --mpi wrong
+    check "uci_perftest --sizes wrong" says "is no size" 2 "$tools/uci_perftest" --sizes 8,wrong
     check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong
-    check "uci_perftest --preload wrong" says "build it, or give" 1 "$tools/uci_perftest" --preload /no/such.so
+    check "uci_perftest --preload wrong" says "there is no library /no/such.so: build it, or give another path" 1 "$tools/uci_perftest" --preload /no/such.so
     check_hosts
     check "packages that came later are found" configures_again
     check "a job that hangs is looked into, openmpi" watches openmpi
     check "a job that hangs is looked into, mpich" watches mpich
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_checks
 }
 
 main "$@"
