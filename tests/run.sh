@@ -94,8 +94,10 @@ suite_tidy() {
 }
 
 suite_tools() {
-    "$uci_root/tests/tools/run_tools.sh" "$build"
-    "$uci_root/tests/tools/run_job.sh" "$build"
+    local status=0
+    "$uci_root/tests/tools/run_tools.sh" "$build" || status=1
+    "$uci_root/tests/tools/run_job.sh" "$build" || status=1
+    return "$status"
 }
 
 suite_check() {
