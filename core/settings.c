@@ -17,6 +17,7 @@
 #define UCI_SETTING_CONFIG_FILE "UCI_CONFIG_FILE"
 #define UCI_SETTING_NAME_MAX    64 /* names longer than this are compared by their beginning */
 #define UCI_SETTING_ERROR_MAX   512
+#define UCI_SETTING_SHORT_MIN   3 /* letters that may stand for a longer name */
 
 #define UCI_SETTINGS_FILE_MAX      ((size_t)1 << 20)
 #define UCI_SETTINGS_BAD_LINES_MAX 10
@@ -433,6 +434,12 @@ static const char *uci_settings_skip_prefix(const char *name, size_t *length_p)
     return name + prefix;
 }
 
+/* "CHUNK" is short for "CHUNK_SIZE", however many letters are missing */
+static bool uci_settings_is_short_for(const char *name, size_t length, const char *known, size_t known_length)
+{
+    return (length >= UCI_SETTING_SHORT_MIN) && (length < known_length) && (strncasecmp(name, known, length) == 0);
+}
+
 static const char *uci_settings_nearest(const char *name, size_t length)
 {
     unsigned best_distance = UINT_MAX, distance;
@@ -444,7 +451,9 @@ static const char *uci_settings_nearest(const char *name, size_t length)
     {
         known_length = strlen(uci_settings_table[i].name);
         known        = uci_settings_skip_prefix(uci_settings_table[i].name, &known_length);
-        distance     = uci_settings_distance(name, length, known, known_length);
+        distance     = uci_settings_is_short_for(name, length, known, known_length)
+                               ? 1
+                               : uci_settings_distance(name, length, known, known_length);
         if (distance < best_distance) {
             best_distance = distance;
             best          = uci_settings_table[i].name;

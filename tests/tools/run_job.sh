@@ -140,6 +140,13 @@ silent_peer() {
         -genv LD_PRELOAD "$library" -genv UCI_FAULT rate=1,peer=99 "$work/pairs.mpich" && [ "$(grep -c 'damages nothing' "$work/said")" -eq 1 ]
 }
 
+# What the receiver fetches, it damages itself: the rank that the message is for is its own. Rank 0 receives nothing.
+fetched_peer() {
+    local target=$1 condition=$2
+    UCI_PATH=get UCX_TLS=posix,cma,self UCI_FAULT=rate=0.3,min=1m,target=$target,peer=1 says "$3" "$4" run_pairs mpich 2 &&
+        summary "$condition"
+}
+
 main() {
     local mpi
     case ${1:-} in
@@ -183,6 +190,8 @@ main() {
     check "UCI_REQUIRE: UCI_DIGEST=none" require UCI_DIGEST none UCI_DIGEST=none
     check "UCI_BANNER" banner
     check "UCI_FAULT: a peer that nobody is" silent_peer
+    check "UCI_FAULT: peer= reaches what is fetched" fetched_peer payload 'counters["faults_injected"] > 0' "all were repaired" 122
+    check "UCI_FAULT: peer= reaches repairs by get" fetched_peer payload+repair 'counters["mismatched_gets"] > 0' "all were repaired" 122
     end_of_checks
 }
 

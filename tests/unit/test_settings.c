@@ -552,3 +552,17 @@ Test(settings, switches_are_on_or_off)
     cr_expect(uci_settings.require);
     cr_expect(!uci_settings.banner);
 }
+
+Test(settings, the_beginning_of_a_name_is_near_to_it)
+{
+    char *text;
+
+    setenv("UCI_CHUNK", "8k", 1);
+    setenv("UCI_EAGER", "8k", 1);
+    setenv("UCI_MERKLE", "8", 1);
+    text = read_settings(UCI_OK);
+    expect_text(text, "UCI_CHUNK in the environment (nearest: UCI_CHUNK_SIZE)");
+    expect_text(text, "UCI_EAGER in the environment (nearest: UCI_EAGER_MAX)");
+    expect_text(text, "UCI_MERKLE in the environment (nearest: UCI_MERKLE_ARITY)");
+    free(text);
+}
