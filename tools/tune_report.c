@@ -180,10 +180,9 @@ static void tune_print_change(const tune_checks_t *list)
     }
 }
 
-static double tune_print_checks(const tune_checks_t *list)
+static void tune_print_checks(const tune_checks_t *list)
 {
     const tune_check_t *check;
-    double worst = 0;
     char text[24];
     unsigned i;
 
@@ -191,12 +190,23 @@ static double tune_print_checks(const tune_checks_t *list)
            list->title, "bytes", "chosen", "ns", "best", "ns", "loss");
     for (i = 0; i < list->count; ++i) {
         check = &list->checks[i];
-        worst = uci_max(worst, tune_check_loss(check));
         printf("%8s  %-24s %12.1f  %-24s %12.1f %6.1f%%%s\n", tune_size_text(check->size, text), check->chosen,
                check->chosen_ns, check->best, check->best_ns, 100 * tune_check_loss(check),
                (tune_check_loss(check) > TUNE_TOLERANCE) ? " *" : "");
     }
     tune_print_change(list);
+}
+
+double tune_worst_loss(const tune_result_t *result)
+{
+    double worst = 0;
+    unsigned i, j;
+
+    for (i = 0; i < result->lists_count; ++i) {
+        for (j = 0; j < result->lists[i].count; ++j) {
+            worst = uci_max(worst, tune_check_loss(&result->lists[i].checks[j]));
+        }
+    }
     return worst;
 }
 
@@ -216,7 +226,7 @@ static void tune_print_eager(const uci_profile_t *profile)
 void tune_print(const tune_result_t *result)
 {
     const uci_profile_t *profile = &result->profile;
-    double worst                 = 0, loss;
+    double worst                 = tune_worst_loss(result);
     unsigned i;
 
     printf("%s, %u cores, UCX %s; %s, %s, host %s\n", profile->machine.cpu, profile->machine.cores,
@@ -230,8 +240,7 @@ void tune_print(const tune_result_t *result)
     tune_print_paths(profile);
     tune_print_eager(profile);
     for (i = 0; i < result->lists_count; ++i) {
-        loss  = tune_print_checks(&result->lists[i]);
-        worst = uci_max(worst, loss);
+        tune_print_checks(&result->lists[i]);
     }
     if (result->lists_count > 0) {
         printf("\nchoices lose at most %.1f %% to the best measured: %s (aim: %.0f %% at every size)\n", 100 * worst,

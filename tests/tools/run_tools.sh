@@ -15,6 +15,7 @@ work=$(mktemp -d)
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
 limited=("$uci_root/tests/watchdog.sh" 120) # put in front of mpirun
+quick=(--quick --max-loss 1e9)              # figures are not judged here, and the machine may be busy
 export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE=
 trap 'rm -rf "$work"' EXIT
 
@@ -33,7 +34,7 @@ start_ranks() {
 }
 
 tune_alone() {
-    "$tools/uci_tune" --quick --plot "$work/alone.svg" --json "$work/alone.json" && python3 - "$work" "$(profile_path)" <<'END'
+    "$tools/uci_tune" "${quick[@]}" --plot "$work/alone.svg" --json "$work/alone.json" && python3 - "$work" "$(profile_path)" <<'END'
 import json, sys, xml.dom.minidom
 work, profile = sys.argv[1:]
 svg = xml.dom.minidom.parse(f"{work}/alone.svg")
@@ -46,7 +47,7 @@ END
 }
 
 tune_ranks() {
-    start_ranks "$1" "$tools/uci_tune" --quick --json "$work/ranks.json" && python3 - "$work/ranks.json" "$(profile_path)" "$2" <<'END'
+    start_ranks "$1" "$tools/uci_tune" "${quick[@]}" --json "$work/ranks.json" && python3 - "$work/ranks.json" "$(profile_path)" "$2" <<'END'
 import json, sys
 report, profile = (json.load(open(name)) for name in sys.argv[1:3])
 transports = {path["transports"].split()[0] for path in profile["paths"]}
@@ -59,7 +60,7 @@ END
 # Digests and copies are those of before, paths are new ones
 tune_paths_only() {
     cp "$(profile_path)" "$work/before.json" &&
-        start_ranks openmpi "$tools/uci_tune" --quick --paths-only --json "$work/ranks.json" &&
+        start_ranks openmpi "$tools/uci_tune" "${quick[@]}" --paths-only --json "$work/ranks.json" &&
         python3 - "$work/before.json" "$(profile_path)" "$work/ranks.json" <<'END'
 import json, sys
 before, after, report = (json.load(open(name)) for name in sys.argv[1:4])
@@ -71,7 +72,7 @@ END
 
 # Between two hosts: a profile of what is between them, whichever launcher leads there
 tune_hosts() {
-    local command=("$tools/uci_tune" --quick --paths-only --max-size 1m -o "$work/hosts.json")
+    local command=("$tools/uci_tune" "${quick[@]}" --paths-only --max-size 1m -o "$work/hosts.json")
     rm -f "$work/hosts.json"
     case $1 in
     openmpi) "$uci_root/tools/two_hosts.sh" mpirun.openmpi --allow-run-as-root --host uci-a,uci-b -np 2 --bind-to none \
@@ -122,6 +123,25 @@ keeps_paths() {
 job_uses_profile() {
     says "tuning: profile $(profile_path)" 0 start_ranks openmpi -x "LD_PRELOAD=${tools%/tools}/libucx_integrity.so" \
         -x UCI_LOG_LEVEL=info "$tools/uci_perftest.openmpi" lat 65536 100
+}
+
+# Some choice always loses something
+tune_noise() {
+    says "no profile is written: its choices lose up to" 1 "$tools/uci_tune" --quick --max-loss 0 -o "$work/noise.json" &&
+        [ ! -e "$work/noise.json" ]
+}
+
+tune_no_folder() {
+    says "No such file or directory" 1 "$tools/uci_tune" --quick -o "$work/no/such/profile.json" && [ ! -e "$work/no" ]
+}
+
+tune_remove() {
+    local profile
+    profile=$(profile_path)
+    printf 'no profile\n' >"$work/precious"
+    says "it is no profile that can be read" 1 "$tools/uci_tune" --remove -o "$work/precious" && [ -e "$work/precious" ] &&
+        says "profile removed: $profile" 0 "$tools/uci_tune" --remove && [ ! -e "$profile" ] &&
+        says "there is no profile" 1 "$tools/uci_tune" --remove
 }
 
 alter_profile() {
@@ -215,12 +235,17 @@ main() {
     check "a job uses the profile" job_uses_profile
     alter_profile 's/"cores": [0-9]*/"cores": 9999/'
     check "a profile of another machine is refused" says "it is of 9999 cores" 1 "$tools/uci_tune" --show="$work/altered.json"
-    check "and not overwritten" says "give another name or --force" 1 "$tools/uci_tune" --quick -o "$work/altered.json"
-    check "but with --force" says "profile written" 0 "$tools/uci_tune" --quick --force -o "$work/altered.json"
+    check "and not overwritten" says "give another name or --force" 1 "$tools/uci_tune" "${quick[@]}" -o "$work/altered.json"
+    check "but with --force" says "profile written" 0 "$tools/uci_tune" "${quick[@]}" --force -o "$work/altered.json"
     alter_profile 's/"uci_profile": 1/"uci_profile": 2/'
     check "a profile of another version is refused" says "it is of version 2" 1 "$tools/uci_tune" --show="$work/altered.json"
     head -c 1000 "$(profile_path)" >"$work/altered.json"
     check "half a profile is refused" says "is not used: line" 1 "$tools/uci_tune" --show="$work/altered.json"
+    check "a profile that is noise is not written" tune_noise
+    check "but with --force" says "profile written" 0 "$tools/uci_tune" --quick --max-loss 0 --force -o "$work/noise.json"
+    check "uci_tune -o makes no folder" tune_no_folder
+    check "uci_tune --remove" tune_remove
+    check "uci_tune --max-loss wrong" says "is no percentage" 2 "$tools/uci_tune" --max-loss wrong
     check "uci_tune --max-size wrong" says "is no size" 2 "$tools/uci_tune" --max-size wrong
     check "uci_tune --wrong" says "Try 'uci_tune --help'" 2 "$tools/uci_tune" --wrong
     check "uci_perftest with Open MPI" perftest openmpi
