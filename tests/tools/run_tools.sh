@@ -144,6 +144,43 @@ tune_remove() {
         says "there is no profile" 1 "$tools/uci_tune" --remove
 }
 
+# A profile with as many paths as there can be, over eight decades and a long list of transports: nothing is drawn or printed over
+# something else, no two lines look the same, and tables fit on a screen
+tune_crowded() {
+    python3 - "$(profile_path)" "$work/crowded.json" <<'END' &&
+import json, sys
+profile = json.load(open(sys.argv[1]))
+transports = " ".join(f"transport{number}" for number in range(7))
+ways = [("eager", 0)] + [("stream", 4096 << number) for number in range(7)] + \
+       [("direct", 8192 << number) for number in range(3)] + [("get", 61440), ("bounce", 61440)]
+profile["paths"] = [{"transports": transports, "path": path, "chunk": chunk,
+                     "ns": [[64 << number, 10.0 ** (2 + number / 2)] for number in range(19)]} for path, chunk in ways]
+profile["paths"][0]["ns"][0][1] = 0.5
+json.dump(profile, open(sys.argv[2], "w"))
+END
+        "$tools/uci_tune" --show="$work/crowded.json" --plot "$work/crowded.svg" >"$work/crowded.txt" &&
+        python3 - "$work/crowded.svg" "$work/crowded.txt" <<'END'
+import sys, xml.dom.minidom
+svg = xml.dom.minidom.parse(sys.argv[1])
+lines = [(line.getAttribute("stroke"), line.getAttribute("stroke-dasharray")) for line in svg.getElementsByTagName("polyline")][-13:]
+assert len(set(lines)) == len({colour for colour, _ in lines}) == 13, lines
+boxes = []
+for text in svg.getElementsByTagName("text"):
+    if text.hasAttribute("transform"):
+        continue
+    size = float(text.getAttribute("font-size") or 12)
+    width = 0.56 * size * len(text.firstChild.data)
+    x = float(text.getAttribute("x")) - width * {"middle": 0.5, "end": 1}.get(text.getAttribute("text-anchor"), 0)
+    boxes.append((x, float(text.getAttribute("y")), x + width, size, text.firstChild.data))
+for number, (left, y, right, size, text) in enumerate(boxes):
+    assert 20 <= left and right <= 900, f"'{text}' leaves the picture"  # the turned "GB/s" ends at 20
+    for other in boxes[:number]:
+        assert abs(y - other[1]) >= min(size, other[3]) or right <= other[0] or left >= other[2], f"'{text}' is over '{other[4]}'"
+widest = max(open(sys.argv[2]).read().splitlines(), key=len)
+assert len(widest) <= 110, widest
+END
+}
+
 alter_profile() {
     sed "$1" "$(profile_path)" >"$work/altered.json"
 }
@@ -233,6 +270,7 @@ main() {
     check "uci_tune --paths-only" tune_paths_only
     check "uci_tune --paths-only without a job" says "there are no paths without a job" 2 "$tools/uci_tune" --paths-only
     check "a job uses the profile" job_uses_profile
+    check "plots and tables of many paths" tune_crowded
     alter_profile 's/"cores": [0-9]*/"cores": 9999/'
     check "a profile of another machine is refused" says "it is of 9999 cores" 1 "$tools/uci_tune" --show="$work/altered.json"
     check "and not overwritten" says "give another name or --force" 1 "$tools/uci_tune" "${quick[@]}" -o "$work/altered.json"
