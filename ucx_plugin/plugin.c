@@ -116,6 +116,12 @@ static void uci_plugin_check_settings(void)
     if (uci_settings.digest->id == UCI_DIGEST_NONE) {
         uci_plugin_unprotected("UCI_DIGEST=none checks nothing");
     }
+    if ((uci_process_rank() <= 0) && uci_stats_is_shared(uci_settings.stats)) {
+        uci_warn(
+                "the %u ranks of this job write to one file, UCI_STATS=%s, and only the statistics of one will be left: put %%h and %%p, "
+                "or %%r, into its name",
+                ranks, uci_settings.stats);
+    }
     if ((ranks > 0) && (uci_settings.fault.rate > 0) && (uci_settings.fault.peer >= (int64_t)ranks) &&
         (uci_process_rank() <= 0)) {
         uci_warn("UCI_FAULT damages nothing: peer=%ld, but the ranks of this job are 0 to %u",

@@ -140,6 +140,11 @@ silent_peer() {
         -genv LD_PRELOAD "$library" -genv UCI_FAULT rate=1,peer=99 "$work/pairs.mpich" && [ "$(grep -c 'damages nothing' "$work/said")" -eq 1 ]
 }
 
+one_file() {
+    says "the 2 ranks of this job write to one file, UCI_STATS=$work/one.json" 0 "${limited[@]}" mpirun.mpich -np 2 \
+        -genv LD_PRELOAD "$library" -genv UCI_STATS "$work/one.json" "$work/pairs.mpich" && [ "$(grep -c 'write to one file' "$work/said")" -eq 1 ]
+}
+
 # What the receiver fetches, it damages itself: the rank that the message is for is its own. Rank 0 receives nothing.
 fetched_peer() {
     local target=$1 condition=$2
@@ -190,6 +195,7 @@ main() {
     check "UCI_REQUIRE: UCI_DIGEST=none" require UCI_DIGEST none UCI_DIGEST=none
     check "UCI_BANNER" banner
     check "UCI_FAULT: a peer that nobody is" silent_peer
+    check "UCI_STATS: one file of all ranks is told" one_file
     check "UCI_FAULT: peer= reaches what is fetched" fetched_peer payload 'counters["faults_injected"] > 0' "all were repaired" 122
     check "UCI_FAULT: peer= reaches repairs by get" fetched_peer payload+repair 'counters["mismatched_gets"] > 0' "all were repaired" 122
     end_of_checks

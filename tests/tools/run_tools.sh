@@ -219,6 +219,17 @@ assert point(bad).judgement() == ("<= 1.03", "too noisy") and point(bad).record(
 END
 }
 
+# A run that its limit has ended is not one that failed
+demo_timed_out() {
+    local run
+    for run in plain off on; do
+        mkdir -p "$work/demo/$run"
+        printf '{"status": %d, "wall": 120.0, "ranks": 4, "limit": 120}\n' "$([ "$run" = on ] && echo 124 || echo 1)" >"$work/demo/$run/run.json"
+    done
+    says "NOT AS IT SHOULD BE: timed out (faults, UCI on), so nothing is shown; give --timeout more than 120 s" 1 \
+        python3 "$uci_root/tools/demo_table.py" "$work/demo" && grep -q '^hpcc  *FAILED  *FAILED  *timed out$' "$work/said"
+}
+
 configured_programs() {
     meson introspect --targets "$1" | grep -o '"uci_perftest\.[a-z]*"' | sort -u
 }
@@ -296,6 +307,7 @@ main() {
     check "uci_perftest --sizes wrong" says "is no size" 2 "$tools/uci_perftest" --sizes 8,wrong
     check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong
     check "uci_perftest --preload wrong" says "there is no library /no/such.so: build it, or give another path" 1 "$tools/uci_perftest" --preload /no/such.so
+    check "demo.sh: a run at its limit has timed out" demo_timed_out
     check_hosts
     check "packages that came later are found" configures_again
     check "a job that hangs is looked into, openmpi" watches openmpi
