@@ -9,6 +9,8 @@ import json
 from collections import Counter
 from pathlib import Path
 
+import uci_job
+
 STATS, EVENTS, LIVE = "stats.%h.%p.json", "events.%h.%p.jsonl", ".live"
 NOT_COUNTERS = ("pid", "rank", "schema")
 DAMAGE = ("mismatched_headers", "mismatched_control", "mismatched_roots")
@@ -62,12 +64,13 @@ class JobFolder:
 
     def __init__(self, folder):
         self.folder = Path(folder)
-        self.processes, self.broken, self.damage = [], [], Damage()
+        self.processes, self.killed, self.broken, self.damage = [], [], [], Damage()
         for path in sorted(self.folder.glob("stats.*.json")):
             self._add_statistics(path)
+        self._add_killed()
         for path in sorted(self.folder.glob("events.*.jsonl")):
             self.damage.add_file(path)
-        self.sums = add_up(self.processes)
+        self.sums = add_up(self.processes + self.killed)
 
     def _add_statistics(self, path):
         try:
@@ -75,15 +78,29 @@ class JobFolder:
         except ValueError:
             self.broken.append(path.name)
 
-    def ranks(self):
-        """Numbers of the ranks that have left statistics."""
-        return {process.get("rank", -1) for process in self.processes} - {-1}
+    def _add_killed(self):
+        """Processes that had UCI and ended without a word: counters of a running process, and no statistics. uci_top reads them;
+        without it only their names are known."""
+        ended = {(process.get("host"), process.get("pid")) for process in self.processes}
+        known = {}
+        for name in (path.name[:-len(LIVE)] for path in sorted(self.folder.glob("*" + LIVE))):
+            host, _, pid = name.rpartition(".")
+            if pid.isdigit() and (host, int(pid)) not in ended:
+                known[host, int(pid)] = {"host": host, "pid": int(pid), "rank": -1}
+        tool = uci_job.find_tool("uci_top") if known else None
+        try:
+            look = json.loads(uci_job.read_output([tool, "--once", "--json", str(self.folder)])) if tool else {}
+        except ValueError:
+            look = {}
+        for process in (process for job in look.get("jobs", ()) for process in job["processes"]):
+            key = process["host"], process["pid"]
+            if key in known:
+                known[key] |= process["counters"] | {"rank": -1 if process["rank"] is None else process["rank"]}
+        self.killed = list(known.values())
 
-    def killed(self):
-        """host:pid of processes that had UCI and ended without a word: counters of a running process, and no statistics."""
-        ended = {f"{process.get('host')}.{process.get('pid')}" for process in self.processes}
-        names = (path.name[:-len(LIVE)] for path in sorted(self.folder.glob("*" + LIVE)))
-        return [":".join(name.rsplit(".", 1)) for name in names if name not in ended]
+    def ranks(self):
+        """Numbers of the ranks that had UCI."""
+        return {process.get("rank", -1) for process in self.processes + self.killed} - {-1}
 
     def damaged_chunks(self):
         """Chunks that arrived damaged; what the program itself changed is none of them."""

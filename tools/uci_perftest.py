@@ -405,7 +405,8 @@ def parse_arguments():
     parser.add_argument("--sizes", type=sizes, help="bytes, as 8,1k,4m (default: each test's own)")
     parser.add_argument("--hosts", help="two hosts, A,B, for a rank on each (default: both ranks here)")
     parser.add_argument("--bind", default="core", metavar="WHAT", help="what mpirun binds a rank to (core, none, ...)")
-    parser.add_argument("--mpirun-args", default=[], type=shlex.split, metavar="ARGS", help="more arguments for mpirun, quoted as for a shell")
+    parser.add_argument("--mpirun-args", default=[], type=shlex.split, metavar="ARGS",
+                        help="more arguments for mpirun, quoted as for a shell")
     parser.add_argument("--launches", type=int, metavar="N", help="launches of the jobs (default 3)")
     parser.add_argument("--rounds", type=int, metavar="N",
                         help="rounds of turns for each size in a launch (default 20)")

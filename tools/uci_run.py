@@ -156,6 +156,12 @@ def run_job(command):
     return 128 - status if status < 0 else status
 
 
+def name_process(process):
+    """'rank 3 (node2:4711)', or without the rank where it is not known."""
+    place = f"{process['host']}:{process['pid']}"
+    return f"rank {process['rank']} ({place})" if process["rank"] >= 0 else place
+
+
 def number_ranks(ranks):
     """'ranks 1, 4, 5 and 20 more'."""
     shown = ", ".join(str(rank) for rank in ranks[:16])
@@ -204,7 +210,8 @@ class Summary:
         sums, damage = self.job.sums, self.job.damage
         return {"uci_run": 1, "folder": str(folder), "command": command, "verdict": self.verdict(), "exit_code": self.exit_code(),
                 "job_status": self.status, "ranks": self.ranks, "ranks_with_uci": self.ranks - len(self.missing),
-                "ranks_without_statistics": self.missing, "ranks_without_messages": self.idle, "killed": self.job.killed(),
+                "ranks_without_statistics": self.missing, "ranks_without_messages": self.idle,
+                "killed": [name_process(process) for process in self.job.killed],
                 "messages_sent": sums["messages_sent"], "messages_received": sums["messages_received"],
                 "bytes_sent": sums["bytes_sent"], "bytes_received": sums["bytes_received"],
                 "unverified_messages": sums["passthrough_messages"], "damaged_chunks": self.job.damaged_chunks(),
@@ -246,8 +253,8 @@ class Summary:
             why = ("without UCI" if self.status == 0 else
                    "without UCI, or ended before it could write (a signal, MPI_Abort)")
             yield "no statistics", f"{number_ranks(self.missing)}: {why}"
-        if self.job.killed():
-            yield "killed", ", ".join(self.job.killed())
+        if self.job.killed:
+            yield "killed", ", ".join(map(name_process, self.job.killed)) + ": their counters are as of then"
         if self.idle:
             yield "no messages", f"{number_ranks(self.idle)}: UCI was there, and nothing went through it"
         if self.job.broken:

@@ -82,7 +82,15 @@ killed_job() {
     local status=0
     run_pairs "$1" 2 -- kill >"$work/said" 2>&1 || status=$?
     cat "$work/said"
-    summary "1 in ranks_without_statistics and job_status == exit_code == $status != 0" && grep -q 'ended before it could write' "$work/said"
+    summary "(1 in ranks_without_statistics or killed) and job_status == exit_code == $status != 0" &&
+        grep -q 'ended before it could write\|killed' "$work/said"
+}
+
+# Where the library keeps counters in files that survive, and uci_top reads them, a rank that was killed is counted
+killed_is_counted() {
+    run_pairs mpich 2 -- kill >"$work/said" 2>&1 && return 1
+    cat "$work/said"
+    summary 'not ranks_without_statistics and any(name.startswith("rank 1 (") for name in killed) and messages_received == 20'
 }
 
 # What is printed can be pasted
@@ -165,6 +173,11 @@ main() {
         check "uci_run: a rank is killed, $mpi" killed_job "$mpi"
         check "uci_run --dry-run can be pasted, $mpi" pasted "$mpi"
     done
+    if [ -x "$tools/uci_top" ] && "$tools/uci_info" -c | grep -q '^UCI_LIVE='; then
+        check "uci_run: a rank that was killed is counted" killed_is_counted
+    else
+        skip "uci_run: a rank that was killed is counted" "this UCI keeps no counters that survive (UCI_LIVE)"
+    fi
     check "uci_run: damage that stays, and is let through" unrepaired_job log True
     check "uci_run: damage that stays, and ends the job" unrepaired_job abort False
     check "uci_run: no rank has UCI" without_uci 0
