@@ -138,6 +138,14 @@ require() {
     grep -qF "is not protected by UCI: $3" "$work/said"
 }
 
+# UCX before 1.22 can be made to load it under this name, but too late: without UCI_REQUIRE the process goes on without UCI
+require_module() {
+    ln -sf "$library" "$work/libuct_rdmacm.so.0"
+    set -- LD_PRELOAD="$work/libucx_integrity_as_module.so" TEST_MODULE_PATH="$work/libuct_rdmacm.so.0"
+    says "UCI stays out of this process" 0 env "$@" "$tools/uci_probe" &&
+        says "is not protected by UCI: under this name" 134 bash -c '"$@"; exit' _ env "$@" UCI_REQUIRE=1 "$tools/uci_probe"
+}
+
 banner() {
     says "UCI 0.1.0 on: 2 ranks, mode repair, digest auto" 0 "${limited[@]}" mpirun.mpich -np 2 -genv LD_PRELOAD "$library" -genv UCI_REQUIRE 1 \
         -genv UCI_BANNER 1 "$work/pairs.mpich" && [ "$(grep -c '^UCI ' "$work/said")" -eq 1 ]
@@ -206,6 +214,7 @@ main() {
     check "uci_info --json alone" says "--json is for use with --check" 2 "$tools/uci_info" --json
     check "UCI_REQUIRE: UCI_MODE=off" require UCI_MODE off UCI_MODE=off
     check "UCI_REQUIRE: UCI_DIGEST=none" require UCI_DIGEST none UCI_DIGEST=none
+    check "UCI_REQUIRE: a module that can't be attached" require_module
     check "UCI_BANNER" banner
     check "UCI_FAULT: a peer that nobody is" silent_peer
     check "UCI_STATS: one file of all ranks is told" one_file
