@@ -53,7 +53,7 @@ typedef struct uci_fault_spec {
     uint64_t seed;
     uint64_t count;    /**< stop after so many faults; UINT64_MAX: no limit */
     uint64_t min, max; /**< only messages of min..max bytes */
-    int64_t peer;      /**< only towards this rank; -1: all */
+    int64_t peer;      /**< only messages to this rank, also where the receiver draws (gets); -1: all */
 } uci_fault_spec_t;
 
 /**
@@ -83,7 +83,8 @@ bool uci_fault_targets(uci_fault_target_t target);
 
 /**
  * Draw: is this unit hit? Thread safe. Only units the spec aims at (target, length, peer) are decisions.
- * @param length  bytes of the user's message; @param peer its rank, -1 if unknown.
+ * @param length  bytes of the user's message.
+ * @param peer    the rank that it is for, -1 if unknown: of the peer where the sender draws, its own where the receiver does.
  * @return true if so; fault_p is set and the fault is counted (uci_fault_count).
  */
 bool uci_fault_draw(uci_fault_target_t target, uint64_t length, int64_t peer, uci_fault_t *fault_p);

@@ -63,6 +63,14 @@ int uci_process_rank(void)
     return uci_process_number(names, uci_array_size(names));
 }
 
+unsigned uci_process_job_size(void)
+{
+    static const char *const names[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
+    int count                        = uci_process_number(names, uci_array_size(names));
+
+    return (count > 0) ? (unsigned)count : 0;
+}
+
 unsigned uci_process_local_count(void)
 {
     static const char *const names[] = {"OMPI_COMM_WORLD_LOCAL_SIZE", "MPI_LOCALNRANKS", "PMI_LOCAL_SIZE"};

@@ -14,6 +14,9 @@ const char *uci_process_host(void);
 /** Rank from OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID, first that is set; -1 if none is. */
 int uci_process_rank(void);
 
+/** @return how many ranks the job was started with, from OMPI_COMM_WORLD_SIZE, PMI_SIZE, SLURM_STEP_NUM_TASKS; 0: none is set. */
+unsigned uci_process_job_size(void);
+
 /** @return how many processes of the job this node has, as its launcher says; 0: it does not. */
 unsigned uci_process_local_count(void);
 

@@ -17,6 +17,7 @@
 #define UCI_SETTING_CONFIG_FILE "UCI_CONFIG_FILE"
 #define UCI_SETTING_NAME_MAX    64 /* names longer than this are compared by their beginning */
 #define UCI_SETTING_ERROR_MAX   512
+#define UCI_SETTING_SHORT_MIN   3 /* letters that may stand for a longer name */
 
 #define UCI_SETTINGS_FILE_MAX      ((size_t)1 << 20)
 #define UCI_SETTINGS_BAD_LINES_MAX 10
@@ -80,6 +81,26 @@ static uci_status_t uci_setting_parse_enum(const uci_setting_t *setting, const c
 static void uci_setting_print_enum(const uci_setting_t *setting, const void *value, FILE *stream)
 {
     fputs(setting->names[*(const unsigned *)value], stream);
+}
+
+static uci_status_t uci_setting_parse_bool(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                           size_t error_size)
+{
+    static const char *const names[] = {"off", "on", "0", "1", "no", "yes", "n", "y"};
+    unsigned i;
+
+    for (i = 0; i < uci_array_size(names); ++i) {
+        if (strcasecmp(text, names[i]) == 0) {
+            *(bool *)value = (i % 2) != 0;
+            return UCI_OK;
+        }
+    }
+    return UCI_ERR_INVALID_PARAM;
+}
+
+static void uci_setting_print_bool(const uci_setting_t *setting, const void *value, FILE *stream)
+{
+    fputs(*(const bool *)value ? "on" : "off", stream);
 }
 
 static uci_status_t uci_setting_parse_size(const uci_setting_t *setting, const char *text, void *value, char *error,
@@ -205,6 +226,7 @@ static void uci_setting_print_file(const uci_setting_t *setting, const void *val
     .allow_auto = (_allow_auto)
 #define UCI_SETTING_UINT(_min, _max) \
     .parse = uci_setting_parse_uint, .print = uci_setting_print_uint, .min = (_min), .max = (_max)
+#define UCI_SETTING_BOOL   .parse = uci_setting_parse_bool, .print = uci_setting_print_bool
 #define UCI_SETTING_DIGEST .parse = uci_setting_parse_digest, .print = uci_setting_print_digest
 #define UCI_SETTING_FAULT  .parse = uci_setting_parse_fault, .print = uci_setting_print_fault
 #define UCI_SETTING_FILE   .parse = uci_setting_parse_file, .print = uci_setting_print_file
@@ -226,6 +248,17 @@ static const uci_setting_t uci_settings_table[] = {
          " - repair : as detect, but damaged bytes are fetched again first.\n"
          "Set the same in all processes of a job.",
          "[off|detect|repair]", offsetof(uci_settings_t, mode), UCI_SETTING_ENUM(uci_mode_names)},
+
+        {"UCI_REQUIRE", "off",
+         "Stop a process that has UCI and can't be protected by it: with UCI_MODE=off or UCI_DIGEST=none, as\n"
+         "a UCX module that can't be attached, or with connections by socket address, whose messages would\n"
+         "pass through. A process that has no UCI can't be stopped this way: see uci_run(1), --require.",
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, require), UCI_SETTING_BOOL},
+
+        {"UCI_BANNER", "off",
+         "Rank 0 says on standard error that UCI is on when it first uses UCX, in one line: version, ranks,\n"
+         "mode, digest, and how UCI got in.",
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, banner), UCI_SETTING_BOOL},
 
         {"UCI_DIGEST", "auto",
          "The checksum that messages are verified with. auto is xxh3, or crc64 or xxh128 for sizes\n"
@@ -402,6 +435,12 @@ static const char *uci_settings_skip_prefix(const char *name, size_t *length_p)
     return name + prefix;
 }
 
+/* "CHUNK" is short for "CHUNK_SIZE", however many letters are missing */
+static bool uci_settings_is_short_for(const char *name, size_t length, const char *known, size_t known_length)
+{
+    return (length >= UCI_SETTING_SHORT_MIN) && (length < known_length) && (strncasecmp(name, known, length) == 0);
+}
+
 static const char *uci_settings_nearest(const char *name, size_t length)
 {
     unsigned best_distance = UINT_MAX, distance;
@@ -413,7 +452,9 @@ static const char *uci_settings_nearest(const char *name, size_t length)
     {
         known_length = strlen(uci_settings_table[i].name);
         known        = uci_settings_skip_prefix(uci_settings_table[i].name, &known_length);
-        distance     = uci_settings_distance(name, length, known, known_length);
+        distance     = uci_settings_is_short_for(name, length, known, known_length)
+                               ? 1
+                               : uci_settings_distance(name, length, known, known_length);
         if (distance < best_distance) {
             best_distance = distance;
             best          = uci_settings_table[i].name;
@@ -697,5 +738,34 @@ void uci_settings_print(FILE *stream, unsigned flags)
         if (flags & UCI_SETTINGS_PRINT_DOC) {
             fprintf(stream, "\n");
         }
+    }
+}
+
+void uci_settings_for_each_set(uci_settings_func_t func, void *arg)
+{
+    char *value, *source;
+    size_t i, length;
+    FILE *stream;
+
+    uci_settings_for_each(i)
+    {
+        value = source = NULL;
+        if (uci_settings_sources[i].text == NULL) {
+            continue;
+        }
+        if ((stream = open_memstream(&value, &length)) != NULL) {
+            uci_settings_table[i].print(&uci_settings_table[i], (char *)&uci_settings + uci_settings_table[i].offset,
+                                        stream);
+            fclose(stream);
+        }
+        if ((stream = open_memstream(&source, &length)) != NULL) {
+            uci_settings_print_source(i, stream);
+            fclose(stream);
+        }
+        if ((value != NULL) && (source != NULL)) {
+            func(uci_settings_table[i].name, value, source, arg);
+        }
+        free(value);
+        free(source);
     }
 }

@@ -41,6 +41,8 @@ typedef enum {
 
 typedef struct uci_settings {
     uci_mode_t mode;                /**< UCI_MODE=off|detect|repair */
+    bool require;                   /**< UCI_REQUIRE=off|on */
+    bool banner;                    /**< UCI_BANNER=off|on */
     const uci_digest_ops_t *digest; /**< UCI_DIGEST=auto|xxh3|...; auto is &uci_digest_auto */
     size_t chunk_size;              /**< UCI_CHUNK_SIZE=auto|bytes (memory units: 64k, 1m), 256..16m */
     size_t eager_max;               /**< UCI_EAGER_MAX=auto|bytes, 0..32k: payload carried in one frame */
@@ -76,5 +78,11 @@ enum {
 
 /** Print the settings in force, in the syntax of uci.conf. */
 void uci_settings_print(FILE *stream, unsigned flags);
+
+/** Called for each setting that has been set: its value as it is in force, and where from ("environment", "/etc/uci/uci.conf:3"). */
+typedef void (*uci_settings_func_t)(const char *name, const char *value, const char *source, void *arg);
+
+/** Call @a func for each setting that is not its default because somebody has set it. */
+void uci_settings_for_each_set(uci_settings_func_t func, void *arg);
 
 #endif

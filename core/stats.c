@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 uci_stats_t uci_stats;
@@ -233,4 +234,32 @@ void uci_stats_report(const char *destination)
     if (uci_file_replace(path, uci_stats_write_file, NULL) != UCI_OK) {
         uci_error("cannot write the statistics to %s: %s", path, uci_file_error(errno));
     }
+}
+
+/* Does the name hold this conversion? "%%p" does not */
+static bool uci_stats_holds(const char *pattern, char conversion)
+{
+    for (; *pattern != '\0'; ++pattern) {
+        if ((*pattern == '%') && (*++pattern == conversion)) {
+            return true;
+        }
+        if (*pattern == '\0') {
+            break;
+        }
+    }
+    return false;
+}
+
+bool uci_stats_is_shared(const char *destination)
+{
+    struct stat info;
+
+    if ((*destination == '\0') || (strcmp(destination, "-") == 0) || (uci_process_job_size() < 2) ||
+        uci_stats_holds(destination, 'p') || uci_stats_holds(destination, 'r')) {
+        return false;
+    }
+    if (uci_stats_holds(destination, 'h') && (uci_process_local_count() == 1)) {
+        return false;
+    }
+    return (stat(destination, &info) != 0) || S_ISREG(info.st_mode); /* not /dev/null, nor a pipe */
 }

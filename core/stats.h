@@ -102,4 +102,11 @@ void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_ve
  */
 void uci_stats_report(const char *destination);
 
+/**
+ * Would several ranks of this job write to the same file, so that only the last one's statistics are left? As far as the launcher
+ * tells how many there are.
+ * @param destination  as of uci_stats_report().
+ */
+bool uci_stats_is_shared(const char *destination);
+
 #endif

@@ -197,9 +197,25 @@ static bool uci_inject_swap_chunks(char *data, uint32_t length, const char *othe
     return true;
 }
 
+/* Drawn where it arrives: the rank that it is for is this one */
+static int uci_inject_own_rank(const uci_recv_op_t *op)
+{
+    return op->peer->worker->mark.rank;
+}
+
+void uci_inject_repair_get(const uci_recv_op_t *op, void *data, size_t length)
+{
+    uci_fault_t fault;
+
+    if (uci_fault_targets(UCI_FAULT_REPAIR) &&
+        uci_fault_draw(UCI_FAULT_REPAIR, op->length, uci_inject_own_rank(op), &fault)) {
+        uci_inject_bytes(&fault, data, length);
+    }
+}
+
 void uci_inject_segment(const uci_recv_op_t *op, char *data, uint32_t length)
 {
-    int rank = uci_peer_rank(op->peer);
+    int rank = uci_inject_own_rank(op);
     uint32_t offset, chunk;
     uci_fault_t fault;
     char *other;

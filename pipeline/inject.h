@@ -43,6 +43,9 @@ void uci_inject_nodes(const uci_send_op_t *op, uci_control_t *msg);
 /** Maybe damage chunks of a segment as it arrives: between the two users' buffers there is no place of ours. */
 void uci_inject_segment(const uci_recv_op_t *op, char *data, uint32_t length);
 
+/** Maybe damage the chunk that a repair by get has brought. */
+void uci_inject_repair_get(const uci_recv_op_t *op, void *data, size_t length);
+
 /** Is the receiver to be granted a wrong region for a get of this operation's chunks? */
 bool uci_inject_region_draw(const uci_send_op_t *op);
 

@@ -286,13 +286,8 @@ static void uci_repair_get_verify(uci_repair_get_t *get)
 {
     uci_recv_op_t *op = get->op;
     uint64_t value;
-    uci_fault_t fault;
 
-    if (uci_fault_targets(UCI_FAULT_REPAIR) &&
-        uci_fault_draw(UCI_FAULT_REPAIR, op->length, uci_peer_rank(op->peer), &fault)) {
-        uci_inject_bytes(&fault, get->target, get->length);
-    }
-
+    uci_inject_repair_get(op, get->target, get->length);
     if (op->state[get->index] != UCI_CHUNK_BAD) {
         /* something else was faster, and what it brought may have been overwritten by this */
         if (get->staging == NULL) {

@@ -143,7 +143,9 @@ static void uci_unexpected_truncated(uci_message_t *message, uci_request_t *req)
         ((message->hdr.kind == UCI_FRAME_RNDV) && (message->adopted == NULL))) {
         uci_control_fin(message->peer, message->seq, UCI_AM_FLAG_TRUNCATED);
     }
-    uci_recv_count(0);
+    if (message->adopted == NULL) {
+        uci_recv_count(0);
+    }
     uci_unexpected_finish(message, req, UCS_ERR_MESSAGE_TRUNCATED);
 }
 
@@ -177,8 +179,7 @@ static void uci_unexpected_hand_out(uci_message_t *message, uci_request_t *req)
     } else if (uci_unlikely(message->length > req->buffer.length)) {
         uci_unexpected_truncated(message, req);
     } else if (uci_unlikely(message->adopted != NULL)) {
-        uci_recv_count(message->length);
-        uci_unexpected_copy_out(message, req, message->content);
+        uci_unexpected_copy_out(message, req, message->content); /* counted when it had been fetched */
     } else if (message->hdr.kind == UCI_FRAME_RNDV) {
         uci_unexpected_deliver_rndv(message, req);
     } else {

@@ -23,8 +23,8 @@ suites=(
     "unit       * 10s  unit tests of every layer (Criterion)"
     "layers     * 10s  include rules, exported symbols, silence in other programs, and the table of UCX's functions"
     "format     * 5s   clang-format on C, shellcheck on scripts"
-    "tools      * 1min uci_tune and uci_perftest: measure a little, read what they write, refuse what they should"
     "check      * 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
+    "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "report     * 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
     "site       * 30s  what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
     "mpi        * 5min real programs under Open MPI and MPICH, over every transport"
@@ -97,7 +97,10 @@ suite_tidy() {
 }
 
 suite_tools() {
-    "$uci_root/tests/tools/run_tools.sh" "$build"
+    local status=0
+    "$uci_root/tests/tools/run_tools.sh" "$build" || status=1
+    "$uci_root/tests/tools/run_job.sh" "$build" || status=1
+    return "$status"
 }
 
 suite_check() {

@@ -18,6 +18,7 @@ RUNS = (("plain", "plain"), ("off", "faults, UCI off"), ("on", "faults, UCI on")
 ROWS = (("messages", "messages_sent"), ("chunks verified", "chunks_verified"),
         ("faults injected", "faults_injected"), ("mismatches", "mismatched_chunks"),
         ("repaired", "repaired_chunks"), ("bytes retransmitted", "retransmitted_bytes"))
+TIMED_OUT = 124  # timeout(1)
 THRESHOLD = 16.0  # of scaled residuals, as in hpcc's example input
 
 
@@ -31,15 +32,20 @@ class Run:
         self.stats = [json.loads(path.read_text()) for path in sorted(folder.glob("stats.*.json"))]
         self.findings = list(self.find_wrong())
 
+    def verdict(self):
+        """One word for the table."""
+        return "timed out" if self.status == TIMED_OUT else "FAILED" if self.findings else "passed"
+
     def count(self, key):
         """Sum of a counter over the ranks; None if nothing was counted."""
         return sum(stats.get(key, 0) for stats in self.stats) if self.stats else None
 
     def find_wrong(self):
         """What hpcc's own checks, or its end, say against this run."""
-        if self.status == 124:
-            yield f"did not end within {self.limit} s"
-        elif self.status != 0:
+        if self.status == TIMED_OUT:
+            yield f"did not end within {self.limit} s: the machine is busy or slow, or hpcc hangs (--timeout gives it longer)"
+            return  # what is missing then is no finding
+        if self.status != 0:
             yield "ended with " + describe_status(self.status)
         for residual in re.findall(r"\*N\)= *(\S+) \.+ FAILED", self.output):
             yield f"HPL residual {float(residual):.3g} (limit {THRESHOLD:g})"
@@ -82,7 +88,7 @@ def print_table(runs):
     rows = [["", *(label for _, label in RUNS)]]
     for label, key in ROWS:
         rows.append([label, *(number(run.count(key)) for run in runs)])
-    rows.append(["hpcc", *("FAILED" if run.findings else "passed" for run in runs)])
+    rows.append(["hpcc", *(run.verdict() for run in runs)])
     rows.append(["wall time", *(f"{run.wall:.1f} s" for run in runs)])
     widths = [max(map(len, column)) for column in zip(*rows)]
     print()
@@ -98,6 +104,10 @@ def number(value):
 
 def problems(plain, off, on):
     """Why the demonstration did not show what it should; empty if it did."""
+    late = [label for (_, label), run in zip(RUNS, (plain, off, on)) if run.status == TIMED_OUT]
+    if late:
+        yield f"timed out ({', '.join(late)}), so nothing is shown; give --timeout more than {plain.limit} s"
+        return
     if plain.findings:
         yield "hpcc fails without UCI and without faults"
     if not off.findings:

@@ -19,7 +19,9 @@ typedef struct tune_options {
     bool quick;
     bool paths_only;
     size_t max_size; /* bytes of the largest message */
+    double max_loss; /* of a choice, relative to the best: a profile with more is noise, and not written */
     bool no_write;
+    bool remove;
     bool force;
 } tune_options_t;
 
@@ -51,6 +53,9 @@ typedef struct tune_result {
 /* A choice is good if it is within this of the best */
 #define TUNE_TOLERANCE 0.03
 
+/* One that takes twice the time of the best says that the machine was busy, not what is fast on it */
+#define TUNE_MAX_LOSS 1.0
+
 /* Time lost by a choice, relative to the best */
 UCI_INLINE double tune_check_loss(const tune_check_t *check)
 {
@@ -69,6 +74,9 @@ uci_status_t tune_kernels(const tune_options_t *options, tune_result_t *result);
 
 /* Measure the paths from rank 0 to others; collective, and rank 0 has the result. MPI is initialized. */
 uci_status_t tune_paths(const tune_options_t *options, tune_result_t *result);
+
+/* The most that a choice loses to the best; 0 if there are none */
+double tune_worst_loss(const tune_result_t *result);
 
 /* Tables for people */
 void tune_print(const tune_result_t *result);

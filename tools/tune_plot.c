@@ -13,14 +13,22 @@
 
 #define PLOT_WIDTH  900
 #define PLOT_HEIGHT 440
-#define PLOT_LEFT   60
+#define PLOT_LEFT   76
 #define PLOT_RIGHT  210
 #define PLOT_TOP    40
 #define PLOT_BOTTOM 50
 
-/* Colours that people tell apart, those with red-green blindness too (M. Okabe, K. Ito, 2008) */
-static const char *const plot_colours[] = {"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7",
-                                           "#e69f00", "#56b4e9", "#8c564b", "#7f7f7f", "#bcbd22"};
+#define PLOT_TITLE   88 /* characters that fit */
+#define PLOT_X_LABEL 36 /* from one label to the next, at least */
+#define PLOT_Y_LABEL 15
+
+/* Colours that people tell apart, those with red-green blindness too (M. Okabe, K. Ito, 2008; then P. Tol, 2012). As many as
+ * there are candidates, and a few more; beyond, lines differ in their dashes */
+static const char *const plot_colours[] = {"#000000", "#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00",
+                                           "#56b4e9", "#8c564b", "#7f7f7f", "#bcbd22", "#332288", "#882255",
+                                           "#44aa99", "#aa4499", "#117733", "#661100"};
+static const char *const plot_dashes[]  = {"", " stroke-dasharray=\"5 4\"", " stroke-dasharray=\"2 3\"",
+                                           " stroke-dasharray=\"9 3 2 3\""};
 
 typedef struct plot {
     FILE *stream;
@@ -90,11 +98,15 @@ static void plot_begin(plot_t *plot, unsigned number)
 static void plot_x_axis(const plot_t *plot)
 {
     unsigned last = (unsigned)plot->x_max, bottom = plot->top + PLOT_HEIGHT - PLOT_BOTTOM, i;
+    double x, before                              = -PLOT_X_LABEL;
     char text[24];
-    double x;
 
     for (i = (unsigned)ceil(plot->x_min); i <= last; i += 2) {
         x = plot_x(plot, 1ul << i);
+        if (x - before < PLOT_X_LABEL) {
+            continue;
+        }
+        before = x;
         fprintf(plot->stream,
                 "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%u\" y2=\"%u\" stroke=\"#dddddd\"/>"
                 "<text x=\"%.1f\" y=\"%u\" text-anchor=\"middle\">%s</text>\n",
@@ -110,9 +122,12 @@ static void plot_y_axis(const plot_t *plot)
     int last                  = (int)floor(plot->y_max), exponent;
     unsigned middle           = plot->top + PLOT_HEIGHT / 2, i;
     double rate, y;
+    /* of many decades only the powers of ten have room */
+    double decade = (PLOT_HEIGHT - PLOT_TOP - PLOT_BOTTOM) / (plot->y_max - plot->y_min);
+    unsigned step = (decade * log10(2) >= PLOT_Y_LABEL) ? 1 : uci_array_size(digits);
 
     for (exponent = (int)floor(plot->y_min); exponent <= last; ++exponent) {
-        for (i = 0; i < uci_array_size(digits); ++i) {
+        for (i = 0; i < uci_array_size(digits); i += step) {
             rate = digits[i] * pow(10, exponent);
             if ((log10(rate) < plot->y_min) || (log10(rate) > plot->y_max)) {
                 continue;
@@ -131,11 +146,14 @@ static void plot_y_axis(const plot_t *plot)
 
 static void plot_axes(plot_t *plot, const char *title)
 {
+    char text[PLOT_TITLE + 4];
+
     plot->x_max = fmax(plot->x_max, plot->x_min + 1);
     plot->y_min = floor(plot->y_min * 4) / 4;
     plot->y_max = fmax(ceil(plot->y_max * 4) / 4, plot->y_min + 0.25);
     fprintf(plot->stream, "<text x=\"%d\" y=\"%u\" font-size=\"15\" font-weight=\"bold\">", PLOT_LEFT, plot->top + 24);
-    plot_text(plot->stream, title);
+    snprintf(text, sizeof(text), "%.*s%s", PLOT_TITLE, title, (strlen(title) > PLOT_TITLE) ? "..." : "");
+    plot_text(plot->stream, text);
     fprintf(plot->stream, "</text>\n");
     plot_x_axis(plot);
     plot_y_axis(plot);
@@ -144,12 +162,13 @@ static void plot_axes(plot_t *plot, const char *title)
 static void plot_line(plot_t *plot, const char *name, const uci_cost_t *cost, bool dashed)
 {
     const char *colour = plot_colours[plot->series % uci_array_size(plot_colours)];
+    unsigned turn      = plot->series / uci_array_size(plot_colours) + (dashed ? 1 : 0);
+    const char *dashes = plot_dashes[uci_min(turn, uci_array_size(plot_dashes) - 1)];
     int y              = (int)(plot->top + PLOT_TOP + 12 + 18 * plot->series);
     int x              = PLOT_WIDTH - PLOT_RIGHT + 12;
     unsigned i;
 
-    fprintf(plot->stream, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\"%s points=\"", colour,
-            dashed ? " stroke-dasharray=\"5 4\"" : "");
+    fprintf(plot->stream, "<polyline fill=\"none\" stroke=\"%s\" stroke-width=\"1.8\"%s points=\"", colour, dashes);
     for (i = 0; i < cost->count; ++i) {
         fprintf(plot->stream, "%.1f,%.1f ", plot_x(plot, uci_max(cost->points[i].size, 1ul)),
                 plot_y(plot, plot_rate(&cost->points[i])));
@@ -157,7 +176,7 @@ static void plot_line(plot_t *plot, const char *name, const uci_cost_t *cost, bo
     fprintf(plot->stream,
             "\"/>\n<line x1=\"%d\" x2=\"%d\" y1=\"%d\" y2=\"%d\" stroke=\"%s\" stroke-width=\"1.8\"%s/>"
             "<text x=\"%d\" y=\"%d\">",
-            x, x + 24, y, y, colour, dashed ? " stroke-dasharray=\"5 4\"" : "", x + 30, y + 4);
+            x, x + 24, y, y, colour, dashes, x + 30, y + 4);
     plot_text(plot->stream, name);
     fprintf(plot->stream, "</text>\n");
     ++plot->series;

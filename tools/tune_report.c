@@ -14,6 +14,9 @@
 #define TUNE_BAR    40
 #define TUNE_CHANGE 1.3 /* times as slow: worth a line */
 
+#define TUNE_COLUMNS 7 /* of a table of times: with the sizes no wider than 92 characters */
+#define TUNE_NAME    40
+
 const char *tune_size_text(uint64_t size, char text[24])
 {
     if ((size >= 1 << 20) && (size % (1 << 20) == 0)) {
@@ -119,44 +122,99 @@ static void tune_print_kernel_choices(const uci_profile_t *profile)
     }
 }
 
-/* Hockney's parameters, and the times in microseconds */
-static void tune_print_times(const uci_cost_t *cost)
+/* Of @a size exactly, in microseconds, as text */
+static void tune_print_time(const uci_cost_t *cost, uint64_t size)
 {
-    uci_cost_line_t line;
-    char text[24];
     unsigned i;
 
-    if (uci_cost_fit(cost, &line) == UCI_OK) {
-        printf(" %8.2f us %7.2f GB/s ", line.latency_ns / 1e3, line.bytes_per_ns);
-    }
     for (i = 0; i < cost->count; ++i) {
-        printf(" %s:%.1f", tune_size_text(cost->points[i].size, text), cost->points[i].ns / 1e3);
+        if (cost->points[i].size == size) {
+            printf(" %11.1f", cost->points[i].ns / 1e3);
+            return;
+        }
+    }
+    printf(" %11s", "-");
+}
+
+/* A column each, a row for each size of the one with the most */
+static void tune_print_times(const uci_cost_t *const *costs, const char (*names)[TUNE_NAME], unsigned count)
+{
+    const uci_cost_t *longest = costs[0];
+    char text[24];
+    unsigned i, j;
+
+    printf("%8s", "bytes");
+    for (i = 0; i < count; ++i) {
+        printf(" %11s", names[i]);
+        longest = (costs[i]->count > longest->count) ? costs[i] : longest;
     }
     printf("\n");
+    for (j = 0; j < longest->count; ++j) {
+        printf("%8s", tune_size_text(longest->points[j].size, text));
+        for (i = 0; i < count; ++i) {
+            tune_print_time(costs[i], longest->points[j].size);
+        }
+        printf("\n");
+    }
+}
+
+/* Hockney's parameters */
+static void tune_print_fit(const char *name, const uci_cost_t *cost)
+{
+    uci_cost_line_t line;
+
+    if (uci_cost_fit(cost, &line) == UCI_OK) {
+        printf("  %-12s %10.2f us %8.2f GB/s\n", name, line.latency_ns / 1e3, line.bytes_per_ns);
+    }
+}
+
+/* Those over one list of transports, which are neighbours in the profile */
+static unsigned tune_print_paths_over(const uci_profile_t *profile, unsigned first)
+{
+    const char *transports = profile->paths[first].transports;
+    const uci_cost_t *costs[TUNE_COLUMNS];
+    char names[TUNE_COLUMNS][TUNE_NAME], text[24];
+    const uci_profile_path_t *path;
+    unsigned pass, i, count;
+
+    printf("\nmessages one way over \"%s\"\nlatency and bandwidth fitted, then microseconds by size\n", transports);
+    for (pass = 0; pass < 2; ++pass) {
+        for (i = first, count = 0;
+             (i < profile->paths_count) && (strcmp(profile->paths[i].transports, transports) == 0); ++i) {
+            path = &profile->paths[i];
+            snprintf(names[count], sizeof(names[count]), "%s%s%s", uci_path_names[path->path],
+                     (path->chunk > 0) ? " " : "", (path->chunk > 0) ? tune_size_text(path->chunk, text) : "");
+            if (pass == 0) {
+                tune_print_fit(names[count], &path->cost);
+                continue;
+            }
+            costs[count++] = &path->cost;
+            if (count == TUNE_COLUMNS) {
+                tune_print_times(costs, names, count);
+                count = 0;
+            }
+        }
+    }
+    if (count > 0) {
+        tune_print_times(costs, names, count);
+    }
+    return i;
 }
 
 static void tune_print_paths(const uci_profile_t *profile)
 {
-    const uci_profile_path_t *path;
-    char text[24];
+    static const char name[1][TUNE_NAME] = {"us"};
+    const uci_cost_t *cost;
     unsigned i;
 
-    if (profile->paths_count == 0) {
-        return;
-    }
-    printf("\nmessages, one way: latency and bandwidth fitted, then microseconds by size\n");
-    for (i = 0; i < profile->paths_count; ++i) {
-        path = &profile->paths[i];
-        if ((i == 0) || (strcmp(path->transports, path[-1].transports) != 0)) {
-            printf("transports \"%s\"\n", path->transports);
-        }
-        printf("  %-7s %6s", uci_path_names[path->path], (path->chunk > 0) ? tune_size_text(path->chunk, text) : "");
-        tune_print_times(&path->cost);
+    for (i = 0; i < profile->paths_count;) {
+        i = tune_print_paths_over(profile, i);
     }
     for (i = 0; i < profile->registrations_count; ++i) {
-        printf("registering a buffer and releasing it, transports \"%s\"\n%16s", profile->registrations[i].transports,
-               "");
-        tune_print_times(&profile->registrations[i].cost);
+        cost = &profile->registrations[i].cost;
+        printf("\nregistering a buffer and releasing it, transports \"%s\"\n", profile->registrations[i].transports);
+        tune_print_fit("", cost);
+        tune_print_times(&cost, name, 1);
     }
 }
 
@@ -180,10 +238,9 @@ static void tune_print_change(const tune_checks_t *list)
     }
 }
 
-static double tune_print_checks(const tune_checks_t *list)
+static void tune_print_checks(const tune_checks_t *list)
 {
     const tune_check_t *check;
-    double worst = 0;
     char text[24];
     unsigned i;
 
@@ -191,12 +248,23 @@ static double tune_print_checks(const tune_checks_t *list)
            list->title, "bytes", "chosen", "ns", "best", "ns", "loss");
     for (i = 0; i < list->count; ++i) {
         check = &list->checks[i];
-        worst = uci_max(worst, tune_check_loss(check));
         printf("%8s  %-24s %12.1f  %-24s %12.1f %6.1f%%%s\n", tune_size_text(check->size, text), check->chosen,
                check->chosen_ns, check->best, check->best_ns, 100 * tune_check_loss(check),
                (tune_check_loss(check) > TUNE_TOLERANCE) ? " *" : "");
     }
     tune_print_change(list);
+}
+
+double tune_worst_loss(const tune_result_t *result)
+{
+    double worst = 0;
+    unsigned i, j;
+
+    for (i = 0; i < result->lists_count; ++i) {
+        for (j = 0; j < result->lists[i].count; ++j) {
+            worst = uci_max(worst, tune_check_loss(&result->lists[i].checks[j]));
+        }
+    }
     return worst;
 }
 
@@ -216,7 +284,7 @@ static void tune_print_eager(const uci_profile_t *profile)
 void tune_print(const tune_result_t *result)
 {
     const uci_profile_t *profile = &result->profile;
-    double worst                 = 0, loss;
+    double worst                 = tune_worst_loss(result);
     unsigned i;
 
     printf("%s, %u cores, UCX %s; %s, %s, host %s\n", profile->machine.cpu, profile->machine.cores,
@@ -230,8 +298,7 @@ void tune_print(const tune_result_t *result)
     tune_print_paths(profile);
     tune_print_eager(profile);
     for (i = 0; i < result->lists_count; ++i) {
-        loss  = tune_print_checks(&result->lists[i]);
-        worst = uci_max(worst, loss);
+        tune_print_checks(&result->lists[i]);
     }
     if (result->lists_count > 0) {
         printf("\nchoices lose at most %.1f %% to the best measured: %s (aim: %.0f %% at every size)\n", 100 * worst,

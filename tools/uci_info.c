@@ -4,6 +4,7 @@
  * uci_info: what this UCI is, what the machine offers it, and which settings are in force. docs/man/uci_info.1
  */
 #include "digest.h"
+#include "info_check.h"
 #include "info_devices.h"
 #include "machine.h"
 #include "process.h"
@@ -36,7 +37,9 @@ enum {
     UCI_INFO_SETTINGS = 1 << 4,
     UCI_INFO_DOC      = 1 << 5,
     UCI_INFO_HELP     = 1 << 6,
-    UCI_INFO_DEVICES  = 1 << 7
+    UCI_INFO_DEVICES  = 1 << 7,
+    UCI_INFO_CHECK    = 1 << 8,
+    UCI_INFO_JSON     = 1 << 9
 };
 
 static const char uci_info_help[] =
@@ -49,12 +52,16 @@ static const char uci_info_help[] =
         "  -d            Show RDMA devices: state, link, GIDs, counters of errors\n"
         "  -c            Show the settings in force, in the syntax of uci.conf\n"
         "  -f            With -c: show also what each setting means, allows, and where its value is from\n"
+        "  --check       Is UCI on for a process started here, how, and for which MPIs? What is not protected, and how\n"
+        "                to change that. Exit status: 0 on, 1 off, 3 loaded and not protecting, 4 not known\n"
+        "  --json        With --check: as JSON\n"
         "  -h, --help    Show this help\n"
         "  --version     Show the version of UCI in one line\n"
         "\n"
         "Without options: -v -D.\n"
         "\n"
         "Examples:\n"
+        "  mpirun -N 1 uci_info --check   is UCI on, on all nodes?\n"
         "  uci_info -cf > ~/.uci.conf     start a configuration file with today's settings\n"
         "  mpirun -N 1 uci_info -c | sort | uniq -c\n"
         "                                 do all nodes use the same settings?\n"
@@ -223,10 +230,9 @@ static void uci_info_exit_usage(const char *complaint, const char *argument)
 /* @return set of what to show. */
 static unsigned uci_info_parse_options(int argc, char **argv)
 {
-    static const struct option long_options[] = {{"cpu", no_argument, NULL, 'C'},
-                                                 {"help", no_argument, NULL, 'h'},
-                                                 {"version", no_argument, NULL, 'V'},
-                                                 {0}};
+    static const struct option long_options[] = {{"cpu", no_argument, NULL, 'C'},     {"help", no_argument, NULL, 'h'},
+                                                 {"version", no_argument, NULL, 'V'}, {"check", no_argument, NULL, 'K'},
+                                                 {"json", no_argument, NULL, 'J'},    {0}};
     unsigned show                             = 0;
     int option;
 
@@ -253,6 +259,12 @@ static unsigned uci_info_parse_options(int argc, char **argv)
         case 'h':
             show |= UCI_INFO_HELP;
             break;
+        case 'K':
+            show |= UCI_INFO_CHECK;
+            break;
+        case 'J':
+            show |= UCI_INFO_JSON;
+            break;
         case 'V':
             show |= UCI_INFO_RELEASE;
             break;
@@ -268,6 +280,9 @@ static unsigned uci_info_parse_options(int argc, char **argv)
     if ((show & UCI_INFO_DOC) && !(show & (UCI_INFO_SETTINGS | UCI_INFO_HELP))) {
         uci_info_exit_usage("-f is for use with -c", "");
     }
+    if ((show & UCI_INFO_JSON) && (show != (UCI_INFO_JSON | UCI_INFO_CHECK))) {
+        uci_info_exit_usage("--json is for use with --check, alone", "");
+    }
     return show;
 }
 
@@ -276,6 +291,9 @@ static int uci_info_show(unsigned show)
     if (show & UCI_INFO_HELP) {
         fputs(uci_info_help, stdout);
         return EXIT_SUCCESS;
+    }
+    if (show & UCI_INFO_CHECK) {
+        return uci_info_check(show & UCI_INFO_JSON);
     }
     if (show & UCI_INFO_RELEASE) {
         printf("uci_info (UCI) %s\n", UCI_VERSION);

@@ -12,7 +12,7 @@ import csv
 import json
 import os
 import select
-import shutil
+import shlex
 import socket
 import statistics
 import subprocess
@@ -20,6 +20,11 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "share/uci"))  # where it is installed; beside this file when built
+# pylint: disable=wrong-import-position
+import uci_job  # noqa: E402
+from uci_job import JobError  # noqa: E402
 
 LATENCY_SIZES = "8,64,1k,8k,64k,1m"
 STREAM_SIZES = "8k,64k,256k,1m,4m"
@@ -31,7 +36,10 @@ UNITS = {"lat": "us", "bw": "MB/s", "bibw": "MB/s", "rate": "msg/s", "send": "MB
          "xchg": "us", "olap": "us"}
 DEFAULT_TLS = ("posix,self", "posix,cma,self", "tcp,self")
 DEADLINE = 60  # seconds that one measurement, or a start, may take before the job counts as stuck
-HERE = Path(__file__).resolve().parent
+QUICK = {"launches": 1, "rounds": 6}
+NORMAL = {"launches": 3, "rounds": 20}
+NOISE_ROUNDS = 4  # in all: fewer have no quartiles to speak of
+NOISE_SPREAD = 0.25  # from the first to the third quartile, of the median: beyond, no target is judged
 
 EPILOG = """
 columns:
@@ -180,8 +188,21 @@ class Point:
         added = self.added()
         return abs(added.get("unexplained", 0)) <= max(abs(added["total"]) / 10, 10)
 
+    def is_noisy(self):
+        """Are the rounds too few, or too far apart, to judge anything by?"""
+        low, ratio, high = self.ratios()
+        return len(self.rounds) < NOISE_ROUNDS or high - low > NOISE_SPREAD * ratio
+
+    def judgement(self):
+        """(the aim, what came of it) as texts, empty where no aim is set."""
+        target = self.target()
+        if target is None:
+            return "", ""
+        aim, is_met = target
+        return aim, "too noisy" if self.is_noisy() else "met" if is_met else "MISSED"
+
     def target(self):
-        """The project's aim as text, and whether it is met; None where none is set."""
+        """The project's aim as text, and whether the medians meet it; None where none is set."""
         tcp = "tcp" in self.tls.split(",")
         if not self.is_judged:
             return None
@@ -198,7 +219,7 @@ class Point:
         low, ratio, high = self.ratios()
         return {"mpi": self.mpi, "transports": self.tls, "test": self.test, "size": self.size,
                 "unit": UNITS[self.test], "plain": self.median("plain"), "uci": self.median("uci"), "ratio": ratio,
-                "ratio_quartiles": [low, high], "added_ns": self.added(), "rounds": self.rounds}
+                "ratio_quartiles": [low, high], "too_noisy": self.is_noisy(), "added_ns": self.added(), "rounds": self.rounds}
 
 
 def quartiles(values):
@@ -212,7 +233,7 @@ def parse_size(text):
     try:
         return int(text[:-1]) * units[text[-1].lower()] if text[-1].lower() in units else int(text)
     except ValueError:
-        sys.exit(f"uci_perftest: '{text}' is no size: expected bytes, as 8, 64k or 4m")
+        raise argparse.ArgumentTypeError(f"'{text}' is no size: expected bytes, as 8, 64k or 4m") from None
 
 
 def format_size(size):
@@ -225,20 +246,10 @@ def format_size(size):
 
 def job_command(mpi, tls, settings, options, address):
     """Command line that starts two bound ranks with these variables."""
-    variables = {"UCX_TLS": tls, "PERFTEST_TURN": address, **settings}
-    if mpi == "openmpi":
-        command = ["mpirun.openmpi", "--allow-run-as-root", "-np", "2", "--bind-to", options.bind,
-                   "--map-by", "node" if options.hosts else "core",
-                   "--mca", "pml", "ucx", "--mca", "opal_common_ucx_tls", "any"]
-        command += ["--host", options.hosts] if options.hosts else []
-        for name, value in variables.items():
-            command += ["-x", f"{name}={value}"]
-    else:
-        command = ["mpirun.mpich", "-np", "2", "-bind-to", options.bind]
-        command += ["-hosts", options.hosts, "-ppn", "1"] if options.hosts else []
-        for name, value in {"MPIR_CVAR_NOLOCAL": "1", **variables}.items():
-            command += ["-genv", name, value]
-    return [*command, *options.mpirun_args.split(), options.programs[mpi]]
+    binding = {"openmpi": ["--bind-to", options.bind, "--map-by", "node" if options.hosts else "core"],
+               "mpich": ["-bind-to", options.bind]}
+    return options.launchers[mpi].command(2, {"UCX_TLS": tls, "PERFTEST_TURN": address, **settings}, [options.programs[mpi]],
+                                          options.hosts or "", [*binding[mpi], *options.mpirun_args])
 
 
 def job_settings(options):
@@ -289,12 +300,11 @@ TEXT_COLUMNS = {0, 1, 2, 6, 13, 14}
 def table_row(point):
     """Cells of HEADER."""
     low, ratio, high = point.ratios()
-    target = point.target()
     added = point.added()
     causes = [f"{added[name]:+,.0f}" if name in added else "" for name in ("total", "digest", "copy", "protocol")]
     return (point.mpi, point.tls, point.test, format_size(point.size), format_value(point.median("plain")),
             format_value(point.median("uci")), UNITS[point.test], f"{ratio:.3f}", f"{low:.3f}-{high:.3f}", *causes,
-            target[0] if target else "", ("met" if target[1] else "MISSED") if target else "")
+            *point.judgement())
 
 
 def format_value(value):
@@ -346,33 +356,27 @@ def write_json(path, points, options):
         Path(path).write_text(text, encoding="ascii")
 
 
-def find_first(what, hint, *paths):
-    """The first path there is."""
-    for path in paths:
-        if path.exists():
-            return str(path)
-    return sys.exit(f"uci_perftest: {what} is not in {' or '.join(str(path.parent) for path in paths)}: {hint}")
+def find_library(path):
+    """PATH as it may be preloaded."""
+    if not Path(path).is_file():
+        raise JobError(f"there is no library {path}: build it, or give another path")
+    return str(Path(path).resolve())
 
 
 def find_installed(options):
-    """The library and the jobs, beside this script or where Meson builds and installs them."""
+    """The library, the jobs' program and mpirun of each MPI, beside this script or where Meson builds and installs them."""
     if options.preload == "none":
         options.preload, options.breakdown = "", False
-    elif options.preload:
-        options.preload = find_first(options.preload, "build it, or give --preload another path",
-                                     Path(options.preload).resolve())
     else:
-        options.preload = find_first("libucx_integrity.so", "give its path with --preload",
-                                     *(HERE.parent / folder / "libucx_integrity.so"
-                                       for folder in (".", "lib", "lib/x86_64-linux-gnu", "lib64", "build")))
-    options.programs = {}
+        options.preload = find_library(options.preload or uci_job.find_library())
+    if options.against:
+        options.against, options.breakdown = find_library(options.against), False
+    options.programs, options.launchers = {}, {}
     for mpi in options.mpi:
-        if mpi not in ("openmpi", "mpich"):
-            sys.exit(f"uci_perftest: unknown MPI '{mpi}': expected openmpi, mpich or both")
-        if not shutil.which(f"mpirun.{mpi}"):
-            sys.exit(f"uci_perftest: mpirun.{mpi} is not installed: choose the other with --mpi")
-        options.programs[mpi] = find_first(f"uci_perftest.{mpi}", f"UCI was built without {mpi}",
-                                           HERE / f"uci_perftest.{mpi}", HERE.parent / "build/tools" / f"uci_perftest.{mpi}")
+        options.launchers[mpi] = uci_job.find_launcher(mpi)
+        options.programs[mpi] = uci_job.find_tool(f"uci_perftest.{mpi}")
+        if options.programs[mpi] is None:
+            raise JobError(f"uci_perftest.{mpi} is not beside this program: UCI was built without {uci_job.MPIS[mpi]}")
 
 
 def parse_arguments():
@@ -381,7 +385,14 @@ def parse_arguments():
         return text.split(",")
 
     def mpis(text):
-        return ["openmpi", "mpich"] if text == "both" else names(text)
+        chosen = list(uci_job.MPIS) if text == "both" else names(text)
+        for mpi in chosen:
+            if mpi not in uci_job.MPIS:
+                raise argparse.ArgumentTypeError(f"unknown MPI '{mpi}': expected openmpi, mpich or both")
+        return chosen
+
+    def sizes(text):
+        return [parse_size(size) for size in names(text)]
     parser = argparse.ArgumentParser(prog="uci_perftest", description=__doc__, epilog=EPILOG,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mpi", default="both", type=mpis, help="openmpi, mpich or both (default)")
@@ -391,15 +402,16 @@ def parse_arguments():
                         help="lat: ping-pong; bw: windows of 64 messages; rate: messages a second; bibw: both "
                              "directions (default these four); vec, struct, blocks: ping-pong of non-contiguous types; xchg: both "
                              "ranks send; olap: both send and compute meanwhile; send: blocking sends, one after the other")
-    parser.add_argument("--sizes", type=names, help="bytes, as 8,1k,4m (default: each test's own)")
+    parser.add_argument("--sizes", type=sizes, help="bytes, as 8,1k,4m (default: each test's own)")
     parser.add_argument("--hosts", help="two hosts, A,B, for a rank on each (default: both ranks here)")
     parser.add_argument("--bind", default="core", metavar="WHAT", help="what mpirun binds a rank to (core, none, ...)")
-    parser.add_argument("--mpirun-args", default="", metavar="ARGS", help="more arguments for mpirun, blank-separated")
-    parser.add_argument("--launches", default=3, type=int, metavar="N", help="launches of the jobs (default 3)")
-    parser.add_argument("--rounds", default=20, type=int, metavar="N",
+    parser.add_argument("--mpirun-args", default=[], type=shlex.split, metavar="ARGS",
+                        help="more arguments for mpirun, quoted as for a shell")
+    parser.add_argument("--launches", type=int, metavar="N", help="launches of the jobs (default 3)")
+    parser.add_argument("--rounds", type=int, metavar="N",
                         help="rounds of turns for each size in a launch (default 20)")
     parser.add_argument("--block", default=20, type=float, metavar="MS", help="length of a turn (default 20)")
-    parser.add_argument("--quick", action="store_true", help="one launch of 6 rounds")
+    parser.add_argument("--quick", action="store_true", help="one launch of 6 rounds, unless --launches or --rounds say otherwise")
     parser.add_argument("--no-breakdown", dest="breakdown", action="store_false",
                         help="without the job that tells where the time goes: a third faster")
     parser.add_argument("--preload", metavar="PATH", help="library to measure (default: the one built or installed "
@@ -410,8 +422,9 @@ def parse_arguments():
     parser.add_argument("--csv", metavar="FILE", help="write every value")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
     options = parser.parse_args()
-    if options.quick:
-        options.launches, options.rounds = 1, 6
+    for name, value in (QUICK if options.quick else NORMAL).items():
+        if getattr(options, name) is None:
+            setattr(options, name, value)
     for test in options.test:
         if test not in UNITS:
             parser.error(f"unknown test '{test}': expected {', '.join(UNITS)}")
@@ -419,9 +432,6 @@ def parse_arguments():
         parser.error("launches, rounds and block must be positive")
     options.tls = options.tls or DEFAULT_TLS
     find_installed(options)
-    if options.against:
-        options.against = find_first(options.against, "give the path of another build", Path(options.against).resolve())
-        options.breakdown = False
     return options
 
 
@@ -430,8 +440,8 @@ def main():
     points = []
     for mpi in options.mpi:
         for tls in options.tls:
-            batch = [Point(mpi, tls, test, parse_size(size)) for test in options.test
-                     for size in options.sizes or DEFAULT_SIZES[test].split(",")]
+            batch = [Point(mpi, tls, test, size) for test in options.test
+                     for size in options.sizes or map(parse_size, DEFAULT_SIZES[test].split(","))]
             for number in range(options.launches):
                 measure_launch(batch, mpi, tls, options, number)
             points += batch
@@ -445,16 +455,22 @@ def main():
     if options.json != "-":
         print_table([table_row(point) for point in points], options.markdown)
         print_unexplained(points)
-        missed = sum(1 for point in points if point.target() and not point.target()[1])
+        judged = [point.judgement()[1] for point in points]
         print(f"\n{options.launches} x {options.rounds} rounds each; ratio = UCI : plain within a round, median and "
-              f"quartiles; targets missed: {missed}")
+              f"quartiles; targets missed: {judged.count('MISSED')}")
+        if "too noisy" in judged:
+            print(f"{judged.count('too noisy')} targets can't be judged: quartiles are more than {NOISE_SPREAD:.0%} of the median "
+                  f"apart, or there are fewer than {NOISE_ROUNDS} rounds. Give it an idle machine, or more --rounds")
 
 
 if __name__ == "__main__":
     try:
         main()
+    except JobError as problem:
+        sys.exit(f"uci_perftest: {problem}")
     except KeyboardInterrupt:
-        sys.exit("\nuci_perftest: interrupted")
+        print("\nuci_perftest: interrupted", file=sys.stderr)
+        sys.exit(130)
     except BrokenPipeError:  # "| head" has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

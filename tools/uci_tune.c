@@ -6,6 +6,7 @@
  * Compiled once without MPI, and once for each MPI (with UCI_TUNE_MPI its name). The user starts the first: alone it
  * measures the CPU; as a rank of a job it becomes the program of that MPI, with UCI preloaded.
  */
+#include "beside.h"
 #include "file.h"
 #include "process.h"
 #include "settings.h"
@@ -45,7 +46,10 @@ static const char uci_tune_help[] =
         "  -P, --paths-only    Keep what the profile says of digests and copies, if it does, and measure paths\n"
         "  -m, --max-size SIZE Measure paths with messages of up to SIZE bytes (k, m: KiB, MiB), where the network is slow\n"
         "  -q, --quick         Fewer sizes and shorter measurements: a few seconds\n"
-        "  -f, --force         Overwrite a profile of another machine or UCX\n"
+        "  -L, --max-loss P    Write no profile whose choices lose more than P percent to the best measured (100):\n"
+        "                      the machine was busy\n"
+        "  -r, --remove        Remove the profile, or the FILE of --output, instead of measuring\n"
+        "  -f, --force         Overwrite a profile of another machine or UCX; write one that is noise\n"
         "  -h, --help          Show this help\n"
         "      --version       Show the version of UCI in one line\n"
         "\n"
@@ -63,6 +67,19 @@ static void uci_tune_exit_usage(void)
     exit(UCI_TUNE_EXIT_USAGE);
 }
 
+/* @return it as a fraction */
+static double uci_tune_parse_percent(const char *text)
+{
+    char *end;
+    double percent = strtod(text, &end);
+
+    if ((end == text) || (*end != '\0') || !(percent >= 0)) {
+        fprintf(stderr, "uci_tune: '%s' is no percentage: expected a number, as 50\n", text);
+        uci_tune_exit_usage();
+    }
+    return percent / 100;
+}
+
 static void uci_tune_parse_options(int argc, char **argv, tune_options_t *options)
 {
     static const struct option long_options[] = {
@@ -71,12 +88,14 @@ static void uci_tune_parse_options(int argc, char **argv, tune_options_t *option
             {"plot", required_argument, NULL, 'p'},     {"quick", no_argument, NULL, 'q'},
             {"force", no_argument, NULL, 'f'},          {"help", no_argument, NULL, 'h'},
             {"version", no_argument, NULL, 'V'},        {"paths-only", no_argument, NULL, 'P'},
+            {"remove", no_argument, NULL, 'r'},         {"max-loss", required_argument, NULL, 'L'},
             {"max-size", required_argument, NULL, 'm'}, {0}};
     int option;
 
     memset(options, 0, sizeof(*options));
     options->max_size = SIZE_MAX;
-    while ((option = getopt_long(argc, argv, "o:ns::j:p:qPm:fh", long_options, NULL)) != -1) {
+    options->max_loss = TUNE_MAX_LOSS;
+    while ((option = getopt_long(argc, argv, "o:ns::j:p:qPm:L:rfh", long_options, NULL)) != -1) {
         switch (option) {
         case 'o':
             options->output = optarg;
@@ -101,6 +120,12 @@ static void uci_tune_parse_options(int argc, char **argv, tune_options_t *option
                 fprintf(stderr, "uci_tune: '%s' is no size: expected bytes, as 64k or 1m\n", optarg);
                 uci_tune_exit_usage();
             }
+            break;
+        case 'L':
+            options->max_loss = uci_tune_parse_percent(optarg);
+            break;
+        case 'r':
+            options->remove = true;
             break;
         case 'P':
             options->paths_only = true;
@@ -141,25 +166,6 @@ static const char *uci_tune_ucx_version(void)
  * Becoming a rank
  */
 
-/* A file beside this program or where it is installed with it. @return false if there is none. */
-static bool uci_tune_find_beside(const char *const *folders, const char *name, char *path, size_t size)
-{
-    char program[PATH_MAX] = "";
-    const char *folder;
-    size_t i;
-
-    if (readlink("/proc/self/exe", program, sizeof(program) - 1) <= 0) {
-        return false;
-    }
-    folder = dirname(program);
-    for (i = 0; folders[i] != NULL; ++i) {
-        if (((size_t)snprintf(path, size, "%s/%s/%s", folder, folders[i], name) < size) && (access(path, R_OK) == 0)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Which MPI has started this process as a rank of a job; NULL: none has */
 static const char *uci_tune_launcher(void)
 {
@@ -189,11 +195,11 @@ static int uci_tune_become_rank(const char *mpi, char **argv)
     char program[PATH_MAX], library[PATH_MAX], name[32];
 
     snprintf(name, sizeof(name), "uci_tune.%s", mpi);
-    if (!uci_tune_find_beside(programs, name, program, sizeof(program))) {
+    if (!uci_find_beside(programs, name, program, sizeof(program))) {
         fprintf(stderr, "uci_tune: UCI was built without %s: there is no %s beside this program\n", mpi, name);
         return EXIT_FAILURE;
     }
-    if (!uci_tune_find_beside(libraries, "libucx_integrity.so", library, sizeof(library))) {
+    if (!uci_find_beside(libraries, "libucx_integrity.so", library, sizeof(library))) {
         fprintf(stderr, "uci_tune: libucx_integrity.so is not where it is built or installed with this program\n");
         return EXIT_FAILURE;
     }
@@ -220,6 +226,19 @@ static uci_status_t uci_tune_output_path(const tune_options_t *options, const tu
     return UCI_OK;
 }
 
+/* Only the folder that processes look in is made: one that was named may be a mistake */
+static bool uci_tune_has_folder(const char *path)
+{
+    char folder[PATH_MAX];
+
+    snprintf(folder, sizeof(folder), "%s", path);
+    if (access(dirname(folder), W_OK) != 0) {
+        fprintf(stderr, "uci_tune: cannot write %s: %s: %s\n", path, folder, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
 /* @return false after saying why the profile there is not to be lost: asked before measuring, not after */
 static bool uci_tune_may_write(const tune_options_t *options, const tune_result_t *result)
 {
@@ -231,6 +250,9 @@ static bool uci_tune_may_write(const tune_options_t *options, const tune_result_
         return true;
     }
     if (uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) {
+        return false;
+    }
+    if ((options->output != NULL) && !uci_tune_has_folder(path)) {
         return false;
     }
     if (options->force || (uci_profile_load(path, &old) != UCI_OK)) {
@@ -305,10 +327,29 @@ static int uci_tune_tell(const tune_options_t *options, const tune_result_t *res
     return (status == UCI_OK) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Processes would follow it, and be slower than without a profile */
+static bool uci_tune_is_noise(const tune_options_t *options, const tune_result_t *result)
+{
+    double worst = tune_worst_loss(result);
+
+    if (options->force || options->no_write || (worst <= options->max_loss)) {
+        return false;
+    }
+    fprintf(stderr,
+            "uci_tune: no profile is written: its choices lose up to %.0f %% to the best measured, which is noise (limit: %.0f %%, "
+            "--max-loss); measure again on an idle machine, or give --force\n",
+            100 * worst, 100 * options->max_loss);
+    return true;
+}
+
 static int uci_tune_finish(const tune_options_t *options, tune_result_t *result)
 {
     char path[PATH_MAX];
 
+    if (uci_tune_is_noise(options, result)) {
+        uci_tune_tell(options, result);
+        return EXIT_FAILURE;
+    }
     if (!options->no_write) {
         if ((uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) ||
             (uci_tune_keep_old(path, result) != UCI_OK) || (uci_profile_save(&result->profile, path) != UCI_OK)) {
@@ -344,6 +385,36 @@ static int uci_tune_show(const tune_options_t *options, tune_result_t *result)
         return EXIT_FAILURE;
     }
     return uci_tune_tell(options, result);
+}
+
+/* Of other content than a profile somebody may have need */
+static int uci_tune_remove(const tune_options_t *options, const tune_result_t *result)
+{
+    char path[PATH_MAX];
+    uci_profile_t old;
+    uci_status_t status;
+
+    if (uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) {
+        return EXIT_FAILURE;
+    }
+    status = uci_profile_load(path, &old); /* what is wrong with it is said */
+    if (status == UCI_OK) {
+        uci_profile_cleanup(&old);
+    }
+    if (status == UCI_ERR_NO_ELEM) {
+        fprintf(stderr, "uci_tune: there is no profile %s\n", path);
+        return EXIT_FAILURE;
+    }
+    if ((status != UCI_OK) && !options->force) {
+        fprintf(stderr, "uci_tune: %s is not removed: it is no profile that can be read; --force removes it\n", path);
+        return EXIT_FAILURE;
+    }
+    if (unlink(path) != 0) {
+        fprintf(stderr, "uci_tune: cannot remove %s: %s\n", path, strerror(errno));
+        return EXIT_FAILURE;
+    }
+    fprintf(stderr, "uci_tune: profile removed: %s\n", path);
+    return EXIT_SUCCESS;
 }
 
 #ifdef UCI_TUNE_MPI
@@ -389,7 +460,7 @@ int main(int argc, char **argv)
 
     uci_tune_parse_options(argc, argv, &options);
     mpi = uci_tune_launcher();
-    if ((mpi != NULL) && (options.show == NULL) && (dlsym(RTLD_DEFAULT, "uci_tune_force") == NULL)) {
+    if ((mpi != NULL) && (options.show == NULL) && !options.remove && (dlsym(RTLD_DEFAULT, "uci_tune_force") == NULL)) {
         return uci_tune_become_rank(mpi, argv);
     }
     if (uci_settings_read() != UCI_OK) {
@@ -397,7 +468,9 @@ int main(int argc, char **argv)
     }
     uci_settings.eager_max = UCI_SETTING_AUTO; /* what is chosen, not what the job was started with */
     uci_profile_init(&result.profile, "uci_tune", uci_tune_ucx_version());
-    if (options.show != NULL) {
+    if (options.remove) {
+        ret = uci_tune_remove(&options, &result);
+    } else if (options.show != NULL) {
         ret = uci_tune_show(&options, &result);
     } else {
         ret = uci_tune_may_write(&options, &result) ? uci_tune_run(&options, &argc, &argv, &result) : EXIT_FAILURE;

@@ -78,6 +78,7 @@ bool uci_plugin_step_aside(ucp_worker_h worker)
         return false;
     }
     uci_handles_remove(&uci_workers, worker);
+    uci_plugin_unprotected("it connects by socket address, and messages of such workers pass through, not verified");
     if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
         uci_warn(
                 "%s connects by socket address, where it can't be told whether the other side has UCI: messages of such "

@@ -186,16 +186,21 @@ UCI_EXPORT int ucs_module_global_init(void)
     }
     if (dladdr(&uci_module_lock, &info) == 0) {
         uci_error("UCI stays out of this process: the loader does not know it");
+        uci_plugin_unprotected("the loader does not know it");
         return -1;
     }
     obstacle = uci_module_obstacle(&info, text, sizeof(text));
     if (obstacle != NULL) {
         uci_error("UCI stays out of this process: %s: %s", info.dli_fname, obstacle);
+        if (uci_rebind_other_copy() == NULL) {
+            uci_plugin_unprotected(obstacle);
+        }
         return -1;
     }
     uci_module_self = dlopen(info.dli_fname, RTLD_NOLOAD | RTLD_LAZY | RTLD_NODELETE);
     if ((uci_module_self == NULL) || (uci_module_rebind(true, &result) != UCI_OK)) {
         uci_error("UCI stays out of this process: %s can't be attached", info.dli_fname);
+        uci_plugin_unprotected("the module can't be attached");
         uci_module_self = NULL;
         return -1;
     }

@@ -3,11 +3,11 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fault.h"
 #include "fault.h"
 #include "log.h"
 #include "process.h"
@@ -98,6 +98,54 @@ static bool uci_plugin_is_second(void)
     return other != NULL;
 }
 
+void uci_plugin_unprotected(const char *what)
+{
+    uci_settings_read(); /* as a module that can't be attached we have not read them yet; errors are logged */
+    if (uci_settings.require) {
+        uci_fatal("%s is not protected by UCI: %s; it stops here (UCI_REQUIRE=1)", uci_process_name(), what);
+    }
+}
+
+static void uci_plugin_check_settings(void)
+{
+    unsigned ranks = uci_process_job_size();
+
+    if (uci_settings.mode == UCI_MODE_OFF) {
+        uci_plugin_unprotected("UCI_MODE=off");
+    }
+    if (uci_settings.digest->id == UCI_DIGEST_NONE) {
+        uci_plugin_unprotected("UCI_DIGEST=none checks nothing");
+    }
+    if ((uci_process_rank() <= 0) && uci_stats_is_shared(uci_settings.stats)) {
+        uci_warn(
+                "the %u ranks of this job write to one file, UCI_STATS=%s, and only the statistics of one will be left: put %%h and %%p, "
+                "or %%r, into its name",
+                ranks, uci_settings.stats);
+    }
+    if ((ranks > 0) && (uci_settings.fault.rate > 0) && (uci_settings.fault.peer >= (int64_t)ranks) &&
+        (uci_process_rank() <= 0)) {
+        uci_warn("UCI_FAULT damages nothing: peer=%ld, but the ranks of this job are 0 to %u",
+                 (long)uci_settings.fault.peer, ranks - 1);
+    }
+}
+
+/* One line for the whole job, whatever the log level: somebody has asked for it */
+static void uci_plugin_print_banner(void)
+{
+    unsigned ranks = uci_process_job_size();
+    char text[64]  = "";
+
+    if (!uci_settings.banner || (uci_process_rank() > 0)) {
+        return;
+    }
+    if (ranks > 0) {
+        snprintf(text, sizeof(text), "%u rank%s, ", ranks, (ranks > 1) ? "s" : "");
+    }
+    dprintf(STDERR_FILENO, "UCI %s %s: %smode %s, digest %s, UCX %s, %s\n", UCI_VERSION,
+            (uci_settings.mode == UCI_MODE_OFF) ? "off" : "on", text, uci_mode_names[uci_settings.mode],
+            uci_settings.digest->name, uci_ucp.get_version_string(), uci_module_how());
+}
+
 static void uci_plugin_init_locked(void)
 {
     uci_plugin_find_functions();
@@ -108,6 +156,7 @@ static void uci_plugin_init_locked(void)
     if (uci_settings_read() != UCI_OK) {
         uci_fatal("UCI can't start with these settings; `uci_info -cf` lists all of them");
     }
+    uci_plugin_check_settings();
     uci_fault_init(&uci_settings.fault, (uint64_t)uci_process_rank());
     uci_fault_enabled = (uci_settings.fault.rate > 0);
     uci_stats_set_info(uci_settings.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
@@ -117,6 +166,7 @@ static void uci_plugin_init_locked(void)
     }
     uci_info("UCI %s (%s), %s, UCX %s, mode %s, digest %s", UCI_VERSION, UCI_REVISION, uci_module_how(),
              uci_ucp.get_version_string(), uci_mode_names[uci_settings.mode], uci_settings.digest->name);
+    uci_plugin_print_banner();
 }
 
 void uci_plugin_claim(void)

@@ -2,15 +2,14 @@
 #include "tcp_segment.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "file.h"
 #include "log.h"
 #include "types.h"
+#include "ucx_conf.h"
 
 #define UCI_TCP_SEGMENT_VARIABLE "UCX_TCP_TX_SEG_SIZE"
 #define UCI_TCP_SEGMENT_SIZE     "64k" /* what UCX's receivers take by default */
@@ -34,40 +33,18 @@ static bool uci_tcp_segment_in_environment(void)
     return false;
 }
 
-static bool uci_tcp_segment_in_file(const char *folder, const char *name)
+static bool uci_tcp_segment_is_in_line(const char *path, const char *line, void *arg)
 {
-    char path[PATH_MAX], line[512];
-    bool found = false;
-    FILE *stream;
-
-    if (folder == NULL) {
-        return false;
-    }
-    snprintf(path, sizeof(path), "%s/%s", folder, name);
-    stream = uci_file_open(path);
-    while ((stream != NULL) && !found && (fgets(line, sizeof(line), stream) != NULL)) {
-        found = uci_tcp_segment_is_set_by(line + strspn(line, " \t"));
-    }
-    if (stream != NULL) {
-        fclose(stream);
-    }
-    return found;
+    return uci_tcp_segment_is_set_by(line);
 }
 
-/* Where UCX looks: ucs_config_parse_config_files() of 1.13 and 1.23 */
 static bool uci_tcp_segment_in_files(void)
 {
-    char library[PATH_MAX] = "";
     Dl_info info;
 
-    if ((dladdr((const void *)(uintptr_t)uci_ucp.init_version, &info) != 0) && (strrchr(info.dli_fname, '/') != NULL)) {
-        snprintf(library, sizeof(library), "%.*s", (int)(strrchr(info.dli_fname, '/') - info.dli_fname),
-                 info.dli_fname);
-    }
-    return uci_tcp_segment_in_file("/etc/ucx", "ucx.conf") || uci_tcp_segment_in_file(library, "../etc/ucx.conf") ||
-           uci_tcp_segment_in_file(library, "../etc/ucx/ucx.conf") ||
-           uci_tcp_segment_in_file(getenv("HOME"), "ucx.conf") ||
-           uci_tcp_segment_in_file(getenv("UCX_CONFIG_DIR"), "ucx.conf") || uci_tcp_segment_in_file(".", "ucx.conf");
+    return uci_ucx_conf_for_each_line(
+            (dladdr((const void *)(uintptr_t)uci_ucp.init_version, &info) != 0) ? info.dli_fname : "",
+            uci_tcp_segment_is_in_line, NULL);
 }
 
 /* ucp_context_print_info() has a line for each resource, as "#  resource 1 :  md 1  dev 1  flags -- tcp/lo" */

@@ -34,3 +34,9 @@ says() {
     cat "$work/said"
     [ "$status" -eq "$expected" ] && grep -qF -- "$text" "$work/said"
 }
+
+# end_of_checks: the last line. Status 1 if a check failed.
+end_of_checks() {
+    say "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+}

@@ -15,6 +15,7 @@ work=$(mktemp -d)
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
 limited=("$uci_root/tests/watchdog.sh" 120) # put in front of mpirun
+quick=(--quick --max-loss 1e9)              # figures are not judged here, and the machine may be busy
 export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE=
 trap 'rm -rf "$work"' EXIT
 
@@ -33,7 +34,7 @@ start_ranks() {
 }
 
 tune_alone() {
-    "$tools/uci_tune" --quick --plot "$work/alone.svg" --json "$work/alone.json" && python3 - "$work" "$(profile_path)" <<'END'
+    "$tools/uci_tune" "${quick[@]}" --plot "$work/alone.svg" --json "$work/alone.json" && python3 - "$work" "$(profile_path)" <<'END'
 import json, sys, xml.dom.minidom
 work, profile = sys.argv[1:]
 svg = xml.dom.minidom.parse(f"{work}/alone.svg")
@@ -46,7 +47,7 @@ END
 }
 
 tune_ranks() {
-    start_ranks "$1" "$tools/uci_tune" --quick --json "$work/ranks.json" && python3 - "$work/ranks.json" "$(profile_path)" "$2" <<'END'
+    start_ranks "$1" "$tools/uci_tune" "${quick[@]}" --json "$work/ranks.json" && python3 - "$work/ranks.json" "$(profile_path)" "$2" <<'END'
 import json, sys
 report, profile = (json.load(open(name)) for name in sys.argv[1:3])
 transports = {path["transports"].split()[0] for path in profile["paths"]}
@@ -59,7 +60,7 @@ END
 # Digests and copies are those of before, paths are new ones
 tune_paths_only() {
     cp "$(profile_path)" "$work/before.json" &&
-        start_ranks openmpi "$tools/uci_tune" --quick --paths-only --json "$work/ranks.json" &&
+        start_ranks openmpi "$tools/uci_tune" "${quick[@]}" --paths-only --json "$work/ranks.json" &&
         python3 - "$work/before.json" "$(profile_path)" "$work/ranks.json" <<'END'
 import json, sys
 before, after, report = (json.load(open(name)) for name in sys.argv[1:4])
@@ -71,7 +72,7 @@ END
 
 # Between two hosts: a profile of what is between them, whichever launcher leads there
 tune_hosts() {
-    local command=("$tools/uci_tune" --quick --paths-only --max-size 1m -o "$work/hosts.json")
+    local command=("$tools/uci_tune" "${quick[@]}" --paths-only --max-size 1m -o "$work/hosts.json")
     rm -f "$work/hosts.json"
     case $1 in
     openmpi) "$uci_root/tools/two_hosts.sh" mpirun.openmpi --allow-run-as-root --host uci-a,uci-b -np 2 --bind-to none \
@@ -124,6 +125,62 @@ job_uses_profile() {
         -x UCI_LOG_LEVEL=info "$tools/uci_perftest.openmpi" lat 65536 100
 }
 
+# Some choice always loses something
+tune_noise() {
+    says "no profile is written: its choices lose up to" 1 "$tools/uci_tune" --quick --max-loss 0 -o "$work/noise.json" &&
+        [ ! -e "$work/noise.json" ]
+}
+
+tune_no_folder() {
+    says "No such file or directory" 1 "$tools/uci_tune" --quick -o "$work/no/such/profile.json" && [ ! -e "$work/no" ]
+}
+
+tune_remove() {
+    local profile
+    profile=$(profile_path)
+    printf 'no profile\n' >"$work/precious"
+    says "it is no profile that can be read" 1 "$tools/uci_tune" --remove -o "$work/precious" && [ -e "$work/precious" ] &&
+        says "profile removed: $profile" 0 "$tools/uci_tune" --remove && [ ! -e "$profile" ] &&
+        says "there is no profile" 1 "$tools/uci_tune" --remove
+}
+
+# A profile with as many paths as there can be, over eight decades and a long list of transports: nothing is drawn or printed over
+# something else, no two lines look the same, and tables fit on a screen
+tune_crowded() {
+    python3 - "$(profile_path)" "$work/crowded.json" <<'END' &&
+import json, sys
+profile = json.load(open(sys.argv[1]))
+transports = " ".join(f"transport{number}" for number in range(7))
+ways = [("eager", 0)] + [("stream", 4096 << number) for number in range(7)] + \
+       [("direct", 8192 << number) for number in range(3)] + [("get", 61440), ("bounce", 61440)]
+profile["paths"] = [{"transports": transports, "path": path, "chunk": chunk,
+                     "ns": [[64 << number, 10.0 ** (2 + number / 2)] for number in range(19)]} for path, chunk in ways]
+profile["paths"][0]["ns"][0][1] = 0.5
+json.dump(profile, open(sys.argv[2], "w"))
+END
+        "$tools/uci_tune" --show="$work/crowded.json" --plot "$work/crowded.svg" >"$work/crowded.txt" &&
+        python3 - "$work/crowded.svg" "$work/crowded.txt" <<'END'
+import sys, xml.dom.minidom
+svg = xml.dom.minidom.parse(sys.argv[1])
+lines = [(line.getAttribute("stroke"), line.getAttribute("stroke-dasharray")) for line in svg.getElementsByTagName("polyline")][-13:]
+assert len(set(lines)) == len({colour for colour, _ in lines}) == 13, lines
+boxes = []
+for text in svg.getElementsByTagName("text"):
+    if text.hasAttribute("transform"):
+        continue
+    size = float(text.getAttribute("font-size") or 12)
+    width = 0.56 * size * len(text.firstChild.data)
+    x = float(text.getAttribute("x")) - width * {"middle": 0.5, "end": 1}.get(text.getAttribute("text-anchor"), 0)
+    boxes.append((x, float(text.getAttribute("y")), x + width, size, text.firstChild.data))
+for number, (left, y, right, size, text) in enumerate(boxes):
+    assert 20 <= left and right <= 900, f"'{text}' leaves the picture"  # the turned "GB/s" ends at 20
+    for other in boxes[:number]:
+        assert abs(y - other[1]) >= min(size, other[3]) or right <= other[0] or left >= other[2], f"'{text}' is over '{other[4]}'"
+widest = max(open(sys.argv[2]).read().splitlines(), key=len)
+assert len(widest) <= 110, widest
+END
+}
+
 alter_profile() {
     sed "$1" "$(profile_path)" >"$work/altered.json"
 }
@@ -142,6 +199,35 @@ for point in points:
     assert abs(causes - added["total"]) < 1e-6 * abs(added["total"]) + 1e-3
 assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 4 * 2 * 3 * mpis
 END
+}
+
+# Its own judgement, on rounds that are made up
+perftest_judges() {
+    python3 - "$uci_root/tools" "$1" <<'END'
+import sys
+sys.dont_write_bytecode = True
+sys.path.insert(0, sys.argv[1])
+import uci_perftest
+def point(ratios):
+    point = uci_perftest.Point("openmpi", "tcp,self", "lat", 8)
+    point.rounds = [{"plain": 1.0, "uci": ratio} for ratio in ratios]
+    return point
+assert point([1.0, 1.01, 1.02, 1.0, 1.01]).judgement() == ("<= 1.03", "met")
+assert point([1.1, 1.11, 1.12, 1.1, 1.1]).judgement() == ("<= 1.03", "MISSED")
+bad = {"too_few": [1.0] * 3, "noisy": [0.0001, 0.0001, 1.0, 3.838, 3.838]}[sys.argv[2]]
+assert point(bad).judgement() == ("<= 1.03", "too noisy") and point(bad).record()["too_noisy"]
+END
+}
+
+# A run that its limit has ended is not one that failed
+demo_timed_out() {
+    local run
+    for run in plain off on; do
+        mkdir -p "$work/demo/$run"
+        printf '{"status": %d, "wall": 120.0, "ranks": 4, "limit": 120}\n' "$([ "$run" = on ] && echo 124 || echo 1)" >"$work/demo/$run/run.json"
+    done
+    says "NOT AS IT SHOULD BE: timed out (faults, UCI on), so nothing is shown; give --timeout more than 120 s" 1 \
+        python3 "$uci_root/tools/demo_table.py" "$work/demo" && grep -q '^hpcc  *FAILED  *FAILED  *timed out$' "$work/said"
 }
 
 configured_programs() {
@@ -195,26 +281,38 @@ main() {
     check "uci_tune --paths-only" tune_paths_only
     check "uci_tune --paths-only without a job" says "there are no paths without a job" 2 "$tools/uci_tune" --paths-only
     check "a job uses the profile" job_uses_profile
+    check "plots and tables of many paths" tune_crowded
     alter_profile 's/"cores": [0-9]*/"cores": 9999/'
     check "a profile of another machine is refused" says "it is of 9999 cores" 1 "$tools/uci_tune" --show="$work/altered.json"
-    check "and not overwritten" says "give another name or --force" 1 "$tools/uci_tune" --quick -o "$work/altered.json"
-    check "but with --force" says "profile written" 0 "$tools/uci_tune" --quick --force -o "$work/altered.json"
+    check "and not overwritten" says "give another name or --force" 1 "$tools/uci_tune" "${quick[@]}" -o "$work/altered.json"
+    check "but with --force" says "profile written" 0 "$tools/uci_tune" "${quick[@]}" --force -o "$work/altered.json"
     alter_profile 's/"uci_profile": 1/"uci_profile": 2/'
     check "a profile of another version is refused" says "it is of version 2" 1 "$tools/uci_tune" --show="$work/altered.json"
     head -c 1000 "$(profile_path)" >"$work/altered.json"
     check "half a profile is refused" says "is not used: line" 1 "$tools/uci_tune" --show="$work/altered.json"
+    check "a profile that is noise is not written" tune_noise
+    check "but with --force" says "profile written" 0 "$tools/uci_tune" --quick --max-loss 0 --force -o "$work/noise.json"
+    check "uci_tune -o makes no folder" tune_no_folder
+    check "uci_tune --remove" tune_remove
+    check "uci_tune --max-loss wrong" says "is no percentage" 2 "$tools/uci_tune" --max-loss wrong
     check "uci_tune --max-size wrong" says "is no size" 2 "$tools/uci_tune" --max-size wrong
     check "uci_tune --wrong" says "Try 'uci_tune --help'" 2 "$tools/uci_tune" --wrong
     check "uci_perftest with Open MPI" perftest openmpi
     check "uci_perftest with both" perftest both 2
+    check "uci_perftest: 3 rounds are too few to judge" perftest_judges too_few
+    check "uci_perftest: rounds far apart are too noisy to judge" perftest_judges noisy
+    check "uci_perftest: --rounds holds with --quick" says "1 x 2 rounds each" 0 "$tools/uci_perftest" --mpi openmpi --quick --rounds 2 \
+        --block 2 --test lat --sizes 8 --tls posix,self --no-breakdown
+    check "uci_perftest --mpi wrong" says "unknown MPI 'wrong'" 2 "$tools/uci_perftest" --mpi wrong
+    check "uci_perftest --sizes wrong" says "is no size" 2 "$tools/uci_perftest" --sizes 8,wrong
     check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong
-    check "uci_perftest --preload wrong" says "build it, or give" 1 "$tools/uci_perftest" --preload /no/such.so
+    check "uci_perftest --preload wrong" says "there is no library /no/such.so: build it, or give another path" 1 "$tools/uci_perftest" --preload /no/such.so
+    check "demo.sh: a run at its limit has timed out" demo_timed_out
     check_hosts
     check "packages that came later are found" configures_again
     check "a job that hangs is looked into, openmpi" watches openmpi
     check "a job that hangs is looked into, mpich" watches mpich
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_checks
 }
 
 main "$@"

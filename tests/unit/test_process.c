@@ -51,6 +51,20 @@ Test(process, ranks_of_launchers_by_precedence)
     }
 }
 
+Test(process, job_size_of_launchers)
+{
+    unsetenv("SLURM_STEP_NUM_TASKS");
+    unsetenv("PMI_SIZE");
+    unsetenv("OMPI_COMM_WORLD_SIZE");
+    cr_expect(uci_process_job_size() == 0);
+    setenv("SLURM_STEP_NUM_TASKS", "3", 1);
+    cr_expect(uci_process_job_size() == 3);
+    setenv("PMI_SIZE", "4", 1);
+    cr_expect(uci_process_job_size() == 4);
+    setenv("OMPI_COMM_WORLD_SIZE", "5", 1);
+    cr_expect(uci_process_job_size() == 5);
+}
+
 Test(process, what_is_no_rank_is_skipped)
 {
     setenv("OMPI_COMM_WORLD_RANK", "", 1);

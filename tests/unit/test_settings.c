@@ -13,10 +13,10 @@
 static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
 
-static const char *const names[] = {"UCI_MODE",     "UCI_DIGEST",    "UCI_CHUNK_SIZE", "UCI_EAGER_MAX",
-                                    "UCI_LOG_SIZE", "UCI_LOG_LEVEL", "UCI_ON_ERROR",   "UCI_ON_CHANGED",
-                                    "UCI_FAULT",    "UCI_STATS",     "UCI_EVENTS",     "UCI_MERKLE_ARITY",
-                                    "UCI_CARRIER",  "UCI_PATH",      "UCI_PROFILE"};
+static const char *const names[] = {
+        "UCI_MODE",     "UCI_DIGEST",     "UCI_CHUNK_SIZE", "UCI_EAGER_MAX", "UCI_LOG_SIZE", "UCI_LOG_LEVEL",
+        "UCI_ON_ERROR", "UCI_ON_CHANGED", "UCI_FAULT",      "UCI_STATS",     "UCI_EVENTS",   "UCI_MERKLE_ARITY",
+        "UCI_CARRIER",  "UCI_PATH",       "UCI_PROFILE",    "UCI_REQUIRE",   "UCI_BANNER"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -541,5 +541,28 @@ Test(settings, documentation_is_complete)
         cr_expect((*line == '#') || (strncmp(line, "UCI_", 4) == 0), "%s", line);
     }
     cr_expect(syntax == uci_array_size(names));
+    free(text);
+}
+
+Test(settings, switches_are_on_or_off)
+{
+    setenv("UCI_REQUIRE", "1", 1);
+    setenv("UCI_BANNER", "No", 1);
+    read_silently();
+    cr_expect(uci_settings.require);
+    cr_expect(!uci_settings.banner);
+}
+
+Test(settings, the_beginning_of_a_name_is_near_to_it)
+{
+    char *text;
+
+    setenv("UCI_CHUNK", "8k", 1);
+    setenv("UCI_EAGER", "8k", 1);
+    setenv("UCI_MERKLE", "8", 1);
+    text = read_settings(UCI_OK);
+    expect_text(text, "UCI_CHUNK in the environment (nearest: UCI_CHUNK_SIZE)");
+    expect_text(text, "UCI_EAGER in the environment (nearest: UCI_EAGER_MAX)");
+    expect_text(text, "UCI_MERKLE in the environment (nearest: UCI_MERKLE_ARITY)");
     free(text);
 }

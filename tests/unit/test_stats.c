@@ -356,3 +356,23 @@ Test(stats, workers_are_added_up)
     cr_expect((uci_stats.messages_sent == 0) && (first.counters.messages_sent == 0));
     uci_stats_leave(&first);
 }
+
+Test(stats, one_file_of_several_ranks)
+{
+    unsetenv("MPI_LOCALNRANKS");
+    unsetenv("PMI_LOCAL_SIZE");
+    unsetenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+    setenv("OMPI_COMM_WORLD_SIZE", "1", 1);
+    cr_expect(!uci_stats_is_shared("/tmp/stats.json"));
+    setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+    cr_expect(uci_stats_is_shared("/tmp/stats.json"));
+    cr_expect(uci_stats_is_shared("/tmp/stats.%%p.json"));
+    cr_expect(uci_stats_is_shared("/tmp/stats.%h.json"));
+    cr_expect(!uci_stats_is_shared("/tmp/stats.%r.json"));
+    cr_expect(!uci_stats_is_shared("/tmp/stats.%h.%p.json"));
+    cr_expect(!uci_stats_is_shared(""));
+    cr_expect(!uci_stats_is_shared("-"));
+    cr_expect(!uci_stats_is_shared("/dev/null"));
+    setenv("OMPI_COMM_WORLD_LOCAL_SIZE", "1", 1);
+    cr_expect(!uci_stats_is_shared("/tmp/stats.%h.json"));
+}

@@ -1,0 +1,226 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/tools/run_job.sh [BUILD_DIR]
+#
+# uci_run, uci_info --check and UCI_REQUIRE: do they start the right job, find every rank without UCI, tell what was damaged, and
+# end with the exit status that their manuals say? Ends with "N passed, N failed, N skipped".
+set -euo pipefail
+# shellcheck source=tools/common.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
+
+tools=$(realpath "${1:-$uci_root/build}")/tools
+work=$(mktemp -d)
+# shellcheck source=tests/tools/checks.sh
+source "$uci_root/tests/tools/checks.sh"
+trap 'rm -rf "$work"' EXIT
+library=${tools%/tools}/libucx_integrity.so
+limited=("$uci_root/tests/watchdog.sh" 60)
+unset "${!UCI_@}" LD_PRELOAD UCX_PLUGIN_PATH
+export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE='' UCX_TLS=posix,self OMPI_MCA_rmaps_base_oversubscribe=1
+
+compile_pairs() {
+    local mpi
+    for mpi in openmpi mpich; do
+        "mpicc.$mpi" -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow "$uci_root/tests/tools/pairs.c" -o "$work/pairs.$mpi"
+    done
+    gcc -std=gnu11 -O2 -shared -fPIC -o "$work/libucx_integrity_as_module.so" "$uci_root/tests/attach/as_module.c"
+}
+
+# run_pairs MPI RANKS [OPTION...] [-- ARGUMENT]: a job whose summary is in $work/job.json, in a folder of its own.
+run_pairs() {
+    local mpi=$1 ranks=$2 options=()
+    shift 2
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    rm -rf "$work/job" "$work/job.json"
+    "${limited[@]}" "$tools/uci_run" -n "$ranks" --folder "$work/job" --json "$work/job.json" ${options[@]+"${options[@]}"} \
+        "$work/pairs.$mpi" "${@:2}"
+}
+
+# summary CONDITION: a Python expression over the JSON of the last job.
+summary() {
+    python3 -c 'import json, sys
+job = json.load(open(sys.argv[1]))
+assert eval(sys.argv[2], {}, job), {name: job[name] for name in job if name in sys.argv[2]}' "$work/job.json" "$1"
+}
+
+clean_job() {
+    says "no damage was seen" 0 run_pairs "$1" 4 --require && summary 'messages_sent == messages_received == 40' &&
+        summary 'ranks == ranks_with_uci == 4 and not ranks_without_messages and damaged_chunks == 0' &&
+        summary 'bytes_sent == 20 * (2 ** 20 + 100)' && [ "$(find "$work/job" -name 'stats.*.json' | wc -l)" -eq 4 ]
+}
+
+repaired_job() {
+    UCI_FAULT=rate=0.1,peer=3 says "and all were repaired" 122 run_pairs "$1" 4 && summary 'by_verdict == {"repaired": records}' &&
+        summary 'worst_ranks[0][0].startswith("rank 3 (") and len(worst_ranks) == 1 and counters["faults_injected"] > 0' &&
+        summary 'worst_pairs[0][0].startswith("rank 2 (") and exit_code == 122 and job_status == 0'
+}
+
+unrepaired_job() {
+    UCI_ON_ERROR=$1 UCI_FAULT=rate=1,target=payload+repair,min=1m says "could not be repaired" 123 run_pairs openmpi 2 &&
+        summary 'by_verdict["not repaired"] > 0 and (job_status == 0) == '"$2"
+}
+
+own_status() {
+    says "exit status 7" 7 run_pairs "$1" 2 -- 7
+}
+
+# pml/ob1 never calls UCX, whatever is preloaded
+without_uci() {
+    says "no rank had UCI" "$1" run_pairs openmpi 2 "${@:2}" --mpirun-args '--mca pml ob1' &&
+        summary 'ranks_without_statistics == [0, 1] and messages_sent == 0'
+}
+
+one_silent() {
+    says "rank 1: without UCI" "$1" run_pairs mpich 2 "${@:2}" -- leave && summary 'ranks_without_statistics == [1]'
+}
+
+killed_job() {
+    local status=0
+    run_pairs "$1" 2 -- kill >"$work/said" 2>&1 || status=$?
+    cat "$work/said"
+    summary "(1 in ranks_without_statistics or killed) and job_status == exit_code == $status != 0" &&
+        grep -q 'ended before it could write\|killed' "$work/said"
+}
+
+# Where the library keeps counters in files that survive, and uci_top reads them, a rank that was killed is counted
+killed_is_counted() {
+    run_pairs mpich 2 -- kill >"$work/said" 2>&1 && return 1
+    cat "$work/said"
+    summary 'not ranks_without_statistics and any(name.startswith("rank 1 (") for name in killed) and messages_received == 20'
+}
+
+# What is printed can be pasted
+pasted() {
+    "$tools/uci_run" -n 2 --dry-run --folder "$work/paste d" -x 'A=b c' "$work/pairs.$1" >"$work/line" 2>"$work/how" &&
+        [ ! -e "$work/paste d" ] && grep -q "mpirun.$1 " "$work/line" && mkdir "$work/paste d" &&
+        "${limited[@]}" bash "$work/line" && [ "$(find "$work/paste d" -name 'stats.*.json' | wc -l)" -eq 2 ]
+    rm -rf "$work/paste d"
+}
+
+# info TEXT STATUS [NAME=VALUE...]
+info() {
+    says "$1" "$2" env "${@:3}" "$tools/uci_info" --check
+}
+
+info_json() {
+    env LD_PRELOAD="$library" UCI_CHUNK_SIZE=8k "$tools/uci_info" --check --json >"$work/check.json" && python3 - "$work/check.json" "$library" <<'END'
+import json, sys
+check = json.load(open(sys.argv[1]))
+assert check["on"] and check["way"] == "preloaded" and check["uci_library"] == sys.argv[2]
+assert check["settings"]["UCI_CHUNK_SIZE"] == {"value": "8k", "source": "environment"}
+assert {mpi["name"] for mpi in check["mpis"]} >= {"Open MPI", "MPICH"}
+assert all(mpi["uci_library"] == sys.argv[2] for mpi in check["mpis"])
+END
+}
+
+# A uci.conf that nobody remembers
+info_conf() {
+    printf 'UCI_MODE=off\n' >"$work/uci.conf"
+    info "UCI_MODE=off # $work/uci.conf:1" 3 LD_PRELOAD="$library" UCI_CONFIG_FILE="$work/uci.conf"
+}
+
+# A ucx.conf in the current folder is read by UCX last
+info_ucx_conf() (
+    mkdir -p "$work/conf"
+    cd "$work/conf"
+    printf '# site\nUCX_PLUGIN_PATH = /no/such/folder\n' >ucx.conf
+    info "UCX_PLUGIN_PATH=/no/such/folder (./ucx.conf)" 1 UCX_TLS=self
+)
+
+require() {
+    "${limited[@]}" mpirun.mpich -np 2 -genv LD_PRELOAD "$library" -genv UCI_REQUIRE 1 -genv "$1" "$2" "$work/pairs.mpich" >"$work/said" 2>&1 &&
+        return 1
+    cat "$work/said"
+    grep -qF "is not protected by UCI: $3" "$work/said"
+}
+
+# UCX before 1.22 can be made to load it under this name, but too late: without UCI_REQUIRE the process goes on without UCI
+require_module() {
+    ln -sf "$library" "$work/libuct_rdmacm.so.0"
+    set -- LD_PRELOAD="$work/libucx_integrity_as_module.so" TEST_MODULE_PATH="$work/libuct_rdmacm.so.0"
+    says "UCI stays out of this process" 0 env "$@" "$tools/uci_probe" &&
+        says "is not protected by UCI: under this name" 134 bash -c '"$@"; exit' _ env "$@" UCI_REQUIRE=1 "$tools/uci_probe"
+}
+
+banner() {
+    says "UCI 0.1.0 on: 2 ranks, mode repair, digest auto" 0 "${limited[@]}" mpirun.mpich -np 2 -genv LD_PRELOAD "$library" -genv UCI_REQUIRE 1 \
+        -genv UCI_BANNER 1 "$work/pairs.mpich" && [ "$(grep -c '^UCI ' "$work/said")" -eq 1 ]
+}
+
+silent_peer() {
+    says "UCI_FAULT damages nothing: peer=99, but the ranks of this job are 0 to 1" 0 "${limited[@]}" mpirun.mpich -np 2 \
+        -genv LD_PRELOAD "$library" -genv UCI_FAULT rate=1,peer=99 "$work/pairs.mpich" && [ "$(grep -c 'damages nothing' "$work/said")" -eq 1 ]
+}
+
+one_file() {
+    says "the 2 ranks of this job write to one file, UCI_STATS=$work/one.json" 0 "${limited[@]}" mpirun.mpich -np 2 \
+        -genv LD_PRELOAD "$library" -genv UCI_STATS "$work/one.json" "$work/pairs.mpich" && [ "$(grep -c 'write to one file' "$work/said")" -eq 1 ]
+}
+
+# What the receiver fetches, it damages itself: the rank that the message is for is its own. Rank 0 receives nothing.
+fetched_peer() {
+    local target=$1 condition=$2
+    UCI_PATH=get UCX_TLS=posix,cma,self UCI_FAULT=rate=0.3,min=1m,target=$target,peer=1 says "$3" "$4" run_pairs mpich 2 &&
+        summary "$condition"
+}
+
+main() {
+    local mpi
+    case ${1:-} in
+    -h|--help) usage_of "$0"; exit ;;
+    esac
+    compile_pairs
+    for mpi in openmpi mpich; do
+        check "uci_run: nothing is damaged, $mpi" clean_job "$mpi"
+        check "uci_run: all is repaired, $mpi" repaired_job "$mpi"
+        check "uci_run: the program's exit status, $mpi" own_status "$mpi"
+        check "uci_run: a rank is killed, $mpi" killed_job "$mpi"
+        check "uci_run --dry-run can be pasted, $mpi" pasted "$mpi"
+    done
+    if [ -x "$tools/uci_top" ] && "$tools/uci_info" -c | grep -q '^UCI_LIVE='; then
+        check "uci_run: a rank that was killed is counted" killed_is_counted
+    else
+        skip "uci_run: a rank that was killed is counted" "this UCI keeps no counters that survive (UCI_LIVE)"
+    fi
+    check "uci_run: damage that stays, and is let through" unrepaired_job log True
+    check "uci_run: damage that stays, and ends the job" unrepaired_job abort False
+    check "uci_run: no rank has UCI" without_uci 0
+    check "uci_run --require: no rank has UCI" without_uci 120 --require
+    check "uci_run: one rank says nothing" one_silent 0
+    check "uci_run --require: one rank says nothing" one_silent 120 --require
+    check "uci_run --require: UCI_MODE=off" env UCI_MODE=off bash -c '! "$@"' _ "$tools/uci_run" -n 2 --folder "$work/off" --require "$work/pairs.mpich"
+    check "uci_run: a folder of another job" says "holds what another job has left" 125 "$tools/uci_run" -n 2 --folder "$work/job" "$work/pairs.mpich"
+    check "uci_run: the wrong MPI" says "is linked with MPICH" 125 "$tools/uci_run" -n 2 --mpi openmpi "$work/pairs.mpich"
+    check "uci_run: no program" says "there is no program" 127 "$tools/uci_run" -n 2 /no/such
+    check "uci_run: no library" says "there is no library" 125 "$tools/uci_run" -n 2 --library /no/such.so "$work/pairs.mpich"
+    check "uci_run --attach module" says "UCX 1.22 or later does" 125 "$tools/uci_run" -n 2 --attach module "$work/pairs.mpich"
+    check "uci_run -n 0" says "1 rank at least" 125 "$tools/uci_run" -n 0 "$work/pairs.mpich"
+    check "uci_run: on already" says "on already: preloaded" 0 env LD_PRELOAD="$library" "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich"
+    check "uci_info --check: off" info "uci: off" 1
+    check "uci_info --check: preloaded" info "how: preloaded (LD_PRELOAD)" 0 LD_PRELOAD="$library"
+    check "uci_info --check: as a module" info "how: as a UCX module" 0 LD_PRELOAD="$work/libucx_integrity_as_module.so" \
+        TEST_MODULE_PATH="${tools%/tools}/ucx_plugin/libucs_uci.so.0"
+    check "uci_info --check: a library that is not there" info "LD_PRELOAD names /no/such.so" 1 LD_PRELOAD=/no/such.so
+    check "uci_info --check: a module folder that does nothing" info "UCX_PLUGIN_PATH=/no/such (environment)" 1 UCX_PLUGIN_PATH=/no/such
+    check "uci_info --check: the same from a ucx.conf" info_ucx_conf
+    check "uci_info --check: UCI_MODE=off in a uci.conf" info_conf
+    check "uci_info --check: UCI_DIGEST=none" info "UCI_DIGEST=none checks nothing" 3 LD_PRELOAD="$library" UCI_DIGEST=none
+    check "uci_info --check: UCX fails" info "can't be started here" 4 UCX_TLS=nonsense
+    check "uci_info --check --json" info_json
+    check "uci_info --json alone" says "--json is for use with --check" 2 "$tools/uci_info" --json
+    check "UCI_REQUIRE: UCI_MODE=off" require UCI_MODE off UCI_MODE=off
+    check "UCI_REQUIRE: UCI_DIGEST=none" require UCI_DIGEST none UCI_DIGEST=none
+    check "UCI_REQUIRE: a module that can't be attached" require_module
+    check "UCI_BANNER" banner
+    check "UCI_FAULT: a peer that nobody is" silent_peer
+    check "UCI_STATS: one file of all ranks is told" one_file
+    check "UCI_FAULT: peer= reaches what is fetched" fetched_peer payload 'counters["faults_injected"] > 0' "all were repaired" 122
+    check "UCI_FAULT: peer= reaches repairs by get" fetched_peer payload+repair 'counters["mismatched_gets"] > 0' "all were repaired" 122
+    end_of_checks
+}
+
+main "$@"

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A job of MPI ranks: which MPI a program belongs to, that MPI's launcher, and the command line that starts the ranks.
+
+Shared by the tools that start jobs. Nothing here runs a job; what cannot be found raises JobError with a sentence for the user.
+"""
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+MPIS = {"openmpi": "Open MPI", "mpich": "MPICH"}
+HERE = Path(__file__).resolve().parent
+LIBRARY = "libucx_integrity.so"
+# MPICH's libraries have had both names since their ABI is a common one
+LINKED = {"openmpi": re.compile(r"\blibmpi\.so\.(?!12\b)\d+ => (\S+)"), "mpich": re.compile(r"\blibmpi(?:ch)?\.so\.12 => (\S+)")}
+LAUNCHERS = {"openmpi": ("mpirun.openmpi", "mpirun", "mpiexec", "orterun"),
+             "mpich": ("mpirun.mpich", "mpirun", "mpiexec.hydra", "mpiexec")}
+
+
+class JobError(Exception):
+    """A job can't be started this way; the text says why and what to do."""
+
+
+def find_first(paths):
+    """The first of PATHS that exists, as text, or None."""
+    return next((str(path) for path in paths if path.exists()), None)
+
+
+def installation_folders():
+    """Where the library may be: built or installed with these tools, which are in bin/, in share/uci/ or in a build folder."""
+    prefixes = (HERE.parent, HERE.parent.parent)
+    return [prefix / folder for prefix in prefixes for folder in (".", "lib", f"lib/{os.uname().machine}-linux-gnu", "lib64", "build")]
+
+
+def find_library():
+    """libucx_integrity.so of this installation or build."""
+    path = find_first(folder / LIBRARY for folder in installation_folders())
+    if path is None:
+        raise JobError(f"{LIBRARY} is not where it is built or installed with this program: give its path")
+    return path
+
+
+def find_module_folder(library):
+    """The folder for UCX_PLUGIN_PATH that belongs to LIBRARY."""
+    folder = Path(library).resolve().parent
+    path = find_first(folder / name for name in ("uci", "ucx_plugin") if (folder / name / "libucs_uci.so.0").exists())
+    if path is None:
+        raise JobError(f"there is no folder with libucs_uci.so.0 beside {library}: is UCI installed completely?")
+    return path
+
+
+def find_tool(name):
+    """A program of this installation or build, or None."""
+    return find_first((HERE / name, HERE.parent.parent / "bin" / name, HERE.parent / "build/tools" / name))
+
+
+def read_output(command, env=None):
+    """Standard output and error of a command that may fail."""
+    try:
+        return subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              errors="replace", check=False, timeout=30, env=env).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+
+
+def find_linked_mpi(program):
+    """(mpi, path of its library) of an executable, from what the loader would load; (None, None) for one without MPI, such as
+    a script."""
+    libraries = read_output(["ldd", program], env={name: text for name, text in os.environ.items() if name != "LD_PRELOAD"})
+    for mpi, pattern in LINKED.items():
+        found = pattern.search(libraries)
+        if found:
+            return mpi, found.group(1)
+    return None, None
+
+
+def read_launcher(path):
+    """(mpi, major version) of an mpirun as it says itself; (None, 0): it is of another kind."""
+    text = read_output([path, "--version"])
+    version = re.search(r"(\d+)\.\d+", text)
+    major = int(version.group(1)) if version else 0
+    if re.search(r"Open ?MPI|Open ?RTE|PRRTE", text, re.IGNORECASE):
+        return "openmpi", major
+    return ("mpich", major) if "HYDRA" in text else (None, 0)
+
+
+class Launcher:
+    """The mpirun of one MPI."""
+
+    def __init__(self, path, mpi, major):
+        self.path, self.mpi, self.major = path, mpi, major
+
+    def command(self, ranks, variables, program, hosts="", options=()):
+        """Command line that starts RANKS ranks of PROGRAM (a list) with these variables, on HOSTS (comma-separated) or here.
+        OPTIONS are more arguments for mpirun."""
+        build = self._openmpi if self.mpi == "openmpi" else self._mpich
+        return [*build(ranks, variables, hosts, options), *options, *program]
+
+    def _openmpi(self, ranks, variables, hosts, options):
+        # all messages through UCX, on hosts with nothing but shared memory and tcp too, which pml/ucx would decline
+        command = [self.path, "-np", str(ranks)]
+        for name, value in (("pml", "ucx"), ("opal_common_ucx_tls", "any")):
+            if name not in options:  # mpirun takes each once only
+                command += ["--mca", name, value]
+        if os.geteuid() == 0:
+            command.insert(1, "--allow-run-as-root")
+        if hosts:
+            command += ["--host", ",".join(f"{host}:{count}" for host, count in spread_ranks(hosts, ranks))]
+        elif ranks > count_cores() and not is_batch_job():
+            command += ["--oversubscribe"]
+        for name, value in variables.items():
+            command += ["-x", f"{name}={value}"]
+        if self.major >= 5:  # processes that ranks spawn get the environment of mpirun
+            command = ["env", *(f"{name}={value}" for name, value in variables.items()), *command]
+        return command
+
+    def _mpich(self, ranks, variables, hosts, _):
+        command = [self.path, "-np", str(ranks)]
+        if hosts:
+            spread = spread_ranks(hosts, ranks)
+            command += ["-hosts", ",".join(host for host, _ in spread), "-ppn", str(spread[0][1])]
+        # else messages within a node would not go through UCX
+        for name, value in {"MPIR_CVAR_NOLOCAL": "1", **variables}.items():
+            command += ["-genv", name, value]
+        return command
+
+
+def spread_ranks(hosts, ranks):
+    """[(host, ranks on it)]: equally many, the last ones fewer."""
+    names = [host for host in hosts.split(",") if host]
+    if not names:
+        raise JobError(f"'{hosts}' names no host: expected A,B,...")
+    each = -(-ranks // len(names))
+    return [(name, each) for name in names]
+
+
+def count_cores():
+    """Cores of this machine, as Open MPI counts its slots: not hardware threads."""
+    siblings = {path.read_text(encoding="ascii") for path in
+                Path("/sys/devices/system/cpu").glob("cpu[0-9]*/topology/thread_siblings_list")}
+    return min(len(siblings) or os.cpu_count() or 1, len(os.sched_getaffinity(0)))
+
+
+def is_batch_job():
+    """Does a batch system say which slots there are?"""
+    return any(name in os.environ for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "JOB_ID"))
+
+
+def find_launcher(mpi=None, library=None):
+    """The launcher of MPI (a key of MPIS; None: whatever mpirun is), rather the one installed with LIBRARY than another."""
+    folders = [parent / "bin" for parent in list(Path(library).resolve().parents)[1:3]] if library else []
+    search = os.pathsep.join([*map(str, folders), os.environ.get("PATH", os.defpath)])
+    for name in LAUNCHERS[mpi] if mpi else ("mpirun", "mpiexec", "mpirun.openmpi", "mpirun.mpich"):
+        for folder in search.split(os.pathsep):
+            path = shutil.which(name, path=folder)
+            kind, major = read_launcher(path) if path else (None, 0)
+            if kind and mpi in (None, kind):
+                return Launcher(path, kind, major)
+    wanted = MPIS[mpi] if mpi else "Open MPI or MPICH"
+    raise JobError(f"there is no mpirun of {wanted} here: install it, or add its folder to PATH")
+
+
+def find_job_launcher(program, mpi=None):
+    """The launcher for PROGRAM: of the MPI it is linked with, or MPI. Says on stderr what was assumed for one that does not tell."""
+    linked, library = find_linked_mpi(program)
+    if mpi and linked and mpi != linked:
+        raise JobError(f"{program} is linked with {MPIS[linked]} ({library}): --mpi {mpi} would start ranks that do not find each other")
+    launcher = find_launcher(mpi or linked, library)
+    if not (mpi or linked):
+        print(f"{Path(sys.argv[0]).name}: {program} links no MPI itself: taking {MPIS[launcher.mpi]} ({launcher.path}); "
+              "--mpi chooses", file=sys.stderr)
+    return launcher
