@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #define UCI_LIVE_BLOCKS      8u   /* memory is taken for so many blocks at a time */
@@ -35,14 +34,6 @@ static struct {
 } uci_live;
 
 static pthread_mutex_t uci_live_lock = PTHREAD_MUTEX_INITIALIZER;
-
-uint64_t uci_live_time(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_REALTIME, &now);
-    return ((uint64_t)now.tv_sec * 1000000000ul) + (uint64_t)now.tv_nsec;
-}
 
 static uci_live_header_t *uci_live_header(void)
 {

@@ -55,7 +55,4 @@ bool uci_live_is_open(void);
 /** Name of the file, for messages; "" without one. */
 const char *uci_live_path(void);
 
-/** Now, in ns since the epoch. */
-uint64_t uci_live_time(void);
-
 #endif

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "live_file.h"
-#include "live.h"
 #include "process.h"
 #include "process_id.h"
 
@@ -14,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define UCI_LIVE_COUNTERS_MAX 1024u
@@ -21,8 +21,15 @@
 #define UCI_LIVE_CLEAN_NS     60000000000ul /* between two who look for files to remove */
 
 const char *const uci_live_fate_names[] = {"running", "ended", "aborted", "killed", "silent", NULL};
-const char *const uci_live_wait_names[] = {
-        "nothing", "message from", "rest of message from", "receiver of message to", "acknowledgement of", NULL};
+const char *const uci_live_wait_names[] = {"nothing", "message", "rest of message", "receive", "acknowledgement", NULL};
+
+uint64_t uci_live_time(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return ((uint64_t)now.tv_sec * 1000000000ul) + (uint64_t)now.tv_nsec;
+}
 
 /*
  * What is in a file

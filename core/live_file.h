@@ -27,7 +27,7 @@ typedef enum {
 /** Names by value: "running", ... */
 extern const char *const uci_live_fate_names[];
 
-/** By value: "message from", ... for uci_live_wait_kind_t. */
+/** By value of uci_live_wait_kind_t: what it is that has not come. */
 extern const char *const uci_live_wait_names[];
 
 /** A file that has been read and found right: every offset in it lies inside, every text ends. */
@@ -53,6 +53,9 @@ uci_status_t uci_live_file_parse(char *data, size_t length, uci_live_file_t *fil
 uci_status_t uci_live_file_read(int folder_fd, const char *name, uci_live_file_t *file_p, const char **reason_p);
 
 void uci_live_file_cleanup(uci_live_file_t *file);
+
+/** Now, as times in these files are: in ns since the epoch. */
+uint64_t uci_live_time(void);
 
 /** Is it a name of a live file? */
 bool uci_live_file_is_name(const char *name);

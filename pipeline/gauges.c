@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "live.h"
+#include "live_file.h"
 #include "peer_table.h"
 #include "process.h"
 #include "recv_op.h"

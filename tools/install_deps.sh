@@ -17,9 +17,9 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
-                libucx-dev libibverbs-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev)
+                libucx-dev libibverbs-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev libncurses-dev)
 packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
-               python3 python3-mpi4py clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2)
+               python3 python3-mpi4py python3-prometheus-client clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2)
 packages_demo=(hpcc openmpi-bin python3)
 packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
