@@ -29,6 +29,7 @@ suites=(
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "ending     * 20s  MPI programs that end in every way: early, late, with the last control messages damaged"
+    "live       * 2min statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "asan       * 3min unit tests and a part of mpi, with ASan and UBSan"
     "ucp        * 4min programs that call libucp themselves: every hook, plain and with UCI"
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
@@ -102,6 +103,10 @@ suite_mpi() {
 
 suite_ending() {
     "$uci_root/tests/mpi/run_ending.sh" --quick --preload "$build/libucx_integrity.so"
+}
+
+suite_live() {
+    "$uci_root/tests/mpi/run_live.sh" --build "$build"
 }
 
 suite_endings() {

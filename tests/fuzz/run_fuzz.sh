@@ -8,7 +8,7 @@
 # skipped"; exit status 1 if anything crashed. To look at a crash again: build/fuzz/fuzz_NAME FILE.
 #
 #   --quick          5 seconds each
-#   --only NAME      one of frame, settings, ucx_config, peer, control, profile
+#   --only NAME      one of frame, settings, ucx_config, peer, control, profile, live
 #   --keep           add what covers more to tests/fuzz/corpus (for a commit)
 #   --help           this text
 set -euo pipefail
@@ -18,7 +18,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 here=$uci_root/tests/fuzz
 out=$uci_root/build/fuzz
 seconds=60 keep=0
-harnesses=(frame settings ucx_config peer control profile)
+harnesses=(frame settings ucx_config peer control profile live)
 # a misaligned load is none on the machines we know; the owner of a harness's source is compiled into it
 flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wno-unused-parameter -Werror -fno-omit-frame-pointer
        -I"$uci_root/core" -I"$uci_root/pipeline" -I"$uci_root/ucx_plugin" -I"$uci_root/build/core"
