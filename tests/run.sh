@@ -35,6 +35,7 @@ suites=(
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
+    "slurm      - 1min the examples for Slurm, in a Slurm of one node of its own (root): damage drains the node"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
     "programs   - 5min programs from Debian, unmodified: NetPIPE, LAMMPS; plain, with UCI, with faults"
@@ -132,6 +133,11 @@ suite_attach() {
 suite_tsan() {
     build_uci "$uci_root/build-tsan" -Db_sanitize=thread -Db_lundef=false -Db_lto=false
     "$uci_root/tests/tsan/run_tsan.sh"
+}
+
+suite_slurm() {
+    "$uci_root/tools/install_deps.sh" slurm
+    "$uci_root/tests/slurm/run_slurm.sh" "$build"
 }
 
 suite_compat() {
