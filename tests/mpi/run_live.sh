@@ -19,7 +19,7 @@ mpi=openmpi,mpich build=$uci_root/build timeout=60
 passed=0 failed=0 skipped=0
 ranks=4
 work=$(mktemp -d)
-trap 'end_marked; umount "$work/full" 2>/dev/null; rm -rf "$work" "$run_dir"' EXIT
+trap 'end_marked; umount "$work/full" 2>/dev/null; [ ! -e "$work/syslog" ] || rm -f /dev/log; rm -rf "$work" "$run_dir"' EXIT
 
 # check LABEL COMMAND...: the command must succeed.
 check() {
@@ -116,6 +116,33 @@ sys.exit(0 if damaged == sorted(damaged, reverse=True) and damaged[0] > 0
 PYTHON
 }
 
+# In a place of our own for /dev/log, which must not be there: lines of a process are limited
+tells_system_log() {
+    local one_mpi=$1 pid
+    python3 - "$work/syslog" <<'PYTHON' &
+import os, socket, sys
+log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+log.bind("/dev/log")
+log.settimeout(60)
+with open(sys.argv[1], "w") as lines:
+    while b"end of test" not in (line := log.recv(4096)):
+        lines.write(line.decode() + "\n")
+os.unlink("/dev/log")
+PYTHON
+    pid=$!
+    while [ ! -e "$work/syslog" ] && kill -0 "$pid"; do
+        sleep 0.1
+    done
+    job "$one_mpi" finish UCI_SYSLOG=on UCI_FAULT=rate=0.1,seed=3 UCI_LOG_LEVEL=error
+    logger 'end of test' && wait "$pid" || return
+    tail -n 3 "$work/syslog"
+    ! grep -v 'UCI: ' "$work/syslog" &&
+        grep -Eq '^<12>.*UCI: message of [0-9]+ bytes from rank [0-9] \(.*:[0-9]+\) to rank [0-9] \(.*\), job .*, arrived damaged: repaired, cause ' \
+            "$work/syslog" &&
+        grep -Eq 'UCI: [0-9]+ more lines of this process were left out' "$work/syslog" &&
+        [ "$(grep -c 'arrived damaged' "$work/syslog")" -le $((10 * ranks)) ]
+}
+
 # Python's reader of the format is a package of the system's Python
 metrics_are_valid() {
     top --once --openmetrics "$work/uci.prom" "$work/live" && /usr/bin/python3 - "$work/uci.prom" <<'PYTHON'
@@ -187,6 +214,12 @@ main() {
     for one_mpi in ${mpi//,/ }; do
         test_mpi "$one_mpi"
     done
+    if [ "$(id -u)" -eq 0 ] && [ ! -e /dev/log ]; then
+        check "the system's log" tells_system_log "${mpi%%,*}"
+    else
+        skipped=$((skipped + 1))
+        say "skip the system's log: this machine has one, or may not be given one"
+    fi
     check "OpenMetrics" metrics_are_valid
     check "a screen" has_a_screen
     check "files that are none" skips_what_is_none

@@ -60,6 +60,7 @@ write_conf() {
     chmod 755 "$work" "$work/task_prolog" "$work/epilog"
     cat >"$SLURM_CONF" <<CONF
 ClusterName=uci
+FirstJobId=$((RANDOM * 1000))
 SlurmctldHost=$node
 SlurmUser=root
 SlurmctldPort=$base
