@@ -327,6 +327,21 @@ static bool uci_fault_in_scope(uint64_t length, int64_t peer)
     return (length >= spec->min) && (length <= spec->max) && ((spec->peer < 0) || (spec->peer == peer));
 }
 
+static uint64_t *uci_fault_mirrored; /* the count once more, where others see it; NULL: nowhere */
+
+static void uci_fault_show_count(void)
+{
+    if (uci_fault_mirrored != NULL) {
+        __atomic_store_n(uci_fault_mirrored, uci_fault_count(), __ATOMIC_RELAXED);
+    }
+}
+
+void uci_fault_mirror(uint64_t *place)
+{
+    uci_fault_mirrored = place;
+    uci_fault_show_count();
+}
+
 /* Count one more fault, unless the limit is reached. */
 static bool uci_fault_take(void)
 {
@@ -338,6 +353,7 @@ static bool uci_fault_take(void)
         }
     } while (!__atomic_compare_exchange_n(&uci_fault_injector.count, &count, count + 1, false, __ATOMIC_RELAXED,
                                           __ATOMIC_RELAXED));
+    uci_fault_show_count();
     return true;
 }
 
@@ -388,6 +404,7 @@ void uci_fault_undo(void)
     while ((count > 0) && !__atomic_compare_exchange_n(&uci_fault_injector.count, &count, count - 1, false,
                                                        __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
     }
+    uci_fault_show_count();
 }
 
 /*

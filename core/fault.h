@@ -101,6 +101,9 @@ size_t uci_fault_apply(const uci_fault_t *fault, void *data, size_t length, cons
 /** Faults drawn so far by this process. */
 uint64_t uci_fault_count(void);
 
+/** Keep that number in @a place as well, from now on; NULL: nowhere. */
+void uci_fault_mirror(uint64_t *place);
+
 /** Take back the last drawn fault (it could not be applied: nothing to damage). */
 void uci_fault_undo(void);
 

@@ -56,6 +56,7 @@ const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
 const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
 
+static const char *const uci_settings_switch_names[]  = {"off", "on", NULL};
 static const char *const uci_settings_carrier_names[] = {"auto", "am", NULL}; /* as uci_carrier_t */
 static const char *const uci_settings_path_names[]    = {"auto", "direct", "stream",
                                                          "get",  "bounce", NULL}; /* as uci_path_t */
@@ -211,6 +212,13 @@ static uci_status_t uci_setting_parse_file(const uci_setting_t *setting, const c
     return UCI_OK;
 }
 
+/* Nothing, as in "UCI_LIVE= ", is what no folder is called: whoever means "off" shall say it */
+static uci_status_t uci_setting_parse_live(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                           size_t error_size)
+{
+    return (*text == '\0') ? UCI_ERR_INVALID_PARAM : uci_setting_parse_file(setting, text, value, error, error_size);
+}
+
 static void uci_setting_print_file(const uci_setting_t *setting, const void *value, FILE *stream)
 {
     fputs(*(char *const *)value, stream);
@@ -230,6 +238,7 @@ static void uci_setting_print_file(const uci_setting_t *setting, const void *val
 #define UCI_SETTING_DIGEST .parse = uci_setting_parse_digest, .print = uci_setting_print_digest
 #define UCI_SETTING_FAULT  .parse = uci_setting_parse_fault, .print = uci_setting_print_fault
 #define UCI_SETTING_FILE   .parse = uci_setting_parse_file, .print = uci_setting_print_file
+#define UCI_SETTING_LIVE   .parse = uci_setting_parse_live, .print = uci_setting_print_file
 
 /* The log level comes first, so that it holds for what is said about the others. */
 static const uci_setting_t uci_settings_table[] = {
@@ -333,6 +342,21 @@ static const uci_setting_t uci_settings_table[] = {
          "File for a record of each mismatch a process finds: one JSON object a line. Empty: none. The\n"
          "file name may hold %h, %p, %r and %% as in UCI_STATS.",
          "a file name with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, events), UCI_SETTING_FILE},
+
+        {"UCI_LIVE", "auto",
+         "Where each process keeps its statistics while it runs: a small file in memory, which others read\n"
+         "(uci_top) and which stays when the process is killed.\n"
+         " - auto    : in /dev/shm/uci-UID, where files of processes that ended an hour ago are removed.\n"
+         " - off     : nowhere.\n"
+         " - a folder: there, and nothing is removed. It is made if need be. On a file system that several\n"
+         "             hosts share others see the numbers late.",
+         "auto, off, or the name of a folder with %h, %p, %r or %%", offsetof(uci_settings_t, live), UCI_SETTING_LIVE},
+
+        {"UCI_SYSLOG", "off",
+         "Whether damaged messages are reported to the system's log (journald or syslog) as well, for those\n"
+         "who run the machine: a line each with cause, ranks and hosts, at most 10 in a minute from a\n"
+         "process, and then how many more there were.",
+         "[off|on]", offsetof(uci_settings_t, syslog), UCI_SETTING_ENUM(uci_settings_switch_names)},
 
         {"UCI_MERKLE_ARITY", "16",
          "Children of a node in the tree of checksums that finds the damaged chunks of a large message.\n"

@@ -53,6 +53,8 @@ typedef struct uci_settings {
     uci_fault_spec_t fault;         /**< UCI_FAULT */
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
+    char *live;                     /**< UCI_LIVE: "auto", "off", or a pattern for uci_process_expand() */
+    unsigned syslog;                /**< UCI_SYSLOG=off|on: 0 or 1 */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
     uci_carrier_t carrier;          /**< UCI_CARRIER=auto|am */
     uci_path_t path;                /**< UCI_PATH=auto|direct|stream|get */

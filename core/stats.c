@@ -4,6 +4,7 @@
 #include "stats.h"
 #include "fault.h"
 #include "file.h"
+#include "live.h"
 #include "log.h"
 #include "process.h"
 #include "version.h"
@@ -17,6 +18,7 @@
 #include <unistd.h>
 
 uci_stats_t uci_stats;
+uci_stats_t *uci_stats_outside       = &uci_stats;
 __thread uci_stats_t *uci_stats_here = &uci_stats;
 
 static uci_list_t uci_stats_blocks           = {&uci_stats_blocks, &uci_stats_blocks};
@@ -33,6 +35,7 @@ void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_ve
     uci_stats_info.mode        = mode;
     uci_stats_info.ucx_version = ucx_version;
     pthread_mutex_unlock(&uci_stats_blocks_lock);
+    uci_live_set_info(digest, mode, ucx_version);
 }
 
 static void uci_stats_add_up(uci_stats_t *sum, const uci_stats_t *counters)
@@ -42,10 +45,36 @@ static void uci_stats_add_up(uci_stats_t *sum, const uci_stats_t *counters)
 #undef UCI_STATS_SUM
 }
 
-void uci_stats_join(uci_stats_block_t *block)
+static unsigned uci_stats_unlisted; /* workers without a block in the live file that there is */
+
+void uci_stats_open_live(const char *where)
 {
-    memset(&block->counters, 0, sizeof(block->counters));
+#define UCI_STATS_NAME(_name, _text) #_name,
+    static const char *const names[] = { UCI_STATS_COUNTERS(UCI_STATS_NAME) };
+#undef UCI_STATS_NAME
+    uint64_t *block;
+
+    if (uci_live_open(where, names, uci_array_size(names), &block) != UCI_OK) {
+        return;
+    }
     pthread_mutex_lock(&uci_stats_blocks_lock);
+    uci_stats_outside = (uci_stats_t *)(void *)block;
+    uci_stats_add_up(uci_stats_outside, &uci_stats);
+    memset(&uci_stats, 0, sizeof(uci_stats));
+    uci_fault_mirror(&uci_stats_outside->faults_injected);
+    pthread_mutex_unlock(&uci_stats_blocks_lock);
+    uci_live_set_info(uci_stats_info.digest, uci_stats_info.mode, uci_stats_info.ucx_version);
+}
+
+void uci_stats_join(uci_stats_block_t *block, uint64_t uid)
+{
+    memset(&block->own, 0, sizeof(block->own));
+    pthread_mutex_lock(&uci_stats_blocks_lock);
+    block->live     = uci_live_take_block(uid);
+    block->counters = (block->live != NULL) ? (uci_stats_t *)(void *)block->live : &block->own;
+    if (block->live == NULL) {
+        uci_live_set_unlisted(++uci_stats_unlisted);
+    }
     uci_list_add_tail(&uci_stats_blocks, &block->link);
     pthread_mutex_unlock(&uci_stats_blocks_lock);
 }
@@ -54,22 +83,33 @@ void uci_stats_leave(uci_stats_block_t *block)
 {
     pthread_mutex_lock(&uci_stats_blocks_lock);
     uci_list_del(&block->link);
-    uci_stats_add_up(&uci_stats, &block->counters);
+    uci_stats_add_up(uci_stats_outside, &block->own);
+    if (block->live == NULL) {
+        uci_live_set_unlisted(--uci_stats_unlisted);
+    }
+    uci_live_give_block(block->live);
     pthread_mutex_unlock(&uci_stats_blocks_lock);
-    if (uci_stats_here == &block->counters) {
-        uci_stats_here = &uci_stats;
+    if (uci_stats_here == block->counters) {
+        uci_stats_here = uci_stats_outside;
     }
 }
 
 void uci_stats_reset(void)
 {
     pthread_mutex_lock(&uci_stats_blocks_lock);
+    uci_stats_outside = &uci_stats;
+    uci_fault_mirror(NULL);
     memset(&uci_stats, 0, sizeof(uci_stats));
     uci_list_for_each(block, &uci_stats_blocks, uci_stats_block_t, link)
     {
-        memset(&block->counters, 0, sizeof(block->counters));
+        memset(block->counters, 0, sizeof(*block->counters));
     }
     pthread_mutex_unlock(&uci_stats_blocks_lock);
+}
+
+static void uci_stats_add_free(void *arg, const uint64_t *counters)
+{
+    uci_stats_add_up(arg, (const uci_stats_t *)(const void *)counters);
 }
 
 /* A process that writes at its end, or because it aborts, may still be counting in other threads: then a number is some
@@ -80,9 +120,13 @@ static uci_stats_t uci_stats_total(void)
 
     pthread_mutex_lock(&uci_stats_blocks_lock);
     total = uci_stats;
+    if (uci_stats_outside != &uci_stats) {
+        uci_stats_add_up(&total, uci_stats_outside);
+    }
+    uci_live_for_each_free(uci_stats_add_free, &total);
     uci_list_for_each(block, &uci_stats_blocks, uci_stats_block_t, link)
     {
-        uci_stats_add_up(&total, &block->counters);
+        uci_stats_add_up(&total, block->counters);
     }
     pthread_mutex_unlock(&uci_stats_blocks_lock);
     total.faults_injected = uci_fault_count();

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Counters of one process, written as one JSON object when it exits (UCI_STATS=FILE) or as a summary for
- * people on stderr (UCI_STATS=-).
+ * people on stderr (UCI_STATS=-). While it runs they are in its live file (UCI_LIVE; live.h), where there is one.
  */
 #ifndef UCI_STATS_H_
 #define UCI_STATS_H_
@@ -58,23 +58,32 @@ typedef struct uci_stats {
 /** Counters of one worker. What is counted in a worker is protected as the worker is: by its lock or its only thread. */
 typedef struct uci_stats_block {
     uci_list_t link;
-    uci_stats_t counters;
+    uci_stats_t *counters; /**< in the live file, or own */
+    uint64_t *live;        /**< block of the live file; NULL: none */
+    uci_stats_t own;
 } uci_stats_block_t;
 
-/** What was counted outside of all workers, and by workers that are gone. faults_injected is taken from uci_fault_count()
- *  whenever the counters are written. */
+/** What was counted outside of all workers, and by workers that are gone, as long as there is no live file. faults_injected is
+ *  taken from uci_fault_count() whenever the counters are written. */
 extern uci_stats_t uci_stats;
+
+/** The same with or without a live file: &uci_stats, or the file's first block. */
+extern uci_stats_t *uci_stats_outside;
 
 /** Where this thread counts: in the worker that it has entered last. */
 extern __thread uci_stats_t *uci_stats_here;
 
-/** Take part in what is written; with zeros. Thread safe. */
-void uci_stats_join(uci_stats_block_t *block);
+/** Count in a live file from now on. @param where  UCI_LIVE. Nothing changes if there can be none, which has been logged. */
+void uci_stats_open_live(const char *where);
+
+/** Take part in what is written. What a block of the live file has from workers before stays in it. @param uid  of the worker,
+ *  not 0. Thread safe. */
+void uci_stats_join(uci_stats_block_t *block, uint64_t uid);
 
 /** The worker goes: its counters stay. Thread safe. */
 void uci_stats_leave(uci_stats_block_t *block);
 
-/** All counters become zero, those of workers too: this process is a fork of one that counted. */
+/** All counters become zero, those of workers too: this process is a fork of one that counted. It has no live file. */
 void uci_stats_reset(void);
 
 #define UCI_STATS_ADD(_name, _value) (uci_stats_here->_name += (_value))

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "admin_log.h"
 #include "file.h"
 #include "forensics.h"
 #include "log.h"
@@ -326,6 +327,7 @@ static void uci_report_event(const uci_report_about_t *op, const char *verdict, 
     FILE *stream               = uci_report_open_events();
     char bad[40], good[40];
 
+    uci_admin_log_damaged(op->peer, op->length, verdict, uci_damage_class_names[damage->diff.damage], NULL);
     if (stream == NULL) {
         return;
     }

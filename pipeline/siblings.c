@@ -122,7 +122,7 @@ void uci_siblings_help(const uci_worker_t *self)
     for (looks = 0; looks < uci_min(count, (size_t)UCI_SIBLINGS_LOOKS); ++looks) {
         worker = uci_container_of(uci_list_requeue(&uci_siblings, &uci_siblings), uci_worker_t, sibling.link);
         if ((worker != self) && uci_sibling_hold(worker)) {
-            uci_stats_here = &worker->stats.counters;
+            uci_stats_here = worker->stats.counters;
             uci_sibling_look(worker, now);
             uci_sibling_release(worker);
         }

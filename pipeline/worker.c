@@ -8,6 +8,7 @@
 #include "control.h"
 #include "dispatch.h"
 #include "endpoint.h"
+#include "gauges.h"
 #include "link_recv.h"
 #include "link_send.h"
 #include "log.h"
@@ -161,7 +162,8 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
         uci_error("failed to install the handler of active messages: %s", uci_ucp.status_string(status));
         goto err_release_address;
     }
-    uci_stats_join(&worker->stats);
+    uci_stats_join(&worker->stats, worker->uid);
+    uci_gauges_refresh(worker);
     uci_siblings_join(worker);
     *worker_p = worker;
     return UCS_OK;
@@ -323,6 +325,7 @@ unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
     if (uci_unlikely(worker->turns % (2 * UCI_SIBLINGS_TURNS) == 0)) {
         uci_siblings_help(worker);
         uci_link_look(worker);
+        uci_gauges_refresh(worker);
     }
     return count;
 }

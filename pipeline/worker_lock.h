@@ -19,7 +19,7 @@ UCI_INLINE void uci_worker_enter(uci_worker_t *worker)
     if (uci_unlikely(__atomic_load_n(&worker->owner, __ATOMIC_RELAXED) != uci_thread_self())) {
         uci_worker_enter_slow(worker);
     }
-    uci_stats_here = &worker->stats.counters;
+    uci_stats_here = worker->stats.counters;
 }
 
 /** The usual case: no lock, nobody else. @return false: nothing has been done; else uci_worker_leave() is not needed. */
@@ -28,7 +28,7 @@ UCI_INLINE bool uci_worker_enter_fast(uci_worker_t *worker)
     if (uci_unlikely(__atomic_load_n(&worker->owner, __ATOMIC_RELAXED) != uci_thread_self())) {
         return false;
     }
-    uci_stats_here = &worker->stats.counters;
+    uci_stats_here = worker->stats.counters;
     return true;
 }
 

@@ -57,6 +57,13 @@ typedef struct uci_wakeup {
     void *data; /**< what epoll_wait() says of the timer */
 } uci_wakeup_t;
 
+/** See gauges.h */
+typedef struct uci_gauge {
+    uint64_t time;        /**< when they were written last, in ns; 0: never */
+    uint64_t oldest;      /**< number of the receive that was the oldest one then */
+    uint64_t oldest_time; /**< since when it has been, in ns */
+} uci_gauge_t;
+
 /** Of one UCX context: what requests made for it must look like, and what UCX was told. */
 typedef struct uci_context {
     ucp_context_h ucp;
@@ -156,6 +163,7 @@ typedef struct uci_worker {
     uci_wakeup_t wakeup;
     uci_sibling_t sibling;
     uci_stats_block_t stats;
+    uci_gauge_t gauge;
 } uci_worker_t;
 
 UCI_INLINE bool uci_worker_is_inside(const uci_worker_t *worker)

@@ -32,14 +32,14 @@ UCX_HEADERS = ("ucp/api/ucp.h", "uct/api/uct.h", "ucs/type/status.h")
 CIRCLE_MAX = 3  # files that may need each other
 # Within pipeline, lowest first: who needs whom. A new file is a word here; docs/design.md, section 1, says what each is for.
 PIPELINE_LAYERS = {
-    "base": "buffer dump_line fill frame gap hostmem inject_frame mailbox_state mark memtype ordered packer path peer peer_table "
+    "base": "admin_log buffer dump_line fill frame gap hostmem inject_frame mailbox_state mark memtype ordered packer path peer peer_table "
             "recv_op recv_table report request send_op shared_memory siblings slot span stage transports ucp_api wire wire_check worker_lock "
             "worker_state",
     "carrier": "bounce control",
     "link": "link_recv link_send mailbox txlog",
     "transfer": "descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
     "message": "close endpoint message_check recv recv_rndv send unexpected",
-    "turn": "dispatch dump resync wakeup worker"}
+    "turn": "dispatch dump gauges resync wakeup worker"}
 ALLOWED_NEEDED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
                   "ld-linux-aarch64.so.1", "libisal.so.2"}  # Debian has no static ISA-L
 ALLOWED_SYMBOL = re.compile(r"(ucp|uci)_\w+|ucs_module_global_init")

@@ -32,11 +32,13 @@ suites=(
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "ending     * 20s  MPI programs that end in every way: early, late, with the last control messages damaged"
+    "live       * 2min statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "asan       * 3min unit tests and a part of mpi, with ASan and UBSan"
     "ucp        * 4min programs that call libucp themselves: every hook, plain and with UCI"
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
+    "slurm      - 1min the examples for Slurm, in a Slurm of one node of its own (root): damage drains the node"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
     "packages   - 8min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network)"
@@ -124,6 +126,10 @@ suite_ending() {
     "$uci_root/tests/mpi/run_ending.sh" --quick --preload "$build/libucx_integrity.so"
 }
 
+suite_live() {
+    "$uci_root/tests/mpi/run_live.sh" --build "$build"
+}
+
 suite_endings() {
     local status=0
     "$uci_root/tests/mpi/run_ending.sh" --count 600 --preload "$build/libucx_integrity.so" || status=1
@@ -147,6 +153,11 @@ suite_attach() {
 suite_tsan() {
     build_uci "$uci_root/build-tsan" -Db_sanitize=thread -Db_lundef=false -Db_lto=false
     "$uci_root/tests/tsan/run_tsan.sh"
+}
+
+suite_slurm() {
+    "$uci_root/tools/install_deps.sh" slurm
+    "$uci_root/tests/slurm/run_slurm.sh" "$build"
 }
 
 suite_compat() {

@@ -12,6 +12,7 @@
 #         bench   valgrind, LAMMPS, HPC Challenge, and what makes network namespaces
 #         rdma    qemu and what makes a guest with soft-RoCE devices
 #         programs  NetPIPE and LAMMPS with its examples
+#         slurm   Slurm's daemons
 #         compat  what makes root folders of other Debian suites
 #         arm64   a cross compiler for 64-bit Arm, and what runs its programs here
 set -euo pipefail
@@ -19,16 +20,17 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
-                libucx-dev libibverbs-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev)
+                libucx-dev libibverbs-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev libncurses-dev)
 packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
                g++ openssh-client openssh-server
-               python3 python3-mpi4py clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2)
+               python3 python3-mpi4py python3-prometheus-client clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2)
 packages_report=(python3 python3-jinja2 node-d3-axis node-d3-scale node-d3-selection elfutils)
 packages_browser=(chromium chromium-driver python3-selenium fonts-dejavu-core)
 packages_demo=(hpcc openmpi-bin python3)
 packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
 packages_programs=(netpipe-openmpi netpipe-mpich2 lammps lammps-examples)
+packages_slurm=(slurmctld slurmd slurm-client munge mpich libmpich-dev python3)
 packages_compat=(mmdebstrap)
 packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap)
 
@@ -49,9 +51,10 @@ wanted_packages() {
         bench) printf '%s\n' "${packages_bench[@]}" ;;
         rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
         programs) printf '%s\n' "${packages_programs[@]}" ;;
+        slurm) printf '%s\n' "${packages_slurm[@]}" ;;
         compat) printf '%s\n' "${packages_compat[@]}" ;;
         arm64) printf '%s\n' "${packages_arm64[@]}" ;;
-        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, compat or arm64)" ;;
+        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, slurm, compat or arm64)" ;;
         esac
     done
 }

@@ -103,7 +103,7 @@ static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h 
                                  : send(ep, buffer, count, tag, param);
     }
     uci_plugin_clear_marker(param);
-    __atomic_fetch_add(&uci_stats.passthrough_messages, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&uci_stats_outside->passthrough_messages, 1, __ATOMIC_RELAXED);
     return send(ep, buffer, count, tag, param);
 }
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fault.h"
+#include "live.h"
 #include "log.h"
 #include "process.h"
 #include "rebind.h"
@@ -86,6 +87,18 @@ static void uci_plugin_report(void)
     }
 }
 
+static void uci_plugin_at_exit(void)
+{
+    uci_live_end(UCI_LIVE_ENDED);
+    uci_plugin_report();
+}
+
+static void uci_plugin_at_abort(void)
+{
+    uci_live_end(UCI_LIVE_ABORTED);
+    uci_plugin_report();
+}
+
 /* The copy in front calls us where it means UCX. Without settings everything passes through, as with UCI_MODE=off, but for its
  * refusals and its statistics: those are of the other copy */
 static bool uci_plugin_is_second(void)
@@ -160,10 +173,8 @@ static void uci_plugin_init_locked(void)
     uci_fault_init(&uci_settings.fault, (uint64_t)uci_process_rank());
     uci_fault_enabled = (uci_settings.fault.rate > 0);
     uci_stats_set_info(uci_settings.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
-    if (uci_settings.stats[0] != '\0') {
-        uci_log_at_abort(uci_plugin_report);
-        atexit(uci_plugin_report);
-    }
+    uci_log_at_abort(uci_plugin_at_abort);
+    atexit(uci_plugin_at_exit);
     uci_info("UCI %s (%s), %s, UCX %s, mode %s, digest %s", UCI_VERSION, UCI_REVISION, uci_module_how(),
              uci_ucp.get_version_string(), uci_mode_names[uci_settings.mode], uci_settings.digest->name);
     uci_plugin_print_banner();
@@ -174,6 +185,9 @@ void uci_plugin_claim(void)
     if (uci_plugin_pid != getpid()) {
         uci_stats_reset();
         uci_plugin_pid = getpid();
+        if (uci_settings.live != NULL) { /* another copy of UCI is in front, and has read them */
+            uci_stats_open_live(uci_settings.live);
+        }
     }
 }
 

@@ -343,7 +343,7 @@ static inline uci_peer_t *talk_peer(unsigned node, unsigned other)
 
 static inline uci_stats_t *talk_counters(unsigned node)
 {
-    return &net_nodes[node].worker->stats.counters;
+    return net_nodes[node].worker->stats.counters;
 }
 
 /* Node 0 and those from 2 on have endpoints to node 1, which has one to node 0; all know each other */

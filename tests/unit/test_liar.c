@@ -1256,7 +1256,7 @@ static void set_up_shared(bool packed)
     exchange_generic(packed);
     cpu_limit(0);
     cr_expect(scribbles > 0);
-    cr_expect(net_nodes[0].worker->stats.counters.direct_messages > 0, "this is about slots");
+    cr_expect(net_nodes[0].worker->stats.counters->direct_messages > 0, "this is about slots");
 }
 
 /* What was verified is what is unpacked, whatever becomes of the slot */

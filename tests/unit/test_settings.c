@@ -16,7 +16,8 @@ static char conf_path[64];
 static const char *const names[] = {
         "UCI_MODE",     "UCI_DIGEST",     "UCI_CHUNK_SIZE", "UCI_EAGER_MAX", "UCI_LOG_SIZE", "UCI_LOG_LEVEL",
         "UCI_ON_ERROR", "UCI_ON_CHANGED", "UCI_FAULT",      "UCI_STATS",     "UCI_EVENTS",   "UCI_MERKLE_ARITY",
-        "UCI_CARRIER",  "UCI_PATH",       "UCI_PROFILE",    "UCI_REQUIRE",   "UCI_BANNER"};
+        "UCI_CARRIER",  "UCI_PATH",       "UCI_PROFILE",    "UCI_REQUIRE",   "UCI_BANNER",   "UCI_LIVE",
+        "UCI_SYSLOG"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -119,6 +120,8 @@ Test(settings, defaults)
     cr_expect(uci_settings.merkle_arity == 16);
     cr_expect_str_eq(uci_settings.profile, "auto");
     cr_expect(uci_settings.path == UCI_PATH_AUTO);
+    cr_expect_str_eq(uci_settings.live, "auto");
+    cr_expect(uci_settings.syslog == 0);
 }
 
 Test(settings, environment)
@@ -314,6 +317,9 @@ Test(settings, bad_values_are_explained)
             {"UCI_MERKLE_ARITY", "257", "2 to 256"},
             {"UCI_MERKLE_ARITY", "-2", "2 to 256"},
             {"UCI_MERKLE_ARITY", "16k", "2 to 256"},
+            {"UCI_LIVE", "", "the name of a folder"},
+            {"UCI_LIVE", "/tmp/%x", "the name of a folder"},
+            {"UCI_SYSLOG", "yes", "[off|on]"},
     };
     char expected[128];
     int status;
@@ -462,6 +468,8 @@ static void check_round_trip(unsigned flags)
             {"UCI_PROFILE", "/tmp/%h.json"},
             {"UCI_CARRIER", "am"},
             {"UCI_PATH", "stream"},
+            {"UCI_LIVE", "/tmp/%h"},
+            {"UCI_SYSLOG", "on"},
             {"UCI_LOG_LEVEL", "info"}};
     char expected[256], *text;
     int status;

@@ -115,8 +115,8 @@ static void set_up(void)
     start_send(0, LENGTH);
     let_both_turn();
     cr_assert(sent && received && (net_nodes[0].worker->bounce.slots != NULL));
-    memset(&net_nodes[0].worker->stats.counters, 0, sizeof(uci_stats_t));
-    memset(&net_nodes[1].worker->stats.counters, 0, sizeof(uci_stats_t));
+    memset(net_nodes[0].worker->stats.counters, 0, sizeof(uci_stats_t));
+    memset(net_nodes[1].worker->stats.counters, 0, sizeof(uci_stats_t));
 }
 
 static void tear_down(void)
@@ -155,7 +155,7 @@ static uci_send_op_t *send_and_write_over(size_t length)
 
 static void expect_counters(uint64_t mismatched, uint64_t repaired, uint64_t unrepaired, uint64_t changed)
 {
-    const uci_stats_t *counters = &net_nodes[1].worker->stats.counters;
+    const uci_stats_t *counters = net_nodes[1].worker->stats.counters;
 
     cr_expect(counters->mismatched_chunks == mismatched, "mismatched %lu", (unsigned long)counters->mismatched_chunks);
     cr_expect(counters->repaired_chunks == repaired, "repaired %lu", (unsigned long)counters->repaired_chunks);
@@ -185,7 +185,7 @@ Test(source, what_is_taken_in_time_is_not_copied)
     start_send(0, LENGTH);
     receive_as_meant(LENGTH);
     cr_expect(sent);
-    cr_expect(net_nodes[0].worker->stats.counters.buffered_messages == 0);
+    cr_expect(net_nodes[0].worker->stats.counters->buffered_messages == 0);
     expect_counters(0, 0, 0, 0);
 }
 
@@ -196,7 +196,7 @@ Test(source, a_damaged_slot_heals_from_the_copy)
     ((char *)uci_direct_data(op, 0))[100] ^= 4;
     receive_as_meant(LENGTH);
     expect_counters(1, 1, 0, 0);
-    cr_expect(net_nodes[0].worker->stats.counters.buffered_messages == 1);
+    cr_expect(net_nodes[0].worker->stats.counters->buffered_messages == 1);
     cr_expect(net_nodes[0].worker->copy_bytes == 0, "the copy goes with its message");
 }
 

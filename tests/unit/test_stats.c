@@ -335,12 +335,12 @@ Test(stats, workers_are_added_up)
     char *text;
 
     memset(&uci_stats, 0, sizeof(uci_stats));
-    uci_stats_join(&first);
-    uci_stats_join(&second);
+    uci_stats_join(&first, 1);
+    uci_stats_join(&second, 2);
     UCI_STATS_ADD(messages_sent, 1);
-    uci_stats_here = &first.counters;
+    uci_stats_here = first.counters;
     UCI_STATS_ADD(messages_sent, 10);
-    uci_stats_here = &second.counters;
+    uci_stats_here = second.counters;
     UCI_STATS_ADD(messages_sent, 100);
     uci_stats_leave(&second);
     cr_expect(uci_stats_here == &uci_stats, "a thread counts in a worker that is gone");
@@ -353,7 +353,7 @@ Test(stats, workers_are_added_up)
     free(text);
 
     uci_stats_reset();
-    cr_expect((uci_stats.messages_sent == 0) && (first.counters.messages_sent == 0));
+    cr_expect((uci_stats.messages_sent == 0) && (first.counters->messages_sent == 0));
     uci_stats_leave(&first);
 }
 

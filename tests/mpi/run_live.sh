@@ -1,0 +1,234 @@
+#!/bin/bash
+# SPDX-License-Identifier: BSD-3-Clause
+#
+# usage: tests/mpi/run_live.sh [options]
+#
+# Statistics that survive: jobs under both MPIs that are killed, abort, leave by _exit() or run into their time limit (dying.c). What
+# uci_top reads from their live files afterwards must be what the ranks have noted themselves; and, of a job that runs, already. Also
+# its other views, and files that are none. Ends with the line "N passed, N failed, N skipped"; exit status 1 if any failed.
+#
+#   --mpi LIST        openmpi,mpich (default both)
+#   --build DIR       what was built (default build)
+#   --timeout S       limit for each job (default 60)
+#   --help            this text
+set -euo pipefail
+# shellcheck source=tests/mpi/lib.sh
+source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+mpi=openmpi,mpich build=$uci_root/build timeout=60
+passed=0 failed=0 skipped=0
+ranks=4
+work=$(mktemp -d)
+trap 'end_marked; umount "$work/full" 2>/dev/null; [ ! -e "$work/syslog" ] || rm -f /dev/log; rm -rf "$work" "$run_dir"' EXIT
+
+# check LABEL COMMAND...: the command must succeed.
+check() {
+    local label=$1
+    shift
+    if "$@" >"$work/log" 2>&1; then
+        passed=$((passed + 1))
+        say "ok   $label: $(head -n 1 "$work/log")"
+    else
+        failed=$((failed + 1))
+        say "FAIL $label"
+        tail -n 15 "$work/log" | cut -c1-200
+    fi
+}
+
+top() {
+    "$build/tools/uci_top" "$@"
+}
+
+# job MPI END [NAME=VALUE]...: run it; its live files are in $work/live, its notes in $work/notes.
+job() {
+    local one_mpi=$1 end=$2 limit=$timeout
+    shift 2
+    rm -rf "$work/live" "$work/notes"
+    mkdir "$work/notes"
+    [ "$end" != limit ] || limit=4
+    run_program dying "$one_mpi" posix,self "$ranks" "$preload" "$limit" "1 1 end=$end folder=$work/notes" "UCI_LIVE=$work/live" "$@"
+}
+
+# survives MPI END [NAME=VALUE]...
+survives() {
+    job "$@"
+    top --once --json "$work/live" | python3 "$lib_dir/live.py" "$2" "$ranks" "$work/notes"
+}
+
+# While it runs: every look is whole
+is_seen_running() {
+    local one_mpi=$1 pid looks=0
+    rm -rf "$work/live"
+    job "$one_mpi" limit &
+    pid=$!
+    while kill -0 "$pid" 2>/dev/null && [ "$looks" -lt 10 ]; do
+        sleep 0.2
+        if [ "$(find "$work/live" -name '*.live' 2>/dev/null | wc -l)" -ne "$ranks" ] || [ ! -s "$work/notes/0" ]; then
+            continue
+        fi
+        sleep 0.5
+        top --once --json "$work/live" | python3 "$lib_dir/live.py" running "$ranks" "$work/notes" || return
+        top --once --interval 0.3 "$work/live" | grep -q "$ranks of $ranks ranks here ($ranks running); [0-9.]*[kM]\? messages/s" || return
+        looks=$((looks + 1))
+        [ "$looks" -lt 2 ] || break
+    done
+    wait "$pid" || true
+    [ "$looks" -ge 2 ]
+}
+
+# A file system that is full, as /dev/shm may be: the job runs without
+has_no_room() {
+    local one_mpi=$1
+    mkdir -p "$work/full"
+    mount -t tmpfs -o size=8k,mode=0755 uci-test "$work/full" || return
+    job "$one_mpi" finish "UCI_LIVE=$work/full"
+    umount "$work/full"
+    cat "$run_log"
+    grep -q 'UCI WARN  no live file with UCI_LIVE=.*/full: No space left on device' "$run_log" && [ "$verdict" != HANG ] &&
+        ! grep -qi 'bus error\|signal' "$run_log"
+}
+
+# Files that are removed under a running job harm nobody
+survives_removal() {
+    local one_mpi=$1 pid
+    rm -rf "$work/live"
+    job "$one_mpi" finish &
+    pid=$!
+    until [ "$(find "$work/live" -name '*.live' 2>/dev/null | wc -l)" -eq "$ranks" ] || ! kill -0 "$pid" 2>/dev/null; do
+        sleep 0.05
+    done
+    rm -rf "$work/live"
+    wait "$pid"
+    cat "$run_log"
+    ! grep -qi 'bus error\|signal\|UCI ERROR' "$run_log"
+}
+
+# Ranks with messages that were damaged on purpose stand on top
+shows_damage() {
+    survives "$1" kill UCI_FAULT=rate=0.01,seed=3 UCI_LOG_LEVEL=error || return
+    top --once --json "$work/live" >"$work/look.json"
+    python3 - "$work/look.json" <<'PYTHON'
+import json, sys
+processes = json.load(open(sys.argv[1]))["jobs"][0]["processes"]
+damaged = [process["damaged"] for process in processes]
+sys.exit(0 if damaged == sorted(damaged, reverse=True) and damaged[0] > 0
+         and sum(p["counters"]["faults_injected"] for p in processes) >= sum(p["counters"]["mismatched_chunks"] for p in processes) else 1)
+PYTHON
+}
+
+# In a place of our own for /dev/log, which must not be there: lines of a process are limited
+tells_system_log() {
+    local one_mpi=$1 pid
+    python3 - "$work/syslog" <<'PYTHON' &
+import os, socket, sys
+log = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+log.bind("/dev/log")
+log.settimeout(60)
+with open(sys.argv[1], "w") as lines:
+    while b"end of test" not in (line := log.recv(4096)):
+        lines.write(line.decode() + "\n")
+os.unlink("/dev/log")
+PYTHON
+    pid=$!
+    while [ ! -e "$work/syslog" ] && kill -0 "$pid"; do
+        sleep 0.1
+    done
+    job "$one_mpi" finish UCI_SYSLOG=on UCI_FAULT=rate=0.1,seed=3 UCI_LOG_LEVEL=error
+    logger 'end of test' && wait "$pid" || return
+    tail -n 3 "$work/syslog"
+    ! grep -v 'UCI: ' "$work/syslog" &&
+        grep -Eq '^<12>.*UCI: message of [0-9]+ bytes from rank [0-9] \(.*:[0-9]+\) to rank [0-9] \(.*\), job .*, arrived damaged: repaired, cause ' \
+            "$work/syslog" &&
+        grep -Eq 'UCI: [0-9]+ more lines of this process were left out' "$work/syslog" &&
+        [ "$(grep -c 'arrived damaged' "$work/syslog")" -le $((10 * ranks)) ]
+}
+
+# Python's reader of the format is a package of the system's Python
+metrics_are_valid() {
+    top --once --openmetrics "$work/uci.prom" "$work/live" && /usr/bin/python3 - "$work/uci.prom" <<'PYTHON'
+import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+from prometheus_client.parser import text_string_to_metric_families as prometheus
+text = open(sys.argv[1]).read()
+families = {family.name: family for family in openmetrics(text)}
+sent = families["uci_messages_sent"].samples
+states = {sample.labels["state"]: sample.value for sample in families["uci_processes"].samples}
+print(f"{len(families)} families, {sent[0].value:.0f} messages sent, {states}")
+assert text.endswith("# EOF\n") and len(sent) == 1 and sent[0].value > 0 and sum(states.values()) == 4
+assert any(sample.name == "uci_messages_sent_total" for family in prometheus(text) for sample in family.samples)
+PYTHON
+}
+
+skips_what_is_none() {
+    local one
+    one=$(find "$work/live" -name '*.live' | head -n 1)
+    head -c 500 "$one" >"$work/live/short.live"
+    head -c 4000 /dev/urandom >"$work/live/garbage.live"
+    : >"$work/live/empty.live"
+    { head -c 8 "$one"; printf '\x09'; tail -c +10 "$one"; } >"$work/live/newer.live"
+    ln -s "$one" "$work/live/link.live"
+    mkfifo "$work/live/pipe.live"
+    top --once "$work/live" >"$work/text"
+    cat "$work/text"
+    [ "$(grep -c '^skipped ' "$work/text")" -eq 6 ] && grep -q 'short.live: it is cut off' "$work/text" &&
+        grep -q 'newer.live: it is of a newer version' "$work/text" && grep -q 'link.live: it is a symbolic link' "$work/text" &&
+        grep -q "$ranks of $ranks ranks" "$work/text" && ! grep -q $'\033' "$work/text"
+}
+
+refuses() {
+    local text=$1 expected=$2 status=0
+    shift 2
+    top "$@" >"$work/said" 2>&1 || status=$?
+    cat "$work/said"
+    [ "$status" -eq "$expected" ] && grep -qF -- "$text" "$work/said"
+}
+
+# On a terminal there is a screen, and 'q' ends it
+has_a_screen() {
+    (sleep 1.5; printf q) | TERM=xterm timeout 20 script -qec "$build/tools/uci_top -i 0.5 $work/live" "$work/typed" >/dev/null &&
+        grep -qa 'ranks here' "$work/typed" && grep -qa 'q: end' "$work/typed" && say "$(wc -c <"$work/typed") bytes"
+}
+
+test_mpi() {
+    local one_mpi=$1 end
+    compile_programs "$one_mpi" dying
+    for end in kill abort exit limit finish; do
+        check "$one_mpi, $end" survives "$one_mpi" "$end"
+    done
+    check "$one_mpi, while it runs" is_seen_running "$one_mpi"
+    check "$one_mpi, files removed meanwhile" survives_removal "$one_mpi"
+    if [ "$(id -u)" -eq 0 ] && mkdir -p "$work/probe" && mount -t tmpfs -o size=8k uci-test "$work/probe" 2>/dev/null; then
+        umount "$work/probe"
+        check "$one_mpi, no room for the files" has_no_room "$one_mpi"
+    else
+        skipped=$((skipped + 1))
+        say "skip $one_mpi, no room for the files: a file system can't be mounted here"
+    fi
+    check "$one_mpi, damage" shows_damage "$one_mpi"
+}
+
+main() {
+    local one_mpi
+    set_options mpi build timeout -- "$@"
+    preload=$(check_preload "$build/libucx_integrity.so")
+    for one_mpi in ${mpi//,/ }; do
+        test_mpi "$one_mpi"
+    done
+    if [ "$(id -u)" -eq 0 ] && [ ! -e /dev/log ]; then
+        check "the system's log" tells_system_log "${mpi%%,*}"
+    else
+        skipped=$((skipped + 1))
+        say "skip the system's log: this machine has one, or may not be given one"
+    fi
+    check "OpenMetrics" metrics_are_valid
+    check "a screen" has_a_screen
+    check "files that are none" skips_what_is_none
+    check "no such folder" refuses "cannot read the folder /no/such" 1 --once /no/such
+    check "no such option" refuses "(see uci_top --help)" 2 --wrong
+    check "a bad interval" refuses "expected 0.1 to 86400 seconds" 2 --interval 0
+    check "metrics that can't be written" refuses "cannot write /no/such/file" 1 --once --openmetrics /no/such/file "$work/live"
+    say "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+}
+
+main "$@"
