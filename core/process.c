@@ -93,6 +93,45 @@ const char *uci_process_name(void)
     return uci_process_own_name;
 }
 
+static char uci_process_job_name[320];
+
+/* The batch system knows best; its launcher may have one inside */
+static void uci_process_make_job(void)
+{
+    static const struct {
+        const char *variable, *launcher;
+    } names[] = {{"SLURM_JOB_ID", "slurm"}, {"PBS_JOBID", "pbs"}, {"LSB_JOBID", "lsf"}, {"PMIX_NAMESPACE", "prrte"}};
+    const char *text = NULL;
+    size_t i;
+
+    for (i = 0; i < uci_array_size(names); ++i) {
+        text = getenv(names[i].variable);
+        if ((text != NULL) && (*text != '\0')) {
+            snprintf(uci_process_job_name, sizeof(uci_process_job_name), "%s:%s", names[i].launcher, text);
+            return;
+        }
+    }
+    if ((getenv("HYDI_CONTROL_FD") != NULL) || (getenv("PMI_FD") != NULL)) {
+        snprintf(uci_process_job_name, sizeof(uci_process_job_name), "hydra:%s.%d", uci_process_host(), (int)getppid());
+    }
+}
+
+const char *uci_process_job(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, uci_process_make_job);
+    return (uci_process_job_name[0] != '\0') ? uci_process_job_name : NULL;
+}
+
+double uci_process_wall_time(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + ((double)now.tv_nsec * 1e-9);
+}
+
 uint64_t uci_process_time_ns(void)
 {
     struct timespec now;

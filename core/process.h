@@ -20,8 +20,18 @@ unsigned uci_process_local_count(void);
 /** What to call this process in a log line: "rank 3 (node7:4711)", or "node7:4711" outside of MPI; made once. */
 const char *uci_process_name(void);
 
+/**
+ * The job that this process is part of, as whoever started it names it: "slurm:1234", "pbs:77.head", "lsf:55", "prrte:NAMESPACE" (Open MPI's
+ * own launcher), "hydra:HOST.PID" (MPICH's, which gives its jobs no name: the process that has started those of this host).
+ * @return NULL: nobody did. Made once.
+ */
+const char *uci_process_job(void);
+
 /** Monotonic time in nanoseconds. */
 uint64_t uci_process_time_ns(void);
+
+/** Seconds since the epoch. */
+double uci_process_wall_time(void);
 
 /**
  * Make a file name of this process from @a pattern: %h becomes the host name, %p the pid, %r the rank ("x" if
