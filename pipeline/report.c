@@ -315,13 +315,16 @@ static void uci_report_print_chunks(const uci_send_op_t *op, uint32_t chunk_size
     }
 }
 
-/* Of a send */
+/* Of a send; one that could not go through slots has become a stream */
 static uci_way_t uci_report_way(const uci_send_op_t *op)
 {
     if (op->tree == NULL) {
         return (uci_frame_hdr(op->frame)->mark == op->peer->worker->uid) ? UCI_WAY_FRAME : UCI_WAY_MAILBOX;
     }
-    return (op->path != NULL) ? op->path->way : UCI_WAY_STREAM;
+    if ((op->path == NULL) || ((op->path->way == UCI_WAY_DIRECT) && (op->state != UCI_SEND_DIRECT))) {
+        return UCI_WAY_STREAM;
+    }
+    return op->path->way;
 }
 
 void uci_report_source_changed_late(uci_send_op_t *op, const uci_damages_t *changed)

@@ -32,7 +32,7 @@ suites=(
     "asan       * 3min unit tests and a part of mpi, with ASan and UBSan"
     "ucp        * 4min programs that call libucp themselves: every hook, plain and with UCI"
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
-    "verdicts   * 6min one thing wrong in each job, and the cause that its records must name"
+    "verdicts   * 3min one thing wrong in each job, and the cause that its records must name"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"

@@ -41,14 +41,14 @@ cases=(
     "late        once    4194304  posix,self      direct  UCI_CHECK_SOURCES=1"
     "late        once    4194304  tcp,self        bounce  UCI_CHECK_SOURCES=1"
     "late        steady  4194304  tcp,self        stream  UCI_CHECK_SOURCES=1"
-    "late        steady  4194304  posix,cma,self  get     UCI_CHECK_SOURCES=1"
+    "late        steady  4194304  posix,self      get     UCI_CHECK_SOURCES=1"
     "unseen      once    4194304  tcp,self        bounce"
     "memory      never   1048576  posix,self      direct  UCI_FAULT=rate=0.05,target=payload,kind=any"
     "memory      never   4000     posix,self      auto    UCI_FAULT=rate=0.3,target=payload,kind=bitflip+burst+zero+stale"
-    "transport   never   4194304  tcp,self        get     UCI_FAULT=rate=0.05,target=payload,kind=bitflip+burst"
-    "transport   never   4194304  tcp,self        stream  UCI_FAULT=rate=0.05,target=payload,kind=bitflip+burst"
-    "transport   never   4194304  tcp,self        bounce  UCI_FAULT=rate=0.05,target=payload,kind=bitflip+burst"
-    "transport   never   4000     tcp,self        auto    UCI_FAULT=rate=0.3,target=payload,kind=bitflip+burst"
+    "transport   never   4194304  tcp,self        get     UCX_NET_DEVICES=lo UCI_FAULT=rate=0.05,target=payload,kind=bitflip+burst"
+    "transport   never   4194304  tcp,self        stream  UCX_NET_DEVICES=lo UCI_FAULT=rate=0.05,target=payload,kind=bitflip+burst"
+    "transport   never   4194304  tcp,self        bounce  UCX_NET_DEVICES=lo UCI_FAULT=rate=0.05,target=payload,kind=bitflip+burst"
+    "transport   never   4000     tcp,self        auto    UCX_NET_DEVICES=lo UCI_FAULT=rate=0.3,target=payload,kind=bitflip+burst"
     "unknown     never   4194304  tcp,self        get     UCI_FAULT=rate=0.05,target=payload,kind=zero"
     "length      never   4000     tcp,self        auto    UCI_FAULT=rate=0.3,target=payload,kind=truncate"
     "region      never   4194304  posix,cma,self  get     UCI_FAULT=rate=1,target=payload+region,kind=bitflip,min=100000"
@@ -139,7 +139,7 @@ check_events() {
 
 # run_overwrite MPI TLS HOW BYTES [NAME=VALUE]...
 run_overwrite() {
-    local one=$1 tls=$2 how=$3 bytes=$4 rounds=20
+    local one=$1 tls=$2 how=$3 bytes=$4 rounds=8
     shift 4
     [[ " $* " != *count=1* ]] || rounds=2
     run_program overwrite "$one" "$tls" 2 "$preload" "$timeout" "$how $bytes $rounds" \
