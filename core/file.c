@@ -127,6 +127,36 @@ uci_status_t uci_file_replace(const char *path, uci_file_write_func_t write, con
     return UCI_ERR_IO;
 }
 
+uci_status_t uci_file_check_writable(const char *path)
+{
+    char folder[PATH_MAX];
+    struct stat info;
+    char *slash;
+
+    if (stat(path, &info) == 0) {
+        if (S_ISDIR(info.st_mode)) {
+            errno = EISDIR;
+            return UCI_ERR_IO;
+        }
+        return (access(path, W_OK) == 0) ? UCI_OK : UCI_ERR_IO;
+    }
+    if (errno != ENOENT) {
+        return UCI_ERR_IO;
+    }
+    if (strlen(path) >= sizeof(folder)) {
+        errno = ENAMETOOLONG;
+        return UCI_ERR_IO;
+    }
+    strcpy(folder, path);
+    slash = strrchr(folder, '/');
+    if (slash == NULL) {
+        strcpy(folder, ".");
+    } else {
+        slash[(slash == folder) ? 1 : 0] = '\0';
+    }
+    return (access(folder, W_OK) == 0) ? UCI_OK : UCI_ERR_IO;
+}
+
 uci_status_t uci_file_make_folder(const char *path)
 {
     char folder[PATH_MAX];

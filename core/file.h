@@ -23,6 +23,13 @@ FILE *uci_file_open(const char *path);
  */
 FILE *uci_file_create(const char *path, bool append);
 
+/**
+ * Could uci_file_create() open @a path for appending, as far as can be told without making it? What is no regular file is not looked at:
+ * a pipe may have a reader later.
+ * @return UCI_OK, or UCI_ERR_IO (not logged) with errno set.
+ */
+uci_status_t uci_file_check_writable(const char *path);
+
 /** What to say of @a error, an errno of these functions: strerror(), but for those that have a meaning of their own here. */
 const char *uci_file_error(int error);
 

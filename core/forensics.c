@@ -5,6 +5,7 @@
 
 #define UCI_FORENSICS_BURST     64
 #define UCI_FORENSICS_MAX_SHIFT 64
+#define UCI_FORENSICS_DISTINCT  8
 
 const char *const uci_damage_class_names[UCI_DAMAGE_LAST] = {"unknown",   "bit flip", "burst",        "zeros",
                                                              "truncated", "shifted",  "other content"};
@@ -96,5 +97,33 @@ bool uci_forensics_compare(const void *bad, size_t bad_length, const void *good,
         return true;
     }
     diff_p->damage = uci_forensics_classify(bad, good, length, diff_p);
+    return true;
+}
+
+/* Are there so many different bytes that to find them says something? */
+static bool uci_forensics_is_distinct(const uint8_t *bytes, size_t length)
+{
+    uint8_t seen[256] = {0};
+    size_t i, count = 0;
+
+    for (i = 0; i < length; ++i) {
+        count += (seen[bytes[i]] == 0);
+        seen[bytes[i]] = 1;
+    }
+    return count >= UCI_FORENSICS_DISTINCT;
+}
+
+bool uci_forensics_locate(const void *part, size_t part_length, const void *whole, size_t length, size_t *offset_p)
+{
+    const char *found;
+
+    if ((part_length < UCI_FORENSICS_DISTINCT) || !uci_forensics_is_distinct(part, part_length)) {
+        return false;
+    }
+    found = memmem(whole, length, part, part_length);
+    if (found == NULL) {
+        return false;
+    }
+    *offset_p = (size_t)(found - (const char *)whole);
     return true;
 }

@@ -37,4 +37,10 @@ typedef struct uci_damage_diff {
 bool uci_forensics_compare(const void *bad, size_t bad_length, const void *good, size_t good_length,
                            uci_damage_diff_t *diff_p);
 
+/**
+ * Where in @a whole are the bytes of @a part? What is all one value (zeros) is found nowhere: it would be everywhere.
+ * @return true, and the first place in @a offset_p.
+ */
+bool uci_forensics_locate(const void *part, size_t part_length, const void *whole, size_t length, size_t *offset_p);
+
 #endif

@@ -132,6 +132,14 @@ const char *uci_process_job(void)
     return (uci_process_job_name[0] != '\0') ? uci_process_job_name : NULL;
 }
 
+double uci_process_wall_time(void)
+{
+    struct timespec now;
+
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (double)now.tv_sec + ((double)now.tv_nsec * 1e-9);
+}
+
 uint64_t uci_process_time_ns(void)
 {
     struct timespec now;

@@ -33,6 +33,9 @@ const char *uci_process_job(void);
 /** Monotonic time in nanoseconds. */
 uint64_t uci_process_time_ns(void);
 
+/** Seconds since the epoch. */
+double uci_process_wall_time(void);
+
 /**
  * Make a file name of this process from @a pattern: %h becomes the host name, %p the pid, %r the rank ("x" if
  * unknown), %% a percent sign.

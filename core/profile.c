@@ -3,6 +3,7 @@
  */
 #include "profile.h"
 #include "file.h"
+#include "json_writer.h"
 #include "log.h"
 #include "machine.h"
 #include "process.h"
@@ -304,7 +305,7 @@ bool uci_profile_fits(const uci_profile_t *profile, const uci_profile_machine_t 
 static void uci_profile_write_string(FILE *stream, const char *name, const char *text)
 {
     fprintf(stream, "\"%s\": ", name);
-    uci_stats_write_json_string(stream, text);
+    uci_json_write_string(stream, text);
 }
 
 static void uci_profile_write_cost(FILE *stream, const uci_cost_t *cost)

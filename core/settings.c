@@ -56,10 +56,11 @@ const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
 const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
 
-static const char *const uci_settings_switch_names[]  = {"off", "on", NULL};
-static const char *const uci_settings_carrier_names[] = {"auto", "am", NULL}; /* as uci_carrier_t */
-static const char *const uci_settings_path_names[]    = {"auto", "direct", "stream",
-                                                         "get",  "bounce", NULL}; /* as uci_path_t */
+static const char *const uci_settings_switch_names[]      = {"off", "on", NULL};
+static const char *const uci_settings_on_mismatch_names[] = {"continue", "pause", NULL}; /* as uci_on_mismatch_t */
+static const char *const uci_settings_carrier_names[]     = {"auto", "am", NULL};        /* as uci_carrier_t */
+static const char *const uci_settings_path_names[]        = {"auto", "direct", "stream",
+                                                             "get",  "bounce", NULL}; /* as uci_path_t */
 
 /*
  * Types
@@ -343,6 +344,26 @@ static const uci_setting_t uci_settings_table[] = {
          "file name may hold %h, %p, %r and %% as in UCI_STATS.",
          "a file name with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, events), UCI_SETTING_FILE},
 
+        {"UCI_CAPTURE", "",
+         "Folder for both versions of damaged chunks in full, as they arrived and as they are right:\n"
+         "files <host>.<pid>.<number>.bad and .good, of up to 64 chunks and 256 MiB in a process. Records\n"
+         "(UCI_EVENTS) name them. Empty: none. The name may hold %h, %p, %r and %% as in UCI_STATS.",
+         "a folder with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, capture), UCI_SETTING_FILE},
+
+        {"UCI_CHECK_SOURCES", "0",
+         "With 1, the buffer of a send is checksummed again when the send completes: a program that has\n"
+         "written to it meanwhile, which MPI forbids, is told so on every path, with a record (UCI_EVENTS).\n"
+         "With 0 this is seen only when a repair reads the buffer again. Costs one more pass over the\n"
+         "buffers of large sends. Small ones are copied within the call, and need no check.",
+         "0 or 1", offsetof(uci_settings_t, check_sources), UCI_SETTING_UINT(0, 1)},
+
+        {"UCI_ON_MISMATCH", "continue",
+         "What to do at each record of damage, when its cause is known. Debuggers can stop in\n"
+         "uci_breakpoint_mismatch() in any case.\n"
+         " - continue : go on.\n"
+         " - pause    : print host and process id, and wait until a debugger has set uci_mismatch_go to 1,\n"
+         "              or until 'kill -CONT <pid>'.",
+         "[continue|pause]", offsetof(uci_settings_t, on_mismatch), UCI_SETTING_ENUM(uci_settings_on_mismatch_names)},
         {"UCI_LIVE", "auto",
          "Where each process keeps its statistics while it runs: a small file in memory, which others read\n"
          "(uci_top) and which stays when the process is killed.\n"

@@ -21,6 +21,7 @@
 typedef enum { UCI_MODE_OFF, UCI_MODE_DETECT, UCI_MODE_REPAIR, UCI_MODE_LAST } uci_mode_t;
 typedef enum { UCI_ON_ERROR_ABORT, UCI_ON_ERROR_ERROR, UCI_ON_ERROR_LOG, UCI_ON_ERROR_LAST } uci_on_error_t;
 typedef enum { UCI_ON_CHANGED_WARN, UCI_ON_CHANGED_ABORT, UCI_ON_CHANGED_LAST } uci_on_changed_t;
+typedef enum { UCI_ON_MISMATCH_CONTINUE, UCI_ON_MISMATCH_PAUSE } uci_on_mismatch_t;
 
 /** Names by value, NULL-terminated. */
 extern const char *const uci_mode_names[];
@@ -53,6 +54,9 @@ typedef struct uci_settings {
     uci_fault_spec_t fault;         /**< UCI_FAULT */
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
+    char *capture;                  /**< UCI_CAPTURE: folder for damaged chunks, "" or such a pattern */
+    unsigned check_sources;         /**< UCI_CHECK_SOURCES=0|1 */
+    uci_on_mismatch_t on_mismatch;  /**< UCI_ON_MISMATCH=continue|pause */
     char *live;                     /**< UCI_LIVE: "auto", "off", or a pattern for uci_process_expand() */
     unsigned syslog;                /**< UCI_SYSLOG=off|on: 0 or 1 */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */

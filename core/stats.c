@@ -4,6 +4,7 @@
 #include "stats.h"
 #include "fault.h"
 #include "file.h"
+#include "json_writer.h"
 #include "live.h"
 #include "log.h"
 #include "process.h"
@@ -133,76 +134,24 @@ static uci_stats_t uci_stats_total(void)
     return total;
 }
 
-/* @return bytes of the well-formed UTF-8 sequence at @a text, 0 if it is none (RFC 3629). */
-static unsigned uci_stats_utf8_length(const unsigned char *text)
-{
-    unsigned length = (text[0] < 0x80)   ? 1
-                      : (text[0] < 0xc2) ? 0
-                      : (text[0] < 0xe0) ? 2
-                      : (text[0] < 0xf0) ? 3
-                      : (text[0] < 0xf5) ? 4
-                                         : 0;
-    unsigned i;
-
-    for (i = 1; i < length; ++i) {
-        if ((text[i] & 0xc0) != 0x80) { /* the terminating 0 too */
-            return 0;
-        }
-    }
-
-    if (((text[0] == 0xe0) && (text[1] < 0xa0)) || /* overlong */
-        ((text[0] == 0xed) && (text[1] > 0x9f)) || /* surrogate */
-        ((text[0] == 0xf0) && (text[1] < 0x90)) || /* overlong */
-        ((text[0] == 0xf4) && (text[1] > 0x8f))) { /* above U+10FFFF */
-        return 0;
-    }
-    return length;
-}
-
-void uci_stats_write_json_string(FILE *stream, const char *text)
-{
-    const unsigned char *p = (const unsigned char *)text;
-    unsigned length;
-
-    putc('"', stream);
-    while (*p != '\0') {
-        length = uci_stats_utf8_length(p);
-        if ((length == 0) || (*p < ' ') || (*p == 0x7f)) {
-            fprintf(stream, "\\u%04x", *p++);
-            continue;
-        }
-        if ((*p == '"') || (*p == '\\')) {
-            putc('\\', stream);
-        }
-        fwrite(p, 1, length, stream);
-        p += length;
-    }
-    putc('"', stream);
-}
-
-static void uci_stats_write_json_member(FILE *stream, const char *name, const char *value)
-{
-    fprintf(stream, "  \"%s\": ", name);
-    uci_stats_write_json_string(stream, value);
-    fprintf(stream, ",\n");
-}
-
 void uci_stats_write_json(FILE *stream)
 {
     uci_stats_t total = uci_stats_total();
+    uci_json_t json;
 
-    fprintf(stream, "{\n");
-    uci_stats_write_json_member(stream, "version", UCI_VERSION);
-    uci_stats_write_json_member(stream, "ucx_version", uci_stats_info.ucx_version);
-    uci_stats_write_json_member(stream, "host", uci_process_host());
-    uci_stats_write_json_member(stream, "digest", uci_stats_info.digest);
-    uci_stats_write_json_member(stream, "mode", uci_stats_info.mode);
-    fprintf(stream, "  \"pid\": %d,\n", (int)getpid());
-    fprintf(stream, "  \"rank\": %d", uci_process_rank());
-#define UCI_STATS_WRITE(_name, _text) fprintf(stream, ",\n  \"%s\": %lu", #_name, total._name);
+    uci_json_begin(&json, stream, ",\n  ");
+    uci_json_string(&json, "version", UCI_VERSION);
+    uci_json_string(&json, "ucx_version", uci_stats_info.ucx_version);
+    uci_json_string(&json, "host", uci_process_host());
+    uci_json_string(&json, "digest", uci_stats_info.digest);
+    uci_json_string(&json, "mode", uci_stats_info.mode);
+    uci_json_int(&json, "pid", getpid());
+    uci_json_int(&json, "rank", uci_process_rank());
+#define UCI_STATS_WRITE(_name, _text) uci_json_uint(&json, #_name, total._name);
     UCI_STATS_COUNTERS(UCI_STATS_WRITE)
 #undef UCI_STATS_WRITE
-    fprintf(stream, "\n}\n");
+    uci_json_end(&json);
+    fputc('\n', stream);
 }
 
 void uci_stats_write_summary(FILE *stream)

@@ -44,6 +44,8 @@
     _X(mismatched_gets, "chunks damaged again by RDMA get") \
     _X(retransmitted_bytes, "bytes retransmitted") \
     _X(log_dropped, "log copies dropped (detect only)") \
+    _X(sources_checked, "sends digested again at completion") \
+    _X(source_changed_late, "chunks changed after they were read") \
     _X(events_lost, "events that could not be written") \
     _X(acks_sent, "acknowledgements sent") \
     _X(control_sent, "control messages sent") \
@@ -91,10 +93,6 @@ void uci_stats_reset(void);
 
 /** Write the JSON object: counters, "digest", "mode", "version", "ucx_version", "host", "pid", "rank". */
 void uci_stats_write_json(FILE *stream);
-
-/** Write @a text as a JSON string, quotes included. A byte that is not UTF-8 is written as the character with
- *  that number, so that the result is valid JSON whatever comes in. */
-void uci_stats_write_json_string(FILE *stream, const char *text);
 
 /** Write the summary: one line a non-zero counter. */
 void uci_stats_write_summary(FILE *stream);

@@ -399,7 +399,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
     }
     data = uci_recv_op_own(op, slot->data, words->length);
     if (uci_unlikely(data == NULL)) {
-        uci_recv_op_chunk_bad(op, index, words->value, NULL, 0);
+        uci_recv_op_chunk_bad(op, index, UCI_WAY_DIRECT, words->value, NULL, 0);
         return;
     }
     if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
@@ -408,7 +408,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
             return;
         }
         if (!uci_recv_op_collect(op)) {
-            uci_recv_op_chunk_bad(op, index, words->value, NULL, 0);
+            uci_recv_op_chunk_bad(op, index, UCI_WAY_DIRECT, words->value, NULL, 0);
             return;
         }
     }
@@ -417,7 +417,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
     if (uci_likely(value == words->value)) {
         uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
     } else {
-        uci_recv_op_chunk_bad(op, index, words->value, data, words->length);
+        uci_recv_op_chunk_bad(op, index, UCI_WAY_DIRECT, words->value, data, words->length);
     }
 }
 
@@ -611,6 +611,7 @@ static unsigned uci_direct_progress(uci_worker_t *worker)
 }
 
 const uci_path_ops_t uci_direct_path = {
+        .way           = UCI_WAY_DIRECT,
         .queues        = {offsetof(uci_worker_t, direct_recvs), offsetof(uci_worker_t, direct_sends)},
         .progress      = uci_direct_progress,
         .matched       = uci_direct_matched,

@@ -168,7 +168,9 @@ static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr
     }
     held->seq        = seq;
     held->hdr        = *hdr;
-    held->lost       = NULL;
+    held->lost       = UCI_REASON_NONE;
+    held->way        = UCI_WAY_UNKNOWN;
+    held->waited     = false;
     held->start_time = 0;
     held->refused    = 0;
     held->length     = length;
@@ -176,9 +178,11 @@ static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr
 }
 
 static void uci_link_drain(uci_peer_t *peer);
+static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
+                                  bool waited);
 
 /* There is no intact copy of it. What there is, and what is known of it, takes its place in the order. */
-static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr, const char *reason)
+static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr, uci_reason_t reason)
 {
     uci_gap_t *gap    = uci_link_gap(peer, seq);
     uci_list_t *place = uci_link_place(peer, seq);
@@ -193,6 +197,8 @@ static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t 
     }
     held->lost = reason;
     if (gap != NULL) {
+        held->way        = gap->way;
+        held->waited     = gap->waited;
         held->start_time = gap->start_time;
         held->refused    = gap->refused;
         memcpy(held->payload, gap->payload, gap->length);
@@ -228,7 +234,7 @@ static void uci_link_drain(uci_peer_t *peer)
             break;
         }
         uci_list_del(&held->link);
-        if (held->lost != NULL) {
+        if (held->lost != UCI_REASON_NONE) {
             uci_report_frame_lost(peer, held);
             uci_link_delivered(peer, 0);
             uci_link_settle(peer);
@@ -237,7 +243,7 @@ static void uci_link_drain(uci_peer_t *peer)
             uci_link_settle(peer);
             taken = peer->worker->arrived(peer, &held->hdr, held->payload);
             if (!taken) {
-                uci_link_payload_damaged(peer, &held->hdr, held->payload, held->length); /* in our memory, meanwhile */
+                uci_link_take_damaged(peer, &held->hdr, held->payload, held->length, true);
             }
         }
         free(held);
@@ -296,6 +302,8 @@ static uci_gap_t *uci_link_gap_create(uci_peer_t *peer, uint64_t seq, const uci_
     gap->seq        = seq;
     gap->hdr        = *hdr;
     gap->start_time = uci_process_time_ns();
+    gap->way        = (hdr->mark == peer->uid) ? UCI_WAY_FRAME : UCI_WAY_MAILBOX;
+    gap->waited     = false;
     gap->refused    = 0;
     gap->length     = length;
     memcpy(gap->payload, payload, length);
@@ -310,7 +318,9 @@ static void uci_link_ask_for(uci_peer_t *peer, uint64_t seq)
     uci_control_send_simple(peer, UCI_AM_REPAIR, seq, 0, UCI_AM_FLAG_FRAME);
 }
 
-void uci_link_payload_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
+/* @param waited  it had been intact, and was damaged in our memory */
+static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
+                                  bool waited)
 {
     uint64_t seq   = uci_seq_expand(hdr->seq, peer->rx_next);
     uci_gap_t *gap = uci_link_gap(peer, seq);
@@ -329,14 +339,20 @@ void uci_link_payload_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, cons
     if (gap == NULL) {
         return;
     }
+    gap->waited |= waited;
     peer->rx_special = true;
     if (uci_settings.mode == UCI_MODE_DETECT) {
-        uci_link_lose(peer, seq, hdr, "UCI_MODE=detect does not repair");
+        uci_link_lose(peer, seq, hdr, UCI_REASON_DETECT);
     } else if (gap->refused >= UCI_LINK_REFUSED) {
-        uci_link_lose(peer, seq, hdr, "every way to fetch it again brought damaged bytes");
+        uci_link_lose(peer, seq, hdr, UCI_REASON_EXHAUSTED);
     } else {
         uci_link_ask_for(peer, seq);
     }
+}
+
+void uci_link_payload_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
+{
+    uci_link_take_damaged(peer, hdr, payload, length, false);
 }
 
 void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char *what)
@@ -381,7 +397,7 @@ static void uci_link_lose_next(uci_peer_t *peer)
                   (unsigned long)peer->rx_next);
         uci_fatal("nobody can tell which receive it was for: the job stops here");
     }
-    uci_link_lose(peer, peer->rx_next, &gap->hdr, "its sender has closed, and what it has left here is damaged");
+    uci_link_lose(peer, peer->rx_next, &gap->hdr, UCI_REASON_CLOSED_DAMAGED);
 }
 
 static void uci_link_ask_peer(uci_peer_t *peer, uint64_t now)
@@ -451,10 +467,9 @@ void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     lost.digest = (uint8_t)(hdr->extra >> 8);
     lost.length = (uint16_t)(hdr->extra >> 16);
     uci_link_lose(peer, seq, (gap != NULL) ? &gap->hdr : &lost,
-                  (hdr->flags & UCI_AM_FLAG_DAMAGED) ? "the sender's copy is damaged as well, in the memory of its host"
-                  : (uci_settings.mode == UCI_MODE_DETECT)
-                          ? "UCI_MODE=detect does not repair"
-                          : "the sender has no copy of it any more (see UCI_LOG_SIZE)");
+                  (hdr->flags & UCI_AM_FLAG_DAMAGED)       ? UCI_REASON_COPY_DAMAGED
+                  : (uci_settings.mode == UCI_MODE_DETECT) ? UCI_REASON_DETECT
+                                                           : UCI_REASON_NO_COPY);
 }
 
 /* ------------------------------------------------------ active messages */

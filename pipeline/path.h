@@ -17,6 +17,7 @@
 
 /** NULL where there is nothing to do. Who sets `path` of an operation has, of a send `matched`, of a receive `finish`. */
 typedef struct uci_path_ops {
+    uci_way_t way;    /**< what records call it */
     size_t queues[2]; /**< places in uci_worker_t of lists: progress has something to do if any is not empty */
     unsigned (*progress)(uci_worker_t *worker); /**< @return how much has been done */
     void (*cleanup)(uci_worker_t *worker);      /**< UCX's part of the worker is gone */

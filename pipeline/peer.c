@@ -53,6 +53,7 @@ void uci_peer_destroy(uci_peer_t *peer)
     free(peer->tx_ring);
     free(peer->address);
     free(peer->transports);
+    free(peer->device);
     free(peer);
 }
 
@@ -216,6 +217,7 @@ static void uci_peer_find_transports(uci_peer_t *peer)
     uci_transports_query(ep, &transports);
     if (transports.list[0] != '\0') {
         peer->transports = strdup(transports.list);
+        peer->device     = strdup(transports.device);
         peer->slow_link  = uci_peer_is_slow_link(peer, transports.interface);
     }
 }
@@ -226,6 +228,12 @@ const char *uci_peer_transports(uci_peer_t *peer)
         uci_peer_find_transports(peer);
     }
     return (peer->transports != NULL) ? peer->transports : "";
+}
+
+const char *uci_peer_device(uci_peer_t *peer)
+{
+    (void)uci_peer_transports(peer);
+    return (peer->device != NULL) ? peer->device : "";
 }
 
 uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)

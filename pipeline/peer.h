@@ -103,6 +103,8 @@ typedef struct uci_peer {
     uci_mark_t mark;
     void *address;    /**< UCX address, to connect back; may be NULL */
     char *transports; /**< of the first endpoint, found when first needed; NULL as long as they can't be */
+    unsigned changed; /**< messages from it that its program has changed while they were sent */
+    char *device;     /**< that all its lanes use, found with them; NULL: there is more than one */
     bool slow_link; /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK; as transports */
     const uci_plan_t *plan; /**< what suits its transports, found when first needed */
     bool rdma;              /**< gets take no work of its processor; known when the plan is */
@@ -169,6 +171,9 @@ ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer);
  *  them. The first call for a plan may lower eager_max. */
 const char *uci_peer_transports(uci_peer_t *peer);
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer);
+
+/** @return the device that all lanes to it use, as UCX names it ("mlx5_0:1"); "" if there are several, or that is not known. */
+const char *uci_peer_device(uci_peer_t *peer);
 
 /** eager_max is what both sides carry in one frame and the plan, if there is one already, finds worth it. */
 void uci_peer_limit_eager(uci_peer_t *peer);

@@ -261,6 +261,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
 
     uci_control_heard(op);
     ++op->arrived;
+    op->told_changed |= (hdr->flags & UCI_AM_FLAG_CHANGED) != 0;
     uci_recv_op_learn_root(op, hdr);
     if (uci_unlikely(op->state[hdr->index] == UCI_CHUNK_LANDED)) {
         /* this copy tells whether it is needed */
@@ -278,7 +279,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
         uci_recv_op_chunk_good(op, hdr->index, value, again ? UCI_RUNG_COPY : UCI_RUNG_NONE,
                                (hdr->flags & UCI_AM_FLAG_CHANGED) != 0);
     } else {
-        uci_recv_op_chunk_bad(op, hdr->index, hdr->value, data, length);
+        uci_recv_op_chunk_bad(op, hdr->index, UCI_WAY_STREAM, hdr->value, data, length);
     }
     uci_recv_op_advance(op);
 }

@@ -137,7 +137,8 @@ static void uci_recv_op_drop_keys(uci_recv_op_t *op)
     }
     free(op->ahead);
     op->ahead = NULL;
-    uci_report_drop_damage(op);
+    uci_damages_drop(&op->damages);
+    uci_damages_drop(&op->wrong_gets);
 }
 
 static void uci_recv_op_destroy(uci_recv_op_t *op)
@@ -210,7 +211,8 @@ void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags)
 
 /* --------------------------------------------------------------- chunks */
 
-void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length)
+void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uci_way_t way, uint64_t expected, const void *data,
+                           size_t length)
 {
     if (op->state[index] != UCI_CHUNK_BAD) {
         UCI_STATS_INC(mismatched_chunks);
@@ -220,7 +222,7 @@ void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected,
         if (op->start_time == 0) {
             op->start_time = uci_process_time_ns();
         }
-        uci_report_keep_damage(op, index, data, length);
+        uci_damages_keep(&op->damages, index, way, data, length);
     }
     op->expected[index] = expected;
 }
@@ -259,13 +261,13 @@ static void uci_recv_op_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung
             op->start_time = uci_process_time_ns();
         }
     }
+    uci_report_chunk_healed(op, index);
     if (changed) {
         ++op->changed;
         UCI_STATS_INC(source_changed);
-        return;
+    } else {
+        uci_recv_op_count_healed(op, rung);
     }
-    uci_recv_op_count_healed(op, rung);
-    uci_report_chunk_healed(op, index);
 }
 
 void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value, uci_rung_t rung, bool changed)
@@ -296,7 +298,7 @@ void uci_recv_op_compare(uci_recv_op_t *op, uint32_t index, uint64_t value, uint
         return;
     }
     data = uci_buffer_direct(op->buffer, (uint64_t)index * op->chunk_size, length);
-    uci_recv_op_chunk_bad(op, index, expected, data, (data != NULL) ? length : 0);
+    uci_recv_op_chunk_bad(op, index, UCI_WAY_GET, expected, data, (data != NULL) ? length : 0);
 }
 
 void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value)
@@ -341,7 +343,7 @@ static void uci_recv_op_unpack_again(uci_recv_op_t *op)
     for (i = 0; (uint64_t)i * op->chunk_size < end; ++i) {
         if (op->state[i] == UCI_CHUNK_GOOD) {
             --op->good;
-            uci_recv_op_chunk_bad(op, i, op->expected[i], NULL, 0);
+            uci_recv_op_chunk_bad(op, i, UCI_WAY_UNKNOWN, op->expected[i], NULL, 0);
         }
     }
 }
@@ -355,7 +357,7 @@ void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
     case UCI_CHUNK_GOOD:
         if (leaf != op->expected[index]) {
             --op->good;
-            uci_recv_op_chunk_bad(op, index, leaf, NULL, 0);
+            uci_recv_op_chunk_bad(op, index, UCI_WAY_UNKNOWN, leaf, NULL, 0);
             uci_recv_op_unpack_again(op);
         }
         break;

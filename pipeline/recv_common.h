@@ -56,8 +56,9 @@ const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length);
  *  can't be undone. @return false: no memory (logged). */
 bool uci_recv_op_collect(uci_recv_op_t *op);
 
-/** Chunk @a index arrived as @a data, whose digest is not @a expected. */
-void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uint64_t expected, const void *data, size_t length);
+/** Chunk @a index arrived as @a data by @a way, and its digest is not @a expected. @param data  NULL: it was not seen. */
+void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uci_way_t way, uint64_t expected, const void *data,
+                           size_t length);
 
 /** The user's buffer holds bytes of digest @a value for a chunk that should have @a expected. */
 void uci_recv_op_compare(uci_recv_op_t *op, uint32_t index, uint64_t value, uint64_t expected);

@@ -8,6 +8,7 @@
 #define UCI_RECV_OP_H_
 
 #include "buffer.h"
+#include "damage.h"
 #include "merkle.h"
 #include "ordered.h"
 #include "peer.h"
@@ -76,15 +77,18 @@ typedef struct uci_recv_op {
     uint64_t start_time;            /**< of the repair */
     uint32_t arrived;               /**< chunks, for telling a slow transfer from a stuck one */
     uint32_t arrived_seen;
-    uint64_t active_time;      /**< something had arrived, or we asked */
-    unsigned asked;            /**< questions since something came for it: each is asked later than the one before */
-    uint64_t intact_before;    /**< worker->intact when the last question was asked */
-    bool answer_damaged;       /**< something that was for it has been dropped since the last question */
-    unsigned refused;          /**< questions whose answers were damaged, one after the other */
-    uint64_t dropped_before;   /**< worker->dropped when it began */
-    uint64_t *expected;        /**< digest by chunk */
-    uint8_t *state;            /**< uci_chunk_state_t by chunk */
-    struct uci_damage *damage; /**< the damaged bytes of the first bad chunk, for the report */
+    uint64_t active_time;     /**< something had arrived, or we asked */
+    unsigned asked;           /**< questions since something came for it: each is asked later than the one before */
+    uint64_t intact_before;   /**< worker->intact when the last question was asked */
+    bool answer_damaged;      /**< something that was for it has been dropped since the last question */
+    unsigned refused;         /**< questions whose answers were damaged, one after the other */
+    uint64_t dropped_before;  /**< worker->dropped when it began */
+    uint64_t *expected;       /**< digest by chunk */
+    uint8_t *state;           /**< uci_chunk_state_t by chunk */
+    uci_damages_t damages;    /**< the damaged bytes of bad chunks, for the report */
+    uci_damages_t wrong_gets; /**< and what a get brought instead of right ones */
+    bool get_same;            /**< one brought the same as had come first */
+    bool told_changed; /**< the sender has said of some chunk that its program has changed it, whatever came of it then */
 } uci_recv_op_t;
 
 #endif

@@ -29,10 +29,11 @@ void uci_recv_deliver_lost(uci_request_t *req, const char *payload, size_t lengt
 }
 
 /* Nothing can be done for this message: never silently */
-static void uci_recv_give_up(uci_request_t *req, ucp_tag_t tag, size_t length, const char *reason)
+static void uci_recv_give_up(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size_t length,
+                             uci_reason_t reason, const char *text)
 {
     uci_repair_count_lost();
-    uci_report_message_lost(req->worker, tag, length, reason);
+    uci_report_message_lost(peer, seq, tag, length, reason, text);
     uci_request_complete_recv(req, uci_repair_policy(), tag, 0);
 }
 
@@ -46,7 +47,7 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
     if (uci_unlikely(wrong != NULL)) {
         uci_control_fin(peer, seq, 0);
         uci_wire_refuse(peer, "a message", wrong);
-        uci_recv_give_up(req, tag, sizeof(*desc), wrong);
+        uci_recv_give_up(req, peer, seq, tag, sizeof(*desc), UCI_REASON_REFUSED, wrong);
         return;
     }
     if (desc->length > req->buffer.length) {
@@ -57,7 +58,8 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
     status = uci_recv_op_create(req, peer, seq, tag, digest, desc->length, desc->chunk_size, desc->arity, &op);
     if (status != UCS_OK) {
         uci_control_fin(peer, seq, 0);
-        uci_recv_give_up(req, tag, desc->length, "there is no memory to receive it");
+        uci_recv_give_up(req, peer, seq, tag, desc->length, UCI_REASON_NO_MEMORY,
+                         uci_reason_texts[UCI_REASON_NO_MEMORY]);
         return;
     }
     if (!uci_direct_take(op, desc->slot)) {

@@ -80,7 +80,7 @@ void uci_repair_count_lost(void)
     UCI_STATS_INC(unrepaired_chunks);
 }
 
-void uci_repair_failed(uci_recv_op_t *op, const char *reason)
+void uci_repair_failed(uci_recv_op_t *op, uci_reason_t reason)
 {
     if (op->bad == 0) {
         uci_repair_count_lost(); /* none is known to be bad: something of it is. Those that are count when it ends */
@@ -125,7 +125,7 @@ static bool uci_repair_get_ahead(uci_recv_op_t *op);
 static void uci_repair_advance(uci_recv_op_t *op)
 {
     if (uci_settings.mode == UCI_MODE_DETECT) {
-        uci_repair_failed(op, "UCI_MODE=detect does not repair");
+        uci_repair_failed(op, UCI_REASON_DETECT);
         return;
     }
 
@@ -146,7 +146,7 @@ static void uci_repair_advance(uci_recv_op_t *op)
     default:
         op->attempts = (op->good == op->good_before) ? op->attempts + 1 : 1;
         if (op->attempts > UCI_REPAIR_COPY_ATTEMPTS) {
-            uci_repair_failed(op, "every way to fetch it again brought damaged bytes");
+            uci_repair_failed(op, UCI_REASON_EXHAUSTED);
             return;
         }
         break;
@@ -158,7 +158,7 @@ static void uci_recv_op_ask_root(uci_recv_op_t *op)
 {
     op->have_root = false;
     if (++op->roots > UCI_ROOT_ATTEMPTS) {
-        uci_repair_failed(op, "the root of its tree does not match");
+        uci_repair_failed(op, UCI_REASON_ROOT);
         return;
     }
     uci_descent_start(op);
@@ -217,7 +217,7 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     }
 
     if (op->peer->bye_heard && (op->peer->gone_time < op->active_time - uci_min(op->active_time, UCI_REPAIR_GONE_NS))) {
-        uci_repair_failed(op, "its sender has closed, and what it has left here is not all of it");
+        uci_repair_failed(op, UCI_REASON_CLOSED);
         return;
     }
     ++op->asked;
@@ -225,7 +225,7 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     op->answer_damaged = false;
     op->intact_before  = op->peer->worker->intact;
     if (op->refused > UCI_REPAIR_REFUSED_LIMIT) {
-        uci_repair_failed(op, "all answers of the sender arrive damaged");
+        uci_repair_failed(op, UCI_REASON_ANSWERS_DAMAGED);
         return;
     }
     if (op->descending) {
@@ -263,9 +263,7 @@ void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
 
     if ((op != NULL) && (op->gets == 0)) {
-        uci_repair_failed(op, (hdr->flags & UCI_AM_FLAG_DAMAGED)
-                                      ? "the sender's copy is damaged as well, in the memory of its host"
-                                      : "the sender has no copy of it any more (see UCI_LOG_SIZE)");
+        uci_repair_failed(op, (hdr->flags & UCI_AM_FLAG_DAMAGED) ? UCI_REASON_COPY_DAMAGED : UCI_REASON_NO_COPY);
     }
 }
 
@@ -304,6 +302,7 @@ static void uci_repair_get_verify(uci_repair_get_t *get)
     } else if (get->fresh) {
         ++op->gets_wrong;
         UCI_STATS_INC(mismatched_gets);
+        uci_report_wrong_get(op, get->index, get->target, get->length);
     }
 }
 
@@ -374,8 +373,9 @@ static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_gr
     }
 
     ++op->gets;
-    get->fresh      = fresh;
-    get->changed    = (entry->changed != 0);
+    get->fresh   = fresh;
+    get->changed = (entry->changed != 0);
+    op->told_changed |= get->changed;
     param.user_data = get;
     request         = uci_ucp.get_nbx(ep, get->target, get->length, entry->address, op->rkey, &param);
     if (!UCS_PTR_IS_PTR(request)) {

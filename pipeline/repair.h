@@ -35,7 +35,7 @@ void uci_repair_ask_dropped(uci_peer_t *peer);
 void uci_repair_healed(uci_recv_op_t *op);
 
 /** Nothing helps: report, then do as the policy says. The operation is over afterwards. */
-void uci_repair_failed(uci_recv_op_t *op, const char *reason);
+void uci_repair_failed(uci_recv_op_t *op, uci_reason_t reason);
 
 /** What to tell the user of a message that can't be verified: by UCI_ON_ERROR; does not return for `abort`. */
 ucs_status_t uci_repair_policy(void);

@@ -1,363 +1,239 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "report.h"
 
-#include <errno.h>
-#include <limits.h>
 #include <stdlib.h>
-#include <unistd.h>
 
-#include "admin_log.h"
-#include "file.h"
-#include "forensics.h"
 #include "log.h"
+#include "mismatch.h"
+#include "mpi_tag.h"
+#include "path.h"
+#include "port_errors.h"
 #include "process.h"
-#include "rdma.h"
+#include "record.h"
 #include "settings.h"
-#include "stats.h"
 
-#define UCI_REPORT_KEEP  (64ul << 10) /* bytes of damaged data kept */
-#define UCI_REPORT_LINES 10           /* repaired messages that are worth a warning each */
-#define UCI_REPORT_WRITE (32ul << 10) /* a record that is longer takes several writes */
-
-typedef struct uci_damage {
-    uint32_t index;
-    size_t length; /* that arrived */
-    size_t kept;
-    uci_damage_diff_t diff;
-    char bad[16]; /* around the first difference */
-    char good[16];
-    size_t shown;
-    char data[];
-} uci_damage_t;
-
-/* What a report is about: a message by rendezvous, or a frame */
-typedef struct uci_report_about {
-    const uci_peer_t *peer;
-    ucp_tag_t tag;
-    uint64_t seq;
-    const char *kind;
-    uint64_t length;
-    uint32_t chunk_size;
-    uint32_t chunks;
-    uint32_t bad;
-    const uci_damage_t *damage; /* or NULL */
-    const uci_digest_ops_t *digest;
-    uint64_t expected; /* digest of the chunk that is damaged */
-    uci_rung_t rung;
-    uci_rung_t healed_by;
-    unsigned gets_wrong;
-    unsigned attempts;
-    uint64_t start_time;
-} uci_report_about_t;
+#define UCI_REPORT_LINES  10 /* repaired messages that are worth a warning each */
+#define UCI_REPORT_PLACES 64 /* wrong bytes that are looked for elsewhere in the message: half of that at most */
+#define UCI_REPORT_SEARCH (16ul << 20)
 
 static unsigned uci_report_lines, uci_report_changes;
 
-/* What the RDMA ports had counted when this process began; nothing unless there are records to be written */
-static uci_rdma_sample_t uci_report_ports;
-static bool uci_report_ports_sampled;
-
 void uci_report_init(void)
 {
-    if ((uci_settings.events[0] != '\0') && !uci_report_ports_sampled) {
-        uci_report_ports_sampled = true;
-        uci_rdma_sample(UCI_RDMA_SYSFS, &uci_report_ports);
-    }
+    uci_record_init();
 }
 
-static uci_report_about_t uci_report_of(const uci_recv_op_t *op)
-{
-    uci_report_about_t about = {.peer       = op->peer,
-                                .tag        = op->tag,
-                                .seq        = op->seq,
-                                .kind       = "rendezvous",
-                                .length     = op->length,
-                                .chunk_size = op->chunk_size,
-                                .chunks     = op->chunks,
-                                .bad        = op->bad,
-                                .damage     = op->damage,
-                                .digest     = op->digest,
-                                .expected   = op->expected[(op->damage != NULL) ? op->damage->index : 0],
-                                .rung       = op->rung,
-                                .healed_by  = op->healed_by,
-                                .gets_wrong = op->gets_wrong,
-                                .attempts   = op->attempts,
-                                .start_time = op->start_time};
+/* --------------------------------------------------- what it is about */
 
-    return about;
+static uci_record_t uci_report_of(uci_recv_op_t *op)
+{
+    const uci_damage_t *damage = op->damages.first;
+    uci_record_t record        = {.reason     = "",
+                                  .peer       = op->peer,
+                                  .tag        = op->tag,
+                                  .seq        = op->seq,
+                                  .kind       = "rendezvous",
+                                  .length     = op->length,
+                                  .chunk_size = op->chunk_size,
+                                  .chunks     = op->chunks,
+                                  .bad        = op->bad,
+                                  .way        = (damage != NULL) ? damage->way : UCI_WAY_UNKNOWN,
+                                  .damages    = &op->damages,
+                                  .digest     = op->digest,
+                                  .expected   = op->expected[(damage != NULL) ? damage->index : 0],
+                                  .rung       = op->rung,
+                                  .healed_by  = op->healed_by,
+                                  .gets_wrong = op->gets_wrong,
+                                  .attempts   = op->attempts,
+                                  .start_time = op->start_time};
+
+    return record;
 }
 
 /* A frame is a message of one chunk */
-static uci_report_about_t uci_report_of_frame(const uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr,
-                                              const uci_damage_t *damage)
+static uci_record_t uci_report_of_frame(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr, uci_way_t way,
+                                        const uci_damages_t *damages)
 {
-    uci_report_about_t about = {.peer       = peer,
-                                .tag        = hdr->tag,
-                                .seq        = seq,
-                                .kind       = (hdr->kind == UCI_FRAME_RNDV) ? "descriptor" : "eager",
-                                .length     = hdr->length,
-                                .chunk_size = uci_max(hdr->length, 1u),
-                                .chunks     = 1,
-                                .bad        = 1,
-                                .damage     = damage,
-                                .digest     = uci_digest_by_id(hdr->digest),
-                                .expected   = hdr->value,
-                                .rung       = UCI_RUNG_COPY,
-                                .healed_by  = UCI_RUNG_COPY};
+    uci_record_t record = {.reason     = "",
+                           .peer       = peer,
+                           .tag        = hdr->tag,
+                           .seq        = seq,
+                           .kind       = (hdr->kind == UCI_FRAME_RNDV) ? "descriptor" : "eager",
+                           .length     = hdr->length,
+                           .chunk_size = uci_max(hdr->length, 1u),
+                           .chunks     = 1,
+                           .bad        = 1,
+                           .way        = way,
+                           .damages    = damages,
+                           .digest     = uci_digest_by_id(hdr->digest),
+                           .expected   = hdr->value,
+                           .rung       = UCI_RUNG_COPY,
+                           .healed_by  = UCI_RUNG_COPY};
 
-    return about;
+    return record;
 }
 
-static uci_damage_t *uci_report_create_damage(uint32_t index, const void *data, size_t length)
+/* ------------------------------------------------- what was seen of it */
+
+static uci_observation_t uci_report_observe(const uci_record_t *record, uci_reason_t reason)
 {
-    size_t kept          = (data == NULL) ? 0 : uci_min(length, UCI_REPORT_KEEP);
-    uci_damage_t *damage = calloc(1, sizeof(*damage) + kept);
+    const uci_damage_t *damage = (record->damages != NULL) ? record->damages->first : NULL;
+    uci_observation_t seen     = {.way        = record->way,
+                                  .reason     = reason,
+                                  .gets_wrong = record->gets_wrong,
+                                  .healed_by  = uci_record_rung(record->healed_by),
+                                  .host       = uci_process_host(),
+                                  .peer_host  = ((record->peer != NULL) && record->peer->known) ? record->peer->mark.host
+                                                                                                : "of the sender",
+                                  .transports = (record->peer != NULL) ? uci_peer_transports(record->peer) : ""};
 
     if (damage != NULL) {
-        damage->index  = index;
-        damage->length = length;
-        damage->kept   = kept;
-        memcpy(damage->data, (data == NULL) ? "" : data, kept);
+        seen.compared = damage->compared && (damage->equal || (damage->diff.damage != UCI_DAMAGE_UNKNOWN));
+        seen.equal    = damage->equal;
+        seen.damage   = damage->diff.damage;
+        seen.span     = damage->diff.last - damage->diff.first + 1;
+        seen.arrived  = damage->length;
+        seen.length   = damage->compared ? damage->right : damage->length;
     }
-    return damage;
+    return seen;
 }
 
-void uci_report_keep_damage(uci_recv_op_t *op, uint32_t index, const void *data, size_t length)
+/* Are the first wrong bytes the right ones of another place of the message? */
+static void uci_report_locate(const uci_recv_op_t *op, uci_observation_t *seen)
 {
-    if (op->damage == NULL) {
-        op->damage = uci_report_create_damage(index, data, length);
+    const uci_damage_t *damage = op->damages.first;
+    const char *message;
+    size_t offset;
+
+    if ((damage == NULL) || !damage->compared || damage->equal) {
+        return;
+    }
+    message = uci_buffer_direct(op->buffer, 0, uci_min(op->length, UCI_REPORT_SEARCH));
+    offset  = damage->diff.first;
+    if ((message != NULL) && (offset < damage->kept) &&
+        uci_forensics_locate(damage->data + offset, uci_min(damage->kept - offset, UCI_REPORT_PLACES / 2ul), message,
+                             uci_min(op->length, UCI_REPORT_SEARCH), &offset)) {
+        seen->elsewhere = true;
+        seen->place     = offset;
     }
 }
 
-/* Hold it against the right bytes */
-static void uci_report_compare(uci_damage_t *damage, const char *good, size_t length)
+static uci_observation_t uci_report_observe_op(const uci_recv_op_t *op, const uci_record_t *record, uci_reason_t reason)
 {
-    uci_forensics_compare(damage->data, damage->kept, good, (damage->length < length) ? length : damage->kept,
-                          &damage->diff);
-    damage->shown = uci_min(sizeof(damage->bad), damage->kept - uci_min(damage->kept, damage->diff.first));
-    memcpy(damage->bad, damage->data + damage->diff.first, damage->shown);
-    memcpy(damage->good, good + damage->diff.first, damage->shown);
+    const uci_damage_t *get = op->wrong_gets.first;
+    uci_observation_t seen  = uci_report_observe(record, reason);
+
+    /* one that was never brought intact was told as changed all the same */
+    seen.changed  = (op->changed == 0) ? op->told_changed : op->changed;
+    seen.caught   = op->peer->changed;
+    seen.header   = (op->damages.first == NULL) && (reason == UCI_REASON_NONE);
+    seen.get_same = op->get_same;
+    if ((get != NULL) && get->compared && !get->equal) {
+        seen.get_compared = true;
+        seen.get_damage   = get->diff.damage;
+    }
+    uci_report_locate(op, &seen);
+    return seen;
 }
 
-void uci_report_drop_damage(uci_recv_op_t *op)
+/* Decide, write the record, stop for debuggers */
+static void uci_report_conclude(uci_record_t *record, uci_observation_t *seen)
 {
-    free(op->damage);
-    op->damage = NULL;
+    uci_rdma_sample_t *ports = uci_port_errors_now();
+    char text[256];
+
+    uci_port_errors_print(ports, text, sizeof(text));
+    seen->ports   = text;
+    record->ports = ports;
+    record->cause = uci_verdict_decide(seen, record->evidence, sizeof(record->evidence));
+    if ((record->cause == UCI_CAUSE_SOURCE_CHANGED) && (record->peer != NULL)) {
+        ++record->peer->changed;
+    }
+    uci_record_write(record);
+    record->ports = NULL;
+    free(ports);
+}
+
+/* The user's buffer has the right bytes of this chunk. @param own_p  to be freed. @return NULL: they can't be had. */
+static const void *uci_report_right_bytes(uci_recv_op_t *op, uint32_t index, size_t length, void **own_p)
+{
+    size_t offset    = (size_t)index * op->chunk_size;
+    const void *good = uci_buffer_direct(op->buffer, offset, length);
+
+    *own_p = NULL;
+    if ((good == NULL) && (op->buffer->kind == UCI_BUFFER_IOV)) {
+        *own_p = malloc(length);
+        if (*own_p != NULL) {
+            uci_buffer_read(op->buffer, offset, *own_p, length, &uci_digest_table[UCI_DIGEST_NONE]);
+        }
+        good = *own_p;
+    }
+    return good;
 }
 
 void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index)
 {
     uint32_t length      = uci_chunk_length(op->length, op->chunk_size, index);
-    uci_damage_t *damage = op->damage;
-    size_t offset        = (size_t)index * op->chunk_size;
-    const char *good;
+    uci_damage_t *damage = uci_damages_find(&op->damages, index);
+    uci_damage_t *get    = uci_damages_find(&op->wrong_gets, index);
+    const void *good;
+    void *own;
 
-    if ((damage == NULL) || (damage->index != index) || (damage->kept == 0)) {
+    if ((damage == NULL) && (get == NULL)) {
         return;
     }
-    good = uci_buffer_direct(op->buffer, offset, length);
-    if (good == NULL) {
-        return; /* a non-contiguous receive: the right bytes are not in one place */
+    good = uci_report_right_bytes(op, index, length, &own);
+    if ((good != NULL) && (damage != NULL)) {
+        uci_damage_compare(damage, good, length);
     }
-    uci_report_compare(damage, good, length);
+    if ((good != NULL) && (get != NULL)) {
+        uci_damage_compare(get, good, length);
+    }
+    free(own);
 }
 
-/* Tags as pml/ucx and ch4:ucx lay them out (ompi pml_ucx_request.h; mpich ch4 ucx_impl.h) */
+void uci_report_wrong_get(uci_recv_op_t *op, uint32_t index, const void *data, size_t length)
+{
+    const uci_damage_t *damage = uci_damages_find(&op->damages, index);
+
+    if ((damage != NULL) && (damage->kept == length) && (memcmp(damage->data, data, length) == 0)) {
+        op->get_same = true;
+    }
+    if (op->wrong_gets.count == 0) {
+        uci_damages_keep(&op->wrong_gets, index, UCI_WAY_GET, data, length);
+    }
+}
+
+/* -------------------------------------------------------------- printing */
+
 void uci_report_tag(ucp_tag_t tag, char *text, size_t size)
 {
-    if (getenv("OMPI_COMM_WORLD_RANK") != NULL) {
-        snprintf(text, size, "0x%016lx (Open MPI: tag %d, source %u, context %u)", (unsigned long)tag,
-                 (int)((int64_t)tag >> 40), (unsigned)((tag >> 20) & 0xfffff), (unsigned)(tag & 0xfffff));
-    } else if (getenv("PMI_RANK") != NULL) {
-        snprintf(text, size, "0x%016lx (MPICH: tag %u, source %u, context %u)", (unsigned long)tag,
-                 (unsigned)(tag & 0x7fffffff), (unsigned)((tag >> 32) & 0xffff), (unsigned)((tag >> 48) & 0xffff));
-    } else {
-        snprintf(text, size, "0x%016lx", (unsigned long)tag);
+    uci_mpi_tag_t mpi;
+    size_t used;
+
+    uci_mpi_tag_decode(uci_mpi_here(), tag, &mpi);
+    used = (size_t)snprintf(text, size, "0x%016lx", (unsigned long)tag);
+    if ((mpi.library != NULL) && (used < size)) {
+        snprintf(text + used, size - used, " (%s: tag %d, source %u, context %u%s%s)", mpi.library, mpi.tag, mpi.source,
+                 mpi.context, (mpi.collective != NULL) ? ", " : "", (mpi.collective != NULL) ? mpi.collective : "");
     }
-}
-
-/* text: room for 2 * length + 1 characters */
-static void uci_report_hex(const char *data, size_t length, char *text)
-{
-    static const char digits[] = "0123456789abcdef";
-    size_t i;
-
-    for (i = 0; i < length; ++i) {
-        text[2 * i]       = digits[(unsigned char)data[i] >> 4];
-        text[(2 * i) + 1] = digits[data[i] & 0xf];
-    }
-    text[2 * length] = '\0';
-}
-
-static const char *uci_report_rung(uci_rung_t rung)
-{
-    return (rung == UCI_RUNG_GET) ? "get" : (rung == UCI_RUNG_COPY) ? "copy" : "none";
-}
-
-static void uci_report_port(FILE *stream, const uci_rdma_port_t *port, unsigned *reported)
-{
-    unsigned i, count = 0;
-    uint64_t rise;
-
-    for (i = 0; i < UCI_RDMA_COUNTERS; ++i) {
-        rise = uci_rdma_rise(port, i, &uci_report_ports);
-        if (rise == 0) {
-            continue;
-        }
-        if (count++ == 0) {
-            fprintf(stream, "%s\"%s:%u\": {", ((*reported)++ > 0) ? ", " : "", port->device, port->number);
-        }
-        fprintf(stream, "%s\"%s\": %lu", (count > 1) ? ", " : "", uci_rdma_counters[i].name, (unsigned long)rise);
-    }
-    if (count > 0) {
-        fputc('}', stream);
-    }
-}
-
-/* Errors of the RDMA ports since uci_report_init(), else since boot: {"mlx5_0:1": {"symbol_error": 3}}, {} if there
- * are none, null if there are no ports */
-static void uci_report_port_errors(FILE *stream)
-{
-    uci_rdma_sample_t *now = malloc(sizeof(*now));
-    unsigned i, reported = 0;
-
-    if (now != NULL) {
-        uci_rdma_sample(UCI_RDMA_SYSFS, now);
-    }
-    if ((now == NULL) || (now->count == 0)) {
-        fputs("null", stream);
-    } else {
-        fputc('{', stream);
-        for (i = 0; i < now->count; ++i) {
-            uci_report_port(stream, &now->ports[i], &reported);
-        }
-        fputc('}', stream);
-    }
-    free(now);
-}
-
-/* The same for a person */
-static void uci_report_print_ports(void)
-{
-    char *text = NULL;
-    size_t length;
-    FILE *stream = open_memstream(&text, &length);
-
-    if (stream == NULL) {
-        return;
-    }
-    uci_report_port_errors(stream);
-    if ((fclose(stream) == 0) && (strcmp(text, "null") != 0)) {
-        uci_error("  rdma ports  errors since %s: %s", uci_report_ports_sampled ? "this process began" : "boot",
-                  (strcmp(text, "{}") == 0) ? "none" : text);
-    }
-    free(text);
 }
 
 /* "copy, after 3 gets that brought wrong bytes": of the last rung */
-static const char *uci_report_rungs(const uci_report_about_t *op, uci_rung_t rung, char *text, size_t size)
+static const char *uci_report_rungs(const uci_record_t *record, uci_rung_t rung, char *text, size_t size)
 {
-    if (op->gets_wrong == 0) {
-        return uci_report_rung(rung);
+    if (record->gets_wrong == 0) {
+        return uci_record_rung(rung);
     }
-    snprintf(text, size, "%s, after %u gets that brought wrong bytes (stale registration?)", uci_report_rung(rung),
-             op->gets_wrong);
+    snprintf(text, size, "%s, after %u gets that brought wrong bytes", uci_record_rung(rung), record->gets_wrong);
     return text;
-}
-
-static unsigned uci_report_lost;     /* events that could not be written */
-static pid_t uci_report_lost_by;     /* a child that was forked off has lost none of them */
-static const char *uci_report_cause; /* of the first */
-
-static void uci_report_tell_lost(void)
-{
-    if ((getpid() == uci_report_lost_by) && (uci_report_lost > 1)) {
-        uci_warn("%u events in all could not be written to UCI_EVENTS=%s: %s", uci_report_lost, uci_settings.events,
-                 uci_report_cause);
-    }
-}
-
-/* Said of the first, and at the end how many they were. Workers have locks of their own */
-static void uci_report_lose_event(const char *cause)
-{
-    UCI_STATS_INC(events_lost);
-    if (__atomic_fetch_add(&uci_report_lost, 1, __ATOMIC_RELAXED) == 0) {
-        uci_report_lost_by = getpid();
-        uci_report_cause   = cause;
-        uci_warn("an event could not be written to UCI_EVENTS=%s: %s", uci_settings.events, cause);
-        atexit(uci_report_tell_lost);
-    }
-}
-
-/* Records are one JSON object, one line, one write: several processes may share the file. @return NULL: no records */
-static FILE *uci_report_open_events(void)
-{
-    char name[PATH_MAX];
-    FILE *stream;
-
-    if (uci_settings.events[0] == '\0') {
-        return NULL;
-    }
-    if (uci_process_expand(uci_settings.events, name, sizeof(name)) != UCI_OK) {
-        uci_report_lose_event("its name is too long");
-        return NULL;
-    }
-    stream = uci_file_create(name, true);
-    if (stream == NULL) {
-        uci_report_lose_event(uci_file_error(errno));
-    } else {
-        setvbuf(stream, NULL, _IOFBF, UCI_REPORT_WRITE);
-    }
-    return stream;
-}
-
-static void uci_report_close_events(FILE *stream)
-{
-    bool failed = ferror(stream) != 0;
-
-    failed |= fclose(stream) != 0;
-    if (failed) {
-        uci_report_lose_event(uci_file_error(errno));
-    }
-}
-
-static void uci_report_event(const uci_report_about_t *op, const char *verdict, const char *reason)
-{
-    static const uci_damage_t none;
-    const uci_damage_t *damage = (op->damage != NULL) ? op->damage : &none;
-    FILE *stream               = uci_report_open_events();
-    char bad[40], good[40];
-
-    uci_admin_log_damaged(op->peer, op->length, verdict, uci_damage_class_names[damage->diff.damage], NULL);
-    if (stream == NULL) {
-        return;
-    }
-    uci_report_hex(damage->bad, damage->shown, bad);
-    uci_report_hex(damage->good, damage->shown, good);
-    fprintf(stream,
-            "{\"verdict\": \"%s\", \"reason\": \"%s\", \"host\": \"%s\", \"rank\": %d, \"peer_host\": \"%s\", "
-            "\"peer_rank\": %d, \"peer_pid\": %u, \"tag\": \"0x%016lx\", \"seq\": %lu, \"kind\": \"%s\", \"length\": "
-            "%lu, "
-            "\"chunk\": %u, \"chunk_size\": %u, \"chunk_length\": %zu, \"offset\": %lu, \"first\": %zu, \"last\": %zu, "
-            "\"wrong_bytes\": %zu, \"wrong_bits\": %zu, \"class\": \"%s\", \"bad\": \"%s\", \"good\": \"%s\", "
-            "\"healed_by\": \"%s\", \"gets_wrong\": %u, \"microseconds\": %lu, \"digest\": \"%s\", "
-            "\"transports\": \"%s\", \"ucx_version\": \"%s\", \"rdma_errors\": ",
-            verdict, reason, uci_process_host(), uci_process_rank(), op->peer->mark.host, uci_peer_rank(op->peer),
-            op->peer->mark.pid, (unsigned long)op->tag, (unsigned long)op->seq, op->kind, (unsigned long)op->length,
-            damage->index, op->chunk_size, damage->length, (unsigned long)damage->index * op->chunk_size,
-            damage->diff.first, damage->diff.last, damage->diff.bytes, damage->diff.bits,
-            uci_damage_class_names[damage->diff.damage], bad, good, uci_report_rung(op->healed_by), op->gets_wrong,
-            (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul,
-            op->digest->name, uci_peer_transports((uci_peer_t *)op->peer), uci_ucp.get_version_string());
-    uci_report_port_errors(stream);
-    fputs("}\n", stream);
-    uci_report_close_events(stream);
 }
 
 /* What was wrong with it, as far as that was seen: a chunk whose header was damaged was dropped unseen, one that only the
  * tree showed to be wrong is not kept */
-static const char *uci_report_damage(const uci_report_about_t *op, char *text, size_t size)
+static const char *uci_report_damage(const uci_record_t *record, char *text, size_t size)
 {
-    const uci_damage_t *damage = op->damage;
+    const uci_damage_t *damage = record->damages->first;
 
     if (damage == NULL) {
         return "header of a chunk";
@@ -371,30 +247,125 @@ static const char *uci_report_damage(const uci_report_about_t *op, char *text, s
     return text;
 }
 
+static void uci_report_abort_changed(void)
+{
+    if (uci_settings.on_changed == UCI_ON_CHANGED_ABORT) {
+        uci_fatal("a message was changed while it was being sent: the job stops here (UCI_ON_CHANGED=abort)");
+    }
+}
+
+/* @return whether one more changed source is to be printed; after the last one, that there will be none is */
+static bool uci_report_prints_change(void)
+{
+    if (uci_report_changes >= UCI_REPORT_LINES) {
+        return false;
+    }
+    if (++uci_report_changes == UCI_REPORT_LINES) {
+        uci_warn(
+                "changed sources after the next one are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
+    }
+    return true;
+}
+
 void uci_report_source_changed(const uci_send_op_t *op, uint32_t index)
 {
     unsigned long first = (unsigned long)index * op->chunk_size;
-    char tag[96];
+    char tag[128];
 
-    if (uci_report_changes < UCI_REPORT_LINES) {
+    if (uci_report_prints_change()) {
         uci_report_tag(uci_frame_tag(op->frame), tag, sizeof(tag));
         uci_warn(
                 "source changed: the program has written to bytes %lu..%lu of a message of %lu bytes to %s, tag %s, while it was "
                 "being sent; it is delivered as it is now",
                 first, first + uci_chunk_length(op->length, op->chunk_size, index) - 1, (unsigned long)op->length,
                 uci_peer_name(op->peer), tag);
-        if (++uci_report_changes == UCI_REPORT_LINES) {
-            uci_warn("further changed sources are counted (UCI_STATS), but not printed");
-        }
     }
-    if (uci_settings.on_changed == UCI_ON_CHANGED_ABORT) {
-        uci_fatal("a message was changed while it was being sent: the job stops here (UCI_ON_CHANGED=abort)");
+    uci_mismatch_stop("source changed", uci_cause_names[UCI_CAUSE_SOURCE_CHANGED]);
+    uci_report_abort_changed();
+}
+
+/* The bytes of this chunk, and of those that follow and are changed as well. @return the first that is not. */
+static const uci_damage_t *uci_report_print_run(const uci_send_op_t *op, uint32_t chunk_size,
+                                                const uci_damage_t *damage, char *text, size_t size)
+{
+    const uci_damage_t *last = damage;
+
+    while ((last->next != NULL) && (last->next->index == last->index + 1)) {
+        last = last->next;
     }
+    snprintf(text, size, "%lu..%lu", (unsigned long)damage->index * chunk_size,
+             ((unsigned long)last->index * chunk_size) + uci_chunk_length(op->length, chunk_size, last->index) - 1);
+    return last->next;
+}
+
+/* "0..32767, 65536..98303 and others" */
+static void uci_report_print_chunks(const uci_send_op_t *op, uint32_t chunk_size, const uci_damages_t *changed,
+                                    char *text, size_t size)
+{
+    const uci_damage_t *damage = changed->first;
+    size_t used                = 0;
+
+    while ((damage != NULL) && (used + 64 < size)) {
+        used += (size_t)snprintf(text + used, size - used, "%s", (used > 0) ? ", " : "");
+        damage = uci_report_print_run(op, chunk_size, damage, text + used, size - used);
+        used += strlen(text + used);
+    }
+    if ((damage != NULL) || (changed->left_out > 0)) {
+        snprintf(text + used, size - used, " and others");
+    }
+}
+
+/* Of a send; one that could not go through slots has become a stream */
+static uci_way_t uci_report_way(const uci_send_op_t *op)
+{
+    if (op->tree == NULL) {
+        return (uci_frame_hdr(op->frame)->mark == op->peer->worker->uid) ? UCI_WAY_FRAME : UCI_WAY_MAILBOX;
+    }
+    if ((op->path == NULL) || ((op->path->way == UCI_WAY_DIRECT) && (op->state != UCI_SEND_DIRECT))) {
+        return UCI_WAY_STREAM;
+    }
+    return op->path->way;
+}
+
+void uci_report_source_changed_late(uci_send_op_t *op, const uci_damages_t *changed)
+{
+    uci_record_t record = {.verdict    = "source changed",
+                           .cause      = UCI_CAUSE_SOURCE_CHANGED,
+                           .reason     = "",
+                           .by_sender  = true,
+                           .peer       = op->peer,
+                           .tag        = uci_frame_tag(op->frame),
+                           .seq        = op->frame->seq,
+                           .kind       = (op->tree != NULL) ? "rendezvous" : "eager",
+                           .length     = op->length,
+                           .chunk_size = (uint32_t)((op->tree != NULL) ? op->chunk_size : uci_max(op->length, 1ul)),
+                           .way        = uci_report_way(op),
+                           .damages    = changed,
+                           .digest     = op->digest,
+                           .healed_by  = UCI_RUNG_NONE};
+    char ranges[256]    = "", tag[128];
+
+    uci_report_print_chunks(op, record.chunk_size, changed, ranges, sizeof(ranges));
+    snprintf(
+            record.evidence, sizeof(record.evidence),
+            "digested again when the send completed (UCI_CHECK_SOURCES), bytes %s are not what was sent: its program has written "
+            "to them meanwhile. They arrived as they were",
+            ranges);
+    uci_record_write(&record);
+    if (uci_report_prints_change()) {
+        uci_report_tag(record.tag, tag, sizeof(tag));
+        uci_warn(
+                "source changed: the program has written to bytes %s of a message of %lu bytes to %s, tag %s, before its send was "
+                "complete; it arrived as it was when it was read",
+                ranges, (unsigned long)op->length, uci_peer_name(op->peer), tag);
+    }
+    uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
+    uci_report_abort_changed();
 }
 
 void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length)
 {
-    char text[96];
+    char text[128];
 
     uci_report_tag(tag, text, sizeof(text));
     uci_error("the copy of a message of %lu bytes to %s, tag %s, is damaged in the memory of this process",
@@ -402,33 +373,29 @@ void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t len
 }
 
 /* No repair: what arrived instead is what the sender's program has made of it */
-static void uci_report_changed(uci_recv_op_t *op)
+static void uci_report_say_changed(const uci_recv_op_t *op, uci_record_t *record)
 {
-    uci_report_about_t about = uci_report_of(op);
-
-    uci_report_event(&about, "source changed", "");
-    if (uci_report_changes < UCI_REPORT_LINES) {
-        ++uci_report_changes;
+    if (uci_report_prints_change()) {
         uci_warn(
                 "message from %s, %lu bytes: %u of %u chunks were changed by its sender while they were being sent, and "
-                "arrived as they are now",
-                uci_peer_name(op->peer), (unsigned long)op->length, op->changed, op->chunks);
+                "arrived as they are now (%s)",
+                uci_peer_name(op->peer), (unsigned long)op->length, op->changed, op->chunks, record->evidence);
     }
 }
 
-static void uci_report_say_healed(const uci_report_about_t *op)
+static void uci_report_say_healed(const uci_record_t *record)
 {
-    char tag[96], rungs[96], damage[96];
+    char tag[128], rungs[96], damage[96];
 
-    uci_report_event(op, "repaired", "");
     if (uci_report_lines >= UCI_REPORT_LINES) {
         return;
     }
-    uci_report_tag(op->tag, tag, sizeof(tag));
-    uci_warn("message from %s, tag %s, %lu bytes: arrived damaged (%s), repaired by %s in %lu us",
-             uci_peer_name(op->peer), tag, (unsigned long)op->length, uci_report_damage(op, damage, sizeof(damage)),
-             uci_report_rungs(op, op->healed_by, rungs, sizeof(rungs)),
-             (unsigned long)(uci_process_time_ns() - op->start_time) / 1000);
+    uci_report_tag(record->tag, tag, sizeof(tag));
+    uci_warn("message from %s, tag %s, %lu bytes: arrived damaged (%s), repaired by %s in %lu us; cause: %s (%s)",
+             uci_peer_name(record->peer), tag, (unsigned long)record->length,
+             uci_report_damage(record, damage, sizeof(damage)),
+             uci_report_rungs(record, record->healed_by, rungs, sizeof(rungs)),
+             (unsigned long)uci_record_microseconds(record), uci_cause_names[record->cause], record->evidence);
     if (++uci_report_lines == UCI_REPORT_LINES) {
         uci_warn("further repairs are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
     }
@@ -436,90 +403,153 @@ static void uci_report_say_healed(const uci_report_about_t *op)
 
 void uci_report_healed(uci_recv_op_t *op)
 {
-    uci_report_about_t about = uci_report_of(op);
+    uci_record_t record    = uci_report_of(op);
+    uci_observation_t seen = uci_report_observe_op(op, &record, UCI_REASON_NONE);
 
+    if ((op->changed == 0) && (op->repaired == 0)) {
+        return;
+    }
+    record.verdict = (op->changed > 0) ? "source changed" : "repaired";
+    uci_report_conclude(&record, &seen);
     if (op->changed > 0) {
-        uci_report_changed(op);
+        uci_report_say_changed(op, &record);
+    } else {
+        uci_report_say_healed(&record);
     }
-    if (op->repaired > 0) {
-        uci_report_say_healed(&about);
-    }
+    uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
 }
 
 void uci_report_frame_healed(uci_peer_t *peer, const uci_gap_t *gap, const uci_held_t *held)
 {
-    size_t length            = uci_min(gap->length, held->length); /* a peer may say that it was longer */
-    uci_damage_t *damage     = uci_report_create_damage(0, gap->payload, length);
-    uci_report_about_t about = uci_report_of_frame(peer, gap->seq, &held->hdr, damage);
+    size_t length         = uci_min(gap->length, held->length); /* a peer may say that it was longer */
+    uci_damages_t damages = {0};
+    uci_record_t record   = uci_report_of_frame(peer, gap->seq, &held->hdr, gap->way, &damages);
+    uci_observation_t seen;
 
-    if (damage != NULL) {
-        uci_report_compare(damage, held->payload, held->length);
+    uci_damages_keep(&damages, 0, gap->way, gap->payload, length);
+    if (damages.first != NULL) {
+        uci_damage_compare(damages.first, held->payload, held->length);
     }
-    about.start_time = gap->start_time;
-    uci_report_say_healed(&about);
-    free(damage);
+    record.verdict    = "repaired";
+    record.start_time = gap->start_time;
+    seen              = uci_report_observe(&record, UCI_REASON_NONE);
+    seen.waited       = gap->waited;
+    uci_report_conclude(&record, &seen);
+    uci_report_say_healed(&record);
+    uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
+    uci_damages_drop(&damages);
 }
 
-static void uci_report_say_failed(const uci_report_about_t *op, const char *reason)
+static void uci_report_print_ports(void)
 {
-    const uci_damage_t *damage = op->damage;
-    char tag[96], hex[40], rungs[96];
+    uci_rdma_sample_t *ports = uci_port_errors_now();
+    char text[512];
 
-    uci_report_event(op, "not repaired", reason);
-    uci_report_tag(op->tag, tag, sizeof(tag));
-    uci_report_hex((damage != NULL) ? damage->data : "", (damage != NULL) ? uci_min(damage->kept, 16ul) : 0, hex);
-    uci_error("message can't be delivered intact: %s", reason);
-    uci_error("  from        %s", uci_peer_name(op->peer));
-    uci_error("  tag         %s, message number %lu", tag, (unsigned long)op->seq);
-    uci_error("  size        %lu bytes, %s, chunks of %u bytes", (unsigned long)op->length, op->kind, op->chunk_size);
-    uci_error("  damaged     %u of %u chunks; first: chunk %u at offset %lu, %zu bytes arrived, beginning %s", op->bad,
-              op->chunks, (damage != NULL) ? damage->index : 0,
-              (unsigned long)((damage != NULL) ? damage->index : 0) * op->chunk_size,
+    if (ports != NULL) {
+        uci_port_errors_print(ports, text, sizeof(text));
+        uci_error("  rdma ports  errors since %s: %s", uci_port_errors_since(), text);
+    }
+    free(ports);
+}
+
+/* Its first 16 bytes, as they came */
+static void uci_report_print_begin(const uci_damage_t *damage, char *text, size_t size)
+{
+    size_t i, length = (damage != NULL) ? uci_min(damage->kept, 16ul) : 0;
+
+    text[0] = '\0';
+    for (i = 0; i < length; ++i) {
+        snprintf(text + (2 * i), size - (2 * i), "%02x", (unsigned char)damage->data[i]);
+    }
+}
+
+static void uci_report_say_failed(const uci_record_t *record)
+{
+    const uci_damage_t *damage = record->damages->first;
+    char tag[128], hex[40], rungs[96];
+
+    uci_report_tag(record->tag, tag, sizeof(tag));
+    uci_report_print_begin(damage, hex, sizeof(hex));
+    uci_error("message can't be delivered intact: %s", record->reason);
+    uci_error("  cause       %s: %s", uci_cause_names[record->cause], record->evidence);
+    uci_error("  from        %s", uci_peer_name(record->peer));
+    uci_error("  tag         %s, message number %lu", tag, (unsigned long)record->seq);
+    uci_error("  size        %lu bytes, %s, chunks of %u bytes", (unsigned long)record->length, record->kind,
+              record->chunk_size);
+    uci_error("  damaged     %u of %u chunks; first: chunk %u at offset %lu, %zu bytes arrived, beginning %s",
+              record->bad, record->chunks, (damage != NULL) ? damage->index : 0,
+              (unsigned long)((damage != NULL) ? damage->index : 0) * record->chunk_size,
               (damage != NULL) ? damage->length : 0, hex);
-    uci_error("  digest      %s, expected 0x%016lx", op->digest->name, (unsigned long)op->expected);
-    uci_error("  tried       %s, %u attempts, %lu us", uci_report_rungs(op, op->rung, rungs, sizeof(rungs)),
-              op->attempts,
-              (op->start_time != 0) ? (unsigned long)(uci_process_time_ns() - op->start_time) / 1000 : 0ul);
-    uci_error("  transports  %s, UCX %s", uci_peer_transports((uci_peer_t *)op->peer), uci_ucp.get_version_string());
+    uci_error("  digest      %s, expected 0x%016lx", record->digest->name, (unsigned long)record->expected);
+    uci_error("  tried       %s, %u attempts, %lu us", uci_report_rungs(record, record->rung, rungs, sizeof(rungs)),
+              record->attempts, (unsigned long)uci_record_microseconds(record));
+    uci_error("  transports  %s, UCX %s", uci_peer_transports(record->peer), uci_ucp.get_version_string());
     uci_report_print_ports();
 }
 
-void uci_report_failed(uci_recv_op_t *op, const char *reason)
+static void uci_report_conclude_failed(uci_record_t *record, uci_observation_t *seen)
 {
-    uci_report_about_t about = uci_report_of(op);
+    uci_damage_t *damage = record->damages->first;
 
-    uci_report_say_failed(&about, reason);
+    if ((damage != NULL) && !damage->compared) {
+        uci_damage_show(damage);
+    }
+    record->verdict = "not repaired";
+    record->reason  = uci_reason_texts[seen->reason];
+    uci_report_conclude(record, seen);
+    uci_report_say_failed(record);
+    uci_mismatch_stop(record->verdict, uci_cause_names[record->cause]);
+}
+
+void uci_report_failed(uci_recv_op_t *op, uci_reason_t reason)
+{
+    uci_record_t record    = uci_report_of(op);
+    uci_observation_t seen = uci_report_observe_op(op, &record, reason);
+
+    uci_report_conclude_failed(&record, &seen);
 }
 
 void uci_report_frame_lost(uci_peer_t *peer, const uci_held_t *held)
 {
-    uci_damage_t *damage     = (held->length > 0) ? uci_report_create_damage(0, held->payload, held->length) : NULL;
-    uci_report_about_t about = uci_report_of_frame(peer, held->seq, &held->hdr, damage);
+    uci_damages_t damages = {0};
+    uci_record_t record   = uci_report_of_frame(peer, held->seq, &held->hdr, held->way, &damages);
+    uci_observation_t seen;
 
-    about.rung       = (held->refused > 0) ? UCI_RUNG_COPY : UCI_RUNG_NONE;
-    about.healed_by  = UCI_RUNG_NONE;
-    about.attempts   = held->refused;
-    about.start_time = held->start_time;
-    uci_report_say_failed(&about, held->lost);
-    free(damage);
+    if (held->length > 0) {
+        uci_damages_keep(&damages, 0, held->way, held->payload, held->length);
+    }
+    record.rung       = (held->refused > 0) ? UCI_RUNG_COPY : UCI_RUNG_NONE;
+    record.healed_by  = UCI_RUNG_NONE;
+    record.attempts   = held->refused;
+    record.start_time = held->start_time;
+    seen              = uci_report_observe(&record, held->lost);
+    seen.waited       = held->waited;
+    seen.arrived      = held->length;
+    seen.length       = (damages.first != NULL) ? held->hdr.length : held->length;
+    uci_report_conclude_failed(&record, &seen);
+    uci_damages_drop(&damages);
 }
 
-void uci_report_message_lost(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason)
+void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size_t total, uci_reason_t reason,
+                             const char *text)
 {
-    FILE *stream = uci_report_open_events();
-    char text[96];
+    uci_record_t record    = {.verdict = "not repaired",
+                              .reason  = text,
+                              .peer    = peer,
+                              .tag     = tag,
+                              .seq     = seq,
+                              .kind    = "unknown",
+                              .length  = total};
+    uci_observation_t seen = uci_report_observe(&record, reason);
+    char name[128];
 
-    if (stream != NULL) {
-        fprintf(stream,
-                "{\"verdict\": \"not repaired\", \"reason\": \"%s\", \"host\": \"%s\", \"rank\": %d, \"tag\": "
-                "\"0x%016lx\", \"kind\": \"unknown\", \"wire_length\": %zu, \"ucx_version\": \"%s\"}\n",
-                reason, uci_process_host(), uci_process_rank(), (unsigned long)tag, total,
-                uci_ucp.get_version_string());
-        uci_report_close_events(stream);
-    }
-    uci_report_tag(tag, text, sizeof(text));
-    uci_error("message can't be delivered intact: %s", reason);
-    uci_error("  tag         %s", text);
+    uci_report_conclude(&record, &seen);
+    uci_report_tag(tag, name, sizeof(name));
+    uci_error("message can't be delivered intact: %s", text);
+    uci_error("  cause       %s: %s", uci_cause_names[record.cause], record.evidence);
+    uci_error("  from        %s", uci_peer_name(peer));
+    uci_error("  tag         %s", name);
     uci_error("  size        %zu bytes on the wire", total);
     uci_error("  UCX %s; this is %s", uci_ucp.get_version_string(), uci_process_name());
+    uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
 }

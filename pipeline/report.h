@@ -1,8 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What a mismatch leaves behind: a line in the log (the first ones of a process), and a JSON record per event in
- * the file named by UCI_EVENTS, with the errors that this host's RDMA ports have counted meanwhile.
+ * What a mismatch leaves behind: its cause (verdict.h), a record (record.h), and a line in the log, of the first ones of a process.
  */
 #ifndef UCI_REPORT_H_
 #define UCI_REPORT_H_
@@ -10,34 +9,38 @@
 #include "gap.h"
 #include "recv_op.h"
 #include "send_op.h"
+#include "verdict.h"
 
-/** A worker is created: with UCI_EVENTS, note what the RDMA ports have counted so far. Only the first call counts. */
+/** A worker is created: get ready for records. Only the first call counts. */
 void uci_report_init(void);
 
-/** Keep the damaged bytes of an operation's first bad chunk, to be compared with the right ones. */
-void uci_report_keep_damage(uci_recv_op_t *op, uint32_t index, const void *data, size_t length);
-
-/** The chunk has been repaired: compare, if it is the one that was kept. */
+/** The chunk is right now, in the receive's buffer: compare with what had come. */
 void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index);
 
+/** A get has ended well, and brought other bytes than the sender had just digested. */
+void uci_report_wrong_get(uci_recv_op_t *op, uint32_t index, const void *data, size_t length);
+
 void uci_report_healed(uci_recv_op_t *op);
-void uci_report_failed(uci_recv_op_t *op, const char *reason);
+void uci_report_failed(uci_recv_op_t *op, uci_reason_t reason);
 
 /** A frame that had come damaged is here; one that is lost is given up. */
 void uci_report_frame_healed(uci_peer_t *peer, const uci_gap_t *gap, const uci_held_t *held);
 void uci_report_frame_lost(uci_peer_t *peer, const uci_held_t *held);
 
-/** The program has written to the buffer of a send that is pending: a line of its own, and the end of the job where UCI_ON_CHANGED
- *  says so. */
+/** The program has written to the buffer of a send that is pending, as a repair has found: a line of its own, and the end of the job where
+ *  UCI_ON_CHANGED says so. The receiver makes the record. */
 void uci_report_source_changed(const uci_send_op_t *op, uint32_t index);
+
+/** The same, found when the send completed (UCI_CHECK_SOURCES): the receiver has it as it was, and knows of nothing. @param changed  the
+ *  chunks that are not as they were sent. */
+void uci_report_source_changed_late(uci_send_op_t *op, const uci_damages_t *changed);
 
 /** The only copy of a message of ours is damaged: its receiver will be told that there is none. */
 void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length);
 
-/** A message that had arrived intact and can't be received all the same; who sent it is not said. @param total  bytes of it. */
-void uci_report_message_lost(uci_worker_t *worker, ucp_tag_t tag, size_t total, const char *reason);
-
-void uci_report_drop_damage(uci_recv_op_t *op);
+/** A message that had arrived intact and can't be received all the same. @param total  bytes of it. @param text  why, for people. */
+void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size_t total, uci_reason_t reason,
+                             const char *text);
 
 /** Print a UCX tag as the MPIs use it: "0x... (Open MPI: tag 5, source 1, context 3)". */
 void uci_report_tag(ucp_tag_t tag, char *text, size_t size);

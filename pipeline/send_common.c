@@ -10,6 +10,7 @@
 #include "packer.h"
 #include "path.h"
 #include "process.h"
+#include "settings.h"
 #include "source.h"
 #include "stats.h"
 #include "txlog.h"
@@ -90,6 +91,9 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
 {
     uci_request_t *req = op->req;
 
+    if (uci_unlikely(uci_settings.check_sources) && (req != NULL) && (op->frame != NULL) && (status == UCS_OK)) {
+        uci_source_check(op);
+    }
     if (op->frame != NULL) {
         op->frame->op = NULL;
         uci_txlog_remove(op->peer, op->frame);

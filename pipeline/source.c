@@ -4,7 +4,9 @@
 #include <stdlib.h>
 
 #include "log.h"
+#include "packer.h"
 #include "report.h"
+#include "stats.h"
 
 static bool uci_source_has_changed(const uci_send_op_t *op, uint32_t index)
 {
@@ -41,4 +43,75 @@ uci_source_t uci_source_note(uci_send_op_t *op, uint32_t index, uint64_t value)
         return UCI_SOURCE_DAMAGED;
     }
     return uci_source_change(op, index, value);
+}
+
+/* Where uci_source_check() is */
+typedef struct uci_source_scan {
+    uci_send_op_t *op;
+    uci_ordered_t ordered; /* packing of a generic datatype */
+    char *packed;          /* room for one chunk of what is not contiguous */
+    uci_damages_t changed;
+} uci_source_scan_t;
+
+/* What was sent: of a small synchronous send the frame's payload */
+static bool uci_source_sent(const uci_send_op_t *op, uint32_t index, uint64_t *value_p)
+{
+    if (op->tree == NULL) {
+        *value_p = uci_frame_hdr(op->frame)->value;
+        return true;
+    }
+    *value_p = uci_merkle_leaf(op->tree, index);
+    return uci_merkle_has_leaf(op->tree, index);
+}
+
+static uint64_t uci_source_now(uci_source_scan_t *scan, uint64_t offset, uint32_t length)
+{
+    uci_send_op_t *op            = scan->op;
+    uci_buffer_t *buffer         = &op->req->buffer;
+    const uci_digest_ops_t *with = (op->tree != NULL) ? op->digest : uci_digest_by_id(uci_frame_hdr(op->frame)->digest);
+    const void *direct           = uci_buffer_direct(buffer, offset, length);
+
+    if (direct != NULL) {
+        return with->digest(direct, length);
+    }
+    if (buffer->kind != UCI_BUFFER_GENERIC) {
+        return uci_buffer_read(buffer, offset, scan->packed, length, with);
+    }
+    (void)uci_packer_pack_pieces(&scan->ordered, buffer, scan->packed, length);
+    return with->digest(scan->packed, length);
+}
+
+static void uci_source_check_chunk(uci_source_scan_t *scan, uint32_t index, uint64_t offset, uint32_t length)
+{
+    uint64_t now = uci_source_now(scan, offset, length); /* packed in order, whether needed or not */
+    uint64_t sent;
+
+    if (uci_source_sent(scan->op, index, &sent) && (now != sent)) {
+        UCI_STATS_INC(source_changed_late);
+        uci_damages_keep(&scan->changed, index, UCI_WAY_UNKNOWN, NULL, 0);
+    }
+}
+
+void uci_source_check(uci_send_op_t *op)
+{
+    uint32_t chunk_size = (op->tree != NULL) ? op->chunk_size : (uint32_t)op->length;
+    uint32_t i, chunks = (op->tree != NULL) ? op->chunks : 1;
+    uci_source_scan_t scan = {.op = op};
+
+    UCI_STATS_INC(sources_checked);
+    if (op->req->buffer.kind != UCI_BUFFER_CONTIG) {
+        scan.packed = malloc(uci_max(chunk_size, 1u));
+        if (scan.packed == NULL) {
+            uci_error("failed to allocate %u bytes to check a source (UCI_CHECK_SOURCES)", chunk_size);
+            return;
+        }
+    }
+    for (i = 0; i < chunks; ++i) {
+        uci_source_check_chunk(&scan, i, (uint64_t)i * chunk_size, uci_chunk_length(op->length, chunk_size, i));
+    }
+    free(scan.packed);
+    if ((scan.changed.count > 0) || (scan.changed.left_out > 0)) {
+        uci_report_source_changed_late(op, &scan.changed);
+    }
+    uci_damages_drop(&scan.changed);
 }

@@ -28,6 +28,12 @@ typedef enum {
  */
 uci_source_t uci_source_note(uci_send_op_t *op, uint32_t index, uint64_t value);
 
+/**
+ * UCI_CHECK_SOURCES: a send is complete, and its user has not been told. Digest his buffer once more, and report what is not as it was
+ * sent. A generic datatype is packed once more.
+ */
+void uci_source_check(uci_send_op_t *op);
+
 /** Is it UCI's own copy that is read? Then a digest that is known need not be made again to be sent. */
 UCI_INLINE bool uci_source_is_own(const uci_send_op_t *op)
 {

@@ -37,17 +37,17 @@ static void uci_stream_chunk_done(uci_send_op_t *op, void *span)
 }
 
 /* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest, made anew if they are
- * sent @a again. */
+ * sent @a again. Then they go from a copy, too: a program that writes there all the time would make each of them wrong. */
 static ucs_status_t uci_stream_load(uci_send_op_t *op, uci_control_t *msg, uint32_t index, uint32_t length, bool again,
                                     uint64_t *value_p)
 {
     uint64_t offset    = (uint64_t)index * op->chunk_size;
-    const void *direct = uci_buffer_direct(op->buffer, offset, length);
+    bool own           = uci_source_is_own(op);
+    const void *direct = (again && !own) ? NULL : uci_buffer_direct(op->buffer, offset, length);
     uci_cut_t cut;
 
     if (direct != NULL) {
-        *value_p  = (!again && uci_source_is_own(op)) ? uci_merkle_leaf(op->tree, index)
-                                                      : op->digest->digest(direct, length);
+        *value_p  = (!again && own) ? uci_merkle_leaf(op->tree, index) : op->digest->digest(direct, length);
         msg->data = direct;
     } else {
         msg->staging = malloc(length);
@@ -188,4 +188,5 @@ static unsigned uci_stream_progress(uci_worker_t *worker)
     return 1;
 }
 
-const uci_path_ops_t uci_stream_path = {.queues = {offsetof(uci_worker_t, streams)}, .progress = uci_stream_progress};
+const uci_path_ops_t uci_stream_path = {
+        .way = UCI_WAY_STREAM, .queues = {offsetof(uci_worker_t, streams)}, .progress = uci_stream_progress};

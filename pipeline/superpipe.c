@@ -249,7 +249,7 @@ void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uin
         if (uci_likely(value == *leaves)) {
             uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
         } else {
-            uci_recv_op_chunk_bad(op, index, *leaves, data, part);
+            uci_recv_op_chunk_bad(op, index, UCI_WAY_BOUNCE, *leaves, data, part);
         }
     }
 }
@@ -266,7 +266,8 @@ static void uci_superpipe_describe_send(const uci_send_op_t *op, char *text, siz
     snprintf(text, size, "; bounced, spans with UCX %u", uci_path_state(op, uci_bounce_send_t)->spans);
 }
 
-const uci_path_ops_t uci_superpipe_path = {.queues        = {offsetof(uci_worker_t, bounces)},
+const uci_path_ops_t uci_superpipe_path = {.way           = UCI_WAY_BOUNCE,
+                                           .queues        = {offsetof(uci_worker_t, bounces)},
                                            .progress      = uci_superpipe_progress,
                                            .start         = uci_superpipe_start,
                                            .matched       = uci_superpipe_matched,

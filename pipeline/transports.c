@@ -53,6 +53,12 @@ static void uci_transports_add(uci_transports_t *transports, const uci_transport
 {
     size_t length = strlen(transports->list), size = sizeof(transports->list);
 
+    if (length == 0) {
+        snprintf(transports->device, sizeof(transports->device), "%.*s", one->device_length, one->device);
+    } else if ((strlen(transports->device) != (size_t)one->device_length) ||
+               (memcmp(transports->device, one->device, (size_t)one->device_length) != 0)) {
+        transports->device[0] = '\0';
+    }
     if (length + (size_t)one->name_length + 2 < size) {
         snprintf(transports->list + length, size - length, "%s%.*s", (length > 0) ? " " : "", one->name_length,
                  one->name);

@@ -11,10 +11,14 @@
 #include "netif.h"
 #include "profile.h"
 
+#define UCI_TRANSPORTS_DEVICE_MAX 64
+
 typedef struct uci_transports {
     char list
             [UCI_PROFILE_TRANSPORTS_MAX]; /**< "posix cma", a word for each lane in their order: two rails are not one */
     char interface[UCI_NETIF_NAME_SIZE];  /**< network interface of the first tcp lane, or "" */
+    char device
+            [UCI_TRANSPORTS_DEVICE_MAX]; /**< as UCX names it ("eth0", "mlx5_0:1", "memory"), if all lanes use the same one, else "" */
 } uci_transports_t;
 
 /**

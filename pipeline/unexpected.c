@@ -105,8 +105,8 @@ static void uci_unexpected_finish(uci_message_t *message, uci_request_t *req, uc
 static ucs_status_t uci_unexpected_damaged(const uci_message_t *message)
 {
     uci_repair_count_lost();
-    uci_report_message_lost(message->worker, message->hdr.tag, message->length,
-                            "it was damaged in this process's memory, where it waited for its receive");
+    uci_report_message_lost(message->peer, message->seq, message->hdr.tag, message->length, UCI_REASON_WAITED,
+                            uci_reason_texts[UCI_REASON_WAITED]);
     return uci_repair_policy();
 }
 

@@ -4,8 +4,8 @@
 #include "info_check.h"
 #include "beside.h"
 #include "info_mpi.h"
+#include "json_writer.h"
 #include "settings.h"
-#include "stats.h"
 #include "ucx_conf.h"
 
 #include <errno.h>
@@ -365,7 +365,7 @@ static void uci_info_json_member(const char *name, const char *value, const char
     if (value[0] == '\0') {
         printf("null%s", end);
     } else {
-        uci_stats_write_json_string(stdout, value);
+        uci_json_write_string(stdout, value);
         printf("%s", end);
     }
 }
@@ -375,7 +375,7 @@ static void uci_info_json_setting(const char *name, const char *value, const cha
     bool *is_first = arg;
 
     printf("%s\n  ", *is_first ? "" : ",");
-    uci_stats_write_json_string(stdout, name);
+    uci_json_write_string(stdout, name);
     printf(": {");
     uci_info_json_member("value", value, ", ");
     uci_info_json_member("source", source, "}");
@@ -422,7 +422,7 @@ static void uci_info_print_json(const uci_info_state_t *state)
     printf("],\n \"advice\": [");
     for (i = 0; i < state->advice_count; ++i) {
         printf("%s\n  ", (i > 0) ? "," : "");
-        uci_stats_write_json_string(stdout, state->advice[i]);
+        uci_json_write_string(stdout, state->advice[i]);
     }
     printf("],\n ");
     uci_info_json_member("said", state->said, "\n}\n");

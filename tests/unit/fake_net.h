@@ -454,7 +454,7 @@ static void net_end_operations(uci_worker_t *worker)
         uci_send_op_finish(send_op, UCS_OK);
     }
     while (!uci_list_is_empty(&worker->recv_ops)) {
-        uci_repair_failed(uci_container_of(worker->recv_ops.next, uci_recv_op_t, link), "the test ends");
+        uci_repair_failed(uci_container_of(worker->recv_ops.next, uci_recv_op_t, link), UCI_REASON_EXHAUSTED);
     }
 }
 

@@ -207,3 +207,20 @@ Test(file, make_folder)
     cr_assert_eq(uci_file_replace(path_of("f"), write_text, "x"), UCI_OK);
     cr_expect_eq(uci_file_make_folder(path_of("f/g/h")), UCI_ERR_IO, "a file is in the way");
 }
+
+Test(file, check_writable)
+{
+    struct stat info;
+
+    cr_expect_eq(uci_file_check_writable(path_of("new")), UCI_OK);
+    cr_expect_neq(stat(path_of("new"), &info), 0, "it was not made");
+    cr_assert_eq(uci_file_replace(path_of("old"), write_text, "x"), UCI_OK);
+    cr_expect_eq(uci_file_check_writable(path_of("old")), UCI_OK);
+    cr_expect_eq(uci_file_check_writable("new"), UCI_OK, "in the working folder");
+    cr_expect_eq(uci_file_check_writable(path_of("none/new")), UCI_ERR_IO);
+    cr_expect_eq(errno, ENOENT);
+    cr_expect_eq(uci_file_check_writable(path_of("old/new")), UCI_ERR_IO);
+    cr_expect_eq(errno, ENOTDIR);
+    cr_expect_eq(uci_file_check_writable("/"), UCI_ERR_IO);
+    cr_expect_eq(errno, EISDIR);
+}

@@ -133,3 +133,23 @@ Test(forensics, longer_than_sent)
 {
     cr_expect(uci_forensics_compare(bad, SIZE, good, 100, &diff));
 }
+
+Test(forensics, finds_bytes_of_another_place)
+{
+    uint8_t whole[4096], part[32];
+    size_t i, offset = 0;
+
+    for (i = 0; i < sizeof(whole); ++i) {
+        whole[i] = (uint8_t)((i * i * 31) >> 3);
+    }
+    memcpy(part, whole + 1000, sizeof(part));
+    cr_expect(uci_forensics_locate(part, sizeof(part), whole, sizeof(whole), &offset) && (offset == 1000), "%zu",
+              offset);
+    part[31] ^= 1;
+    cr_expect(!uci_forensics_locate(part, sizeof(part), whole, sizeof(whole), &offset));
+    memset(whole, 0, sizeof(whole));
+    memset(part, 0, sizeof(part));
+    cr_expect(!uci_forensics_locate(part, sizeof(part), whole, sizeof(whole), &offset), "zeros are everywhere");
+    cr_expect(!uci_forensics_locate(part, 0, whole, sizeof(whole), &offset));
+    cr_expect(!uci_forensics_locate("12345678", 8, whole, 0, &offset));
+}

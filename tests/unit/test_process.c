@@ -171,3 +171,46 @@ Test(process, memory_that_may_be_written)
     cr_expect(uci_process_is_writable(&page));
     cr_expect(!uci_process_is_writable((const void *)UINTPTR_MAX));
 }
+
+static void clear_launchers(void)
+{
+    static const char *const names[] = {"SLURM_JOB_ID",   "PBS_JOBID",       "LSB_JOBID",
+                                        "PMIX_NAMESPACE", "HYDI_CONTROL_FD", "PMI_FD"};
+    size_t i;
+
+    for (i = 0; i < uci_array_size(names); ++i) {
+        unsetenv(names[i]);
+    }
+}
+
+Test(process, job_of_nobody)
+{
+    clear_launchers();
+    cr_expect(uci_process_job() == NULL);
+}
+
+Test(process, job_of_the_batch_system_and_not_of_its_launcher)
+{
+    clear_launchers();
+    setenv("PMIX_NAMESPACE", "1715863553", 1);
+    setenv("SLURM_JOB_ID", "1234", 1);
+    cr_expect(strcmp(uci_process_job(), "slurm:1234") == 0, "%s", uci_process_job());
+}
+
+Test(process, job_of_a_launcher)
+{
+    clear_launchers();
+    setenv("PBS_JOBID", "", 1);
+    setenv("PMIX_NAMESPACE", "prterun-node-77@1", 1);
+    cr_expect(strcmp(uci_process_job(), "prrte:prterun-node-77@1") == 0, "%s", uci_process_job());
+}
+
+Test(process, job_of_hydra)
+{
+    char wanted[300];
+
+    clear_launchers();
+    setenv("PMI_FD", "6", 1);
+    snprintf(wanted, sizeof(wanted), "hydra:%s.%d", uci_process_host(), (int)getppid());
+    cr_expect(strcmp(uci_process_job(), wanted) == 0, "%s", uci_process_job());
+}

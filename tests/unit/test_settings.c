@@ -14,10 +14,10 @@ static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
 
 static const char *const names[] = {
-        "UCI_MODE",     "UCI_DIGEST",     "UCI_CHUNK_SIZE", "UCI_EAGER_MAX", "UCI_LOG_SIZE", "UCI_LOG_LEVEL",
-        "UCI_ON_ERROR", "UCI_ON_CHANGED", "UCI_FAULT",      "UCI_STATS",     "UCI_EVENTS",   "UCI_MERKLE_ARITY",
-        "UCI_CARRIER",  "UCI_PATH",       "UCI_PROFILE",    "UCI_REQUIRE",   "UCI_BANNER",   "UCI_LIVE",
-        "UCI_SYSLOG"};
+        "UCI_MODE",     "UCI_DIGEST",        "UCI_CHUNK_SIZE",  "UCI_EAGER_MAX", "UCI_LOG_SIZE", "UCI_LOG_LEVEL",
+        "UCI_ON_ERROR", "UCI_ON_CHANGED",    "UCI_FAULT",       "UCI_STATS",     "UCI_EVENTS",   "UCI_MERKLE_ARITY",
+        "UCI_CAPTURE",  "UCI_CHECK_SOURCES", "UCI_ON_MISMATCH", "UCI_CARRIER",   "UCI_PATH",     "UCI_PROFILE",
+        "UCI_REQUIRE",  "UCI_BANNER",        "UCI_LIVE",        "UCI_SYSLOG"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -119,6 +119,9 @@ Test(settings, defaults)
     cr_expect(*uci_settings.events == '\0');
     cr_expect(uci_settings.merkle_arity == 16);
     cr_expect_str_eq(uci_settings.profile, "auto");
+    cr_expect_str_eq(uci_settings.capture, "");
+    cr_expect(uci_settings.check_sources == 0);
+    cr_expect(uci_settings.on_mismatch == UCI_ON_MISMATCH_CONTINUE);
     cr_expect(uci_settings.path == UCI_PATH_AUTO);
     cr_expect_str_eq(uci_settings.live, "auto");
     cr_expect(uci_settings.syslog == 0);
@@ -137,6 +140,9 @@ Test(settings, environment)
     setenv("UCI_STATS", "/tmp/%h-%r.json", 1);
     setenv("UCI_EVENTS", "events", 1);
     setenv("UCI_MERKLE_ARITY", "2", 1);
+    setenv("UCI_CAPTURE", "/tmp/%h/capture", 1);
+    setenv("UCI_CHECK_SOURCES", "1", 1);
+    setenv("UCI_ON_MISMATCH", "pause", 1);
     read_silently();
     cr_expect(uci_settings.mode == UCI_MODE_DETECT);
     cr_expect(uci_settings.digest->id == UCI_DIGEST_CRC32C);
@@ -151,6 +157,9 @@ Test(settings, environment)
     cr_expect(strcmp(uci_settings.stats, "/tmp/%h-%r.json") == 0);
     cr_expect(strcmp(uci_settings.events, "events") == 0);
     cr_expect(uci_settings.merkle_arity == 2);
+    cr_expect(strcmp(uci_settings.capture, "/tmp/%h/capture") == 0);
+    cr_expect(uci_settings.check_sources == 1);
+    cr_expect(uci_settings.on_mismatch == UCI_ON_MISMATCH_PAUSE);
 }
 
 Test(settings, file_and_environment_wins)

@@ -292,6 +292,80 @@ Test(source, a_pending_buffer_that_did_not_change_is_a_repair)
     expect_counters(1, 1, 0, 0);
 }
 
+/* -------------------------------------------- looked at again at the end */
+
+static void expect_checks(uint64_t checked, uint64_t changed)
+{
+    const uci_stats_t *counters = net_nodes[0].worker->stats.counters;
+
+    cr_expect(counters->sources_checked == checked, "checked %lu", (unsigned long)counters->sources_checked);
+    cr_expect(counters->source_changed_late == changed, "changed %lu", (unsigned long)counters->source_changed_late);
+}
+
+/* It is in a slot already, and arrives as it was: only its sender can know */
+Test(source, a_buffer_that_changes_too_late_is_seen_if_asked_for)
+{
+    uci_settings.check_sources = 1;
+    start_send(0, LENGTH);
+    cr_assert(!sent);
+    user[5] ^= 1;
+    receive_as_meant(LENGTH);
+    cr_expect(sent);
+    expect_counters(0, 0, 0, 0);
+    expect_checks(1, 1);
+}
+
+Test(source, and_not_if_not)
+{
+    start_send(0, LENGTH);
+    user[5] ^= 1;
+    receive_as_meant(LENGTH);
+    expect_checks(0, 0);
+}
+
+Test(source, only_what_has_changed_is_told)
+{
+    uci_settings.check_sources = 1;
+    start_send(0, LENGTH_LONG);
+    user[0] ^= 1;
+    user[1] ^= 1;
+    user[LENGTH_LONG - 1] ^= 1;
+    start_recv(1);
+    let_both_turn();
+    cr_assert(sent && received);
+    expect_checks(1, 2); /* chunks */
+}
+
+Test(source, a_buffer_that_stays_is_not_told)
+{
+    uci_settings.check_sources = 1;
+    start_send(0, LENGTH_LONG);
+    receive_as_meant(LENGTH_LONG);
+    expect_checks(1, 0);
+}
+
+/* Its user may do with it what he likes, and it may be gone */
+Test(source, a_send_that_is_complete_is_not_looked_at)
+{
+    uci_settings.check_sources = 1;
+    (void)send_and_write_over(LENGTH);
+    receive_as_meant(LENGTH);
+    expect_checks(0, 0);
+}
+
+/* Told once: what the repair has found is what was sent in the end */
+Test(source, a_repair_has_told_it_already)
+{
+    uci_settings.check_sources = 1;
+    start_send(0, LENGTH);
+    ((char *)uci_direct_data(the_send(), 0))[100] ^= 4;
+    user[5] ^= 1;
+    meant[5] ^= 1;
+    receive_as_meant(LENGTH);
+    expect_counters(1, 0, 0, 1);
+    expect_checks(1, 0);
+}
+
 /* ------------------------------------------------------------------- frames */
 
 static void damage_frame(net_message_t *message)

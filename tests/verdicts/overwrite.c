@@ -1,0 +1,144 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * A program that writes to the buffer of a send that is pending, which MPI forbids: rank 0 does so, rank 1 receives. What arrives is
+ * not looked at, for MPI promises nothing about it. What UCI says about it is: run_verdicts.sh reads the records.
+ *
+ * usage: overwrite HOW BYTES ROUNDS
+ *   never   it doesn't: there must be nothing to say
+ *   once    the first bytes, right after MPI_Isend
+ *   steady  the whole buffer, over and over, as long as the send is pending
+ *   thread  the same by a thread, so that it happens inside of MPI, too
+ *   bcast   no send at all: MPI_Bcast of 750 bytes
+ *   undone  a thread writes to the first bytes and puts back what was there, over and over
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "../mpi/check.h"
+
+enum { TAG = 7, TAG_ANSWER = 8, WRITTEN = 1000, BROADCAST = 750 };
+
+static struct {
+    unsigned char *data;
+    size_t length;
+    atomic_bool stop;
+} target;
+
+static void *write_until_stopped(void *arg)
+{
+    size_t i;
+
+    while (!atomic_load(&target.stop)) {
+        for (i = 0; i < target.length; i += 64) {
+            target.data[i] += 1;
+        }
+    }
+    return arg;
+}
+
+static void *write_and_undo(void *arg)
+{
+    unsigned char kept[WRITTEN];
+
+    memcpy(kept, target.data, WRITTEN);
+    while (!atomic_load(&target.stop)) {
+        memset(target.data, 0, WRITTEN);
+        check_sleep_ms(1);
+        memcpy(target.data, kept, WRITTEN);
+        check_sleep_ms(1);
+    }
+    return arg;
+}
+
+static void send_while_thread_writes(const check_buffer_t *buffer, size_t length, MPI_Request *request,
+                                     void *(*write)(void *arg))
+{
+    pthread_t thread;
+
+    target.data   = buffer->data;
+    target.length = length;
+    atomic_store(&target.stop, false);
+    pthread_create(&thread, NULL, write, NULL);
+    MPI_Wait(request, MPI_STATUS_IGNORE);
+    atomic_store(&target.stop, true);
+    pthread_join(thread, NULL);
+}
+
+static void send_and_rewrite(const check_buffer_t *buffer, size_t length, MPI_Request *request)
+{
+    int done = 0, value = 0;
+
+    while (!done) {
+        memset(buffer->data, ++value, length);
+        MPI_Test(request, &done, MPI_STATUS_IGNORE);
+    }
+}
+
+static void broadcast(uint64_t round)
+{
+    unsigned char bytes[BROADCAST];
+
+    check_fill(bytes, BROADCAST, 0, TAG, (check.rank == 0) ? round : round + 1);
+    MPI_Bcast(bytes, BROADCAST, MPI_BYTE, 0, MPI_COMM_WORLD);
+    check_bytes(bytes, BROADCAST, 0, TAG, round);
+}
+
+static void send_one(const char *how, const check_buffer_t *buffer, size_t length)
+{
+    MPI_Request request;
+
+    MPI_Isend(buffer->data, (int)length, MPI_BYTE, 1, TAG, MPI_COMM_WORLD, &request);
+    if (strcmp(how, "steady") == 0) {
+        send_and_rewrite(buffer, length, &request);
+    } else if (strcmp(how, "thread") == 0) {
+        send_while_thread_writes(buffer, length, &request, write_until_stopped);
+    } else if (strcmp(how, "undone") == 0) {
+        send_while_thread_writes(buffer, length, &request, write_and_undo);
+    } else if (strcmp(how, "once") == 0) {
+        memset(buffer->data, 0, WRITTEN);
+    }
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* What was sent properly has to arrive */
+static void answer(int to_or_from, bool sends, uint64_t round)
+{
+    unsigned char bytes[WRITTEN];
+
+    if (sends) {
+        check_fill(bytes, WRITTEN, check.rank, TAG_ANSWER, round);
+        MPI_Send(bytes, WRITTEN, MPI_BYTE, to_or_from, TAG_ANSWER, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(bytes, WRITTEN, MPI_BYTE, to_or_from, TAG_ANSWER, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        check_bytes(bytes, WRITTEN, to_or_from, TAG_ANSWER, round);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    const char *how     = (argc > 1) ? argv[1] : "once";
+    const size_t length = (argc > 2) ? strtoul(argv[2], NULL, 10) : 1ul << 20;
+    const int rounds    = (argc > 3) ? atoi(argv[3]) : 4;
+    check_buffer_t buffer;
+    int round;
+
+    check_init(&(int){1}, &argv, "overwrite");
+    for (round = 0; round < rounds; ++round) {
+        check.step = round;
+        check_phase(how);
+        check_buffer_make(&buffer, length, 0);
+        if (strcmp(how, "bcast") == 0) {
+            broadcast((uint64_t)round);
+        } else if (check.rank == 0) {
+            check_fill(buffer.data, length, 0, TAG, (uint64_t)round);
+            send_one(how, &buffer, length);
+        } else {
+            MPI_Recv(buffer.data, (int)length, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+        answer(1 - check.rank, check.rank == 1, (uint64_t)round);
+        answer(1 - check.rank, check.rank == 0, (uint64_t)round);
+        check_buffer_free(&buffer);
+    }
+    return check_finish();
+}
