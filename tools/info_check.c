@@ -316,11 +316,17 @@ static void uci_info_print_setting(const char *name, const char *value, const ch
 
 static void uci_info_print_said(const char *text)
 {
+    size_t length;
+
     if (*text != '\0') {
         printf("# said by a process with UCX:\n");
     }
-    for (; *text != '\0'; text += strcspn(text, "\n") + (strchr(text, '\n') != NULL)) {
-        printf("#   %.*s\n", (int)strcspn(text, "\n"), text);
+    while (*text != '\0') {
+        length = strcspn(text, "\n");
+        fputs("#   ", stdout);
+        fwrite(text, 1, length, stdout);
+        putchar('\n');
+        text += length + (text[length] == '\n');
     }
 }
 
