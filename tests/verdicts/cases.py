@@ -66,7 +66,7 @@ CASES = [
          "the same message: put in a wrong place", "yes"),
     Case("unpack", "the same, in the MPI's own unpack function", "open-mpi/ompi#8442, #8466, #8473",
          "each second call of a datatype's unpack function leaves out the last 8 bytes", "posix,self", "BAD_UCX=unpack",
-         {}, "", "UCI can't know: the bytes are verified before the MPI unpacks them. That no damage is counted says that it is above UCX",
+         {}, "", "UCI can't know: the bytes are verified before the MPI unpacks them. That there is no record says that it is above UCX",
          arguments=f"{BYTES} 3 vector", preload="before", status="FAIL", says="wrong contents"),
     Case("fifo", "order of stores in a shared memory FIFO", "openucx/ucx#10477, #10761, #9421",
          "one cache line of an active message, 1024 bytes behind its beginning, is that of the message before", "posix,self", "BAD_UCX=fifo UCI_CARRIER=am",
@@ -137,7 +137,7 @@ def saying_of(path):
     """What UCI has said first, and how often the same."""
     events = large_of(path)
     if not events:
-        return "no record: no damage is counted"
+        return "nothing: there is no record"
     first = events[0]
     way = "/".join(name for name in (first["path"], first["carrier"]) if name) or "not seen"
     healed = f"healed by {first['healed_by']}" if first["verdict"] == "repaired" else first["verdict"]
@@ -157,7 +157,7 @@ def write(folder, file):
 
 
 def main():
-    command, arguments = sys.argv[1], sys.argv[2:]
+    command, *arguments = sys.argv[1:] or ["none"]
     if command == "list":
         for case in CASES:
             print(case.name, case.program, case.arguments, case.tls, case.preload, case.settings, sep="|")

@@ -103,6 +103,7 @@ main() {
         printf '%s\n' "${lines[@]}"
         return
     fi
+    [ -z "$write" ] || [ "$only" = '.*' ] || die "--write takes all cases, without --only"
     preload=$(check_preload "$preload")
     [ -n "$preload" ] || die "cases need a preload"
     say "preload: $preload"
@@ -117,6 +118,8 @@ main() {
     if [ "$only" = '.*' ] && [ "$failed" -eq 0 ]; then
         python3 "$cases_py" table "$table_dir"
         [ -z "$write" ] || python3 "$cases_py" write "$table_dir" "$uci_root/docs/debugging.md"
+    else
+        say "no table: that takes all cases, and none that has failed"
     fi
     say
     [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
