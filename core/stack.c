@@ -8,13 +8,20 @@
 #include <string.h>
 #include <unistd.h>
 
-void uci_stack_take(uci_stack_t *stack)
+/* How many frames backtrace() has of its own depends on who has put himself before it (sanitizers do) */
+UCI_NOINLINE void uci_stack_take(uci_stack_t *stack)
 {
-    void *frames[UCI_STACK_DEPTH + 2];
+    const void *caller = __builtin_return_address(0);
+    void *frames[UCI_STACK_DEPTH + 4];
     int depth = backtrace(frames, (int)uci_array_size(frames));
+    int first = 0;
 
-    stack->depth = uci_max(depth - 2, 0); /* this function and its caller */
-    memcpy(stack->frames, frames + 2, (size_t)stack->depth * sizeof(frames[0]));
+    while ((first < depth) && (frames[first] != caller)) {
+        ++first;
+    }
+    first        = (first < depth) ? first + 1 : uci_min(depth, 2); /* not the caller, who takes it */
+    stack->depth = uci_min(depth - first, UCI_STACK_DEPTH);
+    memcpy(stack->frames, frames + first, (size_t)stack->depth * sizeof(frames[0]));
 }
 
 /* The loader has no name for the program itself */
