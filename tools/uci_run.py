@@ -100,19 +100,11 @@ def attach(options):
     return add_preload(library), f"preload {library}"
 
 
-def known_settings():
-    """Names of the settings that this UCI has: one that it has not would be a warning in each rank."""
-    tool = uci_job.find_tool("uci_info")
-    lines = uci_job.read_output([tool, "-c"], env={**os.environ, "UCI_CONFIG_FILE": ""}).splitlines() if tool else []
-    return {line.split("=", 1)[0] for line in lines}
-
-
-def gathering(folder):
-    """Variables that make each rank leave what it knows in FOLDER."""
+def gathering(folder, live):
+    """Variables that make each rank leave what it knows in FOLDER; LIVE is the user's UCI_LIVE, which may be off."""
     text = str(folder).replace("%", "%%")
     variables = {"UCI_STATS": f"{text}/{uci_folder.STATS}", "UCI_EVENTS": f"{text}/{uci_folder.EVENTS}"}
-    known = known_settings()
-    if "UCI_LIVE" in known:
+    if live.lower() != "off":
         variables["UCI_LIVE"] = text
     return variables
 
@@ -324,9 +316,10 @@ def build_command(options, folder):
         sys.exit(EXIT_NOT_FOUND)
     launcher = uci_job.find_job_launcher(program, options.mpi)
     attached, how = attach(options)
-    variables = {**own_variables(options.variables), **attached, **gathering(folder)}
+    own = own_variables(options.variables)
+    variables = {**own, **attached, **gathering(folder, own.get("UCI_LIVE", ""))}
     if options.require:
-        variables["UCI_REQUIRE"] = "1"
+        variables["UCI_REQUIRE"] = "on"
     return launcher.command(options.ranks, variables, [options.program, *options.arguments], options.hosts,
                             shlex.split(options.mpirun_args)), how
 
