@@ -94,6 +94,16 @@ killed_is_counted() {
     summary 'not ranks_without_statistics and any(name.startswith("rank 1 (") for name in killed) and messages_received == 20'
 }
 
+# A record is made by either side: of UCI_CHECK_SOURCES by the sender
+sender_record() {
+    mkdir "$work/sent" && printf '%s\n' >"$work/sent/events.a.1.jsonl" \
+        '{"schema": 2, "verdict": "source changed", "cause": "source_changed", "role": "sender", "rank": 0, "host": "a", "peer_rank": 1, "peer_host": "b"}' &&
+        PYTHONPATH=$tools python3 -c 'import sys, uci_folder
+job = uci_folder.JobFolder(sys.argv[1])
+assert job.worst_pairs == {"rank 0 (a) -> rank 1 (b)": 1} and job.worst_ranks == {"rank 1 (b)": 1}, (job.worst_pairs, job.worst_ranks)
+assert job.worst_hosts == {"a": 1, "b": 1} and job.causes == {"source_changed": 1}, (job.worst_hosts, job.causes)' "$work/sent"
+}
+
 # What is printed can be pasted
 pasted() {
     "$tools/uci_run" -n 2 --dry-run --folder "$work/paste d" -x 'A=b c' "$work/pairs.$1" >"$work/line" 2>"$work/how" &&
@@ -183,6 +193,7 @@ main() {
         check "uci_run --dry-run can be pasted, $mpi" pasted "$mpi"
     done
     check "uci_run: a rank that was killed is counted" killed_is_counted
+    check "uci_run: a record of the sender names the right pair" sender_record
     check "uci_run: damage that stays, and is let through" unrepaired_job log True
     check "uci_run: damage that stays, and ends the job" unrepaired_job abort False
     check "uci_run: no rank has UCI" without_uci 0
