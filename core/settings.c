@@ -367,7 +367,8 @@ static const uci_setting_t uci_settings_table[] = {
         {"UCI_LIVE", "auto",
          "Where each process keeps its statistics while it runs: a small file in memory, which others read\n"
          "(uci_top) and which stays when the process is killed.\n"
-         " - auto    : in /dev/shm/uci-UID, where files of processes that ended an hour ago are removed.\n"
+         " - auto    : in /dev/shm/uci-UID, where files of processes that ended ten minutes ago, or were\n"
+         "             killed an hour ago, are removed.\n"
          " - off     : nowhere.\n"
          " - a folder: there, and nothing is removed. It is made if need be. On a file system that several\n"
          "             hosts share others see the numbers late.",
