@@ -56,7 +56,6 @@ const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
 const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
 
-static const char *const uci_settings_switch_names[]      = {"off", "on", NULL};
 static const char *const uci_settings_on_mismatch_names[] = {"continue", "pause", NULL}; /* as uci_on_mismatch_t */
 static const char *const uci_settings_carrier_names[]     = {"auto", "am", NULL};        /* as uci_carrier_t */
 static const char *const uci_settings_path_names[]        = {"auto", "direct", "stream",
@@ -350,12 +349,12 @@ static const uci_setting_t uci_settings_table[] = {
          "(UCI_EVENTS) name them. Empty: none. The name may hold %h, %p, %r and %% as in UCI_STATS.",
          "a folder with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, capture), UCI_SETTING_FILE},
 
-        {"UCI_CHECK_SOURCES", "0",
-         "With 1, the buffer of a send is checksummed again when the send completes: a program that has\n"
+        {"UCI_CHECK_SOURCES", "off",
+         "With on, the buffer of a send is checksummed again when the send completes: a program that has\n"
          "written to it meanwhile, which MPI forbids, is told so on every path, with a record (UCI_EVENTS).\n"
-         "With 0 this is seen only when a repair reads the buffer again. Costs one more pass over the\n"
+         "With off this is seen only when a repair reads the buffer again. Costs one more pass over the\n"
          "buffers of large sends. Small ones are copied within the call, and need no check.",
-         "0 or 1", offsetof(uci_settings_t, check_sources), UCI_SETTING_UINT(0, 1)},
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, check_sources), UCI_SETTING_BOOL},
 
         {"UCI_ON_MISMATCH", "continue",
          "What to do at each record of damage, when its cause is known. Debuggers can stop in\n"
@@ -364,10 +363,12 @@ static const uci_setting_t uci_settings_table[] = {
          " - pause    : print host and process id, and wait until a debugger has set uci_mismatch_go to 1,\n"
          "              or until 'kill -CONT <pid>'.",
          "[continue|pause]", offsetof(uci_settings_t, on_mismatch), UCI_SETTING_ENUM(uci_settings_on_mismatch_names)},
+
         {"UCI_LIVE", "auto",
          "Where each process keeps its statistics while it runs: a small file in memory, which others read\n"
          "(uci_top) and which stays when the process is killed.\n"
-         " - auto    : in /dev/shm/uci-UID, where files of processes that ended an hour ago are removed.\n"
+         " - auto    : in /dev/shm/uci-UID, where files of processes that ended ten minutes ago, or were\n"
+         "             killed an hour ago, are removed.\n"
          " - off     : nowhere.\n"
          " - a folder: there, and nothing is removed. It is made if need be. On a file system that several\n"
          "             hosts share others see the numbers late.",
@@ -377,7 +378,7 @@ static const uci_setting_t uci_settings_table[] = {
          "Whether damaged messages are reported to the system's log (journald or syslog) as well, for those\n"
          "who run the machine: a line each with cause, ranks and hosts, at most 10 in a minute from a\n"
          "process, and then how many more there were.",
-         "[off|on]", offsetof(uci_settings_t, syslog), UCI_SETTING_ENUM(uci_settings_switch_names)},
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, syslog), UCI_SETTING_BOOL},
 
         {"UCI_MERKLE_ARITY", "16",
          "Children of a node in the tree of checksums that finds the damaged chunks of a large message.\n"

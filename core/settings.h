@@ -55,10 +55,10 @@ typedef struct uci_settings {
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     char *capture;                  /**< UCI_CAPTURE: folder for damaged chunks, "" or such a pattern */
-    unsigned check_sources;         /**< UCI_CHECK_SOURCES=0|1 */
+    bool check_sources;             /**< UCI_CHECK_SOURCES=off|on */
     uci_on_mismatch_t on_mismatch;  /**< UCI_ON_MISMATCH=continue|pause */
     char *live;                     /**< UCI_LIVE: "auto", "off", or a pattern for uci_process_expand() */
-    unsigned syslog;                /**< UCI_SYSLOG=off|on: 0 or 1 */
+    bool syslog;                    /**< UCI_SYSLOG=off|on */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
     uci_carrier_t carrier;          /**< UCI_CARRIER=auto|am */
     uci_path_t path;                /**< UCI_PATH=auto|direct|stream|get */

@@ -200,9 +200,10 @@ static void uci_info_note_mpich(uci_info_mpi_t *mpi)
     const char *nolocal = getenv("MPIR_CVAR_NOLOCAL");
 
     if ((nolocal == NULL) || (strcmp(nolocal, "0") == 0)) {
-        snprintf(mpi->note, sizeof(mpi->note),
-                 "built with shared memory modules of its own it sends messages within a node past UCX: "
-                 "start jobs with uci_run, or set MPIR_CVAR_NOLOCAL=1");
+        snprintf(
+                mpi->note, sizeof(mpi->note),
+                "if it was built with shared memory modules of its own (Debian's is not), it sends messages within a node past "
+                "UCX: start jobs with uci_run, or set MPIR_CVAR_NOLOCAL=1");
     }
 }
 

@@ -29,7 +29,6 @@ EXIT_DAMAGED = 123
 EXIT_FAILED = 125  # uci_run itself, as timeout(1) and env(1) do
 EXIT_NOT_FOUND = 127
 WORST = 5
-TRAFFIC = ("messages_sent", "messages_received", "passthrough_messages", "chunks_verified", "mismatched_chunks")
 
 EPILOG = f"""
 exit status:
@@ -100,19 +99,11 @@ def attach(options):
     return add_preload(library), f"preload {library}"
 
 
-def known_settings():
-    """Names of the settings that this UCI has: one that it has not would be a warning in each rank."""
-    tool = uci_job.find_tool("uci_info")
-    lines = uci_job.read_output([tool, "-c"], env={**os.environ, "UCI_CONFIG_FILE": ""}).splitlines() if tool else []
-    return {line.split("=", 1)[0] for line in lines}
-
-
-def gathering(folder):
-    """Variables that make each rank leave what it knows in FOLDER."""
+def gathering(folder, live):
+    """Variables that make each rank leave what it knows in FOLDER; LIVE is the user's UCI_LIVE, which may be off."""
     text = str(folder).replace("%", "%%")
     variables = {"UCI_STATS": f"{text}/{uci_folder.STATS}", "UCI_EVENTS": f"{text}/{uci_folder.EVENTS}"}
-    known = known_settings()
-    if "UCI_LIVE" in known:
+    if live.lower() != "off":
         variables["UCI_LIVE"] = text
     return variables
 
@@ -140,7 +131,7 @@ def make_folder(folder):
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise JobError(f"cannot make the folder {folder}: {error.strerror}; give --folder another one") from error
-    if any(folder.glob("stats.*.json")) or any(folder.glob("events.*.jsonl")) or any(folder.glob("*" + uci_folder.LIVE)):
+    if uci_folder.is_used(folder):
         raise JobError(f"{folder} holds what another job has left: give --folder a new one")
 
 
@@ -158,8 +149,9 @@ def run_job(command):
 
 def name_process(process):
     """'rank 3 (node2:4711)', or without the rank where it is not known."""
-    place = f"{process['host']}:{process['pid']}"
-    return f"rank {process['rank']} ({place})" if process["rank"] >= 0 else place
+    rank, host, pid, _ = process
+    place = f"{host}:{pid}"
+    return f"rank {rank} ({place})" if rank >= 0 else place
 
 
 def number_ranks(ranks):
@@ -175,7 +167,7 @@ class Summary:
         self.job = uci_folder.JobFolder(folder)
         self.ranks, self.status, self.is_required = ranks, status, is_required
         self.missing = sorted(set(range(ranks)) - self.job.ranks())
-        self.idle = sorted(process["rank"] for process in self.job.processes if not any(process.get(name) for name in TRAFFIC))
+        self.idle = sorted(self.job.counters.idle)
 
     def exit_code(self):
         """See EPILOG."""
@@ -207,33 +199,34 @@ class Summary:
 
     def record(self, folder, command):
         """What --json writes."""
-        sums, damage = self.job.sums, self.job.damage
+        job, sums = self.job, self.job.sums
         return {"uci_run": 1, "folder": str(folder), "command": command, "verdict": self.verdict(), "exit_code": self.exit_code(),
                 "job_status": self.status, "ranks": self.ranks, "ranks_with_uci": self.ranks - len(self.missing),
                 "ranks_without_statistics": self.missing, "ranks_without_messages": self.idle,
-                "killed": [name_process(process) for process in self.job.killed],
+                "killed": [name_process(process) for process in job.killed],
                 "messages_sent": sums["messages_sent"], "messages_received": sums["messages_received"],
                 "bytes_sent": sums["bytes_sent"], "bytes_received": sums["bytes_received"],
-                "unverified_messages": sums["passthrough_messages"], "damaged_chunks": self.job.damaged_chunks(),
-                "source_changed_chunks": sums["source_changed"], "records": damage.records, "records_unreadable": damage.unreadable,
-                "records_lost": sums["events_lost"], "statistics_unreadable": self.job.broken, "by_cause": dict(damage.causes),
-                "by_verdict": dict(damage.verdicts), "worst_ranks": damage.ranks.most_common(WORST),
-                "worst_pairs": damage.pairs.most_common(WORST), "worst_hosts": damage.hosts.most_common(WORST),
+                "unverified_messages": sums["passthrough_messages"], "damaged_chunks": job.damaged_chunks(),
+                "source_changed_chunks": sums["source_changed"], "records": job.records.records, "records_unreadable": job.records.damaged_lines,
+                "records_lost": sums["events_lost"], "files_unreadable": job.unreadable, "by_cause": dict(job.causes),
+                "by_verdict": dict(job.verdicts), "worst_ranks": job.worst_ranks.most_common(WORST),
+                "worst_pairs": job.worst_pairs.most_common(WORST), "worst_hosts": job.worst_hosts.most_common(WORST),
                 "counters": dict(sums)}
 
     def lines(self):
         """(name, text) of what there is to say."""
-        sums, damage = self.job.sums, self.job.damage
+        sums = self.job.sums
         yield "verdict", self.verdict()
         yield "job", f"{self.ranks} ranks, exit status {self.status}"
         yield "messages", f"{sums['messages_sent']:,} sent, {sums['messages_received']:,} received"
         yield "bytes", f"{sums['bytes_sent']:,} sent, {sums['bytes_received']:,} received"
         if sums["passthrough_messages"]:
             yield "not verified", f"{sums['passthrough_messages']:,} messages passed through"
-        yield from self._damage_lines(sums, damage)
+        yield from self._damage_lines(sums)
         yield from self._rank_lines()
 
-    def _damage_lines(self, sums, damage):
+    def _damage_lines(self, sums):
+        job = self.job
         damaged = self.job.damaged_chunks()
         yield "damaged", (f"{damaged:,} chunks or frames; {sums['repaired_chunks']:,} chunks repaired, {sums['unrepaired_chunks']:,} not"
                           if damaged else "nothing")
@@ -241,12 +234,12 @@ class Summary:
             yield "changed", f"{sums['source_changed']:,} chunks, by the program, while they were being sent"
         if sums["faults_injected"]:
             yield "injected", f"{sums['faults_injected']:,} faults, on purpose (UCI_FAULT)"
-        for name, counts in (("by cause", damage.causes), ("verdicts", damage.verdicts), ("worst ranks", damage.ranks),
-                             ("worst pairs", damage.pairs), ("worst hosts", damage.hosts)):
+        for name, counts in (("by cause", job.causes), ("verdicts", job.verdicts), ("worst ranks", job.worst_ranks),
+                             ("worst pairs", job.worst_pairs), ("worst hosts", job.worst_hosts)):
             if counts:
                 yield name, "; ".join(f"{text}: {count:,}" for text, count in counts.most_common(WORST))
-        if damage.unreadable or sums["events_lost"]:
-            yield "records", f"{damage.unreadable:,} unreadable, {sums['events_lost']:,} could not be written"
+        if job.records.damaged_lines or sums["events_lost"]:
+            yield "records", f"{job.records.damaged_lines:,} unreadable, {sums['events_lost']:,} could not be written"
 
     def _rank_lines(self):
         if self.missing:
@@ -257,8 +250,8 @@ class Summary:
             yield "killed", ", ".join(map(name_process, self.job.killed)) + ": their counters are as of then"
         if self.idle:
             yield "no messages", f"{number_ranks(self.idle)}: UCI was there, and nothing went through it"
-        if self.job.broken:
-            yield "unreadable", ", ".join(self.job.broken)
+        if self.job.unreadable:
+            yield "unreadable", ", ".join(self.job.unreadable)
 
 
 def print_summary(summary, folder):
@@ -324,9 +317,10 @@ def build_command(options, folder):
         sys.exit(EXIT_NOT_FOUND)
     launcher = uci_job.find_job_launcher(program, options.mpi)
     attached, how = attach(options)
-    variables = {**own_variables(options.variables), **attached, **gathering(folder)}
+    own = own_variables(options.variables)
+    variables = {**own, **attached, **gathering(folder, own.get("UCI_LIVE", ""))}
     if options.require:
-        variables["UCI_REQUIRE"] = "1"
+        variables["UCI_REQUIRE"] = "on"
     return launcher.command(options.ranks, variables, [options.program, *options.arguments], options.hosts,
                             shlex.split(options.mpirun_args)), how
 

@@ -115,7 +115,7 @@ void uci_plugin_unprotected(const char *what)
 {
     uci_settings_read(); /* as a module that can't be attached we have not read them yet; errors are logged */
     if (uci_settings.require) {
-        uci_fatal("%s is not protected by UCI: %s; it stops here (UCI_REQUIRE=1)", uci_process_name(), what);
+        uci_fatal("%s is not protected by UCI: %s; it stops here (UCI_REQUIRE=on)", uci_process_name(), what);
     }
 }
 

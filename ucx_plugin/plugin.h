@@ -31,7 +31,7 @@ void uci_plugin_init(void);
 /** A context is made: from now on the counters are those of this process, though it be a fork of one that had some. */
 void uci_plugin_claim(void);
 
-/** @a what (a clause) is not protected in this process, though UCI is here. With UCI_REQUIRE=1 it ends here (logged). */
+/** @a what (a clause) is not protected in this process, though UCI is here. With UCI_REQUIRE=on it ends here (logged). */
 void uci_plugin_unprotected(const char *what);
 
 /** How we got in: "preloaded", or "as a UCX module, ...". */

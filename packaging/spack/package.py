@@ -16,7 +16,7 @@ class Uci(MesonPackage):
 
     version("main", branch="main")
 
-    variant("tools", default=True, description="uci_info, uci_tune and uci_perftest")
+    variant("tools", default=True, description="uci_run, uci_info, uci_top, uci_report and others, and libuci")
     variant("mpi", default=False, when="+tools", description="also what of these runs as ranks of a job")
 
     depends_on("c", type="build")
@@ -26,9 +26,11 @@ class Uci(MesonPackage):
     depends_on("xxhash", type="build")
     depends_on("isa-l")
     depends_on("jansson")
+    depends_on("ncurses", when="+tools")
     depends_on("rdma-core", when="+tools")
     depends_on("mpi", when="+mpi")
-    depends_on("python@3.8:", when="+tools", type="run")
+    depends_on("python@3.9:", when="+tools", type="run")
+    depends_on("py-jinja2", when="+tools", type="run")  # uci_report; its page needs D3 as well, from npm: uci_report(1), --d3
 
     def meson_args(self):
         tools = "enabled" if self.spec.satisfies("+tools") else "disabled"

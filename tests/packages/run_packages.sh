@@ -4,10 +4,10 @@
 # usage: tests/packages/run_packages.sh [options]
 #
 # The Debian packages of debian/, built in a root folder with nothing but what they ask for, judged by lintian, installed in
-# another one and used there: an Open MPI job with faults that are healed, the tools, modulefiles under Lmod, the profile script as a
-# user's login shell reads it, shell completion. Then RPMs from packaging/rpm, built without looking at
-# their dependencies, which Debian calls otherwise. The recipes for Spack and EasyBuild are only compiled, as Python. Needs root
-# and the network; 2 GB, which are removed at the end. Ends with the line "N passed, N failed, N skipped".
+# another one and used there: an Open MPI job with faults that are healed, the tools, a program with libuci, modulefiles under
+# Lmod, the profile script as a user's login shell reads it, shell completion. Then RPMs from packaging/rpm, built without
+# looking at their dependencies, which Debian calls otherwise. The recipes for Spack and EasyBuild are only compiled, as
+# Python. Needs root and the network; 2 GB, which are removed at the end. Ends with the line "N passed, N failed, N skipped".
 #
 #   --optimize       as users would: -O3 and LTO; takes minutes
 #   --debian SUITE   another Debian (bookworm)
@@ -106,6 +106,14 @@ use_debian() {
     check use "uci_perftest measures" \
         "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 uci_perftest --mpi openmpi --tls posix,self --test lat --sizes 8 --launches 1 --rounds 2 --block 2"
     check use "uci_tune measures" "uci_tune --quick"
+    check use "uci_info --check: on, and off" "LD_PRELOAD=libucx_integrity.so uci_info --check && ! uci_info --check"
+    check use "uci_run: every rank is protected" "rm -rf /tmp/run; export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+        UCI_FAULT=rate=0.05,seed=1 timeout 120 uci_run -n 2 --require --folder /tmp/run /src/p2p || [ \$? -eq 122 ]"
+    check use "uci_report: text with what uci-tools depends on" "uci_report --text /tmp/run | grep -q 'arrived damaged'"
+    check use "uci_report: the page with what uci-tools recommends" "apt-get -y --no-install-recommends install python3-jinja2 node-d3-axis node-d3-scale node-d3-selection &&
+        uci_report -o /tmp/run.html /tmp/run && grep -qi '</html>' /tmp/run.html"
+    check use "uci_top and uci_check start" "uci_top --once /tmp/run && uci_check sum -o /tmp/src.uci /src && uci_check verify /tmp/src.uci"
+    check use "a program is built with libuci-dev" "gcc -o /src/buffer /usr/share/doc/libuci-dev/examples/buffer.c \$(pkg-config --cflags --libs uci) && /src/buffer"
     check use "Lmod: module load uci, and the other one" \
         "source /etc/profile.d/lmod.sh && module use /usr/share/uci/modulefiles && module load uci && [ \"\$LD_PRELOAD\" = $library ] &&
          module unload uci && module load uci/0.1.0-plugin && [ \"\$UCX_PLUGIN_PATH\" = ${library%/*}/uci ] && [ -z \"\${LD_PRELOAD:-}\" ]"
@@ -113,7 +121,7 @@ use_debian() {
         _completion_loader uci_tune; _uci_complete uci_tune --pl; [ \"\${COMPREPLY[*]}\" = --plot ]"
     check use "pkg-config tells the library" "[ \"\$(pkg-config --variable preload ucx_integrity)\" = $library ]"
     use_as_user
-    check use "they are removed without a trace" "apt-get -y purge '^libucx-integrity\$' '^uci-.*' && [ -z \"\$(find /usr -name '*uci_*' -o -name '*ucx_integrity*')\" ]"
+    check use "they are removed without a trace" "apt-get -y purge '^libucx-integrity\$' '^uci-.*' '^libuci.*' && [ -z \"\$(find /usr -name '*uci_*' -o -name '*ucx_integrity*' -o -name 'libuci.*' -o -path /usr/share/uci)\" ]"
 }
 
 use_as_user() {

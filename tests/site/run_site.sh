@@ -55,7 +55,7 @@ example_is_inert() {
 
 # The options that a manual reader sees in --help, found in another way than the completion does
 options_of() {
-    "$1" --help | grep -E '^ +-' | sed -E 's/([^ ])  .*/\1/' | grep -oE -- '(^|[ ,[])--?[A-Za-z][A-Za-z-]*' | grep -oE -- '-.*' | sort -u
+    "$1" --help | grep -E '^ +-' | sed -E 's/([^ ])  .*/\1/' | grep -oE -- '(^|[ ,[])--?[A-Za-z0-9][A-Za-z0-9-]*' | grep -oE -- '-.*' | sort -u
 }
 
 completes() {

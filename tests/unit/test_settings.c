@@ -120,11 +120,11 @@ Test(settings, defaults)
     cr_expect(uci_settings.merkle_arity == 16);
     cr_expect_str_eq(uci_settings.profile, "auto");
     cr_expect_str_eq(uci_settings.capture, "");
-    cr_expect(uci_settings.check_sources == 0);
+    cr_expect(!uci_settings.check_sources);
     cr_expect(uci_settings.on_mismatch == UCI_ON_MISMATCH_CONTINUE);
     cr_expect(uci_settings.path == UCI_PATH_AUTO);
     cr_expect_str_eq(uci_settings.live, "auto");
-    cr_expect(uci_settings.syslog == 0);
+    cr_expect(!uci_settings.syslog);
 }
 
 Test(settings, environment)
@@ -158,7 +158,7 @@ Test(settings, environment)
     cr_expect(strcmp(uci_settings.events, "events") == 0);
     cr_expect(uci_settings.merkle_arity == 2);
     cr_expect(strcmp(uci_settings.capture, "/tmp/%h/capture") == 0);
-    cr_expect(uci_settings.check_sources == 1);
+    cr_expect(uci_settings.check_sources);
     cr_expect(uci_settings.on_mismatch == UCI_ON_MISMATCH_PAUSE);
 }
 
@@ -328,7 +328,10 @@ Test(settings, bad_values_are_explained)
             {"UCI_MERKLE_ARITY", "16k", "2 to 256"},
             {"UCI_LIVE", "", "the name of a folder"},
             {"UCI_LIVE", "/tmp/%x", "the name of a folder"},
-            {"UCI_SYSLOG", "yes", "[off|on]"},
+            {"UCI_REQUIRE", "2", "[off|on], or 0 or 1"},
+            {"UCI_BANNER", "", "[off|on], or 0 or 1"},
+            {"UCI_SYSLOG", "maybe", "[off|on], or 0 or 1"},
+            {"UCI_CHECK_SOURCES", "2", "[off|on], or 0 or 1"},
     };
     char expected[128];
     int status;
@@ -479,6 +482,7 @@ static void check_round_trip(unsigned flags)
             {"UCI_PATH", "stream"},
             {"UCI_LIVE", "/tmp/%h"},
             {"UCI_SYSLOG", "on"},
+            {"UCI_CHECK_SOURCES", "on"},
             {"UCI_LOG_LEVEL", "info"}};
     char expected[256], *text;
     int status;
@@ -565,9 +569,30 @@ Test(settings, switches_are_on_or_off)
 {
     setenv("UCI_REQUIRE", "1", 1);
     setenv("UCI_BANNER", "No", 1);
+    setenv("UCI_CHECK_SOURCES", "ON", 1);
+    setenv("UCI_SYSLOG", "y", 1);
     read_silently();
     cr_expect(uci_settings.require);
     cr_expect(!uci_settings.banner);
+    cr_expect(uci_settings.check_sources);
+    cr_expect(uci_settings.syslog);
+}
+
+Test(settings, switches_are_printed_as_off_or_on)
+{
+    char *text;
+
+    setenv("UCI_REQUIRE", "0", 1);
+    setenv("UCI_BANNER", "1", 1);
+    setenv("UCI_CHECK_SOURCES", "1", 1);
+    setenv("UCI_SYSLOG", "n", 1);
+    read_silently();
+    text = print(UCI_SETTINGS_PRINT_VALUE);
+    expect_text(text, "UCI_REQUIRE=off\n");
+    expect_text(text, "UCI_BANNER=on\n");
+    expect_text(text, "UCI_CHECK_SOURCES=on\n");
+    expect_text(text, "UCI_SYSLOG=off\n");
+    free(text);
 }
 
 Test(settings, the_beginning_of_a_name_is_near_to_it)

@@ -305,7 +305,7 @@ static void expect_checks(uint64_t checked, uint64_t changed)
 /* It is in a slot already, and arrives as it was: only its sender can know */
 Test(source, a_buffer_that_changes_too_late_is_seen_if_asked_for)
 {
-    uci_settings.check_sources = 1;
+    uci_settings.check_sources = true;
     start_send(0, LENGTH);
     cr_assert(!sent);
     user[5] ^= 1;
@@ -325,7 +325,7 @@ Test(source, and_not_if_not)
 
 Test(source, only_what_has_changed_is_told)
 {
-    uci_settings.check_sources = 1;
+    uci_settings.check_sources = true;
     start_send(0, LENGTH_LONG);
     user[0] ^= 1;
     user[1] ^= 1;
@@ -338,7 +338,7 @@ Test(source, only_what_has_changed_is_told)
 
 Test(source, a_buffer_that_stays_is_not_told)
 {
-    uci_settings.check_sources = 1;
+    uci_settings.check_sources = true;
     start_send(0, LENGTH_LONG);
     receive_as_meant(LENGTH_LONG);
     expect_checks(1, 0);
@@ -347,7 +347,7 @@ Test(source, a_buffer_that_stays_is_not_told)
 /* Its user may do with it what he likes, and it may be gone */
 Test(source, a_send_that_is_complete_is_not_looked_at)
 {
-    uci_settings.check_sources = 1;
+    uci_settings.check_sources = true;
     (void)send_and_write_over(LENGTH);
     receive_as_meant(LENGTH);
     expect_checks(0, 0);
@@ -356,7 +356,7 @@ Test(source, a_send_that_is_complete_is_not_looked_at)
 /* Told once: what the repair has found is what was sent in the end */
 Test(source, a_repair_has_told_it_already)
 {
-    uci_settings.check_sources = 1;
+    uci_settings.check_sources = true;
     start_send(0, LENGTH);
     ((char *)uci_direct_data(the_send(), 0))[100] ^= 4;
     user[5] ^= 1;

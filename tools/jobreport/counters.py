@@ -9,6 +9,7 @@ from jobreport.wording import clean
 NOT_COUNTERS = {"pid", "rank", "schema", "monotonic_ns"}
 DAMAGE = ("mismatched_chunks", "repaired_chunks", "unrepaired_chunks", "source_changed", "mismatched_headers",
           "mismatched_control", "mismatched_roots", "mismatched_gets", "refused_messages")
+TRAFFIC = ("messages_sent", "messages_received", "passthrough_messages", "chunks_verified", "mismatched_chunks")
 UNVERIFIED_BYTES = ("passthrough_bytes", "unverified_bytes")
 
 
@@ -17,7 +18,8 @@ class Counters:
 
     def __init__(self):
         self.sums = Counter()
-        self.processes, self.complaints = [], []
+        self.processes, self.complaints = [], []  # (rank, host, pid, damage); (file, why it was not read)
+        self.idle = []                  # ranks that had UCI, and sent and received nothing
         self.hosts = {}                 # rank: host
         self.about = {name: Counter() for name in ("version", "ucx_version", "mode", "digest")}
         self.off = self.live = 0        # processes with UCI_MODE=off; known from live files alone
@@ -37,6 +39,8 @@ class Counters:
         host = clean(process.get("host"))
         if rank >= 0:
             self.hosts[rank] = host
+        if not any(process.get(name) for name in TRAFFIC):
+            self.idle.append(rank)
         self.off += process.get("mode") == "off"
         self.processes.append((rank, host, process.get("pid"), {name: process[name] for name in DAMAGE
                                                                 if type(process.get(name)) is int and process[name] > 0}))

@@ -11,7 +11,7 @@ from pathlib import Path
 from jobreport.wording import count, listing, share, size
 
 HERE = Path(__file__).resolve().parent
-MODULES = ("array", "collection", "color", "format", "interpolate", "time", "time-format", "path", "scale", "selection", "axis")
+MODULES = ("array", "collection", "color", "format", "interpolate", "time", "time-format", "scale", "selection", "axis")
 D3_FOLDER = "/usr/share/nodejs"
 PACKAGES = "python3-jinja2 node-d3-axis node-d3-scale node-d3-selection"
 

@@ -25,7 +25,7 @@ CAUSES = {
 NEXT_STEPS = {
     "source_changed": [
         "Look in the program for a store to the buffer of a send that is not complete: between MPI_Isend and its MPI_Wait.",
-        "Run once more with UCI_CHECK_SOURCES=1, which sees every such send and not only those that a repair looked at."],
+        "Run once more with UCI_CHECK_SOURCES=on, which sees every such send and not only those that a repair looked at."],
     "transport": [
         "Look at the error counters of the devices named below (uci_info -d, on both hosts), at cables and switch ports.",
         "Run the same job without the host or the device that stands out, or over another transport (UCX_TLS, UCX_NET_DEVICES): "
