@@ -158,6 +158,14 @@ static uci_list_t *uci_link_place(uci_peer_t *peer, uint64_t seq)
     return place;
 }
 
+/* A frame that is new is here: who has sent it is back, or has not been gone for as long as was thought */
+static void uci_link_is_alive(uci_peer_t *peer)
+{
+    if (uci_unlikely(peer->bye_heard) && (peer->gone_time != UINT64_MAX)) {
+        peer->gone_time = uci_process_time_ns();
+    }
+}
+
 static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr, size_t length)
 {
     uci_held_t *held = malloc(sizeof(*held) + length);
@@ -268,6 +276,7 @@ void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
         UCI_STATS_INC(frames_repeated);
         return;
     }
+    uci_link_is_alive(peer);
     held = uci_link_held_create(seq, hdr, hdr->length);
     if (held == NULL) {
         uci_link_suspect(peer);

@@ -1773,6 +1773,34 @@ Test(link_close, nothing_is_known_of_it, .signal = SIGABRT)
     cr_expect_fail("silence");
 }
 
+/* A peer that has been gone for long is back, and what it sent last comes first: the rest is waited for */
+Test(link_close, who_is_back_is_not_gone)
+{
+    net_message_t *messages[16];
+    unsigned i, count;
+
+    recv_any(1, 3);
+    close_node(0, 0);
+    net_turn(1);
+    cr_assert(talk_peer(1, 0)->bye_heard);
+    net_clock += 10000 * TALK_MS;
+    net_turn(1);
+    net_open(0, 1);
+    send_in_order(0, 0, 3, 100);
+    count = talk_seize(1, messages, 16);
+    cr_assert((count > 3) && messages[count - 1]->frame);
+    net_append(&net_nodes[1], messages[count - 1]);
+    for (i = 0; i < 5; ++i) {
+        net_clock += 20 * TALK_MS;
+        net_turn(1);
+    }
+    for (i = 0; i + 1 < count; ++i) {
+        net_append(&net_nodes[1], messages[i]);
+    }
+    finish();
+    expect_in_order(3, 100);
+}
+
 /* FIN and BYE are lost, and who waits for the one leaves as well: BYE comes again, by an endpoint of its own */
 Test(link_close, a_bye_that_is_lost)
 {
