@@ -8,7 +8,7 @@
 # skipped"; exit status 1 if anything crashed. To look at a crash again: build/fuzz/fuzz_NAME FILE.
 #
 #   --quick          5 seconds each
-#   --only NAME      one of frame, settings, ucx_config, peer, control, profile, manifest, exchange, live
+#   --only NAME      one of frame, settings, ucx_config, peer, control, profile, manifest, exchange, live, world
 #   --keep           add what covers more to tests/fuzz/corpus, for a commit: give it a name that says what it exercises
 #   --help           this text
 set -euo pipefail
@@ -18,13 +18,13 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 here=$uci_root/tests/fuzz
 out=$uci_root/build/fuzz
 seconds=60 keep=0
-harnesses=(frame settings ucx_config peer control profile manifest exchange live)
+harnesses=(frame settings ucx_config peer control profile manifest exchange live world)
 # of the tools and of libuci, what parses and needs no OpenMP
 parsers=(tools/check_complain.c tools/check_list.c tools/check_manifest.c tools/check_diff.c tools/check_peer.c libuci/uci_tree_pack.c)
 # a misaligned load is none on the machines we know; the owner of a harness's source is compiled into it
 flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wno-unused-parameter -Werror -fno-omit-frame-pointer
        -I"$uci_root/core" -I"$uci_root/pipeline" -I"$uci_root/ucx_plugin" -I"$uci_root/build/core"
-       -I"$uci_root/tools" -I"$uci_root/libuci"
+       -I"$uci_root/tools" -I"$uci_root/libuci" -I"$uci_root/tests/unit" -I"$uci_root/tests/unit/random"
        -fno-sanitize-recover=all -fno-sanitize=alignment)
 passed=0 failed=0
 
@@ -44,28 +44,34 @@ parse_options() {
 
 # Objects of core and pipeline, made once and again when their source, or any header, is newer.
 build_objects() {
-    local source object newest
+    local source object newest wanted=" "
     newest=$(find "$uci_root/core" "$uci_root/pipeline" "$uci_root/ucx_plugin" "$uci_root/tools" "$uci_root/libuci" \( -name '*.h' -o -name '*.inl' \) \
                   -printf '%T@ %p\n' | sort -rn | awk 'NR == 1 { print $2 }')
     mkdir -p "$out/objects"
     for source in "$uci_root"/core/*.c "$uci_root"/pipeline/*.c "${parsers[@]/#/$uci_root/}"; do
         object=$out/objects/$(basename "${source%.c}").o
+        wanted+="$object "
         if [ "$object" -nt "$source" ] && [ "$object" -nt "$newest" ]; then
             continue
         fi
         clang "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=alignment -c -o "$object" "$source"
     done
+    for object in "$out"/objects/*.o; do
+        [[ $wanted == *" $object "* ]] || rm "$object" # of a source that is gone
+    done
 }
 
 # The source that a harness includes is left out of what it is linked with.
 build_harness() {
-    local name=$1 included objects=() object
+    local name=$1 included objects=() object more=()
     included=$(sed -n 's|^#include "../../[a-z_]*/\([a-z_]*\)\.c"|\1|p' "$here/fuzz_$name.c")
     for object in "$out"/objects/*.o; do
         [ "$(basename "${object%.o}")" = "$included" ] || objects+=("$object")
     done
+    # worlds are the unit tests' own
+    [ "$name" != world ] || more=("$uci_root"/tests/unit/random/{data,faults,oracle,protocol,scenario,world}.c "$uci_root/tests/unit/fake_ucx.c")
     clang "${flags[@]}" -fsanitize=fuzzer,address,undefined -fno-sanitize=alignment -o "$out/fuzz_$name" \
-        "$here/fuzz_$name.c" "${objects[@]}" -lpthread -ldl -lm
+        "$here/fuzz_$name.c" ${more[@]+"${more[@]}"} "${objects[@]}" -lpthread -ldl -lm
 }
 
 run_harness() {
