@@ -232,6 +232,8 @@ class ReportTest(unittest.TestCase):
             self.assertEqual(model["statistics"]["ranks_without"], [])
             self.assertGreaterEqual(sums["mismatched_chunks"], model["totals"]["records"])
             self.assertTrue(any("injected on purpose" in note for note in model["verdict"]["notes"]))
+            self.assertTrue(any("run the job without it" in step for step in model["verdict"]["next"]), model["verdict"]["next"])
+            self.assertFalse(any("out of service" in step for step in model["verdict"]["next"]), model["verdict"]["next"])
             shown = [record for record in model["worst"] if record["hex"]]
             self.assertTrue(any(cell[2] for record in shown for line in record["hex"] for cell in line["bad"]))
 

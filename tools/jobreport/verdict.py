@@ -191,14 +191,23 @@ def causes(tally):
     return found
 
 
+def is_all_injected(sums):
+    """May all damage be UCI_FAULT's? A swap of chunks is one fault, and damages two."""
+    damaged = sums["mismatched_chunks"] + sums["mismatched_headers"] + sums["mismatched_control"]
+    return 0 < damaged <= 2 * sums["faults_injected"]
+
+
 def next_steps(tally, counters, level):
     """What to do, the most frequent cause first."""
     steps = []
     if level == "lost":
         steps.append("Do not use the results of this job: what could not be repaired was either refused, or delivered as it was "
                      "(UCI_ON_ERROR).")
-    for cause, _ in tally.kinds["cause"].most_common(2):
-        steps += NEXT_STEPS.get(cause, NEXT_STEPS["unknown"])
+    if is_all_injected(counters.sums):
+        steps.append("No more was damaged than UCI_FAULT may have damaged on purpose: to learn about the hosts, run the job without it.")
+    else:
+        for cause, _ in tally.kinds["cause"].most_common(2):
+            steps += NEXT_STEPS.get(cause, NEXT_STEPS["unknown"])
     if not tally.records and not tally.newer and level in ("repaired", "lost"):
         steps.append("Run once more with UCI_EVENTS set, or with uci_run: then each damaged message is recorded.")
     if level == "unknown":
