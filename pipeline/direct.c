@@ -358,12 +358,6 @@ static void uci_direct_release(uci_send_op_t *op)
 
 /* ------------------------------------------------------------- receiver */
 
-typedef struct uci_direct_recv {
-    uint32_t taken;    /* chunks, from slots */
-    uint16_t slot_now; /* of the chunk to take, or the one before */
-    bool held;         /* it has been taken, but not acknowledged */
-} uci_direct_recv_t;
-
 /* Nothing more comes from slots */
 static void uci_direct_stop(uci_recv_op_t *op)
 {

@@ -57,6 +57,13 @@ bool uci_direct_take(uci_recv_op_t *op, uint16_t slot);
 /** Called by the dispatcher: the sender has slots after all. */
 void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr);
 
+/** What it knows of a receive, see uci_path_state(): its own, and for the fuzzer, whose slots are to be believed, or not quite. */
+typedef struct uci_direct_recv {
+    uint32_t taken;    /**< chunks, from slots */
+    uint16_t slot_now; /**< of the chunk to take, or the one before */
+    bool held;         /**< it has been taken, but not acknowledged */
+} uci_direct_recv_t;
+
 /** Its row in path_table.c */
 extern const uci_path_ops_t uci_direct_path;
 

@@ -13,6 +13,7 @@
 #include "bounce.h"
 #include "close.h"
 #include "descent.h"
+#include "direct.h"
 #include "endpoint.h"
 #include "frame.h"
 #include "get.h"
@@ -660,6 +661,7 @@ static void step_slot(input_t *input)
 {
     unsigned what = take8(input), number = take8(input) % UCI_SLOT_COUNT;
     uci_slot_t *slot = &fuzz_their_slots[number];
+    uci_direct_recv_t *direct;
     uci_recv_op_t *op;
 
     if (what & 1) {
@@ -669,15 +671,16 @@ static void step_slot(input_t *input)
     if (uci_list_is_empty(&fuzz_worker->direct_recvs)) {
         return;
     }
-    op           = uci_container_of(fuzz_worker->direct_recvs.next, uci_recv_op_t, direct_link);
-    slot->length = (what & 2) ? ((what & 64) ? take32(input) : take8(input))
-                              : uci_chunk_length(op->length, op->chunk_size, op->taken);
-    slot->value  = (what & 4) ? take8(input) : op->digest->digest(slot->data, uci_min(slot->length, UCI_SLOT_SIZE));
-    slot->root   = take8(input);
-    slot->next   = (what & 8) ? take8(input) * 1000u : take8(input) % (UCI_SLOT_COUNT + 1);
-    slot->mark   = uci_slot_mark(FUZZ_UID, op->seq, op->taken);
-    slot->check  = (what & 16) ? 0 : uci_slot_check(slot, slot->mark);
-    op->slot_now = (what & 32) ? op->slot_now : (uint16_t)number;
+    op               = uci_container_of(fuzz_worker->direct_recvs.next, uci_recv_op_t, path_link);
+    direct           = uci_path_state(op, uci_direct_recv_t);
+    slot->length     = (what & 2) ? ((what & 64) ? take32(input) : take8(input))
+                                  : uci_chunk_length(op->length, op->chunk_size, direct->taken);
+    slot->value      = (what & 4) ? take8(input) : op->digest->digest(slot->data, uci_min(slot->length, UCI_SLOT_SIZE));
+    slot->root       = take8(input);
+    slot->next       = (what & 8) ? take8(input) * 1000u : take8(input) % (UCI_SLOT_COUNT + 1);
+    slot->mark       = uci_slot_mark(FUZZ_UID, op->seq, direct->taken);
+    slot->check      = (what & 16) ? 0 : uci_slot_check(slot, slot->mark);
+    direct->slot_now = (what & 32) ? direct->slot_now : (uint16_t)number;
 }
 
 static void step_progress(void)
@@ -770,7 +773,7 @@ static void end_operations(void)
         uci_send_op_finish(send_op, UCS_OK);
     }
     while (!uci_list_is_empty(&fuzz_worker->recv_ops)) {
-        uci_repair_failed(uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link), "the input ends");
+        uci_repair_failed(uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link), UCI_REASON_CLOSED);
     }
 }
 

@@ -19,7 +19,7 @@ mpi=openmpi,mpich build=$uci_root/build timeout=60
 passed=0 failed=0 skipped=0
 ranks=4
 work=$(mktemp -d)
-trap 'end_marked; umount "$work/full" 2>/dev/null; [ ! -e "$work/syslog" ] || rm -f /dev/log; rm -rf "$work" "$run_dir"' EXIT
+trap 'end_marked; umount "$work/full" 2>/dev/null || true; [ ! -e "$work/syslog" ] || rm -f /dev/log; rm -rf "$work" "$run_dir"' EXIT
 
 # check LABEL COMMAND...: the command must succeed.
 check() {

@@ -146,17 +146,18 @@ run_overwrite() {
         "UCI_EVENTS=$run_dir/events.%h.%p.jsonl" "$@"
 }
 
-# run_foreign MPI TLS ATTACK [NAME=VALUE]...: with an attacker that shares no code with UCI; again if it has damaged no message, but what
-# had been received already, or headers
-run_foreign() {
+# run_until_recorded COMMAND...: again if it has damaged no message. An attacker may have hit what had been received already, or headers; a
+# thread that writes may have had no turn.
+run_until_recorded() {
     local try
     for ((try = 0; try < 4; ++try)); do
-        run_foreign_once "$@"
+        "$@"
         [ "$verdict" = PASS ] && ! compgen -G "$run_dir/events.*" >/dev/null || return 0
     done
 }
 
-run_foreign_once() {
+# run_foreign MPI TLS ATTACK [NAME=VALUE]...: with an attacker that shares no code with UCI
+run_foreign() {
     local one=$1 tls=$2 attack=$3 key libraries=("$preload") settings
     shift 3
     key=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
@@ -207,7 +208,8 @@ run_case() {
     local one=$1 case=$2 how=$3 bytes=$4 tls=$5 path=$6 conditions
     shift 6
     case $case in
-    flip|wire) run_foreign "$one" "$tls" "$case" "UCI_PATH=$path" "$@" ;;
+    flip|wire) run_until_recorded run_foreign "$one" "$tls" "$case" "UCI_PATH=$path" "$@" ;;
+    changed)   run_until_recorded run_overwrite "$one" "$tls" "$how" "$bytes" "UCI_PATH=$path" "$@" ;;
     pause)     run_paused "$one" "$tls" "$how" "$bytes" "UCI_PATH=$path" "$@" ;;
     capture)   run_overwrite "$one" "$tls" "$how" "$bytes" "UCI_PATH=$path" "UCI_CAPTURE=$run_dir/capture" "$@" ;;
     *)         run_overwrite "$one" "$tls" "$how" "$bytes" "UCI_PATH=$path" "$@" ;;
