@@ -125,10 +125,14 @@ job_uses_profile() {
         -x UCI_LOG_LEVEL=info "$tools/uci_perftest.openmpi" lat 65536 100
 }
 
-# Some choice always loses something
+# On a quiet machine every choice may be the best measured: the noise is made
+make_noise() {
+    "${CC:-cc}" -std=gnu11 -O2 -Wall -Wextra -Werror -shared -fPIC "$uci_root/tests/tools/noisy_clock.c" -o "$work/noisy_clock.so"
+}
+
 tune_noise() {
-    says "no profile is written: its choices lose up to" 1 "$tools/uci_tune" --quick --max-loss 0 -o "$work/noise.json" &&
-        [ ! -e "$work/noise.json" ]
+    make_noise && says "no profile is written: its choices lose up to" 1 env LD_PRELOAD="$work/noisy_clock.so" \
+        "$tools/uci_tune" --quick --max-loss 3 -o "$work/noise.json" && [ ! -e "$work/noise.json" ]
 }
 
 tune_no_folder() {
@@ -291,7 +295,8 @@ main() {
     head -c 1000 "$(profile_path)" >"$work/altered.json"
     check "half a profile is refused" says "is not used: line" 1 "$tools/uci_tune" --show="$work/altered.json"
     check "a profile that is noise is not written" tune_noise
-    check "but with --force" says "profile written" 0 "$tools/uci_tune" --quick --max-loss 0 --force -o "$work/noise.json"
+    check "but with --force" says "profile written" 0 env LD_PRELOAD="$work/noisy_clock.so" \
+        "$tools/uci_tune" --quick --max-loss 3 --force -o "$work/noise.json"
     check "uci_tune -o makes no folder" tune_no_folder
     check "uci_tune --remove" tune_remove
     check "uci_tune --max-loss wrong" says "is no percentage" 2 "$tools/uci_tune" --max-loss wrong
