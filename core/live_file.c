@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -142,19 +141,6 @@ static char *uci_live_file_block(const uci_live_file_t *file, unsigned i)
  * What became of the process
  */
 
-/* Others may be hidden from us; then only its number tells */
-static bool uci_live_file_process_lives(const uci_live_header_t *header)
-{
-    uint64_t start;
-    bool dead;
-
-    if ((kill((pid_t)header->pid, 0) != 0) && (errno == ESRCH)) {
-        return false;
-    }
-    start = uci_process_start((pid_t)header->pid, &dead);
-    return (start == 0) || ((start == header->start) && !dead);
-}
-
 static uci_live_fate_t uci_live_file_fate(const uci_live_header_t *header, uint64_t last_time)
 {
     uint64_t now = uci_live_time();
@@ -164,7 +150,7 @@ static uci_live_fate_t uci_live_file_fate(const uci_live_header_t *header, uint6
     }
     if ((header->boot[0] != '\0') && (strcmp(header->boot, uci_process_boot()) == 0)) {
         if (header->pid_space == uci_process_pid_space()) {
-            return uci_live_file_process_lives(header) ? UCI_LIVE_FATE_RUNNING : UCI_LIVE_FATE_KILLED;
+            return uci_process_lives((pid_t)header->pid, header->start) ? UCI_LIVE_FATE_RUNNING : UCI_LIVE_FATE_KILLED;
         }
     } else if (strcmp(header->host, uci_process_host()) == 0) {
         return UCI_LIVE_FATE_KILLED; /* the host has been booted since */

@@ -3,8 +3,10 @@
  */
 #include "process_id.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -67,4 +69,17 @@ uint64_t uci_process_start(pid_t pid, bool *dead_p)
         }
     }
     return ((field != NULL) && (sscanf(field, " %lu", &start) == 1)) ? start : 0;
+}
+
+/* Others may be hidden from us; then only its number tells */
+bool uci_process_lives(pid_t pid, uint64_t start)
+{
+    uint64_t found;
+    bool dead;
+
+    if ((kill(pid, 0) != 0) && (errno == ESRCH)) {
+        return false;
+    }
+    found = uci_process_start(pid, &dead);
+    return (found == 0) || (((start == 0) || (found == start)) && !dead);
 }

@@ -21,4 +21,10 @@ uint64_t uci_process_pid_space(void);
  */
 uint64_t uci_process_start(pid_t pid, bool *dead_p);
 
+/**
+ * Does the process @a pid still run that began at @a start (uci_process_start(); 0 if not known)? Where others are hidden from us, and as long
+ * as nothing says that it is another one, yes. Only for pids of this host and this pid namespace.
+ */
+bool uci_process_lives(pid_t pid, uint64_t start);
+
 #endif

@@ -224,6 +224,17 @@ static void uci_setting_print_file(const uci_setting_t *setting, const void *val
     fputs(*(char *const *)value, stream);
 }
 
+static uci_status_t uci_setting_parse_twins(const uci_setting_t *setting, const char *text, void *value, char *error,
+                                            size_t error_size)
+{
+    return uci_twin_spec_parse(text, value, error, error_size);
+}
+
+static void uci_setting_print_twins(const uci_setting_t *setting, const void *value, FILE *stream)
+{
+    uci_twin_spec_print(value, stream);
+}
+
 /*
  * The table
  */
@@ -239,6 +250,7 @@ static void uci_setting_print_file(const uci_setting_t *setting, const void *val
 #define UCI_SETTING_FAULT  .parse = uci_setting_parse_fault, .print = uci_setting_print_fault
 #define UCI_SETTING_FILE   .parse = uci_setting_parse_file, .print = uci_setting_print_file
 #define UCI_SETTING_LIVE   .parse = uci_setting_parse_live, .print = uci_setting_print_file
+#define UCI_SETTING_TWINS  .parse = uci_setting_parse_twins, .print = uci_setting_print_twins
 
 /* The log level comes first, so that it holds for what is said about the others. */
 static const uci_setting_t uci_settings_table[] = {
@@ -379,6 +391,41 @@ static const uci_setting_t uci_settings_table[] = {
          "who run the machine: a line each with cause, ranks and hosts, at most 10 in a minute from a\n"
          "process, and then how many more there were.",
          "[off|on], or 0 or 1", offsetof(uci_settings_t, syslog), UCI_SETTING_BOOL},
+
+        {"UCI_TWINS", "",
+         "This process belongs to twin K (from 0) of N, 2 or 3, runs of the same program, whose ranks compare\n"
+         "the messages that they receive (docs/twins.md). They find each other in this folder, which all must\n"
+         "see. Empty: there are no twins. uci_run --twins sets it.\n"
+         "Example: UCI_TWINS=/scratch/me/twins,0/3",
+         "FOLDER,K/N, or nothing", offsetof(uci_settings_t, twins), UCI_SETTING_TWINS},
+
+        {"UCI_TWINS_MODE", "compare",
+         "What twins do with a message in which they differ.\n"
+         " - compare : tell, beside the program: which message, and with three twins who is wrong.\n"
+         " - correct : a receive completes when the three twins have voted; the one that is wrong gets the\n"
+         "             content that the others have.",
+         "[compare|correct]", offsetof(uci_settings_t, twins_mode), UCI_SETTING_ENUM(uci_twins_mode_names)},
+
+        {"UCI_TWINS_WAIT", "60",
+         "Seconds that a process waits for its twins: to meet them, for a vote, for a choice that it follows,\n"
+         "and at its end. It goes on without one that does not come, with a warning.",
+         "1 to 86400 seconds", offsetof(uci_settings_t, twins_wait), UCI_SETTING_UINT(1, 86400)},
+
+        {"UCI_TWINS_LOG", "64m",
+         "Memory of a process for what a twin that lags has still to be told. Nobody waits for it beyond that:\n"
+         "it is left behind, with a warning.",
+         "64k to 1024g bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, twins_log),
+         UCI_SETTING_SIZE(64 * UCI_KB, 1024 * UCI_GB, false)},
+
+        {"UCI_TWINS_TIME", "off",
+         "With on, a program that asks for the time of day, or for random numbers of the system, gets in all\n"
+         "twins the answer that the first twin got, so that what it computes from them is the same.",
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, twins_time), UCI_SETTING_BOOL},
+
+        {"UCI_TWINS_REPORT", "",
+         "File for what a process knows of its twins when it ends, a JSON object: compared, differed,\n"
+         "corrected, by whom. Empty: none. The name may hold %h, %p, %r and %% as in UCI_STATS.",
+         "a file name with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, twins_report), UCI_SETTING_FILE},
 
         {"UCI_MERKLE_ARITY", "16",
          "Children of a node in the tree of checksums that finds the damaged chunks of a large message.\n"
@@ -699,6 +746,19 @@ static void uci_settings_set_value(size_t i)
     }
 }
 
+/* Two have no majority. A site may have the mode in its file: without twins it means nothing. */
+static void uci_settings_check_twins(void)
+{
+    if ((uci_settings.twins_mode == UCI_TWINS_CORRECT) && (uci_settings.twins.of == UCI_TWINS_MIN)) {
+        uci_error(
+                "UCI_TWINS_MODE=correct needs three twins, which can vote, and UCI_TWINS says %u/%u: start three, or set "
+                "UCI_TWINS_MODE=compare",
+                uci_settings.twins.twin, uci_settings.twins.of);
+        uci_settings_status     = UCI_ERR_INVALID_PARAM;
+        uci_settings.twins_mode = UCI_TWINS_COMPARE;
+    }
+}
+
 static void uci_settings_set_values(void)
 {
     size_t i;
@@ -709,6 +769,7 @@ static void uci_settings_set_values(void)
         uci_settings_set_value(i);
         uci_log_level = uci_settings.log_level; /* the first row: in force from now on */
     }
+    uci_settings_check_twins();
 }
 
 static void uci_settings_read_all(void)

@@ -17,6 +17,7 @@
 #include "fault.h"
 #include "log.h"
 #include "parse_size.h"
+#include "twin_spec.h"
 
 typedef enum { UCI_MODE_OFF, UCI_MODE_DETECT, UCI_MODE_REPAIR, UCI_MODE_LAST } uci_mode_t;
 typedef enum { UCI_ON_ERROR_ABORT, UCI_ON_ERROR_ERROR, UCI_ON_ERROR_LOG, UCI_ON_ERROR_LAST } uci_on_error_t;
@@ -59,6 +60,12 @@ typedef struct uci_settings {
     uci_on_mismatch_t on_mismatch;  /**< UCI_ON_MISMATCH=continue|pause */
     char *live;                     /**< UCI_LIVE: "auto", "off", or a pattern for uci_process_expand() */
     bool syslog;                    /**< UCI_SYSLOG=off|on */
+    uci_twin_spec_t twins;          /**< UCI_TWINS=FOLDER,K/N */
+    uci_twins_mode_t twins_mode;    /**< UCI_TWINS_MODE=compare|correct; correct only with three twins */
+    unsigned twins_wait;            /**< UCI_TWINS_WAIT=seconds, 1..86400 */
+    size_t twins_log;               /**< UCI_TWINS_LOG=bytes: kept for a twin that lags */
+    bool twins_time;                /**< UCI_TWINS_TIME=off|on */
+    char *twins_report;             /**< UCI_TWINS_REPORT: "", or a pattern for uci_process_expand() */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
     uci_carrier_t carrier;          /**< UCI_CARRIER=auto|am */
     uci_path_t path;                /**< UCI_PATH=auto|direct|stream|get */

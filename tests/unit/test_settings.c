@@ -14,10 +14,11 @@ static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
 
 static const char *const names[] = {
-        "UCI_MODE",     "UCI_DIGEST",        "UCI_CHUNK_SIZE",  "UCI_EAGER_MAX", "UCI_LOG_SIZE", "UCI_LOG_LEVEL",
-        "UCI_ON_ERROR", "UCI_ON_CHANGED",    "UCI_FAULT",       "UCI_STATS",     "UCI_EVENTS",   "UCI_MERKLE_ARITY",
-        "UCI_CAPTURE",  "UCI_CHECK_SOURCES", "UCI_ON_MISMATCH", "UCI_CARRIER",   "UCI_PATH",     "UCI_PROFILE",
-        "UCI_REQUIRE",  "UCI_BANNER",        "UCI_LIVE",        "UCI_SYSLOG"};
+        "UCI_MODE",       "UCI_DIGEST",        "UCI_CHUNK_SIZE",  "UCI_EAGER_MAX",   "UCI_LOG_SIZE", "UCI_LOG_LEVEL",
+        "UCI_ON_ERROR",   "UCI_ON_CHANGED",    "UCI_FAULT",       "UCI_STATS",       "UCI_EVENTS",   "UCI_MERKLE_ARITY",
+        "UCI_CAPTURE",    "UCI_CHECK_SOURCES", "UCI_ON_MISMATCH", "UCI_CARRIER",     "UCI_PATH",     "UCI_PROFILE",
+        "UCI_REQUIRE",    "UCI_BANNER",        "UCI_LIVE",        "UCI_SYSLOG",      "UCI_TWINS",    "UCI_TWINS_MODE",
+        "UCI_TWINS_WAIT", "UCI_TWINS_LOG",     "UCI_TWINS_TIME",  "UCI_TWINS_REPORT"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -125,6 +126,46 @@ Test(settings, defaults)
     cr_expect(uci_settings.path == UCI_PATH_AUTO);
     cr_expect_str_eq(uci_settings.live, "auto");
     cr_expect(!uci_settings.syslog);
+    cr_expect((uci_settings.twins.folder == NULL) && (uci_settings.twins.of == 0));
+    cr_expect(uci_settings.twins_mode == UCI_TWINS_COMPARE);
+    cr_expect(uci_settings.twins_wait == 60);
+    cr_expect(uci_settings.twins_log == 64u << 20);
+    cr_expect(!uci_settings.twins_time);
+    cr_expect_str_eq(uci_settings.twins_report, "");
+}
+
+Test(settings, twins)
+{
+    setenv("UCI_TWINS", "/scratch/a, b,2/3", 1);
+    setenv("UCI_TWINS_MODE", "correct", 1);
+    setenv("UCI_TWINS_WAIT", "5", 1);
+    setenv("UCI_TWINS_LOG", "1m", 1);
+    setenv("UCI_TWINS_TIME", "on", 1);
+    setenv("UCI_TWINS_REPORT", "/tmp/twins.%h.%p.json", 1);
+    read_silently();
+    cr_expect_str_eq(uci_settings.twins.folder, "/scratch/a, b");
+    cr_expect((uci_settings.twins.twin == 2) && (uci_settings.twins.of == 3));
+    cr_expect(uci_settings.twins_mode == UCI_TWINS_CORRECT);
+    cr_expect((uci_settings.twins_wait == 5) && (uci_settings.twins_log == 1u << 20) && uci_settings.twins_time);
+    cr_expect_str_eq(uci_settings.twins_report, "/tmp/twins.%h.%p.json");
+}
+
+Test(settings, two_twins_do_not_vote)
+{
+    char *text;
+
+    setenv("UCI_TWINS", "/scratch,1/2", 1);
+    setenv("UCI_TWINS_MODE", "correct", 1);
+    text = read_settings(UCI_ERR_INVALID_PARAM);
+    expect_text(text, "UCI_TWINS_MODE=correct needs three twins, which can vote, and UCI_TWINS says 1/2");
+    free(text);
+}
+
+Test(settings, a_mode_without_twins_means_nothing)
+{
+    setenv("UCI_TWINS_MODE", "correct", 1);
+    read_silently();
+    cr_expect(uci_settings.twins.of == 0);
 }
 
 Test(settings, environment)
@@ -332,6 +373,20 @@ Test(settings, bad_values_are_explained)
             {"UCI_BANNER", "", "[off|on], or 0 or 1"},
             {"UCI_SYSLOG", "maybe", "[off|on], or 0 or 1"},
             {"UCI_CHECK_SOURCES", "2", "[off|on], or 0 or 1"},
+            {"UCI_TWINS", "/scratch", "expected FOLDER,K/N"},
+            {"UCI_TWINS", "/scratch,1", "expected FOLDER,K/N"},
+            {"UCI_TWINS", "/scratch,-1/2", "expected FOLDER,K/N"},
+            {"UCI_TWINS", "/scratch,1/2 ", "expected FOLDER,K/N"},
+            {"UCI_TWINS", "/scratch,0/1", "there are 2 or 3 twins, not 1"},
+            {"UCI_TWINS", "/scratch,0/4", "there are 2 or 3 twins, not 4"},
+            {"UCI_TWINS", "/scratch,2/2", "the last of 2 is 1/2"},
+            {"UCI_TWINS", ",0/2", "no folder is named"},
+            {"UCI_TWINS_MODE", "vote", "[compare|correct]"},
+            {"UCI_TWINS_WAIT", "0", "1 to 86400 seconds"},
+            {"UCI_TWINS_WAIT", "1h", "1 to 86400 seconds"},
+            {"UCI_TWINS_LOG", "63k", "64k to 1024g"},
+            {"UCI_TWINS_TIME", "2", "[off|on], or 0 or 1"},
+            {"UCI_TWINS_REPORT", "%x", "%h, %p, %r"},
     };
     char expected[128];
     int status;
@@ -483,6 +538,12 @@ static void check_round_trip(unsigned flags)
             {"UCI_LIVE", "/tmp/%h"},
             {"UCI_SYSLOG", "on"},
             {"UCI_CHECK_SOURCES", "on"},
+            {"UCI_TWINS", "/tmp/a,b,1/3"},
+            {"UCI_TWINS_MODE", "correct"},
+            {"UCI_TWINS_WAIT", "7"},
+            {"UCI_TWINS_LOG", "1m"},
+            {"UCI_TWINS_TIME", "on"},
+            {"UCI_TWINS_REPORT", "/tmp/%h.%p.json"},
             {"UCI_LOG_LEVEL", "info"}};
     char expected[256], *text;
     int status;
