@@ -746,6 +746,20 @@ static void uci_settings_set_value(size_t i)
     }
 }
 
+/* Digests can be compared if they are formed alike: what each twin would choose for itself, by what it has measured, is settled */
+static void uci_settings_make_alike(void)
+{
+    if (uci_settings.twins.folder == NULL) {
+        return;
+    }
+    if (uci_settings.digest == &uci_digest_auto) {
+        uci_settings.digest = uci_digest_by_id(UCI_DIGEST_XXH3);
+    }
+    if (uci_settings.chunk_size == UCI_SETTING_AUTO) {
+        uci_settings.chunk_size = UCI_TWINS_CHUNK;
+    }
+}
+
 /* Two have no majority. A site may have the mode in its file: without twins it means nothing. */
 static void uci_settings_check_twins(void)
 {
@@ -770,6 +784,7 @@ static void uci_settings_set_values(void)
         uci_log_level = uci_settings.log_level; /* the first row: in force from now on */
     }
     uci_settings_check_twins();
+    uci_settings_make_alike();
 }
 
 static void uci_settings_read_all(void)

@@ -48,7 +48,7 @@ static void uci_twin_folder_look(const char *path)
 }
 
 /* Of other hosts and other containers we know nothing, and believe the card */
-static bool uci_twin_folder_is_gone(const uci_twin_card_t *card)
+bool uci_twin_card_is_gone(const uci_twin_card_t *card)
 {
     if (strcmp(card->boot, uci_process_boot()) != 0) {
         return strcmp(card->host, uci_process_host()) == 0; /* the host has been booted since */
@@ -101,7 +101,7 @@ uci_status_t uci_twin_card_read(const char *folder, unsigned twin, unsigned rank
     }
     if (status != UCI_OK) {
         uci_twin_folder_complain(path, reason);
-    } else if (uci_twin_folder_is_gone(card_p)) {
+    } else if (uci_twin_card_is_gone(card_p)) {
         uci_debug("%s is of process %d, which is gone", path, (int)card_p->pid);
         uci_twin_card_cleanup(card_p);
         status = UCI_ERR_NO_ELEM;
@@ -126,7 +126,7 @@ static uci_status_t uci_twin_folder_check_free(const char *path, const uci_twin_
     if (uci_twin_folder_load(path, &found, &reason) != UCI_OK) {
         return UCI_OK;
     }
-    if (!uci_twin_folder_is_own(&found, card) && !uci_twin_folder_is_gone(&found) &&
+    if (!uci_twin_folder_is_own(&found, card) && !uci_twin_card_is_gone(&found) &&
         (strcmp(found.boot, card->boot) == 0)) {
         uci_error("process %d is rank %u of twin %u already (%s): each twin has a number of its own in UCI_TWINS",
                   (int)found.pid, card->rank, card->twin, path);

@@ -29,4 +29,8 @@ uci_status_t uci_twin_card_read(const char *folder, unsigned twin, unsigned rank
 /** Remove the card of this process, if it is still there and its own, and its folder below @a folder if that is empty then. Nothing is logged. */
 void uci_twin_card_remove(const char *folder, const uci_twin_card_t *card);
 
+/** Has the process that left this card ended? @return false also of one on another host, or in another container, of which nothing can be
+ *  told. */
+bool uci_twin_card_is_gone(const uci_twin_card_t *card);
+
 #endif

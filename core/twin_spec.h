@@ -12,6 +12,8 @@
 #define UCI_TWINS_MIN 2u /**< fewer have nothing to compare */
 #define UCI_TWINS_MAX 3u
 
+#define UCI_TWINS_CHUNK (32ul << 10) /**< UCI_CHUNK_SIZE of twins unless it is set: of a slot in shared memory */
+
 /** What twins do with a message in which they differ. */
 typedef enum {
     UCI_TWINS_COMPARE, /**< tell */

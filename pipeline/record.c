@@ -73,8 +73,7 @@ void uci_record_init(void)
     uci_port_errors_init();
 }
 
-/* @return NULL: it is lost */
-static FILE *uci_record_open(void)
+FILE *uci_record_open(void)
 {
     char name[PATH_MAX];
     FILE *stream;
@@ -92,7 +91,7 @@ static FILE *uci_record_open(void)
     return stream;
 }
 
-static void uci_record_close(FILE *stream)
+void uci_record_close(FILE *stream)
 {
     bool failed = ferror(stream) != 0;
 
@@ -152,12 +151,12 @@ static void uci_record_write_device(uci_json_t *json, const uci_record_t *record
     }
 }
 
-static void uci_record_write_tag(uci_json_t *json, const uci_record_t *record)
+void uci_record_write_tag(uci_json_t *json, ucp_tag_t tag)
 {
     uci_mpi_tag_t mpi;
 
-    uci_json_address(json, "tag", record->tag, 16);
-    uci_mpi_tag_decode(uci_mpi_here(), record->tag, &mpi);
+    uci_json_address(json, "tag", tag, 16);
+    uci_mpi_tag_decode(uci_mpi_here(), tag, &mpi);
     if (mpi.library == NULL) {
         uci_json_null(json, "mpi");
         return;
@@ -251,7 +250,7 @@ static void uci_record_write_line(FILE *stream, const uci_record_t *record)
     uci_json_string(&json, "path", uci_way_paths[record->way]);
     uci_json_string(&json, "carrier", uci_way_carriers[record->way]);
     uci_record_write_device(&json, record);
-    uci_record_write_tag(&json, record);
+    uci_record_write_tag(&json, record->tag);
     uci_json_uint(&json, "seq", record->seq);
     uci_json_string(&json, "kind", record->kind);
     uci_json_uint(&json, "length", record->length);

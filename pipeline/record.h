@@ -8,6 +8,7 @@
 #define UCI_RECORD_H_
 
 #include "damage.h"
+#include "json_writer.h"
 #include "peer.h"
 #include "recv_op.h"
 #include "rdma.h"
@@ -52,6 +53,13 @@ void uci_record_init(void);
 /** Write it, if there is UCI_EVENTS: one line, one write, so that several processes may share the file. What can't be written is counted,
  *  and said: of the first, and how many at the end. */
 void uci_record_write(const uci_record_t *record);
+
+/** For lines of another kind: a stream for one, NULL: it is lost (counted, said). To be given to uci_record_close(). */
+FILE *uci_record_open(void);
+void uci_record_close(FILE *stream);
+
+/** The members "tag" and "mpi". */
+void uci_record_write_tag(uci_json_t *json, ucp_tag_t tag);
 
 /** "get", "copy", "none" */
 const char *uci_record_rung(uci_rung_t rung);

@@ -183,7 +183,7 @@ ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_ta
     if (uci_unlikely(req == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    req->flags |= UCI_REQUEST_RECV;
+    req->flags |= worker->recv_flags;
 
     status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
     if (uci_unlikely(status != UCS_OK)) {

@@ -120,6 +120,9 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     uci_list_add_tail(&worker->recv_ops, &op->link);
     ++worker->ops_active;
     uci_recv_op_choose(op);
+    if (uci_unlikely((req->flags & (UCI_REQUEST_TWIN | UCI_REQUEST_NUMBERED)) == UCI_REQUEST_TWIN)) {
+        worker->twin->matched(worker, req, peer, tag);
+    }
     *op_p = op;
     return UCS_OK;
 
@@ -172,6 +175,16 @@ void uci_recv_cleanup(uci_worker_t *worker)
     }
 }
 
+/* Of one chunk: as of a frame. Chunks are of the size that the sender chose, which twins have to agree on */
+static void uci_recv_op_tell_twin(const uci_recv_op_t *op)
+{
+    uci_twin_note_t *note = &op->req->twin;
+
+    note->digest = (op->chunks == 1) ? op->expected[0]
+                                     : op->digest->digest(op->expected, op->chunks * sizeof(*op->expected));
+    note->form   = op->digest->id | ((op->chunks == 1) ? 0 : (op->chunk_size << 8));
+}
+
 void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
 {
     uci_request_t *req = op->req;
@@ -190,6 +203,9 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
         status = req->buffer.status;
     }
     uci_recv_count(length);
+    if (uci_unlikely(req->flags & UCI_REQUEST_TWIN)) {
+        uci_recv_op_tell_twin(op);
+    }
     uci_recv_op_destroy(op);
     if (wants_fin) {
         uci_control_fin(peer, seq, 0);

@@ -101,7 +101,16 @@ unsigned uci_request_deliver(uci_worker_t *worker)
 
 void uci_request_complete_slow(uci_request_t *req, ucs_status_t status)
 {
-    if (req->flags & UCI_REQUEST_CALLBACK) {
+    if (uci_unlikely(req->flags & UCI_REQUEST_TWIN)) {
+        req->flags &= ~(uint32_t)UCI_REQUEST_TWIN;
+        if (req->worker->twin->received(req, status)) {
+            return; /* it is completed when the twins have voted */
+        }
+    }
+    uci_buffer_finish(&req->buffer);
+    if (req->flags & UCI_REQUEST_POSTING) {
+        uci_request_set_status(req, status);
+    } else if (req->flags & UCI_REQUEST_CALLBACK) {
         uci_request_queue(req, status);
     } else {
         uci_request_end(req, status);

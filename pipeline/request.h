@@ -26,8 +26,18 @@ enum {
     UCI_REQUEST_CALLBACK  = 1 << 2,
     UCI_REQUEST_RECV      = 1 << 3,
     UCI_REQUEST_USER_MEM  = 1 << 4,
-    UCI_REQUEST_POSTING   = 1 << 5 /**< still inside the call that posts it */
+    UCI_REQUEST_POSTING   = 1 << 5, /**< still inside the call that posts it */
+    UCI_REQUEST_TWIN = 1 << 6,    /**< a receive whose content is compared with that of this process's twins (twin.h) */
+    UCI_REQUEST_NUMBERED = 1 << 7 /**< and `twin` says which message it is */
 };
+
+/** What twins say of a message: see twin_votes.h. */
+typedef struct uci_twin_note {
+    uint32_t channel;
+    uint32_t number;
+    uint64_t digest;
+    uint32_t form;
+} uci_twin_note_t;
 
 typedef struct uci_request {
     ucs_status_t status;
@@ -44,6 +54,7 @@ typedef struct uci_request {
     uci_match_recv_t match;             /**< a receive: posted until it is matched */
     struct uci_request *next_completed; /**< in worker->completed */
     ucs_status_t completed_status;
+    uci_twin_note_t twin; /**< NUMBERED: of its message */
 } uci_request_t;
 
 /** Bytes of UCX's own requests. */

@@ -58,18 +58,18 @@ UCI_INLINE void uci_request_set_status(uci_request_t *req, ucs_status_t status)
     __atomic_store_n(&req->status, status, __ATOMIC_RELEASE);
 }
 
-/* With a callback, or freed by the user */
+/* With a callback, freed by the user, or of interest to twins */
 void uci_request_complete_slow(uci_request_t *req, ucs_status_t status);
 
 UCI_INLINE void uci_request_complete_inline(uci_request_t *req, ucs_status_t status)
 {
-    uci_buffer_finish(&req->buffer);
-    if ((req->flags & UCI_REQUEST_POSTING) || !(req->flags & (UCI_REQUEST_CALLBACK | UCI_REQUEST_RELEASED))) {
-        /* the user may only poll: once it sees the status, the memory is the user's */
-        uci_request_set_status(req, status);
+    if (req->flags & (UCI_REQUEST_CALLBACK | UCI_REQUEST_RELEASED | UCI_REQUEST_TWIN)) {
+        uci_request_complete_slow(req, status);
         return;
     }
-    uci_request_complete_slow(req, status);
+    /* the user may only poll: once it sees the status, the memory is the user's */
+    uci_buffer_finish(&req->buffer);
+    uci_request_set_status(req, status);
 }
 
 UCI_INLINE void uci_request_complete_recv_inline(uci_request_t *req, ucs_status_t status, ucp_tag_t tag, size_t length)

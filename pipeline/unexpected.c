@@ -197,8 +197,19 @@ static bool uci_unexpected_is_arriving(const uci_message_t *message)
     return (message->adopted != NULL) && (message->status == UCS_INPROGRESS);
 }
 
+/* What the content is known by. That of a message that was adopted is digested as a whole */
+static void uci_unexpected_tell_twin(uci_message_t *message, uci_request_t *req)
+{
+    message->worker->twin->matched(message->worker, req, message->peer, message->hdr.tag);
+    req->twin.digest = message->hdr.value;
+    req->twin.form   = message->hdr.digest;
+}
+
 void uci_unexpected_deliver(uci_message_t *message, uci_request_t *req)
 {
+    if (uci_unlikely(req->flags & UCI_REQUEST_TWIN)) {
+        uci_unexpected_tell_twin(message, req);
+    }
     if (message->probed) {
         uci_list_del(&message->link);
     } else {
@@ -246,7 +257,7 @@ ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t co
     if (req == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    req->flags |= UCI_REQUEST_RECV;
+    req->flags |= worker->recv_flags;
     status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
     if (status != UCS_OK) {
         uci_request_put(req);

@@ -136,6 +136,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     worker->message    = uci_dispatch;
     worker->arrived    = uci_recv_arrived;
     worker->lost       = uci_recv_lost;
+    worker->recv_flags = UCI_REQUEST_RECV;
     uci_match_init(&worker->match);
     uci_worker_init_lists(worker);
     uci_worker_lock_init(worker, thread_mode);
@@ -266,6 +267,9 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     if (!uci_list_is_empty(&worker->closing)) {
         uci_close_progress(worker);
     }
+    if (uci_unlikely(worker->twin != NULL)) {
+        count += worker->twin->progress(worker);
+    }
     worker->own = false;
     return count;
 }
@@ -326,6 +330,9 @@ unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
         uci_siblings_help(worker);
         uci_link_look(worker);
         uci_gauges_refresh(worker);
+        if (uci_unlikely(worker->twin != NULL)) {
+            worker->twin->progress(worker);
+        }
     }
     return count;
 }

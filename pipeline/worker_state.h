@@ -77,6 +77,17 @@ typedef struct uci_context {
     bool keeps_host;          /**< uci_memtype_keeps_host() */
 } uci_context_t;
 
+struct uci_worker;
+
+/** What a worker tells whoever compares twins (twin.h); events that go up. */
+typedef struct uci_twin_events {
+    /** A message of @a peer's has been matched to a receive: its number in its channel is settled. */
+    void (*matched)(struct uci_worker *worker, uci_request_t *req, uci_peer_t *peer, ucp_tag_t tag);
+    /** The message is in the receive's buffer, verified. @return true: keep the receive, it is completed by uci_request_complete() later. */
+    bool (*received)(uci_request_t *req, ucs_status_t status);
+    unsigned (*progress)(struct uci_worker *worker);
+} uci_twin_events_t;
+
 typedef struct uci_worker {
     ucp_worker_h ucp;
     uci_context_t *context;
@@ -158,6 +169,9 @@ typedef struct uci_worker {
     uci_mark_t mark;
 
     struct uci_stage *stage; /**< for memory that is not the host's; NULL until there is some */
+
+    const uci_twin_events_t *twin; /**< NULL: nobody compares */
+    uint32_t recv_flags;           /**< that receives of the user's begin with */
 
     bool address_given; /**< somebody may connect to it, and expects UCI */
     uci_wakeup_t wakeup;

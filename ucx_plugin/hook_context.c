@@ -109,6 +109,33 @@ UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned ap
     return status;
 }
 
+uci_context_t *uci_plugin_context_open(void)
+{
+    ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
+    ucp_config_t *config;
+    ucp_context_h ucp;
+    ucs_status_t status;
+
+    status = uci_ucp.config_read(NULL, NULL, &config);
+    if (status == UCS_OK) {
+        status = uci_hook_init(UCP_API_MAJOR, UCP_API_MINOR, &params, config, &ucp);
+        uci_ucp.config_release(config);
+    }
+    if (status != UCS_OK) {
+        uci_error("failed to make a UCX context: %s", uci_ucp.status_string(status));
+        return NULL;
+    }
+    return uci_handles_find(&uci_contexts, ucp);
+}
+
+void uci_plugin_context_close(uci_context_t *context)
+{
+    ucp_context_h ucp = context->ucp;
+
+    free(uci_handles_remove(&uci_contexts, ucp));
+    uci_ucp.cleanup(ucp);
+}
+
 UCI_EXPORT void ucp_cleanup(ucp_context_h context)
 {
     UCI_HOOK();

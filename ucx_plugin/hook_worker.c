@@ -9,6 +9,7 @@
 #include "stage.h"
 #include "wakeup.h"
 #include "siblings.h"
+#include "twin.h"
 
 UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
                                           ucp_worker_h *worker_p);
@@ -54,6 +55,7 @@ UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worke
         status = UCS_ERR_NO_MEMORY;
         goto err_destroy;
     }
+    uci_twin_attach(worker, uci_plugin_context_open);
     return UCS_OK;
 
 err_destroy:
@@ -105,6 +107,7 @@ UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
                 uci_handles_remove(&uci_eps, ep->ucp);
             }
         }
+        uci_twin_detach(ours, uci_plugin_context_close);
         uci_worker_shutdown(ours);
         if (ours->stage != NULL) {
             uci_stage_destroy(ours->stage);

@@ -46,6 +46,10 @@ void uci_module_refresh(void);
  */
 bool uci_plugin_step_aside(ucp_worker_h worker);
 
+/** A context as a program would make it to send and receive tag messages, with UCI's part; for UCI's own use. @return NULL (logged). */
+uci_context_t *uci_plugin_context_open(void);
+void uci_plugin_context_close(uci_context_t *context);
+
 /** What the hooks of these names do. Not called by name: as a UCX module we would get UCX's own. */
 ucs_status_t uci_plugin_dt_create(const ucp_generic_dt_ops_t *ops, void *context, ucp_datatype_t *datatype_p);
 void uci_plugin_dt_destroy(ucp_datatype_t datatype);

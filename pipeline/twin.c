@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "twin.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+#include "log.h"
+#include "peer_table.h"
+#include "process.h"
+#include "recv.h"
+#include "request.h"
+#include "settings.h"
+#include "twin_batch.h"
+#include "twin_hold.h"
+#include "twin_link.h"
+#include "twin_report.h"
+#include "twin_votes.h"
+#include "worker_lock.h"
+
+#define UCI_TWIN_WORKERS    64 /* that can be attached at a time */
+#define UCI_TWIN_IDLE_TURNS 64
+
+static struct {
+    pthread_mutex_t lock;
+    bool ended; /* it has been, and is no more */
+    uci_worker_t *workers[UCI_TWIN_WORKERS];
+    unsigned workers_count; /* 0: nothing below is valid */
+    bool correct;
+    uci_context_t *context;
+    uci_twin_link_t *link;
+    uci_twin_votes_t *votes;
+    uci_twin_batch_t batch;
+    uint32_t heard[UCI_TWINS_MAX]; /* batches of each twin */
+    uint64_t wait_ns;
+    uint64_t buffer[UCI_TWIN_SAY_MAX / sizeof(uint64_t)];
+} uci_twin = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP};
+
+/* The frame that is being handed over, by whom: what completes meanwhile is its message */
+static __thread struct {
+    uci_peer_t *peer;
+    uint64_t digest;
+    uint32_t form;
+} uci_twin_frame;
+
+static char uci_twin_first; /* held of the first message of a channel: its address says so */
+
+/* -------------------------------------------------------------- saying */
+
+static void uci_twin_flush(void)
+{
+    if (!uci_twin_batch_is_empty(&uci_twin.batch)) {
+        uci_twin_link_say(uci_twin.link, uci_twin.buffer, uci_twin_batch_seal(&uci_twin.batch));
+        uci_twin_batch_next(&uci_twin.batch, uci_twin.buffer);
+    }
+}
+
+static void uci_twin_say_define(uint32_t index, uint32_t source, uint64_t tag)
+{
+    if (!uci_twin_batch_put_define(&uci_twin.batch, index, source, tag)) {
+        uci_twin_flush();
+        uci_twin_batch_put_define(&uci_twin.batch, index, source, tag);
+    }
+}
+
+static void uci_twin_say_value(const uci_twin_note_t *note, const uci_twin_value_t *value)
+{
+    if (!uci_twin_batch_put_value(&uci_twin.batch, note->channel, note->number, value)) {
+        uci_twin_flush();
+        uci_twin_batch_put_value(&uci_twin.batch, note->channel, note->number, value);
+    }
+}
+
+/* -------------------------------------------------------------- voting */
+
+/* Who in this twin has sent the message, for those who want to know where it was computed */
+static const uci_peer_t *uci_twin_sender(uint32_t source)
+{
+    unsigned i;
+
+    for (i = 0; i < uci_twin.workers_count; ++i) {
+        uci_worker_for_each_peer(peer, uci_twin.workers[i])
+        {
+            if ((uint32_t)uci_peer_rank(peer) == source) {
+                return peer;
+            }
+        }
+    }
+    return NULL;
+}
+
+static void uci_twin_decide(void *arg, const uci_twin_verdict_t *verdict)
+{
+    const uci_peer_t *sender = NULL;
+
+    if (verdict->outcome != UCI_TWIN_SAME) {
+        sender = uci_twin_sender(verdict->source);
+        uci_twin_report_verdict(verdict, sender);
+    } else if ((verdict->number == 0) && (verdict->values[uci_settings.twins.twin].length > 0)) {
+        uci_twin_report_first_same(verdict->source);
+    }
+    if ((verdict->held != NULL) && (verdict->held != &uci_twin_first)) {
+        uci_twin_hold_decide(verdict->held, uci_twin.link, verdict, sender);
+    }
+}
+
+/* It can't be compared with any more: what it says does not fit together */
+static void uci_twin_disbelieve(unsigned twin, const char *why)
+{
+    uci_error("%s does not understand its twin %u, and leaves it out: %s", uci_process_name(), twin, why);
+    uci_twin_link_end(uci_twin.link, twin, UCI_TWIN_LOST);
+}
+
+static uci_status_t uci_twin_on_define(void *arg, const uci_twin_define_t *define)
+{
+    return uci_twin_votes_define(uci_twin.votes, *(unsigned *)arg, define->index, define->source, define->tag);
+}
+
+static uci_status_t uci_twin_on_values(void *arg, const uci_twin_values_t *values)
+{
+    uci_status_t status = UCI_OK;
+    unsigned i;
+
+    for (i = 0; (i < values->entry.count) && (status == UCI_OK); ++i) {
+        uci_twin_value_t value = {.digest = values->digests[i], .length = values->length, .form = values->form};
+
+        status = uci_twin_votes_add(uci_twin.votes, *(unsigned *)arg, values->channel, values->number + i, &value,
+                                    NULL);
+    }
+    return status;
+}
+
+static uci_status_t uci_twin_on_choice(void *arg, const uci_twin_choice_t *choice)
+{
+    return UCI_OK;
+}
+
+static uci_status_t uci_twin_on_probe(void *arg, const uci_twin_probe_t *probe)
+{
+    return UCI_OK;
+}
+
+static uci_status_t uci_twin_on_need(void *arg, const uci_twin_need_t *need)
+{
+    return UCI_OK;
+}
+
+static uci_status_t uci_twin_on_done(void *arg, const uci_twin_done_t *done)
+{
+    uci_twin_link_end(uci_twin.link, *(unsigned *)arg, UCI_TWIN_DONE);
+    return UCI_OK;
+}
+
+static void uci_twin_heard(unsigned twin, const void *data, size_t length)
+{
+    static const uci_twin_batch_ops_t ops = {.define = uci_twin_on_define,
+                                             .values = uci_twin_on_values,
+                                             .choice = uci_twin_on_choice,
+                                             .probe  = uci_twin_on_probe,
+                                             .need   = uci_twin_on_need,
+                                             .done   = uci_twin_on_done};
+    const char *reason                    = NULL;
+    uci_status_t status;
+
+    status = uci_twin_batch_read(data, length, twin, uci_twin.heard[twin], &ops, &twin, &reason);
+    ++uci_twin.heard[twin];
+    if (status != UCI_OK) {
+        uci_twin_disbelieve(twin, (reason != NULL) ? reason : "its messages are of no order");
+    }
+}
+
+static void uci_twin_ended(unsigned twin)
+{
+    uci_twin_votes_lose(uci_twin.votes, twin);
+}
+
+/* ----------------------------------------------------------- receiving */
+
+static void uci_twin_matched(uci_worker_t *worker, uci_request_t *req, uci_peer_t *peer, ucp_tag_t tag)
+{
+    uint32_t source = (uint32_t)uci_peer_rank(peer);
+    bool is_new;
+
+    pthread_mutex_lock(&uci_twin.lock);
+    req->twin.channel = uci_twin_votes_channel(uci_twin.votes, source, tag, &is_new);
+    if (req->twin.channel == UCI_TWIN_CHANNEL_NONE) {
+        req->flags &= ~(uint32_t)UCI_REQUEST_TWIN;
+    } else {
+        req->flags |= UCI_REQUEST_NUMBERED;
+        req->twin.number = uci_twin_votes_next(uci_twin.votes, req->twin.channel);
+        if (is_new) {
+            uci_twin_say_define(req->twin.channel, source, tag);
+        }
+    }
+    pthread_mutex_unlock(&uci_twin.lock);
+}
+
+/* @return what it is kept by, NULL: it is not */
+static void *uci_twin_keep(uci_request_t *req, ucs_status_t status)
+{
+    if (uci_twin.correct) {
+        return uci_twin_hold_create(req, status);
+    }
+    return ((req->twin.number == 0) && (req->info.length > 0)) ? &uci_twin_first : NULL;
+}
+
+/* @return true: it is kept */
+static bool uci_twin_vote(uci_request_t *req, ucs_status_t status)
+{
+    uci_twin_value_t value = {.digest = req->twin.digest, .length = req->info.length, .form = req->twin.form};
+    void *held;
+
+    if (status != UCS_OK) {
+        value.digest = (uint64_t)status;
+        value.form   = UCI_TWIN_FORM_NONE;
+    }
+    held = uci_twin_keep(req, status);
+    uci_twin_say_value(&req->twin, &value);
+    if (uci_twin_votes_add(uci_twin.votes, uci_settings.twins.twin, req->twin.channel, req->twin.number, &value,
+                           held) != UCI_OK) {
+        return uci_twin.correct && (held != NULL) && !uci_twin_hold_forget(held);
+    }
+    return uci_twin.correct && (held != NULL) && !uci_twin_hold_forget(held);
+}
+
+static bool uci_twin_received(uci_request_t *req, ucs_status_t status)
+{
+    bool is_kept = false;
+
+    pthread_mutex_lock(&uci_twin.lock);
+    if (!(req->flags & UCI_REQUEST_NUMBERED) && (uci_twin_frame.peer != NULL)) {
+        uci_twin_matched(req->worker, req, uci_twin_frame.peer, req->info.sender_tag);
+        req->twin.digest = uci_twin_frame.digest;
+        req->twin.form   = uci_twin_frame.form;
+    }
+    if (req->flags & UCI_REQUEST_NUMBERED) {
+        is_kept = uci_twin_vote(req, status);
+    }
+    pthread_mutex_unlock(&uci_twin.lock);
+    return is_kept;
+}
+
+static bool uci_twin_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    bool ok;
+
+    uci_twin_frame.peer   = peer;
+    uci_twin_frame.digest = hdr->value;
+    uci_twin_frame.form   = hdr->digest;
+    ok                    = uci_recv_arrived(peer, hdr, payload);
+    uci_twin_frame.peer   = NULL;
+    return ok;
+}
+
+static void uci_twin_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
+{
+    uci_twin_frame.peer   = peer;
+    uci_twin_frame.digest = 0;
+    uci_twin_frame.form   = UCI_TWIN_FORM_NONE;
+    uci_recv_lost(peer, hdr, payload, length);
+    uci_twin_frame.peer = NULL;
+}
+
+/* ------------------------------------------------------------- waiting */
+
+/* Nobody waits for ever: a twin that does not come, or that others wait for too long, is left behind */
+static void uci_twin_leave_behind(unsigned twin)
+{
+    bool is_absent = (uci_twin_link_state(uci_twin.link, twin) == UCI_TWIN_SEEKING);
+
+    uci_warn("%s has waited %u seconds (UCI_TWINS_WAIT) for twin %u, which %s: it is not compared with from now on",
+             uci_process_name(), uci_settings.twins_wait, twin, is_absent ? "never came" : "says nothing");
+    uci_twin_link_end(uci_twin.link, twin, is_absent ? UCI_TWIN_ABSENT : UCI_TWIN_BEHIND);
+}
+
+static bool uci_twin_lives(unsigned twin)
+{
+    return (twin != uci_settings.twins.twin) && (uci_twin_link_state(uci_twin.link, twin) <= UCI_TWIN_TALKING);
+}
+
+static void uci_twin_look_at_holds(uint64_t now)
+{
+    uint64_t oldest = uci_twin_hold_oldest();
+    unsigned twin;
+
+    if ((oldest == UINT64_MAX) || (now < oldest + uci_twin.wait_ns)) {
+        return;
+    }
+    for (twin = 0; twin < uci_settings.twins.of; ++twin) {
+        if (uci_twin_lives(twin) && (uci_twin_votes_waiting(uci_twin.votes, twin) > 0)) {
+            uci_twin_leave_behind(twin);
+            return; /* perhaps the others need wait no more */
+        }
+    }
+}
+
+/* Twins may share the cores, and while a receive waits for a vote its program has nothing to do but to ask again */
+static void uci_twin_yield(unsigned count)
+{
+    static __thread unsigned idle;
+
+    idle = (count == 0) && (uci_twin_hold_oldest() != UINT64_MAX) ? idle + 1 : 0;
+    if (idle >= UCI_TWIN_IDLE_TURNS) {
+        idle = 0;
+        sched_yield();
+    }
+}
+
+static unsigned uci_twin_progress(uci_worker_t *worker)
+{
+    unsigned count;
+
+    if (pthread_mutex_trylock(&uci_twin.lock) != 0) {
+        return 0; /* another thread does it */
+    }
+    uci_twin_flush();
+    count          = uci_twin_link_progress(uci_twin.link);
+    uci_stats_here = worker->stats.counters;
+    uci_twin_report_agreed(uci_twin_votes_agreed(uci_twin.votes));
+    if (uci_twin.correct) {
+        uci_twin_look_at_holds(uci_process_time_ns());
+        count += uci_twin_hold_complete(worker, false);
+        uci_twin_yield(count);
+    }
+    pthread_mutex_unlock(&uci_twin.lock);
+    return count;
+}
+
+/* ------------------------------------------------------ begin and end */
+
+static void uci_twin_begin(uci_worker_t *worker, uci_twin_open_context_t open_context)
+{
+    static const uci_twin_link_events_t events = {.heard = uci_twin_heard, .ended = uci_twin_ended};
+
+    uci_twin.correct = (uci_settings.twins_mode == UCI_TWINS_CORRECT);
+    uci_twin.wait_ns = uci_settings.twins_wait * 1000000000ul;
+    uci_twin.context = open_context();
+    uci_twin_batch_init(&uci_twin.batch, uci_twin.buffer, sizeof(uci_twin.buffer), uci_settings.twins.twin);
+    if ((uci_twin.context == NULL) ||
+        (uci_twin_votes_create(uci_settings.twins.of, uci_settings.twins.twin, uci_settings.twins_log, uci_twin_decide,
+                               NULL, &uci_twin.votes) != UCI_OK) ||
+        (uci_twin_link_create(uci_twin.context, worker->is_mt, &events, &uci_twin.link) != UCS_OK)) {
+        uci_fatal("%s can't take part in a comparison of twins (UCI_TWINS)", uci_process_name());
+    }
+    uci_twin_report_begin();
+}
+
+void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
+{
+    static const uci_twin_events_t events = {
+            .matched = uci_twin_matched, .received = uci_twin_received, .progress = uci_twin_progress};
+
+    if (uci_settings.twins.folder == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&uci_twin.lock);
+    if (uci_twin.ended || (uci_twin.workers_count == UCI_TWIN_WORKERS)) {
+        uci_warn("%s: a worker is not compared with those of twins: %s", uci_process_name(),
+                 uci_twin.ended ? "the comparison has ended with the last worker before it" : "there are too many");
+        goto out;
+    }
+    if (uci_twin.workers_count == 0) {
+        uci_twin_begin(worker, open_context);
+    }
+    uci_twin.workers[uci_twin.workers_count++] = worker;
+    worker->twin                               = &events;
+    worker->recv_flags |= UCI_REQUEST_TWIN;
+    worker->arrived = uci_twin_arrived;
+    worker->lost    = uci_twin_lost;
+out:
+    pthread_mutex_unlock(&uci_twin.lock);
+}
+
+/* @return whether a twin has still something to say */
+static bool uci_twin_is_waited_for(uint64_t begin, uint64_t now)
+{
+    bool waits = false;
+    uint64_t since;
+    unsigned twin;
+
+    for (twin = 0; twin < uci_settings.twins.of; ++twin) {
+        if (!uci_twin_lives(twin)) {
+            continue;
+        }
+        since = uci_max(begin, uci_twin_link_heard_time(uci_twin.link, twin));
+        if (now >= since + uci_twin.wait_ns) {
+            uci_twin_leave_behind(twin);
+        } else {
+            waits = true;
+        }
+    }
+    return waits;
+}
+
+/* All that was received is compared, and all that was said is heard */
+static void uci_twin_finish(void)
+{
+    uint64_t begin = uci_process_time_ns();
+
+    if (!uci_twin_batch_put_done(&uci_twin.batch)) {
+        uci_twin_flush();
+        uci_twin_batch_put_done(&uci_twin.batch);
+    }
+    uci_twin_flush();
+    while (uci_twin_is_waited_for(begin, uci_process_time_ns()) ||
+           (uci_twin_link_is_busy(uci_twin.link) && (uci_process_time_ns() < begin + uci_twin.wait_ns))) {
+        if (uci_twin_link_progress(uci_twin.link) == 0) {
+            sched_yield(); /* twins may share the cores */
+        }
+    }
+    uci_twin_votes_lose(uci_twin.votes, uci_settings.twins.twin);
+    uci_twin_report_agreed(uci_twin_votes_agreed(uci_twin.votes));
+    uci_twin_report_end(uci_twin.link, uci_twin.votes);
+}
+
+static void uci_twin_forget_worker(uci_worker_t *worker)
+{
+    unsigned i;
+
+    for (i = 0; uci_twin.workers[i] != worker; ++i) {
+    }
+    uci_twin.workers[i] = uci_twin.workers[--uci_twin.workers_count];
+}
+
+void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_context)
+{
+    if (worker->twin == NULL) {
+        return;
+    }
+    pthread_mutex_lock(&uci_twin.lock);
+    if (uci_twin.workers_count == 1) {
+        uci_twin_finish();
+    }
+    uci_twin_hold_complete(worker, true);
+    worker->twin       = NULL;
+    worker->recv_flags = UCI_REQUEST_RECV;
+    worker->arrived    = uci_recv_arrived;
+    worker->lost       = uci_recv_lost;
+    uci_twin_forget_worker(worker);
+    if (uci_twin.workers_count == 0) {
+        uci_twin_link_destroy(uci_twin.link);
+        uci_twin_votes_destroy(uci_twin.votes);
+        close_context(uci_twin.context);
+        uci_twin.ended = true;
+    }
+    pthread_mutex_unlock(&uci_twin.lock);
+}

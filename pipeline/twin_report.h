@@ -1,0 +1,38 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What comes of comparing twins: a record for each message that differs (UCI_EVENTS, the first UCI_TWIN_RECORDS of them), a warning for the
+ * first, and at the end one JSON file for each process (UCI_TWINS_REPORT), with what was compared and what differed over time and by
+ * sender. docs/twins.md describes the fields. Not thread safe: twin.c's lock holds.
+ */
+#ifndef UCI_TWIN_REPORT_H_
+#define UCI_TWIN_REPORT_H_
+
+#include "peer.h"
+#include "twin_link.h"
+#include "twin_votes.h"
+
+#define UCI_TWIN_RECORDS 100u
+
+/** Comparing begins. */
+void uci_twin_report_begin(void);
+
+/** A verdict. @param sender  of this twin's message; NULL: not known. @param corrected  this twin has what the others have now. */
+void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_peer_t *sender);
+
+/** This twin was wrong, and has the content of the others now. */
+void uci_twin_report_corrected(const uci_twin_verdict_t *verdict, const uci_peer_t *sender);
+
+/** The first message of a channel, which has content, is the same everywhere. */
+void uci_twin_report_first_same(uint32_t source);
+
+/** It has been so many messages that are the same in all twins, until now. */
+void uci_twin_report_agreed(uint64_t agreed);
+
+/** Do its twins differ from the beginning on, so that this program's runs are never the same? */
+bool uci_twin_report_is_random(void);
+
+/** Write the report, and say what it comes to if that is bad. */
+void uci_twin_report_end(const uci_twin_link_t *link, const uci_twin_votes_t *votes);
+
+#endif
