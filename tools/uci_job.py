@@ -15,6 +15,9 @@ HERE = Path(__file__).resolve().parent
 LIBRARY = "libucx_integrity.so"
 # MPICH's libraries have had both names since their ABI is a common one
 LINKED = {"openmpi": re.compile(r"\blibmpi\.so\.(?!12\b)\d+ => (\S+)"), "mpich": re.compile(r"\blibmpi(?:ch)?\.so\.12 => (\S+)")}
+OPENMPI_UCX = {"pml": "ucx", "opal_common_ucx_tls": "any"}
+OPENMPI_UNBOUND = {"OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}  # up to 4, and later
+BINDING = ("bind-to", "cpu-set", "cpu-list", "rankfile", "rf", "map-by")
 LAUNCHERS = {"openmpi": ("mpirun.openmpi", "mpirun", "mpiexec", "orterun"),
              "mpich": ("mpirun.mpich", "mpirun", "mpiexec.hydra", "mpiexec")}
 
@@ -92,16 +95,32 @@ class Launcher:
     def __init__(self, path, mpi, major):
         self.path, self.mpi, self.major = path, mpi, major
 
-    def command(self, ranks, variables, program, hosts="", options=()):
+    def command(self, ranks, variables, program, hosts="", options=(), is_bound=True):
         """Command line that starts RANKS ranks of PROGRAM (a list) with these variables, on HOSTS (comma-separated) or here.
-        OPTIONS are more arguments for mpirun."""
+        OPTIONS are more arguments for mpirun. Without IS_BOUND no rank is bound to cores, unless they say so: each mpirun begins with the
+        same ones."""
+        if self.mpi == "openmpi" and not is_bound and not any(option.lstrip("-") in BINDING for option in options):
+            options = ["--bind-to", "none", *options]
         build = self._openmpi if self.mpi == "openmpi" else self._mpich
         return [*build(ranks, variables, hosts, options), *options, *program]
+
+    def wrap(self, words, variables, hosts=""):
+        """A command line of the user's own that begins with this launcher, with these variables for its ranks, on HOSTS if there are any."""
+        add = self._openmpi_variables if self.mpi == "openmpi" else self._mpich_variables
+        where = ["--host" if self.mpi == "openmpi" else "-hosts", hosts] if hosts else []
+        return [words[0], *where, *add(variables), *words[1:]]
+
+    def _openmpi_variables(self, variables):
+        return [part for name, value in variables.items() for part in ("-x", f"{name}={value}")]
+
+    def _mpich_variables(self, variables):
+        # else messages within a node would not go through UCX
+        return [part for name, value in {"MPIR_CVAR_NOLOCAL": "1", **variables}.items() for part in ("-genv", name, value)]
 
     def _openmpi(self, ranks, variables, hosts, options):
         # all messages through UCX, on hosts with nothing but shared memory and tcp too, which pml/ucx would decline
         command = [self.path, "-np", str(ranks)]
-        for name, value in (("pml", "ucx"), ("opal_common_ucx_tls", "any")):
+        for name, value in OPENMPI_UCX.items():
             if name not in options:  # mpirun takes each once only
                 command += ["--mca", name, value]
         if os.geteuid() == 0:
@@ -110,8 +129,7 @@ class Launcher:
             command += ["--host", ",".join(f"{host}:{count}" for host, count in spread_ranks(hosts, ranks))]
         elif ranks > count_cores() and not is_batch_job():
             command += ["--oversubscribe"]
-        for name, value in variables.items():
-            command += ["-x", f"{name}={value}"]
+        command += self._openmpi_variables(variables)
         if self.major >= 5:  # processes that ranks spawn get the environment of mpirun
             command = ["env", *(f"{name}={value}" for name, value in variables.items()), *command]
         return command
@@ -121,10 +139,7 @@ class Launcher:
         if hosts:
             spread = spread_ranks(hosts, ranks)
             command += ["-hosts", ",".join(host for host, _ in spread), "-ppn", str(spread[0][1])]
-        # else messages within a node would not go through UCX
-        for name, value in {"MPIR_CVAR_NOLOCAL": "1", **variables}.items():
-            command += ["-genv", name, value]
-        return command
+        return command + self._mpich_variables(variables)
 
 
 def spread_ranks(hosts, ranks):
@@ -160,6 +175,33 @@ def find_launcher(mpi=None, library=None):
                 return Launcher(path, kind, major)
     wanted = MPIS[mpi] if mpi else "Open MPI or MPICH"
     raise JobError(f"there is no mpirun of {wanted} here: install it, or add its folder to PATH")
+
+
+def find_own_launcher(words):
+    """The launcher that a command line of the user's own begins with; None for any other program, such as srun or a script."""
+    path = shutil.which(words[0])
+    kind, major = read_launcher(path) if path else (None, 0)
+    return Launcher(path, kind, major) if kind else None
+
+
+def wrap_command(words, variables, hosts="", is_bound=True):
+    """A command line of the user's own, with these variables for its ranks. What it sets itself stays; and where it does not say otherwise, Open MPI
+    sends all through UCX. A launcher that is not known, such as srun or a script, gets all by its environment."""
+    said = {word.partition("=")[0] for word in words}
+    variables = {name: value for name, value in variables.items() if name not in said}
+    launcher = find_own_launcher(words)
+    defaults = {f"OMPI_MCA_{name}": value for name, value in OPENMPI_UCX.items()} | ({} if is_bound else OPENMPI_UNBOUND)
+    environment = {name: value for name, value in defaults.items() if name not in os.environ}
+    if launcher is None:
+        if hosts:
+            raise JobError(f"{words[0]} is neither Open MPI's nor MPICH's mpirun: its own arguments must say which hosts it shall use")
+        environment |= variables
+    elif launcher.mpi == "mpich":
+        environment = {}
+    elif launcher.major >= 5:  # processes that ranks spawn get the environment of mpirun
+        environment |= variables
+    command = launcher.wrap(words, variables, hosts) if launcher else words
+    return ["env", *(f"{name}={value}" for name, value in environment.items()), *command] if environment else command
 
 
 def find_job_launcher(program, mpi=None):

@@ -3,7 +3,8 @@
 """Run an MPI program with UCI in every rank, and say at the end what became of its messages.
 
 Finds the MPI that the program is linked with and its mpirun, sets what UCI needs, gathers statistics and records of all ranks in
-one folder, and ends with one summary for the job on standard error.
+one folder, and ends with one summary for the job on standard error. With --twins the job is run two or three times at once, and
+its runs compare their messages.
 """
 import argparse
 import json
@@ -20,23 +21,21 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "share/uci"))  # wh
 # pylint: disable=wrong-import-position
 import uci_folder  # noqa: E402
 import uci_job  # noqa: E402
+import uci_twins  # noqa: E402
 from uci_job import JobError  # noqa: E402
-
-EXIT_NO_UCI = 120  # --require, and a rank without UCI
-EXIT_CHANGED = 121
-EXIT_REPAIRED = 122
-EXIT_DAMAGED = 123
-EXIT_FAILED = 125  # uci_run itself, as timeout(1) and env(1) do
-EXIT_NOT_FOUND = 127
-WORST = 5
+from uci_summary import (EXIT_CHANGED, EXIT_CORRECTED, EXIT_DAMAGED, EXIT_FAILED, EXIT_NO_UCI, EXIT_NOT_FOUND, EXIT_REPAIRED,  # noqa: E402
+                         EXIT_TWINS_DIFFER, Summary, print_summary, warn, write_json)
+from uci_twin_summary import TwinSummary  # noqa: E402
 
 EPILOG = f"""
 exit status:
   that of mpirun, and so of the program, unless UCI has something to say:
   {EXIT_DAMAGED}  a message arrived damaged and could not be repaired
-  {EXIT_NO_UCI}  --require: a rank of a job that ended well had no UCI
-  {EXIT_CHANGED}  the program changed the buffer of a send that was pending; nothing else was damaged
+  {EXIT_NO_UCI}  --require: a rank of a job that ended well had no UCI, or its twins have compared nothing
+  {EXIT_TWINS_DIFFER}  --twins: they differ, and not all was corrected
   {EXIT_REPAIRED}  messages arrived damaged, and all were repaired
+  {EXIT_CORRECTED}  --twins --correct: they differed, and all was corrected
+  {EXIT_CHANGED}  the program changed the buffer of a send that was pending; nothing else was damaged
   {EXIT_FAILED}  uci_run could not start the job;  {EXIT_NOT_FOUND}  there is no such program
 
 examples:
@@ -44,12 +43,9 @@ examples:
   uci_run -n 8 --hosts node1,node2 --require ./program
   uci_run -n 4 -v --dry-run ./program                 the command line only, to be pasted into a job script
   UCI_FAULT=rate=1e-3 uci_run -n 2 --json - ./program UCI_ and UCX_ variables reach all ranks
+  uci_run --twins 3 --correct -n 4 ./program          three runs, which vote on each message
+  uci_run --twins 2 -- mpirun -np 4 ./program         a command line of one's own
 """
-
-
-def warn(text):
-    """A line on stderr."""
-    print(f"uci_run: {text}", file=sys.stderr)
 
 
 def ask_uci_info():
@@ -147,132 +143,6 @@ def run_job(command):
     return 128 - status if status < 0 else status
 
 
-def name_process(process):
-    """'rank 3 (node2:4711)', or without the rank where it is not known."""
-    rank, host, pid, _ = process
-    place = f"{host}:{pid}"
-    return f"rank {rank} ({place})" if rank >= 0 else place
-
-
-def number_ranks(ranks):
-    """'ranks 1, 4, 5 and 20 more'."""
-    shown = ", ".join(str(rank) for rank in ranks[:16])
-    return f"rank{'s' if len(ranks) > 1 else ''} {shown}" + (f" and {len(ranks) - 16} more" if len(ranks) > 16 else "")
-
-
-class Summary:
-    """What a job of so many ranks has left, judged."""
-
-    def __init__(self, folder, ranks, status, is_required):
-        self.job = uci_folder.JobFolder(folder)
-        self.ranks, self.status, self.is_required = ranks, status, is_required
-        self.missing = sorted(set(range(ranks)) - self.job.ranks())
-        self.idle = sorted(self.job.counters.idle)
-
-    def exit_code(self):
-        """See EPILOG."""
-        if self.job.is_unrepaired():
-            return EXIT_DAMAGED
-        if self.is_required and self.missing and self.status == 0:
-            return EXIT_NO_UCI
-        if self.job.damaged_chunks() > 0:
-            return EXIT_REPAIRED
-        if self.job.sums["source_changed"] > 0:
-            return EXIT_CHANGED
-        return self.status
-
-    def verdict(self):
-        """One sentence."""
-        texts = {EXIT_DAMAGED: "messages arrived damaged and could not be repaired",
-                 EXIT_REPAIRED: "messages arrived damaged, and all were repaired",
-                 EXIT_CHANGED: "the program changed buffers of sends that were pending"}
-        if len(self.missing) == self.ranks:
-            return ("no rank had UCI: nothing was verified ('uci_info --check' tells why)" if self.status == 0 else
-                    "no rank has left statistics: nothing is known of its messages")
-        code = self.exit_code()
-        if code == EXIT_NO_UCI or code not in texts:
-            text = "no damage was seen"
-            if self.missing:
-                text += f", but {len(self.missing)} of {self.ranks} ranks said nothing"
-            return text
-        return texts[code]
-
-    def record(self, folder, command):
-        """What --json writes."""
-        job, sums = self.job, self.job.sums
-        return {"uci_run": 1, "folder": str(folder), "command": command, "verdict": self.verdict(), "exit_code": self.exit_code(),
-                "job_status": self.status, "ranks": self.ranks, "ranks_with_uci": self.ranks - len(self.missing),
-                "ranks_without_statistics": self.missing, "ranks_without_messages": self.idle,
-                "killed": [name_process(process) for process in job.killed],
-                "messages_sent": sums["messages_sent"], "messages_received": sums["messages_received"],
-                "bytes_sent": sums["bytes_sent"], "bytes_received": sums["bytes_received"],
-                "unverified_messages": sums["passthrough_messages"], "damaged_chunks": job.damaged_chunks(),
-                "source_changed_chunks": sums["source_changed"], "records": job.records.records, "records_unreadable": job.records.damaged_lines,
-                "records_lost": sums["events_lost"], "files_unreadable": job.unreadable, "by_cause": dict(job.causes),
-                "by_verdict": dict(job.verdicts), "worst_ranks": job.worst_ranks.most_common(WORST),
-                "worst_pairs": job.worst_pairs.most_common(WORST), "worst_hosts": job.worst_hosts.most_common(WORST),
-                "counters": dict(sums)}
-
-    def lines(self):
-        """(name, text) of what there is to say."""
-        sums = self.job.sums
-        yield "verdict", self.verdict()
-        yield "job", f"{self.ranks} ranks, exit status {self.status}"
-        yield "messages", f"{sums['messages_sent']:,} sent, {sums['messages_received']:,} received"
-        yield "bytes", f"{sums['bytes_sent']:,} sent, {sums['bytes_received']:,} received"
-        if sums["passthrough_messages"]:
-            yield "not verified", f"{sums['passthrough_messages']:,} messages passed through"
-        yield from self._damage_lines(sums)
-        yield from self._rank_lines()
-
-    def _damage_lines(self, sums):
-        job = self.job
-        damaged = self.job.damaged_chunks()
-        yield "damaged", (f"{damaged:,} chunks or frames; {sums['repaired_chunks']:,} chunks repaired, {sums['unrepaired_chunks']:,} not"
-                          if damaged else "nothing")
-        if sums["source_changed"]:
-            yield "changed", f"{sums['source_changed']:,} chunks, by the program, while they were being sent"
-        if sums["faults_injected"]:
-            yield "injected", f"{sums['faults_injected']:,} faults, on purpose (UCI_FAULT)"
-        for name, counts in (("by cause", job.causes), ("verdicts", job.verdicts), ("worst ranks", job.worst_ranks),
-                             ("worst pairs", job.worst_pairs), ("worst hosts", job.worst_hosts)):
-            if counts:
-                yield name, "; ".join(f"{text}: {count:,}" for text, count in counts.most_common(WORST))
-        if job.records.damaged_lines or sums["events_lost"]:
-            yield "records", f"{job.records.damaged_lines:,} unreadable, {sums['events_lost']:,} could not be written"
-
-    def _rank_lines(self):
-        if self.missing:
-            why = ("without UCI" if self.status == 0 else
-                   "without UCI, or ended before it could write (a signal, MPI_Abort)")
-            yield "no statistics", f"{number_ranks(self.missing)}: {why}"
-        if self.job.killed:
-            yield "killed", ", ".join(map(name_process, self.job.killed)) + ": their counters are as of then"
-        if self.idle:
-            yield "no messages", f"{number_ranks(self.idle)}: UCI was there, and nothing went through it"
-        if self.job.unreadable:
-            yield "unreadable", ", ".join(self.job.unreadable)
-
-
-def print_summary(summary, folder):
-    """For a person, on stderr: the program's own output is not mixed with it."""
-    print("\nUCI summary", file=sys.stderr)
-    for name, text in (*summary.lines(), ("folder", folder)):
-        print(f"    {name:<14}{text}", file=sys.stderr)
-
-
-def write_json(path, record):
-    """The summary for programs."""
-    text = json.dumps(record, indent=1) + "\n"
-    if path == "-":
-        sys.stdout.write(text)
-        return
-    try:
-        Path(path).write_text(text, encoding="utf-8")
-    except OSError as error:
-        warn(f"cannot write {path}: {error.strerror}")
-
-
 class Parser(argparse.ArgumentParser):
     """Usage errors end with the code of uci_run's own failures: 2 may be the program's."""
 
@@ -284,9 +154,18 @@ class Parser(argparse.ArgumentParser):
 def parse_arguments():
     """Options, and the program with its arguments."""
     parser = Parser(prog="uci_run", description=__doc__, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("-n", "-np", dest="ranks", type=int, required=True, metavar="N", help="number of ranks")
+    parser.add_argument("-n", "-np", dest="ranks", type=int, metavar="N", help="number of ranks; without it, what follows the options is a "
+                        "command line of your own that starts them (mpirun, srun, a script)")
     parser.add_argument("--hosts", default="", metavar="A,B,...", help="hosts to spread the ranks over (default: this one, or what the "
                         "batch system says)")
+    parser.add_argument("--twins", type=int, choices=(2, 3), metavar="2|3", help="run the job so many times at once, and compare the messages "
+                        "of these runs; the output of the first is shown, those of the others are kept and compared")
+    parser.add_argument("--correct", action="store_true", help="with --twins 3: a message that is wrong in one of them is replaced by the right "
+                        "one before the program gets it")
+    parser.add_argument("--hosts-of-twin", action="append", default=[], metavar="A,B,...", help="hosts of one twin, given once for each of them "
+                        "(default: all twins on the hosts of --hosts)")
+    parser.add_argument("--apart", action="store_true", help="with --twins: each twin but the first works in a folder of its own, twin.K/work, "
+                        "with links to what is in this one, so that files that the program makes do not collide")
     parser.add_argument("--mpi", choices=tuple(uci_job.MPIS), help="default: the one that the program is linked with")
     parser.add_argument("--attach", choices=("auto", "preload", "module"), default="auto",
                         help="how UCI gets into a rank: preloaded; by UCX, from 1.22 on; or (auto, default) as it is already by this "
@@ -301,45 +180,116 @@ def parse_arguments():
     parser.add_argument("--json", metavar="FILE", help="write the summary as JSON ('-': on standard output)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the command line, as it can be pasted")
     parser.add_argument("--dry-run", action="store_true", help="print the command line and do nothing")
-    parser.add_argument("program", help="what each rank runs")
+    parser.add_argument("program", help="what each rank runs; without -n, what starts them")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args()
-    if options.ranks < 1:
-        parser.error(f"-n {options.ranks}: a job has 1 rank at least")
+    check_options(parser, options)
     return options
 
 
-def build_command(options, folder):
-    """(command line, how UCI gets in)."""
-    program = shutil.which(options.program)
-    if program is None:
-        warn(f"there is no program {options.program}")
-        sys.exit(EXIT_NOT_FOUND)
-    launcher = uci_job.find_job_launcher(program, options.mpi)
-    attached, how = attach(options)
-    own = own_variables(options.variables)
-    variables = {**own, **attached, **gathering(folder, own.get("UCI_LIVE", ""))}
-    if options.require:
-        variables["UCI_REQUIRE"] = "on"
-    return launcher.command(options.ranks, variables, [options.program, *options.arguments], options.hosts,
-                            shlex.split(options.mpirun_args)), how
+def check_options(parser, options):
+    """What does not go together ends here, with what to do."""
+    if options.ranks is not None and options.ranks < 1:
+        parser.error(f"-n {options.ranks}: a job has 1 rank at least")
+    if not options.twins and (options.correct or options.hosts_of_twin or options.apart):
+        parser.error("--correct, --hosts-of-twin and --apart are for jobs with --twins")
+    if options.correct and options.twins != 3:
+        parser.error("--correct needs --twins 3: two can't tell which of them is right")
+    if options.hosts_of_twin and (len(options.hosts_of_twin) != options.twins or options.hosts):
+        parser.error(f"--hosts-of-twin is given once for each of the {options.twins} twins, and then --hosts is not" if options.hosts else
+                     f"--hosts-of-twin is given once for each of the {options.twins} twins, not {len(options.hosts_of_twin)} times")
+    if options.ranks is None and (options.mpi or options.mpirun_args):
+        parser.error("--mpi and --mpirun-args are for jobs with -n, whose command line uci_run makes")
+
+
+class Starter:
+    """Makes the command line of a job: its own with -n, else the user's with what UCI needs."""
+
+    def __init__(self, options):
+        self.options = options
+        self.program = shutil.which(options.program)
+        if self.program is None:
+            warn(f"there is no program {options.program}")
+            sys.exit(EXIT_NOT_FOUND)
+        self.words = [options.program, *options.arguments]
+        if options.ranks is not None:
+            self.launcher = uci_job.find_job_launcher(self.program, options.mpi)
+        else:
+            mpi, _ = uci_job.find_linked_mpi(self.program)
+            if mpi:
+                raise JobError(f"how many ranks? {options.program} is a program of {uci_job.MPIS[mpi]}: give -n N, or a command line that starts it "
+                               "(uci_run -- mpirun ...)")
+            self.launcher = None
+        self.attached, self.how = attach(options)
+        if any(word.startswith("LD_PRELOAD=") for word in self.words) and options.ranks is None:
+            self.attached, self.how = {}, "as the command line itself says (LD_PRELOAD)"
+
+    def command(self, folder, twin=None):
+        """The command line whose ranks leave what they know in FOLDER, or for a twin in its folder there."""
+        options = self.options
+        own = own_variables(options.variables)
+        place = folder if twin is None else folder / f"twin.{twin}"
+        variables = {**own, **self.attached, **gathering(place, own.get("UCI_LIVE", ""))}
+        if twin is not None:
+            variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
+        if options.require:
+            variables["UCI_REQUIRE"] = "on"
+        hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts
+        if options.ranks is not None:
+            return self.launcher.command(options.ranks, variables, self.words, hosts, shlex.split(options.mpirun_args), twin is None)
+        return uci_job.wrap_command(self.words, variables, hosts, twin is None)
+
+
+def show_commands(commands, folder, is_script):
+    """Command lines that can be pasted, on stdout if they are asked for alone."""
+    stream = sys.stdout if is_script else sys.stderr
+    if len(commands) == 1:
+        print(shlex.join(commands[0]), file=stream, flush=True)
+        return
+    print(shlex.join(["mkdir", "-p", *(str(folder / f"twin.{twin}") for twin in range(len(commands)))]), file=stream)
+    for twin, command in enumerate(commands):
+        kept = "" if twin == 0 else f" >{shlex.quote(str(folder / f'twin.{twin}.stdout'))} 2>{shlex.quote(str(folder / f'twin.{twin}.stderr'))}"
+        print(f"{shlex.join(command)}{kept} &", file=stream)
+    print("wait", file=stream, flush=True)
+
+
+def run_alone(options, folder, command):
+    """One job: (summary, what --json writes of it)."""
+    status = run_job(command)
+    summary = Summary(folder, options.ranks, status, options.require)
+    return summary, lambda: summary.record(folder, command)
+
+
+def run_twins(options, folder, commands):
+    """All twins: (summary, what --json writes of it)."""
+    uci_twins.make_folders(folder, options.twins, options.apart)
+    shares = None if options.ranks is None or options.hosts or options.hosts_of_twin or uci_job.is_batch_job() else \
+        uci_twins.share_cores(options.twins, options.ranks)
+    group = uci_twins.Group([uci_twins.Twin(number, command, folder, shares[number] if shares else None,
+                                            folder / f"twin.{number}/work" if options.apart and number > 0 else None)
+                             for number, command in enumerate(commands)])
+    summary = TwinSummary(folder, options.ranks, group.run(), options.require)
+    return summary, lambda: summary.record(folder, commands)
 
 
 def main():
     """Returns the exit code."""
     options = parse_arguments()
     folder = (options.folder or default_folder()).absolute()
-    command, how = build_command(options, folder)
+    starter = Starter(options)
+    commands = [starter.command(folder, twin) for twin in range(options.twins)] if options.twins else [starter.command(folder)]
     if options.verbose or options.dry_run:
-        warn(f"UCI: {how}")
-        print(shlex.join(command), file=sys.stdout if options.dry_run else sys.stderr, flush=True)
+        warn(f"UCI: {starter.how}")
+        show_commands(commands, folder, options.dry_run)
     if options.dry_run:
         return 0
     make_folder(folder)
-    status = run_job(command)
-    summary = Summary(folder, options.ranks, status, options.require)
+    if options.twins:
+        summary, record = run_twins(options, folder, commands)
+    else:
+        summary, record = run_alone(options, folder, commands[0])
     if options.json:
-        write_json(options.json, summary.record(folder, command))
+        write_json(options.json, record())
     print_summary(summary, folder)
     return summary.exit_code()
 

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The report as one dictionary: what --json writes, and what the text and the page are made from."""
-import datetime
 import heapq
 import os
 
@@ -11,7 +10,7 @@ from jobreport.stacks import STACKS, Symbols
 from jobreport.tally import NOT_RECORDED, STACK_FRAMES, sides_of, text_of
 from jobreport.timeline import timeline
 from jobreport.verdict import host_of, job_verdict, missing_ranks, patterns
-from jobreport.wording import clean, size
+from jobreport.wording import clean, instant, size
 
 VERSION = 1
 ROWS = 12      # of a table of kinds
@@ -52,14 +51,6 @@ def job_of(tally, counters, ranks, hosts):
             "seconds": tally.last_time - tally.first_time if is_timed else None, "versions": list(counters.about["version"]),
             "ucx": list(dict.fromkeys([*counters.about["ucx_version"], *tally.kinds["UCX"]])), "modes": list(counters.about["mode"]),
             "digests": list(counters.about["digest"] or tally.kinds["digest"])}
-
-
-def instant(seconds):
-    """Seconds since the epoch as ISO 8601 in UTC; as they are if no calendar has them."""
-    try:
-        return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
-    except (OverflowError, ValueError, OSError):
-        return f"{seconds:.3f} s"
 
 
 def inputs_of(run, tally, counters):

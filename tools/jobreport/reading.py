@@ -9,6 +9,7 @@ import json
 import os
 from pathlib import Path
 
+from jobreport import twins
 from jobreport.tally import Tally
 
 KNOWN_SCHEMA = 2
@@ -25,14 +26,17 @@ class Run:
 
     def __init__(self):
         self.folders, self.events, self.statistics, self.live, self.captures = [], [], [], [], []
+        self.twins = []  # reports of processes of twins
         self.ignored = 0
 
     def add_folder(self, folder):
-        """Everything in a folder; capture/ is only listed."""
+        """Everything in a folder, and in those of its twins; capture/ is only listed."""
         self.folders.append(str(folder))
         for path in sorted(folder.iterdir()):
             if path.is_dir() and path.name == "capture":
                 self.captures += sorted(str(file) for file in path.iterdir())
+            elif path.is_dir() and twins.FOLDER.fullmatch(path.name):
+                self.add_folder(path)
             elif path.is_file():
                 self.add_file(path)
 
@@ -45,6 +49,8 @@ class Run:
             self.events.append(path)
         elif name.startswith("stats.") or (name.endswith(".json") and '"messages_received"' in peek(path)):
             self.statistics.append(path)
+        elif name.startswith("twins.") or (name.endswith(".json") and '"twins": 1' in peek(path)):
+            self.twins.append(path)
         elif name.endswith(".json") and '"verdict"' in peek(path):
             self.events.append(path)
         else:
@@ -52,7 +58,7 @@ class Run:
 
     def is_empty(self):
         """Was there nothing of UCI's?"""
-        return not (self.events or self.statistics or self.live)
+        return not (self.events or self.statistics or self.live or self.twins)
 
 
 def peek(path):

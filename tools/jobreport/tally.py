@@ -8,6 +8,7 @@ import heapq
 import math
 from collections import Counter
 
+from jobreport import twins
 from jobreport.wording import clean
 
 RANK_LIMIT = 1 << 31
@@ -45,6 +46,7 @@ class Tally:
         self.first_time, self.last_time = math.inf, -math.inf
         self.worst, self.examples = [], {}
         self.raw_values, self.raw_hosts, self.raw_messages = {}, {}, {}
+        self.differences = twins.Differences()  # what twins have found: nothing was damaged on its way
 
     def add_damaged(self, path, offset, complaint, limit):
         """A line that is no record."""
@@ -55,6 +57,8 @@ class Tally:
     def add(self, record, schema, place):
         """Count a record. @return None, or what is wrong with it: then nothing of it was counted."""
         get = record.get
+        if get("verdict") in twins.VERDICTS:
+            return self.differences.add(record)
         numbers = [get(name) or 0 for name in NUMBERS]
         sender, receiver = sides_of(record)
         ranks = rank_of(get(sender + "rank")), rank_of(get(receiver + "rank"))
@@ -200,6 +204,7 @@ class Tally:
         heapq.heapify(self.worst)
         for group, entry in other.examples.items():
             self.examples.setdefault(group, entry)
+        self.differences.merge(other.differences)
 
     def worst_first(self):
         """The records that are shown in full: the worst, and an example of each kind that is not among them, of at most as many

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers, sizes and names for people, and text from records that is safe to show."""
+"""Numbers, sizes, times and names for people, and text from records that is safe to show."""
+import datetime
 
 TEXT_LIMIT = 200  # characters of one value of a record that are shown
 
@@ -56,3 +57,11 @@ def listing(names, limit=8):
 def rank(number):
     """A rank, or that it is not known."""
     return f"rank {number}" if number >= 0 else "a rank that is not known"
+
+
+def instant(seconds):
+    """Seconds since the epoch as ISO 8601 in UTC; as they are if no calendar has them."""
+    try:
+        return datetime.datetime.fromtimestamp(seconds, datetime.timezone.utc).strftime("%Y-%m-%d %H:%M:%S.%f")[:-3] + " UTC"
+    except (OverflowError, ValueError, OSError):
+        return f"{seconds:.3f} s"
