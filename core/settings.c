@@ -393,9 +393,10 @@ static const uci_setting_t uci_settings_table[] = {
          "[off|on], or 0 or 1", offsetof(uci_settings_t, syslog), UCI_SETTING_BOOL},
 
         {"UCI_TWINS", "",
-         "This process belongs to twin K (from 0) of N, 2 or 3, runs of the same program, whose ranks compare\n"
-         "the messages that they receive (docs/twins.md). They find each other in this folder, which all must\n"
-         "see. Empty: there are no twins. uci_run --twins sets it.\n"
+         "This process belongs to twin K (from 0) of N, 2 or 3, runs of the same program, whose ranks\n"
+         "compare the messages that they receive (docs/twins.md). They find each other in this folder, which\n"
+         "all must see. Empty: there are no twins. uci_run --twins sets it. Twins whose UCI_DIGEST or\n"
+         "UCI_CHUNK_SIZE is auto take xxh3 and 32k, so that their digests can be compared.\n"
          "Example: UCI_TWINS=/scratch/me/twins,0/3",
          "FOLDER,K/N, or nothing", offsetof(uci_settings_t, twins), UCI_SETTING_TWINS},
 
@@ -407,13 +408,13 @@ static const uci_setting_t uci_settings_table[] = {
          "[compare|correct]", offsetof(uci_settings_t, twins_mode), UCI_SETTING_ENUM(uci_twins_mode_names)},
 
         {"UCI_TWINS_WAIT", "60",
-         "Seconds that a process waits for its twins: to meet them, for a vote, for a choice that it follows,\n"
-         "and at its end. It goes on without one that does not come, with a warning.",
+         "Seconds that a process waits for its twins: to meet them, for a vote, for a choice that it\n"
+         "follows, and at its end. It goes on without one that does not come, with a warning.",
          "1 to 86400 seconds", offsetof(uci_settings_t, twins_wait), UCI_SETTING_UINT(1, 86400)},
 
         {"UCI_TWINS_LOG", "64m",
-         "Memory of a process for what a twin that lags has still to be told. Nobody waits for it beyond that:\n"
-         "it is left behind, with a warning.",
+         "Memory of a process for what a twin that lags has still to be told. Nobody waits for it beyond\n"
+         "that: it is left behind, with a warning.",
          "64k to 1024g bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, twins_log),
          UCI_SETTING_SIZE(64 * UCI_KB, 1024 * UCI_GB, false)},
 

@@ -60,8 +60,8 @@ Test(twin_card, says_who_this_is)
     fill(&card);
     cr_expect((card.twin == 1) && (card.of == 3) && (card.rank == 5) && (card.ranks == 8) && (card.pid == getpid()));
     cr_expect_str_eq(card.host, uci_process_host());
-    cr_expect_str_eq(card.digest, "auto");
-    cr_expect((card.chunk == UCI_SIZE_AUTO) && (card.mode == UCI_TWINS_COMPARE) &&
+    cr_expect_str_eq(card.digest, "xxh3"); /* not auto: see UCI_TWINS_CHUNK */
+    cr_expect((card.chunk == UCI_TWINS_CHUNK) && (card.mode == UCI_TWINS_COMPARE) &&
               (card.protocol == UCI_TWIN_PROTOCOL));
     cr_expect(strstr(card.program, "test_twin_card") != NULL, "%s", card.program);
     cr_expect((card.program_id != 0) && (card.start != 0));
@@ -256,7 +256,7 @@ Test(twin_card, what_is_not_valid_is_refused)
                  {"\ntwin 1\n", "\ntwin 3\n", "not valid"},
                  {"\nof 3\n", "\nof 4\n", "not valid"},
                  {"\nmode 0\n", "\nmode 2\n", "not valid"},
-                 {"\ndigest auto\n", "\ndigest \x1b[31m\n", "not valid"},
+                 {"\ndigest xxh3\n", "\ndigest \x1b[31m\n", "not valid"},
                  {"\naddress 001fffa0\n", "\naddress 001fffa\n", "not valid"},
                  {"\naddress 001fffa0\n", "\naddress 001fffa0 \n", "not valid"},
                  {"\naddress 001fffa0\n", "\naddress 001FFFA0\n", "not valid"}};
@@ -327,8 +327,8 @@ Test(twin_card, what_must_be_the_same)
     EXPECT_DIFFERS(strcpy(theirs.program, "/bin/other"); theirs.program_id = 0, "/bin/other in twin 2 (node1:77)");
     EXPECT_DIFFERS(theirs.of = 2, "UCI_TWINS says different numbers of twins: 3 in twin 1");
     EXPECT_DIFFERS(theirs.mode = UCI_TWINS_CORRECT, "UCI_TWINS_MODE: compare in twin 1");
-    EXPECT_DIFFERS(strcpy(theirs.digest, "crc64"), "UCI_DIGEST: auto in twin 1");
-    EXPECT_DIFFERS(theirs.chunk = 4096, "UCI_CHUNK_SIZE: auto in twin 1 (node1:66), 4096 in twin 2");
+    EXPECT_DIFFERS(strcpy(theirs.digest, "crc64"), "UCI_DIGEST: xxh3 in twin 1");
+    EXPECT_DIFFERS(theirs.chunk = 4096, "UCI_CHUNK_SIZE: 32768 in twin 1 (node1:66), 4096 in twin 2");
     EXPECT_DIFFERS(strcpy(theirs.version, "9.9 (abc)"), "different versions of UCI");
     EXPECT_DIFFERS(theirs.protocol += 1, "different versions of UCI");
 #undef EXPECT_DIFFERS
