@@ -99,22 +99,33 @@ unsigned uci_request_deliver(uci_worker_t *worker)
     return count;
 }
 
-void uci_request_complete_slow(uci_request_t *req, ucs_status_t status)
+static void uci_request_complete_other(uci_request_t *req, ucs_status_t status)
 {
-    if (uci_unlikely(req->flags & UCI_REQUEST_TWIN)) {
+    if (req->flags & UCI_REQUEST_TWIN) {
         req->flags &= ~(uint32_t)UCI_REQUEST_TWIN;
-        if (req->worker->twin->received(req, status)) {
-            return; /* it is completed when the twins have voted */
-        }
+        if (!req->worker->twin->received(req, status)) {
+            uci_request_complete(req, status);
+        } /* else when the twins have voted */
+        return;
     }
     uci_buffer_finish(&req->buffer);
     if (req->flags & UCI_REQUEST_POSTING) {
         uci_request_set_status(req, status);
-    } else if (req->flags & UCI_REQUEST_CALLBACK) {
-        uci_request_queue(req, status);
     } else {
         uci_request_end(req, status);
     }
+}
+
+void uci_request_complete_slow(uci_request_t *req, ucs_status_t status)
+{
+    const uint32_t special = UCI_REQUEST_TWIN | UCI_REQUEST_POSTING | UCI_REQUEST_CALLBACK;
+
+    if (uci_unlikely((req->flags & special) != UCI_REQUEST_CALLBACK)) {
+        uci_request_complete_other(req, status);
+        return;
+    }
+    uci_buffer_finish(&req->buffer);
+    uci_request_queue(req, status);
 }
 
 void uci_request_complete(uci_request_t *req, ucs_status_t status)
