@@ -207,6 +207,7 @@ static void *uci_twin_keep(uci_request_t *req, ucs_status_t status)
 static bool uci_twin_vote(uci_request_t *req, ucs_status_t status)
 {
     uci_twin_value_t value = {.digest = req->twin.digest, .length = req->info.length, .form = req->twin.form};
+    uci_status_t voted;
     void *held;
 
     if (status != UCS_OK) {
@@ -215,11 +216,15 @@ static bool uci_twin_vote(uci_request_t *req, ucs_status_t status)
     }
     held = uci_twin_keep(req, status);
     uci_twin_say_value(&req->twin, &value);
-    if (uci_twin_votes_add(uci_twin.votes, uci_settings.twins.twin, req->twin.channel, req->twin.number, &value,
-                           held) != UCI_OK) {
-        return uci_twin.correct && (held != NULL) && !uci_twin_hold_forget(held);
+    voted = uci_twin_votes_add(uci_twin.votes, uci_settings.twins.twin, req->twin.channel, req->twin.number, &value,
+                               held);
+    if (!uci_twin.correct || (held == NULL)) {
+        return false;
     }
-    return uci_twin.correct && (held != NULL) && !uci_twin_hold_forget(held);
+    if (voted != UCI_OK) {
+        uci_twin_hold_give_up(held); /* logged: there will be no verdict */
+    }
+    return !uci_twin_hold_forget(held);
 }
 
 static bool uci_twin_received(uci_request_t *req, ucs_status_t status)
@@ -325,6 +330,16 @@ static unsigned uci_twin_progress(uci_worker_t *worker)
     return count;
 }
 
+static bool uci_twin_is_waiting(const uci_worker_t *worker)
+{
+    bool is_waiting;
+
+    pthread_mutex_lock(&uci_twin.lock);
+    is_waiting = uci_twin_hold_has(worker);
+    pthread_mutex_unlock(&uci_twin.lock);
+    return is_waiting;
+}
+
 /* ------------------------------------------------------ begin and end */
 
 static void uci_twin_begin(uci_worker_t *worker, uci_twin_open_context_t open_context)
@@ -346,8 +361,10 @@ static void uci_twin_begin(uci_worker_t *worker, uci_twin_open_context_t open_co
 
 void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
 {
-    static const uci_twin_events_t events = {
-            .matched = uci_twin_matched, .received = uci_twin_received, .progress = uci_twin_progress};
+    static const uci_twin_events_t events = {.matched    = uci_twin_matched,
+                                             .received   = uci_twin_received,
+                                             .progress   = uci_twin_progress,
+                                             .is_waiting = uci_twin_is_waiting};
 
     if (uci_settings.twins.folder == NULL) {
         return;

@@ -58,6 +58,11 @@ static void uci_twin_hold_set_ready(uci_twin_hold_t *hold)
     uci_list_add_tail(&uci_twin_ready, &hold->link);
 }
 
+void uci_twin_hold_give_up(uci_twin_hold_t *hold)
+{
+    uci_twin_hold_set_ready(hold);
+}
+
 bool uci_twin_hold_forget(uci_twin_hold_t *hold)
 {
     if (hold->state != UCI_TWIN_READY) {
@@ -92,6 +97,22 @@ unsigned uci_twin_hold_complete(uci_worker_t *worker, bool all)
         }
     }
     return count;
+}
+
+static bool uci_twin_list_has(uci_list_t *list, const uci_worker_t *worker)
+{
+    uci_list_for_each(hold, list, uci_twin_hold_t, link)
+    {
+        if (hold->worker == worker) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool uci_twin_hold_has(const uci_worker_t *worker)
+{
+    return uci_twin_list_has(&uci_twin_waiting, worker) || uci_twin_list_has(&uci_twin_ready, worker);
 }
 
 uint64_t uci_twin_hold_oldest(void)

@@ -33,12 +33,18 @@ uci_twin_hold_t *uci_twin_hold_create(uci_request_t *req, ucs_status_t status);
 void uci_twin_hold_decide(uci_twin_hold_t *hold, uci_twin_link_t *link, const uci_twin_verdict_t *verdict,
                           const uci_peer_t *sender);
 
+/** It is not voted upon: complete it as it is. */
+void uci_twin_hold_give_up(uci_twin_hold_t *hold);
+
 /** It was decided within the call that made it, and needs nothing more: forget it, its receive completes as usual.
  *  @return false: it is kept. */
 bool uci_twin_hold_forget(uci_twin_hold_t *hold);
 
 /** Complete what is ready of this worker. @param all  what is not, as well, as it is. @return how many. */
 unsigned uci_twin_hold_complete(uci_worker_t *worker, bool all);
+
+/** Is any of this worker's receives kept? */
+bool uci_twin_hold_has(const uci_worker_t *worker);
 
 /** When the receive that has waited longest for its vote came, in ns; UINT64_MAX: none does. */
 uint64_t uci_twin_hold_oldest(void);

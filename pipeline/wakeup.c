@@ -88,6 +88,9 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     if (uci_path_table_are_due(worker) || !uci_list_is_empty(&worker->waiting) || !uci_list_is_empty(&worker->unsent)) {
         return 0;
     }
+    if ((worker->twin != NULL) && worker->twin->is_waiting(worker)) {
+        return 0;
+    }
     return uci_min(uci_resync_due(worker), uci_close_due(worker));
 }
 

@@ -86,6 +86,8 @@ typedef struct uci_twin_events {
     /** The message is in the receive's buffer, verified. @return true: keep the receive, it is completed by uci_request_complete() later. */
     bool (*received)(uci_request_t *req, ucs_status_t status);
     unsigned (*progress)(struct uci_worker *worker);
+    /** Does something in this worker wait for what twins say? Then its program must not sleep: their worker wakes nobody. */
+    bool (*is_waiting)(const struct uci_worker *worker);
 } uci_twin_events_t;
 
 typedef struct uci_worker {

@@ -119,9 +119,26 @@ void uci_plugin_unprotected(const char *what)
     }
 }
 
+/* Twins compare digests of what is received */
+static void uci_plugin_check_twins(void)
+{
+    const char *wrong = NULL;
+
+    if (uci_settings.mode == UCI_MODE_OFF) {
+        wrong = "UCI_MODE=off";
+    } else if (uci_settings.digest->id == UCI_DIGEST_NONE) {
+        wrong = "UCI_DIGEST=none";
+    }
+    if ((uci_settings.twins.folder != NULL) && (wrong != NULL)) {
+        uci_fatal("twins can't be compared with %s: take it away, or UCI_TWINS", wrong);
+    }
+}
+
 static void uci_plugin_check_settings(void)
 {
     unsigned ranks = uci_process_job_size();
+
+    uci_plugin_check_twins();
 
     if (uci_settings.mode == UCI_MODE_OFF) {
         uci_plugin_unprotected("UCI_MODE=off");
