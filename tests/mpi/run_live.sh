@@ -16,23 +16,14 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 mpi=openmpi,mpich build=$uci_root/build timeout=60
-passed=0 failed=0 skipped=0
 ranks=4
 work=$(mktemp -d)
 trap 'end_marked; umount "$work/full" 2>/dev/null || true; [ ! -e "$work/syslog" ] || rm -f /dev/log; rm -rf "$work" "$run_dir"' EXIT
+# shellcheck source=tests/tools/checks.sh
+source "$uci_root/tests/tools/checks.sh"
 
-# check LABEL COMMAND...: the command must succeed.
-check() {
-    local label=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-        say "ok   $label: $(head -n 1 "$work/log")"
-    else
-        failed=$((failed + 1))
-        say "FAIL $label"
-        tail -n 15 "$work/log" | cut -c1-200
-    fi
+note_of() {
+    head -n 1 "$1"
 }
 
 top() {
@@ -175,14 +166,6 @@ skips_what_is_none() {
         grep -q "$ranks of $ranks ranks" "$work/text" && ! grep -q $'\033' "$work/text"
 }
 
-refuses() {
-    local text=$1 expected=$2 status=0
-    shift 2
-    top "$@" >"$work/said" 2>&1 || status=$?
-    cat "$work/said"
-    [ "$status" -eq "$expected" ] && grep -qF -- "$text" "$work/said"
-}
-
 # On a terminal there is a screen, and 'q' ends it
 has_a_screen() {
     (sleep 1.5; printf q) | TERM=xterm timeout 20 script -qec "$build/tools/uci_top -i 0.5 $work/live" "$work/typed" >/dev/null &&
@@ -201,8 +184,7 @@ test_mpi() {
         umount "$work/probe"
         check "$one_mpi, no room for the files" has_no_room "$one_mpi"
     else
-        skipped=$((skipped + 1))
-        say "skip $one_mpi, no room for the files: a file system can't be mounted here"
+        skip "$one_mpi, no room for the files" "a file system can't be mounted here"
     fi
     check "$one_mpi, damage" shows_damage "$one_mpi"
 }
@@ -217,18 +199,16 @@ main() {
     if [ "$(id -u)" -eq 0 ] && [ ! -e /dev/log ]; then
         check "the system's log" tells_system_log "${mpi%%,*}"
     else
-        skipped=$((skipped + 1))
-        say "skip the system's log: this machine has one, or may not be given one"
+        skip "the system's log" "this machine has one, or may not be given one"
     fi
     check "OpenMetrics" metrics_are_valid
     check "a screen" has_a_screen
     check "files that are none" skips_what_is_none
-    check "no such folder" refuses "cannot read the folder /no/such" 1 --once /no/such
-    check "no such option" refuses "(see uci_top --help)" 2 --wrong
-    check "a bad interval" refuses "expected 0.1 to 86400 seconds" 2 --interval 0
-    check "metrics that can't be written" refuses "cannot write /no/such/file" 1 --once --openmetrics /no/such/file "$work/live"
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    check "no such folder" says "cannot read the folder /no/such" 1 top --once /no/such
+    check "no such option" says "(see uci_top --help)" 2 top --wrong
+    check "a bad interval" says "expected 0.1 to 86400 seconds" 2 top --interval 0
+    check "metrics that can't be written" says "cannot write /no/such/file" 1 top --once --openmetrics /no/such/file "$work/live"
+    end_of_checks
 }
 
 main "$@"
