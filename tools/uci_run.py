@@ -56,7 +56,7 @@ def ask_uci_info():
     """What 'uci_info --check' finds out about this environment: {} if there is no uci_info, which is told."""
     tool = uci_job.find_tool("uci_info")
     if tool is None:
-        warn("uci_info is not installed beside uci_run: whether UCI is on already, and which UCX is here, is not known")
+        warn("there is no uci_info, neither beside uci_run nor in PATH: whether UCI is on already, and which UCX is here, is not known")
         return {}
     try:
         return json.loads(subprocess.run([tool, "--check", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
