@@ -39,6 +39,17 @@ options_of() {
     "$1" --help | grep -E '^ +-' | sed -E 's/([^ ])  .*/\1/' | grep -oE -- '(^|[ ,[])--?[A-Za-z0-9][A-Za-z0-9-]*' | grep -oE -- '-.*' | sort -u
 }
 
+# What --help lists stands in the manual page, too
+is_in_manual() {
+    local option
+    options_of "$1" >"$work/options"
+    [ -s "$work/options" ] || return
+    while read -r option; do
+        grep -qE -- "^\.It Fl (.*(,|Fl) )?${option#-}( |\$)" "$uci_root/docs/man/${1##*/}.1" ||
+            { say "$1: $option is not in its manual page"; return 1; }
+    done <"$work/options"
+}
+
 completes() {
     local tool=$1 option found
     PATH=$work/prefix/bin:$PATH
@@ -132,7 +143,9 @@ main() {
     check "uci.conf: each setting with its default" example_parses
     check "uci.conf: sets nothing as it is" example_is_inert
     for tool in "$work"/prefix/bin/uci_*; do
-        [[ ${tool##*/} == *.* ]] || check "completion of ${tool##*/} is its --help" completes "${tool##*/}"
+        [[ ${tool##*/} != *.* ]] || continue
+        check "completion of ${tool##*/} is its --help" completes "${tool##*/}"
+        check "manual page of ${tool##*/} has what --help has" is_in_manual "$tool"
     done
     check "pkg-config: the library" pkg_config preload "$work/prefix/lib/libucx_integrity.so"
     check "pkg-config: the folder for UCX" pkg_config ucx_plugin_path "$work/prefix/lib/uci"
