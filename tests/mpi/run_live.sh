@@ -107,6 +107,21 @@ sys.exit(0 if damaged == sorted(damaged, reverse=True) and damaged[0] > 0
 PYTHON
 }
 
+# A program that writes to the buffers of its sends has not damaged anything, and its node is not to be drained for it
+tells_changes_apart() {
+    local one_mpi=$1 programs_dir=$uci_root/tests/verdicts
+    compile_programs "$one_mpi" overwrite
+    rm -rf "$work/live"
+    run_program overwrite "$one_mpi" posix,cma,self 2 "$preload" "$timeout" "steady 4194304 8" UCI_PATH=get "UCI_LIVE=$work/live"
+    top --once --json "$work/live" >"$work/look.json"
+    python3 - "$work/look.json" <<'PYTHON'
+import json, sys
+job = json.load(open(sys.argv[1]))["jobs"][0]
+print(f"{job['source_changed']} changed, {job['damaged']} damaged")
+sys.exit(0 if job["source_changed"] > 0 and job["damaged"] == 0 else 1)
+PYTHON
+}
+
 # In a place of our own for /dev/log, which must not be there: lines of a process are limited
 tells_system_log() {
     local one_mpi=$1 pid
@@ -150,6 +165,25 @@ assert any(sample.name == "uci_messages_sent_total" for family in prometheus(tex
 PYTHON
 }
 
+# Processes that know of no job have the same labels, and so one line together: two of another host, which were heard of just now
+adds_up_metrics() {
+    rm -rf "$work/elsewhere"
+    mkdir "$work/elsewhere"
+    find "$work/live" -name '*.live' | head -n 2 | xargs -I{} cp {} "$work/elsewhere"
+    python3 - "$work/elsewhere" <<'PYTHON'
+import pathlib, struct, sys, time
+for path in pathlib.Path(sys.argv[1]).iterdir():  # core/live_layout.h
+    data, now = bytearray(path.read_bytes()), time.time_ns()
+    block, = struct.unpack_from("I", data, 32)
+    struct.pack_into("I", data, 48, 0)  # running
+    struct.pack_into("Q", data, 80, now)
+    struct.pack_into("64s40s320s", data, 104, b"elsewhere", b"another boot", b"")
+    struct.pack_into("QQQQ", data, block, 0, now, 1, 1000)  # one worker, with 1000 bytes in its log
+    path.write_bytes(data)
+PYTHON
+    top --once --openmetrics - "$work/elsewhere" | grep '^uci_log_bytes{job_id="none",program="dying",uid=".*"} 2000$'
+}
+
 skips_what_is_none() {
     local one
     one=$(find "$work/live" -name '*.live' | head -n 1)
@@ -186,6 +220,7 @@ test_mpi() {
     else
         skip "$one_mpi, no room for the files" "a file system can't be mounted here"
     fi
+    check "$one_mpi, changes by the program" tells_changes_apart "$one_mpi"
     check "$one_mpi, damage" shows_damage "$one_mpi"
 }
 
@@ -202,6 +237,7 @@ main() {
         skip "the system's log" "this machine has one, or may not be given one"
     fi
     check "OpenMetrics" metrics_are_valid
+    check "OpenMetrics of processes without a job" adds_up_metrics
     check "a screen" has_a_screen
     check "files that are none" skips_what_is_none
     check "no such folder" says "cannot read the folder /no/such" 1 top --once /no/such
