@@ -297,7 +297,7 @@ def parse_arguments():
     parser.add_argument("--require", action="store_true", help="fail if not every rank has UCI and is protected")
     parser.add_argument("-x", dest="variables", action="append", default=[], metavar="NAME[=VALUE]",
                         help="variable for all ranks, as are all that begin with UCI_ and UCX_; repeat for more")
-    parser.add_argument("--mpirun-args", default="", metavar="ARGS", help="more arguments for mpirun, quoted as for a shell")
+    parser.add_argument("--mpirun-args", default=[], type=shlex.split, metavar="ARGS", help="more arguments for mpirun, quoted as for a shell")
     parser.add_argument("--json", metavar="FILE", help="write the summary as JSON ('-': on standard output)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the command line, as it can be pasted")
     parser.add_argument("--dry-run", action="store_true", help="print the command line and do nothing")
@@ -322,7 +322,7 @@ def build_command(options, folder):
     if options.require:
         variables["UCI_REQUIRE"] = "on"
     return launcher.command(options.ranks, variables, [options.program, *options.arguments], options.hosts,
-                            shlex.split(options.mpirun_args)), how
+                            options.mpirun_args), how
 
 
 def main():
