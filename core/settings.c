@@ -321,8 +321,9 @@ static const uci_setting_t uci_settings_table[] = {
          "[abort|error|log]", offsetof(uci_settings_t, on_error), UCI_SETTING_ENUM(uci_on_error_names)},
 
         {"UCI_ON_CHANGED", "warn",
-         "What to do when a repair finds that the program has written to the buffer of a send that is\n"
-         "still pending, which MPI forbids. The message is delivered with the bytes that are there now.\n"
+         "What to do when a repair, or UCI_CHECK_SOURCES, finds that the program has written to the buffer\n"
+         "of a send that is still pending, which MPI forbids. The message is delivered with the bytes that\n"
+         "are there now.\n"
          " - warn  : print which bytes, to which rank and with which tag.\n"
          " - abort : the same, and abort the process, and so the job.",
          "[warn|abort]", offsetof(uci_settings_t, on_changed), UCI_SETTING_ENUM(uci_on_changed_names)},
@@ -333,8 +334,8 @@ static const uci_setting_t uci_settings_table[] = {
          " - rate=R   : how likely a message, chunk, header or acknowledgement is hit, 0 to 1 (required)\n"
          " - kind=K   : bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any\n"
          "              (default: bitflip)\n"
-         " - target=T : payload, header, tree, ack, memory, repair, region, leaf, several joined by\n"
-         "              '+', or any, which is the first five (default: payload)\n"
+         " - target=T : payload, header, tree, ack, memory, repair, region, leaf, frame, several joined\n"
+         "              by '+', or any, which is the first five (default: payload)\n"
          " - seed=N   : the same seed repeats the same damage (default: 1)\n"
          " - count=N  : stop after N faults in a process\n"
          " - min=BYTES, max=BYTES : only messages of this size\n"

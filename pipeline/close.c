@@ -517,9 +517,9 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
     uci_close_take_report(peer, data, length);
     uci_unexpected_adopt_all(peer);
     if (peer->bye_said) {
-        if (hdr->flags &
-            UCI_AM_FLAG_REPAIR) {  /* it has not come: nor have FINs, without which the other side may wait for ever */
-            peer->promised = true; /* so that an endpoint is made for it */
+        if (hdr->flags & UCI_AM_FLAG_REPAIR) {
+            /* it has not come, nor have FINs, for which the other side may wait for ever: an endpoint is made for it */
+            peer->promised = true;
             uci_close_send_bye(peer);
         }
         return;

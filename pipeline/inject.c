@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "inject.h"
 
-#include "path.h"
-
 #include <stdlib.h>
+
+#include "path.h"
 
 /* Replace the copy's content by that of another chunk; false if that changes nothing */
 static bool uci_inject_other_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t other)

@@ -136,10 +136,10 @@ static uci_observation_t uci_report_observe_op(const uci_recv_op_t *op, const uc
     return seen;
 }
 
-/* Decide, write the record, stop for debuggers */
-static void uci_report_conclude(uci_record_t *record, uci_observation_t *seen)
+/* Decide, and write the record. @param printed  it will be: only for somebody who reads it are the ports worth a look */
+static void uci_report_conclude(uci_record_t *record, uci_observation_t *seen, bool printed)
 {
-    uci_rdma_sample_t *ports = uci_port_errors_now();
+    uci_rdma_sample_t *ports = (printed || uci_record_is_on()) ? uci_port_errors_now() : NULL;
     char text[256];
 
     uci_port_errors_print(ports, text, sizeof(text));
@@ -410,7 +410,7 @@ void uci_report_healed(uci_recv_op_t *op)
         return;
     }
     record.verdict = (op->changed > 0) ? "source changed" : "repaired";
-    uci_report_conclude(&record, &seen);
+    uci_report_conclude(&record, &seen, ((op->changed > 0) ? uci_report_changes : uci_report_lines) < UCI_REPORT_LINES);
     if (op->changed > 0) {
         uci_report_say_changed(op, &record);
     } else {
@@ -434,7 +434,7 @@ void uci_report_frame_healed(uci_peer_t *peer, const uci_gap_t *gap, const uci_h
     record.start_time = gap->start_time;
     seen              = uci_report_observe(&record, UCI_REASON_NONE);
     seen.waited       = gap->waited;
-    uci_report_conclude(&record, &seen);
+    uci_report_conclude(&record, &seen, uci_report_lines < UCI_REPORT_LINES);
     uci_report_say_healed(&record);
     uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
     uci_damages_drop(&damages);
@@ -496,7 +496,7 @@ static void uci_report_conclude_failed(uci_record_t *record, uci_observation_t *
     }
     record->verdict = "not repaired";
     record->reason  = uci_reason_texts[seen->reason];
-    uci_report_conclude(record, seen);
+    uci_report_conclude(record, seen, true);
     uci_report_say_failed(record);
     uci_mismatch_stop(record->verdict, uci_cause_names[record->cause]);
 }
@@ -543,7 +543,7 @@ void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size
     uci_observation_t seen = uci_report_observe(&record, reason);
     char name[128];
 
-    uci_report_conclude(&record, &seen);
+    uci_report_conclude(&record, &seen, true);
     uci_report_tag(tag, name, sizeof(name));
     uci_error("message can't be delivered intact: %s", text);
     uci_error("  cause       %s: %s", uci_cause_names[record.cause], record.evidence);

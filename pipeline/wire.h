@@ -100,7 +100,7 @@ typedef enum {
     UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots */
     UCI_AM_DATA,   /**< sender -> receiver: chunk `index`; op = receiver's slot */
     UCI_AM_FIN,    /**< receiver -> sender: verified (or truncated): the send may complete */
-    UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; flag GET or COPY; FRAME: that frame */
+    UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; GET: by RDMA; FRAME: that frame */
     UCI_AM_GRANT,  /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
     UCI_AM_GONE,   /**< sender -> receiver: no copy left, cannot repair; FRAME: what there was of it */
     UCI_AM_QUERY,  /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */

@@ -38,16 +38,18 @@ typedef struct uci_info_search {
 static bool uci_info_is_known(const uci_info_search_t *search, const char *mpi, const char *path, bool is_component)
 {
     char folder[PATH_MAX];
+    size_t length;
     unsigned i;
 
     snprintf(folder, sizeof(folder), "%s", path);
     dirname(folder);
+    length = strlen(folder);
     for (i = 0; i < search->count; ++i) {
         if (strcmp(search->mpis[i].library, path) == 0) {
             return true;
         }
         if (!is_component && (strcmp(search->mpis[i].name, mpi) == 0) &&
-            (strncmp(search->mpis[i].library, folder, strlen(folder)) == 0)) {
+            (strncmp(search->mpis[i].library, folder, length) == 0) && (search->mpis[i].library[length] == '/')) {
             return true;
         }
     }

@@ -61,6 +61,8 @@ static void uci_top_add_up(uci_top_process_t *process)
     for (i = 0; i < uci_array_size(parts); ++i) {
         process->sums[parts[i].sum] += uci_live_file_value(&process->file, parts[i].name);
     }
+    /* a chunk that its program has changed counts as one that did not match, too */
+    process->sums[UCI_TOP_DAMAGED] -= uci_min(process->sums[UCI_TOP_DAMAGED], process->sums[UCI_TOP_CHANGED]);
 }
 
 static void uci_top_add_wait(uci_top_process_t *process, const uci_live_wait_t *wait)

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-typedef double uci_top_metric_func_t(const uci_top_look_t *look, const uci_top_job_t *job);
+/* @return the metric with one more process, a running one. @param value  of those before */
+typedef double uci_top_metric_func_t(const uci_top_look_t *look, const uci_top_process_t *process, double value);
 
 static void uci_top_metrics_label(FILE *stream, const char *name, const char *value)
 {
@@ -149,28 +150,31 @@ static void uci_top_metrics_counters(const uci_top_look_t *look, FILE *stream)
     }
 }
 
-static double uci_top_metrics_log(const uci_top_look_t *look, const uci_top_job_t *job)
+static double uci_top_metrics_log(const uci_top_look_t *look, const uci_top_process_t *process, double value)
 {
-    uint64_t sum = 0;
-    unsigned i;
-
-    for (i = 0; i < job->count; ++i) {
-        sum += (job->processes[i]->file.fate == UCI_LIVE_FATE_RUNNING) ? job->processes[i]->log_bytes : 0;
-    }
-    return (double)sum;
+    return value + (double)process->log_bytes;
 }
 
-static double uci_top_metrics_wait(const uci_top_look_t *look, const uci_top_job_t *job)
+static double uci_top_metrics_wait(const uci_top_look_t *look, const uci_top_process_t *process, double value)
 {
-    double longest = 0;
-    unsigned i;
+    return uci_max(value, uci_top_wait_seconds(look, &process->wait));
+}
 
-    for (i = 0; i < job->count; ++i) {
-        if (job->processes[i]->file.fate == UCI_LIVE_FATE_RUNNING) {
-            longest = uci_max(longest, uci_top_wait_seconds(look, &job->processes[i]->wait));
+/* Of all jobs with the labels of job @a i, which is the first of them */
+static double uci_top_metrics_value(const uci_top_look_t *look, unsigned i, uci_top_metric_func_t *func)
+{
+    const uci_top_job_t *first = &look->jobs[i];
+    double value               = 0;
+    unsigned j;
+
+    for (; i < look->jobs_count; ++i) {
+        for (j = 0; uci_top_metrics_is_same(first, &look->jobs[i]) && (j < look->jobs[i].count); ++j) {
+            if (look->jobs[i].processes[j]->file.fate == UCI_LIVE_FATE_RUNNING) {
+                value = func(look, look->jobs[i].processes[j], value);
+            }
         }
     }
-    return longest;
+    return value;
 }
 
 static void uci_top_metrics_gauge(const uci_top_look_t *look, FILE *stream, const char *name, const char *unit,
@@ -183,7 +187,7 @@ static void uci_top_metrics_gauge(const uci_top_look_t *look, FILE *stream, cons
         if (!uci_top_metrics_was_written(look, i)) {
             fprintf(stream, "%s{", name);
             uci_top_metrics_labels(stream, &look->jobs[i]);
-            fprintf(stream, "} %.9g\n", func(look, &look->jobs[i]));
+            fprintf(stream, "} %.9g\n", uci_top_metrics_value(look, i, func));
         }
     }
 }

@@ -55,8 +55,8 @@ def find_module_folder(library):
 
 
 def find_tool(name):
-    """A program of this installation or build, or None."""
-    return find_first((HERE / name, HERE.parent.parent / "bin" / name, HERE.parent / "build/tools" / name))
+    """A program of this installation or build, else that of PATH, or None."""
+    return find_first((HERE / name, HERE.parent.parent / "bin" / name, HERE.parent / "build/tools" / name)) or shutil.which(name)
 
 
 def read_output(command, env=None):

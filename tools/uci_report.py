@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One report on a whole job, from the records and statistics that its processes with UCI have left.
 
-FOLDER is what uci_run or UCI_RUN has filled: events.*.jsonl (UCI_EVENTS), stats.*.json (UCI_STATS), *.live (UCI_LIVE). Files may
+FOLDER is what uci_run has filled: events.*.jsonl (UCI_EVENTS), stats.*.json (UCI_STATS), *.live (UCI_LIVE). Files may
 be given, too. The report is one HTML file that needs no network, or with --text or --json what it says is written to stdout.
 """
 import argparse

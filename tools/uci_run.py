@@ -52,7 +52,7 @@ def ask_uci_info():
     """What 'uci_info --check' finds out about this environment: {} if there is no uci_info, which is told."""
     tool = uci_job.find_tool("uci_info")
     if tool is None:
-        warn("uci_info is not installed beside uci_run: whether UCI is on already, and which UCX is here, is not known")
+        warn("there is no uci_info, neither beside uci_run nor in PATH: whether UCI is on already, and which UCX is here, is not known")
         return {}
     try:
         return json.loads(subprocess.run([tool, "--check", "--json"], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
@@ -176,7 +176,7 @@ def parse_arguments():
     parser.add_argument("--require", action="store_true", help="fail if not every rank has UCI and is protected")
     parser.add_argument("-x", dest="variables", action="append", default=[], metavar="NAME[=VALUE]",
                         help="variable for all ranks, as are all that begin with UCI_ and UCX_; repeat for more")
-    parser.add_argument("--mpirun-args", default="", metavar="ARGS", help="more arguments for mpirun, quoted as for a shell")
+    parser.add_argument("--mpirun-args", default=[], type=shlex.split, metavar="ARGS", help="more arguments for mpirun, quoted as for a shell")
     parser.add_argument("--json", metavar="FILE", help="write the summary as JSON ('-': on standard output)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the command line, as it can be pasted")
     parser.add_argument("--dry-run", action="store_true", help="print the command line and do nothing")
@@ -236,7 +236,7 @@ class Starter:
             variables["UCI_REQUIRE"] = "on"
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts
         if options.ranks is not None:
-            return self.launcher.command(options.ranks, variables, self.words, hosts, shlex.split(options.mpirun_args), twin is None)
+            return self.launcher.command(options.ranks, variables, self.words, hosts, options.mpirun_args, twin is None)
         return uci_job.wrap_command(self.words, variables, hosts, twin is None)
 
 

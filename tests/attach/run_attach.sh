@@ -21,7 +21,6 @@ library=$build/libucx_integrity.so
 module=$build/ucx_plugin/libucs_uci.so.0
 as_module=$out/libucx_integrity_as_module.so # tests/ucp look for this name in LD_PRELOAD
 filter='' timeout=60
-passed=0 failed=0 skipped=0
 
 # The object in every way that a linker knows: bound late, bound at once and made read-only, without a PLT.
 build_all() {
@@ -164,9 +163,7 @@ main() {
     run_programs
     run_mpi
     run_python
-    say "$(since "$begin") s"
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_jobs "$begin"
 }
 
 main "$@"

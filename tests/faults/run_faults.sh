@@ -47,8 +47,6 @@ limit=60
 list=
 
 jobs=()     # "type program mpi tls kind target rate"
-passed=0 failed=0 skipped=0
-failures=()
 
 parse_options() {
     while [ $# -gt 0 ]; do
@@ -311,16 +309,7 @@ run_job() {
     "run_$type" "$program" "$mpi" "$tls" "$kind" "$target" "$rate"
     printf '%-4s %5s s  %-12s %-16s %-7s %-14s %-8s %-14s %-5s %s\n' "$verdict" "$duration" "$type" "$program" "$mpi" \
         "$tls" "$kind" "$target" "$rate" "${reason:-$(head -n 1 <<<"$stats_line")}"
-    case $verdict in
-    PASS) passed=$((passed + 1)) ;;
-    SKIP) skipped=$((skipped + 1)) ;;
-    *)
-        failed=$((failed + 1))
-        failures+=("$1: $verdict, $reason")
-        say "    $(head -n 1 <<<"$stats_line")"
-        keep_log "$1" 20
-        ;;
-    esac
+    count_job "$1" "$1"
 }
 
 main() {
@@ -340,11 +329,7 @@ main() {
     for job in "${jobs[@]}"; do
         run_job "$job"
     done
-    say
-    [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
-    say "$(since "$begin") s"
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_jobs "$begin"
 }
 
 main "$@"

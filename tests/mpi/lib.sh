@@ -236,6 +236,32 @@ stats_value() {
     python3 "$lib_dir/stats.py" --value "$1" "$run_stats"
 }
 
+passed=0 failed=0 skipped=0
+failures=() # which, and why
+
+# count_job NAME LOG_NAME: count the last run by its verdict; of one that failed the log is kept, under that name.
+count_job() {
+    case $verdict in
+    PASS) passed=$((passed + 1)) ;;
+    SKIP) skipped=$((skipped + 1)) ;;
+    *)
+        failed=$((failed + 1))
+        failures+=("$1: $verdict, $reason")
+        [ -z "${stats_line:-}" ] || say "    $(head -n 1 <<<"$stats_line")"
+        keep_log "$2" 30
+        ;;
+    esac
+}
+
+# end_of_jobs BEGIN [NOTE]: the last lines of a script: what has failed, seconds since BEGIN, counts. Status 1 if anything failed.
+end_of_jobs() {
+    say
+    [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
+    say "$(since "$1") s${2:+; $2}"
+    say "$passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+}
+
 # keep_log NAME LINES: keep the last run's log as NAME.log in logs_dir, and show its end.
 keep_log() {
     local kept=$logs_dir/${1//[ \/]/.}.log

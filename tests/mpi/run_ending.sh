@@ -26,7 +26,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 mpi=openmpi,mpich tls=$all_tls filter='' preload=$uci_root/build/libucx_integrity.so
 quick=0 count=0 seed=1 timeout=20 repeat=1 list=0
-passed=0 failed=0
 endings=() # "MPI|TLS|path|what|when|fault"
 
 # What is sent, as ending.c's words; sizes lie at both sides of the borders between the ways that a message may take.
@@ -116,14 +115,8 @@ run_ending() {
         verdict=FAIL
         reason=$(tail -n +2 <<<"$stats_line" | paste -sd';')
     fi
-    if [ "$verdict" = PASS ]; then
-        passed=$((passed + 1))
-        say "ok   $name"
-    else
-        failed=$((failed + 1))
-        say "FAIL $name: $verdict, $reason"
-        keep_log "ending.$name.$failed" 30
-    fi
+    say "$verdict $name${reason:+: $reason}"
+    count_job "$name" "ending.$name.$failed"
 }
 
 main() {
@@ -149,9 +142,7 @@ main() {
             run_ending "$ending"
         done
     done
-    say "$(since "$begin") s"
-    say "$passed passed, $failed failed, 0 skipped"
-    [ "$failed" -eq 0 ]
+    end_of_jobs "$begin"
 }
 
 main "$@"

@@ -44,11 +44,9 @@ conditions=()
 stats=auto
 list=
 
-passed=0 failed=0 skipped=0
 jobs=()                 # "program mpi tls np"
 declare -A cells=()     # what the table says of each
 columns=()
-failures=()
 
 parse_options() {
     while [ $# -gt 0 ]; do
@@ -125,18 +123,14 @@ compile_selected() {
     done
 }
 
-# record JOB VERDICT: count it and note it for the table.
+# record JOB: note it for the table.
 record() {
     local name mpi tls np column
     read -r name mpi tls np <<<"$1"
     column="$mpi $tls $np"
     [[ " ${columns[*]/%/;} " == *" $column; "* ]] || columns+=("$column")
-    cells["$name/$column"]=$2
-    case $2 in
-    PASS) passed=$((passed + 1)); cells["$name/$column"]=$duration ;;
-    SKIP) skipped=$((skipped + 1)) ;;
-    *)    failed=$((failed + 1)); failures+=("$1: $2, $reason") ;;
-    esac
+    cells["$name/$column"]=$verdict
+    [ "$verdict" != PASS ] || cells["$name/$column"]=$duration
 }
 
 # A job that is passed by its programs must have the statistics to show for it.
@@ -166,8 +160,8 @@ run_job() {
     fi
     printf '%-4s %6s s  %-19s %-7s %-14s %s  %s\n' "$verdict" "${duration:--}" "$name" "$mpi" "$tls" "$np" \
         "${reason:-$stats_line}"
-    [[ $verdict == PASS || $verdict == SKIP ]] || keep_log "$1" 30
-    record "$1" "$verdict"
+    count_job "$1" "$1"
+    record "$1"
 }
 
 # Programs down, MPI x transport x ranks across; seconds, or what went wrong.
@@ -215,10 +209,7 @@ main() {
         done
     done
     print_table
-    [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
-    say "$(since "$begin") s"
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_jobs "$begin"
 }
 
 main "$@"

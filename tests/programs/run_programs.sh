@@ -31,7 +31,6 @@ tls='posix,self posix,cma,self tcp,self'
 fault=rate=1e-2,kind=any,target=any
 filter='' timeout=120
 examples=/usr/share/lammps/examples
-passed=0 failed=0 skipped=0
 
 # program_case NAME HOW MPI RANKS TLS CHECK COMMAND...: HOW is plain, uci or faults; CHECK LOG must hold.
 program_case() {
@@ -136,9 +135,7 @@ main() {
         run_netpipe "$transport"
         run_lammps "$transport"
     done
-    say "$(since "$begin") s"
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_jobs "$begin"
 }
 
 main "$@"

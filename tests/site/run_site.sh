@@ -13,29 +13,10 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 build=$(realpath "${1:-$uci_root/build}")
 work=$(mktemp -d)
 site=$work/prefix/share/uci
-passed=0 failed=0 skipped=0
 unset UCI_CONFIG_FILE
 trap 'rm -rf "$work"' EXIT
-
-# check LABEL COMMAND...: the command must succeed; it runs with errexit off, so it is one command or a chain of &&.
-check() {
-    local label=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-        say "ok   $label"
-    else
-        failed=$((failed + 1))
-        say "FAIL $label"
-        tail -n 15 "$work/log" | cut -c1-200
-    fi
-}
-
-# skip LABEL REASON
-skip() {
-    skipped=$((skipped + 1))
-    say "skip $1: $2"
-}
+# shellcheck source=tests/tools/checks.sh
+source "$uci_root/tests/tools/checks.sh"
 
 # An installation of its own, whose files name it
 install_here() {
@@ -56,6 +37,17 @@ example_is_inert() {
 # The options that a manual reader sees in --help, found in another way than the completion does
 options_of() {
     "$1" --help | grep -E '^ +-' | sed -E 's/([^ ])  .*/\1/' | grep -oE -- '(^|[ ,[])--?[A-Za-z0-9][A-Za-z0-9-]*' | grep -oE -- '-.*' | sort -u
+}
+
+# What --help lists stands in the manual page, too
+is_in_manual() {
+    local option
+    options_of "$1" >"$work/options"
+    [ -s "$work/options" ] || return
+    while read -r option; do
+        grep -qE -- "^\.It Fl (.*(,|Fl) )?${option#-}( |\$)" "$uci_root/docs/man/${1##*/}.1" ||
+            { say "$1: $option is not in its manual page"; return 1; }
+    done <"$work/options"
 }
 
 completes() {
@@ -151,7 +143,9 @@ main() {
     check "uci.conf: each setting with its default" example_parses
     check "uci.conf: sets nothing as it is" example_is_inert
     for tool in "$work"/prefix/bin/uci_*; do
-        [[ ${tool##*/} == *.* ]] || check "completion of ${tool##*/} is its --help" completes "${tool##*/}"
+        [[ ${tool##*/} != *.* ]] || continue
+        check "completion of ${tool##*/} is its --help" completes "${tool##*/}"
+        check "manual page of ${tool##*/} has what --help has" is_in_manual "$tool"
     done
     check "pkg-config: the library" pkg_config preload "$work/prefix/lib/libucx_integrity.so"
     check "pkg-config: the folder for UCX" pkg_config ucx_plugin_path "$work/prefix/lib/uci"
@@ -160,19 +154,16 @@ main() {
         check "modulefile: plugin" module_gives "uci/$version-plugin" "UCX_PLUGIN_PATH=$work/prefix/lib/uci"
     else
         skip "modulefiles" "neither Environment Modules nor Lmod here (Debian: environment-modules, or lmod)"
-        skipped=$((skipped + 1))
     fi
     if [ "$(id -u)" -eq 0 ]; then
         check "profile script: users, their own preloads, ~/.no-uci, not the system's" profile_script
         check "profile script: nothing without the library" profile_without_library
     else
         skip "profile script" "other users are played by root"
-        skipped=$((skipped + 1))
     fi
     check "the library alone, without Criterion, MPI and tools" builds_alone
     check "without Criterion the option is named" asks_for_criterion
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_checks
 }
 
 main "$@"

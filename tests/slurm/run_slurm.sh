@@ -16,8 +16,13 @@ work=$(mktemp -d)
 node=$(hostname -s)
 base=$((20000 + $$ % 20000))
 export SLURM_CONF=$work/slurm.conf
-passed=0 failed=0
 daemons=()
+# shellcheck source=tests/tools/checks.sh
+source "$uci_root/tests/tools/checks.sh"
+
+note_of() {
+    tail -n 1 "$1"
+}
 
 end() {
     local pid
@@ -27,20 +32,7 @@ end() {
     wait
     rm -rf "$work"
 }
-
-# check LABEL COMMAND...: the command must succeed.
-check() {
-    local label=$1
-    shift
-    if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
-        say "ok   $label: $(tail -n 1 "$work/log")"
-    else
-        failed=$((failed + 1))
-        say "FAIL $label"
-        tail -n 15 "$work/log" | cut -c1-200
-    fi
-}
+trap end EXIT
 
 # wait_for SECONDS COMMAND...: until it succeeds.
 wait_for() {
@@ -139,11 +131,10 @@ main() {
     -h|--help) usage_of "$0"; exit ;;
     esac
     if [ "$(id -u)" -ne 0 ] || ! command -v slurmctld slurmd munged mpicc.mpich >/dev/null; then
-        say "skip Slurm: it needs root, and slurmctld, slurmd, munge and MPICH (tools/install_deps.sh slurm test)"
-        say "0 passed, 0 failed, 1 skipped"
+        skip Slurm "it needs root, and slurmctld, slurmd, munge and MPICH (tools/install_deps.sh slurm test)"
+        end_of_checks
         return
     fi
-    trap end EXIT
     mkdir "$work/notes"
     mpicc.mpich -std=gnu11 -O2 -Wno-stringop-overflow -Wno-stringop-overread "$uci_root/tests/mpi/dying.c" -o "$work/ring" -lpthread
     write_conf
@@ -152,8 +143,7 @@ main() {
     check "a job that opts out" is_let_off
     check "a job with damage drains the node" gets_drained
     [ "$failed" -eq 0 ] || tail -n 15 "$work"/*.log
-    say "$passed passed, $failed failed, 0 skipped"
-    [ "$failed" -eq 0 ]
+    end_of_checks
 }
 
 main "$@"

@@ -6,13 +6,19 @@
 : "${work:?a folder}"
 passed=0 failed=0 skipped=0
 
+# note_of LOG: what `check` adds to the label of what went well. Nothing, unless the script defines another one.
+note_of() {
+    :
+}
+
 # check LABEL COMMAND...: the command must succeed; it runs with errexit off, so it is one command or a chain of &&.
 check() {
-    local label=$1
+    local label=$1 note
     shift
     if "$@" >"$work/log" 2>&1; then
         passed=$((passed + 1))
-        say "ok   $label"
+        note=$(note_of "$work/log")
+        say "ok   $label${note:+: $note}"
     else
         failed=$((failed + 1))
         say "FAIL $label"

@@ -320,8 +320,7 @@ main() {
     check_hosts
     check_odd
     check_programs
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_checks
 }
 
 main "$@"

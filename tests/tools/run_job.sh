@@ -206,6 +206,8 @@ main() {
     check "uci_run: no program" says "there is no program" 127 "$tools/uci_run" -n 2 /no/such
     check "uci_run: no library" says "there is no library" 125 "$tools/uci_run" -n 2 --library /no/such.so "$work/pairs.mpich"
     check "uci_run --attach module" says "UCX 1.22 or later does" 125 "$tools/uci_run" -n 2 --attach module "$work/pairs.mpich"
+    check "uci_run --mpirun-args with half a quotation" says "argument --mpirun-args" 125 "$tools/uci_run" -n 2 --mpirun-args "'" \
+        "$work/pairs.mpich"
     check "uci_run -n 0" says "1 rank at least" 125 "$tools/uci_run" -n 0 "$work/pairs.mpich"
     check "uci_run: on already" says "on already: preloaded" 0 env LD_PRELOAD="$library" "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich"
     check "uci_info --check: off" info "uci: off" 1

@@ -37,6 +37,14 @@ class ReportTest(unittest.TestCase):
         subprocess.run([sys.executable, MAKE_RUN, self.work / name, *map(str, options)], check=True)
         return self.work / name
 
+    def copy_tool(self):
+        """A folder with uci_report and its parts, and nothing else of UCI's."""
+        folder, built = self.work / "bin", Path(TOOL).resolve().parent
+        shutil.copytree(built / "jobreport", folder / "jobreport")
+        for name in (TOOL, built / "uci_job.py"):
+            shutil.copy(name, folder)
+        return folder
+
     def model(self, *arguments):
         """What --json says."""
         done = report("--json", *arguments)
@@ -187,20 +195,15 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(self.model(run)["statistics"]["ranks_without"], ["4-2147483647"])
 
     def test_live_files_without_uci_top(self):
-        run = self.make()
+        run, folder = self.make(), self.copy_tool()
         (run / "vm.1.live").write_bytes(b"")
-        folder = self.work / "bin"
-        shutil.copytree(Path(TOOL).resolve().parent / "jobreport", folder / "jobreport")
-        shutil.copy(TOOL, folder / "uci_report")
         done = subprocess.run([folder / "uci_report", "--text", run], capture_output=True, text=True, check=True)
         self.assertIn("no uci_top here", done.stdout)
 
     def test_live_files_by_uci_top(self):
         """A uci_top that says what a real one would of a process that was killed."""
-        run, folder = self.make("--without", 3), self.work / "bin"
+        run, folder = self.make("--without", 3), self.copy_tool()
         (run / "node002.1003.live").write_bytes(b"")
-        shutil.copytree(Path(TOOL).resolve().parent / "jobreport", folder / "jobreport")
-        shutil.copy(TOOL, folder / "uci_report")
         process = {"host": "node002", "pid": 1003, "rank": 3, "mode": "repair", "state": "killed", "counters": {"messages_received": 7}}
         again = process | {"pid": 1002, "rank": 2}  # has left statistics as well
         answer = {"jobs": [{"size": 5, "processes": [process, again]}], "skipped": [{"file": "x.live", "reason": "half of it"}]}

@@ -20,7 +20,6 @@ source "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
 here=$uci_root/tests/tsan
 build=$uci_root/build-tsan
 filter='' timeout=120
-passed=0 failed=0 skipped=0
 
 build_programs() {
     local flags program mpi
@@ -89,9 +88,7 @@ main() {
     build_programs
     run_ucp
     run_mpi
-    say "$(since "$begin") s"
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_jobs "$begin"
 }
 
 main "$@"

@@ -17,6 +17,8 @@
 set -euo pipefail
 # shellcheck source=tests/mpi/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
+# shellcheck source=tests/faults/foreign/attackers.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../faults/foreign/attackers.sh"
 
 verdicts_dir=$uci_root/tests/verdicts
 programs_dir=$verdicts_dir
@@ -114,18 +116,6 @@ always=('all(event["schema"] == 2 and set(event) == fields for event in events)'
         'all(first <= last < event["length"] or event["length"] == 0 for event in events for _, first, last, *_ in event["ranges"])'
         'all(len(event["stack"]) > 3 and all("+0x" in place for place in event["stack"]) for event in events)')
 
-passed=0 failed=0 skipped=0
-failures=()
-attacker=
-trap 'end_attacker; end_marked; rm -rf "$run_dir"' EXIT
-
-end_attacker() {
-    [ -n "$attacker" ] || return 0
-    kill -TERM "$attacker" 2>/dev/null || true
-    wait "$attacker" 2>/dev/null || true
-    attacker=
-}
-
 refuse() {
     verdict=FAIL
     reason=${reason:+$reason; }$1
@@ -163,9 +153,7 @@ run_foreign() {
     key=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
     settings=("FOREIGN_KEY=$key" "UCI_EVENTS=$run_dir/events.%h.%p.jsonl" "$@")
     if [ "$attack" = flip ]; then
-        "$work_dir/foreign_flip" --mark "FOREIGN_KEY=$key" --program foreign_traffic --key "$key" --mode mixed --seed 1 \
-            --wait "$timeout" >/dev/null 2>&1 &
-        attacker=$!
+        start_flip "$key" mixed 1 "$timeout" /dev/null
     else
         libraries+=("$work_dir/foreign_wire.so")
         settings+=(FOREIGN_WIRE=recv FOREIGN_WIRE_KIND=flip "FOREIGN_WIRE_COUNTS=$run_dir")
@@ -230,28 +218,16 @@ run_and_count() {
     reason=
     run_case "$one" "${words[@]}"
     printf '%-5s %6s s  %-8s %s  %s\n' "$verdict" "$duration" "$one" "${words[*]}" "$reason"
-    if [ "$verdict" = PASS ]; then
-        passed=$((passed + 1))
-    elif [ "$verdict" = SKIP ]; then
-        skipped=$((skipped + 1))
-    else
-        failed=$((failed + 1))
-        failures+=("$one ${words[*]}: $reason")
-        keep_log "verdicts $one ${words[*]:0:5}" 20
-    fi
+    count_job "$one ${words[*]}" "verdicts $one ${words[*]:0:5}"
 }
 
 compile_all() {
-    local one flags=(-std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror)
-    local foreign=$uci_root/tests/faults/foreign
-    mkdir -p "$work_dir"
-    gcc "${flags[@]}" "$foreign/flip.c" -o "$run_dir.flip" && mv "$run_dir.flip" "$work_dir/foreign_flip"
-    gcc "${flags[@]}" -fPIC -fvisibility=hidden -shared "$foreign/wire.c" -o "$run_dir.wire" -ldl &&
-        mv "$run_dir.wire" "$work_dir/foreign_wire.so"
+    local one
+    compile_attackers
     for one in ${mpi//,/ }; do
         programs_dir=$verdicts_dir
         compile_programs "$one" overwrite
-        programs_dir=$foreign
+        programs_dir=$foreign_dir
         compile_programs "$one" foreign_traffic
     done
 }
@@ -273,11 +249,7 @@ main() {
             [[ ! "$one $line" =~ $only ]] || run_and_count "$one" "$line"
         done
     done
-    say
-    [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
-    say "$(since "$begin") s"
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_jobs "$begin"
 }
 
 main "$@"

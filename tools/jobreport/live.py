@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Live files (UCI_LIVE): counters of processes that were killed, or still run. uci_top knows their form, and is asked."""
 import json
-import shutil
 import subprocess
-import sys
-from pathlib import Path
+
+from uci_job import find_tool
 
 ABOUT = ("host", "pid", "rank", "mode", "digest", "version", "ucx_version")
 TIMEOUT = 60  # seconds
@@ -15,7 +14,7 @@ def add_live(counters, files):
     """Count the processes that have left no statistics."""
     if not files:
         return
-    program = find_program()
+    program = find_tool("uci_top")
     if program is None:
         counters.complaints.append((str(files[0]), f"{len(files)} live file(s), and no uci_top here to read them"))
         return
@@ -40,9 +39,3 @@ def add_process(counters, process):
     counters.add({name: process[name] for name in ABOUT if process.get(name) is not None} | process["counters"])
     counters.live += 1
     counters.fates[process["state"]] += 1
-
-
-def find_program():
-    """The uci_top beside this tool, else that of PATH."""
-    beside = Path(sys.argv[0]).resolve().parent / "uci_top"
-    return str(beside) if beside.is_file() else shutil.which("uci_top")

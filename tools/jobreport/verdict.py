@@ -192,8 +192,8 @@ def causes(tally):
 
 
 def is_all_injected(sums):
-    """May all damage be UCI_FAULT's? A swap of chunks is one fault, and damages two."""
-    damaged = sums["mismatched_chunks"] + sums["mismatched_headers"] + sums["mismatched_control"]
+    """May all damage be UCI_FAULT's? A swap of chunks is one fault, and damages two. What the program has changed is nobody's fault."""
+    damaged = sums["mismatched_chunks"] - sums["source_changed"] + sums["mismatched_headers"] + sums["mismatched_control"]
     return 0 < damaged <= 2 * sums["faults_injected"]
 
 

@@ -25,8 +25,10 @@
 set -euo pipefail
 # shellcheck source=tests/mpi/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../mpi/lib.sh"
+# shellcheck source=tests/faults/foreign/attackers.sh
+source "$(dirname "${BASH_SOURCE[0]}")/attackers.sh"
 
-programs_dir=$uci_root/tests/faults/foreign
+programs_dir=$foreign_dir
 
 mpi=openmpi,mpich
 seconds=
@@ -73,10 +75,8 @@ attacks=(
 outcomes_tries=3
 
 jobs=()     # "mpi attack tls path wanted settings"
-passed=0 failed=0 skipped=0 silent=0
-failures=()
+silent=0
 attack_log=$run_dir.attack
-attacker=
 trap 'end_attacker; end_marked; rm -rf "$run_dir" "$attack_log"' EXIT
 
 select_jobs() {
@@ -95,23 +95,7 @@ select_jobs() {
     [ ${#jobs[@]} -gt 0 ] || die "nothing fits these options"
 }
 
-compile_attackers() {
-    local flags=(-std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror)
-    mkdir -p "$work_dir"
-    gcc "${flags[@]}" "$programs_dir/flip.c" -o "$run_dir.flip" && mv "$run_dir.flip" "$work_dir/foreign_flip"
-    gcc "${flags[@]}" -fPIC -fvisibility=hidden -shared "$programs_dir/wire.c" -o "$run_dir.wire" -ldl &&
-        mv "$run_dir.wire" "$work_dir/foreign_wire.so"
-}
-
 # --- one run ---
-
-# end_attacker: it ends with the job by itself; not if the job never was.
-end_attacker() {
-    [ -n "$attacker" ] || return 0
-    kill -TERM "$attacker" 2>/dev/null || true
-    wait "$attacker" 2>/dev/null || true
-    attacker=
-}
 
 # hits_of ATTACK: how many the attackers of the last run have counted.
 hits_of() {
@@ -131,9 +115,7 @@ attack() {
     [ "$path" = - ] || settings+=("UCI_PATH=$path")
     case $kind in
     memory/*)
-        "$work_dir/foreign_flip" --mark "FOREIGN_KEY=$key" --program foreign_traffic --key "$key" --mode "${kind#*/}" \
-            --seed "$seed" --wait "$timeout" >"$attack_log" 2>&1 &
-        attacker=$!
+        start_flip "$key" "${kind#*/}" "$seed" "$timeout" "$attack_log"
         ;;
     *)
         libraries+=("$work_dir/foreign_wire.so")
@@ -213,17 +195,8 @@ run_job() {
     done
     printf '%-6s %5s s  %-8s %-14s %-15s %-7s %-8s %-20s %5s hits  %s\n' "$verdict" "$duration" "${words[@]:0:5}" \
         "${words[*]:5}" "$hits" "${reason:-$(head -n 1 <<<"$stats_line")}"
-    case $verdict in
-    PASS) passed=$((passed + 1)) ;;
-    SKIP) skipped=$((skipped + 1)) ;;
-    *)
-        failed=$((failed + 1))
-        failures+=("$1: $verdict, $reason")
-        say "    $(head -n 1 <<<"$stats_line")"
-        cat "$attack_log" >>"$run_log" 2>/dev/null || true
-        keep_log "foreign $1" 20
-        ;;
-    esac
+    [[ $verdict == PASS || $verdict == SKIP ]] || cat "$attack_log" >>"$run_log" 2>/dev/null || true
+    count_job "$1" "foreign $1"
 }
 
 main() {
@@ -249,11 +222,7 @@ main() {
     for job in "${jobs[@]}"; do
         run_job "$job"
     done
-    say
-    [ ${#failures[@]} -eq 0 ] || printf 'failed: %s\n' "${failures[@]}"
-    say "$(since "$begin") s; silent: $silent"
-    say "$passed passed, $failed failed, $skipped skipped"
-    [ "$failed" -eq 0 ]
+    end_of_jobs "$begin" "silent: $silent"
 }
 
 main "$@"
