@@ -78,6 +78,7 @@ uci_status_t uci_match_init(uci_match_t *match)
     for (i = 0; i < uci_array_size(match->classes); ++i) {
         uci_match_table_init(&match->classes[i].table);
     }
+    uci_match_table_init(&match->withheld.table);
     match->recent = &match->classes[0];
     return UCI_OK;
 }
@@ -96,6 +97,11 @@ void uci_match_cleanup(uci_match_t *match)
 void uci_match_visit_recvs(uci_match_t *match, uci_match_visitor_t visitor, void *arg)
 {
     size_t i, j;
+
+    uci_match_for_each_withheld(recv, match)
+    {
+        visitor(arg, recv);
+    }
 
     for (i = 0; i < uci_array_size(match->classes); ++i) {
         for (j = 0; j < match->classes[i].table.num_buckets; ++j) {
@@ -125,6 +131,32 @@ uci_match_class_t *uci_match_choose_class(uci_match_t *match, uint64_t mask)
     }
     match->recent = chosen;
     return chosen;
+}
+
+void uci_match_withhold(uci_match_t *match, uci_match_recv_t *recv, uint64_t tag, uint64_t mask)
+{
+    recv->tag    = tag;
+    recv->mask   = mask;
+    recv->number = match->next_number++;
+    recv->class  = &match->withheld;
+    uci_list_add_tail(&match->withheld.table.single, &recv->link);
+    ++match->withheld.count;
+    ++match->recvs_count;
+}
+
+void uci_match_admit(uci_match_t *match, uci_match_recv_t *recv)
+{
+    uci_match_class_t *class = uci_match_choose_class(match, recv->mask);
+    uci_list_t *bucket = uci_match_bucket(&class->table, recv->tag), *place = bucket;
+
+    uci_match_take_recv(match, recv);
+    while ((place->prev != bucket) && (uci_container_of(place->prev, uci_match_recv_t, link)->number > recv->number)) {
+        place = place->prev;
+    }
+    uci_list_add_tail(place, &recv->link);
+    recv->class = class;
+    ++class->count;
+    ++match->recvs_count;
 }
 
 static UCI_NOINLINE void uci_match_grow_class(uci_match_class_t *class)

@@ -21,6 +21,9 @@
  * 1 KiB, at most 1 MiB, less for masks of few bits. They do not shrink. Without memory they stay as they are: slower,
  * never wrong. No operation fails.
  *
+ * Receives may be withheld: posted, counted, in the order of posting, and not found, so that somebody else can decide what they are
+ * matched to (twin_follow.h).
+ *
  * Entries are members of their owners' structures, and are the owners' again as soon as they are taken. A uci_match_t
  * belongs to one thread at a time, and has pointers to itself: it must stay where it was initialized.
  */
@@ -59,6 +62,7 @@ typedef struct uci_match_recv {
     uint64_t mask;
     uint64_t number;          /**< order of posting */
     uci_match_class_t *class; /**< private; NULL unless posted */
+    void *withheld_by;        /**< of who has withheld it; not used otherwise */
 } uci_match_recv_t;
 
 /** An unexpected message. */
@@ -79,6 +83,7 @@ typedef struct uci_match {
     uci_match_table_t msgs;
     size_t wasted; /**< steps of long searches that another mask of `msgs` would have saved */
     uci_match_class_t classes[UCI_MATCH_CLASSES + 1];
+    uci_match_class_t withheld;
 } uci_match_t;
 
 /** Called by uci_match_visit_recvs(). */
@@ -93,6 +98,12 @@ void uci_match_cleanup(uci_match_t *match);
 /** Call @a visitor for each posted receive, in no particular order; it may take that receive, and must leave
  *  @a match alone otherwise. */
 void uci_match_visit_recvs(uci_match_t *match, uci_match_visitor_t visitor, void *arg);
+
+/** As uci_match_post(), but uci_match_find_recv() does not find it. */
+void uci_match_withhold(uci_match_t *match, uci_match_recv_t *recv, uint64_t tag, uint64_t mask);
+
+/** It is found from now on, as one that was posted when it was withheld. O(younger ones of its bucket). */
+void uci_match_admit(uci_match_t *match, uci_match_recv_t *recv);
 
 /** The class for receives with @a mask, which becomes the recent one. */
 uci_match_class_t *uci_match_choose_class(uci_match_t *match, uint64_t mask);
@@ -224,5 +235,14 @@ UCI_INLINE void uci_match_take_msg(uci_match_t *match, uci_match_msg_t *msg)
 
 /** All unexpected messages in the order of arrival; the current one may be taken in the body. */
 #define uci_match_for_each_msg(_msg, _match) uci_list_for_each_safe(_msg, &(_match)->all_msgs, uci_match_msg_t, all)
+
+/** All withheld receives in the order of posting; the current one may be taken or admitted in the body. */
+#define uci_match_for_each_withheld(_recv, _match) \
+    uci_list_for_each_safe(_recv, &(_match)->withheld.table.single, uci_match_recv_t, link)
+
+UCI_INLINE bool uci_match_recv_is_withheld(const uci_match_t *match, const uci_match_recv_t *recv)
+{
+    return recv->class == &match->withheld;
+}
 
 #endif

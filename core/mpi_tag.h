@@ -26,6 +26,13 @@ typedef struct uci_mpi_tag {
 /** Which MPI has started this process, by its launcher's environment. */
 uci_mpi_t uci_mpi_here(void);
 
+/** Can a receive with this mask match messages of one sender and tag only? Bits 61 and 62 nobody has in a tag: MPICH has none in its
+ *  masks. If not it is a wildcard (MPI_ANY_SOURCE, MPI_ANY_TAG). */
+UCI_INLINE bool uci_mpi_mask_is_exact(uint64_t mask)
+{
+    return (mask | (3ull << 61)) == UINT64_MAX;
+}
+
 /** Decode. Thread safe; texts are constants. */
 void uci_mpi_tag_decode(uci_mpi_t mpi, uint64_t tag, uci_mpi_tag_t *decoded_p);
 

@@ -13,8 +13,12 @@ enum {
     UCI_TWIN_TABLE_MIN = 64
 };
 
-#define UCI_TWIN_DECIDED 0xffu /* in `have`: all have said, whoever they were */
-#define UCI_TWIN_FACTOR  0x9e3779b97f4a7c15ull
+/* In `have`, beside the bits of twins */
+#define UCI_TWIN_DISSENT 0x40u /* they differ */
+#define UCI_TWIN_DECIDED 0xffu /* all have said, whoever they were */
+#define UCI_TWIN_HAVE    ((1u << UCI_TWINS_MAX) - 1)
+
+#define UCI_TWIN_FACTOR 0x9e3779b97f4a7c15ull
 
 /* Two that differ, and wait for the third */
 typedef struct uci_twin_dissent {
@@ -27,8 +31,7 @@ typedef struct uci_twin_slot {
     uint64_t digest;
     uint64_t length;
     uint32_t form;
-    uint8_t have; /* bit set of twins; 0: nothing said; UCI_TWIN_DECIDED */
-    bool is_dissent;
+    uint8_t have; /* bit set of twins; 0: nothing said; UCI_TWIN_DISSENT; UCI_TWIN_DECIDED */
     union {
         void *held;
         uci_twin_dissent_t *dissent; /* owns all values, and held */
@@ -42,6 +45,7 @@ typedef struct uci_twin_channel {
     uint32_t mask;         /* slots - 1 */
     uint32_t base;         /* the first number that is not decided */
     uint32_t used;         /* slots that something is said of, or was: decided before one in front of them */
+    uint32_t early;        /* of these, decided */
     uint32_t own;          /* our index, or UCI_TWIN_CHANNEL_NONE */
     uint32_t next;         /* our next number */
     uint32_t source;
@@ -299,7 +303,7 @@ static uci_twin_relation_t uci_twin_compare(const uci_twin_value_t *a, const uci
     return (a->digest == b->digest) ? UCI_TWIN_EQUAL : UCI_TWIN_DIFFER;
 }
 
-/* Fill in outcome and wrong from the values */
+/* Fill in outcome and wrong from the values, which are not all the same */
 static void uci_twin_judge(uci_twin_verdict_t *verdict)
 {
     unsigned counts[UCI_TWIN_UNKNOWN + 1] = {0}, a, b, differ_sum = 0, equal_sum = 0;
@@ -315,11 +319,8 @@ static void uci_twin_judge(uci_twin_verdict_t *verdict)
             }
         }
     }
-    verdict->wrong = -1;
     if (counts[UCI_TWIN_EQUAL] + counts[UCI_TWIN_DIFFER] + counts[UCI_TWIN_UNKNOWN] == 0) {
         verdict->outcome = UCI_TWIN_ALONE;
-    } else if (counts[UCI_TWIN_DIFFER] + counts[UCI_TWIN_UNKNOWN] == 0) {
-        verdict->outcome = UCI_TWIN_SAME;
     } else if (counts[UCI_TWIN_DIFFER] == 0) {
         verdict->outcome = UCI_TWIN_UNLIKE;
     } else if ((counts[UCI_TWIN_EQUAL] == 1) && (counts[UCI_TWIN_DIFFER] == 2)) {
@@ -342,7 +343,7 @@ static UCI_NOINLINE void uci_twin_channel_shrink(uci_twin_votes_t *votes, uci_tw
 }
 
 /* A message is over: its slot is free as soon as all before it are */
-UCI_INLINE void uci_twin_channel_retire(uci_twin_votes_t *votes, uci_twin_channel_t *channel, uint32_t number)
+static void uci_twin_channel_retire(uci_twin_votes_t *votes, uci_twin_channel_t *channel, uint32_t number)
 {
     uci_twin_slot_t *ring = channel->ring, *slot = &ring[number & channel->mask];
 
@@ -355,47 +356,75 @@ UCI_INLINE void uci_twin_channel_retire(uci_twin_votes_t *votes, uci_twin_channe
         --channel->used;
         slot = &ring[++channel->base & channel->mask];
     } while (uci_unlikely(slot->have == UCI_TWIN_DECIDED));
-    if (uci_unlikely(channel->mask >= UCI_TWIN_RING_KEEP) && (channel->used == 0)) {
+    if ((channel->used == 0) && (channel->mask >= UCI_TWIN_RING_KEEP)) {
         uci_twin_channel_shrink(votes, channel);
     }
 }
 
-/* Any verdict. Whatever the callback does, this message is over before. */
-static UCI_NOINLINE void uci_twin_votes_decide(uci_twin_votes_t *votes, uci_twin_channel_t *channel, uint32_t number)
+/* All that is known of a message; the caller sets the outcome */
+static void uci_twin_verdict_fill(uci_twin_verdict_t *verdict, const uci_twin_channel_t *channel, uint32_t number,
+                                  const uci_twin_slot_t *slot)
 {
-    uci_twin_slot_t *slot      = &channel->ring[number & channel->mask];
-    uci_twin_verdict_t verdict = {.have    = slot->have,
-                                  .channel = channel->own,
-                                  .number  = number,
-                                  .source  = channel->source,
-                                  .tag     = channel->tag,
-                                  .held    = slot->held};
     unsigned twin;
 
-    if (slot->is_dissent) {
-        memcpy(verdict.values, slot->dissent->values, sizeof(verdict.values));
-        verdict.held = slot->dissent->held;
-        uci_twin_votes_free(votes, slot->dissent, sizeof(*slot->dissent));
-    } else {
-        for (twin = 0; twin < UCI_TWINS_MAX; ++twin) {
-            if (verdict.have & (1u << twin)) {
-                verdict.values[twin] = (uci_twin_value_t){slot->digest, slot->length, slot->form};
-            }
+    *verdict = (uci_twin_verdict_t){.wrong   = -1,
+                                    .have    = slot->have & UCI_TWIN_HAVE,
+                                    .channel = channel->own,
+                                    .number  = number,
+                                    .source  = channel->source,
+                                    .tag     = channel->tag,
+                                    .held    = slot->held};
+    if (slot->have & UCI_TWIN_DISSENT) {
+        memcpy(verdict->values, slot->dissent->values, sizeof(verdict->values));
+        verdict->held = slot->dissent->held;
+        return;
+    }
+    for (twin = 0; twin < UCI_TWINS_MAX; ++twin) {
+        if (slot->have & (1u << twin)) {
+            verdict->values[twin] = (uci_twin_value_t){slot->digest, slot->length, slot->form};
         }
     }
-    uci_twin_judge(&verdict);
-    --votes->open[slot->have];
-    uci_twin_channel_retire(votes, channel, number);
-    if (verdict.outcome != UCI_TWIN_SAME) {
-        ++channel->others;
-        votes->cb(votes->arg, &verdict);
-        return;
+}
+
+/* Two at least have said the same, and nobody anything else */
+static void uci_twin_votes_agree(uci_twin_votes_t *votes, uci_twin_channel_t *channel, uint32_t number,
+                                 uci_twin_slot_t *slot)
+{
+    uci_twin_verdict_t verdict;
+    bool is_held = (slot->held != NULL);
+
+    if (uci_unlikely(is_held)) {
+        uci_twin_verdict_fill(&verdict, channel, number, slot);
+        verdict.outcome = UCI_TWIN_SAME;
     }
     ++channel->agreed;
     ++votes->agreed;
-    if (verdict.held != NULL) {
+    --votes->open[slot->have];
+    uci_twin_channel_retire(votes, channel, number);
+    if (uci_unlikely(is_held)) {
         votes->cb(votes->arg, &verdict);
     }
+}
+
+/* Any verdict. Whatever the callback does, this message is over before. */
+static void uci_twin_votes_decide(uci_twin_votes_t *votes, uci_twin_channel_t *channel, uint32_t number)
+{
+    uci_twin_slot_t *slot = &channel->ring[number & channel->mask];
+    uci_twin_verdict_t verdict;
+
+    if (!(slot->have & UCI_TWIN_DISSENT) && (slot->have & (slot->have - 1))) {
+        uci_twin_votes_agree(votes, channel, number, slot);
+        return;
+    }
+    uci_twin_verdict_fill(&verdict, channel, number, slot);
+    uci_twin_judge(&verdict);
+    if (slot->have & UCI_TWIN_DISSENT) {
+        uci_twin_votes_free(votes, slot->dissent, sizeof(*slot->dissent));
+    }
+    ++channel->others;
+    --votes->open[verdict.have];
+    uci_twin_channel_retire(votes, channel, number);
+    votes->cb(votes->arg, &verdict);
 }
 
 /*
@@ -434,24 +463,25 @@ static UCI_NOINLINE uci_status_t uci_twin_channel_grow(uci_twin_votes_t *votes, 
 }
 
 /* A value that is not the one said first. With two twins, or the third one to say it, it is there for a moment only. */
-static UCI_NOINLINE uci_status_t uci_twin_slot_dissent(uci_twin_votes_t *votes, uci_twin_slot_t *slot, unsigned twin,
-                                                       const uci_twin_value_t *value, void *held)
+static uci_status_t uci_twin_slot_dissent(uci_twin_votes_t *votes, uci_twin_slot_t *slot, unsigned twin,
+                                          const uci_twin_value_t *value, void *held)
 {
-    uci_twin_dissent_t *dissent = slot->is_dissent ? slot->dissent : uci_twin_votes_alloc(votes, sizeof(*dissent));
+    uci_twin_dissent_t *dissent = slot->dissent;
     unsigned i;
 
-    if (dissent == NULL) {
-        return UCI_ERR_NO_MEMORY;
-    }
-    if (!slot->is_dissent) {
+    if ((slot->have & UCI_TWIN_DISSENT) == 0) {
+        dissent = uci_twin_votes_alloc(votes, sizeof(*dissent));
+        if (dissent == NULL) {
+            return UCI_ERR_NO_MEMORY;
+        }
         for (i = 0; i < UCI_TWINS_MAX; ++i) {
             if (slot->have & (1u << i)) {
                 dissent->values[i] = (uci_twin_value_t){slot->digest, slot->length, slot->form};
             }
         }
-        dissent->held    = slot->held;
-        slot->dissent    = dissent;
-        slot->is_dissent = true;
+        dissent->held = slot->held;
+        slot->dissent = dissent;
+        slot->have |= UCI_TWIN_DISSENT;
     }
     dissent->values[twin] = *value;
     if (twin == votes->me) {
@@ -460,21 +490,41 @@ static UCI_NOINLINE uci_status_t uci_twin_slot_dissent(uci_twin_votes_t *votes, 
     return UCI_OK;
 }
 
-static UCI_NOINLINE uci_status_t uci_twin_votes_refuse(unsigned twin, uint32_t index)
+UCI_INLINE bool uci_twin_slot_is(const uci_twin_slot_t *slot, const uci_twin_value_t *value)
 {
-    uci_error(
-            "value of twin %u, channel %u: there is no such twin, or it has defined no such channel, or said that there "
-            "is no more to come",
-            twin, index);
-    return UCI_ERR_INVALID_PARAM;
+    return (slot->digest == value->digest) && (slot->length == value->length) && (slot->form == value->form);
 }
 
-static UCI_NOINLINE uci_status_t uci_twin_votes_refuse_again(const uci_twin_channel_t *channel, unsigned twin,
-                                                             uint32_t number)
+/* The first value of a message; the rest is the caller's */
+UCI_INLINE void uci_twin_slot_begin(uci_twin_slot_t *slot, unsigned have, const uci_twin_value_t *value, void *held)
 {
-    uci_error("twin %u says a value of message %u of rank %u, tag 0x%016" PRIx64 ", which it has said before", twin,
-              number, channel->source, channel->tag);
-    return UCI_ERR_INVALID_PARAM;
+    slot->digest = value->digest;
+    slot->length = value->length;
+    slot->form   = value->form;
+    slot->have   = (uint8_t)have;
+    slot->held   = held;
+}
+
+/* @return the channel that @a twin calls @a index, with room for a number; or NULL, and *status_p says why */
+UCI_INLINE uci_twin_channel_t *uci_twin_votes_find(uci_twin_votes_t *votes, unsigned twin, uint32_t index,
+                                                   uint32_t number, uci_status_t *status_p)
+{
+    uci_twin_channel_t *channel;
+
+    if (uci_unlikely((twin >= UCI_TWINS_MAX) || (index >= votes->of_twin[twin].count))) {
+        uci_error(
+                "value of twin %u, channel %u: there is no such twin, or it has defined no such channel, or said that "
+                "there is no more to come",
+                twin, index);
+        *status_p = UCI_ERR_INVALID_PARAM;
+        return NULL;
+    }
+    channel   = votes->of_twin[twin].channels[index];
+    *status_p = UCI_OK;
+    if (uci_unlikely(number - channel->base > channel->mask)) {
+        *status_p = uci_twin_channel_grow(votes, channel, number);
+    }
+    return (*status_p == UCI_OK) ? channel : NULL;
 }
 
 uci_status_t uci_twin_votes_add(uci_twin_votes_t *votes, unsigned twin, uint32_t index, uint32_t number,
@@ -482,34 +532,24 @@ uci_status_t uci_twin_votes_add(uci_twin_votes_t *votes, unsigned twin, uint32_t
 {
     uci_twin_channel_t *channel;
     uci_twin_slot_t *slot;
-    unsigned have, before;
     uci_status_t status;
+    unsigned before;
 
-    if (uci_unlikely((twin >= UCI_TWINS_MAX) || (index >= votes->of_twin[twin].count))) {
-        return uci_twin_votes_refuse(twin, index);
-    }
-    channel = votes->of_twin[twin].channels[index];
-    if (uci_unlikely(number - channel->base > channel->mask)) {
-        status = uci_twin_channel_grow(votes, channel, number);
-        if (status != UCI_OK) {
-            return status;
-        }
+    channel = uci_twin_votes_find(votes, twin, index, number, &status);
+    if (channel == NULL) {
+        return status;
     }
     slot   = &channel->ring[number & channel->mask];
     before = slot->have;
-    have   = before | (1u << twin);
-    if (uci_unlikely(have == before)) {
-        return uci_twin_votes_refuse_again(channel, twin, number);
+    if (before & (1u << twin)) {
+        uci_error("twin %u says a value of message %u of rank %u, tag 0x%016" PRIx64 ", which it has said before", twin,
+                  number, channel->source, channel->tag);
+        return UCI_ERR_INVALID_PARAM;
     }
     if (before == 0) {
-        slot->digest     = value->digest;
-        slot->length     = value->length;
-        slot->form       = value->form;
-        slot->is_dissent = false;
-        slot->held       = (twin == votes->me) ? held : NULL;
+        uci_twin_slot_begin(slot, 0, value, held);
         ++channel->used;
-    } else if (uci_unlikely((slot->digest != value->digest) || (slot->length != value->length) ||
-                            (slot->form != value->form) || slot->is_dissent)) {
+    } else if ((before & UCI_TWIN_DISSENT) || !uci_twin_slot_is(slot, value)) {
         status = uci_twin_slot_dissent(votes, slot, twin, value, held);
         if (status != UCI_OK) {
             return status;
@@ -517,20 +557,134 @@ uci_status_t uci_twin_votes_add(uci_twin_votes_t *votes, unsigned twin, uint32_t
     } else if (twin == votes->me) {
         slot->held = held;
     }
-    slot->have = (uint8_t)have;
-    --votes->open[before]; /* that of none is of no meaning */
-    ++votes->open[have];
-    if (votes->live & ~have) {
-        return UCI_OK;
-    }
-    if (uci_unlikely(slot->is_dissent || (slot->held != NULL) || (before == 0))) {
+    slot->have |= 1u << twin;
+    --votes->open[before & UCI_TWIN_HAVE]; /* that of none is of no meaning */
+    ++votes->open[slot->have & UCI_TWIN_HAVE];
+    if ((votes->live & ~slot->have) == 0) {
         uci_twin_votes_decide(votes, channel, number);
-        return UCI_OK;
     }
-    --votes->open[have];
-    ++votes->agreed;
-    ++channel->agreed;
-    uci_twin_channel_retire(votes, channel, number);
+    return UCI_OK;
+}
+
+/* The start of a run that is usual, in three kinds; each does as many as it can. @return how many */
+
+/* Nobody has said anything of these */
+static size_t uci_twin_run_begin(uci_twin_votes_t *votes, uci_twin_channel_t *channel, unsigned bit, uint32_t number,
+                                 uci_twin_value_t like, const uint64_t *digests, size_t count)
+{
+    size_t room = (size_t)channel->mask + 1 - (number - channel->base), i;
+
+    count = uci_min(count, room);
+    for (i = 0; i < count; ++i) {
+        uci_twin_slot_t *slot = &channel->ring[(number + (uint32_t)i) & channel->mask];
+
+        if (slot->have != 0) {
+            break;
+        }
+        like.digest = digests[i];
+        uci_twin_slot_begin(slot, bit, &like, NULL);
+    }
+    channel->used += (uint32_t)i;
+    votes->open[bit] += i;
+    return i;
+}
+
+/* The same have said the same of these. (Numbers beyond the ring are those at its start, which have another state by then,
+ * or are refused.) */
+static size_t uci_twin_run_confirm(uci_twin_votes_t *votes, uci_twin_channel_t *channel, unsigned have, unsigned bit,
+                                   uint32_t number, uci_twin_value_t like, const uint64_t *digests, size_t count)
+{
+    size_t room = (size_t)channel->mask + 1 - (number - channel->base), i;
+
+    count = uci_min(count, room);
+    for (i = 0; i < count; ++i) {
+        uci_twin_slot_t *slot = &channel->ring[(number + (uint32_t)i) & channel->mask];
+
+        like.digest = digests[i];
+        if ((slot->have != have) || !uci_twin_slot_is(slot, &like)) {
+            break;
+        }
+        slot->have = (uint8_t)(have | bit);
+    }
+    votes->open[have] -= i;
+    votes->open[have | bit] += i;
+    return i;
+}
+
+/* All others have said the same of these, the first ones that are not decided, and nobody holds anything */
+static size_t uci_twin_run_agree(uci_twin_votes_t *votes, uci_twin_channel_t *channel, unsigned have,
+                                 uci_twin_value_t like, const uint64_t *digests, size_t count)
+{
+    size_t room = (size_t)channel->mask + 1, i;
+
+    count = uci_min(count, room);
+    for (i = 0; i < count; ++i) {
+        uci_twin_slot_t *slot = &channel->ring[(channel->base + (uint32_t)i) & channel->mask];
+
+        like.digest = digests[i];
+        if ((slot->have != have) || !uci_twin_slot_is(slot, &like) || (slot->held != NULL)) {
+            break;
+        }
+        slot->have = 0;
+    }
+    channel->base += (uint32_t)i;
+    channel->used -= (uint32_t)i;
+    channel->agreed += i;
+    votes->agreed += i;
+    votes->open[have] -= i;
+    if (uci_unlikely((channel->used == 0) && (channel->mask >= UCI_TWIN_RING_KEEP))) {
+        uci_twin_channel_shrink(votes, channel);
+    }
+    return i;
+}
+
+static size_t uci_twin_votes_add_usual(uci_twin_votes_t *votes, uci_twin_channel_t *channel, unsigned twin,
+                                       uint32_t number, const uci_twin_value_t *like, const uint64_t *digests,
+                                       size_t count)
+{
+    unsigned bit = 1u << twin, others = votes->live & ~bit, have = channel->ring[number & channel->mask].have;
+
+    if ((others == 0) || (have & ~others)) {
+        return 0;
+    }
+    if (have == 0) {
+        return uci_twin_run_begin(votes, channel, bit, number, *like, digests, count);
+    }
+    if (have != others) {
+        return uci_twin_run_confirm(votes, channel, have, bit, number, *like, digests, count);
+    }
+    if ((number != channel->base) || (channel->early != 0)) {
+        return 0;
+    }
+    return uci_twin_run_agree(votes, channel, have, *like, digests, count);
+}
+
+uci_status_t uci_twin_votes_add_run(uci_twin_votes_t *votes, unsigned twin, uint32_t index, uint32_t number,
+                                    const uci_twin_value_t *like, const uint64_t *digests, size_t count)
+{
+    uci_twin_channel_t *channel;
+    uci_twin_value_t value;
+    uci_status_t status;
+    size_t done;
+
+    while (count > 0) {
+        channel = uci_twin_votes_find(votes, twin, index, number, &status);
+        if (channel == NULL) {
+            return status;
+        }
+        done = uci_twin_votes_add_usual(votes, channel, twin, number, like, digests, count);
+        if (done == 0) {
+            value  = (uci_twin_value_t){digests[0], like->length, like->form};
+            status = uci_twin_votes_add(votes, twin, index, number, &value, NULL);
+            if (status != UCI_OK) {
+                return status;
+            }
+            done = 1;
+        }
+        number += (uint32_t)done;
+        digests += done;
+        count -= done;
+    }
     return UCI_OK;
 }
 
@@ -661,7 +815,7 @@ static void uci_twin_channel_destroy(uci_twin_channel_t *channel)
 
     for (i = 0; i <= channel->mask; ++i) {
         if ((channel->ring[i].have != 0) && (channel->ring[i].have != UCI_TWIN_DECIDED) &&
-            channel->ring[i].is_dissent) {
+            (channel->ring[i].have & UCI_TWIN_DISSENT)) {
             free(channel->ring[i].dissent);
         }
     }

@@ -93,11 +93,17 @@ uci_status_t uci_twin_votes_define(uci_twin_votes_t *votes, unsigned twin, uint3
                                    uint64_t tag);
 
 /** A value: of ours (our index), or of another twin (its index).
- *  @param held  kept for the verdict, ours only.
+ *  @param held  ours: kept for the verdict; another twin's: NULL.
  *  @return UCI_OK; UCI_ERR_INVALID_PARAM: no such twin or channel, said before, or a number out of any window (who sends such
  *          things is not to be believed); UCI_ERR_NO_MEMORY: more than max_bytes, or none. After an error nothing has changed. */
 uci_status_t uci_twin_votes_add(uci_twin_votes_t *votes, unsigned twin, uint32_t index, uint32_t number,
                                 const uci_twin_value_t *value, void *held);
+
+/** Values of messages @a number, number + 1, ... of one channel, of which nothing is held: as above for each, but some times cheaper.
+ *  @param like  length and form of all; its digest does not count. @param digests  @a count of them.
+ *  @return as above; at an error those before it have been added. */
+uci_status_t uci_twin_votes_add_run(uci_twin_votes_t *votes, unsigned twin, uint32_t index, uint32_t number,
+                                    const uci_twin_value_t *like, const uint64_t *digests, size_t count);
 
 /** A twin says no more: what waits for it alone is decided without it, in order of channels (as they became known here) and
  *  numbers. What it has said still counts. Losing ourselves (we are at our end, and others may have more) is allowed.

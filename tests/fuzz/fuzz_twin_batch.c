@@ -17,7 +17,6 @@ enum { LIMIT = 1 << 20, CHECK = 16 /* offset of the check in a batch */ };
 typedef struct {
     const uint8_t *start, *end;
     uci_twin_votes_t *votes;
-    uint64_t said;
 } reader_t;
 
 static void must_lie_inside(const reader_t *reader, const void *entry, size_t size)
@@ -45,22 +44,21 @@ static uci_status_t on_define(void *arg, const uci_twin_define_t *define)
 
 static uci_status_t on_values(void *arg, const uci_twin_values_t *values)
 {
-    reader_t *reader = arg;
+    reader_t *reader       = arg;
+    uci_twin_value_t value = {0, values->length, values->form};
     unsigned i;
 
     must_lie_inside(reader, values, sizeof(*values) + (values->entry.count * sizeof(uint64_t)));
+    uci_twin_votes_add_run(reader->votes, 1, values->channel, values->number, &value, values->digests,
+                           values->entry.count);
     for (i = 0; i < values->entry.count; ++i) {
-        uci_twin_value_t value = {values->digests[i], values->length, values->form};
-
-        if (uci_twin_votes_add(reader->votes, 1, values->channel, values->number + i, &value, NULL) == UCI_OK) {
-            ++reader->said;
-        }
-        if (values->digests[i] & 1) { /* the same index is another channel of ours, or none */
+        value.digest = values->digests[i];
+        if (value.digest & 1) { /* the same index is another channel of ours, or none */
             uci_twin_votes_add(reader->votes, 0, values->channel, values->number + i, &value, reader);
         }
-        if (uci_twin_votes_bytes(reader->votes) > LIMIT) {
-            abort();
-        }
+    }
+    if (uci_twin_votes_bytes(reader->votes) > LIMIT) {
+        abort();
     }
     return UCI_OK;
 }
