@@ -22,8 +22,8 @@ bool uci_fault_enabled;
 #define UCI_FAULT_TARGETS_ANY ((1u << UCI_FAULT_REPAIR) - 1) /* repair and what follows are not part of it */
 
 const char *const uci_fault_kind_names[]   = {"bitflip", "burst", "zero", "stale", "swap", "truncate", NULL};
-const char *const uci_fault_target_names[] = {"payload", "header", "tree", "ack",   "memory",
-                                              "repair",  "region", "leaf", "frame", NULL};
+const char *const uci_fault_target_names[] = {"payload", "header", "tree",  "ack",    "memory", "repair",
+                                              "region",  "leaf",   "frame", "escape", NULL};
 
 enum { UCI_FAULT_LANE_HIT, UCI_FAULT_LANE_KIND, UCI_FAULT_LANE_RANDOM, UCI_FAULT_LANES = 4 };
 
@@ -144,16 +144,37 @@ static bool uci_fault_parse_max(char *text, uci_fault_spec_t *spec)
     return uci_fault_parse_bytes(text, &spec->max);
 }
 
-static bool uci_fault_parse_peer(char *text, uci_fault_spec_t *spec)
+static bool uci_fault_parse_after(char *text, uci_fault_spec_t *spec)
 {
-    uint64_t peer;
+    return uci_fault_parse_number(text, UINT64_MAX, &spec->after);
+}
 
-    if (!uci_fault_parse_number(text, INT32_MAX, &peer)) {
+/* Of a process: a rank, or a twin */
+static bool uci_fault_parse_index(const char *text, int64_t *index_p)
+{
+    uint64_t index;
+
+    if (!uci_fault_parse_number(text, INT32_MAX, &index)) {
         return false;
     }
 
-    spec->peer = (int64_t)peer;
+    *index_p = (int64_t)index;
     return true;
+}
+
+static bool uci_fault_parse_peer(char *text, uci_fault_spec_t *spec)
+{
+    return uci_fault_parse_index(text, &spec->peer);
+}
+
+static bool uci_fault_parse_rank(char *text, uci_fault_spec_t *spec)
+{
+    return uci_fault_parse_index(text, &spec->rank);
+}
+
+static bool uci_fault_parse_twin(char *text, uci_fault_spec_t *spec)
+{
+    return uci_fault_parse_index(text, &spec->twin);
 }
 
 static const struct {
@@ -164,12 +185,15 @@ static const struct {
         {"rate", uci_fault_parse_rate, "a probability from 0 to 1, such as 1e-3"},
         {"kind", uci_fault_parse_kind, "bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any"},
         {"target", uci_fault_parse_target,
-         "payload, header, tree, ack, memory, repair, region, leaf, frame, several joined by '+', or any"},
+         "payload, header, tree, ack, memory, repair, region, leaf, frame, escape, several joined by '+', or any"},
         {"seed", uci_fault_parse_seed, "a whole number"},
         {"count", uci_fault_parse_count, "a whole number"},
         {"min", uci_fault_parse_min, "a number of bytes, such as 4k"},
         {"max", uci_fault_parse_max, "a number of bytes, such as 1m"},
-        {"peer", uci_fault_parse_peer, "a rank"}};
+        {"peer", uci_fault_parse_peer, "a rank"},
+        {"rank", uci_fault_parse_rank, "a rank"},
+        {"twin", uci_fault_parse_twin, "the number of a twin, from 0"},
+        {"after", uci_fault_parse_after, "a whole number"}};
 
 static uci_status_t uci_fault_parse_pair(char *pair, uci_fault_spec_t *spec, unsigned *seen, char *error,
                                          size_t error_size)
@@ -187,7 +211,8 @@ static uci_status_t uci_fault_parse_pair(char *pair, uci_fault_spec_t *spec, uns
     for (i = 0; (i < uci_array_size(uci_fault_keys)) && (strcasecmp(pair, uci_fault_keys[i].name) != 0); ++i) {
     }
     if (i == uci_array_size(uci_fault_keys)) {
-        snprintf(error, error_size, "unknown key '%s', allowed: rate, kind, target, seed, count, min, max, peer", pair);
+        snprintf(error, error_size,
+                 "unknown key '%s', allowed: rate, kind, target, seed, count, min, max, peer, rank, twin, after", pair);
         return UCI_ERR_INVALID_PARAM;
     }
     if (*seen & (1u << i)) {
@@ -213,7 +238,9 @@ uci_status_t uci_fault_parse(const char *text, uci_fault_spec_t *spec_p, char *e
                              .count   = UINT64_MAX,
                              .min     = 0,
                              .max     = UINT64_MAX,
-                             .peer    = -1};
+                             .peer    = -1,
+                             .rank    = -1,
+                             .twin    = -1};
     char copy[UCI_FAULT_TEXT_MAX];
     unsigned seen = 0;
     uci_status_t status;
@@ -301,18 +328,34 @@ void uci_fault_print(const uci_fault_spec_t *spec, FILE *stream)
     if (spec->peer >= 0) {
         fprintf(stream, ",peer=%ld", spec->peer);
     }
+    if (spec->rank >= 0) {
+        fprintf(stream, ",rank=%ld", spec->rank);
+    }
+    if (spec->twin >= 0) {
+        fprintf(stream, ",twin=%ld", spec->twin);
+    }
+    if (spec->after != 0) {
+        fprintf(stream, ",after=%lu", spec->after);
+    }
 }
 
 /*
  * Decisions
  */
 
-void uci_fault_init(const uci_fault_spec_t *spec, uint64_t rank)
+bool uci_fault_init(const uci_fault_spec_t *spec, int64_t rank, int64_t twin)
 {
+    bool is_here = ((spec->rank < 0) || (spec->rank == rank)) && ((spec->twin < 0) || (spec->twin == twin));
+
     uci_fault_injector.spec      = *spec;
-    uci_fault_injector.stream    = uci_fault_mix(uci_fault_mix(spec->seed) + rank);
+    uci_fault_injector.spec.rate = is_here ? spec->rate : 0;
+    uci_fault_injector.stream    = uci_fault_mix(uci_fault_mix(spec->seed) + (uint64_t)rank);
+    if (twin > 0) { /* the same damage in all twins would be none to them */
+        uci_fault_injector.stream = uci_fault_mix(uci_fault_injector.stream + (uint64_t)twin);
+    }
     uci_fault_injector.decisions = 0;
     uci_fault_injector.count     = 0;
+    return uci_fault_injector.spec.rate > 0;
 }
 
 bool uci_fault_targets(uci_fault_target_t target)
@@ -380,7 +423,8 @@ bool uci_fault_draw(uci_fault_target_t target, uint64_t length, int64_t peer, uc
     n = __atomic_fetch_add(&uci_fault_injector.decisions, 1, __ATOMIC_RELAXED);
 
     /* 53 random bits make a double in [0, 1): rate 1 always hits */
-    if (((double)(uci_fault_random(n, UCI_FAULT_LANE_HIT) >> 11) * 0x1p-53) >= uci_fault_injector.spec.rate) {
+    if ((n < uci_fault_injector.spec.after) ||
+        (((double)(uci_fault_random(n, UCI_FAULT_LANE_HIT) >> 11) * 0x1p-53) >= uci_fault_injector.spec.rate)) {
         return false;
     }
     if (!uci_fault_take()) {

@@ -4,13 +4,15 @@
  * Fault injector: damages bytes on their way, between the sender's digest and the receiver's check, as a
  * bad wire would. Reproducible: the n-th decision of a process depends only on seed, rank and n.
  *
- *     UCI_FAULT=rate=1e-3,kind=bitflip,target=payload,seed=1[,count=N][,min=BYTES][,max=BYTES][,peer=RANK]
+ *     UCI_FAULT=rate=1e-3,kind=bitflip,target=payload,seed=1[,count=N][,after=N][,min=BYTES][,max=BYTES][,peer=RANK][,rank=R][,twin=K]
  *
  * kind and target take several values joined by '+' (one is drawn for each fault); `any` is all kinds, or
  * payload+header+tree+ack+memory. Targets `repair` and `region` damage the cure and are never part of `any`: with the
  * first at rate 1 nothing can heal, which is how the last rung of the ladder is tested; with the second no RDMA get
  * does, so that the rung after it must. Nor is `frame`, which no UCX does: a frame is lost, sent after the next one, or
- * twice. Nor is `leaf`: no wire does this, but the content of an older message can.
+ * twice. Nor is `leaf`: no wire does this, but the content of an older message can. Nor is `escape`: what has been verified is
+ * damaged in the receiver's buffer, just before the program gets it, as a processor or a memory would that computes wrong. No digest
+ * tells; a twin does.
  *
  * rate must be given; without the others, kind=bitflip, target=payload, seed=1, and every message to every peer.
  */
@@ -40,6 +42,7 @@ typedef enum {
     UCI_FAULT_REGION,  /**< the memory granted to an RDMA get: another region, as after a stale registration */
     UCI_FAULT_LEAF,    /**< chunks, with digests made to fit: whole, and wrong. Only the tree's root tells */
     UCI_FAULT_FRAME,   /**< whole frames: lost, late or twice, whatever the kind */
+    UCI_FAULT_ESCAPE,  /**< messages that have been verified and delivered: nothing of UCI's notices */
     UCI_FAULT_TARGET_LAST
 } uci_fault_target_t;
 
@@ -52,8 +55,11 @@ typedef struct uci_fault_spec {
     uint32_t targets; /**< bit set of uci_fault_target_t */
     uint64_t seed;
     uint64_t count;    /**< stop after so many faults; UINT64_MAX: no limit */
+    uint64_t after;    /**< so many decisions are passed over first */
     uint64_t min, max; /**< only messages of min..max bytes */
-    int64_t peer;      /**< only messages to this rank, also where the receiver draws (gets); -1: all */
+    int64_t peer; /**< only messages to this rank, also where the receiver draws (gets); of `escape` from this rank; -1: all */
+    int64_t rank; /**< only in the process of this rank; -1: in all */
+    int64_t twin; /**< only in this twin; -1: in all */
 } uci_fault_spec_t;
 
 /**
@@ -72,8 +78,13 @@ typedef struct uci_fault {
     uint64_t random; /**< drawn with the decision; makes the application deterministic */
 } uci_fault_t;
 
-/** Set the process's injector and start counting anew. @a rank makes ranks differ under the same seed. */
-void uci_fault_init(const uci_fault_spec_t *spec, uint64_t rank);
+/**
+ * Set the process's injector and start counting anew.
+ * @param rank  of this process, -1 if unknown. Ranks differ under the same seed, and so do twins.
+ * @param twin  which of its twins this process is, -1: there are none.
+ * @return whether there can be faults: they are asked for, and in this rank and twin.
+ */
+bool uci_fault_init(const uci_fault_spec_t *spec, int64_t rank, int64_t twin);
 
 /** Are faults injected in this process at all? Set by whoever calls uci_fault_init(). */
 extern bool uci_fault_enabled;
@@ -84,7 +95,8 @@ bool uci_fault_targets(uci_fault_target_t target);
 /**
  * Draw: is this unit hit? Thread safe. Only units the spec aims at (target, length, peer) are decisions.
  * @param length  bytes of the user's message.
- * @param peer    the rank that it is for, -1 if unknown: of the peer where the sender draws, its own where the receiver does.
+ * @param peer    the rank that it is for, -1 if unknown: of the peer where the sender draws, its own where the receiver does; of
+ *                `escape` the sender's.
  * @return true if so; fault_p is set and the fault is counted (uci_fault_count).
  */
 bool uci_fault_draw(uci_fault_target_t target, uint64_t length, int64_t peer, uci_fault_t *fault_p);

@@ -334,14 +334,19 @@ static const uci_setting_t uci_settings_table[] = {
          " - rate=R   : how likely a message, chunk, header or acknowledgement is hit, 0 to 1 (required)\n"
          " - kind=K   : bitflip, burst, zero, stale, swap, truncate, several joined by '+', or any\n"
          "              (default: bitflip)\n"
-         " - target=T : payload, header, tree, ack, memory, repair, region, leaf, frame, several joined\n"
-         "              by '+', or any, which is the first five (default: payload)\n"
+         " - target=T : payload, header, tree, ack, memory, repair, region, leaf, frame, escape, several\n"
+         "              joined by '+', or any, which is the first five (default: payload)\n"
          " - seed=N   : the same seed repeats the same damage (default: 1)\n"
          " - count=N  : stop after N faults in a process\n"
+         " - after=N  : begin after N messages, chunks, headers or acknowledgements that could be hit\n"
          " - min=BYTES, max=BYTES : only messages of this size\n"
-         " - peer=RANK : only messages to this rank (not with UCI_MODE=off, where ranks are not known)\n"
+         " - peer=RANK : only messages to this rank, with target escape from it (not with UCI_MODE=off,\n"
+         "              where ranks are not known)\n"
+         " - rank=RANK, twin=K : only in the process of this rank; only in this one of its twins\n"
+         "Target escape is not healed: a message is damaged in the receiver's buffer after its verification,\n"
+         "as a processor that computes wrong would. Twins (UCI_TWINS) find it.\n"
          "Example: UCI_FAULT=rate=1e-3,kind=bitflip+burst,seed=7",
-         "rate=R[,kind=K][,target=T][,seed=N][,count=N][,min=BYTES][,max=BYTES][,peer=RANK]",
+         "rate=R[,kind=K][,target=T][,seed=N] and further KEY=VALUE, separated by commas",
          offsetof(uci_settings_t, fault), UCI_SETTING_FAULT},
 
         {"UCI_STATS", "",

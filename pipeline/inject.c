@@ -255,6 +255,36 @@ void uci_inject_region(void *memory, size_t length)
     }
 }
 
+static bool uci_inject_can_read_back(const uci_buffer_t *buffer)
+{
+    return (buffer->kind != UCI_BUFFER_GENERIC) ||
+           ((buffer->generic->ops.start_pack != NULL) && (buffer->generic->ops.pack != NULL));
+}
+
+bool uci_inject_escape(uci_buffer_t *buffer, size_t length, int peer_rank)
+{
+    ucs_status_t status = buffer->status;
+    uci_fault_t fault;
+    void *packed;
+
+    if ((length == 0) || !uci_inject_can_read_back(buffer) ||
+        !uci_fault_draw(UCI_FAULT_ESCAPE, length, peer_rank, &fault)) {
+        return false;
+    }
+    packed = malloc(length);
+    if (packed == NULL) {
+        uci_fault_undo();
+        return false;
+    }
+    uci_buffer_read_back(buffer, packed, length);
+    uci_inject_bytes(&fault, packed, length);
+    uci_buffer_renew(buffer);
+    uci_buffer_store(buffer, 0, packed, length);
+    buffer->status = status;
+    free(packed);
+    return true;
+}
+
 void *uci_inject_user_data(uci_buffer_t *buffer, int peer_rank, size_t *length_p)
 {
     uci_fault_t fault;

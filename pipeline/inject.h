@@ -52,6 +52,15 @@ bool uci_inject_region_draw(const uci_send_op_t *op);
 /** Make a wrong region of memory that holds copies of chunks: no byte stays what it was. */
 void uci_inject_region(void *memory, size_t length);
 
+/**
+ * Maybe damage a message that has been verified, where it lies: @a length bytes in the user's buffer of a receive that is about to
+ * complete, of any datatype. A generic one is packed from there and unpacked to there once more, by its own functions; one that has none
+ * for packing is left alone.
+ * @param peer_rank  who has sent it, -1 if unknown.
+ * @return whether it did: then the content is another one than was verified.
+ */
+bool uci_inject_escape(uci_buffer_t *buffer, size_t length, int peer_rank);
+
 /** UCI_MODE=off: @return a damaged copy of a user's message (malloc'ed, *length_p bytes), or NULL: not hit. */
 void *uci_inject_user_data(uci_buffer_t *buffer, int peer_rank, size_t *length_p);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "delivery.h"
 #include "digest_small.h"
 #include "link_recv.h"
 #include "log.h"
@@ -69,6 +70,9 @@ static bool uci_recv_scattered(uci_peer_t *peer, const uci_frame_hdr_t *hdr, con
     UCI_STATS_INC(chunks_verified);
     uci_recv_count(hdr->length);
     uci_buffer_store(&req->buffer, 0, frame->wire, hdr->length);
+    if (uci_unlikely(uci_delivery_is_watched)) {
+        uci_delivery_watch(req, peer, hdr->length);
+    }
     uci_frame_put(&peer->worker->frames, frame);
     if (hdr->kind == UCI_FRAME_SYNC) {
         uci_control_fin(peer, seq, 0);
@@ -116,7 +120,7 @@ UCI_INLINE uint64_t uci_recv_store(void *dst, const char *payload, const uci_fra
     return uci_digest_by_id(hdr->digest)->copy(dst, payload, hdr->length);
 }
 
-bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+UCI_INLINE bool uci_recv_frame(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, bool is_watched)
 {
     uci_request_t *req = uci_recv_find(peer, hdr->tag);
     size_t length      = hdr->length;
@@ -141,8 +145,26 @@ bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *
     UCI_STATS_INC(chunks_verified);
     UCI_STATS_INC(messages_received);
     UCI_STATS_ADD(bytes_received, length);
+    if (is_watched) {
+        uci_delivery_watch(req, peer, length);
+    }
     uci_request_complete_recv_inline(req, UCS_OK, hdr->tag, length);
     return true;
+}
+
+bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    return uci_recv_frame(peer, hdr, payload, false);
+}
+
+static bool uci_recv_arrived_watched(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    return uci_recv_frame(peer, hdr, payload, true);
+}
+
+bool (*uci_recv_arrived_way(void))(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    return uci_delivery_is_watched ? uci_recv_arrived_watched : uci_recv_arrived;
 }
 
 void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "delivery.h"
 #include "log.h"
 #include "path.h"
 #include "process.h"
@@ -185,7 +186,7 @@ static void uci_recv_op_tell_twin(const uci_recv_op_t *op)
     note->form   = op->digest->id | ((op->chunks == 1) ? 0 : (op->chunk_size << 8));
 }
 
-void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
+static void uci_recv_op_end(uci_recv_op_t *op, ucs_status_t status, bool is_whole)
 {
     uci_request_t *req = op->req;
     uci_peer_t *peer   = op->peer;
@@ -202,6 +203,9 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
     if (status == UCS_OK) {
         status = req->buffer.status;
     }
+    if (is_whole && uci_unlikely(uci_delivery_is_watched)) {
+        uci_delivery_watch(req, peer, length);
+    }
     uci_recv_count(length);
     if (uci_unlikely(req->flags & UCI_REQUEST_TWIN)) {
         uci_recv_op_tell_twin(op);
@@ -211,6 +215,16 @@ void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
         uci_control_fin(peer, seq, 0);
     }
     uci_request_complete_recv(req, status, tag, length);
+}
+
+void uci_recv_op_deliver(uci_recv_op_t *op)
+{
+    uci_recv_op_end(op, UCS_OK, true);
+}
+
+void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status)
+{
+    uci_recv_op_end(op, status, false);
 }
 
 void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags)

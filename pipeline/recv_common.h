@@ -69,7 +69,10 @@ void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf);
 /** Tell the sender that its message is matched. @param flags  REPAIR: it has been told before. */
 void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags);
 
-/** End, with this status: FIN, the user's request, memory. */
+/** All of it is here, and verified. End: FIN, the user's request, memory. */
+void uci_recv_op_deliver(uci_recv_op_t *op);
+
+/** The same with this status, and with what there is. */
 void uci_recv_op_abandon(uci_recv_op_t *op, ucs_status_t status);
 
 /** The worker goes: give keys back to UCX; then, when UCX's part is gone, forget what never ended. */

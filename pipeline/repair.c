@@ -191,7 +191,7 @@ void uci_recv_op_advance(uci_recv_op_t *op)
         }
     }
     uci_repair_healed(op);
-    uci_recv_op_abandon(op, UCS_OK);
+    uci_recv_op_deliver(op);
 }
 
 void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)

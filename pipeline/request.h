@@ -27,8 +27,10 @@ enum {
     UCI_REQUEST_RECV      = 1 << 3,
     UCI_REQUEST_USER_MEM  = 1 << 4,
     UCI_REQUEST_POSTING   = 1 << 5, /**< still inside the call that posts it */
-    UCI_REQUEST_TWIN = 1 << 6,    /**< a receive whose content is compared with that of this process's twins (twin.h) */
-    UCI_REQUEST_NUMBERED = 1 << 7 /**< and `twin` says which message it is */
+    UCI_REQUEST_TWIN = 1 << 6, /**< a receive whose content is compared with that of this process's twins (twin.h) */
+    UCI_REQUEST_NUMBERED = 1 << 7, /**< and `twin` says which message it is */
+    UCI_REQUEST_OWN      = 1 << 8, /**< UCI's: the user's receive comes later */
+    UCI_REQUEST_ESCAPED  = 1 << 9  /**< its content has been damaged since it was verified (delivery.h) */
 };
 
 /** What twins say of a message: see twin_votes.h. */

@@ -237,6 +237,9 @@ static bool uci_twin_received(uci_request_t *req, ucs_status_t status)
         req->twin.digest = uci_twin_frame.digest;
         req->twin.form   = uci_twin_frame.form;
     }
+    if (uci_unlikely(req->flags & UCI_REQUEST_ESCAPED)) {
+        req->twin.digest = uci_twin_hold_digest(req, req->twin.form);
+    }
     if (req->flags & UCI_REQUEST_NUMBERED) {
         is_kept = uci_twin_vote(req, status);
     }
@@ -251,7 +254,7 @@ static bool uci_twin_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const
     uci_twin_frame.peer   = peer;
     uci_twin_frame.digest = hdr->value;
     uci_twin_frame.form   = hdr->digest;
-    ok                    = uci_recv_arrived(peer, hdr, payload);
+    ok                    = uci_recv_arrived_way()(peer, hdr, payload);
     uci_twin_frame.peer   = NULL;
     return ok;
 }
@@ -450,7 +453,7 @@ void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_contex
     uci_twin_hold_complete(worker, true);
     worker->twin       = NULL;
     worker->recv_flags = UCI_REQUEST_RECV;
-    worker->arrived    = uci_recv_arrived;
+    worker->arrived    = uci_recv_arrived_way();
     worker->lost       = uci_recv_lost;
     uci_twin_forget_worker(worker);
     if (uci_twin.workers_count == 0) {

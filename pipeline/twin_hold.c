@@ -144,16 +144,6 @@ static int uci_twin_first_healthy(const uci_twin_verdict_t *verdict)
     return -1;
 }
 
-/* The buffer once more, as it was when the receive was posted */
-static void uci_twin_renew(uci_buffer_t *buffer)
-{
-    if (buffer->kind == UCI_BUFFER_GENERIC) {
-        uci_buffer_finish(buffer);
-        buffer->state = buffer->generic->ops.start_unpack(buffer->generic->context, buffer->data, buffer->count);
-    }
-    buffer->status = UCS_OK;
-}
-
 /* The digest of what is there now, formed as the sender's was */
 static uint64_t uci_twin_digest(const void *data, size_t length, uint32_t form)
 {
@@ -168,7 +158,7 @@ static uint64_t uci_twin_digest(const void *data, size_t length, uint32_t form)
     chunks = (uint32_t)uci_div_up(length, chunk_size);
     leaves = malloc(chunks * sizeof(*leaves));
     if (leaves == NULL) {
-        uci_fatal("no memory to verify what a twin has given");
+        uci_fatal("no memory to digest what twins compare");
     }
     for (i = 0; i < chunks; ++i) {
         leaves[i] = digest->digest((const char *)data + ((size_t)i * chunk_size),
@@ -176,6 +166,21 @@ static uint64_t uci_twin_digest(const void *data, size_t length, uint32_t form)
     }
     value = digest->digest(leaves, chunks * sizeof(*leaves));
     free(leaves);
+    return value;
+}
+
+uint64_t uci_twin_hold_digest(uci_request_t *req, uint32_t form)
+{
+    size_t length = req->info.length;
+    void *packed  = malloc(uci_max(length, 1ul));
+    uint64_t value;
+
+    if (packed == NULL) {
+        uci_fatal("no memory to digest what twins compare");
+    }
+    uci_buffer_read_back(&req->buffer, packed, length);
+    value = uci_twin_digest(packed, length, form);
+    free(packed);
     return value;
 }
 
@@ -202,7 +207,7 @@ static void uci_twin_content_taken(void *arg, const void *data)
         uci_twin_give_up(hold, "a twin gave something else");
         return;
     }
-    uci_twin_renew(buffer);
+    uci_buffer_renew(buffer);
     uci_buffer_store(buffer, 0, data, right->length);
     hold->req->info.length = right->length;
     hold->status           = buffer->status;
@@ -231,9 +236,7 @@ static void uci_twin_content_given(void *arg)
 /* Pack what has just been unpacked */
 static bool uci_twin_pack(uci_twin_hold_t *hold, size_t length)
 {
-    const uci_digest_ops_t *none = &uci_digest_table[UCI_DIGEST_NONE];
-    uci_buffer_t *buffer         = &hold->req->buffer;
-    uci_buffer_t packing         = *buffer;
+    uci_buffer_t *buffer = &hold->req->buffer;
 
     if (buffer->kind == UCI_BUFFER_CONTIG) {
         return true;
@@ -243,12 +246,7 @@ static bool uci_twin_pack(uci_twin_hold_t *hold, size_t length)
         uci_error("no memory to give a twin the content of a message");
         return false;
     }
-    if (buffer->kind == UCI_BUFFER_GENERIC) {
-        uci_buffer_finish(buffer); /* what is still to be unpacked lands */
-        packing.state = packing.generic->ops.start_pack(packing.generic->context, packing.data, packing.count);
-    }
-    uci_buffer_read(&packing, 0, hold->content, length, none);
-    uci_buffer_finish(&packing);
+    uci_buffer_read_back(buffer, hold->content, length);
     return true;
 }
 

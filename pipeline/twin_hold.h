@@ -29,6 +29,10 @@ typedef struct uci_twin_hold uci_twin_hold_t;
 /** Keep a receive that is over with @a status. @return NULL: no memory (logged). */
 uci_twin_hold_t *uci_twin_hold_create(uci_request_t *req, ucs_status_t status);
 
+/** The digest of what is in the buffer of a receive that is over, formed as that of its sender was (@a form): for a message that is not what
+ *  was verified any more. */
+uint64_t uci_twin_hold_digest(uci_request_t *req, uint32_t form);
+
 /** Its vote. */
 void uci_twin_hold_decide(uci_twin_hold_t *hold, uci_twin_link_t *link, const uci_twin_verdict_t *verdict,
                           const uci_peer_t *sender);

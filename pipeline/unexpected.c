@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "delivery.h"
 #include "link_recv.h"
 #include "log.h"
 #include "recv_common.h"
@@ -133,6 +134,8 @@ static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, 
 
     if (uci_unlikely(value != message->hdr.value)) {
         status = uci_unexpected_damaged(message);
+    } else if (uci_unlikely(uci_delivery_is_watched)) {
+        uci_delivery_watch(req, message->peer, message->length);
     }
     uci_unexpected_finish(message, req, status);
 }
@@ -385,7 +388,7 @@ static bool uci_unexpected_fetch(uci_message_t *message)
         message->content = NULL;
         return false;
     }
-    req->flags = (req->flags | UCI_REQUEST_RECV) & ~(uint32_t)UCI_REQUEST_POSTING;
+    req->flags = (req->flags | UCI_REQUEST_RECV | UCI_REQUEST_OWN) & ~(uint32_t)UCI_REQUEST_POSTING;
     uci_buffer_init_contig(&req->buffer, message->content, message->desc.length);
     message->adopted = req;
     message->status  = UCS_INPROGRESS;

@@ -38,7 +38,7 @@ PIPELINE_LAYERS = {
             "worker_state",
     "carrier": "bounce control",
     "link": "link_recv link_send mailbox txlog",
-    "transfer": "descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
+    "transfer": "delivery descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
     "message": "close endpoint message_check recv recv_rndv send unexpected",
     "turn": "dispatch dump gauges resync wakeup worker",
     "twins": "twin twin_hold twin_link twin_report"}

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "delivery.h"
 #include "fault.h"
 #include "live.h"
 #include "log.h"
@@ -134,6 +135,31 @@ static void uci_plugin_check_twins(void)
     }
 }
 
+/* A fault that is asked for and can't come would look like one that did no harm. The twins of a process have the same settings, so that
+ * only a number that none of them has is wrong. */
+static void uci_plugin_check_fault(unsigned ranks)
+{
+    const uci_fault_spec_t *fault = &uci_settings.fault;
+    unsigned twins                = uci_settings.twins.of;
+
+    if ((fault->rate == 0) || (uci_process_rank() > 0)) {
+        return;
+    }
+    if ((ranks > 0) && (uci_max(fault->peer, fault->rank) >= (int64_t)ranks)) {
+        uci_warn("UCI_FAULT damages nothing: %s=%ld, but the ranks of this job are 0 to %u",
+                 (fault->peer >= (int64_t)ranks) ? "peer" : "rank", (long)uci_max(fault->peer, fault->rank), ranks - 1);
+    }
+    if (fault->twin >= (int64_t)twins) {
+        uci_warn("UCI_FAULT damages nothing: twin=%ld, but this process %s", (long)fault->twin,
+                 (twins == 0)   ? "has no twins (UCI_TWINS)"
+                 : (twins == 2) ? "belongs to twins 0 and 1"
+                                : "belongs to twins 0 to 2");
+    }
+    if ((uci_settings.mode == UCI_MODE_OFF) && !(fault->targets & (1u << UCI_FAULT_PAYLOAD))) {
+        uci_warn("UCI_FAULT damages nothing: with UCI_MODE=off there is only the target payload");
+    }
+}
+
 static void uci_plugin_check_settings(void)
 {
     unsigned ranks = uci_process_job_size();
@@ -152,11 +178,7 @@ static void uci_plugin_check_settings(void)
                 "or %%r, into its name",
                 ranks, uci_settings.stats);
     }
-    if ((ranks > 0) && (uci_settings.fault.rate > 0) && (uci_settings.fault.peer >= (int64_t)ranks) &&
-        (uci_process_rank() <= 0)) {
-        uci_warn("UCI_FAULT damages nothing: peer=%ld, but the ranks of this job are 0 to %u",
-                 (long)uci_settings.fault.peer, ranks - 1);
-    }
+    uci_plugin_check_fault(ranks);
 }
 
 /* One line for the whole job, whatever the log level: somebody has asked for it */
@@ -187,8 +209,9 @@ static void uci_plugin_init_locked(void)
         uci_fatal("UCI can't start with these settings; `uci_info -cf` lists all of them");
     }
     uci_plugin_check_settings();
-    uci_fault_init(&uci_settings.fault, (uint64_t)uci_process_rank());
-    uci_fault_enabled = (uci_settings.fault.rate > 0);
+    uci_fault_enabled = uci_fault_init(&uci_settings.fault, uci_process_rank(),
+                                       (uci_settings.twins.of > 0) ? (int64_t)uci_settings.twins.twin : -1);
+    uci_delivery_init();
     uci_stats_set_info(uci_settings.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     uci_log_at_abort(uci_plugin_at_abort);
     atexit(uci_plugin_at_exit);

@@ -25,7 +25,7 @@ static void init(const char *text, uint64_t rank)
 {
     uci_fault_spec_t spec = parse(text);
 
-    uci_fault_init(&spec, rank);
+    uci_fault_init(&spec, (int64_t)rank, -1);
 }
 
 static uint64_t hits(unsigned draws)
@@ -55,13 +55,13 @@ Test(fault_parse, defaults)
     cr_expect(spec.seed == 1);
     cr_expect(spec.count == UINT64_MAX);
     cr_expect((spec.min == 0) && (spec.max == UINT64_MAX));
-    cr_expect(spec.peer == -1);
+    cr_expect((spec.peer == -1) && (spec.rank == -1) && (spec.twin == -1) && (spec.after == 0));
 }
 
 Test(fault_parse, all_keys)
 {
     uci_fault_spec_t spec = parse("rate=1e-3,kind=bitflip+burst+SWAP,target=tree+ack,seed=18446744073709551615,"
-                                  "count=7,min=4k,max=1M,peer=3");
+                                  "count=7,min=4k,max=1M,peer=3,rank=2,twin=1,after=1000");
 
     cr_expect(spec.rate == 1e-3);
     cr_expect(spec.kinds == ((1u << UCI_FAULT_BITFLIP) | (1u << UCI_FAULT_BURST) | (1u << UCI_FAULT_SWAP)));
@@ -69,7 +69,7 @@ Test(fault_parse, all_keys)
     cr_expect(spec.seed == UINT64_MAX);
     cr_expect(spec.count == 7);
     cr_expect((spec.min == 4096) && (spec.max == 1048576));
-    cr_expect(spec.peer == 3);
+    cr_expect((spec.peer == 3) && (spec.rank == 2) && (spec.twin == 1) && (spec.after == 1000));
 }
 
 Test(fault_parse, any_is_what_a_wire_and_memory_do)
@@ -79,7 +79,7 @@ Test(fault_parse, any_is_what_a_wire_and_memory_do)
     cr_expect(spec.kinds == (1u << UCI_FAULT_KIND_LAST) - 1);
     cr_expect(spec.targets == (1u << UCI_FAULT_PAYLOAD | 1u << UCI_FAULT_HEADER | 1u << UCI_FAULT_TREE |
                                1u << UCI_FAULT_ACK | 1u << UCI_FAULT_MEMORY));
-    cr_expect(parse("rate=1,target=any+repair+region+leaf+frame").targets == (1u << UCI_FAULT_TARGET_LAST) - 1);
+    cr_expect(parse("rate=1,target=any+repair+region+leaf+frame+escape").targets == (1u << UCI_FAULT_TARGET_LAST) - 1);
 }
 
 Test(fault_parse, names_match_the_enumerations)
@@ -91,6 +91,7 @@ Test(fault_parse, names_match_the_enumerations)
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_REGION], "region") == 0);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_LEAF], "leaf") == 0);
     cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_FRAME], "frame") == 0);
+    cr_expect(strcmp(uci_fault_target_names[UCI_FAULT_ESCAPE], "escape") == 0);
     cr_expect(uci_fault_target_names[UCI_FAULT_TARGET_LAST] == NULL);
 }
 
@@ -108,7 +109,7 @@ Test(fault_parse, errors_say_what_is_allowed)
             {"rate=nan", "from 0 to 1"},
             {"rate=0,5", "KEY=VALUE"},
             {"rate=1,rate=1", "once"},
-            {"rate=1,colour=red", "allowed: rate, kind, target, seed, count, min, max, peer"},
+            {"rate=1,colour=red", "allowed: rate, kind, target, seed, count, min, max, peer, rank, twin, after"},
             {"rate=1,kind=flip", "bad kind 'flip', allowed: bitflip, burst, zero, stale, swap, truncate"},
             {"rate=1,kind=", "bitflip"},
             {"rate=1,kind=zero+", NULL},
@@ -122,6 +123,9 @@ Test(fault_parse, errors_say_what_is_allowed)
             {"rate=1,min=2,max=1", "min <= max"},
             {"rate=1,peer=-1", "a rank"},
             {"rate=1,peer=4294967296", "a rank"},
+            {"rate=1,rank=x", "a rank"},
+            {"rate=1,twin=-1", "from 0"},
+            {"rate=1,after=1.5", "whole number"},
     };
     uci_fault_spec_t spec, before;
     uci_status_t status;
@@ -164,12 +168,14 @@ Test(fault_parse, the_locale_does_not_matter)
 
 Test(fault_parse, printed_spec_reads_back)
 {
-    static const char *const texts[] = {"",
-                                        "rate=1",
-                                        "rate=0.1",
-                                        "rate=1e-300",
-                                        "rate=0.3333333333333333",
-                                        "rate=1e-3,kind=any,target=any+repair,seed=9,count=2,min=1,max=5000,peer=0"};
+    static const char *const texts[] = {
+            "",
+            "rate=1",
+            "rate=0.1",
+            "rate=1e-300",
+            "rate=0.3333333333333333",
+            "rate=1e-3,kind=any,target=any+repair,seed=9,count=2,min=1,max=5000,peer=0,rank=1,"
+            "twin=2,after=3"};
     uci_fault_spec_t spec, again;
     char text[512];
     FILE *stream;
@@ -282,6 +288,51 @@ Test(fault_draw, filters)
 
     init("rate=1", 0);
     cr_expect(uci_fault_draw(UCI_FAULT_PAYLOAD, 0, -1, &fault));
+}
+
+Test(fault_draw, only_this_rank_and_twin)
+{
+    uci_fault_spec_t spec = parse("rate=1,rank=2,twin=1");
+
+    cr_expect(uci_fault_init(&spec, 2, 1) && (hits(1) == 1));
+    cr_expect(!uci_fault_init(&spec, 2, 0) && (hits(1) == 0));
+    cr_expect(!uci_fault_init(&spec, 1, 1) && (hits(1) == 0));
+    cr_expect(!uci_fault_init(&spec, 2, -1) && (hits(1) == 0));
+    cr_expect(!uci_fault_init(&spec, -1, 1) && (hits(1) == 0));
+}
+
+Test(fault_draw, the_first_are_passed_over_and_shift_nothing)
+{
+    enum { COUNT = 200, AFTER = 50 };
+    uci_fault_t plain[COUNT], late[COUNT], none = {0};
+    size_t i;
+
+    record("rate=0.5,kind=any", 0, plain, COUNT);
+    record("rate=0.5,kind=any,after=50", 0, late, COUNT);
+    for (i = 0; i < COUNT; ++i) {
+        cr_assert(memcmp(&late[i], (i < AFTER) ? &none : &plain[i], sizeof(none)) == 0, "decision %zu", i);
+    }
+}
+
+/* Equal damage in all twins would be none to them */
+Test(fault_draw, twins_differ)
+{
+    enum { COUNT = 200 };
+    uci_fault_spec_t spec = parse("rate=0.5,kind=any");
+    uci_fault_t faults[4][COUNT];
+    int64_t twin;
+    size_t i;
+
+    memset(faults, 0, sizeof(faults));
+    for (twin = -1; twin < 3; ++twin) {
+        uci_fault_init(&spec, 0, twin);
+        for (i = 0; i < COUNT; ++i) {
+            uci_fault_draw(UCI_FAULT_PAYLOAD, 100, 0, &faults[twin + 1][i]);
+        }
+    }
+    cr_expect(memcmp(faults[0], faults[1], sizeof(faults[0])) == 0, "the first is as one without twins");
+    cr_expect(memcmp(faults[1], faults[2], sizeof(faults[0])) != 0);
+    cr_expect(memcmp(faults[2], faults[3], sizeof(faults[0])) != 0);
 }
 
 Test(fault_draw, kinds_are_mixed_evenly)

@@ -119,7 +119,7 @@ Test(stats, faults_are_those_of_the_injector)
     json_t *root;
 
     cr_assert(uci_fault_parse("rate=1", &spec, error, sizeof(error)) == UCI_OK);
-    uci_fault_init(&spec, 0);
+    uci_fault_init(&spec, 0, -1);
     cr_assert(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
     cr_assert(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
     report("out.json");

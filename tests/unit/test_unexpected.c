@@ -6,6 +6,7 @@
  */
 #include "fake_talk.h"
 
+#include "delivery.h"
 #include "repair.h"
 
 #define TAG  7u
@@ -452,6 +453,33 @@ Test(adopted, outlives_its_sender)
         talk_expect(talk_recv_into(1, i, UINT64_MAX, (i % 2 == 0) ? LONG : 100), i, (i % 2 == 0) ? LONG : 100);
     }
     cr_expect(net_nodes[1].worker->ops_active == 0);
+}
+
+/* What UCI fetches for itself is no delivery yet */
+Test(adopted, delivered_once)
+{
+    uci_fault_spec_t spec;
+    char error[256], wanted[LONG];
+    unsigned first, second;
+
+    cr_assert(uci_fault_parse("rate=1,target=escape", &spec, error, sizeof(error)) == UCI_OK, "%s", error);
+    uci_fault_init(&spec, 0, -1);
+    uci_delivery_init();
+    talk_send(0, 0, LONG);
+    talk_send(0, 1, LONG);
+    arrive();
+    close_sender();
+    net_turn(0);
+    net_turn(1);
+    first = talk_recv(1, 0, UINT64_MAX); /* while it is under way */
+    expect_closed();
+    cr_expect(uci_fault_count() == 1);
+    second = talk_recv(1, 1, UINT64_MAX);
+    cr_expect(uci_fault_count() == 2);
+    talk_fill(wanted, LONG, 0);
+    cr_expect(talk_recvs[first].done && (memcmp(talk_recvs[first].buffer, wanted, LONG) != 0));
+    talk_fill(wanted, LONG, 1);
+    cr_expect(talk_recvs[second].done && (memcmp(talk_recvs[second].buffer, wanted, LONG) != 0));
 }
 
 Test(adopted, held_by_a_handle)
