@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "log.h"
+#include "mpi_tag.h"
 #include "peer_table.h"
 #include "process.h"
 #include "recv.h"
@@ -175,12 +176,25 @@ static void uci_twin_ended(unsigned twin)
 
 /* ----------------------------------------------------------- receiving */
 
-static void uci_twin_matched(uci_worker_t *worker, uci_request_t *req, uci_peer_t *peer, ucp_tag_t tag)
+/* Who a peer is its HELLO tells; one that was damaged may come after the first frames. Those are sent in MPI_COMM_WORLD, where the tag says it */
+static uint32_t uci_twin_source_of(const uci_peer_t *peer, ucp_tag_t tag)
 {
-    uint32_t source = (uint32_t)uci_peer_rank(peer);
+    int rank = uci_peer_rank(peer);
+    uci_mpi_tag_t mpi;
+
+    if (uci_unlikely(rank < 0)) {
+        uci_mpi_tag_decode(uci_mpi_here(), tag, &mpi);
+        return (mpi.library != NULL) ? mpi.source : (uint32_t)rank;
+    }
+    return (uint32_t)rank;
+}
+
+/* Within the lock: which message it is */
+static void uci_twin_number(uci_request_t *req, const uci_peer_t *peer, ucp_tag_t tag)
+{
+    uint32_t source = uci_twin_source_of(peer, tag);
     bool is_new;
 
-    pthread_mutex_lock(&uci_twin.lock);
     req->twin.channel = uci_twin_votes_channel(uci_twin.votes, source, tag, &is_new);
     if (req->twin.channel == UCI_TWIN_CHANNEL_NONE) {
         req->flags &= ~(uint32_t)UCI_REQUEST_TWIN;
@@ -191,6 +205,12 @@ static void uci_twin_matched(uci_worker_t *worker, uci_request_t *req, uci_peer_
             uci_twin_say_define(req->twin.channel, source, tag);
         }
     }
+}
+
+static void uci_twin_matched(uci_worker_t *worker, uci_request_t *req, uci_peer_t *peer, ucp_tag_t tag)
+{
+    pthread_mutex_lock(&uci_twin.lock);
+    uci_twin_number(req, peer, tag);
     pthread_mutex_unlock(&uci_twin.lock);
 }
 
@@ -233,7 +253,7 @@ static bool uci_twin_received(uci_request_t *req, ucs_status_t status)
 
     pthread_mutex_lock(&uci_twin.lock);
     if (!(req->flags & UCI_REQUEST_NUMBERED) && (uci_twin_frame.peer != NULL)) {
-        uci_twin_matched(req->worker, req, uci_twin_frame.peer, req->info.sender_tag);
+        uci_twin_number(req, uci_twin_frame.peer, req->info.sender_tag);
         req->twin.digest = uci_twin_frame.digest;
         req->twin.form   = uci_twin_frame.form;
     }
