@@ -4,13 +4,6 @@
 #include "inject.h"
 #include "log.h"
 
-bool uci_delivery_is_watched;
-
-void uci_delivery_init(void)
-{
-    uci_delivery_is_watched = uci_fault_targets(UCI_FAULT_ESCAPE);
-}
-
 void uci_delivery_watch(uci_request_t *req, const uci_peer_t *peer, size_t length)
 {
     int rank = uci_peer_rank(peer);

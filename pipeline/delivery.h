@@ -3,7 +3,7 @@
  *
  * The one place that every message passes which a receive of the program's gets whole: verified, in the user's buffer, and the receive
  * not completed yet. Only in a process whose messages are damaged there (UCI_FAULT, target escape); all others don't know of it, and the way of
- * a small message has no test for it: uci_recv_arrived_way().
+ * a small message has no test for it: uci_recv_arrived_way(). What UCI receives for itself, on workers of its own, is left alone: uci_recv_attach().
  *
  * Not those that are cut off (UCS_ERR_MESSAGE_TRUNCATED), and not those that could not be repaired.
  */
@@ -12,12 +12,6 @@
 
 #include "peer.h"
 #include "request.h"
-
-/** Are deliveries watched in this process? */
-extern bool uci_delivery_is_watched;
-
-/** To be called once, when the settings and the fault injector are known, and before the first worker is made. */
-void uci_delivery_init(void);
 
 /** A message of @a length bytes from @a peer lies in the user's buffer of @a req, which is about to complete. Called within the
  *  worker's lock. */

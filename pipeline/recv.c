@@ -5,6 +5,7 @@
 
 #include "delivery.h"
 #include "digest_small.h"
+#include "fault.h"
 #include "link_recv.h"
 #include "log.h"
 #include "message_check.h"
@@ -70,7 +71,7 @@ static bool uci_recv_scattered(uci_peer_t *peer, const uci_frame_hdr_t *hdr, con
     UCI_STATS_INC(chunks_verified);
     uci_recv_count(hdr->length);
     uci_buffer_store(&req->buffer, 0, frame->wire, hdr->length);
-    if (uci_unlikely(uci_delivery_is_watched)) {
+    if (uci_unlikely(req->worker->watches_deliveries)) {
         uci_delivery_watch(req, peer, hdr->length);
     }
     uci_frame_put(&peer->worker->frames, frame);
@@ -162,9 +163,15 @@ static bool uci_recv_arrived_watched(uci_peer_t *peer, const uci_frame_hdr_t *hd
     return uci_recv_frame(peer, hdr, payload, true);
 }
 
-bool (*uci_recv_arrived_way(void))(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+uci_recv_arrived_t uci_recv_arrived_way(const uci_worker_t *worker)
 {
-    return uci_delivery_is_watched ? uci_recv_arrived_watched : uci_recv_arrived;
+    return worker->watches_deliveries ? uci_recv_arrived_watched : uci_recv_arrived;
+}
+
+void uci_recv_attach(uci_worker_t *worker)
+{
+    worker->watches_deliveries = uci_fault_targets(UCI_FAULT_ESCAPE);
+    worker->arrived            = uci_recv_arrived_way(worker);
 }
 
 void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)

@@ -31,8 +31,13 @@ ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *buffer, size_t count, ucp_
  *  @return false: its payload is damaged (or there is no memory for it), and the link has to bring it again. */
 bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
 
-/** @return uci_recv_arrived(), or what does the same in a process that watches its deliveries (delivery.h). */
-bool (*uci_recv_arrived_way(void))(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
+/** This worker is the program's, and not one of UCI's own: watch what it delivers, if there is something to do then. */
+void uci_recv_attach(uci_worker_t *worker);
+
+typedef bool (*uci_recv_arrived_t)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
+
+/** @return uci_recv_arrived(), or what does the same for a worker that watches its deliveries (delivery.h). */
+uci_recv_arrived_t uci_recv_arrived_way(const uci_worker_t *worker);
 
 /** The same of one that is lost, for worker->lost. @param payload  @a length bytes that there are of it. */
 void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);

@@ -203,7 +203,7 @@ static void uci_recv_op_end(uci_recv_op_t *op, ucs_status_t status, bool is_whol
     if (status == UCS_OK) {
         status = req->buffer.status;
     }
-    if (is_whole && uci_unlikely(uci_delivery_is_watched)) {
+    if (is_whole && uci_unlikely(req->worker->watches_deliveries)) {
         uci_delivery_watch(req, peer, length);
     }
     uci_recv_count(length);

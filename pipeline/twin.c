@@ -274,7 +274,7 @@ static bool uci_twin_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const
     uci_twin_frame.peer   = peer;
     uci_twin_frame.digest = hdr->value;
     uci_twin_frame.form   = hdr->digest;
-    ok                    = uci_recv_arrived_way()(peer, hdr, payload);
+    ok                    = uci_recv_arrived_way(peer->worker)(peer, hdr, payload);
     uci_twin_frame.peer   = NULL;
     return ok;
 }
@@ -473,7 +473,7 @@ void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_contex
     uci_twin_hold_complete(worker, true);
     worker->twin       = NULL;
     worker->recv_flags = UCI_REQUEST_RECV;
-    worker->arrived    = uci_recv_arrived_way();
+    worker->arrived    = uci_recv_arrived_way(worker);
     worker->lost       = uci_recv_lost;
     uci_twin_forget_worker(worker);
     if (uci_twin.workers_count == 0) {

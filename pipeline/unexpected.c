@@ -134,7 +134,7 @@ static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, 
 
     if (uci_unlikely(value != message->hdr.value)) {
         status = uci_unexpected_damaged(message);
-    } else if (uci_unlikely(uci_delivery_is_watched)) {
+    } else if (uci_unlikely(message->worker->watches_deliveries)) {
         uci_delivery_watch(req, message->peer, message->length);
     }
     uci_unexpected_finish(message, req, status);

@@ -134,7 +134,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     worker->slots_free = UINT32_MAX;
     worker->turn       = uci_worker_turn;
     worker->message    = uci_dispatch;
-    worker->arrived    = uci_recv_arrived_way();
+    worker->arrived    = uci_recv_arrived;
     worker->lost       = uci_recv_lost;
     worker->recv_flags = UCI_REQUEST_RECV;
     uci_match_init(&worker->match);

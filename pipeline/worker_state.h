@@ -173,6 +173,7 @@ typedef struct uci_worker {
 
     const uci_twin_events_t *twin; /**< NULL: nobody compares */
     uint32_t recv_flags;           /**< that receives of the user's begin with */
+    bool watches_deliveries;       /**< see delivery.h */
 
     bool address_given; /**< somebody may connect to it, and expects UCI */
     uci_wakeup_t wakeup;

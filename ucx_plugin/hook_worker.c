@@ -6,6 +6,7 @@
 
 #include "log.h"
 #include "process.h"
+#include "recv.h"
 #include "stage.h"
 #include "wakeup.h"
 #include "siblings.h"
@@ -55,6 +56,7 @@ UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worke
         status = UCS_ERR_NO_MEMORY;
         goto err_destroy;
     }
+    uci_recv_attach(worker);
     uci_twin_attach(worker, uci_plugin_context_open);
     return UCS_OK;
 

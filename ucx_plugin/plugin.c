@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "delivery.h"
 #include "fault.h"
 #include "live.h"
 #include "log.h"
@@ -211,7 +210,6 @@ static void uci_plugin_init_locked(void)
     uci_plugin_check_settings();
     uci_fault_enabled = uci_fault_init(&uci_settings.fault, uci_process_rank(),
                                        (uci_settings.twins.of > 0) ? (int64_t)uci_settings.twins.twin : -1);
-    uci_delivery_init();
     uci_stats_set_info(uci_settings.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     uci_log_at_abort(uci_plugin_at_abort);
     atexit(uci_plugin_at_exit);

@@ -6,8 +6,8 @@
  */
 #include "fake_talk.h"
 
-#include "delivery.h"
 #include "inject.h"
+#include "recv.h"
 
 #define LONG 20000u /* by rendezvous */
 
@@ -18,7 +18,6 @@ static void aim(const char *text, int64_t rank, int64_t twin)
 
     cr_assert(uci_fault_parse(text, &spec, error, sizeof(error)) == UCI_OK, "%s", error);
     uci_fault_enabled = uci_fault_init(&spec, rank, twin);
-    uci_delivery_init();
 }
 
 static unsigned wrong_bits(const void *one, const void *other, size_t length)
@@ -38,6 +37,7 @@ static void set_up(void)
 {
     aim("rate=1,target=escape", 0, -1);
     talk_begin(2, UCI_CARRIER_AM);
+    uci_recv_attach(net_nodes[1].worker);
     uci_settings.path       = UCI_PATH_STREAM;
     uci_settings.chunk_size = 4096;
     uci_tuner_refresh();
@@ -105,6 +105,25 @@ Test(delivery, of_messages_that_wait)
     talk_turns(5, TALK_MS);
     recv_all();
     expect_all();
+}
+
+/* A worker of UCI's own, such as the one that talks to twins */
+Test(delivery, of_a_worker_that_is_not_attached_to)
+{
+    uci_fault_spec_t none = {0};
+    unsigned i;
+
+    net_nodes[1].worker->watches_deliveries = false;
+    net_nodes[1].worker->arrived            = uci_recv_arrived_way(net_nodes[1].worker);
+    recv_all();
+    send_all();
+    cr_assert(talk_run(1000));
+    for (i = 0; i < uci_array_size(lengths); ++i) {
+        talk_expect(i, i, lengths[i]);
+    }
+    uci_fault_init(&none, 0, -1);
+    uci_recv_attach(net_nodes[1].worker);
+    cr_expect(!net_nodes[1].worker->watches_deliveries);
 }
 
 Test(delivery, what_is_cut_off_is_left_alone)
@@ -293,14 +312,14 @@ Test(escape, only_where_it_is_aimed)
 
     uci_buffer_init_recv(&buf, packed, sizeof(packed), ucp_dt_make_contig(1));
     aim("rate=1,target=escape,peer=3,rank=2,twin=1", 2, 1);
-    cr_expect(uci_delivery_is_watched && uci_fault_enabled);
+    cr_expect(uci_fault_targets(UCI_FAULT_ESCAPE) && uci_fault_enabled);
     cr_expect(!uci_inject_escape(&buf, 10, 2));
     cr_expect(!uci_inject_escape(&buf, 0, 3));
     cr_expect(uci_inject_escape(&buf, 10, 3));
     aim("rate=1,target=escape,rank=2,twin=1", 2, 0);
-    cr_expect(!uci_delivery_is_watched && !uci_inject_escape(&buf, 10, 3));
+    cr_expect(!uci_fault_targets(UCI_FAULT_ESCAPE) && !uci_inject_escape(&buf, 10, 3));
     aim("rate=1,target=escape,rank=2,twin=1", 1, 1);
-    cr_expect(!uci_delivery_is_watched && !uci_inject_escape(&buf, 10, 3));
+    cr_expect(!uci_fault_targets(UCI_FAULT_ESCAPE) && !uci_inject_escape(&buf, 10, 3));
     aim("rate=1,target=any", 0, -1);
-    cr_expect(!uci_delivery_is_watched && !uci_inject_escape(&buf, 10, 3));
+    cr_expect(!uci_fault_targets(UCI_FAULT_ESCAPE) && !uci_inject_escape(&buf, 10, 3));
 }

@@ -6,7 +6,7 @@
  */
 #include "fake_talk.h"
 
-#include "delivery.h"
+#include "recv.h"
 #include "repair.h"
 
 #define TAG  7u
@@ -464,7 +464,7 @@ Test(adopted, delivered_once)
 
     cr_assert(uci_fault_parse("rate=1,target=escape", &spec, error, sizeof(error)) == UCI_OK, "%s", error);
     uci_fault_init(&spec, 0, -1);
-    uci_delivery_init();
+    uci_recv_attach(net_nodes[1].worker);
     talk_send(0, 0, LONG);
     talk_send(0, 1, LONG);
     arrive();
