@@ -14,6 +14,7 @@ usage: tests/layering.py [BUILD_DIR]            (default build/, which must be b
 
 Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
 """
+import functools
 import json
 import os
 import re
@@ -22,6 +23,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from file_graph import circles_of, describe, file_graph, part_of
@@ -103,7 +105,7 @@ def syntax_only(entry):
 def compile_error(entry, addition, folder):
     """What the compiler says to a copy of the source with ADDITION at its end; empty if it compiles."""
     source, arguments, directory = entry
-    copy = Path(folder) / source.name
+    copy = Path(tempfile.mkdtemp(dir=folder)) / source.name
     copy.write_text(source.read_text() + addition)
     done = subprocess.run([*arguments, f"-I{source.parent}", str(copy)], cwd=directory, capture_output=True, text=True,
                           check=False)
@@ -117,7 +119,7 @@ def forbidden_headers(layer):
     return headers | ({"UCX": [f"<{name}>" for name in UCX_HEADERS]} if layer == "core" else {})
 
 
-def compiles_with(entry, header, folder):
+def compiles_with(entry, folder, header):
     """Why the compile-fail test of HEADER failed; empty if the compiler rightly refused it."""
     error = compile_error(entry, f"\n#include {header}\n", folder)
     if not error:
@@ -126,15 +128,15 @@ def compiles_with(entry, header, folder):
 
 
 def test_compilation(results, build):
-    """Compile-fail tests, with an unmodified copy as positive control."""
+    """Compile-fail tests, with an unmodified copy as positive control; as many at a time as there are cores."""
     entries = compile_entries(build)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         for layer in LAYERS:
             entry = entries[layer]
             name = entry[0].relative_to(ROOT)
             results.check(f"{name} compiles as it is", compile_error(entry, "", folder))
             for owner, headers in forbidden_headers(layer).items():
-                wrong = [compiles_with(entry, header, folder) for header in headers] or ["no headers found"]
+                wrong = list(pool.map(functools.partial(compiles_with, entry, folder), headers)) or ["no headers found"]
                 results.check(f"{name} does not compile with any of {len(headers)} headers of {owner}",
                               "; ".join(filter(None, wrong)))
 

@@ -20,23 +20,23 @@ long_limit=7200     # and for the others
 
 # name, in CI, duration here, what it does
 suites=(
-    "unit       * 10s  unit tests of every layer (Criterion)"
+    "unit       * 30s  unit tests of every layer (Criterion)"
     "layers     * 10s  include rules, exported symbols, silence in other programs, and the table of UCX's functions"
     "format     * 5s   clang-format on C, shellcheck on scripts"
     "check      * 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "report     * 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
     "site       * 30s  what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
-    "mpi        * 5min real programs under Open MPI and MPICH, over every transport"
+    "mpi        * 3min real programs under Open MPI and MPICH, over every transport; in short"
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "ending     * 20s  MPI programs that end in every way: early, late, with the last control messages damaged"
-    "live       * 2min statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
+    "live       * 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "asan       * 3min unit tests and a part of mpi, with ASan and UBSan"
-    "ucp        * 4min programs that call libucp themselves: every hook, plain and with UCI"
+    "ucp        * 3min programs that call libucp themselves: every hook, plain and with UCI; in short"
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
-    "verdicts   * 3min one thing wrong in each job, and the cause that its records must name"
+    "verdicts   * 30s  one thing wrong in each job, and the cause that its records must name"
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
@@ -81,13 +81,13 @@ suite_format() {
     passed=0 failed=0
     [ ${#sources[@]} -gt 0 ] || die "git lists no sources"
     count_check "clang-format, ${#sources[@]} files" check_format "${sources[@]}"
-    count_check "shellcheck, ${#scripts[@]} files" shellcheck -x -P "$uci_root" "${scripts[@]}"
+    count_check "shellcheck, ${#scripts[@]} files" at_once 8 shellcheck -x -P "$uci_root" -- "${scripts[@]}"
     say "$passed passed, $failed failed, 0 skipped"
 }
 
 # Names the files and not each place: clang-format -i is the cure anyway.
 check_format() {
-    clang-format --dry-run --Werror "$@" 2>&1 | awk -F: '/ error: / { places[$1]++ }
+    at_once 40 clang-format --dry-run --Werror -- "$@" 2>&1 | awk -F: '/ error: / { places[$1]++ }
         END { for (file in places) { print file ": " places[file] " places"; wrong = 1 } exit wrong }'
 }
 
@@ -122,7 +122,7 @@ suite_site() {
 }
 
 suite_mpi() {
-    "$uci_root/tests/mpi/run_mpi.sh" --preload "$build/libucx_integrity.so"
+    "$uci_root/tests/mpi/run_mpi.sh" --quick --preload "$build/libucx_integrity.so"
 }
 
 suite_ending() {
@@ -146,7 +146,7 @@ suite_mpi_faults() {
 }
 
 suite_ucp() {
-    "$uci_root/tests/ucp/run_ucp.sh" --preload "$build/libucx_integrity.so"
+    "$uci_root/tests/ucp/run_ucp.sh" --quick --preload "$build/libucx_integrity.so"
 }
 
 suite_attach() {
@@ -225,7 +225,8 @@ suite_arm64() {
 
 suite_asan() {
     local status=0
-    build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false -Db_lto=false
+    # sanitizers take as long to compile at -O3 as the tests take; at -O1 gcc warns of what it sees less of, and build/ has no warnings
+    build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false -Db_lto=false -Doptimization=1 -Dwerror=false
     # no memory is an error for the caller to see, as without ASan
     export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
     run_meson_tests "$asan" --timeout-multiplier 5 || status=1
@@ -244,6 +245,18 @@ suite_bench() {
 # Sources of the project, committed or about to be: never what a build made.
 project_files() {
     git -C "$uci_root" -c safe.directory="$uci_root" ls-files --cached --others --exclude-standard -- "$@"
+}
+
+# at_once NUMBER COMMAND... -- FILE...: COMMAND for so many files each, as many at a time as there are cores.
+at_once() {
+    local number=$1 command=()
+    shift
+    while [ "$1" != -- ]; do
+        command+=("$1")
+        shift
+    done
+    shift
+    printf '%s\0' "$@" | xargs -0 -P "$(nproc)" -n "$number" "${command[@]}"
 }
 
 count_check() {
@@ -311,7 +324,7 @@ print_summary() {
 main() {
     local chosen=() table=() total_passed=0 total_failed=0 total_skipped=0 name
     case ${1:-} in
-    --only)    cd "$uci_root"; "suite_$2"; exit ;;
+    --only)    cd "$uci_root"; use_real_python; "suite_$2"; exit ;;
     --list)    list_suites; exit ;;
     -h|--help) usage_of "$0"; say; list_suites; exit ;;
     esac

@@ -54,7 +54,7 @@ end_marked() {
     [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
 }
 
-# watched SECONDS COMMAND...: as COMMAND; 124 if it took too long and was ended.
+# watched SECONDS COMMAND...: as COMMAND; 124 if it took too long and was ended; where it was is not asked if end_is_wanted is set.
 watched() {
     local limit=$1 pid timer ended status=0
     shift
@@ -69,7 +69,7 @@ watched() {
         [ "$status" -eq 0 ] || end_marked # MPICH's launcher may leave the other ranks of one that aborts
         return "$status"
     fi
-    where_are_they 2>&1
+    [ -n "${end_is_wanted:-}" ] || where_are_they 2>&1
     kill -TERM "$pid" 2>/dev/null || true
     sleep 1
     end_marked

@@ -46,6 +46,14 @@ set_options() {
     done
 }
 
+# use_real_python: from here on python3 is the program itself, and not the shim of a version manager (pyenv), which takes five times as
+# long to find it as Python takes to start.
+use_real_python() {
+    local python
+    python=$(python3 -c 'import sys; print(sys.executable)') || return 0
+    [ "$python" = "$(command -v python3)" ] || PATH=${python%/*}:$PATH
+}
+
 # clock: now, in seconds with a fraction.
 clock() {
     printf '%s' "${EPOCHREALTIME/,/.}"

@@ -81,7 +81,7 @@ add_job() {
 # add_rotating TURN_RATES: take turns with MPI, transport and program (and rate, if TURN_RATES), shifted by one after
 # every six jobs, so that no kind stays with the same ones.
 add_rotating() {
-    local mpi_list tls_list program_list rate_list kind target rate n=0 shift_by
+    local mpi_list tls_list program_list rate_list kind target rate program n=0 shift_by
     read -ra mpi_list <<<"${mpis//,/ }"
     read -ra tls_list <<<"$transports"
     read -ra program_list <<<"${programs//,/ }"
@@ -90,8 +90,9 @@ add_rotating() {
         for kind in ${kinds//,/ }; do
             for rate in ${1:-${rates//,/ }}; do
                 shift_by=$((n / 6))
+                program=${program_list[$((n % ${#program_list[@]}))]}
                 [ -z "$1" ] || rate=${rate_list[$(((n + 2 * shift_by + 1) % ${#rate_list[@]}))]}
-                add_job heal "${program_list[$((n % ${#program_list[@]}))]}" \
+                add_job heal "$program" \
                     "${mpi_list[$(((n + shift_by) % ${#mpi_list[@]}))]}" \
                     "${tls_list[$(((n / 2 + shift_by) % ${#tls_list[@]}))]}" "$kind" "$target" "$rate"
                 n=$((n + 1))
@@ -262,11 +263,11 @@ run_order() {
     check_stats 2 "${stats_always[@]}" 'faults_injected > 0' 'frames_resent > 0' || refuse_stats
 }
 
-# A peer that is quiet for three quarters of an hour, in 3 seconds.
+# A peer that is quiet for three quarters of an hour, in 2 seconds.
 run_hours() {
     local clock=$work_dir/fast_clock.so
     gcc -O2 -Wall -Wextra -Werror -shared -fPIC "$uci_root/tests/faults/fast_clock.c" -o "$clock" -ldl || die "fast_clock.c does not compile"
-    run_program "$1" "$2" "$3" 3 "$preload:$clock" "$limit" 0.35 FAST_CLOCK=1000
+    run_program "$1" "$2" "$3" 3 "$preload:$clock" "$limit" 0.2 FAST_CLOCK=1750
     [ "$verdict" = PASS ] || return 0
     check_stats 3 "${stats_always[@]}" "${stats_clean[@]/retransmitted_bytes == 0/control_sent > 40}" || refuse_stats
 }

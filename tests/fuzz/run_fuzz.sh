@@ -3,7 +3,7 @@
 #
 # usage: tests/fuzz/run_fuzz.sh [options] [SECONDS]
 #
-# Fuzz whatever parses bytes that others wrote, SECONDS each (60), with ASan and UBSan, from the kept corpus. What is
+# Fuzz whatever parses bytes that others wrote, SECONDS each (60), one on each core, with ASan and UBSan, from the kept corpus. What is
 # new is kept in build/fuzz/corpus; what crashes, in build/fuzz/crashes. Ends with the line "N passed, N failed, N
 # skipped"; exit status 1 if anything crashed. To look at a crash again: build/fuzz/fuzz_NAME FILE.
 #
@@ -28,6 +28,7 @@ flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wno-unused-parameter -Werr
        -I"$uci_root/tools" -I"$uci_root/libuci" -I"$uci_root/tests/unit" -I"$uci_root/tests/unit/random"
        -fno-sanitize-recover=all -fno-sanitize=alignment)
 passed=0 failed=0
+cores=$(nproc)
 
 parse_options() {
     while [ $# -gt 0 ]; do
@@ -43,6 +44,18 @@ parse_options() {
     done
 }
 
+# beside COMMAND...: in the background, as soon as fewer of these run than there are cores. Its files say how it went.
+beside() {
+    while [ "$(jobs -rp | wc -l)" -ge "$cores" ]; do
+        wait -n || true
+    done
+    "$@" &
+}
+
+compile_object() {
+    clang "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=alignment -c -o "$2" "$1"
+}
+
 # Objects of core and pipeline, made once and again when their source, or any header, is newer.
 build_objects() {
     local source object newest wanted=" "
@@ -55,7 +68,12 @@ build_objects() {
         if [ "$object" -nt "$source" ] && [ "$object" -nt "$newest" ]; then
             continue
         fi
-        clang "${flags[@]}" -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=alignment -c -o "$object" "$source"
+        rm -f "$object"
+        beside compile_object "$source" "$object"
+    done
+    wait
+    for object in $wanted; do
+        [ -e "$object" ] || die "$object was not compiled"
     done
     for object in "$out"/objects/*.o; do
         [[ $wanted == *" $object "* ]] || rm "$object" # of a source that is gone
@@ -71,16 +89,24 @@ build_harness() {
     done
     # worlds are the unit tests' own
     [ "$name" != world ] || more=("$uci_root"/tests/unit/random/{data,faults,oracle,protocol,scenario,world}.c "$uci_root/tests/unit/fake_ucx.c")
+    rm -f "$out/fuzz_$name"
     clang "${flags[@]}" -fsanitize=fuzzer,address,undefined -fno-sanitize=alignment -o "$out/fuzz_$name" \
         "$here/fuzz_$name.c" ${more[@]+"${more[@]}"} "${objects[@]}" -lpthread -ldl -lm
 }
 
+# run_harness NAME: its log, and a file NAME.ok if nothing crashed
 run_harness() {
     local name=$1 log=$out/fuzz_$1.log corpus=$out/corpus/$1
     mkdir -p "$corpus" "$out/crashes" "$here/corpus/$name"
-    if ASAN_OPTIONS=detect_leaks=0 timeout -k 5 $((seconds + 60)) "$out/fuzz_$name" -max_total_time="$seconds" \
+    rm -f "$out/$name.ok"
+    ASAN_OPTIONS=detect_leaks=0 timeout -k 5 $((seconds + 60)) "$out/fuzz_$name" -max_total_time="$seconds" \
         -timeout=10 -rss_limit_mb=2000 -max_len=4096 -artifact_prefix="$out/crashes/$name-" -print_final_stats=1 \
-        "$corpus" "$here/corpus/$name" >"$log" 2>&1; then
+        "$corpus" "$here/corpus/$name" >"$log" 2>&1 && touch "$out/$name.ok"
+}
+
+judge_harness() {
+    local name=$1 log=$out/fuzz_$1.log
+    if [ -e "$out/$name.ok" ]; then
         passed=$((passed + 1))
         say "ok   $name: $(sed -n 's/stat::number_of_executed_units: *//p' "$log") runs"
     else
@@ -88,7 +114,7 @@ run_harness() {
         say "FAIL $name ($log)"
         grep -E 'ERROR|SUMMARY|runtime error|^ +#[0-9] .* in uci_|Test unit written' "$log" | head -n 12 || true
     fi
-    [ "$keep" = 0 ] || "$out/fuzz_$name" -merge=1 "$here/corpus/$name" "$corpus" >>"$log" 2>&1
+    [ "$keep" = 0 ] || "$out/fuzz_$name" -merge=1 "$here/corpus/$name" "$out/corpus/$name" >>"$log" 2>&1
 }
 
 main() {
@@ -98,8 +124,15 @@ main() {
     [ -e "$uci_root/build/core/version.h" ] || die "build first (ninja -C build)"
     build_objects
     for name in "${harnesses[@]}"; do
-        build_harness "$name"
-        run_harness "$name"
+        beside build_harness "$name"
+    done
+    wait
+    for name in "${harnesses[@]}"; do
+        beside run_harness "$name"
+    done
+    wait
+    for name in "${harnesses[@]}"; do
+        judge_harness "$name"
     done
     say "$passed passed, $failed failed, 0 skipped"
     [ "$failed" -eq 0 ]

@@ -147,26 +147,31 @@ static inline void check_pass(void)
 }
 
 /**
- * Wait for all ranks without MPI: files in a folder that the runner gives to each job. Where there is no such folder
+ * Wait for all ranks without a message: files in a folder that the runner gives to each job. Where there is no such folder
  * (several hosts, say), wait for long enough.
+ * @param place     a name for it: ranks meet there once.
+ * @param progress  call MPI meanwhile: somebody may still wait for a message of this rank's that arrived damaged.
  */
-static inline void check_meet_outside(void)
+static inline void check_meet_outside(const char *place, int progress)
 {
     const char *folder = getenv("CHECK_FOLDER");
     char path[512];
-    int rank, tries, file;
+    int rank, tries, file, flag;
 
     if (folder == NULL) {
-        check_sleep_ms(300);
+        check_sleep_ms(progress ? 0 : 300);
         return;
     }
-    snprintf(path, sizeof(path), "%s/rank.%d", folder, check.rank);
+    snprintf(path, sizeof(path), "%s/%s.%d", folder, place, check.rank);
     file = open(path, O_CREAT | O_WRONLY, 0600);
     CHECK(file >= 0, "cannot make %s", path);
     close(file);
     for (rank = 0; rank < check.size; ++rank) {
-        snprintf(path, sizeof(path), "%s/rank.%d", folder, rank);
+        snprintf(path, sizeof(path), "%s/%s.%d", folder, place, rank);
         for (tries = 0; (tries < 20000) && (access(path, F_OK) != 0); ++tries) {
+            if (progress) {
+                MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, MPI_STATUS_IGNORE);
+            }
             check_sleep_ms(1);
         }
     }
@@ -194,7 +199,8 @@ static inline void check_connect_all(void)
  * MPICH 4.0 hangs in MPI_Finalize over UCX's tcp when one rank closes its endpoints while another still makes
  * progress: the close waits for a remote answer, and who has closed waits in a PMI barrier, where nobody answers
  * (pmodels/mpich#6596; with plain UCX and 4 ranks in every second run). It ends well if all ranks have posted their
- * closes before any makes progress again: so all stop calling MPI, and only then all call MPI_Finalize.
+ * closes before any makes progress again: so all stop calling MPI, and only then all call MPI_Finalize. But not before nobody
+ * waits for a message any more: one that came damaged is repaired only while its sender calls MPI.
  */
 static inline void check_finalize(void)
 {
@@ -205,7 +211,8 @@ static inline void check_finalize(void)
         check_phase("before MPI_Finalize");
         check_connect_all();
         MPI_Barrier(MPI_COMM_WORLD);
-        check_meet_outside();
+        check_meet_outside("done", 1);
+        check_meet_outside("still", 0);
     }
 #endif
     (void)transports;

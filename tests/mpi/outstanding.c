@@ -5,6 +5,7 @@
  * nothing about his own message while others' chunks come in, or arrive damaged, and must not take that for a sender that has died.
  *
  * @ranks 2
+ * @args 2: 0.5
  */
 #include "check.h"
 

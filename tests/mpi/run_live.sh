@@ -32,11 +32,13 @@ top() {
 
 # job MPI END [NAME=VALUE]...: run it; its live files are in $work/live, its notes in $work/notes.
 job() {
-    local one_mpi=$1 end=$2 limit=$timeout
+    local one_mpi=$1 end=$2 limit=$timeout end_is_wanted=
     shift 2
     rm -rf "$work/live" "$work/notes"
     mkdir "$work/notes"
-    [ "$end" != limit ] || limit=4
+    if [ "$end" = limit ]; then
+        limit=4 end_is_wanted=1
+    fi
     run_program dying "$one_mpi" posix,self "$ranks" "$preload" "$limit" "1 1 end=$end folder=$work/notes" "UCI_LIVE=$work/live" "$@"
 }
 
@@ -109,8 +111,7 @@ PYTHON
 
 # A program that writes to the buffers of its sends has not damaged anything, and its node is not to be drained for it
 tells_changes_apart() {
-    local one_mpi=$1 programs_dir=$uci_root/tests/verdicts
-    compile_programs "$one_mpi" overwrite
+    local one_mpi=$1
     rm -rf "$work/live"
     run_program overwrite "$one_mpi" posix,cma,self 2 "$preload" "$timeout" "steady 4194304 8" UCI_PATH=get "UCI_LIVE=$work/live"
     top --once --json "$work/live" >"$work/look.json"
@@ -209,6 +210,7 @@ has_a_screen() {
 test_mpi() {
     local one_mpi=$1 end
     compile_programs "$one_mpi" dying
+    programs_dir=$uci_root/tests/verdicts compile_programs "$one_mpi" overwrite
     for end in kill abort exit limit finish; do
         check "$one_mpi, $end" survives "$one_mpi" "$end"
     done

@@ -11,6 +11,7 @@
 #   --mpi LIST        openmpi,mpich (default both)
 #   --tls LIST        values of UCX_TLS with spaces between, or repeat (default "posix,self posix,cma,self tcp,self")
 #   --np LIST         numbers of ranks, as 2,4 (default: what each program is meant for)
+#   --quick           posix,cma,self with two ranks only: more of them say no more of what it has of its own, how two ranks move large messages
 #   --filter REGEX    only programs whose whole name matches (extended regular expression)
 #   --preload PATH    what to preload, several with spaces or colons between (default build/libucx_integrity.so);
 #                     none: plain UCX
@@ -43,6 +44,7 @@ repeats=1
 conditions=()
 stats=auto
 list=
+quick=
 
 jobs=()                 # "program mpi tls np"
 declare -A cells=()     # what the table says of each
@@ -54,6 +56,7 @@ parse_options() {
         --mpi)          mpis=${2:?}; shift ;;
         --tls)          read -ra more <<<"${2:?}"; transports+=("${more[@]}"); shift ;;
         --np)           ranks=${2:?}; shift ;;
+        --quick)        quick=1 ;;
         --filter)       filter=${2:?}; shift ;;
         --preload)      preload=${2:?}; shift ;;
         --plugin)       plugin=$(realpath "${2:?}"); preload=none; shift ;;
@@ -98,6 +101,7 @@ select_jobs() {
                 [[ $name =~ ^($filter)$ ]] || continue
                 for np in $(meta "$name" ranks); do
                     [ -z "$ranks" ] || [[ ,$ranks, == *,$np,* ]] || continue
+                    [ -z "$quick" ] || [ "$tls" != posix,cma,self ] || [ "$np" -le 2 ] || continue
                     jobs+=("$name $mpi $tls $np")
                 done
             done

@@ -6,6 +6,7 @@
  * that whatever they hold on to is not there for the window; and windows in which messages are received last first.
  *
  * @ranks 2
+ * @args 2: 0.5
  * @expect posix direct_messages > 0.9 * rendezvous_messages
  */
 #include "check.h"

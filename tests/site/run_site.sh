@@ -13,6 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 build=$(realpath "${1:-$uci_root/build}")
 work=$(mktemp -d)
 site=$work/prefix/share/uci
+quick_build=(-Db_lto=false -Doptimization=1 -Dwerror=false) # gcc warns at -O1 of what it sees less of; build/ has no warnings
 unset UCI_CONFIG_FILE
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tools/checks.sh
@@ -20,7 +21,7 @@ source "$uci_root/tests/tools/checks.sh"
 
 # An installation of its own, whose files name it
 install_here() {
-    meson setup "$work/build" "$uci_root" --prefix "$work/prefix" --libdir lib -Db_lto=false -Dtests=disabled &&
+    meson setup "$work/build" "$uci_root" --prefix "$work/prefix" --libdir lib "${quick_build[@]}" -Dtests=disabled &&
         meson install -C "$work/build"
 }
 
@@ -122,7 +123,7 @@ builds_alone() {
     for file in ucx libxxhash libisal jansson; do
         find "${files[@]}" -name "$file.pc" -exec ln -sf {} "$links" \; 2>/dev/null || true
     done
-    PKG_CONFIG_LIBDIR=$links meson setup "$work/alone" "$uci_root" -Db_lto=false -Dtests=disabled -Dtools=disabled &&
+    PKG_CONFIG_LIBDIR=$links meson setup "$work/alone" "$uci_root" "${quick_build[@]}" -Dtests=disabled -Dtools=disabled &&
         ninja -C "$work/alone" && readelf -d "$work/alone/libucx_integrity.so" &&
         [ "$(meson introspect --targets "$work/alone" | grep -c '"type": "executable"')" -eq 0 ]
 }
