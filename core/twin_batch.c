@@ -19,7 +19,7 @@ typedef struct uci_twin_batch_head {
 
 _Static_assert((sizeof(uci_twin_define_t) == 24) && (sizeof(uci_twin_values_t) == 24) &&
                        (sizeof(uci_twin_choice_t) == 40) && (sizeof(uci_twin_probe_t) == 48) &&
-                       (sizeof(uci_twin_need_t) == 24) && (sizeof(uci_twin_done_t) == 8) &&
+                       (sizeof(uci_twin_answer_t) == 32) && (sizeof(uci_twin_done_t) == 8) &&
                        (sizeof(uci_twin_batch_head_t) == 24),
                "no holes, and multiples of 8");
 
@@ -27,7 +27,7 @@ _Static_assert((sizeof(uci_twin_define_t) == 24) && (sizeof(uci_twin_values_t) =
 static const size_t uci_twin_entry_sizes[UCI_TWIN_ENTRY_LAST] = {
         [UCI_TWIN_ENTRY_DEFINE] = sizeof(uci_twin_define_t), [UCI_TWIN_ENTRY_VALUES] = sizeof(uci_twin_values_t),
         [UCI_TWIN_ENTRY_CHOICE] = sizeof(uci_twin_choice_t), [UCI_TWIN_ENTRY_PROBE] = sizeof(uci_twin_probe_t),
-        [UCI_TWIN_ENTRY_NEED] = sizeof(uci_twin_need_t),     [UCI_TWIN_ENTRY_DONE] = sizeof(uci_twin_done_t)};
+        [UCI_TWIN_ENTRY_ANSWER] = sizeof(uci_twin_answer_t), [UCI_TWIN_ENTRY_DONE] = sizeof(uci_twin_done_t)};
 
 /*
  * Filling
@@ -154,15 +154,17 @@ bool uci_twin_batch_put_probe(uci_twin_batch_t *batch, uint64_t tag, uint64_t ma
     return true;
 }
 
-bool uci_twin_batch_put_need(uci_twin_batch_t *batch, const uci_twin_message_t *message)
+bool uci_twin_batch_put_answer(uci_twin_batch_t *batch, uint32_t kind, uint32_t number, const uint64_t words[2])
 {
-    uci_twin_need_t *need = uci_twin_batch_append(batch, UCI_TWIN_ENTRY_NEED, 0);
+    uci_twin_answer_t *answer = uci_twin_batch_append(batch, UCI_TWIN_ENTRY_ANSWER, 0);
 
-    if (need == NULL) {
+    if (answer == NULL) {
         return false;
     }
-    need->zero    = 0;
-    need->message = *message;
+    answer->kind   = kind;
+    answer->number = number;
+    answer->zero   = 0;
+    memcpy(answer->words, words, sizeof(answer->words));
     return true;
 }
 
@@ -277,8 +279,8 @@ static uci_status_t uci_twin_entry_dispatch(const void *entry, const uci_twin_ba
         return ops->choice(arg, entry);
     case UCI_TWIN_ENTRY_PROBE:
         return ops->probe(arg, entry);
-    case UCI_TWIN_ENTRY_NEED:
-        return ops->need(arg, entry);
+    case UCI_TWIN_ENTRY_ANSWER:
+        return ops->answer(arg, entry);
     default: /* there are no others: uci_twin_entry_size() */
         return ops->done(arg, entry);
     }

@@ -28,7 +28,7 @@ typedef enum {
     UCI_TWIN_ENTRY_VALUES = 2, /**< digests of messages it has received */
     UCI_TWIN_ENTRY_CHOICE = 3, /**< what a wildcard receive was matched to */
     UCI_TWIN_ENTRY_PROBE  = 4, /**< what a probe found */
-    UCI_TWIN_ENTRY_NEED   = 5, /**< the sender wants the content of a message of the receiver's */
+    UCI_TWIN_ENTRY_ANSWER = 5, /**< what the system has told the sender's program: the time, random numbers */
     UCI_TWIN_ENTRY_DONE   = 6, /**< no more will come */
     UCI_TWIN_ENTRY_LAST
 } uci_twin_entry_type_t;
@@ -82,11 +82,16 @@ typedef struct uci_twin_probe {
     uint32_t zero;
 } uci_twin_probe_t;
 
-typedef struct uci_twin_need {
+/** UCI_TWINS_TIME: the answers of one kind of question are numbered from 0. What kinds and words mean is the business of who asks. */
+typedef struct uci_twin_answer {
     uci_twin_entry_t entry;
+    uint32_t kind; /**< below UCI_TWIN_ANSWER_KINDS */
+    uint32_t number;
     uint32_t zero;
-    uci_twin_message_t message;
-} uci_twin_need_t;
+    uint64_t words[2];
+} uci_twin_answer_t;
+
+#define UCI_TWIN_ANSWER_KINDS 32u
 
 typedef struct uci_twin_done {
     uci_twin_entry_t entry;
@@ -118,7 +123,7 @@ bool uci_twin_batch_put_choice(uci_twin_batch_t *batch, uint64_t tag, uint64_t m
                                const uci_twin_message_t *message);
 bool uci_twin_batch_put_probe(uci_twin_batch_t *batch, uint64_t tag, uint64_t mask, uint32_t number,
                               const uci_twin_message_t *message, bool removed);
-bool uci_twin_batch_put_need(uci_twin_batch_t *batch, const uci_twin_message_t *message);
+bool uci_twin_batch_put_answer(uci_twin_batch_t *batch, uint32_t kind, uint32_t number, const uint64_t words[2]);
 bool uci_twin_batch_put_done(uci_twin_batch_t *batch);
 
 /** Finish: number, length and digest. Nothing may be put before uci_twin_batch_next(). @return bytes to be sent, from the start of
@@ -135,7 +140,7 @@ typedef struct uci_twin_batch_ops {
     uci_status_t (*values)(void *arg, const uci_twin_values_t *values);
     uci_status_t (*choice)(void *arg, const uci_twin_choice_t *choice);
     uci_status_t (*probe)(void *arg, const uci_twin_probe_t *probe);
-    uci_status_t (*need)(void *arg, const uci_twin_need_t *need);
+    uci_status_t (*answer)(void *arg, const uci_twin_answer_t *answer);
     uci_status_t (*done)(void *arg, const uci_twin_done_t *done);
 } uci_twin_batch_ops_t;
 

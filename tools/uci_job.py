@@ -45,6 +45,14 @@ def find_library():
     return path
 
 
+def find_time_library(library):
+    """libuci_twin_time.so that belongs to LIBRARY."""
+    path = find_first(library.parent / folder / "libuci_twin_time.so" for folder in (".", "ucx_plugin"))
+    if path is None:
+        raise JobError(f"there is no libuci_twin_time.so beside {library}: is UCI installed completely?")
+    return path
+
+
 def find_module_folder(library):
     """The folder for UCX_PLUGIN_PATH that belongs to LIBRARY."""
     folder = Path(library).resolve().parent

@@ -162,6 +162,9 @@ def parse_arguments():
                         "of these runs; the output of the first is shown, those of the others are kept and compared")
     parser.add_argument("--correct", action="store_true", help="with --twins 3: a message that is wrong in one of them is replaced by the right "
                         "one before the program gets it")
+    parser.add_argument("--same-time", action="store_true",
+                        help="with --twins: the other twins are told the time and the random numbers that the system tells the first "
+                             "(UCI_TWINS_TIME)")
     parser.add_argument("--hosts-of-twin", action="append", default=[], metavar="A,B,...", help="hosts of one twin, given once for each of them "
                         "(default: all twins on the hosts of --hosts)")
     parser.add_argument("--apart", action="store_true", help="with --twins: each twin but the first works in a folder of its own, twin.K/work, "
@@ -191,8 +194,8 @@ def check_options(parser, options):
     """What does not go together ends here, with what to do."""
     if options.ranks is not None and options.ranks < 1:
         parser.error(f"-n {options.ranks}: a job has 1 rank at least")
-    if not options.twins and (options.correct or options.hosts_of_twin or options.apart):
-        parser.error("--correct, --hosts-of-twin and --apart are for jobs with --twins")
+    if not options.twins and (options.correct or options.hosts_of_twin or options.apart or options.same_time):
+        parser.error("--correct, --same-time, --hosts-of-twin and --apart are for jobs with --twins")
     if options.correct and options.twins != 3:
         parser.error("--correct needs --twins 3: two can't tell which of them is right")
     if options.hosts_of_twin and (len(options.hosts_of_twin) != options.twins or options.hosts):
@@ -200,6 +203,11 @@ def check_options(parser, options):
                      f"--hosts-of-twin is given once for each of the {options.twins} twins, not {len(options.hosts_of_twin)} times")
     if options.ranks is None and (options.mpi or options.mpirun_args):
         parser.error("--mpi and --mpirun-args are for jobs with -n, whose command line uci_run makes")
+
+
+def is_on(text):
+    """A switch, as UCI reads it."""
+    return text.lower() in ("on", "1", "y", "yes")
 
 
 class Starter:
@@ -224,6 +232,11 @@ class Starter:
         if any(word.startswith("LD_PRELOAD=") for word in self.words) and options.ranks is None:
             self.attached, self.how = {}, "as the command line itself says (LD_PRELOAD)"
 
+    def time_library(self):
+        """What catches the program's questions for the time (--same-time)."""
+        library = Path(self.options.library or uci_job.find_library()).resolve()
+        return uci_job.find_time_library(library)
+
     def command(self, folder, twin=None):
         """The command line whose ranks leave what they know in FOLDER, or for a twin in its folder there."""
         options = self.options
@@ -231,6 +244,8 @@ class Starter:
         place = folder if twin is None else folder / f"twin.{twin}"
         variables = {**own, **self.attached, **gathering(place, own.get("UCI_LIVE", ""))}
         if twin is not None:
+            if options.same_time or is_on(own.get("UCI_TWINS_TIME", "")):
+                variables |= {"UCI_TWINS_TIME": "on", "LD_PRELOAD": f"{variables.get('LD_PRELOAD', '')}:{self.time_library()}".lstrip(":")}
             variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
         if options.require:
             variables["UCI_REQUIRE"] = "on"

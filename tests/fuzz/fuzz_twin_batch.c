@@ -75,9 +75,9 @@ static uci_status_t on_probe(void *arg, const uci_twin_probe_t *probe)
     return UCI_OK;
 }
 
-static uci_status_t on_need(void *arg, const uci_twin_need_t *need)
+static uci_status_t on_answer(void *arg, const uci_twin_answer_t *answer)
 {
-    must_lie_inside(arg, need, sizeof(*need));
+    must_lie_inside(arg, answer, sizeof(*answer));
     return UCI_OK;
 }
 
@@ -113,7 +113,7 @@ static void make_right(uint8_t *bytes, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static const uci_twin_batch_ops_t ops = {on_define, on_values, on_choice, on_probe, on_need, on_done};
+    static const uci_twin_batch_ops_t ops = {on_define, on_values, on_choice, on_probe, on_answer, on_done};
     const char *reason                    = NULL;
     reader_t reader                       = {0};
     uint8_t *copy;

@@ -90,9 +90,13 @@ static uci_status_t got_probe(void *arg, const uci_twin_probe_t *probe)
     return keep(arg, &entry);
 }
 
-static uci_status_t got_need(void *arg, const uci_twin_need_t *need)
+static uci_status_t got_answer(void *arg, const uci_twin_answer_t *answer)
 {
-    entry_t entry = {.type = UCI_TWIN_ENTRY_NEED, .message = need->message};
+    entry_t entry = {.type = UCI_TWIN_ENTRY_ANSWER,
+                     .a    = answer->kind,
+                     .b    = answer->number,
+                     .tag  = answer->words[0],
+                     .mask = answer->words[1]};
 
     return keep(arg, &entry);
 }
@@ -104,7 +108,7 @@ static uci_status_t got_done(void *arg, const uci_twin_done_t *done)
     return keep(arg, &entry);
 }
 
-static const uci_twin_batch_ops_t ops = {got_define, got_values, got_choice, got_probe, got_need, got_done};
+static const uci_twin_batch_ops_t ops = {got_define, got_values, got_choice, got_probe, got_answer, got_done};
 
 static bool put(uci_twin_batch_t *batch, const entry_t *entry)
 {
@@ -119,8 +123,8 @@ static bool put(uci_twin_batch_t *batch, const entry_t *entry)
         return uci_twin_batch_put_choice(batch, entry->tag, entry->mask, entry->a, &entry->message);
     case UCI_TWIN_ENTRY_PROBE:
         return uci_twin_batch_put_probe(batch, entry->tag, entry->mask, entry->a, &entry->message, entry->b);
-    case UCI_TWIN_ENTRY_NEED:
-        return uci_twin_batch_put_need(batch, &entry->message);
+    case UCI_TWIN_ENTRY_ANSWER:
+        return uci_twin_batch_put_answer(batch, entry->a, entry->b, (const uint64_t[]){entry->tag, entry->mask});
     default:
         return uci_twin_batch_put_done(batch);
     }
@@ -169,7 +173,14 @@ static entry_t make_entry(void)
     if ((entry.type == UCI_TWIN_ENTRY_CHOICE) || (entry.type == UCI_TWIN_ENTRY_PROBE)) {
         entry.mask = next_random() << 31;
     }
-    if ((entry.type >= UCI_TWIN_ENTRY_CHOICE) && (entry.type <= UCI_TWIN_ENTRY_NEED)) {
+    if (entry.type == UCI_TWIN_ENTRY_ANSWER) {
+        entry = (entry_t){.type = entry.type,
+                          .a    = (uint32_t)next_random() % UCI_TWIN_ANSWER_KINDS,
+                          .b    = (uint32_t)next_random(),
+                          .tag  = next_random(),
+                          .mask = next_random()};
+    }
+    if ((entry.type == UCI_TWIN_ENTRY_CHOICE) || (entry.type == UCI_TWIN_ENTRY_PROBE)) {
         entry.message = (uci_twin_message_t){next_random() << 31, (uint32_t)next_random(), (uint32_t)next_random()};
     }
     return entry;
