@@ -55,6 +55,7 @@ struct uci_twin_follow {
     uint64_t wait;
     bool is_leader;
     bool is_over;
+    bool is_told;          /* choices that were waited for */
     bool is_holding;       /* messages wait for a choice, or for the one that was chosen */
     uint64_t holding_time; /* since when, as far as uci_twin_follow_check() has seen; 0: not */
     uint64_t look_time;    /* when it looks again whether they still do */
@@ -256,11 +257,43 @@ static uci_match_msg_t *uci_twin_follow_find(uci_twin_follow_t *follow, const uc
     return NULL;
 }
 
+/* The leader has cancelled it. We do when our user does. */
+static void uci_twin_wild_cancel(uci_twin_follow_t *follow, uci_twin_wild_t *wild)
+{
+    uci_match_recv_t *recv = wild->recv;
+
+    if (wild->is_cancelled) {
+        uci_twin_wild_take(follow, recv);
+        follow->ops->cancelled(follow->arg, recv);
+    }
+}
+
+/* Do what choices that were told make possible: before anything else, since what waits comes before what comes next */
+static void uci_twin_follow_go_on(uci_twin_follow_t *follow)
+{
+    if (uci_likely(!follow->is_told) || follow->is_over) {
+        return;
+    }
+    follow->is_told = false;
+    uci_twin_follow_moved(follow);
+    uci_match_for_each_withheld(recv, follow->match)
+    {
+        uci_twin_wild_t *wild = recv->withheld_by;
+
+        if (wild->is_resolved && uci_twin_message_is_none(&wild->message)) {
+            uci_twin_wild_cancel(follow, wild);
+        }
+    }
+    uci_twin_follow_settle(follow);
+}
+
 uci_match_recv_t *uci_twin_follow_arrived(uci_twin_follow_t *follow, uint32_t source, uint64_t tag)
 {
-    uci_match_recv_t *recv = uci_twin_follow_choose(follow, source, tag);
     uci_twin_message_t message;
+    uci_match_recv_t *recv;
 
+    uci_twin_follow_go_on(follow);
+    recv = uci_twin_follow_choose(follow, source, tag);
     if (recv != NULL) {
         message = uci_twin_follow_next(follow, source, tag);
         uci_twin_follow_take(follow, recv, &message);
@@ -357,6 +390,7 @@ void uci_twin_follow_post(uci_twin_follow_t *follow, uci_match_recv_t *recv, uin
 {
     uci_twin_wild_t *wild = NULL;
 
+    uci_twin_follow_go_on(follow);
     if (uci_twin_follow_is_active(follow, mask)) {
         wild = uci_twin_wild_create(follow, recv, tag, mask);
         if (wild == NULL) {
@@ -393,17 +427,6 @@ uci_status_t uci_twin_follow_cancel(uci_twin_follow_t *follow, uci_match_recv_t 
     }
     uci_twin_wild_take(follow, recv);
     return UCI_OK;
-}
-
-/* The leader has cancelled it. We do when our user does. */
-static void uci_twin_wild_cancel(uci_twin_follow_t *follow, uci_twin_wild_t *wild)
-{
-    uci_match_recv_t *recv = wild->recv;
-
-    if (wild->is_cancelled) {
-        uci_twin_wild_take(follow, recv);
-        follow->ops->cancelled(follow->arg, recv);
-    }
 }
 
 /*
@@ -465,9 +488,11 @@ static void uci_twin_follow_give_up_probe(uci_twin_follow_t *follow, uint64_t ta
 
 uci_match_msg_t *uci_twin_follow_probe(uci_twin_follow_t *follow, uint64_t tag, uint64_t mask, bool remove)
 {
-    uci_match_msg_t *there = uci_match_find_msg(follow->match, tag, mask), *msg;
+    uci_match_msg_t *there, *msg;
     uci_twin_message_t message;
 
+    uci_twin_follow_go_on(follow);
+    there = uci_match_find_msg(follow->match, tag, mask);
     if ((there == NULL) || follow->is_over) {
         return there;
     }
@@ -540,11 +565,7 @@ uci_status_t uci_twin_follow_on_choice(uci_twin_follow_t *follow, uint64_t tag, 
     } else if (!wild->is_resolved) {
         wild->is_resolved = true;
         wild->message     = *message;
-        uci_twin_follow_moved(follow);
-        if (uci_twin_message_is_none(message)) {
-            uci_twin_wild_cancel(follow, wild);
-        }
-        uci_twin_follow_settle(follow);
+        follow->is_told   = true;
         return UCI_OK;
     }
     uci_error("choice %u of tag 0x%016" PRIx64 ", mask 0x%016" PRIx64 " was told before", number, tag, mask);
@@ -608,10 +629,17 @@ static void uci_twin_follow_give_up_wild(uci_twin_follow_t *follow)
     uci_twin_follow_give_up(follow, why);
 }
 
+bool uci_twin_follow_is_waiting(const uci_twin_follow_t *follow)
+{
+    return !follow->is_leader && !follow->is_over &&
+           ((follow->match->withheld.count > 0) || (follow->denied_time != 0));
+}
+
 void uci_twin_follow_check(uci_twin_follow_t *follow)
 {
     uint64_t now;
 
+    uci_twin_follow_go_on(follow);
     if (follow->is_over || !follow->is_holding) {
         follow->holding_time = 0;
         return;

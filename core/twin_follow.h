@@ -89,19 +89,23 @@ uci_status_t uci_twin_follow_cancel(uci_twin_follow_t *follow, uci_match_recv_t 
 /** The user probes. @return the message, which stays where it is, or NULL. If it is removed the caller takes it, and counts it as matched. */
 uci_match_msg_t *uci_twin_follow_probe(uci_twin_follow_t *follow, uint64_t tag, uint64_t mask, bool remove);
 
-/** Follower: what the leader has told, in its order. @return UCI_OK; UCI_ERR_INVALID_PARAM: told before, or not the next probe (logged);
+/** Follower: what the leader has told, in its order. Nothing is delivered within: uci_twin_follow_check() does that. @return UCI_OK; UCI_ERR_INVALID_PARAM: told before, or not the next probe (logged);
  *  UCI_ERR_NO_MEMORY (logged). */
 uci_status_t uci_twin_follow_on_choice(uci_twin_follow_t *follow, uint64_t tag, uint64_t mask, uint32_t number,
                                        const uci_twin_message_t *message);
 uci_status_t uci_twin_follow_on_probe(uci_twin_follow_t *follow, uint64_t tag, uint64_t mask, uint32_t number,
                                       const uci_twin_message_t *message, bool removed);
 
-/** Follower: has something waited too long? To be called now and then, some times within `wait` at least. */
+/** Follower: do what has become possible by what the leader has told; and has something waited too long? To be called in each turn, or
+ *  now and then. */
 void uci_twin_follow_check(uci_twin_follow_t *follow);
 
 /** No more following (a leader: no more telling): the leader has gone, or is too far ahead. What waits is matched as without twins.
  *  @param why  for the warning, a part of a sentence. Again: nothing. */
 void uci_twin_follow_give_up(uci_twin_follow_t *follow, const char *why);
+
+/** Follower: is there anything that can't go on before the leader says more? */
+bool uci_twin_follow_is_waiting(const uci_twin_follow_t *follow);
 
 bool uci_twin_follow_is_over(const uci_twin_follow_t *follow);
 uci_twin_follow_counts_t uci_twin_follow_counts(const uci_twin_follow_t *follow);

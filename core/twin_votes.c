@@ -264,6 +264,13 @@ uint32_t uci_twin_votes_next(uci_twin_votes_t *votes, uint32_t index)
     return votes->of_twin[votes->me].channels[index]->next++;
 }
 
+uint32_t uci_twin_votes_peek(const uci_twin_votes_t *votes, uint32_t source, uint64_t tag)
+{
+    const uci_twin_channel_t *channel = *uci_twin_table_place(votes->table, votes->table_mask, source, tag);
+
+    return (channel != NULL) ? channel->next : 0;
+}
+
 uci_status_t uci_twin_votes_define(uci_twin_votes_t *votes, unsigned twin, uint32_t index, uint32_t source,
                                    uint64_t tag)
 {

@@ -86,6 +86,9 @@ uint32_t uci_twin_votes_channel(uci_twin_votes_t *votes, uint32_t source, uint64
 /** The next number of channel @a index of ours, which must exist: 0, 1, 2, ... */
 uint32_t uci_twin_votes_next(uci_twin_votes_t *votes, uint32_t index);
 
+/** What uci_twin_votes_next() would say of this channel: 0 if it is none of ours yet. */
+uint32_t uci_twin_votes_peek(const uci_twin_votes_t *votes, uint32_t source, uint64_t tag);
+
 /** Twin @a twin says that its channel @a index is this one. Indices of a twin are dense, from 0 on.
  *  @return UCI_OK; UCI_ERR_INVALID_PARAM: not the next index, a channel that it has already, or a twin that is ourselves, none or lost;
  *          UCI_ERR_NO_MEMORY. */

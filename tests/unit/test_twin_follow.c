@@ -334,14 +334,24 @@ static uci_status_t choose(uint32_t number, unsigned source, unsigned tag, uint3
 {
     uci_twin_message_t name = {.tag = make_tag(source, tag), .source = source, .number = message};
 
-    return uci_twin_follow_on_choice(follower.follow, make_tag(0, 1) & MASK_ANY_SOURCE, MASK_ANY_SOURCE, number, &name);
+    uci_status_t status;
+
+    status = uci_twin_follow_on_choice(follower.follow, make_tag(0, 1) & MASK_ANY_SOURCE, MASK_ANY_SOURCE, number,
+                                       &name);
+    uci_twin_follow_check(follower.follow);
+    return status;
 }
 
 static uci_status_t choose_none(uint32_t number)
 {
     uci_twin_message_t none = {.source = UCI_TWIN_SOURCE_NONE};
 
-    return uci_twin_follow_on_choice(follower.follow, make_tag(0, 1) & MASK_ANY_SOURCE, MASK_ANY_SOURCE, number, &none);
+    uci_status_t status;
+
+    status = uci_twin_follow_on_choice(follower.follow, make_tag(0, 1) & MASK_ANY_SOURCE, MASK_ANY_SOURCE, number,
+                                       &none);
+    uci_twin_follow_check(follower.follow);
+    return status;
 }
 
 Test(twin_follow, what_is_a_wildcard)
@@ -886,6 +896,9 @@ static bool follow_one(unsigned arrivals, unsigned words)
     if ((kind >= 100 - words) && hear_next()) {
         return true;
     }
+    if (test_random() % 4 == 0) {
+        uci_twin_follow_check(follower.follow);
+    }
     return ((follower.ops_done < program.ops_count) && (run_op(&follower) || run_op(&follower))) ||
            arrive_any(&follower) || hear_next();
 }
@@ -953,8 +966,10 @@ static void run_program(void)
         if (twin == 3) {
             follow_part(arrivals / 2, words / 2);
         } else {
-            while (follow_one(arrivals / 2, words / 2)) {
-            }
+            do {
+                uci_twin_follow_check(follower.follow);
+            } while (follow_one(arrivals / 2, words / 2));
+            uci_twin_follow_check(follower.follow);
             compare_twins();
         }
         stop(&follower);

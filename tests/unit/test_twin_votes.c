@@ -204,8 +204,11 @@ Test(twin_votes, channels)
     cr_expect((uci_twin_votes_channel(votes, 2, 10, &is_new) == 1) && is_new);
     cr_expect((uci_twin_votes_channel(votes, 1, 11, &is_new) == 2) && is_new);
     cr_expect((uci_twin_votes_channel(votes, 1, 10, &is_new) == 0) && !is_new);
+    cr_expect(uci_twin_votes_peek(votes, 1, 10) == 0);
     cr_expect((uci_twin_votes_next(votes, 0) == 0) && (uci_twin_votes_next(votes, 0) == 1) &&
               (uci_twin_votes_next(votes, 1) == 0));
+    cr_expect((uci_twin_votes_peek(votes, 1, 10) == 2) && (uci_twin_votes_peek(votes, 2, 10) == 1));
+    cr_expect(uci_twin_votes_peek(votes, 7, 10) == 0, "none of ours");
 
     cr_expect(uci_twin_votes_define(votes, 1, 1, 1, 11) == UCI_ERR_INVALID_PARAM, "not dense");
     cr_expect(uci_twin_votes_define(votes, 1, 0, 1, 11) == UCI_OK);
