@@ -753,9 +753,15 @@ uci_status_t uci_twin_follow_create(uci_match_t *match, bool is_leader, uint64_t
 void uci_twin_follow_destroy(uci_twin_follow_t *follow)
 {
     if (follow != NULL) {
+        uci_twin_follow_admit(follow);
         uci_twin_follow_forget(follow);
         free(follow);
     }
+}
+
+void uci_twin_follow_ended(uci_twin_follow_t *follow)
+{
+    follow->wait /= UCI_TWIN_FOLLOW_LOOKS;
 }
 
 bool uci_twin_follow_is_over(const uci_twin_follow_t *follow)

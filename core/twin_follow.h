@@ -70,7 +70,7 @@ typedef struct uci_twin_follow_counts {
 uci_status_t uci_twin_follow_create(uci_match_t *match, bool is_leader, uint64_t wait, const uci_twin_follow_ops_t *ops,
                                     void *arg, uci_twin_follow_t **follow_p);
 
-/** Receives that are posted must not be used any more, or uci_twin_follow_give_up() has been called before. NULL is allowed. */
+/** Wildcards that are posted are receives as all others from here on; nothing is delivered. NULL is allowed. */
 void uci_twin_follow_destroy(uci_twin_follow_t *follow);
 
 /** Is this a receive that nobody else may post, or look for a message for? Others may be posted as always if this is false. */
@@ -106,6 +106,10 @@ void uci_twin_follow_give_up(uci_twin_follow_t *follow, const char *why);
 
 /** Follower: is there anything that can't go on before the leader says more? */
 bool uci_twin_follow_is_waiting(const uci_twin_follow_t *follow);
+
+/** Follower: the leader will say no more. What it has told is followed, but what it has not is not waited for any longer than it takes to
+ *  see that. */
+void uci_twin_follow_ended(uci_twin_follow_t *follow);
 
 bool uci_twin_follow_is_over(const uci_twin_follow_t *follow);
 uci_twin_follow_counts_t uci_twin_follow_counts(const uci_twin_follow_t *follow);

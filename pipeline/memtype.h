@@ -26,10 +26,10 @@ bool uci_memtype_keeps_host(uint64_t types);
 ucs_memory_type_t uci_memtype(const uci_context_t *context, const void *buffer, size_t count,
                               const ucp_request_param_t *param);
 
-/** Is this the host's memory, as far as one test can tell? */
+/** Is this the host's memory, as far as one test can tell, and may an operation go the short way? */
 UCI_INLINE bool uci_memtype_is_host_fast(const uci_context_t *context, const ucp_request_param_t *param)
 {
-    return context->host_only && !(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE);
+    return context->short_way && !(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE);
 }
 
 /** Is this the host's memory? */

@@ -174,9 +174,8 @@ void uci_recv_attach(uci_worker_t *worker)
     worker->arrived            = uci_recv_arrived_way(worker);
 }
 
-void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
+void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
 {
-    uci_request_t *req  = uci_recv_find(peer, hdr->tag);
     ucs_status_t status = uci_repair_policy();
     uint64_t seq        = peer->rx_next - 1;
 
@@ -193,13 +192,53 @@ void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *pay
     uci_recv_deliver_lost(req, payload, length, hdr->tag, status);
 }
 
+void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
+{
+    uci_recv_lose(peer, uci_recv_find(peer, hdr->tag), hdr, payload, length);
+}
+
 /* ------------------------------------------------------------- posting */
+
+/* @return UCS_OK, or an error: the request is given back */
+UCI_INLINE ucs_status_t uci_recv_init(uci_worker_t *worker, uci_request_t *req, void *data, size_t count,
+                                      ucp_datatype_t datatype)
+{
+    ucs_status_t status;
+
+    req->flags |= worker->recv_flags;
+
+    status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
+    if (uci_unlikely(status != UCS_OK)) {
+        uci_request_put(req);
+    }
+    return status;
+}
+
+UCI_INLINE ucp_datatype_t uci_recv_datatype(const ucp_request_param_t *param)
+{
+    return (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype : ucp_dt_make_contig(1);
+}
+
+ucs_status_t uci_recv_prepare(uci_worker_t *worker, void *data, size_t count, const ucp_request_param_t *param,
+                              uci_request_t **req_p)
+{
+    uci_request_t *req = uci_request_get(worker, param);
+    ucs_status_t status;
+
+    if (req == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = uci_recv_init(worker, req, data, count, uci_recv_datatype(param));
+    if (status == UCS_OK) {
+        *req_p = req;
+    }
+    return status;
+}
 
 ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
                           const ucp_request_param_t *param)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                 : ucp_dt_make_contig(1);
+    ucp_datatype_t datatype = uci_recv_datatype(param);
     uci_message_t *message;
     ucs_status_t status;
     uci_request_t *req;
@@ -212,11 +251,8 @@ ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_ta
     if (uci_unlikely(req == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    req->flags |= worker->recv_flags;
-
-    status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
+    status = uci_recv_init(worker, req, data, count, datatype);
     if (uci_unlikely(status != UCS_OK)) {
-        uci_request_put(req);
         return UCS_STATUS_PTR(status);
     }
 

@@ -27,6 +27,10 @@
 ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *buffer, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
                           const ucp_request_param_t *param);
 
+/** A request for a receive, as uci_recv() makes it before it posts it. @return UCS_OK, or an error. */
+ucs_status_t uci_recv_prepare(uci_worker_t *worker, void *buffer, size_t count, const ucp_request_param_t *param,
+                              uci_request_t **req_p);
+
 /** The next frame of a peer, for worker->arrived: match it, verify it while it moves to where it belongs, deliver it.
  *  @return false: its payload is damaged (or there is no memory for it), and the link has to bring it again. */
 bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
@@ -41,6 +45,10 @@ uci_recv_arrived_t uci_recv_arrived_way(const uci_worker_t *worker);
 
 /** The same of one that is lost, for worker->lost. @param payload  @a length bytes that there are of it. */
 void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);
+
+/** The same. @param req  the receive that it is for; NULL: none. */
+void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *hdr, const char *payload,
+                   size_t length);
 
 /* Called by the dispatcher */
 void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);

@@ -201,6 +201,19 @@ void uci_request_release(uci_request_t *req)
     uci_request_give_back(req, 0);
 }
 
+bool uci_request_withdraw(uci_request_t *req)
+{
+    uci_match_take_recv(&req->worker->match, &req->match);
+    return true;
+}
+
+void uci_request_cancelled(uci_request_t *req)
+{
+    req->info = (ucp_tag_recv_info_t){0};
+    req->flags &= ~(uint32_t)UCI_REQUEST_TWIN; /* there is no message to compare */
+    uci_request_complete(req, UCS_ERR_CANCELED);
+}
+
 void uci_request_cancel(uci_request_t *req)
 {
     uci_worker_t *worker = req->worker;
@@ -208,8 +221,7 @@ void uci_request_cancel(uci_request_t *req)
     /* as in UCX: receives that are not matched */
     uci_worker_enter(worker);
     if ((req->flags & UCI_REQUEST_RECV) && !(req->flags & UCI_REQUEST_COMPLETED) &&
-        uci_match_recv_is_posted(&req->match)) {
-        uci_match_take_recv(&worker->match, &req->match);
+        uci_match_recv_is_posted(&req->match) && worker->withdraw(req)) {
         uci_buffer_finish(&req->buffer);
         req->info = (ucp_tag_recv_info_t){0};
         uci_request_end(req, UCS_ERR_CANCELED); /* within the call, as in UCX: nothing else is going on */

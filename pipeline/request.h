@@ -140,4 +140,10 @@ void uci_request_free(uci_request_t *req);
 void uci_request_release(uci_request_t *req);
 void uci_request_cancel(uci_request_t *req);
 
+/** For worker->withdraw: a receive is posted no longer. @return true */
+bool uci_request_withdraw(uci_request_t *req);
+
+/** A receive that the user has cancelled some time ago, and that is posted no longer, ends. */
+void uci_request_cancelled(uci_request_t *req);
+
 #endif

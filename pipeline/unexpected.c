@@ -229,10 +229,15 @@ void uci_unexpected_deliver(uci_message_t *message, uci_request_t *req)
 
 /* -------------------------------------------------------------- probing */
 
+uci_message_t *uci_unexpected_oldest(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t tag_mask, bool remove)
+{
+    return uci_unexpected_find(worker, tag, tag_mask);
+}
+
 ucp_tag_message_h uci_unexpected_probe(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
                                        ucp_tag_recv_info_t *info)
 {
-    uci_message_t *message = uci_unexpected_find(worker, tag, tag_mask);
+    uci_message_t *message = worker->find(worker, tag, tag_mask, remove != 0);
 
     if (message == NULL) {
         return NULL;

@@ -57,6 +57,9 @@ UCI_INLINE uci_message_t *uci_unexpected_find(uci_worker_t *worker, ucp_tag_t ta
     return uci_likely(msg == NULL) ? NULL : uci_container_of(msg, uci_message_t, match);
 }
 
+/** The same for probes, as worker->find. */
+uci_message_t *uci_unexpected_oldest(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t tag_mask, bool remove);
+
 /** Give a message to a receive; the message is gone afterwards, or goes when it has been adopted. */
 void uci_unexpected_deliver(uci_message_t *message, uci_request_t *req);
 

@@ -21,6 +21,8 @@
 #include "stats.h"
 #include "tuner.h"
 
+struct uci_follow;
+struct uci_message;
 struct uci_recv_op;
 struct uci_stage;
 typedef struct uci_peer uci_peer_t;
@@ -74,6 +76,7 @@ typedef struct uci_context {
     size_t buffered_fast_max; /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
     bool wakeup;              /**< UCP_FEATURE_WAKEUP */
     bool host_only;           /**< UCX knows of no other memory (memtype.h) */
+    bool short_way;           /**< and operations are what they always are: worker->recv is uci_recv() in all workers */
     bool keeps_host;          /**< uci_memtype_keeps_host() */
 } uci_context_t;
 
@@ -121,6 +124,12 @@ typedef struct uci_worker {
     /** An active message whose check is right: uci_dispatch() */
     ucs_status_t (*message)(struct uci_worker *worker, const uci_am_hdr_t *hdr, const void *data, size_t length,
                             void *desc);
+    ucs_status_ptr_t (*recv)(struct uci_worker *worker, void *buffer, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
+                             const ucp_request_param_t *param); /**< uci_recv(), or who decides for it (follow.h) */
+    /** What a probe finds: uci_unexpected_oldest() */
+    struct uci_message *(*find)(struct uci_worker *worker, ucp_tag_t tag, ucp_tag_t tag_mask, bool remove);
+    /** A posted receive is cancelled: uci_request_withdraw(). @return false: whether it is will be decided later. */
+    bool (*withdraw)(uci_request_t *req);
     bool (*arrived)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload); /**< see link_recv.h */
     void (*lost)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length);
     uci_mailbox_t mailbox;
@@ -172,6 +181,7 @@ typedef struct uci_worker {
     struct uci_stage *stage; /**< for memory that is not the host's; NULL until there is some */
 
     const uci_twin_events_t *twin; /**< NULL: nobody compares */
+    struct uci_follow *follow;     /**< NULL: wildcards are matched as they come (follow.h) */
     uint32_t recv_flags;           /**< that receives of the user's begin with */
     bool watches_deliveries;       /**< see delivery.h */
 

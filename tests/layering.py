@@ -43,7 +43,7 @@ PIPELINE_LAYERS = {
     "transfer": "delivery descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
     "message": "close endpoint message_check recv recv_rndv send unexpected",
     "turn": "dispatch dump gauges resync wakeup worker",
-    "twins": "twin twin_hold twin_link twin_report"}
+    "twins": "follow twin twin_hold twin_link twin_report"}
 ALLOWED_NEEDED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
                   "ld-linux-aarch64.so.1", "libisal.so.2"}  # Debian has no static ISA-L
 ALLOWED_SYMBOL = re.compile(r"(ucp|uci)_\w+|ucs_module_global_init")

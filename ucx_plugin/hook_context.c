@@ -25,6 +25,7 @@ static void uci_hook_learn_memory_types(uci_context_t *context)
         attr.memory_types = 0;
     }
     context->host_only  = uci_memtype_is_host_only(attr.memory_types);
+    context->short_way  = context->host_only;
     context->keeps_host = uci_memtype_keeps_host(attr.memory_types);
 }
 

@@ -213,7 +213,7 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_any(ucp_worker_h worker, void
     }
     uci_worker_enter(ours);
     param = uci_hook_param(ours, buffer, count, param, &staged);
-    ret   = uci_likely(param != NULL) ? uci_recv(ours, buffer, count, tag, tag_mask, param)
+    ret   = uci_likely(param != NULL) ? ours->recv(ours, buffer, count, tag, tag_mask, param)
                                       : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
     uci_worker_leave(ours);
     return ret;
