@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "follow.h"
 #include "log.h"
 #include "mpi_tag.h"
 #include "peer_table.h"
@@ -20,12 +21,14 @@
 
 #define UCI_TWIN_WORKERS    64 /* that can be attached at a time */
 #define UCI_TWIN_IDLE_TURNS 64
+#define UCI_TWIN_LEADER     0u /* whose wildcards and probes the others follow */
 
 static struct {
     pthread_mutex_t lock;
     bool ended; /* it has been, and is no more */
     uci_worker_t *workers[UCI_TWIN_WORKERS];
     unsigned workers_count; /* 0: nothing below is valid */
+    uci_worker_t *followed; /* the first one: whose wildcards and probes twins match alike; or NULL */
     bool correct;
     uci_context_t *context;
     uci_twin_link_t *link;
@@ -130,14 +133,26 @@ static uci_status_t uci_twin_on_values(void *arg, const uci_twin_values_t *value
     return status;
 }
 
+/* We follow, and this is the leader */
+static bool uci_twin_follows(unsigned twin)
+{
+    return (uci_twin.followed != NULL) && (twin == UCI_TWIN_LEADER) && (uci_settings.twins.twin != UCI_TWIN_LEADER);
+}
+
 static uci_status_t uci_twin_on_choice(void *arg, const uci_twin_choice_t *choice)
 {
-    return UCI_OK;
+    return uci_twin_follows(*(unsigned *)arg)
+                   ? uci_twin_follow_on_choice(uci_follow_state(uci_twin.followed), choice->tag, choice->mask,
+                                               choice->number, &choice->message)
+                   : UCI_OK;
 }
 
 static uci_status_t uci_twin_on_probe(void *arg, const uci_twin_probe_t *probe)
 {
-    return UCI_OK;
+    return uci_twin_follows(*(unsigned *)arg)
+                   ? uci_twin_follow_on_probe(uci_follow_state(uci_twin.followed), probe->tag, probe->mask,
+                                              probe->number, &probe->message, probe->removed != 0)
+                   : UCI_OK;
 }
 
 static uci_status_t uci_twin_on_need(void *arg, const uci_twin_need_t *need)
@@ -172,6 +187,9 @@ static void uci_twin_heard(unsigned twin, const void *data, size_t length)
 static void uci_twin_ended(unsigned twin)
 {
     uci_twin_votes_lose(uci_twin.votes, twin);
+    if (uci_twin_follows(twin)) {
+        uci_twin_follow_ended(uci_follow_state(uci_twin.followed));
+    }
 }
 
 /* ----------------------------------------------------------- receiving */
@@ -274,7 +292,8 @@ static bool uci_twin_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const
     uci_twin_frame.peer   = peer;
     uci_twin_frame.digest = hdr->value;
     uci_twin_frame.form   = hdr->digest;
-    ok                    = uci_recv_arrived_way(peer->worker)(peer, hdr, payload);
+    ok                    = (peer->worker->follow != NULL) ? uci_follow_arrived(peer, hdr, payload)
+                                                           : uci_recv_arrived_way(peer->worker)(peer, hdr, payload);
     uci_twin_frame.peer   = NULL;
     return ok;
 }
@@ -284,8 +303,50 @@ static void uci_twin_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const ch
     uci_twin_frame.peer   = peer;
     uci_twin_frame.digest = 0;
     uci_twin_frame.form   = UCI_TWIN_FORM_NONE;
-    uci_recv_lost(peer, hdr, payload, length);
+    if (peer->worker->follow != NULL) {
+        uci_follow_lost(peer, hdr, payload, length);
+    } else {
+        uci_recv_lost(peer, hdr, payload, length);
+    }
     uci_twin_frame.peer = NULL;
+}
+
+/* ----------------------------------------------------------- following */
+
+static uint32_t uci_twin_next(uint32_t source, uint64_t tag)
+{
+    return uci_twin_votes_peek(uci_twin.votes, source, tag);
+}
+
+static void uci_twin_say_choice(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message)
+{
+    if (!uci_twin_batch_put_choice(&uci_twin.batch, tag, mask, number, message)) {
+        uci_twin_flush();
+        uci_twin_batch_put_choice(&uci_twin.batch, tag, mask, number, message);
+    }
+}
+
+static void uci_twin_say_probe(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message,
+                               bool removed)
+{
+    if (!uci_twin_batch_put_probe(&uci_twin.batch, tag, mask, number, message, removed)) {
+        uci_twin_flush();
+        uci_twin_batch_put_probe(&uci_twin.batch, tag, mask, number, message, removed);
+    }
+}
+
+/* The program's first worker: MPIs have their messages in one */
+static void uci_twin_begin_following(uci_worker_t *worker)
+{
+    static const uci_follow_events_t events = {.source = uci_twin_source_of,
+                                               .next   = uci_twin_next,
+                                               .choice = uci_twin_say_choice,
+                                               .probe  = uci_twin_say_probe};
+
+    if (uci_follow_begin(worker, &uci_twin.lock, &events, uci_settings.twins.twin == UCI_TWIN_LEADER,
+                         uci_twin.wait_ns) == UCI_OK) {
+        uci_twin.followed = worker;
+    }
 }
 
 /* ------------------------------------------------------------- waiting */
@@ -344,6 +405,9 @@ static unsigned uci_twin_progress(uci_worker_t *worker)
     count          = uci_twin_link_progress(uci_twin.link);
     uci_stats_here = worker->stats.counters;
     uci_twin_report_agreed(uci_twin_votes_agreed(uci_twin.votes));
+    if (worker->follow != NULL) {
+        uci_follow_progress(worker);
+    }
     if (uci_twin.correct) {
         uci_twin_look_at_holds(uci_process_time_ns());
         count += uci_twin_hold_complete(worker, false);
@@ -358,7 +422,8 @@ static bool uci_twin_is_waiting(const uci_worker_t *worker)
     bool is_waiting;
 
     pthread_mutex_lock(&uci_twin.lock);
-    is_waiting = uci_twin_hold_has(worker);
+    is_waiting = uci_twin_hold_has(worker) ||
+                 ((worker->follow != NULL) && uci_twin_follow_is_waiting(uci_follow_state(worker)));
     pthread_mutex_unlock(&uci_twin.lock);
     return is_waiting;
 }
@@ -400,6 +465,7 @@ void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
     }
     if (uci_twin.workers_count == 0) {
         uci_twin_begin(worker, open_context);
+        uci_twin_begin_following(worker);
     }
     uci_twin.workers[uci_twin.workers_count++] = worker;
     worker->twin                               = &events;
@@ -471,6 +537,10 @@ void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_contex
         uci_twin_finish();
     }
     uci_twin_hold_complete(worker, true);
+    if (uci_twin.followed == worker) {
+        uci_follow_end(worker);
+        uci_twin.followed = NULL;
+    }
     worker->twin       = NULL;
     worker->recv_flags = UCI_REQUEST_RECV;
     worker->arrived    = uci_recv_arrived_way(worker);
