@@ -46,14 +46,9 @@ static void uci_follow_unlock(struct uci_follow *follow)
 
 /* ------------------------------------------------- what the state asks */
 
-static uint32_t uci_follow_rank(const uci_peer_t *peer)
-{
-    return (uint32_t)uci_peer_rank(peer);
-}
-
 static uint32_t uci_follow_on_source(void *arg, const uci_match_msg_t *msg)
 {
-    return uci_follow_rank(uci_container_of(msg, uci_message_t, match)->peer);
+    return ((struct uci_follow *)arg)->events->source(uci_container_of(msg, uci_message_t, match)->peer, msg->tag);
 }
 
 static uint32_t uci_follow_on_next(void *arg, uint32_t source, uint64_t tag)
@@ -153,7 +148,7 @@ static uci_request_t *uci_follow_bind(uci_peer_t *peer, ucp_tag_t tag)
     uci_match_recv_t *recv;
 
     uci_follow_lock(follow);
-    recv = uci_twin_follow_arrived(follow->state, uci_follow_rank(peer), tag);
+    recv = uci_twin_follow_arrived(follow->state, follow->events->source(peer, tag), tag);
     uci_follow_unlock(follow);
     peer->bound = (recv != NULL) ? uci_container_of(recv, uci_request_t, match) : NULL;
     return peer->bound;

@@ -18,6 +18,8 @@
 
 /** What the caller does, within its lock. */
 typedef struct uci_follow_events {
+    /** @return the rank of @a peer, which has sent a message with this tag. */
+    uint32_t (*source)(const uci_peer_t *peer, uint64_t tag);
     /** @return the number of the next message of a channel to be matched. */
     uint32_t (*next)(uint32_t source, uint64_t tag);
     /** Leader: tell the followers. */

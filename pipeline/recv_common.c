@@ -122,7 +122,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     ++worker->ops_active;
     uci_recv_op_choose(op);
     if (uci_unlikely((req->flags & (UCI_REQUEST_TWIN | UCI_REQUEST_NUMBERED)) == UCI_REQUEST_TWIN)) {
-        worker->twin->matched(worker, req, peer, tag);
+        req->flags |= worker->twin->matched(peer, tag, &req->twin) ? UCI_REQUEST_NUMBERED : 0;
     }
     *op_p = op;
     return UCS_OK;

@@ -4,6 +4,7 @@
 #include <sched.h>
 #include <stdlib.h>
 
+#include "follow.h"
 #include "log.h"
 #include "mpi_tag.h"
 #include "peer_table.h"
@@ -11,6 +12,7 @@
 #include "recv.h"
 #include "request.h"
 #include "settings.h"
+#include "twin_answers.h"
 #include "twin_batch.h"
 #include "twin_hold.h"
 #include "twin_link.h"
@@ -20,13 +22,16 @@
 
 #define UCI_TWIN_WORKERS    64 /* that can be attached at a time */
 #define UCI_TWIN_IDLE_TURNS 64
+#define UCI_TWIN_LEADER     0u /* whose wildcards and probes the others follow */
 
 static struct {
     pthread_mutex_t lock;
     bool ended; /* it has been, and is no more */
     uci_worker_t *workers[UCI_TWIN_WORKERS];
     unsigned workers_count; /* 0: nothing below is valid */
+    uci_worker_t *followed; /* the first one: whose wildcards and probes twins match alike; or NULL */
     bool correct;
+    bool answers; /* UCI_TWINS_TIME, as long as it works */
     uci_context_t *context;
     uci_twin_link_t *link;
     uci_twin_votes_t *votes;
@@ -130,19 +135,31 @@ static uci_status_t uci_twin_on_values(void *arg, const uci_twin_values_t *value
     return status;
 }
 
+/* We follow, and this is the leader */
+static bool uci_twin_follows(unsigned twin)
+{
+    return (uci_twin.followed != NULL) && (twin == UCI_TWIN_LEADER) && (uci_settings.twins.twin != UCI_TWIN_LEADER);
+}
+
 static uci_status_t uci_twin_on_choice(void *arg, const uci_twin_choice_t *choice)
 {
-    return UCI_OK;
+    return uci_twin_follows(*(unsigned *)arg)
+                   ? uci_twin_follow_on_choice(uci_follow_state(uci_twin.followed), choice->tag, choice->mask,
+                                               choice->number, &choice->message)
+                   : UCI_OK;
 }
 
 static uci_status_t uci_twin_on_probe(void *arg, const uci_twin_probe_t *probe)
 {
-    return UCI_OK;
+    return uci_twin_follows(*(unsigned *)arg)
+                   ? uci_twin_follow_on_probe(uci_follow_state(uci_twin.followed), probe->tag, probe->mask,
+                                              probe->number, &probe->message, probe->removed != 0)
+                   : UCI_OK;
 }
 
-static uci_status_t uci_twin_on_need(void *arg, const uci_twin_need_t *need)
+static uci_status_t uci_twin_on_answer(void *arg, const uci_twin_answer_t *answer)
 {
-    return UCI_OK;
+    return (*(unsigned *)arg == UCI_TWIN_LEADER) ? uci_twin_answers_add(answer) : UCI_OK;
 }
 
 static uci_status_t uci_twin_on_done(void *arg, const uci_twin_done_t *done)
@@ -157,7 +174,7 @@ static void uci_twin_heard(unsigned twin, const void *data, size_t length)
                                              .values = uci_twin_on_values,
                                              .choice = uci_twin_on_choice,
                                              .probe  = uci_twin_on_probe,
-                                             .need   = uci_twin_on_need,
+                                             .answer = uci_twin_on_answer,
                                              .done   = uci_twin_on_done};
     const char *reason                    = NULL;
     uci_status_t status;
@@ -172,6 +189,9 @@ static void uci_twin_heard(unsigned twin, const void *data, size_t length)
 static void uci_twin_ended(unsigned twin)
 {
     uci_twin_votes_lose(uci_twin.votes, twin);
+    if (uci_twin_follows(twin)) {
+        uci_twin_follow_ended(uci_follow_state(uci_twin.followed));
+    }
 }
 
 /* ----------------------------------------------------------- receiving */
@@ -189,29 +209,31 @@ static uint32_t uci_twin_source_of(const uci_peer_t *peer, ucp_tag_t tag)
     return (uint32_t)rank;
 }
 
-/* Within the lock: which message it is */
-static void uci_twin_number(uci_request_t *req, const uci_peer_t *peer, ucp_tag_t tag)
+/* Within the lock: which message it is. @return false: it can't be compared (logged) */
+static bool uci_twin_number(const uci_peer_t *peer, ucp_tag_t tag, uci_twin_note_t *note)
 {
     uint32_t source = uci_twin_source_of(peer, tag);
     bool is_new;
 
-    req->twin.channel = uci_twin_votes_channel(uci_twin.votes, source, tag, &is_new);
-    if (req->twin.channel == UCI_TWIN_CHANNEL_NONE) {
-        req->flags &= ~(uint32_t)UCI_REQUEST_TWIN;
-    } else {
-        req->flags |= UCI_REQUEST_NUMBERED;
-        req->twin.number = uci_twin_votes_next(uci_twin.votes, req->twin.channel);
-        if (is_new) {
-            uci_twin_say_define(req->twin.channel, source, tag);
-        }
+    note->channel = uci_twin_votes_channel(uci_twin.votes, source, tag, &is_new);
+    if (note->channel == UCI_TWIN_CHANNEL_NONE) {
+        return false;
     }
+    note->number = uci_twin_votes_next(uci_twin.votes, note->channel);
+    if (is_new) {
+        uci_twin_say_define(note->channel, source, tag);
+    }
+    return true;
 }
 
-static void uci_twin_matched(uci_worker_t *worker, uci_request_t *req, uci_peer_t *peer, ucp_tag_t tag)
+static bool uci_twin_matched(uci_peer_t *peer, ucp_tag_t tag, uci_twin_note_t *note)
 {
+    bool ok;
+
     pthread_mutex_lock(&uci_twin.lock);
-    uci_twin_number(req, peer, tag);
+    ok = uci_twin_number(peer, tag, note);
     pthread_mutex_unlock(&uci_twin.lock);
+    return ok;
 }
 
 /* @return what it is kept by, NULL: it is not */
@@ -252,8 +274,9 @@ static bool uci_twin_received(uci_request_t *req, ucs_status_t status)
     bool is_kept = false;
 
     pthread_mutex_lock(&uci_twin.lock);
-    if (!(req->flags & UCI_REQUEST_NUMBERED) && (uci_twin_frame.peer != NULL)) {
-        uci_twin_number(req, uci_twin_frame.peer, req->info.sender_tag);
+    if (!(req->flags & UCI_REQUEST_NUMBERED) && (uci_twin_frame.peer != NULL) &&
+        uci_twin_number(uci_twin_frame.peer, req->info.sender_tag, &req->twin)) {
+        req->flags |= UCI_REQUEST_NUMBERED;
         req->twin.digest = uci_twin_frame.digest;
         req->twin.form   = uci_twin_frame.form;
     }
@@ -274,7 +297,8 @@ static bool uci_twin_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const
     uci_twin_frame.peer   = peer;
     uci_twin_frame.digest = hdr->value;
     uci_twin_frame.form   = hdr->digest;
-    ok                    = uci_recv_arrived_way(peer->worker)(peer, hdr, payload);
+    ok                    = (peer->worker->follow != NULL) ? uci_follow_arrived(peer, hdr, payload)
+                                                           : uci_recv_arrived_way(peer->worker)(peer, hdr, payload);
     uci_twin_frame.peer   = NULL;
     return ok;
 }
@@ -284,8 +308,50 @@ static void uci_twin_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const ch
     uci_twin_frame.peer   = peer;
     uci_twin_frame.digest = 0;
     uci_twin_frame.form   = UCI_TWIN_FORM_NONE;
-    uci_recv_lost(peer, hdr, payload, length);
+    if (peer->worker->follow != NULL) {
+        uci_follow_lost(peer, hdr, payload, length);
+    } else {
+        uci_recv_lost(peer, hdr, payload, length);
+    }
     uci_twin_frame.peer = NULL;
+}
+
+/* ----------------------------------------------------------- following */
+
+static uint32_t uci_twin_next(uint32_t source, uint64_t tag)
+{
+    return uci_twin_votes_peek(uci_twin.votes, source, tag);
+}
+
+static void uci_twin_say_choice(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message)
+{
+    if (!uci_twin_batch_put_choice(&uci_twin.batch, tag, mask, number, message)) {
+        uci_twin_flush();
+        uci_twin_batch_put_choice(&uci_twin.batch, tag, mask, number, message);
+    }
+}
+
+static void uci_twin_say_probe(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message,
+                               bool removed)
+{
+    if (!uci_twin_batch_put_probe(&uci_twin.batch, tag, mask, number, message, removed)) {
+        uci_twin_flush();
+        uci_twin_batch_put_probe(&uci_twin.batch, tag, mask, number, message, removed);
+    }
+}
+
+/* The program's first worker: MPIs have their messages in one */
+static void uci_twin_begin_following(uci_worker_t *worker)
+{
+    static const uci_follow_events_t events = {.source = uci_twin_source_of,
+                                               .next   = uci_twin_next,
+                                               .choice = uci_twin_say_choice,
+                                               .probe  = uci_twin_say_probe};
+
+    if (uci_follow_begin(worker, &uci_twin.lock, &events, uci_settings.twins.twin == UCI_TWIN_LEADER,
+                         uci_twin.wait_ns) == UCI_OK) {
+        uci_twin.followed = worker;
+    }
 }
 
 /* ------------------------------------------------------------- waiting */
@@ -344,6 +410,9 @@ static unsigned uci_twin_progress(uci_worker_t *worker)
     count          = uci_twin_link_progress(uci_twin.link);
     uci_stats_here = worker->stats.counters;
     uci_twin_report_agreed(uci_twin_votes_agreed(uci_twin.votes));
+    if (worker->follow != NULL) {
+        uci_follow_progress(worker);
+    }
     if (uci_twin.correct) {
         uci_twin_look_at_holds(uci_process_time_ns());
         count += uci_twin_hold_complete(worker, false);
@@ -358,9 +427,73 @@ static bool uci_twin_is_waiting(const uci_worker_t *worker)
     bool is_waiting;
 
     pthread_mutex_lock(&uci_twin.lock);
-    is_waiting = uci_twin_hold_has(worker);
+    is_waiting = uci_twin_hold_has(worker) ||
+                 ((worker->follow != NULL) && uci_twin_follow_is_waiting(uci_follow_state(worker)));
     pthread_mutex_unlock(&uci_twin.lock);
     return is_waiting;
+}
+
+/* --------------------------------------------- what the system answers */
+
+static void uci_twin_say_answer(unsigned kind, const uint64_t words[2])
+{
+    uint32_t number = uci_twin_answers_next(kind);
+
+    if (!uci_twin_batch_put_answer(&uci_twin.batch, kind, number, words)) {
+        uci_twin_flush();
+        uci_twin_batch_put_answer(&uci_twin.batch, kind, number, words);
+    }
+    uci_twin_flush(); /* somebody may be waiting for it */
+    uci_twin_link_progress(uci_twin.link);
+}
+
+/* It never comes: each twin has its own time from now on */
+static void uci_twin_stop_answering(const char *why)
+{
+    uci_twin.answers = false;
+    uci_warn("%s asks the system itself from now on, not twin %u (UCI_TWINS_TIME): %s", uci_process_name(),
+             UCI_TWIN_LEADER, why);
+}
+
+static bool uci_twin_wait_for_answer(unsigned kind, uint64_t words[2])
+{
+    uint64_t deadline = uci_process_time_ns() + uci_twin.wait_ns;
+
+    while (!uci_twin_answers_take(kind, words)) {
+        if (!uci_twin_lives(UCI_TWIN_LEADER)) {
+            uci_twin_stop_answering("twin 0 has ended");
+            return false;
+        }
+        if (uci_process_time_ns() > deadline) {
+            uci_twin_stop_answering("it does not ask what this twin asks");
+            return false;
+        }
+        if (uci_twin_link_progress(uci_twin.link) == 0) {
+            sched_yield();
+        }
+    }
+    return true;
+}
+
+bool uci_twin_answer(unsigned kind, uint64_t words[2])
+{
+    uci_stats_t *here = uci_stats_here;
+    bool is_others    = false;
+
+    if (!__atomic_load_n(&uci_twin.answers, __ATOMIC_RELAXED) || (kind >= UCI_TWIN_ANSWER_KINDS)) {
+        return false;
+    }
+    pthread_mutex_lock(&uci_twin.lock);
+    if (uci_twin.answers && !uci_twin_link_is_inside(uci_twin.link)) {
+        if (uci_settings.twins.twin == UCI_TWIN_LEADER) {
+            uci_twin_say_answer(kind, words);
+        } else {
+            is_others = uci_twin_wait_for_answer(kind, words);
+        }
+    }
+    pthread_mutex_unlock(&uci_twin.lock);
+    uci_stats_here = here;
+    return is_others;
 }
 
 /* ------------------------------------------------------ begin and end */
@@ -380,6 +513,7 @@ static void uci_twin_begin(uci_worker_t *worker, uci_twin_open_context_t open_co
         uci_fatal("%s can't take part in a comparison of twins (UCI_TWINS)", uci_process_name());
     }
     uci_twin_report_begin();
+    uci_twin.answers = uci_settings.twins_time;
 }
 
 void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
@@ -400,6 +534,7 @@ void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
     }
     if (uci_twin.workers_count == 0) {
         uci_twin_begin(worker, open_context);
+        uci_twin_begin_following(worker);
     }
     uci_twin.workers[uci_twin.workers_count++] = worker;
     worker->twin                               = &events;
@@ -468,9 +603,14 @@ void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_contex
     }
     pthread_mutex_lock(&uci_twin.lock);
     if (uci_twin.workers_count == 1) {
+        uci_twin.answers = false;
         uci_twin_finish();
     }
     uci_twin_hold_complete(worker, true);
+    if (uci_twin.followed == worker) {
+        uci_follow_end(worker);
+        uci_twin.followed = NULL;
+    }
     worker->twin       = NULL;
     worker->recv_flags = UCI_REQUEST_RECV;
     worker->arrived    = uci_recv_arrived_way(worker);

@@ -29,6 +29,13 @@ typedef void (*uci_twin_close_context_t)(uci_context_t *context);
 /** The program has made a worker: compare what it receives, if UCI_TWINS is set. Ends the job if that is not possible. */
 void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context);
 
+/**
+ * The system has told the program @a words, the answer to a question of this @a kind (UCI_TWINS_TIME): twin 0 tells it to the others, which get
+ * what twin 0 was told, and wait for it.
+ * @return whether @a words are another twin's now.
+ */
+bool uci_twin_answer(unsigned kind, uint64_t words[2]);
+
 /** It is about to go. With the last one everything ends, and the report is written. */
 void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_context);
 

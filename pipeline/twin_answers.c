@@ -19,7 +19,7 @@ static uci_twin_queue_t uci_twin_queues[UCI_TWIN_ANSWER_KINDS];
 
 static bool uci_twin_queue_grow(uci_twin_queue_t *queue)
 {
-    size_t i, size        = uci_max(2 * queue->size, (size_t)UCI_TWIN_ANSWERS_MIN);
+    size_t i, size = uci_max(2 * queue->size, (size_t)UCI_TWIN_ANSWERS_MIN);
     uint64_t(*words)[2] = malloc(size * sizeof(*words));
 
     if (words == NULL) {

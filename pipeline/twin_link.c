@@ -410,6 +410,11 @@ const uci_twin_card_t *uci_twin_link_card(const uci_twin_link_t *link, unsigned 
     return link->partners[twin].seen ? &link->partners[twin].card : NULL;
 }
 
+bool uci_twin_link_is_inside(const uci_twin_link_t *link)
+{
+    return link->inside;
+}
+
 uint64_t uci_twin_link_heard_time(const uci_twin_link_t *link, unsigned twin)
 {
     return link->partners[twin].heard_time;

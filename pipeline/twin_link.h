@@ -81,6 +81,9 @@ const uci_twin_card_t *uci_twin_link_card(const uci_twin_link_t *link, unsigned 
 /** Is anything still to be sent to a twin that lives? */
 bool uci_twin_link_is_busy(uci_twin_link_t *link);
 
+/** Is it in its own progress, further up? */
+bool uci_twin_link_is_inside(const uci_twin_link_t *link);
+
 /** When something came from @a twin last, in ns; when it was begun to be looked for if nothing has. */
 uint64_t uci_twin_link_heard_time(const uci_twin_link_t *link, unsigned twin);
 

@@ -28,17 +28,18 @@ static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hd
     }
     message = (uci_message_t *)(void *)frame->wire;
     uci_list_init(&message->link);
-    message->worker  = worker;
-    message->peer    = peer;
-    message->seq     = peer->rx_next;
-    message->length  = length;
-    message->hdr     = *hdr;
-    message->status  = UCS_OK;
-    message->lost    = false;
-    message->probed  = false;
-    message->adopted = NULL;
-    message->req     = NULL;
-    message->content = NULL;
+    message->worker   = worker;
+    message->peer     = peer;
+    message->seq      = peer->rx_next;
+    message->length   = length;
+    message->hdr      = *hdr;
+    message->status   = UCS_OK;
+    message->lost     = false;
+    message->probed   = false;
+    message->numbered = false;
+    message->adopted  = NULL;
+    message->req      = NULL;
+    message->content  = NULL;
     return message;
 }
 
@@ -200,10 +201,19 @@ static bool uci_unexpected_is_arriving(const uci_message_t *message)
     return (message->adopted != NULL) && (message->status == UCS_INPROGRESS);
 }
 
+static void uci_unexpected_number(uci_message_t *message)
+{
+    if (!message->numbered) {
+        message->numbered = message->worker->twin->matched(message->peer, message->hdr.tag, &message->twin);
+    }
+}
+
 /* What the content is known by. That of a message that was adopted is digested as a whole */
 static void uci_unexpected_tell_twin(uci_message_t *message, uci_request_t *req)
 {
-    message->worker->twin->matched(message->worker, req, message->peer, message->hdr.tag);
+    uci_unexpected_number(message);
+    req->flags |= message->numbered ? UCI_REQUEST_NUMBERED : 0;
+    req->twin        = message->twin;
     req->twin.digest = message->hdr.value;
     req->twin.form   = message->hdr.digest;
 }
@@ -248,6 +258,9 @@ ucp_tag_message_h uci_unexpected_probe(uci_worker_t *worker, ucp_tag_t tag, ucp_
         uci_match_take_msg(&worker->match, &message->match);
         uci_list_add_tail(&worker->probed, &message->link);
         message->probed = true;
+        if (uci_unlikely(worker->twin != NULL)) {
+            uci_unexpected_number(message);
+        }
     }
     return (ucp_tag_message_h)message;
 }

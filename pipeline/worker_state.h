@@ -25,6 +25,7 @@ struct uci_follow;
 struct uci_message;
 struct uci_recv_op;
 struct uci_stage;
+struct uci_twin_note;
 typedef struct uci_peer uci_peer_t;
 typedef struct uci_request uci_request_t;
 
@@ -84,8 +85,9 @@ struct uci_worker;
 
 /** What a worker tells whoever compares twins (twin.h); events that go up. */
 typedef struct uci_twin_events {
-    /** A message of @a peer's has been matched to a receive: its number in its channel is settled. */
-    void (*matched)(struct uci_worker *worker, uci_request_t *req, uci_peer_t *peer, ucp_tag_t tag);
+    /** A message of @a peer's has been matched, to a receive or a probe that takes it: its number in its channel is settled.
+     *  @return false: there is none. */
+    bool (*matched)(uci_peer_t *peer, ucp_tag_t tag, struct uci_twin_note *note);
     /** The message is in the receive's buffer, verified. @return true: keep the receive, it is completed by uci_request_complete() later. */
     bool (*received)(uci_request_t *req, ucs_status_t status);
     unsigned (*progress)(struct uci_worker *worker);

@@ -2,6 +2,7 @@
 #include "plugin.h"
 
 #include "dump.h"
+#include "twin.h"
 #include "version.h"
 
 UCI_EXPORT const char *uci_get_version_string(void);
@@ -18,4 +19,12 @@ UCI_EXPORT void uci_dump_state(int fd);
 UCI_EXPORT void uci_dump_state(int fd)
 {
     uci_dump(fd);
+}
+
+UCI_EXPORT int uci_twins_answer(unsigned kind, uint64_t words[2]);
+
+/** For libuci_twin_time.so: see uci_twin_answer(). */
+UCI_EXPORT int uci_twins_answer(unsigned kind, uint64_t words[2])
+{
+    return uci_twin_answer(kind, words);
 }

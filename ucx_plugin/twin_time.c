@@ -42,11 +42,12 @@ static bool time_answer(unsigned kind, uint64_t words[2])
 
 static bool time_is_system(const char *path)
 {
-    static const char *const names[] = {"libmpi",  "libopen-", "libmca",   "libompi", "libprrte", "libucp", "libucs", "libuct",
-                                        "libucm",  "libuci",   "libucx",   "libpmi",  "libevent", "libhwloc", "libfabric",
-                                        "libibverbs", "librdmacm", "libc.", "libc-", "ld-", "libgomp", "libpthread", "mca_", NULL};
-    const char *slash = strrchr(path, '/');
-    const char *name  = (slash != NULL) ? slash + 1 : path;
+    static const char *const names[] = {"libmpi",   "libopen-", "libmca",    "libompi",    "libprrte",  "libucp",
+                                        "libucs",   "libuct",   "libucm",    "libuci",     "libucx",    "libpmi",
+                                        "libevent", "libhwloc", "libfabric", "libibverbs", "librdmacm", "libc.",
+                                        "libc-",    "ld-",      "libgomp",   "libpthread", "mca_",      NULL};
+    const char *slash                = strrchr(path, '/');
+    const char *name                 = (slash != NULL) ? slash + 1 : path;
     unsigned i;
 
     for (i = 0; names[i] != NULL; ++i) {
@@ -68,8 +69,9 @@ static bool time_is_programs(const void *caller)
     Dl_info info;
 
     if (known[slot].caller != caller) {
-        known[slot].is_programs = (dladdr(caller, &info) != 0) && (info.dli_fname != NULL) && !time_is_system(info.dli_fname);
-        known[slot].caller      = caller;
+        known[slot].is_programs = (dladdr(caller, &info) != 0) && (info.dli_fname != NULL) &&
+                                  !time_is_system(info.dli_fname);
+        known[slot].caller = caller;
     }
     return known[slot].is_programs;
 }
@@ -107,7 +109,7 @@ TIME_EXPORT int gettimeofday(struct timeval *restrict now, void *restrict zone)
 
     TIME_NEXT(gettimeofday)
     ret = original(now, zone);
-    if ((ret == 0) && (now != NULL) && time_is_programs(__builtin_return_address(0))) {
+    if ((ret == 0) && time_is_programs(__builtin_return_address(0))) {
         words[0] = (uint64_t)now->tv_sec;
         words[1] = (uint64_t)now->tv_usec;
         if (time_answer(TIME_GETTIMEOFDAY, words)) {
