@@ -27,6 +27,7 @@
 #define UCI_TUNER_CHUNK_DIRECT   32768u  /* both sides work at the same time, and a slot's states cost little */
 #define UCI_TUNER_GET_RDMA       65536u  /* a message from here on is fetched, where adapters read by themselves */
 #define UCI_TUNER_GET_OTHER      524288u /* and elsewhere: measured on tcp, 256 KiB cost more that way, 1 MiB less */
+#define UCI_TUNER_BOTH_MAX       (2ul << 20) /* larger ones fit no cache: get reads them from memory once more, for digests */
 #define UCI_TUNER_FAR_BUILT_IN   ((uint64_t)16 << 20)
 #define UCI_TUNER_MARGIN         0.99 /* what is measured must be this much faster than the default to replace it; */
 #define UCI_TUNER_MARGIN_QUICK   0.97 /* measured in milliseconds */
@@ -36,6 +37,8 @@
 static const char *const uci_tuner_shm_transports[] = {"posix", "sysv", "xpmem", "cma", "knem", "self", NULL};
 
 const uci_digest_id_t uci_tuner_digests[] = {UCI_DIGEST_XXH3, UCI_DIGEST_CRC64, UCI_DIGEST_XXH128, UCI_DIGEST_NONE};
+
+uint64_t uci_tuner_both_min = UCI_TUNER_BOTH_MIN;
 
 static struct {
     uci_profile_t profile; /* empty if all is built in */
@@ -274,6 +277,55 @@ static double uci_tuner_choose_path(const uci_profile_t *profile, const char *tr
     return best_ns;
 }
 
+/* One copy by the kernel, by the receiver alone: cma, knem. (posix alone has none: UCX cuts what is fetched into fragments there, and both
+ * sides copy each.) */
+static bool uci_tuner_has_kernel_copy(const char *transports)
+{
+    return uci_tuner_is_shm(transports) &&
+           ((strstr(transports, "cma") != NULL) || (strstr(transports, "knem") != NULL));
+}
+
+/* Does get take less time of both sides' processors together than the direct path? Of that it is twice the time of a message, for both sides
+ * work all of it; of get it is the time of a message, which is the receiver's, and the sender's digest. Without a profile: by size (measured,
+ * docs/performance.md). */
+static bool uci_tuner_get_is_cheaper(const uci_profile_t *profile, const char *transports, uint64_t size,
+                                     const uci_choice_t *choice)
+{
+    double direct_ns = 0, get_ns = 0, digest_ns, ns;
+    const uci_profile_path_t *entry;
+    unsigned i;
+
+    for (i = 0; i < profile->paths_count; ++i) {
+        entry = &profile->paths[i];
+        if (strcmp(entry->transports, transports) != 0) {
+            continue;
+        }
+        ns = uci_tuner_path_ns(profile, entry, size);
+        if ((entry->path == UCI_PATH_DIRECT) && (entry->chunk == choice->chunk_size)) {
+            direct_ns = 2 * ns;
+        } else if ((entry->path == UCI_PATH_GET) && ((get_ns == 0) || (ns < get_ns))) {
+            get_ns = ns;
+        }
+    }
+    if ((direct_ns == 0) || (get_ns == 0)) {
+        return size <= UCI_TUNER_BOTH_MAX;
+    }
+    digest_ns = uci_profile_kernel_ns(profile, choice->digest->id, choice->isa, UCI_FORM_DIGEST, size);
+    return get_ns + digest_ns < direct_ns * uci_tuner_margin(profile);
+}
+
+/* While this core sends and receives, the path is the best that takes the least time of both sides' processors, not the one by which a
+ * message is over first */
+static void uci_tuner_choose_both(const uci_profile_t *profile, const char *transports, uint32_t paths, uint64_t size,
+                                  uci_choice_t *choice)
+{
+    bool is_get = (choice->path == UCI_PATH_DIRECT) && (size > uci_tuner_both_min) &&
+                  (paths & UCI_PATH_BIT(UCI_PATH_GET)) && uci_tuner_has_kernel_copy(transports) &&
+                  uci_tuner_get_is_cheaper(profile, transports, size, choice);
+
+    choice->both = is_get ? UCI_PATH_GET : choice->path;
+}
+
 static uint32_t uci_tuner_eager_built_in(const char *transports)
 {
     return uci_tuner_is_tcp(transports) ? UCI_TUNER_EAGER_TCP : UCI_TUNER_EAGER_BUILT_IN;
@@ -351,6 +403,7 @@ static void uci_tuner_choose_class(const uci_profile_t *profile, uint32_t paths,
 
     uci_tuner_choose_kernel(profile, largest, &plan->choices[number]);
     uci_tuner_choose_path(profile, plan->transports, paths, middle, largest, &plan->choices[number]);
+    uci_tuner_choose_both(profile, plan->transports, paths, largest, &plan->choices[number]);
 }
 
 void uci_tuner_make_plan(const uci_profile_t *profile, const char *transports, uint32_t paths, uci_plan_t *plan_p)

@@ -22,6 +22,7 @@ typedef struct uci_choice {
     uci_digest_isa_t isa;           /**< the kernel's */
     uci_form_t form;                /**< for uci_digest_copy_as() into the user's buffer: FUSED, SEPARATE or FAR */
     uci_path_t path;                /**< of a rendezvous; messages up to the eager limit may be too small for one */
+    uci_path_t both;                /**< the same while both sides send, docs/tuning.md */
     uint32_t chunk_size;            /**< bytes */
 } uci_choice_t;
 
@@ -32,6 +33,11 @@ typedef struct uci_choice {
 
 /** Mbit/s that active messages over tcp keep busy with a processor to spare. They reach 28,000, but on a slow processor 13,000. */
 #define UCI_TUNER_SLOW_LINK 10000
+
+/** Messages up to this size take the same path whether both sides send or one: the sender fills them into slots at once, as many as one
+ *  message has (UCI_DIRECT_WINDOW). A number that tests lower. */
+#define UCI_TUNER_BOTH_MIN (256ul << 10)
+extern uint64_t uci_tuner_both_min;
 
 /** Choices by size for one list of transports */
 typedef struct uci_plan {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "both_ways.h"
 #include "bounce.h"
 #include "control.h"
 #include "inject.h"
@@ -18,6 +19,11 @@
 /* Chunks filled or taken before the other operations and UCX get their turn */
 #define UCI_DIRECT_TURN 16
 
+/* Of a message that its receiver may rather fetch: slots filled until he takes the first (he lets go of it when he knows the second), and
+ * turns for him to say so, if he seems to send as well */
+#define UCI_DIRECT_CAREFUL       2
+#define UCI_DIRECT_CAREFUL_TURNS 64
+
 /* A message in slots that plain UCX would have buffered, or of one slot, is completed from a copy when nobody has taken it after so many
  * turns of progress, and one for so many bytes: about as long as its receiver takes it, and as the copy takes */
 #define UCI_DIRECT_PATIENCE       24
@@ -29,8 +35,10 @@ typedef struct uci_direct_send {
     uint32_t filled;                   /* chunks in slots */
     uint32_t acked;                    /* of these, chunks that have been taken */
     uint32_t patience;                 /* of worker->turns, when it is completed from a copy; 0: not for now */
+    uint32_t begun;                    /* worker->turns, if it is careful */
     uint16_t slots[UCI_DIRECT_WINDOW]; /* of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
     uint8_t window;                    /* slots reserved */
+    bool careful;                      /* it may be fetched instead, until it is taken */
     bool draining;                     /* its receiver is taking it; counted in peer->draining */
     bool fresh;                        /* one slot, and no turn since it was filled */
     bool reminded;                     /* the receiver has asked once */
@@ -125,6 +133,9 @@ static void uci_direct_fill_next(uci_send_op_t *op)
                          direct->slots[direct->filled % UCI_DIRECT_WINDOW] + 1u, __ATOMIC_RELEASE);
     }
     op->next = ++direct->filled;
+    if (direct->filled == op->chunks) {
+        uci_both_send_ends(op);
+    }
 }
 
 static void uci_direct_set_draining(uci_send_op_t *op, bool draining)
@@ -146,11 +157,38 @@ static bool uci_direct_next_is_taken(const uci_send_op_t *op)
                              uci_slot_mark(op->peer->uid, op->frame->seq, direct->acked));
 }
 
+/* Chunks to be filled in this turn. While this core receives something large, that is probably an exchange. */
+static unsigned uci_direct_turn(const uci_send_op_t *op)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    const uci_worker_t *worker      = op->peer->worker;
+
+    if (uci_likely(!direct->careful) || op->taken) {
+        return UCI_DIRECT_TURN;
+    }
+    if ((worker->large_recvs > 0) && (worker->turns - direct->begun < 2 * UCI_DIRECT_CAREFUL_TURNS)) {
+        return 0; /* a turn counts twice */
+    }
+    if (direct->filled < UCI_DIRECT_CAREFUL) {
+        return UCI_DIRECT_CAREFUL - direct->filled;
+    }
+    return (worker->large_recvs == 0) ? 1 : 0;
+}
+
+/* Is there a slot to fill? */
+static bool uci_direct_may_fill(const uci_send_op_t *op)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return (direct->filled < op->chunks) && (direct->filled - direct->acked < direct->window) &&
+           (uci_direct_turn(op) > 0);
+}
+
 /* @return true if the whole message has been taken */
 static bool uci_direct_advance(uci_send_op_t *op)
 {
     uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
-    unsigned turn             = 0;
+    unsigned turn;
 
     while (uci_direct_next_is_taken(op)) {
         uci_bounce_put(op->peer->worker, direct->slots[direct->acked % UCI_DIRECT_WINDOW]);
@@ -159,8 +197,7 @@ static bool uci_direct_advance(uci_send_op_t *op)
         op->taken        = true;
         uci_direct_set_draining(op, true);
     }
-    while ((direct->filled < op->chunks) && (direct->filled - direct->acked < direct->window) &&
-           (turn++ < UCI_DIRECT_TURN)) {
+    for (turn = uci_direct_turn(op); (turn > 0) && uci_direct_may_fill(op); --turn) {
         uci_direct_fill_next(op);
     }
     return direct->acked == op->chunks;
@@ -200,13 +237,18 @@ static void uci_direct_tell_slot(uci_send_op_t *op)
     }
 }
 
+void uci_direct_insist(uci_send_op_t *op)
+{
+    uci_direct_set_draining(op, true);
+    uci_direct_tell_slot(op);
+}
+
 static bool uci_direct_start_told(uci_send_op_t *op)
 {
     if (!uci_direct_start(op, 0)) {
         return false;
     }
-    uci_direct_set_draining(op, true);
-    uci_direct_tell_slot(op);
+    uci_direct_insist(op);
     return true;
 }
 
@@ -274,8 +316,7 @@ static bool uci_direct_send_is_due(const uci_send_op_t *op)
 {
     const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
 
-    return (direct->acked == op->chunks) || uci_direct_next_is_taken(op) ||
-           ((direct->filled < op->chunks) && (direct->filled - direct->acked < direct->window)) || direct->fresh ||
+    return (direct->acked == op->chunks) || uci_direct_next_is_taken(op) || uci_direct_may_fill(op) || direct->fresh ||
            uci_direct_is_impatient(op);
 }
 
@@ -331,12 +372,22 @@ static unsigned uci_direct_send_progress(uci_worker_t *worker)
 
 void uci_direct_fill_first(uci_send_op_t *op)
 {
-    uci_direct_advance(op);
+    if (!uci_path_state(op, uci_direct_send_t)->careful) {
+        uci_direct_advance(op);
+    }
 }
 
 void uci_direct_leave(uci_send_op_t *op)
 {
     uci_list_del(&op->link);
+}
+
+void uci_direct_be_careful(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    direct->careful = true;
+    direct->begun   = op->peer->worker->turns;
 }
 
 static void uci_direct_release(uci_send_op_t *op)
@@ -354,6 +405,15 @@ static void uci_direct_release(uci_send_op_t *op)
     uci_bounce_unreserve(worker, direct->window);
     uci_direct_set_draining(op, false);
     direct->window = 0;
+}
+
+void uci_direct_withdraw(uci_send_op_t *op)
+{
+    uci_direct_leave(op);
+    uci_direct_release(op);
+    *uci_path_state(op, uci_direct_send_t) = (uci_direct_send_t){0};
+    op->path                               = NULL;
+    op->state                              = UCI_SEND_DESCRIBED;
 }
 
 /* ------------------------------------------------------------- receiver */

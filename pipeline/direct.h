@@ -41,6 +41,15 @@ void *uci_direct_data(const uci_send_op_t *op, uint32_t index);
 /** Its user may be served with a copy: after a while that nobody takes it, or as soon as he waits for it. */
 void uci_direct_be_patient(uci_send_op_t *op);
 
+/** It may be fetched instead: nothing is filled within the call, and no more than its receiver needs to begin until he takes it. */
+void uci_direct_be_careful(uci_send_op_t *op);
+
+/** The receiver will not look at its slots: it gives them back, and is as when it was described without any. */
+void uci_direct_withdraw(uci_send_op_t *op);
+
+/** The receiver would rather not, but it goes through slots: tell him where it begins. */
+void uci_direct_insist(uci_send_op_t *op);
+
 /** The receiver asks where it is. @return true: for the first time. */
 bool uci_direct_is_reminded(uci_send_op_t *op);
 

@@ -25,7 +25,7 @@ static const uci_wire_rule_t uci_wire_rules[UCI_AM_LAST] = {
         [UCI_AM_HELLO] = {"HELLO", 0, 1, sizeof(uci_mark_t) + 1, sizeof(uci_mark_t) + UCI_WIRE_ADDRESS_MAX},
         [UCI_AM_ACK]   = {"ACK", UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_LAST, 2 * sizeof(uint64_t), 2 * sizeof(uint64_t),
                           UINT32_MAX},
-        [UCI_AM_CTS]   = {"CTS", UCI_AM_FLAG_REPAIR, 1, 0, 0},
+        [UCI_AM_CTS]   = {"CTS", UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_GET, 1, 0, 0},
         [UCI_AM_DATA]  = {"DATA", UCI_AM_FLAG_LAST | UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER | UCI_AM_FLAG_CHANGED, 1,
                           0, UCI_CHUNK_SIZE_MAX},
         [UCI_AM_FIN]   = {"FIN", UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR, 1, 0, 0},

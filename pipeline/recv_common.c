@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "both_ways.h"
 #include "control.h"
 #include "delivery.h"
 #include "log.h"
@@ -120,6 +121,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     op->dropped_before = worker->dropped;
     uci_list_add_tail(&worker->recv_ops, &op->link);
     ++worker->ops_active;
+    uci_both_recv_begins(op);
     uci_recv_op_choose(op);
     if (uci_unlikely((req->flags & (UCI_REQUEST_TWIN | UCI_REQUEST_NUMBERED)) == UCI_REQUEST_TWIN)) {
         req->flags |= worker->twin->matched(peer, tag, &req->twin) ? UCI_REQUEST_NUMBERED : 0;
@@ -153,6 +155,7 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
     uci_list_del(&op->link);
     uci_list_del(&op->path_link);
     --worker->ops_active;
+    uci_both_recv_ends(op);
     uci_recv_slot_put(worker, op->slot);
     uci_merkle_destroy(op->tree);
     uci_recv_op_drop_keys(op);
@@ -233,7 +236,7 @@ void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags)
 
     if (msg != NULL) {
         msg->hdr.op    = op->slot;
-        msg->hdr.flags = flags;
+        msg->hdr.flags = (uint16_t)(flags | (op->fetching ? UCI_AM_FLAG_GET : 0));
         msg->hdr.index = op->slotless;
         uci_control_send(msg);
     }

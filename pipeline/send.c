@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "both_ways.h"
 #include "bounce.h"
 #include "digest_small.h"
 #include "direct.h"
@@ -246,6 +247,24 @@ static bool uci_send_choose(uci_send_op_t *op, bool buffered)
     return direct && (op->chunk_size <= UCI_SLOT_SIZE);
 }
 
+/* This core is needed for the other direction as well, or its receiver's is, as he says */
+static bool uci_send_is_fetched(const uci_send_op_t *op, bool told)
+{
+    return uci_unlikely(told || (op->peer->worker->large_recvs > 0)) && (op->buffer->kind == UCI_BUFFER_CONTIG) &&
+           !op->peer->leaving && uci_both_is_fetched(op->peer, op->length);
+}
+
+/* Before it is described. One that its user need not wait for goes into as many slots as it can */
+static void uci_send_start_direct(uci_send_op_t *op, bool buffered)
+{
+    if (uci_send_is_fetched(op, false) || !uci_direct_start(op, UCI_DIRECT_KEEP)) {
+        return;
+    }
+    if (!buffered && uci_send_is_fetched(op, true)) {
+        uci_direct_be_careful(op);
+    }
+}
+
 /* Begin with what can be done before CTS. Messages to one that leaves go as messages of one fragment, see above. */
 static void uci_send_start_path(uci_send_op_t *op)
 {
@@ -254,6 +273,7 @@ static void uci_send_start_path(uci_send_op_t *op)
     if ((op->state != UCI_SEND_DESCRIBED) || op->peer->leaving) {
         return;
     }
+    path = uci_send_is_fetched(op, false) ? UCI_PATH_GET : path;
     if ((path == UCI_PATH_GET) && (op->buffer->kind == UCI_BUFFER_CONTIG)) {
         uci_get_path.start(op);
     } else if (((path == UCI_PATH_BOUNCE) || ((path == UCI_PATH_GET) && op->peer->rdma)) &&
@@ -303,7 +323,7 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
     }
 
     if (direct) {
-        uci_direct_start(op, UCI_DIRECT_KEEP);
+        uci_send_start_direct(op, buffered);
     }
     if (!sync && (buffered || (op->chunks == 1)) && (op->state == UCI_SEND_DIRECT)) {
         uci_direct_be_patient(op);
@@ -397,6 +417,38 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
 
 /* -------------------------------------------- what the receiver says */
 
+/* It has not begun on any path. @return false: it streams. */
+static bool uci_send_matched(uci_send_op_t *op, bool told)
+{
+    if ((op->path == NULL) && uci_send_is_fetched(op, told)) {
+        uci_get_path.start(op);
+    } else if ((op->path == NULL) && uci_send_may_go_direct(op->peer, op->length) &&
+               (op->chunk_size <= UCI_SLOT_SIZE)) {
+        op->path = &uci_direct_path;
+    }
+    return (op->path != NULL) && op->path->matched(op);
+}
+
+/* It is in slots. @return false: it streams. */
+static bool uci_send_matched_direct(uci_send_op_t *op, const uci_am_hdr_t *hdr)
+{
+    bool told = (hdr->flags & UCI_AM_FLAG_GET) && (hdr->index == 0) && !op->taken;
+
+    if (told && uci_send_is_fetched(op, true)) {
+        uci_direct_withdraw(op);
+        return uci_send_matched(op, true);
+    }
+    if (told && !(hdr->flags & UCI_AM_FLAG_REPAIR)) {
+        uci_direct_insist(op);
+        return true;
+    }
+    if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (hdr->index == 0) && uci_direct_is_reminded(op)) {
+        return true; /* we may just have been slow */
+    }
+    uci_direct_leave(op); /* it can't make use of the slots */
+    return false;
+}
+
 void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_send_op_t *op = uci_send_op_find(peer, seq);
@@ -407,18 +459,14 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     op->remote_op = hdr->op;
     switch (op->state) {
     case UCI_SEND_DESCRIBED:
-        if ((op->path == NULL) && uci_send_may_go_direct(peer, op->length) && (op->chunk_size <= UCI_SLOT_SIZE)) {
-            op->path = &uci_direct_path;
-        }
-        if ((op->path != NULL) && op->path->matched(op)) {
+        if (uci_send_matched(op, (hdr->flags & UCI_AM_FLAG_GET) != 0)) {
             return;
         }
         break;
     case UCI_SEND_DIRECT:
-        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (hdr->index == 0) && uci_direct_is_reminded(op)) {
-            return; /* we may just have been slow */
+        if (uci_send_matched_direct(op, hdr)) {
+            return;
         }
-        uci_direct_leave(op); /* it can't make use of the slots */
         break;
     case UCI_SEND_QUEUED:
         if (!(hdr->flags & UCI_AM_FLAG_REPAIR)) {

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "both_ways.h"
 #include "control.h"
 #include "grant.h"
 #include "inject.h"
@@ -41,6 +42,7 @@ uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
     op->asked_time = op->start_time;
     uci_list_add_tail(&worker->send_ops, &op->all);
     ++worker->ops_active;
+    uci_both_send_begins(op);
     return op;
 }
 
@@ -48,6 +50,7 @@ uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
 static void uci_send_op_retire(uci_send_op_t *op)
 {
     uci_list_del(&op->link);
+    uci_both_send_ends(op);
     if (!uci_list_is_empty(&op->all)) {
         uci_list_del(&op->all);
         --op->peer->worker->ops_active;

@@ -53,6 +53,7 @@ typedef struct uci_send_op {
     uint32_t held;          /**< of these, chunks that may lie in the user's memory */
     uint32_t remote_op;
     bool taken;          /**< DIRECT: its receiver has begun to take it */
+    bool large;          /**< counted in worker->large_sends */
     uint8_t *changed;    /**< by chunk: the program has changed it (source.h); NULL: none */
     uint8_t injected;    /**< where faults have hit it: uci_injected_t (inject.h) */
     ucp_ep_h offered_by; /**< endpoint that segments were offered through, only compared; or NULL */

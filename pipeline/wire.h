@@ -97,7 +97,7 @@ typedef enum {
                            LEAVE and BYE; one that is not 0 is answered by ACK, which repeats it */
     UCI_AM_ACK, /**< uint64_t: first missing frame, upto, then pairs (first, last) of missing ranges; REPAIR: send these
                            again; LAST: and all from `upto` on */
-    UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots */
+    UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots; GET */
     UCI_AM_DATA,   /**< sender -> receiver: chunk `index`; op = receiver's slot */
     UCI_AM_FIN,    /**< receiver -> sender: verified (or truncated): the send may complete */
     UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; GET: by RDMA; FRAME: that frame */
@@ -124,7 +124,7 @@ enum {
             1 << 0, /**< DATA: last chunk in order; extra = root, else border. LEAVES, SEGMENT: all leaves, unasked */
     UCI_AM_FLAG_REPAIR    = 1 << 1, /**< DATA: answer to REPAIR */
     UCI_AM_FLAG_HANDOVER  = 1 << 2, /**< DATA: unasked, the sender is closing and its peer is silent */
-    UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA */
+    UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA. CTS: rather than through slots */
     UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */
     UCI_AM_FLAG_FRAME     = 1 << 6, /**< REPAIR, GONE: about a frame, not about chunks of its message */

@@ -150,12 +150,14 @@ typedef struct uci_worker {
     uci_list_t waiting;      /**< uci_peer_t whose mailbox is full */
     uci_list_t unsent;       /**< uci_peer_t with messages for UCI's part of a turn; they count in ops_active */
     unsigned ops_active;     /**< members of the last 6 lists: progress has work of its own only if any */
-    bool resync;             /**< something damaged was dropped: ask again for whatever is due */
-    uint64_t resync_time;    /**< when, in ns */
-    uint64_t round_trip;     /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
-    uint64_t dropped;        /**< messages that arrived damaged */
-    uint64_t intact;         /**< and those that did not */
-    uint64_t check_time;     /**< of the next look at operations that take long */
+    unsigned large_sends;    /**< see both_ways.h */
+    unsigned large_recvs;
+    bool resync;          /**< something damaged was dropped: ask again for whatever is due */
+    uint64_t resync_time; /**< when, in ns */
+    uint64_t round_trip;  /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
+    uint64_t dropped;     /**< messages that arrived damaged */
+    uint64_t intact;      /**< and those that did not */
+    uint64_t check_time;  /**< of the next look at operations that take long */
     /** Those with callbacks, in order, until the end of the program's next turn */
     uci_request_t *completed;
     uci_request_t **completed_end;

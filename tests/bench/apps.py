@@ -3,7 +3,9 @@
 """Applications with plain UCX against UCX with UCI: Debian's LAMMPS and HPC Challenge with inputs that they ship.
 
 Two ranks of Open MPI. Plain and UCI take turns, who begins changes from round to round, and a ratio is of the two runs of a
-round. Times are the applications' own (LAMMPS: its loop; hpcc: of its parts) and, for all, the wall clock around mpirun.
+round. Times are the applications' own (LAMMPS: its loop; hpcc: of its parts) and, for all, the wall clock around mpirun. Of hpcc's
+LatencyBandwidth, half of its wall clock, the bandwidths of 2 MB: one way (ping-pong), and both ways at once (rings). A ratio
+is of times, or of what a byte takes: above 1 UCI is slower.
 """
 import gzip
 import os
@@ -20,6 +22,8 @@ from bench_common import make_parser, uci_variables
 
 LAMMPS_INPUT = Path("/usr/share/lammps/examples/melt/in.melt")
 HPCC_INPUT = Path("/usr/share/doc/hpcc/examples/_hpccinf.txt")
+HPCC_BANDWIDTHS = ("MaxPingPongBandwidth_GBytes", "NaturallyOrderedRingBandwidth_GBytes",
+                   "RandomlyOrderedRingBandwidth_GBytes")
 HPCC_TIMES = ("HPL_time", "PTRANS_time", "MPIRandomAccess_time", "MPIFFT_time1", "MPIFFT_time3", "MPIFFT_time5")
 
 
@@ -48,12 +52,12 @@ def prepare_hpcc(folder, _):
 
 
 def read_hpcc(folder):
-    """Seconds of its parts, of those that take any."""
+    """Seconds of its parts, of those that take any; GB/s of its LatencyBandwidth."""
     text = (folder / "hpccoutf.txt").read_text(encoding="utf-8")
     if "Success=1" not in text:
         sys.exit("apps.py: hpcc did not find its results right: see hpccoutf.txt")
     values = dict(re.findall(r"^(\w+)=([-\d.e+]+)$", text, flags=re.MULTILINE))
-    return {name: float(values[name]) for name in HPCC_TIMES if float(values.get(name, 0)) > 0}
+    return {name: float(values[name]) for name in HPCC_TIMES + HPCC_BANDWIDTHS if float(values.get(name, 0)) > 0}
 
 
 APPS = {"lammps": (prepare_lammps, read_lammps), "hpcc": (prepare_hpcc, read_hpcc)}
@@ -78,6 +82,23 @@ def run(app, options, tls, preload):
         return {**read(folder), "wall": wall}
 
 
+def is_bandwidth(what):
+    """Is it one, and not a time?"""
+    return what in HPCC_BANDWIDTHS
+
+
+def print_rows(app, tls, rounds):
+    """A row for each of what the runs say; ROUNDS are pairs, plain and UCI."""
+    for what in rounds[0][0]:
+        if not is_bandwidth(what) and (min(plain[what] for plain, _ in rounds) < 0.01):
+            continue  # too short to tell anything
+        ratios = sorted(plain[what] / uci[what] if is_bandwidth(what) else uci[what] / plain[what]
+                        for plain, uci in rounds)
+        print(f"| {app} | {tls} | {what} | {statistics.median(plain[what] for plain, _ in rounds):.3f} "
+              f"| {statistics.median(uci[what] for _, uci in rounds):.3f} | {'GB/s' if is_bandwidth(what) else 's'} "
+              f"| {statistics.median(ratios):.3f} | {' '.join(f'{ratio:.3f}' for ratio in ratios)} |", flush=True)
+
+
 def main():
     """The table, as Markdown."""
     parser = make_parser(__doc__)
@@ -88,7 +109,8 @@ def main():
     parser.add_argument("--steps", default=250, type=int, help="LAMMPS: time steps (default 250, as shipped)")
     options = parser.parse_args()
 
-    print("| application | transport | what | plain s | UCI s | ratio, median | of each round |\n|---|---|---|---:|---:|---:|---|")
+    print("| application | transport | what | plain | UCI | unit | ratio, median | of each round |\n"
+          "|---|---|---|---:|---:|---|---:|---|")
     for app in options.apps.split(","):
         if not shutil.which({"lammps": "lmp"}.get(app, app)):
             sys.exit(f"apps.py: {app} is not installed: tools/install_deps.sh bench")
@@ -97,13 +119,7 @@ def main():
             kinds = (False, True) if number % 2 == 0 else (True, False)
             runs = {kind: run(app, options, options.tls, kind) for kind in kinds}
             rounds.append((runs[False], runs[True]))
-        for what in rounds[0][0]:
-            if min(plain[what] for plain, _ in rounds) < 0.01:
-                continue  # too short to tell anything
-            ratios = sorted(uci[what] / plain[what] for plain, uci in rounds)
-            print(f"| {app} | {options.tls} | {what} | {statistics.median(plain[what] for plain, _ in rounds):.3f} "
-                  f"| {statistics.median(uci[what] for _, uci in rounds):.3f} | {statistics.median(ratios):.3f} "
-                  f"| {' '.join(f'{ratio:.3f}' for ratio in ratios)} |", flush=True)
+        print_rows(app, options.tls, rounds)
 
 
 if __name__ == "__main__":

@@ -774,6 +774,9 @@ static ucs_status_t fake_ep_query(ucp_ep_h ep, ucp_ep_attr_t *attr)
 static void fake_print_info(ucp_ep_h ep, FILE *stream)
 {
     fprintf(stream, "#  lane[0]:  1:%s.0 md[0]\n", fake_net.transports);
+    if (fake_net.kernel_copy) {
+        fprintf(stream, "#  lane[1]:  2:cma/memory.0 md[1]\n");
+    }
 }
 
 static ucs_status_t fake_get_address(ucp_worker_h worker, ucp_address_t **address_p, size_t *length_p)

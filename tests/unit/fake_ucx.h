@@ -95,6 +95,7 @@ typedef struct fake_net {
     unsigned count;
     uint64_t clock;         /**< ns; 0: the real one */
     const char *transports; /**< as UCX prints them, "posix/memory" */
+    bool kernel_copy;       /**< cma beside them */
     bool no_rdma;           /**< memory can't be mapped */
     bool self_at_once;      /**< a message to oneself arrives within the call, as with UCX's `self` */
     unsigned burst;         /**< messages taken in one turn, at most */

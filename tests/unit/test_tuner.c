@@ -224,6 +224,69 @@ Test(tuner, get_built_in)
     cr_expect_eq(uci_tuner_choose("posix cma", paths, 1 << 20).path, UCI_PATH_GET, "forced");
 }
 
+/* Path for a message of so many bytes while both sides send */
+static uci_path_t both(const char *transports, uint32_t paths, uint64_t size)
+{
+    return uci_tuner_choose(transports, paths, size).both;
+}
+
+/* While both sides send, large messages between processes of a node are fetched if the kernel copies; nothing else changes */
+Test(tuner, both_ways_built_in)
+{
+    const uint32_t paths = STREAM | GET | DIRECT;
+    uint64_t size;
+
+    setenv("UCI_PROFILE", "none", 1);
+    start();
+    cr_expect_eq(both("posix cma", paths, 1 << 20), UCI_PATH_GET);
+    cr_expect_eq(both("posix cma", paths, UCI_TUNER_BOTH_MIN + 1), UCI_PATH_GET);
+    cr_expect_eq(both("posix cma", paths, 2 << 20), UCI_PATH_GET);
+    cr_expect_eq(both("posix cma", paths, (2 << 20) + 1), UCI_PATH_DIRECT, "in no cache");
+    cr_expect_eq(both("posix cma", paths, UCI_TUNER_BOTH_MIN), UCI_PATH_DIRECT);
+    cr_expect_eq(both("sysv knem", paths, 1 << 20), UCI_PATH_GET);
+    cr_expect_eq(both("posix", paths, 1 << 20), UCI_PATH_DIRECT, "nothing to fetch with");
+    cr_expect_eq(both("posix cma", STREAM | DIRECT, 1 << 20), UCI_PATH_DIRECT);
+    cr_expect_eq(both("posix cma", STREAM | GET, 1 << 20), UCI_PATH_STREAM, "no slots");
+    cr_expect_eq(both("tcp", paths, 256 << 10), UCI_PATH_STREAM);
+    for (size = 1; size <= 16 << 20; size *= 2) {
+        cr_expect_eq(uci_tuner_choose("posix cma", paths, size).path, UCI_PATH_DIRECT, "one way, %lu bytes", size);
+        cr_expect_eq(both("rc_verbs", paths, size), uci_tuner_choose("rc_verbs", paths, size).path);
+    }
+    uci_settings.path = UCI_PATH_DIRECT;
+    uci_tuner_refresh();
+    cr_expect_eq(both("posix cma", paths, 1 << 20), UCI_PATH_DIRECT, "forced");
+}
+
+/* What both sides' processors need together: all of the direct path twice; of get its time, and the sender's digest. A message takes 1 ns
+ * for 10 bytes by the direct path. */
+Test(tuner, both_ways_from_a_profile)
+{
+    static const struct {
+        double get, digest; /* bytes a nanosecond */
+        uci_path_t path, both;
+    } cases[] = {{20, 10, UCI_PATH_GET, UCI_PATH_GET},
+                 {9.5, 10, UCI_PATH_DIRECT, UCI_PATH_DIRECT},
+                 {9.5, 20, UCI_PATH_DIRECT, UCI_PATH_GET},
+                 {6, 20, UCI_PATH_DIRECT, UCI_PATH_DIRECT}};
+    uci_profile_t profile;
+    uci_plan_t plan = {0};
+    unsigned i;
+
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    uci_digest_init();
+    for (i = 0; i < uci_array_size(cases); ++i) {
+        uci_profile_init(&profile, "test", UCX);
+        fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, uci_digest_isa_best(), UCI_FORM_DIGEST, true), 0.1,
+             cases[i].digest);
+        fill(uci_profile_add_path(&profile, "posix cma", UCI_PATH_DIRECT, 32768), 0.1, 10);
+        fill(uci_profile_add_path(&profile, "posix cma", UCI_PATH_GET, 61440), 0.1, cases[i].get);
+        uci_tuner_make_plan(&profile, "posix cma", STREAM | GET | DIRECT, &plan);
+        cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->path, cases[i].path, "case %u", i);
+        cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->both, cases[i].both, "case %u", i);
+        uci_profile_cleanup(&profile);
+    }
+}
+
 /* eager is best up to 5200 bytes, between two points; stream to 64 KiB, direct beyond; large chunks pay for large messages */
 Test(tuner, from_a_profile)
 {

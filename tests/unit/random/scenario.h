@@ -102,6 +102,7 @@ typedef struct scenario {
     bool threads;        /**< workers of UCS_THREAD_MODE_MULTI */
     bool no_rdma;
     bool self_at_once;
+    bool kernel_copy; /* cma beside posix: large messages both ways are fetched */
     bool warm;        /**< all have exchanged a message before, without faults */
     bool leave_early; /**< endpoints are closed before all is received */
     bool flood;       /**< most of the program is messages from one to another, who is slow */

@@ -24,6 +24,7 @@
     600000000000ul /* without an end of anything. Questions come after 32 s at last, answers may be lost */
 #define CLOSES_MAX 64
 #define HELD_MAX   32
+#define BOTH_MIN   500 /* bytes: messages of worlds are small */
 
 enum { DRAW_WORLD = 64 };
 
@@ -809,6 +810,7 @@ void world_init(void)
     if (uci_settings_read() != UCI_OK) {
         abort();
     }
+    uci_tuner_both_min = BOTH_MIN;
 }
 
 /* What it takes in one frame is settled once for a process; a world has its own, and says so in its address */
@@ -842,6 +844,7 @@ static void create(void)
     fake_net.transports     = scenario->transports;
     fake_net.no_rdma        = scenario->no_rdma;
     fake_net.self_at_once   = scenario->self_at_once;
+    fake_net.kernel_copy    = scenario->kernel_copy;
     fake_net.burst          = scenario->burst;
     uci_settings.path       = scenario->path;
     uci_settings.chunk_size = scenario->chunk_size;
