@@ -104,6 +104,7 @@ suite_tools() {
     local status=0
     "$uci_root/tests/tools/run_tools.sh" "$build" || status=1
     "$uci_root/tests/tools/run_job.sh" "$build" || status=1
+    "$uci_root/tests/tools/run_twins.sh" "$build" || status=1
     return "$status"
 }
 

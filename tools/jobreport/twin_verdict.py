@@ -142,10 +142,10 @@ def notes(twins, sums, messages, of, level):
     missing = [twin for twin in range(of) if twins.processes and not any(process.twin == twin for process in twins.processes.values())]
     if missing:
         yield f"No process of twin {listing(map(str, missing))} has left a report."
-    states = Counter((partner, state) for process in twins.processes.values() for partner, state in process.partners
-                     if state in ("lost", "left behind", "never came"))
+    states = Counter((partner, state) for partner, state, _ in {(*pair, process.rank) for process in twins.processes.values()
+                                                                for pair in process.partners} if state in ("lost", "left behind", "never came"))
     for (twin, state), number in sorted(states.items()):
-        yield f"{count(number, 'process', 'processes')} went on without twin {twin}: " + {
+        yield f"{count(number, 'rank')} went on without twin {twin}: " + {
             "lost": "it had gone.", "left behind": "it was too slow (UCI_TWINS_LOG).", "never came": "it did not come (UCI_TWINS_WAIT)."}[state]
     if level in ("differs", "corrected") and len({message.wrong_twin for message in messages if message.wrong_twin is not None}) > 1:
         yield "Not always the same twin was in the minority: there was more than one fault."
