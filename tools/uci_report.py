@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """One report on a whole job, from the records and statistics that its processes with UCI have left.
 
-FOLDER is what uci_run has filled: events.*.jsonl (UCI_EVENTS), stats.*.json (UCI_STATS), *.live (UCI_LIVE). Files may
-be given, too. The report is one HTML file that needs no network, or with --text or --json what it says is written to stdout.
+FOLDER is what uci_run has filled: events.*.jsonl (UCI_EVENTS), stats.*.json (UCI_STATS), *.live (UCI_LIVE), and of runs with twins
+twins.*.json (UCI_TWINS_REPORT), in folders twin.K as well. Files may be given, too. The report is one HTML file that needs no network,
+or with --text or --json what it says is written to stdout.
 """
 import argparse
 import json
@@ -27,6 +28,7 @@ from jobreport.model import build_model       # noqa: E402
 from jobreport.page import D3_FOLDER, MissingError, render_page  # noqa: E402
 from jobreport.reading import find_files, read_records           # noqa: E402
 from jobreport.text import render_text                           # noqa: E402
+from jobreport.twins import read_twins                           # noqa: E402
 
 EPILOG = """
 exit status:
@@ -89,15 +91,15 @@ def main():
     begin = time.monotonic()
     run = find_files(options.folders)
     if run.is_empty():
-        sys.exit(f"uci_report: in {', '.join(options.folders)} is nothing of UCI's: expected events.*.jsonl, stats.*.json or *.live, as "
-                 "UCI_EVENTS, UCI_STATS and UCI_LIVE write them")
+        sys.exit(f"uci_report: in {', '.join(options.folders)} is nothing of UCI's: expected events.*.jsonl, stats.*.json, *.live or "
+                 "twins.*.json, as UCI_EVENTS, UCI_STATS, UCI_LIVE and UCI_TWINS_REPORT write them")
     counters = read_counters(run.statistics)
     add_live(counters, run.live)
     tally = read_records(run.events, options.worst, options.jobs)
-    model = build_model(run, tally, counters)
+    model = build_model(run, tally, counters, read_twins(run.twins))
     write(render(model, options), options.output)
     if options.output != "-":
-        print(f"{model['verdict']['sentence']}\n{options.output}: {tally.records:,} records of {tally.lines:,} lines read in "
+        print(f"{model['verdict']['sentence']}\n{options.output}: {tally.records + tally.differences.records:,} records of {tally.lines:,} lines read in "
               f"{time.monotonic() - begin:.1f} s", file=sys.stderr)
 
 

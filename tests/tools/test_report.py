@@ -15,6 +15,7 @@ import unittest
 from pathlib import Path
 
 MAKE_RUN = Path(__file__).resolve().parent / "make_run.py"
+MAKE_TWINS = MAKE_RUN.with_name("make_twins.py")
 TOOL, *RUNS = sys.argv[1:] or ["uci_report"]
 
 
@@ -44,6 +45,11 @@ class ReportTest(unittest.TestCase):
         for name in (TOOL, built / "uci_job.py"):
             shutil.copy(name, folder)
         return folder
+
+    def make_twins(self, *options, name="twins"):
+        """A synthetic run with twins."""
+        subprocess.run([sys.executable, MAKE_TWINS, self.work / name, *map(str, options)], check=True)
+        return self.work / name
 
     def model(self, *arguments):
         """What --json says."""
@@ -222,6 +228,87 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("apt-get install python3-jinja2", done.stderr)
         self.assertEqual(report("--text", run, environment=path).returncode, 0)
+
+    def test_three_twins_name_who_is_wrong(self):
+        model = self.model(self.make_twins("--wrong-twin", 1, "--culprit", 5, "--near", "--ranks", 32, "--messages", 20000))
+        twins, verdict = model["twins"], model["verdict"]
+        self.assertEqual((twins["level"], verdict["level"]), ("differs", "differs"))
+        self.assertIn("Rank 5 of twin 1 (node102, process 20005, cores 10-11", verdict["sentence"])
+        self.assertIn("Nothing was damaged", verdict["sentences"][1])
+        self.assertEqual(twins["minority"], [0, twins["sums"]["differed"], 0])
+        self.assertEqual(twins["sums"]["compared"], 20000)
+        self.assertEqual([twins["tainted"]["ranks"][0][0], twins["tainted"]["count"]], [5, 32])
+        self.assertEqual((twins["first"]["sender"], twins["first"]["wrong_twin"]), (5, 1))
+        spread = twins["spread"]
+        self.assertEqual((sum(spread["compared"]), sum(spread["differed"])), (20000, twins["sums"]["differed"]))
+        self.assertEqual(sum(cell[2] for cell in spread["cells"]), twins["sums"]["differed"])
+        self.assertEqual(sum(cell[2] for cell in twins["map"]["cells"]), twins["sums"]["differed"])
+        begin = next(column for column, number in enumerate(spread["differed"]) if number)
+        self.assertAlmostEqual(begin * spread["length"], 20, delta=2 * spread["length"])
+        self.assertEqual({cell[0] for cell in spread["cells"] if cell[1] == begin} - {3, 4, 5, 6, 7}, set(), "it goes from neighbour to neighbour")
+        self.assertTrue(all(abs(cell[0] - cell[1]) in (1, 31) for cell in twins["map"]["cells"]))
+        self.assertTrue(any("records its first 100" in note for note in verdict["notes"]))
+        self.assertEqual(model["totals"]["records"], 0, "nothing was damaged on its way")
+
+    def test_two_twins_can_not_tell(self):
+        model = self.model(self.make_twins("--twins", 2, "--wrong-twin", 0))
+        self.assertEqual([one["twin"] for one in model["twins"]["culprits"]], [0, 1])
+        self.assertIn("two twins can't tell which", model["verdict"]["sentence"])
+        self.assertIn("uci_run --twins 3", " ".join(model["verdict"]["next"]))
+
+    def test_twins_that_are_the_same(self):
+        model = self.model(self.make_twins())
+        self.assertEqual((model["verdict"]["level"], model["twins"]["level"], model["twins"]["spread"]), ("clean", "same", None))
+        self.assertIn("the same in all 4,000 messages", model["verdict"]["sentence"])
+        self.assertIsNone(self.model(self.make("--records", 2))["twins"])
+
+    def test_corrected_twins(self):
+        model = self.model(self.make_twins("--wrong-twin", 2, "--correct"))
+        self.assertEqual((model["verdict"]["level"], model["twins"]["sums"]["corrected"]), ("corrected", 1))
+
+    def test_twins_of_a_program_that_is_not_deterministic(self):
+        model = self.model(self.make_twins("--all-differ"))
+        self.assertEqual((model["verdict"]["level"], model["twins"]["culprits"]), ("unknown", []))
+        self.assertIn("This is no sign of a fault", model["verdict"]["sentence"])
+        self.assertFalse(any("from service" in step for step in model["verdict"]["next"]))
+
+    def test_damage_is_worse_than_twins_that_differ(self):
+        run = self.make_twins("--wrong-twin", 1)
+        self.make("--records", 10, "--lost", 1, name="twins/twin.3")
+        verdict = self.model(run)["verdict"]
+        self.assertEqual(verdict["level"], "lost")
+        self.assertIn("could not be repaired", verdict["sentences"][0])
+        self.assertIn("Rank 2 of twin 1", verdict["sentences"][1])
+
+    def test_a_twin_that_died(self):
+        model = self.model(self.make_twins("--wrong-twin", 1, "--lost", 1))
+        self.assertEqual(model["twins"]["processes"], [8, 0, 8])
+        self.assertIn("rank 2 of twin 1 (node101, process 20002) has computed", model["verdict"]["sentence"].lower())
+        self.assertTrue(any("8 ranks went on without twin 1: it had gone" in note for note in model["verdict"]["notes"]))
+
+    def test_twin_files_that_are_none(self):
+        run = self.make_twins("--wrong-twin", 1)
+        bad = ["{", "[]", '{"twins": 2}', '{"twins": 1, "twin": 7, "of": 3, "rank": 1}', '{"twins": 1, "twin": 1, "of": 3, "rank": -1}',
+               '{"twins": 1, "twin": 1, "of": "3", "rank": 1}']
+        for number, text in enumerate(bad):
+            (run / f"twin.0/twins.bad.{number}.json").write_text(text)
+        odd = {"twins": 1, "twin": 0, "of": 3, "rank": 99, "compared": -1, "minority": "x", "sources": [[1], [1, 2, "3"]], "partners": [1, {"twin": []}],
+               "bins": {"start": 1e300, "seconds": 0, "compared": [1], "differed": []}, "host": ["a"], "pid": "x", "cores": 3, "start": "now"}
+        (run / "twin.0/twins.odd.json").write_text(json.dumps(odd))
+        record = {"verdict": "twins differ", "schema": 2, "twin": 0, "rank": 1, "peer_rank": 2, "tag": "0x1", "seq": 1, "time": 1.0}
+        lines = [{**record, "twin": 3}, {**record, "rank": "1"}, {**record, "tag": None}, {**record, "seq": -1}, {**record, "time": None},
+                 {**record, "tag": "x" * 99}, {**record, "wrong_twin": "one", "values": [1, None, "ff"], "mpi": [1], "length": "8", "seq": 999}]
+        (run / "twin.0/events.bad.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+        model = self.model(run)
+        self.assertEqual(len(model["inputs"]["unread"]), len(bad))
+        self.assertEqual(model["inputs"]["damaged_lines"], len(lines) - 1)
+        self.assertEqual(report("--text", run).returncode, 0)
+        self.assertEqual(report(run, "-o", self.work / "page.html").returncode, 0)
+
+    def test_hostile_twins(self):
+        done = report("--text", self.make_twins("--wrong-twin", 1, "--hostile"))
+        self.assertNotIn("\x1b", done.stdout)
+        self.assertNotIn("\u202e", done.stdout)
 
     def test_real_runs(self):
         if not RUNS:

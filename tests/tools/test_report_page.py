@@ -16,7 +16,7 @@ import time
 import unittest
 from pathlib import Path
 
-from test_report import MAKE_RUN, run_tests
+from test_report import MAKE_RUN, MAKE_TWINS, run_tests
 
 try:
     from selenium import webdriver
@@ -72,11 +72,12 @@ class PageTest(unittest.TestCase):
         cls.addClassCleanup(cls.browser.quit)
         cls.browser.execute_cdp_cmd("Network.enable", {})
         cls.make("hostile", "--records", 40, "--hostile", "--damaged", "--lost", .2, "--changed", .1, "--without", 3)
+        cls.make("twins", "--wrong-twin", 1, "--near", "--ranks", 100, "--messages", 30000, "--hostile", maker=MAKE_TWINS)
 
     @classmethod
-    def make(cls, name, *options):
+    def make(cls, name, *options, maker=MAKE_RUN):
         """The report of a synthetic run."""
-        subprocess.run([sys.executable, MAKE_RUN, cls.work / name, *map(str, options)], check=True)
+        subprocess.run([sys.executable, maker, cls.work / name, *map(str, options)], check=True)
         begin = time.monotonic()
         subprocess.run([TOOL, cls.work / name, "-o", cls.work / f"{name}.html"], check=True, stderr=subprocess.DEVNULL)
         return time.monotonic() - begin
@@ -159,6 +160,26 @@ class PageTest(unittest.TestCase):
         self.assertEqual(second.get_attribute("aria-expanded"), "true")
         self.browser.find_element("id", "all").send_keys(" ")
         self.assertEqual(self.count(".detail[hidden]"), 0)
+
+    def test_twins(self):
+        for scheme, media in (("light", ""), ("dark", ""), ("dark", "print")):
+            self.open("twins", scheme=scheme, media=media)
+            ratio, text = self.script(LEAST_CONTRAST)
+            self.assertGreaterEqual(ratio, CONTRAST, f"{scheme} {media}: '{text}'")
+            self.picture(f"twins-{media or scheme}")
+        self.open("twins")
+        self.assertTrue(self.browser.title.startswith("UCI: Twins differ"), self.browser.title)
+        self.assertEqual((self.count("img"), self.count("script"), self.count("svg:not([aria-label])")), (0, 2, 0))
+        for selector, least in (("#spread svg .cell", 500), ("#spread svg .stacked", 20), (".map[data-map=twins] svg .cell", 50), ("#spread tbody tr", 30)):
+            self.assertGreaterEqual(self.count(selector), least, selector)
+        output = "return document.querySelector('#spread output').textContent"
+        svg = self.browser.find_element("css selector", "#spread svg")
+        svg.send_keys("n")
+        self.assertRegex(self.script(output), r"^ranks \d+-\d+, .* UTC: \d+ of \d+ messages differed; all ranks: ")
+        svg.send_keys(Keys.ARROW_LEFT)
+        self.assertIn("no difference; all ranks: 0 of", self.script(output))
+        self.browser.find_element("css selector", ".map[data-map=twins] svg").send_keys("n")
+        self.assertRegex(self.script("return document.querySelector('.map output').textContent"), r"messages? differed")
 
     def test_tab_reaches_everything(self):
         self.open()

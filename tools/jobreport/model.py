@@ -9,6 +9,8 @@ from jobreport.hexview import hex_view
 from jobreport.stacks import STACKS, Symbols
 from jobreport.tally import NOT_RECORDED, STACK_FRAMES, sides_of, text_of
 from jobreport.timeline import timeline
+from jobreport.twin_pictures import twin_pictures
+from jobreport.twin_verdict import twins_model, with_twins
 from jobreport.verdict import host_of, job_verdict, missing_ranks, patterns
 from jobreport.wording import clean, instant, size
 
@@ -22,16 +24,21 @@ BREAKDOWNS = (("cause", "Cause"), ("class", "Class of damage"), ("verdict", "Wha
               ("message kind", "Kind of message"), ("communication", "Communication"))
 
 
-def build_model(run, tally, counters):
+def build_model(run, tally, counters, twins):
     """All of the report."""
     tally_hosts = {number: host for number, host in tally.hosts.items() if number >= 0}
     hosts_by_rank = {**tally_hosts, **counters.hosts}
-    ranks = max(max(hosts_by_rank, default=-1) + 1, counters.job_size)
+    ranks = max(max(hosts_by_rank, default=-1) + 1, counters.job_size, twins.ranks())
     hosts = {host for pair in tally.host_pairs for host in pair} | {process[1] for process in counters.processes}
+    hosts |= {process.host for process in twins.processes.values()}
     hosts.discard("unknown")
+    compared = twins_model(twins, tally.differences)
+    if compared:
+        compared |= twin_pictures(twins)
     worst, symbols, stacks = show_worst(tally)
-    return {"uci_report": VERSION, "verdict": job_verdict(tally, counters, ranks, hosts), "job": job_of(tally, counters, ranks, hosts),
-            "inputs": inputs_of(run, tally, counters), "patterns": patterns(tally),
+    return {"uci_report": VERSION, "verdict": with_twins(job_verdict(tally, counters, ranks, hosts), compared), "twins": compared,
+            "job": job_of(tally, counters, ranks, hosts),
+            "inputs": inputs_of(run, tally, counters, twins), "patterns": patterns(tally),
             "totals": {"records": tally.records, "wrong_bytes": tally.wrong_bytes, "unplaced": tally.unplaced,
                        **{name: tally.kinds["verdict"][name] for name in ("repaired", "not repaired", "source changed")}},
             "statistics": statistics_of(counters, ranks), "time": timeline(tally.ticks, tally.tick),
@@ -53,13 +60,14 @@ def job_of(tally, counters, ranks, hosts):
             "digests": list(counters.about["digest"] or tally.kinds["digest"])}
 
 
-def inputs_of(run, tally, counters):
+def inputs_of(run, tally, counters, twins):
     """What was read, and what could not be."""
     return {"folders": [clean(name, 4096) for name in run.folders], "event_files": len(run.events), "lines": tally.lines,
             "records": tally.records, "schemas": {str(schema): number for schema, number in sorted(tally.schemas.items())},
             "damaged_lines": tally.damaged_lines, "newer_schemas": {str(schema): number for schema, number in sorted(tally.newer.items())},
             "damaged_examples": [{"file": clean(path, 4096), "offset": offset, "why": clean(why)} for path, offset, why in tally.damaged],
-            "unread": [{"file": clean(path, 4096), "why": why} for path, why in tally.unread + counters.complaints],
+            "unread": [{"file": clean(path, 4096), "why": why} for path, why in tally.unread + counters.complaints + twins.complaints],
+            "twin_reports": len(run.twins), "twin_records": tally.differences.records,
             "statistics_files": len(run.statistics), "live_files": len(run.live), "captures": len(run.captures), "ignored": run.ignored}
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-// Draws what uci_report has added up: the time line, the maps, the damaged places of messages; and opens details.
+// Draws what uci_report has added up: the time line, the maps, what twins differ in, the damaged places of messages; and opens details.
 "use strict";
 (() => {
     const drawn = JSON.parse(document.getElementById("drawn").textContent);
@@ -136,8 +136,8 @@
             }
         });
         const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], n: true, p: false, N: true, P: false};
-        makeSteerable(svg, `${figure.querySelector("figcaption").textContent}. ${plural(map.cells.length, "square")} of ${count(length * length)} with damage. ` +
-            "Arrow keys move; N and P go to the next and previous one with damage.", moves,
+        makeSteerable(svg, `${figure.querySelector("figcaption").textContent}. ${plural(map.cells.length, "square")} of ${count(length * length)} with ${wordsOf(map).any}. ` +
+            `Arrow keys move; N and P go to the next and previous one with ${wordsOf(map).any}.`, moves,
             move => typeof move === "boolean" ? jump(move) : row < 0 ? show(0, 0) : show(row + move[0], column + move[1]));
     }
 
@@ -145,14 +145,17 @@
         const what = map.ranks_per_cell > 1 ? "ranks " : figureOf(map);
         const ends = `${what}${map.labels[row]} to ${what}${map.labels[column]}: `;
         if (!cell) {
-            return ends + "no damage";
+            return ends + wordsOf(map).none;
         }
         const [, , number, lost, pairs, worst, most] = cell;
-        return ends + plural(number, "damaged message") + (lost ? `, ${count(lost)} not repaired` : "") +
+        return ends + wordsOf(map).some(number) + (lost ? `, ${count(lost)} not repaired` : "") +
             (pairs > 1 ? `, of ${plural(pairs, "pair")}; most from ${worst} (${count(most)})` : "");
     }
 
-    const figureOf = map => map === drawn.maps.ranks ? "rank " : "";
+    const figureOf = map => map === drawn.maps.hosts ? "" : "rank ";
+    const DAMAGE = {any: "damage", none: "no damage", some: number => plural(number, "damaged message")};
+    const DIFFERENCE = {any: "a difference", none: "no difference", some: number => `${plural(number, "message")} differed`};
+    const wordsOf = map => map === drawn.maps.twins ? DIFFERENCE : DAMAGE;
 
     function drawLabels(svg, labels, side, left, top, isTilted) {
         const every = Math.ceil(13 / side), shown = labels.map((label, index) => ({label, index})).filter(one => one.index % every === 0);
@@ -177,6 +180,89 @@
         if (map.cells.some(cell => cell[3] > 0)) {
             list.append("li").text("× some not repaired");
         }
+    }
+
+    // --- what twins differ in: ranks against time, and the share of all above ---
+
+    const SHARES = [.01, .05, .2, .5, 1];  // below the last of them, and all: a colour each
+    const percent = (part, whole) => !part ? "0 %" : part === whole ? "100 %" : 100 * part < whole ? "< 1 %" : `${Math.min(99, Math.round(100 * part / whole))} %`;
+
+    function drawSpread(figure, spread) {
+        const width = 1100, left = 64, right = 12, bars = 90, gap = 14, bottom = 28, rows = spread.labels.length;
+        const side = Math.max(Math.min(320 / rows, 26), 5), top = 10, grid = top + bars + gap, height = grid + rows * side + bottom;
+        const step = (width - right - left) / spread.columns, inset = step > 4 ? .5 : 0;
+        const instant = column => new Date(1000 * (spread.begin + column * spread.length));
+        const x = d3.scaleUtc().domain([instant(0), instant(spread.columns)]).range([left, width - right]);
+        const y = d3.scaleLinear().domain([0, 1]).range([top + bars, top]);
+        const heat = d3.scaleThreshold().domain(SHARES).range(d3.range(1, HEATS + 1));
+        const svg = d3.select(figure).select(".drawing").append("svg").attr("viewBox", `0 0 ${width} ${height}`);
+        svg.append("g").attr("transform", `translate(${left},0)`)
+            .call(d3.axisLeft(y).ticks(2).tickFormat(d3.format(".0%")).tickSize(right + left - width).tickPadding(6)).select(".domain").remove();
+        svg.append("g").attr("class", "series-0").selectAll("rect").data(d3.range(spread.columns).filter(column => spread.differed[column])).enter().append("rect")
+            .attr("class", "stacked").attr("x", column => left + column * step + inset).attr("width", Math.max(step - 2 * inset, .5))
+            .attr("y", column => y(spread.differed[column] / spread.compared[column])).attr("height", column => top + bars - y(spread.differed[column] / spread.compared[column]));
+        svg.append("rect").attr("class", "grid").attr("x", left).attr("y", grid).attr("width", width - right - left).attr("height", rows * side);
+        svg.append("g").selectAll("rect").data(spread.cells).enter().append("rect").attr("class", cell => `cell heat-${heat(cell[2] / cell[3])}`)
+            .attr("x", cell => left + cell[1] * step + inset).attr("y", cell => grid + cell[0] * side + inset)
+            .attr("width", Math.max(step - 2 * inset, .5)).attr("height", Math.max(side - 2 * inset, .5));
+        const every = Math.ceil(13 / side);
+        svg.append("g").selectAll("text").data(spread.labels.map((label, index) => ({label, index})).filter(one => one.index % every === 0)).enter().append("text")
+            .attr("text-anchor", "end").attr("dominant-baseline", "central").attr("x", left - 5).attr("y", one => grid + (one.index + .5) * side).text(one => one.label);
+        svg.append("text").attr("class", "title").attr("text-anchor", "end").attr("transform", `translate(12,${grid}) rotate(-90)`).text(rows * side > 40 ? "rank" : "");
+        svg.append("g").attr("transform", `translate(0,${grid + rows * side})`).call(d3.axisBottom(x).ticks(9));
+        drawShares(d3.select(figure).select(".scale"));
+        steerSpread(figure, svg, spread, {left, grid, step, side, instant});
+        fillSpread(d3.select(figure).select("table"), spread, instant);
+    }
+
+    function drawShares(list) {
+        const names = ["below 1 %", "1 to 5 %", "5 to 20 %", "20 to 50 %", "50 % and more", "all"];
+        list.selectAll("li").data(names).enter().append("li").each(function (name, index) {
+            d3.select(this).append("i").attr("class", `heat-${index + 1}`);
+            d3.select(this).append("span").text(name);
+        });
+    }
+
+    function steerSpread(figure, svg, spread, {left, grid, step, side, instant}) {
+        const rows = spread.labels.length, cells = new Map(spread.cells.map(cell => [cell[0] * spread.columns + cell[1], cell]));
+        const cursor = svg.append("rect").attr("class", "cursor").attr("width", Math.max(step, 3)).attr("height", side).style("display", "none");
+        const format = timeFormat(spread.length);
+        let row = -1, column = 0;
+        const show = (toRow, toColumn) => {
+            row = Math.max(0, Math.min(rows - 1, toRow));
+            column = Math.max(0, Math.min(spread.columns - 1, toColumn));
+            cursor.style("display", null).attr("x", left + column * step).attr("y", grid + row * side);
+            const cell = cells.get(row * spread.columns + column);
+            figure.querySelector("output").textContent = `${spread.ranks_per_row > 1 ? "ranks" : "rank"} ${spread.labels[row]}, ${format(instant(column))} UTC: ` +
+                (cell ? `${count(cell[2])} of ${plural(cell[3], "message")} differed` : "no difference") +
+                `; all ranks: ${count(spread.differed[column])} of ${count(spread.compared[column])} (${percent(spread.differed[column], spread.compared[column])}), at ${plural(spread.tainted[column], "rank")}`;
+        };
+        const order = spread.cells.map(cell => cell[1] * rows + cell[0]).sort((one, other) => one - other);
+        const jump = forward => {
+            const place = row < 0 ? -1 : column * rows + row;
+            const next = forward ? order.find(one => one > place) : [...order].reverse().find(one => one < place);
+            const target = next !== undefined ? next : forward ? order[0] : order[order.length - 1];
+            show(target % rows, Math.floor(target / rows));
+        };
+        svg.on("mousemove", () => {
+            const [x, y] = d3.mouse(svg.node());
+            show(Math.floor((y - grid) / side), Math.floor((x - left) / step));
+        });
+        const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], n: true, p: false, N: true, P: false};
+        makeSteerable(svg, `${figure.querySelector("figcaption").textContent}. ${plural(rows, "row")} of ${plural(spread.columns, "column")}. Arrow keys move; N and P go to the next and previous difference in time.`,
+            moves, move => typeof move === "boolean" ? jump(move) : row < 0 ? show(0, 0) : show(row + move[0], column + move[1]));
+    }
+
+    function fillSpread(table, spread, instant) {
+        const head = table.append("thead").append("tr"), body = table.append("tbody"), format = timeFormat(spread.length);
+        head.append("th").attr("scope", "col").text("From (UTC)");
+        ["compared", "differed", "share", "ranks with differences"].forEach(name => head.append("th").attr("scope", "col").attr("class", "number").text(name));
+        d3.range(spread.columns).filter(column => spread.compared[column]).forEach(column => {
+            const row = body.append("tr");
+            row.append("th").attr("scope", "row").text(format(instant(column)));
+            [count(spread.compared[column]), count(spread.differed[column]), percent(spread.differed[column], spread.compared[column]), count(spread.tainted[column])]
+                .forEach(text => row.append("td").attr("class", "number").text(text));
+        });
     }
 
     // --- damaged places of a message ---
@@ -220,6 +306,10 @@
     if (timeline) {
         timeline.addEventListener("change", () => drawTimeline(timeline, drawn.time));
         drawTimeline(timeline, drawn.time);
+    }
+    const spread = document.getElementById("spread");
+    if (spread) {
+        drawSpread(spread, drawn.spread);
     }
     document.querySelectorAll(".map").forEach(figure => drawMap(figure, drawn.maps[figure.dataset.map]));
     document.querySelectorAll(".chunks").forEach(figure => drawChunks(figure, drawn.chunks[figure.dataset.record]));

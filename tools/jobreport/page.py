@@ -8,6 +8,7 @@ import base64
 import hashlib
 from pathlib import Path
 
+from jobreport.twin_verdict import name_process
 from jobreport.wording import count, listing, share, size
 
 HERE = Path(__file__).resolve().parent
@@ -43,7 +44,7 @@ def load_template():
                            "of it") from error
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(str(HERE)), autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
-    environment.filters.update(count=count, listing=listing, share=share, size=size)
+    environment.filters.update(count=count, listing=listing, name_process=name_process, share=share, size=size)
     return environment.get_template("page.html.j2")
 
 
@@ -52,7 +53,8 @@ def render_page(model, d3_folder=D3_FOLDER):
     template = load_template()
     script = "\n" + load_d3(d3_folder) + "\n" + (HERE / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    drawn = {"time": model["time"], "maps": model["maps"],
+    twins = model["twins"] or {"map": None, "spread": None}
+    drawn = {"time": model["time"], "maps": {**model["maps"], "twins": twins["map"]}, "spread": twins["spread"],
              "chunks": [{"length": record["length"], "chunks": record["chunks"]} for record in model["worst"]]}
     return template.render(report=model, drawn=drawn, script=script, script_digest=digest,
                            style=(HERE / "page.css").read_text(encoding="utf-8"))

@@ -2,11 +2,14 @@
 """The report for a terminal."""
 import textwrap
 
+from jobreport.twin_verdict import share_text
 from jobreport.wording import count, listing, share, size
 
 WIDTH = 110
 WORST = 5
-HIGHLIGHT = {"lost": "31", "repaired": "33", "source": "33", "clean": "32", "unknown": "35"}
+RANKS = 12  # that are named, in the order in which they were tainted
+TIMES = 16  # lines of what was compared when
+HIGHLIGHT = {"lost": "31", "differs": "31", "repaired": "33", "corrected": "33", "source": "33", "clean": "32", "unknown": "35"}
 
 
 def render_text(model, is_coloured):
@@ -22,7 +25,7 @@ def render_text(model, is_coloured):
     lines += paragraph("patterns", *model["patterns"])
     lines += paragraph("next", *verdict["next"])
     lines += paragraph("note", *verdict["notes"], *input_notes(model["inputs"]))
-    lines += ["", *job_lines(model)]
+    lines += ["", *job_lines(model)] + (twin_lines(model["twins"]) if model["twins"] else [])
     for table in model["breakdowns"]:
         lines += ["", table["title"]] + [f"  {name:<40.40} {count(number):>12} {share(number, model['totals']['records']):>7}"
                                          for name, number in table["rows"]]
@@ -76,6 +79,31 @@ def job_lines(model):
         yield from paragraph("messages", f"{count(sums.get('messages_received', 0))} received, {size(sums.get('bytes_received', 0))}; "
                              f"{count(statistics['unverified_messages'])} unverified"
                              + (f", {size(unverified)}" if unverified is not None else ""))
+
+
+def twin_lines(twins):
+    """What twins have found in each other."""
+    lines = [""] + paragraph("twins", f"{count(twins['of'])}, mode {twins['mode']}, processes with a report: {', '.join(map(str, twins['processes']))}")
+    lines += paragraph("compared", f"{count(twins['sums']['compared'], 'message')}; differed: {share_text(twins)}; corrected: "
+                       f"{count(twins['sums']['corrected'])}" +
+                       "".join(f"; twin {twin} was in the minority in {count(number)}" for twin, number in enumerate(twins["minority"]) if number))
+    if twins["first"]:
+        lines += paragraph("first", f"{twins['first']['text']}, {twins['first']['time']}")
+    lines += paragraph("spread", listing((f"rank {rank} {'first' if index == 0 else f'after {seconds:.3f} s'}"
+                                          for index, (rank, seconds) in enumerate(twins["tainted"]["ranks"])), RANKS))
+    return lines + spread_lines(twins["spread"]) if twins["spread"] else lines
+
+
+def spread_lines(spread):
+    """What differed when."""
+    step = -(-spread["columns"] // TIMES)
+    lines = ["", f"{'Seconds':>10} {'messages':>12} {'differed':>12} {'share':>7} {'ranks':>7}"]
+    for begin in range(0, spread["columns"], step):
+        columns = slice(begin, begin + step)
+        compared, differed = sum(spread["compared"][columns]), sum(spread["differed"][columns])
+        lines.append(f"{begin * spread['length']:>10g} {count(compared):>12} {count(differed):>12} {share(differed, compared):>7} "
+                     f"{count(max(spread['tainted'][columns])):>7}")
+    return lines
 
 
 def pair_lines(model):

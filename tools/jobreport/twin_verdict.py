@@ -10,6 +10,8 @@ TAINTED = 4096  # ranks that are listed
 ORIGINS = 5     # processes whose messages were wrong
 
 WORDS = {2: "two", 3: "three"}
+LEVELS = {"differs": "differs", "corrected": "corrected", "same": "clean", "not deterministic": "unknown", "not compared": "unknown"}
+SEVERITY = ("clean", "unknown", "source", "corrected", "repaired", "differs", "lost")  # of verdicts on a run
 
 
 def twins_model(twins, differences):
@@ -29,6 +31,17 @@ def twins_model(twins, differences):
             "messages": len(messages), "records": differences.records, "records_left_out": differences.left_out,
             "origins": origins(messages, twins), "tainted": tainted_model(messages), "notes": list(notes(twins, sums, messages, of, level)),
             "next": list(next_steps(level, of, guilty))}
+
+
+def with_twins(verdict, model):
+    """The verdict on a run whose twins have been compared, too: the worse of the two comes first."""
+    if model is None:
+        return {**verdict, "sentences": [verdict["sentence"]]}
+    level = LEVELS[model["level"]]
+    is_worse = SEVERITY.index(level) >= SEVERITY.index(verdict["level"])
+    sentences = [model["sentence"], verdict["sentence"]] if is_worse else [verdict["sentence"], model["sentence"]]
+    return {**verdict, "level": level if is_worse else verdict["level"], "sentence": " ".join(sentences), "sentences": sentences,
+            "next": list(dict.fromkeys(model["next"] + verdict["next"])), "notes": model["notes"] + verdict["notes"]}
 
 
 def level_of(twins, sums, messages):
@@ -157,8 +170,8 @@ def notes(twins, sums, messages, of, level):
         if sums[name]:
             yield f"{count(sums[name], 'message') if name != 'choices_given_up' else count(sums[name])} {text}"
     if sums["differed"] > len(messages):
-        yield (f"Of {count(sums['differed'])} messages that differed {count(len(messages))} are recorded: each process records its first 100. The pictures "
-               "are made of all.")
+        yield (f"Of {count(sums['differed'])} messages that differed {count(len(messages))} are recorded: each process records its first 100. Counts "
+               "and pictures are of all.")
 
 
 def next_steps(level, of, guilty):

@@ -6,7 +6,6 @@ A message is told from others by the rank of its receiver, the rank of its sende
 that is read is trusted: what is not of the right form is counted or complained of, and not used.
 """
 import json
-import math
 import os
 import re
 from collections import Counter
@@ -232,9 +231,10 @@ def read_twins(files):
 
 
 def tainted_ranks(messages):
-    """[(rank, time)], the first one first: when each rank had first to do with a message that differed, as sender or receiver."""
+    """[(rank, time)], the first one first: when each rank had first to do with a message that differed, as sender or receiver.
+    @param messages  in order."""
     first = {}
     for message in messages:
         for rank in (message.sender, message.receiver):
-            first[rank] = min(first.get(rank, math.inf), message.time())
-    return sorted(first.items(), key=lambda item: (item[1], item[0]))
+            first.setdefault(rank, message.time())
+    return list(first.items())
