@@ -4,8 +4,8 @@
 # usage: tests/tools/run_twins.sh [BUILD_DIR]
 #
 # uci_run --twins: does it start the right jobs, with what belongs to each, keep and compare what they print, name a twin that fails, end all
-# when it is told to, and tell what they have found? Jobs that leave made-up reports (make_twins.py), and real ones of both MPIs that compare
-# nothing of each other: what is compared, and how, the suite twins tests. Ends with "N passed, N failed, N skipped".
+# when it is told to, and tell what they have found? Jobs that leave made-up reports (make_twins.py), and real ones of both MPIs that are the
+# same: what is compared, and how, the suite twins tests. Ends with "N passed, N failed, N skipped".
 # shellcheck disable=SC2016 # lines for the shell of a job, which has the variables
 set -euo pipefail
 # shellcheck source=tools/common.sh
@@ -160,7 +160,7 @@ real() {
     for twin in 0 1; do
         [ "$(find "$work/run/twin.$twin" -name 'stats.*.json' | wc -l)" -eq 2 ] || return 1
     done
-    summary '[job["messages_received"] for job in jobs] == [20, 20] and not any(job["ranks_without_statistics"] for job in jobs)' &&
+    summary 'twins["level"] == "same" and twins["sums"]["compared"] == 20 and not any(job["ranks_without_statistics"] for job in jobs)' &&
         [ -z "$(find "$work/run" -name '*.twin')" ]
 }
 
@@ -168,7 +168,7 @@ real() {
 real_own() {
     rm -rf "$work/run" "$work/alone"
     "${limited[@]}" "$tools/uci_run" --twins 2 --folder "$work/run" --json "$work/run.json" -- "mpirun.$1" "${@:2}" -np 2 "$work/pairs.$1" &&
-        summary '[job["messages_received"] for job in jobs] == [20, 20] and [job["ranks"] for job in jobs] == [2, 2]' &&
+        summary 'twins["sums"]["compared"] == 20 and [job["ranks"] for job in jobs] == [2, 2]' &&
         "${limited[@]}" "$tools/uci_run" --folder "$work/alone" --json "$work/run.json" -- "mpirun.$1" "${@:2}" -np 2 "$work/pairs.$1" &&
         summary 'messages_received == 20 and ranks == ranks_with_uci == 2'
 }
