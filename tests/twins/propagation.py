@@ -20,6 +20,8 @@ from xml.sax.saxutils import escape
 
 SLOTS = 100        # of progress
 LAST = 10          # of these: how it ends
+RANDOM = .05       # messages that differ without a fault: more, and there is nothing to see
+RETRIES = 12       # a rank may receive fewer messages that are long enough than it receives at all
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00")  # of places; Okabe and Ito
 WORDS = (("UNSUCCESSFUL", "wrong"), ("SUCCESSFUL", "passed"), (": right", "passed"), (" wrong", "wrong"))  # of programs that check themselves
 
@@ -57,47 +59,67 @@ def measure(options, name, command):
     base.mkdir(parents=True, exist_ok=True)
     job, clean = run_twins(options, command, base / "clean")
     received = {rank: report["compared"] for rank, report in clean.items()}
-    known = job["twins"]["sums"]["differed"]
-    if job["twins"]["level"] == "not deterministic":
+    never_same = {rank: report["differed"] for rank, report in clean.items()}
+    known = sum(never_same.values())
+    if known > RANDOM * sum(received.values()):
         return [{"program": name, "command": command, "deterministic": False, "messages": sum(received.values()), "never_same": known}]
     print(f"{name}: {sum(received.values())} messages, {known} of them never the same", flush=True)
     found = []
     for rank in options.at_ranks:
         for place in options.places:
             for seed in options.seeds:
-                fault = (f"rate=1,count=1,target=escape,min={options.min},rank={rank % options.ranks},twin=1,seed={seed},"
-                         f"after={int(place * received[rank % options.ranks])}")
-                folder = base / f"rank{rank % options.ranks}-at{place}-seed{seed}"
-                job, reports = run_twins(options, command, folder, fault)
-                if job["jobs"][1]["counters"]["faults_injected"] != 1:
-                    print(f"{name}: no fault at {fault}: fewer messages of {options.min} bytes or more than that; left out", flush=True)
-                    continue
+                folder = base / f"rank{rank}-at{place}-seed{seed}"
+                fault, job, reports = run_with_fault(options, command, folder, rank, seed, int(place * received[rank]))
                 found.append({"program": name, "command": command, "deterministic": True, "messages": sum(received.values()), "never_same": known,
-                              "rank": rank % options.ranks, "place": place, "seed": seed, "fault": fault, "own_word": own_word(folder),
-                              "stdout": job["stdout"][0]["state"], **judge(reports)})
-                print(f"{name}: rank {rank % options.ranks} at {place:.0%}: {found[-1]['tainted_ranks']} ranks, "
+                              "rank": rank, "place": place, "seed": seed, "fault": fault, "own_word": own_word(folder),
+                              "stdout": job["stdout"][0]["state"], **judge(reports, never_same)})
+                print(f"{name}: rank {rank} at {place:.0%}: {found[-1]['tainted_ranks']} ranks, "
                       f"{found[-1]['share_after']:.1%} of the messages after it", flush=True)
     return found
 
 
+def run_with_fault(options, command, folder, rank, seed, after):
+    """One run with one fault, at this message or, if there are not so many that are long enough, at an earlier one."""
+    for attempt in range(RETRIES):
+        fault = f"rate=1,count=1,target=escape,min={options.min},rank={rank},twin=1,seed={seed},after={after}"
+        where = folder.with_name(folder.name + f"-try{attempt}") if attempt else folder
+        job, reports = run_twins(options, command, where, fault)
+        if job["jobs"][1]["counters"]["faults_injected"] == 1:
+            if where != folder:
+                folder.rename(folder.with_name(folder.name + "-try0"))
+                where.rename(folder)
+            return fault, job, reports
+        after = int(after * .8)
+    sys.exit(f"propagation.py: rank {rank} receives no messages of {options.min} bytes or more")
+
+
 # --- judging ---
 
-def timeline(reports):
+def without(compared, differed, number):
+    """Bins without so many messages that are never the same. They are the last ones: times that a program gathers at its end."""
+    compared, differed = list(compared), list(differed)
+    for index in reversed(range(len(differed))):
+        part = min(differed[index], number)
+        compared[index], differed[index], number = compared[index] - part, differed[index] - part, number - part
+    return zip(compared, differed)
+
+
+def timeline(reports, never_same):
     """[(time, messages compared, differed, [ranks whose first difference it is])] of all ranks, in order of time."""
     steps = []
     for rank, report in reports.items():
         bins, is_first = report["bins"], True
-        for index, (compared, differed) in enumerate(zip(bins["compared"], bins["differed"])):
-            if compared or differed:
+        for index, (compared, differed) in enumerate(without(bins["compared"], bins["differed"], never_same[rank])):
+            if compared:
                 is_new = bool(differed and is_first)
                 steps.append((bins["start"] + index * bins["seconds"], compared, differed, [rank] if is_new else []))
                 is_first = is_first and not is_new
     return sorted(steps)
 
 
-def judge(reports):
+def judge(reports, never_same):
     """The figures of one run, from the reports of one twin."""
-    steps = timeline(reports)
+    steps = timeline(reports, never_same)
     total = sum(compared for _, compared, _, _ in steps)
     slots = [[0.0, 0.0] for _ in range(SLOTS)]
     ranks, progress, begun, after, wrong = [], 0, None, 0, 0
