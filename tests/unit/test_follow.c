@@ -53,10 +53,10 @@ static void on_probe(uint64_t tag, uint64_t mask, uint32_t number, const uci_twi
 }
 
 /* As twin.c: a message is counted when it is matched, one of a single frame when it is here */
-static void on_matched(uci_worker_t *worker, uci_request_t *req, uci_peer_t *peer, ucp_tag_t tag)
+static bool on_matched(uci_peer_t *peer, ucp_tag_t tag, uci_twin_note_t *note)
 {
-    req->flags |= UCI_REQUEST_NUMBERED;
-    ++next_numbers[tag % NUMBERS];
+    note->number = next_numbers[tag % NUMBERS]++;
+    return true;
 }
 
 static bool on_received(uci_request_t *req, ucs_status_t status)
