@@ -283,7 +283,9 @@ def run_twins(options, folder, commands):
     group = uci_twins.Group([uci_twins.Twin(number, command, folder, shares[number] if shares else None,
                                             folder / f"twin.{number}/work" if options.apart and number > 0 else None)
                              for number, command in enumerate(commands)])
-    summary = TwinSummary(folder, options.ranks, group.run(), options.require)
+    statuses = group.run()
+    shutil.rmtree(folder / "meet", ignore_errors=True)  # cards of processes that were killed are left there
+    summary = TwinSummary(folder, options.ranks, statuses, options.require)
     return summary, lambda: summary.record(folder, commands)
 
 

@@ -196,8 +196,8 @@ class Twins:
         return found
 
     def widest(self, rank_processes):
-        """Of the reports of a rank the one that has seen most: what the others have not compared, they were not there for."""
-        return max(rank_processes, key=lambda process: process.counts["compared"])
+        """Of the reports of a rank the one that has seen most: what the others have not compared, they were not there for, or not any more."""
+        return max(rank_processes, key=lambda process: (process.counts["differed"], process.counts["compared"]))
 
     def sums(self):
         """Counts of messages, each once: of each rank as its widest report has them. What was corrected, the twin that was wrong has counted."""
