@@ -160,7 +160,7 @@ real() {
     for twin in 0 1; do
         [ "$(find "$work/run/twin.$twin" -name 'stats.*.json' | wc -l)" -eq 2 ] || return 1
     done
-    summary 'twins["level"] == "same" and twins["sums"]["compared"] == 20 and not any(job["ranks_without_statistics"] for job in jobs)' &&
+    summary 'twins["level"] == "same" and twins["sums"]["compared"] + twins["sums"]["unlike"] == 20 and twins["sums"]["compared"] > 0 and not any(job["ranks_without_statistics"] for job in jobs)' &&
         [ -z "$(find "$work/run" -name '*.twin')" ]
 }
 
@@ -168,7 +168,7 @@ real() {
 real_own() {
     rm -rf "$work/run" "$work/alone"
     "${limited[@]}" "$tools/uci_run" --twins 2 --folder "$work/run" --json "$work/run.json" -- "mpirun.$1" "${@:2}" -np 2 "$work/pairs.$1" &&
-        summary 'twins["sums"]["compared"] == 20 and [job["ranks"] for job in jobs] == [2, 2]' &&
+        summary 'twins["sums"]["compared"] + twins["sums"]["unlike"] == 20 and twins["sums"]["compared"] > 0 and [job["ranks"] for job in jobs] == [2, 2]' &&
         "${limited[@]}" "$tools/uci_run" --folder "$work/alone" --json "$work/run.json" -- "mpirun.$1" "${@:2}" -np 2 "$work/pairs.$1" &&
         summary 'messages_received == 20 and ranks == ranks_with_uci == 2'
 }
