@@ -570,6 +570,7 @@ static bool uci_twin_is_waited_for(uint64_t begin, uint64_t now)
 static void uci_twin_finish(void)
 {
     uint64_t begin = uci_process_time_ns();
+    uci_twin_follow_counts_t followed;
 
     if (!uci_twin_batch_put_done(&uci_twin.batch)) {
         uci_twin_flush();
@@ -584,6 +585,10 @@ static void uci_twin_finish(void)
     }
     uci_twin_votes_lose(uci_twin.votes, uci_settings.twins.twin);
     uci_twin_report_agreed(uci_twin_votes_agreed(uci_twin.votes));
+    if (uci_twin.followed != NULL) {
+        followed = uci_twin_follow_counts(uci_follow_state(uci_twin.followed));
+        uci_twin_report_followed(followed.followed, followed.given_up);
+    }
     uci_twin_report_end(uci_twin.link, uci_twin.votes);
 }
 
