@@ -123,16 +123,10 @@ static uci_status_t uci_twin_on_define(void *arg, const uci_twin_define_t *defin
 
 static uci_status_t uci_twin_on_values(void *arg, const uci_twin_values_t *values)
 {
-    uci_status_t status = UCI_OK;
-    unsigned i;
+    uci_twin_value_t like = {.length = values->length, .form = values->form};
 
-    for (i = 0; (i < values->entry.count) && (status == UCI_OK); ++i) {
-        uci_twin_value_t value = {.digest = values->digests[i], .length = values->length, .form = values->form};
-
-        status = uci_twin_votes_add(uci_twin.votes, *(unsigned *)arg, values->channel, values->number + i, &value,
-                                    NULL);
-    }
-    return status;
+    return uci_twin_votes_add_run(uci_twin.votes, *(unsigned *)arg, values->channel, values->number, &like,
+                                  values->digests, values->entry.count);
 }
 
 /* We follow, and this is the leader */
