@@ -483,6 +483,7 @@ static void uci_twin_follow_give_up_probe(uci_twin_follow_t *follow, uint64_t ta
                  ", and here a message was probed for with tag 0x%016" PRIx64 ", mask 0x%016" PRIx64,
                  find->tag, find->mask, find->message.number, find->message.source, find->message.tag, tag, mask);
     }
+    ++follow->counts.given_up;
     uci_twin_follow_give_up(follow, why);
 }
 

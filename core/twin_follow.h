@@ -63,7 +63,8 @@ typedef struct uci_twin_follow_ops {
 
 typedef struct uci_twin_follow_counts {
     uint64_t followed; /**< wildcards and probes that had the leader's message */
-    uint64_t given_up; /**< wildcards that were posted when following was given up */
+    uint64_t
+            given_up; /**< wildcards that were posted when following was given up, and the probe that it was given up for */
 } uci_twin_follow_counts_t;
 
 /** @param match  nothing is posted yet. @param wait  ns, until following is given up. @return UCI_OK; UCI_ERR_NO_MEMORY (logged). */

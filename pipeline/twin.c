@@ -123,16 +123,10 @@ static uci_status_t uci_twin_on_define(void *arg, const uci_twin_define_t *defin
 
 static uci_status_t uci_twin_on_values(void *arg, const uci_twin_values_t *values)
 {
-    uci_status_t status = UCI_OK;
-    unsigned i;
+    uci_twin_value_t like = {.length = values->length, .form = values->form};
 
-    for (i = 0; (i < values->entry.count) && (status == UCI_OK); ++i) {
-        uci_twin_value_t value = {.digest = values->digests[i], .length = values->length, .form = values->form};
-
-        status = uci_twin_votes_add(uci_twin.votes, *(unsigned *)arg, values->channel, values->number + i, &value,
-                                    NULL);
-    }
-    return status;
+    return uci_twin_votes_add_run(uci_twin.votes, *(unsigned *)arg, values->channel, values->number, &like,
+                                  values->digests, values->entry.count);
 }
 
 /* We follow, and this is the leader */
@@ -570,6 +564,7 @@ static bool uci_twin_is_waited_for(uint64_t begin, uint64_t now)
 static void uci_twin_finish(void)
 {
     uint64_t begin = uci_process_time_ns();
+    uci_twin_follow_counts_t followed;
 
     if (!uci_twin_batch_put_done(&uci_twin.batch)) {
         uci_twin_flush();
@@ -584,6 +579,10 @@ static void uci_twin_finish(void)
     }
     uci_twin_votes_lose(uci_twin.votes, uci_settings.twins.twin);
     uci_twin_report_agreed(uci_twin_votes_agreed(uci_twin.votes));
+    if (uci_twin.followed != NULL) {
+        followed = uci_twin_follow_counts(uci_follow_state(uci_twin.followed));
+        uci_twin_report_followed(followed.followed, followed.given_up);
+    }
     uci_twin_report_end(uci_twin.link, uci_twin.votes);
 }
 

@@ -36,6 +36,7 @@ static struct {
     double start; /* seconds since the epoch */
     double seconds;
     uint64_t agreed, differed, corrected, unlike, alone, split;
+    uint64_t choices_followed, choices_given_up;
     uint64_t minority[UCI_TWINS_MAX];
     bool is_random;
     uci_twin_bin_t bins[UCI_TWIN_BINS];
@@ -438,6 +439,8 @@ static void uci_twin_write_counts(uci_json_t *json)
     uci_json_uint(json, "corrected", uci_twin_report.corrected);
     uci_json_uint(json, "unlike", uci_twin_report.unlike);
     uci_json_uint(json, "alone", uci_twin_report.alone);
+    uci_json_uint(json, "choices_followed", uci_twin_report.choices_followed);
+    uci_json_uint(json, "choices_given_up", uci_twin_report.choices_given_up);
     uci_json_open(json, "minority", '[');
     for (twin = 0; twin < uci_settings.twins.of; ++twin) {
         uci_json_uint(json, NULL, uci_twin_report.minority[twin]);
@@ -531,6 +534,12 @@ static void uci_twin_sum_up(void)
         uci_warn("%lu messages could not be compared: some twin did not have them",
                  (unsigned long)uci_twin_report.alone);
     }
+}
+
+void uci_twin_report_followed(uint64_t followed, uint64_t given_up)
+{
+    uci_twin_report.choices_followed = followed;
+    uci_twin_report.choices_given_up = given_up;
 }
 
 void uci_twin_report_end(const uci_twin_link_t *link, const uci_twin_votes_t *votes)

@@ -32,6 +32,9 @@ void uci_twin_report_agreed(uint64_t agreed);
 /** Do its twins differ from the beginning on, so that this program's runs are never the same? */
 bool uci_twin_report_is_random(void);
 
+/** So many wildcard receives and probes found what the leader's found; so many waited for that when following was given up. */
+void uci_twin_report_followed(uint64_t followed, uint64_t given_up);
+
 /** Write the report, and say what it comes to if that is bad. */
 void uci_twin_report_end(const uci_twin_link_t *link, const uci_twin_votes_t *votes);
 

@@ -636,6 +636,7 @@ Test(twin_follow, probes_that_are_denied_give_up)
     }
     cr_expect(uci_twin_follow_probe(follower.follow, make_tag(1, 1), MASK_EXACT, false) == &a->match);
     cr_expect(uci_twin_follow_is_over(follower.follow));
+    cr_expect(uci_twin_follow_counts(follower.follow).given_up == 1);
     stop(&follower);
 }
 
