@@ -263,6 +263,27 @@ static bool uci_twin_vote(uci_request_t *req, ucs_status_t status)
     return !uci_twin_hold_forget(held);
 }
 
+/* Chunks of another size than twins have agreed on, of a sender that closes say: then a digest is formed of what is here, and as well if
+ * that has been damaged since it was verified */
+static bool uci_twin_is_odd(const uci_request_t *req, ucs_status_t status)
+{
+    uint32_t chunk_size = req->twin.form >> 8;
+
+    if (!(req->flags & UCI_REQUEST_NUMBERED) || (status != UCS_OK) || (req->twin.form == UCI_TWIN_FORM_NONE)) {
+        return false;
+    }
+    return (req->flags & UCI_REQUEST_ESCAPED) || ((chunk_size != 0) && (chunk_size != uci_settings.chunk_size)) ||
+           ((chunk_size == 0) && (req->info.length > uci_settings.chunk_size)) ||
+           ((chunk_size != 0) && (req->info.length <= uci_settings.chunk_size));
+}
+
+static uint32_t uci_twin_form_of(const uci_request_t *req)
+{
+    uint32_t digest = req->twin.form & 0xff;
+
+    return digest | ((req->info.length > uci_settings.chunk_size) ? (uint32_t)uci_settings.chunk_size << 8 : 0);
+}
+
 static bool uci_twin_received(uci_request_t *req, ucs_status_t status)
 {
     bool is_kept = false;
@@ -274,7 +295,8 @@ static bool uci_twin_received(uci_request_t *req, ucs_status_t status)
         req->twin.digest = uci_twin_frame.digest;
         req->twin.form   = uci_twin_frame.form;
     }
-    if (uci_unlikely(req->flags & UCI_REQUEST_ESCAPED)) {
+    if (uci_unlikely(uci_twin_is_odd(req, status))) {
+        req->twin.form   = uci_twin_form_of(req);
         req->twin.digest = uci_twin_hold_digest(req, req->twin.form);
     }
     if (req->flags & UCI_REQUEST_NUMBERED) {

@@ -451,12 +451,23 @@ static ucs_status_t uci_twin_open_worker(uci_twin_link_t *link, uci_context_t *c
         return status;
     }
     link->worker->sibling.foreign = true; /* progress is made here, and nowhere else */
+    context->apart                = true; /* UCX 1.13 does not survive a key of a process that has ended */
     return UCS_OK;
+}
+
+/* The program's statistics are of its own messages; what was damaged here counts */
+static void uci_twin_forget_traffic(uci_stats_t *stats)
+{
+    stats->messages_sent = stats->messages_received = stats->bytes_sent = stats->bytes_received = 0;
+    stats->eager_messages = stats->rendezvous_messages = stats->buffered_messages = 0;
+    stats->get_messages = stats->bounce_messages = 0;
 }
 
 static void uci_twin_close_worker(uci_twin_link_t *link)
 {
     ucp_worker_h ucp = link->worker->ucp;
+
+    uci_twin_forget_traffic(link->worker->stats.counters);
 
     uci_worker_shutdown(link->worker);
     uci_ucp.worker_destroy(ucp);
