@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "mpi_tag.h"
 #include "packer.h"
 
 uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
@@ -153,24 +154,15 @@ uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t len
 
 void uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)
 {
-    uci_buffer_t packing;
+    uci_buffer_t packing = *buf;
 
-    uci_buffer_finish(buf);
-    packing = *buf;
     if (buf->kind == UCI_BUFFER_GENERIC) {
         packing.state = buf->generic->ops.start_pack(buf->generic->context, buf->data, buf->count);
     }
     uci_buffer_read(&packing, 0, dst, length, &uci_digest_table[UCI_DIGEST_NONE]);
-    uci_buffer_finish(&packing);
-}
-
-void uci_buffer_renew(uci_buffer_t *buf)
-{
-    if (buf->kind == UCI_BUFFER_GENERIC) {
-        uci_buffer_finish(buf);
-        buf->state = buf->generic->ops.start_unpack(buf->generic->context, buf->data, buf->count);
-    }
-    buf->status = UCS_OK;
+    if (uci_mpi_here() != UCI_MPI_MPICH) {
+        uci_buffer_finish(&packing);
+    } /* else it would give up a reference to the datatype that the operation holds, and not this state: 24 bytes are lost instead */
 }
 
 void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t length)

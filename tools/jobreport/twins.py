@@ -205,7 +205,8 @@ class Twins:
         for processes in self.by_rank().values():
             counts = self.widest(processes).counts
             corrected = sum(process.counts["corrected"] for process in processes)
-            sums.update({**counts, "corrected": min(corrected, counts["differed"])})
+            choices = {name: max(process.counts[name] for process in processes) for name in ("choices_followed", "choices_given_up")}
+            sums.update({**counts, **choices, "corrected": min(corrected, counts["differed"])})
         return sums
 
     def minority(self):
