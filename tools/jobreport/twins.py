@@ -200,12 +200,14 @@ class Twins:
         return max(rank_processes, key=lambda process: (process.counts["differed"], process.counts["compared"]))
 
     def sums(self):
-        """Counts of messages, each once: of each rank as its widest report has them. What was corrected, the twin that was wrong has counted."""
+        """Counts of messages, each once: of each rank as its widest report has them. What was corrected, the twin that was wrong has counted, and
+        choices those that follow."""
         sums = Counter({name: 0 for name in COUNTS})
         for processes in self.by_rank().values():
             counts = self.widest(processes).counts
             corrected = sum(process.counts["corrected"] for process in processes)
-            sums.update({**counts, "corrected": min(corrected, counts["differed"])})
+            choices = {name: max(process.counts[name] for process in processes) for name in ("choices_followed", "choices_given_up")}
+            sums.update({**counts, **choices, "corrected": min(corrected, counts["differed"])})
         return sums
 
     def minority(self):
