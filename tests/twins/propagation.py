@@ -47,10 +47,17 @@ def run_twins(options, command, folder, fault=None):
     return job, reports
 
 
+def physics(text):
+    """What LAMMPS has computed: the lines between the head of its table and its time."""
+    return text[text.find("Step "):].partition("Loop time")[0]
+
+
 def own_word(folder):
-    """What the damaged twin's program says of its own result: 'passed', 'wrong', or None."""
-    text = (folder / "twin.1.stdout").read_text(errors="replace")
-    return next((word for key, word in WORDS if key in text), None)
+    """What the damaged twin's program says of its own result, or how it compares with the other's; None if it does not tell."""
+    healthy, damaged = ((folder / f"twin.{twin}.stdout").read_text(errors="replace") for twin in range(2))
+    if "LAMMPS" in damaged:
+        return "same physics" if physics(damaged) == physics(healthy) else "other physics"
+    return next((word for key, word in WORDS if key in damaged), None)
 
 
 def measure(options, name, command):
