@@ -91,7 +91,7 @@ all_are_right() {
 same() {
     local twins=$2 word
     says "are the same in all" 0 run_twins "$@" || return
-    summary "level == 'same' and sums['compared'] > 50 and sums['differed'] == sums['corrected'] == sums['alone'] == sums['unlike'] == 0" &&
+    summary "level == 'same' and sums['compared'] > 30 and sums['differed'] == sums['corrected'] == sums['alone'] == sums['unlike'] == 0" &&
         summary "processes == [$3] * $2 and minority == [0] * $2 and not culprits and all(one['state'] == 'same' for one in stdout)" || return
     for word in "${@:4}"; do
         [[ $word == -* ]] || { all_are_right "$word" "$twins"; return; }
