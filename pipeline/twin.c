@@ -252,6 +252,7 @@ static bool uci_twin_vote(uci_request_t *req, ucs_status_t status)
     }
     held = uci_twin_keep(req, status);
     uci_twin_say_value(&req->twin, &value);
+    uci_twin_report_received(&req->twin);
     voted = uci_twin_votes_add(uci_twin.votes, uci_settings.twins.twin, req->twin.channel, req->twin.number, &value,
                                held);
     if (!uci_twin.correct || (held == NULL)) {

@@ -15,6 +15,7 @@
 #include "record.h"
 #include "report.h"
 #include "settings.h"
+#include "twin_receipts.h"
 
 #define UCI_TWIN_BINS          512u
 #define UCI_TWIN_FIRST_SECONDS (1.0 / 64) /* of a bin; doubled when there are too many */
@@ -32,6 +33,14 @@ typedef struct uci_twin_source {
     uint64_t differed;
 } uci_twin_source_t;
 
+/* Of a message's receipt */
+typedef struct uci_twin_when {
+    double time; /* seconds since the epoch */
+    uint64_t monotonic_ns;
+} uci_twin_when_t;
+
+static uci_twin_receipts_t uci_twin_receipts;
+
 static struct {
     double start; /* seconds since the epoch */
     double seconds;
@@ -45,7 +54,7 @@ static struct {
     uint32_t sources_count;
     bool has_first;
     uci_twin_verdict_t first; /* that differed */
-    double first_time;
+    uci_twin_when_t first_when;
     uci_mark_t first_sender; /* of this twin's message */
     bool first_sender_known;
 } uci_twin_report;
@@ -195,8 +204,23 @@ static void uci_twin_write_sender(uci_json_t *json, uint32_t source, const uci_m
     }
 }
 
+void uci_twin_report_received(const uci_twin_note_t *note)
+{
+    uci_twin_receipts_note(&uci_twin_receipts, note->channel, note->number, uci_process_time_ns());
+}
+
+/* When the message was received; now, if that was too long ago, or never */
+static uci_twin_when_t uci_twin_when(const uci_twin_verdict_t *verdict)
+{
+    uint64_t now     = uci_process_time_ns();
+    uint64_t receipt = uci_twin_receipts_find(&uci_twin_receipts, verdict->channel, verdict->number);
+    uint64_t passed  = (receipt != 0) ? now - receipt : 0;
+
+    return (uci_twin_when_t){.time = uci_process_wall_time() - ((double)passed * 1e-9), .monotonic_ns = now - passed};
+}
+
 static void uci_twin_write_message(uci_json_t *json, const uci_twin_verdict_t *verdict, const uci_mark_t *sender,
-                                   double time)
+                                   const uci_twin_when_t *when)
 {
     unsigned me = uci_settings.twins.twin;
     char evidence[512];
@@ -204,8 +228,8 @@ static void uci_twin_write_message(uci_json_t *json, const uci_twin_verdict_t *v
     uci_twin_evidence(verdict, evidence, sizeof(evidence));
     uci_json_string(json, "cause", "computed");
     uci_json_string(json, "evidence", evidence);
-    uci_json_double(json, "time", time, 6);
-    uci_json_uint(json, "monotonic_ns", uci_process_time_ns());
+    uci_json_double(json, "time", when->time, 6);
+    uci_json_uint(json, "monotonic_ns", when->monotonic_ns);
     uci_json_string(json, "job", uci_process_job());
     uci_json_string(json, "role", "receiver");
     uci_json_string(json, "host", uci_process_host());
@@ -229,6 +253,7 @@ static void uci_twin_write_message(uci_json_t *json, const uci_twin_verdict_t *v
 
 static void uci_twin_record(const uci_twin_verdict_t *verdict, const uci_peer_t *sender, const char *what)
 {
+    uci_twin_when_t when = uci_twin_when(verdict);
     static unsigned count;
     uci_json_t json;
     FILE *stream;
@@ -243,8 +268,7 @@ static void uci_twin_record(const uci_twin_verdict_t *verdict, const uci_peer_t 
     uci_json_begin(&json, stream, ", ");
     uci_json_uint(&json, "schema", UCI_RECORD_SCHEMA);
     uci_json_string(&json, "verdict", what);
-    uci_twin_write_message(&json, verdict, ((sender != NULL) && sender->known) ? &sender->mark : NULL,
-                           uci_process_wall_time());
+    uci_twin_write_message(&json, verdict, ((sender != NULL) && sender->known) ? &sender->mark : NULL, &when);
     uci_json_end(&json);
     fputc('\n', stream);
     uci_record_close(stream);
@@ -285,7 +309,7 @@ static void uci_twin_tell_first(const uci_twin_verdict_t *verdict, const uci_pee
 
     uci_twin_report.has_first          = true;
     uci_twin_report.first              = *verdict;
-    uci_twin_report.first_time         = uci_process_wall_time();
+    uci_twin_report.first_when         = uci_twin_when(verdict);
     uci_twin_report.first_sender_known = (sender != NULL) && sender->known;
     if (uci_twin_report.first_sender_known) {
         uci_twin_report.first_sender = sender->mark;
@@ -504,7 +528,7 @@ static void uci_twin_write_first(uci_json_t *json)
     uci_json_open(json, "first", '{');
     uci_twin_write_message(json, &uci_twin_report.first,
                            uci_twin_report.first_sender_known ? &uci_twin_report.first_sender : NULL,
-                           uci_twin_report.first_time);
+                           &uci_twin_report.first_when);
     uci_json_close(json, '}');
 }
 

@@ -3,12 +3,13 @@
  *
  * What comes of comparing twins: a record for each message that differs (UCI_EVENTS, the first UCI_TWIN_RECORDS of them), a warning for the
  * first, and at the end one JSON file for each process (UCI_TWINS_REPORT), with what was compared and what differed over time and by
- * sender. docs/twins.md describes the fields. Not thread safe: twin.c's lock holds.
+ * sender. A record tells when its message was received, which is before it was found to differ. docs/twins.md describes the fields. Not thread safe: twin.c's lock holds.
  */
 #ifndef UCI_TWIN_REPORT_H_
 #define UCI_TWIN_REPORT_H_
 
 #include "peer.h"
+#include "request.h"
 #include "twin_link.h"
 #include "twin_votes.h"
 
@@ -16,6 +17,9 @@
 
 /** Comparing begins. */
 void uci_twin_report_begin(void);
+
+/** This message has been received now. */
+void uci_twin_report_received(const uci_twin_note_t *note);
 
 /** A verdict. @param sender  of this twin's message; NULL: not known. @param corrected  this twin has what the others have now. */
 void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_peer_t *sender);

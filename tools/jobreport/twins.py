@@ -200,7 +200,8 @@ class Twins:
         return max(rank_processes, key=lambda process: (process.counts["differed"], process.counts["compared"]))
 
     def sums(self):
-        """Counts of messages, each once: of each rank as its widest report has them. What was corrected, the twin that was wrong has counted."""
+        """Counts of messages, each once: of each rank as its widest report has them. What was corrected, the twin that was wrong has counted, and
+        choices those that follow."""
         sums = Counter({name: 0 for name in COUNTS})
         for processes in self.by_rank().values():
             counts = self.widest(processes).counts
