@@ -152,17 +152,38 @@ uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t len
     return digest->digest(dst, length);
 }
 
+/* MPICH takes a reference to a datatype with each operation, and gives it up in finish(): once more would free the datatype under its user.
+ * There the one state of the operation is finished by the operation alone, and what was begun beside it is left lying: 40 bytes. */
+static bool uci_buffer_finishes_once(const uci_buffer_t *buf)
+{
+    return (buf->kind == UCI_BUFFER_GENERIC) && (uci_mpi_here() == UCI_MPI_MPICH);
+}
+
 void uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)
 {
-    uci_buffer_t packing = *buf;
+    bool once = uci_buffer_finishes_once(buf);
+    uci_buffer_t packing;
 
+    if (!once) {
+        uci_buffer_finish(buf);
+    }
+    packing = *buf;
     if (buf->kind == UCI_BUFFER_GENERIC) {
         packing.state = buf->generic->ops.start_pack(buf->generic->context, buf->data, buf->count);
     }
     uci_buffer_read(&packing, 0, dst, length, &uci_digest_table[UCI_DIGEST_NONE]);
-    if (uci_mpi_here() != UCI_MPI_MPICH) {
+    if (!once) {
         uci_buffer_finish(&packing);
-    } /* else it would give up a reference to the datatype that the operation holds, and not this state: 24 bytes are lost instead */
+    }
+}
+
+void uci_buffer_renew(uci_buffer_t *buf)
+{
+    if ((buf->kind == UCI_BUFFER_GENERIC) && !uci_buffer_finishes_once(buf)) {
+        uci_buffer_finish(buf);
+        buf->state = buf->generic->ops.start_unpack(buf->generic->context, buf->data, buf->count);
+    }
+    buf->status = UCS_OK;
 }
 
 void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t length)

@@ -101,8 +101,12 @@ void *uci_buffer_target(const uci_buffer_t *buf, size_t offset, size_t length, v
  */
 uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest);
 
-/** Copy packed bytes out of a buffer that is being received into, from its beginning on. It stays as it is, and can be stored into. */
+/** Copy packed bytes out of a buffer that has been received into, from its beginning on. What a generic datatype still has to unpack lands
+ *  before, and nothing more can be stored until uci_buffer_renew(). */
 void uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length);
+
+/** The buffer of a receive as it was when the receive was posted: store into it once more. */
+void uci_buffer_renew(uci_buffer_t *buf);
 
 /** Copy packed bytes into the buffer; an error of unpacking is kept in its status. */
 void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t length);

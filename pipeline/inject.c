@@ -278,7 +278,7 @@ bool uci_inject_escape(uci_buffer_t *buffer, size_t length, int peer_rank)
     }
     uci_buffer_read_back(buffer, packed, length);
     uci_inject_bytes(&fault, packed, length);
-    buffer->status = UCS_OK;
+    uci_buffer_renew(buffer);
     uci_buffer_store(buffer, 0, packed, length);
     buffer->status = status;
     free(packed);

@@ -207,7 +207,7 @@ static void uci_twin_content_taken(void *arg, const void *data)
         uci_twin_give_up(hold, "a twin gave something else");
         return;
     }
-    buffer->status = UCS_OK;
+    uci_buffer_renew(buffer);
     uci_buffer_store(buffer, 0, data, right->length);
     hold->req->info.length = right->length;
     hold->status           = buffer->status;

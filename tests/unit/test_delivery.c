@@ -291,7 +291,7 @@ Test(escape, generic)
         cr_assert(memory[2 * i + 1] == before[2 * i + 1], "what is not of the datatype");
     }
     uci_buffer_finish(&buf);
-    cr_expect((packs == 2) && (finishes == 2), "%u begun, %u finished", packs, finishes);
+    cr_expect((packs == 3) && (finishes == 3), "%u begun, %u finished", packs, finishes);
 }
 
 Test(escape, generic_without_a_packer_is_left_alone)
