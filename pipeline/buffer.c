@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "mpi_tag.h"
 #include "packer.h"
 
 uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
@@ -151,22 +152,34 @@ uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t len
     return digest->digest(dst, length);
 }
 
+/* MPICH takes a reference to a datatype with each operation, and gives it up in finish(): once more would free the datatype under its user.
+ * There the one state of the operation is finished by the operation alone, and what was begun beside it is left lying: 40 bytes. */
+static bool uci_buffer_finishes_once(const uci_buffer_t *buf)
+{
+    return (buf->kind == UCI_BUFFER_GENERIC) && (uci_mpi_here() == UCI_MPI_MPICH);
+}
+
 void uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)
 {
+    bool once = uci_buffer_finishes_once(buf);
     uci_buffer_t packing;
 
-    uci_buffer_finish(buf);
+    if (!once) {
+        uci_buffer_finish(buf);
+    }
     packing = *buf;
     if (buf->kind == UCI_BUFFER_GENERIC) {
         packing.state = buf->generic->ops.start_pack(buf->generic->context, buf->data, buf->count);
     }
     uci_buffer_read(&packing, 0, dst, length, &uci_digest_table[UCI_DIGEST_NONE]);
-    uci_buffer_finish(&packing);
+    if (!once) {
+        uci_buffer_finish(&packing);
+    }
 }
 
 void uci_buffer_renew(uci_buffer_t *buf)
 {
-    if (buf->kind == UCI_BUFFER_GENERIC) {
+    if ((buf->kind == UCI_BUFFER_GENERIC) && !uci_buffer_finishes_once(buf)) {
         uci_buffer_finish(buf);
         buf->state = buf->generic->ops.start_unpack(buf->generic->context, buf->data, buf->count);
     }
