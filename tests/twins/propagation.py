@@ -47,10 +47,17 @@ def run_twins(options, command, folder, fault=None):
     return job, reports
 
 
+def physics(text):
+    """What LAMMPS has computed: the lines between the head of its table and its time, but for times."""
+    return [line for line in text[text.find("Step "):].partition("Loop time")[0].splitlines() if "CPU" not in line]
+
+
 def own_word(folder):
-    """What the damaged twin's program says of its own result: 'passed', 'wrong', or None."""
-    text = (folder / "twin.1.stdout").read_text(errors="replace")
-    return next((word for key, word in WORDS if key in text), None)
+    """What the damaged twin's program says of its own result, or how it compares with the other's; None if it does not tell."""
+    healthy, damaged = ((folder / f"twin.{twin}.stdout").read_text(errors="replace") for twin in range(2))
+    if "LAMMPS" in damaged:
+        return "same physics" if physics(damaged) == physics(healthy) else "other physics"
+    return next((word for key, word in WORDS if key in damaged), None)
 
 
 def measure(options, name, command):
@@ -72,7 +79,7 @@ def measure(options, name, command):
                 fault, job, reports = run_with_fault(options, command, folder, rank, seed, int(place * received[rank]))
                 found.append({"program": name, "command": command, "deterministic": True, "messages": sum(received.values()), "never_same": known,
                               "rank": rank, "place": place, "seed": seed, "fault": fault, "own_word": own_word(folder),
-                              "stdout": job["stdout"][0]["state"], **judge(reports, never_same)})
+                              "stdout": job["stdout"][0]["state"], **judge(reports, never_same, after_of(fault) / received[rank])})
                 print(f"{name}: rank {rank} at {place:.0%}: {found[-1]['tainted_ranks']} ranks, "
                       f"{found[-1]['share_after']:.1%} of the messages after it", flush=True)
     return found
@@ -117,25 +124,27 @@ def timeline(reports, never_same):
     return sorted(steps)
 
 
-def judge(reports, never_same):
-    """The figures of one run, from the reports of one twin."""
+def after_of(fault):
+    """How many of its messages the rank has received before the fault: what UCI_FAULT says."""
+    return int(fault.rpartition("after=")[2])
+
+
+def judge(reports, never_same, place):
+    """The figures of one run, from the reports of one twin. PLACE is the part of its messages that the rank has received before the fault: that tells
+    better than any clock how many follow."""
     steps = timeline(reports, never_same)
     total = sum(compared for _, compared, _, _ in steps)
     slots = [[0.0, 0.0] for _ in range(SLOTS)]
-    ranks, progress, begun, after, wrong = [], 0, None, 0, 0
+    ranks, progress, wrong = [], 0, sum(differed for _, _, differed, _ in steps)
     for time, compared, differed, first in steps:
         at = progress / total
         ranks += [(at, time, rank) for rank in first]
-        if begun is None and differed:
-            begun = (at, time)
-        if begun is not None:
-            after, wrong = after + compared, wrong + differed
         fill(slots, at, (progress + compared) / total, compared, differed)
         progress += compared
     end = slots[-LAST:]
-    return {"compared": total, "differed": wrong, "tainted_ranks": len(ranks), "begun": begun[0] if begun else None,
+    return {"compared": total, "differed": wrong, "tainted_ranks": len(ranks),
             "spread_progress": ranks[-1][0] - ranks[0][0] if ranks else 0, "spread_seconds": ranks[-1][1] - ranks[0][1] if ranks else 0,
-            "ranks": [[rank, at] for at, _, rank in ranks], "share_after": wrong / after if after else 0,
+            "ranks": [[rank, at] for at, _, rank in ranks], "share_after": min(wrong / max(total * (1 - place), 1), 1),
             "share_end": sum(differed for _, differed in end) / max(sum(compared for compared, _ in end), 1e-9),
             "curve": [differed / compared if compared else 0 for compared, differed in slots],
             "pairs": [[report["rank"], *row] for report in reports.values() for row in report["sources"]]}
