@@ -17,6 +17,7 @@
 #include "settings.h"
 #include "twin_receipts.h"
 
+#define UCI_TWIN_EARLY         64u /* messages that are the same: a program begins with barriers, and the like */
 #define UCI_TWIN_BINS          512u
 #define UCI_TWIN_FIRST_SECONDS (1.0 / 64) /* of a bin; doubled when there are too many */
 
@@ -295,12 +296,14 @@ static void uci_twin_warn(const uci_twin_verdict_t *verdict, const uci_peer_t *s
     }
 }
 
-/* The first that differs is the first of its channel, and nothing of this sender's has ever been the same */
+/* Already the first messages differ: this one is the first of its channel, nothing of this sender's has ever been the same, and not much of
+ * others. Later on it may be a time that is gathered at the end */
 static bool uci_twin_looks_random(const uci_twin_verdict_t *verdict)
 {
     const uci_twin_source_t *source = uci_twin_source(verdict->source);
 
-    return (verdict->outcome == UCI_TWIN_SPLIT) && (verdict->number == 0) && (source != NULL) && !source->first_same;
+    return (verdict->outcome == UCI_TWIN_SPLIT) && (verdict->number == 0) && (source != NULL) && !source->first_same &&
+           (uci_twin_report.agreed < UCI_TWIN_EARLY);
 }
 
 static void uci_twin_tell_first(const uci_twin_verdict_t *verdict, const uci_peer_t *sender)

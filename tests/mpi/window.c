@@ -7,7 +7,9 @@
  *
  * @ranks 2
  * @args 2: 0.5
- * @expect posix direct_messages > 0.9 * rendezvous_messages
+ * @expect posix direct_messages + get_messages > 0.9 * rendezvous_messages
+ *
+ * (With cma those that go both ways at once are fetched.)
  */
 #include "check.h"
 
