@@ -30,13 +30,14 @@ typedef struct uci_message {
     ucs_status_t status; /**< UCS_OK, or what to tell who asks for it: it is lost */
     bool lost;
     bool probed;
-    bool numbered;                               /**< `twin` says which message it is: it was taken by a probe */
-    uci_twin_note_t twin;                        /**< see twin.h */
-    uci_rndv_desc_t desc;                        /**< of a rendezvous */
-    uci_request_t *adopted;                      /**< the receive that moves it here, or has; NULL: none */
-    uci_request_t *req;                          /**< who has asked for it while it is being adopted; or NULL */
-    char *content;                               /**< of one that is adopted */
-    char payload[] __attribute__((aligned(16))); /**< of an eager one */
+    bool numbered;        /**< `twin` says which message it is: it was taken by a probe */
+    uci_twin_note_t twin; /**< see twin.h */
+    uint64_t unused; /**< so that payload lies at a multiple of 16, which an attribute would ask of list heads, too */
+    uci_rndv_desc_t desc;   /**< of a rendezvous */
+    uci_request_t *adopted; /**< the receive that moves it here, or has; NULL: none */
+    uci_request_t *req;     /**< who has asked for it while it is being adopted; or NULL */
+    char *content;          /**< of one that is adopted */
+    char payload[];         /**< of an eager one */
 } uci_message_t;
 
 _Static_assert(offsetof(uci_message_t, payload) % 16 == 0, "as good as malloc() makes it");
