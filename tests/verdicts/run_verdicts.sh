@@ -73,9 +73,13 @@ wanted_of() {
     local large='[event for event in events if event["length"] > 5000]'
     case $1 in
     clean)     wants 'events == []' ;;
-    changed)   wants 'len(events) > 0' 'all(event["verdict"] == "source changed" for event in events)' \
-                   'all(event["cause"] == "source_changed" and event["role"] == "receiver" for event in events)' \
-                   'all(event["path"] in ("get", "stream") and event["ranges"] for event in events)' ;;
+    changed)   # a thread that has no turn between the digest and the repair's look leaves the buffer as it was digested: nobody can tell then, and
+               # the record says what else its program has done
+               wants 'any(event["cause"] == "source_changed" for event in events)' \
+                   'all(event["verdict"] == "source changed" for event in events if event["cause"] == "source_changed")' \
+                   'all(event["cause"] == "source_changed" or event["cause"] == "unknown" and "as it was digested" in event["evidence"]
+                        and "its program has changed the buffers" in event["evidence"] for event in events)' \
+                   'all(event["role"] == "receiver" and event["path"] in ("get", "stream") and event["ranges"] for event in events)' ;;
     undone)    wants 'all(event["cause"] in ("source_changed", "unknown", "ucx") for event in events)' \
                    'all("put" in event["evidence"] for event in events if event["cause"] != "source_changed")' ;;
     late)      wants 'any(event["role"] == "sender" for event in events)' \
