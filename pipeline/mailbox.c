@@ -42,12 +42,21 @@ static size_t uci_mailbox_offset(const uci_mailbox_t *mailbox, unsigned number)
     return UCI_MAILBOX_BELLS + (number * uci_box_size(mailbox->granules));
 }
 
+static void uci_mailbox_set_lost(uci_mailbox_t *mailbox, uci_mailbox_box_t *box, bool lost)
+{
+    mailbox->lost += (unsigned)lost - (unsigned)box->lost;
+    mailbox->hot = (mailbox->lost > 0) ? 0 : UCI_MAILBOX_HOT;
+    box->lost    = lost;
+    box->behind  = lost ? box->behind : 0;
+}
+
 /* What is in the box is lost: nothing that was written under its last key is a frame */
 static void uci_mailbox_begin_anew(uci_worker_t *worker, unsigned number)
 {
     uci_mailbox_t *mailbox = &worker->mailbox;
     uci_mailbox_box_t *box = &mailbox->boxes[number];
 
+    uci_mailbox_set_lost(mailbox, box, false);
     box->key = uci_mailbox_new_key(worker);
     uci_box_rx_init(&box->rx, (uci_box_t *)(void *)(mailbox->region + uci_mailbox_offset(mailbox, number)),
                     mailbox->granules, box->key);
@@ -182,13 +191,19 @@ void uci_mailbox_free(uci_peer_t *peer)
     peer->box_offered = false;
 }
 
-/* A header does not tell how long its frame is: those behind it are found by their marks, if there are any */
+/* Look for a frame, here or behind. @return whether there is one */
+static bool uci_mailbox_find(uci_mailbox_t *mailbox, uci_mailbox_box_t *box)
+{
+    uci_mailbox_set_lost(mailbox, box, (uci_box_rx_peek(&box->rx) == NULL) && !uci_box_rx_skip(&box->rx));
+    return !box->lost;
+}
+
+/* A header does not tell how long its frame is: those behind it are found by their marks, now or when they come */
 static void uci_mailbox_broken(uci_peer_t *peer, uci_mailbox_box_t *box)
 {
     uci_link_header_damaged(peer->worker, peer, "a frame in shared memory");
-    if (!uci_box_rx_skip(&box->rx)) {
-        uci_mailbox_renew(peer);
-    }
+    uci_box_rx_next(&box->rx, 1); /* it has one granule at least */
+    (void)uci_mailbox_find(&peer->worker->mailbox, box);
 }
 
 /* Take frames, each of them read once. @return how many. */
@@ -230,14 +245,36 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
     return count;
 }
 
+/* Of two turns in a row one polls the boxes, whichever it is */
+static bool uci_mailbox_is_time_to_look(const uci_worker_t *worker)
+{
+    return (worker->turns / 2) % UCI_MAILBOX_LOOK == 0;
+}
+
+/* Behind the place that is next only now and then: that is a long look */
+static void uci_mailbox_find_lost(uci_worker_t *worker)
+{
+    uci_mailbox_t *mailbox = &worker->mailbox;
+    bool far               = uci_mailbox_is_time_to_look(worker);
+    uci_mailbox_box_t *box;
+    unsigned i;
+
+    for (i = 0; i < mailbox->count; ++i) {
+        box = &mailbox->boxes[i];
+        if (box->lost && (far || (uci_box_rx_peek(&box->rx) != NULL)) && uci_mailbox_find(mailbox, box)) {
+            uci_doorbell_ring(mailbox->region, i);
+        }
+    }
+}
+
 /* Many boxes: those whose bell was rung. A bell may be lost, so that one of the others is looked into all the same */
-static __attribute__((noinline)) unsigned uci_mailbox_poll_bells(uci_worker_t *worker)
+static unsigned uci_mailbox_poll_bells(uci_worker_t *worker)
 {
     uci_mailbox_t *mailbox = &worker->mailbox;
     uint64_t rung          = uci_doorbell_rung(mailbox->region);
     unsigned number, got, count = 0;
 
-    if (uci_unlikely((worker->turns / 2) % UCI_MAILBOX_LOOK == 0)) {
+    if (uci_unlikely(uci_mailbox_is_time_to_look(worker))) {
         mailbox->look_next = (mailbox->look_next + 1) % mailbox->count;
         rung |= 1ul << mailbox->look_next;
     }
@@ -257,14 +294,11 @@ static __attribute__((noinline)) unsigned uci_mailbox_poll_bells(uci_worker_t *w
     return count;
 }
 
-unsigned uci_mailbox_poll(uci_worker_t *worker)
+static unsigned uci_mailbox_poll_each(uci_worker_t *worker)
 {
     uci_mailbox_t *mailbox = &worker->mailbox;
     unsigned i, boxes = mailbox->count, count = 0;
 
-    if (boxes > UCI_MAILBOX_HOT) {
-        return uci_mailbox_poll_bells(worker);
-    }
     for (i = 0; i < boxes; ++i) {
         if (uci_box_rx_peek(&mailbox->boxes[i].rx) != NULL) {
             count += uci_mailbox_drain(worker, &mailbox->boxes[i]);
@@ -273,24 +307,44 @@ unsigned uci_mailbox_poll(uci_worker_t *worker)
     return count;
 }
 
+static __attribute__((noinline)) unsigned uci_mailbox_poll_other(uci_worker_t *worker)
+{
+    if (worker->mailbox.lost > 0) {
+        uci_mailbox_find_lost(worker);
+    }
+    return (worker->mailbox.count > UCI_MAILBOX_HOT) ? uci_mailbox_poll_bells(worker) : uci_mailbox_poll_each(worker);
+}
+
+unsigned uci_mailbox_poll(uci_worker_t *worker)
+{
+    return (worker->mailbox.count > worker->mailbox.hot) ? uci_mailbox_poll_other(worker)
+                                                         : uci_mailbox_poll_each(worker);
+}
+
 void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)
 {
+    uci_mailbox_t *mailbox = &peer->worker->mailbox;
     uci_mailbox_box_t *box;
 
     if (peer->rx_box < 0) {
         return;
     }
-    box = &peer->worker->mailbox.boxes[peer->rx_box];
-    for (;;) {
+    box = &mailbox->boxes[peer->rx_box];
+    do {
         while (uci_mailbox_drain(peer->worker, box) > 0) {
         }
-        if ((peer->rx_box < 0) || (position <= uci_box_rx_position(&box->rx))) {
+        if ((peer->rx_box < 0) || (!box->lost && (position <= uci_box_rx_position(&box->rx)))) {
             return;
         }
-        if (!uci_box_rx_skip(&box->rx)) {
-            uci_mailbox_renew(peer);
-            return;
-        }
+    } while (uci_mailbox_find(mailbox, box));
+    if (position <= uci_box_rx_position(&box->rx)) {
+        return; /* as far as it says, there is no more */
+    }
+    if ((box->behind != 0) && (box->behind != position)) {
+        uci_mailbox_renew(peer); /* it has posted more, and there is no mark again */
+    } else {
+        box->behind = position;
+        uci_mailbox_repeat(peer);
     }
 }
 

@@ -15,9 +15,10 @@
  *
  * Whatever becomes of the memory, the frames in the box are verified, numbered and in the sender's log. A header that is damaged
  * does not tell where the next frame begins, a mark that is damaged is not seen at all; then (when the header fails, or when SENT
- * says that there should be more) the receiver looks for the next mark that is right, and goes on from there. If there is none, it gives
- * the box a new key, tells it by BOX, and the sender begins anew at its start. What is missing is asked for, and comes by active message. A doorbell that is lost costs a while: boxes that are quiet are
- * looked into now and then.
+ * says that there should be more) the box is lost: the receiver looks for the next mark that is right, now and then until one comes, and
+ * goes on from there, so that damage costs the frame that is hit and no other. If the sender says that it has posted more, and there is no
+ * mark all the same, the receiver gives the box a new key, tells it by BOX, and the sender begins anew at its start. What is missing is
+ * asked for, and comes by active message. A doorbell that is lost costs a while: boxes that are quiet are looked into now and then.
  *
  * Contexts with UCP_FEATURE_WAKEUP have none: memory that changes wakes nobody.
  */
@@ -35,7 +36,7 @@ UCI_INLINE bool uci_mailbox_is_quiet(uci_mailbox_t *mailbox)
 {
     unsigned i, count = mailbox->count;
 
-    if (count > UCI_MAILBOX_HOT) {
+    if (count > mailbox->hot) {
         return false;
     }
     for (i = 0; i < count; ++i) {
@@ -49,7 +50,8 @@ UCI_INLINE bool uci_mailbox_is_quiet(uci_mailbox_t *mailbox)
 /** Take what lies in the boxes. @return how many frames. */
 unsigned uci_mailbox_poll(uci_worker_t *worker);
 
-/** Take what lies in the box of @a peer, which says that it is at @a position. If it is not there: a new key. */
+/** Take what lies in the box of @a peer, which says that it is at @a position. If it is not there, though it has been looked for in
+ *  vain before, and more has been posted since: a new key. */
 void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position);
 
 /** Something of the peer's is asked for again: if it has not been told of the box's new key for sure, tell it again. */

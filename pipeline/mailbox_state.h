@@ -25,7 +25,9 @@ typedef struct uci_mailbox_box {
     uci_box_rx_t rx;
     struct uci_peer *peer; /**< NULL: free */
     uint64_t key;
-    bool renewed; /**< has a new key, under which nothing has come yet */
+    bool renewed;    /**< has a new key, under which nothing has come yet */
+    bool lost;       /**< where its next frame begins is not known: it is looked for by its mark */
+    uint64_t behind; /**< position that its sender was at when it was looked for in vain; 0: it has not said */
 } uci_mailbox_box_t;
 
 /** Our own */
@@ -34,6 +36,8 @@ typedef struct uci_mailbox {
     uint64_t keys;      /**< that have been made */
     unsigned count;     /**< of boxes that have been given away, ever: those behind are free */
     unsigned look_next; /**< box to look into although nobody has rung */
+    unsigned lost;      /**< boxes that are */
+    unsigned hot;       /**< up to so many boxes are looked into each turn: UCI_MAILBOX_HOT, or 0 if any is lost */
     uint8_t *region;    /**< `memory`: doorbells, then boxes; NULL: there is no shared memory */
     size_t size;        /**< of that, in bytes */
     unsigned capacity;  /**< boxes */

@@ -1380,7 +1380,7 @@ Test(link_mailbox, a_damaged_payload)
     cr_expect(talk_counters(0)->frames_resent == 1);
 }
 
-/* Every byte of a header: it does not tell where the next frame begins, nor that it is one. The box begins anew, with another key */
+/* Every byte of a header: it does not tell where the next frame begins, nor that it is one */
 Test(link_mailbox, a_damaged_header)
 {
     unsigned first, at;
@@ -1437,6 +1437,40 @@ Test(link_mailbox, a_damaged_mark_of_the_last)
     expect_more(first, 1, 100);
 }
 
+/* None is behind it when it is seen to be damaged: what is posted later is found, and taken from the box. Its copy in the log is
+ * damaged, so that there is no other */
+Test(link_mailbox, a_damaged_header_of_the_last)
+{
+    unsigned first, later;
+    uci_frame_t *logged;
+    uint64_t key;
+
+    for (later = 0; later < 3; ++later) {
+        recv_any(1, 3);
+        first = send_more(0, 1, 100);
+        key   = box_of(0)->key;
+        in_box(0, 0, 100)[20] ^= 4;
+        talk_turns(1, 0);
+        cr_assert(box_of(0)->lost && (net_nodes[1].worker->mailbox.lost == 1));
+        send_more(0, 2, (later == 0) ? 2000 : 0);
+        logged = uci_txlog_find(talk_peer(0, 1), talk_peer(0, 1)->tx_posted - 1);
+        if (later == 0) {
+            uci_frame_payload(logged)[1000] ^= 8;
+        } else {
+            uci_frame_hdr(logged)->value ^= 8; /* its digest: it has no payload */
+        }
+        cr_assert(talk_count_frames(1) == 0, "by the mailbox");
+        talk_turns(later * 70, 0);
+        net_clock += 21 * TALK_MS;
+        finish();
+        expect_more(first, 1, 100);
+        expect_more(first + 1, 2, (later == 0) ? 2000 : 0);
+        cr_assert(box_of(0)->key == key, "the box is kept");
+        cr_assert(!box_of(0)->lost && (net_nodes[1].worker->mailbox.lost == 0));
+        cr_assert(uses_mailbox(0));
+    }
+}
+
 /* What the receiver tells is damaged: no frame is written over, and it is told again */
 Test(link_mailbox, a_damaged_position)
 {
@@ -1470,23 +1504,46 @@ static void lose_boxes(net_message_t *message)
     }
 }
 
-/* The new key is told again with what is asked for again, until something comes under it */
+/* One that is not seen: its place, and what says so */
+static void lose_a_mark(void)
+{
+    in_box(0, 0, 100)[3] ^= 4;
+    talk_turns(1, 0);
+    net_clock += 21 * TALK_MS;
+    talk_turns(2, 0);
+}
+
+static void until_told(unsigned times)
+{
+    unsigned turn;
+
+    for (turn = 0; (turn < 50) && (boxes_told < times); ++turn) {
+        talk_turns(1, 5 * TALK_MS);
+    }
+    cr_assert(boxes_told == times, "%u", boxes_told);
+}
+
+/* The new key is told again when the sender asks, until something comes under it */
 Test(link_mailbox, a_lost_key)
 {
     unsigned first;
+    char *place;
 
     net_sent     = lose_boxes;
     losing_boxes = true;
-    recv_any(1, 5);
-    first = send_more(0, 5, 100);
-    in_box(0, 4, 100)[20] ^= 4; /* none follows */
-    talk_turns(1, 0);
-    cr_expect(boxes_told == 1);
-    talk_turns(1, 11 * TALK_MS);
-    cr_expect(boxes_told == 2);
+    recv_any(1, 3);
+    first = send_more(0, 1, 100);
+    lose_a_mark();
+    cr_expect(box_of(0)->lost && (boxes_told == 0), "it may be the last one");
+    place = (char *)(uintptr_t)box_of(0)->rx.place;
+    send_more(0, 1, 100);
+    place[uci_align_up(PAYLOAD + 100, UCI_BOX_GRANULE) + 3] ^= 4;
+    until_told(1);
+    send_more(0, 1, 100);
+    until_told(2);
     losing_boxes = false;
     finish();
-    expect_more(first, 5, 100);
+    expect_more(first, 3, 100);
     recv_any(1, 5);
     first = send_more(0, 5, 100);
     finish();
