@@ -60,21 +60,14 @@ static void uci_twin_flush(void)
     }
 }
 
-static void uci_twin_say_define(uint32_t index, uint32_t source, uint64_t tag)
-{
-    if (!uci_twin_batch_put_define(&uci_twin.batch, index, source, tag)) {
-        uci_twin_flush();
-        uci_twin_batch_put_define(&uci_twin.batch, index, source, tag);
-    }
-}
-
-static void uci_twin_say_value(const uci_twin_note_t *note, const uci_twin_value_t *value)
-{
-    if (!uci_twin_batch_put_value(&uci_twin.batch, note->channel, note->number, value)) {
-        uci_twin_flush();
-        uci_twin_batch_put_value(&uci_twin.batch, note->channel, note->number, value);
-    }
-}
+/* Put an entry into the batch, or, if there is no room, into the next one */
+#define uci_twin_say(_put, ...) \
+    do { \
+        if (!_put(&uci_twin.batch, ##__VA_ARGS__)) { \
+            uci_twin_flush(); \
+            _put(&uci_twin.batch, ##__VA_ARGS__); \
+        } \
+    } while (0)
 
 /* -------------------------------------------------------------- voting */
 
@@ -215,7 +208,7 @@ static bool uci_twin_number(const uci_peer_t *peer, ucp_tag_t tag, uci_twin_note
     }
     note->number = uci_twin_votes_next(uci_twin.votes, note->channel);
     if (is_new) {
-        uci_twin_say_define(note->channel, source, tag);
+        uci_twin_say(uci_twin_batch_put_define, note->channel, source, tag);
     }
     return true;
 }
@@ -251,7 +244,7 @@ static bool uci_twin_vote(uci_request_t *req, ucs_status_t status)
         value.form   = UCI_TWIN_FORM_NONE;
     }
     held = uci_twin_keep(req, status);
-    uci_twin_say_value(&req->twin, &value);
+    uci_twin_say(uci_twin_batch_put_value, req->twin.channel, req->twin.number, &value);
     uci_twin_report_received(&req->twin);
     voted = uci_twin_votes_add(uci_twin.votes, uci_settings.twins.twin, req->twin.channel, req->twin.number, &value,
                                held);
@@ -264,25 +257,20 @@ static bool uci_twin_vote(uci_request_t *req, ucs_status_t status)
     return !uci_twin_hold_forget(held);
 }
 
-/* Chunks of another size than twins have agreed on, of a sender that closes say: then a digest is formed of what is here, and as well if
- * that has been damaged since it was verified */
-static bool uci_twin_is_odd(const uci_request_t *req, ucs_status_t status)
-{
-    uint32_t chunk_size = req->twin.form >> 8;
-
-    if (!(req->flags & UCI_REQUEST_NUMBERED) || (status != UCS_OK) || (req->twin.form == UCI_TWIN_FORM_NONE)) {
-        return false;
-    }
-    return (req->flags & UCI_REQUEST_ESCAPED) || ((chunk_size != 0) && (chunk_size != uci_settings.chunk_size)) ||
-           ((chunk_size == 0) && (req->info.length > uci_settings.chunk_size)) ||
-           ((chunk_size != 0) && (req->info.length <= uci_settings.chunk_size));
-}
-
+/* What twins have agreed to form the digest of this message of */
 static uint32_t uci_twin_form_of(const uci_request_t *req)
 {
     uint32_t digest = req->twin.form & 0xff;
 
     return digest | ((req->info.length > uci_settings.chunk_size) ? (uint32_t)uci_settings.chunk_size << 8 : 0);
+}
+
+/* Its chunks were of another size (of a sender that closes, say), or it has been damaged since it was verified: then a digest is formed of
+ * what is here */
+static bool uci_twin_is_odd(const uci_request_t *req, ucs_status_t status)
+{
+    return (req->flags & UCI_REQUEST_NUMBERED) && (status == UCS_OK) && (req->twin.form != UCI_TWIN_FORM_NONE) &&
+           ((req->flags & UCI_REQUEST_ESCAPED) || (req->twin.form != uci_twin_form_of(req)));
 }
 
 static bool uci_twin_received(uci_request_t *req, ucs_status_t status)
@@ -342,19 +330,13 @@ static uint32_t uci_twin_next(uint32_t source, uint64_t tag)
 
 static void uci_twin_say_choice(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message)
 {
-    if (!uci_twin_batch_put_choice(&uci_twin.batch, tag, mask, number, message)) {
-        uci_twin_flush();
-        uci_twin_batch_put_choice(&uci_twin.batch, tag, mask, number, message);
-    }
+    uci_twin_say(uci_twin_batch_put_choice, tag, mask, number, message);
 }
 
 static void uci_twin_say_probe(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message,
                                bool removed)
 {
-    if (!uci_twin_batch_put_probe(&uci_twin.batch, tag, mask, number, message, removed)) {
-        uci_twin_flush();
-        uci_twin_batch_put_probe(&uci_twin.batch, tag, mask, number, message, removed);
-    }
+    uci_twin_say(uci_twin_batch_put_probe, tag, mask, number, message, removed);
 }
 
 /* The program's first worker: MPIs have their messages in one */
@@ -456,10 +438,7 @@ static void uci_twin_say_answer(unsigned kind, const uint64_t words[2])
 {
     uint32_t number = uci_twin_answers_next(kind);
 
-    if (!uci_twin_batch_put_answer(&uci_twin.batch, kind, number, words)) {
-        uci_twin_flush();
-        uci_twin_batch_put_answer(&uci_twin.batch, kind, number, words);
-    }
+    uci_twin_say(uci_twin_batch_put_answer, kind, number, words);
     uci_twin_flush(); /* somebody may be waiting for it */
     uci_twin_link_progress(uci_twin.link);
 }
@@ -589,10 +568,7 @@ static void uci_twin_finish(void)
     uint64_t begin = uci_process_time_ns();
     uci_twin_follow_counts_t followed;
 
-    if (!uci_twin_batch_put_done(&uci_twin.batch)) {
-        uci_twin_flush();
-        uci_twin_batch_put_done(&uci_twin.batch);
-    }
+    uci_twin_say(uci_twin_batch_put_done);
     uci_twin_flush();
     while (uci_twin_is_waited_for(begin, uci_process_time_ns()) ||
            (uci_twin_link_is_busy(uci_twin.link) && (uci_process_time_ns() < begin + uci_twin.wait_ns))) {

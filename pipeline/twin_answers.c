@@ -73,14 +73,3 @@ uint32_t uci_twin_answers_next(unsigned kind)
 {
     return uci_twin_queues[kind].next++;
 }
-
-size_t uci_twin_answers_bytes(void)
-{
-    size_t bytes = 0;
-    unsigned kind;
-
-    for (kind = 0; kind < UCI_TWIN_ANSWER_KINDS; ++kind) {
-        bytes += uci_twin_queues[kind].count * sizeof(uci_twin_queues[kind].words[0]);
-    }
-    return bytes;
-}

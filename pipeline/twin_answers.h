@@ -21,7 +21,4 @@ bool uci_twin_answers_take(unsigned kind, uint64_t words[2]);
 /** Leader: the number of the next answer of @a kind, from 0. */
 uint32_t uci_twin_answers_next(unsigned kind);
 
-/** Bytes of answers that nobody has asked for yet. */
-size_t uci_twin_answers_bytes(void);
-
 #endif
