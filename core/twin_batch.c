@@ -306,3 +306,19 @@ uci_status_t uci_twin_batch_read(const void *bytes, size_t length, unsigned twin
     }
     return status;
 }
+
+uci_status_t uci_twin_batch_visit_values(const void *bytes, size_t length,
+                                         uci_status_t (*values)(void *arg, const uci_twin_values_t *values), void *arg)
+{
+    const uint8_t *start = bytes;
+    uci_status_t status  = UCI_OK;
+    size_t offset;
+
+    for (offset = sizeof(uci_twin_batch_head_t); (offset < length) && (status == UCI_OK);) {
+        if (((const uci_twin_entry_t *)(const void *)(start + offset))->type == UCI_TWIN_ENTRY_VALUES) {
+            status = values(arg, (const uci_twin_values_t *)(const void *)(start + offset));
+        }
+        offset += uci_twin_entry_size(start + offset, length - offset);
+    }
+    return status;
+}

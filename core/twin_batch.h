@@ -130,6 +130,13 @@ bool uci_twin_batch_put_done(uci_twin_batch_t *batch);
  *  the buffer. */
 size_t uci_twin_batch_seal(uci_twin_batch_t *batch);
 
+/**
+ * Visit the values of a batch that was just sealed here: our own, which need no check.
+ * @return UCI_OK, or what @a values has returned; the visit ends there.
+ */
+uci_status_t uci_twin_batch_visit_values(const void *bytes, size_t length,
+                                         uci_status_t (*values)(void *arg, const uci_twin_values_t *values), void *arg);
+
 /** Start the next one, in @a buffer (of the same size; the one before, if it has been sent). */
 void uci_twin_batch_next(uci_twin_batch_t *batch, void *buffer);
 

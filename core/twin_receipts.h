@@ -14,7 +14,7 @@
 
 typedef struct uci_twin_receipt {
     uint32_t channel, number;
-    uint64_t time; /**< 0: none */
+    uint64_t ticks; /**< 0: none */
 } uci_twin_receipt_t;
 
 typedef struct uci_twin_receipts {
@@ -27,11 +27,11 @@ UCI_INLINE uint32_t uci_twin_receipt_place(uint32_t channel, uint32_t number)
     return ((channel * 0x9e3779b1u >> 20) + number) & (UCI_TWIN_RECEIPTS - 1);
 }
 
-/** @param time  of any clock, not 0. */
-UCI_INLINE void uci_twin_receipts_note(uci_twin_receipts_t *receipts, uint32_t channel, uint32_t number, uint64_t time)
+/** @param ticks  uci_ticks() */
+UCI_INLINE void uci_twin_receipts_note(uci_twin_receipts_t *receipts, uint32_t channel, uint32_t number, uint64_t ticks)
 {
     receipts->places[uci_twin_receipt_place(channel, number)] = (uci_twin_receipt_t){
-            .channel = channel, .number = number, .time = time};
+            .channel = channel, .number = number, .ticks = ticks};
 }
 
 /** @return when, or 0: it was not received, or is not known any more. */
@@ -39,7 +39,7 @@ UCI_INLINE uint64_t uci_twin_receipts_find(const uci_twin_receipts_t *receipts, 
 {
     const uci_twin_receipt_t *receipt = &receipts->places[uci_twin_receipt_place(channel, number)];
 
-    return ((receipt->channel == channel) && (receipt->number == number)) ? receipt->time : 0;
+    return ((receipt->channel == channel) && (receipt->number == number)) ? receipt->ticks : 0;
 }
 
 #endif

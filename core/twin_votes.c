@@ -51,6 +51,7 @@ typedef struct uci_twin_channel {
     uint32_t source;
     uint64_t tag;
     uint64_t agreed;
+    uint64_t content; /* of these, that are not empty */
     uint64_t others;  /* decided otherwise */
     unsigned defined; /* bit set of twins */
     uci_twin_slot_t first[UCI_TWIN_RING_MIN];
@@ -406,6 +407,7 @@ static void uci_twin_votes_agree(uci_twin_votes_t *votes, uci_twin_channel_t *ch
     }
     ++channel->agreed;
     ++votes->agreed;
+    channel->content += (slot->length > 0);
     --votes->open[slot->have];
     uci_twin_channel_retire(votes, channel, number);
     if (uci_unlikely(is_held)) {
@@ -637,6 +639,7 @@ static size_t uci_twin_run_agree(uci_twin_votes_t *votes, uci_twin_channel_t *ch
     channel->base += (uint32_t)i;
     channel->used -= (uint32_t)i;
     channel->agreed += i;
+    channel->content += (like.length > 0) ? i : 0;
     votes->agreed += i;
     votes->open[have] -= i;
     if (uci_unlikely((channel->used == 0) && (channel->mask >= UCI_TWIN_RING_KEEP))) {
@@ -758,6 +761,18 @@ uint64_t uci_twin_votes_ahead(const uci_twin_votes_t *votes, unsigned twin)
 uint64_t uci_twin_votes_agreed(const uci_twin_votes_t *votes)
 {
     return votes->agreed;
+}
+
+bool uci_twin_votes_has_agreed(const uci_twin_votes_t *votes, uint32_t source)
+{
+    uint32_t i;
+
+    for (i = 0; i < votes->all.count; ++i) {
+        if ((votes->all.channels[i]->source == source) && (votes->all.channels[i]->content > 0)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 size_t uci_twin_votes_bytes(const uci_twin_votes_t *votes)

@@ -122,6 +122,9 @@ uint64_t uci_twin_votes_ahead(const uci_twin_votes_t *votes, unsigned twin);
 /** Messages decided as SAME. */
 uint64_t uci_twin_votes_agreed(const uci_twin_votes_t *votes);
 
+/** Was any message of this sender's that has content decided as SAME? O(channels). */
+bool uci_twin_votes_has_agreed(const uci_twin_votes_t *votes, uint32_t source);
+
 /** Bytes of memory in use, channels included. */
 size_t uci_twin_votes_bytes(const uci_twin_votes_t *votes);
 

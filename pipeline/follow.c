@@ -33,6 +33,11 @@ static void uci_follow_wake(struct uci_follow *follow)
     follow->is_awake = is_awake;
 }
 
+bool uci_follow_is_awake(const uci_worker_t *worker)
+{
+    return worker->follow->is_awake;
+}
+
 static void uci_follow_lock(struct uci_follow *follow)
 {
     pthread_mutex_lock(follow->lock);

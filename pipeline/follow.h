@@ -35,6 +35,9 @@ uci_status_t uci_follow_begin(uci_worker_t *worker, pthread_mutex_t *lock, const
 /** The worker is about to go. Without worker->follow: nothing. */
 void uci_follow_end(uci_worker_t *worker);
 
+/** Does somebody wait: this program for what the leader says, or others for what this one has said? Within the worker's lock. */
+bool uci_follow_is_awake(const uci_worker_t *worker);
+
 /** Part of a turn of this worker's, within the caller's lock. */
 void uci_follow_progress(uci_worker_t *worker);
 

@@ -22,6 +22,7 @@
 
 #define UCI_TWIN_WORKERS    64 /* that can be attached at a time */
 #define UCI_TWIN_IDLE_TURNS 64
+#define UCI_TWIN_REST_TURNS 64 /* nobody waits for what is compared: it has its turn now and then */
 #define UCI_TWIN_LEADER     0u /* whose wildcards and probes the others follow */
 
 static struct {
@@ -31,7 +32,8 @@ static struct {
     unsigned workers_count; /* 0: nothing below is valid */
     uci_worker_t *followed; /* the first one: whose wildcards and probes twins match alike; or NULL */
     bool correct;
-    bool answers; /* UCI_TWINS_TIME, as long as it works */
+    bool pressing; /* the batch has something that twins wait for */
+    bool answers;  /* UCI_TWINS_TIME, as long as it works */
     uci_context_t *context;
     uci_twin_link_t *link;
     uci_twin_votes_t *votes;
@@ -48,16 +50,25 @@ static __thread struct {
     uint32_t form;
 } uci_twin_frame;
 
-static char uci_twin_first; /* held of the first message of a channel: its address says so */
-
 /* -------------------------------------------------------------- saying */
 
+static void uci_twin_hear_ourselves(size_t length);
+
+/* Our own values are voted on when they are told, which is cheaper than one by one; unless a receive waits for the verdict */
 static void uci_twin_flush(void)
 {
-    if (!uci_twin_batch_is_empty(&uci_twin.batch)) {
-        uci_twin_link_say(uci_twin.link, uci_twin.buffer, uci_twin_batch_seal(&uci_twin.batch));
-        uci_twin_batch_next(&uci_twin.batch, uci_twin.buffer);
+    size_t length;
+
+    uci_twin.pressing = false;
+    if (uci_twin_batch_is_empty(&uci_twin.batch)) {
+        return;
     }
+    length = uci_twin_batch_seal(&uci_twin.batch);
+    uci_twin_link_say(uci_twin.link, uci_twin.buffer, length);
+    if (!uci_twin.correct) {
+        uci_twin_hear_ourselves(length);
+    }
+    uci_twin_batch_next(&uci_twin.batch, uci_twin.buffer);
 }
 
 /* Put an entry into the batch, or, if there is no room, into the next one */
@@ -94,10 +105,8 @@ static void uci_twin_decide(void *arg, const uci_twin_verdict_t *verdict)
     if (verdict->outcome != UCI_TWIN_SAME) {
         sender = uci_twin_sender(verdict->source);
         uci_twin_report_verdict(verdict, sender);
-    } else if ((verdict->number == 0) && (verdict->values[uci_settings.twins.twin].length > 0)) {
-        uci_twin_report_first_same(verdict->source);
     }
-    if ((verdict->held != NULL) && (verdict->held != &uci_twin_first)) {
+    if (verdict->held != NULL) {
         uci_twin_hold_decide(verdict->held, uci_twin.link, verdict, sender);
     }
 }
@@ -155,22 +164,32 @@ static uci_status_t uci_twin_on_done(void *arg, const uci_twin_done_t *done)
     return UCI_OK;
 }
 
+static const uci_twin_batch_ops_t uci_twin_batch_ops = {.define = uci_twin_on_define,
+                                                        .values = uci_twin_on_values,
+                                                        .choice = uci_twin_on_choice,
+                                                        .probe  = uci_twin_on_probe,
+                                                        .answer = uci_twin_on_answer,
+                                                        .done   = uci_twin_on_done};
+
 static void uci_twin_heard(unsigned twin, const void *data, size_t length)
 {
-    static const uci_twin_batch_ops_t ops = {.define = uci_twin_on_define,
-                                             .values = uci_twin_on_values,
-                                             .choice = uci_twin_on_choice,
-                                             .probe  = uci_twin_on_probe,
-                                             .answer = uci_twin_on_answer,
-                                             .done   = uci_twin_on_done};
-    const char *reason                    = NULL;
+    const char *reason = NULL;
     uci_status_t status;
 
-    status = uci_twin_batch_read(data, length, twin, uci_twin.heard[twin], &ops, &twin, &reason);
+    status = uci_twin_batch_read(data, length, twin, uci_twin.heard[twin], &uci_twin_batch_ops, &twin, &reason);
     ++uci_twin.heard[twin];
     if (status != UCI_OK) {
         uci_twin_disbelieve(twin, (reason != NULL) ? reason : "its messages are of no order");
     }
+}
+
+/* The batch that has just been sealed. Its values count; of the rest we are the source */
+static void uci_twin_hear_ourselves(size_t length)
+{
+    unsigned me = uci_settings.twins.twin;
+
+    /* what is refused is logged, and is not compared: there is too much that waits */
+    (void)uci_twin_batch_visit_values(uci_twin.buffer, length, uci_twin_on_values, &me);
 }
 
 static void uci_twin_ended(unsigned twin)
@@ -223,38 +242,35 @@ static bool uci_twin_matched(uci_peer_t *peer, ucp_tag_t tag, uci_twin_note_t *n
     return ok;
 }
 
-/* @return what it is kept by, NULL: it is not */
-static void *uci_twin_keep(uci_request_t *req, ucs_status_t status)
+/* The receive waits for the verdict. @return false: it is there already */
+static bool uci_twin_hold(uci_request_t *req, ucs_status_t status, const uci_twin_value_t *value)
 {
-    if (uci_twin.correct) {
-        return uci_twin_hold_create(req, status);
+    uci_twin_hold_t *hold = uci_twin_hold_create(req, status);
+    uci_status_t voted;
+
+    voted = uci_twin_votes_add(uci_twin.votes, uci_settings.twins.twin, req->twin.channel, req->twin.number, value,
+                               hold);
+    if (hold == NULL) {
+        return false;
     }
-    return ((req->twin.number == 0) && (req->info.length > 0)) ? &uci_twin_first : NULL;
+    if (voted != UCI_OK) {
+        uci_twin_hold_give_up(hold); /* logged: there will be no verdict */
+    }
+    return !uci_twin_hold_forget(hold);
 }
 
 /* @return true: it is kept */
 static bool uci_twin_vote(uci_request_t *req, ucs_status_t status)
 {
     uci_twin_value_t value = {.digest = req->twin.digest, .length = req->info.length, .form = req->twin.form};
-    uci_status_t voted;
-    void *held;
 
-    if (status != UCS_OK) {
+    if (uci_unlikely(status != UCS_OK)) {
         value.digest = (uint64_t)status;
         value.form   = UCI_TWIN_FORM_NONE;
     }
-    held = uci_twin_keep(req, status);
-    uci_twin_say(uci_twin_batch_put_value, req->twin.channel, req->twin.number, &value);
     uci_twin_report_received(&req->twin);
-    voted = uci_twin_votes_add(uci_twin.votes, uci_settings.twins.twin, req->twin.channel, req->twin.number, &value,
-                               held);
-    if (!uci_twin.correct || (held == NULL)) {
-        return false;
-    }
-    if (voted != UCI_OK) {
-        uci_twin_hold_give_up(held); /* logged: there will be no verdict */
-    }
-    return !uci_twin_hold_forget(held);
+    uci_twin_say(uci_twin_batch_put_value, req->twin.channel, req->twin.number, &value);
+    return uci_twin.correct && uci_twin_hold(req, status, &value);
 }
 
 /* What twins have agreed to form the digest of this message of */
@@ -331,12 +347,14 @@ static uint32_t uci_twin_next(uint32_t source, uint64_t tag)
 static void uci_twin_say_choice(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message)
 {
     uci_twin_say(uci_twin_batch_put_choice, tag, mask, number, message);
+    uci_twin.pressing = true;
 }
 
 static void uci_twin_say_probe(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message,
                                bool removed)
 {
     uci_twin_say(uci_twin_batch_put_probe, tag, mask, number, message, removed);
+    uci_twin.pressing = true;
 }
 
 /* The program's first worker: MPIs have their messages in one */
@@ -398,10 +416,19 @@ static void uci_twin_yield(unsigned count)
     }
 }
 
+static bool uci_twin_is_pressing(const uci_worker_t *worker)
+{
+    return uci_twin.correct || __atomic_load_n(&uci_twin.pressing, __ATOMIC_RELAXED) ||
+           ((worker->follow != NULL) && uci_follow_is_awake(worker));
+}
+
 static unsigned uci_twin_progress(uci_worker_t *worker)
 {
     unsigned count;
 
+    if (!uci_twin_is_pressing(worker) && ((worker->turns / 2) % UCI_TWIN_REST_TURNS != 0)) {
+        return 0;
+    }
     if (pthread_mutex_trylock(&uci_twin.lock) != 0) {
         return 0; /* another thread does it */
     }
@@ -508,7 +535,7 @@ static void uci_twin_begin(uci_worker_t *worker, uci_twin_open_context_t open_co
         (uci_twin_link_create(uci_twin.context, worker->is_mt, &events, &uci_twin.link) != UCS_OK)) {
         uci_fatal("%s can't take part in a comparison of twins (UCI_TWINS)", uci_process_name());
     }
-    uci_twin_report_begin();
+    uci_twin_report_begin(uci_twin.votes);
     uci_twin.answers = uci_settings.twins_time;
 }
 

@@ -15,7 +15,6 @@
 #include "record.h"
 #include "report.h"
 #include "settings.h"
-#include "twin_receipts.h"
 
 #define UCI_TWIN_EARLY         64u /* messages that are the same: a program begins with barriers, and the like */
 #define UCI_TWIN_BINS          512u
@@ -29,7 +28,6 @@ typedef struct uci_twin_bin {
 
 /* Messages of one sender */
 typedef struct uci_twin_source {
-    bool first_same; /* the first message with content of some channel was the same in all twins */
     uint64_t compared;
     uint64_t differed;
 } uci_twin_source_t;
@@ -40,9 +38,11 @@ typedef struct uci_twin_when {
     uint64_t monotonic_ns;
 } uci_twin_when_t;
 
-static uci_twin_receipts_t uci_twin_receipts;
+uci_twin_receipts_t uci_twin_receipts;
 
 static struct {
+    const uci_twin_votes_t *votes;
+    uci_ticks_mark_t begin;
     double start; /* seconds since the epoch */
     double seconds;
     uint64_t agreed, differed, corrected, unlike, alone, split;
@@ -62,8 +62,10 @@ static struct {
 
 /* ----------------------------------------------------------- gathering */
 
-void uci_twin_report_begin(void)
+void uci_twin_report_begin(const uci_twin_votes_t *votes)
 {
+    uci_twin_report.votes   = votes;
+    uci_twin_report.begin   = uci_ticks_mark();
     uci_twin_report.start   = uci_process_wall_time();
     uci_twin_report.seconds = UCI_TWIN_FIRST_SECONDS;
 }
@@ -122,15 +124,6 @@ static uci_twin_source_t *uci_twin_source(uint32_t source)
         uci_twin_report.sources_count = count;
     }
     return &uci_twin_report.sources[source];
-}
-
-void uci_twin_report_first_same(uint32_t source)
-{
-    uci_twin_source_t *found = uci_twin_source(source);
-
-    if (found != NULL) {
-        found->first_same = true;
-    }
 }
 
 void uci_twin_report_agreed(uint64_t agreed)
@@ -205,19 +198,15 @@ static void uci_twin_write_sender(uci_json_t *json, uint32_t source, const uci_m
     }
 }
 
-void uci_twin_report_received(const uci_twin_note_t *note)
-{
-    uci_twin_receipts_note(&uci_twin_receipts, note->channel, note->number, uci_process_time_ns());
-}
-
 /* When the message was received; now, if that was too long ago, or never */
 static uci_twin_when_t uci_twin_when(const uci_twin_verdict_t *verdict)
 {
-    uint64_t now     = uci_process_time_ns();
-    uint64_t receipt = uci_twin_receipts_find(&uci_twin_receipts, verdict->channel, verdict->number);
-    uint64_t passed  = (receipt != 0) ? now - receipt : 0;
+    uci_ticks_mark_t now = uci_ticks_mark();
+    uint64_t receipt     = uci_twin_receipts_find(&uci_twin_receipts, verdict->channel, verdict->number);
+    uint64_t time        = (receipt != 0) ? uci_ticks_to_ns(receipt, &uci_twin_report.begin, &now) : now.ns;
 
-    return (uci_twin_when_t){.time = uci_process_wall_time() - ((double)passed * 1e-9), .monotonic_ns = now - passed};
+    return (uci_twin_when_t){.time         = uci_process_wall_time() - ((double)(int64_t)(now.ns - time) * 1e-9),
+                             .monotonic_ns = time};
 }
 
 static void uci_twin_write_message(uci_json_t *json, const uci_twin_verdict_t *verdict, const uci_mark_t *sender,
@@ -300,10 +289,9 @@ static void uci_twin_warn(const uci_twin_verdict_t *verdict, const uci_peer_t *s
  * others. Later on it may be a time that is gathered at the end */
 static bool uci_twin_looks_random(const uci_twin_verdict_t *verdict)
 {
-    const uci_twin_source_t *source = uci_twin_source(verdict->source);
-
-    return (verdict->outcome == UCI_TWIN_SPLIT) && (verdict->number == 0) && (source != NULL) && !source->first_same &&
-           (uci_twin_report.agreed < UCI_TWIN_EARLY);
+    return (verdict->outcome == UCI_TWIN_SPLIT) && (verdict->number == 0) &&
+           (uci_twin_report.agreed < UCI_TWIN_EARLY) &&
+           !uci_twin_votes_has_agreed(uci_twin_report.votes, verdict->source);
 }
 
 static void uci_twin_tell_first(const uci_twin_verdict_t *verdict, const uci_peer_t *sender)

@@ -10,25 +10,29 @@
 
 #include "peer.h"
 #include "request.h"
+#include "ticks.h"
 #include "twin_link.h"
+#include "twin_receipts.h"
 #include "twin_votes.h"
 
 #define UCI_TWIN_RECORDS 100u
 
-/** Comparing begins. */
-void uci_twin_report_begin(void);
+/** Comparing begins. @param votes  are asked until the end. */
+void uci_twin_report_begin(const uci_twin_votes_t *votes);
+
+extern uci_twin_receipts_t uci_twin_receipts; /**< private to uci_twin_report_received() */
 
 /** This message has been received now. */
-void uci_twin_report_received(const uci_twin_note_t *note);
+UCI_INLINE void uci_twin_report_received(const uci_twin_note_t *note)
+{
+    uci_twin_receipts_note(&uci_twin_receipts, note->channel, note->number, uci_ticks());
+}
 
 /** A verdict. @param sender  of this twin's message; NULL: not known. @param corrected  this twin has what the others have now. */
 void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_peer_t *sender);
 
 /** This twin was wrong, and has the content of the others now. */
 void uci_twin_report_corrected(const uci_twin_verdict_t *verdict, const uci_peer_t *sender);
-
-/** The first message of a channel, which has content, is the same everywhere. */
-void uci_twin_report_first_same(uint32_t source);
 
 /** It has been so many messages that are the same in all twins, until now. */
 void uci_twin_report_agreed(uint64_t agreed);

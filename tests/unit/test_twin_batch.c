@@ -192,6 +192,21 @@ static uci_status_t read_batch(const void *bytes, size_t length, uint32_t number
     return uci_twin_batch_read(bytes, length, 2, number, &ops, &came_out, reason_p);
 }
 
+/* Those of all that was put in */
+static void check_values_alone(size_t length)
+{
+    size_t i, k = 0;
+
+    came_out.count = 0;
+    cr_assert(uci_twin_batch_visit_values(buffer, length, got_values, &came_out) == UCI_OK);
+    for (i = 0; i < put_in.count; ++i) {
+        if (put_in.entries[i].type == UCI_TWIN_ENTRY_VALUES) {
+            cr_assert(memcmp(&came_out.entries[k++], &put_in.entries[i], sizeof(entry_t)) == 0);
+        }
+    }
+    cr_assert(came_out.count == k);
+}
+
 Test(twin_batch, what_is_put_in_comes_out)
 {
     static const size_t sizes[] = {UCI_TWIN_BATCH_MIN, UCI_TWIN_BATCH_MIN + 8, 1024, 8192};
@@ -219,6 +234,7 @@ Test(twin_batch, what_is_put_in_comes_out)
             cr_assert(read_batch(buffer, length, number, &reason) == UCI_OK, "%s", reason);
             cr_assert(came_out.count == put_in.count);
             cr_assert(memcmp(came_out.entries, put_in.entries, put_in.count * sizeof(entry_t)) == 0);
+            check_values_alone(length);
             uci_twin_batch_next(&batch, buffer);
         }
     }
@@ -265,6 +281,22 @@ Test(twin_batch, an_error_of_a_function_ends_it)
     came_out.fail_at = 2;
     cr_expect(read_batch(buffer, length, 0, &reason) == UCI_ERR_BUSY);
     cr_expect((reason == NULL) && (came_out.count == 2));
+}
+
+Test(twin_batch, an_error_of_a_function_ends_the_visit_of_values)
+{
+    uci_twin_value_t value = {1, 2, 3};
+    uci_twin_batch_t batch;
+    uint32_t i;
+
+    uci_twin_batch_init(&batch, buffer, 1024, 2);
+    for (i = 0; i < 5; ++i) {
+        uci_twin_batch_put_value(&batch, i, 0, &value); /* each by itself */
+    }
+    came_out.count   = 0;
+    came_out.fail_at = 2;
+    cr_expect(uci_twin_batch_visit_values(buffer, uci_twin_batch_seal(&batch), got_values, &came_out) == UCI_ERR_BUSY);
+    cr_expect(came_out.count == 2);
 }
 
 static void expect_refused(const void *bytes, size_t length, uint32_t number, const char *part)

@@ -172,6 +172,35 @@ Test(twin_votes, agreement_nobody_waits_for_is_counted_and_not_told)
     uci_twin_votes_destroy(votes);
 }
 
+/* One by one, and in a run */
+Test(twin_votes, has_a_sender_agreed)
+{
+    uci_twin_value_t empty = {5, 0, 1}, some = {5, 8, 1};
+    uint64_t digests[40] = {0};
+    uci_twin_votes_t *votes;
+    unsigned run;
+
+    for (run = 0; run < 2; ++run) {
+        votes = create_channel(2, 0);
+        cr_expect(!uci_twin_votes_has_agreed(votes, 5));
+        cr_assert(uci_twin_votes_add(votes, 0, 0, 0, &empty, NULL) == UCI_OK);
+        cr_assert(uci_twin_votes_add(votes, 1, 0, 0, &empty, NULL) == UCI_OK);
+        cr_expect(uci_twin_votes_agreed(votes) == 1);
+        cr_expect(!uci_twin_votes_has_agreed(votes, 5), "there is nothing in it");
+        if (run == 0) {
+            cr_assert(uci_twin_votes_add(votes, 0, 0, 1, &some, NULL) == UCI_OK);
+            cr_assert(uci_twin_votes_add(votes, 1, 0, 1, &some, NULL) == UCI_OK);
+        } else {
+            cr_assert(uci_twin_votes_add_run(votes, 0, 0, 1, &some, digests, uci_array_size(digests)) == UCI_OK);
+            cr_expect(!uci_twin_votes_has_agreed(votes, 5));
+            cr_assert(uci_twin_votes_add_run(votes, 1, 0, 1, &some, digests, uci_array_size(digests)) == UCI_OK);
+        }
+        cr_expect(uci_twin_votes_has_agreed(votes, 5));
+        cr_expect(!uci_twin_votes_has_agreed(votes, 6), "another sender");
+        uci_twin_votes_destroy(votes);
+    }
+}
+
 Test(twin_votes, what_is_said_twice_is_refused)
 {
     uci_twin_votes_t *votes = create_channel(3, 0);
