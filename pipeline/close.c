@@ -27,6 +27,11 @@
 #define UCI_CLOSE_REPEAT_NS    250000000ul
 #define UCI_CLOSE_REPEAT_SHIFT 3u
 
+/* A LEAVE that comes so soon after our BYE has crossed it, and is no sign that the BYE was lost. To say it again takes a new connection, which the
+ * other side's UCX would have to answer while its worker goes: up to 1.13 it does not survive that (an assertion in ucp_worker_destroy(), tcp).
+ * Less than UCI_CLOSE_REPEAT_NS: what is repeated after that is answered */
+#define UCI_CLOSE_CROSSING_NS 100000000ul
+
 /* Ranges in a BYE, so that it fits in one fragment; others tell all */
 #define UCI_CLOSE_BYE_RANGES ((UCI_CONTROL_POOLED / sizeof(uint64_t) - 2) / 2)
 
@@ -352,6 +357,7 @@ static void uci_close_send_bye(uci_peer_t *peer)
 
     if (msg != NULL) {
         peer->bye_said = true;
+        peer->bye_time = uci_process_time_ns();
         uci_mailbox_leave(peer); /* the box is for somebody else now */
         msg->hdr.op    = uci_close_leaves_nothing(peer);
         msg->hdr.value = peer->life;
@@ -517,7 +523,7 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
     uci_close_take_report(peer, data, length);
     uci_unexpected_adopt_all(peer);
     if (peer->bye_said) {
-        if (hdr->flags & UCI_AM_FLAG_REPAIR) {
+        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (uci_process_time_ns() >= peer->bye_time + UCI_CLOSE_CROSSING_NS)) {
             /* it has not come, nor have FINs, for which the other side may wait for ever: an endpoint is made for it */
             peer->promised = true;
             uci_close_send_bye(peer);

@@ -92,6 +92,7 @@ typedef struct uci_peer {
     bool asked;          /**< we left, and asked what the other side lacks */
     bool answered;       /**< it has told us */
     bool bye_said;       /**< we have said BYE */
+    uint64_t bye_time;   /**< when, the last time */
     uint64_t life;       /**< times that our user has come back after our BYE: HELLO, LEAVE and BYE say it */
     uint64_t peer_life;  /**< the same of the other side, as far as it is known */
     bool back;           /**< we have come back, and the other side has not confirmed that it knows */

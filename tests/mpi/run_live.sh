@@ -210,7 +210,7 @@ has_a_screen() {
 test_mpi() {
     local one_mpi=$1 end
     compile_programs "$one_mpi" dying
-    programs_dir=$uci_root/tests/verdicts compile_programs "$one_mpi" overwrite
+    (programs_dir=$uci_root/tests/verdicts && compile_programs "$one_mpi" overwrite) # in front of the call it would stay: it is exported there
     for end in kill abort exit limit finish; do
         check "$one_mpi, $end" survives "$one_mpi" "$end"
     done

@@ -5,8 +5,9 @@
  */
 #include <criterion/criterion.h>
 
-#include "fake_net.h"
+#include "fake_talk.h"
 
+#include "close.h"
 #include "control.h"
 
 static void set_up(void)
@@ -46,4 +47,25 @@ Test(close, a_bye_that_was_dropped)
     cr_expect(uci_list_is_empty(&peer->pending));
     cr_expect(peer->byes == 0, "%u BYEs are waited for", peer->byes);
     cr_expect(peer->sending == 0);
+}
+
+/* A BYE takes a new connection when it is said again, so it is only for who has not got the first one */
+Test(close, a_leave_that_has_crossed_our_bye)
+{
+    uci_peer_t *peer         = net_nodes[0].ep->peer;
+    const uint64_t report[2] = {0};
+    const uci_am_hdr_t again = {.type = UCI_AM_LEAVE, .flags = UCI_AM_FLAG_REPAIR};
+
+    net_clock      = 1000000000000ul;
+    peer->bye_said = true;
+    peer->bye_time = net_clock;
+    uci_close_on_leave(peer, &again, report, sizeof(report));
+    cr_expect(peer->leaving);
+    cr_expect(talk_count(1, UCI_AM_BYE) == 0);
+    net_clock += 250 * TALK_MS;
+    uci_close_on_leave(peer, &again, report, sizeof(report));
+    cr_expect(talk_count(1, UCI_AM_BYE) == 1, "it was lost");
+    uci_close_on_leave(peer, &again, report, sizeof(report));
+    cr_expect(talk_count(1, UCI_AM_BYE) == 1, "once");
+    net_clock = 0;
 }
