@@ -285,8 +285,7 @@ void uci_control_hello(uci_peer_t *peer)
     peer->hello_sent = true;
     msg              = uci_control_get(peer, UCI_AM_HELLO, 0, sizeof(worker->mark) + worker->address_length);
     if (msg != NULL) {
-        memcpy(msg->payload, &worker->mark, sizeof(worker->mark));
-        memcpy(msg->payload + sizeof(worker->mark), worker->address, worker->address_length);
+        uci_mark_put(msg->payload, &worker->mark, worker->address, worker->address_length);
         msg->hdr.value = peer->life;
         uci_control_send(msg);
     }

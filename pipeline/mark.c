@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "digest.h"
@@ -74,6 +75,26 @@ uint64_t uci_mark_uid(const uci_mark_t *mark)
 
     memcpy(&uid, mark->ucx_uid, sizeof(uid));
     return uid;
+}
+
+void uci_mark_put(void *marked, const uci_mark_t *mark, const void *address, size_t length)
+{
+    memcpy(marked, mark, sizeof(*mark));
+    memcpy((char *)marked + sizeof(*mark), address, length);
+}
+
+void *uci_mark_address(const uci_mark_t *mark, const void *address, size_t *length_p)
+{
+    size_t length = sizeof(*mark) + *length_p;
+    void *marked  = malloc(length);
+
+    if (marked == NULL) {
+        uci_error("failed to allocate %zu bytes for an address", length);
+        return NULL;
+    }
+    uci_mark_put(marked, mark, address, *length_p);
+    *length_p = length;
+    return marked;
 }
 
 /* Its host goes into lines of the log and records as it is */

@@ -22,6 +22,16 @@ ucs_status_t uci_mark_check(const uci_mark_t *mark);
 
 uint64_t uci_mark_uid(const uci_mark_t *mark);
 
+/** Put a sealed mark in front of a worker's UCX address. @param marked  room for sizeof(uci_mark_t) + @a length bytes. */
+void uci_mark_put(void *marked, const uci_mark_t *mark, const void *address, size_t length);
+
+/**
+ * As uci_mark_put(), in memory of its own.
+ * @param length_p  bytes of @a address; then, with the mark. Unchanged after an error.
+ * @return to be given to free(); NULL: no memory (logged).
+ */
+void *uci_mark_address(const uci_mark_t *mark, const void *address, size_t *length_p);
+
 /** What to call who it is in a log line: "rank 3 (node7:4711)". The text lives until the next 3 calls of this thread. */
 const char *uci_mark_name(const uci_mark_t *mark);
 

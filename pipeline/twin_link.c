@@ -6,6 +6,7 @@
 #include "close.h"
 #include "endpoint.h"
 #include "log.h"
+#include "mark.h"
 #include "process.h"
 #include "recv.h"
 #include "request.h"
@@ -477,15 +478,12 @@ static void uci_twin_close_worker(uci_twin_link_t *link)
 static ucs_status_t uci_twin_leave_card(uci_twin_link_t *link)
 {
     uci_worker_t *worker = link->worker;
-    size_t length        = sizeof(worker->mark) + worker->address_length;
-    char *address        = malloc(length);
+    size_t length        = worker->address_length;
+    void *address        = uci_mark_address(&worker->mark, worker->address, &length);
 
     if (address == NULL) {
-        uci_error("failed to allocate %zu bytes for an address", length);
         return UCS_ERR_NO_MEMORY;
     }
-    memcpy(address, &worker->mark, sizeof(worker->mark));
-    memcpy(address + sizeof(worker->mark), worker->address, worker->address_length);
     if (uci_twin_card_fill(&link->card) != UCI_OK) {
         free(address);
         return UCS_ERR_UNSUPPORTED;

@@ -188,21 +188,18 @@ UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker)
 /* Put the mark in front of a worker's address */
 static ucs_status_t uci_hook_mark_address(uci_worker_t *worker, ucp_address_t **address_p, size_t *length_p)
 {
-    size_t length = sizeof(worker->mark) + *length_p;
-    char *marked  = malloc(length);
+    size_t length = *length_p;
+    void *marked  = uci_mark_address(&worker->mark, *address_p, &length);
 
     if (marked == NULL) {
-        uci_error("failed to allocate %zu bytes for an address", length);
         return UCS_ERR_NO_MEMORY;
     }
     worker->address_given = true;
-    memcpy(marked, &worker->mark, sizeof(worker->mark));
-    memcpy(marked + sizeof(worker->mark), *address_p, *length_p);
     if (!uci_handles_add(&uci_addresses, marked, *address_p)) {
         free(marked);
         return UCS_ERR_NO_MEMORY;
     }
-    *address_p = (ucp_address_t *)marked;
+    *address_p = marked;
     *length_p  = length;
     return UCS_OK;
 }
