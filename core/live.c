@@ -426,8 +426,12 @@ uci_live_gauges_t *uci_live_begin_gauges(uint64_t *block)
 {
     uci_live_gauges_t *gauges = uci_live_gauges_of(block);
 
+#ifdef __SANITIZE_THREAD__
+    (void)__atomic_fetch_add(&gauges->sequence_begun, 1, __ATOMIC_SEQ_CST); /* the sanitizer knows no fences */
+#else
     __atomic_store_n(&gauges->sequence_begun, gauges->sequence_begun + 1, __ATOMIC_RELAXED);
     __atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
     return gauges;
 }
 
