@@ -6,22 +6,9 @@
 #include <string.h>
 
 #include "live_file.h"
+#include "must.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void must_be_printable(const char *text, size_t size)
-{
-    size_t i, length = strnlen(text, size);
-
-    if (length == size) {
-        abort();
-    }
-    for (i = 0; i < length; ++i) {
-        if ((text[i] < ' ') || (text[i] > '~')) {
-            abort();
-        }
-    }
-}
 
 static void ask_header(const uci_live_header_t *header)
 {

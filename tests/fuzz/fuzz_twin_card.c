@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "digest.h"
+#include "must.h"
 #include "twin_card.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -27,20 +28,6 @@ static char *make_text(const uint8_t *data, size_t size, size_t *length_p)
     text      = realloc(text, length + 1);
     *length_p = length;
     return text;
-}
-
-static void must_be_printable(const char *text, size_t size)
-{
-    size_t i, length = strnlen(text, size);
-
-    if (length == size) {
-        abort();
-    }
-    for (i = 0; i < length; ++i) {
-        if ((text[i] < ' ') || (text[i] > '~')) {
-            abort();
-        }
-    }
 }
 
 static void use(const uci_twin_card_t *card)

@@ -16,23 +16,12 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "chance.h"
 #include "digest.h"
 #include "digest_small.h"
 
 #define SHORT_MAX 4096
 #define GUARD     128
-
-static uint64_t test_seed = 1;
-
-/* splitmix64 (S. Vigna) */
-static uint64_t test_random(void)
-{
-    uint64_t z = (test_seed += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
 
 static uint8_t *test_buffer(size_t length)
 {

@@ -7,18 +7,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static uint64_t test_seed;
-
-static uint64_t test_random(void)
-{
-    uint64_t z = (test_seed += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
+#include "chance.h"
 
 /* What tables are allocated with, so that it can fail */
 static unsigned alloc_failures; /* in percent */
@@ -710,13 +700,10 @@ enum { OPERATIONS = 10000000 };
 
 Test(match, model, .timeout = 300)
 {
-    const char *seed       = getenv("TEST_SEED");
-    const char *operations = getenv("TEST_OPERATIONS");
-    size_t max_operations  = (operations == NULL) ? OPERATIONS : strtoul(operations, NULL, 0);
+    size_t max_operations = test_setting("TEST_OPERATIONS", OPERATIONS);
     static model_test_t test;
 
-    test.seed = (seed == NULL) ? (uint64_t)time(NULL) : strtoul(seed, NULL, 0);
-    test_seed = test.seed;
+    test.seed = test_seed();
     uci_match_init(&test.match);
     while (test.operations < max_operations) {
         phase_choose(&test.phase);

@@ -6,8 +6,8 @@
 #include "capture.h"
 #include "digest.h"
 #include "process.h"
-#include "settings.h"
 #include "twin_card.h"
+#include "twin_settings.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -18,14 +18,7 @@ static uint8_t address[] = {0x00, 0x1f, 0xff, 0xa0};
 
 static void read_settings(void)
 {
-    setenv("UCI_CONFIG_FILE", "", 1);
-    setenv("UCI_TWINS", "/tmp/twins,1/3", 1);
-    setenv("PMI_RANK", "5", 1);
-    setenv("PMI_SIZE", "8", 1);
-    unsetenv("OMPI_COMM_WORLD_RANK");
-    unsetenv("OMPI_COMM_WORLD_SIZE");
-    unsetenv("PMIX_RANK");
-    cr_assert_eq(uci_settings_read(), UCI_OK);
+    test_twin_settings("/tmp/twins,1/3", "5", "8");
 }
 
 TestSuite(twin_card, .init = read_settings);

@@ -4,8 +4,8 @@
  * How processes of twins find each other through files.
  */
 #include "capture.h"
-#include "settings.h"
 #include "twin_folder.h"
+#include "twin_settings.h"
 
 #include <dirent.h>
 #include <pthread.h>
@@ -22,14 +22,7 @@ static void set_up(void)
 {
     cr_assert_not_null(mkdtemp(folder));
     snprintf(twins, sizeof(twins), "%s/a/b", folder); /* is made */
-    setenv("UCI_CONFIG_FILE", "", 1);
-    setenv("UCI_TWINS", "/nowhere,0/2", 1);
-    setenv("PMI_RANK", "300", 1);
-    setenv("PMI_SIZE", "1000", 1);
-    unsetenv("OMPI_COMM_WORLD_RANK");
-    unsetenv("OMPI_COMM_WORLD_SIZE");
-    unsetenv("PMIX_RANK");
-    cr_assert_eq(uci_settings_read(), UCI_OK);
+    test_twin_settings("/nowhere,0/2", "300", "1000");
 }
 
 static void tear_down(void)

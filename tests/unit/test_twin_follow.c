@@ -6,24 +6,12 @@
  * against the leader's. TEST_SEED=N repeats a run, TEST_PROGRAMS=N makes it longer.
  */
 #include <criterion/criterion.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "chance.h"
 #include "log.h"
 #include "mpi_tag.h"
 #include "twin_follow.h"
-
-static uint64_t test_seed;
-
-static uint64_t test_random(void)
-{
-    uint64_t z = (test_seed += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
 
 /* Open MPI's tags and masks, in one communicator */
 #define MASK_EXACT      UINT64_MAX
@@ -956,7 +944,7 @@ static void run_program(void)
     static const unsigned percents[] = {5, 20, 50, 80, 95};
     unsigned twin;
 
-    run_seed = test_seed;
+    run_seed = test_draw.state;
     make_program();
     lead(percents[test_random() % 5]);
     for (twin = 0; twin < 4; ++twin) {
@@ -986,12 +974,10 @@ enum { PROGRAMS = 30000 };
 
 Test(twin_follow, random_programs, .timeout = 300)
 {
-    const char *seed     = getenv("TEST_SEED");
-    const char *programs = getenv("TEST_PROGRAMS");
-    size_t count         = (programs == NULL) ? PROGRAMS : strtoul(programs, NULL, 0);
+    size_t count = test_setting("TEST_PROGRAMS", PROGRAMS);
 
     uci_log_level = UCI_LOG_FATAL;
-    test_seed     = (seed == NULL) ? (uint64_t)time(NULL) << 20 : strtoul(seed, NULL, 0);
+    (void)test_seed();
     while (count-- > 0) {
         run_program();
     }

@@ -8,18 +8,8 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
-static uint64_t test_seed;
-
-static uint64_t test_random(void)
-{
-    uint64_t z = (test_seed += 0x9e3779b97f4a7c15ull);
-
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-    return z ^ (z >> 31);
-}
+#include "chance.h"
 
 /* What votes are allocated with, so that it can fail */
 static unsigned alloc_failures; /* in percent */
@@ -776,13 +766,10 @@ enum { OPERATIONS = 5000000 };
 
 Test(twin_votes, model, .timeout = 300)
 {
-    const char *seed       = getenv("TEST_SEED");
-    const char *operations = getenv("TEST_OPERATIONS");
-    size_t max_operations  = (operations == NULL) ? OPERATIONS : strtoul(operations, NULL, 0);
+    size_t max_operations = test_setting("TEST_OPERATIONS", OPERATIONS);
 
     uci_log_level = UCI_LOG_FATAL;
-    model.seed    = (seed == NULL) ? (uint64_t)time(NULL) : strtoul(seed, NULL, 0);
-    test_seed     = model.seed;
+    model.seed    = test_seed();
     while (model.operations < max_operations) {
         model_run();
     }
