@@ -390,9 +390,9 @@ unsigned uci_twin_link_progress(uci_twin_link_t *link)
         }
     }
     count += uci_worker_progress(link->worker, link->worker->ucp);
-    uci_twin_for_each_partner(partner, link)
-    {
-        if (count == 0) {
+    if (count == 0) {
+        uci_twin_for_each_partner(partner, link)
+        {
             uci_twin_look_after(partner, now);
         }
     }
@@ -469,7 +469,6 @@ static void uci_twin_close_worker(uci_twin_link_t *link)
     ucp_worker_h ucp = link->worker->ucp;
 
     uci_twin_forget_traffic(link->worker->stats.counters);
-
     uci_worker_shutdown(link->worker);
     uci_ucp.worker_destroy(ucp);
     uci_worker_destroy(link->worker);
@@ -549,6 +548,21 @@ static bool uci_twin_is_closed(ucs_status_ptr_t request)
     return ((ours != NULL) ? uci_request_check(ours) : uci_ucp.request_check_status(request)) != UCS_INPROGRESS;
 }
 
+/* Wait until it is closed, or for the deadline, and give the request back */
+static void uci_twin_finish_close(uci_twin_link_t *link, ucs_status_ptr_t request, uint64_t deadline)
+{
+    uci_request_t *ours = uci_request_from_user(request);
+
+    while (!uci_twin_is_closed(request) && (uci_process_time_ns() < deadline)) {
+        uci_worker_progress(link->worker, link->worker->ucp);
+    }
+    if (ours != NULL) {
+        uci_request_free(ours);
+    } else {
+        uci_ucp.request_free(request);
+    }
+}
+
 /* As a program closes its endpoints; one whose other end has gone does not end */
 static void uci_twin_close_eps(uci_twin_link_t *link)
 {
@@ -566,17 +580,8 @@ static void uci_twin_close_eps(uci_twin_link_t *link)
     }
     uci_twin_for_each_partner(partner, link)
     {
-        if (!UCS_PTR_IS_PTR(requests[partner->twin])) {
-            continue;
-        }
-        while (!uci_twin_is_closed(requests[partner->twin]) && (uci_process_time_ns() < deadline)) {
-            uci_worker_progress(link->worker, link->worker->ucp);
-        }
-        uci_request_t *ours = uci_request_from_user(requests[partner->twin]);
-        if (ours != NULL) {
-            uci_request_free(ours);
-        } else {
-            uci_ucp.request_free(requests[partner->twin]);
+        if (UCS_PTR_IS_PTR(requests[partner->twin])) {
+            uci_twin_finish_close(link, requests[partner->twin], deadline);
         }
     }
 }

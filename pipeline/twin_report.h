@@ -28,7 +28,7 @@ UCI_INLINE void uci_twin_report_received(const uci_twin_note_t *note)
     uci_twin_receipts_note(&uci_twin_receipts, note->channel, note->number, uci_ticks());
 }
 
-/** A verdict. @param sender  of this twin's message; NULL: not known. @param corrected  this twin has what the others have now. */
+/** A verdict. @param sender  of this twin's message; NULL: not known. */
 void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_peer_t *sender);
 
 /** This twin was wrong, and has the content of the others now. */
