@@ -65,7 +65,6 @@ struct uci_twin_follow {
     uci_list_t finds;     /* that no probe of ours has asked for yet */
     uci_list_t keys[UCI_TWIN_FOLLOW_BUCKETS];
     uci_twin_follow_counts_t counts;
-    size_t bytes;
 };
 
 static const uci_twin_message_t uci_twin_no_message = {.source = UCI_TWIN_SOURCE_NONE};
@@ -74,23 +73,15 @@ static const uci_twin_message_t uci_twin_no_message = {.source = UCI_TWIN_SOURCE
  * Memory
  */
 
-static void *uci_twin_follow_alloc(uci_twin_follow_t *follow, size_t size)
+static void *uci_twin_follow_alloc(size_t size)
 {
     void *memory = calloc(1, size);
 
     if (memory == NULL) {
         uci_error("failed to allocate %zu bytes", size);
-        return NULL;
     }
-    follow->bytes += size;
     return memory;
 }
-
-#define uci_twin_follow_free(_follow, _object) \
-    do { \
-        (_follow)->bytes -= sizeof(*(_object)); \
-        free(_object); \
-    } while (0)
 
 static uci_list_t *uci_twin_key_bucket(uci_twin_follow_t *follow, uint64_t tag, uint64_t mask)
 {
@@ -111,7 +102,7 @@ static uci_twin_key_t *uci_twin_key_get(uci_twin_follow_t *follow, uint64_t tag,
             return key;
         }
     }
-    made = uci_twin_follow_alloc(follow, sizeof(*made));
+    made = uci_twin_follow_alloc(sizeof(*made));
     if (made != NULL) {
         made->tag  = tag & mask;
         made->mask = mask;
@@ -122,10 +113,10 @@ static uci_twin_key_t *uci_twin_key_get(uci_twin_follow_t *follow, uint64_t tag,
     return made;
 }
 
-static void uci_twin_wild_free(uci_twin_follow_t *follow, uci_twin_wild_t *wild)
+static void uci_twin_wild_free(uci_twin_wild_t *wild)
 {
     uci_list_del(&wild->link);
-    uci_twin_follow_free(follow, wild);
+    free(wild);
 }
 
 /* A wildcard is posted no longer */
@@ -134,7 +125,7 @@ static void uci_twin_wild_take(uci_twin_follow_t *follow, uci_match_recv_t *recv
     uci_twin_wild_t *wild = recv->withheld_by;
 
     uci_match_take_recv(follow->match, recv);
-    uci_twin_wild_free(follow, wild);
+    uci_twin_wild_free(wild);
 }
 
 static bool uci_twin_message_is_none(const uci_twin_message_t *message)
@@ -336,7 +327,7 @@ static void uci_twin_wild_resolve_early(uci_twin_follow_t *follow, uci_twin_wild
             wild->is_resolved = true;
             wild->message     = early->message;
             uci_list_del(&early->link);
-            uci_twin_follow_free(follow, early);
+            free(early);
             return;
         }
     }
@@ -346,7 +337,7 @@ static uci_twin_wild_t *uci_twin_wild_create(uci_twin_follow_t *follow, uci_matc
                                              uint64_t mask)
 {
     uci_twin_key_t *key   = uci_twin_key_get(follow, tag, mask);
-    uci_twin_wild_t *wild = (key != NULL) ? uci_twin_follow_alloc(follow, sizeof(*wild)) : NULL;
+    uci_twin_wild_t *wild = (key != NULL) ? uci_twin_follow_alloc(sizeof(*wild)) : NULL;
 
     if (wild == NULL) {
         return NULL;
@@ -461,7 +452,7 @@ static void uci_twin_follow_probed(uci_twin_follow_t *follow)
     uci_twin_find_t *find = uci_container_of(follow->finds.next, uci_twin_find_t, link);
 
     uci_list_del(&find->link);
-    uci_twin_follow_free(follow, find);
+    free(find);
     ++follow->counts.followed;
     follow->denied_time = 0;
 }
@@ -534,7 +525,7 @@ static uci_twin_wild_t *uci_twin_key_wild(uci_twin_key_t *key, uint32_t number)
 static uci_status_t uci_twin_key_keep(uci_twin_follow_t *follow, uci_twin_key_t *key, uint32_t number,
                                       const uci_twin_message_t *message)
 {
-    uci_twin_early_t *early = uci_twin_follow_alloc(follow, sizeof(*early));
+    uci_twin_early_t *early = uci_twin_follow_alloc(sizeof(*early));
 
     if (early == NULL) {
         return UCI_ERR_NO_MEMORY;
@@ -585,7 +576,7 @@ uci_status_t uci_twin_follow_on_probe(uci_twin_follow_t *follow, uint64_t tag, u
         uci_error("probe %u was told instead of %u", number, follow->finds_count);
         return UCI_ERR_INVALID_PARAM;
     }
-    find = uci_twin_follow_alloc(follow, sizeof(*find));
+    find = uci_twin_follow_alloc(sizeof(*find));
     if (find == NULL) {
         return UCI_ERR_NO_MEMORY;
     }
@@ -672,7 +663,7 @@ static void uci_twin_follow_admit(uci_twin_follow_t *follow)
         if (wild->is_cancelled) {
             uci_twin_wild_cancel(follow, wild);
         } else {
-            uci_twin_wild_free(follow, wild);
+            uci_twin_wild_free(wild);
             uci_match_admit(follow->match, recv);
         }
     }
@@ -687,19 +678,19 @@ static void uci_twin_follow_forget(uci_twin_follow_t *follow)
         {
             uci_list_for_each_safe(wild, &key->wilds, uci_twin_wild_t, link)
             {
-                uci_twin_wild_free(follow, wild);
+                uci_twin_wild_free(wild);
             }
             uci_list_for_each_safe(early, &key->early, uci_twin_early_t, link)
             {
-                uci_twin_follow_free(follow, early);
+                free(early);
             }
             uci_list_del(&key->link);
-            uci_twin_follow_free(follow, key);
+            free(key);
         }
     }
     uci_list_for_each_safe(find, &follow->finds, uci_twin_find_t, link)
     {
-        uci_twin_follow_free(follow, find);
+        free(find);
     }
     uci_list_init(&follow->finds);
 }
@@ -730,11 +721,10 @@ void uci_twin_follow_give_up(uci_twin_follow_t *follow, const char *why)
 uci_status_t uci_twin_follow_create(uci_match_t *match, bool is_leader, uint64_t wait, const uci_twin_follow_ops_t *ops,
                                     void *arg, uci_twin_follow_t **follow_p)
 {
-    uci_twin_follow_t *follow = calloc(1, sizeof(*follow));
+    uci_twin_follow_t *follow = uci_twin_follow_alloc(sizeof(*follow));
     size_t i;
 
     if (follow == NULL) {
-        uci_error("failed to allocate %zu bytes", sizeof(*follow));
         return UCI_ERR_NO_MEMORY;
     }
     follow->match     = match;
@@ -742,7 +732,6 @@ uci_status_t uci_twin_follow_create(uci_match_t *match, bool is_leader, uint64_t
     follow->arg       = arg;
     follow->wait      = wait;
     follow->is_leader = is_leader;
-    follow->bytes     = sizeof(*follow);
     uci_list_init(&follow->finds);
     for (i = 0; i < UCI_TWIN_FOLLOW_BUCKETS; ++i) {
         uci_list_init(&follow->keys[i]);
@@ -765,17 +754,7 @@ void uci_twin_follow_ended(uci_twin_follow_t *follow)
     follow->wait /= UCI_TWIN_FOLLOW_LOOKS;
 }
 
-bool uci_twin_follow_is_over(const uci_twin_follow_t *follow)
-{
-    return follow->is_over;
-}
-
 uci_twin_follow_counts_t uci_twin_follow_counts(const uci_twin_follow_t *follow)
 {
     return follow->counts;
-}
-
-size_t uci_twin_follow_bytes(const uci_twin_follow_t *follow)
-{
-    return follow->bytes;
 }

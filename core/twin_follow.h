@@ -112,10 +112,6 @@ bool uci_twin_follow_is_waiting(const uci_twin_follow_t *follow);
  *  see that. */
 void uci_twin_follow_ended(uci_twin_follow_t *follow);
 
-bool uci_twin_follow_is_over(const uci_twin_follow_t *follow);
 uci_twin_follow_counts_t uci_twin_follow_counts(const uci_twin_follow_t *follow);
-
-/** Bytes of memory in use. */
-size_t uci_twin_follow_bytes(const uci_twin_follow_t *follow);
 
 #endif

@@ -303,7 +303,7 @@ Test(follower, gives_up)
     cr_assert(talk_run(1000));
     talk_expect(first, KEY + 1, LONG);
     cr_expect(talk_recvs[second].done && (talk_recvs[second].status == UCS_ERR_CANCELED));
-    cr_expect(uci_twin_follow_is_over(state()));
+    cr_expect(!uci_twin_follow_wants(state(), MASK_ANY));
     cr_expect(worker()->ops_active == 0);
     talk_send(0, KEY + 3, 8);
     turns();
