@@ -402,6 +402,7 @@ void uci_twin_follow_post(uci_twin_follow_t *follow, uci_match_recv_t *recv, uin
  * Cancelling
  */
 
+/* One that the leader has cancelled goes only with the messages that waited for it: the next of their channel must not overtake them */
 uci_status_t uci_twin_follow_cancel(uci_twin_follow_t *follow, uci_match_recv_t *recv)
 {
     uci_twin_wild_t *wild = recv->withheld_by;
@@ -412,7 +413,7 @@ uci_status_t uci_twin_follow_cancel(uci_twin_follow_t *follow, uci_match_recv_t 
     }
     if (follow->is_leader) {
         follow->ops->choice(follow->arg, wild->key->tag, wild->key->mask, wild->number, &uci_twin_no_message);
-    } else if (!wild->is_resolved || !uci_twin_message_is_none(&wild->message)) {
+    } else if (!wild->is_resolved || !uci_twin_message_is_none(&wild->message) || follow->is_told) {
         wild->is_cancelled = true;
         return UCI_INPROGRESS;
     }

@@ -549,6 +549,26 @@ Test(twin_follow, what_makes_no_sense_is_refused)
     stop(&follower);
 }
 
+/* TEST_SEED=9371313911744348999 */
+Test(twin_follow, what_waited_for_a_wildcard_that_is_cancelled_is_not_overtaken)
+{
+    uci_twin_message_t none = {.source = UCI_TWIN_SOURCE_NONE};
+    result_t *wild, *exact;
+    msg_t *a, *b;
+
+    start(&follower, false);
+    wild  = post_one(&follower, 0, make_tag(0, 1), MASK_ANY_SOURCE);
+    exact = post_one(&follower, 1, make_tag(1, 1), MASK_EXACT);
+    a     = arrive_one(&follower, 1, 1);
+    cr_expect(uci_twin_follow_on_choice(follower.follow, make_tag(0, 1), MASK_ANY_SOURCE, 0, &none) == UCI_OK);
+    cancel(&follower, wild);
+    b = arrive_one(&follower, 1, 1);
+    cr_expect(exact->got == a);
+    cr_expect(wild->is_cancelled && (wild->got == NULL));
+    cr_expect(post_one(&follower, 2, make_tag(1, 1), MASK_EXACT)->got == b);
+    stop(&follower);
+}
+
 /* Time passes, and somebody looks as often as the pipeline does */
 static void pass(uint64_t time)
 {
