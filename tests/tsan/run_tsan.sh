@@ -4,8 +4,8 @@
 # usage: tests/tsan/run_tsan.sh [options]
 #
 # Programs with many threads under ThreadSanitizer: tests/ucp/threads.c and siblings.c over several transports, without and with injected
-# faults, and tests/mpi/threads.c under both MPIs. Each runs on plain UCX too, to tell whose a report is. UCI and the programs are
-# instrumented, UCX and the MPIs are not, and their memory hooks are off, which do not bear with the sanitizer's. What is not
+# faults, and tests/mpi/threads.c under both MPIs. Each runs on plain UCX too, to tell whose a report is. And as twins (UCI_TWINS), two that
+# compare and three that correct. UCI and the programs are instrumented, UCX and the MPIs are not, and their memory hooks are off, which do not bear with the sanitizer's. What is not
 # UCI's stands in suppressions.txt with the reason. A report that is not suppressed fails the case. Ends with the line
 # "N passed, N failed, N skipped"; exit status 1 if anything failed.
 #
@@ -36,23 +36,47 @@ build_programs() {
     done
 }
 
-# tsan_case NAME WORD COMMAND...: must end with status 0 and WORD, and with no report.
-tsan_case() {
-    local name=$1 word=$2 log=$out/${1//\//-}.log count ok=1
-    [[ $name == *"$filter"* ]] || return 0
-    shift 2
+# run_logged LOG WORD COMMAND...: does it end with status 0 and WORD?
+run_logged() {
     # addresses where the sanitizer's shadow can be: no randomization
-    "$uci_root/tests/watchdog.sh" "$timeout" setarch -R env "${environment[@]}" "$@" >"$log" 2>&1 </dev/null || ok=0
-    grep -q "^$word" "$log" || ok=0
-    count=$(grep -c 'WARNING: ThreadSanitizer' "$log" || true)
-    if [ $ok = 1 ] && [ "$count" -eq 0 ]; then
+    "$uci_root/tests/watchdog.sh" "$timeout" setarch -R env "${environment[@]}" "${@:3}" >"$1" 2>&1 </dev/null && grep -q "^$2" "$1"
+}
+
+# count_case NAME STATUS LOG...: it has passed if STATUS is 0 and no report is in its logs.
+count_case() {
+    local name=$1 count
+    count=$(cat "${@:3}" | grep -c 'WARNING: ThreadSanitizer' || true)
+    if [ "$2" -eq 0 ] && [ "$count" -eq 0 ]; then
         passed=$((passed + 1))
         say "ok   $name"
     else
         failed=$((failed + 1))
-        say "FAIL $name: $count reports ($log)"
-        grep '^SUMMARY' "$log" | sort | uniq -c | head -n 10 | cut -c1-200 | sed 's/^/     /' || true
+        say "FAIL $name: $count reports (${*:3})"
+        cat "${@:3}" | grep '^SUMMARY' | sort | uniq -c | head -n 10 | cut -c1-200 | sed 's/^/     /' || true
     fi
+}
+
+# tsan_case NAME WORD COMMAND...: must end with status 0 and WORD, and with no report.
+tsan_case() {
+    local name=$1 log=$out/${1//\//-}.log status=0
+    [[ $name == *"$filter"* ]] || return 0
+    run_logged "$log" "${@:2}" || status=1
+    count_case "$name" $status "$log"
+}
+
+# twins_case NAME TWINS VERDICT WORD COMMAND...: as tsan_case, with so many of COMMAND at once, which find VERDICT (UCI_TWINS_REPORT).
+twins_case() {
+    local name=$1 twins=$2 verdict=$3 log=$out/${1//\//-} twin pids=() status=0
+    [[ $name == *"$filter"* ]] || return 0
+    rm -rf "$out/meet" "$log".*
+    for twin in $(seq 0 $((twins - 1))); do
+        run_logged "$log.$twin.log" "$4" UCI_TWINS="$out/meet,$twin/$twins" UCI_TWINS_REPORT="$log.$twin.json" "${@:5}" &
+        pids+=($!)
+    done
+    for twin in "${!pids[@]}"; do
+        wait "${pids[twin]}" && grep -q "\"verdict\": \"$verdict\"" "$log.$twin.json" || status=1
+    done
+    count_case "$name" $status "$log".*.log
 }
 
 run_ucp() {
@@ -65,6 +89,15 @@ run_ucp() {
     done
     tsan_case "faults/posix,self/threads" 'ok   workers_apart' UCX_TLS=posix,self LD_PRELOAD="$library" \
         UCI_FAULT=rate=0.1,kind=any,target=any "$out/threads"
+}
+
+# Twins have a rank, which here no launcher gives them
+run_twins() {
+    local settings=("UCX_TLS=posix,self" LD_PRELOAD="$library" PMI_RANK=0 PMI_SIZE=1 UCI_TWINS_WAIT="$timeout")
+    twins_case twins/compare 2 same 'ok   everything' "${settings[@]}" "$out/threads" everything
+    twins_case twins/correct 3 same 'ok   everything' "${settings[@]}" UCI_TWINS_MODE=correct "$out/threads" everything
+    twins_case twins/escapes 3 differs 'ok   everything' "${settings[@]}" UCI_TWINS_MODE=correct \
+        UCI_FAULT=rate=0.3,target=escape,min=8,twin=1 "$out/threads" everything
 }
 
 run_mpi() {
@@ -87,6 +120,7 @@ main() {
     begin=$(clock)
     build_programs
     run_ucp
+    run_twins
     run_mpi
     end_of_jobs "$begin"
 }
