@@ -82,12 +82,12 @@ twins_case() {
 run_ucp() {
     local tls
     for tls in posix,self tcp,self self; do
-        tsan_case "plain/$tls/threads" 'ok   workers_apart' UCX_TLS=$tls "$out/threads"
-        tsan_case "uci/$tls/threads" 'ok   workers_apart' UCX_TLS=$tls LD_PRELOAD="$library" "$out/threads"
+        tsan_case "plain/$tls/threads" 'ok   workers_come_and_go' UCX_TLS=$tls "$out/threads"
+        tsan_case "uci/$tls/threads" 'ok   workers_come_and_go' UCX_TLS=$tls LD_PRELOAD="$library" "$out/threads"
         tsan_case "plain/$tls/siblings" 'ok   wakes_sleepers' UCX_TLS=$tls "$out/siblings"
         tsan_case "uci/$tls/siblings" 'ok   wakes_sleepers' UCX_TLS=$tls LD_PRELOAD="$library" "$out/siblings"
     done
-    tsan_case "faults/posix,self/threads" 'ok   workers_apart' UCX_TLS=posix,self LD_PRELOAD="$library" \
+    tsan_case "faults/posix,self/threads" 'ok   workers_come_and_go' UCX_TLS=posix,self LD_PRELOAD="$library" \
         UCI_FAULT=rate=0.1,kind=any,target=any "$out/threads"
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Workers of mode MULTI, used by many threads at the same time for everything that takes a lock: messages of all sizes,
- * probes, cancels, calls that wait inside of UCX, and callbacks that post. Threads meet on two workers.
+ * probes, cancels, calls that wait inside of UCX, and callbacks that post. Threads meet on two workers, or have their own, one after the other.
  */
 #include "ucp_test.h"
 
@@ -9,7 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-enum { MESSENGERS = 4, ROUNDS = 60, AM_ID = 7, TAG_PROBED = 5000, TAG_NEVER = 6000, TAG_NESTED = 7000 };
+enum { MESSENGERS = 4, ROUNDS = 60, LIVES = 10, AM_ID = 7, TAG_PROBED = 5000, TAG_NEVER = 6000, TAG_NESTED = 7000 };
 
 static ut_pair_t pair;
 static unsigned running;      /* threads that have an end of their own */
@@ -246,17 +246,17 @@ static void everything(void)
 
 /* --------------------------------------------- a worker for each thread */
 
-static void *own_worker(void *argument)
+/* A worker that sends to itself */
+static void use_worker(ucp_context_h context, unsigned number, unsigned rounds)
 {
-    unsigned number = (unsigned)(uintptr_t)argument, i;
     char from[20000], to[sizeof(from)];
     ucs_status_ptr_t send, recv;
-    ucp_context_h context = ut_context_create(UCP_FEATURE_TAG);
-    ucp_worker_h worker   = ut_worker_create(context);
-    ucp_ep_h ep           = ut_ep_create(worker, worker);
+    ucp_worker_h worker = ut_worker_create(context);
+    ucp_ep_h ep         = ut_ep_create(worker, worker);
     size_t length;
+    unsigned i;
 
-    for (i = 0; i < ROUNDS; ++i) {
+    for (i = 0; i < rounds; ++i) {
         length = (i % 2) ? sizeof(from) : 100;
         ut_fill(from, length, i + number);
         recv = ucp_tag_recv_nbx(worker, to, length, number, UT_TAG_ALL, &none);
@@ -274,23 +274,58 @@ static void *own_worker(void *argument)
         }
     }
     ucp_worker_destroy(worker);
+}
+
+static void *own_worker(void *argument)
+{
+    ucp_context_h context = ut_context_create(UCP_FEATURE_TAG);
+
+    use_worker(context, (unsigned)(uintptr_t)argument, ROUNDS);
     ucp_cleanup(context);
     return NULL;
 }
 
-static void workers_apart(void)
+static void *worker_after_worker(void *argument)
+{
+    ucp_context_h context = ut_context_create(UCP_FEATURE_TAG);
+    unsigned lives;
+
+    for (lives = 0; lives < LIVES; ++lives) {
+        use_worker(context, (unsigned)(uintptr_t)argument, ROUNDS / LIVES);
+    }
+    ucp_cleanup(context);
+    return NULL;
+}
+
+static void run_each(void *(*function)(void *))
 {
     pthread_t threads[MESSENGERS];
     unsigned i;
 
     for (i = 0; i < MESSENGERS; ++i) {
-        UT_REQUIRE(pthread_create(&threads[i], NULL, own_worker, (void *)(uintptr_t)i) == 0, "pthread_create");
+        UT_REQUIRE(pthread_create(&threads[i], NULL, function, (void *)(uintptr_t)i) == 0, "pthread_create");
     }
     for (i = 0; i < MESSENGERS; ++i) {
         pthread_join(threads[i], NULL);
     }
 }
 
-static const ut_test_t tests[] = {UT_TEST(everything), UT_TEST(workers_apart)};
+static void workers_apart(void)
+{
+    run_each(own_worker);
+}
+
+/* One of all stays */
+static void workers_come_and_go(void)
+{
+    ucp_context_h context = ut_context_create(UCP_FEATURE_TAG);
+    ucp_worker_h worker   = ut_worker_create(context);
+
+    run_each(worker_after_worker);
+    ucp_worker_destroy(worker);
+    ucp_cleanup(context);
+}
+
+static const ut_test_t tests[] = {UT_TEST(everything), UT_TEST(workers_apart), UT_TEST(workers_come_and_go)};
 
 UT_MAIN(tests)
