@@ -40,6 +40,8 @@ static struct {
     uci_twin_batch_t batch;
     uint32_t heard[UCI_TWINS_MAX]; /* batches of each twin */
     uint64_t wait_ns;
+    uci_mark_t **senders; /* by rank; NULL: not known */
+    uint32_t senders_count;
     uint64_t buffer[UCI_TWIN_SAY_MAX / sizeof(uint64_t)];
 } uci_twin = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP};
 
@@ -59,7 +61,7 @@ static void uci_twin_flush(void)
 {
     size_t length;
 
-    uci_twin.pressing = false;
+    __atomic_store_n(&uci_twin.pressing, false, __ATOMIC_RELAXED);
     if (uci_twin_batch_is_empty(&uci_twin.batch)) {
         return;
     }
@@ -82,25 +84,47 @@ static void uci_twin_flush(void)
 
 /* -------------------------------------------------------------- voting */
 
-/* Who in this twin has sent the message, for those who want to know where it was computed */
-static const uci_peer_t *uci_twin_sender(uint32_t source)
+/* Who in this twin has sent the message, for those who want to know where it was computed. Not from the peers of a worker: those are of its
+ * thread, and of its life. Stays until the end. */
+static const uci_mark_t *uci_twin_sender(uint32_t source)
 {
-    unsigned i;
+    return (source < uci_twin.senders_count) ? uci_twin.senders[source] : NULL;
+}
 
-    for (i = 0; i < uci_twin.workers_count; ++i) {
-        uci_worker_for_each_peer(peer, uci_twin.workers[i])
-        {
-            if ((uint32_t)uci_peer_rank(peer) == source) {
-                return peer;
-            }
-        }
+static void uci_twin_note_sender(const uci_peer_t *peer, uint32_t source)
+{
+    uci_mark_t **senders;
+
+    if (!peer->known || (uci_twin_sender(source) != NULL)) {
+        return;
     }
-    return NULL;
+    if (source >= uci_twin.senders_count) {
+        senders = realloc(uci_twin.senders, (source + 1) * sizeof(*senders));
+        if (senders == NULL) {
+            return; /* it has no name in what is said, then */
+        }
+        memset(senders + uci_twin.senders_count, 0, (source + 1 - uci_twin.senders_count) * sizeof(*senders));
+        uci_twin.senders       = senders;
+        uci_twin.senders_count = source + 1;
+    }
+    uci_twin.senders[source] = malloc(sizeof(peer->mark));
+    if (uci_twin.senders[source] != NULL) {
+        *uci_twin.senders[source] = peer->mark;
+    }
+}
+
+static void uci_twin_forget_senders(void)
+{
+    while (uci_twin.senders_count > 0) {
+        free(uci_twin.senders[--uci_twin.senders_count]);
+    }
+    free(uci_twin.senders);
+    uci_twin.senders = NULL;
 }
 
 static void uci_twin_decide(void *arg, const uci_twin_verdict_t *verdict)
 {
-    const uci_peer_t *sender = NULL;
+    const uci_mark_t *sender = NULL;
 
     if (verdict->outcome != UCI_TWIN_SAME) {
         sender = uci_twin_sender(verdict->source);
@@ -227,6 +251,7 @@ static bool uci_twin_number(const uci_peer_t *peer, ucp_tag_t tag, uci_twin_note
     }
     note->number = uci_twin_votes_next(uci_twin.votes, note->channel);
     if (is_new) {
+        uci_twin_note_sender(peer, source);
         uci_twin_say(uci_twin_batch_put_define, note->channel, source, tag);
     }
     return true;
@@ -347,14 +372,14 @@ static uint32_t uci_twin_next(uint32_t source, uint64_t tag)
 static void uci_twin_say_choice(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message)
 {
     uci_twin_say(uci_twin_batch_put_choice, tag, mask, number, message);
-    uci_twin.pressing = true;
+    __atomic_store_n(&uci_twin.pressing, true, __ATOMIC_RELAXED);
 }
 
 static void uci_twin_say_probe(uint64_t tag, uint64_t mask, uint32_t number, const uci_twin_message_t *message,
                                bool removed)
 {
     uci_twin_say(uci_twin_batch_put_probe, tag, mask, number, message, removed);
-    uci_twin.pressing = true;
+    __atomic_store_n(&uci_twin.pressing, true, __ATOMIC_RELAXED);
 }
 
 /* The program's first worker: MPIs have their messages in one */
@@ -430,6 +455,9 @@ static unsigned uci_twin_progress(uci_worker_t *worker)
         return 0;
     }
     if (pthread_mutex_trylock(&uci_twin.lock) != 0) {
+        if (uci_twin.correct) { /* it may want this core, and nothing completes without it */
+            sched_yield();
+        }
         return 0; /* another thread does it */
     }
     uci_twin_flush();
@@ -645,6 +673,7 @@ void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_contex
         uci_twin_link_destroy(uci_twin.link);
         uci_twin_votes_destroy(uci_twin.votes);
         close_context(uci_twin.context);
+        uci_twin_forget_senders();
         uci_twin.ended = true;
     }
     pthread_mutex_unlock(&uci_twin.lock);

@@ -20,7 +20,7 @@ struct uci_twin_hold {
     uint64_t time;
     void *content; /* packed, of what is not contiguous */
     uci_twin_verdict_t verdict;
-    const uci_peer_t *sender;
+    const uci_mark_t *sender;
 };
 
 static uci_list_t uci_twin_waiting = {.prev = &uci_twin_waiting, .next = &uci_twin_waiting};
@@ -265,7 +265,7 @@ static void uci_twin_give(uci_twin_hold_t *hold, uci_twin_link_t *link)
 }
 
 void uci_twin_hold_decide(uci_twin_hold_t *hold, uci_twin_link_t *link, const uci_twin_verdict_t *verdict,
-                          const uci_peer_t *sender)
+                          const uci_mark_t *sender)
 {
     int me = (int)uci_settings.twins.twin;
 

@@ -35,7 +35,7 @@ uint64_t uci_twin_hold_digest(uci_request_t *req, uint32_t form);
 
 /** Its vote. */
 void uci_twin_hold_decide(uci_twin_hold_t *hold, uci_twin_link_t *link, const uci_twin_verdict_t *verdict,
-                          const uci_peer_t *sender);
+                          const uci_mark_t *sender);
 
 /** It is not voted upon: complete it as it is. */
 void uci_twin_hold_give_up(uci_twin_hold_t *hold);

@@ -241,7 +241,7 @@ static void uci_twin_write_message(uci_json_t *json, const uci_twin_verdict_t *v
     uci_twin_write_values(json, verdict);
 }
 
-static void uci_twin_record(const uci_twin_verdict_t *verdict, const uci_peer_t *sender, const char *what)
+static void uci_twin_record(const uci_twin_verdict_t *verdict, const uci_mark_t *sender, const char *what)
 {
     uci_twin_when_t when = uci_twin_when(verdict);
     static unsigned count;
@@ -258,13 +258,13 @@ static void uci_twin_record(const uci_twin_verdict_t *verdict, const uci_peer_t 
     uci_json_begin(&json, stream, ", ");
     uci_json_uint(&json, "schema", UCI_RECORD_SCHEMA);
     uci_json_string(&json, "verdict", what);
-    uci_twin_write_message(&json, verdict, ((sender != NULL) && sender->known) ? &sender->mark : NULL, &when);
+    uci_twin_write_message(&json, verdict, sender, &when);
     uci_json_end(&json);
     fputc('\n', stream);
     uci_record_close(stream);
 }
 
-static void uci_twin_warn(const uci_twin_verdict_t *verdict, const uci_peer_t *sender)
+static void uci_twin_warn(const uci_twin_verdict_t *verdict, const uci_mark_t *sender)
 {
     unsigned me = uci_settings.twins.twin;
     char text[256];
@@ -274,7 +274,7 @@ static void uci_twin_warn(const uci_twin_verdict_t *verdict, const uci_peer_t *s
         uci_warn(
                 "this twin (%u of %u) is alone with %s: the others have another content. It was computed here, by %s, or came to it from "
                 "others; all that differs is in the report",
-                me, uci_settings.twins.of, text, (sender != NULL) ? uci_peer_name(sender) : "its sender");
+                me, uci_settings.twins.of, text, (sender != NULL) ? uci_mark_name(sender) : "its sender");
     } else if (verdict->wrong >= 0) {
         uci_warn(
                 "twin %d differs: %s has another content there than in the others; it was computed there, by rank %u, or came to it from others; "
@@ -294,16 +294,16 @@ static bool uci_twin_looks_random(const uci_twin_verdict_t *verdict)
            !uci_twin_votes_has_agreed(uci_twin_report.votes, verdict->source);
 }
 
-static void uci_twin_tell_first(const uci_twin_verdict_t *verdict, const uci_peer_t *sender)
+static void uci_twin_tell_first(const uci_twin_verdict_t *verdict, const uci_mark_t *sender)
 {
     char text[256];
 
     uci_twin_report.has_first          = true;
     uci_twin_report.first              = *verdict;
     uci_twin_report.first_when         = uci_twin_when(verdict);
-    uci_twin_report.first_sender_known = (sender != NULL) && sender->known;
+    uci_twin_report.first_sender_known = sender != NULL;
     if (uci_twin_report.first_sender_known) {
-        uci_twin_report.first_sender = sender->mark;
+        uci_twin_report.first_sender = *sender;
     }
     uci_twin_report.is_random = uci_twin_looks_random(verdict);
     if (uci_twin_report.is_random) {
@@ -315,7 +315,7 @@ static void uci_twin_tell_first(const uci_twin_verdict_t *verdict, const uci_pee
     }
 }
 
-void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_peer_t *sender)
+void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_mark_t *sender)
 {
     uci_twin_source_t *source;
     uci_twin_bin_t *bin;
@@ -348,7 +348,7 @@ void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_peer_t
     uci_twin_record(verdict, sender, "twins differ");
 }
 
-void uci_twin_report_corrected(const uci_twin_verdict_t *verdict, const uci_peer_t *sender)
+void uci_twin_report_corrected(const uci_twin_verdict_t *verdict, const uci_mark_t *sender)
 {
     ++uci_twin_report.corrected;
     uci_twin_record(verdict, sender, "corrected");

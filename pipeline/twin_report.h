@@ -8,7 +8,7 @@
 #ifndef UCI_TWIN_REPORT_H_
 #define UCI_TWIN_REPORT_H_
 
-#include "peer.h"
+#include "mark.h"
 #include "request.h"
 #include "ticks.h"
 #include "twin_link.h"
@@ -29,10 +29,10 @@ UCI_INLINE void uci_twin_report_received(const uci_twin_note_t *note)
 }
 
 /** A verdict. @param sender  of this twin's message; NULL: not known. */
-void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_peer_t *sender);
+void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_mark_t *sender);
 
 /** This twin was wrong, and has the content of the others now. */
-void uci_twin_report_corrected(const uci_twin_verdict_t *verdict, const uci_peer_t *sender);
+void uci_twin_report_corrected(const uci_twin_verdict_t *verdict, const uci_mark_t *sender);
 
 /** It has been so many messages that are the same in all twins, until now. */
 void uci_twin_report_agreed(uint64_t agreed);

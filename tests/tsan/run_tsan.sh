@@ -98,6 +98,8 @@ run_twins() {
     twins_case twins/correct 3 same 'ok   everything' "${settings[@]}" UCI_TWINS_MODE=correct "$out/threads" everything
     twins_case twins/escapes 3 differs 'ok   everything' "${settings[@]}" UCI_TWINS_MODE=correct \
         UCI_FAULT=rate=0.3,target=escape,min=8,twin=1 "$out/threads" everything
+    twins_case twins/workers 3 differs 'ok   workers_come_and_go' "${settings[@]}" UCI_TWINS_MODE=correct \
+        UCI_FAULT=rate=0.3,target=escape,min=8,twin=1 "$out/threads" workers_come_and_go
 }
 
 run_mpi() {
