@@ -95,8 +95,8 @@ static void uci_twin_note_sender(const uci_peer_t *peer, uint32_t source)
 {
     uci_mark_t **senders;
 
-    if (!peer->known || (uci_twin_sender(source) != NULL)) {
-        return;
+    if (!peer->known || (source >= UCI_TWIN_RANKS_MAX) || (uci_twin_sender(source) != NULL)) {
+        return; /* of no rank, perhaps */
     }
     if (source >= uci_twin.senders_count) {
         senders = realloc(uci_twin.senders, (source + 1) * sizeof(*senders));
