@@ -3,8 +3,9 @@
 #
 # usage: tests/run.sh [options] [SUITE]...
 #
-# Install what is missing, build, and run test suites; without SUITE, those marked *, which is what CI runs. Ends with
-# a table of the suites and the line "N passed, N failed, N skipped"; exit status 1 if anything failed.
+# Install what is missing, build, and run test suites; without SUITE, those not marked -, which is what CI runs. Ends with
+# a table of the suites and the line "N passed, N failed, N skipped"; exit status 1 if anything failed. The suite marked & takes
+# one core: it runs beside those marked +, which do too, and is shown when they are over.
 #
 #   --list   the suites and how long they take here (2 cores), and nothing else
 #   --help   this text, then the list
@@ -18,15 +19,16 @@ logs=$build/test-logs
 suite_limit=900     # seconds, for those that CI runs
 long_limit=7200     # and for the others
 
-# name, in CI, duration here, what it does
+# name; in CI: by itself (*), beside others (&, +), or not (-); duration here; what it does
 suites=(
     "unit       * 30s  unit tests of every layer (Criterion)"
     "layers     * 10s  include rules, exported symbols, silence in other programs, and the table of UCX's functions"
     "format     * 5s   clang-format on C, shellcheck on scripts"
-    "check      * 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
+    "ucp        & 3min programs that call libucp themselves: every hook, plain and with UCI; in short"
+    "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
+    "report     + 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
+    "site       + 30s  what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
-    "report     * 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
-    "site       * 30s  what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
     "mpi        * 3min real programs under Open MPI and MPICH, over every transport; in short"
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
@@ -34,7 +36,6 @@ suites=(
     "ending     * 20s  MPI programs that end in every way: early, late, with the last control messages damaged"
     "live       * 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "asan       * 3min unit tests and a part of mpi, with ASan and UBSan"
-    "ucp        * 3min programs that call libucp themselves: every hook, plain and with UCI; in short"
     "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
     "verdicts   * 30s  one thing wrong in each job, and the cause that its records must name"
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
@@ -283,22 +284,52 @@ run_meson_tests() {
     python3 "$uci_root/tests/count_meson.py" "$dir/meson-logs/testlog.json"
 }
 
-# run_suite NAME: run it in a process of its own, so that an error in it is its own, within a time limit, and show its
-# log as it grows. An interrupt here ends all of it.
-run_suite() {
-    local name=$1 log=$logs/$1.log limit=$long_limit begin status=0 suite_pid
+# start_suite NAME: in a process of its own, so that an error in it is its own, within a time limit. How long it took is the last line of
+# a file, as others may run beside it.
+start_suite() {
+    local name=$1 limit=$long_limit
+    [ "$(suite_field "$name" 2)" = - ] || limit=$suite_limit
+    : >"$logs/$name.log"
+    (
+        begin=$(clock)
+        status=0
+        trap 'kill "$timeout_pid"; wait "$timeout_pid"; exit 130' INT TERM
+        timeout -k 10 "$limit" "$0" --only "$name" >"$logs/$name.log" 2>&1 </dev/null &
+        timeout_pid=$!
+        wait "$timeout_pid" || status=$?
+        since "$begin" >"$logs/$name.time"
+        exit "$status"
+    ) &
+    suite_pids[$name]=$!
+}
+
+# show_suite NAME: its log as it grows, until it is over.
+show_suite() {
+    local name=$1 status=0
     say
     say "=== $name ($(suite_field "$name" 3) or so) ==="
-    [ "$(suite_field "$name" 2)" = - ] || limit=$suite_limit
-    begin=$(clock)
-    : >"$log"
-    timeout -k 10 "$limit" "$0" --only "$name" >"$log" 2>&1 </dev/null &
-    suite_pid=$!
-    trap 'kill "$suite_pid"; wait "$suite_pid"; exit 130' INT TERM
-    tail -n +1 -f --pid="$suite_pid" "$log"
-    wait "$suite_pid" || status=$?
+    tail -n +1 -f --pid="${suite_pids[$name]}" "$logs/$name.log"
+    wait "${suite_pids[$name]}" || status=$?
+    unset "suite_pids[$name]"
+    add_result "$name" "$status" "$(cat "$logs/$name.time")" "$logs/$name.log"
+}
+
+# run_suites NAME...: an interrupt here ends all of them.
+run_suites() {
+    local name beside=
+    local -A suite_pids=()
+    trap 'kill "${suite_pids[@]}"; wait "${suite_pids[@]}"; exit 130' INT TERM
+    for name; do
+        case $(suite_field "$name" 2) in
+        '&') start_suite "$name"; beside=$name; continue ;;
+        +)   ;;
+        *)   [ -z "$beside" ] || show_suite "$beside"; beside= ;;
+        esac
+        start_suite "$name"
+        show_suite "$name"
+    done
+    [ -z "$beside" ] || show_suite "$beside"
     trap - INT TERM
-    add_result "$name" "$status" "$(since "$begin")" "$log"
 }
 
 # Add the closing lines of a suite's log; a suite that failed without counting a failure is one.
@@ -333,7 +364,7 @@ main() {
     --list)    list_suites; exit ;;
     -h|--help) usage_of "$0"; say; list_suites; exit ;;
     esac
-    mapfile -t chosen < <(printf '%s\n' "${suites[@]}" | awk '$2 == "*" { print $1 }')
+    mapfile -t chosen < <(printf '%s\n' "${suites[@]}" | awk '$2 != "-" { print $1 }')
     [ $# -eq 0 ] || chosen=("$@")
     for name in "${chosen[@]}"; do
         [ -n "$(suite_field "$name" 1)" ] || die "no suite '$name'; there are:"$'\n'"$(list_suites)"
@@ -341,9 +372,7 @@ main() {
     "$uci_root/tools/install_deps.sh" build test
     build_uci "$build"
     mkdir -p "$logs"
-    for name in "${chosen[@]}"; do
-        run_suite "$name"
-    done
+    run_suites "${chosen[@]}"
     print_summary
     [ "$total_failed" -eq 0 ]
 }
