@@ -51,7 +51,7 @@ check_one() {
     [ -z "${TWINS_TIMES:-}" ] || say "     $(since "$begin") s"
 }
 
-# run_twins MPI TWINS RANKS [OPTION...] PROGRAM [ARGUMENT...]: a job whose summary is in $work/job.json; PROGRAM is one of those here.
+# run_twins MPI TWINS RANKS [OPTION...] PROGRAM [ARGUMENT...]: a job, behind the words of run_prefix, whose summary is in $work/job.json; PROGRAM is one of those here.
 run_twins() {
     local one=$1 twins=$2 ranks=$3 options=()
     shift 3
@@ -60,7 +60,7 @@ run_twins() {
         shift
     done
     rm -rf "$work/job" "$work/job.json"
-    "$uci_root/tests/watchdog.sh" "$timeout" "$tools/uci_run" --twins "$twins" -n "$ranks" --folder "$work/job" --json "$work/job.json" \
+    "$uci_root/tests/watchdog.sh" "$timeout" ${run_prefix[@]+"${run_prefix[@]}"} "$tools/uci_run" --twins "$twins" -n "$ranks" --folder "$work/job" --json "$work/job.json" \
         --require ${options[@]+"${options[@]}"} "$work/$one/$1" "${@:2}"
 }
 
@@ -245,6 +245,26 @@ bad_input() {
 # --- what is run ---
 
 # What does not depend on the MPI in any way is done with one
+# --- twins on hosts of their own ---
+
+# Twins 0 and 2 on one host, 1 on the other one: by tcp, and it is known which host was wrong
+between_hosts() {
+    local run_prefix=("$uci_root/tools/two_hosts.sh")
+    UCX_TLS=tcp,self failing says "all were corrected" 118 run_twins "$1" 3 2 --correct --hosts-of-twin=uci-a --hosts-of-twin=uci-b \
+        --hosts-of-twin=uci-a ring &&
+        summary "level == 'corrected' and sums['differed'] == sums['corrected'] == minority[1] > 0" &&
+        summary "[(one['twin'], one['rank'], one['host']) for one in culprits] == [(1, 1, 'uci-b')]" && all_are_right ring 3
+}
+
+check_hosts() {
+    local label="$1: between two hosts, corrected"
+    if [ "$(id -u)" -ne 0 ]; then
+        skip "$label" "network namespaces are made by root"
+        return
+    fi
+    check_one "$label" between_hosts "$1"
+}
+
 check_refusals() {
     local one=$1
     check_one "refused: another program" refused program by_hand "$one" 0 2 2 ring 50 20 -- by_hand "$one" 1 2 2 alltoall 50 20
@@ -301,6 +321,7 @@ main() {
     for one in ${mpi//,/ }; do
         check_mpi "$one"
     done
+    check_hosts "${mpi%%,*}"
     check_refusals "${mpi%%,*}"
     end_of_checks
 }
