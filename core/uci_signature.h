@@ -1,0 +1,110 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Between libucx_integrity.so and a companion that knows the types of messages (libuci_mpi.so): "the next send, or receive, of this thread
+ * carries this signature". The library carries that of a send in its frame, and compares it with that of the receive when the two are
+ * matched. What types are, and how their signatures are hashed, is the companion's business: the library compares words, and asks the
+ * companion where these are not enough.
+ *
+ * A signature is the sequence of basic elements that a message consists of, as MPI's "type signature". One of elements that are all of
+ * one basic type, which nearly all are, is a word: the type's code and their number. Any other one has the code UCI_SIGNATURE_MIXED, and
+ * a hash of the whole sequence.
+ */
+#ifndef UCI_SIGNATURE_ABI_H_
+#define UCI_SIGNATURE_ABI_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define UCI_SIGNATURE_VERSION 1
+
+#define UCI_SIGNATURE_PACKED       0xfffeu /**< a code: any type matches it, and it any */
+#define UCI_SIGNATURE_MIXED        0xffffu /**< a code: elements of several types */
+#define UCI_SIGNATURE_ELEMENTS_MAX ((1ull << 48) - 1)
+#define UCI_SIGNATURE_TEXT_MAX     40 /**< bytes of a text that travel, its end included */
+
+/** What a message consists of. */
+typedef struct uci_signature {
+    uint64_t word;     /**< uci_signature_word() */
+    uint64_t hash;     /**< of all elements, if they are MIXED */
+    uint64_t unit;     /**< elements of one of `text`, if they are MIXED */
+    const char *text;  /**< a type as people write it, if they are MIXED: "{2 x MPI_INT, MPI_DOUBLE}" */
+    const void *type;  /**< the companion's, for its own functions */
+    const char *call;  /**< "MPI_Recv": a constant */
+    const char *group; /**< "MPI_COMM_WORLD": a constant; NULL: the tag says which communicator it is */
+} uci_signature_t;
+
+/** What the companion does for the library. May be called in any thread, within any call of UCX, and must not call MPI. */
+typedef struct uci_signature_ops {
+    size_t size; /**< sizeof(uci_signature_ops_t) */
+    /** @return the name of a basic type: a constant. */
+    const char *(*code_name)(unsigned code);
+    /** Is what was sent the beginning of what was to be received? Asked if comparing words does not tell. */
+    int (*matches)(const uci_signature_t *sent, const uci_signature_t *posted);
+    /** A receive keeps @a type until it is matched, though its program may free it. NULL is not asked about. */
+    void (*hold)(const void *type);
+    void (*release)(const void *type);
+} uci_signature_ops_t;
+
+/** How much is to be compared (UCI_SIGNATURES). */
+typedef enum {
+    UCI_SIGNATURES_OFF,
+    UCI_SIGNATURES_P2P, /**< point to point */
+    UCI_SIGNATURES_ALL  /**< and the arguments of collectives */
+} uci_signatures_t;
+
+/** What the next operations of a thread carry; each is taken by the first one of its direction, and then NULL. */
+typedef struct uci_signature_next {
+    const uci_signature_t *send;
+    const uci_signature_t *recv;
+} uci_signature_next_t;
+
+/**
+ * A companion is here: from now on, operations are looked at. Once in a process, before any other thread uses UCX.
+ * @param version  UCI_SIGNATURE_VERSION
+ * @param ops      stays valid.
+ * @return what UCI_SIGNATURES says; UCI_SIGNATURES_OFF too if UCI is off, or knows another version only (said on stderr).
+ */
+typedef int (*uci_signatures_attach_func_t)(unsigned version, const uci_signature_ops_t *ops);
+
+/** @return this thread's: valid until it ends. To be set before a call of MPI, and set back to NULL after it. */
+typedef uci_signature_next_t *(*uci_signatures_next_func_t)(void);
+
+/**
+ * For collectives, which the companion compares itself: tell that rank @a rank of a communicator had other arguments than this process.
+ * @param what    "root"; "types": a constant.
+ * @param theirs  for people, and
+ * @param ours    likewise.
+ */
+typedef void (*uci_signatures_report_func_t)(const char *call, const char *group, int rank, const char *what,
+                                             const char *theirs, const char *ours);
+
+/* The library's functions of these types, to be found by dlsym(): it may be there or not */
+#define UCI_SIGNATURES_ATTACH "uci_signatures_attach"
+#define UCI_SIGNATURES_NEXT   "uci_signatures_next"
+#define UCI_SIGNATURES_REPORT "uci_signatures_report"
+
+static inline uint64_t uci_signature_word(unsigned code, uint64_t elements)
+{
+    return ((uint64_t)code << 48) | (elements & UCI_SIGNATURE_ELEMENTS_MAX);
+}
+
+static inline unsigned uci_signature_code(uint64_t word)
+{
+    return (unsigned)(word >> 48);
+}
+
+static inline uint64_t uci_signature_elements(uint64_t word)
+{
+    return word & UCI_SIGNATURE_ELEMENTS_MAX;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
