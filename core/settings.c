@@ -55,6 +55,7 @@ uci_settings_t uci_settings;
 const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
 const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
+const char *const uci_signatures_names[] = {"off", "p2p", "all", NULL};
 
 static const char *const uci_settings_on_mismatch_names[] = {"continue", "pause", NULL}; /* as uci_on_mismatch_t */
 static const char *const uci_settings_carrier_names[]     = {"auto", "am", NULL};        /* as uci_carrier_t */
@@ -373,6 +374,21 @@ static const uci_setting_t uci_settings_table[] = {
          "With off this is seen only when a repair reads the buffer again. Costs one more pass over the\n"
          "buffers of large sends. Small ones are copied within the call, and need no check.",
          "[off|on], or 0 or 1", offsetof(uci_settings_t, check_sources), UCI_SETTING_BOOL},
+
+        {"UCI_SIGNATURES", "p2p",
+         "Compare the types of what is sent and received, in processes that have a companion which knows\n"
+         "them (libuci_mpi, see uci_run --signatures).\n"
+         " - off : no.\n"
+         " - p2p : of point-to-point messages, carried by the messages themselves.\n"
+         " - all : also the arguments of collective operations, by a small exchange before each.\n"
+         "Set the same in all processes of a job.",
+         "[off|p2p|all]", offsetof(uci_settings_t, signatures), UCI_SETTING_ENUM(uci_signatures_names)},
+
+        {"UCI_ON_SIGNATURE", "warn",
+         "What to do when types do not match.\n"
+         " - warn  : print what was sent and what is received, and go on as MPI does.\n"
+         " - abort : the same, and abort the process, and so the job.",
+         "[warn|abort]", offsetof(uci_settings_t, on_signature), UCI_SETTING_ENUM(uci_on_changed_names)},
 
         {"UCI_ON_MISMATCH", "continue",
          "What to do at each record of damage, when its cause is known. Debuggers can stop in\n"

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include "types.h"
+#include "uci_signature.h"
 #include "cost_model.h"
 #include "digest.h"
 #include "fault.h"
@@ -28,6 +29,7 @@ typedef enum { UCI_ON_MISMATCH_CONTINUE, UCI_ON_MISMATCH_PAUSE } uci_on_mismatch
 extern const char *const uci_mode_names[];
 extern const char *const uci_on_error_names[];
 extern const char *const uci_on_changed_names[];
+extern const char *const uci_signatures_names[]; /* as uci_signatures_t */
 
 #define UCI_SETTING_AUTO UCI_SIZE_AUTO /**< a size that is chosen per transport */
 
@@ -56,6 +58,8 @@ typedef struct uci_settings {
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     char *capture;                  /**< UCI_CAPTURE: folder for damaged chunks, "" or such a pattern */
+    uci_signatures_t signatures;    /**< UCI_SIGNATURES=off|p2p|all */
+    uci_on_changed_t on_signature;  /**< UCI_ON_SIGNATURE=warn|abort */
     bool check_sources;             /**< UCI_CHECK_SOURCES=off|on */
     uci_on_mismatch_t on_mismatch;  /**< UCI_ON_MISMATCH=continue|pause */
     char *live;                     /**< UCI_LIVE: "auto", "off", or a pattern for uci_process_expand() */

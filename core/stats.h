@@ -46,6 +46,9 @@
     _X(log_dropped, "log copies dropped (detect only)") \
     _X(sources_checked, "sends digested again at completion") \
     _X(source_changed_late, "chunks changed after they were read") \
+    _X(signatures_compared, "types compared") \
+    _X(signatures_differ, "of these, that do not match") \
+    _X(signatures_missing, "received from a peer that tells no types") \
     _X(events_lost, "events that could not be written") \
     _X(acks_sent, "acknowledgements sent") \
     _X(control_sent, "control messages sent") \

@@ -64,10 +64,12 @@ typedef struct uci_signature_next {
 } uci_signature_next_t;
 
 /**
- * A companion is here: from now on, operations are looked at. Once in a process, before any other thread uses UCX.
+ * A companion is here: from now on, operations are looked at. After the first context of UCX's has been made (within MPI_Init), while no other
+ * thread uses UCX.
  * @param version  UCI_SIGNATURE_VERSION
  * @param ops      stays valid.
- * @return what UCI_SIGNATURES says; UCI_SIGNATURES_OFF too if UCI is off, or knows another version only (said on stderr).
+ * @return what UCI_SIGNATURES says; UCI_SIGNATURES_OFF too if this process does not use UCX yet, if UCI is off, or if it knows another
+ *         version only (said on stderr).
  */
 typedef int (*uci_signatures_attach_func_t)(unsigned version, const uci_signature_ops_t *ops);
 

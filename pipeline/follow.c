@@ -162,7 +162,7 @@ static uci_request_t *uci_follow_bind(uci_peer_t *peer, ucp_tag_t tag)
 bool uci_follow_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
 {
     if (uci_follow_is_open(peer) && (uci_follow_bind(peer, hdr->tag) == NULL)) {
-        return uci_unexpected_keep(peer, hdr, payload);
+        return uci_recv_keep(peer, hdr, payload);
     }
     return uci_recv_arrived_way(peer->worker)(peer, hdr, payload);
 }

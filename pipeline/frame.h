@@ -130,7 +130,7 @@ UCI_INLINE uint64_t uci_frame_tag(const uci_frame_t *frame)
 /** Does the sender wait for FIN? */
 UCI_INLINE bool uci_frame_wants_fin(unsigned kind)
 {
-    return kind != UCI_FRAME_EAGER;
+    return uci_frame_kind(kind) != UCI_FRAME_EAGER;
 }
 
 /** What `check` of an active message is seeded with: it is of this sender for this receiver. */
@@ -175,9 +175,9 @@ UCI_INLINE void uci_frame_write_hdr(uci_frame_t *frame, uint32_t what, uint32_t 
     memcpy(frame->wire + 32, &value, sizeof(value));
 }
 
-UCI_INLINE uint32_t uci_frame_what(uci_frame_kind_t kind, uint8_t digest, uint32_t length)
+UCI_INLINE uint32_t uci_frame_what(unsigned kind, uint8_t digest, uint32_t length)
 {
-    return (uint32_t)kind | ((uint32_t)digest << 8) | (length << 16);
+    return kind | ((uint32_t)digest << 8) | (length << 16);
 }
 
 /** @return a copy, which no log knows and a carrier is to give back; NULL: no memory. */

@@ -62,7 +62,7 @@ uci_frame_t *uci_inject_frame(uci_frame_t *frame)
     size_t left;
 
     /* the payload of a rendezvous frame is UCI's descriptor: that is a header to the user */
-    hit_payload = (hdr->kind != UCI_FRAME_RNDV) && (hdr->length > 0) &&
+    hit_payload = (uci_frame_kind(hdr->kind) != UCI_FRAME_RNDV) && (hdr->length > 0) &&
                   uci_fault_draw(UCI_FAULT_PAYLOAD, length, rank, &payload);
     hit_header = uci_fault_draw(UCI_FAULT_HEADER, length, rank, &header);
     clone      = (hit_payload || hit_header) ? uci_frame_clone(&worker->frames, frame) : NULL;
@@ -113,7 +113,7 @@ void uci_inject_log(uci_frame_t *frame)
     const uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
     uci_fault_t fault;
 
-    if ((frame->flags & UCI_FRAME_LOGGED) && (hdr->kind != UCI_FRAME_RNDV) && (hdr->length > 0) &&
+    if ((frame->flags & UCI_FRAME_LOGGED) && (uci_frame_kind(hdr->kind) != UCI_FRAME_RNDV) && (hdr->length > 0) &&
         uci_fault_draw(UCI_FAULT_MEMORY, hdr->length, uci_peer_rank(frame->peer), &fault)) {
         uci_inject_bytes(&fault, uci_frame_payload(frame), hdr->length);
     }

@@ -360,7 +360,7 @@ static void uci_link_say_gone(uci_peer_t *peer, uci_frame_t *frame, uint16_t fla
     hdr            = uci_frame_hdr(frame);
     msg->hdr.flags = UCI_AM_FLAG_FRAME | flags;
     msg->hdr.value = hdr->tag;
-    msg->hdr.extra = uci_frame_what((uci_frame_kind_t)hdr->kind, hdr->digest, hdr->length);
+    msg->hdr.extra = uci_frame_what(hdr->kind, hdr->digest, hdr->length);
     uci_control_send(msg);
 }
 

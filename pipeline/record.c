@@ -229,6 +229,17 @@ static void uci_record_write_repair(uci_json_t *json, const uci_record_t *record
     uci_port_errors_write(record->ports, json, "rdma_errors");
 }
 
+static void uci_record_write_types(uci_json_t *json, const uci_types_differ_t *differ)
+{
+    uci_json_open(json, "types", '{');
+    uci_json_string(json, "sent", differ->sent);
+    uci_json_string(json, "received", differ->posted);
+    uci_json_string(json, "call", differ->call);
+    uci_json_string(json, "communicator", differ->group);
+    uci_json_string(json, "argument", differ->what);
+    uci_json_close(json, '}');
+}
+
 static void uci_record_write_line(FILE *stream, const uci_record_t *record)
 {
     static const uci_damage_t none;
@@ -257,6 +268,9 @@ static void uci_record_write_line(FILE *stream, const uci_record_t *record)
     uci_record_write_first(&json, record, (damage != NULL) ? damage : &none);
     uci_record_write_ranges(&json, record);
     uci_record_write_repair(&json, record);
+    if (record->differ != NULL) {
+        uci_record_write_types(&json, record->differ);
+    }
     uci_stack_write(&stack, &json, "stack");
     uci_json_string(&json, "capture", ((damage != NULL) && (damage->capture[0] != '\0')) ? damage->capture : NULL);
     uci_json_end(&json);
@@ -267,7 +281,7 @@ void uci_record_write(const uci_record_t *record)
 {
     FILE *stream = uci_record_is_on() ? uci_record_open() : NULL;
 
-    if (record->peer != NULL) {
+    if ((record->peer != NULL) && (record->differ == NULL)) {
         uci_admin_log_damaged(record->peer, record->length, record->verdict, uci_cause_names[record->cause],
                               uci_way_paths[record->way]);
     }

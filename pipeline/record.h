@@ -17,9 +17,23 @@
 
 #define UCI_RECORD_SCHEMA 2
 
+/** Types that do not match: what is told of it. */
+typedef struct uci_types_differ {
+    uci_peer_t *peer; /**< who has sent it; NULL: arguments of a collective, and `rank` says whose */
+    int rank;
+    uint64_t seq;
+    ucp_tag_t tag;
+    uint64_t length;
+    const char *sent;   /**< "4 x MPI_INT"; arguments: those of the other rank */
+    const char *posted; /**< "2 x MPI_DOUBLE" */
+    const char *call;   /**< "MPI_Recv" */
+    const char *group;  /**< "MPI_COMM_WORLD", NULL: as `tag` says */
+    const char *what;   /**< arguments: "roots"; NULL: a message */
+} uci_types_differ_t;
+
 /** What a record, and what is printed, is about: a message by rendezvous, or a frame. */
 typedef struct uci_record {
-    const char *verdict; /**< "repaired", "not repaired", "source changed" */
+    const char *verdict; /**< "repaired", "not repaired", "source changed", "types differ" */
     uci_cause_t cause;
     char evidence[512];
     const char *reason; /**< why it is not repaired, or "" */
@@ -41,7 +55,8 @@ typedef struct uci_record {
     unsigned gets_wrong;
     unsigned attempts;
     uint64_t start_time;
-    const uci_rdma_sample_t *ports; /**< as they are now, or NULL */
+    const uci_rdma_sample_t *ports;   /**< as they are now, or NULL */
+    const uci_types_differ_t *differ; /**< nothing is damaged, types do not match; or NULL */
 } uci_record_t;
 
 /** Is there a file for records? */

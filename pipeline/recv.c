@@ -14,7 +14,9 @@
 #include "recv_rndv.h"
 #include "repair.h"
 #include "request.inl"
+#include "signed.h"
 #include "stats.h"
+#include "types_match.h"
 #include "unexpected.h"
 #include "wire_check.h"
 
@@ -96,11 +98,53 @@ static bool uci_recv_rndv(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const ch
     return true;
 }
 
+static uint64_t uci_recv_user_length(const uci_signed_frame_t *opened)
+{
+    uci_rndv_desc_t desc;
+
+    if (opened->hdr.kind != UCI_FRAME_RNDV) {
+        return opened->hdr.length;
+    }
+    memcpy(&desc, opened->payload, sizeof(desc));
+    return desc.length;
+}
+
+/* What is left without its signature goes the usual way, from memory that nobody else can write to */
+static bool uci_recv_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
+{
+    uci_signed_frame_t opened;
+    bool taken;
+
+    if (!uci_signed_open(peer->worker, hdr, payload, &opened)) {
+        return false;
+    }
+    if (req == NULL) {
+        taken = uci_unexpected_keep_signed(peer, &opened.hdr, opened.payload, &opened.types);
+    } else {
+        uci_recv_bind(peer, req);
+        uci_types_compare(req, peer, peer->rx_next, hdr->tag, uci_recv_user_length(&opened), &opened.types);
+        taken = uci_recv_arrived_way(peer->worker)(peer, &opened.hdr, opened.payload);
+    }
+    uci_signed_close(peer->worker, &opened);
+    return taken;
+}
+
+bool uci_recv_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    if (uci_unlikely(uci_frame_is_signed(hdr->kind))) {
+        return uci_recv_signed(peer, hdr, payload, NULL);
+    }
+    return uci_unexpected_keep(peer, hdr, payload);
+}
+
 static bool uci_recv_arrived_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
                                    uci_request_t *req)
 {
     uint64_t seq = peer->rx_next;
 
+    if (uci_frame_is_signed(hdr->kind)) {
+        return uci_recv_signed(peer, hdr, payload, req);
+    }
     if (hdr->kind == UCI_FRAME_RNDV) {
         return uci_recv_rndv(peer, hdr, payload, req);
     }
@@ -127,7 +171,7 @@ UCI_INLINE bool uci_recv_frame(uci_peer_t *peer, const uci_frame_hdr_t *hdr, con
     size_t length      = hdr->length;
 
     if (req == NULL) {
-        return uci_unexpected_keep(peer, hdr, payload);
+        return uci_recv_keep(peer, hdr, payload);
     }
     if (uci_unlikely(hdr->kind != UCI_FRAME_EAGER) || uci_unlikely(length > req->buffer.length) ||
         uci_unlikely(req->buffer.kind != UCI_BUFFER_CONTIG)) {
@@ -176,10 +220,13 @@ void uci_recv_attach(uci_worker_t *worker)
 
 void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
 {
-    ucs_status_t status = uci_repair_policy();
-    uint64_t seq        = peer->rx_next - 1;
+    uci_frame_hdr_t plain = uci_signed_hdr(hdr);
+    ucs_status_t status   = uci_repair_policy();
+    uint64_t seq          = peer->rx_next - 1;
+    size_t max            = uci_frame_is_signed(hdr->kind) ? plain.length : length;
 
-    length = (hdr->kind == UCI_FRAME_RNDV) ? 0 : length; /* of its descriptor nobody has any use */
+    hdr    = &plain;
+    length = (hdr->kind == UCI_FRAME_RNDV) ? 0 : uci_min(length, max); /* of its descriptor nobody has any use */
     if (uci_frame_wants_fin(hdr->kind)) {
         uci_control_fin(peer, seq, 0);
     }
@@ -256,6 +303,29 @@ ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_ta
         return UCS_STATUS_PTR(status);
     }
 
+    if (message != NULL) {
+        uci_unexpected_deliver(message, req);
+    } else {
+        uci_match_post(&worker->match, &req->match, tag, tag_mask);
+    }
+    return uci_request_posted_inline(req, param);
+}
+
+ucs_status_ptr_t uci_recv_with(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
+                               const ucp_request_param_t *param, const uci_signature_t *signature)
+{
+    uci_message_t *message = uci_unexpected_find(worker, tag, tag_mask);
+    ucs_status_t status;
+    uci_request_t *req;
+
+    if ((message == NULL) && (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+    }
+    status = uci_recv_prepare(worker, data, count, param, &req);
+    if (status != UCS_OK) {
+        return UCS_STATUS_PTR(status);
+    }
+    uci_signed_set(req, signature);
     if (message != NULL) {
         uci_unexpected_deliver(message, req);
     } else {

@@ -22,10 +22,15 @@
 #include "peer_table.h"
 #include "recv_op.h"
 #include "recv_table.h"
+#include "uci_signature.h"
 
 /** Post a receive; @return as ucp_tag_recv_nbx(). */
 ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *buffer, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
                           const ucp_request_param_t *param);
+
+/** The same with a signature (signed.h), for workers whose receives nobody else decides about. */
+ucs_status_ptr_t uci_recv_with(uci_worker_t *worker, void *buffer, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
+                               const ucp_request_param_t *param, const uci_signature_t *signature);
 
 /** A request for a receive, as uci_recv() makes it before it posts it. @return UCS_OK, or an error. */
 ucs_status_t uci_recv_prepare(uci_worker_t *worker, void *buffer, size_t count, const ucp_request_param_t *param,
@@ -34,6 +39,9 @@ ucs_status_t uci_recv_prepare(uci_worker_t *worker, void *buffer, size_t count, 
 /** The next frame of a peer, for worker->arrived: match it, verify it while it moves to where it belongs, deliver it.
  *  @return false: its payload is damaged (or there is no memory for it), and the link has to bring it again. */
 bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
+
+/** The same of one that no receive has been posted for. */
+bool uci_recv_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
 
 /** This worker is the program's, and not one of UCI's own: watch what it delivers, if there is something to do then. */
 void uci_recv_attach(uci_worker_t *worker);

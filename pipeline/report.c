@@ -58,7 +58,7 @@ static uci_record_t uci_report_of_frame(uci_peer_t *peer, uint64_t seq, const uc
                            .peer       = peer,
                            .tag        = hdr->tag,
                            .seq        = seq,
-                           .kind       = (hdr->kind == UCI_FRAME_RNDV) ? "descriptor" : "eager",
+                           .kind       = (uci_frame_kind(hdr->kind) == UCI_FRAME_RNDV) ? "descriptor" : "eager",
                            .length     = hdr->length,
                            .chunk_size = uci_max(hdr->length, 1u),
                            .chunks     = 1,
@@ -552,4 +552,57 @@ void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size
     uci_error("  size        %zu bytes on the wire", total);
     uci_error("  UCX %s; this is %s", uci_ucp.get_version_string(), uci_process_name());
     uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
+}
+
+/* ----------------------------------------------------------------- types */
+
+static void uci_report_say_types(const uci_types_differ_t *differ)
+{
+    char tag[128], group[64] = "";
+
+    if (differ->group != NULL) {
+        snprintf(group, sizeof(group), " on %s", differ->group);
+    }
+    if (differ->peer == NULL) {
+        uci_warn("%s do not match in %s%s: rank %d of it has %s, this is %s and has %s", differ->what, differ->call,
+                 group, differ->rank, differ->sent, uci_process_name(), differ->posted);
+        return;
+    }
+    uci_report_tag(differ->tag, tag, sizeof(tag));
+    uci_warn("types do not match: %s were sent by %s, and %s are received by %s%s; tag %s, %lu bytes, which are intact",
+             differ->sent, uci_peer_name(differ->peer), differ->posted, differ->call, group, tag,
+             (unsigned long)differ->length);
+}
+
+void uci_report_types_differ(const uci_types_differ_t *differ)
+{
+    static unsigned lines;
+    unsigned line       = __atomic_add_fetch(&lines, 1, __ATOMIC_RELAXED);
+    uci_record_t record = {.verdict = "types differ",
+                           .cause   = UCI_CAUSE_TYPES,
+                           .reason  = "",
+                           .peer    = differ->peer,
+                           .tag     = differ->tag,
+                           .seq     = differ->seq,
+                           .kind    = (differ->peer != NULL) ? "message" : "collective",
+                           .length  = differ->length,
+                           .differ  = differ};
+
+    snprintf(record.evidence, sizeof(record.evidence), "%s were sent, %s are received", differ->sent, differ->posted);
+    if (differ->peer == NULL) {
+        snprintf(record.evidence, sizeof(record.evidence), "%s: rank %d has %s, this one %s", differ->what,
+                 differ->rank, differ->sent, differ->posted);
+    }
+    if (line <= UCI_REPORT_LINES) {
+        uci_report_say_types(differ);
+    }
+    if (line == UCI_REPORT_LINES) {
+        uci_warn(
+                "further messages whose types do not match are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
+    }
+    uci_record_write(&record);
+    uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
+    if (uci_settings.on_signature == UCI_ON_CHANGED_ABORT) {
+        uci_fatal("types do not match: the job stops here (UCI_ON_SIGNATURE=abort)");
+    }
 }

@@ -11,6 +11,8 @@
 #include "send_op.h"
 #include "verdict.h"
 
+struct uci_types_differ;
+
 /** A worker is created: get ready for records. Only the first call counts. */
 void uci_report_init(void);
 
@@ -41,6 +43,9 @@ void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t len
 /** A message that had arrived intact and can't be received all the same. @param total  bytes of it. @param text  why, for people. */
 void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size_t total, uci_reason_t reason,
                              const char *text);
+
+/** Types, or the arguments of a collective, do not match: a line, of the first ones; a record; the end of the job where UCI_ON_SIGNATURE says so. */
+void uci_report_types_differ(const struct uci_types_differ *differ);
 
 /** Print a UCX tag as the MPIs use it: "0x... (Open MPI: tag 5, source 1, context 3)". */
 void uci_report_tag(ucp_tag_t tag, char *text, size_t size);

@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "process.h"
+#include "signed.h"
 #include "worker_lock.h"
 
 size_t uci_request_ucx_size;
@@ -101,6 +102,11 @@ unsigned uci_request_deliver(uci_worker_t *worker)
 
 static void uci_request_complete_other(uci_request_t *req, ucs_status_t status)
 {
+    if (req->flags & UCI_REQUEST_SIGNED) {
+        uci_signed_end(req, status);
+        uci_request_complete(req, status);
+        return;
+    }
     if (req->flags & UCI_REQUEST_TWIN) {
         req->flags &= ~(uint32_t)UCI_REQUEST_TWIN;
         if (!req->worker->twin->received(req, status)) {
@@ -118,7 +124,7 @@ static void uci_request_complete_other(uci_request_t *req, ucs_status_t status)
 
 void uci_request_complete_slow(uci_request_t *req, ucs_status_t status)
 {
-    const uint32_t special = UCI_REQUEST_TWIN | UCI_REQUEST_POSTING | UCI_REQUEST_CALLBACK;
+    const uint32_t special = UCI_REQUEST_TWIN | UCI_REQUEST_SIGNED | UCI_REQUEST_POSTING | UCI_REQUEST_CALLBACK;
 
     if (uci_unlikely((req->flags & special) != UCI_REQUEST_CALLBACK)) {
         uci_request_complete_other(req, status);
@@ -223,6 +229,7 @@ void uci_request_cancel(uci_request_t *req)
     if ((req->flags & UCI_REQUEST_RECV) && !(req->flags & UCI_REQUEST_COMPLETED) &&
         uci_match_recv_is_posted(&req->match) && worker->withdraw(req)) {
         uci_buffer_finish(&req->buffer);
+        uci_signed_end(req, UCS_ERR_CANCELED);
         req->info = (ucp_tag_recv_info_t){0};
         uci_request_end(req, UCS_ERR_CANCELED); /* within the call, as in UCX: nothing else is going on */
     }

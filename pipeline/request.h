@@ -17,6 +17,7 @@
 #include "buffer.h"
 #include "match.h"
 #include "pool.h"
+#include "uci_signature.h"
 
 struct uci_worker;
 
@@ -30,7 +31,8 @@ enum {
     UCI_REQUEST_TWIN = 1 << 6, /**< a receive whose content is compared with that of this process's twins (twin.h) */
     UCI_REQUEST_NUMBERED = 1 << 7, /**< and `twin` says which message it is */
     UCI_REQUEST_OWN      = 1 << 8, /**< UCI's: the user's receive comes later */
-    UCI_REQUEST_ESCAPED  = 1 << 9  /**< its content has been damaged since it was verified (delivery.h) */
+    UCI_REQUEST_ESCAPED  = 1 << 9, /**< its content has been damaged since it was verified (delivery.h) */
+    UCI_REQUEST_SIGNED   = 1 << 10 /**< a receive whose `signature` has not been compared (signed.h) */
 };
 
 /** What twins say of a message: see twin_votes.h. */
@@ -56,7 +58,8 @@ typedef struct uci_request {
     uci_match_recv_t match;             /**< a receive: posted until it is matched */
     struct uci_request *next_completed; /**< in worker->completed */
     ucs_status_t completed_status;
-    uci_twin_note_t twin; /**< NUMBERED: of its message */
+    uci_twin_note_t twin;      /**< NUMBERED: of its message */
+    uci_signature_t signature; /**< SIGNED */
 } uci_request_t;
 
 /** Bytes of UCX's own requests. */

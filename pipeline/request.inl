@@ -58,12 +58,12 @@ UCI_INLINE void uci_request_set_status(uci_request_t *req, ucs_status_t status)
     __atomic_store_n(&req->status, status, __ATOMIC_RELEASE);
 }
 
-/* With a callback, freed by the user, or of interest to twins */
+/* With a callback, freed by the user, of interest to twins, or with a signature that nothing was compared with */
 void uci_request_complete_slow(uci_request_t *req, ucs_status_t status);
 
 UCI_INLINE void uci_request_complete_inline(uci_request_t *req, ucs_status_t status)
 {
-    if (req->flags & (UCI_REQUEST_CALLBACK | UCI_REQUEST_RELEASED | UCI_REQUEST_TWIN)) {
+    if (req->flags & (UCI_REQUEST_CALLBACK | UCI_REQUEST_RELEASED | UCI_REQUEST_TWIN | UCI_REQUEST_SIGNED)) {
         uci_request_complete_slow(req, status);
         return;
     }

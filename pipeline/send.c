@@ -13,6 +13,7 @@
 #include "packer.h"
 #include "repair.h"
 #include "send_common.h"
+#include "signed.h"
 #include "stats.h"
 #include "stream.h"
 #include "superpipe.h"
@@ -82,19 +83,35 @@ UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, uci_frame_t *frame,
     return UCS_STATUS_PTR(status);
 }
 
+/* The user's bytes, and behind them their signature, which may be NULL. @return digest of both */
+static uint64_t uci_send_fill(uci_frame_t *frame, uci_buffer_t *buffer, const uci_digest_ops_t *digest,
+                              const uci_signature_t *signature)
+{
+    char *payload = uci_frame_payload(frame);
+
+    if (uci_likely(signature == NULL)) {
+        return uci_buffer_read(buffer, 0, payload, buffer->length, digest);
+    }
+    uci_buffer_read(buffer, 0, payload, buffer->length, &uci_digest_table[UCI_DIGEST_NONE]);
+    uci_signed_append(payload + buffer->length, signature);
+    return digest->digest(payload, frame->total - sizeof(uci_frame_hdr_t));
+}
+
 static __attribute__((noinline)) ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
-                                                                 const ucp_request_param_t *param)
+                                                                 const ucp_request_param_t *param,
+                                                                 const uci_signature_t *signature)
 {
     const uci_digest_ops_t *digest = ep->peer->worker->digest;
-    uint32_t what                  = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)digest->id, (uint32_t)buffer->length);
-    uci_frame_t *frame             = uci_send_frame_get(ep->peer, buffer->length);
+    unsigned kind                  = uci_signed_kind(UCI_FRAME_EAGER, signature);
+    size_t length                  = buffer->length + uci_frame_trailer(kind);
+    uci_frame_t *frame             = uci_send_frame_get(ep->peer, length);
     ucs_status_t status;
 
     if (uci_unlikely(frame == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    status = uci_link_send(ep, frame, what, tag,
-                           uci_buffer_read(buffer, 0, uci_frame_payload(frame), buffer->length, digest));
+    status = uci_link_send(ep, frame, uci_frame_what(kind, (uint8_t)digest->id, (uint32_t)length), tag,
+                           uci_send_fill(frame, buffer, digest, signature));
     return uci_send_eager_end(ep, frame, buffer->length, status, param);
 }
 
@@ -157,16 +174,18 @@ static ucs_status_ptr_t uci_send_give_up(uci_worker_t *worker, uci_request_t *re
 
 /* Small synchronous send: the payload is in the frame, FIN completes it */
 static UCI_NOINLINE ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
-                                                   const ucp_request_param_t *param)
+                                                   const ucp_request_param_t *param, const uci_signature_t *signature)
 {
     uci_peer_t *peer     = ep->peer;
     uci_worker_t *worker = peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
+    unsigned kind        = uci_signed_kind(UCI_FRAME_SYNC, signature);
+    size_t length        = req->buffer.length + uci_frame_trailer(kind);
     uci_frame_t *frame;
     uci_send_op_t *op;
 
     op    = uci_send_op_create(peer, req->buffer.length);
-    frame = uci_send_frame_get(peer, req->buffer.length);
+    frame = uci_send_frame_get(peer, length);
     if ((op == NULL) || (frame == NULL)) {
         goto err;
     }
@@ -176,9 +195,8 @@ static UCI_NOINLINE ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, req->buffer.length);
-    status = uci_send_op_start(op, ep, frame,
-                               uci_frame_what(UCI_FRAME_SYNC, (uint8_t)worker->digest->id, (uint32_t)op->length), tag,
-                               uci_buffer_read(&req->buffer, 0, uci_frame_payload(frame), op->length, worker->digest));
+    status = uci_send_op_start(op, ep, frame, uci_frame_what(kind, (uint8_t)worker->digest->id, (uint32_t)length), tag,
+                               uci_send_fill(frame, &req->buffer, worker->digest, signature));
     if (status == UCS_OK) {
         return uci_request_posted(req, param);
     }
@@ -283,8 +301,8 @@ static void uci_send_start_path(uci_send_op_t *op)
     }
 }
 
-/* @return digest of the descriptor */
-static uint64_t uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
+/* @return digest of the descriptor, and of the signature behind it */
+static uint64_t uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame, const uci_signature_t *signature)
 {
     uci_rndv_desc_t *desc = (uci_rndv_desc_t *)(void *)uci_frame_payload(frame);
 
@@ -292,12 +310,18 @@ static uint64_t uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame)
     desc->chunk_size = op->chunk_size;
     desc->arity      = (uint16_t)uci_settings.merkle_arity;
     desc->slot       = (op->state == UCI_SEND_DIRECT) ? uci_direct_first_slot(op) : UCI_SLOT_NONE;
-    return op->digest->digest(desc, sizeof(*desc));
+    if (uci_unlikely(signature != NULL)) {
+        uci_signed_append((char *)(desc + 1), signature);
+    }
+    return op->digest->digest(desc, frame->total - sizeof(uci_frame_hdr_t));
 }
 
 static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag,
-                                                                const ucp_request_param_t *param, bool sync)
+                                                                const ucp_request_param_t *param, bool sync,
+                                                                const uci_signature_t *signature)
 {
+    unsigned kind        = uci_signed_kind(UCI_FRAME_RNDV, signature);
+    uint32_t length      = (uint32_t)sizeof(uci_rndv_desc_t) + uci_frame_trailer(kind);
     uci_worker_t *worker = ep->peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
     bool buffered, direct, done = false; /* the user is done with the buffer */
@@ -306,7 +330,7 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
     uci_send_op_t *op;
 
     op    = uci_send_op_create(ep->peer, req->buffer.length);
-    frame = uci_send_frame_get(ep->peer, sizeof(uci_rndv_desc_t));
+    frame = uci_send_frame_get(ep->peer, length);
     if ((op == NULL) || (frame == NULL)) {
         goto err;
     }
@@ -331,8 +355,8 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(rendezvous_messages);
     UCI_STATS_ADD(bytes_sent, op->length);
-    what   = uci_frame_what(UCI_FRAME_RNDV, (uint8_t)op->digest->id, sizeof(uci_rndv_desc_t));
-    status = uci_send_op_start(op, ep, frame, what, tag, uci_send_describe(op, frame));
+    what   = uci_frame_what(kind, (uint8_t)op->digest->id, length);
+    status = uci_send_op_start(op, ep, frame, what, tag, uci_send_describe(op, frame, signature));
     if (status != UCS_OK) {
         goto err;
     }
@@ -361,11 +385,13 @@ UCI_INLINE bool uci_send_is_better_in_slot(uci_peer_t *peer, const uci_buffer_t 
            (peer->worker->bounce.available > UCI_DIRECT_KEEP);
 }
 
-/* All but small contiguous messages */
+/* All but small contiguous messages without a signature */
 static __attribute__((noinline)) ucs_status_ptr_t uci_send_other(uci_ep_t *ep, const void *data, size_t count,
                                                                  ucp_datatype_t datatype, ucp_tag_t tag,
-                                                                 const ucp_request_param_t *param, bool sync)
+                                                                 const ucp_request_param_t *param, bool sync,
+                                                                 const uci_signature_t *signature)
 {
+    uint32_t trailer     = uci_frame_trailer(uci_signed_kind(UCI_FRAME_EAGER, signature));
     uci_worker_t *worker = ep->peer->worker;
     uci_buffer_t buffer;
     ucs_status_ptr_t ret;
@@ -377,9 +403,9 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_other(uci_ep_t *ep, c
         return UCS_STATUS_PTR(status);
     }
 
-    if (uci_likely((buffer.length <= ep->peer->eager_max) && !sync) &&
+    if (uci_likely((buffer.length + trailer <= ep->peer->eager_max) && !sync) &&
         uci_likely(!uci_send_is_better_in_slot(ep->peer, &buffer, param))) {
-        ret = uci_send_eager(ep, &buffer, tag, param);
+        ret = uci_send_eager(ep, &buffer, tag, param, signature);
         uci_buffer_finish(&buffer);
         return ret;
     }
@@ -395,8 +421,9 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_other(uci_ep_t *ep, c
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
     req->buffer = buffer;
-    return (sync && (buffer.length <= ep->peer->eager_max)) ? uci_send_sync(ep, req, tag, param)
-                                                            : uci_send_rndv(ep, req, tag, param, sync);
+    return (sync && (buffer.length + trailer <= ep->peer->eager_max))
+                   ? uci_send_sync(ep, req, tag, param, signature)
+                   : uci_send_rndv(ep, req, tag, param, sync, signature);
 }
 
 ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag, const ucp_request_param_t *param,
@@ -412,7 +439,16 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
             return uci_send_eager_contig(ep, data, length, tag, param);
         }
     }
-    return uci_send_other(ep, data, count, datatype, tag, param, sync);
+    return uci_send_other(ep, data, count, datatype, tag, param, sync, NULL);
+}
+
+ucs_status_ptr_t uci_send_with(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag,
+                               const ucp_request_param_t *param, bool sync, const uci_signature_t *signature)
+{
+    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                 : ucp_dt_make_contig(1);
+
+    return uci_send_other(ep, data, count, datatype, tag, param, sync, signature);
 }
 
 /* -------------------------------------------- what the receiver says */

@@ -35,10 +35,15 @@
 #include "control.h"
 #include "peer_table.h"
 #include "send_op.h"
+#include "uci_signature.h"
 
 /** Send; @return as ucp_tag_send_nbx(). @a sync: as ucp_tag_send_sync_nbx(). */
 ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *buffer, size_t count, ucp_tag_t tag,
                           const ucp_request_param_t *param, bool sync);
+
+/** The same with a signature (signed.h). */
+ucs_status_ptr_t uci_send_with(uci_ep_t *ep, const void *buffer, size_t count, ucp_tag_t tag,
+                               const ucp_request_param_t *param, bool sync, const uci_signature_t *signature);
 
 /* What the receiver says about message seq; called by the dispatcher */
 void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);

@@ -14,13 +14,14 @@
 #include "report.h"
 #include "request.inl"
 #include "stats.h"
+#include "types_match.h"
 #include "wire_check.h"
 
-/* A message lives in a frame's memory */
-static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hdr_t *hdr, size_t length)
+/* A message lives in a frame's memory. @param behind  room for so many bytes behind its payload */
+static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hdr_t *hdr, size_t length, size_t behind)
 {
     uci_worker_t *worker = peer->worker;
-    uci_frame_t *frame   = uci_frame_get(&worker->frames, sizeof(uci_message_t) + length);
+    uci_frame_t *frame   = uci_frame_get(&worker->frames, sizeof(uci_message_t) + length + behind);
     uci_message_t *message;
 
     if (frame == NULL) {
@@ -28,18 +29,19 @@ static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hd
     }
     message = (uci_message_t *)(void *)frame->wire;
     uci_list_init(&message->link);
-    message->worker   = worker;
-    message->peer     = peer;
-    message->seq      = peer->rx_next;
-    message->length   = length;
-    message->hdr      = *hdr;
-    message->status   = UCS_OK;
-    message->lost     = false;
-    message->probed   = false;
-    message->numbered = false;
-    message->adopted  = NULL;
-    message->req      = NULL;
-    message->content  = NULL;
+    message->worker    = worker;
+    message->peer      = peer;
+    message->seq       = peer->rx_next;
+    message->length    = length;
+    message->hdr       = *hdr;
+    message->status    = UCS_OK;
+    message->lost      = false;
+    message->probed    = false;
+    message->is_signed = false;
+    message->numbered  = false;
+    message->adopted   = NULL;
+    message->req       = NULL;
+    message->content   = NULL;
     return message;
 }
 
@@ -54,19 +56,21 @@ static const uci_digest_ops_t *uci_unexpected_digest(const uci_message_t *messag
     return uci_digest_by_id(message->hdr.digest);
 }
 
-bool uci_unexpected_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+/* @param behind  room for so many bytes behind its payload. @return NULL: damaged, or no memory */
+UCI_INLINE uci_message_t *uci_unexpected_take_in(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                                 size_t behind)
 {
     bool rndv                      = (hdr->kind == UCI_FRAME_RNDV);
     const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
-    uci_message_t *message         = uci_unexpected_create(peer, hdr, rndv ? 0 : hdr->length);
+    uci_message_t *message         = uci_unexpected_create(peer, hdr, rndv ? 0 : hdr->length, behind);
 
     if (uci_unlikely(message == NULL)) {
-        return false; /* as good as damaged: it is asked for again */
+        return NULL; /* as good as damaged: it is asked for again */
     }
     if (uci_unlikely(digest->copy(rndv ? (void *)&message->desc : message->payload, payload, hdr->length) !=
                      hdr->value)) {
         uci_unexpected_free(message);
-        return false;
+        return NULL;
     }
     if (rndv) {
         /* what can't be true the receive refuses */
@@ -74,13 +78,41 @@ bool uci_unexpected_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
     }
     uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
     uci_link_delivered(peer, hdr->length);
+    return message;
+}
+
+bool uci_unexpected_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    return uci_unexpected_take_in(peer, hdr, payload, 0) != NULL;
+}
+
+/* Where the types of a mixed one are */
+static char *uci_unexpected_behind(uci_message_t *message)
+{
+    return message->payload + ((message->hdr.kind == UCI_FRAME_RNDV) ? 0 : message->hdr.length);
+}
+
+bool uci_unexpected_keep_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                const uci_sent_types_t *types)
+{
+    bool is_mixed          = (uci_signature_code(types->word) == UCI_SIGNATURE_MIXED);
+    uci_message_t *message = uci_unexpected_take_in(peer, hdr, payload, is_mixed ? sizeof(types->mixed) : 0);
+
+    if (message == NULL) {
+        return false;
+    }
+    message->is_signed = true;
+    message->word      = types->word;
+    if (is_mixed) {
+        memcpy(uci_unexpected_behind(message), &types->mixed, sizeof(types->mixed));
+    }
     return true;
 }
 
 void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
                               ucs_status_t status)
 {
-    uci_message_t *message = uci_unexpected_create(peer, hdr, length);
+    uci_message_t *message = uci_unexpected_create(peer, hdr, length, 0);
 
     if (message == NULL) {
         uci_fatal("no memory to say that a message is lost");
@@ -218,10 +250,27 @@ static void uci_unexpected_tell_twin(uci_message_t *message, uci_request_t *req)
     req->twin.form   = message->hdr.digest;
 }
 
+static void uci_unexpected_compare_types(uci_message_t *message, uci_request_t *req)
+{
+    uci_sent_types_t types;
+
+    if (!message->is_signed || message->lost) {
+        return;
+    }
+    types.word = message->word;
+    if (uci_signature_code(types.word) == UCI_SIGNATURE_MIXED) {
+        memcpy(&types.mixed, uci_unexpected_behind(message), sizeof(types.mixed));
+    }
+    uci_types_compare(req, message->peer, message->seq, message->hdr.tag, message->length, &types);
+}
+
 void uci_unexpected_deliver(uci_message_t *message, uci_request_t *req)
 {
-    if (uci_unlikely(req->flags & UCI_REQUEST_TWIN)) {
-        uci_unexpected_tell_twin(message, req);
+    if (uci_unlikely(req->flags & (UCI_REQUEST_TWIN | UCI_REQUEST_SIGNED))) {
+        if (req->flags & UCI_REQUEST_TWIN) {
+            uci_unexpected_tell_twin(message, req);
+        }
+        uci_unexpected_compare_types(message, req);
     }
     if (message->probed) {
         uci_list_del(&message->link);
@@ -268,9 +317,10 @@ ucp_tag_message_h uci_unexpected_probe(uci_worker_t *worker, ucp_tag_t tag, ucp_
 ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_message_h handle,
                                      const ucp_request_param_t *param)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                 : ucp_dt_make_contig(1);
-    uci_message_t *message  = (uci_message_t *)handle;
+    const uci_signature_t *signature = uci_signed_take_recv();
+    ucp_datatype_t datatype          = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
+                                                                                          : ucp_dt_make_contig(1);
+    uci_message_t *message           = (uci_message_t *)handle;
     ucs_status_t status;
     uci_request_t *req;
 
@@ -283,6 +333,9 @@ ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t co
     if (status != UCS_OK) {
         uci_request_put(req);
         return UCS_STATUS_PTR(status);
+    }
+    if (signature != NULL) {
+        uci_signed_set(req, signature);
     }
     uci_unexpected_deliver(message, req);
     return uci_request_posted(req, param);

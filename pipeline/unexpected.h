@@ -16,6 +16,7 @@
 #include "peer_table.h"
 #include "request.h"
 #include "seq.h"
+#include "signed.h"
 
 struct uci_recv_op;
 
@@ -30,9 +31,11 @@ typedef struct uci_message {
     ucs_status_t status; /**< UCS_OK, or what to tell who asks for it: it is lost */
     bool lost;
     bool probed;
+    bool is_signed;       /**< `word` tells its types, with what is behind its payload if they are mixed */
     bool numbered;        /**< `twin` says which message it is: it was taken by a probe */
     uci_twin_note_t twin; /**< see twin.h */
-    uint64_t unused; /**< so that payload lies at a multiple of 16, which an attribute would ask of list heads, too */
+    uint64_t
+            word; /**< see signed.h. (Payload lies at a multiple of 16, which an attribute would ask of list heads, too) */
     uci_rndv_desc_t desc;   /**< of a rendezvous */
     uci_request_t *adopted; /**< the receive that moves it here, or has; NULL: none */
     uci_request_t *req;     /**< who has asked for it while it is being adopted; or NULL */
@@ -47,6 +50,10 @@ _Static_assert(offsetof(uci_message_t, payload) % 16 == 0, "as good as malloc() 
  * @return false: its payload is damaged, or there is no memory.
  */
 bool uci_unexpected_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
+
+/** The same of a message that came in a signed frame, opened. */
+bool uci_unexpected_keep_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                const uci_sent_types_t *types);
 
 /** The same of one that is lost, with what there is of it. @param status  what to tell who asks for it. */
 void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,

@@ -6,7 +6,8 @@
 #define UCI_VERDICT_SMALL \
     64 /* bytes from the first wrong one to the last that a bad bit or bus makes; UCX's mistakes are larger */
 
-const char *const uci_cause_names[UCI_CAUSE_LAST] = {"unknown", "source_changed", "transport", "memory", "ucx"};
+const char *const uci_cause_names[UCI_CAUSE_LAST] = {"unknown", "source_changed", "transport", "memory",
+                                                     "ucx",     "types"};
 
 const char *const uci_way_paths[UCI_WAY_LAST]    = {NULL, "frame", "frame", "direct", "stream", "get", "bounce"};
 const char *const uci_way_carriers[UCI_WAY_LAST] = {NULL, "mailbox", "am", NULL, "am", NULL, NULL};

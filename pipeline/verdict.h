@@ -45,6 +45,7 @@ typedef enum {
     UCI_CAUSE_TRANSPORT,
     UCI_CAUSE_MEMORY,
     UCI_CAUSE_UCX,
+    UCI_CAUSE_TYPES, /**< nothing is damaged: what was sent is not what is received (signed.h) */
     UCI_CAUSE_LAST
 } uci_cause_t;
 

@@ -10,6 +10,8 @@
  *     | header (40 bytes)  | payload (header.length)   |
  *     +--------------------+---------------------------+
  *
+ * The last bytes of the payload are the signature of the message's types, if the kind of the frame says so (signed.h).
+ *
  * Frames to one worker are numbered, and delivered there in this order (link_send.h). Two carriers move them: a ring in shared
  * memory (mailbox.h), and active messages of UCX's, of an id of their own.
  *
@@ -20,8 +22,9 @@
 
 #include <stddef.h>
 #include "types.h"
+#include "uci_signature.h"
 
-#define UCI_PROTOCOL_VERSION 5
+#define UCI_PROTOCOL_VERSION 6
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_FRAME_AM_ID 1020 /**< frames */
@@ -62,6 +65,36 @@ typedef enum {
     UCI_FRAME_RNDV  = 0xe3  /**< payload: uci_rndv_desc_t; the sender completes on FIN */
 } uci_frame_kind_t;
 
+/** Instead of 0xe0 in a kind: behind the payload, within `length` and `value`, follows the signature of the message's types. */
+#define UCI_FRAME_SIGNED       0xf0 /**< uint64_t, uci_signature_word() */
+#define UCI_FRAME_SIGNED_MIXED 0xd0 /**< uci_trailer_t, then that */
+
+/** What the types of a message are, if a word can't say. */
+typedef struct uci_trailer {
+    uint64_t hash;
+    uint64_t unit; /**< elements of one of `text` */
+    char text[UCI_SIGNATURE_TEXT_MAX];
+} uci_trailer_t;
+
+UCI_INLINE bool uci_frame_is_signed(unsigned kind)
+{
+    return (kind & 0xf0) != 0xe0;
+}
+
+/** @return bytes of the signature that frames of this kind have. */
+UCI_INLINE uint32_t uci_frame_trailer(unsigned kind)
+{
+    return !uci_frame_is_signed(kind)                  ? 0
+           : ((kind & 0xf0) == UCI_FRAME_SIGNED_MIXED) ? sizeof(uci_trailer_t) + sizeof(uint64_t)
+                                                       : sizeof(uint64_t);
+}
+
+/** @return a uci_frame_kind_t: the kind without its signature. */
+UCI_INLINE unsigned uci_frame_kind(unsigned kind)
+{
+    return (kind & 0x0f) | 0xe0;
+}
+
 /**
  * `check` binds the header, and with `value` the payload, to the pair of workers or to a place in a mailbox. So a header
  * that passes is this sender's and of this number, whatever becomes of the payload. 24 bytes of payload share its cache line.
@@ -69,7 +102,7 @@ typedef enum {
 typedef struct uci_frame_hdr {
     uint64_t mark;   /**< active message: UCX uid of the sending worker; mailbox: of the place (box.h), stored last */
     uint32_t check;  /**< low 32 bits of XXH3-64 over the 28 bytes behind it, see uci_frame_check() */
-    uint8_t kind;    /**< uci_frame_kind_t */
+    uint8_t kind;    /**< uci_frame_kind_t, signed or not */
     uint8_t digest;  /**< uci_digest_id_t of `value` */
     uint16_t length; /**< bytes of payload */
     uint32_t seq;    /**< number of the frame from this sender to this receiver, low 32 bits */
@@ -190,6 +223,7 @@ UCI_INLINE uint32_t uci_chunk_length(uint64_t length, uint32_t chunk_size, uint3
 }
 
 _Static_assert(sizeof(uci_frame_hdr_t) == 40, "frame header");
+_Static_assert(sizeof(uci_trailer_t) == 56, "trailer");
 _Static_assert(sizeof(uci_am_hdr_t) == 48, "active message header");
 
 /** What TREE and NODES hold at most, headers aside (one node's children are never split) */

@@ -30,15 +30,22 @@ void uci_wire_refuse(const uci_peer_t *peer, const char *what, const char *wrong
 
 const char *uci_wire_check_frame(const uci_frame_hdr_t *hdr)
 {
+    uint32_t trailer;
+
     if (uci_unlikely(uci_digest_by_id(hdr->digest) == NULL)) {
         return "a digest that there is not";
     }
-    switch (hdr->kind) {
+    if (((hdr->kind & 0xf0) != 0xe0) && ((hdr->kind & 0xf0) != UCI_FRAME_SIGNED) &&
+        ((hdr->kind & 0xf0) != UCI_FRAME_SIGNED_MIXED)) {
+        return "a kind of frame that does not exist";
+    }
+    trailer = uci_frame_trailer(hdr->kind);
+    switch (uci_frame_kind(hdr->kind)) {
     case UCI_FRAME_EAGER:
     case UCI_FRAME_SYNC:
-        return (hdr->length <= UCI_FRAME_MAX) ? NULL : "a length that no frame has";
+        return ((hdr->length >= trailer) && (hdr->length <= UCI_FRAME_MAX)) ? NULL : "a length that no frame has";
     case UCI_FRAME_RNDV:
-        return (hdr->length == sizeof(uci_rndv_desc_t)) ? NULL : "a length that no descriptor has";
+        return (hdr->length == sizeof(uci_rndv_desc_t) + trailer) ? NULL : "a length that no descriptor has";
     default:
         return "a kind of frame that does not exist";
     }

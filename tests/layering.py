@@ -36,7 +36,7 @@ CIRCLE_MAX = 3  # files that may need each other
 PIPELINE_LAYERS = {
     "base": "admin_log both_ways buffer capture_file damage dump_line fill frame gap hostmem inject_frame mailbox_state mark memtype mismatch "
             "ordered packer path peer peer_table port_errors record recv_op recv_table report request send_op shared_memory "
-            "siblings slot span stage transports ucp_api verdict wire wire_check worker_lock "
+            "siblings signed slot span stage transports types_match ucp_api verdict wire wire_check worker_lock "
             "worker_state",
     "carrier": "bounce control",
     "link": "link_recv link_send mailbox txlog",

@@ -122,3 +122,16 @@ out:
     pthread_mutex_unlock(&uci_handles_lock);
     return object;
 }
+
+void uci_handles_for_each(const uci_handles_t *table, void (*func)(void *object))
+{
+    size_t i;
+
+    pthread_mutex_lock(&uci_handles_lock);
+    for (i = 0; (table->slots != NULL) && (i <= table->slots->mask); ++i) {
+        if (table->slots->entries[i].handle > UCI_HANDLE_REMOVED) {
+            func(table->slots->entries[i].object);
+        }
+    }
+    pthread_mutex_unlock(&uci_handles_lock);
+}

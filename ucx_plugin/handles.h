@@ -33,6 +33,9 @@ bool uci_handles_add(uci_handles_t *table, const void *handle, void *object);
 /** @return what was removed, or NULL. */
 void *uci_handles_remove(uci_handles_t *table, const void *handle);
 
+/** Call @a func for each object. */
+void uci_handles_for_each(const uci_handles_t *table, void (*func)(void *object));
+
 UCI_INLINE size_t uci_handle_hash(uintptr_t handle)
 {
     return (size_t)((handle * 0x9e3779b97f4a7c15ul) >> 40);

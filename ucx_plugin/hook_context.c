@@ -7,6 +7,7 @@
 #include "memtype.h"
 #include "request.h"
 #include "settings.h"
+#include "signed.h"
 #include "tcp_segment.h"
 #include "ucx_config.h"
 
@@ -25,7 +26,7 @@ static void uci_hook_learn_memory_types(uci_context_t *context)
         attr.memory_types = 0;
     }
     context->host_only  = uci_memtype_is_host_only(attr.memory_types);
-    context->short_way  = context->host_only;
+    context->short_way  = context->host_only && (uci_signed_ops == NULL);
     context->keeps_host = uci_memtype_keeps_host(attr.memory_types);
 }
 

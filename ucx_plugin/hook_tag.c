@@ -8,6 +8,7 @@
 #include "memtype.h"
 #include "recv.h"
 #include "send.h"
+#include "signed.h"
 #include "stage.h"
 #include "stats.h"
 #include "unexpected.h"
@@ -110,8 +111,9 @@ static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h 
 static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_any(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
                                                        const ucp_request_param_t *param, bool sync)
 {
-    uci_hook_send_func_t *original = sync ? uci_ucp.tag_send_sync_nbx : uci_ucp.tag_send_nbx;
-    uci_ep_t *ours                 = uci_plugin_ep(ep);
+    uci_hook_send_func_t *original   = sync ? uci_ucp.tag_send_sync_nbx : uci_ucp.tag_send_nbx;
+    const uci_signature_t *signature = uci_signed_take_send();
+    uci_ep_t *ours                   = uci_plugin_ep(ep);
     ucp_request_param_t staged;
     uci_worker_t *worker;
     ucs_status_ptr_t ret;
@@ -123,8 +125,13 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_any(ucp_ep_h ep, const void *
     worker = ours->peer->worker;
     uci_worker_enter(worker);
     param = uci_hook_param(worker, buffer, count, param, &staged);
-    ret   = uci_likely(param != NULL) ? uci_send(ours, buffer, count, tag, param, sync)
-                                      : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
+    if (uci_unlikely(param == NULL)) {
+        ret = UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
+    } else if (signature != NULL) {
+        ret = uci_send_with(ours, buffer, count, tag, param, sync, signature);
+    } else {
+        ret = uci_send(ours, buffer, count, tag, param, sync);
+    }
     uci_worker_leave(worker);
     return ret;
 }
@@ -202,7 +209,8 @@ UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t
 static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_any(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
                                                        ucp_tag_t tag_mask, const ucp_request_param_t *param)
 {
-    uci_worker_t *ours = uci_plugin_worker(worker);
+    const uci_signature_t *signature = uci_signed_take_recv();
+    uci_worker_t *ours               = uci_plugin_worker(worker);
     ucp_request_param_t staged;
     ucs_status_ptr_t ret;
 
@@ -213,8 +221,13 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_any(ucp_worker_h worker, void
     }
     uci_worker_enter(ours);
     param = uci_hook_param(ours, buffer, count, param, &staged);
-    ret   = uci_likely(param != NULL) ? ours->recv(ours, buffer, count, tag, tag_mask, param)
-                                      : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
+    if (uci_unlikely(param == NULL)) {
+        ret = UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
+    } else if ((signature != NULL) && (ours->recv == uci_recv)) {
+        ret = uci_recv_with(ours, buffer, count, tag, tag_mask, param, signature);
+    } else {
+        ret = ours->recv(ours, buffer, count, tag, tag_mask, param);
+    }
     uci_worker_leave(ours);
     return ret;
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "attach.h"
+
+#include <dlfcn.h>
+#include <pthread.h>
+
+#include "basic_types.h"
+
+__thread uci_signature_next_t *uci_mpi_next;
+uci_signatures_t uci_mpi_compared;
+uci_signatures_report_func_t uci_mpi_report;
+
+static pthread_once_t uci_mpi_once = PTHREAD_ONCE_INIT;
+static uci_signatures_next_func_t uci_mpi_next_func;
+static __thread uci_signature_next_t uci_mpi_nobody;
+
+static int uci_mpi_matches(const uci_signature_t *sent, const uci_signature_t *posted)
+{
+    return uci_signature_matches(sent, posted);
+}
+
+static void uci_mpi_hold(const void *type)
+{
+    uci_sigtype_hold(type);
+}
+
+static void uci_mpi_release(const void *type)
+{
+    uci_sigtype_release(type);
+}
+
+/* Preloaded, it is found by its names; as a module of UCX's it is not in our scope */
+static void *uci_mpi_find(const char *name)
+{
+    void *found = dlsym(RTLD_DEFAULT, name);
+    void *library;
+
+    if (found == NULL) {
+        library = dlopen("libucx_integrity.so", RTLD_NOLOAD | RTLD_LAZY);
+        found   = (library != NULL) ? dlsym(library, name) : NULL;
+    }
+    return found;
+}
+
+/* Within the first call that could carry a signature: MPI has been initialised, and by that UCX */
+static void uci_mpi_attach(void)
+{
+    static const uci_signature_ops_t ops = {.size      = sizeof(ops),
+                                            .code_name = uci_mpi_code_name,
+                                            .matches   = uci_mpi_matches,
+                                            .hold      = uci_mpi_hold,
+                                            .release   = uci_mpi_release};
+    uci_signatures_attach_func_t attach  = (uci_signatures_attach_func_t)uci_mpi_find(UCI_SIGNATURES_ATTACH);
+
+    uci_mpi_next_func = (uci_signatures_next_func_t)uci_mpi_find(UCI_SIGNATURES_NEXT);
+    uci_mpi_report    = (uci_signatures_report_func_t)uci_mpi_find(UCI_SIGNATURES_REPORT);
+    if ((attach == NULL) || (uci_mpi_next_func == NULL) || (uci_mpi_report == NULL) || !uci_mpi_datatype_init()) {
+        return;
+    }
+    uci_mpi_compared = (uci_signatures_t)attach(UCI_SIGNATURE_VERSION, &ops);
+}
+
+uci_signature_next_t *uci_mpi_next_slow(void)
+{
+    pthread_once(&uci_mpi_once, uci_mpi_attach);
+    return (uci_mpi_compared != UCI_SIGNATURES_OFF) ? uci_mpi_next_func() : &uci_mpi_nobody;
+}

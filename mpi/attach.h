@@ -1,0 +1,91 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * libuci_mpi.so, a companion of libucx_integrity.so: tells it what the messages of an MPI program consist of (uci_signature.h). It is built for
+ * each MPI, is preloaded beside the library, and wraps the functions of MPI by their PMPI names:
+ *
+ *     MPI_Send(buffer, count, datatype ...)
+ *         datatype.h: what does the datatype consist of?  -->  uci_signature_t
+ *         attach.h: the next send of this thread carries it
+ *         PMPI_Send()  -->  ucp_tag_send_nbx()  -->  libucx_integrity.so takes it
+ *         attach.h: what has not been taken is no other send's
+ *
+ * Each call of a program is seen once: of Fortran's, those that reach C by PMPI names have wrappers of their own (fortran.c).
+ */
+#ifndef UCI_MPI_ATTACH_H_
+#define UCI_MPI_ATTACH_H_
+
+#include <mpi.h>
+
+#include "datatype.h"
+
+/** For definitions that a program's calls shall find. */
+#define UCI_MPI_EXPORT __attribute__((visibility("default")))
+
+/** Of this thread; NULL: not asked for yet. */
+extern __thread uci_signature_next_t *uci_mpi_next;
+
+/** Where the signatures of a thread go that nobody takes: there is no library, or UCI_SIGNATURES=off. */
+uci_signature_next_t *uci_mpi_next_slow(void);
+
+/** How much is compared; known when uci_mpi_next is. */
+extern uci_signatures_t uci_mpi_compared;
+
+/** Tell of arguments that do not match; see uci_signatures_report_func_t. */
+extern uci_signatures_report_func_t uci_mpi_report;
+
+/** @return whether anything is to be compared in this process; MPI has been initialised. */
+UCI_INLINE int uci_mpi_is_on(void)
+{
+    if (uci_unlikely(uci_mpi_next == NULL)) {
+        uci_mpi_next = uci_mpi_next_slow();
+    }
+    return uci_mpi_compared != UCI_SIGNATURES_OFF;
+}
+
+/** "MPI_COMM_WORLD"; NULL: another one. */
+UCI_INLINE const char *uci_mpi_comm_name(MPI_Comm comm)
+{
+    return (comm == MPI_COMM_WORLD) ? "MPI_COMM_WORLD" : (comm == MPI_COMM_SELF) ? "MPI_COMM_SELF" : NULL;
+}
+
+/** What an operation consists of. @return @a signature, or NULL: that can't be told. */
+UCI_INLINE const uci_signature_t *uci_mpi_sign(uci_signature_t *signature, const char *call, uint64_t count,
+                                               MPI_Datatype datatype, MPI_Comm comm)
+{
+    const uci_sigtype_t *type = uci_mpi_datatype(datatype);
+
+    if (uci_unlikely(type == NULL) || uci_unlikely((int64_t)count < 0)) {
+        return NULL;
+    }
+    uci_sigtype_sign(type, count, signature);
+    signature->call  = call;
+    signature->group = uci_mpi_comm_name(comm);
+    return signature;
+}
+
+/** The next send, or receive, of this thread is this one; to be ended by uci_mpi_done(). */
+UCI_INLINE void uci_mpi_send_next(uci_signature_t *signature, const char *call, uint64_t count, MPI_Datatype datatype,
+                                  MPI_Comm comm)
+{
+    if (uci_likely(uci_mpi_is_on())) {
+        uci_mpi_next->send = uci_mpi_sign(signature, call, count, datatype, comm);
+    }
+}
+
+UCI_INLINE void uci_mpi_recv_next(uci_signature_t *signature, const char *call, uint64_t count, MPI_Datatype datatype,
+                                  MPI_Comm comm)
+{
+    if (uci_likely(uci_mpi_is_on())) {
+        uci_mpi_next->recv = uci_mpi_sign(signature, call, count, datatype, comm);
+    }
+}
+
+/** The call is over: what has not been taken (MPI_PROC_NULL, an error) is for nobody. */
+UCI_INLINE void uci_mpi_done(void)
+{
+    uci_mpi_next->send = NULL;
+    uci_mpi_next->recv = NULL;
+}
+
+#endif

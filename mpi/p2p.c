@@ -1,0 +1,198 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Point to point: blocking and not, matched probes. Buffered and ready sends are sends; probes receive nothing.
+ */
+#include "attach.h"
+#include "requests.h"
+
+#define UCI_MPI_SEND(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, \
+                                   MPI_Comm comm) \
+    { \
+        uci_signature_t signature; \
+        int ret; \
+\
+        uci_mpi_send_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, comm); \
+        ret = PMPI_##_name(buf, count, datatype, dest, tag, comm); \
+        uci_mpi_done(); \
+        return ret; \
+    }
+
+#define UCI_MPI_ISEND(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, \
+                                   MPI_Comm comm, MPI_Request *request) \
+    { \
+        uci_signature_t signature; \
+        int ret; \
+\
+        uci_mpi_send_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, comm); \
+        ret = PMPI_##_name(buf, count, datatype, dest, tag, comm, request); \
+        uci_mpi_done(); \
+        return ret; \
+    }
+
+/* Nothing is sent yet: MPI_Start does that */
+#define UCI_MPI_SEND_INIT(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, \
+                                   MPI_Comm comm, MPI_Request *request) \
+    { \
+        int ret = PMPI_##_name(buf, count, datatype, dest, tag, comm, request); \
+\
+        if (ret == MPI_SUCCESS) { \
+            uci_mpi_requests_add(*request, UCI_MPI_STARTS_SEND, "MPI_" #_name, (uint64_t)count, datatype, comm); \
+        } \
+        return ret; \
+    }
+
+#define UCI_MPI_RECV(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, \
+                                   MPI_Comm comm, MPI_Status *status) \
+    { \
+        uci_signature_t signature; \
+        int ret; \
+\
+        uci_mpi_recv_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, comm); \
+        ret = PMPI_##_name(buf, count, datatype, source, tag, comm, status); \
+        uci_mpi_done(); \
+        return ret; \
+    }
+
+#define UCI_MPI_IRECV(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, \
+                                   MPI_Comm comm, MPI_Request *request) \
+    { \
+        uci_signature_t signature; \
+        int ret; \
+\
+        uci_mpi_recv_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, comm); \
+        ret = PMPI_##_name(buf, count, datatype, source, tag, comm, request); \
+        uci_mpi_done(); \
+        return ret; \
+    }
+
+#define UCI_MPI_RECV_INIT(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, \
+                                   MPI_Comm comm, MPI_Request *request) \
+    { \
+        int ret = PMPI_##_name(buf, count, datatype, source, tag, comm, request); \
+\
+        if (ret == MPI_SUCCESS) { \
+            uci_mpi_requests_add(*request, UCI_MPI_STARTS_RECV, "MPI_" #_name, (uint64_t)count, datatype, comm); \
+        } \
+        return ret; \
+    }
+
+/* A message knows its communicator, and does not tell */
+#define UCI_MPI_MRECV(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, \
+                                   MPI_Status *status) \
+    { \
+        uci_signature_t signature; \
+        int ret; \
+\
+        uci_mpi_recv_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, MPI_COMM_NULL); \
+        ret = PMPI_##_name(buf, count, datatype, message, status); \
+        uci_mpi_done(); \
+        return ret; \
+    }
+
+#define UCI_MPI_IMRECV(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, \
+                                   MPI_Request *request) \
+    { \
+        uci_signature_t signature; \
+        int ret; \
+\
+        uci_mpi_recv_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, MPI_COMM_NULL); \
+        ret = PMPI_##_name(buf, count, datatype, message, request); \
+        uci_mpi_done(); \
+        return ret; \
+    }
+
+#define UCI_MPI_SENDRECV(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(const void *sendbuf, _count_t sendcount, MPI_Datatype sendtype, int dest, \
+                                   int sendtag, void *recvbuf, _count_t recvcount, MPI_Datatype recvtype, int source, \
+                                   int recvtag, MPI_Comm comm, MPI_Status *status) \
+    { \
+        uci_signature_t sent, received; \
+        int ret; \
+\
+        uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)sendcount, sendtype, comm); \
+        uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)recvcount, recvtype, comm); \
+        ret = PMPI_##_name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, \
+                           comm, status); \
+        uci_mpi_done(); \
+        return ret; \
+    }
+
+#define UCI_MPI_SENDRECV_REPLACE(_name, _count_t) \
+    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, int dest, int sendtag, \
+                                   int source, int recvtag, MPI_Comm comm, MPI_Status *status) \
+    { \
+        uci_signature_t sent, received; \
+        int ret; \
+\
+        uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)count, datatype, comm); \
+        uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)count, datatype, comm); \
+        ret = PMPI_##_name(buf, count, datatype, dest, sendtag, source, recvtag, comm, status); \
+        uci_mpi_done(); \
+        return ret; \
+    }
+
+#define UCI_MPI_P2P(_suffix, _count_t) \
+    UCI_MPI_SEND(Send##_suffix, _count_t) \
+    UCI_MPI_SEND(Bsend##_suffix, _count_t) \
+    UCI_MPI_SEND(Ssend##_suffix, _count_t) \
+    UCI_MPI_SEND(Rsend##_suffix, _count_t) \
+    UCI_MPI_ISEND(Isend##_suffix, _count_t) \
+    UCI_MPI_ISEND(Ibsend##_suffix, _count_t) \
+    UCI_MPI_ISEND(Issend##_suffix, _count_t) \
+    UCI_MPI_ISEND(Irsend##_suffix, _count_t) \
+    UCI_MPI_SEND_INIT(Send_init##_suffix, _count_t) \
+    UCI_MPI_SEND_INIT(Bsend_init##_suffix, _count_t) \
+    UCI_MPI_SEND_INIT(Ssend_init##_suffix, _count_t) \
+    UCI_MPI_SEND_INIT(Rsend_init##_suffix, _count_t) \
+    UCI_MPI_RECV(Recv##_suffix, _count_t) \
+    UCI_MPI_IRECV(Irecv##_suffix, _count_t) \
+    UCI_MPI_RECV_INIT(Recv_init##_suffix, _count_t) \
+    UCI_MPI_MRECV(Mrecv##_suffix, _count_t) \
+    UCI_MPI_IMRECV(Imrecv##_suffix, _count_t) \
+    UCI_MPI_SENDRECV(Sendrecv##_suffix, _count_t) \
+    UCI_MPI_SENDRECV_REPLACE(Sendrecv_replace##_suffix, _count_t)
+
+UCI_MPI_P2P(, int)
+
+#if MPI_VERSION >= 4
+UCI_MPI_P2P(_c, MPI_Count)
+#endif
+
+UCI_MPI_EXPORT int MPI_Start(MPI_Request *request)
+{
+    int ret;
+
+    uci_mpi_requests_start(*request);
+    ret = PMPI_Start(request);
+    uci_mpi_done();
+    return ret;
+}
+
+/* Started one after the other, which MPI allows */
+UCI_MPI_EXPORT int MPI_Startall(int count, MPI_Request requests[])
+{
+    int i, ret = MPI_SUCCESS;
+
+    if (!uci_mpi_is_on()) {
+        return PMPI_Startall(count, requests);
+    }
+    for (i = 0; (i < count) && (ret == MPI_SUCCESS); ++i) {
+        ret = MPI_Start(&requests[i]);
+    }
+    return ret;
+}
+
+UCI_MPI_EXPORT int MPI_Request_free(MPI_Request *request)
+{
+    uci_mpi_requests_remove(*request);
+    return PMPI_Request_free(request);
+}

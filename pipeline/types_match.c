@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "types_match.h"
+
+#include <stdio.h>
+
+#include "record.h"
+#include "report.h"
+#include "stats.h"
+
+#define UCI_TYPES_TEXT 128 /* bytes of a description, its end included */
+
+/* "4 x MPI_INT", "2 x {2 x MPI_INT, MPI_DOUBLE}" */
+static void uci_types_describe(const uci_signature_t *signature, char *text, size_t size)
+{
+    uint64_t elements = uci_signature_elements(signature->word);
+    unsigned code     = uci_signature_code(signature->word);
+
+    if (code != UCI_SIGNATURE_MIXED) {
+        snprintf(text, size, "%lu x %s", (unsigned long)elements, uci_signed_ops->code_name(code));
+    } else if ((signature->unit > 0) && (elements % signature->unit == 0)) {
+        snprintf(text, size, "%lu x %s", (unsigned long)(elements / signature->unit), signature->text);
+    } else {
+        snprintf(text, size, "%lu elements of %s", (unsigned long)elements, signature->text);
+    }
+}
+
+/* Those of one basic type on both sides are told apart by a word; how many they are the length tells */
+static bool uci_types_are_same(const uci_signature_t *sent, const uci_signature_t *posted)
+{
+    unsigned code = uci_signature_code(sent->word);
+
+    if (uci_likely((code == uci_signature_code(posted->word)) && (code != UCI_SIGNATURE_MIXED))) {
+        return true;
+    }
+    return ((sent->word == posted->word) && (sent->hash == posted->hash)) || uci_signed_ops->matches(sent, posted);
+}
+
+void uci_types_compare(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, uint64_t length,
+                       const uci_sent_types_t *sent)
+{
+    uci_signature_t theirs = {.word = sent->word};
+    char theirs_text[UCI_TYPES_TEXT], ours_text[UCI_TYPES_TEXT];
+
+    if (!(req->flags & UCI_REQUEST_SIGNED)) {
+        return;
+    }
+    if (uci_signature_code(sent->word) == UCI_SIGNATURE_MIXED) {
+        theirs.hash = sent->mixed.hash;
+        theirs.unit = sent->mixed.unit;
+        theirs.text = sent->mixed.text;
+    }
+    UCI_STATS_INC(signatures_compared);
+    if (uci_unlikely(!uci_types_are_same(&theirs, &req->signature))) {
+        uci_types_differ_t differ = {.peer   = peer,
+                                     .seq    = seq,
+                                     .tag    = tag,
+                                     .length = length,
+                                     .sent   = theirs_text,
+                                     .posted = ours_text,
+                                     .call   = req->signature.call,
+                                     .group  = req->signature.group};
+
+        UCI_STATS_INC(signatures_differ);
+        uci_types_describe(&theirs, theirs_text, sizeof(theirs_text));
+        uci_types_describe(&req->signature, ours_text, sizeof(ours_text));
+        uci_report_types_differ(&differ);
+    }
+    uci_signed_drop(req);
+}
