@@ -95,20 +95,34 @@ static uci_sighash_t uci_sigtype_run_hash(const uci_sigtype_run_t *run, uint64_t
     return uci_sighash_repeat((run->type != NULL) ? run->type->hash : uci_sighash_element(run->code), count);
 }
 
-/* Put @a part behind the runs of @a type. @return false: there are too many elements */
-static bool uci_sigtype_append(uci_sigtype_t *type, const uci_sigtype_part_t *part)
+/* Several of one type are not a type of their own */
+static uci_sigtype_part_t uci_sigtype_unwrap(const uci_sigtype_part_t *part)
 {
-    bool is_basic          = (part->type->code != UCI_SIGNATURE_MIXED);
-    uci_sigtype_run_t run  = {.type  = is_basic ? NULL : part->type,
-                              .count = is_basic ? part->count * part->type->elements : part->count,
-                              .code  = part->type->code};
-    uci_sigtype_run_t *end = &type->runs[type->count];
+    const uci_sigtype_t *type = part->type;
 
-    if ((part->count == 0) || (part->type->elements == 0)) {
+    return (type->count == 1) ? (uci_sigtype_part_t){type->runs[0].type, part->count * type->runs[0].count} : *part;
+}
+
+/* Put @a wrapped behind the runs of @a type. @return false: there are too many elements */
+static bool uci_sigtype_append(uci_sigtype_t *type, const uci_sigtype_part_t *wrapped)
+{
+    uci_sigtype_run_t *end  = &type->runs[type->count];
+    uci_sigtype_part_t part = {0};
+    uci_sigtype_run_t run   = {0};
+
+    if ((wrapped->count == 0) || (wrapped->type->elements == 0)) {
         return true;
     }
-    if (part->count > (UCI_SIGNATURE_ELEMENTS_MAX - type->elements) / part->type->elements) {
+    if (wrapped->count > (UCI_SIGNATURE_ELEMENTS_MAX - type->elements) / wrapped->type->elements) {
         return false;
+    }
+    part     = uci_sigtype_unwrap(wrapped);
+    run.code = part.type->code;
+    if (run.code == UCI_SIGNATURE_MIXED) {
+        run.type  = part.type;
+        run.count = part.count;
+    } else {
+        run.count = part.count * part.type->elements;
     }
     if ((type->count > 0) && (end[-1].type == run.type) && (end[-1].code == run.code)) {
         end[-1].count += run.count;
@@ -118,7 +132,7 @@ static bool uci_sigtype_append(uci_sigtype_t *type, const uci_sigtype_part_t *pa
         *end                = run;
         ++type->count;
     }
-    type->elements += part->count * part->type->elements;
+    type->elements += part.count * part.type->elements;
     type->hash = uci_sighash_concat(type->hash, uci_sigtype_run_hash(&run, run.count));
     return true;
 }
@@ -287,7 +301,7 @@ void uci_sigtype_set_text(uci_sigtype_t *type, const char *(*code_name)(unsigned
 {
     uci_sigtext_t text = {.text = type->text, .size = sizeof(type->text)};
 
-    uci_sigtext_add_type(&text, type, code_name);
+    uci_sigtext_add_type(&text, (type->count == 1) ? type->runs[0].type : type, code_name);
     if (text.length >= text.size) {
         memcpy(text.text + text.size - sizeof("...}"), "...}", sizeof("...}"));
     }
@@ -300,7 +314,7 @@ void uci_sigtype_sign(const uci_sigtype_t *type, uint64_t count, uci_signature_t
     *signature = (uci_signature_t){.word = uci_signature_word(type->code, type->elements * count), .type = type};
     if (type->code == UCI_SIGNATURE_MIXED) {
         signature->hash = uci_sigtype_hash(type, count).value;
-        signature->unit = type->elements;
+        signature->unit = (type->count == 1) ? type->runs[0].type->elements : type->elements;
         signature->text = type->text;
     }
 }

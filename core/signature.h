@@ -102,7 +102,7 @@ uci_sighash_t uci_sigtype_hash(const uci_sigtype_t *type, uint64_t count);
 uci_sighash_t uci_sigtype_prefix(const uci_sigtype_t *type, uint64_t elements);
 
 /**
- * Give it a text for people: "{2 x MPI_INT, MPI_DOUBLE}"; what is longer than UCI_SIGNATURE_TEXT_MAX is cut. Before anybody else has it.
+ * Give it a text for people: "{2 x MPI_INT, MPI_DOUBLE}"; of several of one type it is that one's. What is longer than UCI_SIGNATURE_TEXT_MAX is cut. Before anybody else has it.
  * @param code_name  names a basic type.
  */
 void uci_sigtype_set_text(uci_sigtype_t *type, const char *(*code_name)(unsigned code));

@@ -25,7 +25,7 @@ extern "C" {
 #define UCI_SIGNATURE_PACKED       0xfffeu /**< a code: any type matches it, and it any */
 #define UCI_SIGNATURE_MIXED        0xffffu /**< a code: elements of several types */
 #define UCI_SIGNATURE_ELEMENTS_MAX ((1ull << 48) - 1)
-#define UCI_SIGNATURE_TEXT_MAX     40 /**< bytes of a text that travel, its end included */
+#define UCI_SIGNATURE_TEXT_MAX     64 /**< bytes of a text that travel, its end included */
 
 /** What a message consists of. */
 typedef struct uci_signature {

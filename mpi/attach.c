@@ -3,6 +3,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #include "basic_types.h"
 
@@ -42,6 +43,24 @@ static void *uci_mpi_find(const char *name)
     return found;
 }
 
+/* Preloaded in a program of another MPI, whose handles are something else? Then everything is passed on as it is */
+static int uci_mpi_is_ours(void)
+{
+#ifdef OPEN_MPI
+    const char *ours = "Open MPI", *mark = "ompi_mpi_comm_world";
+#else
+    const char *ours = "MPICH", *mark = "MPIR_Dup_fn";
+#endif
+
+    if (dlsym(RTLD_DEFAULT, mark) != NULL) {
+        return 1;
+    }
+    fprintf(stderr,
+            "libuci_mpi: types of messages are not compared: this is the library for %s, and the program uses another MPI\n",
+            ours);
+    return 0;
+}
+
 /* Within the first call that could carry a signature: MPI has been initialised, and by that UCX */
 static void uci_mpi_attach(void)
 {
@@ -54,7 +73,8 @@ static void uci_mpi_attach(void)
 
     uci_mpi_next_func = (uci_signatures_next_func_t)uci_mpi_find(UCI_SIGNATURES_NEXT);
     uci_mpi_report    = (uci_signatures_report_func_t)uci_mpi_find(UCI_SIGNATURES_REPORT);
-    if ((attach == NULL) || (uci_mpi_next_func == NULL) || (uci_mpi_report == NULL) || !uci_mpi_datatype_init()) {
+    if ((attach == NULL) || (uci_mpi_next_func == NULL) || (uci_mpi_report == NULL) || !uci_mpi_is_ours() ||
+        !uci_mpi_datatype_init()) {
         return;
     }
     uci_mpi_compared = (uci_signatures_t)attach(UCI_SIGNATURE_VERSION, &ops);

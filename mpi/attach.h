@@ -10,7 +10,8 @@
  *         PMPI_Send()  -->  ucp_tag_send_nbx()  -->  libucx_integrity.so takes it
  *         attach.h: what has not been taken is no other send's
  *
- * Each call of a program is seen once: of Fortran's, those that reach C by PMPI names have wrappers of their own (fortran.c).
+ * Each call of a program is seen once: of Fortran's, those that reach C by PMPI names have wrappers of their own
+ * (fortran_openmpi.c, fortran_mpich.c).
  */
 #ifndef UCI_MPI_ATTACH_H_
 #define UCI_MPI_ATTACH_H_

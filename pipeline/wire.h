@@ -223,7 +223,7 @@ UCI_INLINE uint32_t uci_chunk_length(uint64_t length, uint32_t chunk_size, uint3
 }
 
 _Static_assert(sizeof(uci_frame_hdr_t) == 40, "frame header");
-_Static_assert(sizeof(uci_trailer_t) == 56, "trailer");
+_Static_assert(sizeof(uci_trailer_t) == 80, "trailer");
 _Static_assert(sizeof(uci_am_hdr_t) == 48, "active message header");
 
 /** What TREE and NODES hold at most, headers aside (one node's children are never split) */

@@ -203,7 +203,7 @@ Test(signature, counts)
 Test(signature, text)
 {
     uci_sigtype_t *a, *b, *pair, *nested, *longer;
-    uci_sigtype_part_t parts[3];
+    uci_sigtype_part_t parts[4];
 
     cr_assert_eq(uci_sigtype_create_basic(0, 2, &a), UCI_OK);
     cr_assert_eq(uci_sigtype_create_basic(1, 1, &b), UCI_OK);
@@ -216,9 +216,16 @@ Test(signature, text)
     cr_assert_eq(uci_sigtype_create(parts, 2, &nested), UCI_OK);
     uci_sigtype_set_text(nested, test_name);
     cr_expect_str_eq(uci_sigtype_text(nested), "{7 x {2 x A, B}, B}");
+    parts[1] = (uci_sigtype_part_t){nested, 5};
+    cr_assert_eq(uci_sigtype_create(parts + 1, 1, &longer), UCI_OK);
+    uci_sigtype_set_text(longer, test_name);
+    cr_expect_str_eq(uci_sigtype_text(longer), "{7 x {2 x A, B}, B}", "several of one type are no type of their own");
+    cr_expect_eq(uci_sigtype_elements(longer), 5 * uci_sigtype_elements(nested));
+    uci_sigtype_release(longer);
     parts[1] = (uci_sigtype_part_t){nested, 11};
     parts[2] = (uci_sigtype_part_t){pair, 12};
-    cr_assert_eq(uci_sigtype_create(parts, 3, &longer), UCI_OK);
+    parts[3] = (uci_sigtype_part_t){nested, 13};
+    cr_assert_eq(uci_sigtype_create(parts, 4, &longer), UCI_OK);
     uci_sigtype_set_text(longer, test_name);
     cr_expect_eq(strlen(uci_sigtype_text(longer)), UCI_SIGNATURE_TEXT_MAX - 1);
     cr_expect_not_null(strstr(uci_sigtype_text(longer), "...}"), "%s", uci_sigtype_text(longer));

@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Was told of a program's messages what it says has to be told?
+
+usage: tests/signatures/judge.py OUTPUT EVENTS STATS
+
+OUTPUT is what rank 1 of the program printed: a line "TAG|CALL|SENT|RECEIVED" for each of its messages whose types do not match, and "compared N":
+so many messages it has received that carry types. EVENTS are the records of the job (UCI_EVENTS), STATS the JSON statistics of rank 1.
+Exit status 1, with what is wrong, if rank 1 told more, less or anything else.
+"""
+import json
+import sys
+from collections import Counter
+from pathlib import Path
+
+
+def expected(output):
+    """(what is to be told, how many are to be compared)"""
+    lines = [line.strip() for line in output.splitlines()]
+    counts = [int(line.split()[1]) for line in lines if line.startswith("compared ")]
+    if len(counts) != 1:
+        sys.exit("the program has not come to its end")
+    return Counter(tuple(line.split("|")) for line in lines if line.count("|") == 3), counts[0]
+
+
+def told(events):
+    """What rank 1 has told."""
+    records = [json.loads(line) for line in events.splitlines()]
+    other = [record["verdict"] for record in records if record["verdict"] != "types differ" or record["cause"] != "types"]
+    if other:
+        sys.exit(f"records of something else: {other[0]}")
+    return Counter((str(record["mpi"]["tag"]), record["types"]["call"], record["types"]["sent"], record["types"]["received"])
+                   for record in records if record["rank"] == 1)
+
+
+def main():
+    """Compare."""
+    output, events, stats = (Path(name).read_text(encoding="utf-8") if Path(name).exists() else "" for name in sys.argv[1:4])
+    want, compared = expected(output)
+    have = told(events)
+    counters = json.loads(stats)
+    for text, lines in (("not told", want - have), ("told, and should not be", have - want)):
+        for line, number in sorted(lines.items(), key=lambda item: int(item[0][0])):
+            print(f"{text}: {'|'.join(line)} ({number} x)")
+    if counters["signatures_compared"] != compared:
+        print(f"{counters['signatures_compared']} were compared, should be {compared}")
+    if counters["signatures_differ"] != sum(want.values()):
+        print(f"{counters['signatures_differ']} were counted, should be {sum(want.values())}")
+    good = want == have and counters["signatures_compared"] == compared and counters["signatures_differ"] == sum(want.values())
+    print(f"{compared} compared, {sum(want.values())} do not match" if good else "FAILED")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
