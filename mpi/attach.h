@@ -54,12 +54,17 @@ UCI_INLINE const char *uci_mpi_comm_name(MPI_Comm comm)
 UCI_INLINE const uci_signature_t *uci_mpi_sign(uci_signature_t *signature, const char *call, uint64_t count,
                                                MPI_Datatype datatype, MPI_Comm comm)
 {
-    const uci_sigtype_t *type = uci_mpi_datatype(datatype);
+    const uci_mpi_seen_t *seen = uci_mpi_datatype(datatype);
 
-    if (uci_unlikely(type == NULL) || uci_unlikely((int64_t)count < 0)) {
+    if (uci_unlikely(seen == NULL) || uci_unlikely((int64_t)count < 0)) {
         return NULL;
     }
-    uci_sigtype_sign(type, count, signature);
+    if (uci_likely(seen->code != uci_signature_word(UCI_SIGNATURE_MIXED, 0))) {
+        signature->word = seen->code | ((seen->elements * count) & UCI_SIGNATURE_ELEMENTS_MAX);
+        signature->type = seen->type; /* what is for mixed ones nobody reads */
+    } else {
+        uci_sigtype_sign(seen->type, count, signature);
+    }
     signature->call  = call;
     signature->group = uci_mpi_comm_name(comm);
     return signature;

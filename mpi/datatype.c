@@ -311,7 +311,7 @@ static const uci_sigtype_t *uci_mpi_derived_find(MPI_Datatype datatype)
     return type;
 }
 
-const uci_sigtype_t *uci_mpi_datatype_slow(MPI_Datatype datatype)
+const uci_mpi_seen_t *uci_mpi_datatype_slow(MPI_Datatype datatype)
 {
     uci_mpi_seen_t *seen = &uci_mpi_seen[uci_mpi_seen_place(datatype)];
     unsigned freed       = __atomic_load_n(&uci_mpi_freed, __ATOMIC_ACQUIRE);
@@ -321,8 +321,13 @@ const uci_sigtype_t *uci_mpi_datatype_slow(MPI_Datatype datatype)
         return NULL; /* an error, which MPI tells */
     }
     type = uci_mpi_is_named(datatype) ? uci_mpi_basic_find(datatype) : uci_mpi_derived_find(datatype);
-    if (type != NULL) {
-        *seen = (uci_mpi_seen_t){.datatype = datatype, .freed = freed, .type = type};
+    if (type == NULL) {
+        return NULL;
     }
-    return type;
+    *seen = (uci_mpi_seen_t){.datatype = datatype,
+                             .freed    = freed,
+                             .type     = type,
+                             .code     = uci_signature_word(uci_sigtype_code(type), 0),
+                             .elements = uci_sigtype_elements(type)};
+    return seen;
 }

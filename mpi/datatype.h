@@ -17,6 +17,8 @@ typedef struct uci_mpi_seen {
     MPI_Datatype datatype;
     unsigned freed;            /**< uci_mpi_freed when it was looked up */
     const uci_sigtype_t *type; /**< NULL: the entry is empty */
+    uint64_t code;             /**< of all its elements, shifted to its place in a signature's word */
+    uint64_t elements;
 } uci_mpi_seen_t;
 
 extern __thread uci_mpi_seen_t uci_mpi_seen[UCI_MPI_SEEN];
@@ -28,23 +30,22 @@ extern unsigned uci_mpi_freed;
 int uci_mpi_datatype_init(void);
 
 /** The same as uci_mpi_datatype(), of one that this thread's table does not tell. */
-const uci_sigtype_t *uci_mpi_datatype_slow(MPI_Datatype datatype);
+const uci_mpi_seen_t *uci_mpi_datatype_slow(MPI_Datatype datatype);
 
 UCI_INLINE size_t uci_mpi_seen_place(MPI_Datatype datatype)
 {
     return (size_t)(((uint64_t)(uintptr_t)datatype * 0x9e3779b97f4a7c15ul) >> 58);
 }
 
-/** @return what @a datatype consists of, valid until it is freed; NULL: that can't be told, which has been said. */
-UCI_INLINE const uci_sigtype_t *uci_mpi_datatype(MPI_Datatype datatype)
+/** @return what @a datatype consists of, until this thread asks about another one; NULL: that can't be told, which has been said. */
+UCI_INLINE const uci_mpi_seen_t *uci_mpi_datatype(MPI_Datatype datatype)
 {
     const uci_mpi_seen_t *seen = &uci_mpi_seen[uci_mpi_seen_place(datatype)];
 
-    if (uci_likely((seen->datatype == datatype) && (seen->type != NULL) &&
-                   (seen->freed == __atomic_load_n(&uci_mpi_freed, __ATOMIC_ACQUIRE)))) {
-        return seen->type;
-    }
-    return uci_mpi_datatype_slow(datatype);
+    return uci_likely((seen->datatype == datatype) && (seen->type != NULL) &&
+                      (seen->freed == __atomic_load_n(&uci_mpi_freed, __ATOMIC_ACQUIRE)))
+                   ? seen
+                   : uci_mpi_datatype_slow(datatype);
 }
 
 _Static_assert(UCI_MPI_SEEN == 1u << (64 - 58), "uci_mpi_seen_place()");

@@ -32,6 +32,12 @@ UCI_INLINE bool uci_memtype_is_host_fast(const uci_context_t *context, const ucp
     return context->short_way && !(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE);
 }
 
+/** The same of an operation that takes a longer way for other reasons. */
+UCI_INLINE bool uci_memtype_is_host_only_now(const uci_context_t *context, const ucp_request_param_t *param)
+{
+    return context->host_only && !(param->op_attr_mask & UCP_OP_ATTR_FIELD_MEMORY_TYPE);
+}
+
 /** Is this the host's memory? */
 UCI_INLINE bool uci_memtype_is_host(const uci_context_t *context, const void *buffer, size_t count,
                                     const ucp_request_param_t *param)

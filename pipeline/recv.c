@@ -109,6 +109,44 @@ static uint64_t uci_recv_user_length(const uci_signed_frame_t *opened)
     return desc.length;
 }
 
+/* The same of the smallest, whose digest is in line, for a receive that takes it: it is verified before it gets there */
+UCI_INLINE bool uci_recv_small_word(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                    uci_request_t *req)
+{
+    size_t length = hdr->length - sizeof(uint64_t);
+    char copy[UCI_DIGEST_SMALL_MAX];
+    uci_sent_types_t types;
+
+    if (uci_unlikely(uci_digest_xxh3_small_copy(copy, payload, hdr->length) != hdr->value)) {
+        return false;
+    }
+    memcpy(&types.word, copy + length, sizeof(types.word));
+    if (uci_likely(uci_signed_is_plain_match(req, types.word))) {
+        UCI_STATS_INC(signatures_compared);
+        req->flags &= ~(uint32_t)UCI_REQUEST_SIGNED;
+    } else {
+        uci_types_compare(req, peer, peer->rx_next, hdr->tag, length, &types);
+    }
+    memcpy(req->buffer.data, copy, length);
+    uci_recv_take(peer->worker, req);
+    peer->bound = NULL;
+    uci_link_delivered(peer, length);
+    UCI_STATS_INC(chunks_verified);
+    uci_recv_count(length);
+    if (uci_unlikely(req->worker->watches_deliveries)) {
+        uci_delivery_watch(req, peer, length);
+    }
+    uci_request_complete_recv_inline(req, UCS_OK, hdr->tag, length);
+    return true;
+}
+
+UCI_INLINE bool uci_recv_is_small_word(const uci_frame_hdr_t *hdr, const uci_request_t *req)
+{
+    return (hdr->kind == ((UCI_FRAME_EAGER & 0x0f) | UCI_FRAME_SIGNED)) && (hdr->digest == UCI_DIGEST_XXH3) &&
+           (hdr->length <= UCI_DIGEST_SMALL_MAX) && (hdr->length <= req->buffer.length + sizeof(uint64_t)) &&
+           (req->buffer.kind == UCI_BUFFER_CONTIG);
+}
+
 /* What is left without its signature goes the usual way, from memory that nobody else can write to */
 static bool uci_recv_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
 {
@@ -142,6 +180,9 @@ static bool uci_recv_arrived_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr,
 {
     uint64_t seq = peer->rx_next;
 
+    if (uci_recv_is_small_word(hdr, req)) {
+        return uci_recv_small_word(peer, hdr, payload, req);
+    }
     if (uci_frame_is_signed(hdr->kind)) {
         return uci_recv_signed(peer, hdr, payload, req);
     }
@@ -321,8 +362,12 @@ ucs_status_ptr_t uci_recv_with(uci_worker_t *worker, void *data, size_t count, u
     if ((message == NULL) && (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
     }
-    status = uci_recv_prepare(worker, data, count, param, &req);
-    if (status != UCS_OK) {
+    req = uci_request_get_inline(worker, param);
+    if (uci_unlikely(req == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    status = uci_recv_init(worker, req, data, count, uci_recv_datatype(param));
+    if (uci_unlikely(status != UCS_OK)) {
         return UCS_STATUS_PTR(status);
     }
     uci_signed_set(req, signature);

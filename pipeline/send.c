@@ -442,12 +442,40 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_
     return uci_send_other(ep, data, count, datatype, tag, param, sync, NULL);
 }
 
+/* Of the smallest the digest is in line, as in uci_send_eager_contig() */
+UCI_INLINE ucs_status_ptr_t uci_send_small_word(uci_ep_t *ep, const void *data, size_t length, ucp_tag_t tag,
+                                                const ucp_request_param_t *param, uint64_t word)
+{
+    size_t total       = length + sizeof(word);
+    uci_frame_t *frame = uci_send_frame_get(ep->peer, total);
+    uint32_t what      = uci_frame_what((UCI_FRAME_EAGER & 0x0f) | UCI_FRAME_SIGNED, UCI_DIGEST_XXH3, (uint32_t)total);
+    ucs_status_t status;
+    char *payload;
+
+    if (uci_unlikely(frame == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    payload = uci_frame_payload(frame);
+    (void)uci_digest_xxh3_small_copy(payload, data, length); /* its copy is in line */
+    memcpy(payload + length, &word, sizeof(word));
+    status = uci_link_send(ep, frame, what, tag, uci_digest_xxh3_small(payload, total));
+    return uci_send_eager_end(ep, frame, length, status, param);
+}
+
 ucs_status_ptr_t uci_send_with(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag,
                                const ucp_request_param_t *param, bool sync, const uci_signature_t *signature)
 {
     ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
                                                                                  : ucp_dt_make_contig(1);
+    size_t length;
 
+    if (uci_likely(uci_buffer_is_contig(datatype)) && !sync && ep->peer->worker->small_xxh3 &&
+        (uci_signature_code(signature->word) != UCI_SIGNATURE_MIXED)) {
+        length = uci_buffer_contig_length(datatype, count);
+        if (uci_likely(length + sizeof(uint64_t) <= uci_min(UCI_DIGEST_SMALL_MAX, ep->peer->eager_max))) {
+            return uci_send_small_word(ep, data, length, tag, param, signature->word);
+        }
+    }
     return uci_send_other(ep, data, count, datatype, tag, param, sync, signature);
 }
 

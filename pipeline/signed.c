@@ -88,15 +88,6 @@ void uci_signed_close(uci_worker_t *worker, uci_signed_frame_t *opened)
 
 /* --------------------------------------------------------- of a receive */
 
-void uci_signed_set(uci_request_t *req, const uci_signature_t *signature)
-{
-    req->signature = *signature;
-    req->flags |= UCI_REQUEST_SIGNED;
-    if (uci_signature_code(signature->word) == UCI_SIGNATURE_MIXED) {
-        uci_signed_ops->hold(signature->type);
-    }
-}
-
 void uci_signed_drop(uci_request_t *req)
 {
     req->flags &= ~(uint32_t)UCI_REQUEST_SIGNED;

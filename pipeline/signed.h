@@ -60,6 +60,13 @@ UCI_INLINE const uci_signature_t *uci_signed_take_recv(void)
     return signature;
 }
 
+/** Is this the usual case: a receive whose elements, and those of the message, are all of one type? */
+UCI_INLINE bool uci_signed_is_plain_match(const uci_request_t *req, uint64_t word)
+{
+    return (req->flags & UCI_REQUEST_SIGNED) && (uci_signature_code(word) == uci_signature_code(req->signature.word)) &&
+           (uci_signature_code(word) != UCI_SIGNATURE_MIXED);
+}
+
 /** @return kind of a frame with @a signature, which may be NULL. */
 UCI_INLINE unsigned uci_signed_kind(uci_frame_kind_t kind, const uci_signature_t *signature)
 {
@@ -83,7 +90,14 @@ void uci_signed_close(uci_worker_t *worker, uci_signed_frame_t *opened);
 uci_frame_hdr_t uci_signed_hdr(const uci_frame_hdr_t *hdr);
 
 /** A receive carries a signature, which is copied. */
-void uci_signed_set(uci_request_t *req, const uci_signature_t *signature);
+UCI_INLINE void uci_signed_set(uci_request_t *req, const uci_signature_t *signature)
+{
+    req->signature = *signature;
+    req->flags |= UCI_REQUEST_SIGNED;
+    if (uci_unlikely(uci_signature_code(signature->word) == UCI_SIGNATURE_MIXED)) {
+        uci_signed_ops->hold(signature->type);
+    }
+}
 
 /** It has been compared: it has no signature any more. */
 void uci_signed_drop(uci_request_t *req);

@@ -136,6 +136,25 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_any(ucp_ep_h ep, const void *
     return ret;
 }
 
+/* Not the short way, but nearly: with a signature (signed.h), and else as usual */
+static __attribute__((noinline)) ucs_status_ptr_t uci_hook_send_long(ucp_ep_h ep, const void *buffer, size_t count,
+                                                                     ucp_tag_t tag, const ucp_request_param_t *param,
+                                                                     bool sync)
+{
+    const uci_signature_t *signature = uci_signed_next.send;
+    uci_ep_t *ours;
+
+    if (uci_likely(signature != NULL)) {
+        ours = uci_plugin_ep(ep);
+        if (uci_likely(ours != NULL) && uci_likely(uci_memtype_is_host_only_now(ours->peer->worker->context, param)) &&
+            uci_likely(uci_worker_enter_fast(ours->peer->worker))) {
+            uci_signed_next.send = NULL;
+            return uci_send_with(ours, buffer, count, tag, param, sync, signature);
+        }
+    }
+    return uci_hook_send_any(ep, buffer, count, tag, param, sync);
+}
+
 /* The usual case ends in a call that returns to our caller: nothing is to be kept meanwhile. Who finds a handle needs no
  * UCI_HOOK(). What is not usual looks it up again: to hand it over would cost the usual case 4 instructions. */
 UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
@@ -147,7 +166,7 @@ UCI_INLINE ucs_status_ptr_t uci_hook_send(ucp_ep_h ep, const void *buffer, size_
         uci_likely(uci_worker_enter_fast(ours->peer->worker))) {
         return uci_send(ours, buffer, count, tag, param, sync);
     }
-    return uci_hook_send_any(ep, buffer, count, tag, param, sync);
+    return uci_hook_send_long(ep, buffer, count, tag, param, sync);
 }
 
 UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
@@ -232,6 +251,25 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_any(ucp_worker_h worker, void
     return ret;
 }
 
+/* As uci_hook_send_long() */
+static __attribute__((noinline)) ucs_status_ptr_t uci_hook_recv_long(ucp_worker_h worker, void *buffer, size_t count,
+                                                                     ucp_tag_t tag, ucp_tag_t tag_mask,
+                                                                     const ucp_request_param_t *param)
+{
+    const uci_signature_t *signature = uci_signed_next.recv;
+    uci_worker_t *ours;
+
+    if (uci_likely(signature != NULL)) {
+        ours = uci_plugin_worker(worker);
+        if (uci_likely(ours != NULL) && uci_likely(ours->recv == uci_recv) &&
+            uci_likely(uci_memtype_is_host_only_now(ours->context, param)) && uci_likely(uci_worker_enter_fast(ours))) {
+            uci_signed_next.recv = NULL;
+            return uci_recv_with(ours, buffer, count, tag, tag_mask, param, signature);
+        }
+    }
+    return uci_hook_recv_any(worker, buffer, count, tag, tag_mask, param);
+}
+
 /* As uci_hook_send() */
 UCI_INLINE ucs_status_ptr_t uci_hook_recv(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
                                           ucp_tag_t tag_mask, const ucp_request_param_t *param)
@@ -242,7 +280,7 @@ UCI_INLINE ucs_status_ptr_t uci_hook_recv(ucp_worker_h worker, void *buffer, siz
         uci_likely(uci_worker_enter_fast(ours))) {
         return uci_recv(ours, buffer, count, tag, tag_mask, param);
     }
-    return uci_hook_recv_any(worker, buffer, count, tag, tag_mask, param);
+    return uci_hook_recv_long(worker, buffer, count, tag, tag_mask, param);
 }
 
 UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
