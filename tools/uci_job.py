@@ -53,6 +53,15 @@ def find_time_library(library):
     return path
 
 
+def find_signature_library(library, mpi):
+    """libuci_mpi_... of this MPI that belongs to LIBRARY."""
+    name = f"libuci_mpi_{mpi}.so"
+    path = find_first(library.parent / folder / name for folder in (".", "mpi"))
+    if path is None:
+        raise JobError(f"there is no {name} beside {library}: it is built where {MPIS[mpi]} was installed (headers and all)")
+    return path
+
+
 def find_module_folder(library):
     """The folder for UCX_PLUGIN_PATH that belongs to LIBRARY."""
     folder = Path(library).resolve().parent

@@ -24,7 +24,7 @@ import uci_job  # noqa: E402
 import uci_twins  # noqa: E402
 from uci_job import JobError  # noqa: E402
 from uci_summary import (EXIT_CHANGED, EXIT_CORRECTED, EXIT_DAMAGED, EXIT_FAILED, EXIT_NO_UCI, EXIT_NOT_FOUND, EXIT_REPAIRED,  # noqa: E402
-                         EXIT_TWINS_DIFFER, Summary, print_summary, warn, write_json)
+                         EXIT_TWINS_DIFFER, EXIT_TYPES, Summary, print_summary, warn, write_json)
 from uci_twin_summary import TwinSummary  # noqa: E402
 
 EPILOG = f"""
@@ -36,6 +36,7 @@ exit status:
   {EXIT_REPAIRED}  messages arrived damaged, and all were repaired
   {EXIT_CORRECTED}  --twins --correct: they differed, and all was corrected
   {EXIT_CHANGED}  the program changed the buffer of a send that was pending; nothing else was damaged
+  {EXIT_TYPES}  --signatures: types of messages do not match; nothing was damaged
   {EXIT_FAILED}  uci_run could not start the job;  {EXIT_NOT_FOUND}  there is no such program
 
 examples:
@@ -43,6 +44,7 @@ examples:
   uci_run -n 8 --hosts node1,node2 --require ./program
   uci_run -n 4 -v --dry-run ./program                 the command line only, to be pasted into a job script
   UCI_FAULT=rate=1e-3 uci_run -n 2 --json - ./program UCI_ and UCX_ variables reach all ranks
+  uci_run --signatures -n 4 ./program                 is what is received what was meant by its sender?
   uci_run --twins 3 --correct -n 4 ./program          three runs, which vote on each message
   uci_run --twins 2 -- mpirun -np 4 ./program         a command line of one's own
 """
@@ -169,6 +171,8 @@ def parse_arguments():
                         "(default: all twins on the hosts of --hosts)")
     parser.add_argument("--apart", action="store_true", help="with --twins: each twin but the first works in a folder of its own, twin.K/work, "
                         "with links to what is in this one, so that files that the program makes do not collide")
+    parser.add_argument("--signatures", action="store_true", help="compare the types of what is sent and received (UCI_SIGNATURES=all: "
+                        "and the arguments of collectives)")
     parser.add_argument("--mpi", choices=tuple(uci_job.MPIS), help="default: the one that the program is linked with")
     parser.add_argument("--attach", choices=("auto", "preload", "module"), default="auto",
                         help="how UCI gets into a rank: preloaded; by UCX, from 1.22 on; or (auto, default) as it is already by this "
@@ -237,6 +241,15 @@ class Starter:
         library = Path(self.options.library or uci_job.find_library()).resolve()
         return uci_job.find_time_library(library)
 
+    def signature_library(self):
+        """What knows the types of messages (--signatures), for the MPI that starts the job."""
+        library = Path(self.options.library or uci_job.find_library()).resolve()
+        mpi = self.launcher.mpi if self.launcher else uci_job.read_launcher(self.program)[0]
+        if mpi is None:
+            raise JobError(f"--signatures: of which MPI is what {self.program} starts? Preload libuci_mpi_openmpi.so or libuci_mpi_mpich.so yourself, "
+                           "beside libucx_integrity.so")
+        return uci_job.find_signature_library(library, mpi)
+
     def command(self, folder, twin=None):
         """The command line whose ranks leave what they know in FOLDER, or for a twin in its folder there."""
         options = self.options
@@ -247,6 +260,8 @@ class Starter:
             if options.same_time or is_on(own.get("UCI_TWINS_TIME", "")):
                 variables |= {"UCI_TWINS_TIME": "on", "LD_PRELOAD": f"{variables.get('LD_PRELOAD', '')}:{self.time_library()}".lstrip(":")}
             variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
+        if options.signatures:
+            variables["LD_PRELOAD"] = f"{variables.get('LD_PRELOAD', '')}:{self.signature_library()}".lstrip(":")
         if options.require:
             variables["UCI_REQUIRE"] = "on"
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import uci_folder
 
+EXIT_TYPES = 117  # what was received is not what was meant
 EXIT_CORRECTED = 118  # twins differed
 EXIT_TWINS_DIFFER = 119
 EXIT_NO_UCI = 120  # --require, and a rank without UCI
@@ -55,13 +56,16 @@ class Summary:
             return EXIT_REPAIRED
         if self.job.sums["source_changed"] > 0:
             return EXIT_CHANGED
+        if self.job.sums["signatures_differ"] > 0 and self.status == 0:
+            return EXIT_TYPES
         return self.status
 
     def verdict(self):
         """One sentence."""
         texts = {EXIT_DAMAGED: "messages arrived damaged and could not be repaired",
                  EXIT_REPAIRED: "messages arrived damaged, and all were repaired",
-                 EXIT_CHANGED: "the program changed buffers of sends that were pending"}
+                 EXIT_CHANGED: "the program changed buffers of sends that were pending",
+                 EXIT_TYPES: "types of messages do not match: what was received is not what was meant"}
         if len(self.missing) == self.ranks:
             return ("no rank had UCI: nothing was verified ('uci_info --check' tells why)" if self.status == 0 else
                     "no rank has left statistics: nothing is known of its messages")
@@ -83,7 +87,7 @@ class Summary:
                 "messages_sent": sums["messages_sent"], "messages_received": sums["messages_received"],
                 "bytes_sent": sums["bytes_sent"], "bytes_received": sums["bytes_received"],
                 "unverified_messages": sums["passthrough_messages"], "damaged_chunks": job.damaged_chunks(),
-                "source_changed_chunks": sums["source_changed"], "records": job.records.records, "records_unreadable": job.records.damaged_lines,
+                "source_changed_chunks": sums["source_changed"], "types_differ": sums["signatures_differ"], "records": job.records.records, "records_unreadable": job.records.damaged_lines,
                 "records_lost": sums["events_lost"], "files_unreadable": job.unreadable, "by_cause": dict(job.causes),
                 "by_verdict": dict(job.verdicts), "worst_ranks": job.worst_ranks.most_common(WORST),
                 "worst_pairs": job.worst_pairs.most_common(WORST), "worst_hosts": job.worst_hosts.most_common(WORST),
@@ -114,6 +118,9 @@ class Summary:
                           if damaged else "nothing")
         if sums["source_changed"]:
             yield "changed", f"{sums['source_changed']:,} chunks, by the program, while they were being sent"
+        if sums["signatures_compared"] or sums["signatures_differ"]:
+            yield "types", (f"{sums['signatures_compared']:,} compared; {sums['signatures_differ']:,} do not match" +
+                            (f"; {sums['signatures_missing']:,} came without types" if sums["signatures_missing"] else ""))
         if sums["faults_injected"]:
             yield "injected", f"{sums['faults_injected']:,} faults, on purpose (UCI_FAULT)"
         for name, counts in (("by cause", job.causes), ("verdicts", job.verdicts), ("worst ranks", job.worst_ranks),

@@ -11,6 +11,7 @@ from jobreport.tally import NOT_RECORDED, STACK_FRAMES, sides_of, text_of
 from jobreport.timeline import timeline
 from jobreport.twin_pictures import twin_pictures
 from jobreport.twin_verdict import twins_model, with_twins
+from jobreport.types import with_types
 from jobreport.verdict import host_of, job_verdict, missing_ranks, patterns
 from jobreport.wording import clean, instant, size
 
@@ -36,7 +37,7 @@ def build_model(run, tally, counters, twins):
     if compared:
         compared |= twin_pictures(twins)
     worst, symbols, stacks = show_worst(tally)
-    return {"uci_report": VERSION, "verdict": with_twins(job_verdict(tally, counters, ranks, hosts), compared), "twins": compared,
+    return {"uci_report": VERSION, "verdict": with_twins(with_types(job_verdict(tally, counters, ranks, hosts), tally.mistyped, counters.sums), compared), "twins": compared,
             "job": job_of(tally, counters, ranks, hosts),
             "inputs": inputs_of(run, tally, counters, twins), "patterns": patterns(tally),
             "totals": {"records": tally.records, "wrong_bytes": tally.wrong_bytes, "unplaced": tally.unplaced,

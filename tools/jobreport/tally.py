@@ -8,7 +8,7 @@ import heapq
 import math
 from collections import Counter
 
-from jobreport import twins
+from jobreport import twins, types
 from jobreport.wording import clean
 
 RANK_LIMIT = 1 << 31
@@ -46,6 +46,7 @@ class Tally:
         self.first_time, self.last_time = math.inf, -math.inf
         self.worst, self.examples = [], {}
         self.raw_values, self.raw_hosts, self.raw_messages = {}, {}, {}
+        self.mistyped = types.Mistyped()        # types that do not match: nothing was damaged
         self.differences = twins.Differences()  # what twins have found: nothing was damaged on its way
 
     def add_damaged(self, path, offset, complaint, limit):
@@ -59,6 +60,8 @@ class Tally:
         get = record.get
         if get("verdict") in twins.VERDICTS:
             return self.differences.add(record)
+        if get("verdict") == types.VERDICT:
+            return self.mistyped.add(record)
         numbers = [get(name) or 0 for name in NUMBERS]
         sender, receiver = sides_of(record)
         ranks = rank_of(get(sender + "rank")), rank_of(get(receiver + "rank"))
@@ -204,6 +207,7 @@ class Tally:
         heapq.heapify(self.worst)
         for group, entry in other.examples.items():
             self.examples.setdefault(group, entry)
+        self.mistyped.merge(other.mistyped)
         self.differences.merge(other.differences)
 
     def worst_first(self):

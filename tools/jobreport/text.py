@@ -9,7 +9,7 @@ WIDTH = 110
 WORST = 5
 RANKS = 12  # that are named, in the order in which they were tainted
 TIMES = 16  # lines of what was compared when
-HIGHLIGHT = {"lost": "31", "differs": "31", "repaired": "33", "corrected": "33", "source": "33", "clean": "32", "unknown": "35"}
+HIGHLIGHT = {"lost": "31", "differs": "31", "repaired": "33", "corrected": "33", "source": "33", "types": "33", "clean": "32", "unknown": "35"}
 
 
 def render_text(model, is_coloured):

@@ -11,7 +11,7 @@ ORIGINS = 5     # processes whose messages were wrong
 
 WORDS = {2: "two", 3: "three"}
 LEVELS = {"differs": "differs", "corrected": "corrected", "same": "clean", "not deterministic": "unknown", "not compared": "unknown"}
-SEVERITY = ("clean", "unknown", "source", "corrected", "repaired", "differs", "lost")  # of verdicts on a run
+SEVERITY = ("clean", "unknown", "types", "source", "corrected", "repaired", "differs", "lost")  # of verdicts on a run
 
 
 def twins_model(twins, differences):

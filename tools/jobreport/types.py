@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Messages whose types do not match, and arguments of collectives: nothing was damaged, and what is received is not what was meant."""
+from collections import Counter
+
+from jobreport.wording import clean, count, share
+
+VERDICT = "types differ"
+LIMIT = 10_000  # sentences that are told apart
+NEXT_STEPS = [
+    "Compare count and datatype of the send and the receive that are named (and their tags: was this message meant for that receive?).",
+    "Run once more with UCI_ON_SIGNATURE=abort, and with a debugger, to see where the receive is."]
+
+
+class Mistyped:
+    """Records of this kind, added up."""
+
+    def __init__(self):
+        self.records = 0
+        self.sentences = Counter()
+
+    def add(self, record):
+        """Count one. @return None, or what is wrong with it."""
+        types = record.get("types")
+        if not isinstance(types, dict) or not all(isinstance(types.get(name), str) for name in ("sent", "received", "call")):
+            return "types that are none"
+        self.records += 1
+        sentence = f"{clean(record.get('evidence'), 300)}, by {clean(types['call'])}" + \
+                   (f" on {clean(types['communicator'])}" if isinstance(types.get("communicator"), str) else "")
+        if sentence in self.sentences or len(self.sentences) < LIMIT:
+            self.sentences[sentence] += 1
+        return None
+
+    def merge(self, other):
+        """Add up with those of another part."""
+        self.records += other.records
+        self.sentences.update(other.sentences)
+
+
+def with_types(verdict, mistyped, sums):
+    """The verdict on a job, with what is to be said of its types."""
+    number = max(mistyped.records, sums["signatures_differ"])
+    if not number:
+        return verdict
+    sentence = f"{count(number, 'message')} {'was' if number == 1 else 'were'} received as other types than {'it was' if number == 1 else 'they were'} sent as."
+    cause = {"cause": "types", "text": "the program receives what it has not sent: types do not match", "records": mistyped.records,
+             "share": share(mistyped.records, max(mistyped.records, 1)), "evidence": [list(pair) for pair in mistyped.sentences.most_common(3)],
+             "kinds_of_evidence": len(mistyped.sentences)}
+    is_worse = verdict["level"] in ("clean", "unknown")
+    return {**verdict, "level": "types" if is_worse else verdict["level"],
+            "sentence": f"{sentence} {verdict['sentence']}" if is_worse else f"{verdict['sentence']} {sentence}",
+            "causes": [*verdict["causes"], cause], "next": verdict["next"] + NEXT_STEPS}
