@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "basic_types.h"
 
@@ -43,8 +44,8 @@ static void *uci_mpi_find(const char *name)
     return found;
 }
 
-/* Preloaded in a program of another MPI, whose handles are something else? Then everything is passed on as it is */
-static int uci_mpi_is_ours(void)
+/* In a program of another MPI its calls come with handles of another size: that can't go on, and ends before one is passed on */
+static void uci_mpi_check_mpi(void)
 {
 #ifdef OPEN_MPI
     const char *ours = "Open MPI", *mark = "ompi_mpi_comm_world";
@@ -52,13 +53,13 @@ static int uci_mpi_is_ours(void)
     const char *ours = "MPICH", *mark = "MPIR_Dup_fn";
 #endif
 
-    if (dlsym(RTLD_DEFAULT, mark) != NULL) {
-        return 1;
+    if (dlsym(RTLD_DEFAULT, mark) == NULL) {
+        fprintf(stderr,
+                "libuci_mpi: the library that is preloaded (LD_PRELOAD) is for %s, and this program uses another MPI: preload "
+                "libuci_mpi_%s.so instead\n",
+                ours, (ours[0] == 'M') ? "openmpi" : "mpich");
+        abort();
     }
-    fprintf(stderr,
-            "libuci_mpi: types of messages are not compared: this is the library for %s, and the program uses another MPI\n",
-            ours);
-    return 0;
 }
 
 /* Within the first call that could carry a signature: MPI has been initialised, and by that UCX */
@@ -71,10 +72,10 @@ static void uci_mpi_attach(void)
                                             .release   = uci_mpi_release};
     uci_signatures_attach_func_t attach  = (uci_signatures_attach_func_t)uci_mpi_find(UCI_SIGNATURES_ATTACH);
 
+    uci_mpi_check_mpi();
     uci_mpi_next_func = (uci_signatures_next_func_t)uci_mpi_find(UCI_SIGNATURES_NEXT);
     uci_mpi_report    = (uci_signatures_report_func_t)uci_mpi_find(UCI_SIGNATURES_REPORT);
-    if ((attach == NULL) || (uci_mpi_next_func == NULL) || (uci_mpi_report == NULL) || !uci_mpi_is_ours() ||
-        !uci_mpi_datatype_init()) {
+    if ((attach == NULL) || (uci_mpi_next_func == NULL) || (uci_mpi_report == NULL) || !uci_mpi_datatype_init()) {
         return;
     }
     uci_mpi_compared = (uci_signatures_t)attach(UCI_SIGNATURE_VERSION, &ops);

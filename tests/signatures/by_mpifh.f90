@@ -101,6 +101,7 @@ program by_mpifh
      print '(A)', '10|MPI_Sendrecv|2 x MPI_REAL|2 x MPI_INTEGER'
      print '(A)', '12|MPI_Imrecv|2 x MPI_INTEGER|2 x MPI_REAL'
      print '(A,I0)', 'compared ', compared
+     print '(A)', 'PASS by_mpifh'
   end if
   call MPI_Type_free(vector, ierr)
   call MPI_Finalize(ierr)

