@@ -55,7 +55,7 @@ uci_settings_t uci_settings;
 const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
 const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
-const char *const uci_signatures_names[] = {"off", "p2p", "all", NULL};
+const char *const uci_signatures_names[] = {"off", "p2p", NULL};
 
 static const char *const uci_settings_on_mismatch_names[] = {"continue", "pause", NULL}; /* as uci_on_mismatch_t */
 static const char *const uci_settings_carrier_names[]     = {"auto", "am", NULL};        /* as uci_carrier_t */
@@ -379,10 +379,8 @@ static const uci_setting_t uci_settings_table[] = {
          "Compare the types of what is sent and received, in processes that have a companion which knows\n"
          "them (libuci_mpi, see uci_run --signatures).\n"
          " - off : no.\n"
-         " - p2p : of point-to-point messages, carried by the messages themselves.\n"
-         " - all : also the arguments of collective operations, by a small exchange before each.\n"
-         "Set the same in all processes of a job.",
-         "[off|p2p|all]", offsetof(uci_settings_t, signatures), UCI_SETTING_ENUM(uci_signatures_names)},
+         " - p2p : of point-to-point messages, by what the messages themselves carry.",
+         "[off|p2p]", offsetof(uci_settings_t, signatures), UCI_SETTING_ENUM(uci_signatures_names)},
 
         {"UCI_ON_SIGNATURE", "warn",
          "What to do when types do not match.\n"

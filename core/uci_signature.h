@@ -53,8 +53,7 @@ typedef struct uci_signature_ops {
 /** How much is to be compared (UCI_SIGNATURES). */
 typedef enum {
     UCI_SIGNATURES_OFF,
-    UCI_SIGNATURES_P2P, /**< point to point */
-    UCI_SIGNATURES_ALL  /**< and the arguments of collectives */
+    UCI_SIGNATURES_P2P /**< point to point */
 } uci_signatures_t;
 
 /** What the next operations of a thread carry; each is taken by the first one of its direction, and then NULL. */
@@ -76,19 +75,9 @@ typedef int (*uci_signatures_attach_func_t)(unsigned version, const uci_signatur
 /** @return this thread's: valid until it ends. To be set before a call of MPI, and set back to NULL after it. */
 typedef uci_signature_next_t *(*uci_signatures_next_func_t)(void);
 
-/**
- * For collectives, which the companion compares itself: tell that rank @a rank of a communicator had other arguments than this process.
- * @param what    "root"; "types": a constant.
- * @param theirs  for people, and
- * @param ours    likewise.
- */
-typedef void (*uci_signatures_report_func_t)(const char *call, const char *group, int rank, const char *what,
-                                             const char *theirs, const char *ours);
-
 /* The library's functions of these types, to be found by dlsym(): it may be there or not */
 #define UCI_SIGNATURES_ATTACH "uci_signatures_attach"
 #define UCI_SIGNATURES_NEXT   "uci_signatures_next"
-#define UCI_SIGNATURES_REPORT "uci_signatures_report"
 
 static inline uint64_t uci_signature_word(unsigned code, uint64_t elements)
 {

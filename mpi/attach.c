@@ -10,7 +10,6 @@
 
 __thread uci_signature_next_t *uci_mpi_next;
 uci_signatures_t uci_mpi_compared;
-uci_signatures_report_func_t uci_mpi_report;
 
 static pthread_once_t uci_mpi_once = PTHREAD_ONCE_INIT;
 static uci_signatures_next_func_t uci_mpi_next_func;
@@ -74,8 +73,7 @@ static void uci_mpi_attach(void)
 
     uci_mpi_check_mpi();
     uci_mpi_next_func = (uci_signatures_next_func_t)uci_mpi_find(UCI_SIGNATURES_NEXT);
-    uci_mpi_report    = (uci_signatures_report_func_t)uci_mpi_find(UCI_SIGNATURES_REPORT);
-    if ((attach == NULL) || (uci_mpi_next_func == NULL) || (uci_mpi_report == NULL) || !uci_mpi_datatype_init()) {
+    if ((attach == NULL) || (uci_mpi_next_func == NULL) || !uci_mpi_datatype_init()) {
         return;
     }
     uci_mpi_compared = (uci_signatures_t)attach(UCI_SIGNATURE_VERSION, &ops);

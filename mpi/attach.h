@@ -32,9 +32,6 @@ uci_signature_next_t *uci_mpi_next_slow(void);
 /** How much is compared; known when uci_mpi_next is. */
 extern uci_signatures_t uci_mpi_compared;
 
-/** Tell of arguments that do not match; see uci_signatures_report_func_t. */
-extern uci_signatures_report_func_t uci_mpi_report;
-
 /** @return whether anything is to be compared in this process; MPI has been initialised. */
 UCI_INLINE int uci_mpi_is_on(void)
 {

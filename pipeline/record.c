@@ -236,7 +236,6 @@ static void uci_record_write_types(uci_json_t *json, const uci_types_differ_t *d
     uci_json_string(json, "received", differ->posted);
     uci_json_string(json, "call", differ->call);
     uci_json_string(json, "communicator", differ->group);
-    uci_json_string(json, "argument", differ->what);
     uci_json_close(json, '}');
 }
 

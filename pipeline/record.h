@@ -19,16 +19,14 @@
 
 /** Types that do not match: what is told of it. */
 typedef struct uci_types_differ {
-    uci_peer_t *peer; /**< who has sent it; NULL: arguments of a collective, and `rank` says whose */
-    int rank;
+    uci_peer_t *peer; /**< who has sent it */
     uint64_t seq;
     ucp_tag_t tag;
     uint64_t length;
-    const char *sent;   /**< "4 x MPI_INT"; arguments: those of the other rank */
+    const char *sent;   /**< "4 x MPI_INT" */
     const char *posted; /**< "2 x MPI_DOUBLE" */
     const char *call;   /**< "MPI_Recv" */
     const char *group;  /**< "MPI_COMM_WORLD", NULL: as `tag` says */
-    const char *what;   /**< arguments: "roots"; NULL: a message */
 } uci_types_differ_t;
 
 /** What a record, and what is printed, is about: a message by rendezvous, or a frame. */

@@ -127,7 +127,7 @@ UCI_INLINE bool uci_recv_small_word(uci_peer_t *peer, const uci_frame_hdr_t *hdr
     } else {
         uci_types_compare(req, peer, peer->rx_next, hdr->tag, length, &types);
     }
-    memcpy(req->buffer.data, copy, length);
+    uci_signed_copy(req->buffer.data, copy, length);
     uci_recv_take(peer->worker, req);
     peer->bound = NULL;
     uci_link_delivered(peer, length);
@@ -142,7 +142,7 @@ UCI_INLINE bool uci_recv_small_word(uci_peer_t *peer, const uci_frame_hdr_t *hdr
 
 UCI_INLINE bool uci_recv_is_small_word(const uci_frame_hdr_t *hdr, const uci_request_t *req)
 {
-    return (hdr->kind == ((UCI_FRAME_EAGER & 0x0f) | UCI_FRAME_SIGNED)) && (hdr->digest == UCI_DIGEST_XXH3) &&
+    return (hdr->kind == UCI_SIGNED_EAGER) && (hdr->digest == UCI_DIGEST_XXH3) &&
            (hdr->length <= UCI_DIGEST_SMALL_MAX) && (hdr->length <= req->buffer.length + sizeof(uint64_t)) &&
            (req->buffer.kind == UCI_BUFFER_CONTIG);
 }

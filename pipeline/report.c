@@ -563,11 +563,6 @@ static void uci_report_say_types(const uci_types_differ_t *differ)
     if (differ->group != NULL) {
         snprintf(group, sizeof(group), " on %s", differ->group);
     }
-    if (differ->peer == NULL) {
-        uci_warn("%s do not match in %s%s: rank %d of it has %s, this is %s and has %s", differ->what, differ->call,
-                 group, differ->rank, differ->sent, uci_process_name(), differ->posted);
-        return;
-    }
     uci_report_tag(differ->tag, tag, sizeof(tag));
     uci_warn("types do not match: %s were sent by %s, and %s are received by %s%s; tag %s, %lu bytes, which are intact",
              differ->sent, uci_peer_name(differ->peer), differ->posted, differ->call, group, tag,
@@ -584,15 +579,11 @@ void uci_report_types_differ(const uci_types_differ_t *differ)
                            .peer    = differ->peer,
                            .tag     = differ->tag,
                            .seq     = differ->seq,
-                           .kind    = (differ->peer != NULL) ? "message" : "collective",
+                           .kind    = "message",
                            .length  = differ->length,
                            .differ  = differ};
 
     snprintf(record.evidence, sizeof(record.evidence), "%s were sent, %s are received", differ->sent, differ->posted);
-    if (differ->peer == NULL) {
-        snprintf(record.evidence, sizeof(record.evidence), "%s: rank %d has %s, this one %s", differ->what,
-                 differ->rank, differ->sent, differ->posted);
-    }
     if (line <= UCI_REPORT_LINES) {
         uci_report_say_types(differ);
     }

@@ -44,7 +44,7 @@ void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t len
 void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size_t total, uci_reason_t reason,
                              const char *text);
 
-/** Types, or the arguments of a collective, do not match: a line, of the first ones; a record; the end of the job where UCI_ON_SIGNATURE says so. */
+/** Types do not match: a line, of the first ones; a record; the end of the job where UCI_ON_SIGNATURE says so. */
 void uci_report_types_differ(const struct uci_types_differ *differ);
 
 /** Print a UCX tag as the MPIs use it: "0x... (Open MPI: tag 5, source 1, context 3)". */

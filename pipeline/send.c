@@ -448,7 +448,7 @@ UCI_INLINE ucs_status_ptr_t uci_send_small_word(uci_ep_t *ep, const void *data, 
 {
     size_t total       = length + sizeof(word);
     uci_frame_t *frame = uci_send_frame_get(ep->peer, total);
-    uint32_t what      = uci_frame_what((UCI_FRAME_EAGER & 0x0f) | UCI_FRAME_SIGNED, UCI_DIGEST_XXH3, (uint32_t)total);
+    uint32_t what      = uci_frame_what(UCI_SIGNED_EAGER, UCI_DIGEST_XXH3, (uint32_t)total);
     ucs_status_t status;
     char *payload;
 
@@ -456,7 +456,7 @@ UCI_INLINE ucs_status_ptr_t uci_send_small_word(uci_ep_t *ep, const void *data, 
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
     payload = uci_frame_payload(frame);
-    (void)uci_digest_xxh3_small_copy(payload, data, length); /* its copy is in line */
+    uci_signed_copy(payload, data, length);
     memcpy(payload + length, &word, sizeof(word));
     status = uci_link_send(ep, frame, what, tag, uci_digest_xxh3_small(payload, total));
     return uci_send_eager_end(ep, frame, length, status, param);

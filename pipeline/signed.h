@@ -60,6 +60,22 @@ UCI_INLINE const uci_signature_t *uci_signed_take_recv(void)
     return signature;
 }
 
+/** The kind of most frames that are signed. */
+#define UCI_SIGNED_EAGER ((UCI_FRAME_EAGER & 0x0f) | UCI_FRAME_SIGNED)
+
+/** Copy what is small: a word at once, since it is read again as one. */
+UCI_INLINE void uci_signed_copy(void *dst, const void *src, size_t length)
+{
+    uint64_t word;
+
+    if (uci_likely(length == sizeof(word))) {
+        memcpy(&word, src, sizeof(word));
+        memcpy(dst, &word, sizeof(word));
+    } else {
+        memcpy(dst, src, length);
+    }
+}
+
 /** Is this the usual case: a receive whose elements, and those of the message, are all of one type? */
 UCI_INLINE bool uci_signed_is_plain_match(const uci_request_t *req, uint64_t word)
 {

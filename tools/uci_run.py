@@ -171,8 +171,8 @@ def parse_arguments():
                         "(default: all twins on the hosts of --hosts)")
     parser.add_argument("--apart", action="store_true", help="with --twins: each twin but the first works in a folder of its own, twin.K/work, "
                         "with links to what is in this one, so that files that the program makes do not collide")
-    parser.add_argument("--signatures", action="store_true", help="compare the types of what is sent and received (UCI_SIGNATURES=all: "
-                        "and the arguments of collectives)")
+    parser.add_argument("--signatures", action="store_true", help="compare the types of what is sent and received, point to point: "
+                        "4 x MPI_INT may not be received as 2 x MPI_DOUBLE")
     parser.add_argument("--mpi", choices=tuple(uci_job.MPIS), help="default: the one that the program is linked with")
     parser.add_argument("--attach", choices=("auto", "preload", "module"), default="auto",
                         help="how UCI gets into a rank: preloaded; by UCX, from 1.22 on; or (auto, default) as it is already by this "

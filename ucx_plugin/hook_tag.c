@@ -136,10 +136,9 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_any(ucp_ep_h ep, const void *
     return ret;
 }
 
-/* Not the short way, but nearly: with a signature (signed.h), and else as usual */
-static __attribute__((noinline)) ucs_status_ptr_t uci_hook_send_long(ucp_ep_h ep, const void *buffer, size_t count,
-                                                                     ucp_tag_t tag, const ucp_request_param_t *param,
-                                                                     bool sync)
+/* Not the short way, but nearly: with a signature (signed.h), and else as usual. Cold, so that the short way keeps its registers */
+static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_long(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
+                                                        const ucp_request_param_t *param, bool sync)
 {
     const uci_signature_t *signature = uci_signed_next.send;
     uci_ep_t *ours;
@@ -252,9 +251,8 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_any(ucp_worker_h worker, void
 }
 
 /* As uci_hook_send_long() */
-static __attribute__((noinline)) ucs_status_ptr_t uci_hook_recv_long(ucp_worker_h worker, void *buffer, size_t count,
-                                                                     ucp_tag_t tag, ucp_tag_t tag_mask,
-                                                                     const ucp_request_param_t *param)
+static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_long(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
+                                                        ucp_tag_t tag_mask, const ucp_request_param_t *param)
 {
     const uci_signature_t *signature = uci_signed_next.recv;
     uci_worker_t *ours;

@@ -2,16 +2,11 @@
 #include "plugin.h"
 
 #include "log.h"
-#include "record.h"
-#include "report.h"
 #include "settings.h"
 #include "signed.h"
-#include "stats.h"
 
 UCI_EXPORT int uci_signatures_attach(unsigned version, const uci_signature_ops_t *ops);
 UCI_EXPORT uci_signature_next_t *uci_signatures_next(void);
-UCI_EXPORT void uci_signatures_report(const char *call, const char *group, int rank, const char *what,
-                                      const char *theirs, const char *ours);
 
 /* From now on the hooks look for signatures: they do on the long way only */
 static void uci_signatures_go_long(void *object)
@@ -43,15 +38,4 @@ UCI_EXPORT int uci_signatures_attach(unsigned version, const uci_signature_ops_t
 UCI_EXPORT uci_signature_next_t *uci_signatures_next(void)
 {
     return &uci_signed_next;
-}
-
-/** See uci_signatures_report_func_t. */
-UCI_EXPORT void uci_signatures_report(const char *call, const char *group, int rank, const char *what,
-                                      const char *theirs, const char *ours)
-{
-    const uci_types_differ_t differ = {
-            .rank = rank, .sent = theirs, .posted = ours, .call = call, .group = group, .what = what};
-
-    __atomic_fetch_add(&uci_stats_outside->signatures_differ, 1, __ATOMIC_RELAXED);
-    uci_report_types_differ(&differ);
 }

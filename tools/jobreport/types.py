@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Messages whose types do not match, and arguments of collectives: nothing was damaged, and what is received is not what was meant."""
+"""Messages whose types do not match: nothing was damaged, and what is received is not what was meant."""
 from collections import Counter
 
 from jobreport.wording import clean, count, share
