@@ -60,13 +60,60 @@ typedef struct talk {
     bool close; /* the sender closes before anything is received */
     bool no_rdma;
     damage_t damage;
-    bool mailbox;  /* frames go through one */
-    bool buffered; /* sends are over for the user when they have begun */
+    bool mailbox;                     /* frames go through one */
+    bool buffered;                    /* sends are over for the user when they have begun */
+    const uci_signature_t *signature; /* that sends and receives carry, or NULL */
 } talk_t;
+
+/* Types that a companion tells. Holding and releasing is counted */
+static int talk_held;
+
+static const char *talk_code_name(unsigned code)
+{
+    return "A";
+}
+
+static int talk_matches(const uci_signature_t *sent, const uci_signature_t *posted)
+{
+    return (sent->word == posted->word) && (sent->hash == posted->hash);
+}
+
+static void talk_hold(const void *type)
+{
+    ++talk_held;
+}
+
+static void talk_release(const void *type)
+{
+    --talk_held;
+}
+
+static const uci_signature_ops_t talk_ops = {sizeof(talk_ops), talk_code_name, talk_matches, talk_hold, talk_release};
+
+static const uci_signature_t talk_word  = {.word = (5ull << 48) | 60, .call = "MPI_Recv"};
+static const uci_signature_t talk_mixed = {.word = ((uint64_t)UCI_SIGNATURE_MIXED << 48) | 60,
+                                           .hash = 0x123456789abcdef,
+                                           .unit = 3,
+                                           .text = "{2 x A, B}",
+                                           .call = "MPI_Recv"};
 
 static const talk_t talks[] = {
         {"first words", UCI_PATH_DIRECT, "posix/memory", 4096, 20000, 2, .first = true},
         {"small frames", UCI_PATH_AUTO, "posix/memory", 4096, 60, 2},
+        {"signed", UCI_PATH_AUTO, "posix/memory", 4096, 60, 2, .signature = &talk_word},
+        {"signed, mixed", UCI_PATH_AUTO, "posix/memory", 4096, 60, 2, .signature = &talk_mixed},
+        {"signed, larger", UCI_PATH_AUTO, "posix/memory", 4096, 1500, 1, .signature = &talk_word},
+        {"signed, synchronous", UCI_PATH_AUTO, "posix/memory", 4096, 100, 1, .sync = true, .signature = &talk_mixed},
+        {"signed, repaired", UCI_PATH_AUTO, "posix/memory", 4096, 1500, 2, .damage = DAMAGE_FRAME,
+         .signature = &talk_mixed},
+        {"signed, lost", UCI_PATH_AUTO, "posix/memory", 4096, 1500, 2, .damage = DAMAGE_COPY, .signature = &talk_word},
+        {"signed, mailbox", UCI_PATH_AUTO, "posix/memory", 4096, 60, 3, .mailbox = true, .signature = &talk_word},
+        {"signed, mailbox, mixed", UCI_PATH_AUTO, "posix/memory", 4096, 60, 2, .mailbox = true,
+         .signature = &talk_mixed},
+        {"signed, rendezvous", UCI_PATH_STREAM, "tcp/eth0", 4096, 20000, 1, .signature = &talk_word},
+        {"signed, mixed, rendezvous", UCI_PATH_STREAM, "tcp/eth0", 4096, 20000, 1, .signature = &talk_mixed},
+        {"signed, close, adopted", UCI_PATH_STREAM, "tcp/eth0", 4096, 20000, 2, .close = true, .buffered = true,
+         .signature = &talk_mixed},
         {"acknowledgements", UCI_PATH_AUTO, "posix/memory", 4096, 60, 129},
         {"eager frames", UCI_PATH_AUTO, "posix/memory", 4096, 1500, 2},
         {"synchronous", UCI_PATH_AUTO, "posix/memory", 4096, 100, 1, .sync = true},
@@ -285,7 +332,7 @@ static void damage(net_message_t *message, const said_t *said)
         message->data[5] ^= 4;
         hdr->value = XXH3_64bits(message->data, message->length);
         seal_message(message);
-    } else if ((liar_talk->damage == DAMAGE_DESC) && (said->kind == UCI_FRAME_RNDV) && !said->am) {
+    } else if ((liar_talk->damage == DAMAGE_DESC) && (uci_frame_kind(said->kind) == UCI_FRAME_RNDV) && !said->am) {
         message->data[said->header + 3] ^= 4;
     } else if ((liar_talk->damage == DAMAGE_HEADER) && !said->am) {
         message->data[16] ^= 4;
@@ -451,6 +498,9 @@ static ucs_status_ptr_t start_recv(unsigned node, unsigned number, size_t length
     pieces[number % 2][2] = (ucp_dt_iov_t){buffer + 5003, length - 5003};
     memset(buffer, 0xee, length);
     talk_received[number] = (received_t){0};
+    if ((liar_talk != NULL) && (liar_talk->signature != NULL)) {
+        return uci_recv_with(net_nodes[node].worker, buffer, length, TAG, UINT64_MAX, &param, liar_talk->signature);
+    }
     return uci_recv(net_nodes[node].worker, iov ? (void *)pieces[number % 2] : buffer, iov ? 3 : length, TAG,
                     UINT64_MAX, &param);
 }
@@ -463,7 +513,9 @@ static ucs_status_ptr_t start_send(unsigned node, unsigned number, size_t length
     ucs_status_ptr_t request;
 
     talk_sent[number] = (received_t){0};
-    request           = uci_send(net_nodes[node].ep, talk_data, length, TAG, &param, sync);
+    request           = ((liar_talk != NULL) && (liar_talk->signature != NULL))
+                                ? uci_send_with(net_nodes[node].ep, talk_data, length, TAG, &param, sync, liar_talk->signature)
+                                : uci_send(net_nodes[node].ep, talk_data, length, TAG, &param, sync);
     talk_sent[number].done |= (request == NULL);
     return request;
 }
@@ -504,7 +556,7 @@ static bool liar_is_kind_of_descriptor(void)
 {
     const said_t *said = (liar_lie != NULL) ? &liar_record[liar_lie->number] : NULL;
 
-    return (said != NULL) && !said->am && !said->slot && (said->kind == UCI_FRAME_RNDV) &&
+    return (said != NULL) && !said->am && !said->slot && (uci_frame_kind(said->kind) == UCI_FRAME_RNDV) &&
            ((liar_lie->place == PLACE_HEADER) || (liar_lie->place == PLACE_BOX)) && (liar_lie->offset == 12);
 }
 
@@ -517,7 +569,10 @@ static void compare(unsigned number, size_t length)
         return;
     }
     for (i = 0; i < received->length; ++i) {
-        /* a liar's frame may have more, which is zeros */
+        /* a liar's frame may have more, which is zeros, or what was its signature */
+        if ((i >= length) && (liar_talk != NULL) && (liar_talk->signature != NULL)) {
+            return;
+        }
         if (talk_buffers[number % 2][i] != ((i < length) ? talk_data[i] : 0)) {
             ++talk_wrong;
             return;
@@ -599,9 +654,11 @@ static bool talk(const talk_t *talk, const lie_t *lie, uint64_t *refused_p)
     memset(liar_boxes, 0, sizeof(liar_boxes));
     memset(&uci_stats, 0, sizeof(uci_stats));
     memset(liar_marks, 0, sizeof(liar_marks));
-    liar_talk    = talk;
-    liar_lie     = lie;
-    liar_count   = 0;
+    liar_talk      = talk;
+    liar_lie       = lie;
+    uci_signed_ops = &talk_ops;
+    talk_held      = 0;
+    liar_count     = 0;
     liar_damaged = liar_lied = false;
     talk_wrong               = 0;
     net_create(0);
@@ -632,6 +689,7 @@ static bool talk(const talk_t *talk, const lie_t *lie, uint64_t *refused_p)
     give_back();
     net_destroy(0);
     net_destroy(1);
+    cr_assert(talk_held >= 0, "%s: a type is released more often than it is held", talk->name);
     *refused_p = uci_stats.refused_messages;
     return over;
 }
@@ -658,7 +716,7 @@ static void say_case(const talk_t *talk, const lie_t *lie)
 
 static bool is_descriptor(const said_t *said)
 {
-    return !said->am && !said->slot && (said->kind == UCI_FRAME_RNDV);
+    return !said->am && !said->slot && (uci_frame_kind(said->kind) == UCI_FRAME_RNDV);
 }
 
 /* A frame that says it is somebody else's, or another one, or for another receive, is not what is asked for; one of the far future, or
@@ -677,10 +735,10 @@ static bool may_wait(const lie_t *lie)
         return false;
     }
     if ((lie->place == PLACE_HEADER) || (lie->place == PLACE_BOX)) {
-        return (said->kind == UCI_FRAME_SYNC) || (lie->offset == 0) || (lie->offset == 16) || (lie->offset == 24) ||
-               ((lie->offset >= sizeof(uci_frame_hdr_t)) && is_descriptor(said));
+        return (uci_frame_kind(said->kind) == UCI_FRAME_SYNC) || (lie->offset == 0) || (lie->offset == 16) ||
+               (lie->offset == 24) || ((lie->offset >= sizeof(uci_frame_hdr_t)) && is_descriptor(said));
     }
-    return (said->kind == UCI_FRAME_SYNC) || ((lie->place == PLACE_PAYLOAD) && is_descriptor(said));
+    return (uci_frame_kind(said->kind) == UCI_FRAME_SYNC) || ((lie->place == PLACE_PAYLOAD) && is_descriptor(said));
 }
 
 static void try_lie(const talk_t *honest, const lie_t *lie, tally_t *tally)
@@ -770,7 +828,8 @@ static void try_lengths(const talk_t *honest, unsigned number, const said_t *sai
     }
     for (i = 0; i < count; ++i) {
         lie.value = lengths[i];
-        if (said->am || (said->kind == UCI_FRAME_RNDV) || (lie.value <= said->length) || (lie.value > UCI_FRAME_MAX)) {
+        if (said->am || (uci_frame_kind(said->kind) == UCI_FRAME_RNDV) || (lie.value <= said->length) ||
+            (lie.value > UCI_FRAME_MAX)) {
             try_lie(honest, &lie, tally);
         }
     }
