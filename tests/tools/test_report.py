@@ -100,6 +100,34 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(model["statistics"]["ranks_without"], ["1"])
         self.assertIn("nothing is known", model["verdict"]["sentence"])
 
+    def add_types(self, folder, number, **broken):
+        """Records of messages whose types do not match, in a run."""
+        types = {"sent": "4 x MPI_INT", "received": "2 x MPI_DOUBLE", "call": "MPI_Recv", "communicator": "MPI_COMM_WORLD", **broken}
+        record = {"schema": 2, "time": 1.8e9, "verdict": "types differ", "cause": "types",
+                  "evidence": "4 x MPI_INT were sent, 2 x MPI_DOUBLE are received", "role": "receiver", "rank": 1, "peer_rank": 0, "types": types}
+        with (folder / "events.node001.7.jsonl").open("a", encoding="utf-8") as events:
+            events.write((json.dumps(record) + "\n") * number)
+
+    def test_types_that_differ(self):
+        folder = self.make("--ranks", 4)
+        self.add_types(folder, 3)
+        model = self.model(folder)
+        self.assertEqual(model["verdict"]["level"], "types")
+        self.assertTrue(model["verdict"]["sentence"].startswith("3 messages were received as other types than they were sent as. Nothing was damaged"))
+        self.assertEqual(model["totals"]["records"], 0, "nothing was damaged")
+        self.assertEqual(model["verdict"]["causes"][0]["evidence"],
+                         [["4 x MPI_INT were sent, 2 x MPI_DOUBLE are received, by MPI_Recv on MPI_COMM_WORLD", 3]])
+
+    def test_types_beside_damage(self):
+        folder = self.make("--records", 100, "--ranks", 8)
+        self.add_types(folder, 1)
+        self.add_types(folder, 2, sent=4)
+        model = self.model(folder)
+        self.assertEqual(model["verdict"]["level"], "repaired")
+        self.assertIn("1 message was received as other types than it was sent as.", model["verdict"]["sentence"])
+        self.assertEqual(model["totals"]["records"], 100)
+        self.assertEqual(model["inputs"]["damaged_lines"], 2)
+
     def test_silence_is_no_good_news(self):
         model = self.model(self.make("--ranks", 0, "--damaged"))
         self.assertEqual(model["verdict"]["level"], "unknown")

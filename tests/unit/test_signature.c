@@ -39,7 +39,7 @@ static void flat_append(flat_t *flat, const flat_t *part, uint64_t times)
 {
     flat->codes = realloc(flat->codes, ((flat->count + (part->count * times)) * sizeof(*flat->codes)) + 1);
     cr_assert_not_null(flat->codes);
-    for (; times > 0; --times) {
+    for (; (times > 0) && (part->count > 0); --times) {
         memcpy(flat->codes + flat->count, part->codes, part->count * sizeof(*flat->codes));
         flat->count += part->count;
     }
