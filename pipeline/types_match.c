@@ -44,6 +44,10 @@ void uci_types_compare(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_t
     if (!(req->flags & UCI_REQUEST_SIGNED)) {
         return;
     }
+    if (length > req->buffer.length) { /* cut off, which MPI tells */
+        uci_signed_drop(req);
+        return;
+    }
     if (uci_signature_code(sent->word) == UCI_SIGNATURE_MIXED) {
         theirs.hash = sent->mixed.hash;
         theirs.unit = sent->mixed.unit;

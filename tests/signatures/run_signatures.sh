@@ -22,6 +22,7 @@ mpi=openmpi,mpich
 build=${TEST_BUILD_DIR:-$uci_root/build}
 timeout=60
 bindings=(by_mpifh by_mpi by_mpi_f08)
+right_programs=(truncate datatypes pack mprobe persistent cancel)
 
 refuse() {
     verdict=FAIL
@@ -92,6 +93,22 @@ test_types() {
         run_signed "$one" "$name" posix,self ''
         judge_told "$one" "$name"
     done
+}
+
+# Programs that are right: nothing is told, though messages are cut off, packed, probed, cancelled.
+test_right_programs() {
+    local one=$1 name
+    programs_dir=$lib_dir
+    compile_programs "$one" "${right_programs[@]}"
+    for name in "${right_programs[@]}"; do
+        run_signed "$one" "$name" posix,self 0.1
+        if [ "$verdict" = PASS ]; then
+            expect_counter signatures_differ 0
+            [ "$(counter signatures_compared)" -gt 0 ] || refuse "nothing was compared"
+        fi
+        report_case "$one" "tests/mpi/$name"
+    done
+    programs_dir=$signatures_dir
 }
 
 # A setting, and processes that lack something: the program runs on, and what is not compared is counted.
@@ -170,6 +187,7 @@ main() {
         compile_programs "$one" cases
         compile_fortran "$one"
         test_types "$one"
+        test_right_programs "$one"
         test_settings "$one"
         test_loading "$one"
         test_run "$one"
