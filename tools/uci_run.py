@@ -202,6 +202,8 @@ def check_options(parser, options):
         parser.error("--correct, --same-time, --hosts-of-twin and --apart are for jobs with --twins")
     if options.correct and options.twins != 3:
         parser.error("--correct needs --twins 3: two can't tell which of them is right")
+    if options.twins and options.signatures:
+        parser.error("--signatures is not for jobs with --twins: first run the job with one, then with the other")
     if options.hosts_of_twin and (len(options.hosts_of_twin) != options.twins or options.hosts):
         parser.error(f"--hosts-of-twin is given once for each of the {options.twins} twins, and then --hosts is not" if options.hosts else
                      f"--hosts-of-twin is given once for each of the {options.twins} twins, not {len(options.hosts_of_twin)} times")

@@ -27,6 +27,11 @@ UCI_EXPORT int uci_signatures_attach(unsigned version, const uci_signature_ops_t
                  UCI_SIGNATURE_VERSION);
         return UCI_SIGNATURES_OFF;
     }
+    if (uci_settings.twins.folder !=
+        NULL) { /* they compare digests, of which a signature would be a part, or not, as a message comes early or late */
+        uci_warn("types of messages are not compared in jobs that have twins (UCI_TWINS)");
+        return UCI_SIGNATURES_OFF;
+    }
     if (uci_settings.signatures != UCI_SIGNATURES_OFF) {
         uci_signed_ops = ops;
         uci_handles_for_each(&uci_contexts, uci_signatures_go_long);

@@ -274,7 +274,13 @@ check_refusals() {
     check_one "refused: another digest" refused UCI_DIGEST by_hand "$one" 0 2 2 ring 50 20 -- with_other_digest "$one" 1 2 2 ring 50 20
     check_one "refused: another version" of_another_version refused version by_hand "$one" 0 2 2 ring 50 20 -- with_other_library "$one"
     check_one "refused: twice the same twin" refused "is rank [01] of twin 0 already" by_hand "$one" 0 2 2 ring 50 20000 -- by_hand "$one" 0 2 2 ring 50 20000
+    check_one "refused: types that shall be compared" bad_input "--signatures is not" --twins 2 --signatures -n 2 "$work/$one/ring"
     check_one "refused: two that shall correct" bad_input "--correct" --twins 2 --correct -n 2 "$work/$one/ring"
+}
+
+# Types of messages would be a part of their digests: they are not compared, and that is told
+beside_signatures() {
+    LD_PRELOAD=$build/mpi/libuci_mpi_$1.so same "$1" 2 2 ring && grep -q "not compared in jobs that have twins" "$work/job/twin.1.stderr"
 }
 
 check_mpi() {
@@ -283,6 +289,7 @@ check_mpi() {
     check_one "$one: ring, 2 twins of 2" same "$one" 2 2 ring
     check_one "$one: ring, 3 twins of 4" same "$one" 3 4 ring 100 50
     check_one "$one: ring, 3 twins of 2, correct" same "$one" 3 2 --correct ring
+    check_one "$one: ring, beside signatures" beside_signatures "$one"
     check_one "$one: types and large messages, 2 twins of 3" same "$one" 2 3 types
     check_one "$one: types and large messages, 3 twins of 2, correct" same "$one" 3 2 --correct types 256
     check_one "$one: alltoall, 2 twins of 4" same "$one" 2 4 alltoall 1024 100
