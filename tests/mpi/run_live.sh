@@ -44,7 +44,11 @@ job() {
 
 # survives MPI END [NAME=VALUE]...
 survives() {
+    local tries=20
     job "$@"
+    while ((tries-- > 0)) && top --once "$work/live" | grep -q '([1-9][0-9]* running'; do
+        sleep 0.1 # mpirun may be gone before the ranks that it has killed are
+    done
     top --once --json "$work/live" | python3 "$lib_dir/live.py" "$2" "$ranks" "$work/notes"
 }
 
