@@ -17,29 +17,41 @@
     extern void pmpi_##_name##_ _params __attribute__((weak)); \
     UCI_MPI_EXPORT void mpi_##_name##_ _params
 
-#define UCI_MPI_FORTRAN_SEND(_name, _call) \
-    UCI_MPI_FORTRAN(_name, (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
-                            MPI_Fint *comm, MPI_Fint *ierror)) \
+/* One that sends or receives: what (_next, which may use `sent` and `received`), then itself */
+#define UCI_MPI_FORTRAN_WRAP(_name, _params, _args, _next) \
+    UCI_MPI_FORTRAN(_name, _params) \
     { \
-        uci_signature_t signature; \
+        uci_signature_t sent, received; \
 \
-        uci_mpi_send_next(&signature, _call, (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype), \
-                          PMPI_Comm_f2c(*comm)); \
-        pmpi_##_name##_(buf, count, datatype, dest, tag, comm, ierror); \
+        (void)sent, (void)received; /* most have one of them */ \
+        _next; \
+        pmpi_##_name##_ _args; \
         uci_mpi_done(); \
     }
 
+#define UCI_MPI_FORTRAN_SENDS(_call, _count, _datatype) \
+    uci_mpi_send_next(&sent, _call, (uint64_t)(int64_t) * (_count), PMPI_Type_f2c(*(_datatype)), PMPI_Comm_f2c(*comm))
+
+#define UCI_MPI_FORTRAN_RECEIVES(_call, _count, _datatype) \
+    uci_mpi_recv_next(&received, _call, (uint64_t)(int64_t) * (_count), PMPI_Type_f2c(*(_datatype)), \
+                      PMPI_Comm_f2c(*comm))
+
+#define UCI_MPI_FORTRAN_RECEIVES_MATCHED(_call) \
+    uci_mpi_recv_next(&received, _call, (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype), MPI_COMM_NULL)
+
+#define UCI_MPI_FORTRAN_SEND(_name, _call) \
+    UCI_MPI_FORTRAN_WRAP(_name, \
+                         (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
+                          MPI_Fint *comm, MPI_Fint *ierror), \
+                         (buf, count, datatype, dest, tag, comm, ierror), \
+                         UCI_MPI_FORTRAN_SENDS(_call, count, datatype))
+
 #define UCI_MPI_FORTRAN_ISEND(_name, _call) \
-    UCI_MPI_FORTRAN(_name, (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
-                            MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror)) \
-    { \
-        uci_signature_t signature; \
-\
-        uci_mpi_send_next(&signature, _call, (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype), \
-                          PMPI_Comm_f2c(*comm)); \
-        pmpi_##_name##_(buf, count, datatype, dest, tag, comm, request, ierror); \
-        uci_mpi_done(); \
-    }
+    UCI_MPI_FORTRAN_WRAP(_name, \
+                         (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
+                          MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror), \
+                         (buf, count, datatype, dest, tag, comm, request, ierror), \
+                         UCI_MPI_FORTRAN_SENDS(_call, count, datatype))
 
 #define UCI_MPI_FORTRAN_INIT(_name, _call, _starts) \
     UCI_MPI_FORTRAN(_name, (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *peer, MPI_Fint *tag, \
@@ -71,76 +83,38 @@ UCI_MPI_FORTRAN_INIT(ssend_init, "MPI_Ssend_init", UCI_MPI_STARTS_SEND)
 UCI_MPI_FORTRAN_INIT(rsend_init, "MPI_Rsend_init", UCI_MPI_STARTS_SEND)
 UCI_MPI_FORTRAN_INIT(recv_init, "MPI_Recv_init", UCI_MPI_STARTS_RECV)
 
-UCI_MPI_FORTRAN(recv, (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
-                       MPI_Fint *status, MPI_Fint *ierror))
-{
-    uci_signature_t signature;
-
-    uci_mpi_recv_next(&signature, "MPI_Recv", (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype),
-                      PMPI_Comm_f2c(*comm));
-    pmpi_recv_(buf, count, datatype, source, tag, comm, status, ierror);
-    uci_mpi_done();
-}
-
-UCI_MPI_FORTRAN(irecv, (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
-                        MPI_Fint *request, MPI_Fint *ierror))
-{
-    uci_signature_t signature;
-
-    uci_mpi_recv_next(&signature, "MPI_Irecv", (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype),
-                      PMPI_Comm_f2c(*comm));
-    pmpi_irecv_(buf, count, datatype, source, tag, comm, request, ierror);
-    uci_mpi_done();
-}
-
-UCI_MPI_FORTRAN(mrecv,
-                (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierror))
-{
-    uci_signature_t signature;
-
-    uci_mpi_recv_next(&signature, "MPI_Mrecv", (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype), MPI_COMM_NULL);
-    pmpi_mrecv_(buf, count, datatype, message, status, ierror);
-    uci_mpi_done();
-}
-
-UCI_MPI_FORTRAN(imrecv, (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *request,
-                         MPI_Fint *ierror))
-{
-    uci_signature_t signature;
-
-    uci_mpi_recv_next(&signature, "MPI_Imrecv", (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype), MPI_COMM_NULL);
-    pmpi_imrecv_(buf, count, datatype, message, request, ierror);
-    uci_mpi_done();
-}
-
-UCI_MPI_FORTRAN(sendrecv, (char *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest, MPI_Fint *sendtag,
-                           char *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag,
-                           MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierror))
-{
-    uci_signature_t sent, received;
-
-    uci_mpi_send_next(&sent, "MPI_Sendrecv", (uint64_t)(int64_t)*sendcount, PMPI_Type_f2c(*sendtype),
-                      PMPI_Comm_f2c(*comm));
-    uci_mpi_recv_next(&received, "MPI_Sendrecv", (uint64_t)(int64_t)*recvcount, PMPI_Type_f2c(*recvtype),
-                      PMPI_Comm_f2c(*comm));
-    pmpi_sendrecv_(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
-                   status, ierror);
-    uci_mpi_done();
-}
-
-UCI_MPI_FORTRAN(sendrecv_replace,
-                (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *sendtag, MPI_Fint *source,
-                 MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierror))
-{
-    uci_signature_t sent, received;
-
-    uci_mpi_send_next(&sent, "MPI_Sendrecv_replace", (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype),
-                      PMPI_Comm_f2c(*comm));
-    uci_mpi_recv_next(&received, "MPI_Sendrecv_replace", (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype),
-                      PMPI_Comm_f2c(*comm));
-    pmpi_sendrecv_replace_(buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierror);
-    uci_mpi_done();
-}
+UCI_MPI_FORTRAN_WRAP(recv,
+                     (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
+                      MPI_Fint *status, MPI_Fint *ierror),
+                     (buf, count, datatype, source, tag, comm, status, ierror),
+                     UCI_MPI_FORTRAN_RECEIVES("MPI_Recv", count, datatype))
+UCI_MPI_FORTRAN_WRAP(irecv,
+                     (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
+                      MPI_Fint *request, MPI_Fint *ierror),
+                     (buf, count, datatype, source, tag, comm, request, ierror),
+                     UCI_MPI_FORTRAN_RECEIVES("MPI_Irecv", count, datatype))
+UCI_MPI_FORTRAN_WRAP(mrecv,
+                     (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *status,
+                      MPI_Fint *ierror),
+                     (buf, count, datatype, message, status, ierror), UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Mrecv"))
+UCI_MPI_FORTRAN_WRAP(imrecv,
+                     (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *request,
+                      MPI_Fint *ierror),
+                     (buf, count, datatype, message, request, ierror), UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Imrecv"))
+UCI_MPI_FORTRAN_WRAP(sendrecv,
+                     (char *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest, MPI_Fint *sendtag,
+                      char *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag,
+                      MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierror),
+                     (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
+                      status, ierror),
+                     UCI_MPI_FORTRAN_SENDS("MPI_Sendrecv", sendcount, sendtype);
+                     UCI_MPI_FORTRAN_RECEIVES("MPI_Sendrecv", recvcount, recvtype))
+UCI_MPI_FORTRAN_WRAP(sendrecv_replace,
+                     (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *sendtag,
+                      MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierror),
+                     (buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierror),
+                     UCI_MPI_FORTRAN_SENDS("MPI_Sendrecv_replace", count, datatype);
+                     UCI_MPI_FORTRAN_RECEIVES("MPI_Sendrecv_replace", count, datatype))
 
 UCI_MPI_FORTRAN(start, (MPI_Fint * request, MPI_Fint *ierror))
 {

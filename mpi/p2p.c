@@ -6,139 +6,98 @@
 #include "attach.h"
 #include "requests.h"
 
-#define UCI_MPI_SEND(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, \
-                                   MPI_Comm comm) \
+/* A function of MPI's: what its messages consist of (_next, which may use `sent` and `received`), then itself */
+#define UCI_MPI_WRAP(_name, _params, _args, _next) \
+    UCI_MPI_EXPORT int MPI_##_name _params \
     { \
-        uci_signature_t signature; \
+        uci_signature_t sent, received; \
         int ret; \
 \
-        uci_mpi_send_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, comm); \
-        ret = PMPI_##_name(buf, count, datatype, dest, tag, comm); \
+        (void)sent, (void)received; /* most have one of them */ \
+        _next; \
+        ret = PMPI_##_name _args; \
         uci_mpi_done(); \
         return ret; \
     }
 
-#define UCI_MPI_ISEND(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, \
-                                   MPI_Comm comm, MPI_Request *request) \
+/* Nothing is sent, or received, yet: MPI_Start does that */
+#define UCI_MPI_WRAP_INIT(_name, _params, _starts) \
+    UCI_MPI_EXPORT int MPI_##_name _params \
     { \
-        uci_signature_t signature; \
-        int ret; \
-\
-        uci_mpi_send_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, comm); \
-        ret = PMPI_##_name(buf, count, datatype, dest, tag, comm, request); \
-        uci_mpi_done(); \
-        return ret; \
-    }
-
-/* Nothing is sent yet: MPI_Start does that */
-#define UCI_MPI_SEND_INIT(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, \
-                                   MPI_Comm comm, MPI_Request *request) \
-    { \
-        int ret = PMPI_##_name(buf, count, datatype, dest, tag, comm, request); \
+        int ret = PMPI_##_name(buf, count, datatype, peer, tag, comm, request); \
 \
         if (ret == MPI_SUCCESS) { \
-            uci_mpi_requests_add(*request, UCI_MPI_STARTS_SEND, "MPI_" #_name, (uint64_t)count, datatype, comm); \
+            uci_mpi_requests_add(*request, _starts, "MPI_" #_name, (uint64_t)count, datatype, comm); \
         } \
         return ret; \
     }
 
-#define UCI_MPI_RECV(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, \
-                                   MPI_Comm comm, MPI_Status *status) \
-    { \
-        uci_signature_t signature; \
-        int ret; \
-\
-        uci_mpi_recv_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, comm); \
-        ret = PMPI_##_name(buf, count, datatype, source, tag, comm, status); \
-        uci_mpi_done(); \
-        return ret; \
-    }
-
-#define UCI_MPI_IRECV(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, \
-                                   MPI_Comm comm, MPI_Request *request) \
-    { \
-        uci_signature_t signature; \
-        int ret; \
-\
-        uci_mpi_recv_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, comm); \
-        ret = PMPI_##_name(buf, count, datatype, source, tag, comm, request); \
-        uci_mpi_done(); \
-        return ret; \
-    }
-
-#define UCI_MPI_RECV_INIT(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, \
-                                   MPI_Comm comm, MPI_Request *request) \
-    { \
-        int ret = PMPI_##_name(buf, count, datatype, source, tag, comm, request); \
-\
-        if (ret == MPI_SUCCESS) { \
-            uci_mpi_requests_add(*request, UCI_MPI_STARTS_RECV, "MPI_" #_name, (uint64_t)count, datatype, comm); \
-        } \
-        return ret; \
-    }
+#define UCI_MPI_SENDS(_name)    uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)count, datatype, comm)
+#define UCI_MPI_RECEIVES(_name) uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)count, datatype, comm)
 
 /* A message knows its communicator, and does not tell */
+#define UCI_MPI_RECEIVES_MATCHED(_name) \
+    uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)count, datatype, MPI_COMM_NULL)
+
+#define UCI_MPI_SEND(_name, _count_t) \
+    UCI_MPI_WRAP(_name, (const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm), \
+                 (buf, count, datatype, dest, tag, comm), UCI_MPI_SENDS(_name))
+
+#define UCI_MPI_ISEND(_name, _count_t) \
+    UCI_MPI_WRAP(_name, \
+                 (const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, \
+                  MPI_Request *request), \
+                 (buf, count, datatype, dest, tag, comm, request), UCI_MPI_SENDS(_name))
+
+#define UCI_MPI_SEND_INIT(_name, _count_t) \
+    UCI_MPI_WRAP_INIT(_name, \
+                      (const void *buf, _count_t count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, \
+                       MPI_Request *request), \
+                      UCI_MPI_STARTS_SEND)
+
+#define UCI_MPI_RECV(_name, _count_t) \
+    UCI_MPI_WRAP(_name, \
+                 (void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, \
+                  MPI_Status *status), \
+                 (buf, count, datatype, source, tag, comm, status), UCI_MPI_RECEIVES(_name))
+
+#define UCI_MPI_IRECV(_name, _count_t) \
+    UCI_MPI_WRAP(_name, \
+                 (void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, \
+                  MPI_Request *request), \
+                 (buf, count, datatype, source, tag, comm, request), UCI_MPI_RECEIVES(_name))
+
+#define UCI_MPI_RECV_INIT(_name, _count_t) \
+    UCI_MPI_WRAP_INIT(_name, \
+                      (void *buf, _count_t count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, \
+                       MPI_Request *request), \
+                      UCI_MPI_STARTS_RECV)
+
 #define UCI_MPI_MRECV(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, \
-                                   MPI_Status *status) \
-    { \
-        uci_signature_t signature; \
-        int ret; \
-\
-        uci_mpi_recv_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, MPI_COMM_NULL); \
-        ret = PMPI_##_name(buf, count, datatype, message, status); \
-        uci_mpi_done(); \
-        return ret; \
-    }
+    UCI_MPI_WRAP(_name, (void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status), \
+                 (buf, count, datatype, message, status), UCI_MPI_RECEIVES_MATCHED(_name))
 
 #define UCI_MPI_IMRECV(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, \
-                                   MPI_Request *request) \
-    { \
-        uci_signature_t signature; \
-        int ret; \
-\
-        uci_mpi_recv_next(&signature, "MPI_" #_name, (uint64_t)count, datatype, MPI_COMM_NULL); \
-        ret = PMPI_##_name(buf, count, datatype, message, request); \
-        uci_mpi_done(); \
-        return ret; \
-    }
+    UCI_MPI_WRAP(_name, \
+                 (void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request), \
+                 (buf, count, datatype, message, request), UCI_MPI_RECEIVES_MATCHED(_name))
 
 #define UCI_MPI_SENDRECV(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(const void *sendbuf, _count_t sendcount, MPI_Datatype sendtype, int dest, \
-                                   int sendtag, void *recvbuf, _count_t recvcount, MPI_Datatype recvtype, int source, \
-                                   int recvtag, MPI_Comm comm, MPI_Status *status) \
-    { \
-        uci_signature_t sent, received; \
-        int ret; \
-\
-        uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)sendcount, sendtype, comm); \
-        uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)recvcount, recvtype, comm); \
-        ret = PMPI_##_name(sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, \
-                           comm, status); \
-        uci_mpi_done(); \
-        return ret; \
-    }
+    UCI_MPI_WRAP(_name, \
+                 (const void *sendbuf, _count_t sendcount, MPI_Datatype sendtype, int dest, int sendtag, \
+                  void *recvbuf, _count_t recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, \
+                  MPI_Status *status), \
+                 (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, \
+                  status), \
+                 uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)sendcount, sendtype, comm); \
+                 uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)recvcount, recvtype, comm))
 
 #define UCI_MPI_SENDRECV_REPLACE(_name, _count_t) \
-    UCI_MPI_EXPORT int MPI_##_name(void *buf, _count_t count, MPI_Datatype datatype, int dest, int sendtag, \
-                                   int source, int recvtag, MPI_Comm comm, MPI_Status *status) \
-    { \
-        uci_signature_t sent, received; \
-        int ret; \
-\
-        uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)count, datatype, comm); \
-        uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)count, datatype, comm); \
-        ret = PMPI_##_name(buf, count, datatype, dest, sendtag, source, recvtag, comm, status); \
-        uci_mpi_done(); \
-        return ret; \
-    }
+    UCI_MPI_WRAP(_name, \
+                 (void *buf, _count_t count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, \
+                  MPI_Comm comm, MPI_Status *status), \
+                 (buf, count, datatype, dest, sendtag, source, recvtag, comm, status), UCI_MPI_SENDS(_name); \
+                 UCI_MPI_RECEIVES(_name))
 
 #define UCI_MPI_P2P(_suffix, _count_t) \
     UCI_MPI_SEND(Send##_suffix, _count_t) \
