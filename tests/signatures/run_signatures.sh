@@ -74,8 +74,9 @@ judge_told() {
 compile_fortran() {
     local name
     for name in "${bindings[@]}"; do
-        [ ! "$work_dir/$1/$name" -nt "$signatures_dir/$name.f90" ] || continue
-        "mpif90.$1" -w -fallow-argument-mismatch -O1 "$signatures_dir/$name.f90" -o "$work_dir/$1/$name" || die "$name does not compile"
+        [ ! "$work_dir/$1/$name" -nt "$signatures_dir/by_fortran.F90" ] || continue
+        "mpif90.$1" -w -fallow-argument-mismatch -O1 "-D${name^^}" "-DBINDING='$name'" "$signatures_dir/by_fortran.F90" \
+            -o "$work_dir/$1/$name" || die "$name does not compile"
     done
 }
 

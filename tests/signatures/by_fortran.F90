@@ -1,18 +1,32 @@
 ! SPDX-License-Identifier: BSD-3-Clause
 !
-! Messages by Fortran's bindings, this one by mpif.h: each call is seen once. As cases.c, rank 1 prints what is to be told.
-program by_mpifh
-  ! no module
+! Messages by Fortran's bindings: each call is seen once. As cases.c, rank 1 prints what is to be told. Compiled for each of the three, as
+! by_mpifh, by_mpi and by_mpi_f08: BINDING is that name, and one of BY_MPIFH, BY_MPI and BY_MPI_F08 is defined.
+program by_fortran
+#if defined(BY_MPI_F08)
+  use mpi_f08
+#elif defined(BY_MPI)
+  use mpi
+#endif
   implicit none
+#if defined(BY_MPIFH)
   include 'mpif.h'
+#endif
   integer :: rank, ierr, i, compared, flag_round
   integer :: ints(8)
   real :: reals(8)
   double precision :: doubles(4)
+#if defined(BY_MPI_F08)
+  type(MPI_Status) :: status
+  type(MPI_Datatype) :: vector
+  type(MPI_Request) :: requests(2), request
+  type(MPI_Message) :: message
+#else
   integer :: status(MPI_STATUS_SIZE)
   integer :: vector
   integer :: requests(2), request
   integer :: message
+#endif
 
   compared = 0
   ints = 0
@@ -101,8 +115,8 @@ program by_mpifh
      print '(A)', '10|MPI_Sendrecv|2 x MPI_REAL|2 x MPI_INTEGER'
      print '(A)', '12|MPI_Imrecv|2 x MPI_INTEGER|2 x MPI_REAL'
      print '(A,I0)', 'compared ', compared
-     print '(A)', 'PASS by_mpifh'
+     print '(A)', 'PASS ' // BINDING
   end if
   call MPI_Type_free(vector, ierr)
   call MPI_Finalize(ierr)
-end program by_mpifh
+end program by_fortran
