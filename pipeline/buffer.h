@@ -32,6 +32,12 @@ typedef struct uci_buffer {
 /** How the plugin finds a generic datatype's description; set by it before the first operation. */
 extern uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
 
+/** The datatype of an operation: bytes, if it names none. */
+UCI_INLINE ucp_datatype_t uci_buffer_datatype(const ucp_request_param_t *param)
+{
+    return (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype : ucp_dt_make_contig(1);
+}
+
 UCI_INLINE bool uci_buffer_is_contig(ucp_datatype_t datatype)
 {
     return (datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_CONTIG;

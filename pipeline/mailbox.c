@@ -248,7 +248,7 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
 /* Of two turns in a row one polls the boxes, whichever it is */
 static bool uci_mailbox_is_time_to_look(const uci_worker_t *worker)
 {
-    return (worker->turns / 2) % UCI_MAILBOX_LOOK == 0;
+    return uci_worker_is_turn(worker, UCI_MAILBOX_LOOK);
 }
 
 /* Behind the place that is next only now and then: that is a long look */

@@ -70,8 +70,7 @@ static ucs_memory_type_t uci_memtype_of_iov(const uci_context_t *context, const 
 ucs_memory_type_t uci_memtype(const uci_context_t *context, const void *buffer, size_t count,
                               const ucp_request_param_t *param)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                 : ucp_dt_make_contig(1);
+    ucp_datatype_t datatype = uci_buffer_datatype(param);
 
     if ((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_GENERIC) {
         return UCS_MEMORY_TYPE_HOST;

@@ -302,11 +302,6 @@ UCI_INLINE ucs_status_t uci_recv_init(uci_worker_t *worker, uci_request_t *req, 
     return status;
 }
 
-UCI_INLINE ucp_datatype_t uci_recv_datatype(const ucp_request_param_t *param)
-{
-    return (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype : ucp_dt_make_contig(1);
-}
-
 ucs_status_t uci_recv_prepare(uci_worker_t *worker, void *data, size_t count, const ucp_request_param_t *param,
                               uci_request_t **req_p)
 {
@@ -316,7 +311,7 @@ ucs_status_t uci_recv_prepare(uci_worker_t *worker, void *data, size_t count, co
     if (req == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = uci_recv_init(worker, req, data, count, uci_recv_datatype(param));
+    status = uci_recv_init(worker, req, data, count, uci_buffer_datatype(param));
     if (status == UCS_OK) {
         *req_p = req;
     }
@@ -326,7 +321,7 @@ ucs_status_t uci_recv_prepare(uci_worker_t *worker, void *data, size_t count, co
 ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
                           const ucp_request_param_t *param)
 {
-    ucp_datatype_t datatype = uci_recv_datatype(param);
+    ucp_datatype_t datatype = uci_buffer_datatype(param);
     uci_message_t *message;
     ucs_status_t status;
     uci_request_t *req;
@@ -366,7 +361,7 @@ ucs_status_ptr_t uci_recv_with(uci_worker_t *worker, void *data, size_t count, u
     if (uci_unlikely(req == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    status = uci_recv_init(worker, req, data, count, uci_recv_datatype(param));
+    status = uci_recv_init(worker, req, data, count, uci_buffer_datatype(param));
     if (uci_unlikely(status != UCS_OK)) {
         return UCS_STATUS_PTR(status);
     }

@@ -42,7 +42,7 @@ void uci_resync_progress(uci_worker_t *worker)
     uint64_t now;
     bool damaged;
 
-    if (uci_likely((worker->turns / 2) % UCI_RESYNC_POLLS != 0)) {
+    if (uci_likely(!uci_worker_is_turn(worker, UCI_RESYNC_POLLS))) {
         return;
     }
 

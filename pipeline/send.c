@@ -429,8 +429,7 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_other(uci_ep_t *ep, c
 ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag, const ucp_request_param_t *param,
                           bool sync)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                 : ucp_dt_make_contig(1);
+    ucp_datatype_t datatype = uci_buffer_datatype(param);
     size_t length;
 
     if (uci_likely(uci_buffer_is_contig(datatype)) && uci_likely(!sync)) {
@@ -465,8 +464,7 @@ UCI_INLINE ucs_status_ptr_t uci_send_small_word(uci_ep_t *ep, const void *data, 
 ucs_status_ptr_t uci_send_with(uci_ep_t *ep, const void *data, size_t count, ucp_tag_t tag,
                                const ucp_request_param_t *param, bool sync, const uci_signature_t *signature)
 {
-    ucp_datatype_t datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                 : ucp_dt_make_contig(1);
+    ucp_datatype_t datatype = uci_buffer_datatype(param);
     size_t length;
 
     if (uci_likely(uci_buffer_is_contig(datatype)) && !sync && ep->peer->worker->small_xxh3 &&

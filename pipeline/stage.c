@@ -154,7 +154,7 @@ void uci_stage_prepare(uci_stage_t *stage, ucs_memory_type_t type, const ucp_req
                        ucp_request_param_t *ours_p)
 {
     stage->type          = type;
-    stage->user_datatype = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype : ucp_dt_make_contig(1);
+    stage->user_datatype = uci_buffer_datatype(param);
     *ours_p              = *param;
     ours_p->op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
     ours_p->datatype = stage->datatype;

@@ -451,7 +451,7 @@ static unsigned uci_twin_progress(uci_worker_t *worker)
 {
     unsigned count;
 
-    if (!uci_twin_is_pressing(worker) && ((worker->turns / 2) % UCI_TWIN_REST_TURNS != 0)) {
+    if (!uci_twin_is_pressing(worker) && !uci_worker_is_turn(worker, UCI_TWIN_REST_TURNS)) {
         return 0;
     }
     if (pthread_mutex_trylock(&uci_twin.lock) != 0) {

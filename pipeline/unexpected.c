@@ -318,8 +318,7 @@ ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t co
                                      const ucp_request_param_t *param)
 {
     const uci_signature_t *signature = uci_signed_take_recv();
-    ucp_datatype_t datatype          = (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                          : ucp_dt_make_contig(1);
+    ucp_datatype_t datatype          = uci_buffer_datatype(param);
     uci_message_t *message           = (uci_message_t *)handle;
     ucs_status_t status;
     uci_request_t *req;

@@ -305,7 +305,7 @@ UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
     }
     if (count == 0) {
         count = uci_worker_progress_ucx(worker, ucp);
-    } else if (uci_unlikely((worker->turns / 2) % UCI_WORKER_UCX_TURNS == 0)) {
+    } else if (uci_unlikely(uci_worker_is_turn(worker, UCI_WORKER_UCX_TURNS))) {
         count += uci_ucp.worker_progress(ucp);
     }
     if (uci_unlikely(worker->ops_active > 0)) {

@@ -197,6 +197,12 @@ typedef struct uci_worker {
     uci_gauge_t gauge;
 } uci_worker_t;
 
+/** Whether this turn is one of those, one in @a turns, that something rare has its turn in. */
+UCI_INLINE bool uci_worker_is_turn(const uci_worker_t *worker, unsigned turns)
+{
+    return worker->turns / 2 % turns == 0;
+}
+
 UCI_INLINE bool uci_worker_is_inside(const uci_worker_t *worker)
 {
     return worker->turns % 2 != 0;

@@ -79,9 +79,7 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_damaged(uci_hook_send_func_t 
     uci_buffer_t described;
     void *copy;
 
-    if (uci_buffer_init_send(&described, buffer, count,
-                             (param->op_attr_mask & UCP_OP_ATTR_FIELD_DATATYPE) ? param->datatype
-                                                                                : ucp_dt_make_contig(1)) != UCS_OK) {
+    if (uci_buffer_init_send(&described, buffer, count, uci_buffer_datatype(param)) != UCS_OK) {
         return send(ep, buffer, count, tag, param);
     }
     UCI_STATS_INC(passthrough_messages);
