@@ -187,20 +187,60 @@ static void fake_message_gone(fake_message_t *message)
     fake_message_free(message);
 }
 
+static bool fake_message_is_before(const fake_message_t *a, const fake_message_t *b)
+{
+    return (a->due != b->due) ? (a->due < b->due) : (a->order < b->order);
+}
+
+static void fake_arriving_add(fake_node_t *node, fake_message_t *message)
+{
+    static uint64_t order;
+    size_t i;
+
+    if (node->arriving_count == node->arriving_room) {
+        node->arriving_room = uci_max(2 * node->arriving_room, (size_t)64);
+        node->arriving      = realloc(node->arriving, node->arriving_room * sizeof(*node->arriving));
+    }
+    message->order = order++;
+    for (i = node->arriving_count++; (i > 0) && fake_message_is_before(message, node->arriving[(i - 1) / 2]);
+         i = (i - 1) / 2) {
+        node->arriving[i] = node->arriving[(i - 1) / 2];
+    }
+    node->arriving[i] = message;
+}
+
+/* @return the next one, or NULL if there is none that arrives by @a now. */
+static fake_message_t *fake_arriving_take(fake_node_t *node, uint64_t now)
+{
+    fake_message_t *first, *last;
+    size_t i, child;
+
+    if ((node->arriving_count == 0) || (node->arriving[0]->due > now)) {
+        return NULL;
+    }
+    first = node->arriving[0];
+    last  = node->arriving[--node->arriving_count];
+    for (i = 0; (child = (2 * i) + 1) < node->arriving_count; i = child) {
+        child += (child + 1 < node->arriving_count) &&
+                 fake_message_is_before(node->arriving[child + 1], node->arriving[child]);
+        if (fake_message_is_before(last, node->arriving[child])) {
+            break;
+        }
+        node->arriving[i] = node->arriving[child];
+    }
+    node->arriving[i] = last;
+    return first;
+}
+
 static void fake_message_queue(fake_message_t *message)
 {
-    fake_node_t *from      = &fake_net.nodes[message->from];
-    fake_message_t **place = &fake_net.nodes[message->to].arriving;
+    fake_node_t *from = &fake_net.nodes[message->from];
 
     if (!message->passed) {
         message->due                = uci_max(message->due, from->last_due[message->to]);
         from->last_due[message->to] = message->due;
     }
-    while ((*place != NULL) && ((*place)->due <= message->due)) {
-        place = &(*place)->next;
-    }
-    message->next = *place;
-    *place        = message;
+    fake_arriving_add(&fake_net.nodes[message->to], message);
     ++fake_net.on_wire;
 }
 
@@ -608,21 +648,15 @@ static unsigned fake_tell_ends(fake_node_t *node)
 static unsigned fake_progress(ucp_worker_h worker)
 {
     fake_node_t *node       = fake_node_of(worker);
-    fake_message_t *message = node->arriving, *next, **end = &node->arriving;
+    fake_message_t *message = NULL, *next, **end = &message;
     unsigned count = 0, total;
 
     total = fake_fetch_progress(node) + fake_tell_ends(node);
-    while ((*end != NULL) && ((*end)->due <= fake_net.clock) && (count < fake_net.burst)) {
+    while ((count < fake_net.burst) && ((*end = fake_arriving_take(node, fake_net.clock)) != NULL)) {
         end = &(*end)->next;
         ++count;
     }
-    if (count > 0) {
-        message        = node->arriving;
-        node->arriving = *end;
-        *end           = NULL;
-    } else {
-        message = NULL;
-    }
+    *end = NULL;
     for (; message != NULL; message = next) {
         next = message->next;
         --fake_net.on_wire;
@@ -646,7 +680,7 @@ uint64_t fake_net_due(void)
         if (node->done != NULL) {
             return 0;
         }
-        due = (node->arriving != NULL) ? uci_min(due, node->arriving->due) : due;
+        due = (node->arriving_count > 0) ? uci_min(due, node->arriving[0]->due) : due;
         for (fetch = node->fetches; fetch != NULL; fetch = fetch->next) {
             due = uci_min(due, fetch->due);
         }
@@ -903,14 +937,14 @@ static void fake_forget_sender(fake_message_t *message)
 /* What others were to fetch from it, they can't any more; and nobody is to be told what has become of its messages */
 static void fake_forget_offers(unsigned number)
 {
-    fake_message_t *message;
     fake_request_t *fetch;
     unsigned i;
+    size_t j;
 
     for (i = 0; i < fake_net.count; ++i) {
-        for (message = fake_net.nodes[i].arriving; message != NULL; message = message->next) {
-            if (message->from == number) {
-                fake_forget_sender(message);
+        for (j = 0; j < fake_net.nodes[i].arriving_count; ++j) {
+            if (fake_net.nodes[i].arriving[j]->from == number) {
+                fake_forget_sender(fake_net.nodes[i].arriving[j]);
             }
         }
         for (fetch = fake_net.nodes[i].fetches; fetch != NULL; fetch = fetch->next) {
@@ -929,11 +963,13 @@ void fake_node_destroy(unsigned number)
     fake_recv_t *recv;
 
     uci_worker_shutdown(node->worker);
-    while ((message = node->arriving) != NULL) {
-        node->arriving = message->next;
+    while ((message = fake_arriving_take(node, UINT64_MAX)) != NULL) {
         --fake_net.on_wire;
         fake_message_gone(message);
     }
+    free(node->arriving);
+    node->arriving      = NULL;
+    node->arriving_room = 0;
     while ((message = node->unexpected) != NULL) {
         node->unexpected = message->next;
         fake_message_gone(message);

@@ -36,13 +36,14 @@ typedef struct fake_message {
     size_t header_length; /**< of an active message */
     char *header;         /**< owned */
     size_t length;
-    char *data;   /**< owned; of a rendezvous the sender's */
-    uint64_t due; /**< when it arrives, ns */
-    bool passed;  /**< set by the test: others may overtake it */
-    bool dropped; /**< set by the test: it never arrives */
-    bool held;    /**< set by the test: its sender is told that it has gone only when it has arrived */
-    bool copy;    /**< one that the test has made */
-    bool changed; /**< set by the test: its bytes are not what was sent */
+    char *data;     /**< owned; of a rendezvous the sender's */
+    uint64_t due;   /**< when it arrives, ns */
+    uint64_t order; /**< of those that arrive at one time */
+    bool passed;    /**< set by the test: others may overtake it */
+    bool dropped;   /**< set by the test: it never arrives */
+    bool held;      /**< set by the test: its sender is told that it has gone only when it has arrived */
+    bool copy;      /**< one that the test has made */
+    bool changed;   /**< set by the test: its bytes are not what was sent */
     const char *lent_header,
             *lent_data; /**< of one that is held: the caller's, which UCX may read as long as it holds it */
     fake_request_t *request;
@@ -71,7 +72,8 @@ typedef struct fake_node {
     uci_context_t context;
     uci_ep_t *eps[FAKE_NODES]; /**< the user's; NULL: closed */
     fake_handler_t handlers[FAKE_IDS];
-    fake_message_t *arriving;           /**< by time */
+    fake_message_t **arriving; /**< a heap by time, since there may be thousands */
+    size_t arriving_count, arriving_room;
     fake_message_t *unexpected, **last; /**< tag messages that nobody has asked for */
     fake_recv_t *recvs, **recvs_end;
     fake_request_t *done, **done_end; /**< what has ended, and is told in the next turn */
