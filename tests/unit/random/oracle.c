@@ -141,6 +141,36 @@ static verdict_t assign(oracle_t *oracle, ucs_status_t status)
     return VERDICT_OK;
 }
 
+static bool are_alike(const oracle_message_t *a, const oracle_message_t *b)
+{
+    return (a->to == b->to) && (a->tag == b->tag) && (a->length == b->length) && (a->first_bytes == b->first_bytes);
+}
+
+/* A receive that was too small does not tell which of those that look alike it got: all of them were taken in order */
+static void reorder_alike(oracle_t *oracle)
+{
+    oracle_message_t *messages = oracle->messages;
+    unsigned i, k;
+    int first;
+
+    for (i = 0; i < oracle->messages_count; ++i) {
+        for (k = i + 1; k < oracle->messages_count; ++k) {
+            if ((messages[k].taken_by < 0) || !are_alike(&messages[i], &messages[k]) ||
+                ((messages[i].taken_by >= 0) && (messages[i].taken_by < messages[k].taken_by))) {
+                continue;
+            }
+            first                = messages[k].taken_by;
+            messages[k].taken_by = messages[i].taken_by;
+            messages[i].taken_by = first;
+        }
+    }
+    for (i = 0; i < oracle->messages_count; ++i) {
+        if (messages[i].taken_by >= 0) {
+            oracle->recvs[messages[i].taken_by].message = (int)i;
+        }
+    }
+}
+
 /* Records of receives are in the order of posting, those of messages in that of sending: what looks alike is taken in order */
 verdict_t oracle_assign(oracle_t *oracle)
 {
@@ -154,7 +184,11 @@ verdict_t oracle_assign(oracle_t *oracle)
         oracle->recvs[i].message = -1;
     }
     verdict = assign(oracle, UCS_OK);
-    return (verdict == VERDICT_OK) ? assign(oracle, UCS_ERR_MESSAGE_TRUNCATED) : verdict;
+    verdict = (verdict == VERDICT_OK) ? assign(oracle, UCS_ERR_MESSAGE_TRUNCATED) : verdict;
+    if (verdict == VERDICT_OK) {
+        reorder_alike(oracle);
+    }
+    return verdict;
 }
 
 int oracle_waiting(oracle_t *oracle)
