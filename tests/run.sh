@@ -25,7 +25,7 @@ suites=(
     "ucp        & 5min programs that call libucp themselves: every hook, plain and with UCI; in short"
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "report     + 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
-    "site       + 1min  what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
+    "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
     "layers     + 10s  include rules, exported symbols, silence in other programs, and the table of UCX's functions"
     "format     + 5s   clang-format on C, shellcheck on scripts"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
