@@ -254,7 +254,7 @@ static void uci_worker_send_unsent(uci_worker_t *worker)
 }
 
 /* What is not done by UCX's callbacks */
-static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
+static __attribute__((noinline)) unsigned uci_worker_progress_own(uci_worker_t *worker)
 {
     unsigned count = 0;
 
@@ -281,8 +281,8 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
 }
 
 /* UCX's part of a turn that has found nothing: each, or one of four of those in which it has nothing to bring but a word now and then,
- * since all peers send by mailbox and no operation is under way. Polling is most of what some programs do (MPI_Test for each update of
- * hpcc's MPIRandomAccess), and an empty turn should not cost more than plain UCX's. */
+ * since all peers send by mailbox and no operation that UCX has a part in is under way. Polling is most of what some programs do (MPI_Test
+ * for each update of hpcc's MPIRandomAccess), and an empty turn should not cost more than plain UCX's. */
 UCI_INLINE unsigned uci_worker_progress_ucx(uci_worker_t *worker, ucp_worker_h ucp)
 {
     unsigned count;
@@ -292,8 +292,8 @@ UCI_INLINE unsigned uci_worker_progress_ucx(uci_worker_t *worker, ucp_worker_h u
         return 0;
     }
     count = uci_ucp.worker_progress(ucp);
-    if ((count == 0) && (worker->ops_active == 0) && (worker->mailbox.count > 0) &&
-        (worker->mailbox.count == worker->peers_count)) {
+    if ((count == 0) && (worker->mailbox.count > 0) && (worker->mailbox.count == worker->peers_count) &&
+        ((worker->ops_active == 0) || uci_path_table_is_own(worker))) {
         worker->ucx_rests = UCI_WORKER_UCX_RESTS;
     }
     return count;

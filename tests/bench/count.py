@@ -4,8 +4,8 @@
 
 bench_count sends messages between two workers of one process over posix, so nothing depends on time. Two forms: "block",
 blocking calls as Open MPI makes them, and "window", 64 nonblocking ones. Sending and receiving are counted together, since both are
-done by the one thread. "idle" is a turn of progress that finds nothing, "lonely" one of a worker with 15 peers, "gather" a message
-from each of them. Needs valgrind.
+done by the one thread. "idle" is a turn of progress that finds nothing, "lonely" one of a worker with 15 peers, "pending" one
+of a worker whose message waits for its receive; "gather" is a message from each of 15 peers. Needs valgrind.
 """
 import collections
 import re
@@ -54,7 +54,7 @@ def print_table(form, size, plain, uci):
 def main():
     """A table for each form and size."""
     parser = make_parser(__doc__)
-    parser.add_argument("--forms", default="block,window", help="block, window, idle, lonely, gather (default block,window)")
+    parser.add_argument("--forms", default="block,window", help="block, window, idle, lonely, pending, gather (default block,window)")
     parser.add_argument("--tls", default="posix,self", help="UCX_TLS (default posix,self)")
     parser.add_argument("--sizes", default="8", help="bytes (default 8)")
     options = parser.parse_args()

@@ -10,6 +10,7 @@
  *     window  64 receives and 64 sends, nonblocking, then their completion: callbacks
  *     idle    turns of progress that find nothing, as many as there would be messages
  *     lonely  the same of one of 16 workers that all have sent to it
+ *     pending the same while a message that nobody receives is on its way
  *     gather  one nonblocking message from each of 15 workers, then their completion
  *
  * Only count_FORM() is to be counted (--toggle-collect).
@@ -148,6 +149,30 @@ static __attribute__((noinline)) void count_lonely(side_t *side, size_t bytes, u
     count_idle(side, bytes, messages);
 }
 
+/* The receive comes when all is over */
+static __attribute__((noinline)) void count_pending(side_t *side, size_t bytes, unsigned messages)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request  = ucp_tag_send_nbx(side[1].ep, side[1].send, bytes, TAG, &param), received;
+    unsigned i;
+
+    for (i = 0; i < messages; ++i) {
+        ucp_worker_progress(side[1].worker);
+    }
+    received = ucp_tag_recv_nbx(side[0].worker, side[1].recv, bytes, TAG, UINT64_MAX, &param);
+    while ((UCS_PTR_IS_PTR(request) && (ucp_request_check_status(request) == UCS_INPROGRESS)) ||
+           (UCS_PTR_IS_PTR(received) && (ucp_request_check_status(received) == UCS_INPROGRESS))) {
+        ucp_worker_progress(side[0].worker);
+        ucp_worker_progress(side[1].worker);
+    }
+    if (UCS_PTR_IS_PTR(request)) {
+        ucp_request_free(request);
+    }
+    if (UCS_PTR_IS_PTR(received)) {
+        ucp_request_free(received);
+    }
+}
+
 static __attribute__((noinline)) void count_gather(side_t *side, size_t bytes, unsigned messages)
 {
     ucp_request_param_t send = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.send = on_sent};
@@ -190,11 +215,9 @@ typedef struct form {
     unsigned sides;
 } form_t;
 
-static const form_t forms[] = {{"block", count_block, 2},
-                               {"window", count_window, 2},
-                               {"idle", count_idle, 2},
-                               {"lonely", count_lonely, CROWD},
-                               {"gather", count_gather, CROWD}};
+static const form_t forms[] = {{"block", count_block, 2},       {"window", count_window, 2},
+                               {"idle", count_idle, 2},         {"lonely", count_lonely, CROWD},
+                               {"gather", count_gather, CROWD}, {"pending", count_pending, 2}};
 
 static const form_t *find_form(const char *name)
 {
@@ -248,7 +271,7 @@ int main(int argc, char **argv)
     size_t bytes;
 
     if (argc != 4) {
-        fprintf(stderr, "usage: bench_count block|window|idle|lonely|gather BYTES MESSAGES\n");
+        fprintf(stderr, "usage: bench_count block|window|idle|lonely|pending|gather BYTES MESSAGES\n");
         return 2;
     }
     form     = find_form(argv[1]);
