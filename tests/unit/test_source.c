@@ -374,11 +374,13 @@ Test(source, a_send_that_is_complete_is_not_looked_at)
 Test(source, a_repair_has_told_it_already)
 {
     uci_settings.check_sources = true;
-    start_send(0, LENGTH);
+    start_send(
+            0,
+            LENGTH_LONG); /* of several chunks: it is not copied at the first turn, and so pending when the repair is asked for */
     ((char *)uci_direct_data(the_send(), 0))[100] ^= 4;
     user[5] ^= 1;
     meant[5] ^= 1;
-    receive_as_meant(LENGTH);
+    receive_as_meant(LENGTH_LONG);
     expect_counters(1, 0, 0, 1);
     expect_checks(1, 0);
 }
