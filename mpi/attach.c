@@ -13,6 +13,8 @@ uci_signatures_t uci_mpi_compared;
 
 static pthread_once_t uci_mpi_once = PTHREAD_ONCE_INIT;
 static uci_signatures_next_func_t uci_mpi_next_func;
+static uci_signatures_calls_func_t uci_mpi_calls_func;
+static unsigned uci_mpi_wait_seconds;
 static __thread uci_signature_next_t uci_mpi_nobody;
 
 static int uci_mpi_matches(const uci_signature_t *sent, const uci_signature_t *posted)
@@ -61,6 +63,29 @@ static void uci_mpi_check_mpi(void)
     }
 }
 
+/* They need more of the library: one that is older has none of it */
+static void uci_mpi_attach_collectives(void)
+{
+    uci_signatures_wait_func_t wait = (uci_signatures_wait_func_t)uci_mpi_find(UCI_SIGNATURES_WAIT);
+
+    uci_mpi_calls_func = (uci_signatures_calls_func_t)uci_mpi_find(UCI_SIGNATURES_CALLS);
+    if ((wait != NULL) && (uci_mpi_calls_func != NULL)) {
+        uci_mpi_wait_seconds = wait();
+    } else if (uci_mpi_compared == UCI_SIGNATURES_ALL) {
+        uci_mpi_compared = UCI_SIGNATURES_P2P;
+    }
+}
+
+void uci_mpi_tell(const uci_signature_calls_t *calls)
+{
+    uci_mpi_calls_func(calls);
+}
+
+unsigned uci_mpi_wait_limit(void)
+{
+    return uci_mpi_wait_seconds;
+}
+
 /* Within the first call that could carry a signature: MPI has been initialised, and by that UCX */
 static void uci_mpi_attach(void)
 {
@@ -77,6 +102,7 @@ static void uci_mpi_attach(void)
         return;
     }
     uci_mpi_compared = (uci_signatures_t)attach(UCI_SIGNATURE_VERSION, &ops);
+    uci_mpi_attach_collectives();
 }
 
 uci_signature_next_t *uci_mpi_next_slow(void)
