@@ -517,7 +517,7 @@ void uci_mpi_agree(const uci_mpi_collective_t *collective)
     if (check == NULL) {
         return;
     }
-    uci_mpi_shadow_make(shadow, collective->comm);
+    uci_mpi_shadow_make(shadow, collective->comm, collective->blocks);
     if (collective->blocks) {
         uci_mpi_check_wait(check);
         return;
@@ -560,8 +560,29 @@ static bool uci_mpi_agree_drain(const uci_mpi_shadow_t *shadow)
     return true;
 }
 
+/* Calls on a communicator that never had one that blocks, where it takes that: they are not compared */
+static void uci_mpi_agree_drop(const uci_mpi_shadow_t *shadow)
+{
+    uci_mpi_check_t **link = &uci_mpi_checks, *check;
+
+    pthread_mutex_lock(&uci_mpi_agree_lock);
+    while (*link != NULL) {
+        check = *link;
+        if (((shadow == NULL) || (check->shadow == shadow)) && !check->is_started &&
+            (check->shadow->making == MPI_REQUEST_NULL) && !check->shadow->is_made) {
+            *link = check->next;
+            uci_mpi_check_free(check);
+            __atomic_sub_fetch(&uci_mpi_agree_pending, 1, __ATOMIC_RELAXED);
+        } else {
+            link = &check->next;
+        }
+    }
+    pthread_mutex_unlock(&uci_mpi_agree_lock);
+}
+
 bool uci_mpi_agree_end(uci_mpi_shadow_t *shadow)
 {
+    uci_mpi_agree_drop(shadow);
     return uci_mpi_agree_drain(shadow);
 }
 
@@ -581,15 +602,27 @@ static void uci_mpi_agree_tell_rest(void)
     pthread_mutex_unlock(&uci_mpi_agree_lock);
 }
 
+/* The beginning and the end are as collectives of all ranks */
+static void uci_mpi_agree_world(const char *call)
+{
+    uci_mpi_agree(&(const uci_mpi_collective_t){
+            .call = call, .flow = UCI_MPI_NO_DATA, .blocks = true, .comm = MPI_COMM_WORLD, .root = UCI_MPI_NO_ROOT});
+}
+
+void uci_mpi_agree_init(void)
+{
+    if (uci_mpi_compares_collectives()) {
+        uci_mpi_agree_world("MPI_Init");
+    }
+}
+
 void uci_mpi_agree_finalize(void)
 {
-    const uci_mpi_collective_t finalize = {.call   = "MPI_Finalize",
-                                           .flow   = UCI_MPI_NO_DATA,
-                                           .blocks = true,
-                                           .comm   = MPI_COMM_WORLD,
-                                           .root   = UCI_MPI_NO_ROOT};
-
-    uci_mpi_agree(&finalize);
+    if (!uci_mpi_compares_collectives()) {
+        return;
+    }
+    uci_mpi_agree_world("MPI_Finalize");
+    uci_mpi_agree_drop(NULL);
     if (uci_mpi_agree_drain(NULL)) {
         uci_mpi_shadow_finalize();
     } else {

@@ -105,10 +105,24 @@ UCI_MPI_PERSISTENT(Barrier_init, (MPI_Comm comm), (comm), .root = UCI_MPI_NO_ROO
 #include "collectives_table.h"
 #endif
 
+UCI_MPI_EXPORT int MPI_Init(int *argc, char ***argv)
+{
+    int ret = PMPI_Init(argc, argv);
+
+    uci_mpi_agree_init();
+    return ret;
+}
+
+UCI_MPI_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
+{
+    int ret = PMPI_Init_thread(argc, argv, required, provided);
+
+    uci_mpi_agree_init();
+    return ret;
+}
+
 UCI_MPI_EXPORT int MPI_Finalize(void)
 {
-    if (uci_mpi_compares_collectives()) {
-        uci_mpi_agree_finalize();
-    }
+    uci_mpi_agree_finalize();
     return PMPI_Finalize();
 }

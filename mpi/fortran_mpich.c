@@ -72,13 +72,5 @@ UCI_MPI_FORTRAN(barrier_init, (MPI_Fint * comm, MPI_Fint *info, MPI_Fint *reques
 }
 #endif
 
-UCI_MPI_FORTRAN(finalize, (MPI_Fint * ierror))
-{
-    if (uci_mpi_compares_collectives()) {
-        uci_mpi_agree_finalize();
-    }
-    pmpir_finalize_f08_(ierror);
-}
-
 #define UCI_MPI_FORTRAN_REAL(_name) pmpir_##_name##_f08_
-#include "fortran_waits.h"
+#include "fortran_common.h"

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Fortran programs on Open MPI (fortran_openmpi.h): collectives, waiting, MPI_Finalize.
+ * Fortran programs on Open MPI (fortran_openmpi.h): collectives, waiting, MPI_Init and MPI_Finalize.
  */
 #include "collective.h"
 #include "fortran_openmpi.h"
@@ -102,13 +102,5 @@ UCI_MPI_FORTRAN_BLOCKING(barrier, "MPI_Barrier", (MPI_Fint * comm), (comm), .roo
 UCI_MPI_FORTRAN_NONBLOCKING(ibarrier, "MPI_Ibarrier", (MPI_Fint * comm), (comm), .root = UCI_MPI_NO_ROOT)
 UCI_MPI_FORTRAN_PERSISTENT(barrier_init, "MPI_Barrier_init", (MPI_Fint * comm), (comm), .root = UCI_MPI_NO_ROOT)
 
-UCI_MPI_FORTRAN(finalize, (MPI_Fint * ierror))
-{
-    if (uci_mpi_compares_collectives()) {
-        uci_mpi_agree_finalize();
-    }
-    pmpi_finalize_(ierror);
-}
-
 #define UCI_MPI_FORTRAN_REAL(_name) pmpi_##_name##_
-#include "fortran_waits.h"
+#include "fortran_common.h"

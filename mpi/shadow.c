@@ -118,9 +118,16 @@ uci_mpi_shadow_t *uci_mpi_shadow_get(MPI_Comm comm, bool may_block)
     return uci_mpi_shadow_create(comm, may_block);
 }
 
-void uci_mpi_shadow_make(uci_mpi_shadow_t *shadow, MPI_Comm comm)
+void uci_mpi_shadow_make(uci_mpi_shadow_t *shadow, MPI_Comm comm, bool may_block)
 {
-    if (!shadow->is_made && (shadow->making == MPI_REQUEST_NULL)) {
+#ifdef OPEN_MPI
+    /* its steps take the communicator's numbers for collectives as they come to be done, which other calls do in between */
+    const bool is_time = may_block;
+#else
+    const bool is_time = true;
+#endif
+
+    if (is_time && !shadow->is_made && (shadow->making == MPI_REQUEST_NULL)) {
         PMPI_Comm_idup(comm, &shadow->comm, &shadow->making);
     }
 }

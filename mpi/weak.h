@@ -110,6 +110,8 @@
 #pragma weak PMPI_Ineighbor_alltoallv_c
 #pragma weak PMPI_Ineighbor_alltoallw
 #pragma weak PMPI_Ineighbor_alltoallw_c
+#pragma weak PMPI_Init
+#pragma weak PMPI_Init_thread
 #pragma weak PMPI_Intercomm_merge
 #pragma weak PMPI_Irecv
 #pragma weak PMPI_Irecv_c

@@ -1,11 +1,29 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Waiting and testing (see waits.c) of Fortran's bindings. Included once, by who defines
+ * What Fortran's bindings of both MPIs have in common: MPI_Init, MPI_Finalize, waiting and testing (see waits.c). Included once, by who defines
  *
  *     UCI_MPI_FORTRAN(name, params)    begins the definition of a wrapper
  *     UCI_MPI_FORTRAN_REAL(name)       is what it wraps
  */
+UCI_MPI_FORTRAN(init, (MPI_Fint * ierror))
+{
+    UCI_MPI_FORTRAN_REAL(init)(ierror);
+    uci_mpi_agree_init();
+}
+
+UCI_MPI_FORTRAN(init_thread, (MPI_Fint * required, MPI_Fint *provided, MPI_Fint *ierror))
+{
+    UCI_MPI_FORTRAN_REAL(init_thread)(required, provided, ierror);
+    uci_mpi_agree_init();
+}
+
+UCI_MPI_FORTRAN(finalize, (MPI_Fint * ierror))
+{
+    uci_mpi_agree_finalize();
+    UCI_MPI_FORTRAN_REAL(finalize)(ierror);
+}
+
 #define UCI_MPI_FORTRAN_WAIT(_name, _params, _args, ...) \
     UCI_MPI_FORTRAN(_name, _params) \
     { \
