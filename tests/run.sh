@@ -40,7 +40,7 @@ suites=(
     "verdicts   * 30s  one thing wrong in each job, and the cause that its records must name"
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
     "twins      * 3min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused"
-    "signatures * 30s  types of messages compared: each constructor, each form of point to point, both MPIs, C and Fortran's three bindings"
+    "signatures * 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "slurm      - 1min the examples for Slurm, in a Slurm of one node of its own (root): damage drains the node"

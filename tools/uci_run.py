@@ -45,6 +45,7 @@ examples:
   uci_run -n 4 -v --dry-run ./program                 the command line only, to be pasted into a job script
   UCI_FAULT=rate=1e-3 uci_run -n 2 --json - ./program UCI_ and UCX_ variables reach all ranks
   uci_run --signatures -n 4 ./program                 is what is received what was meant by its sender?
+  uci_run --signatures=all -n 4 ./program             the same, and do all ranks call the same collectives?
   uci_run --twins 3 --correct -n 4 ./program          three runs, which vote on each message
   uci_run --twins 2 -- mpirun -np 4 ./program         a command line of one's own
 """
@@ -171,8 +172,9 @@ def parse_arguments():
                         "(default: all twins on the hosts of --hosts)")
     parser.add_argument("--apart", action="store_true", help="with --twins: each twin but the first works in a folder of its own, twin.K/work, "
                         "with links to what is in this one, so that files that the program makes do not collide")
-    parser.add_argument("--signatures", action="store_true", help="compare the types of what is sent and received, point to point: "
-                        "4 x MPI_INT may not be received as 2 x MPI_DOUBLE")
+    parser.add_argument("--signatures", choices=("off", "p2p", "all"), help="compare the types of what is sent and received, point to point (p2p, as "
+                        "--signatures alone says): 4 x MPI_INT may not be received as 2 x MPI_DOUBLE; with =all, collectives too: which it is, its "
+                        "root, operation, counts and types")
     parser.add_argument("--mpi", choices=tuple(uci_job.MPIS), help="default: the one that the program is linked with")
     parser.add_argument("--attach", choices=("auto", "preload", "module"), default="auto",
                         help="how UCI gets into a rank: preloaded; by UCX, from 1.22 on; or (auto, default) as it is already by this "
@@ -189,9 +191,15 @@ def parse_arguments():
     parser.add_argument("--dry-run", action="store_true", help="print the command line and do nothing")
     parser.add_argument("program", help="what each rank runs; without -n, what starts them")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+    options = parser.parse_args(name_signatures(sys.argv[1:]))
+    options.arguments = sys.argv[len(sys.argv) - len(options.arguments):]  # the program's own: as they were
     check_options(parser, options)
     return options
+
+
+def name_signatures(words):
+    """--signatures without a value would take the program for one."""
+    return [f"{word}=p2p" if word == "--signatures" else word for word in words]
 
 
 def check_options(parser, options):
@@ -202,6 +210,8 @@ def check_options(parser, options):
         parser.error("--correct, --same-time, --hosts-of-twin and --apart are for jobs with --twins")
     if options.correct and options.twins != 3:
         parser.error("--correct needs --twins 3: two can't tell which of them is right")
+    if options.signatures == "off":
+        options.signatures = None
     if options.twins and options.signatures:
         parser.error("--signatures is not for jobs with --twins: first run the job with one, then with the other")
     if options.hosts_of_twin and (len(options.hosts_of_twin) != options.twins or options.hosts):
@@ -263,6 +273,8 @@ class Starter:
                 variables |= {"UCI_TWINS_TIME": "on", "LD_PRELOAD": f"{variables.get('LD_PRELOAD', '')}:{self.time_library()}".lstrip(":")}
             variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
         if options.signatures:
+            if options.signatures != "p2p":
+                variables["UCI_SIGNATURES"] = options.signatures
             variables["LD_PRELOAD"] = f"{variables.get('LD_PRELOAD', '')}:{self.signature_library()}".lstrip(":")
         if options.require:
             variables["UCI_REQUIRE"] = "on"

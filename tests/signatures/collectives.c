@@ -281,6 +281,7 @@ int main(int argc, char **argv)
 {
     int size = RANKS, is_periodic = 1, differs, threads;
 
+    setvbuf(stdout, NULL, _IOLBF, 0); /* lines of ranks are not to be mixed */
     MPI_Init_thread(&argc, &argv, (argc > 2) ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &threads);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     if ((argc > 1) && (strcmp(argv[1], "all") != 0)) {
