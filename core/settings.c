@@ -380,8 +380,8 @@ static const uci_setting_t uci_settings_table[] = {
          "them (libuci_mpi, see uci_run --signatures).\n"
          " - off : no.\n"
          " - p2p : of point-to-point messages, by what the messages themselves carry.\n"
-         " - all : of collectives too: which one it is, its root, its operation, counts and types. One small\n"
-         "         exchange before each of them; all processes of the job must have the companion.",
+         " - all : of collectives too: which one it is, its root, its operation, counts and types. One\n"
+         "         small exchange before each of them; each process of the job must have the companion.",
          "[off|p2p|all]", offsetof(uci_settings_t, signatures), UCI_SETTING_ENUM(uci_signatures_names)},
 
         {"UCI_ON_SIGNATURE", "warn",
@@ -391,8 +391,9 @@ static const uci_setting_t uci_settings_table[] = {
          "[warn|abort]", offsetof(uci_settings_t, on_signature), UCI_SETTING_ENUM(uci_on_changed_names)},
 
         {"UCI_SIGNATURE_WAIT", "60",
-         "With UCI_SIGNATURES=all: after so many seconds in a collective to which other ranks have not come, a\n"
-         "line says who waits in what for whom. Nothing is wrong with that if they come later. 0: no such line.",
+         "With UCI_SIGNATURES=all: after so many seconds in a collective to which other ranks have not\n"
+         "come, a line says who waits in what for whom. Nothing is wrong with that if they come later.\n"
+         "0: no such line.",
          "seconds, to 1000000", offsetof(uci_settings_t, signature_wait), UCI_SETTING_UINT(0, 1000000)},
 
         {"UCI_ON_MISMATCH", "continue",
