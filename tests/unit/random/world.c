@@ -820,7 +820,7 @@ static void limit_frames(unsigned node)
 
     worker->eager_max      = scenario->eager_max[node];
     worker->mark.eager_max = (uint32_t)worker->eager_max;
-    uci_mark_seal(&worker->mark);
+    uci_mark_finish(&worker->mark);
 }
 
 /* They depend on these settings; making them takes longer than many a world */
