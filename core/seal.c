@@ -386,37 +386,65 @@ static bool uci_seal_is_authentic(void *key, const uci_seal_hdr_t *hdr, const ui
            uci_seal.library->finish(key, way, tag);
 }
 
+/* Authenticate and open a record whose header has been copied to @a hdr, and looked at */
+static uci_status_t uci_seal_open_with(uci_seal_pair_t *pair, const uci_seal_hdr_t *hdr, const void *record,
+                                       size_t length, void *head, size_t head_length, void *body)
+{
+    const uint8_t *sealed = (const uint8_t *)record + sizeof(*hdr);
+    uci_seal_epoch_key_t fresh;
+    void *key;
+
+    key = uci_seal_find_opener(pair, hdr->counter / UCI_SEAL_EPOCH, &fresh);
+    if (uci_unlikely(key == NULL)) {
+        return UCI_ERR_NO_MEMORY;
+    }
+    if (uci_unlikely(!uci_seal_is_authentic(key, hdr, sealed, length - UCI_SEAL_OVERHEAD, head, head_length, body))) {
+        uci_seal_epoch_key_drop(&fresh);
+        return UCI_ERR_CORRUPT;
+    }
+    if (uci_unlikely(fresh.key != NULL)) {
+        uci_seal_keep_opener(pair, fresh);
+    }
+    return UCI_OK;
+}
+
+/* @return false: what says so of itself can't be authentic */
+static bool uci_seal_read_hdr(const uci_seal_pair_t *pair, const void *record, size_t length, size_t head_length,
+                              uci_seal_hdr_t *hdr)
+{
+    if (uci_unlikely((length < UCI_SEAL_OVERHEAD) || (length - UCI_SEAL_OVERHEAD < head_length))) {
+        return false;
+    }
+    memcpy(hdr, record, sizeof(*hdr));
+    return uci_likely(hdr->uid == pair->peer_uid);
+}
+
 uci_status_t uci_seal_open(uci_seal_pair_t *pair, const void *record, size_t length, void *head, size_t head_length,
                            void *body)
 {
-    const uint8_t *sealed = (const uint8_t *)record + sizeof(uci_seal_hdr_t);
-    uci_seal_epoch_key_t fresh;
     uci_seal_hdr_t hdr;
-    void *key;
+    uci_status_t status;
 
-    if (uci_unlikely((length < UCI_SEAL_OVERHEAD) || (length - UCI_SEAL_OVERHEAD < head_length))) {
-        return UCI_ERR_CORRUPT;
-    }
-    memcpy(&hdr, record, sizeof(hdr));
-    if (uci_unlikely(hdr.uid != pair->peer_uid)) {
+    if (!uci_seal_read_hdr(pair, record, length, head_length, &hdr)) {
         return UCI_ERR_CORRUPT;
     }
     if (uci_unlikely(!uci_seal_window_is_new(&pair->window, hdr.counter))) {
         return UCI_ERR_NO_ELEM;
     }
-
-    key = uci_seal_find_opener(pair, hdr.counter / UCI_SEAL_EPOCH, &fresh);
-    if (uci_unlikely(key == NULL)) {
-        return UCI_ERR_NO_MEMORY;
+    status = uci_seal_open_with(pair, &hdr, record, length, head, head_length, body);
+    if (uci_likely(status == UCI_OK)) {
+        uci_seal_window_take(&pair->window, hdr.counter);
     }
-    if (uci_unlikely(!uci_seal_is_authentic(key, &hdr, sealed, length - UCI_SEAL_OVERHEAD, head, head_length, body))) {
-        uci_seal_epoch_key_drop(&fresh);
+    return status;
+}
+
+uci_status_t uci_seal_open_at(uci_seal_pair_t *pair, uint64_t counter, const void *record, size_t length, void *head,
+                              size_t head_length, void *body)
+{
+    uci_seal_hdr_t hdr;
+
+    if (!uci_seal_read_hdr(pair, record, length, head_length, &hdr) || (hdr.counter != counter)) {
         return UCI_ERR_CORRUPT;
     }
-
-    if (uci_unlikely(fresh.key != NULL)) {
-        uci_seal_keep_opener(pair, fresh);
-    }
-    uci_seal_window_take(&pair->window, hdr.counter);
-    return UCI_OK;
+    return uci_seal_open_with(pair, &hdr, record, length, head, head_length, body);
 }

@@ -110,4 +110,12 @@ uci_status_t uci_seal_close(uci_seal_pair_t *pair, uint64_t counter, const void 
 uci_status_t uci_seal_open(uci_seal_pair_t *pair, const void *record, size_t length, void *head, size_t head_length,
                            void *body);
 
+/**
+ * As uci_seal_open(), for a record that another, authentic one has announced: it must have exactly @a counter, and the window is neither
+ * asked nor changed, so that it may come as late as it likes. The caller takes each announcement once.
+ * @return as uci_seal_open(), UCI_ERR_CORRUPT for another counter; never UCI_ERR_NO_ELEM.
+ */
+uci_status_t uci_seal_open_at(uci_seal_pair_t *pair, uint64_t counter, const void *record, size_t length, void *head,
+                              size_t head_length, void *body);
+
 #endif

@@ -49,6 +49,8 @@ static EVP_KDF *uci_openssl_hkdf;
 static EVP_MAC *uci_openssl_hmac;
 static char uci_openssl_version[64];
 
+static bool uci_openssl_ready; /* what it keeps for all its uses has been made */
+
 /* Is this thread in a call that makes a key? */
 static __thread bool uci_openssl_secret;
 
@@ -87,6 +89,93 @@ static void *uci_openssl_realloc(void *ptr, size_t size, const char *file, int l
 }
 
 /*
+ * Keys
+ */
+
+static bool uci_openssl_derive(OSSL_PARAM *params, void *okm, size_t okm_length)
+{
+    EVP_KDF_CTX *context = uci_openssl.EVP_KDF_CTX_new(uci_openssl_hkdf);
+    bool ok              = (context != NULL) && (uci_openssl.EVP_KDF_derive(context, okm, okm_length, params) == 1);
+
+    uci_openssl.EVP_KDF_CTX_free(context);
+    return ok;
+}
+
+bool uci_seal_hkdf(const void *ikm, size_t ikm_length, const void *salt, size_t salt_length, const void *info,
+                   size_t info_length, void *okm, size_t okm_length)
+{
+    OSSL_PARAM params[] = {OSSL_PARAM_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)"SHA256", strlen("SHA256")),
+                           OSSL_PARAM_octet_string(OSSL_KDF_PARAM_KEY, (void *)ikm, ikm_length),
+                           OSSL_PARAM_octet_string(OSSL_KDF_PARAM_INFO, (void *)info, info_length),
+                           OSSL_PARAM_octet_string(OSSL_KDF_PARAM_SALT, (void *)salt, salt_length), OSSL_PARAM_END};
+    bool ok;
+
+    if (salt_length == 0) {
+        params[3] = params[4]; /* RFC 5869: as many zeros as the hash is long, which is what it takes without */
+    }
+    uci_openssl_secret = uci_openssl_ready;
+    ok                 = uci_openssl_derive(params, okm, okm_length);
+    uci_openssl_secret = false;
+    if (!ok) {
+        uci_error("OpenSSL could not derive a key");
+    }
+    return ok;
+}
+
+static bool uci_openssl_authenticate(const void *key, size_t key_length, const void *data, size_t length,
+                                     const void *more, size_t more_length, uint8_t mac[32])
+{
+    const OSSL_PARAM params[] = {OSSL_PARAM_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", strlen("SHA256")),
+                                 OSSL_PARAM_END};
+    EVP_MAC_CTX *context      = uci_openssl.EVP_MAC_CTX_new(uci_openssl_hmac);
+    size_t written;
+    bool ok = (context != NULL) && (uci_openssl.EVP_MAC_init(context, key, key_length, params) == 1) &&
+              (uci_openssl.EVP_MAC_update(context, data, length) == 1) &&
+              (uci_openssl.EVP_MAC_update(context, more, more_length) == 1) &&
+              (uci_openssl.EVP_MAC_final(context, mac, &written, 32) == 1);
+
+    uci_openssl.EVP_MAC_CTX_free(context);
+    return ok;
+}
+
+bool uci_seal_hmac(const void *key, size_t key_length, const void *data, size_t length, const void *more,
+                   size_t more_length, uint8_t mac[32])
+{
+    bool ok;
+
+    uci_openssl_secret = uci_openssl_ready;
+    ok                 = uci_openssl_authenticate(key, key_length, data, length, more, more_length, mac);
+    uci_openssl_secret = false;
+    if (!ok) {
+        uci_error("OpenSSL could not authenticate a mark");
+    }
+    return ok;
+}
+
+static void uci_openssl_key_destroy(void *key)
+{
+    uci_openssl.EVP_CIPHER_CTX_free(key);
+}
+
+static void *uci_openssl_key_create(uci_seal_cipher_t cipher, const uint8_t *key)
+{
+    EVP_CIPHER_CTX *context;
+
+    uci_openssl_secret = uci_openssl_ready;
+    context            = uci_openssl.EVP_CIPHER_CTX_new();
+    if ((context != NULL) &&
+        (uci_openssl.EVP_CipherInit_ex2(context, uci_openssl_ciphers[cipher], key, NULL, 1, NULL) != 1)) {
+        uci_openssl.EVP_CIPHER_CTX_free(context);
+        context = NULL;
+    }
+    uci_openssl_secret = false;
+    if (context == NULL) {
+        uci_error("OpenSSL could not make a key");
+    }
+    return context;
+}
+
+/*
  * Opening it
  */
 
@@ -122,6 +211,27 @@ static bool uci_openssl_fetch(void)
     return (uci_openssl_hkdf != NULL) && (uci_openssl_hmac != NULL);
 }
 
+/* What it makes at the first use of anything, and keeps, is no secret, and a forked child that seals needs it */
+static bool uci_openssl_warm_up(void)
+{
+    static const uint8_t zeros[UCI_SEAL_KEY];
+    uint8_t out[32];
+    unsigned i;
+    void *key;
+
+    for (i = UCI_SEAL_AES128; i < UCI_SEAL_CIPHER_LAST; ++i) {
+        if (uci_openssl_ciphers[i] != NULL) {
+            key = uci_openssl_key_create((uci_seal_cipher_t)i, zeros);
+            if (key == NULL) {
+                return false;
+            }
+            uci_openssl_key_destroy(key);
+        }
+    }
+    return uci_seal_hkdf(zeros, sizeof(zeros), zeros, sizeof(zeros), zeros, sizeof(zeros), out, sizeof(out)) &&
+           uci_seal_hmac(zeros, sizeof(zeros), zeros, sizeof(zeros), NULL, 0, out);
+}
+
 static uci_status_t uci_openssl_load(char *reason, size_t size)
 {
     void *library = dlopen(UCI_OPENSSL_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -142,10 +252,11 @@ static uci_status_t uci_openssl_load(char *reason, size_t size)
         uci_info("the program has used OpenSSL before: what OpenSSL makes of keys is not left out of core dumps");
     }
     uci_openssl.OPENSSL_init_crypto(OPENSSL_INIT_NO_ATEXIT, NULL);
-    if (!uci_openssl_fetch()) {
-        snprintf(reason, size, "%s has no HKDF and HMAC", UCI_OPENSSL_LIBRARY);
+    if (!uci_openssl_fetch() || !uci_openssl_warm_up()) {
+        snprintf(reason, size, "%s has no HKDF and HMAC that work", UCI_OPENSSL_LIBRARY);
         goto err_close;
     }
+    uci_openssl_ready = true;
     snprintf(uci_openssl_version, sizeof(uci_openssl_version), "openssl %s",
              uci_openssl.OpenSSL_version(OPENSSL_VERSION_STRING));
     return UCI_OK;
@@ -168,29 +279,6 @@ static bool uci_openssl_has(uci_seal_cipher_t cipher)
 /*
  * Records
  */
-
-static void uci_openssl_key_destroy(void *key)
-{
-    uci_openssl.EVP_CIPHER_CTX_free(key);
-}
-
-static void *uci_openssl_key_create(uci_seal_cipher_t cipher, const uint8_t *key)
-{
-    EVP_CIPHER_CTX *context;
-
-    uci_openssl_secret = true;
-    context            = uci_openssl.EVP_CIPHER_CTX_new();
-    if ((context != NULL) &&
-        (uci_openssl.EVP_CipherInit_ex2(context, uci_openssl_ciphers[cipher], key, NULL, 1, NULL) != 1)) {
-        uci_openssl.EVP_CIPHER_CTX_free(context);
-        context = NULL;
-    }
-    uci_openssl_secret = false;
-    if (context == NULL) {
-        uci_error("OpenSSL could not make a key");
-    }
-    return context;
-}
 
 /* @param dst  NULL: to be authenticated only */
 static bool uci_openssl_update(void *key, uint8_t *dst, const uint8_t *src, size_t length)
@@ -243,54 +331,3 @@ const uci_seal_library_ops_t uci_seal_openssl = {.id          = UCI_SEAL_OPENSSL
                                                  .start       = uci_openssl_start,
                                                  .part        = uci_openssl_part,
                                                  .finish      = uci_openssl_finish};
-
-/*
- * Keys
- */
-
-bool uci_seal_hkdf(const void *ikm, size_t ikm_length, const void *salt, size_t salt_length, const void *info,
-                   size_t info_length, void *okm, size_t okm_length)
-{
-    OSSL_PARAM params[] = {OSSL_PARAM_utf8_string(OSSL_KDF_PARAM_DIGEST, (char *)"SHA256", strlen("SHA256")),
-                           OSSL_PARAM_octet_string(OSSL_KDF_PARAM_KEY, (void *)ikm, ikm_length),
-                           OSSL_PARAM_octet_string(OSSL_KDF_PARAM_INFO, (void *)info, info_length),
-                           OSSL_PARAM_octet_string(OSSL_KDF_PARAM_SALT, (void *)salt, salt_length), OSSL_PARAM_END};
-    EVP_KDF_CTX *context;
-    bool ok;
-
-    if (salt_length == 0) {
-        params[3] = params[4]; /* RFC 5869: as many zeros as the hash is long, which is what it takes without */
-    }
-    uci_openssl_secret = true;
-    context            = uci_openssl.EVP_KDF_CTX_new(uci_openssl_hkdf);
-    ok                 = (context != NULL) && (uci_openssl.EVP_KDF_derive(context, okm, okm_length, params) == 1);
-    uci_openssl.EVP_KDF_CTX_free(context);
-    uci_openssl_secret = false;
-    if (!ok) {
-        uci_error("OpenSSL could not derive a key");
-    }
-    return ok;
-}
-
-bool uci_seal_hmac(const void *key, size_t key_length, const void *data, size_t length, const void *more,
-                   size_t more_length, uint8_t mac[32])
-{
-    const OSSL_PARAM params[] = {OSSL_PARAM_utf8_string(OSSL_MAC_PARAM_DIGEST, (char *)"SHA256", strlen("SHA256")),
-                                 OSSL_PARAM_END};
-    EVP_MAC_CTX *context;
-    size_t written;
-    bool ok;
-
-    uci_openssl_secret = true;
-    context            = uci_openssl.EVP_MAC_CTX_new(uci_openssl_hmac);
-    ok                 = (context != NULL) && (uci_openssl.EVP_MAC_init(context, key, key_length, params) == 1) &&
-         (uci_openssl.EVP_MAC_update(context, data, length) == 1) &&
-         (uci_openssl.EVP_MAC_update(context, more, more_length) == 1) &&
-         (uci_openssl.EVP_MAC_final(context, mac, &written, 32) == 1);
-    uci_openssl.EVP_MAC_CTX_free(context);
-    uci_openssl_secret = false;
-    if (!ok) {
-        uci_error("OpenSSL could not authenticate a mark");
-    }
-    return ok;
-}

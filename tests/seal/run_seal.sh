@@ -72,6 +72,7 @@ with_uci() {
     [ "$one" = mpich ] || arguments=(--mpirun-args '--bind-to none')
     # shellcheck disable=SC2054  # words with commas
     rm -rf "$work/job" "$work/job.json"
+    # shellcheck disable=SC2054  # words with commas
     job=("$build/tools/uci_run" -n 4 --hosts uci-a,uci-b --attach preload --library "$build/libucx_integrity.so" --require --folder "$work/job"
          --json "$work/job.json" ${arguments[@]+"${arguments[@]}"} "$@" "$work/patterns.$one" "$rounds")
 }
@@ -158,6 +159,7 @@ wild() {
 # two_ranks FIRST SECOND: settings of the ranks of a job on this host, a list of NAME=VALUE each.
 two_ranks() {
     local launch=(mpirun.openmpi --allow-run-as-root --oversubscribe --mca pml ucx --mca opal_common_ucx_tls any)
+    # shellcheck disable=SC2054
     local rank=(env UCX_TLS=tcp,self "LD_PRELOAD=$build/libucx_integrity.so")
     # shellcheck disable=SC2086  # several words
     "$uci_root/tests/watchdog.sh" "$timeout" "${launch[@]}" -np 1 "${rank[@]}" $1 "$work/patterns.openmpi" 1 : \

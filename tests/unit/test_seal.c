@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "seal.h"
@@ -258,6 +259,66 @@ Test(seal, replayed)
     close_record(alice, 11);
     expect_opens(bob);
     drop_pairs(alice, bob);
+}
+
+/* Announced ones come as late as they like, but only where they were announced */
+Test(seal, announced)
+{
+    static uint8_t early[LENGTH];
+    uci_seal_pair_t *alice, *bob;
+
+    start(UCI_SEAL_ENCRYPT, UCI_SEAL_CIPHER_AUTO, UCI_SEAL_LIBRARY_AUTO);
+    make_pairs(&alice, &bob);
+    close_record(alice, 10);
+    memcpy(early, record, LENGTH);
+    close_record(alice, 10 + 10 * UCI_SEAL_WINDOW);
+    expect_opens(bob);
+    memcpy(record, early, LENGTH);
+    cr_expect_eq(open_record(bob), UCI_ERR_NO_ELEM);
+    cr_expect_eq(uci_seal_open_at(bob, 11, record, LENGTH, got_head, HEAD_LENGTH, got_body), UCI_ERR_CORRUPT);
+    cr_expect_eq(uci_seal_open_at(bob, 10, record, LENGTH, got_head, HEAD_LENGTH, got_body), UCI_OK);
+    cr_expect_arr_eq(got_body, body, BODY_LENGTH);
+    cr_expect_eq(uci_seal_open_at(bob, 10, record, LENGTH - 1, got_head, HEAD_LENGTH, got_body), UCI_ERR_CORRUPT);
+    record[LENGTH / 2] ^= 1;
+    cr_expect_eq(uci_seal_open_at(bob, 10, record, LENGTH, got_head, HEAD_LENGTH, got_body), UCI_ERR_CORRUPT);
+    close_record(alice, 10 + 10 * UCI_SEAL_WINDOW);
+    cr_expect_eq(open_record(bob), UCI_ERR_NO_ELEM, "the window has not moved");
+    drop_pairs(alice, bob);
+}
+
+/* A forked child has none of its parent's keys, and may seal with its own */
+Test(seal, child)
+{
+    int library, cipher, mode, status;
+    uci_seal_pair_t *alice, *bob;
+    pid_t pid;
+
+    for_each_way(library, cipher, mode)
+    {
+        start((uci_seal_mode_t)mode, (uci_seal_cipher_t)cipher, (uci_seal_lib_t)library);
+        make_pairs(&alice, &bob);
+        close_record(alice, 1);
+        expect_opens(bob);
+        pid = fork();
+        if (pid == 0) {
+            uci_seal_cleanup();
+            if ((uci_seal_init() != UCI_OK) ||
+                (uci_seal_pair_create(ALICE_UID, alice_random, BOB_UID, bob_random, &alice) != UCI_OK) ||
+                (uci_seal_pair_create(BOB_UID, bob_random, ALICE_UID, alice_random, &bob) != UCI_OK) ||
+                (uci_seal_close(alice, 2, head, HEAD_LENGTH, body, BODY_LENGTH, record) != UCI_OK) ||
+                (open_record(bob) != UCI_OK) || (memcmp(got_body, body, BODY_LENGTH) != 0)) {
+                _exit(1);
+            }
+            drop_pairs(alice, bob);
+            uci_seal_cleanup();
+            _exit(0);
+        }
+        cr_assert_eq(waitpid(pid, &status, 0), pid);
+        cr_expect_eq(status, 0, "%s, %s", uci_seal_library_names[library], uci_seal_cipher_names[cipher]);
+        close_record(alice, 2);
+        expect_opens(bob);
+        drop_pairs(alice, bob);
+    }
 }
 
 Test(seal, a_forged_counter_moves_no_window)
