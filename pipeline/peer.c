@@ -7,6 +7,7 @@
 
 #include "log.h"
 #include "netif.h"
+#include "settings.h"
 #include "transports.h"
 #include "worker_state.h"
 
@@ -281,7 +282,8 @@ uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)
 
 uint32_t uci_peer_chunk_size(const uci_peer_t *peer, uint32_t chunk_size)
 {
-    return (!peer->in_clear && (chunk_size > 2 * UCI_SEALED_ROOM)) ? chunk_size - UCI_SEALED_ROOM : chunk_size;
+    return (!peer->in_clear && (chunk_size >= UCI_CHUNK_SIZE_MIN + UCI_SEALED_ROOM)) ? chunk_size - UCI_SEALED_ROOM
+                                                                                     : chunk_size;
 }
 
 static const uci_plan_t *uci_peer_find_plan(uci_peer_t *peer)

@@ -204,15 +204,11 @@ bool uci_sealed_close_chunk(uci_peer_t *peer, uint64_t counter, char *record, ui
 
 bool uci_sealed_open_chunk(uci_peer_t *peer, uint64_t counter, char *record, uint32_t length)
 {
-    uci_status_t status = UCI_ERR_CORRUPT;
-    uci_seal_hdr_t hdr;
+    uci_status_t status;
     uint64_t kind;
 
-    memcpy(&hdr, record, sizeof(hdr));
-    if (hdr.counter == counter) {
-        status = uci_seal_open(peer->pair, record, length + UCI_SEALED_OVERHEAD, &kind, sizeof(kind),
-                               record + UCI_SEALED_FRONT);
-    }
+    status = uci_seal_open_at(peer->pair, counter, record, length + UCI_SEALED_OVERHEAD, &kind, sizeof(kind),
+                              record + UCI_SEALED_FRONT);
     if ((status == UCI_OK) && (kind != UCI_SEALED_CHUNK)) {
         status = UCI_ERR_CORRUPT;
     }

@@ -840,6 +840,9 @@ static void create(void)
 {
     unsigned i, k;
 
+    if (uci_seal_init() != UCI_OK) { /* here and not in world_init(): a fork has no keys */
+        abort();
+    }
     fake_net_init(START_NS);
     fake_net.transports     = scenario->transports;
     fake_net.no_rdma        = scenario->no_rdma;
