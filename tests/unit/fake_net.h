@@ -175,9 +175,9 @@ static void net_deliver(net_node_t *node, net_message_t *message)
 {
     ucp_am_recv_param_t param = {.recv_attr = message->rndv ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
 
-    node->handlers[message->id - UCI_FRAME_AM_ID](node->worker, (message->header_length > 0) ? message->header : NULL,
-                                    message->header_length, message->rndv ? (void *)message : message->data,
-                                    message->length, &param);
+    node->handlers[message->id - UCI_FRAME_AM_ID](
+            node->worker, (message->header_length > 0) ? message->header : NULL, message->header_length,
+            message->rndv ? (void *)message : message->data, message->length, &param);
     if (message->request != NULL) {
         message->cb(message->request, UCS_OK, message->user_data);
     }

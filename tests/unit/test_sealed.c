@@ -452,7 +452,8 @@ Test(sealed, chunks_exchanged)
     finish();
     talk_expect(0, 1, TALK_LENGTH);
     cr_expect_gt(segments_seen, 2);
-    cr_expect_eq(talk_counters(1)->sealed_rejected, 2, "%lu rejected, %u segments", (unsigned long)talk_counters(1)->sealed_rejected, segments_seen);
+    cr_expect_eq(talk_counters(1)->sealed_rejected, 2, "%lu rejected, %u segments",
+                 (unsigned long)talk_counters(1)->sealed_rejected, segments_seen);
     cr_expect_gt(talk_counters(1)->repaired_by_copy + talk_counters(1)->retransmitted_bytes, 0);
 }
 
