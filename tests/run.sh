@@ -30,6 +30,7 @@ suites=(
     "site       + 30s  what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "mpi        * 3min real programs under Open MPI and MPICH, over every transport; in short"
+    "sealed     * 40s  some of mpi's programs with all messages sealed, as they are and with faults: what is rejected comes again"
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
@@ -128,6 +129,23 @@ suite_site() {
 
 suite_mpi() {
     "$uci_root/tests/mpi/run_mpi.sh" --quick --preload "$build/libucx_integrity.so"
+}
+
+# sealed_mpi OPTION...: all that the programs say is sealed, and that is counted
+sealed_mpi() {
+    "$uci_root/tests/mpi/run_mpi.sh" --preload "$build/libucx_integrity.so" --tls "posix,self tcp,self" --np 2 --timeout 60 \
+        --env UCI_SEAL_SCOPE=all --env "UCI_KEY_FILE=$logs/seal.key" --expect 'sealed_records > 0' "$@"
+}
+
+suite_sealed() {
+    local status=0
+    (umask 077 && printf '%s\n' "$(od -An -N32 -v -tx1 /dev/urandom | tr -d ' \n')" >"$logs/seal.key")
+    sealed_mpi --env UCI_SEAL=encrypt --filter 'p2p_nonblocking|mprobe|threads' --expect 'sealed_rejected == 0' || status=1
+    sealed_mpi --env UCI_SEAL=sign --filter wildcard --expect 'sealed_rejected == 0' || status=1
+    sealed_mpi --env UCI_SEAL=encrypt --filter p2p_nonblocking --expect 'sealed_rejected > 0' \
+        --env UCI_FAULT=rate=0.01,kind=any,target=payload+header+ack+repair || status=1
+    rm -f "$logs/seal.key"
+    return "$status"
 }
 
 suite_ending() {
