@@ -41,6 +41,7 @@ suites=(
     "verdicts   * 30s  one thing wrong in each job, and the cause that its records must name"
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
     "twins      * 3min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused"
+    "seal       * 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
     "signatures * 30s  types of messages compared: each constructor, each form of point to point, both MPIs, C and Fortran's three bindings"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
@@ -50,6 +51,7 @@ suites=(
     "packages   - 8min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network)"
     "programs   - 5min programs from Debian, unmodified: NetPIPE, LAMMPS; plain, with UCI, with faults"
     "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
+    "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
     "campaign   - 15min faults of every kind, target and rate; then all attacks from outside"
@@ -235,6 +237,14 @@ suite_twins() {
 
 suite_signatures() {
     "$uci_root/tests/signatures/run_signatures.sh" --build "$build"
+}
+
+suite_seal() {
+    "$uci_root/tests/seal/run_seal.sh" --build "$build"
+}
+
+suite_seals() {
+    "$uci_root/tests/seal/run_seal.sh" --build "$build" --seeds 6 --first "${UCI_TEST_SEED:-1}"
 }
 
 suite_campaign() {

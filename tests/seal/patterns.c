@@ -39,8 +39,8 @@ static void check(const char *buffer, const char *expected, int size, int from, 
     }
     for (i = 0; buffer[i] == expected[i]; ++i) {
     }
-    printf("WRONG: round %d, message of %d bytes from rank %d: byte %d is 0x%02x instead of 0x%02x\n", round, size, from, i,
-           (unsigned char)buffer[i], (unsigned char)expected[i]);
+    printf("WRONG: round %d, message of %d bytes from rank %d: byte %d is 0x%02x instead of 0x%02x\n", round, size,
+           from, i, (unsigned char)buffer[i], (unsigned char)expected[i]);
     fflush(stdout);
     MPI_Abort(MPI_COMM_WORLD, 3);
 }

@@ -6,8 +6,9 @@
 # Sealed messages (UCI_SEAL) with a man in the middle: jobs between two network namespaces, whose tcp connections go through mitm.py, which
 # reads, and flips, forges, truncates, drops, replays, reorders, splices and reflects what they carry. The program (patterns.c)
 # sends readable text and looks at every byte. Of a sealed job a byte that is wrong, a text that could be read (UCI_SEAL=encrypt), or a job that
-# hangs is a failure; of plain UCX they must be seen, or the test would prove nothing. Then what has no key, or another one; and where the key
-# could be found that should be nowhere. Needs root. Ends with "N passed, N failed, N skipped".
+# hangs is a failure; of plain UCX they must be seen, or the test would prove nothing. (But from who drops messages a job may wait for ever, as it would
+# with no network at all: that is left to the campaign, and only bytes and text are judged.) Then what has no key, or another one; and where the
+# key could be found that should be nowhere. Needs root. Ends with "N passed, N failed, N skipped".
 #
 #   --build DIR       what to test (build/)
 #   --mpi LIST        openmpi,mpich (default both)
@@ -25,6 +26,7 @@ here=$uci_root/tests/seal
 build=$uci_root/build
 mpi=openmpi,mpich
 seeds=0 first=1
+attacks=flip,forge,truncate,replay,reorder,splice,reflect
 only='.*'
 timeout=60
 work=$(mktemp -d)
@@ -113,7 +115,7 @@ plain_ucx() {
 unsealed_uci() {
     local job rounds=4 status=0
     with_uci "$1"
-    in_the_middle --attack all --rate 0.03 -- "${job[@]}" || status=$?
+    in_the_middle --attack "$attacks" --rate 0.03 -- "${job[@]}" || status=$?
     passes && [ "$status" -eq 0 ] || [ "$status" -eq 122 ] && middle 'plaintext > 10000 and attacks > 5' && counted 'sealed_records == 0'
 }
 
@@ -140,9 +142,17 @@ attacked() {
     in_the_middle --attack "$3" --rate 0.06 --seed "$4" -- "${job[@]}" || status=$?
     passes && { [ "$status" -eq 0 ] || [ "$status" -eq 122 ]; } && middle "attacks > 5 and $seen" || return 1
     case $3 in
-    drop|reorder) ;; # nothing comes that should not
+    reorder) ;; # nothing comes that should not
     *) counted 'sealed_rejected > 0' ;;
     esac
+}
+
+# Nobody can be made to send what he has given away, and UCX loses nothing: who waits for what was dropped waits
+dropped() {
+    local job rounds=10 status=0
+    with_uci "$1" "--seal=$2"
+    timeout=20 in_the_middle --attack drop --rate 0.06 --seed "$3" -- "${job[@]}" || status=$?
+    ! grep -q WRONG "$work/out" && { [ "$status" -eq 124 ] || { passes && middle 'plaintext == 0 or "'"$2"'" == "sign"'; }; }
 }
 
 # UCX's own headers are changed as well, and UCX may break, with a word: but no wrong byte, no text, and no end that does not come
@@ -193,18 +203,111 @@ check_refusals() {
     check_one "libraries may differ" two_ranks "$sealed UCI_SEAL_LIBRARY=openssl" "$sealed UCI_SEAL_LIBRARY=auto"
 }
 
+# --- where the key is ---
+
+# A sealed job of two ranks on this host, scope all, that goes on until it is ended; its ranks' ids are in `ranks`
+start_long_job() {
+    local tries
+    rm -rf "$work/job"
+    mkdir -p "$work/job"
+    UCX_TLS=$1 "$build/tools/uci_run" -n 2 --seal --seal-scope all --attach preload --library "$build/libucx_integrity.so" --folder "$work/job" \
+        -x UCI_LOG_LEVEL=trace -x "UCI_CAPTURE=$work/job/capture" -x UCI_FAULT=rate=0.05,seed=3 "$work/patterns.openmpi" 1000000 >"$work/out" 2>&1 &
+    long_job=$!
+    for ((tries = 0; tries < 100; tries++)); do
+        mapfile -t ranks < <(pgrep -f "^$work/patterns.openmpi 1000000" || true)
+        [ ${#ranks[@]} -ne 2 ] || ! grep -q "repaired\|rejected" "$work/out" || return 0
+        sleep 0.1
+    done
+    say "no two ranks in 10 s, or nothing was rejected"
+    return 1
+}
+
+end_long_job() {
+    kill -TERM "$long_job" 2>/dev/null || true
+    wait "$long_job" 2>/dev/null || true
+}
+
+# Neither in a core of a rank, nor its environment and command line, nor in what it prints at the level of trace, nor in any file of the job's
+key_is_hidden() {
+    local job=$work/job status=1
+    if start_long_job posix,self; then
+        cp "$work/job/key" "$work/key.copy"
+        gcore -o "$work/core" "${ranks[0]}" >"$work/gcore.log" 2>&1
+        cat "/proc/${ranks[0]}/environ" "/proc/${ranks[0]}/cmdline" >"$work/environment"
+        [ "$(stat -c %s "$work/core.${ranks[0]}")" -gt 1000000 ] &&
+            "$here/key_search.py" "$work/key.copy" "$work/core.${ranks[0]}" "$work/environment" "$work/out" "$work/job/"*.* && status=0
+    fi
+    end_long_job
+    [ ! -e "$job/key" ] || status=1
+    rm -f "$work"/core.*
+    return "$status"
+}
+
+# The search finds it where it is
+search_finds() {
+    (umask 077 && openssl rand -hex 32 >"$work/some.key")
+    python3 -c 'import sys; sys.stdout.buffer.write(b"x" * 1000001 + bytes.fromhex(open(sys.argv[1]).read().strip()) + b"y")' "$work/some.key" >"$work/some.bytes"
+    ! "$here/key_search.py" "$work/some.key" "$work/some.bytes" && cp "$work/some.key" "$work/some.text" && ! "$here/key_search.py" "$work/some.key" "$work/some.text"
+}
+
+# With scope all not even shared memory has the text; without sealing it has
+shared_memory_has() {
+    local found=1 try
+    rm -rf "$work/job"
+    UCX_TLS=posix,self "$build/tools/uci_run" -n 2 "${@:2}" --attach preload --library "$build/libucx_integrity.so" --folder "$work/job" \
+        "$work/patterns.openmpi" 1000000 >"$work/out" 2>&1 &
+    long_job=$!
+    for ((try = 0; try < 8; try++)); do
+        sleep 0.1
+        mapfile -t ranks < <(pgrep -f "^$work/patterns.openmpi 1000000" || true)
+        [ ${#ranks[@]} -eq 2 ] || continue
+        ! shared_text "${ranks[0]}" || { found=0; break; }
+    done
+    [ ${#ranks[@]} -eq 2 ] || found=2
+    end_long_job
+    say "found: $found"
+    [ "$found" -eq "$1" ]
+}
+
+# shared_text PID: is the text in any memory that it shares?
+shared_text() {
+    python3 - "$1" <<'END'
+import sys
+pid, needle = sys.argv[1], b"UCI-MITM-PLAINTEXT"
+with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
+    for line in maps:
+        if line.split()[1].startswith("rw-s") and "/dev/" not in line.replace("/dev/shm", ""):
+            start, end = (int(word, 16) for word in line.split()[0].split("-"))
+            try:
+                memory.seek(start)
+                if needle in memory.read(end - start):
+                    sys.exit(0)
+            except OSError:
+                pass
+sys.exit(1)
+END
+}
+
+check_hiding() {
+    check_one "the search finds a key that is there" search_finds
+    check_one "a key is in no core, environment, log or file of the job" key_is_hidden
+    check_one "shared memory, not sealed: the text is there" shared_memory_has 0
+    check_one "shared memory, scope all: no text" shared_memory_has 1 --seal --seal-scope all
+}
+
 # --- campaign ---
 
-kinds=(flip forge truncate drop replay reorder splice reflect all)
+kinds=(flip forge truncate replay reorder splice reflect "$attacks")
 
 check_campaign() {
     local one mode kind seed
     for ((seed = first; seed < first + seeds; seed++)); do
         for one in ${mpi//,/ }; do
-            for kind in "${kinds[@]}"; do
-                for mode in encrypt sign; do
+            for mode in encrypt sign; do
+                for kind in "${kinds[@]}"; do
                     check_one "$one: $mode, $kind, seed $seed" attacked "$one" "$mode" "$kind" "$seed" 10
                 done
+                check_one "$one: $mode, drop, seed $seed" dropped "$one" "$mode" "$seed"
             done
             check_one "$one: encrypt, UCX's headers too, seed $seed" wild "$one" "$seed"
         done
@@ -215,11 +318,11 @@ check_quick() {
     local one
     for one in ${mpi//,/ }; do
         check_one "$one: sealed: every byte right, no text" unread "$one"
-        check_one "$one: encrypted, all attacks: every byte right, no text" attacked "$one" encrypt all "$first" 8
+        check_one "$one: encrypted, all attacks: every byte right, no text" attacked "$one" encrypt "$attacks" "$first" 8
     done
     one=${mpi%%,*}
     check_one "$one: signed: every byte right" signed "$one"
-    check_one "$one: signed, all attacks: every byte right" attacked "$one" sign all "$first"
+    check_one "$one: signed, all attacks: every byte right" attacked "$one" sign "$attacks" "$first"
 }
 
 main() {
@@ -249,7 +352,10 @@ main() {
     else
         check_quick
     fi
-    [[ $mpi != *openmpi* ]] || check_refusals
+    if [[ $mpi == *openmpi* ]]; then
+        check_refusals
+        check_hiding
+    fi
     end_of_checks
 }
 
