@@ -43,11 +43,21 @@ const char *uci_process_boot(void)
     return uci_process_boot_id;
 }
 
-uint64_t uci_process_pid_space(void)
+static uint64_t uci_process_inode(const char *path)
 {
     struct stat info;
 
-    return (stat("/proc/self/ns/pid", &info) == 0) ? (uint64_t)info.st_ino : 0;
+    return (stat(path, &info) == 0) ? (uint64_t)info.st_ino : 0;
+}
+
+uint64_t uci_process_pid_space(void)
+{
+    return uci_process_inode("/proc/self/ns/pid");
+}
+
+uint64_t uci_process_network(void)
+{
+    return uci_process_inode("/proc/self/ns/net");
 }
 
 uint64_t uci_process_start(pid_t pid, bool *dead_p)

@@ -15,6 +15,9 @@ const char *uci_process_boot(void);
 /** Inode of this process's pid namespace, in which a pid means something; 0 if that can't be read. */
 uint64_t uci_process_pid_space(void);
 
+/** Names this process's network namespace among those of this boot; 0 if that can't be read. */
+uint64_t uci_process_network(void);
+
 /**
  * When a process began, in clock ticks after boot: one that has its number later began later.
  * @param dead_p  it has ended, and its parent has not asked for it yet. @return 0 if it can't be seen.

@@ -456,6 +456,44 @@ static const uci_setting_t uci_settings_table[] = {
          "corrected, by whom. Empty: none. The name may hold %h, %p, %r and %% as in UCI_STATS.",
          "a file name with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, twins_report), UCI_SETTING_FILE},
 
+        {"UCI_SEAL", "off",
+         "Protect messages against people, not only accidents (docs/security.md). The same in all ranks:\n"
+         "others are refused.\n"
+         " - off     : no.\n"
+         " - sign    : what was changed, forged, replayed, or sent by somebody without the key, is dropped,\n"
+         "             and sent again as if it had been damaged. Others can read it.\n"
+         " - encrypt : the same, and nobody without the key can read it.\n"
+         "Needs OpenSSL 3 (libcrypto.so.3), UCI_KEY_FILE, and UCI_MODE other than off.",
+         "[off|sign|encrypt]", offsetof(uci_settings_t, seal), UCI_SETTING_ENUM(uci_seal_mode_names)},
+
+        {"UCI_SEAL_SCOPE", "net",
+         "Which messages UCI_SEAL is for. The same in all ranks.\n"
+         " - net : those that leave the node. Between processes of one node they stay as they are.\n"
+         " - all : those as well. Then none goes through shared memory of UCI's.",
+         "[net|all]", offsetof(uci_settings_t, seal_scope), UCI_SETTING_ENUM(uci_seal_scope_names)},
+
+        {"UCI_KEY_FILE", "",
+         "File with the job's key for UCI_SEAL, the same key for all ranks: 64 hexadecimal digits and an\n"
+         "end of line. It must belong to the user, and nobody else may be allowed to read it. 'uci_run\n"
+         "--seal' makes one for each job; by hand: (umask 077; openssl rand -hex 32 >FILE). A key may serve\n"
+         "any number of jobs. The name may hold %h, %p, %r and %% as in UCI_STATS.",
+         "a file name with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, key_file), UCI_SETTING_FILE},
+
+        {"UCI_SEAL_CIPHER", "auto",
+         "What UCI_SEAL seals with. The same in all ranks: others are refused.\n"
+         " - auto     : aes128 where the CPU has instructions for AES, else chacha20. Where only some nodes\n"
+         "              of a job have them, name one.\n"
+         " - aes128   : AES-GCM with keys of 128 bits; GMAC with UCI_SEAL=sign.\n"
+         " - aes256   : the same with 256 bits.\n"
+         " - chacha20 : ChaCha20-Poly1305.",
+         "[auto|aes128|aes256|chacha20]", offsetof(uci_settings_t, seal_cipher),
+         UCI_SETTING_ENUM(uci_seal_cipher_names)},
+
+        {"UCI_SEAL_LIBRARY", "auto",
+         "Whose code UCI_SEAL uses for it; ranks may differ. auto is the one that is fastest on this CPU,\n"
+         "of those that are installed; uci_info shows which. Keys are derived by openssl in any case.",
+         "[auto|openssl|ipsec-mb]", offsetof(uci_settings_t, seal_library), UCI_SETTING_ENUM(uci_seal_library_names)},
+
         {"UCI_MERKLE_ARITY", "16",
          "Children of a node in the tree of checksums that finds the damaged chunks of a large message.\n"
          "More children: fewer round trips and more checksums in each. There is seldom a reason to\n"
@@ -802,6 +840,16 @@ static void uci_settings_check_twins(void)
     }
 }
 
+/* Sealing is not left out in silence because something else is off */
+static void uci_settings_check_seal(void)
+{
+    if ((uci_settings.seal != UCI_SEAL_OFF) && (uci_settings.mode == UCI_MODE_OFF)) {
+        uci_error("UCI_SEAL=%s needs UCI_MODE=repair or detect, and UCI_MODE is off: nothing would be sealed",
+                  uci_seal_mode_names[uci_settings.seal]);
+        uci_settings_status = UCI_ERR_INVALID_PARAM;
+    }
+}
+
 static void uci_settings_set_values(void)
 {
     size_t i;
@@ -813,6 +861,7 @@ static void uci_settings_set_values(void)
         uci_log_level = uci_settings.log_level; /* the first row: in force from now on */
     }
     uci_settings_check_twins();
+    uci_settings_check_seal();
     uci_settings_make_alike();
 }
 

@@ -18,6 +18,7 @@
 #include "fault.h"
 #include "log.h"
 #include "parse_size.h"
+#include "seal_spec.h"
 #include "twin_spec.h"
 
 typedef enum { UCI_MODE_OFF, UCI_MODE_DETECT, UCI_MODE_REPAIR, UCI_MODE_LAST } uci_mode_t;
@@ -71,6 +72,11 @@ typedef struct uci_settings {
     size_t twins_log;               /**< UCI_TWINS_LOG=bytes: kept for a twin that lags */
     bool twins_time;                /**< UCI_TWINS_TIME=off|on */
     char *twins_report;             /**< UCI_TWINS_REPORT: "", or a pattern for uci_process_expand() */
+    uci_seal_mode_t seal;           /**< UCI_SEAL=off|sign|encrypt */
+    uci_seal_scope_t seal_scope;    /**< UCI_SEAL_SCOPE=net|all */
+    char *key_file;                 /**< UCI_KEY_FILE: "", or a pattern for uci_process_expand() */
+    uci_seal_cipher_t seal_cipher;  /**< UCI_SEAL_CIPHER=auto|aes128|aes256|chacha20 */
+    uci_seal_lib_t seal_library;    /**< UCI_SEAL_LIBRARY=auto|openssl|ipsec-mb */
     unsigned merkle_arity;          /**< UCI_MERKLE_ARITY=2..256 */
     uci_carrier_t carrier;          /**< UCI_CARRIER=auto|am */
     uci_path_t path;                /**< UCI_PATH=auto|direct|stream|get */

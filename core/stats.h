@@ -35,6 +35,8 @@
     _X(frames_repeated, "frames that came once more") \
     _X(mismatched_control, "control messages damaged (resent)") \
     _X(refused_messages, "messages refused (lies of a peer)") \
+    _X(sealed_records, "records sealed") \
+    _X(sealed_rejected, "records rejected (not authentic, or replayed)") \
     _X(mismatched_roots, "tree roots mismatched") \
     _X(tree_nodes, "tree nodes compared to find chunks") \
     _X(tree_bytes, "bytes for that") \

@@ -45,7 +45,7 @@ UCI_INLINE bool uci_both_is_fetched(uci_peer_t *peer, uint64_t length)
 {
     const uci_choice_t *choice = uci_plan_choose(uci_peer_plan(peer), length);
 
-    return (choice->both == UCI_PATH_GET) && (choice->path != UCI_PATH_GET);
+    return (choice->both == UCI_PATH_GET) && (choice->path != UCI_PATH_GET) && peer->in_clear;
 }
 
 #endif

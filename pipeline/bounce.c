@@ -76,8 +76,9 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
     }
     peer->pool_offered = true;
     /* memory that changes wakes nobody who sleeps */
-    if ((uci_settings.path == UCI_PATH_STREAM) || worker->context->wakeup || worker->context->apart ||
-        !uci_shared_memory_is_possible(uci_peer_transports(peer)) || !uci_bounce_exists(worker)) {
+    if ((uci_settings.path == UCI_PATH_STREAM) || !peer->in_clear || worker->context->wakeup ||
+        worker->context->apart || !uci_shared_memory_is_possible(uci_peer_transports(peer)) ||
+        !uci_bounce_exists(worker)) {
         return false;
     }
     if (peer->uid == worker->uid) {

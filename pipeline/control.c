@@ -8,6 +8,7 @@
 #include "log.h"
 #include "process.h"
 #include "recv_table.h"
+#include "sealed.h"
 #include "span.h"
 #include "stats.h"
 
@@ -50,6 +51,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     msg->data    = msg->payload;
     msg->length  = length;
     msg->more    = 0;
+    msg->hit     = false;
     memset(&msg->hdr, 0, sizeof(msg->hdr));
     msg->hdr.type   = (uint8_t)type;
     msg->hdr.uid    = peer->worker->uid;
@@ -130,7 +132,7 @@ static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
     }
 }
 
-/* Damage the sealed header as a wire would */
+/* Damage the header as a wire would, or the record that it is in */
 static void uci_control_inject(uci_control_t *msg)
 {
     uci_fault_target_t target = uci_control_fault_target(&msg->hdr);
@@ -139,7 +141,12 @@ static void uci_control_inject(uci_control_t *msg)
 
     if ((target != UCI_FAULT_TARGET_LAST) && uci_fault_targets(target) &&
         uci_fault_draw(target, length, uci_peer_rank(msg->peer), &fault)) {
-        uci_inject_bytes(&fault, &msg->hdr, sizeof(msg->hdr));
+        if (msg->peer->seals) {
+            msg->fault = fault;
+            msg->hit   = true;
+        } else {
+            uci_inject_bytes(&fault, &msg->hdr, sizeof(msg->hdr));
+        }
     }
 }
 
@@ -172,6 +179,41 @@ static ucp_ep_h uci_control_endpoint(uci_control_t *msg)
     return small ? uci_peer_endpoint(msg->peer) : uci_peer_endpoint_whole(msg->peer);
 }
 
+static ucs_status_ptr_t uci_control_post_sealed(ucp_ep_h ep, const uci_control_t *msg, const ucp_request_param_t *param)
+{
+    uci_sealed_out_t out = {.peer = msg->peer, .fault = msg->hit ? &msg->fault : NULL};
+
+    switch (msg->hdr.type) {
+    case UCI_AM_HELLO:
+        out.kind         = UCI_SEALED_HELLO;
+        out.body         = &msg->hdr;
+        out.body_length  = sizeof(msg->hdr);
+        out.clear        = msg->data;
+        out.clear_length = msg->length;
+        break;
+    case UCI_AM_SEGMENT:
+        out.kind        = UCI_SEALED_OFFER;
+        out.body        = &msg->hdr;
+        out.body_length = sizeof(msg->hdr) + msg->more;
+        out.data        = msg->data;
+        out.data_length = msg->length;
+        break;
+    default:
+        out.kind        = UCI_SEALED_MESSAGE;
+        out.head        = &msg->hdr;
+        out.head_length = sizeof(msg->hdr);
+        out.body        = msg->data;
+        out.body_length = msg->length;
+        break;
+    }
+    return uci_sealed_send(ep, &out, param);
+}
+
+static ucs_status_ptr_t uci_control_post_plain(ucp_ep_h ep, const uci_control_t *msg, const ucp_request_param_t *param)
+{
+    return uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr) + msg->more, msg->data, msg->length, param);
+}
+
 /* Hand it to UCX. What ourselves answer to it waits for its turn */
 static ucs_status_ptr_t uci_control_post(ucp_ep_h ep, uci_control_t *msg, const ucp_request_param_t *param)
 {
@@ -181,8 +223,8 @@ static ucs_status_ptr_t uci_control_post(ucp_ep_h ep, uci_control_t *msg, const 
 
     UCI_STATS_INC(control_sent);
     worker->sends_unsent = false;
-    request = uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr) + msg->more, msg->data, msg->length,
-                                  param);
+    request              = uci_unlikely(msg->peer->seals) ? uci_control_post_sealed(ep, msg, param)
+                                                          : uci_control_post_plain(ep, msg, param);
     worker->sends_unsent = sends_unsent;
     return request;
 }
@@ -295,37 +337,42 @@ bool uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void 
 {
     const uci_mark_t *mark = data;
 
-    if (uci_mark_check(mark) != UCS_OK) {
+    if ((uci_mark_check(mark) != UCS_OK) || (uci_peer_set_mark(peer, mark) != UCS_OK)) {
         return false;
     }
     if (hdr->value > peer->peer_life) { /* it has come back */
         peer->peer_life = hdr->value;
         peer->leaving = peer->promised = peer->bye_heard = false;
     }
-    uci_peer_set_mark(peer, mark);
     uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
     uci_control_send_pending(peer);
     return true;
+}
+
+ucs_status_t uci_control_take_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, size_t header_length,
+                                      size_t length, void *desc)
+{
+    if ((header_length >= sizeof(*hdr)) && (hdr->type == UCI_AM_SEGMENT) && (hdr->length == length) &&
+        (hdr->check == uci_am_check(hdr, hdr + 1, header_length - sizeof(*hdr)))) {
+        return worker->message(worker, hdr, hdr + 1, header_length - sizeof(*hdr), desc);
+    }
+    uci_control_damaged(worker, "offer of a segment", (header_length >= sizeof(*hdr)) ? hdr : NULL);
+    return UCS_OK;
 }
 
 /* A segment is not here yet, and nothing else comes this way. What follows its header in there may be at any alignment. */
 static ucs_status_t uci_control_recv_segment(uci_worker_t *worker, const void *header, size_t header_length,
                                              size_t length, void *desc)
 {
-    ucs_status_t status = UCS_OK;
-    uci_am_hdr_t *copy  = malloc(uci_max(header_length, sizeof(*copy)));
+    uci_am_hdr_t *copy = malloc(uci_max(header_length, sizeof(*copy)));
+    ucs_status_t status;
 
     if (copy == NULL) {
         uci_control_damaged(worker, "offer of a segment (no memory)", NULL);
         return UCS_OK;
     }
     memcpy(copy, header, header_length);
-    if ((header_length >= sizeof(*copy)) && (copy->type == UCI_AM_SEGMENT) && (copy->length == length) &&
-        (copy->check == uci_am_check(copy, copy + 1, header_length - sizeof(*copy)))) {
-        status = worker->message(worker, copy, copy + 1, header_length - sizeof(*copy), desc);
-    } else {
-        uci_control_damaged(worker, "offer of a segment", (header_length >= sizeof(*copy)) ? copy : NULL);
-    }
+    status = uci_control_take_segment(worker, copy, header_length, length, desc);
     free(copy);
     return status;
 }
@@ -380,6 +427,12 @@ static void uci_control_recv_eager(uci_worker_t *worker, const void *header, siz
     } else {
         uci_control_damaged(worker, "active message", &hdr);
     }
+}
+
+void uci_control_take_opened(uci_worker_t *worker, const void *header, size_t header_length, const void *data,
+                             size_t length)
+{
+    uci_control_recv_eager(worker, header, header_length, data, length);
 }
 
 ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,

@@ -10,6 +10,7 @@
 #ifndef UCI_CONTROL_H_
 #define UCI_CONTROL_H_
 
+#include "fault.h"
 #include "peer_table.h"
 #include "recv_op.h"
 #include "send_op.h"
@@ -33,6 +34,8 @@ typedef struct uci_control {
     void *span;                                  /**< SEGMENT of the bounce path: given back with the message */
     const void *data;                            /**< what follows the header: payload[] or a user's chunk */
     size_t length;
+    uci_fault_t fault; /**< fault injection: what befalls its record, if `hit` */
+    bool hit;
     size_t more; /**< bytes of payload[] that travel as a part of the header, `data` being something else */
     uci_am_hdr_t hdr;
     char payload[] __attribute__((aligned(8)));
@@ -72,6 +75,12 @@ bool uci_control_is_too_early(uci_peer_t *peer);
 /** The handler of our active messages, UCI_AM_ID: a ucp_am_recv_callback_t. @param arg  the worker. */
 ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
                               const ucp_am_recv_param_t *param);
+
+/** A message that was in a record, opened in memory of our own; @a desc: UCX's handle of a segment of @a length bytes. */
+void uci_control_take_opened(uci_worker_t *worker, const void *header, size_t header_length, const void *data,
+                             size_t length);
+ucs_status_t uci_control_take_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, size_t header_length,
+                                      size_t length, void *desc);
 
 /** Something from a peer was damaged and dropped: after a short while ask again for all that is due.
  *  @param hdr  what is left of its header, or NULL. */

@@ -47,7 +47,10 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
     if (peer == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    uci_peer_set_mark(peer, mark);
+    status = uci_peer_set_mark(peer, mark);
+    if (status != UCS_OK) {
+        return status;
+    }
     uci_close_revoke(peer);
 
     ep = uci_ep_reuse(peer, params);

@@ -12,6 +12,7 @@
 #include "recv_common.h"
 #include "recv_table.h"
 #include "repair.h"
+#include "sealed.h"
 #include "send_common.h"
 #include "span.h"
 #include "stats.h"
@@ -190,6 +191,7 @@ typedef struct uci_segment {
     uci_recv_op_t *op;
     uint32_t first; /* chunk */
     uint32_t length;
+    size_t fetched; /* bytes of UCX's: more than `length` if they are sealed */
     char *target;
     void *staging; /* freed when done; NULL: straight into the user's buffer, or a span */
     void *span;    /* given back when done */
@@ -208,9 +210,9 @@ static void uci_segment_put(uci_segment_t *segment)
 /* Of the bounce path: into a span, or other memory while there is none */
 static char *uci_segment_land(uci_segment_t *segment)
 {
-    segment->span = (segment->length <= UCI_SPAN_SIZE) ? uci_span_get(segment->op->peer->worker, 0) : NULL;
+    segment->span = (segment->fetched <= UCI_SPAN_SIZE) ? uci_span_get(segment->op->peer->worker, 0) : NULL;
     if (segment->span == NULL) {
-        segment->staging = malloc(segment->length);
+        segment->staging = malloc(segment->fetched);
     }
     return (segment->span != NULL) ? segment->span : segment->staging;
 }
@@ -228,6 +230,7 @@ static uci_segment_t *uci_segment_get(uci_recv_op_t *op, const uci_am_hdr_t *hdr
     segment->op      = op;
     segment->first   = hdr->index;
     segment->length  = hdr->length;
+    segment->fetched = uci_sealed_segment(op->peer, hdr->length, uci_div_up(hdr->length, op->chunk_size));
     segment->bounced = bounced;
     segment->cut     = (uci_cut_t)hdr->value;
     if (bounced) {
@@ -305,9 +308,11 @@ static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
         return;
     }
     if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_segment(op, segment->target, segment->length);
+        uci_inject_segment(op, segment->target, (uint32_t)segment->fetched);
     }
-    if (segment->bounced) {
+    if (segment->bounced && !op->peer->in_clear) {
+        uci_superpipe_open(op, segment->first, segment->target, segment->length, segment->leaves, segment->cut);
+    } else if (segment->bounced) {
         uci_superpipe_take(op, segment->first, segment->target, segment->length, segment->leaves, segment->cut);
     } else if (!uci_segment_digest(segment)) {
         uci_list_add_tail(&op->peer->worker->landed, &segment->link);
@@ -358,7 +363,7 @@ ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const
         uci_span_set_memh(worker, &param);
     }
     param.user_data = segment;
-    request         = uci_ucp.am_recv_data_nbx(worker->ucp, desc, segment->target, segment->length, &param);
+    request         = uci_ucp.am_recv_data_nbx(worker->ucp, desc, segment->target, segment->fetched, &param);
     if (UCS_PTR_IS_PTR(request)) {
         return UCS_INPROGRESS;
     }

@@ -197,7 +197,7 @@ void uci_grant_ahead(uci_send_op_t *op)
     void *rkey;
     bool stale;
 
-    if (!op->peer->rdma || (op->chunks == 1) || (op->buffer->kind != UCI_BUFFER_CONTIG) ||
+    if (!op->peer->rdma || !op->peer->in_clear || (op->chunks == 1) || (op->buffer->kind != UCI_BUFFER_CONTIG) ||
         (uci_settings.mode == UCI_MODE_DETECT) || !uci_grant_is_writable(op->buffer->data)) {
         return;
     }

@@ -51,6 +51,11 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
                          ((msg->hdr.flags & UCI_AM_FLAG_LAST) && (tree.random & 4)) ? &msg->hdr.extra : &msg->hdr.value,
                          sizeof(msg->hdr.value));
     }
+    if (hit_payload && op->peer->seals) {
+        msg->fault  = payload;
+        msg->hit    = true;
+        hit_payload = false;
+    }
 
     if (swapped || hit_payload || hit_leaf) {
         copy = malloc(uci_max(msg->length, 1ul));

@@ -50,6 +50,22 @@ static uint32_t uci_inject_frame_header(const uci_fault_t *fault, uci_frame_t *f
     return frame->total;
 }
 
+/* The payload of a rendezvous frame is UCI's descriptor: that is a header to the user */
+static bool uci_inject_has_payload(const uci_frame_hdr_t *hdr)
+{
+    return (uci_frame_kind(hdr->kind) != UCI_FRAME_RNDV) && (hdr->length > 0);
+}
+
+bool uci_inject_sealed(const uci_frame_t *frame, uci_fault_t *fault_p)
+{
+    const uci_frame_hdr_t *hdr = (const uci_frame_hdr_t *)(const void *)frame->wire;
+    uint64_t length            = (frame->op != NULL) ? frame->op->length : hdr->length;
+    int rank                   = uci_peer_rank(frame->peer);
+
+    return (uci_inject_has_payload(hdr) && uci_fault_draw(UCI_FAULT_PAYLOAD, length, rank, fault_p)) ||
+           uci_fault_draw(UCI_FAULT_HEADER, length, rank, fault_p);
+}
+
 uci_frame_t *uci_inject_frame(uci_frame_t *frame)
 {
     uci_worker_t *worker       = frame->peer->worker;
@@ -61,11 +77,9 @@ uci_frame_t *uci_inject_frame(uci_frame_t *frame)
     uci_frame_t *clone;
     size_t left;
 
-    /* the payload of a rendezvous frame is UCI's descriptor: that is a header to the user */
-    hit_payload = (uci_frame_kind(hdr->kind) != UCI_FRAME_RNDV) && (hdr->length > 0) &&
-                  uci_fault_draw(UCI_FAULT_PAYLOAD, length, rank, &payload);
-    hit_header = uci_fault_draw(UCI_FAULT_HEADER, length, rank, &header);
-    clone      = (hit_payload || hit_header) ? uci_frame_clone(&worker->frames, frame) : NULL;
+    hit_payload = uci_inject_has_payload(hdr) && uci_fault_draw(UCI_FAULT_PAYLOAD, length, rank, &payload);
+    hit_header  = uci_fault_draw(UCI_FAULT_HEADER, length, rank, &header);
+    clone       = (hit_payload || hit_header) ? uci_frame_clone(&worker->frames, frame) : NULL;
     if (clone == NULL) {
         uci_inject_remember(uci_frame_payload(frame), hdr->length);
         return NULL;
@@ -92,20 +106,23 @@ uci_inject_order_t uci_inject_order(const uci_frame_t *frame)
     return (uci_inject_order_t)(UCI_INJECT_DROP + (fault.random % 3));
 }
 
-void uci_inject_resent(uci_frame_t *clone)
+bool uci_inject_resent(uci_frame_t *clone, uci_fault_t *fault_p)
 {
     const uci_frame_hdr_t *hdr = uci_frame_hdr(clone);
-    uci_fault_t fault;
 
     if (!uci_fault_targets(UCI_FAULT_REPAIR) ||
-        !uci_fault_draw(UCI_FAULT_REPAIR, hdr->length, uci_peer_rank(clone->peer), &fault)) {
-        return;
+        !uci_fault_draw(UCI_FAULT_REPAIR, hdr->length, uci_peer_rank(clone->peer), fault_p)) {
+        return false;
+    }
+    if (clone->peer->seals) {
+        return true;
     }
     if (hdr->length > 0) {
-        uci_inject_bytes(&fault, uci_frame_payload(clone), hdr->length);
+        uci_inject_bytes(fault_p, uci_frame_payload(clone), hdr->length);
     } else {
-        uci_inject_bytes(&fault, clone->wire + sizeof(hdr->mark), sizeof(*hdr) - sizeof(hdr->mark));
+        uci_inject_bytes(fault_p, clone->wire + sizeof(hdr->mark), sizeof(*hdr) - sizeof(hdr->mark));
     }
+    return false;
 }
 
 void uci_inject_log(uci_frame_t *frame)

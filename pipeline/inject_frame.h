@@ -17,6 +17,9 @@ void uci_inject_bytes(const uci_fault_t *fault, void *data, size_t length);
 /** @return a damaged copy of @a frame to send instead, perhaps a shorter one, or NULL: this one is not hit. */
 uci_frame_t *uci_inject_frame(uci_frame_t *frame);
 
+/** To a peer that seals: is this one hit? What goes on the wire is its record, which the fault is for. */
+bool uci_inject_sealed(const uci_frame_t *frame, uci_fault_t *fault_p);
+
 /** What becomes of a frame as a whole. */
 typedef enum {
     UCI_INJECT_IN_ORDER,
@@ -27,8 +30,8 @@ typedef enum {
 
 uci_inject_order_t uci_inject_order(const uci_frame_t *frame);
 
-/** Maybe damage a frame that is sent again. */
-void uci_inject_resent(uci_frame_t *clone);
+/** Maybe damage a frame that is sent again. @return true: not yet, @a fault_p is for its record. */
+bool uci_inject_resent(uci_frame_t *clone, uci_fault_t *fault_p);
 
 /** Maybe damage the payload of a frame in the log, which has been sent as it was. */
 void uci_inject_log(uci_frame_t *frame);

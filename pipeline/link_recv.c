@@ -497,7 +497,7 @@ static uci_peer_t *uci_link_sender(uci_worker_t *worker, const uci_frame_hdr_t *
     return uci_worker_peer_slow(worker, hdr->mark);
 }
 
-static void uci_link_recv_frame(uci_worker_t *worker, const char *data, size_t length)
+UCI_INLINE void uci_link_recv_frame(uci_worker_t *worker, const char *data, size_t length)
 {
     const char *wrong;
     uci_frame_hdr_t hdr;
@@ -530,6 +530,11 @@ static void uci_link_recv_frame(uci_worker_t *worker, const char *data, size_t l
     if (uci_unlikely(!peer->box_offered)) {
         uci_mailbox_offer(peer);
     }
+}
+
+void uci_link_take_opened(uci_worker_t *worker, const char *data, size_t length)
+{
+    uci_link_recv_frame(worker, data, length);
 }
 
 ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,

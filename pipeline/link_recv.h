@@ -81,6 +81,9 @@ uint64_t uci_link_due(const uci_worker_t *worker);
 ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
                            const ucp_am_recv_param_t *param);
 
+/** A frame that was in a record, in memory of our own. */
+void uci_link_take_opened(uci_worker_t *worker, const char *data, size_t length);
+
 /** Forget what is held of a peer, or waits for it. */
 void uci_link_cleanup(uci_peer_t *peer);
 

@@ -7,6 +7,7 @@
 #include "mailbox.h"
 #include "process.h"
 #include "report.h"
+#include "sealed.h"
 #include "stats.h"
 
 /* Turns of progress without room in a mailbox, after which what waits goes by active message: its owner may be away for long */
@@ -60,8 +61,20 @@ static void uci_link_am_done(void *request, ucs_status_t status, void *user_data
     uci_worker_leave(worker);
 }
 
-/* Give a frame that is in flight to UCX. It is one fragment, and never a rendezvous of UCX's */
-static ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
+static UCI_NOINLINE ucs_status_ptr_t uci_link_post_sealed(ucp_ep_h ep, const uci_frame_t *frame,
+                                                          const uci_fault_t *fault, const ucp_request_param_t *param)
+{
+    uci_sealed_out_t out = {.peer        = frame->peer,
+                            .kind        = UCI_SEALED_FRAME,
+                            .body        = frame->wire,
+                            .body_length = frame->total,
+                            .fault       = fault};
+
+    return uci_sealed_send(ep, &out, param);
+}
+
+/* Give a frame that is in flight to UCX. It is one fragment, and never a rendezvous of UCX's. @param fault  befalls its record; or NULL */
+UCI_INLINE ucs_status_t uci_link_post_hit(ucp_ep_h ep, uci_frame_t *frame, const uci_fault_t *fault)
 {
     ucp_request_param_t param; /* UCX reads what the mask names; the whole is more than a cache line */
     ucs_status_ptr_t request;
@@ -70,11 +83,18 @@ static ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
     param.cb.send      = uci_link_am_done;
     param.user_data    = frame;
     param.flags        = UCP_AM_SEND_FLAG_EAGER;
-    request            = uci_ucp.am_send_nbx(ep, UCI_FRAME_AM_ID, NULL, 0, frame->wire, frame->total, &param);
+    request            = uci_unlikely(frame->peer->seals)
+                                 ? uci_link_post_sealed(ep, frame, fault, &param)
+                                 : uci_ucp.am_send_nbx(ep, UCI_FRAME_AM_ID, NULL, 0, frame->wire, frame->total, &param);
     if (uci_likely(request == NULL)) {
         return UCS_OK;
     }
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
+}
+
+static ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
+{
+    return uci_link_post_hit(ep, frame, NULL);
 }
 
 /* The one that goes after this one */
@@ -105,6 +125,7 @@ static ucs_status_t uci_link_post_am_injected(ucp_ep_h ep, uci_frame_t *frame)
     uci_frame_t *before      = peer->late;
     uci_frame_t *clone;
     ucs_status_t status;
+    uci_fault_t fault;
 
     if ((order != UCI_INJECT_IN_ORDER) && (order != UCI_INJECT_DROP) && (before == NULL)) {
         peer->late = uci_frame_clone(pool, frame);
@@ -112,7 +133,12 @@ static ucs_status_t uci_link_post_am_injected(ucp_ep_h ep, uci_frame_t *frame)
     if ((order == UCI_INJECT_DROP) || ((order == UCI_INJECT_LATE) && (peer->late != before))) {
         return UCS_OK;
     }
-    clone = uci_inject_frame(frame);
+    if (peer->seals && uci_inject_sealed(frame, &fault)) {
+        status = uci_link_post_hit(ep, frame, &fault);
+        uci_link_post_late(ep, peer);
+        return status;
+    }
+    clone = peer->seals ? NULL : uci_inject_frame(frame);
     if (clone != NULL) {
         uci_link_post_clone(ep, clone);
         status = UCS_OK;
@@ -394,7 +420,9 @@ static bool uci_link_is_intact(uci_frame_t *frame)
 static void uci_link_resend(uci_peer_t *peer, uci_frame_t *frame)
 {
     ucp_ep_h ep = uci_peer_endpoint(peer);
+    bool hit    = false;
     uci_frame_t *clone;
+    uci_fault_t fault;
 
     if (frame->seq >= peer->tx_posted) {
         return; /* it has not been sent */
@@ -413,10 +441,10 @@ static void uci_link_resend(uci_peer_t *peer, uci_frame_t *frame)
     }
     uci_link_seal_again(clone, uci_link_seed_of(clone), peer->worker->uid, uci_link_am_seed(peer));
     if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_resent(clone);
+        hit = uci_inject_resent(clone, &fault);
     }
     UCI_STATS_INC(frames_resent);
-    if (uci_link_post_am(ep, clone) != UCS_INPROGRESS) {
+    if (uci_link_post_hit(ep, clone, hit ? &fault : NULL) != UCS_INPROGRESS) {
         uci_link_frame_done(clone, UCS_OK);
     }
 }

@@ -149,8 +149,9 @@ static bool uci_mailbox_is_possible(uci_peer_t *peer)
 {
     uci_worker_t *worker = peer->worker;
 
-    return (uci_settings.carrier != UCI_CARRIER_AM) && !worker->context->wakeup && !worker->context->apart &&
-           (peer->uid != worker->uid) && peer->known && (strcmp(peer->mark.host, worker->mark.host) == 0) &&
+    return (uci_settings.carrier != UCI_CARRIER_AM) && peer->in_clear && !worker->context->wakeup &&
+           !worker->context->apart && (peer->uid != worker->uid) && peer->known &&
+           (strcmp(peer->mark.host, worker->mark.host) == 0) &&
            uci_shared_memory_is_possible(uci_peer_transports(peer)) && uci_mailbox_exists(worker);
 }
 

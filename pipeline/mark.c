@@ -10,6 +10,8 @@
 #include "frame.h"
 #include "log.h"
 #include "process.h"
+#include "process_id.h"
+#include "seal.h"
 #include "settings.h"
 
 /* Room for a name; it lives until the next 3 calls of this thread */
@@ -40,7 +42,30 @@ static uint32_t uci_mark_digest(const uci_mark_t *mark)
     return (uint32_t)XXH3_64bits(mark, offsetof(uci_mark_t, check));
 }
 
-void uci_mark_init(uci_mark_t *mark, uint64_t uid)
+/* What two workers have in common whose messages stay on the node. A container with a network of its own is another node */
+static uint64_t uci_mark_machine(void)
+{
+    struct {
+        char boot[40];
+        char host[sizeof(((uci_mark_t *)NULL)->host)];
+        uint64_t network;
+    } words = {.network = uci_process_network()};
+
+    snprintf(words.boot, sizeof(words.boot), "%s", uci_process_boot());
+    snprintf(words.host, sizeof(words.host), "%s", uci_process_host());
+    return ((words.boot[0] != '\0') && (words.network != 0)) ? XXH3_64bits(&words, sizeof(words)) : 0;
+}
+
+static ucs_status_t uci_mark_init_seal(uci_mark_t *mark)
+{
+    mark->seal    = (uint8_t)uci_settings.seal;
+    mark->cipher  = (uint8_t)uci_seal_cipher();
+    mark->scope   = (uint8_t)uci_settings.seal_scope;
+    mark->machine = uci_mark_machine();
+    return (uci_seal_random(mark->random) == UCI_OK) ? UCS_OK : UCS_ERR_IO_ERROR;
+}
+
+ucs_status_t uci_mark_init(uci_mark_t *mark, uint64_t uid)
 {
     memset(mark, 0, sizeof(*mark));
     mark->ucx_header = UCI_MARK_UCX_HEADER;
@@ -53,9 +78,10 @@ void uci_mark_init(uci_mark_t *mark, uint64_t uid)
     mark->rank     = uci_process_rank();
     mark->pid      = (uint32_t)getpid();
     snprintf(mark->host, sizeof(mark->host), "%s", uci_process_host());
+    return uci_seal_is_on() ? uci_mark_init_seal(mark) : UCS_OK;
 }
 
-void uci_mark_seal(uci_mark_t *mark)
+void uci_mark_finish(uci_mark_t *mark)
 {
     mark->check = uci_mark_digest(mark);
 }
@@ -77,10 +103,41 @@ uint64_t uci_mark_uid(const uci_mark_t *mark)
     return uid;
 }
 
+bool uci_mark_is_near(const uci_mark_t *one, const uci_mark_t *other)
+{
+    return (one->machine != 0) && (one->machine == other->machine);
+}
+
+/* Without memory for that there is no MAC, and those who are given the address refuse it, and say so */
+static void uci_mark_authenticate(uci_mark_t *mark, const void *address, size_t length)
+{
+    mark->address_length = (uint32_t)length;
+    (void)uci_seal_mark_auth(mark, offsetof(uci_mark_t, mac), address, length, mark->mac);
+    uci_mark_finish(mark);
+}
+
 void uci_mark_put(void *marked, const uci_mark_t *mark, const void *address, size_t length)
 {
-    memcpy(marked, mark, sizeof(*mark));
-    memcpy((char *)marked + sizeof(*mark), address, length);
+    uci_mark_t own = *mark;
+
+    if (own.seal != UCI_SEAL_OFF) {
+        uci_mark_authenticate(&own, address, length);
+    }
+    memcpy(marked, &own, sizeof(own));
+    memcpy((char *)marked + sizeof(own), address, length);
+}
+
+/* Of an address that is there as far as it says */
+static bool uci_mark_has_mac(const uci_mark_t *mark)
+{
+    return uci_seal_mark_is_authentic(mark, offsetof(uci_mark_t, mac), mark + 1, mark->address_length, mark->mac);
+}
+
+bool uci_mark_is_authentic(const uci_mark_t *mark, size_t length)
+{
+    return (length > sizeof(*mark)) && uci_mark_is_present(mark) && (mark->protocol == UCI_PROTOCOL_VERSION) &&
+           (mark->check == uci_mark_digest(mark)) && (mark->address_length == length - sizeof(*mark)) &&
+           uci_mark_has_mac(mark);
 }
 
 void *uci_mark_address(const uci_mark_t *mark, const void *address, size_t *length_p)
@@ -111,6 +168,53 @@ static const char *uci_mark_wrong(const uci_mark_t *mark)
     return (*c == '\0') ? NULL : "a host's name of other characters than those have";
 }
 
+static const char *uci_mark_value_name(const char *const *names, unsigned value)
+{
+    while ((value > 0) && (*names != NULL)) {
+        ++names;
+        --value;
+    }
+    return (*names != NULL) ? *names : "unknown";
+}
+
+/* @return false (logged): it has another value of @a setting than we have */
+static bool uci_mark_is_alike(const uci_mark_t *mark, const char *setting, const char *const *names, unsigned theirs,
+                              unsigned ours)
+{
+    if (theirs == ours) {
+        return true;
+    }
+    uci_error("%s refuses %s: it runs with %s=%s, this one with %s=%s; set the same for all ranks of the job",
+              uci_process_name(), uci_mark_name(mark), setting, uci_mark_value_name(names, theirs), setting,
+              uci_mark_value_name(names, ours));
+    return false;
+}
+
+/* Who does not seal as we do can't be understood, and would not be believed */
+static ucs_status_t uci_mark_check_seal(const uci_mark_t *mark)
+{
+    unsigned ours = uci_seal_is_on() ? (unsigned)uci_settings.seal : UCI_SEAL_OFF;
+
+    if (!uci_mark_is_alike(mark, "UCI_SEAL", uci_seal_mode_names, mark->seal, ours)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (ours == UCI_SEAL_OFF) {
+        return UCS_OK;
+    }
+    if (!uci_mark_is_alike(mark, "UCI_SEAL_CIPHER", uci_seal_cipher_names, mark->cipher, uci_seal_cipher()) ||
+        !uci_mark_is_alike(mark, "UCI_SEAL_SCOPE", uci_seal_scope_names, mark->scope, uci_settings.seal_scope)) {
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (!uci_mark_has_mac(mark)) {
+        uci_error(
+                "%s refuses %s: its address is not authentic; it has another key (UCI_KEY_FILE must be the same for all ranks of the "
+                "job), or somebody has forged or changed the address",
+                uci_process_name(), uci_mark_name(mark));
+        return UCS_ERR_UNSUPPORTED;
+    }
+    return UCS_OK;
+}
+
 ucs_status_t uci_mark_check(const uci_mark_t *mark)
 {
     if (!uci_mark_is_present(mark)) {
@@ -139,6 +243,9 @@ ucs_status_t uci_mark_check(const uci_mark_t *mark)
                   uci_process_name(), uci_mark_name(mark),
                   (mark->mode < UCI_MODE_LAST) ? uci_mode_names[mark->mode] : "unknown",
                   uci_mode_names[uci_settings.mode]);
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if (uci_mark_check_seal(mark) != UCS_OK) {
         return UCS_ERR_UNSUPPORTED;
     }
     if (!(mark->digests & (1u << uci_settings.digest->id))) {

@@ -9,20 +9,34 @@
 #include "ucp_api.h"
 #include "wire.h"
 
-/** Fill in the mark of a worker with this uid; to be sealed when complete. */
-void uci_mark_init(uci_mark_t *mark, uint64_t uid);
+/** Fill in the mark of a worker with this uid; to be ended by uci_mark_finish() when complete. @return UCS_OK; UCS_ERR_IO_ERROR
+ *  (logged): there are no random bytes. */
+ucs_status_t uci_mark_init(uci_mark_t *mark, uint64_t uid);
 
-void uci_mark_seal(uci_mark_t *mark);
+/** Write its check. */
+void uci_mark_finish(uci_mark_t *mark);
 
 /** @return true if this is a mark of any protocol version. */
 bool uci_mark_is_present(const void *address);
 
-/** @return UCS_OK, or UCS_ERR_UNSUPPORTED after logging who the peer is and why it is refused. */
+/**
+ * May we speak to who has this address? If this process seals, it is authenticated as a whole, so that all of it must be there, as far as
+ * mark->address_length says.
+ * @return UCS_OK, or UCS_ERR_UNSUPPORTED after logging who the peer is and why it is refused.
+ */
 ucs_status_t uci_mark_check(const uci_mark_t *mark);
+
+/** For an address from the network, where whoever likes can send one: is it whole, of our protocol, and authentic? Nothing is logged.
+ *  @param length  bytes from the mark on. */
+bool uci_mark_is_authentic(const uci_mark_t *mark, size_t length);
 
 uint64_t uci_mark_uid(const uci_mark_t *mark);
 
-/** Put a sealed mark in front of a worker's UCX address. @param marked  room for sizeof(uci_mark_t) + @a length bytes. */
+/** Are both workers in the same network of the same host, under one kernel? What they say to each other does not leave the node. */
+bool uci_mark_is_near(const uci_mark_t *one, const uci_mark_t *other);
+
+/** Put a finished mark in front of a worker's UCX address, authenticated with it where this process seals.
+ *  @param marked  room for sizeof(uci_mark_t) + @a length bytes. */
 void uci_mark_put(void *marked, const uci_mark_t *mark, const void *address, size_t length);
 
 /**

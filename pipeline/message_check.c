@@ -201,6 +201,7 @@ static const char *uci_wire_check_segment(const uci_recv_op_t *op, const uci_am_
     uint64_t leaves = (hdr->flags & UCI_AM_FLAG_BOUNCE) ? uci_div_up((uint64_t)hdr->length, op->chunk_size)
                       : (hdr->flags & UCI_AM_FLAG_LAST) ? op->chunks
                                                         : 0;
+    uint64_t words  = leaves + !op->peer->in_clear; /* and the counter of its records */
 
     if ((hdr->index >= op->chunks) || (hdr->length == 0) || (end > op->length) ||
         ((end < op->length) && (hdr->length % op->chunk_size != 0))) {
@@ -209,7 +210,7 @@ static const char *uci_wire_check_segment(const uci_recv_op_t *op, const uci_am_
     if (op->offered + hdr->length > op->length) {
         return "one more segment than the message has";
     }
-    return (leaves_length == leaves * sizeof(uint64_t)) ? NULL : "another number of digests than it has chunks";
+    return (leaves_length == words * sizeof(uint64_t)) ? NULL : "another number of digests than it has chunks";
 }
 
 static const char *uci_wire_check_entries(const uci_recv_op_t *op, const uci_am_grant_t *grant)
@@ -306,6 +307,17 @@ static const char *uci_wire_check_content(uci_peer_t *peer, const uci_am_hdr_t *
     }
 }
 
+/* Where all is sealed nobody offers memory, nor what lies in it */
+static const char *uci_wire_check_sealed(const uci_am_hdr_t *hdr)
+{
+    bool in_clear = ((1u << hdr->type) & ((1u << UCI_AM_GRANT) | (1u << UCI_AM_BOX) | (1u << UCI_AM_POOL) |
+                                          (1u << UCI_AM_MAPPED) | (1u << UCI_AM_SLOT))) != 0;
+
+    return (in_clear || ((hdr->type == UCI_AM_SEGMENT) && !(hdr->flags & UCI_AM_FLAG_BOUNCE)))
+                   ? "that it uses memory in clear, and all between us is sealed"
+                   : NULL;
+}
+
 /* About a message of the peer's, that this side receives */
 static bool uci_wire_is_for_receive(const uci_am_hdr_t *hdr)
 {
@@ -328,6 +340,10 @@ const char *uci_wire_check_message(uci_peer_t *peer, const uci_am_hdr_t *hdr, co
     }
     if (uci_unlikely((length < rule->min) || (length > rule->max) || ((length & (rule->grain - 1u)) != 0))) {
         return "more, or less, than it has to";
+    }
+    wrong = peer->in_clear ? NULL : uci_wire_check_sealed(hdr);
+    if (uci_unlikely(wrong != NULL)) {
+        return wrong;
     }
     wrong = uci_wire_check_content(peer, hdr, data, length);
     return uci_likely((wrong == NULL) && uci_wire_is_for_receive(hdr))

@@ -7,6 +7,7 @@
 
 #include "log.h"
 #include "netif.h"
+#include "settings.h"
 #include "transports.h"
 #include "worker_state.h"
 
@@ -25,6 +26,8 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     peer->mark.rank = -1;
     peer->rx_box    = -1;
     peer->seed      = uci_frame_am_seed(uid, worker->uid);
+    peer->seals     = worker->seals;
+    peer->in_clear  = !worker->seals;
     uci_list_init(&peer->held);
     uci_list_init(&peer->gaps);
     uci_list_init(&peer->suspect_link);
@@ -50,6 +53,7 @@ void uci_peer_destroy(uci_peer_t *peer)
     }
     uci_list_del(&peer->stream_link);
     uci_list_del(&peer->unsent_link);
+    uci_seal_pair_destroy(peer->pair);
     free(peer->tx_ring);
     free(peer->address);
     free(peer->transports);
@@ -87,13 +91,46 @@ void uci_peer_limit_eager(uci_peer_t *peer)
     if (peer->box_mapped) {
         peer->eager_max = uci_min(peer->eager_max, (uint32_t)(UCI_BOX_FRAME_MAX - sizeof(uci_frame_hdr_t)));
     }
+    if (peer->seals && (peer->eager_max > 2 * UCI_SEALED_ROOM)) {
+        peer->eager_max -= UCI_SEALED_ROOM;
+    }
 }
 
-void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark)
+bool uci_peer_is_marked(const uci_peer_t *peer, const uci_mark_t *mark)
 {
+    return !peer->known || (memcmp(peer->mark.random, mark->random, sizeof(mark->random)) == 0);
+}
+
+/* A uid names one worker, whose random bytes are as old as it is: keys are made once */
+static ucs_status_t uci_peer_seal(uci_peer_t *peer, const uci_mark_t *mark)
+{
+    const uci_worker_t *worker = peer->worker;
+
+    if (!uci_peer_is_marked(peer, mark)) {
+        uci_error("%s refuses %s: there are two workers with its uid", uci_mark_name(&worker->mark),
+                  uci_mark_name(mark));
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if ((peer->pair == NULL) &&
+        (uci_seal_pair_create(worker->uid, worker->mark.random, peer->uid, mark->random, &peer->pair) != UCI_OK)) {
+        peer->pair = NULL;
+        return UCS_ERR_NO_MEMORY;
+    }
+    peer->in_clear = (mark->scope == UCI_SEAL_SCOPE_NET) && uci_mark_is_near(&worker->mark, mark);
+    return UCS_OK;
+}
+
+ucs_status_t uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark)
+{
+    ucs_status_t status = peer->seals ? uci_peer_seal(peer, mark) : UCS_OK;
+
+    if (status != UCS_OK) {
+        return status;
+    }
     peer->mark  = *mark;
     peer->known = true;
     uci_peer_limit_eager(peer);
+    return UCS_OK;
 }
 
 ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length)
@@ -240,7 +277,13 @@ uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)
 {
     const uci_plan_t *plan = uci_tuner_plan(uci_peer_transports(peer), 0);
 
-    return uci_min(uci_plan_choose(plan, length)->chunk_size, plan->fragment);
+    return uci_peer_chunk_size(peer, uci_min(uci_plan_choose(plan, length)->chunk_size, plan->fragment));
+}
+
+uint32_t uci_peer_chunk_size(const uci_peer_t *peer, uint32_t chunk_size)
+{
+    return (!peer->in_clear && (chunk_size >= UCI_CHUNK_SIZE_MIN + UCI_SEALED_ROOM)) ? chunk_size - UCI_SEALED_ROOM
+                                                                                     : chunk_size;
 }
 
 static const uci_plan_t *uci_peer_find_plan(uci_peer_t *peer)

@@ -14,6 +14,7 @@
 #include "fill.h"
 #include "list.h"
 #include "mark.h"
+#include "seal.h"
 #include "seq.h"
 #include "slot.h"
 #include "tuner.h"
@@ -79,6 +80,13 @@ typedef struct uci_peer {
     bool box_offered;  /**< it has been offered a box of ours, or can't use one */
     uci_frame_t *late; /**< fault injection: goes after the next one */
 
+    /* sealing, see sealed.h */
+    bool seals;            /**< as its worker: all active messages are records */
+    bool in_clear;         /**< mailbox, slots and what is fetched are not: always so where nothing is sealed */
+    uci_seal_pair_t *pair; /**< keys, made with its mark, and kept as long as the worker lives; or NULL */
+    uint64_t sealed_next;  /**< counter of the next record to it */
+    uint64_t sealed_left;  /**< so many more follow it that are this pair's */
+
     /* connection */
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
     bool hello_sent;
@@ -143,8 +151,14 @@ const char *uci_peer_name(const uci_peer_t *peer);
 /** @return the peer's rank, or -1. */
 int uci_peer_rank(const uci_peer_t *peer);
 
-/** Take over what a mark says. The mark must have been checked. */
-void uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark);
+/**
+ * Take over what a mark says. The mark must have been checked.
+ * @return UCS_OK; UCS_ERR_NO_MEMORY; UCS_ERR_UNSUPPORTED (all logged): the worker of this uid has another mark.
+ */
+ucs_status_t uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark);
+
+/** Is this its mark, as far as keys are made of it? */
+bool uci_peer_is_marked(const uci_peer_t *peer, const uci_mark_t *mark);
 
 /** Remember how to connect to it (copied). */
 ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length);
@@ -178,6 +192,9 @@ const char *uci_peer_device(uci_peer_t *peer);
 
 /** eager_max is what both sides carry in one frame and the plan, if there is one already, finds worth it. */
 void uci_peer_limit_eager(uci_peer_t *peer);
+
+/** @return as @a chunk_size, which a plan has chosen, or less, so that a sealed chunk is no longer. */
+uint32_t uci_peer_chunk_size(const uci_peer_t *peer, uint32_t chunk_size);
 
 /** Bytes of a chunk of a stream to it that UCX carries in one fragment. */
 uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length);

@@ -131,7 +131,7 @@ static void uci_repair_advance(uci_recv_op_t *op)
 
     switch (op->rung) {
     case UCI_RUNG_NONE:
-        op->rung     = UCI_RUNG_GET;
+        op->rung     = op->peer->in_clear ? UCI_RUNG_GET : UCI_RUNG_COPY;
         op->attempts = 1;
         if (uci_repair_get_ahead(op)) {
             return;
@@ -475,7 +475,7 @@ void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_
     if (!uci_send_op_settle(op)) {
         return; /* the receiver asks again */
     }
-    if ((hdr->flags & UCI_AM_FLAG_GET) && (uci_merkle_leaves_set(op->tree) == op->chunks)) {
+    if ((hdr->flags & UCI_AM_FLAG_GET) && op->peer->in_clear && (uci_merkle_leaves_set(op->tree) == op->chunks)) {
         uci_grant_chunks(op, indexes, count);
     } else {
         uci_repair_copy(op, indexes, count);

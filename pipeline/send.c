@@ -12,6 +12,7 @@
 #include "log.h"
 #include "packer.h"
 #include "repair.h"
+#include "sealed.h"
 #include "send_common.h"
 #include "signed.h"
 #include "stats.h"
@@ -253,7 +254,8 @@ static bool uci_send_choose(uci_send_op_t *op, bool buffered)
     const uci_choice_t *choice = uci_plan_choose(uci_peer_plan(peer), op->length);
 
     op->digest     = choice->digest;
-    op->chunk_size = peer->leaving ? uci_peer_stream_chunk_size(peer, op->length) : choice->chunk_size;
+    op->chunk_size = peer->leaving ? uci_peer_stream_chunk_size(peer, op->length)
+                                   : uci_peer_chunk_size(peer, choice->chunk_size);
     if (direct && (op->length <= peer->eager_max) && !peer->leaving) {
         op->chunk_size = UCI_SLOT_SIZE; /* it came here by uci_send_is_better_in_slot() */
     } else if (uci_send_is_packed_whole(op, direct)) {
@@ -283,6 +285,16 @@ static void uci_send_start_direct(uci_send_op_t *op, bool buffered)
     }
 }
 
+/* Without RDMA a rendezvous of UCX's takes longer (measured on tcp: 40 us for each segment) than packing can spare. What would be fetched
+ * were it not sealed is, from a span */
+static bool uci_send_is_bounced(const uci_send_op_t *op, uci_path_t path)
+{
+    bool fetched = (path == UCI_PATH_GET) &&
+                   (op->peer->rdma || (!op->peer->in_clear && (op->buffer->kind == UCI_BUFFER_CONTIG)));
+
+    return (fetched || (path == UCI_PATH_BOUNCE)) && (uci_sealed_segment(op->peer, op->chunk_size, 1) <= UCI_SPAN_SIZE);
+}
+
 /* Begin with what can be done before CTS. Messages to one that leaves go as messages of one fragment, see above. */
 static void uci_send_start_path(uci_send_op_t *op)
 {
@@ -292,11 +304,9 @@ static void uci_send_start_path(uci_send_op_t *op)
         return;
     }
     path = uci_send_is_fetched(op, false) ? UCI_PATH_GET : path;
-    if ((path == UCI_PATH_GET) && (op->buffer->kind == UCI_BUFFER_CONTIG)) {
+    if ((path == UCI_PATH_GET) && op->peer->in_clear && (op->buffer->kind == UCI_BUFFER_CONTIG)) {
         uci_get_path.start(op);
-    } else if (((path == UCI_PATH_BOUNCE) || ((path == UCI_PATH_GET) && op->peer->rdma)) &&
-               (op->chunk_size <= UCI_SPAN_SIZE)) {
-        /* without RDMA a rendezvous of UCX's takes longer (measured on tcp: 40 us for each segment) than it can spare */
+    } else if (uci_send_is_bounced(op, path)) {
         uci_superpipe_path.start(op);
     }
 }

@@ -4,6 +4,7 @@
 #include "control.h"
 #include "inject.h"
 #include "recv_common.h"
+#include "sealed.h"
 #include "send_common.h"
 #include "source.h"
 #include "span.h"
@@ -17,8 +18,8 @@
 /* Spans that messages which nobody may have matched yet leave for those that are */
 #define UCI_SUPERPIPE_KEEP (UCI_SPAN_COUNT / 2)
 
-/* Chunks of a segment at most: their digests travel in its offer */
-#define UCI_SUPERPIPE_CHUNKS (UCI_CONTROL_POOLED / sizeof(uint64_t))
+/* Chunks of a segment at most: their digests travel in its offer, and a counter if they are sealed */
+#define UCI_SUPERPIPE_CHUNKS (UCI_CONTROL_POOLED / sizeof(uint64_t) - 1)
 
 /* --------------------------------------------------------------- sender */
 
@@ -29,6 +30,7 @@ typedef struct uci_bounce_segment {
     uint32_t chunks;
     uint32_t length;
     uci_cut_t cut;
+    uint64_t counter; /* sealed: of the first chunk's record */
 } uci_bounce_segment_t;
 
 typedef struct uci_bounce_send {
@@ -45,36 +47,55 @@ static uint32_t uci_superpipe_next(const uci_send_op_t *op)
     return (bounce->segment.chunks == 0) || (op->buffer->kind == UCI_BUFFER_GENERIC) ? 1 : 2 * bounce->segment.chunks;
 }
 
+/* Chunk @a i of a segment, into its span at @a place; between workers that seal, as a record, while it is in the cache.
+ * @return where the next one goes */
+static char *uci_superpipe_load(uci_send_op_t *op, uint32_t i, char *place, uci_cut_t *cut_p)
+{
+    uci_bounce_segment_t *segment = &uci_path_state(op, uci_bounce_send_t)->segment;
+    uint32_t index                = segment->first + i;
+    uint32_t length               = uci_chunk_length(op->length, op->chunk_size, index);
+    bool seals                    = !op->peer->in_clear;
+    char *data                    = place + (seals ? UCI_SEALED_FRONT : 0);
+
+    (void)uci_source_note(op, index, uci_send_op_load(op, index, data, length, cut_p));
+    segment->length += length;
+    if (seals && !uci_sealed_close_chunk(op->peer, segment->counter + i, place, length)) {
+        memset(place, 0, length + UCI_SEALED_OVERHEAD); /* logged: it is rejected there, and asked for */
+    }
+    return place + uci_sealed_segment(op->peer, length, 1);
+}
+
 /* The next segment, into a span. @return false: there is none. */
 static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
 {
-    uci_bounce_send_t *bounce = uci_path_state(op, uci_bounce_send_t);
-    uint32_t i, length, bytes = 0, first = op->next;
-    uint32_t count = uci_min(uci_superpipe_next(op), UCI_SPAN_SIZE / op->chunk_size);
+    uci_bounce_segment_t *segment = &uci_path_state(op, uci_bounce_send_t)->segment;
+    uint32_t i, fits = (uint32_t)(UCI_SPAN_SIZE / uci_sealed_segment(op->peer, op->chunk_size, 1));
+    uint32_t count = uci_min(uci_superpipe_next(op), fits);
     char *span     = uci_span_get(op->peer->worker, keep);
+    char *place    = span;
     uci_cut_t cut  = 0;
 
     if (span == NULL) {
         return false;
     }
-    count               = uci_min(uci_min(count, (uint32_t)UCI_SUPERPIPE_CHUNKS), op->chunks - first);
-    bounce->segment.cut = 0;
-    for (i = 0; i < count; ++i, bytes += length) {
-        length = uci_chunk_length(op->length, op->chunk_size, first + i);
-        (void)uci_source_note(op, first + i, uci_send_op_load(op, first + i, span + bytes, length, &cut));
+    count            = uci_min(uci_min(count, (uint32_t)UCI_SUPERPIPE_CHUNKS), op->chunks - op->next);
+    segment->span    = span;
+    segment->first   = op->next;
+    segment->chunks  = count;
+    segment->length  = 0;
+    segment->cut     = 0;
+    segment->counter = op->peer->in_clear ? 0 : uci_sealed_take(op->peer, count);
+    for (i = 0; i < count; ++i) {
+        place = uci_superpipe_load(op, i, place, &cut);
         if (i == 0) {
-            bounce->segment.cut = (uci_cut_t)uci_cut_head(cut);
+            segment->cut = (uci_cut_t)uci_cut_head(cut);
         }
     }
-    bounce->segment.cut |= (uci_cut_t)(uci_cut_tail(cut) << 8);
-    bounce->segment.span   = span;
-    bounce->segment.first  = first;
-    bounce->segment.chunks = count;
-    bounce->segment.length = bytes;
+    segment->cut |= (uci_cut_t)(uci_cut_tail(cut) << 8);
     if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_memory(op, span, bytes);
+        uci_inject_memory(op, span, (size_t)(place - span));
     }
-    op->next = first + count;
+    op->next += count;
     return true;
 }
 
@@ -82,14 +103,19 @@ static uci_control_t *uci_superpipe_describe(const uci_send_op_t *op)
 {
     const uci_bounce_send_t *bounce     = uci_path_state(op, uci_bounce_send_t);
     const uci_bounce_segment_t *segment = &bounce->segment;
-    uci_control_t *msg = uci_control_get(op->peer, UCI_AM_SEGMENT, op->frame->seq, segment->chunks * sizeof(uint64_t));
-    uint32_t i;
+    uint32_t i, words = segment->chunks + !op->peer->in_clear;
+    uci_control_t *msg = uci_control_get(op->peer, UCI_AM_SEGMENT, op->frame->seq, words * sizeof(uint64_t));
+    uint64_t *payload;
 
     if (msg == NULL) {
         return NULL;
     }
+    payload = (uint64_t *)(void *)msg->payload;
     for (i = 0; i < segment->chunks; ++i) {
-        ((uint64_t *)(void *)msg->payload)[i] = uci_merkle_leaf(op->tree, segment->first + i);
+        payload[i] = uci_merkle_leaf(op->tree, segment->first + i);
+    }
+    if (!op->peer->in_clear) {
+        payload[segment->chunks] = segment->counter;
     }
     msg->hdr.flags  = UCI_AM_FLAG_BOUNCE;
     msg->hdr.digest = (uint8_t)op->digest->id;
@@ -128,7 +154,7 @@ static void uci_superpipe_offer(uci_send_op_t *op)
     if (msg != NULL) {
         msg->more   = msg->length;
         msg->data   = bounce->segment.span;
-        msg->length = bounce->segment.length;
+        msg->length = uci_sealed_segment(op->peer, bounce->segment.length, bounce->segment.chunks);
         msg->op     = op;
         msg->done   = uci_superpipe_span_done;
         msg->span   = bounce->segment.span;
@@ -223,6 +249,40 @@ static bool uci_superpipe_unpack(uci_recv_op_t *op, uint32_t first, const char *
         uci_recv_op_chunk_good(op, first + i, leaves[i], UCI_RUNG_NONE, false);
     }
     return true;
+}
+
+/* What was rejected is missing, and asked for */
+static void uci_superpipe_reject(uci_recv_op_t *op)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    ++worker->dropped;
+    uci_control_ask_soon(worker);
+}
+
+void uci_superpipe_open(uci_recv_op_t *op, uint32_t first, char *data, uint32_t length, const uint64_t *leaves,
+                        uci_cut_t cut)
+{
+    bool whole = (op->buffer->kind == UCI_BUFFER_GENERIC); /* it is unpacked as it was packed, in one piece */
+    uint32_t i, part = 0, left = length, count = (uint32_t)uci_div_up(length, op->chunk_size);
+    char *record = data, *place = data;
+
+    for (i = 0; i < count; ++i, left -= part, record += part + UCI_SEALED_OVERHEAD) {
+        part = uci_min(left, op->chunk_size);
+        if (!uci_sealed_open_chunk(op->peer, leaves[count] + i, record, part)) {
+            uci_superpipe_reject(op);
+            if (whole) {
+                return;
+            }
+        } else if (whole) {
+            place = (char *)memmove(place, record + UCI_SEALED_FRONT, part) + part;
+        } else {
+            uci_superpipe_take(op, first + i, record + UCI_SEALED_FRONT, part, &leaves[i], 0);
+        }
+    }
+    if (whole) {
+        uci_superpipe_take(op, first, data, length, leaves, cut);
+    }
 }
 
 void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uint32_t length, const uint64_t *leaves,

@@ -18,6 +18,10 @@
  * [Denis, "A High Performance Superpipeline Protocol for InfiniBand", Euro-Par 2011: there the ratio is that of the network's
  * bandwidth to that of copying, tuned; here it is fixed, since a span bounds the length soon.]
  *
+ * Between workers that seal (sealed.h) large messages take this path, too, where others would be fetched from the user's buffer: a chunk is sealed
+ * in the span, just after it was copied there, and opened in the receiver's before it is copied out. So nothing is in the user's memory that
+ * is not authentic.
+ *
  * No message waits for spans that others hold: the rest of it goes as a stream then.
  */
 #ifndef UCI_SUPERPIPE_H_
@@ -28,6 +32,10 @@
 /** A segment is in the receiver's memory: verify its chunks and bring them to where they belong.
  *  @param data    @a length bytes, whole chunks from @a first on.  @param leaves  their digests as the sender made them. */
 void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uint32_t length, const uint64_t *leaves,
+                        uci_cut_t cut);
+
+/** The same of one that is sealed: a record for each chunk. @param leaves  behind them the counter of the first one. */
+void uci_superpipe_open(uci_recv_op_t *op, uint32_t first, char *data, uint32_t length, const uint64_t *leaves,
                         uci_cut_t cut);
 
 /** Its row in path_table.c */

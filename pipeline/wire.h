@@ -16,19 +16,23 @@
  * memory (mailbox.h), and active messages of UCX's, of an id of their own.
  *
  * Everything else travels as active messages of another id, each with the 48-byte header uci_am_hdr_t.
+ *
+ * Where UCI_SEAL asks for it, both are sealed: active messages are records then (below), and nothing else is.
  */
 #ifndef UCI_WIRE_H_
 #define UCI_WIRE_H_
 
 #include <stddef.h>
 #include "types.h"
+#include "seal.h"
 #include "uci_signature.h"
 
-#define UCI_PROTOCOL_VERSION 6
+#define UCI_PROTOCOL_VERSION 7
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
-#define UCI_FRAME_AM_ID 1020 /**< frames */
-#define UCI_AM_ID       1021 /**< all else */
+#define UCI_FRAME_AM_ID  1020 /**< frames */
+#define UCI_AM_ID        1021 /**< all else; between workers that seal: HELLO */
+#define UCI_SEALED_AM_ID 1022 /**< records: frames and all else, sealed */
 
 /* ------------------------------------------------------------------ mark */
 
@@ -49,8 +53,16 @@ typedef struct uci_mark {
     uint32_t eager_max; /**< payload bytes of the largest frame it takes */
     int32_t rank;       /**< -1 if unknown */
     uint32_t pid;
-    char host[24];  /**< zero-terminated, cut */
-    uint32_t check; /**< low 32 bits of XXH3-64 over all of the above */
+    char host[24];    /**< zero-terminated, cut */
+    uint8_t seal;     /**< uci_seal_mode_t; all below but `check` is 0 if it is off */
+    uint8_t cipher;   /**< uci_seal_cipher_t */
+    uint8_t scope;    /**< uci_seal_scope_t */
+    uint8_t zero;     /**< 0 */
+    uint64_t machine; /**< which kernel, host and network: two workers with the same one share them; 0: not known */
+    uint8_t random[UCI_SEAL_RANDOM]; /**< this worker's, for its keys */
+    uint32_t address_length;         /**< bytes of UCX's address behind the mark */
+    uint8_t mac[UCI_SEAL_MAC];       /**< of all of the above and that address: uci_seal_mark_auth() */
+    uint32_t check;                  /**< low 32 bits of XXH3-64 over all of the above */
 } __attribute__((packed)) uci_mark_t;
 
 #define UCI_MARK_MAGIC      0x31494355u /* "UCI1" */
@@ -222,6 +234,44 @@ UCI_INLINE uint32_t uci_chunk_length(uint64_t length, uint32_t chunk_size, uint3
     return (uint32_t)uci_min((uint64_t)chunk_size, length - offset);
 }
 
+/* --------------------------------------------------------------- records */
+
+/**
+ * Between workers that seal, each active message is a record (seal.h): a header in clear, sealed bytes, a tag. The sealed bytes begin
+ * with a word that says what they are:
+ *
+ *     FRAME    word | frame
+ *     MESSAGE  word | uci_am_hdr_t | payload
+ *     HELLO    word | uci_am_hdr_t, whose payload lies in clear before the record: mark and address, which both of its checks cover
+ *     OFFER    word | uci_am_hdr_t of SEGMENT | its payload: a record that is the header of UCX's rendezvous; the data, unless the two
+ *              workers share a node that is in scope in clear, are one record for each chunk
+ *     CHUNK    word | bytes of a chunk; its counter is known from the offer, so that it needs no window
+ *
+ * Records have the counters of their worker. Those for one peer follow each other, so that its window counts records for itself: the upper
+ * 24 bits are a number that the worker gives to each pair it makes keys for, the lower 40 count records. When these are used up, the
+ * pair has a new number.
+ */
+typedef enum {
+    UCI_SEALED_FRAME   = 0xf1,
+    UCI_SEALED_MESSAGE = 0xf2,
+    UCI_SEALED_HELLO   = 0xf3,
+    UCI_SEALED_OFFER   = 0xf4,
+    UCI_SEALED_CHUNK   = 0xf5
+} uci_sealed_kind_t;
+
+/** Bytes that a record is longer than what it brings. */
+#define UCI_SEALED_OVERHEAD (UCI_SEAL_OVERHEAD + sizeof(uint64_t))
+
+/** Of these, those in front. */
+#define UCI_SEALED_FRONT (sizeof(uci_seal_hdr_t) + sizeof(uint64_t))
+
+/** By how much frames and chunks to a peer that seals are shorter, so that they are still one fragment of UCX's. A whole number of cache lines. */
+#define UCI_SEALED_ROOM 64u
+
+#define UCI_SEALED_PAIR_SHIFT 40 /**< bits of a counter that count records */
+
+_Static_assert(UCI_SEALED_OVERHEAD <= UCI_SEALED_ROOM, "room for a record");
+_Static_assert(sizeof(uci_mark_t) == 124, "mark");
 _Static_assert(sizeof(uci_frame_hdr_t) == 40, "frame header");
 _Static_assert(sizeof(uci_trailer_t) == 80, "trailer");
 _Static_assert(sizeof(uci_am_hdr_t) == 48, "active message header");

@@ -20,6 +20,7 @@
 #include "report.h"
 #include "request.h"
 #include "resync.h"
+#include "sealed_recv.h"
 #include "send_common.h"
 #include "siblings.h"
 #include "span.h"
@@ -75,9 +76,13 @@ static ucs_status_t uci_worker_learn_address(uci_worker_t *worker)
         return status;
     }
     worker->uid = attr.worker_uid;
-    uci_mark_init(&worker->mark, worker->uid);
+    status      = uci_mark_init(&worker->mark, worker->uid);
+    if (status != UCS_OK) {
+        uci_ucp.worker_release_address(worker->ucp, worker->address);
+        return status;
+    }
     worker->mark.eager_max = (uint32_t)worker->eager_max;
-    uci_mark_seal(&worker->mark);
+    uci_mark_finish(&worker->mark);
     return UCS_OK;
 }
 
@@ -110,6 +115,23 @@ static ucs_status_t uci_worker_listen(uci_worker_t *worker, unsigned id, ucp_am_
     return uci_ucp.worker_set_am_recv_handler(worker->ucp, &param);
 }
 
+static ucs_status_t uci_worker_listen_plain(uci_worker_t *worker)
+{
+    ucs_status_t status = uci_worker_listen(worker, UCI_FRAME_AM_ID, uci_link_recv);
+
+    return (status == UCS_OK) ? uci_worker_listen(worker, UCI_AM_ID, uci_control_recv) : status;
+}
+
+static ucs_status_t uci_worker_listen_sealed(uci_worker_t *worker)
+{
+    ucs_status_t status = uci_worker_listen(worker, UCI_FRAME_AM_ID, uci_sealed_recv_plain);
+
+    if (status == UCS_OK) {
+        status = uci_worker_listen(worker, UCI_AM_ID, uci_sealed_recv_hello);
+    }
+    return (status == UCS_OK) ? uci_worker_listen(worker, UCI_SEALED_AM_ID, uci_sealed_recv) : status;
+}
+
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
                                ucs_thread_mode_t thread_mode, uci_worker_t **worker_p)
 {
@@ -127,6 +149,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
 
     worker->ucp     = ucp;
     worker->context = context;
+    worker->seals   = uci_seal_is_on();
     uci_tuner_init(uci_ucp.get_version_string());
     worker->eager_max  = uci_tuner_eager_max();
     worker->copies     = uci_tuner_plan("", 0);
@@ -161,10 +184,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     if (status != UCS_OK) {
         goto err_free_peers;
     }
-    status = uci_worker_listen(worker, UCI_FRAME_AM_ID, uci_link_recv);
-    if (status == UCS_OK) {
-        status = uci_worker_listen(worker, UCI_AM_ID, uci_control_recv);
-    }
+    status = worker->seals ? uci_worker_listen_sealed(worker) : uci_worker_listen_plain(worker);
     if (status != UCS_OK) {
         uci_error("failed to install the handler of active messages: %s", uci_ucp.status_string(status));
         goto err_release_address;

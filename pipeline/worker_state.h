@@ -182,6 +182,8 @@ typedef struct uci_worker {
     ucp_address_t *address; /**< UCX's own, for hellos */
     size_t address_length;
     uci_mark_t mark;
+    bool seals;            /**< UCI_SEAL: see sealed.h */
+    uint64_t sealed_pairs; /**< numbers given to pairs, see wire.h */
 
     struct uci_stage *stage; /**< for memory that is not the host's; NULL until there is some */
 

@@ -38,8 +38,8 @@ PIPELINE_LAYERS = {
             "ordered packer path peer peer_table port_errors record recv_op recv_table report request send_op shared_memory "
             "siblings signed slot span stage transports types_match ucp_api verdict wire wire_check worker_lock "
             "worker_state",
-    "carrier": "bounce control",
-    "link": "link_recv link_send mailbox txlog",
+    "carrier": "bounce control sealed",
+    "link": "link_recv link_send mailbox sealed_recv txlog",
     "transfer": "delivery descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
     "message": "close endpoint message_check recv recv_rndv send unexpected",
     "turn": "dispatch dump gauges resync wakeup worker",

@@ -30,6 +30,7 @@ suites=(
     "format     + 5s   clang-format on C, shellcheck on scripts"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "mpi        * 3min real programs under Open MPI and MPICH, over every transport; in short"
+    "sealed     * 40s  some of mpi's programs with all messages sealed, as they are and with faults: what is rejected comes again"
     "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
@@ -40,6 +41,7 @@ suites=(
     "verdicts   * 30s  one thing wrong in each job, and the cause that its records must name"
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
     "twins      * 3min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused"
+    "seal       * 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
     "signatures * 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
@@ -49,6 +51,7 @@ suites=(
     "packages   - 8min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network)"
     "programs   - 5min programs from Debian, unmodified: NetPIPE, LAMMPS; plain, with UCI, with faults"
     "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
+    "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
     "campaign   - 15min faults of every kind, target and rate; then all attacks from outside"
@@ -126,6 +129,23 @@ suite_site() {
 
 suite_mpi() {
     "$uci_root/tests/mpi/run_mpi.sh" --quick --preload "$build/libucx_integrity.so"
+}
+
+# sealed_mpi OPTION...: all that the programs say is sealed, and that is counted
+sealed_mpi() {
+    "$uci_root/tests/mpi/run_mpi.sh" --preload "$build/libucx_integrity.so" --tls "posix,self tcp,self" --np 2 --timeout 60 \
+        --env UCI_SEAL_SCOPE=all --env "UCI_KEY_FILE=$logs/seal.key" --expect 'sealed_records > 0' "$@"
+}
+
+suite_sealed() {
+    local status=0
+    (umask 077 && printf '%s\n' "$(od -An -N32 -v -tx1 /dev/urandom | tr -d ' \n')" >"$logs/seal.key")
+    sealed_mpi --env UCI_SEAL=encrypt --filter 'p2p_nonblocking|mprobe|threads' --expect 'sealed_rejected == 0' || status=1
+    sealed_mpi --env UCI_SEAL=sign --filter wildcard --expect 'sealed_rejected == 0' || status=1
+    sealed_mpi --env UCI_SEAL=encrypt --filter p2p_nonblocking --expect 'sealed_rejected > 0' \
+        --env UCI_FAULT=rate=0.01,kind=any,target=payload+header+ack+repair || status=1
+    rm -f "$logs/seal.key"
+    return "$status"
 }
 
 suite_ending() {
@@ -217,6 +237,14 @@ suite_twins() {
 
 suite_signatures() {
     "$uci_root/tests/signatures/run_signatures.sh" --build "$build"
+}
+
+suite_seal() {
+    "$uci_root/tests/seal/run_seal.sh" --build "$build"
+}
+
+suite_seals() {
+    "$uci_root/tests/seal/run_seal.sh" --build "$build" --seeds 6 --first "${UCI_TEST_SEED:-1}"
 }
 
 suite_campaign() {

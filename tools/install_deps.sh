@@ -20,10 +20,10 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
-                libucx-dev libibverbs-dev libxxhash-dev libisal-dev libcriterion-dev libjansson-dev libncurses-dev)
+                libucx-dev libibverbs-dev libxxhash-dev libisal-dev libssl-dev libcriterion-dev libjansson-dev libncurses-dev)
 packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
                g++ gfortran openssh-client openssh-server
-               python3 python3-mpi4py python3-prometheus-client clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2)
+               python3 python3-mpi4py python3-prometheus-client clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2 nftables openssl procps)
 packages_report=(python3 python3-jinja2 node-d3-axis node-d3-scale node-d3-selection elfutils)
 packages_browser=(chromium chromium-driver python3-selenium fonts-dejavu-core)
 packages_demo=(hpcc openmpi-bin python3)

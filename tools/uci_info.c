@@ -6,6 +6,7 @@
 #include "digest.h"
 #include "info_check.h"
 #include "info_devices.h"
+#include "info_seal.h"
 #include "machine.h"
 #include "process.h"
 #include "rdma.h"
@@ -39,7 +40,8 @@ enum {
     UCI_INFO_HELP     = 1 << 6,
     UCI_INFO_DEVICES  = 1 << 7,
     UCI_INFO_CHECK    = 1 << 8,
-    UCI_INFO_JSON     = 1 << 9
+    UCI_INFO_JSON     = 1 << 9,
+    UCI_INFO_SEAL     = 1 << 10
 };
 
 static const char uci_info_help[] =
@@ -50,6 +52,7 @@ static const char uci_info_help[] =
         "  -D            Show digests, their speed on this machine and what they detect\n"
         "  -C, -cpu      Show the CPU and its instructions that matter to the digests\n"
         "  -d            Show RDMA devices: state, link, GIDs, counters of errors\n"
+        "  -s            Show what UCI_SEAL would be done with: libraries, ciphers, their speed here, the choice\n"
         "  -c            Show the settings in force, in the syntax of uci.conf\n"
         "  -f            With -c: show also what each setting means, allows, and where its value is from\n"
         "  --check       Is UCI on for a process started here, how, and for which MPIs? What is not protected, and how\n"
@@ -236,7 +239,7 @@ static unsigned uci_info_parse_options(int argc, char **argv)
     unsigned show                             = 0;
     int option;
 
-    while ((option = getopt_long_only(argc, argv, "vDCcdfh", long_options, NULL)) != -1) {
+    while ((option = getopt_long_only(argc, argv, "vDCcdfhs", long_options, NULL)) != -1) {
         switch (option) {
         case 'v':
             show |= UCI_INFO_VERSION;
@@ -252,6 +255,9 @@ static unsigned uci_info_parse_options(int argc, char **argv)
             break;
         case 'c':
             show |= UCI_INFO_SETTINGS;
+            break;
+        case 's':
+            show |= UCI_INFO_SEAL;
             break;
         case 'f':
             show |= UCI_INFO_DOC;
@@ -288,6 +294,8 @@ static unsigned uci_info_parse_options(int argc, char **argv)
 
 static int uci_info_show(unsigned show)
 {
+    int ret = EXIT_SUCCESS;
+
     if (show & UCI_INFO_HELP) {
         fputs(uci_info_help, stdout);
         return EXIT_SUCCESS;
@@ -310,7 +318,13 @@ static int uci_info_show(unsigned show)
     if (show & UCI_INFO_DIGESTS) {
         uci_info_print_digests();
     }
-    return (show & UCI_INFO_SETTINGS) ? uci_info_print_settings(show & UCI_INFO_DOC) : EXIT_SUCCESS;
+    if (show & UCI_INFO_SEAL) {
+        ret = (uci_settings_read() == UCI_OK) ? uci_info_print_seal() : EXIT_FAILURE; /* it has logged what is wrong */
+    }
+    if ((show & UCI_INFO_SETTINGS) && (uci_info_print_settings(show & UCI_INFO_DOC) != EXIT_SUCCESS)) {
+        ret = EXIT_FAILURE;
+    }
+    return ret;
 }
 
 int main(int argc, char **argv)

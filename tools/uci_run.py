@@ -7,6 +7,7 @@ one folder, and ends with one summary for the job on standard error. With --twin
 its runs compare their messages.
 """
 import argparse
+import contextlib
 import json
 import os
 import shlex
@@ -21,6 +22,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "share/uci"))  # wh
 # pylint: disable=wrong-import-position
 import uci_folder  # noqa: E402
 import uci_job  # noqa: E402
+import uci_key  # noqa: E402
 import uci_twins  # noqa: E402
 from uci_job import JobError  # noqa: E402
 from uci_summary import (EXIT_CHANGED, EXIT_CORRECTED, EXIT_DAMAGED, EXIT_FAILED, EXIT_NO_UCI, EXIT_NOT_FOUND, EXIT_REPAIRED,  # noqa: E402
@@ -46,6 +48,7 @@ examples:
   UCI_FAULT=rate=1e-3 uci_run -n 2 --json - ./program UCI_ and UCX_ variables reach all ranks
   uci_run --signatures -n 4 ./program                 is what is received what was meant by its sender?
   uci_run --signatures=all -n 4 ./program             the same, and do all ranks call the same collectives?
+  uci_run --seal -n 8 --hosts node1,node2 ./program   nobody on the way reads or changes a message
   uci_run --twins 3 --correct -n 4 ./program          three runs, which vote on each message
   uci_run --twins 2 -- mpirun -np 4 ./program         a command line of one's own
 """
@@ -150,6 +153,8 @@ class Parser(argparse.ArgumentParser):
     """Usage errors end with the code of uci_run's own failures: 2 may be the program's."""
 
     def error(self, message):
+        if message.startswith("argument --seal/"):
+            message = "--seal is either alone, --seal=encrypt or --seal=sign"
         self.print_usage(sys.stderr)
         self.exit(EXIT_FAILED, f"{self.prog}: {message}\n")
 
@@ -175,6 +180,12 @@ def parse_arguments():
     parser.add_argument("--signatures", choices=("off", "p2p", "all"), help="compare the types of what is sent and received, point to point (p2p, as "
                         "--signatures alone says): 4 x MPI_INT may not be received as 2 x MPI_DOUBLE; with =all, collectives too: which it is, its "
                         "root, operation, counts and types")
+    # the values are part of the names: what follows --seal may be the program
+    parser.add_argument("--seal", "--seal=encrypt", dest="seal", action="store_const", const="encrypt", help="encrypt messages between nodes, with "
+                        "a key made for this job (UCI_SEAL); needs OpenSSL 3 on all nodes")
+    parser.add_argument("--seal=sign", dest="seal", action="store_const", const="sign", help="the same, but only make sure that nobody changes "
+                        "or forges them: others can read them")
+    parser.add_argument("--seal-scope", choices=("net", "all"), help="with --seal: what leaves the node (net, default), or within a node as well")
     parser.add_argument("--mpi", choices=tuple(uci_job.MPIS), help="default: the one that the program is linked with")
     parser.add_argument("--attach", choices=("auto", "preload", "module"), default="auto",
                         help="how UCI gets into a rank: preloaded; by UCX, from 1.22 on; or (auto, default) as it is already by this "
@@ -217,6 +228,8 @@ def check_options(parser, options):
     if options.hosts_of_twin and (len(options.hosts_of_twin) != options.twins or options.hosts):
         parser.error(f"--hosts-of-twin is given once for each of the {options.twins} twins, and then --hosts is not" if options.hosts else
                      f"--hosts-of-twin is given once for each of the {options.twins} twins, not {len(options.hosts_of_twin)} times")
+    if options.seal_scope and not options.seal:
+        parser.error("--seal-scope is for jobs with --seal")
     if options.ranks is None and (options.mpi or options.mpirun_args):
         parser.error("--mpi and --mpirun-args are for jobs with -n, whose command line uci_run makes")
 
@@ -244,6 +257,7 @@ class Starter:
                 raise JobError(f"how many ranks? {options.program} is a program of {uci_job.MPIS[mpi]}: give -n N, or a command line that starts it "
                                "(uci_run -- mpirun ...)")
             self.launcher = None
+        self.makes_key = bool(options.seal) and not own_variables(options.variables).get("UCI_KEY_FILE")
         self.attached, self.how = attach(options)
         if any(word.startswith("LD_PRELOAD=") for word in self.words) and options.ranks is None:
             self.attached, self.how = {}, "as the command line itself says (LD_PRELOAD)"
@@ -276,6 +290,8 @@ class Starter:
             if options.signatures != "p2p":
                 variables["UCI_SIGNATURES"] = options.signatures
             variables["LD_PRELOAD"] = f"{variables.get('LD_PRELOAD', '')}:{self.signature_library()}".lstrip(":")
+        if options.seal:
+            variables |= uci_key.variables_of(folder, options.seal, options.seal_scope, own)
         if options.require:
             variables["UCI_REQUIRE"] = "on"
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts
@@ -284,9 +300,19 @@ class Starter:
         return uci_job.wrap_command(self.words, variables, hosts, twin is None)
 
 
-def show_commands(commands, folder, is_script):
-    """Command lines that can be pasted, on stdout if they are asked for alone."""
+def show_commands(commands, folder, is_script, has_key):
+    """Command lines that can be pasted, on stdout if they are asked for alone. HAS_KEY: a key is made for them first."""
     stream = sys.stdout if is_script else sys.stderr
+    before, after = uci_key.commands_of(folder) if has_key and is_script else ("", "")
+    if before:
+        print(before, file=stream)
+    show_jobs(commands, folder, stream)
+    if after:
+        print(after, file=stream, flush=True)
+
+
+def show_jobs(commands, folder, stream):
+    """The command line of a job, or what runs all twins."""
     if len(commands) == 1:
         print(shlex.join(commands[0]), file=stream, flush=True)
         return
@@ -326,14 +352,15 @@ def main():
     commands = [starter.command(folder, twin) for twin in range(options.twins)] if options.twins else [starter.command(folder)]
     if options.verbose or options.dry_run:
         warn(f"UCI: {starter.how}")
-        show_commands(commands, folder, options.dry_run)
+        show_commands(commands, folder, options.dry_run, starter.makes_key)
     if options.dry_run:
         return 0
     make_folder(folder)
-    if options.twins:
-        summary, record = run_twins(options, folder, commands)
-    else:
-        summary, record = run_alone(options, folder, commands[0])
+    with uci_key.key_file(folder) if starter.makes_key else contextlib.nullcontext():
+        if options.twins:
+            summary, record = run_twins(options, folder, commands)
+        else:
+            summary, record = run_alone(options, folder, commands[0])
     if options.json:
         write_json(options.json, record())
     print_summary(summary, folder)

@@ -5,6 +5,7 @@
 #include "endpoint.h"
 #include "log.h"
 #include "process.h"
+#include "seal.h"
 
 /* UCX calls this one for an endpoint that has failed, with the user's argument; ours end first, as UCX's own do */
 static void uci_hook_on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
@@ -90,9 +91,10 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
 
     UCI_HOOK();
     if (uci_hook_is_by_socket(params) && !uci_plugin_step_aside(worker)) {
-        uci_error(
-                "an endpoint by socket address or connection request, for a worker that has messages or an address of "
-                "UCI's already, is not covered: run this program with UCI_MODE=off");
+        uci_error("an endpoint by socket address or connection request, for a worker that %s, is not covered: run this "
+                  "program with %s",
+                  uci_seal_is_on() ? "seals" : "has messages or an address of UCI's already",
+                  uci_seal_is_on() ? "UCI_SEAL=off" : "UCI_MODE=off");
         return UCS_ERR_UNSUPPORTED;
     }
     ours = uci_plugin_worker(worker);

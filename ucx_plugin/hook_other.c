@@ -10,6 +10,10 @@
  */
 #include "plugin.h"
 
+#include "log.h"
+#include "process.h"
+#include "seal.h"
+
 UCI_INLINE uci_worker_t *uci_hook_other_worker(ucp_worker_h worker)
 {
     return uci_plugin_worker(worker);
@@ -47,27 +51,52 @@ UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
     UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_plugin_clear_marker(param), \
                   ours->sibling.foreign |= ((param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) != 0), _params, _args)
 
-UCI_HOOK_NBX(am_send_nbx, ep,
-             (ucp_ep_h ep, unsigned id, const void *header, size_t header_length, const void *buffer, size_t count,
-              const ucp_request_param_t *param),
-             (ep, id, header, header_length, buffer, count, param))
+/* The same of those that send or fetch what is in no message of UCI's */
+#define UCI_HOOK_PAST(_name, _kind, _params, _args) \
+    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_hook_past(param, #_name), \
+                  ours->sibling.foreign |= ((param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) != 0), _params, _args)
+
+static UCI_NOINLINE void uci_hook_warn_unsealed(const char *name)
+{
+    static bool said;
+
+    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
+        uci_warn(
+                "%s uses ucp_%s: only messages are sealed (UCI_SEAL), one-sided operations, streams and a program's own active messages "
+                "pass in clear",
+                uci_process_name(), name);
+    }
+}
+
+UCI_INLINE void uci_hook_past(const ucp_request_param_t *param, const char *name)
+{
+    uci_plugin_clear_marker(param);
+    if (uci_unlikely(uci_seal_is_on())) {
+        uci_hook_warn_unsealed(name);
+    }
+}
+
+UCI_HOOK_PAST(am_send_nbx, ep,
+              (ucp_ep_h ep, unsigned id, const void *header, size_t header_length, const void *buffer, size_t count,
+               const ucp_request_param_t *param),
+              (ep, id, header, header_length, buffer, count, param))
 UCI_HOOK_NBX(am_recv_data_nbx, worker,
              (ucp_worker_h worker, void *desc, void *buffer, size_t count, const ucp_request_param_t *param),
              (worker, desc, buffer, count, param))
-UCI_HOOK_NBX(put_nbx, ep,
-             (ucp_ep_h ep, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
-              const ucp_request_param_t *param),
-             (ep, buffer, count, address, rkey, param))
-UCI_HOOK_NBX(get_nbx, ep,
-             (ucp_ep_h ep, void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
-              const ucp_request_param_t *param),
-             (ep, buffer, count, address, rkey, param))
-UCI_HOOK_NBX(atomic_op_nbx, ep,
-             (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
-              const ucp_request_param_t *param),
-             (ep, opcode, buffer, count, address, rkey, param))
-UCI_HOOK_NBX(stream_send_nbx, ep, (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
-             (ep, buffer, count, param))
+UCI_HOOK_PAST(put_nbx, ep,
+              (ucp_ep_h ep, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+               const ucp_request_param_t *param),
+              (ep, buffer, count, address, rkey, param))
+UCI_HOOK_PAST(get_nbx, ep,
+              (ucp_ep_h ep, void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+               const ucp_request_param_t *param),
+              (ep, buffer, count, address, rkey, param))
+UCI_HOOK_PAST(atomic_op_nbx, ep,
+              (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+               const ucp_request_param_t *param),
+              (ep, opcode, buffer, count, address, rkey, param))
+UCI_HOOK_PAST(stream_send_nbx, ep, (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
+              (ep, buffer, count, param))
 UCI_HOOK_NBX(stream_recv_nbx, ep,
              (ucp_ep_h ep, void *buffer, size_t count, size_t *length, const ucp_request_param_t *param),
              (ep, buffer, count, length, param))

@@ -75,6 +75,9 @@ bool uci_plugin_step_aside(ucp_worker_h worker)
     if (ours == NULL) {
         return true;
     }
+    if (ours->seals) {
+        return false;
+    }
     uci_worker_enter(ours);
     ok = uci_worker_is_untouched(ours) && uci_handles_add(&uci_aside, worker, ours);
     uci_worker_leave(ours);
@@ -264,7 +267,7 @@ static ucs_status_t uci_hook_check_am_id(ucp_worker_h worker, unsigned id)
         return UCS_OK;
     }
     uci_plugin_set_foreign(ours);
-    if ((id == UCI_AM_ID) || (id == UCI_FRAME_AM_ID)) {
+    if ((id == UCI_AM_ID) || (id == UCI_FRAME_AM_ID) || (id == UCI_SEALED_AM_ID)) {
         uci_error("active message id %u is UCI's own on this worker: use another one, or run with UCI_MODE=off", id);
         return UCS_ERR_BUSY;
     }

@@ -13,6 +13,7 @@
 #include "log.h"
 #include "process.h"
 #include "rebind.h"
+#include "seal.h"
 #include "settings.h"
 #include "stats.h"
 #include "version.h"
@@ -159,6 +160,28 @@ static void uci_plugin_check_fault(unsigned ranks)
     }
 }
 
+/* What was asked for is not left out */
+static void uci_plugin_seal(void)
+{
+    if (uci_seal_init() != UCI_OK) {
+        uci_fatal("UCI_SEAL=%s can't be done, and nothing is sent without it: see the line above",
+                  uci_seal_mode_names[uci_settings.seal]);
+    }
+}
+
+/* A path that would take messages past the seal is not taken */
+static void uci_plugin_check_seal(void)
+{
+    const char *path = (uci_settings.path == UCI_PATH_GET)      ? "get"
+                       : (uci_settings.path == UCI_PATH_DIRECT) ? "direct"
+                                                                : NULL;
+
+    if ((uci_settings.seal != UCI_SEAL_OFF) && (path != NULL) && (uci_process_rank() <= 0)) {
+        uci_warn("UCI_PATH=%s: not for messages that are sealed (UCI_SEAL, UCI_SEAL_SCOPE); they take path %s", path,
+                 (uci_settings.path == UCI_PATH_GET) ? "bounce" : "stream");
+    }
+}
+
 static void uci_plugin_check_settings(void)
 {
     unsigned ranks = uci_process_job_size();
@@ -178,6 +201,7 @@ static void uci_plugin_check_settings(void)
                 ranks, uci_settings.stats);
     }
     uci_plugin_check_fault(ranks);
+    uci_plugin_check_seal();
 }
 
 /* One line for the whole job, whatever the log level: somebody has asked for it */
@@ -208,6 +232,7 @@ static void uci_plugin_init_locked(void)
         uci_fatal("UCI can't start with these settings; `uci_info -cf` lists all of them");
     }
     uci_plugin_check_settings();
+    uci_plugin_seal();
     uci_fault_enabled = uci_fault_init(&uci_settings.fault, uci_process_rank(),
                                        (uci_settings.twins.of > 0) ? (int64_t)uci_settings.twins.twin : -1);
     uci_stats_set_info(uci_settings.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
@@ -221,6 +246,10 @@ static void uci_plugin_init_locked(void)
 void uci_plugin_claim(void)
 {
     if (uci_plugin_pid != getpid()) {
+        if (uci_plugin_pid != 0) { /* a fork has none of its parent's keys */
+            uci_seal_cleanup();
+            uci_plugin_seal();
+        }
         uci_stats_reset();
         uci_plugin_pid = getpid();
         if (uci_settings.live != NULL) { /* another copy of UCI is in front, and has read them */

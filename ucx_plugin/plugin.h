@@ -42,7 +42,7 @@ void uci_module_refresh(void);
 
 /**
  * A program connects this worker by socket address: its peers can't be known, nor whether they have UCI. All that concerns the
- * worker goes to UCX from now on, with a warning. @return false if it is too late for that.
+ * worker goes to UCX from now on, with a warning. @return false if it is too late for that, or nothing may pass that is not sealed.
  */
 bool uci_plugin_step_aside(ucp_worker_h worker);
 

@@ -26,6 +26,7 @@ class Uci(MesonPackage):
     depends_on("xxhash", type="build")
     depends_on("isa-l")
     depends_on("jansson")
+    depends_on("openssl@3:")
     depends_on("ncurses", when="+tools")
     depends_on("rdma-core", when="+tools")
     depends_on("mpi", when="+mpi")
@@ -44,5 +45,5 @@ class Uci(MesonPackage):
         else:
             env.prepend_path("LD_PRELOAD", libraries[0])
         # found by name when needed
-        for name in ("isa-l", "jansson"):
+        for name in ("isa-l", "jansson", "openssl"):
             env.prepend_path("LD_LIBRARY_PATH", self.spec[name].prefix.lib)

@@ -18,7 +18,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 work=${TEST_BUILD_DIR:-$uci_root/build}/arm64
 libraries=$work/root
-packages=libc6-dev,libgcc-12-dev,libcriterion-dev,libjansson-dev,libxxhash-dev,libisal-dev
+packages=libc6-dev,libgcc-12-dev,libcriterion-dev,libjansson-dev,libxxhash-dev,libisal-dev,libssl-dev
 
 unpack_libraries() {
     mmdebstrap --quiet --arch=arm64 --variant=extract "--include=$packages" "$(. /etc/os-release; say "$VERSION_CODENAME")" \

@@ -387,7 +387,7 @@ static void step_message(input_t *input)
         mark->magic      = UCI_MARK_MAGIC;
         mark->protocol   = UCI_PROTOCOL_VERSION;
         mark->digests    = UINT32_MAX;
-        uci_mark_seal(mark);
+        uci_mark_finish(mark);
     }
     call_handler(&hdr, payload, length);
 }
@@ -755,7 +755,7 @@ static void open_ep(void)
 
     uci_mark_init((uci_mark_t *)address, FUZZ_PEER_UID);
     ((uci_mark_t *)address)->eager_max = 4096;
-    uci_mark_seal((uci_mark_t *)address);
+    uci_mark_finish((uci_mark_t *)address);
     if (uci_ep_open(fuzz_worker, &params, &fuzz_ep) != UCS_OK) {
         abort();
     }

@@ -48,7 +48,7 @@ static void try_mark(const uint8_t *data, size_t size)
         mark->ucx_end    = UCI_MARK_UCX_END;
         mark->magic      = UCI_MARK_MAGIC;
         mark->protocol   = UCI_PROTOCOL_VERSION;
-        uci_mark_seal(mark);
+        uci_mark_finish(mark);
     }
     if (size >= 11) { /* the shortest address that UCX makes */
         uci_mark_is_present(mark);

@@ -112,6 +112,55 @@ pasted() {
     rm -rf "$work/paste d"
 }
 
+# What a rank is told of the key, in $work/told, and that it is what it should be while the job runs
+sealed_job() {
+    rm -rf "$work/job"
+    # shellcheck disable=SC2016 # the job's shell shall see them
+    "$tools/uci_run" --seal"$1" --folder "$work/job" "${@:2}" -- bash -c '
+        [ "$(stat -c "%a %u" "$UCI_KEY_FILE")" = "600 $(id -u)" ] && grep -qxE "[0-9a-f]{64}" "$UCI_KEY_FILE" &&
+            cat "$UCI_KEY_FILE" >"$TOLD.key" && env >"$TOLD.env" && { cat /proc/[0-9]*/cmdline >"$TOLD.args" 2>/dev/null || true; }' >/dev/null 2>"$work/said" || { cat "$work/said"; return 1; }
+}
+
+# The key is in no environment and no command line, and gone at the end
+key_is_kept() {
+    export TOLD=$work/told
+    sealed_job "" && grep -qx UCI_SEAL=encrypt "$TOLD.env" && grep -qx "UCI_KEY_FILE=$work/job/key" "$TOLD.env" && [ ! -e "$work/job/key" ] &&
+        ! grep -qF "$(cat "$TOLD.key")" "$TOLD.env" "$TOLD.args" "$work/said" && ! grep -rqF "$(cat "$TOLD.key")" "$work/job" || return 1
+    mv "$TOLD.key" "$TOLD.first"
+    sealed_job "=sign" --seal-scope all && grep -qx UCI_SEAL=sign "$TOLD.env" && grep -qx UCI_SEAL_SCOPE=all "$TOLD.env" &&
+        ! cmp -s "$TOLD.key" "$TOLD.first"
+}
+
+own_key_stays() {
+    (umask 077 && tr '0-9' 'a' <"$work/told.first" >"$work/own.key")
+    UCI_KEY_FILE=$work/own.key sealed_job "" && cmp "$work/told.key" "$work/own.key" && [ ! -e "$work/job/key" ]
+}
+
+# A key that somebody has put there is not ours
+planted_key() {
+    rm -rf "$work/job" && mkdir "$work/job" && echo planted >"$work/job/key" &&
+        says "is there already" 125 "$tools/uci_run" --seal --folder "$work/job" -- true && grep -qx planted "$work/job/key"
+}
+
+terminated_has_no_key() {
+    rm -rf "$work/job"
+    "$tools/uci_run" --seal --folder "$work/job" -- bash -c 'echo started; exec sleep 60' >"$work/said" 2>&1 &
+    local pid=$!
+    for _ in {1..100}; do
+        grep -q started "$work/said" && break
+        sleep 0.1
+    done
+    [ -s "$work/job/key" ] && kill -TERM "$pid" && { wait "$pid" || true; } && [ ! -e "$work/job/key" ]
+}
+
+# What is printed makes a key, and removes it
+pasted_seal() {
+    # shellcheck disable=SC2016
+    "$tools/uci_run" --seal --dry-run --folder "$work/paste d" -- sh -c 'grep -cxE "[0-9a-f]{64}" "$UCI_KEY_FILE"' >"$work/line" 2>"$work/how" &&
+        [ ! -e "$work/paste d" ] && [ "$(bash "$work/line")" = 1 ] && [ -d "$work/paste d" ] && [ ! -e "$work/paste d/key" ]
+    rm -rf "$work/paste d"
+}
+
 # info TEXT STATUS [NAME=VALUE...]
 info() {
     says "$1" "$2" env "${@:3}" "$tools/uci_info" --check
@@ -221,6 +270,15 @@ main() {
     check "uci_info --check: UCI_DIGEST=none" info "UCI_DIGEST=none checks nothing" 3 LD_PRELOAD="$library" UCI_DIGEST=none
     check "uci_info --check: UCX fails" info "can't be started here" 4 UCX_TLS=nonsense
     check "uci_info --check --json" info_json
+    check "uci_run --seal: a key that only its user can read, and that is told nobody" key_is_kept
+    check "uci_run --seal: with a key of the user's" own_key_stays
+    check "uci_run --seal: a key that was there" planted_key
+    check "uci_run --seal: terminated" terminated_has_no_key
+    check "uci_run --seal --dry-run" pasted_seal
+    check "uci_run --seal=maybe" says "either alone, --seal=encrypt or --seal=sign" 125 "$tools/uci_run" --seal=maybe -n 2 true
+    check "uci_info -s" says "seal library: openssl 3" 0 env UCI_SEAL_LIBRARY=openssl "$tools/uci_info" -s
+    check "uci_info -s: a library that has not got the cipher" says "seal library: none" 1 env UCI_SEAL_LIBRARY=ipsec-mb UCI_SEAL_CIPHER=chacha20 \
+        "$tools/uci_info" -s
     check "uci_info --json alone" says "--json is for use with --check" 2 "$tools/uci_info" --json
     check "UCI_REQUIRE: UCI_MODE=off" require UCI_MODE off UCI_MODE=off
     check "UCI_REQUIRE: UCI_DIGEST=none" require UCI_DIGEST none UCI_DIGEST=none

@@ -132,6 +132,45 @@ run_faults() {
     done
 }
 
+# A process that seals is what it was to its program, over whatever its messages go; workers that connect by socket address (surface) are
+# refused then.
+run_sealed() {
+    local tls program settings=(UCI_SEAL=encrypt "UCI_SEAL_SCOPE=all" "UCI_KEY_FILE=$out/key")
+    make_keys
+    for tls in $all_tls; do
+        for program in "${programs[@]}"; do
+            [ "$program" != surface ] || continue
+            [[ $quick = 1 && $tls != tcp,self && $program != forms ]] ||
+                plain_case "sealed/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" "$program"
+        done
+        plain_case "sealed-faults/$tls/requests" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_FAULT="$heal" requests
+        plain_case "sealed-faults/$tls/forms" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_SEAL=sign \
+            UCI_FAULT="$heal_rarely" forms
+        plain_case "sealed-net/$tls/match" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_SEAL_SCOPE=net match
+    done
+    refused_case sealed/socket-address "for a worker that seals, is not covered: .*UCI_SEAL=off" \
+        UCX_TLS=tcp,self LD_PRELOAD="$preload" "${settings[@]}" surface by_socket_address
+}
+
+make_keys() {
+    local name
+    for name in key other.key; do
+        rm -f "$out/$name"
+        (umask 077 && printf '%s\n' "$(od -An -N32 -v -tx1 /dev/urandom | tr -d ' \n')" >"$out/$name")
+    done
+}
+
+# refused_case NAME TEXT [NAME=VALUE]... PROGRAM...: must fail, in time, and say why.
+refused_case() {
+    local name=$1 text=$2 log ok=1 status=0
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift 2
+    run_program "$log" "$@" || status=$?
+    [ "$status" -ne 0 ] && [ "$status" -ne 124 ] && grep -q "UCI ERROR .*$text" "$log" || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
 # refused NAME WHAT [NAME=VALUE]... ARGUMENTS...: both sides must fail to connect, and one must say why.
 refused() {
     local name=$1 what=$2 log ok=1
@@ -139,7 +178,7 @@ refused() {
     log=$out/${name//\//-}.log
     shift 2
     run_program "$log" "$@" || ok=0
-    grep -q "UCI ERROR .*refuses a peer: .*$what" "$log" || ok=0
+    grep -q "UCI ERROR .*refuses .*: .*$what" "$log" || ok=0
     verdict "$name" "$log" "$ok"
 }
 
@@ -160,7 +199,24 @@ run_unlike() {
             unlike refuse UCI_MODE=off
         refused "unlike/$tls/off-uci" "UCI_MODE=off" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_MODE=off \
             unlike refuse UCI_MODE=repair
+        run_unlike_seals "$tls"
     done
+}
+
+# Who has no key, or another one, or seals in another way, is refused by both sides, with a word
+run_unlike_seals() {
+    local tls=$1 sealed=(UCX_TLS="$1" LD_PRELOAD="$preload" UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$out/key")
+    make_keys
+    plain_case "unlike/$tls/sealed" "${sealed[@]}" unlike talk
+    plain_case "unlike/$tls/sealed-library" "${sealed[@]}" unlike talk UCI_SEAL_LIBRARY=openssl
+    refused "unlike/$tls/sealed-other-key" "not authentic; it has another key" "${sealed[@]}" unlike refuse "UCI_KEY_FILE=$out/other.key"
+    refused "unlike/$tls/sealed-plain" "runs with UCI_SEAL=off, this one with UCI_SEAL=encrypt" "${sealed[@]}" unlike refuse UCI_SEAL=off
+    refused "unlike/$tls/plain-sealed" "runs with UCI_SEAL=encrypt, this one with UCI_SEAL=off" UCX_TLS="$tls" LD_PRELOAD="$preload" \
+        unlike refuse UCI_SEAL=encrypt "UCI_KEY_FILE=$out/key"
+    refused "unlike/$tls/sealed-signed" "runs with UCI_SEAL=sign" "${sealed[@]}" unlike refuse UCI_SEAL=sign
+    refused "unlike/$tls/sealed-scope" "UCI_SEAL_SCOPE=net" "${sealed[@]}" unlike refuse UCI_SEAL_SCOPE=net
+    refused "unlike/$tls/sealed-cipher" "UCI_SEAL_CIPHER=chacha20" "${sealed[@]}" UCI_SEAL_CIPHER=aes256 unlike refuse \
+        UCI_SEAL_CIPHER=chacha20
 }
 
 # segment_case NAME EXPECTED [NAME=VALUE]... PROGRAM...: does UCI widen what UCX's tcp sends at a time (1) or not (0), without a
@@ -416,6 +472,7 @@ main() {
     run_transports
     run_modes
     run_faults
+    run_sealed
     run_unlike
     run_segments
     run_policies

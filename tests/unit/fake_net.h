@@ -34,7 +34,8 @@
 typedef struct net_message {
     struct net_message *next;
     unsigned from;
-    bool frame; /* of UCI_FRAME_AM_ID: it has no header of UCX's; else of UCI_AM_ID */
+    unsigned id; /* of the active message */
+    bool frame;  /* that is UCI_FRAME_AM_ID: it has no header of UCX's */
     bool rndv;
     size_t header_length;
     char *header;
@@ -51,7 +52,7 @@ typedef struct net_node {
     uci_worker_t *worker;
     uci_context_t context;
     uci_ep_t *ep;                       /* the user's, to the other one */
-    ucp_am_recv_callback_t handlers[2]; /* of UCI_FRAME_AM_ID and UCI_AM_ID */
+    ucp_am_recv_callback_t handlers[3]; /* from UCI_FRAME_AM_ID on */
     net_message_t *first, **last;       /* on their way to it */
 } net_node_t;
 
@@ -123,7 +124,7 @@ static ucs_status_ptr_t net_am_send(ucp_ep_h ep, unsigned id, const void *header
     bool rndv    = (param->flags & UCP_AM_SEND_FLAG_RNDV) != 0;
     net_message_t *message;
 
-    if ((id != UCI_AM_ID) && (id != UCI_FRAME_AM_ID)) {
+    if ((id < UCI_FRAME_AM_ID) || (id > UCI_SEALED_AM_ID)) {
         abort();
     }
     if ((net_refusal != UCS_OK) && (id == UCI_FRAME_AM_ID)) {
@@ -131,6 +132,7 @@ static ucs_status_ptr_t net_am_send(ucp_ep_h ep, unsigned id, const void *header
     }
     message                = calloc(1, sizeof(*message));
     message->from          = (unsigned)(place / NET_NODES);
+    message->id            = id;
     message->frame         = (id == UCI_FRAME_AM_ID);
     message->rndv          = rndv;
     message->header        = net_copy(header, header_length);
@@ -150,10 +152,10 @@ static ucs_status_ptr_t net_am_send(ucp_ep_h ep, unsigned id, const void *header
 
 static ucs_status_t net_set_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
 {
-    if ((param->id != UCI_AM_ID) && (param->id != UCI_FRAME_AM_ID)) {
+    if ((param->id < UCI_FRAME_AM_ID) || (param->id > UCI_SEALED_AM_ID)) {
         abort();
     }
-    net_node_of(worker)->handlers[param->id == UCI_AM_ID] = param->cb;
+    net_node_of(worker)->handlers[param->id - UCI_FRAME_AM_ID] = param->cb;
     return UCS_OK;
 }
 
@@ -173,9 +175,9 @@ static void net_deliver(net_node_t *node, net_message_t *message)
 {
     ucp_am_recv_param_t param = {.recv_attr = message->rndv ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
 
-    node->handlers[!message->frame](node->worker, (message->header_length > 0) ? message->header : NULL,
-                                    message->header_length, message->rndv ? (void *)message : message->data,
-                                    message->length, &param);
+    node->handlers[message->id - UCI_FRAME_AM_ID](
+            node->worker, (message->header_length > 0) ? message->header : NULL, message->header_length,
+            message->rndv ? (void *)message : message->data, message->length, &param);
     if (message->request != NULL) {
         message->cb(message->request, UCS_OK, message->user_data);
     }
@@ -413,8 +415,7 @@ static void net_open(unsigned from, unsigned to)
     char address[sizeof(uci_mark_t) + sizeof(unsigned)];
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = (void *)address};
 
-    memcpy(address, &net_nodes[to].worker->mark, sizeof(uci_mark_t));
-    memcpy(address + sizeof(uci_mark_t), &to, sizeof(to));
+    uci_mark_put(address, &net_nodes[to].worker->mark, &to, sizeof(to));
     if (uci_ep_open(net_nodes[from].worker, &params, &net_nodes[from].ep) != UCS_OK) {
         abort();
     }

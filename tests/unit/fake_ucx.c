@@ -338,17 +338,17 @@ static ucs_status_t fake_set_handler(ucp_worker_h worker, const ucp_am_handler_p
 {
     fake_handler_t *handlers = fake_node_of(worker)->handlers;
 
-    if ((param->id > UCI_AM_ID) || (param->id + FAKE_IDS <= UCI_AM_ID)) {
+    if ((param->id > UCI_SEALED_AM_ID) || (param->id + FAKE_IDS <= UCI_SEALED_AM_ID)) {
         return UCS_ERR_INVALID_PARAM;
     }
-    handlers[UCI_AM_ID - param->id] = (fake_handler_t){param->cb, param->arg};
+    handlers[UCI_SEALED_AM_ID - param->id] = (fake_handler_t){param->cb, param->arg};
     return UCS_OK;
 }
 
 static void fake_deliver_am(fake_node_t *node, fake_message_t *message)
 {
     ucp_am_recv_param_t param     = {.recv_attr = message->rndv ? UCP_AM_RECV_ATTR_FLAG_RNDV : 0};
-    const fake_handler_t *handler = &node->handlers[UCI_AM_ID - message->id];
+    const fake_handler_t *handler = &node->handlers[UCI_SEALED_AM_ID - message->id];
     ucs_status_t status           = UCS_OK;
     bool rndv                     = message->rndv;
 
@@ -999,8 +999,7 @@ ucs_status_t fake_ep_open(unsigned from, unsigned to)
     char address[sizeof(uci_mark_t) + sizeof(unsigned)];
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = (void *)address};
 
-    memcpy(address, &fake_net.nodes[to].worker->mark, sizeof(uci_mark_t));
-    memcpy(address + sizeof(uci_mark_t), &to, sizeof(to));
+    uci_mark_put(address, &fake_net.nodes[to].worker->mark, &to, sizeof(to));
     return uci_ep_open(fake_net.nodes[from].worker, &params, &fake_net.nodes[from].eps[to]);
 }
 

@@ -18,7 +18,7 @@
 #include "worker.h"
 
 #define FAKE_NODES   4  /**< workers at most */
-#define FAKE_IDS     16 /**< ids of active messages, counted down from UCI_AM_ID */
+#define FAKE_IDS     16 /**< ids of active messages, counted down from UCI_SEALED_AM_ID */
 #define FAKE_REGIONS 1024
 
 /** A request that a caller holds until it calls request_free */

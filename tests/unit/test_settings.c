@@ -13,14 +13,15 @@
 static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
 
-static const char *const names[] = {"UCI_MODE",       "UCI_DIGEST",        "UCI_CHUNK_SIZE",    "UCI_EAGER_MAX",
-                                    "UCI_LOG_SIZE",   "UCI_LOG_LEVEL",     "UCI_ON_ERROR",      "UCI_ON_CHANGED",
-                                    "UCI_FAULT",      "UCI_STATS",         "UCI_EVENTS",        "UCI_MERKLE_ARITY",
-                                    "UCI_CAPTURE",    "UCI_CHECK_SOURCES", "UCI_ON_MISMATCH",   "UCI_CARRIER",
-                                    "UCI_PATH",       "UCI_PROFILE",       "UCI_REQUIRE",       "UCI_BANNER",
-                                    "UCI_LIVE",       "UCI_SYSLOG",        "UCI_TWINS",         "UCI_TWINS_MODE",
-                                    "UCI_TWINS_WAIT", "UCI_TWINS_LOG",     "UCI_TWINS_TIME",    "UCI_TWINS_REPORT",
-                                    "UCI_SIGNATURES", "UCI_ON_SIGNATURE",  "UCI_SIGNATURE_WAIT"};
+static const char *const names[] = {"UCI_MODE",       "UCI_DIGEST",        "UCI_CHUNK_SIZE",     "UCI_EAGER_MAX",
+                                    "UCI_LOG_SIZE",   "UCI_LOG_LEVEL",     "UCI_ON_ERROR",       "UCI_ON_CHANGED",
+                                    "UCI_FAULT",      "UCI_STATS",         "UCI_EVENTS",         "UCI_MERKLE_ARITY",
+                                    "UCI_CAPTURE",    "UCI_CHECK_SOURCES", "UCI_ON_MISMATCH",    "UCI_CARRIER",
+                                    "UCI_PATH",       "UCI_PROFILE",       "UCI_REQUIRE",        "UCI_BANNER",
+                                    "UCI_LIVE",       "UCI_SYSLOG",        "UCI_TWINS",          "UCI_TWINS_MODE",
+                                    "UCI_TWINS_WAIT", "UCI_TWINS_LOG",     "UCI_TWINS_TIME",     "UCI_TWINS_REPORT",
+                                    "UCI_SIGNATURES", "UCI_ON_SIGNATURE",  "UCI_SIGNATURE_WAIT", "UCI_SEAL",
+                                    "UCI_SEAL_SCOPE", "UCI_KEY_FILE",      "UCI_SEAL_CIPHER",    "UCI_SEAL_LIBRARY"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -134,6 +135,10 @@ Test(settings, defaults)
     cr_expect(uci_settings.twins_log == 64u << 20);
     cr_expect(!uci_settings.twins_time);
     cr_expect_str_eq(uci_settings.twins_report, "");
+    cr_expect((uci_settings.seal == UCI_SEAL_OFF) && (uci_settings.seal_scope == UCI_SEAL_SCOPE_NET));
+    cr_expect((uci_settings.seal_cipher == UCI_SEAL_CIPHER_AUTO) &&
+              (uci_settings.seal_library == UCI_SEAL_LIBRARY_AUTO));
+    cr_expect_str_eq(uci_settings.key_file, "");
 }
 
 Test(settings, twins)
@@ -389,6 +394,11 @@ Test(settings, bad_values_are_explained)
             {"UCI_TWINS_LOG", "63k", "64k to 1024g"},
             {"UCI_TWINS_TIME", "2", "[off|on], or 0 or 1"},
             {"UCI_TWINS_REPORT", "%x", "%h, %p, %r"},
+            {"UCI_SEAL", "on", "[off|sign|encrypt]"},
+            {"UCI_SEAL_SCOPE", "node", "[net|all]"},
+            {"UCI_KEY_FILE", "/tmp/%k", "%h, %p, %r"},
+            {"UCI_SEAL_CIPHER", "aes", "[auto|aes128|aes256|chacha20]"},
+            {"UCI_SEAL_LIBRARY", "gnutls", "[auto|openssl|ipsec-mb]"},
     };
     char expected[128];
     int status;
@@ -546,6 +556,11 @@ static void check_round_trip(unsigned flags)
             {"UCI_TWINS_LOG", "1m"},
             {"UCI_TWINS_TIME", "on"},
             {"UCI_TWINS_REPORT", "/tmp/%h.%p.json"},
+            {"UCI_SEAL", "encrypt"},
+            {"UCI_SEAL_SCOPE", "all"},
+            {"UCI_KEY_FILE", "/tmp/%h.key"},
+            {"UCI_SEAL_CIPHER", "chacha20"},
+            {"UCI_SEAL_LIBRARY", "ipsec-mb"},
             {"UCI_LOG_LEVEL", "info"}};
     char expected[256], *text;
     int status;
@@ -625,6 +640,18 @@ Test(settings, documentation_is_complete)
         cr_expect((*line == '#') || (strncmp(line, "UCI_", 4) == 0), "%s", line);
     }
     cr_expect(syntax == uci_array_size(names));
+    free(text);
+}
+
+/* Nobody shall believe that messages are sealed which pass by */
+Test(settings, sealing_needs_a_mode)
+{
+    char *text;
+
+    setenv("UCI_SEAL", "sign", 1);
+    setenv("UCI_MODE", "off", 1);
+    text = read_settings(UCI_ERR_INVALID_PARAM);
+    expect_text(text, "UCI_SEAL=sign needs UCI_MODE=repair or detect");
     free(text);
 }
 

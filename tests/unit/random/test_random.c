@@ -45,13 +45,19 @@ typedef struct runner {
     bool stop;
 } runner_t;
 
-static const struct option long_options[] = {
-        {"faults", required_argument, NULL, 'f'},   {"faults-total", required_argument, NULL, 'n'},
-        {"seconds", required_argument, NULL, 's'},  {"seed", required_argument, NULL, 'r'},
-        {"world", required_argument, NULL, 'w'},    {"processes", required_argument, NULL, 'j'},
-        {"failures", required_argument, NULL, 'x'}, {"tries", required_argument, NULL, 't'},
-        {"twice", no_argument, NULL, '2'},          {"verbose", no_argument, NULL, 'v'},
-        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
+static const struct option long_options[] = {{"faults", required_argument, NULL, 'f'},
+                                             {"faults-total", required_argument, NULL, 'n'},
+                                             {"seconds", required_argument, NULL, 's'},
+                                             {"seed", required_argument, NULL, 'r'},
+                                             {"world", required_argument, NULL, 'w'},
+                                             {"processes", required_argument, NULL, 'j'},
+                                             {"failures", required_argument, NULL, 'x'},
+                                             {"tries", required_argument, NULL, 't'},
+                                             {"twice", no_argument, NULL, '2'},
+                                             {"verbose", no_argument, NULL, 'v'},
+                                             {"seal", required_argument, NULL, 'k'},
+                                             {"help", no_argument, NULL, 'h'},
+                                             {NULL, 0, NULL, 0}};
 
 static const char usage[] =
         "usage: test_random [options]\n"
@@ -66,6 +72,7 @@ static const char usage[] =
         "  -t, --tries N            to make a world that failed smaller; 0: neither that nor told            [3000]\n"
         "  -w, --world SEED         this world only; smaller, and told, if it fails\n"
         "  -2, --twice              each world twice, to see whether all of it follows from its seed\n"
+        "  -k, --seal MODE          sign, encrypt: workers seal all that they say (UCI_SEAL, with a key of the test's own)\n"
         "  -v, --verbose            tell the world as it is; or which states were reached by which messages\n";
 
 static const char *classes_text = "all";
@@ -311,11 +318,38 @@ static unsigned run_many(void)
 
 /* --------------------------------------------------------------------- options */
 
+static char key_path[] = "/tmp/uci-test-random.XXXXXX";
+static pid_t key_owner;
+
+static void remove_key(void)
+{
+    if (getpid() == key_owner) {
+        unlink(key_path);
+    }
+}
+
+static void seal(const char *mode)
+{
+    static const char key[] = "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n";
+    int fd                  = mkstemp(key_path);
+
+    if ((fd < 0) || (write(fd, key, sizeof(key) - 1) != (ssize_t)sizeof(key) - 1)) {
+        fprintf(stderr, "%s: %m\n", key_path);
+        exit(2);
+    }
+    close(fd);
+    key_owner = getpid();
+    atexit(remove_key);
+    setenv("UCI_SEAL", mode, 1);
+    setenv("UCI_SEAL_SCOPE", "all", 1);
+    setenv("UCI_KEY_FILE", key_path, 1);
+}
+
 static void read_options(int argc, char **argv)
 {
     int option;
 
-    while ((option = getopt_long(argc, argv, "f:n:m:s:r:w:j:x:t:2vh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "f:n:m:s:r:w:j:x:t:k:2vh", long_options, NULL)) != -1) {
         switch (option) {
         case 'f':
             classes_text = optarg;
@@ -348,6 +382,9 @@ static void read_options(int argc, char **argv)
             break;
         case '2':
             twice = true;
+            break;
+        case 'k':
+            seal(optarg);
             break;
         case 'v':
             verbose = true;

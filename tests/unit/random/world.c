@@ -820,7 +820,7 @@ static void limit_frames(unsigned node)
 
     worker->eager_max      = scenario->eager_max[node];
     worker->mark.eager_max = (uint32_t)worker->eager_max;
-    uci_mark_seal(&worker->mark);
+    uci_mark_finish(&worker->mark);
 }
 
 /* They depend on these settings; making them takes longer than many a world */
@@ -840,6 +840,9 @@ static void create(void)
 {
     unsigned i, k;
 
+    if (uci_seal_init() != UCI_OK) { /* here and not in world_init(): a fork has no keys */
+        abort();
+    }
     fake_net_init(START_NS);
     fake_net.transports     = scenario->transports;
     fake_net.no_rdma        = scenario->no_rdma;
