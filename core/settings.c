@@ -58,6 +58,7 @@ const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
 const char *const uci_signatures_names[] = {"off", "p2p", "all", NULL};
 
 static const char *const uci_settings_on_mismatch_names[] = {"continue", "pause", NULL}; /* as uci_on_mismatch_t */
+static const char *const uci_settings_allreduce_names[]   = {"auto", "on", "off", NULL}; /* as uci_allreduce_t */
 static const char *const uci_settings_carrier_names[]     = {"auto", "am", NULL};        /* as uci_carrier_t */
 static const char *const uci_settings_path_names[]        = {"auto", "direct", "stream",
                                                              "get",  "bounce", NULL}; /* as uci_path_t */
@@ -395,6 +396,15 @@ static const uci_setting_t uci_settings_table[] = {
          "come, a line says who waits in what for whom. Nothing is wrong with that if they come later.\n"
          "0: no such line.",
          "seconds, to 1000000", offsetof(uci_settings_t, signature_wait), UCI_SETTING_UINT(0, 1000000)},
+        {"UCI_ALLREDUCE", "auto",
+         "MPI_Allreduce by node, in processes that have a companion which does it (libuci_mpi): the ranks of\n"
+         "a node add up in shared memory, and each exchanges one part of the sums with the other nodes, so\n"
+         "that what goes over the network, and is sealed, is the least possible.\n"
+         " - auto : where messages between nodes are sealed and it is expected to be faster.\n"
+         " - on   : wherever it is possible.\n"
+         " - off  : the MPI's own.\n"
+         "Set the same in all processes of a job.",
+         "[auto|on|off]", offsetof(uci_settings_t, allreduce), UCI_SETTING_ENUM(uci_settings_allreduce_names)},
 
         {"UCI_ON_MISMATCH", "continue",
          "What to do at each record of damage, when its cause is known. Debuggers can stop in\n"

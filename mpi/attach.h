@@ -30,6 +30,12 @@
 #define UCI_MPI_HAS_MPI4_CALLS 0
 #endif
 
+/** @return a function that the library exports; NULL: the library is not there. */
+void *uci_mpi_library_find(const char *name);
+
+/** In a program of another MPI: say which companion is the right one, and end it. */
+void uci_mpi_check_mpi(void);
+
 /** Of this thread; NULL: not asked for yet. */
 extern __thread uci_signature_next_t *uci_mpi_next;
 

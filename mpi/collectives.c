@@ -2,10 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Wrappers of collectives in C: blocking, not blocking, persistent (which are compared when they are made), and with large counts. What carries
- * out a call that has been compared is PMPI_<name>. A function of our own takes the place of one by a line here: "#define PMPI_Allreduce
- * uci_mpi_allreduce".
+ * out a call that has been compared is PMPI_<name>, or what takes its place.
  */
+#include "allreduce.h"
 #include "collective.h"
+
+#define PMPI_Allreduce   uci_mpi_allreduce
+#define PMPI_Allreduce_c uci_mpi_allreduce_c
 
 #define UCI_MPI_UNPACK(...) __VA_ARGS__
 

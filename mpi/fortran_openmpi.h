@@ -19,4 +19,7 @@
     extern void pmpi_##_name##_ _params __attribute__((weak)); \
     UCI_MPI_EXPORT void mpi_##_name##_ _params
 
+/** @return is this what `MPI_IN_PLACE` of Fortran is? */
+bool uci_mpi_fortran_is_in_place(const void *buf);
+
 #endif

@@ -3,8 +3,11 @@
  *
  * Fortran programs on Open MPI (fortran_openmpi.h): collectives, waiting, MPI_Init and MPI_Finalize.
  */
+#include "allreduce_fortran.h"
 #include "collective.h"
 #include "fortran_openmpi.h"
+
+#define pmpi_allreduce_ uci_mpi_allreduce_fortran
 
 #define UCI_MPI_UNPACK(...) __VA_ARGS__
 
@@ -14,7 +17,7 @@ extern MPI_Fint mpi_fortran_in_place __attribute__((weak));
 extern MPI_Fint mpi_fortran_in_place_ __attribute__((weak));
 extern MPI_Fint mpi_fortran_in_place__ __attribute__((weak));
 
-static bool uci_mpi_fortran_is_in_place(const void *buf)
+bool uci_mpi_fortran_is_in_place(const void *buf)
 {
     return (buf != NULL) && ((buf == &MPI_FORTRAN_IN_PLACE) || (buf == &mpi_fortran_in_place) ||
                              (buf == &mpi_fortran_in_place_) || (buf == &mpi_fortran_in_place__));

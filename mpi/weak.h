@@ -6,6 +6,7 @@
  */
 #pragma weak OMPI_C_MPI_COMM_NULL_COPY_FN
 #pragma weak OMPI_C_MPI_TYPE_NULL_COPY_FN
+#pragma weak PMPI_Abort
 #pragma weak PMPI_Allgather
 #pragma weak PMPI_Allgather_c
 #pragma weak PMPI_Allgather_init
@@ -42,6 +43,7 @@
 #pragma weak PMPI_Bsend_init_c
 #pragma weak PMPI_Cart_shift
 #pragma weak PMPI_Cartdim_get
+#pragma weak PMPI_Comm_call_errhandler
 #pragma weak PMPI_Comm_create_keyval
 #pragma weak PMPI_Comm_delete_attr
 #pragma weak PMPI_Comm_f2c
@@ -54,7 +56,9 @@
 #pragma weak PMPI_Comm_remote_group
 #pragma weak PMPI_Comm_remote_size
 #pragma weak PMPI_Comm_set_attr
+#pragma weak PMPI_Comm_set_errhandler
 #pragma weak PMPI_Comm_size
+#pragma weak PMPI_Comm_split
 #pragma weak PMPI_Comm_test_inter
 #pragma weak PMPI_Dist_graph_neighbors
 #pragma weak PMPI_Dist_graph_neighbors_count
@@ -112,7 +116,9 @@
 #pragma weak PMPI_Ineighbor_alltoallw_c
 #pragma weak PMPI_Init
 #pragma weak PMPI_Init_thread
+#pragma weak PMPI_Initialized
 #pragma weak PMPI_Intercomm_merge
+#pragma weak PMPI_Iprobe
 #pragma weak PMPI_Irecv
 #pragma weak PMPI_Irecv_c
 #pragma weak PMPI_Ireduce
@@ -168,6 +174,7 @@
 #pragma weak PMPI_Reduce_c
 #pragma weak PMPI_Reduce_init
 #pragma weak PMPI_Reduce_init_c
+#pragma weak PMPI_Reduce_local
 #pragma weak PMPI_Reduce_scatter
 #pragma weak PMPI_Reduce_scatter_block
 #pragma weak PMPI_Reduce_scatter_block_c
@@ -221,6 +228,7 @@
 #pragma weak PMPI_Type_get_contents_c
 #pragma weak PMPI_Type_get_envelope
 #pragma weak PMPI_Type_get_envelope_c
+#pragma weak PMPI_Type_get_extent
 #pragma weak PMPI_Type_set_attr
 #pragma weak PMPI_Type_size_x
 #pragma weak PMPI_Wait
@@ -256,6 +264,7 @@
 #pragma weak ompi_mpi_dblprec
 #pragma weak ompi_mpi_double
 #pragma weak ompi_mpi_double_int
+#pragma weak ompi_mpi_errors_return
 #pragma weak ompi_mpi_float
 #pragma weak ompi_mpi_float_int
 #pragma weak ompi_mpi_int

@@ -186,6 +186,8 @@ def parse_arguments():
     parser.add_argument("--seal=sign", dest="seal", action="store_const", const="sign", help="the same, but only make sure that nobody changes "
                         "or forges them: others can read them")
     parser.add_argument("--seal-scope", choices=("net", "all"), help="with --seal: what leaves the node (net, default), or within a node as well")
+    parser.add_argument("--allreduce", choices=("auto", "on"), help="MPI_Allreduce by node, whose messages are the fewest bytes that leave a node: where "
+                        "it is expected to be faster, of jobs that are sealed (auto), or always (on)")
     parser.add_argument("--mpi", choices=tuple(uci_job.MPIS), help="default: the one that the program is linked with")
     parser.add_argument("--attach", choices=("auto", "preload", "module"), default="auto",
                         help="how UCI gets into a rank: preloaded; by UCX, from 1.22 on; or (auto, default) as it is already by this "
@@ -225,6 +227,8 @@ def check_options(parser, options):
         options.signatures = None
     if options.twins and options.signatures:
         parser.error("--signatures is not for jobs with --twins: first run the job with one, then with the other")
+    if options.twins and options.allreduce:
+        parser.error("--allreduce is not for jobs with --twins, which see messages alone: leave one of them out")
     if options.hosts_of_twin and (len(options.hosts_of_twin) != options.twins or options.hosts):
         parser.error(f"--hosts-of-twin is given once for each of the {options.twins} twins, and then --hosts is not" if options.hosts else
                      f"--hosts-of-twin is given once for each of the {options.twins} twins, not {len(options.hosts_of_twin)} times")
@@ -267,12 +271,12 @@ class Starter:
         library = Path(self.options.library or uci_job.find_library()).resolve()
         return uci_job.find_time_library(library)
 
-    def signature_library(self):
-        """What knows the types of messages (--signatures), for the MPI that starts the job."""
+    def companion_library(self, option):
+        """What stands between the program and MPI for this option, for the MPI that starts the job."""
         library = Path(self.options.library or uci_job.find_library()).resolve()
         mpi = self.launcher.mpi if self.launcher else uci_job.read_launcher(self.program)[0]
         if mpi is None:
-            raise JobError(f"--signatures: of which MPI is what {self.program} starts? Preload libuci_mpi_openmpi.so or libuci_mpi_mpich.so yourself, "
+            raise JobError(f"{option}: of which MPI is what {self.program} starts? Preload libuci_mpi_openmpi.so or libuci_mpi_mpich.so yourself, "
                            "beside libucx_integrity.so")
         return uci_job.find_signature_library(library, mpi)
 
@@ -286,12 +290,16 @@ class Starter:
             if options.same_time or is_on(own.get("UCI_TWINS_TIME", "")):
                 variables |= {"UCI_TWINS_TIME": "on", "LD_PRELOAD": f"{variables.get('LD_PRELOAD', '')}:{self.time_library()}".lstrip(":")}
             variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
-        if options.signatures:
-            if options.signatures != "p2p":
-                variables["UCI_SIGNATURES"] = options.signatures
-            variables["LD_PRELOAD"] = f"{variables.get('LD_PRELOAD', '')}:{self.signature_library()}".lstrip(":")
+        if options.signatures and options.signatures != "p2p":
+            variables["UCI_SIGNATURES"] = options.signatures
         if options.seal:
             variables |= uci_key.variables_of(folder, options.seal, options.seal_scope, own)
+        if options.signatures or options.allreduce:
+            companion = self.companion_library("--signatures" if options.signatures else "--allreduce")
+            variables["LD_PRELOAD"] = f"{variables.get('LD_PRELOAD', '')}:{companion}".lstrip(":")
+        if options.allreduce:
+            variables["UCI_ALLREDUCE"] = options.allreduce
+            variables.setdefault("UCI_SIGNATURES", "p2p" if options.signatures else "off")
         if options.require:
             variables["UCI_REQUIRE"] = "on"
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts
