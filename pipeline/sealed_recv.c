@@ -39,7 +39,9 @@ static uci_peer_t *uci_sealed_take_in(uci_worker_t *worker, const void *record, 
     uci_peer_t *peer;
     uci_status_t status;
 
-    memcpy(&hdr, record, uci_min(length, sizeof(hdr)));
+    if (uci_likely(length >= sizeof(hdr))) {
+        memcpy(&hdr, record, sizeof(hdr));
+    }
     peer = uci_worker_peer_find(worker, hdr.uid);
     if ((peer == NULL) || (peer->pair == NULL)) {
         uci_sealed_drop(worker, NULL, hdr.uid, UCI_ERR_CORRUPT, "it is of nobody that we know");

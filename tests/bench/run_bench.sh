@@ -12,6 +12,7 @@
 #   types      the same for non-contiguous types: vector, structs, blocks
 #   overlap    an exchange alone, and with a computation meanwhile
 #   net        tcp between two network namespaces shaped to 10 and 25 Gbit/s (root)
+#   seal       the same, and not shaped, 8 bytes and 64 KiB to 16 MiB, not sealed and sealed (UCI_SEAL=encrypt): each against plain UCX (root)
 #   peers      memory and start-up time of 2 to 256 endpoints; options of tests/bench/peers.py
 #   count      instructions of a small message by function; options of tests/bench/count.py
 #   crowd      MPI_Alltoall with more ranks than cores; options of tests/bench/crowd.py
@@ -96,6 +97,29 @@ run_net() {
     done
 }
 
+# sealed_or_not QDISC UCI_SEAL KEY_FILE OPTION...
+sealed_or_not() {
+    local qdisc=$1 mode=$2 key=$3
+    shift 3
+    say
+    say "tcp between two hosts, ${qdisc:-not shaped}, UCI_SEAL=$mode:"
+    UCI_TWO_HOSTS_QDISC=$qdisc UCI_SEAL=$mode UCI_KEY_FILE=$key between_distances "$uci_root/tools/two_hosts.sh" \
+        "$uci_root/build/tools/uci_perftest" --hosts uci-a,uci-b --bind none --tls tcp,self "${table_options[@]}" \
+        --test lat,bw --sizes 8,64k,256k,1m,4m,16m "$@"
+}
+
+run_seal() {
+    local rate mode folder
+    folder=$(mktemp -d)
+    (umask 077 && printf '%s\n' "$(od -An -N32 -v -tx1 /dev/urandom | tr -d ' \n')" >"$folder/key")
+    for rate in 10gbit 25gbit ''; do
+        for mode in off encrypt; do
+            sealed_or_not "${rate:+tbf rate $rate burst 1mb latency 5ms}" "$mode" "$folder/key" "$@"
+        done
+    done
+    rm -rf "$folder"
+}
+
 run_report() {
     each_table "${table_sizes[@]}"
     each_table --test lat,bw --sizes 16m
@@ -112,11 +136,11 @@ main() {
     local mode=table
     case ${1:-} in
     -h|--help) usage_of "$0"; say; exec python3 "$uci_root/tools/uci_perftest.py" --help ;;
-    table|types|overlap|net|peers|count|crowd|apps|twins|allreduce|distance|report) mode=$1; shift ;;
+    table|types|overlap|net|seal|peers|count|crowd|apps|twins|allreduce|distance|report) mode=$1; shift ;;
     esac
     "$uci_root/tools/install_deps.sh" build test
     case $mode in
-    net|count|apps|twins|allreduce|report) "$uci_root/tools/install_deps.sh" bench ;;
+    net|seal|count|apps|twins|allreduce|report) "$uci_root/tools/install_deps.sh" bench ;;
     esac
     build_uci "$uci_root/build"
     case $mode in

@@ -29,7 +29,8 @@ static uint8_t take8(input_t *input)
 
 static size_t take(input_t *input, void *bytes, size_t max)
 {
-    size_t length = uci_min(uci_min((size_t)take8(input) * 8 + take8(input) % 8, max), input->size);
+    size_t wanted = (size_t)take8(input) * 8 + take8(input) % 8;
+    size_t length = uci_min(uci_min(wanted, max), input->size);
 
     memcpy(bytes, input->data, length);
     input->data += length;
@@ -69,13 +70,10 @@ static void give(unsigned id, const void *header, size_t header_length, const vo
     message->rndv          = rndv;
     message->header        = net_copy(header, header_length);
     message->header_length = header_length;
-    message->data          = net_copy(data, length);
+    message->data          = rndv ? (char *)data : net_copy(data, length); /* of an offer it is static */
     message->length        = length;
     message->have          = length;
     net_append(&net_nodes[1], message);
-    if (rndv) {
-        message->data = (char *)data; /* it is static */
-    }
 }
 
 static uci_peer_t *sender(void)
@@ -125,7 +123,7 @@ static void step_record(input_t *input)
         record[take8(input) % length] ^= (char)take8(input); /* may be 0 */
     }
     if (kind == UCI_SEALED_OFFER) {
-        give(UCI_SEALED_AM_ID, record, length, data, take8(input) * 8u, true);
+        give(UCI_SEALED_AM_ID, record, length, data, take8(input) * 7u, true);
     } else {
         give(UCI_SEALED_AM_ID, NULL, 0, record, length, false);
     }
@@ -221,7 +219,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             break;
         }
     }
-    net_turn(1);
+    if (!net_is_idle()) {
+        net_turn(1);
+    }
     for (number = 0; number < NET_NODES; ++number) {
         net_end_operations(net_nodes[number].worker);
     }
