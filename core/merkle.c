@@ -32,9 +32,9 @@ struct uci_merkle {
     bool stale;       /* some inner nodes are */
     size_t bit_words; /* words of each bit set */
     uint64_t *nodes;
-    uint64_t *marks;   /* leaf: is set; inner node: is stale */
-    uint64_t *differs; /* inner nodes whose children are to be compared */
-    uci_merkle_level_t level[UCI_MERKLE_LEVELS_MAX];
+    uint64_t *marks;            /* leaf: is set; inner node: is stale */
+    uint64_t *differs;          /* inner nodes whose children are to be compared */
+    uci_merkle_level_t level[]; /* then come nodes, marks and differs. Small trees fit into what malloc has at hand */
 };
 
 UCI_INLINE bool uci_bit_test(const uint64_t *bits, size_t i)
@@ -130,7 +130,7 @@ uci_status_t uci_merkle_create(size_t leaves, unsigned arity, uci_merkle_t **tre
     }
 
     bit_words = uci_div_up(total, 64);
-    tree      = malloc(sizeof(*tree) + (total + 2 * bit_words) * sizeof(uint64_t));
+    tree      = malloc(sizeof(*tree) + (levels * sizeof(*level)) + (total + 2 * bit_words) * sizeof(uint64_t));
     if (tree == NULL) {
         uci_error("failed to allocate a merkle tree of %zu leaves", leaves);
         return UCI_ERR_NO_MEMORY;
@@ -141,7 +141,7 @@ uci_status_t uci_merkle_create(size_t leaves, unsigned arity, uci_merkle_t **tre
     tree->leaves_set = 0;
     tree->stale      = true;
     tree->bit_words  = bit_words;
-    tree->nodes      = (uint64_t *)(tree + 1);
+    tree->nodes      = (uint64_t *)&tree->level[levels];
     tree->marks      = tree->nodes + total;
     tree->differs    = tree->marks + bit_words;
     memcpy(tree->level, level, levels * sizeof(*level));

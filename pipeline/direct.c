@@ -334,7 +334,7 @@ static bool uci_direct_sends_are_due(const uci_worker_t *worker)
 
 /* Fill what has been taken, complete what is through. @return 0 if there was nothing to do: MPIs give the core away then, if there are
  * more processes than cores. */
-static unsigned uci_direct_send_progress(uci_worker_t *worker)
+static __attribute__((noinline)) unsigned uci_direct_send_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
     uci_list_t todo;
@@ -342,10 +342,6 @@ static unsigned uci_direct_send_progress(uci_worker_t *worker)
     uci_direct_send_t *direct;
     const uci_send_op_t *alone;
     uint32_t before;
-
-    if (!uci_direct_sends_are_due(worker)) {
-        return 0;
-    }
 
     /* what ends makes room for those that are queued */
     alone = uci_direct_alone(worker);
@@ -585,14 +581,10 @@ static bool uci_direct_recvs_are_due(const uci_worker_t *worker)
 }
 
 /* Take what has been filled. @return as above. */
-static unsigned uci_direct_recv_progress(uci_worker_t *worker)
+static __attribute__((noinline)) unsigned uci_direct_recv_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
     uci_list_t todo;
-
-    if (!uci_direct_recvs_are_due(worker)) {
-        return 0;
-    }
 
     uci_list_move(&worker->direct_recvs, &todo);
     while (!uci_list_is_empty(&todo)) {
@@ -655,23 +647,21 @@ static unsigned uci_direct_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
 
-    if (!uci_list_is_empty(&worker->direct_recvs)) {
+    if (uci_direct_recvs_are_due(worker)) {
         count += uci_direct_recv_progress(worker);
     }
-    if (!uci_list_is_empty(&worker->direct_sends)) {
+    if (uci_direct_sends_are_due(worker)) {
         count += uci_direct_send_progress(worker);
     }
     return count;
 }
 
-const uci_path_ops_t uci_direct_path = {
-        .way           = UCI_WAY_DIRECT,
-        .queues        = {offsetof(uci_worker_t, direct_recvs), offsetof(uci_worker_t, direct_sends)},
-        .progress      = uci_direct_progress,
-        .matched       = uci_direct_matched,
-        .release       = uci_direct_release,
-        .serve         = uci_direct_serve,
-        .finish        = uci_direct_finish,
-        .unread        = uci_direct_unread,
-        .describe_send = uci_direct_describe_send,
-        .describe_recv = uci_direct_describe_recv};
+const uci_path_ops_t uci_direct_path = {.way           = UCI_WAY_DIRECT,
+                                        .progress      = uci_direct_progress,
+                                        .matched       = uci_direct_matched,
+                                        .release       = uci_direct_release,
+                                        .serve         = uci_direct_serve,
+                                        .finish        = uci_direct_finish,
+                                        .unread        = uci_direct_unread,
+                                        .describe_send = uci_direct_describe_send,
+                                        .describe_recv = uci_direct_describe_recv};

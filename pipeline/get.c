@@ -392,7 +392,6 @@ static void uci_get_describe_send(const uci_send_op_t *op, char *text, size_t si
 }
 
 const uci_path_ops_t uci_get_path = {.way           = UCI_WAY_GET,
-                                     .queues        = {offsetof(uci_worker_t, offers), offsetof(uci_worker_t, landed)},
                                      .progress      = uci_get_progress,
                                      .cleanup       = uci_get_cleanup,
                                      .start         = uci_get_start,

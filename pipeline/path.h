@@ -17,8 +17,7 @@
 
 /** NULL where there is nothing to do. Who sets `path` of an operation has, of a send `matched`, of a receive `finish`. */
 typedef struct uci_path_ops {
-    uci_way_t way;    /**< what records call it */
-    size_t queues[2]; /**< places in uci_worker_t of lists: progress has something to do if any is not empty */
+    uci_way_t way;                              /**< what records call it */
     unsigned (*progress)(uci_worker_t *worker); /**< @return how much has been done */
     void (*cleanup)(uci_worker_t *worker);      /**< UCX's part of the worker is gone */
 
@@ -47,19 +46,5 @@ typedef struct uci_path_ops {
         _Static_assert(sizeof(_type) <= sizeof((_op)->path_state), "path_state is too small"); \
         (_type *)(void *)(_op)->path_state; \
     })
-
-/** In `queues`: no list. */
-#define UCI_PATH_NO_QUEUE 0
-
-UCI_INLINE bool uci_path_queue_is_due(const uci_worker_t *worker, size_t queue)
-{
-    return (queue != UCI_PATH_NO_QUEUE) &&
-           !uci_list_is_empty((const uci_list_t *)(const void *)((const char *)worker + queue));
-}
-
-UCI_INLINE bool uci_path_is_due(const uci_path_ops_t *path, const uci_worker_t *worker)
-{
-    return uci_path_queue_is_due(worker, path->queues[0]) || uci_path_queue_is_due(worker, path->queues[1]);
-}
 
 #endif

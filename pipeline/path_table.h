@@ -14,6 +14,9 @@ unsigned uci_path_table_progress(uci_worker_t *worker);
 /** Is there something to do at once? */
 bool uci_path_table_are_due(const uci_worker_t *worker);
 
+/** Is all that is under way (few operations) of paths that UCX has no part in, unless something goes wrong? */
+bool uci_path_table_is_own(const uci_worker_t *worker);
+
 void uci_path_table_cleanup(uci_worker_t *worker);
 
 #endif

@@ -12,6 +12,7 @@
 #include "report.h"
 #include "request.h"
 #include "stats.h"
+#include "zalloc.h"
 
 void uci_recv_count(size_t length)
 {
@@ -92,7 +93,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     uint32_t chunks      = (uint32_t)uci_max(uci_div_up(length, chunk_size), 1ul);
     uci_recv_op_t *op;
 
-    op = calloc(1, sizeof(*op) + (chunks * (sizeof(*op->expected) + sizeof(*op->state))));
+    op = uci_zalloc(sizeof(*op) + (chunks * (sizeof(*op->expected) + sizeof(*op->state))));
     if (op == NULL) {
         uci_error("failed to allocate a receive operation of %u chunks", chunks);
         return UCS_ERR_NO_MEMORY;

@@ -16,6 +16,7 @@
 #include "stats.h"
 #include "txlog.h"
 #include "worker_lock.h"
+#include "zalloc.h"
 
 /* UCX's own choice of what to send eagerly ("auto") is not known for all transports; it is below this. A send that
  * is not received for so long may be what two ranks that send before they receive wait for. The limit of the log does
@@ -26,7 +27,7 @@
 uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
 {
     uci_worker_t *worker = peer->worker;
-    uci_send_op_t *op    = calloc(1, sizeof(*op));
+    uci_send_op_t *op    = uci_zalloc(sizeof(*op));
 
     if (op == NULL) {
         uci_error("failed to allocate a send operation");

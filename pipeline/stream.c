@@ -188,5 +188,4 @@ static unsigned uci_stream_progress(uci_worker_t *worker)
     return 1;
 }
 
-const uci_path_ops_t uci_stream_path = {
-        .way = UCI_WAY_STREAM, .queues = {offsetof(uci_worker_t, streams)}, .progress = uci_stream_progress};
+const uci_path_ops_t uci_stream_path = {.way = UCI_WAY_STREAM, .progress = uci_stream_progress};

@@ -327,7 +327,6 @@ static void uci_superpipe_describe_send(const uci_send_op_t *op, char *text, siz
 }
 
 const uci_path_ops_t uci_superpipe_path = {.way           = UCI_WAY_BOUNCE,
-                                           .queues        = {offsetof(uci_worker_t, bounces)},
                                            .progress      = uci_superpipe_progress,
                                            .start         = uci_superpipe_start,
                                            .matched       = uci_superpipe_matched,

@@ -38,6 +38,9 @@
 /* As long as each turn finds frames in the mailbox, UCX has its part in one of so many */
 #define UCI_WORKER_UCX_TURNS 8
 
+/* Turns without UCX's part after one in which it had nothing */
+#define UCI_WORKER_UCX_RESTS 3
+
 static void uci_worker_request_init(void *arg, void *object)
 {
     uci_context_t *context = arg;
@@ -271,7 +274,7 @@ static void uci_worker_send_unsent(uci_worker_t *worker)
 }
 
 /* What is not done by UCX's callbacks */
-static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
+static __attribute__((noinline)) unsigned uci_worker_progress_own(uci_worker_t *worker)
 {
     unsigned count = 0;
 
@@ -297,20 +300,22 @@ static UCI_NOINLINE unsigned uci_worker_progress_own(uci_worker_t *worker)
     return count;
 }
 
-/* UCX's part of a turn that has found nothing: each, or each second one of those in which it has nothing to bring but a word now and then,
- * since all peers send by mailbox and no operation is under way. Polling is most of what some programs do (MPI_Test for each update of
- * hpcc's MPIRandomAccess), and an empty turn should not cost more than plain UCX's. */
+/* UCX's part of a turn that has found nothing: each, or one of four of those in which it has nothing to bring but a word now and then,
+ * since all peers send by mailbox and no operation that UCX has a part in is under way. Polling is most of what some programs do (MPI_Test
+ * for each update of hpcc's MPIRandomAccess), and an empty turn should not cost more than plain UCX's. */
 UCI_INLINE unsigned uci_worker_progress_ucx(uci_worker_t *worker, ucp_worker_h ucp)
 {
     unsigned count;
 
-    if (worker->ucx_rests) {
-        worker->ucx_rests = false;
+    if (worker->ucx_rests > 0) {
+        --worker->ucx_rests;
         return 0;
     }
-    count             = uci_ucp.worker_progress(ucp);
-    worker->ucx_rests = (count == 0) && (worker->ops_active == 0) && (worker->mailbox.count > 0) &&
-                        (worker->mailbox.count == worker->peers_count);
+    count = uci_ucp.worker_progress(ucp);
+    if ((count == 0) && (worker->mailbox.count > 0) && (worker->mailbox.count == worker->peers_count) &&
+        ((worker->ops_active == 0) || uci_path_table_is_own(worker))) {
+        worker->ucx_rests = UCI_WORKER_UCX_RESTS;
+    }
     return count;
 }
 

@@ -162,7 +162,7 @@ typedef struct uci_worker {
     /** Those with callbacks, in order, until the end of the program's next turn */
     uci_request_t *completed;
     uci_request_t **completed_end;
-    bool ucx_rests;    /**< the next turn that finds nothing is without UCX's part */
+    uint8_t ucx_rests; /**< so many turns that find nothing are without UCX's part */
     bool own;          /**< in a turn: UCX has had its part */
     bool sends_unsent; /**< in that: what is in `unsent` is being sent */
 

@@ -4,7 +4,8 @@
 
 bench_count sends messages between two workers of one process over posix, so nothing depends on time. Two forms: "block",
 blocking calls as Open MPI makes them, and "window", 64 nonblocking ones. Sending and receiving are counted together, since both are
-done by the one thread. "idle" is a turn of progress that finds nothing. Needs valgrind.
+done by the one thread. "idle" is a turn of progress that finds nothing, "lonely" one of a worker with 15 peers, "pending" one
+of a worker whose message waits for its receive; "gather" is a message from each of 15 peers. Needs valgrind.
 """
 import collections
 import re
@@ -19,12 +20,12 @@ MESSAGES = 6400
 LINE = re.compile(r"\s*([\d,]+) \([ \d.]+%\)\s+(?:\S*/)?(\S+?):(\S+?)(?:'\d+)?(?: \[(\S+)\])?$")
 
 
-def count(build, form, size, preload):
+def count(options, form, size, preload):
     """Instructions a message by function, in the name's own object."""
     with tempfile.NamedTemporaryFile(prefix="uci-count.") as result:
         done = subprocess.run(["valgrind", "--tool=callgrind", f"--toggle-collect=count_{form}",
-                               f"--callgrind-out-file={result.name}", build / "tests/bench/bench_count", form, str(size),
-                               str(MESSAGES)], env=make_environment(build, "posix,self", preload), capture_output=True,
+                               f"--callgrind-out-file={result.name}", options.build / "tests/bench/bench_count", form, str(size),
+                               str(MESSAGES)], env=make_environment(options.build, options.tls, preload), capture_output=True,
                               text=True, timeout=120, check=False)
         if done.returncode:
             sys.exit(f"count.py: bench_count failed:\n{done.stderr[-2000:]}")
@@ -53,14 +54,15 @@ def print_table(form, size, plain, uci):
 def main():
     """A table for each form and size."""
     parser = make_parser(__doc__)
-    parser.add_argument("--forms", default="block,window", help="block, window, idle (default block,window)")
+    parser.add_argument("--forms", default="block,window", help="block, window, idle, lonely, pending, gather (default block,window)")
+    parser.add_argument("--tls", default="posix,self", help="UCX_TLS (default posix,self)")
     parser.add_argument("--sizes", default="8", help="bytes (default 8)")
     options = parser.parse_args()
     if not shutil.which("valgrind"):
         sys.exit("count.py: valgrind is not installed: tools/install_deps.sh bench")
     for form in options.forms.split(","):
         for size in options.sizes.split(","):
-            print_table(form, size, *(count(options.build, form, size, preload) for preload in (False, True)))
+            print_table(form, size, *(count(options, form, size, preload) for preload in (False, True)))
 
 
 if __name__ == "__main__":

@@ -9,15 +9,18 @@
  *     block   ping-pong of blocking sends and receives: REQUEST in the caller's memory
  *     window  64 receives and 64 sends, nonblocking, then their completion: callbacks
  *     idle    turns of progress that find nothing, as many as there would be messages
+ *     lonely  the same of one of 16 workers that all have sent to it
+ *     pending the same while a message that nobody receives is on its way
+ *     gather  one nonblocking message from each of 15 workers, then their completion
  *
- * Only count_block(), count_window() and count_idle() are to be counted (--toggle-collect).
+ * Only count_FORM() is to be counted (--toggle-collect).
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <ucp/api/ucp.h>
 
-enum { WINDOW = 64, WARM_UP = 1000, TAG = 0x1234, MAX_BYTES = 1 << 16, REQUEST_MAX = 4096 };
+enum { WINDOW = 64, WARM_UP = 1000, CROWD = 16, TAG = 0x1234, MAX_BYTES = 1 << 16, REQUEST_MAX = 4096 };
 
 typedef struct side {
     ucp_worker_h worker;
@@ -141,14 +144,92 @@ static __attribute__((noinline)) void count_idle(side_t *side, size_t bytes, uns
     one_way(&side[0], &side[1], bytes);
 }
 
-/* Until connections are made, and whatever else begins with the first messages: not counted */
-static __attribute__((noinline)) void warm_up(side_t *side, size_t bytes)
+static __attribute__((noinline)) void count_lonely(side_t *side, size_t bytes, unsigned messages)
 {
+    count_idle(side, bytes, messages);
+}
+
+/* The receive comes when all is over */
+static __attribute__((noinline)) void count_pending(side_t *side, size_t bytes, unsigned messages)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request  = ucp_tag_send_nbx(side[1].ep, side[1].send, bytes, TAG, &param), received;
     unsigned i;
+
+    for (i = 0; i < messages; ++i) {
+        ucp_worker_progress(side[1].worker);
+    }
+    received = ucp_tag_recv_nbx(side[0].worker, side[1].recv, bytes, TAG, UINT64_MAX, &param);
+    while ((UCS_PTR_IS_PTR(request) && (ucp_request_check_status(request) == UCS_INPROGRESS)) ||
+           (UCS_PTR_IS_PTR(received) && (ucp_request_check_status(received) == UCS_INPROGRESS))) {
+        ucp_worker_progress(side[0].worker);
+        ucp_worker_progress(side[1].worker);
+    }
+    if (UCS_PTR_IS_PTR(request)) {
+        ucp_request_free(request);
+    }
+    if (UCS_PTR_IS_PTR(received)) {
+        ucp_request_free(received);
+    }
+}
+
+static __attribute__((noinline)) void count_gather(side_t *side, size_t bytes, unsigned messages)
+{
+    ucp_request_param_t send = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.send = on_sent};
+    ucp_request_param_t recv = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                .cb.recv      = on_received};
+    unsigned i, done, expected;
+
+    for (done = 0; done < messages; done += CROWD - 1) {
+        completed = 0;
+        expected  = 2 * (CROWD - 1);
+        for (i = 1; i < CROWD; ++i) {
+            ucp_tag_recv_nbx(side[1].worker, side[1].recv, bytes, TAG, UINT64_MAX, &recv);
+        }
+        for (i = 0; i < CROWD; ++i) {
+            expected -= (i != 1) && (ucp_tag_send_nbx(side[i].ep, side[i].send, bytes, TAG, &send) == NULL);
+        }
+        while (completed < expected) {
+            ucp_worker_progress(side[1].worker);
+        }
+    }
+}
+
+/* Until connections are made, and whatever else begins with the first messages: not counted */
+static __attribute__((noinline)) void warm_up(side_t *side, unsigned sides, size_t bytes)
+{
+    unsigned i, k;
 
     for (i = 0; i < WARM_UP; ++i) {
         one_way(&side[i & 1], &side[~i & 1], bytes);
+        for (k = 2; k < sides; ++k) {
+            one_way(&side[k], &side[1], bytes);
+            ucp_worker_progress(side[k].worker);
+        }
     }
+}
+
+typedef struct form {
+    const char *name;
+    void (*run)(side_t *, size_t, unsigned);
+    unsigned sides;
+} form_t;
+
+static const form_t forms[] = {{"block", count_block, 2},       {"window", count_window, 2},
+                               {"idle", count_idle, 2},         {"lonely", count_lonely, CROWD},
+                               {"gather", count_gather, CROWD}, {"pending", count_pending, 2}};
+
+static const form_t *find_form(const char *name)
+{
+    size_t i;
+
+    for (i = 0; i < sizeof(forms) / sizeof(*forms); ++i) {
+        if (!strcmp(forms[i].name, name)) {
+            return &forms[i];
+        }
+    }
+    fprintf(stderr, "bench_count: no form %s\n", name);
+    exit(2);
 }
 
 static void connect_sides(side_t *from, side_t *to)
@@ -183,17 +264,17 @@ int main(int argc, char **argv)
     ucp_worker_params_t worker_params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
                                          .thread_mode = UCS_THREAD_MODE_SINGLE};
     ucp_context_attr_t attr           = {.field_mask = UCP_ATTR_FIELD_REQUEST_SIZE};
-    void (*run)(side_t *, size_t, unsigned);
-    static side_t side[2];
+    static side_t side[CROWD];
     ucp_context_h context;
-    unsigned messages;
+    unsigned i, messages;
+    const form_t *form;
     size_t bytes;
 
     if (argc != 4) {
-        fprintf(stderr, "usage: bench_count block|window|idle BYTES MESSAGES\n");
+        fprintf(stderr, "usage: bench_count block|window|idle|lonely|pending|gather BYTES MESSAGES\n");
         return 2;
     }
-    run      = !strcmp(argv[1], "block") ? count_block : !strcmp(argv[1], "window") ? count_window : count_idle;
+    form     = find_form(argv[1]);
     bytes    = strtoul(argv[2], NULL, 0);
     messages = strtoul(argv[3], NULL, 0);
 
@@ -203,24 +284,27 @@ int main(int argc, char **argv)
     if ((request_size > REQUEST_MAX) || (bytes > MAX_BYTES)) {
         fail("sizes", UCS_ERR_INVALID_PARAM);
     }
-    must(ucp_worker_create(context, &worker_params, &side[0].worker), "worker");
-    must(ucp_worker_create(context, &worker_params, &side[1].worker), "worker");
-    connect_sides(&side[0], &side[1]);
-    connect_sides(&side[1], &side[0]);
+    for (i = 0; i < form->sides; ++i) {
+        must(ucp_worker_create(context, &worker_params, &side[i].worker), "worker");
+        memset(side[i].send, 1, sizeof(side[i].send));
+    }
+    for (i = 0; i < form->sides; ++i) {
+        connect_sides(&side[i], &side[(i == 1) ? 0 : 1]);
+    }
 
-    memset(side[0].send, 1, sizeof(side[0].send));
-    memset(side[1].send, 1, sizeof(side[1].send));
-    warm_up(side, bytes);
+    warm_up(side, form->sides, bytes);
     side[1].recv[0] = 0;
-    run(side, bytes, messages);
+    form->run(side, bytes, messages);
     if ((bytes > 0) && memcmp(side[1].recv, side[0].send, bytes)) {
         fail("contents", UCS_ERR_IO_ERROR);
     }
 
-    close_side(&side[0], &side[1]);
-    close_side(&side[1], &side[0]);
-    ucp_worker_destroy(side[0].worker);
-    ucp_worker_destroy(side[1].worker);
+    for (i = 0; i < form->sides; ++i) {
+        close_side(&side[i], &side[(i == 1) ? 0 : 1]);
+    }
+    for (i = 0; i < form->sides; ++i) {
+        ucp_worker_destroy(side[i].worker);
+    }
     ucp_cleanup(context);
     return 0;
 }

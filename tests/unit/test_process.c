@@ -42,7 +42,7 @@ Test(process, no_launcher_no_rank)
 Test(process, ranks_of_launchers_by_precedence)
 {
     size_t i = uci_array_size(rank_names);
-    char text[16];
+    char text[24];
 
     while (i-- > 0) { /* last first: each takes precedence over those set so far */
         snprintf(text, sizeof(text), "%zu", i);

@@ -77,15 +77,31 @@ static void let_both_turn(void)
 }
 
 /* The sender's turns alone, and no time: nobody receives */
-static void let_sender_turn(void)
+static void turn_of_sender(void)
 {
     uci_worker_t *worker = net_nodes[0].worker;
+
+    uci_worker_enter(worker);
+    uci_worker_progress(worker, worker->ucp);
+    uci_worker_leave(worker);
+}
+
+static void let_sender_turn(void)
+{
     unsigned turn;
 
     for (turn = 0; (turn < PATIENCE) && !sent; ++turn) {
-        uci_worker_enter(worker);
-        uci_worker_progress(worker, worker->ucp);
-        uci_worker_leave(worker);
+        turn_of_sender();
+    }
+}
+
+/* FIN may come turns after the receive has ended: UCX has its part in one of four */
+static void let_sender_end(void)
+{
+    unsigned turn;
+
+    for (turn = 0; (turn < PATIENCE) && !uci_list_is_empty(&net_nodes[0].worker->send_ops); ++turn) {
+        turn_of_sender();
     }
 }
 
@@ -298,6 +314,7 @@ static void expect_checks(uint64_t checked, uint64_t changed)
 {
     const uci_stats_t *counters = net_nodes[0].worker->stats.counters;
 
+    let_sender_end();
     cr_expect(counters->sources_checked == checked, "checked %lu", (unsigned long)counters->sources_checked);
     cr_expect(counters->source_changed_late == changed, "changed %lu", (unsigned long)counters->source_changed_late);
 }
@@ -357,11 +374,13 @@ Test(source, a_send_that_is_complete_is_not_looked_at)
 Test(source, a_repair_has_told_it_already)
 {
     uci_settings.check_sources = true;
-    start_send(0, LENGTH);
+    start_send(
+            0,
+            LENGTH_LONG); /* of several chunks: it is not copied at the first turn, and so pending when the repair is asked for */
     ((char *)uci_direct_data(the_send(), 0))[100] ^= 4;
     user[5] ^= 1;
     meant[5] ^= 1;
-    receive_as_meant(LENGTH);
+    receive_as_meant(LENGTH_LONG);
     expect_counters(1, 0, 0, 1);
     expect_checks(1, 0);
 }

@@ -59,6 +59,10 @@ attacks=(
     "- memory/frozen  sysv,self      auto   healed"
     "- memory/mixed   posix,self     auto   healed  UCI_DIGEST=crc32c"
     "- memory/mixed   posix,self     auto   healed  UCI_DIGEST=fnv1a"
+    "* memory/mixed   posix,self     auto   healed  UCI_SIGNATURES=p2p"
+    "- memory/random  posix,self     auto   healed  UCI_SIGNATURES=p2p"
+    "- memory/fields  posix,self     auto   healed  UCI_SIGNATURES=p2p"
+    "- headers/recv   tcp,self       auto   healed  UCI_SIGNATURES=p2p"
     "* wire/cma       posix,cma,self get    healed"
     "- wire/cma       posix,cma,self bounce healed"
     "* wire/recv      tcp,self       auto   healed"
@@ -112,6 +116,7 @@ attack() {
     key=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
     settings=("FOREIGN_KEY=$key" "$@")
     [ "$wanted" = shown ] || libraries=("$preload")
+    [[ " $* " != *" UCI_SIGNATURES="* ]] || libraries+=("$(dirname "$preload")/mpi/libuci_mpi_$one.so")
     [ "$path" = - ] || settings+=("UCI_PATH=$path")
     case $kind in
     memory/*)
@@ -139,9 +144,12 @@ refuse() {
     reason=$2
 }
 
+# judge_healed [NAME=VALUE]...: a damaged message is never one of other types.
 judge_healed() {
+    local signed=('signatures_compared == 0')
     [ "$verdict" = PASS ] || return 0
-    check_stats 2 "${stats_always[@]}" "${stats_faulty[@]}" 'source_changed == 0' ||
+    [[ " $* " != *" UCI_SIGNATURES="* ]] || signed=('signatures_compared > 0' 'signatures_differ == 0')
+    check_stats 2 "${stats_always[@]}" "${stats_faulty[@]}" 'source_changed == 0' "${signed[@]}" ||
         refuse FAIL "$(tail -n +2 <<<"$stats_line" | paste -sd';')"
 }
 
@@ -163,12 +171,13 @@ judge_shown() {
     fi
 }
 
-# judge_attack WANTED: verdict NONE means that the run has shown nothing, and is worth another one.
+# judge_attack WANTED [NAME=VALUE]...: verdict NONE means that the run has shown nothing, and is worth another one.
 judge_attack() {
-    local wrong
+    local wanted=$1 wrong
+    shift
     wrong=$(wrong_messages)
     stats_line=
-    if [ "$1" != shown ] && [ "$wrong" -gt 0 ]; then
+    if [ "$wanted" != shown ] && [ "$wrong" -gt 0 ]; then
         silent=$((silent + wrong))
         refuse SILENT "$wrong wrong messages were delivered"
         check_stats 2 || true
@@ -176,10 +185,10 @@ judge_attack() {
         :
     elif [ "$hits" -eq 0 ]; then
         refuse NONE "nothing was hit"
-    elif [ "$1" != shown ] && [ "$(stats_value "$noticed")" -eq 0 ]; then
+    elif [ "$wanted" != shown ] && [ "$(stats_value "$noticed")" -eq 0 ]; then
         refuse NONE "$hits hits, none was noticed"
     else
-        "judge_$1"
+        "judge_$wanted" "$@"
     fi
 }
 
@@ -190,7 +199,7 @@ run_job() {
     read -ra words <<<"$1"
     for ((try = 1; try <= outcomes_tries; ++try)); do
         attack "${words[@]}"
-        judge_attack "${words[4]}"
+        judge_attack "${words[@]:4}"
         [ "$verdict" = NONE ] || break
     done
     printf '%-6s %5s s  %-8s %-14s %-15s %-7s %-8s %-20s %5s hits  %s\n' "$verdict" "$duration" "${words[@]:0:5}" \

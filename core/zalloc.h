@@ -1,0 +1,27 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Zeroed memory for what comes and goes with each message.
+ */
+#ifndef UCI_ZALLOC_H_
+#define UCI_ZALLOC_H_
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "types.h"
+
+/**
+ * As calloc(1, @a size), for up to 1 KiB about ten times faster: glibc's calloc takes nothing from the thread's cache, which malloc and free
+ * use (before 2.41). @return zeroed memory, to be freed by free(), or NULL. Thread safe.
+ */
+UCI_INLINE void *uci_zalloc(size_t size)
+{
+    void *memory = malloc(size);
+
+    __asm__("" : "+r"(memory)); /* else the compiler makes a calloc of it */
+
+    return (memory == NULL) ? NULL : memset(memory, 0, size);
+}
+
+#endif
