@@ -47,6 +47,7 @@ typedef struct runner {
 
 static const struct option long_options[] = {{"faults", required_argument, NULL, 'f'},
                                              {"faults-total", required_argument, NULL, 'n'},
+                                             {"worlds", required_argument, NULL, 'm'},
                                              {"seconds", required_argument, NULL, 's'},
                                              {"seed", required_argument, NULL, 'r'},
                                              {"world", required_argument, NULL, 'w'},
