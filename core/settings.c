@@ -55,9 +55,10 @@ uci_settings_t uci_settings;
 const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
 const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
 const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
-const char *const uci_signatures_names[] = {"off", "p2p", NULL};
+const char *const uci_signatures_names[] = {"off", "p2p", "all", NULL};
 
 static const char *const uci_settings_on_mismatch_names[] = {"continue", "pause", NULL}; /* as uci_on_mismatch_t */
+static const char *const uci_settings_allreduce_names[]   = {"auto", "on", "off", NULL}; /* as uci_allreduce_t */
 static const char *const uci_settings_carrier_names[]     = {"auto", "am", NULL};        /* as uci_carrier_t */
 static const char *const uci_settings_path_names[]        = {"auto", "direct", "stream",
                                                              "get",  "bounce", NULL}; /* as uci_path_t */
@@ -379,14 +380,31 @@ static const uci_setting_t uci_settings_table[] = {
          "Compare the types of what is sent and received, in processes that have a companion which knows\n"
          "them (libuci_mpi, see uci_run --signatures).\n"
          " - off : no.\n"
-         " - p2p : of point-to-point messages, by what the messages themselves carry.",
-         "[off|p2p]", offsetof(uci_settings_t, signatures), UCI_SETTING_ENUM(uci_signatures_names)},
+         " - p2p : of point-to-point messages, by what the messages themselves carry.\n"
+         " - all : of collectives too: which one it is, its root, its operation, counts and types. One\n"
+         "         small exchange before each of them; each process of the job must have the companion.",
+         "[off|p2p|all]", offsetof(uci_settings_t, signatures), UCI_SETTING_ENUM(uci_signatures_names)},
 
         {"UCI_ON_SIGNATURE", "warn",
          "What to do when types do not match.\n"
          " - warn  : print what was sent and what is received, and go on as MPI does.\n"
          " - abort : the same, and abort the process, and so the job.",
          "[warn|abort]", offsetof(uci_settings_t, on_signature), UCI_SETTING_ENUM(uci_on_changed_names)},
+
+        {"UCI_SIGNATURE_WAIT", "60",
+         "With UCI_SIGNATURES=all: after so many seconds in a collective to which other ranks have not\n"
+         "come, a line says who waits in what for whom. Nothing is wrong with that if they come later.\n"
+         "0: no such line.",
+         "seconds, to 1000000", offsetof(uci_settings_t, signature_wait), UCI_SETTING_UINT(0, 1000000)},
+        {"UCI_ALLREDUCE", "auto",
+         "MPI_Allreduce by node, in processes that have a companion which does it (libuci_mpi): the ranks of\n"
+         "a node add up in shared memory, and each exchanges one part of the sums with the other nodes, so\n"
+         "that what goes over the network, and is sealed, is the least possible.\n"
+         " - auto : where messages between nodes are sealed and it is expected to be faster.\n"
+         " - on   : wherever it is possible.\n"
+         " - off  : the MPI's own.\n"
+         "Set the same in all processes of a job.",
+         "[auto|on|off]", offsetof(uci_settings_t, allreduce), UCI_SETTING_ENUM(uci_settings_allreduce_names)},
 
         {"UCI_ON_MISMATCH", "continue",
          "What to do at each record of damage, when its cause is known. Debuggers can stop in\n"

@@ -12,6 +12,7 @@
 
 #include <stdio.h>
 #include "types.h"
+#include "uci_allreduce.h"
 #include "uci_signature.h"
 #include "cost_model.h"
 #include "digest.h"
@@ -59,8 +60,10 @@ typedef struct uci_settings {
     char *stats;                    /**< UCI_STATS: "", "-", or a pattern for uci_process_expand() */
     char *events;                   /**< UCI_EVENTS: JSON lines of mismatch records, "" or such a pattern */
     char *capture;                  /**< UCI_CAPTURE: folder for damaged chunks, "" or such a pattern */
-    uci_signatures_t signatures;    /**< UCI_SIGNATURES=off|p2p */
+    uci_signatures_t signatures;    /**< UCI_SIGNATURES=off|p2p|all */
+    unsigned signature_wait;        /**< UCI_SIGNATURE_WAIT: seconds; 0: never */
     uci_on_changed_t on_signature;  /**< UCI_ON_SIGNATURE=warn|abort */
+    uci_allreduce_t allreduce;      /**< UCI_ALLREDUCE=auto|on|off */
     bool check_sources;             /**< UCI_CHECK_SOURCES=off|on */
     uci_on_mismatch_t on_mismatch;  /**< UCI_ON_MISMATCH=continue|pause */
     char *live;                     /**< UCI_LIVE: "auto", "off", or a pattern for uci_process_expand() */

@@ -30,7 +30,7 @@ struct uci_sigtype {
 /* ---------------------------------------------------------------- hash */
 
 /* splitmix64's (S. Vigna) */
-static uint64_t uci_sighash_scatter(uint64_t x)
+uint64_t uci_sighash_scatter(uint64_t x)
 {
     x = (x + 1) * 0x9e3779b97f4a7c15ull;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9ull;
@@ -337,4 +337,19 @@ bool uci_signature_matches(const uci_signature_t *sent, const uci_signature_t *p
         hash = uci_sighash_repeat(uci_sighash_element(code), elements);
     }
     return uci_sigtype_prefix(posted->type, elements).value == hash.value;
+}
+
+void uci_signature_describe(const uci_signature_t *signature, const char *(*code_name)(unsigned code), char *text,
+                            size_t size)
+{
+    uint64_t elements = uci_signature_elements(signature->word);
+    unsigned code     = uci_signature_code(signature->word);
+
+    if (code != UCI_SIGNATURE_MIXED) {
+        snprintf(text, size, "%lu x %s", (unsigned long)elements, code_name(code));
+    } else if ((signature->unit > 0) && (elements % signature->unit == 0)) {
+        snprintf(text, size, "%lu x %s", (unsigned long)(elements / signature->unit), signature->text);
+    } else {
+        snprintf(text, size, "%lu elements of %s", (unsigned long)elements, signature->text);
+    }
 }

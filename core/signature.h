@@ -52,6 +52,9 @@ UCI_INLINE uci_sighash_t uci_sighash_concat(uci_sighash_t first, uci_sighash_t s
                            uci_sighash_multiply(first.factor, second.factor)};
 }
 
+/** @return @a x scattered over 64 bits. */
+uint64_t uci_sighash_scatter(uint64_t x);
+
 /** @return the hash of one element. @param code  below UCI_SIGNATURE_PACKED */
 uci_sighash_t uci_sighash_element(unsigned code);
 
@@ -115,5 +118,11 @@ void uci_sigtype_sign(const uci_sigtype_t *type, uint64_t count, uci_signature_t
  * not the same do not. @param posted  its `type` is a uci_sigtype_t; of @a sent it is not looked at.
  */
 bool uci_signature_matches(const uci_signature_t *sent, const uci_signature_t *posted);
+
+#define UCI_SIGNATURE_DESCRIPTION_MAX 128 /**< bytes of a description, its end included */
+
+/** Describe a signature for people: "4 x MPI_INT", "2 x {2 x MPI_INT, MPI_DOUBLE}". @param code_name  names a basic type. */
+void uci_signature_describe(const uci_signature_t *signature, const char *(*code_name)(unsigned code), char *text,
+                            size_t size);
 
 #endif

@@ -51,6 +51,8 @@
     _X(signatures_compared, "types compared") \
     _X(signatures_differ, "of these, that do not match") \
     _X(signatures_missing, "received from a peer that tells no types") \
+    _X(allreduces, "all-reduces by node") \
+    _X(allreduce_damaged, "damaged chunks of these in shared memory") \
     _X(events_lost, "events that could not be written") \
     _X(acks_sent, "acknowledgements sent") \
     _X(control_sent, "control messages sent") \

@@ -53,8 +53,27 @@ typedef struct uci_signature_ops {
 /** How much is to be compared (UCI_SIGNATURES). */
 typedef enum {
     UCI_SIGNATURES_OFF,
-    UCI_SIGNATURES_P2P /**< point to point */
+    UCI_SIGNATURES_P2P, /**< point to point */
+    UCI_SIGNATURES_ALL  /**< collectives too: by the companion, which tells the library */
 } uci_signatures_t;
+
+/** What a companion has found out about a collective. */
+typedef enum {
+    UCI_SIGNATURE_CALLS_MATCH,
+    UCI_SIGNATURE_CALLS_DIFFER, /**< a record, a line, the end of the job where UCI_ON_SIGNATURE says so */
+    UCI_SIGNATURE_CALLS_WAIT    /**< not yet: who is to be compared with has not come for long. A line */
+} uci_signature_verdict_t;
+
+/** What the ranks of a communicator call. Ranks are those of the communicator. */
+typedef struct uci_signature_calls {
+    uci_signature_verdict_t verdict; /**< MATCH: what follows is not looked at */
+    int rank, other_rank;            /**< of WAIT: this one, and whom it waits for */
+    const char *says;                /**< "MPI_Bcast of 4 x MPI_INT, root 0": what `rank` calls */
+    const char *other_says;          /**< what `other_rank` does */
+    const char *call;                /**< "MPI_Bcast": what this process is in */
+    const char *group;               /**< "MPI_COMM_WORLD" */
+    unsigned seconds;                /**< of WAIT: so long */
+} uci_signature_calls_t;
 
 /** What the next operations of a thread carry; each is taken by the first one of its direction, and then NULL. */
 typedef struct uci_signature_next {
@@ -75,9 +94,17 @@ typedef int (*uci_signatures_attach_func_t)(unsigned version, const uci_signatur
 /** @return this thread's: valid until it ends. To be set before a call of MPI, and set back to NULL after it. */
 typedef uci_signature_next_t *(*uci_signatures_next_func_t)(void);
 
+/** Tell the library of a collective. Thread safe; does not call MPI. */
+typedef void (*uci_signatures_calls_func_t)(const uci_signature_calls_t *calls);
+
+/** @return seconds after which waiting for others in a collective is told of (UCI_SIGNATURE_WAIT); 0: never. */
+typedef unsigned (*uci_signatures_wait_func_t)(void);
+
 /* The library's functions of these types, to be found by dlsym(): it may be there or not */
 #define UCI_SIGNATURES_ATTACH "uci_signatures_attach"
 #define UCI_SIGNATURES_NEXT   "uci_signatures_next"
+#define UCI_SIGNATURES_CALLS  "uci_signatures_calls"
+#define UCI_SIGNATURES_WAIT   "uci_signatures_wait"
 
 static inline uint64_t uci_signature_word(unsigned code, uint64_t elements)
 {

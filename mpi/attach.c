@@ -13,6 +13,8 @@ uci_signatures_t uci_mpi_compared;
 
 static pthread_once_t uci_mpi_once = PTHREAD_ONCE_INIT;
 static uci_signatures_next_func_t uci_mpi_next_func;
+static uci_signatures_calls_func_t uci_mpi_calls_func;
+static unsigned uci_mpi_wait_seconds;
 static __thread uci_signature_next_t uci_mpi_nobody;
 
 static int uci_mpi_matches(const uci_signature_t *sent, const uci_signature_t *posted)
@@ -31,7 +33,7 @@ static void uci_mpi_release(const void *type)
 }
 
 /* Preloaded, it is found by its names; as a module of UCX's it is not in our scope */
-static void *uci_mpi_find(const char *name)
+void *uci_mpi_library_find(const char *name)
 {
     void *found = dlsym(RTLD_DEFAULT, name);
     void *library;
@@ -44,7 +46,7 @@ static void *uci_mpi_find(const char *name)
 }
 
 /* In a program of another MPI its calls come with handles of another size: that can't go on, and ends before one is passed on */
-static void uci_mpi_check_mpi(void)
+void uci_mpi_check_mpi(void)
 {
 #ifdef OPEN_MPI
     const char *ours = "Open MPI", *mark = "ompi_mpi_comm_world";
@@ -61,6 +63,29 @@ static void uci_mpi_check_mpi(void)
     }
 }
 
+/* They need more of the library: one that is older has none of it */
+static void uci_mpi_attach_collectives(void)
+{
+    uci_signatures_wait_func_t wait = (uci_signatures_wait_func_t)uci_mpi_library_find(UCI_SIGNATURES_WAIT);
+
+    uci_mpi_calls_func = (uci_signatures_calls_func_t)uci_mpi_library_find(UCI_SIGNATURES_CALLS);
+    if ((wait != NULL) && (uci_mpi_calls_func != NULL)) {
+        uci_mpi_wait_seconds = wait();
+    } else if (uci_mpi_compared == UCI_SIGNATURES_ALL) {
+        uci_mpi_compared = UCI_SIGNATURES_P2P;
+    }
+}
+
+void uci_mpi_tell(const uci_signature_calls_t *calls)
+{
+    uci_mpi_calls_func(calls);
+}
+
+unsigned uci_mpi_wait_limit(void)
+{
+    return uci_mpi_wait_seconds;
+}
+
 /* Within the first call that could carry a signature: MPI has been initialised, and by that UCX */
 static void uci_mpi_attach(void)
 {
@@ -69,14 +94,15 @@ static void uci_mpi_attach(void)
                                             .matches   = uci_mpi_matches,
                                             .hold      = uci_mpi_hold,
                                             .release   = uci_mpi_release};
-    uci_signatures_attach_func_t attach  = (uci_signatures_attach_func_t)uci_mpi_find(UCI_SIGNATURES_ATTACH);
+    uci_signatures_attach_func_t attach  = (uci_signatures_attach_func_t)uci_mpi_library_find(UCI_SIGNATURES_ATTACH);
 
     uci_mpi_check_mpi();
-    uci_mpi_next_func = (uci_signatures_next_func_t)uci_mpi_find(UCI_SIGNATURES_NEXT);
+    uci_mpi_next_func = (uci_signatures_next_func_t)uci_mpi_library_find(UCI_SIGNATURES_NEXT);
     if ((attach == NULL) || (uci_mpi_next_func == NULL) || !uci_mpi_datatype_init()) {
         return;
     }
     uci_mpi_compared = (uci_signatures_t)attach(UCI_SIGNATURE_VERSION, &ops);
+    uci_mpi_attach_collectives();
 }
 
 uci_signature_next_t *uci_mpi_next_slow(void)

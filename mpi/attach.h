@@ -23,6 +23,19 @@
 /** For definitions that a program's calls shall find. */
 #define UCI_MPI_EXPORT __attribute__((visibility("default")))
 
+/** Functions of MPI 4 that Open MPI has had since its version 5: persistent collectives, MPI_Isendrecv, partitioned messages. */
+#if (MPI_VERSION >= 4) || (defined(OMPI_MAJOR_VERSION) && (OMPI_MAJOR_VERSION >= 5))
+#define UCI_MPI_HAS_MPI4_CALLS 1
+#else
+#define UCI_MPI_HAS_MPI4_CALLS 0
+#endif
+
+/** @return a function that the library exports; NULL: the library is not there. */
+void *uci_mpi_library_find(const char *name);
+
+/** In a program of another MPI: say which companion is the right one, and end it. */
+void uci_mpi_check_mpi(void);
+
 /** Of this thread; NULL: not asked for yet. */
 extern __thread uci_signature_next_t *uci_mpi_next;
 
@@ -40,6 +53,18 @@ UCI_INLINE int uci_mpi_is_on(void)
     }
     return uci_mpi_compared != UCI_SIGNATURES_OFF;
 }
+
+/** @return whether collectives are to be compared; MPI has been initialised. */
+UCI_INLINE int uci_mpi_compares_collectives(void)
+{
+    return uci_mpi_is_on() && (uci_mpi_compared == UCI_SIGNATURES_ALL);
+}
+
+/** Tell the library of a collective. Only if uci_mpi_compares_collectives(). */
+void uci_mpi_tell(const uci_signature_calls_t *calls);
+
+/** @return seconds after which waiting for others in a collective is told of; 0: never. */
+unsigned uci_mpi_wait_limit(void);
 
 /** "MPI_COMM_WORLD"; NULL: another one. */
 UCI_INLINE const char *uci_mpi_comm_name(MPI_Comm comm)

@@ -1,21 +1,10 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Fortran programs on Open MPI. Its bindings for mpif.h and `use mpi` (mpi_send_) and those for `use mpi_f08` (mpi_send_f08_, which calls
- * ompi_send_f) call C by PMPI names, so that the wrappers of p2p.c never see them: these names are wrapped as well, and pass everything on to
- * pmpi_send_. MPICH's bindings call MPI_Send: there this file is left out.
+ * Fortran programs on Open MPI (fortran_openmpi.h): point to point.
  */
-#include "attach.h"
+#include "fortran_openmpi.h"
 #include "requests.h"
-
-/* Under the names that Fortran compilers give a subroutine, and that which Open MPI's f08 module calls */
-#define UCI_MPI_FORTRAN(_name, _params) \
-    UCI_MPI_EXPORT void mpi_##_name##_ _params; \
-    UCI_MPI_EXPORT void mpi_##_name _params __attribute__((alias("mpi_" #_name "_"))); \
-    UCI_MPI_EXPORT void mpi_##_name##__ _params __attribute__((alias("mpi_" #_name "_"))); \
-    UCI_MPI_EXPORT void ompi_##_name##_f _params __attribute__((alias("mpi_" #_name "_"))); \
-    extern void pmpi_##_name##_ _params __attribute__((weak)); \
-    UCI_MPI_EXPORT void mpi_##_name##_ _params
 
 /* One that sends or receives: what (_next, which may use `sent` and `received`), then itself */
 #define UCI_MPI_FORTRAN_WRAP(_name, _params, _args, _next) \

@@ -99,6 +99,28 @@
                  (buf, count, datatype, dest, sendtag, source, recvtag, comm, status), UCI_MPI_SENDS(_name); \
                  UCI_MPI_RECEIVES(_name))
 
+#if UCI_MPI_HAS_MPI4_CALLS
+#define UCI_MPI_ISENDRECV(_name, _count_t) \
+    UCI_MPI_WRAP(_name, \
+                 (const void *sendbuf, _count_t sendcount, MPI_Datatype sendtype, int dest, int sendtag, \
+                  void *recvbuf, _count_t recvcount, MPI_Datatype recvtype, int source, int recvtag, MPI_Comm comm, \
+                  MPI_Request *request), \
+                 (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, \
+                  request), \
+                 uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)sendcount, sendtype, comm); \
+                 uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)recvcount, recvtype, comm))
+
+#define UCI_MPI_ISENDRECV_REPLACE(_name, _count_t) \
+    UCI_MPI_WRAP(_name, \
+                 (void *buf, _count_t count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, \
+                  MPI_Comm comm, MPI_Request *request), \
+                 (buf, count, datatype, dest, sendtag, source, recvtag, comm, request), UCI_MPI_SENDS(_name); \
+                 UCI_MPI_RECEIVES(_name))
+#else
+#define UCI_MPI_ISENDRECV(_name, _count_t)
+#define UCI_MPI_ISENDRECV_REPLACE(_name, _count_t)
+#endif
+
 #define UCI_MPI_P2P(_suffix, _count_t) \
     UCI_MPI_SEND(Send##_suffix, _count_t) \
     UCI_MPI_SEND(Bsend##_suffix, _count_t) \
@@ -118,7 +140,9 @@
     UCI_MPI_MRECV(Mrecv##_suffix, _count_t) \
     UCI_MPI_IMRECV(Imrecv##_suffix, _count_t) \
     UCI_MPI_SENDRECV(Sendrecv##_suffix, _count_t) \
-    UCI_MPI_SENDRECV_REPLACE(Sendrecv_replace##_suffix, _count_t)
+    UCI_MPI_SENDRECV_REPLACE(Sendrecv_replace##_suffix, _count_t) \
+    UCI_MPI_ISENDRECV(Isendrecv##_suffix, _count_t) \
+    UCI_MPI_ISENDRECV_REPLACE(Isendrecv_replace##_suffix, _count_t)
 
 UCI_MPI_P2P(, int)
 

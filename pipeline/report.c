@@ -569,10 +569,28 @@ static void uci_report_say_types(const uci_types_differ_t *differ)
              (unsigned long)differ->length);
 }
 
+/* A record, and a line: the first ones, `lines_p` counts them. @return whether this is the last line */
+static bool uci_report_is_line(unsigned *lines_p, bool *is_last_p)
+{
+    unsigned line = __atomic_add_fetch(lines_p, 1, __ATOMIC_RELAXED);
+
+    *is_last_p = (line == UCI_REPORT_LINES);
+    return line <= UCI_REPORT_LINES;
+}
+
+/* Written down; the end of the job where UCI_ON_SIGNATURE says so */
+static void uci_report_conclude_types(const uci_record_t *record)
+{
+    uci_record_write(record);
+    uci_mismatch_stop(record->verdict, uci_cause_names[record->cause]);
+    if (uci_settings.on_signature == UCI_ON_CHANGED_ABORT) {
+        uci_fatal("types do not match: the job stops here (UCI_ON_SIGNATURE=abort)");
+    }
+}
+
 void uci_report_types_differ(const uci_types_differ_t *differ)
 {
     static unsigned lines;
-    unsigned line       = __atomic_add_fetch(&lines, 1, __ATOMIC_RELAXED);
     uci_record_t record = {.verdict = "types differ",
                            .cause   = UCI_CAUSE_TYPES,
                            .reason  = "",
@@ -582,18 +600,36 @@ void uci_report_types_differ(const uci_types_differ_t *differ)
                            .kind    = "message",
                            .length  = differ->length,
                            .differ  = differ};
+    bool is_last;
 
     snprintf(record.evidence, sizeof(record.evidence), "%s were sent, %s are received", differ->sent, differ->posted);
-    if (line <= UCI_REPORT_LINES) {
+    if (uci_report_is_line(&lines, &is_last)) {
         uci_report_say_types(differ);
     }
-    if (line == UCI_REPORT_LINES) {
+    if (is_last) {
         uci_warn(
                 "further messages whose types do not match are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
     }
-    uci_record_write(&record);
-    uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
-    if (uci_settings.on_signature == UCI_ON_CHANGED_ABORT) {
-        uci_fatal("types do not match: the job stops here (UCI_ON_SIGNATURE=abort)");
+    uci_report_conclude_types(&record);
+}
+
+void uci_report_calls_differ(const uci_signature_calls_t *calls)
+{
+    static unsigned lines;
+    uci_types_differ_t differ = {
+            .sent = calls->says, .posted = calls->other_says, .call = calls->call, .group = calls->group};
+    uci_record_t record = {
+            .verdict = "types differ", .cause = UCI_CAUSE_TYPES, .reason = "", .kind = "collective", .differ = &differ};
+    bool is_last;
+
+    snprintf(record.evidence, sizeof(record.evidence), "rank %d calls %s, rank %d calls %s", calls->rank, calls->says,
+             calls->other_rank, calls->other_says);
+    if (uci_report_is_line(&lines, &is_last)) {
+        uci_warn("collectives do not match: %s; ranks of %s", record.evidence, calls->group);
     }
+    if (is_last) {
+        uci_warn(
+                "further collectives that do not match are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
+    }
+    uci_report_conclude_types(&record);
 }

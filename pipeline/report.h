@@ -47,6 +47,9 @@ void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size
 /** Types do not match: a line, of the first ones; a record; the end of the job where UCI_ON_SIGNATURE says so. */
 void uci_report_types_differ(const struct uci_types_differ *differ);
 
+/** The same of a collective, whose ranks call what does not match. */
+void uci_report_calls_differ(const uci_signature_calls_t *calls);
+
 /** Print a UCX tag as the MPIs use it: "0x... (Open MPI: tag 5, source 1, context 3)". */
 void uci_report_tag(ucp_tag_t tag, char *text, size_t size);
 

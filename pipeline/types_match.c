@@ -1,28 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "types_match.h"
 
-#include <stdio.h>
-
 #include "record.h"
 #include "report.h"
+#include "signature.h"
 #include "stats.h"
-
-#define UCI_TYPES_TEXT 128 /* bytes of a description, its end included */
-
-/* "4 x MPI_INT", "2 x {2 x MPI_INT, MPI_DOUBLE}" */
-static void uci_types_describe(const uci_signature_t *signature, char *text, size_t size)
-{
-    uint64_t elements = uci_signature_elements(signature->word);
-    unsigned code     = uci_signature_code(signature->word);
-
-    if (code != UCI_SIGNATURE_MIXED) {
-        snprintf(text, size, "%lu x %s", (unsigned long)elements, uci_signed_ops->code_name(code));
-    } else if ((signature->unit > 0) && (elements % signature->unit == 0)) {
-        snprintf(text, size, "%lu x %s", (unsigned long)(elements / signature->unit), signature->text);
-    } else {
-        snprintf(text, size, "%lu elements of %s", (unsigned long)elements, signature->text);
-    }
-}
 
 /* Those of one basic type on both sides are told apart by a word; how many they are the length tells */
 static bool uci_types_are_same(const uci_signature_t *sent, const uci_signature_t *posted)
@@ -39,7 +21,7 @@ void uci_types_compare(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_t
                        const uci_sent_types_t *sent)
 {
     uci_signature_t theirs = {.word = sent->word};
-    char theirs_text[UCI_TYPES_TEXT], ours_text[UCI_TYPES_TEXT];
+    char theirs_text[UCI_SIGNATURE_DESCRIPTION_MAX], ours_text[UCI_SIGNATURE_DESCRIPTION_MAX];
 
     if (!(req->flags & UCI_REQUEST_SIGNED)) {
         return;
@@ -65,8 +47,8 @@ void uci_types_compare(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_t
                                      .group  = req->signature.group};
 
         UCI_STATS_INC(signatures_differ);
-        uci_types_describe(&theirs, theirs_text, sizeof(theirs_text));
-        uci_types_describe(&req->signature, ours_text, sizeof(ours_text));
+        uci_signature_describe(&theirs, uci_signed_ops->code_name, theirs_text, sizeof(theirs_text));
+        uci_signature_describe(&req->signature, uci_signed_ops->code_name, ours_text, sizeof(ours_text));
         uci_report_types_differ(&differ);
     }
     uci_signed_drop(req);

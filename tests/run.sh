@@ -42,7 +42,8 @@ suites=(
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
     "twins      * 3min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused"
     "seal       * 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
-    "signatures * 30s  types of messages compared: each constructor, each form of point to point, both MPIs, C and Fortran's three bindings"
+    "signatures * 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
+    "allreduce  * 2min all-reduces by node on two and four hosts (network namespaces, root): results to the last bit, damage in shared memory; in short"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "slurm      - 1min the examples for Slurm, in a Slurm of one node of its own (root): damage drains the node"
@@ -233,6 +234,10 @@ suite_cases() {
 
 suite_twins() {
     "$uci_root/tests/twins/run_twins.sh" --build "$build"
+}
+
+suite_allreduce() {
+    "$uci_root/tests/allreduce/run_allreduce.sh" --build "$build" --quick
 }
 
 suite_signatures() {

@@ -1,26 +1,27 @@
 #!/bin/bash
 # SPDX-License-Identifier: BSD-3-Clause
 #
-# usage: tools/two_hosts.sh COMMAND...
+# usage: tools/two_hosts.sh [-n HOSTS] COMMAND...
 #
 # Run COMMAND on the first of two hosts, "uci-a" and "uci-b", that are network namespaces of this machine, joined by a pair of
-# virtual Ethernet devices. They share files, but neither network nor names, each has half of the processors, and MPI's
-# launchers are led from one to the other without ssh: jobs run as between two hosts. Ranks must not be bound by mpirun, which
-# sees all processors on both hosts. As root; all is taken away at the end. For example
+# virtual Ethernet devices; with -n of up to eight, "uci-a" to "uci-h", at a bridge. They share files, but neither network nor
+# names, each has its part of the processors, and MPI's launchers are led from one to the other without ssh: jobs run as
+# between hosts. Ranks must not be bound by mpirun, which sees all processors on all hosts. As root; all is taken away at the
+# end. For example
 #
 #     tools/two_hosts.sh mpirun.openmpi --allow-run-as-root --host uci-a,uci-b -np 2 --bind-to none --mca pml ucx \
 #         --mca opal_common_ucx_tls any -x UCX_TLS=tcp,self build/tools/uci_tune --quick --no-write
 #     tools/two_hosts.sh mpirun.mpich -hosts uci-a,uci-b -ppn 1 -np 2 -genv UCX_TLS tcp,self build/tools/uci_tune -q -n
 #     tools/two_hosts.sh build/tools/uci_perftest --hosts uci-a,uci-b --bind none --tls tcp,self --quick
 #
-# UCI_TWO_HOSTS_QDISC, if set, is what shapes the traffic on both sides (tc(8)), as in "netem delay 10us rate 10gbit", where the
+# UCI_TWO_HOSTS_QDISC, if set, is what shapes the traffic that leaves each host (tc(8)), as in "netem delay 10us rate 10gbit", where the
 # kernel has netem, or "tbf rate 10gbit burst 1mb latency 5ms".
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 network=10.197.23
-half=$(($(nproc) > 1 ? $(nproc) / 2 : 1))
+hosts=(a b)
 work=
 
 # add_host LETTER NUMBER: a namespace with its end of the cable
@@ -38,29 +39,63 @@ add_host() {
     fi
 }
 
+# The bridge is in a namespace of its own: what filters this machine's traffic does not see it
+add_cables() {
+    local letter
+    if [ ${#hosts[@]} -eq 2 ]; then
+        ip link add uci-veth-a type veth peer name uci-veth-b
+        return
+    fi
+    ip netns add uci-switch
+    ip -n uci-switch link add uci-bridge type bridge
+    ip -n uci-switch link set uci-bridge up
+    for letter in "${hosts[@]}"; do
+        ip link add "uci-veth-$letter" type veth peer name "uci-port-$letter"
+        ip link set "uci-port-$letter" netns uci-switch
+        ip -n uci-switch link set "uci-port-$letter" master uci-bridge up
+    done
+}
+
 # UCX takes an interface only when it is running, which the kernel says a moment after both ends are up.
-wait_for_cable() {
+cables_are_up() {
+    local letter
+    for letter in "${hosts[@]}"; do
+        ip -n "uci-$letter" link show "uci-veth-$letter" | grep -q 'state UP' || return
+    done
+}
+
+wait_for_cables() {
     local tries
     for ((tries = 0; tries < 50; tries++)); do
-        if ip -n uci-a link show uci-veth-a | grep -q 'state UP' && ip -n uci-b link show uci-veth-b | grep -q 'state UP'; then
-            return
-        fi
+        ! cables_are_up || return 0
         sleep 0.1
     done
     die "the cable between the hosts does not come up"
 }
 
+# cores_of NUMBER: the processors of a host, as taskset(1) takes them; hosts share them where there are fewer.
+cores_of() {
+    local all each begin
+    all=$(nproc)
+    each=$((all > ${#hosts[@]} ? all / ${#hosts[@]} : 1))
+    begin=$((($1 - 1) * each % all))
+    say "$begin-$((begin + each - 1))"
+}
+
 # The way onto a host, "enter HOST COMMAND...", and what launchers start instead of ssh, "agent [OPTIONS] HOST COMMANDLINE".
 # "ip netns exec" has made the mounts the process's own.
 write_agent() {
-    printf '%s\n' '127.0.0.1 localhost' "$network.1 uci-a" "$network.2 uci-b" >"$work/hosts"
+    local i
+    say '127.0.0.1 localhost' >"$work/hosts"
+    for i in "${!hosts[@]}"; do
+        say "$network.$((i + 1)) uci-${hosts[i]}" >>"$work/hosts"
+        cores_of $((i + 1)) >"$work/cores.uci-${hosts[i]}"
+    done
     cat >"$work/enter" <<END
 #!/bin/bash
 host=\$1
 shift
-cores=0-$((half - 1))
-[ "\$host" = uci-a ] || cores=$half-$((2 * half - 1))
-exec taskset -c "\$cores" ip netns exec "\$host" unshare --uts bash -c \\
+exec taskset -c "\$(cat "$work/cores.\$host")" ip netns exec "\$host" unshare --uts bash -c \\
     'mount --bind "$work/hosts" /etc/hosts; hostname "\$1"; shift; exec "\$@"' _ "\$host" "\$@"
 END
     cat >"$work/agent" <<END
@@ -75,27 +110,36 @@ END
 
 take_away() {
     local letter
-    for letter in a b; do
+    for letter in "${hosts[@]}"; do
         ip netns delete "uci-$letter" 2>/dev/null || true
+        ip link delete "uci-veth-$letter" 2>/dev/null || true
     done
-    ip link delete uci-veth-a 2>/dev/null || true
+    ip netns delete uci-switch 2>/dev/null || true
     rm -rf "$work"
 }
 
 main() {
+    local i
     case ${1:-} in
     ''|-h|--help) usage_of "$0"; exit ;;
+    -n)
+        [[ ${2:-} =~ ^[2-8]$ && $# -gt 2 ]] || die "-n wants a number of hosts, 2 to 8, and a command behind it"
+        hosts=(a b c d e f g h)
+        hosts=("${hosts[@]:0:$2}")
+        shift 2
+        ;;
     esac
     [ "$(id -u)" -eq 0 ] || die "network namespaces are made by root"
     [ ! -e /run/netns/uci-a ] || die "there is a namespace uci-a: is another $0 at work? If not: ip netns delete uci-a"
     work=$(mktemp -d)
     trap take_away EXIT
     trap 'exit 130' INT TERM
-    ip link add uci-veth-a type veth peer name uci-veth-b
-    add_host a 1
-    add_host b 2
+    add_cables
+    for i in "${!hosts[@]}"; do
+        add_host "${hosts[i]}" $((i + 1))
+    done
     unset UCI_TWO_HOSTS_QDISC # the library would warn of a setting it does not know
-    wait_for_cable
+    wait_for_cables
     write_agent
     export OMPI_MCA_plm_rsh_agent=$work/agent OMPI_MCA_orte_keep_fqdn_hostnames=1
     export OMPI_MCA_oob_tcp_if_include=$network.0/24 OMPI_MCA_btl=self

@@ -47,6 +47,7 @@ examples:
   uci_run -n 4 -v --dry-run ./program                 the command line only, to be pasted into a job script
   UCI_FAULT=rate=1e-3 uci_run -n 2 --json - ./program UCI_ and UCX_ variables reach all ranks
   uci_run --signatures -n 4 ./program                 is what is received what was meant by its sender?
+  uci_run --signatures=all -n 4 ./program             the same, and do all ranks call the same collectives?
   uci_run --seal -n 8 --hosts node1,node2 ./program   nobody on the way reads or changes a message
   uci_run --twins 3 --correct -n 4 ./program          three runs, which vote on each message
   uci_run --twins 2 -- mpirun -np 4 ./program         a command line of one's own
@@ -176,14 +177,17 @@ def parse_arguments():
                         "(default: all twins on the hosts of --hosts)")
     parser.add_argument("--apart", action="store_true", help="with --twins: each twin but the first works in a folder of its own, twin.K/work, "
                         "with links to what is in this one, so that files that the program makes do not collide")
-    parser.add_argument("--signatures", action="store_true", help="compare the types of what is sent and received, point to point: "
-                        "4 x MPI_INT may not be received as 2 x MPI_DOUBLE")
+    parser.add_argument("--signatures", choices=("off", "p2p", "all"), help="compare the types of what is sent and received, point to point (p2p, as "
+                        "--signatures alone says): 4 x MPI_INT may not be received as 2 x MPI_DOUBLE; with =all, collectives too: which it is, its "
+                        "root, operation, counts and types")
     # the values are part of the names: what follows --seal may be the program
     parser.add_argument("--seal", "--seal=encrypt", dest="seal", action="store_const", const="encrypt", help="encrypt messages between nodes, with "
                         "a key made for this job (UCI_SEAL); needs OpenSSL 3 on all nodes")
     parser.add_argument("--seal=sign", dest="seal", action="store_const", const="sign", help="the same, but only make sure that nobody changes "
                         "or forges them: others can read them")
     parser.add_argument("--seal-scope", choices=("net", "all"), help="with --seal: what leaves the node (net, default), or within a node as well")
+    parser.add_argument("--allreduce", choices=("auto", "on"), help="MPI_Allreduce by node, whose messages are the fewest bytes that leave a node: where "
+                        "it is expected to be faster, of jobs that are sealed (auto), or always (on)")
     parser.add_argument("--mpi", choices=tuple(uci_job.MPIS), help="default: the one that the program is linked with")
     parser.add_argument("--attach", choices=("auto", "preload", "module"), default="auto",
                         help="how UCI gets into a rank: preloaded; by UCX, from 1.22 on; or (auto, default) as it is already by this "
@@ -200,9 +204,15 @@ def parse_arguments():
     parser.add_argument("--dry-run", action="store_true", help="print the command line and do nothing")
     parser.add_argument("program", help="what each rank runs; without -n, what starts them")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+    options = parser.parse_args(name_signatures(sys.argv[1:]))
+    options.arguments = sys.argv[len(sys.argv) - len(options.arguments):]  # the program's own: as they were
     check_options(parser, options)
     return options
+
+
+def name_signatures(words):
+    """--signatures without a value would take the program for one."""
+    return [f"{word}=p2p" if word == "--signatures" else word for word in words]
 
 
 def check_options(parser, options):
@@ -213,8 +223,12 @@ def check_options(parser, options):
         parser.error("--correct, --same-time, --hosts-of-twin and --apart are for jobs with --twins")
     if options.correct and options.twins != 3:
         parser.error("--correct needs --twins 3: two can't tell which of them is right")
+    if options.signatures == "off":
+        options.signatures = None
     if options.twins and options.signatures:
         parser.error("--signatures is not for jobs with --twins: first run the job with one, then with the other")
+    if options.twins and options.allreduce:
+        parser.error("--allreduce is not for jobs with --twins, which see messages alone: leave one of them out")
     if options.hosts_of_twin and (len(options.hosts_of_twin) != options.twins or options.hosts):
         parser.error(f"--hosts-of-twin is given once for each of the {options.twins} twins, and then --hosts is not" if options.hosts else
                      f"--hosts-of-twin is given once for each of the {options.twins} twins, not {len(options.hosts_of_twin)} times")
@@ -257,12 +271,12 @@ class Starter:
         library = Path(self.options.library or uci_job.find_library()).resolve()
         return uci_job.find_time_library(library)
 
-    def signature_library(self):
-        """What knows the types of messages (--signatures), for the MPI that starts the job."""
+    def companion_library(self, option):
+        """What stands between the program and MPI for this option, for the MPI that starts the job."""
         library = Path(self.options.library or uci_job.find_library()).resolve()
         mpi = self.launcher.mpi if self.launcher else uci_job.read_launcher(self.program)[0]
         if mpi is None:
-            raise JobError(f"--signatures: of which MPI is what {self.program} starts? Preload libuci_mpi_openmpi.so or libuci_mpi_mpich.so yourself, "
+            raise JobError(f"{option}: of which MPI is what {self.program} starts? Preload libuci_mpi_openmpi.so or libuci_mpi_mpich.so yourself, "
                            "beside libucx_integrity.so")
         return uci_job.find_signature_library(library, mpi)
 
@@ -276,10 +290,16 @@ class Starter:
             if options.same_time or is_on(own.get("UCI_TWINS_TIME", "")):
                 variables |= {"UCI_TWINS_TIME": "on", "LD_PRELOAD": f"{variables.get('LD_PRELOAD', '')}:{self.time_library()}".lstrip(":")}
             variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
-        if options.signatures:
-            variables["LD_PRELOAD"] = f"{variables.get('LD_PRELOAD', '')}:{self.signature_library()}".lstrip(":")
+        if options.signatures and options.signatures != "p2p":
+            variables["UCI_SIGNATURES"] = options.signatures
         if options.seal:
             variables |= uci_key.variables_of(folder, options.seal, options.seal_scope, own)
+        if options.signatures or options.allreduce:
+            companion = self.companion_library("--signatures" if options.signatures else "--allreduce")
+            variables["LD_PRELOAD"] = f"{variables.get('LD_PRELOAD', '')}:{companion}".lstrip(":")
+        if options.allreduce:
+            variables["UCI_ALLREDUCE"] = options.allreduce
+            variables.setdefault("UCI_SIGNATURES", "p2p" if options.signatures else "off")
         if options.require:
             variables["UCI_REQUIRE"] = "on"
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts

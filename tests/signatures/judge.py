@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Was told of a program's messages what it says has to be told?
 
-usage: tests/signatures/judge.py [--faults] OUTPUT EVENTS STATS
+usage: tests/signatures/judge.py [--faults | --collectives] OUTPUT EVENTS STATS
 
 OUTPUT is what rank 1 of the program printed: a line "TAG|CALL|SENT|RECEIVED" for each of its messages whose types do not match, and "compared N":
 so many messages it has received that carry types. EVENTS are the records of the job (UCI_EVENTS), STATS the JSON statistics of rank 1.
 Exit status 1, with what is wrong, if rank 1 told more, less or anything else; with --faults there must be records of repaired messages as well.
+With --collectives, OUTPUT has a line "rank A calls ..., rank B calls ..." for each collective that does not match, which is what records of any rank say.
 """
 import json
 import sys
@@ -33,10 +34,23 @@ def told(events, with_faults):
                    for record in records if record["rank"] == 1 and record["verdict"] == "types differ")
 
 
+def judge_collectives(output, events):
+    """@return exit status"""
+    want = Counter(line.strip() for line in output.splitlines() if line.strip().startswith("rank "))
+    have = Counter(record["evidence"] for record in map(json.loads, events.splitlines()) if record["kind"] == "collective")
+    for text, lines in (("not told", want - have), ("told, and should not be", have - want)):
+        for line, number in sorted(lines.items()):
+            print(f"{text}: {line} ({number} x)")
+    print(f"{sum(want.values())} collectives do not match" if want == have else "FAILED")
+    return 0 if want == have else 1
+
+
 def main():
     """Compare."""
     with_faults = "--faults" in sys.argv
     output, events, stats = (Path(name).read_text(encoding="utf-8") for name in sys.argv[-3:])
+    if "--collectives" in sys.argv:
+        return judge_collectives(output, events)
     want, compared = expected(output)
     have = told(events, with_faults)
     counters = json.loads(stats)

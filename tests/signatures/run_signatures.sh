@@ -3,8 +3,8 @@
 #
 # usage: tests/signatures/run_signatures.sh [options]
 #
-# Are types compared, and what does not match told, of each form of point to point and each constructor, in C and by Fortran's three bindings, and
-# nothing else? Beside that: faults, settings, processes without the library or with that of another MPI, uci_run --signatures. Ends with the line
+# Are types compared, and what does not match told, of each form of point to point, each constructor, and each collective, in C and by Fortran's three
+# bindings, and nothing else? Beside that: faults, settings, processes without the library or with that of another MPI, uci_run --signatures. Ends with the line
 # "N passed, N failed, N skipped"; exit status 1 if any failed.
 #
 #   --mpi LIST        openmpi,mpich (default both)
@@ -23,6 +23,7 @@ build=${TEST_BUILD_DIR:-$uci_root/build}
 timeout=60
 bindings=(by_mpifh by_mpi by_mpi_f08)
 right_programs=(truncate datatypes pack mprobe persistent cancel)
+right_collectives=(coll_blocking coll_nonblocking coll_neighbor intercomm comms threads)
 
 refuse() {
     verdict=FAIL
@@ -34,11 +35,12 @@ companion() {
     printf '%s' "$build/mpi/libuci_mpi_$1.so"
 }
 
-# run_signed MPI PROGRAM TLS ARGUMENTS [NAME=VALUE]...: with both libraries.
+# run_signed MPI PROGRAM TLS ARGUMENTS [NAME=VALUE]...: with both libraries, and $ranks ranks.
+ranks=2
 run_signed() {
     local one=$1 program=$2 tls=$3 words=$4
     shift 4
-    run_program "$program" "$one" "$tls" 2 "$library:$(companion "$one")" "$timeout" "$words" \
+    run_program "$program" "$one" "$tls" "$ranks" "$library:$(companion "$one")" "$timeout" "$words" \
         "UCI_EVENTS=$run_dir/events.%r" "$@"
 }
 
@@ -70,13 +72,13 @@ judge_told() {
     report_case "$1" "$2"
 }
 
-# compile_fortran MPI: what the bindings of mpif.h take for a mismatch of arguments is what they are for.
+# compile_fortran MPI PREFIX SOURCE: what the bindings of mpif.h take for a mismatch of arguments is what they are for.
 compile_fortran() {
     local name
     for name in "${bindings[@]}"; do
-        [ ! "$work_dir/$1/$name" -nt "$signatures_dir/by_fortran.F90" ] || continue
-        "mpif90.$1" -w -fallow-argument-mismatch -O1 "-D${name^^}" "-DBINDING='$name'" "$signatures_dir/by_fortran.F90" \
-            -o "$work_dir/$1/$name" || die "$name does not compile"
+        [ ! "$work_dir/$1/$2$name" -nt "$signatures_dir/$3" ] || continue
+        "mpif90.$1" -w -fallow-argument-mismatch -O1 "-D${name^^}" "-DBINDING='$2$name'" "$signatures_dir/$3" \
+            -o "$work_dir/$1/$2$name" || die "$2$name does not compile"
     done
 }
 
@@ -94,6 +96,67 @@ test_types() {
         run_signed "$one" "$name" posix,self ''
         judge_told "$one" "$name"
     done
+}
+
+# Each collective, and each way not to match, where the program can go on all the same; then those where it can't, which end before.
+test_collectives() {
+    local one=$1 name
+    ranks=3
+    for name in collectives "${bindings[@]/#/collectives_}"; do
+        run_signed "$one" "$name" posix,self all UCI_SIGNATURES=all
+        judge_told "$one" "$name" --collectives
+    done
+    run_signed "$one" collectives tcp,self 'all threads' UCI_SIGNATURES=all UCI_FAULT=rate=0.05,seed=3,target=payload+header
+    judge_told "$one" 'collectives with faults, MPI_THREAD_MULTIPLE' --collectives
+    run_signed "$one" collectives posix,self all
+    [ "$verdict" != PASS ] || expect_counter signatures_differ 0
+    report_case "$one" 'collectives, and UCI_SIGNATURES=p2p'
+    test_stops "$one" root 'rank 0 calls MPI_Bcast of 4 x MPI_INT, root 0, rank 1 calls MPI_Bcast of 4 x MPI_INT, root 1'
+    test_stops "$one" operation 'rank 0 calls .* MPI_SUM, rank 2 calls .* an operation of the program;'
+    test_stops "$one" call 'rank 0 calls MPI_Barrier, rank 1 calls MPI_Allreduce of 4 x MPI_INT, MPI_SUM'
+    test_stops "$one" finalize 'rank 0 calls MPI_Barrier, rank 1 calls MPI_Finalize'
+    ranks=2
+}
+
+# test_stops MPI CASE LINE
+test_stops() {
+    run_signed "$1" collectives posix,self "$2" UCI_SIGNATURES=all UCI_ON_SIGNATURE=abort
+    verdict=PASS reason=
+    grep -q "UCI WARN  collectives do not match: $3" "$run_log" || refuse "it was not told"
+    grep -q 'UCI FATAL .*UCI_ON_SIGNATURE=abort' "$run_log" || refuse "it has not ended there"
+    report_case "$1" "collectives $2, UCI_ON_SIGNATURE=abort"
+}
+
+# A rank that does not come is waited for, as ever, and that is told.
+test_waiting() {
+    local one=$1 limit=$timeout
+    ranks=3 timeout=5
+    run_signed "$one" collectives posix,self missing UCI_SIGNATURES=all UCI_SIGNATURE_WAIT=1
+    verdict=PASS reason=
+    grep -q 'UCI WARN  rank [02] of MPI_COMM_WORLD has been waiting for [0-9]* s in MPI_Barrier: rank [012], or one that it waits for, has not' "$run_log" ||
+        refuse "it was not told"
+    ranks=2 timeout=$limit
+    report_case "$one" 'a rank that never comes'
+}
+
+# Programs that are right, and have collectives: nothing is told, not even that a rank waits.
+test_right_collectives() {
+    local one=$1 name
+    programs_dir=$lib_dir
+    compile_programs "$one" "${right_collectives[@]}"
+    for name in "${right_collectives[@]}"; do
+        ranks=$(meta "$name" ranks)
+        ranks=${ranks%% *}
+        run_signed "$one" "$name" posix,self 0.1 UCI_SIGNATURES=all
+        if [ "$verdict" = PASS ]; then
+            expect_counter signatures_differ 0
+            ! grep -q 'do not match\|has been waiting' "$run_log" || refuse "something was told"
+            [ "$(counter signatures_compared)" -gt 0 ] || refuse "nothing was compared"
+        fi
+        report_case "$one" "tests/mpi/$name, UCI_SIGNATURES=all"
+    done
+    ranks=2
+    programs_dir=$signatures_dir
 }
 
 # Programs that are right: nothing is told, though messages are cut off, packed, probed, cancelled.
@@ -185,10 +248,14 @@ main() {
     begin=$(clock)
     for one in ${mpi//,/ }; do
         [ -f "$(companion "$one")" ] || die "no $(companion "$one") (build with the headers of that MPI)"
-        compile_programs "$one" cases
-        compile_fortran "$one"
+        compile_programs "$one" cases collectives
+        compile_fortran "$one" '' by_fortran.F90
+        compile_fortran "$one" collectives_ collectives_by_fortran.F90
         test_types "$one"
         test_right_programs "$one"
+        test_collectives "$one"
+        test_waiting "$one"
+        test_right_collectives "$one"
         test_settings "$one"
         test_loading "$one"
         test_run "$one"

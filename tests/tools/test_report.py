@@ -118,6 +118,19 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(model["verdict"]["causes"][0]["evidence"],
                          [["4 x MPI_INT were sent, 2 x MPI_DOUBLE are received, by MPI_Recv on MPI_COMM_WORLD", 3]])
 
+    def test_collectives_that_differ(self):
+        folder = self.make("--ranks", 4)
+        self.add_types(folder, 1)
+        evidence = "rank 0 calls MPI_Bcast of 4 x MPI_INT, root 0, rank 1 calls MPI_Barrier"
+        record = {"schema": 2, "time": 1.8e9, "verdict": "types differ", "cause": "types", "kind": "collective", "evidence": evidence, "rank": 0,
+                  "types": {"sent": "MPI_Bcast of 4 x MPI_INT, root 0", "received": "MPI_Barrier", "call": "MPI_Bcast", "communicator": "MPI_COMM_WORLD"}}
+        with (folder / "events.node001.7.jsonl").open("a", encoding="utf-8") as events:
+            events.write((json.dumps(record) + "\n") * 2)
+        model = self.model(folder)
+        self.assertTrue(model["verdict"]["sentence"].startswith(
+            "1 message was received as other types than it was sent as. 2 collectives did not match between ranks. Nothing was damaged"))
+        self.assertEqual(model["verdict"]["causes"][0]["evidence"][0], [f"{evidence} on MPI_COMM_WORLD", 2])
+
     def test_types_beside_damage(self):
         folder = self.make("--records", 100, "--ranks", 8)
         self.add_types(folder, 1)

@@ -7,7 +7,8 @@ from jobreport.wording import clean, count, share
 VERDICT = "types differ"
 LIMIT = 10_000  # sentences that are told apart
 NEXT_STEPS = [
-    "Compare count and datatype of the send and the receive that are named (and their tags: was this message meant for that receive?).",
+    "Compare count and datatype of the send and the receive that are named (and their tags: was this message meant for that receive?), or the calls of the "
+    "ranks that are named.",
     "Run once more with UCI_ON_SIGNATURE=abort, and with a debugger, to see where the receive is."]
 
 
@@ -16,6 +17,7 @@ class Mistyped:
 
     def __init__(self):
         self.records = 0
+        self.collectives = 0  # of these
         self.sentences = Counter()
 
     def add(self, record):
@@ -24,7 +26,9 @@ class Mistyped:
         if not isinstance(types, dict) or not all(isinstance(types.get(name), str) for name in ("sent", "received", "call")):
             return "types that are none"
         self.records += 1
-        sentence = f"{clean(record.get('evidence'), 300)}, by {clean(types['call'])}" + \
+        is_collective = record.get("kind") == "collective"
+        self.collectives += is_collective
+        sentence = clean(record.get("evidence"), 300) + ("" if is_collective else f", by {clean(types['call'])}") + \
                    (f" on {clean(types['communicator'])}" if isinstance(types.get("communicator"), str) else "")
         if sentence in self.sentences or len(self.sentences) < LIMIT:
             self.sentences[sentence] += 1
@@ -33,7 +37,17 @@ class Mistyped:
     def merge(self, other):
         """Add up with those of another part."""
         self.records += other.records
+        self.collectives += other.collectives
         self.sentences.update(other.sentences)
+
+
+def describe(messages, collectives):
+    """How many there were."""
+    parts = [f"{count(messages, 'message')} {'was' if messages == 1 else 'were'} received as other types than {'it was' if messages == 1 else 'they were'} sent as."
+             ] if messages else []
+    if collectives:
+        parts.append(f"{count(collectives, 'collective')} did not match between ranks.")
+    return " ".join(parts)
 
 
 def with_types(verdict, mistyped, sums):
@@ -41,8 +55,8 @@ def with_types(verdict, mistyped, sums):
     number = max(mistyped.records, sums["signatures_differ"])
     if not number:
         return verdict
-    sentence = f"{count(number, 'message')} {'was' if number == 1 else 'were'} received as other types than {'it was' if number == 1 else 'they were'} sent as."
-    cause = {"cause": "types", "text": "the program receives what it has not sent: types do not match", "records": mistyped.records,
+    sentence = describe(number - mistyped.collectives, mistyped.collectives)
+    cause = {"cause": "types", "text": "the program receives what it has not sent, or its ranks call different things: types do not match", "records": mistyped.records,
              "share": share(mistyped.records, max(mistyped.records, 1)), "evidence": [list(pair) for pair in mistyped.sentences.most_common(3)],
              "kinds_of_evidence": len(mistyped.sentences)}
     is_worse = verdict["level"] in ("clean", "unknown")

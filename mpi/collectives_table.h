@@ -1,0 +1,106 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * All collectives with data, and MPI_Barrier: parameters, arguments, and what they mean (uci_mpi_collective_t). Included where wrappers are made of it, as
+ * often as there are bindings, by who defines what a parameter is there:
+ *
+ *     UCI_MPI_COLLECTIVE(name, lower, params, args, description...)
+ *     P_IN P_OUT P_COUNT P_COUNTS P_DISPLS P_BYTES P_TYPE P_TYPES P_RANK P_OP P_COMM    a parameter, by its name
+ *     V_ONE(count, type) V_MANY(counts, type) V_TYPES(counts, types)                    a side; V_..._AT(buffer, ...) may be in place
+ *     V_RANK V_OP                                                                       the value of a parameter
+ */
+/* clang-format off */
+#define UCI_MPI_ROOTLESS .root = UCI_MPI_NO_ROOT
+#define UCI_MPI_ROOTED   .root = V_RANK(root)
+#define UCI_MPI_REDUCES  .has_op = true, .op = V_OP(op)
+
+UCI_MPI_COLLECTIVE(Bcast, bcast,
+    (P_OUT(buffer), P_COUNT(count), P_TYPE(datatype), P_RANK(root), P_COMM(comm)),
+    (buffer, count, datatype, root, comm),
+    .flow = UCI_MPI_FROM_ROOT, UCI_MPI_ROOTED, .send = V_ONE(count, datatype), .recv = V_ONE(count, datatype))
+UCI_MPI_COLLECTIVE(Gather, gather,
+    (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_RANK(root), P_COMM(comm)),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm),
+    .flow = UCI_MPI_TO_ROOT, UCI_MPI_ROOTED, .send = V_ONE_AT(sendbuf, sendcount, sendtype), .recv = V_ONE(recvcount, recvtype))
+UCI_MPI_COLLECTIVE(Gatherv, gatherv,
+    (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNTS(recvcounts), P_DISPLS(displs), P_TYPE(recvtype), P_RANK(root), P_COMM(comm)),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, root, comm),
+    .flow = UCI_MPI_TO_ROOT, UCI_MPI_ROOTED, .send = V_ONE_AT(sendbuf, sendcount, sendtype), .recv = V_MANY(recvcounts, recvtype))
+UCI_MPI_COLLECTIVE(Scatter, scatter,
+    (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_RANK(root), P_COMM(comm)),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm),
+    .flow = UCI_MPI_FROM_ROOT, UCI_MPI_ROOTED, .send = V_ONE(sendcount, sendtype), .recv = V_ONE_AT(recvbuf, recvcount, recvtype))
+UCI_MPI_COLLECTIVE(Scatterv, scatterv,
+    (P_IN(sendbuf), P_COUNTS(sendcounts), P_DISPLS(displs), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_RANK(root), P_COMM(comm)),
+    (sendbuf, sendcounts, displs, sendtype, recvbuf, recvcount, recvtype, root, comm),
+    .flow = UCI_MPI_FROM_ROOT, UCI_MPI_ROOTED, .send = V_MANY(sendcounts, sendtype), .recv = V_ONE_AT(recvbuf, recvcount, recvtype))
+UCI_MPI_COLLECTIVE(Allgather, allgather,
+    (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_COMM(comm)),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+    .flow = UCI_MPI_TO_ALL, UCI_MPI_ROOTLESS, .send = V_ONE_AT(sendbuf, sendcount, sendtype), .recv = V_ONE(recvcount, recvtype))
+UCI_MPI_COLLECTIVE(Allgatherv, allgatherv,
+    (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNTS(recvcounts), P_DISPLS(displs), P_TYPE(recvtype), P_COMM(comm)),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),
+    .flow = UCI_MPI_TO_ALL, UCI_MPI_ROOTLESS, .send = V_ONE_AT(sendbuf, sendcount, sendtype), .recv = V_MANY(recvcounts, recvtype))
+UCI_MPI_COLLECTIVE(Alltoall, alltoall,
+    (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_COMM(comm)),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+    .flow = UCI_MPI_TO_ALL, UCI_MPI_ROOTLESS, .send = V_ONE_AT(sendbuf, sendcount, sendtype), .recv = V_ONE(recvcount, recvtype))
+UCI_MPI_COLLECTIVE(Alltoallv, alltoallv,
+    (P_IN(sendbuf), P_COUNTS(sendcounts), P_DISPLS(sdispls), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNTS(recvcounts), P_DISPLS(rdispls), P_TYPE(recvtype), P_COMM(comm)),
+    (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),
+    .flow = UCI_MPI_TO_ALL, UCI_MPI_ROOTLESS, .send = V_MANY_AT(sendbuf, sendcounts, sendtype), .recv = V_MANY(recvcounts, recvtype))
+UCI_MPI_COLLECTIVE(Alltoallw, alltoallw,
+    (P_IN(sendbuf), P_COUNTS(sendcounts), P_DISPLS(sdispls), P_TYPES(sendtypes), P_OUT(recvbuf), P_COUNTS(recvcounts), P_DISPLS(rdispls), P_TYPES(recvtypes), P_COMM(comm)),
+    (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),
+    .flow = UCI_MPI_TO_ALL, UCI_MPI_ROOTLESS, .send = V_TYPES_AT(sendbuf, sendcounts, sendtypes), .recv = V_TYPES(recvcounts, recvtypes))
+UCI_MPI_COLLECTIVE(Reduce, reduce,
+    (P_IN(sendbuf), P_OUT(recvbuf), P_COUNT(count), P_TYPE(datatype), P_OP(op), P_RANK(root), P_COMM(comm)),
+    (sendbuf, recvbuf, count, datatype, op, root, comm),
+    .flow = UCI_MPI_TO_ROOT, UCI_MPI_ROOTED, UCI_MPI_REDUCES, .send = V_ONE(count, datatype), .recv = V_ONE(count, datatype))
+UCI_MPI_COLLECTIVE(Allreduce, allreduce,
+    (P_IN(sendbuf), P_OUT(recvbuf), P_COUNT(count), P_TYPE(datatype), P_OP(op), P_COMM(comm)),
+    (sendbuf, recvbuf, count, datatype, op, comm),
+    .flow = UCI_MPI_SAME, UCI_MPI_ROOTLESS, UCI_MPI_REDUCES, .recv = V_ONE(count, datatype))
+UCI_MPI_COLLECTIVE(Scan, scan,
+    (P_IN(sendbuf), P_OUT(recvbuf), P_COUNT(count), P_TYPE(datatype), P_OP(op), P_COMM(comm)),
+    (sendbuf, recvbuf, count, datatype, op, comm),
+    .flow = UCI_MPI_SAME, UCI_MPI_ROOTLESS, UCI_MPI_REDUCES, .recv = V_ONE(count, datatype))
+UCI_MPI_COLLECTIVE(Exscan, exscan,
+    (P_IN(sendbuf), P_OUT(recvbuf), P_COUNT(count), P_TYPE(datatype), P_OP(op), P_COMM(comm)),
+    (sendbuf, recvbuf, count, datatype, op, comm),
+    .flow = UCI_MPI_SAME, UCI_MPI_ROOTLESS, UCI_MPI_REDUCES, .recv = V_ONE(count, datatype))
+UCI_MPI_COLLECTIVE(Reduce_scatter, reduce_scatter,
+    (P_IN(sendbuf), P_OUT(recvbuf), P_COUNTS(recvcounts), P_TYPE(datatype), P_OP(op), P_COMM(comm)),
+    (sendbuf, recvbuf, recvcounts, datatype, op, comm),
+    .flow = UCI_MPI_SCATTERED, UCI_MPI_ROOTLESS, UCI_MPI_REDUCES, .recv = V_MANY(recvcounts, datatype))
+UCI_MPI_COLLECTIVE(Reduce_scatter_block, reduce_scatter_block,
+    (P_IN(sendbuf), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(datatype), P_OP(op), P_COMM(comm)),
+    (sendbuf, recvbuf, recvcount, datatype, op, comm),
+    .flow = UCI_MPI_SCATTERED, UCI_MPI_ROOTLESS, UCI_MPI_REDUCES, .recv = V_ONE(recvcount, datatype))
+UCI_MPI_COLLECTIVE(Neighbor_allgather, neighbor_allgather,
+    (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_COMM(comm)),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_ONE(sendcount, sendtype), .recv = V_ONE(recvcount, recvtype))
+UCI_MPI_COLLECTIVE(Neighbor_allgatherv, neighbor_allgatherv,
+    (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNTS(recvcounts), P_DISPLS(displs), P_TYPE(recvtype), P_COMM(comm)),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_ONE(sendcount, sendtype), .recv = V_MANY(recvcounts, recvtype))
+UCI_MPI_COLLECTIVE(Neighbor_alltoall, neighbor_alltoall,
+    (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_COMM(comm)),
+    (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_ONE(sendcount, sendtype), .recv = V_ONE(recvcount, recvtype))
+UCI_MPI_COLLECTIVE(Neighbor_alltoallv, neighbor_alltoallv,
+    (P_IN(sendbuf), P_COUNTS(sendcounts), P_DISPLS(sdispls), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNTS(recvcounts), P_DISPLS(rdispls), P_TYPE(recvtype), P_COMM(comm)),
+    (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_MANY(sendcounts, sendtype), .recv = V_MANY(recvcounts, recvtype))
+UCI_MPI_COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw,
+    (P_IN(sendbuf), P_COUNTS(sendcounts), P_BYTES(sdispls), P_TYPES(sendtypes), P_OUT(recvbuf), P_COUNTS(recvcounts), P_BYTES(rdispls), P_TYPES(recvtypes), P_COMM(comm)),
+    (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_TYPES(sendcounts, sendtypes), .recv = V_TYPES(recvcounts, recvtypes))
+
+#undef UCI_MPI_COLLECTIVE
+#undef UCI_MPI_ROOTLESS
+#undef UCI_MPI_ROOTED
+#undef UCI_MPI_REDUCES
+/* clang-format on */

@@ -1,0 +1,109 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Fortran programs on Open MPI (fortran_openmpi.h): collectives, waiting, MPI_Init and MPI_Finalize.
+ */
+#include "allreduce_fortran.h"
+#include "collective.h"
+#include "fortran_openmpi.h"
+
+#define pmpi_allreduce_ uci_mpi_allreduce_fortran
+
+#define UCI_MPI_UNPACK(...) __VA_ARGS__
+
+/* MPI_IN_PLACE is a variable there, whose name is as the compiler's are */
+extern MPI_Fint MPI_FORTRAN_IN_PLACE __attribute__((weak));
+extern MPI_Fint mpi_fortran_in_place __attribute__((weak));
+extern MPI_Fint mpi_fortran_in_place_ __attribute__((weak));
+extern MPI_Fint mpi_fortran_in_place__ __attribute__((weak));
+
+bool uci_mpi_fortran_is_in_place(const void *buf)
+{
+    return (buf != NULL) && ((buf == &MPI_FORTRAN_IN_PLACE) || (buf == &mpi_fortran_in_place) ||
+                             (buf == &mpi_fortran_in_place_) || (buf == &mpi_fortran_in_place__));
+}
+
+#define UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, _blocks, _params, _args, ...) \
+    UCI_MPI_FORTRAN(_name, _params) \
+    { \
+        if (uci_unlikely(uci_mpi_compares_collectives())) { \
+            uci_mpi_agree(&(const uci_mpi_collective_t){ \
+                    .call = (_call), .blocks = (_blocks), .comm = PMPI_Comm_f2c(*comm), __VA_ARGS__}); \
+        } \
+        pmpi_##_name##_ _args; \
+    }
+
+#define UCI_MPI_FORTRAN_BLOCKING(_name, _call, _params, _args, ...) \
+    UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, true, (UCI_MPI_UNPACK _params, MPI_Fint * ierror), \
+                               (UCI_MPI_UNPACK _args, ierror), __VA_ARGS__)
+
+#define UCI_MPI_FORTRAN_NONBLOCKING(_name, _call, _params, _args, ...) \
+    UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, false, (UCI_MPI_UNPACK _params, MPI_Fint * request, MPI_Fint * ierror), \
+                               (UCI_MPI_UNPACK _args, request, ierror), __VA_ARGS__)
+
+#if UCI_MPI_HAS_MPI4_CALLS
+#define UCI_MPI_FORTRAN_PERSISTENT(_name, _call, _params, _args, ...) \
+    UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, false, \
+                               (UCI_MPI_UNPACK _params, MPI_Fint * info, MPI_Fint * request, MPI_Fint * ierror), \
+                               (UCI_MPI_UNPACK _args, info, request, ierror), __VA_ARGS__)
+#else
+#define UCI_MPI_FORTRAN_PERSISTENT(_name, _call, _params, _args, ...)
+#endif
+
+/* What the table consists of */
+#define P_IN(_name)     char *_name
+#define P_OUT(_name)    char *_name
+#define P_COUNT(_name)  MPI_Fint *_name
+#define P_COUNTS(_name) MPI_Fint *_name
+#define P_DISPLS(_name) MPI_Fint *_name
+#define P_BYTES(_name)  MPI_Aint *_name
+#define P_TYPE(_name)   MPI_Fint *_name
+#define P_TYPES(_name)  MPI_Fint *_name
+#define P_RANK(_name)   MPI_Fint *_name
+#define P_OP(_name)     MPI_Fint *_name
+#define P_COMM(_name)   MPI_Fint *_name
+#define V_RANK(_root)   (*(_root))
+#define V_OP(_op)       PMPI_Op_f2c(*(_op))
+
+#define UCI_MPI_AT(_buf)               .in_place = uci_mpi_fortran_is_in_place(_buf)
+#define UCI_MPI_ONE(_count, _type)     .count = (uint64_t)(int64_t) * (_count), .type = PMPI_Type_f2c(*(_type))
+#define UCI_MPI_MANY(_counts, _type)   .is_vector = true, .counts = (_counts), .type = PMPI_Type_f2c(*(_type))
+#define UCI_MPI_TYPES(_counts, _types) .is_vector = true, .counts = (_counts), .types_fortran = (_types)
+
+#define V_ONE(...) \
+    { \
+        UCI_MPI_ONE(__VA_ARGS__) \
+    }
+#define V_MANY(...) \
+    { \
+        UCI_MPI_MANY(__VA_ARGS__) \
+    }
+#define V_TYPES(...) \
+    { \
+        UCI_MPI_TYPES(__VA_ARGS__) \
+    }
+#define V_ONE_AT(_buf, ...) \
+    { \
+        UCI_MPI_AT(_buf), UCI_MPI_ONE(__VA_ARGS__) \
+    }
+#define V_MANY_AT(_buf, ...) \
+    { \
+        UCI_MPI_AT(_buf), UCI_MPI_MANY(__VA_ARGS__) \
+    }
+#define V_TYPES_AT(_buf, ...) \
+    { \
+        UCI_MPI_AT(_buf), UCI_MPI_TYPES(__VA_ARGS__) \
+    }
+
+#define UCI_MPI_COLLECTIVE(_name, _lower, _params, _args, ...) \
+    UCI_MPI_FORTRAN_BLOCKING(_lower, "MPI_" #_name, _params, _args, __VA_ARGS__) \
+    UCI_MPI_FORTRAN_NONBLOCKING(i##_lower, "MPI_I" #_lower, _params, _args, __VA_ARGS__) \
+    UCI_MPI_FORTRAN_PERSISTENT(_lower##_init, "MPI_" #_name "_init", _params, _args, __VA_ARGS__)
+#include "collectives_table.h"
+
+UCI_MPI_FORTRAN_BLOCKING(barrier, "MPI_Barrier", (MPI_Fint * comm), (comm), .root = UCI_MPI_NO_ROOT)
+UCI_MPI_FORTRAN_NONBLOCKING(ibarrier, "MPI_Ibarrier", (MPI_Fint * comm), (comm), .root = UCI_MPI_NO_ROOT)
+UCI_MPI_FORTRAN_PERSISTENT(barrier_init, "MPI_Barrier_init", (MPI_Fint * comm), (comm), .root = UCI_MPI_NO_ROOT)
+
+#define UCI_MPI_FORTRAN_REAL(_name) pmpi_##_name##_
+#include "fortran_common.h"

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "shadow.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "agree.h"
+
+static int uci_mpi_shadow_keyval          = MPI_KEYVAL_INVALID;
+static pthread_once_t uci_mpi_shadow_once = PTHREAD_ONCE_INIT;
+
+static void uci_mpi_shadow_destroy(uci_mpi_shadow_t *shadow)
+{
+    free(shadow->remote);
+    free(shadow->in.ranks);
+    free(shadow->out.ranks);
+    free(shadow);
+}
+
+/* The program's communicator is freed, by all of its ranks */
+static int uci_mpi_shadow_on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    uci_mpi_shadow_t *shadow = value;
+
+    if (!uci_mpi_agree_end(shadow)) {
+        return MPI_SUCCESS; /* a call on it is compared by others still: it stays */
+    }
+    if (shadow->comm != MPI_COMM_NULL) {
+        PMPI_Comm_free(&shadow->comm);
+    }
+    uci_mpi_shadow_destroy(shadow);
+    return MPI_SUCCESS;
+}
+
+static void uci_mpi_shadow_init(void)
+{
+    PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, uci_mpi_shadow_on_delete, &uci_mpi_shadow_keyval, NULL);
+}
+
+/* ----------------------------------------------------------------- making */
+
+/* One of both groups: where are those of the remote one? */
+static bool uci_mpi_shadow_merge(uci_mpi_shadow_t *shadow, MPI_Comm comm)
+{
+    MPI_Group remote, all;
+    int *ranks, i;
+
+    PMPI_Comm_remote_size(comm, &shadow->remote_size);
+    ranks          = calloc((size_t)shadow->remote_size, sizeof(*ranks));
+    shadow->remote = calloc((size_t)shadow->remote_size, sizeof(*shadow->remote));
+    if ((ranks == NULL) || (shadow->remote == NULL) || (PMPI_Intercomm_merge(comm, 0, &shadow->comm) != MPI_SUCCESS)) {
+        free(ranks);
+        return false;
+    }
+    for (i = 0; i < shadow->remote_size; ++i) {
+        ranks[i] = i;
+    }
+    PMPI_Comm_remote_group(comm, &remote);
+    PMPI_Comm_group(shadow->comm, &all);
+    PMPI_Group_translate_ranks(remote, shadow->remote_size, ranks, all, shadow->remote);
+    PMPI_Group_free(&remote);
+    PMPI_Group_free(&all);
+    PMPI_Comm_rank(shadow->comm, &shadow->rank);
+    PMPI_Comm_size(shadow->comm, &shadow->size);
+    shadow->is_made = true;
+    free(ranks);
+    return true;
+}
+
+static void uci_mpi_shadow_name(uci_mpi_shadow_t *shadow, MPI_Comm comm)
+{
+    int length;
+
+    if ((PMPI_Comm_get_name(comm, shadow->name, &length) != MPI_SUCCESS) || (length == 0)) {
+        snprintf(shadow->name, sizeof(shadow->name), "a communicator of %d ranks", shadow->size);
+    }
+}
+
+static uci_mpi_shadow_t *uci_mpi_shadow_create(MPI_Comm comm, bool may_block)
+{
+    uci_mpi_shadow_t *shadow;
+    int is_inter = 0;
+
+    PMPI_Comm_test_inter(comm, &is_inter);
+    if (is_inter && !may_block) {
+        return NULL;
+    }
+    shadow = calloc(1, sizeof(*shadow));
+    if (shadow == NULL) {
+        return NULL;
+    }
+    shadow->comm     = MPI_COMM_NULL;
+    shadow->making   = MPI_REQUEST_NULL;
+    shadow->is_inter = is_inter;
+    if (is_inter && !uci_mpi_shadow_merge(shadow, comm)) {
+        uci_mpi_shadow_destroy(shadow);
+        return NULL;
+    }
+    if (!is_inter) {
+        PMPI_Comm_rank(comm, &shadow->rank);
+        PMPI_Comm_size(comm, &shadow->size);
+    }
+    uci_mpi_shadow_name(shadow, comm);
+    PMPI_Comm_set_attr(comm, uci_mpi_shadow_keyval, shadow);
+    return shadow;
+}
+
+uci_mpi_shadow_t *uci_mpi_shadow_get(MPI_Comm comm, bool may_block)
+{
+    void *value;
+    int found = 0;
+
+    pthread_once(&uci_mpi_shadow_once, uci_mpi_shadow_init);
+    if ((PMPI_Comm_get_attr(comm, uci_mpi_shadow_keyval, &value, &found) == MPI_SUCCESS) && found) {
+        return value;
+    }
+    return uci_mpi_shadow_create(comm, may_block);
+}
+
+void uci_mpi_shadow_make(uci_mpi_shadow_t *shadow, MPI_Comm comm, bool may_block)
+{
+#ifdef OPEN_MPI
+    /* its steps take the communicator's numbers for collectives as they come to be done, which other calls do in between */
+    const bool is_time = may_block;
+#else
+    const bool is_time = true;
+#endif
+
+    if (is_time && !shadow->is_made && (shadow->making == MPI_REQUEST_NULL)) {
+        PMPI_Comm_idup(comm, &shadow->comm, &shadow->making);
+    }
+}
+
+bool uci_mpi_shadow_is_made(uci_mpi_shadow_t *shadow)
+{
+    int done = 0;
+
+    if (!shadow->is_made && (shadow->making != MPI_REQUEST_NULL)) {
+        PMPI_Test(&shadow->making, &done, MPI_STATUS_IGNORE);
+        shadow->is_made = done;
+    }
+    return shadow->is_made;
+}
+
+void uci_mpi_shadow_finalize(void)
+{
+    MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
+    void *value;
+    size_t i;
+    int found;
+
+    for (i = 0; i < uci_array_size(comms); ++i) {
+        if ((PMPI_Comm_get_attr(comms[i], uci_mpi_shadow_keyval, &value, &found) == MPI_SUCCESS) && found) {
+            PMPI_Comm_delete_attr(comms[i], uci_mpi_shadow_keyval);
+        }
+    }
+}
+
+/* ------------------------------------------------------------- neighbours */
+
+static bool uci_mpi_neighbours_alloc(uci_mpi_neighbours_t *neighbours, int count)
+{
+    neighbours->ranks = calloc((size_t)count + 1, sizeof(*neighbours->ranks));
+    neighbours->count = (neighbours->ranks != NULL) ? count : 0;
+    return neighbours->ranks != NULL;
+}
+
+/* Both lists are one: below and above, in each dimension */
+static void uci_mpi_neighbours_cart(MPI_Comm comm, uci_mpi_neighbours_t *in, uci_mpi_neighbours_t *out)
+{
+    int i, dims = 0;
+
+    PMPI_Cartdim_get(comm, &dims);
+    if (!uci_mpi_neighbours_alloc(in, 2 * dims) || !uci_mpi_neighbours_alloc(out, 2 * dims)) {
+        return;
+    }
+    for (i = 0; i < dims; ++i) {
+        PMPI_Cart_shift(comm, i, 1, &in->ranks[2 * i], &in->ranks[(2 * i) + 1]);
+        out->ranks[2 * i]       = in->ranks[2 * i];
+        out->ranks[(2 * i) + 1] = in->ranks[(2 * i) + 1];
+    }
+}
+
+static void uci_mpi_neighbours_graph(MPI_Comm comm, int rank, uci_mpi_neighbours_t *in, uci_mpi_neighbours_t *out)
+{
+    int count = 0;
+
+    PMPI_Graph_neighbors_count(comm, rank, &count);
+    if (uci_mpi_neighbours_alloc(in, count) && uci_mpi_neighbours_alloc(out, count)) {
+        PMPI_Graph_neighbors(comm, rank, count, in->ranks);
+        PMPI_Graph_neighbors(comm, rank, count, out->ranks);
+    }
+}
+
+static void uci_mpi_neighbours_dist(MPI_Comm comm, uci_mpi_neighbours_t *in, uci_mpi_neighbours_t *out)
+{
+    int sources = 0, destinations = 0, weighted = 0, *weights;
+
+    PMPI_Dist_graph_neighbors_count(comm, &sources, &destinations, &weighted);
+    weights = calloc((size_t)sources + (size_t)destinations + 1, sizeof(*weights));
+    if ((weights != NULL) && uci_mpi_neighbours_alloc(in, sources) && uci_mpi_neighbours_alloc(out, destinations)) {
+        PMPI_Dist_graph_neighbors(comm, sources, in->ranks, weights, destinations, out->ranks, weights + sources);
+    }
+    free(weights);
+}
+
+void uci_mpi_shadow_find_neighbours(uci_mpi_shadow_t *shadow, MPI_Comm comm)
+{
+    int topology = MPI_UNDEFINED;
+
+    if (shadow->has_neighbours || shadow->is_inter) {
+        return;
+    }
+    shadow->has_neighbours = true;
+    PMPI_Topo_test(comm, &topology);
+    switch (topology) {
+    case MPI_CART:
+        uci_mpi_neighbours_cart(comm, &shadow->in, &shadow->out);
+        break;
+    case MPI_GRAPH:
+        uci_mpi_neighbours_graph(comm, shadow->rank, &shadow->in, &shadow->out);
+        break;
+    case MPI_DIST_GRAPH:
+        uci_mpi_neighbours_dist(comm, &shadow->in, &shadow->out);
+        break;
+    default: /* an error, which MPI tells */
+        break;
+    }
+}

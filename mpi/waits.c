@@ -1,0 +1,44 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Waiting and testing: while collectives that do not block are being compared (collective.h), each of these gets on with that. Waiting is testing then,
+ * so that what does not match, or does not come, is told though the program waits for ever.
+ */
+#include "collective.h"
+
+/* Waits by its relative that tests: what follows ends with `done` set */
+#define UCI_MPI_WAIT(_name, _params, _args, ...) \
+    UCI_MPI_EXPORT int MPI_##_name _params \
+    { \
+        int done = 0, ret = MPI_SUCCESS; \
+\
+        if (uci_likely(uci_mpi_agree_pending == 0)) { \
+            return PMPI_##_name _args; \
+        } \
+        UCI_MPI_AGREE_WAIT(done, ret, ret = __VA_ARGS__); \
+        return ret; \
+    }
+
+#define UCI_MPI_TEST(_name, _params, _args) \
+    UCI_MPI_EXPORT int MPI_##_name _params \
+    { \
+        uci_mpi_agree_test(); \
+        return PMPI_##_name _args; \
+    }
+
+UCI_MPI_WAIT(Wait, (MPI_Request * request, MPI_Status *status), (request, status), PMPI_Test(request, &done, status))
+UCI_MPI_WAIT(Waitall, (int count, MPI_Request requests[], MPI_Status statuses[]), (count, requests, statuses),
+             PMPI_Testall(count, requests, &done, statuses))
+UCI_MPI_WAIT(Waitany, (int count, MPI_Request requests[], int *index, MPI_Status *status),
+             (count, requests, index, status), PMPI_Testany(count, requests, index, &done, status))
+UCI_MPI_WAIT(Waitsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
+             (incount, requests, outcount, indices, statuses),
+             PMPI_Testsome(incount, requests, outcount, indices, statuses);
+             done = (*outcount != 0))
+UCI_MPI_TEST(Test, (MPI_Request * request, int *flag, MPI_Status *status), (request, flag, status))
+UCI_MPI_TEST(Testall, (int count, MPI_Request requests[], int *flag, MPI_Status statuses[]),
+             (count, requests, flag, statuses))
+UCI_MPI_TEST(Testany, (int count, MPI_Request requests[], int *index, int *flag, MPI_Status *status),
+             (count, requests, index, flag, status))
+UCI_MPI_TEST(Testsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
+             (incount, requests, outcount, indices, statuses))
