@@ -126,10 +126,13 @@ void *uci_secret_alloc(size_t size)
 
 void uci_secret_free(void *secret)
 {
-    uci_secret_block_t *block = (uci_secret_block_t *)secret - 1;
+    uci_secret_block_t *block;
 
-    if ((secret == NULL) ||
-        (block->order == 0)) { /* none, or of the parent of a forked child: there is nothing left of it */
+    if (secret == NULL) {
+        return;
+    }
+    block = (uci_secret_block_t *)secret - 1;
+    if (block->order == 0) { /* of the parent of a forked child: there is nothing left of it */
         return;
     }
 

@@ -12,7 +12,8 @@
 /* The record of a HELLO: just the header */
 #define UCI_SEALED_HELLO_LENGTH (sizeof(uci_am_hdr_t) + UCI_SEALED_OVERHEAD)
 
-/* Something was rejected. What it was can't be known: all that may be missing is asked for, unless it has been here before */
+/* Something was rejected. What it was can't be known: all that may be missing is asked for. One that has been here before damages no header, but
+ * may have come in the place of another, of which nobody would know otherwise */
 static void uci_sealed_drop(uci_worker_t *worker, uci_peer_t *peer, uint64_t uid, uci_status_t status, const char *why)
 {
     char unknown[64];
@@ -22,8 +23,8 @@ static void uci_sealed_drop(uci_worker_t *worker, uci_peer_t *peer, uint64_t uid
     uci_sealed_reject((peer != NULL) ? uci_peer_name(peer) : unknown, why);
     if (status != UCI_ERR_NO_ELEM) {
         uci_link_header_damaged(worker, peer, "a record");
-        uci_control_ask_soon(worker);
     }
+    uci_control_ask_soon(worker);
 }
 
 /* May who sends to us also write to what UCX hands over? If all ways between us are known, and none is memory, not */
