@@ -90,7 +90,8 @@ bool uci_mark_is_present(const void *address)
 {
     const uci_mark_t *mark = address;
 
-    /* byte by byte: the address may be shorter than a mark */
+    /* byte by byte: the address may be shorter than a mark. The shortest of UCX's, without devices, has 11 bytes and the same first 10; then 5 bytes
+     * behind it are read, which belong to whatever malloc gives out */
     return (mark->ucx_header == UCI_MARK_UCX_HEADER) && (mark->ucx_end == UCI_MARK_UCX_END) &&
            (mark->magic == UCI_MARK_MAGIC);
 }

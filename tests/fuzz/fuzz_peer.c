@@ -50,7 +50,7 @@ static void try_mark(const uint8_t *data, size_t size)
         mark->protocol   = UCI_PROTOCOL_VERSION;
         uci_mark_finish(mark);
     }
-    if (size >= 11) { /* the shortest address that UCX makes */
+    if (size >= 16) { /* uci_mark_is_present() says why not less */
         uci_mark_is_present(mark);
     }
     if ((size >= sizeof(*mark)) && (uci_mark_check(mark) == UCS_OK)) {

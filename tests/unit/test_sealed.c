@@ -372,6 +372,45 @@ Test(sealed, replayed)
 }
 
 /* What one says is not for who has said it */
+/* A record in whose place an older one comes. Counted down to the one of those of node 0 that is meant. */
+static unsigned stale_in;
+
+static void put_stale(net_message_t *message)
+{
+    if ((message->from != 0) || message->rndv) {
+        return;
+    }
+    if (copies_count == 0) {
+        copies[copies_count++] = talk_copy(message);
+    } else if ((stale_in > 0) && (--stale_in == 0)) {
+        cr_assert_leq(copies[0]->length, message->length);
+        memcpy(message->data, copies[0]->data, copies[0]->length);
+        message->length = copies[0]->length;
+    }
+}
+
+/* Nobody can know that it was another, so all that may be missing is asked for, long before silence would be (1, 3 and 7 s) */
+Test(sealed, stale_in_the_place_of_another)
+{
+    unsigned i;
+
+    begin(2, UCI_SEAL_ENCRYPT, UCI_SEAL_SCOPE_ALL, UCI_PATH_STREAM);
+    get_to_know();
+    net_sent = put_stale;
+    (void)talk_recv(1, 1, UINT64_MAX);
+    talk_send(0, 1, 8); /* what is kept */
+    finish();
+    for (i = 2; i < 8; ++i) {
+        (void)talk_recv(1, i, UINT64_MAX);
+        stale_in = i - 1;
+        talk_send(0, i, 30000);
+        talk_turns(200, TALK_MS);
+        talk_expect(i, i, 30000);
+    }
+    cr_expect_gt(rejected(), 3);
+    net_free(copies[0]);
+}
+
 Test(sealed, reflected)
 {
     unsigned i;
