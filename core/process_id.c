@@ -12,6 +12,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "process.h"
+
 #define UCI_PROCESS_STAT_START 22 /* its field of /proc/PID/stat, from 1; the name is the second one */
 
 static char uci_process_boot_id[40];
@@ -55,9 +60,17 @@ uint64_t uci_process_pid_space(void)
     return uci_process_inode("/proc/self/ns/pid");
 }
 
-uint64_t uci_process_network(void)
+uint64_t uci_process_machine(void)
 {
-    return uci_process_inode("/proc/self/ns/net");
+    struct {
+        char boot[sizeof(uci_process_boot_id)];
+        char host[24];
+        uint64_t network;
+    } words = {.network = uci_process_inode("/proc/self/ns/net")};
+
+    snprintf(words.boot, sizeof(words.boot), "%s", uci_process_boot());
+    snprintf(words.host, sizeof(words.host), "%s", uci_process_host());
+    return ((words.boot[0] != '\0') && (words.network != 0)) ? XXH3_64bits(&words, sizeof(words)) : 0;
 }
 
 uint64_t uci_process_start(pid_t pid, bool *dead_p)

@@ -15,8 +15,11 @@ const char *uci_process_boot(void);
 /** Inode of this process's pid namespace, in which a pid means something; 0 if that can't be read. */
 uint64_t uci_process_pid_space(void);
 
-/** Names this process's network namespace among those of this boot; 0 if that can't be read. */
-uint64_t uci_process_network(void);
+/**
+ * What two processes have in common whose messages to each other stay on the node: boot, host name and network namespace. A container with
+ * a network of its own is another node. @return 0 if it is not known.
+ */
+uint64_t uci_process_machine(void);
 
 /**
  * When a process began, in clock ticks after boot: one that has its number later began later.

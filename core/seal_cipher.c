@@ -7,8 +7,10 @@
 #include "seal_cipher.h"
 #include "log.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <string.h>
 
 #if defined(__aarch64__)
 #include <sys/auxv.h>
@@ -45,6 +47,19 @@ const uci_seal_library_ops_t *uci_seal_library_open(uci_seal_lib_t id, const cha
         *reason_p = slot->reason;
     }
     return (slot->status == UCI_OK) ? slot->ops : NULL;
+}
+
+bool uci_seal_library_resolve(void *library, const char *file, const char *name, void *function_p, char *reason,
+                              size_t size)
+{
+    void *function = dlsym(library, name);
+
+    if (function == NULL) {
+        snprintf(reason, size, "%s has no %s", file, name);
+        return false;
+    }
+    memcpy(function_p, &function, sizeof(function));
+    return true;
 }
 
 static bool uci_seal_cpu_has_aes(void)

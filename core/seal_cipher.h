@@ -68,6 +68,10 @@ extern const uci_seal_library_ops_t uci_seal_openssl, uci_seal_ipsec_mb;
  */
 const uci_seal_library_ops_t *uci_seal_library_open(uci_seal_lib_t id, const char **reason_p);
 
+/** A function of a library that has been opened. @return false: it has none of this name; @a reason says so. */
+bool uci_seal_library_resolve(void *library, const char *file, const char *name, void *function_p, char *reason,
+                              size_t size);
+
 /** @return @a wanted, or for auto the one that is fastest on this CPU: AES with 128 bits where there are instructions for it. */
 uci_seal_cipher_t uci_seal_cipher_choose(uci_seal_cipher_t wanted);
 

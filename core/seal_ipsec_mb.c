@@ -40,18 +40,6 @@ static struct {
 static IMB_MGR *uci_ipsec_mb; /* constant once it is made */
 static char uci_ipsec_mb_version[64];
 
-static bool uci_ipsec_mb_resolve(void *library, const char *name, void *function_p, char *reason, size_t size)
-{
-    void *function = dlsym(library, name);
-
-    if (function == NULL) {
-        snprintf(reason, size, "%s has no %s", UCI_IPSEC_MB_LIBRARY, name);
-        return false;
-    }
-    memcpy(function_p, &function, sizeof(function));
-    return true;
-}
-
 /* Its table of functions grows at its end: an older library than the header has a shorter one */
 static bool uci_ipsec_mb_start_manager(char *reason, size_t size)
 {
@@ -74,6 +62,9 @@ static bool uci_ipsec_mb_start_manager(char *reason, size_t size)
     return true;
 }
 
+#define UCI_IPSEC_MB_RESOLVE(_name, _member) \
+    uci_seal_library_resolve(library, UCI_IPSEC_MB_LIBRARY, _name, &uci_ipsec_mb_library._member, reason, size)
+
 static uci_status_t uci_ipsec_mb_load(char *reason, size_t size)
 {
     void *library = dlopen(UCI_IPSEC_MB_LIBRARY, RTLD_NOW | RTLD_LOCAL);
@@ -82,11 +73,9 @@ static uci_status_t uci_ipsec_mb_load(char *reason, size_t size)
         snprintf(reason, size, "%s", dlerror());
         return UCI_ERR_UNSUPPORTED;
     }
-    if (!uci_ipsec_mb_resolve(library, "alloc_mb_mgr", &uci_ipsec_mb_library.alloc, reason, size) ||
-        !uci_ipsec_mb_resolve(library, "init_mb_mgr_auto", &uci_ipsec_mb_library.init, reason, size) ||
-        !uci_ipsec_mb_resolve(library, "imb_get_version", &uci_ipsec_mb_library.version_num, reason, size) ||
-        !uci_ipsec_mb_resolve(library, "imb_get_version_str", &uci_ipsec_mb_library.version_str, reason, size) ||
-        !uci_ipsec_mb_start_manager(reason, size)) {
+    if (!UCI_IPSEC_MB_RESOLVE("alloc_mb_mgr", alloc) || !UCI_IPSEC_MB_RESOLVE("init_mb_mgr_auto", init) ||
+        !UCI_IPSEC_MB_RESOLVE("imb_get_version", version_num) ||
+        !UCI_IPSEC_MB_RESOLVE("imb_get_version_str", version_str) || !uci_ipsec_mb_start_manager(reason, size)) {
         dlclose(library);
         return UCI_ERR_UNSUPPORTED;
     }

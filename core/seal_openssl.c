@@ -179,18 +179,6 @@ static void *uci_openssl_key_create(uci_seal_cipher_t cipher, const uint8_t *key
  * Opening it
  */
 
-static bool uci_openssl_resolve(void *library, const char *name, void *function_p, char *reason, size_t size)
-{
-    void *function = dlsym(library, name);
-
-    if (function == NULL) {
-        snprintf(reason, size, "%s has no %s", UCI_OPENSSL_LIBRARY, name);
-        return false;
-    }
-    memcpy(function_p, &function, sizeof(function));
-    return true;
-}
-
 /* From a context of our own: the one that the process has may be restricted, or extended, by a configuration file. */
 static bool uci_openssl_fetch(void)
 {
@@ -242,7 +230,7 @@ static uci_status_t uci_openssl_load(char *reason, size_t size)
     }
 
 #define UCI_OPENSSL_RESOLVE(_name) \
-    if (!uci_openssl_resolve(library, #_name, &uci_openssl._name, reason, size)) { \
+    if (!uci_seal_library_resolve(library, UCI_OPENSSL_LIBRARY, #_name, &uci_openssl._name, reason, size)) { \
         goto err_close; \
     }
     UCI_OPENSSL_FOR_EACH_FUNCTION(UCI_OPENSSL_RESOLVE)

@@ -13,9 +13,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "basic_types.h"
+#include "process.h"
 #include "statement.h"
 
 #define UCI_MPI_TAG_STEPS   64u /* tags of a call: its steps, and then these */
@@ -75,14 +75,6 @@ unsigned uci_mpi_agree_pending;
 
 static pthread_mutex_t uci_mpi_agree_lock = PTHREAD_MUTEX_INITIALIZER;
 static uci_mpi_check_t *uci_mpi_checks; /* those that nobody waits for */
-
-uint64_t uci_mpi_agree_clock(void)
-{
-    struct timespec now;
-
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return ((uint64_t)now.tv_sec * 1000000000u) + (uint64_t)now.tv_nsec;
-}
 
 /* -------------------------------------------------------------- requests */
 
@@ -422,7 +414,7 @@ static void uci_mpi_check_tell_waiting(uci_mpi_check_t *check, uint64_t since)
                                    .group      = check->shadow->name};
     char says[UCI_MPI_SAYS_MAX];
 
-    calls.seconds = (unsigned)((uci_mpi_agree_clock() - since) / 1000000000u);
+    calls.seconds = (unsigned)((uci_process_time_ns() - since) / 1000000000u);
     if (check->has_told_waiting || (uci_mpi_wait_limit() == 0) || (calls.seconds < uci_mpi_wait_limit())) {
         return;
     }
@@ -487,7 +479,7 @@ static void uci_mpi_agree_relax(unsigned *spins_p, uint64_t since)
 
 static void uci_mpi_check_wait(uci_mpi_check_t *check)
 {
-    uint64_t since = uci_mpi_agree_clock();
+    uint64_t since = uci_process_time_ns();
     unsigned spins = 0;
 
     while (!check->is_done) {
@@ -548,12 +540,12 @@ static bool uci_mpi_agree_is_busy(const uci_mpi_shadow_t *shadow)
 /* Until nothing is compared on it; NULL: on any */
 static bool uci_mpi_agree_drain(const uci_mpi_shadow_t *shadow)
 {
-    uint64_t since = uci_mpi_agree_clock();
+    uint64_t since = uci_process_time_ns();
 
     while (uci_mpi_agree_is_busy(shadow)) {
         uci_mpi_agree_poll(since);
         sched_yield();
-        if (uci_mpi_agree_clock() - since > UCI_MPI_DRAIN_MAX) {
+        if (uci_process_time_ns() - since > UCI_MPI_DRAIN_MAX) {
             return false;
         }
     }

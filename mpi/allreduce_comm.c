@@ -125,17 +125,6 @@ uci_mpi_comm_t *uci_mpi_comm_get(MPI_Comm comm)
 
 /* ----------------------------------------------------- who is on which node */
 
-/* Ranks whose messages to each other go over no network: as sealing sees it, the same boot, host name and network name space */
-static uint64_t uci_mpi_host(void)
-{
-    uint64_t numbers[3];
-
-    numbers[0] = uci_fnv1a_bytes(uci_process_host(), strlen(uci_process_host()));
-    numbers[1] = uci_fnv1a_bytes(uci_process_boot(), strlen(uci_process_boot()));
-    numbers[2] = uci_process_network();
-    return uci_fnv1a_bytes(numbers, sizeof(numbers));
-}
-
 static int uci_mpi_place_by_host(const void *left, const void *right)
 {
     const uci_mpi_place_t *a = left, *b = right;
@@ -283,7 +272,7 @@ static bool uci_mpi_buffers_alloc(uci_mpi_comm_t *kept)
 /* --------------------------------------------------------------- agreeing */
 
 /* @return whether all say so */
-static bool uci_mpi_agree(MPI_Comm comm, bool says)
+static bool uci_mpi_comm_agree(MPI_Comm comm, bool says)
 {
     int own = says, all = 0;
 
@@ -301,7 +290,7 @@ static bool uci_mpi_comm_share(uci_mpi_comm_t *kept, MPI_Comm comm, MPI_Comm loc
     for (; !done && (size >= UCI_MPI_PIECE_MIN); size = size / 2 & ~(UCI_MPI_CHUNK - 1)) {
         kept->piece_max = kept->window.slot = size;
         done                                = uci_mpi_window_map(kept, local, name) && uci_mpi_buffers_alloc(kept);
-        done                                = uci_mpi_agree(comm, done);
+        done                                = uci_mpi_comm_agree(comm, done);
         if ((kept->local == 0) && (name[0] != '\0')) {
             shm_unlink(name);
         }
@@ -334,7 +323,7 @@ static bool uci_mpi_comm_connect(uci_mpi_comm_t *kept, MPI_Comm comm)
 
     done = (PMPI_Comm_split(comm, uci_min(kept->local, kept->leaders), kept->node, &kept->net.comm) == MPI_SUCCESS) &&
            (PMPI_Comm_split(comm, kept->node, kept->local, &local) == MPI_SUCCESS);
-    if (!uci_mpi_agree(comm, done)) {
+    if (!uci_mpi_comm_agree(comm, done)) {
         return false;
     }
     PMPI_Comm_set_errhandler(kept->net.comm, MPI_ERRORS_RETURN);
@@ -370,12 +359,12 @@ static bool uci_mpi_comm_build(uci_mpi_comm_t *kept, MPI_Comm comm, bool can)
 
     kept->members       = calloc((size_t)kept->ranks, sizeof(*kept->members));
     kept->window.served = calloc((size_t)kept->ranks, sizeof(*kept->window.served));
-    can = can && (places != NULL) && (hosts != NULL) && (kept->members != NULL) && (kept->window.served != NULL) &&
-          (__atomic_load_n(&uci_mpi_comm_count, __ATOMIC_RELAXED) < UCI_MPI_COMMS_MAX);
+    can = can && (uci_process_machine() != 0) && (places != NULL) && (hosts != NULL) && (kept->members != NULL) &&
+          (kept->window.served != NULL) && (__atomic_load_n(&uci_mpi_comm_count, __ATOMIC_RELAXED) < UCI_MPI_COMMS_MAX);
     if (!uci_mpi_comm_agree_terms(comm, can)) {
         goto out;
     }
-    hosts[kept->rank] = uci_mpi_host();
+    hosts[kept->rank] = uci_process_machine();
     if (PMPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, hosts, 1, MPI_UINT64_T, comm) == MPI_SUCCESS) {
         uci_mpi_comm_find_nodes(kept, places, hosts);
         done = (kept->nodes > 1) && uci_mpi_comm_connect(kept, comm);

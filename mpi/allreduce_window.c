@@ -183,18 +183,21 @@ void uci_mpi_window_fail(uci_mpi_window_t *window, int error)
 
 /* --------------------------------------------------------------- waiting */
 
-/* A request that can't be fulfilled is answered as well: who has made it will see that nothing has changed, and say so */
+/* A request that can't be fulfilled is answered as well: who has made it will see that nothing has changed, and say so. Others can write to the
+ * seat: each word is read once, so that what is looked at is what is used */
 static void uci_mpi_request_serve(uci_mpi_window_t *window, const uci_mpi_seat_t *seat)
 {
-    const uci_mpi_piece_t *piece = &window->piece[seat->piece & 1];
-    size_t offset                = seat->chunk * UCI_MPI_CHUNK, length;
+    uint32_t number              = __atomic_load_n(&seat->piece, __ATOMIC_RELAXED);
+    uint32_t block               = __atomic_load_n(&seat->block, __ATOMIC_RELAXED);
+    size_t offset                = __atomic_load_n(&seat->chunk, __ATOMIC_RELAXED) * UCI_MPI_CHUNK, length;
+    const uci_mpi_piece_t *piece = &window->piece[number & 1];
 
-    if ((piece->number != seat->piece) || (seat->block >= piece->leaders)) {
+    if ((piece->number != number) || (block >= piece->leaders)) {
         return;
     }
-    length = uci_mpi_block_length(piece, seat->block);
+    length = uci_mpi_block_length(piece, block);
     if (offset < length) {
-        uci_mpi_chunk_write(window, piece, seat->block, offset, uci_min(UCI_MPI_CHUNK, length - offset));
+        uci_mpi_chunk_write(window, piece, block, offset, uci_min(UCI_MPI_CHUNK, length - offset));
     }
 }
 

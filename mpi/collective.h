@@ -15,6 +15,7 @@
 #define UCI_MPI_COLLECTIVE_H_
 
 #include "attach.h"
+#include "process.h"
 
 #define UCI_MPI_NO_ROOT (-1000000) /**< a collective that has none */
 
@@ -66,16 +67,13 @@ void uci_mpi_agree(const uci_mpi_collective_t *collective);
 /** How many calls are being compared. */
 extern unsigned uci_mpi_agree_pending;
 
-/** Get on with comparing. @param since_ns  this rank waits since then, and tells so if it is long; 0: it does not wait. */
+/** Get on with comparing. @param since_ns  this rank waits since then (uci_process_time_ns()), and tells so if it is long; 0: it does not wait. */
 void uci_mpi_agree_poll(uint64_t since_ns);
-
-/** @return nanoseconds, for `since_ns`. */
-uint64_t uci_mpi_agree_clock(void);
 
 /** Wait by testing, while calls are being compared: what follows sets @a _done, or @a _error. */
 #define UCI_MPI_AGREE_WAIT(_done, _error, ...) \
     do { \
-        const uint64_t uci_since = uci_mpi_agree_clock(); \
+        const uint64_t uci_since = uci_process_time_ns(); \
 \
         while (!(_done) && ((_error) == MPI_SUCCESS)) { \
             uci_mpi_agree_poll(uci_since); \

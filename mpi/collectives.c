@@ -56,31 +56,6 @@
 #define UCI_MPI_MANY(_counts, _type)   .is_vector = true, .UCI_MPI_COUNTS = (_counts), .type = (_type)
 #define UCI_MPI_TYPES(_counts, _types) .is_vector = true, .UCI_MPI_COUNTS = (_counts), .types = (_types)
 
-#define V_ONE(...) \
-    { \
-        UCI_MPI_ONE(__VA_ARGS__) \
-    }
-#define V_MANY(...) \
-    { \
-        UCI_MPI_MANY(__VA_ARGS__) \
-    }
-#define V_TYPES(...) \
-    { \
-        UCI_MPI_TYPES(__VA_ARGS__) \
-    }
-#define V_ONE_AT(_buf, ...) \
-    { \
-        UCI_MPI_AT(_buf), UCI_MPI_ONE(__VA_ARGS__) \
-    }
-#define V_MANY_AT(_buf, ...) \
-    { \
-        UCI_MPI_AT(_buf), UCI_MPI_MANY(__VA_ARGS__) \
-    }
-#define V_TYPES_AT(_buf, ...) \
-    { \
-        UCI_MPI_AT(_buf), UCI_MPI_TYPES(__VA_ARGS__) \
-    }
-
 #define UCI_MPI_COUNT_T int
 #define UCI_MPI_DISPL_T int
 #define UCI_MPI_COUNTS  counts

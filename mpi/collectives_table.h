@@ -6,13 +6,19 @@
  *
  *     UCI_MPI_COLLECTIVE(name, lower, params, args, description...)
  *     P_IN P_OUT P_COUNT P_COUNTS P_DISPLS P_BYTES P_TYPE P_TYPES P_RANK P_OP P_COMM    a parameter, by its name
- *     V_ONE(count, type) V_MANY(counts, type) V_TYPES(counts, types)                    a side; V_..._AT(buffer, ...) may be in place
+ *     UCI_MPI_ONE(count, type) UCI_MPI_MANY(counts, type) UCI_MPI_TYPES(counts, types)  a side's members; UCI_MPI_AT(buffer): may be in place
  *     V_RANK V_OP                                                                       the value of a parameter
  */
 /* clang-format off */
 #define UCI_MPI_ROOTLESS .root = UCI_MPI_NO_ROOT
 #define UCI_MPI_ROOTED   .root = V_RANK(root)
 #define UCI_MPI_REDUCES  .has_op = true, .op = V_OP(op)
+#define V_ONE(...) {UCI_MPI_ONE(__VA_ARGS__)}
+#define V_MANY(...) {UCI_MPI_MANY(__VA_ARGS__)}
+#define V_TYPES(...) {UCI_MPI_TYPES(__VA_ARGS__)}
+#define V_ONE_AT(_buf, ...) {UCI_MPI_AT(_buf), UCI_MPI_ONE(__VA_ARGS__)}
+#define V_MANY_AT(_buf, ...) {UCI_MPI_AT(_buf), UCI_MPI_MANY(__VA_ARGS__)}
+#define V_TYPES_AT(_buf, ...) {UCI_MPI_AT(_buf), UCI_MPI_TYPES(__VA_ARGS__)}
 
 UCI_MPI_COLLECTIVE(Bcast, bcast,
     (P_OUT(buffer), P_COUNT(count), P_TYPE(datatype), P_RANK(root), P_COMM(comm)),
@@ -103,4 +109,10 @@ UCI_MPI_COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw,
 #undef UCI_MPI_ROOTLESS
 #undef UCI_MPI_ROOTED
 #undef UCI_MPI_REDUCES
+#undef V_ONE
+#undef V_MANY
+#undef V_TYPES
+#undef V_ONE_AT
+#undef V_MANY_AT
+#undef V_TYPES_AT
 /* clang-format on */

@@ -70,31 +70,6 @@ bool uci_mpi_fortran_is_in_place(const void *buf)
 #define UCI_MPI_MANY(_counts, _type)   .is_vector = true, .counts = (_counts), .type = PMPI_Type_f2c(*(_type))
 #define UCI_MPI_TYPES(_counts, _types) .is_vector = true, .counts = (_counts), .types_fortran = (_types)
 
-#define V_ONE(...) \
-    { \
-        UCI_MPI_ONE(__VA_ARGS__) \
-    }
-#define V_MANY(...) \
-    { \
-        UCI_MPI_MANY(__VA_ARGS__) \
-    }
-#define V_TYPES(...) \
-    { \
-        UCI_MPI_TYPES(__VA_ARGS__) \
-    }
-#define V_ONE_AT(_buf, ...) \
-    { \
-        UCI_MPI_AT(_buf), UCI_MPI_ONE(__VA_ARGS__) \
-    }
-#define V_MANY_AT(_buf, ...) \
-    { \
-        UCI_MPI_AT(_buf), UCI_MPI_MANY(__VA_ARGS__) \
-    }
-#define V_TYPES_AT(_buf, ...) \
-    { \
-        UCI_MPI_AT(_buf), UCI_MPI_TYPES(__VA_ARGS__) \
-    }
-
 #define UCI_MPI_COLLECTIVE(_name, _lower, _params, _args, ...) \
     UCI_MPI_FORTRAN_BLOCKING(_lower, "MPI_" #_name, _params, _args, __VA_ARGS__) \
     UCI_MPI_FORTRAN_NONBLOCKING(i##_lower, "MPI_I" #_lower, _params, _args, __VA_ARGS__) \

@@ -409,8 +409,7 @@ static void uci_control_recv_words(uci_worker_t *worker, const uci_am_hdr_t *hdr
     }
 }
 
-static void uci_control_recv_eager(uci_worker_t *worker, const void *header, size_t header_length, const void *data,
-                                   size_t length)
+void uci_control_take(uci_worker_t *worker, const void *header, size_t header_length, const void *data, size_t length)
 {
     uci_am_hdr_t hdr;
 
@@ -429,12 +428,6 @@ static void uci_control_recv_eager(uci_worker_t *worker, const void *header, siz
     }
 }
 
-void uci_control_take_opened(uci_worker_t *worker, const void *header, size_t header_length, const void *data,
-                             size_t length)
-{
-    uci_control_recv_eager(worker, header, header_length, data, length);
-}
-
 ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
                               const ucp_am_recv_param_t *param)
 {
@@ -445,7 +438,7 @@ ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_lengt
     if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
         status = uci_control_recv_segment(worker, header, header_length, length, data);
     } else {
-        uci_control_recv_eager(worker, header, header_length, data, length);
+        uci_control_take(worker, header, header_length, data, length);
     }
     uci_worker_leave(worker);
     return status;

@@ -77,8 +77,7 @@ ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_lengt
                               const ucp_am_recv_param_t *param);
 
 /** A message that was in a record, opened in memory of our own; @a desc: UCX's handle of a segment of @a length bytes. */
-void uci_control_take_opened(uci_worker_t *worker, const void *header, size_t header_length, const void *data,
-                             size_t length);
+void uci_control_take(uci_worker_t *worker, const void *header, size_t header_length, const void *data, size_t length);
 ucs_status_t uci_control_take_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, size_t header_length,
                                       size_t length, void *desc);
 

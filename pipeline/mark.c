@@ -42,26 +42,12 @@ static uint32_t uci_mark_digest(const uci_mark_t *mark)
     return (uint32_t)XXH3_64bits(mark, offsetof(uci_mark_t, check));
 }
 
-/* What two workers have in common whose messages stay on the node. A container with a network of its own is another node */
-static uint64_t uci_mark_machine(void)
-{
-    struct {
-        char boot[40];
-        char host[sizeof(((uci_mark_t *)NULL)->host)];
-        uint64_t network;
-    } words = {.network = uci_process_network()};
-
-    snprintf(words.boot, sizeof(words.boot), "%s", uci_process_boot());
-    snprintf(words.host, sizeof(words.host), "%s", uci_process_host());
-    return ((words.boot[0] != '\0') && (words.network != 0)) ? XXH3_64bits(&words, sizeof(words)) : 0;
-}
-
 static ucs_status_t uci_mark_init_seal(uci_mark_t *mark)
 {
     mark->seal    = (uint8_t)uci_settings.seal;
     mark->cipher  = (uint8_t)uci_seal_cipher();
     mark->scope   = (uint8_t)uci_settings.seal_scope;
-    mark->machine = uci_mark_machine();
+    mark->machine = uci_process_machine();
     return (uci_seal_random(mark->random) == UCI_OK) ? UCS_OK : UCS_ERR_IO_ERROR;
 }
 

@@ -19,8 +19,7 @@
 
 /** Types that do not match: what is told of it. */
 typedef struct uci_types_differ {
-    uci_peer_t *
-            peer; /**< who has sent it; NULL: this is a collective, and of what follows `sent` and `posted` are what two ranks call */
+    uci_peer_t *peer; /**< who has sent it; NULL: a collective, `sent` and `posted` are what two ranks call */
     uint64_t seq;
     ucp_tag_t tag;
     uint64_t length;

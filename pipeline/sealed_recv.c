@@ -98,7 +98,7 @@ static void uci_sealed_recv_record(uci_worker_t *worker, const void *record, siz
     if (uci_sealed_is_frame(peer, &in)) {
         uci_link_take_opened(worker, in.body, in.length);
     } else if (uci_sealed_is_message(peer, &in, UCI_SEALED_MESSAGE)) {
-        uci_control_take_opened(worker, in.body, hdr_length, in.body + hdr_length, in.length - hdr_length);
+        uci_control_take(worker, in.body, hdr_length, in.body + hdr_length, in.length - hdr_length);
     } else {
         uci_sealed_refuse(peer);
     }
@@ -179,7 +179,7 @@ static void uci_sealed_welcome(uci_worker_t *worker, uci_seal_pair_t *pair, cons
     peer->pair = pair;
     if (uci_sealed_is_message(peer, in, UCI_SEALED_HELLO) && (in->length == sizeof(uci_am_hdr_t)) &&
         (((const uci_am_hdr_t *)(const void *)in->body)->type == UCI_AM_HELLO)) {
-        uci_control_take_opened(worker, in->body, in->length, mark, length);
+        uci_control_take(worker, in->body, in->length, mark, length);
     } else {
         uci_sealed_refuse(peer);
     }

@@ -47,14 +47,16 @@ UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
         return ret; \
     }
 
-#define UCI_HOOK_NBX(_name, _kind, _params, _args) \
-    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_plugin_clear_marker(param), \
+#define UCI_HOOK_NBX_AFTER(_prepare, _name, _kind, _params, _args) \
+    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, _prepare, \
                   ours->sibling.foreign |= ((param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) != 0), _params, _args)
+
+#define UCI_HOOK_NBX(_name, _kind, _params, _args) \
+    UCI_HOOK_NBX_AFTER(uci_plugin_clear_marker(param), _name, _kind, _params, _args)
 
 /* The same of those that send or fetch what is in no message of UCI's */
 #define UCI_HOOK_PAST(_name, _kind, _params, _args) \
-    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_hook_past(param, #_name), \
-                  ours->sibling.foreign |= ((param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) != 0), _params, _args)
+    UCI_HOOK_NBX_AFTER(uci_hook_past(param, #_name), _name, _kind, _params, _args)
 
 static UCI_NOINLINE void uci_hook_warn_unsealed(const char *name)
 {

@@ -13,7 +13,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from bench_common import make_parser
+from bench_common import crowded_command, make_parser
 from crowd import COMPILERS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -29,16 +29,8 @@ NETWORK = {"round": 3000.0, "mpi_round": 3000.0, "byte": 0.02, "wire": 0.08, "pi
 
 def launch_line(options, mpi, hosts, ranks, variables):
     """mpirun for RANKS on each of HOSTS."""
-    names = ",".join(f"uci-{letter}:{ranks}" for letter in "abcdefgh"[:hosts])
-    count = str(hosts * ranks)
     variables = {"UCX_TLS": options.tls, "UCX_WARN_UNUSED_ENV_VARS": "n", **variables}
-    if mpi == "openmpi":
-        line = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "--host", names, "-np", count, "--mca", "pml", "ucx",
-                "--mca", "opal_common_ucx_tls", "any", "--mca", "osc", "ucx", "--mca", "btl", "self", "--mca", "coll", "^sm",
-                "--mca", "mpi_yield_when_idle", "1"]
-        return line + [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
-    line = ["mpirun.mpich", "-hosts", names, "-np", count, "-genv", "MPIR_CVAR_NOLOCAL", "1"]
-    return line + [word for name, value in variables.items() for word in ("-genv", name, value)]
+    return crowded_command(mpi, hosts * ranks, variables, [f"uci-{letter}:{ranks}" for letter in "abcdefgh"[:hosts]])
 
 
 def variables_of(options, mpi, kind, key):

@@ -9,7 +9,7 @@ import statistics
 import subprocess
 import sys
 
-from bench_common import make_parser, uci_variables
+from bench_common import crowded_command, make_parser, uci_variables
 
 COMPILERS = {"openmpi": "mpicc.openmpi", "mpich": "mpicc.mpich"}
 
@@ -25,23 +25,12 @@ def compile_program(build, mpi):
     return program
 
 
-def command_of(mpi, ranks, tls, variables):
-    """mpirun and what goes before the program."""
-    if mpi == "openmpi":
-        command = ["mpirun.openmpi", "--allow-run-as-root", "--oversubscribe", "--bind-to", "none", "-np", ranks, "--mca", "pml",
-                   "ucx", "--mca", "opal_common_ucx_tls", "any", "--mca", "osc", "ucx", "--mca", "btl", "self", "--mca", "coll", "^sm",
-                   "--mca", "mpi_yield_when_idle", "1", "-x", f"UCX_TLS={tls}"]
-        return command + [word for name, value in variables.items() for word in ("-x", f"{name}={value}")]
-    command = ["mpirun.mpich", "-np", ranks, "-genv", "MPIR_CVAR_NOLOCAL", "1", "-genv", "UCX_TLS", tls]
-    return command + [word for name, value in variables.items() for word in ("-genv", name, value)]
-
-
 def run(command, program, count, options):
     """Microseconds by size."""
-    done = subprocess.run([*map(str, command), program, str(count), *options.sizes.split(",")], capture_output=True, text=True,
+    done = subprocess.run([*command, program, str(count), *options.sizes.split(",")], capture_output=True, text=True,
                           timeout=300, check=False)
     if done.returncode:
-        sys.exit(f"crowd.py: {' '.join(map(str, command))} failed:\n{done.stderr[-2000:]}")
+        sys.exit(f"crowd.py: {' '.join(command)} failed:\n{done.stderr[-2000:]}")
     return dict(map(float, line.split(",")) for line in done.stdout.splitlines() if line[:1].isdigit())
 
 
@@ -51,8 +40,8 @@ def measure(program, mpi, ranks, options):
     for number in range(options.rounds):
         pair = {}
         for preload in (False, True) if number % 2 else (True, False):
-            variables = {**({"UCX_WARN_UNUSED_ENV_VARS": "n"}), **uci_variables(options.build, preload)}
-            pair[preload] = run(command_of(mpi, ranks, options.tls, variables), program, options.count or COUNTS[mpi], options)
+            variables = {"UCX_TLS": options.tls, "UCX_WARN_UNUSED_ENV_VARS": "n", **uci_variables(options.build, preload)}
+            pair[preload] = run(crowded_command(mpi, ranks, variables), program, options.count or COUNTS[mpi], options)
         rounds.append(pair)
         print(f"{mpi}, {ranks} ranks: round {number + 1} of {options.rounds}", file=sys.stderr)
     return rounds

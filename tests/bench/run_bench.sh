@@ -86,26 +86,21 @@ run_overlap() {
     run_table "${table_options[@]}" --test xchg,olap --sizes 8,8k,64k,256k,1m,4m "$@"
 }
 
+# between_hosts RATE OPTION...: two of them, their network shaped to this rate, or not if it is empty.
+between_hosts() {
+    local rate=$1
+    shift
+    UCI_TWO_HOSTS_QDISC=${rate:+tbf rate $rate burst 1mb latency 5ms} between_distances "$uci_root/tools/two_hosts.sh" \
+        "$uci_root/build/tools/uci_perftest" --hosts uci-a,uci-b --bind none --tls tcp,self "${table_options[@]}" --test lat,bw "$@"
+}
+
 run_net() {
     local rate
     for rate in 10gbit 25gbit; do
         say
         say "tcp between two hosts, shaped to $rate:"
-        UCI_TWO_HOSTS_QDISC="tbf rate $rate burst 1mb latency 5ms" between_distances "$uci_root/tools/two_hosts.sh" \
-            "$uci_root/build/tools/uci_perftest" --hosts uci-a,uci-b --bind none --tls tcp,self "${table_options[@]}" \
-            --test lat,bw --sizes 8,8k,64k,256k,1m,4m "$@"
+        between_hosts "$rate" --sizes 8,8k,64k,256k,1m,4m "$@"
     done
-}
-
-# sealed_or_not QDISC UCI_SEAL KEY_FILE OPTION...
-sealed_or_not() {
-    local qdisc=$1 mode=$2 key=$3
-    shift 3
-    say
-    say "tcp between two hosts, ${qdisc:-not shaped}, UCI_SEAL=$mode:"
-    UCI_TWO_HOSTS_QDISC=$qdisc UCI_SEAL=$mode UCI_KEY_FILE=$key between_distances "$uci_root/tools/two_hosts.sh" \
-        "$uci_root/build/tools/uci_perftest" --hosts uci-a,uci-b --bind none --tls tcp,self "${table_options[@]}" \
-        --test lat,bw --sizes 8,64k,256k,1m,4m,16m "$@"
 }
 
 run_seal() {
@@ -114,7 +109,9 @@ run_seal() {
     (umask 077 && printf '%s\n' "$(od -An -N32 -v -tx1 /dev/urandom | tr -d ' \n')" >"$folder/key")
     for rate in 10gbit 25gbit ''; do
         for mode in off encrypt; do
-            sealed_or_not "${rate:+tbf rate $rate burst 1mb latency 5ms}" "$mode" "$folder/key" "$@"
+            say
+            say "tcp between two hosts, ${rate:+shaped to }${rate:-not shaped}, UCI_SEAL=$mode:"
+            UCI_SEAL=$mode UCI_KEY_FILE=$folder/key between_hosts "$rate" --sizes 8,64k,256k,1m,4m,16m "$@"
         done
     done
     rm -rf "$folder"

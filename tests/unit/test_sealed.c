@@ -295,43 +295,45 @@ static void give(unsigned node, const net_message_t *message)
     net_append(&net_nodes[node], talk_copy(message));
 }
 
-/* Each byte of a record, damaged: it is rejected, and what it brought comes again */
-Test(sealed, flipped)
+/* So many records, as many as each has bytes, of which the i-th is damaged at its byte i: it is rejected, and what it brought comes again.
+ * @return how many */
+static unsigned damage_each_byte(uci_seal_mode_t mode, void (*damage)(net_message_t *message, unsigned i))
 {
-    net_message_t *message;
-    unsigned i, length;
+    unsigned i, length = 8 + sizeof(uci_frame_hdr_t) + UCI_SEALED_OVERHEAD;
 
-    begin(2, UCI_SEAL_SIGN, UCI_SEAL_SCOPE_ALL, UCI_PATH_STREAM);
+    begin(2, mode, UCI_SEAL_SCOPE_ALL, UCI_PATH_STREAM);
     get_to_know();
-    length = 8 + sizeof(uci_frame_hdr_t) + UCI_SEALED_OVERHEAD;
     for (i = 0; i < length; ++i) {
         (void)talk_recv(1, 1 + i, UINT64_MAX);
         talk_send(0, 1 + i, 8);
-        message = record_to(1);
-        cr_assert_eq(message->length, length);
-        message->data[i] ^= (char)(1 << (i % 8));
+        cr_assert_eq(record_to(1)->length, length);
+        damage(record_to(1), i);
         finish();
         talk_expect(1 + i, 1 + i, 8);
         cr_assert_eq(rejected(), i + 1, "byte %u", i);
     }
+    return length;
+}
+
+static void flip(net_message_t *message, unsigned i)
+{
+    message->data[i] ^= (char)(1 << (i % 8));
+}
+
+static void cut(net_message_t *message, unsigned i)
+{
+    message->length = i;
+}
+
+Test(sealed, flipped)
+{
+    (void)damage_each_byte(UCI_SEAL_SIGN, flip);
 }
 
 Test(sealed, cut)
 {
-    net_message_t *message;
-    unsigned i, length;
+    unsigned length = damage_each_byte(UCI_SEAL_ENCRYPT, cut);
 
-    begin(2, UCI_SEAL_ENCRYPT, UCI_SEAL_SCOPE_ALL, UCI_PATH_STREAM);
-    get_to_know();
-    length = 8 + sizeof(uci_frame_hdr_t) + UCI_SEALED_OVERHEAD;
-    for (i = 0; i < length; ++i) {
-        (void)talk_recv(1, 1 + i, UINT64_MAX);
-        talk_send(0, 1 + i, 8);
-        message         = record_to(1);
-        message->length = i;
-        finish();
-        talk_expect(1 + i, 1 + i, 8);
-    }
     cr_expect_eq(rejected(), length);
 }
 
