@@ -95,23 +95,26 @@ void uci_digest_fill(uci_digest_ops_t table[UCI_DIGEST_LAST], uci_digest_isa_t i
     table[UCI_DIGEST_CRC64]    = *uci_digest_crc64_row(isa);
 }
 
-/* By blocks that stay in L1. What was stored is digested, since others may write to the source between two looks at it. memcpy() is the compiler's best copy, and some
- * digests have no kernel that copies. */
+/* By blocks that stay in L1, in memory of our own: others may write to the source between two looks at it, and to the destination before
+ * one. memcpy() is the compiler's best copy, and some digests have no kernel that copies. */
 static uint64_t uci_digest_copy_separate(const uci_digest_ops_t *ops, void *dst, const void *src, size_t length)
 {
+    uint8_t own[UCI_DIGEST_SEPARATE_BLOCK];
     uci_digest_stream_t stream;
     size_t offset, piece;
+    uint64_t value;
 
-    if (length <= UCI_DIGEST_SEPARATE_BLOCK) {
-        memcpy(dst, src, length);
-        return ops->digest(dst, length);
+    if (length <= sizeof(own)) {
+        value = ops->digest(uci_digest_own(own, src, length), length);
+        memcpy(dst, own, length);
+        return value;
     }
 
     ops->init(&stream);
     for (offset = 0; offset < length; offset += piece) {
-        piece = uci_min(length - offset, (size_t)UCI_DIGEST_SEPARATE_BLOCK);
-        memcpy((uint8_t *)dst + offset, (const uint8_t *)src + offset, piece);
-        ops->update(&stream, NULL, (const uint8_t *)dst + offset, piece);
+        piece = uci_min(length - offset, sizeof(own));
+        ops->update(&stream, NULL, uci_digest_own(own, (const uint8_t *)src + offset, piece), piece);
+        memcpy((uint8_t *)dst + offset, own, piece);
     }
     return ops->final(&stream);
 }

@@ -36,7 +36,7 @@ uint32_t uci_digest_set(void);
 typedef enum {
     UCI_FORM_DIGEST,   /**< digested only */
     UCI_FORM_FUSED,    /**< digested while copied: copy(); with digest none: memcpy */
-    UCI_FORM_SEPARATE, /**< a block copied, then digested while it is in L1 */
+    UCI_FORM_SEPARATE, /**< a block copied to L1, digested there, and copied on */
     UCI_FORM_FAR,      /**< digested while copied around the caches: uci_digest_copy_far() */
     UCI_FORM_KERNEL,   /**< copied between processes by the kernel (process_vm_readv), not digested; digest none */
     UCI_FORM_LAST
@@ -46,7 +46,7 @@ typedef enum {
 extern const char *const uci_form_names[];
 
 /** Copy @a length bytes from @a src to @a dst (not overlapping) the way @a form says (FUSED, SEPARATE or FAR).
- *  @return the digest of what was read (SEPARATE: of what was stored, which is the same if the copy went well). */
+ *  @return the digest of what was read, as copy(): either side may be memory that others write to. */
 uint64_t uci_digest_copy_as(const uci_digest_ops_t *ops, uci_form_t form, void *dst, const void *src, size_t length);
 
 /** @return the form that uci_digest_copy_as() really takes at this length: FAR is FUSED where it is not worth it, and FUSED is

@@ -5,7 +5,7 @@
  * Trans. Comm. 41, 1993; RFC 3720 appendix B.4) and CRC-64/XZ (ECMA-182 reflected, as in the .xz file format),
  * computed by ISA-L, which chooses its kernel by CPUID; bit by bit where ISA-L is not installed.
  *
- * ISA-L does not copy. Copying by blocks and digesting each in L1 costs the sum of both; where the CPU has carry-less
+ * ISA-L does not copy. Copying by blocks, to L1, and on from there when it is digested, costs the sum of all three; where the CPU has carry-less
  * products of 512 bits, a fold (V. Gopal et al., "Fast CRC Computation for Generic Polynomials Using PCLMULQDQ
  * Instruction", Intel, 2009) of the message to 256 bytes with the same CRC costs no more than the copy.
  */
@@ -16,7 +16,7 @@
 #include "digest_kernels.h"
 #include "log.h"
 
-#define UCI_CRC_BLOCK    4096u      /* copied, then digested while in L1 */
+#define UCI_CRC_BLOCK    4096u      /* goes through memory of our own, which stays in L1 */
 #define UCI_CRC_PIECE    (1u << 30) /* ISA-L's CRC-32C takes its length as an int */
 #define UCI_CRC_FOLD     256u       /* bytes a message is folded to: 16 blocks of 128 bits */
 #define UCI_CRC_FOLD_MIN 512u       /* below, ISA-L's own end of a fold is cheaper than ours */
@@ -141,10 +141,12 @@ static const uci_crc_t uci_crc64 = {
         .fold = {0x8260adf2381ad81cull, 0xf31fd9271e228b79ull},
 };
 
-/* CRC of what came before joined with `length` bytes at `src`, copied to `dst` unless NULL */
+/* CRC of what came before joined with `length` bytes at `src`, copied to `dst` unless NULL. Others may write to either of them
+ * meanwhile: what is digested is a copy of our own, and it is what is stored. */
 UCI_INLINE uint64_t uci_crc_move_isal(const uci_crc_t *kind, uint64_t crc, uint8_t *dst, const uint8_t *src,
                                       size_t length)
 {
+    uint8_t own[UCI_CRC_BLOCK];
     size_t piece;
 
     if (dst == NULL) {
@@ -152,8 +154,8 @@ UCI_INLINE uint64_t uci_crc_move_isal(const uci_crc_t *kind, uint64_t crc, uint8
     }
     for (; length > 0; length -= piece) {
         piece = uci_min(length, (size_t)UCI_CRC_BLOCK);
-        memcpy(dst, src, piece);
-        crc = kind->func(crc, dst, piece); /* what was stored: others may write to the source meanwhile */
+        crc   = kind->func(crc, uci_digest_own(own, src, piece), piece);
+        memcpy(dst, own, piece);
         src += piece;
         dst += piece;
     }
@@ -185,6 +187,7 @@ UCI_CRC_TARGET UCI_INLINE void uci_crc_fold(const uci_crc_t *kind, uint64_t stat
         for (i = 0; i < 4; ++i) {
             data = _mm512_loadu_si512(src + offset + 64 * i);
             if (dst != NULL) {
+                __asm__("" : "+v"(data)); /* loaded once, as all that is copied */
                 _mm512_storeu_si512(dst + offset + 64 * i, data);
             }
             if (offset == 0) {

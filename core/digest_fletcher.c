@@ -46,8 +46,7 @@ UCI_INLINE uci_fletcher_t uci_fletcher_words(uint8_t *dst, const uint8_t *src, s
 
 static uci_fletcher_t uci_fletcher_block_scalar(uint8_t *dst, const uint8_t *src, size_t length)
 {
-    uci_digest_store(dst, src, length);
-    return uci_fletcher_words(NULL, src, length);
+    return uci_fletcher_words(dst, src, length);
 }
 
 /* Sums of left and right joined: each word of left weighs right's number of words more */
@@ -106,8 +105,7 @@ static void uci_fletcher_init(uci_digest_stream_t *stream)
 UCI_INLINE void uci_fletcher_keep(uci_digest_stream_t *stream, uint8_t *dst, const uint8_t *src, size_t length)
 {
     if (length > 0) {
-        memcpy(stream->buffer + stream->waiting, src, length);
-        uci_digest_store(dst, src, length);
+        uci_digest_store(dst, uci_digest_own(stream->buffer + stream->waiting, src, length), length);
         stream->waiting += length;
     }
 }

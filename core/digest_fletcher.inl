@@ -37,10 +37,7 @@ UCI_INLINE uci_fletcher_t UCI_VEC(uci_fletcher_block_body)(uint8_t *dst, const u
     size_t i;
 
     for (i = 0; i < length; i += UCI_VEC_BYTES) {
-        data = UCI_VEC(uci_vec_load)(src + i);
-        if (dst != NULL) {
-            UCI_VEC(uci_vec_store)(dst + i, data);
-        }
+        data = UCI_VEC(uci_vec_move)(uci_digest_advance(dst, i), src + i);
         a_even += data & low;
         a_odd += data >> 32;
         b_even += a_even;

@@ -30,9 +30,8 @@ static void uci_fnv1a_eat_scalar(uint64_t *lanes, uint8_t *dst, const uint8_t *s
     unsigned i;
 
     for (; rows > 0; --rows) {
-        uci_digest_store(dst, src, UCI_FNV1A_ROW);
         for (i = 0; i < UCI_FNV1A_LANES; ++i) {
-            lanes[i] = uci_fnv1a_step(lanes[i], uci_digest_load64(src + 8 * i));
+            lanes[i] = uci_fnv1a_step(lanes[i], uci_digest_move64(uci_digest_advance(dst, 8 * i), src + 8 * i));
         }
         src += UCI_FNV1A_ROW;
         dst = uci_digest_advance(dst, UCI_FNV1A_ROW);
@@ -99,8 +98,7 @@ static void uci_fnv1a_init(uci_digest_stream_t *stream)
 
 UCI_INLINE void uci_fnv1a_keep(uci_digest_stream_t *stream, uint8_t *dst, const uint8_t *src, size_t length)
 {
-    memcpy(stream->buffer + stream->waiting, src, length);
-    uci_digest_store(dst, src, length);
+    uci_digest_store(dst, uci_digest_own(stream->buffer + stream->waiting, src, length), length);
     stream->waiting += length;
 }
 

@@ -29,10 +29,7 @@ UCI_INLINE void UCI_VEC(uci_fnv1a_run)(UCI_VEC(uci_vec) * h, uint8_t *dst, const
     for (; rows > 0; --rows) {
 #pragma GCC unroll 8
         for (i = 0; i < UCI_FNV1A_VECS; ++i) {
-            data = UCI_VEC(uci_vec_load)(src + i * UCI_VEC_BYTES);
-            if (dst != NULL) {
-                UCI_VEC(uci_vec_store)(dst + i * UCI_VEC_BYTES, data);
-            }
+            data = UCI_VEC(uci_vec_move)(uci_digest_advance(dst, i * UCI_VEC_BYTES), src + i * UCI_VEC_BYTES);
             h[i] = UCI_VEC(uci_fnv1a_step)(h[i], data);
         }
         src += UCI_FNV1A_ROW;

@@ -71,12 +71,13 @@ const uci_digest_ops_t *uci_digest_crc64_row(uci_digest_isa_t isa);
     }
 #endif
 
-/** The word at @a src; stored at @a dst unless that is NULL, and so are the ones below. */
+/** The word at @a src, loaded once; stored at @a dst unless that is NULL, and so are the ones below. */
 UCI_INLINE uint64_t uci_digest_move64(uint8_t *dst, const uint8_t *src)
 {
     uint64_t word = uci_digest_load64(src);
 
     if (dst != NULL) {
+        uci_digest_loaded(word);
         memcpy(dst, &word, sizeof(word));
     }
     return word;
@@ -87,30 +88,47 @@ UCI_INLINE uint32_t uci_digest_move32(uint8_t *dst, const uint8_t *src)
     uint32_t word = uci_digest_load32(src);
 
     if (dst != NULL) {
+        uci_digest_loaded(word);
         memcpy(dst, &word, sizeof(word));
     }
     return word;
 }
 
-/** The @a length (1..7) bytes at @a src as a word, zero-padded; touches nothing beyond them. */
+/** The @a length (1..7) bytes at @a src as a word, zero-padded; touches nothing beyond them. Where loads overlap, both are in the word,
+ *  and it is the word that is stored. */
 UCI_INLINE uint64_t uci_digest_move_tail(uint8_t *dst, const uint8_t *src, size_t length)
 {
     size_t last = length - 1, middle = length / 2;
     uint64_t word;
+    uint32_t end;
 
     if (length >= 4) {
-        word = uci_digest_move32(dst, src);
-        return word | ((uint64_t)uci_digest_move32((dst != NULL) ? dst + length - 4 : NULL, src + length - 4)
-                       << (8 * (length - 4)));
+        word = uci_digest_load32(src) | ((uint64_t)uci_digest_load32(src + length - 4) << (8 * (length - 4)));
+        if (dst != NULL) {
+            uci_digest_loaded(word);
+            end = (uint32_t)(word >> (8 * (length - 4)));
+            memcpy(dst, &word, sizeof(end));
+            memcpy(dst + length - 4, &end, sizeof(end));
+        }
+        return word;
     }
 
     word = src[0] | ((uint64_t)src[middle] << (8 * middle)) | ((uint64_t)src[last] << (8 * last));
     if (dst != NULL) {
+        uci_digest_loaded(word);
         dst[0]      = word;
         dst[middle] = word >> (8 * middle);
         dst[last]   = word >> (8 * last);
     }
     return word;
+}
+
+/** Copy to memory of our own, which is what is used from here on: the compiler must not read the source instead. @return @a own */
+UCI_INLINE uint8_t *uci_digest_own(uint8_t *own, const void *src, size_t length)
+{
+    memcpy(own, src, length);
+    __asm__ volatile("" : "+r"(own) : : "memory");
+    return own;
 }
 
 /** Copy where source, destination or both may be NULL if length is 0, and dst NULL means "do not copy". */

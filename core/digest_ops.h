@@ -39,9 +39,10 @@ typedef struct uci_digest_ops {
     uint64_t (*digest)(const void *data, size_t length);
 
     /** Copy @a length bytes from @a src to @a dst (not overlapping) and return the digest of what was
-     *  READ from src: every byte is loaded once from memory, so a copy that went wrong shows when the
-     *  other side digests what it stored. Same value as digest(src, length). From 16 MiB on it is
-     *  uci_digest_copy_far(). */
+     *  READ from src. Either may be memory that others write to meanwhile: nothing is loaded from dst, and
+     *  every byte of src is loaded once (where words overlap, in each of them), digested and stored. So what a
+     *  sender's digest certifies nobody has touched yet, and where a receiver's digest is the right one, so is
+     *  what was stored. Same value as digest(src, length). From 16 MiB on it is uci_digest_copy_far(). */
     uint64_t (*copy)(void *dst, const void *src, size_t length);
 
     const char *guarantee; /**< one line: which corruption is detected for certain, which with what odds */
@@ -49,7 +50,8 @@ typedef struct uci_digest_ops {
     /** Start a stream. */
     void (*init)(uci_digest_stream_t *stream);
 
-    /** Add the next @a length bytes at @a src, copying them to @a dst as well unless that is NULL. */
+    /** Add the next @a length bytes at @a src, copying them to @a dst as well unless that is NULL; of both the same
+     *  holds as with copy(). */
     void (*update)(uci_digest_stream_t *stream, void *dst, const void *src, size_t length);
 
     /** @return the digest of all bytes given so far, the value digest() has for them in one piece. The stream

@@ -4,6 +4,9 @@
  * XXH3-64 of at most 128 bytes, inlined where it is called: the pipeline's hottest path is an 8-byte message,
  * where a call costs as much as the digest. Written from the specification (Y. Collet, "XXH3", doc/xxhash_spec.md
  * of xxHash), seed 0 and default secret, so that the copy's stores use the very words that are digested.
+ *
+ * Others may write to what is copied meanwhile, so each word is loaded once (of those that overlap, each), and the compiler is kept from
+ * loading it again for a second use. Overlapping words are digested each by itself: if the digest is right they were alike, and right.
  */
 #ifndef UCI_DIGEST_SMALL_H_
 #define UCI_DIGEST_SMALL_H_
@@ -53,6 +56,9 @@ UCI_INLINE uint64_t uci_digest_load64(const uint8_t *p)
     return value;
 }
 
+/** A word has been loaded, for more than one use: not to be loaded again for any of them. */
+#define uci_digest_loaded(_word) __asm__("" : "+r"(_word))
+
 /* Final mixing of XXH64, used below 4 bytes */
 UCI_INLINE uint64_t uci_xxh64_avalanche(uint64_t h)
 {
@@ -79,12 +85,15 @@ UCI_INLINE uint64_t uci_xxh3_fold(uint64_t a, uint64_t b)
 /* Mix 16 bytes with words `secret` and `secret`+1 of the secret; store what was loaded if there is a copy */
 UCI_INLINE uint64_t uci_xxh3_mix16(uint8_t *dst, const uint8_t *src, unsigned secret)
 {
-    uint64_t word[2] = {uci_digest_load64(src), uci_digest_load64(src + 8)};
+    uint64_t first = uci_digest_load64(src), second = uci_digest_load64(src + 8);
 
     if (dst != NULL) {
-        memcpy(dst, word, sizeof(word));
+        uci_digest_loaded(first);
+        uci_digest_loaded(second);
+        memcpy(dst, &first, 8);
+        memcpy(dst + 8, &second, 8);
     }
-    return uci_xxh3_fold(word[0] ^ uci_xxh3_secret[secret], word[1] ^ uci_xxh3_secret[secret + 1]);
+    return uci_xxh3_fold(first ^ uci_xxh3_secret[secret], second ^ uci_xxh3_secret[secret + 1]);
 }
 
 /* 16 bytes at `offset` from the start and as many at `offset` before the end */
@@ -109,6 +118,9 @@ UCI_INLINE uint64_t uci_xxh3_small_0to3(uint8_t *dst, const uint8_t *src, size_t
     middle = src[length >> 1];
     last   = src[length - 1];
     if (dst != NULL) {
+        uci_digest_loaded(first);
+        uci_digest_loaded(middle);
+        uci_digest_loaded(last);
         dst[0]           = first;
         dst[length >> 1] = middle;
         dst[length - 1]  = last;
@@ -121,12 +133,15 @@ UCI_INLINE uint64_t uci_xxh3_small_4to8(uint8_t *dst, const uint8_t *src, size_t
 {
     uint32_t first = uci_digest_load32(src);
     uint32_t last  = uci_digest_load32(src + length - 4);
-    uint64_t h     = (last | ((uint64_t)first << 32)) ^ (uci_xxh3_secret[1] ^ uci_xxh3_secret[2]);
+    uint64_t h;
 
     if (dst != NULL) {
+        uci_digest_loaded(first);
+        uci_digest_loaded(last);
         memcpy(dst, &first, 4);
         memcpy(dst + length - 4, &last, 4);
     }
+    h = (last | ((uint64_t)first << 32)) ^ (uci_xxh3_secret[1] ^ uci_xxh3_secret[2]);
     h ^= ((h << 49) | (h >> 15)) ^ ((h << 24) | (h >> 40));
     h *= UCI_XXH3_MIX_2;
     h ^= (h >> 35) + length;
@@ -138,13 +153,16 @@ UCI_INLINE uint64_t uci_xxh3_small_9to16(uint8_t *dst, const uint8_t *src, size_
 {
     uint64_t first = uci_digest_load64(src);
     uint64_t last  = uci_digest_load64(src + length - 8);
-    uint64_t low   = first ^ (uci_xxh3_secret[3] ^ uci_xxh3_secret[4]);
-    uint64_t high  = last ^ (uci_xxh3_secret[5] ^ uci_xxh3_secret[6]);
+    uint64_t low, high;
 
     if (dst != NULL) {
+        uci_digest_loaded(first);
+        uci_digest_loaded(last);
         memcpy(dst, &first, 8);
         memcpy(dst + length - 8, &last, 8);
     }
+    low  = first ^ (uci_xxh3_secret[3] ^ uci_xxh3_secret[4]);
+    high = last ^ (uci_xxh3_secret[5] ^ uci_xxh3_secret[6]);
     return uci_xxh3_avalanche(length + __builtin_bswap64(low) + high + uci_xxh3_fold(low, high));
 }
 

@@ -18,6 +18,16 @@
 #define UCI_VEC_UNROLL _Pragma("GCC unroll 1")
 #endif
 
+/* As uci_digest_loaded() */
+#undef UCI_VEC_LOADED
+#if UCI_VEC_BYTES == 64
+#define UCI_VEC_LOADED(_v) __asm__("" : "+v"(_v))
+#elif UCI_DIGEST_HAVE_X86
+#define UCI_VEC_LOADED(_v) __asm__("" : "+x"(_v))
+#else
+#define UCI_VEC_LOADED(_v) __asm__("" : "+w"(_v))
+#endif
+
 /** Words of 64 bits */
 typedef uint64_t UCI_VEC(uci_vec) __attribute__((vector_size(UCI_VEC_BYTES)));
 
@@ -29,9 +39,16 @@ UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_load)(const void *p)
     return v;
 }
 
-UCI_INLINE void UCI_VEC(uci_vec_store)(void *p, UCI_VEC(uci_vec) v)
+/** Load once, though it has more than one use; store unless @a dst is NULL. */
+UCI_INLINE UCI_VEC(uci_vec) UCI_VEC(uci_vec_move)(uint8_t *dst, const uint8_t *src)
 {
-    memcpy(p, &v, sizeof(v));
+    UCI_VEC(uci_vec) v = UCI_VEC(uci_vec_load)(src);
+
+    if (dst != NULL) {
+        UCI_VEC_LOADED(v);
+        memcpy(dst, &v, sizeof(v));
+    }
+    return v;
 }
 
 /** Products of the low 32 bits of each word */

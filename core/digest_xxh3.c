@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * XXH3-64 and XXH3-128 (Y. Collet, xxHash 0.8; doc/xxhash_spec.md), seed 0, default secret. Up to 128 bytes see
- * digest_small.h; up to 240, and the 128-bit value up to 240, xxhash.h inlined; beyond, the loop over stripes
+ * digest_small.h; the 128-bit value up to 240, xxhash.h inlined; beyond, the loop over stripes
  * is written here, because only then one load serves both the digest and the copy.
  *
  * XXH3-64 and the low half of XXH3-128 are the same number above 240 bytes, by design of the algorithm.
@@ -38,13 +38,14 @@ static const uint64_t uci_xxh3_lanes_init[UCI_XXH3_LANES] = {
         UCI_XXH_PRIME64_4, UCI_XXH_PRIME32_2, UCI_XXH_PRIME64_5, UCI_XXH_PRIME32_1,
 };
 
-UCI_INLINE void uci_xxh3_stripe(uint64_t *lanes, const uint8_t *src, const uint8_t *secret)
+/* Stored at `dst` unless that is NULL */
+UCI_INLINE void uci_xxh3_stripe(uint64_t *lanes, uint8_t *dst, const uint8_t *src, const uint8_t *secret)
 {
     uint64_t data, mixed;
     unsigned i;
 
     for (i = 0; i < UCI_XXH3_LANES; ++i) {
-        data  = uci_digest_load64(src + 8 * i);
+        data  = uci_digest_move64(uci_digest_advance(dst, 8 * i), src + 8 * i);
         mixed = data ^ uci_digest_load64(secret + 8 * i);
         lanes[i ^ 1] += data;
         lanes[i] += (uint64_t)(uint32_t)mixed * (mixed >> 32);
@@ -65,8 +66,7 @@ UCI_INLINE void uci_xxh3_scramble(uint64_t *lanes)
 static void uci_xxh3_eat_scalar(uint64_t *lanes, size_t index, uint8_t *dst, const uint8_t *src, size_t count)
 {
     for (; count > 0; --count) {
-        uci_digest_store(dst, src, UCI_XXH3_STRIPE);
-        uci_xxh3_stripe(lanes, src, UCI_XXH3_SECRET(8 * index));
+        uci_xxh3_stripe(lanes, dst, src, UCI_XXH3_SECRET(8 * index));
         src += UCI_XXH3_STRIPE;
         dst = uci_digest_advance(dst, UCI_XXH3_STRIPE);
         if (++index == UCI_XXH3_BLOCK_STRIPES) {
@@ -89,31 +89,28 @@ UCI_INLINE uint64_t uci_xxh3_merge(const uint64_t *lanes, unsigned offset, uint6
     return uci_xxh3_avalanche(sum);
 }
 
-/* Eat the message's last 64 bytes and fold; `last` may overlap what was eaten before */
-UCI_INLINE uint64_t uci_xxh3_finish(uint64_t *lanes, const uint8_t *last, size_t length)
+/* Eat the message's last 64 bytes, copied to `dst` unless NULL, and fold; `last` may overlap what was eaten before */
+UCI_INLINE uint64_t uci_xxh3_finish(uint64_t *lanes, uint8_t *dst, const uint8_t *last, size_t length)
 {
-    uci_xxh3_stripe(lanes, last, UCI_XXH3_SECRET(UCI_XXH3_LAST_OFFSET));
+    uci_xxh3_stripe(lanes, dst, last, UCI_XXH3_SECRET(UCI_XXH3_LAST_OFFSET));
     return uci_xxh3_merge(lanes, UCI_XXH3_MERGE_OFFSET, length * UCI_XXH_PRIME64_1);
 }
 
-/* Digest, and copy unless dst is NULL, of more than UCI_XXH3_MID_MAX bytes */
-UCI_INLINE void uci_xxh3_eat_message(uci_xxh3_eat_func_t eat, uint64_t *lanes, uint8_t *dst, const uint8_t *src,
-                                     size_t length)
+/* Digest, and copy unless dst is NULL, of more than UCI_XXH3_MID_MAX bytes; the lanes are left as they are at the end */
+static uint64_t uci_xxh3_eat_message(uint64_t *lanes, uint8_t *dst, const uint8_t *src, size_t length)
 {
-    size_t count = (length - 1) / UCI_XXH3_STRIPE;
+    size_t last = length - UCI_XXH3_STRIPE;
 
     memcpy(lanes, uci_xxh3_lanes_init, sizeof(uci_xxh3_lanes_init));
-    eat(lanes, 0, dst, src, count);
-    uci_digest_store(uci_digest_advance(dst, length - UCI_XXH3_STRIPE), src + length - UCI_XXH3_STRIPE,
-                     UCI_XXH3_STRIPE);
+    uci_xxh3_eat_scalar(lanes, 0, dst, src, (length - 1) / UCI_XXH3_STRIPE);
+    return uci_xxh3_finish(lanes, uci_digest_advance(dst, last), src + last, length);
 }
 
 static uint64_t uci_xxh3_long_scalar(uint8_t *dst, const uint8_t *src, size_t length)
 {
     uint64_t lanes[UCI_XXH3_LANES];
 
-    uci_xxh3_eat_message(uci_xxh3_eat_scalar, lanes, dst, src, length);
-    return uci_xxh3_finish(lanes, src + length - UCI_XXH3_STRIPE, length);
+    return uci_xxh3_eat_message(lanes, dst, src, length);
 }
 
 static void uci_xxh3_init(uci_digest_stream_t *stream)
@@ -131,17 +128,22 @@ UCI_INLINE uint8_t *uci_xxh3_waiting(const uci_digest_stream_t *stream)
 
 static void uci_xxh3_keep(uci_digest_stream_t *stream, uint8_t *dst, const uint8_t *src, size_t length)
 {
-    memcpy(uci_xxh3_waiting(stream) + stream->waiting, src, length);
-    uci_digest_store(dst, src, length);
+    uint8_t *waiting = uci_xxh3_waiting(stream) + stream->waiting;
+
+    uci_digest_store(dst, uci_digest_own(waiting, src, length), length);
     stream->waiting += length;
     stream->length += length;
 }
 
+/* At least one stripe. The last one is eaten from where it is kept: it is not to be loaded twice either */
 UCI_INLINE void uci_xxh3_eat_stream(uci_xxh3_eat_func_t eat, uci_digest_stream_t *stream, uint64_t eaten, uint8_t *dst,
                                     const uint8_t *src, size_t count)
 {
-    eat(stream->lanes, (eaten / UCI_XXH3_STRIPE) % UCI_XXH3_BLOCK_STRIPES, dst, src, count);
-    memcpy(stream->buffer, src + (count - 1) * UCI_XXH3_STRIPE, UCI_XXH3_STRIPE);
+    size_t index = eaten / UCI_XXH3_STRIPE, last = count - 1;
+
+    eat(stream->lanes, index % UCI_XXH3_BLOCK_STRIPES, dst, src, last);
+    eat(stream->lanes, (index + last) % UCI_XXH3_BLOCK_STRIPES, uci_digest_advance(dst, last * UCI_XXH3_STRIPE),
+        uci_digest_own(stream->buffer, src + last * UCI_XXH3_STRIPE, UCI_XXH3_STRIPE), 1);
 }
 
 UCI_INLINE void uci_xxh3_update(uci_xxh3_eat_func_t eat, uci_digest_stream_t *stream, uint8_t *dst, const uint8_t *src,
@@ -189,7 +191,7 @@ static uint64_t uci_xxh3_final(const uci_digest_stream_t *stream)
     memcpy(lanes, stream->lanes, sizeof(lanes));
     index = ((stream->length - stream->waiting) / UCI_XXH3_STRIPE) % UCI_XXH3_BLOCK_STRIPES;
     uci_xxh3_eat_scalar(lanes, index, NULL, waiting, (stream->waiting - 1) / UCI_XXH3_STRIPE);
-    return uci_xxh3_finish(lanes, waiting + stream->waiting - UCI_XXH3_STRIPE, stream->length);
+    return uci_xxh3_finish(lanes, NULL, waiting + stream->waiting - UCI_XXH3_STRIPE, stream->length);
 }
 
 static uint64_t uci_xxh128_final(const uci_digest_stream_t *stream)
@@ -198,16 +200,42 @@ static uint64_t uci_xxh128_final(const uci_digest_stream_t *stream)
                                                 : uci_xxh3_final(stream);
 }
 
-/* Up to 240 bytes, not worth inlining into every kernel */
-static __attribute__((noinline)) uint64_t uci_xxh3_mid(void *dst, const void *src, size_t length)
+/* Mix 16 bytes with the secret from byte `secret` on; store them unless `dst` is NULL */
+UCI_INLINE uint64_t uci_xxh3_mix16_at(uint8_t *dst, const uint8_t *src, size_t secret)
 {
-    uci_digest_store(dst, src, length);
-    return XXH3_64bits(src, length);
+    uint64_t first  = uci_digest_move64(dst, src);
+    uint64_t second = uci_digest_move64(uci_digest_advance(dst, 8), src + 8);
+
+    return uci_xxh3_fold(first ^ uci_digest_load64(UCI_XXH3_SECRET(secret)),
+                         second ^ uci_digest_load64(UCI_XXH3_SECRET(secret + 8)));
 }
 
+/* 129 to 240 bytes, not worth inlining into every kernel */
+static __attribute__((noinline)) uint64_t uci_xxh3_mid(uint8_t *dst, const uint8_t *src, size_t length)
+{
+    uint64_t sum = length * UCI_XXH_PRIME64_1;
+    size_t i, last = length - 16;
+
+    for (i = 0; i < UCI_DIGEST_SMALL_MAX; i += 16) {
+        sum += uci_xxh3_mix16_at(uci_digest_advance(dst, i), src + i, i);
+    }
+    sum = uci_xxh3_avalanche(sum);
+    for (; i <= last; i += 16) {
+        sum += uci_xxh3_mix16_at(uci_digest_advance(dst, i), src + i, i - UCI_DIGEST_SMALL_MAX + 3);
+    }
+    sum += uci_xxh3_mix16_at(uci_digest_advance(dst, last), src + last, 136 - 17);
+    return uci_xxh3_avalanche(sum);
+}
+
+/* Up to 240 bytes. What is copied is digested in memory of our own, which nobody else writes to. */
 static __attribute__((noinline)) uint64_t uci_xxh128_mid(void *dst, const void *src, size_t length)
 {
-    uci_digest_store(dst, src, length);
+    uint8_t own[UCI_XXH3_MID_MAX];
+
+    if ((dst != NULL) && (length > 0)) { /* then they may be NULL */
+        src = uci_digest_own(own, src, length);
+        memcpy(dst, own, length);
+    }
     return XXH3_128bits(src, length).low64;
 }
 
@@ -292,8 +320,7 @@ uci_digest128_t uci_digest_xxh128(const void *data, size_t length)
     }
 
     /* the scalar loop: nothing hot needs the high half yet */
-    uci_xxh3_eat_message(uci_xxh3_eat_scalar, lanes, NULL, src, length);
-    value.low  = uci_xxh3_finish(lanes, src + length - UCI_XXH3_STRIPE, length);
+    value.low  = uci_xxh3_eat_message(lanes, NULL, src, length);
     value.high = uci_xxh3_merge(lanes, UCI_XXH3_SECRET_SIZE - UCI_XXH3_STRIPE - UCI_XXH3_MERGE_OFFSET,
                                 ~(length * UCI_XXH_PRIME64_2));
     return value;

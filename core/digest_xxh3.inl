@@ -15,11 +15,8 @@ UCI_INLINE void UCI_VEC(uci_xxh3_stripe)(UCI_VEC(uci_vec) * acc, uint8_t *dst, c
 
 #pragma GCC unroll 4
     for (i = 0; i < UCI_XXH3_VECS; ++i) {
-        data  = UCI_VEC(uci_vec_load)(src + i * UCI_VEC_BYTES);
+        data  = UCI_VEC(uci_vec_move)(uci_digest_advance(dst, i * UCI_VEC_BYTES), src + i * UCI_VEC_BYTES);
         mixed = data ^ UCI_VEC(uci_vec_load)(secret + i * UCI_VEC_BYTES);
-        if (dst != NULL) {
-            UCI_VEC(uci_vec_store)(dst + i * UCI_VEC_BYTES, data);
-        }
         acc[i] += UCI_VEC(uci_vec_swap)(data) + UCI_VEC(uci_vec_mul32)(mixed, mixed >> 32);
     }
 }
