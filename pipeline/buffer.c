@@ -4,21 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "iov.h"
 #include "log.h"
 #include "mpi_tag.h"
 #include "packer.h"
 
 uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
-
-static size_t uci_buffer_iov_length(const ucp_dt_iov_t *iov, size_t count)
-{
-    size_t i, length = 0;
-
-    for (i = 0; i < count; ++i) {
-        length += iov[i].length;
-    }
-    return length;
-}
 
 static ucs_status_t uci_buffer_init(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype)
 {
@@ -30,9 +21,8 @@ static ucs_status_t uci_buffer_init(uci_buffer_t *buf, void *data, size_t count,
 
     switch (datatype & UCP_DATATYPE_CLASS_MASK) {
     case UCP_DATATYPE_IOV:
-        buf->kind   = UCI_BUFFER_IOV;
-        buf->length = uci_buffer_iov_length(data, count);
-        return UCS_OK;
+        buf->kind = UCI_BUFFER_IOV;
+        return uci_iov_index(data, count, &buf->length, &buf->index);
     case UCP_DATATYPE_GENERIC:
         buf->kind    = UCI_BUFFER_GENERIC;
         buf->generic = uci_buffer_generic_lookup(datatype);
@@ -71,11 +61,20 @@ ucs_status_t uci_buffer_init_recv_other(uci_buffer_t *buf, void *data, size_t co
     return status;
 }
 
-void uci_buffer_finish_generic(uci_buffer_t *buf)
+static void uci_buffer_finish_state(uci_buffer_t *buf)
 {
-    if (buf->state != NULL) {
+    if ((buf->kind == UCI_BUFFER_GENERIC) && (buf->state != NULL)) {
         buf->generic->ops.finish(buf->state);
         buf->state = NULL;
+    }
+}
+
+void uci_buffer_finish_other(uci_buffer_t *buf)
+{
+    uci_buffer_finish_state(buf);
+    if (buf->kind == UCI_BUFFER_IOV) {
+        free(buf->index);
+        buf->index = NULL;
     }
 }
 
@@ -88,9 +87,7 @@ void *uci_buffer_direct(const uci_buffer_t *buf, size_t offset, size_t length)
     case UCI_BUFFER_CONTIG:
         return (char *)buf->data + offset;
     case UCI_BUFFER_IOV:
-        for (i = 0; (i < buf->count) && (offset >= iov[i].length); ++i) {
-            offset -= iov[i].length;
-        }
+        i = uci_iov_find(iov, buf->count, buf->index, &offset);
         if ((i < buf->count) && (iov[i].length - offset >= length)) {
             return (char *)iov[i].buffer + offset;
         }
@@ -117,12 +114,11 @@ static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *pa
     size_t i, part;
     char *user;
 
-    for (i = 0; (i < buf->count) && (length > 0); ++i) {
-        if (offset >= iov[i].length) {
-            offset -= iov[i].length;
-            continue;
-        }
+    for (i = uci_iov_find(iov, buf->count, buf->index, &offset); (i < buf->count) && (length > 0); ++i) {
         part = uci_min(iov[i].length - offset, length);
+        if (part == 0) {
+            continue; /* it may be nowhere */
+        }
         user = (char *)iov[i].buffer + offset;
         if (digest != NULL) {
             digest->update(stream, packed, user, part);
@@ -135,21 +131,33 @@ static void uci_buffer_iov_copy(const uci_buffer_t *buf, size_t offset, char *pa
     }
 }
 
-uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest)
+uint64_t uci_buffer_read_plain(const uci_buffer_t *buf, size_t offset, void *dst, size_t length,
+                               const uci_digest_ops_t *digest)
 {
     uci_digest_stream_t stream;
 
     if (uci_likely(buf->kind == UCI_BUFFER_CONTIG)) {
         return digest->copy(dst, (const char *)buf->data + offset, length);
     }
+    digest->init(&stream);
+    uci_buffer_iov_copy(buf, offset, dst, length, digest, &stream);
+    return digest->final(&stream);
+}
 
-    if (buf->kind == UCI_BUFFER_IOV) {
-        digest->init(&stream);
-        uci_buffer_iov_copy(buf, offset, dst, length, digest, &stream);
-        return digest->final(&stream);
+ucs_status_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest,
+                             uint64_t *value_p)
+{
+    ucs_status_t status;
+
+    if (uci_likely(buf->kind != UCI_BUFFER_GENERIC)) {
+        *value_p = uci_buffer_read_plain(buf, offset, dst, length, digest);
+        return UCS_OK;
     }
-    uci_packer_pack(buf, offset, dst, length);
-    return digest->digest(dst, length);
+    status = uci_packer_pack(buf, offset, dst, length);
+    if (status == UCS_OK) {
+        *value_p = digest->digest(dst, length);
+    }
+    return status;
 }
 
 /* MPICH takes a reference to a datatype with each operation, and gives it up in finish(): once more would free the datatype under its user.
@@ -159,28 +167,31 @@ static bool uci_buffer_finishes_once(const uci_buffer_t *buf)
     return (buf->kind == UCI_BUFFER_GENERIC) && (uci_mpi_here() == UCI_MPI_MPICH);
 }
 
-void uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)
+ucs_status_t uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)
 {
     bool once = uci_buffer_finishes_once(buf);
     uci_buffer_t packing;
+    ucs_status_t status;
+    uint64_t value;
 
     if (!once) {
-        uci_buffer_finish(buf);
+        uci_buffer_finish_state(buf);
     }
     packing = *buf;
     if (buf->kind == UCI_BUFFER_GENERIC) {
         packing.state = buf->generic->ops.start_pack(buf->generic->context, buf->data, buf->count);
     }
-    uci_buffer_read(&packing, 0, dst, length, &uci_digest_table[UCI_DIGEST_NONE]);
+    status = uci_buffer_read(&packing, 0, dst, length, &uci_digest_table[UCI_DIGEST_NONE], &value);
     if (!once) {
-        uci_buffer_finish(&packing);
+        uci_buffer_finish_state(&packing);
     }
+    return status;
 }
 
 void uci_buffer_renew(uci_buffer_t *buf)
 {
     if ((buf->kind == UCI_BUFFER_GENERIC) && !uci_buffer_finishes_once(buf)) {
-        uci_buffer_finish(buf);
+        uci_buffer_finish_state(buf);
         buf->state = buf->generic->ops.start_unpack(buf->generic->context, buf->data, buf->count);
     }
     buf->status = UCS_OK;

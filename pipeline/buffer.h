@@ -23,9 +23,10 @@ typedef struct uci_buffer {
     void *data;    /**< contig: bytes; iov: ucp_dt_iov_t[count] */
     size_t count;  /**< of iov entries */
     size_t length; /**< packed bytes */
+    size_t *index; /**< of an iov (iov.h) */
     uci_generic_dt_t *generic;
     void *state;         /**< of the generic datatype; NULL once finished */
-    ucs_status_t status; /**< first error that unpacking gave */
+    ucs_status_t status; /**< first error that unpacking gave; of packing each call tells */
     uci_form_t form;     /**< how bytes are copied into it, if it is contiguous: the receiver's choice by size */
 } uci_buffer_t;
 
@@ -51,7 +52,7 @@ UCI_INLINE size_t uci_buffer_contig_length(ucp_datatype_t datatype, size_t count
 /** The cases of the functions below that are not contiguous. */
 ucs_status_t uci_buffer_init_send_other(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype);
 ucs_status_t uci_buffer_init_recv_other(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype);
-void uci_buffer_finish_generic(uci_buffer_t *buf);
+void uci_buffer_finish_other(uci_buffer_t *buf);
 
 UCI_INLINE void uci_buffer_init_contig(uci_buffer_t *buf, void *data, size_t length)
 {
@@ -62,8 +63,8 @@ UCI_INLINE void uci_buffer_init_contig(uci_buffer_t *buf, void *data, size_t len
     buf->form   = UCI_FORM_FUSED;
 }
 
-/** Describe a buffer to be sent / received into. Generic: starts packing / unpacking, to be ended by
- *  uci_buffer_finish(). @return UCS_OK, or UCS_ERR_INVALID_PARAM (logged) for an unknown datatype. */
+/** Describe a buffer to be sent / received into, until uci_buffer_finish(). Generic: starts packing / unpacking.
+ *  @return UCS_OK; UCS_ERR_INVALID_PARAM for an unknown datatype, or UCS_ERR_NO_MEMORY (both logged). */
 UCI_INLINE ucs_status_t uci_buffer_init_send(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype)
 {
     if (uci_likely(uci_buffer_is_contig(datatype))) {
@@ -84,8 +85,8 @@ UCI_INLINE ucs_status_t uci_buffer_init_recv(uci_buffer_t *buf, void *data, size
 
 UCI_INLINE void uci_buffer_finish(uci_buffer_t *buf)
 {
-    if (uci_unlikely(buf->kind == UCI_BUFFER_GENERIC)) {
-        uci_buffer_finish_generic(buf);
+    if (uci_unlikely(buf->kind != UCI_BUFFER_CONTIG)) {
+        uci_buffer_finish_other(buf);
     }
 }
 
@@ -102,14 +103,20 @@ void *uci_buffer_target(const uci_buffer_t *buf, size_t offset, size_t length, v
 
 /**
  * Copy packed bytes out of the buffer, with their digest: of what was read there, but for generic datatypes, whose is of what they
- * have packed into @a dst. A generic datatype is read from an offset where one of
+ * have packed into @a dst, which must be memory of our own then. A generic datatype is read from an offset where one of
  * its elements begins, best as a whole: packers need not split elements.
+ * @return UCS_OK; what a generic datatype's packer did wrong (logged). Others never fail.
  */
-uint64_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest);
+ucs_status_t uci_buffer_read(uci_buffer_t *buf, size_t offset, void *dst, size_t length, const uci_digest_ops_t *digest,
+                             uint64_t *value_p);
+
+/** The same of what is contiguous, or an iov: it can't fail. @return the digest. */
+uint64_t uci_buffer_read_plain(const uci_buffer_t *buf, size_t offset, void *dst, size_t length,
+                               const uci_digest_ops_t *digest);
 
 /** Copy packed bytes out of a buffer that has been received into, from its beginning on. What a generic datatype still has to unpack lands
- *  before, and nothing more can be stored until uci_buffer_renew(). */
-void uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length);
+ *  before, and nothing more can be stored until uci_buffer_renew(). @return as uci_buffer_read(). */
+ucs_status_t uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length);
 
 /** The buffer of a receive as it was when the receive was posted: store into it once more. */
 void uci_buffer_renew(uci_buffer_t *buf);

@@ -81,25 +81,33 @@ bool uci_direct_is_reminded(uci_send_op_t *op)
     return first;
 }
 
-static uint64_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uint32_t length, uci_cut_t *cut_p)
+static ucs_status_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uint32_t length,
+                                    uci_cut_t *cut_p, uint64_t *value_p)
 {
     if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) && (length >= UCI_FILL_MIN)) {
-        return uci_fill_copy(&op->peer->fill, op->digest, slot->data,
-                             (const char *)op->buffer->data + ((uint64_t)index * op->chunk_size), length);
+        *value_p = uci_fill_copy(&op->peer->fill, op->digest, slot->data,
+                                 (const char *)op->buffer->data + ((uint64_t)index * op->chunk_size), length);
+        return UCS_OK;
     }
-    return uci_send_op_load(op, index, slot->data, length, cut_p);
+    return uci_send_op_load(op, index, slot->data, length, cut_p, value_p);
 }
 
-static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
+static ucs_status_t uci_direct_fill(uci_send_op_t *op, uint32_t index)
 {
     uci_slot_t *slot = uci_direct_slot(op, index);
     uint64_t mark    = uci_slot_mark(op->peer->uid, op->frame->seq, index);
     uci_cut_t cut    = 0;
     uci_slot_words_t words; /* the reader can write to the slot */
+    ucs_status_t status;
+    uint64_t value;
 
     slot->next   = 0;
     words.length = uci_chunk_length(op->length, op->chunk_size, index);
-    (void)uci_source_note(op, index, uci_direct_load(op, index, slot, words.length, &cut));
+    status       = uci_direct_load(op, index, slot, words.length, &cut, &value);
+    if (uci_unlikely(status != UCS_OK)) {
+        return status;
+    }
+    (void)uci_source_note(op, index, value);
     words.value  = uci_merkle_leaf(op->tree, index);
     words.cut    = cut;
     words.root   = (index + 1 < op->chunks)
@@ -117,17 +125,25 @@ static void uci_direct_fill(uci_send_op_t *op, uint32_t index)
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_memory(op, slot->data, uci_chunk_length(op->length, op->chunk_size, index));
     }
+    return UCS_OK;
 }
 
-/* The reader keeps a slot until it knows the next one */
-static void uci_direct_fill_next(uci_send_op_t *op)
+/* The reader keeps a slot until it knows the next one. @return false: it can't be filled, as op->status says */
+static bool uci_direct_fill_next(uci_send_op_t *op)
 {
     uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uint16_t slot             = UCI_SLOT_NONE;
 
     if (direct->filled > 0) {
-        direct->slots[direct->filled % UCI_DIRECT_WINDOW] = uci_bounce_get(op->peer->worker);
+        slot = direct->slots[direct->filled % UCI_DIRECT_WINDOW] = uci_bounce_get(op->peer->worker);
     }
-    uci_direct_fill(op, direct->filled);
+    op->status = uci_direct_fill(op, direct->filled);
+    if (uci_unlikely(op->status != UCS_OK)) {
+        if (direct->filled > 0) {
+            uci_bounce_put(op->peer->worker, slot); /* the first one is taken from the start */
+        }
+        return false;
+    }
     if (direct->filled > 0) {
         __atomic_store_n(&uci_direct_slot(op, direct->filled - 1)->next,
                          direct->slots[direct->filled % UCI_DIRECT_WINDOW] + 1u, __ATOMIC_RELEASE);
@@ -136,6 +152,7 @@ static void uci_direct_fill_next(uci_send_op_t *op)
     if (direct->filled == op->chunks) {
         uci_both_send_ends(op);
     }
+    return true;
 }
 
 static void uci_direct_set_draining(uci_send_op_t *op, bool draining)
@@ -184,7 +201,7 @@ static bool uci_direct_may_fill(const uci_send_op_t *op)
            (uci_direct_turn(op) > 0);
 }
 
-/* @return true if the whole message has been taken */
+/* @return true if the whole message has been taken, or, as op->status says, can't be */
 static bool uci_direct_advance(uci_send_op_t *op)
 {
     uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
@@ -197,10 +214,9 @@ static bool uci_direct_advance(uci_send_op_t *op)
         op->taken        = true;
         uci_direct_set_draining(op, true);
     }
-    for (turn = uci_direct_turn(op); (turn > 0) && uci_direct_may_fill(op); --turn) {
-        uci_direct_fill_next(op);
+    for (turn = uci_direct_turn(op); (turn > 0) && uci_direct_may_fill(op) && uci_direct_fill_next(op); --turn) {
     }
-    return direct->acked == op->chunks;
+    return (direct->acked == op->chunks) || uci_unlikely(op->status != UCS_OK);
 }
 
 bool uci_direct_start(uci_send_op_t *op, unsigned keep)
@@ -332,6 +348,15 @@ static bool uci_direct_sends_are_due(const uci_worker_t *worker)
     return false;
 }
 
+static void uci_direct_end(uci_send_op_t *op)
+{
+    if (uci_unlikely(op->status != UCS_OK)) {
+        uci_send_op_fail(op, op->status);
+    } else {
+        uci_send_op_finish(op, UCS_OK);
+    }
+}
+
 /* Fill what has been taken, complete what is through. @return 0 if there was nothing to do: MPIs give the core away then, if there are
  * more processes than cores. */
 static __attribute__((noinline)) unsigned uci_direct_send_progress(uci_worker_t *worker)
@@ -351,7 +376,7 @@ static __attribute__((noinline)) unsigned uci_direct_send_progress(uci_worker_t 
         direct = uci_path_state(op, uci_direct_send_t);
         before = direct->filled + direct->acked;
         if (uci_direct_advance(op)) {
-            uci_send_op_finish(op, UCS_OK);
+            uci_direct_end(op);
             ++count;
             continue;
         }

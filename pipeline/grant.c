@@ -105,7 +105,7 @@ static bool uci_grant_entry(uci_send_op_t *op, uint32_t index, char *packed, uci
         entry->value   = op->digest->digest((void *)entry->address, length);
     } else {
         entry->address = (uintptr_t)packed;
-        entry->value   = uci_buffer_read(op->buffer, offset, packed, length, op->digest);
+        entry->value   = uci_buffer_read_plain(op->buffer, offset, packed, length, op->digest);
     }
     source         = uci_source_note(op, index, entry->value);
     entry->index   = index;
@@ -184,7 +184,7 @@ static bool uci_grant_is_writable(const void *address)
 /* A wrong region: a copy of the message, with no byte as it was */
 static void uci_grant_spoil(uci_send_op_t *op, char *memory)
 {
-    uci_buffer_read(op->buffer, 0, memory, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
+    uci_buffer_read_plain(op->buffer, 0, memory, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
     uci_inject_region(memory, op->length);
 }
 

@@ -11,7 +11,7 @@ static bool uci_inject_other_chunk(uci_send_op_t *op, uci_control_t *msg, uint32
     uint32_t length = uci_min(uci_chunk_length(op->length, op->chunk_size, other), (uint32_t)msg->length);
     uint64_t before = XXH3_64bits(msg->staging, msg->length);
 
-    uci_buffer_read(op->buffer, (uint64_t)other * op->chunk_size, msg->staging, length, op->digest);
+    uci_buffer_read_plain(op->buffer, (uint64_t)other * op->chunk_size, msg->staging, length, op->digest);
     return XXH3_64bits(msg->staging, msg->length) != before;
 }
 
@@ -88,8 +88,8 @@ static void uci_inject_slot_payload(uci_send_op_t *op, uci_slot_t *slot, uint32_
     size_t left     = slot->length;
 
     if ((fault->kind == UCI_FAULT_SWAP) && (op->buffer->kind != UCI_BUFFER_GENERIC)) {
-        uci_buffer_read(op->buffer, (uint64_t)other * op->chunk_size, slot->data,
-                        uci_min(slot->length, uci_chunk_length(op->length, op->chunk_size, other)), op->digest);
+        uci_buffer_read_plain(op->buffer, (uint64_t)other * op->chunk_size, slot->data,
+                              uci_min(slot->length, uci_chunk_length(op->length, op->chunk_size, other)), op->digest);
     } else {
         left = uci_fault_apply(fault, slot->data, slot->length, uci_inject_stale(slot->length));
     }
@@ -271,6 +271,7 @@ bool uci_inject_escape(uci_buffer_t *buffer, size_t length, int peer_rank)
     ucs_status_t status = buffer->status;
     uci_fault_t fault;
     void *packed;
+    bool is_done;
 
     if ((length == 0) || !uci_inject_can_read_back(buffer) ||
         !uci_fault_draw(UCI_FAULT_ESCAPE, length, peer_rank, &fault)) {
@@ -281,29 +282,35 @@ bool uci_inject_escape(uci_buffer_t *buffer, size_t length, int peer_rank)
         uci_fault_undo();
         return false;
     }
-    uci_buffer_read_back(buffer, packed, length);
-    uci_inject_bytes(&fault, packed, length);
+    is_done = (uci_buffer_read_back(buffer, packed, length) == UCS_OK);
     uci_buffer_renew(buffer);
-    uci_buffer_store(buffer, 0, packed, length);
+    if (is_done) {
+        uci_inject_bytes(&fault, packed, length);
+        uci_buffer_store(buffer, 0, packed, length);
+    } else {
+        uci_fault_undo();
+    }
     buffer->status = status;
     free(packed);
-    return true;
+    return is_done;
 }
 
 void *uci_inject_user_data(uci_buffer_t *buffer, int peer_rank, size_t *length_p)
 {
     uci_fault_t fault;
+    uint64_t value;
     void *copy;
 
     if ((buffer->length == 0) || !uci_fault_draw(UCI_FAULT_PAYLOAD, buffer->length, peer_rank, &fault)) {
         return NULL;
     }
     copy = malloc(buffer->length);
-    if (copy == NULL) {
+    if ((copy == NULL) ||
+        (uci_buffer_read(buffer, 0, copy, buffer->length, &uci_digest_table[UCI_DIGEST_NONE], &value) != UCS_OK)) {
+        free(copy);
         uci_fault_undo();
         return NULL;
     }
-    uci_buffer_read(buffer, 0, copy, buffer->length, &uci_digest_table[UCI_DIGEST_NONE]);
     *length_p = uci_fault_apply(&fault, copy, buffer->length, uci_inject_stale(buffer->length));
     return copy;
 }

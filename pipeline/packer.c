@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "log.h"
+#include "mpi_tag.h"
 #include "process.h"
 
 #define UCI_PACKER_ROUNDS 3
@@ -12,21 +13,16 @@
 /* The whole message, from or to its packed form */
 typedef ucs_status_t (*uci_packer_run_t)(uci_buffer_t *buf, char *packed);
 
-/* As much as the packer likes, again and again */
 static ucs_status_t uci_packer_pack_part(uci_buffer_t *buf, size_t offset, char *dst, size_t length)
 {
-    size_t done, part;
+    size_t done;
+    ucs_status_t status = uci_ordered_pack_some(buf, offset, dst, length, &done);
 
-    for (done = 0; done < length; done += part) {
-        part = buf->generic->ops.pack(buf->state, offset + done, dst + done, length - done);
-        if (part == 0) {
-            /* a packer that stalls would make us send what it never wrote */
-            memset(dst + done, 0, length - done);
-            uci_error("generic datatype packed only %zu of %zu bytes at offset %zu", done, length, offset);
-            return UCS_ERR_INVALID_PARAM;
-        }
+    if (uci_unlikely((status == UCS_OK) && (done < length))) {
+        uci_error("a generic datatype packs only %zu of %zu bytes at offset %zu", done, length, offset);
+        return UCS_ERR_INVALID_PARAM;
     }
-    return UCS_OK;
+    return status;
 }
 
 static ucs_status_t uci_packer_pack_whole(uci_buffer_t *buf, char *packed)
@@ -34,24 +30,29 @@ static ucs_status_t uci_packer_pack_whole(uci_buffer_t *buf, char *packed)
     return uci_packer_pack_part(buf, 0, packed, buf->length);
 }
 
-uci_border_t uci_packer_pack_pieces(uci_ordered_t *ordered, uci_buffer_t *buf, char *dst, size_t length)
+ucs_status_t uci_packer_pack_pieces(uci_ordered_t *ordered, uci_buffer_t *buf, char *dst, size_t length,
+                                    uci_border_t *border_p)
 {
-    uci_cut_t cut = 0;
+    ucs_status_t status = UCS_OK;
+    uci_cut_t cut       = 0;
     size_t done, part;
 
-    for (done = 0; done < length; done += part) {
-        part = uci_min(length - done, (size_t)UCI_PACKER_PIECE);
-        cut  = uci_ordered_pack(ordered, buf, dst + done, part);
+    for (done = 0; (done < length) && (status == UCS_OK); done += part) {
+        part   = uci_min(length - done, (size_t)UCI_PACKER_PIECE);
+        status = uci_ordered_pack(ordered, buf, dst + done, part, &cut);
     }
-    return uci_ordered_border(ordered, cut);
+    *border_p = uci_ordered_border(ordered, cut);
+    return status;
 }
 
 static ucs_status_t uci_packer_pack_in_pieces(uci_buffer_t *buf, char *packed)
 {
     uci_ordered_t ordered = {0};
+    uci_border_t border;
+    ucs_status_t status = uci_packer_pack_pieces(&ordered, buf, packed, buf->length, &border);
 
-    (void)uci_packer_pack_pieces(&ordered, buf, packed, buf->length);
-    return UCS_OK;
+    uci_ordered_cleanup(&ordered);
+    return status;
 }
 
 static ucs_status_t uci_packer_unpack_whole(uci_buffer_t *buf, char *packed)
@@ -133,13 +134,12 @@ static bool uci_packer_is_whole(const uci_buffer_t *buf, size_t offset, size_t l
     return (offset == 0) && (length == buf->length) && (length > UCI_PACKER_PIECE);
 }
 
-void uci_packer_pack(uci_buffer_t *buf, size_t offset, void *dst, size_t length)
+ucs_status_t uci_packer_pack(uci_buffer_t *buf, size_t offset, void *dst, size_t length)
 {
     if (uci_packer_is_whole(buf, offset, length) && (uci_packer_way(buf) == UCI_PACKER_PIECES)) {
-        (void)uci_packer_pack_in_pieces(buf, dst);
-    } else {
-        (void)uci_packer_pack_part(buf, offset, dst, length);
+        return uci_packer_pack_in_pieces(buf, dst);
     }
+    return uci_packer_pack_part(buf, offset, dst, length);
 }
 
 ucs_status_t uci_packer_unpack(uci_buffer_t *buf, size_t offset, const void *src, size_t length)
@@ -148,7 +148,7 @@ ucs_status_t uci_packer_unpack(uci_buffer_t *buf, size_t offset, const void *src
     char *packed = (char *)src; /* read only */
 
     if (uci_packer_is_whole(buf, offset, length)) {
-        if (uci_unlikely(uci_packer_may_learn(buf, way))) {
+        if (uci_unlikely(uci_packer_may_learn(buf, way)) && (uci_mpi_here() != UCI_MPI_UNKNOWN)) {
             uci_packer_learn(way, uci_packer_unpack_whole, uci_packer_unpack_in_pieces, buf, packed);
         }
         if ((uci_packer_get(way) == UCI_PACKER_PIECES) && (uci_packer_unpack_in_pieces(buf, packed) == UCS_OK)) {

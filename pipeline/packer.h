@@ -30,15 +30,17 @@ typedef enum {
 uci_packer_way_t uci_packer_way(uci_buffer_t *buf);
 
 /**
- * Pack @a length bytes of @a buf, a generic one to send, from @a offset on into @a dst; all of it by the faster way. Zeros instead of what
- * its packer does not give (logged).
+ * Pack @a length bytes of @a buf, a generic one to send, from @a offset on into @a dst; all of it by the faster way.
+ * @return as uci_ordered_pack().
  */
-void uci_packer_pack(uci_buffer_t *buf, size_t offset, void *dst, size_t length);
+ucs_status_t uci_packer_pack(uci_buffer_t *buf, size_t offset, void *dst, size_t length);
 
-/** Pack the next @a length bytes in pieces. @return the border behind them. */
-uci_border_t uci_packer_pack_pieces(uci_ordered_t *ordered, uci_buffer_t *buf, char *dst, size_t length);
+/** Pack the next @a length bytes in pieces. @param border_p  the one behind them. @return as uci_ordered_pack(). */
+ucs_status_t uci_packer_pack_pieces(uci_ordered_t *ordered, uci_buffer_t *buf, char *dst, size_t length,
+                                    uci_border_t *border_p);
 
-/** Unpack into @a buf, a generic one to receive into, as uci_packer_pack(). @return the unpacker's status. */
+/** Unpack into @a buf, a generic one to receive into, as uci_packer_pack(); but in pieces for an MPI only, whose unpackers take or refuse a
+ *  part of an element: another one might leave it out, and say nothing. @return the unpacker's status. */
 ucs_status_t uci_packer_unpack(uci_buffer_t *buf, size_t offset, const void *src, size_t length);
 
 #endif

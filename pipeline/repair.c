@@ -457,6 +457,7 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
 
 /* ------------------------------------------------- sender: what is asked */
 
+/* What is not sent for lack of memory is asked for again */
 static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
 {
     uint32_t i;
@@ -464,16 +465,21 @@ static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t
     for (i = 0; i < count; ++i) {
         /* those not sent yet are on their way */
         if (indexes[i] < op->next) {
-            uci_stream_chunk(op, indexes[i], UCI_AM_FLAG_REPAIR);
+            (void)uci_stream_chunk(op, indexes[i], UCI_AM_FLAG_REPAIR);
         }
     }
 }
 
 void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes, uint32_t count)
 {
+    ucs_status_t status = uci_send_op_settle(op);
+
     op->remote_op = hdr->op;
-    if (!uci_send_op_settle(op)) {
-        return; /* the receiver asks again */
+    if (status != UCS_OK) {
+        if (status != UCS_ERR_NO_MEMORY) {
+            uci_send_op_fail(op, status);
+        }
+        return; /* or the receiver asks again */
     }
     if ((hdr->flags & UCI_AM_FLAG_GET) && op->peer->in_clear && (uci_merkle_leaves_set(op->tree) == op->chunks)) {
         uci_grant_chunks(op, indexes, count);

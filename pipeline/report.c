@@ -164,7 +164,7 @@ static const void *uci_report_right_bytes(uci_recv_op_t *op, uint32_t index, siz
     if ((good == NULL) && (op->buffer->kind == UCI_BUFFER_IOV)) {
         *own_p = malloc(length);
         if (*own_p != NULL) {
-            uci_buffer_read(op->buffer, offset, *own_p, length, &uci_digest_table[UCI_DIGEST_NONE]);
+            uci_buffer_read_plain(op->buffer, offset, *own_p, length, &uci_digest_table[UCI_DIGEST_NONE]);
         }
         good = *own_p;
     }

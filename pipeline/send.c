@@ -84,18 +84,22 @@ UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, uci_frame_t *frame,
     return UCS_STATUS_PTR(status);
 }
 
-/* The user's bytes, and behind them their signature, which may be NULL. @return digest of both */
-static uint64_t uci_send_fill(uci_frame_t *frame, uci_buffer_t *buffer, const uci_digest_ops_t *digest,
-                              const uci_signature_t *signature)
+/* The user's bytes, and behind them their signature, which may be NULL. @param value_p  digest of both */
+static ucs_status_t uci_send_fill(uci_frame_t *frame, uci_buffer_t *buffer, const uci_digest_ops_t *digest,
+                                  const uci_signature_t *signature, uint64_t *value_p)
 {
     char *payload = uci_frame_payload(frame);
+    ucs_status_t status;
 
     if (uci_likely(signature == NULL)) {
-        return uci_buffer_read(buffer, 0, payload, buffer->length, digest);
+        return uci_buffer_read(buffer, 0, payload, buffer->length, digest, value_p);
     }
-    uci_buffer_read(buffer, 0, payload, buffer->length, &uci_digest_table[UCI_DIGEST_NONE]);
-    uci_signed_append(payload + buffer->length, signature);
-    return digest->digest(payload, frame->total - sizeof(uci_frame_hdr_t));
+    status = uci_buffer_read(buffer, 0, payload, buffer->length, &uci_digest_table[UCI_DIGEST_NONE], value_p);
+    if (status == UCS_OK) {
+        uci_signed_append(payload + buffer->length, signature);
+        *value_p = digest->digest(payload, frame->total - sizeof(uci_frame_hdr_t));
+    }
+    return status;
 }
 
 static __attribute__((noinline)) ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,
@@ -107,12 +111,17 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, u
     size_t length                  = buffer->length + uci_frame_trailer(kind);
     uci_frame_t *frame             = uci_send_frame_get(ep->peer, length);
     ucs_status_t status;
+    uint64_t value;
 
     if (uci_unlikely(frame == NULL)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    status = uci_link_send(ep, frame, uci_frame_what(kind, (uint8_t)digest->id, (uint32_t)length), tag,
-                           uci_send_fill(frame, buffer, digest, signature));
+    status = uci_send_fill(frame, buffer, digest, signature, &value);
+    if (uci_unlikely(status != UCS_OK)) {
+        uci_frame_put(&ep->peer->worker->frames, frame);
+        return UCS_STATUS_PTR(status);
+    }
+    status = uci_link_send(ep, frame, uci_frame_what(kind, (uint8_t)digest->id, (uint32_t)length), tag, value);
     return uci_send_eager_end(ep, frame, buffer->length, status, param);
 }
 
@@ -184,6 +193,7 @@ static UCI_NOINLINE ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *
     size_t length        = req->buffer.length + uci_frame_trailer(kind);
     uci_frame_t *frame;
     uci_send_op_t *op;
+    uint64_t value;
 
     op    = uci_send_op_create(peer, req->buffer.length);
     frame = uci_send_frame_get(peer, length);
@@ -191,13 +201,17 @@ static UCI_NOINLINE ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *
         goto err;
     }
 
+    status = uci_send_fill(frame, &req->buffer, worker->digest, signature, &value);
+    if (uci_unlikely(status != UCS_OK)) {
+        goto err;
+    }
     op->state = UCI_SEND_WAIT_FIN;
     op->req   = req;
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, req->buffer.length);
     status = uci_send_op_start(op, ep, frame, uci_frame_what(kind, (uint8_t)worker->digest->id, (uint32_t)length), tag,
-                               uci_send_fill(frame, &req->buffer, worker->digest, signature));
+                               value);
     if (status == UCS_OK) {
         return uci_request_posted(req, param);
     }
@@ -353,7 +367,11 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
         goto err;
     }
     if (op->buffer->kind == UCI_BUFFER_GENERIC) {
-        op->borders = calloc(op->chunks, sizeof(*op->borders)); /* without them the receiver may have to collect */
+        op->borders = calloc(op->chunks,
+                             sizeof(*op->borders)); /* an unpacker may leave out parts of elements, and say nothing */
+        if (op->borders == NULL) {
+            goto err;
+        }
     }
 
     if (direct) {
@@ -376,7 +394,9 @@ static __attribute__((noinline)) ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uc
         done = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
     }
     uci_send_start_path(op);
-    if (done) {
+    if (uci_unlikely(op->status != UCS_OK)) {
+        uci_send_op_fail(op, op->status);
+    } else if (done) {
         uci_request_complete(req, UCS_OK);
     }
     return uci_request_posted(req, param);

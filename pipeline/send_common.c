@@ -64,6 +64,16 @@ static bool uci_send_is_copy_pooled(const uci_send_op_t *op)
     return op->length <= UCI_SLOT_SIZE;
 }
 
+static void uci_send_copy_free(uci_send_op_t *op)
+{
+    if (uci_send_is_copy_pooled(op)) {
+        uci_pool_put(&op->peer->worker->slot_copies, op->copy);
+    } else {
+        free(op->copy);
+    }
+    op->copy = NULL;
+}
+
 void uci_send_op_destroy(uci_send_op_t *op)
 {
     uci_peer_t *peer     = op->peer;
@@ -76,12 +86,9 @@ void uci_send_op_destroy(uci_send_op_t *op)
     }
     if (op->copy != NULL) {
         worker->copy_bytes -= op->length;
-        if (uci_send_is_copy_pooled(op)) {
-            uci_pool_put(&worker->slot_copies, op->copy);
-        } else {
-            free(op->copy);
-        }
+        uci_send_copy_free(op);
     }
+    uci_ordered_cleanup(&op->ordered);
     uci_merkle_destroy(op->tree);
     free(op->changed);
     free(op->borders);
@@ -157,35 +164,53 @@ static uci_cut_t uci_send_op_cut(const uci_send_op_t *op, uint32_t index)
     return uci_cut_between((index > 0) ? uci_send_op_border(op, index - 1) : 0, uci_send_op_border(op, index));
 }
 
-/* One chunk of the copy. A generic datatype is packed in pieces, as UCX does it. @return its digest. */
-static uint64_t uci_send_copy_chunk(uci_send_op_t *op, uint32_t index, uci_buffer_t *buffer, uci_ordered_t *ordered)
+/* One chunk of the copy, with its digest. A generic datatype is packed in pieces, as UCX does it. */
+static ucs_status_t uci_send_copy_chunk(uci_send_op_t *op, uint32_t index, uci_buffer_t *buffer, uci_ordered_t *ordered,
+                                        uint64_t *value_p)
 {
     uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
     uint64_t offset = (uint64_t)index * op->chunk_size;
     char *dst       = (char *)op->copy + offset;
+    uci_border_t border;
+    ucs_status_t status;
 
     if (buffer->kind != UCI_BUFFER_GENERIC) {
-        return uci_buffer_read(buffer, offset, dst, length, op->digest);
+        *value_p = uci_buffer_read_plain(buffer, offset, dst, length, op->digest);
+        return UCS_OK;
     }
-    uci_send_op_set_border(op, index, uci_packer_pack_pieces(ordered, buffer, dst, length));
-    return op->digest->digest(dst, length);
+    status = uci_packer_pack_pieces(ordered, buffer, dst, length, &border);
+    if (status == UCS_OK) {
+        uci_send_op_set_border(op, index, border);
+        *value_p = op->digest->digest(dst, length);
+    }
+    return status;
 }
 
 /* Copy the message: so that the user's buffer is free, or since a generic datatype can't be packed in any order. Of the latter some
  * may have been packed before: from its start again, for which finishing the datatype's state and making a new one is no way, since
  * MPICH lets go of the datatype then */
-static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
+static ucs_status_t uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
 {
     uci_ordered_t ordered = {0};
+    ucs_status_t status   = UCS_OK;
+    uint64_t value;
     uint32_t i;
 
     op->copy = uci_send_is_copy_pooled(op) ? uci_pool_get(&op->peer->worker->slot_copies) : malloc(op->length);
     if (op->copy == NULL) {
         uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
-        return false;
+        return UCS_ERR_NO_MEMORY;
     }
-    for (i = 0; i < op->chunks; ++i) {
-        (void)uci_source_note(op, i, uci_send_copy_chunk(op, i, &req->buffer, &ordered));
+    for (i = 0; (i < op->chunks) && (status == UCS_OK); ++i) {
+        status = uci_send_copy_chunk(op, i, &req->buffer, &ordered, &value);
+        if (status == UCS_OK) {
+            (void)uci_source_note(op, i, value);
+        }
+    }
+    uci_ordered_cleanup(&ordered);
+    if (status != UCS_OK) {
+        uci_send_copy_free(op);
+        return status;
     }
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
@@ -193,7 +218,7 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_copy(op);
     }
-    return true;
+    return UCS_OK;
 }
 
 /* Is the user's memory being read? By the receiver, who has been told where, or by UCX, which holds a chunk */
@@ -205,30 +230,42 @@ static bool uci_send_is_read(const uci_send_op_t *op)
 /* @return true if the user's buffer is free now; else its request completes with the message */
 bool uci_send_buffer(uci_send_op_t *op)
 {
-    if ((op->req == NULL) || uci_send_is_read(op) || ((op->copy == NULL) && !uci_send_buffer_copy(op, op->req))) {
-        return false; /* it is through by now, or its receiver reads it, or there is no memory */
+    if ((op->req == NULL) || uci_send_is_read(op) ||
+        ((op->copy == NULL) && (uci_send_buffer_copy(op, op->req) != UCS_OK))) {
+        return false; /* it is through by now, or its receiver reads it, or it can't be copied: it fails when it is sent */
     }
     UCI_STATS_INC(buffered_messages);
     op->req = NULL;
     return true;
 }
 
-bool uci_send_op_settle(uci_send_op_t *op)
+ucs_status_t uci_send_op_settle(uci_send_op_t *op)
 {
-    return (op->buffer->kind != UCI_BUFFER_GENERIC) || uci_send_buffer_copy(op, op->req);
+    return (op->buffer->kind != UCI_BUFFER_GENERIC) ? UCS_OK : uci_send_buffer_copy(op, op->req);
 }
 
-uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p)
+ucs_status_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p,
+                              uint64_t *value_p)
 {
-    uint64_t value;
+    ucs_status_t status;
 
     if (uci_likely(op->buffer->kind != UCI_BUFFER_GENERIC)) {
-        *cut_p = uci_send_op_cut(op, index);
-        return uci_buffer_read(op->buffer, (uint64_t)index * op->chunk_size, dst, length, op->digest);
+        *cut_p   = uci_send_op_cut(op, index);
+        *value_p = uci_buffer_read_plain(op->buffer, (uint64_t)index * op->chunk_size, dst, length, op->digest);
+        return UCS_OK;
     }
-    *cut_p = uci_ordered_pack_shared(&op->ordered, op->buffer, dst, length, op->digest, &value);
-    uci_send_op_set_border(op, index, uci_ordered_border(&op->ordered, *cut_p));
-    return value;
+    status = uci_ordered_pack_shared(&op->ordered, op->buffer, dst, length, op->digest, cut_p, value_p);
+    if (status == UCS_OK) {
+        uci_send_op_set_border(op, index, uci_ordered_border(&op->ordered, *cut_p));
+    }
+    return status;
+}
+
+/* A receiver that does not know the message yet hears the same when it asks for what it lacks */
+void uci_send_op_fail(uci_send_op_t *op, ucs_status_t status)
+{
+    uci_control_send_simple(op->peer, UCI_AM_GONE, op->frame->seq, op->remote_op, 0);
+    uci_send_op_finish(op, status);
 }
 
 bool uci_send_op_is_matched(const uci_send_op_t *op)

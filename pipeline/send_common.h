@@ -26,11 +26,17 @@ uci_border_t uci_send_op_border(const uci_send_op_t *op, uint32_t index);
 bool uci_send_buffer(uci_send_op_t *op);
 
 /** The bytes of the next chunk, with their digest. @param dst  where to; others may be able to write there.
- *  @param cut_p  0 but for a generic datatype. */
-uint64_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p);
+ *  @param cut_p  0 but for a generic datatype.
+ *  @return UCS_OK; else a generic datatype can't be packed (logged), and the operation has failed. */
+ucs_status_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint32_t length, uci_cut_t *cut_p,
+                              uint64_t *value_p);
 
-/** Chunks are to be read in any order from now on: a generic datatype is copied. @return false: no memory (logged). */
-bool uci_send_op_settle(uci_send_op_t *op);
+/** Chunks are to be read in any order from now on: a generic datatype is copied. @return as uci_send_op_load(). */
+ucs_status_t uci_send_op_settle(uci_send_op_t *op);
+
+/** What is left of it can't be packed, as @a status says: the user's send ends with that, and its receiver is told that there is no more.
+ *  The operation may be over, and gone, afterwards. */
+void uci_send_op_fail(uci_send_op_t *op, ucs_status_t status);
 
 /** For uci_control_t: UCX holds a part of the message no longer. @param span  not used. */
 void uci_send_part_done(uci_send_op_t *op, void *span);

@@ -64,32 +64,43 @@ static bool uci_source_sent(const uci_send_op_t *op, uint32_t index, uint64_t *v
     return uci_merkle_has_leaf(op->tree, index);
 }
 
-static uint64_t uci_source_now(uci_source_scan_t *scan, uint64_t offset, uint32_t length)
+/* @return false: its packer does not give it */
+static bool uci_source_now(uci_source_scan_t *scan, uint64_t offset, uint32_t length, uint64_t *value_p)
 {
     uci_send_op_t *op            = scan->op;
     uci_buffer_t *buffer         = &op->req->buffer;
     const uci_digest_ops_t *with = (op->tree != NULL) ? op->digest : uci_digest_by_id(uci_frame_hdr(op->frame)->digest);
     const void *direct           = uci_buffer_direct(buffer, offset, length);
+    uci_border_t border;
 
     if (direct != NULL) {
-        return with->digest(direct, length);
+        *value_p = with->digest(direct, length);
+        return true;
     }
     if (buffer->kind != UCI_BUFFER_GENERIC) {
-        return uci_buffer_read(buffer, offset, scan->packed, length, with);
+        *value_p = uci_buffer_read_plain(buffer, offset, scan->packed, length, with);
+        return true;
     }
-    (void)uci_packer_pack_pieces(&scan->ordered, buffer, scan->packed, length);
-    return with->digest(scan->packed, length);
+    if (uci_packer_pack_pieces(&scan->ordered, buffer, scan->packed, length, &border) != UCS_OK) {
+        return false;
+    }
+    *value_p = with->digest(scan->packed, length);
+    return true;
 }
 
-static void uci_source_check_chunk(uci_source_scan_t *scan, uint32_t index, uint64_t offset, uint32_t length)
+/* @return false: that is not possible, of this chunk and of those behind it */
+static bool uci_source_check_chunk(uci_source_scan_t *scan, uint32_t index, uint64_t offset, uint32_t length)
 {
-    uint64_t now = uci_source_now(scan, offset, length); /* packed in order, whether needed or not */
-    uint64_t sent;
+    uint64_t now, sent;
 
+    if (!uci_source_now(scan, offset, length, &now)) { /* packed in order, whether needed or not */
+        return false;
+    }
     if (uci_source_sent(scan->op, index, &sent) && (now != sent)) {
         UCI_STATS_INC(source_changed_late);
         uci_damages_keep(&scan->changed, index, UCI_WAY_UNKNOWN, NULL, 0);
     }
+    return true;
 }
 
 void uci_source_check(uci_send_op_t *op)
@@ -106,9 +117,11 @@ void uci_source_check(uci_send_op_t *op)
             return;
         }
     }
-    for (i = 0; i < chunks; ++i) {
-        uci_source_check_chunk(&scan, i, (uint64_t)i * chunk_size, uci_chunk_length(op->length, chunk_size, i));
+    for (i = 0; (i < chunks) &&
+                uci_source_check_chunk(&scan, i, (uint64_t)i * chunk_size, uci_chunk_length(op->length, chunk_size, i));
+         ++i) {
     }
+    uci_ordered_cleanup(&scan.ordered);
     free(scan.packed);
     if ((scan.changed.count > 0) || (scan.changed.left_out > 0)) {
         uci_report_source_changed_late(op, &scan.changed);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "buffer.h"
+#include "iov.h"
 #include "log.h"
 
 struct uci_stage {
@@ -22,6 +23,7 @@ typedef struct uci_staged {
     const ucp_dt_iov_t *iov;
     size_t count;
     size_t length;
+    size_t *index;
     ucp_dt_iov_t whole; /* a contiguous buffer is an iov of one entry */
 } uci_staged_t;
 
@@ -72,12 +74,12 @@ static ucs_status_t uci_staged_move(uci_staged_t *staged, size_t offset, char *p
     size_t i, part;
     char *user;
 
-    for (i = 0; (i < staged->count) && (length > 0) && (status == UCS_OK); ++i) {
-        if (offset >= staged->iov[i].length) {
-            offset -= staged->iov[i].length;
-            continue;
+    for (i = uci_iov_find(staged->iov, staged->count, staged->index, &offset);
+         (i < staged->count) && (length > 0) && (status == UCS_OK); ++i) {
+        part = uci_min(staged->iov[i].length - offset, length);
+        if (part == 0) {
+            continue; /* it may be nowhere */
         }
-        part   = uci_min(staged->iov[i].length - offset, length);
         user   = (char *)staged->iov[i].buffer + offset;
         status = to_packed ? uci_stage_move(staged->stage, packed, UCS_MEMORY_TYPE_HOST, user, staged->type, part)
                            : uci_stage_move(staged->stage, user, staged->type, packed, UCS_MEMORY_TYPE_HOST, part);
@@ -94,14 +96,12 @@ static void *uci_staged_start(void *context, const void *buffer, size_t count)
 {
     uci_stage_t *stage   = context;
     uci_staged_t *staged = malloc(sizeof(*staged));
-    size_t i;
 
     if (staged == NULL) {
         uci_fatal("failed to allocate what describes a buffer");
     }
-    staged->stage  = stage;
-    staged->type   = stage->type;
-    staged->length = 0;
+    staged->stage = stage;
+    staged->type  = stage->type;
     if ((stage->user_datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_IOV) {
         staged->iov   = buffer;
         staged->count = count;
@@ -111,8 +111,8 @@ static void *uci_staged_start(void *context, const void *buffer, size_t count)
         staged->iov   = &staged->whole;
         staged->count = 1;
     }
-    for (i = 0; i < staged->count; ++i) {
-        staged->length += staged->iov[i].length;
+    if (uci_iov_index(staged->iov, staged->count, &staged->length, &staged->index) != UCS_OK) {
+        uci_fatal("failed to describe a buffer");
     }
     return staged;
 }
@@ -147,6 +147,7 @@ static ucs_status_t uci_staged_unpack(void *state, size_t offset, const void *sr
 
 static void uci_staged_finish(void *state)
 {
+    free(((uci_staged_t *)state)->index);
     free(state);
 }
 

@@ -44,6 +44,7 @@ static ucs_status_t uci_stream_load(uci_send_op_t *op, uci_control_t *msg, uint3
     uint64_t offset    = (uint64_t)index * op->chunk_size;
     bool own           = uci_source_is_own(op);
     const void *direct = (again && !own) ? NULL : uci_buffer_direct(op->buffer, offset, length);
+    ucs_status_t status;
     uci_cut_t cut;
 
     if (direct != NULL) {
@@ -54,7 +55,10 @@ static ucs_status_t uci_stream_load(uci_send_op_t *op, uci_control_t *msg, uint3
         if (msg->staging == NULL) {
             return UCS_ERR_NO_MEMORY;
         }
-        *value_p  = uci_send_op_load(op, index, msg->staging, length, &cut);
+        status = uci_send_op_load(op, index, msg->staging, length, &cut, value_p);
+        if (status != UCS_OK) {
+            return status;
+        }
         msg->data = msg->staging;
     }
     msg->length     = length;
@@ -63,11 +67,12 @@ static ucs_status_t uci_stream_load(uci_send_op_t *op, uci_control_t *msg, uint3
 }
 
 /* A generic datatype gives its chunks in their order; for any other all of it has to be copied */
-static bool uci_stream_chunk_is_at_hand(uci_send_op_t *op, uint32_t index)
+static ucs_status_t uci_stream_have_at_hand(uci_send_op_t *op, uint32_t index)
 {
     return ((op->buffer->kind == UCI_BUFFER_GENERIC) &&
-            uci_ordered_is_next_out(&op->ordered, (uint64_t)index * op->chunk_size)) ||
-           uci_send_op_settle(op);
+            uci_ordered_is_next_out(&op->ordered, (uint64_t)index * op->chunk_size))
+                   ? UCS_OK
+                   : uci_send_op_settle(op);
 }
 
 ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
@@ -79,7 +84,11 @@ ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     ucs_status_t status;
     uint64_t value;
 
-    msg = uci_stream_chunk_is_at_hand(op, index) ? uci_control_get(op->peer, UCI_AM_DATA, op->frame->seq, 0) : NULL;
+    status = uci_stream_have_at_hand(op, index);
+    if (status != UCS_OK) {
+        return status;
+    }
+    msg = uci_control_get(op->peer, UCI_AM_DATA, op->frame->seq, 0);
     if (msg == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
@@ -126,13 +135,17 @@ ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
 static void uci_stream_next(uci_peer_t *peer)
 {
     uci_send_op_t *op = uci_container_of(peer->streams.next, uci_send_op_t, link);
+    ucs_status_t status;
 
     if (op->next + 1 == op->chunks) {
         uci_list_del(&op->link);
         op->state = UCI_SEND_WAIT_FIN;
     }
-    if (uci_stream_chunk(op, op->next++, 0) != UCS_OK) {
+    status = uci_stream_chunk(op, op->next++, 0);
+    if (uci_unlikely(status == UCS_ERR_NO_MEMORY)) {
         uci_send_op_query(op); /* the receiver will ask for what it lacks */
+    } else if (uci_unlikely(status != UCS_OK)) {
+        uci_send_op_fail(op, status);
     }
 }
 

@@ -48,7 +48,7 @@ static uint32_t uci_superpipe_next(const uci_send_op_t *op)
 }
 
 /* Chunk @a i of a segment, into its span at @a place; between workers that seal, as a record, while it is in the cache.
- * @return where the next one goes */
+ * @return where the next one goes; NULL: it can't be packed, as op->status says */
 static char *uci_superpipe_load(uci_send_op_t *op, uint32_t i, char *place, uci_cut_t *cut_p)
 {
     uci_bounce_segment_t *segment = &uci_path_state(op, uci_bounce_send_t)->segment;
@@ -56,8 +56,13 @@ static char *uci_superpipe_load(uci_send_op_t *op, uint32_t i, char *place, uci_
     uint32_t length               = uci_chunk_length(op->length, op->chunk_size, index);
     bool seals                    = !op->peer->in_clear;
     char *data                    = place + (seals ? UCI_SEALED_FRONT : 0);
+    uint64_t value;
 
-    (void)uci_source_note(op, index, uci_send_op_load(op, index, data, length, cut_p));
+    op->status = uci_send_op_load(op, index, data, length, cut_p, &value);
+    if (uci_unlikely(op->status != UCS_OK)) {
+        return NULL;
+    }
+    (void)uci_source_note(op, index, value);
     segment->length += length;
     if (seals && !uci_sealed_close_chunk(op->peer, segment->counter + i, place, length)) {
         memset(place, 0, length + UCI_SEALED_OVERHEAD); /* logged: it is rejected there, and asked for */
@@ -65,7 +70,7 @@ static char *uci_superpipe_load(uci_send_op_t *op, uint32_t i, char *place, uci_
     return place + uci_sealed_segment(op->peer, length, 1);
 }
 
-/* The next segment, into a span. @return false: there is none. */
+/* The next segment, into a span. @return false: there is none, or nothing to fill it with, as op->status says. */
 static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
 {
     uci_bounce_segment_t *segment = &uci_path_state(op, uci_bounce_send_t)->segment;
@@ -87,6 +92,11 @@ static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
     segment->counter = op->peer->in_clear ? 0 : uci_sealed_take(op->peer, count);
     for (i = 0; i < count; ++i) {
         place = uci_superpipe_load(op, i, place, &cut);
+        if (uci_unlikely(place == NULL)) {
+            uci_span_put(op->peer->worker, span);
+            segment->span = NULL;
+            return false;
+        }
         if (i == 0) {
             segment->cut = (uci_cut_t)uci_cut_head(cut);
         }
@@ -179,6 +189,10 @@ static void uci_superpipe_step(uci_send_op_t *op)
     uci_bounce_send_t *bounce = uci_path_state(op, uci_bounce_send_t);
 
     if ((bounce->segment.span == NULL) && ((bounce->spans == UCI_SUPERPIPE_DEPTH) || !uci_superpipe_fill(op, 0))) {
+        if (uci_unlikely(op->status != UCS_OK)) {
+            uci_send_op_fail(op, op->status);
+            return;
+        }
         uci_list_del(&op->link); /* uci_send_part_done() puts it back */
         if (bounce->spans == 0) {
             uci_stream_rest(op);

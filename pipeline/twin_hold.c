@@ -178,7 +178,9 @@ uint64_t uci_twin_hold_digest(uci_request_t *req, uint32_t form)
     if (packed == NULL) {
         uci_fatal("no memory to digest what twins compare");
     }
-    uci_buffer_read_back(&req->buffer, packed, length);
+    if (uci_buffer_read_back(&req->buffer, packed, length) != UCS_OK) {
+        uci_fatal("a message that twins compare can't be packed again");
+    }
     value = uci_twin_digest(packed, length, form);
     free(packed);
     return value;
@@ -246,8 +248,7 @@ static bool uci_twin_pack(uci_twin_hold_t *hold, size_t length)
         uci_error("no memory to give a twin the content of a message");
         return false;
     }
-    uci_buffer_read_back(buffer, hold->content, length);
-    return true;
+    return uci_buffer_read_back(buffer, hold->content, length) == UCS_OK;
 }
 
 static void uci_twin_give(uci_twin_hold_t *hold, uci_twin_link_t *link)

@@ -34,7 +34,7 @@ UCX_HEADERS = ("ucp/api/ucp.h", "uct/api/uct.h", "ucs/type/status.h")
 CIRCLE_MAX = 3  # files that may need each other
 # Within pipeline, lowest first: who needs whom. A new file is a word here; docs/design.md, section 1, says what each is for.
 PIPELINE_LAYERS = {
-    "base": "admin_log both_ways buffer capture_file damage dump_line fill frame gap hostmem inject_frame mailbox_state mark memtype mismatch "
+    "base": "admin_log both_ways buffer capture_file damage dump_line fill frame gap hostmem inject_frame iov mailbox_state mark memtype mismatch "
             "ordered packer path peer peer_table port_errors record recv_op recv_table report request send_op shared_memory "
             "siblings signed slot span stage transports types_match ucp_api verdict wire wire_check worker_lock "
             "worker_state",

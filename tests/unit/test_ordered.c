@@ -13,11 +13,13 @@
 enum { ELEMENT = 12, ELEMENTS = 300, SIZE = ELEMENT * ELEMENTS, STRIDE = 20 };
 
 static char user[STRIDE * ELEMENTS], received[STRIDE * ELEMENTS], packed[SIZE];
-static size_t pack_max;   /* bytes that the packer gives at a time */
-static bool is_tolerant;  /* the unpacker takes parts of elements */
-static bool is_stuck;     /* the packer gives nothing any more */
-static unsigned unpacked; /* calls */
-static char *attacked;    /* damaged by somebody else whenever the datatype packs */
+static size_t pack_max;         /* bytes that the packer gives at a time */
+static bool is_tolerant;        /* the unpacker takes parts of elements */
+static bool is_stuck;           /* the packer gives nothing any more */
+static size_t excess;           /* the packer says that it gave so many bytes more than it was asked for */
+static size_t record = ELEMENT; /* the packer gives multiples of this */
+static unsigned unpacked;       /* calls */
+static char *attacked;          /* damaged by somebody else whenever the datatype packs */
 
 static size_t test_packed_size(void *state)
 {
@@ -26,16 +28,16 @@ static size_t test_packed_size(void *state)
 
 static size_t test_pack(void *state, size_t offset, void *dest, size_t max_length)
 {
-    size_t i, length = uci_min(uci_min(max_length, SIZE - offset), pack_max) / ELEMENT * ELEMENT;
+    size_t i, length = uci_min(uci_min(max_length, SIZE - offset), pack_max) / record * record;
 
-    cr_assert(offset % ELEMENT == 0, "asked for the middle of an element");
+    cr_assert(offset % record == 0, "asked for the middle of an element");
     if (attacked != NULL) {
         *attacked ^= 4;
     }
     for (i = 0; (i < length) && !is_stuck; ++i) {
         ((char *)dest)[i] = ((char *)state)[((offset + i) / ELEMENT * STRIDE) + ((offset + i) % ELEMENT)];
     }
-    return is_stuck ? 0 : length;
+    return is_stuck ? 0 : length + excess;
 }
 
 static ucs_status_t test_unpack(void *state, size_t offset, const void *src, size_t length)
@@ -102,7 +104,7 @@ Test(ordered, elements_are_not_cut)
         before = 0;
         for (offset = 0; offset < SIZE; offset += length) {
             length = uci_min(chunk, SIZE - offset);
-            cut    = uci_ordered_pack(&sender, &from, data, length);
+            cr_assert(uci_ordered_pack(&sender, &from, data, length, &cut) == UCS_OK);
             border = uci_ordered_border(&sender, cut);
             cr_assert(uci_cut_between(before, border) == cut, "a cut that its borders do not tell");
             before = border;
@@ -168,17 +170,72 @@ Test(ordered, packer_that_stalls)
     uci_ordered_t sender   = {0};
     test_capture_t capture = test_capture_start();
     char data[200];
+    uint64_t value;
     uci_cut_t cut;
     char *text;
 
-    memset(data, 0xff, sizeof(data));
     is_stuck = true;
-    cut      = uci_ordered_pack(&sender, &from, data, sizeof(data));
-    text     = test_capture_stop(&capture);
-    cr_expect(strstr(text, "does not pack") != NULL, "%s", text);
-    cr_expect((data[0] == 0) && (data[199] == 0), "bytes nobody packed are sent");
-    cr_expect(cut == 0);
+    cr_expect(uci_ordered_pack(&sender, &from, data, sizeof(data), &cut) == UCS_ERR_INVALID_PARAM);
+    cr_expect(uci_ordered_pack_shared(&sender, &from, data, sizeof(data), digest, &cut, &value) ==
+              UCS_ERR_INVALID_PARAM);
+    text = test_capture_stop(&capture);
+    cr_expect(strstr(text, "packs 0 bytes, not 3600") != NULL, "%s", text);
+    uci_ordered_cleanup(&sender);
     free(text);
+}
+
+/* One that says it has packed more than there was room for */
+Test(ordered, packer_that_overflows)
+{
+    uci_ordered_t sender   = {0};
+    test_capture_t capture = test_capture_start();
+    char data[200];
+    uci_cut_t cut;
+    char *text;
+
+    excess = 1000;
+    cr_expect(uci_ordered_pack(&sender, &from, data, sizeof(data), &cut) == UCS_ERR_INVALID_PARAM);
+    text = test_capture_stop(&capture);
+    cr_expect(strstr(text, "asked for 200") != NULL, "%s", text);
+    free(text);
+}
+
+/* Records of every size in chunks of every size, cut once, never, or again and again: what is packed is the packed form, and the receiver is
+ * told of each border what it may unpack. It unpacks whole records at their places, or collects. */
+Test(ordered, records)
+{
+    static const size_t sizes[]  = {12, 60, 72, 120, 300, 720, 1200, 3600};
+    static const size_t chunks[] = {64, 65, 100, 256, 500, 999, 1200, 3599, 3600};
+    uci_ordered_t sender, receiver;
+    size_t i, j, offset, length;
+    bool is_collected;
+    char data[SIZE];
+    uci_cut_t cut;
+
+    for (i = 0; i < uci_array_size(sizes); ++i) {
+        for (j = 0; j < uci_array_size(chunks); ++j) {
+            record       = sizes[i];
+            is_collected = false;
+            memset(&sender, 0, sizeof(sender));
+            memset(&receiver, 0, sizeof(receiver));
+            memset(received, 0, sizeof(received));
+            for (offset = 0; offset < SIZE; offset += length) {
+                length = uci_min(chunks[j], SIZE - offset);
+                cr_assert(uci_ordered_is_next_out(&sender, offset));
+                cr_assert(uci_ordered_pack(&sender, &from, data, length, &cut) == UCS_OK);
+                cr_assert(memcmp(data, packed + offset, length) == 0, "records of %zu, chunks of %zu, at %zu", record,
+                          chunks[j], offset);
+                is_collected = is_collected || !uci_ordered_unpack(&receiver, &to, data, length, cut);
+                cr_assert((receiver.offset % record == 0), "unpacked up to %zu, records of %zu, chunks of %zu",
+                          (size_t)receiver.offset, record, chunks[j]);
+            }
+            cr_assert(sender.offset == SIZE);
+            uci_buffer_store(&to, receiver.offset, packed + receiver.offset, SIZE - receiver.offset);
+            cr_assert(is_received() && (to.status == UCS_OK), "records of %zu, chunks of %zu", record, chunks[j]);
+            cr_assert(!is_collected || (record > UCI_CARRY_MAX));
+            uci_ordered_cleanup(&sender);
+        }
+    }
 }
 
 /* A bit of a slot that is hit while the rest is being packed: the digest is of what was packed, and the slot holds it */
@@ -187,10 +244,12 @@ Test(ordered, damage_while_packing)
     uci_ordered_t sender = {0};
     char slot[SIZE];
     uint64_t value;
+    uci_cut_t cut;
 
     pack_max = 2 * ELEMENT;
     attacked = slot + 5;
-    cr_assert(uci_ordered_pack_shared(&sender, &from, slot, SIZE, digest, &value) == 0);
+    cr_assert(uci_ordered_pack_shared(&sender, &from, slot, SIZE, digest, &cut, &value) == UCS_OK);
+    cr_expect(cut == 0);
     cr_expect(value == digest->digest(packed, SIZE), "the digest of damaged bytes");
     cr_expect(memcmp(slot, packed, SIZE) == 0);
 }
