@@ -548,6 +548,10 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     if ((op == NULL) || (op->tree == NULL)) {
         return;
     }
+    if (uci_unlikely(op->status != UCS_OK)) {
+        uci_send_op_gone(op, hdr->op);
+        return;
+    }
     op->remote_op = hdr->op;
     switch (op->state) {
     case UCI_SEND_DESCRIBED:
@@ -586,8 +590,8 @@ void uci_send_on_repair(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr,
     if ((op == NULL) || (op->tree == NULL) || (count == 0)) {
         return;
     }
-    if (op->state == UCI_SEND_DESCRIBED) {
-        uci_send_on_cts(peer, seq, hdr); /* that CTS was lost */
+    if ((op->state == UCI_SEND_DESCRIBED) || uci_unlikely(op->status != UCS_OK)) {
+        uci_send_on_cts(peer, seq, hdr); /* that CTS was lost; or it has failed */
         return;
     }
     uci_repair_answer(op, hdr, data, count);

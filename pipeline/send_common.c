@@ -261,11 +261,28 @@ ucs_status_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint
     return status;
 }
 
-/* A receiver that does not know the message yet hears the same when it asks for what it lacks */
+/* Its receiver may not know the message yet: so the operation lives on, without its buffer, until it is asked for what there is not */
 void uci_send_op_fail(uci_send_op_t *op, ucs_status_t status)
 {
-    uci_control_send_simple(op->peer, UCI_AM_GONE, op->frame->seq, op->remote_op, 0);
-    uci_send_op_finish(op, status);
+    uci_request_t *req = op->req;
+
+    uci_list_del(&op->link);
+    uci_both_send_ends(op);
+    if ((op->path != NULL) && (op->path->release != NULL)) {
+        op->path->release(op);
+    }
+    op->path   = NULL;
+    op->state  = UCI_SEND_WAIT_FIN;
+    op->status = status;
+    op->req    = NULL;
+    uci_send_op_query(op); /* it may know the message: then it asks at once */
+    uci_request_complete(req, status);
+}
+
+void uci_send_op_gone(uci_send_op_t *op, uint32_t remote_op)
+{
+    uci_control_send_simple(op->peer, UCI_AM_GONE, op->frame->seq, remote_op, 0);
+    uci_send_op_finish(op, op->status);
 }
 
 bool uci_send_op_is_matched(const uci_send_op_t *op)

@@ -34,9 +34,12 @@ ucs_status_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint
 /** Chunks are to be read in any order from now on: a generic datatype is copied. @return as uci_send_op_load(). */
 ucs_status_t uci_send_op_settle(uci_send_op_t *op);
 
-/** What is left of it can't be packed, as @a status says: the user's send ends with that, and its receiver is told that there is no more.
+/** What is left of it can't be packed, as @a status says: the user's send ends with that, and its receiver is told when it asks.
  *  The operation may be over, and gone, afterwards. */
 void uci_send_op_fail(uci_send_op_t *op, ucs_status_t status);
+
+/** One that has failed, which its receiver, who calls it @a remote_op, has asked about: tell. The operation is over. */
+void uci_send_op_gone(uci_send_op_t *op, uint32_t remote_op);
 
 /** For uci_control_t: UCX holds a part of the message no longer. @param span  not used. */
 void uci_send_part_done(uci_send_op_t *op, void *span);

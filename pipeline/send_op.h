@@ -60,7 +60,7 @@ typedef struct uci_send_op {
     uci_merkle_t *tree;  /**< NULL for a synchronous eager message */
     uci_list_t grants;   /**< uci_grant_t: what the receiver may be reading, until FIN */
     bool sync;           /**< a synchronous send: completes only when matched */
-    ucs_status_t status; /**< how it ended, once it is DONE; or why it can't go on: uci_send_op_fail() is due */
+    ucs_status_t status; /**< how it ended, once it is DONE; or why it has failed, or is to fail: uci_send_op_fail() */
     uint64_t start_time;
     uint64_t asked_time; /**< last QUERY */
     unsigned queries;

@@ -184,6 +184,10 @@ void uci_stream_hand_over(uci_send_op_t *op)
     if ((op->req != NULL) || (op->tree == NULL)) {
         return; /* a send still pending is the user's to wait for */
     }
+    if (uci_unlikely(op->status != UCS_OK)) {
+        uci_send_op_finish(op, op->status); /* there is nothing: who asks for it finds that we are gone */
+        return;
+    }
     uci_list_del(&op->link); /* its slots stay as they are: they may be read later */
     for (i = 0; i < op->chunks; ++i) {
         uci_stream_chunk(op, i, UCI_AM_FLAG_HANDOVER);

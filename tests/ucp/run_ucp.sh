@@ -25,7 +25,7 @@ build=${TEST_BUILD_DIR:-$uci_root/build}
 out=$build/test-ucp
 preload=$build/libucx_integrity.so
 tls="posix,self posix,cma,self tcp,self self"
-programs=(forms match order requests flags others memory lifecycle windows surface sleep failure threads siblings)
+programs=(forms records match order requests flags others memory lifecycle windows surface sleep failure threads siblings)
 filter='' timeout=30 keep=0 endings=0 quick=0
 passed=0 failed=0 skipped=0
 
@@ -122,7 +122,7 @@ run_faults() {
         for program in "${programs[@]}"; do
             spec=$heal
             [ "$program" != match ] || spec=$heal_match
-            [ "$program" != forms ] || spec=$heal_rarely
+            [[ $program != forms && $program != records ]] || spec=$heal_rarely
             plain_case "faults/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT="$spec" "$program"
         done
     done
@@ -262,7 +262,10 @@ policy_case() {
 }
 
 run_policies() {
-    local tls=${all_tls%% *} io_error=-3 sizes=(8 8192 30000 200000)
+    local tls=${all_tls%% *} io_error=-3 sizes=(8 8192 30000 200000) one
+    for one in $all_tls; do
+        plain_case "policy/$one/packer" UCX_TLS="$one" LD_PRELOAD="$preload" UCI_ON_ERROR=error records packer_that_ends
+    done
     policy_case policy/error 0 1 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=$hopeless UCI_ON_ERROR=error \
         policy $io_error "${sizes[@]}"
     policy_case policy/log 0 1 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=$hopeless UCI_ON_ERROR=log \

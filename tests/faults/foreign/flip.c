@@ -17,6 +17,8 @@
  *                          mixed    these in turn (default)
  *                          fields   as frozen, but not payload is hit: single bits of the 128 bytes in front of a row of more
  *                                   than 8 KiB of payload, since who puts so long a row there has his fields in front of it
+ *                          filling  without a pause, while a message is being written: one bit of its first 256 bytes, as soon as
+ *                                   its number appears where one has been before. Who looks at these bytes again takes them for right
  *   --kind KIND      flip, burst, zero, any (default any)
  *   --seconds N      at most so long after the first process was found (default 600)
  *   --wait N         for the first process, in seconds (default 20)
@@ -57,14 +59,25 @@ enum {
     LATE_MAX_NS   = 4000000,
     NS_PER_SECOND = 1000000000,
     FIELDS        = 128,
+    FILLING       = 256,
+    FILLING_TRIES = 64, /* until the bit that is to be hit has been written */
     FIELDS_ROW    = 8192,
     PAGE          = 4096,
     PATH_LENGTH   = 512
 };
 
-typedef enum { MODE_RANDOM, MODE_FRESH, MODE_LATE, MODE_FROZEN, MODE_MIXED, MODE_FIELDS, MODES } flip_mode_t;
+typedef enum {
+    MODE_RANDOM,
+    MODE_FRESH,
+    MODE_LATE,
+    MODE_FROZEN,
+    MODE_MIXED,
+    MODE_FIELDS,
+    MODE_FILLING,
+    MODES
+} flip_mode_t;
 
-static const char *const mode_names[] = {"random", "fresh", "late", "frozen", "mixed", "fields"};
+static const char *const mode_names[] = {"random", "fresh", "late", "frozen", "mixed", "fields", "filling"};
 
 typedef struct flip_process {
     pid_t pid;
@@ -655,6 +668,54 @@ static void hit_fresh(bool late)
     }
 }
 
+/** Is the end of this message, or of its first page, not there yet? */
+static bool is_being_written(const flip_place_t *place, const foreign_line_t *head)
+{
+    size_t length = (head->length < PAGE) ? head->length : PAGE;
+    foreign_line_t last;
+
+    memcpy(&last, place->bytes + ((length / FOREIGN_LINE) - 1) * FOREIGN_LINE, FOREIGN_LINE_HEAD);
+    return (last.key != options.key) || (last.number != place->number);
+}
+
+/** Its first lines have just been written. What is damaged later proves nothing, and takes long to heal. */
+static void hit_place(const flip_place_t *place)
+{
+    size_t offset = foreign_below(&options.random, FILLING / 8) * 8;
+    uint64_t old, bit = 1ull << foreign_below(&options.random, 64);
+    foreign_line_t head, line;
+    int tries;
+
+    memcpy(&head, place->bytes, FOREIGN_LINE_HEAD);
+    if ((head.key != options.key) || (head.number != place->number) || (head.line != 0) || (head.length < FILLING) ||
+        (*hits_of(head.number) >= options.each) || !is_being_written(place, &head)) {
+        return;
+    }
+    foreign_line_make(&line, head.key, head.number, (uint32_t)(offset / FOREIGN_LINE), head.length);
+    memcpy(&old, (const uint8_t *)&line + (offset % FOREIGN_LINE), sizeof(old));
+    for (tries = 0; tries < FILLING_TRIES; ++tries) {
+        if (exchange_word(place->bytes + offset, old, old ^ bit)) {
+            ++*hits_of(head.number);
+            ++job.hits;
+            ++job.bytes;
+            ++job.kinds[FOREIGN_FLIP];
+            return;
+        }
+    }
+}
+
+static void hit_filling(void)
+{
+    flip_place_t *place;
+
+    find_places();
+    while ((place = wait_for_change()) != NULL) {
+        if ((uintptr_t)place->bytes % 8 == 0) {
+            hit_place(place);
+        }
+    }
+}
+
 /* ------------------------------------------------ the whole */
 
 static void hit_once(flip_mode_t mode)
@@ -666,6 +727,9 @@ static void hit_once(flip_mode_t mode)
     case MODE_FROZEN:
     case MODE_FIELDS:
         hit_frozen(mode == MODE_FIELDS);
+        break;
+    case MODE_FILLING:
+        hit_filling();
         break;
     default:
         hit_fresh(mode == MODE_LATE);
@@ -691,7 +755,9 @@ static void attack(void)
             looked = now_ns();
         }
         hit_once((options.mode == MODE_MIXED) ? (flip_mode_t)foreign_below(&options.random, MODE_MIXED) : options.mode);
-        sleep_us(foreign_below(&options.random, 2 * (size_t)options.pause_us + 1));
+        if (options.mode != MODE_FILLING) {
+            sleep_us(foreign_below(&options.random, 2 * (size_t)options.pause_us + 1));
+        }
     }
 }
 

@@ -62,6 +62,20 @@ attacks=(
     "* memory/mixed   posix,self     auto   healed  UCI_SIGNATURES=p2p"
     "- memory/random  posix,self     auto   healed  UCI_SIGNATURES=p2p"
     "- memory/fields  posix,self     auto   healed  UCI_SIGNATURES=p2p"
+    "* memory/filling posix,self     auto   healed  UCI_DIGEST=auto"
+    "* memory/filling posix,self     auto   healed  UCI_DIGEST=crc64"
+    "- memory/filling posix,self     auto   healed  UCI_DIGEST=xxh3"
+    "- memory/filling posix,self     auto   healed  UCI_DIGEST=xxh128"
+    "- memory/filling posix,self     auto   healed  UCI_DIGEST=fnv1a"
+    "- memory/filling posix,self     auto   healed  UCI_DIGEST=fletcher"
+    "- memory/filling posix,self     auto   healed  UCI_DIGEST=crc32c"
+    "- memory/filling posix,cma,self auto   healed  UCI_DIGEST=auto"
+    "- memory/filling posix,cma,self auto   healed  UCI_DIGEST=xxh3"
+    "- memory/filling posix,cma,self auto   healed  UCI_DIGEST=xxh128"
+    "- memory/filling posix,cma,self auto   healed  UCI_DIGEST=fnv1a"
+    "- memory/filling posix,cma,self auto   healed  UCI_DIGEST=fletcher"
+    "- memory/filling posix,cma,self auto   healed  UCI_DIGEST=crc32c"
+    "- memory/filling posix,cma,self auto   healed  UCI_DIGEST=crc64"
     "- headers/recv   tcp,self       auto   healed  UCI_SIGNATURES=p2p"
     "* wire/cma       posix,cma,self get    healed"
     "- wire/cma       posix,cma,self bounce healed"
@@ -111,13 +125,15 @@ hits_of() {
 
 # attack MPI ATTACK TLS PATH WANTED [NAME=VALUE]...: run the job once. Sets what run_program sets, and hits.
 attack() {
-    local one=$1 kind=$2 tls=$3 path=$4 wanted=$5 key libraries=() settings=()
+    local one=$1 kind=$2 tls=$3 path=$4 wanted=$5 key traffic="$seconds $seed" libraries=() settings=()
     shift 5
     key=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
     settings=("FOREIGN_KEY=$key" "$@")
     [ "$wanted" = shown ] || libraries=("$preload")
     [[ " $* " != *" UCI_SIGNATURES="* ]] || libraries+=("$(dirname "$preload")/mpi/libuci_mpi_$one.so")
     [ "$path" = - ] || settings+=("UCI_PATH=$path")
+    # what is filled often, and in slots
+    [ "$kind" != memory/filling ] || traffic+=" 8192 16384 storm"
     case $kind in
     memory/*)
         start_flip "$key" "${kind#*/}" "$seed" "$timeout" "$attack_log"
@@ -129,7 +145,7 @@ attack() {
         ;;
     esac
     run_program foreign_traffic "$one" "$tls" 2 "$(IFS=:; say "${libraries[*]}")" "$((timeout + seconds))" \
-        "$seconds $seed" "${settings[@]}"
+        "$traffic" "${settings[@]}"
     end_attacker
     hits=$(hits_of "$kind")
 }
