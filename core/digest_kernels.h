@@ -139,6 +139,14 @@ UCI_INLINE void uci_digest_store(void *dst, const void *src, size_t length)
     }
 }
 
+/** There is a copy: nobody has to ask again. */
+UCI_INLINE void uci_digest_is_copy(const void *dst)
+{
+    if (dst == NULL) {
+        __builtin_unreachable();
+    }
+}
+
 /** @return @a dst advanced, or NULL if there is no copy. */
 UCI_INLINE uint8_t *uci_digest_advance(uint8_t *dst, size_t length)
 {

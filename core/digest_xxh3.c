@@ -210,8 +210,8 @@ UCI_INLINE uint64_t uci_xxh3_mix16_at(uint8_t *dst, const uint8_t *src, size_t s
                          second ^ uci_digest_load64(UCI_XXH3_SECRET(secret + 8)));
 }
 
-/* 129 to 240 bytes, not worth inlining into every kernel */
-static __attribute__((noinline)) uint64_t uci_xxh3_mid(uint8_t *dst, const uint8_t *src, size_t length)
+/* 129 to 240 bytes */
+UCI_INLINE uint64_t uci_xxh3_mid_body(uint8_t *dst, const uint8_t *src, size_t length)
 {
     uint64_t sum = length * UCI_XXH_PRIME64_1;
     size_t i, last = length - 16;
@@ -225,6 +225,18 @@ static __attribute__((noinline)) uint64_t uci_xxh3_mid(uint8_t *dst, const uint8
     }
     sum += uci_xxh3_mix16_at(uci_digest_advance(dst, last), src + last, 136 - 17);
     return uci_xxh3_avalanche(sum);
+}
+
+/* Not worth inlining into every kernel */
+static __attribute__((noinline)) uint64_t uci_xxh3_mid_digest(const uint8_t *src, size_t length)
+{
+    return uci_xxh3_mid_body(NULL, src, length);
+}
+
+static __attribute__((noinline)) uint64_t uci_xxh3_mid_copy(uint8_t *dst, const uint8_t *src, size_t length)
+{
+    uci_digest_is_copy(dst);
+    return uci_xxh3_mid_body(dst, src, length);
 }
 
 /* Up to 240 bytes. What is copied is digested in memory of our own, which nobody else writes to. */
@@ -246,7 +258,7 @@ static __attribute__((noinline)) uint64_t uci_xxh128_mid(void *dst, const void *
         if (length <= UCI_DIGEST_SMALL_MAX) { \
             return uci_digest_xxh3_small(data, length); \
         } \
-        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh3_mid(NULL, data, length) \
+        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh3_mid_digest(data, length) \
                                             : _isa(uci_xxh3_long)(NULL, data, length); \
     } \
 \
@@ -258,7 +270,9 @@ static __attribute__((noinline)) uint64_t uci_xxh128_mid(void *dst, const void *
         if (length >= UCI_DIGEST_FAR_MIN) { \
             return uci_digest_copy_far(&uci_digest_xxh3_rows[_id], dst, src, length); \
         } \
-        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh3_mid(dst, src, length) : _isa(uci_xxh3_long)(dst, src, length); \
+        uci_digest_is_copy(dst); \
+        return (length <= UCI_XXH3_MID_MAX) ? uci_xxh3_mid_copy(dst, src, length) \
+                                            : _isa(uci_xxh3_long)(dst, src, length); \
     } \
 \
     static uint64_t _isa(uci_xxh128_digest)(const void *data, size_t length) \
