@@ -98,6 +98,9 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
     if (uci_unlikely(uci_settings.check_sources) && (req != NULL) && (op->frame != NULL) && (status == UCS_OK)) {
         uci_source_check(op);
     }
+    if (uci_unlikely(op->changed != NULL) && (op->frame != NULL)) {
+        uci_source_record(op);
+    }
     if (op->frame != NULL) {
         op->frame->op = NULL;
         uci_txlog_remove(op->peer, op->frame);
@@ -185,7 +188,7 @@ static bool uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
         return false;
     }
     for (i = 0; i < op->chunks; ++i) {
-        (void)uci_source_note(op, i, uci_send_copy_chunk(op, i, &req->buffer, &ordered));
+        uci_source_note_copy(op, i, uci_send_copy_chunk(op, i, &req->buffer, &ordered));
     }
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
