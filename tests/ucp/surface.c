@@ -569,16 +569,31 @@ static void listening(void)
     ut_pair_close(&pair);
 }
 
+/* Other threads may be reading the environment: it stays where it is. The first test: what is set once is set */
+static void environment(void)
+{
+    char **before         = environ;
+    ucp_context_h context = ut_context_create(UCP_FEATURE_TAG);
+    const char *size      = getenv("UCX_TCP_TX_SEG_SIZE");
+
+    UT_CHECK(environ == before, "ucp_init has moved the environment");
+    if (ut_uci_is_on() && tls_has("tcp")) {
+        UT_CHECK((size != NULL) && (strcmp(size, "64k") == 0), "UCX_TCP_TX_SEG_SIZE");
+    }
+    ucp_cleanup(context);
+}
+
 static const ut_test_t tests[] = {
-        UT_TEST(versions),       UT_TEST(settings),          UT_TEST(texts),
-        UT_TEST(queries),        UT_TEST(blocking_rma),      UT_TEST(nonblocking_rma),
-        UT_TEST(atomics),        UT_TEST(old_streams),       UT_TEST(kept_data),
+        UT_TEST(environment),     UT_TEST(versions),          UT_TEST(settings),
+        UT_TEST(texts),           UT_TEST(queries),           UT_TEST(blocking_rma),
+        UT_TEST(nonblocking_rma), UT_TEST(atomics),           UT_TEST(old_streams),
+        UT_TEST(kept_data),
 #if UCP_API_VERSION >= UCP_VERSION(1, 14)
-        UT_TEST(datatype_query), UT_TEST(memory_handles),
+        UT_TEST(datatype_query),  UT_TEST(memory_handles),
 #endif
 #if UCP_API_VERSION >= UCP_VERSION(1, 16)
         UT_TEST(key_compare),
 #endif
-        UT_TEST(listening),      UT_TEST(by_socket_address), UT_TEST(by_socket_address_beside_another)};
+        UT_TEST(listening),       UT_TEST(by_socket_address), UT_TEST(by_socket_address_beside_another)};
 
 UT_MAIN(tests)
