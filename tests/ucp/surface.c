@@ -6,6 +6,7 @@
 #include "ucp_test.h"
 
 #include <netinet/in.h>
+#include <unistd.h>
 
 static ut_pair_t pair;
 
