@@ -373,7 +373,7 @@ static const uci_setting_t uci_settings_table[] = {
          "With on, the buffer of a send is checksummed again when the send completes: a program that has\n"
          "written to it meanwhile, which MPI forbids, is told so on every path, with a record (UCI_EVENTS).\n"
          "With off this is seen only when a repair, or a copy, reads the buffer again. Costs one more pass\n"
-         "over the buffers of large sends. Small ones are copied within the call, and arrive as they were then.",
+         "over the buffers of large sends. Small ones are copied within the call, and arrive as they were.",
          "[off|on], or 0 or 1", offsetof(uci_settings_t, check_sources), UCI_SETTING_BOOL},
 
         {"UCI_SIGNATURES", "p2p",
