@@ -119,7 +119,7 @@ changed_at_sender() {
     summary_of 39 0 >"$work/said" && cat "$work/said" && grep -qx 121 "$work/said" &&
         grep -qx 'the program changed buffers of sends that were pending' "$work/said" &&
         grep -qx 'changed: 39 chunks, by the program, while they were being sent; 0 of them arrived as they were after that' "$work/said" &&
-        PYTHONPATH=$tools "$tools/uci_report" --text "$work/changed" | grep -q "39 changed by the program" &&
+        PYTHONPATH=$tools "$tools/uci_report" --text "$work/changed" >"$work/told" && tr -s "\n " " " <"$work/told" | grep -q "39 changed by the program" &&
         summary_of 0 0 >"$work/said" && grep -qx 0 "$work/said" && ! grep -q '^changed' "$work/said"
 }
 
