@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -239,4 +240,35 @@ bool uci_process_is_writable(const void *address)
     free(line);
     fclose(stream);
     return ((uintptr_t)address >= first) && ((uintptr_t)address < end) && (rights[1] == 'w');
+}
+
+#define UCI_PROCESS_PAGE ((uintptr_t)4096) /* or a part of one */
+
+/* The kernel takes 8 bytes from there, and then refuses what it is to do with them */
+static bool uci_process_is_word_readable(uintptr_t address)
+{
+    const void *word = (const void *)(address & ~(uintptr_t)7); /* in one page */
+    int before       = errno;
+    bool readable    = (syscall(SYS_rt_sigprocmask, -1, word, NULL, 8) == -1) && (errno == EINVAL);
+
+    errno = before;
+    return readable;
+}
+
+bool uci_process_is_readable(const void *address, size_t length)
+{
+    uintptr_t first = (uintptr_t)address, last = first + length - 1, page;
+
+    if (length == 0) {
+        return true;
+    }
+    if ((last < first) || !uci_process_is_word_readable(first)) {
+        return false;
+    }
+    for (page = (first / UCI_PROCESS_PAGE) + 1; page <= last / UCI_PROCESS_PAGE; ++page) {
+        if (!uci_process_is_word_readable(page * UCI_PROCESS_PAGE)) {
+            return false;
+        }
+    }
+    return true;
 }

@@ -57,4 +57,10 @@ bool uci_process_is_shared(const void *address, size_t length);
  */
 bool uci_process_is_writable(const void *address);
 
+/**
+ * Would reading all of these bytes be no fault? One system call for each page, some 100 ns.
+ * @return false also if they reach beyond the end of all addresses.
+ */
+bool uci_process_is_readable(const void *address, size_t length);
+
 #endif

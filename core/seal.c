@@ -51,6 +51,7 @@ struct uci_seal_pair {
 typedef struct uci_seal_keys {
     uint8_t job[UCI_SEAL_KEY];
     uint8_t mark[UCI_SEAL_KEY];
+    bool present; /* not in a forked child, where all of this is 0 */
 } uci_seal_keys_t;
 
 static struct {
@@ -113,6 +114,7 @@ static uci_status_t uci_seal_start(void)
         uci_secret_free(keys);
         return status;
     }
+    keys->present = true;
     uci_seal.keys = keys;
     uci_info("sealing: %s, scope %s, %s by %s", uci_seal_mode_names[uci_seal.mode],
              uci_seal_scope_names[uci_settings.seal_scope], uci_seal_cipher_names[uci_seal.cipher],
@@ -143,6 +145,25 @@ void uci_seal_cleanup(void)
 bool uci_seal_is_on(void)
 {
     return uci_seal.keys != NULL;
+}
+
+bool uci_seal_is_inherited(void)
+{
+    return uci_seal_is_on() && !uci_seal.keys->present;
+}
+
+/* @return false (logged): there are no keys, and nothing may be made of what stands in their place */
+static bool uci_seal_has_keys(void)
+{
+    static bool said;
+
+    if (uci_likely(!uci_seal_is_inherited())) {
+        return true;
+    }
+    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
+        uci_error("a forked process has none of its parent's keys: it can't seal, open or authenticate anything");
+    }
+    return false;
 }
 
 uci_seal_cipher_t uci_seal_cipher(void)
@@ -178,7 +199,8 @@ uci_status_t uci_seal_mark_auth(const void *data, size_t length, const void *mor
 {
     uint8_t whole[32];
 
-    if (!uci_seal_hmac(uci_seal.keys->mark, sizeof(uci_seal.keys->mark), data, length, more, more_length, whole)) {
+    if (!uci_seal_has_keys() ||
+        !uci_seal_hmac(uci_seal.keys->mark, sizeof(uci_seal.keys->mark), data, length, more, more_length, whole)) {
         return UCI_ERR_NO_MEMORY;
     }
     memcpy(mac, whole, UCI_SEAL_MAC);
@@ -321,6 +343,9 @@ uci_status_t uci_seal_close(uci_seal_pair_t *pair, uint64_t counter, const void 
     uci_seal_way_t way = uci_seal_way(true);
     void *key;
 
+    if (!uci_seal_has_keys()) {
+        return UCI_ERR_NO_MEMORY;
+    }
     if (uci_unlikely((pair->closer.key == NULL) || (pair->closer.epoch != epoch))) {
         uci_seal_epoch_key_drop(&pair->closer);
         if (uci_seal_epoch_key_make(pair, true, epoch, &pair->closer) != UCI_OK) {
@@ -394,6 +419,9 @@ static uci_status_t uci_seal_open_with(uci_seal_pair_t *pair, const uci_seal_hdr
     uci_seal_epoch_key_t fresh;
     void *key;
 
+    if (!uci_seal_has_keys()) {
+        return UCI_ERR_NO_MEMORY;
+    }
     key = uci_seal_find_opener(pair, hdr->counter / UCI_SEAL_EPOCH, &fresh);
     if (uci_unlikely(key == NULL)) {
         return UCI_ERR_NO_MEMORY;

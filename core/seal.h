@@ -59,13 +59,17 @@ uci_seal_cipher_t uci_seal_cipher(void);
 /** @return the library in force and its version, such as "openssl 3.0.19"; NULL if sealing is off. */
 const char *uci_seal_library(void);
 
+/** Is this a forked child, which has none of its parent's keys? Nothing is sealed or authenticated then, until uci_seal_cleanup() and
+ *  uci_seal_init(). Not so before Linux 4.14, where it has them. */
+bool uci_seal_is_inherited(void);
+
 /** Random bytes for a worker, from the kernel. @return UCI_OK or UCI_ERR_IO (logged). */
 uci_status_t uci_seal_random(uint8_t random[UCI_SEAL_RANDOM]);
 
 /**
  * Authenticate a worker's mark and what stands behind it: HMAC-SHA256 of @a data and @a more under the mark key, the first 16 bytes.
  * @param more  may be NULL with @a more_length 0.
- * @return UCI_OK, or UCI_ERR_NO_MEMORY (logged).
+ * @return UCI_OK, or UCI_ERR_NO_MEMORY (logged): no memory, or no keys.
  */
 uci_status_t uci_seal_mark_auth(const void *data, size_t length, const void *more, size_t more_length,
                                 uint8_t mac[UCI_SEAL_MAC]);

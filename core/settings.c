@@ -323,9 +323,9 @@ static const uci_setting_t uci_settings_table[] = {
          "[abort|error|log]", offsetof(uci_settings_t, on_error), UCI_SETTING_ENUM(uci_on_error_names)},
 
         {"UCI_ON_CHANGED", "warn",
-         "What to do when a repair, or UCI_CHECK_SOURCES, finds that the program has written to the buffer\n"
-         "of a send that is still pending, which MPI forbids. The message is delivered with the bytes that\n"
-         "are there now.\n"
+         "What to do when a repair, a copy or UCI_CHECK_SOURCES finds that the program has written to the\n"
+         "buffer of a send that is still pending, which MPI forbids. What has been read before arrives as it\n"
+         "was then; what has to be read again, for a repair, as it is now.\n"
          " - warn  : print which bytes, to which rank and with which tag.\n"
          " - abort : the same, and abort the process, and so the job.",
          "[warn|abort]", offsetof(uci_settings_t, on_changed), UCI_SETTING_ENUM(uci_on_changed_names)},
@@ -372,8 +372,8 @@ static const uci_setting_t uci_settings_table[] = {
         {"UCI_CHECK_SOURCES", "off",
          "With on, the buffer of a send is checksummed again when the send completes: a program that has\n"
          "written to it meanwhile, which MPI forbids, is told so on every path, with a record (UCI_EVENTS).\n"
-         "With off this is seen only when a repair reads the buffer again. Costs one more pass over the\n"
-         "buffers of large sends. Small ones are copied within the call, and need no check.",
+         "With off this is seen only when a repair, or a copy, reads the buffer again. Costs one more pass\n"
+         "over the buffers of large sends. Small ones are copied within the call, and arrive as they were.",
          "[off|on], or 0 or 1", offsetof(uci_settings_t, check_sources), UCI_SETTING_BOOL},
 
         {"UCI_SIGNATURES", "p2p",

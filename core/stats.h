@@ -46,6 +46,7 @@
     _X(mismatched_gets, "chunks damaged again by RDMA get") \
     _X(retransmitted_bytes, "bytes retransmitted") \
     _X(log_dropped, "log copies dropped (detect only)") \
+    _X(copies_damaged, "damaged copies that were to repair") \
     _X(sources_checked, "sends digested again at completion") \
     _X(source_changed_late, "chunks changed after they were read") \
     _X(signatures_compared, "types compared") \

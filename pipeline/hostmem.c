@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "hostmem.h"
 
-#include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
+
+#include "process.h"
 
 /* The kernel leaves at least this much free below the first thread's stack; of an unlimited one the C library says that it goes on
  * down to the next mapping */
@@ -142,17 +142,6 @@ static uint64_t *uci_hostmem_block(const void *address, uint64_t *tag_p, uint64_
 
 _Static_assert(UCI_HOSTMEM_BLOCKS == 1 << 12, "bits of the product that choose a block");
 
-/* The kernel takes 8 bytes from there, and then refuses what it is to do with them */
-static bool uci_hostmem_is_readable(const void *address)
-{
-    const void *word = (const void *)((uintptr_t)address & ~(uintptr_t)7); /* in one page */
-    int before       = errno;
-    bool readable    = (syscall(SYS_rt_sigprocmask, -1, word, NULL, 8) == -1) && (errno == EINVAL);
-
-    errno = before;
-    return readable;
-}
-
 /* What two threads note of one block at the same time may be lost: it is asked for again */
 void uci_hostmem_remember(const void *address)
 {
@@ -170,7 +159,7 @@ bool uci_hostmem_is_remembered(const void *address)
     if (((old >> 16) != (tag >> 16)) || !(old & bit)) {
         return false;
     }
-    if (uci_likely(uci_hostmem_is_readable(address))) {
+    if (uci_likely(uci_process_is_readable(address, 1))) {
         return true;
     }
     __atomic_store_n(block, tag, __ATOMIC_RELAXED); /* nor are its neighbours what they were, perhaps */

@@ -363,7 +363,7 @@ void uci_link_abandon(uci_peer_t *peer, ucs_status_t status)
     uci_frame_t *frame;
 
     while ((frame = uci_link_next_waiting(peer)) != NULL) {
-        ++peer->tx_posted;
+        ++peer->tx_posted; /* as if it had been lost on its way: without it what comes behind it would not be taken */
         uci_link_frame_done(frame, status);
     }
     uci_link_stop_waiting(peer);

@@ -94,7 +94,11 @@ UCI_INLINE ucs_status_t uci_link_send(uci_ep_t *ep, uci_frame_t *frame, uint32_t
 /** Frames wait for room in a mailbox: post them, or give up waiting; called from progress. @return how many were posted. */
 unsigned uci_link_progress(uci_worker_t *worker);
 
-/** The peer has failed, or is not to be waited for: sends and receives that wait for the link end with @a status. */
+/**
+ * The peer has failed, or is not to be waited for: sends and receives that wait for the link end with @a status. That is no promise that what
+ * was to be sent does not arrive, as it is none of UCX's: its number is given away and the log has it, so that if both talk again it is asked
+ * for, and delivered in its place, intact and once. What nobody asks for is not sent.
+ */
 void uci_link_abandon(uci_peer_t *peer, ucs_status_t status);
 
 /** Closing: nobody can be asked, so send once more all that has not been acknowledged, to lie in the peer's queues. */

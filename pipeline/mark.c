@@ -44,6 +44,13 @@ static uint32_t uci_mark_digest(const uci_mark_t *mark)
 
 static ucs_status_t uci_mark_init_seal(uci_mark_t *mark)
 {
+    if (uci_seal_is_inherited()) {
+        uci_error(
+                "process %d was forked, and has none of its parent's keys (UCI_SEAL): it can't have a worker of a context from before the "
+                "fork; give it a context of its own, by ucp_init()",
+                (int)getpid());
+        return UCS_ERR_UNSUPPORTED;
+    }
     mark->seal    = (uint8_t)uci_settings.seal;
     mark->cipher  = (uint8_t)uci_seal_cipher();
     mark->scope   = (uint8_t)uci_settings.seal_scope;
@@ -114,10 +121,11 @@ void uci_mark_put(void *marked, const uci_mark_t *mark, const void *address, siz
     memcpy((char *)marked + sizeof(own), address, length);
 }
 
-/* Of an address that is there as far as it says */
+/* How far it reaches says the mark itself, which may be a lie: no further than any address does, nor into what can't be read */
 static bool uci_mark_has_mac(const uci_mark_t *mark)
 {
-    return uci_seal_mark_is_authentic(mark, offsetof(uci_mark_t, mac), mark + 1, mark->address_length, mark->mac);
+    return (mark->address_length <= UCI_WIRE_ADDRESS_MAX) && uci_process_is_readable(mark + 1, mark->address_length) &&
+           uci_seal_mark_is_authentic(mark, offsetof(uci_mark_t, mac), mark + 1, mark->address_length, mark->mac);
 }
 
 bool uci_mark_is_authentic(const uci_mark_t *mark, size_t length)

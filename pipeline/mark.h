@@ -10,7 +10,7 @@
 #include "wire.h"
 
 /** Fill in the mark of a worker with this uid; to be ended by uci_mark_finish() when complete. @return UCS_OK; UCS_ERR_IO_ERROR
- *  (logged): there are no random bytes. */
+ *  (logged): there are no random bytes; UCS_ERR_UNSUPPORTED (logged): a forked process without keys is to seal. */
 ucs_status_t uci_mark_init(uci_mark_t *mark, uint64_t uid);
 
 /** Write its check. */
@@ -20,8 +20,8 @@ void uci_mark_finish(uci_mark_t *mark);
 bool uci_mark_is_present(const void *address);
 
 /**
- * May we speak to who has this address? If this process seals, it is authenticated as a whole, so that all of it must be there, as far as
- * mark->address_length says.
+ * May we speak to who has this address? If this process seals, it is authenticated as a whole, as far as mark->address_length says; one
+ * that reaches into memory that can't be read, or further than any address, is not authentic.
  * @return UCS_OK, or UCS_ERR_UNSUPPORTED after logging who the peer is and why it is refused.
  */
 ucs_status_t uci_mark_check(const uci_mark_t *mark);

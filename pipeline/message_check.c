@@ -10,9 +10,6 @@
 #include "txlog.h"
 #include "wire_check.h"
 
-/* Bytes of an address of UCX's: more than any has */
-#define UCI_WIRE_ADDRESS_MAX (64u << 10)
-
 /* What can be said of a message by its type alone */
 typedef struct uci_wire_rule {
     const char *name;

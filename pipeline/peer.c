@@ -175,9 +175,17 @@ void uci_ep_destroy(uci_ep_t *ep)
     free(ep);
 }
 
+/* Its peer's worker is gone, which the program has arranged: without somebody who hears of it UCX calls that an error */
+static void uci_ep_internal_failed(void *arg, ucp_ep_h ucp, ucs_status_t status)
+{
+    uci_info("an endpoint of UCI's own failed: %s", uci_ucp.status_string(status));
+}
+
 static ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
 {
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = peer->address};
+    ucp_ep_params_t params = {.field_mask     = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                              .address        = peer->address,
+                              .err_handler.cb = uci_ep_internal_failed};
     ucs_status_t status;
     ucp_ep_h ucp;
 

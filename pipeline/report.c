@@ -11,6 +11,7 @@
 #include "process.h"
 #include "record.h"
 #include "settings.h"
+#include "stats.h"
 
 #define UCI_REPORT_LINES  10 /* repaired messages that are worth a warning each */
 #define UCI_REPORT_PLACES 64 /* wrong bytes that are looked for elsewhere in the message: half of that at most */
@@ -247,6 +248,15 @@ static const char *uci_report_damage(const uci_record_t *record, char *text, siz
     return text;
 }
 
+/* Is it one of the first ones, which are printed? `lines_p` counts them. @param is_last_p  the last of these */
+static bool uci_report_is_line(unsigned *lines_p, bool *is_last_p)
+{
+    unsigned line = __atomic_add_fetch(lines_p, 1, __ATOMIC_RELAXED);
+
+    *is_last_p = (line == UCI_REPORT_LINES);
+    return line <= UCI_REPORT_LINES;
+}
+
 static void uci_report_abort_changed(void)
 {
     if (uci_settings.on_changed == UCI_ON_CHANGED_ABORT) {
@@ -267,7 +277,7 @@ static bool uci_report_prints_change(void)
     return true;
 }
 
-void uci_report_source_changed(const uci_send_op_t *op, uint32_t index)
+void uci_report_source_changed(const uci_send_op_t *op, uint32_t index, bool kept)
 {
     unsigned long first = (unsigned long)index * op->chunk_size;
     char tag[128];
@@ -276,9 +286,11 @@ void uci_report_source_changed(const uci_send_op_t *op, uint32_t index)
         uci_report_tag(uci_frame_tag(op->frame), tag, sizeof(tag));
         uci_warn(
                 "source changed: the program has written to bytes %lu..%lu of a message of %lu bytes to %s, tag %s, while it was "
-                "being sent; it is delivered as it is now",
+                "being sent; %s",
                 first, first + uci_chunk_length(op->length, op->chunk_size, index) - 1, (unsigned long)op->length,
-                uci_peer_name(op->peer), tag);
+                uci_peer_name(op->peer), tag,
+                kept ? "it arrives as it was when it was sent, or, if that is damaged on its way, as it is now"
+                     : "it is sent again, as it is now");
     }
     uci_mismatch_stop("source changed", uci_cause_names[UCI_CAUSE_SOURCE_CHANGED]);
     uci_report_abort_changed();
@@ -327,7 +339,9 @@ static uci_way_t uci_report_way(const uci_send_op_t *op)
     return op->path->way;
 }
 
-void uci_report_source_changed_late(uci_send_op_t *op, const uci_damages_t *changed)
+/* @param when  it was digested again. @param ranges  the bytes, for people */
+static void uci_report_record_changed(uci_send_op_t *op, const uci_damages_t *changed, const char *when, char *ranges,
+                                      size_t size)
 {
     uci_record_t record = {.verdict    = "source changed",
                            .cause      = UCI_CAUSE_SOURCE_CHANGED,
@@ -343,33 +357,58 @@ void uci_report_source_changed_late(uci_send_op_t *op, const uci_damages_t *chan
                            .damages    = changed,
                            .digest     = op->digest,
                            .healed_by  = UCI_RUNG_NONE};
-    char ranges[256]    = "", tag[128];
 
-    uci_report_print_chunks(op, record.chunk_size, changed, ranges, sizeof(ranges));
+    ranges[0] = '\0';
+    uci_report_print_chunks(op, record.chunk_size, changed, ranges, size);
     snprintf(
             record.evidence, sizeof(record.evidence),
-            "digested again when the send completed (UCI_CHECK_SOURCES), bytes %s are not what was sent: its program has written "
-            "to them meanwhile. They arrived as they were",
-            ranges);
+            "digested again when %s, bytes %s are not what was sent: its program has written to them meanwhile. They arrived as "
+            "they were",
+            when, ranges);
     uci_record_write(&record);
+}
+
+void uci_report_source_kept(uci_send_op_t *op, const uci_damages_t *changed)
+{
+    char ranges[256];
+
+    uci_report_record_changed(op, changed, "the send was copied, to be complete", ranges, sizeof(ranges));
+}
+
+void uci_report_source_changed_late(uci_send_op_t *op, const uci_damages_t *changed)
+{
+    char ranges[256], tag[128];
+
+    uci_report_record_changed(op, changed, "the send completed (UCI_CHECK_SOURCES)", ranges, sizeof(ranges));
     if (uci_report_prints_change()) {
-        uci_report_tag(record.tag, tag, sizeof(tag));
+        uci_report_tag(uci_frame_tag(op->frame), tag, sizeof(tag));
         uci_warn(
                 "source changed: the program has written to bytes %s of a message of %lu bytes to %s, tag %s, before its send was "
                 "complete; it arrived as it was when it was read",
                 ranges, (unsigned long)op->length, uci_peer_name(op->peer), tag);
     }
-    uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
+    uci_mismatch_stop("source changed", uci_cause_names[UCI_CAUSE_SOURCE_CHANGED]);
     uci_report_abort_changed();
 }
 
 void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length)
 {
+    static unsigned lines;
+    bool is_last;
     char text[128];
 
+    UCI_STATS_INC(copies_damaged);
+    if (!uci_report_is_line(&lines, &is_last)) {
+        return;
+    }
     uci_report_tag(tag, text, sizeof(text));
-    uci_error("the copy of a message of %lu bytes to %s, tag %s, is damaged in the memory of this process",
-              (unsigned long)length, uci_peer_name(peer), text);
+    uci_warn(
+            "the copy of a message of %lu bytes to %s, tag %s, is damaged in the memory of this process, and nothing is repaired from it; "
+            "if that is why its receiver can't have the message, he says so",
+            (unsigned long)length, uci_peer_name(peer), text);
+    if (is_last) {
+        uci_warn("further damaged copies are counted (UCI_STATS), but not printed");
+    }
 }
 
 /* No repair: what arrived instead is what the sender's program has made of it */
@@ -567,15 +606,6 @@ static void uci_report_say_types(const uci_types_differ_t *differ)
     uci_warn("types do not match: %s were sent by %s, and %s are received by %s%s; tag %s, %lu bytes, which are intact",
              differ->sent, uci_peer_name(differ->peer), differ->posted, differ->call, group, tag,
              (unsigned long)differ->length);
-}
-
-/* A record, and a line: the first ones, `lines_p` counts them. @return whether this is the last line */
-static bool uci_report_is_line(unsigned *lines_p, bool *is_last_p)
-{
-    unsigned line = __atomic_add_fetch(lines_p, 1, __ATOMIC_RELAXED);
-
-    *is_last_p = (line == UCI_REPORT_LINES);
-    return line <= UCI_REPORT_LINES;
 }
 
 /* Written down; the end of the job where UCI_ON_SIGNATURE says so */

@@ -29,15 +29,21 @@ void uci_report_failed(uci_recv_op_t *op, uci_reason_t reason);
 void uci_report_frame_healed(uci_peer_t *peer, const uci_gap_t *gap, const uci_held_t *held);
 void uci_report_frame_lost(uci_peer_t *peer, const uci_held_t *held);
 
-/** The program has written to the buffer of a send that is pending, as a repair has found: a line of its own, and the end of the job where
- *  UCI_ON_CHANGED says so. The receiver makes the record. */
-void uci_report_source_changed(const uci_send_op_t *op, uint32_t index);
+/** The program has written to the buffer of a send that is pending, as was seen when it was read again: a line of its own, and the end of the
+ *  job where UCI_ON_CHANGED says so. @param kept  for a copy of ours: what was read first goes on to the receiver. Else what is there now
+ *  goes to him, and he makes the record. */
+void uci_report_source_changed(const uci_send_op_t *op, uint32_t index, bool kept);
+
+/** The record of a message that the receiver has as it was, so that he knows of nothing. @param changed  the chunks that were seen to be
+ *  changed when they were copied. */
+void uci_report_source_kept(uci_send_op_t *op, const uci_damages_t *changed);
 
 /** The same, found when the send completed (UCI_CHECK_SOURCES): the receiver has it as it was, and knows of nothing. @param changed  the
  *  chunks that are not as they were sent. */
 void uci_report_source_changed_late(uci_send_op_t *op, const uci_damages_t *changed);
 
-/** The only copy of a message of ours is damaged: its receiver will be told that there is none. */
+/** The only copy of a message of ours is damaged: its receiver will be told that there is none, and decides what follows. A warning, of the
+ *  first ones. */
 void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length);
 
 /** A message that had arrived intact and can't be received all the same. @param total  bytes of it. @param text  why, for people. */

@@ -105,6 +105,9 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
     if (uci_unlikely(uci_settings.check_sources) && (req != NULL) && (op->frame != NULL) && (status == UCS_OK)) {
         uci_source_check(op);
     }
+    if (uci_unlikely(op->changed != NULL) && (op->frame != NULL)) {
+        uci_source_record(op);
+    }
     if (op->frame != NULL) {
         op->frame->op = NULL;
         uci_txlog_remove(op->peer, op->frame);
@@ -204,7 +207,7 @@ static ucs_status_t uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     for (i = 0; (i < op->chunks) && (status == UCS_OK); ++i) {
         status = uci_send_copy_chunk(op, i, &req->buffer, &ordered, &value);
         if (status == UCS_OK) {
-            (void)uci_source_note(op, i, value);
+            uci_source_note_copy(op, i, value);
         }
     }
     uci_ordered_cleanup(&ordered);

@@ -8,13 +8,19 @@
 #include "report.h"
 #include "stats.h"
 
+/* Of a chunk that its program has changed (op->changed): what goes to the receiver */
+enum {
+    UCI_SOURCE_KEPT = 1, /* what was read first; the change was seen when it was copied */
+    UCI_SOURCE_AGAIN     /* what is there now, with a word that it has changed */
+};
+
 static bool uci_source_has_changed(const uci_send_op_t *op, uint32_t index)
 {
     return (op->changed != NULL) && (op->changed[index] != 0);
 }
 
 /* It stays marked: the receiver may have to be told several times */
-static uci_source_t uci_source_change(uci_send_op_t *op, uint32_t index, uint64_t value)
+static uci_source_t uci_source_change(uci_send_op_t *op, uint32_t index, uint64_t value, bool kept)
 {
     if (op->changed == NULL) {
         op->changed = calloc(op->chunks, sizeof(*op->changed));
@@ -23,10 +29,32 @@ static uci_source_t uci_source_change(uci_send_op_t *op, uint32_t index, uint64_
         uci_error("failed to allocate the marks of %u changed chunks", op->chunks);
         return UCI_SOURCE_DAMAGED;
     }
-    op->changed[index] = 1;
+    if (op->changed[index] == 0) {
+        UCI_STATS_INC(source_changed_late);
+    }
+    op->changed[index] = kept ? UCI_SOURCE_KEPT : UCI_SOURCE_AGAIN;
     uci_merkle_set_leaf(op->tree, index, value);
-    uci_report_source_changed(op, index);
+    uci_report_source_changed(op, index, kept);
     return UCI_SOURCE_CHANGED;
+}
+
+/* What was seen to have changed when it was copied, and goes to the receiver after all */
+static uci_source_t uci_source_same(uci_send_op_t *op, uint32_t index)
+{
+    if (uci_likely(!uci_source_has_changed(op, index))) {
+        return UCI_SOURCE_SAME;
+    }
+    op->changed[index] = UCI_SOURCE_AGAIN;
+    return UCI_SOURCE_CHANGED;
+}
+
+void uci_source_note_copy(uci_send_op_t *op, uint32_t index, uint64_t value)
+{
+    if (uci_merkle_has_leaf(op->tree, index) && (value != uci_merkle_leaf(op->tree, index))) {
+        (void)uci_source_change(op, index, value, true);
+        return;
+    }
+    uci_merkle_set_leaf(op->tree, index, value);
 }
 
 uci_source_t uci_source_note(uci_send_op_t *op, uint32_t index, uint64_t value)
@@ -36,13 +64,29 @@ uci_source_t uci_source_note(uci_send_op_t *op, uint32_t index, uint64_t value)
         return UCI_SOURCE_SAME;
     }
     if (uci_likely(value == uci_merkle_leaf(op->tree, index))) {
-        return uci_source_has_changed(op, index) ? UCI_SOURCE_CHANGED : UCI_SOURCE_SAME;
+        return uci_source_same(op, index);
     }
     if (uci_source_is_own(op)) {
         uci_report_copy_damaged(op->peer, uci_frame_tag(op->frame), op->length);
         return UCI_SOURCE_DAMAGED;
     }
-    return uci_source_change(op, index, value);
+    return uci_source_change(op, index, value, false);
+}
+
+void uci_source_record(uci_send_op_t *op)
+{
+    uci_damages_t kept = {0};
+    uint32_t i;
+
+    for (i = 0; i < op->chunks; ++i) {
+        if (op->changed[i] == UCI_SOURCE_KEPT) {
+            uci_damages_keep(&kept, i, UCI_WAY_UNKNOWN, NULL, 0);
+        }
+    }
+    if ((kept.count > 0) || (kept.left_out > 0)) {
+        uci_report_source_kept(op, &kept);
+    }
+    uci_damages_drop(&kept);
 }
 
 /* Where uci_source_check() is */
@@ -97,7 +141,9 @@ static bool uci_source_check_chunk(uci_source_scan_t *scan, uint32_t index, uint
         return false;
     }
     if (uci_source_sent(scan->op, index, &sent) && (now != sent)) {
-        UCI_STATS_INC(source_changed_late);
+        if (!uci_source_has_changed(scan->op, index)) {
+            UCI_STATS_INC(source_changed_late);
+        }
         uci_damages_keep(&scan->changed, index, UCI_WAY_UNKNOWN, NULL, 0);
     }
     return true;

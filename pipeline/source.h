@@ -6,7 +6,9 @@
  * against it:
  *
  *     the program's buffer, of a send that is pending    the program may have written to it, which MPI forbids and nobody prevents:
- *                                                        the message is delivered as it is now, marked and reported as changed
+ *                                                        what is read for the receiver goes to him as it is now, marked; what is read for
+ *                                                        a copy is kept in case that what was read first is damaged on its way.
+ *                                                        Counted and reported either way
  *     UCI's own copy, of a send that is over             nobody may have written to it: it is damaged, and there is no other one
  *
  * A bounce slot is neither. It is memory that others can write, and so is never read again.
@@ -27,6 +29,15 @@ typedef enum {
  * or, of a damaged copy, still the first one. Ends the job where UCI_ON_CHANGED says so.
  */
 uci_source_t uci_source_note(uci_send_op_t *op, uint32_t index, uint64_t value);
+
+/** As uci_source_note(), of the program's buffer, for a copy of UCI's own: what was read first is still on its way, and most often arrives. */
+void uci_source_note_copy(uci_send_op_t *op, uint32_t index, uint64_t value);
+
+/**
+ * A send is over, and some of its chunks were seen to change (op->changed). Make the record of those that the receiver has as they were, and
+ * so knows nothing of; he makes that of the others.
+ */
+void uci_source_record(uci_send_op_t *op);
 
 /**
  * UCI_CHECK_SOURCES: a send is complete, and its user has not been told. Digest his buffer once more, and report what is not as it was

@@ -69,6 +69,9 @@ typedef struct uci_mark {
 #define UCI_MARK_UCX_HEADER 0x20
 #define UCI_MARK_UCX_END    0xff
 
+/** Bytes of an address of UCX's: more than any has. */
+#define UCI_WIRE_ADDRESS_MAX (64u << 10)
+
 /* ----------------------------------------------------------------- frame */
 
 typedef enum {

@@ -58,6 +58,10 @@ class JobFolder:
         """Chunks that arrived damaged; what the program itself changed is none of them."""
         return self.sums["mismatched_chunks"] - self.sums["source_changed"] + sum(self.sums[name] for name in DAMAGE)
 
+    def changed_chunks(self):
+        """Chunks that the program changed while they were sent: their senders count all, receivers those that came changed."""
+        return max(self.sums["source_changed"], self.sums["source_changed_late"])
+
     def is_unrepaired(self):
         """Was anything damaged, or a lie, and delivered or refused as it was?"""
         return bool(self.sums["unrepaired_chunks"] or self.sums["refused_messages"] or self.verdicts["not repaired"])

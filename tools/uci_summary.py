@@ -54,7 +54,7 @@ class Summary:
             return EXIT_NO_UCI
         if self.job.damaged_chunks() > 0:
             return EXIT_REPAIRED
-        if self.job.sums["source_changed"] > 0:
+        if self.job.changed_chunks() > 0:
             return EXIT_CHANGED
         if self.job.sums["signatures_differ"] > 0 and self.status == 0:
             return EXIT_TYPES
@@ -87,7 +87,8 @@ class Summary:
                 "messages_sent": sums["messages_sent"], "messages_received": sums["messages_received"],
                 "bytes_sent": sums["bytes_sent"], "bytes_received": sums["bytes_received"],
                 "unverified_messages": sums["passthrough_messages"], "damaged_chunks": job.damaged_chunks(),
-                "source_changed_chunks": sums["source_changed"], "types_differ": sums["signatures_differ"], "records": job.records.records, "records_unreadable": job.records.damaged_lines,
+                "source_changed_chunks": job.changed_chunks(),
+                "source_changed_delivered": sums["source_changed"], "types_differ": sums["signatures_differ"], "records": job.records.records, "records_unreadable": job.records.damaged_lines,
                 "records_lost": sums["events_lost"], "files_unreadable": job.unreadable, "by_cause": dict(job.causes),
                 "by_verdict": dict(job.verdicts), "worst_ranks": job.worst_ranks.most_common(WORST),
                 "worst_pairs": job.worst_pairs.most_common(WORST), "worst_hosts": job.worst_hosts.most_common(WORST),
@@ -116,8 +117,9 @@ class Summary:
         damaged = self.job.damaged_chunks()
         yield "damaged", (f"{damaged:,} chunks or frames; {sums['repaired_chunks']:,} chunks repaired, {sums['unrepaired_chunks']:,} not"
                           if damaged else "nothing")
-        if sums["source_changed"]:
-            yield "changed", f"{sums['source_changed']:,} chunks, by the program, while they were being sent"
+        if job.changed_chunks():
+            yield "changed", (f"{job.changed_chunks():,} chunks, by the program, while they were being sent; "
+                              f"{sums['source_changed']:,} of them arrived as they were after that")
         if sums["signatures_compared"] or sums["signatures_differ"]:
             yield "types", (f"{sums['signatures_compared']:,} compared; {sums['signatures_differ']:,} do not match" +
                             (f"; {sums['signatures_missing']:,} came without types" if sums["signatures_missing"] else ""))

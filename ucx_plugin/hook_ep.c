@@ -51,8 +51,15 @@ UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_para
 UCI_EXPORT ucs_status_ptr_t ucp_disconnect_nb(ucp_ep_h ep);
 UCI_EXPORT void ucp_ep_destroy(ucp_ep_h ep);
 
+/* In UCX's order: what is named beside it, such as a worker's address, is not looked at */
 static bool uci_hook_is_by_socket(const ucp_ep_params_t *params)
 {
+    if ((params->field_mask & UCP_EP_PARAM_FIELD_FLAGS) && (params->flags & UCP_EP_PARAMS_FLAGS_CLIENT_SERVER)) {
+        return true;
+    }
+    if (params->field_mask & UCP_EP_PARAM_FIELD_CONN_REQUEST) {
+        return true;
+    }
     return !(params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) || (params->address == NULL);
 }
 
@@ -71,8 +78,7 @@ UCI_EXPORT ucs_status_t ucp_listener_create(ucp_worker_h worker, const ucp_liste
 /* This process does not verify: a peer that does would take our messages for damaged ones */
 static bool uci_hook_is_refused(const ucp_ep_params_t *params)
 {
-    if ((params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) && (params->address != NULL) &&
-        uci_mark_is_present(params->address)) {
+    if (!uci_hook_is_by_socket(params) && uci_mark_is_present(params->address)) {
         uci_error("%s refuses a peer: it runs with UCI on, this process with UCI_MODE=off, or its worker connects by "
                   "socket address; set the same mode for all ranks of the job",
                   uci_process_name());

@@ -12,7 +12,8 @@
 #include "ucx_conf.h"
 
 #define UCI_TCP_SEGMENT_VARIABLE "UCX_TCP_TX_SEG_SIZE"
-#define UCI_TCP_SEGMENT_SIZE     "64k" /* what UCX's receivers take by default */
+#define UCI_TCP_SEGMENT_SIZE     "64k"                                       /* what UCX's receivers take by default */
+#define UCI_TCP_SEGMENT_KEPT     "uCX_TCP_TX_SEG_SIZE=" UCI_TCP_SEGMENT_SIZE /* a capital U away from that */
 
 /* "UCX_TCP_TX_SEG_SIZE=8k", or RX, also with the prefix of an MPI: "UCX_MPI_TCP_RX_SEG_SIZE = 8k" */
 static bool uci_tcp_segment_is_set_by(const char *line)
@@ -31,6 +32,33 @@ static bool uci_tcp_segment_in_environment(void)
         }
     }
     return false;
+}
+
+/* @return NULL: somebody has cleared the environment */
+static char *uci_tcp_segment_find_kept(void)
+{
+    char **variable;
+
+    for (variable = environ; (variable != NULL) && (*variable != NULL); ++variable) {
+        if (strcmp(*variable, UCI_TCP_SEGMENT_KEPT) == 0) {
+            return *variable;
+        }
+    }
+    return NULL;
+}
+
+/* While there are no other threads. It outlives this library, as the environment does */
+static __attribute__((constructor)) void uci_tcp_segment_keep(void)
+{
+    char *kept;
+
+    if (uci_tcp_segment_in_environment() || (uci_tcp_segment_find_kept() != NULL)) {
+        return;
+    }
+    kept = strdup(UCI_TCP_SEGMENT_KEPT);
+    if ((kept != NULL) && (putenv(kept) != 0)) {
+        free(kept);
+    }
 }
 
 static bool uci_tcp_segment_is_in_line(const char *path, const char *line, void *arg)
@@ -67,9 +95,12 @@ static bool uci_tcp_segment_has_tcp(ucp_context_h ucp)
 
 void uci_tcp_segment_widen(ucp_context_h ucp)
 {
-    if (!uci_tcp_segment_in_environment() && uci_tcp_segment_has_tcp(ucp) && !uci_tcp_segment_in_files()) {
+    char *kept = uci_tcp_segment_find_kept();
+
+    if ((kept != NULL) && !uci_tcp_segment_in_environment() && uci_tcp_segment_has_tcp(ucp) &&
+        !uci_tcp_segment_in_files()) {
         uci_debug("%s=%s: it was not set, and UCX's default of 8 KiB cuts frames into pieces", UCI_TCP_SEGMENT_VARIABLE,
                   UCI_TCP_SEGMENT_SIZE);
-        setenv(UCI_TCP_SEGMENT_VARIABLE, UCI_TCP_SEGMENT_SIZE, 0);
+        __atomic_store_n(kept, 'U', __ATOMIC_RELAXED);
     }
 }

@@ -12,9 +12,11 @@
 
 /**
  * Have the workers that will be made of this context send 64 KiB at a time, if it has tcp and the user has set neither of the two
- * variables, in the environment or in a ucx.conf. Sets UCX_TCP_TX_SEG_SIZE in this process's environment: UCX has no other way to
- * change a setting of a transport without a warning where the transport is not used. As setenv(), not for the time when other
- * threads read the environment; the first context of a process is made at its start.
+ * variables, in the environment or in a ucx.conf. UCX_TCP_TX_SEG_SIZE is in this process's environment then: UCX has no other way to
+ * change a setting of a transport that loses none of the program's own (ucp_config_modify() is for the program's configuration, which is
+ * const in ucp_init() and can't be copied), and warns of a variable that no transport uses, so that it can't be set before the transports are
+ * known. setenv() would race with getenv() of other threads: so the variable is put there when the library is loaded, under a name that
+ * nobody asks for, and storing one byte makes it the right one.
  */
 void uci_tcp_segment_widen(ucp_context_h ucp);
 

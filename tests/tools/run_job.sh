@@ -104,6 +104,25 @@ assert job.worst_pairs == {"rank 0 (a) -> rank 1 (b)": 1} and job.worst_ranks ==
 assert job.worst_hosts == {"a": 1, "b": 1} and job.causes == {"source_changed": 1}, (job.worst_hosts, job.causes)' "$work/sent"
 }
 
+# summary_of LATE NOW: what a job that has changed so many chunks, as its senders and its receivers count, says of itself
+summary_of() {
+    rm -rf "$work/changed" && mkdir "$work/changed" && printf '%s\n' >"$work/changed/stats.a.1.json" \
+        '{"schema": 1, "rank": 0, "host": "a", "pid": 1, "messages_sent": 9, "messages_received": 9, "mismatched_chunks": '"$2"',
+          "source_changed": '"$2"', "source_changed_late": '"$1"'}' &&
+        PYTHONPATH=$tools python3 -c 'import sys, uci_summary
+summary = uci_summary.Summary(sys.argv[1], 1, 0, False)
+print(summary.exit_code(), summary.verdict(), *(": ".join(line) for line in summary.lines()), sep="\n")' "$work/changed"
+}
+
+# What the sender alone has seen is said as well: the receiver has it as it was
+changed_at_sender() {
+    summary_of 39 0 >"$work/said" && cat "$work/said" && grep -qx 121 "$work/said" &&
+        grep -qx 'the program changed buffers of sends that were pending' "$work/said" &&
+        grep -qx 'changed: 39 chunks, by the program, while they were being sent; 0 of them arrived as they were after that' "$work/said" &&
+        PYTHONPATH=$tools "$tools/uci_report" --text "$work/changed" >"$work/told" && tr -s "\n " " " <"$work/told" | grep -q "39 changed by the program" &&
+        summary_of 0 0 >"$work/said" && grep -qx 0 "$work/said" && ! grep -q '^changed' "$work/said"
+}
+
 # What is printed can be pasted
 pasted() {
     "$tools/uci_run" -n 2 --dry-run --folder "$work/paste d" -x 'A=b c' "$work/pairs.$1" >"$work/line" 2>"$work/how" &&
@@ -243,6 +262,7 @@ main() {
     done
     check "uci_run: a rank that was killed is counted" killed_is_counted
     check "uci_run: a record of the sender names the right pair" sender_record
+    check "uci_run: buffers that changed, as their senders saw" changed_at_sender
     check "uci_run: damage that stays, and is let through" unrepaired_job log True
     check "uci_run: damage that stays, and ends the job" unrepaired_job abort False
     check "uci_run: no rank has UCI" without_uci 0

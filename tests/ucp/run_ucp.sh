@@ -247,6 +247,29 @@ run_segments() {
     segment_case segment/comment 1 UCX_CONFIG_DIR="$folder" match
 }
 
+# quiet_case NAME [NAME=VALUE]... PROGRAM...: must end with status 0, and UCX must not log an error that the program has not made.
+quiet_case() {
+    local name=$1 log ok=1
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift
+    run_program "$log" UCX_LOG_LEVEL=error "$@" || ok=0
+    ! grep -q "UCX  ERROR" "$log" || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
+run_quiet() {
+    local tls threshold
+    for tls in $all_tls; do
+        [ "$tls" != self ] || continue
+        for threshold in inf auto; do
+            quiet_case "quiet/$tls/plain-$threshold" UCX_TLS="$tls" UCX_RNDV_THRESH=$threshold lifecycle senders_leave_first
+            quiet_case "quiet/$tls/uci-$threshold" UCX_TLS="$tls" UCX_RNDV_THRESH=$threshold LD_PRELOAD="$preload" \
+                lifecycle senders_leave_first
+        done
+    done
+}
+
 # policy_case NAME CODE ENDS [NAME=VALUE]... ARGUMENTS...: exit status CODE, a report, and the end reached or not.
 policy_case() {
     local name=$1 code=$2 ends=$3 log status=0 ok=1
@@ -478,6 +501,7 @@ main() {
     run_sealed
     run_unlike
     run_segments
+    run_quiet
     run_policies
     run_tree
     run_fork

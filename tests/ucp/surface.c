@@ -6,6 +6,7 @@
 #include "ucp_test.h"
 
 #include <netinet/in.h>
+#include <unistd.h>
 
 static ut_pair_t pair;
 
@@ -416,7 +417,8 @@ static void on_connection(ucp_conn_request_h request, void *arg)
     caller = request;
 }
 
-static ucp_ep_h connect_to(ucp_worker_h worker, ucp_listener_h listener)
+/* @param address  of a worker, named beside the socket's, or NULL: UCX takes the socket's */
+static ucp_ep_h connect_to(ucp_worker_h worker, ucp_listener_h listener, const ucp_address_t *address)
 {
     ucp_listener_attr_t attr = {.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR};
     ucp_ep_params_t params   = {.field_mask = UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR |
@@ -427,6 +429,10 @@ static ucp_ep_h connect_to(ucp_worker_h worker, ucp_listener_h listener)
                                 .sockaddr.addrlen = sizeof(struct sockaddr_in)};
     ucp_ep_h ep              = NULL;
 
+    if (address != NULL) {
+        params.field_mask |= UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+        params.address = address;
+    }
     UT_CHECK_STATUS(ucp_listener_query(listener, &attr), UCS_OK, "ucp_listener_query");
     ((struct sockaddr_in *)&attr.sockaddr)->sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     UT_REQUIRE(ucp_ep_create(worker, &params, &ep) == UCS_OK, "ucp_ep_create by socket address");
@@ -444,7 +450,7 @@ static void await_caller(void)
 
 /* Client and server, as programs that are not MPI connect: their messages pass, whoever the other side is. UCI cannot know it,
  * and does not verify them */
-static void by_socket_address(void)
+static void connect_by_socket(bool is_address_named)
 {
     struct sockaddr_in address   = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     ucp_listener_params_t params = {.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR |
@@ -455,7 +461,9 @@ static void by_socket_address(void)
                                  .err_mode   = UCP_ERR_HANDLING_MODE_PEER};
     ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
     ut_side_t server          = {0};
+    ucp_address_t *address_of_worker = NULL;
     ucp_listener_h listener;
+    size_t length;
     unsigned i;
 
     if (!tls_has("tcp")) {
@@ -470,7 +478,13 @@ static void by_socket_address(void)
     server.worker   = ut_worker_create(server.context);
     *pair.b         = server;
     UT_CHECK_STATUS(ucp_listener_create(pair.b->worker, &params, &listener), UCS_OK, "ucp_listener_create");
-    pair.a->ep = connect_to(pair.a->worker, listener);
+    if (is_address_named) {
+        UT_CHECK_STATUS(ucp_worker_get_address(pair.b->worker, &address_of_worker, &length), UCS_OK,
+                        "ucp_worker_get_address");
+        accept.field_mask |= UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+        accept.address = address_of_worker;
+    }
+    pair.a->ep = connect_to(pair.a->worker, listener, address_of_worker);
     await_caller();
     accept.conn_request = caller;
     UT_REQUIRE(ucp_ep_create(pair.b->worker, &accept, &pair.b->ep) == UCS_OK, "ucp_ep_create by request");
@@ -479,12 +493,25 @@ static void by_socket_address(void)
     }
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_ep_close_nbx(pair.a->ep, &force)), UCS_OK, "ucp_ep_close_nbx");
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_ep_close_nbx(pair.b->ep, &force)), UCS_OK, "ucp_ep_close_nbx");
+    if (is_address_named) {
+        ucp_worker_release_address(pair.b->worker, address_of_worker);
+    }
     ucp_listener_destroy(listener);
     ucp_worker_destroy(pair.a->worker);
     ucp_worker_destroy(pair.b->worker);
     ucp_cleanup(pair.a->context);
     ucp_cleanup(pair.b->context);
     caller = NULL;
+}
+
+static void by_socket_address(void)
+{
+    connect_by_socket(false);
+}
+
+static void by_socket_address_beside_another(void)
+{
+    connect_by_socket(true);
 }
 
 /* A program may listen. An endpoint by socket address is refused on both sides once there are messages of UCI's: its peer can't be
@@ -543,15 +570,31 @@ static void listening(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {UT_TEST(versions),       UT_TEST(settings),         UT_TEST(texts),
-                                  UT_TEST(queries),        UT_TEST(blocking_rma),     UT_TEST(nonblocking_rma),
-                                  UT_TEST(atomics),        UT_TEST(old_streams),      UT_TEST(kept_data),
+/* Other threads may be reading the environment: it stays where it is. The first test: what is set once is set */
+static void environment(void)
+{
+    char **before         = environ;
+    ucp_context_h context = ut_context_create(UCP_FEATURE_TAG);
+    const char *size      = getenv("UCX_TCP_TX_SEG_SIZE");
+
+    UT_CHECK(environ == before, "ucp_init has moved the environment");
+    if (ut_uci_is_on() && tls_has("tcp")) {
+        UT_CHECK((size != NULL) && (strcmp(size, "64k") == 0), "UCX_TCP_TX_SEG_SIZE");
+    }
+    ucp_cleanup(context);
+}
+
+static const ut_test_t tests[] = {
+        UT_TEST(environment),     UT_TEST(versions),          UT_TEST(settings),
+        UT_TEST(texts),           UT_TEST(queries),           UT_TEST(blocking_rma),
+        UT_TEST(nonblocking_rma), UT_TEST(atomics),           UT_TEST(old_streams),
+        UT_TEST(kept_data),
 #if UCP_API_VERSION >= UCP_VERSION(1, 14)
-                                  UT_TEST(datatype_query), UT_TEST(memory_handles),
+        UT_TEST(datatype_query),  UT_TEST(memory_handles),
 #endif
 #if UCP_API_VERSION >= UCP_VERSION(1, 16)
-                                  UT_TEST(key_compare),
+        UT_TEST(key_compare),
 #endif
-                                  UT_TEST(listening),      UT_TEST(by_socket_address)};
+        UT_TEST(listening),       UT_TEST(by_socket_address), UT_TEST(by_socket_address_beside_another)};
 
 UT_MAIN(tests)

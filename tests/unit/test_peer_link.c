@@ -1327,6 +1327,54 @@ Test(link_mailbox, full)
     cr_expect(talk_peer(0, 1)->am_until <= first, "nothing went by active message");
 }
 
+/* Sends that wait for room are given up with their endpoint: they end with an error. @return the first of all */
+static unsigned fill_and_close(void)
+{
+    unsigned first            = send_more(0, FULL, 2000), i;
+    ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+
+    cr_assert(!talk_sends[first + FULL - 1].done);
+    talk_keep(uci_ep_close(net_nodes[0].ep, &force));
+    net_turn(0);
+    for (i = 0; i < FULL; ++i) {
+        cr_assert(talk_sends[first + i].done);
+    }
+    cr_expect(talk_sends[first].status == UCS_OK);
+    cr_expect(talk_sends[first + FULL - 1].status == UCS_ERR_CANCELED);
+    cr_expect(uci_list_is_empty(&talk_peer(0, 1)->waiting_link));
+    return first;
+}
+
+/* They may be delivered all the same: what comes behind them can't be without them */
+Test(link_mailbox, given_up_and_asked_for)
+{
+    unsigned first;
+
+    recv_any(1, FULL + 1);
+    first = fill_and_close();
+    net_open(0, 1);
+    (void)send_more(0, 1, 2000);
+    cr_assert(talk_run(3000));
+    expect_more(first, FULL + 1, 2000);
+    cr_expect(talk_counters(0)->frames_resent > 0);
+}
+
+/* Or not: nobody asks for what he knows nothing of */
+Test(link_mailbox, given_up_for_good)
+{
+    unsigned first, i, sent = 0;
+
+    recv_any(1, FULL);
+    first = fill_and_close();
+    for (i = 0; i < FULL; ++i) {
+        sent += talk_sends[first + i].status == UCS_OK;
+    }
+    talk_turns(100, 100 * TALK_MS);
+    expect_more(first, sent, 2000);
+    cr_expect((sent > 0) && (sent < FULL) && !talk_recvs[talk_recvs_count - FULL + sent].done);
+    cr_expect(talk_counters(0)->frames_resent == 0);
+}
+
 /* Its owner is away for long: what waits goes by active message, is taken in its order, and then the mailbox is used again */
 Test(link_mailbox, full_for_long)
 {

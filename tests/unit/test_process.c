@@ -172,6 +172,26 @@ Test(process, memory_that_may_be_written)
     cr_expect(!uci_process_is_writable((const void *)UINTPTR_MAX));
 }
 
+Test(process, memory_that_can_be_read)
+{
+    size_t page  = (size_t)sysconf(_SC_PAGESIZE);
+    char *memory = mmap(NULL, 4 * page, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    cr_assert(memory != MAP_FAILED);
+    mprotect(memory + 2 * page, page, PROT_NONE);
+    cr_expect(uci_process_is_readable(memory, 2 * page));
+    cr_expect(uci_process_is_readable(memory + page - 1, page + 1));
+    cr_expect(uci_process_is_readable(memory + 2 * page, 0));
+    cr_expect(!uci_process_is_readable(memory + page, page + 1), "it may not be read");
+    cr_expect(!uci_process_is_readable(memory + page - 1, 2 * page + 2), "in the middle");
+    cr_expect(uci_process_is_readable(memory + 3 * page, page));
+    munmap(memory + 2 * page, 2 * page);
+    cr_expect(!uci_process_is_readable(memory + 2 * page - 1, 2), "nothing is there");
+    cr_expect(!uci_process_is_readable(memory, SIZE_MAX), "beyond the end of all addresses");
+    cr_expect(!uci_process_is_readable(NULL, 1));
+    munmap(memory, 2 * page);
+}
+
 static void clear_launchers(void)
 {
     static const char *const names[] = {"SLURM_JOB_ID",   "PBS_JOBID",       "LSB_JOBID",

@@ -8,6 +8,9 @@
 #include "fake_talk.h"
 
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "capture.h"
 #include "chance.h"
@@ -709,6 +712,22 @@ static void change_cipher(marked_t *marked)
     marked->mark.cipher = (marked->mark.cipher == UCI_SEAL_AES128) ? UCI_SEAL_AES256 : UCI_SEAL_AES128;
 }
 
+/* As nothing is authentic yet, a lie that must not be believed: of more than there is, than any address has, of all there can be */
+static void change_length(marked_t *marked)
+{
+    marked->mark.address_length += 4000;
+}
+
+static void change_length_much(marked_t *marked)
+{
+    marked->mark.address_length = UCI_WIRE_ADDRESS_MAX + 1;
+}
+
+static void change_length_most(marked_t *marked)
+{
+    marked->mark.address_length = 0xfffffff0;
+}
+
 static const struct {
     const char *name;
     void (*change)(marked_t *marked);
@@ -716,6 +735,9 @@ static const struct {
 } refusals[] = {{"random", change_random, "not authentic"},
                 {"machine", change_machine, "not authentic"},
                 {"address", change_address, "not authentic"},
+                {"length", change_length, "not authentic"},
+                {"much length", change_length_much, "not authentic"},
+                {"all length", change_length_most, "not authentic"},
                 {"protocol", change_protocol, "protocol version 6 of UCI, this one speaks 7"},
                 {"mode", change_mode, "UCI_SEAL=sign, this one with UCI_SEAL=encrypt"},
                 {"plain", change_to_plain, "UCI_SEAL=off, this one with UCI_SEAL=encrypt"},
@@ -724,20 +746,50 @@ static const struct {
 
 Test(sealed, addresses_refused)
 {
-    marked_t marked;
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), room = (sizeof(marked_t) + page - 1) / page * page;
+    char *pages = mmap(NULL, room + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    marked_t marked,
+            *last = (marked_t *)(void *)(pages + room - sizeof(marked_t)); /* what is behind it can't be read */
     unsigned i;
     char *said;
 
+    cr_assert(pages != MAP_FAILED);
+    mprotect(pages + room, page, PROT_NONE);
     create_both();
     for (i = 0; i < uci_array_size(refusals); ++i) {
         get_address(&marked);
         refusals[i].change(&marked);
         uci_mark_finish(&marked.mark);
-        said = refused(&marked);
+        *last = marked;
+        said  = refused(last);
         cr_expect_not_null(strstr(said, refusals[i].says), "%s: %s", refusals[i].name, said);
         free(said);
     }
     cr_expect_eq(net_nodes[0].worker->peers_count, 0);
+}
+
+/* A forked child has zeros where the keys were: under them anybody could make what it seals, and what it believes */
+Test(sealed, a_forked_child_has_no_keys)
+{
+    uci_mark_t mark;
+    marked_t marked;
+    int status;
+    pid_t child;
+
+    create_both();
+    get_address(&marked);
+    child = fork();
+    if (child == 0) {
+        _exit((uci_seal_is_inherited() && (uci_mark_init(&mark, 1) == UCS_ERR_UNSUPPORTED) &&
+               (uci_mark_check(&marked.mark) == UCS_ERR_UNSUPPORTED))
+                      ? 0
+                      : 1);
+    }
+    cr_assert(child > 0);
+    cr_assert_eq(waitpid(child, &status, 0), child);
+    cr_expect(WIFEXITED(status) && (WEXITSTATUS(status) == 0), "status %d", status);
+    cr_expect(!uci_seal_is_inherited());
+    cr_expect_eq(uci_mark_check(&marked.mark), UCS_OK, "the parent has its own");
 }
 
 Test(sealed, another_key)

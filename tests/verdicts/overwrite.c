@@ -10,6 +10,8 @@
  *   steady  the whole buffer, over and over, as long as the send is pending
  *   thread  the same by a thread, so that it happens inside of MPI, too
  *   bcast   no send at all: MPI_Bcast of 750 bytes
+ *   asleep  as once, while rank 1 sleeps, so that UCI copies what plain UCX would have copied; rank 1 then says what came: the bytes as they
+ *           were when they were sent, or as they are now ("delivered: 5 as sent, 3 as now"); nothing else may come
  *   undone  a thread writes to the first bytes and puts back what was there, over and over
  */
 #include <pthread.h>
@@ -95,7 +97,7 @@ static void send_one(const char *how, const check_buffer_t *buffer, size_t lengt
         send_while_thread_writes(buffer, length, &request, write_until_stopped);
     } else if (strcmp(how, "undone") == 0) {
         send_while_thread_writes(buffer, length, &request, write_and_undo);
-    } else if (strcmp(how, "once") == 0) {
+    } else if ((strcmp(how, "once") == 0) || (strcmp(how, "asleep") == 0)) {
         memset(buffer->data, 0, WRITTEN);
     }
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -115,13 +117,28 @@ static void answer(int to_or_from, bool sends, uint64_t round)
     }
 }
 
+/* Is it what was sent, or what the sender has made of it? */
+static void look_at(const check_buffer_t *buffer, size_t length, uint64_t round, int *as_sent_p, int *as_now_p)
+{
+    unsigned char *sent = malloc(length);
+
+    check_fill(sent, length, 0, TAG, round);
+    if (memcmp(buffer->data, sent, length) == 0) {
+        ++*as_sent_p;
+    } else {
+        memset(sent, 0, WRITTEN);
+        *as_now_p += memcmp(buffer->data, sent, length) == 0;
+    }
+    free(sent);
+}
+
 int main(int argc, char **argv)
 {
     const char *how     = (argc > 1) ? argv[1] : "once";
     const size_t length = (argc > 2) ? strtoul(argv[2], NULL, 10) : 1ul << 20;
     const int rounds    = (argc > 3) ? atoi(argv[3]) : 4;
+    int round, as_sent = 0, as_now = 0;
     check_buffer_t buffer;
-    int round;
 
     check_init(&(int){1}, &argv, "overwrite");
     for (round = 0; round < rounds; ++round) {
@@ -134,11 +151,18 @@ int main(int argc, char **argv)
             check_fill(buffer.data, length, 0, TAG, (uint64_t)round);
             send_one(how, &buffer, length);
         } else {
+            if (strcmp(how, "asleep") == 0) {
+                check_sleep_ms(20);
+            }
             MPI_Recv(buffer.data, (int)length, MPI_BYTE, 0, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            look_at(&buffer, length, (uint64_t)round, &as_sent, &as_now);
         }
         answer(1 - check.rank, check.rank == 1, (uint64_t)round);
         answer(1 - check.rank, check.rank == 0, (uint64_t)round);
         check_buffer_free(&buffer);
+    }
+    if ((check.rank == 1) && (strcmp(how, "asleep") == 0)) {
+        printf("delivered: %d as sent, %d as now, of %d\n", as_sent, as_now, rounds);
     }
     return check_finish();
 }

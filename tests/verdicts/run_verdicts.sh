@@ -45,6 +45,13 @@ cases=(
     "late        steady  4194304  tcp,self        stream  UCI_CHECK_SOURCES=1"
     "late        steady  4194304  posix,self      get     UCI_CHECK_SOURCES=1"
     "unseen      once    4194304  tcp,self        bounce"
+    "untold      asleep  4096     posix,self      auto    UCI_CHECK_SOURCES=1"
+    "untold      asleep  4096     tcp,self        auto    UCI_CHECK_SOURCES=1"
+    "told        asleep  20000    posix,self      direct"
+    "told        asleep  20000    posix,self      direct  UCI_FAULT=rate=0.5,target=payload,kind=bitflip,min=20000,max=20000"
+    "told        asleep  20000    posix,self      direct  UCI_CHECK_SOURCES=1"
+    "told        asleep  4194304  posix,cma,self  get     UCI_CHECK_SOURCES=1"
+    "told        asleep  4194304  tcp,self        stream  UCI_CHECK_SOURCES=1"
     "memory      never   1048576  posix,self      direct  UCI_FAULT=rate=0.05,target=payload,kind=any"
     "memory      never   4000     posix,self      auto    UCI_FAULT=rate=0.3,target=payload,kind=bitflip+burst+zero+stale"
     "transport   never   4194304  tcp,self        get     UCX_NET_DEVICES=lo UCI_FAULT=rate=0.05,target=payload,kind=bitflip+burst"
@@ -87,6 +94,10 @@ wanted_of() {
                    'all(event["cause"] == "source_changed" and event["path"] in ("direct", "bounce", "stream", "get") for event in events)' \
                    'all(event["ranges"][0][1] == 0 for event in events if event["role"] == "sender")' ;;
     unseen)    wants 'events == []' ;;
+    untold)    wants 'len(events) <= 1' ;; # in frames, which are copied within the call; but for the first message, if it comes before HELLO
+    told)      # by the sender, if the receiver has it as it was sent; by the receiver, if he has it as it is now
+               wants 'all(event["cause"] in ("source_changed", "memory") for event in events)' \
+                   'all("arrived as they were" in event["evidence"] for event in events if event["role"] == "sender")' ;;
     memory)    wants 'len(events) > 0' 'all(event["cause"] == "memory" for event in events)' \
                    'all(event["device"] is None and (event["path"], event["carrier"]) in (("direct", None), ("frame", "mailbox"))
                         for event in events)' ;;
@@ -198,6 +209,21 @@ check_captures() {
         refuse "what was captured is not what was recorded"
 }
 
+# What is told of a message is what has come: one that came as it was sent can have a sender's record, one that came as it is now a
+# receiver's, and neither the other's. What was written before UCI has read the buffer is what was sent, and nobody can tell.
+check_told() {
+    python3 - "$run_log" "$run_dir/all.events" "$1" >>"$run_log" 2>&1 <<'END' || refuse "what was told of changed buffers is not what came"
+import json, re, sys
+log, events, case = sys.argv[1:]
+as_sent, as_now, rounds = map(int, re.search(r"delivered: (\d+) as sent, (\d+) as now, of (\d+)", open(log).read()).groups())
+changed = [event["role"] for event in map(json.loads, open(events)) if event["cause"] == "source_changed"]
+senders, receivers = changed.count("sender"), changed.count("receiver")
+print(f"told: {senders} by the sender, {receivers} by the receiver; came: {as_sent} as sent, {as_now} as now, of {rounds}")
+assert as_sent + as_now == rounds and senders <= as_sent and receivers <= as_now
+assert as_sent >= rounds - 1 if case == "untold" else changed or as_now == rounds
+END
+}
+
 # run_case MPI CASE HOW BYTES TLS PATH [NAME=VALUE]...
 run_case() {
     local one=$1 case=$2 how=$3 bytes=$4 tls=$5 path=$6 conditions
@@ -214,6 +240,7 @@ run_case() {
     check_events "${always[@]}" ${conditions[@]+"${conditions[@]}"}
     case $case in
     capture)    check_captures ;;
+    told|untold) check_told "$case" ;;
     unwritable) grep -q 'UCI WARN .*UCI_EVENTS=/nonexistent/folder/%p can.t be written: No such file' "$run_log" ||
                     refuse "it was not said at the start" ;;
     esac

@@ -48,7 +48,8 @@ NEXT_STEPS = {
 def job_verdict(tally, counters, ranks, hosts):
     """The verdict, as a dictionary for JSON. @param ranks  how many there are. @param hosts  their names."""
     lost = max(tally.kinds["verdict"]["not repaired"], counters.sums["unrepaired_chunks"] > 0)
-    damaged = tally.records or any(counters.sums[name] for name in ("mismatched_chunks", "source_changed", "unrepaired_chunks"))
+    damaged = tally.records or any(counters.sums[name] for name in ("mismatched_chunks", "source_changed", "source_changed_late",
+                                                                     "unrepaired_chunks"))
     if not damaged:
         level, sentence = undamaged(tally, counters, ranks)
     elif lost:
@@ -95,7 +96,7 @@ def damage_sentence(tally, counters):
         what = "no record of it could be read" if tally.newer or tally.damaged_lines else "not recorded"
         return (f"Damage was counted, and {what}: {count(sums['mismatched_chunks'], 'chunk')} mismatched, "
                 f"{count(sums['repaired_chunks'])} repaired, {count(sums['unrepaired_chunks'])} not repaired, "
-                f"{count(sums['source_changed'])} changed by the program.")
+                f"{count(max(sums['source_changed'], sums['source_changed_late']))} changed by the program.")
     kinds = tally.kinds["verdict"]
     lost, changed, healed = kinds["not repaired"], kinds["source changed"], kinds["repaired"]
     received = counters.sums["messages_received"]
@@ -236,7 +237,7 @@ def notes(tally, counters, ranks):
         found.append(f"{count(sums['events_lost'], 'record')} could not be written by the job, and are missing here.")
     if sums["log_dropped"]:
         found.append(f"{count(sums['log_dropped'], 'copy', 'copies')} for repairs were dropped: UCI_LOG_SIZE is too small.")
-    if tally.records and counters.processes and not sums["mismatched_chunks"] and not sums["source_changed"]:
+    if tally.records and counters.processes and not (sums["mismatched_chunks"] or sums["source_changed"] or sums["source_changed_late"]):
         found.append("The statistics know of no damage, and the records do: they may be of different jobs.")
     if len(tally.kinds["job"]) > 1:
         found.append(f"The records are of {count(len(tally.kinds['job']))} jobs ({listing(tally.kinds['job'])}): ranks of the same "
