@@ -160,10 +160,12 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
 void uci_inject_memory(uci_send_op_t *op, void *data, size_t length)
 {
     uci_fault_t fault;
+    size_t first;
 
     if (!(op->injected & UCI_INJECTED_COPY) &&
         uci_fault_draw(UCI_FAULT_MEMORY, op->length, uci_peer_rank(op->peer), &fault)) {
-        uci_inject_bytes(&fault, data, length);
+        first = (fault.random % uci_div_up(length, (size_t)op->chunk_size)) * op->chunk_size; /* one chunk of a span */
+        uci_inject_bytes(&fault, (char *)data + first, uci_min(length - first, (size_t)op->chunk_size));
         op->injected |= UCI_INJECTED_WAY;
     }
 }
