@@ -44,7 +44,7 @@
 #define UCI_BOX_GRANULES     4096u         /**< granules of the largest ring: positions of a lap (256 KiB) */
 #define UCI_BOX_GRANULES_MIN 256u          /**< of the smallest; a power of two in any case */
 #define UCI_BOX_FRAME_MAX    (8192u + 64u) /**< bytes of the largest frame */
-#define UCI_BOX_OVERFLOW     (uci_div_up(UCI_BOX_FRAME_MAX, UCI_BOX_GRANULE) - 1) /**< granules behind the ring */
+#define UCI_BOX_OVERFLOW     (UCI_DIV_UP_CONST(UCI_BOX_FRAME_MAX, UCI_BOX_GRANULE) - 1) /**< granules behind the ring */
 #define UCI_BOX_COPY_MAX     512u /**< bytes up to which a frame is copied inline */
 #define UCI_BOX_REWIND       64u  /**< granules of a lap that are used before another one is begun early */
 

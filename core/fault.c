@@ -13,6 +13,7 @@
 #include <string.h>
 
 bool uci_fault_enabled;
+bool uci_fault_asked;
 
 #define UCI_FAULT_BLOCK_MAX 4096
 #define UCI_FAULT_BURST_MAX 32
@@ -353,6 +354,7 @@ bool uci_fault_init(const uci_fault_spec_t *spec, int64_t rank, int64_t twin)
     if (twin > 0) { /* the same damage in all twins would be none to them */
         uci_fault_injector.stream = uci_fault_mix(uci_fault_injector.stream + (uint64_t)twin);
     }
+    uci_fault_asked              = spec->rate > 0;
     uci_fault_injector.decisions = 0;
     uci_fault_injector.count     = 0;
     return uci_fault_injector.spec.rate > 0;
@@ -398,6 +400,11 @@ static bool uci_fault_take(void)
                                           __ATOMIC_RELAXED));
     uci_fault_show_count();
     return true;
+}
+
+bool uci_fault_once_more(void)
+{
+    return uci_fault_take();
 }
 
 /* One of the kinds in the spec's set. */

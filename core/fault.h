@@ -89,6 +89,10 @@ bool uci_fault_init(const uci_fault_spec_t *spec, int64_t rank, int64_t twin);
 /** Are faults injected in this process at all? Set by whoever calls uci_fault_init(). */
 extern bool uci_fault_enabled;
 
+/** Are they asked for, be it in another process of the job? Then what arrives is looked at to the last, so that each fault is accounted
+ *  for. Set by uci_fault_init(). */
+extern bool uci_fault_asked;
+
 /** Is @a target injected at all? Cheap enough to guard a slow path. */
 bool uci_fault_targets(uci_fault_target_t target);
 
@@ -109,6 +113,9 @@ bool uci_fault_draw(uci_fault_target_t target, uint64_t length, int64_t peer, uc
  *         block cannot be damaged: take the fault back with uci_fault_undo().
  */
 size_t uci_fault_apply(const uci_fault_t *fault, void *data, size_t length, const void *stale);
+
+/** Count one more: the last drawn fault damages a second unit as well. @return false: no more of them are asked for. */
+bool uci_fault_once_more(void);
 
 /** Faults drawn so far by this process. */
 uint64_t uci_fault_count(void);

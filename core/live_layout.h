@@ -103,6 +103,6 @@ typedef struct uci_live_gauges {
 } uci_live_gauges_t;
 
 /** Where the counters of a block are in files of this version of UCI; others may have them further behind. */
-#define UCI_LIVE_COUNTERS_OFFSET ((uint32_t)uci_align_up(sizeof(uci_live_gauges_t), UCI_CACHE_LINE))
+#define UCI_LIVE_COUNTERS_OFFSET ((uint32_t)UCI_ALIGN_UP_CONST(sizeof(uci_live_gauges_t), UCI_CACHE_LINE))
 
 #endif

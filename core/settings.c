@@ -572,8 +572,8 @@ static unsigned uci_settings_distance(const char *one, size_t one_length, const 
     unsigned row[UCI_SETTING_NAME_MAX + 1], diagonal, above;
     size_t i, j;
 
-    one_length   = uci_min(one_length, UCI_SETTING_NAME_MAX);
-    other_length = uci_min(other_length, UCI_SETTING_NAME_MAX);
+    one_length   = uci_min(one_length, (size_t)UCI_SETTING_NAME_MAX);
+    other_length = uci_min(other_length, (size_t)UCI_SETTING_NAME_MAX);
 
     for (j = 0; j <= other_length; ++j) {
         row[j] = (unsigned)j;

@@ -37,7 +37,7 @@ static void uci_stack_write_frame(const void *frame, uci_json_t *json)
 {
     char path[PATH_MAX], text[PATH_MAX + 32];
     struct link_map *map = NULL;
-    const char *file     = path;
+    const char *file;
     Dl_info info;
 
     if ((dladdr1(frame, &info, (void **)&map, RTLD_DL_LINKMAP) == 0) || (map == NULL)) {

@@ -57,7 +57,8 @@
     _X(events_lost, "events that could not be written") \
     _X(acks_sent, "acknowledgements sent") \
     _X(control_sent, "control messages sent") \
-    _X(faults_injected, "faults injected")
+    _X(faults_injected, "faults injected") \
+    _X(faults_unseen, "of these, in what nobody read (again)")
 
 typedef struct uci_stats {
 #define UCI_STATS_FIELD(_name, _text) uint64_t _name;

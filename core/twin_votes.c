@@ -111,7 +111,7 @@ static void uci_twin_votes_free(uci_twin_votes_t *votes, void *memory, size_t si
 /* Room for one more channel */
 static uci_status_t uci_twin_index_reserve(uci_twin_votes_t *votes, uci_twin_index_t *index)
 {
-    uint32_t capacity = uci_max(2 * index->capacity, UCI_TWIN_TABLE_MIN);
+    uint32_t capacity = uci_max(2 * index->capacity, (uint32_t)UCI_TWIN_TABLE_MIN);
     uci_twin_channel_t **channels;
 
     if (index->count < index->capacity) {

@@ -19,9 +19,13 @@ UCI_INLINE void *uci_zalloc(size_t size)
 {
     void *memory = malloc(size);
 
+#ifndef __clang_analyzer__
     __asm__("" : "+r"(memory)); /* else the compiler makes a calloc of it */
-
-    return (memory == NULL) ? NULL : memset(memory, 0, size);
+#endif
+    if (memory != NULL) {
+        memset(memory, 0, size);
+    }
+    return memory;
 }
 
 #endif

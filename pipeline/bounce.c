@@ -2,6 +2,7 @@
 #include "bounce.h"
 
 #include "control.h"
+#include "inject_frame.h"
 #include "log.h"
 #include "wire_check.h"
 
@@ -27,6 +28,9 @@ static bool uci_bounce_exists(uci_worker_t *worker)
 
 void uci_bounce_cleanup(uci_worker_t *worker)
 {
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_inject_slots_end(&worker->bounce);
+    }
     uci_shared_memory_cleanup(worker->context->ucp, &worker->bounce.memory);
     worker->bounce.slots = NULL;
 }

@@ -52,6 +52,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     msg->length  = length;
     msg->more    = 0;
     msg->hit     = false;
+    msg->faults  = 0;
     memset(&msg->hdr, 0, sizeof(msg->hdr));
     msg->hdr.type   = (uint8_t)type;
     msg->hdr.uid    = peer->worker->uid;
@@ -141,12 +142,13 @@ static void uci_control_inject(uci_control_t *msg)
 
     if ((target != UCI_FAULT_TARGET_LAST) && uci_fault_targets(target) &&
         uci_fault_draw(target, length, uci_peer_rank(msg->peer), &fault)) {
-        if (msg->peer->seals) {
+        if (!msg->peer->seals) {
+            uci_inject_bytes(&fault, &msg->hdr, sizeof(msg->hdr));
+        } else if (!msg->hit) {
             msg->fault = fault;
             msg->hit   = true;
-        } else {
-            uci_inject_bytes(&fault, &msg->hdr, sizeof(msg->hdr));
         }
+        UCI_STATS_ADD(faults_unseen, msg->faults > 0); /* it is dropped, and what else is wrong with it not looked at */
     }
 }
 

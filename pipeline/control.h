@@ -36,7 +36,8 @@ typedef struct uci_control {
     size_t length;
     uci_fault_t fault; /**< fault injection: what befalls its record, if `hit` */
     bool hit;
-    size_t more; /**< bytes of payload[] that travel as a part of the header, `data` being something else */
+    uint8_t faults; /**< that it carries */
+    size_t more;    /**< bytes of payload[] that travel as a part of the header, `data` being something else */
     uci_am_hdr_t hdr;
     char payload[] __attribute__((aligned(8)));
 } uci_control_t;

@@ -101,6 +101,9 @@ static ucs_status_t uci_direct_fill(uci_send_op_t *op, uint32_t index)
     ucs_status_t status;
     uint64_t value;
 
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_inject_slot_begin(&op->peer->worker->bounce, slot, mark);
+    }
     slot->next   = 0;
     words.length = uci_chunk_length(op->length, op->chunk_size, index);
     status       = uci_direct_load(op, index, slot, words.length, &cut, &value);
@@ -123,7 +126,7 @@ static ucs_status_t uci_direct_fill(uci_send_op_t *op, uint32_t index)
     }
     __atomic_store_n(&slot->mark, mark, __ATOMIC_RELEASE);
     if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_memory(op, slot->data, uci_chunk_length(op->length, op->chunk_size, index));
+        uci_inject_slot_memory(op, slot, mark, uci_chunk_length(op->length, op->chunk_size, index));
     }
     return UCS_OK;
 }
@@ -470,6 +473,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
         op->have_root = true;
     }
     if (uci_unlikely(op->state[index] == UCI_CHUNK_GOOD)) {
+        uci_inject_pass(op->digest, slot->data, words->length, words->value);
         return;
     }
     data = uci_recv_op_own(op, slot->data, words->length);
@@ -552,6 +556,9 @@ static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
         mark = uci_slot_mark(op->peer->worker->uid, op->seq, direct->taken);
         if (uci_likely(slot != NULL) && (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) != mark)) {
             return turn;
+        }
+        if (uci_unlikely(uci_fault_asked) && (slot != NULL)) {
+            uci_inject_slot_read(slot, mark);
         }
         if (uci_unlikely((slot == NULL) || !uci_direct_read(op, slot, mark, &words))) {
             uci_direct_give_up(op);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "path.h"
+#include "stats.h"
 
 /* Replace the copy's content by that of another chunk; false if that changes nothing */
 static bool uci_inject_other_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t other)
@@ -30,54 +31,80 @@ static void uci_inject_chunk_payload(uci_send_op_t *op, uci_control_t *msg, uint
     msg->length = uci_fault_apply(fault, msg->staging, msg->length, uci_inject_stale(msg->length));
 }
 
+/* The second of two chunks that are exchanged: equal ones have been left as they are */
+static void uci_inject_swapped(uci_send_op_t *op, uci_control_t *msg, uint32_t other)
+{
+    if (!uci_inject_other_chunk(op, msg, other)) {
+        uci_fault_undo();
+        UCI_STATS_ADD(faults_unseen, (--msg->faults > 0) ? -1ul : 0);
+    }
+}
+
+/* What is damaged in its place must be nobody else's. @return false: no memory */
+static bool uci_inject_own_copy(uci_control_t *msg)
+{
+    void *copy = malloc(uci_max(msg->length, 1ul));
+
+    if (copy == NULL) {
+        return false;
+    }
+    memcpy(copy, msg->data, msg->length);
+    free(msg->staging);
+    msg->staging = copy;
+    msg->data    = copy;
+    return true;
+}
+
+/* Of the faults of one message one is seen */
+static void uci_inject_count_hits(uci_send_op_t *op, uci_control_t *msg, unsigned count)
+{
+    if (count > 0) {
+        op->injected |= UCI_INJECTED_WAY;
+        msg->faults = (uint8_t)count;
+        UCI_STATS_ADD(faults_unseen, count - 1);
+    }
+}
+
 void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
 {
     bool repair = (msg->hdr.flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
     int rank    = uci_peer_rank(op->peer);
     bool swapped, hit_payload, hit_tree, hit_leaf;
     uci_fault_t payload, tree, leaf;
-    void *copy;
 
     if (op->injected & UCI_INJECTED_COPY) {
         return;
     }
-    swapped     = !repair && (op->swap_with != UINT32_MAX) && (op->swap_with + 1 == index);
+    swapped     = !repair && (op->swap_with != UINT32_MAX) && (op->swap_with + 1 == index) && uci_fault_once_more();
     hit_payload = !swapped && uci_fault_draw(repair ? UCI_FAULT_REPAIR : UCI_FAULT_PAYLOAD, op->length, rank, &payload);
     hit_tree    = !repair && uci_fault_draw(UCI_FAULT_TREE, op->length, rank, &tree);
     hit_leaf    = !repair && uci_fault_draw(UCI_FAULT_LEAF, op->length, rank, &leaf);
-    op->injected |= (swapped || hit_payload || hit_tree || hit_leaf) ? UCI_INJECTED_WAY : 0;
+    if ((swapped || hit_payload || hit_leaf) && !uci_inject_own_copy(msg)) {
+        uci_inject_undo(swapped + hit_payload + hit_leaf);
+        swapped = hit_payload = hit_leaf = false;
+    }
+    uci_inject_count_hits(op, msg, swapped + hit_payload + hit_tree + hit_leaf);
+    if (!swapped && !hit_payload && !hit_leaf) {
+        uci_inject_remember(msg->data, msg->length);
+    }
+    /* what is made to fit comes first, or it would undo what others do to the digest */
+    if (hit_leaf) {
+        uci_inject_bytes(&leaf, msg->staging, msg->length);
+        msg->hdr.value = op->digest->digest(msg->staging, msg->length);
+    }
     if (hit_tree) {
         uci_inject_bytes(&tree,
                          ((msg->hdr.flags & UCI_AM_FLAG_LAST) && (tree.random & 4)) ? &msg->hdr.extra : &msg->hdr.value,
                          sizeof(msg->hdr.value));
     }
-    if (hit_payload && op->peer->seals) {
-        msg->fault  = payload;
-        msg->hit    = true;
-        hit_payload = false;
-    }
-
-    if (swapped || hit_payload || hit_leaf) {
-        copy = malloc(uci_max(msg->length, 1ul));
-        if (copy == NULL) {
-            return;
-        }
-        memcpy(copy, msg->data, msg->length);
-        free(msg->staging);
-        msg->staging = copy;
-        msg->data    = copy;
-        if (swapped) {
-            uci_inject_other_chunk(op, msg, op->swap_with);
-            op->swap_with = UINT32_MAX;
-        } else if (hit_payload) {
-            uci_inject_chunk_payload(op, msg, index, &payload);
-        }
-        if (hit_leaf) {
-            uci_inject_bytes(&leaf, copy, msg->length);
-            msg->hdr.value = op->digest->digest(copy, msg->length);
-        }
-    } else {
-        uci_inject_remember(msg->data, msg->length);
+    if (swapped) {
+        uci_inject_swapped(op, msg, op->swap_with);
+        op->swap_with = UINT32_MAX;
+    } else if (hit_payload && op->peer->seals) {
+        msg->fault = payload;
+        msg->hit   = true;
+    } else if (hit_payload) {
+        uci_inject_chunk_payload(op, msg, index, &payload);
     }
 }
 
@@ -108,14 +135,14 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
     if (op->injected & UCI_INJECTED_COPY) {
         return;
     }
+    if (uci_fault_draw(UCI_FAULT_LEAF, op->length, rank, &fault)) { /* first: it makes the digest fit */
+        uci_inject_bytes(&fault, slot->data, slot->length);
+        slot->value = op->digest->digest(slot->data, slot->length);
+        slot->check = uci_slot_check(slot, mark);
+    }
     if (uci_fault_draw(UCI_FAULT_TREE, op->length, rank, &fault)) {
         uci_inject_bytes(&fault, ((index + 1 == op->chunks) && (fault.random & 4)) ? &slot->root : &slot->value,
                          sizeof(slot->value));
-        slot->check = uci_slot_check(slot, mark);
-    }
-    if (uci_fault_draw(UCI_FAULT_LEAF, op->length, rank, &fault)) {
-        uci_inject_bytes(&fault, slot->data, slot->length);
-        slot->value = op->digest->digest(slot->data, slot->length);
         slot->check = uci_slot_check(slot, mark);
     }
     if (uci_fault_draw(UCI_FAULT_PAYLOAD, op->length, rank, &fault)) {
@@ -126,17 +153,30 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
     if (uci_fault_draw(UCI_FAULT_HEADER, op->length, rank, &fault)) {
         uci_inject_bytes(&fault, &slot->value, offsetof(uci_slot_t, next) - offsetof(uci_slot_t, value));
     }
+    uci_inject_slot_hit(&op->peer->worker->bounce, slot, uci_fault_count() - before);
     op->injected |= (uci_fault_count() != before) ? UCI_INJECTED_WAY : 0;
 }
 
 void uci_inject_memory(uci_send_op_t *op, void *data, size_t length)
 {
     uci_fault_t fault;
+    size_t first;
 
     if (!(op->injected & UCI_INJECTED_COPY) &&
         uci_fault_draw(UCI_FAULT_MEMORY, op->length, uci_peer_rank(op->peer), &fault)) {
-        uci_inject_bytes(&fault, data, length);
+        first = (fault.random % uci_div_up(length, (size_t)op->chunk_size)) * op->chunk_size; /* one chunk of a span */
+        uci_inject_bytes(&fault, (char *)data + first, uci_min(length - first, (size_t)op->chunk_size));
         op->injected |= UCI_INJECTED_WAY;
+    }
+}
+
+void uci_inject_slot_memory(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, size_t length)
+{
+    uint64_t before = uci_fault_count();
+
+    if (__atomic_load_n(&slot->claim, __ATOMIC_ACQUIRE) == ~mark) { /* else it is too late */
+        uci_inject_memory(op, slot->data, length);
+        uci_inject_slot_hit(&op->peer->worker->bounce, slot, uci_fault_count() - before);
     }
 }
 

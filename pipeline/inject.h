@@ -28,7 +28,10 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index);
 /** Maybe damage a chunk in its slot, which will be marked with @a mark. */
 void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_t index);
 
-/** Maybe damage @a length bytes of a message that lie sealed in a slot or span. */
+/** Maybe damage @a length bytes that lie sealed in a slot, marked with @a mark, if nobody has begun to read them. */
+void uci_inject_slot_memory(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, size_t length);
+
+/** Maybe damage @a length bytes of a message that lie sealed in a span. */
 void uci_inject_memory(uci_send_op_t *op, void *data, size_t length);
 
 /** A message in slots has been copied, since its user is done: maybe damage one of its slots now, or the copy. */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "inject_frame.h"
 #include "log.h"
 #include "mailbox.h"
 #include "process.h"
@@ -274,6 +275,7 @@ void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
     place = (seq >= peer->rx_next) ? uci_link_place(peer, seq) : NULL;
     if (place == NULL) {
         UCI_STATS_INC(frames_repeated);
+        uci_inject_pass(uci_digest_by_id(hdr->digest), payload, hdr->length, hdr->value);
         return;
     }
     uci_link_is_alive(peer);
@@ -334,14 +336,15 @@ static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, 
     uint64_t seq   = uci_seq_expand(hdr->seq, peer->rx_next);
     uci_gap_t *gap = uci_link_gap(peer, seq);
 
-    ++peer->worker->dropped;
     if ((seq < peer->rx_next) || (uci_wire_check_seq(seq) != NULL) || (uci_link_place(peer, seq) == NULL)) {
         UCI_STATS_INC(mismatched_control); /* nobody needs it */
+        uci_inject_count_again();
         return;
     }
     uci_link_suspect(peer);
     if (gap != NULL) {
         ++gap->refused;
+        uci_inject_count_again();
     } else {
         gap = uci_link_gap_create(peer, seq, hdr, payload, length);
     }

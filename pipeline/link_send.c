@@ -120,17 +120,20 @@ static void uci_link_post_clone(ucp_ep_h ep, uci_frame_t *clone)
 static ucs_status_t uci_link_post_am_injected(ucp_ep_h ep, uci_frame_t *frame)
 {
     uci_peer_t *peer         = frame->peer;
-    uci_inject_order_t order = uci_inject_order(frame);
+    uci_inject_order_t order = uci_inject_order(frame, peer->late == NULL);
     uci_frame_pool_t *pool   = &peer->worker->frames;
-    uci_frame_t *before      = peer->late;
     uci_frame_t *clone;
     ucs_status_t status;
     uci_fault_t fault;
 
-    if ((order != UCI_INJECT_IN_ORDER) && (order != UCI_INJECT_DROP) && (before == NULL)) {
+    if ((order == UCI_INJECT_LATE) || (order == UCI_INJECT_TWICE)) {
         peer->late = uci_frame_clone(pool, frame);
+        if (peer->late == NULL) {
+            uci_fault_undo();
+            order = UCI_INJECT_IN_ORDER;
+        }
     }
-    if ((order == UCI_INJECT_DROP) || ((order == UCI_INJECT_LATE) && (peer->late != before))) {
+    if ((order == UCI_INJECT_DROP) || (order == UCI_INJECT_LATE)) {
         return UCS_OK;
     }
     if (peer->seals && uci_inject_sealed(frame, &fault)) {
@@ -138,7 +141,7 @@ static ucs_status_t uci_link_post_am_injected(ucp_ep_h ep, uci_frame_t *frame)
         uci_link_post_late(ep, peer);
         return status;
     }
-    clone = peer->seals ? NULL : uci_inject_frame(frame);
+    clone = peer->seals ? NULL : uci_inject_frame(frame, false);
     if (clone != NULL) {
         uci_link_post_clone(ep, clone);
         status = UCS_OK;
@@ -228,13 +231,10 @@ static void uci_link_post_image_injected(uci_frame_t *frame, char *place, uint64
     uci_peer_t *peer = frame->peer;
     uci_frame_t *clone;
 
-    if (uci_inject_order(frame) == UCI_INJECT_DROP) {
+    if (uci_inject_order(frame, false) == UCI_INJECT_DROP) {
         return; /* there is no other order in a box */
     }
-    clone = uci_inject_frame(frame);
-    if (clone != NULL) {
-        memset(clone->wire + clone->total, 0, frame->total - clone->total);
-    }
+    clone = uci_inject_frame(frame, true);
     uci_box_tx_post(&peer->box, place, ((clone != NULL) ? clone : frame)->wire, frame->total, mark);
     if (clone != NULL) {
         uci_frame_put(&peer->worker->frames, clone);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 
 #include "control.h"
+#include "fault.h"
+#include "inject_frame.h"
 #include "link_recv.h"
 #include "log.h"
 #include "process.h"
@@ -40,6 +42,13 @@ static void uci_mailbox_plan(uci_mailbox_t *mailbox)
 static size_t uci_mailbox_offset(const uci_mailbox_t *mailbox, unsigned number)
 {
     return UCI_MAILBOX_BELLS + (number * uci_box_size(mailbox->granules));
+}
+
+/* Of a frame that a box can hold, in the place of this mark */
+UCI_INLINE bool uci_mailbox_is_header(const uci_frame_hdr_t *hdr, uint64_t mark)
+{
+    return uci_likely(hdr->check == uci_frame_check(hdr, mark)) &&
+           uci_likely(hdr->length <= UCI_BOX_FRAME_MAX - sizeof(*hdr));
 }
 
 static void uci_mailbox_set_lost(uci_mailbox_t *mailbox, uci_mailbox_box_t *box, bool lost)
@@ -135,6 +144,25 @@ static void uci_mailbox_tell(uci_peer_t *peer)
     uci_control_send(msg);
 }
 
+/* Nobody reads what is left in a box that is given up: it has come by another way, or will. Faults in there are accounted for. */
+static void uci_mailbox_pass(uci_mailbox_box_t *box)
+{
+    uci_frame_hdr_t hdr;
+    const char *place;
+
+    while ((uci_box_rx_peek(&box->rx) != NULL) || uci_box_rx_skip(&box->rx)) {
+        place = uci_box_rx_peek(&box->rx);
+        memcpy(&hdr, place, sizeof(hdr));
+        if (!uci_mailbox_is_header(&hdr, uci_box_rx_mark(&box->rx))) {
+            UCI_STATS_INC(faults_unseen);
+            uci_box_rx_next(&box->rx, 1);
+        } else {
+            uci_inject_pass(uci_digest_by_id(hdr.digest), place + sizeof(hdr), hdr.length, hdr.value);
+            uci_box_rx_next(&box->rx, sizeof(hdr) + hdr.length);
+        }
+    }
+}
+
 /* The sender begins anew as well */
 static void uci_mailbox_renew(uci_peer_t *peer)
 {
@@ -186,6 +214,9 @@ void uci_mailbox_free(uci_peer_t *peer)
     if (peer->rx_box < 0) {
         return;
     }
+    if (uci_unlikely(uci_fault_asked)) {
+        uci_mailbox_pass(&peer->worker->mailbox.boxes[peer->rx_box]);
+    }
     peer->worker->mailbox.boxes[peer->rx_box].peer = NULL;
     uci_mailbox_begin_anew(peer->worker, (unsigned)peer->rx_box);
     peer->rx_box      = -1;
@@ -223,8 +254,7 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
         mark = uci_box_rx_mark(&box->rx);
         memcpy(&hdr, place, sizeof(hdr));
         __asm__ volatile("" ::: "memory"); /* not to be read again: others can write to it */
-        if (uci_unlikely(hdr.check != uci_frame_check(&hdr, mark)) ||
-            uci_unlikely(hdr.length > UCI_BOX_FRAME_MAX - sizeof(hdr))) {
+        if (uci_unlikely(!uci_mailbox_is_header(&hdr, mark))) {
             uci_mailbox_broken(peer, box);
             return count + 1;
         }
@@ -342,6 +372,9 @@ void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)
         return; /* as far as it says, there is no more */
     }
     if ((box->behind != 0) && (box->behind != position)) {
+        if (uci_unlikely(uci_fault_asked)) {
+            uci_mailbox_pass(box);
+        }
         uci_mailbox_renew(peer); /* it has posted more, and there is no mark again */
     } else {
         box->behind = position;
@@ -352,7 +385,13 @@ void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)
 void uci_mailbox_cleanup(uci_worker_t *worker)
 {
     uci_mailbox_t *mailbox = &worker->mailbox;
+    unsigned i;
 
+    for (i = 0; uci_fault_asked && (i < mailbox->count); ++i) {
+        if (mailbox->boxes[i].peer != NULL) {
+            uci_mailbox_pass(&mailbox->boxes[i]);
+        }
+    }
     uci_shared_memory_cleanup(worker->context->ucp, &mailbox->memory);
     mailbox->region = NULL;
     mailbox->count  = 0;

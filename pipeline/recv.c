@@ -6,6 +6,7 @@
 #include "delivery.h"
 #include "digest_small.h"
 #include "fault.h"
+#include "inject_frame.h"
 #include "link_recv.h"
 #include "log.h"
 #include "message_check.h"
@@ -424,6 +425,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
         op = ((op != NULL) && (uci_wire_check_for(op, hdr, data, length) == NULL)) ? op : NULL;
     }
     if (uci_unlikely(op == NULL)) {
+        uci_inject_pass(uci_digest_by_id(hdr->digest), data, length, hdr->value);
         return; /* repeated, and no longer needed */
     }
 
@@ -431,6 +433,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
         --op->awaiting;
     }
     if (op->state[hdr->index] == UCI_CHUNK_GOOD) {
+        uci_inject_pass(op->digest, data, length, hdr->value);
         return;
     }
 
@@ -442,6 +445,7 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
         /* this copy tells whether it is needed */
         uci_recv_op_compare(op, hdr->index, op->expected[hdr->index], hdr->value);
         if (op->state[hdr->index] == UCI_CHUNK_GOOD) {
+            uci_inject_pass(op->digest, data, length, hdr->value);
             uci_recv_op_advance(op);
             return;
         }

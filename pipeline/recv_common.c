@@ -6,6 +6,7 @@
 #include "both_ways.h"
 #include "control.h"
 #include "delivery.h"
+#include "inject_frame.h"
 #include "log.h"
 #include "path.h"
 #include "process.h"
@@ -257,6 +258,8 @@ void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uci_way_t way, uin
             op->start_time = uci_process_time_ns();
         }
         uci_damages_keep(&op->damages, index, way, data, length);
+    } else {
+        uci_inject_count_again();
     }
     op->expected[index] = expected;
 }

@@ -151,6 +151,7 @@ static void uci_report_conclude(uci_record_t *record, uci_observation_t *seen, b
         ++record->peer->changed;
     }
     uci_record_write(record);
+    seen->ports   = NULL;
     record->ports = NULL;
     free(ports);
 }

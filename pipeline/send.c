@@ -500,7 +500,7 @@ ucs_status_ptr_t uci_send_with(uci_ep_t *ep, const void *data, size_t count, ucp
     if (uci_likely(uci_buffer_is_contig(datatype)) && !sync && ep->peer->worker->small_xxh3 &&
         (uci_signature_code(signature->word) != UCI_SIGNATURE_MIXED)) {
         length = uci_buffer_contig_length(datatype, count);
-        if (uci_likely(length + sizeof(uint64_t) <= uci_min(UCI_DIGEST_SMALL_MAX, ep->peer->eager_max))) {
+        if (uci_likely(length + sizeof(uint64_t) <= uci_min((uint32_t)UCI_DIGEST_SMALL_MAX, ep->peer->eager_max))) {
             return uci_send_small_word(ep, data, length, tag, param, signature->word);
         }
     }

@@ -24,8 +24,9 @@ typedef struct uci_slot {
     uint32_t check; /**< over the above */
     uint32_t next;  /**< slot of the next chunk plus 1, once that is filled */
     char owner_pad[UCI_CACHE_LINE - 40];
-    uint64_t ack; /**< the reader's: the mark of what it has taken */
-    char reader_pad[UCI_CACHE_LINE - 8];
+    uint64_t ack;   /**< the reader's: the mark of what it has taken */
+    uint64_t claim; /**< with faults injected, to account for them: ~mark, mark from when it is read on */
+    char reader_pad[UCI_CACHE_LINE - 16];
     char data[UCI_SLOT_SIZE];
 } uci_slot_t;
 
@@ -54,6 +55,7 @@ typedef struct uci_bounce {
     unsigned first;     /**< of the free ones, a ring */
     unsigned free_count;
     uint16_t free[UCI_SLOT_COUNT];
+    uint8_t hits[UCI_SLOT_COUNT]; /**< faults injected into what is there */
 } uci_bounce_t;
 
 /** The pool of a peer, mapped. */

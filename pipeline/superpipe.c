@@ -317,6 +317,7 @@ void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uin
         part = uci_min(length, op->chunk_size);
         ++op->arrived;
         if (op->state[index] == UCI_CHUNK_GOOD) {
+            uci_inject_pass(op->digest, data, part, *leaves);
             continue;
         }
         value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, data, part, op->digest, *leaves);

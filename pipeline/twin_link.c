@@ -116,7 +116,7 @@ static void uci_twin_said_to_us(void *request, ucs_status_t status, const ucp_ta
 /* What has come already is taken here: callbacks that post again would nest */
 static void uci_twin_listen(uci_twin_partner_t *partner)
 {
-    ucp_tag_recv_info_t info;
+    ucp_tag_recv_info_t info  = {0};
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                                                  UCP_OP_ATTR_FIELD_RECV_INFO,
                                  .cb.recv            = uci_twin_said_to_us,

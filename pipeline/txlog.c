@@ -26,7 +26,7 @@ static void uci_txlog_advance(uci_peer_t *peer)
 ucs_status_t uci_txlog_make_room(uci_peer_t *peer, uint64_t seq)
 {
     uint64_t old_size = (peer->tx_ring == NULL) ? 0 : peer->tx_mask + 1;
-    uint64_t i, size = uci_max(UCI_TXLOG_MIN_SIZE, old_size);
+    uint64_t i, size = uci_max((uint64_t)UCI_TXLOG_MIN_SIZE, old_size);
     uci_frame_t **ring;
 
     if (peer->tx_ring == NULL) {

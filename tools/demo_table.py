@@ -16,7 +16,7 @@ from pathlib import Path
 
 RUNS = (("plain", "plain"), ("off", "faults, UCI off"), ("on", "faults, UCI on"))
 ROWS = (("messages", "messages_sent"), ("chunks verified", "chunks_verified"),
-        ("faults injected", "faults_injected"), ("mismatches", "mismatched_chunks"),
+        ("faults injected", "faults_injected"), ("nobody read", "faults_unseen"), ("mismatches", "mismatched_chunks"),
         ("repaired", "repaired_chunks"), ("bytes retransmitted", "retransmitted_bytes"))
 TIMED_OUT = 124  # timeout(1)
 THRESHOLD = 16.0  # of scaled residuals, as in hpcc's example input
@@ -120,6 +120,8 @@ def problems(plain, off, on):
         yield "no faults were injected with UCI on"
     if not on.count("repaired_chunks"):
         yield "nothing was repaired"
+    if on.count("faults_injected") != on.count("mismatched_chunks") + on.count("faults_unseen"):
+        yield "faults that are neither mismatches nor in what nobody read"
     if on.count("mismatched_chunks") != on.count("repaired_chunks") or on.count("unrepaired_chunks"):
         yield "not every mismatch was repaired"
 

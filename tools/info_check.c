@@ -210,7 +210,8 @@ static void uci_info_judge_modules(uci_info_state_t *state)
 
 static void uci_info_judge_preload(uci_info_state_t *state)
 {
-    char *list = strdup((getenv("LD_PRELOAD") != NULL) ? getenv("LD_PRELOAD") : ""), *rest, *path;
+    const char *preload = getenv("LD_PRELOAD");
+    char *list          = strdup((preload != NULL) ? preload : ""), *rest, *path;
 
     for (path = (list != NULL) ? strtok_r(list, ": ", &rest) : NULL; path != NULL; path = strtok_r(NULL, ": ", &rest)) {
         if ((strchr(path, '/') != NULL) && (access(path, R_OK) != 0)) {

@@ -161,7 +161,7 @@ static double uci_info_measure(const uci_digest_ops_t *digest, void *dst, const 
     } while (now - begin < UCI_INFO_MEASURE_NS);
 
     (void)sink;
-    return (double)UCI_INFO_BUFFER_SIZE / (double)uci_max(best, 1);
+    return (double)UCI_INFO_BUFFER_SIZE / (double)uci_max(best, 1ul);
 }
 
 static void uci_info_print_digest(const uci_digest_ops_t *digest, void *dst, const void *src)

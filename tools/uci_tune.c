@@ -122,7 +122,7 @@ static void uci_tune_parse_options(int argc, char **argv, tune_options_t *option
             }
             break;
         case 'L':
-            options->max_loss = uci_tune_parse_percent(optarg);
+            options->max_loss = uci_tune_parse_percent((optarg != NULL) ? optarg : ""); /* it never is */
             break;
         case 'r':
             options->remove = true;

@@ -43,15 +43,19 @@ build_all() {
 
 # attach_case NAME CHECK COMMAND...: the command must end with status 0, and then CHECK LOG too.
 attach_case() {
-    local name=$1 check=$2 log=$out/${1//\//-}.log
+    local name=$1 check=$2 log=$out/${1//\//-}.log status=0 wrong=
     shift 2
     [[ $name == *"$filter"* ]] || return 0
-    if "$uci_root/tests/watchdog.sh" "$timeout" env UCX_LOG_LEVEL=fatal UCX_TLS=posix,self "$@" >"$log" 2>&1 </dev/null && "$check" "$log"; then
+    "$uci_root/tests/watchdog.sh" "$timeout" env UCX_LOG_LEVEL=fatal UCX_TLS=posix,self "$@" >"$log" 2>&1 </dev/null || status=$?
+    [ "$status" = 0 ] || wrong="exit status $status"
+    [ -n "$wrong" ] || "$check" "$log" || wrong="its output fails the check $check"
+    if [ -z "$wrong" ]; then
         passed=$((passed + 1))
         say "ok   $name"
     else
         failed=$((failed + 1))
-        say "FAIL $name ($log)"
+        failures+=("$name: $wrong; log: $log")
+        say "FAIL $name: $wrong"
         grep -v '^ok ' "$log" | tail -n 8 | cut -c1-200 | sed 's/^/     /' || true
     fi
 }

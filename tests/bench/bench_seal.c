@@ -257,7 +257,7 @@ int main(int argc, char **argv)
             return 2;
         }
     }
-    repeats = uci_max(uci_min(repeats, REPEATS_MAX), 1u);
+    repeats = uci_max(uci_min(repeats, (unsigned)REPEATS_MAX), 1u);
     for (; (optind + (int)count < argc) && (count < SIZES_MAX); ++count) {
         sizes[count] = strtoul(argv[optind + (int)count], NULL, 0);
         if (sizes[count] == 0) {

@@ -16,7 +16,7 @@ import pathlib
 import sys
 
 SHOWN = [('received', 'messages_received'), ('eager', 'eager_messages'), ('rndv', 'rendezvous_messages'),
-         ('chunks', 'chunks_verified'), ('faults', 'faults_injected'), ('mismatched', 'mismatched_chunks'),
+         ('chunks', 'chunks_verified'), ('faults', 'faults_injected'), ('unseen', 'faults_unseen'), ('mismatched', 'mismatched_chunks'),
          ('repaired', 'repaired_chunks'), ('unrepaired', 'unrepaired_chunks'), ('headers', 'mismatched_headers'),
          ('control', 'mismatched_control'), ('dropped', 'log_dropped')]
 

@@ -34,8 +34,8 @@ examples=/usr/share/lammps/examples
 
 # program_case NAME HOW MPI RANKS TLS CHECK COMMAND...: HOW is plain, uci or faults; CHECK LOG must hold.
 program_case() {
-    local name=$1/$2 how=$2 mpi=$3 ranks=$4 transport=$5 check=$6 log launch_line conditions ok=1 begin
-    local settings=() library=
+    local name=$1/$2 how=$2 mpi=$3 ranks=$4 transport=$5 check=$6 log launch_line conditions status=0 begin
+    local settings=() library='' wrong=()
     shift 6
     [[ $name == *"$filter"* || $how == plain ]] || return 0
     log=$out/${name//\//-}.log
@@ -53,17 +53,19 @@ program_case() {
     fi
     launcher "$mpi" "$ranks" "$transport" "$library" ${settings[@]+"${settings[@]}"}
     begin=$(clock)
-    (cd "$out" && "$uci_root/tests/watchdog.sh" "$timeout" "${launch_line[@]}" "$@") >"$log" 2>&1 </dev/null || ok=0
-    "$check" "$log" "${log%-"$how".log}-plain.log" || ok=0
+    (cd "$out" && "$uci_root/tests/watchdog.sh" "$timeout" "${launch_line[@]}" "$@") >"$log" 2>&1 </dev/null || status=$?
+    [ "$status" = 0 ] || wrong+=("exit status $status$([ "$status" != 124 ] || say " (not over after $timeout s)")")
+    "$check" "$log" "${log%-"$how".log}-plain.log" || wrong+=("its output fails the check $check")
     stats_line=
-    [ "$how" = plain ] || check_stats "$ranks" "${conditions[@]}" || ok=0
-    if [ $ok = 1 ]; then
+    [ "$how" = plain ] || check_stats "$ranks" "${conditions[@]}" || wrong+=("$(tail -n +2 <<<"$stats_line" | paste -sd';')")
+    if [ ${#wrong[@]} = 0 ]; then
         passed=$((passed + 1))
         say "ok   $name, $(since "$begin") s  $stats_line"
     else
         failed=$((failed + 1))
-        say "FAIL $name ($log)"
-        { tail -n 5 "$log"; say "$stats_line"; } | cut -c1-200 | sed 's/^/     /'
+        failures+=("$name: $(printf '%s; ' "${wrong[@]}")log: $log")
+        say "FAIL $name, $(since "$begin") s"
+        { tail -n 5 "$log" | cut -c1-200; printf '%s\n' "$stats_line" "${wrong[@]}"; } | sed 's/^/     /'
     fi
 }
 

@@ -51,7 +51,8 @@ count_case() {
         say "ok   $name"
     else
         failed=$((failed + 1))
-        say "FAIL $name: $count reports (${*:3})"
+        failures+=("$name: exit status $2 (1: or not its last word), $count reports; logs: ${*:3}")
+        say "FAIL $name: exit status $2, $count reports"
         cat "${@:3}" | grep '^SUMMARY' | sort | uniq -c | head -n 10 | cut -c1-200 | sed 's/^/     /' || true
     fi
 }
