@@ -89,7 +89,8 @@ uci_frame_t *uci_inject_frame(uci_frame_t *frame)
         clone->total -= (uint32_t)(hdr->length - left);
     }
     if (hit_header) {
-        clone->total = uci_min(clone->total, uci_inject_frame_header(&header, clone));
+        left         = uci_inject_frame_header(&header, clone); /* once: uci_min() evaluates its arguments twice */
+        clone->total = uci_min(clone->total, (uint32_t)left);
     }
     uci_inject_remember(uci_frame_payload(frame), hdr->length);
     return clone;
