@@ -68,6 +68,12 @@ void uci_box_rx_begin_lap(uci_box_rx_t *rx, uint64_t lap)
     rx->place    = rx->box->ring;
 }
 
+void uci_box_rx_leave_lap(uci_box_rx_t *rx)
+{
+    rx->left = uci_box_rx_position(rx);
+    uci_box_rx_begin_lap(rx, rx->lap + rx->ring);
+}
+
 void uci_box_tx_init(uci_box_tx_t *tx, uci_box_t *box, uint32_t granules, uint64_t key)
 {
     memset(tx, 0, sizeof(*tx));
@@ -81,6 +87,7 @@ void uci_box_tx_init(uci_box_tx_t *tx, uci_box_t *box, uint32_t granules, uint64
 void uci_box_rx_init(uci_box_rx_t *rx, uci_box_t *box, uint32_t granules, uint64_t key)
 {
     memset(rx, 0, sizeof(*rx));
+    rx->left = UINT64_MAX;
     rx->ring = granules;
     uci_box_keys_init(&rx->keys, key);
     rx->box = box;
@@ -196,10 +203,26 @@ bool uci_box_rx_skip(uci_box_rx_t *rx)
         }
     }
     if (uci_box_is_marked(rx->box->ring, rx->rewound)) {
-        uci_box_rx_begin_lap(rx, rx->lap + rx->ring);
+        uci_box_rx_leave_lap(rx);
         return true;
     }
     return false;
+}
+
+const char *uci_box_rx_find(const uci_box_rx_t *rx, uint64_t *position_p, uint64_t *mark_p)
+{
+    uint64_t position = *position_p, end = (position | (rx->ring - 1)) + 1;
+    const char *place;
+
+    for (; position < end; ++position) {
+        place   = rx->box->ring + (position & (rx->ring - 1)) * UCI_BOX_GRANULE;
+        *mark_p = uci_box_fold(rx->keys.mark + position * UCI_BOX_MARK_STEP);
+        if (uci_box_is_marked(place, *mark_p)) {
+            *position_p = position + 1;
+            return place;
+        }
+    }
+    return NULL;
 }
 
 void uci_box_rx_tell(uci_box_rx_t *rx, uint32_t acked_seq)

@@ -93,6 +93,7 @@ typedef struct uci_box_rx {
     uint32_t frames;   /**< taken since told */
     uint64_t lap;      /**< position of the ring's first granule in this lap */
     uint64_t ring;     /**< granules of the ring */
+    uint64_t left;     /**< position at which a lap was left early, see uci_box_rx_find(); UINT64_MAX: none */
     uci_box_t *box;
     uci_box_keys_t keys;
 } uci_box_rx_t;
@@ -120,6 +121,7 @@ void uci_box_rx_init(uci_box_rx_t *rx, uci_box_t *box, uint32_t granules, uint64
 char *uci_box_tx_place_slow(uci_box_tx_t *tx, size_t total, uint64_t *mark_p);
 void uci_box_tx_post_long(uci_box_tx_t *tx, char *place, const void *wire, size_t total, uint64_t mark);
 void uci_box_rx_begin_lap(uci_box_rx_t *rx, uint64_t lap);
+void uci_box_rx_leave_lap(uci_box_rx_t *rx);
 
 /* A mark for each position: steps of an odd constant from the key on, so that no two positions of an epoch share one,
  * folded so that laps, which are a power of two apart, differ in the low bits too */
@@ -244,7 +246,7 @@ UCI_INLINE const char *uci_box_rx_peek(uci_box_rx_t *rx)
     if (__atomic_load_n((const uci_box_word_t *)(const void *)place, __ATOMIC_ACQUIRE) == rx->expected) {
         return place;
     }
-    uci_box_rx_begin_lap(rx, rx->lap + rx->ring);
+    uci_box_rx_leave_lap(rx);
     return first;
 }
 
@@ -279,6 +281,15 @@ UCI_INLINE void uci_box_rx_next(uci_box_rx_t *rx, size_t total)
  * @return false: there is none (yet), and nothing has changed.
  */
 bool uci_box_rx_skip(uci_box_rx_t *rx);
+
+/**
+ * Look for frames that were passed by. A lap is left where its next one begins, which a sender does that has all taken; but it looks the
+ * same where the lap went on behind a frame that is hidden.
+ * @param position_p  from here on, to the end of the lap (from rx->left on where one was left); set behind what was found.
+ * @param mark_p      set to the mark of the frame.
+ * @return as uci_box_rx_peek(), or NULL: there are no more. What has not been told as taken has not been written over.
+ */
+const char *uci_box_rx_find(const uci_box_rx_t *rx, uint64_t *position_p, uint64_t *mark_p);
 
 /** @return true if the sender should be told by now, lest it finds the box full. */
 UCI_INLINE bool uci_box_rx_should_tell(const uci_box_rx_t *rx)

@@ -297,6 +297,7 @@ void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
     peer->rx_special = true;
     if (seq != peer->rx_next) {
         uci_link_suspect(peer);
+        uci_mailbox_look_back(peer);
     }
     uci_link_drain(peer);
 }

@@ -44,9 +44,11 @@ static size_t uci_mailbox_offset(const uci_mailbox_t *mailbox, unsigned number)
     return UCI_MAILBOX_BELLS + (number * uci_box_size(mailbox->granules));
 }
 
-/* Of a frame that a box can hold, in the place of this mark */
-UCI_INLINE bool uci_mailbox_is_header(const uci_frame_hdr_t *hdr, uint64_t mark)
+/* Read once: others can write to it. @return false: it does not pass */
+UCI_INLINE bool uci_mailbox_read_hdr(uci_frame_hdr_t *hdr, const char *place, uint64_t mark)
 {
+    memcpy(hdr, place, sizeof(*hdr));
+    __asm__ volatile("" ::: "memory");
     return uci_likely(hdr->check == uci_frame_check(hdr, mark)) &&
            uci_likely(hdr->length <= UCI_BOX_FRAME_MAX - sizeof(*hdr));
 }
@@ -152,8 +154,7 @@ static void uci_mailbox_pass(uci_mailbox_box_t *box)
 
     while ((uci_box_rx_peek(&box->rx) != NULL) || uci_box_rx_skip(&box->rx)) {
         place = uci_box_rx_peek(&box->rx);
-        memcpy(&hdr, place, sizeof(hdr));
-        if (!uci_mailbox_is_header(&hdr, uci_box_rx_mark(&box->rx))) {
+        if (!uci_mailbox_read_hdr(&hdr, place, uci_box_rx_mark(&box->rx))) {
             UCI_STATS_INC(faults_unseen);
             uci_box_rx_next(&box->rx, 1);
         } else {
@@ -238,6 +239,38 @@ static void uci_mailbox_broken(uci_peer_t *peer, uci_mailbox_box_t *box)
     (void)uci_mailbox_find(&peer->worker->mailbox, box);
 }
 
+/* Frames whose marks are right, from this position to the end of its lap. They lie behind what is hidden, or can't be told the length
+ * of, and have arrived as well as any. What comes twice of these is repeated, and no more */
+static void uci_mailbox_take_passed(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_t position)
+{
+    uci_frame_hdr_t hdr;
+    const char *place;
+    uint64_t mark;
+
+    while ((box->peer == peer) && ((place = uci_box_rx_find(&box->rx, &position, &mark)) != NULL)) {
+        if (uci_mailbox_read_hdr(&hdr, place, mark) &&
+            (uci_wire_is_plain(&hdr) || (uci_wire_check_frame(&hdr) == NULL))) {
+            uci_link_take(peer, &hdr, place + sizeof(hdr));
+        }
+    }
+}
+
+void uci_mailbox_look_back(uci_peer_t *peer)
+{
+    uci_mailbox_box_t *box;
+    uint64_t position;
+
+    if (peer->rx_box < 0) {
+        return;
+    }
+    box          = &peer->worker->mailbox.boxes[peer->rx_box];
+    position     = box->rx.left;
+    box->rx.left = UINT64_MAX; /* what is found now looks back as well */
+    if (position != UINT64_MAX) {
+        uci_mailbox_take_passed(peer, box, position);
+    }
+}
+
 /* Take frames, each of them read once. @return how many. */
 static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
 {
@@ -252,9 +285,7 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
     }
     while ((count < UCI_MAILBOX_TURN) && ((place = uci_box_rx_peek(&box->rx)) != NULL)) {
         mark = uci_box_rx_mark(&box->rx);
-        memcpy(&hdr, place, sizeof(hdr));
-        __asm__ volatile("" ::: "memory"); /* not to be read again: others can write to it */
-        if (uci_unlikely(!uci_mailbox_is_header(&hdr, mark))) {
+        if (uci_unlikely(!uci_mailbox_read_hdr(&hdr, place, mark))) {
             uci_mailbox_broken(peer, box);
             return count + 1;
         }
@@ -352,6 +383,17 @@ unsigned uci_mailbox_poll(uci_worker_t *worker)
                                                          : uci_mailbox_poll_each(worker);
 }
 
+/* It has posted up to this position, and may have begun laps that were not seen: what is there is in the last two of them */
+static void uci_mailbox_take_all(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_t position)
+{
+    uint64_t lap = position & ~(box->rx.ring - 1);
+
+    if (lap > 0) {
+        uci_mailbox_take_passed(peer, box, lap - box->rx.ring);
+    }
+    uci_mailbox_take_passed(peer, box, lap);
+}
+
 void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)
 {
     uci_mailbox_t *mailbox = &peer->worker->mailbox;
@@ -371,6 +413,7 @@ void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)
     if (position <= uci_box_rx_position(&box->rx)) {
         return; /* as far as it says, there is no more */
     }
+    uci_mailbox_take_all(peer, box, position);
     if ((box->behind != 0) && (box->behind != position)) {
         if (uci_unlikely(uci_fault_asked)) {
             uci_mailbox_pass(box);

@@ -50,6 +50,9 @@ UCI_INLINE bool uci_mailbox_is_quiet(uci_mailbox_t *mailbox)
 /** Take what lies in the boxes. @return how many frames. */
 unsigned uci_mailbox_poll(uci_worker_t *worker);
 
+/** A frame of @a peer has come before its turn: look whether others have been passed by in its box, and take them. */
+void uci_mailbox_look_back(uci_peer_t *peer);
+
 /** Take what lies in the box of @a peer, which says that it is at @a position. If it is not there, though it has been looked for in
  *  vain before, and more has been posted since: a new key. */
 void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position);

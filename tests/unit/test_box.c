@@ -357,6 +357,37 @@ Test(box, the_next_mark_is_found)
     yard_check(&yard);
 }
 
+/* Where a lap went on behind a frame that is hidden, and the next one has been begun, none is lost: they are found from where it was left */
+Test(box, frames_that_were_passed_by_are_found)
+{
+    yard_t yard;
+    uci_box_t *box = yard_make(&yard, 1);
+    uint64_t mark, position;
+    uci_box_tx_t tx;
+    uci_box_rx_t rx;
+    unsigned i, sent, found = 0;
+
+    both_init(&tx, &rx, box, KEY);
+    for (i = 0; i < 100; ++i) {
+        cr_assert(send_frame(&tx, 64, i));
+        take_frame(&rx, 64, i);
+    }
+    uci_box_rx_tell(&rx, 1);
+    for (sent = 0; send_frame(&tx, 1000, sent); ++sent) {
+    }
+    ((char *)(uintptr_t)rx.place)[0] ^= 16;
+    cr_assert(uci_box_rx_peek(&rx) == box->ring, "the next lap");
+    position = rx.left;
+    while (uci_box_rx_find(&rx, &position, &mark) != NULL) {
+        cr_assert(position < UCI_BOX_GRANULES + 1);
+        ++found;
+    }
+    cr_expect(found > 200);
+    cr_expect(found == (UCI_BOX_GRANULES - 100 + 15) / 16 - 1, "%u of those of the lap, all but the hidden one", found);
+    take_frame(&rx, 1000, found + 1);
+    yard_check(&yard);
+}
+
 /* It is not true that all has been taken: what was not is skipped, and nothing else happens */
 Test(box, a_lap_is_begun_too_early)
 {
