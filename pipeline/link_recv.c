@@ -11,7 +11,7 @@
 #include "stats.h"
 #include "wire_check.h"
 
-/* When a gap is asked about: after uci_control_delay(), then after twice as long each time, up to 2^8 times as long */
+/* When a gap is asked about: after uci_ask_delay(), then after twice as long each time, up to 2^8 times as long */
 #define UCI_LINK_GAP_SHIFT 8u
 
 /* Copies of one frame that arrive damaged, after which it is lost */
@@ -388,7 +388,7 @@ void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char 
 
 static uint64_t uci_link_gap_time(const uci_peer_t *peer)
 {
-    return peer->gap_time + (uci_control_delay(peer->worker) << uci_min(peer->gap_asks, UCI_LINK_GAP_SHIFT));
+    return peer->gap_time + (uci_ask_delay(peer->worker) << uci_min(peer->gap_asks, UCI_LINK_GAP_SHIFT));
 }
 
 static bool uci_link_is_gone(const uci_peer_t *peer, uint64_t now)
