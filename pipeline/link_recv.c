@@ -109,6 +109,19 @@ static void uci_link_suspect(uci_peer_t *peer)
     }
 }
 
+/* Something of it came damaged: what is missing is asked for at the end of this turn, when all has been looked at that came with it */
+static void uci_link_suspect_now(uci_peer_t *peer)
+{
+    bool is_new = uci_list_is_empty(&peer->suspect_link);
+
+    uci_link_suspect(peer);
+    peer->rx_damaged = true;
+    if (is_new) {
+        peer->gap_time -= uci_min(peer->gap_time, uci_ask_delay(peer->worker));
+        peer->worker->ask_now = true;
+    }
+}
+
 static void uci_link_trust(uci_peer_t *peer)
 {
     peer->rx_damaged = false;
@@ -370,16 +383,14 @@ void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char 
     ++worker->dropped;
     uci_info("%s arrived damaged and was dropped; asking again", what);
     if (peer != NULL) {
-        uci_link_suspect(peer);
-        peer->rx_damaged = true;
+        uci_link_suspect_now(peer);
         return;
     }
     /* it may have been anybody's */
     uci_worker_for_each_peer(other, worker)
     {
         if (!other->bye_heard && (other->status == UCS_OK)) {
-            uci_link_suspect(other);
-            other->rx_damaged = true;
+            uci_link_suspect_now(other);
         }
     }
 }
@@ -462,6 +473,9 @@ void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
     uint64_t upto = hdr->value;
 
     uci_mailbox_catch_up(peer, hdr->extra);
+    if ((upto <= peer->rx_next) && !peer->rx_special) {
+        uci_link_trust(peer); /* nothing that was sent before is missing */
+    }
     uci_link_send_ack(peer, upto, (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0);
 }
 

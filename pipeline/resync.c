@@ -56,21 +56,22 @@ void uci_resync_progress(uci_worker_t *worker)
     uint64_t now;
     bool damaged;
 
-    if (uci_likely(!uci_worker_is_turn(worker, UCI_RESYNC_POLLS))) {
+    if (uci_likely(!worker->ask_now) && uci_likely(!uci_worker_is_turn(worker, UCI_RESYNC_POLLS))) {
         return;
     }
 
     now     = uci_process_time_ns();
     damaged = worker->resync && (now >= worker->resync_time);
-    if (!damaged && (now < worker->check_time)) {
+    if (!damaged && !worker->ask_now && (now < worker->check_time)) {
         return;
     }
     if (damaged) {
         worker->resync = false;
     }
-    worker->check_time = now + UCI_RESYNC_CHECK_NS;
+    worker->ask_now = false;
     uci_link_ask(worker, now);
     uci_resync_ask(worker, now, damaged);
+    worker->check_time = uci_min(now + UCI_RESYNC_CHECK_NS, uci_link_due(worker));
 }
 
 uint64_t uci_resync_due(const uci_worker_t *worker)

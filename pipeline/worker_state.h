@@ -155,6 +155,7 @@ typedef struct uci_worker {
     unsigned large_recvs;
     bool resync;          /**< something damaged was dropped: ask again for whatever is due */
     uint64_t resync_time; /**< when, in ns */
+    bool ask_now;         /**< at the end of this turn */
     uint64_t round_trip;  /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
     uint64_t dropped;     /**< messages that arrived damaged */
     uint64_t intact;      /**< and those that did not */
