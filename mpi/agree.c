@@ -76,6 +76,23 @@ unsigned uci_mpi_agree_pending;
 static pthread_mutex_t uci_mpi_agree_lock = PTHREAD_MUTEX_INITIALIZER;
 static uci_mpi_check_t *uci_mpi_checks; /* those that nobody waits for */
 
+/* This thread has the lock, and MPI may call back: a communicator that its program has freed goes for good when what is under way on it ends,
+ * which may be in a call of ours */
+static __thread bool uci_mpi_agree_inside;
+static uci_mpi_shadow_t *uci_mpi_ended; /* of those */
+
+static void uci_mpi_agree_enter(void)
+{
+    pthread_mutex_lock(&uci_mpi_agree_lock);
+    uci_mpi_agree_inside = true;
+}
+
+static void uci_mpi_agree_leave(void)
+{
+    uci_mpi_agree_inside = false;
+    pthread_mutex_unlock(&uci_mpi_agree_lock);
+}
+
 /* -------------------------------------------------------------- requests */
 
 static void uci_mpi_check_requests(uci_mpi_check_t *check, int limit)
@@ -424,11 +441,27 @@ static void uci_mpi_check_tell_waiting(uci_mpi_check_t *check, uint64_t since)
     uci_mpi_tell(&calls);
 }
 
+/* What ended while this thread was inside */
+static void uci_mpi_agree_end_rest(void)
+{
+    uci_mpi_shadow_t *shadow, *next;
+
+    uci_mpi_agree_enter();
+    shadow        = uci_mpi_ended;
+    uci_mpi_ended = NULL;
+    uci_mpi_agree_leave();
+    for (; shadow != NULL; shadow = next) {
+        next = shadow->next_ended;
+        uci_mpi_shadow_end(shadow);
+    }
+}
+
 void uci_mpi_agree_poll(uint64_t since_ns)
 {
     uci_mpi_check_t **link = &uci_mpi_checks, *check;
+    bool has_ended;
 
-    pthread_mutex_lock(&uci_mpi_agree_lock);
+    uci_mpi_agree_enter();
     while (*link != NULL) {
         check = *link;
         uci_mpi_check_advance(check);
@@ -443,7 +476,11 @@ void uci_mpi_agree_poll(uint64_t since_ns)
             link = &check->next;
         }
     }
-    pthread_mutex_unlock(&uci_mpi_agree_lock);
+    has_ended = (uci_mpi_ended != NULL);
+    uci_mpi_agree_leave();
+    if (has_ended) {
+        uci_mpi_agree_end_rest();
+    }
 }
 
 /* ----------------------------------------------------------------- calls */
@@ -483,9 +520,9 @@ static void uci_mpi_check_wait(uci_mpi_check_t *check)
     unsigned spins = 0;
 
     while (!check->is_done) {
-        pthread_mutex_lock(&uci_mpi_agree_lock);
+        uci_mpi_agree_enter();
         uci_mpi_check_advance(check);
-        pthread_mutex_unlock(&uci_mpi_agree_lock);
+        uci_mpi_agree_leave();
         if (!check->is_done) {
             uci_mpi_agree_relax(&spins, 0);
             if (spins % (1024 * UCI_MPI_SPINS) == 0) {
@@ -514,12 +551,12 @@ void uci_mpi_agree(const uci_mpi_collective_t *collective)
         uci_mpi_check_wait(check);
         return;
     }
-    pthread_mutex_lock(&uci_mpi_agree_lock);
+    uci_mpi_agree_enter();
     uci_mpi_check_advance(check);
     check->next    = uci_mpi_checks;
     uci_mpi_checks = check;
     __atomic_add_fetch(&uci_mpi_agree_pending, 1, __ATOMIC_RELAXED);
-    pthread_mutex_unlock(&uci_mpi_agree_lock);
+    uci_mpi_agree_leave();
 }
 
 static bool uci_mpi_agree_is_busy(const uci_mpi_shadow_t *shadow)
@@ -527,13 +564,13 @@ static bool uci_mpi_agree_is_busy(const uci_mpi_shadow_t *shadow)
     const uci_mpi_check_t *check;
     bool is_busy;
 
-    pthread_mutex_lock(&uci_mpi_agree_lock);
+    uci_mpi_agree_enter();
     for (check = uci_mpi_checks; (check != NULL) && (shadow != NULL) && (check->shadow != shadow);
          check = check->next) {
     }
     is_busy = (check != NULL) || ((shadow != NULL) && (shadow->making != MPI_REQUEST_NULL) &&
                                   !uci_mpi_shadow_is_made((uci_mpi_shadow_t *)(uintptr_t)shadow));
-    pthread_mutex_unlock(&uci_mpi_agree_lock);
+    uci_mpi_agree_leave();
     return is_busy;
 }
 
@@ -557,7 +594,7 @@ static void uci_mpi_agree_drop(const uci_mpi_shadow_t *shadow)
 {
     uci_mpi_check_t **link = &uci_mpi_checks, *check;
 
-    pthread_mutex_lock(&uci_mpi_agree_lock);
+    uci_mpi_agree_enter();
     while (*link != NULL) {
         check = *link;
         if (((shadow == NULL) || (check->shadow == shadow)) && !check->is_started &&
@@ -569,11 +606,16 @@ static void uci_mpi_agree_drop(const uci_mpi_shadow_t *shadow)
             link = &check->next;
         }
     }
-    pthread_mutex_unlock(&uci_mpi_agree_lock);
+    uci_mpi_agree_leave();
 }
 
 bool uci_mpi_agree_end(uci_mpi_shadow_t *shadow)
 {
+    if (uci_mpi_agree_inside) {
+        shadow->next_ended = uci_mpi_ended;
+        uci_mpi_ended      = shadow;
+        return false;
+    }
     uci_mpi_agree_drop(shadow);
     return uci_mpi_agree_drain(shadow);
 }
@@ -584,14 +626,14 @@ static void uci_mpi_agree_tell_rest(void)
     uci_mpi_check_t *check;
     char says[UCI_MPI_SAYS_MAX];
 
-    pthread_mutex_lock(&uci_mpi_agree_lock);
+    uci_mpi_agree_enter();
     for (check = uci_mpi_checks; check != NULL; check = check->next) {
         if (!check->has_told) {
             uci_mpi_statement_describe(&check->statement, says, sizeof(says));
             uci_mpi_check_tell(check, check->shadow->rank, says, check->from, "MPI_Finalize, and not this");
         }
     }
-    pthread_mutex_unlock(&uci_mpi_agree_lock);
+    uci_mpi_agree_leave();
 }
 
 /* The beginning and the end are as collectives of all ranks */

@@ -18,18 +18,21 @@ static void uci_mpi_shadow_destroy(uci_mpi_shadow_t *shadow)
     free(shadow);
 }
 
-/* The program's communicator is freed, by all of its ranks */
-static int uci_mpi_shadow_on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
+void uci_mpi_shadow_end(uci_mpi_shadow_t *shadow)
 {
-    uci_mpi_shadow_t *shadow = value;
-
     if (!uci_mpi_agree_end(shadow)) {
-        return MPI_SUCCESS; /* a call on it is compared by others still: it stays */
+        return; /* a call on it is compared by others still, or just now: it stays */
     }
     if (shadow->comm != MPI_COMM_NULL) {
         PMPI_Comm_free(&shadow->comm);
     }
     uci_mpi_shadow_destroy(shadow);
+}
+
+/* The program's communicator is freed, by all of its ranks */
+static int uci_mpi_shadow_on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    uci_mpi_shadow_end(value);
     return MPI_SUCCESS;
 }
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "blame.h"
 #include "frame.h"
 #include "inject_frame.h"
 #include "log.h"
@@ -11,9 +12,6 @@
 #include "sealed.h"
 #include "span.h"
 #include "stats.h"
-
-/* How long after a damaged message we ask for what is due, at least: see uci_control_delay() */
-#define UCI_RESYNC_DELAY_NS 500000ul
 
 _Static_assert(offsetof(uci_control_t, payload) == offsetof(uci_control_t, hdr) + sizeof(uci_am_hdr_t), "no gap");
 
@@ -451,35 +449,28 @@ static void uci_control_measure(uci_worker_t *worker, uint64_t sample)
 {
     uint64_t before = worker->round_trip;
 
-    sample             = uci_min(sample, UCI_RESYNC_INTERVAL_NS);
+    sample             = uci_min(sample, UCI_ASK_INTERVAL_NS);
     worker->round_trip = (before == 0) ? sample : before - (before / 8) + (sample / 8);
 }
 
 void uci_control_heard(const uci_recv_op_t *op)
 {
     if ((op->arrived == 0) && (op->asked == 0) && (op->tree != NULL)) {
-        uci_control_measure(op->peer->worker, uci_process_time_ns() - op->active_time);
+        uci_control_measure(op->peer->worker, uci_process_time_ns() - op->ask.time);
     }
-}
-
-uint64_t uci_control_delay(const uci_worker_t *worker)
-{
-    return uci_max(uci_min(2 * worker->round_trip, UCI_RESYNC_INTERVAL_NS), UCI_RESYNC_DELAY_NS);
 }
 
 void uci_control_ask_soon(uci_worker_t *worker)
 {
     if (!worker->resync) {
         worker->resync      = true;
-        worker->resync_time = uci_process_time_ns() + uci_control_delay(worker);
+        worker->resync_time = uci_process_time_ns() + uci_ask_delay(worker);
     }
 }
 
 void uci_control_damaged(uci_worker_t *worker, const char *what, const uci_am_hdr_t *hdr)
 {
-    if (hdr != NULL) {
-        uci_recv_blame(worker, hdr);
-    }
+    uci_blame(worker, hdr);
     UCI_STATS_INC(mismatched_control);
     ++worker->dropped;
     uci_info("%s arrived damaged and was dropped; asking again", what);

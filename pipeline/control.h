@@ -16,9 +16,6 @@
 #include "send_op.h"
 #include "worker_lock.h"
 
-/** How often we ask for what is due, if nothing was damaged */
-#define UCI_RESYNC_INTERVAL_NS 1000000000ul
-
 /** Payload that fits a pooled message */
 #define UCI_CONTROL_POOLED 192
 
@@ -85,10 +82,6 @@ ucs_status_t uci_control_take_segment(uci_worker_t *worker, const uci_am_hdr_t *
 /** Something from a peer was damaged and dropped: after a short while ask again for all that is due.
  *  @param hdr  what is left of its header, or NULL. */
 void uci_control_damaged(uci_worker_t *worker, const char *what, const uci_am_hdr_t *hdr);
-
-/** @return how long to wait, in ns, before what has not come is asked for again: twice a round trip, as measured, or half a
- *  millisecond if that is more. Asked for earlier it would come twice. */
-uint64_t uci_control_delay(const uci_worker_t *worker);
 
 /** Something arrives for a receive. The first time, if it was not asked for twice, this measures the round trip since CTS. */
 void uci_control_heard(const uci_recv_op_t *op);

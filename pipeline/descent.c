@@ -121,8 +121,8 @@ void uci_descent_on_nodes(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hd
     } else if (!uci_descent_compare(op, hdr->index, data, length / sizeof(uint64_t))) {
         return;
     }
-    op->asked       = 0;
-    op->active_time = uci_process_time_ns();
+    op->asked = 0;
+    uci_ask_heard(&op->ask, uci_process_time_ns());
     if (uci_merkle_marked(op->tree, &level, &node, 1) > 0) {
         uci_descent_ask(op);
         return;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dispatch.h"
 
+#include "blame.h"
 #include "bounce.h"
 #include "close.h"
 #include "control.h"
@@ -22,7 +23,7 @@
 static UCI_NOINLINE void uci_dispatch_refuse(uci_peer_t *peer, const uci_am_hdr_t *hdr, const char *wrong)
 {
     uci_wire_refuse(peer, uci_wire_name(hdr), wrong);
-    uci_recv_blame(peer->worker, hdr);
+    uci_blame(peer->worker, hdr);
     ++peer->worker->dropped;
     uci_control_ask_soon(peer->worker);
 }

@@ -106,7 +106,7 @@ static void uci_dump_recv(int fd, const uci_recv_op_t *op)
             uci_peer_name(op->peer), (unsigned long)op->seq, (unsigned long)op->tag, op->slot, uci_dump_rungs[rung],
             (unsigned long)op->length, op->chunks, op->chunk_size, op->good, op->bad, op->landed,
             op->chunks - op->good - op->bad - op->landed, uci_dump_wrong(op, wrong, sizeof(wrong)), op->roots,
-            op->attempts, op->awaiting, op->gets, op->arrived, op->asked, uci_dump_seconds_since(op->active_time),
+            op->attempts, op->awaiting, op->gets, op->arrived, op->asked, uci_dump_seconds_since(op->ask.time),
             op->refused, path, UCI_DUMP_FLAG(op, slotless), UCI_DUMP_FLAG(op, descending),
             UCI_DUMP_FLAG(op, have_leaves), UCI_DUMP_FLAG(op, have_root), UCI_DUMP_FLAG(op, ask_later),
             (op->packed != NULL) ? " collected" : "", (op->ahead != NULL) ? " ahead" : "",

@@ -109,7 +109,7 @@ static void uci_gauges_show_receiving(uci_gauges_t *gauges, const uci_worker_t *
         return;
     }
     op          = uci_container_of(worker->recv_ops.next, uci_recv_op_t, link);
-    wait        = uci_gauges_add(gauges, UCI_LIVE_WAIT_RECEIVING, uci_gauges_count(&worker->recv_ops), op->active_time);
+    wait        = uci_gauges_add(gauges, UCI_LIVE_WAIT_RECEIVING, uci_gauges_count(&worker->recv_ops), op->ask.time);
     wait->bytes = op->length;
     uci_gauges_name_peer(wait, op->peer);
     uci_gauges_describe(wait, op->tag, UINT64_MAX);

@@ -12,7 +12,7 @@
 #include "stats.h"
 #include "wire_check.h"
 
-/* When a gap is asked about: after uci_control_delay(), then after twice as long each time, up to 2^8 times as long */
+/* When a gap is asked about: after uci_ask_delay(), then after twice as long each time, up to 2^8 times as long */
 #define UCI_LINK_GAP_SHIFT 8u
 
 /* Copies of one frame that arrive damaged, after which it is lost */
@@ -107,6 +107,19 @@ static void uci_link_suspect(uci_peer_t *peer)
         uci_list_add_tail(&peer->worker->suspects, &peer->suspect_link);
         ++peer->worker->ops_active;
         uci_control_ask_soon(peer->worker);
+    }
+}
+
+/* Something of it came damaged: what is missing is asked for at the end of this turn, when all has been looked at that came with it */
+static void uci_link_suspect_now(uci_peer_t *peer)
+{
+    bool is_new = uci_list_is_empty(&peer->suspect_link);
+
+    uci_link_suspect(peer);
+    peer->rx_damaged = true;
+    if (is_new) {
+        peer->gap_time -= uci_min(peer->gap_time, uci_ask_delay(peer->worker));
+        peer->worker->ask_now = true;
     }
 }
 
@@ -374,16 +387,14 @@ void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char 
     ++worker->dropped;
     uci_info("%s arrived damaged and was dropped; asking again", what);
     if (peer != NULL) {
-        uci_link_suspect(peer);
-        peer->rx_damaged = true;
+        uci_link_suspect_now(peer);
         return;
     }
     /* it may have been anybody's */
     uci_worker_for_each_peer(other, worker)
     {
         if (!other->bye_heard && (other->status == UCS_OK)) {
-            uci_link_suspect(other);
-            other->rx_damaged = true;
+            uci_link_suspect_now(other);
         }
     }
 }
@@ -392,7 +403,7 @@ void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char 
 
 static uint64_t uci_link_gap_time(const uci_peer_t *peer)
 {
-    return peer->gap_time + (uci_control_delay(peer->worker) << uci_min(peer->gap_asks, UCI_LINK_GAP_SHIFT));
+    return peer->gap_time + (uci_ask_delay(peer->worker) << uci_min(peer->gap_asks, UCI_LINK_GAP_SHIFT));
 }
 
 static bool uci_link_is_gone(const uci_peer_t *peer, uint64_t now)
@@ -466,6 +477,9 @@ void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
     uint64_t upto = hdr->value;
 
     uci_mailbox_catch_up(peer, hdr->extra);
+    if ((upto <= peer->rx_next) && !peer->rx_special) {
+        uci_link_trust(peer); /* nothing that was sent before is missing */
+    }
     uci_link_send_ack(peer, upto, (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0);
 }
 

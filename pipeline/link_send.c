@@ -494,6 +494,21 @@ static void uci_link_ack_held(uci_peer_t *peer, const uint64_t *words, size_t co
     }
 }
 
+static void uci_link_say_sent(uci_peer_t *peer)
+{
+    uci_control_t *msg;
+
+    if (!peer->heard || peer->back) {
+        uci_control_hello(peer); /* the first one may have been lost: then nobody can answer */
+    }
+    msg = uci_control_get(peer, UCI_AM_SENT, 0, 0);
+    if (msg != NULL) {
+        msg->hdr.value = peer->tx_posted;
+        msg->hdr.extra = peer->box_mapped ? uci_box_tx_position(&peer->box) : 0;
+        uci_control_send(msg);
+    }
+}
+
 void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
     const uint64_t *words = data;
@@ -511,7 +526,7 @@ void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data
         uci_link_resend_range(peer, words[i], words[i + 1] + 1, true);
     }
     if (hdr->flags & UCI_AM_FLAG_LAST) {
-        uci_link_resend_range(peer, words[1], UINT64_MAX - UCI_LINK_AGAIN, false);
+        uci_link_say_sent(peer); /* behind all that is on its way: what is missing then has been lost */
     }
 }
 
@@ -520,21 +535,6 @@ void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data
 static uint64_t uci_link_sent_time(const uci_peer_t *peer)
 {
     return peer->tx_time + (UCI_LINK_SENT_NS << uci_min(peer->tx_asks, UCI_LINK_SENT_SHIFT));
-}
-
-static void uci_link_say_sent(uci_peer_t *peer)
-{
-    uci_control_t *msg;
-
-    if (!peer->heard || peer->back) {
-        uci_control_hello(peer); /* the first one may have been lost: then nobody can answer */
-    }
-    msg = uci_control_get(peer, UCI_AM_SENT, 0, 0);
-    if (msg != NULL) {
-        msg->hdr.value = peer->tx_posted;
-        msg->hdr.extra = peer->box_mapped ? uci_box_tx_position(&peer->box) : 0;
-        uci_control_send(msg);
-    }
 }
 
 /* Is it over with it? Never with ourselves: we hear what we say as long as we live */

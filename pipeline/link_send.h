@@ -14,7 +14,7 @@
  * held until it is closed:
  *
  *     payload damaged               REPAIR with FRAME at once: that frame again
- *     header damaged, or a gap      ACK with REPAIR after a while (uci_control_delay()), then after twice as long ...: what is
+ *     header damaged, or a gap      ACK with REPAIR after a while (uci_ask_delay()), then after twice as long ...: what is
  *                                   missing again, and after damage whatever was sent last
  *     nothing arrived               the sender asks: frames below this number have been sent, where are you? (SENT, after 20 ms, then
  *                                   after twice as long ...) The answer is an ACK

@@ -37,6 +37,7 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     uci_list_init(&peer->pending);
     uci_list_init(&peer->unsent_link);
     uci_list_init(&peer->streams);
+    uci_list_init(&peer->agains);
     uci_list_init(&peer->stream_link);
     uci_list_init(&peer->queued);
     uci_fill_init(&peer->fill);

@@ -112,6 +112,7 @@ typedef struct uci_peer {
     uci_mark_t mark;
     void *address;    /**< UCX address, to connect back; may be NULL */
     char *transports; /**< of the first endpoint, found when first needed; NULL as long as they can't be */
+    uint64_t damage;  /**< messages beside the frames that came damaged, see ask.h */
     unsigned changed; /**< messages from it that its program has changed while they were sent */
     char *device;     /**< that all its lanes use, found with them; NULL: there is more than one */
     bool slow_link; /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK; as transports */
@@ -129,6 +130,7 @@ typedef struct uci_peer {
 
     /* chunks, see stream.h */
     uci_list_t streams;     /**< uci_send_op_t that are STREAMING, in the order they are sent */
+    uci_list_t agains;      /**< uci_send_op_t that have chunks to be sent again */
     uci_list_t stream_link; /**< in worker->streams while there are some and UCX does not hold a window of chunks */
     uint32_t chunks_held;   /**< chunks that UCX holds */
 

@@ -469,16 +469,22 @@ static bool uci_recv_op_is_stuck(const uci_recv_op_t *op)
 {
     const uci_worker_t *worker = op->peer->worker;
 
-    return (op->arrived == op->arrived_seen) &&
-           (uci_process_time_ns() >= op->active_time + uci_control_delay(worker)) &&
+    return (op->arrived == op->arrived_seen) && (uci_process_time_ns() >= op->ask.time + uci_ask_delay(worker)) &&
            ((worker->dropped != op->dropped_before) || (op->asked >= UCI_RECV_PATIENCE));
 }
 
 void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {
     uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
+    bool stuck        = (op != NULL) && uci_recv_op_is_stuck(op);
+
     if (op != NULL) {
-        uci_repair_ask_again(op, uci_recv_op_is_stuck(op));
+        op->ask.named = true; /* something has been lost, perhaps what this side had said */
+        if (uci_process_time_ns() >= uci_ask_time(&op->ask, peer)) {
+            uci_repair_ask_again(op, stuck);
+        } else {
+            uci_control_ask_soon(peer->worker);
+        }
     } else if ((seq < peer->rx_next) && !uci_unexpected_has(peer, seq)) {
         uci_control_fin(peer, seq, UCI_AM_FLAG_REPAIR);
     }

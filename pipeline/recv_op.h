@@ -7,6 +7,7 @@
 #ifndef UCI_RECV_OP_H_
 #define UCI_RECV_OP_H_
 
+#include "ask.h"
 #include "buffer.h"
 #include "damage.h"
 #include "merkle.h"
@@ -79,8 +80,8 @@ typedef struct uci_recv_op {
     uint64_t start_time;            /**< of the repair */
     uint32_t arrived;               /**< chunks, for telling a slow transfer from a stuck one */
     uint32_t arrived_seen;
-    uint64_t active_time;     /**< something had arrived, or we asked */
-    unsigned asked;           /**< questions since something came for it: each is asked later than the one before */
+    uci_ask_t ask;
+    unsigned asked;           /**< questions since something came for it */
     uint64_t intact_before;   /**< worker->intact when the last question was asked */
     bool answer_damaged;      /**< something that was for it has been dropped since the last question */
     unsigned refused;         /**< questions whose answers were damaged, one after the other */

@@ -57,29 +57,3 @@ uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq)
     }
     return NULL;
 }
-
-/* What is left of the header has to name it by its number, and by its slot or peer; zeros, which damage likes to leave, by all of these */
-static bool uci_recv_is_named(const uci_recv_op_t *op, const uci_am_hdr_t *hdr)
-{
-    bool slot = (op->slot == hdr->op), peer = (op->peer->uid == hdr->uid);
-
-    return ((uint32_t)op->seq == hdr->seq) && ((hdr->seq == 0) ? (slot && peer) : (slot || peer));
-}
-
-void uci_recv_blame(uci_worker_t *worker, const uci_am_hdr_t *hdr)
-{
-    uci_recv_op_t *only;
-
-    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
-    {
-        if (uci_recv_is_named(op, hdr)) {
-            op->answer_damaged = true;
-            return;
-        }
-    }
-    /* Nobody is named. Where but one operation waits, and nothing at all has arrived intact since it asked, it was its answer */
-    if (!uci_list_is_empty(&worker->recv_ops) && (worker->recv_ops.next == worker->recv_ops.prev)) {
-        only = uci_container_of(worker->recv_ops.next, uci_recv_op_t, link);
-        only->answer_damaged |= (worker->intact == only->intact_before);
-    }
-}

@@ -16,7 +16,4 @@ void uci_recv_slot_put(uci_worker_t *worker, uint32_t slot);
 uci_recv_op_t *uci_recv_op_by_slot(uci_worker_t *worker, uint32_t slot, const uci_peer_t *peer, uint32_t seq);
 uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq);
 
-/** A message with this header was damaged, and dropped: note whose answer it may have been, as far as what is left of the header tells. */
-void uci_recv_blame(uci_worker_t *worker, const uci_am_hdr_t *hdr);
-
 #endif

@@ -49,6 +49,7 @@ void uci_repair_get_unpin(uci_recv_op_t *op)
     }
     if (op->ask_later) {
         op->ask_later = false;
+        op->ask.named = true;
         uci_control_ask_soon(op->peer->worker);
     }
 }
@@ -196,9 +197,11 @@ void uci_recv_op_advance(uci_recv_op_t *op)
 
 void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
 {
-    op->active_time = uci_process_time_ns();
+    uint64_t now = uci_process_time_ns();
+
     if (op->gets > 0) {
         op->ask_later = op->ask_later || damaged;
+        uci_ask_heard(&op->ask, now);
         return;
     }
     if (op->peer->status != UCS_OK) {
@@ -210,13 +213,12 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         op->arrived_seen = op->arrived;
         op->asked        = 0;
         op->refused      = 0;
-        if (damaged) {
-            uci_control_ask_soon(op->peer->worker);
-        }
+        uci_ask_heard(&op->ask, now);
         return;
     }
 
-    if (op->peer->bye_heard && (op->peer->gone_time < op->active_time - uci_min(op->active_time, UCI_REPAIR_GONE_NS))) {
+    uci_ask_done(&op->ask, op->peer, now);
+    if (op->peer->bye_heard && (op->peer->gone_time < now - uci_min(now, UCI_REPAIR_GONE_NS))) {
         uci_repair_failed(op, UCI_REASON_CLOSED);
         return;
     }
@@ -465,7 +467,7 @@ static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t
     for (i = 0; i < count; ++i) {
         /* those not sent yet are on their way */
         if (indexes[i] < op->next) {
-            (void)uci_stream_chunk(op, indexes[i], UCI_AM_FLAG_REPAIR);
+            uci_stream_again(op, indexes[i]);
         }
     }
 }

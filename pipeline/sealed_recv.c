@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "sealed_recv.h"
 
+#include "blame.h"
 #include "control.h"
 #include "link_recv.h"
 #include "mark.h"
@@ -24,6 +25,7 @@ static void uci_sealed_drop(uci_worker_t *worker, uci_peer_t *peer, uint64_t uid
     if (status != UCI_ERR_NO_ELEM) {
         uci_link_header_damaged(worker, peer, "a record");
     }
+    uci_blame_anything(worker, peer);
     uci_control_ask_soon(worker);
 }
 

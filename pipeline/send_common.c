@@ -34,13 +34,14 @@ uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
         return NULL;
     }
     uci_list_init(&op->link);
+    uci_list_init(&op->again_link);
     uci_list_init(&op->grants);
     op->peer       = peer;
     op->length     = length;
     op->digest     = worker->digest;
     op->swap_with  = UINT32_MAX;
     op->start_time = uci_process_time_ns();
-    op->asked_time = op->start_time;
+    uci_ask_init(&op->ask, peer, op->start_time);
     uci_list_add_tail(&worker->send_ops, &op->all);
     ++worker->ops_active;
     uci_both_send_begins(op);
@@ -51,6 +52,7 @@ uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
 static void uci_send_op_retire(uci_send_op_t *op)
 {
     uci_list_del(&op->link);
+    uci_list_del(&op->again_link);
     uci_both_send_ends(op);
     if (!uci_list_is_empty(&op->all)) {
         uci_list_del(&op->all);
@@ -91,6 +93,7 @@ void uci_send_op_destroy(uci_send_op_t *op)
     uci_ordered_cleanup(&op->ordered);
     uci_merkle_destroy(op->tree);
     free(op->changed);
+    free(op->again);
     free(op->borders);
     free(op);
     if (uci_unlikely(!uci_list_is_empty(&peer->queued))) {
@@ -331,7 +334,7 @@ void uci_send_op_buffer_early(uci_send_op_t *op)
 
 void uci_send_op_query(uci_send_op_t *op)
 {
-    op->asked_time = uci_process_time_ns();
+    uci_ask_done(&op->ask, op->peer, uci_process_time_ns());
     if (++op->queries > 1) {
         uci_control_hello(op->peer); /* the first one may have been lost: then nobody can answer */
     }
@@ -350,6 +353,7 @@ void uci_send_shutdown(uci_worker_t *worker)
     uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
     {
         uci_list_del(&op->link); /* what still ends serves none that is queued */
+        uci_list_del(&op->again_link);
         uci_grant_revoke(op);
     }
 }

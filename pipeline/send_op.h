@@ -7,6 +7,7 @@
 #ifndef UCI_SEND_OP_H_
 #define UCI_SEND_OP_H_
 
+#include "ask.h"
 #include "buffer.h"
 #include "merkle.h"
 #include "ordered.h"
@@ -62,9 +63,14 @@ typedef struct uci_send_op {
     bool sync;           /**< a synchronous send: completes only when matched */
     ucs_status_t status; /**< how it ended, once it is DONE; or why it has failed, or is to fail: uci_send_op_fail() */
     uint64_t start_time;
-    uint64_t asked_time; /**< last QUERY */
+    uci_ask_t ask;
     unsigned queries;
-    uint32_t swap_with; /**< fault injection: the next chunk carries this one's content */
+    uint8_t *again;        /**< by chunk: what is sent again (stream.h); NULL: none ever was */
+    uci_list_t again_link; /**< in peer->agains while some wait to be sent again */
+    uint32_t again_next;   /**< where to look for them */
+    uint32_t again_wanted; /**< chunks that wait, */
+    uint32_t again_held;   /**< and those that UCX holds */
+    uint32_t swap_with;    /**< fault injection: the next chunk carries this one's content */
 } uci_send_op_t;
 
 /** UCX gets a message of it: it lives until UCX lets go, though FIN may come before. */

@@ -15,12 +15,57 @@
 #define UCI_STREAM_WINDOW 16
 #define UCI_STREAM_TURN   64
 
+/* A chunk that is asked for again */
+typedef enum {
+    UCI_AGAIN_NOT,
+    UCI_AGAIN_WANTED,
+    UCI_AGAIN_SENT, /* since then nothing but this has come to an end: UCX may hold it, or another one that was sent with it */
+    UCI_AGAIN_TWICE, /* and asked for once more */
+} uci_again_t;
+
+static bool uci_stream_is_idle(const uci_peer_t *peer)
+{
+    return uci_list_is_empty(&peer->streams) && uci_list_is_empty(&peer->agains);
+}
+
 /* Have chunks sent to it, if there are any and UCX takes more */
 static void uci_stream_wake(uci_peer_t *peer)
 {
-    if (!uci_list_is_empty(&peer->streams) && uci_list_is_empty(&peer->stream_link) &&
-        (peer->chunks_held < UCI_STREAM_WINDOW)) {
+    if (!uci_stream_is_idle(peer) && uci_list_is_empty(&peer->stream_link) && (peer->chunks_held < UCI_STREAM_WINDOW)) {
         uci_list_add_tail(&peer->worker->streams, &peer->stream_link);
+    }
+}
+
+static void uci_stream_want(uci_send_op_t *op, uint32_t index)
+{
+    op->again[index] = UCI_AGAIN_WANTED;
+    op->again_next   = uci_min(op->again_next, index);
+    ++op->again_wanted;
+    if (uci_list_is_empty(&op->again_link)) {
+        uci_list_add_tail(&op->peer->agains, &op->again_link);
+        uci_stream_wake(op->peer);
+    }
+}
+
+/* All that was asked for has been sent, and UCX has let go of it: what is asked for from now on is another question */
+static void uci_stream_end_round(uci_send_op_t *op)
+{
+    uint32_t i;
+
+    for (i = 0; i < op->chunks; ++i) {
+        if (op->again[i] == UCI_AGAIN_TWICE) {
+            uci_stream_want(op, i);
+        } else {
+            op->again[i] = UCI_AGAIN_NOT;
+        }
+    }
+}
+
+static void uci_stream_again_done(uci_send_op_t *op)
+{
+    --op->again_held;
+    if ((op->again_held == 0) && (op->again_wanted == 0) && (op->state != UCI_SEND_DONE)) {
+        uci_stream_end_round(op);
     }
 }
 
@@ -34,6 +79,12 @@ static void uci_stream_chunk_done(uci_send_op_t *op, void *span)
     uci_stream_wake(op->peer);
     uci_send_part_done(op, NULL);
     uci_worker_leave(worker);
+}
+
+static void uci_stream_repair_done(uci_send_op_t *op, void *span)
+{
+    uci_stream_again_done(op);
+    uci_stream_chunk_done(op, span);
 }
 
 /* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest, made anew if they are
@@ -75,7 +126,8 @@ static ucs_status_t uci_stream_have_at_hand(uci_send_op_t *op, uint32_t index)
                    : uci_send_op_settle(op);
 }
 
-ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
+/* Send one chunk, with @a flags beside LAST */
+static ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
 {
     uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
     bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
@@ -120,7 +172,8 @@ ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
     }
 
     msg->op   = op;
-    msg->done = uci_stream_chunk_done;
+    msg->done = (flags & UCI_AM_FLAG_REPAIR) ? uci_stream_repair_done : uci_stream_chunk_done;
+    op->again_held += (flags & UCI_AM_FLAG_REPAIR) != 0;
     uci_send_op_pin(op);
     ++op->peer->chunks_held;
     ++op->held;
@@ -149,6 +202,41 @@ static void uci_stream_next(uci_peer_t *peer)
     }
 }
 
+void uci_stream_again(uci_send_op_t *op, uint32_t index)
+{
+    if (op->again == NULL) {
+        op->again = calloc(op->chunks, sizeof(*op->again));
+        if (op->again == NULL) {
+            return; /* asked for again */
+        }
+    }
+    if (op->again[index] == UCI_AGAIN_NOT) {
+        uci_stream_want(op, index);
+    } else if (op->again[index] == UCI_AGAIN_SENT) {
+        op->again[index] = UCI_AGAIN_TWICE;
+    }
+}
+
+/* The next one of the first message that is asked for again */
+static void uci_stream_next_again(uci_peer_t *peer)
+{
+    uci_send_op_t *op = uci_container_of(peer->agains.next, uci_send_op_t, again_link);
+    uint32_t index;
+
+    while (op->again[op->again_next] != UCI_AGAIN_WANTED) {
+        ++op->again_next;
+    }
+    index            = op->again_next;
+    op->again[index] = UCI_AGAIN_SENT;
+    if (--op->again_wanted == 0) {
+        uci_list_del(&op->again_link);
+        op->again_next = 0;
+    }
+    ++op->again_held; /* it stays while UCX lets go of it at once */
+    (void)uci_stream_chunk(op, index, UCI_AM_FLAG_REPAIR);
+    uci_stream_again_done(op);
+}
+
 /* Send while UCX takes chunks at once, up to a turn; go on when one is done or in the next turn. One message after the other, so
  * that UCX holds a window for the peer and not for each of its messages. (Meant for large messages over tcp at 25 Gbit/s, where a gain
  * was not measured.) */
@@ -156,14 +244,18 @@ static void uci_stream_peer(uci_peer_t *peer)
 {
     unsigned turn;
 
-    for (turn = 0; (turn < UCI_STREAM_TURN) && !uci_list_is_empty(&peer->streams); ++turn) {
+    for (turn = 0; (turn < UCI_STREAM_TURN) && !uci_stream_is_idle(peer); ++turn) {
         if (peer->chunks_held >= UCI_STREAM_WINDOW) {
             uci_list_del(&peer->stream_link); /* uci_stream_chunk_done() puts it back */
             return;
         }
-        uci_stream_next(peer);
+        if (!uci_list_is_empty(&peer->agains)) {
+            uci_stream_next_again(peer);
+        } else {
+            uci_stream_next(peer);
+        }
     }
-    if (uci_list_is_empty(&peer->streams)) {
+    if (uci_stream_is_idle(peer)) {
         uci_list_del(&peer->stream_link);
     }
 }

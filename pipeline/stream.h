@@ -9,8 +9,12 @@
 
 #include "path.h"
 
-/** Send one chunk, with @a flags beside LAST. */
-ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags);
+/**
+ * Send a chunk again, as the receiver asks. That waits for its turn, as chunks do that are sent first: a peer that comes back from a long
+ * computation may have asked often. Of several questions about a chunk one is answered; and one more if any came after UCX had got the
+ * answer, which may have come damaged.
+ */
+void uci_stream_again(uci_send_op_t *op, uint32_t index);
 
 /** Closing: send all chunks unasked, if the user takes the message for sent. The operation may be over, and gone, afterwards. */
 void uci_stream_hand_over(uci_send_op_t *op);

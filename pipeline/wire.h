@@ -144,7 +144,7 @@ typedef enum {
             1,  /**< sender's address: mark, then the UCX address; value: times that it has come back after a BYE, as of
                            LEAVE and BYE; one that is not 0 is answered by ACK, which repeats it */
     UCI_AM_ACK, /**< uint64_t: first missing frame, upto, then pairs (first, last) of missing ranges; REPAIR: send these
-                           again; LAST: and all from `upto` on */
+                           again; LAST: and say what has been sent (SENT) */
     UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots; GET */
     UCI_AM_DATA,   /**< sender -> receiver: chunk `index`; op = receiver's slot */
     UCI_AM_FIN,    /**< receiver -> sender: verified (or truncated): the send may complete */

@@ -155,9 +155,11 @@ typedef struct uci_worker {
     unsigned large_recvs;
     bool resync;          /**< something damaged was dropped: ask again for whatever is due */
     uint64_t resync_time; /**< when, in ns */
+    bool ask_now;         /**< at the end of this turn */
     uint64_t round_trip;  /**< from CTS to what it brings, smoothed, in ns; 0: not known yet */
     uint64_t dropped;     /**< messages that arrived damaged */
     uint64_t intact;      /**< and those that did not */
+    uint64_t damage;      /**< of those that arrived damaged, nobody's that is known, see ask.h */
     uint64_t check_time;  /**< of the next look at operations that take long */
     /** Those with callbacks, in order, until the end of the program's next turn */
     uci_request_t *completed;

@@ -34,11 +34,11 @@ UCX_HEADERS = ("ucp/api/ucp.h", "uct/api/uct.h", "ucs/type/status.h")
 CIRCLE_MAX = 3  # files that may need each other
 # Within pipeline, lowest first: who needs whom. A new file is a word here; docs/design.md, section 1, says what each is for.
 PIPELINE_LAYERS = {
-    "base": "admin_log both_ways buffer capture_file damage dump_line fill frame gap hostmem inject_frame iov mailbox_state mark memtype mismatch "
+    "base": "admin_log ask both_ways buffer capture_file damage dump_line fill frame gap hostmem inject_frame iov mailbox_state mark memtype mismatch "
             "ordered packer path peer peer_table port_errors record recv_op recv_table report request send_op shared_memory "
             "siblings signed slot span stage transports types_match ucp_api verdict wire wire_check worker_lock "
             "worker_state",
-    "carrier": "bounce control sealed",
+    "carrier": "blame bounce control sealed",
     "link": "link_recv link_send mailbox sealed_recv txlog",
     "transfer": "delivery descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
     "message": "close endpoint message_check recv recv_rndv send unexpected",

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define RANKS 3
 #define COUNT 4
@@ -232,6 +233,26 @@ static void lenient(void)
     MPI_Comm_free(&copy);
 }
 
+/* Freed while others are still busy with it: it goes for good when what is under way on it has ended, within whatever call that is */
+static void freed_early(void)
+{
+    MPI_Request requests[2];
+    MPI_Comm copy;
+    int i;
+
+    for (i = 0; i < 20; ++i) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        MPI_Ibarrier(copy, &requests[0]);
+        MPI_Ibcast(in, 4, MPI_INT, 1, copy, &requests[1]);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        if (i % RANKS == rank) {
+            usleep(2000);
+        }
+        MPI_Comm_free(&copy);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+}
+
 /* Two groups: rank 0 in one, all others in the other */
 static void groups(int differs)
 {
@@ -298,6 +319,7 @@ int main(int argc, char **argv)
     }
     arguments();
     lenient();
+    freed_early();
     groups(0);
     MPI_Comm_free(&ring);
     if (rank == 1) {

@@ -19,18 +19,18 @@ static void hear(uint64_t ns, uint32_t arrived, unsigned asked)
     static uci_peer_t peer = {.worker = &worker};
     uci_recv_op_t op       = {.peer = &peer, .arrived = arrived, .asked = asked, .tree = (uci_merkle_t *)&worker};
 
-    op.active_time = uci_process_time_ns() - ns;
+    op.ask.time = uci_process_time_ns() - ns;
     uci_control_heard(&op);
 }
 
 Test(control, delay_is_half_a_millisecond_at_least)
 {
-    cr_expect_eq(uci_control_delay(&worker), MS / 2);
+    cr_expect_eq(uci_ask_delay(&worker), MS / 2);
     hear(1000, 0, 0);
     cr_expect_gt(worker.round_trip, 0);
-    cr_expect_lt(uci_control_delay(&worker), 100 * MS, "measured now, however slow this machine is");
+    cr_expect_lt(uci_ask_delay(&worker), 100 * MS, "measured now, however slow this machine is");
     worker.round_trip = 1000;
-    cr_expect_eq(uci_control_delay(&worker), MS / 2);
+    cr_expect_eq(uci_ask_delay(&worker), MS / 2);
 }
 
 Test(control, delay_is_twice_the_round_trip)
@@ -39,22 +39,22 @@ Test(control, delay_is_twice_the_round_trip)
     int i;
 
     hear(20 * MS, 0, 0);
-    first = uci_control_delay(&worker);
+    first = uci_ask_delay(&worker);
     cr_expect_geq(first, 40 * MS);
     cr_expect_eq(first, 2 * worker.round_trip);
     hear(200 * MS, 0, 0);
-    cr_expect_gt(uci_control_delay(&worker), first, "it follows");
-    cr_expect_lt(uci_control_delay(&worker), 200 * MS, "but not at once");
+    cr_expect_gt(uci_ask_delay(&worker), first, "it follows");
+    cr_expect_lt(uci_ask_delay(&worker), 200 * MS, "but not at once");
     for (i = 0; i < 100; ++i) {
         hear(MS, 0, 0);
     }
-    cr_expect_lt(uci_control_delay(&worker), first, "and back");
+    cr_expect_lt(uci_ask_delay(&worker), first, "and back");
 }
 
 Test(control, delay_has_a_limit)
 {
     hear(3600000 * MS, 0, 0);
-    cr_expect_eq(uci_control_delay(&worker), 1000 * MS);
+    cr_expect_eq(uci_ask_delay(&worker), 1000 * MS);
 }
 
 Test(control, what_was_asked_for_twice_is_not_measured)

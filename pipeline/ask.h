@@ -1,0 +1,51 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * When to ask about an operation of which nothing comes. UCX loses nothing, so that what is lost was damaged and dropped, here or there:
+ *
+ *     named    what is left of a damaged message says that it was about this one: asked about at once
+ *     doubted  it does not say whom it was about, and this one may be it: asked about if nothing comes for a while
+ *     quiet    nothing was damaged: each second at most, since silence is not damage
+ *
+ * Each question that nothing has answered doubles the wait for the next one, whoever damages what: a peer that computes for long, and then
+ * reads all of them, has few to read. Where something was damaged it is a second at most.
+ */
+#ifndef UCI_ASK_H_
+#define UCI_ASK_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct uci_peer;
+struct uci_worker;
+
+/** How often we ask for what is due, if nothing was damaged */
+#define UCI_ASK_INTERVAL_NS 1000000000ul
+
+typedef struct uci_ask {
+    uint64_t time;   /**< something came for it, or it was asked about, in ns */
+    uint64_t wait;   /**< after the last question, in ns; 0: something has come since */
+    uint64_t damage; /**< uci_ask_damage() when it was asked about */
+    bool named;
+} uci_ask_t;
+
+/** @return how long to wait, in ns, before what has not come is asked for again: twice a round trip, as measured, or half a
+ *  millisecond if that is more. Asked for earlier it would come twice. */
+uint64_t uci_ask_delay(const struct uci_worker *worker);
+
+/** An operation with @a peer begins. */
+void uci_ask_init(uci_ask_t *ask, const struct uci_peer *peer, uint64_t now);
+
+/** @return when to ask about it, if nothing comes. */
+uint64_t uci_ask_time(const uci_ask_t *ask, const struct uci_peer *peer);
+
+/** It has been asked about. */
+void uci_ask_done(uci_ask_t *ask, const struct uci_peer *peer, uint64_t now);
+
+/** Something has come for it. Doubts stay: what was lost may have been something else. */
+void uci_ask_heard(uci_ask_t *ask, uint64_t now);
+
+/** Is it named, or doubted? */
+bool uci_ask_is_urgent(const uci_ask_t *ask, const struct uci_peer *peer);
+
+#endif

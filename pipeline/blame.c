@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "blame.h"
+
+#include "control.h"
+
+/* What is left of the header has to name it by its number, and by its slot or peer; zeros, which damage likes to leave, by all of these */
+static bool uci_blame_is_named(const uci_am_hdr_t *hdr, uint64_t seq, uint32_t slot, const uci_peer_t *peer)
+{
+    bool is_slot = (slot == hdr->op), is_peer = (peer->uid == hdr->uid);
+
+    return ((uint32_t)seq == hdr->seq) && ((hdr->seq == 0) ? (is_slot && is_peer) : (is_slot || is_peer));
+}
+
+static bool uci_blame_recv(uci_worker_t *worker, const uci_am_hdr_t *hdr)
+{
+    uci_recv_op_t *only;
+
+    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    {
+        if (uci_blame_is_named(hdr, op->seq, op->slot, op->peer)) {
+            op->answer_damaged = op->ask.named = true;
+            return true;
+        }
+    }
+    /* Nobody is named. Where but one operation waits, and nothing at all has arrived intact since it asked, it was its answer */
+    if (!uci_list_is_empty(&worker->recv_ops) && (worker->recv_ops.next == worker->recv_ops.prev)) {
+        only = uci_container_of(worker->recv_ops.next, uci_recv_op_t, link);
+        only->answer_damaged |= (worker->intact == only->intact_before);
+    }
+    return false;
+}
+
+static bool uci_blame_send(uci_worker_t *worker, const uci_am_hdr_t *hdr)
+{
+    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer->uid == hdr->uid) && ((uint32_t)op->frame->seq == hdr->seq)) {
+            op->ask.named = true;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is it, as it is now, of a kind that is about no operation? */
+static bool uci_blame_is_general(const uci_am_hdr_t *hdr)
+{
+    switch (hdr->type) {
+    case UCI_AM_ACK:
+    case UCI_AM_SENT:
+    case UCI_AM_HELLO:
+    case UCI_AM_BOX:
+    case UCI_AM_LEAVE:
+    case UCI_AM_MISSING:
+    case UCI_AM_BYE:
+        return hdr->seq == 0;
+    default:
+        return false;
+    }
+}
+
+void uci_blame_anything(uci_worker_t *worker, uci_peer_t *peer)
+{
+    ++*((peer != NULL) ? &peer->damage : &worker->damage);
+}
+
+void uci_blame(uci_worker_t *worker, const uci_am_hdr_t *hdr)
+{
+    bool is_recv, is_send;
+
+    if (hdr == NULL) {
+        uci_blame_anything(worker, NULL);
+        return;
+    }
+    is_recv = uci_blame_recv(worker, hdr);
+    is_send = uci_blame_send(worker, hdr); /* numbers of both directions may be the same */
+    if (!is_recv && !is_send && !uci_blame_is_general(hdr)) {
+        uci_blame_anything(worker, uci_worker_peer_find(worker, hdr->uid));
+    }
+}
