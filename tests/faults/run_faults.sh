@@ -157,6 +157,8 @@ select_jobs() {
         add_job kept changed "$mpi" posix,self any memory 5e-1
         add_job patience outstanding "$mpi" posix,self any header 1e-3
         add_job patience quiet "$mpi" posix,self any header 5e-2
+        add_job order crossing "$mpi" posix,cma,self any any 1e-2
+        add_job order sleeper "$mpi" tcp,self any header 5e-2
         add_job hours quiet "$mpi" posix,self - - -
         add_job order ordering "$mpi" posix,self any frame 1e-2
         add_job order storm "$mpi" tcp,self any frame+header 1e-2
@@ -258,9 +260,11 @@ run_patience() {
 
 # Whole frames are lost, late, or come twice, as no UCX has it: nothing is damaged, and none of it noticed but by the link.
 run_order() {
-    run_program "$1" "$2" "$3" 2 "$preload" "$limit" 1 "$(fault_setting "$4" "$5" "$6")"
+    local ranks=2
+    [ "$1" != sleeper ] || ranks=3
+    run_program "$1" "$2" "$3" "$ranks" "$preload" "$limit" 1 "$(fault_setting "$4" "$5" "$6")"
     [ "$verdict" = PASS ] || return 0
-    check_stats 2 "${stats_always[@]}" 'faults_injected > 0' 'frames_resent > 0' || refuse_stats
+    check_stats "$ranks" "${stats_always[@]}" 'faults_injected > 0' 'frames_resent > 0' || refuse_stats
 }
 
 # A peer that is quiet for three quarters of an hour, in 2 seconds.
