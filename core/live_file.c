@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -344,29 +345,77 @@ static bool uci_live_folder_is_due(int folder_fd)
     return true;
 }
 
-static bool uci_live_folder_is_old(int folder_fd, const char *name)
+/* The file of a process that is gone, and may be removed */
+typedef struct uci_live_gone {
+    uint64_t last_time;
+    char name[NAME_MAX + 1];
+} uci_live_gone_t;
+
+/* The newest, in no order */
+typedef struct uci_live_gone_list {
+    unsigned count;
+    uci_live_gone_t files[UCI_LIVE_GONE_MAX];
+} uci_live_gone_list_t;
+
+/* Keep this one, unless there are enough that are newer: then the oldest is removed */
+static void uci_live_folder_keep(int folder_fd, uci_live_gone_list_t *list, const char *name, uint64_t last_time)
 {
-    uint64_t now = uci_live_time(), keep;
+    uci_live_gone_t *oldest = list->files;
+    unsigned i;
+
+    if (list->count < UCI_LIVE_GONE_MAX) {
+        oldest = &list->files[list->count++];
+    } else {
+        for (i = 1; i < list->count; ++i) {
+            if (list->files[i].last_time < oldest->last_time) {
+                oldest = &list->files[i];
+            }
+        }
+        if (last_time <= oldest->last_time) {
+            (void)unlinkat(folder_fd, name, 0);
+            return;
+        }
+        (void)unlinkat(folder_fd, oldest->name, 0);
+    }
+    oldest->last_time = last_time;
+    snprintf(oldest->name, sizeof(oldest->name), "%s", name);
+}
+
+static void uci_live_folder_clean_file(int folder_fd, uci_live_gone_list_t *list, const char *name)
+{
+    uint64_t now = uci_live_time(), keep, last_time;
+    uci_live_fate_t fate;
     uci_live_file_t file;
     const char *reason;
     struct stat info;
-    bool old;
 
-    if ((fstatat(folder_fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0) ||
-        ((uint64_t)info.st_mtim.tv_sec * 1000000000ul + UCI_LIVE_ENDED_NS > now)) {
-        return false;
+    if (fstatat(folder_fd, name, &info, AT_SYMLINK_NOFOLLOW) != 0) {
+        return;
     }
     if (uci_live_file_read(folder_fd, name, &file, &reason) != UCI_OK) {
-        return info.st_size == 0; /* its process was killed while it made the file; what is unknown stays */
+        /* its process was killed while it made the file; what is unknown stays */
+        if ((info.st_size == 0) && ((uint64_t)info.st_mtim.tv_sec * 1000000000ul + UCI_LIVE_ENDED_NS <= now)) {
+            (void)unlinkat(folder_fd, name, 0);
+        }
+        return;
     }
-    keep = (file.fate == UCI_LIVE_FATE_ENDED) ? UCI_LIVE_ENDED_NS : UCI_LIVE_KEEP_NS;
-    old  = (file.fate != UCI_LIVE_FATE_RUNNING) && (file.last_time + keep < now);
+    fate      = file.fate;
+    last_time = file.last_time;
     uci_live_file_cleanup(&file);
-    return old;
+    if (fate == UCI_LIVE_FATE_RUNNING) {
+        return;
+    }
+    keep = (fate == UCI_LIVE_FATE_ENDED) ? UCI_LIVE_ENDED_NS : UCI_LIVE_KEEP_NS;
+    if (last_time + keep < now) {
+        (void)unlinkat(folder_fd, name, 0);
+    } else if (fate != UCI_LIVE_FATE_SILENT) { /* that one may be there still */
+        uci_live_folder_keep(folder_fd, list, name, last_time);
+    }
 }
 
 void uci_live_folder_clean(int folder_fd)
 {
+    uci_live_gone_list_t *gone;
     struct dirent *entry;
     DIR *dir;
     int fd;
@@ -374,18 +423,25 @@ void uci_live_folder_clean(int folder_fd)
     if (!uci_live_folder_is_due(folder_fd)) {
         return;
     }
-    fd  = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    dir = (fd >= 0) ? fdopendir(fd) : NULL;
+    gone = malloc(sizeof(*gone));
+    if (gone == NULL) {
+        return;
+    }
+    gone->count = 0;
+    fd          = openat(folder_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dir         = (fd >= 0) ? fdopendir(fd) : NULL;
     if (dir == NULL) {
         if (fd >= 0) {
             close(fd);
         }
-        return;
+        goto out_free;
     }
     while ((entry = readdir(dir)) != NULL) {
-        if (uci_live_file_is_name(entry->d_name) && uci_live_folder_is_old(folder_fd, entry->d_name)) {
-            (void)unlinkat(folder_fd, entry->d_name, 0);
+        if (uci_live_file_is_name(entry->d_name)) {
+            uci_live_folder_clean_file(folder_fd, gone, entry->d_name);
         }
     }
     closedir(dir);
+out_free:
+    free(gone);
 }

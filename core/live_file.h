@@ -12,6 +12,7 @@
 #define UCI_LIVE_SHM_PREFIX "uci-"          /* and the number of the user */
 #define UCI_LIVE_KEEP_NS    3600000000000ul /* after the last sign of a process that is gone */
 #define UCI_LIVE_ENDED_NS   600000000000ul  /* of one that has ended in an orderly way */
+#define UCI_LIVE_GONE_MAX   512u            /* files of processes that are gone: more than that, and the oldest go */
 #define UCI_LIVE_SILENCE_NS 60000000000ul   /* of a process that can't be looked for */
 
 /** What became of the process. */
@@ -80,7 +81,7 @@ bool uci_live_file_gauges(const uci_live_file_t *file, unsigned i, uci_live_gaug
 int uci_live_folder_open(const char *path, bool own, uint32_t uid);
 
 /** Remove files of processes that are gone and were last heard of UCI_LIVE_KEEP_NS ago, those that have ended as they should after
- *  UCI_LIVE_ENDED_NS; at most once a minute, whoever does it. */
+ *  UCI_LIVE_ENDED_NS, and of the others that are gone the oldest beyond UCI_LIVE_GONE_MAX; at most once a minute, whoever does it. */
 void uci_live_folder_clean(int folder_fd);
 
 #endif

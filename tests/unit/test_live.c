@@ -640,6 +640,30 @@ Test(live, cleaning)
     free(data);
 }
 
+/* Jobs that come and go every second leave no more than so many, and those are the last */
+Test(live, cleaning_leaves_so_many)
+{
+    enum { MORE = 50 };
+    size_t length;
+    char *data = copy_of_file(&length), name[32];
+    unsigned i, left = 0;
+
+    for (i = 0; i < UCI_LIVE_GONE_MAX + MORE; ++i) {
+        snprintf(name, sizeof(name), "gone.%u.live", (i * 77) % (UCI_LIVE_GONE_MAX + MORE));
+        write_aged(name, data, length, (1 + (i * 77) % (UCI_LIVE_GONE_MAX + MORE)) * 1000000000ul,
+                   (i % 2) ? UCI_LIVE_ENDED : UCI_LIVE_RUNNING);
+    }
+    uci_live_folder_clean(folder_fd);
+    for (i = 0; i < UCI_LIVE_GONE_MAX + MORE; ++i) {
+        snprintf(name, sizeof(name), "gone.%u.live", i);
+        cr_expect((faccessat(folder_fd, name, F_OK, 0) == 0) == (i < UCI_LIVE_GONE_MAX), "%s", name);
+        left += faccessat(folder_fd, name, F_OK, 0) == 0;
+    }
+    cr_expect(left == UCI_LIVE_GONE_MAX, "%u are left", left);
+    cr_expect(faccessat(folder_fd, name_of(getpid()), F_OK, 0) == 0, "it runs");
+    free(data);
+}
+
 Test(live, another_host)
 {
     uci_live_header_t *header;
