@@ -1097,6 +1097,53 @@ Test(link_log, ucx_takes_its_time)
     cr_expect(talk_sends[number].done && (talk_sends[number].status == UCS_OK));
 }
 
+/* Others have been sent, and acknowledged, since */
+static void have_sent(unsigned from, unsigned to, uint64_t count)
+{
+    uci_peer_t *peer = talk_peer(from, to);
+
+    cr_assert((peer->tx_acked == peer->tx_next) && (peer->tx_base == peer->tx_next));
+    peer->tx_next += count;
+    peer->tx_posted = peer->tx_acked = peer->tx_base = peer->tx_next;
+    talk_peer(to, from)->rx_next += count;
+}
+
+/* A synchronous message and a rendezvous that wait for their receives while more are sent than half of the numbers on the wire, then all of
+ * them: what is said of the old ones is not taken for others, nor is it when FIN is lost, and asked about by the number */
+static void wait_while(uint64_t count)
+{
+    (void)talk_start_send(0, 0, 100, true);
+    (void)talk_start_send(0, 1, TALK_LENGTH, false);
+    talk_turns(50, 100 * TALK_MS);
+    have_sent(0, 1, count);
+    talk_send(0, 2, 100);
+    talk_turns(50, 100 * TALK_MS);
+    recv_any(1, 1);
+    net_turn(1);
+    talk_lose_all(0);
+    recv_any(1, 2);
+    cr_assert(talk_run(1000), "0x%lx messages: it waits for ever", (unsigned long)count);
+    talk_expect(0, 0, 100);
+    talk_expect(1, 1, TALK_LENGTH);
+    talk_expect(2, 2, 100);
+    expect_quiet(0, 1);
+}
+
+Test(link_log, an_old_one_waits_while_many_are_sent)
+{
+    wait_while((1ul << 31) + 10);
+}
+
+Test(link_log, an_old_one_waits_while_all_numbers_are_sent)
+{
+    wait_while((1ul << 32) - 10);
+}
+
+Test(link_log, an_old_one_waits_while_numbers_begin_again)
+{
+    wait_while((7ul << 32) + 10);
+}
+
 /* Acknowledged while UCX still holds it */
 Test(link_log, acknowledged_before_ucx_lets_go)
 {
