@@ -317,12 +317,22 @@ static bool uci_close_has_to_wait(uci_close_t *closing)
 
 /* -------------------------------------------------------------- ending */
 
+/* Both sides have said BYE. Of who may come back its numbers stay, and where it is; a box is offered anew */
+static void uci_close_rest(uci_peer_t *peer)
+{
+    if (peer->bye_said && peer->bye_heard) {
+        uci_mailbox_unmap(peer);
+        uci_txlog_release(peer);
+    }
+}
+
 static void uci_close_done(uci_close_t *closing, ucs_status_t status)
 {
     uci_request_t *req = closing->req;
 
     if (closing->last) {
         uci_repair_ask_dropped(closing->peer);
+        uci_close_rest(closing->peer);
     }
     uci_list_del(&closing->link);
     --req->worker->ops_active;
@@ -562,6 +572,7 @@ void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *dat
     uci_mailbox_catch_up(peer, 0);
     uci_mailbox_free(peer);
     uci_close_take_report(peer, data, length);
+    uci_close_rest(peer);
 }
 
 void uci_close_cleanup(uci_worker_t *worker)

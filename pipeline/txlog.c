@@ -201,6 +201,20 @@ bool uci_txlog_is_empty(uci_peer_t *peer)
     return ((peer->tx_ring == NULL) || (peer->tx_base == peer->tx_next)) && (peer->tx_kept_count == 0);
 }
 
+void uci_txlog_release(uci_peer_t *peer)
+{
+    if (!uci_txlog_is_empty(peer)) {
+        return;
+    }
+    peer->worker->log_bytes -= uci_txlog_ring_bytes(uci_txlog_size(peer));
+    free(peer->tx_ring);
+    free(peer->tx_kept);
+    peer->tx_ring      = NULL;
+    peer->tx_mask      = UINT64_MAX;
+    peer->tx_kept      = NULL;
+    peer->tx_kept_mask = 0;
+}
+
 size_t uci_txlog_count(const uci_peer_t *peer)
 {
     size_t count = peer->tx_kept_count;

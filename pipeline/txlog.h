@@ -52,6 +52,9 @@ uint64_t uci_txlog_expand(const uci_peer_t *peer, uint32_t low);
 /** Has everything been acknowledged, and FIN said where it is waited for? */
 bool uci_txlog_is_empty(uci_peer_t *peer);
 
+/** The conversation is over: if nothing is in the log, it takes no memory until something is sent again. */
+void uci_txlog_release(uci_peer_t *peer);
+
 /** @return the number of frames in the log. */
 size_t uci_txlog_count(const uci_peer_t *peer);
 

@@ -1820,6 +1820,21 @@ Test(link_close, what_was_damaged_comes_before)
     expect_in_order(3, 100);
 }
 
+/* Both have closed: of the one who may come back no more stays than is needed for that */
+Test(link_close, what_stays_of_who_has_gone)
+{
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 100);
+    cr_assert(talk_run(1000));
+    cr_assert(talk_peer(0, 1)->tx_ring != NULL);
+    close_node(0, 0);
+    close_node(1, 0);
+    talk_turns(50, 100 * TALK_MS);
+    cr_assert(talk_peer(0, 1)->bye_heard && talk_peer(0, 1)->bye_said);
+    cr_expect((talk_peer(0, 1)->tx_ring == NULL) && (talk_peer(0, 1)->box_rkey == NULL));
+    cr_expect(talk_peer(0, 1)->tx_next == 3);
+}
+
 /* The receiver makes no turn until the sender has gone: what it has sent, and sent again, lies there in its order */
 Test(link_close, a_receiver_that_is_away)
 {

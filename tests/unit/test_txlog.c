@@ -290,6 +290,22 @@ Test(txlog, numbers_of_old_ones)
     cr_expect(uci_txlog_expand(&peer, 0) == 1ul << 33);
 }
 
+/* A partner that has gone: what it left is small, and it may come back */
+Test(txlog, released_and_used_again)
+{
+    put(100);
+    uci_txlog_release(&peer);
+    cr_expect(uci_txlog_find(&peer, 0) != NULL, "something is there");
+    uci_txlog_ack(&peer, 1);
+    uci_txlog_release(&peer);
+    cr_expect((peer.tx_ring == NULL) && uci_txlog_is_empty(&peer) && (uci_txlog_find(&peer, 0) == NULL));
+    uci_txlog_ack(&peer, 1);
+    put(100);
+    cr_expect((logged() == 1) && (uci_txlog_find(&peer, 1) != NULL));
+    uci_txlog_ack(&peer, 2);
+    cr_expect(uci_txlog_is_empty(&peer) && (worker.log_bytes == 0));
+}
+
 static bool is_stub(const uci_frame_t *frame)
 {
     return (frame->flags & UCI_FRAME_STUB) != 0;
