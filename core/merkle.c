@@ -8,6 +8,7 @@
 #include "digest_small.h"
 #include "log.h"
 #include "merkle.h"
+#include "zalloc.h"
 
 #define UCI_MERKLE_LEVELS_MAX 64 /* arity 2, all of size_t */
 
@@ -130,7 +131,7 @@ uci_status_t uci_merkle_create(size_t leaves, unsigned arity, uci_merkle_t **tre
     }
 
     bit_words = uci_div_up(total, 64);
-    tree      = malloc(sizeof(*tree) + (levels * sizeof(*level)) + (total + 2 * bit_words) * sizeof(uint64_t));
+    tree      = uci_zalloc(sizeof(*tree) + (levels * sizeof(*level)) + (total + 2 * bit_words) * sizeof(uint64_t));
     if (tree == NULL) {
         uci_error("failed to allocate a merkle tree of %zu leaves", leaves);
         return UCI_ERR_NO_MEMORY;
@@ -145,7 +146,6 @@ uci_status_t uci_merkle_create(size_t leaves, unsigned arity, uci_merkle_t **tre
     tree->marks      = tree->nodes + total;
     tree->differs    = tree->marks + bit_words;
     memcpy(tree->level, level, levels * sizeof(*level));
-    memset(tree->marks, 0, 2 * bit_words * sizeof(uint64_t));
     for (i = leaves; i < total; ++i) {
         uci_bit_set(tree->marks, i); /* all inner nodes are stale */
     }

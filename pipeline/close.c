@@ -102,21 +102,25 @@ static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, siz
     return msg;
 }
 
+static int uci_close_compare_seq(const void *seq, const void *range)
+{
+    uint64_t number = *(const uint64_t *)seq;
+
+    return (number > ((const uci_seq_range_t *)range)->last) - (number < ((const uci_seq_range_t *)range)->first);
+}
+
 /* All FINs that the peer has sent so far, at once, and what it has received: it has finished what is in none of the ranges */
 static void uci_close_take_report(uci_peer_t *peer, const uint64_t *words, size_t length)
 {
-    size_t i = 2, count = length / sizeof(*words);
-    uci_frame_t *frame;
-    uint64_t seq;
+    const uci_seq_range_t *ranges = (const uci_seq_range_t *)(const void *)(words + 2);
+    size_t count                  = (length / sizeof(*ranges)) - 1;
 
     uci_txlog_ack(peer, words[1]);
-    for (seq = peer->tx_base; seq < uci_min(words[1], peer->tx_next); ++seq) {
-        while ((i + 1 < count) && (words[i + 1] < seq)) {
-            i += 2;
-        }
-        frame = ((i + 1 < count) && (words[i] <= seq)) ? NULL : uci_txlog_find(peer, seq);
-        if ((frame != NULL) && (frame->op != NULL)) {
-            uci_send_op_finish(frame->op, UCS_OK);
+    uci_list_for_each_safe(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == peer) && (op->frame != NULL) && (op->frame->seq < words[1]) &&
+            (bsearch(&op->frame->seq, ranges, count, sizeof(*ranges), uci_close_compare_seq) == NULL)) {
+            uci_send_op_finish(op, UCS_OK);
         }
     }
 }
@@ -236,14 +240,12 @@ static bool uci_close_is_lacking(uci_peer_t *peer)
 static void uci_close_hand_over(uci_close_t *closing)
 {
     uci_peer_t *peer = closing->peer;
-    uci_frame_t *frame;
-    uint64_t seq;
 
     uci_link_send_again(peer);
-    for (seq = peer->tx_base; seq < peer->tx_next; ++seq) {
-        frame = uci_txlog_find(peer, seq);
-        if ((frame != NULL) && (frame->op != NULL)) {
-            uci_stream_hand_over(frame->op);
+    uci_list_for_each_safe(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == peer) && (op->frame != NULL)) {
+            uci_stream_hand_over(op);
         }
     }
     uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
@@ -315,12 +317,22 @@ static bool uci_close_has_to_wait(uci_close_t *closing)
 
 /* -------------------------------------------------------------- ending */
 
+/* Both sides have said BYE. Of who may come back its numbers stay, and where it is; a box is offered anew */
+static void uci_close_rest(uci_peer_t *peer)
+{
+    if (peer->bye_said && peer->bye_heard) {
+        uci_mailbox_unmap(peer);
+        uci_txlog_release(peer);
+    }
+}
+
 static void uci_close_done(uci_close_t *closing, ucs_status_t status)
 {
     uci_request_t *req = closing->req;
 
     if (closing->last) {
         uci_repair_ask_dropped(closing->peer);
+        uci_close_rest(closing->peer);
     }
     uci_list_del(&closing->link);
     --req->worker->ops_active;
@@ -560,6 +572,7 @@ void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *dat
     uci_mailbox_catch_up(peer, 0);
     uci_mailbox_free(peer);
     uci_close_take_report(peer, data, length);
+    uci_close_rest(peer);
 }
 
 void uci_close_cleanup(uci_worker_t *worker)

@@ -16,7 +16,7 @@
 #include "recv.h"
 #include "repair.h"
 #include "send.h"
-#include "seq.h"
+#include "txlog.h"
 #include "wire_check.h"
 
 /* As good as damaged: whoever waits for what it should have said asks again, and gives up at last */
@@ -31,8 +31,8 @@ static UCI_NOINLINE void uci_dispatch_refuse(uci_peer_t *peer, const uci_am_hdr_
 /* All but SEGMENT */
 static void uci_dispatch_message(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
-    uint64_t tx_seq = uci_seq_expand(hdr->seq, peer->tx_next);
-    uint64_t rx_seq = uci_seq_expand(hdr->seq, peer->rx_next);
+    uint64_t tx_seq = uci_txlog_expand(peer, hdr->seq);
+    uint64_t rx_seq = uci_wire_seq(peer, hdr);
 
     switch (hdr->type) {
     case UCI_AM_DATA:

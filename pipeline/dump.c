@@ -13,6 +13,7 @@
 #include "send_op.h"
 #include "siblings.h"
 #include "superpipe.h"
+#include "txlog.h"
 #include "unexpected.h"
 
 static const char *const uci_dump_send_states[] = {
@@ -174,13 +175,10 @@ static void uci_dump_peer(int fd, const uci_peer_t *peer)
 static unsigned uci_dump_logged(const uci_worker_t *worker)
 {
     unsigned count = 0;
-    uint64_t i;
 
     uci_worker_for_each_peer(peer, worker)
     {
-        for (i = 0; (peer->tx_ring != NULL) && (i <= peer->tx_mask); ++i) {
-            count += (peer->tx_ring[i] != NULL);
-        }
+        count += (unsigned)uci_txlog_count(peer);
     }
     return count;
 }

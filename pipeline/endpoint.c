@@ -30,10 +30,9 @@ static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
     return NULL;
 }
 
-ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uci_ep_t **ep_p)
+ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t **ep_p)
 {
-    ucp_ep_params_t ucx_params = *params;
-    const uci_mark_t *mark     = (const uci_mark_t *)params->address;
+    const uci_mark_t *mark = (const uci_mark_t *)params->address;
     uci_peer_t *peer;
     ucs_status_t status;
     uci_ep_t *ep;
@@ -55,8 +54,8 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uc
 
     ep = uci_ep_reuse(peer, params);
     if (ep == NULL) {
-        ucx_params.address = (const ucp_address_t *)(mark + 1);
-        status             = uci_ucp.ep_create(worker->ucp, &ucx_params, &ucp);
+        params->address = (const ucp_address_t *)(mark + 1);
+        status          = uci_ucp.ep_create(worker->ucp, params, &ucp);
         if (status != UCS_OK) {
             return status;
         }

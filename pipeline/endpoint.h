@@ -9,10 +9,11 @@
 #include "peer_table.h"
 
 /**
- * Open an endpoint for the user.
+ * Open an endpoint for the user. UCX is given @a params themselves, which may be longer than our headers say: their address
+ * becomes UCX's own.
  * @return UCS_OK; UCS_ERR_UNSUPPORTED (logged) if the peer does not run UCI, or an unlike one; UCX's errors.
  */
-ucs_status_t uci_ep_open(uci_worker_t *worker, const ucp_ep_params_t *params, uci_ep_t **ep_p);
+ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t **ep_p);
 
 /** UCX says that an endpoint has failed: operations with that peer end with @a status. */
 void uci_ep_fail(uci_ep_t *ep, ucs_status_t status);

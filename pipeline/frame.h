@@ -40,6 +40,7 @@ typedef struct uci_frame {
     uint32_t total; /**< bytes on the wire */
     uint8_t cls;    /**< size class; UINT8_MAX: from the heap */
     uint8_t flags;
+    struct uci_frame *next; /**< sending: in one of its peer's tx_kept */
     char wire[] __attribute__((aligned(UCI_CACHE_LINE)));
 } uci_frame_t;
 

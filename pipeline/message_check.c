@@ -86,6 +86,11 @@ static const char *uci_wire_check_data(const uci_am_hdr_t *hdr)
 }
 
 /* What is left of a frame that is lost */
+static const char *uci_wire_check_query(const uci_am_hdr_t *hdr)
+{
+    return ((uint32_t)hdr->value == hdr->seq) ? NULL : "two numbers of one message";
+}
+
 static const char *uci_wire_check_gone(const uci_am_hdr_t *hdr)
 {
     uci_frame_hdr_t frame = {
@@ -162,7 +167,7 @@ static const char *uci_wire_check_question(const uci_send_op_t *op, const uci_am
 static const char *uci_wire_check_answer(const uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data,
                                          size_t length)
 {
-    uint64_t seq       = uci_seq_expand(hdr->seq, peer->tx_next);
+    uint64_t seq       = uci_txlog_expand(peer, hdr->seq);
     uci_frame_t *frame = uci_txlog_find(peer, seq);
     uci_send_op_t *op  = (frame != NULL) ? frame->op : NULL;
 
@@ -249,14 +254,14 @@ const char *uci_wire_check_for(const uci_recv_op_t *op, const uci_am_hdr_t *hdr,
 static const uci_recv_op_t *uci_wire_receive_of(uci_peer_t *peer, const uci_am_hdr_t *hdr)
 {
     return uci_unlikely((hdr->type == UCI_AM_DATA) && (hdr->flags & UCI_AM_FLAG_HANDOVER))
-                   ? uci_recv_op_by_seq(peer, uci_seq_expand(hdr->seq, peer->rx_next))
+                   ? uci_recv_op_by_seq(peer, uci_wire_seq(peer, hdr))
                    : uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
 }
 
 static const char *uci_wire_check_for_receive(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data,
                                               size_t length)
 {
-    const char *wrong = uci_wire_check_seq(uci_seq_expand(hdr->seq, peer->rx_next));
+    const char *wrong = uci_wire_check_seq(uci_wire_seq(peer, hdr));
     const uci_recv_op_t *op;
 
     if (uci_unlikely(wrong != NULL)) {
@@ -289,6 +294,8 @@ static const char *uci_wire_check_content(uci_peer_t *peer, const uci_am_hdr_t *
         return uci_wire_check_grant(hdr, data, length);
     case UCI_AM_GONE:
         return uci_wire_check_gone(hdr);
+    case UCI_AM_QUERY:
+        return uci_wire_check_query(hdr);
     case UCI_AM_SENT:
         return uci_wire_check_sent(peer, hdr);
     case UCI_AM_BOX:

@@ -56,6 +56,7 @@ void uci_peer_destroy(uci_peer_t *peer)
     uci_list_del(&peer->unsent_link);
     uci_seal_pair_destroy(peer->pair);
     free(peer->tx_ring);
+    free(peer->tx_kept);
     free(peer->address);
     free(peer->transports);
     free(peer->device);

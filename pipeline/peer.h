@@ -80,6 +80,12 @@ typedef struct uci_peer {
     bool box_offered;  /**< it has been offered a box of ours, or can't use one */
     uci_frame_t *late; /**< fault injection: goes after the next one */
 
+    /* beside the ring: what has been acknowledged and waits for FIN, see txlog.h */
+    uci_frame_t *tx_kept_one; /**< any number of them, in no order */
+    uci_frame_t **tx_kept;    /**< instead, if they are many: by number */
+    uint32_t tx_kept_mask;    /**< size - 1 */
+    uint32_t tx_kept_count;
+
     /* sealing, see sealed.h */
     bool seals;            /**< as its worker: all active messages are records */
     bool in_clear;         /**< mailbox, slots and what is fetched are not: always so where nothing is sealed */

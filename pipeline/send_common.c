@@ -334,11 +334,18 @@ void uci_send_op_buffer_early(uci_send_op_t *op)
 
 void uci_send_op_query(uci_send_op_t *op)
 {
+    uci_control_t *msg;
+
     uci_ask_done(&op->ask, op->peer, uci_process_time_ns());
     if (++op->queries > 1) {
         uci_control_hello(op->peer); /* the first one may have been lost: then nobody can answer */
     }
-    uci_control_send_simple(op->peer, UCI_AM_QUERY, op->frame->seq, op->remote_op, 0);
+    msg = uci_control_get(op->peer, UCI_AM_QUERY, op->frame->seq, 0);
+    if (msg != NULL) {
+        msg->hdr.op    = op->remote_op;
+        msg->hdr.value = op->frame->seq;
+        uci_control_send(msg);
+    }
 }
 
 uci_send_op_t *uci_send_op_find(uci_peer_t *peer, uint64_t seq)

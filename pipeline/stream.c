@@ -161,7 +161,7 @@ static ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t
     }
     msg->hdr.digest = (uint8_t)op->digest->id;
     msg->hdr.flags  = flags;
-    msg->hdr.op     = op->remote_op;
+    msg->hdr.op     = (flags & UCI_AM_FLAG_HANDOVER) ? (uint32_t)(op->frame->seq >> 32) : op->remote_op;
     msg->hdr.index  = index;
     msg->hdr.value  = uci_merkle_leaf(op->tree, index);
     if ((uci_merkle_leaves_set(op->tree) == op->chunks) && (again || (index + 1 == op->chunks))) {

@@ -24,15 +24,12 @@
     _X(config_release) \
     _X(context_print_info) \
     _X(context_query) \
-    _X(disconnect_nb) \
     _X(dt_create_generic) \
     _X(dt_destroy) \
-    _X(ep_close_nb) \
     _X(ep_close_nbx) \
     _X(ep_create) \
     _X(ep_destroy) \
     _X(ep_flush) \
-    _X(ep_flush_nb) \
     _X(ep_flush_nbx) \
     _X(ep_modify_nb) \
     _X(ep_print_info) \
@@ -59,24 +56,17 @@
     _X(rkey_ptr) \
     _X(stream_recv_nbx) \
     _X(stream_send_nbx) \
-    _X(tag_msg_recv_nb) \
     _X(tag_msg_recv_nbx) \
     _X(tag_probe_nb) \
-    _X(tag_recv_nb) \
-    _X(tag_recv_nbr) \
     _X(tag_recv_nbx) \
     _X(tag_recv_request_test) \
-    _X(tag_send_nb) \
-    _X(tag_send_nbr) \
     _X(tag_send_nbx) \
-    _X(tag_send_sync_nb) \
     _X(tag_send_sync_nbx) \
     _X(worker_address_query) \
     _X(worker_arm) \
     _X(worker_create) \
     _X(worker_destroy) \
     _X(worker_flush) \
-    _X(worker_flush_nb) \
     _X(worker_flush_nbx) \
     _X(worker_get_address) \
     _X(worker_get_efd) \

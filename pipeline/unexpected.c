@@ -17,18 +17,20 @@
 #include "types_match.h"
 #include "wire_check.h"
 
-/* A message lives in a frame's memory. @param behind  room for so many bytes behind its payload */
+/* A message lives in a frame's memory, all of it. @param behind  room for so many bytes behind its payload */
 static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hdr_t *hdr, size_t length, size_t behind)
 {
     uci_worker_t *worker = peer->worker;
-    uci_frame_t *frame   = uci_frame_get(&worker->frames, sizeof(uci_message_t) + length + behind);
+    uci_frame_t *frame   = uci_frame_get(&worker->frames, sizeof(uci_message_t) - sizeof(*frame) + length + behind);
     uci_message_t *message;
+    uint8_t cls;
 
     if (frame == NULL) {
         return NULL;
     }
-    message = (uci_message_t *)(void *)frame->wire;
-    uci_list_init(&message->link);
+    cls                = frame->cls;
+    message            = (uci_message_t *)(void *)frame;
+    message->cls       = cls;
     message->worker    = worker;
     message->peer      = peer;
     message->seq       = peer->rx_next;
@@ -47,8 +49,18 @@ static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hd
 
 static void uci_unexpected_free(uci_message_t *message)
 {
+    uci_worker_t *worker = message->worker;
+    uci_frame_t *frame   = (uci_frame_t *)(void *)message;
+    uint8_t cls          = message->cls;
+
     free(message->content);
-    uci_frame_put(&message->worker->frames, uci_container_of(message, uci_frame_t, wire));
+    frame->cls = cls;
+    uci_frame_put(&worker->frames, frame);
+}
+
+static uci_rndv_desc_t *uci_unexpected_desc(uci_message_t *message)
+{
+    return (uci_rndv_desc_t *)(void *)message->payload;
 }
 
 static const uci_digest_ops_t *uci_unexpected_digest(const uci_message_t *message)
@@ -62,19 +74,20 @@ UCI_INLINE uci_message_t *uci_unexpected_take_in(uci_peer_t *peer, const uci_fra
 {
     bool rndv                      = (hdr->kind == UCI_FRAME_RNDV);
     const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
-    uci_message_t *message         = uci_unexpected_create(peer, hdr, rndv ? 0 : hdr->length, behind);
+    uci_message_t *message         = uci_unexpected_create(peer, hdr, hdr->length, behind);
 
     if (uci_unlikely(message == NULL)) {
         return NULL; /* as good as damaged: it is asked for again */
     }
-    if (uci_unlikely(digest->copy(rndv ? (void *)&message->desc : message->payload, payload, hdr->length) !=
-                     hdr->value)) {
+    if (uci_unlikely(digest->copy(message->payload, payload, hdr->length) != hdr->value)) {
         uci_unexpected_free(message);
         return NULL;
     }
     if (rndv) {
         /* what can't be true the receive refuses */
-        message->length = (uci_wire_check_desc(&message->desc) == NULL) ? message->desc.length : 0;
+        message->length = (uci_wire_check_desc(uci_unexpected_desc(message)) == NULL)
+                                  ? uci_unexpected_desc(message)->length
+                                  : 0;
     }
     uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
     uci_link_delivered(peer, hdr->length);
@@ -89,7 +102,7 @@ bool uci_unexpected_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
 /* Where the types of a mixed one are */
 static char *uci_unexpected_behind(uci_message_t *message)
 {
-    return message->payload + ((message->hdr.kind == UCI_FRAME_RNDV) ? 0 : message->hdr.length);
+    return message->payload + message->hdr.length;
 }
 
 bool uci_unexpected_keep_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
@@ -154,9 +167,10 @@ static ucs_status_t uci_unexpected_lose(uci_message_t *message)
     return status;
 }
 
-static bool uci_unexpected_is_intact(const uci_message_t *message)
+static bool uci_unexpected_is_intact(uci_message_t *message)
 {
-    return uci_unexpected_digest(message)->digest(&message->desc, sizeof(message->desc)) == message->hdr.value;
+    return uci_unexpected_digest(message)->digest(uci_unexpected_desc(message), sizeof(uci_rndv_desc_t)) ==
+           message->hdr.value;
 }
 
 static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, const char *content)
@@ -197,7 +211,7 @@ static void uci_unexpected_deliver_rndv(uci_message_t *message, uci_request_t *r
     uci_peer_t *peer               = message->peer;
     uint64_t seq                   = message->seq;
     ucp_tag_t tag                  = message->hdr.tag;
-    uci_rndv_desc_t desc           = message->desc;
+    uci_rndv_desc_t desc           = *uci_unexpected_desc(message);
 
     if (uci_unlikely(!uci_unexpected_is_intact(message))) {
         uci_unexpected_finish(message, req, uci_unexpected_lose(message));
@@ -450,7 +464,7 @@ static bool uci_unexpected_fetch(uci_message_t *message)
         message->status = uci_unexpected_lose(message);
         return true;
     }
-    message->content = malloc(message->desc.length);
+    message->content = malloc(message->length);
     req              = (message->content != NULL) ? uci_request_get(message->worker, &param) : NULL;
     if (req == NULL) {
         uci_error("failed to allocate %lu bytes for a message whose sender closes", (unsigned long)message->length);
@@ -459,11 +473,11 @@ static bool uci_unexpected_fetch(uci_message_t *message)
         return false;
     }
     req->flags = (req->flags | UCI_REQUEST_RECV | UCI_REQUEST_OWN) & ~(uint32_t)UCI_REQUEST_POSTING;
-    uci_buffer_init_contig(&req->buffer, message->content, message->desc.length);
+    uci_buffer_init_contig(&req->buffer, message->content, message->length);
     message->adopted = req;
     message->status  = UCS_INPROGRESS;
     uci_recv_descriptor(req, message->peer, message->seq, message->hdr.tag, uci_unexpected_digest(message),
-                        &message->desc);
+                        uci_unexpected_desc(message));
     return true;
 }
 

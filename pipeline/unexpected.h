@@ -20,15 +20,19 @@
 
 struct uci_recv_op;
 
+/** As small as can be: there may be any number of them. */
 typedef struct uci_message {
-    uci_match_msg_t match;
-    uci_list_t link; /**< in worker->probed while the user holds it by a handle */
+    union {
+        uci_match_msg_t match;
+        uci_list_t link; /**< instead, in worker->probed while the user holds it by a handle */
+    };
     uci_worker_t *worker;
     uci_peer_t *peer;
     uint64_t seq;
     uint64_t length; /**< of the user's message */
     uci_frame_hdr_t hdr;
     ucs_status_t status; /**< UCS_OK, or what to tell who asks for it: it is lost */
+    uint8_t cls;         /**< of the frame whose memory it lives in */
     bool lost;
     bool probed;
     bool is_signed;       /**< `word` tells its types, with what is behind its payload if they are mixed */
@@ -36,14 +40,15 @@ typedef struct uci_message {
     uci_twin_note_t twin; /**< see twin.h */
     uint64_t
             word; /**< see signed.h. (Payload lies at a multiple of 16, which an attribute would ask of list heads, too) */
-    uci_rndv_desc_t desc;   /**< of a rendezvous */
     uci_request_t *adopted; /**< the receive that moves it here, or has; NULL: none */
     uci_request_t *req;     /**< who has asked for it while it is being adopted; or NULL */
     char *content;          /**< of one that is adopted */
-    char payload[];         /**< of an eager one */
+    char payload[];         /**< of an eager one; of a rendezvous its uci_rndv_desc_t */
 } uci_message_t;
 
 _Static_assert(offsetof(uci_message_t, payload) % 16 == 0, "as good as malloc() makes it");
+_Static_assert(offsetof(uci_message_t, payload) + 16 <= sizeof(uci_frame_t) + 128,
+               "a small one fits into the smallest frame");
 
 /**
  * Keep a message that nobody has asked for. @param payload  as many bytes as @a hdr says; others may be able to write there.

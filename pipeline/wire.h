@@ -151,7 +151,7 @@ typedef enum {
     UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; GET: by RDMA; FRAME: that frame */
     UCI_AM_GRANT,  /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
     UCI_AM_GONE,   /**< sender -> receiver: no copy left, cannot repair; FRAME: what there was of it */
-    UCI_AM_QUERY,  /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN */
+    UCI_AM_QUERY, /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN; value: its whole number */
     UCI_AM_TREE,   /**< receiver -> sender: root and children of nodes uint32_t[] of level `index` wanted */
     UCI_AM_LEAVES, /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
     UCI_AM_SENT,   /**< frames below `value` have been sent, and the place in the mailbox is `extra`: where are you? */
@@ -170,8 +170,9 @@ typedef enum {
 enum {
     UCI_AM_FLAG_LAST =
             1 << 0, /**< DATA: last chunk in order; extra = root, else border. LEAVES, SEGMENT: all leaves, unasked */
-    UCI_AM_FLAG_REPAIR    = 1 << 1, /**< DATA: answer to REPAIR */
-    UCI_AM_FLAG_HANDOVER  = 1 << 2, /**< DATA: unasked, the sender is closing and its peer is silent */
+    UCI_AM_FLAG_REPAIR = 1 << 1, /**< DATA: answer to REPAIR */
+    UCI_AM_FLAG_HANDOVER =
+            1 << 2, /**< DATA: unasked, the sender is closing and its peer is silent; op: high half of `seq` */
     UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA. CTS: rather than through slots */
     UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */

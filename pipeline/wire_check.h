@@ -38,6 +38,20 @@ UCI_INLINE const char *uci_wire_check_seq(uint64_t seq)
     return uci_likely((int64_t)seq >= 0) ? NULL : "a message number before the first";
 }
 
+/**
+ * @return the number of a message of the peer's. Usually the nearest to the next one's. Where the receive is not found by its slot, but by
+ *         this number, it comes as a whole: any number of messages may have come since.
+ */
+UCI_INLINE uint64_t uci_wire_seq(const uci_peer_t *peer, const uci_am_hdr_t *hdr)
+{
+    if (uci_unlikely(hdr->type == UCI_AM_QUERY)) {
+        return hdr->value;
+    }
+    return uci_unlikely((hdr->type == UCI_AM_DATA) && (hdr->flags & UCI_AM_FLAG_HANDOVER))
+                   ? ((uint64_t)hdr->op << 32) | hdr->seq
+                   : uci_seq_expand(hdr->seq, peer->rx_next);
+}
+
 /** ucp_ep_rkey_unpack() of a key of @a length bytes. UCX is not told how many there are, and reads as far as they say: at most zeros follow. */
 ucs_status_t uci_wire_unpack_key(ucp_ep_h ep, const void *key, size_t length, ucp_rkey_h *rkey_p);
 

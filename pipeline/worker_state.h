@@ -177,7 +177,7 @@ typedef struct uci_worker {
     void *own_copy; /**< of a chunk, see uci_recv_op_own() */
     size_t own_size;
 
-    size_t log_bytes;  /**< in unacknowledged frames */
+    size_t log_bytes;  /**< in the frames of the logs, and in what large logs take themselves */
     size_t copy_bytes; /**< in copies of large messages, completed or packed */
     size_t log_limit;
 

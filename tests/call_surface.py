@@ -9,6 +9,7 @@ usage: tests/call_surface.py [BUILD_DIR]        (default build/, which must be b
 - The same for the fields and flags of the enumerations that UCI reads.
 - The library exports the functions that are handled or guarded, and no other function of UCX.
 - Programs in tests/ucp call each function that is declared here.
+- Each function of UCX that UCI cannot do without (pipeline/ucp_api.h) is one that it calls.
 
 Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
 """
@@ -161,6 +162,16 @@ def check_calls(results, declared):
     results.check("the programs in tests/ucp call each function", [f"nobody calls {name}" for name in uncalled])
 
 
+def check_needed(results):
+    """None is asked of UCX that is never called: hook_other.c names them in its macros."""
+    needed = set(re.findall(r"_X\((\w+)\)", (ROOT / "pipeline" / "ucp_api.h").read_text()))
+    text = "\n".join(source.read_text() for folder in ("pipeline", "ucx_plugin") for source in (ROOT / folder).glob("*.[ch]"))
+    called = set(re.findall(r"\buci_ucp\.(\w+)", text))
+    called |= set(re.findall(r"^UCI_HOOK_(?:PAST|NBX)\((\w+)", text, re.MULTILINE))
+    called |= set(re.findall(r"^UCI_HOOK_PASS\(\w+, (\w+)", text, re.MULTILINE))
+    results.check("each function that UCX must have is called", [f"nobody calls uci_ucp.{name}" for name in needed - called])
+
+
 def main():
     build = Path(sys.argv[1] if len(sys.argv) > 1 else ROOT / "build").resolve()
     library = build / "libucx_integrity.so"
@@ -178,6 +189,7 @@ def main():
     check_against_headers(results, "fields and flags", fields, enumerators, installed)
     check_exports(results, functions, library)
     check_calls(results, declared)
+    check_needed(results)
     print(f"{results.passed} passed, {results.failed} failed, 0 skipped")
     sys.exit(1 if results.failed else 0)
 

@@ -40,25 +40,13 @@ static bool uci_handles_store(uci_handle_slots_t *slots, uintptr_t handle, void 
     return was_empty;
 }
 
-static size_t uci_handles_live(const uci_handle_slots_t *slots)
-{
-    size_t i, count = 0;
-
-    for (i = 0; (slots != NULL) && (i <= slots->mask); ++i) {
-        count += (slots->entries[i].handle > UCI_HANDLE_REMOVED);
-    }
-    return count;
-}
-
 /* At most half full, removed entries included; what was removed is dropped on the way */
 static bool uci_handles_grow(uci_handles_t *table)
 {
     uci_handle_slots_t *old = table->slots, *slots;
-    size_t i, size = UCI_HANDLES_MIN, live = uci_handles_live(old);
+    size_t size             = (old == NULL) ? UCI_HANDLES_MIN : 2 * (old->mask + 1);
+    size_t i;
 
-    while (size < 4 * (live + 1)) {
-        size *= 2;
-    }
     slots = calloc(1, sizeof(*slots) + (size * sizeof(slots->entries[0])));
     if (slots == NULL) {
         uci_error("failed to allocate a table of %zu handles", size);
@@ -74,6 +62,41 @@ static bool uci_handles_grow(uci_handles_t *table)
     }
     __atomic_store_n(&table->slots, slots, __ATOMIC_RELEASE);
     return true;
+}
+
+/* @return true if some entry behind this one is found by way of it */
+static bool uci_handles_is_passed(const uci_handle_slots_t *slots, size_t place)
+{
+    size_t i;
+
+    for (i = place + 1; slots->entries[i & slots->mask].handle != 0; ++i) {
+        uintptr_t handle = slots->entries[i & slots->mask].handle;
+
+        if ((handle > UCI_HANDLE_REMOVED) && (((i - uci_handle_hash(handle)) & slots->mask) >= i - place)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The entry in this place goes. What no other is found by way of is empty again: else the table would fill with what
+ * was removed, and each new table would leave an old one. Entries never move, as readers may look at them */
+static void uci_handles_clear(uci_handles_t *table, size_t place)
+{
+    uci_handle_slots_t *slots = table->slots;
+    uintptr_t handle          = slots->entries[place & slots->mask].handle;
+    size_t distance           = (place - uci_handle_hash(handle)) & slots->mask;
+    size_t i;
+
+    __atomic_store_n(&slots->entries[place & slots->mask].handle, UCI_HANDLE_REMOVED, __ATOMIC_RELEASE);
+    for (i = 0; i <= distance; ++i) {
+        uci_handle_entry_t *entry = &slots->entries[(place - i) & slots->mask];
+
+        if ((entry->handle == UCI_HANDLE_REMOVED) && !uci_handles_is_passed(slots, place - i)) {
+            uci_handle_entry_set(entry, 0, NULL);
+            --table->used;
+        }
+    }
 }
 
 bool uci_handles_add(uci_handles_t *table, const void *handle, void *object)
@@ -114,7 +137,7 @@ void *uci_handles_remove(uci_handles_t *table, const void *handle)
         }
         if (entry->handle == (uintptr_t)handle) {
             object = entry->object;
-            __atomic_store_n(&entry->handle, UCI_HANDLE_REMOVED, __ATOMIC_RELEASE);
+            uci_handles_clear(table, i);
             break;
         }
     }

@@ -10,7 +10,7 @@
 #include "types.h"
 
 typedef struct uci_handle_entry {
-    uintptr_t handle; /* 0: empty; UCI_HANDLE_REMOVED: was used */
+    uintptr_t handle; /* 0: empty; UCI_HANDLE_REMOVED: empty, but what is looked for may be farther on */
     void *object;
 } uci_handle_entry_t;
 
@@ -20,9 +20,11 @@ typedef struct uci_handle_slots {
 } uci_handle_slots_t;
 
 typedef struct uci_handles {
-    uci_handle_entry_t first;  /* a copy of one entry, or empty: uci_handles_find_first() */
-    uci_handle_slots_t *slots; /* replaced when it grows; old ones stay for readers that still look at them */
-    size_t used;               /* entries that are not empty */
+    uci_handle_entry_t first; /* a copy of one entry, or empty: uci_handles_find_first() */
+    uci_handle_slots_t
+            *slots; /* replaced by one of twice the size; old ones, together smaller than it, stay for readers
+                                * that still look at them */
+    size_t used;    /* entries that are not empty */
 } uci_handles_t;
 
 #define UCI_HANDLE_REMOVED ((uintptr_t)1)

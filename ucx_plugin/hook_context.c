@@ -5,6 +5,7 @@
 
 #include "log.h"
 #include "memtype.h"
+#include "params.h"
 #include "request.h"
 #include "settings.h"
 #include "signed.h"
@@ -72,7 +73,7 @@ static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *
 static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor_version, const ucp_params_t *params,
                                   const ucp_config_t *config, ucp_context_h *context_p)
 {
-    ucp_params_t ours;
+    uci_init_params_t ours;
     ucs_status_t status;
 
     if ((uci_settings.mode == UCI_MODE_OFF) || !(params->field_mask & UCP_PARAM_FIELD_FEATURES) ||
@@ -81,9 +82,9 @@ static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor
     }
 
     /* active messages carry chunks and acknowledgements, RMA the repairs */
-    ours = *params;
-    ours.features |= UCP_FEATURE_AM | UCP_FEATURE_RMA;
-    status = uci_ucp.init_version(api_major_version, api_minor_version, &ours, config, context_p);
+    uci_params_copy_init(&ours, params);
+    ours.ucx.features |= UCP_FEATURE_AM | UCP_FEATURE_RMA;
+    status = uci_ucp.init_version(api_major_version, api_minor_version, &ours.ucx, config, context_p);
     if (status != UCS_OK) {
         return status;
     }

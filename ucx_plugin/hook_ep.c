@@ -4,6 +4,7 @@
 #include "close.h"
 #include "endpoint.h"
 #include "log.h"
+#include "params.h"
 #include "process.h"
 #include "seal.h"
 
@@ -90,7 +91,7 @@ static bool uci_hook_is_refused(const ucp_ep_params_t *params)
 UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p)
 {
     ucp_err_handler_cb_t user_handler;
-    ucp_ep_params_t our_params;
+    uci_ep_params_t our_params;
     uci_worker_t *ours;
     ucs_status_t status;
     uci_ep_t *ep;
@@ -107,10 +108,10 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
     if (ours == NULL) {
         return uci_hook_is_refused(params) ? UCS_ERR_UNSUPPORTED : uci_ucp.ep_create(worker, params, ep_p);
     }
-    our_params   = *params;
-    user_handler = uci_hook_wrap_handler(&our_params);
+    uci_params_copy_ep(&our_params, params);
+    user_handler = uci_hook_wrap_handler(&our_params.ucx);
     uci_worker_enter(ours);
-    status = uci_ep_open(ours, &our_params, &ep);
+    status = uci_ep_open(ours, &our_params.ucx, &ep);
     if (status == UCS_OK) {
         *ep_p            = ep->ucp;
         ep->user_handler = user_handler;
@@ -125,17 +126,19 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
 
 UCI_EXPORT ucs_status_ptr_t ucp_ep_modify_nb(ucp_ep_h ep, const ucp_ep_params_t *params)
 {
-    ucp_ep_params_t our_params = *params;
+    uci_ep_params_t our_params;
     uci_ep_t *ours;
 
     UCI_HOOK();
     ours = uci_plugin_ep(ep);
-    if ((ours != NULL) && (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER)) {
-        ours->user_handler        = params->err_handler.cb;
-        our_params.err_handler.cb = uci_hook_on_error;
-        uci_plugin_set_foreign(ours->peer->worker);
+    if ((ours == NULL) || !(params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER)) {
+        return uci_ucp.ep_modify_nb(ep, params);
     }
-    return uci_ucp.ep_modify_nb(ep, &our_params);
+    uci_params_copy_ep(&our_params, params);
+    ours->user_handler            = params->err_handler.cb;
+    our_params.ucx.err_handler.cb = uci_hook_on_error;
+    uci_plugin_set_foreign(ours->peer->worker);
+    return uci_ucp.ep_modify_nb(ep, &our_params.ucx);
 }
 
 static ucs_status_ptr_t uci_hook_ep_close(ucp_ep_h ep, const ucp_request_param_t *param)

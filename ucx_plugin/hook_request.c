@@ -106,7 +106,7 @@ UCI_EXPORT void ucp_request_release(void *request)
 
 static void uci_hook_describe(uci_request_t *req, ucp_request_attr_t *attr)
 {
-    if ((attr->field_mask & UCP_REQUEST_ATTR_FIELD_INFO_STRING) && (attr->debug_string_size > 0)) {
+    if (attr->debug_string_size > 0) {
         snprintf(attr->debug_string, attr->debug_string_size, "uci %s, %zu bytes",
                  (req->flags & UCI_REQUEST_RECV) ? "receive" : "send", req->buffer.length);
     }
@@ -120,7 +120,12 @@ UCI_EXPORT ucs_status_t ucp_request_query(void *request, ucp_request_attr_t *att
         UCI_HOOK();
         return uci_ucp.request_query(request, attr);
     }
-    uci_hook_describe(req, attr);
+    if (attr->field_mask & UCP_REQUEST_ATTR_FIELD_INFO_STRING) {
+        if (!(attr->field_mask & UCP_REQUEST_ATTR_FIELD_INFO_STRING_SIZE)) {
+            return UCS_ERR_INVALID_PARAM; /* as UCX says */
+        }
+        uci_hook_describe(req, attr);
+    }
     if (attr->field_mask & UCP_REQUEST_ATTR_FIELD_STATUS) {
         attr->status = uci_request_check(req);
     }

@@ -6,6 +6,7 @@
 #include "inject.h"
 #include "log.h"
 #include "memtype.h"
+#include "params.h"
 #include "recv.h"
 #include "send.h"
 #include "signed.h"
@@ -74,8 +75,8 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_damaged(uci_hook_send_func_t 
                                                            size_t count, ucp_tag_t tag,
                                                            const ucp_request_param_t *param)
 {
-    ucp_request_param_t ours = *param;
-    size_t length            = 0;
+    size_t length = 0;
+    uci_request_params_t ours;
     uci_buffer_t described;
     void *copy;
 
@@ -88,9 +89,10 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_damaged(uci_hook_send_func_t 
     if (copy == NULL) {
         return send(ep, buffer, count, tag, param);
     }
-    ours.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-    ours.datatype = ucp_dt_make_contig(1);
-    return send(ep, copy, length, tag, &ours);
+    uci_params_copy_request(&ours, param);
+    ours.ucx.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
+    ours.ucx.datatype = ucp_dt_make_contig(1);
+    return send(ep, copy, length, tag, &ours.ucx);
 }
 
 /* Of an endpoint that is not ours: UCI is off, or has stepped aside */

@@ -5,7 +5,7 @@
 #
 # The ways UCI gets into a process: preloaded; as a module, which UCX before 1.22 does not load itself, so a small library
 # does it here (as_module.c); into objects that are opened late, and linked in every way; into an MPI that Python has opened; and
-# never twice. Ends with the line "N passed, N failed, N skipped"; exit status 1 if anything failed.
+# never twice; and under programs and a UCX that are newer than what it was built with. Ends with the line "N passed, N failed, N skipped"; exit status 1 if anything failed.
 #
 #   --filter TEXT    only cases whose name contains TEXT
 #   --timeout S      seconds for one program (60)
@@ -35,6 +35,8 @@ build_all() {
         gcc -std=gnu11 -O2 -shared -fPIC -Wl,-z,lazy,-z,norelro -o "$out/objects/liblazy.so" "$here/late_object.c" $flags
         gcc -std=gnu11 -O2 -shared -fPIC -Wl,-z,now,-z,relro -o "$out/objects/libnow.so" "$here/late_object.c" $flags
         gcc -std=gnu11 -O2 -shared -fPIC -fno-plt -Wl,-z,now -o "$out/objects/libnoplt.so" "$here/late_object.c" $flags
+        gcc -std=gnu11 -O2 -shared -fPIC -o "$out/libnewer.so" "$here/newer_ucx.c" $flags
+        gcc -std=gnu11 -O2 -o "$out/newer" "$here/newer.c" $flags
     }
     cp "$library" "$out/libucs_copy.so.0"
     cp "$library" "$out/libother.so"
@@ -121,6 +123,13 @@ run_too_late() {
         "$out/late" plain libnow.so
 }
 
+# Structures that have more at their end than UCI knows
+run_newer() {
+    attach_case newer/preload anything LD_PRELOAD="$library:$out/libnewer.so" "$out/newer"
+    attach_case newer/off anything UCI_MODE=off UCI_FAULT=rate=1,seed=1,target=payload NEWER_MODE_OFF=1 UCI_LOG_LEVEL=error \
+        LD_PRELOAD="$library:$out/libnewer.so" "$out/newer"
+}
+
 run_programs() {
     local program
     TEST_BUILD_DIR=$build "$uci_root/tests/ucp/run_ucp.sh" --filter no-case-has-this-name >/dev/null
@@ -163,6 +172,7 @@ main() {
     run_late
     run_twice
     run_too_late
+    run_newer
     run_plugin_path
     run_programs
     run_mpi

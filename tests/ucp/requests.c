@@ -151,6 +151,9 @@ static void query_text(void)
     attr.debug_string_size = sizeof(tiny);
     UT_CHECK_STATUS(ucp_request_query(recv.request, &attr), UCS_OK, "query");
     UT_CHECK(strlen(tiny) < sizeof(tiny), "query writes past the end");
+    attr.field_mask   = UCP_REQUEST_ATTR_FIELD_INFO_STRING;
+    attr.debug_string = NULL; /* how much room there is has not been said */
+    UT_CHECK_STATUS(ucp_request_query(recv.request, &attr), UCS_ERR_INVALID_PARAM, "query of text, and no size");
     ucp_request_cancel(pair.b->worker, recv.request);
     ut_wait(&pair, &recv);
     ut_data_close(&data);

@@ -4,6 +4,7 @@
 #include "handles.h"
 
 #include <criterion/criterion.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -67,6 +68,30 @@ Test(handles, coming_and_going_does_not_grow)
         cr_assert(uci_handles_remove(&table, handle(i)) == handle(i));
     }
     cr_expect(table.slots->mask < 4096, "a table of %zu entries for one handle at a time", table.slots->mask + 1);
+}
+
+/* Nor where some stay. Old tables are kept for readers: only growing may leave one */
+Test(handles, what_stays_beside_what_comes_and_goes)
+{
+    const uci_handle_slots_t *slots = NULL;
+    size_t tables = 0, heap = 0;
+    uintptr_t i;
+
+    for (i = 0; i < 500; ++i) {
+        cr_assert(uci_handles_add(&table, handle(i * 1000), handle(i)));
+    }
+    for (i = 1; i < 1000000; ++i) {
+        tables += (table.slots != slots);
+        slots = table.slots;
+        cr_assert(uci_handles_add(&table, handle(1000000 + (i * i)), handle(i)));
+        cr_assert(uci_handles_remove(&table, handle(1000000 + (i * i))) == handle(i));
+        heap = (i == 1000) ? mallinfo2().uordblks : heap;
+    }
+    cr_expect(tables == 1, "%zu tables", tables);
+    cr_expect(mallinfo2().uordblks <= heap + 4096, "%zu bytes more", mallinfo2().uordblks - heap);
+    for (i = 0; i < 500; ++i) {
+        cr_assert(uci_handles_find(&table, handle(i * 1000)) == handle(i));
+    }
 }
 
 /* One entry is kept twice: whatever comes and goes, both ways to look up find the same */

@@ -6,14 +6,18 @@
  */
 #include <criterion/criterion.h>
 #include <limits.h>
+#include <malloc.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "chance.h"
 #include "merkle.h"
+#include "zalloc.h"
 
 /* One test asks for more memory than there is, which AddressSanitizer must let fail; unused without it */
 const char *__asan_default_options(void);
@@ -433,4 +437,31 @@ Test(merkle, descent_of_nodes_that_are_not)
     cr_assert_eq(uci_merkle_marked(leaf, &level, indexes, 4), 0, "one leaf has no inner nodes");
     uci_merkle_destroy(tree);
     uci_merkle_destroy(leaf);
+}
+
+static size_t resident(void)
+{
+    unsigned long size, pages;
+    FILE *file = fopen("/proc/self/statm", "r");
+
+    cr_assert((file != NULL) && (fscanf(file, "%lu %lu", &size, &pages) == 2));
+    fclose(file);
+    return pages * (size_t)sysconf(_SC_PAGESIZE);
+}
+
+/* What a receive of a message of 2 GiB in chunks of 256 bytes has, of which nothing but its descriptor has come, and may be a lie */
+Test(merkle, memory_that_is_not_used)
+{
+    const size_t leaves = (2ul << 30) / 256, before = resident();
+    uci_merkle_t *tree;
+    char *state;
+
+    (void)mallopt(M_PERTURB, 0); /* which Meson sets: all would be written to */
+    state = uci_zalloc(leaves * 9);
+    cr_assert(state != NULL);
+    cr_assert(uci_merkle_create(leaves, 2, &tree) == UCI_OK);
+    cr_expect((state[0] == 0) && (state[(leaves * 9) - 1] == 0));
+    cr_expect(resident() - before < 3ul << 20, "%zu bytes for what has not come", resident() - before);
+    uci_merkle_destroy(tree);
+    free(state);
 }

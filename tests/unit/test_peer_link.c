@@ -1113,6 +1113,53 @@ Test(link_log, ucx_takes_its_time)
     cr_expect(talk_sends[number].done && (talk_sends[number].status == UCS_OK));
 }
 
+/* Others have been sent, and acknowledged, since */
+static void have_sent(unsigned from, unsigned to, uint64_t count)
+{
+    uci_peer_t *peer = talk_peer(from, to);
+
+    cr_assert((peer->tx_acked == peer->tx_next) && (peer->tx_base == peer->tx_next));
+    peer->tx_next += count;
+    peer->tx_posted = peer->tx_acked = peer->tx_base = peer->tx_next;
+    talk_peer(to, from)->rx_next += count;
+}
+
+/* A synchronous message and a rendezvous that wait for their receives while more are sent than half of the numbers on the wire, then all of
+ * them: what is said of the old ones is not taken for others, nor is it when FIN is lost, and asked about by the number */
+static void wait_while(uint64_t count)
+{
+    (void)talk_start_send(0, 0, 100, true);
+    (void)talk_start_send(0, 1, TALK_LENGTH, false);
+    talk_turns(50, 100 * TALK_MS);
+    have_sent(0, 1, count);
+    talk_send(0, 2, 100);
+    talk_turns(50, 100 * TALK_MS);
+    recv_any(1, 1);
+    net_turn(1);
+    talk_lose_all(0);
+    recv_any(1, 2);
+    cr_assert(talk_run(1000), "0x%lx messages: it waits for ever", (unsigned long)count);
+    talk_expect(0, 0, 100);
+    talk_expect(1, 1, TALK_LENGTH);
+    talk_expect(2, 2, 100);
+    expect_quiet(0, 1);
+}
+
+Test(link_log, an_old_one_waits_while_many_are_sent)
+{
+    wait_while((1ul << 31) + 10);
+}
+
+Test(link_log, an_old_one_waits_while_all_numbers_are_sent)
+{
+    wait_while((1ul << 32) - 10);
+}
+
+Test(link_log, an_old_one_waits_while_numbers_begin_again)
+{
+    wait_while((7ul << 32) + 10);
+}
+
 /* Acknowledged while UCX still holds it */
 Test(link_log, acknowledged_before_ucx_lets_go)
 {
@@ -1835,6 +1882,21 @@ Test(link_close, what_was_damaged_comes_before)
     recv_any(1, 3);
     cr_assert(talk_run(1000));
     expect_in_order(3, 100);
+}
+
+/* Both have closed: of the one who may come back no more stays than is needed for that */
+Test(link_close, what_stays_of_who_has_gone)
+{
+    recv_any(1, 3);
+    send_in_order(0, 0, 3, 100);
+    cr_assert(talk_run(1000));
+    cr_assert(talk_peer(0, 1)->tx_ring != NULL);
+    close_node(0, 0);
+    close_node(1, 0);
+    talk_turns(50, 100 * TALK_MS);
+    cr_assert(talk_peer(0, 1)->bye_heard && talk_peer(0, 1)->bye_said);
+    cr_expect((talk_peer(0, 1)->tx_ring == NULL) && (talk_peer(0, 1)->box_rkey == NULL));
+    cr_expect(talk_peer(0, 1)->tx_next == 3);
 }
 
 /* The receiver makes no turn until the sender has gone: what it has sent, and sent again, lies there in its order */

@@ -30,6 +30,7 @@ static void set_up(void)
 static void tear_down(void)
 {
     free(peer.tx_ring);
+    free(peer.tx_kept);
     free(worker.peers);
     uci_frame_pool_cleanup(&worker.frames);
 }
@@ -201,6 +202,108 @@ Test(txlog, in_flight_frames_outlive_their_acknowledgement)
     uci_txlog_ack(&peer, 1);
     cr_expect((frame->flags & UCI_FRAME_LOGGED) == 0);
     cr_expect(uci_frame_get(&worker.frames, 100) != frame, "UCX still reads it");
+}
+
+/* It may wait for FIN for ever: the ring spans what is not acknowledged, not what is older */
+Test(txlog, an_old_one_is_kept_beside_the_ring)
+{
+    uci_frame_t *old = put(100);
+    uint64_t i;
+
+    old->op = (struct uci_send_op *)&worker;
+    for (i = 1; i < 1000000; ++i) {
+        put(100);
+        uci_txlog_ack(&peer, i);
+        cr_assert(uci_txlog_find(&peer, 0) == old);
+    }
+    cr_expect(peer.tx_mask < 256, "a ring of %lu for one message", (unsigned long)peer.tx_mask + 1);
+    uci_txlog_ack(&peer, i);
+    cr_expect(!uci_txlog_is_empty(&peer) && (uci_txlog_count(&peer) == 1) && (worker.log_bytes == 100));
+    old->op = NULL;
+    uci_txlog_remove(&peer, old);
+    cr_expect(uci_txlog_is_empty(&peer) && (worker.log_bytes == 0) && (uci_txlog_find(&peer, 0) == NULL));
+}
+
+/* Any number of them, removed in another order, beside others */
+Test(txlog, many_old_ones)
+{
+    enum { OLD = 20000 };
+    uci_frame_t *old[OLD];
+    uint64_t i, j;
+
+    for (i = 0; i < OLD; ++i) {
+        old[i]     = put(100);
+        old[i]->op = (struct uci_send_op *)&worker;
+        put(100);
+        if (i % 3 == 0) {
+            uci_txlog_ack_one(&peer, old[i]->seq);
+        }
+    }
+    uci_txlog_ack(&peer, peer.tx_next);
+    cr_expect((uci_txlog_count(&peer) == OLD) && (worker.log_bytes == OLD * 100));
+    cr_expect(peer.tx_kept_mask < OLD);
+    for (i = 0, j = 0; i < OLD; ++i, j = (j + 7919) % OLD) {
+        cr_assert(uci_txlog_find(&peer, old[j]->seq) == old[j]);
+        cr_assert(uci_txlog_expand(&peer, (uint32_t)old[j]->seq) == old[j]->seq);
+        old[j]->op = NULL;
+        uci_txlog_remove(&peer, old[j]);
+        cr_assert(uci_txlog_find(&peer, 2 * j) == NULL);
+    }
+    cr_expect(uci_txlog_is_empty(&peer) && (worker.log_bytes == 0) && (peer.tx_kept_mask < 16));
+}
+
+/* What many messages at once have taken is given back when few are under way, and counts meanwhile */
+Test(txlog, a_large_ring_shrinks)
+{
+    uint64_t i, ring;
+
+    for (i = 0; i < 300000; ++i) {
+        put(100);
+    }
+    ring = (peer.tx_mask + 1) * sizeof(uci_frame_t *);
+    cr_expect(worker.log_bytes == (300000 * 100) + ring);
+    for (i = 1; i <= 299900; ++i) {
+        uci_txlog_ack(&peer, i);
+        cr_assert((uci_txlog_find(&peer, i) != NULL) && (uci_txlog_find(&peer, 299999) != NULL));
+    }
+    cr_expect(logged() == 100);
+    cr_expect(peer.tx_mask < 1024, "a ring of %lu for 100 messages", (unsigned long)peer.tx_mask + 1);
+    cr_expect(worker.log_bytes == 100 * 100);
+    uci_txlog_ack(&peer, 300000);
+    cr_expect(uci_txlog_is_empty(&peer) && (worker.log_bytes == 0));
+}
+
+/* Half of all numbers on the wire have been used since, then all of them */
+Test(txlog, numbers_of_old_ones)
+{
+    uci_frame_t *old = put(100);
+
+    old->op = (struct uci_send_op *)&worker;
+    uci_txlog_ack(&peer, 1);
+    skip((1ul << 31) + 10);
+    cr_expect((uci_txlog_expand(&peer, 0) == 0) && (uci_txlog_expand(&peer, 1) == (1ul << 32) + 1));
+    skip(3ul << 31);
+    cr_expect(uci_txlog_expand(&peer, 0) == 0);
+    cr_expect(uci_txlog_expand(&peer, (uint32_t)peer.tx_next - 1) == peer.tx_next - 1);
+    old->op = NULL;
+    uci_txlog_remove(&peer, old);
+    cr_expect(uci_txlog_expand(&peer, 0) == 1ul << 33);
+}
+
+/* A partner that has gone: what it left is small, and it may come back */
+Test(txlog, released_and_used_again)
+{
+    put(100);
+    uci_txlog_release(&peer);
+    cr_expect(uci_txlog_find(&peer, 0) != NULL, "something is there");
+    uci_txlog_ack(&peer, 1);
+    uci_txlog_release(&peer);
+    cr_expect((peer.tx_ring == NULL) && uci_txlog_is_empty(&peer) && (uci_txlog_find(&peer, 0) == NULL));
+    uci_txlog_ack(&peer, 1);
+    put(100);
+    cr_expect((logged() == 1) && (uci_txlog_find(&peer, 1) != NULL));
+    uci_txlog_ack(&peer, 2);
+    cr_expect(uci_txlog_is_empty(&peer) && (worker.log_bytes == 0));
 }
 
 static bool is_stub(const uci_frame_t *frame)

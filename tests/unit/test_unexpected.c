@@ -170,6 +170,28 @@ Test(unexpected, many)
 }
 
 /* Posted receives come first, and one that does not match does not take it */
+/* A program may have millions of them wait */
+Test(unexpected, small_ones_are_small)
+{
+    const uci_frame_pool_t *frames = &net_nodes[1].worker->frames;
+    unsigned i, before = (unsigned)frames->cls[0].in_use;
+
+    for (i = 0; i < 100; ++i) {
+        talk_send(0, i, 8);
+    }
+    arrive();
+    cr_expect(waiting()->msgs_count == 100);
+    cr_expect((frames->cls[0].in_use - before >= 100) && (frames->cls[1].in_use == 0), "%lu larger than %lu bytes",
+              (unsigned long)frames->cls[1].in_use, (unsigned long)frames->cls[0].size);
+    for (i = 0; i < 100; ++i) {
+        (void)talk_recv(1, i, UINT64_MAX);
+    }
+    cr_assert(talk_run(1000));
+    for (i = 0; i < 100; ++i) {
+        talk_expect(i, i, 8);
+    }
+}
+
 Test(unexpected, only_what_nobody_has_asked_for)
 {
     unsigned first = talk_recv(1, 1, UINT64_MAX);
@@ -374,7 +396,7 @@ Test(unexpected, a_damaged_descriptor)
         bit = i;
         talk_send(0, i, LONG);
         arrive();
-        ((uint8_t *)&message_of(i)->desc)[bit / 8] ^= (uint8_t)(1 << (bit % 8));
+        ((uint8_t *)message_of(i)->payload)[bit / 8] ^= (uint8_t)(1 << (bit % 8));
         talk_expect_lost(talk_recv(1, i, UINT64_MAX));
     }
     cr_assert(talk_run(1000), "its sender does not wait for ever");
@@ -553,7 +575,7 @@ Test(adopted, a_damaged_descriptor)
     talk_send(0, 0, LONG);
     talk_send(0, 1, LONG);
     arrive();
-    message_of(0)->desc.chunk_size ^= 1024;
+    ((uci_rndv_desc_t *)(void *)message_of(0)->payload)->chunk_size ^= 1024;
     close_sender();
     expect_closed();
     talk_expect_lost(talk_recv(1, 0, UINT64_MAX));
