@@ -3,7 +3,7 @@
  *
  * What a bounce slot looks like, and how its owner and its reader tell each other about it (bounce.h says who they are):
  *
- *     free --uci_bounce_get--> taken --filled, mark--> full --ack == mark--> (the owner sees it) --> free
+ *     free --uci_bounce_get--> taken --filled, mark--> full --acknowledged--> (the owner sees it) --> free
  */
 #ifndef UCI_SLOT_H_
 #define UCI_SLOT_H_
@@ -24,7 +24,7 @@ typedef struct uci_slot {
     uint32_t check; /**< over the above */
     uint32_t next;  /**< slot of the next chunk plus 1, once that is filled */
     char owner_pad[UCI_CACHE_LINE - 40];
-    uint64_t ack; /**< the reader's: the mark of what it has taken */
+    uint64_t ack; /**< the reader's: uci_slot_ack_word() of what it has taken */
     char reader_pad[UCI_CACHE_LINE - 8];
     char data[UCI_SLOT_SIZE];
 } uci_slot_t;
@@ -82,16 +82,22 @@ uint32_t uci_slot_words_check(const uci_slot_words_t *words, uint64_t mark);
 /** The same of what a slot holds now. */
 uint32_t uci_slot_check(const uci_slot_t *slot, uint64_t mark);
 
+/** What acknowledges @a mark. Not the mark itself: that lies 64 bytes away, and copied over the acknowledgement it would pass. */
+UCI_INLINE uint64_t uci_slot_ack_word(uint64_t mark)
+{
+    return mark ^ 0x85ebca77c2b2ae63ul;
+}
+
 /** @param mark  what the slot was filled with. */
 UCI_INLINE bool uci_slot_is_taken(const uci_slot_t *slot, uint64_t mark)
 {
-    return __atomic_load_n(&slot->ack, __ATOMIC_ACQUIRE) == mark;
+    return __atomic_load_n(&slot->ack, __ATOMIC_ACQUIRE) == uci_slot_ack_word(mark);
 }
 
 /** Reader: it has been verified, the owner may use it again. */
 UCI_INLINE void uci_slot_ack(uci_slot_t *slot, uint64_t mark)
 {
-    __atomic_store_n(&slot->ack, mark, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->ack, uci_slot_ack_word(mark), __ATOMIC_RELEASE);
 }
 
 /** All slots of the pool at @a slots (not owned) are free. */

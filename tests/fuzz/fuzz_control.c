@@ -665,7 +665,7 @@ static void step_slot(input_t *input)
     uci_recv_op_t *op;
 
     if (what & 1) {
-        fuzz_our_slots[number].ack = fuzz_our_slots[number].mark;
+        fuzz_our_slots[number].ack = uci_slot_ack_word(fuzz_our_slots[number].mark);
         return;
     }
     if (uci_list_is_empty(&fuzz_worker->direct_recvs)) {

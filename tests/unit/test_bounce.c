@@ -118,7 +118,10 @@ Test(bounce, acknowledging)
     cr_assert(!uci_slot_is_taken(slot, mark));
     slot->mark = uci_slot_mark(7, 8, 8);
     cr_assert(!uci_slot_is_taken(slot, mark), "what a slot says of itself does not count: its reader can write to it");
+    slot->ack = mark;
+    cr_assert(!uci_slot_is_taken(slot, mark), "its own mark, copied 64 bytes further on, is no acknowledgement");
     uci_slot_ack(slot, mark);
+    cr_assert(slot->ack != mark);
     cr_assert(uci_slot_is_taken(slot, mark));
 }
 
