@@ -78,7 +78,7 @@ bool uci_direct_is_reminded(uci_send_op_t *op)
     bool first                = !direct->reminded;
 
     direct->reminded = true;
-    return first;
+    return first && (op->queries == 0); /* nor if we have asked: it sees nothing where all is filled */
 }
 
 static ucs_status_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uint32_t length,
@@ -149,7 +149,8 @@ static bool uci_direct_fill_next(uci_send_op_t *op)
     }
     if (direct->filled > 0) {
         __atomic_store_n(&uci_direct_slot(op, direct->filled - 1)->next,
-                         direct->slots[direct->filled % UCI_DIRECT_WINDOW] + 1u, __ATOMIC_RELEASE);
+                         uci_slot_next_word(uci_slot_mark(op->peer->uid, op->frame->seq, direct->filled - 1), slot),
+                         __ATOMIC_RELEASE);
     }
     op->next = ++direct->filled;
     if (direct->filled == op->chunks) {
@@ -512,6 +513,7 @@ static bool uci_direct_follow(uci_recv_op_t *op)
 {
     uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
     uci_slot_t *slot          = uci_direct_slot_now(op);
+    uint64_t mark;
     uint32_t next;
 
     if (!direct->held) {
@@ -521,9 +523,10 @@ static bool uci_direct_follow(uci_recv_op_t *op)
     if (next == 0) {
         return false;
     }
-    uci_slot_ack(slot, uci_slot_mark(op->peer->worker->uid, op->seq, direct->taken - 1));
+    mark = uci_slot_mark(op->peer->worker->uid, op->seq, direct->taken - 1);
+    uci_slot_ack(slot, mark);
     direct->held     = false;
-    direct->slot_now = (uint16_t)uci_min(next - 1, (uint32_t)UCI_SLOT_NONE);
+    direct->slot_now = uci_slot_next(mark, next);
     return true;
 }
 
@@ -635,7 +638,7 @@ static bool uci_direct_finish(uci_recv_op_t *op)
         return false;
     }
     uci_slot_ack(uci_direct_slot_now(op), uci_slot_mark(op->peer->worker->uid, op->seq, op->chunks - 1));
-    return true;
+    return !op->reminded; /* a sender who was may have left its slots, and looks at no acknowledgement */
 }
 
 void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr)

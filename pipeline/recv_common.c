@@ -237,6 +237,7 @@ void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags)
     uci_control_t *msg = uci_control_get(op->peer, UCI_AM_CTS, op->seq, 0);
 
     if (msg != NULL) {
+        op->reminded   = op->reminded || (flags & UCI_AM_FLAG_REPAIR);
         msg->hdr.op    = op->slot;
         msg->hdr.flags = (uint16_t)(flags | (op->fetching ? UCI_AM_FLAG_GET : 0));
         msg->hdr.index = op->slotless;

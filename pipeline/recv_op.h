@@ -72,6 +72,7 @@ typedef struct uci_recv_op {
     bool ask_later;         /**< something was dropped meanwhile: ask when they are done */
     bool fetching;          /**< it should come by get, since this side sends as well; every CTS says so */
     bool large;             /**< counted in worker->large_recvs */
+    bool reminded;          /**< CTS has been said again: the sender may have left its slots */
     bool slotless;          /**< a slot was damaged: it has to come another way, and every CTS says so */
     uint64_t path_state[2]; /**< its path's own, see uci_path_state() */
     unsigned gets_wrong;    /**< gets that ended well, and brought other bytes than the sender had just digested */

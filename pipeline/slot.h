@@ -3,7 +3,7 @@
  *
  * What a bounce slot looks like, and how its owner and its reader tell each other about it (bounce.h says who they are):
  *
- *     free --uci_bounce_get--> taken --filled, mark--> full --ack == mark--> (the owner sees it) --> free
+ *     free --uci_bounce_get--> taken --filled, mark--> full --acknowledged--> (the owner sees it) --> free
  */
 #ifndef UCI_SLOT_H_
 #define UCI_SLOT_H_
@@ -22,9 +22,9 @@ typedef struct uci_slot {
     uint32_t length;
     uint32_t cut;   /**< uci_cut_t */
     uint32_t check; /**< over the above */
-    uint32_t next;  /**< slot of the next chunk plus 1, once that is filled */
+    uint32_t next;  /**< uci_slot_next_word() of the next chunk's slot, once that is filled; 0 before */
     char owner_pad[UCI_CACHE_LINE - 40];
-    uint64_t ack;   /**< the reader's: the mark of what it has taken */
+    uint64_t ack;   /**< the reader's: uci_slot_ack_word() of what it has taken */
     uint64_t claim; /**< with faults injected, to account for them: ~mark, mark from when it is read on */
     char reader_pad[UCI_CACHE_LINE - 16];
     char data[UCI_SLOT_SIZE];
@@ -70,6 +70,22 @@ UCI_INLINE uint64_t uci_slot_mark(uint64_t uid, uint64_t seq, uint32_t index)
     return uid + ((seq + 1) * 0x9e3779b97f4a7c15ul) + ((uint64_t)(index + 1) * 0xc2b2ae3d27d4eb4ful);
 }
 
+/** Where the chunk behind the one of @a mark is: its slot plus 1 in the low half, and a mix of both, which no other place has. Never 0. */
+UCI_INLINE uint32_t uci_slot_next_word(uint64_t mark, uint16_t slot)
+{
+    uint64_t next = slot + 1u;
+
+    return (uint32_t)(next | (((mark + next) * 0x9e3779b97f4a7c15ul >> 48) << 16));
+}
+
+/** @return the slot that such a word names, UCI_SLOT_NONE if it is none for this @a mark. */
+UCI_INLINE uint16_t uci_slot_next(uint64_t mark, uint32_t word)
+{
+    uint16_t slot = (uint16_t)(word - 1);
+
+    return (word == uci_slot_next_word(mark, slot)) ? slot : UCI_SLOT_NONE;
+}
+
 /** Read each word of a slot once. */
 UCI_INLINE void uci_slot_read(const uci_slot_t *slot, uci_slot_words_t *words_p)
 {
@@ -84,16 +100,22 @@ uint32_t uci_slot_words_check(const uci_slot_words_t *words, uint64_t mark);
 /** The same of what a slot holds now. */
 uint32_t uci_slot_check(const uci_slot_t *slot, uint64_t mark);
 
+/** What acknowledges @a mark. Not the mark itself: that lies 64 bytes away, and copied over the acknowledgement it would pass. */
+UCI_INLINE uint64_t uci_slot_ack_word(uint64_t mark)
+{
+    return mark ^ 0x85ebca77c2b2ae63ul;
+}
+
 /** @param mark  what the slot was filled with. */
 UCI_INLINE bool uci_slot_is_taken(const uci_slot_t *slot, uint64_t mark)
 {
-    return __atomic_load_n(&slot->ack, __ATOMIC_ACQUIRE) == mark;
+    return __atomic_load_n(&slot->ack, __ATOMIC_ACQUIRE) == uci_slot_ack_word(mark);
 }
 
 /** Reader: it has been verified, the owner may use it again. */
 UCI_INLINE void uci_slot_ack(uci_slot_t *slot, uint64_t mark)
 {
-    __atomic_store_n(&slot->ack, mark, __ATOMIC_RELEASE);
+    __atomic_store_n(&slot->ack, uci_slot_ack_word(mark), __ATOMIC_RELEASE);
 }
 
 /** All slots of the pool at @a slots (not owned) are free. */

@@ -27,7 +27,7 @@
 #include "seal.h"
 #include "uci_signature.h"
 
-#define UCI_PROTOCOL_VERSION 7
+#define UCI_PROTOCOL_VERSION 8
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_FRAME_AM_ID  1020 /**< frames */

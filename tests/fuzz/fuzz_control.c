@@ -665,21 +665,21 @@ static void step_slot(input_t *input)
     uci_recv_op_t *op;
 
     if (what & 1) {
-        fuzz_our_slots[number].ack = fuzz_our_slots[number].mark;
+        fuzz_our_slots[number].ack = uci_slot_ack_word(fuzz_our_slots[number].mark);
         return;
     }
     if (uci_list_is_empty(&fuzz_worker->direct_recvs)) {
         return;
     }
-    op               = uci_container_of(fuzz_worker->direct_recvs.next, uci_recv_op_t, path_link);
-    direct           = uci_path_state(op, uci_direct_recv_t);
-    slot->length     = (what & 2) ? ((what & 64) ? take32(input) : take8(input))
-                                  : uci_chunk_length(op->length, op->chunk_size, direct->taken);
-    slot->value      = (what & 4) ? take8(input) : op->digest->digest(slot->data, uci_min(slot->length, UCI_SLOT_SIZE));
-    slot->root       = take8(input);
-    slot->next       = (what & 8) ? take8(input) * 1000u : take8(input) % (UCI_SLOT_COUNT + 1);
-    slot->mark       = uci_slot_mark(FUZZ_UID, op->seq, direct->taken);
-    slot->check      = (what & 16) ? 0 : uci_slot_check(slot, slot->mark);
+    op           = uci_container_of(fuzz_worker->direct_recvs.next, uci_recv_op_t, path_link);
+    direct       = uci_path_state(op, uci_direct_recv_t);
+    slot->length = (what & 2) ? ((what & 64) ? take32(input) : take8(input))
+                              : uci_chunk_length(op->length, op->chunk_size, direct->taken);
+    slot->value  = (what & 4) ? take8(input) : op->digest->digest(slot->data, uci_min(slot->length, UCI_SLOT_SIZE));
+    slot->root   = take8(input);
+    slot->mark   = uci_slot_mark(FUZZ_UID, op->seq, direct->taken);
+    slot->next   = (what & 8) ? take8(input) * 1000u : uci_slot_next_word(slot->mark, take8(input) % UCI_SLOT_COUNT);
+    slot->check  = (what & 16) ? 0 : uci_slot_check(slot, slot->mark);
     direct->slot_now = (what & 32) ? direct->slot_now : (uint16_t)number;
 }
 

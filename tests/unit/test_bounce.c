@@ -118,8 +118,31 @@ Test(bounce, acknowledging)
     cr_assert(!uci_slot_is_taken(slot, mark));
     slot->mark = uci_slot_mark(7, 8, 8);
     cr_assert(!uci_slot_is_taken(slot, mark), "what a slot says of itself does not count: its reader can write to it");
+    slot->ack = mark;
+    cr_assert(!uci_slot_is_taken(slot, mark), "its own mark, copied 64 bytes further on, is no acknowledgement");
     uci_slot_ack(slot, mark);
+    cr_assert(slot->ack != mark);
     cr_assert(uci_slot_is_taken(slot, mark));
+}
+
+/* What names the next slot is right in its own place alone */
+Test(bounce, next_slot)
+{
+    uint64_t mark = uci_slot_mark(7, 8, 9), other = uci_slot_mark(7, 8, 10);
+    uint16_t slot;
+    unsigned bit;
+    uint32_t word;
+
+    for (slot = 0; slot < UCI_SLOT_COUNT; ++slot) {
+        word = uci_slot_next_word(mark, slot);
+        cr_assert(word != 0);
+        cr_assert_eq(uci_slot_next(mark, word), slot);
+        for (bit = 0; bit < 32; ++bit) {
+            cr_assert_eq(uci_slot_next(mark, word ^ (1u << bit)), UCI_SLOT_NONE, "slot %u, bit %u", slot, bit);
+        }
+        cr_assert_eq(uci_slot_next(other, word), UCI_SLOT_NONE);
+    }
+    cr_assert_eq(uci_slot_next(mark, 0), UCI_SLOT_NONE);
 }
 
 Test(bounce, slot_of_a_peer)

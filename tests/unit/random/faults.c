@@ -352,7 +352,7 @@ static uci_slot_t *find_slot(uci_slot_t *slots, draw_t *draw)
     for (i = 0; i < UCI_SLOT_COUNT; ++i) {
         uci_slot_t *slot = &slots[(first + i) % UCI_SLOT_COUNT];
 
-        if ((slot->mark != 0) && (slot->mark != slot->ack)) {
+        if ((slot->mark != 0) && (uci_slot_ack_word(slot->mark) != slot->ack)) {
             return slot;
         }
     }
