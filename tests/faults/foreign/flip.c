@@ -17,6 +17,8 @@
  *                          mixed    these in turn (default)
  *                          fields   as frozen, but not payload is hit: single bits of the 128 bytes in front of a row of more
  *                                   than 8 KiB of payload, since who puts so long a row there has his fields in front of it
+ *                          lines    the same 128 bytes, by their lines of 64: one is copied over the other, or they are exchanged; or so are two
+ *                                   neighbouring words in them. What is right in its own place is wrong in another one
  *                          filling  without a pause, while a message is being written: one bit of its first 256 bytes, as soon as
  *                                   its number appears where one has been before. Who looks at these bytes again takes them for right
  *   --kind KIND      flip, burst, zero, any (default any)
@@ -59,6 +61,7 @@ enum {
     LATE_MAX_NS   = 4000000,
     NS_PER_SECOND = 1000000000,
     FIELDS        = 128,
+    LINE          = 64,
     FILLING       = 256,
     FILLING_TRIES = 64, /* until the bit that is to be hit has been written */
     FIELDS_ROW    = 8192,
@@ -73,11 +76,12 @@ typedef enum {
     MODE_FROZEN,
     MODE_MIXED,
     MODE_FIELDS,
+    MODE_LINES,
     MODE_FILLING,
     MODES
 } flip_mode_t;
 
-static const char *const mode_names[] = {"random", "fresh", "late", "frozen", "mixed", "fields", "filling"};
+static const char *const mode_names[] = {"random", "fresh", "late", "frozen", "mixed", "fields", "lines", "filling"};
 
 typedef struct flip_process {
     pid_t pid;
@@ -520,20 +524,44 @@ static void pick_row(const flip_segment_t *segment, uint8_t *bytes, const foreig
     }
 }
 
-static void hit_field(void)
+static void flip_field(uint8_t *fields)
+{
+    __atomic_xor_fetch(fields + foreign_below(&options.random, FIELDS), 1u << foreign_below(&options.random, 8),
+                       __ATOMIC_SEQ_CST);
+    ++job.bytes;
+}
+
+/* Two neighbours of @a length bytes: the first one over the second, the second over the first, or both exchanged */
+static void move_fields(uint8_t *fields, size_t length)
+{
+    uint8_t copy[FIELDS], *at = fields + foreign_below(&options.random, (FIELDS / length) - 1) * length;
+    uint64_t way = foreign_below(&options.random, 3);
+
+    memcpy(copy, at, 2 * length);
+    if (way != 1) {
+        memcpy(at + length, copy, length);
+    }
+    if (way != 0) {
+        memcpy(at, copy + length, length);
+    }
+    job.bytes += length;
+}
+
+static void hit_field(bool lines)
 {
     flip_row_t row = {0};
-    uint8_t *at;
 
     scan_all(pick_row, &row);
     if (row.pick.seen == 0) {
         return;
     }
-    at = row.pick.bytes - FIELDS + foreign_below(&options.random, FIELDS);
-    __atomic_xor_fetch(at, 1u << foreign_below(&options.random, 8), __ATOMIC_SEQ_CST);
+    if (lines) {
+        move_fields(row.pick.bytes - FIELDS, (foreign_below(&options.random, 2) == 0) ? LINE : sizeof(uint64_t));
+    } else {
+        flip_field(row.pick.bytes - FIELDS);
+    }
     ++*hits_of(row.pick.number);
     ++job.hits;
-    ++job.bytes;
     ++job.fields;
 }
 
@@ -547,14 +575,15 @@ static void signal_all(int number)
 }
 
 /** Nothing moves while it is looked for and hit. */
-static void hit_frozen(bool fields)
+static void hit_frozen(flip_mode_t mode)
 {
+    bool fields = (mode == MODE_FIELDS) || (mode == MODE_LINES);
     int i;
 
     signal_all(SIGSTOP);
     sleep_us(200); /* a stop takes a moment to reach the other cores */
     if (fields) {
-        hit_field();
+        hit_field(mode == MODE_LINES);
     }
     for (i = 0; (i < FROZEN_HITS) && !fields; ++i) {
         hit_random();
@@ -726,7 +755,8 @@ static void hit_once(flip_mode_t mode)
         break;
     case MODE_FROZEN:
     case MODE_FIELDS:
-        hit_frozen(mode == MODE_FIELDS);
+    case MODE_LINES:
+        hit_frozen(mode);
         break;
     case MODE_FILLING:
         hit_filling();

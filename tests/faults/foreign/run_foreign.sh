@@ -57,6 +57,8 @@ attacks=(
     "- memory/mixed   posix,cma,self bounce healed"
     "- memory/mixed   sysv,self      auto   healed"
     "- memory/frozen  sysv,self      auto   healed"
+    "* memory/lines   posix,self     auto   healed"
+    "- memory/lines   posix,cma,self auto   healed"
     "- memory/mixed   posix,self     auto   healed  UCI_DIGEST=crc32c"
     "- memory/mixed   posix,self     auto   healed  UCI_DIGEST=fnv1a"
     "* memory/mixed   posix,self     auto   healed  UCI_SIGNATURES=p2p"
