@@ -67,6 +67,12 @@ void uci_ask_done(uci_ask_t *ask, const uci_peer_t *peer, uint64_t now)
     ask->named  = false;
 }
 
+void uci_ask_name(uci_ask_t *ask)
+{
+    ask->named = true;
+    ask->wait  = 0;
+}
+
 void uci_ask_heard(uci_ask_t *ask, uint64_t now)
 {
     ask->time = now;

@@ -45,6 +45,9 @@ void uci_ask_done(uci_ask_t *ask, const struct uci_peer *peer, uint64_t now);
 /** Something has come for it. Doubts stay: what was lost may have been something else. */
 void uci_ask_heard(uci_ask_t *ask, uint64_t now);
 
+/** Something has come for it, damaged. Who says so is there: he is asked again soon, however often it was in vain. */
+void uci_ask_name(uci_ask_t *ask);
+
 /** Is it named, or doubted? */
 bool uci_ask_is_urgent(const uci_ask_t *ask, const struct uci_peer *peer);
 

@@ -18,14 +18,18 @@ static bool uci_blame_recv(uci_worker_t *worker, const uci_am_hdr_t *hdr)
     uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
     {
         if (uci_blame_is_named(hdr, op->seq, op->slot, op->peer)) {
-            op->answer_damaged = op->ask.named = true;
+            op->answer_damaged = true;
+            uci_ask_name(&op->ask);
             return true;
         }
     }
     /* Nobody is named. Where but one operation waits, and nothing at all has arrived intact since it asked, it was its answer */
     if (!uci_list_is_empty(&worker->recv_ops) && (worker->recv_ops.next == worker->recv_ops.prev)) {
         only = uci_container_of(worker->recv_ops.next, uci_recv_op_t, link);
-        only->answer_damaged |= (worker->intact == only->intact_before);
+        if (worker->intact == only->intact_before) {
+            only->answer_damaged = true;
+            uci_ask_name(&only->ask);
+        }
     }
     return false;
 }
@@ -35,7 +39,7 @@ static bool uci_blame_send(uci_worker_t *worker, const uci_am_hdr_t *hdr)
     uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
     {
         if ((op->peer->uid == hdr->uid) && ((uint32_t)op->frame->seq == hdr->seq)) {
-            op->ask.named = true;
+            uci_ask_name(&op->ask);
             return true;
         }
     }

@@ -303,7 +303,7 @@ static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
     if (status != UCS_OK) {
         uci_info("fetching %u bytes from %s failed: %s", segment->length, uci_peer_name(op->peer),
                  uci_ucp.status_string(status));
-        op->ask.named = true;
+        uci_ask_name(&op->ask);
         uci_control_ask_soon(op->peer->worker);
         uci_segment_finish(segment);
         return;

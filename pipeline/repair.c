@@ -49,7 +49,7 @@ void uci_repair_get_unpin(uci_recv_op_t *op)
     }
     if (op->ask_later) {
         op->ask_later = false;
-        op->ask.named = true;
+        uci_ask_name(&op->ask);
         uci_control_ask_soon(op->peer->worker);
     }
 }

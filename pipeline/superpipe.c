@@ -271,7 +271,7 @@ static void uci_superpipe_reject(uci_recv_op_t *op)
     uci_worker_t *worker = op->peer->worker;
 
     ++worker->dropped;
-    op->ask.named = true;
+    uci_ask_name(&op->ask);
     uci_control_ask_soon(worker);
 }
 
