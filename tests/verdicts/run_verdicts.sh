@@ -212,6 +212,7 @@ check_captures() {
 # What is told of a message is what has come: one that came as it was sent can have a sender's record, one that came as it is now a
 # receiver's, and neither the other's. What was written before UCI has read the buffer is what was sent, and nobody can tell.
 check_told() {
+    # shellcheck disable=SC2094  # it is read before anything is added to it
     python3 - "$run_log" "$run_dir/all.events" "$1" >>"$run_log" 2>&1 <<'END' || refuse "what was told of changed buffers is not what came"
 import json, re, sys
 log, events, case = sys.argv[1:]
