@@ -118,6 +118,8 @@ ucs_status_t uci_ordered_pack(uci_ordered_t *ordered, uci_buffer_t *buf, void *d
     length -= head;
     if (length > 0) {
         status = uci_ordered_pack_some(buf, ordered->offset, next, length, &done);
+    } else if (ordered->carry_length > 0) {
+        cut = (uci_cut_t)(cut | (UCI_CUT_LARGE << 8)); /* all of it is from the middle of one element */
     }
     if (status != UCS_OK) {
         return status;

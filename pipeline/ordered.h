@@ -32,6 +32,8 @@ typedef uint16_t uci_cut_t;
 /** The same of the border behind a chunk: its own tail (upper 8 bits), and the head of the next one (low 8 bits). */
 typedef uint16_t uci_border_t;
 
+#define UCI_BORDER_UNKNOWN ((uci_border_t)((UCI_CUT_LARGE << 8) | UCI_CUT_LARGE)) /**< to be collected */
+
 typedef struct uci_ordered {
     uint64_t offset; /**< all before it has been packed or unpacked, in bytes of the packed form */
     size_t carry_length;

@@ -377,10 +377,20 @@ ucs_status_ptr_t uci_recv_with(uci_worker_t *worker, void *data, size_t count, u
 
 /* --------------------------------------------------------------- chunks */
 
-/* The next chunk of a generic datatype, if this is it. Behind the last one that comes there is no border, or it has no room to say. */
+/* What a chunk says of the border behind it. One that comes again has no room to say: an element may be cut there, and an unpacker that
+ * takes whole ones only need not say that it has left out a part of one */
+static uci_border_t uci_recv_op_border(const uci_recv_op_t *op, const uci_am_hdr_t *hdr)
+{
+    if (hdr->index + 1 == op->chunks) {
+        return 0;
+    }
+    return (hdr->flags & (UCI_AM_FLAG_LAST | UCI_AM_FLAG_FRAME)) ? UCI_BORDER_UNKNOWN : (uci_border_t)hdr->extra;
+}
+
+/* The next chunk of a generic datatype, if this is it */
 static bool uci_recv_op_unpack_data(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
-    uci_border_t behind = (hdr->flags & (UCI_AM_FLAG_LAST | UCI_AM_FLAG_FRAME)) ? 0 : (uci_border_t)hdr->extra;
+    uci_border_t behind = uci_recv_op_border(op, hdr);
 
     if (!uci_recv_op_unpack(op, hdr->index, data, length, hdr->value, uci_cut_between(op->border, behind))) {
         return false;

@@ -238,6 +238,27 @@ Test(ordered, records)
     }
 }
 
+/* A copy is packed in pieces, and what a chunk's border is follows from its last one, which may be all of one record. A record that begins
+ * before it ends behind it: the receiver must not take the chunk for whole */
+Test(ordered, a_piece_in_the_middle_of_a_record)
+{
+    uci_ordered_t sender = {0}, receiver = {0};
+    uci_border_t border = 0;
+    char data[SIZE];
+    uci_cut_t cut;
+    size_t offset;
+
+    record = 3600;
+    for (offset = 0; offset < 1000; offset += 250) {
+        cr_assert(uci_ordered_pack(&sender, &from, data + offset, 250, &cut) == UCS_OK);
+        border = uci_ordered_border(&sender, cut);
+        cr_expect_eq(uci_cut_tail(uci_cut_between(0, border)), UCI_CUT_LARGE, "behind %zu bytes", offset + 250);
+        cr_expect_eq(uci_cut_head(uci_cut_between(border, 0)), UCI_CUT_LARGE);
+    }
+    cr_expect_not(uci_ordered_unpack(&receiver, &to, data, 1000, uci_cut_between(0, border)));
+    uci_ordered_cleanup(&sender);
+}
+
 /* A bit of a slot that is hit while the rest is being packed: the digest is of what was packed, and the slot holds it */
 Test(ordered, damage_while_packing)
 {
