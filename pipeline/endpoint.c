@@ -106,8 +106,8 @@ void uci_ep_fail(uci_ep_t *ep, ucs_status_t status)
 }
 
 /* UCX does not like to lose an endpoint that is still connecting with its worker. Those of UCI's own have been closed
- * by nobody: give them a moment. Not to one that has said BYE: its worker may be gone, and UCX calls that an error, which no program of
- * plain UCX sees. It has had our answers by then, so that nothing is connecting */
+ * by nobody: give them a moment. Not to one that has said BYE, if UCX has let go of what was said to it: nothing is connecting then, its
+ * worker may be gone, and UCX calls that an error, which no program of plain UCX sees */
 void uci_ep_shutdown(uci_worker_t *worker)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};
@@ -118,7 +118,7 @@ void uci_ep_shutdown(uci_worker_t *worker)
     {
         uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
         {
-            if (ep->user || peer->bye_heard) {
+            if (ep->user || (peer->bye_heard && (peer->sending == 0))) {
                 continue;
             }
             request = uci_ucp.ep_close_nbx(ep->ucp, &param);

@@ -117,7 +117,7 @@ static void uci_link_suspect_now(uci_peer_t *peer)
 
     uci_link_suspect(peer);
     peer->rx_damaged = true;
-    if (is_new) {
+    if (is_new && !uci_list_is_empty(&peer->eps)) { /* else it takes a new connection, which may not be worth it */
         peer->gap_time -= uci_min(peer->gap_time, uci_ask_delay(peer->worker));
         peer->worker->ask_now = true;
     }

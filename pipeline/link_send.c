@@ -525,7 +525,7 @@ void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data
     for (i = 2; i < count; i += 2) {
         uci_link_resend_range(peer, words[i], words[i + 1] + 1, true);
     }
-    if (hdr->flags & UCI_AM_FLAG_LAST) {
+    if ((hdr->flags & UCI_AM_FLAG_LAST) && (!uci_list_is_empty(&peer->eps) || (peer->tx_acked != peer->tx_next))) {
         uci_link_say_sent(peer); /* behind all that is on its way: what is missing then has been lost */
     }
 }

@@ -240,9 +240,10 @@ static void uci_mailbox_broken(uci_peer_t *peer, uci_mailbox_box_t *box)
 }
 
 /* Frames whose marks are right, from this position to the end of its lap. They lie behind what is hidden, or can't be told the length
- * of, and have arrived as well as any. What comes twice of these is repeated, and no more */
-static void uci_mailbox_take_passed(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_t position)
+ * of, and have arrived as well as any. What comes twice of these is repeated, and no more. @return headers that do not pass */
+static unsigned uci_mailbox_take_passed(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_t position)
 {
+    unsigned damaged = 0;
     uci_frame_hdr_t hdr;
     const char *place;
     uint64_t mark;
@@ -251,8 +252,11 @@ static void uci_mailbox_take_passed(uci_peer_t *peer, uci_mailbox_box_t *box, ui
         if (uci_mailbox_read_hdr(&hdr, place, mark) &&
             (uci_wire_is_plain(&hdr) || (uci_wire_check_frame(&hdr) == NULL))) {
             uci_link_take(peer, &hdr, place + sizeof(hdr));
+        } else {
+            ++damaged;
         }
     }
+    return damaged;
 }
 
 void uci_mailbox_look_back(uci_peer_t *peer)
@@ -267,7 +271,7 @@ void uci_mailbox_look_back(uci_peer_t *peer)
     position     = box->rx.left;
     box->rx.left = UINT64_MAX; /* what is found now looks back as well */
     if (position != UINT64_MAX) {
-        uci_mailbox_take_passed(peer, box, position);
+        UCI_STATS_ADD(mismatched_headers, uci_mailbox_take_passed(peer, box, position));
     }
 }
 
@@ -389,9 +393,9 @@ static void uci_mailbox_take_all(uci_peer_t *peer, uci_mailbox_box_t *box, uint6
     uint64_t lap = position & ~(box->rx.ring - 1);
 
     if (lap > 0) {
-        uci_mailbox_take_passed(peer, box, lap - box->rx.ring);
+        (void)uci_mailbox_take_passed(peer, box, lap - box->rx.ring);
     }
-    uci_mailbox_take_passed(peer, box, lap);
+    (void)uci_mailbox_take_passed(peer, box, lap);
 }
 
 void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)

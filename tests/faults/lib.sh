@@ -65,7 +65,7 @@ noticed_condition() {
     header)
         # where every frame is hit, mailboxes are given up and begun anew: what was posted to an old one meanwhile nobody looks at
         if [ "$2" = 1 ]; then
-            say '0.99 * faults_injected <= mismatched_headers + mismatched_control + faults_unseen <= faults_injected'
+            say '0.95 * faults_injected <= mismatched_headers + mismatched_control + faults_unseen <= faults_injected'
         else
             say 'faults_injected == mismatched_headers + mismatched_control + faults_unseen'
         fi ;;
