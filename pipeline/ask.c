@@ -42,7 +42,8 @@ static uint64_t uci_ask_first(const uci_ask_t *ask, const uci_peer_t *peer)
     if (ask->named) {
         return delay;
     }
-    return uci_ask_is_doubted(ask, peer) ? uci_min(UCI_ASK_DOUBT * delay, UCI_ASK_INTERVAL_NS) : UCI_ASK_INTERVAL_NS;
+    return (ask->rough || uci_ask_is_doubted(ask, peer)) ? uci_min(UCI_ASK_DOUBT * delay, UCI_ASK_INTERVAL_NS)
+                                                         : UCI_ASK_INTERVAL_NS;
 }
 
 void uci_ask_init(uci_ask_t *ask, const uci_peer_t *peer, uint64_t now)
@@ -70,6 +71,12 @@ void uci_ask_done(uci_ask_t *ask, const uci_peer_t *peer, uint64_t now)
 void uci_ask_name(uci_ask_t *ask)
 {
     ask->named = true;
+    ask->wait  = 0;
+}
+
+void uci_ask_doubt(uci_ask_t *ask)
+{
+    ask->rough = true;
     ask->wait  = 0;
 }
 

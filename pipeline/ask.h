@@ -27,6 +27,7 @@ typedef struct uci_ask {
     uint64_t wait;   /**< after the last question, in ns; 0: something has come since */
     uint64_t damage; /**< uci_ask_damage() when it was asked about */
     bool named;
+    bool rough; /**< something of it was damaged: silence is asked about as early as who is doubted */
 } uci_ask_t;
 
 /** @return how long to wait, in ns, before what has not come is asked for again: twice a round trip, as measured, or half a
@@ -47,6 +48,9 @@ void uci_ask_heard(uci_ask_t *ask, uint64_t now);
 
 /** Something has come for it, damaged. Who says so is there: he is asked again soon, however often it was in vain. */
 void uci_ask_name(uci_ask_t *ask);
+
+/** What was said of it may well be lost: asked about as who is doubted. */
+void uci_ask_doubt(uci_ask_t *ask);
 
 /** Is it named, or doubted? */
 bool uci_ask_is_urgent(const uci_ask_t *ask, const struct uci_peer *peer);

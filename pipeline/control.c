@@ -118,8 +118,8 @@ static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
     case UCI_AM_FIN:
     case UCI_AM_LEAVE:
     case UCI_AM_MISSING:
-        return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_TARGET_LAST : UCI_FAULT_ACK;
     case UCI_AM_SENT:
+        return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_TARGET_LAST : UCI_FAULT_ACK;
     case UCI_AM_BOX:
     case UCI_AM_HELLO:
         return UCI_FAULT_ACK;

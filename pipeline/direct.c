@@ -457,6 +457,8 @@ static void uci_direct_give_up(uci_recv_op_t *op)
     op->path     = NULL;
     op->slotless = true;
     uci_recv_op_cts(op, 0);
+    uci_ask_doubt(&op->ask);
+    uci_control_ask_soon(op->peer->worker);
 }
 
 /* A chunk whose words have been checked */

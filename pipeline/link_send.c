@@ -494,7 +494,8 @@ static void uci_link_ack_held(uci_peer_t *peer, const uint64_t *words, size_t co
     }
 }
 
-static void uci_link_say_sent(uci_peer_t *peer)
+/* @param flags  REPAIR: this is an answer */
+static void uci_link_say_sent(uci_peer_t *peer, uint16_t flags)
 {
     uci_control_t *msg;
 
@@ -503,6 +504,7 @@ static void uci_link_say_sent(uci_peer_t *peer)
     }
     msg = uci_control_get(peer, UCI_AM_SENT, 0, 0);
     if (msg != NULL) {
+        msg->hdr.flags = flags;
         msg->hdr.value = peer->tx_posted;
         msg->hdr.extra = peer->box_mapped ? uci_box_tx_position(&peer->box) : 0;
         uci_control_send(msg);
@@ -526,7 +528,8 @@ void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data
         uci_link_resend_range(peer, words[i], words[i + 1] + 1, true);
     }
     if ((hdr->flags & UCI_AM_FLAG_LAST) && (!uci_list_is_empty(&peer->eps) || (peer->tx_acked != peer->tx_next))) {
-        uci_link_say_sent(peer); /* behind all that is on its way: what is missing then has been lost */
+        uci_link_say_sent(peer,
+                          UCI_AM_FLAG_REPAIR); /* behind all that is on its way: what is missing then has been lost */
     }
 }
 
@@ -560,7 +563,7 @@ static void uci_link_look_at(uci_peer_t *peer, uint64_t now)
     } else if (now >= uci_link_sent_time(peer)) {
         peer->tx_time = now;
         ++peer->tx_asks;
-        uci_link_say_sent(peer);
+        uci_link_say_sent(peer, 0);
     }
 }
 

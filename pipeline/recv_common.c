@@ -121,6 +121,8 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     op->state          = (uint8_t *)(op->expected + chunks);
     op->dropped_before = worker->dropped;
     uci_ask_init(&op->ask, peer, uci_process_time_ns());
+    op->ask.rough = (worker->dropped >
+                     0); /* where something was lost before, CTS may be: its sender is there to answer */
     uci_list_add_tail(&worker->recv_ops, &op->link);
     ++worker->ops_active;
     uci_both_recv_begins(op);
