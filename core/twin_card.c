@@ -39,15 +39,12 @@ static uint64_t uci_twin_card_digest(const void *data, size_t length)
 /* Characters that would end a line, or that a terminal would obey, become '?' */
 static void uci_twin_card_set_text(char *text, size_t size, const char *value)
 {
-    size_t length = strnlen(value, size - 1);
+    size_t i;
 
-    memcpy(text, value, length);
-    text[length] = '\0';
-    for (; *text != '\0'; ++text) {
-        if ((*text < ' ') || (*text > '~')) { /* a char may be signed: what is not ASCII is one or the other */
-            *text = '?';
-        }
+    for (i = 0; (i < size - 1) && (value[i] != '\0'); ++i) {
+        text[i] = ((value[i] < ' ') || (value[i] > '~')) ? '?' : value[i]; /* a char may be signed: what is not ASCII is one or the other */
     }
+    text[i] = '\0';
 }
 
 #define uci_twin_card_set(_text, _value) uci_twin_card_set_text(_text, sizeof(_text), _value)
