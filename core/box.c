@@ -209,9 +209,9 @@ bool uci_box_rx_skip(uci_box_rx_t *rx)
     return false;
 }
 
-const char *uci_box_rx_find(const uci_box_rx_t *rx, uint64_t *position_p, uint64_t *mark_p)
+const char *uci_box_rx_find(const uci_box_rx_t *rx, uint64_t *position_p, uint64_t end, uint64_t *mark_p)
 {
-    uint64_t position = *position_p, end = (position | (rx->ring - 1)) + 1;
+    uint64_t position = *position_p;
     const char *place;
 
     for (; position < end; ++position) {
@@ -223,6 +223,17 @@ const char *uci_box_rx_find(const uci_box_rx_t *rx, uint64_t *position_p, uint64
         }
     }
     return NULL;
+}
+
+void uci_box_rx_resume(uci_box_rx_t *rx, uint64_t position)
+{
+    uint64_t step = position & (rx->ring - 1);
+
+    rx->granules += position - uci_box_rx_position(rx);
+    uci_box_rx_begin_lap(rx, position - step);
+    rx->mark += step * UCI_BOX_MARK_STEP;
+    rx->expected = uci_box_fold(rx->mark);
+    rx->place += step * UCI_BOX_GRANULE;
 }
 
 void uci_box_rx_tell(uci_box_rx_t *rx, uint32_t acked_seq)

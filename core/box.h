@@ -31,7 +31,7 @@
  *    fails its verification.
  *  - Neither side follows a length or an offset from the box unchecked, so neither leaves its memory.
  * A lost mark and a lost tell both look like silence. It is the protocol above that notices (it compares positions),
- * tells again, or starts a new epoch.
+ * tells again, or goes on behind what is hidden.
  *
  * Each of the private halves belongs to one thread at a time. For x86-64 and aarch64.
  */
@@ -285,11 +285,24 @@ bool uci_box_rx_skip(uci_box_rx_t *rx);
 /**
  * Look for frames that were passed by. A lap is left where its next one begins, which a sender does that has all taken; but it looks the
  * same where the lap went on behind a frame that is hidden.
- * @param position_p  from here on, to the end of the lap (from rx->left on where one was left); set behind what was found.
+ * @param position_p  from here on (from rx->left on where a lap was left); set behind what was found.
+ * @param end         and below here.
  * @param mark_p      set to the mark of the frame.
  * @return as uci_box_rx_peek(), or NULL: there are no more. What has not been told as taken has not been written over.
  */
-const char *uci_box_rx_find(const uci_box_rx_t *rx, uint64_t *position_p, uint64_t *mark_p);
+const char *uci_box_rx_find(const uci_box_rx_t *rx, uint64_t *position_p, uint64_t end, uint64_t *mark_p);
+
+/** @return the position at which the lap of @a position ends, and the next one begins. */
+UCI_INLINE uint64_t uci_box_rx_lap_end(const uci_box_rx_t *rx, uint64_t position)
+{
+    return (position | (rx->ring - 1)) + 1;
+}
+
+/**
+ * Go on at another position: the one at which the sender says that it will post its next frame, so that none of those behind the hidden ones
+ * is missed. Any value leaves all accesses within the box.
+ */
+void uci_box_rx_resume(uci_box_rx_t *rx, uint64_t position);
 
 /** @return true if the sender should be told by now, lest it finds the box full. */
 UCI_INLINE bool uci_box_rx_should_tell(const uci_box_rx_t *rx)

@@ -529,7 +529,7 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
     if (peer->bye_heard || (hdr->value < peer->peer_life)) {
         return;
     }
-    uci_mailbox_catch_up(peer, 0); /* what it has sent before this lies there, and is not lacking */
+    uci_mailbox_catch_up(peer); /* what it has sent before this lies there, and is not lacking */
     peer->leaving  = true;
     peer->promised = !peer->user_closed;
     uci_close_take_report(peer, data, length);
@@ -569,7 +569,7 @@ void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *dat
     {
         ep->half = true;
     }
-    uci_mailbox_catch_up(peer, 0);
+    uci_mailbox_catch_up(peer);
     uci_mailbox_free(peer);
     uci_close_take_report(peer, data, length);
     uci_close_rest(peer);

@@ -86,7 +86,7 @@ void uci_link_ack_now(uci_peer_t *peer)
     if (uci_list_is_empty(&peer->eps) && (peer->leaving || peer->user_closed)) {
         return; /* not worth a new connection */
     }
-    if ((peer->rx_box >= 0) && !peer->worker->mailbox.boxes[peer->rx_box].renewed) {
+    if ((peer->rx_box >= 0) && !peer->worker->mailbox.boxes[peer->rx_box].untold) {
         uci_box_rx_tell(&peer->worker->mailbox.boxes[peer->rx_box].rx, (uint32_t)peer->rx_next);
         return;
     }
@@ -476,7 +476,7 @@ void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
 {
     uint64_t upto = hdr->value;
 
-    uci_mailbox_catch_up(peer, hdr->extra);
+    uci_mailbox_on_sent(peer, hdr->index, hdr->extra);
     if ((upto <= peer->rx_next) && !peer->rx_special) {
         uci_link_trust(peer); /* nothing that was sent before is missing */
     }
@@ -488,7 +488,7 @@ void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     uci_frame_hdr_t lost = {.tag = hdr->value, .seq = (uint32_t)seq};
     uci_gap_t *gap;
 
-    uci_mailbox_catch_up(peer, 0); /* it may be here all the same */
+    uci_mailbox_catch_up(peer); /* it may be here all the same */
     gap         = uci_link_gap(peer, seq);
     lost.kind   = (uint8_t)hdr->extra;
     lost.digest = (uint8_t)(hdr->extra >> 8);

@@ -506,7 +506,10 @@ static void uci_link_say_sent(uci_peer_t *peer, uint16_t flags)
     if (msg != NULL) {
         msg->hdr.flags = flags;
         msg->hdr.value = peer->tx_posted;
-        msg->hdr.extra = peer->box_mapped ? uci_box_tx_position(&peer->box) : 0;
+        if (peer->box_mapped) {
+            msg->hdr.index = (uint32_t)peer->box_key;
+            msg->hdr.extra = uci_box_tx_position(&peer->box);
+        }
         uci_control_send(msg);
     }
 }

@@ -58,7 +58,6 @@ static void uci_mailbox_set_lost(uci_mailbox_t *mailbox, uci_mailbox_box_t *box,
     mailbox->lost += (unsigned)lost - (unsigned)box->lost;
     mailbox->hot = (mailbox->lost > 0) ? 0 : UCI_MAILBOX_HOT;
     box->lost    = lost;
-    box->behind  = lost ? box->behind : 0;
 }
 
 /* What is in the box is lost: nothing that was written under its last key is a frame */
@@ -164,16 +163,6 @@ static void uci_mailbox_pass(uci_mailbox_box_t *box)
     }
 }
 
-/* The sender begins anew as well */
-static void uci_mailbox_renew(uci_peer_t *peer)
-{
-    uci_worker_t *worker = peer->worker;
-
-    uci_mailbox_begin_anew(worker, (unsigned)peer->rx_box);
-    worker->mailbox.boxes[peer->rx_box].renewed = true;
-    uci_mailbox_tell(peer);
-}
-
 static bool uci_mailbox_is_possible(uci_peer_t *peer)
 {
     uci_worker_t *worker = peer->worker;
@@ -200,12 +189,14 @@ void uci_mailbox_offer(uci_peer_t *peer)
     peer->rx_box                = (int8_t)number;
     mailbox->boxes[number].peer = peer;
     mailbox->count              = uci_max(mailbox->count, (unsigned)number + 1);
-    uci_mailbox_renew(peer);
+    uci_mailbox_begin_anew(peer->worker, (unsigned)number);
+    mailbox->boxes[number].untold = true;
+    uci_mailbox_tell(peer);
 }
 
 void uci_mailbox_repeat(uci_peer_t *peer)
 {
-    if ((peer->rx_box >= 0) && peer->worker->mailbox.boxes[peer->rx_box].renewed) {
+    if ((peer->rx_box >= 0) && peer->worker->mailbox.boxes[peer->rx_box].untold) {
         uci_mailbox_tell(peer);
     }
 }
@@ -239,16 +230,16 @@ static void uci_mailbox_broken(uci_peer_t *peer, uci_mailbox_box_t *box)
     (void)uci_mailbox_find(&peer->worker->mailbox, box);
 }
 
-/* Frames whose marks are right, from this position to the end of its lap. They lie behind what is hidden, or can't be told the length
+/* Frames whose marks are right, from this position on and below the end. They lie behind what is hidden, or can't be told the length
  * of, and have arrived as well as any. What comes twice of these is repeated, and no more. @return headers that do not pass */
-static unsigned uci_mailbox_take_passed(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_t position)
+static unsigned uci_mailbox_take_passed(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_t position, uint64_t end)
 {
     unsigned damaged = 0;
     uci_frame_hdr_t hdr;
     const char *place;
     uint64_t mark;
 
-    while ((box->peer == peer) && ((place = uci_box_rx_find(&box->rx, &position, &mark)) != NULL)) {
+    while ((box->peer == peer) && ((place = uci_box_rx_find(&box->rx, &position, end, &mark)) != NULL)) {
         if (uci_mailbox_read_hdr(&hdr, place, mark) &&
             (uci_wire_is_plain(&hdr) || (uci_wire_check_frame(&hdr) == NULL))) {
             uci_link_take(peer, &hdr, place + sizeof(hdr));
@@ -271,7 +262,8 @@ void uci_mailbox_look_back(uci_peer_t *peer)
     position     = box->rx.left;
     box->rx.left = UINT64_MAX; /* what is found now looks back as well */
     if (position != UINT64_MAX) {
-        UCI_STATS_ADD(mismatched_headers, uci_mailbox_take_passed(peer, box, position));
+        UCI_STATS_ADD(mismatched_headers,
+                      uci_mailbox_take_passed(peer, box, position, uci_box_rx_lap_end(&box->rx, position)));
     }
 }
 
@@ -293,7 +285,7 @@ static unsigned uci_mailbox_drain(uci_worker_t *worker, uci_mailbox_box_t *box)
             uci_mailbox_broken(peer, box);
             return count + 1;
         }
-        box->renewed = false;
+        box->untold = false;
         uci_box_rx_next(&box->rx, sizeof(hdr) + hdr.length);
         if (!uci_wire_is_plain(&hdr) && uci_unlikely(uci_wire_check_frame(&hdr) != NULL)) {
             uci_wire_refuse(peer, "a message", uci_wire_check_frame(&hdr));
@@ -387,18 +379,7 @@ unsigned uci_mailbox_poll(uci_worker_t *worker)
                                                          : uci_mailbox_poll_each(worker);
 }
 
-/* It has posted up to this position, and may have begun laps that were not seen: what is there is in the last two of them */
-static void uci_mailbox_take_all(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_t position)
-{
-    uint64_t lap = position & ~(box->rx.ring - 1);
-
-    if (lap > 0) {
-        (void)uci_mailbox_take_passed(peer, box, lap - box->rx.ring);
-    }
-    (void)uci_mailbox_take_passed(peer, box, lap);
-}
-
-void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)
+void uci_mailbox_catch_up(uci_peer_t *peer)
 {
     uci_mailbox_t *mailbox = &peer->worker->mailbox;
     uci_mailbox_box_t *box;
@@ -410,22 +391,37 @@ void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position)
     do {
         while (uci_mailbox_drain(peer->worker, box) > 0) {
         }
-        if ((peer->rx_box < 0) || (!box->lost && (position <= uci_box_rx_position(&box->rx)))) {
-            return;
-        }
-    } while (uci_mailbox_find(mailbox, box));
-    if (position <= uci_box_rx_position(&box->rx)) {
-        return; /* as far as it says, there is no more */
+    } while ((box->peer == peer) && box->lost && uci_mailbox_find(mailbox, box));
+}
+
+/* Its sender may have begun laps that were not seen: what is there is in the last two of them */
+static void uci_mailbox_resume(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_t position)
+{
+    uint64_t last = uci_box_rx_lap_end(&box->rx, position) - box->rx.ring;
+    uint64_t from = uci_max(uci_box_rx_position(&box->rx), (last > 0) ? last - box->rx.ring : 0);
+
+    UCI_STATS_ADD(mismatched_headers, uci_mailbox_take_passed(peer, box, from, position));
+    if (box->peer == peer) {
+        uci_box_rx_resume(&box->rx, position);
+        uci_mailbox_set_lost(&peer->worker->mailbox, box, false);
     }
-    uci_mailbox_take_all(peer, box, position);
-    if ((box->behind != 0) && (box->behind != position)) {
-        if (uci_unlikely(uci_fault_asked)) {
-            uci_mailbox_pass(box);
-        }
-        uci_mailbox_renew(peer); /* it has posted more, and there is no mark again */
-    } else {
-        box->behind = position;
-        uci_mailbox_repeat(peer);
+}
+
+void uci_mailbox_on_sent(uci_peer_t *peer, uint32_t key, uint64_t position)
+{
+    uci_mailbox_box_t *box;
+
+    uci_mailbox_catch_up(peer);
+    if (peer->rx_box < 0) {
+        return;
+    }
+    box = &peer->worker->mailbox.boxes[peer->rx_box];
+    if ((uint32_t)box->key != key) {
+        return; /* it does not know of this box, or not yet */
+    }
+    box->untold = false;
+    if (position > uci_box_rx_position(&box->rx)) {
+        uci_mailbox_resume(peer, box, position);
     }
 }
 

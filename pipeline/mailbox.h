@@ -17,7 +17,7 @@
  * does not tell where the next frame begins, a mark that is damaged is not seen at all; then (when the header fails, or when SENT
  * says that there should be more) the box is lost: the receiver looks for the next mark that is right, now and then until one comes, and
  * goes on from there, so that damage costs the frame that is hit and no other. If the sender says that it has posted more, and there is no
- * mark all the same, the receiver gives the box a new key, tells it by BOX, and the sender begins anew at its start. What is missing is
+ * mark all the same, the receiver takes what is right up to where the sender is, and goes on there. What is missing is
  * asked for, and comes by active message. A doorbell that is lost costs a while: boxes that are quiet are looked into now and then.
  *
  * Contexts with UCP_FEATURE_WAKEUP have none: memory that changes wakes nobody.
@@ -53,11 +53,13 @@ unsigned uci_mailbox_poll(uci_worker_t *worker);
 /** A frame of @a peer has come before its turn: look whether others have been passed by in its box, and take them. */
 void uci_mailbox_look_back(uci_peer_t *peer);
 
-/** Take what lies in the box of @a peer, which says that it is at @a position. If it is not there, though it has been looked for in
- *  vain before, and more has been posted since: a new key. */
-void uci_mailbox_catch_up(uci_peer_t *peer, uint64_t position);
+/** Take what lies in the box of @a peer. */
+void uci_mailbox_catch_up(uci_peer_t *peer);
 
-/** Something of the peer's is asked for again: if it has not been told of the box's new key for sure, tell it again. */
+/** @a peer says that in the box whose key ends in @a key it is at @a position: take what lies there, and go on there. */
+void uci_mailbox_on_sent(uci_peer_t *peer, uint32_t key, uint64_t position);
+
+/** Something of the peer's is asked for again: if it has not been told of its box for sure, tell it again. */
 void uci_mailbox_repeat(uci_peer_t *peer);
 
 /** It says nothing more: the box is for somebody else. */

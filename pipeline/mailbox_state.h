@@ -25,9 +25,8 @@ typedef struct uci_mailbox_box {
     uci_box_rx_t rx;
     struct uci_peer *peer; /**< NULL: free */
     uint64_t key;
-    bool renewed;    /**< has a new key, under which nothing has come yet */
-    bool lost;       /**< where its next frame begins is not known: it is looked for by its mark */
-    uint64_t behind; /**< position that its sender was at when it was looked for in vain; 0: it has not said */
+    bool untold; /**< nothing has come yet that says that its sender knows the key */
+    bool lost;   /**< where its next frame begins is not known: it is looked for by its mark */
 } uci_mailbox_box_t;
 
 /** Our own */

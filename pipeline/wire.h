@@ -27,7 +27,7 @@
 #include "seal.h"
 #include "uci_signature.h"
 
-#define UCI_PROTOCOL_VERSION 8
+#define UCI_PROTOCOL_VERSION 9
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_FRAME_AM_ID  1020 /**< frames */
@@ -154,8 +154,8 @@ typedef enum {
     UCI_AM_QUERY, /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN; value: its whole number */
     UCI_AM_TREE,   /**< receiver -> sender: root and children of nodes uint32_t[] of level `index` wanted */
     UCI_AM_LEAVES, /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
-    UCI_AM_SENT,   /**< frames below `value` have been sent, and the place in the mailbox is `extra`: where are you? */
-    UCI_AM_BOX,    /**< a box of this side's mailbox: uci_am_box_t, rkey */
+    UCI_AM_SENT, /**< frames below `value` have been sent, and the position in the box whose key ends in `index` is `extra`: where are you? */
+    UCI_AM_BOX,  /**< a box of this side's mailbox: uci_am_box_t, rkey */
     UCI_AM_LEAVE, /**< the user of this side closes its endpoint: what have you not finished? A report; op: number of the question */
     UCI_AM_MISSING, /**< answer, a report; op: as LEAVE */
     UCI_AM_BYE,     /**< nothing more will come from this side; a report of not too many ranges */

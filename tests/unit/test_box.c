@@ -378,13 +378,43 @@ Test(box, frames_that_were_passed_by_are_found)
     ((char *)(uintptr_t)rx.place)[0] ^= 16;
     cr_assert(uci_box_rx_peek(&rx) == box->ring, "the next lap");
     position = rx.left;
-    while (uci_box_rx_find(&rx, &position, &mark) != NULL) {
-        cr_assert(position < UCI_BOX_GRANULES + 1);
+    while (uci_box_rx_find(&rx, &position, uci_box_rx_lap_end(&rx, rx.left), &mark) != NULL) {
+        cr_assert(position <= UCI_BOX_GRANULES);
         ++found;
     }
     cr_expect(found > 200);
     cr_expect(found == (UCI_BOX_GRANULES - 100 + 15) / 16 - 1, "%u of those of the lap, all but the hidden one", found);
     take_frame(&rx, 1000, found + 1);
+    yard_check(&yard);
+}
+
+/* Wherever its sender is, ahead in the same lap or some laps on: what it posts from there on is taken */
+Test(box, resumed_where_the_sender_is)
+{
+    const uint64_t steps[] = {1, 17, 1000, UCI_BOX_GRANULES - 1, UCI_BOX_GRANULES, 3 * UCI_BOX_GRANULES + 5};
+    yard_t yard;
+    uci_box_t *box = yard_make(&yard, 1);
+    uci_box_tx_t tx;
+    uci_box_rx_t rx;
+    uint32_t acked;
+    unsigned i, j, k = 0;
+
+    both_init(&tx, &rx, box, KEY);
+    for (i = 0; i < sizeof(steps) / sizeof(*steps); ++i) {
+        for (j = 0; j < steps[i]; ++j) {
+            cr_assert(send_frame(&tx, 64, ++k));
+            uci_box_rx_resume(&rx, uci_box_tx_position(&tx));
+            uci_box_rx_tell(&rx, k);
+            (void)uci_box_tx_heard(&tx, &acked);
+        }
+        cr_assert(uci_box_rx_position(&rx) == uci_box_tx_position(&tx));
+        cr_assert(uci_box_rx_peek(&rx) == NULL);
+        cr_assert(send_frame(&tx, 1000, ++k));
+        take_frame(&rx, 1000, k);
+    }
+    uci_box_rx_resume(&rx, UINT64_MAX);
+    cr_expect((rx.place >= box->ring) && (rx.place < rx.end), "what it says may be anything");
+    (void)uci_box_rx_peek(&rx);
     yard_check(&yard);
 }
 

@@ -1615,50 +1615,75 @@ static void lose_boxes(net_message_t *message)
     }
 }
 
-/* One that is not seen: its place, and what says so */
-static void lose_a_mark(void)
+/* More are hidden in a row than are looked behind: the receiver goes on where the sender says that it is. What is right in between is taken,
+ * as there is no other copy of it */
+Test(link_mailbox, where_the_sender_is)
 {
-    in_box(0, 0, 100)[3] ^= 4;
-    talk_turns(1, 0);
-    net_clock += 21 * TALK_MS;
-    talk_turns(8, 0); /* UCX has its part in one of four */
-}
-
-static void until_told(unsigned times)
-{
-    unsigned turn;
-
-    for (turn = 0; (turn < 50) && (boxes_told < times); ++turn) {
-        talk_turns(1, 5 * TALK_MS);
-    }
-    cr_assert(boxes_told == times, "%u", boxes_told);
-}
-
-/* The new key is told again when the sender asks, until something comes under it */
-Test(link_mailbox, a_lost_key)
-{
-    unsigned first;
+    const unsigned count = 2 * UCI_BOX_FRAME_MAX / UCI_BOX_GRANULE;
+    uint64_t key, kept;
+    unsigned first, round, i;
     char *place;
 
+    for (round = 0; round < 3; ++round) {
+        recv_any(1, count + 1);
+        key   = box_of(0)->key;
+        first = send_more(0, count, 0);
+        kept  = talk_peer(0, 1)->tx_posted - 2;
+        place = in_box(0, 0, 0);
+        for (i = 0; i < count; ++i) {
+            place[(i * UCI_BOX_GRANULE) + 3] ^= (i == count - 2) ? 0 : 4;
+        }
+        uci_frame_hdr(uci_txlog_find(talk_peer(0, 1), kept))->value ^= 8;
+        talk_turns(1, 0);
+        net_clock += 21 * TALK_MS;
+        talk_turns(8, 0); /* UCX has its part in one of four */
+        cr_assert(uci_box_rx_position(&box_of(0)->rx) == uci_box_tx_position(&talk_peer(0, 1)->box));
+        cr_assert(box_of(0)->key == key);
+        send_more(0, 1, 0);
+        finish();
+        expect_more(first, count + 1, 0);
+        cr_assert(uses_mailbox(0));
+    }
+}
+
+/* What is said of another box, or of one that had the same place, moves nothing */
+Test(link_mailbox, where_the_sender_is_in_another_box)
+{
+    uint64_t position = uci_box_rx_position(&box_of(0)->rx);
+
+    uci_mailbox_on_sent(talk_peer(1, 0), (uint32_t)box_of(0)->key + 1, position + 1000);
+    cr_expect(uci_box_rx_position(&box_of(0)->rx) == position);
+    uci_mailbox_on_sent(talk_peer(1, 0), (uint32_t)box_of(0)->key, position - 1);
+    cr_expect(uci_box_rx_position(&box_of(0)->rx) == position, "an old one");
+}
+
+static void lose_a_frame(net_message_t *message)
+{
+    if (message->frame) {
+        message->header[20] ^= 1;
+        net_sent = NULL;
+    }
+}
+
+/* It is told again where its box is, when something is asked for */
+Test(link_boxes, told_again)
+{
     net_sent     = lose_boxes;
     losing_boxes = true;
-    recv_any(1, 3);
-    first = send_more(0, 1, 100);
-    lose_a_mark();
-    cr_expect(box_of(0)->lost && (boxes_told == 0), "it may be the last one");
-    place = (char *)(uintptr_t)box_of(0)->rx.place;
-    send_more(0, 1, 100);
-    place[uci_align_up(PAYLOAD + 100, UCI_BOX_GRANULE) + 3] ^= 4;
-    until_told(1);
-    send_more(0, 1, 100);
-    until_told(2);
+    talk_begin(2, UCI_CARRIER_AUTO);
+    net_sent = lose_boxes;
+    recv_any(1, 30);
+    send_in_order(0, 0, 10, 100);
+    talk_turns(5, TALK_MS);
+    cr_assert((boxes_told == 1) && !talk_peer(0, 1)->box_mapped);
+    net_sent = lose_a_frame;
+    send_in_order(0, 10, 10, 100);
+    talk_turns(50, TALK_MS);
+    cr_assert(talk_peer(0, 1)->box_mapped);
+    send_in_order(0, 20, 10, 100);
+    finish();
+    expect_in_order(30, 100);
     losing_boxes = false;
-    finish();
-    expect_more(first, 3, 100);
-    recv_any(1, 5);
-    first = send_more(0, 5, 100);
-    finish();
-    expect_more(first, 5, 100);
 }
 
 /* Never told where its box is, it sends active messages, and all is well */
