@@ -182,7 +182,8 @@ static bool uci_box_is_marked(const char *place, uint64_t mark)
     return __atomic_load_n((const uci_box_word_t *)(const void *)place, __ATOMIC_ACQUIRE) == mark;
 }
 
-bool uci_box_rx_skip(uci_box_rx_t *rx)
+/* @return granules from the next place to the first frame behind it, in this lap; 0: there is none */
+static unsigned uci_box_rx_look(const uci_box_rx_t *rx)
 {
     const char *place = rx->place;
     uint64_t mark     = rx->mark;
@@ -195,18 +196,35 @@ bool uci_box_rx_skip(uci_box_rx_t *rx)
             break;
         }
         if (uci_box_is_marked(place, uci_box_fold(mark))) {
-            rx->granules += i;
-            rx->mark     = mark;
-            rx->expected = uci_box_fold(mark);
-            rx->place    = place;
-            return true;
+            return i;
         }
     }
-    if (uci_box_is_marked(rx->box->ring, rx->rewound)) {
-        uci_box_rx_leave_lap(rx);
+    return 0;
+}
+
+bool uci_box_rx_skip(uci_box_rx_t *rx)
+{
+    bool is_left   = false;
+    unsigned first = uci_box_rx_look(rx);
+
+    if (first == 0) {
+        is_left = uci_box_is_marked(rx->box->ring, rx->rewound);
+    }
+    if ((first > 0) || is_left) {
+        first = uci_box_rx_look(
+                rx); /* the sender may be faster than we look: what is before the one that was seen is there by now */
+    }
+    if (first > 0) {
+        rx->granules += first;
+        rx->mark += first * UCI_BOX_MARK_STEP;
+        rx->expected = uci_box_fold(rx->mark);
+        rx->place += first * UCI_BOX_GRANULE;
         return true;
     }
-    return false;
+    if (is_left) {
+        uci_box_rx_leave_lap(rx);
+    }
+    return is_left;
 }
 
 const char *uci_box_rx_find(const uci_box_rx_t *rx, uint64_t *position_p, uint64_t end, uint64_t *mark_p)

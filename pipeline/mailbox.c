@@ -215,21 +215,6 @@ void uci_mailbox_free(uci_peer_t *peer)
     peer->box_offered = false;
 }
 
-/* Look for a frame, here or behind. @return whether there is one */
-static bool uci_mailbox_find(uci_mailbox_t *mailbox, uci_mailbox_box_t *box)
-{
-    uci_mailbox_set_lost(mailbox, box, (uci_box_rx_peek(&box->rx) == NULL) && !uci_box_rx_skip(&box->rx));
-    return !box->lost;
-}
-
-/* A header does not tell how long its frame is: those behind it are found by their marks, now or when they come */
-static void uci_mailbox_broken(uci_peer_t *peer, uci_mailbox_box_t *box)
-{
-    uci_link_header_damaged(peer->worker, peer, "a frame in shared memory");
-    uci_box_rx_next(&box->rx, 1); /* it has one granule at least */
-    (void)uci_mailbox_find(&peer->worker->mailbox, box);
-}
-
 /* Frames whose marks are right, from this position on and below the end. They lie behind what is hidden, or can't be told the length
  * of, and have arrived as well as any. What comes twice of these is repeated, and no more. @return headers that do not pass */
 static unsigned uci_mailbox_take_passed(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_t position, uint64_t end)
@@ -265,6 +250,28 @@ void uci_mailbox_look_back(uci_peer_t *peer)
         UCI_STATS_ADD(mismatched_headers,
                       uci_mailbox_take_passed(peer, box, position, uci_box_rx_lap_end(&box->rx, position)));
     }
+}
+
+/* Look for a frame, here or behind. Where that leaves a lap, what is hidden may have been passed by, and the next lap that is left would make
+ * us forget that. @return whether there is one */
+static bool uci_mailbox_find(uci_peer_t *peer, uci_mailbox_box_t *box)
+{
+    uci_mailbox_look_back(peer);
+    if (box->peer != peer) {
+        return false;
+    }
+    uci_mailbox_set_lost(&peer->worker->mailbox, box,
+                         (uci_box_rx_peek(&box->rx) == NULL) && !uci_box_rx_skip(&box->rx));
+    uci_mailbox_look_back(peer);
+    return (box->peer == peer) && !box->lost;
+}
+
+/* A header does not tell how long its frame is: those behind it are found by their marks, now or when they come */
+static void uci_mailbox_broken(uci_peer_t *peer, uci_mailbox_box_t *box)
+{
+    uci_link_header_damaged(peer->worker, peer, "a frame in shared memory");
+    uci_box_rx_next(&box->rx, 1); /* it has one granule at least */
+    (void)uci_mailbox_find(peer, box);
 }
 
 /* Take frames, each of them read once. @return how many. */
@@ -319,7 +326,7 @@ static void uci_mailbox_find_lost(uci_worker_t *worker)
 
     for (i = 0; i < mailbox->count; ++i) {
         box = &mailbox->boxes[i];
-        if (box->lost && (far || (uci_box_rx_peek(&box->rx) != NULL)) && uci_mailbox_find(mailbox, box)) {
+        if (box->lost && (far || (uci_box_rx_peek(&box->rx) != NULL)) && uci_mailbox_find(box->peer, box)) {
             uci_doorbell_ring(mailbox->region, i);
         }
     }
@@ -381,17 +388,16 @@ unsigned uci_mailbox_poll(uci_worker_t *worker)
 
 void uci_mailbox_catch_up(uci_peer_t *peer)
 {
-    uci_mailbox_t *mailbox = &peer->worker->mailbox;
     uci_mailbox_box_t *box;
 
     if (peer->rx_box < 0) {
         return;
     }
-    box = &mailbox->boxes[peer->rx_box];
+    box = &peer->worker->mailbox.boxes[peer->rx_box];
     do {
         while (uci_mailbox_drain(peer->worker, box) > 0) {
         }
-    } while ((box->peer == peer) && box->lost && uci_mailbox_find(mailbox, box));
+    } while ((box->peer == peer) && box->lost && uci_mailbox_find(peer, box));
 }
 
 /* Its sender may have begun laps that were not seen: what is there is in the last two of them */

@@ -885,6 +885,59 @@ Test(box, two_threads_stream, .timeout = 120)
     stream_check(stream, &yard);
 }
 
+/* --- a header of each third frame is as good as damaged: what lies behind it is looked for while more is posted --- */
+
+enum { CHASE_TOTAL = 128, CHASE_FRAMES = UCI_BOX_GRANULES / 2, CHASE_LAPS = 1000 };
+
+static void *chase_post(void *arg)
+{
+    uci_box_tx_t *tx = arg;
+    uint64_t number;
+
+    for (number = 0; number < CHASE_FRAMES; ++number) {
+        if (!send_frame(tx, CHASE_TOTAL, number)) {
+            return "the box is full";
+        }
+    }
+    return NULL;
+}
+
+static void chase_lap(uci_box_tx_t *tx, uci_box_rx_t *rx)
+{
+    pthread_t sender;
+    void *wrong;
+    unsigned number, turns = 0;
+
+    cr_assert(pthread_create(&sender, NULL, chase_post, tx) == 0);
+    for (number = 0; number < CHASE_FRAMES; ++number) {
+        while ((uci_box_rx_peek(rx) == NULL) && ((number % 3 != 1) || !uci_box_rx_skip(rx))) {
+            pause_for(&turns);
+        }
+        if (number % 3 != 0) {
+            take_frame(rx, CHASE_TOTAL, number);
+        } else {
+            uci_box_rx_next(rx, 1); /* its length is not known */
+        }
+    }
+    pthread_join(sender, &wrong);
+    cr_assert(wrong == NULL, "%s", (const char *)wrong);
+}
+
+Test(box, none_is_passed_by_while_it_is_posted, .timeout = 120)
+{
+    yard_t yard;
+    uci_box_t *box = yard_make(&yard, 1);
+    uci_box_tx_t tx;
+    uci_box_rx_t rx;
+    unsigned lap;
+
+    for (lap = 0; lap < CHASE_LAPS; ++lap) {
+        both_init(&tx, &rx, box, KEY + lap);
+        chase_lap(&tx, &rx);
+    }
+    yard_check(&yard);
+}
+
 static pid_t child_start(void *(*func)(void *), void *arg)
 {
     pid_t pid = fork();

@@ -1660,7 +1660,7 @@ Test(link_mailbox, where_the_sender_is_in_another_box)
 static void lose_a_frame(net_message_t *message)
 {
     if (message->frame) {
-        message->header[20] ^= 1;
+        flip(message, 20);
         net_sent = NULL;
     }
 }
