@@ -480,7 +480,11 @@ void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
     if ((upto <= peer->rx_next) && !peer->rx_special) {
         uci_link_trust(peer); /* nothing that was sent before is missing */
     }
-    uci_link_send_ack(peer, upto, (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0);
+    /* the answer to a question of ours, when nothing is missing and our endpoints are closed, is the end of it: a new connection may find
+     * its worker going, and UCX 1.13 does not survive that (close.c) */
+    if ((upto > peer->rx_next) || !(hdr->flags & UCI_AM_FLAG_REPAIR) || !uci_list_is_empty(&peer->eps)) {
+        uci_link_send_ack(peer, upto, (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0);
+    }
 }
 
 void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)

@@ -5,7 +5,8 @@
 Two ranks exchange windows of messages. Jobs with and without faults take turns; a ratio is of the two jobs of a round. Prints for each case
 the medians: faults, longest stall (nothing arrived at a rank that waited), time, and control messages for a fault beyond those of the
 job without faults. Targets: a stall of 1 s at most, at a rate of 1e-2 twice the time, at 1e-3 1.1 times, 8 control messages for a fault. What misses one is
-marked with an exclamation mark. With --busy others use the processors meanwhile.
+marked with an exclamation mark. A second table has the worst of all cases for each target and rate. With --busy others use the processors
+meanwhile.
 """
 import contextlib
 import json
@@ -110,8 +111,19 @@ def print_row(case, rate, row):
           f"| {row['seconds']:.2f} | {mark(row['ratio'], SLOWER.get(rate), 2)} | {mark(row['control'], CONTROL_PER_FAULT, 1)} |", flush=True)
 
 
+def print_worst(rows):
+    """A table of the worst of all cases, each figure by itself."""
+    print("\n| target | rate | cases | longest stall s | largest ratio | median ratio | control |\n|---|---:|---:|---:|---:|---:|---:|")
+    for target, rate in dict.fromkeys((case[-1], rate) for case, rate, row in rows if row["faults"]):
+        of = [row for case, other, row in rows if (case[-1], other) == (target, rate) and row["faults"]]
+        print(f"| {target} | {rate:g} | {len(of)} | {mark(max(row['stall'] for row in of), STALL_S, 3)} "
+              f"| {mark(max(row['ratio'] for row in of), SLOWER.get(rate), 2)} "
+              f"| {mark(statistics.median(row['ratio'] for row in of), SLOWER.get(rate), 2)} "
+              f"| {mark(max(row['control'] for row in of), CONTROL_PER_FAULT, 1)} |")
+
+
 def main():
-    """A table of all."""
+    """A table of all, and one of the worst."""
     parser = make_parser(__doc__)
     parser.add_argument("--mpi", default="openmpi,mpich", help="which (default both)")
     parser.add_argument("--tls", default="posix,self posix,cma,self tcp,self", help="UCX_TLS, separated by spaces (default '%(default)s')")
@@ -124,6 +136,7 @@ def main():
     options = parser.parse_args()
     print("| MPI | UCX_TLS | messages | target | rate | faults | stall s, no faults | stall s | s | ratio | control |\n"
           "|---|---|---|---|---:|---:|---:|---:|---:|---:|---:|")
+    rows = []
     with busy(options.busy):
         for mpi in options.mpi.split(","):
             program = compile_program(options.build, mpi)
@@ -132,7 +145,9 @@ def main():
                     for target in options.targets.split(","):
                         for rate in map(float, options.rates.split(",")):
                             row = measure(program, mpi, tls, form, f"rate={rate},target={target},seed={options.seed}", options)
-                            print_row((mpi, tls, form, target), rate, row)
+                            rows.append(((mpi, tls, form, target), rate, row))
+                            print_row(*rows[-1])
+    print_worst(rows)
 
 
 if __name__ == "__main__":

@@ -20,8 +20,9 @@
 #   twins      what comparing twins costs LAMMPS, HPC Challenge and others; options of tests/bench/twins.py
 #   allreduce  MPI_Allreduce by node against the MPI's own, plain, with UCI and sealed, over two and four network namespaces
 #              (root); the model fitted to it; options of tests/bench/allreduce.py
+#   heal       what healing costs: faults of each target and rate, over each transport; options of tests/bench/heal.py
 #   distance   how far the cores are from each other, now
-#   report     all of these but allreduce: what docs/performance.md quotes, as Markdown; about 15 minutes
+#   report     all of these but allreduce and heal: what docs/performance.md quotes, as Markdown; about 15 minutes
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
@@ -133,7 +134,7 @@ main() {
     local mode=table
     case ${1:-} in
     -h|--help) usage_of "$0"; say; exec python3 "$uci_root/tools/uci_perftest.py" --help ;;
-    table|types|overlap|net|seal|peers|count|crowd|apps|twins|allreduce|distance|report) mode=$1; shift ;;
+    table|types|overlap|net|seal|peers|count|crowd|apps|twins|allreduce|heal|distance|report) mode=$1; shift ;;
     esac
     "$uci_root/tools/install_deps.sh" build test
     case $mode in
@@ -141,7 +142,7 @@ main() {
     esac
     build_uci "$uci_root/build"
     case $mode in
-    peers|count|crowd|apps|twins|allreduce) exec "$bench/$mode.py" "$@" ;;
+    peers|count|crowd|apps|twins|allreduce|heal) exec "$bench/$mode.py" "$@" ;;
     distance|report)  "run_$mode" ;;
     *)                "run_$mode" "$@" ;;
     esac

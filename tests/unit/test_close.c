@@ -9,6 +9,7 @@
 
 #include "close.h"
 #include "control.h"
+#include "link_recv.h"
 
 static void set_up(void)
 {
@@ -68,4 +69,20 @@ Test(close, a_leave_that_has_crossed_our_bye)
     uci_close_on_leave(peer, &again, report, sizeof(report));
     cr_expect(talk_count(1, UCI_AM_BYE) == 1, "once");
     net_clock = 0;
+}
+
+/* Nothing is missing, and it was us who asked: to say so would take a new connection too. Who asks himself is told: his log waits for it */
+Test(close, an_answer_to_who_has_closed)
+{
+    uci_peer_t *peer          = net_nodes[0].ep->peer;
+    const uci_am_hdr_t answer = {.type = UCI_AM_SENT, .flags = UCI_AM_FLAG_REPAIR}, question = {.type = UCI_AM_SENT};
+    uci_list_t eps;
+
+    uci_list_move(&peer->eps, &eps);
+    uci_link_on_sent(peer, &answer);
+    cr_expect(uci_list_is_empty(&peer->pending));
+    uci_link_on_sent(peer, &question);
+    cr_expect(!uci_list_is_empty(&peer->pending), "it has no endpoint, and tries");
+    uci_control_drop_pending(peer);
+    uci_list_move(&eps, &peer->eps);
 }
