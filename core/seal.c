@@ -415,8 +415,8 @@ static bool uci_seal_is_authentic(void *key, const uci_seal_hdr_t *hdr, const ui
 static uci_status_t uci_seal_open_with(uci_seal_pair_t *pair, const uci_seal_hdr_t *hdr, const void *record,
                                        size_t length, void *head, size_t head_length, void *body)
 {
-    const uint8_t *sealed = (const uint8_t *)record + sizeof(*hdr);
-    uci_seal_epoch_key_t fresh;
+    const uint8_t *sealed      = (const uint8_t *)record + sizeof(*hdr);
+    uci_seal_epoch_key_t fresh = {.key = NULL};
     void *key;
 
     if (!uci_seal_has_keys()) {

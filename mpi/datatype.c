@@ -172,6 +172,16 @@ static uci_status_t uci_mpi_build_struct(const uci_mpi_contents_t *contents, boo
     return status;
 }
 
+/* MPI 4.1 deprecates the older one */
+static int uci_mpi_type_size(MPI_Datatype datatype, MPI_Count *size_p)
+{
+#if MPI_VERSION >= 4
+    return PMPI_Type_size_c(datatype, size_p);
+#else
+    return PMPI_Type_size_x(datatype, size_p);
+#endif
+}
+
 /* All other constructors repeat one datatype: as often as sizes tell. One of no size has no elements, wherever it is put */
 static uci_status_t uci_mpi_build_repeated(MPI_Datatype datatype, MPI_Datatype old, uci_sigtype_t **type_p)
 {
@@ -180,7 +190,7 @@ static uci_status_t uci_mpi_build_repeated(MPI_Datatype datatype, MPI_Datatype o
     uci_sigtype_t *type;
     uci_status_t status;
 
-    if ((PMPI_Type_size_x(datatype, &size) != MPI_SUCCESS) || (PMPI_Type_size_x(old, &old_size) != MPI_SUCCESS)) {
+    if ((uci_mpi_type_size(datatype, &size) != MPI_SUCCESS) || (uci_mpi_type_size(old, &old_size) != MPI_SUCCESS)) {
         return UCI_ERR_IO;
     }
     if ((old_size <= 0) || (size <= 0)) {
@@ -209,8 +219,9 @@ static uci_status_t uci_mpi_build_derived(MPI_Datatype datatype, const uci_mpi_c
     case MPI_COMBINER_NAMED: { /* none that is known: MPI_UB, MPI_LB, or an MPI's own */
         MPI_Count size;
 
-        return ((PMPI_Type_size_x(datatype, &size) == MPI_SUCCESS) && (size == 0)) ? uci_sigtype_create(NULL, 0, type_p)
-                                                                                   : UCI_ERR_UNSUPPORTED;
+        return ((uci_mpi_type_size(datatype, &size) == MPI_SUCCESS) && (size == 0))
+                       ? uci_sigtype_create(NULL, 0, type_p)
+                       : UCI_ERR_UNSUPPORTED;
     }
     case MPI_COMBINER_F90_REAL:
         return uci_mpi_build_f90(UCI_MPI_F90_REAL, contents->integers[0], type_p);

@@ -230,6 +230,7 @@
 #pragma weak PMPI_Type_get_envelope_c
 #pragma weak PMPI_Type_get_extent
 #pragma weak PMPI_Type_set_attr
+#pragma weak PMPI_Type_size_c
 #pragma weak PMPI_Type_size_x
 #pragma weak PMPI_Wait
 #pragma weak PMPI_Waitall

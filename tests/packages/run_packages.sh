@@ -44,7 +44,7 @@ check() {
 
 build_dependencies() {
     awk '/^Build-Depends:/ { inside = 1; sub(/^[^:]*:/, "") } inside && /^[A-Z]/ { exit }
-         inside { gsub(/\([^)]*\)|,/, ""); print }' "$uci_root/debian/control" | tr -s ' \n' '\n' |
+         inside { gsub(/\([^)]*\)|\[[^]]*\]|,/, ""); print }' "$uci_root/debian/control" | tr -s ' \n' '\n' |
         sed '/^$/d; s/^debhelper-compat$/debhelper/'
 }
 
