@@ -390,6 +390,7 @@ static void uci_close_flush(uci_close_t *closing)
     if (closing->last) {
         uci_close_send_bye(closing->peer);
     }
+    uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
     uci_ep_destroy(closing->ep);
     closing->ep = NULL;
     request     = uci_ucp.ep_close_nbx(ucp, &param);
@@ -402,11 +403,24 @@ static void uci_close_flush(uci_close_t *closing)
 
 /* Both sides have said BYE: what UCX still waits for is of no use. On tcp it is an answer of the peer (its flush is
  * a ping), which may be in MPI_Finalize, past its last progress: plain MPICH hangs there when ranks finalize at
- * different times (4.0.2, UCX 1.13.1) */
+ * different times (4.0.2, UCX 1.13.1). In shared memory it is room in the peer's queue, for answers that it does not want any more, and which
+ * it will never make */
 static void uci_close_let_go(uci_close_t *closing)
 {
     uci_ucp.request_free(closing->ucx);
     uci_close_done(closing, UCS_OK);
+}
+
+/* It waits for nothing, not even for our BYE */
+static bool uci_close_is_over_there(const uci_peer_t *peer)
+{
+    return peer->bye_heard && (peer->gone_time != UINT64_MAX);
+}
+
+/* Our BYE has; or it lies behind so much that its peer does not take, that he is past taking anything */
+static bool uci_close_has_left(const uci_close_t *closing)
+{
+    return (closing->peer->byes == 0) || (uci_process_time_ns() > closing->deadline);
 }
 
 static void uci_close_advance(uci_close_t *closing)
@@ -414,7 +428,7 @@ static void uci_close_advance(uci_close_t *closing)
     const uci_peer_t *peer = closing->peer;
 
     if (closing->ep == NULL) {
-        if (peer->leaving && peer->bye_said && (peer->byes == 0)) {
+        if (peer->bye_said && (uci_close_is_over_there(peer) || (peer->leaving && uci_close_has_left(closing)))) {
             uci_close_let_go(closing);
         }
     } else if (!uci_close_has_to_wait(closing)) {
@@ -546,6 +560,18 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
     if (msg != NULL) {
         msg->hdr.op = hdr->op;
         msg->hdr.flags |= hdr->flags & UCI_AM_FLAG_REPAIR;
+        uci_control_send(msg);
+    }
+}
+
+/* Its FINs may have been lost, any of them: this says the same. It answers no LEAVE */
+void uci_close_on_query(uci_peer_t *peer)
+{
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
+
+    if (msg != NULL) {
+        msg->hdr.op    = UINT32_MAX;
+        msg->hdr.flags = UCI_AM_FLAG_REPAIR;
         uci_control_send(msg);
     }
 }

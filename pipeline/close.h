@@ -76,6 +76,7 @@ void uci_close_dump(const uci_worker_t *worker, int fd);
 
 /* Called by the dispatcher; @a data: a report */
 void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
+void uci_close_on_query(uci_peer_t *peer);
 void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
 void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
 

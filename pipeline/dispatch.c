@@ -73,7 +73,11 @@ static void uci_dispatch_message(uci_peer_t *peer, const uci_am_hdr_t *hdr, cons
         }
         break;
     case UCI_AM_QUERY:
-        uci_recv_on_query(peer, rx_seq, hdr);
+        if (hdr->flags & UCI_AM_FLAG_LAST) {
+            uci_close_on_query(peer);
+        } else {
+            uci_recv_on_query(peer, rx_seq, hdr);
+        }
         break;
     case UCI_AM_TREE:
         uci_descent_on_tree(peer, tx_seq, hdr, data, length);

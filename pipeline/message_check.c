@@ -32,7 +32,7 @@ static const uci_wire_rule_t uci_wire_rules[UCI_AM_LAST] = {
                             sizeof(uci_am_grant_t) + (UCI_REPAIR_BATCH * sizeof(uci_am_grant_entry_t)) +
                                     UCI_WIRE_KEY_MAX},
         [UCI_AM_GONE]    = {"GONE", UCI_AM_FLAG_DAMAGED | UCI_AM_FLAG_FRAME, 1, 0, 0},
-        [UCI_AM_QUERY]   = {"QUERY", 0, 1, 0, 0},
+        [UCI_AM_QUERY]   = {"QUERY", UCI_AM_FLAG_LAST, 1, 0, 0},
         [UCI_AM_TREE]    = {"TREE", UCI_AM_FLAG_REPAIR, sizeof(uint32_t), 0, UCI_DESCENT_BYTES},
         [UCI_AM_LEAVES]  = {"LEAVES", UCI_AM_FLAG_LAST, sizeof(uint64_t), sizeof(uint64_t), UINT32_MAX},
         [UCI_AM_SENT]    = {"SENT", UCI_AM_FLAG_REPAIR, 1, 0, 0},

@@ -8,10 +8,26 @@
 #include "repair.h"
 #include "send_common.h"
 
-static void uci_resync_ask_sender(uci_send_op_t *op, uint64_t now)
+/* Who does not take what he has been told hears no question either: more of them would only wait behind that, and be answered one day */
+#define UCI_RESYNC_UNTAKEN 64u
+
+static bool uci_resync_is_due(const uci_ask_t *ask, const uci_peer_t *peer, uint64_t now)
 {
-    if (now >= uci_ask_time(&op->ask, op->peer)) {
-        uci_send_op_query(op);
+    return (now >= uci_ask_time(ask, peer)) && (peer->sending < UCI_RESYNC_UNTAKEN);
+}
+
+/* @param told_p  the peer that has just been asked about all of its messages */
+static void uci_resync_ask_sender(uci_send_op_t *op, uint64_t now, const uci_peer_t **told_p)
+{
+    if (uci_resync_is_due(&op->ask, op->peer, now)) {
+        if ((op->tree != NULL) || op->ask.named) {
+            uci_send_op_query(op);
+        } else if (*told_p == op->peer) {
+            uci_ask_done(&op->ask, op->peer, now);
+        } else {
+            uci_send_op_query_all(op);
+            *told_p = op->peer;
+        }
     }
     uci_send_op_buffer_late(op, now);
 }
@@ -30,13 +46,15 @@ static void uci_resync_keep(uci_worker_t *worker, const uci_ask_t *ask, const uc
 
 static void uci_resync_ask(uci_worker_t *worker, uint64_t now, bool damaged)
 {
+    const uci_peer_t *told = NULL;
+
     uci_list_for_each(send_op, &worker->send_ops, uci_send_op_t, all)
     {
-        uci_resync_ask_sender(send_op, now);
+        uci_resync_ask_sender(send_op, now, &told);
     }
     uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link)
     {
-        if (now >= uci_ask_time(&recv_op->ask, recv_op->peer)) {
+        if (uci_resync_is_due(&recv_op->ask, recv_op->peer, now)) {
             uci_repair_ask_again(recv_op, uci_ask_is_urgent(&recv_op->ask, recv_op->peer)); /* which may give it up */
         }
     }

@@ -24,6 +24,9 @@
 #define UCI_SEND_LATE_MAX (1ul << 20)
 #define UCI_SEND_LATE_NS  20000000ul
 
+/* Of so many questions without an answer one says again who asks */
+#define UCI_SEND_HELLO 4u
+
 uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
 {
     uci_worker_t *worker = peer->worker;
@@ -332,20 +335,32 @@ void uci_send_op_buffer_early(uci_send_op_t *op)
     }
 }
 
-void uci_send_op_query(uci_send_op_t *op)
+static void uci_send_op_ask(uci_send_op_t *op, uint16_t flags)
 {
+    uci_peer_t *peer = op->peer;
     uci_control_t *msg;
 
-    uci_ask_done(&op->ask, op->peer, uci_process_time_ns());
-    if (++op->queries > 1) {
-        uci_control_hello(op->peer); /* the first one may have been lost: then nobody can answer */
+    uci_ask_done(&op->ask, peer, uci_process_time_ns());
+    if ((++op->queries > 1) && (!peer->heard || peer->back || (op->queries % UCI_SEND_HELLO == 0))) {
+        uci_control_hello(peer); /* the first one may have been lost: then nobody can answer */
     }
-    msg = uci_control_get(op->peer, UCI_AM_QUERY, op->frame->seq, 0);
+    msg = uci_control_get(peer, UCI_AM_QUERY, op->frame->seq, 0);
     if (msg != NULL) {
+        msg->hdr.flags = flags;
         msg->hdr.op    = op->remote_op;
         msg->hdr.value = op->frame->seq;
         uci_control_send(msg);
     }
+}
+
+void uci_send_op_query(uci_send_op_t *op)
+{
+    uci_send_op_ask(op, 0);
+}
+
+void uci_send_op_query_all(uci_send_op_t *op)
+{
+    uci_send_op_ask(op, UCI_AM_FLAG_LAST);
 }
 
 uci_send_op_t *uci_send_op_find(uci_peer_t *peer, uint64_t seq)

@@ -69,4 +69,8 @@ bool uci_send_op_is_matched(const uci_send_op_t *op);
 /** Ask the receiver where it is with this operation. */
 void uci_send_op_query(uci_send_op_t *op);
 
+/** Ask where its receiver is with all messages of this sender: what is finished ends. Synchronous messages that are frames wait for nothing
+ *  else, and there may be thousands of them. */
+void uci_send_op_query_all(uci_send_op_t *op);
+
 #endif

@@ -151,7 +151,8 @@ typedef enum {
     UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; GET: by RDMA; FRAME: that frame */
     UCI_AM_GRANT,  /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
     UCI_AM_GONE,   /**< sender -> receiver: no copy left, cannot repair; FRAME: what there was of it */
-    UCI_AM_QUERY, /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN; value: its whole number */
+    UCI_AM_QUERY, /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN; value: its whole number; LAST:
+                     with all of them? Answered by MISSING */
     UCI_AM_TREE,   /**< receiver -> sender: root and children of nodes uint32_t[] of level `index` wanted */
     UCI_AM_LEAVES, /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
     UCI_AM_SENT, /**< frames below `value` have been sent, and the position in the box whose key ends in `index` is `extra`: where are you? */

@@ -159,6 +159,7 @@ select_jobs() {
         add_job patience quiet "$mpi" posix,self any header 5e-2
         add_job order crossing "$mpi" posix,cma,self any any 1e-2
         add_job order sleeper "$mpi" tcp,self any header 5e-2
+        add_job answers synchronous "$mpi" posix,cma,self any ack 1e-1
         add_job hours quiet "$mpi" posix,self - - -
         add_job order ordering "$mpi" posix,self any frame 1e-2
         add_job order storm "$mpi" tcp,self any frame+header 1e-2
@@ -265,6 +266,14 @@ run_order() {
     run_program "$1" "$2" "$3" "$ranks" "$preload" "$limit" 1 "$(fault_setting "$4" "$5" "$6")"
     [ "$verdict" = PASS ] || return 0
     check_stats "$ranks" "${stats_always[@]}" 'faults_injected > 0' 'frames_resent > 0' || refuse_stats
+}
+
+# Answers are damaged: what is asked again is little, and nobody waits at the end for answers that nobody wants.
+run_answers() {
+    run_program "$1" "$2" "$3" 2 "$preload" "$limit" 0.25 "$(fault_setting "$4" "$5" "$6")"
+    [ "$verdict" = PASS ] || return 0
+    check_stats 2 "${stats_always[@]}" 'mismatched_control > 0' \
+        'control_sent <= 1.25 * messages_received + 8 * faults_injected' || refuse_stats
 }
 
 # A peer that is quiet for three quarters of an hour, in 2 seconds.

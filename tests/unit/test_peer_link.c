@@ -11,6 +11,7 @@
 #include <signal.h>
 
 #include "capture.h"
+#include "blame.h"
 #include "mailbox.h"
 #include "txlog.h"
 
@@ -245,6 +246,38 @@ Test(link_order, all_kinds)
     talk_expect(3, 3, 0);
     talk_expect(4, 4, 20001);
     talk_expect(5, 5, 2000);
+}
+
+/* Of many that wait for FIN alone any may have been meant by what came damaged: one question is about all, and none is put to who takes
+ * nothing */
+Test(link_order, one_question_for_all)
+{
+    const unsigned count = 200;
+    uci_worker_t *worker = net_nodes[0].worker;
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        (void)talk_start_send(0, i, 20, true);
+    }
+    talk_turns(10, 0);
+    uci_blame_anything(worker, NULL);
+    talk_peer(0, 1)->sending += 64;
+    for (i = 0; i < 1000; ++i) {
+        net_clock += TALK_MS;
+        net_turn(0);
+    }
+    cr_expect(talk_count(1, UCI_AM_QUERY) == 0);
+    talk_peer(0, 1)->sending -= 64;
+    for (i = 0; i < 200; ++i) {
+        net_turn(0);
+    }
+    cr_expect(talk_count(1, UCI_AM_QUERY) == 1, "%u questions", talk_count(1, UCI_AM_QUERY));
+    talk_turns(10, 0);
+    recv_any(1, count);
+    finish();
+    for (i = 0; i < count; ++i) {
+        talk_expect(i, i, 20);
+    }
 }
 
 /* A box of node 1's, through which all goes from now on */
