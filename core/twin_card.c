@@ -42,7 +42,9 @@ static void uci_twin_card_set_text(char *text, size_t size, const char *value)
     size_t i;
 
     for (i = 0; (i < size - 1) && (value[i] != '\0'); ++i) {
-        text[i] = ((value[i] < ' ') || (value[i] > '~')) ? '?' : value[i]; /* a char may be signed: what is not ASCII is one or the other */
+        text[i] = ((value[i] < ' ') || (value[i] > '~'))
+                          ? '?'
+                          : value[i]; /* a char may be signed: what is not ASCII is one or the other */
     }
     text[i] = '\0';
 }

@@ -11,7 +11,7 @@
 #include "recv_table.h"
 
 /** Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
-#define UCI_RECV_PATIENCE 3
+#define UCI_RECV_PATIENCE 2
 
 /** One more message has been received. */
 void uci_recv_count(size_t length);

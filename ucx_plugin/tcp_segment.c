@@ -59,7 +59,7 @@ static __attribute__((constructor)) void uci_tcp_segment_keep(void)
     if ((kept != NULL) && (putenv(kept) != 0)) {
         free(kept);
     }
-}
+} /* NOLINT(clang-analyzer-unix.Malloc): it is the environment's */
 
 static bool uci_tcp_segment_is_in_line(const char *path, const char *line, void *arg)
 {
