@@ -145,21 +145,33 @@ static void uci_mailbox_tell(uci_peer_t *peer)
     uci_control_send(msg);
 }
 
+/* @return the length of what nobody reads any more, as far as its header tells */
+static size_t uci_mailbox_pass_one(const char *place, uint64_t mark)
+{
+    uci_frame_hdr_t hdr;
+
+    if (!uci_mailbox_read_hdr(&hdr, place, mark)) {
+        UCI_STATS_INC(faults_unseen);
+        return 1;
+    }
+    uci_inject_pass(uci_digest_by_id(hdr.digest), place + sizeof(hdr), hdr.length, hdr.value);
+    return sizeof(hdr) + hdr.length;
+}
+
 /* Nobody reads what is left in a box that is given up: it has come by another way, or will. Faults in there are accounted for. */
 static void uci_mailbox_pass(uci_mailbox_box_t *box)
 {
-    uci_frame_hdr_t hdr;
+    uint64_t mark, position = box->rx.left;
     const char *place;
 
+    while ((position != UINT64_MAX) &&
+           ((place = uci_box_rx_find(&box->rx, &position, uci_box_rx_lap_end(&box->rx, box->rx.left), &mark)) !=
+            NULL)) {
+        (void)uci_mailbox_pass_one(place, mark);
+    }
     while ((uci_box_rx_peek(&box->rx) != NULL) || uci_box_rx_skip(&box->rx)) {
         place = uci_box_rx_peek(&box->rx);
-        if (!uci_mailbox_read_hdr(&hdr, place, uci_box_rx_mark(&box->rx))) {
-            UCI_STATS_INC(faults_unseen);
-            uci_box_rx_next(&box->rx, 1);
-        } else {
-            uci_inject_pass(uci_digest_by_id(hdr.digest), place + sizeof(hdr), hdr.length, hdr.value);
-            uci_box_rx_next(&box->rx, sizeof(hdr) + hdr.length);
-        }
+        uci_box_rx_next(&box->rx, uci_mailbox_pass_one(place, uci_box_rx_mark(&box->rx)));
     }
 }
 

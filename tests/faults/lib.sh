@@ -62,7 +62,14 @@ units_of() {
 noticed_condition() {
     case $1 in
     payload) say 'faults_injected == mismatched_chunks + faults_unseen' ;;   # not one of them missed
-    header)  say 'faults_injected == mismatched_headers + mismatched_control + faults_unseen' ;;
+    header)
+        # where every frame is hit a sender may leave a lap of its mailbox, and the next one, before its receiver finds where it is: what lies
+        # there nobody looks at (1 or 2 of 5000, on a busy machine)
+        if [ "$2" = 1 ]; then
+            say '0.99 * faults_injected <= mismatched_headers + mismatched_control + faults_unseen <= faults_injected'
+        else
+            say 'faults_injected == mismatched_headers + mismatched_control + faults_unseen'
+        fi ;;
     ack)     say 'mismatched_control >= 1' ;;
     memory)  say "mismatched_chunks >= 1 or direct_messages * $2 < 20" ;; # what lies in the log is not looked at
     *)       say 'mismatched_chunks + mismatched_headers + mismatched_control + mismatched_roots >= 1' ;;
