@@ -115,7 +115,7 @@ void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length)
     ucs_status_t status;
     void *address;
 
-    if ((ep == NULL) || (peer->map.slots != NULL)) {
+    if ((ep == NULL) || (peer->map.slots != NULL) || peer->bye_heard) {
         return;
     }
     status = uci_wire_unpack_key(ep, pool + 1, length - sizeof(*pool), &peer->map.rkey);

@@ -491,6 +491,9 @@ void uci_mailbox_on_box(uci_peer_t *peer, const void *data, size_t length)
     if (peer->worker->context->wakeup || (peer->box_mapped && (peer->box_key == box->key))) {
         return; /* repeated */
     }
+    if (peer->user_closed || peer->bye_heard) {
+        return; /* nothing will go through it. And its owner may be gone, with its memory: UCX 1.18 ends the process that asks for that */
+    }
     region = uci_mailbox_map(peer, box, length - sizeof(*box));
     uci_debug("mailbox of %s: %s", uci_peer_name(peer), (region != NULL) ? "mapped" : "can't be mapped");
     if (region == NULL) {

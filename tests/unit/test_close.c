@@ -10,6 +10,7 @@
 #include "close.h"
 #include "control.h"
 #include "link_recv.h"
+#include "mailbox.h"
 
 static void set_up(void)
 {
@@ -85,4 +86,18 @@ Test(close, an_answer_to_who_has_closed)
     cr_expect(!uci_list_is_empty(&peer->pending), "it has no endpoint, and tries");
     uci_control_drop_pending(peer);
     uci_list_move(&eps, &peer->eps);
+}
+
+/* What is told to who has closed may be memory that is gone: UCX 1.18 does not survive to be asked for that */
+Test(close, a_box_for_who_has_closed)
+{
+    struct {
+        uci_am_box_t box;
+        char key[16];
+    } told           = {.box = {.address = 64, .key = 1, .size = 1u << 20, .offset = 64, .granules = 256}};
+    uci_peer_t *peer = net_nodes[0].ep->peer;
+
+    peer->user_closed = true;
+    uci_mailbox_on_box(peer, &told, sizeof(told));
+    cr_expect((peer->box_rkey == NULL) && !peer->box_mapped);
 }
