@@ -43,9 +43,10 @@ typedef struct uci_close {
     void *ucx;         /* UCX's close */
     uint64_t deadline; /* for what is waited for now */
     uint64_t asked_time;
-    unsigned asks; /* LEAVEs without an answer */
-    bool last;     /* of the user's endpoints to this peer */
-    bool given_up; /* asking */
+    uint64_t flush_time; /* when UCX was told to close it */
+    unsigned asks;       /* LEAVEs without an answer */
+    bool last;           /* of the user's endpoints to this peer */
+    bool given_up;       /* asking */
 } uci_close_t;
 
 /* ------------------------------------------------------------- reports */
@@ -390,10 +391,10 @@ static void uci_close_flush(uci_close_t *closing)
     if (closing->last) {
         uci_close_send_bye(closing->peer);
     }
-    uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
     uci_ep_destroy(closing->ep);
-    closing->ep = NULL;
-    request     = uci_ucp.ep_close_nbx(ucp, &param);
+    closing->ep         = NULL;
+    closing->flush_time = uci_process_time_ns();
+    request             = uci_ucp.ep_close_nbx(ucp, &param);
     if (UCS_PTR_IS_PTR(request)) {
         closing->ucx = request;
     } else {
@@ -411,16 +412,15 @@ static void uci_close_let_go(uci_close_t *closing)
     uci_close_done(closing, UCS_OK);
 }
 
-/* It waits for nothing, not even for our BYE */
-static bool uci_close_is_over_there(const uci_peer_t *peer)
-{
-    return peer->bye_heard && (peer->gone_time != UINT64_MAX);
-}
-
-/* Our BYE has; or it lies behind so much that its peer does not take, that he is past taking anything */
+/* Our BYE has; or it lies behind so much that its peer does not take, that he is past taking anything: sooner if he has said that he waits
+ * for nothing. It may also wait for an endpoint that is still connecting, which UCX does not like to lose (uci_ep_shutdown()) */
 static bool uci_close_has_left(const uci_close_t *closing)
 {
-    return (closing->peer->byes == 0) || (uci_process_time_ns() > closing->deadline);
+    const uci_peer_t *peer = closing->peer;
+    bool is_over           = peer->bye_heard && (peer->gone_time != UINT64_MAX);
+
+    return (peer->byes == 0) ||
+           (uci_process_time_ns() > closing->flush_time + (is_over ? UCI_CLOSE_REPORT_NS : UCI_CLOSE_TIMEOUT_NS));
 }
 
 static void uci_close_advance(uci_close_t *closing)
@@ -428,7 +428,7 @@ static void uci_close_advance(uci_close_t *closing)
     const uci_peer_t *peer = closing->peer;
 
     if (closing->ep == NULL) {
-        if (peer->bye_said && (uci_close_is_over_there(peer) || (peer->leaving && uci_close_has_left(closing)))) {
+        if (peer->leaving && peer->bye_said && uci_close_has_left(closing)) {
             uci_close_let_go(closing);
         }
     } else if (!uci_close_has_to_wait(closing)) {

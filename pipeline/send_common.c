@@ -24,9 +24,6 @@
 #define UCI_SEND_LATE_MAX (1ul << 20)
 #define UCI_SEND_LATE_NS  20000000ul
 
-/* Of so many questions without an answer one says again who asks */
-#define UCI_SEND_HELLO 4u
-
 uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
 {
     uci_worker_t *worker = peer->worker;
@@ -341,7 +338,7 @@ static void uci_send_op_ask(uci_send_op_t *op, uint16_t flags)
     uci_control_t *msg;
 
     uci_ask_done(&op->ask, peer, uci_process_time_ns());
-    if ((++op->queries > 1) && (!peer->heard || peer->back || (op->queries % UCI_SEND_HELLO == 0))) {
+    if (++op->queries > 1) {
         uci_control_hello(peer); /* the first one may have been lost: then nobody can answer */
     }
     msg = uci_control_get(peer, UCI_AM_QUERY, op->frame->seq, 0);

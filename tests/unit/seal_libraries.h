@@ -19,7 +19,8 @@ static inline bool seal_library_can(uci_seal_lib_t library, uci_seal_cipher_t ci
 
     if (ops == NULL) {
         cr_assert(library != UCI_SEAL_OPENSSL, "OpenSSL must be here: %s", reason);
-        fprintf(stderr, "%s is not tested: %s\n", uci_seal_library_names[library], reason); /* Criterion fails who warns */
+        fprintf(stderr, "%s is not tested: %s\n", uci_seal_library_names[library],
+                reason); /* Criterion fails who warns */
         return false;
     }
     cr_assert((library != UCI_SEAL_OPENSSL) || ops->has(cipher));
