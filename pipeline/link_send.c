@@ -543,10 +543,12 @@ static uint64_t uci_link_sent_time(const uci_peer_t *peer)
     return peer->tx_time + (UCI_LINK_SENT_NS << uci_min(peer->tx_asks, UCI_LINK_SENT_SHIFT));
 }
 
-/* Is it over with it? Never with ourselves: we hear what we say as long as we live */
-static bool uci_link_is_over(const uci_peer_t *peer)
+/* Is it over with it? Never with ourselves: we hear what we say as long as we live. After BYE nothing but what is in the log could be asked
+ * for, and to ask would take a new connection */
+static bool uci_link_is_over(uci_peer_t *peer)
 {
-    return (peer->status != UCS_OK) || (peer->bye_heard && (peer->uid != peer->worker->uid));
+    return (peer->status != UCS_OK) || (peer->bye_heard && (peer->uid != peer->worker->uid)) ||
+           (peer->bye_said && uci_txlog_is_empty(peer));
 }
 
 static void uci_link_look_at(uci_peer_t *peer, uint64_t now)

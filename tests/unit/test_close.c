@@ -10,6 +10,7 @@
 #include "close.h"
 #include "control.h"
 #include "link_recv.h"
+#include "link_send.h"
 #include "mailbox.h"
 
 static void set_up(void)
@@ -86,6 +87,28 @@ Test(close, an_answer_to_who_has_closed)
     cr_expect(!uci_list_is_empty(&peer->pending), "it has no endpoint, and tries");
     uci_control_drop_pending(peer);
     uci_list_move(&eps, &peer->eps);
+}
+
+/* Numbers that no acknowledgement has reached while nothing is kept for them: it could ask for nothing, and the question would take a new
+ * connection, which UCX does not survive when its worker goes meanwhile */
+Test(close, nothing_is_asked_after_bye)
+{
+    uci_peer_t *peer = net_nodes[0].ep->peer;
+    uint64_t next    = peer->tx_next;
+
+    net_clock = 1000000000000ul;
+    uci_link_watch(peer);
+    peer->tx_next = peer->tx_acked + 1;
+    net_clock += 100 * TALK_MS;
+    uci_link_look(peer->worker);
+    cr_expect(talk_count(1, UCI_AM_SENT) == 1, "the log's timer asks");
+    peer->bye_said = true;
+    net_clock += 1000 * TALK_MS;
+    uci_link_look(peer->worker);
+    cr_expect(talk_count(1, UCI_AM_SENT) == 1);
+    cr_expect(!peer->watched);
+    peer->tx_next = next;
+    net_clock     = 0;
 }
 
 /* What is told to who has closed may be memory that is gone: UCX 1.18 does not survive to be asked for that */
