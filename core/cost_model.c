@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-const char *const uci_path_names[] = {"auto", "direct", "stream", "get", "bounce", "eager", NULL};
-
 /* @return the number of points of a size below @a size */
 static unsigned uci_cost_find(const uci_cost_t *cost, uint64_t size)
 {

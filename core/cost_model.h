@@ -10,23 +10,8 @@
 #ifndef UCI_COST_MODEL_H_
 #define UCI_COST_MODEL_H_
 
+#include "path_id.h"
 #include "types.h"
-
-/** Ways a message can take to another process. Ids are not on the wire. */
-typedef enum {
-    UCI_PATH_AUTO,   /**< UCI_PATH=auto: whichever is best */
-    UCI_PATH_DIRECT, /**< through slots in shared memory: same node only */
-    UCI_PATH_STREAM, /**< chunks as active messages: everywhere */
-    UCI_PATH_GET,    /**< pulled by the receiver from the sender's buffer */
-    UCI_PATH_BOUNCE, /**< through registered bounce buffers */
-    UCI_PATH_EAGER,  /**< in one frame */
-    UCI_PATH_LAST
-} uci_path_t;
-
-#define UCI_PATH_BIT(_path) (1u << (_path))
-
-/** Names by value, NULL-terminated. */
-extern const char *const uci_path_names[];
 
 #define UCI_COST_POINTS_MAX 32
 

@@ -14,11 +14,11 @@
 #include "types.h"
 #include "uci_allreduce.h"
 #include "uci_signature.h"
-#include "cost_model.h"
 #include "digest.h"
 #include "fault.h"
 #include "log.h"
 #include "parse_size.h"
+#include "path_id.h"
 #include "seal_spec.h"
 #include "twin_spec.h"
 
