@@ -4,9 +4,9 @@
  * The public functions of uci.h over core's trees: names, checks of what programs give, and nothing else.
  */
 #include "uci_tree.h"
-#include "log.h"
-#include "merkle_build.h"
-#include "ranges.h"
+#include "util/log.h"
+#include "tree/merkle_build.h"
+#include "util/ranges.h"
 
 #include <omp.h>
 #include <stdlib.h>

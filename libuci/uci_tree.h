@@ -9,7 +9,7 @@
 #pragma GCC visibility push(default) /* what uci.h declares is exported, and nothing else */
 #include "uci.h"
 #pragma GCC visibility pop
-#include "merkle_exchange.h"
+#include "tree/merkle_exchange.h"
 
 struct uci_tree {
     uci_merkle_side_t side;

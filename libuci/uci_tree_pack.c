@@ -4,7 +4,7 @@
  * Trees as bytes, to be stored or sent; and how all trees begin and end.
  */
 #include "uci_tree.h"
-#include "log.h"
+#include "util/log.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "basic_types.h"
-#include "process.h"
+#include "util/process.h"
 #include "statement.h"
 
 #define UCI_MPI_TAG_STEPS   64u /* tags of a call: its steps, and then these */

@@ -15,7 +15,7 @@
 
 #include <mpi.h>
 
-#include "types.h"
+#include "util/types.h"
 
 /**
  * Do it by node, if that is possible and wanted: the same on all ranks.

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "process.h"
-#include "process_id.h"
+#include "util/process.h"
+#include "util/process_id.h"
 
 #define UCI_MPI_COMMS_MAX   64 /* communicators of a process that have one; an MPI has 2000 or so at all */
 #define UCI_MPI_LEADER_MAX  ((size_t)4 << 20)   /* bytes of a block, at most */

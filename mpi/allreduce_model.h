@@ -8,7 +8,7 @@
 #ifndef UCI_MPI_ALLREDUCE_MODEL_H_
 #define UCI_MPI_ALLREDUCE_MODEL_H_
 
-#include "types.h"
+#include "util/types.h"
 
 typedef struct uci_mpi_model {
     int nodes;

@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "types.h"
+#include "util/types.h"
 
 /** Elements never lie across a multiple of so many bytes, counted from the first one. */
 #define UCI_MPI_ELEMENT_MAX 64u

@@ -3,7 +3,7 @@
 
 #include <sched.h>
 
-#include "process.h"
+#include "util/process.h"
 
 #define UCI_MPI_TURNS_SPIN  64u           /* turns before the processor is given away */
 #define UCI_MPI_TURNS_STORE 1024u         /* turns after which a rank writes again what its seat must say */

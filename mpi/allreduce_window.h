@@ -17,7 +17,7 @@
 
 #include <mpi.h>
 
-#include "digest.h"
+#include "digest/digest.h"
 #include "uci_allreduce.h"
 
 #define UCI_MPI_CHUNK      ((size_t)32 << 10) /**< bytes: two of them fit into the first cache */

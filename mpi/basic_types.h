@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "signature.h"
+#include "signature/signature.h"
 
 /** Codes of what Fortran's MPI_Type_create_f90_... make begin here; the precision is added. */
 #define UCI_MPI_F90_REAL    0x1000u

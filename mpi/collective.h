@@ -15,7 +15,7 @@
 #define UCI_MPI_COLLECTIVE_H_
 
 #include "attach.h"
-#include "process.h"
+#include "util/process.h"
 
 #define UCI_MPI_NO_ROOT (-1000000) /**< a collective that has none */
 

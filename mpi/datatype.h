@@ -9,7 +9,7 @@
 
 #include <mpi.h>
 
-#include "signature.h"
+#include "signature/signature.h"
 
 #define UCI_MPI_SEEN 64u /**< entries of a thread's table, a power of two */
 

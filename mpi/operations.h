@@ -8,7 +8,7 @@
 
 #include <mpi.h>
 
-#include "types.h"
+#include "util/types.h"
 
 /** @return its number; those of a program have one: which of them it is can't be told between processes. */
 unsigned uci_mpi_operation_code(MPI_Op op);

@@ -9,7 +9,7 @@ usage: tests/call_surface.py [BUILD_DIR]        (default build/, which must be b
 - The same for the fields and flags of the enumerations that UCI reads.
 - The library exports the functions that are handled or guarded, and no other function of UCX.
 - Programs in tests/ucp call each function that is declared here.
-- Each function of UCX that UCI cannot do without (pipeline/ucp_api.h) is one that it calls.
+- Each function of UCX that UCI cannot do without (pipeline/ucp/ucp_api.h) is one that it calls.
 
 Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
 """
@@ -164,8 +164,8 @@ def check_calls(results, declared):
 
 def check_needed(results):
     """None is asked of UCX that is never called: hook_other.c names them in its macros."""
-    needed = set(re.findall(r"_X\((\w+)\)", (ROOT / "pipeline" / "ucp_api.h").read_text()))
-    text = "\n".join(source.read_text() for folder in ("pipeline", "ucx_plugin") for source in (ROOT / folder).glob("*.[ch]"))
+    needed = set(re.findall(r"_X\((\w+)\)", (ROOT / "pipeline" / "ucp" / "ucp_api.h").read_text()))
+    text = "\n".join(source.read_text() for folder in ("pipeline", "ucx_plugin") for source in (ROOT / folder).rglob("*.[ch]"))
     called = set(re.findall(r"\buci_ucp\.(\w+)", text))
     called |= set(re.findall(r"^UCI_HOOK_(?:PAST|NBX)\((\w+)", text, re.MULTILINE))
     called |= set(re.findall(r"^UCI_HOOK_PASS\(\w+, (\w+)", text, re.MULTILINE))

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Which file needs which: a graph of includes and of calls, and its circles.
 
-A file is named by its folder and stem, so that foo.c, foo.h and foo.inl are one: "pipeline/foo". An edge from one to another
+A file is named by its folder, room and stem, so that foo.c, foo.h and foo.inl are one: "pipeline/link/foo". An edge from one to another
 says that the first includes a file of the second, or uses a function or variable that the second defines (by the symbols of
 the compiled objects). A circle is a strongly connected component: each of its files needs, in the end, all others.
 """
@@ -15,9 +15,19 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 ATTEMPTS = 300  # orders to start from in search of few cuts: 20 files need some ten
 
 
-def file_name(path):
-    """pipeline/foo.c -> pipeline/foo."""
-    return f"{path.parent.name}/{path.stem}"
+def file_name(root, path):
+    """ROOT/pipeline/link/foo.c -> pipeline/link/foo."""
+    return str(path.relative_to(root).with_suffix(""))
+
+
+def room_of(name):
+    """pipeline/link/foo -> pipeline/link."""
+    return name.rsplit("/", 1)[0]
+
+
+def sources_of(root, folders):
+    """The files of FOLDERS, sorted."""
+    return [path for folder in folders for path in sorted((root / folder).rglob("*")) if path.suffix in SOURCES]
 
 
 def add_edge(graph, source, target, why):
@@ -28,15 +38,21 @@ def add_edge(graph, source, target, why):
         graph[source].setdefault(target, set()).add(why)
 
 
-def add_includes(graph, folders):
+def includes_of(root, folders, path):
+    """The files of FOLDERS that a file includes: its neighbours, "room/foo.h" of any folder, and what core/api installs."""
+    places = [path.parent, *(root / folder for folder in folders), root / "core" / "api"]
+    for name in INCLUDE.findall(path.read_text()):
+        found = next((place / name for place in places if (place / name).exists()), None)
+        if found:
+            yield found
+
+
+def add_includes(graph, root, folders):
     """Edges for what the files of FOLDERS include from each other."""
-    paths = [path for folder in folders for path in sorted(folder.iterdir()) if path.suffix in SOURCES]
-    headers = {path.name: path for path in paths}
-    for path in paths:
-        graph.setdefault(file_name(path), {})
-        for name in INCLUDE.findall(path.read_text()):
-            if name in headers:
-                add_edge(graph, file_name(path), file_name(headers[name]), name)
+    for path in sources_of(root, folders):
+        graph.setdefault(file_name(root, path), {})
+        for header in includes_of(root, folders, path):
+            add_edge(graph, file_name(root, path), file_name(root, header), header.name)
 
 
 def symbols_of(path):
@@ -46,18 +62,17 @@ def symbols_of(path):
     return {name for kind, name in kinds if kind != "U"}, {name for kind, name in kinds if kind == "U"}
 
 
-def objects_of(build, folder):
-    """File -> its object. Objects of the library itself are named after folder and file."""
-    found = {}
-    for path in sorted([*(build / folder).glob("*.a.p/*.c.o"), *build.glob(f"*.so.p/{folder}_*.c.o")]):
-        stem = path.name.removesuffix(".c.o").removeprefix(f"{folder}_")
-        found[f"{folder}/{stem}"] = path
-    return found
+def objects_of(root, build, folder):
+    """File -> its object. Objects are named after room and file, those of the library itself after their folder too."""
+    paths = {path.name.removeprefix(f"{folder}_"): path
+             for path in [*(build / folder).glob("*.a.p/*.c.o"), *build.glob(f"*.so.p/{folder}_*.c.o")]}
+    names = {f"{path.parent.name}_{path.name}.o": file_name(root, path) for path in sources_of(root, [folder])}
+    return {names[name]: path for name, path in paths.items() if name in names}
 
 
-def add_uses(graph, build, folders):
+def add_uses(graph, root, build, folders):
     """Edges for the symbols that objects of FOLDERS, by name, use of each other. Returns how many objects there are."""
-    objects = {name: symbols_of(path) for folder in folders for name, path in objects_of(build, folder).items()}
+    objects = {name: symbols_of(path) for folder in folders for name, path in objects_of(root, build, folder).items()}
     owners = {symbol: name for name, (defined, _) in objects.items() for symbol in defined}
     for name, (_, wanted) in objects.items():
         for symbol in wanted & owners.keys():
@@ -68,12 +83,21 @@ def add_uses(graph, build, folders):
 def file_graph(root, build, folders):
     """File -> file -> why, for the files of FOLDERS; it takes the objects of a whole build."""
     graph = {}
-    add_includes(graph, [root / folder for folder in folders])
-    objects = add_uses(graph, build, folders)
-    sources = sum(len(list((root / folder).glob("*.c"))) for folder in folders)
+    add_includes(graph, root, folders)
+    objects = add_uses(graph, root, build, folders)
+    sources = sum(path.suffix == ".c" for path in sources_of(root, folders))
     if objects < sources:
         raise FileNotFoundError(f"{build} has {objects} objects of {sources} sources: build all first")
     return graph
+
+
+def rooms_of(graph):
+    """Room -> room -> why: the same graph of rooms, with "file -> file" as reasons."""
+    rooms = {room_of(name): {} for name in graph}
+    for name, targets in graph.items():
+        for target in targets:
+            add_edge(rooms, room_of(name), room_of(target), f"{name} -> {target}")
+    return rooms
 
 
 def part_of(graph, names):

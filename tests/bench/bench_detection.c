@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "digest.h"
+#include "digest/digest.h"
 
 #define SIZE    16384u
 #define PAGE    4096u

@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "digest.h"
-#include "digest_small.h"
+#include "digest/digest.h"
+#include "digest/digest_small.h"
 
 #define REPEATS_MAX 1001
 #define BATCH_BYTES (1 << 20) /* bytes a contender handles per repeat, at least */

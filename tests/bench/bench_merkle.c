@@ -19,9 +19,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "machine.h"
-#include "merkle_build.h"
-#include "process.h"
+#include "util/machine.h"
+#include "tree/merkle_build.h"
+#include "util/process.h"
 
 #define REPEATS_MAX 101
 #define BYTES_TURN  ((size_t)16 << 20) /* a turn handles so many, at least */

@@ -18,15 +18,15 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "seal_cipher.h"
-#include "seal_ipsec_mb.h"
+#include "seal/seal_cipher.h"
+#include "seal/seal_ipsec_mb.h"
 
 #define REPEATS_MAX    1001
 #define CONTENDERS_MAX (1 + UCI_SEAL_LIBRARY_LAST * UCI_SEAL_CIPHER_LAST)
 #define SIZES_MAX      64
 #define BATCH_BYTES    ((size_t)1 << 20) /* that a contender handles in a repeat, at least */
 #define BATCH_CALLS    ((size_t)2000)    /* in a repeat, at most */
-#define SIGN_BLOCK     ((size_t)8 << 10) /* as core/seal.c */
+#define SIGN_BLOCK     ((size_t)8 << 10) /* as core/seal/seal.c */
 
 /* What tells OpenSSL that there is no VAES and no VPCLMULQDQ: bits 41 and 42 of CPUID leaf 7's EBX and ECX as it counts them */
 #define WITHOUT_VAES "OPENSSL_ia32cap", ":~0x60000000000"
@@ -52,7 +52,7 @@ static double bench_now(void)
     return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-/* As core/seal.c: copied by blocks and authenticated when signing, else in one pass */
+/* As core/seal/seal.c: copied by blocks and authenticated when signing, else in one pass */
 static void bench_parts(const bench_t *bench, uci_seal_way_t way, uint8_t *dst, const uint8_t *src, size_t size)
 {
     size_t done, piece;

@@ -7,7 +7,7 @@
  *
  * After J. Langou, G. Bosilca, G. Fagg, J. Dongarra, "Hash Functions for Datatype Signatures in MPI", 2005: 6994 signatures of 13 basic types,
  * collisions (a signature whose hash another one has already) and duplicates (hashes that several have), for the paper's functions and for
- * core/signature.h, beside the paper's own numbers. Its panel was at an address that is gone; this one has signatures of the same kinds: one type
+ * core/signature/signature.h, beside the paper's own numbers. Its panel was at an address that is gone; this one has signatures of the same kinds: one type
  * up to 100 times, two types in runs, pairs repeated, triples. Where the paper has m checksums of w bits and does not say how they differ, the
  * k-th one here has 2^k for 2. Then times, as in its table 2. Prints Markdown, as docs/signatures.md has it.
  *
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "signature.h"
+#include "signature/signature.h"
 
 #define PANEL   6994u
 #define TYPES   13u

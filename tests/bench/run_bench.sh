@@ -133,7 +133,7 @@ run_report() {
 main() {
     local mode=table
     case ${1:-} in
-    -h|--help) usage_of "$0"; say; exec python3 "$uci_root/tools/uci_perftest.py" --help ;;
+    -h|--help) usage_of "$0"; say; PYTHONPATH=$uci_root/tools/run exec python3 "$uci_root/tools/perftest/uci_perftest.py" --help ;;
     table|types|overlap|net|seal|peers|count|crowd|apps|twins|allreduce|heal|distance|report) mode=$1; shift ;;
     esac
     "$uci_root/tools/install_deps.sh" build test

@@ -6,26 +6,26 @@
  *
  * The input is a sequence of steps, each beginning with a byte that chooses it.
  */
-#include "../../pipeline/control.c"
+#include "../../pipeline/link/control.c"
 
 #include <sys/mman.h>
 
-#include "bounce.h"
-#include "close.h"
-#include "descent.h"
-#include "direct.h"
-#include "endpoint.h"
-#include "frame.h"
-#include "get.h"
-#include "link_send.h"
-#include "mailbox.h"
-#include "recv.h"
-#include "repair.h"
-#include "resync.h"
-#include "send.h"
-#include "send_common.h"
-#include "unexpected.h"
-#include "worker.h"
+#include "link/bounce.h"
+#include "conn/close.h"
+#include "transfer/descent.h"
+#include "transfer/direct.h"
+#include "conn/endpoint.h"
+#include "base/frame.h"
+#include "transfer/get.h"
+#include "link/link_send.h"
+#include "link/mailbox.h"
+#include "message/recv.h"
+#include "transfer/repair.h"
+#include "turn/resync.h"
+#include "message/send.h"
+#include "transfer/send_common.h"
+#include "message/unexpected.h"
+#include "turn/worker.h"
 
 #define FUZZ_UID      0x11ul
 #define FUZZ_PEER_UID 0x22ul

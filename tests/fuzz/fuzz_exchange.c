@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check_peer.h"
-#include "log.h"
+#include "check/check_peer.h"
+#include "util/log.h"
 
 #define CHUNKS 300
 #define CHUNK  4096
@@ -36,7 +36,7 @@ static uint64_t hash(const void *data, size_t length)
     return uci_digest_table[UCI_DIGEST_XXH3].digest(data, length);
 }
 
-/* The seals of core/merkle_exchange.c (24 bytes of header, seal last) and of check_peer.c (seal first) */
+/* The seals of core/tree/merkle_exchange.c (24 bytes of header, seal last) and of check_peer.c (seal first) */
 static void seal(uint8_t *message, size_t length, int is_hail)
 {
     uint64_t value = 0;

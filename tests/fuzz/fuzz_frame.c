@@ -3,11 +3,11 @@
  * Frames as they may arrive: any bytes as a header, by active message or in a place of a mailbox; the first byte of the input says which,
  * and whether its check is made right.
  */
-#include "frame.h"
+#include "base/frame.h"
 
 #include <stdlib.h>
 
-#include "wire_check.h"
+#include "base/wire_check.h"
 
 #define FUZZ_SENDER   0x1234ul
 #define FUZZ_RECEIVER 0x5678ul

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "check_manifest.h"
-#include "log.h"
+#include "check/check_manifest.h"
+#include "util/log.h"
 #include "uci_tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -2,7 +2,7 @@
  *
  * What ucp_ep_print_info() prints, and the mark in front of an address.
  */
-#include "../../pipeline/peer.c"
+#include "../../pipeline/base/peer.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

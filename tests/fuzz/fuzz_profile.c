@@ -5,9 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "log.h"
-#include "settings.h"
-#include "tuner.h"
+#include "util/log.h"
+#include "settings/settings.h"
+#include "tune/tuner.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

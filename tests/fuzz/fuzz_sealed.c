@@ -4,10 +4,10 @@
  * three handlers; records and HELLOs that are authentic, of a peer that says anything in them; offers, whose data are records or not; and
  * what has been there before.
  */
-#include "../../pipeline/control.c"
+#include "../../pipeline/link/control.c"
 
 #include "fake_net.h"
-#include "sealed.h"
+#include "link/sealed.h"
 
 #define FUZZ_LENGTH 2000
 

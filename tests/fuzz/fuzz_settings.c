@@ -2,7 +2,7 @@
  *
  * Whatever a user may write: sizes, fault specifications, lines of uci.conf. The first byte chooses.
  */
-#include "../../core/settings.c"
+#include "../../core/settings/settings.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

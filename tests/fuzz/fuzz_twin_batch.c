@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "digest.h"
-#include "log.h"
-#include "twin_batch.h"
+#include "digest/digest.h"
+#include "util/log.h"
+#include "twin/twin_batch.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "digest.h"
+#include "digest/digest.h"
 #include "must.h"
-#include "twin_card.h"
+#include "twin/twin_card.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

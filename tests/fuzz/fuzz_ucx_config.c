@@ -2,7 +2,7 @@
  *
  * UCX's configuration as UCX may print it.
  */
-#include "../../ucx_plugin/ucx_config.c"
+#include "../../ucx_plugin/attach/ucx_config.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

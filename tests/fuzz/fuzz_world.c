@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "faults.h"
-#include "log.h"
+#include "util/log.h"
 #include "world.h"
 
 #define FUZZ_HEAD  9

@@ -21,10 +21,10 @@ out=$uci_root/build/fuzz
 seconds=60 keep=0
 harnesses=(frame settings ucx_config peer control sealed profile manifest exchange live twin_batch twin_card world)
 # of the tools and of libuci, what parses and needs no OpenMP
-parsers=(tools/check_complain.c tools/check_list.c tools/check_manifest.c tools/check_diff.c tools/check_peer.c libuci/uci_tree_pack.c)
+parsers=(tools/check/check_{complain,list,manifest,diff,peer}.c libuci/uci_tree_pack.c)
 # a misaligned load is none on the machines we know; the owner of a harness's source is compiled into it
 flags=(-std=gnu11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Wno-unused-parameter -Wno-missing-field-initializers -Werror -fno-omit-frame-pointer
-       -I"$uci_root/core" -I"$uci_root/pipeline" -I"$uci_root/ucx_plugin" -I"$uci_root/build/core"
+       -I"$uci_root/core" -I"$uci_root/core/api" -I"$uci_root/pipeline" -I"$uci_root/ucx_plugin" -I"$uci_root/build/core"
        -I"$uci_root/tools" -I"$uci_root/libuci" -I"$uci_root/tests/unit" -I"$uci_root/tests/unit/random"
        -fno-sanitize-recover=all -fno-sanitize=alignment)
 passed=0 failed=0
@@ -62,7 +62,7 @@ build_objects() {
     newest=$(find "$uci_root/core" "$uci_root/pipeline" "$uci_root/ucx_plugin" "$uci_root/tools" "$uci_root/libuci" \( -name '*.h' -o -name '*.inl' \) \
                   -printf '%T@ %p\n' | sort -rn | awk 'NR == 1 { print $2 }')
     mkdir -p "$out/objects"
-    for source in "$uci_root"/core/*.c "$uci_root"/pipeline/*.c "${parsers[@]/#/$uci_root/}"; do
+    for source in "$uci_root"/core/*/*.c "$uci_root"/pipeline/*/*.c "${parsers[@]/#/$uci_root/}"; do
         object=$out/objects/$(basename "${source%.c}").o
         wanted+="$object "
         if [ "$object" -nt "$source" ] && [ "$object" -nt "$newest" ]; then

@@ -177,7 +177,7 @@ adds_up_metrics() {
     find "$work/live" -name '*.live' | head -n 2 | xargs -I{} cp {} "$work/elsewhere"
     python3 - "$work/elsewhere" <<'PYTHON'
 import pathlib, struct, sys, time
-for path in pathlib.Path(sys.argv[1]).iterdir():  # core/live_layout.h
+for path in pathlib.Path(sys.argv[1]).iterdir():  # core/live/live_layout.h
     data, now = bytearray(path.read_bytes()), time.time_ns()
     block, = struct.unpack_from("I", data, 32)
     struct.pack_into("I", data, 48, 0)  # running

@@ -207,10 +207,10 @@ END
 
 # Its own judgement, on rounds that are made up
 perftest_judges() {
-    python3 - "$uci_root/tools" "$1" <<'END'
+    python3 - "$uci_root/tools/perftest" "$uci_root/tools/run" "$1" <<'END'
 import sys
 sys.dont_write_bytecode = True
-sys.path.insert(0, sys.argv[1])
+sys.path[:0] = sys.argv[1:3]
 import uci_perftest
 def point(ratios):
     point = uci_perftest.Point("openmpi", "tcp,self", "lat", 8)
@@ -218,7 +218,7 @@ def point(ratios):
     return point
 assert point([1.0, 1.01, 1.02, 1.0, 1.01]).judgement() == ("<= 1.03", "met")
 assert point([1.1, 1.11, 1.12, 1.1, 1.1]).judgement() == ("<= 1.03", "MISSED")
-bad = {"too_few": [1.0] * 3, "noisy": [0.0001, 0.0001, 1.0, 3.838, 3.838]}[sys.argv[2]]
+bad = {"too_few": [1.0] * 3, "noisy": [0.0001, 0.0001, 1.0, 3.838, 3.838]}[sys.argv[3]]
 assert point(bad).judgement() == ("<= 1.03", "too noisy") and point(bad).record()["too_noisy"]
 END
 }

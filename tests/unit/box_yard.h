@@ -6,7 +6,7 @@
 #ifndef UCI_TESTS_UNIT_BOX_YARD_H_
 #define UCI_TESTS_UNIT_BOX_YARD_H_
 
-#include "box.h"
+#include "box/box.h"
 
 #include <criterion/criterion.h>
 #include <sched.h>

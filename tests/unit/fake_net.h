@@ -14,17 +14,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "close.h"
-#include "endpoint.h"
-#include "get.h"
-#include "link_send.h"
-#include "recv.h"
-#include "repair.h"
-#include "request.inl"
-#include "send.h"
-#include "send_common.h"
-#include "unexpected.h"
-#include "worker.h"
+#include "conn/close.h"
+#include "conn/endpoint.h"
+#include "transfer/get.h"
+#include "link/link_send.h"
+#include "message/recv.h"
+#include "transfer/repair.h"
+#include "base/request.inl"
+#include "message/send.h"
+#include "transfer/send_common.h"
+#include "message/unexpected.h"
+#include "turn/worker.h"
 
 #ifndef NET_NODES
 #define NET_NODES 2

@@ -11,9 +11,9 @@
 
 #include "fake_net.h"
 
-#include "control.h"
-#include "stats.h"
-#include "tuner.h"
+#include "link/control.h"
+#include "live/stats.h"
+#include "tune/tuner.h"
 
 #define TALK_MAX    4096u  /* messages, and receives, of one test */
 #define TALK_LENGTH 40000u /* bytes that a receive has room for */

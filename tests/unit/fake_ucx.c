@@ -8,9 +8,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "endpoint.h"
-#include "link_send.h"
-#include "list.h"
+#include "conn/endpoint.h"
+#include "link/link_send.h"
+#include "util/list.h"
 
 typedef enum { FAKE_SEND, FAKE_RECV, FAKE_GET, FAKE_FETCH } fake_request_kind_t;
 

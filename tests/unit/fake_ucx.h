@@ -15,7 +15,7 @@
 #ifndef UCI_TESTS_UNIT_FAKE_UCX_H_
 #define UCI_TESTS_UNIT_FAKE_UCX_H_
 
-#include "worker.h"
+#include "turn/worker.h"
 
 #define FAKE_NODES   4  /**< workers at most */
 #define FAKE_IDS     16 /**< ids of active messages, counted down from UCI_SEALED_AM_ID */

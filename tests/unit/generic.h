@@ -7,7 +7,7 @@
 #ifndef UCI_TESTS_UNIT_GENERIC_H_
 #define UCI_TESTS_UNIT_GENERIC_H_
 
-#include "buffer.h"
+#include "data/buffer.h"
 
 static size_t test_packed_size(void *state);
 static size_t test_pack(void *state, size_t offset, void *dest, size_t max_length);

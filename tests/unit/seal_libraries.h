@@ -9,7 +9,7 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "seal_cipher.h"
+#include "seal/seal_cipher.h"
 
 /* @return can @a cipher be tested with @a library here? It is said if not. */
 static inline bool seal_library_can(uci_seal_lib_t library, uci_seal_cipher_t cipher)

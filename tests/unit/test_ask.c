@@ -6,12 +6,12 @@
  */
 #include <criterion/criterion.h>
 
-#include "ask.h"
-#include "blame.h"
-#include "peer.h"
-#include "recv_op.h"
-#include "send_op.h"
-#include "worker_state.h"
+#include "base/ask.h"
+#include "link/blame.h"
+#include "base/peer.h"
+#include "base/recv_op.h"
+#include "base/send_op.h"
+#include "base/worker_state.h"
 
 #define MS    1000000ul
 #define S     1000000000ul

@@ -10,11 +10,11 @@
 #include <string.h>
 
 #include "fake_ucx.h"
-#include "peer_table.h"
-#include "recv.h"
-#include "request.h"
-#include "send.h"
-#include "settings.h"
+#include "base/peer_table.h"
+#include "message/recv.h"
+#include "base/request.h"
+#include "message/send.h"
+#include "settings/settings.h"
 
 #define LENGTH (1ul << 20)
 #define SMALL  (64ul << 10)

@@ -1,12 +1,12 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "bounce.h"
+#include "link/bounce.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "worker.h"
+#include "turn/worker.h"
 
 static uci_worker_t worker;
 static uci_peer_t peer;

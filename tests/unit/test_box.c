@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "box_yard.h"
-#include "digest.h"
-#include "process.h"
+#include "digest/digest.h"
+#include "util/process.h"
 
 #include <criterion/logging.h>
 #include <pthread.h>

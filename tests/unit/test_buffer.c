@@ -1,8 +1,8 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "buffer.h"
-#include "iov.h"
+#include "data/buffer.h"
+#include "data/iov.h"
 #include "capture.h"
 
 #include <stdlib.h>

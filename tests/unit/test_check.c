@@ -14,10 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "check_manifest.h"
-#include "check_peer.h"
-#include "check_pipe.h"
-#include "check_scan.h"
+#include "check/check_manifest.h"
+#include "check/check_peer.h"
+#include "check/check_pipe.h"
+#include "check/check_scan.h"
 
 static char folder[] = "/tmp/uci_check.XXXXXX";
 static uci_check_form_t form;

@@ -7,11 +7,11 @@
 
 #include "fake_talk.h"
 
-#include "close.h"
-#include "control.h"
-#include "link_recv.h"
-#include "link_send.h"
-#include "mailbox.h"
+#include "conn/close.h"
+#include "link/control.h"
+#include "link/link_recv.h"
+#include "link/link_send.h"
+#include "link/mailbox.h"
 
 static void set_up(void)
 {

@@ -5,9 +5,9 @@
  */
 #include <criterion/criterion.h>
 
-#include "control.h"
-#include "process.h"
-#include "recv.h"
+#include "link/control.h"
+#include "util/process.h"
+#include "message/recv.h"
 
 #define MS 1000000ul
 

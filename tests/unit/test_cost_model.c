@@ -6,7 +6,7 @@
 #include <criterion/criterion.h>
 #include <math.h>
 
-#include "cost_model.h"
+#include "tune/cost_model.h"
 
 static void expect_near(double value, double expected)
 {

@@ -6,8 +6,8 @@
  */
 #include "fake_talk.h"
 
-#include "inject.h"
-#include "recv.h"
+#include "transfer/inject.h"
+#include "message/recv.h"
 
 #define LONG 20000u /* by rendezvous */
 

@@ -17,8 +17,8 @@
 #include <xxhash.h>
 
 #include "chance.h"
-#include "digest.h"
-#include "digest_small.h"
+#include "digest/digest.h"
+#include "digest/digest_small.h"
 
 #define SHORT_MAX 4096
 #define GUARD     128

@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "chance.h"
-#include "digest.h"
-#include "digest_small.h"
+#include "digest/digest.h"
+#include "digest/digest_small.h"
 
 #ifdef __x86_64__
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "box_yard.h"
-#include "doorbell.h"
+#include "box/doorbell.h"
 
 #include <pthread.h>
 #include <stdlib.h>

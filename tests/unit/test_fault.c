@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <criterion/criterion.h>
-#include "fault.h"
+#include "fault/fault.h"
 
 #include <locale.h>
 #include <math.h>

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "file.h"
+#include "util/file.h"
 
 static char folder[] = "/tmp/uci-test-file.XXXXXX";
 

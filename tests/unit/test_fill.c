@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "fill.h"
+#include "base/fill.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -7,8 +7,8 @@
  */
 #include "fake_talk.h"
 
-#include "follow.h"
-#include "repair.h"
+#include "twins/follow.h"
+#include "transfer/repair.h"
 
 #define LONG     20000u /* by rendezvous */
 #define MASK_ANY 0xffffffff00000000ul

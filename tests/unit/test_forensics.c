@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "forensics.h"
+#include "forensics/forensics.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

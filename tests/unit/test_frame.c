@@ -1,12 +1,12 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "frame.h"
+#include "base/frame.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "box.h"
+#include "box/box.h"
 
 #define UID_SENDER   0x1122334455667788ul
 #define UID_RECEIVER 0x8877665544332211ul

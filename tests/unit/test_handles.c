@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "handles.h"
+#include "attach/handles.h"
 
 #include <criterion/criterion.h>
 #include <malloc.h>

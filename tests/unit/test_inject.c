@@ -10,16 +10,16 @@
 #include <string.h>
 
 #include "fake_ucx.h"
-#include "fault.h"
-#include "mailbox.h"
-#include "merkle.h"
-#include "peer_table.h"
-#include "recv.h"
-#include "request.h"
-#include "send.h"
-#include "settings.h"
-#include "slot.h"
-#include "txlog.h"
+#include "fault/fault.h"
+#include "link/mailbox.h"
+#include "tree/merkle.h"
+#include "base/peer_table.h"
+#include "message/recv.h"
+#include "base/request.h"
+#include "message/send.h"
+#include "settings/settings.h"
+#include "base/slot.h"
+#include "link/txlog.h"
 
 #define CHUNK    4096u
 #define LARGE    40000u /* 10 chunks */

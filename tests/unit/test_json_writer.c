@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "capture.h"
-#include "json_writer.h"
+#include "util/json_writer.h"
 
 #include <jansson.h>
 #include <string.h>

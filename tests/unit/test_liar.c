@@ -16,9 +16,9 @@
 #include "cpu_limit.h"
 #include "fake_net.h"
 #include "generic.h"
-#include "mailbox.h"
-#include "process.h"
-#include "txlog.h"
+#include "link/mailbox.h"
+#include "util/process.h"
+#include "link/txlog.h"
 
 #define TAG        7u
 #define LENGTH_MAX 300000u

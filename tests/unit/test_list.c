@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "list.h"
+#include "util/list.h"
 
 #include <criterion/criterion.h>
 

@@ -18,11 +18,11 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "live.h"
-#include "live_file.h"
-#include "log.h"
-#include "process.h"
-#include "stats.h"
+#include "live/live.h"
+#include "live/live_file.h"
+#include "util/log.h"
+#include "util/process.h"
+#include "live/stats.h"
 
 static char folder[] = "/tmp/uci-test-live.XXXXXX";
 static int folder_fd;

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "capture.h"
-#include "log.h"
-#include "process.h"
+#include "util/log.h"
+#include "util/process.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -5,7 +5,7 @@
 #include <sched.h>
 #include <string.h>
 
-#include "machine.h"
+#include "util/machine.h"
 
 Test(machine, has_a_name_and_cores)
 {

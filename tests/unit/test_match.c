@@ -21,7 +21,7 @@ static void *test_alloc(size_t alignment, size_t size)
 }
 
 #define aligned_alloc test_alloc
-#include "../../core/match.c"
+#include "../../core/match/match.c"
 #undef aligned_alloc
 
 /* Masks as the MPIs have them: two bits of MPICH's are not for matching */

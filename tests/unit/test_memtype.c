@@ -4,7 +4,7 @@
  * The decision is asked of a real UCX, for memory of the host: there is no other here. That the caller's word counts needs none, and
  * a device's memory is that of a UCX made up here: pages that this process can't read.
  */
-#include "memtype.h"
+#include "base/memtype.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

@@ -16,8 +16,8 @@
 #include <xxhash.h>
 
 #include "chance.h"
-#include "merkle.h"
-#include "zalloc.h"
+#include "tree/merkle.h"
+#include "util/zalloc.h"
 
 /* One test asks for more memory than there is, which AddressSanitizer must let fail; unused without it */
 const char *__asan_default_options(void);

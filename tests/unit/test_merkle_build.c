@@ -7,8 +7,8 @@
 #include <sched.h>
 #include <stdlib.h>
 
-#include "machine.h"
-#include "merkle_build.h"
+#include "util/machine.h"
+#include "tree/merkle_build.h"
 
 #define LARGE ((size_t)3 << 20)
 

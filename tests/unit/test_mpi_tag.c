@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "mpi_tag.h"
+#include "forensics/mpi_tag.h"
 
 typedef struct tag_case {
     uci_mpi_t mpi;

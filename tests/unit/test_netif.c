@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
-#include "netif.h"
+#include "tune/netif.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
  *
  * A datatype of elements of 12 bytes, whose packer and unpacker stop at nothing but their borders, as MPICH's do.
  */
-#include "ordered.h"
+#include "data/ordered.h"
 #include "capture.h"
 #include "generic.h"
 

@@ -3,10 +3,10 @@
  *
  * A datatype of every second word, whose functions take as long as a test wants for whole messages and for parts of one.
  */
-#include "packer.h"
+#include "data/packer.h"
 #include "capture.h"
 #include "generic.h"
-#include "process.h"
+#include "util/process.h"
 
 #include <stdlib.h>
 #include <string.h>

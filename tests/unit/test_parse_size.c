@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "parse_size.h"
+#include "util/parse_size.h"
 
 #include <criterion/criterion.h>
 

@@ -7,8 +7,8 @@
 
 #include "fake_net.h"
 
-#include "bounce.h"
-#include "peer.h"
+#include "link/bounce.h"
+#include "base/peer.h"
 
 static uci_peer_t *peer;
 

@@ -11,9 +11,9 @@
 #include <signal.h>
 
 #include "capture.h"
-#include "blame.h"
-#include "mailbox.h"
-#include "txlog.h"
+#include "link/blame.h"
+#include "link/mailbox.h"
+#include "link/txlog.h"
 
 static void set_up_am(void)
 {

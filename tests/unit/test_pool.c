@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "capture.h"
-#include "pool.h"
+#include "util/pool.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <criterion/criterion.h>
-#include "process.h"
+#include "util/process.h"
 
 #include <limits.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "capture.h"
-#include "profile.h"
+#include "tune/profile.h"
 
 #define BEST_ISA ((uci_digest_isa_t)(UCI_DIGEST_ISA_LAST - 1)) /* of those this build has kernels for */
 #define HEAD \

@@ -5,7 +5,7 @@
  */
 #include <criterion/criterion.h>
 
-#include "ranges.h"
+#include "util/ranges.h"
 
 Test(ranges, neighbours_become_one)
 {

@@ -4,7 +4,7 @@
  * Folders like sysfs's, with what drivers write there.
  */
 #include <criterion/criterion.h>
-#include "rdma.h"
+#include "tune/rdma.h"
 
 #include <ftw.h>
 #include <limits.h>

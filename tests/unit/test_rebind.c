@@ -3,7 +3,7 @@
  *
  * Slots of other objects, and above all of one whose relocation by another thread has not ended.
  */
-#include "rebind.h"
+#include "attach/rebind.h"
 
 #include <criterion/criterion.h>
 #include <dlfcn.h>
@@ -14,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "process.h"
+#include "util/process.h"
 #include "rebind_object.h"
 
 __attribute__((visibility("default"))) void rebind_target(void);

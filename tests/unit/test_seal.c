@@ -11,9 +11,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "seal.h"
-#include "seal_window.h"
-#include "settings.h"
+#include "seal/seal.h"
+#include "seal/seal_window.h"
+#include "settings/settings.h"
 
 #define HEAD_LENGTH  40
 #define BODY_LENGTH  300

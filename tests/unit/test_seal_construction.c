@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "seal.h"
-#include "secret.h"
-#include "settings.h"
+#include "seal/seal.h"
+#include "seal/secret.h"
+#include "settings/settings.h"
 
 #define ALICE_UID 0x0102030405060708ull
 #define BOB_UID   0x1112131415161718ull

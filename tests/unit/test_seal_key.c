@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "seal_key.h"
+#include "seal/seal_key.h"
 
 #define DIGITS "00112233445566778899aAbBcCdDeEfF000102030405060708090a0b0c0d0e0f"
 

@@ -12,10 +12,10 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "seal.h"
-#include "seal_cipher.h"
-#include "secret.h"
-#include "settings.h"
+#include "seal/seal.h"
+#include "seal/seal_cipher.h"
+#include "seal/secret.h"
+#include "settings/settings.h"
 
 #define MASK      0x5a /* what is looked for is kept in another form, or it would be found here */
 #define ALICE_UID 0x0102030405060708ull

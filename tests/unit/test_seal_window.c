@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "seal_window.h"
+#include "seal/seal_window.h"
 
 static bool take(uci_seal_window_t *window, uint64_t counter)
 {

@@ -14,8 +14,8 @@
 
 #include "capture.h"
 #include "chance.h"
-#include "seal.h"
-#include "sealed.h"
+#include "seal/seal.h"
+#include "link/sealed.h"
 
 #define KEY       "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
 #define OTHER_KEY "ff0102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "secret.h"
+#include "seal/secret.h"
 
 /* Has the mapping of @a ptr the flag @a flag, such as "dd", in /proc/self/smaps? */
 static bool has_flag(const void *ptr, const char *flag)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include <criterion/criterion.h>
 
-#include "seq.h"
+#include "util/seq.h"
 
 Test(seq, expand_takes_the_nearest)
 {

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "capture.h"
-#include "settings.h"
+#include "settings/settings.h"
 
 #include <pthread.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "signature.h"
+#include "signature/signature.h"
 
 #define ELEMENTS_MAX 100000
 #define CODES        5u

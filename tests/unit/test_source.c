@@ -11,12 +11,12 @@
 #include <unistd.h>
 
 #include "capture.h"
-#include "report.h"
-#include "stats.h"
+#include "report/report.h"
+#include "live/stats.h"
 
-#include "direct.h"
-#include "tuner.h"
-#include "txlog.h"
+#include "transfer/direct.h"
+#include "tune/tuner.h"
+#include "link/txlog.h"
 
 #define LENGTH      20000u /* one slot */
 #define LENGTH_LONG 100000u

@@ -3,8 +3,8 @@
  *
  * The pool of registered bounce buffers, on a real context of UCX.
  */
-#include "span.h"
-#include "worker.h"
+#include "base/span.h"
+#include "turn/worker.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

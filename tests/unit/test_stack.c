@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "stack.h"
+#include "util/stack.h"
 
 /* Without being left out or put in line: each is a frame of its own */
 static UCI_NOINLINE void test_stack_record(uci_stack_t *stack)

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "capture.h"
-#include "fault.h"
-#include "process.h"
-#include "stats.h"
+#include "fault/fault.h"
+#include "util/process.h"
+#include "live/stats.h"
 #include "version.h"
 
 #include <dirent.h>

@@ -13,8 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "process.h"
-#include "system_log.h"
+#include "util/process.h"
+#include "util/system_log.h"
 
 typedef struct log_lines {
     unsigned count;

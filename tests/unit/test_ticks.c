@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "ticks.h"
+#include "util/ticks.h"
 
 Test(ticks, they_are_the_time)
 {

@@ -3,7 +3,7 @@
  *
  * What endpoints use, asked of a UCX that can tell (1.14 and later), of one that can only print it, and of one that knows of none.
  */
-#include "transports.h"
+#include "base/transports.h"
 
 #include <criterion/criterion.h>
 #include <sys/socket.h>

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "tune_contest.h"
+#include "tune/tune_contest.h"
 
 static const tune_half_t both[] = {TUNE_HALF_CHOICE, TUNE_HALF_JUDGEMENT};
 

@@ -15,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "calibrate.h"
+#include "tune/calibrate.h"
 #include "capture.h"
-#include "file.h"
-#include "process.h"
-#include "settings.h"
-#include "tuner.h"
+#include "util/file.h"
+#include "util/process.h"
+#include "settings/settings.h"
+#include "tune/tuner.h"
 
 #define BEST_ISA ((uci_digest_isa_t)(UCI_DIGEST_ISA_LAST - 1)) /* of those this build has kernels for */
 #define UCX      "1.13.1"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../core/twin_batch.c"
+#include "../../core/twin/twin_batch.c"
 
 enum { MAX_ENTRIES = 5000 };
 

@@ -4,9 +4,9 @@
  * What processes of twins tell each other about themselves, and what must be the same.
  */
 #include "capture.h"
-#include "digest.h"
-#include "process.h"
-#include "twin_card.h"
+#include "digest/digest.h"
+#include "util/process.h"
+#include "twin/twin_card.h"
 #include "twin_settings.h"
 
 #include <inttypes.h>

@@ -4,7 +4,7 @@
  * How processes of twins find each other through files.
  */
 #include "capture.h"
-#include "twin_folder.h"
+#include "twin/twin_folder.h"
 #include "twin_settings.h"
 
 #include <dirent.h>

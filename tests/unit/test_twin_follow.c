@@ -27,7 +27,7 @@ static void test_free(void *memory)
 
 #define calloc test_calloc
 #define free   test_free
-#include "../../core/twin_follow.c"
+#include "../../core/twin/twin_follow.c"
 #undef calloc
 #undef free
 

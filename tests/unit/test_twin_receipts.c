@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include <criterion/criterion.h>
-#include "twin_receipts.h"
+#include "twin/twin_receipts.h"
 
 static uci_twin_receipts_t receipts;
 

@@ -20,7 +20,7 @@ static void *test_alloc(size_t count, size_t size)
 }
 
 #define calloc test_alloc
-#include "../../core/twin_votes.c"
+#include "../../core/twin/twin_votes.c"
 #undef calloc
 
 #define LIMIT ((size_t)96 << 20)

@@ -1,13 +1,13 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "txlog.h"
+#include "link/txlog.h"
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "seq.h"
-#include "stats.h"
+#include "util/seq.h"
+#include "live/stats.h"
 
 #define TAG 1000
 

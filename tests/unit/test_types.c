@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "types.h"
+#include "util/types.h"
 
 #include <criterion/criterion.h>
 

@@ -6,8 +6,8 @@
  */
 #include "fake_talk.h"
 
-#include "recv.h"
-#include "repair.h"
+#include "message/recv.h"
+#include "transfer/repair.h"
 
 #define TAG  7u
 #define LONG 20000u /* by rendezvous */

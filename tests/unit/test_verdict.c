@@ -2,9 +2,9 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "damage.h"
-#include "settings.h"
-#include "verdict.h"
+#include "base/damage.h"
+#include "settings/settings.h"
+#include "base/verdict.h"
 
 /* What was seen, the cause that this proves, and a part of the evidence */
 typedef struct verdict_case {

@@ -9,7 +9,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "settings.h"
+#include "settings/settings.h"
 
 /** @param twins  for UCI_TWINS. @param rank @param ranks  in digits. */
 static inline void test_twin_settings(const char *twins, const char *rank, const char *ranks)

@@ -7,7 +7,7 @@
 #ifndef UCI_TESTS_RANDOM_DATA_H_
 #define UCI_TESTS_RANDOM_DATA_H_
 
-#include "buffer.h"
+#include "data/buffer.h"
 #include "scenario.h"
 
 #define DATA_PIECES 4

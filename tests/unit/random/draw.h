@@ -7,7 +7,7 @@
 #ifndef UCI_TESTS_RANDOM_DRAW_H_
 #define UCI_TESTS_RANDOM_DRAW_H_
 
-#include "types.h"
+#include "util/types.h"
 
 typedef struct draw {
     uint64_t state;

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "bounce.h"
+#include "link/bounce.h"
 #include "protocol.h"
 
 #define KEYS        4096 /* things that are not hit again and again, by hash: some share a place */

@@ -3,10 +3,10 @@
 
 #include <stdio.h>
 
-#include "direct.h"
+#include "transfer/direct.h"
 #include "draw.h"
-#include "recv.h"
-#include "send.h"
+#include "message/recv.h"
+#include "message/send.h"
 
 /* 0: not to be told; then active messages; then frames */
 enum { TYPE_FRAME = UCI_AM_LAST, TYPE_LAST = TYPE_FRAME + 3 };

@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #include "draw.h"
-#include "tuner.h"
+#include "tune/tuner.h"
 
 /** Classes of faults, to be chosen from */
 enum {

@@ -5,17 +5,17 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-#include "close.h"
-#include "endpoint.h"
+#include "conn/close.h"
+#include "conn/endpoint.h"
 #include "fake_ucx.h"
 #include "faults.h"
-#include "process.h"
-#include "recv.h"
-#include "request.h"
-#include "send.h"
-#include "send_common.h"
-#include "unexpected.h"
-#include "wakeup.h"
+#include "util/process.h"
+#include "message/recv.h"
+#include "base/request.h"
+#include "message/send.h"
+#include "transfer/send_common.h"
+#include "message/unexpected.h"
+#include "turn/wakeup.h"
 
 #define START_NS    1000000000000ul
 #define TURNS_MAX   300000u      /* of all nodes, in which what is awaited comes */

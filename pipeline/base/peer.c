@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "peer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "util/log.h"
+#include "tune/netif.h"
+#include "settings/settings.h"
+#include "transports.h"
+#include "worker_state.h"
+
+ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **peer_p)
+{
+    uci_peer_t *peer = calloc(1, sizeof(*peer));
+
+    if (peer == NULL) {
+        uci_error("failed to allocate a peer");
+        return UCS_ERR_NO_MEMORY;
+    }
+    peer->uid       = uid;
+    peer->worker    = worker;
+    peer->eager_max = (uint32_t)worker->eager_max;
+    peer->tx_mask   = UINT64_MAX;
+    peer->mark.rank = -1;
+    peer->rx_box    = -1;
+    peer->seed      = uci_frame_am_seed(uid, worker->uid);
+    peer->seals     = worker->seals;
+    peer->in_clear  = !worker->seals;
+    uci_list_init(&peer->held);
+    uci_list_init(&peer->gaps);
+    uci_list_init(&peer->suspect_link);
+    uci_list_init(&peer->watched_link);
+    uci_list_init(&peer->waiting_link);
+    uci_list_init(&peer->eps);
+    uci_list_init(&peer->pending);
+    uci_list_init(&peer->unsent_link);
+    uci_list_init(&peer->streams);
+    uci_list_init(&peer->agains);
+    uci_list_init(&peer->stream_link);
+    uci_list_init(&peer->queued);
+    uci_fill_init(&peer->fill);
+    *peer_p = peer;
+    return UCS_OK;
+}
+
+void uci_peer_destroy(uci_peer_t *peer)
+{
+    uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
+    {
+        uci_list_del(&ep->link);
+        free(ep);
+    }
+    uci_list_del(&peer->stream_link);
+    uci_list_del(&peer->unsent_link);
+    uci_seal_pair_destroy(peer->pair);
+    free(peer->tx_ring);
+    free(peer->tx_kept);
+    free(peer->address);
+    free(peer->transports);
+    free(peer->device);
+    free(peer);
+}
+
+const char *uci_peer_name(const uci_peer_t *peer)
+{
+    size_t size;
+    char *name;
+
+    if (peer->known) {
+        return uci_mark_name(&peer->mark);
+    }
+    name = uci_mark_name_buffer(&size);
+    snprintf(name, size, "an unknown peer (uid 0x%lx)", (unsigned long)peer->uid);
+    return name;
+}
+
+int uci_peer_rank(const uci_peer_t *peer)
+{
+    return peer->mark.rank;
+}
+
+void uci_peer_limit_eager(uci_peer_t *peer)
+{
+    peer->eager_max = (uint32_t)peer->worker->eager_max;
+    if (peer->known) {
+        peer->eager_max = uci_min(peer->eager_max, peer->mark.eager_max);
+    }
+    if (peer->plan != NULL) {
+        peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
+    }
+    if (peer->box_mapped) {
+        peer->eager_max = uci_min(peer->eager_max, (uint32_t)(UCI_BOX_FRAME_MAX - sizeof(uci_frame_hdr_t)));
+    }
+    if (peer->seals && (peer->eager_max > 2 * UCI_SEALED_ROOM)) {
+        peer->eager_max -= UCI_SEALED_ROOM;
+    }
+}
+
+bool uci_peer_is_marked(const uci_peer_t *peer, const uci_mark_t *mark)
+{
+    return !peer->known || (memcmp(peer->mark.random, mark->random, sizeof(mark->random)) == 0);
+}
+
+/* A uid names one worker, whose random bytes are as old as it is: keys are made once */
+static ucs_status_t uci_peer_seal(uci_peer_t *peer, const uci_mark_t *mark)
+{
+    const uci_worker_t *worker = peer->worker;
+
+    if (!uci_peer_is_marked(peer, mark)) {
+        uci_error("%s refuses %s: there are two workers with its uid", uci_mark_name(&worker->mark),
+                  uci_mark_name(mark));
+        return UCS_ERR_UNSUPPORTED;
+    }
+    if ((peer->pair == NULL) &&
+        (uci_seal_pair_create(worker->uid, worker->mark.random, peer->uid, mark->random, &peer->pair) != UCI_OK)) {
+        peer->pair = NULL;
+        return UCS_ERR_NO_MEMORY;
+    }
+    peer->in_clear = (mark->scope == UCI_SEAL_SCOPE_NET) && uci_mark_is_near(&worker->mark, mark);
+    return UCS_OK;
+}
+
+ucs_status_t uci_peer_set_mark(uci_peer_t *peer, const uci_mark_t *mark)
+{
+    ucs_status_t status = peer->seals ? uci_peer_seal(peer, mark) : UCS_OK;
+
+    if (status != UCS_OK) {
+        return status;
+    }
+    peer->mark  = *mark;
+    peer->known = true;
+    uci_peer_limit_eager(peer);
+    return UCS_OK;
+}
+
+ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length)
+{
+    if (peer->address != NULL) {
+        return UCS_OK;
+    }
+    peer->address = malloc(length);
+    if (peer->address == NULL) {
+        uci_error("failed to allocate %zu bytes for an address", length);
+        return UCS_ERR_NO_MEMORY;
+    }
+    memcpy(peer->address, address, length);
+    return UCS_OK;
+}
+
+bool uci_peer_is_gone(const uci_peer_t *peer)
+{
+    return peer->leaving && !peer->promised && (peer->uid != peer->worker->uid);
+}
+
+/* ----------------------------------------------------------- endpoints */
+
+uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
+{
+    uci_ep_t *ep = calloc(1, sizeof(*ep));
+
+    if (ep == NULL) {
+        uci_error("failed to allocate an endpoint");
+        return NULL;
+    }
+    ep->ucp  = ucp;
+    ep->peer = peer;
+    ep->user = user;
+    uci_list_add_tail(&peer->eps, &ep->link);
+    return ep;
+}
+
+void uci_ep_destroy(uci_ep_t *ep)
+{
+    uci_list_del(&ep->link);
+    free(ep);
+}
+
+/* Its peer's worker is gone, which the program has arranged: without somebody who hears of it UCX calls that an error */
+static void uci_ep_internal_failed(void *arg, ucp_ep_h ucp, ucs_status_t status)
+{
+    uci_info("an endpoint of UCI's own failed: %s", uci_ucp.status_string(status));
+}
+
+static ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
+{
+    ucp_ep_params_t params = {.field_mask     = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                              .address        = peer->address,
+                              .err_handler.cb = uci_ep_internal_failed};
+    ucs_status_t status;
+    ucp_ep_h ucp;
+
+    status = uci_ucp.ep_create(peer->worker->ucp, &params, &ucp);
+    if (status != UCS_OK) {
+        uci_error("failed to connect back to %s: %s", uci_peer_name(peer), uci_ucp.status_string(status));
+        return status;
+    }
+    return (uci_ep_create(peer, ucp, false) != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
+}
+
+bool uci_ep_is_last_of_user(const uci_ep_t *ep)
+{
+    uci_list_for_each(other, &ep->peer->eps, uci_ep_t, link)
+    {
+        if ((other != ep) && other->user && !other->closing) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One more endpoint, the last of the list; not if we don't know where to, or if both sides are done with each other */
+static ucp_ep_h uci_peer_connect(uci_peer_t *peer)
+{
+    if ((peer->address == NULL) || (peer->user_closed && uci_peer_is_gone(peer)) ||
+        (uci_ep_open_internal(peer) != UCS_OK)) {
+        return NULL;
+    }
+    return uci_container_of(peer->eps.prev, uci_ep_t, link)->ucp;
+}
+
+ucp_ep_h uci_peer_endpoint(uci_peer_t *peer)
+{
+    if (uci_unlikely(uci_list_is_empty(&peer->eps))) {
+        return uci_peer_connect(peer);
+    }
+    return uci_container_of(peer->eps.next, uci_ep_t, link)->ucp;
+}
+
+ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer)
+{
+    ucp_ep_h ep;
+
+    uci_list_for_each(one, &peer->eps, uci_ep_t, link)
+    {
+        if (uci_likely(!one->half)) {
+            return one->ucp;
+        }
+    }
+    ep = uci_peer_connect(peer);
+    return ((ep != NULL) || uci_list_is_empty(&peer->eps)) ? ep : uci_peer_endpoint(peer);
+}
+
+/* ---------------------------------------------------------- transports */
+
+static bool uci_peer_is_slow_link(const uci_peer_t *peer, const char *interface)
+{
+    unsigned speed = (interface[0] != '\0') ? uci_netif_speed(UCI_NETIF_SYSFS, interface) : 0;
+
+    return (speed > 0) && (speed <= UCI_TUNER_SLOW_LINK) && peer->known &&
+           (strcmp(peer->mark.host, peer->worker->mark.host) != 0);
+}
+
+/* Nothing is kept of an endpoint that can't be had yet, or names no lane yet: it is asked again the next time */
+static void uci_peer_find_transports(uci_peer_t *peer)
+{
+    ucp_ep_h ep = uci_peer_endpoint(peer);
+    uci_transports_t transports;
+
+    if (ep == NULL) {
+        return;
+    }
+    uci_transports_query(ep, &transports);
+    if (transports.list[0] != '\0') {
+        peer->transports = strdup(transports.list);
+        peer->device     = strdup(transports.device);
+        peer->slow_link  = uci_peer_is_slow_link(peer, transports.interface);
+    }
+}
+
+const char *uci_peer_transports(uci_peer_t *peer)
+{
+    if (peer->transports == NULL) {
+        uci_peer_find_transports(peer);
+    }
+    return (peer->transports != NULL) ? peer->transports : "";
+}
+
+const char *uci_peer_device(uci_peer_t *peer)
+{
+    (void)uci_peer_transports(peer);
+    return (peer->device != NULL) ? peer->device : "";
+}
+
+uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)
+{
+    const uci_plan_t *plan = uci_tuner_plan(uci_peer_transports(peer), 0);
+
+    return uci_peer_chunk_size(peer, uci_min(uci_plan_choose(plan, length)->chunk_size, plan->fragment));
+}
+
+uint32_t uci_peer_chunk_size(const uci_peer_t *peer, uint32_t chunk_size)
+{
+    return (!peer->in_clear && (chunk_size >= UCI_CHUNK_SIZE_MIN + UCI_SEALED_ROOM)) ? chunk_size - UCI_SEALED_ROOM
+                                                                                     : chunk_size;
+}
+
+static const uci_plan_t *uci_peer_find_plan(uci_peer_t *peer)
+{
+    const char *transports = uci_peer_transports(peer); /* and whether the link is slow */
+
+    return uci_tuner_plan(transports, UCI_PATH_BIT(UCI_PATH_GET) | UCI_PATH_BIT(UCI_PATH_BOUNCE) |
+                                              (peer->maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0) |
+                                              (peer->slow_link ? UCI_PLAN_SLOW_LINK : 0));
+}
+
+const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
+{
+    const uci_plan_t *plan;
+
+    if (uci_unlikely(peer->plan == NULL)) {
+        plan = uci_peer_find_plan(peer);
+        if (peer->transports == NULL) {
+            return plan; /* what suits any: not to be kept */
+        }
+        peer->plan = plan;
+        peer->rdma = uci_tuner_is_rdma(uci_peer_transports(peer));
+        uci_peer_limit_eager(peer);
+        uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
+                  uci_peer_transports(peer), peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size,
+                  uci_tuner_source());
+    }
+    return peer->plan;
+}

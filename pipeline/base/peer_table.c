@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "peer_table.h"
+
+#include <stdlib.h>
+
+#include "util/log.h"
+
+#define UCI_PEER_TABLE_MIN 16
+
+ucs_status_t uci_peer_table_init(uci_worker_t *worker)
+{
+    worker->peers_mask = UCI_PEER_TABLE_MIN - 1;
+    worker->peers      = calloc(UCI_PEER_TABLE_MIN, sizeof(*worker->peers));
+    return (worker->peers != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
+}
+
+void uci_peer_table_cleanup(uci_worker_t *worker)
+{
+    uci_worker_for_each_peer(peer, worker)
+    {
+        uci_peer_destroy(peer);
+    }
+    free(worker->peers);
+}
+
+/* Where to begin to look for a peer, in a table of mask + 1 places */
+static size_t uci_worker_peer_home(uint64_t uid, size_t mask)
+{
+    return (size_t)((uid * UCI_UID_FACTOR) >> 32) & mask;
+}
+
+uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
+{
+    size_t i;
+
+    for (i = uci_worker_peer_home(uid, worker->peers_mask);; ++i) {
+        uci_peer_t *peer = worker->peers[i & worker->peers_mask];
+
+        if ((peer == NULL) || (peer->uid == uid)) {
+            return peer;
+        }
+    }
+}
+
+static void uci_worker_peer_insert(uci_peer_t **peers, size_t mask, uci_peer_t *peer)
+{
+    size_t i = uci_worker_peer_home(peer->uid, mask);
+
+    while (peers[i & mask] != NULL) {
+        ++i;
+    }
+    peers[i & mask] = peer;
+}
+
+static ucs_status_t uci_worker_grow_peers(uci_worker_t *worker)
+{
+    size_t i, size = 2 * (worker->peers_mask + 1);
+    uci_peer_t **peers = calloc(size, sizeof(*peers));
+
+    if (peers == NULL) {
+        uci_error("failed to allocate a table of %zu peers", size);
+        return UCS_ERR_NO_MEMORY;
+    }
+    for (i = 0; i <= worker->peers_mask; ++i) {
+        if (worker->peers[i] != NULL) {
+            uci_worker_peer_insert(peers, size - 1, worker->peers[i]);
+        }
+    }
+    free(worker->peers);
+    worker->peers      = peers;
+    worker->peers_mask = size - 1;
+    return UCS_OK;
+}
+
+uci_peer_t *uci_worker_peer_slow(uci_worker_t *worker, uint64_t uid)
+{
+    uci_peer_t *peer = uci_worker_peer_find(worker, uid);
+
+    if (peer == NULL) {
+        if (((2 * (worker->peers_count + 1) > worker->peers_mask + 1) && (uci_worker_grow_peers(worker) != UCS_OK)) ||
+            (uci_peer_create(worker, uid, &peer) != UCS_OK)) {
+            return NULL;
+        }
+        uci_worker_peer_insert(worker->peers, worker->peers_mask, peer);
+        ++worker->peers_count;
+    }
+    worker->last_peer = peer;
+    return peer;
+}

@@ -1,0 +1,287 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The wire format. All integers are in the byte order of the machine; peers of another byte order refuse
+ * each other (the mark's magic reads wrong). Everything here is described, field by field, in docs/design.md.
+ *
+ * A user's message travels as a frame, or begins with one:
+ *
+ *     +--------------------+---------------------------+
+ *     | header (40 bytes)  | payload (header.length)   |
+ *     +--------------------+---------------------------+
+ *
+ * The last bytes of the payload are the signature of the message's types, if the kind of the frame says so (signed.h).
+ *
+ * Frames to one worker are numbered, and delivered there in this order (link_send.h). Two carriers move them: a ring in shared
+ * memory (mailbox.h), and active messages of UCX's, of an id of their own.
+ *
+ * Everything else travels as active messages of another id, each with the 48-byte header uci_am_hdr_t.
+ *
+ * Where UCI_SEAL asks for it, both are sealed: active messages are records then (below), and nothing else is.
+ */
+#ifndef UCI_WIRE_H_
+#define UCI_WIRE_H_
+
+#include <stddef.h>
+#include "util/types.h"
+#include "seal/seal.h"
+#include "uci_signature.h"
+
+#define UCI_PROTOCOL_VERSION 9
+
+/** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
+#define UCI_FRAME_AM_ID  1020 /**< frames */
+#define UCI_AM_ID        1021 /**< all else; between workers that seal: HELLO */
+#define UCI_SEALED_AM_ID 1022 /**< records: frames and all else, sealed */
+
+/* ------------------------------------------------------------------ mark */
+
+/**
+ * The mark goes in front of the worker's address, so that both sides know, before the first byte, that the
+ * other one speaks UCI. Its first 10 bytes are a valid UCX address (version 1) of the same worker without any
+ * transport: a process without UCI that is given it fails cleanly in ucp_ep_create ("unreachable") instead of
+ * taking frames for user data.
+ */
+typedef struct uci_mark {
+    uint8_t ucx_header; /**< 0x20: address version 1, flag "worker uid present" */
+    uint8_t ucx_uid[8]; /**< the worker's uid */
+    uint8_t ucx_end;    /**< 0xff: no more devices */
+    uint8_t protocol;   /**< UCI_PROTOCOL_VERSION */
+    uint8_t mode;       /**< uci_mode_t */
+    uint32_t magic;     /**< UCI_MARK_MAGIC */
+    uint32_t digests;   /**< bit set of digest ids that the peer can verify */
+    uint32_t eager_max; /**< payload bytes of the largest frame it takes */
+    int32_t rank;       /**< -1 if unknown */
+    uint32_t pid;
+    char host[24];    /**< zero-terminated, cut */
+    uint8_t seal;     /**< uci_seal_mode_t; all below but `check` is 0 if it is off */
+    uint8_t cipher;   /**< uci_seal_cipher_t */
+    uint8_t scope;    /**< uci_seal_scope_t */
+    uint8_t zero;     /**< 0 */
+    uint64_t machine; /**< which kernel, host and network: two workers with the same one share them; 0: not known */
+    uint8_t random[UCI_SEAL_RANDOM]; /**< this worker's, for its keys */
+    uint32_t address_length;         /**< bytes of UCX's address behind the mark */
+    uint8_t mac[UCI_SEAL_MAC];       /**< of all of the above and that address: uci_seal_mark_auth() */
+    uint32_t check;                  /**< low 32 bits of XXH3-64 over all of the above */
+} __attribute__((packed)) uci_mark_t;
+
+#define UCI_MARK_MAGIC      0x31494355u /* "UCI1" */
+#define UCI_MARK_UCX_HEADER 0x20
+#define UCI_MARK_UCX_END    0xff
+
+/** Bytes of an address of UCX's: more than any has. */
+#define UCI_WIRE_ADDRESS_MAX (64u << 10)
+
+/* ----------------------------------------------------------------- frame */
+
+typedef enum {
+    UCI_FRAME_EAGER = 0xe1, /**< payload: the user's bytes */
+    UCI_FRAME_SYNC  = 0xe2, /**< as EAGER; the sender completes on FIN (synchronous send) */
+    UCI_FRAME_RNDV  = 0xe3  /**< payload: uci_rndv_desc_t; the sender completes on FIN */
+} uci_frame_kind_t;
+
+/** Instead of 0xe0 in a kind: behind the payload, within `length` and `value`, follows the signature of the message's types. */
+#define UCI_FRAME_SIGNED       0xf0 /**< uint64_t, uci_signature_word() */
+#define UCI_FRAME_SIGNED_MIXED 0xd0 /**< uci_trailer_t, then that */
+
+/** What the types of a message are, if a word can't say. */
+typedef struct uci_trailer {
+    uint64_t hash;
+    uint64_t unit; /**< elements of one of `text` */
+    char text[UCI_SIGNATURE_TEXT_MAX];
+} uci_trailer_t;
+
+UCI_INLINE bool uci_frame_is_signed(unsigned kind)
+{
+    return (kind & 0xf0) != 0xe0;
+}
+
+/** @return bytes of the signature that frames of this kind have. */
+UCI_INLINE uint32_t uci_frame_trailer(unsigned kind)
+{
+    return !uci_frame_is_signed(kind)                  ? 0
+           : ((kind & 0xf0) == UCI_FRAME_SIGNED_MIXED) ? sizeof(uci_trailer_t) + sizeof(uint64_t)
+                                                       : sizeof(uint64_t);
+}
+
+/** @return a uci_frame_kind_t: the kind without its signature. */
+UCI_INLINE unsigned uci_frame_kind(unsigned kind)
+{
+    return (kind & 0x0f) | 0xe0;
+}
+
+/**
+ * `check` binds the header, and with `value` the payload, to the pair of workers or to a place in a mailbox. So a header
+ * that passes is this sender's and of this number, whatever becomes of the payload. 24 bytes of payload share its cache line.
+ */
+typedef struct uci_frame_hdr {
+    uint64_t mark;   /**< active message: UCX uid of the sending worker; mailbox: of the place (box.h), stored last */
+    uint32_t check;  /**< low 32 bits of XXH3-64 over the 28 bytes behind it, see uci_frame_check() */
+    uint8_t kind;    /**< uci_frame_kind_t, signed or not */
+    uint8_t digest;  /**< uci_digest_id_t of `value` */
+    uint16_t length; /**< bytes of payload */
+    uint32_t seq;    /**< number of the frame from this sender to this receiver, low 32 bits */
+    uint32_t ack;    /**< every frame below this number, of the other direction, has been verified */
+    uint64_t tag;    /**< the user's */
+    uint64_t value;  /**< digest of the payload */
+} uci_frame_hdr_t;
+
+#define UCI_FRAME_MAX (32u << 10) /**< bytes of payload: the largest that UCI_EAGER_MAX may be */
+
+#define UCI_SLOT_NONE UINT16_MAX
+
+typedef struct uci_rndv_desc {
+    uint64_t length;     /**< of the user's message */
+    uint32_t chunk_size; /**< all chunks have this size, but the last */
+    uint16_t arity;      /**< of the Merkle tree */
+    uint16_t slot;       /**< of the sender's pool, in which chunk 0 comes; UCI_SLOT_NONE: say CTS */
+} uci_rndv_desc_t;
+
+/* ------------------------------------------------------- active messages */
+
+typedef enum {
+    UCI_AM_HELLO =
+            1,  /**< sender's address: mark, then the UCX address; value: times that it has come back after a BYE, as of
+                           LEAVE and BYE; one that is not 0 is answered by ACK, which repeats it */
+    UCI_AM_ACK, /**< uint64_t: first missing frame, upto, then pairs (first, last) of missing ranges; REPAIR: send these
+                           again; LAST: and say what has been sent (SENT) */
+    UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots; GET */
+    UCI_AM_DATA,   /**< sender -> receiver: chunk `index`; op = receiver's slot */
+    UCI_AM_FIN,    /**< receiver -> sender: verified (or truncated): the send may complete */
+    UCI_AM_REPAIR, /**< receiver -> sender: uint32_t[]: chunks wanted again; GET: by RDMA; FRAME: that frame */
+    UCI_AM_GRANT,  /**< sender -> receiver: where to get them: uci_am_grant_t, entries, rkey */
+    UCI_AM_GONE,   /**< sender -> receiver: no copy left, cannot repair; FRAME: what there was of it */
+    UCI_AM_QUERY, /**< sender -> receiver: where are you with this message? Answered by CTS, REPAIR or FIN; value: its whole number; LAST:
+                     with all of them? Answered by MISSING */
+    UCI_AM_TREE,   /**< receiver -> sender: root and children of nodes uint32_t[] of level `index` wanted */
+    UCI_AM_LEAVES, /**< sender -> receiver: uint64_t[]: all leaves; extra = root; LAST: unasked, of segments */
+    UCI_AM_SENT, /**< frames below `value` have been sent, and the position in the box whose key ends in `index` is `extra`: where are you? */
+    UCI_AM_BOX,  /**< a box of this side's mailbox: uci_am_box_t, rkey */
+    UCI_AM_LEAVE, /**< the user of this side closes its endpoint: what have you not finished? A report; op: number of the question */
+    UCI_AM_MISSING, /**< answer, a report; op: as LEAVE */
+    UCI_AM_BYE,     /**< nothing more will come from this side; a report of not too many ranges */
+    UCI_AM_POOL,    /**< sender -> receiver: where our bounce slots are: uci_am_pool_t, rkey */
+    UCI_AM_MAPPED,  /**< answer: we can read and write them */
+    UCI_AM_SLOT,    /**< answer to CTS: chunk 0 comes in slot `index` */
+    UCI_AM_SEGMENT, /**< sender -> receiver: chunks from `index` on, by UCX's rendezvous: fetch them; LAST: as LEAVES */
+    UCI_AM_NODES,   /**< answer to TREE: uint64_t[]: for each node its index, then its children; extra = root */
+    UCI_AM_LAST
+} uci_am_type_t;
+
+enum {
+    UCI_AM_FLAG_LAST =
+            1 << 0, /**< DATA: last chunk in order; extra = root, else border. LEAVES, SEGMENT: all leaves, unasked */
+    UCI_AM_FLAG_REPAIR = 1 << 1, /**< DATA: answer to REPAIR */
+    UCI_AM_FLAG_HANDOVER =
+            1 << 2, /**< DATA: unasked, the sender is closing and its peer is silent; op: high half of `seq` */
+    UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA. CTS: rather than through slots */
+    UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
+    UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */
+    UCI_AM_FLAG_FRAME     = 1 << 6, /**< REPAIR, GONE: about a frame, not about chunks of its message */
+    UCI_AM_FLAG_AHEAD     = 1 << 7, /**< GRANT: of the whole message, before its first chunk, in case it is needed */
+    UCI_AM_FLAG_BOUNCE =
+            1
+            << 8, /**< SEGMENT: of the bounce path: digests are of its chunks; value = uci_cut_t; with LAST: extra = root */
+    UCI_AM_FLAG_DAMAGED = 1 << 9 /**< GONE: there is a copy, but it is damaged as well */
+};
+
+typedef struct uci_am_hdr {
+    uint32_t
+            check; /**< low 32 bits of XXH3-64 over the rest of the header, and the payload unless DATA; SEGMENT: leaves */
+    uint8_t type;   /**< uci_am_type_t */
+    uint8_t digest; /**< DATA: uci_digest_id_t of `value` */
+    uint16_t flags;
+    uint64_t uid;    /**< UCX uid of the worker that sends this */
+    uint32_t seq;    /**< the message this is about, low 32 bits */
+    uint32_t op;     /**< slot of the receiving side's operation */
+    uint32_t index;  /**< DATA: chunk; SLOT: slot; TREE, NODES: level */
+    uint32_t length; /**< DATA: bytes of the chunk; SEGMENT: bytes to fetch; others: bytes of payload */
+    uint64_t value;  /**< DATA: digest of the chunk; SEGMENT with BOUNCE: its cut */
+    uint64_t extra;  /**< see the type and flags */
+} uci_am_hdr_t;
+
+#define UCI_REPAIR_BATCH \
+    4096u /**< chunks in one REPAIR, ascending, at most: more are asked for when these are repaired */
+
+typedef struct uci_am_grant {
+    uint32_t count;       /**< of entries */
+    uint32_t rkey_length; /**< bytes after the entries */
+    uint64_t root;        /**< of the tree as the source is now */
+} uci_am_grant_t;
+
+typedef struct uci_am_grant_entry {
+    uint64_t address; /**< in the sender's memory */
+    uint64_t value;   /**< digest of the chunk as the source is now */
+    uint32_t index;
+    uint32_t changed; /**< not 0: the source changed since it was first sent */
+} uci_am_grant_entry_t;
+
+typedef struct uci_am_pool {
+    uint64_t address; /**< in the sender's memory */
+    uint32_t slot_size;
+    uint32_t slot_count;
+} uci_am_pool_t;
+
+typedef struct uci_am_box {
+    uint64_t address;  /**< of the mailbox, in the memory of this side */
+    uint64_t key;      /**< of the box, see uci_box_tx_init() */
+    uint32_t size;     /**< of the mailbox, in bytes */
+    uint32_t offset;   /**< of the box in it */
+    uint32_t granules; /**< of the box's ring */
+    uint32_t bell;     /**< of the box, in the mailbox's first line */
+} uci_am_box_t;
+
+/** Bytes of chunk @a index */
+UCI_INLINE uint32_t uci_chunk_length(uint64_t length, uint32_t chunk_size, uint32_t index)
+{
+    uint64_t offset = (uint64_t)index * chunk_size;
+
+    return (uint32_t)uci_min((uint64_t)chunk_size, length - offset);
+}
+
+/* --------------------------------------------------------------- records */
+
+/**
+ * Between workers that seal, each active message is a record (seal.h): a header in clear, sealed bytes, a tag. The sealed bytes begin
+ * with a word that says what they are:
+ *
+ *     FRAME    word | frame
+ *     MESSAGE  word | uci_am_hdr_t | payload
+ *     HELLO    word | uci_am_hdr_t, whose payload lies in clear before the record: mark and address, which both of its checks cover
+ *     OFFER    word | uci_am_hdr_t of SEGMENT | its payload: a record that is the header of UCX's rendezvous; the data, unless the two
+ *              workers share a node that is in scope in clear, are one record for each chunk
+ *     CHUNK    word | bytes of a chunk; its counter is known from the offer, so that it needs no window
+ *
+ * Records have the counters of their worker. Those for one peer follow each other, so that its window counts records for itself: the upper
+ * 24 bits are a number that the worker gives to each pair it makes keys for, the lower 40 count records. When these are used up, the
+ * pair has a new number.
+ */
+typedef enum {
+    UCI_SEALED_FRAME   = 0xf1,
+    UCI_SEALED_MESSAGE = 0xf2,
+    UCI_SEALED_HELLO   = 0xf3,
+    UCI_SEALED_OFFER   = 0xf4,
+    UCI_SEALED_CHUNK   = 0xf5
+} uci_sealed_kind_t;
+
+/** Bytes that a record is longer than what it brings. */
+#define UCI_SEALED_OVERHEAD (UCI_SEAL_OVERHEAD + sizeof(uint64_t))
+
+/** Of these, those in front. */
+#define UCI_SEALED_FRONT (sizeof(uci_seal_hdr_t) + sizeof(uint64_t))
+
+/** By how much frames and chunks to a peer that seals are shorter, so that they are still one fragment of UCX's. A whole number of cache lines. */
+#define UCI_SEALED_ROOM 64u
+
+#define UCI_SEALED_PAIR_SHIFT 40 /**< bits of a counter that count records */
+
+_Static_assert(UCI_SEALED_OVERHEAD <= UCI_SEALED_ROOM, "room for a record");
+_Static_assert(sizeof(uci_mark_t) == 124, "mark");
+_Static_assert(sizeof(uci_frame_hdr_t) == 40, "frame header");
+_Static_assert(sizeof(uci_trailer_t) == 80, "trailer");
+_Static_assert(sizeof(uci_am_hdr_t) == 48, "active message header");
+
+/** What TREE and NODES hold at most, headers aside (one node's children are never split) */
+#define UCI_DESCENT_BYTES 4096
+
+#endif

@@ -1,0 +1,626 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "close.h"
+
+#include <stdlib.h>
+
+#include "link/control.h"
+#include "report/dump_line.h"
+#include "endpoint.h"
+#include "link/link_send.h"
+#include "util/log.h"
+#include "link/mailbox.h"
+#include "util/process.h"
+#include "transfer/repair.h"
+#include "transfer/send_common.h"
+#include "transfer/stream.h"
+#include "link/txlog.h"
+#include "message/unexpected.h"
+
+/* How long a close waits for an answer, and then for UCX to take what it has for the peer */
+#define UCI_CLOSE_TIMEOUT_NS 10000000000ul
+
+/* The same if only reports are exchanged: FIN, LEAVE and BYE say the same, and lie in the queues of a peer that is silent */
+#define UCI_CLOSE_REPORT_NS 2000000000ul
+
+/* Questions are repeated after this time, then after twice as long each time, up to 2 s: so several of them have to be lost before a peer
+ * is taken for silent */
+#define UCI_CLOSE_REPEAT_NS    250000000ul
+#define UCI_CLOSE_REPEAT_SHIFT 3u
+
+/* A LEAVE that comes so soon after our BYE has crossed it, and is no sign that the BYE was lost. To say it again takes a new connection, which the
+ * other side's UCX would have to answer while its worker goes: up to 1.13 it does not survive that (an assertion in ucp_worker_destroy(), tcp).
+ * Less than UCI_CLOSE_REPEAT_NS: what is repeated after that is answered */
+#define UCI_CLOSE_CROSSING_NS 100000000ul
+
+/* Ranges in a BYE, so that it fits in one fragment; others tell all */
+#define UCI_CLOSE_BYE_RANGES ((UCI_CONTROL_POOLED / sizeof(uint64_t) - 2) / 2)
+
+typedef struct uci_close {
+    uci_list_t link;
+    uci_ep_t *ep; /* NULL: UCX closes it */
+    uci_peer_t *peer;
+    uci_request_t *req;
+    void *ucx;         /* UCX's close */
+    uint64_t deadline; /* for what is waited for now */
+    uint64_t asked_time;
+    uint64_t flush_time; /* when UCX was told to close it */
+    unsigned asks;       /* LEAVEs without an answer */
+    bool last;           /* of the user's endpoints to this peer */
+    bool given_up;       /* asking */
+} uci_close_t;
+
+/* ------------------------------------------------------------- reports */
+
+static int uci_close_compare_ranges(const void *one, const void *other)
+{
+    uint64_t a = ((const uci_seq_range_t *)one)->first, b = ((const uci_seq_range_t *)other)->first;
+
+    return (a > b) - (a < b);
+}
+
+/* A rendezvous that is in progress, or waits for its receive; a synchronous message that does. @param ranges  or NULL.
+ * @return how many */
+static size_t uci_close_unfinished(uci_peer_t *peer, uci_seq_range_t *ranges)
+{
+    size_t count = uci_unexpected_unfinished(peer, ranges);
+
+    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
+        if (op->peer != peer) {
+            continue;
+        }
+        if (ranges != NULL) {
+            ranges[count] = (uci_seq_range_t){.first = op->seq, .last = op->seq};
+        }
+        ++count;
+    }
+    return count;
+}
+
+/* A message that says which messages of the peer are finished: all below `upto` but those in the ranges. */
+static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, size_t max_ranges)
+{
+    size_t told, count = uci_close_unfinished(peer, NULL);
+    uci_seq_range_t *ranges;
+    uci_control_t *msg;
+    uint64_t *words;
+
+    msg = uci_control_get(peer, type, 0, (2 * sizeof(*words)) + (count * sizeof(*ranges)));
+    if (msg == NULL) {
+        return NULL;
+    }
+    words  = (uint64_t *)(void *)msg->payload;
+    ranges = (uci_seq_range_t *)(void *)(words + 2);
+    count  = uci_close_unfinished(peer, ranges);
+    qsort(ranges, count, sizeof(*ranges), uci_close_compare_ranges);
+
+    told            = uci_min(count, max_ranges);
+    words[0]        = (count > 0) ? ranges[0].first : peer->rx_next;
+    words[1]        = (told < count) ? ranges[told].first : peer->rx_next;
+    msg->hdr.index  = (uint32_t)told;
+    msg->length     = (2 * sizeof(*words)) + (told * sizeof(*ranges));
+    msg->hdr.length = (uint32_t)msg->length;
+    return msg;
+}
+
+static int uci_close_compare_seq(const void *seq, const void *range)
+{
+    uint64_t number = *(const uint64_t *)seq;
+
+    return (number > ((const uci_seq_range_t *)range)->last) - (number < ((const uci_seq_range_t *)range)->first);
+}
+
+/* All FINs that the peer has sent so far, at once, and what it has received: it has finished what is in none of the ranges */
+static void uci_close_take_report(uci_peer_t *peer, const uint64_t *words, size_t length)
+{
+    const uci_seq_range_t *ranges = (const uci_seq_range_t *)(const void *)(words + 2);
+    size_t count                  = (length / sizeof(*ranges)) - 1;
+
+    uci_txlog_ack(peer, words[1]);
+    uci_list_for_each_safe(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == peer) && (op->frame != NULL) && (op->frame->seq < words[1]) &&
+            (bsearch(&op->frame->seq, ranges, count, sizeof(*ranges), uci_close_compare_seq) == NULL)) {
+            uci_send_op_finish(op, UCS_OK);
+        }
+    }
+}
+
+/* -------------------------------------------------------------- asking */
+
+/* Ask, or ask again (REPAIR): what have you not finished? This is what we have. */
+static void uci_close_ask(uci_close_t *closing, uint16_t flags)
+{
+    uci_peer_t *peer   = closing->peer;
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_LEAVE, SIZE_MAX);
+
+    closing->asked_time = uci_process_time_ns();
+    if (msg == NULL) {
+        return; /* asked again after a while */
+    }
+    peer->asked     = true;
+    peer->answered  = false;
+    peer->fins_told = peer->fins_sent;
+    msg->hdr.op     = ++peer->round;
+    msg->hdr.value  = peer->life;
+    msg->hdr.flags |= flags;
+    uci_control_send(msg);
+}
+
+/* There is somebody who can answer, and something he has not confirmed. If he leaves as well, he will receive nothing more */
+static bool uci_close_has_to_ask(uci_peer_t *peer)
+{
+    if (peer->bye_heard || (peer->status != UCS_OK)) {
+        return false;
+    }
+    return (peer->fins_told != peer->fins_sent) || (!peer->leaving && !uci_txlog_is_empty(peer));
+}
+
+static void uci_close_set_deadline(uci_close_t *closing, uint64_t delay)
+{
+    closing->deadline = uci_process_time_ns() + delay;
+}
+
+static void uci_close_begin(uci_close_t *closing)
+{
+    uci_peer_t *peer = closing->peer;
+
+    /* it may go on sending to us, and needs a new endpoint then. After LEAVE HELLO would say that we are back */
+    if (!peer->hello_sent && !peer->leaving) {
+        uci_control_hello(peer);
+    }
+    peer->user_closed = true;
+    peer->asked       = false;
+    if (uci_close_has_to_ask(peer)) {
+        uci_close_ask(closing, 0);
+        uci_close_set_deadline(closing, uci_txlog_is_empty(peer) ? UCI_CLOSE_REPORT_NS : UCI_CLOSE_TIMEOUT_NS);
+    }
+}
+
+static bool uci_close_is_unanswered(const uci_close_t *closing)
+{
+    return closing->last && (closing->ep != NULL) && !closing->given_up && closing->peer->asked &&
+           !closing->peer->answered && !closing->peer->bye_heard;
+}
+
+static uint64_t uci_close_ask_time(const uci_close_t *closing)
+{
+    return closing->asked_time + (UCI_CLOSE_REPEAT_NS << uci_min(closing->asks, UCI_CLOSE_REPEAT_SHIFT));
+}
+
+void uci_close_ask_again(uci_worker_t *worker, uint64_t now, bool damaged)
+{
+    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    {
+        /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): asking ends no close */
+        if (uci_close_is_unanswered(closing) && (damaged || (now >= uci_close_ask_time(closing)))) {
+            closing->asks += !damaged;
+            uci_close_ask(closing, UCI_AM_FLAG_REPAIR);
+        }
+    }
+}
+
+/* ------------------------------------------------------------- waiting */
+
+/* UCX has offered segments of it through this endpoint, or the peer has been told where to read a message that our user takes
+ * for sent. The peer has matched it, and nothing but FIN can be waited for */
+static bool uci_close_is_read(const uci_close_t *closing)
+{
+    const uci_ep_t *ep = closing->ep;
+
+    if (ep->half || ep->peer->bye_heard) {
+        return false; /* what is offered there is lost: the peer asks for copies, or wants nothing more */
+    }
+    uci_list_for_each(op, &ep->peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == ep->peer) &&
+            ((op->offered_by == ep->ucp) || (closing->last && (op->req == NULL) && !uci_list_is_empty(&op->grants)))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Is there a message that the user takes for sent, and of which the peer has not said that it has it? */
+static bool uci_close_is_lacking(uci_peer_t *peer)
+{
+    if ((peer->tx_acked < peer->tx_next) &&
+        !(peer->box_mapped && uci_mailbox_heard(peer) && (peer->tx_acked == peer->tx_next))) {
+        return true;
+    }
+    uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == peer) && (op->req == NULL)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Unasked, for who is silent: chunks of what is copied, and all frames. What it lacks shall lie in its queues when it comes back */
+static void uci_close_hand_over(uci_close_t *closing)
+{
+    uci_peer_t *peer = closing->peer;
+
+    uci_link_send_again(peer);
+    uci_list_for_each_safe(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == peer) && (op->frame != NULL)) {
+            uci_stream_hand_over(op);
+        }
+    }
+    uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+}
+
+/* The peer is silent */
+static void uci_close_give_up(uci_close_t *closing)
+{
+    uci_info("no answer from %s: closing all the same", uci_peer_name(closing->peer));
+    closing->given_up = true;
+    if (!closing->peer->leaving) {
+        uci_close_hand_over(closing);
+    }
+}
+
+/* @return true while an answer, or what it has to be asked for, is to come. A peer that has answered fetches what it lacks, and is asked
+ * again after a while */
+static bool uci_close_is_asking(uci_close_t *closing, bool late)
+{
+    uci_peer_t *peer = closing->peer;
+
+    if (peer->bye_heard || (peer->status != UCS_OK) || closing->given_up) {
+        return false;
+    }
+    if (peer->asked && !peer->answered) {
+        if (late) {
+            uci_close_give_up(closing);
+        }
+        return !late;
+    }
+    if (!peer->asked && (peer->fins_told == peer->fins_sent)) {
+        return false;
+    }
+    if (!peer->leaving && uci_close_is_lacking(peer)) {
+        if (uci_process_time_ns() >= uci_close_ask_time(closing)) {
+            ++closing->asks;
+            uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+            uci_close_ask(closing, 0);
+        }
+        return true;
+    }
+    if (peer->fins_told != peer->fins_sent) {
+        closing->asks = 0;
+        uci_close_ask(closing, 0);
+        return true;
+    }
+    return false;
+}
+
+/* What UCX holds may wait for the other end of an endpoint, for which it asks with the first message that needs it. On tcp
+ * the other side's UCX, up to 1.13, has to read this question alone: it crashes if it makes that end and anything
+ * follows in what it has read, such as the flush of a close (docs/design.md, section 11). So UCX is not told to close
+ * before it has let go of what was said */
+static bool uci_close_has_to_wait(uci_close_t *closing)
+{
+    uci_peer_t *peer = closing->peer;
+    bool late;
+
+    if (uci_close_is_read(closing)) {
+        uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+        return true;
+    }
+    if (closing->last && uci_close_is_asking(closing, uci_process_time_ns() > closing->deadline)) {
+        return true;
+    }
+    late = (uci_process_time_ns() > closing->deadline);
+    return !late && (peer->leaving ? peer->promised : (peer->sending > 0));
+}
+
+/* -------------------------------------------------------------- ending */
+
+/* Both sides have said BYE. Of who may come back its numbers stay, and where it is; a box is offered anew */
+static void uci_close_rest(uci_peer_t *peer)
+{
+    if (peer->bye_said && peer->bye_heard) {
+        uci_mailbox_unmap(peer);
+        uci_txlog_release(peer);
+    }
+}
+
+static void uci_close_done(uci_close_t *closing, ucs_status_t status)
+{
+    uci_request_t *req = closing->req;
+
+    if (closing->last) {
+        uci_repair_ask_dropped(closing->peer);
+        uci_close_rest(closing->peer);
+    }
+    uci_list_del(&closing->link);
+    --req->worker->ops_active;
+    free(closing);
+    uci_request_complete(req, status);
+}
+
+static void uci_close_flushed(void *request, ucs_status_t status, void *user_data)
+{
+    uci_close_t *closing = user_data;
+    uci_worker_t *worker = closing->req->worker;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    uci_close_done(closing, status);
+    uci_worker_leave(worker);
+}
+
+/* Are there no sends left but those that are over for the user? */
+static bool uci_close_leaves_nothing(const uci_peer_t *peer)
+{
+    uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if ((op->peer == peer) && (op->req != NULL)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void uci_close_send_bye(uci_peer_t *peer)
+{
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_BYE, UCI_CLOSE_BYE_RANGES);
+
+    if (msg != NULL) {
+        peer->bye_said = true;
+        peer->bye_time = uci_process_time_ns();
+        uci_mailbox_leave(peer); /* the box is for somebody else now */
+        msg->hdr.op    = uci_close_leaves_nothing(peer);
+        msg->hdr.value = peer->life;
+        uci_control_send(msg);
+    }
+}
+
+/* The peer has, or will never want, all that we have: let UCX close it. That flushes as far as the transport, as
+ * with plain UCX, and not as far as ucp_ep_flush_nbx(): the peer may make no more progress */
+static void uci_close_flush(uci_close_t *closing)
+{
+    ucp_ep_h ucp              = closing->ep->ucp;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send      = uci_close_flushed,
+                                 .user_data    = closing};
+    ucs_status_ptr_t request;
+
+    if (closing->last) {
+        uci_close_send_bye(closing->peer);
+    }
+    uci_ep_destroy(closing->ep);
+    closing->ep         = NULL;
+    closing->flush_time = uci_process_time_ns();
+    request             = uci_ucp.ep_close_nbx(ucp, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        closing->ucx = request;
+    } else {
+        uci_close_done(closing, UCS_PTR_STATUS(request));
+    }
+}
+
+/* Both sides have said BYE: what UCX still waits for is of no use. On tcp it is an answer of the peer (its flush is
+ * a ping), which may be in MPI_Finalize, past its last progress: plain MPICH hangs there when ranks finalize at
+ * different times (4.0.2, UCX 1.13.1). In shared memory it is room in the peer's queue, for answers that it does not want any more, and which
+ * it will never make */
+static void uci_close_let_go(uci_close_t *closing)
+{
+    uci_ucp.request_free(closing->ucx);
+    uci_close_done(closing, UCS_OK);
+}
+
+/* Our BYE has; or it lies behind so much that its peer does not take, that he is past taking anything: sooner if he has said that he waits
+ * for nothing. It may also wait for an endpoint that is still connecting, which UCX does not like to lose (uci_ep_shutdown()) */
+static bool uci_close_has_left(const uci_close_t *closing)
+{
+    const uci_peer_t *peer = closing->peer;
+    bool is_over           = peer->bye_heard && (peer->gone_time != UINT64_MAX);
+
+    return (peer->byes == 0) ||
+           (uci_process_time_ns() > closing->flush_time + (is_over ? UCI_CLOSE_REPORT_NS : UCI_CLOSE_TIMEOUT_NS));
+}
+
+static void uci_close_advance(uci_close_t *closing)
+{
+    const uci_peer_t *peer = closing->peer;
+
+    if (closing->ep == NULL) {
+        if (peer->leaving && peer->bye_said && uci_close_has_left(closing)) {
+            uci_close_let_go(closing);
+        }
+    } else if (!uci_close_has_to_wait(closing)) {
+        uci_close_flush(closing);
+    }
+}
+
+void uci_close_progress(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link)
+    {
+        uci_close_advance(closing);
+    }
+}
+
+uint64_t uci_close_due(const uci_worker_t *worker)
+{
+    uint64_t due = UINT64_MAX;
+
+    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    {
+        if (closing->ep != NULL) {
+            due = uci_min(due, closing->deadline);
+            due = uci_min(due, uci_close_ask_time(closing));
+        }
+    }
+    return due;
+}
+
+/* As in UCX: what is not done is not done any more. The other side is told, if that gets through, so that it does
+ * not wait for us when it closes */
+static ucs_status_ptr_t uci_close_forced(uci_ep_t *ep, const ucp_request_param_t *param)
+{
+    bool last        = uci_ep_is_last_of_user(ep);
+    uci_peer_t *peer = ep->peer;
+    ucp_ep_h ucp     = ep->ucp;
+    ucs_status_ptr_t ret;
+
+    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) {
+        uci_request_clear_marker(param->request);
+    }
+    if (last && (peer->status == UCS_OK)) {
+        uci_close_send_bye(peer);
+    }
+    uci_ep_destroy(ep);
+    ret = uci_ucp.ep_close_nbx(ucp, param);
+    if (last) {
+        peer->user_closed = true;
+        uci_ep_abandon(peer, (peer->status == UCS_OK) ? UCS_ERR_CANCELED : peer->status);
+    }
+    return ret;
+}
+
+ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
+{
+    uint32_t flags       = (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) ? param->flags : 0;
+    uci_peer_t *peer     = ep->peer;
+    uci_worker_t *worker = peer->worker;
+    uci_close_t *closing;
+    uci_request_t *req;
+
+    if (flags & UCP_EP_CLOSE_FLAG_FORCE) {
+        return uci_close_forced(ep, param);
+    }
+
+    closing = calloc(1, sizeof(*closing));
+    req     = uci_request_get(worker, param);
+    if ((closing == NULL) || (req == NULL)) {
+        uci_error("failed to allocate what a close needs");
+        free(closing);
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    closing->ep   = ep;
+    closing->peer = peer;
+    closing->req  = req;
+    closing->last = uci_ep_is_last_of_user(ep);
+    ep->closing   = true;
+    uci_list_add_tail(&worker->closing, &closing->link);
+    ++worker->ops_active;
+
+    uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
+    if (closing->last) {
+        uci_close_begin(closing);
+    }
+    uci_close_advance(closing);
+    return uci_request_posted(req, param);
+}
+
+void uci_close_revoke(uci_peer_t *peer)
+{
+    if (peer->bye_said) { /* what comes after a BYE begins anew, and the other side has to know */
+        ++peer->life;
+        peer->back = true;
+        uci_control_hello(peer);
+        uci_link_watch(peer);
+    }
+    peer->user_closed = peer->asked = peer->answered = peer->bye_said = false;
+    peer->leaving = peer->bye_heard = peer->promised = false;
+    peer->status                                     = UCS_OK;
+    uci_list_for_each(closing, &peer->worker->closing, uci_close_t, link)
+    {
+        closing->last = closing->last && (closing->peer != peer);
+    }
+}
+
+/* ------------------------------------------------- what the peer says */
+
+void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_control_t *msg;
+
+    if (peer->bye_heard || (hdr->value < peer->peer_life)) {
+        return;
+    }
+    uci_mailbox_catch_up(peer); /* what it has sent before this lies there, and is not lacking */
+    peer->leaving  = true;
+    peer->promised = !peer->user_closed;
+    uci_close_take_report(peer, data, length);
+    uci_unexpected_adopt_all(peer);
+    if (peer->bye_said) {
+        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (uci_process_time_ns() >= peer->bye_time + UCI_CLOSE_CROSSING_NS)) {
+            /* it has not come, nor have FINs, for which the other side may wait for ever: an endpoint is made for it */
+            peer->promised = true;
+            uci_close_send_bye(peer);
+        }
+        return;
+    }
+    msg = uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
+    if (msg != NULL) {
+        msg->hdr.op = hdr->op;
+        msg->hdr.flags |= hdr->flags & UCI_AM_FLAG_REPAIR;
+        uci_control_send(msg);
+    }
+}
+
+/* Its FINs may have been lost, any of them: this says the same. It answers no LEAVE */
+void uci_close_on_query(uci_peer_t *peer)
+{
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
+
+    if (msg != NULL) {
+        msg->hdr.op    = UINT32_MAX;
+        msg->hdr.flags = UCI_AM_FLAG_REPAIR;
+        uci_control_send(msg);
+    }
+}
+
+void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_close_take_report(peer, data, length);
+    peer->answered = peer->answered || (hdr->op == peer->round);
+}
+
+void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    if (hdr->value < peer->peer_life) {
+        return; /* it has been back since */
+    }
+    peer->leaving   = true;
+    peer->bye_heard = true;
+    peer->gone_time = (hdr->op != 0) ? uci_process_time_ns() : UINT64_MAX;
+    peer->promised  = false;
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
+        ep->half = true;
+    }
+    uci_mailbox_catch_up(peer);
+    uci_mailbox_free(peer);
+    uci_close_take_report(peer, data, length);
+    uci_close_rest(peer);
+}
+
+void uci_close_cleanup(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link)
+    {
+        uci_list_del(&closing->link);
+        free(closing);
+    }
+}
+
+void uci_close_dump(const uci_worker_t *worker, int fd)
+{
+    unsigned shown = 0;
+
+    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    {
+        if ((closing->link.next == NULL) || (++shown > UCI_DUMP_MAX)) {
+            return;
+        }
+        uci_dump_line(fd, "  close of %s: %s; %u questions without an answer%s%s", uci_peer_name(closing->peer),
+                      (closing->ep == NULL) ? "UCX closes it" : "waits for the other side", closing->asks,
+                      closing->last ? ", last" : "", closing->given_up ? ", given up asking" : "");
+    }
+}

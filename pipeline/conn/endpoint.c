@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "endpoint.h"
+
+#include <stdlib.h>
+
+#include "close.h"
+#include "link/control.h"
+#include "link/link_send.h"
+#include "util/log.h"
+#include "util/process.h"
+#include "transfer/recv_common.h"
+#include "transfer/send_common.h"
+
+/* How long, at the end of a worker, its own endpoints may take to close */
+#define UCI_SHUTDOWN_NS 100000000ul
+
+/* One that UCI opened, or kept, may serve the user if it asks for nothing special */
+static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
+{
+    if (params->field_mask & ~(uint64_t)UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) {
+        return NULL;
+    }
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
+        if (!ep->user && !ep->half) {
+            ep->user = true;
+            return ep;
+        }
+    }
+    return NULL;
+}
+
+ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t **ep_p)
+{
+    const uci_mark_t *mark = (const uci_mark_t *)params->address;
+    uci_peer_t *peer;
+    ucs_status_t status;
+    uci_ep_t *ep;
+    ucp_ep_h ucp;
+
+    status = uci_mark_check(mark);
+    if (status != UCS_OK) {
+        return status;
+    }
+    peer = uci_worker_peer(worker, uci_mark_uid(mark));
+    if (peer == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = uci_peer_set_mark(peer, mark);
+    if (status != UCS_OK) {
+        return status;
+    }
+    uci_close_revoke(peer);
+
+    ep = uci_ep_reuse(peer, params);
+    if (ep == NULL) {
+        params->address = (const ucp_address_t *)(mark + 1);
+        status          = uci_ucp.ep_create(worker->ucp, params, &ucp);
+        if (status != UCS_OK) {
+            return status;
+        }
+        ep = uci_ep_create(peer, ucp, true);
+        if (ep == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+    }
+    if (uci_tuner_eager_differs()) {
+        uci_peer_plan(peer); /* otherwise when first needed: it takes some microseconds */
+    }
+    uci_control_send_pending(peer);
+    *ep_p = ep;
+    return UCS_OK;
+}
+
+/* All operations with the peer. What waits for a get goes on, and ends when the get has failed */
+static void uci_ep_abandon_ops(uci_peer_t *peer)
+{
+    uci_list_for_each_safe(send_op, &peer->worker->send_ops, uci_send_op_t, all)
+    {
+        if (send_op->peer == peer) {
+            uci_send_op_finish(send_op, peer->status);
+        }
+    }
+    uci_list_for_each_safe(recv_op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
+        if ((recv_op->peer == peer) && (recv_op->gets == 0)) {
+            uci_recv_op_abandon(recv_op, peer->status);
+        }
+    }
+}
+
+void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
+{
+    peer->status   = status;
+    peer->leaving  = true;
+    peer->promised = false;
+    uci_ep_abandon_ops(peer);
+    uci_link_abandon(peer, status);
+    uci_control_drop_pending(peer);
+}
+
+void uci_ep_fail(uci_ep_t *ep, ucs_status_t status)
+{
+    uci_info("the endpoint to %s failed: %s", uci_peer_name(ep->peer), uci_ucp.status_string(status));
+    uci_ep_abandon(ep->peer, status);
+}
+
+/* UCX does not like to lose an endpoint that is still connecting with its worker. Those of UCI's own have been closed
+ * by nobody: give them a moment. Not to one that has said BYE, if UCX has let go of what was said to it: nothing is connecting then, its
+ * worker may be gone, and UCX calls that an error, which no program of plain UCX sees */
+void uci_ep_shutdown(uci_worker_t *worker)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uint64_t deadline         = uci_process_time_ns() + UCI_SHUTDOWN_NS;
+    ucs_status_ptr_t request;
+
+    uci_worker_for_each_peer(peer, worker)
+    {
+        uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
+        {
+            if (ep->user || (peer->bye_heard && (peer->sending == 0))) {
+                continue;
+            }
+            request = uci_ucp.ep_close_nbx(ep->ucp, &param);
+            uci_ep_destroy(ep);
+            while (UCS_PTR_IS_PTR(request) && (uci_ucp.request_check_status(request) == UCS_INPROGRESS) &&
+                   (uci_process_time_ns() < deadline)) {
+                uci_ucp.worker_progress(worker->ucp);
+            }
+            if (UCS_PTR_IS_PTR(request)) {
+                uci_ucp.request_free(request);
+            }
+        }
+    }
+}

@@ -1,0 +1,478 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "control.h"
+
+#include <stdlib.h>
+
+#include "blame.h"
+#include "base/frame.h"
+#include "base/inject_frame.h"
+#include "util/log.h"
+#include "util/process.h"
+#include "base/recv_table.h"
+#include "sealed.h"
+#include "base/span.h"
+#include "live/stats.h"
+
+_Static_assert(offsetof(uci_control_t, payload) == offsetof(uci_control_t, hdr) + sizeof(uci_am_hdr_t), "no gap");
+
+/* @a payload: what is protected with the header, not a user's data, which have a digest of their own */
+static uint32_t uci_am_check(const uci_am_hdr_t *hdr, const void *payload, size_t length)
+{
+    uint64_t check = XXH3_64bits((const char *)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check));
+
+    if (hdr->type != UCI_AM_DATA) {
+        check ^= XXH3_64bits_withSeed(payload, length, check);
+    }
+    return (uint32_t)check;
+}
+
+uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, size_t length)
+{
+    bool pooled = (length <= UCI_CONTROL_POOLED);
+    uci_control_t *msg;
+
+    msg = pooled ? uci_pool_get(&peer->worker->messages) : malloc(sizeof(*msg) + length);
+    if (msg == NULL) {
+        uci_error("failed to allocate a message of %zu bytes to %s", length, uci_peer_name(peer));
+        return NULL;
+    }
+
+    uci_list_init(&msg->link);
+    msg->peer    = peer;
+    msg->pooled  = pooled;
+    msg->awaited = false;
+    msg->bye     = false;
+    msg->done    = NULL;
+    msg->op      = NULL;
+    msg->staging = NULL;
+    msg->span    = NULL;
+    msg->data    = msg->payload;
+    msg->length  = length;
+    msg->more    = 0;
+    msg->hit     = false;
+    msg->faults  = 0;
+    memset(&msg->hdr, 0, sizeof(msg->hdr));
+    msg->hdr.type   = (uint8_t)type;
+    msg->hdr.uid    = peer->worker->uid;
+    msg->hdr.seq    = (uint32_t)seq;
+    msg->hdr.length = (uint32_t)length;
+    return msg;
+}
+
+void uci_control_put(uci_control_t *msg)
+{
+    free(msg->staging);
+    if (msg->pooled) {
+        uci_pool_put(&msg->peer->worker->messages, msg);
+    } else {
+        free(msg);
+    }
+}
+
+static void uci_control_done(uci_control_t *msg)
+{
+    uci_send_op_t *op                     = msg->op;
+    void *span                            = msg->span;
+    void (*done)(uci_send_op_t *, void *) = msg->done;
+
+    msg->peer->sending -= msg->awaited;
+    msg->peer->byes -= msg->bye;
+    uci_control_put(msg);
+    if (done != NULL) {
+        done(op, span);
+    }
+}
+
+static void uci_control_sent(void *request, ucs_status_t status, void *user_data)
+{
+    uci_control_t *msg = user_data;
+
+    if (uci_unlikely(status != UCS_OK) && (status != UCS_ERR_CANCELED)) {
+        uci_debug("message of type %u to %s failed: %s", msg->hdr.type, uci_peer_name(msg->peer),
+                  uci_ucp.status_string(status));
+    }
+    uci_ucp.request_free(request);
+    uci_control_done(msg);
+}
+
+/* What belongs to an operation may outlast a close, and so does not hold it up (but see uci_close_is_read()); the copies that a
+ * close hands over do */
+static bool uci_control_is_awaited(const uci_am_hdr_t *hdr)
+{
+    return (hdr->type != UCI_AM_SEGMENT) && ((hdr->type != UCI_AM_DATA) || (hdr->flags & UCI_AM_FLAG_HANDOVER));
+}
+
+/* Which part of the fault specification a message belongs to; TARGET_LAST: none. Requests and repeated reports are
+ * spared: were they lost every time, neither side could tell that nothing helps. */
+static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
+{
+    switch (hdr->type) {
+    case UCI_AM_DATA:
+        return (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) ? UCI_FAULT_REPAIR : UCI_FAULT_HEADER;
+    case UCI_AM_SEGMENT:
+        return UCI_FAULT_HEADER;
+    case UCI_AM_LEAVES:
+        return (hdr->flags & UCI_AM_FLAG_LAST) ? UCI_FAULT_HEADER : UCI_FAULT_REPAIR;
+    case UCI_AM_ACK:
+    case UCI_AM_CTS:
+    case UCI_AM_FIN:
+    case UCI_AM_LEAVE:
+    case UCI_AM_MISSING:
+    case UCI_AM_SENT:
+        return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_TARGET_LAST : UCI_FAULT_ACK;
+    case UCI_AM_BOX:
+    case UCI_AM_HELLO:
+        return UCI_FAULT_ACK;
+    case UCI_AM_GRANT:
+    case UCI_AM_NODES:
+        return UCI_FAULT_REPAIR;
+    default:
+        return UCI_FAULT_TARGET_LAST;
+    }
+}
+
+/* Damage the header as a wire would, or the record that it is in */
+static void uci_control_inject(uci_control_t *msg)
+{
+    uci_fault_target_t target = uci_control_fault_target(&msg->hdr);
+    uint64_t length           = (msg->op != NULL) ? msg->op->length : msg->length;
+    uci_fault_t fault;
+
+    if ((target != UCI_FAULT_TARGET_LAST) && uci_fault_targets(target) &&
+        uci_fault_draw(target, length, uci_peer_rank(msg->peer), &fault)) {
+        if (!msg->peer->seals) {
+            uci_inject_bytes(&fault, &msg->hdr, sizeof(msg->hdr));
+        } else if (!msg->hit) {
+            msg->fault = fault;
+            msg->hit   = true;
+        }
+        UCI_STATS_ADD(faults_unseen, msg->faults > 0); /* it is dropped, and what else is wrong with it not looked at */
+    }
+}
+
+/* To ourselves UCX delivers within the call: said at this one place of a turn, nothing is heard, and answered, or ended by the answer,
+ * while somebody is in the middle of it. UCX 1.13 must not be made to connect to a peer over tcp while it hands over what it has read
+ * from it: the new end takes the buffer along that UCX is in (uct_tcp_ep_progress_am_rx(), see uci_close_progress()) */
+bool uci_control_is_too_early(uci_peer_t *peer)
+{
+    uci_worker_t *worker = peer->worker;
+
+    if (uci_unlikely(peer->uid == worker->uid)
+                ? worker->sends_unsent
+                : (!uci_list_is_empty(&peer->eps) || !uci_worker_is_inside_ucx(worker))) {
+        return false;
+    }
+    if (uci_list_is_empty(&peer->unsent_link)) {
+        uci_list_add_tail(&worker->unsent, &peer->unsent_link);
+        ++worker->ops_active;
+    }
+    return true;
+}
+
+static ucp_ep_h uci_control_endpoint(uci_control_t *msg)
+{
+    bool small = (msg->length + msg->more <= UCI_CONTROL_POOLED); /* one fragment, over any transport */
+
+    if (uci_control_is_too_early(msg->peer)) {
+        return NULL;
+    }
+    return small ? uci_peer_endpoint(msg->peer) : uci_peer_endpoint_whole(msg->peer);
+}
+
+static ucs_status_ptr_t uci_control_post_sealed(ucp_ep_h ep, const uci_control_t *msg, const ucp_request_param_t *param)
+{
+    uci_sealed_out_t out = {.peer = msg->peer, .fault = msg->hit ? &msg->fault : NULL};
+
+    switch (msg->hdr.type) {
+    case UCI_AM_HELLO:
+        out.kind         = UCI_SEALED_HELLO;
+        out.body         = &msg->hdr;
+        out.body_length  = sizeof(msg->hdr);
+        out.clear        = msg->data;
+        out.clear_length = msg->length;
+        break;
+    case UCI_AM_SEGMENT:
+        out.kind        = UCI_SEALED_OFFER;
+        out.body        = &msg->hdr;
+        out.body_length = sizeof(msg->hdr) + msg->more;
+        out.data        = msg->data;
+        out.data_length = msg->length;
+        break;
+    default:
+        out.kind        = UCI_SEALED_MESSAGE;
+        out.head        = &msg->hdr;
+        out.head_length = sizeof(msg->hdr);
+        out.body        = msg->data;
+        out.body_length = msg->length;
+        break;
+    }
+    return uci_sealed_send(ep, &out, param);
+}
+
+static ucs_status_ptr_t uci_control_post_plain(ucp_ep_h ep, const uci_control_t *msg, const ucp_request_param_t *param)
+{
+    return uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr) + msg->more, msg->data, msg->length, param);
+}
+
+/* Hand it to UCX. What ourselves answer to it waits for its turn */
+static ucs_status_ptr_t uci_control_post(ucp_ep_h ep, uci_control_t *msg, const ucp_request_param_t *param)
+{
+    uci_worker_t *worker = msg->peer->worker;
+    bool sends_unsent    = worker->sends_unsent;
+    ucs_status_ptr_t request;
+
+    UCI_STATS_INC(control_sent);
+    worker->sends_unsent = false;
+    request              = uci_unlikely(msg->peer->seals) ? uci_control_post_sealed(ep, msg, param)
+                                                          : uci_control_post_plain(ep, msg, param);
+    worker->sends_unsent = sends_unsent;
+    return request;
+}
+
+void uci_control_send(uci_control_t *msg)
+{
+    ucp_request_param_t param = {
+            .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
+            .cb.send      = uci_control_sent,
+            .user_data    = msg,
+            .flags        = (msg->hdr.type == UCI_AM_SEGMENT) ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER};
+    ucp_ep_h ep = uci_control_endpoint(msg);
+    ucs_status_ptr_t request;
+
+    if (uci_unlikely(ep == NULL)) {
+        uci_list_add_tail(&msg->peer->pending, &msg->link);
+        return;
+    }
+
+    msg->awaited = uci_control_is_awaited(&msg->hdr);
+    msg->peer->sending += msg->awaited;
+    msg->bye = (msg->hdr.type == UCI_AM_BYE);
+    msg->peer->byes += msg->bye;
+    if (msg->hdr.type == UCI_AM_SEGMENT) {
+        msg->op->offered_by = ep;
+    }
+    msg->hdr.check = (msg->hdr.type == UCI_AM_SEGMENT) ? uci_am_check(&msg->hdr, msg->payload, msg->more)
+                                                       : uci_am_check(&msg->hdr, msg->data, msg->length);
+    uci_control_inject(msg);
+    if (msg->span != NULL) {
+        uci_span_set_memh(msg->peer->worker, &param);
+    }
+    request = uci_control_post(ep, msg, &param);
+    if (UCS_PTR_IS_PTR(request)) {
+        return;
+    }
+    if (uci_unlikely(UCS_PTR_IS_ERR(request))) {
+        uci_debug("failed to send a message of type %u to %s: %s", msg->hdr.type, uci_peer_name(msg->peer),
+                  uci_ucp.status_string(UCS_PTR_STATUS(request)));
+    }
+    uci_control_done(msg);
+}
+
+void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, uint32_t op, uint16_t flags)
+{
+    uci_control_t *msg = uci_control_get(peer, type, seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.op    = op;
+        msg->hdr.flags = flags;
+        uci_control_send(msg);
+    }
+}
+
+void uci_control_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags)
+{
+    ++peer->fins_sent;
+    uci_control_send_simple(peer, UCI_AM_FIN, seq, 0, flags);
+}
+
+void uci_control_send_pending(uci_peer_t *peer)
+{
+    uci_list_t todo;
+
+    /* what can't be sent after all goes back to the list */
+    uci_list_move(&peer->pending, &todo);
+    uci_list_for_each_safe(msg, &todo, uci_control_t, link)
+    {
+        uci_list_del(&msg->link);
+        uci_control_send(msg);
+    }
+}
+
+void uci_control_drop_pending(uci_peer_t *peer)
+{
+    uci_list_t todo;
+
+    uci_list_move(&peer->pending, &todo);
+    uci_list_for_each_safe(msg, &todo, uci_control_t, link)
+    {
+        uci_list_del(&msg->link);
+        uci_control_done(msg);
+    }
+}
+
+void uci_control_cleanup(uci_peer_t *peer)
+{
+    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
+    {
+        uci_list_del(&msg->link);
+        uci_control_put(msg);
+    }
+}
+
+void uci_control_hello(uci_peer_t *peer)
+{
+    uci_worker_t *worker = peer->worker;
+    uci_control_t *msg;
+
+    peer->hello_sent = true;
+    msg              = uci_control_get(peer, UCI_AM_HELLO, 0, sizeof(worker->mark) + worker->address_length);
+    if (msg != NULL) {
+        uci_mark_put(msg->payload, &worker->mark, worker->address, worker->address_length);
+        msg->hdr.value = peer->life;
+        uci_control_send(msg);
+    }
+}
+
+bool uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    const uci_mark_t *mark = data;
+
+    if ((uci_mark_check(mark) != UCS_OK) || (uci_peer_set_mark(peer, mark) != UCS_OK)) {
+        return false;
+    }
+    if (hdr->value > peer->peer_life) { /* it has come back */
+        peer->peer_life = hdr->value;
+        peer->leaving = peer->promised = peer->bye_heard = false;
+    }
+    uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
+    uci_control_send_pending(peer);
+    return true;
+}
+
+ucs_status_t uci_control_take_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, size_t header_length,
+                                      size_t length, void *desc)
+{
+    if ((header_length >= sizeof(*hdr)) && (hdr->type == UCI_AM_SEGMENT) && (hdr->length == length) &&
+        (hdr->check == uci_am_check(hdr, hdr + 1, header_length - sizeof(*hdr)))) {
+        return worker->message(worker, hdr, hdr + 1, header_length - sizeof(*hdr), desc);
+    }
+    uci_control_damaged(worker, "offer of a segment", (header_length >= sizeof(*hdr)) ? hdr : NULL);
+    return UCS_OK;
+}
+
+/* A segment is not here yet, and nothing else comes this way. What follows its header in there may be at any alignment. */
+static ucs_status_t uci_control_recv_segment(uci_worker_t *worker, const void *header, size_t header_length,
+                                             size_t length, void *desc)
+{
+    uci_am_hdr_t *copy = malloc(uci_max(header_length, sizeof(*copy)));
+    ucs_status_t status;
+
+    if (copy == NULL) {
+        uci_control_damaged(worker, "offer of a segment (no memory)", NULL);
+        return UCS_OK;
+    }
+    memcpy(copy, header, header_length);
+    status = uci_control_take_segment(worker, copy, header_length, length, desc);
+    free(copy);
+    return status;
+}
+
+/* What is not bytes has to be aligned to be read; and where UCX hands over what lies in memory that the sender can write to, it has to
+ * be what was checked */
+static const void *uci_control_own(const void *data, size_t length, void *small, size_t small_size)
+{
+    void *copy = (length <= small_size) ? small : malloc(length);
+
+    if (copy != NULL) {
+        memcpy(copy, data, length);
+    }
+    return copy;
+}
+
+static void uci_control_recv_words(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uint64_t small[UCI_CONTROL_POOLED / sizeof(uint64_t)];
+    const void *own = uci_control_own(data, length, small, sizeof(small));
+
+    if (own == NULL) {
+        uci_control_damaged(worker, "active message (no memory)", NULL);
+        return;
+    }
+    if (uci_likely((hdr->check == uci_am_check(hdr, own, length)) && (hdr->length == length) &&
+                   (hdr->type != UCI_AM_SEGMENT))) {
+        worker->message(worker, hdr, own, length, NULL);
+    } else {
+        uci_control_damaged(worker, "active message", hdr);
+    }
+    if (own != small) {
+        free((void *)own);
+    }
+}
+
+void uci_control_take(uci_worker_t *worker, const void *header, size_t header_length, const void *data, size_t length)
+{
+    uci_am_hdr_t hdr;
+
+    if (uci_unlikely(header_length != sizeof(hdr))) {
+        uci_control_damaged(worker, "active message", NULL);
+        return;
+    }
+    /* UCX puts the header behind the data, at any alignment */
+    memcpy(&hdr, header, sizeof(hdr));
+    if (hdr.type != UCI_AM_DATA) {
+        uci_control_recv_words(worker, &hdr, data, length);
+    } else if (uci_likely(hdr.check == uci_am_check(&hdr, NULL, 0))) {
+        worker->message(worker, &hdr, data, length, NULL);
+    } else {
+        uci_control_damaged(worker, "active message", &hdr);
+    }
+}
+
+ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                              const ucp_am_recv_param_t *param)
+{
+    uci_worker_t *worker = arg;
+    ucs_status_t status  = UCS_OK;
+
+    uci_worker_enter(worker);
+    if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
+        status = uci_control_recv_segment(worker, header, header_length, length, data);
+    } else {
+        uci_control_take(worker, header, header_length, data, length);
+    }
+    uci_worker_leave(worker);
+    return status;
+}
+
+/* Smoothed as TCP does, with its weight (Jacobson 1988; RFC 6298), and not from what was asked for twice (Karn 1987) */
+static void uci_control_measure(uci_worker_t *worker, uint64_t sample)
+{
+    uint64_t before = worker->round_trip;
+
+    sample             = uci_min(sample, UCI_ASK_INTERVAL_NS);
+    worker->round_trip = (before == 0) ? sample : before - (before / 8) + (sample / 8);
+}
+
+void uci_control_heard(const uci_recv_op_t *op)
+{
+    if ((op->arrived == 0) && (op->asked == 0) && (op->tree != NULL)) {
+        uci_control_measure(op->peer->worker, uci_process_time_ns() - op->ask.time);
+    }
+}
+
+void uci_control_ask_soon(uci_worker_t *worker)
+{
+    if (!worker->resync) {
+        worker->resync      = true;
+        worker->resync_time = uci_process_time_ns() + uci_ask_delay(worker);
+    }
+}
+
+void uci_control_damaged(uci_worker_t *worker, const char *what, const uci_am_hdr_t *hdr)
+{
+    uci_blame(worker, hdr);
+    UCI_STATS_INC(mismatched_control);
+    ++worker->dropped;
+    uci_info("%s arrived damaged and was dropped; asking again", what);
+    uci_control_ask_soon(worker);
+}

@@ -1,0 +1,594 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link_recv.h"
+
+#include <stdlib.h>
+
+#include "control.h"
+#include "base/inject_frame.h"
+#include "util/log.h"
+#include "mailbox.h"
+#include "util/process.h"
+#include "report/report.h"
+#include "live/stats.h"
+#include "base/wire_check.h"
+
+/* When a gap is asked about: after uci_ask_delay(), then after twice as long each time, up to 2^8 times as long */
+#define UCI_LINK_GAP_SHIFT 8u
+
+/* Copies of one frame that arrive damaged, after which it is lost */
+#define UCI_LINK_REFUSED 16
+
+/* Times that it is asked what is missing, after damage, when nothing is known to be */
+#define UCI_LINK_GAP_ASKS 3
+
+/* So long after the last word of a sender that has closed what it has left should be here */
+#define UCI_LINK_GONE_NS 5000000000ul
+
+/* Missing ranges in one acknowledgement */
+#define UCI_LINK_RANGES 64
+
+/* -------------------------------------------------------- acknowledging */
+
+/* Below this number all frames are known to have been sent: @a upto, or those that have come damaged */
+static uint64_t uci_link_known_sent(const uci_peer_t *peer, uint64_t upto)
+{
+    uci_list_for_each(gap, &peer->gaps, uci_gap_t, link)
+    {
+        upto = uci_max(upto, gap->seq + 1);
+    }
+    return upto;
+}
+
+/* State, not events: what one acknowledgement did not bring, the next one does. @param upto  frames below are known to have been sent */
+static void uci_link_send_ack(uci_peer_t *peer, uint64_t upto, uint16_t flags)
+{
+    uint64_t next = peer->rx_next, *words;
+    uci_control_t *msg;
+    size_t count = 2;
+
+    upto = uci_link_known_sent(peer, upto);
+    msg  = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
+    if (msg == NULL) {
+        return;
+    }
+    msg->hdr.flags = flags;
+    msg->hdr.value = peer->peer_life;
+    words          = (uint64_t *)(void *)msg->payload;
+    words[0]       = next;
+    words[1]       = next;
+    uci_list_for_each(held, &peer->held, uci_held_t, link)
+    {
+        if ((held->seq > next) && (count < 2 + (2 * (UCI_LINK_RANGES - 1)))) {
+            words[count++] = next;
+            words[count++] = held->seq - 1;
+        } else if (held->seq > next) {
+            upto = next;
+            break;
+        }
+        next     = held->seq + 1;
+        words[1] = next;
+    }
+    if (upto > next) {
+        words[count++] = next;
+        words[count++] = upto - 1;
+        words[1]       = upto;
+    }
+    msg->length     = count * sizeof(*words);
+    msg->hdr.length = (uint32_t)msg->length;
+    UCI_STATS_INC(acks_sent);
+    uci_control_send(msg);
+}
+
+void uci_link_ack_now(uci_peer_t *peer)
+{
+    peer->unacked       = 0;
+    peer->unacked_bytes = 0;
+    if (uci_list_is_empty(&peer->eps) && (peer->leaving || peer->user_closed)) {
+        return; /* not worth a new connection */
+    }
+    if ((peer->rx_box >= 0) && !peer->worker->mailbox.boxes[peer->rx_box].untold) {
+        uci_box_rx_tell(&peer->worker->mailbox.boxes[peer->rx_box].rx, (uint32_t)peer->rx_next);
+        return;
+    }
+    uci_link_send_ack(peer, 0, 0);
+}
+
+void uci_link_confirm(uci_peer_t *peer)
+{
+    uci_link_send_ack(peer, 0, 0);
+}
+
+/* Something is missing, and is asked for after a while */
+static void uci_link_suspect(uci_peer_t *peer)
+{
+    if (uci_list_is_empty(&peer->suspect_link)) {
+        peer->gap_time = uci_process_time_ns();
+        peer->gap_asks = 0;
+        uci_list_add_tail(&peer->worker->suspects, &peer->suspect_link);
+        ++peer->worker->ops_active;
+        uci_control_ask_soon(peer->worker);
+    }
+}
+
+/* Something of it came damaged: what is missing is asked for at the end of this turn, when all has been looked at that came with it */
+static void uci_link_suspect_now(uci_peer_t *peer)
+{
+    bool is_new = uci_list_is_empty(&peer->suspect_link);
+
+    uci_link_suspect(peer);
+    peer->rx_damaged = true;
+    if (is_new && !uci_list_is_empty(&peer->eps)) { /* else it takes a new connection, which may not be worth it */
+        peer->gap_time -= uci_min(peer->gap_time, uci_ask_delay(peer->worker));
+        peer->worker->ask_now = true;
+    }
+}
+
+static void uci_link_trust(uci_peer_t *peer)
+{
+    peer->rx_damaged = false;
+    if (!uci_list_is_empty(&peer->suspect_link)) {
+        uci_list_del(&peer->suspect_link);
+        --peer->worker->ops_active;
+    }
+}
+
+/* Has all come that is known to have been sent? */
+static void uci_link_settle(uci_peer_t *peer)
+{
+    peer->rx_special = !uci_list_is_empty(&peer->held) || !uci_list_is_empty(&peer->gaps);
+    if (!peer->rx_special) {
+        uci_link_trust(peer);
+    }
+}
+
+static uci_gap_t *uci_link_gap(uci_peer_t *peer, uint64_t seq)
+{
+    uci_list_for_each(gap, &peer->gaps, uci_gap_t, link)
+    {
+        if (gap->seq == seq) {
+            return gap;
+        }
+    }
+    return NULL;
+}
+
+static void uci_link_gap_free(uci_gap_t *gap)
+{
+    uci_list_del(&gap->link);
+    free(gap);
+}
+
+/* @return where a frame of this number belongs: before this link; NULL: there is one already */
+static uci_list_t *uci_link_place(uci_peer_t *peer, uint64_t seq)
+{
+    uci_list_t *place = &peer->held;
+
+    while ((place->prev != &peer->held) && (uci_container_of(place->prev, uci_held_t, link)->seq >= seq)) {
+        place = place->prev;
+        if (uci_container_of(place, uci_held_t, link)->seq == seq) {
+            return NULL;
+        }
+    }
+    return place;
+}
+
+/* A frame that is new is here: who has sent it is back, or has not been gone for as long as was thought */
+static void uci_link_is_alive(uci_peer_t *peer)
+{
+    if (uci_unlikely(peer->bye_heard) && (peer->gone_time != UINT64_MAX)) {
+        peer->gone_time = uci_process_time_ns();
+    }
+}
+
+static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr, size_t length)
+{
+    uci_held_t *held = malloc(sizeof(*held) + length);
+
+    if (held == NULL) {
+        uci_error("failed to allocate %zu bytes for a frame", length);
+        return NULL;
+    }
+    held->seq        = seq;
+    held->hdr        = *hdr;
+    held->lost       = UCI_REASON_NONE;
+    held->way        = UCI_WAY_UNKNOWN;
+    held->waited     = false;
+    held->start_time = 0;
+    held->refused    = 0;
+    held->length     = length;
+    return held;
+}
+
+static void uci_link_drain(uci_peer_t *peer);
+static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
+                                  bool waited);
+
+/* There is no intact copy of it. What there is, and what is known of it, takes its place in the order. */
+static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr, uci_reason_t reason)
+{
+    uci_gap_t *gap    = uci_link_gap(peer, seq);
+    uci_list_t *place = uci_link_place(peer, seq);
+    uci_held_t *held;
+
+    if ((seq < peer->rx_next) || (place == NULL)) {
+        return;
+    }
+    held = uci_link_held_create(seq, hdr, (gap != NULL) ? gap->length : 0);
+    if (held == NULL) {
+        uci_fatal("no memory to say that a message is lost");
+    }
+    held->lost = reason;
+    if (gap != NULL) {
+        held->way        = gap->way;
+        held->waited     = gap->waited;
+        held->start_time = gap->start_time;
+        held->refused    = gap->refused;
+        memcpy(held->payload, gap->payload, gap->length);
+        uci_link_gap_free(gap);
+    } else {
+        UCI_STATS_INC(mismatched_chunks);
+    }
+    UCI_STATS_INC(unrepaired_chunks);
+    uci_list_add_tail(place, &held->link);
+    peer->rx_special = true;
+    uci_link_drain(peer);
+}
+
+/* It came damaged, and now it is here: what was wrong with it? */
+static void uci_link_healed(uci_peer_t *peer, uci_gap_t *gap, const uci_held_t *held)
+{
+    UCI_STATS_INC(repaired_chunks);
+    UCI_STATS_INC(repaired_by_copy);
+    UCI_STATS_ADD(retransmitted_bytes, held->hdr.length);
+    uci_report_frame_healed(peer, gap, held);
+    uci_link_gap_free(gap);
+}
+
+/* Deliver what is next, as long as it is here */
+static void uci_link_drain(uci_peer_t *peer)
+{
+    uci_held_t *held;
+    bool taken = true;
+
+    while (taken && !uci_list_is_empty(&peer->held)) {
+        held = uci_container_of(peer->held.next, uci_held_t, link);
+        if (held->seq != peer->rx_next) {
+            break;
+        }
+        uci_list_del(&held->link);
+        if (held->lost != UCI_REASON_NONE) {
+            uci_report_frame_lost(peer, held);
+            uci_link_delivered(peer, 0);
+            uci_link_settle(peer);
+            peer->worker->lost(peer, &held->hdr, held->payload, held->length);
+        } else {
+            uci_link_settle(peer);
+            taken = peer->worker->arrived(peer, &held->hdr, held->payload);
+            if (!taken) {
+                uci_link_take_damaged(peer, &held->hdr, held->payload, held->length, true);
+            }
+        }
+        free(held);
+    }
+}
+
+void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    uint64_t seq      = uci_seq_expand(hdr->seq, peer->rx_next);
+    const char *wrong = uci_wire_check_seq(seq);
+    uci_list_t *place;
+    uci_held_t *held;
+    uci_gap_t *gap;
+
+    if (uci_unlikely(wrong != NULL)) {
+        uci_wire_refuse(peer, "a message", wrong);
+        return;
+    }
+    uci_link_take_ack(peer, hdr->ack);
+    place = (seq >= peer->rx_next) ? uci_link_place(peer, seq) : NULL;
+    if (place == NULL) {
+        UCI_STATS_INC(frames_repeated);
+        uci_inject_pass(uci_digest_by_id(hdr->digest), payload, hdr->length, hdr->value);
+        return;
+    }
+    uci_link_is_alive(peer);
+    held = uci_link_held_create(seq, hdr, hdr->length);
+    if (held == NULL) {
+        uci_link_suspect(peer);
+        return;
+    }
+    if (uci_digest_by_id(hdr->digest)->copy(held->payload, payload, hdr->length) != hdr->value) {
+        uci_link_payload_damaged(peer, hdr, held->payload, hdr->length);
+        free(held);
+        return;
+    }
+    gap = uci_link_gap(peer, seq);
+    if (gap != NULL) {
+        uci_link_healed(peer, gap, held);
+    }
+    uci_list_add_tail(place, &held->link);
+    peer->rx_special = true;
+    if (seq != peer->rx_next) {
+        uci_link_suspect(peer);
+        uci_mailbox_look_back(peer);
+    }
+    uci_link_drain(peer);
+}
+
+static uci_gap_t *uci_link_gap_create(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t *hdr, const char *payload,
+                                      size_t length)
+{
+    uci_gap_t *gap = malloc(sizeof(*gap) + length);
+
+    if (gap == NULL) {
+        uci_error("failed to allocate %zu bytes for a damaged message", length);
+        return NULL;
+    }
+    gap->seq        = seq;
+    gap->hdr        = *hdr;
+    gap->start_time = uci_process_time_ns();
+    gap->way        = (hdr->mark == peer->uid) ? UCI_WAY_FRAME : UCI_WAY_MAILBOX;
+    gap->waited     = false;
+    gap->refused    = 0;
+    gap->length     = length;
+    memcpy(gap->payload, payload, length);
+    uci_list_add_tail(&peer->gaps, &gap->link);
+    UCI_STATS_INC(mismatched_chunks);
+    return gap;
+}
+
+/* That one again, alone */
+static void uci_link_ask_for(uci_peer_t *peer, uint64_t seq)
+{
+    uci_control_send_simple(peer, UCI_AM_REPAIR, seq, 0, UCI_AM_FLAG_FRAME);
+}
+
+/* @param waited  it had been intact, and was damaged in our memory */
+static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
+                                  bool waited)
+{
+    uint64_t seq   = uci_seq_expand(hdr->seq, peer->rx_next);
+    uci_gap_t *gap = uci_link_gap(peer, seq);
+
+    if ((seq < peer->rx_next) || (uci_wire_check_seq(seq) != NULL) || (uci_link_place(peer, seq) == NULL)) {
+        UCI_STATS_INC(mismatched_control); /* nobody needs it */
+        uci_inject_count_again();
+        return;
+    }
+    uci_link_suspect(peer);
+    if (gap != NULL) {
+        ++gap->refused;
+        uci_inject_count_again();
+    } else {
+        gap = uci_link_gap_create(peer, seq, hdr, payload, length);
+    }
+    if (gap == NULL) {
+        return;
+    }
+    gap->waited |= waited;
+    peer->rx_special = true;
+    if (uci_settings.mode == UCI_MODE_DETECT) {
+        uci_link_lose(peer, seq, hdr, UCI_REASON_DETECT);
+    } else if (gap->refused >= UCI_LINK_REFUSED) {
+        uci_link_lose(peer, seq, hdr, UCI_REASON_EXHAUSTED);
+    } else {
+        uci_link_ask_for(peer, seq);
+    }
+}
+
+void uci_link_payload_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
+{
+    uci_link_take_damaged(peer, hdr, payload, length, false);
+}
+
+void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char *what)
+{
+    UCI_STATS_INC(mismatched_headers);
+    ++worker->dropped;
+    uci_info("%s arrived damaged and was dropped; asking again", what);
+    if (peer != NULL) {
+        uci_link_suspect_now(peer);
+        return;
+    }
+    /* it may have been anybody's */
+    uci_worker_for_each_peer(other, worker)
+    {
+        if (!other->bye_heard && (other->status == UCS_OK)) {
+            uci_link_suspect_now(other);
+        }
+    }
+}
+
+/* ----------------------------------------------------- asking for gaps */
+
+static uint64_t uci_link_gap_time(const uci_peer_t *peer)
+{
+    return peer->gap_time + (uci_ask_delay(peer->worker) << uci_min(peer->gap_asks, UCI_LINK_GAP_SHIFT));
+}
+
+static bool uci_link_is_gone(const uci_peer_t *peer, uint64_t now)
+{
+    return peer->bye_heard && (peer->gone_time < now - uci_min(now, UCI_LINK_GONE_NS));
+}
+
+/* Its sender is gone, and it is not here: what can be said of it is what was seen of it */
+static void uci_link_lose_next(uci_peer_t *peer)
+{
+    uci_gap_t *gap = uci_link_gap(peer, peer->rx_next);
+
+    if (gap == NULL) {
+        uci_error("message can't be delivered intact: %s has closed, and number %lu has not come", uci_peer_name(peer),
+                  (unsigned long)peer->rx_next);
+        uci_fatal("nobody can tell which receive it was for: the job stops here");
+    }
+    uci_link_lose(peer, peer->rx_next, &gap->hdr, UCI_REASON_CLOSED_DAMAGED);
+}
+
+static void uci_link_ask_peer(uci_peer_t *peer, uint64_t now)
+{
+    if (peer->status != UCS_OK) {
+        uci_link_trust(peer);
+        return;
+    }
+    if (uci_link_is_gone(peer, now)) {
+        if (peer->rx_special) {
+            uci_link_lose_next(peer);
+        } else {
+            uci_link_trust(peer);
+        }
+        return;
+    }
+    peer->gap_time = now;
+    ++peer->gap_asks;
+    uci_mailbox_repeat(peer);
+    uci_link_send_ack(peer, 0, UCI_AM_FLAG_REPAIR | (peer->rx_damaged ? UCI_AM_FLAG_LAST : 0));
+    if (!peer->rx_special && (peer->gap_asks > UCI_LINK_GAP_ASKS)) {
+        uci_link_trust(peer); /* what was damaged was not from it, or it is here by now; SENT would tell */
+    }
+}
+
+void uci_link_ask(uci_worker_t *worker, uint64_t now)
+{
+    uci_list_t todo;
+    uci_peer_t *peer;
+
+    uci_list_move(&worker->suspects, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        peer = uci_container_of(uci_list_requeue(&todo, &worker->suspects), uci_peer_t, suspect_link);
+        if (now >= uci_link_gap_time(peer)) {
+            uci_link_ask_peer(peer, now);
+        }
+    }
+}
+
+uint64_t uci_link_due(const uci_worker_t *worker)
+{
+    uint64_t due = UINT64_MAX;
+
+    uci_list_for_each(suspect, &worker->suspects, uci_peer_t, suspect_link)
+    {
+        due = uci_min(due, uci_link_gap_time(suspect));
+    }
+    return due;
+}
+
+void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
+{
+    uint64_t upto = hdr->value;
+
+    uci_mailbox_on_sent(peer, hdr->index, hdr->extra);
+    if ((upto <= peer->rx_next) && !peer->rx_special) {
+        uci_link_trust(peer); /* nothing that was sent before is missing */
+    }
+    /* the answer to a question of ours, when nothing is missing and our endpoints are closed, is the end of it: a new connection may find
+     * its worker going, and UCX 1.13 does not survive that (close.c) */
+    if ((upto > peer->rx_next) || !(hdr->flags & UCI_AM_FLAG_REPAIR) || !uci_list_is_empty(&peer->eps)) {
+        uci_link_send_ack(peer, upto, (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0);
+    }
+}
+
+void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+{
+    uci_frame_hdr_t lost = {.tag = hdr->value, .seq = (uint32_t)seq};
+    uci_gap_t *gap;
+
+    uci_mailbox_catch_up(peer); /* it may be here all the same */
+    gap         = uci_link_gap(peer, seq);
+    lost.kind   = (uint8_t)hdr->extra;
+    lost.digest = (uint8_t)(hdr->extra >> 8);
+    lost.length = (uint16_t)(hdr->extra >> 16);
+    uci_link_lose(peer, seq, (gap != NULL) ? &gap->hdr : &lost,
+                  (hdr->flags & UCI_AM_FLAG_DAMAGED)       ? UCI_REASON_COPY_DAMAGED
+                  : (uci_settings.mode == UCI_MODE_DETECT) ? UCI_REASON_DETECT
+                                                           : UCI_REASON_NO_COPY);
+}
+
+/* ------------------------------------------------------ active messages */
+
+/* @return who sent it, or NULL; made if it is a new one and @a hdr is right */
+static uci_peer_t *uci_link_sender(uci_worker_t *worker, const uci_frame_hdr_t *hdr)
+{
+    uci_peer_t *peer = worker->last_peer;
+
+    if (uci_likely(peer != NULL) && uci_likely(peer->uid == hdr->mark)) {
+        return (hdr->check == uci_frame_check(hdr, peer->seed)) ? peer : NULL;
+    }
+    if (hdr->check != uci_frame_check(hdr, uci_frame_am_seed(hdr->mark, worker->uid))) {
+        return NULL;
+    }
+    return uci_worker_peer_slow(worker, hdr->mark);
+}
+
+UCI_INLINE void uci_link_recv_frame(uci_worker_t *worker, const char *data, size_t length)
+{
+    const char *wrong;
+    uci_frame_hdr_t hdr;
+    uci_peer_t *peer;
+
+    if (uci_unlikely(length < sizeof(hdr))) {
+        uci_link_header_damaged(worker, NULL, "a frame");
+        return;
+    }
+    memcpy(&hdr, data, sizeof(hdr));
+    __asm__ volatile("" ::: "memory"); /* read once: it may be memory that others write to */
+    peer = uci_link_sender(worker, &hdr);
+    if (uci_unlikely(peer == NULL)) {
+        uci_link_header_damaged(worker, uci_worker_peer_find(worker, hdr.mark), "a frame");
+        return;
+    }
+    peer->heard = true;
+    wrong       = uci_wire_check_frame(&hdr);
+    if (uci_unlikely(wrong != NULL)) {
+        uci_wire_refuse(peer, "a message", wrong);
+        return;
+    }
+    length -= sizeof(hdr);
+    if (uci_unlikely(length != hdr.length)) {
+        uci_link_take_ack(peer, hdr.ack);
+        uci_link_payload_damaged(peer, &hdr, data + sizeof(hdr), uci_min(length, (size_t)hdr.length));
+        return;
+    }
+    uci_link_take(peer, &hdr, data + sizeof(hdr));
+    if (uci_unlikely(!peer->box_offered)) {
+        uci_mailbox_offer(peer);
+    }
+}
+
+void uci_link_take_opened(uci_worker_t *worker, const char *data, size_t length)
+{
+    uci_link_recv_frame(worker, data, length);
+}
+
+ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                           const ucp_am_recv_param_t *param)
+{
+    uci_worker_t *worker = arg;
+
+    uci_worker_enter(worker);
+    if (uci_likely(!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV))) {
+        uci_link_recv_frame(worker, data, length);
+    } else {
+        uci_link_header_damaged(worker, NULL, "an offer that nobody makes");
+    }
+    uci_worker_leave(worker);
+    return UCS_OK;
+}
+
+void uci_link_cleanup(uci_peer_t *peer)
+{
+    uci_list_for_each_safe(held, &peer->held, uci_held_t, link)
+    {
+        uci_list_del(&held->link);
+        free(held);
+    }
+    uci_list_for_each_safe(gap, &peer->gaps, uci_gap_t, link)
+    {
+        uci_link_gap_free(gap);
+    }
+    if (peer->late != NULL) {
+        uci_frame_put(&peer->worker->frames, peer->late);
+    }
+    uci_list_del(&peer->suspect_link);
+    uci_list_del(&peer->watched_link);
+    uci_list_del(&peer->waiting_link);
+}

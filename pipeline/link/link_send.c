@@ -1,0 +1,587 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "link_send.h"
+
+#include "control.h"
+#include "base/inject_frame.h"
+#include "util/log.h"
+#include "mailbox.h"
+#include "util/process.h"
+#include "report/report.h"
+#include "sealed.h"
+#include "live/stats.h"
+
+/* Turns of progress without room in a mailbox, after which what waits goes by active message: its owner may be away for long */
+#define UCI_LINK_WAIT_TURNS 1024
+
+/* When a log that is not acknowledged is asked about: after this, then after twice as long each time, up to 2^10 times as long */
+#define UCI_LINK_SENT_NS    20000000ul
+#define UCI_LINK_SENT_SHIFT 10u
+
+/* Frames sent again in one answer */
+#define UCI_LINK_AGAIN 4096
+
+/* -------------------------------------------------------------- sending */
+
+void uci_link_watch(uci_peer_t *peer)
+{
+    if (peer->watched) {
+        return;
+    }
+    peer->watched = true;
+    peer->tx_seen = peer->tx_acked;
+    peer->tx_time = uci_process_time_ns();
+    peer->tx_asks = 0;
+    uci_list_add_tail(&peer->worker->watched, &peer->watched_link);
+}
+
+/* A carrier has the frame, and no longer needs it */
+static void uci_link_frame_done(uci_frame_t *frame, ucs_status_t status)
+{
+    uci_worker_t *worker = frame->peer->worker;
+    uci_request_t *req   = frame->req;
+
+    frame->req = NULL;
+    frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
+    if (!(frame->flags & UCI_FRAME_LOGGED)) {
+        uci_frame_put(&worker->frames, frame);
+    }
+    if (req != NULL) {
+        uci_request_complete(req, status);
+    }
+}
+
+static void uci_link_am_done(void *request, ucs_status_t status, void *user_data)
+{
+    uci_frame_t *frame   = user_data;
+    uci_worker_t *worker = frame->peer->worker;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    uci_link_frame_done(frame, status);
+    uci_worker_leave(worker);
+}
+
+static UCI_NOINLINE ucs_status_ptr_t uci_link_post_sealed(ucp_ep_h ep, const uci_frame_t *frame,
+                                                          const uci_fault_t *fault, const ucp_request_param_t *param)
+{
+    uci_sealed_out_t out = {.peer        = frame->peer,
+                            .kind        = UCI_SEALED_FRAME,
+                            .body        = frame->wire,
+                            .body_length = frame->total,
+                            .fault       = fault};
+
+    return uci_sealed_send(ep, &out, param);
+}
+
+/* Give a frame that is in flight to UCX. It is one fragment, and never a rendezvous of UCX's. @param fault  befalls its record; or NULL */
+UCI_INLINE ucs_status_t uci_link_post_hit(ucp_ep_h ep, uci_frame_t *frame, const uci_fault_t *fault)
+{
+    ucp_request_param_t param; /* UCX reads what the mask names; the whole is more than a cache line */
+    ucs_status_ptr_t request;
+
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS;
+    param.cb.send      = uci_link_am_done;
+    param.user_data    = frame;
+    param.flags        = UCP_AM_SEND_FLAG_EAGER;
+    request            = uci_unlikely(frame->peer->seals)
+                                 ? uci_link_post_sealed(ep, frame, fault, &param)
+                                 : uci_ucp.am_send_nbx(ep, UCI_FRAME_AM_ID, NULL, 0, frame->wire, frame->total, &param);
+    if (uci_likely(request == NULL)) {
+        return UCS_OK;
+    }
+    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
+}
+
+static ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
+{
+    return uci_link_post_hit(ep, frame, NULL);
+}
+
+/* The one that goes after this one */
+static void uci_link_post_late(ucp_ep_h ep, uci_peer_t *peer)
+{
+    uci_frame_t *late = peer->late;
+
+    peer->late = NULL;
+    if ((late != NULL) && (uci_link_post_am(ep, late) != UCS_INPROGRESS)) {
+        uci_link_frame_done(late, UCS_OK);
+    }
+}
+
+/* A damaged one instead */
+static void uci_link_post_clone(ucp_ep_h ep, uci_frame_t *clone)
+{
+    if (uci_link_post_am(ep, clone) != UCS_INPROGRESS) {
+        uci_link_frame_done(clone, UCS_OK);
+    }
+}
+
+/* As it is, or as faults make of it: not at all, after the next one, twice, damaged; or damaged in the log */
+static ucs_status_t uci_link_post_am_injected(ucp_ep_h ep, uci_frame_t *frame)
+{
+    uci_peer_t *peer         = frame->peer;
+    uci_inject_order_t order = uci_inject_order(frame, peer->late == NULL);
+    uci_frame_pool_t *pool   = &peer->worker->frames;
+    uci_frame_t *clone;
+    ucs_status_t status;
+    uci_fault_t fault;
+
+    if ((order == UCI_INJECT_LATE) || (order == UCI_INJECT_TWICE)) {
+        peer->late = uci_frame_clone(pool, frame);
+        if (peer->late == NULL) {
+            uci_fault_undo();
+            order = UCI_INJECT_IN_ORDER;
+        }
+    }
+    if ((order == UCI_INJECT_DROP) || (order == UCI_INJECT_LATE)) {
+        return UCS_OK;
+    }
+    if (peer->seals && uci_inject_sealed(frame, &fault)) {
+        status = uci_link_post_hit(ep, frame, &fault);
+        uci_link_post_late(ep, peer);
+        return status;
+    }
+    clone = peer->seals ? NULL : uci_inject_frame(frame, false);
+    if (clone != NULL) {
+        uci_link_post_clone(ep, clone);
+        status = UCS_OK;
+    } else {
+        status = uci_link_post_am(ep, frame);
+        if ((status == UCS_OK) && (order == UCI_INJECT_IN_ORDER)) {
+            uci_inject_log(frame);
+        }
+    }
+    uci_link_post_late(ep, peer);
+    return status;
+}
+
+/* By active message; UCX or nobody has the frame then. @return as uci_link_post_am() */
+static ucs_status_t uci_link_send_am(ucp_ep_h ep, uci_frame_t *frame)
+{
+    uci_peer_t *peer = frame->peer;
+    ucs_status_t status;
+
+    peer->am_until   = frame->seq + 1;
+    peer->by_mailbox = false;
+    frame->flags |= UCI_FRAME_IN_FLIGHT;
+    status = uci_likely(!uci_fault_enabled) ? uci_link_post_am(ep, frame) : uci_link_post_am_injected(ep, frame);
+    if (uci_likely(status == UCS_OK)) {
+        uci_link_frame_done(frame, UCS_OK);
+    }
+    return status;
+}
+
+/* The number of a frame that could not be sent is for the next one, unless others have been sent since */
+static bool uci_link_take_back(uci_frame_t *frame)
+{
+    uci_peer_t *peer = frame->peer;
+
+    if (frame->seq + 1 != peer->tx_next) {
+        frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
+        return false; /* it stays in the log, and is asked for */
+    }
+    frame->flags |= UCI_FRAME_IN_FLIGHT;
+    uci_txlog_remove(peer, frame);
+    --peer->tx_next;
+    peer->tx_posted = peer->tx_next;
+    peer->tx_base   = uci_min(peer->tx_base, peer->tx_next);
+    peer->tx_acked  = uci_min(peer->tx_acked, peer->tx_next);
+    return true;
+}
+
+/* Nothing but what is in the mailbox is under way */
+static bool uci_link_may_use_mailbox(uci_peer_t *peer)
+{
+    if (!peer->box_mapped || (peer->tx_posted != peer->tx_next)) {
+        return false;
+    }
+    peer->by_mailbox = (peer->tx_acked >= peer->am_until);
+    return peer->by_mailbox;
+}
+
+/* A frame's header has to be for the place that it goes to, and to be as it was sealed until then */
+static void uci_link_seal_again(uci_frame_t *frame, uint64_t seed, uint64_t mark, uint64_t new_seed)
+{
+    uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
+
+    if (hdr->check != uci_frame_check(hdr, seed)) {
+        uci_fatal("a message of %u bytes to %s is damaged in the memory of this process", hdr->length,
+                  uci_peer_name(frame->peer));
+    }
+    hdr->mark  = mark;
+    hdr->check = uci_frame_check(hdr, new_seed);
+}
+
+static uint64_t uci_link_am_seed(const uci_peer_t *peer)
+{
+    return uci_frame_am_seed(peer->worker->uid, peer->uid);
+}
+
+/* A frame in the log is sealed for where it went first */
+static uint64_t uci_link_seed_of(uci_frame_t *frame)
+{
+    const uci_frame_hdr_t *hdr = uci_frame_hdr(frame);
+
+    return (hdr->mark == frame->peer->worker->uid) ? uci_link_am_seed(frame->peer) : hdr->mark;
+}
+
+/* What faults make of it: nothing, a damaged image of the same length, or damage in the log */
+static void uci_link_post_image_injected(uci_frame_t *frame, char *place, uint64_t mark)
+{
+    uci_peer_t *peer = frame->peer;
+    uci_frame_t *clone;
+
+    if (uci_inject_order(frame, false) == UCI_INJECT_DROP) {
+        return; /* there is no other order in a box */
+    }
+    clone = uci_inject_frame(frame, true);
+    uci_box_tx_post(&peer->box, place, ((clone != NULL) ? clone : frame)->wire, frame->total, mark);
+    if (clone != NULL) {
+        uci_frame_put(&peer->worker->frames, clone);
+    } else {
+        uci_inject_log(frame);
+    }
+}
+
+static bool uci_link_post_mailbox(uci_frame_t *frame)
+{
+    uci_peer_t *peer = frame->peer;
+    uint64_t mark;
+    char *place = uci_link_box_place(peer, frame, &mark);
+
+    if (place == NULL) {
+        return false;
+    }
+    uci_link_seal_again(frame, uci_link_seed_of(frame), mark, mark);
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_link_post_image_injected(frame, place, mark);
+    } else {
+        uci_box_tx_post(&peer->box, place, frame->wire, frame->total, mark);
+    }
+    uci_doorbell_ring(peer->doorbells, peer->box_number);
+    return true;
+}
+
+static void uci_link_wait(uci_frame_t *frame)
+{
+    uci_peer_t *peer = frame->peer;
+
+    frame->flags |= UCI_FRAME_IN_FLIGHT;
+    peer->by_mailbox = false;
+    if (uci_list_is_empty(&peer->waiting_link)) {
+        peer->wait_turns = 0;
+        uci_list_add_tail(&peer->worker->waiting, &peer->waiting_link);
+        ++peer->worker->ops_active;
+    }
+}
+
+ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what, ucp_tag_t tag, uint64_t value)
+{
+    uci_peer_t *peer = ep->peer;
+    bool first       = (peer->tx_posted == peer->tx_next); /* none waits */
+    bool by_mailbox  = (frame->total <= UCI_BOX_FRAME_MAX) && (peer->by_mailbox || uci_link_may_use_mailbox(peer));
+    ucs_status_t status;
+
+    frame->req = NULL;
+    uci_frame_write_hdr(frame, what, uci_link_ack(peer), tag, value, peer->worker->uid, uci_link_am_seed(peer));
+    ++peer->tx_next;
+    if (!first || (by_mailbox && !uci_link_post_mailbox(frame))) {
+        uci_link_wait(frame);
+        return UCS_INPROGRESS;
+    }
+    peer->tx_posted = peer->tx_next;
+    if (by_mailbox) {
+        return UCS_OK;
+    }
+    status = uci_link_send_am(ep->ucp, frame);
+    if (uci_unlikely(UCS_STATUS_IS_ERR(status))) {
+        return uci_link_take_back(frame) ? status : UCS_OK;
+    }
+    return status;
+}
+
+static uci_frame_t *uci_link_next_waiting(uci_peer_t *peer)
+{
+    return (peer->tx_posted < peer->tx_next) ? uci_txlog_find(peer, peer->tx_posted) : NULL;
+}
+
+static void uci_link_stop_waiting(uci_peer_t *peer)
+{
+    if (uci_list_is_empty(&peer->waiting_link)) {
+        return;
+    }
+    uci_list_del(&peer->waiting_link);
+    --peer->worker->ops_active;
+    (void)uci_link_may_use_mailbox(peer);
+}
+
+/* What waits is in the log until it is acknowledged, which it is not before it is sent */
+static unsigned uci_link_post_waiting(uci_peer_t *peer, bool by_am)
+{
+    ucp_ep_h ep    = by_am ? uci_peer_endpoint(peer) : NULL;
+    unsigned count = 0;
+    uci_frame_t *frame;
+
+    while ((frame = uci_link_next_waiting(peer)) != NULL) {
+        if (by_am ? (ep == NULL) : ((frame->total > UCI_BOX_FRAME_MAX) || !uci_link_post_mailbox(frame))) {
+            return count;
+        }
+        ++peer->tx_posted;
+        ++count;
+        if (!by_am) {
+            uci_link_frame_done(frame, UCS_OK);
+            continue;
+        }
+        uci_link_seal_again(frame, uci_link_seed_of(frame), peer->worker->uid, uci_link_am_seed(peer));
+        if (UCS_STATUS_IS_ERR(uci_link_send_am(ep, frame))) {
+            uci_link_frame_done(frame, UCS_OK); /* it is asked for */
+        }
+    }
+    uci_link_stop_waiting(peer);
+    return count;
+}
+
+unsigned uci_link_progress(uci_worker_t *worker)
+{
+    unsigned posted, count = 0;
+    uci_list_t todo;
+    uci_peer_t *peer;
+
+    uci_list_move(&worker->waiting, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        peer             = uci_container_of(uci_list_requeue(&todo, &worker->waiting), uci_peer_t, waiting_link);
+        posted           = uci_link_post_waiting(peer, !peer->box_mapped || (peer->wait_turns >= UCI_LINK_WAIT_TURNS));
+        peer->wait_turns = (posted > 0) ? 0 : peer->wait_turns + 1;
+        count += posted;
+    }
+    return count;
+}
+
+void uci_link_abandon(uci_peer_t *peer, ucs_status_t status)
+{
+    uci_request_t *bound = peer->bound;
+    uci_frame_t *frame;
+
+    while ((frame = uci_link_next_waiting(peer)) != NULL) {
+        ++peer->tx_posted; /* as if it had been lost on its way: without it what comes behind it would not be taken */
+        uci_link_frame_done(frame, status);
+    }
+    uci_link_stop_waiting(peer);
+    peer->bound = NULL;
+    if (bound != NULL) {
+        uci_request_complete_recv(bound, status, 0, 0);
+    }
+}
+
+/* ------------------------------------------------------- sending again */
+
+static void uci_link_say_gone(uci_peer_t *peer, uci_frame_t *frame, uint16_t flags)
+{
+    uci_control_t *msg = uci_control_get(peer, UCI_AM_GONE, frame->seq, 0);
+    uci_frame_hdr_t *hdr;
+
+    if (msg == NULL) {
+        return;
+    }
+    hdr            = uci_frame_hdr(frame);
+    msg->hdr.flags = UCI_AM_FLAG_FRAME | flags;
+    msg->hdr.value = hdr->tag;
+    msg->hdr.extra = uci_frame_what(hdr->kind, hdr->digest, hdr->length);
+    uci_control_send(msg);
+}
+
+/* It has been acknowledged, and then damaged where it was held. Its receiver knows what it was */
+static void uci_link_say_unknown(uci_peer_t *peer, uint64_t seq)
+{
+    uci_control_t *msg = uci_control_get(peer, UCI_AM_GONE, seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.flags = UCI_AM_FLAG_FRAME;
+        msg->hdr.extra = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)peer->worker->digest->id, 0);
+        uci_control_send(msg);
+    }
+}
+
+/* Nobody writes to the log: what has another digest than it was sealed with is damaged, and no repair */
+static bool uci_link_is_intact(uci_frame_t *frame)
+{
+    const uci_frame_hdr_t *hdr     = uci_frame_hdr(frame);
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+
+    if ((digest != NULL) && (hdr->length + sizeof(*hdr) == frame->total) &&
+        (digest->digest(uci_frame_payload(frame), hdr->length) == hdr->value)) {
+        return true;
+    }
+    uci_report_copy_damaged(frame->peer, hdr->tag, hdr->length);
+    return false;
+}
+
+/* Once more, by active message. UCX may still have the first one, so it is a copy that goes */
+static void uci_link_resend(uci_peer_t *peer, uci_frame_t *frame)
+{
+    ucp_ep_h ep = uci_peer_endpoint(peer);
+    bool hit    = false;
+    uci_frame_t *clone;
+    uci_fault_t fault;
+
+    if (frame->seq >= peer->tx_posted) {
+        return; /* it has not been sent */
+    }
+    if (frame->flags & UCI_FRAME_STUB) {
+        uci_link_say_gone(peer, frame, 0);
+        return;
+    }
+    if (!uci_link_is_intact(frame)) {
+        uci_link_say_gone(peer, frame, UCI_AM_FLAG_DAMAGED);
+        return;
+    }
+    clone = (ep != NULL) ? uci_frame_clone(&peer->worker->frames, frame) : NULL;
+    if (clone == NULL) {
+        return; /* asked for again */
+    }
+    uci_link_seal_again(clone, uci_link_seed_of(clone), peer->worker->uid, uci_link_am_seed(peer));
+    if (uci_unlikely(uci_fault_enabled)) {
+        hit = uci_inject_resent(clone, &fault);
+    }
+    UCI_STATS_INC(frames_resent);
+    if (uci_link_post_hit(ep, clone, hit ? &fault : NULL) != UCS_INPROGRESS) {
+        uci_link_frame_done(clone, UCS_OK);
+    }
+}
+
+/* Those of first ... last that have not been received. @param asked  they are missing for sure */
+static void uci_link_resend_range(uci_peer_t *peer, uint64_t first, uint64_t last, bool asked)
+{
+    uint64_t seq, end = uci_min(last, first + UCI_LINK_AGAIN);
+    uci_frame_t *frame;
+
+    for (seq = uci_max(first, peer->tx_acked); (seq < end) && (seq < peer->tx_posted); ++seq) {
+        frame = uci_txlog_find(peer, seq);
+        if (frame != NULL) {
+            uci_link_resend(peer, frame);
+        } else if (asked && (seq >= peer->tx_acked)) {
+            uci_link_say_unknown(peer, seq);
+        }
+    }
+}
+
+void uci_link_send_again(uci_peer_t *peer)
+{
+    if (!uci_list_is_empty(&peer->waiting_link)) {
+        (void)uci_link_post_waiting(peer, true);
+    }
+    uci_link_resend_range(peer, peer->tx_acked, UINT64_MAX - UCI_LINK_AGAIN, false);
+}
+
+void uci_link_on_repair(uci_peer_t *peer, uint64_t seq)
+{
+    uci_link_resend_range(peer, seq, seq + 1, true);
+}
+
+static void uci_link_ack_held(uci_peer_t *peer, const uint64_t *words, size_t count)
+{
+    uint64_t seq = words[0], end = words[1];
+    size_t i;
+
+    for (i = 2; i < count; i += 2) {
+        for (seq = uci_max(seq, peer->tx_base); seq < words[i]; ++seq) {
+            uci_txlog_ack_one(peer, seq);
+        }
+        seq = words[i + 1] + 1;
+    }
+    for (seq = uci_max(seq, peer->tx_base); seq < end; ++seq) {
+        uci_txlog_ack_one(peer, seq);
+    }
+}
+
+/* @param flags  REPAIR: this is an answer */
+static void uci_link_say_sent(uci_peer_t *peer, uint16_t flags)
+{
+    uci_control_t *msg;
+
+    if (!peer->heard || peer->back) {
+        uci_control_hello(peer); /* the first one may have been lost: then nobody can answer */
+    }
+    msg = uci_control_get(peer, UCI_AM_SENT, 0, 0);
+    if (msg != NULL) {
+        msg->hdr.flags = flags;
+        msg->hdr.value = peer->tx_posted;
+        if (peer->box_mapped) {
+            msg->hdr.index = (uint32_t)peer->box_key;
+            msg->hdr.extra = uci_box_tx_position(&peer->box);
+        }
+        uci_control_send(msg);
+    }
+}
+
+void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    const uint64_t *words = data;
+    size_t i, count = length / sizeof(*words);
+
+    uci_txlog_ack(peer, words[0]);
+    uci_link_ack_held(peer, words, count);
+    peer->tx_asks = 0;
+    peer->tx_time = uci_process_time_ns();
+    peer->back    = peer->back && (hdr->value != peer->life);
+    if (!(hdr->flags & UCI_AM_FLAG_REPAIR)) {
+        return;
+    }
+    for (i = 2; i < count; i += 2) {
+        uci_link_resend_range(peer, words[i], words[i + 1] + 1, true);
+    }
+    if ((hdr->flags & UCI_AM_FLAG_LAST) && (!uci_list_is_empty(&peer->eps) || (peer->tx_acked != peer->tx_next))) {
+        uci_link_say_sent(peer,
+                          UCI_AM_FLAG_REPAIR); /* behind all that is on its way: what is missing then has been lost */
+    }
+}
+
+/* ----------------------------------------------------- the log's timer */
+
+static uint64_t uci_link_sent_time(const uci_peer_t *peer)
+{
+    return peer->tx_time + (UCI_LINK_SENT_NS << uci_min(peer->tx_asks, UCI_LINK_SENT_SHIFT));
+}
+
+/* Is it over with it? Never with ourselves: we hear what we say as long as we live. After BYE nothing but what is in the log could be asked
+ * for, and to ask would take a new connection */
+static bool uci_link_is_over(uci_peer_t *peer)
+{
+    return (peer->status != UCS_OK) || (peer->bye_heard && (peer->uid != peer->worker->uid)) ||
+           (peer->bye_said && uci_txlog_is_empty(peer));
+}
+
+static void uci_link_look_at(uci_peer_t *peer, uint64_t now)
+{
+    if (peer->box_mapped) {
+        (void)uci_mailbox_heard(peer);
+    }
+    if (((peer->tx_acked == peer->tx_next) && !peer->back) || uci_link_is_over(peer)) {
+        peer->watched = false;
+        uci_list_del(&peer->watched_link);
+        return;
+    }
+    if (peer->tx_acked != peer->tx_seen) {
+        peer->tx_seen = peer->tx_acked;
+        peer->tx_time = now;
+        peer->tx_asks = 0;
+    } else if (now >= uci_link_sent_time(peer)) {
+        peer->tx_time = now;
+        ++peer->tx_asks;
+        uci_link_say_sent(peer, 0);
+    }
+}
+
+void uci_link_look(uci_worker_t *worker)
+{
+    uint64_t now;
+
+    if (uci_list_is_empty(&worker->watched)) {
+        return;
+    }
+    now = uci_process_time_ns();
+    uci_list_for_each_safe(peer, &worker->watched, uci_peer_t, watched_link)
+    {
+        uci_link_look_at(peer, now);
+    }
+}

@@ -1,0 +1,502 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "recv.h"
+
+#include <stdlib.h>
+
+#include "transfer/delivery.h"
+#include "digest/digest_small.h"
+#include "fault/fault.h"
+#include "base/inject_frame.h"
+#include "link/link_recv.h"
+#include "util/log.h"
+#include "message_check.h"
+#include "util/process.h"
+#include "transfer/recv_common.h"
+#include "recv_rndv.h"
+#include "transfer/repair.h"
+#include "base/request.inl"
+#include "base/signed.h"
+#include "live/stats.h"
+#include "report/types_match.h"
+#include "unexpected.h"
+#include "base/wire_check.h"
+
+/* -------------------------------------------------------------- frames */
+
+/* It is for this receive, from now on: of who else could ask for it */
+static void uci_recv_take(uci_worker_t *worker, uci_request_t *req)
+{
+    if (uci_match_recv_is_posted(&req->match)) {
+        uci_match_take_recv(&worker->match, &req->match);
+    }
+}
+
+/* The receive that a frame, the next one of its peer, is for; or NULL */
+UCI_INLINE uci_request_t *uci_recv_find(uci_peer_t *peer, ucp_tag_t tag)
+{
+    uci_match_recv_t *posted;
+
+    if (uci_unlikely(peer->bound != NULL)) {
+        return peer->bound;
+    }
+    posted = uci_match_find_recv(&peer->worker->match, tag);
+    return (posted != NULL) ? uci_container_of(posted, uci_request_t, match) : NULL;
+}
+
+/* Its payload, damaged, is in the user's buffer: this receive is matched to the message, and to no other that may be shorter */
+static UCI_NOINLINE void uci_recv_bind(uci_peer_t *peer, uci_request_t *req)
+{
+    uci_recv_take(peer->worker, req);
+    peer->bound = req;
+}
+
+static void uci_recv_frame_over(uci_peer_t *peer, uci_request_t *req, size_t length)
+{
+    uci_recv_take(peer->worker, req);
+    peer->bound = NULL;
+    uci_link_delivered(peer, length);
+}
+
+/* Into memory in pieces a message goes when it has been verified, from a copy that nobody else can write to */
+static bool uci_recv_scattered(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
+{
+    uint64_t seq       = peer->rx_next;
+    uci_frame_t *frame = uci_frame_get(&peer->worker->frames, hdr->length);
+
+    if (frame == NULL) {
+        return false; /* as good as damaged: it is asked for again */
+    }
+    if (uci_digest_by_id(hdr->digest)->copy(frame->wire, payload, hdr->length) != hdr->value) {
+        uci_frame_put(&peer->worker->frames, frame);
+        return false;
+    }
+    uci_recv_frame_over(peer, req, hdr->length);
+    UCI_STATS_INC(chunks_verified);
+    uci_recv_count(hdr->length);
+    uci_buffer_store(&req->buffer, 0, frame->wire, hdr->length);
+    if (uci_unlikely(req->worker->watches_deliveries)) {
+        uci_delivery_watch(req, peer, hdr->length);
+    }
+    uci_frame_put(&peer->worker->frames, frame);
+    if (hdr->kind == UCI_FRAME_SYNC) {
+        uci_control_fin(peer, seq, 0);
+    }
+    uci_request_complete_recv(req, req->buffer.status, hdr->tag, hdr->length);
+    return true;
+}
+
+static bool uci_recv_rndv(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
+{
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+    uint64_t seq                   = peer->rx_next;
+    uci_rndv_desc_t desc;
+
+    if (digest->copy(&desc, payload, sizeof(desc)) != hdr->value) {
+        return false;
+    }
+    uci_recv_frame_over(peer, req, sizeof(desc));
+    uci_recv_descriptor(req, peer, seq, hdr->tag, digest, &desc);
+    return true;
+}
+
+static uint64_t uci_recv_user_length(const uci_signed_frame_t *opened)
+{
+    uci_rndv_desc_t desc;
+
+    if (opened->hdr.kind != UCI_FRAME_RNDV) {
+        return opened->hdr.length;
+    }
+    memcpy(&desc, opened->payload, sizeof(desc));
+    return desc.length;
+}
+
+/* The same of the smallest, whose digest is in line, for a receive that takes it: it is verified before it gets there */
+UCI_INLINE bool uci_recv_small_word(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                    uci_request_t *req)
+{
+    size_t length = hdr->length - sizeof(uint64_t);
+    char copy[UCI_DIGEST_SMALL_MAX];
+    uci_sent_types_t types;
+
+    if (uci_unlikely(uci_digest_xxh3_small_copy(copy, payload, hdr->length) != hdr->value)) {
+        return false;
+    }
+    memcpy(&types.word, copy + length, sizeof(types.word));
+    if (uci_likely(uci_signed_is_plain_match(req, types.word))) {
+        UCI_STATS_INC(signatures_compared);
+        req->flags &= ~(uint32_t)UCI_REQUEST_SIGNED;
+    } else {
+        uci_types_compare(req, peer, peer->rx_next, hdr->tag, length, &types);
+    }
+    uci_signed_copy(req->buffer.data, copy, length);
+    uci_recv_take(peer->worker, req);
+    peer->bound = NULL;
+    uci_link_delivered(peer, length);
+    UCI_STATS_INC(chunks_verified);
+    uci_recv_count(length);
+    if (uci_unlikely(req->worker->watches_deliveries)) {
+        uci_delivery_watch(req, peer, length);
+    }
+    uci_request_complete_recv_inline(req, UCS_OK, hdr->tag, length);
+    return true;
+}
+
+UCI_INLINE bool uci_recv_is_small_word(const uci_frame_hdr_t *hdr, const uci_request_t *req)
+{
+    return (hdr->kind == UCI_SIGNED_EAGER) && (hdr->digest == UCI_DIGEST_XXH3) &&
+           (hdr->length <= UCI_DIGEST_SMALL_MAX) && (hdr->length <= req->buffer.length + sizeof(uint64_t)) &&
+           (req->buffer.kind == UCI_BUFFER_CONTIG);
+}
+
+/* What is left without its signature goes the usual way, from memory that nobody else can write to */
+static bool uci_recv_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
+{
+    uci_signed_frame_t opened;
+    bool taken;
+
+    if (!uci_signed_open(peer->worker, hdr, payload, &opened)) {
+        return false;
+    }
+    if (req == NULL) {
+        taken = uci_unexpected_keep_signed(peer, &opened.hdr, opened.payload, &opened.types);
+    } else {
+        uci_recv_bind(peer, req);
+        uci_types_compare(req, peer, peer->rx_next, hdr->tag, uci_recv_user_length(&opened), &opened.types);
+        taken = uci_recv_arrived_way(peer->worker)(peer, &opened.hdr, opened.payload);
+    }
+    uci_signed_close(peer->worker, &opened);
+    return taken;
+}
+
+bool uci_recv_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    if (uci_unlikely(uci_frame_is_signed(hdr->kind))) {
+        return uci_recv_signed(peer, hdr, payload, NULL);
+    }
+    return uci_unexpected_keep(peer, hdr, payload);
+}
+
+static bool uci_recv_arrived_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                   uci_request_t *req)
+{
+    uint64_t seq = peer->rx_next;
+
+    if (uci_recv_is_small_word(hdr, req)) {
+        return uci_recv_small_word(peer, hdr, payload, req);
+    }
+    if (uci_frame_is_signed(hdr->kind)) {
+        return uci_recv_signed(peer, hdr, payload, req);
+    }
+    if (hdr->kind == UCI_FRAME_RNDV) {
+        return uci_recv_rndv(peer, hdr, payload, req);
+    }
+    if (hdr->length > req->buffer.length) {
+        uci_recv_frame_over(peer, req, hdr->length);
+        uci_recv_truncated(req, peer, seq, hdr->tag, (uci_frame_kind_t)hdr->kind, hdr->length);
+        return true;
+    }
+    return uci_recv_scattered(peer, hdr, payload, req);
+}
+
+/* Move the payload into the user's buffer, with its digest; in line for the smallest */
+UCI_INLINE uint64_t uci_recv_store(void *dst, const char *payload, const uci_frame_hdr_t *hdr)
+{
+    if (uci_likely(hdr->length <= UCI_DIGEST_SMALL_MAX) && uci_likely(hdr->digest == UCI_DIGEST_XXH3)) {
+        return uci_digest_xxh3_small_copy(dst, payload, hdr->length);
+    }
+    return uci_digest_by_id(hdr->digest)->copy(dst, payload, hdr->length);
+}
+
+UCI_INLINE bool uci_recv_frame(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, bool is_watched)
+{
+    uci_request_t *req = uci_recv_find(peer, hdr->tag);
+    size_t length      = hdr->length;
+
+    if (req == NULL) {
+        return uci_recv_keep(peer, hdr, payload);
+    }
+    if (uci_unlikely(hdr->kind != UCI_FRAME_EAGER) || uci_unlikely(length > req->buffer.length) ||
+        uci_unlikely(req->buffer.kind != UCI_BUFFER_CONTIG)) {
+        return uci_recv_arrived_other(peer, hdr, payload, req);
+    }
+    if (uci_unlikely(uci_recv_store(req->buffer.data, payload, hdr) != hdr->value)) {
+        uci_recv_bind(peer, req);
+        return false;
+    }
+    if (uci_likely(uci_match_recv_is_posted(&req->match))) {
+        uci_match_take_recv(&peer->worker->match, &req->match);
+    } else {
+        peer->bound = NULL;
+    }
+    uci_link_delivered(peer, length);
+    UCI_STATS_INC(chunks_verified);
+    UCI_STATS_INC(messages_received);
+    UCI_STATS_ADD(bytes_received, length);
+    if (is_watched) {
+        uci_delivery_watch(req, peer, length);
+    }
+    uci_request_complete_recv_inline(req, UCS_OK, hdr->tag, length);
+    return true;
+}
+
+bool uci_recv_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    return uci_recv_frame(peer, hdr, payload, false);
+}
+
+static bool uci_recv_arrived_watched(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    return uci_recv_frame(peer, hdr, payload, true);
+}
+
+uci_recv_arrived_t uci_recv_arrived_way(const uci_worker_t *worker)
+{
+    return worker->watches_deliveries ? uci_recv_arrived_watched : uci_recv_arrived;
+}
+
+void uci_recv_attach(uci_worker_t *worker)
+{
+    worker->watches_deliveries = uci_fault_targets(UCI_FAULT_ESCAPE);
+    worker->arrived            = uci_recv_arrived_way(worker);
+}
+
+void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
+{
+    uci_frame_hdr_t plain = uci_signed_hdr(hdr);
+    ucs_status_t status   = uci_repair_policy();
+    uint64_t seq          = peer->rx_next - 1;
+    size_t max            = uci_frame_is_signed(hdr->kind) ? plain.length : length;
+
+    hdr    = &plain;
+    length = (hdr->kind == UCI_FRAME_RNDV) ? 0 : uci_min(length, max); /* of its descriptor nobody has any use */
+    if (uci_frame_wants_fin(hdr->kind)) {
+        uci_control_fin(peer, seq, 0);
+    }
+    if (req == NULL) {
+        uci_unexpected_keep_lost(peer, hdr, payload, length, status);
+        return;
+    }
+    uci_recv_take(peer->worker, req);
+    peer->bound = NULL;
+    uci_recv_deliver_lost(req, payload, length, hdr->tag, status);
+}
+
+void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
+{
+    uci_recv_lose(peer, uci_recv_find(peer, hdr->tag), hdr, payload, length);
+}
+
+/* ------------------------------------------------------------- posting */
+
+/* @return UCS_OK, or an error: the request is given back */
+UCI_INLINE ucs_status_t uci_recv_init(uci_worker_t *worker, uci_request_t *req, void *data, size_t count,
+                                      ucp_datatype_t datatype)
+{
+    ucs_status_t status;
+
+    req->flags |= worker->recv_flags;
+
+    status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
+    if (uci_unlikely(status != UCS_OK)) {
+        uci_request_put(req);
+    }
+    return status;
+}
+
+ucs_status_t uci_recv_prepare(uci_worker_t *worker, void *data, size_t count, const ucp_request_param_t *param,
+                              uci_request_t **req_p)
+{
+    uci_request_t *req = uci_request_get(worker, param);
+    ucs_status_t status;
+
+    if (req == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = uci_recv_init(worker, req, data, count, uci_buffer_datatype(param));
+    if (status == UCS_OK) {
+        *req_p = req;
+    }
+    return status;
+}
+
+ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
+                          const ucp_request_param_t *param)
+{
+    ucp_datatype_t datatype = uci_buffer_datatype(param);
+    uci_message_t *message;
+    ucs_status_t status;
+    uci_request_t *req;
+
+    message = uci_unexpected_find(worker, tag, tag_mask);
+    if ((message == NULL) && uci_unlikely(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+    }
+    req = uci_request_get_inline(worker, param);
+    if (uci_unlikely(req == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    status = uci_recv_init(worker, req, data, count, datatype);
+    if (uci_unlikely(status != UCS_OK)) {
+        return UCS_STATUS_PTR(status);
+    }
+
+    if (message != NULL) {
+        uci_unexpected_deliver(message, req);
+    } else {
+        uci_match_post(&worker->match, &req->match, tag, tag_mask);
+    }
+    return uci_request_posted_inline(req, param);
+}
+
+ucs_status_ptr_t uci_recv_with(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag, ucp_tag_t tag_mask,
+                               const ucp_request_param_t *param, const uci_signature_t *signature)
+{
+    uci_message_t *message = uci_unexpected_find(worker, tag, tag_mask);
+    ucs_status_t status;
+    uci_request_t *req;
+
+    if ((message == NULL) && (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+    }
+    req = uci_request_get_inline(worker, param);
+    if (uci_unlikely(req == NULL)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    status = uci_recv_init(worker, req, data, count, uci_buffer_datatype(param));
+    if (uci_unlikely(status != UCS_OK)) {
+        return UCS_STATUS_PTR(status);
+    }
+    uci_signed_set(req, signature);
+    if (message != NULL) {
+        uci_unexpected_deliver(message, req);
+    } else {
+        uci_match_post(&worker->match, &req->match, tag, tag_mask);
+    }
+    return uci_request_posted_inline(req, param);
+}
+
+/* --------------------------------------------------------------- chunks */
+
+/* What a chunk says of the border behind it. One that comes again has no room to say: an element may be cut there, and an unpacker that
+ * takes whole ones only need not say that it has left out a part of one */
+static uci_border_t uci_recv_op_border(const uci_recv_op_t *op, const uci_am_hdr_t *hdr)
+{
+    if (hdr->index + 1 == op->chunks) {
+        return 0;
+    }
+    return (hdr->flags & (UCI_AM_FLAG_LAST | UCI_AM_FLAG_FRAME)) ? UCI_BORDER_UNKNOWN : (uci_border_t)hdr->extra;
+}
+
+/* The next chunk of a generic datatype, if this is it */
+static bool uci_recv_op_unpack_data(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_border_t behind = uci_recv_op_border(op, hdr);
+
+    if (!uci_recv_op_unpack(op, hdr->index, data, length, hdr->value, uci_cut_between(op->border, behind))) {
+        return false;
+    }
+    op->border = behind;
+    return true;
+}
+
+/* Verify a chunk while it moves to where it belongs. @param value_p  its digest, not hdr->value if it is not whole.
+ * @return false: no memory to collect it in. */
+static bool uci_recv_op_store(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length,
+                              uint64_t *value_p)
+{
+    bool is_whole = (length == hdr->length);
+
+    *value_p = uci_likely(is_whole) ? hdr->value : ~hdr->value;
+    if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
+        if (is_whole && uci_recv_op_unpack_data(op, hdr, data, length)) {
+            return true;
+        }
+        if (!uci_recv_op_collect(op)) {
+            return false;
+        }
+    }
+    if (uci_likely(is_whole)) {
+        *value_p = uci_buffer_write(op->buffer, (uint64_t)hdr->index * op->chunk_size, data, length, op->digest,
+                                    hdr->value);
+    }
+    return true;
+}
+
+void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    bool again = (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
+    uint64_t value;
+    uci_recv_op_t *op;
+
+    op = (hdr->flags & UCI_AM_FLAG_HANDOVER) ? uci_recv_op_by_seq(peer, seq)
+                                             : uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    if (uci_unlikely(op == NULL) && (hdr->flags & UCI_AM_FLAG_HANDOVER)) {
+        op = uci_unexpected_adopt(peer, seq);
+        op = ((op != NULL) && (uci_wire_check_for(op, hdr, data, length) == NULL)) ? op : NULL;
+    }
+    if (uci_unlikely(op == NULL)) {
+        uci_inject_pass(uci_digest_by_id(hdr->digest), data, length, hdr->value);
+        return; /* repeated, and no longer needed */
+    }
+
+    if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (op->awaiting > 0)) {
+        --op->awaiting;
+    }
+    if (op->state[hdr->index] == UCI_CHUNK_GOOD) {
+        uci_inject_pass(op->digest, data, length, hdr->value);
+        return;
+    }
+
+    uci_control_heard(op);
+    ++op->arrived;
+    op->told_changed |= (hdr->flags & UCI_AM_FLAG_CHANGED) != 0;
+    uci_recv_op_learn_root(op, hdr);
+    if (uci_unlikely(op->state[hdr->index] == UCI_CHUNK_LANDED)) {
+        /* this copy tells whether it is needed */
+        uci_recv_op_compare(op, hdr->index, op->expected[hdr->index], hdr->value);
+        if (op->state[hdr->index] == UCI_CHUNK_GOOD) {
+            uci_inject_pass(op->digest, data, length, hdr->value);
+            uci_recv_op_advance(op);
+            return;
+        }
+    }
+    data = uci_recv_op_own(op, data, length);
+    if ((data == NULL) || !uci_recv_op_store(op, hdr, data, length, &value)) {
+        return; /* it is asked for again, and given up at last */
+    }
+    if (uci_likely(value == hdr->value)) {
+        uci_recv_op_chunk_good(op, hdr->index, value, again ? UCI_RUNG_COPY : UCI_RUNG_NONE,
+                               (hdr->flags & UCI_AM_FLAG_CHANGED) != 0);
+    } else {
+        uci_recv_op_chunk_bad(op, hdr->index, UCI_WAY_STREAM, hdr->value, data, length);
+    }
+    uci_recv_op_advance(op);
+}
+
+/* While chunks come in, or have had no time to, it is slow: asked for now, those on their way would come twice. UCX loses nothing,
+ * so that what is missing was dropped by us, or never sent for lack of memory. */
+static bool uci_recv_op_is_stuck(const uci_recv_op_t *op)
+{
+    const uci_worker_t *worker = op->peer->worker;
+
+    return (op->arrived == op->arrived_seen) && (uci_process_time_ns() >= op->ask.time + uci_ask_delay(worker)) &&
+           ((worker->dropped != op->dropped_before) || (op->asked >= UCI_RECV_PATIENCE));
+}
+
+void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+{
+    uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
+    bool stuck        = (op != NULL) && uci_recv_op_is_stuck(op);
+
+    if (op != NULL) {
+        op->ask.named = true; /* something has been lost, perhaps what this side had said */
+        if (uci_process_time_ns() >= uci_ask_time(&op->ask, peer)) {
+            uci_repair_ask_again(op, stuck);
+        } else {
+            uci_control_ask_soon(peer->worker);
+        }
+    } else if ((seq < peer->rx_next) && !uci_unexpected_has(peer, seq)) {
+        uci_control_fin(peer, seq, UCI_AM_FLAG_REPAIR);
+    }
+    /* else it has not been matched yet */
+}

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "unexpected.h"
+
+#include <stdlib.h>
+
+#include "link/control.h"
+#include "transfer/delivery.h"
+#include "link/link_recv.h"
+#include "util/log.h"
+#include "transfer/recv_common.h"
+#include "recv_rndv.h"
+#include "base/recv_table.h"
+#include "transfer/repair.h"
+#include "report/report.h"
+#include "base/request.inl"
+#include "live/stats.h"
+#include "report/types_match.h"
+#include "base/wire_check.h"
+
+/* A message lives in a frame's memory, all of it. @param behind  room for so many bytes behind its payload */
+static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hdr_t *hdr, size_t length, size_t behind)
+{
+    uci_worker_t *worker = peer->worker;
+    uci_frame_t *frame   = uci_frame_get(&worker->frames, sizeof(uci_message_t) - sizeof(*frame) + length + behind);
+    uci_message_t *message;
+    uint8_t cls;
+
+    if (frame == NULL) {
+        return NULL;
+    }
+    cls                = frame->cls;
+    message            = (uci_message_t *)(void *)frame;
+    message->cls       = cls;
+    message->worker    = worker;
+    message->peer      = peer;
+    message->seq       = peer->rx_next;
+    message->length    = length;
+    message->hdr       = *hdr;
+    message->status    = UCS_OK;
+    message->lost      = false;
+    message->probed    = false;
+    message->is_signed = false;
+    message->numbered  = false;
+    message->adopted   = NULL;
+    message->req       = NULL;
+    message->content   = NULL;
+    return message;
+}
+
+static void uci_unexpected_free(uci_message_t *message)
+{
+    uci_worker_t *worker = message->worker;
+    uci_frame_t *frame   = (uci_frame_t *)(void *)message;
+    uint8_t cls          = message->cls;
+
+    free(message->content);
+    frame->cls = cls;
+    uci_frame_put(&worker->frames, frame);
+}
+
+static uci_rndv_desc_t *uci_unexpected_desc(uci_message_t *message)
+{
+    return (uci_rndv_desc_t *)(void *)message->payload;
+}
+
+static const uci_digest_ops_t *uci_unexpected_digest(const uci_message_t *message)
+{
+    return uci_digest_by_id(message->hdr.digest);
+}
+
+/* @param behind  room for so many bytes behind its payload. @return NULL: damaged, or no memory */
+UCI_INLINE uci_message_t *uci_unexpected_take_in(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                                 size_t behind)
+{
+    bool rndv                      = (hdr->kind == UCI_FRAME_RNDV);
+    const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
+    uci_message_t *message         = uci_unexpected_create(peer, hdr, hdr->length, behind);
+
+    if (uci_unlikely(message == NULL)) {
+        return NULL; /* as good as damaged: it is asked for again */
+    }
+    if (uci_unlikely(digest->copy(message->payload, payload, hdr->length) != hdr->value)) {
+        uci_unexpected_free(message);
+        return NULL;
+    }
+    if (rndv) {
+        /* what can't be true the receive refuses */
+        message->length = (uci_wire_check_desc(uci_unexpected_desc(message)) == NULL)
+                                  ? uci_unexpected_desc(message)->length
+                                  : 0;
+    }
+    uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
+    uci_link_delivered(peer, hdr->length);
+    return message;
+}
+
+bool uci_unexpected_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    return uci_unexpected_take_in(peer, hdr, payload, 0) != NULL;
+}
+
+/* Where the types of a mixed one are */
+static char *uci_unexpected_behind(uci_message_t *message)
+{
+    return message->payload + message->hdr.length;
+}
+
+bool uci_unexpected_keep_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                const uci_sent_types_t *types)
+{
+    bool is_mixed          = (uci_signature_code(types->word) == UCI_SIGNATURE_MIXED);
+    uci_message_t *message = uci_unexpected_take_in(peer, hdr, payload, is_mixed ? sizeof(types->mixed) : 0);
+
+    if (message == NULL) {
+        return false;
+    }
+    message->is_signed = true;
+    message->word      = types->word;
+    if (is_mixed) {
+        memcpy(uci_unexpected_behind(message), &types->mixed, sizeof(types->mixed));
+    }
+    return true;
+}
+
+void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
+                              ucs_status_t status)
+{
+    uci_message_t *message = uci_unexpected_create(peer, hdr, length, 0);
+
+    if (message == NULL) {
+        uci_fatal("no memory to say that a message is lost");
+    }
+    memcpy(message->payload, payload, length);
+    message->seq    = peer->rx_next - 1; /* the link has counted it */
+    message->status = status;
+    message->lost   = true;
+    uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
+}
+
+/* ------------------------------------------------------------- delivery */
+
+static void uci_unexpected_finish(uci_message_t *message, uci_request_t *req, ucs_status_t status)
+{
+    ucp_tag_t tag = message->hdr.tag;
+    size_t length = message->length;
+
+    uci_unexpected_free(message);
+    uci_request_complete_recv(req, status, tag, length);
+}
+
+/* It was intact when it came, and acknowledged: nobody else has it */
+static ucs_status_t uci_unexpected_damaged(const uci_message_t *message)
+{
+    uci_repair_count_lost();
+    uci_report_message_lost(message->peer, message->seq, message->hdr.tag, message->length, UCI_REASON_WAITED,
+                            uci_reason_texts[UCI_REASON_WAITED]);
+    return uci_repair_policy();
+}
+
+/* What is left of a large one if its descriptor is damaged: its sender may forget it */
+static ucs_status_t uci_unexpected_lose(uci_message_t *message)
+{
+    ucs_status_t status = uci_unexpected_damaged(message);
+
+    message->length = 0;
+    uci_control_fin(message->peer, message->seq, 0);
+    return status;
+}
+
+static bool uci_unexpected_is_intact(uci_message_t *message)
+{
+    return uci_unexpected_digest(message)->digest(uci_unexpected_desc(message), sizeof(uci_rndv_desc_t)) ==
+           message->hdr.value;
+}
+
+static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, const char *content)
+{
+    uint64_t value      = uci_buffer_write(&req->buffer, 0, content, message->length, uci_unexpected_digest(message),
+                                           message->hdr.value);
+    ucs_status_t status = req->buffer.status;
+
+    if (uci_unlikely(value != message->hdr.value)) {
+        status = uci_unexpected_damaged(message);
+    } else if (uci_unlikely(message->worker->watches_deliveries)) {
+        uci_delivery_watch(req, message->peer, message->length);
+    }
+    uci_unexpected_finish(message, req, status);
+}
+
+static void uci_unexpected_truncated(uci_message_t *message, uci_request_t *req)
+{
+    if ((message->hdr.kind == UCI_FRAME_SYNC) ||
+        ((message->hdr.kind == UCI_FRAME_RNDV) && (message->adopted == NULL))) {
+        uci_control_fin(message->peer, message->seq, UCI_AM_FLAG_TRUNCATED);
+    }
+    if (message->adopted == NULL) {
+        uci_recv_count(0);
+    }
+    uci_unexpected_finish(message, req, UCS_ERR_MESSAGE_TRUNCATED);
+}
+
+static void uci_unexpected_deliver_lost(uci_message_t *message, uci_request_t *req)
+{
+    uci_recv_deliver_lost(req, message->payload, message->length, message->hdr.tag, message->status);
+    uci_unexpected_free(message);
+}
+
+static void uci_unexpected_deliver_rndv(uci_message_t *message, uci_request_t *req)
+{
+    const uci_digest_ops_t *digest = uci_unexpected_digest(message);
+    uci_peer_t *peer               = message->peer;
+    uint64_t seq                   = message->seq;
+    ucp_tag_t tag                  = message->hdr.tag;
+    uci_rndv_desc_t desc           = *uci_unexpected_desc(message);
+
+    if (uci_unlikely(!uci_unexpected_is_intact(message))) {
+        uci_unexpected_finish(message, req, uci_unexpected_lose(message));
+        return;
+    }
+    uci_unexpected_free(message);
+    uci_recv_descriptor(req, peer, seq, tag, digest, &desc);
+}
+
+/* Nobody but the receive has it */
+static void uci_unexpected_hand_out(uci_message_t *message, uci_request_t *req)
+{
+    if (uci_unlikely(message->lost)) {
+        uci_unexpected_deliver_lost(message, req);
+    } else if (uci_unlikely(message->length > req->buffer.length)) {
+        uci_unexpected_truncated(message, req);
+    } else if (uci_unlikely(message->adopted != NULL)) {
+        uci_unexpected_copy_out(message, req, message->content); /* counted when it had been fetched */
+    } else if (message->hdr.kind == UCI_FRAME_RNDV) {
+        uci_unexpected_deliver_rndv(message, req);
+    } else {
+        if (message->hdr.kind == UCI_FRAME_SYNC) {
+            uci_control_fin(message->peer, message->seq, 0);
+        }
+        UCI_STATS_INC(chunks_verified);
+        uci_recv_count(message->length);
+        uci_unexpected_copy_out(message, req, message->payload);
+    }
+}
+
+static bool uci_unexpected_is_arriving(const uci_message_t *message)
+{
+    return (message->adopted != NULL) && (message->status == UCS_INPROGRESS);
+}
+
+static void uci_unexpected_number(uci_message_t *message)
+{
+    if (!message->numbered) {
+        message->numbered = message->worker->twin->matched(message->peer, message->hdr.tag, &message->twin);
+    }
+}
+
+/* What the content is known by. That of a message that was adopted is digested as a whole */
+static void uci_unexpected_tell_twin(uci_message_t *message, uci_request_t *req)
+{
+    uci_unexpected_number(message);
+    req->flags |= message->numbered ? UCI_REQUEST_NUMBERED : 0;
+    req->twin        = message->twin;
+    req->twin.digest = message->hdr.value;
+    req->twin.form   = message->hdr.digest;
+}
+
+static void uci_unexpected_compare_types(uci_message_t *message, uci_request_t *req)
+{
+    uci_sent_types_t types;
+
+    if (!message->is_signed || message->lost) {
+        return;
+    }
+    types.word = message->word;
+    if (uci_signature_code(types.word) == UCI_SIGNATURE_MIXED) {
+        memcpy(&types.mixed, uci_unexpected_behind(message), sizeof(types.mixed));
+    }
+    uci_types_compare(req, message->peer, message->seq, message->hdr.tag, message->length, &types);
+}
+
+void uci_unexpected_deliver(uci_message_t *message, uci_request_t *req)
+{
+    if (uci_unlikely(req->flags & (UCI_REQUEST_TWIN | UCI_REQUEST_SIGNED))) {
+        if (req->flags & UCI_REQUEST_TWIN) {
+            uci_unexpected_tell_twin(message, req);
+        }
+        uci_unexpected_compare_types(message, req);
+    }
+    if (message->probed) {
+        uci_list_del(&message->link);
+    } else {
+        uci_match_take_msg(&message->worker->match, &message->match);
+    }
+    if (uci_unlikely(uci_unexpected_is_arriving(message))) {
+        message->req = req;
+        uci_list_add_tail(&message->worker->probed, &message->link); /* to be found when the worker goes */
+        message->probed = true;
+    } else {
+        uci_unexpected_hand_out(message, req);
+    }
+}
+
+/* -------------------------------------------------------------- probing */
+
+uci_message_t *uci_unexpected_oldest(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t tag_mask, bool remove)
+{
+    return uci_unexpected_find(worker, tag, tag_mask);
+}
+
+ucp_tag_message_h uci_unexpected_probe(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
+                                       ucp_tag_recv_info_t *info)
+{
+    uci_message_t *message = worker->find(worker, tag, tag_mask, remove != 0);
+
+    if (message == NULL) {
+        return NULL;
+    }
+    info->sender_tag = message->hdr.tag;
+    info->length     = message->length;
+    if (remove) {
+        uci_match_take_msg(&worker->match, &message->match);
+        uci_list_add_tail(&worker->probed, &message->link);
+        message->probed = true;
+        if (uci_unlikely(worker->twin != NULL)) {
+            uci_unexpected_number(message);
+        }
+    }
+    return (ucp_tag_message_h)message;
+}
+
+ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_message_h handle,
+                                     const ucp_request_param_t *param)
+{
+    const uci_signature_t *signature = uci_signed_take_recv();
+    ucp_datatype_t datatype          = uci_buffer_datatype(param);
+    uci_message_t *message           = (uci_message_t *)handle;
+    ucs_status_t status;
+    uci_request_t *req;
+
+    req = uci_request_get(worker, param);
+    if (req == NULL) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+    }
+    req->flags |= worker->recv_flags;
+    status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
+    if (status != UCS_OK) {
+        uci_request_put(req);
+        return UCS_STATUS_PTR(status);
+    }
+    if (signature != NULL) {
+        uci_signed_set(req, signature);
+    }
+    uci_unexpected_deliver(message, req);
+    return uci_request_posted(req, param);
+}
+
+/* ------------------------------------------------------------- adopting */
+
+/* @return the first message, of those that have arrived and those that are held by a handle, that @a is_wanted; or NULL */
+static uci_message_t *uci_unexpected_search(uci_worker_t *worker, bool (*is_wanted)(const uci_message_t *, void *),
+                                            void *arg)
+{
+    uci_list_for_each(msg, &worker->match.all_msgs, uci_match_msg_t, all)
+    {
+        uci_message_t *message = uci_container_of(msg, uci_message_t, match);
+
+        if (is_wanted(message, arg)) {
+            return message;
+        }
+    }
+    uci_list_for_each(message, &worker->probed, uci_message_t, link)
+    {
+        if (is_wanted(message, arg)) {
+            return message;
+        }
+    }
+    return NULL;
+}
+
+/* One that is being fetched is among the receive operations */
+static bool uci_unexpected_is_unfinished(const uci_message_t *message, const uci_peer_t *peer)
+{
+    return (message->peer == peer) && !message->lost && (message->hdr.kind != UCI_FRAME_EAGER) &&
+           (message->adopted == NULL);
+}
+
+typedef struct uci_unexpected_list {
+    const uci_peer_t *peer;
+    uci_seq_range_t *ranges; /* or NULL: they are only counted */
+    size_t count;
+} uci_unexpected_list_t;
+
+static bool uci_unexpected_list_unfinished(const uci_message_t *message, void *arg)
+{
+    uci_unexpected_list_t *list = arg;
+
+    if (uci_unexpected_is_unfinished(message, list->peer)) {
+        if (list->ranges != NULL) {
+            list->ranges[list->count] = (uci_seq_range_t){.first = message->seq, .last = message->seq};
+        }
+        ++list->count;
+    }
+    return false;
+}
+
+size_t uci_unexpected_unfinished(const uci_peer_t *peer, uci_seq_range_t *ranges)
+{
+    uci_unexpected_list_t list = {.peer = peer, .ranges = ranges};
+
+    (void)uci_unexpected_search(peer->worker, uci_unexpected_list_unfinished, &list);
+    return list.count;
+}
+
+/* A message that is looked for */
+typedef struct uci_unexpected_key {
+    const uci_peer_t *peer;
+    uint64_t seq;
+    bool any; /* of its messages, whatever their number */
+} uci_unexpected_key_t;
+
+static bool uci_unexpected_waits(const uci_message_t *message, void *arg)
+{
+    const uci_unexpected_key_t *key = arg;
+
+    return (message->peer == key->peer) && (message->seq == key->seq) && (message->adopted == NULL) && !message->lost;
+}
+
+bool uci_unexpected_has(const uci_peer_t *peer, uint64_t seq)
+{
+    uci_unexpected_key_t key = {.peer = peer, .seq = seq};
+
+    return uci_unexpected_search(peer->worker, uci_unexpected_waits, &key) != NULL;
+}
+
+/* Its own digest from now on: the tree that it was verified by is gone */
+static void uci_unexpected_adopted(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *arg)
+{
+    uci_message_t *message = arg;
+    uci_request_t *req     = message->req;
+
+    message->status = status;
+    message->lost   = (status != UCS_OK);
+    if (message->lost) {
+        message->length = 0;
+    } else {
+        message->hdr.value = uci_unexpected_digest(message)->digest(message->content, message->length);
+    }
+    uci_request_release(message->adopted);
+    if (req != NULL) {
+        uci_list_del(&message->link);
+        uci_unexpected_hand_out(message, req);
+    }
+}
+
+static bool uci_unexpected_fetch(uci_message_t *message)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.recv      = uci_unexpected_adopted,
+                                 .user_data    = message};
+    uci_request_t *req;
+
+    if (uci_unlikely(!uci_unexpected_is_intact(message))) {
+        message->lost   = true;
+        message->status = uci_unexpected_lose(message);
+        return true;
+    }
+    message->content = malloc(message->length);
+    req              = (message->content != NULL) ? uci_request_get(message->worker, &param) : NULL;
+    if (req == NULL) {
+        uci_error("failed to allocate %lu bytes for a message whose sender closes", (unsigned long)message->length);
+        free(message->content);
+        message->content = NULL;
+        return false;
+    }
+    req->flags = (req->flags | UCI_REQUEST_RECV | UCI_REQUEST_OWN) & ~(uint32_t)UCI_REQUEST_POSTING;
+    uci_buffer_init_contig(&req->buffer, message->content, message->length);
+    message->adopted = req;
+    message->status  = UCS_INPROGRESS;
+    uci_recv_descriptor(req, message->peer, message->seq, message->hdr.tag, uci_unexpected_digest(message),
+                        uci_unexpected_desc(message));
+    return true;
+}
+
+static bool uci_unexpected_is_adoptable(const uci_message_t *message, void *arg)
+{
+    const uci_unexpected_key_t *key = arg;
+
+    return uci_unexpected_is_unfinished(message, key->peer) && (message->hdr.kind == UCI_FRAME_RNDV) &&
+           (message->length > 0) && (key->any || (message->seq == key->seq));
+}
+
+/* @return one more message of the peer's that could be adopted; with number @a seq, or any */
+static uci_message_t *uci_unexpected_adoptable(const uci_peer_t *peer, uint64_t seq, bool any)
+{
+    uci_unexpected_key_t key = {.peer = peer, .seq = seq, .any = any};
+
+    return uci_unexpected_search(peer->worker, uci_unexpected_is_adoptable, &key);
+}
+
+void uci_unexpected_adopt_all(uci_peer_t *peer)
+{
+    uci_message_t *message;
+
+    while (((message = uci_unexpected_adoptable(peer, 0, true)) != NULL) && uci_unexpected_fetch(message)) {
+    }
+}
+
+uci_recv_op_t *uci_unexpected_adopt(uci_peer_t *peer, uint64_t seq)
+{
+    uci_message_t *message = uci_unexpected_adoptable(peer, seq, false);
+
+    return ((message != NULL) && uci_unexpected_fetch(message)) ? uci_recv_op_by_seq(peer, seq) : NULL;
+}
+
+void uci_unexpected_cleanup(uci_worker_t *worker)
+{
+    uci_match_for_each_msg(msg, &worker->match)
+    {
+        uci_match_take_msg(&worker->match, msg);
+        uci_unexpected_free(uci_container_of(msg, uci_message_t, match));
+    }
+    uci_list_for_each_safe(message, &worker->probed, uci_message_t, link)
+    {
+        uci_list_del(&message->link);
+        uci_unexpected_free(message);
+    }
+    uci_match_cleanup(&worker->match);
+}

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "descent.h"
+
+#include "link/control.h"
+#include "inject.h"
+#include "util/process.h"
+#include "recv_common.h"
+#include "base/recv_table.h"
+#include "repair.h"
+#include "live/stats.h"
+#include "link/txlog.h"
+
+#define UCI_DESCENT_NODES_MAX (UCI_DESCENT_BYTES / ((UCI_MERKLE_ARITY_MIN + 1) * sizeof(uint64_t)))
+
+/* Nodes in one question. Of each the answer has the index and the children. */
+static size_t uci_descent_nodes(const uci_merkle_t *tree)
+{
+    return uci_max(UCI_DESCENT_BYTES / ((uci_merkle_arity(tree) + 1) * sizeof(uint64_t)), 1ul);
+}
+
+/* ------------------------------------------------------------- receiver */
+
+void uci_descent_ask(uci_recv_op_t *op)
+{
+    size_t nodes[UCI_DESCENT_NODES_MAX], i, count;
+    unsigned level = 0;
+    uci_control_t *msg;
+    uint32_t *indexes;
+
+    count = uci_merkle_marked(op->tree, &level, nodes, uci_descent_nodes(op->tree));
+    msg   = uci_control_get(op->peer, UCI_AM_TREE, op->seq, count * sizeof(*indexes));
+    if (msg == NULL) {
+        return; /* asked again later */
+    }
+    indexes = (uint32_t *)(void *)msg->payload;
+    for (i = 0; i < count; ++i) {
+        indexes[i] = (uint32_t)nodes[i];
+    }
+    msg->hdr.op    = op->slot;
+    msg->hdr.flags = UCI_AM_FLAG_REPAIR;
+    msg->hdr.index = level;
+    UCI_STATS_ADD(tree_bytes, sizeof(msg->hdr) + msg->length);
+    uci_control_send(msg);
+}
+
+void uci_descent_start(uci_recv_op_t *op)
+{
+    uint32_t i;
+
+    /* what is not good yet takes part with the best that is known of it */
+    for (i = 0; (op->good < op->chunks) && (i < op->chunks); ++i) {
+        if (op->state[i] != UCI_CHUNK_GOOD) {
+            uci_merkle_set_leaf(op->tree, i, op->expected[i]);
+        }
+    }
+    op->descending = true;
+    uci_merkle_descend(op->tree);
+    uci_descent_ask(op);
+}
+
+void uci_descent_end(uci_recv_op_t *op)
+{
+    uint32_t i;
+
+    op->descending = false;
+    for (i = 0; (op->landed > 0) && (i < op->chunks); ++i) {
+        if (op->state[i] == UCI_CHUNK_LANDED) {
+            uci_recv_op_chunk_good(op, i, op->expected[i], UCI_RUNG_NONE, false);
+        }
+    }
+}
+
+/* One node and its children. @return words taken, 0: this is not about our tree. */
+static size_t uci_descent_node(uci_recv_op_t *op, unsigned level, const uint64_t *words, size_t left, bool *news_p)
+{
+    size_t first, i, count = uci_merkle_child_count(op->tree, level, words[0]);
+
+    if ((count == 0) || (count >= left)) {
+        return 0;
+    }
+    if (uci_merkle_compare(op->tree, level, words[0], words + 1)) {
+        *news_p = true;
+        first   = words[0] * uci_merkle_arity(op->tree);
+        for (i = 0; (level == 1) && (i < count); ++i) {
+            uci_recv_op_leaf(op, (uint32_t)(first + i), words[1 + i]);
+        }
+    }
+    UCI_STATS_ADD(tree_nodes, count);
+    return 1 + count;
+}
+
+/* @return whether the answer was one to our last question, and not to an earlier one */
+static bool uci_descent_compare(uci_recv_op_t *op, unsigned level, const uint64_t *words, size_t count)
+{
+    bool news = false;
+    size_t taken;
+
+    for (; count > 0; words += taken, count -= taken) {
+        taken = uci_descent_node(op, level, words, count, &news);
+        if (taken == 0) {
+            break;
+        }
+    }
+    return news;
+}
+
+void uci_descent_on_nodes(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    unsigned level;
+    size_t node;
+
+    if ((op == NULL) || !op->descending || (op->good + op->landed + op->bad < op->chunks)) {
+        return;
+    }
+    UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + length);
+    op->root      = hdr->extra;
+    op->have_root = true;
+    if (uci_merkle_root(op->tree, (uint32_t)op->seq, op->length, op->chunk_size) == op->root) {
+        uci_merkle_unmark(op->tree);
+    } else if (!uci_descent_compare(op, hdr->index, data, length / sizeof(uint64_t))) {
+        return;
+    }
+    op->asked = 0;
+    uci_ask_heard(&op->ask, uci_process_time_ns());
+    if (uci_merkle_marked(op->tree, &level, &node, 1) > 0) {
+        uci_descent_ask(op);
+        return;
+    }
+    uci_descent_end(op);
+    uci_recv_op_advance(op);
+}
+
+void uci_descent_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_recv_op_t *op      = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    const uint64_t *leaves = data;
+    uint32_t i;
+
+    if ((op == NULL) || (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->good + op->landed + op->bad < op->chunks))) {
+        return;
+    }
+    if (!(hdr->flags & UCI_AM_FLAG_LAST)) {
+        UCI_STATS_ADD(tree_nodes, op->chunks);
+        UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + length);
+    }
+    op->root        = hdr->extra;
+    op->have_root   = true;
+    op->have_leaves = true;
+    for (i = 0; i < op->chunks; ++i) {
+        uci_recv_op_leaf(op, i, leaves[i]);
+    }
+    uci_descent_end(op);
+    uci_recv_op_advance(op);
+}
+
+/* --------------------------------------------------------------- sender */
+
+/* @return bytes of the answer */
+static size_t uci_descent_size(const uci_merkle_t *tree, unsigned level, const uint32_t *indexes, size_t count)
+{
+    size_t i, words = 0;
+
+    for (i = 0; i < count; ++i) {
+        words += 1 + uci_merkle_child_count(tree, level, indexes[i]);
+    }
+    return words * sizeof(uint64_t);
+}
+
+static void uci_descent_answer(uci_send_op_t *op, unsigned level, const uint32_t *indexes, size_t count)
+{
+    size_t i, length = uci_descent_size(op->tree, level, indexes, count);
+    uci_control_t *msg;
+    uint64_t *words;
+
+    msg = (length > 0) ? uci_control_get(op->peer, UCI_AM_NODES, op->frame->seq, length) : NULL;
+    if (msg == NULL) {
+        return;
+    }
+    words = (uint64_t *)(void *)msg->payload;
+    for (i = 0; i < count; ++i) {
+        *words++ = indexes[i];
+        words += uci_merkle_children(op->tree, level, indexes[i], words);
+    }
+    msg->hdr.op    = op->remote_op;
+    msg->hdr.index = level;
+    msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_inject_nodes(op, msg);
+    }
+    uci_control_send(msg);
+}
+
+uci_control_t *uci_descent_get_leaves(uci_send_op_t *op, uci_am_type_t type, uint16_t flags)
+{
+    uci_control_t *msg = uci_control_get(op->peer, type, op->frame->seq, op->chunks * sizeof(uint64_t));
+    uint64_t *leaves;
+    uint32_t i;
+
+    if (msg == NULL) {
+        return NULL;
+    }
+    leaves = (uint64_t *)(void *)msg->payload;
+    for (i = 0; i < op->chunks; ++i) {
+        leaves[i] = uci_merkle_leaf(op->tree, i);
+    }
+    msg->hdr.op    = op->remote_op;
+    msg->hdr.flags = flags;
+    msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    if (uci_unlikely(uci_fault_enabled) && (flags & UCI_AM_FLAG_LAST)) {
+        uci_inject_leaves(op, msg, op->chunks);
+    }
+    return msg;
+}
+
+void uci_descent_send_leaves(uci_send_op_t *op, uint16_t flags)
+{
+    uci_control_t *msg = uci_descent_get_leaves(op, UCI_AM_LEAVES, flags);
+
+    if (msg != NULL) {
+        uci_control_send(msg);
+    }
+}
+
+void uci_descent_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_frame_t *frame = uci_txlog_find(peer, seq);
+    uci_send_op_t *op  = (frame != NULL) ? frame->op : NULL;
+
+    if ((op == NULL) || (op->tree == NULL) || (uci_merkle_leaves_set(op->tree) < op->chunks)) {
+        return; /* asked again */
+    }
+    op->remote_op = hdr->op;
+    if (op->chunks * sizeof(uint64_t) <= UCI_DESCENT_BYTES) {
+        uci_descent_send_leaves(op, 0);
+    } else {
+        uci_descent_answer(op, hdr->index, data, uci_min(length / sizeof(uint32_t), uci_descent_nodes(op->tree)));
+    }
+}

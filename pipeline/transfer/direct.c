@@ -1,0 +1,704 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "direct.h"
+
+#include <stdlib.h>
+
+#include "base/both_ways.h"
+#include "link/bounce.h"
+#include "link/control.h"
+#include "inject.h"
+#include "recv_common.h"
+#include "base/recv_table.h"
+#include "repair.h"
+#include "send_common.h"
+#include "source.h"
+#include "live/stats.h"
+#include "stream.h"
+#include "base/wire_check.h"
+
+/* Chunks filled or taken before the other operations and UCX get their turn */
+#define UCI_DIRECT_TURN 16
+
+/* Of a message that its receiver may rather fetch: slots filled until he takes the first (he lets go of it when he knows the second), and
+ * turns for him to say so, if he seems to send as well */
+#define UCI_DIRECT_CAREFUL       2
+#define UCI_DIRECT_CAREFUL_TURNS 64
+
+/* A message in slots that plain UCX would have buffered, or of one slot, is completed from a copy when nobody has taken it after so many
+ * turns of progress, and one for so many bytes: about as long as its receiver takes it, and as the copy takes */
+#define UCI_DIRECT_PATIENCE       24
+#define UCI_DIRECT_PATIENCE_BYTES 1024
+
+/* --------------------------------------------------------------- sender */
+
+typedef struct uci_direct_send {
+    uint32_t filled;                   /* chunks in slots */
+    uint32_t acked;                    /* of these, chunks that have been taken */
+    uint32_t patience;                 /* of worker->turns, when it is completed from a copy; 0: not for now */
+    uint32_t begun;                    /* worker->turns, if it is careful */
+    uint16_t slots[UCI_DIRECT_WINDOW]; /* of chunk i at i mod UCI_DIRECT_WINDOW, acked <= i < filled */
+    uint8_t window;                    /* slots reserved */
+    bool careful;                      /* it may be fetched instead, until it is taken */
+    bool draining;                     /* its receiver is taking it; counted in peer->draining */
+    bool fresh;                        /* one slot, and no turn since it was filled */
+    bool reminded;                     /* the receiver has asked once */
+} uci_direct_send_t;
+
+/* The slot that holds chunk @a index */
+static uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return &op->peer->worker->bounce.slots[direct->slots[index % UCI_DIRECT_WINDOW]];
+}
+
+void *uci_direct_data(const uci_send_op_t *op, uint32_t index)
+{
+    return uci_direct_slot(op, index)->data;
+}
+
+uint16_t uci_direct_first_slot(const uci_send_op_t *op)
+{
+    return uci_path_state(op, uci_direct_send_t)->slots[0];
+}
+
+/* No later than the receiver would have needed to take it, had it been there: the copy costs as much again */
+void uci_direct_be_patient(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uint32_t turns            = UCI_DIRECT_PATIENCE + (uint32_t)(op->length / UCI_DIRECT_PATIENCE_BYTES);
+
+    direct->patience = (op->peer->worker->turns + (2 * turns)) | 1; /* a turn counts twice; 0 says that there is none */
+    direct->fresh    = (op->chunks == 1) && (op->buffer->kind == UCI_BUFFER_CONTIG);
+}
+
+bool uci_direct_is_reminded(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    bool first                = !direct->reminded;
+
+    direct->reminded = true;
+    return first && (op->queries == 0); /* nor if we have asked: it sees nothing where all is filled */
+}
+
+static ucs_status_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_t *slot, uint32_t length,
+                                    uci_cut_t *cut_p, uint64_t *value_p)
+{
+    if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) && (length >= UCI_FILL_MIN)) {
+        *value_p = uci_fill_copy(&op->peer->fill, op->digest, slot->data,
+                                 (const char *)op->buffer->data + ((uint64_t)index * op->chunk_size), length);
+        return UCS_OK;
+    }
+    return uci_send_op_load(op, index, slot->data, length, cut_p, value_p);
+}
+
+static ucs_status_t uci_direct_fill(uci_send_op_t *op, uint32_t index)
+{
+    uci_slot_t *slot = uci_direct_slot(op, index);
+    uint64_t mark    = uci_slot_mark(op->peer->uid, op->frame->seq, index);
+    uci_cut_t cut    = 0;
+    uci_slot_words_t words; /* the reader can write to the slot */
+    ucs_status_t status;
+    uint64_t value;
+
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_inject_slot_begin(&op->peer->worker->bounce, slot, mark);
+    }
+    slot->next   = 0;
+    words.length = uci_chunk_length(op->length, op->chunk_size, index);
+    status       = uci_direct_load(op, index, slot, words.length, &cut, &value);
+    if (uci_unlikely(status != UCS_OK)) {
+        return status;
+    }
+    (void)uci_source_note(op, index, value);
+    words.value  = uci_merkle_leaf(op->tree, index);
+    words.cut    = cut;
+    words.root   = (index + 1 < op->chunks)
+                           ? 0
+                           : uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    slot->value  = words.value;
+    slot->root   = words.root;
+    slot->length = words.length;
+    slot->cut    = words.cut;
+    slot->check  = uci_slot_words_check(&words, mark);
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_inject_slot(op, slot, mark, index);
+    }
+    __atomic_store_n(&slot->mark, mark, __ATOMIC_RELEASE);
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_inject_slot_memory(op, slot, mark, uci_chunk_length(op->length, op->chunk_size, index));
+    }
+    return UCS_OK;
+}
+
+/* The reader keeps a slot until it knows the next one. @return false: it can't be filled, as op->status says */
+static bool uci_direct_fill_next(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uint16_t slot             = UCI_SLOT_NONE;
+
+    if (direct->filled > 0) {
+        slot = direct->slots[direct->filled % UCI_DIRECT_WINDOW] = uci_bounce_get(op->peer->worker);
+    }
+    op->status = uci_direct_fill(op, direct->filled);
+    if (uci_unlikely(op->status != UCS_OK)) {
+        if (direct->filled > 0) {
+            uci_bounce_put(op->peer->worker, slot); /* the first one is taken from the start */
+        }
+        return false;
+    }
+    if (direct->filled > 0) {
+        __atomic_store_n(&uci_direct_slot(op, direct->filled - 1)->next,
+                         uci_slot_next_word(uci_slot_mark(op->peer->uid, op->frame->seq, direct->filled - 1), slot),
+                         __ATOMIC_RELEASE);
+    }
+    op->next = ++direct->filled;
+    if (direct->filled == op->chunks) {
+        uci_both_send_ends(op);
+    }
+    return true;
+}
+
+static void uci_direct_set_draining(uci_send_op_t *op, bool draining)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    if (direct->draining != draining) {
+        direct->draining = draining;
+        op->peer->draining += draining ? 1u : -1u;
+    }
+}
+
+static bool uci_direct_next_is_taken(const uci_send_op_t *op)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return (direct->acked < direct->filled) &&
+           uci_slot_is_taken(uci_direct_slot(op, direct->acked),
+                             uci_slot_mark(op->peer->uid, op->frame->seq, direct->acked));
+}
+
+/* Chunks to be filled in this turn. While this core receives something large, that is probably an exchange. */
+static unsigned uci_direct_turn(const uci_send_op_t *op)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    const uci_worker_t *worker      = op->peer->worker;
+
+    if (uci_likely(!direct->careful) || op->taken) {
+        return UCI_DIRECT_TURN;
+    }
+    if ((worker->large_recvs > 0) && (worker->turns - direct->begun < 2 * UCI_DIRECT_CAREFUL_TURNS)) {
+        return 0; /* a turn counts twice */
+    }
+    if (direct->filled < UCI_DIRECT_CAREFUL) {
+        return UCI_DIRECT_CAREFUL - direct->filled;
+    }
+    return (worker->large_recvs == 0) ? 1 : 0;
+}
+
+/* Is there a slot to fill? */
+static bool uci_direct_may_fill(const uci_send_op_t *op)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return (direct->filled < op->chunks) && (direct->filled - direct->acked < direct->window) &&
+           (uci_direct_turn(op) > 0);
+}
+
+/* @return true if the whole message has been taken, or, as op->status says, can't be */
+static bool uci_direct_advance(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    unsigned turn;
+
+    while (uci_direct_next_is_taken(op)) {
+        uci_bounce_put(op->peer->worker, direct->slots[direct->acked % UCI_DIRECT_WINDOW]);
+        ++direct->acked;
+        direct->patience = 0; /* it is being taken */
+        op->taken        = true;
+        uci_direct_set_draining(op, true);
+    }
+    for (turn = uci_direct_turn(op); (turn > 0) && uci_direct_may_fill(op) && uci_direct_fill_next(op); --turn) {
+    }
+    return (direct->acked == op->chunks) || uci_unlikely(op->status != UCS_OK);
+}
+
+bool uci_direct_start(uci_send_op_t *op, unsigned keep)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uci_worker_t *worker      = op->peer->worker;
+    unsigned want             = uci_min(op->chunks, (uint32_t)UCI_DIRECT_WINDOW);
+    unsigned got              = uci_bounce_reserve(worker, want, keep);
+
+    /* with one slot for several chunks the reader would wait for the next, and we for this one */
+    if ((got < want) && (got < 2)) {
+        uci_bounce_unreserve(worker, got);
+        return false;
+    }
+    direct->window   = (uint8_t)got;
+    direct->slots[0] = uci_bounce_get(worker);
+    op->state        = UCI_SEND_DIRECT;
+    op->path         = &uci_direct_path;
+    op->next         = 0;
+    uci_list_add_tail(&worker->direct_sends, &op->link);
+    UCI_STATS_INC(direct_messages);
+    return true;
+}
+
+static void uci_direct_tell_slot(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uci_control_t *msg        = uci_control_get(op->peer, UCI_AM_SLOT, op->frame->seq, 0);
+
+    if (msg != NULL) {
+        msg->hdr.op    = op->remote_op;
+        msg->hdr.index = direct->slots[0];
+        uci_control_send(msg);
+    }
+}
+
+void uci_direct_insist(uci_send_op_t *op)
+{
+    uci_direct_set_draining(op, true);
+    uci_direct_tell_slot(op);
+}
+
+static bool uci_direct_start_told(uci_send_op_t *op)
+{
+    if (!uci_direct_start(op, 0)) {
+        return false;
+    }
+    uci_direct_insist(op);
+    return true;
+}
+
+/* Tell its receiver where it is, if there are slots, or wait for those that it gives back next */
+static bool uci_direct_matched(uci_send_op_t *op)
+{
+    uci_peer_t *peer = op->peer;
+
+    if (uci_list_is_empty(&peer->queued) && uci_direct_start_told(op)) {
+        return true;
+    }
+    if (peer->draining == 0) {
+        return false;
+    }
+    op->state = UCI_SEND_QUEUED;
+    op->path  = &uci_direct_path;
+    uci_list_add_tail(&peer->queued, &op->link);
+    return true;
+}
+
+/* An operation with this peer is gone: its slots are for the next message */
+static void uci_direct_serve(uci_peer_t *peer)
+{
+    uci_send_op_t *op;
+
+    while (!uci_list_is_empty(&peer->queued)) {
+        op = uci_container_of(peer->queued.next, uci_send_op_t, link);
+        uci_list_del(&op->link);
+        if (uci_direct_start_told(op)) {
+            continue;
+        }
+        if (peer->draining > 0) {
+            uci_list_add_head(&peer->queued, &op->link);
+            return;
+        }
+        uci_stream_rest(op);
+    }
+}
+
+/* The youngest message, if its user waits for it and not for the one before: then he is probably inside of a blocking send; of a window of
+ * messages the others would wait as well. NULL: none. */
+static const uci_send_op_t *uci_direct_alone(const uci_worker_t *worker)
+{
+    const uci_list_t *link          = worker->direct_sends.prev;
+    const uci_send_op_t *op         = uci_container_of(link, uci_send_op_t, link);
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    if (!direct->fresh || (direct->patience == 0)) {
+        return NULL;
+    }
+    return ((link->prev == &worker->direct_sends) || (uci_container_of(link->prev, uci_send_op_t, link)->req == NULL))
+                   ? op
+                   : NULL;
+}
+
+/* Nobody has taken it for so long that its user is better served with a copy */
+static bool uci_direct_is_impatient(const uci_send_op_t *op)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return (direct->patience != 0) && ((int)(op->peer->worker->turns - direct->patience) >= 0);
+}
+
+static bool uci_direct_send_is_due(const uci_send_op_t *op)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    return (direct->acked == op->chunks) || uci_direct_next_is_taken(op) || uci_direct_may_fill(op) || direct->fresh ||
+           uci_direct_is_impatient(op);
+}
+
+/* Most turns find nothing: whoever polls while he waits should not pay for more than looking */
+static bool uci_direct_sends_are_due(const uci_worker_t *worker)
+{
+    uci_list_for_each(op, &worker->direct_sends, uci_send_op_t, link)
+    {
+        if (uci_direct_send_is_due(op)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void uci_direct_end(uci_send_op_t *op)
+{
+    if (uci_unlikely(op->status != UCS_OK)) {
+        uci_send_op_fail(op, op->status);
+    } else {
+        uci_send_op_finish(op, UCS_OK);
+    }
+}
+
+/* Fill what has been taken, complete what is through. @return 0 if there was nothing to do: MPIs give the core away then, if there are
+ * more processes than cores. */
+static __attribute__((noinline)) unsigned uci_direct_send_progress(uci_worker_t *worker)
+{
+    unsigned count = 0;
+    uci_list_t todo;
+    uci_send_op_t *op;
+    uci_direct_send_t *direct;
+    const uci_send_op_t *alone;
+    uint32_t before;
+
+    /* what ends makes room for those that are queued */
+    alone = uci_direct_alone(worker);
+    uci_list_move(&worker->direct_sends, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        op     = uci_container_of(uci_list_requeue(&todo, &worker->direct_sends), uci_send_op_t, link);
+        direct = uci_path_state(op, uci_direct_send_t);
+        before = direct->filled + direct->acked;
+        if (uci_direct_advance(op)) {
+            uci_direct_end(op);
+            ++count;
+            continue;
+        }
+        count += direct->filled + direct->acked - before;
+        direct->fresh = false;
+        if (uci_unlikely((op == alone) || uci_direct_is_impatient(op))) {
+            direct->patience = 0;
+            uci_send_op_buffer_early(op);
+            ++count;
+        }
+    }
+    return count;
+}
+
+void uci_direct_fill_first(uci_send_op_t *op)
+{
+    if (!uci_path_state(op, uci_direct_send_t)->careful) {
+        uci_direct_advance(op);
+    }
+}
+
+void uci_direct_leave(uci_send_op_t *op)
+{
+    uci_list_del(&op->link);
+}
+
+void uci_direct_be_careful(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    direct->careful = true;
+    direct->begun   = op->peer->worker->turns;
+}
+
+static void uci_direct_release(uci_send_op_t *op)
+{
+    uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uci_worker_t *worker      = op->peer->worker;
+
+    if (direct->window == 0) {
+        return;
+    }
+    /* the first one is taken from the start */
+    for (; direct->acked < uci_max(direct->filled, 1u); ++direct->acked) {
+        uci_bounce_put(worker, direct->slots[direct->acked % UCI_DIRECT_WINDOW]);
+    }
+    uci_bounce_unreserve(worker, direct->window);
+    uci_direct_set_draining(op, false);
+    direct->window = 0;
+}
+
+void uci_direct_withdraw(uci_send_op_t *op)
+{
+    uci_direct_leave(op);
+    uci_direct_release(op);
+    *uci_path_state(op, uci_direct_send_t) = (uci_direct_send_t){0};
+    op->path                               = NULL;
+    op->state                              = UCI_SEND_DESCRIBED;
+}
+
+/* ------------------------------------------------------------- receiver */
+
+/* Nothing more comes from slots */
+static void uci_direct_stop(uci_recv_op_t *op)
+{
+    uci_list_del(&op->path_link);
+}
+
+/* A slot's own fields can't be believed: all that is missing has to come another way */
+static void uci_direct_give_up(uci_recv_op_t *op)
+{
+    UCI_STATS_INC(mismatched_headers);
+    uci_direct_stop(op);
+    op->path     = NULL;
+    op->slotless = true;
+    uci_recv_op_cts(op, 0);
+    uci_ask_doubt(&op->ask);
+    uci_control_ask_soon(op->peer->worker);
+}
+
+/* A chunk whose words have been checked */
+static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, const uci_slot_words_t *words)
+{
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+    uint32_t index            = direct->taken++;
+    const void *data;
+    uint64_t value;
+
+    direct->held = true;
+    ++op->arrived;
+    if (direct->taken == op->chunks) {
+        op->root      = words->root;
+        op->have_root = true;
+    }
+    if (uci_unlikely(op->state[index] == UCI_CHUNK_GOOD)) {
+        uci_inject_pass(op->digest, slot->data, words->length, words->value);
+        return;
+    }
+    data = uci_recv_op_own(op, slot->data, words->length);
+    if (uci_unlikely(data == NULL)) {
+        uci_recv_op_chunk_bad(op, index, UCI_WAY_DIRECT, words->value, NULL, 0);
+        return;
+    }
+    if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
+        if (uci_recv_op_unpack(op, index, data, words->length, words->value, (uci_cut_t)words->cut)) {
+            uci_recv_op_chunk_good(op, index, words->value, UCI_RUNG_NONE, false);
+            return;
+        }
+        if (!uci_recv_op_collect(op)) {
+            uci_recv_op_chunk_bad(op, index, UCI_WAY_DIRECT, words->value, NULL, 0);
+            return;
+        }
+    }
+    value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, data, words->length, op->digest,
+                             words->value);
+    if (uci_likely(value == words->value)) {
+        uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
+    } else {
+        uci_recv_op_chunk_bad(op, index, UCI_WAY_DIRECT, words->value, data, words->length);
+    }
+}
+
+static uci_slot_t *uci_direct_slot_now(const uci_recv_op_t *op)
+{
+    const uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+
+    return uci_bounce_slot_of(op->peer, direct->slot_now);
+}
+
+/* Let go of the slot that was taken, if it is known where the next chunk is. @return true if it is. */
+static bool uci_direct_follow(uci_recv_op_t *op)
+{
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+    uci_slot_t *slot          = uci_direct_slot_now(op);
+    uint64_t mark;
+    uint32_t next;
+
+    if (!direct->held) {
+        return true;
+    }
+    next = __atomic_load_n(&slot->next, __ATOMIC_ACQUIRE);
+    if (next == 0) {
+        return false;
+    }
+    mark = uci_slot_mark(op->peer->worker->uid, op->seq, direct->taken - 1);
+    uci_slot_ack(slot, mark);
+    direct->held     = false;
+    direct->slot_now = uci_slot_next(mark, next);
+    return true;
+}
+
+/* What a slot says of the next chunk, read once. @return false: that can't be believed. */
+static bool uci_direct_read(const uci_recv_op_t *op, const uci_slot_t *slot, uint64_t mark, uci_slot_words_t *words_p)
+{
+    const uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+    uci_slot_read(slot, words_p);
+    if (uci_unlikely(__atomic_load_n(&slot->check, __ATOMIC_RELAXED) != uci_slot_words_check(words_p, mark))) {
+        return false;
+    }
+    if (uci_unlikely(words_p->length != uci_chunk_length(op->length, op->chunk_size, direct->taken))) {
+        uci_wire_refuse(op->peer, "a slot", "a length that its chunk does not have");
+        return false;
+    }
+    return true;
+}
+
+/* Take what is there. The operation may be over afterwards. @return how many chunks that was. */
+static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
+{
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+    uci_slot_words_t words;
+    unsigned turn;
+    uci_slot_t *slot;
+    uint64_t mark;
+
+    for (turn = 0; (turn < UCI_DIRECT_TURN) && uci_direct_follow(op); ++turn) {
+        slot = uci_direct_slot_now(op);
+        mark = uci_slot_mark(op->peer->worker->uid, op->seq, direct->taken);
+        if (uci_likely(slot != NULL) && (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) != mark)) {
+            return turn;
+        }
+        if (uci_unlikely(uci_fault_asked) && (slot != NULL)) {
+            uci_inject_slot_read(slot, mark);
+        }
+        if (uci_unlikely((slot == NULL) || !uci_direct_read(op, slot, mark, &words))) {
+            uci_direct_give_up(op);
+            return turn;
+        }
+        uci_direct_take_chunk(op, slot, &words);
+        if (direct->taken == op->chunks) {
+            uci_direct_stop(op);
+            uci_recv_op_advance(op);
+            return turn + 1;
+        }
+    }
+    return turn;
+}
+
+bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
+{
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+
+    if (uci_bounce_slot_of(op->peer, slot) == NULL) {
+        return false;
+    }
+    op->path         = &uci_direct_path;
+    direct->slot_now = slot;
+    uci_list_add_tail(&op->peer->worker->direct_recvs, &op->path_link);
+    uci_direct_advance_recv(op);
+    return true;
+}
+
+/* What damage has made of a slot is for uci_direct_advance_recv() to say */
+static bool uci_direct_recv_is_due(const uci_recv_op_t *op)
+{
+    const uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+    const uci_slot_t *slot          = uci_direct_slot_now(op);
+
+    if (direct->held) {
+        return __atomic_load_n(&slot->next, __ATOMIC_ACQUIRE) != 0;
+    }
+    return (slot == NULL) || (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) ==
+                              uci_slot_mark(op->peer->worker->uid, op->seq, direct->taken));
+}
+
+static bool uci_direct_recvs_are_due(const uci_worker_t *worker)
+{
+    uci_list_for_each(op, &worker->direct_recvs, uci_recv_op_t, path_link)
+    {
+        if (uci_direct_recv_is_due(op)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Take what has been filled. @return as above. */
+static __attribute__((noinline)) unsigned uci_direct_recv_progress(uci_worker_t *worker)
+{
+    unsigned count = 0;
+    uci_list_t todo;
+
+    uci_list_move(&worker->direct_recvs, &todo);
+    while (!uci_list_is_empty(&todo)) {
+        count += uci_direct_advance_recv(
+                uci_container_of(uci_list_requeue(&todo, &worker->direct_recvs), uci_recv_op_t, path_link));
+    }
+    return count;
+}
+
+/* The last slot is acknowledged when the message is verified whole */
+static bool uci_direct_finish(uci_recv_op_t *op)
+{
+    uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+
+    if (direct->taken < op->chunks) {
+        return false;
+    }
+    uci_slot_ack(uci_direct_slot_now(op), uci_slot_mark(op->peer->worker->uid, op->seq, op->chunks - 1));
+    return !op->reminded; /* a sender who was may have left its slots, and looks at no acknowledgement */
+}
+
+void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr)
+{
+    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+
+    if ((op != NULL) && (op->tree != NULL) && (op->path != &uci_direct_path)) {
+        uci_direct_take(op, (uint16_t)hdr->index);
+    }
+}
+
+static uint32_t uci_direct_unread(const uci_send_op_t *op, uint64_t random, void **data_p)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+    uint32_t index;
+
+    if ((direct->filled < op->chunks) || (direct->acked == direct->filled)) {
+        return UINT32_MAX;
+    }
+    index   = direct->acked + (uint32_t)(random % (direct->filled - direct->acked));
+    *data_p = uci_direct_data(op, index);
+    return index;
+}
+
+static void uci_direct_describe_send(const uci_send_op_t *op, char *text, size_t size)
+{
+    const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
+
+    snprintf(text, size, "; slots: filled %u, acknowledged %u%s", direct->filled, direct->acked,
+             direct->draining ? ", draining" : "");
+}
+
+static void uci_direct_describe_recv(const uci_recv_op_t *op, char *text, size_t size)
+{
+    const uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
+
+    snprintf(text, size, "; slots: now %u, taken %u%s", direct->slot_now, direct->taken, direct->held ? ", held" : "");
+}
+
+static unsigned uci_direct_progress(uci_worker_t *worker)
+{
+    unsigned count = 0;
+
+    if (uci_direct_recvs_are_due(worker)) {
+        count += uci_direct_recv_progress(worker);
+    }
+    if (uci_direct_sends_are_due(worker)) {
+        count += uci_direct_send_progress(worker);
+    }
+    return count;
+}
+
+const uci_path_ops_t uci_direct_path = {.way           = UCI_WAY_DIRECT,
+                                        .progress      = uci_direct_progress,
+                                        .matched       = uci_direct_matched,
+                                        .release       = uci_direct_release,
+                                        .serve         = uci_direct_serve,
+                                        .finish        = uci_direct_finish,
+                                        .unread        = uci_direct_unread,
+                                        .describe_send = uci_direct_describe_send,
+                                        .describe_recv = uci_direct_describe_recv};

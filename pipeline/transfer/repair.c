@@ -1,0 +1,491 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "repair.h"
+
+#include <stdlib.h>
+
+#include "link/control.h"
+#include "descent.h"
+#include "grant.h"
+#include "inject.h"
+#include "util/log.h"
+#include "util/process.h"
+#include "recv_common.h"
+#include "base/recv_table.h"
+#include "report/report.h"
+#include "send_common.h"
+#include "settings/settings.h"
+#include "live/stats.h"
+#include "stream.h"
+#include "base/wire_check.h"
+#include "base/worker_lock.h"
+
+#define UCI_REPAIR_COPY_ATTEMPTS 8
+
+/* Times that a root that does not match is asked for again */
+#define UCI_ROOT_ATTEMPTS 4
+
+/* Questions one after the other whose answers arrived, and were damaged. One that is not answered does not count: whoever is to answer
+ * may compute for hours. */
+#define UCI_REPAIR_REFUSED_LIMIT 64
+
+/* So long after the last word of a sender that has closed all that it has left should be here */
+#define UCI_REPAIR_GONE_NS 5000000000ul
+
+/* What the sender has told before it was needed: where the whole message is, and the packed key to it */
+typedef struct uci_repair_ahead {
+    uint64_t address;
+    uint32_t rkey_length;
+    char rkey[];
+} uci_repair_ahead_t;
+
+void uci_repair_get_unpin(uci_recv_op_t *op)
+{
+    if (--op->gets > 0) {
+        return;
+    }
+    if (op->rkey != NULL) {
+        uci_ucp.rkey_destroy(op->rkey);
+        op->rkey = NULL;
+    }
+    if (op->ask_later) {
+        op->ask_later = false;
+        uci_ask_name(&op->ask);
+        uci_control_ask_soon(op->peer->worker);
+    }
+}
+
+/* ------------------------------------------------ receiver: bookkeeping */
+
+void uci_repair_healed(uci_recv_op_t *op)
+{
+    if (uci_unlikely(op->start_time != 0)) {
+        uci_report_healed(op);
+    }
+}
+
+ucs_status_t uci_repair_policy(void)
+{
+    switch (uci_settings.on_error) {
+    case UCI_ON_ERROR_ABORT:
+        uci_fatal("a message can't be delivered intact: the job stops here (UCI_ON_ERROR=abort)");
+    case UCI_ON_ERROR_ERROR:
+        return UCS_ERR_IO_ERROR;
+    default:
+        return UCS_OK;
+    }
+}
+
+void uci_repair_count_lost(void)
+{
+    UCI_STATS_INC(mismatched_chunks);
+    UCI_STATS_INC(unrepaired_chunks);
+}
+
+void uci_repair_failed(uci_recv_op_t *op, uci_reason_t reason)
+{
+    if (op->bad == 0) {
+        uci_repair_count_lost(); /* none is known to be bad: something of it is. Those that are count when it ends */
+    }
+    uci_report_failed(op, reason);
+    uci_recv_op_abandon(op, uci_repair_policy());
+}
+
+/* --------------------------------------------------- receiver: requests */
+
+/* Ask the sender for all chunks that are not good */
+static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
+{
+    uint32_t i, bad = 0, count = 0, want = uci_min(op->chunks - op->good, UCI_REPAIR_BATCH);
+    uci_control_t *msg;
+    uint32_t *indexes;
+
+    msg = uci_control_get(op->peer, UCI_AM_REPAIR, op->seq, want * sizeof(*indexes));
+    if (msg == NULL) {
+        return;
+    }
+    indexes = (uint32_t *)(void *)msg->payload;
+    for (i = 0; (i < op->chunks) && (count < want); ++i) {
+        if ((op->state[i] == UCI_CHUNK_BAD) || (missing_too && (op->state[i] == UCI_CHUNK_MISSING))) {
+            indexes[count++] = i;
+            bad += (op->state[i] == UCI_CHUNK_BAD);
+        }
+    }
+    /* a missing chunk may still be on its way by itself: the sender answers only for what it has sent */
+    op->awaiting    = (op->rung == UCI_RUNG_GET) ? 1 : bad;
+    op->good_before = op->good;
+    msg->length     = count * sizeof(*indexes);
+    msg->hdr.length = (uint32_t)msg->length;
+    msg->hdr.op     = op->slot;
+    msg->hdr.flags  = (op->rung == UCI_RUNG_GET) ? UCI_AM_FLAG_GET : 0;
+    uci_control_send(msg);
+}
+
+static bool uci_repair_get_ahead(uci_recv_op_t *op);
+
+/* All chunks have been tried: take the next attempt, or the next rung */
+static void uci_repair_advance(uci_recv_op_t *op)
+{
+    if (uci_settings.mode == UCI_MODE_DETECT) {
+        uci_repair_failed(op, UCI_REASON_DETECT);
+        return;
+    }
+
+    switch (op->rung) {
+    case UCI_RUNG_NONE:
+        op->rung     = op->peer->in_clear ? UCI_RUNG_GET : UCI_RUNG_COPY;
+        op->attempts = 1;
+        if (uci_repair_get_ahead(op)) {
+            return;
+        }
+        break;
+    case UCI_RUNG_GET:
+        if (op->good == op->good_before) {
+            op->rung     = UCI_RUNG_COPY;
+            op->attempts = 1;
+        }
+        break;
+    default:
+        op->attempts = (op->good == op->good_before) ? op->attempts + 1 : 1;
+        if (op->attempts > UCI_REPAIR_COPY_ATTEMPTS) {
+            uci_repair_failed(op, UCI_REASON_EXHAUSTED);
+            return;
+        }
+        break;
+    }
+    uci_repair_request(op, false);
+}
+
+static void uci_recv_op_ask_root(uci_recv_op_t *op)
+{
+    op->have_root = false;
+    if (++op->roots > UCI_ROOT_ATTEMPTS) {
+        uci_repair_failed(op, UCI_REASON_ROOT);
+        return;
+    }
+    uci_descent_start(op);
+}
+
+void uci_recv_op_advance(uci_recv_op_t *op)
+{
+    if ((op->gets > 0) || op->descending) {
+        return;
+    }
+    if ((op->good < op->chunks) && (op->awaiting > 0)) {
+        return;
+    }
+    if (op->good < op->chunks) {
+        if ((op->bad > 0) && (op->good + op->bad == op->chunks)) {
+            uci_repair_advance(op);
+        }
+        return;
+    }
+
+    if (op->tree != NULL) {
+        if (!op->have_root) {
+            uci_recv_op_ask_root(op);
+            return;
+        }
+        if (uci_merkle_root(op->tree, (uint32_t)op->seq, op->length, op->chunk_size) != op->root) {
+            UCI_STATS_INC(mismatched_roots);
+            uci_recv_op_ask_root(op);
+            return;
+        }
+    }
+    uci_repair_healed(op);
+    uci_recv_op_deliver(op);
+}
+
+void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
+{
+    uint64_t now = uci_process_time_ns();
+
+    if (op->gets > 0) {
+        op->ask_later = op->ask_later || damaged;
+        uci_ask_heard(&op->ask, now);
+        return;
+    }
+    if (op->peer->status != UCS_OK) {
+        uci_recv_op_abandon(op, op->peer->status);
+        return;
+    }
+    if (op->arrived != op->arrived_seen) {
+        /* slow, not stuck; if something was dropped, look again when all else is in */
+        op->arrived_seen = op->arrived;
+        op->asked        = 0;
+        op->refused      = 0;
+        uci_ask_heard(&op->ask, now);
+        return;
+    }
+
+    uci_ask_done(&op->ask, op->peer, now);
+    if (op->peer->bye_heard && (op->peer->gone_time < now - uci_min(now, UCI_REPAIR_GONE_NS))) {
+        uci_repair_failed(op, UCI_REASON_CLOSED);
+        return;
+    }
+    ++op->asked;
+    op->refused += op->answer_damaged;
+    op->answer_damaged = false;
+    op->intact_before  = op->peer->worker->intact;
+    if (op->refused > UCI_REPAIR_REFUSED_LIMIT) {
+        uci_repair_failed(op, UCI_REASON_ANSWERS_DAMAGED);
+        return;
+    }
+    if (op->descending) {
+        uci_descent_ask(op);
+        return;
+    }
+    if (((op->good == op->chunks) || (op->landed > 0)) && (op->good + op->bad + op->landed == op->chunks)) {
+        uci_descent_start(op);
+        return;
+    }
+    if (op->rung == UCI_RUNG_NONE) {
+        uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
+    }
+    if ((op->rung != UCI_RUNG_NONE) || damaged || (op->asked > UCI_RECV_PATIENCE)) {
+        uci_repair_request(op, op->rung == UCI_RUNG_NONE);
+    }
+}
+
+void uci_repair_ask_dropped(uci_peer_t *peer)
+{
+    if (peer->leaving) {
+        return; /* it asks, and sends unasked what it is not answered about */
+    }
+    uci_list_for_each_safe(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    {
+        if (op->peer == peer) {
+            op->arrived_seen = op->arrived; /* it does not matter that the rest was on its way */
+            uci_repair_ask_again(op, true);
+        }
+    }
+}
+
+void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+{
+    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+
+    if ((op != NULL) && (op->gets == 0)) {
+        uci_repair_failed(op, (hdr->flags & UCI_AM_FLAG_DAMAGED) ? UCI_REASON_COPY_DAMAGED : UCI_REASON_NO_COPY);
+    }
+}
+
+/* -------------------------------------------------------- receiver: get */
+
+typedef struct uci_repair_get {
+    uci_recv_op_t *op;
+    uint32_t index;
+    uint32_t length;
+    uint64_t value;
+    bool fresh;   /* value is of the source as it is now, not as it was sent first */
+    bool changed; /* and these differ */
+    void *target;
+    void *staging; /* freed when done; NULL: straight into the user's buffer */
+} uci_repair_get_t;
+
+static void uci_repair_get_verify(uci_repair_get_t *get)
+{
+    uci_recv_op_t *op = get->op;
+    uint64_t value;
+
+    uci_inject_repair_get(op, get->target, get->length);
+    if (op->state[get->index] != UCI_CHUNK_BAD) {
+        /* something else was faster, and what it brought may have been overwritten by this */
+        if (get->staging == NULL) {
+            uci_recv_op_chunk_landed(op, get->index, op->digest->digest(get->target, get->length));
+        }
+        return;
+    }
+    value                    = (get->staging == NULL) ? op->digest->digest(get->target, get->length)
+                                                      : uci_buffer_write(op->buffer, (uint64_t)get->index * op->chunk_size, get->staging,
+                                                                         get->length, op->digest, get->value);
+    op->expected[get->index] = get->value;
+    if (value == get->value) {
+        uci_recv_op_chunk_good(op, get->index, value, UCI_RUNG_GET, get->changed);
+    } else if (get->fresh) {
+        ++op->gets_wrong;
+        UCI_STATS_INC(mismatched_gets);
+        uci_report_wrong_get(op, get->index, get->target, get->length);
+    }
+}
+
+static void uci_repair_get_done(uci_repair_get_t *get, ucs_status_t status)
+{
+    uci_recv_op_t *op = get->op;
+
+    if (status == UCS_OK) {
+        uci_repair_get_verify(get);
+    } else {
+        uci_info("get of chunk %u from %s failed: %s", get->index, uci_peer_name(op->peer),
+                 uci_ucp.status_string(status));
+    }
+    free(get->staging);
+    free(get);
+    uci_repair_get_unpin(op);
+}
+
+static void uci_repair_get_completed(void *request, ucs_status_t status, void *user_data)
+{
+    uci_repair_get_t *get = user_data;
+    uci_recv_op_t *op     = get->op;
+    uci_worker_t *worker  = op->peer->worker;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    uci_repair_get_done(get, status);
+    uci_recv_op_advance(op);
+    uci_worker_leave(worker);
+}
+
+static uci_repair_get_t *uci_repair_get_create(uci_recv_op_t *op, const uci_am_grant_entry_t *entry)
+{
+    uci_repair_get_t *get = uci_recv_op_collect(op) ? calloc(1, sizeof(*get)) : NULL;
+
+    if (get == NULL) {
+        return NULL;
+    }
+    get->op     = op;
+    get->index  = entry->index;
+    get->length = uci_chunk_length(op->length, op->chunk_size, entry->index);
+    get->value  = entry->value;
+    get->target = uci_buffer_target(op->buffer, (uint64_t)entry->index * op->chunk_size, get->length, &get->staging);
+    if (get->target == NULL) {
+        free(get);
+        return NULL;
+    }
+    return get;
+}
+
+static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_grant_entry_t *entry, bool fresh)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send      = uci_repair_get_completed};
+    ucs_status_ptr_t request;
+    uci_repair_get_t *get;
+
+    if (op->state[entry->index] != UCI_CHUNK_BAD) {
+        return;
+    }
+    if (!uci_wire_is_reachable(op->rkey, entry->address, uci_chunk_length(op->length, op->chunk_size, entry->index))) {
+        uci_wire_refuse(op->peer, "GRANT", "that chunks are where its memory is not");
+        return;
+    }
+    get = uci_repair_get_create(op, entry);
+    if (get == NULL) {
+        return;
+    }
+
+    ++op->gets;
+    get->fresh   = fresh;
+    get->changed = (entry->changed != 0);
+    op->told_changed |= get->changed;
+    param.user_data = get;
+    request         = uci_ucp.get_nbx(ep, get->target, get->length, entry->address, op->rkey, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        uci_repair_get_done(get, UCS_PTR_STATUS(request));
+    }
+}
+
+/* Read all bad chunks by what was told ahead, without a word to the sender. They are compared with the digests that
+ * came with them; if those were wrong, or the source has changed since, the sender is asked afterwards.
+ * @return false: that is not possible, and the operation is as before. */
+static bool uci_repair_get_ahead(uci_recv_op_t *op)
+{
+    ucp_ep_h ep                = (op->ahead != NULL) ? uci_peer_endpoint_whole(op->peer) : NULL;
+    uci_am_grant_entry_t entry = {0};
+
+    if ((ep == NULL) || (uci_wire_unpack_key(ep, op->ahead->rkey, op->ahead->rkey_length, &op->rkey) != UCS_OK)) {
+        return false;
+    }
+    op->good_before = UINT32_MAX; /* whatever comes of it, the next attempt is a get as well */
+    op->awaiting    = 0;
+    ++op->gets; /* keeps the operation while gets complete at once */
+    for (entry.index = 0; entry.index < op->chunks; ++entry.index) {
+        entry.address = op->ahead->address + ((uint64_t)entry.index * op->chunk_size);
+        entry.value   = op->expected[entry.index];
+        uci_repair_get_start(op, ep, &entry, false);
+    }
+    uci_repair_get_unpin(op);
+    uci_recv_op_advance(op);
+    return true;
+}
+
+/* @a data: the entry of chunk 0, then the key */
+static void uci_repair_keep_ahead(uci_recv_op_t *op, const uci_am_grant_entry_t *entry, uint32_t rkey_length)
+{
+    if (op->ahead != NULL) {
+        return;
+    }
+    op->ahead = malloc(sizeof(*op->ahead) + rkey_length);
+    if (op->ahead != NULL) {
+        op->ahead->address     = entry->address;
+        op->ahead->rkey_length = rkey_length;
+        memcpy(op->ahead->rkey, entry + 1, rkey_length);
+    }
+}
+
+void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_recv_op_t *op                   = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    const uci_am_grant_t *grant         = data;
+    const uci_am_grant_entry_t *entries = (const uci_am_grant_entry_t *)(const void *)(grant + 1);
+    ucp_ep_h ep                         = uci_peer_endpoint_whole(peer);
+    uint32_t i;
+
+    if (op == NULL) {
+        return;
+    }
+    if (hdr->flags & UCI_AM_FLAG_AHEAD) {
+        uci_repair_keep_ahead(op, entries, grant->rkey_length);
+        return;
+    }
+    if ((op->rung != UCI_RUNG_GET) || (op->gets > 0)) {
+        return;
+    }
+
+    op->root      = grant->root;
+    op->have_root = true;
+    op->awaiting  = 0;
+    ++op->gets; /* keeps the operation while gets complete at once */
+    if ((grant->rkey_length > 0) && (ep != NULL) && (op->rkey == NULL) &&
+        (uci_wire_unpack_key(ep, entries + grant->count, grant->rkey_length, &op->rkey) == UCS_OK)) {
+        for (i = 0; i < grant->count; ++i) {
+            uci_repair_get_start(op, ep, &entries[i], true);
+        }
+    }
+    uci_repair_get_unpin(op);
+    /* if none was started, no chunk got better: the next rung is taken */
+    uci_recv_op_advance(op);
+}
+
+/* ------------------------------------------------- sender: what is asked */
+
+/* What is not sent for lack of memory is asked for again */
+static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
+{
+    uint32_t i;
+
+    for (i = 0; i < count; ++i) {
+        /* those not sent yet are on their way */
+        if (indexes[i] < op->next) {
+            uci_stream_again(op, indexes[i]);
+        }
+    }
+}
+
+void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes, uint32_t count)
+{
+    ucs_status_t status = uci_send_op_settle(op);
+
+    op->remote_op = hdr->op;
+    if (status != UCS_OK) {
+        if (status != UCS_ERR_NO_MEMORY) {
+            uci_send_op_fail(op, status);
+        }
+        return; /* or the receiver asks again */
+    }
+    if ((hdr->flags & UCI_AM_FLAG_GET) && op->peer->in_clear && (uci_merkle_leaves_set(op->tree) == op->chunks)) {
+        uci_grant_chunks(op, indexes, count);
+    } else {
+        uci_repair_copy(op, indexes, count);
+    }
+}

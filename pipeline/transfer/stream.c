@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "stream.h"
+
+#include <stdlib.h>
+
+#include "link/control.h"
+#include "grant.h"
+#include "inject.h"
+#include "send_common.h"
+#include "source.h"
+#include "base/worker_lock.h"
+
+/* Chunks to one peer that UCX may hold at a time (what was digested should still be in the cache when the kernel copies it), and
+ * those sent in one turn of progress */
+#define UCI_STREAM_WINDOW 16
+#define UCI_STREAM_TURN   64
+
+/* A chunk that is asked for again */
+typedef enum {
+    UCI_AGAIN_NOT,
+    UCI_AGAIN_WANTED,
+    UCI_AGAIN_SENT, /* since then nothing but this has come to an end: UCX may hold it, or another one that was sent with it */
+    UCI_AGAIN_TWICE, /* and asked for once more */
+} uci_again_t;
+
+static bool uci_stream_is_idle(const uci_peer_t *peer)
+{
+    return uci_list_is_empty(&peer->streams) && uci_list_is_empty(&peer->agains);
+}
+
+/* Have chunks sent to it, if there are any and UCX takes more */
+static void uci_stream_wake(uci_peer_t *peer)
+{
+    if (!uci_stream_is_idle(peer) && uci_list_is_empty(&peer->stream_link) && (peer->chunks_held < UCI_STREAM_WINDOW)) {
+        uci_list_add_tail(&peer->worker->streams, &peer->stream_link);
+    }
+}
+
+static void uci_stream_want(uci_send_op_t *op, uint32_t index)
+{
+    op->again[index] = UCI_AGAIN_WANTED;
+    op->again_next   = uci_min(op->again_next, index);
+    ++op->again_wanted;
+    if (uci_list_is_empty(&op->again_link)) {
+        uci_list_add_tail(&op->peer->agains, &op->again_link);
+        uci_stream_wake(op->peer);
+    }
+}
+
+/* All that was asked for has been sent, and UCX has let go of it: what is asked for from now on is another question */
+static void uci_stream_end_round(uci_send_op_t *op)
+{
+    uint32_t i;
+
+    for (i = 0; i < op->chunks; ++i) {
+        if (op->again[i] == UCI_AGAIN_TWICE) {
+            uci_stream_want(op, i);
+        } else {
+            op->again[i] = UCI_AGAIN_NOT;
+        }
+    }
+}
+
+static void uci_stream_again_done(uci_send_op_t *op)
+{
+    --op->again_held;
+    if ((op->again_held == 0) && (op->again_wanted == 0) && (op->state != UCI_SEND_DONE)) {
+        uci_stream_end_round(op);
+    }
+}
+
+static void uci_stream_chunk_done(uci_send_op_t *op, void *span)
+{
+    uci_worker_t *worker = op->peer->worker;
+
+    uci_worker_enter(worker);
+    --op->peer->chunks_held;
+    --op->held;
+    uci_stream_wake(op->peer);
+    uci_send_part_done(op, NULL);
+    uci_worker_leave(worker);
+}
+
+static void uci_stream_repair_done(uci_send_op_t *op, void *span)
+{
+    uci_stream_again_done(op);
+    uci_stream_chunk_done(op, span);
+}
+
+/* The bytes of a chunk: the user's where they are contiguous, else packed into msg->staging; with their digest, made anew if they are
+ * sent @a again. Then they go from a copy, too: a program that writes there all the time would make each of them wrong. */
+static ucs_status_t uci_stream_load(uci_send_op_t *op, uci_control_t *msg, uint32_t index, uint32_t length, bool again,
+                                    uint64_t *value_p)
+{
+    uint64_t offset    = (uint64_t)index * op->chunk_size;
+    bool own           = uci_source_is_own(op);
+    const void *direct = (again && !own) ? NULL : uci_buffer_direct(op->buffer, offset, length);
+    ucs_status_t status;
+    uci_cut_t cut;
+
+    if (direct != NULL) {
+        *value_p  = (!again && own) ? uci_merkle_leaf(op->tree, index) : op->digest->digest(direct, length);
+        msg->data = direct;
+    } else {
+        msg->staging = malloc(length);
+        if (msg->staging == NULL) {
+            return UCS_ERR_NO_MEMORY;
+        }
+        status = uci_send_op_load(op, index, msg->staging, length, &cut, value_p);
+        if (status != UCS_OK) {
+            return status;
+        }
+        msg->data = msg->staging;
+    }
+    msg->length     = length;
+    msg->hdr.length = length;
+    return UCS_OK;
+}
+
+/* A generic datatype gives its chunks in their order; for any other all of it has to be copied */
+static ucs_status_t uci_stream_have_at_hand(uci_send_op_t *op, uint32_t index)
+{
+    return ((op->buffer->kind == UCI_BUFFER_GENERIC) &&
+            uci_ordered_is_next_out(&op->ordered, (uint64_t)index * op->chunk_size))
+                   ? UCS_OK
+                   : uci_send_op_settle(op);
+}
+
+/* Send one chunk, with @a flags beside LAST */
+static ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
+{
+    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
+    bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
+    uci_control_t *msg;
+    uci_source_t source;
+    ucs_status_t status;
+    uint64_t value;
+
+    status = uci_stream_have_at_hand(op, index);
+    if (status != UCS_OK) {
+        return status;
+    }
+    msg = uci_control_get(op->peer, UCI_AM_DATA, op->frame->seq, 0);
+    if (msg == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = uci_stream_load(op, msg, index, length, again, &value);
+    if (status != UCS_OK) {
+        uci_control_put(msg);
+        return status;
+    }
+
+    source = uci_source_note(op, index, value);
+    if (uci_unlikely(source == UCI_SOURCE_DAMAGED) && (flags & UCI_AM_FLAG_REPAIR)) {
+        uci_control_put(msg);
+        uci_control_send_simple(op->peer, UCI_AM_GONE, op->frame->seq, op->remote_op, UCI_AM_FLAG_DAMAGED);
+        return UCS_OK;
+    }
+    if (uci_unlikely(source == UCI_SOURCE_CHANGED)) {
+        flags |= UCI_AM_FLAG_CHANGED;
+    }
+    msg->hdr.digest = (uint8_t)op->digest->id;
+    msg->hdr.flags  = flags;
+    msg->hdr.op     = (flags & UCI_AM_FLAG_HANDOVER) ? (uint32_t)(op->frame->seq >> 32) : op->remote_op;
+    msg->hdr.index  = index;
+    msg->hdr.value  = uci_merkle_leaf(op->tree, index);
+    if ((uci_merkle_leaves_set(op->tree) == op->chunks) && (again || (index + 1 == op->chunks))) {
+        msg->hdr.flags |= UCI_AM_FLAG_LAST;
+        msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    } else {
+        msg->hdr.extra = uci_send_op_border(op, index);
+    }
+
+    msg->op   = op;
+    msg->done = (flags & UCI_AM_FLAG_REPAIR) ? uci_stream_repair_done : uci_stream_chunk_done;
+    op->again_held += (flags & UCI_AM_FLAG_REPAIR) != 0;
+    uci_send_op_pin(op);
+    ++op->peer->chunks_held;
+    ++op->held;
+    if (uci_unlikely(uci_fault_enabled)) {
+        uci_inject_chunk(op, msg, index);
+    }
+    uci_control_send(msg);
+    return UCS_OK;
+}
+
+/* The next chunk of the first message */
+static void uci_stream_next(uci_peer_t *peer)
+{
+    uci_send_op_t *op = uci_container_of(peer->streams.next, uci_send_op_t, link);
+    ucs_status_t status;
+
+    if (op->next + 1 == op->chunks) {
+        uci_list_del(&op->link);
+        op->state = UCI_SEND_WAIT_FIN;
+    }
+    status = uci_stream_chunk(op, op->next++, 0);
+    if (uci_unlikely(status == UCS_ERR_NO_MEMORY)) {
+        uci_send_op_query(op); /* the receiver will ask for what it lacks */
+    } else if (uci_unlikely(status != UCS_OK)) {
+        uci_send_op_fail(op, status);
+    }
+}
+
+void uci_stream_again(uci_send_op_t *op, uint32_t index)
+{
+    if (op->again == NULL) {
+        op->again = calloc(op->chunks, sizeof(*op->again));
+        if (op->again == NULL) {
+            return; /* asked for again */
+        }
+    }
+    if (op->again[index] == UCI_AGAIN_NOT) {
+        uci_stream_want(op, index);
+    } else if (op->again[index] == UCI_AGAIN_SENT) {
+        op->again[index] = UCI_AGAIN_TWICE;
+    }
+}
+
+/* The next one of the first message that is asked for again */
+static void uci_stream_next_again(uci_peer_t *peer)
+{
+    uci_send_op_t *op = uci_container_of(peer->agains.next, uci_send_op_t, again_link);
+    uint32_t index;
+
+    while (op->again[op->again_next] != UCI_AGAIN_WANTED) {
+        ++op->again_next;
+    }
+    index            = op->again_next;
+    op->again[index] = UCI_AGAIN_SENT;
+    if (--op->again_wanted == 0) {
+        uci_list_del(&op->again_link);
+        op->again_next = 0;
+    }
+    ++op->again_held; /* it stays while UCX lets go of it at once */
+    (void)uci_stream_chunk(op, index, UCI_AM_FLAG_REPAIR);
+    uci_stream_again_done(op);
+}
+
+/* Send while UCX takes chunks at once, up to a turn; go on when one is done or in the next turn. One message after the other, so
+ * that UCX holds a window for the peer and not for each of its messages. (Meant for large messages over tcp at 25 Gbit/s, where a gain
+ * was not measured.) */
+static void uci_stream_peer(uci_peer_t *peer)
+{
+    unsigned turn;
+
+    for (turn = 0; (turn < UCI_STREAM_TURN) && !uci_stream_is_idle(peer); ++turn) {
+        if (peer->chunks_held >= UCI_STREAM_WINDOW) {
+            uci_list_del(&peer->stream_link); /* uci_stream_chunk_done() puts it back */
+            return;
+        }
+        if (!uci_list_is_empty(&peer->agains)) {
+            uci_stream_next_again(peer);
+        } else {
+            uci_stream_next(peer);
+        }
+    }
+    if (uci_stream_is_idle(peer)) {
+        uci_list_del(&peer->stream_link);
+    }
+}
+
+void uci_stream_rest(uci_send_op_t *op)
+{
+    uci_list_del(&op->link);
+    op->state = UCI_SEND_STREAMING;
+    uci_grant_ahead(op);
+    uci_list_add_tail(&op->peer->streams, &op->link);
+    uci_stream_wake(op->peer);
+}
+
+void uci_stream_hand_over(uci_send_op_t *op)
+{
+    uint32_t i;
+
+    if ((op->req != NULL) || (op->tree == NULL)) {
+        return; /* a send still pending is the user's to wait for */
+    }
+    if (uci_unlikely(op->status != UCS_OK)) {
+        uci_send_op_finish(op, op->status); /* there is nothing: who asks for it finds that we are gone */
+        return;
+    }
+    uci_list_del(&op->link); /* its slots stay as they are: they may be read later */
+    for (i = 0; i < op->chunks; ++i) {
+        uci_stream_chunk(op, i, UCI_AM_FLAG_HANDOVER);
+    }
+    op->next  = op->chunks;
+    op->state = UCI_SEND_WAIT_FIN;
+}
+
+static unsigned uci_stream_progress(uci_worker_t *worker)
+{
+    uci_list_for_each_safe(peer, &worker->streams, uci_peer_t, stream_link)
+    {
+        uci_stream_peer(peer);
+    }
+    return 1;
+}
+
+const uci_path_ops_t uci_stream_path = {.way = UCI_WAY_STREAM, .progress = uci_stream_progress};

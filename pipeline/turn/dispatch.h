@@ -1,0 +1,21 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Who an active message is for. What control.h has verified comes here; the handlers are below.
+ */
+#ifndef UCI_DISPATCH_H_
+#define UCI_DISPATCH_H_
+
+#include "base/wire.h"
+#include "base/worker_state.h"
+
+/**
+ * For worker->message: check what it says, and hand it to who handles its type.
+ *
+ * @param data  what follows the header; of SEGMENT that is a part of the header.
+ * @param desc  of SEGMENT, UCX's handle of what is to be fetched; else NULL.
+ * @return what UCX's callback has to return.
+ */
+ucs_status_t uci_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length, void *desc);
+
+#endif

@@ -1,0 +1,506 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * uci_check: digests of files and folders, kept in a manifest or compared, here and with another host. docs/man/uci_check.1
+ */
+#include "check_manifest.h"
+#include "check_peer.h"
+#include "check_pipe.h"
+#include "check_report.h"
+#include "util/parse_size.h"
+#include "version.h"
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { UCI_CHECK_EXIT_SAME = 0, UCI_CHECK_EXIT_DIFFERS = 1, UCI_CHECK_EXIT_TROUBLE = 2 };
+
+static const char uci_check_help[] =
+        "Usage: uci_check sum [options] PATH...          write a manifest of files and folders\n"
+        "       uci_check verify [options] MANIFEST      what is missing, changed or new since then?\n"
+        "       uci_check compare [options] A B          files or folders; one may be HOST:PATH\n"
+        "\n"
+        "Options:\n"
+        "  -o FILE                sum: write the manifest to FILE, and FILE.leaves, which lets verify tell which bytes\n"
+        "                         changed (default: to stdout, without)\n"
+        "  --no-leaves            sum: do not write FILE.leaves\n"
+        "  -C FOLDER              sum, verify: go there first; paths, and -o FILE, are relative to it\n"
+        "  -d, --digest NAME      sum, compare: xxh3 (default), xxh128, crc64, crc32c, fletcher, fnv1a\n"
+        "  -c, --chunk-size SIZE  sum, compare: bytes that have one digest, 4k to 16m (default 64k)\n"
+        "  -t, --threads N        read with N threads (default: as many as usable cores; more may help on disks)\n"
+        "  -x, --one-file-system  do not go into what is mounted in a folder\n"
+        "  --rsh COMMAND          compare: starts uci_check at HOST (default: $UCI_CHECK_RSH, else ssh)\n"
+        "  --remote-program NAME  compare: its name there (default uci_check)\n"
+        "  --all-ranges           text: all byte ranges of a file, not the first 8\n"
+        "  --json                 one JSON object on stdout\n"
+        "  -q, --quiet            nothing but differences; no progress\n"
+        "  -h, --help             show this help\n"
+        "  --version              show the version of UCI in one line\n"
+        "\n"
+        "Exit status: 0 the same, 1 not the same, 2 not all could be read or compared, or wrong usage.\n"
+        "\n"
+        "Examples:\n"
+        "  uci_check sum -o run7.uci results && ... && uci_check verify run7.uci\n"
+        "  uci_check compare node7:/scratch/checkpoint /scratch/checkpoint\n";
+
+typedef struct uci_check_options {
+    uci_check_scan_options_t scan;
+    uci_check_form_t form;
+    const char *output;
+    const char *folder;
+    const char *rsh;
+    const char *program;
+    bool no_leaves, all_ranges, json, quiet;
+} uci_check_options_t;
+
+static void __attribute__((noreturn)) uci_check_exit_usage(const char *complaint, const char *argument)
+{
+    uci_check_complain("%s%s\nTry 'uci_check --help'.", complaint, argument);
+    exit(UCI_CHECK_EXIT_TROUBLE);
+}
+
+/*
+ * sum
+ */
+
+/* A manifest, and its leaves, are not part of what they tell of */
+static void uci_check_skip(uci_check_scan_options_t *scan, const char *manifest)
+{
+    char *leaves = uci_check_leaves_name(manifest);
+    struct stat st;
+
+    if (stat(manifest, &st) == 0) {
+        scan->skip[0].dev = st.st_dev;
+        scan->skip[0].ino = st.st_ino;
+    }
+    if (stat(leaves, &st) == 0) {
+        scan->skip[1].dev = st.st_dev;
+        scan->skip[1].ino = st.st_ino;
+    }
+    free(leaves);
+}
+
+static void uci_check_go(const char *folder)
+{
+    if ((folder != NULL) && (chdir(folder) != 0)) {
+        uci_check_complain("%s: %s", folder, strerror(errno));
+        exit(UCI_CHECK_EXIT_TROUBLE);
+    }
+}
+
+static int uci_check_sum(uci_check_options_t *options, char **paths)
+{
+    uci_check_work_t work = {0};
+    uci_check_list_t list;
+    uint64_t digest;
+    int ret = UCI_CHECK_EXIT_TROUBLE;
+
+    if (paths[0] == NULL) {
+        uci_check_exit_usage("sum of what? Give files or folders", "");
+    }
+    if (options->json && (options->output == NULL)) {
+        uci_check_exit_usage("--json leaves no room for the manifest on stdout: give -o FILE", "");
+    }
+    uci_check_go(options->folder);
+    if (options->output != NULL) {
+        uci_check_skip(&options->scan, options->output);
+    }
+    uci_check_list_init(&list, &options->form);
+    if (uci_check_scan(paths, &options->scan, &list, &work) &&
+        uci_check_manifest_write(&list, paths, options->output, (options->output != NULL) && !options->no_leaves,
+                                 &digest)) {
+        if (options->json || !options->quiet) {
+            uci_check_report_sum(&list, &work, options->output, digest, options->json);
+        }
+        ret = (uci_check_list_count(&list, UCI_CHECK_UNREADABLE) > 0) ? UCI_CHECK_EXIT_TROUBLE : UCI_CHECK_EXIT_SAME;
+    }
+    uci_check_list_cleanup(&list);
+    return ret;
+}
+
+/*
+ * verify and compare
+ */
+
+static int uci_check_report(const uci_check_options_t *options, uci_check_report_t *report)
+{
+    report->all_ranges = options->all_ranges;
+    report->quiet      = options->quiet;
+    if (options->json) {
+        uci_check_report_json(report);
+    } else {
+        uci_check_report_text(report);
+    }
+    if (uci_check_report_is_partial(report)) {
+        return UCI_CHECK_EXIT_TROUBLE;
+    }
+    return (report->diffs->count > 0) ? UCI_CHECK_EXIT_DIFFERS : UCI_CHECK_EXIT_SAME;
+}
+
+static int uci_check_report_lists(const uci_check_options_t *options, const uci_check_report_t *about,
+                                  const uci_check_list_t *a, const uci_check_list_t *b)
+{
+    uci_check_diffs_t diffs   = {0};
+    uci_check_report_t report = *about;
+    int ret                   = UCI_CHECK_EXIT_TROUBLE;
+
+    report.form  = &a->form;
+    report.diffs = &diffs;
+    if (uci_check_join(a, b, &diffs) && uci_check_find_ranges(&a->form, &diffs)) {
+        ret = uci_check_report(options, &report);
+    }
+    uci_check_diffs_cleanup(&diffs);
+    return ret;
+}
+
+/* Paths of the manifest that are gone are missing, and no error */
+static void uci_check_keep_existing(uci_check_manifest_t *manifest)
+{
+    size_t i, kept = 0;
+    struct stat st;
+
+    for (i = 0; i < manifest->paths_count; ++i) {
+        if ((lstat(manifest->paths[i], &st) == 0) || ((errno != ENOENT) && (errno != ENOTDIR))) {
+            manifest->paths[kept++] = manifest->paths[i];
+        }
+    }
+    manifest->paths[kept] = NULL;
+    manifest->paths_count = kept;
+}
+
+static int uci_check_verify(uci_check_options_t *options, char **arguments)
+{
+    uci_check_work_t work     = {0};
+    uci_check_report_t report = {.command = "verify", .a = arguments[0], .b = "now", .work = &work};
+    uci_check_manifest_t manifest;
+    uci_check_list_t now;
+    int ret = UCI_CHECK_EXIT_TROUBLE;
+
+    if ((arguments[0] == NULL) || (arguments[1] != NULL)) {
+        uci_check_exit_usage("verify takes one manifest", "");
+    }
+    uci_check_go(options->folder);
+    if (!uci_check_manifest_read(arguments[0], &manifest)) {
+        return ret;
+    }
+    uci_check_skip(&options->scan, arguments[0]);
+    uci_check_keep_existing(&manifest);
+    uci_check_list_init(&now, &manifest.list.form);
+    if (uci_check_scan(manifest.paths, &options->scan, &now, &work)) {
+        ret = uci_check_report_lists(options, &report, &manifest.list, &now);
+    }
+    uci_check_list_cleanup(&now);
+    uci_check_manifest_cleanup(&manifest);
+    return ret;
+}
+
+static bool uci_check_scan_one(const uci_check_options_t *options, char *path, uci_check_list_t *list,
+                               uci_check_work_t *work)
+{
+    uci_check_scan_options_t scan = options->scan;
+    char *paths[]                 = {path, NULL};
+
+    scan.relative = true;
+    return uci_check_scan(paths, &scan, list, work);
+}
+
+static int uci_check_compare_here(const uci_check_options_t *options, char *a, char *b)
+{
+    uci_check_work_t work     = {0};
+    uci_check_report_t report = {.command = "compare", .a = a, .b = b, .work = &work};
+    uci_check_list_t lists[2];
+    int ret = UCI_CHECK_EXIT_TROUBLE;
+
+    uci_check_list_init(&lists[0], &options->form);
+    uci_check_list_init(&lists[1], &options->form);
+    if (uci_check_scan_one(options, a, &lists[0], &work) && uci_check_scan_one(options, b, &lists[1], &work)) {
+        ret = uci_check_report_lists(options, &report, &lists[0], &lists[1]);
+    }
+    uci_check_list_cleanup(&lists[0]);
+    uci_check_list_cleanup(&lists[1]);
+    return ret;
+}
+
+/*
+ * compare over two hosts
+ */
+
+/* @return the path of HOST:PATH, whose colon comes before any slash; NULL: it is a path of this host. */
+static char *uci_check_path_there(char *argument)
+{
+    char *colon = (argument[0] == '[') ? strstr(argument, "]:") : strpbrk(argument, ":/");
+
+    colon = ((colon != NULL) && (*colon == ']')) ? colon + 1 : colon;
+    return ((colon == NULL) || (*colon != ':') || (colon == argument)) ? NULL : colon + 1;
+}
+
+/* [fe80::1]:path is of host fe80::1 */
+static char *uci_check_host_of(const char *argument, const char *path)
+{
+    size_t length = (size_t)(path - argument) - 1;
+    bool brackets = (argument[0] == '[');
+
+    return strndup(argument + brackets, length - (2 * (size_t)brackets));
+}
+
+static uci_check_request_t *uci_check_make_request(const uci_check_options_t *options, const char *path)
+{
+    uci_check_request_t *request = calloc(1, sizeof(*request));
+
+    if ((request == NULL) || (strlen(path) >= sizeof(request->path))) {
+        uci_check_exit_usage("this path is too long: ", path);
+    }
+    request->form            = options->form;
+    request->one_file_system = options->scan.one_file_system;
+    strcpy(request->path, (*path == '\0') ? "." : path);
+    return request;
+}
+
+/* What both sides do when it is known what is to be compared */
+static uci_status_t uci_check_talk(const uci_check_wire_t *wire, const uci_check_options_t *options, char *path,
+                                   bool is_asker, const uci_check_report_t *about, bool own_is_a, int *ret_p)
+{
+    uci_check_work_t work = {0};
+    uci_check_report_t report;
+    uci_check_list_t own, subset, theirs;
+    uci_check_diffs_t diffs = {0};
+    uci_status_t status;
+    bool is_good;
+
+    uci_check_list_init(&own, &options->form);
+    uci_check_list_init(&subset, &options->form);
+    uci_check_list_init(&theirs, &options->form);
+    is_good = uci_check_scan_one(options, path, &own, &work);
+    status  = uci_check_peer_compare(wire, is_good ? &own : NULL, is_asker, own_is_a, &subset, &theirs, &diffs);
+    if ((status == UCI_OK) && (about != NULL)) {
+        report       = *about;
+        report.form  = &own.form;
+        report.diffs = &diffs;
+        report.work  = &work;
+        *ret_p       = uci_check_report(options, &report);
+    }
+    uci_check_diffs_cleanup(&diffs);
+    uci_check_list_cleanup(&subset);
+    uci_check_list_cleanup(&theirs);
+    uci_check_list_cleanup(&own);
+    return status;
+}
+
+static int uci_check_compare_there(const uci_check_options_t *options, char *a, char *b)
+{
+    bool own_is_a                = (uci_check_path_there(a) == NULL);
+    char *there                  = uci_check_path_there(own_is_a ? b : a);
+    char *host                   = uci_check_host_of(own_is_a ? b : a, there);
+    uci_check_request_t *request = uci_check_make_request(options, there);
+    uci_check_report_t report    = {.command = "compare", .a = a, .b = b};
+    int ret                      = UCI_CHECK_EXIT_TROUBLE;
+    uci_check_pipe_t pipe;
+    uci_check_wire_t wire = {uci_check_pipe_swap, &pipe};
+
+    if ((host != NULL) && uci_check_pipe_start(&pipe, options->rsh, host, options->program)) {
+        report.moved = &pipe.moved;
+        if (uci_check_ask(&wire, request) == UCI_OK) {
+            uci_check_talk(&wire, options, own_is_a ? a : b, true, &report, own_is_a, &ret);
+        }
+        uci_check_pipe_close(&pipe);
+    }
+    free(request);
+    free(host);
+    return ret;
+}
+
+static int uci_check_compare(const uci_check_options_t *options, char **arguments)
+{
+    unsigned there;
+
+    if ((arguments[0] == NULL) || (arguments[1] == NULL) || (arguments[2] != NULL)) {
+        uci_check_exit_usage("compare takes two paths", "");
+    }
+    there = (uci_check_path_there(arguments[0]) != NULL) + (uci_check_path_there(arguments[1]) != NULL);
+    if (there == 2) {
+        uci_check_exit_usage("one of the two must be on this host: start uci_check on one of the hosts", "");
+    }
+    return ((there == 0) ? uci_check_compare_here : uci_check_compare_there)(options, arguments[0], arguments[1]);
+}
+
+/* What compare starts at the other host */
+static int uci_check_serve(uci_check_options_t *options, char **arguments)
+{
+    uci_check_request_t *request = calloc(1, sizeof(*request));
+    uci_status_t status          = UCI_ERR_NO_MEMORY;
+    uci_check_pipe_t pipe;
+    uci_check_wire_t wire = {uci_check_pipe_swap, &pipe};
+
+    if ((arguments[0] != NULL) || isatty(STDIN_FILENO)) {
+        uci_check_exit_usage("serve is what compare starts at the other host", "");
+    }
+    uci_check_pipe_serve(&pipe);
+    if (request != NULL) {
+        status = uci_check_be_asked(&wire, request);
+    }
+    if (status == UCI_OK) {
+        options->form                 = request->form;
+        options->scan.one_file_system = request->one_file_system;
+        options->scan.progress        = false; /* the terminal, if there is one, is the other side's */
+        status                        = uci_check_talk(&wire, options, request->path, false, NULL, false, NULL);
+    }
+    free(request);
+    return (status == UCI_OK) ? UCI_CHECK_EXIT_SAME : UCI_CHECK_EXIT_TROUBLE;
+}
+
+/*
+ * Options
+ */
+
+enum {
+    UCI_CHECK_OPTION_NO_LEAVES = 256,
+    UCI_CHECK_OPTION_RSH,
+    UCI_CHECK_OPTION_PROGRAM,
+    UCI_CHECK_OPTION_ALL_RANGES,
+    UCI_CHECK_OPTION_JSON,
+    UCI_CHECK_OPTION_VERSION
+};
+
+static const struct option uci_check_long_options[] = {
+        {"no-leaves", no_argument, NULL, UCI_CHECK_OPTION_NO_LEAVES},
+        {"digest", required_argument, NULL, 'd'},
+        {"chunk-size", required_argument, NULL, 'c'},
+        {"threads", required_argument, NULL, 't'},
+        {"one-file-system", no_argument, NULL, 'x'},
+        {"rsh", required_argument, NULL, UCI_CHECK_OPTION_RSH},
+        {"remote-program", required_argument, NULL, UCI_CHECK_OPTION_PROGRAM},
+        {"all-ranges", no_argument, NULL, UCI_CHECK_OPTION_ALL_RANGES},
+        {"json", no_argument, NULL, UCI_CHECK_OPTION_JSON},
+        {"quiet", no_argument, NULL, 'q'},
+        {"help", no_argument, NULL, 'h'},
+        {"version", no_argument, NULL, UCI_CHECK_OPTION_VERSION},
+        {0}};
+
+static const uci_digest_ops_t *uci_check_parse_digest(const char *name)
+{
+    const uci_digest_ops_t *digest = uci_digest_find(name);
+
+    if ((digest == NULL) || (digest->id == UCI_DIGEST_NONE)) {
+        uci_check_exit_usage("there is no digest ", name);
+    }
+    return digest;
+}
+
+static size_t uci_check_parse_chunk_size(const char *text)
+{
+    size_t size;
+
+    if ((uci_parse_size(text, false, &size) != UCI_OK) || (size < UCI_CHECK_CHUNK_SIZE_MIN) ||
+        (size > UCI_CHECK_CHUNK_SIZE_MAX)) {
+        uci_check_exit_usage("a chunk size is 4k to 16m, not ", text);
+    }
+    return size;
+}
+
+static unsigned uci_check_parse_threads(const char *text)
+{
+    char *rest;
+    unsigned long threads = strtoul(text, &rest, 10);
+
+    if ((*text < '0') || (*text > '9') || (*rest != '\0') || (threads == 0) || (threads > 1024)) {
+        uci_check_exit_usage("threads are 1 to 1024, not ", text);
+    }
+    return (unsigned)threads;
+}
+
+static void uci_check_take_option(uci_check_options_t *options, int option)
+{
+    switch (option) {
+    case 'o':
+        options->output = optarg;
+        break;
+    case 'C':
+        options->folder = optarg;
+        break;
+    case 'd':
+        options->form.digest = uci_check_parse_digest(optarg);
+        break;
+    case 'c':
+        options->form.chunk_size = uci_check_parse_chunk_size(optarg);
+        break;
+    case 't':
+        options->scan.threads = uci_check_parse_threads(optarg);
+        break;
+    case 'x':
+        options->scan.one_file_system = true;
+        break;
+    case 'q':
+        options->quiet = true;
+        break;
+    case UCI_CHECK_OPTION_NO_LEAVES:
+        options->no_leaves = true;
+        break;
+    case UCI_CHECK_OPTION_RSH:
+        options->rsh = optarg;
+        break;
+    case UCI_CHECK_OPTION_PROGRAM:
+        options->program = optarg;
+        break;
+    case UCI_CHECK_OPTION_ALL_RANGES:
+        options->all_ranges = true;
+        break;
+    case UCI_CHECK_OPTION_JSON:
+        options->json = true;
+        break;
+    case 'h':
+        fputs(uci_check_help, stdout);
+        exit(UCI_CHECK_EXIT_SAME);
+    case UCI_CHECK_OPTION_VERSION:
+        printf("uci_check (UCI) %s\n", UCI_VERSION);
+        exit(UCI_CHECK_EXIT_SAME);
+    default: /* getopt has said what is wrong */
+        fprintf(stderr, "Try 'uci_check --help'.\n");
+        exit(UCI_CHECK_EXIT_TROUBLE);
+    }
+}
+
+static int uci_check_run(uci_check_options_t *options, const char *command, char **arguments)
+{
+    if (strcmp(command, "sum") == 0) {
+        return uci_check_sum(options, arguments);
+    }
+    if (strcmp(command, "verify") == 0) {
+        return uci_check_verify(options, arguments);
+    }
+    if (strcmp(command, "compare") == 0) {
+        return uci_check_compare(options, arguments);
+    }
+    if (strcmp(command, "serve") == 0) {
+        return uci_check_serve(options, arguments);
+    }
+    uci_check_exit_usage("there is no command ", command);
+}
+
+int main(int argc, char **argv)
+{
+    const char *rsh             = getenv("UCI_CHECK_RSH");
+    uci_check_options_t options = {
+            .form    = {uci_digest_by_id(UCI_DIGEST_XXH3), UCI_CHECK_CHUNK_SIZE_DEFAULT, UCI_CHECK_ARITY},
+            .rsh     = (rsh != NULL) ? rsh : "ssh",
+            .program = "uci_check"};
+    int option, ret;
+
+    while ((option = getopt_long(argc, argv, "o:C:d:c:t:xqh", uci_check_long_options, NULL)) != -1) {
+        uci_check_take_option(&options, option);
+    }
+    if (optind == argc) {
+        uci_check_exit_usage("sum, verify or compare?", "");
+    }
+    options.scan.progress = !options.quiet && isatty(STDERR_FILENO);
+    ret                   = uci_check_run(&options, argv[optind], argv + optind + 1);
+    if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not look like success */
+        uci_check_complain("cannot write: %s", strerror(errno));
+        return UCI_CHECK_EXIT_TROUBLE;
+    }
+    return ret;
+}

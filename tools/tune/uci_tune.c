@@ -1,0 +1,480 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * uci_tune: measure this machine for UCI, and write the profile that its processes load. docs/man/uci_tune.1
+ *
+ * Compiled once without MPI, and once for each MPI (with UCI_TUNE_MPI its name). The user starts the first: alone it
+ * measures the CPU; as a rank of a job it becomes the program of that MPI, with UCI preloaded.
+ */
+#include "beside.h"
+#include "util/file.h"
+#include "util/process.h"
+#include "settings/settings.h"
+#include "tune.h"
+#include "version.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifdef UCI_TUNE_MPI
+#include <mpi.h>
+#endif
+
+#define UCI_TUNE_EXIT_USAGE 2
+
+static const char uci_tune_help[] =
+        "Usage: uci_tune [options]\n"
+        "       mpirun -np N uci_tune [options]\n"
+        "Measure this machine for UCI and write a profile that all processes with UCI load when they start.\n"
+        "\n"
+        "Alone: digests and copies on this CPU. As a job of 2 or more ranks (Open MPI, MPICH): also the ways\n"
+        "messages can take from rank 0 to a rank on the same host and to one on another host, over the\n"
+        "transports in use (UCX_TLS), and what registering a buffer costs; what a profile says of other\n"
+        "transports is kept.\n"
+        "\n"
+        "  -o, --output FILE   Profile to write; by default where processes of this machine and user look for it\n"
+        "  -n, --no-write      Measure and show only\n"
+        "  -s, --show[=FILE]   Show a profile, and what is chosen by it, instead of measuring\n"
+        "  -j, --json FILE     Write profile and choices as JSON ('-': on stdout, instead of tables)\n"
+        "  -p, --plot FILE     Draw bandwidth by size, and the choices, as SVG\n"
+        "  -P, --paths-only    Keep what the profile says of digests and copies, if it does, and measure paths\n"
+        "  -m, --max-size SIZE Measure paths with messages of up to SIZE bytes (k, m: KiB, MiB), where the network is slow\n"
+        "  -q, --quick         Fewer sizes and shorter measurements: a few seconds\n"
+        "  -L, --max-loss P    Write no profile whose choices lose more than P percent to the best measured (100):\n"
+        "                      the machine was busy\n"
+        "  -r, --remove        Remove the profile, or the FILE of --output, instead of measuring\n"
+        "  -f, --force         Overwrite a profile of another machine or UCX; write one that is noise\n"
+        "  -h, --help          Show this help\n"
+        "      --version       Show the version of UCI in one line\n"
+        "\n"
+        "Examples:\n"
+        "  uci_tune --plot tune.svg                     this CPU, about a minute\n"
+        "  mpirun.mpich -np 2 uci_tune                  and the paths between two ranks of this host\n"
+        "  mpirun.openmpi -np 2 --map-by node --mca pml ucx uci_tune\n"
+        "                                               between two hosts\n"
+        "  sudo cp ~/.cache/uci/profile-*.json /etc/uci/\n"
+        "                                               for all users of this machine\n";
+
+static void uci_tune_exit_usage(void)
+{
+    fprintf(stderr, "Try 'uci_tune --help'.\n");
+    exit(UCI_TUNE_EXIT_USAGE);
+}
+
+/* @return it as a fraction */
+static double uci_tune_parse_percent(const char *text)
+{
+    char *end;
+    double percent = strtod(text, &end);
+
+    if ((end == text) || (*end != '\0') || !(percent >= 0)) {
+        fprintf(stderr, "uci_tune: '%s' is no percentage: expected a number, as 50\n", text);
+        uci_tune_exit_usage();
+    }
+    return percent / 100;
+}
+
+static void uci_tune_parse_options(int argc, char **argv, tune_options_t *options)
+{
+    static const struct option long_options[] = {
+            {"output", required_argument, NULL, 'o'},   {"no-write", no_argument, NULL, 'n'},
+            {"show", optional_argument, NULL, 's'},     {"json", required_argument, NULL, 'j'},
+            {"plot", required_argument, NULL, 'p'},     {"quick", no_argument, NULL, 'q'},
+            {"force", no_argument, NULL, 'f'},          {"help", no_argument, NULL, 'h'},
+            {"version", no_argument, NULL, 'V'},        {"paths-only", no_argument, NULL, 'P'},
+            {"remove", no_argument, NULL, 'r'},         {"max-loss", required_argument, NULL, 'L'},
+            {"max-size", required_argument, NULL, 'm'}, {0}};
+    int option;
+
+    memset(options, 0, sizeof(*options));
+    options->max_size = SIZE_MAX;
+    options->max_loss = TUNE_MAX_LOSS;
+    while ((option = getopt_long(argc, argv, "o:ns::j:p:qPm:L:rfh", long_options, NULL)) != -1) {
+        switch (option) {
+        case 'o':
+            options->output = optarg;
+            break;
+        case 'n':
+            options->no_write = true;
+            break;
+        case 's':
+            options->show = (optarg != NULL) ? optarg : "";
+            break;
+        case 'j':
+            options->json = optarg;
+            break;
+        case 'p':
+            options->plot = optarg;
+            break;
+        case 'q':
+            options->quick = true;
+            break;
+        case 'm':
+            if (uci_parse_size(optarg, false, &options->max_size) != UCI_OK) {
+                fprintf(stderr, "uci_tune: '%s' is no size: expected bytes, as 64k or 1m\n", optarg);
+                uci_tune_exit_usage();
+            }
+            break;
+        case 'L':
+            options->max_loss = uci_tune_parse_percent((optarg != NULL) ? optarg : ""); /* it never is */
+            break;
+        case 'r':
+            options->remove = true;
+            break;
+        case 'P':
+            options->paths_only = true;
+            break;
+        case 'f':
+            options->force = true;
+            break;
+        case 'h':
+            fputs(uci_tune_help, stdout);
+            exit(EXIT_SUCCESS);
+        case 'V':
+            printf("uci_tune (UCI) %s\n", UCI_VERSION);
+            exit(EXIT_SUCCESS);
+        default: /* getopt has said what is wrong */
+            uci_tune_exit_usage();
+        }
+    }
+    if (optind < argc) {
+        fprintf(stderr, "uci_tune: unexpected argument: %s\n", argv[optind]);
+        uci_tune_exit_usage();
+    }
+}
+
+/* Of the UCX that programs find here; "" if there is none */
+static const char *uci_tune_ucx_version(void)
+{
+    void *library = dlopen("libucp.so.0", RTLD_LAZY | RTLD_LOCAL);
+    const char *(*get_version_string)(void);
+
+    if (library == NULL) {
+        return "";
+    }
+    get_version_string = (const char *(*)(void))dlsym(library, "ucp_get_version_string");
+    return (get_version_string != NULL) ? get_version_string() : "";
+}
+
+/*
+ * Becoming a rank
+ */
+
+/* Which MPI has started this process as a rank of a job; NULL: none has */
+static const char *uci_tune_launcher(void)
+{
+    if (getenv("OMPI_COMM_WORLD_SIZE") != NULL) {
+        return "openmpi";
+    }
+    return (getenv("PMI_SIZE") != NULL) ? "mpich" : NULL;
+}
+
+static void uci_tune_preload(const char *library)
+{
+    const char *before = getenv("LD_PRELOAD");
+    char text[2 * PATH_MAX];
+
+    snprintf(text, sizeof(text), "%s%s%s", library, (before != NULL) ? ":" : "", (before != NULL) ? before : "");
+    setenv("LD_PRELOAD", text, 1);
+    setenv("UCI_EAGER_MAX", "32k", 1); /* the most: less is forced later */
+    setenv("UCI_PROFILE", "none", 1);
+    setenv("MPIR_CVAR_NOLOCAL", "1", 1); /* MPICH: everything through UCX */
+}
+
+/* Start the program of that MPI in this process's place, with UCI; only comes back if that fails. */
+static int uci_tune_become_rank(const char *mpi, char **argv)
+{
+    static const char *const programs[]  = {".", NULL};
+    static const char *const libraries[] = {"..", "../lib", "../" UCI_TUNE_LIBDIR, NULL};
+    char program[PATH_MAX], library[PATH_MAX], name[32];
+
+    snprintf(name, sizeof(name), "uci_tune.%s", mpi);
+    if (!uci_find_beside(programs, name, program, sizeof(program))) {
+        fprintf(stderr, "uci_tune: UCI was built without %s: there is no %s beside this program\n", mpi, name);
+        return EXIT_FAILURE;
+    }
+    if (!uci_find_beside(libraries, "libucx_integrity.so", library, sizeof(library))) {
+        fprintf(stderr, "uci_tune: libucx_integrity.so is not where it is built or installed with this program\n");
+        return EXIT_FAILURE;
+    }
+    uci_tune_preload(library);
+    execv(program, argv);
+    fprintf(stderr, "uci_tune: cannot start %s: %s\n", program, strerror(errno));
+    return EXIT_FAILURE;
+}
+
+/*
+ * Measuring, and what comes of it
+ */
+
+static uci_status_t uci_tune_output_path(const tune_options_t *options, const tune_result_t *result, char *path,
+                                         size_t size)
+{
+    if (options->output != NULL) {
+        return ((size_t)snprintf(path, size, "%s", options->output) < size) ? UCI_OK : UCI_ERR_INVALID_PARAM;
+    }
+    if (uci_tuner_profile_path(&result->profile.machine, path, size) != UCI_OK) {
+        fprintf(stderr, "uci_tune: neither XDG_CACHE_HOME nor HOME is set: say where to write with --output\n");
+        return UCI_ERR_NO_ELEM;
+    }
+    return UCI_OK;
+}
+
+/* Only the folder that processes look in is made: one that was named may be a mistake */
+static bool uci_tune_has_folder(const char *path)
+{
+    char folder[PATH_MAX];
+
+    snprintf(folder, sizeof(folder), "%s", path);
+    if (access(dirname(folder), W_OK) != 0) {
+        fprintf(stderr, "uci_tune: cannot write %s: %s: %s\n", path, folder, strerror(errno));
+        return false;
+    }
+    return true;
+}
+
+/* @return false after saying why the profile there is not to be lost: asked before measuring, not after */
+static bool uci_tune_may_write(const tune_options_t *options, const tune_result_t *result)
+{
+    char path[PATH_MAX], reason[512];
+    uci_profile_t old;
+    bool fits;
+
+    if (options->no_write) {
+        return true;
+    }
+    if (uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) {
+        return false;
+    }
+    if ((options->output != NULL) && !uci_tune_has_folder(path)) {
+        return false;
+    }
+    if (options->force || (uci_profile_load(path, &old) != UCI_OK)) {
+        return true; /* none, or one that nobody can use: that has been said */
+    }
+    fits = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason));
+    uci_profile_cleanup(&old);
+    if (!fits) {
+        fprintf(stderr, "uci_tune: %s would be overwritten, but %s; give another name or --force\n", path, reason);
+    }
+    return fits;
+}
+
+/* @return true if the profile to be replaced knows digests and copies, or none is written */
+static bool uci_tune_keeps_kernels(const tune_options_t *options, const tune_result_t *result)
+{
+    char path[PATH_MAX], reason[512];
+    uci_profile_t old;
+    bool keeps;
+
+    if (options->no_write || !options->paths_only) {
+        return options->paths_only;
+    }
+    if ((uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) ||
+        (uci_profile_load(path, &old) != UCI_OK)) {
+        return false;
+    }
+    keeps = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason)) && (old.kernels_count > 0);
+    uci_profile_cleanup(&old);
+    return keeps;
+}
+
+static uci_status_t uci_tune_measure_cpu(const tune_options_t *options, tune_result_t *result)
+{
+    return uci_tune_keeps_kernels(options, result) ? UCI_OK : tune_kernels(options, result);
+}
+
+/* Take over what the profile to be replaced knows and this run does not measure */
+static uci_status_t uci_tune_keep_old(const char *path, tune_result_t *result)
+{
+    uci_profile_t old;
+    uci_status_t status;
+    char reason[512];
+
+    if (uci_profile_load(path, &old) != UCI_OK) {
+        return UCI_OK;
+    }
+    status = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason))
+                     ? uci_profile_merge(&result->profile, &old)
+                     : UCI_OK;
+    uci_profile_cleanup(&old);
+    return status;
+}
+
+static int uci_tune_tell(const tune_options_t *options, const tune_result_t *result)
+{
+    uci_status_t status = UCI_OK;
+
+    if ((options->json == NULL) || (strcmp(options->json, "-") != 0)) {
+        tune_print(result);
+    }
+    if (options->json != NULL) {
+        status = tune_write_json(result, options->json);
+    }
+    if ((options->plot != NULL) && (status == UCI_OK)) {
+        status = tune_write_plot(result, options->plot);
+    }
+    if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not look like success */
+        fprintf(stderr, "uci_tune: cannot write: %s\n", strerror(errno));
+        return EXIT_FAILURE;
+    }
+    return (status == UCI_OK) ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
+/* Processes would follow it, and be slower than without a profile */
+static bool uci_tune_is_noise(const tune_options_t *options, const tune_result_t *result)
+{
+    double worst = tune_worst_loss(result);
+
+    if (options->force || options->no_write || (worst <= options->max_loss)) {
+        return false;
+    }
+    fprintf(stderr,
+            "uci_tune: no profile is written: its choices lose up to %.0f %% to the best measured, which is noise (limit: %.0f %%, "
+            "--max-loss); measure again on an idle machine, or give --force\n",
+            100 * worst, 100 * options->max_loss);
+    return true;
+}
+
+static int uci_tune_finish(const tune_options_t *options, tune_result_t *result)
+{
+    char path[PATH_MAX];
+
+    if (uci_tune_is_noise(options, result)) {
+        uci_tune_tell(options, result);
+        return EXIT_FAILURE;
+    }
+    if (!options->no_write) {
+        if ((uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) ||
+            (uci_tune_keep_old(path, result) != UCI_OK) || (uci_profile_save(&result->profile, path) != UCI_OK)) {
+            return EXIT_FAILURE;
+        }
+        fprintf(stderr, "uci_tune: profile written: %s\n", path);
+    }
+    return uci_tune_tell(options, result);
+}
+
+static int uci_tune_show(const tune_options_t *options, tune_result_t *result)
+{
+    uci_profile_machine_t machine = result->profile.machine;
+    char path[PATH_MAX], reason[512];
+
+    if (options->show[0] != '\0') {
+        snprintf(path, sizeof(path), "%s", options->show);
+    } else if (uci_tuner_profile_path(&machine, path, sizeof(path)) != UCI_OK) {
+        fprintf(stderr, "uci_tune: neither XDG_CACHE_HOME nor HOME is set: name the profile\n");
+        return EXIT_FAILURE;
+    }
+    switch (uci_profile_load(path, &result->profile)) {
+    case UCI_OK:
+        break;
+    case UCI_ERR_NO_ELEM:
+        fprintf(stderr, "uci_tune: there is no profile %s; 'uci_tune' makes one\n", path);
+        return EXIT_FAILURE;
+    default: /* has been said */
+        return EXIT_FAILURE;
+    }
+    if (!uci_profile_fits(&result->profile, &machine, reason, sizeof(reason))) {
+        fprintf(stderr, "uci_tune: processes here would refuse %s: %s\n", path, reason);
+        return EXIT_FAILURE;
+    }
+    return uci_tune_tell(options, result);
+}
+
+/* Of other content than a profile somebody may have need */
+static int uci_tune_remove(const tune_options_t *options, const tune_result_t *result)
+{
+    char path[PATH_MAX];
+    uci_profile_t old;
+    uci_status_t status;
+
+    if (uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) {
+        return EXIT_FAILURE;
+    }
+    status = uci_profile_load(path, &old); /* what is wrong with it is said */
+    if (status == UCI_OK) {
+        uci_profile_cleanup(&old);
+    }
+    if (status == UCI_ERR_NO_ELEM) {
+        fprintf(stderr, "uci_tune: there is no profile %s\n", path);
+        return EXIT_FAILURE;
+    }
+    if ((status != UCI_OK) && !options->force) {
+        fprintf(stderr, "uci_tune: %s is not removed: it is no profile that can be read; --force removes it\n", path);
+        return EXIT_FAILURE;
+    }
+    if (unlink(path) != 0) {
+        fprintf(stderr, "uci_tune: cannot remove %s: %s\n", path, strerror(errno));
+        return EXIT_FAILURE;
+    }
+    fprintf(stderr, "uci_tune: profile removed: %s\n", path);
+    return EXIT_SUCCESS;
+}
+
+#ifdef UCI_TUNE_MPI
+static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, tune_result_t *result)
+{
+    int ret = EXIT_FAILURE, rank, size;
+    uci_status_t status;
+
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    status = (rank == 0) ? uci_tune_measure_cpu(options, result) : UCI_OK;
+    if (status == UCI_OK) {
+        status = tune_paths(options, result);
+    }
+    if (status != UCI_OK) {
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+    }
+    ret = (rank == 0) ? uci_tune_finish(options, result) : EXIT_SUCCESS;
+    if ((rank == 0) && (size == 1)) {
+        fprintf(stderr, "uci_tune: one rank alone has no paths: start 2 or more\n");
+    }
+    MPI_Finalize();
+    return ret;
+}
+#else
+static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, tune_result_t *result)
+{
+    if (options->paths_only) {
+        fprintf(stderr, "uci_tune: there are no paths without a job: start 2 or more ranks with mpirun\n");
+        return UCI_TUNE_EXIT_USAGE;
+    }
+    return (uci_tune_measure_cpu(options, result) == UCI_OK) ? uci_tune_finish(options, result) : EXIT_FAILURE;
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    static tune_result_t result;
+    tune_options_t options;
+    const char *mpi;
+    int ret;
+
+    uci_tune_parse_options(argc, argv, &options);
+    mpi = uci_tune_launcher();
+    if ((mpi != NULL) && (options.show == NULL) && !options.remove && (dlsym(RTLD_DEFAULT, "uci_tune_force") == NULL)) {
+        return uci_tune_become_rank(mpi, argv);
+    }
+    if (uci_settings_read() != UCI_OK) {
+        return EXIT_FAILURE;
+    }
+    uci_settings.eager_max = UCI_SETTING_AUTO; /* what is chosen, not what the job was started with */
+    uci_profile_init(&result.profile, "uci_tune", uci_tune_ucx_version());
+    if (options.remove) {
+        ret = uci_tune_remove(&options, &result);
+    } else if (options.show != NULL) {
+        ret = uci_tune_show(&options, &result);
+    } else {
+        ret = uci_tune_may_write(&options, &result) ? uci_tune_run(&options, &argc, &argv, &result) : EXIT_FAILURE;
+    }
+    uci_profile_cleanup(&result.profile);
+    return ret;
+}

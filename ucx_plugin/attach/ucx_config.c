@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "ucx_config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "util/parse_size.h"
+
+/* UCX's choice where the user leaves it to UCX ("auto"): on shared memory and tcp about 8 KiB [measured with
+ * 1.13.1], and UCX_RNDV_SEND_NBR_THRESH for sends with FAST_CMPL */
+#define UCI_UCX_EAGER_AUTO      (8ul << 10)
+#define UCI_UCX_EAGER_FAST_AUTO (256ul << 10)
+
+/* A value such as "auto", "inf", "8kb", "intra:1k,inter:2k" (the largest counts) */
+static size_t uci_ucx_config_size(const char *value, size_t automatic)
+{
+    char text[128], *item, *rest, *colon;
+    size_t size, max = 0;
+
+    snprintf(text, sizeof(text), "%s", value);
+    for (item = strtok_r(text, ", \n", &rest); item != NULL; item = strtok_r(NULL, ", \n", &rest)) {
+        colon = strchr(item, ':');
+        item  = (colon != NULL) ? colon + 1 : item;
+        if (strcasecmp(item, "inf") == 0) {
+            return SIZE_MAX;
+        }
+        if (strcasecmp(item, "auto") == 0) {
+            size = automatic;
+        } else if (uci_parse_size(item, false, &size) != UCI_OK) {
+            continue;
+        }
+        max = uci_max(max, size);
+    }
+    return max;
+}
+
+/* Print the configuration, as ucx_info -c does: the public way to learn a value */
+static char *uci_ucx_config_text(const ucp_config_t *config)
+{
+    ucp_config_t *own = NULL;
+    char *text        = NULL;
+    size_t length;
+    FILE *stream;
+
+    if ((config == NULL) && (uci_ucp.config_read(NULL, NULL, &own) != UCS_OK)) {
+        return NULL;
+    }
+    stream = open_memstream(&text, &length);
+    if (stream != NULL) {
+        uci_ucp.config_print((config != NULL) ? config : own, stream, NULL, UCS_CONFIG_PRINT_CONFIG);
+        fclose(stream);
+    }
+    if (own != NULL) {
+        uci_ucp.config_release(own);
+    }
+    return text;
+}
+
+/* Copy the value of a line "UCX_...NAME=value" */
+static bool uci_ucx_config_get(const char *text, const char *name, char *value, size_t size)
+{
+    const char *line = strstr(text, name);
+
+    if (line == NULL) {
+        return false;
+    }
+    line += strlen(name);
+    snprintf(value, size, "%.*s", (int)strcspn(line, "\n"), line);
+    return true;
+}
+
+void uci_ucx_config_thresholds(const ucp_config_t *config, uci_ucx_thresholds_t *thresholds_p)
+{
+    char *text = uci_ucx_config_text(config);
+    char value[128];
+
+    thresholds_p->eager      = UCI_UCX_EAGER_AUTO;
+    thresholds_p->eager_fast = UCI_UCX_EAGER_FAST_AUTO;
+    if (text == NULL) {
+        return;
+    }
+    if (uci_ucx_config_get(text, "_RNDV_SEND_NBR_THRESH=", value, sizeof(value))) {
+        thresholds_p->eager_fast = uci_ucx_config_size(value, UCI_UCX_EAGER_FAST_AUTO);
+    }
+    if (uci_ucx_config_get(text, "_RNDV_THRESH=", value, sizeof(value)) && (strcmp(value, "auto") != 0)) {
+        /* a size that the user sets counts for all sends */
+        thresholds_p->eager      = uci_ucx_config_size(value, UCI_UCX_EAGER_AUTO);
+        thresholds_p->eager_fast = thresholds_p->eager;
+    }
+    free(text);
+}

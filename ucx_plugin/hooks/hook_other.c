@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Operations that UCI does not cover pass through. They are hooked for two reasons.
+ *
+ * Marker: when the user gives memory for the request, and this memory held a request of ours before, our marker must go,
+ * so that the request is known as UCX's.
+ *
+ * Order of locks: inside of them UCX may call, with its worker locked, the user's callback (UCP_OP_ATTR_FLAG_NO_IMM_CMPL) or
+ * ucp_worker_progress() (the flushes that wait), and so a hook that locks our worker. Everybody else locks ours first.
+ */
+#include "attach/plugin.h"
+
+#include "util/log.h"
+#include "util/process.h"
+#include "seal/seal.h"
+
+UCI_INLINE uci_worker_t *uci_hook_other_worker(ucp_worker_h worker)
+{
+    return uci_plugin_worker(worker);
+}
+
+UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
+{
+    uci_ep_t *ours = uci_plugin_ep(ep);
+
+    return (ours != NULL) ? ours->peer->worker : NULL;
+}
+
+/* A hook around uci_ucp._name; _kind and _handle tell whose lock. _prepare comes before all else, _inside with the lock */
+#define UCI_HOOK_PASS(_type, _name, _kind, _handle, _prepare, _inside, _params, _args) \
+    UCI_EXPORT _type ucp_##_name _params; \
+    UCI_EXPORT _type ucp_##_name _params \
+    { \
+        uci_worker_t *ours; \
+        _type ret; \
+\
+        UCI_HOOK(); \
+        _prepare; \
+        ours = uci_hook_other_##_kind(_handle); \
+        if (ours == NULL) { \
+            return uci_ucp._name _args; \
+        } \
+        uci_worker_enter(ours); \
+        _inside; \
+        ret = uci_ucp._name _args; \
+        uci_worker_leave(ours); \
+        return ret; \
+    }
+
+#define UCI_HOOK_NBX_AFTER(_prepare, _name, _kind, _params, _args) \
+    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, _prepare, \
+                  ours->sibling.foreign |= ((param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) != 0), _params, _args)
+
+#define UCI_HOOK_NBX(_name, _kind, _params, _args) \
+    UCI_HOOK_NBX_AFTER(uci_plugin_clear_marker(param), _name, _kind, _params, _args)
+
+/* The same of those that send or fetch what is in no message of UCI's */
+#define UCI_HOOK_PAST(_name, _kind, _params, _args) \
+    UCI_HOOK_NBX_AFTER(uci_hook_past(param, #_name), _name, _kind, _params, _args)
+
+static UCI_NOINLINE void uci_hook_warn_unsealed(const char *name)
+{
+    static bool said;
+
+    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
+        uci_warn(
+                "%s uses ucp_%s: only messages are sealed (UCI_SEAL), one-sided operations, streams and a program's own active messages "
+                "pass in clear",
+                uci_process_name(), name);
+    }
+}
+
+UCI_INLINE void uci_hook_past(const ucp_request_param_t *param, const char *name)
+{
+    uci_plugin_clear_marker(param);
+    if (uci_unlikely(uci_seal_is_on())) {
+        uci_hook_warn_unsealed(name);
+    }
+}
+
+UCI_HOOK_PAST(am_send_nbx, ep,
+              (ucp_ep_h ep, unsigned id, const void *header, size_t header_length, const void *buffer, size_t count,
+               const ucp_request_param_t *param),
+              (ep, id, header, header_length, buffer, count, param))
+UCI_HOOK_NBX(am_recv_data_nbx, worker,
+             (ucp_worker_h worker, void *desc, void *buffer, size_t count, const ucp_request_param_t *param),
+             (worker, desc, buffer, count, param))
+UCI_HOOK_PAST(put_nbx, ep,
+              (ucp_ep_h ep, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+               const ucp_request_param_t *param),
+              (ep, buffer, count, address, rkey, param))
+UCI_HOOK_PAST(get_nbx, ep,
+              (ucp_ep_h ep, void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+               const ucp_request_param_t *param),
+              (ep, buffer, count, address, rkey, param))
+UCI_HOOK_PAST(atomic_op_nbx, ep,
+              (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
+               const ucp_request_param_t *param),
+              (ep, opcode, buffer, count, address, rkey, param))
+UCI_HOOK_PAST(stream_send_nbx, ep, (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
+              (ep, buffer, count, param))
+UCI_HOOK_NBX(stream_recv_nbx, ep,
+             (ucp_ep_h ep, void *buffer, size_t count, size_t *length, const ucp_request_param_t *param),
+             (ep, buffer, count, length, param))
+UCI_HOOK_NBX(ep_flush_nbx, ep, (ucp_ep_h ep, const ucp_request_param_t *param), (ep, param))
+UCI_HOOK_NBX(worker_flush_nbx, worker, (ucp_worker_h worker, const ucp_request_param_t *param), (worker, param))
+
+UCI_HOOK_PASS(ucs_status_t, ep_flush, ep, ep, (void)0, (void)0, (ucp_ep_h ep), (ep))
+UCI_HOOK_PASS(ucs_status_t, worker_flush, worker, worker, (void)0, (void)0, (ucp_worker_h worker), (worker))

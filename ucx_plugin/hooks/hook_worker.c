@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "attach/plugin.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "util/log.h"
+#include "util/process.h"
+#include "message/recv.h"
+#include "data/stage.h"
+#include "turn/wakeup.h"
+#include "base/siblings.h"
+#include "twins/twin.h"
+
+UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
+                                          ucp_worker_h *worker_p);
+UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker);
+UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker);
+UCI_EXPORT ucs_status_t ucp_worker_arm(ucp_worker_h worker);
+UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker);
+UCI_EXPORT ucs_status_t ucp_worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr);
+UCI_EXPORT ucs_status_t ucp_worker_get_address(ucp_worker_h worker, ucp_address_t **address_p,
+                                               size_t *address_length_p);
+UCI_EXPORT void ucp_worker_release_address(ucp_worker_h worker, ucp_address_t *address);
+UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_worker_address_attr_t *attr);
+UCI_EXPORT ucs_status_t ucp_worker_set_am_handler(ucp_worker_h worker, uint16_t id, ucp_am_callback_t cb, void *arg,
+                                                  uint32_t flags);
+UCI_EXPORT ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param);
+
+static ucs_thread_mode_t uci_hook_thread_mode(ucp_worker_h worker)
+{
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
+
+    return (uci_ucp.worker_query(worker, &attr) == UCS_OK) ? attr.thread_mode : UCS_THREAD_MODE_MULTI;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
+                                          ucp_worker_h *worker_p)
+{
+    uci_context_t *ours;
+    uci_worker_t *worker;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_ucp.worker_create(context, params, worker_p);
+    ours   = uci_handles_find(&uci_contexts, context);
+    if ((status != UCS_OK) || (ours == NULL)) {
+        return status;
+    }
+
+    status = uci_worker_create(*worker_p, ours, params, uci_hook_thread_mode(*worker_p), &worker);
+    if (status != UCS_OK) {
+        goto err_destroy;
+    }
+    if (!uci_handles_add(&uci_workers, *worker_p, worker)) {
+        status = UCS_ERR_NO_MEMORY;
+        goto err_destroy;
+    }
+    uci_recv_attach(worker);
+    uci_twin_attach(worker, uci_plugin_context_open);
+    return UCS_OK;
+
+err_destroy:
+    uci_ucp.worker_destroy(*worker_p);
+    return status;
+}
+
+/* Another thread may be in it: it stays until UCX's own goes */
+bool uci_plugin_step_aside(ucp_worker_h worker)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+    static bool said;
+    bool ok;
+
+    if (ours == NULL) {
+        return true;
+    }
+    if (ours->seals) {
+        return false;
+    }
+    uci_worker_enter(ours);
+    ok = uci_worker_is_untouched(ours) && uci_handles_add(&uci_aside, worker, ours);
+    uci_worker_leave(ours);
+    if (!ok) {
+        return false;
+    }
+    uci_handles_remove(&uci_workers, worker);
+    uci_plugin_unprotected("it connects by socket address, and messages of such workers pass through, not verified");
+    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
+        uci_warn(
+                "%s connects by socket address, where it can't be told whether the other side has UCI: messages of such "
+                "workers pass through, not verified",
+                uci_process_name());
+    }
+    return true;
+}
+
+UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
+{
+    uci_worker_t *ours;
+
+    UCI_HOOK();
+    ours = uci_handles_remove(&uci_workers, worker);
+    if (ours == NULL) {
+        ours = uci_handles_remove(&uci_aside, worker);
+    }
+    if (ours != NULL) {
+        uci_worker_for_each_peer(peer, ours)
+        {
+            uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+            {
+                uci_handles_remove(&uci_eps, ep->ucp);
+            }
+        }
+        uci_twin_detach(ours, uci_plugin_context_close);
+        uci_worker_shutdown(ours);
+        if (ours->stage != NULL) {
+            uci_stage_destroy(ours->stage);
+        }
+    }
+    uci_ucp.worker_destroy(worker);
+    if (ours != NULL) {
+        uci_worker_destroy(ours);
+    }
+}
+
+/* A worker that is not ours: those that are may need somebody's turns, as with our own */
+static unsigned uci_hook_progress_other(ucp_worker_h worker)
+{
+    static __thread unsigned turns;
+
+    if (uci_unlikely(++turns % UCI_SIBLINGS_TURNS == 0)) {
+        uci_siblings_help(NULL);
+    }
+    return uci_ucp.worker_progress(worker);
+}
+
+static UCI_NOINLINE unsigned uci_hook_progress_any(ucp_worker_h worker)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+    unsigned count;
+
+    UCI_HOOK();
+    if (uci_unlikely(ours == NULL)) {
+        return uci_hook_progress_other(worker);
+    }
+    uci_worker_enter(ours);
+    count = uci_worker_progress(ours, worker);
+    uci_worker_leave(ours);
+    return count;
+}
+
+/* As uci_hook_send() */
+UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+
+    return uci_likely(ours != NULL) && uci_likely(uci_worker_enter_fast(ours)) ? uci_worker_progress(ours, worker)
+                                                                               : uci_hook_progress_any(worker);
+}
+
+/* ---------------------------------------------------- sleeping and waking */
+
+UCI_EXPORT ucs_status_t ucp_worker_arm(ucp_worker_h worker)
+{
+    uci_worker_t *ours;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    ours = uci_plugin_worker(worker);
+    if (ours == NULL) {
+        return uci_ucp.worker_arm(worker);
+    }
+    uci_worker_enter(ours);
+    status = uci_wakeup_arm(ours);
+    uci_worker_leave(ours);
+    return status;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker)
+{
+    uci_worker_t *ours;
+
+    UCI_HOOK();
+    ours = uci_plugin_worker(worker);
+    return (ours == NULL) ? uci_ucp.worker_wait(worker) : uci_wakeup_wait(ours);
+}
+
+/* ----------------------------------------------------------- addresses */
+
+/* Put the mark in front of a worker's address */
+static ucs_status_t uci_hook_mark_address(uci_worker_t *worker, ucp_address_t **address_p, size_t *length_p)
+{
+    size_t length = *length_p;
+    void *marked  = uci_mark_address(&worker->mark, *address_p, &length);
+
+    if (marked == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    worker->address_given = true;
+    if (!uci_handles_add(&uci_addresses, marked, *address_p)) {
+        free(marked);
+        return UCS_ERR_NO_MEMORY;
+    }
+    *address_p = marked;
+    *length_p  = length;
+    return UCS_OK;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr)
+{
+    uci_worker_t *ours;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_ucp.worker_query(worker, attr);
+    ours   = uci_plugin_worker(worker);
+    if ((status != UCS_OK) || (ours == NULL) || !(attr->field_mask & UCP_WORKER_ATTR_FIELD_ADDRESS)) {
+        return status;
+    }
+    return uci_hook_mark_address(ours, &attr->address, &attr->address_length);
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_get_address(ucp_worker_h worker, ucp_address_t **address_p, size_t *address_length_p)
+{
+    uci_worker_t *ours;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_ucp.worker_get_address(worker, address_p, address_length_p);
+    ours   = uci_plugin_worker(worker);
+    if ((status != UCS_OK) || (ours == NULL)) {
+        return status;
+    }
+    return uci_hook_mark_address(ours, address_p, address_length_p);
+}
+
+UCI_EXPORT void ucp_worker_release_address(ucp_worker_h worker, ucp_address_t *address)
+{
+    ucp_address_t *original;
+
+    UCI_HOOK();
+    original = uci_handles_remove(&uci_addresses, address);
+    if (original != NULL) {
+        free(address);
+        address = original;
+    }
+    uci_ucp.worker_release_address(worker, address);
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_worker_address_attr_t *attr)
+{
+    UCI_HOOK();
+    if (uci_mark_is_present(address)) {
+        address = (ucp_address_t *)((char *)address + sizeof(uci_mark_t));
+    }
+    return uci_ucp.worker_address_query(address, attr);
+}
+
+/* ----------------------------------------------------- active messages */
+
+static ucs_status_t uci_hook_check_am_id(ucp_worker_h worker, unsigned id)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+
+    if (ours == NULL) {
+        return UCS_OK;
+    }
+    uci_plugin_set_foreign(ours);
+    if ((id == UCI_AM_ID) || (id == UCI_FRAME_AM_ID) || (id == UCI_SEALED_AM_ID)) {
+        uci_error("active message id %u is UCI's own on this worker: use another one, or run with UCI_MODE=off", id);
+        return UCS_ERR_BUSY;
+    }
+    return UCS_OK;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_set_am_handler(ucp_worker_h worker, uint16_t id, ucp_am_callback_t cb, void *arg,
+                                                  uint32_t flags)
+{
+    ucs_status_t status;
+
+    UCI_HOOK();
+    status = uci_hook_check_am_id(worker, id);
+    return (status == UCS_OK) ? uci_ucp.worker_set_am_handler(worker, id, cb, arg, flags) : status;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
+{
+    ucs_status_t status = UCS_OK;
+
+    UCI_HOOK();
+    if (param->field_mask & UCP_AM_HANDLER_PARAM_FIELD_ID) {
+        status = uci_hook_check_am_id(worker, param->id);
+    }
+    return (status == UCS_OK) ? uci_ucp.worker_set_am_recv_handler(worker, param) : status;
+}

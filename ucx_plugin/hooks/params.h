@@ -1,0 +1,39 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Copies of structures that a program hands to UCX, so that UCX can be told something else. UCX appends members, and tells by
+ * a mask which are there: the program and libucp may know more of them, or fewer, than the headers UCI was built with. What
+ * UCX 1.13 has is always there. If the mask has other bits, something is behind it: how much is not known, so that a copy
+ * has all that can be read there, up to UCI_PARAMS_ROOM bytes. UCX looks at what the mask names only.
+ */
+#ifndef UCI_PARAMS_H_
+#define UCI_PARAMS_H_
+
+#include <ucp/api/ucp.h>
+
+#include "util/types.h"
+
+/** For members that came after 1.13; 1.23 has 8 bytes of them in ucp_params_t, 24 in ucp_request_param_t. */
+#define UCI_PARAMS_ROOM 256
+
+typedef union uci_init_params {
+    ucp_params_t ucx;
+    char bytes[sizeof(ucp_params_t) + UCI_PARAMS_ROOM];
+} uci_init_params_t;
+
+typedef union uci_ep_params {
+    ucp_ep_params_t ucx;
+    char bytes[sizeof(ucp_ep_params_t) + UCI_PARAMS_ROOM];
+} uci_ep_params_t;
+
+typedef union uci_request_params {
+    ucp_request_param_t ucx;
+    char bytes[sizeof(ucp_request_param_t) + UCI_PARAMS_ROOM];
+} uci_request_params_t;
+
+/** @a copy has what @a params has, newer members included, and zeros behind. */
+void uci_params_copy_init(uci_init_params_t *copy, const ucp_params_t *params);
+void uci_params_copy_ep(uci_ep_params_t *copy, const ucp_ep_params_t *params);
+void uci_params_copy_request(uci_request_params_t *copy, const ucp_request_param_t *params);
+
+#endif
