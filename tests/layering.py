@@ -315,7 +315,7 @@ def main():
     test_wanted(results, build)
     test_circles(results, build)
     test_rooms(results, build)
-    #test_public_headers(results)
+    test_public_headers(results)
     test_exports(results, library)
     test_needed(results, library)
     test_silence(results, library)
