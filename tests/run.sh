@@ -79,6 +79,7 @@ suite_layers() {
     local status=0
     python3 "$uci_root/tests/layering.py" "$build" || status=1
     python3 "$uci_root/tests/call_surface.py" "$build" || status=1
+    python3 "$uci_root/tests/message_types.py" || status=1
     return "$status"
 }
 

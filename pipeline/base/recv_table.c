@@ -57,3 +57,12 @@ uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq)
     }
     return NULL;
 }
+
+uci_recv_op_t *uci_recv_op_of(const uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+
+    return uci_unlikely((hdr->type == UCI_AM_DATA) && (hdr->flags & UCI_AM_FLAG_HANDOVER))
+                   ? uci_recv_op_by_seq(am->peer, am->seq)
+                   : uci_recv_op_by_slot(am->peer->worker, hdr->op, am->peer, hdr->seq);
+}

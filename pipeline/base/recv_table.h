@@ -6,6 +6,7 @@
 #ifndef UCI_RECV_TABLE_H_
 #define UCI_RECV_TABLE_H_
 
+#include "am_handler.h"
 #include "recv_op.h"
 
 /** Take a slot. @return UINT32_MAX: there is no memory. */
@@ -15,5 +16,8 @@ void uci_recv_slot_put(uci_worker_t *worker, uint32_t slot);
 /** @return the operation for this message, or NULL: it is over, or has not begun. */
 uci_recv_op_t *uci_recv_op_by_slot(uci_worker_t *worker, uint32_t slot, const uci_peer_t *peer, uint32_t seq);
 uci_recv_op_t *uci_recv_op_by_seq(uci_peer_t *peer, uint64_t seq);
+
+/** The receive that an active message is about, or NULL: it is over. */
+uci_recv_op_t *uci_recv_op_of(const uci_am_t *am);
 
 #endif

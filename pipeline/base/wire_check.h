@@ -6,8 +6,8 @@
  * not come, with a warning, and counted (refused_messages). A user's receive that depends on it is asked for again, or ends by the
  * policy; it never ends well with other bytes than were digested. docs/design.md, section 3, has the ranges field by field.
  *
- * Here is what can be told of frames, descriptors and keys; message_check.h has the active messages. Whether one comes at a time when
- * it is of use (a repeated one does not) is for its handler, which ignores it if not.
+ * Here is what can be told of frames, descriptors and keys; what can be told of an active message is in its row (am_handler.h),
+ * and looked at by dispatch.h.
  */
 #ifndef UCI_WIRE_CHECK_H_
 #define UCI_WIRE_CHECK_H_
@@ -38,19 +38,14 @@ UCI_INLINE const char *uci_wire_check_seq(uint64_t seq)
     return uci_likely((int64_t)seq >= 0) ? NULL : "a message number before the first";
 }
 
-/**
- * @return the number of a message of the peer's. Usually the nearest to the next one's. Where the receive is not found by its slot, but by
- *         this number, it comes as a whole: any number of messages may have come since.
- */
-UCI_INLINE uint64_t uci_wire_seq(const uci_peer_t *peer, const uci_am_hdr_t *hdr)
+/** The digest of a chunk. */
+UCI_INLINE const char *uci_wire_check_digest(const uci_am_hdr_t *hdr)
 {
-    if (uci_unlikely(hdr->type == UCI_AM_QUERY)) {
-        return hdr->value;
-    }
-    return uci_unlikely((hdr->type == UCI_AM_DATA) && (hdr->flags & UCI_AM_FLAG_HANDOVER))
-                   ? ((uint64_t)hdr->op << 32) | hdr->seq
-                   : uci_seq_expand(hdr->seq, peer->rx_next);
+    return uci_likely(uci_digest_by_id(hdr->digest) != NULL) ? NULL : "a digest that there is not";
 }
+
+/** Where all is sealed nobody offers memory, nor what lies in it. */
+#define UCI_WIRE_IN_CLEAR "that it uses memory in clear, and all between us is sealed"
 
 /** ucp_ep_rkey_unpack() of a key of @a length bytes. UCX is not told how many there are, and reads as far as they say: at most zeros follow. */
 ucs_status_t uci_wire_unpack_key(ucp_ep_h ep, const void *key, size_t length, ucp_rkey_h *rkey_p);

@@ -122,8 +122,9 @@ typedef struct uci_worker {
     size_t peers_count;
     uci_peer_t *last_peer; /**< the one found last */
 
-    uci_match_t match;                           /**< posted receives, and uci_message_t that nobody has asked for */
-    unsigned (*turn)(struct uci_worker *worker); /**< uci_worker_turn(), for who looks after other workers */
+    uci_match_t match;                            /**< posted receives, and uci_message_t that nobody has asked for */
+    unsigned (*turn)(struct uci_worker *worker);  /**< uci_worker_turn(), for who looks after other workers */
+    const struct uci_am_handler *const *handlers; /**< by type: uci_am_handlers */
     /** An active message whose check is right: uci_dispatch() */
     ucs_status_t (*message)(struct uci_worker *worker, const uci_am_hdr_t *hdr, const void *data, size_t length,
                             void *desc);

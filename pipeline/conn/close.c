@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/am_handler.h"
 #include "link/control.h"
 #include "report/dump_line.h"
 #include "endpoint.h"
@@ -14,6 +15,7 @@
 #include "transfer/send_common.h"
 #include "transfer/stream.h"
 #include "link/txlog.h"
+#include "message/recv.h"
 #include "message/unexpected.h"
 
 /* How long a close waits for an answer, and then for UCX to take what it has for the peer */
@@ -536,8 +538,19 @@ void uci_close_revoke(uci_peer_t *peer)
 
 /* ------------------------------------------------- what the peer says */
 
-void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+/* Of LEAVE, MISSING and BYE: what is finished, in hdr->index ranges */
+static const char *uci_close_check_report(const uci_am_t *am)
 {
+    size_t count = am->length / sizeof(uint64_t);
+
+    return (count == 2 + (2 * (size_t)am->hdr->index)) ? uci_link_check_received(am->peer, am->data, count)
+                                                       : "another number of ranges than it has";
+}
+
+static void uci_close_on_leave(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    uci_peer_t *peer        = am->peer;
     uci_control_t *msg;
 
     if (peer->bye_heard || (hdr->value < peer->peer_life)) {
@@ -546,7 +559,7 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
     uci_mailbox_catch_up(peer); /* what it has sent before this lies there, and is not lacking */
     peer->leaving  = true;
     peer->promised = !peer->user_closed;
-    uci_close_take_report(peer, data, length);
+    uci_close_take_report(peer, am->data, am->length);
     uci_unexpected_adopt_all(peer);
     if (peer->bye_said) {
         if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (uci_process_time_ns() >= peer->bye_time + UCI_CLOSE_CROSSING_NS)) {
@@ -564,8 +577,13 @@ void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *d
     }
 }
 
-/* Its FINs may have been lost, any of them: this says the same. It answers no LEAVE */
-void uci_close_on_query(uci_peer_t *peer)
+UCI_AM_HANDLER(LEAVE, 14, "closing side: this I have finished; what have you not?", "report", "MISSING",
+               "asked again after 0.25 s, 0.5, 1, then every 2 s", .flags = UCI_AM_FLAG_REPAIR,
+               .min = 2 * sizeof(uint64_t), .max = UINT32_MAX, .grain = 2 * sizeof(uint64_t), .hit = UCI_AM_HIT(ACK),
+               .special = UCI_AM_FLAG_REPAIR, .check = uci_close_check_report, .take = uci_close_on_leave);
+
+/* With all messages. FINs of this side may have been lost, any of them: this says the same. It answers no LEAVE */
+static void uci_close_answer_query(uci_peer_t *peer)
 {
     uci_control_t *msg = uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
 
@@ -576,14 +594,54 @@ void uci_close_on_query(uci_peer_t *peer)
     }
 }
 
-void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+static uint64_t uci_close_query_seq(const uci_am_t *am)
 {
-    uci_close_take_report(peer, data, length);
-    peer->answered = peer->answered || (hdr->op == peer->round);
+    return am->hdr->value;
 }
 
-void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+static const char *uci_close_check_query(const uci_am_t *am)
 {
+    return ((uint32_t)am->hdr->value == am->hdr->seq) ? NULL : "two numbers of one message";
+}
+
+static void uci_close_on_query(uci_am_t *am)
+{
+    if (am->hdr->flags & UCI_AM_FLAG_LAST) {
+        uci_close_answer_query(am->peer);
+    } else {
+        uci_recv_on_query(am->peer, am->seq);
+    }
+}
+
+UCI_AM_HANDLER(
+        QUERY, 9,
+        "S: where are you with this message? `value`: its whole number; with LAST: with all messages? Answered by "
+        "MISSING (`op` all ones)",
+        "",
+        "CTS, REPAIR (of what has not come only if R has dropped something, or asked twice), TREE or FIN; none if "
+        "R has not matched it",
+        "S asks again", .flags = UCI_AM_FLAG_LAST, .grain = 1, .about = UCI_AM_ABOUT_RECV, .seq = uci_close_query_seq,
+        .check = uci_close_check_query, .take = uci_close_on_query);
+
+static void uci_close_on_missing(uci_am_t *am)
+{
+    uci_peer_t *peer = am->peer;
+
+    uci_close_take_report(peer, am->data, am->length);
+    peer->answered = peer->answered || (am->hdr->op == peer->round);
+}
+
+UCI_AM_HANDLER(MISSING, 15, "answer to LEAVE", "report",
+               "none: what the closing side has is fetched, or asked for, and LEAVE comes again; or BYE",
+               "LEAVE comes again", .flags = UCI_AM_FLAG_REPAIR, .min = 2 * sizeof(uint64_t), .max = UINT32_MAX,
+               .grain = 2 * sizeof(uint64_t), .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR,
+               .check = uci_close_check_report, .take = uci_close_on_missing);
+
+static void uci_close_on_bye(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    uci_peer_t *peer        = am->peer;
+
     if (hdr->value < peer->peer_life) {
         return; /* it has been back since */
     }
@@ -597,9 +655,14 @@ void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *dat
     }
     uci_mailbox_catch_up(peer);
     uci_mailbox_free(peer);
-    uci_close_take_report(peer, data, length);
+    uci_close_take_report(peer, am->data, am->length);
     uci_close_rest(peer);
 }
+
+UCI_AM_HANDLER(BYE, 16, "closing side: nothing more comes from here", "report, up to 11 ranges", "none",
+               "LEAVE that is repeated to who has said BYE has BYE come again", .min = 2 * sizeof(uint64_t),
+               .max = UINT32_MAX, .grain = 2 * sizeof(uint64_t), .check = uci_close_check_report,
+               .take = uci_close_on_bye);
 
 void uci_close_cleanup(uci_worker_t *worker)
 {

@@ -74,12 +74,6 @@ uint64_t uci_close_due(const uci_worker_t *worker);
 /** For uci_dump(): a line for each. */
 void uci_close_dump(const uci_worker_t *worker, int fd);
 
-/* Called by the dispatcher; @a data: a report */
-void uci_close_on_leave(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
-void uci_close_on_query(uci_peer_t *peer);
-void uci_close_on_missing(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
-void uci_close_on_bye(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
-
 /** The worker is gone, and UCX's part of it: forget closes that never ended. */
 void uci_close_cleanup(uci_worker_t *worker);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "blame.h"
 
+#include "base/am_handler.h"
 #include "control.h"
 
 /* What is left of the header has to name it by its number, and by its slot or peer; zeros, which damage likes to leave, by all of these */
@@ -47,20 +48,11 @@ static bool uci_blame_send(uci_worker_t *worker, const uci_am_hdr_t *hdr)
 }
 
 /* Is it, as it is now, of a kind that is about no operation? */
-static bool uci_blame_is_general(const uci_am_hdr_t *hdr)
+static bool uci_blame_is_general(const uci_worker_t *worker, const uci_am_hdr_t *hdr)
 {
-    switch (hdr->type) {
-    case UCI_AM_ACK:
-    case UCI_AM_SENT:
-    case UCI_AM_HELLO:
-    case UCI_AM_BOX:
-    case UCI_AM_LEAVE:
-    case UCI_AM_MISSING:
-    case UCI_AM_BYE:
-        return hdr->seq == 0;
-    default:
-        return false;
-    }
+    const uci_am_handler_t *handler = uci_am_handler(worker, hdr->type);
+
+    return (handler != NULL) && (handler->about == UCI_AM_ABOUT_PEER) && (hdr->seq == 0);
 }
 
 void uci_blame_anything(uci_worker_t *worker, uci_peer_t *peer)
@@ -78,7 +70,7 @@ void uci_blame(uci_worker_t *worker, const uci_am_hdr_t *hdr)
     }
     is_recv = uci_blame_recv(worker, hdr);
     is_send = uci_blame_send(worker, hdr); /* numbers of both directions may be the same */
-    if (!is_recv && !is_send && !uci_blame_is_general(hdr)) {
+    if (!is_recv && !is_send && !uci_blame_is_general(worker, hdr)) {
         uci_blame_anything(worker, uci_worker_peer_find(worker, hdr->uid));
     }
 }

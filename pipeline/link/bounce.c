@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bounce.h"
 
+#include "base/am_handler.h"
 #include "control.h"
 #include "base/inject_frame.h"
 #include "util/log.h"
@@ -68,6 +69,13 @@ void uci_bounce_put(uci_worker_t *worker, uint16_t slot)
 
 /* --------------------------------------------------------- between peers */
 
+/* The peer reads and writes our slots */
+static void uci_bounce_set_mapped(uci_peer_t *peer)
+{
+    peer->maps_ours = peer->pool_offered && (peer->worker->bounce.slots != NULL);
+    peer->plan      = NULL; /* there is one more path to choose from */
+}
+
 bool uci_bounce_reaches_slow(uci_peer_t *peer)
 {
     uci_worker_t *worker = peer->worker;
@@ -87,7 +95,7 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
     }
     if (peer->uid == worker->uid) {
         peer->map.slots = bounce->slots;
-        uci_bounce_on_mapped(peer);
+        uci_bounce_set_mapped(peer);
         return true;
     }
 
@@ -108,9 +116,18 @@ uci_slot_t *uci_bounce_slot_of(const uci_peer_t *peer, uint16_t slot)
     return ((peer->map.slots != NULL) && (slot < UCI_SLOT_COUNT)) ? &peer->map.slots[slot] : NULL;
 }
 
-void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length)
+static const char *uci_bounce_check_pool(const uci_am_t *am)
 {
-    const uci_am_pool_t *pool = data;
+    const uci_am_pool_t *pool = am->data;
+
+    return ((pool->slot_size == UCI_SLOT_SIZE) && (pool->slot_count == UCI_SLOT_COUNT)) ? NULL
+                                                                                        : "slots of another form";
+}
+
+static void uci_bounce_on_pool(uci_am_t *am)
+{
+    const uci_am_pool_t *pool = am->data;
+    uci_peer_t *peer          = am->peer;
     ucp_ep_h ep               = uci_peer_endpoint(peer);
     ucs_status_t status;
     void *address;
@@ -118,7 +135,7 @@ void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length)
     if ((ep == NULL) || (peer->map.slots != NULL) || peer->bye_heard) {
         return;
     }
-    status = uci_wire_unpack_key(ep, pool + 1, length - sizeof(*pool), &peer->map.rkey);
+    status = uci_wire_unpack_key(ep, pool + 1, am->length - sizeof(*pool), &peer->map.rkey);
     if (status != UCS_OK) {
         peer->map.rkey = NULL;
         goto out;
@@ -140,11 +157,18 @@ out:
     uci_debug("bounce slots of %s: %s", uci_peer_name(peer), uci_ucp.status_string(status));
 }
 
-void uci_bounce_on_mapped(uci_peer_t *peer)
+UCI_AM_HANDLER(POOL, 17, "S, with the first message that could use it: where its bounce slots are",
+               "`uci_am_pool_t` (8 address, 4 slot size, 4 slot count), rkey", "MAPPED if R can map them",
+               "messages stream", .min = sizeof(uci_am_pool_t) + 1, .max = sizeof(uci_am_pool_t) + UCI_WIRE_KEY_MAX,
+               .grain = 1, .in_clear = true, .check = uci_bounce_check_pool, .take = uci_bounce_on_pool);
+
+static void uci_bounce_on_mapped(uci_am_t *am)
 {
-    peer->maps_ours = peer->pool_offered && (peer->worker->bounce.slots != NULL);
-    peer->plan      = NULL; /* there is one more path to choose from */
+    uci_bounce_set_mapped(am->peer);
 }
+
+UCI_AM_HANDLER(MAPPED, 18, "R: it reads S's slots", "", "none", "messages stream", .grain = 1, .in_clear = true,
+               .take = uci_bounce_on_mapped);
 
 void uci_bounce_unmap(uci_peer_t *peer)
 {

@@ -37,10 +37,6 @@ void uci_bounce_put(uci_worker_t *worker, uint16_t slot);
 /** The slot of a peer's pool that a frame or descriptor names; NULL if there is none such. */
 uci_slot_t *uci_bounce_slot_of(const uci_peer_t *peer, uint16_t slot);
 
-/** Called by the dispatcher */
-void uci_bounce_on_pool(uci_peer_t *peer, const void *data, size_t length);
-void uci_bounce_on_mapped(uci_peer_t *peer);
-
 void uci_bounce_unmap(uci_peer_t *peer);
 void uci_bounce_cleanup(uci_worker_t *worker);
 

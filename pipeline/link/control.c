@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/am_handler.h"
 #include "blame.h"
 #include "base/frame.h"
 #include "base/inject_frame.h"
@@ -102,39 +103,19 @@ static bool uci_control_is_awaited(const uci_am_hdr_t *hdr)
     return (hdr->type != UCI_AM_SEGMENT) && ((hdr->type != UCI_AM_DATA) || (hdr->flags & UCI_AM_FLAG_HANDOVER));
 }
 
-/* Which part of the fault specification a message belongs to; TARGET_LAST: none. Requests and repeated reports are
- * spared: were they lost every time, neither side could tell that nothing helps. */
-static uci_fault_target_t uci_control_fault_target(const uci_am_hdr_t *hdr)
+/* Which part of the fault specification a message belongs to; TARGET_LAST: none */
+static uci_fault_target_t uci_control_fault_target(const uci_control_t *msg)
 {
-    switch (hdr->type) {
-    case UCI_AM_DATA:
-        return (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) ? UCI_FAULT_REPAIR : UCI_FAULT_HEADER;
-    case UCI_AM_SEGMENT:
-        return UCI_FAULT_HEADER;
-    case UCI_AM_LEAVES:
-        return (hdr->flags & UCI_AM_FLAG_LAST) ? UCI_FAULT_HEADER : UCI_FAULT_REPAIR;
-    case UCI_AM_ACK:
-    case UCI_AM_CTS:
-    case UCI_AM_FIN:
-    case UCI_AM_LEAVE:
-    case UCI_AM_MISSING:
-    case UCI_AM_SENT:
-        return (hdr->flags & UCI_AM_FLAG_REPAIR) ? UCI_FAULT_TARGET_LAST : UCI_FAULT_ACK;
-    case UCI_AM_BOX:
-    case UCI_AM_HELLO:
-        return UCI_FAULT_ACK;
-    case UCI_AM_GRANT:
-    case UCI_AM_NODES:
-        return UCI_FAULT_REPAIR;
-    default:
-        return UCI_FAULT_TARGET_LAST;
-    }
+    const uci_am_handler_t *handler = uci_am_handler(msg->peer->worker, msg->hdr.type);
+    unsigned targets                = (msg->hdr.flags & handler->special) ? handler->hit_special : handler->hit;
+
+    return (targets != 0) ? (uci_fault_target_t)__builtin_ctz(targets) : UCI_FAULT_TARGET_LAST;
 }
 
 /* Damage the header as a wire would, or the record that it is in */
 static void uci_control_inject(uci_control_t *msg)
 {
-    uci_fault_target_t target = uci_control_fault_target(&msg->hdr);
+    uci_fault_target_t target = uci_control_fault_target(msg);
     uint64_t length           = (msg->op != NULL) ? msg->op->length : msg->length;
     uci_fault_t fault;
 
@@ -331,22 +312,6 @@ void uci_control_hello(uci_peer_t *peer)
         msg->hdr.value = peer->life;
         uci_control_send(msg);
     }
-}
-
-bool uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
-{
-    const uci_mark_t *mark = data;
-
-    if ((uci_mark_check(mark) != UCS_OK) || (uci_peer_set_mark(peer, mark) != UCS_OK)) {
-        return false;
-    }
-    if (hdr->value > peer->peer_life) { /* it has come back */
-        peer->peer_life = hdr->value;
-        peer->leaving = peer->promised = peer->bye_heard = false;
-    }
-    uci_peer_set_address(peer, (const char *)data + sizeof(*mark), length - sizeof(*mark));
-    uci_control_send_pending(peer);
-    return true;
 }
 
 ucs_status_t uci_control_take_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, size_t header_length,

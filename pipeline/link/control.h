@@ -64,9 +64,6 @@ void uci_control_drop_pending(uci_peer_t *peer);
 /** Introduce ourselves, once: our address lets the peer answer. */
 void uci_control_hello(uci_peer_t *peer);
 
-/** Called by the dispatcher: that of the other side. @return false: it is refused. */
-bool uci_control_on_hello(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
-
 /** Is it too early to connect to @a peer, since UCX is handing over what it has read? Then that is done after its turn. */
 bool uci_control_is_too_early(uci_peer_t *peer);
 

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/am_handler.h"
 #include "control.h"
 #include "base/inject_frame.h"
 #include "util/log.h"
@@ -472,9 +473,21 @@ uint64_t uci_link_due(const uci_worker_t *worker)
     return due;
 }
 
-void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
+/* Frames that have been sent: no more than a link can number */
+static const char *uci_link_check_sent(const uci_am_t *am)
 {
-    uint64_t upto = hdr->value;
+    uint64_t upto = am->hdr->value, next = am->peer->rx_next;
+
+    return ((upto < next /* it was late */) || (upto - next < (1ul << 31)))
+                   ? NULL
+                   : "that it has sent more than it can number";
+}
+
+static void uci_link_on_sent(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    uci_peer_t *peer        = am->peer;
+    uint64_t upto           = hdr->value;
 
     uci_mailbox_on_sent(peer, hdr->index, hdr->extra);
     if ((upto <= peer->rx_next) && !peer->rx_special) {
@@ -486,6 +499,12 @@ void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr)
         uci_link_send_ack(peer, upto, (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0);
     }
 }
+
+UCI_AM_HANDLER(SENT, 12,
+               "S: frames below `value` have been sent, and nothing has been acknowledged for 20 ms, then 40, 80 ...",
+               "", "ACK, with REPAIR if something is missing", "S says it again", .flags = UCI_AM_FLAG_REPAIR,
+               .grain = 1, .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR, .check = uci_link_check_sent,
+               .take = uci_link_on_sent);
 
 void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 {

@@ -87,8 +87,7 @@ void uci_link_take_opened(uci_worker_t *worker, const char *data, size_t length)
 /** Forget what is held of a peer, or waits for it. */
 void uci_link_cleanup(uci_peer_t *peer);
 
-/* Called by the dispatcher */
-void uci_link_on_sent(uci_peer_t *peer, const uci_am_hdr_t *hdr);
+/** GONE of a frame. */
 void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
 
 #endif

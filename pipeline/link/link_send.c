@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "link_send.h"
 
+#include "base/am_handler.h"
 #include "control.h"
 #include "base/inject_frame.h"
 #include "util/log.h"
@@ -514,10 +515,34 @@ static void uci_link_say_sent(uci_peer_t *peer, uint16_t flags)
     }
 }
 
-void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+const char *uci_link_check_received(const uci_peer_t *peer, const uint64_t *words, size_t count)
 {
-    const uint64_t *words = data;
-    size_t i, count = length / sizeof(*words);
+    uint64_t next = words[0];
+    size_t i;
+
+    if ((words[0] > words[1]) || (words[1] > peer->tx_next)) {
+        return "that it has received what was never sent";
+    }
+    for (i = 2; i < count; i += 2) {
+        if ((words[i] < next) || (words[i + 1] < words[i]) || (words[i + 1] >= words[1])) {
+            return "ranges of messages that are none";
+        }
+        next = words[i + 1] + 1;
+    }
+    return NULL;
+}
+
+static const char *uci_link_check_ack(const uci_am_t *am)
+{
+    return uci_link_check_received(am->peer, am->data, am->length / sizeof(uint64_t));
+}
+
+static void uci_link_on_ack(uci_am_t *am)
+{
+    uci_peer_t *peer        = am->peer;
+    const uci_am_hdr_t *hdr = am->hdr;
+    const uint64_t *words   = am->data;
+    size_t i, count = am->length / sizeof(*words);
 
     uci_txlog_ack(peer, words[0]);
     uci_link_ack_held(peer, words, count);
@@ -535,6 +560,16 @@ void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data
                           UCI_AM_FLAG_REPAIR); /* behind all that is on its way: what is missing then has been lost */
     }
 }
+
+UCI_AM_HANDLER(ACK, 2,
+               "R, after 128 frames or 512 KiB delivered since the last acknowledgement, if no frame carried `ack` "
+               "meanwhile and S has no box here (its first line says it then); answer to SENT; with REPAIR: what is "
+               "missing (section 5)",
+               "words, up to 64 ranges", "with REPAIR: those frames",
+               "the next ACK or frame says the same and more; with REPAIR it is repeated",
+               .flags = UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_LAST, .min = 2 * sizeof(uint64_t), .max = UINT32_MAX,
+               .grain = 2 * sizeof(uint64_t), .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR,
+               .check = uci_link_check_ack, .take = uci_link_on_ack);
 
 /* ----------------------------------------------------- the log's timer */
 

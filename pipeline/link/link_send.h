@@ -107,8 +107,10 @@ void uci_link_send_again(uci_peer_t *peer);
 /** Look after what has not been acknowledged for long. Called now and then. */
 void uci_link_look(uci_worker_t *worker);
 
-/* Called by the dispatcher */
-void uci_link_on_ack(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length);
+/** What a peer says it has received: first missing, upto, then ranges that are missing, ascending and apart. @return what is wrong, or NULL. */
+const char *uci_link_check_received(const uci_peer_t *peer, const uint64_t *words, size_t count);
+
+/** REPAIR of a frame. */
 void uci_link_on_repair(uci_peer_t *peer, uint64_t seq);
 
 #endif

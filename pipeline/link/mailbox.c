@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/am_handler.h"
 #include "control.h"
 #include "fault/fault.h"
 #include "base/inject_frame.h"
@@ -483,9 +484,23 @@ static uint8_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_t *box, size_
     return address;
 }
 
-void uci_mailbox_on_box(uci_peer_t *peer, const void *data, size_t length)
+static const char *uci_mailbox_check_box(const uci_am_t *am)
 {
-    const uci_am_box_t *box = data;
+    const uci_am_box_t *box = am->data;
+    uint32_t granules       = box->granules;
+
+    return ((box->bell < UCI_MAILBOX_BOXES) && (granules >= UCI_BOX_GRANULES_MIN) && (granules <= UCI_BOX_GRANULES) &&
+            ((granules & (granules - 1)) == 0) && (box->offset >= UCI_MAILBOX_BELLS) &&
+            (box->offset % UCI_CACHE_LINE == 0) && (box->size >= uci_box_size(granules)) &&
+            (box->offset <= box->size - uci_box_size(granules)))
+                   ? NULL
+                   : "a mailbox of another form";
+}
+
+static void uci_mailbox_on_box(uci_am_t *am)
+{
+    const uci_am_box_t *box = am->data;
+    uci_peer_t *peer        = am->peer;
     uint8_t *region;
 
     if (peer->worker->context->wakeup || (peer->box_mapped && (peer->box_key == box->key))) {
@@ -494,7 +509,7 @@ void uci_mailbox_on_box(uci_peer_t *peer, const void *data, size_t length)
     if (peer->user_closed || peer->bye_heard) {
         return; /* nothing will go through it. And its owner may be gone, with its memory: UCX 1.18 ends the process that asks for that */
     }
-    region = uci_mailbox_map(peer, box, length - sizeof(*box));
+    region = uci_mailbox_map(peer, box, am->length - sizeof(*box));
     uci_debug("mailbox of %s: %s", uci_peer_name(peer), (region != NULL) ? "mapped" : "can't be mapped");
     if (region == NULL) {
         return;
@@ -508,6 +523,12 @@ void uci_mailbox_on_box(uci_peer_t *peer, const void *data, size_t length)
     uci_box_tx_init(&peer->box, (uci_box_t *)(void *)(region + box->offset), box->granules, box->key);
     uci_peer_limit_eager(peer);
 }
+
+UCI_AM_HANDLER(BOX, 13, "R, when it has heard S by active message and S can map its memory", "`uci_am_box_t`, rkey",
+               "a frame in the box, SENT that names its key",
+               "S goes on with active messages; it is told again whenever R asks for something missing",
+               .min = sizeof(uci_am_box_t) + 1, .max = sizeof(uci_am_box_t) + UCI_WIRE_KEY_MAX, .grain = 1,
+               .in_clear = true, .hit = UCI_AM_HIT(ACK), .check = uci_mailbox_check_box, .take = uci_mailbox_on_box);
 
 bool uci_mailbox_heard(uci_peer_t *peer)
 {

@@ -67,9 +67,6 @@ void uci_mailbox_free(uci_peer_t *peer);
 
 void uci_mailbox_cleanup(uci_worker_t *worker);
 
-/** Sender: called by the dispatcher */
-void uci_mailbox_on_box(uci_peer_t *peer, const void *data, size_t length);
-
 /** Sender: read how far the receiver is. @return true if it has gone on. */
 bool uci_mailbox_heard(uci_peer_t *peer);
 

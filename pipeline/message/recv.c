@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 
+#include "base/am_handler.h"
 #include "transfer/delivery.h"
 #include "digest/digest_small.h"
 #include "fault/fault.h"
 #include "base/inject_frame.h"
 #include "link/link_recv.h"
 #include "util/log.h"
-#include "message_check.h"
 #include "util/process.h"
 #include "transfer/recv_common.h"
 #include "recv_rndv.h"
@@ -422,17 +422,40 @@ static bool uci_recv_op_store(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const 
     return true;
 }
 
-void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+/* Unasked, the receive is not found by its slot, but by its number, and that comes as a whole: any number of messages may have come since */
+static uint64_t uci_recv_data_seq(const uci_am_t *am)
 {
-    bool again = (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
-    uint64_t value;
-    uci_recv_op_t *op;
+    return uci_unlikely(am->hdr->flags & UCI_AM_FLAG_HANDOVER) ? ((uint64_t)am->hdr->op << 32) | am->hdr->seq
+                                                               : uci_seq_expand(am->hdr->seq, am->peer->rx_next);
+}
 
-    op = (hdr->flags & UCI_AM_FLAG_HANDOVER) ? uci_recv_op_by_seq(peer, seq)
-                                             : uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+static const char *uci_recv_check_data(const uci_am_t *am)
+{
+    return uci_wire_check_digest(am->hdr);
+}
+
+static const char *uci_recv_check_chunk(const uci_recv_op_t *op, const uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+
+    if ((hdr->index >= op->chunks) || (hdr->length != uci_chunk_length(op->length, op->chunk_size, hdr->index))) {
+        return "a chunk that the message does not have";
+    }
+    return (hdr->digest == (uint8_t)op->digest->id) ? NULL : "another digest than the message has";
+}
+
+static void uci_recv_on_data(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    uci_recv_op_t *op       = uci_recv_op_of(am);
+    const void *data        = am->data;
+    size_t length           = am->length;
+    bool again              = (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
+    uint64_t value;
+
     if (uci_unlikely(op == NULL) && (hdr->flags & UCI_AM_FLAG_HANDOVER)) {
-        op = uci_unexpected_adopt(peer, seq);
-        op = ((op != NULL) && (uci_wire_check_for(op, hdr, data, length) == NULL)) ? op : NULL;
+        op = uci_unexpected_adopt(am->peer, am->seq);
+        op = ((op != NULL) && (uci_recv_check_chunk(op, am) == NULL)) ? op : NULL;
     }
     if (uci_unlikely(op == NULL)) {
         uci_inject_pass(uci_digest_by_id(hdr->digest), data, length, hdr->value);
@@ -473,6 +496,13 @@ void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, c
     uci_recv_op_advance(op);
 }
 
+UCI_AM_HANDLER(DATA, 4, "S, chunk `index`", "bytes", "none, or REPAIR", "R sends CTS and REPAIR for what is missing",
+               .flags = UCI_AM_FLAG_LAST | UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER | UCI_AM_FLAG_CHANGED,
+               .max = UCI_CHUNK_SIZE_MAX, .grain = 1, .about = UCI_AM_ABOUT_RECV, .hit = UCI_AM_HIT(HEADER),
+               .special = UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER, .hit_special = UCI_AM_HIT(REPAIR),
+               .seq = uci_recv_data_seq, .check = uci_recv_check_data, .check_recv = uci_recv_check_chunk,
+               .take = uci_recv_on_data);
+
 /* While chunks come in, or have had no time to, it is slow: asked for now, those on their way would come twice. UCX loses nothing,
  * so that what is missing was dropped by us, or never sent for lack of memory. */
 static bool uci_recv_op_is_stuck(const uci_recv_op_t *op)
@@ -483,7 +513,7 @@ static bool uci_recv_op_is_stuck(const uci_recv_op_t *op)
            ((worker->dropped != op->dropped_before) || (op->asked >= UCI_RECV_PATIENCE));
 }
 
-void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+void uci_recv_on_query(uci_peer_t *peer, uint64_t seq)
 {
     uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
     bool stuck        = (op != NULL) && uci_recv_op_is_stuck(op);

@@ -58,8 +58,7 @@ void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *pay
 void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *hdr, const char *payload,
                    size_t length);
 
-/* Called by the dispatcher */
-void uci_recv_on_data(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
-void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
+/** QUERY: the sender asks where this side is with its message. */
+void uci_recv_on_query(uci_peer_t *peer, uint64_t seq);
 
 #endif

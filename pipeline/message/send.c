@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/am_handler.h"
 #include "base/both_ways.h"
 #include "link/bounce.h"
 #include "digest/digest_small.h"
@@ -541,9 +542,10 @@ static bool uci_send_matched_direct(uci_send_op_t *op, const uci_am_hdr_t *hdr)
     return false;
 }
 
-void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+static void uci_send_on_cts(uci_am_t *am)
 {
-    uci_send_op_t *op = uci_send_op_find(peer, seq);
+    const uci_am_hdr_t *hdr = am->hdr;
+    uci_send_op_t *op       = uci_send_op_find(am->peer, am->seq);
 
     if ((op == NULL) || (op->tree == NULL)) {
         return;
@@ -576,14 +578,43 @@ void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
     uci_stream_rest(op);
 }
 
-void uci_send_on_repair(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+UCI_AM_HANDLER(CTS, 3,
+               "R, when a RNDV frame is matched, or adopted (section 11); `op` = slot; with GET, though chunk 0 has a "
+               "slot",
+               "", "DATA, SLOT or SEGMENT", "R and S ask: R sends CTS again, S sends QUERY",
+               .flags = UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_GET, .grain = 1, .about = UCI_AM_ABOUT_SEND,
+               .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR, .take = uci_send_on_cts);
+
+static const char *uci_send_check_repair(const uci_am_t *am)
 {
-    uci_frame_t *frame = uci_txlog_find(peer, seq);
-    uint32_t count     = (uint32_t)(length / sizeof(uint32_t));
+    const uint32_t *indexes = am->data;
+    uci_send_op_t *op       = uci_send_op_find(am->peer, am->seq);
+    size_t i, count = am->length / sizeof(*indexes);
+
+    if (am->hdr->flags & UCI_AM_FLAG_FRAME) {
+        return (count > 0) ? "chunks that a frame does not have" : NULL;
+    }
+    for (i = 0; (op != NULL) && (op->tree != NULL) && (i < count); ++i) {
+        if ((indexes[i] >= op->chunks) || ((i > 0) && (indexes[i] <= indexes[i - 1]))) {
+            return "chunks that the message does not have, or one of them twice";
+        }
+    }
+    return NULL;
+}
+
+static void uci_send_on_repair(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    uci_frame_t *frame      = uci_txlog_find(am->peer, am->seq);
+    uint32_t count          = (uint32_t)(am->length / sizeof(uint32_t));
     uci_send_op_t *op;
 
+    if (hdr->flags & UCI_AM_FLAG_FRAME) {
+        uci_link_on_repair(am->peer, am->seq);
+        return;
+    }
     if (frame == NULL) {
-        uci_control_send_simple(peer, UCI_AM_GONE, seq, hdr->op, 0);
+        uci_control_send_simple(am->peer, UCI_AM_GONE, am->seq, hdr->op, 0);
         return;
     }
     op = frame->op;
@@ -591,17 +622,27 @@ void uci_send_on_repair(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr,
         return;
     }
     if ((op->state == UCI_SEND_DESCRIBED) || uci_unlikely(op->status != UCS_OK)) {
-        uci_send_on_cts(peer, seq, hdr); /* that CTS was lost; or it has failed */
+        uci_send_on_cts(am); /* that CTS was lost; or it has failed */
         return;
     }
-    uci_repair_answer(op, hdr, data, count);
+    uci_repair_answer(op, hdr, am->data, count);
 }
 
-void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+UCI_AM_HANDLER(REPAIR, 6, "R: these chunks again; with FRAME: that frame", "chunk numbers; none",
+               "GRANT (flag GET) or DATA; the frame; GONE", "R asks again, for a frame by ACK",
+               .flags = UCI_AM_FLAG_GET | UCI_AM_FLAG_FRAME, .max = UCI_REPAIR_BATCH * sizeof(uint32_t),
+               .grain = sizeof(uint32_t), .about = UCI_AM_ABOUT_SEND, .check = uci_send_check_repair,
+               .take = uci_send_on_repair);
+
+static void uci_send_on_fin(uci_am_t *am)
 {
-    uci_send_op_t *op = uci_send_op_find(peer, seq);
+    uci_send_op_t *op = uci_send_op_find(am->peer, am->seq);
 
     if (op != NULL) {
         uci_send_op_finish(op, UCS_OK);
     }
 }
+
+UCI_AM_HANDLER(FIN, 5, "R: verified, or truncated, or given up", "", "none", "S sends QUERY, R repeats FIN",
+               .flags = UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR, .grain = 1, .about = UCI_AM_ABOUT_SEND,
+               .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR, .take = uci_send_on_fin);

@@ -45,9 +45,4 @@ ucs_status_ptr_t uci_send(uci_ep_t *ep, const void *buffer, size_t count, ucp_ta
 ucs_status_ptr_t uci_send_with(uci_ep_t *ep, const void *buffer, size_t count, ucp_tag_t tag,
                                const ucp_request_param_t *param, bool sync, const uci_signature_t *signature);
 
-/* What the receiver says about message seq; called by the dispatcher */
-void uci_send_on_cts(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
-void uci_send_on_repair(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
-void uci_send_on_fin(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
-
 #endif

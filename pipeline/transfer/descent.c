@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "descent.h"
 
+#include "send_common.h"
 #include "link/control.h"
 #include "inject.h"
 #include "util/process.h"
@@ -104,21 +105,29 @@ static bool uci_descent_compare(uci_recv_op_t *op, unsigned level, const uint64_
     return news;
 }
 
-void uci_descent_on_nodes(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+static const char *uci_descent_check_nodes(const uci_recv_op_t *op, const uci_am_t *am)
 {
-    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    return ((am->hdr->index > 0) && (am->hdr->index < uci_merkle_levels(op->tree)))
+                   ? NULL
+                   : "a level that the tree does not have";
+}
+
+static void uci_descent_on_nodes(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    uci_recv_op_t *op       = uci_recv_op_of(am);
     unsigned level;
     size_t node;
 
     if ((op == NULL) || !op->descending || (op->good + op->landed + op->bad < op->chunks)) {
         return;
     }
-    UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + length);
+    UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + am->length);
     op->root      = hdr->extra;
     op->have_root = true;
     if (uci_merkle_root(op->tree, (uint32_t)op->seq, op->length, op->chunk_size) == op->root) {
         uci_merkle_unmark(op->tree);
-    } else if (!uci_descent_compare(op, hdr->index, data, length / sizeof(uint64_t))) {
+    } else if (!uci_descent_compare(op, hdr->index, am->data, am->length / sizeof(uint64_t))) {
         return;
     }
     op->asked = 0;
@@ -131,10 +140,22 @@ void uci_descent_on_nodes(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hd
     uci_recv_op_advance(op);
 }
 
-void uci_descent_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+UCI_AM_HANDLER(NODES, 21, "S, answer to TREE: children of those nodes, root in `extra`", "nodes",
+               "R asks for the next level, or repairs the chunks that differ", "R asks again", .max = UCI_DESCENT_BYTES,
+               .grain = sizeof(uint64_t), .about = UCI_AM_ABOUT_RECV, .hit = UCI_AM_HIT(REPAIR),
+               .check_recv = uci_descent_check_nodes, .take = uci_descent_on_nodes);
+
+static const char *uci_descent_check_leaves(const uci_recv_op_t *op, const uci_am_t *am)
 {
-    uci_recv_op_t *op      = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
-    const uint64_t *leaves = data;
+    return (am->length == op->chunks * sizeof(uint64_t)) ? NULL
+                                                         : "another number of digests than the message has chunks";
+}
+
+void uci_descent_on_leaves(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    const uint64_t *leaves  = am->data;
+    uci_recv_op_t *op       = uci_recv_op_of(am);
     uint32_t i;
 
     if ((op == NULL) || (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->good + op->landed + op->bad < op->chunks))) {
@@ -142,7 +163,7 @@ void uci_descent_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *h
     }
     if (!(hdr->flags & UCI_AM_FLAG_LAST)) {
         UCI_STATS_ADD(tree_nodes, op->chunks);
-        UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + length);
+        UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + am->length);
     }
     op->root        = hdr->extra;
     op->have_root   = true;
@@ -153,6 +174,12 @@ void uci_descent_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *h
     uci_descent_end(op);
     uci_recv_op_advance(op);
 }
+
+UCI_AM_HANDLER(LEAVES, 11, "S: all leaf digests, answer to TREE, root in `extra`; with LAST unasked, on the get path",
+               "digests", "R repairs the chunks that differ", "R asks again", .flags = UCI_AM_FLAG_LAST,
+               .min = sizeof(uint64_t), .max = UINT32_MAX, .grain = sizeof(uint64_t), .about = UCI_AM_ABOUT_RECV,
+               .hit = UCI_AM_HIT(REPAIR), .special = UCI_AM_FLAG_LAST, .hit_special = UCI_AM_HIT(HEADER),
+               .check_recv = uci_descent_check_leaves, .take = uci_descent_on_leaves);
 
 /* --------------------------------------------------------------- sender */
 
@@ -222,10 +249,24 @@ void uci_descent_send_leaves(uci_send_op_t *op, uint16_t flags)
     }
 }
 
-void uci_descent_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+static const char *uci_descent_check_tree(const uci_am_t *am)
 {
-    uci_frame_t *frame = uci_txlog_find(peer, seq);
-    uci_send_op_t *op  = (frame != NULL) ? frame->op : NULL;
+    const uint32_t *indexes = am->data;
+    uci_send_op_t *op       = uci_send_op_find(am->peer, am->seq);
+    size_t i, count = am->length / sizeof(*indexes);
+
+    for (i = 0; (op != NULL) && (op->tree != NULL) && (i < count); ++i) {
+        if (uci_merkle_child_count(op->tree, am->hdr->index, indexes[i]) == 0) {
+            return "nodes that the tree does not have";
+        }
+    }
+    return NULL;
+}
+
+static void uci_descent_on_tree(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    uci_send_op_t *op       = uci_send_op_find(am->peer, am->seq);
 
     if ((op == NULL) || (op->tree == NULL) || (uci_merkle_leaves_set(op->tree) < op->chunks)) {
         return; /* asked again */
@@ -234,6 +275,12 @@ void uci_descent_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
     if (op->chunks * sizeof(uint64_t) <= UCI_DESCENT_BYTES) {
         uci_descent_send_leaves(op, 0);
     } else {
-        uci_descent_answer(op, hdr->index, data, uci_min(length / sizeof(uint32_t), uci_descent_nodes(op->tree)));
+        uci_descent_answer(op, hdr->index, am->data,
+                           uci_min(am->length / sizeof(uint32_t), uci_descent_nodes(op->tree)));
     }
 }
+
+UCI_AM_HANDLER(TREE, 10, "R: all chunks match and the root does not, or has not come: children of these nodes?",
+               "node numbers", "NODES; LEAVES if these are few", "R asks again, 4 descents in all",
+               .flags = UCI_AM_FLAG_REPAIR, .max = UCI_DESCENT_BYTES, .grain = sizeof(uint32_t),
+               .about = UCI_AM_ABOUT_SEND, .check = uci_descent_check_tree, .take = uci_descent_on_tree);

@@ -19,6 +19,7 @@
 #define UCI_DESCENT_H_
 
 #include "link/control.h"
+#include "base/am_handler.h"
 #include "base/recv_op.h"
 #include "base/send_op.h"
 
@@ -37,10 +38,7 @@ uci_control_t *uci_descent_get_leaves(uci_send_op_t *op, uci_am_type_t type, uin
 /** Tell the receiver the digests of all chunks, and the root. @param flags  LAST: unasked, of a message by segments. */
 void uci_descent_send_leaves(uci_send_op_t *op, uint16_t flags);
 
-/* Called by the dispatcher: on the sender */
-void uci_descent_on_tree(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
-/* and on the receiver */
-void uci_descent_on_nodes(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
-void uci_descent_on_leaves(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
+/** LEAVES, or a segment that brings them: the digests of all chunks, and the root. */
+void uci_descent_on_leaves(uci_am_t *am);
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/am_handler.h"
 #include "base/both_ways.h"
 #include "link/bounce.h"
 #include "link/control.h"
@@ -643,14 +644,28 @@ static bool uci_direct_finish(uci_recv_op_t *op)
     return !op->reminded; /* a sender who was may have left its slots, and looks at no acknowledgement */
 }
 
-void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr)
+static const char *uci_direct_check_slot(const uci_am_t *am)
 {
-    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    return (am->hdr->index < UCI_SLOT_COUNT) ? NULL : "a slot that there is not";
+}
+
+static const char *uci_direct_check_fits(const uci_recv_op_t *op, const uci_am_t *am)
+{
+    return (op->chunk_size <= UCI_SLOT_SIZE) ? NULL : "a slot that can't hold its chunks";
+}
+
+static void uci_direct_on_slot(uci_am_t *am)
+{
+    uci_recv_op_t *op = uci_recv_op_of(am);
 
     if ((op != NULL) && (op->tree != NULL) && (op->path != &uci_direct_path)) {
-        uci_direct_take(op, (uint16_t)hdr->index);
+        uci_direct_take(op, (uint16_t)am->hdr->index);
     }
 }
+
+UCI_AM_HANDLER(SLOT, 19, "S, answer to CTS, or later when slots are free: chunk 0 comes in slot `index`", "", "none",
+               "R sends CTS again, S streams", .grain = 1, .about = UCI_AM_ABOUT_RECV, .in_clear = true,
+               .check = uci_direct_check_slot, .check_recv = uci_direct_check_fits, .take = uci_direct_on_slot);
 
 static uint32_t uci_direct_unread(const uci_send_op_t *op, uint64_t random, void **data_p)
 {

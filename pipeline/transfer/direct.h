@@ -63,9 +63,6 @@ void uci_direct_leave(uci_send_op_t *op);
  *  @return false: this path is not possible, nothing has been done. */
 bool uci_direct_take(uci_recv_op_t *op, uint16_t slot);
 
-/** Called by the dispatcher: the sender has slots after all. */
-void uci_direct_on_slot(uci_peer_t *peer, const uci_am_hdr_t *hdr);
-
 /** What it knows of a receive, see uci_path_state(): its own, and for the fuzzer, whose slots are to be believed, or not quite. */
 typedef struct uci_direct_recv {
     uint32_t taken;    /**< chunks, from slots */

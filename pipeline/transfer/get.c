@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/wire_check.h"
+#include "base/am_handler.h"
 #include "base/both_ways.h"
 #include "link/control.h"
 #include "descent.h"
@@ -333,23 +335,50 @@ static void uci_segment_fetched(void *request, ucs_status_t status, size_t lengt
     uci_worker_leave(worker);
 }
 
-ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
-                                void *desc)
+/* Nobody offers memory in clear where all is sealed, but for spans, which hold records */
+static const char *uci_get_check_segment(const uci_am_t *am)
 {
+    return (am->peer->in_clear || (am->hdr->flags & UCI_AM_FLAG_BOUNCE)) ? uci_wire_check_digest(am->hdr)
+                                                                         : UCI_WIRE_IN_CLEAR;
+}
+
+/* Is it one of a whole number of chunks, or the end? All segments are offered once, so that together they are no more than the message. */
+static const char *uci_get_check_place(const uci_recv_op_t *op, const uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    uint64_t end            = ((uint64_t)hdr->index * op->chunk_size) + hdr->length;
+    uint64_t leaves         = (hdr->flags & UCI_AM_FLAG_BOUNCE) ? uci_div_up((uint64_t)hdr->length, op->chunk_size)
+                              : (hdr->flags & UCI_AM_FLAG_LAST) ? op->chunks
+                                                                : 0;
+    uint64_t words          = leaves + !op->peer->in_clear; /* and the counter of its records */
+
+    if ((hdr->index >= op->chunks) || (hdr->length == 0) || (end > op->length) ||
+        ((end < op->length) && (hdr->length % op->chunk_size != 0))) {
+        return "a segment that the message does not have";
+    }
+    if (op->offered + hdr->length > op->length) {
+        return "one more segment than the message has";
+    }
+    return (am->length == words * sizeof(uint64_t)) ? NULL : "another number of digests than it has chunks";
+}
+
+static void uci_get_on_segment(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr   = am->hdr;
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.recv_am   = uci_segment_fetched};
-    uci_worker_t *worker      = peer->worker;
-    uci_recv_op_t *op         = uci_recv_op_by_slot(worker, hdr->op, peer, hdr->seq);
+    uci_worker_t *worker      = am->peer->worker;
+    uci_recv_op_t *op         = uci_recv_op_of(am);
     uci_segment_t *segment;
     ucs_status_ptr_t request;
 
-    if ((op == NULL) || (peer->status != UCS_OK)) {
-        return UCS_OK; /* no longer needed */
+    if ((op == NULL) || (am->peer->status != UCS_OK)) {
+        return; /* no longer needed */
     }
-    segment = uci_segment_get(op, hdr, leaves, leaves_length);
+    segment = uci_segment_get(op, hdr, am->data, am->length);
     if (segment == NULL) {
         uci_error("failed to allocate what a segment of %u bytes needs", hdr->length);
-        return UCS_OK;
+        return;
     }
 
     uci_control_heard(op);
@@ -358,19 +387,24 @@ ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const
     if (segment->bounced) {
         uci_recv_op_learn_root(op, hdr);
     } else if (hdr->flags & UCI_AM_FLAG_LAST) {
-        uci_descent_on_leaves(peer, op->seq, hdr, leaves, leaves_length);
+        uci_descent_on_leaves(am);
     }
     if (segment->span != NULL) {
         uci_span_set_memh(worker, &param);
     }
     param.user_data = segment;
-    request         = uci_ucp.am_recv_data_nbx(worker->ucp, desc, segment->target, segment->fetched, &param);
-    if (UCS_PTR_IS_PTR(request)) {
-        return UCS_INPROGRESS;
+    request         = uci_ucp.am_recv_data_nbx(worker->ucp, am->desc, segment->target, segment->fetched, &param);
+    am->kept        = !UCS_PTR_IS_ERR(request);
+    if (!UCS_PTR_IS_PTR(request)) {
+        uci_segment_done(segment, UCS_PTR_STATUS(request));
     }
-    uci_segment_done(segment, UCS_PTR_STATUS(request));
-    return (request == NULL) ? UCS_INPROGRESS : UCS_OK;
 }
+
+UCI_AM_HANDLER(SEGMENT, 20, "S, answer to CTS: `length` bytes from chunk `index` on are offered",
+               "by UCX's rendezvous; leaves in its header", "R fetches them", "R asks for the chunks with REPAIR",
+               .flags = UCI_AM_FLAG_LAST | UCI_AM_FLAG_BOUNCE, .max = UINT32_MAX, .grain = sizeof(uint64_t),
+               .about = UCI_AM_ABOUT_RECV, .hit = UCI_AM_HIT(HEADER), .check = uci_get_check_segment,
+               .check_recv = uci_get_check_place, .take = uci_get_on_segment);
 
 static unsigned uci_get_progress(uci_worker_t *worker)
 {

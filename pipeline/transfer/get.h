@@ -26,15 +26,6 @@
 
 #include "base/path.h"
 
-/**
- * Called by the dispatcher: a segment waits to be fetched.
- * @param leaves  what came behind the header: digests and root as in LEAVES, with flag LAST.
- * @param desc    UCX's handle of it.
- * @return what UCX's callback has to return: UCS_INPROGRESS if it is being fetched, UCS_OK if nobody wants it.
- */
-ucs_status_t uci_get_on_segment(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *leaves, size_t leaves_length,
-                                void *desc);
-
 /** Its row in path_table.c */
 extern const uci_path_ops_t uci_get_path;
 

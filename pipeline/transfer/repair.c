@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "link/link_recv.h"
+#include "base/am_handler.h"
 #include "link/control.h"
 #include "descent.h"
 #include "grant.h"
@@ -260,14 +262,30 @@ void uci_repair_ask_dropped(uci_peer_t *peer)
     }
 }
 
-void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
+/* What is left of a frame that is lost has to be one */
+static const char *uci_repair_check_gone(const uci_am_t *am)
 {
-    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
+    uint64_t what         = am->hdr->extra;
+    uci_frame_hdr_t frame = {.kind = (uint8_t)what, .digest = (uint8_t)(what >> 8), .length = (uint16_t)(what >> 16)};
 
-    if ((op != NULL) && (op->gets == 0)) {
+    return (am->hdr->flags & UCI_AM_FLAG_FRAME) ? uci_wire_check_frame(&frame) : NULL;
+}
+
+static void uci_repair_on_gone(uci_am_t *am)
+{
+    const uci_am_hdr_t *hdr = am->hdr;
+    uci_recv_op_t *op       = uci_recv_op_of(am);
+
+    if (hdr->flags & UCI_AM_FLAG_FRAME) {
+        uci_link_on_gone(am->peer, am->seq, hdr);
+    } else if ((op != NULL) && (op->gets == 0)) {
         uci_repair_failed(op, (hdr->flags & UCI_AM_FLAG_DAMAGED) ? UCI_REASON_COPY_DAMAGED : UCI_REASON_NO_COPY);
     }
 }
+
+UCI_AM_HANDLER(GONE, 8, "S: no intact copy left; with FRAME what it was", "", "none: R does as UCI_ON_ERROR says",
+               "R asks again", .flags = UCI_AM_FLAG_DAMAGED | UCI_AM_FLAG_FRAME, .grain = 1, .about = UCI_AM_ABOUT_RECV,
+               .check = uci_repair_check_gone, .take = uci_repair_on_gone);
 
 /* -------------------------------------------------------- receiver: get */
 
@@ -423,18 +441,44 @@ static void uci_repair_keep_ahead(uci_recv_op_t *op, const uci_am_grant_entry_t 
     }
 }
 
-void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length)
+static const char *uci_repair_check_grant(const uci_am_t *am)
 {
-    uci_recv_op_t *op                   = uci_recv_op_by_slot(peer->worker, hdr->op, peer, hdr->seq);
-    const uci_am_grant_t *grant         = data;
+    const uci_am_grant_t *grant = am->data;
+
+    if (am->length != sizeof(*grant) + (grant->count * sizeof(uci_am_grant_entry_t)) + grant->rkey_length) {
+        return "another number of entries than it has";
+    }
+    return ((am->hdr->flags & UCI_AM_FLAG_AHEAD) && ((grant->count != 1) || (grant->rkey_length == 0)))
+                   ? "where it is with no, or more than one, place"
+                   : NULL;
+}
+
+static const char *uci_repair_check_entries(const uci_recv_op_t *op, const uci_am_t *am)
+{
+    const uci_am_grant_t *grant         = am->data;
     const uci_am_grant_entry_t *entries = (const uci_am_grant_entry_t *)(const void *)(grant + 1);
-    ucp_ep_h ep                         = uci_peer_endpoint_whole(peer);
+    uint32_t i;
+
+    for (i = 0; (i < grant->count) && !(am->hdr->flags & UCI_AM_FLAG_AHEAD); ++i) {
+        if ((entries[i].index >= op->chunks) || ((i > 0) && (entries[i].index <= entries[i - 1].index))) {
+            return "where chunks are that the message does not have, or one of them twice";
+        }
+    }
+    return NULL;
+}
+
+static void uci_repair_on_grant(uci_am_t *am)
+{
+    uci_recv_op_t *op                   = uci_recv_op_of(am);
+    const uci_am_grant_t *grant         = am->data;
+    const uci_am_grant_entry_t *entries = (const uci_am_grant_entry_t *)(const void *)(grant + 1);
+    ucp_ep_h ep                         = uci_peer_endpoint_whole(am->peer);
     uint32_t i;
 
     if (op == NULL) {
         return;
     }
-    if (hdr->flags & UCI_AM_FLAG_AHEAD) {
+    if (am->hdr->flags & UCI_AM_FLAG_AHEAD) {
         uci_repair_keep_ahead(op, entries, grant->rkey_length);
         return;
     }
@@ -456,6 +500,13 @@ void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr
     /* if none was started, no chunk got better: the next rung is taken */
     uci_recv_op_advance(op);
 }
+
+UCI_AM_HANDLER(GRANT, 7, "S: where to get them; with AHEAD unasked, after CTS", "entries, rkey",
+               "R reads by `ucp_get_nbx`", "R asks again; AHEAD: R asks with REPAIR", .flags = UCI_AM_FLAG_AHEAD,
+               .min   = sizeof(uci_am_grant_t),
+               .max   = sizeof(uci_am_grant_t) + (UCI_REPAIR_BATCH * sizeof(uci_am_grant_entry_t)) + UCI_WIRE_KEY_MAX,
+               .grain = 1, .about = UCI_AM_ABOUT_RECV, .in_clear = true, .hit = UCI_AM_HIT(REPAIR),
+               .check = uci_repair_check_grant, .check_recv = uci_repair_check_entries, .take = uci_repair_on_grant);
 
 /* ------------------------------------------------- sender: what is asked */
 

@@ -47,8 +47,4 @@ void uci_repair_get_unpin(uci_recv_op_t *op);
 /** Sender: the receiver, which has been given this number @a hdr->op there, lacks @a count chunks. */
 void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes, uint32_t count);
 
-/* Called by the dispatcher: on the receiver */
-void uci_repair_on_grant(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr, const void *data, size_t length);
-void uci_repair_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr);
-
 #endif

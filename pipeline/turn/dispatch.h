@@ -1,13 +1,16 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Who an active message is for. What control.h has verified comes here; the handlers are below.
+ * Who an active message is for. What control.h has verified comes here; the handlers are below, and known by their rows (am_handler.h).
  */
 #ifndef UCI_DISPATCH_H_
 #define UCI_DISPATCH_H_
 
 #include "base/wire.h"
 #include "base/worker_state.h"
+
+/** All rows, by type: worker->handlers. */
+extern const struct uci_am_handler *const uci_am_handlers[UCI_AM_LAST];
 
 /**
  * For worker->message: check what it says, and hand it to who handles its type.

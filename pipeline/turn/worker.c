@@ -160,6 +160,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     worker->slots_free = UINT32_MAX;
     worker->turn       = uci_worker_turn;
     worker->message    = uci_dispatch;
+    worker->handlers   = uci_am_handlers;
     worker->recv       = uci_recv;
     worker->find       = uci_unexpected_oldest;
     worker->withdraw   = uci_request_withdraw;

@@ -83,7 +83,7 @@ build_objects() {
 # The source that a harness includes is left out of what it is linked with.
 build_harness() {
     local name=$1 included objects=() object more=()
-    included=$(sed -n 's|^#include "../../[a-z_]*/\([a-z_]*\)\.c"|\1|p' "$here/fuzz_$name.c")
+    included=$(sed -n 's|^#include "../../[a-z_/]*/\([a-z_]*\)\.c"|\1|p' "$here/fuzz_$name.c")
     for object in "$out"/objects/*.o; do
         [ "$(basename "${object%.o}")" = "$included" ] || objects+=("$object")
     done

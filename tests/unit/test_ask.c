@@ -12,6 +12,7 @@
 #include "base/recv_op.h"
 #include "base/send_op.h"
 #include "base/worker_state.h"
+#include "turn/dispatch.h"
 
 #define MS    1000000ul
 #define S     1000000000ul
@@ -25,6 +26,7 @@ static void set_up(void)
 {
     memset(&worker, 0, sizeof(worker));
     memset(peers, 0, sizeof(peers));
+    worker.handlers = uci_am_handlers;
     peers[0].worker = peers[1].worker = &worker;
     peers[0].uid                      = 17;
     peers[1].uid                      = 18;

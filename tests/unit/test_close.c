@@ -7,11 +7,20 @@
 
 #include "fake_talk.h"
 
+#include "base/am_handler.h"
 #include "conn/close.h"
 #include "link/control.h"
 #include "link/link_recv.h"
 #include "link/link_send.h"
 #include "link/mailbox.h"
+
+/* A message of the peer's, as it comes to who takes it */
+static void take(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
+{
+    uci_am_t am = {.peer = peer, .hdr = hdr, .data = data, .length = length};
+
+    uci_am_handler(peer->worker, hdr->type)->take(&am);
+}
 
 static void set_up(void)
 {
@@ -62,13 +71,13 @@ Test(close, a_leave_that_has_crossed_our_bye)
     net_clock      = 1000000000000ul;
     peer->bye_said = true;
     peer->bye_time = net_clock;
-    uci_close_on_leave(peer, &again, report, sizeof(report));
+    take(peer, &again, report, sizeof(report));
     cr_expect(peer->leaving);
     cr_expect(talk_count(1, UCI_AM_BYE) == 0);
     net_clock += 250 * TALK_MS;
-    uci_close_on_leave(peer, &again, report, sizeof(report));
+    take(peer, &again, report, sizeof(report));
     cr_expect(talk_count(1, UCI_AM_BYE) == 1, "it was lost");
-    uci_close_on_leave(peer, &again, report, sizeof(report));
+    take(peer, &again, report, sizeof(report));
     cr_expect(talk_count(1, UCI_AM_BYE) == 1, "once");
     net_clock = 0;
 }
@@ -81,9 +90,9 @@ Test(close, an_answer_to_who_has_closed)
     uci_list_t eps;
 
     uci_list_move(&peer->eps, &eps);
-    uci_link_on_sent(peer, &answer);
+    take(peer, &answer, NULL, 0);
     cr_expect(uci_list_is_empty(&peer->pending));
-    uci_link_on_sent(peer, &question);
+    take(peer, &question, NULL, 0);
     cr_expect(!uci_list_is_empty(&peer->pending), "it has no endpoint, and tries");
     uci_control_drop_pending(peer);
     uci_list_move(&eps, &peer->eps);
@@ -117,10 +126,11 @@ Test(close, a_box_for_who_has_closed)
     struct {
         uci_am_box_t box;
         char key[16];
-    } told           = {.box = {.address = 64, .key = 1, .size = 1u << 20, .offset = 64, .granules = 256}};
-    uci_peer_t *peer = net_nodes[0].ep->peer;
+    } told                 = {.box = {.address = 64, .key = 1, .size = 1u << 20, .offset = 64, .granules = 256}};
+    uci_peer_t *peer       = net_nodes[0].ep->peer;
+    const uci_am_hdr_t hdr = {.type = UCI_AM_BOX};
 
     peer->user_closed = true;
-    uci_mailbox_on_box(peer, &told, sizeof(told));
+    take(peer, &hdr, &told, sizeof(told));
     cr_expect((peer->box_rkey == NULL) && !peer->box_mapped);
 }

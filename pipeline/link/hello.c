@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The other side introduces itself: its address lets us answer, its mark says what it can do. Ours: uci_control_hello().
+ */
+#include "base/am_handler.h"
+#include "control.h"
+#include "link_recv.h"
+#include "link_send.h"
+
+static const char *uci_hello_check(const uci_am_t *am)
+{
+    return (uci_mark_uid(am->data) == am->peer->uid) ? NULL : "that it is another one";
+}
+
+/* It has said BYE before, and is here again: HELLOs are counted since */
+static void uci_hello_come_back(uci_peer_t *peer, uint64_t life)
+{
+    if (life > peer->peer_life) {
+        peer->peer_life = life;
+        peer->leaving = peer->promised = peer->bye_heard = false;
+    }
+}
+
+static void uci_hello_take(uci_am_t *am)
+{
+    uci_peer_t *peer       = am->peer;
+    const uci_mark_t *mark = am->data;
+
+    if ((uci_mark_check(mark) != UCS_OK) || (uci_peer_set_mark(peer, mark) != UCS_OK)) {
+        return;
+    }
+    uci_hello_come_back(peer, am->hdr->value);
+    uci_peer_set_address(peer, (const char *)am->data + sizeof(*mark), am->length - sizeof(*mark));
+    uci_control_send_pending(peer);
+    if (am->hdr->value > 0) {
+        uci_link_confirm(peer); /* that it is back */
+        if (peer->tx_acked != peer->tx_next) {
+            uci_link_watch(peer); /* since BYE nobody has looked after what it may lack */
+        }
+    }
+}
+
+UCI_AM_HANDLER(
+        HELLO, 1, "S, before its first message to R; a closing side that never was S, before LEAVE or BYE",
+        "mark, UCX address; `value`: times that S has come back after a BYE (so in LEAVE and BYE: those of an "
+        "older life are void)",
+        "none, it lets R connect back; ACK, which repeats the `value`, if that is not 0",
+        "S sends it again with SENT as long as nothing has come from R, or its coming back is not confirmed; and "
+        "with each QUERY but the first",
+        .min = sizeof(uci_mark_t) + 1, .max = sizeof(uci_mark_t) + UCI_WIRE_ADDRESS_MAX, .grain = 1,
+        .hit = UCI_AM_HIT(ACK), .check = uci_hello_check, .take = uci_hello_take);
