@@ -14,9 +14,10 @@
 /* Turns of progress without room in a mailbox, after which what waits goes by active message: its owner may be away for long */
 #define UCI_LINK_WAIT_TURNS 1024
 
-/* When a log that is not acknowledged is asked about: after this, then after twice as long each time, up to 2^10 times as long */
+/* When a log that is not acknowledged is asked about: after this, then after twice as long each time, up to 2^8 times as long:
+ * 5 s, after which a quiet peer is asked no more often, and what was lost waits no longer */
 #define UCI_LINK_SENT_NS    20000000ul
-#define UCI_LINK_SENT_SHIFT 10u
+#define UCI_LINK_SENT_SHIFT 8u
 
 /* Frames sent again in one answer */
 #define UCI_LINK_AGAIN 4096

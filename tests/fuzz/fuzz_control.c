@@ -646,14 +646,15 @@ static void step_close(void)
 /* The peer maps our slots, and we its */
 static void step_share(void)
 {
-    uci_peer_t *peer  = uci_worker_peer(fuzz_worker, FUZZ_PEER_UID);
-    char message[64]  = "";
-    uci_am_pool_t *to = (uci_am_pool_t *)(void *)message;
+    uci_am_hdr_t pool   = {.type = UCI_AM_POOL, .uid = FUZZ_PEER_UID},
+                 mapped = {.type = UCI_AM_MAPPED, .uid = FUZZ_PEER_UID};
+    char message[64]    = "";
+    uci_am_pool_t *to   = (uci_am_pool_t *)(void *)message;
 
     to->slot_size  = UCI_SLOT_SIZE;
     to->slot_count = UCI_SLOT_COUNT;
-    uci_bounce_on_pool(peer, message, sizeof(message));
-    uci_bounce_on_mapped(peer);
+    (void)fuzz_worker->message(fuzz_worker, &pool, message, sizeof(message), NULL);
+    (void)fuzz_worker->message(fuzz_worker, &mapped, NULL, 0, NULL);
 }
 
 /* The peer takes one of our slots, or fills one of its own: as a receive that is under way expects, or not quite */

@@ -19,7 +19,7 @@
 
 #define START_NS    1000000000000ul
 #define TURNS_MAX   300000u      /* of all nodes, in which what is awaited comes */
-#define IDLE_NS_MAX 4000000000ul /* steps of time in which nothing happens */
+#define IDLE_NS_MAX 2000000000ul /* a step of time */
 #define PATIENCE_NS \
     600000000000ul /* without an end of anything. Questions come after 32 s at last, answers may be lost */
 #define STALL_NS \
@@ -557,7 +557,8 @@ static void run_program(void)
 /* ----------------------------------------------------------------- the end */
 
 /* The next moment at which something happens. While a worker says that it has something to do now, time goes on all the same, and faster as
- * less comes of it; so it does where nobody awaits anything. */
+ * less comes of it; so it does where nobody awaits anything. No step is long: logs are looked after as often as workers turn, which is no such
+ * moment. */
 static void pass_time(unsigned idle)
 {
     uint64_t step = 1000ul << uci_min(idle / 4, 22u);
@@ -572,7 +573,7 @@ static void pass_time(unsigned idle)
     }
     step = uci_min(step, IDLE_NS_MAX);
     if ((next != UINT64_MAX) && (!busy || (next < fake_net.clock + step))) {
-        fake_net.clock = uci_max(next, fake_net.clock) + 1;
+        fake_net.clock = uci_max(uci_min(next, fake_net.clock + IDLE_NS_MAX), fake_net.clock) + 1;
     } else {
         fake_net.clock += step;
     }
