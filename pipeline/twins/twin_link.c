@@ -340,14 +340,17 @@ static void uci_twin_connect(uci_twin_partner_t *partner)
         uci_fatal("%s can't connect to twin %u on host %s: %s; does UCX_TLS name a transport that leads there?",
                   uci_process_name(), partner->twin, partner->card.host, uci_ucp.status_string(status));
     }
-    partner->state      = UCI_TWIN_TALKING;
+    if (partner->state == UCI_TWIN_SEEKING) {
+        partner->state = UCI_TWIN_TALKING;
+    }
     partner->heard_time = uci_process_time_ns();
     uci_info("twin %u is there: pid %d on host %s", partner->twin, (int)partner->card.pid, partner->card.host);
 }
 
+/* Also one that has found us first and is done: it waits for what we have to say */
 static void uci_twin_seek(uci_twin_partner_t *partner, uint64_t now)
 {
-    if ((partner->state == UCI_TWIN_SEEKING) && (now - partner->look_time >= UCI_TWIN_LOOK_NS)) {
+    if ((partner->ep == NULL) && uci_twin_partner_listens(partner) && (now - partner->look_time >= UCI_TWIN_LOOK_NS)) {
         partner->look_time = now;
         if (uci_twin_card_read(uci_settings.twins.folder, partner->twin, partner->link->card.rank, &partner->card) ==
             UCI_OK) {

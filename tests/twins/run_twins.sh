@@ -38,7 +38,9 @@ compile_all() {
                 "$uci_root/tests/twins/$name.c" -o "$work/$one/$name" -lm
         done
     done
-    gcc "${flags[@]}" -shared -fPIC "$uci_root/tests/twins/failing_node.c" -o "$work/failing_node.so" -ldl
+    for name in failing_node late_card; do
+        gcc "${flags[@]}" -shared -fPIC "$uci_root/tests/twins/$name.c" -o "$work/$name.so" -ldl
+    done
 }
 
 # check_one NAME COMMAND...: unless --only leaves it out; in a folder of its own, with the time that it took.
@@ -101,6 +103,11 @@ same() {
 # The order in which workers are done is another one in each run
 followed() {
     same "$@" && summary "sums['choices_followed'] > 0 and sums['choices_given_up'] == 0"
+}
+
+# One twin is done before the other one sees its card: it is looked for all the same, and hears what it waits for
+late_card() {
+    LATE_CARD=0,1500 LD_PRELOAD=$work/late_card.so UCI_TWINS_WAIT=600 same "$@" && grep -q "times no card" "$work/job/twin.0.stderr"
 }
 
 # --- a processor that computes wrong ---
@@ -290,6 +297,7 @@ check_mpi() {
     check_one "$one: ring, 3 twins of 4" same "$one" 3 4 ring 100 50
     check_one "$one: ring, 3 twins of 2, correct" same "$one" 3 2 --correct ring
     check_one "$one: ring, beside signatures" beside_signatures "$one"
+    check_one "$one: ring, a card that is seen late" late_card "$one" 2 2 ring
     check_one "$one: types and large messages, 2 twins of 3" same "$one" 2 3 types
     check_one "$one: types and large messages, 3 twins of 2, correct" same "$one" 3 2 --correct types 256
     check_one "$one: alltoall, 2 twins of 4" same "$one" 2 4 alltoall 1024 100
