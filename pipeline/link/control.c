@@ -152,7 +152,7 @@ bool uci_control_is_too_early(uci_peer_t *peer)
 
 static ucp_ep_h uci_control_endpoint(uci_control_t *msg)
 {
-    bool small = (msg->length + msg->more <= UCI_CONTROL_POOLED); /* one fragment, over any transport */
+    bool small = (msg->length + msg->more <= UCI_CONTROL_FRAGMENT);
 
     if (uci_control_is_too_early(msg->peer)) {
         return NULL;

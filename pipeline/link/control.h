@@ -19,6 +19,11 @@
 /** Payload that fits a pooled message */
 #define UCI_CONTROL_POOLED 192
 
+/** Payload that goes in one fragment over any transport: ud's, over Ethernet, have 1024 bytes, with our header and UCX's. HELLO of a worker with
+ *  several devices is longer than a pooled message, and must not take a new connection to a side that has closed: if its worker goes meanwhile, UCX
+ *  1.13 aborts (tcp, a connection request that fails: an assertion in ucp_request_send_state_ff()) */
+#define UCI_CONTROL_FRAGMENT 768
+
 typedef struct uci_control {
     uci_list_t link; /**< in peer->pending; the pool's link before */
     uci_peer_t *peer;

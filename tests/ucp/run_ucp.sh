@@ -449,7 +449,7 @@ run_endings() {
         [ "$tls" != self ] || continue
         for fault in none ack any+repair; do
             [ "$fault" != any+repair ] || [ "$tls" = tcp,self ] || continue
-            ending_case "$tls" auto "$fault" 1 ''
+            ending_case "$tls" auto "$fault" 2 '' # 2: also between strangers
         done
     done
 }

@@ -134,3 +134,20 @@ Test(close, a_box_for_who_has_closed)
     take(peer, &hdr, &told, sizeof(told));
     cr_expect((peer->box_rkey == NULL) && !peer->box_mapped);
 }
+
+/* A worker of several devices has an address that is longer than a pooled message: to who has closed it goes without a new connection, which
+ * UCX 1.13 does not survive when the other worker goes meanwhile */
+Test(close, a_long_hello_for_who_has_closed)
+{
+    uci_peer_t *peer     = net_nodes[0].ep->peer;
+    uci_worker_t *worker = peer->worker;
+    const unsigned to    = 1;
+
+    worker->address        = realloc(worker->address, 400);
+    worker->address_length = 400;
+    cr_assert(uci_peer_set_address(peer, &to, sizeof(to)) == UCS_OK, "it could be connected to");
+    net_nodes[0].ep->half = true;
+    uci_control_hello(peer);
+    cr_expect(talk_count(1, UCI_AM_HELLO) == 1);
+    cr_expect(peer->eps.next->next == &peer->eps, "there is another endpoint");
+}
