@@ -21,6 +21,11 @@
 
 struct uci_worker;
 
+/** What is heard so soon after our BYE has crossed it, and is no sign that the BYE was lost; the other side's may be on its way. What would take a
+ *  new connection waits as long: the other side's worker may be going, and UCX up to 1.13 survives that on neither side (tcp: assertions in
+ *  ucp_worker_destroy(), and in ucp_request_send_state_ff() where the connection fails). Less than the time after which LEAVE is repeated. */
+#define UCI_PEER_CROSSING_NS 100000000ul
+
 /** An endpoint that the user (or UCI itself) has to a peer. */
 typedef struct uci_ep {
     ucp_ep_h ucp;

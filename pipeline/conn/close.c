@@ -29,11 +29,6 @@
 #define UCI_CLOSE_REPEAT_NS    250000000ul
 #define UCI_CLOSE_REPEAT_SHIFT 3u
 
-/* A LEAVE that comes so soon after our BYE has crossed it, and is no sign that the BYE was lost. To say it again takes a new connection, which the
- * other side's UCX would have to answer while its worker goes: up to 1.13 it does not survive that (an assertion in ucp_worker_destroy(), tcp).
- * Less than UCI_CLOSE_REPEAT_NS: what is repeated after that is answered */
-#define UCI_CLOSE_CROSSING_NS 100000000ul
-
 /* Ranges in a BYE, so that it fits in one fragment; others tell all */
 #define UCI_CLOSE_BYE_RANGES ((UCI_CONTROL_POOLED / sizeof(uint64_t) - 2) / 2)
 
@@ -562,7 +557,7 @@ static void uci_close_on_leave(uci_am_t *am)
     uci_close_take_report(peer, am->data, am->length);
     uci_unexpected_adopt_all(peer);
     if (peer->bye_said) {
-        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (uci_process_time_ns() >= peer->bye_time + UCI_CLOSE_CROSSING_NS)) {
+        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (uci_process_time_ns() >= peer->bye_time + UCI_PEER_CROSSING_NS)) {
             /* it has not come, nor have FINs, for which the other side may wait for ever: an endpoint is made for it */
             peer->promised = true;
             uci_close_send_bye(peer);

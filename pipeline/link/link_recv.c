@@ -40,6 +40,13 @@ static uint64_t uci_link_known_sent(const uci_peer_t *peer, uint64_t upto)
     return upto;
 }
 
+/* After our BYE what is asked takes a new connection: not while the other side's BYE may be on its way. Who is not answered asks again */
+static bool uci_link_is_crossing(const uci_peer_t *peer, uint64_t now)
+{
+    return peer->bye_said && !peer->bye_heard && uci_list_is_empty(&peer->eps) &&
+           (now < peer->bye_time + UCI_PEER_CROSSING_NS);
+}
+
 /* State, not events: what one acknowledgement did not bring, the next one does. @param upto  frames below are known to have been sent */
 static void uci_link_send_ack(uci_peer_t *peer, uint64_t upto, uint16_t flags)
 {
@@ -48,7 +55,10 @@ static void uci_link_send_ack(uci_peer_t *peer, uint64_t upto, uint16_t flags)
     size_t count = 2;
 
     upto = uci_link_known_sent(peer, upto);
-    msg  = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
+    if (uci_unlikely(peer->bye_said) && uci_link_is_crossing(peer, uci_process_time_ns())) {
+        return;
+    }
+    msg = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
     if (msg == NULL) {
         return;
     }
@@ -440,6 +450,9 @@ static void uci_link_ask_peer(uci_peer_t *peer, uint64_t now)
         return;
     }
     peer->gap_time = now;
+    if (uci_link_is_crossing(peer, now)) {
+        return;
+    }
     ++peer->gap_asks;
     uci_mailbox_repeat(peer);
     uci_link_send_ack(peer, 0, UCI_AM_FLAG_REPAIR | (peer->rx_damaged ? UCI_AM_FLAG_LAST : 0));

@@ -151,3 +151,25 @@ Test(close, a_long_hello_for_who_has_closed)
     cr_expect(talk_count(1, UCI_AM_HELLO) == 1);
     cr_expect(peer->eps.next->next == &peer->eps, "there is another endpoint");
 }
+
+/* After our BYE a question takes a new connection, and the other side's BYE may be on its way, with its worker behind it */
+Test(close, no_question_crosses_a_bye)
+{
+    uci_peer_t *peer        = net_nodes[0].ep->peer;
+    const uci_am_hdr_t sent = {.type = UCI_AM_SENT, .value = peer->rx_next + 2};
+    const unsigned to       = 1;
+
+    net_clock = 1000000000000ul;
+    cr_assert(uci_peer_set_address(peer, &to, sizeof(to)) == UCS_OK, "it could be connected to");
+    peer->bye_said = true;
+    peer->bye_time = net_clock;
+    uci_ep_destroy(net_nodes[0].ep);
+    net_nodes[0].ep = NULL;
+    take(peer, &sent, NULL, 0);
+    cr_expect(talk_count(1, UCI_AM_ACK) == 0);
+    cr_expect(uci_list_is_empty(&peer->eps));
+    net_clock += UCI_PEER_CROSSING_NS;
+    take(peer, &sent, NULL, 0);
+    cr_expect(talk_count(1, UCI_AM_ACK) == 1, "it is still there, and something is missing");
+    net_clock = 0;
+}
