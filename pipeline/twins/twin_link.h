@@ -6,6 +6,7 @@
  * twin says arrives in order and intact, or not at all, and large contents go by the paths of all messages.
  *
  *     SEEKING --card is there, and fits--> TALKING --DONE said--> DONE
+ *        |                                    |
  *        +-- no card within the time -> ABSENT+-- its process is gone, or too much waits for it -> LOST, BEHIND
  *
  * One whose card is seen late may be DONE before: it is looked for all the same, since it waits for what we say.

@@ -1,8 +1,8 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * A file system that shows new files late, as NFS does: preloaded, in front of libc's open64(), with which UCI opens files, it says for a while that there is no card of a
- * twin.
+ * A file system that shows new files late, as NFS does: preloaded, in front of libc's open64(), with which UCI opens files, it says for a
+ * while that there is no card of a twin.
  *
  *     LATE_CARD=TWIN,MILLISECONDS
  *
