@@ -20,9 +20,14 @@ def file_name(root, path):
     return str(path.relative_to(root).with_suffix(""))
 
 
+def is_part(name):
+    """Is this a header that declares a room's part of the state (foo_part.h)? It may be known below its room: whoever puts parts together."""
+    return name.endswith("_part")
+
+
 def room_of(name):
-    """pipeline/link/foo -> pipeline/link."""
-    return name.rsplit("/", 1)[0]
+    """pipeline/link/foo -> pipeline/link; parts are a room of their own, below all that hold some."""
+    return f"{name.split('/')[0]}/parts" if is_part(name) else name.rsplit("/", 1)[0]
 
 
 def sources_of(root, folders):

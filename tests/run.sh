@@ -26,7 +26,7 @@ suites=(
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "report     + 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
     "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
-    "layers     + 10s  include rules, exported symbols, silence in other programs, and the table of UCX's functions"
+    "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, and the table of UCX's functions"
     "format     + 5s   clang-format on C, shellcheck on scripts"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "mpi        * 3min real programs under Open MPI and MPICH, over every transport; in short"
@@ -79,7 +79,8 @@ suite_layers() {
     local status=0
     python3 "$uci_root/tests/layering.py" "$build" || status=1
     python3 "$uci_root/tests/call_surface.py" "$build" || status=1
-    python3 "$uci_root/tests/message_types.py" || status=1
+    python3 "$uci_root/tests/doc_tables.py" || status=1
+    /usr/bin/python3 "$uci_root/tests/ownership.py" "$build" || status=1
     return "$status"
 }
 
@@ -223,7 +224,7 @@ suite_random() {
     local seed=${UCI_TEST_SEED:-$(date +%s)}
     passed=0 failed=0
     count_check "10^7 random faults, seed $seed" "$build/tests/unit/random/test_random" --faults all --faults-total 1e7 \
-                                                 --seed "$seed" --processes "$(nproc)" --failures 5 --verbose
+                                                 --seed "$seed" --processes "$(nproc)" --failures 5 --verbose --cells
     say "$passed passed, $failed failed, 0 skipped"
 }
 

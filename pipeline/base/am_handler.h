@@ -3,15 +3,17 @@
  *
  * Types of active messages. Each is one row, beside the function that takes it, and a word in the list below: the row is what is checked of a
  * message by its type alone, what handles it, what fault injection may do to it, and its line in docs/design.md, section 4
- * (tests/message_types.py --write puts it there).
+ * (tests/doc_tables.py --write puts it there).
  *
  *     control.c: intact? --> dispatch.c: possible? (row) --> check --> check_receive --> take
  */
 #ifndef UCI_AM_HANDLER_H_
 #define UCI_AM_HANDLER_H_
 
+#include "peer.h"
+#include "worker_state.h"
 #include "fault/fault.h"
-#include "recv_op.h"
+#include "transfer/recv_op_part.h"
 #include "wire.h"
 
 /** All types. Numbers are in the rows, and in wire.h. */
@@ -91,7 +93,7 @@ typedef struct uci_am_handler {
 /** @return the row of a type, or NULL: there is no such type. */
 UCI_INLINE const uci_am_handler_t *uci_am_handler(const uci_worker_t *worker, unsigned type)
 {
-    return uci_likely(type < UCI_AM_LAST) ? worker->handlers[type] : NULL;
+    return uci_likely(type < UCI_AM_LAST) ? worker->calls.handlers[type] : NULL;
 }
 
 #endif

@@ -15,13 +15,13 @@
 
 uint64_t uci_ask_delay(const uci_worker_t *worker)
 {
-    return uci_max(uci_min(2 * worker->round_trip, UCI_ASK_INTERVAL_NS), UCI_ASK_DELAY_NS);
+    return uci_max(uci_min(2 * worker->talk.round_trip, UCI_ASK_INTERVAL_NS), UCI_ASK_DELAY_NS);
 }
 
 /* Messages that came damaged and may have been about an operation with it */
 static uint64_t uci_ask_damage(const uci_peer_t *peer)
 {
-    return peer->damage + peer->worker->damage;
+    return peer->talk.damage + peer->worker->talk.damage;
 }
 
 static bool uci_ask_is_doubted(const uci_ask_t *ask, const uci_peer_t *peer)
@@ -72,6 +72,25 @@ void uci_ask_name(uci_ask_t *ask)
 {
     ask->named = true;
     ask->wait  = 0;
+}
+
+void uci_ask_hint(uci_ask_t *ask)
+{
+    ask->named = true;
+}
+
+void uci_ask_spoil(uci_ask_t *ask)
+{
+    ask->spoilt = true;
+    uci_ask_name(ask);
+}
+
+bool uci_ask_was_spoilt(uci_ask_t *ask)
+{
+    bool spoilt = ask->spoilt;
+
+    ask->spoilt = false;
+    return spoilt;
 }
 
 void uci_ask_doubt(uci_ask_t *ask)

@@ -13,22 +13,13 @@
 #ifndef UCI_ASK_H_
 #define UCI_ASK_H_
 
-#include <stdbool.h>
-#include <stdint.h>
+#include "ask_part.h"
 
 struct uci_peer;
 struct uci_worker;
 
 /** How often we ask for what is due, if nothing was damaged */
 #define UCI_ASK_INTERVAL_NS 1000000000ul
-
-typedef struct uci_ask {
-    uint64_t time;   /**< something came for it, or it was asked about, in ns */
-    uint64_t wait;   /**< after the last question, in ns; 0: something has come since */
-    uint64_t damage; /**< uci_ask_damage() when it was asked about */
-    bool named;
-    bool rough; /**< something of it was damaged: silence is asked about as early as who is doubted */
-} uci_ask_t;
 
 /** @return how long to wait, in ns, before what has not come is asked for again: twice a round trip, as measured, or half a
  *  millisecond if that is more. Asked for earlier it would come twice. */
@@ -48,6 +39,15 @@ void uci_ask_heard(uci_ask_t *ask, uint64_t now);
 
 /** Something has come for it, damaged. Who says so is there: he is asked again soon, however often it was in vain. */
 void uci_ask_name(uci_ask_t *ask);
+
+/** The other side asks about it: something has been lost, perhaps what this side had said. */
+void uci_ask_hint(uci_ask_t *ask);
+
+/** Something that was for it has come damaged: named, and the next question knows. */
+void uci_ask_spoil(uci_ask_t *ask);
+
+/** @return whether something that was for it has come damaged since this was asked last. */
+bool uci_ask_was_spoilt(uci_ask_t *ask);
 
 /** What was said of it may well be lost: asked about as who is doubted. */
 void uci_ask_doubt(uci_ask_t *ask);

@@ -7,6 +7,7 @@
 #ifndef UCI_DAMAGE_H_
 #define UCI_DAMAGE_H_
 
+#include "damage_part.h"
 #include "forensics/forensics.h"
 #include "util/types.h"
 #include "verdict.h"
@@ -39,15 +40,6 @@ typedef struct uci_damage {
     char capture[96]; /**< file with all of it, UCI_CAPTURE; or "" */
     char data[];
 } uci_damage_t;
-
-/** The damaged chunks of a message, first come first; zeros are none. */
-typedef struct uci_damages {
-    uci_damage_t *first;
-    uci_damage_t **last; /**< NULL: `first` is */
-    uint32_t count;
-    uint32_t left_out;
-    size_t bytes;
-} uci_damages_t;
 
 /** Keep a chunk. @param data  NULL: nobody has seen its bytes, only that it is wrong. */
 void uci_damages_keep(uci_damages_t *damages, uint32_t index, uci_way_t way, const void *data, size_t length);

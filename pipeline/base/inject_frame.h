@@ -9,7 +9,6 @@
 
 #include "fault/fault.h"
 #include "peer.h"
-#include "slot.h"
 #include "worker_state.h"
 
 /** Damage a fixed number of bytes: the lost tail of a truncation becomes zeros. */
@@ -51,18 +50,6 @@ void uci_inject_pass(const uci_digest_ops_t *digest, const void *data, size_t le
 
 /** What is known to be damaged has come damaged again: that fault is one that nobody sees. */
 void uci_inject_count_again(void);
-
-/** A slot of our own is about to be filled, and marked with @a mark: what damaged its last content, was that read? */
-void uci_inject_slot_begin(uci_bounce_t *bounce, uci_slot_t *slot, uint64_t mark);
-
-/** The content of a slot has been hit by so many faults. */
-void uci_inject_slot_hit(uci_bounce_t *bounce, const uci_slot_t *slot, uint64_t count);
-
-/** The same as of uci_inject_slot_begin(), of all slots: they go. */
-void uci_inject_slots_end(uci_bounce_t *bounce);
-
-/** A reader is about to read a slot, which it has found to be marked with @a mark. */
-void uci_inject_slot_read(uci_slot_t *slot, uint64_t mark);
 
 /** Keep what goes by now for later faults of kind stale. */
 void uci_inject_remember(const void *data, size_t length);

@@ -11,8 +11,9 @@
 #ifndef UCI_PATH_H_
 #define UCI_PATH_H_
 
-#include "recv_op.h"
-#include "send_op.h"
+#include "verdict.h"
+#include "transfer/recv_op_part.h"
+#include "transfer/send_op_part.h"
 #include "worker_state.h"
 
 /** NULL where there is nothing to do. Who sets `path` of an operation has, of a send `matched`, of a receive `finish`. */
@@ -43,8 +44,8 @@ typedef struct uci_path_ops {
 /** What a path has to know of an operation while it is the operation's path: a struct of its own, all zero at first. */
 #define uci_path_state(_op, _type) \
     ({ \
-        _Static_assert(sizeof(_type) <= sizeof((_op)->path_state), "path_state is too small"); \
-        (_type *)(void *)(_op)->path_state; \
+        _Static_assert(sizeof(_type) <= sizeof((_op)->way.state), "path_state is too small"); \
+        (_type *)(void *)(_op)->way.state; \
     })
 
 #endif

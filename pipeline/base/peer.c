@@ -21,26 +21,16 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     }
     peer->uid       = uid;
     peer->worker    = worker;
-    peer->eager_max = (uint32_t)worker->eager_max;
-    peer->tx_mask   = UINT64_MAX;
+    peer->eager_max = (uint32_t)worker->choice.eager_max;
     peer->mark.rank = -1;
-    peer->rx_box    = -1;
     peer->seed      = uci_frame_am_seed(uid, worker->uid);
     peer->seals     = worker->seals;
     peer->in_clear  = !worker->seals;
-    uci_list_init(&peer->held);
-    uci_list_init(&peer->gaps);
-    uci_list_init(&peer->suspect_link);
-    uci_list_init(&peer->watched_link);
-    uci_list_init(&peer->waiting_link);
     uci_list_init(&peer->eps);
-    uci_list_init(&peer->pending);
-    uci_list_init(&peer->unsent_link);
-    uci_list_init(&peer->streams);
-    uci_list_init(&peer->agains);
-    uci_list_init(&peer->stream_link);
-    uci_list_init(&peer->queued);
-    uci_fill_init(&peer->fill);
+    uci_link_part_init(&peer->tx, &peer->log, &peer->rx);
+    uci_mailbox_part_init(&peer->box);
+    uci_control_part_init(&peer->talk);
+    uci_transfer_part_init(&peer->xfer);
     *peer_p = peer;
     return UCS_OK;
 }
@@ -52,11 +42,11 @@ void uci_peer_destroy(uci_peer_t *peer)
         uci_list_del(&ep->link);
         free(ep);
     }
-    uci_list_del(&peer->stream_link);
-    uci_list_del(&peer->unsent_link);
+    uci_transfer_part_cleanup(&peer->xfer);
+    uci_control_part_cleanup(&peer->talk);
     uci_seal_pair_destroy(peer->pair);
-    free(peer->tx_ring);
-    free(peer->tx_kept);
+    free(peer->tx.ring);
+    free(peer->log.kept);
     free(peer->address);
     free(peer->transports);
     free(peer->device);
@@ -83,14 +73,14 @@ int uci_peer_rank(const uci_peer_t *peer)
 
 void uci_peer_limit_eager(uci_peer_t *peer)
 {
-    peer->eager_max = (uint32_t)peer->worker->eager_max;
+    peer->eager_max = (uint32_t)peer->worker->choice.eager_max;
     if (peer->known) {
         peer->eager_max = uci_min(peer->eager_max, peer->mark.eager_max);
     }
     if (peer->plan != NULL) {
         peer->eager_max = uci_min(peer->eager_max, peer->plan->eager_max);
     }
-    if (peer->box_mapped) {
+    if (peer->box.mapped) {
         peer->eager_max = uci_min(peer->eager_max, (uint32_t)(UCI_BOX_FRAME_MAX - sizeof(uci_frame_hdr_t)));
     }
     if (peer->seals && (peer->eager_max > 2 * UCI_SEALED_ROOM)) {
@@ -109,16 +99,16 @@ static ucs_status_t uci_peer_seal(uci_peer_t *peer, const uci_mark_t *mark)
     const uci_worker_t *worker = peer->worker;
 
     if (!uci_peer_is_marked(peer, mark)) {
-        uci_error("%s refuses %s: there are two workers with its uid", uci_mark_name(&worker->mark),
+        uci_error("%s refuses %s: there are two workers with its uid", uci_mark_name(&worker->self.mark),
                   uci_mark_name(mark));
         return UCS_ERR_UNSUPPORTED;
     }
     if ((peer->pair == NULL) &&
-        (uci_seal_pair_create(worker->uid, worker->mark.random, peer->uid, mark->random, &peer->pair) != UCI_OK)) {
+        (uci_seal_pair_create(worker->uid, worker->self.mark.random, peer->uid, mark->random, &peer->pair) != UCI_OK)) {
         peer->pair = NULL;
         return UCS_ERR_NO_MEMORY;
     }
-    peer->in_clear = (mark->scope == UCI_SEAL_SCOPE_NET) && uci_mark_is_near(&worker->mark, mark);
+    peer->in_clear = (mark->scope == UCI_SEAL_SCOPE_NET) && uci_mark_is_near(&worker->self.mark, mark);
     return UCS_OK;
 }
 
@@ -151,7 +141,8 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 
 bool uci_peer_is_gone(const uci_peer_t *peer)
 {
-    return peer->leaving && !peer->promised && (peer->uid != peer->worker->uid);
+    return uci_conversation_is_leaving(&peer->conversation) && !uci_conversation_is_waiting(&peer->conversation) &&
+           (peer->uid != peer->worker->uid);
 }
 
 /* ----------------------------------------------------------- endpoints */
@@ -213,7 +204,7 @@ bool uci_ep_is_last_of_user(const uci_ep_t *ep)
 /* One more endpoint, the last of the list; not if we don't know where to, or if both sides are done with each other */
 static ucp_ep_h uci_peer_connect(uci_peer_t *peer)
 {
-    if ((peer->address == NULL) || (peer->user_closed && uci_peer_is_gone(peer)) ||
+    if ((peer->address == NULL) || (uci_conversation_is_closed(&peer->conversation) && uci_peer_is_gone(peer)) ||
         (uci_ep_open_internal(peer) != UCS_OK)) {
         return NULL;
     }
@@ -249,7 +240,7 @@ static bool uci_peer_is_slow_link(const uci_peer_t *peer, const char *interface)
     unsigned speed = (interface[0] != '\0') ? uci_netif_speed(UCI_NETIF_SYSFS, interface) : 0;
 
     return (speed > 0) && (speed <= UCI_TUNER_SLOW_LINK) && peer->known &&
-           (strcmp(peer->mark.host, peer->worker->mark.host) != 0);
+           (strcmp(peer->mark.host, peer->worker->self.mark.host) != 0);
 }
 
 /* Nothing is kept of an endpoint that can't be had yet, or names no lane yet: it is asked again the next time */
@@ -301,7 +292,7 @@ static const uci_plan_t *uci_peer_find_plan(uci_peer_t *peer)
     const char *transports = uci_peer_transports(peer); /* and whether the link is slow */
 
     return uci_tuner_plan(transports, UCI_PATH_BIT(UCI_PATH_GET) | UCI_PATH_BIT(UCI_PATH_BOUNCE) |
-                                              (peer->maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0) |
+                                              (peer->slots.maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0) |
                                               (peer->slow_link ? UCI_PLAN_SLOW_LINK : 0));
 }
 

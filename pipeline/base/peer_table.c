@@ -9,9 +9,9 @@
 
 ucs_status_t uci_peer_table_init(uci_worker_t *worker)
 {
-    worker->peers_mask = UCI_PEER_TABLE_MIN - 1;
-    worker->peers      = calloc(UCI_PEER_TABLE_MIN, sizeof(*worker->peers));
-    return (worker->peers != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
+    worker->peers.mask  = UCI_PEER_TABLE_MIN - 1;
+    worker->peers.table = calloc(UCI_PEER_TABLE_MIN, sizeof(*worker->peers.table));
+    return (worker->peers.table != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
 }
 
 void uci_peer_table_cleanup(uci_worker_t *worker)
@@ -20,7 +20,7 @@ void uci_peer_table_cleanup(uci_worker_t *worker)
     {
         uci_peer_destroy(peer);
     }
-    free(worker->peers);
+    free(worker->peers.table);
 }
 
 /* Where to begin to look for a peer, in a table of mask + 1 places */
@@ -33,8 +33,8 @@ uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
 {
     size_t i;
 
-    for (i = uci_worker_peer_home(uid, worker->peers_mask);; ++i) {
-        uci_peer_t *peer = worker->peers[i & worker->peers_mask];
+    for (i = uci_worker_peer_home(uid, worker->peers.mask);; ++i) {
+        uci_peer_t *peer = worker->peers.table[i & worker->peers.mask];
 
         if ((peer == NULL) || (peer->uid == uid)) {
             return peer;
@@ -54,21 +54,21 @@ static void uci_worker_peer_insert(uci_peer_t **peers, size_t mask, uci_peer_t *
 
 static ucs_status_t uci_worker_grow_peers(uci_worker_t *worker)
 {
-    size_t i, size = 2 * (worker->peers_mask + 1);
+    size_t i, size = 2 * (worker->peers.mask + 1);
     uci_peer_t **peers = calloc(size, sizeof(*peers));
 
     if (peers == NULL) {
         uci_error("failed to allocate a table of %zu peers", size);
         return UCS_ERR_NO_MEMORY;
     }
-    for (i = 0; i <= worker->peers_mask; ++i) {
-        if (worker->peers[i] != NULL) {
-            uci_worker_peer_insert(peers, size - 1, worker->peers[i]);
+    for (i = 0; i <= worker->peers.mask; ++i) {
+        if (worker->peers.table[i] != NULL) {
+            uci_worker_peer_insert(peers, size - 1, worker->peers.table[i]);
         }
     }
-    free(worker->peers);
-    worker->peers      = peers;
-    worker->peers_mask = size - 1;
+    free(worker->peers.table);
+    worker->peers.table = peers;
+    worker->peers.mask  = size - 1;
     return UCS_OK;
 }
 
@@ -77,13 +77,13 @@ uci_peer_t *uci_worker_peer_slow(uci_worker_t *worker, uint64_t uid)
     uci_peer_t *peer = uci_worker_peer_find(worker, uid);
 
     if (peer == NULL) {
-        if (((2 * (worker->peers_count + 1) > worker->peers_mask + 1) && (uci_worker_grow_peers(worker) != UCS_OK)) ||
+        if (((2 * (worker->peers.count + 1) > worker->peers.mask + 1) && (uci_worker_grow_peers(worker) != UCS_OK)) ||
             (uci_peer_create(worker, uid, &peer) != UCS_OK)) {
             return NULL;
         }
-        uci_worker_peer_insert(worker->peers, worker->peers_mask, peer);
-        ++worker->peers_count;
+        uci_worker_peer_insert(worker->peers.table, worker->peers.mask, peer);
+        ++worker->peers.count;
     }
-    worker->last_peer = peer;
+    worker->peers.last = peer;
     return peer;
 }

@@ -19,8 +19,8 @@ uci_peer_t *uci_worker_peer_slow(uci_worker_t *worker, uint64_t uid);
 
 UCI_INLINE uci_peer_t *uci_worker_peer(uci_worker_t *worker, uint64_t uid)
 {
-    if (uci_likely((worker->last_peer != NULL) && (worker->last_peer->uid == uid))) {
-        return worker->last_peer;
+    if (uci_likely((worker->peers.last != NULL) && (worker->peers.last->uid == uid))) {
+        return worker->peers.last;
     }
     return uci_worker_peer_slow(worker, uid);
 }
@@ -29,7 +29,13 @@ UCI_INLINE uci_peer_t *uci_worker_peer(uci_worker_t *worker, uint64_t uid)
 uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid);
 
 #define uci_worker_for_each_peer(_peer, _worker) \
-    for (size_t _i_##_peer = 0; _i_##_peer <= (_worker)->peers_mask; ++_i_##_peer) \
-        for (uci_peer_t *_peer = (_worker)->peers[_i_##_peer]; _peer != NULL; _peer = NULL)
+    for (size_t _i_##_peer = 0; _i_##_peer <= (_worker)->peers.mask; ++_i_##_peer) \
+        for (uci_peer_t *_peer = (_worker)->peers.table[_i_##_peer]; _peer != NULL; _peer = NULL)
+
+/** It will be looked for again. */
+UCI_INLINE void uci_worker_peer_found(uci_worker_t *worker, uci_peer_t *peer)
+{
+    worker->peers.last = peer;
+}
 
 #endif

@@ -6,8 +6,10 @@
 #ifndef UCI_RECV_TABLE_H_
 #define UCI_RECV_TABLE_H_
 
+#include "peer.h"
+#include "worker_state.h"
 #include "am_handler.h"
-#include "recv_op.h"
+#include "transfer/recv_op_part.h"
 
 /** Take a slot. @return UINT32_MAX: there is no memory. */
 uint32_t uci_recv_slot_get(uci_worker_t *worker, uci_recv_op_t *op);

@@ -36,7 +36,7 @@ uci_request_t *uci_request_get(uci_worker_t *worker, const ucp_request_param_t *
 void uci_request_put(uci_request_t *req)
 {
     if (!(req->flags & UCI_REQUEST_USER_MEM)) {
-        uci_pool_put(&req->worker->requests, (char *)req->user - req->worker->request_head);
+        uci_pool_put(&req->worker->requests.pool, (char *)req->user - req->worker->requests.head);
     }
 }
 
@@ -58,11 +58,11 @@ static void uci_request_queue(uci_request_t *req, ucs_status_t status)
 
     req->completed_status = status;
     req->next_completed   = NULL;
-    if (worker->completed == NULL) {
-        worker->completed_end = &worker->completed;
+    if (worker->requests.completed == NULL) {
+        worker->requests.end = &worker->requests.completed;
     }
-    *worker->completed_end = req;
-    worker->completed_end  = &req->next_completed;
+    *worker->requests.end = req;
+    worker->requests.end  = &req->next_completed;
 }
 
 /* A callback that asks about its request is told that it is over, as in UCX; another thread is not told before the callback has run.
@@ -76,7 +76,7 @@ static void uci_request_end(uci_request_t *req, ucs_status_t status)
         return;
     }
 
-    if (!req->worker->is_mt) {
+    if (!req->worker->access.is_mt) {
         req->status = status;
     }
     uci_request_call(req, status);
@@ -88,10 +88,10 @@ static void uci_request_end(uci_request_t *req, ucs_status_t status)
 
 unsigned uci_request_deliver(uci_worker_t *worker)
 {
-    uci_request_t *req, *next = worker->completed;
+    uci_request_t *req, *next = worker->requests.completed;
     unsigned count = 0;
 
-    worker->completed = NULL; /* what callbacks complete is for the next turn */
+    worker->requests.completed = NULL; /* what callbacks complete is for the next turn */
     while ((req = next) != NULL) {
         next = req->next_completed;
         uci_request_end(req, req->completed_status);
@@ -109,7 +109,7 @@ static void uci_request_complete_other(uci_request_t *req, ucs_status_t status)
     }
     if (req->flags & UCI_REQUEST_TWIN) {
         req->flags &= ~(uint32_t)UCI_REQUEST_TWIN;
-        if (!req->worker->twin->received(req, status)) {
+        if (!req->worker->twins.events->received(req, status)) {
             uci_request_complete(req, status);
         } /* else when the twins have voted */
         return;
@@ -227,7 +227,7 @@ void uci_request_cancel(uci_request_t *req)
     /* as in UCX: receives that are not matched */
     uci_worker_enter(worker);
     if ((req->flags & UCI_REQUEST_RECV) && !(req->flags & UCI_REQUEST_COMPLETED) &&
-        uci_match_recv_is_posted(&req->match) && worker->withdraw(req)) {
+        uci_match_recv_is_posted(&req->match) && worker->calls.withdraw(req)) {
         uci_buffer_finish(&req->buffer);
         uci_signed_end(req, UCS_ERR_CANCELED);
         req->info = (ucp_tag_recv_info_t){0};

@@ -21,12 +21,12 @@ UCI_INLINE uci_request_t *uci_request_alloc(uci_worker_t *worker, const ucp_requ
         return req;
     }
 
-    object = uci_pool_get(&worker->requests);
+    object = uci_pool_get(&worker->requests.pool);
     if (uci_unlikely(object == NULL)) {
         return NULL;
     }
-    req        = uci_request_mark((char *)object + worker->request_head);
-    req->user  = (char *)object + worker->request_head;
+    req        = uci_request_mark((char *)object + worker->requests.head);
+    req->user  = (char *)object + worker->requests.head;
     req->flags = UCI_REQUEST_POSTING;
     return req;
 }

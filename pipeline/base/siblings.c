@@ -45,7 +45,7 @@ void uci_siblings_take_over(uci_worker_t *worker)
         __atomic_store_n(&sibling->shared, true, __ATOMIC_RELAXED);
     } else {
         sibling->handed_over = true;
-        __atomic_store_n(&worker->owner, uci_thread_self(), __ATOMIC_RELAXED);
+        __atomic_store_n(&worker->access.owner, uci_thread_self(), __ATOMIC_RELAXED);
     }
     pthread_mutex_unlock(&uci_siblings_lock);
 }
@@ -53,7 +53,7 @@ void uci_siblings_take_over(uci_worker_t *worker)
 /* Whoever sleeps on the worker's events may have been to find what has just been taken in */
 static void uci_sibling_wake(uci_worker_t *worker)
 {
-    if (worker->wakeup.set >= 0) {
+    if (worker->turn.wakeup.set >= 0) {
         uci_ucp.worker_signal(worker->ucp);
     }
 }
@@ -63,11 +63,11 @@ static void uci_sibling_serve(uci_worker_t *worker)
     unsigned turns = 0;
 
     worker->sibling.helped = true;
-    while ((turns < UCI_SIBLING_SERVED) && (worker->turn(worker) > 0)) {
+    while ((turns < UCI_SIBLING_SERVED) && (worker->calls.turn(worker) > 0)) {
         ++turns;
     }
     worker->sibling.helped     = false;
-    worker->sibling.turns_seen = worker->turns;
+    worker->sibling.turns_seen = worker->turn.count;
     if (turns > 0) {
         uci_sibling_wake(worker);
     }
@@ -77,13 +77,13 @@ static void uci_sibling_look(uci_worker_t *worker, uint64_t now)
 {
     uci_sibling_t *sibling = &worker->sibling;
 
-    if (worker->turns != sibling->turns_seen) {
-        sibling->turns_seen = worker->turns;
+    if (worker->turn.count != sibling->turns_seen) {
+        sibling->turns_seen = worker->turn.count;
         sibling->seen_time  = now;
         return;
     }
     if ((now - sibling->seen_time >= UCI_SIBLING_ALONE_NS) && !sibling->foreign && !uci_worker_is_inside(worker) &&
-        (worker->peers_count > 0)) {
+        (worker->peers.count > 0)) {
         uci_sibling_serve(worker);
     }
 }
@@ -91,16 +91,16 @@ static void uci_sibling_look(uci_worker_t *worker, uint64_t now)
 /* @return true if no other thread is in it, or can come until uci_sibling_release() */
 static bool uci_sibling_hold(uci_worker_t *worker)
 {
-    if (worker->is_mt) {
-        return pthread_mutex_trylock(&worker->lock) == 0;
+    if (worker->access.is_mt) {
+        return pthread_mutex_trylock(&worker->access.lock) == 0;
     }
-    return !worker->sibling.shared && (worker->owner == uci_thread_self());
+    return !worker->sibling.shared && (worker->access.owner == uci_thread_self());
 }
 
 static void uci_sibling_release(uci_worker_t *worker)
 {
-    if (worker->is_mt) {
-        pthread_mutex_unlock(&worker->lock);
+    if (worker->access.is_mt) {
+        pthread_mutex_unlock(&worker->access.lock);
     }
 }
 

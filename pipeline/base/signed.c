@@ -105,3 +105,20 @@ void uci_signed_end(uci_request_t *req, ucs_status_t status)
         uci_signed_drop(req);
     }
 }
+
+ucs_status_t uci_signed_fill(uci_frame_t *frame, uci_buffer_t *buffer, const uci_digest_ops_t *digest,
+                             const uci_signature_t *signature, uint64_t *value_p)
+{
+    char *payload = uci_frame_payload(frame);
+    ucs_status_t status;
+
+    if (uci_likely(signature == NULL)) {
+        return uci_buffer_read(buffer, 0, payload, buffer->length, digest, value_p);
+    }
+    status = uci_buffer_read(buffer, 0, payload, buffer->length, &uci_digest_table[UCI_DIGEST_NONE], value_p);
+    if (status == UCS_OK) {
+        uci_signed_append(payload + buffer->length, signature);
+        *value_p = digest->digest(payload, frame->total - sizeof(uci_frame_hdr_t));
+    }
+    return status;
+}

@@ -121,4 +121,9 @@ void uci_signed_drop(uci_request_t *req);
 /** A receive ends: if it has not been compared, it will not be. */
 void uci_signed_end(uci_request_t *req, ucs_status_t status);
 
+/** Fill a frame with the user's bytes, and behind them their signature, which may be NULL. @param value_p  digest of both.
+ *  @return UCS_OK, or why they can't be packed. */
+ucs_status_t uci_signed_fill(uci_frame_t *frame, uci_buffer_t *buffer, const uci_digest_ops_t *digest,
+                             const uci_signature_t *signature, uint64_t *value_p);
+
 #endif

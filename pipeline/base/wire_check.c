@@ -3,13 +3,13 @@
 
 #include <stdlib.h>
 
+#include "link/bounce_part.h"
 #include "digest/digest.h"
 #include "util/log.h"
 #include "tree/merkle.h"
 #include "util/process.h"
 #include "settings/settings.h"
 #include "signed.h"
-#include "slot.h"
 #include "live/stats.h"
 
 /* Refusals that are worth a warning each */

@@ -16,7 +16,7 @@ void uci_worker_enter_slow(uci_worker_t *worker);
 
 UCI_INLINE void uci_worker_enter(uci_worker_t *worker)
 {
-    if (uci_unlikely(__atomic_load_n(&worker->owner, __ATOMIC_RELAXED) != uci_thread_self())) {
+    if (uci_unlikely(__atomic_load_n(&worker->access.owner, __ATOMIC_RELAXED) != uci_thread_self())) {
         uci_worker_enter_slow(worker);
     }
     uci_stats_here = worker->stats.counters;
@@ -25,7 +25,7 @@ UCI_INLINE void uci_worker_enter(uci_worker_t *worker)
 /** The usual case: no lock, nobody else. @return false: nothing has been done; else uci_worker_leave() is not needed. */
 UCI_INLINE bool uci_worker_enter_fast(uci_worker_t *worker)
 {
-    if (uci_unlikely(__atomic_load_n(&worker->owner, __ATOMIC_RELAXED) != uci_thread_self())) {
+    if (uci_unlikely(__atomic_load_n(&worker->access.owner, __ATOMIC_RELAXED) != uci_thread_self())) {
         return false;
     }
     uci_stats_here = worker->stats.counters;
@@ -34,8 +34,8 @@ UCI_INLINE bool uci_worker_enter_fast(uci_worker_t *worker)
 
 UCI_INLINE void uci_worker_leave(uci_worker_t *worker)
 {
-    if (uci_unlikely(worker->is_mt)) {
-        pthread_mutex_unlock(&worker->lock);
+    if (uci_unlikely(worker->access.is_mt)) {
+        pthread_mutex_unlock(&worker->access.lock);
     }
 }
 

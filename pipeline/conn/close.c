@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/am_handler.h"
+#include "conversation/conversation.h"
 #include "link/control.h"
 #include "report/dump_line.h"
 #include "endpoint.h"
@@ -41,6 +42,8 @@ typedef struct uci_close {
     uint64_t deadline; /* for what is waited for now */
     uint64_t asked_time;
     uint64_t flush_time; /* when UCX was told to close it */
+    uint32_t round;      /* number of its last LEAVE; 0: none was necessary */
+    bool answered;       /* the peer has told what it lacks, since that */
     unsigned asks;       /* LEAVEs without an answer */
     bool last;           /* of the user's endpoints to this peer */
     bool given_up;       /* asking */
@@ -61,7 +64,7 @@ static size_t uci_close_unfinished(uci_peer_t *peer, uci_seq_range_t *ranges)
 {
     size_t count = uci_unexpected_unfinished(peer, ranges);
 
-    uci_list_for_each(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each(op, &peer->worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         if (op->peer != peer) {
             continue;
@@ -92,8 +95,8 @@ static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, siz
     qsort(ranges, count, sizeof(*ranges), uci_close_compare_ranges);
 
     told            = uci_min(count, max_ranges);
-    words[0]        = (count > 0) ? ranges[0].first : peer->rx_next;
-    words[1]        = (told < count) ? ranges[told].first : peer->rx_next;
+    words[0]        = (count > 0) ? ranges[0].first : peer->rx.next;
+    words[1]        = (told < count) ? ranges[told].first : peer->rx.next;
     msg->hdr.index  = (uint32_t)told;
     msg->length     = (2 * sizeof(*words)) + (told * sizeof(*ranges));
     msg->hdr.length = (uint32_t)msg->length;
@@ -114,7 +117,7 @@ static void uci_close_take_report(uci_peer_t *peer, const uint64_t *words, size_
     size_t count                  = (length / sizeof(*ranges)) - 1;
 
     uci_txlog_ack(peer, words[1]);
-    uci_list_for_each_safe(op, &peer->worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each_safe(op, &peer->worker->xfer.send_ops, uci_send_op_t, all)
     {
         if ((op->peer == peer) && (op->frame != NULL) && (op->frame->seq < words[1]) &&
             (bsearch(&op->frame->seq, ranges, count, sizeof(*ranges), uci_close_compare_seq) == NULL)) {
@@ -135,11 +138,10 @@ static void uci_close_ask(uci_close_t *closing, uint16_t flags)
     if (msg == NULL) {
         return; /* asked again after a while */
     }
-    peer->asked     = true;
-    peer->answered  = false;
-    peer->fins_told = peer->fins_sent;
-    msg->hdr.op     = ++peer->round;
-    msg->hdr.value  = peer->life;
+    closing->answered = false;
+    closing->round    = uci_conversation_ask(&peer->conversation, peer->talk.fins_sent);
+    msg->hdr.op       = closing->round;
+    msg->hdr.value    = peer->conversation.life;
     msg->hdr.flags |= flags;
     uci_control_send(msg);
 }
@@ -147,10 +149,11 @@ static void uci_close_ask(uci_close_t *closing, uint16_t flags)
 /* There is somebody who can answer, and something he has not confirmed. If he leaves as well, he will receive nothing more */
 static bool uci_close_has_to_ask(uci_peer_t *peer)
 {
-    if (peer->bye_heard || (peer->status != UCS_OK)) {
+    if (uci_conversation_is_gone(&peer->conversation) || (peer->conversation.status != UCS_OK)) {
         return false;
     }
-    return (peer->fins_told != peer->fins_sent) || (!peer->leaving && !uci_txlog_is_empty(peer));
+    return (peer->conversation.fins_told != peer->talk.fins_sent) ||
+           (!uci_conversation_is_leaving(&peer->conversation) && !uci_txlog_is_empty(peer));
 }
 
 static void uci_close_set_deadline(uci_close_t *closing, uint64_t delay)
@@ -163,11 +166,10 @@ static void uci_close_begin(uci_close_t *closing)
     uci_peer_t *peer = closing->peer;
 
     /* it may go on sending to us, and needs a new endpoint then. After LEAVE HELLO would say that we are back */
-    if (!peer->hello_sent && !peer->leaving) {
+    if (!peer->talk.hello_sent && !uci_conversation_is_leaving(&peer->conversation)) {
         uci_control_hello(peer);
     }
-    peer->user_closed = true;
-    peer->asked       = false;
+    uci_conversation_close(&peer->conversation);
     if (uci_close_has_to_ask(peer)) {
         uci_close_ask(closing, 0);
         uci_close_set_deadline(closing, uci_txlog_is_empty(peer) ? UCI_CLOSE_REPORT_NS : UCI_CLOSE_TIMEOUT_NS);
@@ -176,8 +178,8 @@ static void uci_close_begin(uci_close_t *closing)
 
 static bool uci_close_is_unanswered(const uci_close_t *closing)
 {
-    return closing->last && (closing->ep != NULL) && !closing->given_up && closing->peer->asked &&
-           !closing->peer->answered && !closing->peer->bye_heard;
+    return closing->last && (closing->ep != NULL) && !closing->given_up && (closing->round > 0) && !closing->answered &&
+           !uci_conversation_is_gone(&closing->peer->conversation);
 }
 
 static uint64_t uci_close_ask_time(const uci_close_t *closing)
@@ -187,7 +189,7 @@ static uint64_t uci_close_ask_time(const uci_close_t *closing)
 
 void uci_close_ask_again(uci_worker_t *worker, uint64_t now, bool damaged)
 {
-    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    uci_list_for_each(closing, &worker->conn.closing, uci_close_t, link)
     {
         /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): asking ends no close */
         if (uci_close_is_unanswered(closing) && (damaged || (now >= uci_close_ask_time(closing)))) {
@@ -205,13 +207,13 @@ static bool uci_close_is_read(const uci_close_t *closing)
 {
     const uci_ep_t *ep = closing->ep;
 
-    if (ep->half || ep->peer->bye_heard) {
+    if (ep->half || uci_conversation_is_gone(&ep->peer->conversation)) {
         return false; /* what is offered there is lost: the peer asks for copies, or wants nothing more */
     }
-    uci_list_for_each(op, &ep->peer->worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each(op, &ep->peer->worker->xfer.send_ops, uci_send_op_t, all)
     {
-        if ((op->peer == ep->peer) &&
-            ((op->offered_by == ep->ucp) || (closing->last && (op->req == NULL) && !uci_list_is_empty(&op->grants)))) {
+        if ((op->peer == ep->peer) && ((op->way.offered_by == ep->ucp) ||
+                                       (closing->last && (op->req == NULL) && !uci_list_is_empty(&op->way.grants)))) {
             return true;
         }
     }
@@ -221,11 +223,11 @@ static bool uci_close_is_read(const uci_close_t *closing)
 /* Is there a message that the user takes for sent, and of which the peer has not said that it has it? */
 static bool uci_close_is_lacking(uci_peer_t *peer)
 {
-    if ((peer->tx_acked < peer->tx_next) &&
-        !(peer->box_mapped && uci_mailbox_heard(peer) && (peer->tx_acked == peer->tx_next))) {
+    if ((peer->tx.acked < peer->tx.next) &&
+        !(peer->box.mapped && uci_mailbox_heard(peer) && (peer->tx.acked == peer->tx.next))) {
         return true;
     }
-    uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each(op, &peer->worker->xfer.send_ops, uci_send_op_t, all)
     {
         if ((op->peer == peer) && (op->req == NULL)) {
             return true;
@@ -240,7 +242,7 @@ static void uci_close_hand_over(uci_close_t *closing)
     uci_peer_t *peer = closing->peer;
 
     uci_link_send_again(peer);
-    uci_list_for_each_safe(op, &peer->worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each_safe(op, &peer->worker->xfer.send_ops, uci_send_op_t, all)
     {
         if ((op->peer == peer) && (op->frame != NULL)) {
             uci_stream_hand_over(op);
@@ -254,7 +256,7 @@ static void uci_close_give_up(uci_close_t *closing)
 {
     uci_info("no answer from %s: closing all the same", uci_peer_name(closing->peer));
     closing->given_up = true;
-    if (!closing->peer->leaving) {
+    if (!uci_conversation_is_leaving(&closing->peer->conversation)) {
         uci_close_hand_over(closing);
     }
 }
@@ -265,19 +267,19 @@ static bool uci_close_is_asking(uci_close_t *closing, bool late)
 {
     uci_peer_t *peer = closing->peer;
 
-    if (peer->bye_heard || (peer->status != UCS_OK) || closing->given_up) {
+    if (uci_conversation_is_gone(&peer->conversation) || (peer->conversation.status != UCS_OK) || closing->given_up) {
         return false;
     }
-    if (peer->asked && !peer->answered) {
+    if ((closing->round > 0) && !closing->answered) {
         if (late) {
             uci_close_give_up(closing);
         }
         return !late;
     }
-    if (!peer->asked && (peer->fins_told == peer->fins_sent)) {
+    if ((closing->round == 0) && (peer->conversation.fins_told == peer->talk.fins_sent)) {
         return false;
     }
-    if (!peer->leaving && uci_close_is_lacking(peer)) {
+    if (!uci_conversation_is_leaving(&peer->conversation) && uci_close_is_lacking(peer)) {
         if (uci_process_time_ns() >= uci_close_ask_time(closing)) {
             ++closing->asks;
             uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
@@ -285,7 +287,7 @@ static bool uci_close_is_asking(uci_close_t *closing, bool late)
         }
         return true;
     }
-    if (peer->fins_told != peer->fins_sent) {
+    if (peer->conversation.fins_told != peer->talk.fins_sent) {
         closing->asks = 0;
         uci_close_ask(closing, 0);
         return true;
@@ -310,7 +312,8 @@ static bool uci_close_has_to_wait(uci_close_t *closing)
         return true;
     }
     late = (uci_process_time_ns() > closing->deadline);
-    return !late && (peer->leaving ? peer->promised : (peer->sending > 0));
+    return !late && (uci_conversation_is_leaving(&peer->conversation) ? uci_conversation_is_waiting(&peer->conversation)
+                                                                      : (peer->talk.sending > 0));
 }
 
 /* -------------------------------------------------------------- ending */
@@ -318,7 +321,7 @@ static bool uci_close_has_to_wait(uci_close_t *closing)
 /* Both sides have said BYE. Of who may come back its numbers stay, and where it is; a box is offered anew */
 static void uci_close_rest(uci_peer_t *peer)
 {
-    if (peer->bye_said && peer->bye_heard) {
+    if (uci_conversation_is_left(&peer->conversation) && uci_conversation_is_gone(&peer->conversation)) {
         uci_mailbox_unmap(peer);
         uci_txlog_release(peer);
     }
@@ -333,7 +336,7 @@ static void uci_close_done(uci_close_t *closing, ucs_status_t status)
         uci_close_rest(closing->peer);
     }
     uci_list_del(&closing->link);
-    --req->worker->ops_active;
+    uci_worker_work_ends(req->worker);
     free(closing);
     uci_request_complete(req, status);
 }
@@ -352,7 +355,7 @@ static void uci_close_flushed(void *request, ucs_status_t status, void *user_dat
 /* Are there no sends left but those that are over for the user? */
 static bool uci_close_leaves_nothing(const uci_peer_t *peer)
 {
-    uci_list_for_each(op, &peer->worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each(op, &peer->worker->xfer.send_ops, uci_send_op_t, all)
     {
         if ((op->peer == peer) && (op->req != NULL)) {
             return false;
@@ -366,11 +369,10 @@ static void uci_close_send_bye(uci_peer_t *peer)
     uci_control_t *msg = uci_close_report(peer, UCI_AM_BYE, UCI_CLOSE_BYE_RANGES);
 
     if (msg != NULL) {
-        peer->bye_said = true;
-        peer->bye_time = uci_process_time_ns();
+        uci_conversation_say_bye(&peer->conversation);
         uci_mailbox_leave(peer); /* the box is for somebody else now */
         msg->hdr.op    = uci_close_leaves_nothing(peer);
-        msg->hdr.value = peer->life;
+        msg->hdr.value = peer->conversation.life;
         uci_control_send(msg);
     }
 }
@@ -414,9 +416,9 @@ static void uci_close_let_go(uci_close_t *closing)
 static bool uci_close_has_left(const uci_close_t *closing)
 {
     const uci_peer_t *peer = closing->peer;
-    bool is_over           = peer->bye_heard && (peer->gone_time != UINT64_MAX);
+    bool is_over = uci_conversation_is_gone(&peer->conversation) && (peer->conversation.gone_time != UINT64_MAX);
 
-    return (peer->byes == 0) ||
+    return (peer->talk.byes == 0) ||
            (uci_process_time_ns() > closing->flush_time + (is_over ? UCI_CLOSE_REPORT_NS : UCI_CLOSE_TIMEOUT_NS));
 }
 
@@ -425,7 +427,8 @@ static void uci_close_advance(uci_close_t *closing)
     const uci_peer_t *peer = closing->peer;
 
     if (closing->ep == NULL) {
-        if (peer->leaving && peer->bye_said && uci_close_has_left(closing)) {
+        if (uci_conversation_is_leaving(&peer->conversation) && uci_conversation_is_left(&peer->conversation) &&
+            uci_close_has_left(closing)) {
             uci_close_let_go(closing);
         }
     } else if (!uci_close_has_to_wait(closing)) {
@@ -435,7 +438,7 @@ static void uci_close_advance(uci_close_t *closing)
 
 void uci_close_progress(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link)
+    uci_list_for_each_safe(closing, &worker->conn.closing, uci_close_t, link)
     {
         uci_close_advance(closing);
     }
@@ -445,7 +448,7 @@ uint64_t uci_close_due(const uci_worker_t *worker)
 {
     uint64_t due = UINT64_MAX;
 
-    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    uci_list_for_each(closing, &worker->conn.closing, uci_close_t, link)
     {
         if (closing->ep != NULL) {
             due = uci_min(due, closing->deadline);
@@ -467,14 +470,16 @@ static ucs_status_ptr_t uci_close_forced(uci_ep_t *ep, const ucp_request_param_t
     if (param->op_attr_mask & UCP_OP_ATTR_FIELD_REQUEST) {
         uci_request_clear_marker(param->request);
     }
-    if (last && (peer->status == UCS_OK)) {
-        uci_close_send_bye(peer);
+    if (last) {
+        uci_conversation_close(&peer->conversation);
+        if (peer->conversation.status == UCS_OK) {
+            uci_close_send_bye(peer);
+        }
     }
     uci_ep_destroy(ep);
     ret = uci_ucp.ep_close_nbx(ucp, param);
     if (last) {
-        peer->user_closed = true;
-        uci_ep_abandon(peer, (peer->status == UCS_OK) ? UCS_ERR_CANCELED : peer->status);
+        uci_ep_abandon(peer, (peer->conversation.status == UCS_OK) ? UCS_ERR_CANCELED : peer->conversation.status);
     }
     return ret;
 }
@@ -503,8 +508,8 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
     closing->req  = req;
     closing->last = uci_ep_is_last_of_user(ep);
     ep->closing   = true;
-    uci_list_add_tail(&worker->closing, &closing->link);
-    ++worker->ops_active;
+    uci_list_add_tail(&worker->conn.closing, &closing->link);
+    uci_worker_work_begins(worker);
 
     uci_close_set_deadline(closing, UCI_CLOSE_TIMEOUT_NS);
     if (closing->last) {
@@ -516,16 +521,11 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
 
 void uci_close_revoke(uci_peer_t *peer)
 {
-    if (peer->bye_said) { /* what comes after a BYE begins anew, and the other side has to know */
-        ++peer->life;
-        peer->back = true;
+    if (uci_conversation_open(&peer->conversation) == UCI_CONVERSATION_RETURN) { /* and the other side has to know */
         uci_control_hello(peer);
         uci_link_watch(peer);
     }
-    peer->user_closed = peer->asked = peer->answered = peer->bye_said = false;
-    peer->leaving = peer->bye_heard = peer->promised = false;
-    peer->status                                     = UCS_OK;
-    uci_list_for_each(closing, &peer->worker->closing, uci_close_t, link)
+    uci_list_for_each(closing, &peer->worker->conn.closing, uci_close_t, link)
     {
         closing->last = closing->last && (closing->peer != peer);
     }
@@ -542,33 +542,41 @@ static const char *uci_close_check_report(const uci_am_t *am)
                                                        : "another number of ranges than it has";
 }
 
+static void uci_close_answer_leave(uci_peer_t *peer, const uci_am_hdr_t *leave)
+{
+    uci_control_t *msg = uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
+
+    if (msg != NULL) {
+        msg->hdr.op = leave->op;
+        msg->hdr.flags |= leave->flags & UCI_AM_FLAG_REPAIR;
+        uci_control_send(msg);
+    }
+}
+
 static void uci_close_on_leave(uci_am_t *am)
 {
     const uci_am_hdr_t *hdr = am->hdr;
     uci_peer_t *peer        = am->peer;
-    uci_control_t *msg;
+    uci_conversation_action_t action;
+    bool again;
 
-    if (peer->bye_heard || (hdr->value < peer->peer_life)) {
+    if (uci_conversation_is_void(&peer->conversation, hdr->value)) {
         return;
     }
     uci_mailbox_catch_up(peer); /* what it has sent before this lies there, and is not lacking */
-    peer->leaving  = true;
-    peer->promised = !peer->user_closed;
-    uci_close_take_report(peer, am->data, am->length);
-    uci_unexpected_adopt_all(peer);
-    if (peer->bye_said) {
-        if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (uci_process_time_ns() >= peer->bye_time + UCI_PEER_CROSSING_NS)) {
-            /* it has not come, nor have FINs, for which the other side may wait for ever: an endpoint is made for it */
-            peer->promised = true;
-            uci_close_send_bye(peer);
-        }
+    again = (hdr->flags & UCI_AM_FLAG_REPAIR) &&
+            (uci_process_time_ns() >= peer->conversation.bye_time + UCI_PEER_CROSSING_NS);
+    action = uci_conversation_hear_leave(&peer->conversation, again);
+    if (action == UCI_CONVERSATION_IGNORE) {
         return;
     }
-    msg = uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
-    if (msg != NULL) {
-        msg->hdr.op = hdr->op;
-        msg->hdr.flags |= hdr->flags & UCI_AM_FLAG_REPAIR;
-        uci_control_send(msg);
+    uci_close_take_report(peer, am->data, am->length);
+    uci_unexpected_adopt_all(peer);
+    if (action == UCI_CONVERSATION_ANSWER) {
+        uci_close_answer_leave(peer, hdr);
+    } else if (action == UCI_CONVERSATION_REPEAT) {
+        uci_close_send_bye(
+                peer); /* FINs may be lost too, for which the other side may wait for ever: an endpoint is made for it */
     }
 }
 
@@ -620,10 +628,13 @@ UCI_AM_HANDLER(
 
 static void uci_close_on_missing(uci_am_t *am)
 {
-    uci_peer_t *peer = am->peer;
-
-    uci_close_take_report(peer, am->data, am->length);
-    peer->answered = peer->answered || (am->hdr->op == peer->round);
+    uci_close_take_report(am->peer, am->data, am->length);
+    uci_list_for_each(closing, &am->peer->worker->conn.closing, uci_close_t, link)
+    {
+        if ((closing->peer == am->peer) && closing->last && (am->hdr->op == closing->round)) {
+            closing->answered = true;
+        }
+    }
 }
 
 UCI_AM_HANDLER(MISSING, 15, "answer to LEAVE", "report",
@@ -637,13 +648,10 @@ static void uci_close_on_bye(uci_am_t *am)
     const uci_am_hdr_t *hdr = am->hdr;
     uci_peer_t *peer        = am->peer;
 
-    if (hdr->value < peer->peer_life) {
+    if (uci_conversation_is_void(&peer->conversation, hdr->value)) {
         return; /* it has been back since */
     }
-    peer->leaving   = true;
-    peer->bye_heard = true;
-    peer->gone_time = (hdr->op != 0) ? uci_process_time_ns() : UINT64_MAX;
-    peer->promised  = false;
+    uci_conversation_hear_bye(&peer->conversation, hdr->op != 0);
     uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
     {
         ep->half = true;
@@ -661,7 +669,7 @@ UCI_AM_HANDLER(BYE, 16, "closing side: nothing more comes from here", "report, u
 
 void uci_close_cleanup(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(closing, &worker->closing, uci_close_t, link)
+    uci_list_for_each_safe(closing, &worker->conn.closing, uci_close_t, link)
     {
         uci_list_del(&closing->link);
         free(closing);
@@ -672,13 +680,14 @@ void uci_close_dump(const uci_worker_t *worker, int fd)
 {
     unsigned shown = 0;
 
-    uci_list_for_each(closing, &worker->closing, uci_close_t, link)
+    uci_list_for_each(closing, &worker->conn.closing, uci_close_t, link)
     {
         if ((closing->link.next == NULL) || (++shown > UCI_DUMP_MAX)) {
             return;
         }
-        uci_dump_line(fd, "  close of %s: %s; %u questions without an answer%s%s", uci_peer_name(closing->peer),
+        uci_dump_line(fd, "  close of %s: %s; %u questions without an answer%s%s%s", uci_peer_name(closing->peer),
                       (closing->ep == NULL) ? "UCX closes it" : "waits for the other side", closing->asks,
-                      closing->last ? ", last" : "", closing->given_up ? ", given up asking" : "");
+                      closing->last ? ", last" : "", closing->answered ? ", answered" : "",
+                      closing->given_up ? ", given up asking" : "");
     }
 }

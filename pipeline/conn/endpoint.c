@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "conversation/conversation.h"
 #include "close.h"
 #include "link/control.h"
 #include "link/link_send.h"
@@ -50,7 +51,6 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
     if (status != UCS_OK) {
         return status;
     }
-    uci_close_revoke(peer);
 
     ep = uci_ep_reuse(peer, params);
     if (ep == NULL) {
@@ -64,6 +64,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
             return UCS_ERR_NO_MEMORY;
         }
     }
+    uci_close_revoke(peer);
     if (uci_tuner_eager_differs()) {
         uci_peer_plan(peer); /* otherwise when first needed: it takes some microseconds */
     }
@@ -75,25 +76,23 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
 /* All operations with the peer. What waits for a get goes on, and ends when the get has failed */
 static void uci_ep_abandon_ops(uci_peer_t *peer)
 {
-    uci_list_for_each_safe(send_op, &peer->worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each_safe(send_op, &peer->worker->xfer.send_ops, uci_send_op_t, all)
     {
         if (send_op->peer == peer) {
-            uci_send_op_finish(send_op, peer->status);
+            uci_send_op_finish(send_op, peer->conversation.status);
         }
     }
-    uci_list_for_each_safe(recv_op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each_safe(recv_op, &peer->worker->xfer.recv_ops, uci_recv_op_t, link)
     {
-        if ((recv_op->peer == peer) && (recv_op->gets == 0)) {
-            uci_recv_op_abandon(recv_op, peer->status);
+        if ((recv_op->peer == peer) && (recv_op->way.gets == 0)) {
+            uci_recv_op_abandon(recv_op, peer->conversation.status);
         }
     }
 }
 
 void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
 {
-    peer->status   = status;
-    peer->leaving  = true;
-    peer->promised = false;
+    uci_conversation_fail(&peer->conversation, status);
     uci_ep_abandon_ops(peer);
     uci_link_abandon(peer, status);
     uci_control_drop_pending(peer);
@@ -118,7 +117,7 @@ void uci_ep_shutdown(uci_worker_t *worker)
     {
         uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
         {
-            if (ep->user || (peer->bye_heard && (peer->sending == 0))) {
+            if (ep->user || (uci_conversation_is_gone(&peer->conversation) && (peer->talk.sending == 0))) {
                 continue;
             }
             request = uci_ucp.ep_close_nbx(ep->ucp, &param);

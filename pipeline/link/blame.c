@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "blame.h"
 
+#include "base/ask.h"
 #include "base/am_handler.h"
 #include "control.h"
 
@@ -16,20 +17,18 @@ static bool uci_blame_recv(uci_worker_t *worker, const uci_am_hdr_t *hdr)
 {
     uci_recv_op_t *only;
 
-    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each(op, &worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         if (uci_blame_is_named(hdr, op->seq, op->slot, op->peer)) {
-            op->answer_damaged = true;
-            uci_ask_name(&op->ask);
+            uci_ask_spoil(&op->ask);
             return true;
         }
     }
     /* Nobody is named. Where but one operation waits, and nothing at all has arrived intact since it asked, it was its answer */
-    if (!uci_list_is_empty(&worker->recv_ops) && (worker->recv_ops.next == worker->recv_ops.prev)) {
-        only = uci_container_of(worker->recv_ops.next, uci_recv_op_t, link);
-        if (worker->intact == only->intact_before) {
-            only->answer_damaged = true;
-            uci_ask_name(&only->ask);
+    if (!uci_list_is_empty(&worker->xfer.recv_ops) && (worker->xfer.recv_ops.next == worker->xfer.recv_ops.prev)) {
+        only = uci_container_of(worker->xfer.recv_ops.next, uci_recv_op_t, link);
+        if (worker->talk.intact == only->repair.intact_before) {
+            uci_ask_spoil(&only->ask);
         }
     }
     return false;
@@ -37,7 +36,7 @@ static bool uci_blame_recv(uci_worker_t *worker, const uci_am_hdr_t *hdr)
 
 static bool uci_blame_send(uci_worker_t *worker, const uci_am_hdr_t *hdr)
 {
-    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each(op, &worker->xfer.send_ops, uci_send_op_t, all)
     {
         if ((op->peer->uid == hdr->uid) && ((uint32_t)op->frame->seq == hdr->seq)) {
             uci_ask_name(&op->ask);
@@ -57,7 +56,7 @@ static bool uci_blame_is_general(const uci_worker_t *worker, const uci_am_hdr_t 
 
 void uci_blame_anything(uci_worker_t *worker, uci_peer_t *peer)
 {
-    ++*((peer != NULL) ? &peer->damage : &worker->damage);
+    ++*((peer != NULL) ? &peer->talk.damage : &worker->talk.damage);
 }
 
 void uci_blame(uci_worker_t *worker, const uci_am_hdr_t *hdr)

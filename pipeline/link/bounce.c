@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bounce.h"
 
+#include "inject_slot.h"
 #include "base/am_handler.h"
 #include "control.h"
 #include "base/inject_frame.h"
@@ -11,7 +12,7 @@
 
 static bool uci_bounce_exists(uci_worker_t *worker)
 {
-    uci_bounce_t *bounce = &worker->bounce;
+    uci_bounce_t *bounce = &worker->link.bounce;
     ucs_status_t status;
 
     if (!bounce->tried) {
@@ -30,15 +31,15 @@ static bool uci_bounce_exists(uci_worker_t *worker)
 void uci_bounce_cleanup(uci_worker_t *worker)
 {
     if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_slots_end(&worker->bounce);
+        uci_inject_slots_end(&worker->link.bounce);
     }
-    uci_shared_memory_cleanup(worker->context->ucp, &worker->bounce.memory);
-    worker->bounce.slots = NULL;
+    uci_shared_memory_cleanup(worker->context->ucp, &worker->link.bounce.memory);
+    worker->link.bounce.slots = NULL;
 }
 
 unsigned uci_bounce_reserve(uci_worker_t *worker, unsigned want, unsigned keep)
 {
-    uci_bounce_t *bounce = &worker->bounce;
+    uci_bounce_t *bounce = &worker->link.bounce;
     unsigned count       = (bounce->available > keep) ? uci_min(want, bounce->available - keep) : 0;
 
     bounce->available -= count;
@@ -47,12 +48,12 @@ unsigned uci_bounce_reserve(uci_worker_t *worker, unsigned want, unsigned keep)
 
 void uci_bounce_unreserve(uci_worker_t *worker, unsigned count)
 {
-    worker->bounce.available += count;
+    worker->link.bounce.available += count;
 }
 
 uint16_t uci_bounce_get(uci_worker_t *worker)
 {
-    uci_bounce_t *bounce = &worker->bounce;
+    uci_bounce_t *bounce = &worker->link.bounce;
     uint16_t slot        = bounce->free[bounce->first];
 
     bounce->first = (bounce->first + 1) % UCI_SLOT_COUNT;
@@ -62,7 +63,7 @@ uint16_t uci_bounce_get(uci_worker_t *worker)
 
 void uci_bounce_put(uci_worker_t *worker, uint16_t slot)
 {
-    uci_bounce_t *bounce = &worker->bounce;
+    uci_bounce_t *bounce = &worker->link.bounce;
 
     bounce->free[(bounce->first + bounce->free_count++) % UCI_SLOT_COUNT] = slot;
 }
@@ -72,21 +73,21 @@ void uci_bounce_put(uci_worker_t *worker, uint16_t slot)
 /* The peer reads and writes our slots */
 static void uci_bounce_set_mapped(uci_peer_t *peer)
 {
-    peer->maps_ours = peer->pool_offered && (peer->worker->bounce.slots != NULL);
-    peer->plan      = NULL; /* there is one more path to choose from */
+    peer->slots.maps_ours = peer->slots.offered && (peer->worker->link.bounce.slots != NULL);
+    uci_peer_forget_plan(peer); /* there is one more path to choose from */
 }
 
 bool uci_bounce_reaches_slow(uci_peer_t *peer)
 {
     uci_worker_t *worker = peer->worker;
-    uci_bounce_t *bounce = &worker->bounce;
+    uci_bounce_t *bounce = &worker->link.bounce;
     uci_control_t *msg;
     uci_am_pool_t *pool;
 
     if (uci_peer_transports(peer)[0] == '\0') {
         return false; /* not known yet: asked again */
     }
-    peer->pool_offered = true;
+    peer->slots.offered = true;
     /* memory that changes wakes nobody who sleeps */
     if ((uci_settings.path == UCI_PATH_STREAM) || !peer->in_clear || worker->context->wakeup ||
         worker->context->apart || !uci_shared_memory_is_possible(uci_peer_transports(peer)) ||
@@ -94,7 +95,7 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
         return false;
     }
     if (peer->uid == worker->uid) {
-        peer->map.slots = bounce->slots;
+        peer->slots.map.slots = bounce->slots;
         uci_bounce_set_mapped(peer);
         return true;
     }
@@ -113,7 +114,7 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer)
 
 uci_slot_t *uci_bounce_slot_of(const uci_peer_t *peer, uint16_t slot)
 {
-    return ((peer->map.slots != NULL) && (slot < UCI_SLOT_COUNT)) ? &peer->map.slots[slot] : NULL;
+    return ((peer->slots.map.slots != NULL) && (slot < UCI_SLOT_COUNT)) ? &peer->slots.map.slots[slot] : NULL;
 }
 
 static const char *uci_bounce_check_pool(const uci_am_t *am)
@@ -132,25 +133,25 @@ static void uci_bounce_on_pool(uci_am_t *am)
     ucs_status_t status;
     void *address;
 
-    if ((ep == NULL) || (peer->map.slots != NULL) || peer->bye_heard) {
+    if ((ep == NULL) || (peer->slots.map.slots != NULL) || uci_conversation_is_gone(&peer->conversation)) {
         return;
     }
-    status = uci_wire_unpack_key(ep, pool + 1, am->length - sizeof(*pool), &peer->map.rkey);
+    status = uci_wire_unpack_key(ep, pool + 1, am->length - sizeof(*pool), &peer->slots.map.rkey);
     if (status != UCS_OK) {
-        peer->map.rkey = NULL;
+        peer->slots.map.rkey = NULL;
         goto out;
     }
-    status = uci_ucp.rkey_ptr(peer->map.rkey, pool->address, &address);
+    status = uci_ucp.rkey_ptr(peer->slots.map.rkey, pool->address, &address);
     if ((status == UCS_OK) && !uci_shared_memory_is_mapped(address, UCI_SLOT_COUNT * sizeof(uci_slot_t))) {
         uci_wire_refuse(peer, "POOL", "that slots are where its memory is not");
         status = UCS_ERR_INVALID_ADDR;
     }
     if (status != UCS_OK) {
-        uci_ucp.rkey_destroy(peer->map.rkey);
-        peer->map.rkey = NULL;
+        uci_ucp.rkey_destroy(peer->slots.map.rkey);
+        peer->slots.map.rkey = NULL;
         goto out;
     }
-    peer->map.slots = address;
+    peer->slots.map.slots = address;
     uci_control_send_simple(peer, UCI_AM_MAPPED, 0, 0, 0);
 
 out:
@@ -172,10 +173,10 @@ UCI_AM_HANDLER(MAPPED, 18, "R: it reads S's slots", "", "none", "messages stream
 
 void uci_bounce_unmap(uci_peer_t *peer)
 {
-    if (peer->map.rkey != NULL) {
-        uci_ucp.rkey_destroy(peer->map.rkey);
-        peer->map.rkey = NULL;
+    if (peer->slots.map.rkey != NULL) {
+        uci_ucp.rkey_destroy(peer->slots.map.rkey);
+        peer->slots.map.rkey = NULL;
     }
-    peer->map.slots = NULL;
-    peer->maps_ours = false;
+    peer->slots.map.slots = NULL;
+    peer->slots.maps_ours = false;
 }

@@ -14,7 +14,7 @@
 #define UCI_BOUNCE_H_
 
 #include "base/peer.h"
-#include "base/slot.h"
+#include "slot.h"
 #include "base/worker_state.h"
 
 /** For uci_peer_is_reached(), once for each peer: offer it our slots. @return true if it has them already (ourselves). */
@@ -23,7 +23,7 @@ bool uci_bounce_reaches_slow(uci_peer_t *peer);
 /** May messages to it go through our bounce slots? */
 UCI_INLINE bool uci_peer_is_reached(uci_peer_t *peer)
 {
-    return uci_likely(peer->maps_ours) || (!peer->pool_offered && uci_bounce_reaches_slow(peer));
+    return uci_likely(peer->slots.maps_ours) || (!peer->slots.offered && uci_bounce_reaches_slow(peer));
 }
 
 /** Reserve up to @a want slots, as long as @a keep others remain. @return how many. */

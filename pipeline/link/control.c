@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/ask.h"
 #include "base/am_handler.h"
 #include "blame.h"
 #include "base/frame.h"
@@ -32,7 +33,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     bool pooled = (length <= UCI_CONTROL_POOLED);
     uci_control_t *msg;
 
-    msg = pooled ? uci_pool_get(&peer->worker->messages) : malloc(sizeof(*msg) + length);
+    msg = pooled ? uci_pool_get(&peer->worker->talk.messages) : malloc(sizeof(*msg) + length);
     if (msg == NULL) {
         uci_error("failed to allocate a message of %zu bytes to %s", length, uci_peer_name(peer));
         return NULL;
@@ -64,7 +65,7 @@ void uci_control_put(uci_control_t *msg)
 {
     free(msg->staging);
     if (msg->pooled) {
-        uci_pool_put(&msg->peer->worker->messages, msg);
+        uci_pool_put(&msg->peer->worker->talk.messages, msg);
     } else {
         free(msg);
     }
@@ -76,8 +77,8 @@ static void uci_control_done(uci_control_t *msg)
     void *span                            = msg->span;
     void (*done)(uci_send_op_t *, void *) = msg->done;
 
-    msg->peer->sending -= msg->awaited;
-    msg->peer->byes -= msg->bye;
+    msg->peer->talk.sending -= msg->awaited;
+    msg->peer->talk.byes -= msg->bye;
     uci_control_put(msg);
     if (done != NULL) {
         done(op, span);
@@ -139,13 +140,13 @@ bool uci_control_is_too_early(uci_peer_t *peer)
     uci_worker_t *worker = peer->worker;
 
     if (uci_unlikely(peer->uid == worker->uid)
-                ? worker->sends_unsent
+                ? worker->talk.sends_unsent
                 : (!uci_list_is_empty(&peer->eps) || !uci_worker_is_inside_ucx(worker))) {
         return false;
     }
-    if (uci_list_is_empty(&peer->unsent_link)) {
-        uci_list_add_tail(&worker->unsent, &peer->unsent_link);
-        ++worker->ops_active;
+    if (uci_list_is_empty(&peer->talk.unsent_link)) {
+        uci_list_add_tail(&worker->talk.unsent, &peer->talk.unsent_link);
+        uci_worker_work_begins(worker);
     }
     return true;
 }
@@ -190,6 +191,26 @@ static ucs_status_ptr_t uci_control_post_sealed(ucp_ep_h ep, const uci_control_t
     return uci_sealed_send(ep, &out, param);
 }
 
+void uci_control_begin_unsent(uci_worker_t *worker, uci_list_t *todo)
+{
+    uci_list_move(&worker->talk.unsent, todo);
+    worker->talk.sends_unsent = true;
+}
+
+void uci_control_end_unsent(uci_worker_t *worker)
+{
+    worker->talk.sends_unsent = false;
+}
+
+uci_peer_t *uci_control_next_unsent(uci_worker_t *worker, uci_list_t *todo)
+{
+    uci_peer_t *peer = uci_container_of(todo->next, uci_peer_t, talk.unsent_link);
+
+    uci_list_del(&peer->talk.unsent_link);
+    uci_worker_work_ends(worker);
+    return peer;
+}
+
 static ucs_status_ptr_t uci_control_post_plain(ucp_ep_h ep, const uci_control_t *msg, const ucp_request_param_t *param)
 {
     return uci_ucp.am_send_nbx(ep, UCI_AM_ID, &msg->hdr, sizeof(msg->hdr) + msg->more, msg->data, msg->length, param);
@@ -199,14 +220,14 @@ static ucs_status_ptr_t uci_control_post_plain(ucp_ep_h ep, const uci_control_t 
 static ucs_status_ptr_t uci_control_post(ucp_ep_h ep, uci_control_t *msg, const ucp_request_param_t *param)
 {
     uci_worker_t *worker = msg->peer->worker;
-    bool sends_unsent    = worker->sends_unsent;
+    bool sends_unsent    = worker->talk.sends_unsent;
     ucs_status_ptr_t request;
 
     UCI_STATS_INC(control_sent);
-    worker->sends_unsent = false;
-    request              = uci_unlikely(msg->peer->seals) ? uci_control_post_sealed(ep, msg, param)
-                                                          : uci_control_post_plain(ep, msg, param);
-    worker->sends_unsent = sends_unsent;
+    worker->talk.sends_unsent = false;
+    request                   = uci_unlikely(msg->peer->seals) ? uci_control_post_sealed(ep, msg, param)
+                                                               : uci_control_post_plain(ep, msg, param);
+    worker->talk.sends_unsent = sends_unsent;
     return request;
 }
 
@@ -221,16 +242,16 @@ void uci_control_send(uci_control_t *msg)
     ucs_status_ptr_t request;
 
     if (uci_unlikely(ep == NULL)) {
-        uci_list_add_tail(&msg->peer->pending, &msg->link);
+        uci_list_add_tail(&msg->peer->talk.pending, &msg->link);
         return;
     }
 
     msg->awaited = uci_control_is_awaited(&msg->hdr);
-    msg->peer->sending += msg->awaited;
+    msg->peer->talk.sending += msg->awaited;
     msg->bye = (msg->hdr.type == UCI_AM_BYE);
-    msg->peer->byes += msg->bye;
+    msg->peer->talk.byes += msg->bye;
     if (msg->hdr.type == UCI_AM_SEGMENT) {
-        msg->op->offered_by = ep;
+        uci_send_op_offer(msg->op, ep);
     }
     msg->hdr.check = (msg->hdr.type == UCI_AM_SEGMENT) ? uci_am_check(&msg->hdr, msg->payload, msg->more)
                                                        : uci_am_check(&msg->hdr, msg->data, msg->length);
@@ -262,7 +283,7 @@ void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq,
 
 void uci_control_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags)
 {
-    ++peer->fins_sent;
+    ++peer->talk.fins_sent;
     uci_control_send_simple(peer, UCI_AM_FIN, seq, 0, flags);
 }
 
@@ -271,7 +292,7 @@ void uci_control_send_pending(uci_peer_t *peer)
     uci_list_t todo;
 
     /* what can't be sent after all goes back to the list */
-    uci_list_move(&peer->pending, &todo);
+    uci_list_move(&peer->talk.pending, &todo);
     uci_list_for_each_safe(msg, &todo, uci_control_t, link)
     {
         uci_list_del(&msg->link);
@@ -283,7 +304,7 @@ void uci_control_drop_pending(uci_peer_t *peer)
 {
     uci_list_t todo;
 
-    uci_list_move(&peer->pending, &todo);
+    uci_list_move(&peer->talk.pending, &todo);
     uci_list_for_each_safe(msg, &todo, uci_control_t, link)
     {
         uci_list_del(&msg->link);
@@ -293,7 +314,7 @@ void uci_control_drop_pending(uci_peer_t *peer)
 
 void uci_control_cleanup(uci_peer_t *peer)
 {
-    uci_list_for_each_safe(msg, &peer->pending, uci_control_t, link)
+    uci_list_for_each_safe(msg, &peer->talk.pending, uci_control_t, link)
     {
         uci_list_del(&msg->link);
         uci_control_put(msg);
@@ -305,11 +326,11 @@ void uci_control_hello(uci_peer_t *peer)
     uci_worker_t *worker = peer->worker;
     uci_control_t *msg;
 
-    peer->hello_sent = true;
-    msg              = uci_control_get(peer, UCI_AM_HELLO, 0, sizeof(worker->mark) + worker->address_length);
+    peer->talk.hello_sent = true;
+    msg                   = uci_control_get(peer, UCI_AM_HELLO, 0, sizeof(worker->self.mark) + worker->self.length);
     if (msg != NULL) {
-        uci_mark_put(msg->payload, &worker->mark, worker->address, worker->address_length);
-        msg->hdr.value = peer->life;
+        uci_mark_put(msg->payload, &worker->self.mark, worker->self.address, worker->self.length);
+        msg->hdr.value = peer->conversation.life;
         uci_control_send(msg);
     }
 }
@@ -319,7 +340,7 @@ ucs_status_t uci_control_take_segment(uci_worker_t *worker, const uci_am_hdr_t *
 {
     if ((header_length >= sizeof(*hdr)) && (hdr->type == UCI_AM_SEGMENT) && (hdr->length == length) &&
         (hdr->check == uci_am_check(hdr, hdr + 1, header_length - sizeof(*hdr)))) {
-        return worker->message(worker, hdr, hdr + 1, header_length - sizeof(*hdr), desc);
+        return worker->calls.message(worker, hdr, hdr + 1, header_length - sizeof(*hdr), desc);
     }
     uci_control_damaged(worker, "offer of a segment", (header_length >= sizeof(*hdr)) ? hdr : NULL);
     return UCS_OK;
@@ -365,7 +386,7 @@ static void uci_control_recv_words(uci_worker_t *worker, const uci_am_hdr_t *hdr
     }
     if (uci_likely((hdr->check == uci_am_check(hdr, own, length)) && (hdr->length == length) &&
                    (hdr->type != UCI_AM_SEGMENT))) {
-        worker->message(worker, hdr, own, length, NULL);
+        worker->calls.message(worker, hdr, own, length, NULL);
     } else {
         uci_control_damaged(worker, "active message", hdr);
     }
@@ -387,7 +408,7 @@ void uci_control_take(uci_worker_t *worker, const void *header, size_t header_le
     if (hdr.type != UCI_AM_DATA) {
         uci_control_recv_words(worker, &hdr, data, length);
     } else if (uci_likely(hdr.check == uci_am_check(&hdr, NULL, 0))) {
-        worker->message(worker, &hdr, data, length, NULL);
+        worker->calls.message(worker, &hdr, data, length, NULL);
     } else {
         uci_control_damaged(worker, "active message", &hdr);
     }
@@ -412,32 +433,49 @@ ucs_status_t uci_control_recv(void *arg, const void *header, size_t header_lengt
 /* Smoothed as TCP does, with its weight (Jacobson 1988; RFC 6298), and not from what was asked for twice (Karn 1987) */
 static void uci_control_measure(uci_worker_t *worker, uint64_t sample)
 {
-    uint64_t before = worker->round_trip;
+    uint64_t before = worker->talk.round_trip;
 
-    sample             = uci_min(sample, UCI_ASK_INTERVAL_NS);
-    worker->round_trip = (before == 0) ? sample : before - (before / 8) + (sample / 8);
+    sample                  = uci_min(sample, UCI_ASK_INTERVAL_NS);
+    worker->talk.round_trip = (before == 0) ? sample : before - (before / 8) + (sample / 8);
 }
 
 void uci_control_heard(const uci_recv_op_t *op)
 {
-    if ((op->arrived == 0) && (op->asked == 0) && (op->tree != NULL)) {
+    if ((op->way.arrived == 0) && (op->repair.asked == 0) && (op->chunk.tree != NULL)) {
         uci_control_measure(op->peer->worker, uci_process_time_ns() - op->ask.time);
     }
 }
 
 void uci_control_ask_soon(uci_worker_t *worker)
 {
-    if (!worker->resync) {
-        worker->resync      = true;
-        worker->resync_time = uci_process_time_ns() + uci_ask_delay(worker);
+    if (!worker->talk.resync) {
+        worker->talk.resync      = true;
+        worker->talk.resync_time = uci_process_time_ns() + uci_ask_delay(worker);
     }
+}
+
+void uci_control_ask_at(uci_worker_t *worker, uint64_t time)
+{
+    worker->talk.resync_time = worker->talk.resync ? uci_min(worker->talk.resync_time, time) : time;
+    worker->talk.resync      = true;
+}
+
+void uci_control_asks(uci_worker_t *worker, bool damaged)
+{
+    worker->talk.resync  = worker->talk.resync && !damaged;
+    worker->talk.ask_now = false;
+}
+
+void uci_control_count_dropped(uci_worker_t *worker)
+{
+    ++worker->talk.dropped;
+    uci_control_ask_soon(worker);
 }
 
 void uci_control_damaged(uci_worker_t *worker, const char *what, const uci_am_hdr_t *hdr)
 {
     uci_blame(worker, hdr);
     UCI_STATS_INC(mismatched_control);
-    ++worker->dropped;
+    uci_control_count_dropped(worker);
     uci_info("%s arrived damaged and was dropped; asking again", what);
-    uci_control_ask_soon(worker);
 }

@@ -12,8 +12,8 @@
 
 #include "fault/fault.h"
 #include "base/peer_table.h"
-#include "base/recv_op.h"
-#include "base/send_op.h"
+#include "transfer/recv_op_part.h"
+#include "transfer/send_op_part.h"
 #include "base/worker_lock.h"
 
 /** Payload that fits a pooled message */
@@ -60,6 +60,15 @@ void uci_control_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags);
 /** Send what waits for an endpoint to @a peer. */
 void uci_control_send_pending(uci_peer_t *peer);
 
+/** Take the first of @a todo, which was worker->unsent, out. */
+uci_peer_t *uci_control_next_unsent(uci_worker_t *worker, uci_list_t *todo);
+
+/** Something has come from it that only it can have said: it knows us. */
+UCI_INLINE void uci_control_hear(uci_peer_t *peer)
+{
+    peer->talk.heard = true;
+}
+
 /** Free them, without a word to anybody: the worker goes. */
 void uci_control_cleanup(uci_peer_t *peer);
 
@@ -90,5 +99,23 @@ void uci_control_heard(const uci_recv_op_t *op);
 
 /** Look again soon (after that time) at everything that is in progress. */
 void uci_control_ask_soon(uci_worker_t *worker);
+
+/** What could not be sent where it was said is sent from now on: @a todo gets the peers. */
+void uci_control_begin_unsent(uci_worker_t *worker, uci_list_t *todo);
+void uci_control_end_unsent(uci_worker_t *worker);
+
+/** A message that is right has come; one that is not, and was dropped: whatever is due is asked for again soon. */
+UCI_INLINE void uci_control_count_intact(uci_worker_t *worker)
+{
+    ++worker->talk.intact;
+}
+
+void uci_control_count_dropped(uci_worker_t *worker);
+
+/** Ask at @a time, ns, at the latest. */
+void uci_control_ask_at(uci_worker_t *worker, uint64_t time);
+
+/** All that is due is being asked for. @param damaged  also what may have been damaged. */
+void uci_control_asks(uci_worker_t *worker, bool damaged);
 
 #endif

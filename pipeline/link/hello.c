@@ -3,6 +3,7 @@
  * The other side introduces itself: its address lets us answer, its mark says what it can do. Ours: uci_control_hello().
  */
 #include "base/am_handler.h"
+#include "conversation/conversation.h"
 #include "control.h"
 #include "link_recv.h"
 #include "link_send.h"
@@ -10,15 +11,6 @@
 static const char *uci_hello_check(const uci_am_t *am)
 {
     return (uci_mark_uid(am->data) == am->peer->uid) ? NULL : "that it is another one";
-}
-
-/* It has said BYE before, and is here again: HELLOs are counted since */
-static void uci_hello_come_back(uci_peer_t *peer, uint64_t life)
-{
-    if (life > peer->peer_life) {
-        peer->peer_life = life;
-        peer->leaving = peer->promised = peer->bye_heard = false;
-    }
 }
 
 static void uci_hello_take(uci_am_t *am)
@@ -29,12 +21,12 @@ static void uci_hello_take(uci_am_t *am)
     if ((uci_mark_check(mark) != UCS_OK) || (uci_peer_set_mark(peer, mark) != UCS_OK)) {
         return;
     }
-    uci_hello_come_back(peer, am->hdr->value);
+    uci_conversation_hear_hello(&peer->conversation, am->hdr->value);
     uci_peer_set_address(peer, (const char *)am->data + sizeof(*mark), am->length - sizeof(*mark));
     uci_control_send_pending(peer);
     if (am->hdr->value > 0) {
         uci_link_confirm(peer); /* that it is back */
-        if (peer->tx_acked != peer->tx_next) {
+        if (peer->tx.acked != peer->tx.next) {
             uci_link_watch(peer); /* since BYE nobody has looked after what it may lack */
         }
     }

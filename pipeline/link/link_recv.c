@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/ask.h"
+#include "conversation/conversation.h"
 #include "base/am_handler.h"
 #include "control.h"
 #include "base/inject_frame.h"
@@ -33,7 +35,7 @@
 /* Below this number all frames are known to have been sent: @a upto, or those that have come damaged */
 static uint64_t uci_link_known_sent(const uci_peer_t *peer, uint64_t upto)
 {
-    uci_list_for_each(gap, &peer->gaps, uci_gap_t, link)
+    uci_list_for_each(gap, &peer->rx.gaps, uci_gap_t, link)
     {
         upto = uci_max(upto, gap->seq + 1);
     }
@@ -43,19 +45,20 @@ static uint64_t uci_link_known_sent(const uci_peer_t *peer, uint64_t upto)
 /* After our BYE what is asked takes a new connection: not while the other side's BYE may be on its way. Who is not answered asks again */
 static bool uci_link_is_crossing(const uci_peer_t *peer, uint64_t now)
 {
-    return peer->bye_said && !peer->bye_heard && uci_list_is_empty(&peer->eps) &&
-           (now < peer->bye_time + UCI_PEER_CROSSING_NS);
+    return uci_conversation_is_left(&peer->conversation) && !uci_conversation_is_gone(&peer->conversation) &&
+           uci_list_is_empty(&peer->eps) && (now < peer->conversation.bye_time + UCI_PEER_CROSSING_NS);
 }
 
 /* State, not events: what one acknowledgement did not bring, the next one does. @param upto  frames below are known to have been sent */
 static void uci_link_send_ack(uci_peer_t *peer, uint64_t upto, uint16_t flags)
 {
-    uint64_t next = peer->rx_next, *words;
+    uint64_t next = peer->rx.next, *words;
     uci_control_t *msg;
     size_t count = 2;
 
     upto = uci_link_known_sent(peer, upto);
-    if (uci_unlikely(peer->bye_said) && uci_link_is_crossing(peer, uci_process_time_ns())) {
+    if (uci_unlikely(uci_conversation_is_left(&peer->conversation)) &&
+        uci_link_is_crossing(peer, uci_process_time_ns())) {
         return;
     }
     msg = uci_control_get(peer, UCI_AM_ACK, 0, (2 + (2 * UCI_LINK_RANGES)) * sizeof(*words));
@@ -63,11 +66,11 @@ static void uci_link_send_ack(uci_peer_t *peer, uint64_t upto, uint16_t flags)
         return;
     }
     msg->hdr.flags = flags;
-    msg->hdr.value = peer->peer_life;
+    msg->hdr.value = peer->conversation.peer_life;
     words          = (uint64_t *)(void *)msg->payload;
     words[0]       = next;
     words[1]       = next;
-    uci_list_for_each(held, &peer->held, uci_held_t, link)
+    uci_list_for_each(held, &peer->rx.held, uci_held_t, link)
     {
         if ((held->seq > next) && (count < 2 + (2 * (UCI_LINK_RANGES - 1)))) {
             words[count++] = next;
@@ -92,13 +95,14 @@ static void uci_link_send_ack(uci_peer_t *peer, uint64_t upto, uint16_t flags)
 
 void uci_link_ack_now(uci_peer_t *peer)
 {
-    peer->unacked       = 0;
-    peer->unacked_bytes = 0;
-    if (uci_list_is_empty(&peer->eps) && (peer->leaving || peer->user_closed)) {
+    peer->rx.unacked       = 0;
+    peer->rx.unacked_bytes = 0;
+    if (uci_list_is_empty(&peer->eps) &&
+        (uci_conversation_is_leaving(&peer->conversation) || uci_conversation_is_closed(&peer->conversation))) {
         return; /* not worth a new connection */
     }
-    if ((peer->rx_box >= 0) && !peer->worker->mailbox.boxes[peer->rx_box].untold) {
-        uci_box_rx_tell(&peer->worker->mailbox.boxes[peer->rx_box].rx, (uint32_t)peer->rx_next);
+    if ((peer->box.own >= 0) && !peer->worker->link.mailbox.boxes[peer->box.own].untold) {
+        uci_box_rx_tell(&peer->worker->link.mailbox.boxes[peer->box.own].rx, (uint32_t)peer->rx.next);
         return;
     }
     uci_link_send_ack(peer, 0, 0);
@@ -112,11 +116,11 @@ void uci_link_confirm(uci_peer_t *peer)
 /* Something is missing, and is asked for after a while */
 static void uci_link_suspect(uci_peer_t *peer)
 {
-    if (uci_list_is_empty(&peer->suspect_link)) {
-        peer->gap_time = uci_process_time_ns();
-        peer->gap_asks = 0;
-        uci_list_add_tail(&peer->worker->suspects, &peer->suspect_link);
-        ++peer->worker->ops_active;
+    if (uci_list_is_empty(&peer->rx.suspect_link)) {
+        peer->rx.gap_time = uci_process_time_ns();
+        peer->rx.gap_asks = 0;
+        uci_list_add_tail(&peer->worker->link.suspects, &peer->rx.suspect_link);
+        uci_worker_work_begins(peer->worker);
         uci_control_ask_soon(peer->worker);
     }
 }
@@ -124,37 +128,37 @@ static void uci_link_suspect(uci_peer_t *peer)
 /* Something of it came damaged: what is missing is asked for at the end of this turn, when all has been looked at that came with it */
 static void uci_link_suspect_now(uci_peer_t *peer)
 {
-    bool is_new = uci_list_is_empty(&peer->suspect_link);
+    bool is_new = uci_list_is_empty(&peer->rx.suspect_link);
 
     uci_link_suspect(peer);
-    peer->rx_damaged = true;
+    peer->rx.damaged = true;
     if (is_new && !uci_list_is_empty(&peer->eps)) { /* else it takes a new connection, which may not be worth it */
-        peer->gap_time -= uci_min(peer->gap_time, uci_ask_delay(peer->worker));
-        peer->worker->ask_now = true;
+        peer->rx.gap_time -= uci_min(peer->rx.gap_time, uci_ask_delay(peer->worker));
+        peer->worker->talk.ask_now = true;
     }
 }
 
 static void uci_link_trust(uci_peer_t *peer)
 {
-    peer->rx_damaged = false;
-    if (!uci_list_is_empty(&peer->suspect_link)) {
-        uci_list_del(&peer->suspect_link);
-        --peer->worker->ops_active;
+    peer->rx.damaged = false;
+    if (!uci_list_is_empty(&peer->rx.suspect_link)) {
+        uci_list_del(&peer->rx.suspect_link);
+        uci_worker_work_ends(peer->worker);
     }
 }
 
 /* Has all come that is known to have been sent? */
 static void uci_link_settle(uci_peer_t *peer)
 {
-    peer->rx_special = !uci_list_is_empty(&peer->held) || !uci_list_is_empty(&peer->gaps);
-    if (!peer->rx_special) {
+    peer->rx.special = !uci_list_is_empty(&peer->rx.held) || !uci_list_is_empty(&peer->rx.gaps);
+    if (!peer->rx.special) {
         uci_link_trust(peer);
     }
 }
 
 static uci_gap_t *uci_link_gap(uci_peer_t *peer, uint64_t seq)
 {
-    uci_list_for_each(gap, &peer->gaps, uci_gap_t, link)
+    uci_list_for_each(gap, &peer->rx.gaps, uci_gap_t, link)
     {
         if (gap->seq == seq) {
             return gap;
@@ -172,23 +176,15 @@ static void uci_link_gap_free(uci_gap_t *gap)
 /* @return where a frame of this number belongs: before this link; NULL: there is one already */
 static uci_list_t *uci_link_place(uci_peer_t *peer, uint64_t seq)
 {
-    uci_list_t *place = &peer->held;
+    uci_list_t *place = &peer->rx.held;
 
-    while ((place->prev != &peer->held) && (uci_container_of(place->prev, uci_held_t, link)->seq >= seq)) {
+    while ((place->prev != &peer->rx.held) && (uci_container_of(place->prev, uci_held_t, link)->seq >= seq)) {
         place = place->prev;
         if (uci_container_of(place, uci_held_t, link)->seq == seq) {
             return NULL;
         }
     }
     return place;
-}
-
-/* A frame that is new is here: who has sent it is back, or has not been gone for as long as was thought */
-static void uci_link_is_alive(uci_peer_t *peer)
-{
-    if (uci_unlikely(peer->bye_heard) && (peer->gone_time != UINT64_MAX)) {
-        peer->gone_time = uci_process_time_ns();
-    }
 }
 
 static uci_held_t *uci_link_held_create(uint64_t seq, const uci_frame_hdr_t *hdr, size_t length)
@@ -221,7 +217,7 @@ static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t 
     uci_list_t *place = uci_link_place(peer, seq);
     uci_held_t *held;
 
-    if ((seq < peer->rx_next) || (place == NULL)) {
+    if ((seq < peer->rx.next) || (place == NULL)) {
         return;
     }
     held = uci_link_held_create(seq, hdr, (gap != NULL) ? gap->length : 0);
@@ -241,7 +237,7 @@ static void uci_link_lose(uci_peer_t *peer, uint64_t seq, const uci_frame_hdr_t 
     }
     UCI_STATS_INC(unrepaired_chunks);
     uci_list_add_tail(place, &held->link);
-    peer->rx_special = true;
+    peer->rx.special = true;
     uci_link_drain(peer);
 }
 
@@ -261,9 +257,9 @@ static void uci_link_drain(uci_peer_t *peer)
     uci_held_t *held;
     bool taken = true;
 
-    while (taken && !uci_list_is_empty(&peer->held)) {
-        held = uci_container_of(peer->held.next, uci_held_t, link);
-        if (held->seq != peer->rx_next) {
+    while (taken && !uci_list_is_empty(&peer->rx.held)) {
+        held = uci_container_of(peer->rx.held.next, uci_held_t, link);
+        if (held->seq != peer->rx.next) {
             break;
         }
         uci_list_del(&held->link);
@@ -271,10 +267,10 @@ static void uci_link_drain(uci_peer_t *peer)
             uci_report_frame_lost(peer, held);
             uci_link_delivered(peer, 0);
             uci_link_settle(peer);
-            peer->worker->lost(peer, &held->hdr, held->payload, held->length);
+            peer->worker->calls.lost(peer, &held->hdr, held->payload, held->length);
         } else {
             uci_link_settle(peer);
-            taken = peer->worker->arrived(peer, &held->hdr, held->payload);
+            taken = peer->worker->calls.arrived(peer, &held->hdr, held->payload);
             if (!taken) {
                 uci_link_take_damaged(peer, &held->hdr, held->payload, held->length, true);
             }
@@ -285,7 +281,7 @@ static void uci_link_drain(uci_peer_t *peer)
 
 void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
 {
-    uint64_t seq      = uci_seq_expand(hdr->seq, peer->rx_next);
+    uint64_t seq      = uci_seq_expand(hdr->seq, peer->rx.next);
     const char *wrong = uci_wire_check_seq(seq);
     uci_list_t *place;
     uci_held_t *held;
@@ -296,13 +292,15 @@ void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
         return;
     }
     uci_link_take_ack(peer, hdr->ack);
-    place = (seq >= peer->rx_next) ? uci_link_place(peer, seq) : NULL;
+    place = (seq >= peer->rx.next) ? uci_link_place(peer, seq) : NULL;
     if (place == NULL) {
         UCI_STATS_INC(frames_repeated);
         uci_inject_pass(uci_digest_by_id(hdr->digest), payload, hdr->length, hdr->value);
         return;
     }
-    uci_link_is_alive(peer);
+    if (uci_unlikely(uci_conversation_is_gone(&peer->conversation))) {
+        uci_conversation_hear(&peer->conversation);
+    }
     held = uci_link_held_create(seq, hdr, hdr->length);
     if (held == NULL) {
         uci_link_suspect(peer);
@@ -318,8 +316,8 @@ void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
         uci_link_healed(peer, gap, held);
     }
     uci_list_add_tail(place, &held->link);
-    peer->rx_special = true;
-    if (seq != peer->rx_next) {
+    peer->rx.special = true;
+    if (seq != peer->rx.next) {
         uci_link_suspect(peer);
         uci_mailbox_look_back(peer);
     }
@@ -343,7 +341,7 @@ static uci_gap_t *uci_link_gap_create(uci_peer_t *peer, uint64_t seq, const uci_
     gap->refused    = 0;
     gap->length     = length;
     memcpy(gap->payload, payload, length);
-    uci_list_add_tail(&peer->gaps, &gap->link);
+    uci_list_add_tail(&peer->rx.gaps, &gap->link);
     UCI_STATS_INC(mismatched_chunks);
     return gap;
 }
@@ -358,10 +356,10 @@ static void uci_link_ask_for(uci_peer_t *peer, uint64_t seq)
 static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
                                   bool waited)
 {
-    uint64_t seq   = uci_seq_expand(hdr->seq, peer->rx_next);
+    uint64_t seq   = uci_seq_expand(hdr->seq, peer->rx.next);
     uci_gap_t *gap = uci_link_gap(peer, seq);
 
-    if ((seq < peer->rx_next) || (uci_wire_check_seq(seq) != NULL) || (uci_link_place(peer, seq) == NULL)) {
+    if ((seq < peer->rx.next) || (uci_wire_check_seq(seq) != NULL) || (uci_link_place(peer, seq) == NULL)) {
         UCI_STATS_INC(mismatched_control); /* nobody needs it */
         uci_inject_count_again();
         return;
@@ -377,7 +375,7 @@ static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, 
         return;
     }
     gap->waited |= waited;
-    peer->rx_special = true;
+    peer->rx.special = true;
     if (uci_settings.mode == UCI_MODE_DETECT) {
         uci_link_lose(peer, seq, hdr, UCI_REASON_DETECT);
     } else if (gap->refused >= UCI_LINK_REFUSED) {
@@ -395,7 +393,7 @@ void uci_link_payload_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, cons
 void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char *what)
 {
     UCI_STATS_INC(mismatched_headers);
-    ++worker->dropped;
+    ++worker->talk.dropped;
     uci_info("%s arrived damaged and was dropped; asking again", what);
     if (peer != NULL) {
         uci_link_suspect_now(peer);
@@ -404,7 +402,7 @@ void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char 
     /* it may have been anybody's */
     uci_worker_for_each_peer(other, worker)
     {
-        if (!other->bye_heard && (other->status == UCS_OK)) {
+        if (!uci_conversation_is_gone(&other->conversation) && (other->conversation.status == UCS_OK)) {
             uci_link_suspect_now(other);
         }
     }
@@ -414,49 +412,44 @@ void uci_link_header_damaged(uci_worker_t *worker, uci_peer_t *peer, const char 
 
 static uint64_t uci_link_gap_time(const uci_peer_t *peer)
 {
-    return peer->gap_time + (uci_ask_delay(peer->worker) << uci_min(peer->gap_asks, UCI_LINK_GAP_SHIFT));
-}
-
-static bool uci_link_is_gone(const uci_peer_t *peer, uint64_t now)
-{
-    return peer->bye_heard && (peer->gone_time < now - uci_min(now, UCI_LINK_GONE_NS));
+    return peer->rx.gap_time + (uci_ask_delay(peer->worker) << uci_min(peer->rx.gap_asks, UCI_LINK_GAP_SHIFT));
 }
 
 /* Its sender is gone, and it is not here: what can be said of it is what was seen of it */
 static void uci_link_lose_next(uci_peer_t *peer)
 {
-    uci_gap_t *gap = uci_link_gap(peer, peer->rx_next);
+    uci_gap_t *gap = uci_link_gap(peer, peer->rx.next);
 
     if (gap == NULL) {
         uci_error("message can't be delivered intact: %s has closed, and number %lu has not come", uci_peer_name(peer),
-                  (unsigned long)peer->rx_next);
+                  (unsigned long)peer->rx.next);
         uci_fatal("nobody can tell which receive it was for: the job stops here");
     }
-    uci_link_lose(peer, peer->rx_next, &gap->hdr, UCI_REASON_CLOSED_DAMAGED);
+    uci_link_lose(peer, peer->rx.next, &gap->hdr, UCI_REASON_CLOSED_DAMAGED);
 }
 
 static void uci_link_ask_peer(uci_peer_t *peer, uint64_t now)
 {
-    if (peer->status != UCS_OK) {
+    if (peer->conversation.status != UCS_OK) {
         uci_link_trust(peer);
         return;
     }
-    if (uci_link_is_gone(peer, now)) {
-        if (peer->rx_special) {
+    if (uci_conversation_is_over(&peer->conversation, now, UCI_LINK_GONE_NS)) {
+        if (peer->rx.special) {
             uci_link_lose_next(peer);
         } else {
             uci_link_trust(peer);
         }
         return;
     }
-    peer->gap_time = now;
+    peer->rx.gap_time = now;
     if (uci_link_is_crossing(peer, now)) {
         return;
     }
-    ++peer->gap_asks;
+    ++peer->rx.gap_asks;
     uci_mailbox_repeat(peer);
-    uci_link_send_ack(peer, 0, UCI_AM_FLAG_REPAIR | (peer->rx_damaged ? UCI_AM_FLAG_LAST : 0));
-    if (!peer->rx_special && (peer->gap_asks > UCI_LINK_GAP_ASKS)) {
+    uci_link_send_ack(peer, 0, UCI_AM_FLAG_REPAIR | (peer->rx.damaged ? UCI_AM_FLAG_LAST : 0));
+    if (!peer->rx.special && (peer->rx.gap_asks > UCI_LINK_GAP_ASKS)) {
         uci_link_trust(peer); /* what was damaged was not from it, or it is here by now; SENT would tell */
     }
 }
@@ -466,9 +459,9 @@ void uci_link_ask(uci_worker_t *worker, uint64_t now)
     uci_list_t todo;
     uci_peer_t *peer;
 
-    uci_list_move(&worker->suspects, &todo);
+    uci_list_move(&worker->link.suspects, &todo);
     while (!uci_list_is_empty(&todo)) {
-        peer = uci_container_of(uci_list_requeue(&todo, &worker->suspects), uci_peer_t, suspect_link);
+        peer = uci_container_of(uci_list_requeue(&todo, &worker->link.suspects), uci_peer_t, rx.suspect_link);
         if (now >= uci_link_gap_time(peer)) {
             uci_link_ask_peer(peer, now);
         }
@@ -479,7 +472,7 @@ uint64_t uci_link_due(const uci_worker_t *worker)
 {
     uint64_t due = UINT64_MAX;
 
-    uci_list_for_each(suspect, &worker->suspects, uci_peer_t, suspect_link)
+    uci_list_for_each(suspect, &worker->link.suspects, uci_peer_t, rx.suspect_link)
     {
         due = uci_min(due, uci_link_gap_time(suspect));
     }
@@ -489,7 +482,7 @@ uint64_t uci_link_due(const uci_worker_t *worker)
 /* Frames that have been sent: no more than a link can number */
 static const char *uci_link_check_sent(const uci_am_t *am)
 {
-    uint64_t upto = am->hdr->value, next = am->peer->rx_next;
+    uint64_t upto = am->hdr->value, next = am->peer->rx.next;
 
     return ((upto < next /* it was late */) || (upto - next < (1ul << 31)))
                    ? NULL
@@ -503,13 +496,13 @@ static void uci_link_on_sent(uci_am_t *am)
     uint64_t upto           = hdr->value;
 
     uci_mailbox_on_sent(peer, hdr->index, hdr->extra);
-    if ((upto <= peer->rx_next) && !peer->rx_special) {
+    if ((upto <= peer->rx.next) && !peer->rx.special) {
         uci_link_trust(peer); /* nothing that was sent before is missing */
     }
     /* the answer to a question of ours, when nothing is missing and our endpoints are closed, is the end of it: a new connection may find
      * its worker going, and UCX 1.13 does not survive that (close.c) */
-    if ((upto > peer->rx_next) || !(hdr->flags & UCI_AM_FLAG_REPAIR) || !uci_list_is_empty(&peer->eps)) {
-        uci_link_send_ack(peer, upto, (upto > peer->rx_next) ? UCI_AM_FLAG_REPAIR : 0);
+    if ((upto > peer->rx.next) || !(hdr->flags & UCI_AM_FLAG_REPAIR) || !uci_list_is_empty(&peer->eps)) {
+        uci_link_send_ack(peer, upto, (upto > peer->rx.next) ? UCI_AM_FLAG_REPAIR : 0);
     }
 }
 
@@ -540,7 +533,7 @@ void uci_link_on_gone(uci_peer_t *peer, uint64_t seq, const uci_am_hdr_t *hdr)
 /* @return who sent it, or NULL; made if it is a new one and @a hdr is right */
 static uci_peer_t *uci_link_sender(uci_worker_t *worker, const uci_frame_hdr_t *hdr)
 {
-    uci_peer_t *peer = worker->last_peer;
+    uci_peer_t *peer = worker->peers.last;
 
     if (uci_likely(peer != NULL) && uci_likely(peer->uid == hdr->mark)) {
         return (hdr->check == uci_frame_check(hdr, peer->seed)) ? peer : NULL;
@@ -568,8 +561,8 @@ UCI_INLINE void uci_link_recv_frame(uci_worker_t *worker, const char *data, size
         uci_link_header_damaged(worker, uci_worker_peer_find(worker, hdr.mark), "a frame");
         return;
     }
-    peer->heard = true;
-    wrong       = uci_wire_check_frame(&hdr);
+    peer->talk.heard = true;
+    wrong            = uci_wire_check_frame(&hdr);
     if (uci_unlikely(wrong != NULL)) {
         uci_wire_refuse(peer, "a message", wrong);
         return;
@@ -581,7 +574,7 @@ UCI_INLINE void uci_link_recv_frame(uci_worker_t *worker, const char *data, size
         return;
     }
     uci_link_take(peer, &hdr, data + sizeof(hdr));
-    if (uci_unlikely(!peer->box_offered)) {
+    if (uci_unlikely(!peer->box.offered)) {
         uci_mailbox_offer(peer);
     }
 }
@@ -608,19 +601,19 @@ ucs_status_t uci_link_recv(void *arg, const void *header, size_t header_length, 
 
 void uci_link_cleanup(uci_peer_t *peer)
 {
-    uci_list_for_each_safe(held, &peer->held, uci_held_t, link)
+    uci_list_for_each_safe(held, &peer->rx.held, uci_held_t, link)
     {
         uci_list_del(&held->link);
         free(held);
     }
-    uci_list_for_each_safe(gap, &peer->gaps, uci_gap_t, link)
+    uci_list_for_each_safe(gap, &peer->rx.gaps, uci_gap_t, link)
     {
         uci_link_gap_free(gap);
     }
-    if (peer->late != NULL) {
-        uci_frame_put(&peer->worker->frames, peer->late);
+    if (peer->log.late != NULL) {
+        uci_frame_put(&peer->worker->frames, peer->log.late);
     }
-    uci_list_del(&peer->suspect_link);
-    uci_list_del(&peer->watched_link);
-    uci_list_del(&peer->waiting_link);
+    uci_list_del(&peer->rx.suspect_link);
+    uci_list_del(&peer->log.watched_link);
+    uci_list_del(&peer->log.waiting_link);
 }

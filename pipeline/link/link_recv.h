@@ -14,9 +14,9 @@
 /** What a frame acknowledges: all that has been delivered, so that no other acknowledgement is due. */
 UCI_INLINE uint32_t uci_link_ack(uci_peer_t *peer)
 {
-    peer->unacked       = 0;
-    peer->unacked_bytes = 0;
-    return (uint32_t)peer->rx_next;
+    peer->rx.unacked       = 0;
+    peer->rx.unacked_bytes = 0;
+    return (uint32_t)peer->rx.next;
 }
 
 /** Say where we are, in answer to something that is repeated until it is answered. */
@@ -33,11 +33,18 @@ void uci_link_ack_now(uci_peer_t *peer);
  *  frame is delivered. @param length  bytes of payload. */
 UCI_INLINE void uci_link_delivered(uci_peer_t *peer, size_t length)
 {
-    ++peer->rx_next;
-    peer->unacked_bytes += (uint32_t)length;
-    if (uci_unlikely((++peer->unacked >= UCI_LINK_ACK_FRAMES) || (peer->unacked_bytes >= UCI_LINK_ACK_BYTES))) {
+    ++peer->rx.next;
+    peer->rx.unacked_bytes += (uint32_t)length;
+    if (uci_unlikely((++peer->rx.unacked >= UCI_LINK_ACK_FRAMES) || (peer->rx.unacked_bytes >= UCI_LINK_ACK_BYTES))) {
         uci_link_ack_now(peer);
     }
+}
+
+/** The next frame, whose payload came damaged, or for which somebody has chosen, is for this receive, and no other. @param req  NULL: for none
+ *  yet. */
+UCI_INLINE void uci_link_bind(uci_peer_t *peer, uci_request_t *req)
+{
+    peer->rx.bound = req;
 }
 
 /** Every frame that is not the next one, and intact. */
@@ -48,8 +55,8 @@ void uci_link_payload_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, cons
 
 UCI_INLINE void uci_link_take_ack(uci_peer_t *peer, uint32_t ack)
 {
-    if ((ack != (uint32_t)peer->tx_acked) && !uci_txlog_ack_last(peer, ack)) {
-        uci_txlog_ack(peer, uci_seq_expand(ack, peer->tx_acked));
+    if ((ack != (uint32_t)peer->tx.acked) && !uci_txlog_ack_last(peer, ack)) {
+        uci_txlog_ack(peer, uci_seq_expand(ack, peer->tx.acked));
     }
 }
 
@@ -57,12 +64,12 @@ UCI_INLINE void uci_link_take_ack(uci_peer_t *peer, uint32_t ack)
  *  it says, which others may be able to write to. */
 UCI_INLINE void uci_link_take(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
 {
-    if (uci_unlikely(hdr->seq != (uint32_t)peer->rx_next) || uci_unlikely(peer->rx_special)) {
+    if (uci_unlikely(hdr->seq != (uint32_t)peer->rx.next) || uci_unlikely(peer->rx.special)) {
         uci_link_take_other(peer, hdr, payload);
         return;
     }
     uci_link_take_ack(peer, hdr->ack);
-    if (uci_unlikely(!peer->worker->arrived(peer, hdr, payload))) {
+    if (uci_unlikely(!peer->worker->calls.arrived(peer, hdr, payload))) {
         uci_link_payload_damaged(peer, hdr, payload, hdr->length);
     }
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "link_send.h"
 
+#include "base/request.h"
+#include "conversation/conversation.h"
 #include "base/am_handler.h"
 #include "control.h"
 #include "base/inject_frame.h"
@@ -26,14 +28,14 @@
 
 void uci_link_watch(uci_peer_t *peer)
 {
-    if (peer->watched) {
+    if (peer->tx.watched) {
         return;
     }
-    peer->watched = true;
-    peer->tx_seen = peer->tx_acked;
-    peer->tx_time = uci_process_time_ns();
-    peer->tx_asks = 0;
-    uci_list_add_tail(&peer->worker->watched, &peer->watched_link);
+    peer->tx.watched = true;
+    peer->log.seen   = peer->tx.acked;
+    peer->log.time   = uci_process_time_ns();
+    peer->log.asks   = 0;
+    uci_list_add_tail(&peer->worker->link.watched, &peer->log.watched_link);
 }
 
 /* A carrier has the frame, and no longer needs it */
@@ -102,9 +104,9 @@ static ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
 /* The one that goes after this one */
 static void uci_link_post_late(ucp_ep_h ep, uci_peer_t *peer)
 {
-    uci_frame_t *late = peer->late;
+    uci_frame_t *late = peer->log.late;
 
-    peer->late = NULL;
+    peer->log.late = NULL;
     if ((late != NULL) && (uci_link_post_am(ep, late) != UCS_INPROGRESS)) {
         uci_link_frame_done(late, UCS_OK);
     }
@@ -122,15 +124,15 @@ static void uci_link_post_clone(ucp_ep_h ep, uci_frame_t *clone)
 static ucs_status_t uci_link_post_am_injected(ucp_ep_h ep, uci_frame_t *frame)
 {
     uci_peer_t *peer         = frame->peer;
-    uci_inject_order_t order = uci_inject_order(frame, peer->late == NULL);
+    uci_inject_order_t order = uci_inject_order(frame, peer->log.late == NULL);
     uci_frame_pool_t *pool   = &peer->worker->frames;
     uci_frame_t *clone;
     ucs_status_t status;
     uci_fault_t fault;
 
     if ((order == UCI_INJECT_LATE) || (order == UCI_INJECT_TWICE)) {
-        peer->late = uci_frame_clone(pool, frame);
-        if (peer->late == NULL) {
+        peer->log.late = uci_frame_clone(pool, frame);
+        if (peer->log.late == NULL) {
             uci_fault_undo();
             order = UCI_INJECT_IN_ORDER;
         }
@@ -163,8 +165,8 @@ static ucs_status_t uci_link_send_am(ucp_ep_h ep, uci_frame_t *frame)
     uci_peer_t *peer = frame->peer;
     ucs_status_t status;
 
-    peer->am_until   = frame->seq + 1;
-    peer->by_mailbox = false;
+    peer->box.am_until = frame->seq + 1;
+    peer->box.used     = false;
     frame->flags |= UCI_FRAME_IN_FLIGHT;
     status = uci_likely(!uci_fault_enabled) ? uci_link_post_am(ep, frame) : uci_link_post_am_injected(ep, frame);
     if (uci_likely(status == UCS_OK)) {
@@ -178,27 +180,27 @@ static bool uci_link_take_back(uci_frame_t *frame)
 {
     uci_peer_t *peer = frame->peer;
 
-    if (frame->seq + 1 != peer->tx_next) {
+    if (frame->seq + 1 != peer->tx.next) {
         frame->flags &= (uint8_t)~UCI_FRAME_IN_FLIGHT;
         return false; /* it stays in the log, and is asked for */
     }
     frame->flags |= UCI_FRAME_IN_FLIGHT;
     uci_txlog_remove(peer, frame);
-    --peer->tx_next;
-    peer->tx_posted = peer->tx_next;
-    peer->tx_base   = uci_min(peer->tx_base, peer->tx_next);
-    peer->tx_acked  = uci_min(peer->tx_acked, peer->tx_next);
+    --peer->tx.next;
+    peer->tx.posted = peer->tx.next;
+    peer->tx.base   = uci_min(peer->tx.base, peer->tx.next);
+    peer->tx.acked  = uci_min(peer->tx.acked, peer->tx.next);
     return true;
 }
 
 /* Nothing but what is in the mailbox is under way */
 static bool uci_link_may_use_mailbox(uci_peer_t *peer)
 {
-    if (!peer->box_mapped || (peer->tx_posted != peer->tx_next)) {
+    if (!peer->box.mapped || (peer->tx.posted != peer->tx.next)) {
         return false;
     }
-    peer->by_mailbox = (peer->tx_acked >= peer->am_until);
-    return peer->by_mailbox;
+    peer->box.used = (peer->tx.acked >= peer->box.am_until);
+    return peer->box.used;
 }
 
 /* A frame's header has to be for the place that it goes to, and to be as it was sealed until then */
@@ -237,7 +239,7 @@ static void uci_link_post_image_injected(uci_frame_t *frame, char *place, uint64
         return; /* there is no other order in a box */
     }
     clone = uci_inject_frame(frame, true);
-    uci_box_tx_post(&peer->box, place, ((clone != NULL) ? clone : frame)->wire, frame->total, mark);
+    uci_box_tx_post(&peer->box.tx, place, ((clone != NULL) ? clone : frame)->wire, frame->total, mark);
     if (clone != NULL) {
         uci_frame_put(&peer->worker->frames, clone);
     } else {
@@ -258,9 +260,9 @@ static bool uci_link_post_mailbox(uci_frame_t *frame)
     if (uci_unlikely(uci_fault_enabled)) {
         uci_link_post_image_injected(frame, place, mark);
     } else {
-        uci_box_tx_post(&peer->box, place, frame->wire, frame->total, mark);
+        uci_box_tx_post(&peer->box.tx, place, frame->wire, frame->total, mark);
     }
-    uci_doorbell_ring(peer->doorbells, peer->box_number);
+    uci_doorbell_ring(peer->box.doorbells, peer->box.number);
     return true;
 }
 
@@ -269,29 +271,29 @@ static void uci_link_wait(uci_frame_t *frame)
     uci_peer_t *peer = frame->peer;
 
     frame->flags |= UCI_FRAME_IN_FLIGHT;
-    peer->by_mailbox = false;
-    if (uci_list_is_empty(&peer->waiting_link)) {
-        peer->wait_turns = 0;
-        uci_list_add_tail(&peer->worker->waiting, &peer->waiting_link);
-        ++peer->worker->ops_active;
+    peer->box.used = false;
+    if (uci_list_is_empty(&peer->log.waiting_link)) {
+        peer->log.wait_turns = 0;
+        uci_list_add_tail(&peer->worker->link.waiting, &peer->log.waiting_link);
+        uci_worker_work_begins(peer->worker);
     }
 }
 
 ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what, ucp_tag_t tag, uint64_t value)
 {
     uci_peer_t *peer = ep->peer;
-    bool first       = (peer->tx_posted == peer->tx_next); /* none waits */
-    bool by_mailbox  = (frame->total <= UCI_BOX_FRAME_MAX) && (peer->by_mailbox || uci_link_may_use_mailbox(peer));
+    bool first       = (peer->tx.posted == peer->tx.next); /* none waits */
+    bool by_mailbox  = (frame->total <= UCI_BOX_FRAME_MAX) && (peer->box.used || uci_link_may_use_mailbox(peer));
     ucs_status_t status;
 
     frame->req = NULL;
     uci_frame_write_hdr(frame, what, uci_link_ack(peer), tag, value, peer->worker->uid, uci_link_am_seed(peer));
-    ++peer->tx_next;
+    ++peer->tx.next;
     if (!first || (by_mailbox && !uci_link_post_mailbox(frame))) {
         uci_link_wait(frame);
         return UCS_INPROGRESS;
     }
-    peer->tx_posted = peer->tx_next;
+    peer->tx.posted = peer->tx.next;
     if (by_mailbox) {
         return UCS_OK;
     }
@@ -304,16 +306,16 @@ ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what
 
 static uci_frame_t *uci_link_next_waiting(uci_peer_t *peer)
 {
-    return (peer->tx_posted < peer->tx_next) ? uci_txlog_find(peer, peer->tx_posted) : NULL;
+    return (peer->tx.posted < peer->tx.next) ? uci_txlog_find(peer, peer->tx.posted) : NULL;
 }
 
 static void uci_link_stop_waiting(uci_peer_t *peer)
 {
-    if (uci_list_is_empty(&peer->waiting_link)) {
+    if (uci_list_is_empty(&peer->log.waiting_link)) {
         return;
     }
-    uci_list_del(&peer->waiting_link);
-    --peer->worker->ops_active;
+    uci_list_del(&peer->log.waiting_link);
+    uci_worker_work_ends(peer->worker);
     (void)uci_link_may_use_mailbox(peer);
 }
 
@@ -328,7 +330,7 @@ static unsigned uci_link_post_waiting(uci_peer_t *peer, bool by_am)
         if (by_am ? (ep == NULL) : ((frame->total > UCI_BOX_FRAME_MAX) || !uci_link_post_mailbox(frame))) {
             return count;
         }
-        ++peer->tx_posted;
+        ++peer->tx.posted;
         ++count;
         if (!by_am) {
             uci_link_frame_done(frame, UCS_OK);
@@ -349,11 +351,11 @@ unsigned uci_link_progress(uci_worker_t *worker)
     uci_list_t todo;
     uci_peer_t *peer;
 
-    uci_list_move(&worker->waiting, &todo);
+    uci_list_move(&worker->link.waiting, &todo);
     while (!uci_list_is_empty(&todo)) {
-        peer             = uci_container_of(uci_list_requeue(&todo, &worker->waiting), uci_peer_t, waiting_link);
-        posted           = uci_link_post_waiting(peer, !peer->box_mapped || (peer->wait_turns >= UCI_LINK_WAIT_TURNS));
-        peer->wait_turns = (posted > 0) ? 0 : peer->wait_turns + 1;
+        peer   = uci_container_of(uci_list_requeue(&todo, &worker->link.waiting), uci_peer_t, log.waiting_link);
+        posted = uci_link_post_waiting(peer, !peer->box.mapped || (peer->log.wait_turns >= UCI_LINK_WAIT_TURNS));
+        peer->log.wait_turns = (posted > 0) ? 0 : peer->log.wait_turns + 1;
         count += posted;
     }
     return count;
@@ -361,15 +363,15 @@ unsigned uci_link_progress(uci_worker_t *worker)
 
 void uci_link_abandon(uci_peer_t *peer, ucs_status_t status)
 {
-    uci_request_t *bound = peer->bound;
+    uci_request_t *bound = peer->rx.bound;
     uci_frame_t *frame;
 
     while ((frame = uci_link_next_waiting(peer)) != NULL) {
-        ++peer->tx_posted; /* as if it had been lost on its way: without it what comes behind it would not be taken */
+        ++peer->tx.posted; /* as if it had been lost on its way: without it what comes behind it would not be taken */
         uci_link_frame_done(frame, status);
     }
     uci_link_stop_waiting(peer);
-    peer->bound = NULL;
+    peer->rx.bound = NULL;
     if (bound != NULL) {
         uci_request_complete_recv(bound, status, 0, 0);
     }
@@ -399,7 +401,7 @@ static void uci_link_say_unknown(uci_peer_t *peer, uint64_t seq)
 
     if (msg != NULL) {
         msg->hdr.flags = UCI_AM_FLAG_FRAME;
-        msg->hdr.extra = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)peer->worker->digest->id, 0);
+        msg->hdr.extra = uci_frame_what(UCI_FRAME_EAGER, (uint8_t)peer->worker->choice.digest->id, 0);
         uci_control_send(msg);
     }
 }
@@ -426,7 +428,7 @@ static void uci_link_resend(uci_peer_t *peer, uci_frame_t *frame)
     uci_frame_t *clone;
     uci_fault_t fault;
 
-    if (frame->seq >= peer->tx_posted) {
+    if (frame->seq >= peer->tx.posted) {
         return; /* it has not been sent */
     }
     if (frame->flags & UCI_FRAME_STUB) {
@@ -457,11 +459,11 @@ static void uci_link_resend_range(uci_peer_t *peer, uint64_t first, uint64_t las
     uint64_t seq, end = uci_min(last, first + UCI_LINK_AGAIN);
     uci_frame_t *frame;
 
-    for (seq = uci_max(first, peer->tx_acked); (seq < end) && (seq < peer->tx_posted); ++seq) {
+    for (seq = uci_max(first, peer->tx.acked); (seq < end) && (seq < peer->tx.posted); ++seq) {
         frame = uci_txlog_find(peer, seq);
         if (frame != NULL) {
             uci_link_resend(peer, frame);
-        } else if (asked && (seq >= peer->tx_acked)) {
+        } else if (asked && (seq >= peer->tx.acked)) {
             uci_link_say_unknown(peer, seq);
         }
     }
@@ -469,10 +471,10 @@ static void uci_link_resend_range(uci_peer_t *peer, uint64_t first, uint64_t las
 
 void uci_link_send_again(uci_peer_t *peer)
 {
-    if (!uci_list_is_empty(&peer->waiting_link)) {
+    if (!uci_list_is_empty(&peer->log.waiting_link)) {
         (void)uci_link_post_waiting(peer, true);
     }
-    uci_link_resend_range(peer, peer->tx_acked, UINT64_MAX - UCI_LINK_AGAIN, false);
+    uci_link_resend_range(peer, peer->tx.acked, UINT64_MAX - UCI_LINK_AGAIN, false);
 }
 
 void uci_link_on_repair(uci_peer_t *peer, uint64_t seq)
@@ -486,12 +488,12 @@ static void uci_link_ack_held(uci_peer_t *peer, const uint64_t *words, size_t co
     size_t i;
 
     for (i = 2; i < count; i += 2) {
-        for (seq = uci_max(seq, peer->tx_base); seq < words[i]; ++seq) {
+        for (seq = uci_max(seq, peer->tx.base); seq < words[i]; ++seq) {
             uci_txlog_ack_one(peer, seq);
         }
         seq = words[i + 1] + 1;
     }
-    for (seq = uci_max(seq, peer->tx_base); seq < end; ++seq) {
+    for (seq = uci_max(seq, peer->tx.base); seq < end; ++seq) {
         uci_txlog_ack_one(peer, seq);
     }
 }
@@ -501,16 +503,16 @@ static void uci_link_say_sent(uci_peer_t *peer, uint16_t flags)
 {
     uci_control_t *msg;
 
-    if (!peer->heard || peer->back) {
+    if (!peer->talk.heard || uci_conversation_is_back(&peer->conversation)) {
         uci_control_hello(peer); /* the first one may have been lost: then nobody can answer */
     }
     msg = uci_control_get(peer, UCI_AM_SENT, 0, 0);
     if (msg != NULL) {
         msg->hdr.flags = flags;
-        msg->hdr.value = peer->tx_posted;
-        if (peer->box_mapped) {
-            msg->hdr.index = (uint32_t)peer->box_key;
-            msg->hdr.extra = uci_box_tx_position(&peer->box);
+        msg->hdr.value = peer->tx.posted;
+        if (peer->box.mapped) {
+            msg->hdr.index = (uint32_t)peer->box.key;
+            msg->hdr.extra = uci_box_tx_position(&peer->box.tx);
         }
         uci_control_send(msg);
     }
@@ -521,7 +523,7 @@ const char *uci_link_check_received(const uci_peer_t *peer, const uint64_t *word
     uint64_t next = words[0];
     size_t i;
 
-    if ((words[0] > words[1]) || (words[1] > peer->tx_next)) {
+    if ((words[0] > words[1]) || (words[1] > peer->tx.next)) {
         return "that it has received what was never sent";
     }
     for (i = 2; i < count; i += 2) {
@@ -547,16 +549,16 @@ static void uci_link_on_ack(uci_am_t *am)
 
     uci_txlog_ack(peer, words[0]);
     uci_link_ack_held(peer, words, count);
-    peer->tx_asks = 0;
-    peer->tx_time = uci_process_time_ns();
-    peer->back    = peer->back && (hdr->value != peer->life);
+    peer->log.asks = 0;
+    peer->log.time = uci_process_time_ns();
+    uci_conversation_confirm(&peer->conversation, hdr->value);
     if (!(hdr->flags & UCI_AM_FLAG_REPAIR)) {
         return;
     }
     for (i = 2; i < count; i += 2) {
         uci_link_resend_range(peer, words[i], words[i + 1] + 1, true);
     }
-    if ((hdr->flags & UCI_AM_FLAG_LAST) && (!uci_list_is_empty(&peer->eps) || (peer->tx_acked != peer->tx_next))) {
+    if ((hdr->flags & UCI_AM_FLAG_LAST) && (!uci_list_is_empty(&peer->eps) || (peer->tx.acked != peer->tx.next))) {
         uci_link_say_sent(peer,
                           UCI_AM_FLAG_REPAIR); /* behind all that is on its way: what is missing then has been lost */
     }
@@ -576,34 +578,36 @@ UCI_AM_HANDLER(ACK, 2,
 
 static uint64_t uci_link_sent_time(const uci_peer_t *peer)
 {
-    return peer->tx_time + (UCI_LINK_SENT_NS << uci_min(peer->tx_asks, UCI_LINK_SENT_SHIFT));
+    return peer->log.time + (UCI_LINK_SENT_NS << uci_min(peer->log.asks, UCI_LINK_SENT_SHIFT));
 }
 
 /* Is it over with it? Never with ourselves: we hear what we say as long as we live. After BYE nothing but what is in the log could be asked
  * for, and to ask would take a new connection */
 static bool uci_link_is_over(uci_peer_t *peer)
 {
-    return (peer->status != UCS_OK) || (peer->bye_heard && (peer->uid != peer->worker->uid)) ||
-           (peer->bye_said && uci_txlog_is_empty(peer));
+    return (peer->conversation.status != UCS_OK) ||
+           (uci_conversation_is_gone(&peer->conversation) && (peer->uid != peer->worker->uid)) ||
+           (uci_conversation_is_left(&peer->conversation) && uci_txlog_is_empty(peer));
 }
 
 static void uci_link_look_at(uci_peer_t *peer, uint64_t now)
 {
-    if (peer->box_mapped) {
+    if (peer->box.mapped) {
         (void)uci_mailbox_heard(peer);
     }
-    if (((peer->tx_acked == peer->tx_next) && !peer->back) || uci_link_is_over(peer)) {
-        peer->watched = false;
-        uci_list_del(&peer->watched_link);
+    if (((peer->tx.acked == peer->tx.next) && !uci_conversation_is_back(&peer->conversation)) ||
+        uci_link_is_over(peer)) {
+        peer->tx.watched = false;
+        uci_list_del(&peer->log.watched_link);
         return;
     }
-    if (peer->tx_acked != peer->tx_seen) {
-        peer->tx_seen = peer->tx_acked;
-        peer->tx_time = now;
-        peer->tx_asks = 0;
+    if (peer->tx.acked != peer->log.seen) {
+        peer->log.seen = peer->tx.acked;
+        peer->log.time = now;
+        peer->log.asks = 0;
     } else if (now >= uci_link_sent_time(peer)) {
-        peer->tx_time = now;
-        ++peer->tx_asks;
+        peer->log.time = now;
+        ++peer->log.asks;
         uci_link_say_sent(peer, 0);
     }
 }
@@ -612,11 +616,11 @@ void uci_link_look(uci_worker_t *worker)
 {
     uint64_t now;
 
-    if (uci_list_is_empty(&worker->watched)) {
+    if (uci_list_is_empty(&worker->link.watched)) {
         return;
     }
     now = uci_process_time_ns();
-    uci_list_for_each_safe(peer, &worker->watched, uci_peer_t, watched_link)
+    uci_list_for_each_safe(peer, &worker->link.watched, uci_peer_t, log.watched_link)
     {
         uci_link_look_at(peer, now);
     }

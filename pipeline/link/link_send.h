@@ -34,6 +34,7 @@
 #ifndef UCI_LINK_SEND_H_
 #define UCI_LINK_SEND_H_
 
+#include "control.h"
 #include "fault/fault.h"
 #include "link_recv.h"
 #include "base/peer_table.h"
@@ -49,10 +50,10 @@ ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what
  *  delivered, the box has been emptied: a lap may begin. */
 UCI_INLINE char *uci_link_box_place(uci_peer_t *peer, const uci_frame_t *frame, uint64_t *mark_p)
 {
-    if (peer->tx_acked == frame->seq) {
-        uci_box_tx_rewind(&peer->box);
+    if (peer->tx.acked == frame->seq) {
+        uci_box_tx_rewind(&peer->box.tx);
     }
-    return uci_box_tx_place(&peer->box, frame->total, mark_p);
+    return uci_box_tx_place(&peer->box.tx, frame->total, mark_p);
 }
 
 /**
@@ -69,14 +70,14 @@ UCI_INLINE ucs_status_t uci_link_send(uci_ep_t *ep, uci_frame_t *frame, uint32_t
 
     frame->peer  = peer;
     frame->flags = 0;
-    frame->seq   = peer->tx_next;
+    frame->seq   = peer->tx.next;
     if (uci_unlikely(uci_txlog_put(peer, frame) != UCS_OK)) {
         return UCS_ERR_NO_MEMORY;
     }
-    if (uci_unlikely(!peer->watched)) {
+    if (uci_unlikely(!peer->tx.watched)) {
         uci_link_watch(peer);
     }
-    if (uci_unlikely(!peer->by_mailbox) || uci_unlikely(uci_fault_enabled) ||
+    if (uci_unlikely(!peer->box.used) || uci_unlikely(uci_fault_enabled) ||
         uci_unlikely(frame->total > UCI_BOX_FRAME_MAX)) {
         return uci_link_send_other(ep, frame, what, tag, value);
     }
@@ -85,9 +86,9 @@ UCI_INLINE ucs_status_t uci_link_send(uci_ep_t *ep, uci_frame_t *frame, uint32_t
         return uci_link_send_other(ep, frame, what, tag, value);
     }
     uci_frame_write_hdr(frame, what, uci_link_ack(peer), tag, value, mark, mark);
-    peer->tx_posted = ++peer->tx_next;
-    uci_box_tx_post(&peer->box, place, frame->wire, frame->total, mark);
-    uci_doorbell_ring(peer->doorbells, peer->box_number);
+    peer->tx.posted = ++peer->tx.next;
+    uci_box_tx_post(&peer->box.tx, place, frame->wire, frame->total, mark);
+    uci_doorbell_ring(peer->box.doorbells, peer->box.number);
     return UCS_OK;
 }
 
@@ -112,5 +113,23 @@ const char *uci_link_check_received(const uci_peer_t *peer, const uint64_t *word
 
 /** REPAIR of a frame. */
 void uci_link_on_repair(uci_peer_t *peer, uint64_t seq);
+
+/** A frame for @a length bytes of payload to @a peer, who hears HELLO before the first one. @return NULL: no memory. */
+UCI_INLINE uci_frame_t *uci_link_frame_get(uci_peer_t *peer, size_t length)
+{
+    uci_frame_t *frame;
+
+    if (uci_unlikely(!peer->talk.hello_sent)) {
+        uci_control_hello(peer);
+    }
+    frame = uci_likely(length <= UCI_FRAME_SMALL_PAYLOAD)
+                    ? uci_frame_get_small(&peer->worker->frames)
+                    : uci_frame_get(&peer->worker->frames, sizeof(uci_frame_hdr_t) + length);
+    if (uci_likely(frame != NULL)) {
+        frame->op    = NULL;
+        frame->total = (uint32_t)(sizeof(uci_frame_hdr_t) + length);
+    }
+    return frame;
+}
 
 #endif

@@ -23,7 +23,7 @@
 
 static uint64_t uci_mailbox_new_key(uci_worker_t *worker)
 {
-    uint64_t words[3] = {worker->uid, uci_process_time_ns(), ++worker->mailbox.keys};
+    uint64_t words[3] = {worker->uid, uci_process_time_ns(), ++worker->link.mailbox.keys};
 
     return XXH3_64bits(words, sizeof(words));
 }
@@ -64,7 +64,7 @@ static void uci_mailbox_set_lost(uci_mailbox_t *mailbox, uci_mailbox_box_t *box,
 /* What is in the box is lost: nothing that was written under its last key is a frame */
 static void uci_mailbox_begin_anew(uci_worker_t *worker, unsigned number)
 {
-    uci_mailbox_t *mailbox = &worker->mailbox;
+    uci_mailbox_t *mailbox = &worker->link.mailbox;
     uci_mailbox_box_t *box = &mailbox->boxes[number];
 
     uci_mailbox_set_lost(mailbox, box, false);
@@ -75,7 +75,7 @@ static void uci_mailbox_begin_anew(uci_worker_t *worker, unsigned number)
 
 static ucs_status_t uci_mailbox_create(uci_worker_t *worker)
 {
-    uci_mailbox_t *mailbox = &worker->mailbox;
+    uci_mailbox_t *mailbox = &worker->link.mailbox;
     ucs_status_t status;
 
     mailbox->boxes = calloc(mailbox->capacity, sizeof(*mailbox->boxes));
@@ -98,7 +98,7 @@ err_free:
 
 static bool uci_mailbox_exists(uci_worker_t *worker)
 {
-    uci_mailbox_t *mailbox = &worker->mailbox;
+    uci_mailbox_t *mailbox = &worker->link.mailbox;
     ucs_status_t status;
 
     if (!mailbox->tried) {
@@ -128,7 +128,7 @@ static int uci_mailbox_find_free(const uci_mailbox_t *mailbox)
 
 static void uci_mailbox_tell(uci_peer_t *peer)
 {
-    uci_mailbox_t *mailbox = &peer->worker->mailbox;
+    uci_mailbox_t *mailbox = &peer->worker->link.mailbox;
     uci_control_t *msg     = uci_control_get(peer, UCI_AM_BOX, 0, sizeof(uci_am_box_t) + mailbox->memory.rkey_length);
     uci_am_box_t *box;
 
@@ -137,10 +137,10 @@ static void uci_mailbox_tell(uci_peer_t *peer)
     }
     box           = (uci_am_box_t *)(void *)msg->payload;
     box->address  = (uintptr_t)mailbox->region;
-    box->key      = mailbox->boxes[peer->rx_box].key;
-    box->bell     = (uint32_t)peer->rx_box;
+    box->key      = mailbox->boxes[peer->box.own].key;
+    box->bell     = (uint32_t)peer->box.own;
     box->size     = (uint32_t)mailbox->size;
-    box->offset   = (uint32_t)uci_mailbox_offset(mailbox, (unsigned)peer->rx_box);
+    box->offset   = (uint32_t)uci_mailbox_offset(mailbox, (unsigned)peer->box.own);
     box->granules = mailbox->granules;
     memcpy(box + 1, mailbox->memory.rkey, mailbox->memory.rkey_length);
     uci_control_send(msg);
@@ -182,24 +182,24 @@ static bool uci_mailbox_is_possible(uci_peer_t *peer)
 
     return (uci_settings.carrier != UCI_CARRIER_AM) && peer->in_clear && !worker->context->wakeup &&
            !worker->context->apart && (peer->uid != worker->uid) && peer->known &&
-           (strcmp(peer->mark.host, worker->mark.host) == 0) &&
+           (strcmp(peer->mark.host, worker->self.mark.host) == 0) &&
            uci_shared_memory_is_possible(uci_peer_transports(peer)) && uci_mailbox_exists(worker);
 }
 
 void uci_mailbox_offer(uci_peer_t *peer)
 {
-    uci_mailbox_t *mailbox = &peer->worker->mailbox;
+    uci_mailbox_t *mailbox = &peer->worker->link.mailbox;
     int number;
 
-    if (peer->box_offered || !peer->known || uci_control_is_too_early(peer) || (uci_peer_endpoint(peer) == NULL)) {
+    if (peer->box.offered || !peer->known || uci_control_is_too_early(peer) || (uci_peer_endpoint(peer) == NULL)) {
         return; /* with the next frame */
     }
-    peer->box_offered = true;
+    peer->box.offered = true;
     number            = uci_mailbox_is_possible(peer) ? uci_mailbox_find_free(mailbox) : -1;
     if (number < 0) {
         return;
     }
-    peer->rx_box                = (int8_t)number;
+    peer->box.own               = (int8_t)number;
     mailbox->boxes[number].peer = peer;
     mailbox->count              = uci_max(mailbox->count, (unsigned)number + 1);
     uci_mailbox_begin_anew(peer->worker, (unsigned)number);
@@ -209,23 +209,23 @@ void uci_mailbox_offer(uci_peer_t *peer)
 
 void uci_mailbox_repeat(uci_peer_t *peer)
 {
-    if ((peer->rx_box >= 0) && peer->worker->mailbox.boxes[peer->rx_box].untold) {
+    if ((peer->box.own >= 0) && peer->worker->link.mailbox.boxes[peer->box.own].untold) {
         uci_mailbox_tell(peer);
     }
 }
 
 void uci_mailbox_free(uci_peer_t *peer)
 {
-    if (peer->rx_box < 0) {
+    if (peer->box.own < 0) {
         return;
     }
     if (uci_unlikely(uci_fault_asked)) {
-        uci_mailbox_pass(&peer->worker->mailbox.boxes[peer->rx_box]);
+        uci_mailbox_pass(&peer->worker->link.mailbox.boxes[peer->box.own]);
     }
-    peer->worker->mailbox.boxes[peer->rx_box].peer = NULL;
-    uci_mailbox_begin_anew(peer->worker, (unsigned)peer->rx_box);
-    peer->rx_box      = -1;
-    peer->box_offered = false;
+    peer->worker->link.mailbox.boxes[peer->box.own].peer = NULL;
+    uci_mailbox_begin_anew(peer->worker, (unsigned)peer->box.own);
+    peer->box.own     = -1;
+    peer->box.offered = false;
 }
 
 /* Frames whose marks are right, from this position on and below the end. They lie behind what is hidden, or can't be told the length
@@ -253,10 +253,10 @@ void uci_mailbox_look_back(uci_peer_t *peer)
     uci_mailbox_box_t *box;
     uint64_t position;
 
-    if (peer->rx_box < 0) {
+    if (peer->box.own < 0) {
         return;
     }
-    box          = &peer->worker->mailbox.boxes[peer->rx_box];
+    box          = &peer->worker->link.mailbox.boxes[peer->box.own];
     position     = box->rx.left;
     box->rx.left = UINT64_MAX; /* what is found now looks back as well */
     if (position != UINT64_MAX) {
@@ -273,7 +273,7 @@ static bool uci_mailbox_find(uci_peer_t *peer, uci_mailbox_box_t *box)
     if (box->peer != peer) {
         return false;
     }
-    uci_mailbox_set_lost(&peer->worker->mailbox, box,
+    uci_mailbox_set_lost(&peer->worker->link.mailbox, box,
                          (uci_box_rx_peek(&box->rx) == NULL) && !uci_box_rx_skip(&box->rx));
     uci_mailbox_look_back(peer);
     return (box->peer == peer) && !box->lost;
@@ -332,7 +332,7 @@ static bool uci_mailbox_is_time_to_look(const uci_worker_t *worker)
 /* Behind the place that is next only now and then: that is a long look */
 static void uci_mailbox_find_lost(uci_worker_t *worker)
 {
-    uci_mailbox_t *mailbox = &worker->mailbox;
+    uci_mailbox_t *mailbox = &worker->link.mailbox;
     bool far               = uci_mailbox_is_time_to_look(worker);
     uci_mailbox_box_t *box;
     unsigned i;
@@ -348,7 +348,7 @@ static void uci_mailbox_find_lost(uci_worker_t *worker)
 /* Many boxes: those whose bell was rung. A bell may be lost, so that one of the others is looked into all the same */
 static unsigned uci_mailbox_poll_bells(uci_worker_t *worker)
 {
-    uci_mailbox_t *mailbox = &worker->mailbox;
+    uci_mailbox_t *mailbox = &worker->link.mailbox;
     uint64_t rung          = uci_doorbell_rung(mailbox->region);
     unsigned number, got, count = 0;
 
@@ -374,7 +374,7 @@ static unsigned uci_mailbox_poll_bells(uci_worker_t *worker)
 
 static unsigned uci_mailbox_poll_each(uci_worker_t *worker)
 {
-    uci_mailbox_t *mailbox = &worker->mailbox;
+    uci_mailbox_t *mailbox = &worker->link.mailbox;
     unsigned i, boxes = mailbox->count, count = 0;
 
     for (i = 0; i < boxes; ++i) {
@@ -387,26 +387,27 @@ static unsigned uci_mailbox_poll_each(uci_worker_t *worker)
 
 static __attribute__((noinline)) unsigned uci_mailbox_poll_other(uci_worker_t *worker)
 {
-    if (worker->mailbox.lost > 0) {
+    if (worker->link.mailbox.lost > 0) {
         uci_mailbox_find_lost(worker);
     }
-    return (worker->mailbox.count > UCI_MAILBOX_HOT) ? uci_mailbox_poll_bells(worker) : uci_mailbox_poll_each(worker);
+    return (worker->link.mailbox.count > UCI_MAILBOX_HOT) ? uci_mailbox_poll_bells(worker)
+                                                          : uci_mailbox_poll_each(worker);
 }
 
 unsigned uci_mailbox_poll(uci_worker_t *worker)
 {
-    return (worker->mailbox.count > worker->mailbox.hot) ? uci_mailbox_poll_other(worker)
-                                                         : uci_mailbox_poll_each(worker);
+    return (worker->link.mailbox.count > worker->link.mailbox.hot) ? uci_mailbox_poll_other(worker)
+                                                                   : uci_mailbox_poll_each(worker);
 }
 
 void uci_mailbox_catch_up(uci_peer_t *peer)
 {
     uci_mailbox_box_t *box;
 
-    if (peer->rx_box < 0) {
+    if (peer->box.own < 0) {
         return;
     }
-    box = &peer->worker->mailbox.boxes[peer->rx_box];
+    box = &peer->worker->link.mailbox.boxes[peer->box.own];
     do {
         while (uci_mailbox_drain(peer->worker, box) > 0) {
         }
@@ -422,7 +423,7 @@ static void uci_mailbox_resume(uci_peer_t *peer, uci_mailbox_box_t *box, uint64_
     UCI_STATS_ADD(mismatched_headers, uci_mailbox_take_passed(peer, box, from, position));
     if (box->peer == peer) {
         uci_box_rx_resume(&box->rx, position);
-        uci_mailbox_set_lost(&peer->worker->mailbox, box, false);
+        uci_mailbox_set_lost(&peer->worker->link.mailbox, box, false);
     }
 }
 
@@ -431,10 +432,10 @@ void uci_mailbox_on_sent(uci_peer_t *peer, uint32_t key, uint64_t position)
     uci_mailbox_box_t *box;
 
     uci_mailbox_catch_up(peer);
-    if (peer->rx_box < 0) {
+    if (peer->box.own < 0) {
         return;
     }
-    box = &peer->worker->mailbox.boxes[peer->rx_box];
+    box = &peer->worker->link.mailbox.boxes[peer->box.own];
     if ((uint32_t)box->key != key) {
         return; /* it does not know of this box, or not yet */
     }
@@ -446,7 +447,7 @@ void uci_mailbox_on_sent(uci_peer_t *peer, uint32_t key, uint64_t position)
 
 void uci_mailbox_cleanup(uci_worker_t *worker)
 {
-    uci_mailbox_t *mailbox = &worker->mailbox;
+    uci_mailbox_t *mailbox = &worker->link.mailbox;
     unsigned i;
 
     for (i = 0; uci_fault_asked && (i < mailbox->count); ++i) {
@@ -468,13 +469,13 @@ static uint8_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_t *box, size_
     ucp_ep_h ep = uci_peer_endpoint(peer);
     void *address;
 
-    if (peer->box_rkey == NULL) {
-        if ((ep == NULL) || (uci_wire_unpack_key(ep, box + 1, rkey_length, &peer->box_rkey) != UCS_OK)) {
-            peer->box_rkey = NULL;
+    if (peer->box.rkey == NULL) {
+        if ((ep == NULL) || (uci_wire_unpack_key(ep, box + 1, rkey_length, &peer->box.rkey) != UCS_OK)) {
+            peer->box.rkey = NULL;
             return NULL;
         }
     }
-    if (uci_ucp.rkey_ptr(peer->box_rkey, box->address, &address) != UCS_OK) {
+    if (uci_ucp.rkey_ptr(peer->box.rkey, box->address, &address) != UCS_OK) {
         return NULL;
     }
     if (!uci_shared_memory_is_mapped(address, box->size)) {
@@ -503,10 +504,10 @@ static void uci_mailbox_on_box(uci_am_t *am)
     uci_peer_t *peer        = am->peer;
     uint8_t *region;
 
-    if (peer->worker->context->wakeup || (peer->box_mapped && (peer->box_key == box->key))) {
+    if (peer->worker->context->wakeup || (peer->box.mapped && (peer->box.key == box->key))) {
         return; /* repeated */
     }
-    if (peer->user_closed || peer->bye_heard) {
+    if (uci_conversation_is_closed(&peer->conversation) || uci_conversation_is_gone(&peer->conversation)) {
         return; /* nothing will go through it. And its owner may be gone, with its memory: UCX 1.18 ends the process that asks for that */
     }
     region = uci_mailbox_map(peer, box, am->length - sizeof(*box));
@@ -514,13 +515,13 @@ static void uci_mailbox_on_box(uci_am_t *am)
     if (region == NULL) {
         return;
     }
-    peer->box_mapped = true;
-    peer->box_number = (uint8_t)box->bell;
-    peer->box_key    = box->key;
-    peer->doorbells  = region;
-    peer->by_mailbox = false;
-    peer->am_until   = peer->tx_posted; /* what went before has to be there first */
-    uci_box_tx_init(&peer->box, (uci_box_t *)(void *)(region + box->offset), box->granules, box->key);
+    peer->box.mapped    = true;
+    peer->box.number    = (uint8_t)box->bell;
+    peer->box.key       = box->key;
+    peer->box.doorbells = region;
+    peer->box.used      = false;
+    peer->box.am_until  = peer->tx.posted; /* what went before has to be there first */
+    uci_box_tx_init(&peer->box.tx, (uci_box_t *)(void *)(region + box->offset), box->granules, box->key);
     uci_peer_limit_eager(peer);
 }
 
@@ -534,7 +535,7 @@ bool uci_mailbox_heard(uci_peer_t *peer)
 {
     uint32_t acked;
 
-    if (!uci_box_tx_heard(&peer->box, &acked)) {
+    if (!uci_box_tx_heard(&peer->box.tx, &acked)) {
         return false;
     }
     uci_link_take_ack(peer, acked);
@@ -543,15 +544,15 @@ bool uci_mailbox_heard(uci_peer_t *peer)
 
 void uci_mailbox_leave(uci_peer_t *peer)
 {
-    peer->box_mapped = false;
-    peer->by_mailbox = false;
+    peer->box.mapped = false;
+    peer->box.used   = false;
 }
 
 void uci_mailbox_unmap(uci_peer_t *peer)
 {
     uci_mailbox_leave(peer);
-    if (peer->box_rkey != NULL) {
-        uci_ucp.rkey_destroy(peer->box_rkey);
-        peer->box_rkey = NULL;
+    if (peer->box.rkey != NULL) {
+        uci_ucp.rkey_destroy(peer->box.rkey);
+        peer->box.rkey = NULL;
     }
 }

@@ -24,16 +24,16 @@ uint64_t uci_sealed_take(uci_peer_t *peer, unsigned count)
     uci_worker_t *worker = peer->worker;
     uint64_t first;
 
-    if (uci_unlikely(peer->sealed_left < count)) {
-        if (worker->sealed_pairs >> (64 - UCI_SEALED_PAIR_SHIFT) != 0) {
+    if (uci_unlikely(peer->talk.records_left < count)) {
+        if (worker->talk.sealed_pairs >> (64 - UCI_SEALED_PAIR_SHIFT) != 0) {
             uci_fatal("this process has no more numbers for its records: none may be used twice");
         }
-        peer->sealed_next = worker->sealed_pairs++ << UCI_SEALED_PAIR_SHIFT;
-        peer->sealed_left = 1ul << UCI_SEALED_PAIR_SHIFT;
+        peer->talk.record_next  = worker->talk.sealed_pairs++ << UCI_SEALED_PAIR_SHIFT;
+        peer->talk.records_left = 1ul << UCI_SEALED_PAIR_SHIFT;
     }
-    first = peer->sealed_next;
-    peer->sealed_next += count;
-    peer->sealed_left -= count;
+    first = peer->talk.record_next;
+    peer->talk.record_next += count;
+    peer->talk.records_left -= count;
     return first;
 }
 

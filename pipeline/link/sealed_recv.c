@@ -6,7 +6,7 @@
 #include "link_recv.h"
 #include "base/mark.h"
 #include "base/peer_table.h"
-#include "base/shared_memory.h"
+#include "ucp/shared_memory.h"
 #include "base/wire_check.h"
 #include "base/worker_lock.h"
 
@@ -96,7 +96,7 @@ static void uci_sealed_recv_record(uci_worker_t *worker, const void *record, siz
     if (peer == NULL) {
         return;
     }
-    worker->last_peer = peer;
+    uci_worker_peer_found(worker, peer);
     if (uci_sealed_is_frame(peer, &in)) {
         uci_link_take_opened(worker, in.body, in.length);
     } else if (uci_sealed_is_message(peer, &in, UCI_SEALED_MESSAGE)) {
@@ -163,7 +163,8 @@ static uci_seal_pair_t *uci_sealed_hello_pair(uci_worker_t *worker, const uci_pe
     if ((peer != NULL) && (peer->pair != NULL)) {
         return uci_peer_is_marked(peer, mark) ? peer->pair : NULL;
     }
-    return (uci_seal_pair_create(worker->uid, worker->mark.random, uci_mark_uid(mark), mark->random, &pair) == UCI_OK)
+    return (uci_seal_pair_create(worker->uid, worker->self.mark.random, uci_mark_uid(mark), mark->random, &pair) ==
+            UCI_OK)
                    ? pair
                    : NULL;
 }
@@ -178,7 +179,7 @@ static void uci_sealed_welcome(uci_worker_t *worker, uci_seal_pair_t *pair, cons
         uci_seal_pair_destroy(pair);
         return;
     }
-    peer->pair = pair;
+    uci_peer_set_pair(peer, pair);
     if (uci_sealed_is_message(peer, in, UCI_SEALED_HELLO) && (in->length == sizeof(uci_am_hdr_t)) &&
         (((const uci_am_hdr_t *)(const void *)in->body)->type == UCI_AM_HELLO)) {
         uci_control_take(worker, in->body, in->length, mark, length);

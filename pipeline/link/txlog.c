@@ -18,13 +18,13 @@
 
 UCI_INLINE bool uci_txlog_is_in_ring(const uci_peer_t *peer, uint64_t seq)
 {
-    return (peer->tx_ring != NULL) && (seq >= peer->tx_base) && (seq < peer->tx_next) &&
-           (seq - peer->tx_base <= peer->tx_mask);
+    return (peer->tx.ring != NULL) && (seq >= peer->tx.base) && (seq < peer->tx.next) &&
+           (seq - peer->tx.base <= peer->tx.mask);
 }
 
 static uint64_t uci_txlog_size(const uci_peer_t *peer)
 {
-    return (peer->tx_ring == NULL) ? 0 : peer->tx_mask + 1;
+    return (peer->tx.ring == NULL) ? 0 : peer->tx.mask + 1;
 }
 
 static size_t uci_txlog_ring_bytes(uint64_t size)
@@ -35,13 +35,13 @@ static size_t uci_txlog_ring_bytes(uint64_t size)
 /* Move the lower end of the ring over what has been removed; a whole turn without a frame is an empty log */
 static void uci_txlog_advance(uci_peer_t *peer)
 {
-    uint64_t end = uci_min(peer->tx_next, peer->tx_base + peer->tx_mask + 1);
+    uint64_t end = uci_min(peer->tx.next, peer->tx.base + peer->tx.mask + 1);
 
-    while ((peer->tx_base < end) && (peer->tx_ring[peer->tx_base & peer->tx_mask] == NULL)) {
-        ++peer->tx_base;
+    while ((peer->tx.base < end) && (peer->tx.ring[peer->tx.base & peer->tx.mask] == NULL)) {
+        ++peer->tx.base;
     }
-    if (peer->tx_base == end) {
-        peer->tx_base = peer->tx_next;
+    if (peer->tx.base == end) {
+        peer->tx.base = peer->tx.next;
     }
 }
 
@@ -54,14 +54,14 @@ static ucs_status_t uci_txlog_resize(uci_peer_t *peer, uint64_t size, uint64_t e
     if (ring == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    for (i = peer->tx_base; i < uci_min(end, peer->tx_base + old_size); ++i) {
-        ring[i & (size - 1)] = peer->tx_ring[i & peer->tx_mask];
+    for (i = peer->tx.base; i < uci_min(end, peer->tx.base + old_size); ++i) {
+        ring[i & (size - 1)] = peer->tx.ring[i & peer->tx.mask];
     }
-    free(peer->tx_ring);
-    peer->tx_ring = ring;
-    peer->tx_mask = size - 1;
-    peer->worker->log_bytes += uci_txlog_ring_bytes(size);
-    peer->worker->log_bytes -= uci_txlog_ring_bytes(old_size);
+    free(peer->tx.ring);
+    peer->tx.ring = ring;
+    peer->tx.mask = size - 1;
+    peer->worker->link.log_bytes += uci_txlog_ring_bytes(size);
+    peer->worker->link.log_bytes -= uci_txlog_ring_bytes(old_size);
     return UCS_OK;
 }
 
@@ -69,13 +69,13 @@ ucs_status_t uci_txlog_make_room(uci_peer_t *peer, uint64_t seq)
 {
     uint64_t old_size = uci_txlog_size(peer), size = uci_max((uint64_t)UCI_TXLOG_MIN_SIZE, old_size);
 
-    if (peer->tx_ring == NULL) {
-        peer->tx_base = seq;
+    if (peer->tx.ring == NULL) {
+        peer->tx.base = seq;
     } else {
         uci_txlog_advance(peer);
-        peer->tx_base = uci_min(peer->tx_base, seq); /* seq has been counted already */
+        peer->tx.base = uci_min(peer->tx.base, seq); /* seq has been counted already */
     }
-    while (seq - peer->tx_base >= size) {
+    while (seq - peer->tx.base >= size) {
         size *= 2;
     }
     if (size == old_size) {
@@ -93,12 +93,12 @@ static void uci_txlog_shrink(uci_peer_t *peer)
 {
     uint64_t size = uci_txlog_size(peer);
 
-    while ((size > UCI_TXLOG_SMALL_SIZE) && (peer->tx_next - peer->tx_base < size / 8)) {
+    while ((size > UCI_TXLOG_SMALL_SIZE) && (peer->tx.next - peer->tx.base < size / 8)) {
         size /= 4;
     }
     size = uci_max(size, (uint64_t)UCI_TXLOG_SMALL_SIZE);
     if (size < uci_txlog_size(peer)) {
-        (void)uci_txlog_resize(peer, size, peer->tx_next);
+        (void)uci_txlog_resize(peer, size, peer->tx.next);
     }
 }
 
@@ -106,7 +106,7 @@ static void uci_txlog_shrink(uci_peer_t *peer)
 
 static uci_frame_t **uci_txlog_chain(uci_peer_t *peer, uint64_t seq)
 {
-    return (peer->tx_kept == NULL) ? &peer->tx_kept_one : &peer->tx_kept[seq & peer->tx_kept_mask];
+    return (peer->log.kept == NULL) ? &peer->log.kept_one : &peer->log.kept[seq & peer->log.kept_mask];
 }
 
 static void uci_txlog_chain_put(uci_peer_t *peer, uci_frame_t *frame)
@@ -120,16 +120,16 @@ static void uci_txlog_chain_put(uci_peer_t *peer, uci_frame_t *frame)
 /* @param size  chains, a power of 2; without memory they only get longer */
 static void uci_txlog_rechain(uci_peer_t *peer, uint32_t size)
 {
-    uint32_t i, old_size = (peer->tx_kept == NULL) ? 1 : peer->tx_kept_mask + 1;
-    uci_frame_t **old = peer->tx_kept, *one = peer->tx_kept_one, *frame, *next;
+    uint32_t i, old_size = (peer->log.kept == NULL) ? 1 : peer->log.kept_mask + 1;
+    uci_frame_t **old = peer->log.kept, *one = peer->log.kept_one, *frame, *next;
     uci_frame_t **chains = calloc(size, sizeof(*chains));
 
     if (chains == NULL) {
         return;
     }
-    peer->tx_kept      = chains;
-    peer->tx_kept_mask = size - 1;
-    peer->tx_kept_one  = NULL;
+    peer->log.kept      = chains;
+    peer->log.kept_mask = size - 1;
+    peer->log.kept_one  = NULL;
     for (i = 0; i < old_size; ++i) {
         for (frame = (old == NULL) ? one : old[i]; frame != NULL; frame = next) {
             next = frame->next;
@@ -144,8 +144,8 @@ static void uci_txlog_keep(uci_peer_t *peer, uci_frame_t **place)
 {
     uci_txlog_chain_put(peer, *place);
     *place = NULL;
-    if (++peer->tx_kept_count > 4 * (uint64_t)(peer->tx_kept_mask + 1)) {
-        uci_txlog_rechain(peer, 4 * (peer->tx_kept_mask + 1));
+    if (++peer->log.kept_count > 4 * (uint64_t)(peer->log.kept_mask + 1)) {
+        uci_txlog_rechain(peer, 4 * (peer->log.kept_mask + 1));
     }
 }
 
@@ -158,8 +158,8 @@ static void uci_txlog_remove_kept(uci_peer_t *peer, uci_frame_t *frame)
     }
     *place = frame->next;
     uci_txlog_free(peer->worker, frame);
-    if (--peer->tx_kept_count < peer->tx_kept_mask / 4) {
-        uci_txlog_rechain(peer, (peer->tx_kept_mask + 1) / 4);
+    if (--peer->log.kept_count < peer->log.kept_mask / 4) {
+        uci_txlog_rechain(peer, (peer->log.kept_mask + 1) / 4);
     }
 }
 
@@ -167,10 +167,10 @@ static uci_frame_t *uci_txlog_find_kept(const uci_peer_t *peer, uint64_t seq, ui
 {
     uci_frame_t *frame;
 
-    if (peer->tx_kept_count == 0) {
+    if (peer->log.kept_count == 0) {
         return NULL;
     }
-    frame = (peer->tx_kept == NULL) ? peer->tx_kept_one : peer->tx_kept[seq & peer->tx_kept_mask];
+    frame = (peer->log.kept == NULL) ? peer->log.kept_one : peer->log.kept[seq & peer->log.kept_mask];
     while ((frame != NULL) && (((frame->seq ^ seq) & mask) != 0)) {
         frame = frame->next;
     }
@@ -181,7 +181,7 @@ static uci_frame_t *uci_txlog_find_kept(const uci_peer_t *peer, uint64_t seq, ui
 
 uci_frame_t *uci_txlog_find(const uci_peer_t *peer, uint64_t seq)
 {
-    uci_frame_t *frame = uci_txlog_is_in_ring(peer, seq) ? peer->tx_ring[seq & peer->tx_mask] : NULL;
+    uci_frame_t *frame = uci_txlog_is_in_ring(peer, seq) ? peer->tx.ring[seq & peer->tx.mask] : NULL;
 
     return (frame != NULL) ? frame : uci_txlog_find_kept(peer, seq, UINT64_MAX);
 }
@@ -190,15 +190,15 @@ uint64_t uci_txlog_expand(const uci_peer_t *peer, uint32_t low)
 {
     const uci_frame_t *kept = uci_txlog_find_kept(peer, low, UINT32_MAX);
 
-    return (kept != NULL) ? kept->seq : uci_seq_expand(low, peer->tx_next);
+    return (kept != NULL) ? kept->seq : uci_seq_expand(low, peer->tx.next);
 }
 
 bool uci_txlog_is_empty(uci_peer_t *peer)
 {
-    if (peer->tx_ring != NULL) {
+    if (peer->tx.ring != NULL) {
         uci_txlog_advance(peer);
     }
-    return ((peer->tx_ring == NULL) || (peer->tx_base == peer->tx_next)) && (peer->tx_kept_count == 0);
+    return ((peer->tx.ring == NULL) || (peer->tx.base == peer->tx.next)) && (peer->log.kept_count == 0);
 }
 
 void uci_txlog_release(uci_peer_t *peer)
@@ -206,22 +206,22 @@ void uci_txlog_release(uci_peer_t *peer)
     if (!uci_txlog_is_empty(peer)) {
         return;
     }
-    peer->worker->log_bytes -= uci_txlog_ring_bytes(uci_txlog_size(peer));
-    free(peer->tx_ring);
-    free(peer->tx_kept);
-    peer->tx_ring      = NULL;
-    peer->tx_mask      = UINT64_MAX;
-    peer->tx_kept      = NULL;
-    peer->tx_kept_mask = 0;
+    peer->worker->link.log_bytes -= uci_txlog_ring_bytes(uci_txlog_size(peer));
+    free(peer->tx.ring);
+    free(peer->log.kept);
+    peer->tx.ring       = NULL;
+    peer->tx.mask       = UINT64_MAX;
+    peer->log.kept      = NULL;
+    peer->log.kept_mask = 0;
 }
 
 size_t uci_txlog_count(const uci_peer_t *peer)
 {
-    size_t count = peer->tx_kept_count;
+    size_t count = peer->log.kept_count;
     uint64_t i;
 
     for (i = 0; i < uci_txlog_size(peer); ++i) {
-        count += (peer->tx_ring[i] != NULL);
+        count += (peer->tx.ring[i] != NULL);
     }
     return count;
 }
@@ -230,12 +230,12 @@ void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame)
 {
     uint64_t seq = frame->seq;
 
-    if (!uci_txlog_is_in_ring(peer, seq) || (peer->tx_ring[seq & peer->tx_mask] != frame)) {
+    if (!uci_txlog_is_in_ring(peer, seq) || (peer->tx.ring[seq & peer->tx.mask] != frame)) {
         uci_txlog_remove_kept(peer, frame);
         return;
     }
-    uci_txlog_vacate(peer->worker, &peer->tx_ring[seq & peer->tx_mask]);
-    if (seq == peer->tx_base) {
+    uci_txlog_vacate(peer->worker, &peer->tx.ring[seq & peer->tx.mask]);
+    if (seq == peer->tx.base) {
         uci_txlog_advance(peer);
     }
 }
@@ -252,9 +252,9 @@ UCI_INLINE void uci_txlog_ack_place(uci_peer_t *peer, uci_frame_t **place)
 
 void uci_txlog_ack_one(uci_peer_t *peer, uint64_t seq)
 {
-    if (uci_txlog_is_in_ring(peer, seq) && (peer->tx_ring[seq & peer->tx_mask] != NULL)) {
-        uci_txlog_ack_place(peer, &peer->tx_ring[seq & peer->tx_mask]);
-        if (seq == peer->tx_base) {
+    if (uci_txlog_is_in_ring(peer, seq) && (peer->tx.ring[seq & peer->tx.mask] != NULL)) {
+        uci_txlog_ack_place(peer, &peer->tx.ring[seq & peer->tx.mask]);
+        if (seq == peer->tx.base) {
             uci_txlog_advance(peer);
         }
     }
@@ -262,26 +262,26 @@ void uci_txlog_ack_one(uci_peer_t *peer, uint64_t seq)
 
 void uci_txlog_ack(uci_peer_t *peer, uint64_t upto)
 {
-    uint64_t seq = peer->tx_base, end;
+    uint64_t seq = peer->tx.base, end;
     uci_frame_t **place;
 
-    if (upto <= peer->tx_acked) {
+    if (upto <= peer->tx.acked) {
         return;
     }
-    if (uci_unlikely(upto > peer->tx_next)) {
+    if (uci_unlikely(upto > peer->tx.next)) {
         uci_wire_refuse(peer, "an acknowledgement", "that it has received what was never sent");
         return;
     }
-    peer->tx_acked = upto;
-    end            = uci_min(upto, peer->tx_base + peer->tx_mask + 1);
+    peer->tx.acked = upto;
+    end            = uci_min(upto, peer->tx.base + peer->tx.mask + 1);
     for (; seq < end; ++seq) {
-        place = &peer->tx_ring[seq & peer->tx_mask];
+        place = &peer->tx.ring[seq & peer->tx.mask];
         if (uci_likely(*place != NULL)) {
             uci_txlog_ack_place(peer, place);
         }
     }
-    peer->tx_base = uci_max(peer->tx_base, upto);
-    if (uci_unlikely(peer->tx_mask >= UCI_TXLOG_SMALL_SIZE)) {
+    peer->tx.base = uci_max(peer->tx.base, upto);
+    if (uci_unlikely(peer->tx.mask >= UCI_TXLOG_SMALL_SIZE)) {
         uci_txlog_shrink(peer);
     }
 }
@@ -304,9 +304,9 @@ static void uci_txlog_make_stub(uci_peer_t *peer, uci_frame_t *frame)
     stub->total = sizeof(uci_frame_hdr_t);
     stub->flags = UCI_FRAME_STUB | UCI_FRAME_LOGGED;
     memcpy(stub->wire, frame->wire, stub->total);
-    uci_txlog_vacate(worker, &peer->tx_ring[frame->seq & peer->tx_mask]);
-    peer->tx_ring[stub->seq & peer->tx_mask] = stub;
-    worker->log_bytes += stub->total;
+    uci_txlog_vacate(worker, &peer->tx.ring[frame->seq & peer->tx.mask]);
+    peer->tx.ring[stub->seq & peer->tx.mask] = stub;
+    worker->link.log_bytes += stub->total;
     UCI_STATS_INC(log_dropped);
 }
 
@@ -317,9 +317,9 @@ static void uci_txlog_drop_oldest(uci_worker_t *worker, uci_peer_t *peer)
     uci_frame_t *frame;
     uint64_t seq;
 
-    peer->tx_dropped = uci_max(peer->tx_dropped, peer->tx_base);
-    while ((peer->tx_dropped < peer->tx_posted) && (worker->log_bytes > worker->log_limit)) {
-        seq   = peer->tx_dropped++;
+    peer->tx.dropped = uci_max(peer->tx.dropped, peer->tx.base);
+    while ((peer->tx.dropped < peer->tx.posted) && (worker->link.log_bytes > worker->link.log_limit)) {
+        seq   = peer->tx.dropped++;
         frame = uci_txlog_find(peer, seq);
         if ((frame != NULL) && (frame->op == NULL) && !(frame->flags & UCI_FRAME_STUB) &&
             (frame->total > UCI_CACHE_LINE)) {
@@ -331,7 +331,7 @@ static void uci_txlog_drop_oldest(uci_worker_t *worker, uci_peer_t *peer)
 void uci_txlog_enforce_limit(uci_worker_t *worker, uci_peer_t *peer)
 {
     uci_txlog_drop_oldest(worker, peer);
-    if (worker->log_bytes <= worker->log_limit) {
+    if (worker->link.log_bytes <= worker->link.log_limit) {
         return;
     }
 

@@ -24,17 +24,17 @@ UCI_INLINE ucs_status_t uci_txlog_put(uci_peer_t *peer, uci_frame_t *frame)
     uci_worker_t *worker = peer->worker;
     ucs_status_t status;
 
-    if (uci_unlikely(frame->seq - peer->tx_base >= peer->tx_mask + 1)) {
+    if (uci_unlikely(frame->seq - peer->tx.base >= peer->tx.mask + 1)) {
         status = uci_txlog_make_room(peer, frame->seq);
         if (status != UCS_OK) {
             return status;
         }
     }
 
-    peer->tx_ring[frame->seq & peer->tx_mask] = frame;
+    peer->tx.ring[frame->seq & peer->tx.mask] = frame;
     frame->flags |= UCI_FRAME_LOGGED;
-    worker->log_bytes += frame->total;
-    if (uci_unlikely(worker->log_bytes > worker->log_limit)) {
+    worker->link.log_bytes += frame->total;
+    if (uci_unlikely(worker->link.log_bytes > worker->link.log_limit)) {
         uci_txlog_enforce_limit(worker, peer);
     }
     return UCS_OK;
@@ -67,7 +67,7 @@ void uci_txlog_ack(uci_peer_t *peer, uint64_t upto);
 /* It is in the log no more */
 UCI_INLINE void uci_txlog_free(uci_worker_t *worker, uci_frame_t *frame)
 {
-    worker->log_bytes -= frame->total;
+    worker->link.log_bytes -= frame->total;
     frame->flags &= (uint8_t)~UCI_FRAME_LOGGED;
     if (uci_likely(!(frame->flags & UCI_FRAME_IN_FLIGHT))) {
         uci_frame_put(&worker->frames, frame);
@@ -87,19 +87,19 @@ UCI_INLINE void uci_txlog_vacate(uci_worker_t *worker, uci_frame_t **place)
  *  message. @return false: nothing has been done, uci_txlog_ack() has to look at it. */
 UCI_INLINE bool uci_txlog_ack_last(uci_peer_t *peer, uint32_t ack)
 {
-    uint64_t last = peer->tx_next - 1;
+    uint64_t last = peer->tx.next - 1;
     uci_frame_t **place;
 
-    if ((ack != (uint32_t)peer->tx_next) || (peer->tx_base != last) || (peer->tx_acked != last)) {
+    if ((ack != (uint32_t)peer->tx.next) || (peer->tx.base != last) || (peer->tx.acked != last)) {
         return false;
     }
-    place = &peer->tx_ring[last & peer->tx_mask];
+    place = &peer->tx.ring[last & peer->tx.mask];
     if (uci_unlikely(*place == NULL) || ((*place)->op != NULL)) {
         return false;
     }
     uci_txlog_vacate(peer->worker, place);
-    peer->tx_base  = peer->tx_next;
-    peer->tx_acked = peer->tx_next;
+    peer->tx.base  = peer->tx.next;
+    peer->tx.acked = peer->tx.next;
     return true;
 }
 

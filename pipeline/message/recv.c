@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/ask.h"
 #include "base/am_handler.h"
 #include "transfer/delivery.h"
 #include "digest/digest_small.h"
@@ -14,6 +15,7 @@
 #include "transfer/recv_common.h"
 #include "recv_rndv.h"
 #include "transfer/repair.h"
+#include "transfer/stream_recv.h"
 #include "base/request.inl"
 #include "base/signed.h"
 #include "live/stats.h"
@@ -36,8 +38,8 @@ UCI_INLINE uci_request_t *uci_recv_find(uci_peer_t *peer, ucp_tag_t tag)
 {
     uci_match_recv_t *posted;
 
-    if (uci_unlikely(peer->bound != NULL)) {
-        return peer->bound;
+    if (uci_unlikely(peer->rx.bound != NULL)) {
+        return peer->rx.bound;
     }
     posted = uci_match_find_recv(&peer->worker->match, tag);
     return (posted != NULL) ? uci_container_of(posted, uci_request_t, match) : NULL;
@@ -47,20 +49,20 @@ UCI_INLINE uci_request_t *uci_recv_find(uci_peer_t *peer, ucp_tag_t tag)
 static UCI_NOINLINE void uci_recv_bind(uci_peer_t *peer, uci_request_t *req)
 {
     uci_recv_take(peer->worker, req);
-    peer->bound = req;
+    uci_link_bind(peer, req);
 }
 
 static void uci_recv_frame_over(uci_peer_t *peer, uci_request_t *req, size_t length)
 {
     uci_recv_take(peer->worker, req);
-    peer->bound = NULL;
+    uci_link_bind(peer, NULL);
     uci_link_delivered(peer, length);
 }
 
 /* Into memory in pieces a message goes when it has been verified, from a copy that nobody else can write to */
 static bool uci_recv_scattered(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
 {
-    uint64_t seq       = peer->rx_next;
+    uint64_t seq       = peer->rx.next;
     uci_frame_t *frame = uci_frame_get(&peer->worker->frames, hdr->length);
 
     if (frame == NULL) {
@@ -74,7 +76,7 @@ static bool uci_recv_scattered(uci_peer_t *peer, const uci_frame_hdr_t *hdr, con
     UCI_STATS_INC(chunks_verified);
     uci_recv_count(hdr->length);
     uci_buffer_store(&req->buffer, 0, frame->wire, hdr->length);
-    if (uci_unlikely(req->worker->watches_deliveries)) {
+    if (uci_unlikely(req->worker->msgs.watches_deliveries)) {
         uci_delivery_watch(req, peer, hdr->length);
     }
     uci_frame_put(&peer->worker->frames, frame);
@@ -88,7 +90,7 @@ static bool uci_recv_scattered(uci_peer_t *peer, const uci_frame_hdr_t *hdr, con
 static bool uci_recv_rndv(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, uci_request_t *req)
 {
     const uci_digest_ops_t *digest = uci_digest_by_id(hdr->digest);
-    uint64_t seq                   = peer->rx_next;
+    uint64_t seq                   = peer->rx.next;
     uci_rndv_desc_t desc;
 
     if (digest->copy(&desc, payload, sizeof(desc)) != hdr->value) {
@@ -126,15 +128,15 @@ UCI_INLINE bool uci_recv_small_word(uci_peer_t *peer, const uci_frame_hdr_t *hdr
         UCI_STATS_INC(signatures_compared);
         req->flags &= ~(uint32_t)UCI_REQUEST_SIGNED;
     } else {
-        uci_types_compare(req, peer, peer->rx_next, hdr->tag, length, &types);
+        uci_types_compare(req, peer, peer->rx.next, hdr->tag, length, &types);
     }
     uci_signed_copy(req->buffer.data, copy, length);
     uci_recv_take(peer->worker, req);
-    peer->bound = NULL;
+    uci_link_bind(peer, NULL);
     uci_link_delivered(peer, length);
     UCI_STATS_INC(chunks_verified);
     uci_recv_count(length);
-    if (uci_unlikely(req->worker->watches_deliveries)) {
+    if (uci_unlikely(req->worker->msgs.watches_deliveries)) {
         uci_delivery_watch(req, peer, length);
     }
     uci_request_complete_recv_inline(req, UCS_OK, hdr->tag, length);
@@ -161,7 +163,7 @@ static bool uci_recv_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const 
         taken = uci_unexpected_keep_signed(peer, &opened.hdr, opened.payload, &opened.types);
     } else {
         uci_recv_bind(peer, req);
-        uci_types_compare(req, peer, peer->rx_next, hdr->tag, uci_recv_user_length(&opened), &opened.types);
+        uci_types_compare(req, peer, peer->rx.next, hdr->tag, uci_recv_user_length(&opened), &opened.types);
         taken = uci_recv_arrived_way(peer->worker)(peer, &opened.hdr, opened.payload);
     }
     uci_signed_close(peer->worker, &opened);
@@ -179,7 +181,7 @@ bool uci_recv_keep(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *pay
 static bool uci_recv_arrived_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
                                    uci_request_t *req)
 {
-    uint64_t seq = peer->rx_next;
+    uint64_t seq = peer->rx.next;
 
     if (uci_recv_is_small_word(hdr, req)) {
         return uci_recv_small_word(peer, hdr, payload, req);
@@ -226,7 +228,7 @@ UCI_INLINE bool uci_recv_frame(uci_peer_t *peer, const uci_frame_hdr_t *hdr, con
     if (uci_likely(uci_match_recv_is_posted(&req->match))) {
         uci_match_take_recv(&peer->worker->match, &req->match);
     } else {
-        peer->bound = NULL;
+        uci_link_bind(peer, NULL);
     }
     uci_link_delivered(peer, length);
     UCI_STATS_INC(chunks_verified);
@@ -251,20 +253,20 @@ static bool uci_recv_arrived_watched(uci_peer_t *peer, const uci_frame_hdr_t *hd
 
 uci_recv_arrived_t uci_recv_arrived_way(const uci_worker_t *worker)
 {
-    return worker->watches_deliveries ? uci_recv_arrived_watched : uci_recv_arrived;
+    return worker->msgs.watches_deliveries ? uci_recv_arrived_watched : uci_recv_arrived;
 }
 
 void uci_recv_attach(uci_worker_t *worker)
 {
-    worker->watches_deliveries = uci_fault_targets(UCI_FAULT_ESCAPE);
-    worker->arrived            = uci_recv_arrived_way(worker);
+    worker->msgs.watches_deliveries = uci_fault_targets(UCI_FAULT_ESCAPE);
+    uci_worker_take_by(worker, uci_recv_arrived_way(worker), worker->calls.lost, worker->calls.recv_flags);
 }
 
 void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
 {
     uci_frame_hdr_t plain = uci_signed_hdr(hdr);
     ucs_status_t status   = uci_repair_policy();
-    uint64_t seq          = peer->rx_next - 1;
+    uint64_t seq          = peer->rx.next - 1;
     size_t max            = uci_frame_is_signed(hdr->kind) ? plain.length : length;
 
     hdr    = &plain;
@@ -277,7 +279,7 @@ void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *
         return;
     }
     uci_recv_take(peer->worker, req);
-    peer->bound = NULL;
+    uci_link_bind(peer, NULL);
     uci_recv_deliver_lost(req, payload, length, hdr->tag, status);
 }
 
@@ -294,7 +296,7 @@ UCI_INLINE ucs_status_t uci_recv_init(uci_worker_t *worker, uci_request_t *req, 
 {
     ucs_status_t status;
 
-    req->flags |= worker->recv_flags;
+    req->flags |= worker->calls.recv_flags;
 
     status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
     if (uci_unlikely(status != UCS_OK)) {
@@ -377,56 +379,11 @@ ucs_status_ptr_t uci_recv_with(uci_worker_t *worker, void *data, size_t count, u
 
 /* --------------------------------------------------------------- chunks */
 
-/* What a chunk says of the border behind it. One that comes again has no room to say: an element may be cut there, and an unpacker that
- * takes whole ones only need not say that it has left out a part of one */
-static uci_border_t uci_recv_op_border(const uci_recv_op_t *op, const uci_am_hdr_t *hdr)
-{
-    if (hdr->index + 1 == op->chunks) {
-        return 0;
-    }
-    return (hdr->flags & (UCI_AM_FLAG_LAST | UCI_AM_FLAG_FRAME)) ? UCI_BORDER_UNKNOWN : (uci_border_t)hdr->extra;
-}
-
-/* The next chunk of a generic datatype, if this is it */
-static bool uci_recv_op_unpack_data(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length)
-{
-    uci_border_t behind = uci_recv_op_border(op, hdr);
-
-    if (!uci_recv_op_unpack(op, hdr->index, data, length, hdr->value, uci_cut_between(op->border, behind))) {
-        return false;
-    }
-    op->border = behind;
-    return true;
-}
-
-/* Verify a chunk while it moves to where it belongs. @param value_p  its digest, not hdr->value if it is not whole.
- * @return false: no memory to collect it in. */
-static bool uci_recv_op_store(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length,
-                              uint64_t *value_p)
-{
-    bool is_whole = (length == hdr->length);
-
-    *value_p = uci_likely(is_whole) ? hdr->value : ~hdr->value;
-    if (uci_unlikely(op->buffer->kind == UCI_BUFFER_GENERIC)) {
-        if (is_whole && uci_recv_op_unpack_data(op, hdr, data, length)) {
-            return true;
-        }
-        if (!uci_recv_op_collect(op)) {
-            return false;
-        }
-    }
-    if (uci_likely(is_whole)) {
-        *value_p = uci_buffer_write(op->buffer, (uint64_t)hdr->index * op->chunk_size, data, length, op->digest,
-                                    hdr->value);
-    }
-    return true;
-}
-
 /* Unasked, the receive is not found by its slot, but by its number, and that comes as a whole: any number of messages may have come since */
 static uint64_t uci_recv_data_seq(const uci_am_t *am)
 {
     return uci_unlikely(am->hdr->flags & UCI_AM_FLAG_HANDOVER) ? ((uint64_t)am->hdr->op << 32) | am->hdr->seq
-                                                               : uci_seq_expand(am->hdr->seq, am->peer->rx_next);
+                                                               : uci_seq_expand(am->hdr->seq, am->peer->rx.next);
 }
 
 static const char *uci_recv_check_data(const uci_am_t *am)
@@ -434,98 +391,37 @@ static const char *uci_recv_check_data(const uci_am_t *am)
     return uci_wire_check_digest(am->hdr);
 }
 
-static const char *uci_recv_check_chunk(const uci_recv_op_t *op, const uci_am_t *am)
-{
-    const uci_am_hdr_t *hdr = am->hdr;
-
-    if ((hdr->index >= op->chunks) || (hdr->length != uci_chunk_length(op->length, op->chunk_size, hdr->index))) {
-        return "a chunk that the message does not have";
-    }
-    return (hdr->digest == (uint8_t)op->digest->id) ? NULL : "another digest than the message has";
-}
-
 static void uci_recv_on_data(uci_am_t *am)
 {
     const uci_am_hdr_t *hdr = am->hdr;
     uci_recv_op_t *op       = uci_recv_op_of(am);
-    const void *data        = am->data;
-    size_t length           = am->length;
-    bool again              = (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
-    uint64_t value;
 
     if (uci_unlikely(op == NULL) && (hdr->flags & UCI_AM_FLAG_HANDOVER)) {
         op = uci_unexpected_adopt(am->peer, am->seq);
-        op = ((op != NULL) && (uci_recv_check_chunk(op, am) == NULL)) ? op : NULL;
+        op = ((op != NULL) && (uci_stream_check_chunk(op, am) == NULL)) ? op : NULL;
     }
     if (uci_unlikely(op == NULL)) {
-        uci_inject_pass(uci_digest_by_id(hdr->digest), data, length, hdr->value);
+        uci_inject_pass(uci_digest_by_id(hdr->digest), am->data, am->length, hdr->value);
         return; /* repeated, and no longer needed */
     }
 
-    if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (op->awaiting > 0)) {
-        --op->awaiting;
-    }
-    if (op->state[hdr->index] == UCI_CHUNK_GOOD) {
-        uci_inject_pass(op->digest, data, length, hdr->value);
-        return;
-    }
-
-    uci_control_heard(op);
-    ++op->arrived;
-    op->told_changed |= (hdr->flags & UCI_AM_FLAG_CHANGED) != 0;
-    uci_recv_op_learn_root(op, hdr);
-    if (uci_unlikely(op->state[hdr->index] == UCI_CHUNK_LANDED)) {
-        /* this copy tells whether it is needed */
-        uci_recv_op_compare(op, hdr->index, op->expected[hdr->index], hdr->value);
-        if (op->state[hdr->index] == UCI_CHUNK_GOOD) {
-            uci_inject_pass(op->digest, data, length, hdr->value);
-            uci_recv_op_advance(op);
-            return;
-        }
-    }
-    data = uci_recv_op_own(op, data, length);
-    if ((data == NULL) || !uci_recv_op_store(op, hdr, data, length, &value)) {
-        return; /* it is asked for again, and given up at last */
-    }
-    if (uci_likely(value == hdr->value)) {
-        uci_recv_op_chunk_good(op, hdr->index, value, again ? UCI_RUNG_COPY : UCI_RUNG_NONE,
-                               (hdr->flags & UCI_AM_FLAG_CHANGED) != 0);
-    } else {
-        uci_recv_op_chunk_bad(op, hdr->index, UCI_WAY_STREAM, hdr->value, data, length);
-    }
-    uci_recv_op_advance(op);
+    uci_stream_take(op, hdr, am->data, am->length);
 }
 
 UCI_AM_HANDLER(DATA, 4, "S, chunk `index`", "bytes", "none, or REPAIR", "R sends CTS and REPAIR for what is missing",
                .flags = UCI_AM_FLAG_LAST | UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER | UCI_AM_FLAG_CHANGED,
                .max = UCI_CHUNK_SIZE_MAX, .grain = 1, .about = UCI_AM_ABOUT_RECV, .hit = UCI_AM_HIT(HEADER),
                .special = UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER, .hit_special = UCI_AM_HIT(REPAIR),
-               .seq = uci_recv_data_seq, .check = uci_recv_check_data, .check_recv = uci_recv_check_chunk,
+               .seq = uci_recv_data_seq, .check = uci_recv_check_data, .check_recv = uci_stream_check_chunk,
                .take = uci_recv_on_data);
-
-/* While chunks come in, or have had no time to, it is slow: asked for now, those on their way would come twice. UCX loses nothing,
- * so that what is missing was dropped by us, or never sent for lack of memory. */
-static bool uci_recv_op_is_stuck(const uci_recv_op_t *op)
-{
-    const uci_worker_t *worker = op->peer->worker;
-
-    return (op->arrived == op->arrived_seen) && (uci_process_time_ns() >= op->ask.time + uci_ask_delay(worker)) &&
-           ((worker->dropped != op->dropped_before) || (op->asked >= UCI_RECV_PATIENCE));
-}
 
 void uci_recv_on_query(uci_peer_t *peer, uint64_t seq)
 {
     uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
-    bool stuck        = (op != NULL) && uci_recv_op_is_stuck(op);
 
     if (op != NULL) {
-        op->ask.named = true; /* something has been lost, perhaps what this side had said */
-        if (uci_process_time_ns() >= uci_ask_time(&op->ask, peer)) {
-            uci_repair_ask_again(op, stuck);
-        } else {
-            uci_control_ask_soon(peer->worker);
-        }
-    } else if ((seq < peer->rx_next) && !uci_unexpected_has(peer, seq)) {
+        uci_repair_hear_query(op);
+    } else if ((seq < peer->rx.next) && !uci_unexpected_has(peer, seq)) {
         uci_control_fin(peer, seq, UCI_AM_FLAG_REPAIR);
     }
     /* else it has not been matched yet */

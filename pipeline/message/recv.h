@@ -20,7 +20,7 @@
 
 #include "link/control.h"
 #include "base/peer_table.h"
-#include "base/recv_op.h"
+#include "transfer/recv_op_part.h"
 #include "base/recv_table.h"
 #include "uci_signature.h"
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "recv_rndv.h"
 
-#include "base/both_ways.h"
 #include "link/control.h"
-#include "transfer/direct.h"
+#include "transfer/recv_begin.h"
 #include "transfer/recv_common.h"
 #include "transfer/repair.h"
 #include "report/report.h"
@@ -38,13 +37,6 @@ static void uci_recv_give_up(uci_request_t *req, uci_peer_t *peer, uint64_t seq,
     uci_request_complete_recv(req, uci_repair_policy(), tag, 0);
 }
 
-/* Of a peer to whom no endpoint leads yet it is not known */
-static bool uci_recv_is_fetched(const uci_recv_op_t *op)
-{
-    return uci_unlikely(op->large && (op->peer->worker->large_sends > 0)) && !uci_list_is_empty(&op->peer->eps) &&
-           (op->buffer->kind == UCI_BUFFER_CONTIG) && uci_both_is_fetched(op->peer, op->length);
-}
-
 void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,
                          const uci_digest_ops_t *digest, const uci_rndv_desc_t *desc)
 {
@@ -70,8 +62,5 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
                          uci_reason_texts[UCI_REASON_NO_MEMORY]);
         return;
     }
-    op->fetching = uci_recv_is_fetched(op);
-    if (op->fetching || !uci_direct_take(op, desc->slot)) {
-        uci_recv_op_cts(op, 0);
-    }
+    uci_recv_begin(op, desc->slot);
 }

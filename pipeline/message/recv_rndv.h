@@ -6,7 +6,9 @@
 #ifndef UCI_RECV_RNDV_H_
 #define UCI_RECV_RNDV_H_
 
-#include "base/recv_op.h"
+#include "base/peer.h"
+#include "base/request.h"
+#include "transfer/recv_op_part.h"
 
 /** The descriptor of a rendezvous has been verified. */
 void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,

@@ -33,7 +33,7 @@ static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hd
     message->cls       = cls;
     message->worker    = worker;
     message->peer      = peer;
-    message->seq       = peer->rx_next;
+    message->seq       = peer->rx.next;
     message->length    = length;
     message->hdr       = *hdr;
     message->status    = UCS_OK;
@@ -131,7 +131,7 @@ void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, cons
         uci_fatal("no memory to say that a message is lost");
     }
     memcpy(message->payload, payload, length);
-    message->seq    = peer->rx_next - 1; /* the link has counted it */
+    message->seq    = peer->rx.next - 1; /* the link has counted it */
     message->status = status;
     message->lost   = true;
     uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
@@ -181,7 +181,7 @@ static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, 
 
     if (uci_unlikely(value != message->hdr.value)) {
         status = uci_unexpected_damaged(message);
-    } else if (uci_unlikely(message->worker->watches_deliveries)) {
+    } else if (uci_unlikely(message->worker->msgs.watches_deliveries)) {
         uci_delivery_watch(req, message->peer, message->length);
     }
     uci_unexpected_finish(message, req, status);
@@ -250,7 +250,7 @@ static bool uci_unexpected_is_arriving(const uci_message_t *message)
 static void uci_unexpected_number(uci_message_t *message)
 {
     if (!message->numbered) {
-        message->numbered = message->worker->twin->matched(message->peer, message->hdr.tag, &message->twin);
+        message->numbered = message->worker->twins.events->matched(message->peer, message->hdr.tag, &message->twin);
     }
 }
 
@@ -293,7 +293,7 @@ void uci_unexpected_deliver(uci_message_t *message, uci_request_t *req)
     }
     if (uci_unlikely(uci_unexpected_is_arriving(message))) {
         message->req = req;
-        uci_list_add_tail(&message->worker->probed, &message->link); /* to be found when the worker goes */
+        uci_list_add_tail(&message->worker->msgs.probed, &message->link); /* to be found when the worker goes */
         message->probed = true;
     } else {
         uci_unexpected_hand_out(message, req);
@@ -310,7 +310,7 @@ uci_message_t *uci_unexpected_oldest(uci_worker_t *worker, ucp_tag_t tag, ucp_ta
 ucp_tag_message_h uci_unexpected_probe(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
                                        ucp_tag_recv_info_t *info)
 {
-    uci_message_t *message = worker->find(worker, tag, tag_mask, remove != 0);
+    uci_message_t *message = worker->calls.find(worker, tag, tag_mask, remove != 0);
 
     if (message == NULL) {
         return NULL;
@@ -319,9 +319,9 @@ ucp_tag_message_h uci_unexpected_probe(uci_worker_t *worker, ucp_tag_t tag, ucp_
     info->length     = message->length;
     if (remove) {
         uci_match_take_msg(&worker->match, &message->match);
-        uci_list_add_tail(&worker->probed, &message->link);
+        uci_list_add_tail(&worker->msgs.probed, &message->link);
         message->probed = true;
-        if (uci_unlikely(worker->twin != NULL)) {
+        if (uci_unlikely(worker->twins.events != NULL)) {
             uci_unexpected_number(message);
         }
     }
@@ -341,7 +341,7 @@ ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t co
     if (req == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    req->flags |= worker->recv_flags;
+    req->flags |= worker->calls.recv_flags;
     status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
     if (status != UCS_OK) {
         uci_request_put(req);
@@ -368,7 +368,7 @@ static uci_message_t *uci_unexpected_search(uci_worker_t *worker, bool (*is_want
             return message;
         }
     }
-    uci_list_for_each(message, &worker->probed, uci_message_t, link)
+    uci_list_for_each(message, &worker->msgs.probed, uci_message_t, link)
     {
         if (is_wanted(message, arg)) {
             return message;
@@ -519,7 +519,7 @@ void uci_unexpected_cleanup(uci_worker_t *worker)
         uci_match_take_msg(&worker->match, msg);
         uci_unexpected_free(uci_container_of(msg, uci_message_t, match));
     }
-    uci_list_for_each_safe(message, &worker->probed, uci_message_t, link)
+    uci_list_for_each_safe(message, &worker->msgs.probed, uci_message_t, link)
     {
         uci_list_del(&message->link);
         uci_unexpected_free(message);

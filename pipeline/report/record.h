@@ -10,7 +10,7 @@
 #include "base/damage.h"
 #include "util/json_writer.h"
 #include "base/peer.h"
-#include "base/recv_op.h"
+#include "transfer/recv_op_part.h"
 #include "tune/rdma.h"
 #include "base/transports.h"
 #include "base/verdict.h"

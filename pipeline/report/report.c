@@ -35,18 +35,18 @@ static uci_record_t uci_report_of(uci_recv_op_t *op)
                                   .seq        = op->seq,
                                   .kind       = "rendezvous",
                                   .length     = op->length,
-                                  .chunk_size = op->chunk_size,
-                                  .chunks     = op->chunks,
-                                  .bad        = op->bad,
+                                  .chunk_size = op->chunk.size,
+                                  .chunks     = op->chunk.count,
+                                  .bad        = op->chunk.bad,
                                   .way        = (damage != NULL) ? damage->way : UCI_WAY_UNKNOWN,
                                   .damages    = &op->damages,
-                                  .digest     = op->digest,
-                                  .expected   = op->expected[(damage != NULL) ? damage->index : 0],
-                                  .rung       = op->rung,
-                                  .healed_by  = op->healed_by,
-                                  .gets_wrong = op->gets_wrong,
-                                  .attempts   = op->attempts,
-                                  .start_time = op->start_time};
+                                  .digest     = op->chunk.digest,
+                                  .expected   = op->chunk.expected[(damage != NULL) ? damage->index : 0],
+                                  .rung       = op->repair.rung,
+                                  .healed_by  = op->repair.healed_by,
+                                  .gets_wrong = op->repair.gets_wrong,
+                                  .attempts   = op->repair.attempts,
+                                  .start_time = op->repair.start_time};
 
     return record;
 }
@@ -125,7 +125,7 @@ static uci_observation_t uci_report_observe_op(const uci_recv_op_t *op, const uc
     uci_observation_t seen  = uci_report_observe(record, reason);
 
     /* one that was never brought intact was told as changed all the same */
-    seen.changed  = (op->changed == 0) ? op->told_changed : op->changed;
+    seen.changed  = (op->repair.changed == 0) ? op->repair.told_changed : op->repair.changed;
     seen.caught   = op->peer->changed;
     seen.header   = (op->damages.first == NULL) && (reason == UCI_REASON_NONE);
     seen.get_same = op->get_same;
@@ -148,7 +148,7 @@ static void uci_report_conclude(uci_record_t *record, uci_observation_t *seen, b
     record->ports = ports;
     record->cause = uci_verdict_decide(seen, record->evidence, sizeof(record->evidence));
     if ((record->cause == UCI_CAUSE_SOURCE_CHANGED) && (record->peer != NULL)) {
-        ++record->peer->changed;
+        uci_peer_count_changed(record->peer);
     }
     uci_record_write(record);
     seen->ports   = NULL;
@@ -159,7 +159,7 @@ static void uci_report_conclude(uci_record_t *record, uci_observation_t *seen, b
 /* The user's buffer has the right bytes of this chunk. @param own_p  to be freed. @return NULL: they can't be had. */
 static const void *uci_report_right_bytes(uci_recv_op_t *op, uint32_t index, size_t length, void **own_p)
 {
-    size_t offset    = (size_t)index * op->chunk_size;
+    size_t offset    = (size_t)index * op->chunk.size;
     const void *good = uci_buffer_direct(op->buffer, offset, length);
 
     *own_p = NULL;
@@ -175,7 +175,7 @@ static const void *uci_report_right_bytes(uci_recv_op_t *op, uint32_t index, siz
 
 void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index)
 {
-    uint32_t length      = uci_chunk_length(op->length, op->chunk_size, index);
+    uint32_t length      = uci_chunk_length(op->length, op->chunk.size, index);
     uci_damage_t *damage = uci_damages_find(&op->damages, index);
     uci_damage_t *get    = uci_damages_find(&op->wrong_gets, index);
     const void *good;
@@ -194,16 +194,11 @@ void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index)
     free(own);
 }
 
-void uci_report_wrong_get(uci_recv_op_t *op, uint32_t index, const void *data, size_t length)
+bool uci_report_is_same(const uci_recv_op_t *op, uint32_t index, const void *data, size_t length)
 {
     const uci_damage_t *damage = uci_damages_find(&op->damages, index);
 
-    if ((damage != NULL) && (damage->kept == length) && (memcmp(damage->data, data, length) == 0)) {
-        op->get_same = true;
-    }
-    if (op->wrong_gets.count == 0) {
-        uci_damages_keep(&op->wrong_gets, index, UCI_WAY_GET, data, length);
-    }
+    return (damage != NULL) && (damage->kept == length) && (memcmp(damage->data, data, length) == 0);
 }
 
 /* -------------------------------------------------------------- printing */
@@ -280,7 +275,7 @@ static bool uci_report_prints_change(void)
 
 void uci_report_source_changed(const uci_send_op_t *op, uint32_t index, bool kept)
 {
-    unsigned long first = (unsigned long)index * op->chunk_size;
+    unsigned long first = (unsigned long)index * op->chunk.size;
     char tag[128];
 
     if (uci_report_prints_change()) {
@@ -288,7 +283,7 @@ void uci_report_source_changed(const uci_send_op_t *op, uint32_t index, bool kep
         uci_warn(
                 "source changed: the program has written to bytes %lu..%lu of a message of %lu bytes to %s, tag %s, while it was "
                 "being sent; %s",
-                first, first + uci_chunk_length(op->length, op->chunk_size, index) - 1, (unsigned long)op->length,
+                first, first + uci_chunk_length(op->length, op->chunk.size, index) - 1, (unsigned long)op->length,
                 uci_peer_name(op->peer), tag,
                 kept ? "it arrives as it was when it was sent, or, if that is damaged on its way, as it is now"
                      : "it is sent again, as it is now");
@@ -331,33 +326,34 @@ static void uci_report_print_chunks(const uci_send_op_t *op, uint32_t chunk_size
 /* Of a send; one that could not go through slots has become a stream */
 static uci_way_t uci_report_way(const uci_send_op_t *op)
 {
-    if (op->tree == NULL) {
+    if (op->chunk.tree == NULL) {
         return (uci_frame_hdr(op->frame)->mark == op->peer->worker->uid) ? UCI_WAY_FRAME : UCI_WAY_MAILBOX;
     }
-    if ((op->path == NULL) || ((op->path->way == UCI_WAY_DIRECT) && (op->state != UCI_SEND_DIRECT))) {
+    if ((op->way.ops == NULL) || ((op->way.ops->way == UCI_WAY_DIRECT) && (op->state != UCI_SEND_DIRECT))) {
         return UCI_WAY_STREAM;
     }
-    return op->path->way;
+    return op->way.ops->way;
 }
 
 /* @param when  it was digested again. @param ranges  the bytes, for people */
 static void uci_report_record_changed(uci_send_op_t *op, const uci_damages_t *changed, const char *when, char *ranges,
                                       size_t size)
 {
-    uci_record_t record = {.verdict    = "source changed",
-                           .cause      = UCI_CAUSE_SOURCE_CHANGED,
-                           .reason     = "",
-                           .by_sender  = true,
-                           .peer       = op->peer,
-                           .tag        = uci_frame_tag(op->frame),
-                           .seq        = op->frame->seq,
-                           .kind       = (op->tree != NULL) ? "rendezvous" : "eager",
-                           .length     = op->length,
-                           .chunk_size = (uint32_t)((op->tree != NULL) ? op->chunk_size : uci_max(op->length, 1ul)),
-                           .way        = uci_report_way(op),
-                           .damages    = changed,
-                           .digest     = op->digest,
-                           .healed_by  = UCI_RUNG_NONE};
+    uci_record_t record = {
+            .verdict    = "source changed",
+            .cause      = UCI_CAUSE_SOURCE_CHANGED,
+            .reason     = "",
+            .by_sender  = true,
+            .peer       = op->peer,
+            .tag        = uci_frame_tag(op->frame),
+            .seq        = op->frame->seq,
+            .kind       = (op->chunk.tree != NULL) ? "rendezvous" : "eager",
+            .length     = op->length,
+            .chunk_size = (uint32_t)((op->chunk.tree != NULL) ? op->chunk.size : uci_max(op->length, 1ul)),
+            .way        = uci_report_way(op),
+            .damages    = changed,
+            .digest     = op->chunk.digest,
+            .healed_by  = UCI_RUNG_NONE};
 
     ranges[0] = '\0';
     uci_report_print_chunks(op, record.chunk_size, changed, ranges, size);
@@ -419,7 +415,8 @@ static void uci_report_say_changed(const uci_recv_op_t *op, uci_record_t *record
         uci_warn(
                 "message from %s, %lu bytes: %u of %u chunks were changed by its sender while they were being sent, and "
                 "arrived as they are now (%s)",
-                uci_peer_name(op->peer), (unsigned long)op->length, op->changed, op->chunks, record->evidence);
+                uci_peer_name(op->peer), (unsigned long)op->length, op->repair.changed, op->chunk.count,
+                record->evidence);
     }
 }
 
@@ -446,12 +443,13 @@ void uci_report_healed(uci_recv_op_t *op)
     uci_record_t record    = uci_report_of(op);
     uci_observation_t seen = uci_report_observe_op(op, &record, UCI_REASON_NONE);
 
-    if ((op->changed == 0) && (op->repaired == 0)) {
+    if ((op->repair.changed == 0) && (op->repair.healed == 0)) {
         return;
     }
-    record.verdict = (op->changed > 0) ? "source changed" : "repaired";
-    uci_report_conclude(&record, &seen, ((op->changed > 0) ? uci_report_changes : uci_report_lines) < UCI_REPORT_LINES);
-    if (op->changed > 0) {
+    record.verdict = (op->repair.changed > 0) ? "source changed" : "repaired";
+    uci_report_conclude(&record, &seen,
+                        ((op->repair.changed > 0) ? uci_report_changes : uci_report_lines) < UCI_REPORT_LINES);
+    if (op->repair.changed > 0) {
         uci_report_say_changed(op, &record);
     } else {
         uci_report_say_healed(&record);

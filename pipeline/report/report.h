@@ -6,9 +6,10 @@
 #ifndef UCI_REPORT_H_
 #define UCI_REPORT_H_
 
+#include "base/peer.h"
 #include "base/gap.h"
-#include "base/recv_op.h"
-#include "base/send_op.h"
+#include "transfer/recv_op_part.h"
+#include "transfer/send_op_part.h"
 #include "base/verdict.h"
 
 struct uci_types_differ;
@@ -19,8 +20,8 @@ void uci_report_init(void);
 /** The chunk is right now, in the receive's buffer: compare with what had come. */
 void uci_report_chunk_healed(uci_recv_op_t *op, uint32_t index);
 
-/** A get has ended well, and brought other bytes than the sender had just digested. */
-void uci_report_wrong_get(uci_recv_op_t *op, uint32_t index, const void *data, size_t length);
+/** A get has ended well, and brought other bytes than the sender had just digested. @return whether the same had come first. */
+bool uci_report_is_same(const uci_recv_op_t *op, uint32_t index, const void *data, size_t length);
 
 void uci_report_healed(uci_recv_op_t *op);
 void uci_report_failed(uci_recv_op_t *op, uci_reason_t reason);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "descent.h"
 
+#include "base/ask.h"
 #include "send_common.h"
 #include "link/control.h"
 #include "inject.h"
@@ -28,7 +29,7 @@ void uci_descent_ask(uci_recv_op_t *op)
     uci_control_t *msg;
     uint32_t *indexes;
 
-    count = uci_merkle_marked(op->tree, &level, nodes, uci_descent_nodes(op->tree));
+    count = uci_merkle_marked(op->chunk.tree, &level, nodes, uci_descent_nodes(op->chunk.tree));
     msg   = uci_control_get(op->peer, UCI_AM_TREE, op->seq, count * sizeof(*indexes));
     if (msg == NULL) {
         return; /* asked again later */
@@ -49,13 +50,13 @@ void uci_descent_start(uci_recv_op_t *op)
     uint32_t i;
 
     /* what is not good yet takes part with the best that is known of it */
-    for (i = 0; (op->good < op->chunks) && (i < op->chunks); ++i) {
-        if (op->state[i] != UCI_CHUNK_GOOD) {
-            uci_merkle_set_leaf(op->tree, i, op->expected[i]);
+    for (i = 0; (op->chunk.good < op->chunk.count) && (i < op->chunk.count); ++i) {
+        if (op->chunk.state[i] != UCI_CHUNK_GOOD) {
+            uci_merkle_set_leaf(op->chunk.tree, i, op->chunk.expected[i]);
         }
     }
-    op->descending = true;
-    uci_merkle_descend(op->tree);
+    op->repair.descending = true;
+    uci_merkle_descend(op->chunk.tree);
     uci_descent_ask(op);
 }
 
@@ -63,10 +64,10 @@ void uci_descent_end(uci_recv_op_t *op)
 {
     uint32_t i;
 
-    op->descending = false;
-    for (i = 0; (op->landed > 0) && (i < op->chunks); ++i) {
-        if (op->state[i] == UCI_CHUNK_LANDED) {
-            uci_recv_op_chunk_good(op, i, op->expected[i], UCI_RUNG_NONE, false);
+    op->repair.descending = false;
+    for (i = 0; (op->chunk.landed > 0) && (i < op->chunk.count); ++i) {
+        if (op->chunk.state[i] == UCI_CHUNK_LANDED) {
+            uci_recv_op_chunk_good(op, i, op->chunk.expected[i], UCI_RUNG_NONE, false);
         }
     }
 }
@@ -74,14 +75,14 @@ void uci_descent_end(uci_recv_op_t *op)
 /* One node and its children. @return words taken, 0: this is not about our tree. */
 static size_t uci_descent_node(uci_recv_op_t *op, unsigned level, const uint64_t *words, size_t left, bool *news_p)
 {
-    size_t first, i, count = uci_merkle_child_count(op->tree, level, words[0]);
+    size_t first, i, count = uci_merkle_child_count(op->chunk.tree, level, words[0]);
 
     if ((count == 0) || (count >= left)) {
         return 0;
     }
-    if (uci_merkle_compare(op->tree, level, words[0], words + 1)) {
+    if (uci_merkle_compare(op->chunk.tree, level, words[0], words + 1)) {
         *news_p = true;
-        first   = words[0] * uci_merkle_arity(op->tree);
+        first   = words[0] * uci_merkle_arity(op->chunk.tree);
         for (i = 0; (level == 1) && (i < count); ++i) {
             uci_recv_op_leaf(op, (uint32_t)(first + i), words[1 + i]);
         }
@@ -107,7 +108,7 @@ static bool uci_descent_compare(uci_recv_op_t *op, unsigned level, const uint64_
 
 static const char *uci_descent_check_nodes(const uci_recv_op_t *op, const uci_am_t *am)
 {
-    return ((am->hdr->index > 0) && (am->hdr->index < uci_merkle_levels(op->tree)))
+    return ((am->hdr->index > 0) && (am->hdr->index < uci_merkle_levels(op->chunk.tree)))
                    ? NULL
                    : "a level that the tree does not have";
 }
@@ -119,20 +120,21 @@ static void uci_descent_on_nodes(uci_am_t *am)
     unsigned level;
     size_t node;
 
-    if ((op == NULL) || !op->descending || (op->good + op->landed + op->bad < op->chunks)) {
+    if ((op == NULL) || !op->repair.descending ||
+        (op->chunk.good + op->chunk.landed + op->chunk.bad < op->chunk.count)) {
         return;
     }
     UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + am->length);
-    op->root      = hdr->extra;
-    op->have_root = true;
-    if (uci_merkle_root(op->tree, (uint32_t)op->seq, op->length, op->chunk_size) == op->root) {
-        uci_merkle_unmark(op->tree);
+    op->chunk.root      = hdr->extra;
+    op->chunk.have_root = true;
+    if (uci_merkle_root(op->chunk.tree, (uint32_t)op->seq, op->length, op->chunk.size) == op->chunk.root) {
+        uci_merkle_unmark(op->chunk.tree);
     } else if (!uci_descent_compare(op, hdr->index, am->data, am->length / sizeof(uint64_t))) {
         return;
     }
-    op->asked = 0;
+    op->repair.asked = 0;
     uci_ask_heard(&op->ask, uci_process_time_ns());
-    if (uci_merkle_marked(op->tree, &level, &node, 1) > 0) {
+    if (uci_merkle_marked(op->chunk.tree, &level, &node, 1) > 0) {
         uci_descent_ask(op);
         return;
     }
@@ -147,8 +149,8 @@ UCI_AM_HANDLER(NODES, 21, "S, answer to TREE: children of those nodes, root in `
 
 static const char *uci_descent_check_leaves(const uci_recv_op_t *op, const uci_am_t *am)
 {
-    return (am->length == op->chunks * sizeof(uint64_t)) ? NULL
-                                                         : "another number of digests than the message has chunks";
+    return (am->length == op->chunk.count * sizeof(uint64_t)) ? NULL
+                                                              : "another number of digests than the message has chunks";
 }
 
 void uci_descent_on_leaves(uci_am_t *am)
@@ -158,17 +160,18 @@ void uci_descent_on_leaves(uci_am_t *am)
     uci_recv_op_t *op       = uci_recv_op_of(am);
     uint32_t i;
 
-    if ((op == NULL) || (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->good + op->landed + op->bad < op->chunks))) {
+    if ((op == NULL) ||
+        (!(hdr->flags & UCI_AM_FLAG_LAST) && (op->chunk.good + op->chunk.landed + op->chunk.bad < op->chunk.count))) {
         return;
     }
     if (!(hdr->flags & UCI_AM_FLAG_LAST)) {
-        UCI_STATS_ADD(tree_nodes, op->chunks);
+        UCI_STATS_ADD(tree_nodes, op->chunk.count);
         UCI_STATS_ADD(tree_bytes, sizeof(*hdr) + am->length);
     }
-    op->root        = hdr->extra;
-    op->have_root   = true;
-    op->have_leaves = true;
-    for (i = 0; i < op->chunks; ++i) {
+    op->chunk.root        = hdr->extra;
+    op->chunk.have_root   = true;
+    op->chunk.have_leaves = true;
+    for (i = 0; i < op->chunk.count; ++i) {
         uci_recv_op_leaf(op, i, leaves[i]);
     }
     uci_descent_end(op);
@@ -196,7 +199,7 @@ static size_t uci_descent_size(const uci_merkle_t *tree, unsigned level, const u
 
 static void uci_descent_answer(uci_send_op_t *op, unsigned level, const uint32_t *indexes, size_t count)
 {
-    size_t i, length = uci_descent_size(op->tree, level, indexes, count);
+    size_t i, length = uci_descent_size(op->chunk.tree, level, indexes, count);
     uci_control_t *msg;
     uint64_t *words;
 
@@ -207,11 +210,11 @@ static void uci_descent_answer(uci_send_op_t *op, unsigned level, const uint32_t
     words = (uint64_t *)(void *)msg->payload;
     for (i = 0; i < count; ++i) {
         *words++ = indexes[i];
-        words += uci_merkle_children(op->tree, level, indexes[i], words);
+        words += uci_merkle_children(op->chunk.tree, level, indexes[i], words);
     }
-    msg->hdr.op    = op->remote_op;
+    msg->hdr.op    = op->way.remote_op;
     msg->hdr.index = level;
-    msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    msg->hdr.extra = uci_merkle_root(op->chunk.tree, (uint32_t)op->frame->seq, op->length, op->chunk.size);
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_nodes(op, msg);
     }
@@ -220,7 +223,7 @@ static void uci_descent_answer(uci_send_op_t *op, unsigned level, const uint32_t
 
 uci_control_t *uci_descent_get_leaves(uci_send_op_t *op, uci_am_type_t type, uint16_t flags)
 {
-    uci_control_t *msg = uci_control_get(op->peer, type, op->frame->seq, op->chunks * sizeof(uint64_t));
+    uci_control_t *msg = uci_control_get(op->peer, type, op->frame->seq, op->chunk.count * sizeof(uint64_t));
     uint64_t *leaves;
     uint32_t i;
 
@@ -228,14 +231,14 @@ uci_control_t *uci_descent_get_leaves(uci_send_op_t *op, uci_am_type_t type, uin
         return NULL;
     }
     leaves = (uint64_t *)(void *)msg->payload;
-    for (i = 0; i < op->chunks; ++i) {
-        leaves[i] = uci_merkle_leaf(op->tree, i);
+    for (i = 0; i < op->chunk.count; ++i) {
+        leaves[i] = uci_merkle_leaf(op->chunk.tree, i);
     }
-    msg->hdr.op    = op->remote_op;
+    msg->hdr.op    = op->way.remote_op;
     msg->hdr.flags = flags;
-    msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+    msg->hdr.extra = uci_merkle_root(op->chunk.tree, (uint32_t)op->frame->seq, op->length, op->chunk.size);
     if (uci_unlikely(uci_fault_enabled) && (flags & UCI_AM_FLAG_LAST)) {
-        uci_inject_leaves(op, msg, op->chunks);
+        uci_inject_leaves(op, msg, op->chunk.count);
     }
     return msg;
 }
@@ -255,8 +258,8 @@ static const char *uci_descent_check_tree(const uci_am_t *am)
     uci_send_op_t *op       = uci_send_op_find(am->peer, am->seq);
     size_t i, count = am->length / sizeof(*indexes);
 
-    for (i = 0; (op != NULL) && (op->tree != NULL) && (i < count); ++i) {
-        if (uci_merkle_child_count(op->tree, am->hdr->index, indexes[i]) == 0) {
+    for (i = 0; (op != NULL) && (op->chunk.tree != NULL) && (i < count); ++i) {
+        if (uci_merkle_child_count(op->chunk.tree, am->hdr->index, indexes[i]) == 0) {
             return "nodes that the tree does not have";
         }
     }
@@ -268,15 +271,15 @@ static void uci_descent_on_tree(uci_am_t *am)
     const uci_am_hdr_t *hdr = am->hdr;
     uci_send_op_t *op       = uci_send_op_find(am->peer, am->seq);
 
-    if ((op == NULL) || (op->tree == NULL) || (uci_merkle_leaves_set(op->tree) < op->chunks)) {
+    if ((op == NULL) || (op->chunk.tree == NULL) || (uci_merkle_leaves_set(op->chunk.tree) < op->chunk.count)) {
         return; /* asked again */
     }
-    op->remote_op = hdr->op;
-    if (op->chunks * sizeof(uint64_t) <= UCI_DESCENT_BYTES) {
+    op->way.remote_op = hdr->op;
+    if (op->chunk.count * sizeof(uint64_t) <= UCI_DESCENT_BYTES) {
         uci_descent_send_leaves(op, 0);
     } else {
         uci_descent_answer(op, hdr->index, am->data,
-                           uci_min(am->length / sizeof(uint32_t), uci_descent_nodes(op->tree)));
+                           uci_min(am->length / sizeof(uint32_t), uci_descent_nodes(op->chunk.tree)));
     }
 }
 

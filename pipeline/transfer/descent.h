@@ -20,8 +20,8 @@
 
 #include "link/control.h"
 #include "base/am_handler.h"
-#include "base/recv_op.h"
-#include "base/send_op.h"
+#include "recv_op_part.h"
+#include "send_op_part.h"
 
 /** All chunks have arrived and the root is not known, or does not match: find out what differs. */
 void uci_descent_start(uci_recv_op_t *op);

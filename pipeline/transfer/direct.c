@@ -3,8 +3,11 @@
 
 #include <stdlib.h>
 
+#include "link/inject_slot.h"
+#include "base/ask.h"
+#include "fill.h"
 #include "base/am_handler.h"
-#include "base/both_ways.h"
+#include "both_ways.h"
 #include "link/bounce.h"
 #include "link/control.h"
 #include "inject.h"
@@ -50,7 +53,7 @@ static uci_slot_t *uci_direct_slot(const uci_send_op_t *op, uint32_t index)
 {
     const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
 
-    return &op->peer->worker->bounce.slots[direct->slots[index % UCI_DIRECT_WINDOW]];
+    return &op->peer->worker->link.bounce.slots[direct->slots[index % UCI_DIRECT_WINDOW]];
 }
 
 void *uci_direct_data(const uci_send_op_t *op, uint32_t index)
@@ -69,8 +72,9 @@ void uci_direct_be_patient(uci_send_op_t *op)
     uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
     uint32_t turns            = UCI_DIRECT_PATIENCE + (uint32_t)(op->length / UCI_DIRECT_PATIENCE_BYTES);
 
-    direct->patience = (op->peer->worker->turns + (2 * turns)) | 1; /* a turn counts twice; 0 says that there is none */
-    direct->fresh    = (op->chunks == 1) && (op->buffer->kind == UCI_BUFFER_CONTIG);
+    direct->patience = (op->peer->worker->turn.count + (2 * turns)) |
+                       1; /* a turn counts twice; 0 says that there is none */
+    direct->fresh = (op->chunk.count == 1) && (op->buffer->kind == UCI_BUFFER_CONTIG);
 }
 
 bool uci_direct_is_reminded(uci_send_op_t *op)
@@ -86,8 +90,8 @@ static ucs_status_t uci_direct_load(uci_send_op_t *op, uint32_t index, uci_slot_
                                     uci_cut_t *cut_p, uint64_t *value_p)
 {
     if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) && (length >= UCI_FILL_MIN)) {
-        *value_p = uci_fill_copy(&op->peer->fill, op->digest, slot->data,
-                                 (const char *)op->buffer->data + ((uint64_t)index * op->chunk_size), length);
+        *value_p = uci_fill_copy(&op->peer->xfer.fill, op->chunk.digest, slot->data,
+                                 (const char *)op->buffer->data + ((uint64_t)index * op->chunk.size), length);
         return UCS_OK;
     }
     return uci_send_op_load(op, index, slot->data, length, cut_p, value_p);
@@ -103,20 +107,20 @@ static ucs_status_t uci_direct_fill(uci_send_op_t *op, uint32_t index)
     uint64_t value;
 
     if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_slot_begin(&op->peer->worker->bounce, slot, mark);
+        uci_inject_slot_begin(&op->peer->worker->link.bounce, slot, mark);
     }
     slot->next   = 0;
-    words.length = uci_chunk_length(op->length, op->chunk_size, index);
+    words.length = uci_chunk_length(op->length, op->chunk.size, index);
     status       = uci_direct_load(op, index, slot, words.length, &cut, &value);
     if (uci_unlikely(status != UCS_OK)) {
         return status;
     }
     (void)uci_source_note(op, index, value);
-    words.value  = uci_merkle_leaf(op->tree, index);
+    words.value  = uci_merkle_leaf(op->chunk.tree, index);
     words.cut    = cut;
-    words.root   = (index + 1 < op->chunks)
+    words.root   = (index + 1 < op->chunk.count)
                            ? 0
-                           : uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+                           : uci_merkle_root(op->chunk.tree, (uint32_t)op->frame->seq, op->length, op->chunk.size);
     slot->value  = words.value;
     slot->root   = words.root;
     slot->length = words.length;
@@ -127,7 +131,7 @@ static ucs_status_t uci_direct_fill(uci_send_op_t *op, uint32_t index)
     }
     __atomic_store_n(&slot->mark, mark, __ATOMIC_RELEASE);
     if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_slot_memory(op, slot, mark, uci_chunk_length(op->length, op->chunk_size, index));
+        uci_inject_slot_memory(op, slot, mark, uci_chunk_length(op->length, op->chunk.size, index));
     }
     return UCS_OK;
 }
@@ -153,8 +157,8 @@ static bool uci_direct_fill_next(uci_send_op_t *op)
                          uci_slot_next_word(uci_slot_mark(op->peer->uid, op->frame->seq, direct->filled - 1), slot),
                          __ATOMIC_RELEASE);
     }
-    op->next = ++direct->filled;
-    if (direct->filled == op->chunks) {
+    op->chunk.next = ++direct->filled;
+    if (direct->filled == op->chunk.count) {
         uci_both_send_ends(op);
     }
     return true;
@@ -166,7 +170,7 @@ static void uci_direct_set_draining(uci_send_op_t *op, bool draining)
 
     if (direct->draining != draining) {
         direct->draining = draining;
-        op->peer->draining += draining ? 1u : -1u;
+        op->peer->xfer.draining += draining ? 1u : -1u;
     }
 }
 
@@ -185,16 +189,16 @@ static unsigned uci_direct_turn(const uci_send_op_t *op)
     const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
     const uci_worker_t *worker      = op->peer->worker;
 
-    if (uci_likely(!direct->careful) || op->taken) {
+    if (uci_likely(!direct->careful) || op->way.taken) {
         return UCI_DIRECT_TURN;
     }
-    if ((worker->large_recvs > 0) && (worker->turns - direct->begun < 2 * UCI_DIRECT_CAREFUL_TURNS)) {
+    if ((worker->xfer.large_recvs > 0) && (worker->turn.count - direct->begun < 2 * UCI_DIRECT_CAREFUL_TURNS)) {
         return 0; /* a turn counts twice */
     }
     if (direct->filled < UCI_DIRECT_CAREFUL) {
         return UCI_DIRECT_CAREFUL - direct->filled;
     }
-    return (worker->large_recvs == 0) ? 1 : 0;
+    return (worker->xfer.large_recvs == 0) ? 1 : 0;
 }
 
 /* Is there a slot to fill? */
@@ -202,7 +206,7 @@ static bool uci_direct_may_fill(const uci_send_op_t *op)
 {
     const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
 
-    return (direct->filled < op->chunks) && (direct->filled - direct->acked < direct->window) &&
+    return (direct->filled < op->chunk.count) && (direct->filled - direct->acked < direct->window) &&
            (uci_direct_turn(op) > 0);
 }
 
@@ -216,19 +220,19 @@ static bool uci_direct_advance(uci_send_op_t *op)
         uci_bounce_put(op->peer->worker, direct->slots[direct->acked % UCI_DIRECT_WINDOW]);
         ++direct->acked;
         direct->patience = 0; /* it is being taken */
-        op->taken        = true;
+        op->way.taken    = true;
         uci_direct_set_draining(op, true);
     }
     for (turn = uci_direct_turn(op); (turn > 0) && uci_direct_may_fill(op) && uci_direct_fill_next(op); --turn) {
     }
-    return (direct->acked == op->chunks) || uci_unlikely(op->status != UCS_OK);
+    return (direct->acked == op->chunk.count) || uci_unlikely(op->status != UCS_OK);
 }
 
 bool uci_direct_start(uci_send_op_t *op, unsigned keep)
 {
     uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
     uci_worker_t *worker      = op->peer->worker;
-    unsigned want             = uci_min(op->chunks, (uint32_t)UCI_DIRECT_WINDOW);
+    unsigned want             = uci_min(op->chunk.count, (uint32_t)UCI_DIRECT_WINDOW);
     unsigned got              = uci_bounce_reserve(worker, want, keep);
 
     /* with one slot for several chunks the reader would wait for the next, and we for this one */
@@ -239,9 +243,9 @@ bool uci_direct_start(uci_send_op_t *op, unsigned keep)
     direct->window   = (uint8_t)got;
     direct->slots[0] = uci_bounce_get(worker);
     op->state        = UCI_SEND_DIRECT;
-    op->path         = &uci_direct_path;
-    op->next         = 0;
-    uci_list_add_tail(&worker->direct_sends, &op->link);
+    op->way.ops      = &uci_direct_path;
+    op->chunk.next   = 0;
+    uci_list_add_tail(&worker->xfer.direct_sends, &op->way.link);
     UCI_STATS_INC(direct_messages);
     return true;
 }
@@ -252,7 +256,7 @@ static void uci_direct_tell_slot(uci_send_op_t *op)
     uci_control_t *msg        = uci_control_get(op->peer, UCI_AM_SLOT, op->frame->seq, 0);
 
     if (msg != NULL) {
-        msg->hdr.op    = op->remote_op;
+        msg->hdr.op    = op->way.remote_op;
         msg->hdr.index = direct->slots[0];
         uci_control_send(msg);
     }
@@ -278,15 +282,15 @@ static bool uci_direct_matched(uci_send_op_t *op)
 {
     uci_peer_t *peer = op->peer;
 
-    if (uci_list_is_empty(&peer->queued) && uci_direct_start_told(op)) {
+    if (uci_list_is_empty(&peer->xfer.queued) && uci_direct_start_told(op)) {
         return true;
     }
-    if (peer->draining == 0) {
+    if (peer->xfer.draining == 0) {
         return false;
     }
-    op->state = UCI_SEND_QUEUED;
-    op->path  = &uci_direct_path;
-    uci_list_add_tail(&peer->queued, &op->link);
+    op->state   = UCI_SEND_QUEUED;
+    op->way.ops = &uci_direct_path;
+    uci_list_add_tail(&peer->xfer.queued, &op->way.link);
     return true;
 }
 
@@ -295,14 +299,14 @@ static void uci_direct_serve(uci_peer_t *peer)
 {
     uci_send_op_t *op;
 
-    while (!uci_list_is_empty(&peer->queued)) {
-        op = uci_container_of(peer->queued.next, uci_send_op_t, link);
-        uci_list_del(&op->link);
+    while (!uci_list_is_empty(&peer->xfer.queued)) {
+        op = uci_container_of(peer->xfer.queued.next, uci_send_op_t, way.link);
+        uci_list_del(&op->way.link);
         if (uci_direct_start_told(op)) {
             continue;
         }
-        if (peer->draining > 0) {
-            uci_list_add_head(&peer->queued, &op->link);
+        if (peer->xfer.draining > 0) {
+            uci_list_add_head(&peer->xfer.queued, &op->way.link);
             return;
         }
         uci_stream_rest(op);
@@ -313,14 +317,15 @@ static void uci_direct_serve(uci_peer_t *peer)
  * messages the others would wait as well. NULL: none. */
 static const uci_send_op_t *uci_direct_alone(const uci_worker_t *worker)
 {
-    const uci_list_t *link          = worker->direct_sends.prev;
-    const uci_send_op_t *op         = uci_container_of(link, uci_send_op_t, link);
+    const uci_list_t *link          = worker->xfer.direct_sends.prev;
+    const uci_send_op_t *op         = uci_container_of(link, uci_send_op_t, way.link);
     const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
 
     if (!direct->fresh || (direct->patience == 0)) {
         return NULL;
     }
-    return ((link->prev == &worker->direct_sends) || (uci_container_of(link->prev, uci_send_op_t, link)->req == NULL))
+    return ((link->prev == &worker->xfer.direct_sends) ||
+            (uci_container_of(link->prev, uci_send_op_t, way.link)->req == NULL))
                    ? op
                    : NULL;
 }
@@ -330,21 +335,21 @@ static bool uci_direct_is_impatient(const uci_send_op_t *op)
 {
     const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
 
-    return (direct->patience != 0) && ((int)(op->peer->worker->turns - direct->patience) >= 0);
+    return (direct->patience != 0) && ((int)(op->peer->worker->turn.count - direct->patience) >= 0);
 }
 
 static bool uci_direct_send_is_due(const uci_send_op_t *op)
 {
     const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
 
-    return (direct->acked == op->chunks) || uci_direct_next_is_taken(op) || uci_direct_may_fill(op) || direct->fresh ||
-           uci_direct_is_impatient(op);
+    return (direct->acked == op->chunk.count) || uci_direct_next_is_taken(op) || uci_direct_may_fill(op) ||
+           direct->fresh || uci_direct_is_impatient(op);
 }
 
 /* Most turns find nothing: whoever polls while he waits should not pay for more than looking */
 static bool uci_direct_sends_are_due(const uci_worker_t *worker)
 {
-    uci_list_for_each(op, &worker->direct_sends, uci_send_op_t, link)
+    uci_list_for_each(op, &worker->xfer.direct_sends, uci_send_op_t, way.link)
     {
         if (uci_direct_send_is_due(op)) {
             return true;
@@ -375,9 +380,9 @@ static __attribute__((noinline)) unsigned uci_direct_send_progress(uci_worker_t 
 
     /* what ends makes room for those that are queued */
     alone = uci_direct_alone(worker);
-    uci_list_move(&worker->direct_sends, &todo);
+    uci_list_move(&worker->xfer.direct_sends, &todo);
     while (!uci_list_is_empty(&todo)) {
-        op     = uci_container_of(uci_list_requeue(&todo, &worker->direct_sends), uci_send_op_t, link);
+        op     = uci_container_of(uci_list_requeue(&todo, &worker->xfer.direct_sends), uci_send_op_t, way.link);
         direct = uci_path_state(op, uci_direct_send_t);
         before = direct->filled + direct->acked;
         if (uci_direct_advance(op)) {
@@ -405,7 +410,7 @@ void uci_direct_fill_first(uci_send_op_t *op)
 
 void uci_direct_leave(uci_send_op_t *op)
 {
-    uci_list_del(&op->link);
+    uci_list_del(&op->way.link);
 }
 
 void uci_direct_be_careful(uci_send_op_t *op)
@@ -413,7 +418,7 @@ void uci_direct_be_careful(uci_send_op_t *op)
     uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
 
     direct->careful = true;
-    direct->begun   = op->peer->worker->turns;
+    direct->begun   = op->peer->worker->turn.count;
 }
 
 static void uci_direct_release(uci_send_op_t *op)
@@ -438,7 +443,7 @@ void uci_direct_withdraw(uci_send_op_t *op)
     uci_direct_leave(op);
     uci_direct_release(op);
     *uci_path_state(op, uci_direct_send_t) = (uci_direct_send_t){0};
-    op->path                               = NULL;
+    op->way.ops                            = NULL;
     op->state                              = UCI_SEND_DESCRIBED;
 }
 
@@ -447,7 +452,7 @@ void uci_direct_withdraw(uci_send_op_t *op)
 /* Nothing more comes from slots */
 static void uci_direct_stop(uci_recv_op_t *op)
 {
-    uci_list_del(&op->path_link);
+    uci_list_del(&op->way.link);
 }
 
 /* A slot's own fields can't be believed: all that is missing has to come another way */
@@ -455,8 +460,8 @@ static void uci_direct_give_up(uci_recv_op_t *op)
 {
     UCI_STATS_INC(mismatched_headers);
     uci_direct_stop(op);
-    op->path     = NULL;
-    op->slotless = true;
+    op->way.ops      = NULL;
+    op->way.slotless = true;
     uci_recv_op_cts(op, 0);
     uci_ask_doubt(&op->ask);
     uci_control_ask_soon(op->peer->worker);
@@ -471,13 +476,13 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
     uint64_t value;
 
     direct->held = true;
-    ++op->arrived;
-    if (direct->taken == op->chunks) {
-        op->root      = words->root;
-        op->have_root = true;
+    ++op->way.arrived;
+    if (direct->taken == op->chunk.count) {
+        op->chunk.root      = words->root;
+        op->chunk.have_root = true;
     }
-    if (uci_unlikely(op->state[index] == UCI_CHUNK_GOOD)) {
-        uci_inject_pass(op->digest, slot->data, words->length, words->value);
+    if (uci_unlikely(op->chunk.state[index] == UCI_CHUNK_GOOD)) {
+        uci_inject_pass(op->chunk.digest, slot->data, words->length, words->value);
         return;
     }
     data = uci_recv_op_own(op, slot->data, words->length);
@@ -495,7 +500,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
             return;
         }
     }
-    value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, data, words->length, op->digest,
+    value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk.size, data, words->length, op->chunk.digest,
                              words->value);
     if (uci_likely(value == words->value)) {
         uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
@@ -541,7 +546,7 @@ static bool uci_direct_read(const uci_recv_op_t *op, const uci_slot_t *slot, uin
     if (uci_unlikely(__atomic_load_n(&slot->check, __ATOMIC_RELAXED) != uci_slot_words_check(words_p, mark))) {
         return false;
     }
-    if (uci_unlikely(words_p->length != uci_chunk_length(op->length, op->chunk_size, direct->taken))) {
+    if (uci_unlikely(words_p->length != uci_chunk_length(op->length, op->chunk.size, direct->taken))) {
         uci_wire_refuse(op->peer, "a slot", "a length that its chunk does not have");
         return false;
     }
@@ -571,7 +576,7 @@ static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
             return turn;
         }
         uci_direct_take_chunk(op, slot, &words);
-        if (direct->taken == op->chunks) {
+        if (direct->taken == op->chunk.count) {
             uci_direct_stop(op);
             uci_recv_op_advance(op);
             return turn + 1;
@@ -587,9 +592,9 @@ bool uci_direct_take(uci_recv_op_t *op, uint16_t slot)
     if (uci_bounce_slot_of(op->peer, slot) == NULL) {
         return false;
     }
-    op->path         = &uci_direct_path;
+    op->way.ops      = &uci_direct_path;
     direct->slot_now = slot;
-    uci_list_add_tail(&op->peer->worker->direct_recvs, &op->path_link);
+    uci_list_add_tail(&op->peer->worker->xfer.direct_recvs, &op->way.link);
     uci_direct_advance_recv(op);
     return true;
 }
@@ -609,7 +614,7 @@ static bool uci_direct_recv_is_due(const uci_recv_op_t *op)
 
 static bool uci_direct_recvs_are_due(const uci_worker_t *worker)
 {
-    uci_list_for_each(op, &worker->direct_recvs, uci_recv_op_t, path_link)
+    uci_list_for_each(op, &worker->xfer.direct_recvs, uci_recv_op_t, way.link)
     {
         if (uci_direct_recv_is_due(op)) {
             return true;
@@ -624,10 +629,10 @@ static __attribute__((noinline)) unsigned uci_direct_recv_progress(uci_worker_t 
     unsigned count = 0;
     uci_list_t todo;
 
-    uci_list_move(&worker->direct_recvs, &todo);
+    uci_list_move(&worker->xfer.direct_recvs, &todo);
     while (!uci_list_is_empty(&todo)) {
         count += uci_direct_advance_recv(
-                uci_container_of(uci_list_requeue(&todo, &worker->direct_recvs), uci_recv_op_t, path_link));
+                uci_container_of(uci_list_requeue(&todo, &worker->xfer.direct_recvs), uci_recv_op_t, way.link));
     }
     return count;
 }
@@ -637,11 +642,11 @@ static bool uci_direct_finish(uci_recv_op_t *op)
 {
     uci_direct_recv_t *direct = uci_path_state(op, uci_direct_recv_t);
 
-    if (direct->taken < op->chunks) {
+    if (direct->taken < op->chunk.count) {
         return false;
     }
-    uci_slot_ack(uci_direct_slot_now(op), uci_slot_mark(op->peer->worker->uid, op->seq, op->chunks - 1));
-    return !op->reminded; /* a sender who was may have left its slots, and looks at no acknowledgement */
+    uci_slot_ack(uci_direct_slot_now(op), uci_slot_mark(op->peer->worker->uid, op->seq, op->chunk.count - 1));
+    return !op->way.reminded; /* a sender who was may have left its slots, and looks at no acknowledgement */
 }
 
 static const char *uci_direct_check_slot(const uci_am_t *am)
@@ -651,14 +656,14 @@ static const char *uci_direct_check_slot(const uci_am_t *am)
 
 static const char *uci_direct_check_fits(const uci_recv_op_t *op, const uci_am_t *am)
 {
-    return (op->chunk_size <= UCI_SLOT_SIZE) ? NULL : "a slot that can't hold its chunks";
+    return (op->chunk.size <= UCI_SLOT_SIZE) ? NULL : "a slot that can't hold its chunks";
 }
 
 static void uci_direct_on_slot(uci_am_t *am)
 {
     uci_recv_op_t *op = uci_recv_op_of(am);
 
-    if ((op != NULL) && (op->tree != NULL) && (op->path != &uci_direct_path)) {
+    if ((op != NULL) && (op->chunk.tree != NULL) && (op->way.ops != &uci_direct_path)) {
         uci_direct_take(op, (uint16_t)am->hdr->index);
     }
 }
@@ -672,7 +677,7 @@ static uint32_t uci_direct_unread(const uci_send_op_t *op, uint64_t random, void
     const uci_direct_send_t *direct = uci_path_state(op, uci_direct_send_t);
     uint32_t index;
 
-    if ((direct->filled < op->chunks) || (direct->acked == direct->filled)) {
+    if ((direct->filled < op->chunk.count) || (direct->acked == direct->filled)) {
         return UINT32_MAX;
     }
     index   = direct->acked + (uint32_t)(random % (direct->filled - direct->acked));

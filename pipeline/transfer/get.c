@@ -3,9 +3,10 @@
 
 #include <stdlib.h>
 
+#include "base/ask.h"
 #include "base/wire_check.h"
 #include "base/am_handler.h"
-#include "base/both_ways.h"
+#include "both_ways.h"
 #include "link/control.h"
 #include "descent.h"
 #include "grant.h"
@@ -39,7 +40,7 @@
 /* Of the same node one of us reads the other's slots */
 static bool uci_get_is_near(const uci_peer_t *peer)
 {
-    return peer->maps_ours || (peer->map.slots != NULL);
+    return peer->slots.maps_ours || (peer->slots.map.slots != NULL);
 }
 
 static uint32_t uci_get_turn(const uci_peer_t *peer)
@@ -55,7 +56,7 @@ static uint64_t uci_get_segment(const uci_peer_t *peer)
 /* Segments of about the same size: a small last one would cost as much as a large one */
 static uint32_t uci_get_segment_chunks(const uci_send_op_t *op)
 {
-    return (uint32_t)uci_div_up(op->chunks, uci_max(op->length / uci_get_segment(op->peer), 1ul));
+    return (uint32_t)uci_div_up(op->chunk.count, uci_max(op->length / uci_get_segment(op->peer), 1ul));
 }
 
 /* Digests of a message of one segment and so many chunks travel in its offer; half a MiB to 1.4 MiB on tcp */
@@ -69,26 +70,26 @@ typedef struct uci_get_send {
 
 static bool uci_get_is_inline(const uci_send_op_t *op)
 {
-    return (op->chunks <= UCI_GET_INLINE) && (op->length < 2 * uci_get_segment(op->peer));
+    return (op->chunk.count <= UCI_GET_INLINE) && (op->length < 2 * uci_get_segment(op->peer));
 }
 
 /* The next @a count chunks */
 static void uci_get_digest(uci_send_op_t *op, uint32_t count)
 {
     uci_get_send_t *get = uci_path_state(op, uci_get_send_t);
-    uint32_t length, end = get->digested + uci_min(count, op->chunks - get->digested);
+    uint32_t length, end = get->digested + uci_min(count, op->chunk.count - get->digested);
     uint64_t offset;
 
     for (; get->digested < end; ++get->digested) {
-        if (uci_merkle_has_leaf(op->tree, get->digested)) {
+        if (uci_merkle_has_leaf(op->chunk.tree, get->digested)) {
             continue; /* a copy, digested when it was made */
         }
-        offset = (uint64_t)get->digested * op->chunk_size;
-        length = uci_chunk_length(op->length, op->chunk_size, get->digested);
-        uci_merkle_set_leaf(op->tree, get->digested,
-                            op->digest->digest(uci_buffer_direct(op->buffer, offset, length), length));
+        offset = (uint64_t)get->digested * op->chunk.size;
+        length = uci_chunk_length(op->length, op->chunk.size, get->digested);
+        uci_merkle_set_leaf(op->chunk.tree, get->digested,
+                            op->chunk.digest->digest(uci_buffer_direct(op->buffer, offset, length), length));
     }
-    if (get->digested == op->chunks) {
+    if (get->digested == op->chunk.count) {
         uci_both_send_ends(op);
     }
 }
@@ -97,15 +98,15 @@ static void uci_get_digest(uci_send_op_t *op, uint32_t count)
 static void uci_get_start(uci_send_op_t *op)
 {
     if (op->buffer->kind == UCI_BUFFER_CONTIG) {
-        op->path = &uci_get_path;
-        uci_list_add_tail(&op->peer->worker->offers, &op->link);
+        op->way.ops = &uci_get_path;
+        uci_list_add_tail(&op->peer->worker->xfer.offers, &op->way.link);
     }
 }
 
 static void uci_get_offer_segment(uci_send_op_t *op, uint32_t first, uint32_t chunks)
 {
-    uint64_t offset = (uint64_t)first * op->chunk_size;
-    uint64_t length = uci_min((uint64_t)chunks * op->chunk_size, op->length - offset);
+    uint64_t offset = (uint64_t)first * op->chunk.size;
+    uint64_t length = uci_min((uint64_t)chunks * op->chunk.size, op->length - offset);
     uci_control_t *msg;
 
     msg = uci_get_is_inline(op) ? uci_descent_get_leaves(op, UCI_AM_SEGMENT, UCI_AM_FLAG_LAST)
@@ -113,8 +114,8 @@ static void uci_get_offer_segment(uci_send_op_t *op, uint32_t first, uint32_t ch
     if (msg == NULL) {
         return; /* the receiver will ask for what it lacks */
     }
-    msg->hdr.digest = (uint8_t)op->digest->id;
-    msg->hdr.op     = op->remote_op;
+    msg->hdr.digest = (uint8_t)op->chunk.digest->id;
+    msg->hdr.op     = op->way.remote_op;
     msg->hdr.index  = first;
     msg->hdr.length = (uint32_t)length;
     msg->more       = msg->length;
@@ -131,17 +132,17 @@ static void uci_get_offer(uci_send_op_t *op)
     uci_get_send_t *get = uci_path_state(op, uci_get_send_t);
     uint32_t first, chunks = uci_get_segment_chunks(op);
 
-    op->state = UCI_SEND_OFFERED;
-    op->next  = op->chunks;
+    op->state      = UCI_SEND_OFFERED;
+    op->chunk.next = op->chunk.count;
     UCI_STATS_INC(get_messages);
     uci_grant_ahead(op);
     if (uci_get_is_inline(op)) {
-        uci_list_del(&op->link);
+        uci_list_del(&op->way.link);
         op->state = UCI_SEND_WAIT_FIN;
-    } else if (get->digested == op->chunks) {
-        uci_list_add_tail(&op->peer->worker->offers, &op->link); /* to tell the digests in the next turn */
+    } else if (get->digested == op->chunk.count) {
+        uci_list_add_tail(&op->peer->worker->xfer.offers, &op->way.link); /* to tell the digests in the next turn */
     }
-    for (first = 0; first < op->chunks; first += chunks) {
+    for (first = 0; first < op->chunk.count; first += chunks) {
         uci_get_offer_segment(op, first, chunks);
     }
 }
@@ -151,10 +152,10 @@ static bool uci_get_matched(uci_send_op_t *op)
 {
     uci_get_send_t *get = uci_path_state(op, uci_get_send_t);
 
-    if (op->peer->leaving) {
+    if (uci_conversation_is_leaving(&op->peer->conversation)) {
         return false;
     }
-    if (uci_get_is_inline(op) && (get->digested < op->chunks)) {
+    if (uci_get_is_inline(op) && (get->digested < op->chunk.count)) {
         op->state = UCI_SEND_MATCHED;
     } else {
         uci_get_offer(op);
@@ -165,19 +166,19 @@ static bool uci_get_matched(uci_send_op_t *op)
 /* In the order of sending: what was offered first is fetched first */
 static void uci_get_send_progress(uci_worker_t *worker)
 {
-    uci_send_op_t *op         = uci_container_of(worker->offers.next, uci_send_op_t, link);
+    uci_send_op_t *op         = uci_container_of(worker->xfer.offers.next, uci_send_op_t, way.link);
     const uci_get_send_t *get = uci_path_state(op, uci_get_send_t);
 
     uci_get_digest(op, uci_get_turn(op->peer));
-    if (get->digested < op->chunks) {
+    if (get->digested < op->chunk.count) {
         return;
     }
-    uci_list_del(&op->link);
+    uci_list_del(&op->way.link);
     if (op->state == UCI_SEND_OFFERED) {
         op->state = UCI_SEND_WAIT_FIN;
         uci_descent_send_leaves(op, UCI_AM_FLAG_LAST);
-    } else if ((op->state == UCI_SEND_MATCHED) && op->peer->leaving) {
-        op->next = 0;
+    } else if ((op->state == UCI_SEND_MATCHED) && uci_conversation_is_leaving(&op->peer->conversation)) {
+        op->chunk.next = 0;
         uci_stream_rest(op);
     } else if (op->state == UCI_SEND_MATCHED) {
         uci_get_offer(op);
@@ -232,14 +233,14 @@ static uci_segment_t *uci_segment_get(uci_recv_op_t *op, const uci_am_hdr_t *hdr
     segment->op      = op;
     segment->first   = hdr->index;
     segment->length  = hdr->length;
-    segment->fetched = uci_sealed_segment(op->peer, hdr->length, uci_div_up(hdr->length, op->chunk_size));
+    segment->fetched = uci_sealed_segment(op->peer, hdr->length, uci_div_up(hdr->length, op->chunk.size));
     segment->bounced = bounced;
     segment->cut     = (uci_cut_t)hdr->value;
     if (bounced) {
         memcpy(segment->leaves, leaves, leaves_length);
         segment->target = uci_segment_land(segment);
     } else {
-        segment->target = uci_buffer_target(op->buffer, (uint64_t)hdr->index * op->chunk_size, hdr->length,
+        segment->target = uci_buffer_target(op->buffer, (uint64_t)hdr->index * op->chunk.size, hdr->length,
                                             &segment->staging);
     }
     if (segment->target == NULL) {
@@ -258,11 +259,11 @@ static bool uci_segment_digest(uci_segment_t *segment)
     uint64_t value;
 
     for (; (turn > 0) && (segment->done < segment->length); --turn, segment->done += length) {
-        index  = segment->first + (segment->done / op->chunk_size);
-        length = uci_chunk_length(op->length, op->chunk_size, index);
-        value  = op->digest->digest(segment->target + segment->done, length);
+        index  = segment->first + (segment->done / op->chunk.size);
+        length = uci_chunk_length(op->length, op->chunk.size, index);
+        value  = op->chunk.digest->digest(segment->target + segment->done, length);
         if (segment->staging != NULL) {
-            uci_buffer_store(op->buffer, (uint64_t)index * op->chunk_size, segment->target + segment->done, length);
+            uci_buffer_store(op->buffer, (uint64_t)index * op->chunk.size, segment->target + segment->done, length);
         }
         uci_recv_op_chunk_landed(op, index, value);
     }
@@ -281,7 +282,7 @@ static void uci_segment_finish(uci_segment_t *segment)
 
 static void uci_get_recv_progress(uci_worker_t *worker)
 {
-    uci_segment_t *segment = uci_container_of(worker->landed.next, uci_segment_t, link);
+    uci_segment_t *segment = uci_container_of(worker->xfer.landed.next, uci_segment_t, link);
 
     if (uci_segment_digest(segment)) {
         uci_list_del(&segment->link);
@@ -291,7 +292,7 @@ static void uci_get_recv_progress(uci_worker_t *worker)
 
 static void uci_get_cleanup(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(segment, &worker->landed, uci_segment_t, link)
+    uci_list_for_each_safe(segment, &worker->xfer.landed, uci_segment_t, link)
     {
         uci_list_del(&segment->link);
         uci_segment_put(segment);
@@ -318,7 +319,7 @@ static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
     } else if (segment->bounced) {
         uci_superpipe_take(op, segment->first, segment->target, segment->length, segment->leaves, segment->cut);
     } else if (!uci_segment_digest(segment)) {
-        uci_list_add_tail(&op->peer->worker->landed, &segment->link);
+        uci_list_add_tail(&op->peer->worker->xfer.landed, &segment->link);
         return;
     }
     uci_segment_finish(segment);
@@ -346,17 +347,17 @@ static const char *uci_get_check_segment(const uci_am_t *am)
 static const char *uci_get_check_place(const uci_recv_op_t *op, const uci_am_t *am)
 {
     const uci_am_hdr_t *hdr = am->hdr;
-    uint64_t end            = ((uint64_t)hdr->index * op->chunk_size) + hdr->length;
-    uint64_t leaves         = (hdr->flags & UCI_AM_FLAG_BOUNCE) ? uci_div_up((uint64_t)hdr->length, op->chunk_size)
-                              : (hdr->flags & UCI_AM_FLAG_LAST) ? op->chunks
+    uint64_t end            = ((uint64_t)hdr->index * op->chunk.size) + hdr->length;
+    uint64_t leaves         = (hdr->flags & UCI_AM_FLAG_BOUNCE) ? uci_div_up((uint64_t)hdr->length, op->chunk.size)
+                              : (hdr->flags & UCI_AM_FLAG_LAST) ? op->chunk.count
                                                                 : 0;
     uint64_t words          = leaves + !op->peer->in_clear; /* and the counter of its records */
 
-    if ((hdr->index >= op->chunks) || (hdr->length == 0) || (end > op->length) ||
-        ((end < op->length) && (hdr->length % op->chunk_size != 0))) {
+    if ((hdr->index >= op->chunk.count) || (hdr->length == 0) || (end > op->length) ||
+        ((end < op->length) && (hdr->length % op->chunk.size != 0))) {
         return "a segment that the message does not have";
     }
-    if (op->offered + hdr->length > op->length) {
+    if (op->way.offered + hdr->length > op->length) {
         return "one more segment than the message has";
     }
     return (am->length == words * sizeof(uint64_t)) ? NULL : "another number of digests than it has chunks";
@@ -372,7 +373,7 @@ static void uci_get_on_segment(uci_am_t *am)
     uci_segment_t *segment;
     ucs_status_ptr_t request;
 
-    if ((op == NULL) || (am->peer->status != UCS_OK)) {
+    if ((op == NULL) || (am->peer->conversation.status != UCS_OK)) {
         return; /* no longer needed */
     }
     segment = uci_segment_get(op, hdr, am->data, am->length);
@@ -382,8 +383,8 @@ static void uci_get_on_segment(uci_am_t *am)
     }
 
     uci_control_heard(op);
-    ++op->gets;
-    op->offered += hdr->length;
+    ++op->way.gets;
+    op->way.offered += hdr->length;
     if (segment->bounced) {
         uci_recv_op_learn_root(op, hdr);
     } else if (hdr->flags & UCI_AM_FLAG_LAST) {
@@ -410,11 +411,11 @@ static unsigned uci_get_progress(uci_worker_t *worker)
 {
     unsigned count = 0;
 
-    if (!uci_list_is_empty(&worker->offers)) {
+    if (!uci_list_is_empty(&worker->xfer.offers)) {
         uci_get_send_progress(worker);
         ++count;
     }
-    if (!uci_list_is_empty(&worker->landed)) {
+    if (!uci_list_is_empty(&worker->xfer.landed)) {
         uci_get_recv_progress(worker);
         ++count;
     }

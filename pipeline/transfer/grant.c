@@ -33,7 +33,7 @@ static void uci_grant_revoke_one(uci_send_op_t *op, uci_grant_t *grant)
 
 void uci_grant_revoke(uci_send_op_t *op)
 {
-    uci_list_for_each_safe(grant, &op->grants, uci_grant_t, link)
+    uci_list_for_each_safe(grant, &op->way.grants, uci_grant_t, link)
     {
         uci_grant_revoke_one(op, grant);
     }
@@ -42,7 +42,7 @@ void uci_grant_revoke(uci_send_op_t *op)
 /* The grant of the user's buffer, if there is one */
 static uci_grant_t *uci_grant_find_in_place(uci_send_op_t *op)
 {
-    uci_list_for_each(grant, &op->grants, uci_grant_t, link)
+    uci_list_for_each(grant, &op->way.grants, uci_grant_t, link)
     {
         if (grant->staging == NULL) {
             return grant;
@@ -56,11 +56,11 @@ static bool uci_grant_may_stage(uci_send_op_t *op, size_t length)
 {
     size_t sum = length;
 
-    uci_list_for_each(grant, &op->grants, uci_grant_t, link)
+    uci_list_for_each(grant, &op->way.grants, uci_grant_t, link)
     {
         sum += grant->length;
     }
-    return sum <= UCI_GRANT_STAGED * uci_max(op->length, (uint64_t)op->chunk_size);
+    return sum <= UCI_GRANT_STAGED * uci_max(op->length, (uint64_t)op->chunk.size);
 }
 
 /* Map the user's buffer, once; or, not @a in_place, new memory for copies of @a count chunks */
@@ -68,7 +68,7 @@ static uci_grant_t *uci_grant_map(uci_send_op_t *op, uint32_t count, bool in_pla
 {
     ucp_mem_map_params_t params = {.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH,
                                    .address    = op->buffer->data,
-                                   .length     = in_place ? op->length : (size_t)count * op->chunk_size};
+                                   .length     = in_place ? op->length : (size_t)count * op->chunk.size};
     uci_grant_t *grant          = in_place ? uci_grant_find_in_place(op) : NULL;
 
     if (grant != NULL) {
@@ -88,7 +88,7 @@ static uci_grant_t *uci_grant_map(uci_send_op_t *op, uint32_t count, bool in_pla
         free(grant);
         return NULL;
     }
-    uci_list_add_tail(&op->grants, &grant->link);
+    uci_list_add_tail(&op->way.grants, &grant->link);
     return grant;
 }
 
@@ -96,16 +96,16 @@ static uci_grant_t *uci_grant_map(uci_send_op_t *op, uint32_t count, bool in_pla
  * @return false: this is UCI's own copy, and damaged. */
 static bool uci_grant_entry(uci_send_op_t *op, uint32_t index, char *packed, uci_am_grant_entry_t *entry)
 {
-    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
-    uint64_t offset = (uint64_t)index * op->chunk_size;
+    uint32_t length = uci_chunk_length(op->length, op->chunk.size, index);
+    uint64_t offset = (uint64_t)index * op->chunk.size;
     uci_source_t source;
 
     if (packed == NULL) {
         entry->address = (uintptr_t)uci_buffer_direct(op->buffer, offset, length);
-        entry->value   = op->digest->digest((void *)entry->address, length);
+        entry->value   = op->chunk.digest->digest((void *)entry->address, length);
     } else {
         entry->address = (uintptr_t)packed;
-        entry->value   = uci_buffer_read_plain(op->buffer, offset, packed, length, op->digest);
+        entry->value   = uci_buffer_read_plain(op->buffer, offset, packed, length, op->chunk.digest);
     }
     source         = uci_source_note(op, index, entry->value);
     entry->index   = index;
@@ -132,23 +132,23 @@ static void uci_grant_send(uci_send_op_t *op, const uint32_t *indexes, uint32_t 
     entries = (uci_am_grant_entry_t *)(void *)(grant + 1);
     if (rkey_length > 0) {
         for (i = 0; i < count; ++i) {
-            intact &= uci_grant_entry(op, indexes[i], (packed == NULL) ? NULL : packed + ((size_t)i * op->chunk_size),
+            intact &= uci_grant_entry(op, indexes[i], (packed == NULL) ? NULL : packed + ((size_t)i * op->chunk.size),
                                       &entries[i]);
         }
         memcpy((char *)entries + entries_length, rkey, rkey_length);
         if (uci_unlikely(stale)) {
-            uci_inject_region(packed, (size_t)count * op->chunk_size);
+            uci_inject_region(packed, (size_t)count * op->chunk.size);
         }
     }
     if (!intact) {
         uci_control_put(msg);
-        uci_control_send_simple(op->peer, UCI_AM_GONE, op->frame->seq, op->remote_op, UCI_AM_FLAG_DAMAGED);
+        uci_control_send_simple(op->peer, UCI_AM_GONE, op->frame->seq, op->way.remote_op, UCI_AM_FLAG_DAMAGED);
         return;
     }
     grant->count       = count;
     grant->rkey_length = (uint32_t)rkey_length;
-    grant->root        = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
-    msg->hdr.op        = op->remote_op;
+    grant->root        = uci_merkle_root(op->chunk.tree, (uint32_t)op->frame->seq, op->length, op->chunk.size);
+    msg->hdr.op        = op->way.remote_op;
     uci_control_send(msg);
 }
 
@@ -197,12 +197,12 @@ void uci_grant_ahead(uci_send_op_t *op)
     void *rkey;
     bool stale;
 
-    if (!op->peer->rdma || !op->peer->in_clear || (op->chunks == 1) || (op->buffer->kind != UCI_BUFFER_CONTIG) ||
+    if (!op->peer->rdma || !op->peer->in_clear || (op->chunk.count == 1) || (op->buffer->kind != UCI_BUFFER_CONTIG) ||
         (uci_settings.mode == UCI_MODE_DETECT) || !uci_grant_is_writable(op->buffer->data)) {
         return;
     }
     stale = uci_inject_region_draw(op);
-    grant = uci_grant_map(op, op->chunks, !stale);
+    grant = uci_grant_map(op, op->chunk.count, !stale);
     if ((grant == NULL) || (uci_ucp.rkey_pack(op->peer->worker->context->ucp, grant->memh, &rkey, &length) != UCS_OK)) {
         return;
     }
@@ -215,7 +215,7 @@ void uci_grant_ahead(uci_send_op_t *op)
         if (stale) {
             uci_grant_spoil(op, grant->staging);
         }
-        msg->hdr.op    = op->remote_op;
+        msg->hdr.op    = op->way.remote_op;
         msg->hdr.flags = UCI_AM_FLAG_AHEAD;
         uci_control_send(msg);
     }

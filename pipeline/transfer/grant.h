@@ -7,7 +7,7 @@
 #ifndef UCI_GRANT_H_
 #define UCI_GRANT_H_
 
-#include "base/send_op.h"
+#include "send_op_part.h"
 
 /** Tell where @a count chunks can be read, as they are now. */
 void uci_grant_chunks(uci_send_op_t *op, const uint32_t *indexes, uint32_t count);

@@ -3,16 +3,17 @@
 
 #include <stdlib.h>
 
+#include "link/inject_slot.h"
 #include "base/path.h"
 #include "live/stats.h"
 
 /* Replace the copy's content by that of another chunk; false if that changes nothing */
 static bool uci_inject_other_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t other)
 {
-    uint32_t length = uci_min(uci_chunk_length(op->length, op->chunk_size, other), (uint32_t)msg->length);
+    uint32_t length = uci_min(uci_chunk_length(op->length, op->chunk.size, other), (uint32_t)msg->length);
     uint64_t before = XXH3_64bits(msg->staging, msg->length);
 
-    uci_buffer_read_plain(op->buffer, (uint64_t)other * op->chunk_size, msg->staging, length, op->digest);
+    uci_buffer_read_plain(op->buffer, (uint64_t)other * op->chunk.size, msg->staging, length, op->chunk.digest);
     return XXH3_64bits(msg->staging, msg->length) != before;
 }
 
@@ -21,7 +22,7 @@ static void uci_inject_chunk_payload(uci_send_op_t *op, uci_control_t *msg, uint
     uci_fault_t flip = {.kind = UCI_FAULT_BITFLIP, .random = fault->random};
 
     /* a generic datatype that is packed in its order has no other chunk at hand */
-    if ((fault->kind == UCI_FAULT_SWAP) && (index + 1 < op->chunks) && (op->buffer->kind != UCI_BUFFER_GENERIC)) {
+    if ((fault->kind == UCI_FAULT_SWAP) && (index + 1 < op->chunk.count) && (op->buffer->kind != UCI_BUFFER_GENERIC)) {
         op->swap_with = index;
         if (!uci_inject_other_chunk(op, msg, index + 1)) {
             uci_fault_apply(&flip, msg->staging, msg->length, NULL);
@@ -90,7 +91,7 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
     /* what is made to fit comes first, or it would undo what others do to the digest */
     if (hit_leaf) {
         uci_inject_bytes(&leaf, msg->staging, msg->length);
-        msg->hdr.value = op->digest->digest(msg->staging, msg->length);
+        msg->hdr.value = op->chunk.digest->digest(msg->staging, msg->length);
     }
     if (hit_tree) {
         uci_inject_bytes(&tree,
@@ -111,12 +112,13 @@ void uci_inject_chunk(uci_send_op_t *op, uci_control_t *msg, uint32_t index)
 static void uci_inject_slot_payload(uci_send_op_t *op, uci_slot_t *slot, uint32_t index, const uci_fault_t *fault)
 {
     uint64_t before = XXH3_64bits(slot->data, slot->length);
-    uint32_t other  = (index + 1 < op->chunks) ? index + 1 : 0;
+    uint32_t other  = (index + 1 < op->chunk.count) ? index + 1 : 0;
     size_t left     = slot->length;
 
     if ((fault->kind == UCI_FAULT_SWAP) && (op->buffer->kind != UCI_BUFFER_GENERIC)) {
-        uci_buffer_read_plain(op->buffer, (uint64_t)other * op->chunk_size, slot->data,
-                              uci_min(slot->length, uci_chunk_length(op->length, op->chunk_size, other)), op->digest);
+        uci_buffer_read_plain(op->buffer, (uint64_t)other * op->chunk.size, slot->data,
+                              uci_min(slot->length, uci_chunk_length(op->length, op->chunk.size, other)),
+                              op->chunk.digest);
     } else {
         left = uci_fault_apply(fault, slot->data, slot->length, uci_inject_stale(slot->length));
     }
@@ -137,11 +139,11 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
     }
     if (uci_fault_draw(UCI_FAULT_LEAF, op->length, rank, &fault)) { /* first: it makes the digest fit */
         uci_inject_bytes(&fault, slot->data, slot->length);
-        slot->value = op->digest->digest(slot->data, slot->length);
+        slot->value = op->chunk.digest->digest(slot->data, slot->length);
         slot->check = uci_slot_check(slot, mark);
     }
     if (uci_fault_draw(UCI_FAULT_TREE, op->length, rank, &fault)) {
-        uci_inject_bytes(&fault, ((index + 1 == op->chunks) && (fault.random & 4)) ? &slot->root : &slot->value,
+        uci_inject_bytes(&fault, ((index + 1 == op->chunk.count) && (fault.random & 4)) ? &slot->root : &slot->value,
                          sizeof(slot->value));
         slot->check = uci_slot_check(slot, mark);
     }
@@ -153,7 +155,7 @@ void uci_inject_slot(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_
     if (uci_fault_draw(UCI_FAULT_HEADER, op->length, rank, &fault)) {
         uci_inject_bytes(&fault, &slot->value, offsetof(uci_slot_t, next) - offsetof(uci_slot_t, value));
     }
-    uci_inject_slot_hit(&op->peer->worker->bounce, slot, uci_fault_count() - before);
+    uci_inject_slot_hit(&op->peer->worker->link.bounce, slot, uci_fault_count() - before);
     op->injected |= (uci_fault_count() != before) ? UCI_INJECTED_WAY : 0;
 }
 
@@ -164,8 +166,8 @@ void uci_inject_memory(uci_send_op_t *op, void *data, size_t length)
 
     if (!(op->injected & UCI_INJECTED_COPY) &&
         uci_fault_draw(UCI_FAULT_MEMORY, op->length, uci_peer_rank(op->peer), &fault)) {
-        first = (fault.random % uci_div_up(length, (size_t)op->chunk_size)) * op->chunk_size; /* one chunk of a span */
-        uci_inject_bytes(&fault, (char *)data + first, uci_min(length - first, (size_t)op->chunk_size));
+        first = (fault.random % uci_div_up(length, (size_t)op->chunk.size)) * op->chunk.size; /* one chunk of a span */
+        uci_inject_bytes(&fault, (char *)data + first, uci_min(length - first, (size_t)op->chunk.size));
         op->injected |= UCI_INJECTED_WAY;
     }
 }
@@ -176,7 +178,7 @@ void uci_inject_slot_memory(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, 
 
     if (__atomic_load_n(&slot->claim, __ATOMIC_ACQUIRE) == ~mark) { /* else it is too late */
         uci_inject_memory(op, slot->data, length);
-        uci_inject_slot_hit(&op->peer->worker->bounce, slot, uci_fault_count() - before);
+        uci_inject_slot_hit(&op->peer->worker->link.bounce, slot, uci_fault_count() - before);
     }
 }
 
@@ -187,15 +189,15 @@ void uci_inject_copy(uci_send_op_t *op)
     void *data;
 
     /* else the copy is what the rest is sent from */
-    if ((op->state != UCI_SEND_DIRECT) || (op->path->unread(op, 0, &data) == UINT32_MAX)) {
+    if ((op->state != UCI_SEND_DIRECT) || (op->way.ops->unread(op, 0, &data) == UINT32_MAX)) {
         return;
     }
     if (!uci_fault_draw(UCI_FAULT_MEMORY, op->length, uci_peer_rank(op->peer), &fault)) {
         return;
     }
     if ((fault.random & 1) || (op->injected & UCI_INJECTED_WAY)) {
-        index = op->path->unread(op, fault.random >> 1, &data);
-        uci_inject_bytes(&fault, data, uci_chunk_length(op->length, op->chunk_size, index));
+        index = op->way.ops->unread(op, fault.random >> 1, &data);
+        uci_inject_bytes(&fault, data, uci_chunk_length(op->length, op->chunk.size, index));
         op->injected |= UCI_INJECTED_WAY;
     } else {
         uci_inject_bytes(&fault, op->copy, op->length);
@@ -245,7 +247,7 @@ static bool uci_inject_swap_chunks(char *data, uint32_t length, const char *othe
 /* Drawn where it arrives: the rank that it is for is this one */
 static int uci_inject_own_rank(const uci_recv_op_t *op)
 {
-    return op->peer->worker->mark.rank;
+    return op->peer->worker->self.mark.rank;
 }
 
 void uci_inject_repair_get(const uci_recv_op_t *op, void *data, size_t length)
@@ -266,7 +268,7 @@ void uci_inject_segment(const uci_recv_op_t *op, char *data, uint32_t length)
     char *other;
 
     for (offset = 0; offset < length; offset += chunk) {
-        chunk = uci_min(op->chunk_size, length - offset);
+        chunk = uci_min(op->chunk.size, length - offset);
         if (!uci_fault_draw(UCI_FAULT_PAYLOAD, op->length, rank, &fault)) {
             uci_inject_remember(data + offset, chunk);
             continue;

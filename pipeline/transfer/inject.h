@@ -8,10 +8,11 @@
 #ifndef UCI_INJECT_H_
 #define UCI_INJECT_H_
 
+#include "link/slot.h"
 #include "link/control.h"
 #include "base/inject_frame.h"
-#include "base/recv_op.h"
-#include "base/send_op.h"
+#include "recv_op_part.h"
+#include "send_op_part.h"
 
 /** Where a message has been hit. */
 typedef enum {

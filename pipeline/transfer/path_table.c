@@ -19,10 +19,12 @@ typedef struct uci_path_row {
 #define UCI_PATH_TABLE_FEW 4u
 
 static const uci_path_row_t uci_path_rows[] = {
-        {&uci_direct_path, {offsetof(uci_worker_t, direct_recvs), offsetof(uci_worker_t, direct_sends)}, true},
-        {&uci_stream_path, {offsetof(uci_worker_t, streams)}},
-        {&uci_get_path, {offsetof(uci_worker_t, offers), offsetof(uci_worker_t, landed)}},
-        {&uci_superpipe_path, {offsetof(uci_worker_t, bounces)}}};
+        {&uci_direct_path,
+         {offsetof(uci_worker_t, xfer.direct_recvs), offsetof(uci_worker_t, xfer.direct_sends)},
+         true},
+        {&uci_stream_path, {offsetof(uci_worker_t, xfer.streams)}},
+        {&uci_get_path, {offsetof(uci_worker_t, xfer.offers), offsetof(uci_worker_t, xfer.landed)}},
+        {&uci_superpipe_path, {offsetof(uci_worker_t, xfer.bounces)}}};
 
 UCI_INLINE const uci_list_t *uci_path_queue(const uci_worker_t *worker, size_t queue)
 {

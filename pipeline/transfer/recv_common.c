@@ -3,7 +3,9 @@
 
 #include <stdlib.h>
 
-#include "base/both_ways.h"
+#include "base/ask.h"
+#include "base/damage.h"
+#include "both_ways.h"
 #include "link/control.h"
 #include "delivery.h"
 #include "base/inject_frame.h"
@@ -40,7 +42,7 @@ bool uci_recv_op_collect(uci_recv_op_t *op)
 /* Of another host there is no memory to share */
 static bool uci_recv_is_shared(const uci_peer_t *peer)
 {
-    return !peer->known || (strcmp(peer->mark.host, peer->worker->mark.host) == 0);
+    return !peer->known || (strcmp(peer->mark.host, peer->worker->self.mark.host) == 0);
 }
 
 const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length)
@@ -54,34 +56,34 @@ const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length)
     if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) || !uci_recv_is_shared(op->peer)) {
         return data;
     }
-    if (length > worker->own_size) {
+    if (length > worker->xfer.own_size) {
         own = malloc(length);
         if (own == NULL) {
             uci_error("failed to allocate %zu bytes for a chunk", length);
             return NULL;
         }
-        free(worker->own_copy);
-        worker->own_copy = own;
-        worker->own_size = length;
+        free(worker->xfer.own_copy);
+        worker->xfer.own_copy = own;
+        worker->xfer.own_size = length;
     }
-    return memcpy(worker->own_copy, data, length);
+    return memcpy(worker->xfer.own_copy, data, length);
 }
 
 bool uci_recv_op_unpack(uci_recv_op_t *op, uint32_t index, const void *data, size_t length, uint64_t expected,
                         uci_cut_t cut)
 {
-    return uci_ordered_is_next(&op->ordered, (uint64_t)index * op->chunk_size) &&
-           (op->digest->digest(data, length) == expected) &&
+    return uci_ordered_is_next(&op->ordered, (uint64_t)index * op->chunk.size) &&
+           (op->chunk.digest->digest(data, length) == expected) &&
            uci_ordered_unpack(&op->ordered, op->buffer, data, length, cut);
 }
 
 /* The kernel and the form of copying that suit this length, of the digest that the sender chose */
 static void uci_recv_op_choose(uci_recv_op_t *op)
 {
-    const uci_choice_t *choice = uci_plan_choose(op->peer->worker->copies, op->length);
+    const uci_choice_t *choice = uci_plan_choose(op->peer->worker->choice.copies, op->length);
 
-    if (choice->digest->id == op->digest->id) {
-        op->digest       = choice->digest;
+    if (choice->digest->id == op->chunk.digest->id) {
+        op->chunk.digest = choice->digest;
         op->buffer->form = choice->form;
     }
 }
@@ -94,12 +96,12 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     uint32_t chunks      = (uint32_t)uci_max(uci_div_up(length, chunk_size), 1ul);
     uci_recv_op_t *op;
 
-    op = uci_zalloc(sizeof(*op) + (chunks * (sizeof(*op->expected) + sizeof(*op->state))));
+    op = uci_zalloc(sizeof(*op) + (chunks * (sizeof(*op->chunk.expected) + sizeof(*op->chunk.state))));
     if (op == NULL) {
         uci_error("failed to allocate a receive operation of %u chunks", chunks);
         return UCS_ERR_NO_MEMORY;
     }
-    if (uci_merkle_create(chunks, arity, &op->tree) != UCI_OK) {
+    if (uci_merkle_create(chunks, arity, &op->chunk.tree) != UCI_OK) {
         goto err_free;
     }
     op->slot = uci_recv_slot_get(worker, op);
@@ -107,46 +109,47 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
         goto err_free;
     }
 
-    uci_list_init(&op->path_link);
-    op->peer           = peer;
-    op->seq            = seq;
-    op->req            = req;
-    op->buffer         = &req->buffer;
-    op->tag            = tag;
-    op->digest         = digest;
-    op->length         = length;
-    op->chunk_size     = chunk_size;
-    op->chunks         = chunks;
-    op->expected       = (uint64_t *)(void *)(op + 1);
-    op->state          = (uint8_t *)(op->expected + chunks);
-    op->dropped_before = worker->dropped;
+    uci_list_init(&op->way.link);
+    op->peer                  = peer;
+    op->seq                   = seq;
+    op->req                   = req;
+    op->buffer                = &req->buffer;
+    op->tag                   = tag;
+    op->chunk.digest          = digest;
+    op->length                = length;
+    op->chunk.size            = chunk_size;
+    op->chunk.count           = chunks;
+    op->chunk.expected        = (uint64_t *)(void *)(op + 1);
+    op->chunk.state           = (uint8_t *)(op->chunk.expected + chunks);
+    op->repair.dropped_before = worker->talk.dropped;
     uci_ask_init(&op->ask, peer, uci_process_time_ns());
-    op->ask.rough = (worker->dropped >
-                     0); /* where something was lost before, CTS may be: its sender is there to answer */
-    uci_list_add_tail(&worker->recv_ops, &op->link);
-    ++worker->ops_active;
+    if (worker->talk.dropped > 0) {
+        uci_ask_doubt(&op->ask); /* where something was lost before, CTS may be: its sender is there to answer */
+    }
+    uci_list_add_tail(&worker->xfer.recv_ops, &op->link);
+    uci_worker_work_begins(worker);
     uci_both_recv_begins(op);
     uci_recv_op_choose(op);
     if (uci_unlikely((req->flags & (UCI_REQUEST_TWIN | UCI_REQUEST_NUMBERED)) == UCI_REQUEST_TWIN)) {
-        req->flags |= worker->twin->matched(peer, tag, &req->twin) ? UCI_REQUEST_NUMBERED : 0;
+        req->flags |= worker->twins.events->matched(peer, tag, &req->twin) ? UCI_REQUEST_NUMBERED : 0;
     }
     *op_p = op;
     return UCS_OK;
 
 err_free:
-    uci_merkle_destroy(op->tree);
+    uci_merkle_destroy(op->chunk.tree);
     free(op);
     return UCS_ERR_NO_MEMORY;
 }
 
 static void uci_recv_op_drop_keys(uci_recv_op_t *op)
 {
-    if (op->rkey != NULL) {
-        uci_ucp.rkey_destroy(op->rkey);
-        op->rkey = NULL;
+    if (op->repair.rkey != NULL) {
+        uci_ucp.rkey_destroy(op->repair.rkey);
+        op->repair.rkey = NULL;
     }
-    free(op->ahead);
-    op->ahead = NULL;
+    free(op->repair.ahead);
+    op->repair.ahead = NULL;
     uci_damages_drop(&op->damages);
     uci_damages_drop(&op->wrong_gets);
 }
@@ -155,13 +158,13 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
 {
     uci_worker_t *worker = op->peer->worker;
 
-    UCI_STATS_ADD(unrepaired_chunks, op->bad);
+    UCI_STATS_ADD(unrepaired_chunks, op->chunk.bad);
     uci_list_del(&op->link);
-    uci_list_del(&op->path_link);
-    --worker->ops_active;
+    uci_list_del(&op->way.link);
+    uci_worker_work_ends(worker);
     uci_both_recv_ends(op);
     uci_recv_slot_put(worker, op->slot);
-    uci_merkle_destroy(op->tree);
+    uci_merkle_destroy(op->chunk.tree);
     uci_recv_op_drop_keys(op);
     free(op->packed);
     free(op);
@@ -169,7 +172,7 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
 
 void uci_recv_shutdown(uci_worker_t *worker)
 {
-    uci_list_for_each(op, &worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each(op, &worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         uci_recv_op_drop_keys(op);
     }
@@ -177,7 +180,7 @@ void uci_recv_shutdown(uci_worker_t *worker)
 
 void uci_recv_cleanup(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(op, &worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each_safe(op, &worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         uci_recv_op_destroy(op);
     }
@@ -188,9 +191,10 @@ static void uci_recv_op_tell_twin(const uci_recv_op_t *op)
 {
     uci_twin_note_t *note = &op->req->twin;
 
-    note->digest = (op->chunks == 1) ? op->expected[0]
-                                     : op->digest->digest(op->expected, op->chunks * sizeof(*op->expected));
-    note->form   = op->digest->id | ((op->chunks == 1) ? 0 : (op->chunk_size << 8));
+    note->digest = (op->chunk.count == 1) ? op->chunk.expected[0]
+                                          : op->chunk.digest->digest(op->chunk.expected,
+                                                                     op->chunk.count * sizeof(*op->chunk.expected));
+    note->form   = op->chunk.digest->id | ((op->chunk.count == 1) ? 0 : (op->chunk.size << 8));
 }
 
 static void uci_recv_op_end(uci_recv_op_t *op, ucs_status_t status, bool is_whole)
@@ -200,7 +204,7 @@ static void uci_recv_op_end(uci_recv_op_t *op, ucs_status_t status, bool is_whol
     uint64_t seq       = op->seq;
     ucp_tag_t tag      = op->tag;
     uint64_t length    = op->length;
-    bool wants_fin     = (op->path == NULL) || !op->path->finish(op);
+    bool wants_fin     = (op->way.ops == NULL) || !op->way.ops->finish(op);
 
     if (op->packed != NULL) {
         /* UCI_ON_ERROR=log delivers what there is */
@@ -210,7 +214,7 @@ static void uci_recv_op_end(uci_recv_op_t *op, ucs_status_t status, bool is_whol
     if (status == UCS_OK) {
         status = req->buffer.status;
     }
-    if (is_whole && uci_unlikely(req->worker->watches_deliveries)) {
+    if (is_whole && uci_unlikely(req->worker->msgs.watches_deliveries)) {
         uci_delivery_watch(req, peer, length);
     }
     uci_recv_count(length);
@@ -239,10 +243,10 @@ void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags)
     uci_control_t *msg = uci_control_get(op->peer, UCI_AM_CTS, op->seq, 0);
 
     if (msg != NULL) {
-        op->reminded   = op->reminded || (flags & UCI_AM_FLAG_REPAIR);
-        msg->hdr.op    = op->slot;
-        msg->hdr.flags = (uint16_t)(flags | (op->fetching ? UCI_AM_FLAG_GET : 0));
-        msg->hdr.index = op->slotless;
+        op->way.reminded = op->way.reminded || (flags & UCI_AM_FLAG_REPAIR);
+        msg->hdr.op      = op->slot;
+        msg->hdr.flags   = (uint16_t)(flags | (op->way.fetching ? UCI_AM_FLAG_GET : 0));
+        msg->hdr.index   = op->way.slotless;
         uci_control_send(msg);
     }
 }
@@ -252,24 +256,24 @@ void uci_recv_op_cts(uci_recv_op_t *op, uint16_t flags)
 void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uci_way_t way, uint64_t expected, const void *data,
                            size_t length)
 {
-    if (op->state[index] != UCI_CHUNK_BAD) {
+    if (op->chunk.state[index] != UCI_CHUNK_BAD) {
         UCI_STATS_INC(mismatched_chunks);
-        op->landed -= (op->state[index] == UCI_CHUNK_LANDED);
-        op->state[index] = UCI_CHUNK_BAD;
-        ++op->bad;
-        if (op->start_time == 0) {
-            op->start_time = uci_process_time_ns();
+        op->chunk.landed -= (op->chunk.state[index] == UCI_CHUNK_LANDED);
+        op->chunk.state[index] = UCI_CHUNK_BAD;
+        ++op->chunk.bad;
+        if (op->repair.start_time == 0) {
+            op->repair.start_time = uci_process_time_ns();
         }
         uci_damages_keep(&op->damages, index, way, data, length);
     } else {
         uci_inject_count_again();
     }
-    op->expected[index] = expected;
+    op->chunk.expected[index] = expected;
 }
 
 static void uci_recv_op_count_healed(uci_recv_op_t *op, uci_rung_t rung)
 {
-    ++op->repaired;
+    ++op->repair.healed;
     UCI_STATS_INC(repaired_chunks);
     switch (rung) {
     case UCI_RUNG_GET:
@@ -281,7 +285,7 @@ static void uci_recv_op_count_healed(uci_recv_op_t *op, uci_rung_t rung)
     default:
         return; /* the first transfer, which came after all */
     }
-    op->healed_by = rung;
+    op->repair.healed_by = rung;
 }
 
 /* A chunk that is not good yet is right, brought by this rung (NONE: by the first transfer, late): count it as repaired, or, if its sender
@@ -289,21 +293,21 @@ static void uci_recv_op_count_healed(uci_recv_op_t *op, uci_rung_t rung)
 static void uci_recv_op_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung_t rung, bool changed)
 {
     if (rung != UCI_RUNG_NONE) {
-        UCI_STATS_ADD(retransmitted_bytes, uci_chunk_length(op->length, op->chunk_size, index));
+        UCI_STATS_ADD(retransmitted_bytes, uci_chunk_length(op->length, op->chunk.size, index));
     }
-    if (op->state[index] != UCI_CHUNK_BAD) {
-        if (!changed && (op->peer->worker->dropped == op->dropped_before)) {
+    if (op->chunk.state[index] != UCI_CHUNK_BAD) {
+        if (!changed && (op->peer->worker->talk.dropped == op->repair.dropped_before)) {
             return; /* asked for again because it was late, not because anything was damaged */
         }
         /* its header was damaged, so that nobody knew whose it was; or it is not what it was when it was sent first */
         UCI_STATS_INC(mismatched_chunks);
-        if (op->start_time == 0) {
-            op->start_time = uci_process_time_ns();
+        if (op->repair.start_time == 0) {
+            op->repair.start_time = uci_process_time_ns();
         }
     }
     uci_report_chunk_healed(op, index);
     if (changed) {
-        ++op->changed;
+        ++op->repair.changed;
         UCI_STATS_INC(source_changed);
     } else {
         uci_recv_op_count_healed(op, rung);
@@ -313,60 +317,60 @@ static void uci_recv_op_chunk_healed(uci_recv_op_t *op, uint32_t index, uci_rung
 void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value, uci_rung_t rung, bool changed)
 {
     UCI_STATS_INC(chunks_verified);
-    if (uci_unlikely((rung != UCI_RUNG_NONE) || changed || (op->state[index] == UCI_CHUNK_BAD))) {
+    if (uci_unlikely((rung != UCI_RUNG_NONE) || changed || (op->chunk.state[index] == UCI_CHUNK_BAD))) {
         uci_recv_op_chunk_healed(op, index, rung, changed);
     }
-    if (op->state[index] == UCI_CHUNK_BAD) {
-        --op->bad;
-    } else if (op->state[index] == UCI_CHUNK_LANDED) {
-        --op->landed;
+    if (op->chunk.state[index] == UCI_CHUNK_BAD) {
+        --op->chunk.bad;
+    } else if (op->chunk.state[index] == UCI_CHUNK_LANDED) {
+        --op->chunk.landed;
     }
-    op->state[index]    = UCI_CHUNK_GOOD;
-    op->expected[index] = value;
-    ++op->good;
-    uci_merkle_set_leaf(op->tree, index, value);
+    op->chunk.state[index]    = UCI_CHUNK_GOOD;
+    op->chunk.expected[index] = value;
+    ++op->chunk.good;
+    uci_merkle_set_leaf(op->chunk.tree, index, value);
 }
 
 /* The user's buffer holds bytes of digest @a value for a chunk that should have @a expected */
 void uci_recv_op_compare(uci_recv_op_t *op, uint32_t index, uint64_t value, uint64_t expected)
 {
-    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
+    uint32_t length = uci_chunk_length(op->length, op->chunk.size, index);
     const void *data;
 
     if (value == expected) {
         uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
         return;
     }
-    data = uci_buffer_direct(op->buffer, (uint64_t)index * op->chunk_size, length);
+    data = uci_buffer_direct(op->buffer, (uint64_t)index * op->chunk.size, length);
     uci_recv_op_chunk_bad(op, index, UCI_WAY_GET, expected, data, (data != NULL) ? length : 0);
 }
 
 void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value)
 {
-    ++op->arrived;
-    switch (op->state[index]) {
+    ++op->way.arrived;
+    switch (op->chunk.state[index]) {
     case UCI_CHUNK_GOOD:
-        if (value != op->expected[index]) {
+        if (value != op->chunk.expected[index]) {
             /* repaired while this was on its way, and overwritten by it */
-            --op->good;
-            uci_recv_op_compare(op, index, value, op->expected[index]);
+            --op->chunk.good;
+            uci_recv_op_compare(op, index, value, op->chunk.expected[index]);
         }
         return;
     case UCI_CHUNK_MISSING:
-        if (!op->have_leaves) {
-            op->state[index]    = UCI_CHUNK_LANDED;
-            op->expected[index] = value;
-            ++op->landed;
+        if (!op->chunk.have_leaves) {
+            op->chunk.state[index]    = UCI_CHUNK_LANDED;
+            op->chunk.expected[index] = value;
+            ++op->chunk.landed;
             return;
         }
         break;
     case UCI_CHUNK_LANDED:
-        op->expected[index] = value;
+        op->chunk.expected[index] = value;
         return;
     default:
         break;
     }
-    uci_recv_op_compare(op, index, value, op->expected[index]);
+    uci_recv_op_compare(op, index, value, op->chunk.expected[index]);
 }
 
 /* A chunk that was unpacked is not right after all. It can't be unpacked alone: all of them come once more. */
@@ -380,29 +384,29 @@ static void uci_recv_op_unpack_again(uci_recv_op_t *op)
     }
     op->ordered.offset       = 0;
     op->ordered.carry_length = 0;
-    for (i = 0; (uint64_t)i * op->chunk_size < end; ++i) {
-        if (op->state[i] == UCI_CHUNK_GOOD) {
-            --op->good;
-            uci_recv_op_chunk_bad(op, i, UCI_WAY_UNKNOWN, op->expected[i], NULL, 0);
+    for (i = 0; (uint64_t)i * op->chunk.size < end; ++i) {
+        if (op->chunk.state[i] == UCI_CHUNK_GOOD) {
+            --op->chunk.good;
+            uci_recv_op_chunk_bad(op, i, UCI_WAY_UNKNOWN, op->chunk.expected[i], NULL, 0);
         }
     }
 }
 
 void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
 {
-    switch (op->state[index]) {
+    switch (op->chunk.state[index]) {
     case UCI_CHUNK_LANDED:
-        uci_recv_op_compare(op, index, op->expected[index], leaf);
+        uci_recv_op_compare(op, index, op->chunk.expected[index], leaf);
         break;
     case UCI_CHUNK_GOOD:
-        if (leaf != op->expected[index]) {
-            --op->good;
+        if (leaf != op->chunk.expected[index]) {
+            --op->chunk.good;
             uci_recv_op_chunk_bad(op, index, UCI_WAY_UNKNOWN, leaf, NULL, 0);
             uci_recv_op_unpack_again(op);
         }
         break;
     default:
-        op->expected[index] = leaf;
+        op->chunk.expected[index] = leaf;
         break;
     }
 }

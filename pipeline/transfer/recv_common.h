@@ -7,7 +7,11 @@
 #ifndef UCI_RECV_COMMON_H_
 #define UCI_RECV_COMMON_H_
 
-#include "base/recv_op.h"
+#include "base/verdict.h"
+#include "base/worker_state.h"
+#include "base/peer.h"
+#include "base/request.h"
+#include "recv_op_part.h"
 #include "base/recv_table.h"
 
 /** Questions without an answer, seconds apart, after which chunks are asked for although nothing was dropped */
@@ -25,8 +29,8 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
 UCI_INLINE void uci_recv_op_learn_root(uci_recv_op_t *op, const uci_am_hdr_t *hdr)
 {
     if (hdr->flags & UCI_AM_FLAG_LAST) {
-        op->root      = hdr->extra;
-        op->have_root = true;
+        op->chunk.root      = hdr->extra;
+        op->chunk.have_root = true;
     }
 }
 

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/damage.h"
+#include "base/ask.h"
 #include "link/link_recv.h"
 #include "base/am_handler.h"
 #include "link/control.h"
@@ -42,15 +44,15 @@ typedef struct uci_repair_ahead {
 
 void uci_repair_get_unpin(uci_recv_op_t *op)
 {
-    if (--op->gets > 0) {
+    if (--op->way.gets > 0) {
         return;
     }
-    if (op->rkey != NULL) {
-        uci_ucp.rkey_destroy(op->rkey);
-        op->rkey = NULL;
+    if (op->repair.rkey != NULL) {
+        uci_ucp.rkey_destroy(op->repair.rkey);
+        op->repair.rkey = NULL;
     }
-    if (op->ask_later) {
-        op->ask_later = false;
+    if (op->way.ask_later) {
+        op->way.ask_later = false;
         uci_ask_name(&op->ask);
         uci_control_ask_soon(op->peer->worker);
     }
@@ -60,7 +62,7 @@ void uci_repair_get_unpin(uci_recv_op_t *op)
 
 void uci_repair_healed(uci_recv_op_t *op)
 {
-    if (uci_unlikely(op->start_time != 0)) {
+    if (uci_unlikely(op->repair.start_time != 0)) {
         uci_report_healed(op);
     }
 }
@@ -85,7 +87,7 @@ void uci_repair_count_lost(void)
 
 void uci_repair_failed(uci_recv_op_t *op, uci_reason_t reason)
 {
-    if (op->bad == 0) {
+    if (op->chunk.bad == 0) {
         uci_repair_count_lost(); /* none is known to be bad: something of it is. Those that are count when it ends */
     }
     uci_report_failed(op, reason);
@@ -97,7 +99,7 @@ void uci_repair_failed(uci_recv_op_t *op, uci_reason_t reason)
 /* Ask the sender for all chunks that are not good */
 static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
 {
-    uint32_t i, bad = 0, count = 0, want = uci_min(op->chunks - op->good, UCI_REPAIR_BATCH);
+    uint32_t i, bad = 0, count = 0, want = uci_min(op->chunk.count - op->chunk.good, UCI_REPAIR_BATCH);
     uci_control_t *msg;
     uint32_t *indexes;
 
@@ -106,19 +108,19 @@ static void uci_repair_request(uci_recv_op_t *op, bool missing_too)
         return;
     }
     indexes = (uint32_t *)(void *)msg->payload;
-    for (i = 0; (i < op->chunks) && (count < want); ++i) {
-        if ((op->state[i] == UCI_CHUNK_BAD) || (missing_too && (op->state[i] == UCI_CHUNK_MISSING))) {
+    for (i = 0; (i < op->chunk.count) && (count < want); ++i) {
+        if ((op->chunk.state[i] == UCI_CHUNK_BAD) || (missing_too && (op->chunk.state[i] == UCI_CHUNK_MISSING))) {
             indexes[count++] = i;
-            bad += (op->state[i] == UCI_CHUNK_BAD);
+            bad += (op->chunk.state[i] == UCI_CHUNK_BAD);
         }
     }
     /* a missing chunk may still be on its way by itself: the sender answers only for what it has sent */
-    op->awaiting    = (op->rung == UCI_RUNG_GET) ? 1 : bad;
-    op->good_before = op->good;
-    msg->length     = count * sizeof(*indexes);
-    msg->hdr.length = (uint32_t)msg->length;
-    msg->hdr.op     = op->slot;
-    msg->hdr.flags  = (op->rung == UCI_RUNG_GET) ? UCI_AM_FLAG_GET : 0;
+    op->repair.awaiting    = (op->repair.rung == UCI_RUNG_GET) ? 1 : bad;
+    op->repair.good_before = op->chunk.good;
+    msg->length            = count * sizeof(*indexes);
+    msg->hdr.length        = (uint32_t)msg->length;
+    msg->hdr.op            = op->slot;
+    msg->hdr.flags         = (op->repair.rung == UCI_RUNG_GET) ? UCI_AM_FLAG_GET : 0;
     uci_control_send(msg);
 }
 
@@ -132,23 +134,23 @@ static void uci_repair_advance(uci_recv_op_t *op)
         return;
     }
 
-    switch (op->rung) {
+    switch (op->repair.rung) {
     case UCI_RUNG_NONE:
-        op->rung     = op->peer->in_clear ? UCI_RUNG_GET : UCI_RUNG_COPY;
-        op->attempts = 1;
+        op->repair.rung     = op->peer->in_clear ? UCI_RUNG_GET : UCI_RUNG_COPY;
+        op->repair.attempts = 1;
         if (uci_repair_get_ahead(op)) {
             return;
         }
         break;
     case UCI_RUNG_GET:
-        if (op->good == op->good_before) {
-            op->rung     = UCI_RUNG_COPY;
-            op->attempts = 1;
+        if (op->chunk.good == op->repair.good_before) {
+            op->repair.rung     = UCI_RUNG_COPY;
+            op->repair.attempts = 1;
         }
         break;
     default:
-        op->attempts = (op->good == op->good_before) ? op->attempts + 1 : 1;
-        if (op->attempts > UCI_REPAIR_COPY_ATTEMPTS) {
+        op->repair.attempts = (op->chunk.good == op->repair.good_before) ? op->repair.attempts + 1 : 1;
+        if (op->repair.attempts > UCI_REPAIR_COPY_ATTEMPTS) {
             uci_repair_failed(op, UCI_REASON_EXHAUSTED);
             return;
         }
@@ -159,8 +161,8 @@ static void uci_repair_advance(uci_recv_op_t *op)
 
 static void uci_recv_op_ask_root(uci_recv_op_t *op)
 {
-    op->have_root = false;
-    if (++op->roots > UCI_ROOT_ATTEMPTS) {
+    op->chunk.have_root = false;
+    if (++op->repair.roots > UCI_ROOT_ATTEMPTS) {
         uci_repair_failed(op, UCI_REASON_ROOT);
         return;
     }
@@ -169,25 +171,25 @@ static void uci_recv_op_ask_root(uci_recv_op_t *op)
 
 void uci_recv_op_advance(uci_recv_op_t *op)
 {
-    if ((op->gets > 0) || op->descending) {
+    if ((op->way.gets > 0) || op->repair.descending) {
         return;
     }
-    if ((op->good < op->chunks) && (op->awaiting > 0)) {
+    if ((op->chunk.good < op->chunk.count) && (op->repair.awaiting > 0)) {
         return;
     }
-    if (op->good < op->chunks) {
-        if ((op->bad > 0) && (op->good + op->bad == op->chunks)) {
+    if (op->chunk.good < op->chunk.count) {
+        if ((op->chunk.bad > 0) && (op->chunk.good + op->chunk.bad == op->chunk.count)) {
             uci_repair_advance(op);
         }
         return;
     }
 
-    if (op->tree != NULL) {
-        if (!op->have_root) {
+    if (op->chunk.tree != NULL) {
+        if (!op->chunk.have_root) {
             uci_recv_op_ask_root(op);
             return;
         }
-        if (uci_merkle_root(op->tree, (uint32_t)op->seq, op->length, op->chunk_size) != op->root) {
+        if (uci_merkle_root(op->chunk.tree, (uint32_t)op->seq, op->length, op->chunk.size) != op->chunk.root) {
             UCI_STATS_INC(mismatched_roots);
             uci_recv_op_ask_root(op);
             return;
@@ -201,62 +203,62 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
 {
     uint64_t now = uci_process_time_ns();
 
-    if (op->gets > 0) {
-        op->ask_later = op->ask_later || damaged;
+    if (op->way.gets > 0) {
+        op->way.ask_later = op->way.ask_later || damaged;
         uci_ask_heard(&op->ask, now);
         return;
     }
-    if (op->peer->status != UCS_OK) {
-        uci_recv_op_abandon(op, op->peer->status);
+    if (op->peer->conversation.status != UCS_OK) {
+        uci_recv_op_abandon(op, op->peer->conversation.status);
         return;
     }
-    if (op->arrived != op->arrived_seen) {
+    if (op->way.arrived != op->way.arrived_seen) {
         /* slow, not stuck; if something was dropped, look again when all else is in */
-        op->arrived_seen = op->arrived;
-        op->asked        = 0;
-        op->refused      = 0;
+        op->way.arrived_seen = op->way.arrived;
+        op->repair.asked     = 0;
+        op->repair.refused   = 0;
         uci_ask_heard(&op->ask, now);
         return;
     }
 
     uci_ask_done(&op->ask, op->peer, now);
-    if (op->peer->bye_heard && (op->peer->gone_time < now - uci_min(now, UCI_REPAIR_GONE_NS))) {
+    if (uci_conversation_is_over(&op->peer->conversation, now, UCI_REPAIR_GONE_NS)) {
         uci_repair_failed(op, UCI_REASON_CLOSED);
         return;
     }
-    ++op->asked;
-    op->refused += op->answer_damaged;
-    op->answer_damaged = false;
-    op->intact_before  = op->peer->worker->intact;
-    if (op->refused > UCI_REPAIR_REFUSED_LIMIT) {
+    ++op->repair.asked;
+    op->repair.refused += uci_ask_was_spoilt(&op->ask);
+    op->repair.intact_before = op->peer->worker->talk.intact;
+    if (op->repair.refused > UCI_REPAIR_REFUSED_LIMIT) {
         uci_repair_failed(op, UCI_REASON_ANSWERS_DAMAGED);
         return;
     }
-    if (op->descending) {
+    if (op->repair.descending) {
         uci_descent_ask(op);
         return;
     }
-    if (((op->good == op->chunks) || (op->landed > 0)) && (op->good + op->bad + op->landed == op->chunks)) {
+    if (((op->chunk.good == op->chunk.count) || (op->chunk.landed > 0)) &&
+        (op->chunk.good + op->chunk.bad + op->chunk.landed == op->chunk.count)) {
         uci_descent_start(op);
         return;
     }
-    if (op->rung == UCI_RUNG_NONE) {
+    if (op->repair.rung == UCI_RUNG_NONE) {
         uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
     }
-    if ((op->rung != UCI_RUNG_NONE) || damaged || (op->asked > UCI_RECV_PATIENCE)) {
-        uci_repair_request(op, op->rung == UCI_RUNG_NONE);
+    if ((op->repair.rung != UCI_RUNG_NONE) || damaged || (op->repair.asked > UCI_RECV_PATIENCE)) {
+        uci_repair_request(op, op->repair.rung == UCI_RUNG_NONE);
     }
 }
 
 void uci_repair_ask_dropped(uci_peer_t *peer)
 {
-    if (peer->leaving) {
+    if (uci_conversation_is_leaving(&peer->conversation)) {
         return; /* it asks, and sends unasked what it is not answered about */
     }
-    uci_list_for_each_safe(op, &peer->worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each_safe(op, &peer->worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         if (op->peer == peer) {
-            op->arrived_seen = op->arrived; /* it does not matter that the rest was on its way */
+            op->way.arrived_seen = op->way.arrived; /* it does not matter that the rest was on its way */
             uci_repair_ask_again(op, true);
         }
     }
@@ -278,7 +280,7 @@ static void uci_repair_on_gone(uci_am_t *am)
 
     if (hdr->flags & UCI_AM_FLAG_FRAME) {
         uci_link_on_gone(am->peer, am->seq, hdr);
-    } else if ((op != NULL) && (op->gets == 0)) {
+    } else if ((op != NULL) && (op->way.gets == 0)) {
         uci_repair_failed(op, (hdr->flags & UCI_AM_FLAG_DAMAGED) ? UCI_REASON_COPY_DAMAGED : UCI_REASON_NO_COPY);
     }
 }
@@ -306,23 +308,26 @@ static void uci_repair_get_verify(uci_repair_get_t *get)
     uint64_t value;
 
     uci_inject_repair_get(op, get->target, get->length);
-    if (op->state[get->index] != UCI_CHUNK_BAD) {
+    if (op->chunk.state[get->index] != UCI_CHUNK_BAD) {
         /* something else was faster, and what it brought may have been overwritten by this */
         if (get->staging == NULL) {
-            uci_recv_op_chunk_landed(op, get->index, op->digest->digest(get->target, get->length));
+            uci_recv_op_chunk_landed(op, get->index, op->chunk.digest->digest(get->target, get->length));
         }
         return;
     }
-    value                    = (get->staging == NULL) ? op->digest->digest(get->target, get->length)
-                                                      : uci_buffer_write(op->buffer, (uint64_t)get->index * op->chunk_size, get->staging,
-                                                                         get->length, op->digest, get->value);
-    op->expected[get->index] = get->value;
+    value                          = (get->staging == NULL) ? op->chunk.digest->digest(get->target, get->length)
+                                                            : uci_buffer_write(op->buffer, (uint64_t)get->index * op->chunk.size, get->staging,
+                                                                               get->length, op->chunk.digest, get->value);
+    op->chunk.expected[get->index] = get->value;
     if (value == get->value) {
         uci_recv_op_chunk_good(op, get->index, value, UCI_RUNG_GET, get->changed);
     } else if (get->fresh) {
-        ++op->gets_wrong;
+        ++op->repair.gets_wrong;
         UCI_STATS_INC(mismatched_gets);
-        uci_report_wrong_get(op, get->index, get->target, get->length);
+        op->get_same |= uci_report_is_same(op, get->index, get->target, get->length);
+        if (op->wrong_gets.count == 0) {
+            uci_damages_keep(&op->wrong_gets, get->index, UCI_WAY_GET, get->target, get->length);
+        }
     }
 }
 
@@ -363,9 +368,9 @@ static uci_repair_get_t *uci_repair_get_create(uci_recv_op_t *op, const uci_am_g
     }
     get->op     = op;
     get->index  = entry->index;
-    get->length = uci_chunk_length(op->length, op->chunk_size, entry->index);
+    get->length = uci_chunk_length(op->length, op->chunk.size, entry->index);
     get->value  = entry->value;
-    get->target = uci_buffer_target(op->buffer, (uint64_t)entry->index * op->chunk_size, get->length, &get->staging);
+    get->target = uci_buffer_target(op->buffer, (uint64_t)entry->index * op->chunk.size, get->length, &get->staging);
     if (get->target == NULL) {
         free(get);
         return NULL;
@@ -380,10 +385,11 @@ static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_gr
     ucs_status_ptr_t request;
     uci_repair_get_t *get;
 
-    if (op->state[entry->index] != UCI_CHUNK_BAD) {
+    if (op->chunk.state[entry->index] != UCI_CHUNK_BAD) {
         return;
     }
-    if (!uci_wire_is_reachable(op->rkey, entry->address, uci_chunk_length(op->length, op->chunk_size, entry->index))) {
+    if (!uci_wire_is_reachable(op->repair.rkey, entry->address,
+                               uci_chunk_length(op->length, op->chunk.size, entry->index))) {
         uci_wire_refuse(op->peer, "GRANT", "that chunks are where its memory is not");
         return;
     }
@@ -392,12 +398,12 @@ static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_gr
         return;
     }
 
-    ++op->gets;
+    ++op->way.gets;
     get->fresh   = fresh;
     get->changed = (entry->changed != 0);
-    op->told_changed |= get->changed;
+    op->repair.told_changed |= get->changed;
     param.user_data = get;
-    request         = uci_ucp.get_nbx(ep, get->target, get->length, entry->address, op->rkey, &param);
+    request         = uci_ucp.get_nbx(ep, get->target, get->length, entry->address, op->repair.rkey, &param);
     if (!UCS_PTR_IS_PTR(request)) {
         uci_repair_get_done(get, UCS_PTR_STATUS(request));
     }
@@ -408,18 +414,19 @@ static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_gr
  * @return false: that is not possible, and the operation is as before. */
 static bool uci_repair_get_ahead(uci_recv_op_t *op)
 {
-    ucp_ep_h ep                = (op->ahead != NULL) ? uci_peer_endpoint_whole(op->peer) : NULL;
+    ucp_ep_h ep                = (op->repair.ahead != NULL) ? uci_peer_endpoint_whole(op->peer) : NULL;
     uci_am_grant_entry_t entry = {0};
 
-    if ((ep == NULL) || (uci_wire_unpack_key(ep, op->ahead->rkey, op->ahead->rkey_length, &op->rkey) != UCS_OK)) {
+    if ((ep == NULL) ||
+        (uci_wire_unpack_key(ep, op->repair.ahead->rkey, op->repair.ahead->rkey_length, &op->repair.rkey) != UCS_OK)) {
         return false;
     }
-    op->good_before = UINT32_MAX; /* whatever comes of it, the next attempt is a get as well */
-    op->awaiting    = 0;
-    ++op->gets; /* keeps the operation while gets complete at once */
-    for (entry.index = 0; entry.index < op->chunks; ++entry.index) {
-        entry.address = op->ahead->address + ((uint64_t)entry.index * op->chunk_size);
-        entry.value   = op->expected[entry.index];
+    op->repair.good_before = UINT32_MAX; /* whatever comes of it, the next attempt is a get as well */
+    op->repair.awaiting    = 0;
+    ++op->way.gets; /* keeps the operation while gets complete at once */
+    for (entry.index = 0; entry.index < op->chunk.count; ++entry.index) {
+        entry.address = op->repair.ahead->address + ((uint64_t)entry.index * op->chunk.size);
+        entry.value   = op->chunk.expected[entry.index];
         uci_repair_get_start(op, ep, &entry, false);
     }
     uci_repair_get_unpin(op);
@@ -430,14 +437,14 @@ static bool uci_repair_get_ahead(uci_recv_op_t *op)
 /* @a data: the entry of chunk 0, then the key */
 static void uci_repair_keep_ahead(uci_recv_op_t *op, const uci_am_grant_entry_t *entry, uint32_t rkey_length)
 {
-    if (op->ahead != NULL) {
+    if (op->repair.ahead != NULL) {
         return;
     }
-    op->ahead = malloc(sizeof(*op->ahead) + rkey_length);
-    if (op->ahead != NULL) {
-        op->ahead->address     = entry->address;
-        op->ahead->rkey_length = rkey_length;
-        memcpy(op->ahead->rkey, entry + 1, rkey_length);
+    op->repair.ahead = malloc(sizeof(*op->repair.ahead) + rkey_length);
+    if (op->repair.ahead != NULL) {
+        op->repair.ahead->address     = entry->address;
+        op->repair.ahead->rkey_length = rkey_length;
+        memcpy(op->repair.ahead->rkey, entry + 1, rkey_length);
     }
 }
 
@@ -460,7 +467,7 @@ static const char *uci_repair_check_entries(const uci_recv_op_t *op, const uci_a
     uint32_t i;
 
     for (i = 0; (i < grant->count) && !(am->hdr->flags & UCI_AM_FLAG_AHEAD); ++i) {
-        if ((entries[i].index >= op->chunks) || ((i > 0) && (entries[i].index <= entries[i - 1].index))) {
+        if ((entries[i].index >= op->chunk.count) || ((i > 0) && (entries[i].index <= entries[i - 1].index))) {
             return "where chunks are that the message does not have, or one of them twice";
         }
     }
@@ -482,16 +489,16 @@ static void uci_repair_on_grant(uci_am_t *am)
         uci_repair_keep_ahead(op, entries, grant->rkey_length);
         return;
     }
-    if ((op->rung != UCI_RUNG_GET) || (op->gets > 0)) {
+    if ((op->repair.rung != UCI_RUNG_GET) || (op->way.gets > 0)) {
         return;
     }
 
-    op->root      = grant->root;
-    op->have_root = true;
-    op->awaiting  = 0;
-    ++op->gets; /* keeps the operation while gets complete at once */
-    if ((grant->rkey_length > 0) && (ep != NULL) && (op->rkey == NULL) &&
-        (uci_wire_unpack_key(ep, entries + grant->count, grant->rkey_length, &op->rkey) == UCS_OK)) {
+    op->chunk.root      = grant->root;
+    op->chunk.have_root = true;
+    op->repair.awaiting = 0;
+    ++op->way.gets; /* keeps the operation while gets complete at once */
+    if ((grant->rkey_length > 0) && (ep != NULL) && (op->repair.rkey == NULL) &&
+        (uci_wire_unpack_key(ep, entries + grant->count, grant->rkey_length, &op->repair.rkey) == UCS_OK)) {
         for (i = 0; i < grant->count; ++i) {
             uci_repair_get_start(op, ep, &entries[i], true);
         }
@@ -517,7 +524,7 @@ static void uci_repair_copy(uci_send_op_t *op, const uint32_t *indexes, uint32_t
 
     for (i = 0; i < count; ++i) {
         /* those not sent yet are on their way */
-        if (indexes[i] < op->next) {
+        if (indexes[i] < op->chunk.next) {
             uci_stream_again(op, indexes[i]);
         }
     }
@@ -527,16 +534,40 @@ void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_
 {
     ucs_status_t status = uci_send_op_settle(op);
 
-    op->remote_op = hdr->op;
+    op->way.remote_op = hdr->op;
     if (status != UCS_OK) {
         if (status != UCS_ERR_NO_MEMORY) {
             uci_send_op_fail(op, status);
         }
         return; /* or the receiver asks again */
     }
-    if ((hdr->flags & UCI_AM_FLAG_GET) && op->peer->in_clear && (uci_merkle_leaves_set(op->tree) == op->chunks)) {
+    if ((hdr->flags & UCI_AM_FLAG_GET) && op->peer->in_clear &&
+        (uci_merkle_leaves_set(op->chunk.tree) == op->chunk.count)) {
         uci_grant_chunks(op, indexes, count);
     } else {
         uci_repair_copy(op, indexes, count);
+    }
+}
+
+/* While chunks come in, or have had no time to, it is slow: asked for now, those on their way would come twice. UCX loses nothing,
+ * so that what is missing was dropped by us, or never sent for lack of memory. */
+static bool uci_repair_is_stuck(const uci_recv_op_t *op)
+{
+    const uci_worker_t *worker = op->peer->worker;
+
+    return (op->way.arrived == op->way.arrived_seen) &&
+           (uci_process_time_ns() >= op->ask.time + uci_ask_delay(worker)) &&
+           ((worker->talk.dropped != op->repair.dropped_before) || (op->repair.asked >= UCI_RECV_PATIENCE));
+}
+
+void uci_repair_hear_query(uci_recv_op_t *op)
+{
+    bool stuck = uci_repair_is_stuck(op);
+
+    uci_ask_hint(&op->ask);
+    if (uci_process_time_ns() >= uci_ask_time(&op->ask, op->peer)) {
+        uci_repair_ask_again(op, stuck);
+    } else {
+        uci_control_ask_soon(op->peer->worker);
     }
 }

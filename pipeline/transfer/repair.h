@@ -16,8 +16,10 @@
 #ifndef UCI_REPAIR_H_
 #define UCI_REPAIR_H_
 
-#include "base/recv_op.h"
-#include "base/send_op.h"
+#include "base/verdict.h"
+#include "base/peer.h"
+#include "recv_op_part.h"
+#include "send_op_part.h"
 
 /** See whether all has arrived: complete, or start repairing. */
 void uci_recv_op_advance(uci_recv_op_t *op);
@@ -46,5 +48,8 @@ void uci_repair_get_unpin(uci_recv_op_t *op);
 
 /** Sender: the receiver, which has been given this number @a hdr->op there, lacks @a count chunks. */
 void uci_repair_answer(uci_send_op_t *op, const uci_am_hdr_t *hdr, const uint32_t *indexes, uint32_t count);
+
+/** The sender asks where we are with it. */
+void uci_repair_hear_query(uci_recv_op_t *op);
 
 #endif

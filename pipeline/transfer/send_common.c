@@ -3,7 +3,10 @@
 
 #include <stdlib.h>
 
-#include "base/both_ways.h"
+#include "link/slot.h"
+#include "base/ask.h"
+#include "base/request.h"
+#include "both_ways.h"
 #include "link/control.h"
 #include "grant.h"
 #include "inject.h"
@@ -33,17 +36,17 @@ uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
         uci_error("failed to allocate a send operation");
         return NULL;
     }
-    uci_list_init(&op->link);
-    uci_list_init(&op->again_link);
-    uci_list_init(&op->grants);
-    op->peer       = peer;
-    op->length     = length;
-    op->digest     = worker->digest;
-    op->swap_with  = UINT32_MAX;
-    op->start_time = uci_process_time_ns();
+    uci_list_init(&op->way.link);
+    uci_list_init(&op->again.link);
+    uci_list_init(&op->way.grants);
+    op->peer         = peer;
+    op->length       = length;
+    op->chunk.digest = worker->choice.digest;
+    op->swap_with    = UINT32_MAX;
+    op->start_time   = uci_process_time_ns();
     uci_ask_init(&op->ask, peer, op->start_time);
-    uci_list_add_tail(&worker->send_ops, &op->all);
-    ++worker->ops_active;
+    uci_list_add_tail(&worker->xfer.send_ops, &op->all);
+    uci_worker_work_begins(worker);
     uci_both_send_begins(op);
     return op;
 }
@@ -51,12 +54,12 @@ uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
 /* Nothing is due any more, though UCX may still hold chunks */
 static void uci_send_op_retire(uci_send_op_t *op)
 {
-    uci_list_del(&op->link);
-    uci_list_del(&op->again_link);
+    uci_list_del(&op->way.link);
+    uci_list_del(&op->again.link);
     uci_both_send_ends(op);
     if (!uci_list_is_empty(&op->all)) {
         uci_list_del(&op->all);
-        --op->peer->worker->ops_active;
+        uci_worker_work_ends(op->peer->worker);
     }
 }
 
@@ -69,7 +72,7 @@ static bool uci_send_is_copy_pooled(const uci_send_op_t *op)
 static void uci_send_copy_free(uci_send_op_t *op)
 {
     if (uci_send_is_copy_pooled(op)) {
-        uci_pool_put(&op->peer->worker->slot_copies, op->copy);
+        uci_pool_put(&op->peer->worker->xfer.slot_copies, op->copy);
     } else {
         free(op->copy);
     }
@@ -83,21 +86,21 @@ void uci_send_op_destroy(uci_send_op_t *op)
 
     uci_send_op_retire(op);
     uci_grant_revoke(op);
-    if ((op->path != NULL) && (op->path->release != NULL)) {
-        op->path->release(op);
+    if ((op->way.ops != NULL) && (op->way.ops->release != NULL)) {
+        op->way.ops->release(op);
     }
     if (op->copy != NULL) {
-        worker->copy_bytes -= op->length;
+        worker->xfer.copy_bytes -= op->length;
         uci_send_copy_free(op);
     }
     uci_ordered_cleanup(&op->ordered);
-    uci_merkle_destroy(op->tree);
-    free(op->changed);
-    free(op->again);
-    free(op->borders);
+    uci_merkle_destroy(op->chunk.tree);
+    free(op->chunk.changed);
+    free(op->again.chunks);
+    free(op->chunk.borders);
     free(op);
-    if (uci_unlikely(!uci_list_is_empty(&peer->queued))) {
-        uci_container_of(peer->queued.next, uci_send_op_t, link)->path->serve(peer);
+    if (uci_unlikely(!uci_list_is_empty(&peer->xfer.queued))) {
+        uci_container_of(peer->xfer.queued.next, uci_send_op_t, way.link)->way.ops->serve(peer);
     }
 }
 
@@ -108,7 +111,7 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
     if (uci_unlikely(uci_settings.check_sources) && (req != NULL) && (op->frame != NULL) && (status == UCS_OK)) {
         uci_source_check(op);
     }
-    if (uci_unlikely(op->changed != NULL) && (op->frame != NULL)) {
+    if (uci_unlikely(op->chunk.changed != NULL) && (op->frame != NULL)) {
         uci_source_record(op);
     }
     if (op->frame != NULL) {
@@ -120,7 +123,7 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
     op->status = status;
     op->req    = NULL;
     uci_send_op_retire(op);
-    if (op->in_flight == 0) {
+    if (op->way.in_flight == 0) {
         uci_send_op_destroy(op);
     } else if (req != NULL) {
         /* UCX still reads the user's buffer, for chunks that nobody waits for: complete when it lets go */
@@ -134,8 +137,8 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
 
 void uci_send_op_unpin(uci_send_op_t *op)
 {
-    --op->in_flight;
-    if ((op->state == UCI_SEND_DONE) && (op->in_flight == 0)) {
+    --op->way.in_flight;
+    if ((op->state == UCI_SEND_DONE) && (op->way.in_flight == 0)) {
         uci_send_op_finish(op, op->status);
     }
 }
@@ -145,8 +148,8 @@ void uci_send_part_done(uci_send_op_t *op, void *span)
     uci_worker_t *worker = op->peer->worker;
 
     uci_worker_enter(worker);
-    if ((op->state == UCI_SEND_BOUNCING) && uci_list_is_empty(&op->link)) {
-        uci_list_add_tail(&worker->bounces, &op->link);
+    if ((op->state == UCI_SEND_BOUNCING) && uci_list_is_empty(&op->way.link)) {
+        uci_list_add_tail(&worker->xfer.bounces, &op->way.link);
     }
     uci_send_op_unpin(op);
     uci_worker_leave(worker);
@@ -154,15 +157,15 @@ void uci_send_part_done(uci_send_op_t *op, void *span)
 
 static void uci_send_op_set_border(uci_send_op_t *op, uint32_t index, uci_border_t border)
 {
-    if (op->borders != NULL) {
-        op->borders[index] = border;
+    if (op->chunk.borders != NULL) {
+        op->chunk.borders[index] = border;
     }
 }
 
 /* @return 0 if it is not known */
 uci_border_t uci_send_op_border(const uci_send_op_t *op, uint32_t index)
 {
-    return (op->borders != NULL) ? op->borders[index] : 0;
+    return (op->chunk.borders != NULL) ? op->chunk.borders[index] : 0;
 }
 
 static uci_cut_t uci_send_op_cut(const uci_send_op_t *op, uint32_t index)
@@ -174,20 +177,20 @@ static uci_cut_t uci_send_op_cut(const uci_send_op_t *op, uint32_t index)
 static ucs_status_t uci_send_copy_chunk(uci_send_op_t *op, uint32_t index, uci_buffer_t *buffer, uci_ordered_t *ordered,
                                         uint64_t *value_p)
 {
-    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
-    uint64_t offset = (uint64_t)index * op->chunk_size;
+    uint32_t length = uci_chunk_length(op->length, op->chunk.size, index);
+    uint64_t offset = (uint64_t)index * op->chunk.size;
     char *dst       = (char *)op->copy + offset;
     uci_border_t border;
     ucs_status_t status;
 
     if (buffer->kind != UCI_BUFFER_GENERIC) {
-        *value_p = uci_buffer_read_plain(buffer, offset, dst, length, op->digest);
+        *value_p = uci_buffer_read_plain(buffer, offset, dst, length, op->chunk.digest);
         return UCS_OK;
     }
     status = uci_packer_pack_pieces(ordered, buffer, dst, length, &border);
     if (status == UCS_OK) {
         uci_send_op_set_border(op, index, border);
-        *value_p = op->digest->digest(dst, length);
+        *value_p = op->chunk.digest->digest(dst, length);
     }
     return status;
 }
@@ -202,12 +205,12 @@ static ucs_status_t uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     uint64_t value;
     uint32_t i;
 
-    op->copy = uci_send_is_copy_pooled(op) ? uci_pool_get(&op->peer->worker->slot_copies) : malloc(op->length);
+    op->copy = uci_send_is_copy_pooled(op) ? uci_pool_get(&op->peer->worker->xfer.slot_copies) : malloc(op->length);
     if (op->copy == NULL) {
         uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
         return UCS_ERR_NO_MEMORY;
     }
-    for (i = 0; (i < op->chunks) && (status == UCS_OK); ++i) {
+    for (i = 0; (i < op->chunk.count) && (status == UCS_OK); ++i) {
         status = uci_send_copy_chunk(op, i, &req->buffer, &ordered, &value);
         if (status == UCS_OK) {
             uci_source_note_copy(op, i, value);
@@ -220,7 +223,7 @@ static ucs_status_t uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     }
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
-    op->peer->worker->copy_bytes += op->length;
+    op->peer->worker->xfer.copy_bytes += op->length;
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_copy(op);
     }
@@ -230,7 +233,7 @@ static ucs_status_t uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
 /* Is the user's memory being read? By the receiver, who has been told where, or by UCX, which holds a chunk */
 static bool uci_send_is_read(const uci_send_op_t *op)
 {
-    return (op->copy == NULL) && (!uci_list_is_empty(&op->grants) || (op->held > 0));
+    return (op->copy == NULL) && (!uci_list_is_empty(&op->way.grants) || (op->way.held > 0));
 }
 
 /* @return true if the user's buffer is free now; else its request completes with the message */
@@ -257,10 +260,10 @@ ucs_status_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint
 
     if (uci_likely(op->buffer->kind != UCI_BUFFER_GENERIC)) {
         *cut_p   = uci_send_op_cut(op, index);
-        *value_p = uci_buffer_read_plain(op->buffer, (uint64_t)index * op->chunk_size, dst, length, op->digest);
+        *value_p = uci_buffer_read_plain(op->buffer, (uint64_t)index * op->chunk.size, dst, length, op->chunk.digest);
         return UCS_OK;
     }
-    status = uci_ordered_pack_shared(&op->ordered, op->buffer, dst, length, op->digest, cut_p, value_p);
+    status = uci_ordered_pack_shared(&op->ordered, op->buffer, dst, length, op->chunk.digest, cut_p, value_p);
     if (status == UCS_OK) {
         uci_send_op_set_border(op, index, uci_ordered_border(&op->ordered, *cut_p));
     }
@@ -272,15 +275,15 @@ void uci_send_op_fail(uci_send_op_t *op, ucs_status_t status)
 {
     uci_request_t *req = op->req;
 
-    uci_list_del(&op->link);
+    uci_list_del(&op->way.link);
     uci_both_send_ends(op);
-    if ((op->path != NULL) && (op->path->release != NULL)) {
-        op->path->release(op);
+    if ((op->way.ops != NULL) && (op->way.ops->release != NULL)) {
+        op->way.ops->release(op);
     }
-    op->path   = NULL;
-    op->state  = UCI_SEND_WAIT_FIN;
-    op->status = status;
-    op->req    = NULL;
+    op->way.ops = NULL;
+    op->state   = UCI_SEND_WAIT_FIN;
+    op->status  = status;
+    op->req     = NULL;
     uci_send_op_query(op); /* it may know the message: then it asks at once */
     uci_request_complete(req, status);
 }
@@ -293,7 +296,7 @@ void uci_send_op_gone(uci_send_op_t *op, uint32_t remote_op)
 
 bool uci_send_op_is_matched(const uci_send_op_t *op)
 {
-    return (op->state != UCI_SEND_DESCRIBED) && ((op->state != UCI_SEND_DIRECT) || op->taken);
+    return (op->state != UCI_SEND_DESCRIBED) && ((op->state != UCI_SEND_DIRECT) || op->way.taken);
 }
 
 uint64_t uci_send_op_buffer_time(const uci_send_op_t *op)
@@ -320,7 +323,7 @@ static bool uci_send_may_copy(const uci_send_op_t *op)
 {
     const uci_worker_t *worker = op->peer->worker;
 
-    return worker->copy_bytes + op->length <= worker->log_limit;
+    return worker->xfer.copy_bytes + op->length <= worker->link.log_limit;
 }
 
 void uci_send_op_buffer_early(uci_send_op_t *op)
@@ -344,7 +347,7 @@ static void uci_send_op_ask(uci_send_op_t *op, uint16_t flags)
     msg = uci_control_get(peer, UCI_AM_QUERY, op->frame->seq, 0);
     if (msg != NULL) {
         msg->hdr.flags = flags;
-        msg->hdr.op    = op->remote_op;
+        msg->hdr.op    = op->way.remote_op;
         msg->hdr.value = op->frame->seq;
         uci_control_send(msg);
     }
@@ -369,17 +372,17 @@ uci_send_op_t *uci_send_op_find(uci_peer_t *peer, uint64_t seq)
 
 void uci_send_shutdown(uci_worker_t *worker)
 {
-    uci_list_for_each(op, &worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each(op, &worker->xfer.send_ops, uci_send_op_t, all)
     {
-        uci_list_del(&op->link); /* what still ends serves none that is queued */
-        uci_list_del(&op->again_link);
+        uci_list_del(&op->way.link); /* what still ends serves none that is queued */
+        uci_list_del(&op->again.link);
         uci_grant_revoke(op);
     }
 }
 
 void uci_send_cleanup(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(op, &worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each_safe(op, &worker->xfer.send_ops, uci_send_op_t, all)
     {
         uci_send_op_destroy(op);
     }

@@ -7,7 +7,9 @@
 #ifndef UCI_SEND_COMMON_H_
 #define UCI_SEND_COMMON_H_
 
-#include "base/send_op.h"
+#include "base/peer.h"
+#include "base/worker_state.h"
+#include "send_op_part.h"
 
 /** @return an operation in state DESCRIBED; NULL: no memory (logged). */
 uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length);

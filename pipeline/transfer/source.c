@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/damage.h"
+#include "base/request.h"
 #include "util/log.h"
 #include "data/packer.h"
 #include "report/report.h"
@@ -16,24 +18,24 @@ enum {
 
 static bool uci_source_has_changed(const uci_send_op_t *op, uint32_t index)
 {
-    return (op->changed != NULL) && (op->changed[index] != 0);
+    return (op->chunk.changed != NULL) && (op->chunk.changed[index] != 0);
 }
 
 /* It stays marked: the receiver may have to be told several times */
 static uci_source_t uci_source_change(uci_send_op_t *op, uint32_t index, uint64_t value, bool kept)
 {
-    if (op->changed == NULL) {
-        op->changed = calloc(op->chunks, sizeof(*op->changed));
+    if (op->chunk.changed == NULL) {
+        op->chunk.changed = calloc(op->chunk.count, sizeof(*op->chunk.changed));
     }
-    if (op->changed == NULL) {
-        uci_error("failed to allocate the marks of %u changed chunks", op->chunks);
+    if (op->chunk.changed == NULL) {
+        uci_error("failed to allocate the marks of %u changed chunks", op->chunk.count);
         return UCI_SOURCE_DAMAGED;
     }
-    if (op->changed[index] == 0) {
+    if (op->chunk.changed[index] == 0) {
         UCI_STATS_INC(source_changed_late);
     }
-    op->changed[index] = kept ? UCI_SOURCE_KEPT : UCI_SOURCE_AGAIN;
-    uci_merkle_set_leaf(op->tree, index, value);
+    op->chunk.changed[index] = kept ? UCI_SOURCE_KEPT : UCI_SOURCE_AGAIN;
+    uci_merkle_set_leaf(op->chunk.tree, index, value);
     uci_report_source_changed(op, index, kept);
     return UCI_SOURCE_CHANGED;
 }
@@ -44,26 +46,26 @@ static uci_source_t uci_source_same(uci_send_op_t *op, uint32_t index)
     if (uci_likely(!uci_source_has_changed(op, index))) {
         return UCI_SOURCE_SAME;
     }
-    op->changed[index] = UCI_SOURCE_AGAIN;
+    op->chunk.changed[index] = UCI_SOURCE_AGAIN;
     return UCI_SOURCE_CHANGED;
 }
 
 void uci_source_note_copy(uci_send_op_t *op, uint32_t index, uint64_t value)
 {
-    if (uci_merkle_has_leaf(op->tree, index) && (value != uci_merkle_leaf(op->tree, index))) {
+    if (uci_merkle_has_leaf(op->chunk.tree, index) && (value != uci_merkle_leaf(op->chunk.tree, index))) {
         (void)uci_source_change(op, index, value, true);
         return;
     }
-    uci_merkle_set_leaf(op->tree, index, value);
+    uci_merkle_set_leaf(op->chunk.tree, index, value);
 }
 
 uci_source_t uci_source_note(uci_send_op_t *op, uint32_t index, uint64_t value)
 {
-    if (uci_likely(!uci_merkle_has_leaf(op->tree, index))) {
-        uci_merkle_set_leaf(op->tree, index, value);
+    if (uci_likely(!uci_merkle_has_leaf(op->chunk.tree, index))) {
+        uci_merkle_set_leaf(op->chunk.tree, index, value);
         return UCI_SOURCE_SAME;
     }
-    if (uci_likely(value == uci_merkle_leaf(op->tree, index))) {
+    if (uci_likely(value == uci_merkle_leaf(op->chunk.tree, index))) {
         return uci_source_same(op, index);
     }
     if (uci_source_is_own(op)) {
@@ -78,8 +80,8 @@ void uci_source_record(uci_send_op_t *op)
     uci_damages_t kept = {0};
     uint32_t i;
 
-    for (i = 0; i < op->chunks; ++i) {
-        if (op->changed[i] == UCI_SOURCE_KEPT) {
+    for (i = 0; i < op->chunk.count; ++i) {
+        if (op->chunk.changed[i] == UCI_SOURCE_KEPT) {
             uci_damages_keep(&kept, i, UCI_WAY_UNKNOWN, NULL, 0);
         }
     }
@@ -100,12 +102,12 @@ typedef struct uci_source_scan {
 /* What was sent: of a small synchronous send the frame's payload */
 static bool uci_source_sent(const uci_send_op_t *op, uint32_t index, uint64_t *value_p)
 {
-    if (op->tree == NULL) {
+    if (op->chunk.tree == NULL) {
         *value_p = uci_frame_hdr(op->frame)->value;
         return true;
     }
-    *value_p = uci_merkle_leaf(op->tree, index);
-    return uci_merkle_has_leaf(op->tree, index);
+    *value_p = uci_merkle_leaf(op->chunk.tree, index);
+    return uci_merkle_has_leaf(op->chunk.tree, index);
 }
 
 /* @return false: its packer does not give it */
@@ -113,7 +115,8 @@ static bool uci_source_now(uci_source_scan_t *scan, uint64_t offset, uint32_t le
 {
     uci_send_op_t *op            = scan->op;
     uci_buffer_t *buffer         = &op->req->buffer;
-    const uci_digest_ops_t *with = (op->tree != NULL) ? op->digest : uci_digest_by_id(uci_frame_hdr(op->frame)->digest);
+    const uci_digest_ops_t *with = (op->chunk.tree != NULL) ? op->chunk.digest
+                                                            : uci_digest_by_id(uci_frame_hdr(op->frame)->digest);
     const void *direct           = uci_buffer_direct(buffer, offset, length);
     uci_border_t border;
 
@@ -151,8 +154,8 @@ static bool uci_source_check_chunk(uci_source_scan_t *scan, uint32_t index, uint
 
 void uci_source_check(uci_send_op_t *op)
 {
-    uint32_t chunk_size = (op->tree != NULL) ? op->chunk_size : (uint32_t)op->length;
-    uint32_t i, chunks = (op->tree != NULL) ? op->chunks : 1;
+    uint32_t chunk_size = (op->chunk.tree != NULL) ? op->chunk.size : (uint32_t)op->length;
+    uint32_t i, chunks = (op->chunk.tree != NULL) ? op->chunk.count : 1;
     uci_source_scan_t scan = {.op = op};
 
     UCI_STATS_INC(sources_checked);

@@ -16,7 +16,7 @@
 #ifndef UCI_SOURCE_H_
 #define UCI_SOURCE_H_
 
-#include "base/send_op.h"
+#include "send_op_part.h"
 
 typedef enum {
     UCI_SOURCE_SAME,

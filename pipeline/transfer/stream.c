@@ -25,24 +25,25 @@ typedef enum {
 
 static bool uci_stream_is_idle(const uci_peer_t *peer)
 {
-    return uci_list_is_empty(&peer->streams) && uci_list_is_empty(&peer->agains);
+    return uci_list_is_empty(&peer->xfer.streams) && uci_list_is_empty(&peer->xfer.agains);
 }
 
 /* Have chunks sent to it, if there are any and UCX takes more */
 static void uci_stream_wake(uci_peer_t *peer)
 {
-    if (!uci_stream_is_idle(peer) && uci_list_is_empty(&peer->stream_link) && (peer->chunks_held < UCI_STREAM_WINDOW)) {
-        uci_list_add_tail(&peer->worker->streams, &peer->stream_link);
+    if (!uci_stream_is_idle(peer) && uci_list_is_empty(&peer->xfer.stream_link) &&
+        (peer->xfer.chunks_held < UCI_STREAM_WINDOW)) {
+        uci_list_add_tail(&peer->worker->xfer.streams, &peer->xfer.stream_link);
     }
 }
 
 static void uci_stream_want(uci_send_op_t *op, uint32_t index)
 {
-    op->again[index] = UCI_AGAIN_WANTED;
-    op->again_next   = uci_min(op->again_next, index);
-    ++op->again_wanted;
-    if (uci_list_is_empty(&op->again_link)) {
-        uci_list_add_tail(&op->peer->agains, &op->again_link);
+    op->again.chunks[index] = UCI_AGAIN_WANTED;
+    op->again.next          = uci_min(op->again.next, index);
+    ++op->again.wanted;
+    if (uci_list_is_empty(&op->again.link)) {
+        uci_list_add_tail(&op->peer->xfer.agains, &op->again.link);
         uci_stream_wake(op->peer);
     }
 }
@@ -52,19 +53,19 @@ static void uci_stream_end_round(uci_send_op_t *op)
 {
     uint32_t i;
 
-    for (i = 0; i < op->chunks; ++i) {
-        if (op->again[i] == UCI_AGAIN_TWICE) {
+    for (i = 0; i < op->chunk.count; ++i) {
+        if (op->again.chunks[i] == UCI_AGAIN_TWICE) {
             uci_stream_want(op, i);
         } else {
-            op->again[i] = UCI_AGAIN_NOT;
+            op->again.chunks[i] = UCI_AGAIN_NOT;
         }
     }
 }
 
 static void uci_stream_again_done(uci_send_op_t *op)
 {
-    --op->again_held;
-    if ((op->again_held == 0) && (op->again_wanted == 0) && (op->state != UCI_SEND_DONE)) {
+    --op->again.held;
+    if ((op->again.held == 0) && (op->again.wanted == 0) && (op->state != UCI_SEND_DONE)) {
         uci_stream_end_round(op);
     }
 }
@@ -74,8 +75,8 @@ static void uci_stream_chunk_done(uci_send_op_t *op, void *span)
     uci_worker_t *worker = op->peer->worker;
 
     uci_worker_enter(worker);
-    --op->peer->chunks_held;
-    --op->held;
+    --op->peer->xfer.chunks_held;
+    --op->way.held;
     uci_stream_wake(op->peer);
     uci_send_part_done(op, NULL);
     uci_worker_leave(worker);
@@ -92,14 +93,14 @@ static void uci_stream_repair_done(uci_send_op_t *op, void *span)
 static ucs_status_t uci_stream_load(uci_send_op_t *op, uci_control_t *msg, uint32_t index, uint32_t length, bool again,
                                     uint64_t *value_p)
 {
-    uint64_t offset    = (uint64_t)index * op->chunk_size;
+    uint64_t offset    = (uint64_t)index * op->chunk.size;
     bool own           = uci_source_is_own(op);
     const void *direct = (again && !own) ? NULL : uci_buffer_direct(op->buffer, offset, length);
     ucs_status_t status;
     uci_cut_t cut;
 
     if (direct != NULL) {
-        *value_p  = (!again && own) ? uci_merkle_leaf(op->tree, index) : op->digest->digest(direct, length);
+        *value_p  = (!again && own) ? uci_merkle_leaf(op->chunk.tree, index) : op->chunk.digest->digest(direct, length);
         msg->data = direct;
     } else {
         msg->staging = malloc(length);
@@ -121,7 +122,7 @@ static ucs_status_t uci_stream_load(uci_send_op_t *op, uci_control_t *msg, uint3
 static ucs_status_t uci_stream_have_at_hand(uci_send_op_t *op, uint32_t index)
 {
     return ((op->buffer->kind == UCI_BUFFER_GENERIC) &&
-            uci_ordered_is_next_out(&op->ordered, (uint64_t)index * op->chunk_size))
+            uci_ordered_is_next_out(&op->ordered, (uint64_t)index * op->chunk.size))
                    ? UCS_OK
                    : uci_send_op_settle(op);
 }
@@ -129,7 +130,7 @@ static ucs_status_t uci_stream_have_at_hand(uci_send_op_t *op, uint32_t index)
 /* Send one chunk, with @a flags beside LAST */
 static ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t flags)
 {
-    uint32_t length = uci_chunk_length(op->length, op->chunk_size, index);
+    uint32_t length = uci_chunk_length(op->length, op->chunk.size, index);
     bool again      = (flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
     uci_control_t *msg;
     uci_source_t source;
@@ -153,30 +154,30 @@ static ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t
     source = uci_source_note(op, index, value);
     if (uci_unlikely(source == UCI_SOURCE_DAMAGED) && (flags & UCI_AM_FLAG_REPAIR)) {
         uci_control_put(msg);
-        uci_control_send_simple(op->peer, UCI_AM_GONE, op->frame->seq, op->remote_op, UCI_AM_FLAG_DAMAGED);
+        uci_control_send_simple(op->peer, UCI_AM_GONE, op->frame->seq, op->way.remote_op, UCI_AM_FLAG_DAMAGED);
         return UCS_OK;
     }
     if (uci_unlikely(source == UCI_SOURCE_CHANGED)) {
         flags |= UCI_AM_FLAG_CHANGED;
     }
-    msg->hdr.digest = (uint8_t)op->digest->id;
+    msg->hdr.digest = (uint8_t)op->chunk.digest->id;
     msg->hdr.flags  = flags;
-    msg->hdr.op     = (flags & UCI_AM_FLAG_HANDOVER) ? (uint32_t)(op->frame->seq >> 32) : op->remote_op;
+    msg->hdr.op     = (flags & UCI_AM_FLAG_HANDOVER) ? (uint32_t)(op->frame->seq >> 32) : op->way.remote_op;
     msg->hdr.index  = index;
-    msg->hdr.value  = uci_merkle_leaf(op->tree, index);
-    if ((uci_merkle_leaves_set(op->tree) == op->chunks) && (again || (index + 1 == op->chunks))) {
+    msg->hdr.value  = uci_merkle_leaf(op->chunk.tree, index);
+    if ((uci_merkle_leaves_set(op->chunk.tree) == op->chunk.count) && (again || (index + 1 == op->chunk.count))) {
         msg->hdr.flags |= UCI_AM_FLAG_LAST;
-        msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+        msg->hdr.extra = uci_merkle_root(op->chunk.tree, (uint32_t)op->frame->seq, op->length, op->chunk.size);
     } else {
         msg->hdr.extra = uci_send_op_border(op, index);
     }
 
     msg->op   = op;
     msg->done = (flags & UCI_AM_FLAG_REPAIR) ? uci_stream_repair_done : uci_stream_chunk_done;
-    op->again_held += (flags & UCI_AM_FLAG_REPAIR) != 0;
+    op->again.held += (flags & UCI_AM_FLAG_REPAIR) != 0;
     uci_send_op_pin(op);
-    ++op->peer->chunks_held;
-    ++op->held;
+    ++op->peer->xfer.chunks_held;
+    ++op->way.held;
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_chunk(op, msg, index);
     }
@@ -187,14 +188,14 @@ static ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t
 /* The next chunk of the first message */
 static void uci_stream_next(uci_peer_t *peer)
 {
-    uci_send_op_t *op = uci_container_of(peer->streams.next, uci_send_op_t, link);
+    uci_send_op_t *op = uci_container_of(peer->xfer.streams.next, uci_send_op_t, way.link);
     ucs_status_t status;
 
-    if (op->next + 1 == op->chunks) {
-        uci_list_del(&op->link);
+    if (op->chunk.next + 1 == op->chunk.count) {
+        uci_list_del(&op->way.link);
         op->state = UCI_SEND_WAIT_FIN;
     }
-    status = uci_stream_chunk(op, op->next++, 0);
+    status = uci_stream_chunk(op, op->chunk.next++, 0);
     if (uci_unlikely(status == UCS_ERR_NO_MEMORY)) {
         uci_send_op_query(op); /* the receiver will ask for what it lacks */
     } else if (uci_unlikely(status != UCS_OK)) {
@@ -204,35 +205,35 @@ static void uci_stream_next(uci_peer_t *peer)
 
 void uci_stream_again(uci_send_op_t *op, uint32_t index)
 {
-    if (op->again == NULL) {
-        op->again = calloc(op->chunks, sizeof(*op->again));
-        if (op->again == NULL) {
+    if (op->again.chunks == NULL) {
+        op->again.chunks = calloc(op->chunk.count, sizeof(*op->again.chunks));
+        if (op->again.chunks == NULL) {
             return; /* asked for again */
         }
     }
-    if (op->again[index] == UCI_AGAIN_NOT) {
+    if (op->again.chunks[index] == UCI_AGAIN_NOT) {
         uci_stream_want(op, index);
-    } else if (op->again[index] == UCI_AGAIN_SENT) {
-        op->again[index] = UCI_AGAIN_TWICE;
+    } else if (op->again.chunks[index] == UCI_AGAIN_SENT) {
+        op->again.chunks[index] = UCI_AGAIN_TWICE;
     }
 }
 
 /* The next one of the first message that is asked for again */
 static void uci_stream_next_again(uci_peer_t *peer)
 {
-    uci_send_op_t *op = uci_container_of(peer->agains.next, uci_send_op_t, again_link);
+    uci_send_op_t *op = uci_container_of(peer->xfer.agains.next, uci_send_op_t, again.link);
     uint32_t index;
 
-    while (op->again[op->again_next] != UCI_AGAIN_WANTED) {
-        ++op->again_next;
+    while (op->again.chunks[op->again.next] != UCI_AGAIN_WANTED) {
+        ++op->again.next;
     }
-    index            = op->again_next;
-    op->again[index] = UCI_AGAIN_SENT;
-    if (--op->again_wanted == 0) {
-        uci_list_del(&op->again_link);
-        op->again_next = 0;
+    index                   = op->again.next;
+    op->again.chunks[index] = UCI_AGAIN_SENT;
+    if (--op->again.wanted == 0) {
+        uci_list_del(&op->again.link);
+        op->again.next = 0;
     }
-    ++op->again_held; /* it stays while UCX lets go of it at once */
+    ++op->again.held; /* it stays while UCX lets go of it at once */
     (void)uci_stream_chunk(op, index, UCI_AM_FLAG_REPAIR);
     uci_stream_again_done(op);
 }
@@ -245,27 +246,27 @@ static void uci_stream_peer(uci_peer_t *peer)
     unsigned turn;
 
     for (turn = 0; (turn < UCI_STREAM_TURN) && !uci_stream_is_idle(peer); ++turn) {
-        if (peer->chunks_held >= UCI_STREAM_WINDOW) {
-            uci_list_del(&peer->stream_link); /* uci_stream_chunk_done() puts it back */
+        if (peer->xfer.chunks_held >= UCI_STREAM_WINDOW) {
+            uci_list_del(&peer->xfer.stream_link); /* uci_stream_chunk_done() puts it back */
             return;
         }
-        if (!uci_list_is_empty(&peer->agains)) {
+        if (!uci_list_is_empty(&peer->xfer.agains)) {
             uci_stream_next_again(peer);
         } else {
             uci_stream_next(peer);
         }
     }
     if (uci_stream_is_idle(peer)) {
-        uci_list_del(&peer->stream_link);
+        uci_list_del(&peer->xfer.stream_link);
     }
 }
 
 void uci_stream_rest(uci_send_op_t *op)
 {
-    uci_list_del(&op->link);
+    uci_list_del(&op->way.link);
     op->state = UCI_SEND_STREAMING;
     uci_grant_ahead(op);
-    uci_list_add_tail(&op->peer->streams, &op->link);
+    uci_list_add_tail(&op->peer->xfer.streams, &op->way.link);
     uci_stream_wake(op->peer);
 }
 
@@ -273,24 +274,24 @@ void uci_stream_hand_over(uci_send_op_t *op)
 {
     uint32_t i;
 
-    if ((op->req != NULL) || (op->tree == NULL)) {
+    if ((op->req != NULL) || (op->chunk.tree == NULL)) {
         return; /* a send still pending is the user's to wait for */
     }
     if (uci_unlikely(op->status != UCS_OK)) {
         uci_send_op_finish(op, op->status); /* there is nothing: who asks for it finds that we are gone */
         return;
     }
-    uci_list_del(&op->link); /* its slots stay as they are: they may be read later */
-    for (i = 0; i < op->chunks; ++i) {
+    uci_list_del(&op->way.link); /* its slots stay as they are: they may be read later */
+    for (i = 0; i < op->chunk.count; ++i) {
         uci_stream_chunk(op, i, UCI_AM_FLAG_HANDOVER);
     }
-    op->next  = op->chunks;
-    op->state = UCI_SEND_WAIT_FIN;
+    op->chunk.next = op->chunk.count;
+    op->state      = UCI_SEND_WAIT_FIN;
 }
 
 static unsigned uci_stream_progress(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(peer, &worker->streams, uci_peer_t, stream_link)
+    uci_list_for_each_safe(peer, &worker->xfer.streams, uci_peer_t, xfer.stream_link)
     {
         uci_stream_peer(peer);
     }

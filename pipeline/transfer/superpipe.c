@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "superpipe.h"
 
+#include "base/ask.h"
 #include "link/control.h"
 #include "inject.h"
 #include "recv_common.h"
@@ -53,7 +54,7 @@ static char *uci_superpipe_load(uci_send_op_t *op, uint32_t i, char *place, uci_
 {
     uci_bounce_segment_t *segment = &uci_path_state(op, uci_bounce_send_t)->segment;
     uint32_t index                = segment->first + i;
-    uint32_t length               = uci_chunk_length(op->length, op->chunk_size, index);
+    uint32_t length               = uci_chunk_length(op->length, op->chunk.size, index);
     bool seals                    = !op->peer->in_clear;
     char *data                    = place + (seals ? UCI_SEALED_FRONT : 0);
     uint64_t value;
@@ -74,7 +75,7 @@ static char *uci_superpipe_load(uci_send_op_t *op, uint32_t i, char *place, uci_
 static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
 {
     uci_bounce_segment_t *segment = &uci_path_state(op, uci_bounce_send_t)->segment;
-    uint32_t i, fits = (uint32_t)(UCI_SPAN_SIZE / uci_sealed_segment(op->peer, op->chunk_size, 1));
+    uint32_t i, fits = (uint32_t)(UCI_SPAN_SIZE / uci_sealed_segment(op->peer, op->chunk.size, 1));
     uint32_t count = uci_min(uci_superpipe_next(op), fits);
     char *span     = uci_span_get(op->peer->worker, keep);
     char *place    = span;
@@ -83,9 +84,9 @@ static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
     if (span == NULL) {
         return false;
     }
-    count            = uci_min(uci_min(count, (uint32_t)UCI_SUPERPIPE_CHUNKS), op->chunks - op->next);
+    count            = uci_min(uci_min(count, (uint32_t)UCI_SUPERPIPE_CHUNKS), op->chunk.count - op->chunk.next);
     segment->span    = span;
-    segment->first   = op->next;
+    segment->first   = op->chunk.next;
     segment->chunks  = count;
     segment->length  = 0;
     segment->cut     = 0;
@@ -105,7 +106,7 @@ static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_memory(op, span, (size_t)(place - span));
     }
-    op->next += count;
+    op->chunk.next += count;
     return true;
 }
 
@@ -122,20 +123,20 @@ static uci_control_t *uci_superpipe_describe(const uci_send_op_t *op)
     }
     payload = (uint64_t *)(void *)msg->payload;
     for (i = 0; i < segment->chunks; ++i) {
-        payload[i] = uci_merkle_leaf(op->tree, segment->first + i);
+        payload[i] = uci_merkle_leaf(op->chunk.tree, segment->first + i);
     }
     if (!op->peer->in_clear) {
         payload[segment->chunks] = segment->counter;
     }
     msg->hdr.flags  = UCI_AM_FLAG_BOUNCE;
-    msg->hdr.digest = (uint8_t)op->digest->id;
-    msg->hdr.op     = op->remote_op;
+    msg->hdr.digest = (uint8_t)op->chunk.digest->id;
+    msg->hdr.op     = op->way.remote_op;
     msg->hdr.index  = segment->first;
     msg->hdr.length = segment->length;
     msg->hdr.value  = segment->cut;
-    if (op->next == op->chunks) {
+    if (op->chunk.next == op->chunk.count) {
         msg->hdr.flags |= UCI_AM_FLAG_LAST;
-        msg->hdr.extra = uci_merkle_root(op->tree, (uint32_t)op->frame->seq, op->length, op->chunk_size);
+        msg->hdr.extra = uci_merkle_root(op->chunk.tree, (uint32_t)op->frame->seq, op->length, op->chunk.size);
     }
     if (uci_unlikely(uci_fault_enabled)) {
         uci_inject_leaves(op, msg, segment->chunks);
@@ -174,8 +175,8 @@ static void uci_superpipe_offer(uci_send_op_t *op)
         uci_span_put(op->peer->worker, bounce->segment.span);
     }
     bounce->segment.span = NULL;
-    if (op->next == op->chunks) {
-        uci_list_del(&op->link);
+    if (op->chunk.next == op->chunk.count) {
+        uci_list_del(&op->way.link);
         op->state = UCI_SEND_WAIT_FIN;
     }
     if (msg != NULL) {
@@ -193,7 +194,7 @@ static void uci_superpipe_step(uci_send_op_t *op)
             uci_send_op_fail(op, op->status);
             return;
         }
-        uci_list_del(&op->link); /* uci_send_part_done() puts it back */
+        uci_list_del(&op->way.link); /* uci_send_part_done() puts it back */
         if (bounce->spans == 0) {
             uci_stream_rest(op);
         }
@@ -205,27 +206,27 @@ static void uci_superpipe_step(uci_send_op_t *op)
 /* Fill its first segment */
 static void uci_superpipe_start(uci_send_op_t *op)
 {
-    op->path = &uci_superpipe_path;
+    op->way.ops = &uci_superpipe_path;
     (void)uci_superpipe_fill(op, UCI_SUPERPIPE_KEEP);
 }
 
 /* Offer what is filled, go on with the rest */
 static bool uci_superpipe_matched(uci_send_op_t *op)
 {
-    if (op->peer->leaving) {
+    if (uci_conversation_is_leaving(&op->peer->conversation)) {
         return false;
     }
     op->state = UCI_SEND_BOUNCING;
     UCI_STATS_INC(bounce_messages);
     /* no uci_grant_ahead(): that would register the user's buffer, which this path spares */
-    uci_list_add_tail(&op->peer->worker->bounces, &op->link);
+    uci_list_add_tail(&op->peer->worker->xfer.bounces, &op->way.link);
     uci_superpipe_step(op);
     return true;
 }
 
 static unsigned uci_superpipe_progress(uci_worker_t *worker)
 {
-    uci_list_for_each_safe(op, &worker->bounces, uci_send_op_t, link)
+    uci_list_for_each_safe(op, &worker->xfer.bounces, uci_send_op_t, way.link)
     {
         uci_superpipe_step(op);
     }
@@ -239,8 +240,8 @@ static bool uci_superpipe_is_right(const uci_recv_op_t *op, const char *data, ui
     uint32_t part;
 
     for (; length > 0; length -= part, data += part, ++leaves) {
-        part = uci_min(length, op->chunk_size);
-        if (op->digest->digest(data, part) != *leaves) {
+        part = uci_min(length, op->chunk.size);
+        if (op->chunk.digest->digest(data, part) != *leaves) {
             return false;
         }
     }
@@ -251,14 +252,14 @@ static bool uci_superpipe_is_right(const uci_recv_op_t *op, const char *data, ui
 static bool uci_superpipe_unpack(uci_recv_op_t *op, uint32_t first, const char *data, uint32_t length,
                                  const uint64_t *leaves, uci_cut_t cut)
 {
-    uint32_t i, count = (uint32_t)uci_div_up(length, op->chunk_size);
+    uint32_t i, count = (uint32_t)uci_div_up(length, op->chunk.size);
 
-    if (!uci_ordered_is_next(&op->ordered, (uint64_t)first * op->chunk_size) ||
+    if (!uci_ordered_is_next(&op->ordered, (uint64_t)first * op->chunk.size) ||
         !uci_superpipe_is_right(op, data, length, leaves) ||
         !uci_ordered_unpack(&op->ordered, op->buffer, data, length, cut)) {
         return false;
     }
-    op->arrived += count;
+    op->way.arrived += count;
     for (i = 0; i < count; ++i) {
         uci_recv_op_chunk_good(op, first + i, leaves[i], UCI_RUNG_NONE, false);
     }
@@ -270,20 +271,19 @@ static void uci_superpipe_reject(uci_recv_op_t *op)
 {
     uci_worker_t *worker = op->peer->worker;
 
-    ++worker->dropped;
     uci_ask_name(&op->ask);
-    uci_control_ask_soon(worker);
+    uci_control_count_dropped(worker);
 }
 
 void uci_superpipe_open(uci_recv_op_t *op, uint32_t first, char *data, uint32_t length, const uint64_t *leaves,
                         uci_cut_t cut)
 {
     bool whole = (op->buffer->kind == UCI_BUFFER_GENERIC); /* it is unpacked as it was packed, in one piece */
-    uint32_t i, part = 0, left = length, count = (uint32_t)uci_div_up(length, op->chunk_size);
+    uint32_t i, part = 0, left = length, count = (uint32_t)uci_div_up(length, op->chunk.size);
     char *record = data, *place = data;
 
     for (i = 0; i < count; ++i, left -= part, record += part + UCI_SEALED_OVERHEAD) {
-        part = uci_min(left, op->chunk_size);
+        part = uci_min(left, op->chunk.size);
         if (!uci_sealed_open_chunk(op->peer, leaves[count] + i, record, part)) {
             uci_superpipe_reject(op);
             if (whole) {
@@ -315,13 +315,13 @@ void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uin
         return; /* without memory: the same */
     }
     for (index = first; length > 0; ++index, ++leaves, data += part, length -= part) {
-        part = uci_min(length, op->chunk_size);
-        ++op->arrived;
-        if (op->state[index] == UCI_CHUNK_GOOD) {
-            uci_inject_pass(op->digest, data, part, *leaves);
+        part = uci_min(length, op->chunk.size);
+        ++op->way.arrived;
+        if (op->chunk.state[index] == UCI_CHUNK_GOOD) {
+            uci_inject_pass(op->chunk.digest, data, part, *leaves);
             continue;
         }
-        value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk_size, data, part, op->digest, *leaves);
+        value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk.size, data, part, op->chunk.digest, *leaves);
         if (uci_likely(value == *leaves)) {
             uci_recv_op_chunk_good(op, index, value, UCI_RUNG_NONE, false);
         } else {

@@ -22,7 +22,7 @@ static uint64_t uci_dispatch_seq(const uci_am_t *am, const uci_am_handler_t *han
         return handler->seq(am);
     }
     return (handler->about == UCI_AM_ABOUT_SEND) ? uci_txlog_expand(am->peer, am->hdr->seq)
-                                                 : uci_seq_expand(am->hdr->seq, am->peer->rx_next);
+                                                 : uci_seq_expand(am->hdr->seq, am->peer->rx.next);
 }
 
 /* What can be said of it by its type alone */
@@ -45,7 +45,7 @@ static const char *uci_dispatch_check_about(const uci_am_t *am, const uci_am_han
     const char *wrong;
 
     if (handler->about == UCI_AM_ABOUT_SEND) {
-        return uci_likely(am->seq < am->peer->tx_next) ? NULL : "something about a message that was never sent";
+        return uci_likely(am->seq < am->peer->tx.next) ? NULL : "something about a message that was never sent";
     }
     if (handler->about != UCI_AM_ABOUT_RECV) {
         return NULL;
@@ -74,8 +74,7 @@ static UCI_NOINLINE void uci_dispatch_refuse(uci_peer_t *peer, const uci_am_hdr_
 {
     uci_wire_refuse(peer, name, wrong);
     uci_blame(peer->worker, hdr);
-    ++peer->worker->dropped;
-    uci_control_ask_soon(peer->worker);
+    uci_control_count_dropped(peer->worker);
 }
 
 ucs_status_t uci_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length, void *desc)
@@ -99,8 +98,8 @@ ucs_status_t uci_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, const v
         return UCS_OK;
     }
     if (desc == NULL) { /* what it offers is not here yet */
-        ++worker->intact;
-        am.peer->heard = true;
+        uci_control_count_intact(worker);
+        uci_control_hear(am.peer);
     }
     handler->take(&am);
     return am.kept ? UCS_INPROGRESS : UCS_OK;

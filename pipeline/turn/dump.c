@@ -3,14 +3,15 @@
 
 #include <stdio.h>
 
+#include "conversation/conversation.h"
 #include "conn/close.h"
 #include "report/dump_line.h"
 #include "transfer/get.h"
 #include "base/path.h"
 #include "base/peer_table.h"
 #include "util/process.h"
-#include "base/recv_op.h"
-#include "base/send_op.h"
+#include "transfer/recv_op_part.h"
+#include "transfer/send_op_part.h"
 #include "base/siblings.h"
 #include "transfer/superpipe.h"
 #include "link/txlog.h"
@@ -55,17 +56,18 @@ static void uci_dump_send(int fd, const uci_send_op_t *op)
     unsigned state = uci_min((unsigned)op->state, (unsigned)UCI_SEND_DONE);
     char path[64]  = "";
 
-    if ((op->path != NULL) && (op->path->describe_send != NULL)) {
-        op->path->describe_send(op, path, sizeof(path));
+    if ((op->way.ops != NULL) && (op->way.ops->describe_send != NULL)) {
+        op->way.ops->describe_send(op, path, sizeof(path));
     }
     uci_dump_line(
             fd,
             "  send to %s, message %lu: %s; %lu bytes, %u chunks of %u; next %u%s; in flight %u, grants %u; asked %u "
             "times, begun %.3f s ago;%s%s%s%s",
             uci_peer_name(op->peer), (unsigned long)((op->frame != NULL) ? op->frame->seq : 0),
-            uci_dump_send_states[state], (unsigned long)op->length, op->chunks, op->chunk_size, op->next, path,
-            op->in_flight, uci_dump_count(&op->grants), op->queries, uci_dump_seconds_since(op->start_time),
-            UCI_DUMP_FLAG(op, sync), (op->changed != NULL) ? " changed" : "", (op->copy != NULL) ? " copied" : "",
+            uci_dump_send_states[state], (unsigned long)op->length, op->chunk.count, op->chunk.size, op->chunk.next,
+            path, op->way.in_flight, uci_dump_count(&op->way.grants), op->queries,
+            uci_dump_seconds_since(op->start_time), UCI_DUMP_FLAG(op, sync),
+            (op->chunk.changed != NULL) ? " changed" : "", (op->copy != NULL) ? " copied" : "",
             (op->req != NULL) ? " user waits" : " user is done");
 }
 
@@ -74,7 +76,7 @@ static uint32_t uci_dump_first_wrong(const uci_recv_op_t *op)
 {
     uint32_t i = 0;
 
-    while ((op->state != NULL) && (i < op->chunks) && (op->state[i] == UCI_CHUNK_GOOD)) {
+    while ((op->chunk.state != NULL) && (i < op->chunk.count) && (op->chunk.state[i] == UCI_CHUNK_GOOD)) {
         ++i;
     }
     return i;
@@ -84,20 +86,21 @@ static const char *uci_dump_wrong(const uci_recv_op_t *op, char *text, size_t si
 {
     uint32_t first = uci_dump_first_wrong(op);
 
-    if ((op->state == NULL) || (first >= op->chunks) || (op->state[first] >= uci_array_size(uci_dump_chunk_states))) {
+    if ((op->chunk.state == NULL) || (first >= op->chunk.count) ||
+        (op->chunk.state[first] >= uci_array_size(uci_dump_chunk_states))) {
         return "";
     }
-    snprintf(text, size, " (first wrong: %u, %s)", first, uci_dump_chunk_states[op->state[first]]);
+    snprintf(text, size, " (first wrong: %u, %s)", first, uci_dump_chunk_states[op->chunk.state[first]]);
     return text;
 }
 
 static void uci_dump_recv(int fd, const uci_recv_op_t *op)
 {
-    unsigned rung = uci_min((unsigned)op->rung, (unsigned)UCI_RUNG_COPY);
+    unsigned rung = uci_min((unsigned)op->repair.rung, (unsigned)UCI_RUNG_COPY);
     char wrong[64], path[64] = "";
 
-    if ((op->path != NULL) && (op->path->describe_recv != NULL)) {
-        op->path->describe_recv(op, path, sizeof(path));
+    if ((op->way.ops != NULL) && (op->way.ops->describe_recv != NULL)) {
+        op->way.ops->describe_recv(op, path, sizeof(path));
     }
     uci_dump_line(
             fd,
@@ -105,12 +108,13 @@ static void uci_dump_recv(int fd, const uci_recv_op_t *op)
             "%u landed, %u missing%s; roots %u, attempts %u, awaiting %u, gets %u, arrived %u, asked %u times, last "
             "%.3f s ago, %u answers damaged%s;%s%s%s%s%s%s%s%s",
             uci_peer_name(op->peer), (unsigned long)op->seq, (unsigned long)op->tag, op->slot, uci_dump_rungs[rung],
-            (unsigned long)op->length, op->chunks, op->chunk_size, op->good, op->bad, op->landed,
-            op->chunks - op->good - op->bad - op->landed, uci_dump_wrong(op, wrong, sizeof(wrong)), op->roots,
-            op->attempts, op->awaiting, op->gets, op->arrived, op->asked, uci_dump_seconds_since(op->ask.time),
-            op->refused, path, UCI_DUMP_FLAG(op, slotless), UCI_DUMP_FLAG(op, descending),
-            UCI_DUMP_FLAG(op, have_leaves), UCI_DUMP_FLAG(op, have_root), UCI_DUMP_FLAG(op, ask_later),
-            (op->packed != NULL) ? " collected" : "", (op->ahead != NULL) ? " ahead" : "",
+            (unsigned long)op->length, op->chunk.count, op->chunk.size, op->chunk.good, op->chunk.bad, op->chunk.landed,
+            op->chunk.count - op->chunk.good - op->chunk.bad - op->chunk.landed,
+            uci_dump_wrong(op, wrong, sizeof(wrong)), op->repair.roots, op->repair.attempts, op->repair.awaiting,
+            op->way.gets, op->way.arrived, op->repair.asked, uci_dump_seconds_since(op->ask.time), op->repair.refused,
+            path, UCI_DUMP_FLAG(op, way.slotless), UCI_DUMP_FLAG(op, repair.descending),
+            UCI_DUMP_FLAG(op, chunk.have_leaves), UCI_DUMP_FLAG(op, chunk.have_root), UCI_DUMP_FLAG(op, way.ask_later),
+            (op->packed != NULL) ? " collected" : "", (op->repair.ahead != NULL) ? " ahead" : "",
             (op->req != NULL) ? " user waits" : "");
 }
 
@@ -137,11 +141,11 @@ static void uci_dump_message(int fd, const uci_message_t *message, const char *w
 
 static void uci_dump_operations(int fd, const uci_worker_t *worker)
 {
-    uci_dump_each(fd, &worker->send_ops, uci_send_op_t, all, uci_dump_send(fd, each));
-    uci_dump_each(fd, &worker->recv_ops, uci_recv_op_t, link, uci_dump_recv(fd, each));
+    uci_dump_each(fd, &worker->xfer.send_ops, uci_send_op_t, all, uci_dump_send(fd, each));
+    uci_dump_each(fd, &worker->xfer.recv_ops, uci_recv_op_t, link, uci_dump_recv(fd, each));
     uci_dump_each(fd, &worker->match.all_msgs, uci_match_msg_t, all,
                   uci_dump_message(fd, uci_container_of(each, uci_message_t, match), "unexpected"));
-    uci_dump_each(fd, &worker->probed, uci_message_t, link, uci_dump_message(fd, each, "probed"));
+    uci_dump_each(fd, &worker->msgs.probed, uci_message_t, link, uci_dump_message(fd, each, "probed"));
     uci_close_dump(worker, fd);
 }
 
@@ -154,22 +158,22 @@ static void uci_dump_peer(int fd, const uci_peer_t *peer)
             "  peer %s, uid 0x%lx, %u endpoints: sent: next %lu, posted %lu, lowest in the log %lu, acknowledged %lu, asked "
             "%u times, by active message below %lu, place in the mailbox %lu; received: next %lu, held %u, damaged %u, "
             "asked %u times, unacknowledged %u, place %lu; pending %u, sending %u, chunks held %u, queued %u, draining %u, "
-            "status %d, byes %u, round %u, FINs %lu (%lu told);%s%s%s%s%s%s%s%s%s%s%s%s%s%s%s",
-            uci_peer_name(peer), (unsigned long)peer->uid, uci_dump_count(&peer->eps), (unsigned long)peer->tx_next,
-            (unsigned long)peer->tx_posted, (unsigned long)peer->tx_base, (unsigned long)peer->tx_acked, peer->tx_asks,
-            (unsigned long)peer->am_until, peer->box_mapped ? (unsigned long)uci_box_tx_position(&peer->box) : 0ul,
-            (unsigned long)peer->rx_next, uci_dump_count(&peer->held), uci_dump_count(&peer->gaps), peer->gap_asks,
-            peer->unacked,
-            (peer->rx_box >= 0) ? (unsigned long)uci_box_rx_position(&peer->worker->mailbox.boxes[peer->rx_box].rx)
-                                : 0ul,
-            uci_dump_count(&peer->pending), peer->sending, peer->chunks_held, uci_dump_count(&peer->queued),
-            peer->draining, (int)peer->status, peer->byes, peer->round, (unsigned long)peer->fins_sent,
-            (unsigned long)peer->fins_told, UCI_DUMP_FLAG(peer, heard), UCI_DUMP_FLAG(peer, hello_sent),
-            UCI_DUMP_FLAG(peer, by_mailbox), UCI_DUMP_FLAG(peer, box_mapped), UCI_DUMP_FLAG(peer, box_offered),
-            UCI_DUMP_FLAG(peer, rx_special), UCI_DUMP_FLAG(peer, leaving), UCI_DUMP_FLAG(peer, user_closed),
-            UCI_DUMP_FLAG(peer, asked), UCI_DUMP_FLAG(peer, answered), UCI_DUMP_FLAG(peer, bye_said),
-            UCI_DUMP_FLAG(peer, bye_heard), UCI_DUMP_FLAG(peer, promised), UCI_DUMP_FLAG(peer, pool_offered),
-            UCI_DUMP_FLAG(peer, maps_ours));
+            "%s, status %d, byes %u, round %u, FINs %lu (%lu told);%s%s%s%s%s%s%s%s",
+            uci_peer_name(peer), (unsigned long)peer->uid, uci_dump_count(&peer->eps), (unsigned long)peer->tx.next,
+            (unsigned long)peer->tx.posted, (unsigned long)peer->tx.base, (unsigned long)peer->tx.acked, peer->log.asks,
+            (unsigned long)peer->box.am_until,
+            peer->box.mapped ? (unsigned long)uci_box_tx_position(&peer->box.tx) : 0ul, (unsigned long)peer->rx.next,
+            uci_dump_count(&peer->rx.held), uci_dump_count(&peer->rx.gaps), peer->rx.gap_asks, peer->rx.unacked,
+            (peer->box.own >= 0)
+                    ? (unsigned long)uci_box_rx_position(&peer->worker->link.mailbox.boxes[peer->box.own].rx)
+                    : 0ul,
+            uci_dump_count(&peer->talk.pending), peer->talk.sending, peer->xfer.chunks_held,
+            uci_dump_count(&peer->xfer.queued), peer->xfer.draining, uci_conversation_states[peer->conversation.state],
+            (int)peer->conversation.status, peer->talk.byes, peer->conversation.round,
+            (unsigned long)peer->talk.fins_sent, (unsigned long)peer->conversation.fins_told,
+            UCI_DUMP_FLAG(peer, talk.heard), UCI_DUMP_FLAG(peer, talk.hello_sent), UCI_DUMP_FLAG(peer, box.used),
+            UCI_DUMP_FLAG(peer, box.mapped), UCI_DUMP_FLAG(peer, box.offered), UCI_DUMP_FLAG(peer, rx.special),
+            UCI_DUMP_FLAG(peer, slots.offered), UCI_DUMP_FLAG(peer, slots.maps_ours));
 }
 
 static unsigned uci_dump_logged(const uci_worker_t *worker)
@@ -206,21 +210,23 @@ static void uci_dump_worker(uci_worker_t *worker, void *arg)
             " worker of uid 0x%lx:%s turns %u%s, active %u, resync %d (in %.3f s), round trip %.1f us, dropped %lu; in "
             "progress: streams %u, offers %u, landed %u, bounces %u, direct sends %u, direct receives %u, unsent "
             "%u, completed %d",
-            (unsigned long)worker->uid, worker->is_mt ? " for several threads," : "", worker->turns,
-            uci_worker_is_inside(worker) ? " (inside of one)" : "", worker->ops_active, worker->resync,
-            worker->resync ? -uci_dump_seconds_since(worker->resync_time) : 0.0, (double)worker->round_trip * 1e-3,
-            (unsigned long)worker->dropped, uci_dump_count(&worker->streams), uci_dump_count(&worker->offers),
-            uci_dump_count(&worker->landed), uci_dump_count(&worker->bounces), uci_dump_count(&worker->direct_sends),
-            uci_dump_count(&worker->direct_recvs), uci_dump_count(&worker->unsent), worker->completed != NULL);
+            (unsigned long)worker->uid, worker->access.is_mt ? " for several threads," : "", worker->turn.count,
+            uci_worker_is_inside(worker) ? " (inside of one)" : "", worker->ops_active, worker->talk.resync,
+            worker->talk.resync ? -uci_dump_seconds_since(worker->talk.resync_time) : 0.0,
+            (double)worker->talk.round_trip * 1e-3, (unsigned long)worker->talk.dropped,
+            uci_dump_count(&worker->xfer.streams), uci_dump_count(&worker->xfer.offers),
+            uci_dump_count(&worker->xfer.landed), uci_dump_count(&worker->xfer.bounces),
+            uci_dump_count(&worker->xfer.direct_sends), uci_dump_count(&worker->xfer.direct_recvs),
+            uci_dump_count(&worker->talk.unsent), worker->requests.completed != NULL);
     uci_dump_line(
             fd,
             "  send operations %u, receive operations %u, posted receives %zu, unexpected messages %zu, probed %u, "
             "closes %u, peers of which something is missing %u; requests in use %zu; frames in use %zu, %u of them in "
             "logs; free: slots %u, spans %u",
-            uci_dump_count(&worker->send_ops), uci_dump_count(&worker->recv_ops), worker->match.recvs_count,
-            worker->match.msgs_count, uci_dump_count(&worker->probed), uci_dump_count(&worker->closing),
-            uci_dump_count(&worker->suspects), worker->requests.in_use, uci_dump_frames(worker),
-            uci_dump_logged(worker), worker->bounce.available, worker->spans.free_count);
+            uci_dump_count(&worker->xfer.send_ops), uci_dump_count(&worker->xfer.recv_ops), worker->match.recvs_count,
+            worker->match.msgs_count, uci_dump_count(&worker->msgs.probed), uci_dump_count(&worker->conn.closing),
+            uci_dump_count(&worker->link.suspects), worker->requests.pool.in_use, uci_dump_frames(worker),
+            uci_dump_logged(worker), worker->link.bounce.available, worker->spans.free_count);
     uci_worker_for_each_peer(peer, worker)
     {
         if (++shown <= UCI_DUMP_MAX) {

@@ -7,9 +7,9 @@
 #include "live/live_file.h"
 #include "base/peer_table.h"
 #include "util/process.h"
-#include "base/recv_op.h"
+#include "transfer/recv_op_part.h"
 #include "report/report.h"
-#include "base/send_op.h"
+#include "transfer/send_op_part.h"
 
 #define UCI_GAUGES_WALK 1000u /* no list is walked further: a count of so many is "at least" */
 
@@ -91,12 +91,12 @@ static void uci_gauges_show_posted(uci_gauges_t *gauges, uci_worker_t *worker)
     if (oldest == NULL) {
         return;
     }
-    if ((worker->gauge.oldest != oldest->number) || (worker->gauge.oldest_time == 0)) {
-        worker->gauge.oldest      = oldest->number;
-        worker->gauge.oldest_time = gauges->now;
+    if ((worker->turn.gauge.oldest != oldest->number) || (worker->turn.gauge.oldest_time == 0)) {
+        worker->turn.gauge.oldest      = oldest->number;
+        worker->turn.gauge.oldest_time = gauges->now;
     }
     uci_gauges_describe(uci_gauges_add(gauges, UCI_LIVE_WAIT_POSTED, (unsigned)worker->match.recvs_count,
-                                       worker->gauge.oldest_time),
+                                       worker->turn.gauge.oldest_time),
                         oldest->tag, oldest->mask);
 }
 
@@ -105,11 +105,11 @@ static void uci_gauges_show_receiving(uci_gauges_t *gauges, const uci_worker_t *
     const uci_recv_op_t *op;
     uci_live_wait_t *wait;
 
-    if (uci_list_is_empty(&worker->recv_ops)) {
+    if (uci_list_is_empty(&worker->xfer.recv_ops)) {
         return;
     }
-    op          = uci_container_of(worker->recv_ops.next, uci_recv_op_t, link);
-    wait        = uci_gauges_add(gauges, UCI_LIVE_WAIT_RECEIVING, uci_gauges_count(&worker->recv_ops), op->ask.time);
+    op   = uci_container_of(worker->xfer.recv_ops.next, uci_recv_op_t, link);
+    wait = uci_gauges_add(gauges, UCI_LIVE_WAIT_RECEIVING, uci_gauges_count(&worker->xfer.recv_ops), op->ask.time);
     wait->bytes = op->length;
     uci_gauges_name_peer(wait, op->peer);
     uci_gauges_describe(wait, op->tag, UINT64_MAX);
@@ -120,11 +120,11 @@ static void uci_gauges_show_sending(uci_gauges_t *gauges, const uci_worker_t *wo
     const uci_send_op_t *op;
     uci_live_wait_t *wait;
 
-    if (uci_list_is_empty(&worker->send_ops)) {
+    if (uci_list_is_empty(&worker->xfer.send_ops)) {
         return;
     }
-    op          = uci_container_of(worker->send_ops.next, uci_send_op_t, all);
-    wait        = uci_gauges_add(gauges, UCI_LIVE_WAIT_SENDING, uci_gauges_count(&worker->send_ops), op->start_time);
+    op   = uci_container_of(worker->xfer.send_ops.next, uci_send_op_t, all);
+    wait = uci_gauges_add(gauges, UCI_LIVE_WAIT_SENDING, uci_gauges_count(&worker->xfer.send_ops), op->start_time);
     wait->bytes = op->length;
     uci_gauges_name_peer(wait, op->peer);
     if (op->frame != NULL) {
@@ -139,19 +139,19 @@ static void uci_gauges_show_logged(uci_gauges_t *gauges, const uci_worker_t *wor
     unsigned walked          = 0;
     uci_live_wait_t *wait;
 
-    uci_list_for_each(peer, &worker->watched, uci_peer_t, watched_link)
+    uci_list_for_each(peer, &worker->link.watched, uci_peer_t, log.watched_link)
     {
         if (++walked > UCI_GAUGES_WALK) {
             break;
         }
-        if ((peer->tx_acked != peer->tx_next) && (peer->tx_acked == peer->tx_seen) &&
-            ((oldest == NULL) || (peer->tx_time < oldest->tx_time))) {
+        if ((peer->tx.acked != peer->tx.next) && (peer->tx.acked == peer->log.seen) &&
+            ((oldest == NULL) || (peer->log.time < oldest->log.time))) {
             oldest = peer;
         }
     }
     if (oldest != NULL) {
-        wait = uci_gauges_add(gauges, UCI_LIVE_WAIT_LOGGED, (unsigned)(oldest->tx_next - oldest->tx_acked),
-                              oldest->tx_time);
+        wait = uci_gauges_add(gauges, UCI_LIVE_WAIT_LOGGED, (unsigned)(oldest->tx.next - oldest->tx.acked),
+                              oldest->log.time);
         uci_gauges_name_peer(wait, oldest);
     }
 }
@@ -164,7 +164,7 @@ static uint64_t uci_gauges_mailboxes(const uci_worker_t *worker)
 
     uci_worker_for_each_peer(peer, worker)
     {
-        count += peer->by_mailbox;
+        count += peer->box.used;
     }
     return count;
 }
@@ -175,15 +175,15 @@ static void uci_gauges_write(uci_worker_t *worker, uint64_t now)
     uci_gauges_t gauges     = {.live = live, .now = now, .wall = uci_live_time()};
 
     live->time          = gauges.wall;
-    live->log_bytes     = worker->log_bytes;
-    live->log_limit     = worker->log_limit;
-    live->copy_bytes    = worker->copy_bytes;
-    live->peers         = worker->peers_count;
+    live->log_bytes     = worker->link.log_bytes;
+    live->log_limit     = worker->link.log_limit;
+    live->copy_bytes    = worker->xfer.copy_bytes;
+    live->peers         = worker->peers.count;
     live->peers_mailbox = uci_gauges_mailboxes(worker);
     live->posted        = worker->match.recvs_count;
     live->unexpected    = worker->match.msgs_count;
-    live->receiving     = uci_gauges_count(&worker->recv_ops);
-    live->sending       = uci_gauges_count(&worker->send_ops);
+    live->receiving     = uci_gauges_count(&worker->xfer.recv_ops);
+    live->sending       = uci_gauges_count(&worker->xfer.send_ops);
     uci_gauges_show_posted(&gauges, worker);
     uci_gauges_show_receiving(&gauges, worker);
     uci_gauges_show_sending(&gauges, worker);
@@ -200,9 +200,9 @@ void uci_gauges_refresh(uci_worker_t *worker)
         return;
     }
     now = uci_process_time_ns();
-    if ((worker->gauge.time != 0) && (now - worker->gauge.time < UCI_GAUGES_NS)) {
+    if ((worker->turn.gauge.time != 0) && (now - worker->turn.gauge.time < UCI_GAUGES_NS)) {
         return;
     }
-    worker->gauge.time = now;
+    worker->turn.gauge.time = now;
     uci_gauges_write(worker, now);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "resync.h"
 
+#include "base/ask.h"
 #include "conn/close.h"
 #include "link/control.h"
 #include "link/link_recv.h"
@@ -13,14 +14,14 @@
 
 static bool uci_resync_is_due(const uci_ask_t *ask, const uci_peer_t *peer, uint64_t now)
 {
-    return (now >= uci_ask_time(ask, peer)) && (peer->sending < UCI_RESYNC_UNTAKEN);
+    return (now >= uci_ask_time(ask, peer)) && (peer->talk.sending < UCI_RESYNC_UNTAKEN);
 }
 
 /* @param told_p  the peer that has just been asked about all of its messages */
 static void uci_resync_ask_sender(uci_send_op_t *op, uint64_t now, const uci_peer_t **told_p)
 {
     if (uci_resync_is_due(&op->ask, op->peer, now)) {
-        if ((op->tree != NULL) || op->ask.named) {
+        if ((op->chunk.tree != NULL) || op->ask.named) {
             uci_send_op_query(op);
         } else if (*told_p == op->peer) {
             uci_ask_done(&op->ask, op->peer, now);
@@ -35,12 +36,8 @@ static void uci_resync_ask_sender(uci_send_op_t *op, uint64_t now, const uci_pee
 /* What was damaged is not forgotten before those that it may have been about have been asked about, or have ended */
 static void uci_resync_keep(uci_worker_t *worker, const uci_ask_t *ask, const uci_peer_t *peer)
 {
-    uint64_t time;
-
     if (uci_ask_is_urgent(ask, peer)) {
-        time                = uci_ask_time(ask, peer);
-        worker->resync_time = worker->resync ? uci_min(worker->resync_time, time) : time;
-        worker->resync      = true;
+        uci_control_ask_at(worker, uci_ask_time(ask, peer));
     }
 }
 
@@ -48,22 +45,22 @@ static void uci_resync_ask(uci_worker_t *worker, uint64_t now, bool damaged)
 {
     const uci_peer_t *told = NULL;
 
-    uci_list_for_each(send_op, &worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each(send_op, &worker->xfer.send_ops, uci_send_op_t, all)
     {
         uci_resync_ask_sender(send_op, now, &told);
     }
-    uci_list_for_each_safe(recv_op, &worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each_safe(recv_op, &worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         if (uci_resync_is_due(&recv_op->ask, recv_op->peer, now)) {
             uci_repair_ask_again(recv_op, uci_ask_is_urgent(&recv_op->ask, recv_op->peer)); /* which may give it up */
         }
     }
     uci_close_ask_again(worker, now, damaged);
-    uci_list_for_each(waiting, &worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each(waiting, &worker->xfer.send_ops, uci_send_op_t, all)
     {
         uci_resync_keep(worker, &waiting->ask, waiting->peer);
     }
-    uci_list_for_each(coming, &worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each(coming, &worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         uci_resync_keep(worker, &coming->ask, coming->peer);
     }
@@ -74,37 +71,34 @@ void uci_resync_progress(uci_worker_t *worker)
     uint64_t now;
     bool damaged;
 
-    if (uci_likely(!worker->ask_now) && uci_likely(!uci_worker_is_turn(worker, UCI_RESYNC_POLLS))) {
+    if (uci_likely(!worker->talk.ask_now) && uci_likely(!uci_worker_is_turn(worker, UCI_RESYNC_POLLS))) {
         return;
     }
 
     now     = uci_process_time_ns();
-    damaged = worker->resync && (now >= worker->resync_time);
-    if (!damaged && !worker->ask_now && (now < worker->check_time)) {
+    damaged = worker->talk.resync && (now >= worker->talk.resync_time);
+    if (!damaged && !worker->talk.ask_now && (now < worker->turn.check_time)) {
         return;
     }
-    if (damaged) {
-        worker->resync = false;
-    }
-    worker->ask_now = false;
+    uci_control_asks(worker, damaged);
     uci_link_ask(worker, now);
     uci_resync_ask(worker, now, damaged);
-    worker->check_time = uci_min(now + UCI_RESYNC_CHECK_NS, uci_link_due(worker));
+    worker->turn.check_time = uci_min(now + UCI_RESYNC_CHECK_NS, uci_link_due(worker));
 }
 
 uint64_t uci_resync_due(const uci_worker_t *worker)
 {
     uint64_t due = uci_link_due(worker);
 
-    uci_list_for_each(send_op, &worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each(send_op, &worker->xfer.send_ops, uci_send_op_t, all)
     {
         due = uci_min(due, uci_ask_time(&send_op->ask, send_op->peer));
         due = uci_min(due, uci_send_op_buffer_time(send_op));
     }
-    uci_list_for_each(recv_op, &worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each(recv_op, &worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         due = uci_min(due, uci_ask_time(&recv_op->ask, recv_op->peer));
     }
-    due = uci_max(due, worker->check_time);
-    return worker->resync ? uci_min(due, worker->resync_time) : due;
+    due = uci_max(due, worker->turn.check_time);
+    return worker->talk.resync ? uci_min(due, worker->talk.resync_time) : due;
 }

@@ -19,7 +19,7 @@
 
 void uci_wakeup_init(uci_worker_t *worker, const ucp_worker_params_t *params, bool enabled)
 {
-    uci_wakeup_t *wakeup = &worker->wakeup;
+    uci_wakeup_t *wakeup = &worker->turn.wakeup;
 
     wakeup->set   = -1;
     wakeup->timer = -1;
@@ -37,8 +37,8 @@ void uci_wakeup_init(uci_worker_t *worker, const ucp_worker_params_t *params, bo
 
 void uci_wakeup_cleanup(uci_worker_t *worker)
 {
-    if (worker->wakeup.timer >= 0) {
-        close(worker->wakeup.timer); /* and so leaves the set */
+    if (worker->turn.wakeup.timer >= 0) {
+        close(worker->turn.wakeup.timer); /* and so leaves the set */
     }
 }
 
@@ -79,16 +79,17 @@ static bool uci_wakeup_set_timer(uci_wakeup_t *wakeup, uint64_t due)
 
 uint64_t uci_worker_due(const uci_worker_t *worker)
 {
-    if (worker->completed != NULL) {
+    if (worker->requests.completed != NULL) {
         return 0;
     }
     if (worker->ops_active == 0) {
         return UINT64_MAX;
     }
-    if (uci_path_table_are_due(worker) || !uci_list_is_empty(&worker->waiting) || !uci_list_is_empty(&worker->unsent)) {
+    if (uci_path_table_are_due(worker) || !uci_list_is_empty(&worker->link.waiting) ||
+        !uci_list_is_empty(&worker->talk.unsent)) {
         return 0;
     }
-    if ((worker->twin != NULL) && worker->twin->is_waiting(worker)) {
+    if ((worker->twins.events != NULL) && worker->twins.events->is_waiting(worker)) {
         return 0;
     }
     return uci_min(uci_resync_due(worker), uci_close_due(worker));
@@ -98,11 +99,11 @@ ucs_status_t uci_wakeup_arm(uci_worker_t *worker)
 {
     uint64_t due;
 
-    if (worker->wakeup.set < 0) {
+    if (worker->turn.wakeup.set < 0) {
         return uci_ucp.worker_arm(worker->ucp); /* which says why not */
     }
     due = uci_worker_due(worker);
-    if ((due <= uci_process_time_ns()) || !uci_wakeup_set_timer(&worker->wakeup, due)) {
+    if ((due <= uci_process_time_ns()) || !uci_wakeup_set_timer(&worker->turn.wakeup, due)) {
         return UCS_ERR_BUSY;
     }
     return uci_ucp.worker_arm(worker->ucp);
@@ -111,7 +112,7 @@ ucs_status_t uci_wakeup_arm(uci_worker_t *worker)
 /* UCX's own would keep its lock while it calls ucp_worker_arm(), and knows nothing of our timer in a given set */
 ucs_status_t uci_wakeup_wait(uci_worker_t *worker)
 {
-    struct pollfd event = {.fd = worker->wakeup.set, .events = POLLIN};
+    struct pollfd event = {.fd = worker->turn.wakeup.set, .events = POLLIN};
     ucs_status_t status;
 
     uci_worker_enter(worker);

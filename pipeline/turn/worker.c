@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/worker_alloc.h"
 #include "link/bounce.h"
 #include "conn/close.h"
 #include "link/control.h"
@@ -30,79 +31,13 @@
 #include "wakeup.h"
 #include "base/wire.h"
 #include "base/worker_lock.h"
-
-#define UCI_WORKER_REQUEST_SLAB 64
-#define UCI_WORKER_MESSAGE_SLAB 32
-#define UCI_WORKER_COPY_SLAB    4
+#include "base/worker_state.h"
 
 /* As long as each turn finds frames in the mailbox, UCX has its part in one of so many */
 #define UCI_WORKER_UCX_TURNS 8
 
 /* Turns without UCX's part after one in which it had nothing */
 #define UCI_WORKER_UCX_RESTS 3
-
-static void uci_worker_request_init(void *arg, void *object)
-{
-    uci_context_t *context = arg;
-
-    if (context->request_init != NULL) {
-        context->request_init((char *)object + uci_request_head());
-    }
-}
-
-static void uci_worker_request_cleanup(void *arg, void *object)
-{
-    uci_context_t *context = arg;
-
-    if (context->request_cleanup != NULL) {
-        context->request_cleanup((char *)object + uci_request_head());
-    }
-}
-
-static ucs_status_t uci_worker_learn_address(uci_worker_t *worker)
-{
-    ucp_worker_address_attr_t attr = {.field_mask = UCP_WORKER_ADDRESS_ATTR_FIELD_UID};
-    ucs_status_t status;
-
-    status = uci_ucp.worker_get_address(worker->ucp, &worker->address, &worker->address_length);
-    if (status != UCS_OK) {
-        uci_error("failed to get the worker's address: %s", uci_ucp.status_string(status));
-        return status;
-    }
-    status = uci_ucp.worker_address_query(worker->address, &attr);
-    if (status != UCS_OK) {
-        uci_error("failed to get the worker's uid: %s", uci_ucp.status_string(status));
-        uci_ucp.worker_release_address(worker->ucp, worker->address);
-        return status;
-    }
-    worker->uid = attr.worker_uid;
-    status      = uci_mark_init(&worker->mark, worker->uid);
-    if (status != UCS_OK) {
-        uci_ucp.worker_release_address(worker->ucp, worker->address);
-        return status;
-    }
-    worker->mark.eager_max = (uint32_t)worker->eager_max;
-    uci_mark_finish(&worker->mark);
-    return UCS_OK;
-}
-
-static void uci_worker_init_lists(uci_worker_t *worker)
-{
-    uci_list_init(&worker->probed);
-    uci_list_init(&worker->watched);
-    uci_list_init(&worker->streams);
-    uci_list_init(&worker->offers);
-    uci_list_init(&worker->landed);
-    uci_list_init(&worker->bounces);
-    uci_list_init(&worker->direct_sends);
-    uci_list_init(&worker->direct_recvs);
-    uci_list_init(&worker->closing);
-    uci_list_init(&worker->send_ops);
-    uci_list_init(&worker->recv_ops);
-    uci_list_init(&worker->suspects);
-    uci_list_init(&worker->waiting);
-    uci_list_init(&worker->unsent);
-}
 
 static ucs_status_t uci_worker_listen(uci_worker_t *worker, unsigned id, ucp_am_recv_callback_t recv)
 {
@@ -135,55 +70,36 @@ static ucs_status_t uci_worker_listen_sealed(uci_worker_t *worker)
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
                                ucs_thread_mode_t thread_mode, uci_worker_t **worker_p)
 {
-    ucs_status_t status = UCS_ERR_NO_MEMORY;
+    static const uci_worker_calls_t calls = {.turn       = uci_worker_turn,
+                                             .message    = uci_dispatch,
+                                             .handlers   = uci_am_handlers,
+                                             .recv       = uci_recv,
+                                             .find       = uci_unexpected_oldest,
+                                             .withdraw   = uci_request_withdraw,
+                                             .arrived    = uci_recv_arrived,
+                                             .lost       = uci_recv_lost,
+                                             .recv_flags = UCI_REQUEST_RECV};
+    ucs_status_t status;
     uci_worker_t *worker;
 
-    worker = aligned_alloc(UCI_CACHE_LINE, uci_align_up(sizeof(*worker), UCI_CACHE_LINE));
-    if (worker == NULL) {
-        goto err;
-    }
-    memset(worker, 0, sizeof(*worker));
-    if (uci_peer_table_init(worker) != UCS_OK) {
-        goto err_free;
-    }
-
-    worker->ucp     = ucp;
-    worker->context = context;
-    worker->seals   = uci_seal_is_on();
     uci_tuner_init(uci_ucp.get_version_string());
-    worker->eager_max  = uci_tuner_eager_max();
-    worker->copies     = uci_tuner_plan("", 0);
-    worker->digest     = uci_plan_choose(worker->copies, worker->eager_max)->digest;
-    worker->small_xxh3 = (uci_settings.digest == &uci_digest_auto) || (worker->digest->id == UCI_DIGEST_XXH3);
-    uci_stats_set_info(worker->digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
-    worker->log_limit  = uci_settings.log_size;
-    worker->slots_free = UINT32_MAX;
-    worker->turn       = uci_worker_turn;
-    worker->message    = uci_dispatch;
-    worker->handlers   = uci_am_handlers;
-    worker->recv       = uci_recv;
-    worker->find       = uci_unexpected_oldest;
-    worker->withdraw   = uci_request_withdraw;
-    worker->arrived    = uci_recv_arrived;
-    worker->lost       = uci_recv_lost;
-    worker->recv_flags = UCI_REQUEST_RECV;
-    uci_match_init(&worker->match);
-    uci_worker_init_lists(worker);
+    worker = uci_worker_alloc(ucp, context, &calls);
+    if (worker == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    uci_stats_set_info(worker->choice.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     uci_worker_lock_init(worker, thread_mode);
     uci_wakeup_init(worker, params, context->wakeup);
-    uci_frame_pool_init(&worker->frames);
-    worker->request_head = uci_request_head();
-    uci_pool_init(&worker->requests, worker->request_head + context->request_size, UCI_WORKER_REQUEST_SLAB,
-                  uci_worker_request_init, uci_worker_request_cleanup, context);
-    uci_pool_init(&worker->messages, sizeof(uci_control_t) + UCI_CONTROL_POOLED, UCI_WORKER_MESSAGE_SLAB, NULL, NULL,
-                  NULL);
-
-    uci_pool_init(&worker->slot_copies, UCI_SLOT_SIZE, UCI_WORKER_COPY_SLAB, NULL, NULL, NULL);
+    uci_link_worker_init(&worker->link, uci_settings.log_size);
+    uci_control_worker_init(&worker->talk, sizeof(uci_control_t) + UCI_CONTROL_POOLED);
+    uci_transfer_worker_init(&worker->xfer, UCI_SLOT_SIZE);
+    uci_conn_worker_init(&worker->conn);
+    uci_message_worker_init(&worker->msgs);
 
     uci_report_init();
     status = uci_worker_learn_address(worker);
     if (status != UCS_OK) {
-        goto err_free_peers;
+        goto err_free;
     }
     status = worker->seals ? uci_worker_listen_sealed(worker) : uci_worker_listen_plain(worker);
     if (status != UCS_OK) {
@@ -197,12 +113,9 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     return UCS_OK;
 
 err_release_address:
-    uci_ucp.worker_release_address(ucp, worker->address);
-err_free_peers:
-    free(worker->peers);
+    uci_ucp.worker_release_address(ucp, worker->self.address);
 err_free:
-    free(worker);
-err:
+    uci_worker_free(worker);
     return status;
 }
 
@@ -221,7 +134,7 @@ void uci_worker_shutdown(uci_worker_t *worker)
     }
     uci_bounce_cleanup(worker);
     uci_mailbox_cleanup(worker);
-    uci_ucp.worker_release_address(worker->ucp, worker->address);
+    uci_ucp.worker_release_address(worker->ucp, worker->self.address);
 }
 
 void uci_worker_destroy(uci_worker_t *worker)
@@ -237,23 +150,18 @@ void uci_worker_destroy(uci_worker_t *worker)
         uci_link_cleanup(peer);
         uci_control_cleanup(peer);
     }
-    uci_peer_table_cleanup(worker);
-    uci_frame_pool_cleanup(&worker->frames);
-    uci_pool_cleanup(&worker->messages);
-    uci_pool_cleanup(&worker->slot_copies);
-    uci_pool_cleanup(&worker->requests);
+    uci_control_worker_cleanup(&worker->talk);
+    uci_transfer_worker_cleanup(&worker->xfer);
     uci_stats_leave(&worker->stats);
     uci_wakeup_cleanup(worker);
     uci_worker_lock_cleanup(worker);
-    free(worker->slots);
-    free(worker->own_copy);
-    free(worker);
+    uci_worker_free(worker);
 }
 
 bool uci_worker_is_untouched(const uci_worker_t *worker)
 {
-    return (worker->peers_count == 0) && !worker->address_given && (worker->match.recvs_count == 0) &&
-           uci_frame_pool_is_new(&worker->frames) && uci_pool_is_new(&worker->requests);
+    return (worker->peers.count == 0) && !worker->self.given && (worker->match.recvs_count == 0) &&
+           uci_frame_pool_is_new(&worker->frames) && uci_pool_is_new(&worker->requests.pool);
 }
 
 /* What could not be sent where it was said. What this brings from ourselves may bring more, for the next turn */
@@ -262,16 +170,13 @@ static void uci_worker_send_unsent(uci_worker_t *worker)
     uci_list_t todo;
     uci_peer_t *peer;
 
-    uci_list_move(&worker->unsent, &todo);
-    worker->sends_unsent = true;
+    uci_control_begin_unsent(worker, &todo);
     while (!uci_list_is_empty(&todo)) {
-        peer = uci_container_of(todo.next, uci_peer_t, unsent_link);
-        uci_list_del(&peer->unsent_link);
-        --worker->ops_active;
+        peer = uci_control_next_unsent(worker, &todo);
         uci_control_send_pending(peer);
         uci_mailbox_offer(peer);
     }
-    worker->sends_unsent = false;
+    uci_control_end_unsent(worker);
 }
 
 /* What is not done by UCX's callbacks */
@@ -279,25 +184,25 @@ static __attribute__((noinline)) unsigned uci_worker_progress_own(uci_worker_t *
 {
     unsigned count = 0;
 
-    worker->own = true;
-    if (!uci_list_is_empty(&worker->unsent)) {
+    worker->turn.own = true;
+    if (!uci_list_is_empty(&worker->talk.unsent)) {
         uci_worker_send_unsent(worker);
         ++count;
     }
-    if (!uci_list_is_empty(&worker->waiting)) {
+    if (!uci_list_is_empty(&worker->link.waiting)) {
         count += uci_link_progress(worker);
     }
     count += uci_path_table_progress(worker);
     if (worker->ops_active > 0) {
         uci_resync_progress(worker);
     }
-    if (!uci_list_is_empty(&worker->closing)) {
+    if (!uci_list_is_empty(&worker->conn.closing)) {
         uci_close_progress(worker);
     }
-    if (uci_unlikely(worker->twin != NULL)) {
-        count += worker->twin->progress(worker);
+    if (uci_unlikely(worker->twins.events != NULL)) {
+        count += worker->twins.events->progress(worker);
     }
-    worker->own = false;
+    worker->turn.own = false;
     return count;
 }
 
@@ -308,14 +213,14 @@ UCI_INLINE unsigned uci_worker_progress_ucx(uci_worker_t *worker, ucp_worker_h u
 {
     unsigned count;
 
-    if (worker->ucx_rests > 0) {
-        --worker->ucx_rests;
+    if (worker->turn.ucx_rests > 0) {
+        --worker->turn.ucx_rests;
         return 0;
     }
     count = uci_ucp.worker_progress(ucp);
-    if ((count == 0) && (worker->mailbox.count > 0) && (worker->mailbox.count == worker->peers_count) &&
+    if ((count == 0) && (worker->link.mailbox.count > 0) && (worker->link.mailbox.count == worker->peers.count) &&
         ((worker->ops_active == 0) || uci_path_table_is_own(worker))) {
-        worker->ucx_rests = UCI_WORKER_UCX_RESTS;
+        worker->turn.ucx_rests = UCI_WORKER_UCX_RESTS;
     }
     return count;
 }
@@ -325,8 +230,8 @@ UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
 {
     unsigned count = 0;
 
-    ++worker->turns;
-    if (!uci_mailbox_is_quiet(&worker->mailbox)) {
+    ++worker->turn.count;
+    if (!uci_mailbox_is_quiet(&worker->link.mailbox)) {
         count = uci_mailbox_poll(worker);
     }
     if (count == 0) {
@@ -337,12 +242,12 @@ UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
     if (uci_unlikely(worker->ops_active > 0)) {
         count += uci_worker_progress_own(worker);
     }
-    if ((worker->completed != NULL) && uci_likely(!worker->sibling.helped)) {
-        worker->own = true; /* callbacks may send, and connect */
+    if ((worker->requests.completed != NULL) && uci_likely(!worker->sibling.helped)) {
+        worker->turn.own = true; /* callbacks may send, and connect */
         count += uci_request_deliver(worker);
-        worker->own = false;
+        worker->turn.own = false;
     }
-    ++worker->turns;
+    ++worker->turn.count;
     return count;
 }
 
@@ -355,12 +260,12 @@ unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
 {
     unsigned count = uci_worker_turn_of(worker, ucp);
 
-    if (uci_unlikely(worker->turns % (2 * UCI_SIBLINGS_TURNS) == 0)) {
+    if (uci_unlikely(worker->turn.count % (2 * UCI_SIBLINGS_TURNS) == 0)) {
         uci_siblings_help(worker);
         uci_link_look(worker);
         uci_gauges_refresh(worker);
-        if (uci_unlikely(worker->twin != NULL)) {
-            worker->twin->progress(worker);
+        if (uci_unlikely(worker->twins.events != NULL)) {
+            worker->twins.events->progress(worker);
         }
     }
     return count;

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "link/link_recv.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "message/recv.h"
@@ -20,7 +21,7 @@ struct uci_follow {
 
 uci_twin_follow_t *uci_follow_state(const uci_worker_t *worker)
 {
-    return worker->follow->state;
+    return worker->twins.follow->state;
 }
 
 /* Turns do more than the least while the leader's word is waited for, or ours is to be sent */
@@ -28,14 +29,17 @@ static void uci_follow_wake(struct uci_follow *follow)
 {
     bool is_awake = follow->has_told || uci_twin_follow_is_waiting(follow->state);
 
-    follow->worker->ops_active -= follow->is_awake;
-    follow->worker->ops_active += is_awake;
+    if (is_awake && !follow->is_awake) {
+        uci_worker_work_begins(follow->worker);
+    } else if (!is_awake && follow->is_awake) {
+        uci_worker_work_ends(follow->worker);
+    }
     follow->is_awake = is_awake;
 }
 
 bool uci_follow_is_awake(const uci_worker_t *worker)
 {
-    return worker->follow->is_awake;
+    return worker->twins.follow->is_awake;
 }
 
 static void uci_follow_lock(struct uci_follow *follow)
@@ -99,7 +103,7 @@ static void uci_follow_on_probe(void *arg, uint64_t tag, uint64_t mask, uint32_t
 static ucs_status_ptr_t uci_follow_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_t tag,
                                         ucp_tag_t tag_mask, const ucp_request_param_t *param)
 {
-    struct uci_follow *follow = worker->follow;
+    struct uci_follow *follow = worker->twins.follow;
     ucs_status_t status;
     uci_request_t *req;
 
@@ -118,7 +122,7 @@ static ucs_status_ptr_t uci_follow_recv(uci_worker_t *worker, void *data, size_t
 
 static uci_message_t *uci_follow_find(uci_worker_t *worker, ucp_tag_t tag, ucp_tag_t tag_mask, bool remove)
 {
-    struct uci_follow *follow = worker->follow;
+    struct uci_follow *follow = worker->twins.follow;
     uci_match_msg_t *msg;
 
     uci_follow_lock(follow);
@@ -129,7 +133,7 @@ static uci_message_t *uci_follow_find(uci_worker_t *worker, ucp_tag_t tag, ucp_t
 
 static bool uci_follow_withdraw(uci_request_t *req)
 {
-    struct uci_follow *follow = req->worker->follow;
+    struct uci_follow *follow = req->worker->twins.follow;
     uci_status_t status;
 
     uci_follow_lock(follow);
@@ -143,20 +147,20 @@ static bool uci_follow_withdraw(uci_request_t *req)
 /* A frame that no receive has been chosen for yet, while others than the first that matches may be right */
 static bool uci_follow_is_open(const uci_peer_t *peer)
 {
-    return (peer->worker->match.withheld.count > 0) && (peer->bound == NULL);
+    return (peer->worker->match.withheld.count > 0) && (peer->rx.bound == NULL);
 }
 
 /* The receive that it is for, and nothing else from now on; or NULL */
 static uci_request_t *uci_follow_bind(uci_peer_t *peer, ucp_tag_t tag)
 {
-    struct uci_follow *follow = peer->worker->follow;
+    struct uci_follow *follow = peer->worker->twins.follow;
     uci_match_recv_t *recv;
 
     uci_follow_lock(follow);
     recv = uci_twin_follow_arrived(follow->state, follow->events->source(peer, tag), tag);
     uci_follow_unlock(follow);
-    peer->bound = (recv != NULL) ? uci_container_of(recv, uci_request_t, match) : NULL;
-    return peer->bound;
+    uci_link_bind(peer, (recv != NULL) ? uci_container_of(recv, uci_request_t, match) : NULL);
+    return peer->rx.bound;
 }
 
 bool uci_follow_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
@@ -178,7 +182,7 @@ void uci_follow_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *p
 
 void uci_follow_progress(uci_worker_t *worker)
 {
-    struct uci_follow *follow = worker->follow;
+    struct uci_follow *follow = worker->twins.follow;
 
     follow->has_told = false;
     uci_twin_follow_check(follow->state);
@@ -206,14 +210,12 @@ uci_status_t uci_follow_begin(uci_worker_t *worker, pthread_mutex_t *lock, const
     follow->worker = worker;
     follow->lock   = lock;
     follow->events = events;
-    if (uci_twin_follow_create(&worker->match, is_leader, wait, &ops, follow, &follow->state) != UCI_OK) {
+    if (uci_twin_follow_create(uci_worker_match(worker), is_leader, wait, &ops, follow, &follow->state) != UCI_OK) {
         goto err_free;
     }
     worker->context->short_way = false;
-    worker->follow             = follow;
-    worker->recv               = uci_follow_recv;
-    worker->find               = uci_follow_find;
-    worker->withdraw           = uci_follow_withdraw;
+    worker->twins.follow       = follow;
+    uci_worker_match_by(worker, uci_follow_recv, uci_follow_find, uci_follow_withdraw);
     return UCI_OK;
 
 err_free:
@@ -223,16 +225,16 @@ err_free:
 
 void uci_follow_end(uci_worker_t *worker)
 {
-    struct uci_follow *follow = worker->follow;
+    struct uci_follow *follow = worker->twins.follow;
 
     if (follow == NULL) {
         return;
     }
-    worker->recv     = uci_recv;
-    worker->find     = uci_unexpected_oldest;
-    worker->withdraw = uci_request_withdraw;
-    worker->follow   = NULL;
-    worker->ops_active -= follow->is_awake;
+    uci_worker_match_by(worker, uci_recv, uci_unexpected_oldest, uci_request_withdraw);
+    worker->twins.follow = NULL;
+    if (follow->is_awake) {
+        uci_worker_work_ends(worker);
+    }
     uci_twin_follow_destroy(follow->state);
     free(follow);
 }

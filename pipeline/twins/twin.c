@@ -343,8 +343,8 @@ static bool uci_twin_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const
     uci_twin_frame.peer   = peer;
     uci_twin_frame.digest = hdr->value;
     uci_twin_frame.form   = hdr->digest;
-    ok                    = (peer->worker->follow != NULL) ? uci_follow_arrived(peer, hdr, payload)
-                                                           : uci_recv_arrived_way(peer->worker)(peer, hdr, payload);
+    ok                    = (peer->worker->twins.follow != NULL) ? uci_follow_arrived(peer, hdr, payload)
+                                                                 : uci_recv_arrived_way(peer->worker)(peer, hdr, payload);
     uci_twin_frame.peer   = NULL;
     return ok;
 }
@@ -354,7 +354,7 @@ static void uci_twin_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const ch
     uci_twin_frame.peer   = peer;
     uci_twin_frame.digest = 0;
     uci_twin_frame.form   = UCI_TWIN_FORM_NONE;
-    if (peer->worker->follow != NULL) {
+    if (peer->worker->twins.follow != NULL) {
         uci_follow_lost(peer, hdr, payload, length);
     } else {
         uci_recv_lost(peer, hdr, payload, length);
@@ -444,7 +444,7 @@ static void uci_twin_yield(unsigned count)
 static bool uci_twin_is_pressing(const uci_worker_t *worker)
 {
     return uci_twin.correct || __atomic_load_n(&uci_twin.pressing, __ATOMIC_RELAXED) ||
-           ((worker->follow != NULL) && uci_follow_is_awake(worker));
+           ((worker->twins.follow != NULL) && uci_follow_is_awake(worker));
 }
 
 static unsigned uci_twin_progress(uci_worker_t *worker)
@@ -464,7 +464,7 @@ static unsigned uci_twin_progress(uci_worker_t *worker)
     count          = uci_twin_link_progress(uci_twin.link);
     uci_stats_here = worker->stats.counters;
     uci_twin_report_agreed(uci_twin_votes_agreed(uci_twin.votes));
-    if (worker->follow != NULL) {
+    if (worker->twins.follow != NULL) {
         uci_follow_progress(worker);
     }
     if (uci_twin.correct) {
@@ -482,7 +482,7 @@ static bool uci_twin_is_waiting(const uci_worker_t *worker)
 
     pthread_mutex_lock(&uci_twin.lock);
     is_waiting = uci_twin_hold_has(worker) ||
-                 ((worker->follow != NULL) && uci_twin_follow_is_waiting(uci_follow_state(worker)));
+                 ((worker->twins.follow != NULL) && uci_twin_follow_is_waiting(uci_follow_state(worker)));
     pthread_mutex_unlock(&uci_twin.lock);
     return is_waiting;
 }
@@ -560,7 +560,7 @@ static void uci_twin_begin(uci_worker_t *worker, uci_twin_open_context_t open_co
     if ((uci_twin.context == NULL) ||
         (uci_twin_votes_create(uci_settings.twins.of, uci_settings.twins.twin, uci_settings.twins_log, uci_twin_decide,
                                NULL, &uci_twin.votes) != UCI_OK) ||
-        (uci_twin_link_create(uci_twin.context, worker->is_mt, &events, &uci_twin.link) != UCS_OK)) {
+        (uci_twin_link_create(uci_twin.context, worker->access.is_mt, &events, &uci_twin.link) != UCS_OK)) {
         uci_fatal("%s can't take part in a comparison of twins (UCI_TWINS)", uci_process_name());
     }
     uci_twin_report_begin(uci_twin.votes);
@@ -588,10 +588,8 @@ void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
         uci_twin_begin_following(worker);
     }
     uci_twin.workers[uci_twin.workers_count++] = worker;
-    worker->twin                               = &events;
-    worker->recv_flags |= UCI_REQUEST_TWIN;
-    worker->arrived = uci_twin_arrived;
-    worker->lost    = uci_twin_lost;
+    worker->twins.events                       = &events;
+    uci_worker_take_by(worker, uci_twin_arrived, uci_twin_lost, UCI_REQUEST_RECV | UCI_REQUEST_TWIN);
 out:
     pthread_mutex_unlock(&uci_twin.lock);
 }
@@ -651,7 +649,7 @@ static void uci_twin_forget_worker(uci_worker_t *worker)
 
 void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_context)
 {
-    if (worker->twin == NULL) {
+    if (worker->twins.events == NULL) {
         return;
     }
     pthread_mutex_lock(&uci_twin.lock);
@@ -664,10 +662,8 @@ void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_contex
         uci_follow_end(worker);
         uci_twin.followed = NULL;
     }
-    worker->twin       = NULL;
-    worker->recv_flags = UCI_REQUEST_RECV;
-    worker->arrived    = uci_recv_arrived_way(worker);
-    worker->lost       = uci_recv_lost;
+    worker->twins.events = NULL;
+    uci_worker_take_by(worker, uci_recv_arrived_way(worker), uci_recv_lost, UCI_REQUEST_RECV);
     uci_twin_forget_worker(worker);
     if (uci_twin.workers_count == 0) {
         uci_twin_link_destroy(uci_twin.link);

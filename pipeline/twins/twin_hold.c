@@ -39,13 +39,13 @@ uci_twin_hold_t *uci_twin_hold_create(uci_request_t *req, ucs_status_t status)
     hold->status = status;
     hold->time   = uci_process_time_ns();
     uci_list_add_tail(&uci_twin_waiting, &hold->link);
-    ++hold->worker->ops_active; /* progress is made each turn */
+    uci_worker_work_begins(hold->worker); /* progress is made each turn */
     return hold;
 }
 
 static void uci_twin_hold_destroy(uci_twin_hold_t *hold)
 {
-    --hold->worker->ops_active;
+    uci_worker_work_ends(hold->worker);
     uci_list_del(&hold->link);
     free(hold->content);
     free(hold);

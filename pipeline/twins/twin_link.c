@@ -454,8 +454,8 @@ static ucs_status_t uci_twin_open_worker(uci_twin_link_t *link, uci_context_t *c
         uci_ucp.worker_destroy(ucp);
         return status;
     }
-    link->worker->sibling.foreign = true; /* progress is made here, and nowhere else */
-    context->apart                = true; /* UCX 1.13 does not survive a key of a process that has ended */
+    uci_worker_set_foreign(link->worker); /* progress is made here, and nowhere else */
+    context->apart = true;                /* UCX 1.13 does not survive a key of a process that has ended */
     return UCS_OK;
 }
 
@@ -480,8 +480,8 @@ static void uci_twin_close_worker(uci_twin_link_t *link)
 static ucs_status_t uci_twin_leave_card(uci_twin_link_t *link)
 {
     uci_worker_t *worker = link->worker;
-    size_t length        = worker->address_length;
-    void *address        = uci_mark_address(&worker->mark, worker->address, &length);
+    size_t length        = worker->self.length;
+    void *address        = uci_mark_address(&worker->self.mark, worker->self.address, &length);
 
     if (address == NULL) {
         return UCS_ERR_NO_MEMORY;

@@ -324,8 +324,8 @@ static void address_receive(uci_am_hdr_t *hdr)
 {
     const uci_recv_op_t *op;
 
-    if (!uci_list_is_empty(&fuzz_worker->recv_ops)) {
-        op       = uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link);
+    if (!uci_list_is_empty(&fuzz_worker->xfer.recv_ops)) {
+        op       = uci_container_of(fuzz_worker->xfer.recv_ops.next, uci_recv_op_t, link);
         hdr->uid = op->peer->uid;
         hdr->seq = (uint32_t)op->seq;
         hdr->op  = op->slot;
@@ -336,8 +336,8 @@ static void address_send(uci_am_hdr_t *hdr)
 {
     const uci_send_op_t *op;
 
-    if (!uci_list_is_empty(&fuzz_worker->send_ops)) {
-        op       = uci_container_of(fuzz_worker->send_ops.next, uci_send_op_t, all);
+    if (!uci_list_is_empty(&fuzz_worker->xfer.send_ops)) {
+        op       = uci_container_of(fuzz_worker->xfer.send_ops.next, uci_send_op_t, all);
         hdr->uid = op->peer->uid;
         hdr->seq = (op->frame != NULL) ? (uint32_t)op->frame->seq : hdr->seq;
     }
@@ -413,14 +413,14 @@ static void step_segment(input_t *input)
     offer.hdr.seq    = take_number(input);
     offer.hdr.index  = take_number(input);
     offer.hdr.length = take8(input) * 512u;
-    if ((bits & 4) && !uci_list_is_empty(&fuzz_worker->recv_ops)) {
-        op               = uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link);
+    if ((bits & 4) && !uci_list_is_empty(&fuzz_worker->xfer.recv_ops)) {
+        op               = uci_container_of(fuzz_worker->xfer.recv_ops.next, uci_recv_op_t, link);
         offer.hdr.uid    = op->peer->uid;
         offer.hdr.op     = op->slot;
         offer.hdr.seq    = (uint32_t)op->seq;
         offer.hdr.length = (bits & 8) ? (uint32_t)op->length : offer.hdr.length;
         offer.hdr.index  = (bits & 8) ? 0 : offer.hdr.index;
-        more             = (bits & 16) ? uci_min(op->chunks, 32u) : more;
+        more             = (bits & 16) ? uci_min(op->chunk.count, 32u) : more;
     }
     for (i = 0; i < more; ++i) {
         offer.leaves[i] = (bits & 32) ? take32(input) : uci_settings.digest->digest(zeros, sizeof(zeros));
@@ -444,25 +444,25 @@ static void step_nodes(input_t *input)
     unsigned level = 0;
     uci_recv_op_t *op;
 
-    if (uci_list_is_empty(&fuzz_worker->recv_ops)) {
+    if (uci_list_is_empty(&fuzz_worker->xfer.recv_ops)) {
         return;
     }
-    op = uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link);
-    if (!op->descending) {
+    op = uci_container_of(fuzz_worker->xfer.recv_ops.next, uci_recv_op_t, link);
+    if (!op->repair.descending) {
         uci_repair_ask_again(op, bits & 1);
         return;
     }
-    count = uci_merkle_marked(op->tree, &level, nodes, (bits & 1) ? 1 : uci_array_size(nodes));
+    count = uci_merkle_marked(op->chunk.tree, &level, nodes, (bits & 1) ? 1 : uci_array_size(nodes));
     for (i = 0; (i < count) && (used + 1 + UCI_MERKLE_ARITY_MAX <= uci_array_size(words)); ++i) {
         words[used++] = (bits & 2) ? take_number(input) : nodes[i];
-        used += uci_merkle_children(op->tree, level, nodes[i], words + used);
+        used += uci_merkle_children(op->chunk.tree, level, nodes[i], words + used);
         words[used - 1] ^= (bits & 4) ? take8(input) : 0;
     }
     hdr.uid    = op->peer->uid;
     hdr.seq    = (uint32_t)op->seq;
     hdr.op     = op->slot;
     hdr.index  = (bits & 8) ? take_number(input) : level;
-    hdr.extra  = uci_merkle_root(op->tree, (uint32_t)op->seq, op->length, op->chunk_size) ^ ((bits & 16) ? 1 : 0);
+    hdr.extra  = uci_merkle_root(op->chunk.tree, (uint32_t)op->seq, op->length, op->chunk.size) ^ ((bits & 16) ? 1 : 0);
     hdr.length = (uint32_t)((used * sizeof(*words)) - ((used > 0) ? take8(input) % (used * sizeof(*words)) : 0));
     call_handler(&hdr, words, hdr.length);
 }
@@ -488,10 +488,10 @@ static void place(uci_frame_hdr_t *hdr, const char *payload, uint8_t bits)
     uci_box_rx_t *rx;
     char *to;
 
-    if ((peer == NULL) || (peer->rx_box < 0)) {
+    if ((peer == NULL) || (peer->box.own < 0)) {
         return;
     }
-    rx         = &fuzz_worker->mailbox.boxes[peer->rx_box].rx;
+    rx         = &fuzz_worker->link.mailbox.boxes[peer->box.own].rx;
     to         = (char *)rx->place;
     hdr->mark  = rx->expected;
     hdr->check = uci_frame_check(hdr, hdr->mark) + ((bits & 32) ? 1 : 0);
@@ -502,7 +502,7 @@ static void place(uci_frame_hdr_t *hdr, const char *payload, uint8_t bits)
         hdr->check  = uci_frame_check(hdr, hdr->mark);
         memcpy(to, hdr, sizeof(*hdr));
     }
-    uci_doorbell_ring(fuzz_our_mailbox, (unsigned)peer->rx_box);
+    uci_doorbell_ring(fuzz_our_mailbox, (unsigned)peer->box.own);
     uci_worker_progress(fuzz_worker, fuzz_worker->ucp);
 }
 
@@ -530,7 +530,7 @@ static void step_frame(input_t *input, bool placed)
     if (bits & 64) { /* the next one, whatever the input knows of that */
         uci_peer_t *peer = uci_worker_peer_find(fuzz_worker, hdr.mark);
 
-        hdr.seq += (peer != NULL) ? (uint32_t)peer->rx_next : 0;
+        hdr.seq += (peer != NULL) ? (uint32_t)peer->rx.next : 0;
     }
     hdr.value = uci_settings.digest->digest(payload, hdr.length) + ((bits & 16) ? 1 : 0);
     (placed ? place : arrive)(&hdr, payload, bits);
@@ -543,16 +543,16 @@ static void step_box(input_t *input)
     uint8_t bits     = take8(input);
     uci_box_rx_t rx;
 
-    if ((peer == NULL) || !peer->box_mapped) {
+    if ((peer == NULL) || !peer->box.mapped) {
         return;
     }
     if (bits & 1) {
-        uci_box_rx_init(&rx, peer->box.box, (uint32_t)peer->box.granules, peer->box_key);
-        rx.place = (char *)peer->box.place;
-        rx.lap   = peer->box.lap;
-        uci_box_rx_tell(&rx, (bits & 2) ? (uint32_t)peer->tx_posted : take_number(input));
+        uci_box_rx_init(&rx, peer->box.tx.box, (uint32_t)peer->box.tx.granules, peer->box.key);
+        rx.place = (char *)peer->box.tx.place;
+        rx.lap   = peer->box.tx.lap;
+        uci_box_rx_tell(&rx, (bits & 2) ? (uint32_t)peer->tx.posted : take_number(input));
     } else {
-        take(input, (bits & 2) ? (void *)&peer->box.box->acked : &peer->box.box->consumed, sizeof(uint64_t));
+        take(input, (bits & 2) ? (void *)&peer->box.tx.box->acked : &peer->box.tx.box->consumed, sizeof(uint64_t));
     }
     if (bits & 4) {
         fuzz_our_mailbox[take8(input) % UCI_CACHE_LINE] ^= 1;
@@ -653,8 +653,8 @@ static void step_share(void)
 
     to->slot_size  = UCI_SLOT_SIZE;
     to->slot_count = UCI_SLOT_COUNT;
-    (void)fuzz_worker->message(fuzz_worker, &pool, message, sizeof(message), NULL);
-    (void)fuzz_worker->message(fuzz_worker, &mapped, NULL, 0, NULL);
+    (void)fuzz_worker->calls.message(fuzz_worker, &pool, message, sizeof(message), NULL);
+    (void)fuzz_worker->calls.message(fuzz_worker, &mapped, NULL, 0, NULL);
 }
 
 /* The peer takes one of our slots, or fills one of its own: as a receive that is under way expects, or not quite */
@@ -669,14 +669,15 @@ static void step_slot(input_t *input)
         fuzz_our_slots[number].ack = uci_slot_ack_word(fuzz_our_slots[number].mark);
         return;
     }
-    if (uci_list_is_empty(&fuzz_worker->direct_recvs)) {
+    if (uci_list_is_empty(&fuzz_worker->xfer.direct_recvs)) {
         return;
     }
-    op           = uci_container_of(fuzz_worker->direct_recvs.next, uci_recv_op_t, path_link);
+    op           = uci_container_of(fuzz_worker->xfer.direct_recvs.next, uci_recv_op_t, way.link);
     direct       = uci_path_state(op, uci_direct_recv_t);
     slot->length = (what & 2) ? ((what & 64) ? take32(input) : take8(input))
-                              : uci_chunk_length(op->length, op->chunk_size, direct->taken);
-    slot->value  = (what & 4) ? take8(input) : op->digest->digest(slot->data, uci_min(slot->length, UCI_SLOT_SIZE));
+                              : uci_chunk_length(op->length, op->chunk.size, direct->taken);
+    slot->value  = (what & 4) ? take8(input)
+                              : op->chunk.digest->digest(slot->data, uci_min(slot->length, UCI_SLOT_SIZE));
     slot->root   = take8(input);
     slot->mark   = uci_slot_mark(FUZZ_UID, op->seq, direct->taken);
     slot->next   = (what & 8) ? take8(input) * 1000u : uci_slot_next_word(slot->mark, take8(input) % UCI_SLOT_COUNT);
@@ -766,15 +767,15 @@ static void open_ep(void)
 static void end_operations(void)
 {
     let_go();
-    while (!uci_list_is_empty(&fuzz_worker->landed)) {
+    while (!uci_list_is_empty(&fuzz_worker->xfer.landed)) {
         uci_get_path.progress(fuzz_worker); /* an operation does not end while these are part of it */
     }
-    uci_list_for_each_safe(send_op, &fuzz_worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each_safe(send_op, &fuzz_worker->xfer.send_ops, uci_send_op_t, all)
     {
         uci_send_op_finish(send_op, UCS_OK);
     }
-    while (!uci_list_is_empty(&fuzz_worker->recv_ops)) {
-        uci_repair_failed(uci_container_of(fuzz_worker->recv_ops.next, uci_recv_op_t, link), UCI_REASON_CLOSED);
+    while (!uci_list_is_empty(&fuzz_worker->xfer.recv_ops)) {
+        uci_repair_failed(uci_container_of(fuzz_worker->xfer.recv_ops.next, uci_recv_op_t, link), UCI_REASON_CLOSED);
     }
 }
 

@@ -136,7 +136,7 @@ static void step_hello(input_t *input)
 {
     static char data[FUZZ_LENGTH];
     uint8_t bits      = take8(input);
-    uci_mark_t mark   = net_nodes[0].worker->mark;
+    uci_mark_t mark   = net_nodes[0].worker->self.mark;
     uci_am_hdr_t hdr  = {.type = UCI_AM_HELLO, .uid = net_nodes[0].worker->uid, .value = bits >> 6};
     char address[256] = "";
     size_t length     = take(input, address, sizeof(address)), at;

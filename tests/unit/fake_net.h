@@ -415,7 +415,7 @@ static void net_open(unsigned from, unsigned to)
     char address[sizeof(uci_mark_t) + sizeof(unsigned)];
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = (void *)address};
 
-    uci_mark_put(address, &net_nodes[to].worker->mark, &to, sizeof(to));
+    uci_mark_put(address, &net_nodes[to].worker->self.mark, &to, sizeof(to));
     if (uci_ep_open(net_nodes[from].worker, &params, &net_nodes[from].ep) != UCS_OK) {
         abort();
     }
@@ -438,7 +438,7 @@ static void net_turn(unsigned number)
     uci_worker_t *worker = net_nodes[number].worker;
 
     uci_worker_enter(worker);
-    worker->turns = 0; /* each one looks at what takes long, and at a quiet box */
+    worker->turn.count = 0; /* each one looks at what takes long, and at a quiet box */
     uci_worker_progress(worker, worker->ucp);
     uci_link_look(worker);
     uci_worker_leave(worker);
@@ -447,15 +447,15 @@ static void net_turn(unsigned number)
 /* What is under way ends somehow, so that a test can go on with the next world */
 static void net_end_operations(uci_worker_t *worker)
 {
-    while (!uci_list_is_empty(&worker->landed)) {
+    while (!uci_list_is_empty(&worker->xfer.landed)) {
         uci_get_path.progress(worker);
     }
-    uci_list_for_each_safe(send_op, &worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each_safe(send_op, &worker->xfer.send_ops, uci_send_op_t, all)
     {
         uci_send_op_finish(send_op, UCS_OK);
     }
-    while (!uci_list_is_empty(&worker->recv_ops)) {
-        uci_repair_failed(uci_container_of(worker->recv_ops.next, uci_recv_op_t, link), UCI_REASON_EXHAUSTED);
+    while (!uci_list_is_empty(&worker->xfer.recv_ops)) {
+        uci_repair_failed(uci_container_of(worker->xfer.recv_ops.next, uci_recv_op_t, link), UCI_REASON_EXHAUSTED);
     }
 }
 

@@ -999,7 +999,7 @@ ucs_status_t fake_ep_open(unsigned from, unsigned to)
     char address[sizeof(uci_mark_t) + sizeof(unsigned)];
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = (void *)address};
 
-    uci_mark_put(address, &fake_net.nodes[to].worker->mark, &to, sizeof(to));
+    uci_mark_put(address, &fake_net.nodes[to].worker->self.mark, &to, sizeof(to));
     return uci_ep_open(fake_net.nodes[from].worker, &params, &fake_net.nodes[from].eps[to]);
 }
 
@@ -1010,9 +1010,9 @@ unsigned fake_node_turn(unsigned number, bool look)
 
     uci_worker_enter(worker);
     if (look) {
-        worker->turns = 0; /* a multiple of all intervals in which it looks */
-    } else if (worker->turns == 0) {
-        worker->turns = 2;
+        worker->turn.count = 0; /* a multiple of all intervals in which it looks */
+    } else if (worker->turn.count == 0) {
+        worker->turn.count = 2;
     }
     count = uci_worker_turn(worker);
     if (look) {

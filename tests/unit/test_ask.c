@@ -9,8 +9,8 @@
 #include "base/ask.h"
 #include "link/blame.h"
 #include "base/peer.h"
-#include "base/recv_op.h"
-#include "base/send_op.h"
+#include "transfer/recv_op_part.h"
+#include "transfer/send_op_part.h"
 #include "base/worker_state.h"
 #include "turn/dispatch.h"
 
@@ -26,12 +26,12 @@ static void set_up(void)
 {
     memset(&worker, 0, sizeof(worker));
     memset(peers, 0, sizeof(peers));
-    worker.handlers = uci_am_handlers;
+    worker.calls.handlers = uci_am_handlers;
     peers[0].worker = peers[1].worker = &worker;
     peers[0].uid                      = 17;
     peers[1].uid                      = 18;
-    uci_list_init(&worker.send_ops);
-    uci_list_init(&worker.recv_ops);
+    uci_list_init(&worker.xfer.send_ops);
+    uci_list_init(&worker.xfer.recv_ops);
     uci_ask_init(&ask, &peers[0], BEGIN);
 }
 
@@ -106,12 +106,12 @@ Test(ask, blame)
     uci_frame_t frame      = {.seq = 5};
     uci_send_op_t sends[2] = {{.peer = &peers[0], .frame = &frame}, {.peer = &peers[1], .frame = &frame}};
     uci_recv_op_t recv     = {
-                .peer = &peers[1], .seq = 7, .slot = 3, .intact_before = 1}; /* something has come since it asked */
+                .peer = &peers[1], .seq = 7, .slot = 3, .repair.intact_before = 1}; /* something has come since it asked */
     uci_am_hdr_t hdr = {.type = UCI_AM_FIN, .uid = 18, .seq = 5};
 
-    uci_list_add_tail(&worker.send_ops, &sends[0].all);
-    uci_list_add_tail(&worker.send_ops, &sends[1].all);
-    uci_list_add_tail(&worker.recv_ops, &recv.link);
+    uci_list_add_tail(&worker.xfer.send_ops, &sends[0].all);
+    uci_list_add_tail(&worker.xfer.send_ops, &sends[1].all);
+    uci_list_add_tail(&worker.xfer.recv_ops, &recv.link);
     uci_blame(&worker, &hdr);
     cr_expect(sends[1].ask.named);
     cr_expect_not(sends[0].ask.named);
@@ -119,11 +119,11 @@ Test(ask, blame)
     hdr = (uci_am_hdr_t){.type = UCI_AM_DATA, .uid = 99, .seq = 7, .op = 3};
     uci_blame(&worker, &hdr);
     cr_expect(recv.ask.named);
-    cr_expect(recv.answer_damaged);
-    cr_expect_eq(worker.damage + peers[0].damage + peers[1].damage, 0);
+    cr_expect(recv.ask.spoilt);
+    cr_expect_eq(worker.talk.damage + peers[0].talk.damage + peers[1].talk.damage, 0);
     hdr = (uci_am_hdr_t){.type = UCI_AM_ACK, .uid = 18};
     uci_blame(&worker, &hdr);
-    cr_expect_eq(worker.damage + peers[0].damage + peers[1].damage, 0, "it was about no operation");
+    cr_expect_eq(worker.talk.damage + peers[0].talk.damage + peers[1].talk.damage, 0, "it was about no operation");
     uci_blame(&worker, NULL);
-    cr_expect_eq(worker.damage, 1);
+    cr_expect_eq(worker.talk.damage, 1);
 }

@@ -142,7 +142,7 @@ static void warm_up(void)
         send_one_way(i, SMALL);
     }
     for (i = 0; i < 2; ++i) {
-        cr_assert(fake_net.nodes[i].eps[1 - i]->peer->maps_ours, "node %u", i);
+        cr_assert(fake_net.nodes[i].eps[1 - i]->peer->slots.maps_ours, "node %u", i);
     }
 }
 
@@ -164,9 +164,9 @@ static void expect_idle(void)
     unsigned i;
 
     for (i = 0; i < 2; ++i) {
-        cr_expect_eq(fake_net.nodes[i].worker->large_sends, 0, "node %u", i);
-        cr_expect_eq(fake_net.nodes[i].worker->large_recvs, 0, "node %u", i);
-        cr_expect_eq(fake_net.nodes[i].worker->bounce.available, UCI_SLOT_COUNT, "node %u: slots are missing", i);
+        cr_expect_eq(fake_net.nodes[i].worker->xfer.large_sends, 0, "node %u", i);
+        cr_expect_eq(fake_net.nodes[i].worker->xfer.large_recvs, 0, "node %u", i);
+        cr_expect_eq(fake_net.nodes[i].worker->link.bounce.available, UCI_SLOT_COUNT, "node %u: slots are missing", i);
     }
 }
 
@@ -237,7 +237,7 @@ Test(both_ways, a_send_while_a_receive_is_under_way)
     post_recv(&there, 8 * LENGTH);
     post_recv(&back, LENGTH);
     post_send(&there, 8 * LENGTH);
-    for (i = 0; (i < TURNS) && (fake_net.nodes[1].worker->large_recvs == 0); ++i) {
+    for (i = 0; (i < TURNS) && (fake_net.nodes[1].worker->xfer.large_recvs == 0); ++i) {
         turn_all();
     }
     post_send(&back, LENGTH);

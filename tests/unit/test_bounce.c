@@ -17,7 +17,7 @@ static void set_up(void)
     memset(&worker, 0, sizeof(worker));
     memset(&peer, 0, sizeof(peer));
     slots = calloc(UCI_SLOT_COUNT, sizeof(*slots));
-    uci_bounce_init(&worker.bounce, slots);
+    uci_bounce_init(&worker.link.bounce, slots);
     peer.worker = &worker;
 }
 
@@ -148,7 +148,7 @@ Test(bounce, next_slot)
 Test(bounce, slot_of_a_peer)
 {
     cr_assert(uci_bounce_slot_of(&peer, 0) == NULL);
-    peer.map.slots = slots;
+    peer.slots.map.slots = slots;
     cr_assert(uci_bounce_slot_of(&peer, 3) == &slots[3]);
     cr_assert(uci_bounce_slot_of(&peer, UCI_SLOT_COUNT) == NULL);
     cr_assert(uci_bounce_slot_of(&peer, UCI_SLOT_NONE) == NULL);

@@ -5,6 +5,7 @@
  */
 #include <criterion/criterion.h>
 
+#include "conversation/conversation.h"
 #include "fake_talk.h"
 
 #include "base/am_handler.h"
@@ -54,11 +55,11 @@ Test(close, a_bye_that_was_dropped)
     uci_peer_t *peer = uci_worker_peer(net_nodes[0].worker, 0x1234567); /* nobody knows where to */
 
     uci_control_send_simple(peer, UCI_AM_BYE, 0, 0, 0);
-    cr_assert(!uci_list_is_empty(&peer->pending));
+    cr_assert(!uci_list_is_empty(&peer->talk.pending));
     uci_control_drop_pending(peer);
-    cr_expect(uci_list_is_empty(&peer->pending));
-    cr_expect(peer->byes == 0, "%u BYEs are waited for", peer->byes);
-    cr_expect(peer->sending == 0);
+    cr_expect(uci_list_is_empty(&peer->talk.pending));
+    cr_expect(peer->talk.byes == 0, "%u BYEs are waited for", peer->talk.byes);
+    cr_expect(peer->talk.sending == 0);
 }
 
 /* A BYE takes a new connection when it is said again, so it is only for who has not got the first one */
@@ -68,11 +69,11 @@ Test(close, a_leave_that_has_crossed_our_bye)
     const uint64_t report[2] = {0};
     const uci_am_hdr_t again = {.type = UCI_AM_LEAVE, .flags = UCI_AM_FLAG_REPAIR};
 
-    net_clock      = 1000000000000ul;
-    peer->bye_said = true;
-    peer->bye_time = net_clock;
+    net_clock = 1000000000000ul;
+    uci_conversation_close(&peer->conversation);
+    uci_conversation_say_bye(&peer->conversation);
     take(peer, &again, report, sizeof(report));
-    cr_expect(peer->leaving);
+    cr_expect(uci_conversation_is_leaving(&peer->conversation));
     cr_expect(talk_count(1, UCI_AM_BYE) == 0);
     net_clock += 250 * TALK_MS;
     take(peer, &again, report, sizeof(report));
@@ -91,9 +92,9 @@ Test(close, an_answer_to_who_has_closed)
 
     uci_list_move(&peer->eps, &eps);
     take(peer, &answer, NULL, 0);
-    cr_expect(uci_list_is_empty(&peer->pending));
+    cr_expect(uci_list_is_empty(&peer->talk.pending));
     take(peer, &question, NULL, 0);
-    cr_expect(!uci_list_is_empty(&peer->pending), "it has no endpoint, and tries");
+    cr_expect(!uci_list_is_empty(&peer->talk.pending), "it has no endpoint, and tries");
     uci_control_drop_pending(peer);
     uci_list_move(&eps, &peer->eps);
 }
@@ -103,20 +104,21 @@ Test(close, an_answer_to_who_has_closed)
 Test(close, nothing_is_asked_after_bye)
 {
     uci_peer_t *peer = net_nodes[0].ep->peer;
-    uint64_t next    = peer->tx_next;
+    uint64_t next    = peer->tx.next;
 
     net_clock = 1000000000000ul;
     uci_link_watch(peer);
-    peer->tx_next = peer->tx_acked + 1;
+    peer->tx.next = peer->tx.acked + 1;
     net_clock += 100 * TALK_MS;
     uci_link_look(peer->worker);
     cr_expect(talk_count(1, UCI_AM_SENT) == 1, "the log's timer asks");
-    peer->bye_said = true;
+    uci_conversation_close(&peer->conversation);
+    uci_conversation_say_bye(&peer->conversation);
     net_clock += 1000 * TALK_MS;
     uci_link_look(peer->worker);
     cr_expect(talk_count(1, UCI_AM_SENT) == 1);
-    cr_expect(!peer->watched);
-    peer->tx_next = next;
+    cr_expect(!peer->tx.watched);
+    peer->tx.next = next;
     net_clock     = 0;
 }
 
@@ -130,9 +132,9 @@ Test(close, a_box_for_who_has_closed)
     uci_peer_t *peer       = net_nodes[0].ep->peer;
     const uci_am_hdr_t hdr = {.type = UCI_AM_BOX};
 
-    peer->user_closed = true;
+    uci_conversation_close(&peer->conversation);
     take(peer, &hdr, &told, sizeof(told));
-    cr_expect((peer->box_rkey == NULL) && !peer->box_mapped);
+    cr_expect((peer->box.rkey == NULL) && !peer->box.mapped);
 }
 
 /* A worker of several devices has an address that is longer than a pooled message: to who has closed it goes without a new connection, which
@@ -143,8 +145,8 @@ Test(close, a_long_hello_for_who_has_closed)
     uci_worker_t *worker = peer->worker;
     const unsigned to    = 1;
 
-    worker->address        = realloc(worker->address, 400);
-    worker->address_length = 400;
+    worker->self.address = realloc(worker->self.address, 400);
+    worker->self.length  = 400;
     cr_assert(uci_peer_set_address(peer, &to, sizeof(to)) == UCS_OK, "it could be connected to");
     net_nodes[0].ep->half = true;
     uci_control_hello(peer);
@@ -156,13 +158,13 @@ Test(close, a_long_hello_for_who_has_closed)
 Test(close, no_question_crosses_a_bye)
 {
     uci_peer_t *peer        = net_nodes[0].ep->peer;
-    const uci_am_hdr_t sent = {.type = UCI_AM_SENT, .value = peer->rx_next + 2};
+    const uci_am_hdr_t sent = {.type = UCI_AM_SENT, .value = peer->rx.next + 2};
     const unsigned to       = 1;
 
     net_clock = 1000000000000ul;
     cr_assert(uci_peer_set_address(peer, &to, sizeof(to)) == UCS_OK, "it could be connected to");
-    peer->bye_said = true;
-    peer->bye_time = net_clock;
+    uci_conversation_close(&peer->conversation);
+    uci_conversation_say_bye(&peer->conversation);
     uci_ep_destroy(net_nodes[0].ep);
     net_nodes[0].ep = NULL;
     take(peer, &sent, NULL, 0);

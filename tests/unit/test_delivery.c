@@ -113,8 +113,8 @@ Test(delivery, of_a_worker_that_is_not_attached_to)
     uci_fault_spec_t none = {0};
     unsigned i;
 
-    net_nodes[1].worker->watches_deliveries = false;
-    net_nodes[1].worker->arrived            = uci_recv_arrived_way(net_nodes[1].worker);
+    net_nodes[1].worker->msgs.watches_deliveries = false;
+    net_nodes[1].worker->calls.arrived           = uci_recv_arrived_way(net_nodes[1].worker);
     recv_all();
     send_all();
     cr_assert(talk_run(1000));
@@ -123,7 +123,7 @@ Test(delivery, of_a_worker_that_is_not_attached_to)
     }
     uci_fault_init(&none, 0, -1);
     uci_recv_attach(net_nodes[1].worker);
-    cr_expect(!net_nodes[1].worker->watches_deliveries);
+    cr_expect(!net_nodes[1].worker->msgs.watches_deliveries);
 }
 
 Test(delivery, what_is_cut_off_is_left_alone)

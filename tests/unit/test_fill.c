@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "base/fill.h"
+#include "transfer/fill.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

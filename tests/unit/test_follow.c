@@ -97,10 +97,10 @@ static void begin(bool is_leader)
     words_count = 0;
     memset(next_numbers, 0, sizeof(next_numbers));
     cr_assert(uci_follow_begin(worker(), &lock, &events, is_leader, WAIT) == UCI_OK);
-    worker()->twin = &twin;
-    worker()->recv_flags |= UCI_REQUEST_TWIN;
-    worker()->arrived = uci_follow_arrived;
-    worker()->lost    = uci_follow_lost;
+    worker()->twins.events = &twin;
+    worker()->calls.recv_flags |= UCI_REQUEST_TWIN;
+    worker()->calls.arrived = uci_follow_arrived;
+    worker()->calls.lost    = uci_follow_lost;
 }
 
 static void begin_leader(void)
@@ -134,7 +134,7 @@ static unsigned recv_posted(ucp_tag_t tag, ucp_tag_t mask)
 
     *recv = (talk_recv_t){.room = TALK_LENGTH, .buffer = malloc(TALK_LENGTH)};
     uci_worker_enter(worker());
-    talk_keep(worker()->recv(worker(), recv->buffer, recv->room, tag, mask, &param));
+    talk_keep(worker()->calls.recv(worker(), recv->buffer, recv->room, tag, mask, &param));
     uci_worker_leave(worker());
     return number;
 }
@@ -285,7 +285,7 @@ Test(follower, probes)
     cr_assert(uci_twin_follow_on_probe(state(), KEY, MASK_ANY, 0, &name, true) == UCI_OK);
     cr_expect(uci_unexpected_probe(worker(), KEY, MASK_ANY, true, &info) != NULL);
     cr_expect((info.sender_tag == KEY + 2) && (info.length == 100));
-    cr_expect((worker()->match.msgs_count == 1) && !uci_list_is_empty(&worker()->probed));
+    cr_expect((worker()->match.msgs_count == 1) && !uci_list_is_empty(&worker()->msgs.probed));
 }
 
 Test(follower, gives_up)

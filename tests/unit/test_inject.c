@@ -18,7 +18,7 @@
 #include "base/request.h"
 #include "message/send.h"
 #include "settings/settings.h"
-#include "base/slot.h"
+#include "link/slot.h"
 #include "link/txlog.h"
 
 #define CHUNK    4096u
@@ -202,7 +202,7 @@ static uint32_t slot_index(uint64_t mark)
 
 static void look_at_slots(void)
 {
-    const uci_slot_t *slots = fake_net.nodes[0].worker->bounce.slots;
+    const uci_slot_t *slots = fake_net.nodes[0].worker->link.bounce.slots;
     uint32_t i, index;
     uint64_t content;
 
@@ -267,7 +267,7 @@ static void look_at_fetched(void)
 /* The frame that was sent last, if it lies in the log */
 static bool is_log_right(const uci_peer_t *peer, const void *data, size_t length)
 {
-    uci_frame_t *frame = uci_txlog_find((uci_peer_t *)peer, peer->tx_next - 1);
+    uci_frame_t *frame = uci_txlog_find((uci_peer_t *)peer, peer->tx.next - 1);
 
     return (frame == NULL) || (memcmp(uci_frame_payload(frame), data, length) == 0);
 }
@@ -326,14 +326,14 @@ static void send_one(size_t length, unsigned round)
 
     sight.source = malloc(length);
     sight.length = length;
-    sight.seq    = peer->tx_next;
+    sight.seq    = peer->tx.next;
     for (i = 0; i < length; ++i) { /* zeros, too, and bytes that are equal: what damages these must damage */
         sight.source[i] = (char)((round % 4 == 3) ? 0 : (i * 131) + (i >> 8) + (round * 7) + ((i / CHUNK) * 3));
     }
-    before   = peer->box;
+    before   = peer->box.tx;
     received = uci_recv(fake_net.nodes[1].worker, target, length, 7, UINT64_MAX, &pending);
     sent     = uci_send(fake_net.nodes[0].eps[1], sight.source, length, 7, &pending, false);
-    look_at_box(&before, &peer->box, 40 + ((length == SMALL) ? SMALL : 16));
+    look_at_box(&before, &peer->box.tx, 40 + ((length == SMALL) ? SMALL : 16));
     if (length == SMALL) {
         sight.damaged += !is_log_right(peer, sight.source, length);
     }

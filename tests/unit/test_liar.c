@@ -12,6 +12,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "link/slot.h"
 #include "capture.h"
 #include "cpu_limit.h"
 #include "fake_net.h"
@@ -387,7 +388,7 @@ static void liar_filled(uci_slot_t *slot)
 
 static void look_at_slots(void)
 {
-    uci_slot_t *slots = net_nodes[0].worker->bounce.slots;
+    uci_slot_t *slots = net_nodes[0].worker->link.bounce.slots;
     unsigned i;
 
     for (i = 0; liar_on && (slots != NULL) && (i < UCI_SLOT_COUNT); ++i) {
@@ -434,12 +435,12 @@ static void look_at_box(unsigned from)
     uci_box_rx_t *rx       = &liar_boxes[from].rx;
     char *place;
 
-    if ((peer == NULL) || !peer->box_mapped) {
+    if ((peer == NULL) || !peer->box.mapped) {
         return;
     }
-    if ((rx->box != peer->box.box) || (liar_boxes[from].key != peer->box_key)) {
-        liar_boxes[from].key = peer->box_key;
-        uci_box_rx_init(rx, peer->box.box, (uint32_t)peer->box.granules, peer->box_key);
+    if ((rx->box != peer->box.tx.box) || (liar_boxes[from].key != peer->box.key)) {
+        liar_boxes[from].key = peer->box.key;
+        uci_box_rx_init(rx, peer->box.tx.box, (uint32_t)peer->box.tx.granules, peer->box.key);
     }
     while ((place = (char *)uci_box_rx_peek(rx)) != NULL) {
         uci_box_rx_next(rx, liar_on ? liar_posted(from, place)
@@ -631,12 +632,12 @@ static void get_acquainted(const talk_t *talk)
     keep(start_send(0, 1, 20000, false));
     let_them_talk(0, 2, true);
     cr_assert(talk_received[0].done && talk_received[1].done, "%s: even honestly", before.name);
-    for (i = 0; before.mailbox && (i < 10) && !net_nodes[0].ep->peer->by_mailbox; ++i) {
+    for (i = 0; before.mailbox && (i < 10) && !net_nodes[0].ep->peer->box.used; ++i) {
         keep(start_recv(1, 0, LENGTH_MAX, false));
         keep(start_send(0, 0, 10, false));
         let_them_talk(0, 1, true);
     }
-    cr_assert(net_nodes[0].ep->peer->by_mailbox == before.mailbox, "%s: by the wrong carrier", before.name);
+    cr_assert(net_nodes[0].ep->peer->box.used == before.mailbox, "%s: by the wrong carrier", before.name);
 }
 
 /* @return whether it came to an end. @param lie  NULL: take it down instead. */
@@ -671,11 +672,11 @@ static bool talk(const talk_t *talk, const lie_t *lie, uint64_t *refused_p)
         get_acquainted(talk);
         look_at_slots();
         memset(liar_marks, 0, sizeof(liar_marks));
-        if (net_nodes[0].worker->bounce.slots != NULL) {
+        if (net_nodes[0].worker->link.bounce.slots != NULL) {
             unsigned i;
 
             for (i = 0; i < UCI_SLOT_COUNT; ++i) {
-                liar_marks[i] = net_nodes[0].worker->bounce.slots[i].mark;
+                liar_marks[i] = net_nodes[0].worker->link.bounce.slots[i].mark;
             }
         }
     }
@@ -1309,7 +1310,7 @@ static void set_up_shared(bool packed)
     uci_buffer_generic_lookup = test_generic_lookup;
     snprintf(liar_case, sizeof(liar_case), "slots that change while they are %s", packed ? "filled" : "read");
     begin_direct();
-    scribbled = net_nodes[0].worker->bounce.slots;
+    scribbled = net_nodes[0].worker->link.bounce.slots;
     cr_assert(scribbled != NULL);
     cpu_limit(CASE_S);
     exchange_generic(packed);
@@ -1340,7 +1341,7 @@ static bool racing;
 /* As fast as it can: of another length, and back */
 static void *race(void *arg)
 {
-    uci_slot_t *slots = net_nodes[0].worker->bounce.slots;
+    uci_slot_t *slots = net_nodes[0].worker->link.bounce.slots;
     unsigned i;
 
     while (__atomic_load_n(&racing, __ATOMIC_RELAXED)) {

@@ -52,13 +52,13 @@ Test(peer, transports_are_asked_for_again)
     cr_assert_not_null(plan);
     cr_expect_str_empty(plan->transports);
     cr_expect_not(uci_peer_is_reached(peer));
-    cr_expect_not(peer->pool_offered, "it may share memory yet");
+    cr_expect_not(peer->slots.offered, "it may share memory yet");
 
     net_transports = "posix/memory";
     cr_expect_str_eq(uci_peer_transports(peer), "posix");
     cr_expect_str_eq(uci_peer_plan(peer)->transports, "posix");
     uci_peer_is_reached(peer);
-    cr_expect(peer->pool_offered);
+    cr_expect(peer->slots.offered);
 
     net_transports = "tcp/eth0";
     cr_expect_str_eq(uci_peer_transports(peer), "posix", "what is known is not asked for again");

@@ -66,11 +66,11 @@ static void expect_quiet(unsigned node, unsigned other)
     uci_peer_t *peer = talk_peer(node, other);
 
     cr_expect(uci_txlog_is_empty(peer), "%s: %lu frames from %u are in the log", world,
-              (unsigned long)(peer->tx_next - peer->tx_base), node);
-    cr_expect(net_nodes[node].worker->log_bytes == 0);
-    cr_expect(uci_list_is_empty(&peer->held) && uci_list_is_empty(&peer->gaps));
-    cr_expect(!peer->rx_special && !peer->rx_damaged && (peer->bound == NULL));
-    cr_expect(uci_list_is_empty(&peer->suspect_link) && uci_list_is_empty(&peer->waiting_link));
+              (unsigned long)(peer->tx.next - peer->tx.base), node);
+    cr_expect(net_nodes[node].worker->link.log_bytes == 0);
+    cr_expect(uci_list_is_empty(&peer->rx.held) && uci_list_is_empty(&peer->rx.gaps));
+    cr_expect(!peer->rx.special && !peer->rx.damaged && (peer->rx.bound == NULL));
+    cr_expect(uci_list_is_empty(&peer->rx.suspect_link) && uci_list_is_empty(&peer->log.waiting_link));
     cr_expect(net_nodes[node].worker->ops_active == 0, "%s: node %u, %u operations", world, node,
               net_nodes[node].worker->ops_active);
 }
@@ -107,11 +107,11 @@ Test(link_order, acknowledged_on_the_way)
     send_in_order(0, 0, UCI_LINK_ACK_FRAMES - 1, 10);
     peer = talk_peer(0, 1);
     talk_turns(2, 0);
-    cr_expect(peer->tx_acked == 0);
+    cr_expect(peer->tx.acked == 0);
     talk_send(0, UCI_LINK_ACK_FRAMES - 1, 10);
     talk_turns(2, 0);
-    cr_expect(peer->tx_acked == UCI_LINK_ACK_FRAMES);
-    cr_expect(peer->tx_asks == 0);
+    cr_expect(peer->tx.acked == UCI_LINK_ACK_FRAMES);
+    cr_expect(peer->log.asks == 0);
     finish();
 }
 
@@ -124,7 +124,7 @@ Test(link_order, acknowledged_by_the_answer)
     talk_turns(1, 0);
     talk_send(1, 0, 10);
     talk_turns(1, 0);
-    cr_expect(talk_peer(0, 1)->tx_acked == 1);
+    cr_expect(talk_peer(0, 1)->tx.acked == 1);
     cr_expect(talk_counters(1)->acks_sent == 0);
     finish();
 }
@@ -261,13 +261,13 @@ Test(link_order, one_question_for_all)
     }
     talk_turns(10, 0);
     uci_blame_anything(worker, NULL);
-    talk_peer(0, 1)->sending += 64;
+    talk_peer(0, 1)->talk.sending += 64;
     for (i = 0; i < 1000; ++i) {
         net_clock += TALK_MS;
         net_turn(0);
     }
     cr_expect(talk_count(1, UCI_AM_QUERY) == 0);
-    talk_peer(0, 1)->sending -= 64;
+    talk_peer(0, 1)->talk.sending -= 64;
     for (i = 0; i < 200; ++i) {
         net_turn(0);
     }
@@ -286,13 +286,13 @@ static void get_mailbox(unsigned from)
     uci_peer_t *peer = NULL;
     unsigned turn;
 
-    for (turn = 0; (turn < 10) && ((peer == NULL) || !peer->by_mailbox); ++turn) {
+    for (turn = 0; (turn < 10) && ((peer == NULL) || !peer->box.used); ++turn) {
         recv_any(1, 1);
         talk_send(from, talk_sends_count + (10ul << 32), 10);
         talk_turns(20, 10 * TALK_MS);
         peer = talk_peer(from, 1);
     }
-    cr_assert(peer->box_mapped && peer->by_mailbox);
+    cr_assert(peer->box.mapped && peer->box.used);
 }
 
 /* --------------------------------------------------- whatever can happen */
@@ -388,7 +388,7 @@ static uint64_t chaos_posted;
 /* A bit of what lies, or will lie next, in one of a node's boxes, or of what it has told, or of the doorbells */
 static void chaos_in_mailbox(unsigned node, unsigned one_in)
 {
-    uci_mailbox_t *mailbox = &net_nodes[node].worker->mailbox;
+    uci_mailbox_t *mailbox = &net_nodes[node].worker->link.mailbox;
     const uci_mailbox_box_t *box;
     char *at;
 
@@ -495,7 +495,7 @@ static void chaos_talk(uint64_t seed, const chaos_world_t *of, unsigned one_in)
         count += talk_sends_count;
     }
     if (of->log_limit > 0) {
-        net_nodes[0].worker->log_limit = of->log_limit;
+        net_nodes[0].worker->link.log_limit = of->log_limit;
     }
     for (turn = 0; (turn < turns) || (of->close && (net_nodes[0].ep != NULL)); ++turn) {
         cr_assert(turn < 5000, "%s: sends do not end", world);
@@ -524,12 +524,12 @@ static void chaos_talk(uint64_t seed, const chaos_world_t *of, unsigned one_in)
     chaos_expect_order(of, count);
     if (of->close) {
         talk_turns(100, 100 * TALK_MS);
-        cr_assert(uci_list_is_empty(&net_nodes[0].worker->closing), "%s: the close does not end", world);
+        cr_assert(uci_list_is_empty(&net_nodes[0].worker->conn.closing), "%s: the close does not end", world);
     } else {
         finish();
     }
-    if (net_nodes[1].worker->mailbox.count > 0) {
-        chaos_posted += uci_box_rx_position(&net_nodes[1].worker->mailbox.boxes[0].rx);
+    if (net_nodes[1].worker->link.mailbox.count > 0) {
+        chaos_posted += uci_box_rx_position(&net_nodes[1].worker->link.mailbox.boxes[0].rx);
     }
     chaos_add(talk_counters(0));
     chaos_add(talk_counters(1));
@@ -688,7 +688,7 @@ Test(link_damage, a_header)
     finish();
     cr_expect(talk_counters(1)->mismatched_headers == PAYLOAD);
     cr_expect(talk_counters(1)->mismatched_chunks == 0);
-    cr_expect(net_nodes[1].worker->peers_count == 1, "no other peer was made of it");
+    cr_expect(net_nodes[1].worker->peers.count == 1, "no other peer was made of it");
 }
 
 /* It is asked for at the end of the turn, without a look at the clock: what has been sent, then what is missing of that */
@@ -786,7 +786,7 @@ Test(link_damage, a_receive_is_bound)
     talk_send(0, 0, 1000);
     flip(talk_frame_to(1, 0), PAYLOAD + 50);
     talk_turns(1, 0);
-    cr_expect(talk_peer(1, 0)->bound != NULL);
+    cr_expect(talk_peer(1, 0)->rx.bound != NULL);
     talk_lose_all(0); /* the question, so that it lasts */
     talk_send(2, 1, 10);
     talk_turns(1, 0);
@@ -844,7 +844,7 @@ Test(link_damage, what_has_come_is_not_sent_again)
     finish();
     expect_in_order(100, 100);
     cr_expect(talk_counters(0)->frames_resent == 2, "%lu were", (unsigned long)talk_counters(0)->frames_resent);
-    cr_expect(peer->tx_acked == 100);
+    cr_expect(peer->tx.acked == 100);
 }
 
 /* More gaps than one acknowledgement tells */
@@ -929,8 +929,8 @@ Test(link_damage, lost_acknowledgements)
     expect_in_order(5, 100);
     cr_expect((asked_times >= 5) && (asked_times <= 9), "asked %u times in 5 s", asked_times);
     cr_expect(lost_acks == asked_times);
-    cr_expect(talk_peer(0, 1)->tx_acked == 0);
-    cr_expect(net_nodes[0].worker->log_bytes > 0);
+    cr_expect(talk_peer(0, 1)->tx.acked == 0);
+    cr_expect(net_nodes[0].worker->link.log_bytes > 0);
     losing_acks = false;
     finish();
     cr_expect(talk_counters(0)->frames_resent == 0);
@@ -983,7 +983,7 @@ static void overflow(bool gone)
     recv_any(1, 20);
     talk_send(0, 0, 10);
     talk_turns(2, 0);
-    net_nodes[0].worker->log_limit = 5000;
+    net_nodes[0].worker->link.log_limit = 5000;
     send_in_order(0, 1, 19, 1000);
     cr_assert(talk_counters(0)->log_dropped >= 10);
     if (gone) {
@@ -1020,7 +1020,7 @@ Test(link_log, a_lost_one_waits_for_its_receive)
 {
     talk_send(0, 0, 10);
     talk_turns(2, 0);
-    net_nodes[0].worker->log_limit = 5000;
+    net_nodes[0].worker->link.log_limit = 5000;
     send_in_order(0, 1, 19, 1000);
     talk_lose_frame(1, 2);
     talk_turns(50, 20 * TALK_MS);
@@ -1043,7 +1043,7 @@ Test(link_log, lost_and_logged)
     talk_send(0, 0, 1000);
     talk_send(0, 1, 1000);
     talk_send(0, 2, 1000);
-    net_nodes[0].worker->log_limit = 500;
+    net_nodes[0].worker->link.log_limit = 500;
     talk_send(0, 3, 1000);
     cr_assert(talk_counters(0)->log_dropped >= 3);
     flip(talk_frame_to(1, 0), PAYLOAD + 50);
@@ -1151,10 +1151,10 @@ static void have_sent(unsigned from, unsigned to, uint64_t count)
 {
     uci_peer_t *peer = talk_peer(from, to);
 
-    cr_assert((peer->tx_acked == peer->tx_next) && (peer->tx_base == peer->tx_next));
-    peer->tx_next += count;
-    peer->tx_posted = peer->tx_acked = peer->tx_base = peer->tx_next;
-    talk_peer(to, from)->rx_next += count;
+    cr_assert((peer->tx.acked == peer->tx.next) && (peer->tx.base == peer->tx.next));
+    peer->tx.next += count;
+    peer->tx.posted = peer->tx.acked = peer->tx.base = peer->tx.next;
+    talk_peer(to, from)->rx.next += count;
 }
 
 /* A synchronous message and a rendezvous that wait for their receives while more are sent than half of the numbers on the wire, then all of
@@ -1210,7 +1210,7 @@ Test(link_log, acknowledged_before_ucx_lets_go)
     }
     talk_turns(20, 20 * TALK_MS);
     talk_expect(0, 0, 100);
-    cr_expect(talk_peer(0, 1)->tx_acked == 1);
+    cr_expect(talk_peer(0, 1)->tx.acked == 1);
     cr_expect(!talk_sends[number].done);
     talk_lose(message);
     net_turn(0);
@@ -1229,7 +1229,7 @@ Test(link_log, ucx_refuses)
     request     = uci_send(net_nodes[0].ep, "nothing", 7, 1, &param, false);
     net_refusal = UCS_OK;
     cr_expect(UCS_PTR_IS_ERR(request) && (UCS_PTR_STATUS(request) == UCS_ERR_NO_RESOURCE));
-    cr_expect(talk_peer(0, 1)->tx_next == 1, "its number is for the next one");
+    cr_expect(talk_peer(0, 1)->tx.next == 1, "its number is for the next one");
     talk_send(0, 1, 100);
     finish();
     expect_in_order(2, 100);
@@ -1275,11 +1275,11 @@ Test(link_lost, what_is_bound)
     talk_begin(2, UCI_CARRIER_AM);
     recv_any(1, 2);
     talk_send(0, 0, 1000);
-    net_nodes[0].worker->log_limit = 100;
+    net_nodes[0].worker->link.log_limit = 100;
     talk_send(0, 1, 1000);
     flip(talk_frame_to(1, 0), PAYLOAD + 50);
     talk_turns(1, 0);
-    cr_expect(talk_peer(1, 0)->bound != NULL);
+    cr_expect(talk_peer(1, 0)->rx.bound != NULL);
     finish();
     talk_expect_lost(0);
     talk_expect(1, 1, 1000);
@@ -1299,8 +1299,8 @@ Test(link_lost, damaged_while_it_is_held)
     net_turn(0);
     net_turn(1);
     net_turn(0);
-    cr_assert((talk_peer(0, 1)->tx_acked == 0) && (uci_txlog_find(talk_peer(0, 1), 1) == NULL));
-    held = uci_container_of(talk_peer(1, 0)->held.next, uci_held_t, link);
+    cr_assert((talk_peer(0, 1)->tx.acked == 0) && (uci_txlog_find(talk_peer(0, 1), 1) == NULL));
+    held = uci_container_of(talk_peer(1, 0)->rx.held.next, uci_held_t, link);
     cr_assert(held->seq == 1);
     held->payload[17] ^= 1;
     finish();
@@ -1327,16 +1327,16 @@ static bool uses_mailbox(unsigned from)
 {
     const uci_peer_t *peer = talk_peer(from, 1);
 
-    return peer->box_mapped && (peer->by_mailbox || (peer->tx_acked >= peer->am_until));
+    return peer->box.mapped && (peer->box.used || (peer->tx.acked >= peer->box.am_until));
 }
 
 static uci_mailbox_box_t *box_of(unsigned from)
 {
-    uci_mailbox_t *mailbox = &net_nodes[1].worker->mailbox;
+    uci_mailbox_t *mailbox = &net_nodes[1].worker->link.mailbox;
     uci_peer_t *peer       = talk_peer(1, from);
 
-    cr_assert(peer->rx_box >= 0);
-    return &mailbox->boxes[peer->rx_box];
+    cr_assert(peer->box.own >= 0);
+    return &mailbox->boxes[peer->box.own];
 }
 
 /* The frame that lies next, and the one behind it, if they are of this length */
@@ -1409,7 +1409,7 @@ Test(link_mailbox, full)
     first = send_more(0, FULL, 2000);
     cr_assert(!talk_sends[first + FULL - 1].done, "it has room for all of these");
     cr_expect(talk_sends[first].done);
-    cr_expect(!uci_list_is_empty(&talk_peer(0, 1)->waiting_link));
+    cr_expect(!uci_list_is_empty(&talk_peer(0, 1)->log.waiting_link));
     for (turn = 0; turn < 100; ++turn) {
         net_turn(0);
     }
@@ -1418,9 +1418,9 @@ Test(link_mailbox, full)
     finish();
     expect_more(first, FULL, 2000);
     cr_expect(talk_sends[first + FULL - 1].done);
-    cr_expect(uci_list_is_empty(&worker->waiting));
+    cr_expect(uci_list_is_empty(&worker->link.waiting));
     cr_expect(uses_mailbox(0));
-    cr_expect(talk_peer(0, 1)->am_until <= first, "nothing went by active message");
+    cr_expect(talk_peer(0, 1)->box.am_until <= first, "nothing went by active message");
 }
 
 /* Sends that wait for room are given up with their endpoint: they end with an error. @return the first of all */
@@ -1437,7 +1437,7 @@ static unsigned fill_and_close(void)
     }
     cr_expect(talk_sends[first].status == UCS_OK);
     cr_expect(talk_sends[first + FULL - 1].status == UCS_ERR_CANCELED);
-    cr_expect(uci_list_is_empty(&talk_peer(0, 1)->waiting_link));
+    cr_expect(uci_list_is_empty(&talk_peer(0, 1)->log.waiting_link));
     return first;
 }
 
@@ -1539,7 +1539,7 @@ Test(link_mailbox, a_damaged_header)
         finish();
         expect_more(first, 5, 100);
         cr_assert(box_of(0)->key == key, "the next mark tells where to go on");
-        cr_assert(talk_peer(0, 1)->box_key == box_of(0)->key);
+        cr_assert(talk_peer(0, 1)->box.key == box_of(0)->key);
         cr_assert(uses_mailbox(0), "byte %u: it is used again", at);
     }
     cr_expect(talk_counters(1)->mismatched_headers == PAYLOAD - 8, "%lu",
@@ -1595,9 +1595,9 @@ Test(link_mailbox, a_damaged_header_of_the_last)
         key   = box_of(0)->key;
         in_box(0, 0, 100)[20] ^= 4;
         talk_turns(1, 0);
-        cr_assert(box_of(0)->lost && (net_nodes[1].worker->mailbox.lost == 1));
+        cr_assert(box_of(0)->lost && (net_nodes[1].worker->link.mailbox.lost == 1));
         send_more(0, 2, (later == 0) ? 2000 : 0);
-        logged = uci_txlog_find(talk_peer(0, 1), talk_peer(0, 1)->tx_posted - 1);
+        logged = uci_txlog_find(talk_peer(0, 1), talk_peer(0, 1)->tx.posted - 1);
         if (later == 0) {
             uci_frame_payload(logged)[1000] ^= 8;
         } else {
@@ -1610,7 +1610,7 @@ Test(link_mailbox, a_damaged_header_of_the_last)
         expect_more(first, 1, 100);
         expect_more(first + 1, 2, (later == 0) ? 2000 : 0);
         cr_assert(box_of(0)->key == key, "the box is kept");
-        cr_assert(!box_of(0)->lost && (net_nodes[1].worker->mailbox.lost == 0));
+        cr_assert(!box_of(0)->lost && (net_nodes[1].worker->link.mailbox.lost == 0));
         cr_assert(uses_mailbox(0));
     }
 }
@@ -1661,7 +1661,7 @@ Test(link_mailbox, where_the_sender_is)
         recv_any(1, count + 1);
         key   = box_of(0)->key;
         first = send_more(0, count, 0);
-        kept  = talk_peer(0, 1)->tx_posted - 2;
+        kept  = talk_peer(0, 1)->tx.posted - 2;
         place = in_box(0, 0, 0);
         for (i = 0; i < count; ++i) {
             place[(i * UCI_BOX_GRANULE) + 3] ^= (i == count - 2) ? 0 : 4;
@@ -1670,7 +1670,7 @@ Test(link_mailbox, where_the_sender_is)
         talk_turns(1, 0);
         net_clock += 21 * TALK_MS;
         talk_turns(8, 0); /* UCX has its part in one of four */
-        cr_assert(uci_box_rx_position(&box_of(0)->rx) == uci_box_tx_position(&talk_peer(0, 1)->box));
+        cr_assert(uci_box_rx_position(&box_of(0)->rx) == uci_box_tx_position(&talk_peer(0, 1)->box.tx));
         cr_assert(box_of(0)->key == key);
         send_more(0, 1, 0);
         finish();
@@ -1708,11 +1708,11 @@ Test(link_boxes, told_again)
     recv_any(1, 30);
     send_in_order(0, 0, 10, 100);
     talk_turns(5, TALK_MS);
-    cr_assert((boxes_told == 1) && !talk_peer(0, 1)->box_mapped);
+    cr_assert((boxes_told == 1) && !talk_peer(0, 1)->box.mapped);
     net_sent = lose_a_frame;
     send_in_order(0, 10, 10, 100);
     talk_turns(50, TALK_MS);
-    cr_assert(talk_peer(0, 1)->box_mapped);
+    cr_assert(talk_peer(0, 1)->box.mapped);
     send_in_order(0, 20, 10, 100);
     finish();
     expect_in_order(30, 100);
@@ -1731,7 +1731,7 @@ Test(link_boxes, never_told)
     finish();
     expect_in_order(300, 100);
     cr_expect(boxes_told > 0);
-    cr_expect(!talk_peer(0, 1)->box_mapped);
+    cr_expect(!talk_peer(0, 1)->box.mapped);
     losing_boxes = false;
 }
 
@@ -1743,7 +1743,7 @@ Test(link_boxes, none_with_wakeup)
     send_in_order(0, 0, 300, 100);
     finish();
     expect_in_order(300, 100);
-    cr_expect((talk_peer(1, 0)->rx_box < 0) && !talk_peer(0, 1)->box_mapped);
+    cr_expect((talk_peer(1, 0)->box.own < 0) && !talk_peer(0, 1)->box.mapped);
 }
 
 /* A stub of one whose frame still lies in the box does not make it a lost one */
@@ -1752,12 +1752,12 @@ Test(link_mailbox, gone_before_it_is_taken)
     unsigned first;
 
     recv_any(1, 60);
-    first                          = send_more(0, 60, 500);
-    net_nodes[0].worker->log_limit = 5000;
+    first                               = send_more(0, 60, 500);
+    net_nodes[0].worker->link.log_limit = 5000;
     cr_assert(talk_count_frames(1) == 0);
     send_more(0, 1, 500);
     recv_any(1, 1);
-    uci_link_on_repair(talk_peer(0, 1), talk_peer(0, 1)->tx_next - 50);
+    uci_link_on_repair(talk_peer(0, 1), talk_peer(0, 1)->tx.next - 50);
     cr_assert(talk_count(1, UCI_AM_GONE) == 1);
     uci_ucp.worker_progress(net_nodes[1].worker->ucp); /* before any look into the box */
     finish();
@@ -1775,7 +1775,7 @@ static void begin_many(unsigned nodes)
             get_mailbox(number);
         }
     }
-    cr_assert(net_nodes[1].worker->mailbox.count == nodes - 1);
+    cr_assert(net_nodes[1].worker->link.mailbox.count == nodes - 1);
     cr_assert(nodes - 1 > UCI_MAILBOX_HOT);
 }
 
@@ -1808,7 +1808,7 @@ Test(link_boxes, more_peers_than_hot_boxes)
 /* One whose box is not looked into each turn */
 static unsigned quiet_node(void)
 {
-    cr_assert(net_nodes[1].worker->mailbox.count > UCI_MAILBOX_HOT);
+    cr_assert(net_nodes[1].worker->link.mailbox.count > UCI_MAILBOX_HOT);
     return 0;
 }
 
@@ -1818,7 +1818,7 @@ static unsigned turns_until(unsigned number)
     uci_worker_t *worker = net_nodes[1].worker;
     unsigned turns;
 
-    worker->turns = 2;
+    worker->turn.count = 2;
     for (turns = 1; turns < 100000; ++turns) {
         (void)uci_worker_progress(worker, worker->ucp);
         if (talk_recvs[number].done) {
@@ -1848,7 +1848,7 @@ Test(link_boxes, a_lost_bell)
     begin_many(NET_NODES);
     (void)talk_recv(1, 0, 0);
     first = send_more(quiet_node(), 1, 100);
-    memset(net_nodes[1].worker->mailbox.region, 0, UCI_CACHE_LINE);
+    memset(net_nodes[1].worker->link.mailbox.region, 0, UCI_CACHE_LINE);
     cr_expect(turns_until(first) > 1);
     expect_more(first, 1, 100);
 }
@@ -1860,7 +1860,7 @@ Test(link_boxes, all_bells)
 
     begin_many(NET_NODES);
     for (turn = 0; turn < 200; ++turn) {
-        memset(net_nodes[1].worker->mailbox.region, 0xff, UCI_CACHE_LINE);
+        memset(net_nodes[1].worker->link.mailbox.region, 0xff, UCI_CACHE_LINE);
         net_turn(1);
     }
     (void)talk_recv(1, 0, 0);
@@ -1879,17 +1879,17 @@ Test(link_boxes, a_box_for_somebody_else)
 
     talk_begin(2, UCI_CARRIER_AUTO);
     get_mailbox(0);
-    old    = talk_peer(0, 1)->box;
-    number = talk_peer(0, 1)->box_number;
+    old    = talk_peer(0, 1)->box.tx;
+    number = talk_peer(0, 1)->box.number;
     talk_keep(uci_ep_close(net_nodes[0].ep, &param));
     net_nodes[0].ep = NULL;
     talk_turns(50, 20 * TALK_MS);
-    cr_assert(talk_peer(1, 0)->rx_box < 0);
+    cr_assert(talk_peer(1, 0)->box.own < 0);
 
     net_create(2);
     net_open(2, 1);
     get_mailbox(2);
-    cr_expect(talk_peer(2, 1)->box_number == number);
+    cr_expect(talk_peer(2, 1)->box.number == number);
     recv_any(1, 3);
     first = send_more(2, 3, 100);
     {
@@ -1926,7 +1926,7 @@ Test(link_close, what_was_lost_comes_before)
     cr_assert(talk_run(1000));
     expect_in_order(3, 100);
     talk_turns(50, 100 * TALK_MS);
-    cr_expect(uci_list_is_empty(&net_nodes[0].worker->closing));
+    cr_expect(uci_list_is_empty(&net_nodes[0].worker->conn.closing));
 }
 
 Test(link_close, what_was_damaged_comes_before)
@@ -1936,7 +1936,7 @@ Test(link_close, what_was_damaged_comes_before)
     flip(talk_frame_to(1, 2), 20);
     close_node(0, 0);
     talk_turns(50, 100 * TALK_MS);
-    cr_expect(uci_list_is_empty(&net_nodes[0].worker->closing));
+    cr_expect(uci_list_is_empty(&net_nodes[0].worker->conn.closing));
     recv_any(1, 3);
     cr_assert(talk_run(1000));
     expect_in_order(3, 100);
@@ -1948,13 +1948,14 @@ Test(link_close, what_stays_of_who_has_gone)
     recv_any(1, 3);
     send_in_order(0, 0, 3, 100);
     cr_assert(talk_run(1000));
-    cr_assert(talk_peer(0, 1)->tx_ring != NULL);
+    cr_assert(talk_peer(0, 1)->tx.ring != NULL);
     close_node(0, 0);
     close_node(1, 0);
     talk_turns(50, 100 * TALK_MS);
-    cr_assert(talk_peer(0, 1)->bye_heard && talk_peer(0, 1)->bye_said);
-    cr_expect((talk_peer(0, 1)->tx_ring == NULL) && (talk_peer(0, 1)->box_rkey == NULL));
-    cr_expect(talk_peer(0, 1)->tx_next == 3);
+    cr_assert(uci_conversation_is_gone(&talk_peer(0, 1)->conversation) &&
+              uci_conversation_is_left(&talk_peer(0, 1)->conversation));
+    cr_expect((talk_peer(0, 1)->tx.ring == NULL) && (talk_peer(0, 1)->box.rkey == NULL));
+    cr_expect(talk_peer(0, 1)->tx.next == 3);
 }
 
 /* The receiver makes no turn until the sender has gone: what it has sent, and sent again, lies there in its order */
@@ -1969,7 +1970,7 @@ Test(link_close, a_receiver_that_is_away)
         net_clock += 100 * TALK_MS;
         net_turn(0);
     }
-    cr_assert(uci_list_is_empty(&net_nodes[0].worker->closing), "it waits for ever");
+    cr_assert(uci_list_is_empty(&net_nodes[0].worker->conn.closing), "it waits for ever");
     recv_any(1, 5);
     cr_assert(talk_run(1000));
     expect_in_order(5, 100);
@@ -2023,7 +2024,7 @@ Test(link_close, who_is_back_is_not_gone)
     recv_any(1, 3);
     close_node(0, 0);
     net_turn(1);
-    cr_assert(talk_peer(1, 0)->bye_heard);
+    cr_assert(uci_conversation_is_gone(&talk_peer(1, 0)->conversation));
     net_clock += 10000 * TALK_MS;
     net_turn(1);
     net_open(0, 1);
@@ -2053,16 +2054,16 @@ Test(link_close, a_bye_that_is_lost)
     talk_expect(0, 0, 100);
     talk_lose_all(0);
     close_node(1, 0);
-    for (turn = 0; !uci_list_is_empty(&net_nodes[1].worker->closing) && (turn < 200); ++turn) {
+    for (turn = 0; !uci_list_is_empty(&net_nodes[1].worker->conn.closing) && (turn < 200); ++turn) {
         net_clock += 100 * TALK_MS;
         net_turn(1);
         talk_lose_all(0);
     }
-    cr_assert(talk_peer(1, 0)->bye_said && !talk_sends[number].done);
+    cr_assert(uci_conversation_is_left(&talk_peer(1, 0)->conversation) && !talk_sends[number].done);
     close_node(0, 0);
     talk_turns(30, 100 * TALK_MS);
     cr_expect(talk_sends[number].done && (talk_sends[number].status == UCS_OK));
-    cr_expect(uci_list_is_empty(&net_nodes[0].worker->closing));
+    cr_expect(uci_list_is_empty(&net_nodes[0].worker->conn.closing));
 }
 
 /* One's own end is closed by force while a receive of it is matched to what came damaged */
@@ -2072,10 +2073,10 @@ Test(link_close, what_is_bound_ends)
     talk_send(0, 0, 1000);
     flip(talk_frame_to(1, 0), PAYLOAD + 5);
     net_turn(1);
-    cr_assert(talk_peer(1, 0)->bound != NULL);
+    cr_assert(talk_peer(1, 0)->rx.bound != NULL);
     close_node(1, UCP_EP_CLOSE_FLAG_FORCE);
     cr_expect(!talk_recvs[0].done, "callbacks are called in a turn");
     net_turn(1);
     cr_expect(talk_recvs[0].done && (talk_recvs[0].status == UCS_ERR_CANCELED));
-    cr_expect(talk_peer(1, 0)->bound == NULL);
+    cr_expect(talk_peer(1, 0)->rx.bound == NULL);
 }

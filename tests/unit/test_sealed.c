@@ -186,7 +186,7 @@ static void talk_by(uci_seal_mode_t mode, uci_path_t path, const char *transport
     talk_all();
     expect_undisturbed();
     cr_expect_gt(talk_counters(0)->sealed_records, 2 * uci_array_size(lengths));
-    cr_expect(!talk_peer(0, 1)->in_clear && !talk_peer(0, 1)->box_mapped && !talk_peer(0, 1)->maps_ours);
+    cr_expect(!talk_peer(0, 1)->in_clear && !talk_peer(0, 1)->box.mapped && !talk_peer(0, 1)->slots.maps_ours);
     expect_counters_once();
 }
 
@@ -233,7 +233,7 @@ Test(sealed, node)
     net_sent = watch;
     talk_all();
     expect_undisturbed();
-    cr_expect(talk_peer(0, 1)->in_clear && talk_peer(0, 1)->box_mapped && talk_peer(0, 1)->maps_ours);
+    cr_expect(talk_peer(0, 1)->in_clear && talk_peer(0, 1)->box.mapped && talk_peer(0, 1)->slots.maps_ours);
     cr_expect_gt(talk_counters(0)->direct_messages, 0);
     expect_counters_once();
 }
@@ -245,15 +245,15 @@ Test(sealed, another_network)
     net_init();
     net_create(0);
     net_create(1);
-    net_nodes[1].worker->mark.machine ^= 1;
-    uci_mark_finish(&net_nodes[1].worker->mark);
+    net_nodes[1].worker->self.mark.machine ^= 1;
+    uci_mark_finish(&net_nodes[1].worker->self.mark);
     net_open(0, 1);
     net_open(1, 0);
     net_sent = watch;
     talk_all();
     expect_undisturbed();
     cr_expect(!talk_peer(0, 1)->in_clear && !talk_peer(1, 0)->in_clear);
-    cr_expect(!talk_peer(0, 1)->box_mapped && !talk_peer(1, 0)->box_mapped);
+    cr_expect(!talk_peer(0, 1)->box.mapped && !talk_peer(1, 0)->box.mapped);
 }
 
 Test(sealed, no_content_on_the_way)
@@ -565,7 +565,7 @@ Test(sealed, plain)
     get_to_know();
     from            = net_nodes[0].worker->uid;
     frame.hdr.mark  = from;
-    frame.hdr.seq   = (uint32_t)talk_peer(1, 0)->rx_next;
+    frame.hdr.seq   = (uint32_t)talk_peer(1, 0)->rx.next;
     frame.hdr.value = uci_digest_by_id(UCI_DIGEST_XXH3)->digest(frame.payload, sizeof(frame.payload));
     frame.hdr.check = uci_frame_check(&frame.hdr, uci_frame_am_seed(from, net_nodes[1].worker->uid));
     sent.uid        = from;
@@ -599,7 +599,7 @@ Test(sealed, hello_of_another_life)
     seal(UCI_SEAL_ENCRYPT, UCI_SEAL_SCOPE_ALL);
     net_create(0);
     net_create(1);
-    peers = net_nodes[1].worker->peers_count;
+    peers = net_nodes[1].worker->peers.count;
     for (i = 0; i < copies_count; ++i) {
         if (copies[i]->from == 0) {
             give(1, copies[i]);
@@ -607,7 +607,7 @@ Test(sealed, hello_of_another_life)
         net_free(copies[i]);
     }
     talk_turns(10, TALK_MS);
-    cr_expect_eq(net_nodes[1].worker->peers_count, peers);
+    cr_expect_eq(net_nodes[1].worker->peers.count, peers);
     cr_expect_gt(talk_counters(1)->sealed_rejected, 0);
     cr_expect_eq(talk_counters(1)->messages_received, 0);
 }
@@ -661,7 +661,7 @@ static void get_address(marked_t *marked_p)
 {
     unsigned address = 1;
 
-    uci_mark_put(marked_p, &net_nodes[1].worker->mark, &address, sizeof(address));
+    uci_mark_put(marked_p, &net_nodes[1].worker->self.mark, &address, sizeof(address));
 }
 
 static void create_both(void)
@@ -765,7 +765,7 @@ Test(sealed, addresses_refused)
         cr_expect_not_null(strstr(said, refusals[i].says), "%s: %s", refusals[i].name, said);
         free(said);
     }
-    cr_expect_eq(net_nodes[0].worker->peers_count, 0);
+    cr_expect_eq(net_nodes[0].worker->peers.count, 0);
 }
 
 /* A forked child has zeros where the keys were: under them anybody could make what it seals, and what it believes */
@@ -854,13 +854,13 @@ Test(sealed, counters)
     finish();
     peer  = talk_peer(1, 0);
     other = talk_peer(1, 2);
-    cr_expect_neq(peer->sealed_next >> UCI_SEALED_PAIR_SHIFT, other->sealed_next >> UCI_SEALED_PAIR_SHIFT);
+    cr_expect_neq(peer->talk.record_next >> UCI_SEALED_PAIR_SHIFT, other->talk.record_next >> UCI_SEALED_PAIR_SHIFT);
     first = uci_sealed_take(peer, 3);
     cr_expect_eq(uci_sealed_take(peer, 1), first + 3);
-    peer->sealed_left = 2;
-    first             = uci_sealed_take(peer, 3);
+    peer->talk.records_left = 2;
+    first                   = uci_sealed_take(peer, 3);
     cr_expect_eq(first & ((1ul << UCI_SEALED_PAIR_SHIFT) - 1), 0);
-    cr_expect_gt(first, other->sealed_next);
+    cr_expect_gt(first, other->talk.record_next);
     (void)talk_recv(0, 6, UINT64_MAX);
     talk_send(1, 6, 8);
     finish();

@@ -6,6 +6,7 @@
  */
 #include <criterion/criterion.h>
 
+#include "link/slot.h"
 #include "fake_net.h"
 
 #include <unistd.h>
@@ -106,7 +107,7 @@ static void let_sender_end(void)
 {
     unsigned turn;
 
-    for (turn = 0; (turn < PATIENCE) && !uci_list_is_empty(&net_nodes[0].worker->send_ops); ++turn) {
+    for (turn = 0; (turn < PATIENCE) && !uci_list_is_empty(&net_nodes[0].worker->xfer.send_ops); ++turn) {
         turn_of_sender();
     }
 }
@@ -136,7 +137,7 @@ static void set_up(void)
     start_recv(1);
     start_send(0, LENGTH);
     let_both_turn();
-    cr_assert(sent && received && (net_nodes[0].worker->bounce.slots != NULL));
+    cr_assert(sent && received && (net_nodes[0].worker->link.bounce.slots != NULL));
     memset(net_nodes[0].worker->stats.counters, 0, sizeof(uci_stats_t));
     memset(net_nodes[1].worker->stats.counters, 0, sizeof(uci_stats_t));
 }
@@ -157,8 +158,8 @@ TestSuite(source, .init = set_up, .fini = tear_down, .timeout = 60);
 
 static uci_send_op_t *the_send(void)
 {
-    cr_assert(!uci_list_is_empty(&net_nodes[0].worker->send_ops));
-    return uci_container_of(net_nodes[0].worker->send_ops.next, uci_send_op_t, all);
+    cr_assert(!uci_list_is_empty(&net_nodes[0].worker->xfer.send_ops));
+    return uci_container_of(net_nodes[0].worker->xfer.send_ops.next, uci_send_op_t, all);
 }
 
 /* A message that is complete for its sender, whose user has written over his buffer; it lies in slots */
@@ -219,7 +220,7 @@ Test(source, a_damaged_slot_heals_from_the_copy)
     receive_as_meant(LENGTH);
     expect_counters(1, 1, 0, 0);
     cr_expect(net_nodes[0].worker->stats.counters->buffered_messages == 1);
-    cr_expect(net_nodes[0].worker->copy_bytes == 0, "the copy goes with its message");
+    cr_expect(net_nodes[0].worker->xfer.copy_bytes == 0, "the copy goes with its message");
 }
 
 Test(source, so_do_several)
@@ -227,11 +228,11 @@ Test(source, so_do_several)
     uci_send_op_t *op = send_and_write_over(LENGTH_LONG);
     uint32_t i;
 
-    for (i = 0; i < op->chunks; ++i) {
+    for (i = 0; i < op->chunk.count; ++i) {
         ((char *)uci_direct_data(op, i))[i] ^= 1;
     }
-    cr_assert(op->chunks > 2);
-    i = op->chunks;
+    cr_assert(op->chunk.count > 2);
+    i = op->chunk.count;
     receive_as_meant(LENGTH_LONG);
     expect_counters(i, i, 0, 0);
 }
@@ -241,7 +242,7 @@ Test(source, a_damaged_head_of_a_slot_heals_from_the_copy)
 {
     uci_send_op_t *op = send_and_write_over(LENGTH);
 
-    net_nodes[0].worker->bounce.slots[uci_direct_first_slot(op)].value ^= 1;
+    net_nodes[0].worker->link.bounce.slots[uci_direct_first_slot(op)].value ^= 1;
     receive_as_meant(LENGTH);
     expect_counters(0, 0, 0, 0);
 }
@@ -251,7 +252,7 @@ Test(source, slot_and_head_as_well)
     uci_send_op_t *op = send_and_write_over(LENGTH);
 
     ((char *)uci_direct_data(op, 0))[100] ^= 4;
-    net_nodes[0].worker->bounce.slots[uci_direct_first_slot(op)].length ^= 1;
+    net_nodes[0].worker->link.bounce.slots[uci_direct_first_slot(op)].length ^= 1;
     receive_as_meant(LENGTH);
     expect_counters(0, 0, 0, 0);
 }
@@ -271,7 +272,7 @@ Test(source, a_damaged_copy_that_has_to_be_streamed_is_for_the_policy)
 {
     uci_send_op_t *op = send_and_write_over(LENGTH);
 
-    net_nodes[0].worker->bounce.slots[uci_direct_first_slot(op)].value ^= 1;
+    net_nodes[0].worker->link.bounce.slots[uci_direct_first_slot(op)].value ^= 1;
     ((char *)op->copy)[3] ^= 8;
     receive_nothing();
     expect_counters(1, 0, 1, 0);
@@ -299,7 +300,7 @@ Test(source, a_buffer_changed_before_it_is_copied)
     meant[5] ^= 1;
     let_sender_turn();
     cr_assert(sent);
-    cr_expect((op->changed != NULL) && (op->changed[0] == 1));
+    cr_expect((op->chunk.changed != NULL) && (op->chunk.changed[0] == 1));
     ((char *)uci_direct_data(op, 0))[100] ^= 4;
     memset(user, 0x55, sizeof(user));
     receive_as_meant(LENGTH);
@@ -514,7 +515,7 @@ Test(source, a_frame_damaged_in_the_log_too_is_for_the_policy)
 
     net_sent = damage_frame;
     start_send(0, 1000);
-    frame = uci_txlog_find(peer, peer->tx_next - 1);
+    frame = uci_txlog_find(peer, peer->tx.next - 1);
     cr_assert(frame != NULL);
     uci_frame_payload(frame)[999] ^= 1;
     receive_nothing();

@@ -19,19 +19,19 @@ static void set_up(void)
     memset(&worker, 0, sizeof(worker));
     memset(&peer, 0, sizeof(peer));
     uci_frame_pool_init(&worker.frames);
-    worker.log_limit  = SIZE_MAX;
-    worker.peers_mask = 0;
-    worker.peers      = calloc(1, sizeof(*worker.peers));
-    worker.peers[0]   = &peer;
-    peer.worker       = &worker;
-    peer.tx_mask      = UINT64_MAX;
+    worker.link.log_limit = SIZE_MAX;
+    worker.peers.mask     = 0;
+    worker.peers.table    = calloc(1, sizeof(*worker.peers.table));
+    worker.peers.table[0] = &peer;
+    peer.worker           = &worker;
+    peer.tx.mask          = UINT64_MAX;
 }
 
 static void tear_down(void)
 {
-    free(peer.tx_ring);
-    free(peer.tx_kept);
-    free(worker.peers);
+    free(peer.tx.ring);
+    free(peer.log.kept);
+    free(worker.peers.table);
     uci_frame_pool_cleanup(&worker.frames);
 }
 
@@ -45,7 +45,7 @@ static uci_frame_t *make(uci_peer_t *to, size_t total)
     frame->peer  = to;
     frame->op    = NULL;
     frame->req   = NULL;
-    frame->seq   = to->tx_next;
+    frame->seq   = to->tx.next;
     frame->total = (uint32_t)total;
     frame->flags = 0;
     memset(frame->wire, (int)frame->seq, total);
@@ -60,7 +60,7 @@ static uci_frame_t *put_to(uci_peer_t *to, size_t total)
     uci_frame_t *frame = make(to, total);
 
     cr_assert(uci_txlog_put(to, frame) == UCS_OK);
-    to->tx_posted = ++to->tx_next;
+    to->tx.posted = ++to->tx.next;
     return frame;
 }
 
@@ -72,8 +72,8 @@ static uci_frame_t *put(size_t total)
 /* Numbers whose frames are not in the log any more */
 static void skip(uint64_t count)
 {
-    peer.tx_next += count;
-    peer.tx_posted = peer.tx_next;
+    peer.tx.next += count;
+    peer.tx.posted = peer.tx.next;
 }
 
 static size_t logged(void)
@@ -81,7 +81,7 @@ static size_t logged(void)
     size_t count = 0;
     uint64_t seq;
 
-    for (seq = peer.tx_base; seq < peer.tx_next; ++seq) {
+    for (seq = peer.tx.base; seq < peer.tx.next; ++seq) {
         uci_frame_t *frame = uci_txlog_find(&peer, seq);
 
         if (frame != NULL) {
@@ -100,7 +100,7 @@ Test(txlog, empty)
     uci_txlog_ack(&peer, 0);
     uci_txlog_ack(&peer, 100);
     uci_txlog_ack_one(&peer, 3);
-    cr_expect(peer.tx_base == 0);
+    cr_expect(peer.tx.base == 0);
 }
 
 Test(txlog, keeps_until_acknowledged)
@@ -111,20 +111,20 @@ Test(txlog, keeps_until_acknowledged)
     for (i = 0; i < 300; ++i) {
         frames[i] = put(100);
     }
-    cr_expect(worker.log_bytes == 300 * 100);
+    cr_expect(worker.link.log_bytes == 300 * 100);
     for (i = 0; i < 300; ++i) {
         cr_assert(uci_txlog_find(&peer, i) == frames[i]);
     }
     cr_expect(uci_txlog_find(&peer, 300) == NULL);
     uci_txlog_ack(&peer, 120);
-    cr_expect(worker.log_bytes == 180 * 100);
-    cr_expect(peer.tx_base == 120);
+    cr_expect(worker.link.log_bytes == 180 * 100);
+    cr_expect(peer.tx.base == 120);
     cr_expect(uci_txlog_find(&peer, 119) == NULL);
     cr_expect(uci_txlog_find(&peer, 120) == frames[120]);
     uci_txlog_ack(&peer, UINT64_MAX);
-    cr_expect(peer.tx_acked < peer.tx_next, "what was never sent is not acknowledged, nor all that was");
-    uci_txlog_ack(&peer, peer.tx_next);
-    cr_expect((worker.log_bytes == 0) && (logged() == 0) && (peer.tx_base == 300));
+    cr_expect(peer.tx.acked < peer.tx.next, "what was never sent is not acknowledged, nor all that was");
+    uci_txlog_ack(&peer, peer.tx.next);
+    cr_expect((worker.link.log_bytes == 0) && (logged() == 0) && (peer.tx.base == 300));
 }
 
 Test(txlog, acknowledged_out_of_order)
@@ -138,15 +138,15 @@ Test(txlog, acknowledged_out_of_order)
         uci_txlog_ack_one(&peer, i);
     }
     cr_expect(logged() == 100);
-    cr_expect(peer.tx_base == 0);
+    cr_expect(peer.tx.base == 0);
     uci_txlog_ack_one(&peer, 0);
-    cr_expect(peer.tx_base == 2);
+    cr_expect(peer.tx.base == 2);
     uci_txlog_ack_one(&peer, 0);
     uci_txlog_ack_one(&peer, 1);
     uci_txlog_ack_one(&peer, 5000);
     cr_expect(logged() == 99);
     uci_txlog_ack(&peer, 200);
-    cr_expect((logged() == 0) && (worker.log_bytes == 0));
+    cr_expect((logged() == 0) && (worker.link.log_bytes == 0));
 }
 
 /* One message is never received: the ring grows around it and finds all */
@@ -175,8 +175,8 @@ Test(txlog, steady_traffic_does_not_grow_the_ring)
             uci_txlog_ack(&peer, i - 40);
         }
     }
-    cr_expect(peer.tx_mask < 256, "a ring of %lu for 40 messages", (unsigned long)peer.tx_mask + 1);
-    cr_expect(worker.log_bytes <= 42 * 100);
+    cr_expect(peer.tx.mask < 256, "a ring of %lu for 40 messages", (unsigned long)peer.tx.mask + 1);
+    cr_expect(worker.link.log_bytes <= 42 * 100);
 }
 
 /* What is waited for by an operation goes with it, not with an acknowledgement */
@@ -191,7 +191,7 @@ Test(txlog, operations_hold_their_frames)
     cr_expect(uci_txlog_find(&peer, 1) == NULL);
     frame->op = NULL;
     uci_txlog_remove(&peer, frame);
-    cr_expect(peer.tx_base == 2);
+    cr_expect(peer.tx.base == 2);
 }
 
 Test(txlog, in_flight_frames_outlive_their_acknowledgement)
@@ -216,12 +216,12 @@ Test(txlog, an_old_one_is_kept_beside_the_ring)
         uci_txlog_ack(&peer, i);
         cr_assert(uci_txlog_find(&peer, 0) == old);
     }
-    cr_expect(peer.tx_mask < 256, "a ring of %lu for one message", (unsigned long)peer.tx_mask + 1);
+    cr_expect(peer.tx.mask < 256, "a ring of %lu for one message", (unsigned long)peer.tx.mask + 1);
     uci_txlog_ack(&peer, i);
-    cr_expect(!uci_txlog_is_empty(&peer) && (uci_txlog_count(&peer) == 1) && (worker.log_bytes == 100));
+    cr_expect(!uci_txlog_is_empty(&peer) && (uci_txlog_count(&peer) == 1) && (worker.link.log_bytes == 100));
     old->op = NULL;
     uci_txlog_remove(&peer, old);
-    cr_expect(uci_txlog_is_empty(&peer) && (worker.log_bytes == 0) && (uci_txlog_find(&peer, 0) == NULL));
+    cr_expect(uci_txlog_is_empty(&peer) && (worker.link.log_bytes == 0) && (uci_txlog_find(&peer, 0) == NULL));
 }
 
 /* Any number of them, removed in another order, beside others */
@@ -239,9 +239,9 @@ Test(txlog, many_old_ones)
             uci_txlog_ack_one(&peer, old[i]->seq);
         }
     }
-    uci_txlog_ack(&peer, peer.tx_next);
-    cr_expect((uci_txlog_count(&peer) == OLD) && (worker.log_bytes == OLD * 100));
-    cr_expect(peer.tx_kept_mask < OLD);
+    uci_txlog_ack(&peer, peer.tx.next);
+    cr_expect((uci_txlog_count(&peer) == OLD) && (worker.link.log_bytes == OLD * 100));
+    cr_expect(peer.log.kept_mask < OLD);
     for (i = 0, j = 0; i < OLD; ++i, j = (j + 7919) % OLD) {
         cr_assert(uci_txlog_find(&peer, old[j]->seq) == old[j]);
         cr_assert(uci_txlog_expand(&peer, (uint32_t)old[j]->seq) == old[j]->seq);
@@ -249,7 +249,7 @@ Test(txlog, many_old_ones)
         uci_txlog_remove(&peer, old[j]);
         cr_assert(uci_txlog_find(&peer, 2 * j) == NULL);
     }
-    cr_expect(uci_txlog_is_empty(&peer) && (worker.log_bytes == 0) && (peer.tx_kept_mask < 16));
+    cr_expect(uci_txlog_is_empty(&peer) && (worker.link.log_bytes == 0) && (peer.log.kept_mask < 16));
 }
 
 /* What many messages at once have taken is given back when few are under way, and counts meanwhile */
@@ -260,17 +260,17 @@ Test(txlog, a_large_ring_shrinks)
     for (i = 0; i < 300000; ++i) {
         put(100);
     }
-    ring = (peer.tx_mask + 1) * sizeof(uci_frame_t *);
-    cr_expect(worker.log_bytes == (300000 * 100) + ring);
+    ring = (peer.tx.mask + 1) * sizeof(uci_frame_t *);
+    cr_expect(worker.link.log_bytes == (300000 * 100) + ring);
     for (i = 1; i <= 299900; ++i) {
         uci_txlog_ack(&peer, i);
         cr_assert((uci_txlog_find(&peer, i) != NULL) && (uci_txlog_find(&peer, 299999) != NULL));
     }
     cr_expect(logged() == 100);
-    cr_expect(peer.tx_mask < 1024, "a ring of %lu for 100 messages", (unsigned long)peer.tx_mask + 1);
-    cr_expect(worker.log_bytes == 100 * 100);
+    cr_expect(peer.tx.mask < 1024, "a ring of %lu for 100 messages", (unsigned long)peer.tx.mask + 1);
+    cr_expect(worker.link.log_bytes == 100 * 100);
     uci_txlog_ack(&peer, 300000);
-    cr_expect(uci_txlog_is_empty(&peer) && (worker.log_bytes == 0));
+    cr_expect(uci_txlog_is_empty(&peer) && (worker.link.log_bytes == 0));
 }
 
 /* Half of all numbers on the wire have been used since, then all of them */
@@ -284,7 +284,7 @@ Test(txlog, numbers_of_old_ones)
     cr_expect((uci_txlog_expand(&peer, 0) == 0) && (uci_txlog_expand(&peer, 1) == (1ul << 32) + 1));
     skip(3ul << 31);
     cr_expect(uci_txlog_expand(&peer, 0) == 0);
-    cr_expect(uci_txlog_expand(&peer, (uint32_t)peer.tx_next - 1) == peer.tx_next - 1);
+    cr_expect(uci_txlog_expand(&peer, (uint32_t)peer.tx.next - 1) == peer.tx.next - 1);
     old->op = NULL;
     uci_txlog_remove(&peer, old);
     cr_expect(uci_txlog_expand(&peer, 0) == 1ul << 33);
@@ -298,12 +298,12 @@ Test(txlog, released_and_used_again)
     cr_expect(uci_txlog_find(&peer, 0) != NULL, "something is there");
     uci_txlog_ack(&peer, 1);
     uci_txlog_release(&peer);
-    cr_expect((peer.tx_ring == NULL) && uci_txlog_is_empty(&peer) && (uci_txlog_find(&peer, 0) == NULL));
+    cr_expect((peer.tx.ring == NULL) && uci_txlog_is_empty(&peer) && (uci_txlog_find(&peer, 0) == NULL));
     uci_txlog_ack(&peer, 1);
     put(100);
     cr_expect((logged() == 1) && (uci_txlog_find(&peer, 1) != NULL));
     uci_txlog_ack(&peer, 2);
-    cr_expect(uci_txlog_is_empty(&peer) && (worker.log_bytes == 0));
+    cr_expect(uci_txlog_is_empty(&peer) && (worker.link.log_bytes == 0));
 }
 
 static bool is_stub(const uci_frame_t *frame)
@@ -331,16 +331,16 @@ Test(txlog, limit_drops_the_oldest)
     uint64_t i, before = uci_stats.log_dropped;
     uci_frame_t *held;
 
-    worker.log_limit = 10000;
-    held             = put(1000);
-    held->op         = (struct uci_send_op *)&worker;
+    worker.link.log_limit = 10000;
+    held                  = put(1000);
+    held->op              = (struct uci_send_op *)&worker;
     for (i = 1; i < 100; ++i) {
         put(1000);
-        cr_assert(worker.log_bytes <= 10000);
+        cr_assert(worker.link.log_bytes <= 10000);
     }
     /* 1000 * (5 + held) + 40 * 94 are below the limit, and one more would not be */
     cr_expect(uci_stats.log_dropped - before == 94);
-    cr_expect(worker.log_bytes == 6 * 1000 + 94 * sizeof(uci_frame_hdr_t));
+    cr_expect(worker.link.log_bytes == 6 * 1000 + 94 * sizeof(uci_frame_hdr_t));
     cr_expect(uci_txlog_find(&peer, 0) == held);
     cr_expect(!is_stub(held));
     cr_expect(logged() == 100, "of each there is something");
@@ -356,15 +356,15 @@ Test(txlog, stubs_are_acknowledged_as_others)
 {
     uint64_t i;
 
-    worker.log_limit = 10000;
+    worker.link.log_limit = 10000;
     for (i = 0; i < 100; ++i) {
         put(1000);
     }
     expect_stub(0, 1000);
     uci_txlog_ack_one(&peer, 0);
-    cr_expect((uci_txlog_find(&peer, 0) == NULL) && (peer.tx_base == 1));
+    cr_expect((uci_txlog_find(&peer, 0) == NULL) && (peer.tx.base == 1));
     uci_txlog_ack(&peer, 100);
-    cr_expect((worker.log_bytes == 0) && (logged() == 0) && uci_txlog_is_empty(&peer));
+    cr_expect((worker.link.log_bytes == 0) && (logged() == 0) && uci_txlog_is_empty(&peer));
     put(1000);
     cr_expect(!is_stub(uci_txlog_find(&peer, 100)), "there is room again");
 }
@@ -374,12 +374,12 @@ Test(txlog, what_is_small_stays)
 {
     uint64_t i, before = uci_stats.log_dropped;
 
-    worker.log_limit = 1000;
+    worker.link.log_limit = 1000;
     for (i = 0; i < 100; ++i) {
         put(UCI_CACHE_LINE);
     }
     cr_expect(uci_stats.log_dropped == before);
-    cr_expect(worker.log_bytes == 100 * UCI_CACHE_LINE, "the limit is a soft one");
+    cr_expect(worker.link.log_bytes == 100 * UCI_CACHE_LINE, "the limit is a soft one");
     cr_expect(logged() == 100);
     put(UCI_CACHE_LINE + 1);
     put(UCI_CACHE_LINE);
@@ -393,18 +393,18 @@ Test(txlog, what_waits_for_its_carrier_stays)
     uint64_t i;
 
     put(1000);
-    worker.log_limit = 3000;
+    worker.link.log_limit = 3000;
     for (i = 0; i < 10; ++i) {
         waiting = make(&peer, 1000);
         waiting->flags |= UCI_FRAME_IN_FLIGHT;
         cr_assert(uci_txlog_put(&peer, waiting) == UCS_OK);
-        ++peer.tx_next;
+        ++peer.tx.next;
     }
     expect_stub(0, 1000);
     for (i = 1; i <= 10; ++i) {
         cr_assert(!is_stub(uci_txlog_find(&peer, i)), "number %lu has not been sent", (unsigned long)i);
     }
-    peer.tx_posted = peer.tx_next;
+    peer.tx.posted = peer.tx.next;
     put(1000);
     expect_stub(1, 1000);
 }
@@ -415,7 +415,7 @@ Test(txlog, a_frame_in_flight_outlives_its_stub)
     uci_frame_t *frame = put(1000), *other;
 
     frame->flags |= UCI_FRAME_IN_FLIGHT;
-    worker.log_limit = 1500;
+    worker.link.log_limit = 1500;
     put(1000);
     expect_stub(0, 1000);
     cr_expect((frame->flags & (UCI_FRAME_LOGGED | UCI_FRAME_IN_FLIGHT)) == UCI_FRAME_IN_FLIGHT);
@@ -433,28 +433,28 @@ Test(txlog, limit_is_of_all_peers)
     uint64_t i;
 
     memset(&other, 0, sizeof(other));
-    other.worker    = &worker;
-    other.tx_mask   = UINT64_MAX;
-    other.uid       = 1;
-    worker.peers[0] = NULL;
-    free(worker.peers);
-    worker.peers      = peers;
-    worker.peers_mask = 1;
+    other.worker          = &worker;
+    other.tx.mask         = UINT64_MAX;
+    other.uid             = 1;
+    worker.peers.table[0] = NULL;
+    free(worker.peers.table);
+    worker.peers.table = peers;
+    worker.peers.mask  = 1;
     for (i = 0; i < 10; ++i) {
         put(1000);
     }
-    worker.log_limit = 10000;
+    worker.link.log_limit = 10000;
     for (i = 0; i < 5; ++i) {
         put_to(&other, 10000);
-        cr_assert(worker.log_bytes <= 10000 + 10000, "but for the one that is being sent");
+        cr_assert(worker.link.log_bytes <= 10000 + 10000, "but for the one that is being sent");
     }
     for (i = 0; i < 10; ++i) {
         expect_stub(i, 1000);
     }
     cr_expect(is_stub(uci_txlog_find(&other, 0)));
-    free(other.tx_ring);
-    worker.peers    = calloc(1, sizeof(*worker.peers));
-    worker.peers[0] = &peer;
+    free(other.tx.ring);
+    worker.peers.table    = calloc(1, sizeof(*worker.peers.table));
+    worker.peers.table[0] = &peer;
 }
 
 /* A receiver that takes nothing for long: were all that is there looked at for each that comes, this would not end in time */
@@ -462,14 +462,14 @@ Test(txlog, over_the_limit_each_is_looked_at_once)
 {
     uint64_t i;
 
-    worker.log_limit = 1000;
+    worker.link.log_limit = 1000;
     for (i = 0; i < 300000; ++i) {
         put((i % 2 == 0) ? UCI_CACHE_LINE : 100);
     }
     cr_expect(logged() == 300000);
     expect_stub(1, 100);
     uci_txlog_ack(&peer, 300000);
-    cr_expect(worker.log_bytes == 0);
+    cr_expect(worker.link.log_bytes == 0);
 }
 
 Test(txlog, gaps_of_what_is_not_logged)
@@ -506,7 +506,7 @@ Test(txlog, acknowledging_the_last)
     cr_expect(!uci_txlog_ack_last(&peer, 0), "an old number");
     cr_expect(!uci_txlog_ack_last(&peer, 2), "a number of the future");
     cr_expect(uci_txlog_ack_last(&peer, 1));
-    cr_expect((worker.log_bytes == 0) && (logged() == 0) && (peer.tx_base == 1) && (peer.tx_acked == 1));
+    cr_expect((worker.link.log_bytes == 0) && (logged() == 0) && (peer.tx.base == 1) && (peer.tx.acked == 1));
     cr_expect(uci_txlog_is_empty(&peer));
 
     put(100);

@@ -287,7 +287,7 @@ Test(unexpected, a_handle)
     cr_assert(talk_run(1000));
     talk_expect(number, TAG, LONG);
     talk_expect(recv_handle(first, 10), TAG, 10);
-    cr_expect(uci_list_is_empty(&net_nodes[1].worker->probed));
+    cr_expect(uci_list_is_empty(&net_nodes[1].worker->msgs.probed));
 }
 
 /* A sender that waits to be matched is not told by a probe, but by the receive */
@@ -451,8 +451,8 @@ static void close_sender(void)
 static void expect_closed(void)
 {
     talk_turns(100, 20 * TALK_MS);
-    cr_assert(uci_list_is_empty(&net_nodes[0].worker->closing), "it waits");
-    cr_assert(uci_list_is_empty(&net_nodes[0].worker->send_ops), "it keeps what has been taken over");
+    cr_assert(uci_list_is_empty(&net_nodes[0].worker->conn.closing), "it waits");
+    cr_assert(uci_list_is_empty(&net_nodes[0].worker->xfer.send_ops), "it keeps what has been taken over");
 }
 
 /* Its user takes them for sent, and closes: they are fetched, and it need not stay */
@@ -531,7 +531,7 @@ Test(adopted, asked_for_meanwhile)
     close_sender();
     net_turn(0);
     net_turn(1);
-    cr_assert(!uci_list_is_empty(&net_nodes[1].worker->recv_ops), "it is under way");
+    cr_assert(!uci_list_is_empty(&net_nodes[1].worker->xfer.recv_ops), "it is under way");
     first  = talk_recv(1, 0, UINT64_MAX);
     handle = probe(1, UINT64_MAX, true, 1, LONG);
     second = recv_handle(handle, LONG);
@@ -620,7 +620,7 @@ Test(adopted, a_sender_that_is_gone)
     net_turn(1);
     first = talk_recv(1, 0, UINT64_MAX);
     talk_lose_all(0);
-    cr_assert(!uci_list_is_empty(&net_nodes[1].worker->recv_ops));
+    cr_assert(!uci_list_is_empty(&net_nodes[1].worker->xfer.recv_ops));
     talk_keep(uci_ep_close(net_nodes[1].ep, &param));
     net_nodes[1].ep = NULL;
     net_turn(1); /* what has been adopted is over, */

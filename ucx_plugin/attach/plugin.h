@@ -76,7 +76,7 @@ UCI_INLINE uci_ep_t *uci_plugin_ep(ucp_ep_h ep)
 UCI_INLINE void uci_plugin_set_foreign(uci_worker_t *worker)
 {
     uci_worker_enter(worker);
-    worker->sibling.foreign = true;
+    uci_worker_set_foreign(worker);
     uci_worker_leave(worker);
 }
 

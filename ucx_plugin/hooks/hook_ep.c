@@ -115,7 +115,9 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
     if (status == UCS_OK) {
         *ep_p            = ep->ucp;
         ep->user_handler = user_handler;
-        ours->sibling.foreign |= (user_handler != NULL);
+        if (user_handler != NULL) {
+            uci_worker_set_foreign(ours);
+        }
         if (!uci_handles_add(&uci_eps, ep->ucp, ep)) {
             status = UCS_ERR_NO_MEMORY;
         }

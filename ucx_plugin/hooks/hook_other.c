@@ -47,9 +47,16 @@ UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
         return ret; \
     }
 
+/* UCX will call the program from within this worker's progress */
+static void uci_hook_see_callback(uci_worker_t *worker, const ucp_request_param_t *param)
+{
+    if (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) {
+        uci_worker_set_foreign(worker);
+    }
+}
+
 #define UCI_HOOK_NBX_AFTER(_prepare, _name, _kind, _params, _args) \
-    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, _prepare, \
-                  ours->sibling.foreign |= ((param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) != 0), _params, _args)
+    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, _prepare, uci_hook_see_callback(ours, param), _params, _args)
 
 #define UCI_HOOK_NBX(_name, _kind, _params, _args) \
     UCI_HOOK_NBX_AFTER(uci_plugin_clear_marker(param), _name, _kind, _params, _args)

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/worker_alloc.h"
 #include "transfer/inject.h"
 #include "util/log.h"
 #include "base/memtype.h"
@@ -49,7 +50,7 @@ static UCI_NOINLINE const ucp_request_param_t *uci_hook_stage(uci_worker_t *work
     static bool said;
     ucs_memory_type_t type = uci_memtype(worker->context, buffer, count, param);
 
-    if ((worker->stage == NULL) && (uci_stage_create(worker->context->ucp, &dt, &worker->stage) != UCS_OK)) {
+    if (uci_worker_make_stage(worker, &dt) != UCS_OK) {
         return NULL;
     }
     if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
@@ -241,10 +242,10 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_any(ucp_worker_h worker, void
     param = uci_hook_param(ours, buffer, count, param, &staged);
     if (uci_unlikely(param == NULL)) {
         ret = UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
-    } else if ((signature != NULL) && (ours->recv == uci_recv)) {
+    } else if ((signature != NULL) && (ours->calls.recv == uci_recv)) {
         ret = uci_recv_with(ours, buffer, count, tag, tag_mask, param, signature);
     } else {
-        ret = ours->recv(ours, buffer, count, tag, tag_mask, param);
+        ret = ours->calls.recv(ours, buffer, count, tag, tag_mask, param);
     }
     uci_worker_leave(ours);
     return ret;
@@ -259,7 +260,7 @@ static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_long(ucp_worker_h worker, voi
 
     if (uci_likely(signature != NULL)) {
         ours = uci_plugin_worker(worker);
-        if (uci_likely(ours != NULL) && uci_likely(ours->recv == uci_recv) &&
+        if (uci_likely(ours != NULL) && uci_likely(ours->calls.recv == uci_recv) &&
             uci_likely(uci_memtype_is_host_only_now(ours->context, param)) && uci_likely(uci_worker_enter_fast(ours))) {
             uci_signed_next.recv = NULL;
             return uci_recv_with(ours, buffer, count, tag, tag_mask, param, signature);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/worker_alloc.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "message/recv.h"
@@ -192,12 +193,11 @@ UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker)
 static ucs_status_t uci_hook_mark_address(uci_worker_t *worker, ucp_address_t **address_p, size_t *length_p)
 {
     size_t length = *length_p;
-    void *marked  = uci_mark_address(&worker->mark, *address_p, &length);
+    void *marked  = uci_worker_give_address(worker, *address_p, &length);
 
     if (marked == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    worker->address_given = true;
     if (!uci_handles_add(&uci_addresses, marked, *address_p)) {
         free(marked);
         return UCS_ERR_NO_MEMORY;

@@ -361,7 +361,7 @@ static uci_slot_t *find_slot(uci_slot_t *slots, draw_t *draw)
 
 static bool hit_slot(uci_worker_t *worker, const fault_t *fault, draw_t *draw)
 {
-    uci_slot_t *slots = worker->bounce.slots;
+    uci_slot_t *slots = worker->link.bounce.slots;
     uci_slot_t *slot  = (slots != NULL) ? find_slot(slots, draw) : NULL;
 
     if ((slot == NULL) || (slot->length == 0) || (slot->length > UCI_SLOT_SIZE)) {
@@ -378,7 +378,7 @@ static bool hit_slot(uci_worker_t *worker, const fault_t *fault, draw_t *draw)
 /* A box in use: what lies in it next, or has been taken already; or what its owner tells the sender; or the doorbells */
 static bool hit_mailbox(uci_worker_t *worker, const fault_t *fault, draw_t *draw)
 {
-    uci_mailbox_t *mailbox = &worker->mailbox;
+    uci_mailbox_t *mailbox = &worker->link.mailbox;
     uci_mailbox_box_t *box;
     unsigned dice;
 
@@ -409,7 +409,7 @@ void faults_hit_memory(unsigned node)
     draw_t draw;
 
     ++faults_counts->turns;
-    if (((worker->bounce.slots == NULL) && (worker->mailbox.region == NULL)) ||
+    if (((worker->link.bounce.slots == NULL) && (worker->link.mailbox.region == NULL)) ||
         !decide(SITE_MEMORY, node, node, number, allowed, &fault)) {
         return;
     }

@@ -8,6 +8,7 @@
 #ifndef UCI_TESTS_RANDOM_FAULTS_H_
 #define UCI_TESTS_RANDOM_FAULTS_H_
 
+#include "conversation/conversation.h"
 #include "protocol.h"
 #include "scenario.h"
 
@@ -31,6 +32,7 @@ typedef struct faults_counts {
     uint64_t trace; /**< of all that was sent, in order: equal for equal runs */
     uint64_t by_kind[FAULT_LAST];
     uint64_t reached[PROTOCOL_STATES][PROTOCOL_TYPES]; /**< by protocol_state() and protocol_type() */
+    uint64_t conversations[UCI_CONVERSATION_STATES][UCI_CONVERSATION_EVENTS]; /**< cells of their table */
 } faults_counts_t;
 
 extern faults_counts_t *faults_counts;

@@ -167,34 +167,34 @@ static const char *const state_names[PROTOCOL_STATES] = {
 
 static unsigned recv_state(const uci_recv_op_t *op)
 {
-    if (op->descending) {
+    if (op->repair.descending) {
         return STATE_RECV_DESCENDING;
     }
-    if (op->awaiting > 0) {
+    if (op->repair.awaiting > 0) {
         return STATE_RECV_AWAITING;
     }
-    if (op->gets > 0) {
+    if (op->way.gets > 0) {
         return STATE_RECV_FETCHING;
     }
-    if (op->bad > 0) {
+    if (op->chunk.bad > 0) {
         return STATE_RECV_BAD;
     }
-    if (op->path == &uci_direct_path) {
+    if (op->way.ops == &uci_direct_path) {
         return STATE_RECV_DIRECT;
     }
-    return (op->arrived > 0) ? STATE_RECV_COMING : STATE_RECV_CTS;
+    return (op->way.arrived > 0) ? STATE_RECV_COMING : STATE_RECV_CTS;
 }
 
 static unsigned op_state(const uci_worker_t *worker, uint64_t uid, uint32_t seq, bool *found_p)
 {
     *found_p = true;
-    uci_list_for_each(send_op, &worker->send_ops, uci_send_op_t, all)
+    uci_list_for_each(send_op, &worker->xfer.send_ops, uci_send_op_t, all)
     {
         if ((send_op->peer->uid == uid) && (send_op->frame != NULL) && ((uint32_t)send_op->frame->seq == seq)) {
             return STATE_SEND + (unsigned)send_op->state;
         }
     }
-    uci_list_for_each(recv_op, &worker->recv_ops, uci_recv_op_t, link)
+    uci_list_for_each(recv_op, &worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         if ((recv_op->peer->uid == uid) && ((uint32_t)recv_op->seq == seq)) {
             return recv_state(recv_op);
@@ -206,8 +206,8 @@ static unsigned op_state(const uci_worker_t *worker, uint64_t uid, uint32_t seq,
 
 static unsigned link_state(const uci_peer_t *peer)
 {
-    unsigned missing = !uci_list_is_empty(&peer->gaps) ? 2 : !uci_list_is_empty(&peer->held) ? 1 : 0;
-    unsigned carrier = !uci_list_is_empty(&peer->waiting_link) ? 2 : peer->by_mailbox ? 1 : 0;
+    unsigned missing = !uci_list_is_empty(&peer->rx.gaps) ? 2 : !uci_list_is_empty(&peer->rx.held) ? 1 : 0;
+    unsigned carrier = !uci_list_is_empty(&peer->log.waiting_link) ? 2 : peer->box.used ? 1 : 0;
 
     return STATE_LINK + 3 * missing + carrier;
 }
@@ -234,7 +234,9 @@ unsigned protocol_state(const fake_message_t *message)
     if (peer == NULL) {
         return STATE_NONE;
     }
-    return peer->user_closed ? STATE_CLOSED : peer->leaving ? STATE_LEAVING : link_state(peer);
+    return uci_conversation_is_closed(&peer->conversation)    ? STATE_CLOSED
+           : uci_conversation_is_leaving(&peer->conversation) ? STATE_LEAVING
+                                                              : link_state(peer);
 }
 
 const char *protocol_state_name(unsigned state)

@@ -56,6 +56,7 @@ static const struct option long_options[] = {{"faults", required_argument, NULL,
                                              {"tries", required_argument, NULL, 't'},
                                              {"twice", no_argument, NULL, '2'},
                                              {"verbose", no_argument, NULL, 'v'},
+                                             {"cells", no_argument, NULL, 'c'},
                                              {"seal", required_argument, NULL, 'k'},
                                              {"help", no_argument, NULL, 'h'},
                                              {NULL, 0, NULL, 0}};
@@ -74,6 +75,7 @@ static const char usage[] =
         "  -w, --world SEED         this world only; smaller, and told, if it fails\n"
         "  -2, --twice              each world twice, to see whether all of it follows from its seed\n"
         "  -k, --seal MODE          sign, encrypt: workers seal all that they say (UCI_SEAL, with a key of the test's own)\n"
+        "  -c, --cells              fail if a cell of the conversations' table is not reached\n"
         "  -v, --verbose            tell the world as it is; or which states were reached by which messages\n";
 
 static const char *classes_text = "all";
@@ -81,7 +83,7 @@ static unsigned classes;
 static uint64_t seed = 1, faults_total, worlds_total, world_seed;
 static double seconds;
 static unsigned processes = 1, failures_max = 1, tries_max = 3000;
-static bool verbose, one_world, twice;
+static bool verbose, one_world, twice, all_cells;
 static uint64_t worlds_each; /* for each process */
 static const char *program;
 static runner_t *runners;
@@ -159,12 +161,18 @@ static void run_again(runner_t *runner)
     scenario_free(&scenario);
 }
 
+static void count_conversation(uci_conversation_state_t state, uci_conversation_event_t event)
+{
+    ++faults_counts->conversations[state][event];
+}
+
 static void run_worlds(runner_t *runner, unsigned number)
 {
     scenario_t scenario;
     const char *text;
 
-    faults_counts = &runner->counts;
+    faults_counts          = &runner->counts;
+    uci_conversation_watch = count_conversation;
     signal(SIGPROF, SIG_DFL);
     while (!runner->stop && (runner->worlds < worlds_each)) {
         runner->seed = draw_mix(seed, runner->worlds++ * PROCESSES_MAX + number);
@@ -230,7 +238,34 @@ static void print_reached(const faults_counts_t *counts)
     }
 }
 
-static void print_summary(double duration, unsigned failures)
+/* A row for each state, a column for each event; x: can't be, by the table. @return cells that were not reached */
+static unsigned print_conversations(const faults_counts_t *counts)
+{
+    unsigned state, event, missing = 0;
+    uint64_t count;
+
+    printf("conversations, by state and event:\n  %-18s", "");
+    for (event = 0; event < UCI_CONVERSATION_EVENTS; ++event) {
+        printf(" %11s", uci_conversation_events[event]);
+    }
+    for (state = 0; state < UCI_CONVERSATION_STATES; ++state) {
+        printf("\n  %-18s", uci_conversation_states[state]);
+        for (event = 0; event < UCI_CONVERSATION_EVENTS; ++event) {
+            count = counts->conversations[state][event];
+            if (uci_conversation_is_never(state, event)) {
+                printf(" %11s", (count == 0) ? "x" : "NEVER");
+            } else {
+                printf(" %11" PRIu64, count);
+                missing += (count == 0);
+            }
+        }
+    }
+    printf("\n  %u cells that can be reached were not\n", missing);
+    return missing;
+}
+
+/* @return whether what was wanted was reached */
+static bool print_summary(double duration, unsigned failures)
 {
     faults_counts_t sum;
     uint64_t worlds;
@@ -248,6 +283,7 @@ static void print_summary(double duration, unsigned failures)
     if (verbose) {
         print_reached(&sum);
     }
+    return !(verbose || all_cells) || (print_conversations(&sum) == 0) || !all_cells;
 }
 
 static bool is_enough(double started, unsigned failures)
@@ -313,8 +349,7 @@ static unsigned run_many(void)
             report(&runners[i], status);
         }
     }
-    print_summary(now() - started, failures);
-    return failures;
+    return failures + !print_summary(now() - started, failures);
 }
 
 /* --------------------------------------------------------------------- options */
@@ -350,7 +385,7 @@ static void read_options(int argc, char **argv)
 {
     int option;
 
-    while ((option = getopt_long(argc, argv, "f:n:m:s:r:w:j:x:t:k:2vh", long_options, NULL)) != -1) {
+    while ((option = getopt_long(argc, argv, "f:n:m:s:r:w:j:x:t:k:2cvh", long_options, NULL)) != -1) {
         switch (option) {
         case 'f':
             classes_text = optarg;
@@ -386,6 +421,9 @@ static void read_options(int argc, char **argv)
             break;
         case 'k':
             seal(optarg);
+            break;
+        case 'c':
+            all_cells = true;
             break;
         case 'v':
             verbose = true;

@@ -7,6 +7,7 @@
 
 #include "conn/close.h"
 #include "conn/endpoint.h"
+#include "conn/endpoint.h"
 #include "fake_ucx.h"
 #include "faults.h"
 #include "util/process.h"
@@ -61,6 +62,7 @@ static unsigned for_callback_count[FAKE_NODES], for_callback_next[FAKE_NODES];
 static draw_t schedule;
 static uint64_t ended_at; /* when something ended last */
 static unsigned looks;    /* of the oracle, by is_received() */
+static bool at_end;       /* all that was sent is received: endpoints are closed, and opened again */
 static bool changed;      /* something has ended since the oracle last looked */
 
 /* ------------------------------------------------------------------ telling */
@@ -459,32 +461,69 @@ static bool may_close(unsigned node, unsigned peer)
     return fake_net.nodes[node].eps[peer] != NULL;
 }
 
-static void run_close(const op_t *op)
+/* A connection breaks: UCX tells both its ends */
+static void break_connection(unsigned node, unsigned peer)
 {
-    ucp_request_param_t param;
-    user_op_t *user;
-    uci_ep_t *ep;
+    uci_worker_t *other = fake_net.nodes[peer].worker;
+    uci_peer_t *back;
 
-    if (!may_close(op->node, op->peer)) {
-        return;
+    tell("the connection of nodes %u and %u breaks", node, peer);
+    uci_ep_fail(fake_net.nodes[node].eps[peer], UCS_ERR_ENDPOINT_TIMEOUT);
+    uci_worker_enter(other);
+    back = uci_worker_peer_find(other, fake_net.nodes[node].uid);
+    if (back != NULL) {
+        uci_ep_abandon(back, UCS_ERR_ENDPOINT_TIMEOUT);
     }
+    uci_worker_leave(other);
+}
+
+/* At the end, where nothing is lost by it: one in four by force */
+static uint32_t close_flags(void)
+{
+    return (at_end && (scenario->classes & FAULTS_REOPEN) && draw_hits(&schedule, 25)) ? UCP_EP_CLOSE_FLAG_FORCE : 0;
+}
+
+static void close_endpoint(const op_t *op, uci_ep_t *ep)
+{
+    user_op_t *user           = new_op(USER_CLOSE, op);
+    ucp_request_param_t param = param_for(user, 0);
+
     tell("node %u: closes its endpoint to %u", op->node, op->peer);
-    ep                                     = fake_net.nodes[op->node].eps[op->peer];
-    fake_net.nodes[op->node].eps[op->peer] = NULL;
-    user                                   = new_op(USER_CLOSE, op);
-    param                                  = param_for(user, 0);
     param.op_attr_mask &= ~(uint32_t)UCP_OP_ATTR_FIELD_DATATYPE;
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = close_flags();
     begun(user, uci_ep_close(ep, &param));
 }
 
+static void run_close(const op_t *op)
+{
+    uci_ep_t *ep;
+
+    if (may_close(op->node, op->peer)) {
+        ep                                     = fake_net.nodes[op->node].eps[op->peer];
+        fake_net.nodes[op->node].eps[op->peer] = NULL;
+        close_endpoint(op, ep);
+    }
+}
+
+/* At the end it may be one more, and then the first one is closed; or the connection that there is breaks */
 static void run_open(const op_t *op)
 {
-    if (fake_net.nodes[op->node].eps[op->peer] != NULL) {
+    uci_ep_t *ep = fake_net.nodes[op->node].eps[op->peer];
+
+    if ((ep != NULL) && (!at_end || !may_close(op->node, op->peer))) {
+        return;
+    }
+    if ((ep != NULL) && draw_hits(&schedule, 25)) {
+        break_connection(op->node, op->peer);
         return;
     }
     tell("node %u: opens an endpoint to %u", op->node, op->peer);
     if (fake_ep_open(op->node, op->peer) != UCS_OK) {
         fail_text(VERDICT_STATUS, "no endpoint from %u to %u", op->node, op->peer);
+    }
+    if (ep != NULL) {
+        close_endpoint(op, ep);
     }
 }
 
@@ -714,9 +753,9 @@ static void receive_all(void)
     }
 }
 
-static void close_some(unsigned percent)
+static void close_or_open_some(op_kind_t kind, unsigned percent)
 {
-    op_t op = {.kind = OP_CLOSE};
+    op_t op = {.kind = kind};
 
     for (op.node = 0; op.node < scenario->nodes; ++op.node) {
         for (op.peer = 0; op.peer < scenario->nodes; ++op.peer) {
@@ -731,6 +770,22 @@ static void close_some(unsigned percent)
 static bool is_time_to_leave(void)
 {
     return draw_hits(&schedule, 10);
+}
+
+/* All close, and before that some come back, at any moment of the ends of others */
+static void end_all(void)
+{
+    unsigned rounds = (scenario->classes & FAULTS_REOPEN) ? (unsigned)draw_below(&schedule, 4) : 0;
+
+    at_end = true;
+    while (rounds-- > 0) {
+        close_or_open_some(OP_CLOSE, 60);
+        wait_until(is_time_to_leave);
+        close_or_open_some(OP_OPEN, 40);
+        wait_until(is_time_to_leave);
+    }
+    close_or_open_some(OP_CLOSE, 100);
+    wait_for(is_over, "all closes");
 }
 
 /* From now on the wire is fair, and all turn: what was lost before that is asked for, and comes */
@@ -762,7 +817,7 @@ static void end_program(void)
     cancel_all();
     wait_for(receives_are_over, "after cancelling");
     if (scenario->leave_early && (verdict == VERDICT_OK)) {
-        close_some(60);
+        close_or_open_some(OP_CLOSE, 60);
         wait_until(is_time_to_leave);
     }
     if (verdict == VERDICT_OK) {
@@ -775,8 +830,7 @@ static void end_program(void)
     }
     tell("------ all close");
     if (verdict == VERDICT_OK) {
-        close_some(100);
-        wait_for(is_over, "all closes");
+        end_all();
     }
 }
 
@@ -789,7 +843,7 @@ static bool is_acknowledged(void)
     for (i = 0; i < scenario->nodes; ++i) {
         uci_worker_for_each_peer(peer, fake_net.nodes[i].worker)
         {
-            if (peer->tx_acked != peer->tx_next) {
+            if (peer->tx.acked != peer->tx.next) {
                 return false;
             }
         }
@@ -840,9 +894,9 @@ static void limit_frames(unsigned node)
 {
     uci_worker_t *worker = fake_net.nodes[node].worker;
 
-    worker->eager_max      = scenario->eager_max[node];
-    worker->mark.eager_max = (uint32_t)worker->eager_max;
-    uci_mark_finish(&worker->mark);
+    worker->choice.eager_max    = scenario->eager_max[node];
+    worker->self.mark.eager_max = (uint32_t)worker->choice.eager_max;
+    uci_mark_finish(&worker->self.mark);
 }
 
 /* They depend on these settings; making them takes longer than many a world */
@@ -908,6 +962,7 @@ verdict_t world_run(scenario_t *the_scenario, FILE *the_story, const char **text
     story     = the_story;
     verdict   = VERDICT_OK;
     looks     = 0;
+    at_end    = false;
     ops_count = ops_first = 0;
     schedule              = draw_for(scenario->seed, DRAW_WORLD, 0);
     memset(held_count, 0, sizeof(held_count));

@@ -6,7 +6,6 @@
 
 /* Chunks before the first trial, when all memory has been touched, and between two: 1 GiB, or half of it around the caches. A trial of
  * the slower way costs 1 % of the bandwidth then. */
-#define UCI_FILL_FIRST 1024
 #define UCI_FILL_AGAIN 32768
 
 /* Chunks before a change brings the next trial forward, and how much of a change */
@@ -24,11 +23,6 @@
 
 /* A chunk during which the process was not running says nothing */
 #define UCI_FILL_OUTLIER 8
-
-void uci_fill_init(uci_fill_t *fill)
-{
-    *fill = (uci_fill_t){.trial = UCI_FILL_FIRST};
-}
 
 bool uci_fill_is_measured(const uci_fill_t *fill)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "slot.h"
 
-#include "frame.h" /* XXH3 in line */
+#include "base/frame.h" /* XXH3 in line */
 
 uint32_t uci_slot_words_check(const uci_slot_words_t *words, uint64_t mark)
 {

@@ -1,16 +1,36 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The mailbox of a worker (mailbox.h): the memory that its peers write to, and what it keeps of it.
+ * Mailboxes: a peer's box in ours, and ours in its, and all of ours (mailbox.h): the memory that its peers write to, and what it keeps of it.
+ * mailbox.c writes it, and link_send.c, which chooses the carrier.
  */
-#ifndef UCI_MAILBOX_STATE_H_
-#define UCI_MAILBOX_STATE_H_
+#ifndef UCI_MAILBOX_PART_H_
+#define UCI_MAILBOX_PART_H_
 
-#include "box/box.h"
+#include "ucp/shared_memory.h"
 #include "box/doorbell.h"
-#include "shared_memory.h"
+#include "ucp/ucp_api.h"
+#include "box/box.h"
 
 struct uci_peer;
+
+typedef struct uci_mailbox_peer {
+    bool used;          /**< frames go through its mailbox just now, see link_send.h */
+    bool mapped;        /**< its mailbox */
+    bool offered;       /**< it has been offered a box of ours, or can't use one */
+    int8_t own;         /**< its box in our mailbox, -1: none */
+    uint8_t number;     /**< of our box in its */
+    uci_box_tx_t tx;    /**< that, if `mapped` */
+    uint8_t *doorbells; /**< of that mailbox */
+    uint64_t am_until;  /**< frames below go, or have gone, by active message: the mailbox has to wait for these */
+    uint64_t key;       /**< of the box */
+    ucp_rkey_h rkey;    /**< of the memory */
+} uci_mailbox_peer_t;
+
+UCI_INLINE void uci_mailbox_part_init(uci_mailbox_peer_t *box)
+{
+    box->own = -1;
+}
 
 #define UCI_MAILBOX_BOXES 64u /**< peers that have a box, at most; any more send active messages */
 #define UCI_MAILBOX_HOT   4u  /**< so many boxes are looked into each turn; of more the bells are */

@@ -12,31 +12,34 @@
 #ifndef UCI_BOTH_WAYS_H_
 #define UCI_BOTH_WAYS_H_
 
-#include "recv_op.h"
-#include "send_op.h"
+#include "base/worker_state.h"
+#include "tune/tuner.h"
+#include "base/peer.h"
+#include "recv_op_part.h"
+#include "send_op_part.h"
 
 UCI_INLINE void uci_both_send_begins(uci_send_op_t *op)
 {
     op->large = (op->length > uci_tuner_both_min);
-    op->peer->worker->large_sends += op->large;
+    op->peer->worker->xfer.large_sends += op->large;
 }
 
 /** All of it has been digested, copied or given to UCX, or it is over. May be called again. */
 UCI_INLINE void uci_both_send_ends(uci_send_op_t *op)
 {
-    op->peer->worker->large_sends -= op->large;
+    op->peer->worker->xfer.large_sends -= op->large;
     op->large = false;
 }
 
 UCI_INLINE void uci_both_recv_begins(uci_recv_op_t *op)
 {
     op->large = (op->length > uci_tuner_both_min);
-    op->peer->worker->large_recvs += op->large;
+    op->peer->worker->xfer.large_recvs += op->large;
 }
 
 UCI_INLINE void uci_both_recv_ends(uci_recv_op_t *op)
 {
-    op->peer->worker->large_recvs -= op->large;
+    op->peer->worker->xfer.large_recvs -= op->large;
     op->large = false;
 }
 

@@ -8,11 +8,9 @@
 #ifndef UCI_SLOT_H_
 #define UCI_SLOT_H_
 
-#include "shared_memory.h"
-#include "wire.h"
-
-#define UCI_SLOT_SIZE  (32u << 10) /**< bytes of data in one slot */
-#define UCI_SLOT_COUNT 96u         /**< slots of a worker */
+#include "bounce_part.h"
+#include "ucp/shared_memory.h"
+#include "base/wire.h"
 
 /** Owner and reader write to different cache lines. */
 typedef struct uci_slot {
@@ -41,28 +39,6 @@ typedef struct uci_slot_words {
 
 _Static_assert(sizeof(uci_slot_words_t) == offsetof(uci_slot_t, check) - offsetof(uci_slot_t, value), "no other words");
 _Static_assert(sizeof(uci_slot_t) == UCI_SLOT_SIZE + (2 * UCI_CACHE_LINE), "slots lie at cache lines");
-
-/**
- * Our own pool. Slots are used in turn, first in, first out, and all of them together are larger than a core's own
- * cache: a store to a line that the reader's core still has in its cache waits for that core (measured, 2 cores of one
- * L3: 9 GB/s into 8 slots in turn, 30 GB/s into 64).
- */
-typedef struct uci_bounce {
-    bool tried;
-    uci_shared_memory_t memory;
-    uci_slot_t *slots;  /**< in `memory`; NULL: there is no shared memory */
-    unsigned available; /**< slots that nobody has reserved */
-    unsigned first;     /**< of the free ones, a ring */
-    unsigned free_count;
-    uint16_t free[UCI_SLOT_COUNT];
-    uint8_t hits[UCI_SLOT_COUNT]; /**< faults injected into what is there */
-} uci_bounce_t;
-
-/** The pool of a peer, mapped. */
-typedef struct uci_bounce_map {
-    ucp_rkey_h rkey;
-    uci_slot_t *slots; /**< NULL: not mapped */
-} uci_bounce_map_t;
 
 /** Names chunk @a index of message @a seq to the worker @a uid. No two that are in use are equal. */
 UCI_INLINE uint64_t uci_slot_mark(uint64_t uid, uint64_t seq, uint32_t index)

@@ -16,24 +16,13 @@
 #define UCI_FILL_H_
 
 #include "digest/digest.h"
+#include "transfer_part.h"
 
 /** Shorter chunks go through the caches. */
 #define UCI_FILL_MIN (16u << 10)
 
 /** Chunks of a trial */
 #define UCI_FILL_TRIAL 192
-
-/** What is known of a peer. Of one thread at a time. */
-typedef struct uci_fill {
-    uint32_t count; /**< chunks so far */
-    uint32_t trial; /**< the one that the next trial begins with, or that this one began with */
-    uint32_t since; /**< the one that the last trial ended with */
-    bool far;       /**< around the caches is the better way */
-    float ns[2];    /**< for a KiB, smoothed: through, and around; 0: not measured */
-    float settled;  /**< that of the way taken, when it was chosen; 0: none has been chosen */
-} uci_fill_t;
-
-void uci_fill_init(uci_fill_t *fill);
 
 /** Copy @a length bytes, at least UCI_FILL_MIN, into a slot the way that suits this peer. @return their digest. */
 uint64_t uci_fill_copy(uci_fill_t *fill, const uci_digest_ops_t *digest, void *dst, const void *src, size_t length);

@@ -1,0 +1,90 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * The link's part of a peer: link_send.c, txlog.c and link_recv.c write it, others read.
+ */
+#ifndef UCI_LINK_PART_H_
+#define UCI_LINK_PART_H_
+
+#include "mailbox_part.h"
+#include "bounce_part.h"
+#include "ucp/ucp_api.h"
+#include "util/list.h"
+
+struct uci_frame;
+struct uci_request;
+
+/** Sending: numbers, and the log, a ring by number of the frame. What a small message needs. */
+typedef struct uci_link_tx {
+    uint64_t next;           /**< number of the next frame */
+    uint64_t posted;         /**< those below have been handed to a carrier; the others wait for room */
+    uint64_t base;           /**< lowest number that may be in the ring */
+    uint64_t acked;          /**< everything below has been acknowledged */
+    uint64_t dropped;        /**< UCI_LOG_SIZE has been applied to what is below */
+    struct uci_frame **ring; /**< NULL: nothing has ever been sent */
+    uint64_t mask;           /**< size - 1; size 0 is mask UINT64_MAX */
+    bool watched;            /**< in worker->watched */
+} uci_link_tx_t;
+
+/** The log's timer, see uci_link_look(), and what is beside its ring. */
+typedef struct uci_link_log {
+    uci_list_t watched_link;
+    uci_list_t waiting_link; /**< in worker->waiting while frames wait for room */
+    uint64_t seen;           /**< tx.acked when it was looked at */
+    uint64_t time;           /**< when that had changed, or SENT was sent */
+    unsigned asks;           /**< SENTs without an answer */
+    unsigned wait_turns;     /**< turns of progress without room */
+    struct uci_frame *late;  /**< fault injection: goes after the next one */
+
+    /* what has been acknowledged and waits for FIN, see txlog.h */
+    struct uci_frame *kept_one; /**< any number of them, in no order */
+    struct uci_frame **kept;    /**< instead, if they are many: by number */
+    uint32_t kept_mask;         /**< size - 1 */
+    uint32_t kept_count;
+} uci_link_log_t;
+
+/** Receiving. */
+typedef struct uci_link_rx {
+    uint64_t next;    /**< everything below has been verified and delivered */
+    uint32_t unacked; /**< frames delivered since the last acknowledgement */
+    uint32_t unacked_bytes;
+    bool damaged;              /**< something of it may have come damaged: what it sent last may be missing */
+    bool special;              /**< there are gaps, or frames that came too early */
+    struct uci_request *bound; /**< matched to frame `next`, whose payload was damaged; or NULL */
+    uci_list_t held;           /**< uci_held_t: frames that came too early, by number */
+    uci_list_t gaps;           /**< uci_gap_t: frames that came damaged */
+    uci_list_t suspect_link;   /**< in worker->suspects while something is missing */
+    uint64_t gap_time;         /**< when that is to be asked for again */
+    unsigned gap_asks;         /**< times that it has been */
+} uci_link_rx_t;
+
+UCI_INLINE void uci_link_part_init(uci_link_tx_t *tx, uci_link_log_t *log, uci_link_rx_t *rx)
+{
+    tx->mask = UINT64_MAX;
+    uci_list_init(&log->watched_link);
+    uci_list_init(&log->waiting_link);
+    uci_list_init(&rx->held);
+    uci_list_init(&rx->gaps);
+    uci_list_init(&rx->suspect_link);
+}
+
+/** Of all peers. */
+typedef struct uci_link_worker {
+    uci_list_t watched;  /**< uci_peer_t that have not acknowledged all: see uci_link_look() */
+    uci_list_t waiting;  /**< uci_peer_t whose mailbox is full */
+    uci_list_t suspects; /**< uci_peer_t of which something is missing */
+    size_t log_bytes;    /**< in the frames of the logs, and in what large logs take themselves */
+    size_t log_limit;
+    uci_mailbox_t mailbox;
+    uci_bounce_t bounce;
+} uci_link_worker_t;
+
+UCI_INLINE void uci_link_worker_init(uci_link_worker_t *link, size_t log_limit)
+{
+    uci_list_init(&link->watched);
+    uci_list_init(&link->waiting);
+    uci_list_init(&link->suspects);
+    link->log_limit = log_limit;
+}
+
+#endif

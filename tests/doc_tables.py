@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Are docs/design.md's tables what the tables in the code say: active messages (pipeline/base/am_handler.h), the conversation (conversation.c)?
+
+usage: tests/doc_tables.py            compare
+       tests/doc_tables.py --write    put the code's into the page
+
+Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
+"""
+import re
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "design.md"
+STRING = r'"(?:[^"\\]|\\.)*"'
+TEXT = rf"((?:{STRING}\s*)+)"
+HANDLER = re.compile(rf"^UCI_AM_HANDLER\(\s*(\w+), (\d+),\s*{TEXT},\s*{TEXT},\s*{TEXT},\s*{TEXT},", re.MULTILINE)
+CONVERSATION = ROOT / "pipeline" / "conversation" / "conversation.c"
+STATE = re.compile(r"\[UCI_(\w+)\] =\s*\{(.*)\},")
+CELL = re.compile(r"(DO|TO|NO|IGNORE)\((\w+)(?:, (\w+))?\)")
+
+
+def text_of(literal):
+    """What C makes of adjacent string literals."""
+    return "".join(part[1:-1].replace('\\"', '"') for part in re.findall(STRING, literal)).strip()
+
+
+def messages():
+    """(first line, table) of the types of active messages, by number."""
+    rows = [match.groups() for path in sorted((ROOT / "pipeline").rglob("*.c")) for match in HANDLER.finditer(path.read_text())]
+    rows.sort(key=lambda row: int(row[1]))
+    head = "| type | | who, when | payload | answer | if it is lost |\n|---|---|---|---|---|---|\n"
+    return head, head + "".join(f"| {name} | {number} | {' | '.join(text_of(text) for text in texts)} |\n".replace("|  |", "| |")
+                                for name, number, *texts in rows)
+
+
+def words_of(state):
+    """CLOSING_HERE -> closing, here."""
+    return state.lower().replace("_", ", ")
+
+
+def cell_text(state, match):
+    """What a cell of the table says: the next state, if it is another one, and what is done."""
+    form, following, action = match.groups()
+    if form == "NO":
+        return "never"
+    words = [] if following == state else [words_of(following)]
+    words += ["nothing"] if form == "IGNORE" else [f"*{action.lower()}*"] if action else []
+    return "; ".join(words) or "-"
+
+
+def conversation():
+    """(first line, table) of the conversation: a line for each state, a column for each event."""
+    text = CONVERSATION.read_text()
+    names = text_of_list(text, "uci_conversation_events")
+    head = f"| | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}\n"
+    rows = [(match.group(1), [cell_text(match.group(1), cell) for cell in CELL.finditer(match.group(2))])
+            for match in STATE.finditer(text)]
+    assert rows and all(len(cells) == len(names) for _, cells in rows), "conversation.c's table is not read as it is"
+    return head, head + "".join(f"| {words_of(state)} | {' | '.join(cells)} |\n" for state, cells in rows)
+
+
+def text_of_list(text, name):
+    """The strings of an array of names."""
+    begin = text.index(name)
+    return [part[1:-1] for part in re.findall(STRING, text[begin:text.index("};", begin)])]
+
+
+def main():
+    passed = failed = 0
+    for what, (head, wanted) in (("the types of messages", messages()), ("the conversation", conversation())):
+        page = PAGE.read_text()
+        begin = page.index(head)
+        end = page.index("\n\n", begin) + 1
+        if "--write" in sys.argv[1:]:
+            PAGE.write_text(page[:begin] + wanted + page[end:])
+            continue
+        same = page[begin:end] == wanted
+        passed, failed = passed + same, failed + (not same)
+        print(f"ok   docs/design.md has {what} as in the code" if same else
+              f"FAIL docs/design.md has not {what} as in the code: tests/doc_tables.py --write")
+    print(f"{passed} passed, {failed} failed, 0 skipped")
+    sys.exit(1 if failed else 0)
+
+
+main()
