@@ -71,6 +71,9 @@ typedef struct uci_peer {
     unsigned changed;       /**< messages from it that its program has changed while they were sent */
 } uci_peer_t;
 
+/* As uci_held_t: a loop over it takes the head for one at its end, without looking into it */
+_Static_assert(offsetof(uci_peer_t, rx.held) % 16 == 0, "held lies where an uci_held_t could");
+
 ucs_status_t uci_peer_create(struct uci_worker *worker, uint64_t uid, uci_peer_t **peer_p);
 void uci_peer_destroy(uci_peer_t *peer);
 

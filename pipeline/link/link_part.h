@@ -51,10 +51,10 @@ typedef struct uci_link_rx {
     bool damaged;              /**< something of it may have come damaged: what it sent last may be missing */
     bool special;              /**< there are gaps, or frames that came too early */
     struct uci_request *bound; /**< matched to frame `next`, whose payload was damaged; or NULL */
+    uint64_t gap_time;         /**< when what is missing is to be asked for again */
     uci_list_t held;           /**< uci_held_t: frames that came too early, by number */
     uci_list_t gaps;           /**< uci_gap_t: frames that came damaged */
     uci_list_t suspect_link;   /**< in worker->suspects while something is missing */
-    uint64_t gap_time;         /**< when that is to be asked for again */
     unsigned gap_asks;         /**< times that it has been */
 } uci_link_rx_t;
 
