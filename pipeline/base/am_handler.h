@@ -59,6 +59,14 @@ typedef enum {
     UCI_AM_ABOUT_RECV  /**< one of the peer's */
 } uci_am_about_t;
 
+/** What UCX moves behind its header. */
+typedef enum {
+    UCI_AM_CARRIES_WORDS, /**< ours, which its check covers; sealed where all is */
+    UCI_AM_CARRIES_CLEAR, /**< the same, never sealed: who can't open the record yet needs them */
+    UCI_AM_CARRIES_BYTES, /**< of a user's message, which have digests of their own */
+    UCI_AM_CARRIES_OFFER  /**< the same, to be fetched by UCX's rendezvous; words of ours follow its header */
+} uci_am_carries_t;
+
 #define UCI_AM_HIT(_target) (1u << UCI_FAULT_##_target)
 
 typedef struct uci_am_handler {
@@ -67,6 +75,7 @@ typedef struct uci_am_handler {
     uint16_t grain;    /**< its payload is a multiple of, a power of two */
     uint32_t min, max; /**< bytes of payload */
     uci_am_about_t about;
+    uci_am_carries_t carries;
     bool in_clear;                       /**< it is about memory in clear, which nobody offers where all is sealed */
     uint16_t hit;                        /**< UCI_AM_HIT() of the targets of fault injection that it is, or none */
     uint16_t special;                    /**< with any of these flags */

@@ -17,15 +17,23 @@
 
 _Static_assert(offsetof(uci_control_t, payload) == offsetof(uci_control_t, hdr) + sizeof(uci_am_hdr_t), "no gap");
 
-/* @a payload: what is protected with the header, not a user's data, which have a digest of their own */
+/* @a payload: what is protected with the header, or NULL: a user's data, which have a digest of their own */
 static uint32_t uci_am_check(const uci_am_hdr_t *hdr, const void *payload, size_t length)
 {
     uint64_t check = XXH3_64bits((const char *)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check));
 
-    if (hdr->type != UCI_AM_DATA) {
+    if (payload != NULL) {
         check ^= XXH3_64bits_withSeed(payload, length, check);
     }
     return (uint32_t)check;
+}
+
+/* What says that it is of no type we know is damaged, and its check, which tells, is that of words */
+static uci_am_carries_t uci_control_carries(const uci_worker_t *worker, const uci_am_hdr_t *hdr)
+{
+    const uci_am_handler_t *handler = uci_am_handler(worker, hdr->type);
+
+    return uci_likely(handler != NULL) ? handler->carries : UCI_AM_CARRIES_WORDS;
 }
 
 uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, size_t length)
@@ -99,9 +107,9 @@ static void uci_control_sent(void *request, ucs_status_t status, void *user_data
 
 /* What belongs to an operation may outlast a close, and so does not hold it up (but see uci_close_is_read()); the copies that a
  * close hands over do */
-static bool uci_control_is_awaited(const uci_am_hdr_t *hdr)
+static bool uci_control_is_awaited(const uci_am_hdr_t *hdr, uci_am_carries_t carries)
 {
-    return (hdr->type != UCI_AM_SEGMENT) && ((hdr->type != UCI_AM_DATA) || (hdr->flags & UCI_AM_FLAG_HANDOVER));
+    return (carries < UCI_AM_CARRIES_BYTES) || (hdr->flags & UCI_AM_FLAG_HANDOVER);
 }
 
 /* Which part of the fault specification a message belongs to; TARGET_LAST: none */
@@ -161,19 +169,20 @@ static ucp_ep_h uci_control_endpoint(uci_control_t *msg)
     return small ? uci_peer_endpoint(msg->peer) : uci_peer_endpoint_whole(msg->peer);
 }
 
-static ucs_status_ptr_t uci_control_post_sealed(ucp_ep_h ep, const uci_control_t *msg, const ucp_request_param_t *param)
+static ucs_status_ptr_t uci_control_post_sealed(ucp_ep_h ep, const uci_control_t *msg, uci_am_carries_t carries,
+                                                const ucp_request_param_t *param)
 {
     uci_sealed_out_t out = {.peer = msg->peer, .fault = msg->hit ? &msg->fault : NULL};
 
-    switch (msg->hdr.type) {
-    case UCI_AM_HELLO:
+    switch (carries) {
+    case UCI_AM_CARRIES_CLEAR:
         out.kind         = UCI_SEALED_HELLO;
         out.body         = &msg->hdr;
         out.body_length  = sizeof(msg->hdr);
         out.clear        = msg->data;
         out.clear_length = msg->length;
         break;
-    case UCI_AM_SEGMENT:
+    case UCI_AM_CARRIES_OFFER:
         out.kind        = UCI_SEALED_OFFER;
         out.body        = &msg->hdr;
         out.body_length = sizeof(msg->hdr) + msg->more;
@@ -217,7 +226,8 @@ static ucs_status_ptr_t uci_control_post_plain(ucp_ep_h ep, const uci_control_t 
 }
 
 /* Hand it to UCX. What ourselves answer to it waits for its turn */
-static ucs_status_ptr_t uci_control_post(ucp_ep_h ep, uci_control_t *msg, const ucp_request_param_t *param)
+static ucs_status_ptr_t uci_control_post(ucp_ep_h ep, uci_control_t *msg, uci_am_carries_t carries,
+                                         const ucp_request_param_t *param)
 {
     uci_worker_t *worker = msg->peer->worker;
     bool sends_unsent    = worker->talk.sends_unsent;
@@ -225,19 +235,32 @@ static ucs_status_ptr_t uci_control_post(ucp_ep_h ep, uci_control_t *msg, const 
 
     UCI_STATS_INC(control_sent);
     worker->talk.sends_unsent = false;
-    request                   = uci_unlikely(msg->peer->seals) ? uci_control_post_sealed(ep, msg, param)
+    request                   = uci_unlikely(msg->peer->seals) ? uci_control_post_sealed(ep, msg, carries, param)
                                                                : uci_control_post_plain(ep, msg, param);
     worker->talk.sends_unsent = sends_unsent;
     return request;
 }
 
+static uint32_t uci_control_check(const uci_control_t *msg, uci_am_carries_t carries)
+{
+    switch (carries) {
+    case UCI_AM_CARRIES_BYTES:
+        return uci_am_check(&msg->hdr, NULL, 0);
+    case UCI_AM_CARRIES_OFFER:
+        return uci_am_check(&msg->hdr, msg->payload, msg->more);
+    default:
+        return uci_am_check(&msg->hdr, msg->data, msg->length);
+    }
+}
+
 void uci_control_send(uci_control_t *msg)
 {
+    uci_am_carries_t carries  = uci_control_carries(msg->peer->worker, &msg->hdr);
     ucp_request_param_t param = {
             .op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FIELD_FLAGS,
             .cb.send      = uci_control_sent,
             .user_data    = msg,
-            .flags        = (msg->hdr.type == UCI_AM_SEGMENT) ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER};
+            .flags        = (carries == UCI_AM_CARRIES_OFFER) ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER};
     ucp_ep_h ep = uci_control_endpoint(msg);
     ucs_status_ptr_t request;
 
@@ -246,20 +269,19 @@ void uci_control_send(uci_control_t *msg)
         return;
     }
 
-    msg->awaited = uci_control_is_awaited(&msg->hdr);
+    msg->awaited = uci_control_is_awaited(&msg->hdr, carries);
     msg->peer->talk.sending += msg->awaited;
     msg->bye = (msg->hdr.type == UCI_AM_BYE);
     msg->peer->talk.byes += msg->bye;
-    if (msg->hdr.type == UCI_AM_SEGMENT) {
+    if (carries == UCI_AM_CARRIES_OFFER) {
         uci_send_op_offer(msg->op, ep);
     }
-    msg->hdr.check = (msg->hdr.type == UCI_AM_SEGMENT) ? uci_am_check(&msg->hdr, msg->payload, msg->more)
-                                                       : uci_am_check(&msg->hdr, msg->data, msg->length);
+    msg->hdr.check = uci_control_check(msg, carries);
     uci_control_inject(msg);
     if (msg->span != NULL) {
         uci_span_set_memh(msg->peer->worker, &param);
     }
-    request = uci_control_post(ep, msg, &param);
+    request = uci_control_post(ep, msg, carries, &param);
     if (UCS_PTR_IS_PTR(request)) {
         return;
     }
@@ -338,8 +360,8 @@ void uci_control_hello(uci_peer_t *peer)
 ucs_status_t uci_control_take_segment(uci_worker_t *worker, const uci_am_hdr_t *hdr, size_t header_length,
                                       size_t length, void *desc)
 {
-    if ((header_length >= sizeof(*hdr)) && (hdr->type == UCI_AM_SEGMENT) && (hdr->length == length) &&
-        (hdr->check == uci_am_check(hdr, hdr + 1, header_length - sizeof(*hdr)))) {
+    if ((header_length >= sizeof(*hdr)) && (uci_control_carries(worker, hdr) == UCI_AM_CARRIES_OFFER) &&
+        (hdr->length == length) && (hdr->check == uci_am_check(hdr, hdr + 1, header_length - sizeof(*hdr)))) {
         return worker->calls.message(worker, hdr, hdr + 1, header_length - sizeof(*hdr), desc);
     }
     uci_control_damaged(worker, "offer of a segment", (header_length >= sizeof(*hdr)) ? hdr : NULL);
@@ -385,7 +407,7 @@ static void uci_control_recv_words(uci_worker_t *worker, const uci_am_hdr_t *hdr
         return;
     }
     if (uci_likely((hdr->check == uci_am_check(hdr, own, length)) && (hdr->length == length) &&
-                   (hdr->type != UCI_AM_SEGMENT))) {
+                   (uci_control_carries(worker, hdr) != UCI_AM_CARRIES_OFFER))) {
         worker->calls.message(worker, hdr, own, length, NULL);
     } else {
         uci_control_damaged(worker, "active message", hdr);
@@ -405,7 +427,7 @@ void uci_control_take(uci_worker_t *worker, const void *header, size_t header_le
     }
     /* UCX puts the header behind the data, at any alignment */
     memcpy(&hdr, header, sizeof(hdr));
-    if (hdr.type != UCI_AM_DATA) {
+    if (uci_control_carries(worker, &hdr) != UCI_AM_CARRIES_BYTES) {
         uci_control_recv_words(worker, &hdr, data, length);
     } else if (uci_likely(hdr.check == uci_am_check(&hdr, NULL, 0))) {
         worker->calls.message(worker, &hdr, data, length, NULL);

@@ -40,4 +40,4 @@ UCI_AM_HANDLER(
         "S sends it again with SENT as long as nothing has come from R, or its coming back is not confirmed; and "
         "with each QUERY but the first",
         .min = sizeof(uci_mark_t) + 1, .max = sizeof(uci_mark_t) + UCI_WIRE_ADDRESS_MAX, .grain = 1,
-        .hit = UCI_AM_HIT(ACK), .check = uci_hello_check, .take = uci_hello_take);
+        .hit = UCI_AM_HIT(ACK), .check = uci_hello_check, .carries = UCI_AM_CARRIES_CLEAR, .take = uci_hello_take);

@@ -410,10 +410,10 @@ static void uci_recv_on_data(uci_am_t *am)
 
 UCI_AM_HANDLER(DATA, 4, "S, chunk `index`", "bytes", "none, or REPAIR", "R sends CTS and REPAIR for what is missing",
                .flags = UCI_AM_FLAG_LAST | UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER | UCI_AM_FLAG_CHANGED,
-               .max = UCI_CHUNK_SIZE_MAX, .grain = 1, .about = UCI_AM_ABOUT_RECV, .hit = UCI_AM_HIT(HEADER),
-               .special = UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER, .hit_special = UCI_AM_HIT(REPAIR),
-               .seq = uci_recv_data_seq, .check = uci_recv_check_data, .check_recv = uci_stream_check_chunk,
-               .take = uci_recv_on_data);
+               .max = UCI_CHUNK_SIZE_MAX, .grain = 1, .about = UCI_AM_ABOUT_RECV, .carries = UCI_AM_CARRIES_BYTES,
+               .hit = UCI_AM_HIT(HEADER), .special = UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER,
+               .hit_special = UCI_AM_HIT(REPAIR), .seq = uci_recv_data_seq, .check = uci_recv_check_data,
+               .check_recv = uci_stream_check_chunk, .take = uci_recv_on_data);
 
 void uci_recv_on_query(uci_peer_t *peer, uint64_t seq)
 {

@@ -404,8 +404,8 @@ static void uci_get_on_segment(uci_am_t *am)
 UCI_AM_HANDLER(SEGMENT, 20, "S, answer to CTS: `length` bytes from chunk `index` on are offered",
                "by UCX's rendezvous; leaves in its header", "R fetches them", "R asks for the chunks with REPAIR",
                .flags = UCI_AM_FLAG_LAST | UCI_AM_FLAG_BOUNCE, .max = UINT32_MAX, .grain = sizeof(uint64_t),
-               .about = UCI_AM_ABOUT_RECV, .hit = UCI_AM_HIT(HEADER), .check = uci_get_check_segment,
-               .check_recv = uci_get_check_place, .take = uci_get_on_segment);
+               .about = UCI_AM_ABOUT_RECV, .carries = UCI_AM_CARRIES_OFFER, .hit = UCI_AM_HIT(HEADER),
+               .check = uci_get_check_segment, .check_recv = uci_get_check_place, .take = uci_get_on_segment);
 
 static unsigned uci_get_progress(uci_worker_t *worker)
 {
