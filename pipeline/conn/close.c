@@ -4,9 +4,12 @@
 #include <stdlib.h>
 
 #include "base/am_handler.h"
+#include "bye.h"
+#include "close_report.h"
 #include "conversation/conversation.h"
 #include "link/control.h"
 #include "report/dump_line.h"
+#include "base/request.h"
 #include "endpoint.h"
 #include "link/link_send.h"
 #include "util/log.h"
@@ -16,8 +19,6 @@
 #include "transfer/send_common.h"
 #include "transfer/stream.h"
 #include "link/txlog.h"
-#include "message/recv.h"
-#include "message/unexpected.h"
 
 /* How long a close waits for an answer, and then for UCX to take what it has for the peer */
 #define UCI_CLOSE_TIMEOUT_NS 10000000000ul
@@ -29,9 +30,6 @@
  * is taken for silent */
 #define UCI_CLOSE_REPEAT_NS    250000000ul
 #define UCI_CLOSE_REPEAT_SHIFT 3u
-
-/* Ranges in a BYE, so that it fits in one fragment; others tell all */
-#define UCI_CLOSE_BYE_RANGES ((UCI_CONTROL_POOLED / sizeof(uint64_t) - 2) / 2)
 
 typedef struct uci_close {
     uci_list_t link;
@@ -49,90 +47,13 @@ typedef struct uci_close {
     bool given_up;       /* asking */
 } uci_close_t;
 
-/* ------------------------------------------------------------- reports */
-
-static int uci_close_compare_ranges(const void *one, const void *other)
-{
-    uint64_t a = ((const uci_seq_range_t *)one)->first, b = ((const uci_seq_range_t *)other)->first;
-
-    return (a > b) - (a < b);
-}
-
-/* A rendezvous that is in progress, or waits for its receive; a synchronous message that does. @param ranges  or NULL.
- * @return how many */
-static size_t uci_close_unfinished(uci_peer_t *peer, uci_seq_range_t *ranges)
-{
-    size_t count = uci_unexpected_unfinished(peer, ranges);
-
-    uci_list_for_each(op, &peer->worker->xfer.recv_ops, uci_recv_op_t, link)
-    {
-        if (op->peer != peer) {
-            continue;
-        }
-        if (ranges != NULL) {
-            ranges[count] = (uci_seq_range_t){.first = op->seq, .last = op->seq};
-        }
-        ++count;
-    }
-    return count;
-}
-
-/* A message that says which messages of the peer are finished: all below `upto` but those in the ranges. */
-static uci_control_t *uci_close_report(uci_peer_t *peer, uci_am_type_t type, size_t max_ranges)
-{
-    size_t told, count = uci_close_unfinished(peer, NULL);
-    uci_seq_range_t *ranges;
-    uci_control_t *msg;
-    uint64_t *words;
-
-    msg = uci_control_get(peer, type, 0, (2 * sizeof(*words)) + (count * sizeof(*ranges)));
-    if (msg == NULL) {
-        return NULL;
-    }
-    words  = (uint64_t *)(void *)msg->payload;
-    ranges = (uci_seq_range_t *)(void *)(words + 2);
-    count  = uci_close_unfinished(peer, ranges);
-    qsort(ranges, count, sizeof(*ranges), uci_close_compare_ranges);
-
-    told            = uci_min(count, max_ranges);
-    words[0]        = (count > 0) ? ranges[0].first : peer->rx.next;
-    words[1]        = (told < count) ? ranges[told].first : peer->rx.next;
-    msg->hdr.index  = (uint32_t)told;
-    msg->length     = (2 * sizeof(*words)) + (told * sizeof(*ranges));
-    msg->hdr.length = (uint32_t)msg->length;
-    return msg;
-}
-
-static int uci_close_compare_seq(const void *seq, const void *range)
-{
-    uint64_t number = *(const uint64_t *)seq;
-
-    return (number > ((const uci_seq_range_t *)range)->last) - (number < ((const uci_seq_range_t *)range)->first);
-}
-
-/* All FINs that the peer has sent so far, at once, and what it has received: it has finished what is in none of the ranges */
-static void uci_close_take_report(uci_peer_t *peer, const uint64_t *words, size_t length)
-{
-    const uci_seq_range_t *ranges = (const uci_seq_range_t *)(const void *)(words + 2);
-    size_t count                  = (length / sizeof(*ranges)) - 1;
-
-    uci_txlog_ack(peer, words[1]);
-    uci_list_for_each_safe(op, &peer->worker->xfer.send_ops, uci_send_op_t, all)
-    {
-        if ((op->peer == peer) && (op->frame != NULL) && (op->frame->seq < words[1]) &&
-            (bsearch(&op->frame->seq, ranges, count, sizeof(*ranges), uci_close_compare_seq) == NULL)) {
-            uci_send_op_finish(op, UCS_OK);
-        }
-    }
-}
-
 /* -------------------------------------------------------------- asking */
 
 /* Ask, or ask again (REPAIR): what have you not finished? This is what we have. */
 static void uci_close_ask(uci_close_t *closing, uint16_t flags)
 {
     uci_peer_t *peer   = closing->peer;
-    uci_control_t *msg = uci_close_report(peer, UCI_AM_LEAVE, SIZE_MAX);
+    uci_control_t *msg = uci_close_report_get(peer, UCI_AM_LEAVE, SIZE_MAX);
 
     closing->asked_time = uci_process_time_ns();
     if (msg == NULL) {
@@ -318,22 +239,13 @@ static bool uci_close_has_to_wait(uci_close_t *closing)
 
 /* -------------------------------------------------------------- ending */
 
-/* Both sides have said BYE. Of who may come back its numbers stay, and where it is; a box is offered anew */
-static void uci_close_rest(uci_peer_t *peer)
-{
-    if (uci_conversation_is_left(&peer->conversation) && uci_conversation_is_gone(&peer->conversation)) {
-        uci_mailbox_unmap(peer);
-        uci_txlog_release(peer);
-    }
-}
-
 static void uci_close_done(uci_close_t *closing, ucs_status_t status)
 {
     uci_request_t *req = closing->req;
 
     if (closing->last) {
         uci_repair_ask_dropped(closing->peer);
-        uci_close_rest(closing->peer);
+        uci_bye_rest(closing->peer);
     }
     uci_list_del(&closing->link);
     uci_worker_work_ends(req->worker);
@@ -352,31 +264,6 @@ static void uci_close_flushed(void *request, ucs_status_t status, void *user_dat
     uci_worker_leave(worker);
 }
 
-/* Are there no sends left but those that are over for the user? */
-static bool uci_close_leaves_nothing(const uci_peer_t *peer)
-{
-    uci_list_for_each(op, &peer->worker->xfer.send_ops, uci_send_op_t, all)
-    {
-        if ((op->peer == peer) && (op->req != NULL)) {
-            return false;
-        }
-    }
-    return true;
-}
-
-static void uci_close_send_bye(uci_peer_t *peer)
-{
-    uci_control_t *msg = uci_close_report(peer, UCI_AM_BYE, UCI_CLOSE_BYE_RANGES);
-
-    if (msg != NULL) {
-        uci_conversation_say_bye(&peer->conversation);
-        uci_mailbox_leave(peer); /* the box is for somebody else now */
-        msg->hdr.op    = uci_close_leaves_nothing(peer);
-        msg->hdr.value = peer->conversation.life;
-        uci_control_send(msg);
-    }
-}
-
 /* The peer has, or will never want, all that we have: let UCX close it. That flushes as far as the transport, as
  * with plain UCX, and not as far as ucp_ep_flush_nbx(): the peer may make no more progress */
 static void uci_close_flush(uci_close_t *closing)
@@ -388,7 +275,7 @@ static void uci_close_flush(uci_close_t *closing)
     ucs_status_ptr_t request;
 
     if (closing->last) {
-        uci_close_send_bye(closing->peer);
+        uci_bye_say(closing->peer);
     }
     uci_ep_destroy(closing->ep);
     closing->ep         = NULL;
@@ -473,7 +360,7 @@ static ucs_status_ptr_t uci_close_forced(uci_ep_t *ep, const ucp_request_param_t
     if (last) {
         uci_conversation_close(&peer->conversation);
         if (peer->conversation.status == UCS_OK) {
-            uci_close_send_bye(peer);
+            uci_bye_say(peer);
         }
     }
     uci_ep_destroy(ep);
@@ -531,104 +418,9 @@ void uci_close_revoke(uci_peer_t *peer)
     }
 }
 
-/* ------------------------------------------------- what the peer says */
-
-/* Of LEAVE, MISSING and BYE: what is finished, in hdr->index ranges */
-static const char *uci_close_check_report(const uci_am_t *am)
-{
-    size_t count = am->length / sizeof(uint64_t);
-
-    return (count == 2 + (2 * (size_t)am->hdr->index)) ? uci_link_check_received(am->peer, am->data, count)
-                                                       : "another number of ranges than it has";
-}
-
-static void uci_close_answer_leave(uci_peer_t *peer, const uci_am_hdr_t *leave)
-{
-    uci_control_t *msg = uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
-
-    if (msg != NULL) {
-        msg->hdr.op = leave->op;
-        msg->hdr.flags |= leave->flags & UCI_AM_FLAG_REPAIR;
-        uci_control_send(msg);
-    }
-}
-
-static void uci_close_on_leave(uci_am_t *am)
-{
-    const uci_am_hdr_t *hdr = am->hdr;
-    uci_peer_t *peer        = am->peer;
-    uci_conversation_action_t action;
-    bool again;
-
-    if (uci_conversation_is_void(&peer->conversation, hdr->value)) {
-        return;
-    }
-    uci_mailbox_catch_up(peer); /* what it has sent before this lies there, and is not lacking */
-    again = (hdr->flags & UCI_AM_FLAG_REPAIR) &&
-            (uci_process_time_ns() >= peer->conversation.bye_time + UCI_PEER_CROSSING_NS);
-    action = uci_conversation_hear_leave(&peer->conversation, again);
-    if (action == UCI_CONVERSATION_IGNORE) {
-        return;
-    }
-    uci_close_take_report(peer, am->data, am->length);
-    uci_unexpected_adopt_all(peer);
-    if (action == UCI_CONVERSATION_ANSWER) {
-        uci_close_answer_leave(peer, hdr);
-    } else if (action == UCI_CONVERSATION_REPEAT) {
-        uci_close_send_bye(
-                peer); /* FINs may be lost too, for which the other side may wait for ever: an endpoint is made for it */
-    }
-}
-
-UCI_AM_HANDLER(LEAVE, 14, "closing side: this I have finished; what have you not?", "report", "MISSING",
-               "asked again after 0.25 s, 0.5, 1, then every 2 s", .flags = UCI_AM_FLAG_REPAIR,
-               .min = 2 * sizeof(uint64_t), .max = UINT32_MAX, .grain = 2 * sizeof(uint64_t), .hit = UCI_AM_HIT(ACK),
-               .special = UCI_AM_FLAG_REPAIR, .check = uci_close_check_report, .take = uci_close_on_leave);
-
-/* With all messages. FINs of this side may have been lost, any of them: this says the same. It answers no LEAVE */
-static void uci_close_answer_query(uci_peer_t *peer)
-{
-    uci_control_t *msg = uci_close_report(peer, UCI_AM_MISSING, SIZE_MAX);
-
-    if (msg != NULL) {
-        msg->hdr.op    = UINT32_MAX;
-        msg->hdr.flags = UCI_AM_FLAG_REPAIR;
-        uci_control_send(msg);
-    }
-}
-
-static uint64_t uci_close_query_seq(const uci_am_t *am)
-{
-    return am->hdr->value;
-}
-
-static const char *uci_close_check_query(const uci_am_t *am)
-{
-    return ((uint32_t)am->hdr->value == am->hdr->seq) ? NULL : "two numbers of one message";
-}
-
-static void uci_close_on_query(uci_am_t *am)
-{
-    if (am->hdr->flags & UCI_AM_FLAG_LAST) {
-        uci_close_answer_query(am->peer);
-    } else {
-        uci_recv_on_query(am->peer, am->seq);
-    }
-}
-
-UCI_AM_HANDLER(
-        QUERY, 9,
-        "S: where are you with this message? `value`: its whole number; with LAST: with all messages? Answered by "
-        "MISSING (`op` all ones)",
-        "",
-        "CTS, REPAIR (of what has not come only if R has dropped something, or asked twice), TREE or FIN; none if "
-        "R has not matched it",
-        "S asks again", .flags = UCI_AM_FLAG_LAST, .grain = 1, .about = UCI_AM_ABOUT_RECV, .seq = uci_close_query_seq,
-        .check = uci_close_check_query, .take = uci_close_on_query);
-
 static void uci_close_on_missing(uci_am_t *am)
 {
-    uci_close_take_report(am->peer, am->data, am->length);
+    uci_close_report_take(am->peer, am->data, am->length);
     uci_list_for_each(closing, &am->peer->worker->conn.closing, uci_close_t, link)
     {
         if ((closing->peer == am->peer) && closing->last && (am->hdr->op == closing->round)) {
@@ -641,31 +433,7 @@ UCI_AM_HANDLER(MISSING, 15, "answer to LEAVE", "report",
                "none: what the closing side has is fetched, or asked for, and LEAVE comes again; or BYE",
                "LEAVE comes again", .flags = UCI_AM_FLAG_REPAIR, .min = 2 * sizeof(uint64_t), .max = UINT32_MAX,
                .grain = 2 * sizeof(uint64_t), .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR,
-               .check = uci_close_check_report, .take = uci_close_on_missing);
-
-static void uci_close_on_bye(uci_am_t *am)
-{
-    const uci_am_hdr_t *hdr = am->hdr;
-    uci_peer_t *peer        = am->peer;
-
-    if (uci_conversation_is_void(&peer->conversation, hdr->value)) {
-        return; /* it has been back since */
-    }
-    uci_conversation_hear_bye(&peer->conversation, hdr->op != 0);
-    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
-    {
-        ep->half = true;
-    }
-    uci_mailbox_catch_up(peer);
-    uci_mailbox_free(peer);
-    uci_close_take_report(peer, am->data, am->length);
-    uci_close_rest(peer);
-}
-
-UCI_AM_HANDLER(BYE, 16, "closing side: nothing more comes from here", "report, up to 11 ranges", "none",
-               "LEAVE that is repeated to who has said BYE has BYE come again", .min = 2 * sizeof(uint64_t),
-               .max = UINT32_MAX, .grain = 2 * sizeof(uint64_t), .check = uci_close_check_report,
-               .take = uci_close_on_bye);
+               .check = uci_close_report_check, .take = uci_close_on_missing);
 
 void uci_close_cleanup(uci_worker_t *worker)
 {

@@ -2,7 +2,7 @@
 #include "recv_begin.h"
 
 #include "both_ways.h"
-#include "direct.h"
+#include "direct_recv.h"
 #include "recv_common.h"
 
 /* Of a peer to whom no endpoint leads yet it is not known */

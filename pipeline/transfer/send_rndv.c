@@ -9,6 +9,7 @@
 #include "conversation/conversation.h"
 #include "data/packer.h"
 #include "direct.h"
+#include "direct_send.h"
 #include "get.h"
 #include "link/bounce.h"
 #include "link/control.h"

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Large messages to a peer: stream.c, direct.c and send_common.c write it.
+ * Large messages to a peer: stream.c, direct_send.c and send_common.c write it.
  */
 #ifndef UCI_TRANSFER_PART_H_
 #define UCI_TRANSFER_PART_H_

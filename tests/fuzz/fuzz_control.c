@@ -13,7 +13,7 @@
 #include "link/bounce.h"
 #include "conn/close.h"
 #include "transfer/descent.h"
-#include "transfer/direct.h"
+#include "transfer/direct_recv.h"
 #include "conn/endpoint.h"
 #include "base/frame.h"
 #include "transfer/get.h"

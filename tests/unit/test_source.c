@@ -15,7 +15,7 @@
 #include "report/report.h"
 #include "live/stats.h"
 
-#include "transfer/direct.h"
+#include "transfer/direct_send.h"
 #include "tune/tuner.h"
 #include "link/txlog.h"
 
