@@ -54,7 +54,7 @@ suites=(
     "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
     "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
-    "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, section 12"
+    "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, Threads"
     "campaign   - 15min faults of every kind, target and rate; then all attacks from outside"
     "arm64      - 2min core's unit tests on 64-bit Arm, emulated: NEON kernels (root; network once)"
     "tidy       - 30s  clang-tidy"

@@ -5,7 +5,7 @@
 #
 # Where do these processes hang? Prints the stacks of all their threads, and has UCI, where it is loaded, print its state
 # on the standard error of each process: workers, peers, every send, receive and close that is under way, unexpected
-# messages (docs/debugging.md, section 11). Uses gdb; without it, what the kernel knows. The processes are stopped for a
+# messages (docs/debugging.md, A job that hangs). Uses gdb; without it, what the kernel knows. The processes are stopped for a
 # second or two each and then go on. For instance, on each node of a job that hangs: tools/where.sh $(pgrep -x my_program)
 set -euo pipefail
 # shellcheck source=tools/common.sh

@@ -107,7 +107,8 @@ bool uci_fault_draw(uci_fault_target_t target, uint64_t length, int64_t peer, uc
 
 /**
  * Damage @a length bytes at @a data in place; at least one byte really changes (a block that is already zero
- * gets a flipped bit instead, and the same for a swap of equal blocks), so that a counted fault is a fault.
+ * gets a flipped bit instead, and the same for a swap of equal blocks). Not so UCI_FAULT_TRUNCATE: it changes no byte, and the
+ * caller, who loses the tail, sees to it that this is damage.
  * @param stale   length bytes of older content for UCI_FAULT_STALE, or NULL (then the data is rotated).
  * @return the new length: smaller than @a length for UCI_FAULT_TRUNCATE (never below 0), else the same. An empty
  *         block cannot be damaged: take the fault back with uci_fault_undo().

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Types of active messages. Each is one row, beside the function that takes it, and a word in the list below: the row is what is checked of a
- * message by its type alone, what handles it, what fault injection may do to it, and its line in docs/design.md, section 4
+ * message by its type alone, what handles it, what fault injection may do to it, and its line in docs/design.md, Active messages
  * (tests/doc_tables.py --write puts it there).
  *
  *     control.c: intact? --> dispatch.c: possible? (row) --> check --> check_receive --> take

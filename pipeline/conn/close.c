@@ -218,7 +218,7 @@ static bool uci_close_is_asking(uci_close_t *closing, bool late)
 
 /* What UCX holds may wait for the other end of an endpoint, for which it asks with the first message that needs it. On tcp
  * the other side's UCX, up to 1.13, has to read this question alone: it crashes if it makes that end and anything
- * follows in what it has read, such as the flush of a close (docs/design.md, section 11). So UCX is not told to close
+ * follows in what it has read, such as the flush of a close (docs/design.md, Closing). So UCX is not told to close
  * before it has let go of what was said */
 static bool uci_close_has_to_wait(uci_close_t *closing)
 {

@@ -6,7 +6,7 @@
  *
  * Each buffer becomes a generic datatype, whose pack and unpack functions send the bytes from a worker to itself, with one
  * side in the foreign memory. So messages to and from such buffers match, are repaired and are counted as all others are.
- * What is not covered is UCX's copy between the two memories, as with other generic datatypes (docs/design.md, section 15).
+ * What is not covered is UCX's copy between the two memories, as with other generic datatypes (docs/protected.md).
  */
 #ifndef UCI_STAGE_H_
 #define UCI_STAGE_H_

@@ -567,7 +567,7 @@ static void uci_link_on_ack(uci_am_t *am)
 UCI_AM_HANDLER(ACK, 2,
                "R, after 128 frames or 512 KiB delivered since the last acknowledgement, if no frame carried `ack` "
                "meanwhile and S has no box here (its first line says it then); answer to SENT; with REPAIR: what is "
-               "missing (section 5)",
+               "missing (*Link*)",
                "words, up to 64 ranges", "with REPAIR: those frames",
                "the next ACK or frame says the same and more; with REPAIR it is repeated",
                .flags = UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_LAST, .min = 2 * sizeof(uint64_t), .max = UINT32_MAX,

@@ -354,7 +354,7 @@ static void uci_send_on_cts(uci_am_t *am)
 }
 
 UCI_AM_HANDLER(CTS, 3,
-               "R, when a RNDV frame is matched, or adopted (section 11); `op` = slot; with GET, though chunk 0 has a "
+               "R, when a RNDV frame is matched, or adopted (*Closing*); `op` = slot; with GET, though chunk 0 has a "
                "slot",
                "", "DATA, SLOT or SEGMENT", "R and S ask: R sends CTS again, S sends QUERY",
                .flags = UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_GET, .grain = 1, .about = UCI_AM_ABOUT_SEND,

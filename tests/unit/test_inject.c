@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The injector from below: two workers over a UCX of the tests' own, faults of one target and kind, and beside the wire and the shared memory
- * somebody who looks at all that goes there. He knows the wire format from docs/design.md, section 3, the bytes that are sent, and XXH3, and
+ * somebody who looks at all that goes there. He knows the wire format from docs/design.md, the bytes that are sent, and XXH3, and
  * shares nothing with the injector. Each fault that is counted must be one that he sees, and each that he sees must be counted.
  */
 #include <criterion/criterion.h>

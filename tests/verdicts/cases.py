@@ -141,7 +141,7 @@ def saying_of(path):
     first = events[0]
     way = "/".join(name for name in (first["path"], first["carrier"]) if name) or "not seen"
     healed = f"healed by {first['healed_by']}" if first["verdict"] == "repaired" else first["verdict"]
-    return f"**{first['cause']}**; path {way}; {first['class']}; {healed}; \"{first['evidence']}\""
+    return f"**{first['cause']}**; path {way}; {first['class']}; {healed}"
 
 
 def table(folder):

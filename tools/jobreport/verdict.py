@@ -38,9 +38,9 @@ NEXT_STEPS = {
         "Report it to the project of UCX, with this report and the output of ucx_info -v; then try another version."],
     "unknown": [
         "Run with UCI_CAPTURE=FOLDER, which keeps both versions of what was damaged.",
-        "Narrow it down by transport, path and host, as section 8 of UCI's docs/debugging.md tells."],
+        "Narrow it down by transport, path and host, as UCI's docs/debugging.md tells (Narrow it down)."],
     NOT_RECORDED: [
-        "Narrow it down by transport, path and host, as section 8 of UCI's docs/debugging.md tells.",
+        "Narrow it down by transport, path and host, as UCI's docs/debugging.md tells (Narrow it down).",
         "Use a newer UCI, whose records name a cause with its evidence."],
 }
 
@@ -214,7 +214,7 @@ def next_steps(tally, counters, level):
     if level == "unknown":
         steps.append("Is UCI on? uci_info tells; and the job must have been run with UCI_STATS and UCI_EVENTS, or with uci_run.")
     if level in ("clean", "unknown") and counters.sums["passthrough_messages"]:
-        steps.append("See section 15 of UCI's docs/design.md for what is not verified, and why.")
+        steps.append("See UCI's docs/protected.md for what is not verified, and why.")
     return list(dict.fromkeys(steps))
 
 
