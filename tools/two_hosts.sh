@@ -21,6 +21,7 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 network=10.197.23
+lock=/run/uci_two_hosts.lock
 hosts=(a b)
 work=
 
@@ -110,16 +111,23 @@ END
 
 take_away() {
     local letter
-    for letter in "${hosts[@]}"; do
+    for letter in a b c d e f g h; do
         ip netns delete "uci-$letter" 2>/dev/null || true
         ip link delete "uci-veth-$letter" 2>/dev/null || true
     done
     ip netns delete uci-switch 2>/dev/null || true
-    rm -rf "$work"
+    [ -z "$work" ] || rm -rf "$work"
+}
+
+# One at a time. What one that was killed could not take away has no owner, and goes.
+own_hosts() {
+    exec {lock_fd}>"$lock"
+    flock -n "$lock_fd" || die "another $0 is at work on this machine: one at a time"
+    take_away
 }
 
 main() {
-    local i
+    local i lock_fd
     case ${1:-} in
     ''|-h|--help) usage_of "$0"; exit ;;
     -n)
@@ -130,7 +138,7 @@ main() {
         ;;
     esac
     [ "$(id -u)" -eq 0 ] || die "network namespaces are made by root"
-    [ ! -e /run/netns/uci-a ] || die "there is a namespace uci-a: is another $0 at work? If not: ip netns delete uci-a"
+    own_hosts
     work=$(mktemp -d)
     trap take_away EXIT
     trap 'exit 130' INT TERM
@@ -144,7 +152,7 @@ main() {
     export OMPI_MCA_plm_rsh_agent=$work/agent OMPI_MCA_orte_keep_fqdn_hostnames=1
     export OMPI_MCA_oob_tcp_if_include=$network.0/24 OMPI_MCA_btl=self
     export HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$work/agent
-    "$work/enter" uci-a "$@"
+    "$work/enter" uci-a "$@" {lock_fd}>&- # who outlives this one owns nothing
 }
 
 main "$@"

@@ -101,6 +101,19 @@ assert 0 < bandwidth["plain"] < 135 and 0 < bandwidth["uci"] < 135, "MB/s; 125 a
 END
 }
 
+# A job that is killed while its hosts are there must not make all later ones fail
+hosts_outlive_none() {
+    local hosts=$uci_root/tools/two_hosts.sh first status=0
+    "$hosts" sleep 30 &
+    first=$!
+    until ip netns exec uci-b true 2>/dev/null; do sleep 0.1; done
+    says "one at a time" 1 "$hosts" true || status=1
+    kill -9 "$first"
+    wait "$first" 2>/dev/null || true
+    "$hosts" true || status=1
+    [ ! -e /run/netns/uci-a ] && return "$status"
+}
+
 check_hosts() {
     local label="between two hosts" mpi
     if [ "$(id -u)" -ne 0 ]; then
@@ -111,6 +124,7 @@ check_hosts() {
         check "uci_tune $label, $mpi" tune_hosts "$mpi"
         check "uci_perftest $label at 1 Gbit/s, $mpi" perftest_hosts "$mpi"
     done
+    check "two_hosts.sh: one at a time, and what a killed one leaves is taken away" hosts_outlive_none
     check "two_hosts.sh: a wrong qdisc is told" says "tc refuses" 1 env UCI_TWO_HOSTS_QDISC=wrong "$uci_root/tools/two_hosts.sh" true
 }
 
