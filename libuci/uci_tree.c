@@ -9,7 +9,6 @@
 #include "util/ranges.h"
 
 #include <omp.h>
-#include <stdlib.h>
 
 _Static_assert(UCI_TREE_MESSAGE_MAX == UCI_MERKLE_MESSAGE_MAX, "uci.h tells how long messages are");
 

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "util/process.h"
 #include "util/process_id.h"
 
 #define UCI_MPI_COMMS_MAX   64 /* communicators of a process that have one; an MPI has 2000 or so at all */

@@ -6,7 +6,6 @@
  *
  * Of its many interfaces only the "direct" ones for GCM are used, which take a record in parts and keep no state of their own.
  */
-#include "util/log.h"
 #include "seal_cipher.h"
 #include "seal_ipsec_mb.h"
 #include "secret.h"

@@ -2,7 +2,6 @@
 #include "twin_spec.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What is made below the folder: "/<rank / 256>/<K>.<rank>.twin" and the ending of a temporary file */

@@ -6,7 +6,6 @@
 #include "util/machine.h"
 #include "util/process.h"
 #include "settings/settings.h"
-#include "live/stats.h"
 
 #include <dlfcn.h>
 #include <errno.h>

@@ -2,13 +2,10 @@
 #include "info_devices.h"
 #include "tune/rdma.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define UCI_INFO_VERBS_LIBRARY "libibverbs.so.1"

@@ -4,7 +4,6 @@
 #include <curses.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define UCI_TOP_HELP "q: end   arrows, PgUp, PgDn, Home, End: move   p: pause   "
 

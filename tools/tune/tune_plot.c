@@ -4,7 +4,6 @@
  * Bandwidth by size as SVG that needs nothing else: one chart of the digests, one of the paths of each transport list.
  * Both axes are logarithmic. Dots show what is chosen.
  */
-#include "settings/settings.h"
 #include "tune.h"
 
 #include <errno.h>

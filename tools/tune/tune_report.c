@@ -3,7 +3,6 @@
  *
  * What uci_tune says, on a terminal and to programs.
  */
-#include "settings/settings.h"
 #include "tune.h"
 
 #include <errno.h>

@@ -7,8 +7,6 @@
  * measures the CPU; as a rank of a job it becomes the program of that MPI, with UCI preloaded.
  */
 #include "beside.h"
-#include "util/file.h"
-#include "util/process.h"
 #include "settings/settings.h"
 #include "tune.h"
 #include "version.h"

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "attach/plugin.h"
 
-#include <stdlib.h>
 
 #include "base/worker_alloc.h"
 #include "transfer/inject.h"

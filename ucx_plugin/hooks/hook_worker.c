@@ -2,7 +2,6 @@
 #include "attach/plugin.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/worker_alloc.h"
 #include "util/log.h"
