@@ -109,10 +109,6 @@ size_t uci_tree_chunk_size(const uci_tree_t *tree)
     return tree->side.chunk_size;
 }
 
-/*
- * Comparisons
- */
-
 static void uci_tree_differ(void *arg, uint64_t offset, uint64_t length)
 {
     uci_ranges_add(arg, offset, length);

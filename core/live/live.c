@@ -80,10 +80,6 @@ static void uci_live_forked(void)
     uci_live_lock = unlocked; /* whoever had it is not here */
 }
 
-/*
- * The folder
- */
-
 /* Made so that nobody else can have put something there. @return a descriptor, or -1 with errno */
 static int uci_live_open_own_folder(char *path, size_t size)
 {
@@ -141,10 +137,6 @@ static int uci_live_create(int folder_fd, mode_t rights, char *name, size_t size
     }
     return fd;
 }
-
-/*
- * The file
- */
 
 static void uci_live_copy(char *to, size_t size, const char *text)
 {
@@ -314,10 +306,6 @@ void uci_live_end(uci_live_state_t state)
     }
     pthread_mutex_unlock(&uci_live_lock);
 }
-
-/*
- * Blocks
- */
 
 /* The file may have been removed, and another one may have its name */
 static bool uci_live_lengthen(size_t size)

@@ -62,10 +62,6 @@ static struct {
     const uci_seal_library_ops_t *library;
 } uci_seal = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
-/*
- * The process
- */
-
 static uci_status_t uci_seal_read_keys(uci_seal_keys_t *keys)
 {
     char path[PATH_MAX];
@@ -188,10 +184,6 @@ uci_status_t uci_seal_random(uint8_t random[UCI_SEAL_RANDOM])
     return UCI_OK;
 }
 
-/*
- * Marks
- */
-
 uci_status_t uci_seal_mark_auth(const void *data, size_t length, const void *more, size_t more_length,
                                 uint8_t mac[UCI_SEAL_MAC])
 {
@@ -213,10 +205,6 @@ bool uci_seal_mark_is_authentic(const void *data, size_t length, const void *mor
     return (uci_seal_mark_auth(data, length, more, more_length, expected) == UCI_OK) &&
            uci_seal_equal(mac, expected, sizeof(expected));
 }
-
-/*
- * Keys of pairs
- */
 
 uci_status_t uci_seal_pair_create(uint64_t own_uid, const uint8_t own_random[UCI_SEAL_RANDOM], uint64_t peer_uid,
                                   const uint8_t peer_random[UCI_SEAL_RANDOM], uci_seal_pair_t **pair_p)
@@ -286,10 +274,6 @@ static uci_status_t uci_seal_epoch_key_make(const uci_seal_pair_t *pair, bool ow
     epoch_key->key   = uci_seal_derive(pair, own, epoch);
     return (epoch_key->key != NULL) ? UCI_OK : UCI_ERR_NO_MEMORY;
 }
-
-/*
- * Records
- */
 
 static void uci_seal_make_nonce(uint64_t counter, uint8_t nonce[UCI_SEAL_NONCE])
 {

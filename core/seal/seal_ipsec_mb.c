@@ -92,10 +92,6 @@ static bool uci_ipsec_mb_has(uci_seal_cipher_t cipher)
            ((uci_ipsec_mb->features & IMB_CPUFLAGS_SSE) == IMB_CPUFLAGS_SSE);
 }
 
-/*
- * Records
- */
-
 static void uci_ipsec_mb_key_destroy(void *key)
 {
     uci_secret_free(key);

@@ -61,10 +61,6 @@ static const char *const uci_settings_carrier_names[]     = {"auto", "am", NULL}
 static const char *const uci_settings_path_names[]        = {"auto", "direct", "stream",
                                                              "get",  "bounce", NULL}; /* as uci_path_t */
 
-/*
- * Types
- */
-
 static uci_status_t uci_setting_parse_enum(const uci_setting_t *setting, const char *text, void *value, char *error,
                                            size_t error_size)
 {
@@ -234,10 +230,6 @@ static void uci_setting_print_twins(const uci_setting_t *setting, const void *va
 {
     uci_twin_spec_print(value, stream);
 }
-
-/*
- * The table
- */
 
 #define UCI_SETTING_ENUM(_names) .parse = uci_setting_parse_enum, .print = uci_setting_print_enum, .names = (_names)
 #define UCI_SETTING_SIZE(_min, _max, _allow_auto) \
@@ -546,10 +538,6 @@ static uci_status_t uci_settings_status;
 
 #define uci_settings_for_each(_i) for ((_i) = 0; (_i) < uci_array_size(uci_settings_table); ++(_i))
 
-/*
- * Names
- */
-
 /* @return index of the row called @a name (@a length characters), or the number of rows. */
 static size_t uci_settings_find(const char *name, size_t length)
 {
@@ -781,10 +769,6 @@ static void uci_settings_print_source(size_t i, FILE *stream)
     }
 }
 
-/*
- * Values
- */
-
 static void uci_settings_log_bad_value(size_t i, const char *error)
 {
     const uci_setting_source_t *source = &uci_settings_sources[i];
@@ -904,10 +888,6 @@ uci_status_t uci_settings_read(void)
     pthread_once(&once, uci_settings_read_all);
     return uci_settings_status;
 }
-
-/*
- * Printing
- */
 
 static void uci_settings_print_doc(size_t i, FILE *stream)
 {

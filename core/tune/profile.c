@@ -23,10 +23,6 @@
 #define UCI_PROFILE_ENTRIES_MAX 4096 /* of kernels, and of paths: far more than uci_tune makes */
 #define UCI_PROFILE_GROW        16
 
-/*
- * Content
- */
-
 void uci_profile_machine_init(uci_profile_machine_t *machine, const char *ucx)
 {
     memset(machine, 0, sizeof(*machine));
@@ -295,10 +291,6 @@ bool uci_profile_fits(const uci_profile_t *profile, const uci_profile_machine_t 
     return true;
 }
 
-/*
- * Writing
- */
-
 static void uci_profile_write_string(FILE *stream, const char *name, const char *text)
 {
     fprintf(stream, "\"%s\": ", name);
@@ -385,10 +377,6 @@ uci_status_t uci_profile_save(const uci_profile_t *profile, const char *path)
     }
     return UCI_OK;
 }
-
-/*
- * Reading
- */
 
 /* Jansson is opened when a profile is first read: the library that holds this code is preloaded into processes that
  * never read one. */

@@ -46,10 +46,6 @@ static struct {
     pthread_mutex_t lock;
 } uci_tuner = {.source = "built in", .lock = PTHREAD_MUTEX_INITIALIZER};
 
-/*
- * Choosing
- */
-
 static double uci_tuner_margin(const uci_profile_t *profile)
 {
     return (strcmp(profile->source, UCI_PROFILE_SOURCE_QUICK) == 0) ? UCI_TUNER_MARGIN_QUICK : UCI_TUNER_MARGIN;
@@ -493,10 +489,6 @@ const char *uci_tuner_source(void)
 {
     return uci_tuner.source;
 }
-
-/*
- * Finding a profile
- */
 
 /* Folder of the user's cache: where the XDG Base Directory Specification says */
 static uci_status_t uci_tuner_cache_path(const char *name, char *path, size_t size)

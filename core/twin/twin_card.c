@@ -23,10 +23,6 @@
 #define UCI_TWIN_PROGRAM_PIECE ((size_t)1 << 20) /* at the beginning and at the end of a program's file */
 #define UCI_TWIN_ARGUMENTS_MAX ((size_t)8 << 20) /* more than Linux allows by default */
 
-/*
- * This process
- */
-
 static uint64_t uci_twin_card_digest(const void *data, size_t length)
 {
     uci_digest_init();
@@ -132,10 +128,6 @@ uci_status_t uci_twin_card_fill(uci_twin_card_t *card)
     return UCI_OK;
 }
 
-/*
- * What differs
- */
-
 /* @return true */
 static bool uci_twin_card_tell(const uci_twin_card_t *ours, const uci_twin_card_t *theirs, char *text, size_t size,
                                const char *what, const char *our, const char *their)
@@ -210,10 +202,6 @@ bool uci_twin_card_differs(const uci_twin_card_t *ours, const uci_twin_card_t *t
     }
     return false;
 }
-
-/*
- * Text
- */
 
 typedef enum {
     UCI_TWIN_FIELD_TEXT,

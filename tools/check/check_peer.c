@@ -45,10 +45,6 @@ static uint64_t uci_check_hash(const void *data, size_t length)
     return uci_digest_table[UCI_DIGEST_XXH3].digest(data, length);
 }
 
-/*
- * REQUEST and READY
- */
-
 /* @return NULL, or what is wrong. */
 static const char *uci_check_hail_wrong(const uci_check_hail_t *hail, size_t length)
 {
@@ -168,10 +164,6 @@ static uci_status_t uci_check_ready(const uci_check_wire_t *wire, const uci_chec
     free(hail);
     return status;
 }
-
-/*
- * Names: a tree over buckets
- */
 
 /* The same number on both sides, a power of 2, and bounded whatever number of entries the other side claims to have */
 static uint64_t uci_check_bucket_count(uint64_t own, uint64_t theirs)
@@ -295,10 +287,6 @@ static bool uci_check_take_subset(const uci_check_list_t *own, const uci_check_m
     }
     return true;
 }
-
-/*
- * ENTRIES
- */
 
 typedef struct uci_check_blob {
     uint8_t *bytes;
@@ -572,10 +560,6 @@ static uci_status_t uci_check_exchange_chunks(const uci_check_wire_t *wire, cons
     }
     return status;
 }
-
-/*
- * All of it
- */
 
 static uci_status_t uci_check_compare_entries(const uci_check_wire_t *wire, const uci_check_list_t *own, bool own_is_a,
                                               uci_check_list_t *subset, uci_check_list_t *theirs,

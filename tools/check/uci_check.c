@@ -64,10 +64,6 @@ static void __attribute__((noreturn)) uci_check_exit_usage(const char *complaint
     exit(UCI_CHECK_EXIT_TROUBLE);
 }
 
-/*
- * sum
- */
-
 /* A manifest, and its leaves, are not part of what they tell of */
 static void uci_check_skip(uci_check_scan_options_t *scan, const char *manifest)
 {
@@ -122,10 +118,6 @@ static int uci_check_sum(uci_check_options_t *options, char **paths)
     uci_check_list_cleanup(&list);
     return ret;
 }
-
-/*
- * verify and compare
- */
 
 static int uci_check_report(const uci_check_options_t *options, uci_check_report_t *report)
 {
@@ -225,10 +217,6 @@ static int uci_check_compare_here(const uci_check_options_t *options, char *a, c
     uci_check_list_cleanup(&lists[1]);
     return ret;
 }
-
-/*
- * compare over two hosts
- */
 
 /* @return the path of HOST:PATH, whose colon comes before any slash; NULL: it is a path of this host. */
 static char *uci_check_path_there(char *argument)
@@ -352,10 +340,6 @@ static int uci_check_serve(uci_check_options_t *options, char **arguments)
     free(request);
     return (status == UCI_OK) ? UCI_CHECK_EXIT_SAME : UCI_CHECK_EXIT_TROUBLE;
 }
-
-/*
- * Options
- */
 
 enum {
     UCI_CHECK_OPTION_NO_LEAVES = 256,

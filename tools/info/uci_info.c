@@ -73,10 +73,6 @@ static const char uci_info_help[] =
         "  mpirun -N 1 uci_info -d | grep '# wire' | grep -v ': 0 '\n"
         "                                 which ports have seen damaged signals or packets?\n";
 
-/*
- * -v
- */
-
 static void uci_info_print_ucx(void)
 {
     void *library = dlopen(UCI_INFO_UCP_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
@@ -114,10 +110,6 @@ static void uci_info_print_version(void)
     uci_info_print_ucx();
 }
 
-/*
- * -C
- */
-
 static void uci_info_print_feature(const char *name, bool is_there)
 {
     printf("%s: %s\n", name, is_there ? "yes" : "no");
@@ -142,10 +134,6 @@ static void uci_info_print_cpu(void)
     uci_info_print_feature("sve", getauxval(AT_HWCAP) & HWCAP_SVE);
 #endif
 }
-
-/*
- * -D
- */
 
 /* @return the best speed in GB/s of digesting, or, with @a dst, of copying, one buffer. */
 static double uci_info_measure(const uci_digest_ops_t *digest, void *dst, const void *src)
@@ -205,10 +193,6 @@ static void uci_info_print_digests(void)
     free(src);
 }
 
-/*
- * -c
- */
-
 static int uci_info_print_settings(bool is_documented)
 {
     uci_status_t status = uci_settings_read(); /* has logged what is wrong */
@@ -219,10 +203,6 @@ static int uci_info_print_settings(bool is_documented)
     uci_settings_print(stdout, UCI_SETTINGS_PRINT_VALUE | (is_documented ? UCI_SETTINGS_PRINT_DOC : 0));
     return (status == UCI_OK) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
-
-/*
- * Options
- */
 
 static void uci_info_exit_usage(const char *complaint, const char *argument)
 {

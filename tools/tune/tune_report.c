@@ -66,10 +66,6 @@ tune_check_t *tune_add_check(tune_checks_t *list, uint64_t size)
     return &list->checks[list->count++];
 }
 
-/*
- * Tables
- */
-
 static void tune_print_rate(const uci_cost_t *cost, uint64_t size, unsigned i)
 {
     if ((cost == NULL) || (i >= cost->count)) { /* points are added by ascending size: what is missing is at the end */
@@ -305,10 +301,6 @@ void tune_print(const tune_result_t *result)
                100 * TUNE_TOLERANCE);
     }
 }
-
-/*
- * For programs
- */
 
 static json_t *tune_json_checks(const tune_checks_t *list)
 {

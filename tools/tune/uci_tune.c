@@ -160,10 +160,6 @@ static const char *uci_tune_ucx_version(void)
     return (get_version_string != NULL) ? get_version_string() : "";
 }
 
-/*
- * Becoming a rank
- */
-
 /* Which MPI has started this process as a rank of a job; NULL: none has */
 static const char *uci_tune_launcher(void)
 {
