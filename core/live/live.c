@@ -60,11 +60,6 @@ bool uci_live_is_open(void)
     return (uci_live.region != NULL) && (uci_live.pid == getpid());
 }
 
-const char *uci_live_path(void)
-{
-    return uci_live_is_open() ? uci_live.path : "";
-}
-
 /*
  * A fork. Its memory is at the same place, so that what points there still does, but it is nobody's file any more.
  */

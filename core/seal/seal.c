@@ -165,11 +165,6 @@ uci_seal_cipher_t uci_seal_cipher(void)
     return uci_seal.cipher;
 }
 
-const char *uci_seal_library(void)
-{
-    return uci_seal_is_on() ? uci_seal.library->version() : NULL;
-}
-
 uci_status_t uci_seal_random(uint8_t random[UCI_SEAL_RANDOM])
 {
     ssize_t ret;

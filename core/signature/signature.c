@@ -195,11 +195,6 @@ unsigned uci_sigtype_code(const uci_sigtype_t *type)
     return type->code;
 }
 
-const char *uci_sigtype_text(const uci_sigtype_t *type)
-{
-    return type->text;
-}
-
 uci_sighash_t uci_sigtype_hash(const uci_sigtype_t *type, uint64_t count)
 {
     return uci_sighash_repeat(type->hash, count);

@@ -443,11 +443,6 @@ out:
     return plan;
 }
 
-uci_choice_t uci_tuner_choose(const char *transports, uint32_t paths, uint64_t size)
-{
-    return *uci_plan_choose(uci_tuner_plan(transports, paths), size);
-}
-
 /* Smallest and largest eager limit of all transports the profile knows, and of those it does not */
 static void uci_tuner_find_eager_range(void)
 {

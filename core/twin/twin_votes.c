@@ -714,28 +714,17 @@ void uci_twin_votes_lose(uci_twin_votes_t *votes, unsigned twin)
     }
 }
 
-/* Undecided messages of which @a has has said a value and @a lacks has not */
-static uint64_t uci_twin_votes_count(const uci_twin_votes_t *votes, unsigned has, unsigned lacks)
+uint64_t uci_twin_votes_waiting(const uci_twin_votes_t *votes, unsigned twin)
 {
     uint64_t count = 0;
     unsigned have;
 
     for (have = 1; have < uci_array_size(votes->open); ++have) {
-        if ((have & (1u << has)) && !(have & (1u << lacks))) {
+        if ((have & (1u << votes->me)) && !(have & (1u << twin))) {
             count += votes->open[have];
         }
     }
     return count;
-}
-
-uint64_t uci_twin_votes_waiting(const uci_twin_votes_t *votes, unsigned twin)
-{
-    return uci_twin_votes_count(votes, votes->me, twin);
-}
-
-uint64_t uci_twin_votes_ahead(const uci_twin_votes_t *votes, unsigned twin)
-{
-    return uci_twin_votes_count(votes, twin, votes->me);
 }
 
 uint64_t uci_twin_votes_agreed(const uci_twin_votes_t *votes)
@@ -753,11 +742,6 @@ bool uci_twin_votes_has_agreed(const uci_twin_votes_t *votes, uint32_t source)
         }
     }
     return false;
-}
-
-size_t uci_twin_votes_bytes(const uci_twin_votes_t *votes)
-{
-    return votes->bytes;
 }
 
 void uci_twin_votes_visit(const uci_twin_votes_t *votes, uci_twin_tally_cb_t cb, void *arg)
