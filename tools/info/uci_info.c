@@ -31,7 +31,7 @@
 #define UCI_INFO_EXIT_USAGE   2
 
 enum {
-    UCI_INFO_RELEASE  = 1 << 0,
+    UCI_INFO_RELEASE  = 1 << 0, /* in the order of the letters of their options, which parse_options has */
     UCI_INFO_VERSION  = 1 << 1,
     UCI_INFO_CPU      = 1 << 2,
     UCI_INFO_DIGESTS  = 1 << 3,
@@ -216,48 +216,18 @@ static unsigned uci_info_parse_options(int argc, char **argv)
     static const struct option long_options[] = {{"cpu", no_argument, NULL, 'C'},     {"help", no_argument, NULL, 'h'},
                                                  {"version", no_argument, NULL, 'V'}, {"check", no_argument, NULL, 'K'},
                                                  {"json", no_argument, NULL, 'J'},    {0}};
+    static const char letters[]               = "VvCDcfhdKJs"; /* as the bits of what they show */
     unsigned show                             = 0;
+    const char *letter;
     int option;
 
     while ((option = getopt_long_only(argc, argv, "vDCcdfhs", long_options, NULL)) != -1) {
-        switch (option) {
-        case 'v':
-            show |= UCI_INFO_VERSION;
-            break;
-        case 'D':
-            show |= UCI_INFO_DIGESTS;
-            break;
-        case 'C':
-            show |= UCI_INFO_CPU;
-            break;
-        case 'd':
-            show |= UCI_INFO_DEVICES;
-            break;
-        case 'c':
-            show |= UCI_INFO_SETTINGS;
-            break;
-        case 's':
-            show |= UCI_INFO_SEAL;
-            break;
-        case 'f':
-            show |= UCI_INFO_DOC;
-            break;
-        case 'h':
-            show |= UCI_INFO_HELP;
-            break;
-        case 'K':
-            show |= UCI_INFO_CHECK;
-            break;
-        case 'J':
-            show |= UCI_INFO_JSON;
-            break;
-        case 'V':
-            show |= UCI_INFO_RELEASE;
-            break;
-        default: /* getopt has said what is wrong */
+        letter = strchr(letters, option);
+        if (letter == NULL) { /* getopt has said what is wrong */
             fprintf(stderr, "Try 'uci_info -h'.\n");
             exit(UCI_INFO_EXIT_USAGE);
         }
+        show |= 1u << (letter - letters);
     }
 
     if (optind < argc) {
