@@ -119,17 +119,12 @@ static uci_status_t uci_setting_parse_size(const uci_setting_t *setting, const c
 static void uci_setting_print_size(const uci_setting_t *setting, const void *value, FILE *stream)
 {
     size_t size = *(const size_t *)value;
+    char text[24];
 
     if (size == UCI_SETTING_AUTO) {
         fputs("auto", stream);
-    } else if ((size != 0) && (size % UCI_GB == 0)) {
-        fprintf(stream, "%zug", size / UCI_GB);
-    } else if ((size != 0) && (size % UCI_MB == 0)) {
-        fprintf(stream, "%zum", size / UCI_MB);
-    } else if ((size != 0) && (size % UCI_KB == 0)) {
-        fprintf(stream, "%zuk", size / UCI_KB);
     } else {
-        fprintf(stream, "%zu", size);
+        fputs(uci_size_text(size, text), stream);
     }
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "attach/plugin.h"
 
-
 #include "base/worker_alloc.h"
 #include "transfer/inject.h"
 #include "util/log.h"
@@ -221,8 +220,6 @@ UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t
 
     return uci_hook_ptr_to_status(uci_hook_send(ep, buffer, count, tag, &param, false));
 }
-
-/* ----------------------------------------------------------- receiving */
 
 static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_any(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
                                                        ucp_tag_t tag_mask, const ucp_request_param_t *param)

@@ -159,8 +159,6 @@ UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
                                                                                : uci_hook_progress_any(worker);
 }
 
-/* ---------------------------------------------------- sleeping and waking */
-
 UCI_EXPORT ucs_status_t ucp_worker_arm(ucp_worker_h worker)
 {
     uci_worker_t *ours;
@@ -185,8 +183,6 @@ UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker)
     ours = uci_plugin_worker(worker);
     return (ours == NULL) ? uci_ucp.worker_wait(worker) : uci_wakeup_wait(ours);
 }
-
-/* ----------------------------------------------------------- addresses */
 
 /* Put the mark in front of a worker's address */
 static ucs_status_t uci_hook_mark_address(uci_worker_t *worker, ucp_address_t **address_p, size_t *length_p)
@@ -255,8 +251,6 @@ UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_wor
     }
     return uci_ucp.worker_address_query(address, attr);
 }
-
-/* ----------------------------------------------------- active messages */
 
 static ucs_status_t uci_hook_check_am_id(ucp_worker_h worker, unsigned id)
 {
