@@ -21,8 +21,7 @@
 #define UCI_SETTINGS_BAD_LINES_MAX 10
 
 #define UCI_KB ((size_t)1024)
-#define UCI_MB (1024 * UCI_KB)
-#define UCI_GB (1024 * UCI_MB)
+#define UCI_GB ((size_t)1 << 30)
 
 typedef struct uci_setting uci_setting_t;
 
