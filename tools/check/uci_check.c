@@ -236,19 +236,6 @@ static char *uci_check_host_of(const char *argument, const char *path)
     return strndup(argument + brackets, length - (2 * (size_t)brackets));
 }
 
-static uci_check_request_t *uci_check_make_request(const uci_check_options_t *options, const char *path)
-{
-    uci_check_request_t *request = calloc(1, sizeof(*request));
-
-    if ((request == NULL) || (strlen(path) >= sizeof(request->path))) {
-        uci_check_exit_usage("this path is too long: ", path);
-    }
-    request->form            = options->form;
-    request->one_file_system = options->scan.one_file_system;
-    strcpy(request->path, (*path == '\0') ? "." : path);
-    return request;
-}
-
 /* What both sides do when it is known what is to be compared */
 static uci_status_t uci_check_talk(const uci_check_wire_t *wire, const uci_check_options_t *options, char *path,
                                    bool is_asker, const uci_check_report_t *about, bool own_is_a, int *ret_p)
@@ -281,23 +268,26 @@ static uci_status_t uci_check_talk(const uci_check_wire_t *wire, const uci_check
 
 static int uci_check_compare_there(const uci_check_options_t *options, char *a, char *b)
 {
-    bool own_is_a                = (uci_check_path_there(a) == NULL);
-    char *there                  = uci_check_path_there(own_is_a ? b : a);
-    char *host                   = uci_check_host_of(own_is_a ? b : a, there);
-    uci_check_request_t *request = uci_check_make_request(options, there);
-    uci_check_report_t report    = {.command = "compare", .a = a, .b = b};
-    int ret                      = UCI_CHECK_EXIT_TROUBLE;
+    bool own_is_a               = (uci_check_path_there(a) == NULL);
+    char *there                 = uci_check_path_there(own_is_a ? b : a);
+    char *host                  = uci_check_host_of(own_is_a ? b : a, there);
+    uci_check_request_t request = {.form = options->form, .one_file_system = options->scan.one_file_system};
+    uci_check_report_t report   = {.command = "compare", .a = a, .b = b};
+    int ret                     = UCI_CHECK_EXIT_TROUBLE;
     uci_check_pipe_t pipe;
     uci_check_wire_t wire = {uci_check_pipe_swap, &pipe};
 
+    if (strlen(there) >= sizeof(request.path)) {
+        uci_check_exit_usage("this path is too long: ", there);
+    }
+    strcpy(request.path, (*there == '\0') ? "." : there);
     if ((host != NULL) && uci_check_pipe_start(&pipe, options->rsh, host, options->program)) {
         report.moved = &pipe.moved;
-        if (uci_check_ask(&wire, request) == UCI_OK) {
+        if (uci_check_ask(&wire, &request) == UCI_OK) {
             uci_check_talk(&wire, options, own_is_a ? a : b, true, &report, own_is_a, &ret);
         }
         uci_check_pipe_close(&pipe);
     }
-    free(request);
     free(host);
     return ret;
 }
@@ -319,25 +309,22 @@ static int uci_check_compare(const uci_check_options_t *options, char **argument
 /* What compare starts at the other host */
 static int uci_check_serve(uci_check_options_t *options, char **arguments)
 {
-    uci_check_request_t *request = calloc(1, sizeof(*request));
-    uci_status_t status          = UCI_ERR_NO_MEMORY;
+    uci_check_request_t request;
     uci_check_pipe_t pipe;
+    uci_status_t status;
     uci_check_wire_t wire = {uci_check_pipe_swap, &pipe};
 
     if ((arguments[0] != NULL) || isatty(STDIN_FILENO)) {
         uci_check_exit_usage("serve is what compare starts at the other host", "");
     }
     uci_check_pipe_serve(&pipe);
-    if (request != NULL) {
-        status = uci_check_be_asked(&wire, request);
-    }
+    status = uci_check_be_asked(&wire, &request);
     if (status == UCI_OK) {
-        options->form                 = request->form;
-        options->scan.one_file_system = request->one_file_system;
+        options->form                 = request.form;
+        options->scan.one_file_system = request.one_file_system;
         options->scan.progress        = false; /* the terminal, if there is one, is the other side's */
-        status                        = uci_check_talk(&wire, options, request->path, false, NULL, false, NULL);
+        status                        = uci_check_talk(&wire, options, request.path, false, NULL, false, NULL);
     }
-    free(request);
     return (status == UCI_OK) ? UCI_CHECK_EXIT_SAME : UCI_CHECK_EXIT_TROUBLE;
 }
 
