@@ -13,30 +13,6 @@
 #include "live/stats.h"
 #include "message/unexpected.h"
 
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
-                                            ucp_tag_t tag, ucp_send_callback_t cb);
-UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
-                                         ucp_tag_t tag, void *request);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
-                                             const ucp_request_param_t *param);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
-                                                 ucp_tag_t tag, ucp_send_callback_t cb);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
-                                                  const ucp_request_param_t *param);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
-                                            ucp_tag_t tag, ucp_tag_t tag_mask, ucp_tag_recv_callback_t cb);
-UCI_EXPORT ucs_status_t ucp_tag_recv_nbr(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
-                                         ucp_tag_t tag, ucp_tag_t tag_mask, void *req);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
-                                             ucp_tag_t tag_mask, const ucp_request_param_t *param);
-UCI_EXPORT ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
-                                              ucp_tag_recv_info_t *info);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nb(ucp_worker_h worker, void *buffer, size_t count,
-                                                ucp_datatype_t datatype, ucp_tag_message_h message,
-                                                ucp_tag_recv_callback_t cb);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h worker, void *buffer, size_t count,
-                                                 ucp_tag_message_h message, const ucp_request_param_t *param);
-
 typedef __typeof__(ucp_tag_send_nbx) uci_hook_send_func_t;
 
 /* The buffer is not in the host's memory: UCX moves it. @return what to do the operation with, NULL: it can't be done */
