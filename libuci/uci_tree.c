@@ -9,7 +9,6 @@
 #include "util/ranges.h"
 
 #include <omp.h>
-#include <stdlib.h>
 
 _Static_assert(UCI_TREE_MESSAGE_MAX == UCI_MERKLE_MESSAGE_MAX, "uci.h tells how long messages are");
 
@@ -109,10 +108,6 @@ size_t uci_tree_chunk_size(const uci_tree_t *tree)
 {
     return tree->side.chunk_size;
 }
-
-/*
- * Comparisons
- */
 
 static void uci_tree_differ(void *arg, uint64_t offset, uint64_t length)
 {

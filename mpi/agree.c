@@ -93,8 +93,6 @@ static void uci_mpi_agree_leave(void)
     pthread_mutex_unlock(&uci_mpi_agree_lock);
 }
 
-/* -------------------------------------------------------------- requests */
-
 static void uci_mpi_check_requests(uci_mpi_check_t *check, int limit)
 {
     MPI_Request *more = (limit > (int)uci_array_size(check->few)) ? calloc((size_t)limit, sizeof(*more)) : NULL;
@@ -135,8 +133,6 @@ static bool uci_mpi_check_is_ready(uci_mpi_check_t *check)
     }
     return done;
 }
-
-/* ------------------------------------------------------------------- sum */
 
 /* A round of adding up: whom this rank sends its sum to, and from whom it gets one; -1: nobody */
 typedef struct uci_mpi_round {
@@ -215,8 +211,6 @@ static bool uci_mpi_check_next_round(uci_mpi_check_t *check)
     }
     return true;
 }
-
-/* ----------------------------------------------------------------- words */
 
 static void uci_mpi_check_tell(uci_mpi_check_t *check, int rank, const char *says, int other_rank,
                                const char *other_says)
@@ -320,8 +314,6 @@ static void uci_mpi_check_start_verdict(uci_mpi_check_t *check)
     }
 }
 
-/* ----------------------------------------------------------------- edges */
-
 static bool uci_mpi_check_start_edges(uci_mpi_check_t *check)
 {
     const uci_mpi_edges_t *in = &check->statement.in, *out = &check->statement.out;
@@ -369,8 +361,6 @@ static void uci_mpi_check_judge_edges(uci_mpi_check_t *check)
         uci_mpi_check_tell(check, edge->rank, sends, check->shadow->rank, receives);
     }
 }
-
-/* -------------------------------------------------------------- progress */
 
 /* A stage has ended. @return whether there is another one */
 static bool uci_mpi_check_next_stage(uci_mpi_check_t *check)
@@ -482,8 +472,6 @@ void uci_mpi_agree_poll(uint64_t since_ns)
         uci_mpi_agree_end_rest();
     }
 }
-
-/* ----------------------------------------------------------------- calls */
 
 static uci_mpi_check_t *uci_mpi_check_create(const uci_mpi_collective_t *collective, uci_mpi_shadow_t *shadow)
 {

@@ -26,8 +26,6 @@ typedef struct uci_mpi_allreduce {
 static pthread_once_t uci_mpi_allreduce_once = PTHREAD_ONCE_INIT;
 static const uci_allreduce_ops_t *uci_mpi_allreduce_ops; /* NULL: all is left to the MPI */
 
-/* -------------------------------------------------------------- deciding */
-
 /* Buffers may be a GPU's then, which can't be read here. Never unloaded once it is there */
 static bool uci_mpi_has_gpu(void)
 {
@@ -115,8 +113,6 @@ static uci_mpi_comm_t *uci_mpi_allreduce_wants(const void *send, const void *rec
                                                         uci_mpi_allreduce_is_faster(kept, (size_t)count * extent));
     return is_wanted ? kept : NULL;
 }
-
-/* ------------------------------------------------------------------ doing */
 
 /* Sums of this node: from its last rank to its first, since MPI's functions write to the right operand */
 static int uci_mpi_allreduce_chunk(uci_mpi_allreduce_t *work, const uci_mpi_piece_t *piece, size_t offset,

@@ -10,7 +10,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "util/process.h"
 #include "util/process_id.h"
 
 #define UCI_MPI_COMMS_MAX   64 /* communicators of a process that have one; an MPI has 2000 or so at all */
@@ -31,8 +30,6 @@ static int uci_mpi_comm_keyval  = MPI_KEYVAL_INVALID;
 static int uci_mpi_final_keyval = MPI_KEYVAL_INVALID;
 static int uci_mpi_comm_count;
 static size_t uci_mpi_windows_length; /* bytes of all windows that are mapped */
-
-/* --------------------------------------------------------------- keeping */
 
 static void uci_mpi_window_unmap(uci_mpi_window_t *window)
 {
@@ -123,8 +120,6 @@ uci_mpi_comm_t *uci_mpi_comm_get(MPI_Comm comm)
                    : uci_mpi_comm_create(comm);
 }
 
-/* ----------------------------------------------------- who is on which node */
-
 static int uci_mpi_place_by_host(const void *left, const void *right)
 {
     const uci_mpi_place_t *a = left, *b = right;
@@ -185,8 +180,6 @@ static void uci_mpi_comm_find_nodes(uci_mpi_comm_t *kept, uci_mpi_place_t *place
         uci_mpi_comm_add_node(kept, places + begin, end - begin);
     }
 }
-
-/* ---------------------------------------------------------------- window */
 
 /* The first rank of a node makes it. Its name is empty if that can't be done, and memory NULL */
 static void uci_mpi_memory_create(uci_mpi_window_t *window, char *name, size_t size)
@@ -268,8 +261,6 @@ static bool uci_mpi_buffers_alloc(uci_mpi_comm_t *kept)
     kept->chunk   = kept->spare + block;
     return true;
 }
-
-/* --------------------------------------------------------------- agreeing */
 
 /* @return whether all say so */
 static bool uci_mpi_comm_agree(MPI_Comm comm, bool says)

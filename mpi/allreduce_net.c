@@ -25,8 +25,6 @@ int uci_mpi_reduce_local(MPI_Datatype datatype, MPI_Op op, size_t extent, const 
     return PMPI_Reduce_local(in, inout, (int)(length / extent), datatype, op);
 }
 
-/* --------------------------------------------------------------- waiting */
-
 static int uci_mpi_net_turn(uci_mpi_net_t *net, unsigned *turns)
 {
     if (net->window != NULL) {
@@ -57,8 +55,6 @@ static int uci_mpi_net_wait(uci_mpi_net_t *net, MPI_Request *request)
         }
     }
 }
-
-/* ------------------------------------------------------------ exchanging */
 
 static size_t uci_mpi_segment_of(size_t length)
 {
@@ -160,8 +156,6 @@ static int uci_mpi_exchange_reduce(uci_mpi_net_t *net, int peer, bool is_left, u
     }
     return ret;
 }
-
-/* ------------------------------------------------------------ algorithms */
 
 /* The node of leaf @a leaf, of which the first @a pairs are pairs of nodes */
 static int uci_mpi_node_of(int leaf, int pairs)

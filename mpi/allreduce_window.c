@@ -28,8 +28,6 @@ struct uci_mpi_seat {
     uint64_t answered; /* by the writer */
 };
 
-/* ---------------------------------------------------------------- where */
-
 static uint64_t uci_mpi_word(uint32_t number)
 {
     return ((uint64_t)~number << 32) | number;
@@ -115,8 +113,6 @@ void uci_mpi_window_format(uci_mpi_window_t *window)
     }
 }
 
-/* --------------------------------------------------------------- writing */
-
 static void uci_mpi_chunk_write(uci_mpi_window_t *window, const uci_mpi_piece_t *piece, unsigned block, size_t offset,
                                 size_t length)
 {
@@ -180,8 +176,6 @@ void uci_mpi_window_fail(uci_mpi_window_t *window, int error)
 {
     __atomic_store_n(&uci_mpi_seat(window, window->rank)->failed, uci_mpi_word((uint32_t)error), __ATOMIC_RELEASE);
 }
-
-/* --------------------------------------------------------------- waiting */
 
 /* A request that can't be fulfilled is answered as well: who has made it will see that nothing has changed, and say so. Others can write to the
  * seat: each word is read once, so that what is looked at is what is used */
@@ -342,8 +336,6 @@ int uci_mpi_window_wait_taken(uci_mpi_window_t *window, uint32_t number)
     }
     return ret;
 }
-
-/* --------------------------------------------------------------- reading */
 
 /* Its writer puts it there once more */
 static int uci_mpi_chunk_ask(uci_mpi_window_t *window, const uci_mpi_piece_t *piece, unsigned writer, unsigned block,

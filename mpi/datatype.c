@@ -29,8 +29,6 @@ int uci_mpi_datatype_init(void)
     return PMPI_Type_create_keyval(MPI_TYPE_NULL_COPY_FN, uci_mpi_on_delete, &uci_mpi_keyval, NULL) == MPI_SUCCESS;
 }
 
-/* ------------------------------------------------------------- contents */
-
 /* What a datatype was made by */
 typedef struct uci_mpi_contents {
     int combiner;
@@ -258,8 +256,6 @@ static uci_status_t uci_mpi_type_build(MPI_Datatype datatype, uci_sigtype_t **ty
     }
     return status;
 }
-
-/* -------------------------------------------------------------- keeping */
 
 static uci_sigtype_t *uci_mpi_type_create(MPI_Datatype datatype)
 {

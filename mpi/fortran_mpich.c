@@ -42,8 +42,6 @@ UCI_MPI_FORTRAN(request_free, (MPI_Fint * request, MPI_Fint *ierror))
     pmpir_request_free_f08_(request, ierror);
 }
 
-/* ------------------------------------------------------------ collectives */
-
 static void uci_mpi_f08_barrier(const char *call, bool blocks, MPI_Fint comm)
 {
     if (uci_mpi_compares_collectives()) {

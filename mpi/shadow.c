@@ -41,8 +41,6 @@ static void uci_mpi_shadow_init(void)
     PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, uci_mpi_shadow_on_delete, &uci_mpi_shadow_keyval, NULL);
 }
 
-/* ----------------------------------------------------------------- making */
-
 /* One of both groups: where are those of the remote one? */
 static bool uci_mpi_shadow_merge(uci_mpi_shadow_t *shadow, MPI_Comm comm)
 {
@@ -159,8 +157,6 @@ void uci_mpi_shadow_finalize(void)
         }
     }
 }
-
-/* ------------------------------------------------------------- neighbours */
 
 static bool uci_mpi_neighbours_alloc(uci_mpi_neighbours_t *neighbours, int count)
 {

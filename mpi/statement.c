@@ -8,8 +8,6 @@
 #include "basic_types.h"
 #include "operations.h"
 
-/* ----------------------------------------------------------------- sides */
-
 static uint64_t uci_mpi_side_count(const uci_mpi_side_t *side, int i)
 {
 #if MPI_VERSION >= 4
@@ -59,8 +57,6 @@ bool uci_mpi_signatures_match(uint64_t word, uint64_t hash, uint64_t other_word,
            ((uci_signature_elements(word) == 0) && (uci_signature_elements(other_word) == 0)) ||
            ((word == other_word) && ((code != UCI_SIGNATURE_MIXED) || (hash == other_hash)));
 }
-
-/* ----------------------------------------------------------------- edges */
 
 /* A call that is being put into words, and by whom */
 typedef struct uci_mpi_telling {
@@ -115,8 +111,6 @@ static void uci_mpi_edges_add_all(const uci_mpi_telling_t *telling, uci_mpi_edge
         }
     }
 }
-
-/* ----------------------------------------------------------------- flows */
 
 /* All have the same, as @a own says; if this rank has another side too, it must be that as well */
 static void uci_mpi_tell_own(const uci_mpi_telling_t *telling, const uci_mpi_side_t *own, const uci_mpi_side_t *other)
@@ -297,8 +291,6 @@ void uci_mpi_statement_clear(uci_mpi_statement_t *statement)
     uci_mpi_edges_clear(&statement->in);
 }
 
-/* ---------------------------------------------------------------- number */
-
 static uint64_t uci_mpi_mix(uint64_t first, uint64_t second)
 {
     return uci_sighash_scatter(uci_sighash_scatter(first) ^ second);
@@ -339,8 +331,6 @@ uint64_t uci_mpi_statement_sum(const uci_mpi_statement_t *statement, int rank, i
     }
     return sum;
 }
-
-/* ----------------------------------------------------------------- words */
 
 void uci_mpi_statement_describe(const uci_mpi_statement_t *statement, char *text, size_t size)
 {

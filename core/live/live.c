@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "live.h"
 #include "util/file.h"
 #include "live_file.h"
@@ -62,11 +60,6 @@ bool uci_live_is_open(void)
     return (uci_live.region != NULL) && (uci_live.pid == getpid());
 }
 
-const char *uci_live_path(void)
-{
-    return uci_live_is_open() ? uci_live.path : "";
-}
-
 /*
  * A fork. Its memory is at the same place, so that what points there still does, but it is nobody's file any more.
  */
@@ -81,10 +74,6 @@ static void uci_live_forked(void)
     }
     uci_live_lock = unlocked; /* whoever had it is not here */
 }
-
-/*
- * The folder
- */
 
 /* Made so that nobody else can have put something there. @return a descriptor, or -1 with errno */
 static int uci_live_open_own_folder(char *path, size_t size)
@@ -143,10 +132,6 @@ static int uci_live_create(int folder_fd, mode_t rights, char *name, size_t size
     }
     return fd;
 }
-
-/*
- * The file
- */
 
 static void uci_live_copy(char *to, size_t size, const char *text)
 {
@@ -316,10 +301,6 @@ void uci_live_end(uci_live_state_t state)
     }
     pthread_mutex_unlock(&uci_live_lock);
 }
-
-/*
- * Blocks
- */
 
 /* The file may have been removed, and another one may have its name */
 static bool uci_live_lengthen(size_t size)

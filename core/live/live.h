@@ -52,7 +52,4 @@ void uci_live_end(uci_live_state_t state);
 /** Has this process a file, of its own? */
 bool uci_live_is_open(void);
 
-/** Name of the file, for messages; "" without one. */
-const char *uci_live_path(void);
-
 #endif

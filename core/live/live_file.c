@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "live_file.h"
 #include "util/process.h"
 #include "util/process_id.h"
@@ -30,10 +28,6 @@ uint64_t uci_live_time(void)
     clock_gettime(CLOCK_REALTIME, &now);
     return ((uint64_t)now.tv_sec * 1000000000ul) + (uint64_t)now.tv_nsec;
 }
-
-/*
- * What is in a file
- */
 
 static bool uci_live_file_lies_within(uint64_t offset, uint64_t count, uint64_t size, uint64_t end)
 {
@@ -138,10 +132,6 @@ static char *uci_live_file_block(const uci_live_file_t *file, unsigned i)
     return file->data + file->header->blocks_offset + ((size_t)i * file->header->block_size);
 }
 
-/*
- * What became of the process
- */
-
 static uci_live_fate_t uci_live_file_fate(const uci_live_header_t *header, uint64_t last_time)
 {
     uint64_t now = uci_live_time();
@@ -172,10 +162,6 @@ static uint64_t uci_live_file_last_time(const uci_live_file_t *file)
     }
     return last;
 }
-
-/*
- * Reading
- */
 
 uci_status_t uci_live_file_parse(char *data, size_t length, uci_live_file_t *file_p, const char **reason_p)
 {
@@ -305,10 +291,6 @@ bool uci_live_file_gauges(const uci_live_file_t *file, unsigned i, uci_live_gaug
     }
     return true;
 }
-
-/*
- * Folders
- */
 
 int uci_live_folder_open(const char *path, bool own, uint32_t uid)
 {

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "stats.h"
 #include "fault/fault.h"
 #include "util/file.h"
@@ -138,7 +136,8 @@ static uci_stats_t uci_stats_total(void)
     return total;
 }
 
-void uci_stats_write_json(FILE *stream)
+/* The JSON object: counters, "digest", "mode", "version", "ucx_version", "host", "pid", "rank" */
+static void uci_stats_write_json(FILE *stream, const void *arg)
 {
     uci_stats_t total = uci_stats_total();
     uci_json_t json;
@@ -158,7 +157,8 @@ void uci_stats_write_json(FILE *stream)
     fputc('\n', stream);
 }
 
-void uci_stats_write_summary(FILE *stream)
+/* One line a counter that is not 0 */
+static void uci_stats_write_summary(FILE *stream)
 {
     uci_stats_t total = uci_stats_total();
     int rank          = uci_process_rank();
@@ -207,11 +207,6 @@ static void uci_stats_report_summary(void)
     is_printed = true;
 }
 
-static void uci_stats_write_file(FILE *stream, const void *arg)
-{
-    uci_stats_write_json(stream);
-}
-
 void uci_stats_report(const char *destination)
 {
     char path[PATH_MAX];
@@ -228,7 +223,7 @@ void uci_stats_report(const char *destination)
         return;
     }
 
-    if (uci_file_replace(path, uci_stats_write_file, NULL) != UCI_OK) {
+    if (uci_file_replace(path, uci_stats_write_json, NULL) != UCI_OK) {
         uci_error("cannot write the statistics to %s: %s", path, uci_file_error(errno));
     }
 }

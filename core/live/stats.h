@@ -100,12 +100,6 @@ void uci_stats_reset(void);
 #define UCI_STATS_ADD(_name, _value) (uci_stats_here->_name += (_value))
 #define UCI_STATS_INC(_name)         UCI_STATS_ADD(_name, 1)
 
-/** Write the JSON object: counters, "digest", "mode", "version", "ucx_version", "host", "pid", "rank". */
-void uci_stats_write_json(FILE *stream);
-
-/** Write the summary: one line a non-zero counter. */
-void uci_stats_write_summary(FILE *stream);
-
 /** What the JSON says beside the counters. Strings must stay valid. Thread safe: threads make workers at the same time. */
 void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_version);
 

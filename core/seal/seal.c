@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "seal.h"
 #include "util/log.h"
 #include "util/process.h"
@@ -63,10 +61,6 @@ static struct {
     uci_seal_cipher_t cipher;
     const uci_seal_library_ops_t *library;
 } uci_seal = {.lock = PTHREAD_MUTEX_INITIALIZER};
-
-/*
- * The process
- */
 
 static uci_status_t uci_seal_read_keys(uci_seal_keys_t *keys)
 {
@@ -171,11 +165,6 @@ uci_seal_cipher_t uci_seal_cipher(void)
     return uci_seal.cipher;
 }
 
-const char *uci_seal_library(void)
-{
-    return uci_seal_is_on() ? uci_seal.library->version() : NULL;
-}
-
 uci_status_t uci_seal_random(uint8_t random[UCI_SEAL_RANDOM])
 {
     ssize_t ret;
@@ -189,10 +178,6 @@ uci_status_t uci_seal_random(uint8_t random[UCI_SEAL_RANDOM])
     }
     return UCI_OK;
 }
-
-/*
- * Marks
- */
 
 uci_status_t uci_seal_mark_auth(const void *data, size_t length, const void *more, size_t more_length,
                                 uint8_t mac[UCI_SEAL_MAC])
@@ -215,10 +200,6 @@ bool uci_seal_mark_is_authentic(const void *data, size_t length, const void *mor
     return (uci_seal_mark_auth(data, length, more, more_length, expected) == UCI_OK) &&
            uci_seal_equal(mac, expected, sizeof(expected));
 }
-
-/*
- * Keys of pairs
- */
 
 uci_status_t uci_seal_pair_create(uint64_t own_uid, const uint8_t own_random[UCI_SEAL_RANDOM], uint64_t peer_uid,
                                   const uint8_t peer_random[UCI_SEAL_RANDOM], uci_seal_pair_t **pair_p)
@@ -288,10 +269,6 @@ static uci_status_t uci_seal_epoch_key_make(const uci_seal_pair_t *pair, bool ow
     epoch_key->key   = uci_seal_derive(pair, own, epoch);
     return (epoch_key->key != NULL) ? UCI_OK : UCI_ERR_NO_MEMORY;
 }
-
-/*
- * Records
- */
 
 static void uci_seal_make_nonce(uint64_t counter, uint8_t nonce[UCI_SEAL_NONCE])
 {

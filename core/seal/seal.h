@@ -56,9 +56,6 @@ bool uci_seal_is_on(void);
 /** @return the cipher in force, never auto; only after a successful uci_seal_init() of a process that seals. */
 uci_seal_cipher_t uci_seal_cipher(void);
 
-/** @return the library in force and its version, such as "openssl 3.0.19"; NULL if sealing is off. */
-const char *uci_seal_library(void);
-
 /** Is this a forked child, which has none of its parent's keys? Nothing is sealed or authenticated then, until uci_seal_cleanup() and
  *  uci_seal_init(). Not so before Linux 4.14, where it has them. */
 bool uci_seal_is_inherited(void);

@@ -6,7 +6,6 @@
  *
  * Of its many interfaces only the "direct" ones for GCM are used, which take a record in parts and keep no state of their own.
  */
-#include "util/log.h"
 #include "seal_cipher.h"
 #include "seal_ipsec_mb.h"
 #include "secret.h"
@@ -92,10 +91,6 @@ static bool uci_ipsec_mb_has(uci_seal_cipher_t cipher)
     return ((cipher == UCI_SEAL_AES128) || (cipher == UCI_SEAL_AES256)) &&
            ((uci_ipsec_mb->features & IMB_CPUFLAGS_SSE) == IMB_CPUFLAGS_SSE);
 }
-
-/*
- * Records
- */
 
 static void uci_ipsec_mb_key_destroy(void *key)
 {

@@ -13,7 +13,6 @@
 #include "secret.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,10 +53,6 @@ static bool uci_openssl_ready; /* what it keeps for all its uses has been made *
 /* Is this thread in a call that makes a key? */
 static __thread bool uci_openssl_secret;
 
-/*
- * Its memory
- */
-
 static void *uci_openssl_malloc(size_t size, const char *file, int line)
 {
     return uci_openssl_secret ? uci_secret_alloc(size) : malloc(size);
@@ -87,10 +82,6 @@ static void *uci_openssl_realloc(void *ptr, size_t size, const char *file, int l
     }
     return moved;
 }
-
-/*
- * Keys
- */
 
 static bool uci_openssl_derive(OSSL_PARAM *params, void *okm, size_t okm_length)
 {
@@ -174,10 +165,6 @@ static void *uci_openssl_key_create(uci_seal_cipher_t cipher, const uint8_t *key
     }
     return context;
 }
-
-/*
- * Opening it
- */
 
 /* From a context of our own: the one that the process has may be restricted, or extended, by a configuration file. */
 static bool uci_openssl_fetch(void)
@@ -263,10 +250,6 @@ static bool uci_openssl_has(uci_seal_cipher_t cipher)
 {
     return uci_openssl_ciphers[cipher] != NULL;
 }
-
-/*
- * Records
- */
 
 /* @param dst  NULL: to be authenticated only */
 static bool uci_openssl_update(void *key, uint8_t *dst, const uint8_t *src, size_t length)

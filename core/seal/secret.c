@@ -32,11 +32,6 @@ static uci_secret_block_t *uci_secret_free_blocks[UCI_SECRET_ORDERS];
 static uci_secret_region_t uci_secret_regions[UCI_SECRET_REGIONS_MAX]; /* never removed: read without the lock */
 static unsigned uci_secret_regions_count;
 
-void uci_secret_wipe(void *secret, size_t size)
-{
-    explicit_bzero(secret, size);
-}
-
 /* mlock() is allowed for little memory on many systems, and an encrypted swap area is a site's business: not an error. */
 static void uci_secret_protect(void *start, size_t size)
 {
@@ -136,7 +131,7 @@ void uci_secret_free(void *secret)
         return;
     }
 
-    uci_secret_wipe(secret, uci_secret_size(secret));
+    explicit_bzero(secret, uci_secret_size(secret));
     pthread_mutex_lock(&uci_secret_lock);
     block->next                          = uci_secret_free_blocks[block->order];
     uci_secret_free_blocks[block->order] = block;

@@ -27,7 +27,4 @@ bool uci_secret_owns(const void *ptr);
 /** @return bytes that @a secret has room for, at least what was asked for. */
 size_t uci_secret_size(const void *secret);
 
-/** Overwrite with zeros, which no compiler leaves out. */
-void uci_secret_wipe(void *secret, size_t size);
-
 #endif

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "seal_spec.h"
 
 const char *const uci_seal_mode_names[]    = {"off", "sign", "encrypt", NULL};

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "settings.h"
 #include "util/file.h"
 #include "util/process.h"
@@ -23,8 +21,7 @@
 #define UCI_SETTINGS_BAD_LINES_MAX 10
 
 #define UCI_KB ((size_t)1024)
-#define UCI_MB (1024 * UCI_KB)
-#define UCI_GB (1024 * UCI_MB)
+#define UCI_GB ((size_t)1 << 30)
 
 typedef struct uci_setting uci_setting_t;
 
@@ -62,10 +59,6 @@ static const char *const uci_settings_allreduce_names[]   = {"auto", "on", "off"
 static const char *const uci_settings_carrier_names[]     = {"auto", "am", NULL};        /* as uci_carrier_t */
 static const char *const uci_settings_path_names[]        = {"auto", "direct", "stream",
                                                              "get",  "bounce", NULL}; /* as uci_path_t */
-
-/*
- * Types
- */
 
 static uci_status_t uci_setting_parse_enum(const uci_setting_t *setting, const char *text, void *value, char *error,
                                            size_t error_size)
@@ -125,17 +118,12 @@ static uci_status_t uci_setting_parse_size(const uci_setting_t *setting, const c
 static void uci_setting_print_size(const uci_setting_t *setting, const void *value, FILE *stream)
 {
     size_t size = *(const size_t *)value;
+    char text[24];
 
     if (size == UCI_SETTING_AUTO) {
         fputs("auto", stream);
-    } else if ((size != 0) && (size % UCI_GB == 0)) {
-        fprintf(stream, "%zug", size / UCI_GB);
-    } else if ((size != 0) && (size % UCI_MB == 0)) {
-        fprintf(stream, "%zum", size / UCI_MB);
-    } else if ((size != 0) && (size % UCI_KB == 0)) {
-        fprintf(stream, "%zuk", size / UCI_KB);
     } else {
-        fprintf(stream, "%zu", size);
+        fputs(uci_size_text(size, text), stream);
     }
 }
 
@@ -236,10 +224,6 @@ static void uci_setting_print_twins(const uci_setting_t *setting, const void *va
 {
     uci_twin_spec_print(value, stream);
 }
-
-/*
- * The table
- */
 
 #define UCI_SETTING_ENUM(_names) .parse = uci_setting_parse_enum, .print = uci_setting_print_enum, .names = (_names)
 #define UCI_SETTING_SIZE(_min, _max, _allow_auto) \
@@ -548,10 +532,6 @@ static uci_status_t uci_settings_status;
 
 #define uci_settings_for_each(_i) for ((_i) = 0; (_i) < uci_array_size(uci_settings_table); ++(_i))
 
-/*
- * Names
- */
-
 /* @return index of the row called @a name (@a length characters), or the number of rows. */
 static size_t uci_settings_find(const char *name, size_t length)
 {
@@ -783,10 +763,6 @@ static void uci_settings_print_source(size_t i, FILE *stream)
     }
 }
 
-/*
- * Values
- */
-
 static void uci_settings_log_bad_value(size_t i, const char *error)
 {
     const uci_setting_source_t *source = &uci_settings_sources[i];
@@ -906,10 +882,6 @@ uci_status_t uci_settings_read(void)
     pthread_once(&once, uci_settings_read_all);
     return uci_settings_status;
 }
-
-/*
- * Printing
- */
 
 static void uci_settings_print_doc(size_t i, FILE *stream)
 {

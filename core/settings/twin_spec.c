@@ -1,10 +1,7 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "twin_spec.h"
 
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* What is made below the folder: "/<rank / 256>/<K>.<rank>.twin" and the ending of a temporary file */

@@ -27,8 +27,6 @@ struct uci_sigtype {
     uci_sigtype_run_t runs[];
 };
 
-/* ---------------------------------------------------------------- hash */
-
 /* splitmix64's (S. Vigna) */
 uint64_t uci_sighash_scatter(uint64_t x)
 {
@@ -55,8 +53,6 @@ uci_sighash_t uci_sighash_repeat(uci_sighash_t hash, uint64_t count)
     }
     return result;
 }
-
-/* --------------------------------------------------------------- types */
 
 static uci_sigtype_t *uci_sigtype_alloc(size_t runs)
 {
@@ -195,11 +191,6 @@ unsigned uci_sigtype_code(const uci_sigtype_t *type)
     return type->code;
 }
 
-const char *uci_sigtype_text(const uci_sigtype_t *type)
-{
-    return type->text;
-}
-
 uci_sighash_t uci_sigtype_hash(const uci_sigtype_t *type, uint64_t count)
 {
     return uci_sighash_repeat(type->hash, count);
@@ -246,8 +237,6 @@ uci_sighash_t uci_sigtype_prefix(const uci_sigtype_t *type, uint64_t elements)
     }
     return hash;
 }
-
-/* ---------------------------------------------------------------- text */
 
 /* Where a text goes: what does not fit is counted only */
 typedef struct uci_sigtext {
@@ -306,8 +295,6 @@ void uci_sigtype_set_text(uci_sigtype_t *type, const char *(*code_name)(unsigned
         memcpy(text.text + text.size - sizeof("...}"), "...}", sizeof("...}"));
     }
 }
-
-/* ----------------------------------------------------------- signatures */
 
 void uci_sigtype_sign(const uci_sigtype_t *type, uint64_t count, uci_signature_t *signature)
 {

@@ -95,9 +95,6 @@ uint64_t uci_sigtype_elements(const uci_sigtype_t *type);
 /** @return the code that all its elements have; UCI_SIGNATURE_MIXED if they have several, or it has none. */
 unsigned uci_sigtype_code(const uci_sigtype_t *type);
 
-/** @return its text, see uci_sigtype_set_text(); "" if it has none. */
-const char *uci_sigtype_text(const uci_sigtype_t *type);
-
 /** @return the hash of @a count of it. */
 uci_sighash_t uci_sigtype_hash(const uci_sigtype_t *type, uint64_t count);
 

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -320,49 +318,4 @@ bool uci_merkle_compare(uci_merkle_t *tree, unsigned level, size_t index, const 
         }
     }
     return true;
-}
-
-/* The children of a node of level 1 are chunks: those that differ into @a bad. @return how many. */
-static size_t uci_merkle_diff_leaves(const uci_merkle_t *tree, size_t index, const uint64_t *values, size_t *bad,
-                                     size_t max)
-{
-    size_t i, leaf, found = 0, count = uci_merkle_child_count(tree, 1, index);
-
-    for (i = 0; i < count; ++i) {
-        leaf = (index * tree->arity) + i;
-        if (values[i] != uci_merkle_leaf(tree, leaf)) {
-            if (found < max) {
-                bad[found] = leaf;
-            }
-            ++found;
-        }
-    }
-    return found;
-}
-
-uci_status_t uci_merkle_diff(uci_merkle_t *tree, uci_merkle_read_func_t read, void *arg, size_t *bad, size_t max,
-                             size_t *bad_count_p, size_t *nodes_p)
-{
-    size_t index, known, nodes = 0, found = 0;
-    uint64_t values[UCI_MERKLE_ARITY_MAX];
-    uci_status_t status;
-    unsigned level;
-
-    uci_merkle_descend(tree);
-    while (uci_merkle_marked(tree, &level, &index, 1) > 0) {
-        status = read(arg, level, index, values);
-        if (status != UCI_OK) {
-            uci_merkle_unmark(tree);
-            return status;
-        }
-        nodes += uci_merkle_child_count(tree, level, index);
-        uci_merkle_compare(tree, level, index, values);
-        if (level == 1) {
-            known = uci_min(found, max);
-            found += uci_merkle_diff_leaves(tree, index, values, bad + known, max - known);
-        }
-    }
-    *bad_count_p = found;
-    *nodes_p     = nodes;
-    return UCI_OK;
 }

@@ -95,18 +95,4 @@ size_t uci_merkle_children(uci_merkle_t *tree, unsigned level, size_t index, uin
  */
 bool uci_merkle_compare(uci_merkle_t *tree, unsigned level, size_t index, const uint64_t *values);
 
-/** Read the children of inner node @a index of @a level of the other tree, as uci_merkle_children() writes them.
- *  @return UCI_OK or an error, which ends the diff. */
-typedef uci_status_t (*uci_merkle_read_func_t)(void *arg, unsigned level, size_t index, uint64_t *values);
-
-/**
- * A whole descent at once, where the other tree can be read at once: find the chunks whose digests differ.
- * @param bad          receives at most @a max indexes, ascending.
- * @param bad_count_p  how many differ in all (may exceed max).
- * @param nodes_p      how many nodes, of 8 bytes each, were read through @a read.
- * @return UCI_OK, or what @a read returned; then the outputs are not set.
- */
-uci_status_t uci_merkle_diff(uci_merkle_t *tree, uci_merkle_read_func_t read, void *arg, size_t *bad, size_t max,
-                             size_t *bad_count_p, size_t *nodes_p);
-
 #endif

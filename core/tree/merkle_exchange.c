@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "merkle_exchange.h"
 #include "util/log.h"
 
@@ -68,10 +66,6 @@ static uint64_t uci_exchange_seal(uci_exchange_message_t *message)
     return seal;
 }
 
-/*
- * What differs
- */
-
 static void uci_exchange_differ(uci_exchange_t *exchange, uint64_t offset, uint64_t length)
 {
     uint64_t words[3] = {exchange->found, offset, length};
@@ -102,10 +96,6 @@ static void uci_exchange_differ_tail(uci_exchange_t *exchange)
         uci_exchange_differ(exchange, offset, exchange->end - offset);
     }
 }
-
-/*
- * Messages
- */
 
 /* @return NULL, or what is wrong with the message received. */
 static const char *uci_exchange_wrong(uci_exchange_message_t *in, size_t length)
@@ -236,10 +226,6 @@ static uci_status_t uci_exchange_make_common(uci_exchange_t *exchange)
     }
     return status;
 }
-
-/*
- * The descent
- */
 
 /* A tree of one leaf has no inner node to begin with */
 static uci_status_t uci_exchange_only_leaf(uci_exchange_t *exchange)

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "profile.h"
 #include "util/file.h"
 #include "util/json_writer.h"
@@ -8,7 +6,6 @@
 #include "util/machine.h"
 #include "util/process.h"
 #include "settings/settings.h"
-#include "live/stats.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -25,10 +22,6 @@
 #define UCI_PROFILE_FILE_MAX    ((size_t)4 << 20)
 #define UCI_PROFILE_ENTRIES_MAX 4096 /* of kernels, and of paths: far more than uci_tune makes */
 #define UCI_PROFILE_GROW        16
-
-/*
- * Content
- */
 
 void uci_profile_machine_init(uci_profile_machine_t *machine, const char *ucx)
 {
@@ -211,72 +204,60 @@ static bool uci_profile_knows_transports(const uci_profile_t *profile, unsigned 
     return false;
 }
 
-static uci_status_t uci_profile_merge_kernels(uci_profile_t *profile, const uci_profile_t *from)
+/* @param cost  of an entry that was added; NULL: there was no memory */
+static bool uci_profile_merge_cost(uci_cost_t *cost, const uci_cost_t *from)
 {
-    bool is_empty = profile->kernels_count == 0;
+    if (cost != NULL) {
+        *cost = *from;
+    }
+    return cost != NULL;
+}
+
+static bool uci_profile_merge_kernels(uci_profile_t *profile, const uci_profile_t *from)
+{
+    bool ok = true, is_empty = profile->kernels_count == 0;
     const uci_profile_kernel_t *kernel;
-    uci_cost_t *cost;
-    unsigned i;
 
-    for (i = 0; is_empty && (i < from->kernels_count); ++i) {
-        kernel = &from->kernels[i];
-        cost   = uci_profile_add_kernel(profile, kernel->digest, kernel->isa, kernel->form, kernel->cached);
-        if (cost == NULL) {
-            return UCI_ERR_NO_MEMORY;
-        }
-        *cost = kernel->cost;
+    for (kernel = from->kernels; ok && is_empty && (kernel < from->kernels + from->kernels_count); ++kernel) {
+        ok = uci_profile_merge_cost(
+                uci_profile_add_kernel(profile, kernel->digest, kernel->isa, kernel->form, kernel->cached),
+                &kernel->cost);
     }
-    return UCI_OK;
+    return ok;
 }
 
-static uci_status_t uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t *from)
+static bool uci_profile_merge_paths(uci_profile_t *profile, const uci_profile_t *from)
 {
-    unsigned own = profile->paths_count, i;
+    unsigned own = profile->paths_count;
     const uci_profile_path_t *path;
-    uci_cost_t *cost;
+    bool ok = true;
 
-    for (i = 0; i < from->paths_count; ++i) {
-        path = &from->paths[i];
-        if (uci_profile_knows_transports(profile, own, path->transports)) {
-            continue;
-        }
-        cost = uci_profile_add_path(profile, path->transports, path->path, path->chunk);
-        if (cost == NULL) {
-            return UCI_ERR_NO_MEMORY;
-        }
-        *cost = path->cost;
+    for (path = from->paths; ok && (path < from->paths + from->paths_count); ++path) {
+        ok = uci_profile_knows_transports(profile, own, path->transports) ||
+             uci_profile_merge_cost(uci_profile_add_path(profile, path->transports, path->path, path->chunk),
+                                    &path->cost);
     }
-    return UCI_OK;
+    return ok;
 }
 
-static uci_status_t uci_profile_merge_registrations(uci_profile_t *profile, const uci_profile_t *from)
+static bool uci_profile_merge_registrations(uci_profile_t *profile, const uci_profile_t *from)
 {
-    const uci_profile_registration_t *registration;
-    uci_cost_t *cost;
-    unsigned i;
+    const uci_profile_registration_t *entry;
+    bool ok = true;
 
-    for (i = 0; i < from->registrations_count; ++i) {
-        registration = &from->registrations[i];
-        if (uci_profile_find_registration(profile, registration->transports) != NULL) {
-            continue;
-        }
-        cost = uci_profile_add_registration(profile, registration->transports);
-        if (cost == NULL) {
-            return UCI_ERR_NO_MEMORY;
-        }
-        *cost = registration->cost;
+    for (entry = from->registrations; ok && (entry < from->registrations + from->registrations_count); ++entry) {
+        ok = (uci_profile_find_registration(profile, entry->transports) != NULL) ||
+             uci_profile_merge_cost(uci_profile_add_registration(profile, entry->transports), &entry->cost);
     }
-    return UCI_OK;
+    return ok;
 }
 
 uci_status_t uci_profile_merge(uci_profile_t *profile, const uci_profile_t *from)
 {
-    uci_status_t status = uci_profile_merge_kernels(profile, from);
-
-    if (status == UCI_OK) {
-        status = uci_profile_merge_paths(profile, from);
-    }
-    return (status == UCI_OK) ? uci_profile_merge_registrations(profile, from) : status;
+    return (uci_profile_merge_kernels(profile, from) && uci_profile_merge_paths(profile, from) &&
+            uci_profile_merge_registrations(profile, from))
+                   ? UCI_OK
+                   : UCI_ERR_NO_MEMORY;
 }
 
 bool uci_profile_fits(const uci_profile_t *profile, const uci_profile_machine_t *machine, char *reason, size_t size)
@@ -297,10 +278,6 @@ bool uci_profile_fits(const uci_profile_t *profile, const uci_profile_machine_t 
     }
     return true;
 }
-
-/*
- * Writing
- */
 
 static void uci_profile_write_string(FILE *stream, const char *name, const char *text)
 {
@@ -388,10 +365,6 @@ uci_status_t uci_profile_save(const uci_profile_t *profile, const char *path)
     }
     return UCI_OK;
 }
-
-/*
- * Reading
- */
 
 /* Jansson is opened when a profile is first read: the library that holds this code is preloaded into processes that
  * never read one. */

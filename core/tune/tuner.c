@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "tuner.h"
 #include "calibrate.h"
 #include "util/file.h"
@@ -47,10 +45,6 @@ static struct {
     uci_plan_t *plans;
     pthread_mutex_t lock;
 } uci_tuner = {.source = "built in", .lock = PTHREAD_MUTEX_INITIALIZER};
-
-/*
- * Choosing
- */
 
 static double uci_tuner_margin(const uci_profile_t *profile)
 {
@@ -449,11 +443,6 @@ out:
     return plan;
 }
 
-uci_choice_t uci_tuner_choose(const char *transports, uint32_t paths, uint64_t size)
-{
-    return *uci_plan_choose(uci_tuner_plan(transports, paths), size);
-}
-
 /* Smallest and largest eager limit of all transports the profile knows, and of those it does not */
 static void uci_tuner_find_eager_range(void)
 {
@@ -495,10 +484,6 @@ const char *uci_tuner_source(void)
 {
     return uci_tuner.source;
 }
-
-/*
- * Finding a profile
- */
 
 /* Folder of the user's cache: where the XDG Base Directory Specification says */
 static uci_status_t uci_tuner_cache_path(const char *name, char *path, size_t size)

@@ -105,12 +105,6 @@ uint32_t uci_tuner_eager_max(void);
 /** @return true if transports differ in their eager limits, so that a peer's plan may have less than that. */
 bool uci_tuner_eager_differs(void);
 
-/**
- * What to choose for a message of @a size bytes: uci_plan_choose() of uci_tuner_plan(). For tools; the pipeline keeps
- * plans.
- */
-uci_choice_t uci_tuner_choose(const char *transports, uint32_t paths, uint64_t size);
-
 /** @return where the choices are from, for people: "built in", "calibration /home/me/.cache/uci/...", "profile ...". */
 const char *uci_tuner_source(void);
 

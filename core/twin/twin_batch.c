@@ -29,10 +29,6 @@ static const size_t uci_twin_entry_sizes[UCI_TWIN_ENTRY_LAST] = {
         [UCI_TWIN_ENTRY_CHOICE] = sizeof(uci_twin_choice_t), [UCI_TWIN_ENTRY_PROBE] = sizeof(uci_twin_probe_t),
         [UCI_TWIN_ENTRY_ANSWER] = sizeof(uci_twin_answer_t), [UCI_TWIN_ENTRY_DONE] = sizeof(uci_twin_done_t)};
 
-/*
- * Filling
- */
-
 void uci_twin_batch_init(uci_twin_batch_t *batch, void *buffer, size_t size, unsigned twin)
 {
     batch->size   = size;
@@ -205,10 +201,6 @@ size_t uci_twin_batch_seal(uci_twin_batch_t *batch)
     head->check   = uci_twin_batch_check(batch->bytes, batch->used);
     return batch->used;
 }
-
-/*
- * Reading
- */
 
 /* @return what is wrong with the head, or NULL */
 static const char *uci_twin_batch_judge_head(const void *bytes, size_t length, unsigned twin, uint32_t number)

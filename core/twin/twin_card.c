@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "twin_card.h"
 #include "digest/digest.h"
 #include "util/file.h"
@@ -13,7 +11,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <limits.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,10 +22,6 @@
 
 #define UCI_TWIN_PROGRAM_PIECE ((size_t)1 << 20) /* at the beginning and at the end of a program's file */
 #define UCI_TWIN_ARGUMENTS_MAX ((size_t)8 << 20) /* more than Linux allows by default */
-
-/*
- * This process
- */
 
 static uint64_t uci_twin_card_digest(const void *data, size_t length)
 {
@@ -135,27 +128,10 @@ uci_status_t uci_twin_card_fill(uci_twin_card_t *card)
     return UCI_OK;
 }
 
-/*
- * What differs
- */
-
-/* @return true */
-static bool uci_twin_card_tell(const uci_twin_card_t *ours, const uci_twin_card_t *theirs, char *text, size_t size,
-                               const char *what, const char *our, const char *their)
+static const char *uci_twin_card_number(uint64_t number, char text[24])
 {
-    snprintf(text, size, "%s: %s in twin %u (%s:%d), %s in twin %u (%s:%d)", what, our, ours->twin, ours->host,
-             (int)ours->pid, their, theirs->twin, theirs->host, (int)theirs->pid);
-    return true;
-}
-
-static bool uci_twin_card_tell_numbers(const uci_twin_card_t *ours, const uci_twin_card_t *theirs, char *text,
-                                       size_t size, const char *what, uint64_t our, uint64_t their)
-{
-    char one[32], other[32];
-
-    snprintf(one, sizeof(one), (our == UCI_SIZE_AUTO) ? "auto" : "%" PRIu64, our);
-    snprintf(other, sizeof(other), (their == UCI_SIZE_AUTO) ? "auto" : "%" PRIu64, their);
-    return uci_twin_card_tell(ours, theirs, text, size, what, one, other);
+    snprintf(text, 24, (number == UCI_SIZE_AUTO) ? "auto" : "%" PRIu64, number);
+    return text;
 }
 
 /* The file may lie elsewhere in another container or on another host: its content tells, if it can be read */
@@ -165,58 +141,43 @@ static bool uci_twin_card_same_program(const uci_twin_card_t *ours, const uci_tw
                                                                   : (strcmp(ours->program, theirs->program) == 0);
 }
 
-static bool uci_twin_card_runs_differ(const uci_twin_card_t *ours, const uci_twin_card_t *theirs, char *text,
-                                      size_t size)
-{
-    if (!uci_twin_card_same_program(ours, theirs)) {
-        return uci_twin_card_tell(ours, theirs, text, size,
-                                  (strcmp(ours->program, theirs->program) == 0)
-                                          ? "the file of the program has another content"
-                                          : "they run different programs",
-                                  ours->program, theirs->program);
-    }
-    if (ours->arguments_id != theirs->arguments_id) {
-        return uci_twin_card_tell(ours, theirs, text, size, "the program has different arguments", ours->arguments,
-                                  theirs->arguments);
-    }
-    if (ours->ranks != theirs->ranks) {
-        return uci_twin_card_tell_numbers(ours, theirs, text, size, "they have different numbers of ranks", ours->ranks,
-                                          theirs->ranks);
-    }
-    return false;
-}
-
 bool uci_twin_card_differs(const uci_twin_card_t *ours, const uci_twin_card_t *theirs, char *text, size_t size)
 {
-    if ((ours->protocol != theirs->protocol) || (strcmp(ours->version, theirs->version) != 0)) {
-        return uci_twin_card_tell(ours, theirs, text, size, "they have different versions of UCI", ours->version,
-                                  theirs->version);
-    }
-    if (uci_twin_card_runs_differ(ours, theirs, text, size)) {
-        return true;
-    }
-    if (ours->of != theirs->of) {
-        return uci_twin_card_tell_numbers(ours, theirs, text, size, "UCI_TWINS says different numbers of twins",
-                                          ours->of, theirs->of);
-    }
-    if (ours->mode != theirs->mode) {
-        return uci_twin_card_tell(ours, theirs, text, size, "they have different settings of UCI_TWINS_MODE",
-                                  uci_twins_mode_names[ours->mode], uci_twins_mode_names[theirs->mode]);
-    }
-    if (strcmp(ours->digest, theirs->digest) != 0) {
-        return uci_twin_card_tell(ours, theirs, text, size, "they have different settings of UCI_DIGEST", ours->digest,
-                                  theirs->digest);
-    }
-    if (ours->chunk != theirs->chunk) {
-        return uci_twin_card_tell_numbers(ours, theirs, text, size, "they have different settings of UCI_CHUNK_SIZE",
-                                          ours->chunk, theirs->chunk);
-    }
-    return false;
-}
+    char ranks[2][24], ofs[2][24], chunks[2][24];
+    const struct {
+        bool is_same;
+        const char *what, *our, *their;
+    } rows[] = {
+            {(ours->protocol == theirs->protocol) && (strcmp(ours->version, theirs->version) == 0),
+             "they have different versions of UCI", ours->version, theirs->version},
+            {uci_twin_card_same_program(ours, theirs),
+             (strcmp(ours->program, theirs->program) == 0) ? "the file of the program has another content"
+                                                           : "they run different programs",
+             ours->program, theirs->program},
+            {ours->arguments_id == theirs->arguments_id, "the program has different arguments", ours->arguments,
+             theirs->arguments},
+            {ours->ranks == theirs->ranks, "they have different numbers of ranks",
+             uci_twin_card_number(ours->ranks, ranks[0]), uci_twin_card_number(theirs->ranks, ranks[1])},
+            {ours->of == theirs->of, "UCI_TWINS says different numbers of twins",
+             uci_twin_card_number(ours->of, ofs[0]), uci_twin_card_number(theirs->of, ofs[1])},
+            {ours->mode == theirs->mode, "they have different settings of UCI_TWINS_MODE",
+             uci_twins_mode_names[ours->mode], uci_twins_mode_names[theirs->mode]},
+            {strcmp(ours->digest, theirs->digest) == 0, "they have different settings of UCI_DIGEST", ours->digest,
+             theirs->digest},
+            {ours->chunk == theirs->chunk, "they have different settings of UCI_CHUNK_SIZE",
+             uci_twin_card_number(ours->chunk, chunks[0]), uci_twin_card_number(theirs->chunk, chunks[1])},
+    };
+    size_t i;
 
-/*
- * Text
- */
+    for (i = 0; (i < uci_array_size(rows)) && rows[i].is_same; ++i) {
+    }
+    if (i == uci_array_size(rows)) {
+        return false;
+    }
+    snprintf(text, size, "%s: %s in twin %u (%s:%d), %s in twin %u (%s:%d)", rows[i].what, rows[i].our, ours->twin,
+             ours->host, (int)ours->pid, rows[i].their, theirs->twin, theirs->host, (int)theirs->pid);
+    return true;
+}
 
 typedef enum {
     UCI_TWIN_FIELD_TEXT,

@@ -69,10 +69,6 @@ struct uci_twin_follow {
 
 static const uci_twin_message_t uci_twin_no_message = {.source = UCI_TWIN_SOURCE_NONE};
 
-/*
- * Memory
- */
-
 static void *uci_twin_follow_alloc(size_t size)
 {
     void *memory = calloc(1, size);
@@ -292,10 +288,6 @@ uci_match_recv_t *uci_twin_follow_arrived(uci_twin_follow_t *follow, uint32_t so
     return recv;
 }
 
-/*
- * Posting
- */
-
 static bool uci_twin_follow_is_active(const uci_twin_follow_t *follow, uint64_t mask)
 {
     return !follow->is_over && !uci_mpi_mask_is_exact(mask);
@@ -398,10 +390,6 @@ void uci_twin_follow_post(uci_twin_follow_t *follow, uci_match_recv_t *recv, uin
     }
 }
 
-/*
- * Cancelling
- */
-
 /* One that the leader has cancelled goes only with the messages that waited for it: the next of their channel must not overtake them */
 uci_status_t uci_twin_follow_cancel(uci_twin_follow_t *follow, uci_match_recv_t *recv)
 {
@@ -420,10 +408,6 @@ uci_status_t uci_twin_follow_cancel(uci_twin_follow_t *follow, uci_match_recv_t 
     uci_twin_wild_take(follow, recv);
     return UCI_OK;
 }
-
-/*
- * Probing
- */
 
 /* @return the message that this probe finds, if it is the leader's next one and that is here; or NULL */
 static uci_match_msg_t *uci_twin_follow_next_find(uci_twin_follow_t *follow, uint64_t tag, uint64_t mask, bool remove)
@@ -507,10 +491,6 @@ uci_match_msg_t *uci_twin_follow_probe(uci_twin_follow_t *follow, uint64_t tag, 
     return NULL;
 }
 
-/*
- * What the leader says
- */
-
 static uci_twin_wild_t *uci_twin_key_wild(uci_twin_key_t *key, uint32_t number)
 {
     uci_list_for_each(wild, &key->wilds, uci_twin_wild_t, link)
@@ -589,10 +569,6 @@ uci_status_t uci_twin_follow_on_probe(uci_twin_follow_t *follow, uint64_t tag, u
     uci_list_add_tail(&follow->finds, &find->link);
     return UCI_OK;
 }
-
-/*
- * Giving up
- */
 
 /* The first wildcard that messages wait for */
 static void uci_twin_follow_give_up_wild(uci_twin_follow_t *follow)
@@ -714,10 +690,6 @@ void uci_twin_follow_give_up(uci_twin_follow_t *follow, const char *why)
     uci_twin_follow_forget(follow);
     uci_twin_follow_settle(follow);
 }
-
-/*
- * All of it
- */
 
 uci_status_t uci_twin_follow_create(uci_match_t *match, bool is_leader, uint64_t wait, const uci_twin_follow_ops_t *ops,
                                     void *arg, uci_twin_follow_t **follow_p)

@@ -78,10 +78,6 @@ struct uci_twin_votes {
     size_t table_mask;
 };
 
-/*
- * Memory, counted
- */
-
 static void *uci_twin_votes_alloc(uci_twin_votes_t *votes, size_t size)
 {
     void *memory;
@@ -139,10 +135,6 @@ static void uci_twin_index_release(uci_twin_votes_t *votes, uci_twin_index_t *in
     uci_twin_votes_free(votes, index->channels, index->capacity * sizeof(*index->channels));
     memset(index, 0, sizeof(*index));
 }
-
-/*
- * Channels
- */
 
 static uci_twin_channel_t **uci_twin_table_place(uci_twin_channel_t **table, size_t mask, uint32_t source, uint64_t tag)
 {
@@ -294,10 +286,6 @@ uci_status_t uci_twin_votes_define(uci_twin_votes_t *votes, unsigned twin, uint3
     return status;
 }
 
-/*
- * Verdicts
- */
-
 typedef enum { UCI_TWIN_EQUAL, UCI_TWIN_DIFFER, UCI_TWIN_UNKNOWN } uci_twin_relation_t;
 
 static uci_twin_relation_t uci_twin_compare(const uci_twin_value_t *a, const uci_twin_value_t *b)
@@ -435,10 +423,6 @@ static void uci_twin_votes_decide(uci_twin_votes_t *votes, uci_twin_channel_t *c
     uci_twin_channel_retire(votes, channel, number);
     votes->cb(votes->arg, &verdict);
 }
-
-/*
- * Values
- */
 
 /* Make the ring large enough for a number */
 static UCI_NOINLINE uci_status_t uci_twin_channel_grow(uci_twin_votes_t *votes, uci_twin_channel_t *channel,
@@ -730,32 +714,17 @@ void uci_twin_votes_lose(uci_twin_votes_t *votes, unsigned twin)
     }
 }
 
-/*
- * Questions
- */
-
-/* Undecided messages of which @a has has said a value and @a lacks has not */
-static uint64_t uci_twin_votes_count(const uci_twin_votes_t *votes, unsigned has, unsigned lacks)
+uint64_t uci_twin_votes_waiting(const uci_twin_votes_t *votes, unsigned twin)
 {
     uint64_t count = 0;
     unsigned have;
 
     for (have = 1; have < uci_array_size(votes->open); ++have) {
-        if ((have & (1u << has)) && !(have & (1u << lacks))) {
+        if ((have & (1u << votes->me)) && !(have & (1u << twin))) {
             count += votes->open[have];
         }
     }
     return count;
-}
-
-uint64_t uci_twin_votes_waiting(const uci_twin_votes_t *votes, unsigned twin)
-{
-    return uci_twin_votes_count(votes, votes->me, twin);
-}
-
-uint64_t uci_twin_votes_ahead(const uci_twin_votes_t *votes, unsigned twin)
-{
-    return uci_twin_votes_count(votes, twin, votes->me);
 }
 
 uint64_t uci_twin_votes_agreed(const uci_twin_votes_t *votes)
@@ -775,11 +744,6 @@ bool uci_twin_votes_has_agreed(const uci_twin_votes_t *votes, uint32_t source)
     return false;
 }
 
-size_t uci_twin_votes_bytes(const uci_twin_votes_t *votes)
-{
-    return votes->bytes;
-}
-
 void uci_twin_votes_visit(const uci_twin_votes_t *votes, uci_twin_tally_cb_t cb, void *arg)
 {
     uci_twin_tally_t tally;
@@ -792,10 +756,6 @@ void uci_twin_votes_visit(const uci_twin_votes_t *votes, uci_twin_tally_cb_t cb,
         cb(arg, &tally);
     }
 }
-
-/*
- * All of it
- */
 
 uci_status_t uci_twin_votes_create(unsigned twins, unsigned me, size_t max_bytes, uci_twin_verdict_cb_t cb, void *arg,
                                    uci_twin_votes_t **votes_p)

@@ -116,17 +116,11 @@ void uci_twin_votes_lose(uci_twin_votes_t *votes, unsigned twin);
 /** Messages that we have a value of and @a twin (another one, not lost) has none yet. */
 uint64_t uci_twin_votes_waiting(const uci_twin_votes_t *votes, unsigned twin);
 
-/** Undecided messages that @a twin has said a value of and we have none yet. */
-uint64_t uci_twin_votes_ahead(const uci_twin_votes_t *votes, unsigned twin);
-
 /** Messages decided as SAME. */
 uint64_t uci_twin_votes_agreed(const uci_twin_votes_t *votes);
 
 /** Was any message of this sender's that has content decided as SAME? O(channels). */
 bool uci_twin_votes_has_agreed(const uci_twin_votes_t *votes, uint32_t source);
-
-/** Bytes of memory in use, channels included. */
-size_t uci_twin_votes_bytes(const uci_twin_votes_t *votes);
 
 /** Call @a cb for each channel, in the order in which they became known here. */
 void uci_twin_votes_visit(const uci_twin_votes_t *votes, uci_twin_tally_cb_t cb, void *arg);

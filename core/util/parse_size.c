@@ -2,6 +2,7 @@
 #include "parse_size.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -53,4 +54,17 @@ uci_status_t uci_parse_size(const char *text, bool allow_auto, size_t *size_p)
     }
     *size_p = size;
     return UCI_OK;
+}
+
+const char *uci_size_text(size_t size, char text[24])
+{
+    static const char units[] = " kmg";
+    unsigned unit             = 0;
+
+    while ((unit < 3) && (size != 0) && (size % 1024 == 0)) {
+        size /= 1024;
+        ++unit;
+    }
+    snprintf(text, 24, "%zu%.*s", size, unit > 0, &units[unit]);
+    return text;
 }

@@ -19,4 +19,7 @@
  */
 uci_status_t uci_parse_size(const char *text, bool allow_auto, size_t *size_p);
 
+/** Write a size as uci_parse_size() reads it, in the largest unit that it is a multiple of: "64k". @return @a text. */
+const char *uci_size_text(size_t size, char text[24]);
+
 #endif

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "process_id.h"
 
 #include <errno.h>

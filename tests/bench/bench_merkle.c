@@ -136,17 +136,30 @@ static uci_merkle_t *bench_tree(size_t leaves, unsigned arity)
     return tree;
 }
 
-static uci_status_t bench_read_node(void *arg, unsigned level, size_t index, uint64_t *values)
+/* Ask `other` for the children of what differs until nothing is left. @return how many leaves do */
+static size_t bench_diff(uci_merkle_t *tree, uci_merkle_t *other, size_t *nodes_p)
 {
-    uci_merkle_children(arg, level, index, values);
-    return UCI_OK;
+    uint64_t values[UCI_MERKLE_ARITY_MAX];
+    size_t index, count, i, found = 0;
+    unsigned level;
+
+    *nodes_p = 0;
+    uci_merkle_descend(tree);
+    while (uci_merkle_marked(tree, &level, &index, 1) > 0) {
+        count = uci_merkle_children(other, level, index, values);
+        *nodes_p += count;
+        uci_merkle_compare(tree, level, index, values);
+        for (i = 0; (level == 1) && (i < count); ++i) {
+            found += (values[i] != uci_merkle_leaf(tree, (index * uci_merkle_arity(tree)) + i));
+        }
+    }
+    return found;
 }
 
 static void bench_descent(size_t leaves, unsigned arity, size_t bad)
 {
     uci_merkle_t *other = bench_tree(leaves, arity);
     uci_merkle_t *tree  = bench_tree(leaves, arity);
-    size_t *indexes     = calloc(leaves, sizeof(*indexes));
     size_t changed      = 0, i;
     size_t found, nodes;
     uint64_t begin, ns, random = 1;
@@ -162,8 +175,8 @@ static void bench_descent(size_t leaves, unsigned arity, size_t bad)
     uci_merkle_root(tree, 0, 0, 0);
     uci_merkle_root(other, 0, 0, 0);
     begin = uci_process_time_ns();
-    uci_merkle_diff(tree, bench_read_node, other, indexes, leaves, &found, &nodes);
-    ns = uci_process_time_ns() - begin;
+    found = bench_diff(tree, other, &nodes);
+    ns    = uci_process_time_ns() - begin;
     if (found != bad) {
         fprintf(stderr, "bench_merkle: %zu of %zu bad chunks found\n", found, bad);
         exit(1);
@@ -171,7 +184,6 @@ static void bench_descent(size_t leaves, unsigned arity, size_t bad)
     printf("%9zu %6u %9zu %9zu %9zu %10zu %10.4f %9zu %10.1f\n", leaves, arity, bad,
            (size_t)(uci_merkle_levels(tree) - 1), nodes, 8 * nodes, (double)nodes / (double)leaves,
            bad * arity * (uci_merkle_levels(tree) - 1), (double)ns / 1e3);
-    free(indexes);
     uci_merkle_destroy(tree);
     uci_merkle_destroy(other);
 }

@@ -213,7 +213,7 @@ test_loading() {
     mkdir -p "$run_dir"
     [ "$one" != mpich ] || other=openmpi
     strong=$(nm -D "$(companion "$one")" | awk '$1 == "U" && $2 ~ /MPI|mpi/ { print $2 }')
-    [ -z "$strong" ] || refuse "not weak: ${strong//$'\n'/ } (mpi/weak.h)"
+    [ -z "$strong" ] || refuse "not weak: ${strong//$'\n'/ } (mpi/weak.sh)"
     LD_BIND_NOW=1 LD_PRELOAD=$(companion "$one") /bin/true >"$run_log" 2>&1 || refuse "a program without MPI does not load it"
     [ ! -s "$run_log" ] || refuse "it says something there"
     report_case "$one" 'in a program without MPI'

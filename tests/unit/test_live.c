@@ -285,11 +285,13 @@ Test(live, more_workers_than_blocks)
 Test(live, the_file_is_removed_meanwhile)
 {
     static uci_stats_block_t blocks[20];
+    char path[256];
     unsigned i;
 
     uci_stats_open_live(folder);
-    cr_assert(unlink(uci_live_path()) == 0);
-    cr_assert(close(open(uci_live_path(), O_WRONLY | O_CREAT, 0600)) == 0); /* and there is another one in its place */
+    snprintf(path, sizeof(path), "%s/%s", folder, name_of(getpid()));
+    cr_assert(unlink(path) == 0);
+    cr_assert(close(open(path, O_WRONLY | O_CREAT, 0600)) == 0); /* and there is another one in its place */
     for (i = 0; i < uci_array_size(blocks); ++i) {
         uci_stats_join(&blocks[i], i + 1);
         uci_stats_here = blocks[i].counters;
@@ -369,7 +371,7 @@ Test(live, a_folder_is_made)
     uci_stats_open_live(path);
     cr_expect(uci_live_is_open());
     snprintf(path, sizeof(path), "%s/a/%s/b/%s", folder, uci_process_host(), name_of(getpid()));
-    cr_expect_str_eq(uci_live_path(), path);
+    cr_expect(access(path, F_OK) == 0);
 }
 
 /* Whatever lies where the file belongs is neither followed nor written to */
@@ -384,7 +386,7 @@ Test(live, a_link_in_its_place)
     cr_assert(symlink(victim, path) == 0);
     uci_stats_open_live(folder);
     cr_assert(uci_live_is_open());
-    cr_expect_str_neq(uci_live_path(), path);
+    cr_expect((lstat(path, &info) == 0) && S_ISLNK(info.st_mode), "it has another name");
     cr_expect((stat(victim, &info) == 0) && (info.st_size == 0));
 }
 

@@ -325,47 +325,17 @@ Test(merkle, descent)
     }
 }
 
-static size_t reads_left;
-
-static uci_status_t test_read(void *arg, unsigned level, size_t index, uint64_t *values)
+Test(merkle, a_descent_ends_early)
 {
-    if (reads_left == 0) {
-        return UCI_ERR_NO_MEMORY;
-    }
-    --reads_left;
-    uci_merkle_children(arg, level, index, values);
-    return UCI_OK;
-}
+    uci_merkle_t *tree = test_tree(5000, 16);
+    unsigned level;
+    size_t index;
 
-/* The same in one call: what it finds and reads is what the descent does */
-Test(merkle, diff)
-{
-    uci_merkle_t *tree = test_tree(5000, 16), *other = test_tree(5000, 16);
-    size_t changed[40], bad[40], steps[40], count, found = 7, nodes = 7;
-
-    reads_left = SIZE_MAX;
-    cr_assert(uci_merkle_diff(tree, test_read, other, bad, 40, &found, &nodes) == UCI_OK);
-    cr_assert((found == 0) && (nodes == 2), "only the top node's children are read: %zu", nodes);
-
-    count = test_damage(tree, 5000, 40, changed);
-    cr_assert(uci_merkle_diff(tree, test_read, other, bad, 40, &found, &nodes) == UCI_OK);
-    cr_assert_eq(found, count);
-    cr_assert_eq(memcmp(bad, changed, count * sizeof(*bad)), 0);
-    cr_assert_eq(nodes, test_descend(tree, other, 5000, steps).nodes);
-
-    memset(bad, 0xff, sizeof(bad));
-    cr_assert(uci_merkle_diff(tree, test_read, other, bad, 3, &found, &nodes) == UCI_OK);
-    cr_assert_eq(found, count, "all are counted");
-    cr_assert_eq(memcmp(bad, changed, 3 * sizeof(*bad)), 0);
-    cr_assert_eq(bad[3], SIZE_MAX, "no more than there is room for");
-
-    found      = 7;
-    reads_left = 2;
-    cr_assert(uci_merkle_diff(tree, test_read, other, bad, 40, &found, &nodes) == UCI_ERR_NO_MEMORY);
-    cr_assert_eq(found, 7, "outputs set only after success");
-    cr_assert_eq(uci_merkle_marked(tree, &(unsigned){0}, bad, 1), 0, "nothing stays marked");
+    uci_merkle_descend(tree);
+    cr_assert_eq(uci_merkle_marked(tree, &level, &index, 1), 1);
+    uci_merkle_unmark(tree);
+    cr_assert_eq(uci_merkle_marked(tree, &level, &index, 1), 0, "nothing stays marked");
     uci_merkle_destroy(tree);
-    uci_merkle_destroy(other);
 }
 
 /* One of 100,000: 5 levels of 16 nodes */

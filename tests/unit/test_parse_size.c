@@ -47,3 +47,15 @@ Test(parse_size, all)
         cr_expect(size == (cases[i].good ? cases[i].size : 12345), "'%s' is %zu", cases[i].text, size);
     }
 }
+
+Test(parse_size, text)
+{
+    char text[24];
+
+    cr_expect_str_eq(uci_size_text(0, text), "0");
+    cr_expect_str_eq(uci_size_text(1023, text), "1023");
+    cr_expect_str_eq(uci_size_text(64 << 10, text), "64k");
+    cr_expect_str_eq(uci_size_text(1536 << 10, text), "1536k");
+    cr_expect_str_eq(uci_size_text(16 << 20, text), "16m");
+    cr_expect_str_eq(uci_size_text((size_t)2048 << 30, text), "2048g", "there is no larger unit");
+}

@@ -127,6 +127,11 @@ Test(tuner, classes)
     }
 }
 
+static uci_choice_t choose(const char *transports, uint32_t paths, uint64_t size)
+{
+    return *uci_plan_choose(uci_tuner_plan(transports, paths), size);
+}
+
 Test(tuner, built_in)
 {
     const uci_plan_t *plan;
@@ -152,12 +157,12 @@ Test(tuner, built_in)
     cr_expect_eq(uci_plan_choose(plan, 1 << 20)->form, UCI_FORM_FUSED);
     cr_expect_eq(uci_plan_choose(plan, 64 << 20)->form, UCI_FORM_FAR);
     cr_expect_eq(uci_tuner_plan("posix cma", STREAM), plan, "made once");
-    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
-    cr_expect_eq(uci_tuner_choose("tcp", STREAM | GET, 524288).path, UCI_PATH_GET);
-    cr_expect_eq(uci_tuner_choose("tcp", STREAM | GET, 65536).path, UCI_PATH_STREAM);
-    cr_expect_eq(uci_tuner_choose("tcp", STREAM | GET | UCI_PLAN_SLOW_LINK, 64 << 20).path, UCI_PATH_STREAM);
-    cr_expect_eq(uci_tuner_choose("rc_mlx5", STREAM | GET | UCI_PLAN_SLOW_LINK, 65536).path, UCI_PATH_GET);
-    choice = uci_tuner_choose("rc_mlx5", STREAM | DIRECT, 1 << 20);
+    cr_expect_eq(choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
+    cr_expect_eq(choose("tcp", STREAM | GET, 524288).path, UCI_PATH_GET);
+    cr_expect_eq(choose("tcp", STREAM | GET, 65536).path, UCI_PATH_STREAM);
+    cr_expect_eq(choose("tcp", STREAM | GET | UCI_PLAN_SLOW_LINK, 64 << 20).path, UCI_PATH_STREAM);
+    cr_expect_eq(choose("rc_mlx5", STREAM | GET | UCI_PLAN_SLOW_LINK, 65536).path, UCI_PATH_GET);
+    choice = choose("rc_mlx5", STREAM | DIRECT, 1 << 20);
     cr_expect_eq(choice.chunk_size, 61440);
     cr_expect_eq(choice.path, UCI_PATH_STREAM, "memory is not shared");
     free(said);
@@ -177,11 +182,11 @@ Test(tuner, forced)
     setenv("UCI_CHUNK_SIZE", "12k", 1);
     start();
     cr_expect_eq(uci_tuner_eager_max(), 100);
-    cr_expect_eq(uci_tuner_choose("tcp", STREAM, 1 << 20).chunk_size, 12288);
-    cr_expect_eq(uci_tuner_choose("tcp", STREAM, 1 << 20).path, UCI_PATH_STREAM);
-    cr_expect_eq(uci_tuner_choose("tcp", STREAM | GET, 1 << 20).path, UCI_PATH_GET,
+    cr_expect_eq(choose("tcp", STREAM, 1 << 20).chunk_size, 12288);
+    cr_expect_eq(choose("tcp", STREAM, 1 << 20).path, UCI_PATH_STREAM);
+    cr_expect_eq(choose("tcp", STREAM | GET, 1 << 20).path, UCI_PATH_GET,
                  "measured with the chunk size that is forced");
-    cr_expect_eq(uci_tuner_choose("tcp", STREAM, 64).digest->id, UCI_DIGEST_FLETCHER);
+    cr_expect_eq(choose("tcp", STREAM, 64).digest->id, UCI_DIGEST_FLETCHER);
     uci_profile_cleanup(&profile);
 }
 
@@ -192,16 +197,16 @@ Test(tuner, forced_path)
     setenv("UCI_PATH", "stream", 1);
     setenv("UCI_PROFILE", "none", 1);
     start();
-    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_STREAM);
+    cr_expect_eq(choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_STREAM);
     plan              = uci_tuner_plan("posix", STREAM | DIRECT);
     uci_settings.path = UCI_PATH_DIRECT;
     uci_tuner_refresh();
     cr_expect_str_eq(plan->transports, "posix");
     cr_expect_eq(uci_tuner_plan("posix", STREAM | DIRECT), plan, "the same plan, made anew");
     cr_expect_eq(uci_plan_choose(plan, 1 << 20)->path, UCI_PATH_DIRECT);
-    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
-    cr_expect_eq(uci_tuner_choose("posix", STREAM | DIRECT, 1 << 20).chunk_size, 32768);
-    cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).path, UCI_PATH_STREAM, "not possible");
+    cr_expect_eq(choose("posix", STREAM | DIRECT, 1 << 20).path, UCI_PATH_DIRECT);
+    cr_expect_eq(choose("posix", STREAM | DIRECT, 1 << 20).chunk_size, 32768);
+    cr_expect_eq(choose("posix", STREAM, 1 << 20).path, UCI_PATH_STREAM, "not possible");
 }
 
 /* between nodes, without a profile: large messages are fetched, from where that pays */
@@ -211,23 +216,23 @@ Test(tuner, get_built_in)
 
     setenv("UCI_PROFILE", "none", 1);
     start();
-    cr_expect_eq(uci_tuner_choose("tcp", paths, 256 << 10).path, UCI_PATH_STREAM);
-    cr_expect_eq(uci_tuner_choose("tcp", paths, 512 << 10).path, UCI_PATH_GET);
-    cr_expect_eq(uci_tuner_choose("tcp", paths, 1 << 20).chunk_size, 61440);
-    cr_expect_eq(uci_tuner_choose("tcp", STREAM, 1 << 20).path, UCI_PATH_STREAM);
-    cr_expect_eq(uci_tuner_choose("rc_verbs", paths, 64 << 10).path, UCI_PATH_GET);
+    cr_expect_eq(choose("tcp", paths, 256 << 10).path, UCI_PATH_STREAM);
+    cr_expect_eq(choose("tcp", paths, 512 << 10).path, UCI_PATH_GET);
+    cr_expect_eq(choose("tcp", paths, 1 << 20).chunk_size, 61440);
+    cr_expect_eq(choose("tcp", STREAM, 1 << 20).path, UCI_PATH_STREAM);
+    cr_expect_eq(choose("rc_verbs", paths, 64 << 10).path, UCI_PATH_GET);
     cr_expect(uci_tuner_is_rdma("rc_verbs ud_verbs") && !uci_tuner_is_rdma("ud_verbs tcp"));
-    cr_expect_eq(uci_tuner_choose("ud_verbs", paths, 64 << 10).path, UCI_PATH_STREAM);
-    cr_expect_eq(uci_tuner_choose("posix cma", paths, 1 << 20).path, UCI_PATH_STREAM, "what direct does there");
+    cr_expect_eq(choose("ud_verbs", paths, 64 << 10).path, UCI_PATH_STREAM);
+    cr_expect_eq(choose("posix cma", paths, 1 << 20).path, UCI_PATH_STREAM, "what direct does there");
     uci_settings.path = UCI_PATH_GET;
     uci_tuner_refresh();
-    cr_expect_eq(uci_tuner_choose("posix cma", paths, 1 << 20).path, UCI_PATH_GET, "forced");
+    cr_expect_eq(choose("posix cma", paths, 1 << 20).path, UCI_PATH_GET, "forced");
 }
 
 /* Path for a message of so many bytes while both sides send */
 static uci_path_t both(const char *transports, uint32_t paths, uint64_t size)
 {
-    return uci_tuner_choose(transports, paths, size).both;
+    return choose(transports, paths, size).both;
 }
 
 /* While both sides send, large messages between processes of a node are fetched if the kernel copies; nothing else changes */
@@ -249,8 +254,8 @@ Test(tuner, both_ways_built_in)
     cr_expect_eq(both("posix cma", STREAM | GET, 1 << 20), UCI_PATH_STREAM, "no slots");
     cr_expect_eq(both("tcp", paths, 256 << 10), UCI_PATH_STREAM);
     for (size = 1; size <= 16 << 20; size *= 2) {
-        cr_expect_eq(uci_tuner_choose("posix cma", paths, size).path, UCI_PATH_DIRECT, "one way, %lu bytes", size);
-        cr_expect_eq(both("rc_verbs", paths, size), uci_tuner_choose("rc_verbs", paths, size).path);
+        cr_expect_eq(choose("posix cma", paths, size).path, UCI_PATH_DIRECT, "one way, %lu bytes", size);
+        cr_expect_eq(both("rc_verbs", paths, size), choose("rc_verbs", paths, size).path);
     }
     uci_settings.path = UCI_PATH_DIRECT;
     uci_tuner_refresh();
@@ -509,7 +514,7 @@ Test(tuner, refuses_another_machine)
     said = start_and_listen();
     cr_expect_not_null(strstr(said, "is not used: it is of cpu 'abacus'"), "%s", said);
     cr_expect_str_eq(uci_tuner_source(), "built in");
-    cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).chunk_size, 8192);
+    cr_expect_eq(choose("posix", STREAM, 1 << 20).chunk_size, 8192);
     free(said);
     uci_profile_cleanup(&profile);
 }
@@ -626,7 +631,7 @@ Test(tuner, does_not_wait_for_another_process)
     uci_tuner_init(UCX);
     cr_expect_lt(uci_process_time_ns() - begin, 1000000000ul);
     cr_expect_str_eq(uci_tuner_source(), "built in");
-    cr_expect_eq(uci_tuner_choose("posix", STREAM, 1 << 20).chunk_size, 8192);
+    cr_expect_eq(choose("posix", STREAM, 1 << 20).chunk_size, 8192);
 }
 
 Test(tuner, takes_away_a_lock_left_behind)

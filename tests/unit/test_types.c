@@ -49,3 +49,13 @@ Test(types, constants)
     cr_expect_eq(uci_array_size(pages), 3);
     cr_expect_eq(pages[0], 12);
 }
+
+Test(types, status_strings)
+{
+    cr_expect_str_eq(uci_status_string(UCI_INPROGRESS), "operation in progress");
+    cr_expect_str_eq(uci_status_string(UCI_OK), "success");
+    cr_expect_str_eq(uci_status_string(UCI_ERR_NO_ELEM), "no such element");
+    cr_expect_str_eq(uci_status_string(UCI_ERR_BUSY), "resource busy");
+    cr_expect_str_eq(uci_status_string((uci_status_t)(UCI_ERR_BUSY - 1)), "unknown status");
+    cr_expect_str_eq(uci_status_string((uci_status_t)(UCI_INPROGRESS + 1)), "unknown status");
+}

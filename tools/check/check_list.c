@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "check_list.h"
 
 #include <ctype.h>
@@ -123,10 +121,6 @@ const char *uci_check_why(const uci_check_entry_t *entry)
 {
     return (entry->error == UCI_CHECK_CHANGED) ? "it changed while it was read" : strerror(entry->error);
 }
-
-/*
- * Names
- */
 
 /* @return length of the UTF-8 character at @a text, a printable one; 0: it is to be escaped. */
 static size_t uci_check_printable(const unsigned char *text)

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "check_manifest.h"
 #include "util/file.h"
 
@@ -31,10 +29,6 @@ char *uci_check_leaves_name(const char *file)
     }
     return name;
 }
-
-/*
- * Writing
- */
 
 static void uci_check_print_name(FILE *stream, const char *format, const char *name)
 {
@@ -344,10 +338,6 @@ const char *uci_check_manifest_take_leaves(uci_check_manifest_t *manifest, const
     }
     return is_damaged ? "it is damaged: leaves do not make the root that the manifest has" : NULL;
 }
-
-/*
- * Reading
- */
 
 /* As large as it is now: uci_file_read() takes memory for the largest it would read */
 static uci_status_t uci_check_read_file(const char *name, char **bytes_p, size_t *length_p)

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "check_peer.h"
 
 #include <stdlib.h>
@@ -47,10 +45,6 @@ static uint64_t uci_check_hash(const void *data, size_t length)
     return uci_digest_table[UCI_DIGEST_XXH3].digest(data, length);
 }
 
-/*
- * REQUEST and READY
- */
-
 /* @return NULL, or what is wrong. */
 static const char *uci_check_hail_wrong(const uci_check_hail_t *hail, size_t length)
 {
@@ -72,47 +66,37 @@ static const char *uci_check_hail_wrong(const uci_check_hail_t *hail, size_t len
 /* @a hail is sent with the words and text it has, and is what was received then */
 static uci_status_t uci_check_hail(const uci_check_wire_t *wire, uci_check_hail_t *hail)
 {
-    size_t text          = (hail->text[0] == '\0') ? 0 : strlen(hail->text) + 1, in_length;
-    size_t length        = offsetof(uci_check_hail_t, text) + text;
-    uci_check_hail_t *in = calloc(1, sizeof(*in));
-    uci_status_t status  = UCI_ERR_NO_MEMORY;
+    size_t text         = (hail->text[0] == '\0') ? 0 : strlen(hail->text) + 1, in_length;
+    size_t length       = offsetof(uci_check_hail_t, text) + text;
+    uci_check_hail_t in = {0};
+    uci_status_t status;
     const char *wrong;
 
     hail->magic   = UCI_CHECK_HAIL_MAGIC;
     hail->version = UCI_CHECK_HAIL_VERSION;
     hail->seal    = uci_check_hash(&hail->magic, length - sizeof(hail->seal));
-    if (in != NULL) {
-        status = wire->swap(wire->arg, hail, length, in, sizeof(*in), &in_length);
+    status        = wire->swap(wire->arg, hail, length, &in, sizeof(in), &in_length);
+    if (status != UCI_OK) {
+        return status;
     }
-    if (status == UCI_OK) {
-        wrong = uci_check_hail_wrong(in, in_length);
-        if (wrong != NULL) {
-            uci_check_complain("the other side is not understood: %s", wrong);
-            status = UCI_ERR_CORRUPT;
-        }
-        memcpy(hail, in, sizeof(*hail));
+    wrong = uci_check_hail_wrong(&in, in_length);
+    if (wrong != NULL) {
+        uci_check_complain("the other side is not understood: %s", wrong);
+        status = UCI_ERR_CORRUPT;
     }
-    free(in);
+    *hail = in;
     return status;
 }
 
 uci_status_t uci_check_ask(const uci_check_wire_t *wire, const uci_check_request_t *request)
 {
-    uci_check_hail_t *hail = calloc(1, sizeof(*hail));
-    uci_status_t status;
+    uci_check_hail_t hail = {.words = {[UCI_CHECK_REQUEST_DIGEST]          = request->form.digest->id,
+                                       [UCI_CHECK_REQUEST_CHUNK_SIZE]      = request->form.chunk_size,
+                                       [UCI_CHECK_REQUEST_ARITY]           = request->form.arity,
+                                       [UCI_CHECK_REQUEST_ONE_FILE_SYSTEM] = request->one_file_system}};
 
-    if (hail == NULL) {
-        uci_check_complain("out of memory");
-        return UCI_ERR_NO_MEMORY;
-    }
-    hail->words[UCI_CHECK_REQUEST_DIGEST]          = request->form.digest->id;
-    hail->words[UCI_CHECK_REQUEST_CHUNK_SIZE]      = request->form.chunk_size;
-    hail->words[UCI_CHECK_REQUEST_ARITY]           = request->form.arity;
-    hail->words[UCI_CHECK_REQUEST_ONE_FILE_SYSTEM] = request->one_file_system;
-    memcpy(hail->text, request->path, sizeof(hail->text));
-    status = uci_check_hail(wire, hail);
-    free(hail);
-    return status;
+    memcpy(hail.text, request->path, sizeof(hail.text));
+    return uci_check_hail(wire, &hail);
 }
 
 static uci_status_t uci_check_take_request(const uci_check_hail_t *hail, uci_check_request_t *request)
@@ -135,45 +119,28 @@ static uci_status_t uci_check_take_request(const uci_check_hail_t *hail, uci_che
 
 uci_status_t uci_check_be_asked(const uci_check_wire_t *wire, uci_check_request_t *request)
 {
-    uci_check_hail_t *hail = calloc(1, sizeof(*hail));
-    uci_status_t status    = UCI_ERR_NO_MEMORY;
+    uci_check_hail_t hail = {0};
+    uci_status_t status   = uci_check_hail(wire, &hail);
 
-    if (hail != NULL) {
-        status = uci_check_hail(wire, hail);
-    }
-    if (status == UCI_OK) {
-        status = uci_check_take_request(hail, request);
-    }
-    free(hail);
-    return status;
+    return (status == UCI_OK) ? uci_check_take_request(&hail, request) : status;
 }
 
 /* @param entries_p  of the other side */
 static uci_status_t uci_check_ready(const uci_check_wire_t *wire, const uci_check_list_t *own, uint64_t *entries_p)
 {
-    uci_check_hail_t *hail = calloc(1, sizeof(*hail));
-    uci_status_t status    = UCI_ERR_NO_MEMORY;
+    uci_check_hail_t hail = {.words = {[UCI_CHECK_READY_IS_GOOD] = (own != NULL),
+                                       [UCI_CHECK_READY_ENTRIES] = (own != NULL) ? own->count : 0}};
+    uci_status_t status   = uci_check_hail(wire, &hail);
 
-    if (hail == NULL) {
-        return status;
-    }
-    hail->words[UCI_CHECK_READY_IS_GOOD] = (own != NULL);
-    hail->words[UCI_CHECK_READY_ENTRIES] = (own != NULL) ? own->count : 0;
-    status                               = uci_check_hail(wire, hail);
-    if ((status == UCI_OK) && ((own == NULL) || !hail->words[UCI_CHECK_READY_IS_GOOD])) {
+    if ((status == UCI_OK) && ((own == NULL) || !hail.words[UCI_CHECK_READY_IS_GOOD])) {
         if (own != NULL) {
             uci_check_complain("the other side could not read its data: what it said is above");
         }
         status = UCI_ERR_IO;
     }
-    *entries_p = hail->words[UCI_CHECK_READY_ENTRIES];
-    free(hail);
+    *entries_p = hail.words[UCI_CHECK_READY_ENTRIES];
     return status;
 }
-
-/*
- * Names: a tree over buckets
- */
 
 /* The same number on both sides, a power of 2, and bounded whatever number of entries the other side claims to have */
 static uint64_t uci_check_bucket_count(uint64_t own, uint64_t theirs)
@@ -297,10 +264,6 @@ static bool uci_check_take_subset(const uci_check_list_t *own, const uci_check_m
     }
     return true;
 }
-
-/*
- * ENTRIES
- */
 
 typedef struct uci_check_blob {
     uint8_t *bytes;
@@ -574,10 +537,6 @@ static uci_status_t uci_check_exchange_chunks(const uci_check_wire_t *wire, cons
     }
     return status;
 }
-
-/*
- * All of it
- */
 
 static uci_status_t uci_check_compare_entries(const uci_check_wire_t *wire, const uci_check_list_t *own, bool own_is_a,
                                               uci_check_list_t *subset, uci_check_list_t *theirs,

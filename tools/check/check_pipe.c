@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "check_pipe.h"
 
 #include <errno.h>
@@ -14,10 +12,6 @@
 #include <unistd.h>
 
 #define UCI_CHECK_RSH_WORDS 64
-
-/*
- * Starting
- */
 
 /* @return false: too many words. @a words keep pointers into @a text, which is cut. */
 static bool uci_check_split(char *text, const char *host, const char *program, char **words)
@@ -93,10 +87,6 @@ void uci_check_pipe_close(uci_check_pipe_t *pipe)
         waitpid(pipe->pid, NULL, 0);
     }
 }
-
-/*
- * Messages
- */
 
 /* One message on its way, its length in front */
 typedef struct uci_check_flow {

@@ -37,10 +37,6 @@ typedef struct uci_check_reader {
     bool is_drawn, is_short_of_memory;
 } uci_check_reader_t;
 
-/*
- * Progress
- */
-
 static void uci_check_draw(uci_check_reader_t *reader)
 {
     uint64_t now    = uci_process_time_ns(), bytes;
@@ -58,10 +54,6 @@ static void uci_check_draw(uci_check_reader_t *reader)
     fprintf(stderr, "\r%.1f of %.1f GB, %.1f GB/s, %.0f s left \033[K", (double)bytes / gb, (double)reader->total / gb,
             (double)bytes / gb / seconds, per_byte * (double)(reader->total - bytes));
 }
-
-/*
- * A block
- */
 
 static void uci_check_fail(uci_check_entry_t *entry, int error)
 {
@@ -197,10 +189,6 @@ static void uci_check_read_block(uci_check_reader_t *reader, const uci_check_blo
     close(fd);
 }
 
-/*
- * Links, and roots
- */
-
 static void uci_check_read_link(const uci_check_form_t *form, uci_check_entry_t *entry)
 {
     char target[UCI_CHECK_LINK_MAX];
@@ -233,10 +221,6 @@ static void uci_check_finish(uci_check_reader_t *reader, uci_check_entry_t *entr
         entry->leaves = NULL;
     }
 }
-
-/*
- * All
- */
 
 static uci_check_block_t *uci_check_make_blocks(const uci_check_reader_t *reader, uci_check_list_t *list,
                                                 size_t *count_p)

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "check_report.h"
 
 #include <inttypes.h>
@@ -71,10 +69,6 @@ static double uci_check_speed(const uci_check_work_t *work)
     return (work->seconds > 0) ? (double)work->bytes / work->seconds / 1e9 : 0;
 }
 
-/*
- * Text
- */
-
 static void uci_check_print_ranges(const uci_check_diff_t *diff, bool all)
 {
     const uci_ranges_t *ranges = &diff->ranges;
@@ -144,10 +138,6 @@ void uci_check_report_text(const uci_check_report_t *report)
                report->moved->received, report->moved->rounds);
     }
 }
-
-/*
- * JSON
- */
 
 static json_t *uci_check_name_json(const char *name)
 {

@@ -3,6 +3,7 @@
  *
  * uci_check: digests of files and folders, kept in a manifest or compared, here and with another host. docs/man/uci_check.1
  */
+#include "options.h"
 #include "check_manifest.h"
 #include "check_peer.h"
 #include "check_pipe.h"
@@ -11,7 +12,6 @@
 #include "version.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,10 +63,6 @@ static void __attribute__((noreturn)) uci_check_exit_usage(const char *complaint
     uci_check_complain("%s%s\nTry 'uci_check --help'.", complaint, argument);
     exit(UCI_CHECK_EXIT_TROUBLE);
 }
-
-/*
- * sum
- */
 
 /* A manifest, and its leaves, are not part of what they tell of */
 static void uci_check_skip(uci_check_scan_options_t *scan, const char *manifest)
@@ -122,10 +118,6 @@ static int uci_check_sum(uci_check_options_t *options, char **paths)
     uci_check_list_cleanup(&list);
     return ret;
 }
-
-/*
- * verify and compare
- */
 
 static int uci_check_report(const uci_check_options_t *options, uci_check_report_t *report)
 {
@@ -226,10 +218,6 @@ static int uci_check_compare_here(const uci_check_options_t *options, char *a, c
     return ret;
 }
 
-/*
- * compare over two hosts
- */
-
 /* @return the path of HOST:PATH, whose colon comes before any slash; NULL: it is a path of this host. */
 static char *uci_check_path_there(char *argument)
 {
@@ -246,19 +234,6 @@ static char *uci_check_host_of(const char *argument, const char *path)
     bool brackets = (argument[0] == '[');
 
     return strndup(argument + brackets, length - (2 * (size_t)brackets));
-}
-
-static uci_check_request_t *uci_check_make_request(const uci_check_options_t *options, const char *path)
-{
-    uci_check_request_t *request = calloc(1, sizeof(*request));
-
-    if ((request == NULL) || (strlen(path) >= sizeof(request->path))) {
-        uci_check_exit_usage("this path is too long: ", path);
-    }
-    request->form            = options->form;
-    request->one_file_system = options->scan.one_file_system;
-    strcpy(request->path, (*path == '\0') ? "." : path);
-    return request;
 }
 
 /* What both sides do when it is known what is to be compared */
@@ -293,23 +268,26 @@ static uci_status_t uci_check_talk(const uci_check_wire_t *wire, const uci_check
 
 static int uci_check_compare_there(const uci_check_options_t *options, char *a, char *b)
 {
-    bool own_is_a                = (uci_check_path_there(a) == NULL);
-    char *there                  = uci_check_path_there(own_is_a ? b : a);
-    char *host                   = uci_check_host_of(own_is_a ? b : a, there);
-    uci_check_request_t *request = uci_check_make_request(options, there);
-    uci_check_report_t report    = {.command = "compare", .a = a, .b = b};
-    int ret                      = UCI_CHECK_EXIT_TROUBLE;
+    bool own_is_a               = (uci_check_path_there(a) == NULL);
+    char *there                 = uci_check_path_there(own_is_a ? b : a);
+    char *host                  = uci_check_host_of(own_is_a ? b : a, there);
+    uci_check_request_t request = {.form = options->form, .one_file_system = options->scan.one_file_system};
+    uci_check_report_t report   = {.command = "compare", .a = a, .b = b};
+    int ret                     = UCI_CHECK_EXIT_TROUBLE;
     uci_check_pipe_t pipe;
     uci_check_wire_t wire = {uci_check_pipe_swap, &pipe};
 
+    if (strlen(there) >= sizeof(request.path)) {
+        uci_check_exit_usage("this path is too long: ", there);
+    }
+    strcpy(request.path, (*there == '\0') ? "." : there);
     if ((host != NULL) && uci_check_pipe_start(&pipe, options->rsh, host, options->program)) {
         report.moved = &pipe.moved;
-        if (uci_check_ask(&wire, request) == UCI_OK) {
+        if (uci_check_ask(&wire, &request) == UCI_OK) {
             uci_check_talk(&wire, options, own_is_a ? a : b, true, &report, own_is_a, &ret);
         }
         uci_check_pipe_close(&pipe);
     }
-    free(request);
     free(host);
     return ret;
 }
@@ -331,67 +309,39 @@ static int uci_check_compare(const uci_check_options_t *options, char **argument
 /* What compare starts at the other host */
 static int uci_check_serve(uci_check_options_t *options, char **arguments)
 {
-    uci_check_request_t *request = calloc(1, sizeof(*request));
-    uci_status_t status          = UCI_ERR_NO_MEMORY;
+    uci_check_request_t request;
     uci_check_pipe_t pipe;
+    uci_status_t status;
     uci_check_wire_t wire = {uci_check_pipe_swap, &pipe};
 
     if ((arguments[0] != NULL) || isatty(STDIN_FILENO)) {
         uci_check_exit_usage("serve is what compare starts at the other host", "");
     }
     uci_check_pipe_serve(&pipe);
-    if (request != NULL) {
-        status = uci_check_be_asked(&wire, request);
-    }
+    status = uci_check_be_asked(&wire, &request);
     if (status == UCI_OK) {
-        options->form                 = request->form;
-        options->scan.one_file_system = request->one_file_system;
+        options->form                 = request.form;
+        options->scan.one_file_system = request.one_file_system;
         options->scan.progress        = false; /* the terminal, if there is one, is the other side's */
-        status                        = uci_check_talk(&wire, options, request->path, false, NULL, false, NULL);
+        status                        = uci_check_talk(&wire, options, request.path, false, NULL, false, NULL);
     }
-    free(request);
     return (status == UCI_OK) ? UCI_CHECK_EXIT_SAME : UCI_CHECK_EXIT_TROUBLE;
 }
 
-/*
- * Options
- */
+static uci_check_options_t uci_check_options = {
+        .form = {NULL, UCI_CHECK_CHUNK_SIZE_DEFAULT, UCI_CHECK_ARITY}, .rsh = "ssh", .program = "uci_check"};
 
-enum {
-    UCI_CHECK_OPTION_NO_LEAVES = 256,
-    UCI_CHECK_OPTION_RSH,
-    UCI_CHECK_OPTION_PROGRAM,
-    UCI_CHECK_OPTION_ALL_RANGES,
-    UCI_CHECK_OPTION_JSON,
-    UCI_CHECK_OPTION_VERSION
-};
-
-static const struct option uci_check_long_options[] = {
-        {"no-leaves", no_argument, NULL, UCI_CHECK_OPTION_NO_LEAVES},
-        {"digest", required_argument, NULL, 'd'},
-        {"chunk-size", required_argument, NULL, 'c'},
-        {"threads", required_argument, NULL, 't'},
-        {"one-file-system", no_argument, NULL, 'x'},
-        {"rsh", required_argument, NULL, UCI_CHECK_OPTION_RSH},
-        {"remote-program", required_argument, NULL, UCI_CHECK_OPTION_PROGRAM},
-        {"all-ranges", no_argument, NULL, UCI_CHECK_OPTION_ALL_RANGES},
-        {"json", no_argument, NULL, UCI_CHECK_OPTION_JSON},
-        {"quiet", no_argument, NULL, 'q'},
-        {"help", no_argument, NULL, 'h'},
-        {"version", no_argument, NULL, UCI_CHECK_OPTION_VERSION},
-        {0}};
-
-static const uci_digest_ops_t *uci_check_parse_digest(const char *name)
+static void uci_check_take_digest(const char *name)
 {
     const uci_digest_ops_t *digest = uci_digest_find(name);
 
     if ((digest == NULL) || (digest->id == UCI_DIGEST_NONE)) {
         uci_check_exit_usage("there is no digest ", name);
     }
-    return digest;
+    uci_check_options.form.digest = digest;
 }
 
-static size_t uci_check_parse_chunk_size(const char *text)
+static void uci_check_take_chunk_size(const char *text)
 {
     size_t size;
 
@@ -399,10 +349,10 @@ static size_t uci_check_parse_chunk_size(const char *text)
         (size > UCI_CHECK_CHUNK_SIZE_MAX)) {
         uci_check_exit_usage("a chunk size is 4k to 16m, not ", text);
     }
-    return size;
+    uci_check_options.form.chunk_size = size;
 }
 
-static unsigned uci_check_parse_threads(const char *text)
+static void uci_check_take_threads(const char *text)
 {
     char *rest;
     unsigned long threads = strtoul(text, &rest, 10);
@@ -410,59 +360,23 @@ static unsigned uci_check_parse_threads(const char *text)
     if ((*text < '0') || (*text > '9') || (*rest != '\0') || (threads == 0) || (threads > 1024)) {
         uci_check_exit_usage("threads are 1 to 1024, not ", text);
     }
-    return (unsigned)threads;
+    uci_check_options.scan.threads = (unsigned)threads;
 }
 
-static void uci_check_take_option(uci_check_options_t *options, int option)
-{
-    switch (option) {
-    case 'o':
-        options->output = optarg;
-        break;
-    case 'C':
-        options->folder = optarg;
-        break;
-    case 'd':
-        options->form.digest = uci_check_parse_digest(optarg);
-        break;
-    case 'c':
-        options->form.chunk_size = uci_check_parse_chunk_size(optarg);
-        break;
-    case 't':
-        options->scan.threads = uci_check_parse_threads(optarg);
-        break;
-    case 'x':
-        options->scan.one_file_system = true;
-        break;
-    case 'q':
-        options->quiet = true;
-        break;
-    case UCI_CHECK_OPTION_NO_LEAVES:
-        options->no_leaves = true;
-        break;
-    case UCI_CHECK_OPTION_RSH:
-        options->rsh = optarg;
-        break;
-    case UCI_CHECK_OPTION_PROGRAM:
-        options->program = optarg;
-        break;
-    case UCI_CHECK_OPTION_ALL_RANGES:
-        options->all_ranges = true;
-        break;
-    case UCI_CHECK_OPTION_JSON:
-        options->json = true;
-        break;
-    case 'h':
-        fputs(uci_check_help, stdout);
-        exit(UCI_CHECK_EXIT_SAME);
-    case UCI_CHECK_OPTION_VERSION:
-        printf("uci_check (UCI) %s\n", UCI_VERSION);
-        exit(UCI_CHECK_EXIT_SAME);
-    default: /* getopt has said what is wrong */
-        fprintf(stderr, "Try 'uci_check --help'.\n");
-        exit(UCI_CHECK_EXIT_TROUBLE);
-    }
-}
+static const uci_option_t uci_check_option_table[] = {
+        {.letter = 'o', .text = &uci_check_options.output},
+        {.letter = 'C', .text = &uci_check_options.folder},
+        {"digest", 'd', .take = uci_check_take_digest},
+        {"chunk-size", 'c', .take = uci_check_take_chunk_size},
+        {"threads", 't', .take = uci_check_take_threads},
+        {"one-file-system", 'x', .flag = &uci_check_options.scan.one_file_system},
+        {"quiet", 'q', .flag = &uci_check_options.quiet},
+        {"no-leaves", .flag = &uci_check_options.no_leaves},
+        {"rsh", .text = &uci_check_options.rsh},
+        {"remote-program", .text = &uci_check_options.program},
+        {"all-ranges", .flag = &uci_check_options.all_ranges},
+        {"json", .flag = &uci_check_options.json},
+        {0}};
 
 static int uci_check_run(uci_check_options_t *options, const char *command, char **arguments)
 {
@@ -483,21 +397,18 @@ static int uci_check_run(uci_check_options_t *options, const char *command, char
 
 int main(int argc, char **argv)
 {
-    const char *rsh             = getenv("UCI_CHECK_RSH");
-    uci_check_options_t options = {
-            .form    = {uci_digest_by_id(UCI_DIGEST_XXH3), UCI_CHECK_CHUNK_SIZE_DEFAULT, UCI_CHECK_ARITY},
-            .rsh     = (rsh != NULL) ? rsh : "ssh",
-            .program = "uci_check"};
-    int option, ret;
+    const char *rsh              = getenv("UCI_CHECK_RSH");
+    uci_check_options_t *options = &uci_check_options;
+    int ret;
 
-    while ((option = getopt_long(argc, argv, "o:C:d:c:t:xqh", uci_check_long_options, NULL)) != -1) {
-        uci_check_take_option(&options, option);
-    }
+    options->form.digest = uci_digest_by_id(UCI_DIGEST_XXH3);
+    options->rsh         = (rsh != NULL) ? rsh : options->rsh;
+    uci_options_read(argc, argv, uci_check_option_table, uci_check_help, "uci_check (UCI) " UCI_VERSION);
     if (optind == argc) {
         uci_check_exit_usage("sum, verify or compare?", "");
     }
-    options.scan.progress = !options.quiet && isatty(STDERR_FILENO);
-    ret                   = uci_check_run(&options, argv[optind], argv + optind + 1);
+    options->scan.progress = !options->quiet && isatty(STDERR_FILENO);
+    ret                    = uci_check_run(options, argv[optind], argv + optind + 1);
     if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not look like success */
         uci_check_complain("cannot write: %s", strerror(errno));
         return UCI_CHECK_EXIT_TROUBLE;

@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "info_check.h"
 #include "beside.h"
 #include "info_mpi.h"
@@ -54,10 +52,6 @@ static void uci_info_advise(uci_info_state_t *state, const char *fmt, ...)
     }
     va_end(args);
 }
-
-/*
- * Asking
- */
 
 static void uci_info_keep_answer(uci_info_state_t *state, const char *line)
 {
@@ -279,10 +273,6 @@ static void uci_info_judge_mpis(uci_info_state_t *state)
         }
     }
 }
-
-/*
- * Telling
- */
 
 static const char *uci_info_state_name(const uci_info_state_t *state)
 {

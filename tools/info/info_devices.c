@@ -1,16 +1,11 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "info_devices.h"
 #include "tune/rdma.h"
 
-#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
-#include <limits.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define UCI_INFO_VERBS_LIBRARY "libibverbs.so.1"

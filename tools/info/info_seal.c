@@ -1,6 +1,4 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "info_seal.h"
 #include "util/process.h"
 #include "seal/seal_cipher.h"

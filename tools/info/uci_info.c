@@ -31,7 +31,7 @@
 #define UCI_INFO_EXIT_USAGE   2
 
 enum {
-    UCI_INFO_RELEASE  = 1 << 0,
+    UCI_INFO_RELEASE  = 1 << 0, /* in the order of the letters of their options, which parse_options has */
     UCI_INFO_VERSION  = 1 << 1,
     UCI_INFO_CPU      = 1 << 2,
     UCI_INFO_DIGESTS  = 1 << 3,
@@ -73,10 +73,6 @@ static const char uci_info_help[] =
         "  mpirun -N 1 uci_info -d | grep '# wire' | grep -v ': 0 '\n"
         "                                 which ports have seen damaged signals or packets?\n";
 
-/*
- * -v
- */
-
 static void uci_info_print_ucx(void)
 {
     void *library = dlopen(UCI_INFO_UCP_LIBRARY, RTLD_LAZY | RTLD_LOCAL);
@@ -114,10 +110,6 @@ static void uci_info_print_version(void)
     uci_info_print_ucx();
 }
 
-/*
- * -C
- */
-
 static void uci_info_print_feature(const char *name, bool is_there)
 {
     printf("%s: %s\n", name, is_there ? "yes" : "no");
@@ -142,10 +134,6 @@ static void uci_info_print_cpu(void)
     uci_info_print_feature("sve", getauxval(AT_HWCAP) & HWCAP_SVE);
 #endif
 }
-
-/*
- * -D
- */
 
 /* @return the best speed in GB/s of digesting, or, with @a dst, of copying, one buffer. */
 static double uci_info_measure(const uci_digest_ops_t *digest, void *dst, const void *src)
@@ -205,10 +193,6 @@ static void uci_info_print_digests(void)
     free(src);
 }
 
-/*
- * -c
- */
-
 static int uci_info_print_settings(bool is_documented)
 {
     uci_status_t status = uci_settings_read(); /* has logged what is wrong */
@@ -219,10 +203,6 @@ static int uci_info_print_settings(bool is_documented)
     uci_settings_print(stdout, UCI_SETTINGS_PRINT_VALUE | (is_documented ? UCI_SETTINGS_PRINT_DOC : 0));
     return (status == UCI_OK) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
-
-/*
- * Options
- */
 
 static void uci_info_exit_usage(const char *complaint, const char *argument)
 {
@@ -236,48 +216,18 @@ static unsigned uci_info_parse_options(int argc, char **argv)
     static const struct option long_options[] = {{"cpu", no_argument, NULL, 'C'},     {"help", no_argument, NULL, 'h'},
                                                  {"version", no_argument, NULL, 'V'}, {"check", no_argument, NULL, 'K'},
                                                  {"json", no_argument, NULL, 'J'},    {0}};
+    static const char letters[]               = "VvCDcfhdKJs"; /* as the bits of what they show */
     unsigned show                             = 0;
+    const char *letter;
     int option;
 
     while ((option = getopt_long_only(argc, argv, "vDCcdfhs", long_options, NULL)) != -1) {
-        switch (option) {
-        case 'v':
-            show |= UCI_INFO_VERSION;
-            break;
-        case 'D':
-            show |= UCI_INFO_DIGESTS;
-            break;
-        case 'C':
-            show |= UCI_INFO_CPU;
-            break;
-        case 'd':
-            show |= UCI_INFO_DEVICES;
-            break;
-        case 'c':
-            show |= UCI_INFO_SETTINGS;
-            break;
-        case 's':
-            show |= UCI_INFO_SEAL;
-            break;
-        case 'f':
-            show |= UCI_INFO_DOC;
-            break;
-        case 'h':
-            show |= UCI_INFO_HELP;
-            break;
-        case 'K':
-            show |= UCI_INFO_CHECK;
-            break;
-        case 'J':
-            show |= UCI_INFO_JSON;
-            break;
-        case 'V':
-            show |= UCI_INFO_RELEASE;
-            break;
-        default: /* getopt has said what is wrong */
+        letter = strchr(letters, option);
+        if (letter == NULL) { /* getopt has said what is wrong */
             fprintf(stderr, "Try 'uci_info -h'.\n");
             exit(UCI_INFO_EXIT_USAGE);
         }
+        show |= 1u << (letter - letters);
     }
 
     if (optind < argc) {

@@ -1,12 +1,8 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "top_jobs.h"
-#include "util/process.h"
 
 #include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,10 +37,6 @@ static char *uci_top_join(const char *folder, const char *name)
     }
     return path;
 }
-
-/*
- * A process
- */
 
 static void uci_top_add_up(uci_top_process_t *process)
 {
@@ -128,10 +120,6 @@ static void uci_top_add_rates(uci_top_process_t *process, uint64_t now, const uc
                                      process->sums[UCI_TOP_SENT] + process->sums[UCI_TOP_RECEIVED], process->seconds);
     process->bytes    = uci_top_rate(sums[UCI_TOP_VERIFIED], process->sums[UCI_TOP_VERIFIED], process->seconds);
 }
-
-/*
- * Folders
- */
 
 static void uci_top_skip(uci_top_look_t *look, char *path, const char *reason)
 {
@@ -225,10 +213,6 @@ static void uci_top_add_users(uci_top_look_t *look)
         closedir(dir);
     }
 }
-
-/*
- * Jobs
- */
 
 /* Processes that know of no job are one each */
 static int uci_top_compare_jobs_of(const uci_top_process_t *one, const uci_top_process_t *other)
@@ -342,10 +326,6 @@ double uci_top_idle_seconds(const uci_top_look_t *look, const uci_top_process_t 
                    ? -1
                    : uci_top_seconds(process->looked, look->time);
 }
-
-/*
- * All of it
- */
 
 uci_status_t uci_top_look(char *const *folders, unsigned count, const uci_top_look_t *before, uci_top_look_t *look_p)
 {

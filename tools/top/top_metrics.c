@@ -4,10 +4,8 @@
  * OpenMetrics text. Labels are of a job, not of a rank: a monitor keeps a series for each set of labels there ever was.
  */
 #include "top_views.h"
-#include "util/process.h"
 #include "live/stats.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* @return the metric with one more process, a running one. @param value  of those before */

@@ -1,12 +1,9 @@
-/**
- * SPDX-License-Identifier: BSD-3-Clause
- */
+/* SPDX-License-Identifier: BSD-3-Clause */
 #include "top_views.h"
 
 #include <curses.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define UCI_TOP_HELP "q: end   arrows, PgUp, PgDn, Home, End: move   p: pause   "
 

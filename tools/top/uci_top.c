@@ -4,18 +4,16 @@
  * uci_top: what the processes with UCI on this host are doing, and what became of those that are gone.
  */
 #include "util/file.h"
+#include "options.h"
 #include "top_views.h"
 #include "version.h"
 
 #include <errno.h>
-#include <getopt.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-enum { UCI_TOP_EXIT_OK = 0, UCI_TOP_EXIT_FAILED = 1, UCI_TOP_EXIT_USAGE = 2 };
 
 typedef struct uci_top_options {
     bool once;
@@ -48,55 +46,34 @@ static const char uci_top_usage[] =
         "  uci_top --once --openmetrics /var/lib/prometheus/node-exporter/uci.prom\n"
         "  uci_top --once /scratch/me/live             of a job with UCI_LIVE=/scratch/me/live\n";
 
-/* @return -1: go on; else the exit status */
-static int uci_top_read_options(int argc, char **argv, uci_top_options_t *options)
-{
-    static const struct option names[] = {{"once", no_argument, NULL, '1'},
-                                          {"json", no_argument, NULL, 'j'},
-                                          {"openmetrics", required_argument, NULL, 'm'},
-                                          {"interval", required_argument, NULL, 'i'},
-                                          {"help", no_argument, NULL, 'h'},
-                                          {"version", no_argument, NULL, 'V'},
-                                          {NULL, 0, NULL, 0}};
-    char *end;
-    int c;
+static uci_top_options_t uci_top_options;
 
-    while ((c = getopt_long(argc, argv, "1jm:i:h", names, NULL)) != -1) {
-        switch (c) {
-        case '1':
-            options->once = true;
-            break;
-        case 'j':
-            options->json = true;
-            break;
-        case 'm':
-            options->metrics = optarg;
-            break;
-        case 'i':
-            options->seconds = strtod(optarg, &end);
-            if ((end == optarg) || (*end != '\0') || !(options->seconds >= 0.1) || !(options->seconds <= 86400)) {
-                fprintf(stderr, "uci_top: --interval %s: expected 0.1 to 86400 seconds\n", optarg);
-                return UCI_TOP_EXIT_USAGE;
-            }
-            break;
-        case 'h':
-            fputs(uci_top_usage, stdout);
-            return UCI_TOP_EXIT_OK;
-        case 'V':
-            printf("uci_top %s (%s)\n", UCI_VERSION, UCI_REVISION);
-            return UCI_TOP_EXIT_OK;
-        default:
-            fprintf(stderr, "(see uci_top --help)\n");
-            return UCI_TOP_EXIT_USAGE;
-        }
+static void uci_top_take_interval(const char *text)
+{
+    char *end;
+
+    uci_top_options.seconds = strtod(text, &end);
+    if ((end == text) || (*end != '\0') || !(uci_top_options.seconds >= 0.1) || !(uci_top_options.seconds <= 86400)) {
+        fprintf(stderr, "uci_top: --interval %s: expected 0.1 to 86400 seconds\n", text);
+        exit(UCI_OPTIONS_FAILED);
     }
-    if (options->json && (options->metrics != NULL)) {
+}
+
+static const uci_option_t uci_top_option_table[] = {{"once", '1', .flag = &uci_top_options.once},
+                                                    {"json", 'j', .flag = &uci_top_options.json},
+                                                    {"openmetrics", 'm', .text = &uci_top_options.metrics},
+                                                    {"interval", 'i', .take = uci_top_take_interval},
+                                                    {0}};
+
+static void uci_top_read_options(int argc, char **argv)
+{
+    uci_options_read(argc, argv, uci_top_option_table, uci_top_usage, "uci_top " UCI_VERSION " (" UCI_REVISION ")");
+    if (uci_top_options.json && (uci_top_options.metrics != NULL)) {
         fprintf(stderr, "uci_top: --json and --openmetrics exclude each other\n");
-        return UCI_TOP_EXIT_USAGE;
+        exit(UCI_OPTIONS_FAILED);
     }
-    options->folders = argv + optind;
-    options->count   = (unsigned)(argc - optind);
-    return -1;
+    uci_top_options.folders = argv + optind;
+    uci_top_options.count   = (unsigned)(argc - optind);
 }
 
 static void uci_top_write_metrics_file(FILE *stream, const void *look)
@@ -147,7 +124,7 @@ static int uci_top_run(const uci_top_options_t *options)
     for (;;) {
         if (uci_top_look(options->folders, options->count, (before.time != 0) ? &before : NULL, &look) != UCI_OK) {
             uci_top_look_cleanup(&before);
-            return UCI_TOP_EXIT_FAILED;
+            return EXIT_FAILURE;
         }
         failed = !skip && !uci_top_write(options, &look);
         uci_top_look_cleanup(&before);
@@ -159,21 +136,19 @@ static int uci_top_run(const uci_top_options_t *options)
         uci_top_sleep(seconds);
     }
     uci_top_look_cleanup(&before);
-    return failed ? UCI_TOP_EXIT_FAILED : UCI_TOP_EXIT_OK;
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 int main(int argc, char **argv)
 {
-    uci_top_options_t options = {0};
-    int status                = uci_top_read_options(argc, argv, &options);
+    const uci_top_options_t *options = &uci_top_options;
 
-    if (status >= 0) {
-        return status;
+    uci_top_read_options(argc, argv);
+    if (!options->once && !options->json && (options->metrics == NULL) && isatty(STDOUT_FILENO) &&
+        isatty(STDIN_FILENO)) {
+        return (uci_top_show(options->folders, options->count, (options->seconds > 0) ? options->seconds : 2) == UCI_OK)
+                       ? EXIT_SUCCESS
+                       : EXIT_FAILURE;
     }
-    if (!options.once && !options.json && (options.metrics == NULL) && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO)) {
-        return (uci_top_show(options.folders, options.count, (options.seconds > 0) ? options.seconds : 2) == UCI_OK)
-                       ? UCI_TOP_EXIT_OK
-                       : UCI_TOP_EXIT_FAILED;
-    }
-    return uci_top_run(&options);
+    return uci_top_run(options);
 }

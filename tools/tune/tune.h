@@ -87,7 +87,4 @@ uci_status_t tune_write_json(const tune_result_t *result, const char *path);
 /* Bandwidth by size as SVG: of each digest, and of each path. @return UCI_OK or UCI_ERR_IO (told). */
 uci_status_t tune_write_plot(const tune_result_t *result, const char *path);
 
-/* "64k" */
-const char *tune_size_text(uint64_t size, char text[24]);
-
 #endif

@@ -4,7 +4,6 @@
  * Digests and copies on this CPU.
  */
 #include "tune/calibrate.h"
-#include "settings/settings.h"
 #include "tune.h"
 
 #define TUNE_UNCACHED ((size_t)128 << 20) /* larger than the L3 most cores have for themselves */

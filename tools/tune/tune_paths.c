@@ -4,6 +4,7 @@
  * The ways a message can take from rank 0 to a rank on its host and to one on another host: each is forced in turn within
  * one job (ucx_plugin/api/tune_api.h), and a ping-pong of each size is timed. Candidates take turns.
  */
+#include "util/parse_size.h"
 #include "tune.h"
 #include "api/tune_api.h"
 #include "tune_contest.h"
@@ -346,7 +347,7 @@ static void tune_name(const tune_candidate_t *candidate, char name[64])
     char text[24];
 
     snprintf(name, 64, "%s%s%s", uci_path_names[candidate->path], (candidate->chunk > 0) ? " " : "",
-             (candidate->chunk > 0) ? tune_size_text(candidate->chunk, text) : "");
+             (candidate->chunk > 0) ? uci_size_text(candidate->chunk, text) : "");
 }
 
 static void tune_check_size(tune_pair_t *pair, const uci_plan_t *plan, unsigned index, tune_check_t *check)

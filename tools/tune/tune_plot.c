@@ -4,7 +4,7 @@
  * Bandwidth by size as SVG that needs nothing else: one chart of the digests, one of the paths of each transport list.
  * Both axes are logarithmic. Dots show what is chosen.
  */
-#include "settings/settings.h"
+#include "util/parse_size.h"
 #include "tune.h"
 
 #include <errno.h>
@@ -110,7 +110,7 @@ static void plot_x_axis(const plot_t *plot)
         fprintf(plot->stream,
                 "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%u\" y2=\"%u\" stroke=\"#dddddd\"/>"
                 "<text x=\"%.1f\" y=\"%u\" text-anchor=\"middle\">%s</text>\n",
-                x, x, plot->top + PLOT_TOP, bottom, x, bottom + 18, tune_size_text(1ul << i, text));
+                x, x, plot->top + PLOT_TOP, bottom, x, bottom + 18, uci_size_text(1ul << i, text));
     }
     fprintf(plot->stream, "<text x=\"%d\" y=\"%u\" text-anchor=\"middle\">bytes</text>\n",
             (PLOT_LEFT + PLOT_WIDTH - PLOT_RIGHT) / 2, bottom + 36);
@@ -257,7 +257,7 @@ static void plot_paths(plot_t *plot, const uci_profile_t *profile, unsigned firs
     for (i = first; i < end; ++i) {
         path = &profile->paths[i];
         snprintf(text, sizeof(text), "%s%s%s", uci_path_names[path->path], (path->chunk > 0) ? ", chunks of " : "",
-                 (path->chunk > 0) ? tune_size_text(path->chunk, size_text) : "");
+                 (path->chunk > 0) ? uci_size_text(path->chunk, size_text) : "");
         plot_line(plot, text, &path->cost, path->path == UCI_PATH_EAGER);
         for (j = 0; j < path->cost.count; ++j) {
             choice = uci_plan_choose(&plan, path->cost.points[j].size);

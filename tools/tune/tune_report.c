@@ -3,7 +3,7 @@
  *
  * What uci_tune says, on a terminal and to programs.
  */
-#include "settings/settings.h"
+#include "util/parse_size.h"
 #include "tune.h"
 
 #include <errno.h>
@@ -16,18 +16,6 @@
 
 #define TUNE_COLUMNS 7 /* of a table of times: with the sizes no wider than 92 characters */
 #define TUNE_NAME    40
-
-const char *tune_size_text(uint64_t size, char text[24])
-{
-    if ((size >= 1 << 20) && (size % (1 << 20) == 0)) {
-        snprintf(text, 24, "%lum", size >> 20);
-    } else if ((size >= 1 << 10) && (size % (1 << 10) == 0)) {
-        snprintf(text, 24, "%luk", size >> 10);
-    } else {
-        snprintf(text, 24, "%lu", size);
-    }
-    return text;
-}
 
 void tune_progress(const char *what, unsigned done, unsigned total)
 {
@@ -67,10 +55,6 @@ tune_check_t *tune_add_check(tune_checks_t *list, uint64_t size)
     return &list->checks[list->count++];
 }
 
-/*
- * Tables
- */
-
 static void tune_print_rate(const uci_cost_t *cost, uint64_t size, unsigned i)
 {
     if ((cost == NULL) || (i >= cost->count)) { /* points are added by ascending size: what is missing is at the end */
@@ -96,7 +80,7 @@ static void tune_print_kernels_of(const uci_profile_t *profile, uci_form_t form,
     }
     printf("\n");
     for (i = 0; i < copy->count; ++i) {
-        printf("%8s", tune_size_text(copy->points[i].size, text));
+        printf("%8s", uci_size_text(copy->points[i].size, text));
         tune_print_rate(copy, copy->points[i].size, i);
         for (id = 1; id < UCI_DIGEST_LAST; ++id) {
             tune_print_rate(uci_profile_find_kernel(profile, (uci_digest_id_t)id,
@@ -150,7 +134,7 @@ static void tune_print_times(const uci_cost_t *const *costs, const char (*names)
     }
     printf("\n");
     for (j = 0; j < longest->count; ++j) {
-        printf("%8s", tune_size_text(longest->points[j].size, text));
+        printf("%8s", uci_size_text(longest->points[j].size, text));
         for (i = 0; i < count; ++i) {
             tune_print_time(costs[i], longest->points[j].size);
         }
@@ -183,7 +167,7 @@ static unsigned tune_print_paths_over(const uci_profile_t *profile, unsigned fir
              (i < profile->paths_count) && (strcmp(profile->paths[i].transports, transports) == 0); ++i) {
             path = &profile->paths[i];
             snprintf(names[count], sizeof(names[count]), "%s%s%s", uci_path_names[path->path],
-                     (path->chunk > 0) ? " " : "", (path->chunk > 0) ? tune_size_text(path->chunk, text) : "");
+                     (path->chunk > 0) ? " " : "", (path->chunk > 0) ? uci_size_text(path->chunk, text) : "");
             if (pass == 0) {
                 tune_print_fit(names[count], &path->cost);
                 continue;
@@ -234,7 +218,7 @@ static void tune_print_change(const tune_checks_t *list)
     }
     if (most != NULL) {
         printf("the machine changed meanwhile: %s bytes took %.2f us, and at other times %.2f us\n",
-               tune_size_text(most->size, text), most->fastest_ns / 1e3, most->slowest_ns / 1e3);
+               uci_size_text(most->size, text), most->fastest_ns / 1e3, most->slowest_ns / 1e3);
     }
 }
 
@@ -248,7 +232,7 @@ static void tune_print_checks(const tune_checks_t *list)
            list->title, "bytes", "chosen", "ns", "best", "ns", "loss");
     for (i = 0; i < list->count; ++i) {
         check = &list->checks[i];
-        printf("%8s  %-24s %12.1f  %-24s %12.1f %6.1f%%%s\n", tune_size_text(check->size, text), check->chosen,
+        printf("%8s  %-24s %12.1f  %-24s %12.1f %6.1f%%%s\n", uci_size_text(check->size, text), check->chosen,
                check->chosen_ns, check->best, check->best_ns, 100 * tune_check_loss(check),
                (tune_check_loss(check) > TUNE_TOLERANCE) ? " *" : "");
     }
@@ -306,10 +290,6 @@ void tune_print(const tune_result_t *result)
                100 * TUNE_TOLERANCE);
     }
 }
-
-/*
- * For programs
- */
 
 static json_t *tune_json_checks(const tune_checks_t *list)
 {

@@ -7,15 +7,13 @@
  * measures the CPU; as a rank of a job it becomes the program of that MPI, with UCI preloaded.
  */
 #include "beside.h"
-#include "util/file.h"
-#include "util/process.h"
+#include "options.h"
 #include "settings/settings.h"
 #include "tune.h"
 #include "version.h"
 
 #include <dlfcn.h>
 #include <errno.h>
-#include <getopt.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -25,8 +23,6 @@
 #ifdef UCI_TUNE_MPI
 #include <mpi.h>
 #endif
-
-#define UCI_TUNE_EXIT_USAGE 2
 
 static const char uci_tune_help[] =
         "Usage: uci_tune [options]\n"
@@ -64,11 +60,20 @@ static const char uci_tune_help[] =
 static void uci_tune_exit_usage(void)
 {
     fprintf(stderr, "Try 'uci_tune --help'.\n");
-    exit(UCI_TUNE_EXIT_USAGE);
+    exit(UCI_OPTIONS_FAILED);
 }
 
-/* @return it as a fraction */
-static double uci_tune_parse_percent(const char *text)
+static tune_options_t uci_tune_options = {.max_size = SIZE_MAX, .max_loss = TUNE_MAX_LOSS};
+
+static void uci_tune_take_max_size(const char *text)
+{
+    if (uci_parse_size(text, false, &uci_tune_options.max_size) != UCI_OK) {
+        fprintf(stderr, "uci_tune: '%s' is no size: expected bytes, as 64k or 1m\n", text);
+        uci_tune_exit_usage();
+    }
+}
+
+static void uci_tune_take_max_loss(const char *text)
 {
     char *end;
     double percent = strtod(text, &end);
@@ -77,77 +82,21 @@ static double uci_tune_parse_percent(const char *text)
         fprintf(stderr, "uci_tune: '%s' is no percentage: expected a number, as 50\n", text);
         uci_tune_exit_usage();
     }
-    return percent / 100;
+    uci_tune_options.max_loss = percent / 100;
 }
 
-static void uci_tune_parse_options(int argc, char **argv, tune_options_t *options)
-{
-    static const struct option long_options[] = {
-            {"output", required_argument, NULL, 'o'},   {"no-write", no_argument, NULL, 'n'},
-            {"show", optional_argument, NULL, 's'},     {"json", required_argument, NULL, 'j'},
-            {"plot", required_argument, NULL, 'p'},     {"quick", no_argument, NULL, 'q'},
-            {"force", no_argument, NULL, 'f'},          {"help", no_argument, NULL, 'h'},
-            {"version", no_argument, NULL, 'V'},        {"paths-only", no_argument, NULL, 'P'},
-            {"remove", no_argument, NULL, 'r'},         {"max-loss", required_argument, NULL, 'L'},
-            {"max-size", required_argument, NULL, 'm'}, {0}};
-    int option;
-
-    memset(options, 0, sizeof(*options));
-    options->max_size = SIZE_MAX;
-    options->max_loss = TUNE_MAX_LOSS;
-    while ((option = getopt_long(argc, argv, "o:ns::j:p:qPm:L:rfh", long_options, NULL)) != -1) {
-        switch (option) {
-        case 'o':
-            options->output = optarg;
-            break;
-        case 'n':
-            options->no_write = true;
-            break;
-        case 's':
-            options->show = (optarg != NULL) ? optarg : "";
-            break;
-        case 'j':
-            options->json = optarg;
-            break;
-        case 'p':
-            options->plot = optarg;
-            break;
-        case 'q':
-            options->quick = true;
-            break;
-        case 'm':
-            if (uci_parse_size(optarg, false, &options->max_size) != UCI_OK) {
-                fprintf(stderr, "uci_tune: '%s' is no size: expected bytes, as 64k or 1m\n", optarg);
-                uci_tune_exit_usage();
-            }
-            break;
-        case 'L':
-            options->max_loss = uci_tune_parse_percent((optarg != NULL) ? optarg : ""); /* it never is */
-            break;
-        case 'r':
-            options->remove = true;
-            break;
-        case 'P':
-            options->paths_only = true;
-            break;
-        case 'f':
-            options->force = true;
-            break;
-        case 'h':
-            fputs(uci_tune_help, stdout);
-            exit(EXIT_SUCCESS);
-        case 'V':
-            printf("uci_tune (UCI) %s\n", UCI_VERSION);
-            exit(EXIT_SUCCESS);
-        default: /* getopt has said what is wrong */
-            uci_tune_exit_usage();
-        }
-    }
-    if (optind < argc) {
-        fprintf(stderr, "uci_tune: unexpected argument: %s\n", argv[optind]);
-        uci_tune_exit_usage();
-    }
-}
+static const uci_option_t uci_tune_option_table[] = {{"output", 'o', .text = &uci_tune_options.output},
+                                                     {"no-write", 'n', .flag = &uci_tune_options.no_write},
+                                                     {"show", 's', .text = &uci_tune_options.show, .missing = ""},
+                                                     {"json", 'j', .text = &uci_tune_options.json},
+                                                     {"plot", 'p', .text = &uci_tune_options.plot},
+                                                     {"quick", 'q', .flag = &uci_tune_options.quick},
+                                                     {"paths-only", 'P', .flag = &uci_tune_options.paths_only},
+                                                     {"max-size", 'm', .take = uci_tune_take_max_size},
+                                                     {"max-loss", 'L', .take = uci_tune_take_max_loss},
+                                                     {"remove", 'r', .flag = &uci_tune_options.remove},
+                                                     {"force", 'f', .flag = &uci_tune_options.force},
+                                                     {0}};
 
 /* Of the UCX that programs find here; "" if there is none */
 static const char *uci_tune_ucx_version(void)
@@ -161,10 +110,6 @@ static const char *uci_tune_ucx_version(void)
     get_version_string = (const char *(*)(void))dlsym(library, "ucp_get_version_string");
     return (get_version_string != NULL) ? get_version_string() : "";
 }
-
-/*
- * Becoming a rank
- */
 
 /* Which MPI has started this process as a rank of a job; NULL: none has */
 static const char *uci_tune_launcher(void)
@@ -445,7 +390,7 @@ static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, 
 {
     if (options->paths_only) {
         fprintf(stderr, "uci_tune: there are no paths without a job: start 2 or more ranks with mpirun\n");
-        return UCI_TUNE_EXIT_USAGE;
+        return UCI_OPTIONS_FAILED;
     }
     return (uci_tune_measure_cpu(options, result) == UCI_OK) ? uci_tune_finish(options, result) : EXIT_FAILURE;
 }
@@ -454,13 +399,18 @@ static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, 
 int main(int argc, char **argv)
 {
     static tune_result_t result;
-    tune_options_t options;
+    const tune_options_t *options = &uci_tune_options;
     const char *mpi;
     int ret;
 
-    uci_tune_parse_options(argc, argv, &options);
+    uci_options_read(argc, argv, uci_tune_option_table, uci_tune_help, "uci_tune (UCI) " UCI_VERSION);
+    if (optind < argc) {
+        fprintf(stderr, "uci_tune: unexpected argument: %s\n", argv[optind]);
+        uci_tune_exit_usage();
+    }
     mpi = uci_tune_launcher();
-    if ((mpi != NULL) && (options.show == NULL) && !options.remove && (dlsym(RTLD_DEFAULT, "uci_tune_force") == NULL)) {
+    if ((mpi != NULL) && (options->show == NULL) && !options->remove &&
+        (dlsym(RTLD_DEFAULT, "uci_tune_force") == NULL)) {
         return uci_tune_become_rank(mpi, argv);
     }
     if (uci_settings_read() != UCI_OK) {
@@ -468,12 +418,12 @@ int main(int argc, char **argv)
     }
     uci_settings.eager_max = UCI_SETTING_AUTO; /* what is chosen, not what the job was started with */
     uci_profile_init(&result.profile, "uci_tune", uci_tune_ucx_version());
-    if (options.remove) {
-        ret = uci_tune_remove(&options, &result);
-    } else if (options.show != NULL) {
-        ret = uci_tune_show(&options, &result);
+    if (options->remove) {
+        ret = uci_tune_remove(options, &result);
+    } else if (options->show != NULL) {
+        ret = uci_tune_show(options, &result);
     } else {
-        ret = uci_tune_may_write(&options, &result) ? uci_tune_run(&options, &argc, &argv, &result) : EXIT_FAILURE;
+        ret = uci_tune_may_write(options, &result) ? uci_tune_run(options, &argc, &argv, &result) : EXIT_FAILURE;
     }
     uci_profile_cleanup(&result.profile);
     return ret;

@@ -6,7 +6,6 @@
 #include "attach/plugin.h"
 #include "util/process.h"
 #include "settings/settings.h"
-#include "turn/worker.h"
 #include "link/bounce.h"
 
 /* Call `func` for every peer of every worker until it returns false */

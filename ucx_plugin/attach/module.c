@@ -85,8 +85,6 @@ void uci_module_refresh(void)
     }
 }
 
-/* -------------------------------------------------- objects opened later */
-
 static bool uci_module_has_path(const struct link_map *map)
 {
     const ElfW(Dyn) * entry;
@@ -148,8 +146,6 @@ static UCI_NOINLINE void *uci_module_dlopen(const char *name, int mode)
     }
     return handle;
 }
-
-/* --------------------------------------------------------------- attach */
 
 /* @return why this copy can't be used, or NULL */
 static const char *uci_module_obstacle(const Dl_info *info, char *text, size_t size)

@@ -69,53 +69,31 @@ typedef struct uci_rebind_pass {
     uci_status_t status;
 } uci_rebind_pass_t;
 
-/* Some loaders and the vDSO leave addresses as they are in the file */
+/* Some loaders and the vDSO leave addresses as they are in the file. @return NULL: there is none */
 static const void *uci_object_address(const uci_object_t *object, ElfW(Addr) value)
 {
-    return (const void *)((value < object->base) ? object->base + value : value);
+    return (const void *)(((value != 0) && (value < object->base)) ? object->base + value : value);
 }
 
 static void uci_object_read_dynamic(uci_object_t *object)
 {
+    ElfW(Addr) values[DT_JMPREL + 1] = {0}; /* by tag; 0: it has none */
     const ElfW(Dyn) * entry;
-    bool is_rela = true;
 
     for (entry = object->dynamic; entry->d_tag != DT_NULL; ++entry) {
-        switch (entry->d_tag) {
-        case DT_SYMTAB:
-            object->symbols = uci_object_address(object, entry->d_un.d_ptr);
-            break;
-        case DT_STRTAB:
-            object->strings = uci_object_address(object, entry->d_un.d_ptr);
-            break;
-        case DT_GNU_HASH:
+        if ((entry->d_tag > 0) && (entry->d_tag <= DT_JMPREL)) {
+            values[entry->d_tag] = entry->d_un.d_val;
+        } else if (entry->d_tag == DT_GNU_HASH) {
             object->hash = uci_object_address(object, entry->d_un.d_ptr);
-            break;
-        case DT_SONAME:
-            object->soname = entry->d_un.d_val;
-            break;
-        case DT_JMPREL:
-            object->tables[0] = uci_object_address(object, entry->d_un.d_ptr);
-            break;
-        case DT_PLTRELSZ:
-            object->sizes[0] = entry->d_un.d_val;
-            break;
-        case DT_PLTREL:
-            is_rela = (entry->d_un.d_val == DT_RELA);
-            break;
-        case DT_RELA:
-            object->tables[1] = uci_object_address(object, entry->d_un.d_ptr);
-            break;
-        case DT_RELASZ:
-            object->sizes[1] = entry->d_un.d_val;
-            break;
-        default:
-            break;
         }
     }
-    if (!is_rela) {
-        object->sizes[0] = 0;
-    }
+    object->symbols   = uci_object_address(object, values[DT_SYMTAB]);
+    object->strings   = uci_object_address(object, values[DT_STRTAB]);
+    object->soname    = values[DT_SONAME];
+    object->tables[0] = uci_object_address(object, values[DT_JMPREL]);
+    object->tables[1] = uci_object_address(object, values[DT_RELA]);
+    object->sizes[0]  = ((values[DT_PLTREL] == 0) || (values[DT_PLTREL] == DT_RELA)) ? values[DT_PLTRELSZ] : 0;
+    object->sizes[1]  = values[DT_RELASZ];
 }
 
 /* @return false if there is nothing in it to look at */

@@ -38,8 +38,6 @@ static bool time_answer(unsigned kind, uint64_t words[2])
     return (answer != NULL) && (answer(kind, words) != 0);
 }
 
-/* ------------------------------------------------------------ who asks */
-
 static bool time_is_system(const char *path)
 {
     static const char *const names[] = {"libmpi",   "libopen-", "libmca",    "libompi",    "libprrte",  "libucp",
@@ -75,8 +73,6 @@ static bool time_is_programs(const void *caller)
     }
     return known[slot].is_programs;
 }
-
-/* ------------------------------------------------------------ questions */
 
 #define TIME_NEXT(_name) \
     static __typeof__(&_name) original; \

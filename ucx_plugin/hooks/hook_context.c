@@ -12,12 +12,6 @@
 #include "attach/tcp_segment.h"
 #include "attach/ucx_config.h"
 
-UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version,
-                                         const ucp_params_t *params, const ucp_config_t *config,
-                                         ucp_context_h *context_p);
-UCI_EXPORT void ucp_cleanup(ucp_context_h context);
-UCI_EXPORT ucs_status_t ucp_context_query(ucp_context_h context, ucp_context_attr_t *attr);
-
 /* One that can't say knows the host's alone */
 static void uci_hook_learn_memory_types(uci_context_t *context)
 {

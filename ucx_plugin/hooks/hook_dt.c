@@ -6,10 +6,6 @@
 #include "data/buffer.h"
 #include "util/log.h"
 
-UCI_EXPORT ucs_status_t ucp_dt_create_generic(const ucp_generic_dt_ops_t *ops, void *context,
-                                              ucp_datatype_t *datatype_p);
-UCI_EXPORT void ucp_dt_destroy(ucp_datatype_t datatype);
-
 static uci_generic_dt_t *uci_hook_dt_lookup(ucp_datatype_t datatype)
 {
     return uci_handles_find(&uci_datatypes, (const void *)(uintptr_t)datatype);

@@ -45,13 +45,6 @@ static ucp_err_handler_cb_t uci_hook_wrap_handler(ucp_ep_params_t *params)
     return user_handler;
 }
 
-UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p);
-UCI_EXPORT ucs_status_ptr_t ucp_ep_modify_nb(ucp_ep_h ep, const ucp_ep_params_t *params);
-UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nb(ucp_ep_h ep, unsigned mode);
-UCI_EXPORT ucs_status_ptr_t ucp_ep_close_nbx(ucp_ep_h ep, const ucp_request_param_t *param);
-UCI_EXPORT ucs_status_ptr_t ucp_disconnect_nb(ucp_ep_h ep);
-UCI_EXPORT void ucp_ep_destroy(ucp_ep_h ep);
-
 /* In UCX's order: what is named beside it, such as a worker's address, is not looked at */
 static bool uci_hook_is_by_socket(const ucp_ep_params_t *params)
 {
@@ -63,9 +56,6 @@ static bool uci_hook_is_by_socket(const ucp_ep_params_t *params)
     }
     return !(params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) || (params->address == NULL);
 }
-
-UCI_EXPORT ucs_status_t ucp_listener_create(ucp_worker_h worker, const ucp_listener_params_t *params,
-                                            ucp_listener_h *listener_p);
 
 /* Who listens will be called by socket address. If it is too late to step aside, only those calls are refused */
 UCI_EXPORT ucs_status_t ucp_listener_create(ucp_worker_h worker, const ucp_listener_params_t *params,

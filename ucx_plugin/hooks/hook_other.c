@@ -28,7 +28,6 @@ UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
 
 /* A hook around uci_ucp._name; _kind and _handle tell whose lock. _prepare comes before all else, _inside with the lock */
 #define UCI_HOOK_PASS(_type, _name, _kind, _handle, _prepare, _inside, _params, _args) \
-    UCI_EXPORT _type ucp_##_name _params; \
     UCI_EXPORT _type ucp_##_name _params \
     { \
         uci_worker_t *ours; \

@@ -3,15 +3,6 @@
 
 #include "base/request.h"
 
-UCI_EXPORT ucs_status_t ucp_request_check_status(void *request);
-UCI_EXPORT ucs_status_t ucp_request_test(void *request, ucp_tag_recv_info_t *info);
-UCI_EXPORT ucs_status_t ucp_tag_recv_request_test(void *request, ucp_tag_recv_info_t *info);
-UCI_EXPORT int ucp_request_is_completed(void *request);
-UCI_EXPORT void ucp_request_cancel(ucp_worker_h worker, void *request);
-UCI_EXPORT void ucp_request_free(void *request);
-UCI_EXPORT void ucp_request_release(void *request);
-UCI_EXPORT ucs_status_t ucp_request_query(void *request, ucp_request_attr_t *attr);
-
 UCI_EXPORT ucs_status_t ucp_request_check_status(void *request)
 {
     uci_request_t *req = uci_request_from_user(request);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "attach/plugin.h"
 
-#include <stdlib.h>
-
 #include "base/worker_alloc.h"
 #include "transfer/inject.h"
 #include "util/log.h"
@@ -14,30 +12,6 @@
 #include "data/stage.h"
 #include "live/stats.h"
 #include "message/unexpected.h"
-
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
-                                            ucp_tag_t tag, ucp_send_callback_t cb);
-UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
-                                         ucp_tag_t tag, void *request);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
-                                             const ucp_request_param_t *param);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nb(ucp_ep_h ep, const void *buffer, size_t count, ucp_datatype_t datatype,
-                                                 ucp_tag_t tag, ucp_send_callback_t cb);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_send_sync_nbx(ucp_ep_h ep, const void *buffer, size_t count, ucp_tag_t tag,
-                                                  const ucp_request_param_t *param);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
-                                            ucp_tag_t tag, ucp_tag_t tag_mask, ucp_tag_recv_callback_t cb);
-UCI_EXPORT ucs_status_t ucp_tag_recv_nbr(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
-                                         ucp_tag_t tag, ucp_tag_t tag_mask, void *req);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nbx(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
-                                             ucp_tag_t tag_mask, const ucp_request_param_t *param);
-UCI_EXPORT ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
-                                              ucp_tag_recv_info_t *info);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nb(ucp_worker_h worker, void *buffer, size_t count,
-                                                ucp_datatype_t datatype, ucp_tag_message_h message,
-                                                ucp_tag_recv_callback_t cb);
-UCI_EXPORT ucs_status_ptr_t ucp_tag_msg_recv_nbx(ucp_worker_h worker, void *buffer, size_t count,
-                                                 ucp_tag_message_h message, const ucp_request_param_t *param);
 
 typedef __typeof__(ucp_tag_send_nbx) uci_hook_send_func_t;
 
@@ -222,8 +196,6 @@ UCI_EXPORT ucs_status_t ucp_tag_send_nbr(ucp_ep_h ep, const void *buffer, size_t
 
     return uci_hook_ptr_to_status(uci_hook_send(ep, buffer, count, tag, &param, false));
 }
-
-/* ----------------------------------------------------------- receiving */
 
 static UCI_NOINLINE ucs_status_ptr_t uci_hook_recv_any(ucp_worker_h worker, void *buffer, size_t count, ucp_tag_t tag,
                                                        ucp_tag_t tag_mask, const ucp_request_param_t *param)

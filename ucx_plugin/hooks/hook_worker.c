@@ -2,7 +2,6 @@
 #include "attach/plugin.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/worker_alloc.h"
 #include "util/log.h"
@@ -12,21 +11,6 @@
 #include "turn/wakeup.h"
 #include "base/siblings.h"
 #include "twins/twin.h"
-
-UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
-                                          ucp_worker_h *worker_p);
-UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker);
-UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker);
-UCI_EXPORT ucs_status_t ucp_worker_arm(ucp_worker_h worker);
-UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker);
-UCI_EXPORT ucs_status_t ucp_worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr);
-UCI_EXPORT ucs_status_t ucp_worker_get_address(ucp_worker_h worker, ucp_address_t **address_p,
-                                               size_t *address_length_p);
-UCI_EXPORT void ucp_worker_release_address(ucp_worker_h worker, ucp_address_t *address);
-UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_worker_address_attr_t *attr);
-UCI_EXPORT ucs_status_t ucp_worker_set_am_handler(ucp_worker_h worker, uint16_t id, ucp_am_callback_t cb, void *arg,
-                                                  uint32_t flags);
-UCI_EXPORT ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param);
 
 static ucs_thread_mode_t uci_hook_thread_mode(ucp_worker_h worker)
 {
@@ -160,8 +144,6 @@ UCI_EXPORT unsigned ucp_worker_progress(ucp_worker_h worker)
                                                                                : uci_hook_progress_any(worker);
 }
 
-/* ---------------------------------------------------- sleeping and waking */
-
 UCI_EXPORT ucs_status_t ucp_worker_arm(ucp_worker_h worker)
 {
     uci_worker_t *ours;
@@ -186,8 +168,6 @@ UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker)
     ours = uci_plugin_worker(worker);
     return (ours == NULL) ? uci_ucp.worker_wait(worker) : uci_wakeup_wait(ours);
 }
-
-/* ----------------------------------------------------------- addresses */
 
 /* Put the mark in front of a worker's address */
 static ucs_status_t uci_hook_mark_address(uci_worker_t *worker, ucp_address_t **address_p, size_t *length_p)
@@ -256,8 +236,6 @@ UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_wor
     }
     return uci_ucp.worker_address_query(address, attr);
 }
-
-/* ----------------------------------------------------- active messages */
 
 static ucs_status_t uci_hook_check_am_id(ucp_worker_h worker, unsigned id)
 {
