@@ -12,6 +12,7 @@ usage: tests/layering.py [BUILD_DIR]            (default build/, which must be b
 - Rooms, the folders within a layer, need each other in one direction only: no circle of them.
 - What a room's files include of another room is public there: a header that its README.md names. Headers *_part.h, the rooms' parts of
   the state, are a room of their own in this: they need no room but what lies below all that hold parts.
+- Faults are injected by one room of pipeline, and no other.
 - The library: exported symbols, needed libraries, and what it does in processes that have nothing to do with UCX.
 
 Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
@@ -38,6 +39,7 @@ CIRCLE_MAX = 3  # files that may need each other
 ALLOWED_NEEDED = {"libc.so.6", "libm.so.6", "libdl.so.2", "libpthread.so.0", "ld-linux-x86-64.so.2",
                   "ld-linux-aarch64.so.1", "libisal.so.2"}  # Debian has no static ISA-L
 ALLOWED_SYMBOL = re.compile(r"(ucp|uci)_\w+|ucs_module_global_init")
+INJECTS = re.compile(r"\buci_(inject_\w+\(|fault_(draw|apply|targets|once_more|undo|enabled)\b)")
 UCX_SYMBOL = re.compile(r"(ucp|uct|ucs|ucm)_\w+")
 
 
@@ -246,6 +248,16 @@ def test_public_headers(results):
 
 # --- the library ---
 
+def test_injection(results):
+    """Faults enter at the edges: what draws one, or may change what goes by, is in a room that no other knows."""
+    wrong = []
+    for path in sorted((ROOT / "pipeline").rglob("*.[ch]")):
+        name = path.relative_to(ROOT / "pipeline")
+        if name.parts[0] != "inject" and INJECTS.search(path.read_text()):
+            wrong.append(str(name))
+    results.check("no room of pipeline/ but inject/ injects faults", " ".join(wrong))
+
+
 def test_exports(results, library):
     """Exported symbols: ucp_* and uci_* alone, and some of each that must be there."""
     exported = {line.split()[-1].split("@")[0]
@@ -317,6 +329,7 @@ def main():
     test_circles(results, build)
     test_rooms(results, build)
     test_public_headers(results)
+    test_injection(results)
     test_exports(results, library)
     test_needed(results, library)
     test_silence(results, library)

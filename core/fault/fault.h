@@ -39,7 +39,7 @@ typedef enum {
     UCI_FAULT_ACK,     /**< acknowledgements and final reports */
     UCI_FAULT_MEMORY,  /**< what waits in UCI's own memory: slots, spans, copies. Of one message one place at most */
     UCI_FAULT_REPAIR,  /**< what repairs bring: chunks, grants, answers; not the requests for them */
-    UCI_FAULT_REGION,  /**< the memory granted to an RDMA get: another region, as after a stale registration */
+    UCI_FAULT_REGION,  /**< what RDMA gets of a repair bring: another region, as after a stale registration */
     UCI_FAULT_LEAF,    /**< chunks, with digests made to fit: whole, and wrong. Only the tree's root tells */
     UCI_FAULT_FRAME,   /**< whole frames: lost, late or twice, whatever the kind */
     UCI_FAULT_ESCAPE,  /**< messages that have been verified and delivered: nothing of UCI's notices */

@@ -31,7 +31,7 @@ enum {
     UCI_REQUEST_TWIN = 1 << 6, /**< a receive whose content is compared with that of this process's twins (twin.h) */
     UCI_REQUEST_NUMBERED = 1 << 7, /**< and `twin` says which message it is */
     UCI_REQUEST_OWN      = 1 << 8, /**< UCI's: the user's receive comes later */
-    UCI_REQUEST_ESCAPED  = 1 << 9, /**< its content has been damaged since it was verified (delivery.h) */
+    UCI_REQUEST_ESCAPED  = 1 << 9, /**< its content has been damaged since it was verified (uci_edge.delivered) */
     UCI_REQUEST_SIGNED   = 1 << 10 /**< a receive whose `signature` has not been compared (signed.h) */
 };
 

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "bounce.h"
 
-#include "inject_slot.h"
 #include "base/am_handler.h"
 #include "control.h"
-#include "base/inject_frame.h"
+#include "base/edge.h"
 #include "util/log.h"
 #include "base/wire_check.h"
 
@@ -30,8 +29,8 @@ static bool uci_bounce_exists(uci_worker_t *worker)
 
 void uci_bounce_cleanup(uci_worker_t *worker)
 {
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_slots_end(&worker->link.bounce);
+    if (uci_unlikely(uci_edge.slots_end != NULL)) {
+        uci_edge.slots_end(worker);
     }
     uci_shared_memory_cleanup(worker->context->ucp, &worker->link.bounce.memory);
     worker->link.bounce.slots = NULL;

@@ -6,6 +6,7 @@
 #ifndef UCI_BOUNCE_PART_H_
 #define UCI_BOUNCE_PART_H_
 
+#include "inject/inject_part.h"
 #include "ucp/shared_memory.h"
 #include "ucp/ucp_api.h"
 
@@ -39,7 +40,7 @@ typedef struct uci_bounce {
     unsigned first;         /**< of the free ones, a ring */
     unsigned free_count;
     uint16_t free[UCI_SLOT_COUNT];
-    uint8_t hits[UCI_SLOT_COUNT]; /**< faults injected into what is there */
+    uci_inject_slots_t inject;
 } uci_bounce_t;
 
 #endif

@@ -7,7 +7,6 @@
 #include "base/am_handler.h"
 #include "blame.h"
 #include "base/frame.h"
-#include "base/inject_frame.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "base/recv_table.h"
@@ -17,8 +16,7 @@
 
 _Static_assert(offsetof(uci_control_t, payload) == offsetof(uci_control_t, hdr) + sizeof(uci_am_hdr_t), "no gap");
 
-/* @a payload: what is protected with the header, or NULL: a user's data, which have a digest of their own */
-static uint32_t uci_am_check(const uci_am_hdr_t *hdr, const void *payload, size_t length)
+uint32_t uci_am_check(const uci_am_hdr_t *hdr, const void *payload, size_t length)
 {
     uint64_t check = XXH3_64bits((const char *)hdr + sizeof(hdr->check), sizeof(*hdr) - sizeof(hdr->check));
 
@@ -59,8 +57,6 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
     msg->data    = msg->payload;
     msg->length  = length;
     msg->more    = 0;
-    msg->hit     = false;
-    msg->faults  = 0;
     memset(&msg->hdr, 0, sizeof(msg->hdr));
     msg->hdr.type   = (uint8_t)type;
     msg->hdr.uid    = peer->worker->uid;
@@ -112,34 +108,6 @@ static bool uci_control_is_awaited(const uci_am_hdr_t *hdr, uci_am_carries_t car
     return (carries < UCI_AM_CARRIES_BYTES) || (hdr->flags & UCI_AM_FLAG_HANDOVER);
 }
 
-/* Which part of the fault specification a message belongs to; TARGET_LAST: none */
-static uci_fault_target_t uci_control_fault_target(const uci_control_t *msg)
-{
-    const uci_am_handler_t *handler = uci_am_handler(msg->peer->worker, msg->hdr.type);
-    unsigned targets                = (msg->hdr.flags & handler->special) ? handler->hit_special : handler->hit;
-
-    return (targets != 0) ? (uci_fault_target_t)__builtin_ctz(targets) : UCI_FAULT_TARGET_LAST;
-}
-
-/* Damage the header as a wire would, or the record that it is in */
-static void uci_control_inject(uci_control_t *msg)
-{
-    uci_fault_target_t target = uci_control_fault_target(msg);
-    uint64_t length           = (msg->op != NULL) ? msg->op->length : msg->length;
-    uci_fault_t fault;
-
-    if ((target != UCI_FAULT_TARGET_LAST) && uci_fault_targets(target) &&
-        uci_fault_draw(target, length, uci_peer_rank(msg->peer), &fault)) {
-        if (!msg->peer->seals) {
-            uci_inject_bytes(&fault, &msg->hdr, sizeof(msg->hdr));
-        } else if (!msg->hit) {
-            msg->fault = fault;
-            msg->hit   = true;
-        }
-        UCI_STATS_ADD(faults_unseen, msg->faults > 0); /* it is dropped, and what else is wrong with it not looked at */
-    }
-}
-
 /* To ourselves UCX delivers within the call: said at this one place of a turn, nothing is heard, and answered, or ended by the answer,
  * while somebody is in the middle of it. UCX 1.13 must not be made to connect to a peer over tcp while it hands over what it has read
  * from it: the new end takes the buffer along that UCX is in (uct_tcp_ep_progress_am_rx(), see uci_close_progress()) */
@@ -172,7 +140,7 @@ static ucp_ep_h uci_control_endpoint(uci_control_t *msg)
 static ucs_status_ptr_t uci_control_post_sealed(ucp_ep_h ep, const uci_control_t *msg, uci_am_carries_t carries,
                                                 const ucp_request_param_t *param)
 {
-    uci_sealed_out_t out = {.peer = msg->peer, .fault = msg->hit ? &msg->fault : NULL};
+    uci_sealed_out_t out = {.peer = msg->peer};
 
     switch (carries) {
     case UCI_AM_CARRIES_CLEAR:
@@ -277,7 +245,6 @@ void uci_control_send(uci_control_t *msg)
         uci_send_op_offer(msg->op, ep);
     }
     msg->hdr.check = uci_control_check(msg, carries);
-    uci_control_inject(msg);
     if (msg->span != NULL) {
         uci_span_set_memh(msg->peer->worker, &param);
     }

@@ -10,7 +10,6 @@
 #ifndef UCI_CONTROL_H_
 #define UCI_CONTROL_H_
 
-#include "fault/fault.h"
 #include "base/peer_table.h"
 #include "transfer/recv_op_part.h"
 #include "transfer/send_op_part.h"
@@ -36,13 +35,13 @@ typedef struct uci_control {
     void *span;                                  /**< SEGMENT of the bounce path: given back with the message */
     const void *data;                            /**< what follows the header: payload[] or a user's chunk */
     size_t length;
-    uci_fault_t fault; /**< fault injection: what befalls its record, if `hit` */
-    bool hit;
-    uint8_t faults; /**< that it carries */
-    size_t more;    /**< bytes of payload[] that travel as a part of the header, `data` being something else */
+    size_t more; /**< bytes of payload[] that travel as a part of the header, `data` being something else */
     uci_am_hdr_t hdr;
     char payload[] __attribute__((aligned(8)));
 } uci_control_t;
+
+/** What `check` of a header has to be. @param payload  what is protected with it, or NULL: a user's bytes, which have digests of their own. */
+uint32_t uci_am_check(const uci_am_hdr_t *hdr, const void *payload, size_t length);
 
 /** @return a message about @a seq with room for @a length bytes of payload; NULL if there is no memory. */
 uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, size_t length);

@@ -8,6 +8,7 @@
 
 #include "mailbox_part.h"
 #include "bounce_part.h"
+#include "inject/inject_part.h"
 #include "ucp/ucp_api.h"
 #include "util/list.h"
 
@@ -34,7 +35,7 @@ typedef struct uci_link_log {
     uint64_t time;           /**< when that had changed, or SENT was sent */
     unsigned asks;           /**< SENTs without an answer */
     unsigned wait_turns;     /**< turns of progress without room */
-    struct uci_frame *late;  /**< fault injection: goes after the next one */
+    uci_inject_peer_t inject;
 
     /* what has been acknowledged and waits for FIN, see txlog.h */
     struct uci_frame *kept_one; /**< any number of them, in no order */

@@ -7,7 +7,8 @@
 #include "conversation/conversation.h"
 #include "base/am_handler.h"
 #include "control.h"
-#include "base/inject_frame.h"
+#include "base/edge.h"
+#include "base/unseen.h"
 #include "util/log.h"
 #include "mailbox.h"
 #include "util/process.h"
@@ -295,7 +296,7 @@ void uci_link_take_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const cha
     place = (seq >= peer->rx.next) ? uci_link_place(peer, seq) : NULL;
     if (place == NULL) {
         UCI_STATS_INC(frames_repeated);
-        uci_inject_pass(uci_digest_by_id(hdr->digest), payload, hdr->length, hdr->value);
+        uci_unseen_pass(uci_digest_by_id(hdr->digest), payload, hdr->length, hdr->value);
         return;
     }
     if (uci_unlikely(uci_conversation_is_gone(&peer->conversation))) {
@@ -361,13 +362,13 @@ static void uci_link_take_damaged(uci_peer_t *peer, const uci_frame_hdr_t *hdr, 
 
     if ((seq < peer->rx.next) || (uci_wire_check_seq(seq) != NULL) || (uci_link_place(peer, seq) == NULL)) {
         UCI_STATS_INC(mismatched_control); /* nobody needs it */
-        uci_inject_count_again();
+        uci_unseen_count();
         return;
     }
     uci_link_suspect(peer);
     if (gap != NULL) {
         ++gap->refused;
-        uci_inject_count_again();
+        uci_unseen_count();
     } else {
         gap = uci_link_gap_create(peer, seq, hdr, payload, length);
     }
@@ -610,8 +611,8 @@ void uci_link_cleanup(uci_peer_t *peer)
     {
         uci_link_gap_free(gap);
     }
-    if (peer->log.late != NULL) {
-        uci_frame_put(&peer->worker->frames, peer->log.late);
+    if (uci_unlikely(uci_edge.peer_ends != NULL)) {
+        uci_edge.peer_ends(peer);
     }
     uci_list_del(&peer->rx.suspect_link);
     uci_list_del(&peer->log.watched_link);

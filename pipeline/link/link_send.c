@@ -5,7 +5,7 @@
 #include "conversation/conversation.h"
 #include "base/am_handler.h"
 #include "control.h"
-#include "base/inject_frame.h"
+#include "base/edge.h"
 #include "util/log.h"
 #include "mailbox.h"
 #include "util/process.h"
@@ -66,19 +66,16 @@ static void uci_link_am_done(void *request, ucs_status_t status, void *user_data
 }
 
 static UCI_NOINLINE ucs_status_ptr_t uci_link_post_sealed(ucp_ep_h ep, const uci_frame_t *frame,
-                                                          const uci_fault_t *fault, const ucp_request_param_t *param)
+                                                          const ucp_request_param_t *param)
 {
-    uci_sealed_out_t out = {.peer        = frame->peer,
-                            .kind        = UCI_SEALED_FRAME,
-                            .body        = frame->wire,
-                            .body_length = frame->total,
-                            .fault       = fault};
+    uci_sealed_out_t out = {
+            .peer = frame->peer, .kind = UCI_SEALED_FRAME, .body = frame->wire, .body_length = frame->total};
 
     return uci_sealed_send(ep, &out, param);
 }
 
-/* Give a frame that is in flight to UCX. It is one fragment, and never a rendezvous of UCX's. @param fault  befalls its record; or NULL */
-UCI_INLINE ucs_status_t uci_link_post_hit(ucp_ep_h ep, uci_frame_t *frame, const uci_fault_t *fault)
+/* Give a frame that is in flight to UCX. It is one fragment, and never a rendezvous of UCX's */
+UCI_INLINE ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
 {
     ucp_request_param_t param; /* UCX reads what the mask names; the whole is more than a cache line */
     ucs_status_ptr_t request;
@@ -88,75 +85,12 @@ UCI_INLINE ucs_status_t uci_link_post_hit(ucp_ep_h ep, uci_frame_t *frame, const
     param.user_data    = frame;
     param.flags        = UCP_AM_SEND_FLAG_EAGER;
     request            = uci_unlikely(frame->peer->seals)
-                                 ? uci_link_post_sealed(ep, frame, fault, &param)
+                                 ? uci_link_post_sealed(ep, frame, &param)
                                  : uci_ucp.am_send_nbx(ep, UCI_FRAME_AM_ID, NULL, 0, frame->wire, frame->total, &param);
     if (uci_likely(request == NULL)) {
         return UCS_OK;
     }
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
-}
-
-static ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
-{
-    return uci_link_post_hit(ep, frame, NULL);
-}
-
-/* The one that goes after this one */
-static void uci_link_post_late(ucp_ep_h ep, uci_peer_t *peer)
-{
-    uci_frame_t *late = peer->log.late;
-
-    peer->log.late = NULL;
-    if ((late != NULL) && (uci_link_post_am(ep, late) != UCS_INPROGRESS)) {
-        uci_link_frame_done(late, UCS_OK);
-    }
-}
-
-/* A damaged one instead */
-static void uci_link_post_clone(ucp_ep_h ep, uci_frame_t *clone)
-{
-    if (uci_link_post_am(ep, clone) != UCS_INPROGRESS) {
-        uci_link_frame_done(clone, UCS_OK);
-    }
-}
-
-/* As it is, or as faults make of it: not at all, after the next one, twice, damaged; or damaged in the log */
-static ucs_status_t uci_link_post_am_injected(ucp_ep_h ep, uci_frame_t *frame)
-{
-    uci_peer_t *peer         = frame->peer;
-    uci_inject_order_t order = uci_inject_order(frame, peer->log.late == NULL);
-    uci_frame_pool_t *pool   = &peer->worker->frames;
-    uci_frame_t *clone;
-    ucs_status_t status;
-    uci_fault_t fault;
-
-    if ((order == UCI_INJECT_LATE) || (order == UCI_INJECT_TWICE)) {
-        peer->log.late = uci_frame_clone(pool, frame);
-        if (peer->log.late == NULL) {
-            uci_fault_undo();
-            order = UCI_INJECT_IN_ORDER;
-        }
-    }
-    if ((order == UCI_INJECT_DROP) || (order == UCI_INJECT_LATE)) {
-        return UCS_OK;
-    }
-    if (peer->seals && uci_inject_sealed(frame, &fault)) {
-        status = uci_link_post_hit(ep, frame, &fault);
-        uci_link_post_late(ep, peer);
-        return status;
-    }
-    clone = peer->seals ? NULL : uci_inject_frame(frame, false);
-    if (clone != NULL) {
-        uci_link_post_clone(ep, clone);
-        status = UCS_OK;
-    } else {
-        status = uci_link_post_am(ep, frame);
-        if ((status == UCS_OK) && (order == UCI_INJECT_IN_ORDER)) {
-            uci_inject_log(frame);
-        }
-    }
-    uci_link_post_late(ep, peer);
-    return status;
 }
 
 /* By active message; UCX or nobody has the frame then. @return as uci_link_post_am() */
@@ -168,7 +102,7 @@ static ucs_status_t uci_link_send_am(ucp_ep_h ep, uci_frame_t *frame)
     peer->box.am_until = frame->seq + 1;
     peer->box.used     = false;
     frame->flags |= UCI_FRAME_IN_FLIGHT;
-    status = uci_likely(!uci_fault_enabled) ? uci_link_post_am(ep, frame) : uci_link_post_am_injected(ep, frame);
+    status = uci_link_post_am(ep, frame);
     if (uci_likely(status == UCS_OK)) {
         uci_link_frame_done(frame, UCS_OK);
     }
@@ -229,24 +163,6 @@ static uint64_t uci_link_seed_of(uci_frame_t *frame)
     return (hdr->mark == frame->peer->worker->uid) ? uci_link_am_seed(frame->peer) : hdr->mark;
 }
 
-/* What faults make of it: nothing, a damaged image of the same length, or damage in the log */
-static void uci_link_post_image_injected(uci_frame_t *frame, char *place, uint64_t mark)
-{
-    uci_peer_t *peer = frame->peer;
-    uci_frame_t *clone;
-
-    if (uci_inject_order(frame, false) == UCI_INJECT_DROP) {
-        return; /* there is no other order in a box */
-    }
-    clone = uci_inject_frame(frame, true);
-    uci_box_tx_post(&peer->box.tx, place, ((clone != NULL) ? clone : frame)->wire, frame->total, mark);
-    if (clone != NULL) {
-        uci_frame_put(&peer->worker->frames, clone);
-    } else {
-        uci_inject_log(frame);
-    }
-}
-
 static bool uci_link_post_mailbox(uci_frame_t *frame)
 {
     uci_peer_t *peer = frame->peer;
@@ -257,8 +173,8 @@ static bool uci_link_post_mailbox(uci_frame_t *frame)
         return false;
     }
     uci_link_seal_again(frame, uci_link_seed_of(frame), mark, mark);
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_link_post_image_injected(frame, place, mark);
+    if (uci_unlikely(uci_edge.post != NULL)) {
+        uci_edge.post(frame, place, mark);
     } else {
         uci_box_tx_post(&peer->box.tx, place, frame->wire, frame->total, mark);
     }
@@ -424,9 +340,7 @@ static bool uci_link_is_intact(uci_frame_t *frame)
 static void uci_link_resend(uci_peer_t *peer, uci_frame_t *frame)
 {
     ucp_ep_h ep = uci_peer_endpoint(peer);
-    bool hit    = false;
     uci_frame_t *clone;
-    uci_fault_t fault;
 
     if (frame->seq >= peer->tx.posted) {
         return; /* it has not been sent */
@@ -444,11 +358,8 @@ static void uci_link_resend(uci_peer_t *peer, uci_frame_t *frame)
         return; /* asked for again */
     }
     uci_link_seal_again(clone, uci_link_seed_of(clone), peer->worker->uid, uci_link_am_seed(peer));
-    if (uci_unlikely(uci_fault_enabled)) {
-        hit = uci_inject_resent(clone, &fault);
-    }
     UCI_STATS_INC(frames_resent);
-    if (uci_link_post_hit(ep, clone, hit ? &fault : NULL) != UCS_INPROGRESS) {
+    if (uci_link_post_am(ep, clone) != UCS_INPROGRESS) {
         uci_link_frame_done(clone, UCS_OK);
     }
 }

@@ -35,7 +35,7 @@
 #define UCI_LINK_SEND_H_
 
 #include "control.h"
-#include "fault/fault.h"
+#include "base/edge.h"
 #include "link_recv.h"
 #include "base/peer_table.h"
 #include "txlog.h"
@@ -77,7 +77,7 @@ UCI_INLINE ucs_status_t uci_link_send(uci_ep_t *ep, uci_frame_t *frame, uint32_t
     if (uci_unlikely(!peer->tx.watched)) {
         uci_link_watch(peer);
     }
-    if (uci_unlikely(!peer->box.used) || uci_unlikely(uci_fault_enabled) ||
+    if (uci_unlikely(!peer->box.used) || uci_unlikely(uci_edge.post != NULL) ||
         uci_unlikely(frame->total > UCI_BOX_FRAME_MAX)) {
         return uci_link_send_other(ep, frame, what, tag, value);
     }

@@ -5,8 +5,7 @@
 
 #include "base/am_handler.h"
 #include "control.h"
-#include "fault/fault.h"
-#include "base/inject_frame.h"
+#include "base/unseen.h"
 #include "link_recv.h"
 #include "util/log.h"
 #include "util/process.h"
@@ -152,10 +151,10 @@ static size_t uci_mailbox_pass_one(const char *place, uint64_t mark)
     uci_frame_hdr_t hdr;
 
     if (!uci_mailbox_read_hdr(&hdr, place, mark)) {
-        UCI_STATS_INC(faults_unseen);
+        uci_unseen_count();
         return 1;
     }
-    uci_inject_pass(uci_digest_by_id(hdr.digest), place + sizeof(hdr), hdr.length, hdr.value);
+    uci_unseen_pass(uci_digest_by_id(hdr.digest), place + sizeof(hdr), hdr.length, hdr.value);
     return sizeof(hdr) + hdr.length;
 }
 
@@ -219,7 +218,7 @@ void uci_mailbox_free(uci_peer_t *peer)
     if (peer->box.own < 0) {
         return;
     }
-    if (uci_unlikely(uci_fault_asked)) {
+    if (uci_unlikely(uci_unseen_is_counted())) {
         uci_mailbox_pass(&peer->worker->link.mailbox.boxes[peer->box.own]);
     }
     peer->worker->link.mailbox.boxes[peer->box.own].peer = NULL;
@@ -450,7 +449,7 @@ void uci_mailbox_cleanup(uci_worker_t *worker)
     uci_mailbox_t *mailbox = &worker->link.mailbox;
     unsigned i;
 
-    for (i = 0; uci_fault_asked && (i < mailbox->count); ++i) {
+    for (i = 0; uci_unseen_is_counted() && (i < mailbox->count); ++i) {
         if (mailbox->boxes[i].peer != NULL) {
             uci_mailbox_pass(&mailbox->boxes[i]);
         }

@@ -10,15 +10,6 @@
 #define UCI_SEALED_WARN_NS     1000000000ul
 #define UCI_SEALED_WARN_MAX_NS 60000000000ul
 
-/* A record that UCX has, in memory of a frame: in front of the bytes that it sends */
-typedef struct uci_sealed {
-    uci_frame_t *memory;
-    uci_worker_t *worker;
-    ucp_send_nbx_callback_t cb;
-    void *user_data;
-    char bytes[];
-} uci_sealed_t;
-
 uint64_t uci_sealed_take(uci_peer_t *peer, unsigned count)
 {
     uci_worker_t *worker = peer->worker;
@@ -88,6 +79,7 @@ static uci_sealed_t *uci_sealed_create(const uci_sealed_out_t *out, size_t lengt
     }
     sealed         = (uci_sealed_t *)(void *)memory->wire;
     sealed->memory = memory;
+    sealed->kind   = out->kind;
     sealed->worker = worker;
     if (out->clear_length > 0) {
         memcpy(sealed->bytes, out->clear, out->clear_length);
@@ -121,9 +113,6 @@ ucs_status_ptr_t uci_sealed_send(ucp_ep_h ep, const uci_sealed_out_t *out, const
     sealed = uci_sealed_create(out, length, &status);
     if (sealed == NULL) {
         return UCS_STATUS_PTR(status);
-    }
-    if (uci_unlikely(out->fault != NULL)) {
-        length = uci_fault_apply(out->fault, sealed->bytes + out->clear_length, length, NULL);
     }
     sealed->cb          = param->cb.send;
     sealed->user_data   = param->user_data;

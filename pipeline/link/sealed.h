@@ -16,7 +16,6 @@
 #ifndef UCI_SEALED_H_
 #define UCI_SEALED_H_
 
-#include "fault/fault.h"
 #include "base/peer.h"
 #include "base/worker_state.h"
 
@@ -32,8 +31,17 @@ typedef struct uci_sealed_out {
     size_t clear_length;
     const void *data; /**< OFFER: what is offered; stays where it is until the callback */
     size_t data_length;
-    const uci_fault_t *fault; /**< what befalls the record on its way; NULL: nothing */
 } uci_sealed_out_t;
+
+/** A record that UCX has, in memory of a frame: in front of the bytes that it sends. */
+typedef struct uci_sealed {
+    uci_frame_t *memory;
+    uci_worker_t *worker;
+    uci_sealed_kind_t kind;
+    ucp_send_nbx_callback_t cb;
+    void *user_data; /**< of the frame or message that it holds */
+    char bytes[];
+} uci_sealed_t;
 
 #define UCI_SEALED_HEAD_MAX sizeof(uci_am_hdr_t)
 

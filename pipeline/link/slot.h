@@ -23,7 +23,7 @@ typedef struct uci_slot {
     uint32_t next;  /**< uci_slot_next_word() of the next chunk's slot, once that is filled; 0 before */
     char owner_pad[UCI_CACHE_LINE - 40];
     uint64_t ack;   /**< the reader's: uci_slot_ack_word() of what it has taken */
-    uint64_t claim; /**< with faults injected, to account for them: ~mark, mark from when it is read on */
+    uint64_t claim; /**< where faults are asked for: ~mark, mark from when it is read on */
     char reader_pad[UCI_CACHE_LINE - 16];
     char data[UCI_SLOT_SIZE];
 } uci_slot_t;

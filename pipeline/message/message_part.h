@@ -10,7 +10,7 @@
 
 typedef struct uci_message_worker {
     uci_list_t probed;       /**< uci_message_t that the user holds by a handle */
-    bool watches_deliveries; /**< see delivery.h */
+    bool watches_deliveries; /**< see uci_edge.delivered */
 } uci_message_worker_t;
 
 UCI_INLINE void uci_message_worker_init(uci_message_worker_t *msgs)

@@ -5,10 +5,9 @@
 
 #include "base/ask.h"
 #include "base/am_handler.h"
-#include "transfer/delivery.h"
+#include "base/edge.h"
 #include "digest/digest_small.h"
-#include "fault/fault.h"
-#include "base/inject_frame.h"
+#include "base/unseen.h"
 #include "link/link_recv.h"
 #include "util/log.h"
 #include "util/process.h"
@@ -77,7 +76,7 @@ static bool uci_recv_scattered(uci_peer_t *peer, const uci_frame_hdr_t *hdr, con
     uci_recv_count(hdr->length);
     uci_buffer_store(&req->buffer, 0, frame->wire, hdr->length);
     if (uci_unlikely(req->worker->msgs.watches_deliveries)) {
-        uci_delivery_watch(req, peer, hdr->length);
+        uci_edge.delivered(req, peer, hdr->length);
     }
     uci_frame_put(&peer->worker->frames, frame);
     if (hdr->kind == UCI_FRAME_SYNC) {
@@ -137,7 +136,7 @@ UCI_INLINE bool uci_recv_small_word(uci_peer_t *peer, const uci_frame_hdr_t *hdr
     UCI_STATS_INC(chunks_verified);
     uci_recv_count(length);
     if (uci_unlikely(req->worker->msgs.watches_deliveries)) {
-        uci_delivery_watch(req, peer, length);
+        uci_edge.delivered(req, peer, length);
     }
     uci_request_complete_recv_inline(req, UCS_OK, hdr->tag, length);
     return true;
@@ -235,7 +234,7 @@ UCI_INLINE bool uci_recv_frame(uci_peer_t *peer, const uci_frame_hdr_t *hdr, con
     UCI_STATS_INC(messages_received);
     UCI_STATS_ADD(bytes_received, length);
     if (is_watched) {
-        uci_delivery_watch(req, peer, length);
+        uci_edge.delivered(req, peer, length);
     }
     uci_request_complete_recv_inline(req, UCS_OK, hdr->tag, length);
     return true;
@@ -258,7 +257,7 @@ uci_recv_arrived_t uci_recv_arrived_way(const uci_worker_t *worker)
 
 void uci_recv_attach(uci_worker_t *worker)
 {
-    worker->msgs.watches_deliveries = uci_fault_targets(UCI_FAULT_ESCAPE);
+    worker->msgs.watches_deliveries = (uci_edge.delivered != NULL);
     uci_worker_take_by(worker, uci_recv_arrived_way(worker), worker->calls.lost, worker->calls.recv_flags);
 }
 
@@ -401,7 +400,7 @@ static void uci_recv_on_data(uci_am_t *am)
         op = ((op != NULL) && (uci_stream_check_chunk(op, am) == NULL)) ? op : NULL;
     }
     if (uci_unlikely(op == NULL)) {
-        uci_inject_pass(uci_digest_by_id(hdr->digest), am->data, am->length, hdr->value);
+        uci_unseen_pass(uci_digest_by_id(hdr->digest), am->data, am->length, hdr->value);
         return; /* repeated, and no longer needed */
     }
 

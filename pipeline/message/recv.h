@@ -48,7 +48,7 @@ void uci_recv_attach(uci_worker_t *worker);
 
 typedef bool (*uci_recv_arrived_t)(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
 
-/** @return uci_recv_arrived(), or what does the same for a worker that watches its deliveries (delivery.h). */
+/** @return uci_recv_arrived(), or what does the same for a worker that watches its deliveries (uci_edge.delivered). */
 uci_recv_arrived_t uci_recv_arrived_way(const uci_worker_t *worker);
 
 /** The same of one that is lost, for worker->lost. @param payload  @a length bytes that there are of it. */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "link/control.h"
-#include "transfer/delivery.h"
+#include "base/edge.h"
 #include "link/link_recv.h"
 #include "util/log.h"
 #include "transfer/recv_common.h"
@@ -182,7 +182,7 @@ static void uci_unexpected_copy_out(uci_message_t *message, uci_request_t *req, 
     if (uci_unlikely(value != message->hdr.value)) {
         status = uci_unexpected_damaged(message);
     } else if (uci_unlikely(message->worker->msgs.watches_deliveries)) {
-        uci_delivery_watch(req, message->peer, message->length);
+        uci_edge.delivered(req, message->peer, message->length);
     }
     uci_unexpected_finish(message, req, status);
 }

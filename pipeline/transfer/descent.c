@@ -4,7 +4,6 @@
 #include "base/ask.h"
 #include "send_common.h"
 #include "link/control.h"
-#include "inject.h"
 #include "util/process.h"
 #include "recv_common.h"
 #include "base/recv_table.h"
@@ -215,9 +214,6 @@ static void uci_descent_answer(uci_send_op_t *op, unsigned level, const uint32_t
     msg->hdr.op    = op->way.remote_op;
     msg->hdr.index = level;
     msg->hdr.extra = uci_merkle_root(op->chunk.tree, (uint32_t)op->frame->seq, op->length, op->chunk.size);
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_nodes(op, msg);
-    }
     uci_control_send(msg);
 }
 
@@ -237,9 +233,6 @@ uci_control_t *uci_descent_get_leaves(uci_send_op_t *op, uci_am_type_t type, uin
     msg->hdr.op    = op->way.remote_op;
     msg->hdr.flags = flags;
     msg->hdr.extra = uci_merkle_root(op->chunk.tree, (uint32_t)op->frame->seq, op->length, op->chunk.size);
-    if (uci_unlikely(uci_fault_enabled) && (flags & UCI_AM_FLAG_LAST)) {
-        uci_inject_leaves(op, msg, op->chunk.count);
-    }
     return msg;
 }
 

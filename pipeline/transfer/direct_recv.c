@@ -5,13 +5,13 @@
 
 #include "base/am_handler.h"
 #include "base/ask.h"
-#include "base/inject_frame.h"
+#include "base/edge.h"
+#include "base/unseen.h"
 #include "base/recv_table.h"
 #include "base/wire_check.h"
 #include "direct.h"
 #include "link/bounce.h"
 #include "link/control.h"
-#include "link/inject_slot.h"
 #include "live/stats.h"
 #include "recv_common.h"
 #include "repair.h"
@@ -49,7 +49,7 @@ static void uci_direct_take_chunk(uci_recv_op_t *op, const uci_slot_t *slot, con
         op->chunk.have_root = true;
     }
     if (uci_unlikely(op->chunk.state[index] == UCI_CHUNK_GOOD)) {
-        uci_inject_pass(op->chunk.digest, slot->data, words->length, words->value);
+        uci_unseen_pass(op->chunk.digest, slot->data, words->length, words->value);
         return;
     }
     data = uci_recv_op_own(op, slot->data, words->length);
@@ -135,8 +135,8 @@ static unsigned uci_direct_advance_recv(uci_recv_op_t *op)
         if (uci_likely(slot != NULL) && (__atomic_load_n(&slot->mark, __ATOMIC_ACQUIRE) != mark)) {
             return turn;
         }
-        if (uci_unlikely(uci_fault_asked) && (slot != NULL)) {
-            uci_inject_slot_read(slot, mark);
+        if (uci_unlikely(uci_edge.slot_taken != NULL) && (slot != NULL)) {
+            uci_edge.slot_taken(slot, mark);
         }
         if (uci_unlikely((slot == NULL) || !uci_direct_read(op, slot, mark, &words))) {
             uci_direct_give_up(op);

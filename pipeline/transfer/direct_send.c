@@ -6,10 +6,9 @@
 #include "both_ways.h"
 #include "direct.h"
 #include "fill.h"
-#include "inject.h"
+#include "base/edge.h"
 #include "link/bounce.h"
 #include "link/control.h"
-#include "link/inject_slot.h"
 #include "live/stats.h"
 #include "send_common.h"
 #include "source.h"
@@ -96,8 +95,8 @@ static ucs_status_t uci_direct_fill(uci_send_op_t *op, uint32_t index)
     ucs_status_t status;
     uint64_t value;
 
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_slot_begin(&op->peer->worker->link.bounce, slot, mark);
+    if (uci_unlikely(uci_edge.slot_begins != NULL)) {
+        uci_edge.slot_begins(op->peer->worker, slot, mark);
     }
     slot->next   = 0;
     words.length = uci_chunk_length(op->length, op->chunk.size, index);
@@ -116,12 +115,12 @@ static ucs_status_t uci_direct_fill(uci_send_op_t *op, uint32_t index)
     slot->length = words.length;
     slot->cut    = words.cut;
     slot->check  = uci_slot_words_check(&words, mark);
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_slot(op, slot, mark, index);
+    if (uci_unlikely(uci_edge.slot_filled != NULL)) {
+        uci_edge.slot_filled(op, slot, mark, index);
     }
     __atomic_store_n(&slot->mark, mark, __ATOMIC_RELEASE);
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_slot_memory(op, slot, mark, uci_chunk_length(op->length, op->chunk.size, index));
+    if (uci_unlikely(uci_edge.slot_marked != NULL)) {
+        uci_edge.slot_marked(op, slot, mark, index);
     }
     return UCS_OK;
 }

@@ -9,8 +9,8 @@
 #include "both_ways.h"
 #include "link/control.h"
 #include "descent.h"
+#include "fetch.h"
 #include "grant.h"
-#include "inject.h"
 #include "util/log.h"
 #include "recv_common.h"
 #include "base/recv_table.h"
@@ -189,10 +189,10 @@ static void uci_get_send_progress(uci_worker_t *worker)
 
 /* A segment that UCX is fetching */
 typedef struct uci_segment {
-    uci_list_t link; /* in worker->landed */
-    uint32_t done;   /* bytes digested */
-    uci_recv_op_t *op;
-    uint32_t first; /* chunk */
+    uci_recv_op_t *op; /* uci_fetch_t */
+    uci_list_t link;   /* in worker->landed */
+    uint32_t done;     /* bytes digested */
+    uint32_t first;    /* chunk */
     uint32_t length;
     size_t fetched; /* bytes of UCX's: more than `length` if they are sealed */
     char *target;
@@ -202,6 +202,8 @@ typedef struct uci_segment {
     uci_cut_t cut;
     uint64_t leaves[]; /* bounced: digests of the chunks */
 } uci_segment_t;
+
+_Static_assert(offsetof(uci_segment_t, op) == offsetof(uci_fetch_t, op), "it begins as a fetch");
 
 static void uci_segment_put(uci_segment_t *segment)
 {
@@ -310,9 +312,6 @@ static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
         uci_control_ask_soon(op->peer->worker);
         uci_segment_finish(segment);
         return;
-    }
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_segment(op, segment->target, (uint32_t)segment->fetched);
     }
     if (segment->bounced && !op->peer->in_clear) {
         uci_superpipe_open(op, segment->first, segment->target, segment->length, segment->leaves, segment->cut);

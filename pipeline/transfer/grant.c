@@ -6,8 +6,6 @@
 #include <unistd.h>
 
 #include "link/control.h"
-#include "fault/fault.h"
-#include "inject.h"
 #include "util/log.h"
 #include "settings/settings.h"
 #include "source.h"
@@ -114,8 +112,8 @@ static bool uci_grant_entry(uci_send_op_t *op, uint32_t index, char *packed, uci
 }
 
 /* Tell where the chunks are; without a key the receiver takes the next rung */
-static void uci_grant_send(uci_send_op_t *op, const uint32_t *indexes, uint32_t count, char *packed, bool stale,
-                           const void *rkey, size_t rkey_length)
+static void uci_grant_send(uci_send_op_t *op, const uint32_t *indexes, uint32_t count, char *packed, const void *rkey,
+                           size_t rkey_length)
 {
     size_t entries_length = count * sizeof(uci_am_grant_entry_t);
     uci_am_grant_entry_t *entries;
@@ -136,9 +134,6 @@ static void uci_grant_send(uci_send_op_t *op, const uint32_t *indexes, uint32_t 
                                       &entries[i]);
         }
         memcpy((char *)entries + entries_length, rkey, rkey_length);
-        if (uci_unlikely(stale)) {
-            uci_inject_region(packed, (size_t)count * op->chunk.size);
-        }
     }
     if (!intact) {
         uci_control_put(msg);
@@ -154,22 +149,17 @@ static void uci_grant_send(uci_send_op_t *op, const uint32_t *indexes, uint32_t 
 
 void uci_grant_chunks(uci_send_op_t *op, const uint32_t *indexes, uint32_t count)
 {
-    bool stale         = uci_inject_region_draw(op);
-    bool in_place      = (op->buffer->kind == UCI_BUFFER_CONTIG) && !stale;
-    uci_grant_t *grant = uci_grant_map(op, count, in_place);
+    uci_grant_t *grant = uci_grant_map(op, count, op->buffer->kind == UCI_BUFFER_CONTIG);
     size_t rkey_length = 0;
     void *rkey         = NULL;
 
     if ((grant == NULL) ||
         (uci_ucp.rkey_pack(op->peer->worker->context->ucp, grant->memh, &rkey, &rkey_length) != UCS_OK)) {
         uci_info("no remote access to this memory: the receiver will ask for a copy");
-        if (stale) {
-            uci_fault_undo();
-        }
-        uci_grant_send(op, indexes, 0, NULL, false, NULL, 0);
+        uci_grant_send(op, indexes, 0, NULL, NULL, 0);
         return;
     }
-    uci_grant_send(op, indexes, count, grant->staging, stale, rkey, rkey_length);
+    uci_grant_send(op, indexes, count, grant->staging, rkey, rkey_length);
     uci_ucp.rkey_buffer_release(rkey);
 }
 
@@ -181,13 +171,6 @@ static bool uci_grant_is_writable(const void *address)
     return madvise((void *)((uintptr_t)address & ~(size - 1)), size, MADV_POPULATE_WRITE) == 0;
 }
 
-/* A wrong region: a copy of the message, with no byte as it was */
-static void uci_grant_spoil(uci_send_op_t *op, char *memory)
-{
-    uci_buffer_read_plain(op->buffer, 0, memory, op->length, &uci_digest_table[UCI_DIGEST_NONE]);
-    uci_inject_region(memory, op->length);
-}
-
 void uci_grant_ahead(uci_send_op_t *op)
 {
     uci_am_grant_entry_t *entry;
@@ -195,14 +178,12 @@ void uci_grant_ahead(uci_send_op_t *op)
     uci_control_t *msg;
     size_t length;
     void *rkey;
-    bool stale;
 
     if (!op->peer->rdma || !op->peer->in_clear || (op->chunk.count == 1) || (op->buffer->kind != UCI_BUFFER_CONTIG) ||
         (uci_settings.mode == UCI_MODE_DETECT) || !uci_grant_is_writable(op->buffer->data)) {
         return;
     }
-    stale = uci_inject_region_draw(op);
-    grant = uci_grant_map(op, op->chunk.count, !stale);
+    grant = uci_grant_map(op, op->chunk.count, true);
     if ((grant == NULL) || (uci_ucp.rkey_pack(op->peer->worker->context->ucp, grant->memh, &rkey, &length) != UCS_OK)) {
         return;
     }
@@ -210,11 +191,8 @@ void uci_grant_ahead(uci_send_op_t *op)
     if (msg != NULL) {
         entry = (uci_am_grant_entry_t *)(void *)(msg->payload + sizeof(uci_am_grant_t));
         *(uci_am_grant_t *)(void *)msg->payload = (uci_am_grant_t){.count = 1, .rkey_length = (uint32_t)length};
-        *entry = (uci_am_grant_entry_t){.address = (uintptr_t)(stale ? grant->staging : op->buffer->data)};
+        *entry                                  = (uci_am_grant_entry_t){.address = (uintptr_t)op->buffer->data};
         memcpy(entry + 1, rkey, length);
-        if (stale) {
-            uci_grant_spoil(op, grant->staging);
-        }
         msg->hdr.op    = op->way.remote_op;
         msg->hdr.flags = UCI_AM_FLAG_AHEAD;
         uci_control_send(msg);

@@ -7,8 +7,8 @@
 #include "base/damage.h"
 #include "both_ways.h"
 #include "link/control.h"
-#include "delivery.h"
-#include "base/inject_frame.h"
+#include "base/edge.h"
+#include "base/unseen.h"
 #include "util/log.h"
 #include "base/path.h"
 #include "util/process.h"
@@ -215,7 +215,7 @@ static void uci_recv_op_end(uci_recv_op_t *op, ucs_status_t status, bool is_whol
         status = req->buffer.status;
     }
     if (is_whole && uci_unlikely(req->worker->msgs.watches_deliveries)) {
-        uci_delivery_watch(req, peer, length);
+        uci_edge.delivered(req, peer, length);
     }
     uci_recv_count(length);
     if (uci_unlikely(req->flags & UCI_REQUEST_TWIN)) {
@@ -266,7 +266,7 @@ void uci_recv_op_chunk_bad(uci_recv_op_t *op, uint32_t index, uci_way_t way, uin
         }
         uci_damages_keep(&op->damages, index, way, data, length);
     } else {
-        uci_inject_count_again();
+        uci_unseen_count();
     }
     op->chunk.expected[index] = expected;
 }

@@ -9,8 +9,8 @@
 #include "base/am_handler.h"
 #include "link/control.h"
 #include "descent.h"
+#include "fetch.h"
 #include "grant.h"
-#include "inject.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "recv_common.h"
@@ -292,7 +292,7 @@ UCI_AM_HANDLER(GONE, 8, "S: no intact copy left; with FRAME what it was", "", "n
 /* -------------------------------------------------------- receiver: get */
 
 typedef struct uci_repair_get {
-    uci_recv_op_t *op;
+    uci_recv_op_t *op; /* uci_fetch_t */
     uint32_t index;
     uint32_t length;
     uint64_t value;
@@ -302,12 +302,13 @@ typedef struct uci_repair_get {
     void *staging; /* freed when done; NULL: straight into the user's buffer */
 } uci_repair_get_t;
 
+_Static_assert(offsetof(uci_repair_get_t, op) == offsetof(uci_fetch_t, op), "it begins as a fetch");
+
 static void uci_repair_get_verify(uci_repair_get_t *get)
 {
     uci_recv_op_t *op = get->op;
     uint64_t value;
 
-    uci_inject_repair_get(op, get->target, get->length);
     if (op->chunk.state[get->index] != UCI_CHUNK_BAD) {
         /* something else was faster, and what it brought may have been overwritten by this */
         if (get->staging == NULL) {

@@ -9,7 +9,7 @@
 #include "both_ways.h"
 #include "link/control.h"
 #include "grant.h"
-#include "inject.h"
+#include "base/edge.h"
 #include "util/log.h"
 #include "data/packer.h"
 #include "base/path.h"
@@ -42,7 +42,6 @@ uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
     op->peer         = peer;
     op->length       = length;
     op->chunk.digest = worker->choice.digest;
-    op->swap_with    = UINT32_MAX;
     op->start_time   = uci_process_time_ns();
     uci_ask_init(&op->ask, peer, op->start_time);
     uci_list_add_tail(&worker->xfer.send_ops, &op->all);
@@ -224,8 +223,8 @@ static ucs_status_t uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     uci_buffer_init_send(&op->copy_buffer, op->copy, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->copy_buffer;
     op->peer->worker->xfer.copy_bytes += op->length;
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_copy(op);
+    if (uci_unlikely(uci_edge.copied != NULL)) {
+        uci_edge.copied(op);
     }
     return UCS_OK;
 }

@@ -11,6 +11,7 @@
 #include "data/buffer.h"
 #include "data/ordered.h"
 #include "digest/digest.h"
+#include "inject/inject_part.h"
 #include "tree/merkle.h"
 #include "ucp/ucp_api.h"
 #include "util/list.h"
@@ -82,10 +83,9 @@ typedef struct uci_send_op {
     uci_send_chunks_t chunk;
     uci_send_way_t way;
     uci_send_again_t again;
-    bool large;          /**< counted in worker->large_sends */
-    bool sync;           /**< a synchronous send: completes only when matched */
-    uint8_t injected;    /**< where faults have hit it: uci_injected_t (inject.h) */
-    uint32_t swap_with;  /**< fault injection: the next chunk carries this one's content */
+    bool large; /**< counted in worker->large_sends */
+    bool sync;  /**< a synchronous send: completes only when matched */
+    uci_inject_op_t inject;
     ucs_status_t status; /**< how it ended, once it is DONE; or why it has failed, or is to fail: uci_send_op_fail() */
     uint64_t start_time;
     uci_ask_t ask;

@@ -5,7 +5,6 @@
 
 #include "link/control.h"
 #include "grant.h"
-#include "inject.h"
 #include "send_common.h"
 #include "source.h"
 #include "base/worker_lock.h"
@@ -178,9 +177,6 @@ static ucs_status_t uci_stream_chunk(uci_send_op_t *op, uint32_t index, uint16_t
     uci_send_op_pin(op);
     ++op->peer->xfer.chunks_held;
     ++op->way.held;
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_chunk(op, msg, index);
-    }
     uci_control_send(msg);
     return UCS_OK;
 }

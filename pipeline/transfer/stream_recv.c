@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "stream_recv.h"
 
-#include "inject.h"
+#include "base/unseen.h"
 #include "link/control.h"
 #include "recv_common.h"
 #include "repair.h"
@@ -70,7 +70,7 @@ void uci_stream_take(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *dat
         --op->repair.awaiting;
     }
     if (op->chunk.state[hdr->index] == UCI_CHUNK_GOOD) {
-        uci_inject_pass(op->chunk.digest, data, length, hdr->value);
+        uci_unseen_pass(op->chunk.digest, data, length, hdr->value);
         return;
     }
 
@@ -82,7 +82,7 @@ void uci_stream_take(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *dat
         /* this copy tells whether it is needed */
         uci_recv_op_compare(op, hdr->index, op->chunk.expected[hdr->index], hdr->value);
         if (op->chunk.state[hdr->index] == UCI_CHUNK_GOOD) {
-            uci_inject_pass(op->chunk.digest, data, length, hdr->value);
+            uci_unseen_pass(op->chunk.digest, data, length, hdr->value);
             uci_recv_op_advance(op);
             return;
         }

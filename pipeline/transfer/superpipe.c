@@ -3,7 +3,8 @@
 
 #include "base/ask.h"
 #include "link/control.h"
-#include "inject.h"
+#include "base/edge.h"
+#include "base/unseen.h"
 #include "recv_common.h"
 #include "link/sealed.h"
 #include "send_common.h"
@@ -103,8 +104,8 @@ static bool uci_superpipe_fill(uci_send_op_t *op, unsigned keep)
         }
     }
     segment->cut |= (uci_cut_t)(uci_cut_tail(cut) << 8);
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_memory(op, span, (size_t)(place - span));
+    if (uci_unlikely(uci_edge.span_filled != NULL)) {
+        uci_edge.span_filled(op, span, (size_t)(place - span));
     }
     op->chunk.next += count;
     return true;
@@ -137,9 +138,6 @@ static uci_control_t *uci_superpipe_describe(const uci_send_op_t *op)
     if (op->chunk.next == op->chunk.count) {
         msg->hdr.flags |= UCI_AM_FLAG_LAST;
         msg->hdr.extra = uci_merkle_root(op->chunk.tree, (uint32_t)op->frame->seq, op->length, op->chunk.size);
-    }
-    if (uci_unlikely(uci_fault_enabled)) {
-        uci_inject_leaves(op, msg, segment->chunks);
     }
     return msg;
 }
@@ -318,7 +316,7 @@ void uci_superpipe_take(uci_recv_op_t *op, uint32_t first, const char *data, uin
         part = uci_min(length, op->chunk.size);
         ++op->way.arrived;
         if (op->chunk.state[index] == UCI_CHUNK_GOOD) {
-            uci_inject_pass(op->chunk.digest, data, part, *leaves);
+            uci_unseen_pass(op->chunk.digest, data, part, *leaves);
             continue;
         }
         value = uci_buffer_write(op->buffer, (uint64_t)index * op->chunk.size, data, part, op->chunk.digest, *leaves);

@@ -6,7 +6,7 @@
  */
 #include "fake_talk.h"
 
-#include "transfer/inject.h"
+#include "inject/inject.h"
 #include "message/recv.h"
 
 #define LONG 20000u /* by rendezvous */
@@ -18,6 +18,7 @@ static void aim(const char *text, int64_t rank, int64_t twin)
 
     cr_assert(uci_fault_parse(text, &spec, error, sizeof(error)) == UCI_OK, "%s", error);
     uci_fault_enabled = uci_fault_init(&spec, rank, twin);
+    uci_inject_install();
 }
 
 static unsigned wrong_bits(const void *one, const void *other, size_t length)
@@ -122,6 +123,7 @@ Test(delivery, of_a_worker_that_is_not_attached_to)
         talk_expect(i, i, lengths[i]);
     }
     uci_fault_init(&none, 0, -1);
+    uci_inject_install();
     uci_recv_attach(net_nodes[1].worker);
     cr_expect(!net_nodes[1].worker->msgs.watches_deliveries);
 }

@@ -10,7 +10,9 @@
 #include <string.h>
 
 #include "fake_ucx.h"
+#include "base/edge.h"
 #include "fault/fault.h"
+#include "inject/inject.h"
 #include "link/mailbox.h"
 #include "tree/merkle.h"
 #include "base/peer_table.h"
@@ -390,7 +392,8 @@ static void inject(const char *target, const char *kind, double rate)
     snprintf(text, sizeof(text), "rate=%g,seed=5,target=%s,kind=%s", rate, target, kind);
     cr_assert_eq(uci_fault_parse(text, &spec, error, sizeof(error)), UCI_OK, "%s", error);
     uci_fault_enabled = uci_fault_init(&spec, 0, -1);
-    sight.looking     = true;
+    uci_inject_install();
+    sight.looking = true;
 }
 
 static void finish(const char *what, const char *target, const char *kind, unsigned least)
@@ -399,6 +402,7 @@ static void finish(const char *what, const char *target, const char *kind, unsig
     uci_fault_spec_t none = {0};
 
     uci_fault_enabled = uci_fault_init(&none, 0, -1);
+    uci_inject_install();
     cr_expect_eq(sight.damaged, counted, "%s, %s, %s: %lu faults are counted, and %lu seen", what, target, kind,
                  counted, sight.damaged);
     cr_expect_geq(counted, least, "%s, %s, %s: only %lu faults", what, target, kind, counted);
@@ -467,4 +471,22 @@ Test(inject, fetched)
 Test(inject, bounced)
 {
     check("bounce", UCI_PATH_BOUNCE, false, "tcp/eth0", LARGE, "payload header tree memory ack");
+}
+
+/* Nobody stands at an edge when there are no faults, and everybody has left it when they are over */
+Test(inject, edges_are_free_without_faults)
+{
+    static const uci_edge_t nobody = {0};
+    uci_ucp_t before;
+
+    begin(UCI_PATH_STREAM, false, "tcp");
+    before = uci_ucp;
+    inject("any+repair+region+leaf+frame+escape", "any", 0.5);
+    cr_expect((uci_ucp.am_send_nbx != before.am_send_nbx) && (uci_ucp.get_nbx != before.get_nbx) &&
+              (uci_ucp.am_recv_data_nbx != before.am_recv_data_nbx));
+    cr_expect((uci_edge.post != NULL) && (uci_edge.delivered != NULL) && (uci_edge.slot_taken != NULL));
+    sight.looking = false;
+    finish("edges", "any", "any", 0);
+    cr_expect(memcmp(&uci_ucp, &before, sizeof(before)) == 0);
+    cr_expect(memcmp(&uci_edge, &nobody, sizeof(nobody)) == 0);
 }

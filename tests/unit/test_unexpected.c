@@ -6,6 +6,7 @@
  */
 #include "fake_talk.h"
 
+#include "inject/inject.h"
 #include "message/recv.h"
 #include "transfer/repair.h"
 
@@ -486,6 +487,7 @@ Test(adopted, delivered_once)
 
     cr_assert(uci_fault_parse("rate=1,target=escape", &spec, error, sizeof(error)) == UCI_OK, "%s", error);
     uci_fault_init(&spec, 0, -1);
+    uci_inject_install();
     uci_recv_attach(net_nodes[1].worker);
     talk_send(0, 0, LONG);
     talk_send(0, 1, LONG);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "fault/fault.h"
+#include "inject/inject.h"
 #include "live/live.h"
 #include "util/log.h"
 #include "util/process.h"
@@ -235,6 +236,7 @@ static void uci_plugin_init_locked(void)
     uci_plugin_seal();
     uci_fault_enabled = uci_fault_init(&uci_settings.fault, uci_process_rank(),
                                        (uci_settings.twins.of > 0) ? (int64_t)uci_settings.twins.twin : -1);
+    uci_inject_install();
     uci_stats_set_info(uci_settings.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     uci_log_at_abort(uci_plugin_at_abort);
     atexit(uci_plugin_at_exit);

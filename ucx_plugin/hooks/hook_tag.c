@@ -2,9 +2,9 @@
 #include "attach/plugin.h"
 
 #include "base/worker_alloc.h"
-#include "transfer/inject.h"
 #include "util/log.h"
 #include "base/memtype.h"
+#include "off.h"
 #include "params.h"
 #include "message/recv.h"
 #include "message/send.h"
@@ -12,8 +12,6 @@
 #include "data/stage.h"
 #include "live/stats.h"
 #include "message/unexpected.h"
-
-typedef __typeof__(ucp_tag_send_nbx) uci_hook_send_func_t;
 
 /* The buffer is not in the host's memory: UCX moves it. @return what to do the operation with, NULL: it can't be done */
 static UCI_NOINLINE const ucp_request_param_t *uci_hook_stage(uci_worker_t *worker, const void *buffer, size_t count,
@@ -45,38 +43,12 @@ UCI_INLINE const ucp_request_param_t *uci_hook_param(uci_worker_t *worker, const
                    : uci_hook_stage(worker, buffer, count, param, ours_p);
 }
 
-/* UCI_MODE=off with faults: show what happens without protection. The damaged copies stay until the end. */
-static UCI_NOINLINE ucs_status_ptr_t uci_hook_send_damaged(uci_hook_send_func_t *send, ucp_ep_h ep, const void *buffer,
-                                                           size_t count, ucp_tag_t tag,
-                                                           const ucp_request_param_t *param)
-{
-    size_t length = 0;
-    uci_request_params_t ours;
-    uci_buffer_t described;
-    void *copy;
-
-    if (uci_buffer_init_send(&described, buffer, count, uci_buffer_datatype(param)) != UCS_OK) {
-        return send(ep, buffer, count, tag, param);
-    }
-    UCI_STATS_INC(passthrough_messages);
-    copy = uci_inject_user_data(&described, -1, &length);
-    uci_buffer_finish(&described);
-    if (copy == NULL) {
-        return send(ep, buffer, count, tag, param);
-    }
-    uci_params_copy_request(&ours, param);
-    ours.ucx.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE;
-    ours.ucx.datatype = ucp_dt_make_contig(1);
-    return send(ep, copy, length, tag, &ours.ucx);
-}
-
 /* Of an endpoint that is not ours: UCI is off, or has stepped aside */
 static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h ep, const void *buffer, size_t count,
                                            ucp_tag_t tag, const ucp_request_param_t *param)
 {
     if (uci_settings.mode == UCI_MODE_OFF) {
-        return uci_fault_enabled ? uci_hook_send_damaged(send, ep, buffer, count, tag, param)
-                                 : send(ep, buffer, count, tag, param);
+        return uci_off_send(send, ep, buffer, count, tag, param);
     }
     uci_plugin_clear_marker(param);
     __atomic_fetch_add(&uci_stats_outside->passthrough_messages, 1, __ATOMIC_RELAXED);
