@@ -31,6 +31,11 @@ static bool uci_ask_is_doubted(const uci_ask_t *ask, const uci_peer_t *peer)
 
 bool uci_ask_is_urgent(const uci_ask_t *ask, const uci_peer_t *peer)
 {
+    return ask->hinted || uci_ask_is_damaged(ask, peer);
+}
+
+bool uci_ask_is_damaged(const uci_ask_t *ask, const uci_peer_t *peer)
+{
     return ask->named || uci_ask_is_doubted(ask, peer);
 }
 
@@ -39,7 +44,7 @@ static uint64_t uci_ask_first(const uci_ask_t *ask, const uci_peer_t *peer)
 {
     uint64_t delay = uci_ask_delay(peer->worker);
 
-    if (ask->named) {
+    if (ask->named || ask->hinted) {
         return delay;
     }
     return (ask->rough || uci_ask_is_doubted(ask, peer)) ? uci_min(UCI_ASK_DOUBT * delay, UCI_ASK_INTERVAL_NS)
@@ -66,6 +71,7 @@ void uci_ask_done(uci_ask_t *ask, const uci_peer_t *peer, uint64_t now)
     ask->time   = now;
     ask->damage = uci_ask_damage(peer);
     ask->named  = false;
+    ask->hinted = false;
 }
 
 void uci_ask_name(uci_ask_t *ask)
@@ -76,7 +82,7 @@ void uci_ask_name(uci_ask_t *ask)
 
 void uci_ask_hint(uci_ask_t *ask)
 {
-    ask->named = true;
+    ask->hinted = true;
 }
 
 void uci_ask_spoil(uci_ask_t *ask)

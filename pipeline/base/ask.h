@@ -5,6 +5,7 @@
  *
  *     named    what is left of a damaged message says that it was about this one: asked about at once
  *     doubted  it does not say whom it was about, and this one may be it: asked about if nothing comes for a while
+ *     hinted   the other side asks: at once, too, but our answer may have crossed its question, so that nothing need be sent twice
  *     quiet    nothing was damaged: each second at most, since silence is not damage
  *
  * Each question that nothing has answered doubles the wait for the next one, whoever damages what: a peer that computes for long, and then
@@ -53,6 +54,9 @@ bool uci_ask_was_spoilt(uci_ask_t *ask);
 void uci_ask_doubt(uci_ask_t *ask);
 
 /** Is it named, or doubted? */
+bool uci_ask_is_damaged(const uci_ask_t *ask, const struct uci_peer *peer);
+
+/** The same, or hinted at: is it to be asked about soon? */
 bool uci_ask_is_urgent(const uci_ask_t *ask, const struct uci_peer *peer);
 
 #endif

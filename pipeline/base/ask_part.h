@@ -14,6 +14,7 @@ typedef struct uci_ask {
     uint64_t wait;   /**< after the last question, in ns; 0: something has come since */
     uint64_t damage; /**< uci_ask_damage() when it was asked about */
     bool named;
+    bool hinted; /**< the other side asks about it */
     bool spoilt; /**< something that was for it has come damaged since it was asked about */
     bool rough;  /**< something of it was damaged: silence is asked about as early as who is doubted */
 } uci_ask_t;

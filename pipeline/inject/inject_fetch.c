@@ -22,9 +22,10 @@ static struct {
     __typeof__(uci_ucp.get_nbx) get_nbx;
 } uci_inject_ucx;
 
-static uci_inject_in_t *uci_inject_in_create(void *target, size_t length, const ucp_request_param_t *param)
+/* @return NULL: it is the program's own call, or there is no memory */
+static uci_inject_in_t *uci_inject_in_create(void *target, size_t length, const ucp_request_param_t *param, bool ours)
 {
-    uci_inject_in_t *in = malloc(sizeof(*in));
+    uci_inject_in_t *in = ours ? malloc(sizeof(*in)) : NULL;
 
     if (in != NULL) {
         in->param  = *param;
@@ -90,13 +91,15 @@ static void uci_inject_segment_fetched(void *request, ucs_status_t status, size_
 static ucs_status_ptr_t uci_inject_am_recv_data(ucp_worker_h worker, void *desc, void *buffer, size_t count,
                                                 const ucp_request_param_t *param)
 {
-    uci_inject_in_t *in     = uci_inject_in_create(buffer, count, param);
-    ucp_request_param_t own = *param;
+    bool ours = (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) && (param->cb.recv_am == uci_fetch_segment_done);
+    uci_inject_in_t *in = uci_inject_in_create(buffer, count, param, ours);
+    ucp_request_param_t own;
     ucs_status_ptr_t request;
 
     if (in == NULL) {
         return uci_inject_ucx.am_recv_data_nbx(worker, desc, buffer, count, param);
     }
+    own            = *param;
     own.cb.recv_am = uci_inject_segment_fetched;
     own.user_data  = in;
     request        = uci_inject_ucx.am_recv_data_nbx(worker, desc, buffer, count, &own);
@@ -150,13 +153,15 @@ static void uci_inject_get_done(void *request, ucs_status_t status, void *user_d
 static ucs_status_ptr_t uci_inject_get(ucp_ep_h ep, void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                                        const ucp_request_param_t *param)
 {
-    uci_inject_in_t *in     = uci_inject_in_create(buffer, count, param);
-    ucp_request_param_t own = *param;
+    bool ours = (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) && (param->cb.send == uci_fetch_chunk_done);
+    uci_inject_in_t *in = uci_inject_in_create(buffer, count, param, ours);
+    ucp_request_param_t own;
     ucs_status_ptr_t request;
 
     if (in == NULL) {
         return uci_inject_ucx.get_nbx(ep, buffer, count, address, rkey, param);
     }
+    own           = *param;
     own.cb.send   = uci_inject_get_done;
     own.user_data = in;
     request       = uci_inject_ucx.get_nbx(ep, buffer, count, address, rkey, &own);

@@ -214,6 +214,9 @@ static ucs_status_ptr_t uci_inject_am_send(ucp_ep_h ep, unsigned id, const void 
     if ((id == UCI_AM_ID) && (header != NULL)) {
         return uci_inject_message_send(&call, param->user_data);
     }
+    if ((id != UCI_SEALED_AM_ID) && (id != UCI_AM_ID)) {
+        return uci_inject_pass(&call, header_length, length); /* a program's own */
+    }
     return (sealed->kind == UCI_SEALED_FRAME) ? uci_inject_frame_send(&call, sealed->user_data)
                                               : uci_inject_record_send(&call, sealed);
 }

@@ -324,7 +324,7 @@ static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
     uci_segment_finish(segment);
 }
 
-static void uci_segment_fetched(void *request, ucs_status_t status, size_t length, void *user_data)
+void uci_fetch_segment_done(void *request, ucs_status_t status, size_t length, void *user_data)
 {
     uci_segment_t *segment = user_data;
     uci_worker_t *worker   = segment->op->peer->worker;
@@ -366,7 +366,7 @@ static void uci_get_on_segment(uci_am_t *am)
 {
     const uci_am_hdr_t *hdr   = am->hdr;
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                 .cb.recv_am   = uci_segment_fetched};
+                                 .cb.recv_am   = uci_fetch_segment_done};
     uci_worker_t *worker      = am->peer->worker;
     uci_recv_op_t *op         = uci_recv_op_of(am);
     uci_segment_t *segment;

@@ -347,7 +347,7 @@ static void uci_repair_get_done(uci_repair_get_t *get, ucs_status_t status)
     uci_repair_get_unpin(op);
 }
 
-static void uci_repair_get_completed(void *request, ucs_status_t status, void *user_data)
+void uci_fetch_chunk_done(void *request, ucs_status_t status, void *user_data)
 {
     uci_repair_get_t *get = user_data;
     uci_recv_op_t *op     = get->op;
@@ -382,7 +382,7 @@ static uci_repair_get_t *uci_repair_get_create(uci_recv_op_t *op, const uci_am_g
 static void uci_repair_get_start(uci_recv_op_t *op, ucp_ep_h ep, const uci_am_grant_entry_t *entry, bool fresh)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                 .cb.send      = uci_repair_get_completed};
+                                 .cb.send      = uci_fetch_chunk_done};
     ucs_status_ptr_t request;
     uci_repair_get_t *get;
 

@@ -52,7 +52,7 @@ static void uci_resync_ask(uci_worker_t *worker, uint64_t now, bool damaged)
     uci_list_for_each_safe(recv_op, &worker->xfer.recv_ops, uci_recv_op_t, link)
     {
         if (uci_resync_is_due(&recv_op->ask, recv_op->peer, now)) {
-            uci_repair_ask_again(recv_op, uci_ask_is_urgent(&recv_op->ask, recv_op->peer)); /* which may give it up */
+            uci_repair_ask_again(recv_op, uci_ask_is_damaged(&recv_op->ask, recv_op->peer)); /* which may give it up */
         }
     }
     uci_close_ask_again(worker, now, damaged);

@@ -74,6 +74,20 @@ Test(ask, who_is_named_is_asked_about_at_once)
 }
 
 /* Damage of others, as much as there may be: ten questions in the first second, and one in each that follows */
+/* Our answer may have crossed the other side's question: what it asks about need not have been lost */
+Test(ask, a_hint_is_asked_about_at_once_and_is_no_damage)
+{
+    uci_ask_hint(&ask);
+    cr_expect_eq(wait_of(), MS / 2);
+    cr_expect(uci_ask_is_urgent(&ask, &peers[0]));
+    cr_expect_not(uci_ask_is_damaged(&ask, &peers[0]));
+    ask_at_last();
+    cr_expect_not(uci_ask_is_urgent(&ask, &peers[0]));
+    uci_ask_hint(&ask);
+    uci_ask_name(&ask);
+    cr_expect(uci_ask_is_damaged(&ask, &peers[0]));
+}
+
 Test(ask, doubts_are_not_asked_about_without_end)
 {
     unsigned questions;
