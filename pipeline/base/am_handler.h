@@ -72,7 +72,7 @@ typedef enum {
 typedef struct uci_am_handler {
     const char *name;
     uint16_t flags;    /**< that it may have */
-    uint16_t grain;    /**< its payload is a multiple of, a power of two */
+    uint16_t grain;    /**< its payload is a multiple of, a power of two; never 0 */
     uint32_t min, max; /**< bytes of payload */
     uci_am_about_t about;
     uci_am_carries_t carries;
@@ -91,7 +91,7 @@ typedef struct uci_am_handler {
 /**
  * A row. The strings are for docs/design.md: who says it and when, its payload, what it is answered by, and what becomes of it when it is lost.
  * Those whose loss is found by asking again may be hit as `ack`, unless they are what is said again (REPAIR): were these lost every time, neither
- * side could tell that nothing helps.
+ * side could tell that nothing helps. Of what is left out `about` is the peer, `carries` words, `max` no payload.
  */
 #define UCI_AM_HANDLER(_name, _number, _when, _payload, _answer, _lost, ...) \
     _Static_assert(UCI_AM_##_name == (_number), "its number in wire.h"); \

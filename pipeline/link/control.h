@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * Active messages between two UCIs: sending with a sealed header, receiving and verifying. Who a verified one is for is known above,
- * to worker->message (dispatch.h). A message to a peer that can't be reached yet waits until its address is known.
+ * to worker->calls.message (dispatch.h). A message to a peer that can't be reached yet waits until its address is known.
  *
  * UCX delivers active messages reliably, so one is lost only when its content arrives damaged: it is dropped,
  * and both sides ask again for whatever is due (resync.h): all messages may be repeated without harm.
@@ -43,11 +43,14 @@ typedef struct uci_control {
 /** What `check` of a header has to be. @param payload  what is protected with it, or NULL: a user's bytes, which have digests of their own. */
 uint32_t uci_am_check(const uci_am_hdr_t *hdr, const void *payload, size_t length);
 
-/** @return a message about @a seq with room for @a length bytes of payload; NULL if there is no memory. */
+/** @return a message about @a seq (0: about no message) with room for @a length bytes of payload; NULL if there is no memory. */
 uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t seq, size_t length);
 void uci_control_put(uci_control_t *msg);
 
-/** Seal and send; takes the message over. */
+/**
+ * Seal and send; takes the message over. May be called while another message is taken. It does not ask who has left: after either side's BYE only
+ * what the conversation's table allows is to be said (conversation.h). A message of words holds up a close until UCX has let go of it.
+ */
 void uci_control_send(uci_control_t *msg);
 
 /** Send a message without payload. */

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Who an active message is for. What control.h has verified comes here; the handlers are below, and known by their rows (am_handler.h).
+ * Who an active message is for. What control.h has verified comes here; the handlers are in the rooms, and known by their rows (am_handler.h).
  */
 #ifndef UCI_DISPATCH_H_
 #define UCI_DISPATCH_H_
@@ -9,11 +9,11 @@
 #include "base/wire.h"
 #include "base/worker_state.h"
 
-/** All rows, by type: worker->handlers. */
+/** All rows, by type: worker->calls.handlers. */
 extern const struct uci_am_handler *const uci_am_handlers[UCI_AM_LAST];
 
 /**
- * For worker->message: check what it says, and hand it to who handles its type.
+ * For worker->calls.message: check what it says, and hand it to who handles its type.
  *
  * @param data  what follows the header; of SEGMENT that is a part of the header.
  * @param desc  of SEGMENT, UCX's handle of what is to be fetched; else NULL.
