@@ -65,9 +65,10 @@ static size_t uci_inject_frame_payload(const uci_fault_t *fault, char *wire, siz
     return total - (length - uci_fault_apply(fault, payload, length, stale));
 }
 
+/* A box takes whole cache lines of it */
 static char *uci_inject_wire_copy(const uci_frame_t *frame)
 {
-    char *wire = malloc(frame->total);
+    char *wire = aligned_alloc(UCI_CACHE_LINE, uci_align_up((size_t)frame->total, UCI_CACHE_LINE));
 
     return (wire != NULL) ? memcpy(wire, frame->wire, frame->total) : NULL;
 }

@@ -247,7 +247,7 @@ main() {
     check "a screen" has_a_screen
     check "files that are none" skips_what_is_none
     check "no such folder" says "cannot read the folder /no/such" 1 top --once /no/such
-    check "no such option" says "(see uci_top --help)" 2 top --wrong
+    check "no such option" says "uci_top --help" 2 top --wrong
     check "a bad interval" says "expected 0.1 to 86400 seconds" 2 top --interval 0
     check "metrics that can't be written" says "cannot write /no/such/file" 1 top --once --openmetrics /no/such/file "$work/live"
     end_of_checks
