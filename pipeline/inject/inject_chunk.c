@@ -6,11 +6,6 @@
 #include "live/stats.h"
 #include "transfer/send_common.h"
 
-static uint32_t uci_inject_check(const uci_inject_out_t *out, const void *words, size_t length)
-{
-    return uci_am_check(&out->hdr, words, length);
-}
-
 /* --------------------------------------------------------------- a chunk */
 
 /* Replace the copy's content by that of another chunk; false if that changes nothing */
@@ -92,7 +87,7 @@ static void uci_inject_chunk(uci_send_op_t *op, uci_inject_out_t *out)
         uci_inject_bytes(&tree, ((hdr->flags & UCI_AM_FLAG_LAST) && (tree.random & 4)) ? &hdr->extra : &hdr->value,
                          sizeof(hdr->value));
     }
-    hdr->check = uci_inject_check(out, NULL, 0);
+    hdr->check = uci_am_check(&out->hdr, NULL, 0);
     if (swapped) {
         uci_inject_swapped(op, out);
     } else if (hit_payload) {
@@ -128,7 +123,7 @@ static void uci_inject_offer(const uci_send_op_t *op, uci_inject_out_t *out)
                                                              : 0;
 
     uci_inject_leaves(op, out, leaves, count);
-    out->hdr.check = uci_inject_check(out, leaves, out->header_length - sizeof(out->hdr));
+    out->hdr.check = uci_am_check(&out->hdr, leaves, out->header_length - sizeof(out->hdr));
 }
 
 /* Those that nobody asked for: an answer repairs */
@@ -136,7 +131,7 @@ static void uci_inject_told_leaves(const uci_send_op_t *op, uci_inject_out_t *ou
 {
     if ((out->hdr.flags & UCI_AM_FLAG_LAST) && uci_fault_targets(UCI_FAULT_TREE) && uci_inject_out_copy(out)) {
         uci_inject_leaves(op, out, (uint64_t *)(void *)out->copy, op->chunk.count);
-        out->hdr.check = uci_inject_check(out, out->copy, out->length);
+        out->hdr.check = uci_am_check(&out->hdr, out->copy, out->length);
     }
 }
 
@@ -155,7 +150,7 @@ static void uci_inject_nodes(const uci_send_op_t *op, uci_inject_out_t *out)
                      (fault.random & 8) ? &out->hdr.extra : &words[fault.random % (out->length / sizeof(*words))],
                      sizeof(*words));
     out->hit       = true;
-    out->hdr.check = uci_inject_check(out, words, out->length);
+    out->hdr.check = uci_am_check(&out->hdr, words, out->length);
 }
 
 /* -------------------------------------------------------------- any message */
@@ -199,7 +194,7 @@ static bool uci_inject_draw_message(const uci_control_t *msg, uci_fault_t *fault
     unsigned targets                = (msg->hdr.flags & handler->special) ? handler->hit_special : handler->hit;
     uint64_t length                 = (msg->op != NULL) ? msg->op->length : msg->length;
 
-    return (targets != 0) && uci_fault_targets((uci_fault_target_t)__builtin_ctz(targets)) &&
+    return (targets != 0) &&
            uci_fault_draw((uci_fault_target_t)__builtin_ctz(targets), length, uci_peer_rank(msg->peer), fault_p);
 }
 

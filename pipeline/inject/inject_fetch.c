@@ -9,12 +9,13 @@
 #include "live/stats.h"
 #include "transfer/fetch.h"
 
-/* What was asked for, and of whom it is */
+/* What was asked for, of whom it is, and what may befall it when it has come */
 typedef struct uci_inject_in {
     ucp_request_param_t param; /* the caller's */
     const uci_recv_op_t *op;
     char *target;
     size_t length;
+    void (*damage)(const struct uci_inject_in *in);
 } uci_inject_in_t;
 
 static struct {
@@ -22,8 +23,9 @@ static struct {
     __typeof__(uci_ucp.get_nbx) get_nbx;
 } uci_inject_ucx;
 
-/* @return NULL: it is the program's own call, or there is no memory */
-static uci_inject_in_t *uci_inject_in_create(void *target, size_t length, const ucp_request_param_t *param, bool ours)
+/* @param ours  else it is the program's own call. @return NULL: it goes to UCX as it is, for that reason, or as there is no memory */
+static uci_inject_in_t *uci_inject_in_create(void *target, size_t length, const ucp_request_param_t *param, bool ours,
+                                             void (*damage)(const uci_inject_in_t *in))
 {
     uci_inject_in_t *in = ours ? malloc(sizeof(*in)) : NULL;
 
@@ -32,14 +34,35 @@ static uci_inject_in_t *uci_inject_in_create(void *target, size_t length, const 
         in->op     = ((const uci_fetch_t *)param->user_data)->op;
         in->target = target;
         in->length = length;
+        in->damage = damage;
     }
     return in;
 }
 
+/* It has come, or failed */
+static uci_inject_in_t uci_inject_in_end(uci_inject_in_t *in, ucs_status_t status)
+{
+    uci_inject_in_t ended = *in;
+
+    free(in);
+    if (status == UCS_OK) {
+        ended.damage(&ended);
+    }
+    return ended;
+}
+
+/* What UCX says at once: it ends here unless it is under way */
+static ucs_status_ptr_t uci_inject_in_begun(uci_inject_in_t *in, ucs_status_ptr_t request)
+{
+    if (!UCS_PTR_IS_PTR(request)) {
+        (void)uci_inject_in_end(in, UCS_PTR_STATUS(request));
+    }
+    return request;
+}
+
 static bool uci_inject_draw_fetch(uci_fault_target_t target, const uci_recv_op_t *op, uci_fault_t *fault_p)
 {
-    return uci_fault_targets(target) &&
-           uci_fault_draw(target, op->length, op->peer->worker->self.mark.rank, fault_p); /* the rank that it is for */
+    return uci_fault_draw(target, op->length, op->peer->worker->self.mark.rank, fault_p); /* the rank that it is for */
 }
 
 /* ----------------------------------------------------------- a segment's */
@@ -79,12 +102,8 @@ static void uci_inject_segment(const uci_inject_in_t *in)
 
 static void uci_inject_segment_fetched(void *request, ucs_status_t status, size_t length, void *user_data)
 {
-    uci_inject_in_t in = *(uci_inject_in_t *)user_data;
+    uci_inject_in_t in = uci_inject_in_end(user_data, status);
 
-    free(user_data);
-    if (status == UCS_OK) {
-        uci_inject_segment(&in);
-    }
     in.param.cb.recv_am(request, status, length, in.param.user_data);
 }
 
@@ -92,9 +111,8 @@ static ucs_status_ptr_t uci_inject_am_recv_data(ucp_worker_h worker, void *desc,
                                                 const ucp_request_param_t *param)
 {
     bool ours = (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) && (param->cb.recv_am == uci_fetch_segment_done);
-    uci_inject_in_t *in = uci_inject_in_create(buffer, count, param, ours);
+    uci_inject_in_t *in = uci_inject_in_create(buffer, count, param, ours, uci_inject_segment);
     ucp_request_param_t own;
-    ucs_status_ptr_t request;
 
     if (in == NULL) {
         return uci_inject_ucx.am_recv_data_nbx(worker, desc, buffer, count, param);
@@ -102,14 +120,7 @@ static ucs_status_ptr_t uci_inject_am_recv_data(ucp_worker_h worker, void *desc,
     own            = *param;
     own.cb.recv_am = uci_inject_segment_fetched;
     own.user_data  = in;
-    request        = uci_inject_ucx.am_recv_data_nbx(worker, desc, buffer, count, &own);
-    if (!UCS_PTR_IS_PTR(request)) {
-        if (request == NULL) {
-            uci_inject_segment(in);
-        }
-        free(in);
-    }
-    return request;
+    return uci_inject_in_begun(in, uci_inject_ucx.am_recv_data_nbx(worker, desc, buffer, count, &own));
 }
 
 /* ---------------------------------------------------------------- a get's */
@@ -141,12 +152,8 @@ static void uci_inject_got(const uci_inject_in_t *in)
 
 static void uci_inject_get_done(void *request, ucs_status_t status, void *user_data)
 {
-    uci_inject_in_t in = *(uci_inject_in_t *)user_data;
+    uci_inject_in_t in = uci_inject_in_end(user_data, status);
 
-    free(user_data);
-    if (status == UCS_OK) {
-        uci_inject_got(&in);
-    }
     in.param.cb.send(request, status, in.param.user_data);
 }
 
@@ -154,9 +161,8 @@ static ucs_status_ptr_t uci_inject_get(ucp_ep_h ep, void *buffer, size_t count, 
                                        const ucp_request_param_t *param)
 {
     bool ours = (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK) && (param->cb.send == uci_fetch_chunk_done);
-    uci_inject_in_t *in = uci_inject_in_create(buffer, count, param, ours);
+    uci_inject_in_t *in = uci_inject_in_create(buffer, count, param, ours, uci_inject_got);
     ucp_request_param_t own;
-    ucs_status_ptr_t request;
 
     if (in == NULL) {
         return uci_inject_ucx.get_nbx(ep, buffer, count, address, rkey, param);
@@ -164,14 +170,7 @@ static ucs_status_ptr_t uci_inject_get(ucp_ep_h ep, void *buffer, size_t count, 
     own           = *param;
     own.cb.send   = uci_inject_get_done;
     own.user_data = in;
-    request       = uci_inject_ucx.get_nbx(ep, buffer, count, address, rkey, &own);
-    if (!UCS_PTR_IS_PTR(request)) {
-        if (request == NULL) {
-            uci_inject_got(in);
-        }
-        free(in);
-    }
-    return request;
+    return uci_inject_in_begun(in, uci_inject_ucx.get_nbx(ep, buffer, count, address, rkey, &own));
 }
 
 void uci_inject_fetch_install(bool here)

@@ -34,7 +34,7 @@ uci_inject_order_t uci_inject_order(const uci_frame_t *frame, bool may_wait)
 {
     uci_fault_t fault;
 
-    if (uci_inject_is_again(frame) || !uci_fault_targets(UCI_FAULT_FRAME) ||
+    if (uci_inject_is_again(frame) ||
         !uci_fault_draw(UCI_FAULT_FRAME, frame->total, uci_peer_rank(frame->peer), &fault)) {
         return UCI_INJECT_IN_ORDER;
     }
@@ -80,7 +80,7 @@ static char *uci_inject_frame_again(const uci_frame_t *frame, size_t *length_p)
     uci_fault_t fault;
     char *wire;
 
-    if (!uci_fault_targets(UCI_FAULT_REPAIR) || !uci_inject_draw_frame(UCI_FAULT_REPAIR, frame, &fault)) {
+    if (!uci_inject_draw_frame(UCI_FAULT_REPAIR, frame, &fault)) {
         return NULL;
     }
     wire = uci_inject_wire_copy(frame);
@@ -136,7 +136,7 @@ char *uci_inject_frame(const uci_frame_t *frame, bool in_place, size_t *length_p
 bool uci_inject_is_frame_hit(const uci_frame_t *frame, uci_fault_t *fault_p)
 {
     if (uci_inject_is_again(frame)) {
-        return uci_fault_targets(UCI_FAULT_REPAIR) && uci_inject_draw_frame(UCI_FAULT_REPAIR, frame, fault_p);
+        return uci_inject_draw_frame(UCI_FAULT_REPAIR, frame, fault_p);
     }
     return (uci_inject_has_payload(uci_inject_hdr(frame)) &&
             uci_inject_draw_frame(UCI_FAULT_PAYLOAD, frame, fault_p)) ||

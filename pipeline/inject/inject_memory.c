@@ -74,19 +74,16 @@ static void uci_inject_slot_payload(uci_send_op_t *op, uci_slot_t *slot, uint32_
 {
     uint64_t before = XXH3_64bits(slot->data, slot->length);
     uint32_t other  = (index + 1 < op->chunk.count) ? index + 1 : 0;
-    size_t left     = slot->length;
 
     if ((fault->kind == UCI_FAULT_SWAP) && (op->buffer->kind != UCI_BUFFER_GENERIC)) {
         uci_buffer_read_plain(op->buffer, (uint64_t)other * op->chunk.size, slot->data,
                               uci_min(slot->length, uci_chunk_length(op->length, op->chunk.size, other)),
                               op->chunk.digest);
-    } else {
-        left = uci_fault_apply(fault, slot->data, slot->length, uci_inject_stale(slot->length));
+        if (XXH3_64bits(slot->data, slot->length) != before) {
+            return;
+        }
     }
-    memset(slot->data + left, 0, slot->length - left);
-    if (XXH3_64bits(slot->data, slot->length) == before) {
-        uci_inject_bytes(fault, slot->data, slot->length);
-    }
+    uci_inject_in_place(fault, slot->data, slot->length, uci_inject_stale(slot->length));
 }
 
 static void uci_inject_slot_filled(uci_send_op_t *op, uci_slot_t *slot, uint64_t mark, uint32_t index)
