@@ -431,7 +431,7 @@ static void check_one(const char *what, uci_path_t path, bool by_mailbox, const 
 static void check(const char *what, uci_path_t path, bool by_mailbox, const char *transports, size_t length,
                   const char *targets)
 {
-    char list[64], *save = NULL, *target;
+    char list[80], *save = NULL, *target;
     unsigned kind;
 
     snprintf(list, sizeof(list), "%s", targets);
@@ -455,7 +455,7 @@ Test(inject, frames_in_a_box)
 
 Test(inject, streams)
 {
-    check("stream", UCI_PATH_STREAM, false, "tcp/eth0", LARGE, "payload header tree leaf ack payload+repair");
+    check("stream", UCI_PATH_STREAM, false, "tcp/eth0", LARGE, "payload header tree leaf ack payload+repair payload+region");
 }
 
 Test(inject, slots)
@@ -465,7 +465,7 @@ Test(inject, slots)
 
 Test(inject, fetched)
 {
-    check("get", UCI_PATH_GET, false, "tcp/eth0", LARGE, "payload header tree ack");
+    check("get", UCI_PATH_GET, false, "tcp/eth0", LARGE, "payload header tree ack payload+region");
 }
 
 Test(inject, bounced)
