@@ -14,7 +14,7 @@
 
 #include "profile.h"
 
-#ifndef UCI_TUNER_BUDGET_NS                  /* tests/arm64 gives an emulator more */
+#ifndef UCI_TUNER_BUDGET_NS                  /* an emulator is given more, and sanitizers */
 #define UCI_TUNER_BUDGET_NS (20 * 1000000ul) /**< for the calibration at start */
 #endif
 
