@@ -455,7 +455,8 @@ Test(inject, frames_in_a_box)
 
 Test(inject, streams)
 {
-    check("stream", UCI_PATH_STREAM, false, "tcp/eth0", LARGE, "payload header tree leaf ack payload+repair payload+region");
+    check("stream", UCI_PATH_STREAM, false, "tcp/eth0", LARGE,
+          "payload header tree leaf ack payload+repair payload+region");
 }
 
 Test(inject, slots)
