@@ -165,6 +165,26 @@ static void uci_verdict_say_caught(const uci_observation_t *seen, char *text, si
             uci_way_paths[seen->way], uci_verdict_class(seen), seen->caught);
 }
 
+static bool uci_verdict_is_shared(const uci_observation_t *seen)
+{
+    return uci_verdict_is_shared_memory(seen) && (seen->reason != UCI_REASON_EXHAUSTED) && !seen->get_same;
+}
+
+static void uci_verdict_say_shared(const uci_observation_t *seen, char *text, size_t size)
+{
+    char gets[96] = "";
+
+    if (seen->gets_wrong > 0) {
+        snprintf(gets, sizeof(gets), "; %u gets that should have repaired it brought wrong bytes as well (%s)",
+                 seen->gets_wrong, seen->get_compared ? uci_damage_class_names[seen->get_damage] : "not compared");
+    }
+    snprintf(
+            text, size,
+            "it lay in %s, which processes of host %s share, and where no transport of UCX's takes part: that memory, or a stray "
+            "store%s",
+            (seen->way == UCI_WAY_MAILBOX) ? "a mailbox" : "a slot", seen->host, gets);
+}
+
 static bool uci_verdict_get_is_wrong(const uci_observation_t *seen)
 {
     return (seen->gets_wrong > 0) && (seen->get_same || (seen->get_compared && uci_verdict_is_block(seen->get_damage)));
@@ -183,20 +203,6 @@ static void uci_verdict_say_get(const uci_observation_t *seen, char *text, size_
             seen->get_same ? ", the same as came first" : "",
             (uci_way_paths[seen->way] != NULL) ? uci_way_paths[seen->way] : "unknown", seen->healed_by,
             uci_verdict_lane(seen, lane, sizeof(lane)));
-}
-
-static bool uci_verdict_is_shared(const uci_observation_t *seen)
-{
-    return uci_verdict_is_shared_memory(seen) && (seen->reason != UCI_REASON_EXHAUSTED);
-}
-
-static void uci_verdict_say_shared(const uci_observation_t *seen, char *text, size_t size)
-{
-    snprintf(
-            text, size,
-            "it lay in %s, which processes of host %s share, and where no transport of UCX's takes part: that memory, or a stray "
-            "store",
-            (seen->way == UCI_WAY_MAILBOX) ? "a mailbox" : "a slot", seen->host);
 }
 
 static bool uci_verdict_is_elsewhere(const uci_observation_t *seen)
@@ -322,8 +328,8 @@ static const struct {
                          {uci_verdict_digest_is_wrong, uci_verdict_say_digest, UCI_CAUSE_MEMORY},
                          {uci_verdict_length_is_wrong, uci_verdict_say_length, UCI_CAUSE_UCX},
                          {uci_verdict_is_caught_before, uci_verdict_say_caught, UCI_CAUSE_UNKNOWN},
-                         {uci_verdict_get_is_wrong, uci_verdict_say_get, UCI_CAUSE_UCX},
                          {uci_verdict_is_shared, uci_verdict_say_shared, UCI_CAUSE_MEMORY},
+                         {uci_verdict_get_is_wrong, uci_verdict_say_get, UCI_CAUSE_UCX},
                          {uci_verdict_is_elsewhere, uci_verdict_say_elsewhere, UCI_CAUSE_UCX},
                          {uci_verdict_check_failed, uci_verdict_say_check, UCI_CAUSE_TRANSPORT},
                          {uci_verdict_is_between_own, uci_verdict_say_between, UCI_CAUSE_TRANSPORT},

@@ -17,11 +17,12 @@
  *     fewer (or more) bytes than were sent                         ucx               it says how many it delivers
  *     UCX read the sender's buffer, more than 64 bytes are wrong,  unknown           probably the program once more, which has now put
  *     and its program was caught changing a source before                            back what was there
+ *     the way is shared memory (mailbox, slots of the direct path) memory            of this host, or a stray store: no transport of UCX's
+ *                                                                                    takes part; gets, which repair, may come wrong too, but not
+ *                                                                                    with the same bytes
  *     a get brought a block of other bytes than the sender had     ucx               another region was read: registration, key, offset. (A
  *     just digested, or the same wrong ones as the way before                        flipped bit would be the transport's; a program that
  *                                                                                    writes and puts back everything can't be told from it)
- *     the way is shared memory (mailbox, slots of the direct path) memory            of this host, or a stray store: no transport of UCX's
- *                                                                                    takes part
  *     the wrong bytes are the right ones of another place          ucx               or the transport's firmware: put, or read, elsewhere
  *     answers, or the header of a chunk, did not pass their check  transport         active messages of UCI's own memory
  *     a frame by active message; the bounce path                   transport         between two buffers of UCI's
