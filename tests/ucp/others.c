@@ -271,23 +271,11 @@ static void stream(void)
 
 static void without_tags(void)
 {
-    const char *tls = getenv("UCX_TLS");
     ut_pair_t tagged;
     remote_t remote;
 
     ut_pair_open(&tagged, 0);
-    memset(&pair, 0, sizeof(pair));
-    pair.a                = &pair.sides[0];
-    pair.b                = ((tls != NULL) && (strcmp(tls, "self") == 0)) ? pair.a : &pair.sides[1];
-    pair.a->context       = ut_context_create(UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_AMO64);
-    pair.sides[1].context = pair.a->context;
-    pair.a->worker        = ut_worker_create(pair.a->context);
-    if (pair.a != pair.b) {
-        pair.b->worker = ut_worker_create(pair.b->context);
-        pair.b->ep     = ut_ep_create(pair.b->worker, pair.a->worker);
-    }
-    pair.a->ep = ut_ep_create(pair.a->worker, pair.b->worker);
-
+    ut_pair_open_with(&pair, UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_AMO64, UCS_THREAD_MODE_SINGLE);
     remote_open(&remote, 20000);
     put_and_get(&remote);
     ut_exchange(&tagged, 1000, 1);

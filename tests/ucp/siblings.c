@@ -324,31 +324,10 @@ static void *exchange_in_thread(void *argument)
     return NULL;
 }
 
-static ucp_worker_h create_serialized(ucp_context_h context)
-{
-    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                  .thread_mode = UCS_THREAD_MODE_SERIALIZED};
-    ucp_worker_h worker;
-
-    UT_REQUIRE(ucp_worker_create(context, &params, &worker) == UCS_OK, "ucp_worker_create");
-    return worker;
-}
-
 /* Of workers that any thread may use, one at a time (SINGLE is the thread's that made it) */
 static void open_serialized(ut_pair_t *pair)
 {
-    bool self = strcmp(getenv("UCX_TLS"), "self") == 0;
-
-    pair->a                = &pair->sides[0];
-    pair->b                = self ? pair->a : &pair->sides[1];
-    pair->a->context       = ut_context_create(UCP_FEATURE_TAG);
-    pair->sides[1].context = pair->a->context;
-    pair->a->worker        = create_serialized(pair->a->context);
-    if (!self) {
-        pair->b->worker = create_serialized(pair->b->context);
-        pair->b->ep     = ut_ep_create(pair->b->worker, pair->a->worker);
-    }
-    pair->a->ep = ut_ep_create(pair->a->worker, pair->b->worker);
+    ut_pair_open_with(pair, UCP_FEATURE_TAG, UCS_THREAD_MODE_SERIALIZED);
 }
 
 /* Each worker has one thread at a time; the pair's goes from thread to thread */

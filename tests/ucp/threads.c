@@ -21,36 +21,6 @@ static bool others_run(void)
     return __atomic_load_n(&running, __ATOMIC_ACQUIRE) > 0;
 }
 
-static ucp_worker_h create_worker(void)
-{
-    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                  .thread_mode = UCS_THREAD_MODE_MULTI};
-    ucp_worker_attr_t attr     = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
-    ucp_worker_h worker;
-
-    UT_REQUIRE(ucp_worker_create(pair.a->context, &params, &worker) == UCS_OK, "ucp_worker_create");
-    UT_REQUIRE((ucp_worker_query(worker, &attr) == UCS_OK) && (attr.thread_mode == UCS_THREAD_MODE_MULTI),
-               "this UCX has no worker of mode MULTI");
-    return worker;
-}
-
-static void open_pair(void)
-{
-    bool self = strcmp(getenv("UCX_TLS"), "self") == 0;
-
-    memset(&pair, 0, sizeof(pair));
-    pair.a                = &pair.sides[0];
-    pair.b                = self ? pair.a : &pair.sides[1];
-    pair.a->context       = ut_context_create(UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_AM);
-    pair.sides[1].context = pair.a->context;
-    pair.a->worker        = create_worker();
-    if (!self) {
-        pair.b->worker = create_worker();
-        pair.b->ep     = ut_ep_create(pair.b->worker, pair.a->worker);
-    }
-    pair.a->ep = ut_ep_create(pair.a->worker, pair.b->worker);
-}
-
 /* As ut_wait_ptr(), which times one wait for all threads */
 static void wait_for(ucs_status_ptr_t ptr, ucs_status_t expected, const char *what)
 {
@@ -222,7 +192,7 @@ static void run_all(void *(*const *functions)(void *), unsigned count, unsigned 
     pthread_t threads[16];
     unsigned i;
 
-    open_pair();
+    ut_pair_open_with(&pair, UCP_FEATURE_TAG | UCP_FEATURE_RMA | UCP_FEATURE_AM, UCS_THREAD_MODE_MULTI);
     UT_CHECK_STATUS(ucp_worker_set_am_recv_handler(pair.b->worker, &handler), UCS_OK, "set_am_recv_handler");
     running  = ending;
     flushing = 1;

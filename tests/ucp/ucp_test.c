@@ -18,6 +18,7 @@
 
 unsigned ut_inits, ut_cleanups, ut_generic_starts, ut_generic_finishes, ut_generic_refusals;
 bool ut_generic_is_strict;
+uint64_t ut_features;
 
 const char *const ut_layout_names[UT_LAYOUTS] = {"contig(1)", "contig(n)", "iov 1", "iov 3", "iov 5", "generic"};
 const char *const ut_send_names[UT_SENDS]     = {"send_nb", "send_nbr", "send_nbx", "send_sync_nb", "send_sync_nbx"};
@@ -82,8 +83,9 @@ int ut_main(int argc, char **argv, const ut_test_t *tests, size_t count)
         if ((argc > 1) && (strstr(tests[i].name, argv[1]) == NULL)) {
             continue;
         }
-        ut_name = tests[i].name;
-        before  = ut_failed_checks;
+        ut_name     = tests[i].name;
+        ut_features = tests[i].features;
+        before      = ut_failed_checks;
         tests[i].func();
         printf("%s %s\n", (ut_failed_checks == before) ? "ok  " : "FAIL", tests[i].name);
         failed += (ut_failed_checks != before);
@@ -165,16 +167,23 @@ ucp_context_h ut_context_create(uint64_t features)
     return context;
 }
 
-ucp_worker_h ut_worker_create(ucp_context_h context)
+static ucp_worker_h ut_worker_create_mode(ucp_context_h context, ucs_thread_mode_t mode)
 {
-    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                  .thread_mode = UCS_THREAD_MODE_SINGLE};
+    ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE, .thread_mode = mode};
+    ucp_worker_attr_t attr     = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
     ucp_worker_h worker;
     ucs_status_t status;
 
     status = ucp_worker_create(context, &params, &worker);
     UT_REQUIRE(status == UCS_OK, "ucp_worker_create: %s", ucs_status_string(status));
+    UT_REQUIRE((ucp_worker_query(worker, &attr) == UCS_OK) && (attr.thread_mode >= mode),
+               "this UCX has no worker of mode %d", mode);
     return worker;
+}
+
+ucp_worker_h ut_worker_create(ucp_context_h context)
+{
+    return ut_worker_create_mode(context, UCS_THREAD_MODE_SINGLE);
 }
 
 ucp_ep_h ut_ep_create(ucp_worker_h from, ucp_worker_h to)
@@ -194,30 +203,36 @@ ucp_ep_h ut_ep_create(ucp_worker_h from, ucp_worker_h to)
     return ep;
 }
 
-static void ut_pair_open_sides(ut_pair_t *pair, uint64_t features, bool self)
+static void ut_pair_open_sides(ut_pair_t *pair, uint64_t features, bool self, ucs_thread_mode_t mode)
 {
+    memset(pair, 0, sizeof(*pair));
     pair->a                = &pair->sides[0];
     pair->b                = self ? pair->a : &pair->sides[1];
-    pair->a->context       = ut_context_create(UCP_FEATURE_TAG | features);
+    pair->a->context       = ut_context_create(features);
     pair->sides[1].context = pair->a->context;
-    pair->a->worker        = ut_worker_create(pair->a->context);
+    pair->a->worker        = ut_worker_create_mode(pair->a->context, mode);
     if (!self) {
-        pair->b->worker = ut_worker_create(pair->b->context);
+        pair->b->worker = ut_worker_create_mode(pair->b->context, mode);
         pair->b->ep     = ut_ep_create(pair->b->worker, pair->a->worker);
     }
     pair->a->ep = ut_ep_create(pair->a->worker, pair->b->worker);
 }
 
-void ut_pair_open(ut_pair_t *pair, uint64_t features)
+void ut_pair_open_with(ut_pair_t *pair, uint64_t features, ucs_thread_mode_t mode)
 {
     const char *tls = getenv("UCX_TLS");
 
-    ut_pair_open_sides(pair, features, (tls != NULL) && (strcmp(tls, "self") == 0));
+    ut_pair_open_sides(pair, features, (tls != NULL) && (strcmp(tls, "self") == 0), mode);
+}
+
+void ut_pair_open(ut_pair_t *pair, uint64_t features)
+{
+    ut_pair_open_with(pair, UCP_FEATURE_TAG | features, UCS_THREAD_MODE_SINGLE);
 }
 
 void ut_pair_open_self(ut_pair_t *pair, uint64_t features)
 {
-    ut_pair_open_sides(pair, features, true);
+    ut_pair_open_sides(pair, UCP_FEATURE_TAG | features, true, UCS_THREAD_MODE_SINGLE);
 }
 
 void ut_ep_close(ut_pair_t *pair, ucp_ep_h ep)
@@ -557,7 +572,7 @@ static void ut_recv_cb(void *request, ucs_status_t status, ucp_tag_recv_info_t *
     area->tag    = info->sender_tag;
 }
 
-static void ut_send_nbx_cb(void *request, ucs_status_t status, void *user_data)
+void ut_op_sent(void *request, ucs_status_t status, void *user_data)
 {
     ut_op_t *op = user_data;
 
@@ -574,7 +589,7 @@ static void ut_recv_nbx_cb(void *request, ucs_status_t status, const ucp_tag_rec
     ++op->calls;
 }
 
-static void ut_op_open(ut_op_t *op, bool recv)
+void ut_op_open(ut_op_t *op, bool recv)
 {
     memset(op, 0, sizeof(*op));
     op->status = UCS_INPROGRESS;
@@ -617,7 +632,7 @@ static void ut_send_nbx(ut_op_t *op, const ut_side_t *side, const ut_data_t *dat
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                                                  UCP_OP_ATTR_FIELD_DATATYPE,
-                                 .cb.send   = ut_send_nbx_cb,
+                                 .cb.send   = ut_op_sent,
                                  .user_data = op,
                                  .datatype  = data->datatype};
 

@@ -23,12 +23,16 @@
 typedef struct ut_test {
     const char *name;
     void (*func)(void);
+    uint64_t features; /**< for ut_features */
 } ut_test_t;
 
 #define UT_TEST(_name) \
     { \
-#_name, _name \
+#_name, _name, 0 \
     }
+
+/** What the running test says of itself: a test that is listed twice opens contexts of different features. */
+extern uint64_t ut_features;
 
 /** Run the tests whose name contains argv[1], one line each. @return what main returns. */
 int ut_main(int argc, char **argv, const ut_test_t *tests, size_t count);
@@ -108,6 +112,8 @@ void ut_ep_close(ut_pair_t *pair, ucp_ep_h ep);
 
 /** Tag matching only, unless @a features says more. Remembered for ut_progress(). */
 void ut_pair_open(ut_pair_t *pair, uint64_t features);
+/** These features and no others. Dies if workers can't have @a mode. */
+void ut_pair_open_with(ut_pair_t *pair, uint64_t features, ucs_thread_mode_t mode);
 /** @a self: both sides are one worker, whatever the transports. */
 void ut_pair_open_self(ut_pair_t *pair, uint64_t features);
 void ut_pair_close(ut_pair_t *pair);
@@ -200,6 +206,10 @@ typedef struct ut_op {
 void ut_send(ut_op_t *op, const ut_side_t *side, ut_send_t form, const ut_data_t *data, ucp_tag_t tag);
 /** The MSG forms probe until the message is there. */
 void ut_recv(ut_op_t *op, const ut_pair_t *pair, ut_recv_t form, ut_data_t *data, ucp_tag_t tag, ucp_tag_t mask);
+/** Begin an operation that the program posts itself. */
+void ut_op_open(ut_op_t *op, bool recv);
+/** Callback of a send; @a user_data is its ut_op_t. */
+void ut_op_sent(void *request, ucs_status_t status, void *user_data);
 /** Take over what an nbx call returned. */
 void ut_op_set(ut_op_t *op, ucs_status_ptr_t returned);
 bool ut_op_is_done(const ut_op_t *op);
