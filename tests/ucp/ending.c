@@ -7,16 +7,13 @@
  *
  * ENDING_STEPS: how many turns the sides are apart at most (default 5).
  */
-#include "ucp_test.h"
+#include "two_test.h"
 
 #include <sched.h>
-#include <signal.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-enum { MESSAGES_MAX = 4, TAG = 7, TAG_LEFT = 70, TAG_GREETING = 71, ADDRESS_MAX = 4096, LIMIT_S = 30, TURNS = 60 };
+enum { MESSAGES_MAX = 4, TAG = 7, TAG_LEFT = 70, TAG_GREETING = 71, LIMIT_S = 30, TURNS = 60 };
 
 /* What is said: by a to b, or both ways */
 typedef struct talk {
@@ -39,16 +36,12 @@ typedef enum { WAITING, TALKING, LINGERING, CLOSING, GONE } state_t;
 
 /* Memory of both processes */
 typedef struct both {
-    unsigned barriers[2];
     unsigned count; /* turns of both, as long as they alternate */
     state_t state[2];
     unsigned since[2]; /* turn */
-    size_t address_length[2];
-    char address[2][ADDRESS_MAX];
 } both_t;
 
 static both_t *both;
-static unsigned side; /* this process */
 static bool sends, receives;
 
 static ut_side_t here;
@@ -65,47 +58,7 @@ static unsigned steps(void)
     return (text != NULL) ? (unsigned)strtoul(text, NULL, 10) : 5;
 }
 
-/* One worker can't stop while the other goes on */
-static bool is_possible(void)
-{
-    const char *tls = getenv("UCX_TLS");
-
-    return (tls == NULL) || (strcmp(tls, "self") != 0);
-}
-
-/* Until both are here; with progress, if there is something to progress. Only before and after a conversation */
-static void meet(bool progress)
-{
-    unsigned mine = __atomic_add_fetch(&both->barriers[side], 1, __ATOMIC_SEQ_CST);
-
-    ut_clock_start();
-    while (__atomic_load_n(&both->barriers[!side], __ATOMIC_SEQ_CST) < mine) {
-        if (progress) {
-            ucp_worker_progress(here.worker);
-        }
-        sched_yield();
-        ut_clock_check("the other process");
-    }
-}
-
 /* -------------------------------------------------------------- sides */
-
-static void connect_here(void)
-{
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
-                              .address    = (ucp_address_t *)both->address[!side]};
-    ucp_address_t *address;
-    size_t length;
-
-    here.context = ut_context_create(UCP_FEATURE_TAG);
-    here.worker  = ut_worker_create(here.context);
-    UT_REQUIRE(ucp_worker_get_address(here.worker, &address, &length) == UCS_OK, "ucp_worker_get_address");
-    UT_REQUIRE(length <= ADDRESS_MAX, "an address of %zu bytes", length);
-    memcpy(both->address[side], address, length);
-    ucp_worker_release_address(here.worker, address);
-    meet(false);
-    UT_REQUIRE(ucp_ep_create(here.worker, &params, &here.ep) == UCS_OK, "ucp_ep_create");
-}
 
 /* A small message each way, twice: after that nothing of the connection is half made */
 static void greet(void)
@@ -124,13 +77,13 @@ static void greet(void)
         ut_data_close(&out);
         ut_data_close(&in);
     }
-    meet(true);
+    two_meet(here.worker);
 }
 
 static void enter(state_t state)
 {
-    both->since[side] = turn;
-    __atomic_store_n(&both->state[side], state, __ATOMIC_SEQ_CST);
+    both->since[two_side] = turn;
+    __atomic_store_n(&both->state[two_side], state, __ATOMIC_SEQ_CST);
 }
 
 static unsigned seed_of(unsigned whose, unsigned i)
@@ -142,17 +95,17 @@ static void prepare(const talk_t *talk)
 {
     unsigned i;
 
-    sends    = (side == 0) || talk->both;
-    receives = (side == 1) || talk->both;
+    sends    = (two_side == 0) || talk->both;
+    receives = (two_side == 1) || talk->both;
     closing  = NULL;
     for (i = 0; i < talk->count; ++i) {
         ut_data_open(&from[i], UT_CONTIG1, talk->sizes[i]);
         ut_data_open(&to[i], UT_CONTIG1, talk->sizes[i]);
-        ut_data_fill(&from[i], seed_of(side, i));
+        ut_data_fill(&from[i], seed_of(two_side, i));
     }
     turn = 0;
     enter(WAITING);
-    if (side == 0) {
+    if (two_side == 0) {
         both->count = 0;
     }
 }
@@ -199,10 +152,10 @@ static void leave_messages(unsigned count)
 
 static bool is_time_to_start(const times_t *times)
 {
-    if ((side == 1) && times->behind_close) {
+    if ((two_side == 1) && times->behind_close) {
         return (both->state[0] >= CLOSING) && (turn >= both->since[0] + times->start[1]);
     }
-    return turn >= times->start[side];
+    return turn >= times->start[two_side];
 }
 
 /* What a rank does between two calls of progress */
@@ -210,7 +163,7 @@ static void advance(const talk_t *talk, const times_t *times)
 {
     ucp_request_param_t none = {.op_attr_mask = 0};
 
-    switch (both->state[side]) {
+    switch (both->state[two_side]) {
     case WAITING:
         if (is_time_to_start(times)) {
             leave_messages(talk->left);
@@ -224,7 +177,7 @@ static void advance(const talk_t *talk, const times_t *times)
         }
         break;
     case LINGERING:
-        if (turn >= both->since[side] + times->linger[side]) {
+        if (turn >= both->since[two_side] + times->linger[two_side]) {
             closing = ucp_ep_close_nbx(here.ep, &none);
             UT_REQUIRE(!UCS_PTR_IS_ERR(closing), "ucp_ep_close_nbx: %s", ucs_status_string(UCS_PTR_STATUS(closing)));
             enter(CLOSING);
@@ -250,7 +203,7 @@ static void check_all(const talk_t *talk)
         }
         if (receives) {
             UT_CHECK_STATUS(ut_wait(&pair, &recv_ops[i]), UCS_OK, "receive");
-            UT_CHECK(ut_data_check(&to[i], talk->sizes[i], seed_of(!side, i)), "wrong content, %zu bytes",
+            UT_CHECK(ut_data_check(&to[i], talk->sizes[i], seed_of(!two_side, i)), "wrong content, %zu bytes",
                      talk->sizes[i]);
         }
         ut_data_close(&from[i]);
@@ -269,7 +222,7 @@ static void check_clock(const talk_t *talk, const times_t *times)
     snprintf(
             text, sizeof(text),
             "process %u, %u messages of %zu bytes, start %u,%u%s, linger %u,%u%s, states %d,%d since turns %u,%u, now %u:",
-            side, talk->count, talk->sizes[0], times->start[0], times->start[1],
+            two_side, talk->count, talk->sizes[0], times->start[0], times->start[1],
             times->behind_close ? " behind close" : "", times->linger[0], times->linger[1],
             times->strangers ? ", strangers" : "", (int)both->state[0], (int)both->state[1], both->since[0],
             both->since[1], turn);
@@ -291,7 +244,7 @@ static void wait_for_turn(const talk_t *talk, const times_t *times)
             sched_yield();
             return;
         }
-        if (__atomic_load_n(&both->count, __ATOMIC_SEQ_CST) == (2 * turn) + side) {
+        if (__atomic_load_n(&both->count, __ATOMIC_SEQ_CST) == (2 * turn) + two_side) {
             return;
         }
         sched_yield();
@@ -301,16 +254,16 @@ static void wait_for_turn(const talk_t *talk, const times_t *times)
 static void end_once(const talk_t *talk, const times_t *times)
 {
     alarm(LIMIT_S); /* for one: how long all take depends on who else wants the cores, since each turn waits for both */
-    connect_here();
+    two_connect(&here, UCP_FEATURE_TAG);
     if (!times->strangers) {
         greet();
     }
     prepare(talk);
-    meet(false);
+    two_meet(NULL);
     ut_clock_start();
     for (turn = 0; !are_gone(); ++turn) {
         wait_for_turn(talk, times);
-        if (both->state[side] != GONE) {
+        if (both->state[two_side] != GONE) {
             ucp_worker_progress(here.worker);
             advance(talk, times);
         }
@@ -319,7 +272,7 @@ static void end_once(const talk_t *talk, const times_t *times)
         }
     }
     check_all(talk);
-    meet(false);
+    two_meet(NULL);
     ucp_worker_destroy(here.worker);
     ucp_cleanup(here.context);
 }
@@ -331,7 +284,7 @@ static void end_at_every_step(const talk_t *talk, bool buffered)
     unsigned i, k, all = steps();
     times_t times;
 
-    for (i = 0; is_possible() && (i < sizeof(lingers) / sizeof(lingers[0])); ++i) {
+    for (i = 0; two_is_possible() && (i < sizeof(lingers) / sizeof(lingers[0])); ++i) {
         for (k = 0; k <= all; ++k) {
             times = (times_t){.start = {0, k}, .linger = {lingers[i][0], lingers[i][1]}, .strangers = (k % 3 == 2)};
             end_once(talk, &times);
@@ -396,23 +349,9 @@ static void nothing_said(void)
 static const ut_test_t tests[] = {UT_TEST(small), UT_TEST(synchronous), UT_TEST(moderate),  UT_TEST(large),
                                   UT_TEST(huge),  UT_TEST(several),     UT_TEST(both_ways), UT_TEST(nothing_said)};
 
-/* The child is b, and says nothing but what goes wrong */
 int main(int argc, char **argv)
 {
-    int status, ret;
-    pid_t child;
-
     both = mmap(NULL, sizeof(*both), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     UT_REQUIRE(both != MAP_FAILED, "mmap: %m");
-    child = fork();
-    UT_REQUIRE(child >= 0, "fork: %m");
-    if (child == 0) {
-        prctl(PR_SET_PDEATHSIG, SIGKILL);
-        side = 1;
-        UT_REQUIRE(freopen("/dev/null", "w", stdout) != NULL, "freopen: %m");
-        return ut_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
-    }
-    ret = ut_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
-    UT_REQUIRE(waitpid(child, &status, 0) == child, "waitpid: %m");
-    return (WIFEXITED(status) && (WEXITSTATUS(status) == 0)) ? ret : 1;
+    return two_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
 }

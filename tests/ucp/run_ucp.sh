@@ -25,7 +25,8 @@ build=${TEST_BUILD_DIR:-$uci_root/build}
 out=$build/test-ucp
 preload=$build/libucx_integrity.so
 tls="posix,self posix,cma,self tcp,self self"
-programs=(forms records match order requests flags others memory lifecycle windows surface sleep failure threads siblings)
+programs=(forms records match order requests flags others memory lifecycle windows surface sleep failure threads siblings
+          am_messages am_handlers am_kept am_rendezvous am_reply am_order am_requests am_workers am_threads am_processes am_ends)
 filter='' timeout=30 keep=0 endings=0 quick=0
 passed=0 failed=0 skipped=0
 
@@ -36,18 +37,25 @@ heal_headers="rate=0.3,kind=zero,target=header,seed=12"
 heal_match="rate=0.2,kind=bitflip+burst+zero+stale+swap,target=any,seed=13"
 hopeless="rate=1,target=payload+repair"
 
+# sources PROGRAM: set `files` to what it is made of: am_test.c is about active messages, two_test.c about two processes.
+sources() {
+    files=("$here/$1.c" "$here/ucp_test.c")
+    [[ $1 != am_* ]] || files+=("$here/am_test.c")
+    [[ $1 != am_processes && $1 != ending ]] || files+=("$here/two_test.c")
+}
+
 build_programs() {
-    local flags program
+    local flags program files
     mkdir -p "$out"
     flags=$(pkg-config --cflags --libs ucx)
     for program in "${programs[@]}" unlike policy tree ending; do
-        if [ "$out/$program" -nt "$here/$program.c" ] && [ "$out/$program" -nt "$here/ucp_test.c" ] &&
-           [ "$out/$program" -nt "$here/ucp_test.h" ]; then
+        sources "$program"
+        if [ -e "$out/$program" ] && [ -z "$(find "${files[@]}" "$here"/*.h -newer "$out/$program")" ]; then
             continue
         fi
         # shellcheck disable=SC2086
-        gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror -o "$out/$program" \
-            "$here/$program.c" "$here/ucp_test.c" $flags -lpthread
+        gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror -o "$out/$program" "${files[@]}" $flags \
+            -lpthread
     done
 }
 

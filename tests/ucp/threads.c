@@ -21,21 +21,9 @@ static bool others_run(void)
     return __atomic_load_n(&running, __ATOMIC_ACQUIRE) > 0;
 }
 
-/* As ut_wait_ptr(), which times one wait for all threads */
 static void wait_for(ucs_status_ptr_t ptr, ucs_status_t expected, const char *what)
 {
-    ucs_status_t status;
-
-    if (!UCS_PTR_IS_PTR(ptr)) {
-        UT_CHECK_STATUS(UCS_PTR_STATUS(ptr), expected, what);
-        return;
-    }
-    while ((status = ucp_request_check_status(ptr)) == UCS_INPROGRESS) {
-        ut_progress(&pair);
-        sched_yield();
-    }
-    UT_CHECK_STATUS(status, expected, what);
-    ucp_request_free(ptr);
+    UT_CHECK_STATUS(ut_wait_in_thread(&pair, ptr), expected, what);
 }
 
 static const ucp_request_param_t none = {.op_attr_mask = 0};

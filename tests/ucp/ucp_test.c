@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ucp_test.h"
 
+#include <sched.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <time.h>
@@ -167,23 +168,27 @@ ucp_context_h ut_context_create(uint64_t features)
     return context;
 }
 
-static ucp_worker_h ut_worker_create_mode(ucp_context_h context, ucs_thread_mode_t mode)
+static ucp_worker_h ut_worker_create_as(ucp_context_h context, const ucp_worker_params_t *params)
 {
-    ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE, .thread_mode = mode};
-    ucp_worker_attr_t attr     = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_THREAD_MODE};
     ucp_worker_h worker;
     ucs_status_t status;
 
-    status = ucp_worker_create(context, &params, &worker);
+    status = ucp_worker_create(context, params, &worker);
     UT_REQUIRE(status == UCS_OK, "ucp_worker_create: %s", ucs_status_string(status));
-    UT_REQUIRE((ucp_worker_query(worker, &attr) == UCS_OK) && (attr.thread_mode >= mode),
-               "this UCX has no worker of mode %d", mode);
+    if (params->field_mask & UCP_WORKER_PARAM_FIELD_THREAD_MODE) {
+        UT_REQUIRE((ucp_worker_query(worker, &attr) == UCS_OK) && (attr.thread_mode >= params->thread_mode),
+                   "this UCX has no worker of mode %d", params->thread_mode);
+    }
     return worker;
 }
 
 ucp_worker_h ut_worker_create(ucp_context_h context)
 {
-    return ut_worker_create_mode(context, UCS_THREAD_MODE_SINGLE);
+    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                  .thread_mode = UCS_THREAD_MODE_SINGLE};
+
+    return ut_worker_create_as(context, &params);
 }
 
 ucp_ep_h ut_ep_create(ucp_worker_h from, ucp_worker_h to)
@@ -203,26 +208,33 @@ ucp_ep_h ut_ep_create(ucp_worker_h from, ucp_worker_h to)
     return ep;
 }
 
-static void ut_pair_open_sides(ut_pair_t *pair, uint64_t features, bool self, ucs_thread_mode_t mode)
+static void ut_pair_open_sides(ut_pair_t *pair, uint64_t features, const ucp_worker_params_t *params, bool self)
 {
     memset(pair, 0, sizeof(*pair));
     pair->a                = &pair->sides[0];
     pair->b                = self ? pair->a : &pair->sides[1];
     pair->a->context       = ut_context_create(features);
     pair->sides[1].context = pair->a->context;
-    pair->a->worker        = ut_worker_create_mode(pair->a->context, mode);
+    pair->a->worker        = ut_worker_create_as(pair->a->context, params);
     if (!self) {
-        pair->b->worker = ut_worker_create_mode(pair->b->context, mode);
+        pair->b->worker = ut_worker_create_as(pair->b->context, params);
         pair->b->ep     = ut_ep_create(pair->b->worker, pair->a->worker);
     }
     pair->a->ep = ut_ep_create(pair->a->worker, pair->b->worker);
 }
 
-void ut_pair_open_with(ut_pair_t *pair, uint64_t features, ucs_thread_mode_t mode)
+void ut_pair_open_as(ut_pair_t *pair, uint64_t features, const ucp_worker_params_t *params)
 {
     const char *tls = getenv("UCX_TLS");
 
-    ut_pair_open_sides(pair, features, (tls != NULL) && (strcmp(tls, "self") == 0), mode);
+    ut_pair_open_sides(pair, features, params, (tls != NULL) && (strcmp(tls, "self") == 0));
+}
+
+void ut_pair_open_with(ut_pair_t *pair, uint64_t features, ucs_thread_mode_t mode)
+{
+    ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE, .thread_mode = mode};
+
+    ut_pair_open_as(pair, features, &params);
 }
 
 void ut_pair_open(ut_pair_t *pair, uint64_t features)
@@ -232,7 +244,10 @@ void ut_pair_open(ut_pair_t *pair, uint64_t features)
 
 void ut_pair_open_self(ut_pair_t *pair, uint64_t features)
 {
-    ut_pair_open_sides(pair, UCP_FEATURE_TAG | features, true, UCS_THREAD_MODE_SINGLE);
+    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
+                                  .thread_mode = UCS_THREAD_MODE_SINGLE};
+
+    ut_pair_open_sides(pair, UCP_FEATURE_TAG | features, &params, true);
 }
 
 void ut_ep_close(ut_pair_t *pair, ucp_ep_h ep)
@@ -784,6 +799,21 @@ ucs_status_t ut_wait_ptr(const ut_pair_t *pair, ucs_status_ptr_t request)
     while ((status = ucp_request_check_status(request)) == UCS_INPROGRESS) {
         ut_progress(pair);
         ut_clock_check("an operation");
+    }
+    ucp_request_free(request);
+    return status;
+}
+
+ucs_status_t ut_wait_in_thread(const ut_pair_t *pair, ucs_status_ptr_t request)
+{
+    ucs_status_t status;
+
+    if (!UCS_PTR_IS_PTR(request)) {
+        return UCS_PTR_STATUS(request);
+    }
+    while ((status = ucp_request_check_status(request)) == UCS_INPROGRESS) {
+        ut_progress(pair);
+        sched_yield();
     }
     ucp_request_free(request);
     return status;

@@ -112,7 +112,8 @@ void ut_ep_close(ut_pair_t *pair, ucp_ep_h ep);
 
 /** Tag matching only, unless @a features says more. Remembered for ut_progress(). */
 void ut_pair_open(ut_pair_t *pair, uint64_t features);
-/** These features and no others. Dies if workers can't have @a mode. */
+/** These features and no others, and workers of @a params. Dies if they can't have the mode that is asked for. */
+void ut_pair_open_as(ut_pair_t *pair, uint64_t features, const ucp_worker_params_t *params);
 void ut_pair_open_with(ut_pair_t *pair, uint64_t features, ucs_thread_mode_t mode);
 /** @a self: both sides are one worker, whatever the transports. */
 void ut_pair_open_self(ut_pair_t *pair, uint64_t features);
@@ -216,6 +217,8 @@ bool ut_op_is_done(const ut_op_t *op);
 /** Wait, release. @return the status */
 ucs_status_t ut_wait(const ut_pair_t *pair, ut_op_t *op);
 ucs_status_t ut_wait_ptr(const ut_pair_t *pair, ucs_status_ptr_t request);
+/** The same, in one of several threads, whose waits ut_clock_check() cannot time. */
+ucs_status_t ut_wait_in_thread(const ut_pair_t *pair, ucs_status_ptr_t request);
 
 /** Probe until there is a message. */
 ucp_tag_message_h ut_probe(const ut_pair_t *pair, ucp_tag_t tag, ucp_tag_t mask, int remove, ucp_tag_recv_info_t *info);
