@@ -12,13 +12,22 @@ static unsigned arrived;
 static am_inbox_t inbox;
 static am_send_t sends[UNDER_WAY];
 
+/* One in 16 is of several fragments, if any is */
+static bool fragments;
+
+static size_t length_of(unsigned number)
+{
+    return (fragments && (number % 16 == 5)) ? 60000 : number * 11 % 4000;
+}
+
 static ucs_status_t on_message(void *arg, const void *header, size_t header_length, void *data, size_t length,
                                const ucp_am_recv_param_t *param)
 {
     am_stamp_t stamp = am_header_stamp(header, header_length);
 
     UT_CHECK(stamp.number == arrived, "message %u comes as number %u", stamp.number, arrived);
-    UT_CHECK(ut_verify(data, length, am_seed(stamp)) == SIZE_MAX, "message %u: wrong content", stamp.number);
+    UT_CHECK((length == length_of(stamp.number)) && (ut_verify(data, length, am_seed(stamp)) == SIZE_MAX),
+             "message %u: wrong content", stamp.number);
     ++arrived;
     return UCS_OK;
 }
@@ -30,16 +39,17 @@ static void open_pair(void)
     am_listen(pair.b->worker, ID, on_message, NULL, 0);
 }
 
-/* Nobody turns meanwhile; one in 16 is of several fragments if @a fragments */
-static void post_all(bool fragments)
+/* Nobody turns meanwhile */
+static void post_all(bool with_fragments)
 {
     unsigned i;
 
+    fragments = with_fragments;
     for (i = 0; i < UNDER_WAY; ++i) {
         am_what_t what = {.id            = ID,
                           .flags         = AM_EAGER,
                           .header_length = 8,
-                          .length        = (fragments && (i % 16 == 5)) ? 60000 : i * 11 % 4000,
+                          .length        = length_of(i),
                           .stamp         = {.source = 1, .number = i}};
 
         am_send(&sends[i], pair.a->ep, &what);
@@ -158,7 +168,7 @@ static void closed_when_connected(void)
 static void arrives_after_the_close(void)
 {
     const ut_pair_t alone = {.a = &pair.sides[0], .b = &pair.sides[0]};
-    am_what_t what        = {.id = ID, .flags = AM_EAGER, .header_length = 8, .length = 1000, .stamp = {.source = 1}};
+    am_what_t what        = {.id = ID, .flags = AM_EAGER, .header_length = 8, .stamp = {.source = 1}};
     ucs_status_ptr_t closing;
     unsigned i;
 
@@ -171,6 +181,7 @@ static void arrives_after_the_close(void)
     arrived = 0;
     for (i = 0; i < FEW; ++i) {
         what.stamp.number = i;
+        what.length       = length_of(i);
         am_send(&sends[i], pair.a->ep, &what);
     }
     closing = close_ep(pair.a->ep);

@@ -63,7 +63,9 @@ static void expect_arrival(am_inbox_t *box, size_t length, unsigned number)
     unsigned calls = box->calls;
 
     UT_CHECK_STATUS(send_and_pass(ID, AM_EAGER, 0, length, number), UCS_OK, "am_send");
-    UT_CHECK(box->calls == calls + 1, "message %u: the handler was called %u times", number, box->calls - calls);
+    UT_CHECK((box->calls == calls + 1) && (box->length == length),
+             "message %u of %zu bytes: the handler was called %u times, last with %zu", number, length,
+             box->calls - calls, box->length);
 }
 
 /* --------------------------------------------------------- the old sort */

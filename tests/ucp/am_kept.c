@@ -28,6 +28,7 @@ static ucs_status_t on_message(void *arg, const void *header, size_t header_leng
     am_stamp_t stamp = am_header_stamp(header, header_length);
 
     ++arrived;
+    UT_CHECK(am_header_check(header, header_length, stamp), "message %u: wrong header", stamp.number);
     UT_CHECK(!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV), "a rendezvous, although sent with EAGER");
     UT_CHECK(ut_verify(data, length, am_seed(stamp)) == SIZE_MAX, "message %u: wrong content", stamp.number);
     if (!(param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA)) {

@@ -15,12 +15,14 @@ static const uint32_t protocols[] = {0, AM_EAGER, AM_RNDV, AM_REPLY, AM_REPLY | 
 static ut_pair_t pair;
 static am_inbox_t inbox;
 static unsigned number;
+static bool persistent; /* each message may be kept */
 
-static void open_pair(void)
+static void open_pair(uint32_t handler_flags)
 {
     am_open(&pair);
-    am_listen(pair.b->worker, ID, am_on_message, &inbox, 0);
-    number = 0;
+    am_listen(pair.b->worker, ID, am_on_message, &inbox, handler_flags);
+    persistent = (handler_flags & UCP_AM_FLAG_PERSISTENT_DATA) != 0;
+    number     = 0;
 }
 
 static void exchange(uint32_t flags, size_t header_length, ut_layout_t from, size_t length, ut_layout_t to)
@@ -34,6 +36,8 @@ static void exchange(uint32_t flags, size_t header_length, ut_layout_t from, siz
     unsigned before = ut_failures();
 
     am_exchange(&pair, &inbox, &what, to);
+    UT_CHECK(!persistent || (inbox.answered == UCS_INPROGRESS),
+             "neither DATA nor RNDV, although the handler asks for it");
     UT_CHECK(ut_failures() == before, "header of %zu bytes, %s of %zu, flags 0x%x", header_length,
              ut_layout_names[from], length, flags);
 }
@@ -43,7 +47,7 @@ static void sizes_and_headers(void)
     size_t headers[] = {0, 1, 8, 100, 0};
     unsigned size, header, protocol;
 
-    open_pair();
+    open_pair(0);
     headers[4] = am_max_header(pair.a->worker);
     UT_CHECK(headers[4] >= 64, "no header of more than %zu bytes", headers[4]);
     for (size = 0; size < COUNT(sizes); ++size) {
@@ -61,7 +65,7 @@ static void layouts(void)
 {
     unsigned size, layout, protocol;
 
-    open_pair();
+    open_pair(UCP_AM_FLAG_WHOLE_MSG);
     for (layout = UT_CONTIGN; layout < UT_LAYOUTS; ++layout) {
         for (size = 0; size < COUNT(sizes); ++size) {
             for (protocol = 0; protocol < COUNT(protocols); ++protocol) {
@@ -79,7 +83,7 @@ static void large(void)
     const size_t megabyte            = 1 << 20;
     unsigned from, protocol;
 
-    open_pair();
+    open_pair(UCP_AM_FLAG_WHOLE_MSG | UCP_AM_FLAG_PERSISTENT_DATA);
     for (from = 0; from < COUNT(froms); ++from) {
         for (protocol = 0; protocol < 3; ++protocol) {
             exchange(protocols[protocol], 0, froms[from], megabyte, froms[(from + 1) % COUNT(froms)]);
@@ -100,7 +104,7 @@ static void parts_left_out(void)
     char header[100], data[100];
     unsigned part;
 
-    open_pair();
+    open_pair(0);
     am_header_fill(header, sizeof(header), stamp);
     ut_fill(data, sizeof(data), am_seed(stamp));
     for (part = 0; part < 4; ++part) {
@@ -125,6 +129,7 @@ static void to_itself(void)
     unsigned size, protocol;
 
     am_open_self(&pair);
+    persistent = false;
     am_listen(pair.b->worker, ID, am_on_message, &inbox, 0);
     for (size = 0; size < COUNT(sizes); ++size) {
         for (protocol = 0; protocol < COUNT(protocols); ++protocol) {
@@ -146,7 +151,7 @@ static void header_copied(void)
     if (!am_ucx_is(1, 16)) {
         return;
     }
-    open_pair();
+    open_pair(0);
     for (protocol = 0; protocol < COUNT(protocols); ++protocol) {
         inbox      = (am_inbox_t){.stamp = stamp, .answer = UCS_INPROGRESS};
         what.flags = protocols[protocol] | AM_COPY_HEADER;

@@ -7,10 +7,15 @@
 
 enum { ID = 17, MANY = 100000, WITH_FAULTS = 5000, MIXED = 3000, WINDOW = 128, TURN = 16, LARGE = 60000, TAGGED = 8 };
 
+typedef struct header {
+    am_stamp_t stamp;
+    uint64_t length;
+} header_t;
+
 /* A message under way */
 typedef struct slot {
     ucs_status_ptr_t request;
-    am_stamp_t header;
+    header_t header;
     char data[LARGE];
 } slot_t;
 
@@ -29,9 +34,14 @@ static ucs_status_t on_message(void *arg, const void *header, size_t header_leng
                                const ucp_am_recv_param_t *param)
 {
     am_stamp_t stamp = am_header_stamp(header, header_length);
+    header_t copy;
 
     UT_CHECK(stamp.number == arrived, "message %u comes as number %u", stamp.number, arrived);
     ++arrived;
+    UT_REQUIRE(header_length == sizeof(copy), "header of %zu bytes", header_length);
+    memcpy(&copy, header, sizeof(copy));
+    UT_CHECK(length == copy.length, "message %u: %zu bytes came, %zu were sent", stamp.number, length,
+             (size_t)copy.length);
     if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
         return UCS_OK; /* in order all the same: nobody wants its data */
     }
@@ -74,8 +84,8 @@ static void post(unsigned number, size_t length, uint32_t flags)
     slot_t *slot              = &slots[number % WINDOW];
 
     end_slot(slot);
-    slot->header = (am_stamp_t){.source = 1, .number = number};
-    ut_fill(slot->data, length, am_seed(slot->header));
+    slot->header = (header_t){.stamp = {.source = 1, .number = number}, .length = length};
+    ut_fill(slot->data, length, am_seed(slot->header.stamp));
     slot->request = ucp_am_send_nbx(pair.a->ep, ID, &slot->header, sizeof(slot->header), slot->data, length, &param);
     if (number % TURN == 0) {
         ut_progress(&pair);

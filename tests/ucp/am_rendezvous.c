@@ -214,6 +214,25 @@ static void released(void)
     ut_pair_close(&pair);
 }
 
+/* Neither side can take back what is under way: UCX cancels nothing but receives of tags */
+static void cancelled(void)
+{
+    am_what_t what = rendezvous(300000, 1);
+    am_send_t send;
+    am_recv_t recv;
+
+    open_pair(UCS_INPROGRESS);
+    send_and_await(&send, &what);
+    ucp_request_cancel(pair.a->worker, send.op.request);
+    am_recv(&recv, pair.b, inbox.data, UT_CONTIG1, what.length, 0);
+    if (recv.op.request != NULL) {
+        ucp_request_cancel(pair.b->worker, recv.op.request);
+    }
+    am_recv_end(&pair, &recv, what.length, what.stamp);
+    UT_CHECK_STATUS(am_send_end(&pair, &send), UCS_OK, "am_send that was cancelled");
+    ut_pair_close(&pair);
+}
+
 /* A request that is given up early: the data comes all the same */
 static void request_given_up(void)
 {
@@ -241,8 +260,8 @@ static void request_given_up(void)
     free(to);
 }
 
-static const ut_test_t tests[] = {AM_TEST(received_later),  AM_TEST(sender_waits), AM_TEST(many_at_once),
-                                  AM_TEST(received_inside), AM_TEST(refused),      AM_TEST(released),
-                                  AM_TEST(request_given_up)};
+static const ut_test_t tests[] = {AM_TEST(received_later),  AM_TEST(sender_waits),    AM_TEST(many_at_once),
+                                  AM_TEST(received_inside), AM_TEST(refused),         AM_TEST(released),
+                                  AM_TEST(cancelled),       AM_TEST(request_given_up)};
 
 UT_MAIN(tests)

@@ -36,7 +36,7 @@ static void open_pair(void)
     am_listen(pair.b->worker, ID, on_message, &inbox, 0);
 }
 
-/* All that has been received by rendezvous; their bytes are those of the last message if no more is known */
+/* All that has been received by rendezvous, of one message */
 static void end_recvs(size_t length, am_stamp_t stamp)
 {
     unsigned i;
@@ -78,6 +78,7 @@ static ucs_status_ptr_t send_one(ucp_request_param_t *param, size_t length, uint
 static void end_one(size_t length)
 {
     am_await(&pair, &inbox.calls, 1, "an active message");
+    UT_CHECK(inbox.length == length, "%zu bytes came, %zu were sent", inbox.length, length);
     end_recvs(length, one.header);
     UT_CHECK_STATUS(ut_wait(&pair, &one.op), UCS_OK, "am_send");
 }
@@ -149,6 +150,17 @@ static void test_immediate(size_t length, uint32_t flags, unsigned number)
     am_await(&pair, &inbox.calls, 1, "an active message");
 }
 
+/* Hints change nothing that is seen */
+static void test_hints(size_t length, uint32_t flags, unsigned number)
+{
+    static const uint32_t hints[] = {UCP_OP_ATTR_FLAG_FAST_CMPL, UCP_OP_ATTR_FLAG_MULTI_SEND,
+                                     UCP_OP_ATTR_FIELD_MEMORY_TYPE};
+    ucp_request_param_t param     = {.op_attr_mask = hints[number % COUNT(hints)], .memory_type = UCS_MEMORY_TYPE_HOST};
+
+    ut_op_set(&one.op, send_one(&param, length, flags, number));
+    end_one(length);
+}
+
 /* Nobody waits for it, and nobody is called back */
 static void test_given_up(size_t length, uint32_t flags, unsigned number)
 {
@@ -182,6 +194,11 @@ static void own_memory(void)
 static void immediate(void)
 {
     for_all(test_immediate);
+}
+
+static void hints(void)
+{
+    for_all(test_hints);
 }
 
 static void given_up(void)
@@ -331,8 +348,8 @@ static void from_callbacks(void)
     ut_pair_close(&pair);
 }
 
-static const ut_test_t tests[] = {AM_TEST(returned),       AM_TEST(no_immediate), AM_TEST(own_memory),
-                                  AM_TEST(immediate),      AM_TEST(given_up),     AM_TEST(old_function),
-                                  AM_TEST(many_under_way), AM_TEST(reused),       AM_TEST(from_callbacks)};
+static const ut_test_t tests[] = {
+        AM_TEST(returned), AM_TEST(no_immediate), AM_TEST(own_memory),     AM_TEST(immediate), AM_TEST(hints),
+        AM_TEST(given_up), AM_TEST(old_function), AM_TEST(many_under_way), AM_TEST(reused),    AM_TEST(from_callbacks)};
 
 UT_MAIN(tests)

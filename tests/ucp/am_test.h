@@ -6,6 +6,25 @@
  *
  * What UCX leaves open is not expected: which messages come with DATA and which with RNDV if the sender has not said, the header's
  * pointer where its length is 0, and whether a send is over when its call returns.
+ *
+ * What UCX 1.13.1 does, and its documents do not say, or say otherwise:
+ *
+ * - header and data together count: a rendezvous from 8256 bytes on over shared memory, from 8192 over tcp. PERSISTENT_DATA does not
+ *   prevent it, and RNDV is one of 0 bytes too. `length` is that of the data alone
+ * - DATA by itself: over posix from about 90 bytes on, over tcp only in several fragments, from 64 KiB on
+ * - data lies at the worker's alignment if the handler is PERSISTENT_DATA, else anywhere (over tcp at odd addresses); a header always
+ * - handlers of one endpoint's messages are called in the order of the sends, several fragments and rendezvous (their announcement) too;
+ *   where a worker sends to itself, within the send
+ * - the endpoint to reply to is the receiver's own one, if it has made one before
+ * - the send of a rendezvous ends with what the handler returns, if that is no receive: UCS_OK or an error; with INVALID_PARAM if nobody
+ *   handles it, or a handler of the old sort. A flush does not wait for it, nor does a close
+ * - a receive of a rendezvous always returns a request, unless its count is 0; recv_info is not written then, and the callback is told how
+ *   large the buffer is. Data that was kept is received within the call, and never released afterwards: that leaks
+ * - a request that was freed early calls nobody back; none of both sides can be cancelled
+ * - it dies of: a header too long (from 1.16 on INVALID_PARAM), a buffer too small for a rendezvous, an error as answer to an eager
+ *   message (assertions, which Debian leaves on), a message to an id that was never set. Ids have 16 bits: more is cut off (from 1.18 on
+ *   INVALID_PARAM)
+ * - a receiver that has closed its endpoint gets no more than what is in one piece and asks for no reply (tcp; by posix all of it)
  */
 #ifndef UCI_TESTS_UCP_AM_TEST_H_
 #define UCI_TESTS_UCP_AM_TEST_H_

@@ -21,6 +21,11 @@ typedef struct buffer {
     char data[];
 } buffer_t;
 
+static size_t length_of(unsigned number)
+{
+    return (number % 20 == 0) ? LONGEST : number * 31 % 2000;
+}
+
 static void on_received(void *request, ucs_status_t status, size_t length, void *user_data)
 {
     buffer_t *buffer = user_data;
@@ -57,6 +62,8 @@ static ucs_status_t on_message(void *arg, const void *header, size_t header_leng
     am_stamp_t stamp = am_header_stamp(header, header_length);
 
     UT_REQUIRE(stamp.source < SENDERS, "from thread %u", stamp.source);
+    UT_CHECK(length == length_of(stamp.number), "message %u of thread %u: %zu bytes", stamp.number, stamp.source,
+             length);
     UT_CHECK(stamp.number == got[stamp.source], "message %u of thread %u comes as its number %u", stamp.number,
              stamp.source, got[stamp.source]);
     if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
@@ -67,11 +74,6 @@ static ucs_status_t on_message(void *arg, const void *header, size_t header_leng
     }
     __atomic_store_n(&got[stamp.source], stamp.number + 1, __ATOMIC_RELEASE);
     return UCS_OK;
-}
-
-static size_t length_of(unsigned number)
-{
-    return (number % 20 == 0) ? LONGEST : number * 31 % 2000;
 }
 
 static void *sender(void *argument)

@@ -58,6 +58,7 @@ static ucs_status_t on_question(void *arg, const void *header, size_t header_len
     member_t *member = arg;
 
     check_question(member, stamp, data, length);
+    UT_REQUIRE(param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP, "no endpoint to reply to");
     answer((unsigned)(member - members), param->reply_ep, stamp.number);
     return UCS_OK;
 }

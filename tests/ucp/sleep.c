@@ -118,6 +118,72 @@ static void late_send(void)
     ut_pair_close(&pair);
 }
 
+/* Active messages, by each protocol: the receiver is asleep when they come */
+typedef struct am {
+    unsigned calls;
+    void *desc;
+} am_t;
+
+static ucs_status_t on_am(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                          const ucp_am_recv_param_t *param)
+{
+    am_t *am = arg;
+
+    ++am->calls;
+    am->desc = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) ? data : NULL;
+    return (am->desc != NULL) ? UCS_INPROGRESS : UCS_OK;
+}
+
+static void sleep_until_called(const am_t *am, unsigned calls)
+{
+    ut_clock_start();
+    while (am->calls < calls) {
+        ut_clock_check("an active message");
+        if (!sleep_until_event()) {
+            UT_CHECK(false, "nobody wakes us for active message %u", calls);
+            return;
+        }
+    }
+}
+
+static void active_messages(void)
+{
+    static char from[300000], to[sizeof(from)];
+    static const size_t sizes[]    = {8, 8192, 9000, sizeof(from)};
+    am_t am                        = {0};
+    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                    UCP_AM_HANDLER_PARAM_FIELD_ARG,
+                                      .id  = 0,
+                                      .cb  = on_am,
+                                      .arg = &am};
+    ucp_request_param_t param      = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS};
+    ut_op_t send, recv;
+    unsigned i;
+
+    if (!has_events()) {
+        return;
+    }
+    ut_pair_open_with(&pair, ut_features | UCP_FEATURE_WAKEUP, UCS_THREAD_MODE_SINGLE);
+    UT_CHECK_STATUS(ucp_worker_set_am_recv_handler(pair.b->worker, &handler), UCS_OK, "set_am_recv_handler");
+    for (i = 0; i < 2 * (sizeof(sizes) / sizeof(sizes[0])); ++i) {
+        param.flags = (i & 1) ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
+        ut_op_open(&send, false);
+        ut_op_open(&recv, false);
+        ut_fill(from, sizes[i / 2], i);
+        ut_op_set(&send, ucp_am_send_nbx(pair.a->ep, 0, NULL, 0, from, sizes[i / 2], &param));
+        sleep_until_called(&am, i + 1);
+        if (am.desc != NULL) {
+            ut_op_set(&recv, ucp_am_recv_data_nbx(pair.b->worker, am.desc, to, sizes[i / 2], &param));
+            sleep_until_done(&recv, "receive");
+            UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+            UT_CHECK(ut_verify(to, sizes[i / 2], i) == SIZE_MAX, "%zu bytes: wrong content", sizes[i / 2]);
+        }
+        sleep_until_done(&send, "send");
+        UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
+    }
+    ut_pair_close(&pair);
+}
+
 /* Endpoints close asleep */
 static void closing(void)
 {
@@ -255,7 +321,13 @@ static void given_set(void)
     close(params.event_fd);
 }
 
-static const ut_test_t tests[] = {UT_TEST(messages),      UT_TEST(late_send), UT_TEST(closing),
-                                  UT_TEST(nothing_to_do), UT_TEST(waiting),   UT_TEST(given_set)};
+static const ut_test_t tests[] = {UT_TEST(messages),
+                                  UT_TEST(late_send),
+                                  {"active_messages", active_messages, UCP_FEATURE_TAG | UCP_FEATURE_AM},
+                                  {"active_messages_alone", active_messages, UCP_FEATURE_AM},
+                                  UT_TEST(closing),
+                                  UT_TEST(nothing_to_do),
+                                  UT_TEST(waiting),
+                                  UT_TEST(given_set)};
 
 UT_MAIN(tests)
