@@ -39,6 +39,11 @@ static ucs_status_t uci_buffer_init(uci_buffer_t *buf, void *data, size_t count,
     return UCS_ERR_INVALID_PARAM;
 }
 
+size_t uci_buffer_known_length_other(const void *data, size_t count, ucp_datatype_t datatype)
+{
+    return ((datatype & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_IOV) ? uci_iov_length(data, count) : 0;
+}
+
 ucs_status_t uci_buffer_init_send_other(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype)
 {
     ucs_status_t status = uci_buffer_init(buf, (void *)data, count, datatype);

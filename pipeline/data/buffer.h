@@ -50,9 +50,19 @@ UCI_INLINE size_t uci_buffer_contig_length(ucp_datatype_t datatype, size_t count
 }
 
 /** The cases of the functions below that are not contiguous. */
+size_t uci_buffer_known_length_other(const void *data, size_t count, ucp_datatype_t datatype);
 ucs_status_t uci_buffer_init_send_other(uci_buffer_t *buf, const void *data, size_t count, ucp_datatype_t datatype);
 ucs_status_t uci_buffer_init_recv_other(uci_buffer_t *buf, void *data, size_t count, ucp_datatype_t datatype);
 void uci_buffer_finish_other(uci_buffer_t *buf);
+
+/** @return packed bytes of an operation's buffer, as far as they can be told without beginning to pack: 0 for a generic datatype. */
+UCI_INLINE size_t uci_buffer_known_length(const void *data, size_t count, const ucp_request_param_t *param)
+{
+    ucp_datatype_t datatype = uci_buffer_datatype(param);
+
+    return uci_likely(uci_buffer_is_contig(datatype)) ? uci_buffer_contig_length(datatype, count)
+                                                      : uci_buffer_known_length_other(data, count, datatype);
+}
 
 UCI_INLINE void uci_buffer_init_contig(uci_buffer_t *buf, void *data, size_t length)
 {

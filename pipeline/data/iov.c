@@ -6,6 +6,16 @@
 #include "util/log.h"
 #include "util/types.h"
 
+size_t uci_iov_length(const ucp_dt_iov_t *iov, size_t count)
+{
+    size_t i, length = 0;
+
+    for (i = 0; i < count; ++i) {
+        length += iov[i].length;
+    }
+    return length;
+}
+
 ucs_status_t uci_iov_index(const ucp_dt_iov_t *iov, size_t count, size_t *length_p, size_t **index_p)
 {
     size_t *index = NULL;
@@ -18,11 +28,11 @@ ucs_status_t uci_iov_index(const ucp_dt_iov_t *iov, size_t count, size_t *length
             return UCS_ERR_NO_MEMORY;
         }
     }
-    for (i = 0; i < count; ++i) {
-        if ((index != NULL) && (i % UCI_IOV_STEP == 0)) {
+    for (i = 0; i < count; i += UCI_IOV_STEP) {
+        if (index != NULL) {
             index[i / UCI_IOV_STEP] = length;
         }
-        length += iov[i].length;
+        length += uci_iov_length(iov + i, uci_min(count - i, (size_t)UCI_IOV_STEP));
     }
     *length_p = length;
     *index_p  = index;

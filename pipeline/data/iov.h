@@ -13,6 +13,9 @@
 /** Entries of which one is remembered; an iov of no more than these is walked. */
 #define UCI_IOV_STEP 64
 
+/** @return bytes of all entries. */
+size_t uci_iov_length(const ucp_dt_iov_t *iov, size_t count);
+
 /**
  * @param length_p  bytes of all entries.
  * @param index_p   for uci_iov_find(), to be freed; NULL: it is short.

@@ -145,6 +145,23 @@ Test(buffer, contig_lengths)
     uci_buffer_finish(&buf);
 }
 
+/* What is not verified is only counted: nothing is packed, or looked up */
+Test(buffer, known_length)
+{
+    const ucp_dt_iov_t iov[]  = {{memory, 100}, {NULL, 0}, {memory + 200, 17}};
+    ucp_request_param_t param = {.op_attr_mask = 0, .datatype = ucp_dt_make_iov()};
+    unsigned before           = starts;
+
+    cr_expect_eq(uci_buffer_known_length(memory, 10, &param), 10, "bytes, if no datatype is named");
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+    cr_expect_eq(uci_buffer_known_length(iov, 3, &param), 117);
+    param.datatype = ucp_dt_make_contig(24);
+    cr_expect_eq(uci_buffer_known_length(memory, 10, &param), 240);
+    param.datatype = 0x2000ul | UCP_DATATYPE_GENERIC;
+    cr_expect_eq(uci_buffer_known_length(memory, 10, &param), 0);
+    cr_expect_eq(starts, before);
+}
+
 Test(buffer, contig)
 {
     uci_buffer_t buf;
