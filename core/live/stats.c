@@ -37,12 +37,13 @@ void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_ve
     uci_live_set_info(digest, mode, ucx_version);
 }
 
-/* What is 0 is not added: the sum's faults_injected is not a worker's, and is set by other threads meanwhile (uci_fault_mirror()) */
+/* What is 0 is not added: the sum's faults_injected is not a worker's, and is set by other threads meanwhile (uci_fault_mirror()).
+ * Atomically: other threads count outside of all workers meanwhile (UCI_STATS_ADD_OUTSIDE()) */
 static void uci_stats_add_up(uci_stats_t *sum, const uci_stats_t *counters)
 {
 #define UCI_STATS_SUM(_name, _text) \
     if (counters->_name != 0) { \
-        sum->_name += counters->_name; \
+        __atomic_fetch_add(&sum->_name, counters->_name, __ATOMIC_RELAXED); \
     }
     UCI_STATS_COUNTERS(UCI_STATS_SUM)
 #undef UCI_STATS_SUM

@@ -100,6 +100,9 @@ void uci_stats_reset(void);
 #define UCI_STATS_ADD(_name, _value) (uci_stats_here->_name += (_value))
 #define UCI_STATS_INC(_name)         UCI_STATS_ADD(_name, 1)
 
+/** Count outside of all workers: any thread, at any time. @return what it was before. */
+#define UCI_STATS_ADD_OUTSIDE(_name, _value) __atomic_fetch_add(&uci_stats_outside->_name, _value, __ATOMIC_RELAXED)
+
 /** What the JSON says beside the counters. Strings must stay valid. Thread safe: threads make workers at the same time. */
 void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_version);
 

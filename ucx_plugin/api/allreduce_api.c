@@ -12,12 +12,12 @@ UCI_EXPORT const uci_allreduce_ops_t *uci_allreduce_attach(unsigned version);
 
 static void uci_allreduce_count(void)
 {
-    __atomic_fetch_add(&uci_stats_outside->allreduces, 1, __ATOMIC_RELAXED);
+    UCI_STATS_ADD_OUTSIDE(allreduces, 1);
 }
 
 static void uci_allreduce_damaged(const uci_allreduce_damage_t *damage)
 {
-    uint64_t before = __atomic_fetch_add(&uci_stats_outside->allreduce_damaged, 1, __ATOMIC_RELAXED);
+    uint64_t before = UCI_STATS_ADD_OUTSIDE(allreduce_damaged, 1);
 
     if (damage->problem != NULL) {
         uci_fatal(
