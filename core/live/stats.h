@@ -26,6 +26,12 @@
     _X(buffered_messages, "rendezvous completed from a copy") \
     _X(staged_messages, "sent from or received into a GPU's memory") \
     _X(passthrough_messages, "passed through, not verified") \
+    _X(passthrough_am, "active messages that passed through") \
+    _X(passthrough_put, "puts that passed through") \
+    _X(passthrough_get, "gets that passed through") \
+    _X(passthrough_atomic, "atomic operations that passed through") \
+    _X(passthrough_stream, "stream sends that passed through") \
+    _X(passthrough_bytes, "bytes of all that passed through") \
     _X(chunks_verified, "chunks verified") \
     _X(mismatched_chunks, "chunks mismatched") \
     _X(repaired_chunks, "chunks repaired") \
@@ -102,6 +108,9 @@ void uci_stats_reset(void);
 
 /** Count outside of all workers: any thread, at any time. @return what it was before. */
 #define UCI_STATS_ADD_OUTSIDE(_name, _value) __atomic_fetch_add(&uci_stats_outside->_name, _value, __ATOMIC_RELAXED)
+
+/** Count one operation that passes, not verified. @param _add  one of the above. @param _way  behind "passthrough_". */
+#define UCI_STATS_PASSED(_add, _way, _bytes) (_add(passthrough_##_way, 1), _add(passthrough_bytes, _bytes))
 
 /** What the JSON says beside the counters. Strings must stay valid. Thread safe: threads make workers at the same time. */
 void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_version);

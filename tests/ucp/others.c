@@ -1,11 +1,23 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * What is not tag matching passes through: active messages, remote memory, atomics, streams, flushes; alone,
- * beside tag matching, and on contexts without it.
+ * beside tag matching, and on contexts without it. Ends with how much that was, for run_ucp.sh to compare with what was counted.
  */
 #include "ucp_test.h"
 
 static ut_pair_t pair;
+
+/* Operations begun, and bytes that they had */
+static struct {
+    unsigned am, put, get, atomic, stream;
+    size_t bytes;
+} did;
+
+static void did_begin(unsigned *operations, size_t bytes)
+{
+    ++*operations;
+    did.bytes += bytes;
+}
 
 /* ------------------------------------------------------ active messages */
 
@@ -58,6 +70,7 @@ static void send_am(unsigned id, size_t length, unsigned seed)
 
     ut_fill(data, length, seed);
     memset(&arrived, 0, sizeof(arrived));
+    did_begin(&did.am, 4 + length);
     ptr = ucp_am_send_nbx(pair.a->ep, id, "head", 4, data, length, &none);
     ut_clock_start();
     while (arrived.calls == 0) {
@@ -98,6 +111,7 @@ static void old_am(void)
     UT_CHECK_STATUS(ucp_worker_set_am_handler(pair.b->worker, 5, on_old_am, NULL, 0), UCS_OK, "set_am_handler");
     ut_fill(data, sizeof(data), 9);
     memset(&arrived, 0, sizeof(arrived));
+    did_begin(&did.am, sizeof(data));
     ptr = ucp_am_send_nb(pair.a->ep, 5, data, sizeof(data), ucp_dt_make_contig(1),
                          (ucp_send_callback_t)(void *)ut_clock_start, 0);
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ptr), UCS_OK, "am_send_nb");
@@ -110,11 +124,49 @@ static void old_am(void)
              "wrong content");
 }
 
+/* Nobody but its functions knows how much a generic datatype packs */
+static size_t known_length(const ut_data_t *data)
+{
+    return (data->layout == UT_GENERIC) ? 0 : data->length;
+}
+
+static void am_of_layout(ut_layout_t layout)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE};
+    ut_data_t data;
+
+    ut_data_open(&data, layout, 1000);
+    ut_data_fill(&data, layout);
+    memset(&arrived, 0, sizeof(arrived));
+    param.datatype = data.datatype;
+    did_begin(&did.am, 4 + known_length(&data));
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_am_send_nbx(pair.a->ep, 0, "head", 4, data.buffer, data.count, &param)),
+                    UCS_OK, "am_send");
+    ut_clock_start();
+    while (arrived.calls == 0) {
+        ut_progress(&pair);
+        ut_clock_check("an active message");
+    }
+    UT_CHECK((arrived.length == 1000) && (ut_verify(arrived.data, 1000, layout) == SIZE_MAX), "%s: wrong content",
+             ut_layout_names[layout]);
+    ut_data_close(&data);
+}
+
+static void am_of_all_layouts(void)
+{
+    ut_layout_t layout;
+
+    for (layout = 0; layout < UT_LAYOUTS; ++layout) {
+        am_of_layout(layout);
+    }
+}
+
 static void active_messages(void)
 {
     ut_pair_open(&pair, UCP_FEATURE_AM);
     all_am();
     old_am();
+    am_of_all_layouts();
     ut_exchange(&pair, 100, 1);
     ut_exchange(&pair, 100000, 2);
     all_am();
@@ -173,6 +225,8 @@ static void put_and_get(const remote_t *remote)
     ucp_rkey_h rkey          = remote->rkey;
     ucp_send_callback_t cb   = (ucp_send_callback_t)(void *)ut_clock_start;
 
+    did_begin(&did.put, remote->length);
+    did_begin(&did.get, remote->length);
     ut_fill(local, remote->length, 1);
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_put_nbx(pair.a->ep, local, remote->length, address, rkey, &none)), UCS_OK,
                     "put_nbx");
@@ -183,6 +237,8 @@ static void put_and_get(const remote_t *remote)
                     "get_nbx");
     UT_CHECK(ut_verify(local, remote->length, 1) == SIZE_MAX, "get: wrong content");
 
+    did_begin(&did.put, remote->length);
+    did_begin(&did.get, remote->length);
     ut_fill(local, remote->length, 2);
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_put_nb(pair.a->ep, local, remote->length, address, rkey, cb)), UCS_OK,
                     "put_nb");
@@ -211,27 +267,35 @@ static void remote_memory(void)
     ut_pair_close(&pair);
 }
 
-static void atomics(void)
+static void add_five_twice(const remote_t *remote)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER,
                                  .datatype     = ucp_dt_make_contig(8)};
     ucp_request_param_t post  = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE, .datatype = ucp_dt_make_contig(8)};
     uint64_t five = 5, before = 99;
+
+    param.reply_buffer = &before;
+    did_begin(&did.atomic, sizeof(five));
+    did_begin(&did.atomic, sizeof(five));
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_atomic_op_nbx(pair.a->ep, UCP_ATOMIC_OP_ADD, &five, 1,
+                                                         (uintptr_t)remote->memory, remote->rkey, &post)),
+                    UCS_OK, "atomic add");
+    flush();
+    UT_CHECK(*(uint64_t *)(void *)remote->memory == 5, "atomic add: wrong result");
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_atomic_op_nbx(pair.a->ep, UCP_ATOMIC_OP_ADD, &five, 1,
+                                                         (uintptr_t)remote->memory, remote->rkey, &param)),
+                    UCS_OK, "atomic fetch and add");
+    flush();
+    UT_CHECK((before == 5) && (*(uint64_t *)(void *)remote->memory == 10), "atomic fetch and add: wrong result");
+}
+
+static void atomics(void)
+{
     remote_t remote;
 
     ut_pair_open(&pair, UCP_FEATURE_AMO64 | UCP_FEATURE_RMA);
     remote_open(&remote, 64);
-    param.reply_buffer = &before;
-    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_atomic_op_nbx(pair.a->ep, UCP_ATOMIC_OP_ADD, &five, 1,
-                                                         (uintptr_t)remote.memory, remote.rkey, &post)),
-                    UCS_OK, "atomic add");
-    flush();
-    UT_CHECK(*(uint64_t *)(void *)remote.memory == 5, "atomic add: wrong result");
-    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_atomic_op_nbx(pair.a->ep, UCP_ATOMIC_OP_ADD, &five, 1,
-                                                         (uintptr_t)remote.memory, remote.rkey, &param)),
-                    UCS_OK, "atomic fetch and add");
-    flush();
-    UT_CHECK((before == 5) && (*(uint64_t *)(void *)remote.memory == 10), "atomic fetch and add: wrong result");
+    add_five_twice(&remote);
     remote_close(&remote);
     ut_pair_close(&pair);
 }
@@ -246,6 +310,7 @@ static void stream_one(size_t length, unsigned seed)
     ucs_status_ptr_t send, recv;
     size_t received = 0;
 
+    did_begin(&did.stream, length);
     ut_fill(from, length, seed);
     send = ucp_stream_send_nbx(pair.a->ep, from, length, &none);
     recv = ucp_stream_recv_nbx(pair.b->ep, to, length, &received, &all);
@@ -275,12 +340,17 @@ static void without_tags(void)
     remote_t remote;
 
     ut_pair_open(&tagged, 0);
-    ut_pair_open_with(&pair, UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_AMO64, UCS_THREAD_MODE_SINGLE);
+    ut_pair_open_with(&pair, UCP_FEATURE_RMA | UCP_FEATURE_AM | UCP_FEATURE_AMO64 | UCP_FEATURE_STREAM, UCS_THREAD_MODE_SINGLE);
     remote_open(&remote, 20000);
     put_and_get(&remote);
     ut_exchange(&tagged, 1000, 1);
     all_am();
+    am_of_all_layouts();
     ut_exchange(&tagged, 100000, 1);
+    stream_one(10000, 1);
+    remote_close(&remote);
+    remote_open(&remote, 64);
+    add_five_twice(&remote);
     remote_close(&remote);
     ut_pair_close(&pair);
     ut_pair_close(&tagged);
@@ -321,4 +391,11 @@ static void flush_after_sends(void)
 static const ut_test_t tests[] = {UT_TEST(active_messages), UT_TEST(remote_memory), UT_TEST(atomics),
                                   UT_TEST(stream),          UT_TEST(without_tags),  UT_TEST(flush_after_sends)};
 
-UT_MAIN(tests)
+int main(int argc, char **argv)
+{
+    int status = ut_main(argc, argv, tests, sizeof(tests) / sizeof(tests[0]));
+
+    printf("did: am %u put %u get %u atomic %u stream %u bytes %zu\n", did.am, did.put, did.get, did.atomic, did.stream,
+           did.bytes);
+    return status;
+}

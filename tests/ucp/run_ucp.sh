@@ -411,6 +411,49 @@ run_memory() {
     verdict "$name" "$log" "$ok"
 }
 
+# counted_case NAME [CONDITION]... -- [NAME=VALUE]... PROGRAM...: the statistics say CONDITION, and exactly what the program says it did.
+counted_case() {
+    local name=$1 log ok=1 conditions=() did
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift
+    while [ "$1" != -- ]; do
+        conditions+=("$1")
+        shift
+    done
+    rm -rf "$log.stats"
+    mkdir "$log.stats"
+    run_program "$log" LD_PRELOAD="$preload" UCI_STATS="$log.stats/%p.json" "${@:2}" || ok=0
+    read -ra did < <(sed -n 's/^did: //p' "$log") || true
+    while [ ${#did[@]} -gt 0 ]; do
+        conditions+=("passthrough_${did[0]} == ${did[1]}")
+        did=("${did[@]:2}")
+    done
+    python3 "$uci_root/tests/mpi/stats.py" "$log.stats" "${conditions[@]}" >>"$log" || ok=0
+    [ $ok = 0 ] || rm -rf "$log.stats"
+    verdict "$name" "$log" "$ok"
+}
+
+# What passes is counted, by way, wherever the endpoint is from; what UCI sends for tag messages is not, and with UCI_MODE=off nothing is.
+run_counted() {
+    local tls test ways twenty
+    for tls in $all_tls; do
+        for test in active_messages remote_memory atomics stream without_tags; do
+            counted_case "counted/$tls/$test" "passthrough_messages == 0" -- UCX_TLS="$tls" others "$test"
+        done
+    done
+    tls=${all_tls%% *}
+    ways=$(printf 'passthrough_%s == ' am put get atomic stream bytes messages)0
+    counted_case counted/tags "$ways" "messages_sent > 0" -- UCX_TLS="$tls" match
+    counted_case counted/tags-faults "$ways" "repaired_chunks > 0" -- UCX_TLS="$tls" UCI_FAULT="$heal" order
+    counted_case counted/old-forms "passthrough_am == 1" "passthrough_put == passthrough_get == 3" "passthrough_atomic == 10" \
+        "passthrough_stream == 2" "passthrough_bytes == 3000 + 6 * 8 + (4 * 4 + 6 * 8) + 2 * 1000" -- UCX_TLS="$tls" surface
+    twenty=("passthrough_messages == 20" "passthrough_bytes == 2 * (4 ** 10 - 1) // 3")
+    counted_case counted/socket-address "${twenty[@]}" -- UCX_TLS=tcp,self surface by_socket_address
+    counted_case counted/off-faults "${twenty[@]}" -- UCX_TLS=tcp,self UCI_MODE=off UCI_FAULT=rate=1e-9 surface by_socket_address
+    counted_case counted/off "$ways" -- UCX_TLS="$tls" UCI_MODE=off surface
+}
+
 # A question that crosses the answer is no reason to send anything twice.
 run_late() {
     local tls name log ok
@@ -514,6 +557,7 @@ main() {
     run_tree
     run_fork
     run_memory
+    run_counted
     run_lost
     run_late
     run_windows

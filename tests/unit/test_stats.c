@@ -9,6 +9,7 @@
 
 #include <dirent.h>
 #include <jansson.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -286,6 +287,42 @@ Test(stats, workers_are_added_up)
     uci_stats_reset();
     cr_expect((uci_stats.messages_sent == 0) && (first.counters->messages_sent == 0));
     uci_stats_leave(&first);
+}
+
+/* Until told to stop. @return how often */
+static void *pass_outside(void *arg)
+{
+    const bool *stop = arg;
+    uintptr_t passed = 0;
+
+    for (; !__atomic_load_n(stop, __ATOMIC_RELAXED); ++passed) {
+        UCI_STATS_PASSED(UCI_STATS_ADD_OUTSIDE, get, 3);
+    }
+    return (void *)passed;
+}
+
+/* Workers go while another thread counts what passes outside of all */
+Test(stats, what_passes_outside_of_workers)
+{
+    enum { WORKERS = 100000 };
+    uci_stats_block_t block;
+    pthread_t thread;
+    bool stop = false;
+    void *passed;
+    unsigned i;
+
+    memset(&uci_stats, 0, sizeof(uci_stats));
+    cr_assert(pthread_create(&thread, NULL, pass_outside, &stop) == 0);
+    for (i = 0; i < WORKERS; ++i) {
+        uci_stats_join(&block, 1);
+        uci_stats_here = block.counters;
+        UCI_STATS_PASSED(UCI_STATS_ADD, get, 5);
+        uci_stats_leave(&block);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    pthread_join(thread, &passed);
+    cr_expect(uci_stats.passthrough_get == WORKERS + (uintptr_t)passed, "%lu", uci_stats.passthrough_get);
+    cr_expect(uci_stats.passthrough_bytes == WORKERS * 5 + (uintptr_t)passed * 3, "%lu", uci_stats.passthrough_bytes);
 }
 
 Test(stats, one_file_of_several_ranks)

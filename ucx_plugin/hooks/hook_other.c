@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Operations that UCI does not cover pass through. They are hooked for two reasons.
+ * Operations that UCI does not cover pass through. They are hooked for three reasons.
  *
  * Marker: when the user gives memory for the request, and this memory held a request of ours before, our marker must go,
  * so that the request is known as UCX's.
  *
  * Order of locks: inside of them UCX may call, with its worker locked, the user's callback (UCP_OP_ATTR_FLAG_NO_IMM_CMPL) or
  * ucp_worker_progress() (the flushes that wait), and so a hook that locks our worker. Everybody else locks ours first.
+ *
+ * Count: what passes is not verified, and it is said how much that is. Where it begins, so that nothing counts twice: not where
+ * it is received, nor in older functions, which are the newer ones inside of UCX. What UCI itself does goes past the hooks.
  */
 #include "attach/plugin.h"
 
+#include "data/buffer.h"
+#include "live/stats.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "seal/seal.h"
+#include "settings/settings.h"
 
 UCI_INLINE uci_worker_t *uci_hook_other_worker(ucp_worker_h worker)
 {
@@ -26,8 +32,9 @@ UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
     return (ours != NULL) ? ours->peer->worker : NULL;
 }
 
-/* A hook around uci_ucp._name; _kind and _handle tell whose lock. _prepare comes before all else, _inside with the lock */
-#define UCI_HOOK_PASS(_type, _name, _kind, _handle, _prepare, _inside, _params, _args) \
+/* A hook around uci_ucp._name; _kind and _handle tell whose lock. _prepare comes before all else, then _inside with the lock, or
+ * _outside, where the handle is none of ours */
+#define UCI_HOOK_PASS(_type, _name, _kind, _handle, _prepare, _inside, _outside, _params, _args) \
     UCI_EXPORT _type ucp_##_name _params \
     { \
         uci_worker_t *ours; \
@@ -37,6 +44,7 @@ UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
         _prepare; \
         ours = uci_hook_other_##_kind(_handle); \
         if (ours == NULL) { \
+            _outside; \
             return uci_ucp._name _args; \
         } \
         uci_worker_enter(ours); \
@@ -54,15 +62,27 @@ static void uci_hook_see_callback(uci_worker_t *worker, const ucp_request_param_
     }
 }
 
-#define UCI_HOOK_NBX_AFTER(_prepare, _name, _kind, _params, _args) \
-    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, _prepare, uci_hook_see_callback(ours, param), _params, _args)
-
 #define UCI_HOOK_NBX(_name, _kind, _params, _args) \
-    UCI_HOOK_NBX_AFTER(uci_plugin_clear_marker(param), _name, _kind, _params, _args)
+    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_plugin_clear_marker(param), \
+                  uci_hook_see_callback(ours, param), (void)0, _params, _args)
 
-/* The same of those that send or fetch what is in no message of UCI's */
-#define UCI_HOOK_PAST(_name, _kind, _params, _args) \
-    UCI_HOOK_NBX_AFTER(uci_hook_past(param, #_name), _name, _kind, _params, _args)
+#define UCI_HOOK_COUNT(_add, _way, _head) \
+    UCI_STATS_PASSED(_add, _way, (_head) + uci_buffer_known_length(buffer, count, param))
+
+/* With UCI_MODE=off nothing is UCI's to count */
+#define UCI_HOOK_COUNT_OUTSIDE(_way, _head) \
+    do { \
+        if (uci_settings.mode != UCI_MODE_OFF) { \
+            UCI_HOOK_COUNT(UCI_STATS_ADD_OUTSIDE, _way, _head); \
+        } \
+    } while (0)
+
+/* The same of those that send or fetch what is in no message of UCI's, counted as a _way (live/stats.h): so many bytes as the buffer
+ * has, and _head */
+#define UCI_HOOK_PAST(_name, _way, _head, _params, _args) \
+    UCI_HOOK_PASS(ucs_status_ptr_t, _name, ep, ep, uci_hook_past(param, #_name), \
+                  (uci_hook_see_callback(ours, param), UCI_HOOK_COUNT(UCI_STATS_ADD, _way, _head)), \
+                  UCI_HOOK_COUNT_OUTSIDE(_way, _head), _params, _args)
 
 static UCI_NOINLINE void uci_hook_warn_unsealed(const char *name)
 {
@@ -84,26 +104,27 @@ UCI_INLINE void uci_hook_past(const ucp_request_param_t *param, const char *name
     }
 }
 
-UCI_HOOK_PAST(am_send_nbx, ep,
+UCI_HOOK_PAST(am_send_nbx, am, header_length,
               (ucp_ep_h ep, unsigned id, const void *header, size_t header_length, const void *buffer, size_t count,
                const ucp_request_param_t *param),
               (ep, id, header, header_length, buffer, count, param))
 UCI_HOOK_NBX(am_recv_data_nbx, worker,
              (ucp_worker_h worker, void *desc, void *buffer, size_t count, const ucp_request_param_t *param),
              (worker, desc, buffer, count, param))
-UCI_HOOK_PAST(put_nbx, ep,
+UCI_HOOK_PAST(put_nbx, put, 0,
               (ucp_ep_h ep, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                const ucp_request_param_t *param),
               (ep, buffer, count, address, rkey, param))
-UCI_HOOK_PAST(get_nbx, ep,
+UCI_HOOK_PAST(get_nbx, get, 0,
               (ucp_ep_h ep, void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                const ucp_request_param_t *param),
               (ep, buffer, count, address, rkey, param))
-UCI_HOOK_PAST(atomic_op_nbx, ep,
+UCI_HOOK_PAST(atomic_op_nbx, atomic, 0,
               (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                const ucp_request_param_t *param),
               (ep, opcode, buffer, count, address, rkey, param))
-UCI_HOOK_PAST(stream_send_nbx, ep, (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
+UCI_HOOK_PAST(stream_send_nbx, stream, 0,
+              (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
               (ep, buffer, count, param))
 UCI_HOOK_NBX(stream_recv_nbx, ep,
              (ucp_ep_h ep, void *buffer, size_t count, size_t *length, const ucp_request_param_t *param),
@@ -111,5 +132,5 @@ UCI_HOOK_NBX(stream_recv_nbx, ep,
 UCI_HOOK_NBX(ep_flush_nbx, ep, (ucp_ep_h ep, const ucp_request_param_t *param), (ep, param))
 UCI_HOOK_NBX(worker_flush_nbx, worker, (ucp_worker_h worker, const ucp_request_param_t *param), (worker, param))
 
-UCI_HOOK_PASS(ucs_status_t, ep_flush, ep, ep, (void)0, (void)0, (ucp_ep_h ep), (ep))
-UCI_HOOK_PASS(ucs_status_t, worker_flush, worker, worker, (void)0, (void)0, (ucp_worker_h worker), (worker))
+UCI_HOOK_PASS(ucs_status_t, ep_flush, ep, ep, (void)0, (void)0, (void)0, (ucp_ep_h ep), (ep))
+UCI_HOOK_PASS(ucs_status_t, worker_flush, worker, worker, (void)0, (void)0, (void)0, (ucp_worker_h worker), (worker))

@@ -51,7 +51,7 @@ static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h 
         return uci_off_send(send, ep, buffer, count, tag, param);
     }
     uci_plugin_clear_marker(param);
-    __atomic_fetch_add(&uci_stats_outside->passthrough_messages, 1, __ATOMIC_RELAXED);
+    UCI_STATS_PASSED(UCI_STATS_ADD_OUTSIDE, messages, uci_buffer_known_length(buffer, count, param));
     return send(ep, buffer, count, tag, param);
 }
 

@@ -18,7 +18,7 @@ static ucs_status_ptr_t uci_off_send_damaged(uci_hook_send_func_t *send, ucp_ep_
     if (uci_buffer_init_send(&described, buffer, count, uci_buffer_datatype(param)) != UCS_OK) {
         return send(ep, buffer, count, tag, param);
     }
-    UCI_STATS_INC(passthrough_messages);
+    UCI_STATS_PASSED(UCI_STATS_ADD_OUTSIDE, messages, described.length);
     copy = uci_inject_user_data(&described, -1, &length);
     uci_buffer_finish(&described);
     if (copy == NULL) {
