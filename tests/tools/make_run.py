@@ -86,6 +86,7 @@ def write_statistics(folder, options):
             counters = {"version": "0.1.0", "ucx_version": "1.18.1", "host": host_of(rank, options), "digest": "xxh3", "mode": "repair",
                         "pid": 1000 + rank, "rank": rank, "messages_sent": 1000, "messages_received": 1000 + damaged,
                         "bytes_sent": 1 << 30, "bytes_received": 1 << 30, "passthrough_messages": options.unverified,
+                        **{f"passthrough_{way}": int(number) for way, number in (text.split("=") for text in options.passed)},
                         "chunks_verified": 131072, "mismatched_chunks": damaged, "repaired_chunks": damaged, "unrepaired_chunks": 0,
                         "source_changed": 0, "mismatched_headers": 0, "mismatched_control": 0, "faults_injected": 0}
             (folder / f"stats.n.{1000 + rank}.json").write_text(json.dumps(counters, indent=2), encoding="utf-8")
@@ -113,7 +114,8 @@ def main():
     parser.add_argument("--damaged", action="store_true", help=f"with {len(DAMAGED)} lines that are no records")
     parser.add_argument("--no-statistics", action="store_true")
     parser.add_argument("--without", type=int, nargs="*", default=[], help="ranks without statistics")
-    parser.add_argument("--unverified", type=int, default=0, help="messages that each rank passed through")
+    parser.add_argument("--unverified", type=int, default=0, help="messages that each rank passed through, as a library of before counts")
+    parser.add_argument("--passed", nargs="*", default=[], metavar="WAY=NUMBER", help="what each rank passed through: put=12 bytes=1000")
     options = parser.parse_args()
     options.folder.mkdir(parents=True)
     write_records(options.folder, options, random.Random(1))

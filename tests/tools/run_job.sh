@@ -104,11 +104,11 @@ assert job.worst_pairs == {"rank 0 (a) -> rank 1 (b)": 1} and job.worst_ranks ==
 assert job.worst_hosts == {"a": 1, "b": 1} and job.causes == {"source_changed": 1}, (job.worst_hosts, job.causes)' "$work/sent"
 }
 
-# summary_of LATE NOW: what a job that has changed so many chunks, as its senders and its receivers count, says of itself
+# summary_of LATE NOW [COUNTERS]: what a job that has changed so many chunks, as its senders and its receivers count, says of itself
 summary_of() {
     rm -rf "$work/changed" && mkdir "$work/changed" && printf '%s\n' >"$work/changed/stats.a.1.json" \
         '{"schema": 1, "rank": 0, "host": "a", "pid": 1, "messages_sent": 9, "messages_received": 9, "mismatched_chunks": '"$2"',
-          "source_changed": '"$2"', "source_changed_late": '"$1"'}' &&
+          "source_changed": '"$2"', "source_changed_late": '"$1${3:+, $3}"'}' &&
         PYTHONPATH=$tools python3 -c 'import sys, uci_summary
 summary = uci_summary.Summary(sys.argv[1], 1, 0, False)
 print(summary.exit_code(), summary.verdict(), *(": ".join(line) for line in summary.lines()), sep="\n")' "$work/changed"
@@ -121,6 +121,15 @@ changed_at_sender() {
         grep -qx 'changed: 39 chunks, by the program, while they were being sent; 0 of them arrived as they were after that' "$work/said" &&
         PYTHONPATH=$tools "$tools/uci_report" --text "$work/changed" >"$work/told" && tr -s "\n " " " <"$work/told" | grep -q "39 changed by the program" &&
         summary_of 0 0 >"$work/said" && grep -qx 0 "$work/said" && ! grep -q '^changed' "$work/said"
+}
+
+# What passed through is named, and bytes if they were counted
+passed_through() {
+    summary_of 0 0 '"passthrough_messages": 1, "passthrough_put": 12, "passthrough_get": 0, "passthrough_bytes": 4096' >"$work/said" &&
+        grep -qx 'not verified: 1 message, 12 puts (4 KiB) passed through' "$work/said" &&
+        summary_of 0 0 '"passthrough_messages": 2' >"$work/said" &&
+        grep -qx 'not verified: 2 messages (bytes not counted) passed through' "$work/said" &&
+        summary_of 0 0 '"passthrough_put": 0, "passthrough_bytes": 0' >"$work/said" && ! grep -q '^not verified' "$work/said"
 }
 
 # What is printed can be pasted
@@ -263,6 +272,7 @@ main() {
     check "uci_run: a rank that was killed is counted" killed_is_counted
     check "uci_run: a record of the sender names the right pair" sender_record
     check "uci_run: buffers that changed, as their senders saw" changed_at_sender
+    check "uci_run: what passed through" passed_through
     check "uci_run: damage that stays, and is let through" unrepaired_job log True
     check "uci_run: damage that stays, and ends the job" unrepaired_job abort False
     check "uci_run: no rank has UCI" without_uci 0

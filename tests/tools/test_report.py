@@ -96,9 +96,33 @@ class ReportTest(unittest.TestCase):
         model = self.model(self.make("--unverified", 3, "--without", 1))
         self.assertEqual(model["verdict"]["level"], "clean")
         self.assertIn("3,000 messages (3 GiB) were verified", model["verdict"]["sentence"])
-        self.assertIn("9 messages (bytes not counted) unverified", model["verdict"]["sentence"])
+        self.assertIn("not verified: 9 messages (bytes not counted);", model["verdict"]["sentence"])
         self.assertEqual(model["statistics"]["ranks_without"], ["1"])
         self.assertIn("nothing is known", model["verdict"]["sentence"])
+
+    def test_passed_through(self):
+        folder = self.make("--ranks", 2, "--unverified", 1, "--passed", "put=6", "get=15", "atomic=0", "stream=1000", "bytes=2097152")
+        model, told = self.model(folder), "not verified: 2 messages, 12 puts, 30 gets, 2,000 stream sends (4 MiB)"
+        self.assertEqual(model["verdict"]["level"], "clean")
+        self.assertIn(told + ".", model["verdict"]["sentence"])
+        self.assertTrue(any("docs/protected.md" in step for step in model["verdict"]["next"]))
+        self.assertEqual(model["statistics"]["unverified"], {"messages": 2, "am": 0, "put": 12, "get": 30, "atomic": 0, "stream": 2000})
+        self.assertEqual(model["statistics"]["unverified_bytes"], 4 << 20)
+        self.assertEqual(" ".join(report("--text", folder).stdout.split()).count(told), 2, "in the sentence, and beside what was received")
+
+    def test_nothing_but_passed_through(self):
+        folder = self.make("--ranks", 1, "--passed", "am=1", "bytes=1")
+        [path] = folder.glob("stats.*.json")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"messages_received": 0}))
+        verdict = self.model(folder)["verdict"]
+        self.assertEqual((verdict["level"], verdict["sentence"]),
+                         ("unknown", "Nothing was verified: 1 active message (1 byte) passed through UCI."))
+        self.assertFalse(any("Is UCI on?" in step for step in verdict["next"]))
+
+    def test_nothing_passed_through(self):
+        verdict = self.model(self.make("--ranks", 1, "--passed", "put=0", "bytes=0"))["verdict"]
+        self.assertIn("not verified: none.", verdict["sentence"])
+        self.assertEqual(verdict["next"], [])
 
     def add_types(self, folder, number, **broken):
         """Records of messages whose types do not match, in a run."""

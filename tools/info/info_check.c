@@ -352,8 +352,8 @@ static void uci_info_print_text(const uci_info_state_t *state)
     for (i = 0; i < state->advice_count; ++i) {
         printf("# %s\n", state->advice[i]);
     }
-    printf("# never verified: one-sided communication, the program's own active messages, streams and atomics, files, and what\n"
-           "# does not go through UCX\n");
+    printf("# never verified: one-sided communication, the program's own active messages, streams and atomics, which are counted;\n"
+           "# files, and what does not go through UCX\n");
 }
 
 static void uci_info_json_member(const char *name, const char *value, const char *end)

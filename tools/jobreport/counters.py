@@ -4,13 +4,14 @@ import json
 import os
 from collections import Counter
 
-from jobreport.wording import clean
+from jobreport.wording import clean, count, size
 
 NOT_COUNTERS = {"pid", "rank", "schema", "monotonic_ns"}
 DAMAGE = ("mismatched_chunks", "repaired_chunks", "unrepaired_chunks", "source_changed", "mismatched_headers",
           "mismatched_control", "mismatched_roots", "mismatched_gets", "refused_messages")
-TRAFFIC = ("messages_sent", "messages_received", "passthrough_messages", "chunks_verified", "mismatched_chunks")
-UNVERIFIED_BYTES = ("passthrough_bytes", "unverified_bytes")
+# ways past UCI, each with what one operation is; libraries of before have counted messages alone, and no bytes
+UNVERIFIED = {"messages": "message", "am": "active message", "put": "put", "get": "get", "atomic": "atomic operation", "stream": "stream send"}
+TRAFFIC = ("messages_sent", "messages_received", "chunks_verified", "mismatched_chunks", *(f"passthrough_{way}" for way in UNVERIFIED))
 
 
 class Counters:
@@ -46,9 +47,20 @@ class Counters:
                                                                 if type(process.get(name)) is int and process[name] > 0}))
 
     def unverified(self):
-        """Messages that passed through, and their bytes; None as bytes if the library has not counted them."""
-        names = [name for name in UNVERIFIED_BYTES if name in self.sums]
-        return self.sums["passthrough_messages"], sum(self.sums[name] for name in names) if names else None
+        """What passed through, by way."""
+        return {way: self.sums[f"passthrough_{way}"] for way in UNVERIFIED}
+
+    def unverified_bytes(self):
+        """Bytes of all that; None if the library has not counted them."""
+        return self.sums.get("passthrough_bytes")
+
+    def unverified_text(self):
+        """'12 puts, 30 gets (4 MiB)'; nothing if nothing passed through."""
+        ways, amount = self.unverified(), self.unverified_bytes()
+        if not any(ways.values()):
+            return ""
+        return (", ".join(count(number, UNVERIFIED[way]) for way, number in ways.items() if number) +
+                f" ({'bytes not counted' if amount is None else size(amount)})")
 
 
 def read_counters(files):

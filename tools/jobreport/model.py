@@ -77,8 +77,8 @@ def statistics_of(counters, ranks):
     hurt = sorted((process for process in counters.processes if process[3]), key=lambda process: -sum(process[3].values()))
     return {"processes": len(counters.processes), "from_live_files": counters.live, "sums": dict(counters.sums),
             "damage": [name for name in DAMAGE if name in counters.sums], "ranks_without": missing_ranks(counters, ranks) if counters.processes else [],
-            "ranks_without_count": ranks - len(counters.hosts), "unverified_messages": counters.unverified()[0],
-            "unverified_bytes": counters.unverified()[1],
+            "ranks_without_count": ranks - len(counters.hosts), "unverified_messages": counters.sums["passthrough_messages"],
+            "unverified": counters.unverified(), "unverified_bytes": counters.unverified_bytes(), "unverified_text": counters.unverified_text(),
             "damaged_processes": [{"rank": number, "host": host, "pid": pid if isinstance(pid, int) else None, "damage": damage}
                                   for number, host, pid, damage in hurt[:PAIRS]]}
 

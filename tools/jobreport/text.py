@@ -75,10 +75,8 @@ def job_lines(model):
                              f"{listing(statistics['ranks_without'], 20)}")
     if statistics["processes"]:
         sums = statistics["sums"]
-        unverified = statistics["unverified_bytes"]
         yield from paragraph("messages", f"{count(sums.get('messages_received', 0))} received, {size(sums.get('bytes_received', 0))}; "
-                             f"{count(statistics['unverified_messages'])} unverified"
-                             + (f", {size(unverified)}" if unverified is not None else ""))
+                             f"not verified: {statistics['unverified_text'] or 'none'}")
 
 
 def twin_lines(twins):

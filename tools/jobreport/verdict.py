@@ -64,7 +64,7 @@ def job_verdict(tally, counters, ranks, hosts):
 
 def undamaged(tally, counters, ranks):
     """Nothing was found: is that good news, or no news?"""
-    messages, unverified = counters.sums["messages_received"], counters.unverified()
+    messages, unverified = counters.sums["messages_received"], counters.unverified_text()
     if tally.newer or tally.damaged_lines:
         return "unknown", "It cannot be told whether anything was damaged: there are records, and none could be read."
     if not counters.processes:
@@ -72,21 +72,14 @@ def undamaged(tally, counters, ranks):
     if counters.off == len(counters.processes):
         return "unknown", "Nothing was verified: UCI_MODE was off."
     if messages == 0:
-        return "unknown", "Nothing was verified: no message has passed through UCI."
+        return "unknown", f"Nothing was verified: {unverified or 'no message has'} passed through UCI."
     sentence = (f"Nothing was damaged: {count(messages, 'message')} ({size(counters.sums['bytes_received'])}) "
-                f"{'was' if messages == 1 else 'were'} verified in {count(len(counters.processes), 'process', 'processes')}, "
-                f"{unverified_text(*unverified)}.")
+                f"{'was' if messages == 1 else 'were'} verified in {count(len(counters.processes), 'process', 'processes')}; "
+                f"not verified: {unverified or 'none'}.")
     missing = ranks - len(counters.hosts)
     if missing:
         sentence = sentence[:-1] + f"; of {count(missing, 'rank')} nothing is known."
     return "clean", sentence
-
-
-def unverified_text(messages, amount):
-    """What passed by."""
-    if messages == 0 and not amount:
-        return "none unverified"
-    return f"{count(messages, 'message')} ({'bytes not counted' if amount is None else size(amount)}) unverified"
 
 
 def damage_sentence(tally, counters):
@@ -200,7 +193,7 @@ def is_all_injected(sums):
 
 def next_steps(tally, counters, level):
     """What to do, the most frequent cause first."""
-    steps = []
+    steps, unverified = [], counters.unverified_text()
     if level == "lost":
         steps.append("Do not use the results of this job: what could not be repaired was either refused, or delivered as it was "
                      "(UCI_ON_ERROR).")
@@ -211,9 +204,9 @@ def next_steps(tally, counters, level):
             steps += NEXT_STEPS.get(cause, NEXT_STEPS["unknown"])
     if not tally.records and not tally.newer and level in ("repaired", "lost"):
         steps.append("Run once more with UCI_EVENTS set, or with uci_run: then each damaged message is recorded.")
-    if level == "unknown":
+    if level == "unknown" and not unverified:
         steps.append("Is UCI on? uci_info tells; and the job must have been run with UCI_STATS and UCI_EVENTS, or with uci_run.")
-    if level in ("clean", "unknown") and counters.sums["passthrough_messages"]:
+    if level in ("clean", "unknown") and unverified:
         steps.append("See UCI's docs/protected.md for what is not verified, and why.")
     return list(dict.fromkeys(steps))
 

@@ -86,7 +86,8 @@ class Summary:
                 "killed": [name_process(process) for process in job.killed],
                 "messages_sent": sums["messages_sent"], "messages_received": sums["messages_received"],
                 "bytes_sent": sums["bytes_sent"], "bytes_received": sums["bytes_received"],
-                "unverified_messages": sums["passthrough_messages"], "damaged_chunks": job.damaged_chunks(),
+                "unverified_messages": sums["passthrough_messages"], "unverified": job.counters.unverified(),
+                "unverified_bytes": job.counters.unverified_bytes(), "damaged_chunks": job.damaged_chunks(),
                 "source_changed_chunks": job.changed_chunks(),
                 "source_changed_delivered": sums["source_changed"], "types_differ": sums["signatures_differ"], "records": job.records.records, "records_unreadable": job.records.damaged_lines,
                 "records_lost": sums["events_lost"], "files_unreadable": job.unreadable, "by_cause": dict(job.causes),
@@ -96,13 +97,13 @@ class Summary:
 
     def lines(self):
         """(name, text) of what there is to say."""
-        sums = self.job.sums
+        sums, unverified = self.job.sums, self.job.counters.unverified_text()
         yield "verdict", self.verdict()
         yield "job", f"{self.ranks} ranks, exit status {self.status}"
         yield "messages", f"{sums['messages_sent']:,} sent, {sums['messages_received']:,} received"
         yield "bytes", f"{sums['bytes_sent']:,} sent, {sums['bytes_received']:,} received"
-        if sums["passthrough_messages"]:
-            yield "not verified", f"{sums['passthrough_messages']:,} messages passed through"
+        if unverified:
+            yield "not verified", f"{unverified} passed through"
         yield from self._damage_lines(sums)
         yield from self._rank_lines()
 
