@@ -25,6 +25,8 @@
     _X(bounce_messages, "of these, through registered bounce buffers") \
     _X(buffered_messages, "rendezvous completed from a copy") \
     _X(staged_messages, "sent from or received into a GPU's memory") \
+    _X(user_am_sent, "active messages sent") \
+    _X(user_am_received, "active messages received") \
     _X(passthrough_messages, "passed through, not verified") \
     _X(passthrough_am, "active messages that passed through") \
     _X(passthrough_put, "puts that passed through") \

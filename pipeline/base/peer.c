@@ -31,6 +31,7 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     uci_mailbox_part_init(&peer->box);
     uci_control_part_init(&peer->talk);
     uci_transfer_part_init(&peer->xfer);
+    uci_message_peer_init(&peer->msgs);
     *peer_p = peer;
     return UCS_OK;
 }
@@ -48,8 +49,8 @@ void uci_peer_destroy(uci_peer_t *peer)
     free(peer->tx.ring);
     free(peer->log.kept);
     free(peer->address);
-    free(peer->transports);
-    free(peer->device);
+    free(peer->lanes.transports);
+    free(peer->lanes.device);
     free(peer);
 }
 
@@ -164,6 +165,9 @@ uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
 
 void uci_ep_destroy(uci_ep_t *ep)
 {
+    if (uci_unlikely(ep->shown)) {
+        ep->peer->worker->calls.ep_hidden(ep);
+    }
     uci_list_del(&ep->link);
     free(ep);
 }
@@ -233,6 +237,38 @@ ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer)
     return ((ep != NULL) || uci_list_is_empty(&peer->eps)) ? ep : uci_peer_endpoint(peer);
 }
 
+/* One that will stay: the user's, or UCI's own */
+static uci_ep_t *uci_peer_find_shown(uci_peer_t *peer)
+{
+    uci_ep_t *own = NULL;
+
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
+        if (!ep->half && !ep->closing && ep->user) {
+            return ep;
+        }
+        own = (ep->half || ep->closing) ? own : ep;
+    }
+    if (own != NULL) {
+        return own;
+    }
+    return (uci_peer_connect(peer) != NULL) ? uci_container_of(peer->eps.prev, uci_ep_t, link) : NULL;
+}
+
+ucp_ep_h uci_peer_endpoint_shown(uci_peer_t *peer)
+{
+    uci_ep_t *ep = uci_peer_find_shown(peer);
+
+    if (ep == NULL) {
+        return NULL;
+    }
+    if (!ep->user && !ep->shown) {
+        ep->shown = true;
+        peer->worker->calls.ep_shown(ep);
+    }
+    return ep->ucp;
+}
+
 /* ---------------------------------------------------------- transports */
 
 static bool uci_peer_is_slow_link(const uci_peer_t *peer, const char *interface)
@@ -254,24 +290,24 @@ static void uci_peer_find_transports(uci_peer_t *peer)
     }
     uci_transports_query(ep, &transports);
     if (transports.list[0] != '\0') {
-        peer->transports = strdup(transports.list);
-        peer->device     = strdup(transports.device);
-        peer->slow_link  = uci_peer_is_slow_link(peer, transports.interface);
+        peer->lanes.transports = strdup(transports.list);
+        peer->lanes.device     = strdup(transports.device);
+        peer->lanes.slow_link  = uci_peer_is_slow_link(peer, transports.interface);
     }
 }
 
 const char *uci_peer_transports(uci_peer_t *peer)
 {
-    if (peer->transports == NULL) {
+    if (peer->lanes.transports == NULL) {
         uci_peer_find_transports(peer);
     }
-    return (peer->transports != NULL) ? peer->transports : "";
+    return (peer->lanes.transports != NULL) ? peer->lanes.transports : "";
 }
 
 const char *uci_peer_device(uci_peer_t *peer)
 {
     (void)uci_peer_transports(peer);
-    return (peer->device != NULL) ? peer->device : "";
+    return (peer->lanes.device != NULL) ? peer->lanes.device : "";
 }
 
 uint32_t uci_peer_stream_chunk_size(uci_peer_t *peer, uint64_t length)
@@ -293,7 +329,7 @@ static const uci_plan_t *uci_peer_find_plan(uci_peer_t *peer)
 
     return uci_tuner_plan(transports, UCI_PATH_BIT(UCI_PATH_GET) | UCI_PATH_BIT(UCI_PATH_BOUNCE) |
                                               (peer->slots.maps_ours ? UCI_PATH_BIT(UCI_PATH_DIRECT) : 0) |
-                                              (peer->slow_link ? UCI_PLAN_SLOW_LINK : 0));
+                                              (peer->lanes.slow_link ? UCI_PLAN_SLOW_LINK : 0));
 }
 
 const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
@@ -302,7 +338,7 @@ const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
 
     if (uci_unlikely(peer->plan == NULL)) {
         plan = uci_peer_find_plan(peer);
-        if (peer->transports == NULL) {
+        if (peer->lanes.transports == NULL) {
             return plan; /* what suits any: not to be kept */
         }
         peer->plan = plan;

@@ -15,6 +15,7 @@
 #include "link/control_part.h"
 #include "link/link_part.h"
 #include "link/mailbox_part.h"
+#include "message/message_part.h"
 #include "conversation/conversation_part.h"
 #include "transfer/transfer_part.h"
 #include "util/list.h"
@@ -36,10 +37,18 @@ typedef struct uci_ep {
     struct uci_peer *peer;
     uci_list_t link;                   /**< in peer->eps */
     bool user;                         /**< the user holds it */
+    bool shown;                        /**< UCI has made it, and has told the user of it, to answer by */
     bool half;                         /**< the other side has closed its end, see uci_peer_endpoint_whole() */
     bool closing;                      /**< the user has closed it, UCX's end is still open */
     ucp_err_handler_cb_t user_handler; /**< what the user wants to be called when it fails; may be NULL */
 } uci_ep_t;
+
+/** Of its first endpoint: found when first needed. */
+typedef struct uci_peer_lanes {
+    char *transports; /**< NULL as long as they can't be found */
+    char *device;     /**< that all of them use; NULL: there is more than one */
+    bool slow_link;   /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK */
+} uci_peer_lanes_t;
 
 /* Each layer has its part, declared in its folder (*_part.h), which it alone writes. What is beside them is of base. */
 typedef struct uci_peer {
@@ -57,15 +66,14 @@ typedef struct uci_peer {
     uci_conversation_t conversation;
     uci_bounce_peer_t slots;
     uci_transfer_peer_t xfer;
+    uci_message_peer_t msgs;
 
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
     bool known;     /**< mark is valid */
     uci_mark_t mark;
     uci_seal_pair_t *pair; /**< keys, made with its mark, and kept as long as the worker lives; or NULL */
     void *address;         /**< UCX address, to connect back; may be NULL */
-    char *transports;      /**< of the first endpoint, found when first needed; NULL as long as they can't be */
-    char *device;          /**< that all its lanes use, found with them; NULL: there is more than one */
-    bool slow_link; /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK; as transports */
+    uci_peer_lanes_t lanes;
     const uci_plan_t *plan; /**< what suits its transports, found when first needed */
     bool rdma;              /**< gets take no work of its processor; known when the plan is */
     unsigned changed;       /**< messages from it that its program has changed while they were sent */
@@ -116,6 +124,9 @@ ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
  * come from there. So it is one whose other end is open, if we know where to connect to.
  */
 ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer);
+
+/** The same for the program, to answer an active message by: the user's own, if there is one. The worker's hooks know it. */
+ucp_ep_h uci_peer_endpoint_shown(uci_peer_t *peer);
 
 /** Transports of the first endpoint, as UCX names them ("posix tcp"; "" as long as it has none), and the choices that suit
  *  them. The first call for a plan may lower eager_max. */

@@ -46,7 +46,11 @@ static void uci_request_call(uci_request_t *req, ucs_status_t status)
         return;
     }
     if (req->flags & UCI_REQUEST_RECV) {
-        req->cb.recv(req->user, status, &req->info, req->user_data);
+        if (uci_unlikely(req->flags & UCI_REQUEST_USER_AM)) {
+            req->cb.recv_am(req->user, status, req->info.length, req->user_data);
+        } else {
+            req->cb.recv(req->user, status, &req->info, req->user_data);
+        }
     } else {
         req->cb.send(req->user, status, req->user_data);
     }
@@ -144,6 +148,15 @@ void uci_request_complete_recv(uci_request_t *req, ucs_status_t status, ucp_tag_
     uci_request_complete_recv_inline(req, status, tag, length);
 }
 
+static void uci_request_tell(const uci_request_t *req, const ucp_request_param_t *param)
+{
+    if (req->flags & UCI_REQUEST_USER_AM) {
+        *param->recv_info.length = req->info.length;
+    } else {
+        *param->recv_info.tag_info = req->info;
+    }
+}
+
 ucs_status_ptr_t uci_request_posted_slow(uci_request_t *req, const ucp_request_param_t *param)
 {
     ucs_status_t status;
@@ -156,7 +169,7 @@ ucs_status_ptr_t uci_request_posted_slow(uci_request_t *req, const ucp_request_p
     /* a request in the user's memory stays readable: Open MPI polls it without looking at what we return */
     status = req->status;
     if ((req->flags & UCI_REQUEST_RECV) && (param->op_attr_mask & UCP_OP_ATTR_FIELD_RECV_INFO)) {
-        *param->recv_info.tag_info = req->info;
+        uci_request_tell(req, param);
     }
     uci_request_put(req);
     return UCS_STATUS_PTR(status);

@@ -29,10 +29,11 @@ enum {
     UCI_REQUEST_USER_MEM  = 1 << 4,
     UCI_REQUEST_POSTING   = 1 << 5, /**< still inside the call that posts it */
     UCI_REQUEST_TWIN = 1 << 6, /**< a receive whose content is compared with that of this process's twins (twin.h) */
-    UCI_REQUEST_NUMBERED = 1 << 7, /**< and `twin` says which message it is */
-    UCI_REQUEST_OWN      = 1 << 8, /**< UCI's: the user's receive comes later */
-    UCI_REQUEST_ESCAPED  = 1 << 9, /**< its content has been damaged since it was verified (uci_edge.delivered) */
-    UCI_REQUEST_SIGNED   = 1 << 10 /**< a receive whose `signature` has not been compared (signed.h) */
+    UCI_REQUEST_NUMBERED = 1 << 7,  /**< and `twin` says which message it is */
+    UCI_REQUEST_OWN      = 1 << 8,  /**< UCI's: the user's receive comes later */
+    UCI_REQUEST_ESCAPED  = 1 << 9,  /**< its content has been damaged since it was verified (uci_edge.delivered) */
+    UCI_REQUEST_SIGNED   = 1 << 10, /**< a receive whose `signature` has not been compared (signed.h) */
+    UCI_REQUEST_USER_AM  = 1 << 11  /**< of an active message of the program's */
 };
 
 /** What twins say of a message: see twin_votes.h. */
@@ -51,6 +52,7 @@ typedef struct uci_request {
     union {
         ucp_send_nbx_callback_t send;
         ucp_tag_recv_nbx_callback_t recv;
+        ucp_am_recv_data_nbx_callback_t recv_am;
     } cb;
     void *user_data;
     ucp_tag_recv_info_t info;           /**< of a completed receive */

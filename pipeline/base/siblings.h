@@ -13,7 +13,7 @@
  *
  *   - Completions of UCI's requests that have a callback stay queued until the worker's next own turn (uci_request_deliver()).
  *     Only functions of generic datatypes may be called, for a receive that was posted.
- *   - A worker for which UCX itself calls the program (active messages, callbacks of operations that pass through, error
+ *   - A worker for which UCX itself calls the program (callbacks of operations that pass through, error
  *     handlers) is left alone.
  *   - A worker of mode MULTI is served if its lock is free. Another one only by the thread that uses it: a thread that comes new
  *     to it says so under the lock of this file first, and waits there for one who serves (uci_siblings_take_over()). So two

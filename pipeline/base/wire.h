@@ -23,11 +23,12 @@
 #define UCI_WIRE_H_
 
 #include <stddef.h>
+#include <string.h>
 #include "util/types.h"
 #include "seal/seal.h"
 #include "uci_signature.h"
 
-#define UCI_PROTOCOL_VERSION 9
+#define UCI_PROTOCOL_VERSION 10
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_FRAME_AM_ID  1020 /**< frames */
@@ -84,6 +85,12 @@ typedef enum {
 #define UCI_FRAME_SIGNED       0xf0 /**< uint64_t, uci_signature_word() */
 #define UCI_FRAME_SIGNED_MIXED 0xd0 /**< uci_trailer_t, then that */
 
+/**
+ * The same of a program's own active message, EAGER or RNDV; its tag is a uci_user_am_what_t. Payload of EAGER: the user's bytes, `pad`
+ * bytes that are 0, the user's header. A rendezvous is two frames: EAGER with the header alone, then RNDV.
+ */
+#define UCI_FRAME_USER_AM 0xc0
+
 /** What the types of a message are, if a word can't say. */
 typedef struct uci_trailer {
     uint64_t hash;
@@ -91,9 +98,43 @@ typedef struct uci_trailer {
     char text[UCI_SIGNATURE_TEXT_MAX];
 } uci_trailer_t;
 
+enum {
+    UCI_USER_AM_RNDV  = 1 << 0, /**< the next frame describes its data */
+    UCI_USER_AM_EAGER = 1 << 1, /**< with RNDV: its handler gets all of it at once */
+    UCI_USER_AM_REPLY = 1 << 2, /**< its handler gets an endpoint to answer by */
+    UCI_USER_AM_ASKED = 1 << 3, /**< with RNDV: its program has said that it is one */
+    UCI_USER_AM_EMPTY =
+            1 << 4, /**< with RNDV: there are no data, the byte that is described is none of the program's */
+    UCI_USER_AM_FLAGS = (1 << 5) - 1
+};
+
+typedef struct uci_user_am_what {
+    uint16_t id;
+    uint16_t header_length; /**< bytes */
+    uint8_t pad; /**< bytes between data and header, so that this begins at a multiple of UCI_USER_AM_ALIGN */
+    uint8_t flags;
+    uint16_t zero; /**< 0 */
+} uci_user_am_what_t;
+
+#define UCI_USER_AM_ALIGN 8u
+
+/** @return the program's id in the place of a tag. */
+UCI_INLINE unsigned uci_user_am_id(uint64_t tag)
+{
+    uci_user_am_what_t what;
+
+    memcpy(&what, &tag, sizeof(what));
+    return what.id;
+}
+
+UCI_INLINE bool uci_frame_is_user_am(unsigned kind)
+{
+    return (kind & 0xf0) == UCI_FRAME_USER_AM;
+}
+
 UCI_INLINE bool uci_frame_is_signed(unsigned kind)
 {
-    return (kind & 0xf0) != 0xe0;
+    return (kind & UCI_FRAME_SIGNED_MIXED) == UCI_FRAME_SIGNED_MIXED; /* which both have, and no other */
 }
 
 /** @return bytes of the signature that frames of this kind have. */
@@ -104,7 +145,7 @@ UCI_INLINE uint32_t uci_frame_trailer(unsigned kind)
                                                        : sizeof(uint64_t);
 }
 
-/** @return a uci_frame_kind_t: the kind without its signature. */
+/** @return a uci_frame_kind_t: the kind without its signature, and of whatever it is. */
 UCI_INLINE unsigned uci_frame_kind(unsigned kind)
 {
     return (kind & 0x0f) | 0xe0;
@@ -278,6 +319,7 @@ typedef enum {
 _Static_assert(UCI_SEALED_OVERHEAD <= UCI_SEALED_ROOM, "room for a record");
 _Static_assert(sizeof(uci_mark_t) == 124, "mark");
 _Static_assert(sizeof(uci_frame_hdr_t) == 40, "frame header");
+_Static_assert(sizeof(uci_user_am_what_t) == sizeof(uint64_t), "in the place of a tag");
 _Static_assert(sizeof(uci_trailer_t) == 80, "trailer");
 _Static_assert(sizeof(uci_am_hdr_t) == 48, "active message header");
 

@@ -29,6 +29,28 @@ void uci_wire_refuse(const uci_peer_t *peer, const char *what, const char *wrong
 
 /* ---------------------------------------------------------------- frames */
 
+static const char *uci_wire_check_user_am(const uci_frame_hdr_t *hdr)
+{
+    uci_user_am_what_t what;
+
+    if (hdr->kind == (UCI_FRAME_USER_AM | (UCI_FRAME_RNDV & 0x0f))) {
+        return (hdr->length == sizeof(uci_rndv_desc_t)) ? NULL : "a length that no descriptor has";
+    }
+    memcpy(&what, &hdr->tag, sizeof(what));
+    if ((hdr->kind != (UCI_FRAME_USER_AM | (UCI_FRAME_EAGER & 0x0f))) || (what.flags & ~UCI_USER_AM_FLAGS) ||
+        (what.zero != 0)) {
+        return "a kind of active message that does not exist";
+    }
+    if ((hdr->length > UCI_FRAME_MAX) || (what.pad >= UCI_USER_AM_ALIGN) ||
+        (what.header_length + what.pad > hdr->length) ||
+        ((what.flags & UCI_USER_AM_RNDV)
+                 ? (what.header_length != hdr->length)
+                 : (what.flags & (UCI_USER_AM_EAGER | UCI_USER_AM_ASKED | UCI_USER_AM_EMPTY)))) {
+        return "a header that is longer than its frame";
+    }
+    return NULL;
+}
+
 const char *uci_wire_check_frame(const uci_frame_hdr_t *hdr)
 {
     uint32_t trailer;
@@ -39,6 +61,9 @@ const char *uci_wire_check_frame(const uci_frame_hdr_t *hdr)
     }
     if (uci_unlikely(uci_digest_by_id(hdr->digest) == NULL)) {
         return "a digest that there is not";
+    }
+    if (uci_frame_is_user_am(hdr->kind)) {
+        return uci_wire_check_user_am(hdr);
     }
     if (((hdr->kind & 0xf0) != 0xe0) && ((hdr->kind & 0xf0) != UCI_FRAME_SIGNED) &&
         ((hdr->kind & 0xf0) != UCI_FRAME_SIGNED_MIXED)) {

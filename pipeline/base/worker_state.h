@@ -27,6 +27,7 @@
 #include "live/stats.h"
 #include "tune/tuner.h"
 
+struct uci_ep;
 struct uci_message;
 struct uci_recv_op;
 struct uci_stage;
@@ -147,6 +148,9 @@ typedef struct uci_worker_calls {
     uci_worker_arrived_t arrived;
     uci_worker_lost_t lost;
     uint32_t recv_flags; /**< that receives of the user's begin with */
+    /** The program is told of an endpoint that UCI has made, which its hooks have to know; it goes */
+    void (*ep_shown)(struct uci_ep *ep);
+    void (*ep_hidden)(struct uci_ep *ep);
 } uci_worker_calls_t;
 
 /* Each layer has its part, declared in its folder (*_part.h), which it alone writes. What is beside them is of base. */
@@ -229,6 +233,14 @@ UCI_INLINE void uci_worker_take_by(uci_worker_t *worker, uci_worker_arrived_t ar
     worker->calls.arrived    = arrived;
     worker->calls.lost       = lost;
     worker->calls.recv_flags = recv_flags;
+}
+
+/** Who knows the endpoints that the program is told of. */
+UCI_INLINE void uci_worker_show_by(uci_worker_t *worker, void (*shown)(struct uci_ep *ep),
+                                   void (*hidden)(struct uci_ep *ep))
+{
+    worker->calls.ep_shown  = shown;
+    worker->calls.ep_hidden = hidden;
 }
 
 /** UCX may call the program from inside of its progress (siblings.h). */

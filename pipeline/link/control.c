@@ -272,8 +272,19 @@ void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq,
 
 void uci_control_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags)
 {
+    uci_control_fin_status(peer, seq, flags, UCS_OK);
+}
+
+void uci_control_fin_status(uci_peer_t *peer, uint64_t seq, uint16_t flags, ucs_status_t status)
+{
+    uci_control_t *msg = uci_control_get(peer, UCI_AM_FIN, seq, 0);
+
     ++peer->talk.fins_sent;
-    uci_control_send_simple(peer, UCI_AM_FIN, seq, 0, flags);
+    if (msg != NULL) {
+        msg->hdr.flags = flags;
+        msg->hdr.value = (uint64_t)(0 - (int64_t)status);
+        uci_control_send(msg);
+    }
 }
 
 void uci_control_send_pending(uci_peer_t *peer)

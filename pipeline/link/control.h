@@ -59,6 +59,9 @@ void uci_control_send_simple(uci_peer_t *peer, uci_am_type_t type, uint64_t seq,
 /** Tell the peer that message @a seq of its is over: verified, truncated or given up. */
 void uci_control_fin(uci_peer_t *peer, uint64_t seq, uint16_t flags);
 
+/** The same of an active message that the program has not taken. @param status  what its send ends with, UCS_OK or an error. */
+void uci_control_fin_status(uci_peer_t *peer, uint64_t seq, uint16_t flags, ucs_status_t status);
+
 /** Send what waits for an endpoint to @a peer. */
 void uci_control_send_pending(uci_peer_t *peer);
 

@@ -332,7 +332,7 @@ static bool uci_link_is_intact(uci_frame_t *frame)
         (digest->digest(uci_frame_payload(frame), hdr->length) == hdr->value)) {
         return true;
     }
-    uci_report_copy_damaged(frame->peer, hdr->tag, hdr->length);
+    uci_report_copy_damaged(frame->peer, hdr->tag, uci_frame_is_user_am(hdr->kind), hdr->length);
     return false;
 }
 

@@ -32,7 +32,7 @@ static void uci_sealed_drop(uci_worker_t *worker, uci_peer_t *peer, uint64_t uid
 /* May who sends to us also write to what UCX hands over? If all ways between us are known, and none is memory, not */
 static bool uci_sealed_is_shared(const uci_peer_t *peer)
 {
-    return (peer->transports == NULL) || uci_shared_memory_is_possible(peer->transports);
+    return (peer->lanes.transports == NULL) || uci_shared_memory_is_possible(peer->lanes.transports);
 }
 
 /* @return who sent it; NULL: it is rejected, and done with */

@@ -1,21 +1,68 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What the layer of messages keeps of a worker: recv.c and unexpected.c write it.
+ * What the layer of messages keeps of a worker and of a peer: recv.c and unexpected.c write it, user_am.c what is of active messages.
  */
 #ifndef UCI_MESSAGE_PART_H_
 #define UCI_MESSAGE_PART_H_
 
+#include "ucp/ucp_api.h"
 #include "util/list.h"
+#include "util/types.h"
+
+struct uci_message;
+
+/** What the program has set for an id. */
+typedef struct uci_user_am_handler {
+    union {
+        ucp_am_recv_callback_t recv; /**< ucp_worker_set_am_recv_handler(); NULL: none */
+        ucp_am_callback_t old;       /**< ucp_worker_set_am_handler() */
+    };
+    void *arg;
+    uint32_t flags; /**< as the program gave them */
+    bool is_old;
+} uci_user_am_handler_t;
+
+#define UCI_USER_AM_REFUSALS 64u
+
+/** A large active message that the program has not taken, and what its sender is told, once more if it asks. */
+typedef struct uci_user_am_refusal {
+    uint64_t uid;
+    uint64_t seq;
+    ucs_status_t status; /**< UCS_OK: none */
+} uci_user_am_refusal_t;
 
 typedef struct uci_message_worker {
-    uci_list_t probed;       /**< uci_message_t that the user holds by a handle */
-    bool watches_deliveries; /**< see uci_edge.delivered */
+    uci_list_t probed;               /**< uci_message_t that the user holds by a handle */
+    bool watches_deliveries;         /**< see uci_edge.delivered */
+    uci_user_am_handler_t *handlers; /**< by id */
+    unsigned handler_count;
+    uci_user_am_refusal_t refusals[UCI_USER_AM_REFUSALS]; /**< the last ones */
+    unsigned refusal_count;
+    size_t am_alignment; /**< of the data that a handler gets, a power of two */
+    uci_list_t am_ready; /**< peers whose first active message has not been handed out */
 } uci_message_worker_t;
 
-UCI_INLINE void uci_message_worker_init(uci_message_worker_t *msgs)
+typedef struct uci_message_peer {
+    uci_list_t am_queue;            /**< active messages that no handler has seen, in order */
+    uci_list_t am_link;             /**< in am_ready of the worker */
+    struct uci_message *am_header;  /**< of a rendezvous whose descriptor comes next; or NULL */
+    struct uci_message *am_fetched; /**< the first of the queue, while its data are fetched; or NULL */
+    bool am_lost;                   /**< such a header is lost */
+} uci_message_peer_t;
+
+/** @param am_alignment  that the program asks for. */
+UCI_INLINE void uci_message_worker_init(uci_message_worker_t *msgs, size_t am_alignment)
 {
+    msgs->am_alignment = am_alignment;
     uci_list_init(&msgs->probed);
+    uci_list_init(&msgs->am_ready);
+}
+
+UCI_INLINE void uci_message_peer_init(uci_message_peer_t *msgs)
+{
+    uci_list_init(&msgs->am_queue);
+    uci_list_init(&msgs->am_link);
 }
 
 #endif

@@ -20,6 +20,7 @@
 #include "live/stats.h"
 #include "report/types_match.h"
 #include "unexpected.h"
+#include "user_am.h"
 #include "base/wire_check.h"
 
 /* -------------------------------------------------------------- frames */
@@ -199,6 +200,18 @@ static bool uci_recv_arrived_other(uci_peer_t *peer, const uci_frame_hdr_t *hdr,
     return uci_recv_scattered(peer, hdr, payload, req);
 }
 
+/* All but eager messages without a signature */
+static bool uci_recv_arrived_kind(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    uci_request_t *req;
+
+    if (uci_frame_is_user_am(hdr->kind)) {
+        return uci_user_am_arrived(peer, hdr, payload);
+    }
+    req = uci_recv_find(peer, hdr->tag);
+    return (req != NULL) ? uci_recv_arrived_other(peer, hdr, payload, req) : uci_recv_keep(peer, hdr, payload);
+}
+
 /* Move the payload into the user's buffer, with its digest; in line for the smallest */
 UCI_INLINE uint64_t uci_recv_store(void *dst, const char *payload, const uci_frame_hdr_t *hdr)
 {
@@ -210,14 +223,17 @@ UCI_INLINE uint64_t uci_recv_store(void *dst, const char *payload, const uci_fra
 
 UCI_INLINE bool uci_recv_frame(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, bool is_watched)
 {
-    uci_request_t *req = uci_recv_find(peer, hdr->tag);
-    size_t length      = hdr->length;
+    size_t length = hdr->length;
+    uci_request_t *req;
 
-    if (req == NULL) {
-        return uci_recv_keep(peer, hdr, payload);
+    if (uci_unlikely(hdr->kind != UCI_FRAME_EAGER)) {
+        return uci_recv_arrived_kind(peer, hdr, payload);
     }
-    if (uci_unlikely(hdr->kind != UCI_FRAME_EAGER) || uci_unlikely(length > req->buffer.length) ||
-        uci_unlikely(req->buffer.kind != UCI_BUFFER_CONTIG)) {
+    req = uci_recv_find(peer, hdr->tag);
+    if (req == NULL) {
+        return uci_unexpected_keep(peer, hdr, payload);
+    }
+    if (uci_unlikely(length > req->buffer.length) || uci_unlikely(req->buffer.kind != UCI_BUFFER_CONTIG)) {
         return uci_recv_arrived_other(peer, hdr, payload, req);
     }
     if (uci_unlikely(uci_recv_store(req->buffer.data, payload, hdr) != hdr->value)) {
@@ -267,11 +283,16 @@ void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *
     ucs_status_t status   = uci_repair_policy();
     uint64_t seq          = peer->rx.next - 1;
     size_t max            = uci_frame_is_signed(hdr->kind) ? plain.length : length;
+    bool is_user_am       = uci_frame_is_user_am(hdr->kind);
 
     hdr    = &plain;
     length = (hdr->kind == UCI_FRAME_RNDV) ? 0 : uci_min(length, max); /* of its descriptor nobody has any use */
     if (uci_frame_wants_fin(hdr->kind)) {
         uci_control_fin(peer, seq, 0);
+    }
+    if (is_user_am) {
+        uci_user_am_lost(peer, hdr, payload, length, status);
+        return;
     }
     if (req == NULL) {
         uci_unexpected_keep_lost(peer, hdr, payload, length, status);
@@ -284,7 +305,7 @@ void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *
 
 void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
 {
-    uci_recv_lose(peer, uci_recv_find(peer, hdr->tag), hdr, payload, length);
+    uci_recv_lose(peer, uci_frame_is_user_am(hdr->kind) ? NULL : uci_recv_find(peer, hdr->tag), hdr, payload, length);
 }
 
 /* ------------------------------------------------------------- posting */
@@ -421,7 +442,7 @@ void uci_recv_on_query(uci_peer_t *peer, uint64_t seq)
     if (op != NULL) {
         uci_repair_hear_query(op);
     } else if ((seq < peer->rx.next) && !uci_unexpected_has(peer, seq)) {
-        uci_control_fin(peer, seq, UCI_AM_FLAG_REPAIR);
+        uci_control_fin_status(peer, seq, UCI_AM_FLAG_REPAIR, uci_unexpected_refused(peer, seq));
     }
     /* else it has not been matched yet */
 }

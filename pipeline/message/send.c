@@ -14,6 +14,7 @@
 #include "data/packer.h"
 #include "transfer/repair.h"
 #include "link/sealed.h"
+#include "send_end.h"
 #include "transfer/send_rndv.h"
 #include "base/signed.h"
 #include "live/stats.h"
@@ -28,8 +29,7 @@
 /* ------------------------------------------------------------- eager */
 
 /* The frame holds the data, and waits for its carrier: pass that back-pressure on */
-static UCI_NOINLINE ucs_status_ptr_t uci_send_eager_pending(uci_worker_t *worker, uci_frame_t *frame,
-                                                            const ucp_request_param_t *param)
+ucs_status_ptr_t uci_send_eager_pending(uci_worker_t *worker, uci_frame_t *frame, const ucp_request_param_t *param)
 {
     uci_request_t *req;
 
@@ -42,25 +42,6 @@ static UCI_NOINLINE ucs_status_ptr_t uci_send_eager_pending(uci_worker_t *worker
     }
     frame->req = req;
     return uci_request_posted(req, param);
-}
-
-UCI_INLINE ucs_status_ptr_t uci_send_eager_end(uci_ep_t *ep, uci_frame_t *frame, size_t length, ucs_status_t status,
-                                               const ucp_request_param_t *param)
-{
-    uci_worker_t *worker = ep->peer->worker;
-
-    UCI_STATS_INC(messages_sent);
-    UCI_STATS_INC(eager_messages);
-    UCI_STATS_ADD(bytes_sent, length);
-    if (uci_likely(status == UCS_OK)) {
-        return uci_likely(!(param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL)) ? NULL
-                                                                                 : uci_request_immediate(worker, param);
-    }
-    if (status == UCS_INPROGRESS) {
-        return uci_send_eager_pending(worker, frame, param);
-    }
-    uci_frame_put(&worker->frames, frame);
-    return UCS_STATUS_PTR(status);
 }
 
 static __attribute__((noinline)) ucs_status_ptr_t uci_send_eager(uci_ep_t *ep, uci_buffer_t *buffer, ucp_tag_t tag,

@@ -39,6 +39,8 @@ static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hd
     message->status    = UCS_OK;
     message->lost      = false;
     message->probed    = false;
+    message->discarded = false;
+    message->user_am   = false;
     message->is_signed = false;
     message->numbered  = false;
     message->adopted   = NULL;
@@ -69,7 +71,7 @@ static const uci_digest_ops_t *uci_unexpected_digest(const uci_message_t *messag
 }
 
 /* @param behind  room for so many bytes behind its payload. @return NULL: damaged, or no memory */
-UCI_INLINE uci_message_t *uci_unexpected_take_in(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+UCI_INLINE uci_message_t *uci_unexpected_copy_in(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
                                                  size_t behind)
 {
     bool rndv                      = (hdr->kind == UCI_FRAME_RNDV);
@@ -89,8 +91,18 @@ UCI_INLINE uci_message_t *uci_unexpected_take_in(uci_peer_t *peer, const uci_fra
                                   ? uci_unexpected_desc(message)->length
                                   : 0;
     }
-    uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
     uci_link_delivered(peer, hdr->length);
+    return message;
+}
+
+UCI_INLINE uci_message_t *uci_unexpected_take_in(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                                 size_t behind)
+{
+    uci_message_t *message = uci_unexpected_copy_in(peer, hdr, payload, behind);
+
+    if (uci_likely(message != NULL)) {
+        uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
+    }
     return message;
 }
 
@@ -122,8 +134,8 @@ bool uci_unexpected_keep_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, co
     return true;
 }
 
-void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
-                              ucs_status_t status)
+uci_message_t *uci_unexpected_take_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                        size_t length, ucs_status_t status)
 {
     uci_message_t *message = uci_unexpected_create(peer, hdr, length, 0);
 
@@ -134,7 +146,87 @@ void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, cons
     message->seq    = peer->rx.next - 1; /* the link has counted it */
     message->status = status;
     message->lost   = true;
+    return message;
+}
+
+void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
+                              ucs_status_t status)
+{
+    uci_message_t *message = uci_unexpected_take_lost(peer, hdr, payload, length, status);
+
     uci_match_keep(&peer->worker->match, &message->match, hdr->tag);
+}
+
+uci_message_t *uci_unexpected_take(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    return uci_unexpected_copy_in(peer, hdr, payload, 0);
+}
+
+uci_message_t *uci_unexpected_create_empty(const uci_message_t *like, size_t length)
+{
+    uci_message_t *message = uci_unexpected_create(like->peer, &like->hdr, length, 0);
+
+    if (message != NULL) {
+        message->seq = like->seq;
+    }
+    return message;
+}
+
+void uci_unexpected_hold(uci_message_t *message)
+{
+    uci_list_add_tail(&message->worker->msgs.probed, &message->link);
+    message->probed = true;
+}
+
+static bool uci_unexpected_is_arriving(const uci_message_t *message)
+{
+    return (message->adopted != NULL) && (message->status == UCS_INPROGRESS);
+}
+
+ucs_status_t uci_unexpected_refused(const uci_peer_t *peer, uint64_t seq)
+{
+    unsigned i;
+
+    for (i = 0; i < UCI_USER_AM_REFUSALS; ++i) {
+        const uci_user_am_refusal_t *refusal = &peer->worker->msgs.refusals[i];
+
+        if ((refusal->uid == peer->uid) && (refusal->seq == seq)) {
+            return refusal->status;
+        }
+    }
+    return UCS_OK;
+}
+
+static void uci_unexpected_say_refused(const uci_message_t *message, ucs_status_t status)
+{
+    uci_message_worker_t *msgs = &message->worker->msgs;
+
+    if (status != UCS_OK) {
+        msgs->refusals[msgs->refusal_count++ % UCI_USER_AM_REFUSALS] = (uci_user_am_refusal_t){
+                .uid = message->peer->uid, .seq = message->seq, .status = status};
+    }
+    uci_control_fin_status(message->peer, message->seq, 0, status);
+}
+
+void uci_unexpected_refuse(uci_message_t *message, ucs_status_t status)
+{
+    if (message->probed) {
+        uci_list_del(&message->link);
+    }
+    if (uci_unlikely(uci_unexpected_is_arriving(message))) {
+        uci_unexpected_hold(message); /* until then */
+        message->discarded = true;
+        return;
+    }
+    if ((message->hdr.kind == UCI_FRAME_RNDV) && (message->adopted == NULL) && !message->lost) {
+        uci_unexpected_say_refused(message, status);
+    }
+    uci_unexpected_free(message);
+}
+
+void uci_unexpected_discard(uci_message_t *message)
+{
+    uci_unexpected_refuse(message, UCS_OK);
 }
 
 /* ------------------------------------------------------------- delivery */
@@ -152,8 +244,8 @@ static void uci_unexpected_finish(uci_message_t *message, uci_request_t *req, uc
 static ucs_status_t uci_unexpected_damaged(const uci_message_t *message)
 {
     uci_repair_count_lost();
-    uci_report_message_lost(message->peer, message->seq, message->hdr.tag, message->length, UCI_REASON_WAITED,
-                            uci_reason_texts[UCI_REASON_WAITED]);
+    uci_report_message_lost(message->peer, message->seq, message->hdr.tag, message->user_am, message->length,
+                            UCI_REASON_WAITED, uci_reason_texts[UCI_REASON_WAITED]);
     return uci_repair_policy();
 }
 
@@ -242,11 +334,6 @@ static void uci_unexpected_hand_out(uci_message_t *message, uci_request_t *req)
     }
 }
 
-static bool uci_unexpected_is_arriving(const uci_message_t *message)
-{
-    return (message->adopted != NULL) && (message->status == UCS_INPROGRESS);
-}
-
 static void uci_unexpected_number(uci_message_t *message)
 {
     if (!message->numbered) {
@@ -328,30 +415,76 @@ ucp_tag_message_h uci_unexpected_probe(uci_worker_t *worker, ucp_tag_t tag, ucp_
     return (ucp_tag_message_h)message;
 }
 
+/* @return UCS_OK, and a request that receives into this buffer */
+static ucs_status_t uci_unexpected_prepare(uci_worker_t *worker, void *data, size_t count,
+                                           const ucp_request_param_t *param, uint32_t flags, uci_request_t **req_p)
+{
+    uci_request_t *req = uci_request_get(worker, param);
+    ucs_status_t status;
+
+    if (req == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    req->flags |= flags;
+    status = uci_buffer_init_recv(&req->buffer, data, count, uci_buffer_datatype(param));
+    if (status != UCS_OK) {
+        uci_request_put(req);
+        return status;
+    }
+    *req_p = req;
+    return UCS_OK;
+}
+
 ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t count, ucp_tag_message_h handle,
                                      const ucp_request_param_t *param)
 {
     const uci_signature_t *signature = uci_signed_take_recv();
-    ucp_datatype_t datatype          = uci_buffer_datatype(param);
-    uci_message_t *message           = (uci_message_t *)handle;
     ucs_status_t status;
     uci_request_t *req;
 
-    req = uci_request_get(worker, param);
-    if (req == NULL) {
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
-    }
-    req->flags |= worker->calls.recv_flags;
-    status = uci_buffer_init_recv(&req->buffer, data, count, datatype);
+    status = uci_unexpected_prepare(worker, data, count, param, worker->calls.recv_flags, &req);
     if (status != UCS_OK) {
-        uci_request_put(req);
         return UCS_STATUS_PTR(status);
     }
     if (signature != NULL) {
         uci_signed_set(req, signature);
     }
-    uci_unexpected_deliver(message, req);
+    uci_unexpected_deliver((uci_message_t *)handle, req);
     return uci_request_posted(req, param);
+}
+
+/* What is here has been verified, and the program could read it where it is. Of a large one nothing is wanted, or nothing is there */
+static void uci_unexpected_copy_user_am(const uci_message_t *message, uci_request_t *req)
+{
+    size_t length       = (message->hdr.kind == UCI_FRAME_RNDV) ? 0 : message->length;
+    ucs_status_t status = UCS_ERR_MESSAGE_TRUNCATED;
+
+    if (length <= req->buffer.length) {
+        uci_buffer_store(&req->buffer, 0, message->payload, length);
+        status = req->buffer.status;
+    }
+    uci_request_complete_recv(req, status, message->hdr.tag, length);
+}
+
+ucs_status_ptr_t uci_unexpected_recv_user_am(uci_message_t *message, void *data, size_t count,
+                                             const ucp_request_param_t *param, bool is_over)
+{
+    ucs_status_t status;
+    uci_request_t *req;
+
+    status = uci_unexpected_prepare(message->worker, data, count, param, UCI_REQUEST_RECV | UCI_REQUEST_USER_AM, &req);
+    if ((status == UCS_OK) && (message->hdr.kind == UCI_FRAME_RNDV) &&
+        (uci_min(message->length, req->buffer.length) > 0)) {
+        uci_unexpected_deliver(message, req);
+        return uci_request_posted(req, param);
+    }
+    if (status == UCS_OK) {
+        uci_unexpected_copy_user_am(message, req);
+    }
+    if (is_over) {
+        uci_unexpected_discard(message);
+    }
+    return (status == UCS_OK) ? uci_request_posted(req, param) : UCS_STATUS_PTR(status);
 }
 
 /* ------------------------------------------------------------- adopting */
@@ -446,7 +579,10 @@ static void uci_unexpected_adopted(void *request, ucs_status_t status, const ucp
         message->hdr.value = uci_unexpected_digest(message)->digest(message->content, message->length);
     }
     uci_request_release(message->adopted);
-    if (req != NULL) {
+    if (uci_unlikely(message->discarded)) {
+        uci_list_del(&message->link);
+        uci_unexpected_free(message);
+    } else if (req != NULL) {
         uci_list_del(&message->link);
         uci_unexpected_hand_out(message, req);
     }

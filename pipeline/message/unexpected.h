@@ -35,9 +35,14 @@ typedef struct uci_message {
     uint8_t cls;         /**< of the frame whose memory it lives in */
     bool lost;
     bool probed;
-    bool is_signed;       /**< `word` tells its types, with what is behind its payload if they are mixed */
-    bool numbered;        /**< `twin` says which message it is: it was taken by a probe */
-    uci_twin_note_t twin; /**< see twin.h */
+    bool discarded; /**< nobody wants it, but it is being adopted */
+    bool user_am;   /**< an active message of the program's */
+    bool is_signed; /**< `word` tells its types, with what is behind its payload if they are mixed */
+    bool numbered;  /**< `twin` says which message it is: it was taken by a probe */
+    union {
+        uci_twin_note_t twin;      /**< see twin.h */
+        struct uci_message *other; /**< of an active message of the program's: see user_am.h */
+    };
     uint64_t
             word; /**< see signed.h. (Payload lies at a multiple of 16, which an attribute would ask of list heads, too) */
     uci_request_t *adopted; /**< the receive that moves it here, or has; NULL: none */
@@ -98,6 +103,34 @@ void uci_unexpected_adopt_all(uci_peer_t *peer);
 
 /** The same for message @a seq. @return the operation, NULL: there is no such message. */
 struct uci_recv_op *uci_unexpected_adopt(uci_peer_t *peer, uint64_t seq);
+
+/* Active messages of the program's, which nobody matches (user_am.h) */
+
+/** As uci_unexpected_keep(), but it is the caller's. @return NULL: damaged, or no memory. */
+uci_message_t *uci_unexpected_take(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload);
+
+/** As uci_unexpected_keep_lost(), likewise. */
+uci_message_t *uci_unexpected_take_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload,
+                                        size_t length, ucs_status_t status);
+
+/** @return one of the same peer and number, with room for @a length bytes; NULL: no memory. */
+uci_message_t *uci_unexpected_create_empty(const uci_message_t *like, size_t length);
+
+/** The user holds it by a handle: it goes when the worker goes, if nothing else happens to it. */
+void uci_unexpected_hold(uci_message_t *message);
+
+/** Nobody wants it: the sender of a large one is told that its send is over, with @a status. */
+void uci_unexpected_refuse(uci_message_t *message, ucs_status_t status);
+
+/** The same with UCS_OK. */
+void uci_unexpected_discard(uci_message_t *message);
+
+/** @return what the sender of a large one was told, if it was not UCS_OK, and not long ago. */
+ucs_status_t uci_unexpected_refused(const uci_peer_t *peer, uint64_t seq);
+
+/** As ucp_am_recv_data_nbx(): a descriptor is gone afterwards, whatever is returned, and so is what is here if it @a is_over. */
+ucs_status_ptr_t uci_unexpected_recv_user_am(uci_message_t *message, void *buffer, size_t count,
+                                             const ucp_request_param_t *param, bool is_over);
 
 void uci_unexpected_cleanup(uci_worker_t *worker);
 

@@ -170,6 +170,18 @@ void uci_record_write_tag(uci_json_t *json, ucp_tag_t tag)
     uci_json_close(json, '}');
 }
 
+static void uci_record_write_name(uci_json_t *json, const uci_record_t *record)
+{
+    if (record->user_am) {
+        uci_json_null(json, "tag");
+        uci_json_null(json, "mpi");
+        uci_json_uint(json, "active_message", uci_user_am_id(record->tag));
+    } else {
+        uci_record_write_tag(json, record->tag);
+        uci_json_null(json, "active_message");
+    }
+}
+
 /* Of what was damaged first */
 static void uci_record_write_first(uci_json_t *json, const uci_record_t *record, const uci_damage_t *damage)
 {
@@ -260,7 +272,7 @@ static void uci_record_write_line(FILE *stream, const uci_record_t *record)
     uci_json_string(&json, "path", uci_way_paths[record->way]);
     uci_json_string(&json, "carrier", uci_way_carriers[record->way]);
     uci_record_write_device(&json, record);
-    uci_record_write_tag(&json, record->tag);
+    uci_record_write_name(&json, record);
     uci_json_uint(&json, "seq", record->seq);
     uci_json_string(&json, "kind", record->kind);
     uci_json_uint(&json, "length", record->length);

@@ -38,6 +38,7 @@ typedef struct uci_record {
     bool by_sender;     /**< this process has sent it; else it receives it */
     uci_peer_t *peer;   /**< the other side; NULL: not known */
     ucp_tag_t tag;
+    bool user_am; /**< an active message of the program's: `tag` is a uci_user_am_what_t */
     uint64_t seq;
     const char *kind;
     uint64_t length;

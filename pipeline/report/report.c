@@ -5,6 +5,7 @@
 
 #include "util/log.h"
 #include "mismatch.h"
+#include "base/request.h"
 #include "forensics/mpi_tag.h"
 #include "base/path.h"
 #include "port_errors.h"
@@ -32,6 +33,7 @@ static uci_record_t uci_report_of(uci_recv_op_t *op)
     uci_record_t record        = {.reason     = "",
                                   .peer       = op->peer,
                                   .tag        = op->tag,
+                                  .user_am    = (op->req->flags & UCI_REQUEST_USER_AM) != 0,
                                   .seq        = op->seq,
                                   .kind       = "rendezvous",
                                   .length     = op->length,
@@ -58,6 +60,7 @@ static uci_record_t uci_report_of_frame(uci_peer_t *peer, uint64_t seq, const uc
     uci_record_t record = {.reason     = "",
                            .peer       = peer,
                            .tag        = hdr->tag,
+                           .user_am    = uci_frame_is_user_am(hdr->kind),
                            .seq        = seq,
                            .kind       = (uci_frame_kind(hdr->kind) == UCI_FRAME_RNDV) ? "descriptor" : "eager",
                            .length     = hdr->length,
@@ -216,6 +219,21 @@ void uci_report_tag(ucp_tag_t tag, char *text, size_t size)
     }
 }
 
+void uci_report_name(ucp_tag_t tag, bool user_am, char *text, size_t size)
+{
+    if (user_am) {
+        snprintf(text, size, "active message %u", uci_user_am_id(tag));
+    } else {
+        snprintf(text, size, "tag ");
+        uci_report_tag(tag, text + strlen(text), size - strlen(text));
+    }
+}
+
+static void uci_report_name_send(const uci_send_op_t *op, char *text, size_t size)
+{
+    uci_report_name(uci_frame_tag(op->frame), uci_frame_is_user_am(uci_frame_hdr(op->frame)->kind), text, size);
+}
+
 /* "copy, after 3 gets that brought wrong bytes": of the last rung */
 static const char *uci_report_rungs(const uci_record_t *record, uci_rung_t rung, char *text, size_t size)
 {
@@ -276,15 +294,15 @@ static bool uci_report_prints_change(void)
 void uci_report_source_changed(const uci_send_op_t *op, uint32_t index, bool kept)
 {
     unsigned long first = (unsigned long)index * op->chunk.size;
-    char tag[128];
+    char name[128];
 
     if (uci_report_prints_change()) {
-        uci_report_tag(uci_frame_tag(op->frame), tag, sizeof(tag));
+        uci_report_name_send(op, name, sizeof(name));
         uci_warn(
-                "source changed: the program has written to bytes %lu..%lu of a message of %lu bytes to %s, tag %s, while it was "
+                "source changed: the program has written to bytes %lu..%lu of a message of %lu bytes to %s, %s, while it was "
                 "being sent; %s",
                 first, first + uci_chunk_length(op->length, op->chunk.size, index) - 1, (unsigned long)op->length,
-                uci_peer_name(op->peer), tag,
+                uci_peer_name(op->peer), name,
                 kept ? "it arrives as it was when it was sent, or, if that is damaged on its way, as it is now"
                      : "it is sent again, as it is now");
     }
@@ -346,6 +364,7 @@ static void uci_report_record_changed(uci_send_op_t *op, const uci_damages_t *ch
             .by_sender  = true,
             .peer       = op->peer,
             .tag        = uci_frame_tag(op->frame),
+            .user_am    = uci_frame_is_user_am(uci_frame_hdr(op->frame)->kind),
             .seq        = op->frame->seq,
             .kind       = (op->chunk.tree != NULL) ? "rendezvous" : "eager",
             .length     = op->length,
@@ -374,21 +393,21 @@ void uci_report_source_kept(uci_send_op_t *op, const uci_damages_t *changed)
 
 void uci_report_source_changed_late(uci_send_op_t *op, const uci_damages_t *changed)
 {
-    char ranges[256], tag[128];
+    char ranges[256], name[128];
 
     uci_report_record_changed(op, changed, "the send completed (UCI_CHECK_SOURCES)", ranges, sizeof(ranges));
     if (uci_report_prints_change()) {
-        uci_report_tag(uci_frame_tag(op->frame), tag, sizeof(tag));
+        uci_report_name_send(op, name, sizeof(name));
         uci_warn(
-                "source changed: the program has written to bytes %s of a message of %lu bytes to %s, tag %s, before its send was "
+                "source changed: the program has written to bytes %s of a message of %lu bytes to %s, %s, before its send was "
                 "complete; it arrived as it was when it was read",
-                ranges, (unsigned long)op->length, uci_peer_name(op->peer), tag);
+                ranges, (unsigned long)op->length, uci_peer_name(op->peer), name);
     }
     uci_mismatch_stop("source changed", uci_cause_names[UCI_CAUSE_SOURCE_CHANGED]);
     uci_report_abort_changed();
 }
 
-void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length)
+void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, bool user_am, uint64_t length)
 {
     static unsigned lines;
     bool is_last;
@@ -398,9 +417,9 @@ void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t len
     if (!uci_report_is_line(&lines, &is_last)) {
         return;
     }
-    uci_report_tag(tag, text, sizeof(text));
+    uci_report_name(tag, user_am, text, sizeof(text));
     uci_warn(
-            "the copy of a message of %lu bytes to %s, tag %s, is damaged in the memory of this process, and nothing is repaired from it; "
+            "the copy of a message of %lu bytes to %s, %s, is damaged in the memory of this process, and nothing is repaired from it; "
             "if that is why its receiver can't have the message, he says so",
             (unsigned long)length, uci_peer_name(peer), text);
     if (is_last) {
@@ -422,14 +441,14 @@ static void uci_report_say_changed(const uci_recv_op_t *op, uci_record_t *record
 
 static void uci_report_say_healed(const uci_record_t *record)
 {
-    char tag[128], rungs[96], damage[96];
+    char name[128], rungs[96], damage[96];
 
     if (uci_report_lines >= UCI_REPORT_LINES) {
         return;
     }
-    uci_report_tag(record->tag, tag, sizeof(tag));
-    uci_warn("message from %s, tag %s, %lu bytes: arrived damaged (%s), repaired by %s in %lu us; cause: %s (%s)",
-             uci_peer_name(record->peer), tag, (unsigned long)record->length,
+    uci_report_name(record->tag, record->user_am, name, sizeof(name));
+    uci_warn("message from %s, %s, %lu bytes: arrived damaged (%s), repaired by %s in %lu us; cause: %s (%s)",
+             uci_peer_name(record->peer), name, (unsigned long)record->length,
              uci_report_damage(record, damage, sizeof(damage)),
              uci_report_rungs(record, record->healed_by, rungs, sizeof(rungs)),
              (unsigned long)uci_record_microseconds(record), uci_cause_names[record->cause], record->evidence);
@@ -504,14 +523,14 @@ static void uci_report_print_begin(const uci_damage_t *damage, char *text, size_
 static void uci_report_say_failed(const uci_record_t *record)
 {
     const uci_damage_t *damage = record->damages->first;
-    char tag[128], hex[40], rungs[96];
+    char name[128], hex[40], rungs[96];
 
-    uci_report_tag(record->tag, tag, sizeof(tag));
+    uci_report_name(record->tag, record->user_am, name, sizeof(name));
     uci_report_print_begin(damage, hex, sizeof(hex));
     uci_error("message can't be delivered intact: %s", record->reason);
     uci_error("  cause       %s: %s", uci_cause_names[record->cause], record->evidence);
     uci_error("  from        %s", uci_peer_name(record->peer));
-    uci_error("  tag         %s, message number %lu", tag, (unsigned long)record->seq);
+    uci_error("  message     %s, number %lu", name, (unsigned long)record->seq);
     uci_error("  size        %lu bytes, %s, chunks of %u bytes", (unsigned long)record->length, record->kind,
               record->chunk_size);
     uci_error("  damaged     %u of %u chunks; first: chunk %u at offset %lu, %zu bytes arrived, beginning %s",
@@ -568,13 +587,14 @@ void uci_report_frame_lost(uci_peer_t *peer, const uci_held_t *held)
     uci_damages_drop(&damages);
 }
 
-void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size_t total, uci_reason_t reason,
-                             const char *text)
+void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, bool user_am, size_t total,
+                             uci_reason_t reason, const char *text)
 {
     uci_record_t record    = {.verdict = "not repaired",
                               .reason  = text,
                               .peer    = peer,
                               .tag     = tag,
+                              .user_am = user_am,
                               .seq     = seq,
                               .kind    = "unknown",
                               .length  = total};
@@ -582,11 +602,11 @@ void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size
     char name[128];
 
     uci_report_conclude(&record, &seen, true);
-    uci_report_tag(tag, name, sizeof(name));
+    uci_report_name(tag, user_am, name, sizeof(name));
     uci_error("message can't be delivered intact: %s", text);
     uci_error("  cause       %s: %s", uci_cause_names[record.cause], record.evidence);
     uci_error("  from        %s", uci_peer_name(peer));
-    uci_error("  tag         %s", name);
+    uci_error("  message     %s", name);
     uci_error("  size        %zu bytes on the wire", total);
     uci_error("  UCX %s; this is %s", uci_ucp.get_version_string(), uci_process_name());
     uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);

@@ -45,11 +45,11 @@ void uci_report_source_changed_late(uci_send_op_t *op, const uci_damages_t *chan
 
 /** The only copy of a message of ours is damaged: its receiver will be told that there is none, and decides what follows. A warning, of the
  *  first ones. */
-void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, uint64_t length);
+void uci_report_copy_damaged(const uci_peer_t *peer, ucp_tag_t tag, bool user_am, uint64_t length);
 
 /** A message that had arrived intact and can't be received all the same. @param total  bytes of it. @param text  why, for people. */
-void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, size_t total, uci_reason_t reason,
-                             const char *text);
+void uci_report_message_lost(uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, bool user_am, size_t total,
+                             uci_reason_t reason, const char *text);
 
 /** Types do not match: a line, of the first ones; a record; the end of the job where UCI_ON_SIGNATURE says so. */
 void uci_report_types_differ(const struct uci_types_differ *differ);
@@ -59,5 +59,8 @@ void uci_report_calls_differ(const uci_signature_calls_t *calls);
 
 /** Print a UCX tag as the MPIs use it: "0x... (Open MPI: tag 5, source 1, context 3)". */
 void uci_report_tag(ucp_tag_t tag, char *text, size_t size);
+
+/** The same of any message: "tag 0x...", or "active message 7" if @a user_am. */
+void uci_report_name(ucp_tag_t tag, bool user_am, char *text, size_t size);
 
 #endif

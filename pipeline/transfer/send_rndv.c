@@ -98,11 +98,20 @@ err:
     return uci_send_give_up(worker, req, op, frame, status);
 }
 
-/* May this send complete before the receiver has it? It may where plain UCX would have done so. */
-static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const ucp_request_param_t *param, bool sync)
+/* An active message that is eager, however large, as its program has said: UCX completes it without the receiver */
+static bool uci_send_is_local(const uci_request_t *req, const ucp_request_param_t *param)
 {
-    size_t max = (param->op_attr_mask & UCP_OP_ATTR_FLAG_FAST_CMPL) ? worker->context->buffered_fast_max
-                                                                    : worker->context->buffered_max;
+    return uci_unlikely(req->flags & UCI_REQUEST_USER_AM) && (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) &&
+           (param->flags & UCP_AM_SEND_FLAG_EAGER);
+}
+
+/* May this send complete before the receiver has it? It may where plain UCX would have done so. */
+static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const ucp_request_param_t *param, bool sync,
+                                 bool local)
+{
+    size_t max = local                                                ? SIZE_MAX
+                 : (param->op_attr_mask & UCP_OP_ATTR_FLAG_FAST_CMPL) ? worker->context->buffered_fast_max
+                                                                      : worker->context->buffered_max;
 
     return !sync && (length <= max) && (worker->xfer.copy_bytes + length <= worker->link.log_limit);
 }
@@ -218,13 +227,20 @@ static uint64_t uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame, c
     return op->chunk.digest->digest(desc, frame->total - sizeof(uci_frame_hdr_t));
 }
 
+UCI_INLINE unsigned uci_send_rndv_kind(const uci_request_t *req, const uci_signature_t *signature)
+{
+    return uci_unlikely(req->flags & UCI_REQUEST_USER_AM) ? UCI_FRAME_USER_AM | (UCI_FRAME_RNDV & 0x0f)
+                                                          : uci_signed_kind(UCI_FRAME_RNDV, signature);
+}
+
 ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
                                bool sync, const uci_signature_t *signature)
 {
-    unsigned kind        = uci_signed_kind(UCI_FRAME_RNDV, signature);
+    unsigned kind        = uci_send_rndv_kind(req, signature);
     uint32_t length      = (uint32_t)sizeof(uci_rndv_desc_t) + uci_frame_trailer(kind);
     uci_worker_t *worker = ep->peer->worker;
     ucs_status_t status  = UCS_ERR_NO_MEMORY;
+    bool local           = uci_send_is_local(req, param);
     bool buffered, direct, done = false; /* the user is done with the buffer */
     uint32_t what;
     uci_frame_t *frame;
@@ -238,8 +254,8 @@ ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, 
     op->req    = req;
     op->sync   = sync;
     op->buffer = &req->buffer;
-    buffered   = uci_send_is_buffered(worker, op->length, param, sync);
-    direct     = uci_send_choose(op, buffered);
+    buffered   = uci_send_is_buffered(worker, op->length, param, sync, local);
+    direct     = uci_send_choose(op, buffered) && !local;
     if (uci_merkle_create(op->chunk.count, uci_settings.merkle_arity, &op->chunk.tree) != UCI_OK) {
         goto err;
     }
@@ -409,15 +425,23 @@ UCI_AM_HANDLER(REPAIR, 6, "R: these chunks again; with FRAME: that frame", "chun
                .grain = sizeof(uint32_t), .about = UCI_AM_ABOUT_SEND, .check = uci_send_check_repair,
                .take = uci_send_on_repair);
 
+static const char *uci_send_check_fin(const uci_am_t *am)
+{
+    return (am->hdr->value <= (uint64_t)(0 - UCS_ERR_LAST)) ? NULL : "an end that no send has";
+}
+
 static void uci_send_on_fin(uci_am_t *am)
 {
     uci_send_op_t *op = uci_send_op_find(am->peer, am->seq);
 
     if (op != NULL) {
-        uci_send_op_finish(op, UCS_OK);
+        uci_send_op_finish(op, (ucs_status_t)(0 - (int64_t)am->hdr->value));
     }
 }
 
-UCI_AM_HANDLER(FIN, 5, "R: verified, or truncated, or given up", "", "none", "S sends QUERY, R repeats FIN",
-               .flags = UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR, .grain = 1, .about = UCI_AM_ABOUT_SEND,
-               .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR, .take = uci_send_on_fin);
+UCI_AM_HANDLER(
+        FIN, 5,
+        "R: verified, or truncated, or given up; `value`: 0, or the status, negated, of an active message that was not taken",
+        "", "none", "S sends QUERY, R repeats FIN", .flags = UCI_AM_FLAG_TRUNCATED | UCI_AM_FLAG_REPAIR, .grain = 1,
+        .about = UCI_AM_ABOUT_SEND, .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR, .check = uci_send_check_fin,
+        .take = uci_send_on_fin);

@@ -44,7 +44,8 @@
 ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
                                const uci_signature_t *signature);
 
-/** The same for what takes more than a frame: it is described, and goes by the path that suits it. */
+/** The same for what takes more than a frame: it is described, and goes by the path that suits it. A request with
+ *  UCI_REQUEST_USER_AM is of an active message, whose header has been sent. */
 ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, const ucp_request_param_t *param,
                                bool sync, const uci_signature_t *signature);
 

@@ -69,7 +69,8 @@ uci_source_t uci_source_note(uci_send_op_t *op, uint32_t index, uint64_t value)
         return uci_source_same(op, index);
     }
     if (uci_source_is_own(op)) {
-        uci_report_copy_damaged(op->peer, uci_frame_tag(op->frame), op->length);
+        uci_report_copy_damaged(op->peer, uci_frame_tag(op->frame),
+                                uci_frame_is_user_am(uci_frame_hdr(op->frame)->kind), op->length);
         return UCI_SOURCE_DAMAGED;
     }
     return uci_source_change(op, index, value, false);

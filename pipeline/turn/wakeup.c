@@ -86,7 +86,7 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
         return UINT64_MAX;
     }
     if (uci_path_table_are_due(worker) || !uci_list_is_empty(&worker->link.waiting) ||
-        !uci_list_is_empty(&worker->talk.unsent)) {
+        !uci_list_is_empty(&worker->talk.unsent) || !uci_list_is_empty(&worker->msgs.am_ready)) {
         return 0;
     }
     if ((worker->twins.events != NULL) && worker->twins.events->is_waiting(worker)) {

@@ -28,6 +28,7 @@
 #include "live/stats.h"
 #include "tune/tuner.h"
 #include "message/unexpected.h"
+#include "message/user_am.h"
 #include "wakeup.h"
 #include "base/wire.h"
 #include "base/worker_lock.h"
@@ -67,6 +68,11 @@ static ucs_status_t uci_worker_listen_sealed(uci_worker_t *worker)
     return (status == UCS_OK) ? uci_worker_listen(worker, UCI_SEALED_AM_ID, uci_sealed_recv) : status;
 }
 
+static size_t uci_worker_am_alignment(const ucp_worker_params_t *params)
+{
+    return (params->field_mask & UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT) ? params->am_alignment : 1;
+}
+
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
                                ucs_thread_mode_t thread_mode, uci_worker_t **worker_p)
 {
@@ -94,7 +100,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     uci_control_worker_init(&worker->talk, sizeof(uci_control_t) + UCI_CONTROL_POOLED);
     uci_transfer_worker_init(&worker->xfer, UCI_SLOT_SIZE);
     uci_conn_worker_init(&worker->conn);
-    uci_message_worker_init(&worker->msgs);
+    uci_message_worker_init(&worker->msgs, uci_worker_am_alignment(params));
 
     uci_report_init();
     status = uci_worker_learn_address(worker);
@@ -139,6 +145,11 @@ void uci_worker_shutdown(uci_worker_t *worker)
 
 void uci_worker_destroy(uci_worker_t *worker)
 {
+    uci_worker_for_each_peer(peer, worker)
+    {
+        uci_user_am_cleanup(peer);
+    }
+    uci_user_am_worker_cleanup(worker);
     uci_unexpected_cleanup(worker);
     uci_close_cleanup(worker);
     uci_send_cleanup(worker);
@@ -198,6 +209,9 @@ static __attribute__((noinline)) unsigned uci_worker_progress_own(uci_worker_t *
     }
     if (!uci_list_is_empty(&worker->conn.closing)) {
         uci_close_progress(worker);
+    }
+    if (uci_unlikely(!uci_list_is_empty(&worker->msgs.am_ready))) {
+        count += uci_user_am_progress(worker);
     }
     if (uci_unlikely(worker->twins.events != NULL)) {
         count += worker->twins.events->progress(worker);

@@ -165,7 +165,7 @@ static uci_request_t *uci_follow_bind(uci_peer_t *peer, ucp_tag_t tag)
 
 bool uci_follow_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
 {
-    if (uci_follow_is_open(peer) && (uci_follow_bind(peer, hdr->tag) == NULL)) {
+    if (uci_follow_is_open(peer) && !uci_frame_is_user_am(hdr->kind) && (uci_follow_bind(peer, hdr->tag) == NULL)) {
         return uci_recv_keep(peer, hdr, payload);
     }
     return uci_recv_arrived_way(peer->worker)(peer, hdr, payload);
@@ -173,7 +173,7 @@ bool uci_follow_arrived(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char
 
 void uci_follow_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length)
 {
-    if (uci_follow_is_open(peer)) {
+    if (uci_follow_is_open(peer) && !uci_frame_is_user_am(hdr->kind)) {
         uci_recv_lose(peer, uci_follow_bind(peer, hdr->tag), hdr, payload, length);
     } else {
         uci_recv_lost(peer, hdr, payload, length);

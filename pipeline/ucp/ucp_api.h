@@ -15,6 +15,7 @@
 
 /** Functions that every supported UCX (1.13 on) exports. */
 #define UCI_UCP_FUNCTIONS(_X) \
+    _X(am_data_release) \
     _X(am_recv_data_nbx) \
     _X(am_send_nbx) \
     _X(atomic_op_nbx) \

@@ -13,7 +13,7 @@ import pathlib
 import sys
 
 FIELDS = set("""schema time monotonic_ns job verdict cause evidence reason role host rank pid core peer_host peer_rank peer_pid peer_core
-    path carrier device port tag mpi seq kind length chunk chunk_size chunk_length offset first last wrong_bytes wrong_bits class bad good
+    path carrier device port tag mpi active_message seq kind length chunk chunk_size chunk_length offset first last wrong_bytes wrong_bits class bad good
     hex_offset ranges ranges_left_out healed_by gets_wrong attempts microseconds digest transports ucx_version rdma_errors stack
     capture""".split())
 

@@ -235,8 +235,7 @@ static void old_handler(void)
     close_one_way();
 }
 
-/* An endpoint like any other: tagged messages go by it too. Not yet with UCI, which does not know endpoints that UCX has made: what is
- * sent by them is not what its receives look for */
+/* An endpoint like any other: tagged messages go by it too */
 static void tagged(void)
 {
     static const size_t sizes[] = {8, 9000, 200000};
@@ -248,9 +247,6 @@ static void tagged(void)
     unsigned size;
     ut_pair_t back_pair;
 
-    if (ut_uci_is_on()) {
-        return;
-    }
     open_one_way();
     pings = (am_inbox_t){.answer = UCS_OK};
     am_listen(pair.b->worker, PING, am_on_message, &pings, 0);

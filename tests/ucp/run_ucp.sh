@@ -426,7 +426,11 @@ counted_case() {
     run_program "$log" LD_PRELOAD="$preload" UCI_STATS="$log.stats/%p.json" "${@:2}" || ok=0
     read -ra did < <(sed -n 's/^did: //p' "$log") || true
     while [ ${#did[@]} -gt 0 ]; do
-        conditions+=("passthrough_${did[0]} == ${did[1]}")
+        if [ "${did[0]}" = am ]; then # which are verified
+            conditions+=("user_am_sent == ${did[1]}" "passthrough_am == 0")
+        else
+            conditions+=("passthrough_${did[0]} == ${did[1]}")
+        fi
         did=("${did[@]:2}")
     done
     python3 "$uci_root/tests/mpi/stats.py" "$log.stats" "${conditions[@]}" >>"$log" || ok=0
@@ -446,8 +450,8 @@ run_counted() {
     ways=$(printf 'passthrough_%s == ' am put get atomic stream bytes messages)0
     counted_case counted/tags "$ways" "messages_sent > 0" -- UCX_TLS="$tls" match
     counted_case counted/tags-faults "$ways" "repaired_chunks > 0" -- UCX_TLS="$tls" UCI_FAULT="$heal" order
-    counted_case counted/old-forms "passthrough_am == 1" "passthrough_put == passthrough_get == 3" "passthrough_atomic == 10" \
-        "passthrough_stream == 2" "passthrough_bytes == 3000 + 6 * 8 + (4 * 4 + 6 * 8) + 2 * 1000" -- UCX_TLS="$tls" surface
+    counted_case counted/old-forms "user_am_sent == 1" "passthrough_am == 0" "passthrough_put == passthrough_get == 3" "passthrough_atomic == 10" \
+        "passthrough_stream == 2" "passthrough_bytes == 6 * 8 + (4 * 4 + 6 * 8) + 2 * 1000" -- UCX_TLS="$tls" surface
     twenty=("passthrough_messages == 20" "passthrough_bytes == 2 * (4 ** 10 - 1) // 3")
     counted_case counted/socket-address "${twenty[@]}" -- UCX_TLS=tcp,self surface by_socket_address
     counted_case counted/off-faults "${twenty[@]}" -- UCX_TLS=tcp,self UCI_MODE=off UCI_FAULT=rate=1e-9 surface by_socket_address

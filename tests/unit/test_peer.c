@@ -43,10 +43,10 @@ Test(peer, transports_are_asked_for_again)
 {
     const uci_plan_t *plan;
 
-    free(peer->transports); /* asked for when the endpoint was opened */
-    peer->transports = NULL;
-    peer->plan       = NULL;
-    net_transports   = "";
+    free(peer->lanes.transports); /* asked for when the endpoint was opened */
+    peer->lanes.transports = NULL;
+    peer->plan             = NULL;
+    net_transports         = "";
     cr_expect_str_empty(uci_peer_transports(peer));
     plan = uci_peer_plan(peer);
     cr_assert_not_null(plan);

@@ -398,7 +398,8 @@ Test(source, damaged_copies_are_warned_of_and_not_for_ever)
     uci_log_level = UCI_LOG_WARN;
     capture       = test_capture_start();
     for (i = 0; i < 100; ++i) {
-        uci_report_copy_damaged(uci_worker_peer_find(net_nodes[0].worker, net_nodes[1].worker->uid), TAG, LENGTH);
+        uci_report_copy_damaged(uci_worker_peer_find(net_nodes[0].worker, net_nodes[1].worker->uid), TAG, false,
+                                LENGTH);
     }
     said          = test_capture_stop(&capture);
     uci_log_level = UCI_LOG_FATAL;

@@ -95,6 +95,8 @@ class Tally:
         """One more with these values."""
         mpi = record.get("mpi")
         message = (mpi.get("collective"), mpi.get("tag"), mpi.get("context")) if isinstance(mpi, dict) else record.get("tag")
+        if record.get("active_message") is not None:
+            message = f"active message {record['active_message']}"
         count_raw(self.raw_values, (cause, *map(record.get, VALUES)))
         count_raw(self.raw_messages, message)
         if len(self.raw_values) > TABLE_LIMIT or len(self.raw_messages) > TABLE_LIMIT:
@@ -273,6 +275,8 @@ def given(value):
 
 def communication_of(message):
     """What the program was doing, by the MPI's part of the tag; else the tag itself."""
+    if isinstance(message, str) and message.startswith("active message "):
+        return clean(message)
     if not isinstance(message, tuple):
         return f"tag {clean(message)}"
     collective, tag, context = message

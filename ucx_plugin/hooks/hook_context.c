@@ -71,13 +71,13 @@ static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor
     ucs_status_t status;
 
     if ((uci_settings.mode == UCI_MODE_OFF) || !(params->field_mask & UCP_PARAM_FIELD_FEATURES) ||
-        !(params->features & UCP_FEATURE_TAG)) {
+        !(params->features & (UCP_FEATURE_TAG | UCP_FEATURE_AM))) {
         return uci_ucp.init_version(api_major_version, api_minor_version, params, config, context_p);
     }
 
-    /* active messages carry chunks and acknowledgements, RMA the repairs */
+    /* active messages carry chunks and acknowledgements, RMA the repairs, tag messages what is not in the host's memory (stage.h) */
     uci_params_copy_init(&ours, params);
-    ours.ucx.features |= UCP_FEATURE_AM | UCP_FEATURE_RMA;
+    ours.ucx.features |= UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA;
     status = uci_ucp.init_version(api_major_version, api_minor_version, &ours.ucx, config, context_p);
     if (status != UCS_OK) {
         return status;

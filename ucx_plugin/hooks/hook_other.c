@@ -90,8 +90,7 @@ static UCI_NOINLINE void uci_hook_warn_unsealed(const char *name)
 
     if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
         uci_warn(
-                "%s uses ucp_%s: only messages are sealed (UCI_SEAL), one-sided operations, streams and a program's own active messages "
-                "pass in clear",
+                "%s uses ucp_%s: only messages and active messages are sealed (UCI_SEAL), one-sided operations and streams pass in clear",
                 uci_process_name(), name);
     }
 }
@@ -104,13 +103,6 @@ UCI_INLINE void uci_hook_past(const ucp_request_param_t *param, const char *name
     }
 }
 
-UCI_HOOK_PAST(am_send_nbx, am, header_length,
-              (ucp_ep_h ep, unsigned id, const void *header, size_t header_length, const void *buffer, size_t count,
-               const ucp_request_param_t *param),
-              (ep, id, header, header_length, buffer, count, param))
-UCI_HOOK_NBX(am_recv_data_nbx, worker,
-             (ucp_worker_h worker, void *desc, void *buffer, size_t count, const ucp_request_param_t *param),
-             (worker, desc, buffer, count, param))
 UCI_HOOK_PAST(put_nbx, put, 0,
               (ucp_ep_h ep, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                const ucp_request_param_t *param),

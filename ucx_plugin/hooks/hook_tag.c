@@ -1,47 +1,15 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "attach/plugin.h"
 
-#include "base/worker_alloc.h"
-#include "util/log.h"
 #include "base/memtype.h"
 #include "off.h"
 #include "params.h"
+#include "staging.h"
 #include "message/recv.h"
 #include "message/send.h"
 #include "base/signed.h"
-#include "data/stage.h"
 #include "live/stats.h"
 #include "message/unexpected.h"
-
-/* The buffer is not in the host's memory: UCX moves it. @return what to do the operation with, NULL: it can't be done */
-static UCI_NOINLINE const ucp_request_param_t *uci_hook_stage(uci_worker_t *worker, const void *buffer, size_t count,
-                                                              const ucp_request_param_t *param,
-                                                              ucp_request_param_t *ours_p)
-{
-    static const uci_stage_dt_t dt = {.create = uci_plugin_dt_create, .destroy = uci_plugin_dt_destroy};
-    static bool said;
-    ucs_memory_type_t type = uci_memtype(worker->context, buffer, count, param);
-
-    if (uci_worker_make_stage(worker, &dt) != UCS_OK) {
-        return NULL;
-    }
-    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
-        uci_info("a buffer at %p is of memory type %d: such messages go through the host's memory, moved by UCX",
-                 buffer, (int)type);
-    }
-    UCI_STATS_INC(staged_messages);
-    uci_stage_prepare(worker->stage, type, param, ours_p);
-    return ours_p;
-}
-
-/* What to do the operation with: @a param for the host's memory. Within the worker's lock, just before the operation */
-UCI_INLINE const ucp_request_param_t *uci_hook_param(uci_worker_t *worker, const void *buffer, size_t count,
-                                                     const ucp_request_param_t *param, ucp_request_param_t *ours_p)
-{
-    return uci_likely(uci_memtype_is_host(worker->context, buffer, count, param))
-                   ? param
-                   : uci_hook_stage(worker, buffer, count, param, ours_p);
-}
 
 /* Of an endpoint that is not ours: UCI is off, or has stepped aside */
 static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h ep, const void *buffer, size_t count,

@@ -7,10 +7,25 @@
 #include "util/log.h"
 #include "util/process.h"
 #include "message/recv.h"
+#include "message/user_am.h"
+#include "hook_am.h"
 #include "data/stage.h"
 #include "turn/wakeup.h"
 #include "base/siblings.h"
 #include "twins/twin.h"
+
+/* An endpoint of UCI's own, that a handler of active messages is told of */
+static void uci_hook_ep_shown(uci_ep_t *ep)
+{
+    (void)uci_handles_add(&uci_eps, ep->ucp, ep);
+}
+
+static void uci_hook_ep_hidden(uci_ep_t *ep)
+{
+    if (uci_plugin_ep(ep->ucp) == ep) {
+        uci_handles_remove(&uci_eps, ep->ucp);
+    }
+}
 
 static ucs_thread_mode_t uci_hook_thread_mode(ucp_worker_h worker)
 {
@@ -41,6 +56,7 @@ UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worke
         status = UCS_ERR_NO_MEMORY;
         goto err_destroy;
     }
+    uci_worker_show_by(worker, uci_hook_ep_shown, uci_hook_ep_hidden);
     uci_recv_attach(worker);
     uci_twin_attach(worker, uci_plugin_context_open);
     return UCS_OK;
@@ -70,6 +86,7 @@ bool uci_plugin_step_aside(ucp_worker_h worker)
         return false;
     }
     uci_handles_remove(&uci_workers, worker);
+    uci_hook_am_give_back(ours);
     uci_plugin_unprotected("it connects by socket address, and messages of such workers pass through, not verified");
     if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
         uci_warn(
@@ -195,8 +212,14 @@ UCI_EXPORT ucs_status_t ucp_worker_query(ucp_worker_h worker, ucp_worker_attr_t 
     UCI_HOOK();
     status = uci_ucp.worker_query(worker, attr);
     ours   = uci_plugin_worker(worker);
-    if ((status != UCS_OK) || (ours == NULL) || !(attr->field_mask & UCP_WORKER_ATTR_FIELD_ADDRESS)) {
+    if ((status != UCS_OK) || (ours == NULL)) {
         return status;
+    }
+    if (attr->field_mask & UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER) {
+        attr->max_am_header = uci_user_am_max_header(attr->max_am_header);
+    }
+    if (!(attr->field_mask & UCP_WORKER_ATTR_FIELD_ADDRESS)) {
+        return UCS_OK;
     }
     return uci_hook_mark_address(ours, &attr->address, &attr->address_length);
 }
@@ -235,40 +258,4 @@ UCI_EXPORT ucs_status_t ucp_worker_address_query(ucp_address_t *address, ucp_wor
         address = (ucp_address_t *)((char *)address + sizeof(uci_mark_t));
     }
     return uci_ucp.worker_address_query(address, attr);
-}
-
-static ucs_status_t uci_hook_check_am_id(ucp_worker_h worker, unsigned id)
-{
-    uci_worker_t *ours = uci_plugin_worker(worker);
-
-    if (ours == NULL) {
-        return UCS_OK;
-    }
-    uci_plugin_set_foreign(ours);
-    if ((id == UCI_AM_ID) || (id == UCI_FRAME_AM_ID) || (id == UCI_SEALED_AM_ID)) {
-        uci_error("active message id %u is UCI's own on this worker: use another one, or run with UCI_MODE=off", id);
-        return UCS_ERR_BUSY;
-    }
-    return UCS_OK;
-}
-
-UCI_EXPORT ucs_status_t ucp_worker_set_am_handler(ucp_worker_h worker, uint16_t id, ucp_am_callback_t cb, void *arg,
-                                                  uint32_t flags)
-{
-    ucs_status_t status;
-
-    UCI_HOOK();
-    status = uci_hook_check_am_id(worker, id);
-    return (status == UCS_OK) ? uci_ucp.worker_set_am_handler(worker, id, cb, arg, flags) : status;
-}
-
-UCI_EXPORT ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker, const ucp_am_handler_param_t *param)
-{
-    ucs_status_t status = UCS_OK;
-
-    UCI_HOOK();
-    if (param->field_mask & UCP_AM_HANDLER_PARAM_FIELD_ID) {
-        status = uci_hook_check_am_id(worker, param->id);
-    }
-    return (status == UCS_OK) ? uci_ucp.worker_set_am_recv_handler(worker, param) : status;
 }
