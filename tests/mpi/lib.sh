@@ -60,10 +60,11 @@ expectations_of() {
 
 # compile_one MPI PROGRAM: gcc takes MPI_STATUSES_IGNORE and MPI_UNWEIGHTED for arrays that are too small.
 compile_one() {
-    local mpi=$1 name=$2
+    local mpi=$1 name=$2 libraries
+    read -ra libraries < <(meta "$name" link) || libraries=()
     "mpicc.$mpi" -std=gnu11 -O2 -g -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror \
         -Wno-stringop-overflow -Wno-stringop-overread "$programs_dir/$name.c" -o "$work_dir/$mpi/$name.$run_mark" \
-        -lpthread && mv "$work_dir/$mpi/$name.$run_mark" "$work_dir/$mpi/$name"
+        ${libraries[@]+"${libraries[@]}"} -lpthread && mv "$work_dir/$mpi/$name.$run_mark" "$work_dir/$mpi/$name"
 }
 
 is_current() {
@@ -85,7 +86,7 @@ compile_programs() {
     [ ${#stale[@]} -gt 0 ] || return 0
     say "compiling ${#stale[@]} programs for $mpi ..."
     begin=$(clock)
-    export -f compile_one
+    export -f compile_one meta
     export programs_dir work_dir run_mark
     # shellcheck disable=SC2016  # that shell expands them
     printf '%s\0' "${stale[@]}" | xargs -0 -P "$cores" -I{} bash -c 'compile_one "$1" "$2"' _ "$mpi" {} ||

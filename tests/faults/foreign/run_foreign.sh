@@ -87,6 +87,14 @@ attacks=(
     "- headers/recv   tcp,self       auto   healed"
     "- memory/mixed   posix,self     auto   stopped UCI_MODE=detect"
     "- wire/recv      tcp,self       auto   stopped UCI_MODE=detect"
+    "* memory/mixed   posix,self     auto   healed  FOREIGN_WAY=am"
+    "- memory/frozen  posix,self     auto   healed  FOREIGN_WAY=am"
+    "- memory/fields  posix,self     auto   healed  FOREIGN_WAY=am"
+    "- memory/mixed   posix,cma,self auto   healed  FOREIGN_WAY=am"
+    "* wire/recv      tcp,self       auto   healed  FOREIGN_WAY=am"
+    "- headers/recv   tcp,self       auto   healed  FOREIGN_WAY=am"
+    "- wire/cma       posix,cma,self get    healed  FOREIGN_WAY=am"
+    "* wire/recv      tcp,self       -      shown   FOREIGN_WAY=am"
     "* memory/mixed   posix,self     -      shown"
     "- memory/frozen  sysv,self      -      shown"
     "- wire/cma       posix,cma,self -      shown"
@@ -125,20 +133,27 @@ hits_of() {
     awk '/^(flip|wire): [0-9]+ hits/ { hits += $2 } END { print hits + 0 }' "${files[@]}"
 }
 
+# program_of [NAME=VALUE]...: what is attacked, by its way: messages, or active messages of UCX's.
+program_of() {
+    [[ " $* " != *" FOREIGN_WAY=am "* ]] || { say foreign_am; return; }
+    say foreign_traffic
+}
+
 # attack MPI ATTACK TLS PATH WANTED [NAME=VALUE]...: run the job once. Sets what run_program sets, and hits.
 attack() {
-    local one=$1 kind=$2 tls=$3 path=$4 wanted=$5 key traffic="$seconds $seed" libraries=() settings=()
+    local one=$1 kind=$2 tls=$3 path=$4 wanted=$5 key traffic="$seconds $seed" program libraries=() settings=()
     shift 5
     key=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
     settings=("FOREIGN_KEY=$key" "$@")
     [ "$wanted" = shown ] || libraries=("$preload")
     [[ " $* " != *" UCI_SIGNATURES="* ]] || libraries+=("$(dirname "$preload")/mpi/libuci_mpi_$one.so")
     [ "$path" = - ] || settings+=("UCI_PATH=$path")
+    program=$(program_of "$@")
     # what is filled often, and in slots
     [ "$kind" != memory/filling ] || traffic+=" 8192 16384 storm"
     case $kind in
     memory/*)
-        start_flip "$key" "${kind#*/}" "$seed" "$timeout" "$attack_log"
+        start_flip "$key" "${kind#*/}" "$seed" "$timeout" "$attack_log" "$program"
         ;;
     *)
         libraries+=("$work_dir/foreign_wire.so")
@@ -146,7 +161,7 @@ attack() {
         [[ $kind != headers/* ]] || settings+=(FOREIGN_WIRE_HEADERS=0.5)
         ;;
     esac
-    run_program foreign_traffic "$one" "$tls" 2 "$(IFS=:; say "${libraries[*]}")" "$((timeout + seconds))" \
+    run_program "$program" "$one" "$tls" 2 "$(IFS=:; say "${libraries[*]}")" "$((timeout + seconds))" \
         "$traffic" "${settings[@]}"
     end_attacker
     hits=$(hits_of "$kind")
@@ -242,7 +257,7 @@ main() {
     say "preload: $preload"
     compile_attackers
     for one in ${mpi//,/ }; do
-        compile_programs "$one" foreign_traffic
+        compile_programs "$one" foreign_traffic foreign_am
     done
     say "running ${#jobs[@]} jobs, $seconds s of traffic each"
     begin=$(clock)
