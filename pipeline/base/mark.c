@@ -105,7 +105,6 @@ bool uci_mark_is_near(const uci_mark_t *one, const uci_mark_t *other)
 /* Without memory for that there is no MAC, and those who are given the address refuse it, and say so */
 static void uci_mark_authenticate(uci_mark_t *mark, const void *address, size_t length)
 {
-    mark->address_length = (uint32_t)length;
     (void)uci_seal_mark_auth(mark, offsetof(uci_mark_t, mac), address, length, mark->mac);
     uci_mark_finish(mark);
 }
@@ -114,8 +113,11 @@ void uci_mark_put(void *marked, const uci_mark_t *mark, const void *address, siz
 {
     uci_mark_t own = *mark;
 
+    own.address_length = (uint32_t)length;
     if (own.seal != UCI_SEAL_OFF) {
         uci_mark_authenticate(&own, address, length);
+    } else {
+        uci_mark_finish(&own);
     }
     memcpy(marked, &own, sizeof(own));
     memcpy((char *)marked + sizeof(own), address, length);

@@ -55,7 +55,7 @@ typedef struct uci_mark {
     int32_t rank;       /**< -1 if unknown */
     uint32_t pid;
     char host[24];    /**< zero-terminated, cut */
-    uint8_t seal;     /**< uci_seal_mode_t; all below but `check` is 0 if it is off */
+    uint8_t seal;     /**< uci_seal_mode_t; all below but `address_length` and `check` is 0 if it is off */
     uint8_t cipher;   /**< uci_seal_cipher_t */
     uint8_t scope;    /**< uci_seal_scope_t */
     uint8_t zero;     /**< 0 */

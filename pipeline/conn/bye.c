@@ -5,6 +5,7 @@
 #include "base/am_handler.h"
 #include "conversation/conversation.h"
 #include "link/control.h"
+#include "link/link_send.h"
 #include "link/mailbox.h"
 #include "link/txlog.h"
 
@@ -51,6 +52,9 @@ static void uci_bye_take(uci_am_t *am)
 
     if (uci_conversation_is_void(&peer->conversation, hdr->value)) {
         return; /* it has been back since */
+    }
+    if (!uci_conversation_is_gone(&peer->conversation)) {
+        uci_link_settle_sent(peer);
     }
     uci_conversation_hear_bye(&peer->conversation, hdr->op != 0);
     uci_list_for_each(ep, &peer->eps, uci_ep_t, link)

@@ -31,6 +31,8 @@ static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
     return NULL;
 }
 
+/* The address is kept: when the user has closed its endpoint a question of the peer's may want an answer, and HELLO, which brings the address
+ * too, was never sent, or is lost */
 ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t **ep_p)
 {
     const uci_mark_t *mark = (const uci_mark_t *)params->address;
@@ -48,6 +50,9 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
         return UCS_ERR_NO_MEMORY;
     }
     status = uci_peer_set_mark(peer, mark);
+    if (status == UCS_OK) {
+        status = uci_peer_set_address(peer, mark + 1, uci_min(mark->address_length, UCI_WIRE_ADDRESS_MAX));
+    }
     if (status != UCS_OK) {
         return status;
     }

@@ -35,6 +35,7 @@ typedef struct uci_link_log {
     uint64_t time;           /**< when that had changed, or SENT was sent */
     unsigned asks;           /**< SENTs without an answer */
     unsigned wait_turns;     /**< turns of progress without room */
+    uint64_t settled;        /**< tx.next when the peer had closed: what was sent before it has, or never wants */
     uci_inject_peer_t inject;
 
     /* what has been acknowledged and waits for FIN, see txlog.h */

@@ -492,12 +492,18 @@ static uint64_t uci_link_sent_time(const uci_peer_t *peer)
     return peer->log.time + (UCI_LINK_SENT_NS << uci_min(peer->log.asks, UCI_LINK_SENT_SHIFT));
 }
 
-/* Is it over with it? Never with ourselves: we hear what we say as long as we live. After BYE nothing but what is in the log could be asked
- * for, and to ask would take a new connection */
+void uci_link_settle_sent(uci_peer_t *peer)
+{
+    peer->log.settled = peer->tx.next;
+}
+
+/* Is it over with it? Never with ourselves: we hear what we say as long as we live. Nothing that was sent before its BYE is asked about: that
+ * would take a new connection. What the user sends it after that goes there all the same, and may get lost */
 static bool uci_link_is_over(uci_peer_t *peer)
 {
     return (peer->conversation.status != UCS_OK) ||
-           (uci_conversation_is_gone(&peer->conversation) && (peer->uid != peer->worker->uid)) ||
+           (uci_conversation_is_gone(&peer->conversation) && (peer->uid != peer->worker->uid) &&
+            (uci_list_is_empty(&peer->eps) || (peer->tx.next <= peer->log.settled))) ||
            (uci_conversation_is_left(&peer->conversation) && uci_txlog_is_empty(peer));
 }
 

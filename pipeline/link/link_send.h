@@ -105,6 +105,9 @@ void uci_link_abandon(uci_peer_t *peer, ucs_status_t status);
 /** Closing: nobody can be asked, so send once more all that has not been acknowledged, to lie in the peer's queues. */
 void uci_link_send_again(uci_peer_t *peer);
 
+/** The peer has closed, and has, or never wants, what has been sent to it until now. */
+void uci_link_settle_sent(uci_peer_t *peer);
+
 /** Look after what has not been acknowledged for long. Called now and then. */
 void uci_link_look(uci_worker_t *worker);
 

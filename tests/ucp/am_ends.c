@@ -194,17 +194,12 @@ static void arrives_after_the_close(void)
     destroy();
 }
 
-/* With faults UCI does not always repair what comes after a side has closed its last endpoint while the other goes on sending, or while a send
- * was pending: a known defect, of tag messages as well */
-static bool is_damaged_after_the_close(void)
-{
-    return getenv("UCI_FAULT") != NULL;
-}
-
 /* The receiver has no endpoint any more: what is in one piece, and asks for no reply, needs none */
 static void receiver_closed_first(void)
 {
-    if (is_damaged_after_the_close()) {
+    /* What was sent before its sender has heard of the close, and has come damaged as the last of all, nobody asks for: a known defect, of tag
+     * messages as well (1 of 40 runs with one fault in ten) */
+    if (getenv("UCI_FAULT") != NULL) {
         return;
     }
     open_pair();
@@ -266,7 +261,7 @@ static void rendezvous_and_close(void)
     am_send_t send;
     am_what_t what;
 
-    if (has_no_other_end() || is_damaged_after_the_close()) {
+    if (has_no_other_end()) {
         return;
     }
     post_rendezvous(&send, &what);
@@ -282,7 +277,7 @@ static void rendezvous_refused_after_close(void)
     am_send_t send;
     am_what_t what;
 
-    if (has_no_other_end() || is_damaged_after_the_close()) {
+    if (has_no_other_end()) {
         return;
     }
     post_rendezvous(&send, &what);
