@@ -92,10 +92,12 @@ Test(close, an_answer_to_who_has_closed)
 
     uci_list_move(&peer->eps, &eps);
     take(peer, &answer, NULL, 0);
-    cr_expect(uci_list_is_empty(&peer->talk.pending));
+    cr_expect(uci_list_is_empty(&peer->talk.pending) && uci_list_is_empty(&peer->eps));
     take(peer, &question, NULL, 0);
-    cr_expect(!uci_list_is_empty(&peer->talk.pending), "it has no endpoint, and tries");
-    uci_control_drop_pending(peer);
+    cr_expect(talk_count(1, UCI_AM_ACK) == 1,
+              "it has no endpoint, and makes one: the address is that of the one it had");
+    cr_assert(!uci_list_is_empty(&peer->eps));
+    uci_ep_destroy(uci_container_of(peer->eps.next, uci_ep_t, link));
     uci_list_move(&eps, &peer->eps);
 }
 
