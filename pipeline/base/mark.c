@@ -102,23 +102,16 @@ bool uci_mark_is_near(const uci_mark_t *one, const uci_mark_t *other)
     return (one->machine != 0) && (one->machine == other->machine);
 }
 
-/* Without memory for that there is no MAC, and those who are given the address refuse it, and say so */
-static void uci_mark_authenticate(uci_mark_t *mark, const void *address, size_t length)
-{
-    (void)uci_seal_mark_auth(mark, offsetof(uci_mark_t, mac), address, length, mark->mac);
-    uci_mark_finish(mark);
-}
-
 void uci_mark_put(void *marked, const uci_mark_t *mark, const void *address, size_t length)
 {
     uci_mark_t own = *mark;
 
     own.address_length = (uint32_t)length;
-    if (own.seal != UCI_SEAL_OFF) {
-        uci_mark_authenticate(&own, address, length);
-    } else {
-        uci_mark_finish(&own);
+    if (own.seal !=
+        UCI_SEAL_OFF) { /* without memory for that there is no MAC, and those who are given the address refuse it, and say so */
+        (void)uci_seal_mark_auth(&own, offsetof(uci_mark_t, mac), address, length, own.mac);
     }
+    uci_mark_finish(&own);
     memcpy(marked, &own, sizeof(own));
     memcpy((char *)marked + sizeof(own), address, length);
 }

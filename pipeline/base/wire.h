@@ -127,6 +127,12 @@ UCI_INLINE unsigned uci_user_am_id(uint64_t tag)
     return what.id;
 }
 
+/** @return kind of such a frame, of a uci_frame_kind_t. */
+UCI_INLINE unsigned uci_frame_user_am_kind(unsigned kind)
+{
+    return (kind & 0x0f) | UCI_FRAME_USER_AM;
+}
+
 UCI_INLINE bool uci_frame_is_user_am(unsigned kind)
 {
     return (kind & 0xf0) == UCI_FRAME_USER_AM;

@@ -33,11 +33,11 @@ static const char *uci_wire_check_user_am(const uci_frame_hdr_t *hdr)
 {
     uci_user_am_what_t what;
 
-    if (hdr->kind == (UCI_FRAME_USER_AM | (UCI_FRAME_RNDV & 0x0f))) {
+    if (hdr->kind == uci_frame_user_am_kind(UCI_FRAME_RNDV)) {
         return (hdr->length == sizeof(uci_rndv_desc_t)) ? NULL : "a length that no descriptor has";
     }
     memcpy(&what, &hdr->tag, sizeof(what));
-    if ((hdr->kind != (UCI_FRAME_USER_AM | (UCI_FRAME_EAGER & 0x0f))) || (what.flags & ~UCI_USER_AM_FLAGS) ||
+    if ((hdr->kind != uci_frame_user_am_kind(UCI_FRAME_EAGER)) || (what.flags & ~UCI_USER_AM_FLAGS) ||
         (what.zero != 0)) {
         return "a kind of active message that does not exist";
     }

@@ -152,7 +152,7 @@ static bool uci_user_am_can_be(const uci_frame_hdr_t *hdr)
 {
     uci_frame_hdr_t sent = *hdr;
 
-    sent.kind = UCI_FRAME_USER_AM | (hdr->kind & 0x0f);
+    sent.kind = (uint8_t)uci_frame_user_am_kind(hdr->kind);
     return uci_wire_check_frame(&sent) == NULL;
 }
 

@@ -88,10 +88,9 @@ static ucs_status_t uci_user_am_post(uci_user_am_out_t *out, size_t data, uci_fr
         return status;
     }
     *frame_p = frame;
-    return uci_link_send(
-            out->ep, frame,
-            uci_frame_what(UCI_FRAME_USER_AM | (UCI_FRAME_EAGER & 0x0f), (uint8_t)digest->id, (uint32_t)length),
-            uci_user_am_tag(&out->what), value);
+    return uci_link_send(out->ep, frame,
+                         uci_frame_what(uci_frame_user_am_kind(UCI_FRAME_EAGER), (uint8_t)digest->id, (uint32_t)length),
+                         uci_user_am_tag(&out->what), value);
 }
 
 static ucs_status_ptr_t uci_user_am_send_eager(uci_user_am_out_t *out)

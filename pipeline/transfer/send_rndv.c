@@ -229,7 +229,7 @@ static uint64_t uci_send_describe(const uci_send_op_t *op, uci_frame_t *frame, c
 
 UCI_INLINE unsigned uci_send_rndv_kind(const uci_request_t *req, const uci_signature_t *signature)
 {
-    return uci_unlikely(req->flags & UCI_REQUEST_USER_AM) ? UCI_FRAME_USER_AM | (UCI_FRAME_RNDV & 0x0f)
+    return uci_unlikely(req->flags & UCI_REQUEST_USER_AM) ? uci_frame_user_am_kind(UCI_FRAME_RNDV)
                                                           : uci_signed_kind(UCI_FRAME_RNDV, signature);
 }
 

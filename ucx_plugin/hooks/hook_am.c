@@ -5,7 +5,6 @@
 #include "link/link_recv.h"
 #include "live/stats.h"
 #include "message/user_am.h"
-#include "seal/seal.h"
 #include "staging.h"
 #include "util/log.h"
 

@@ -66,23 +66,22 @@ static void uci_hook_see_callback(uci_worker_t *worker, const ucp_request_param_
     UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_plugin_clear_marker(param), \
                   uci_hook_see_callback(ours, param), (void)0, _params, _args)
 
-#define UCI_HOOK_COUNT(_add, _way, _head) \
-    UCI_STATS_PASSED(_add, _way, (_head) + uci_buffer_known_length(buffer, count, param))
+#define UCI_HOOK_COUNT(_add, _way) UCI_STATS_PASSED(_add, _way, uci_buffer_known_length(buffer, count, param))
 
 /* With UCI_MODE=off nothing is UCI's to count */
-#define UCI_HOOK_COUNT_OUTSIDE(_way, _head) \
+#define UCI_HOOK_COUNT_OUTSIDE(_way) \
     do { \
         if (uci_settings.mode != UCI_MODE_OFF) { \
-            UCI_HOOK_COUNT(UCI_STATS_ADD_OUTSIDE, _way, _head); \
+            UCI_HOOK_COUNT(UCI_STATS_ADD_OUTSIDE, _way); \
         } \
     } while (0)
 
-/* The same of those that send or fetch what is in no message of UCI's, counted as a _way (live/stats.h): so many bytes as the buffer
- * has, and _head */
-#define UCI_HOOK_PAST(_name, _way, _head, _params, _args) \
+/* The same of those that send or fetch what is in no message of UCI's, counted as a _way (live/stats.h), with the bytes that
+ * the buffer has */
+#define UCI_HOOK_PAST(_name, _way, _params, _args) \
     UCI_HOOK_PASS(ucs_status_ptr_t, _name, ep, ep, uci_hook_past(param, #_name), \
-                  (uci_hook_see_callback(ours, param), UCI_HOOK_COUNT(UCI_STATS_ADD, _way, _head)), \
-                  UCI_HOOK_COUNT_OUTSIDE(_way, _head), _params, _args)
+                  (uci_hook_see_callback(ours, param), UCI_HOOK_COUNT(UCI_STATS_ADD, _way)), \
+                  UCI_HOOK_COUNT_OUTSIDE(_way), _params, _args)
 
 static UCI_NOINLINE void uci_hook_warn_unsealed(const char *name)
 {
@@ -103,19 +102,19 @@ UCI_INLINE void uci_hook_past(const ucp_request_param_t *param, const char *name
     }
 }
 
-UCI_HOOK_PAST(put_nbx, put, 0,
+UCI_HOOK_PAST(put_nbx, put,
               (ucp_ep_h ep, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                const ucp_request_param_t *param),
               (ep, buffer, count, address, rkey, param))
-UCI_HOOK_PAST(get_nbx, get, 0,
+UCI_HOOK_PAST(get_nbx, get,
               (ucp_ep_h ep, void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                const ucp_request_param_t *param),
               (ep, buffer, count, address, rkey, param))
-UCI_HOOK_PAST(atomic_op_nbx, atomic, 0,
+UCI_HOOK_PAST(atomic_op_nbx, atomic,
               (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                const ucp_request_param_t *param),
               (ep, opcode, buffer, count, address, rkey, param))
-UCI_HOOK_PAST(stream_send_nbx, stream, 0,
+UCI_HOOK_PAST(stream_send_nbx, stream,
               (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
               (ep, buffer, count, param))
 UCI_HOOK_NBX(stream_recv_nbx, ep,

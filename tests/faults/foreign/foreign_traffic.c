@@ -13,16 +13,13 @@
  * @ranks 2
  */
 #define _GNU_SOURCE /* memmem, in pattern.h */
-#include "../../mpi/check.h"
-#include "pattern.h"
+#include "tally.h"
 
-enum { TAG = 77, LARGEST = 4 << 20, IN_ALL = 1 << 20, WINDOW = 12, SHOWN = 5, SCRIBBLES = 4096, WRONG_STATUS = 5 };
+enum { TAG = 77, LARGEST = 4 << 20, IN_ALL = 1 << 20, WINDOW = 12, SCRIBBLES = 4096 };
 
 static struct {
-    uint64_t key;
     uint64_t next[2]; /* number of the next message by its sender's rank */
-    uint64_t wrong_messages, wrong_bytes;
-    uint64_t random; /* the same on both ranks: they agree on what comes next */
+    uint64_t random;  /* the same on both ranks: they agree on what comes next */
     size_t smallest, largest;
     unsigned char *out[WINDOW], *in[WINDOW];
     int partner;
@@ -33,25 +30,13 @@ static struct {
 /** Fill buffer @a i with my next message. */
 static void *make_message(int i, size_t length)
 {
-    foreign_fill(traffic.out[i], length, traffic.key, foreign_number(check.rank, traffic.next[check.rank]++));
+    foreign_fill(traffic.out[i], length, tally.key, foreign_number(check.rank, traffic.next[check.rank]++));
     return traffic.out[i];
 }
 
 static void check_message(const void *buffer, size_t length)
 {
-    uint64_t number = foreign_number(traffic.partner, traffic.next[traffic.partner]++);
-    size_t first = 0, wrong = foreign_count_wrong(buffer, length, traffic.key, number, &first);
-
-    ++check.messages;
-    check.bytes += length;
-    if (wrong == 0) {
-        return;
-    }
-    traffic.wrong_bytes += wrong;
-    if (traffic.wrong_messages++ < SHOWN) {
-        fprintf(stderr, "WRONG rank %d, in '%s', message %llx of %zu bytes: %zu wrong, first %zu\n", check.rank,
-                check.phase, (unsigned long long)number, length, wrong, first);
-    }
+    tally_check(buffer, length, foreign_number(traffic.partner, traffic.next[traffic.partner]++));
 }
 
 /** The same, and does the status say what was sent? */
@@ -311,11 +296,10 @@ static void set_up(int argc, char **argv)
     check_init(&argc, &argv, "foreign_traffic");
     CHECK(check.size == 2, "needs 2 ranks");
     traffic.partner  = 1 - check.rank;
-    traffic.key      = foreign_key();
     traffic.random   = check.seed;
     traffic.smallest = (argc > 3) ? strtoull(argv[3], NULL, 0) : 0;
     traffic.largest  = (argc > 4) ? strtoull(argv[4], NULL, 0) : LARGEST;
-    CHECK(traffic.key != 0, "FOREIGN_KEY is not set");
+    tally_begin();
     CHECK((traffic.smallest <= traffic.largest) && (traffic.largest <= FOREIGN_LENGTH_MAX), "bad sizes");
     for (i = 0; i < WINDOW; ++i) {
         length         = (i > 0) ? IN_ALL : (traffic.largest > LARGEST) ? traffic.largest : LARGEST;
@@ -323,34 +307,6 @@ static void set_up(int argc, char **argv)
         traffic.in[i]  = malloc(length);
         CHECK((traffic.out[i] != NULL) && (traffic.in[i] != NULL), "no memory");
     }
-}
-
-/** Rank 0 has the clock. */
-static bool time_is_left(double end)
-{
-    int left = (MPI_Wtime() < end);
-
-    MPI_Bcast(&left, 1, MPI_INT, 0, MPI_COMM_WORLD);
-    return left != 0;
-}
-
-/** @return the exit status */
-static int report(void)
-{
-    uint64_t mine[] = {check.messages, check.bytes, traffic.wrong_messages, traffic.wrong_bytes}, sums[4];
-
-    check_phase("final reduction");
-    MPI_Allreduce(mine, sums, 4, MPI_UINT64_T, MPI_SUM, MPI_COMM_WORLD);
-    if (check.rank == 0) {
-        printf("traffic: %llu messages, %llu bytes, %llu wrong messages, %llu wrong bytes\n",
-               (unsigned long long)sums[0], (unsigned long long)sums[1], (unsigned long long)sums[2],
-               (unsigned long long)sums[3]);
-        if (sums[2] == 0) {
-            printf("PASS foreign_traffic\n");
-        }
-        fflush(stdout);
-    }
-    return (sums[2] == 0) ? 0 : WRONG_STATUS;
 }
 
 static const struct {
@@ -386,13 +342,13 @@ int main(int argc, char **argv)
 
     set_up(argc, argv);
     MPI_Barrier(MPI_COMM_WORLD);
-    for (end = MPI_Wtime() + check.scale; time_is_left(end); sender = 1 - sender) {
+    for (end = MPI_Wtime() + check.scale; tally_time_is_left(end); sender = 1 - sender) {
         kind = choose_kind((argc > 5) ? argv[5] : NULL);
         check_phase(kinds[kind].name);
         size = draw_size();
         kinds[kind].func(sender, size, draw_count(size));
     }
-    status = report();
+    status = tally_report("foreign_traffic");
     check_finalize();
     return status;
 }
