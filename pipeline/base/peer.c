@@ -237,8 +237,7 @@ ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer)
     return ((ep != NULL) || uci_list_is_empty(&peer->eps)) ? ep : uci_peer_endpoint(peer);
 }
 
-/* One that will stay: the user's, or UCI's own */
-static uci_ep_t *uci_peer_find_shown(uci_peer_t *peer)
+uci_ep_t *uci_peer_ep_staying(uci_peer_t *peer)
 {
     uci_ep_t *own = NULL;
 
@@ -257,7 +256,7 @@ static uci_ep_t *uci_peer_find_shown(uci_peer_t *peer)
 
 ucp_ep_h uci_peer_endpoint_shown(uci_peer_t *peer)
 {
-    uci_ep_t *ep = uci_peer_find_shown(peer);
+    uci_ep_t *ep = uci_peer_ep_staying(peer);
 
     if (ep == NULL) {
         return NULL;

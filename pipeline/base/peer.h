@@ -125,6 +125,9 @@ ucp_ep_h uci_peer_endpoint(uci_peer_t *peer);
  */
 ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer);
 
+/** One that will stay, as far as is known: the user's, or UCI's own; NULL as above. */
+uci_ep_t *uci_peer_ep_staying(uci_peer_t *peer);
+
 /** The same for the program, to answer an active message by: the user's own, if there is one. The worker's hooks know it. */
 ucp_ep_h uci_peer_endpoint_shown(uci_peer_t *peer);
 

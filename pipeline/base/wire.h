@@ -28,7 +28,7 @@
 #include "seal/seal.h"
 #include "uci_signature.h"
 
-#define UCI_PROTOCOL_VERSION 10
+#define UCI_PROTOCOL_VERSION 11
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_FRAME_AM_ID  1020 /**< frames */
@@ -105,8 +105,15 @@ enum {
     UCI_USER_AM_ASKED = 1 << 3, /**< with RNDV: its program has said that it is one */
     UCI_USER_AM_EMPTY =
             1 << 4, /**< with RNDV: there are no data, the byte that is described is none of the program's */
-    UCI_USER_AM_FLAGS = (1 << 5) - 1
+    UCI_USER_AM_OWN   = 1 << 5, /**< its id is a uci_own_am_t, and no number of the program's */
+    UCI_USER_AM_FLAGS = (1 << 6) - 1
 };
+
+/** What UCI itself sends in active messages of that form: the program's other ways to move bytes. */
+typedef enum {
+    UCI_OWN_AM_STREAM, /**< bytes of a stream */
+    UCI_OWN_AM_LAST
+} uci_own_am_t;
 
 typedef struct uci_user_am_what {
     uint16_t id;
@@ -118,14 +125,17 @@ typedef struct uci_user_am_what {
 
 #define UCI_USER_AM_ALIGN 8u
 
-/** @return the program's id in the place of a tag. */
-UCI_INLINE unsigned uci_user_am_id(uint64_t tag)
+/** @return what is in the place of a tag. */
+UCI_INLINE uci_user_am_what_t uci_user_am_what(uint64_t tag)
 {
     uci_user_am_what_t what;
 
     memcpy(&what, &tag, sizeof(what));
-    return what.id;
+    return what;
 }
+
+/** @return the name of what UCI itself has sent in an active message; NULL: it is the program's. */
+const char *uci_user_am_own_name(uint64_t tag);
 
 /** @return kind of such a frame, of a uci_frame_kind_t. */
 UCI_INLINE unsigned uci_frame_user_am_kind(unsigned kind)

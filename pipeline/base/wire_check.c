@@ -29,6 +29,14 @@ void uci_wire_refuse(const uci_peer_t *peer, const char *what, const char *wrong
 
 /* ---------------------------------------------------------------- frames */
 
+const char *uci_user_am_own_name(uint64_t tag)
+{
+    static const char *const names[UCI_OWN_AM_LAST] = {[UCI_OWN_AM_STREAM] = "stream"};
+    uci_user_am_what_t what                         = uci_user_am_what(tag);
+
+    return ((what.flags & UCI_USER_AM_OWN) && (what.id < UCI_OWN_AM_LAST)) ? names[what.id] : NULL;
+}
+
 static const char *uci_wire_check_user_am(const uci_frame_hdr_t *hdr)
 {
     uci_user_am_what_t what;
@@ -36,7 +44,10 @@ static const char *uci_wire_check_user_am(const uci_frame_hdr_t *hdr)
     if (hdr->kind == uci_frame_user_am_kind(UCI_FRAME_RNDV)) {
         return (hdr->length == sizeof(uci_rndv_desc_t)) ? NULL : "a length that no descriptor has";
     }
-    memcpy(&what, &hdr->tag, sizeof(what));
+    what = uci_user_am_what(hdr->tag);
+    if ((what.flags & UCI_USER_AM_OWN) && (what.id >= UCI_OWN_AM_LAST)) {
+        return "an active message of UCI's that does not exist";
+    }
     if ((hdr->kind != uci_frame_user_am_kind(UCI_FRAME_EAGER)) || (what.flags & ~UCI_USER_AM_FLAGS) ||
         (what.zero != 0)) {
         return "a kind of active message that does not exist";

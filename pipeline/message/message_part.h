@@ -37,6 +37,7 @@ typedef struct uci_message_worker {
     bool watches_deliveries;         /**< see uci_edge.delivered */
     uci_user_am_handler_t *handlers; /**< by id */
     unsigned handler_count;
+    const uci_user_am_handler_t *own;                     /**< of UCI's own, by uci_own_am_t; `arg` is not used */
     uci_user_am_refusal_t refusals[UCI_USER_AM_REFUSALS]; /**< the last ones */
     unsigned refusal_count;
     size_t am_alignment; /**< of the data that a handler gets, a power of two */
@@ -51,9 +52,11 @@ typedef struct uci_message_peer {
     bool am_lost;                   /**< such a header is lost */
 } uci_message_peer_t;
 
-/** @param am_alignment  that the program asks for. */
-UCI_INLINE void uci_message_worker_init(uci_message_worker_t *msgs, size_t am_alignment)
+/** @param am_alignment  that the program asks for.  @param own  a table that lives as long as the worker. */
+UCI_INLINE void uci_message_worker_init(uci_message_worker_t *msgs, size_t am_alignment,
+                                        const uci_user_am_handler_t *own)
 {
+    msgs->own          = own;
     msgs->am_alignment = am_alignment;
     uci_list_init(&msgs->probed);
     uci_list_init(&msgs->am_ready);

@@ -19,14 +19,6 @@ static bool uci_user_am_is_moved(const uci_worker_t *worker)
     return worker->msgs.am_alignment > 16;
 }
 
-static uci_user_am_what_t uci_user_am_what(const uci_message_t *header)
-{
-    uci_user_am_what_t what;
-
-    memcpy(&what, &header->hdr.tag, sizeof(what));
-    return what;
-}
-
 /* ------------------------------------------------------------- handlers */
 
 static ucs_status_t uci_user_am_grow(uci_worker_t *worker, unsigned count)
@@ -53,8 +45,13 @@ ucs_status_t uci_user_am_set_handler(uci_worker_t *worker, uint16_t id, const uc
 }
 
 /* @return NULL: the program has none, which is said as UCX says it */
-static const uci_user_am_handler_t *uci_user_am_handler(const uci_worker_t *worker, uint16_t id)
+static const uci_user_am_handler_t *uci_user_am_handler(const uci_worker_t *worker, uci_user_am_what_t what)
 {
+    unsigned id = what.id;
+
+    if (uci_unlikely(what.flags & UCI_USER_AM_OWN)) {
+        return (worker->msgs.own[id].recv != NULL) ? &worker->msgs.own[id] : NULL;
+    }
     if ((id >= worker->msgs.handler_count) || (worker->msgs.handlers[id].recv == NULL)) {
         uci_warn("active message %u has come, and the program has no handler for it: it is dropped", id);
         return NULL;
@@ -89,7 +86,7 @@ static void uci_user_am_drop(uci_message_t *header, ucs_status_t status)
 
 static void uci_user_am_take_header(uci_peer_t *peer, uci_message_t *header)
 {
-    uci_user_am_what_t what = uci_user_am_what(header);
+    uci_user_am_what_t what = uci_user_am_what(header->hdr.tag);
 
     header->other  = NULL;
     header->length = header->hdr.length - (size_t)what.header_length - what.pad;
@@ -118,7 +115,7 @@ static void uci_user_am_take_descriptor(uci_peer_t *peer, uci_message_t *desc)
     peer->msgs.am_header = NULL;
     header->other        = desc;
     desc->other          = NULL;
-    desc->length         = (uci_user_am_what(header).flags & UCI_USER_AM_EMPTY) ? 0 : desc->length;
+    desc->length         = (uci_user_am_what(header->hdr.tag).flags & UCI_USER_AM_EMPTY) ? 0 : desc->length;
     uci_unexpected_hold(desc);
     uci_user_am_queue(peer, header);
 }
@@ -259,7 +256,7 @@ static uci_message_t *uci_user_am_of_place(uci_worker_t *worker, void *place)
 static ucs_status_t uci_user_am_call_old(const uci_user_am_handler_t *handler, uci_message_t *header,
                                          uci_message_t *data, ucp_ep_h reply_ep)
 {
-    if (uci_user_am_what(header).header_length != 0) {
+    if (uci_user_am_what(header->hdr.tag).header_length != 0) {
         uci_warn("an active message with a header has come for a handler that was set by ucp_worker_set_am_handler(), "
                  "which knows none: it is dropped");
         return UCS_OK;
@@ -269,11 +266,12 @@ static ucs_status_t uci_user_am_call_old(const uci_user_am_handler_t *handler, u
 
 static ucs_status_t uci_user_am_call(const uci_user_am_handler_t *handler, uci_message_t *header, uci_message_t *data)
 {
-    uci_user_am_what_t what   = uci_user_am_what(header);
+    uci_user_am_what_t what   = uci_user_am_what(header->hdr.tag);
     ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_DATA};
     const char *begin         = header->payload + (header->hdr.length - what.header_length);
+    bool is_own               = (what.flags & UCI_USER_AM_OWN) != 0;
 
-    if (what.flags & UCI_USER_AM_REPLY) {
+    if ((what.flags & UCI_USER_AM_REPLY) && !is_own) {
         param.reply_ep = uci_peer_endpoint_shown(header->peer);
         param.recv_attr |= (param.reply_ep != NULL) ? UCP_AM_RECV_ATTR_FIELD_REPLY_EP : 0;
     }
@@ -283,8 +281,8 @@ static ucs_status_t uci_user_am_call(const uci_user_am_handler_t *handler, uci_m
     if (data->hdr.kind == UCI_FRAME_RNDV) {
         param.recv_attr ^= UCP_AM_RECV_ATTR_FLAG_DATA | UCP_AM_RECV_ATTR_FLAG_RNDV;
     }
-    return handler->recv(handler->arg, (what.header_length > 0) ? begin : NULL, what.header_length,
-                         uci_user_am_place(data), data->length, &param);
+    return handler->recv(is_own ? header->peer : handler->arg, (what.header_length > 0) ? begin : NULL,
+                         what.header_length, uci_user_am_place(data), data->length, &param);
 }
 
 /* While a handler runs, its data lead to the header, or to themselves if there is one frame only: so it is seen that they have been
@@ -329,7 +327,7 @@ static void uci_user_am_hand_out(const uci_user_am_handler_t *handler, uci_messa
     uci_message_t *data = (header->other != NULL) ? header->other : header;
     ucs_status_t status;
 
-    UCI_STATS_INC(user_am_received);
+    UCI_STATS_ADD(user_am_received, (uci_user_am_what(header->hdr.tag).flags & UCI_USER_AM_OWN) ? 0 : 1);
     if (data == header) { /* else its data are counted where they are received */
         UCI_STATS_INC(chunks_verified);
         uci_recv_count(data->length);
@@ -346,7 +344,7 @@ static void uci_user_am_hand_out(const uci_user_am_handler_t *handler, uci_messa
 /* A handler of the old sort gets what its sender has not called a rendezvous, which UCX does not let it have */
 static bool uci_user_am_is_taken(const uci_user_am_handler_t *handler, const uci_message_t *header)
 {
-    uci_user_am_what_t what = uci_user_am_what(header);
+    uci_user_am_what_t what = uci_user_am_what(header->hdr.tag);
 
     if ((handler != NULL) && handler->is_old && (what.flags & UCI_USER_AM_ASKED)) {
         uci_error("active message %u was sent as a rendezvous, and its handler was set by ucp_worker_set_am_handler(), "
@@ -359,8 +357,8 @@ static bool uci_user_am_is_taken(const uci_user_am_handler_t *handler, const uci
 
 static void uci_user_am_next(uci_message_t *header)
 {
-    uci_user_am_what_t what              = uci_user_am_what(header);
-    const uci_user_am_handler_t *handler = uci_user_am_handler(header->worker, what.id);
+    uci_user_am_what_t what              = uci_user_am_what(header->hdr.tag);
+    const uci_user_am_handler_t *handler = uci_user_am_handler(header->worker, what);
     bool is_large                        = (header->other != NULL) && (header->other->hdr.kind == UCI_FRAME_RNDV);
 
     if (!uci_user_am_is_taken(handler, header)) {
@@ -377,10 +375,14 @@ static void uci_user_am_next(uci_message_t *header)
 /* What it is to be answered by is not known before HELLO has come, which is said again if it has been lost */
 static bool uci_user_am_waits(const uci_message_t *header)
 {
-    uci_peer_t *peer = header->peer;
+    uci_user_am_what_t what = uci_user_am_what(header->hdr.tag);
+    uci_peer_t *peer        = header->peer;
 
-    return (uci_user_am_what(header).flags & UCI_USER_AM_REPLY) && !uci_peer_is_gone(peer) &&
-           (peer->conversation.status == UCS_OK) && (uci_peer_endpoint_shown(peer) == NULL);
+    if (!(what.flags & UCI_USER_AM_REPLY) || uci_peer_is_gone(peer) || (peer->conversation.status != UCS_OK)) {
+        return false;
+    }
+    return (what.flags & UCI_USER_AM_OWN) ? (uci_peer_ep_staying(peer) == NULL)
+                                          : (uci_peer_endpoint_shown(peer) == NULL);
 }
 
 /* No more than so many of a peer in one step: a handler that answers itself would never let the program go on */

@@ -141,6 +141,9 @@ static char uci_user_am_nothing;
 /* UCX would have it whole before its handler hears of it, and completes the send without that */
 static bool uci_user_am_is_whole(const uci_user_am_out_t *out, uint32_t flags)
 {
+    if (out->what.flags & UCI_USER_AM_OWN) {
+        return false;
+    }
     return (flags & UCP_AM_SEND_FLAG_EAGER) || (out->data.length <= out->ep->peer->worker->context->buffered_max);
 }
 
@@ -173,16 +176,32 @@ static bool uci_user_am_is_strict(void)
     return (major > 1) || (minor >= 18);
 }
 
+static ucs_status_ptr_t uci_user_am_send_out(uci_user_am_out_t *out, uint32_t flags, const void *buffer, size_t count)
+{
+    ucs_status_t status = uci_buffer_init_send(&out->data, buffer, count, uci_buffer_datatype(out->param));
+    ucs_status_ptr_t ret;
+
+    if (uci_unlikely(status != UCS_OK)) {
+        return UCS_STATUS_PTR(status);
+    }
+    out->what.flags |= (flags & UCP_AM_SEND_FLAG_REPLY) ? UCI_USER_AM_REPLY : 0;
+    if (!(flags & UCP_AM_SEND_FLAG_RNDV) &&
+        ((out->data.length == 0) || (uci_user_am_lay_out(&out->what, out->data.length) <= out->ep->peer->eager_max))) {
+        ret = uci_user_am_send_eager(out);
+    } else {
+        ret = uci_user_am_send_large(out, flags);
+    }
+    uci_buffer_finish(&out->data);
+    return ret;
+}
+
 ucs_status_ptr_t uci_user_am_send(uci_ep_t *ep, unsigned id, const void *header, size_t header_length,
                                   const void *buffer, size_t count, const ucp_request_param_t *param)
 {
-    uint32_t flags        = uci_user_am_param_flags(param);
     uci_user_am_out_t out = {.ep     = ep,
                              .header = header,
                              .what   = {.id = (uint16_t)id, .header_length = (uint16_t)header_length},
                              .param  = param};
-    ucs_status_ptr_t ret;
-    ucs_status_t status;
 
     if (uci_unlikely(((id > UINT16_MAX) && uci_user_am_is_strict()) ||
                      (header_length > uci_user_am_max_header(SIZE_MAX)))) {
@@ -191,18 +210,19 @@ ucs_status_ptr_t uci_user_am_send(uci_ep_t *ep, unsigned id, const void *header,
                   id, header_length);
         return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
     }
-    status = uci_buffer_init_send(&out.data, buffer, count, uci_buffer_datatype(param));
-    if (uci_unlikely(status != UCS_OK)) {
-        return UCS_STATUS_PTR(status);
-    }
     UCI_STATS_INC(user_am_sent);
-    out.what.flags = (flags & UCP_AM_SEND_FLAG_REPLY) ? UCI_USER_AM_REPLY : 0;
-    if (!(flags & UCP_AM_SEND_FLAG_RNDV) &&
-        ((out.data.length == 0) || (uci_user_am_lay_out(&out.what, out.data.length) <= ep->peer->eager_max))) {
-        ret = uci_user_am_send_eager(&out);
-    } else {
-        ret = uci_user_am_send_large(&out, flags);
-    }
-    uci_buffer_finish(&out.data);
-    return ret;
+    return uci_user_am_send_out(&out, uci_user_am_param_flags(param), buffer, count);
+}
+
+ucs_status_ptr_t uci_user_am_send_own(uci_ep_t *ep, uci_own_am_t id, uint32_t flags, const void *header,
+                                      size_t header_length, const void *buffer, size_t count,
+                                      const ucp_request_param_t *param)
+{
+    uci_user_am_out_t out = {
+            .ep     = ep,
+            .header = header,
+            .what   = {.id = (uint16_t)id, .header_length = (uint16_t)header_length, .flags = UCI_USER_AM_OWN},
+            .param  = param};
+
+    return uci_user_am_send_out(&out, flags, buffer, count);
 }

@@ -170,12 +170,23 @@ void uci_record_write_tag(uci_json_t *json, ucp_tag_t tag)
     uci_json_close(json, '}');
 }
 
+static void uci_record_write_user_am(uci_json_t *json, ucp_tag_t tag)
+{
+    const char *own = uci_user_am_own_name(tag);
+
+    if (own != NULL) {
+        uci_json_string(json, "active_message", own);
+    } else {
+        uci_json_uint(json, "active_message", uci_user_am_what(tag).id);
+    }
+}
+
 static void uci_record_write_name(uci_json_t *json, const uci_record_t *record)
 {
     if (record->user_am) {
         uci_json_null(json, "tag");
         uci_json_null(json, "mpi");
-        uci_json_uint(json, "active_message", uci_user_am_id(record->tag));
+        uci_record_write_user_am(json, record->tag);
     } else {
         uci_record_write_tag(json, record->tag);
         uci_json_null(json, "active_message");

@@ -221,8 +221,12 @@ void uci_report_tag(ucp_tag_t tag, char *text, size_t size)
 
 void uci_report_name(ucp_tag_t tag, bool user_am, char *text, size_t size)
 {
-    if (user_am) {
-        snprintf(text, size, "active message %u", uci_user_am_id(tag));
+    const char *own = user_am ? uci_user_am_own_name(tag) : NULL;
+
+    if (own != NULL) {
+        snprintf(text, size, "%s", own);
+    } else if (user_am) {
+        snprintf(text, size, "active message %u", uci_user_am_what(tag).id);
     } else {
         snprintf(text, size, "tag ");
         uci_report_tag(tag, text + strlen(text), size - strlen(text));

@@ -85,6 +85,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
                                              .arrived    = uci_recv_arrived,
                                              .lost       = uci_recv_lost,
                                              .recv_flags = UCI_REQUEST_RECV};
+    static const uci_user_am_handler_t own_ams[UCI_OWN_AM_LAST];
     ucs_status_t status;
     uci_worker_t *worker;
 
@@ -100,7 +101,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     uci_control_worker_init(&worker->talk, sizeof(uci_control_t) + UCI_CONTROL_POOLED);
     uci_transfer_worker_init(&worker->xfer, UCI_SLOT_SIZE);
     uci_conn_worker_init(&worker->conn);
-    uci_message_worker_init(&worker->msgs, uci_worker_am_alignment(params));
+    uci_message_worker_init(&worker->msgs, uci_worker_am_alignment(params), own_ams);
 
     uci_report_init();
     status = uci_worker_learn_address(worker);

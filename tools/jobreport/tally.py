@@ -95,8 +95,9 @@ class Tally:
         """One more with these values."""
         mpi = record.get("mpi")
         message = (mpi.get("collective"), mpi.get("tag"), mpi.get("context")) if isinstance(mpi, dict) else record.get("tag")
-        if record.get("active_message") is not None:
-            message = f"active message {record['active_message']}"
+        active = record.get("active_message")
+        if active is not None:
+            message = active if isinstance(active, str) else f"active message {active}"
         count_raw(self.raw_values, (cause, *map(record.get, VALUES)))
         count_raw(self.raw_messages, message)
         if len(self.raw_values) > TABLE_LIMIT or len(self.raw_messages) > TABLE_LIMIT:
