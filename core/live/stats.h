@@ -27,6 +27,7 @@
     _X(staged_messages, "sent from or received into a GPU's memory") \
     _X(user_am_sent, "active messages sent") \
     _X(user_am_received, "active messages received") \
+    _X(stream_sent, "stream sends") \
     _X(passthrough_messages, "passed through, not verified") \
     _X(passthrough_am, "active messages that passed through") \
     _X(passthrough_put, "puts that passed through") \

@@ -163,6 +163,13 @@ uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
     return ep;
 }
 
+void uci_ep_number(uci_ep_t *ep)
+{
+    if (ep->number == 0) {
+        ep->number = ++ep->peer->eps_numbered;
+    }
+}
+
 void uci_ep_destroy(uci_ep_t *ep)
 {
     if (uci_unlikely(ep->shown)) {
@@ -263,6 +270,7 @@ ucp_ep_h uci_peer_endpoint_shown(uci_peer_t *peer)
     }
     if (!ep->user && !ep->shown) {
         ep->shown = true;
+        uci_ep_number(ep);
         peer->worker->calls.ep_shown(ep);
     }
     return ep->ucp;

@@ -40,6 +40,8 @@ typedef struct uci_ep {
     bool shown;                        /**< UCI has made it, and has told the user of it, to answer by */
     bool half;                         /**< the other side has closed its end, see uci_peer_endpoint_whole() */
     bool closing;                      /**< the user has closed it, UCX's end is still open */
+    uint32_t number;                   /**< the user's to this peer, from 1 on, in order; 0: it is none of theirs yet */
+    void *user_data;                   /**< the user's, of UCP_EP_PARAM_FIELD_USER_DATA */
     ucp_err_handler_cb_t user_handler; /**< what the user wants to be called when it fails; may be NULL */
 } uci_ep_t;
 
@@ -69,7 +71,8 @@ typedef struct uci_peer {
     uci_message_peer_t msgs;
 
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
-    bool known;     /**< mark is valid */
+    uint32_t eps_numbered;
+    bool known; /**< mark is valid */
     uci_mark_t mark;
     uci_seal_pair_t *pair; /**< keys, made with its mark, and kept as long as the worker lives; or NULL */
     void *address;         /**< UCX address, to connect back; may be NULL */
@@ -108,6 +111,9 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 
 /** Note an endpoint of UCX's to @a peer. @return NULL: no memory (logged). */
 uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user);
+
+/** The user holds it from now on, or is told of it. As UCX, both sides number those that they have to each other in order. */
+void uci_ep_number(uci_ep_t *ep);
 
 /** Is there none that the user holds beside this one, and is not closing? */
 bool uci_ep_is_last_of_user(const uci_ep_t *ep);

@@ -60,7 +60,10 @@ typedef struct uci_request {
     uci_match_recv_t match;             /**< a receive: posted until it is matched */
     struct uci_request *next_completed; /**< in worker->completed */
     ucs_status_t completed_status;
-    uci_twin_note_t twin;      /**< NUMBERED: of its message */
+    union {
+        uci_twin_note_t twin; /**< NUMBERED: of its message */
+        size_t grain;         /**< a receive of a stream: it may end when it has a multiple of so many bytes */
+    };
     uci_signature_t signature; /**< SIGNED */
 } uci_request_t;
 

@@ -7,6 +7,7 @@
 #include "close.h"
 #include "link/control.h"
 #include "link/link_send.h"
+#include "message/stream.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "transfer/recv_common.h"
@@ -69,6 +70,8 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
             return UCS_ERR_NO_MEMORY;
         }
     }
+    uci_ep_number(ep);
+    ep->user_data = (params->field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ? params->user_data : NULL;
     uci_close_revoke(peer);
     if (uci_tuner_eager_differs()) {
         uci_peer_plan(peer); /* otherwise when first needed: it takes some microseconds */
@@ -100,6 +103,7 @@ void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
     uci_conversation_fail(&peer->conversation, status);
     uci_ep_abandon_ops(peer);
     uci_link_abandon(peer, status);
+    uci_stream_fail(peer, status);
     uci_control_drop_pending(peer);
 }
 

@@ -40,8 +40,9 @@ typedef struct uci_message_worker {
     const uci_user_am_handler_t *own;                     /**< of UCI's own, by uci_own_am_t; `arg` is not used */
     uci_user_am_refusal_t refusals[UCI_USER_AM_REFUSALS]; /**< the last ones */
     unsigned refusal_count;
-    size_t am_alignment; /**< of the data that a handler gets, a power of two */
-    uci_list_t am_ready; /**< peers whose first active message has not been handed out */
+    size_t am_alignment;      /**< of the data that a handler gets, a power of two */
+    uci_list_t am_ready;      /**< peers whose first active message has not been handed out */
+    uci_list_t streams_ready; /**< uci_stream_t that the program has not been told of (ucp_stream_worker_poll()) */
 } uci_message_worker_t;
 
 typedef struct uci_message_peer {
@@ -50,6 +51,7 @@ typedef struct uci_message_peer {
     struct uci_message *am_header;  /**< of a rendezvous whose descriptor comes next; or NULL */
     struct uci_message *am_fetched; /**< the first of the queue, while its data are fetched; or NULL */
     bool am_lost;                   /**< such a header is lost */
+    uci_list_t streams;             /**< uci_stream_t */
 } uci_message_peer_t;
 
 /** @param am_alignment  that the program asks for.  @param own  a table that lives as long as the worker. */
@@ -60,12 +62,14 @@ UCI_INLINE void uci_message_worker_init(uci_message_worker_t *msgs, size_t am_al
     msgs->am_alignment = am_alignment;
     uci_list_init(&msgs->probed);
     uci_list_init(&msgs->am_ready);
+    uci_list_init(&msgs->streams_ready);
 }
 
 UCI_INLINE void uci_message_peer_init(uci_message_peer_t *msgs)
 {
     uci_list_init(&msgs->am_queue);
     uci_list_init(&msgs->am_link);
+    uci_list_init(&msgs->streams);
 }
 
 #endif

@@ -55,8 +55,12 @@
     _X(rkey_destroy) \
     _X(rkey_pack) \
     _X(rkey_ptr) \
+    _X(stream_data_release) \
+    _X(stream_recv_data_nb) \
     _X(stream_recv_nbx) \
+    _X(stream_recv_request_test) \
     _X(stream_send_nbx) \
+    _X(stream_worker_poll) \
     _X(tag_msg_recv_nbx) \
     _X(tag_probe_nb) \
     _X(tag_recv_nbx) \

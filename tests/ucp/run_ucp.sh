@@ -26,7 +26,7 @@ out=$build/test-ucp
 preload=$build/libucx_integrity.so
 tls="posix,self posix,cma,self tcp,self self"
 programs=(forms records match order requests flags others memory lifecycle windows surface sleep failure threads siblings
-          am_messages am_handlers am_kept am_rendezvous am_reply am_order am_requests am_workers am_threads am_processes am_ends)
+          am_messages am_handlers am_kept am_rendezvous am_reply am_order am_requests am_workers am_threads am_processes am_ends streams)
 filter='' timeout=30 keep=0 endings=0 quick=0
 passed=0 failed=0 skipped=0
 
@@ -428,6 +428,8 @@ counted_case() {
     while [ ${#did[@]} -gt 0 ]; do
         if [ "${did[0]}" = am ]; then # which are verified
             conditions+=("user_am_sent == ${did[1]}" "passthrough_am == 0")
+        elif [ "${did[0]}" = stream ]; then
+            conditions+=("stream_sent == ${did[1]}" "passthrough_stream == 0")
         else
             conditions+=("passthrough_${did[0]} == ${did[1]}")
         fi
@@ -451,7 +453,7 @@ run_counted() {
     counted_case counted/tags "$ways" "messages_sent > 0" -- UCX_TLS="$tls" match
     counted_case counted/tags-faults "$ways" "repaired_chunks > 0" -- UCX_TLS="$tls" UCI_FAULT="$heal" order
     counted_case counted/old-forms "user_am_sent == 1" "passthrough_am == 0" "passthrough_put == passthrough_get == 3" "passthrough_atomic == 10" \
-        "passthrough_stream == 2" "passthrough_bytes == 6 * 8 + (4 * 4 + 6 * 8) + 2 * 1000" -- UCX_TLS="$tls" surface
+        "stream_sent == 2" "passthrough_stream == 0" "passthrough_bytes == 6 * 8 + (4 * 4 + 6 * 8)" -- UCX_TLS="$tls" surface
     twenty=("passthrough_messages == 20" "passthrough_bytes == 2 * (4 ** 10 - 1) // 3")
     counted_case counted/socket-address "${twenty[@]}" -- UCX_TLS=tcp,self surface by_socket_address
     counted_case counted/off-faults "${twenty[@]}" -- UCX_TLS=tcp,self UCI_MODE=off UCI_FAULT=rate=1e-9 surface by_socket_address

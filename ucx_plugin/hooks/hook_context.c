@@ -71,7 +71,7 @@ static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor
     ucs_status_t status;
 
     if ((uci_settings.mode == UCI_MODE_OFF) || !(params->field_mask & UCP_PARAM_FIELD_FEATURES) ||
-        !(params->features & (UCP_FEATURE_TAG | UCP_FEATURE_AM))) {
+        !(params->features & (UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_STREAM))) {
         return uci_ucp.init_version(api_major_version, api_minor_version, params, config, context_p);
     }
 

@@ -88,9 +88,8 @@ static UCI_NOINLINE void uci_hook_warn_unsealed(const char *name)
     static bool said;
 
     if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
-        uci_warn(
-                "%s uses ucp_%s: only messages and active messages are sealed (UCI_SEAL), one-sided operations and streams pass in clear",
-                uci_process_name(), name);
+        uci_warn("%s uses ucp_%s: one-sided operations are not sealed (UCI_SEAL), and pass in clear",
+                 uci_process_name(), name);
     }
 }
 
@@ -114,12 +113,6 @@ UCI_HOOK_PAST(atomic_op_nbx, atomic,
               (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                const ucp_request_param_t *param),
               (ep, opcode, buffer, count, address, rkey, param))
-UCI_HOOK_PAST(stream_send_nbx, stream,
-              (ucp_ep_h ep, const void *buffer, size_t count, const ucp_request_param_t *param),
-              (ep, buffer, count, param))
-UCI_HOOK_NBX(stream_recv_nbx, ep,
-             (ucp_ep_h ep, void *buffer, size_t count, size_t *length, const ucp_request_param_t *param),
-             (ep, buffer, count, length, param))
 UCI_HOOK_NBX(ep_flush_nbx, ep, (ucp_ep_h ep, const ucp_request_param_t *param), (ep, param))
 UCI_HOOK_NBX(worker_flush_nbx, worker, (ucp_worker_h worker, const ucp_request_param_t *param), (worker, param))
 
