@@ -40,6 +40,7 @@ typedef struct uci_message_worker {
     const uci_user_am_handler_t *own;                     /**< of UCI's own, by uci_own_am_t; `arg` is not used */
     uci_user_am_refusal_t refusals[UCI_USER_AM_REFUSALS]; /**< the last ones */
     unsigned refusal_count;
+    size_t am_max_header;     /**< bytes, as the program is told */
     size_t am_alignment;      /**< of the data that a handler gets, a power of two */
     uci_list_t am_ready;      /**< peers whose first active message has not been handed out */
     uci_list_t streams_ready; /**< uci_stream_t that the program has not been told of (ucp_stream_worker_poll()) */
@@ -54,12 +55,13 @@ typedef struct uci_message_peer {
     uci_list_t streams;             /**< uci_stream_t */
 } uci_message_peer_t;
 
-/** @param am_alignment  that the program asks for.  @param own  a table that lives as long as the worker. */
-UCI_INLINE void uci_message_worker_init(uci_message_worker_t *msgs, size_t am_alignment,
+/** @param am_max_header  that the program is told of.  @param am_alignment  that it asks for.  @param own  a table that lives as long as the worker. */
+UCI_INLINE void uci_message_worker_init(uci_message_worker_t *msgs, size_t am_max_header, size_t am_alignment,
                                         const uci_user_am_handler_t *own)
 {
-    msgs->own          = own;
-    msgs->am_alignment = am_alignment;
+    msgs->own           = own;
+    msgs->am_max_header = am_max_header;
+    msgs->am_alignment  = am_alignment;
     uci_list_init(&msgs->probed);
     uci_list_init(&msgs->am_ready);
     uci_list_init(&msgs->streams_ready);

@@ -204,7 +204,7 @@ ucs_status_ptr_t uci_user_am_send(uci_ep_t *ep, unsigned id, const void *header,
                              .param  = param};
 
     if (uci_unlikely(((id > UINT16_MAX) && uci_user_am_is_strict()) ||
-                     (header_length > uci_user_am_max_header(SIZE_MAX)))) {
+                     (header_length > ep->peer->worker->msgs.am_max_header))) {
         uci_error("an active message of id %u with a header of %zu bytes can't be sent: see "
                   "UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER",
                   id, header_length);

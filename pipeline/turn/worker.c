@@ -74,6 +74,13 @@ static size_t uci_worker_am_alignment(const ucp_worker_params_t *params)
     return (params->field_mask & UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT) ? params->am_alignment : 1;
 }
 
+static size_t uci_worker_max_am_header(ucp_worker_h ucp)
+{
+    ucp_worker_attr_t attr = {.field_mask = UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER};
+
+    return uci_user_am_max_header((uci_ucp.worker_query(ucp, &attr) == UCS_OK) ? attr.max_am_header : 0);
+}
+
 ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const ucp_worker_params_t *params,
                                ucs_thread_mode_t thread_mode, uci_worker_t **worker_p)
 {
@@ -102,7 +109,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     uci_control_worker_init(&worker->talk, sizeof(uci_control_t) + UCI_CONTROL_POOLED);
     uci_transfer_worker_init(&worker->xfer, UCI_SLOT_SIZE);
     uci_conn_worker_init(&worker->conn);
-    uci_message_worker_init(&worker->msgs, uci_worker_am_alignment(params), own_ams);
+    uci_message_worker_init(&worker->msgs, uci_worker_max_am_header(ucp), uci_worker_am_alignment(params), own_ams);
 
     uci_report_init();
     status = uci_worker_learn_address(worker);

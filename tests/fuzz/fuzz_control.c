@@ -183,6 +183,12 @@ static ucs_status_t fake_get_address(ucp_worker_h worker, ucp_address_t **addres
     return UCS_OK;
 }
 
+static ucs_status_t fake_worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr)
+{
+    attr->max_am_header = UINT16_MAX;
+    return UCS_OK;
+}
+
 static void fake_release_address(ucp_worker_h worker, ucp_address_t *address)
 {
 }
@@ -249,6 +255,7 @@ static void fuzz_set_up(void)
                                      .ep_query                   = fake_query,
                                      .worker_get_address         = fake_get_address,
                                      .worker_release_address     = fake_release_address,
+                                     .worker_query               = fake_worker_query,
                                      .worker_address_query       = fake_address_query,
                                      .worker_progress            = fake_progress,
                                      .get_version_string         = fake_version,

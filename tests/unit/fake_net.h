@@ -329,6 +329,12 @@ static ucs_status_t net_get_address(ucp_worker_h worker, ucp_address_t **address
     return UCS_OK;
 }
 
+static ucs_status_t net_worker_query(ucp_worker_h worker, ucp_worker_attr_t *attr)
+{
+    attr->max_am_header = UINT16_MAX;
+    return UCS_OK;
+}
+
 static void net_release_address(ucp_worker_h worker, ucp_address_t *address)
 {
     free(address);
@@ -372,6 +378,7 @@ static void net_init(void)
                           .ep_query                   = net_query,
                           .worker_get_address         = net_get_address,
                           .worker_release_address     = net_release_address,
+                          .worker_query               = net_worker_query,
                           .worker_address_query       = net_address_query,
                           .worker_progress            = net_progress,
                           .get_version_string         = net_version,

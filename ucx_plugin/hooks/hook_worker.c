@@ -7,7 +7,6 @@
 #include "util/log.h"
 #include "util/process.h"
 #include "message/recv.h"
-#include "message/user_am.h"
 #include "hook_am.h"
 #include "data/stage.h"
 #include "turn/wakeup.h"
@@ -216,7 +215,7 @@ UCI_EXPORT ucs_status_t ucp_worker_query(ucp_worker_h worker, ucp_worker_attr_t 
         return status;
     }
     if (attr->field_mask & UCP_WORKER_ATTR_FIELD_MAX_AM_HEADER) {
-        attr->max_am_header = uci_user_am_max_header(attr->max_am_header);
+        attr->max_am_header = ours->msgs.am_max_header;
     }
     if (!(attr->field_mask & UCP_WORKER_ATTR_FIELD_ADDRESS)) {
         return UCS_OK;
