@@ -116,10 +116,10 @@ typedef enum {
 } uci_own_am_t;
 
 /** Header of UCI_OWN_AM_STREAM. */
-typedef struct uci_stream_header {
+typedef struct uci_user_stream_header {
     uint32_t number; /**< of the sender's endpoint, from 1 on: the receiver's of the same number gets it */
     uint32_t piece;  /**< of this stream, from 0 on */
-} uci_stream_header_t;
+} uci_user_stream_header_t;
 
 typedef struct uci_user_am_what {
     uint16_t id;

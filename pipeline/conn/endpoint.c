@@ -7,7 +7,7 @@
 #include "close.h"
 #include "link/control.h"
 #include "link/link_send.h"
-#include "message/stream.h"
+#include "message/user_stream.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "transfer/recv_common.h"
@@ -103,7 +103,7 @@ void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
     uci_conversation_fail(&peer->conversation, status);
     uci_ep_abandon_ops(peer);
     uci_link_abandon(peer, status);
-    uci_stream_fail(peer, status);
+    uci_user_stream_fail(peer, status);
     uci_control_drop_pending(peer);
 }
 

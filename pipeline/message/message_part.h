@@ -43,7 +43,7 @@ typedef struct uci_message_worker {
     size_t am_max_header;     /**< bytes, as the program is told */
     size_t am_alignment;      /**< of the data that a handler gets, a power of two */
     uci_list_t am_ready;      /**< peers whose first active message has not been handed out */
-    uci_list_t streams_ready; /**< uci_stream_t that the program has not been told of (ucp_stream_worker_poll()) */
+    uci_list_t streams_ready; /**< uci_user_stream_t that the program has not been told of (ucp_stream_worker_poll()) */
 } uci_message_worker_t;
 
 typedef struct uci_message_peer {
@@ -52,7 +52,7 @@ typedef struct uci_message_peer {
     struct uci_message *am_header;  /**< of a rendezvous whose descriptor comes next; or NULL */
     struct uci_message *am_fetched; /**< the first of the queue, while its data are fetched; or NULL */
     bool am_lost;                   /**< such a header is lost */
-    uci_list_t streams;             /**< uci_stream_t */
+    uci_list_t streams;             /**< uci_user_stream_t */
 } uci_message_peer_t;
 
 /** @param am_max_header  that the program is told of.  @param am_alignment  that it asks for.  @param own  a table that lives as long as the worker. */

@@ -28,7 +28,7 @@
 #include "live/stats.h"
 #include "tune/tuner.h"
 #include "message/unexpected.h"
-#include "message/stream.h"
+#include "message/user_stream.h"
 #include "message/user_am.h"
 #include "wakeup.h"
 #include "base/wire.h"
@@ -93,7 +93,8 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
                                                                    .arrived    = uci_recv_arrived,
                                                                    .lost       = uci_recv_lost,
                                                                    .recv_flags = UCI_REQUEST_RECV};
-    static const uci_user_am_handler_t own_ams[UCI_OWN_AM_LAST] = {[UCI_OWN_AM_STREAM] = {.recv = uci_stream_arrived}};
+    static const uci_user_am_handler_t own_ams[UCI_OWN_AM_LAST] = {
+            [UCI_OWN_AM_STREAM] = {.recv = uci_user_stream_arrived}};
     ucs_status_t status;
     uci_worker_t *worker;
 
@@ -157,7 +158,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     uci_worker_for_each_peer(peer, worker)
     {
         uci_user_am_cleanup(peer);
-        uci_stream_cleanup(peer);
+        uci_user_stream_cleanup(peer);
     }
     uci_user_am_worker_cleanup(worker);
     uci_unexpected_cleanup(worker);

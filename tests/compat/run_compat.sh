@@ -111,7 +111,7 @@ run_plain() {
 plain_cases() {
     local count one
     sed -i 's/^FAIL plain\//PLAIN plain\//' "$1"
-    for one in $(awk '/^PLAIN plain/ { sub("plain/", "off/", $2); print $2 }' "$1"); do
+    awk '/^PLAIN plain/ { sub("plain/", "off/", $2); print $2 }' "$1" | while read -r one; do
         sed -i "s|^FAIL $one |PLAIN $one |" "$1"
     done
     count=$(grep -c '^PLAIN ' "$1" || true)

@@ -3,7 +3,7 @@
 
 #include "conn/close.h"
 #include "conn/endpoint.h"
-#include "message/stream.h"
+#include "message/user_stream.h"
 #include "util/log.h"
 #include "params.h"
 #include "util/process.h"
@@ -146,7 +146,7 @@ static ucs_status_ptr_t uci_hook_ep_close(ucp_ep_h ep, const ucp_request_param_t
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
-    uci_stream_close(ours);
+    uci_user_stream_close(ours);
     ret = uci_ep_close(ours, param);
     uci_worker_leave(worker);
     return ret;

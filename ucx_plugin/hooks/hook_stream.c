@@ -3,7 +3,7 @@
 
 #include "base/request.h"
 #include "live/stats.h"
-#include "message/stream.h"
+#include "message/user_stream.h"
 #include "settings/settings.h"
 #include "staging.h"
 
@@ -27,7 +27,8 @@ UCI_EXPORT ucs_status_ptr_t ucp_stream_send_nbx(ucp_ep_h ep, const void *buffer,
     worker = ours->peer->worker;
     uci_worker_enter(worker);
     param = uci_hook_param(worker, buffer, count, param, &staged);
-    ret = uci_likely(param != NULL) ? uci_stream_send(ours, buffer, count, param) : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
+    ret   = uci_likely(param != NULL) ? uci_user_stream_send(ours, buffer, count, param)
+                                      : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
     uci_worker_leave(worker);
     return ret;
 }
@@ -48,7 +49,7 @@ UCI_EXPORT ucs_status_ptr_t ucp_stream_recv_nbx(ucp_ep_h ep, void *buffer, size_
     worker = ours->peer->worker;
     uci_worker_enter(worker);
     param = uci_hook_param(worker, buffer, count, param, &staged);
-    ret   = uci_likely(param != NULL) ? uci_stream_recv(ours, buffer, count, length, param)
+    ret   = uci_likely(param != NULL) ? uci_user_stream_recv(ours, buffer, count, length, param)
                                       : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
     uci_worker_leave(worker);
     return ret;
@@ -66,7 +67,7 @@ UCI_EXPORT ucs_status_ptr_t ucp_stream_recv_data_nb(ucp_ep_h ep, size_t *length)
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
-    ret = uci_stream_recv_data(ours, length);
+    ret = uci_user_stream_recv_data(ours, length);
     uci_worker_leave(worker);
     return ret;
 }
@@ -83,7 +84,7 @@ UCI_EXPORT void ucp_stream_data_release(ucp_ep_h ep, void *data)
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
-    uci_stream_release(ours, data);
+    uci_user_stream_release(ours, data);
     uci_worker_leave(worker);
 }
 
@@ -98,7 +99,7 @@ UCI_EXPORT ssize_t ucp_stream_worker_poll(ucp_worker_h worker, ucp_stream_poll_e
     ours = uci_plugin_worker(worker);
     if (ours != NULL) {
         uci_worker_enter(ours);
-        count = uci_stream_poll(ours, poll_eps, max_eps);
+        count = uci_user_stream_poll(ours, poll_eps, max_eps);
         uci_worker_leave(ours);
     }
     more = uci_ucp.stream_worker_poll(worker, poll_eps + count, max_eps - count, flags);

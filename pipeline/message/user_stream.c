@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "stream.h"
+#include "user_stream.h"
 
 #include <stdlib.h>
 
@@ -10,30 +10,30 @@
 #include "util/log.h"
 
 /* What one send has brought, or the rest of it */
-typedef struct uci_stream_piece {
-    uci_list_t link;           /* in pieces or given of its stream */
-    struct uci_stream *stream; /* NULL: that is gone */
+typedef struct uci_user_stream_piece {
+    uci_list_t link;                /* in pieces or given of its stream */
+    struct uci_user_stream *stream; /* NULL: that is gone */
     char *data;            /* memory of an active message; of a large one its own, or a buffer that is received into */
     size_t offset, length; /* of what nobody has had yet, behind it */
     bool large, arriving;
     uci_request_t *into; /* whose buffer that is; or NULL */
-} uci_stream_piece_t;
+} uci_user_stream_piece_t;
 
 /* One end of a stream */
-typedef struct uci_stream {
+typedef struct uci_user_stream {
     uci_list_t link; /* in streams of its peer */
     uci_peer_t *peer;
     uint32_t number;
     uci_list_t ready;                  /* in streams_ready of the worker, or alone */
-    uci_list_t pieces, given;          /* uci_stream_piece_t */
+    uci_list_t pieces, given;          /* uci_user_stream_piece_t */
     uci_request_t *recvs, **recvs_end; /* in order, by next_completed */
     uint32_t sent, arrived;            /* pieces */
     ucs_status_t status;               /* an error: bytes are missing behind the last piece */
-} uci_stream_t;
+} uci_user_stream_t;
 
 /* -------------------------------------------------------------- streams */
 
-static uci_ep_t *uci_stream_ep(const uci_stream_t *stream)
+static uci_ep_t *uci_user_stream_ep(const uci_user_stream_t *stream)
 {
     uci_list_for_each(ep, &stream->peer->eps, uci_ep_t, link)
     {
@@ -44,9 +44,9 @@ static uci_ep_t *uci_stream_ep(const uci_stream_t *stream)
     return NULL;
 }
 
-static uci_stream_t *uci_stream_create(uci_peer_t *peer, uint32_t number)
+static uci_user_stream_t *uci_user_stream_create(uci_peer_t *peer, uint32_t number)
 {
-    uci_stream_t *stream = calloc(1, sizeof(*stream));
+    uci_user_stream_t *stream = calloc(1, sizeof(*stream));
 
     if (stream == NULL) {
         uci_error("no memory for a stream from %s", uci_peer_name(peer));
@@ -63,9 +63,9 @@ static uci_stream_t *uci_stream_create(uci_peer_t *peer, uint32_t number)
     return stream;
 }
 
-static uci_stream_t *uci_stream_find(uci_peer_t *peer, uint32_t number)
+static uci_user_stream_t *uci_user_stream_find(uci_peer_t *peer, uint32_t number)
 {
-    uci_list_for_each(stream, &peer->msgs.streams, uci_stream_t, link)
+    uci_list_for_each(stream, &peer->msgs.streams, uci_user_stream_t, link)
     {
         if (stream->number == number) {
             return stream;
@@ -74,30 +74,32 @@ static uci_stream_t *uci_stream_find(uci_peer_t *peer, uint32_t number)
     return NULL;
 }
 
-static uci_stream_t *uci_stream_of(const uci_ep_t *ep)
+static uci_user_stream_t *uci_user_stream_of(const uci_ep_t *ep)
 {
-    uci_stream_t *stream = uci_stream_find(ep->peer, ep->number);
+    uci_user_stream_t *stream = uci_user_stream_find(ep->peer, ep->number);
 
-    return uci_likely(stream != NULL) ? stream : uci_stream_create(ep->peer, ep->number);
+    return uci_likely(stream != NULL) ? stream : uci_user_stream_create(ep->peer, ep->number);
 }
 
 /* @return NULL: its endpoint has been closed, or there is no memory */
-static uci_stream_t *uci_stream_to(uci_peer_t *peer, uint32_t number)
+static uci_user_stream_t *uci_user_stream_to(uci_peer_t *peer, uint32_t number)
 {
-    uci_stream_t wanted  = {.peer = peer, .number = number};
-    uci_stream_t *stream = uci_stream_find(peer, number);
+    uci_user_stream_t wanted  = {.peer = peer, .number = number};
+    uci_user_stream_t *stream = uci_user_stream_find(peer, number);
 
     if (uci_likely(stream != NULL)) {
         return stream;
     }
-    return ((number > peer->eps_numbered) || (uci_stream_ep(&wanted) != NULL)) ? uci_stream_create(peer, number) : NULL;
+    return ((number > peer->eps_numbered) || (uci_user_stream_ep(&wanted) != NULL))
+                   ? uci_user_stream_create(peer, number)
+                   : NULL;
 }
 
 /* --------------------------------------------------------------- pieces */
 
-static uci_stream_piece_t *uci_stream_add(uci_stream_t *stream, void *data, size_t offset, size_t length)
+static uci_user_stream_piece_t *uci_user_stream_add(uci_user_stream_t *stream, void *data, size_t offset, size_t length)
 {
-    uci_stream_piece_t *piece = calloc(1, sizeof(*piece));
+    uci_user_stream_piece_t *piece = calloc(1, sizeof(*piece));
 
     if (piece == NULL) {
         uci_error("no memory for %zu bytes of a stream from %s", length, uci_peer_name(stream->peer));
@@ -112,7 +114,7 @@ static uci_stream_piece_t *uci_stream_add(uci_stream_t *stream, void *data, size
     return piece;
 }
 
-static void uci_stream_free(uci_worker_t *worker, uci_stream_piece_t *piece)
+static void uci_user_stream_free(uci_worker_t *worker, uci_user_stream_piece_t *piece)
 {
     uci_list_del(&piece->link);
     if (!piece->large) {
@@ -124,68 +126,68 @@ static void uci_stream_free(uci_worker_t *worker, uci_stream_piece_t *piece)
 }
 
 /* What is being fetched ends when it is here */
-static void uci_stream_drop(uci_worker_t *worker, uci_stream_piece_t *piece)
+static void uci_user_stream_drop(uci_worker_t *worker, uci_user_stream_piece_t *piece)
 {
     if (piece->arriving) {
         uci_list_del(&piece->link);
         piece->stream = NULL;
     } else {
-        uci_stream_free(worker, piece);
+        uci_user_stream_free(worker, piece);
     }
 }
 
 /* The first that nobody has to wait for; or NULL */
-static uci_stream_piece_t *uci_stream_first(const uci_stream_t *stream)
+static uci_user_stream_piece_t *uci_user_stream_first(const uci_user_stream_t *stream)
 {
-    uci_stream_piece_t *piece;
+    uci_user_stream_piece_t *piece;
 
     if (uci_list_is_empty(&stream->pieces)) {
         return NULL;
     }
-    piece = uci_container_of(stream->pieces.next, uci_stream_piece_t, link);
+    piece = uci_container_of(stream->pieces.next, uci_user_stream_piece_t, link);
     return piece->arriving ? NULL : piece;
 }
 
 /* UCX tells of an endpoint once, when bytes come that nobody waits for, and not if they have been taken before it is asked */
-static void uci_stream_tell(uci_stream_t *stream)
+static void uci_user_stream_tell(uci_user_stream_t *stream)
 {
     bool is_told = uci_list_is_empty(&stream->ready);
 
-    if ((uci_stream_first(stream) != NULL) && is_told) {
+    if ((uci_user_stream_first(stream) != NULL) && is_told) {
         uci_list_add_tail(&stream->peer->worker->msgs.streams_ready, &stream->ready);
     }
 }
 
-static void uci_stream_took(uci_stream_t *stream)
+static void uci_user_stream_took(uci_user_stream_t *stream)
 {
-    if (uci_stream_first(stream) == NULL) {
+    if (uci_user_stream_first(stream) == NULL) {
         uci_list_del(&stream->ready);
     }
 }
 
 /* ------------------------------------------------------------- receives */
 
-static size_t uci_stream_room(const uci_request_t *req)
+static size_t uci_user_stream_room(const uci_request_t *req)
 {
     return req->buffer.length - req->info.length;
 }
 
 /* @return bytes that it has taken */
-static size_t uci_stream_fill(uci_request_t *req, const char *data, size_t length)
+static size_t uci_user_stream_fill(uci_request_t *req, const char *data, size_t length)
 {
-    size_t taken = uci_min(length, uci_stream_room(req));
+    size_t taken = uci_min(length, uci_user_stream_room(req));
 
     uci_buffer_store(&req->buffer, req->info.length, data, taken);
     req->info.length += taken;
     return taken;
 }
 
-static bool uci_stream_is_over(const uci_request_t *req)
+static bool uci_user_stream_is_over(const uci_request_t *req)
 {
-    return (uci_stream_room(req) == 0) || ((req->info.length > 0) && (req->info.length % req->grain == 0));
+    return (uci_user_stream_room(req) == 0) || ((req->info.length > 0) && (req->info.length % req->grain == 0));
 }
 
-static void uci_stream_end(uci_stream_t *stream, ucs_status_t status)
+static void uci_user_stream_end(uci_user_stream_t *stream, ucs_status_t status)
 {
     uci_request_t *req = stream->recvs;
 
@@ -197,75 +199,75 @@ static void uci_stream_end(uci_stream_t *stream, ucs_status_t status)
 }
 
 /* @return bytes that the receives that wait have taken */
-static size_t uci_stream_serve(uci_stream_t *stream, const char *data, size_t length)
+static size_t uci_user_stream_serve(uci_user_stream_t *stream, const char *data, size_t length)
 {
     size_t taken = 0;
 
     while ((stream->recvs != NULL) && (taken < length)) {
-        taken += uci_stream_fill(stream->recvs, data + taken, length - taken);
-        if (uci_stream_is_over(stream->recvs)) {
-            uci_stream_end(stream, UCS_OK);
+        taken += uci_user_stream_fill(stream->recvs, data + taken, length - taken);
+        if (uci_user_stream_is_over(stream->recvs)) {
+            uci_user_stream_end(stream, UCS_OK);
         }
     }
     return taken;
 }
 
-static void uci_stream_fail_recvs(uci_stream_t *stream, ucs_status_t status)
+static void uci_user_stream_fail_recvs(uci_user_stream_t *stream, ucs_status_t status)
 {
     while ((stream->recvs != NULL) && uci_list_is_empty(&stream->pieces)) {
-        uci_stream_end(stream, status);
+        uci_user_stream_end(stream, status);
     }
 }
 
 /* Something has become the first piece, or nothing has */
-static void uci_stream_go_on(uci_stream_t *stream)
+static void uci_user_stream_go_on(uci_user_stream_t *stream)
 {
-    uci_stream_piece_t *piece;
+    uci_user_stream_piece_t *piece;
     size_t taken;
 
-    while ((stream->recvs != NULL) && ((piece = uci_stream_first(stream)) != NULL)) {
-        taken = uci_stream_serve(stream, piece->data + piece->offset, piece->length);
+    while ((stream->recvs != NULL) && ((piece = uci_user_stream_first(stream)) != NULL)) {
+        taken = uci_user_stream_serve(stream, piece->data + piece->offset, piece->length);
         piece->offset += taken;
         piece->length -= taken;
         if (piece->length == 0) {
-            uci_stream_free(stream->peer->worker, piece);
+            uci_user_stream_free(stream->peer->worker, piece);
         }
     }
     if (UCS_STATUS_IS_ERR(stream->status)) {
-        uci_stream_fail_recvs(stream, stream->status);
+        uci_user_stream_fail_recvs(stream, stream->status);
     }
-    uci_stream_tell(stream);
+    uci_user_stream_tell(stream);
 }
 
 /* ------------------------------------------------------------- arriving */
 
 /* A piece can't be had: what is behind it is of no use */
-static void uci_stream_cut(uci_stream_t *stream, uci_stream_piece_t *piece, ucs_status_t status)
+static void uci_user_stream_cut(uci_user_stream_t *stream, uci_user_stream_piece_t *piece, ucs_status_t status)
 {
-    uci_stream_piece_t *last;
+    uci_user_stream_piece_t *last;
 
     stream->status = status;
     do {
-        last = uci_container_of(stream->pieces.prev, uci_stream_piece_t, link);
-        uci_stream_drop(stream->peer->worker, last);
+        last = uci_container_of(stream->pieces.prev, uci_user_stream_piece_t, link);
+        uci_user_stream_drop(stream->peer->worker, last);
     } while (last != piece);
 }
 
 /* The receive whose buffer was filled */
-static void uci_stream_filled(uci_stream_t *stream, uci_stream_piece_t *piece, size_t length)
+static void uci_user_stream_filled(uci_user_stream_t *stream, uci_user_stream_piece_t *piece, size_t length)
 {
     piece->into->info.length += length;
     uci_list_del(&piece->link);
     free(piece);
-    if (uci_stream_is_over(stream->recvs)) {
-        uci_stream_end(stream, UCS_OK);
+    if (uci_user_stream_is_over(stream->recvs)) {
+        uci_user_stream_end(stream, UCS_OK);
     }
 }
 
-static void uci_stream_fetched(void *request, ucs_status_t status, size_t length, void *arg)
+static void uci_user_stream_fetched(void *request, ucs_status_t status, size_t length, void *arg)
 {
-    uci_stream_piece_t *piece = arg;
-    uci_stream_t *stream      = piece->stream;
+    uci_user_stream_piece_t *piece = arg;
+    uci_user_stream_t *stream      = piece->stream;
 
     uci_request_release(uci_request_from_user(request));
     piece->arriving = false;
@@ -273,25 +275,25 @@ static void uci_stream_fetched(void *request, ucs_status_t status, size_t length
         if (piece->into != NULL) {
             uci_request_complete(piece->into, UCS_ERR_CANCELED);
         }
-        uci_stream_free(NULL, piece);
+        uci_user_stream_free(NULL, piece);
         return;
     }
     if (UCS_STATUS_IS_ERR(status)) {
-        uci_stream_cut(stream, piece, status);
+        uci_user_stream_cut(stream, piece, status);
     } else if (piece->into != NULL) {
-        uci_stream_filled(stream, piece, length);
+        uci_user_stream_filled(stream, piece, length);
     }
-    uci_stream_go_on(stream);
+    uci_user_stream_go_on(stream);
 }
 
 /* Where a large one goes: into the buffer of who waits for it, if it has room for all */
-static bool uci_stream_make_room(uci_stream_t *stream, uci_stream_piece_t *piece)
+static bool uci_user_stream_make_room(uci_user_stream_t *stream, uci_user_stream_piece_t *piece)
 {
     uci_request_t *req = stream->recvs;
 
     piece->large    = true;
     piece->arriving = true;
-    if ((req != NULL) && (stream->pieces.next == &piece->link) && (uci_stream_room(req) >= piece->length)) {
+    if ((req != NULL) && (stream->pieces.next == &piece->link) && (uci_user_stream_room(req) >= piece->length)) {
         piece->data = uci_buffer_direct(&req->buffer, req->info.length, piece->length);
         piece->into = (piece->data != NULL) ? req : NULL;
     }
@@ -301,22 +303,22 @@ static bool uci_stream_make_room(uci_stream_t *stream, uci_stream_piece_t *piece
     return piece->data != NULL;
 }
 
-static ucs_status_t uci_stream_fetch(uci_stream_t *stream, void *desc, size_t length)
+static ucs_status_t uci_user_stream_fetch(uci_user_stream_t *stream, void *desc, size_t length)
 {
-    uci_worker_t *worker      = stream->peer->worker;
-    uci_stream_piece_t *piece = uci_stream_add(stream, NULL, 0, length);
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
-                                                 UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-                                 .cb.recv_am = uci_stream_fetched,
-                                 .user_data  = piece};
+    uci_worker_t *worker           = stream->peer->worker;
+    uci_user_stream_piece_t *piece = uci_user_stream_add(stream, NULL, 0, length);
+    ucp_request_param_t param      = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
+                                                      UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
+                                      .cb.recv_am = uci_user_stream_fetched,
+                                      .user_data  = piece};
 
     if (piece == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    if (!uci_stream_make_room(stream, piece) ||
+    if (!uci_user_stream_make_room(stream, piece) ||
         UCS_PTR_IS_ERR(uci_user_am_recv_data(worker, desc, piece->data, length, &param))) {
         uci_error("no memory for %zu bytes of a stream from %s", length, uci_peer_name(stream->peer));
-        uci_stream_free(worker, piece);
+        uci_user_stream_free(worker, piece);
         stream->status = UCS_ERR_NO_MEMORY;
         return UCS_ERR_NO_MEMORY;
     }
@@ -324,26 +326,26 @@ static ucs_status_t uci_stream_fetch(uci_stream_t *stream, void *desc, size_t le
 }
 
 /* One that is lost the policy has reported, and nobody gets what is behind it */
-static bool uci_stream_is_next(uci_stream_t *stream, uint32_t piece)
+static bool uci_user_stream_is_next(uci_user_stream_t *stream, uint32_t piece)
 {
     if (UCS_STATUS_IS_ERR(stream->status)) {
         return false;
     }
     if (piece != stream->arrived) {
         stream->status = UCS_ERR_IO_ERROR;
-        uci_stream_fail_recvs(stream, stream->status);
+        uci_user_stream_fail_recvs(stream, stream->status);
         return false;
     }
     ++stream->arrived;
     return true;
 }
 
-ucs_status_t uci_stream_arrived(void *arg, const void *header, size_t header_length, void *data, size_t length,
-                                const ucp_am_recv_param_t *param)
+ucs_status_t uci_user_stream_arrived(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                                     const ucp_am_recv_param_t *param)
 {
     uci_peer_t *peer = arg;
-    uci_stream_t *stream;
-    uci_stream_header_t what;
+    uci_user_stream_t *stream;
+    uci_user_stream_header_t what;
     size_t taken = 0;
 
     what.number = 0;
@@ -354,29 +356,29 @@ ucs_status_t uci_stream_arrived(void *arg, const void *header, size_t header_len
         uci_wire_refuse(peer, "a piece of a stream", "a header that none has");
         return UCS_OK;
     }
-    stream = uci_stream_to(peer, what.number);
-    if (uci_unlikely(stream == NULL) || !uci_stream_is_next(stream, what.piece) || (length == 0)) {
+    stream = uci_user_stream_to(peer, what.number);
+    if (uci_unlikely(stream == NULL) || !uci_user_stream_is_next(stream, what.piece) || (length == 0)) {
         return UCS_OK; /* as UCX drops it */
     }
     if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
-        return uci_stream_fetch(stream, data, length);
+        return uci_user_stream_fetch(stream, data, length);
     }
     if (uci_list_is_empty(&stream->pieces)) {
-        taken = uci_stream_serve(stream, data, length);
+        taken = uci_user_stream_serve(stream, data, length);
     }
-    if ((taken == length) || (uci_stream_add(stream, data, taken, length - taken) == NULL)) {
+    if ((taken == length) || (uci_user_stream_add(stream, data, taken, length - taken) == NULL)) {
         return UCS_OK;
     }
-    uci_stream_tell(stream);
+    uci_user_stream_tell(stream);
     return UCS_INPROGRESS;
 }
 
 /* ---------------------------------------------------------- the program */
 
-ucs_status_ptr_t uci_stream_send(uci_ep_t *ep, const void *buffer, size_t count, const ucp_request_param_t *param)
+ucs_status_ptr_t uci_user_stream_send(uci_ep_t *ep, const void *buffer, size_t count, const ucp_request_param_t *param)
 {
-    uci_stream_t *stream = uci_stream_of(ep);
-    uci_stream_header_t what;
+    uci_user_stream_t *stream = uci_user_stream_of(ep);
+    uci_user_stream_header_t what;
     ucs_status_ptr_t ret;
 
     if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) && (param->flags != 0)) {
@@ -385,7 +387,7 @@ ucs_status_ptr_t uci_stream_send(uci_ep_t *ep, const void *buffer, size_t count,
     if (stream == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    what = (uci_stream_header_t){.number = ep->number, .piece = stream->sent};
+    what = (uci_user_stream_header_t){.number = ep->number, .piece = stream->sent};
     ret  = uci_user_am_send_own(ep, UCI_OWN_AM_STREAM, 0, &what, sizeof(what), buffer, count, param);
     if (!UCS_PTR_IS_ERR(ret)) {
         ++stream->sent;
@@ -394,7 +396,7 @@ ucs_status_ptr_t uci_stream_send(uci_ep_t *ep, const void *buffer, size_t count,
     return ret;
 }
 
-static size_t uci_stream_grain(ucp_datatype_t datatype, const ucp_request_param_t *param)
+static size_t uci_user_stream_grain(ucp_datatype_t datatype, const ucp_request_param_t *param)
 {
     if ((param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) && (param->flags & UCP_STREAM_RECV_FLAG_WAITALL)) {
         return SIZE_MAX;
@@ -402,7 +404,7 @@ static size_t uci_stream_grain(ucp_datatype_t datatype, const ucp_request_param_
     return uci_buffer_is_contig(datatype) ? uci_max(uci_buffer_contig_length(datatype, 1), 1ul) : 1;
 }
 
-static void uci_stream_post(uci_stream_t *stream, uci_request_t *req)
+static void uci_user_stream_post(uci_user_stream_t *stream, uci_request_t *req)
 {
     req->next_completed = NULL;
     *stream->recvs_end  = req;
@@ -410,8 +412,8 @@ static void uci_stream_post(uci_stream_t *stream, uci_request_t *req)
 }
 
 /* @return a request, which is not posted; NULL: no memory */
-static uci_request_t *uci_stream_request(uci_worker_t *worker, void *buffer, size_t count,
-                                         const ucp_request_param_t *param, ucs_status_t *status_p)
+static uci_request_t *uci_user_stream_request(uci_worker_t *worker, void *buffer, size_t count,
+                                              const ucp_request_param_t *param, ucs_status_t *status_p)
 {
     ucp_datatype_t datatype = uci_buffer_datatype(param);
     uci_request_t *req      = uci_request_get(worker, param);
@@ -427,46 +429,47 @@ static uci_request_t *uci_stream_request(uci_worker_t *worker, void *buffer, siz
     }
     req->flags |= UCI_REQUEST_RECV | UCI_REQUEST_USER_AM; /* whose callback is of the same form */
     req->info  = (ucp_tag_recv_info_t){0};
-    req->grain = uci_stream_grain(datatype, param);
+    req->grain = uci_user_stream_grain(datatype, param);
     return req;
 }
 
 /* Into a buffer what is here. @return whether the receive is over */
-static bool uci_stream_take(uci_stream_t *stream, uci_request_t *req)
+static bool uci_user_stream_take(uci_user_stream_t *stream, uci_request_t *req)
 {
-    uci_stream_piece_t *piece;
+    uci_user_stream_piece_t *piece;
     size_t taken;
 
-    while ((stream->recvs == NULL) && (uci_stream_room(req) > 0) && ((piece = uci_stream_first(stream)) != NULL)) {
-        taken = uci_stream_fill(req, piece->data + piece->offset, piece->length);
+    while ((stream->recvs == NULL) && (uci_user_stream_room(req) > 0) &&
+           ((piece = uci_user_stream_first(stream)) != NULL)) {
+        taken = uci_user_stream_fill(req, piece->data + piece->offset, piece->length);
         piece->offset += taken;
         piece->length -= taken;
         if (piece->length == 0) {
-            uci_stream_free(stream->peer->worker, piece);
+            uci_user_stream_free(stream->peer->worker, piece);
         }
         if ((req->buffer.kind == UCI_BUFFER_GENERIC) && (req->grain == 1)) {
             break; /* as UCX */
         }
     }
-    uci_stream_took(stream);
-    return (stream->recvs == NULL) && uci_stream_is_over(req);
+    uci_user_stream_took(stream);
+    return (stream->recvs == NULL) && uci_user_stream_is_over(req);
 }
 
 /* UCX makes no request for what is here as a whole, and else needs one: with FORCE_IMM_CMPL it refuses to */
-static bool uci_stream_needs_request(const uci_stream_t *stream, const void *buffer, size_t count,
-                                     const ucp_request_param_t *param)
+static bool uci_user_stream_needs_request(const uci_user_stream_t *stream, const void *buffer, size_t count,
+                                          const ucp_request_param_t *param)
 {
-    const uci_stream_piece_t *piece = uci_stream_first(stream);
+    const uci_user_stream_piece_t *piece = uci_user_stream_first(stream);
 
     return (piece == NULL) || (stream->recvs != NULL) || (param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL) ||
            (piece->length < uci_buffer_known_length(buffer, count, param)) ||
            ((uci_buffer_datatype(param) & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_GENERIC);
 }
 
-ucs_status_ptr_t uci_stream_recv(uci_ep_t *ep, void *buffer, size_t count, size_t *length_p,
-                                 const ucp_request_param_t *param)
+ucs_status_ptr_t uci_user_stream_recv(uci_ep_t *ep, void *buffer, size_t count, size_t *length_p,
+                                      const ucp_request_param_t *param)
 {
-    uci_stream_t *stream = uci_stream_of(ep);
+    uci_user_stream_t *stream = uci_user_stream_of(ep);
     ucs_status_t status;
     uci_request_t *req;
 
@@ -477,15 +480,15 @@ ucs_status_ptr_t uci_stream_recv(uci_ep_t *ep, void *buffer, size_t count, size_
         return UCS_STATUS_PTR(stream->status);
     }
     if (uci_unlikely(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) &&
-        uci_stream_needs_request(stream, buffer, count, param)) {
+        uci_user_stream_needs_request(stream, buffer, count, param)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
     }
-    req = uci_stream_request(ep->peer->worker, buffer, count, param, &status);
+    req = uci_user_stream_request(ep->peer->worker, buffer, count, param, &status);
     if (req == NULL) {
         return UCS_STATUS_PTR(status);
     }
-    if (!uci_stream_take(stream, req)) {
-        uci_stream_post(stream, req);
+    if (!uci_user_stream_take(stream, req)) {
+        uci_user_stream_post(stream, req);
         return uci_request_posted(req, param);
     }
     *length_p = req->info.length;
@@ -495,49 +498,49 @@ ucs_status_ptr_t uci_stream_recv(uci_ep_t *ep, void *buffer, size_t count, size_
     return UCS_STATUS_PTR(status);
 }
 
-ucs_status_ptr_t uci_stream_recv_data(uci_ep_t *ep, size_t *length_p)
+ucs_status_ptr_t uci_user_stream_recv_data(uci_ep_t *ep, size_t *length_p)
 {
-    uci_stream_t *stream = uci_stream_of(ep);
-    uci_stream_piece_t *piece;
+    uci_user_stream_t *stream = uci_user_stream_of(ep);
+    uci_user_stream_piece_t *piece;
 
     if (stream == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    piece = uci_stream_first(stream);
+    piece = uci_user_stream_first(stream);
     if (piece == NULL) {
         return UCS_STATUS_PTR(uci_list_is_empty(&stream->pieces) ? stream->status : UCS_OK);
     }
     uci_list_del(&piece->link);
     uci_list_add_head(&stream->given, &piece->link);
-    uci_stream_took(stream);
+    uci_user_stream_took(stream);
     *length_p = piece->length;
     return piece->data + piece->offset;
 }
 
-void uci_stream_release(uci_ep_t *ep, void *data)
+void uci_user_stream_release(uci_ep_t *ep, void *data)
 {
-    uci_stream_t *stream = uci_stream_of(ep);
+    uci_user_stream_t *stream = uci_user_stream_of(ep);
 
     if (stream == NULL) {
         return;
     }
-    uci_list_for_each_safe(piece, &stream->given, uci_stream_piece_t, link)
+    uci_list_for_each_safe(piece, &stream->given, uci_user_stream_piece_t, link)
     {
         if (piece->data + piece->offset == data) {
-            uci_stream_free(ep->peer->worker, piece);
+            uci_user_stream_free(ep->peer->worker, piece);
             return;
         }
     }
     uci_error("ucp_stream_data_release: %p is no data of a stream from %s", data, uci_peer_name(ep->peer));
 }
 
-size_t uci_stream_poll(uci_worker_t *worker, ucp_stream_poll_ep_t *eps, size_t max)
+size_t uci_user_stream_poll(uci_worker_t *worker, ucp_stream_poll_ep_t *eps, size_t max)
 {
     size_t count = 0;
 
-    uci_list_for_each_safe(stream, &worker->msgs.streams_ready, uci_stream_t, ready)
+    uci_list_for_each_safe(stream, &worker->msgs.streams_ready, uci_user_stream_t, ready)
     {
-        uci_ep_t *ep = (count < max) ? uci_stream_ep(stream) : NULL;
+        uci_ep_t *ep = (count < max) ? uci_user_stream_ep(stream) : NULL;
 
         if (ep != NULL) { /* else the program has not made it yet */
             uci_list_del(&stream->ready);
@@ -549,55 +552,55 @@ size_t uci_stream_poll(uci_worker_t *worker, ucp_stream_poll_ep_t *eps, size_t m
 
 /* ------------------------------------------------------------------- end */
 
-static void uci_stream_drop_all(uci_worker_t *worker, uci_list_t *pieces)
+static void uci_user_stream_drop_all(uci_worker_t *worker, uci_list_t *pieces)
 {
-    uci_list_for_each_safe(piece, pieces, uci_stream_piece_t, link)
+    uci_list_for_each_safe(piece, pieces, uci_user_stream_piece_t, link)
     {
-        uci_stream_drop(worker, piece);
+        uci_user_stream_drop(worker, piece);
     }
 }
 
-static void uci_stream_destroy(uci_stream_t *stream)
+static void uci_user_stream_destroy(uci_user_stream_t *stream)
 {
     uci_worker_t *worker = stream->peer->worker;
 
-    uci_stream_drop_all(worker, &stream->pieces);
-    uci_stream_drop_all(worker, &stream->given);
+    uci_user_stream_drop_all(worker, &stream->pieces);
+    uci_user_stream_drop_all(worker, &stream->given);
     uci_list_del(&stream->ready);
     uci_list_del(&stream->link);
     free(stream);
 }
 
-void uci_stream_close(const uci_ep_t *ep)
+void uci_user_stream_close(const uci_ep_t *ep)
 {
-    uci_stream_t *stream = uci_stream_find(ep->peer, ep->number);
+    uci_user_stream_t *stream = uci_user_stream_find(ep->peer, ep->number);
 
     if (stream == NULL) {
         return;
     }
     if ((stream->recvs != NULL) && !uci_list_is_empty(&stream->pieces) &&
-        (uci_container_of(stream->pieces.next, uci_stream_piece_t, link)->into == stream->recvs)) {
+        (uci_container_of(stream->pieces.next, uci_user_stream_piece_t, link)->into == stream->recvs)) {
         stream->recvs = stream->recvs->next_completed; /* it is over when nobody writes to its buffer any more */
     }
     while (stream->recvs != NULL) {
-        uci_stream_end(stream, UCS_ERR_CANCELED);
+        uci_user_stream_end(stream, UCS_ERR_CANCELED);
     }
-    uci_stream_destroy(stream);
+    uci_user_stream_destroy(stream);
 }
 
-void uci_stream_fail(uci_peer_t *peer, ucs_status_t status)
+void uci_user_stream_fail(uci_peer_t *peer, ucs_status_t status)
 {
-    uci_list_for_each(stream, &peer->msgs.streams, uci_stream_t, link)
+    uci_list_for_each(stream, &peer->msgs.streams, uci_user_stream_t, link)
     {
         stream->status = (stream->status == UCS_OK) ? status : stream->status;
-        uci_stream_fail_recvs(stream, status);
+        uci_user_stream_fail_recvs(stream, status);
     }
 }
 
-void uci_stream_cleanup(uci_peer_t *peer)
+void uci_user_stream_cleanup(uci_peer_t *peer)
 {
-    uci_list_for_each_safe(stream, &peer->msgs.streams, uci_stream_t, link)
+    uci_list_for_each_safe(stream, &peer->msgs.streams, uci_user_stream_t, link)
     {
-        uci_stream_destroy(stream);
+        uci_user_stream_destroy(stream);
     }
 }

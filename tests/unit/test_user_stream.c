@@ -6,7 +6,7 @@
  */
 #include "fake_talk.h"
 
-#include "message/stream.h"
+#include "message/user_stream.h"
 #include "message/user_am.h"
 
 #define LARGE 30000u /* by rendezvous */
@@ -45,7 +45,7 @@ static void say(size_t length)
 
     *send = (talk_send_t){.data = NULL};
     uci_worker_enter(net_nodes[0].worker);
-    send->done |= talk_keep(uci_stream_send(net_nodes[0].ep, bytes + sent, length, &param)) == NULL;
+    send->done |= talk_keep(uci_user_stream_send(net_nodes[0].ep, bytes + sent, length, &param)) == NULL;
     uci_worker_leave(net_nodes[0].worker);
     sent += length;
 }
@@ -66,7 +66,7 @@ static bool receive(size_t length)
     ucs_status_ptr_t ptr;
 
     uci_worker_enter(net_nodes[1].worker);
-    ptr = uci_stream_recv(net_nodes[1].ep, received, length, &told_length, &param);
+    ptr = uci_user_stream_recv(net_nodes[1].ep, received, length, &told_length, &param);
     (void)(UCS_PTR_IS_PTR(ptr) && talk_keep(ptr));
     uci_worker_leave(net_nodes[1].worker);
     told_status = UCS_PTR_STATUS(ptr);
@@ -142,13 +142,13 @@ static void arrive(const void *header, size_t header_length)
     ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_DATA};
 
     uci_worker_enter(net_nodes[1].worker);
-    cr_expect(uci_stream_arrived(talk_peer(1, 0), header, header_length, received, 1, &param) == UCS_OK);
+    cr_expect(uci_user_stream_arrived(talk_peer(1, 0), header, header_length, received, 1, &param) == UCS_OK);
     uci_worker_leave(net_nodes[1].worker);
 }
 
 Test(stream, what_can_t_be_is_refused)
 {
-    uci_stream_header_t none = {.number = 0}, other = {.number = 1, .piece = 0};
+    uci_user_stream_header_t none = {.number = 0}, other = {.number = 1, .piece = 0};
 
     arrive(&other, sizeof(other) - 1);
     arrive(&none, sizeof(none));
@@ -160,7 +160,7 @@ Test(stream, what_can_t_be_is_refused)
 /* The policy has let a piece go: the receive that waits, and those that come, get no other bytes in its place */
 Test(stream, nothing_behind_a_gap)
 {
-    uci_stream_header_t second = {.number = 1, .piece = 1};
+    uci_user_stream_header_t second = {.number = 1, .piece = 1};
 
     cr_assert(!receive(10));
     arrive(&second, sizeof(second));
@@ -171,10 +171,10 @@ Test(stream, nothing_behind_a_gap)
 
 Test(stream, bytes_of_a_closed_endpoint_are_dropped)
 {
-    uci_stream_header_t first = {.number = 1, .piece = 0};
+    uci_user_stream_header_t first = {.number = 1, .piece = 0};
 
     uci_worker_enter(net_nodes[1].worker);
-    uci_stream_close(net_nodes[1].ep);
+    uci_user_stream_close(net_nodes[1].ep);
     net_nodes[1].ep->number = 3;
     uci_worker_leave(net_nodes[1].worker);
     arrive(&first, sizeof(first));
