@@ -47,6 +47,7 @@ suites=(
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "slurm      - 1min the examples for Slurm, in a Slurm of one node of its own (root): damage drains the node"
+    "gtest      - 60min UCX's own unit tests of ucp, built from Debian's source (network once): what passes on plain UCX passes under UCI"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
     "packages   - 8min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network)"
@@ -217,6 +218,11 @@ suite_packages() {
 
 suite_programs() {
     "$uci_root/tests/programs/run_programs.sh" --preload "$build/libucx_integrity.so"
+}
+
+suite_gtest() {
+    "$uci_root/tests/gtest/build_gtest.sh" "$build/gtest"
+    "$uci_root/tests/gtest/run_gtest.py" --build "$build"
 }
 
 # Another seed each time; it is printed, and each world that fails tells how to run it again

@@ -13,6 +13,7 @@
 #         rdma    qemu and what makes a guest with soft-RoCE devices
 #         programs  NetPIPE and LAMMPS with its examples
 #         slurm   Slurm's daemons
+#         gtest   what builds UCX's own unit tests from Debian's source
 #         compat  what makes root folders of other Debian suites
 #         arm64   a cross compiler for 64-bit Arm, and what runs its programs here
 set -euo pipefail
@@ -32,6 +33,7 @@ packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
 packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
 packages_programs=(netpipe-openmpi netpipe-mpich2 lammps lammps-examples)
 packages_slurm=(slurmctld slurmd slurm-client munge mpich libmpich-dev python3)
+packages_gtest=(autoconf automake libtool make g++ libibverbs-dev debian-archive-keyring xz-utils python3)
 packages_compat=(mmdebstrap)
 packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap)
 
@@ -53,9 +55,10 @@ wanted_packages() {
         rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
         programs) printf '%s\n' "${packages_programs[@]}" ;;
         slurm) printf '%s\n' "${packages_slurm[@]}" ;;
+        gtest) printf '%s\n' "${packages_gtest[@]}" ;;
         compat) printf '%s\n' "${packages_compat[@]}" ;;
         arm64) printf '%s\n' "${packages_arm64[@]}" ;;
-        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, slurm, compat or arm64)" ;;
+        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, slurm, gtest, compat or arm64)" ;;
         esac
     done
 }

@@ -65,11 +65,12 @@ typedef struct uci_context {
     ucp_request_cleanup_callback_t request_cleanup;
     size_t buffered_max;      /**< UCX completes sends up to this size without the receiver */
     size_t buffered_fast_max; /**< the same with UCP_OP_ATTR_FLAG_FAST_CMPL */
-    bool wakeup;              /**< UCP_FEATURE_WAKEUP */
-    bool apart;               /**< nothing is shared with peers by memory: they may end at any moment */
-    bool host_only;           /**< UCX knows of no other memory (memtype.h) */
-    bool short_way;           /**< and operations are what they always are: worker->recv is uci_recv() in all workers */
-    bool keeps_host;          /**< uci_memtype_keeps_host() */
+    bool rndv_is_set; /**< UCX_RNDV_THRESH, to `buffered_max`: active messages of so many bytes are a rendezvous */
+    bool wakeup;      /**< UCP_FEATURE_WAKEUP */
+    bool apart;       /**< nothing is shared with peers by memory: they may end at any moment */
+    bool host_only;   /**< UCX knows of no other memory (memtype.h) */
+    bool short_way;   /**< and operations are what they always are: worker->recv is uci_recv() in all workers */
+    bool keeps_host;  /**< uci_memtype_keeps_host() */
 } uci_context_t;
 
 struct uci_worker;

@@ -16,6 +16,11 @@
 /* Turns of progress without room in a mailbox, after which what waits goes by active message: its owner may be away for long */
 #define UCI_LINK_WAIT_TURNS 1024
 
+/* Active messages in a row to a peer that has given a box, after which the next frames wait until these have been acknowledged, and go by mailbox;
+ * if the peer did not take them in time, after twice as many, up to 2^7 times as many */
+#define UCI_LINK_STREAK       256u
+#define UCI_LINK_STREAK_SHIFT 7u
+
 /* When a log that is not acknowledged is asked about: after this, then after twice as long each time, up to 2^8 times as long:
  * 5 s, after which a quiet peer is asked no more often, and what was lost waits no longer */
 #define UCI_LINK_SENT_NS    20000000ul
@@ -134,7 +139,23 @@ static bool uci_link_may_use_mailbox(uci_peer_t *peer)
         return false;
     }
     peer->box.used = (peer->tx.acked >= peer->box.am_until);
+    if (peer->box.used) {
+        peer->box.streak       = 0;
+        peer->box.streak_shift = 0;
+    }
     return peer->box.used;
+}
+
+/* Whose peer only listens has a log that is never empty, and would never go over to the mailbox */
+static bool uci_link_should_change(uci_peer_t *peer, const uci_frame_t *frame)
+{
+    if (!peer->box.mapped || (frame->total > UCI_BOX_FRAME_MAX) ||
+        (++peer->box.streak < (UCI_LINK_STREAK << peer->box.streak_shift))) {
+        return false;
+    }
+    peer->box.streak       = 0;
+    peer->box.streak_shift = (uint8_t)uci_min(peer->box.streak_shift + 1u, UCI_LINK_STREAK_SHIFT);
+    return true;
 }
 
 /* A frame's header has to be for the place that it goes to, and to be as it was sealed until then */
@@ -182,6 +203,8 @@ static bool uci_link_post_mailbox(uci_frame_t *frame)
     return true;
 }
 
+static void uci_link_say_sent(uci_peer_t *peer, uint16_t flags);
+
 static void uci_link_wait(uci_frame_t *frame)
 {
     uci_peer_t *peer = frame->peer;
@@ -206,6 +229,11 @@ ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what
     uci_frame_write_hdr(frame, what, uci_link_ack(peer), tag, value, peer->worker->uid, uci_link_am_seed(peer));
     ++peer->tx.next;
     if (!first || (by_mailbox && !uci_link_post_mailbox(frame))) {
+        uci_link_wait(frame);
+        return UCS_INPROGRESS;
+    }
+    if (!by_mailbox && uci_unlikely(uci_link_should_change(peer, frame))) {
+        uci_link_say_sent(peer, 0); /* is answered by where it is */
         uci_link_wait(frame);
         return UCS_INPROGRESS;
     }
@@ -242,6 +270,9 @@ static unsigned uci_link_post_waiting(uci_peer_t *peer, bool by_am)
     unsigned count = 0;
     uci_frame_t *frame;
 
+    if (!by_am && (peer->tx.acked < peer->box.am_until)) {
+        return 0;
+    }
     while ((frame = uci_link_next_waiting(peer)) != NULL) {
         if (by_am ? (ep == NULL) : ((frame->total > UCI_BOX_FRAME_MAX) || !uci_link_post_mailbox(frame))) {
             return count;

@@ -26,10 +26,12 @@
  *
  * Which carrier (carrier of a frame, peer->by_mailbox):
  *
- *     ACTIVE MESSAGE --has a box, all frames that went this way are acknowledged--> MAILBOX --full--> waiting for room
- *          ^                                                                           ^                 |     |
- *          |                                                                           +--room ----------+     |
- *          +--------- no room for UCI_LINK_WAIT_TURNS turns; a frame too large for a box ----------------------+
+ *     ACTIVE MESSAGE --has a box, all frames that went this way are acknowledged--> MAILBOX --full--> waiting for room, or until all
+ *          ^      |                                                                    ^              is acknowledged
+ *          |      |                                                                    |                 |  ^  |
+ *          |      |                                                                    +-----------------+  |  |
+ *          |      +--has a box, UCI_LINK_STREAK frames in a row (SENT asks for what acknowledges them)------+  |
+ *          +--------- in vain for UCI_LINK_WAIT_TURNS turns; a frame too large for a box ----------------------+
  */
 #ifndef UCI_LINK_SEND_H_
 #define UCI_LINK_SEND_H_

@@ -15,16 +15,18 @@
 struct uci_peer;
 
 typedef struct uci_mailbox_peer {
-    bool used;          /**< frames go through its mailbox just now, see link_send.h */
-    bool mapped;        /**< its mailbox */
-    bool offered;       /**< it has been offered a box of ours, or can't use one */
-    int8_t own;         /**< its box in our mailbox, -1: none */
-    uint8_t number;     /**< of our box in its */
-    uci_box_tx_t tx;    /**< that, if `mapped` */
-    uint8_t *doorbells; /**< of that mailbox */
-    uint64_t am_until;  /**< frames below go, or have gone, by active message: the mailbox has to wait for these */
-    uint64_t key;       /**< of the box */
-    ucp_rkey_h rkey;    /**< of the memory */
+    bool used;            /**< frames go through its mailbox just now, see link_send.h */
+    bool mapped;          /**< its mailbox */
+    bool offered;         /**< it has been offered a box of ours, or can't use one */
+    int8_t own;           /**< its box in our mailbox, -1: none */
+    uint8_t number;       /**< of our box in its */
+    uint8_t streak_shift; /**< streaks of UCI_LINK_STREAK << this, since the last ones ended in vain */
+    uint16_t streak;      /**< active messages in a row, while it is mapped */
+    uci_box_tx_t tx;      /**< that, if `mapped` */
+    uint8_t *doorbells;   /**< of that mailbox */
+    uint64_t am_until;    /**< frames below go, or have gone, by active message: the mailbox has to wait for these */
+    uint64_t key;         /**< of the box */
+    ucp_rkey_h rkey;      /**< of the memory */
 } uci_mailbox_peer_t;
 
 UCI_INLINE void uci_mailbox_part_init(uci_mailbox_peer_t *box)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/request.h"
+#include "conversation/conversation.h"
 #include "live/stats.h"
 #include "report/report.h"
 #include "transfer/recv_common.h"
@@ -355,13 +356,24 @@ static bool uci_user_am_is_taken(const uci_user_am_handler_t *handler, const uci
     return handler != NULL;
 }
 
+/* As in UCX: where the program has closed its endpoints, what is to be answered, or to be fetched, comes too late */
+static bool uci_user_am_is_late(const uci_message_t *header)
+{
+    uci_user_am_what_t what = uci_user_am_what(header->hdr.tag);
+
+    return !(what.flags & UCI_USER_AM_OWN) && uci_conversation_is_closed(&header->peer->conversation) &&
+           ((what.flags & UCI_USER_AM_REPLY) || ((what.flags & UCI_USER_AM_RNDV) && !(what.flags & UCI_USER_AM_EAGER)));
+}
+
 static void uci_user_am_next(uci_message_t *header)
 {
     uci_user_am_what_t what              = uci_user_am_what(header->hdr.tag);
     const uci_user_am_handler_t *handler = uci_user_am_handler(header->worker, what);
     bool is_large                        = (header->other != NULL) && (header->other->hdr.kind == UCI_FRAME_RNDV);
 
-    if (!uci_user_am_is_taken(handler, header)) {
+    if (uci_unlikely(uci_user_am_is_late(header))) {
+        uci_user_am_drop(header, UCS_ERR_CANCELED);
+    } else if (!uci_user_am_is_taken(handler, header)) {
         uci_user_am_drop(header, (what.flags & UCI_USER_AM_EAGER) ? UCS_OK : UCS_ERR_INVALID_PARAM);
     } else if (!is_large || !((what.flags & UCI_USER_AM_EAGER) || handler->is_old)) {
         uci_user_am_hand_out(handler, header);
@@ -378,7 +390,8 @@ static bool uci_user_am_waits(const uci_message_t *header)
     uci_user_am_what_t what = uci_user_am_what(header->hdr.tag);
     uci_peer_t *peer        = header->peer;
 
-    if (!(what.flags & UCI_USER_AM_REPLY) || uci_peer_is_gone(peer) || (peer->conversation.status != UCS_OK)) {
+    if (!(what.flags & UCI_USER_AM_REPLY) || uci_user_am_is_late(header) || uci_peer_is_gone(peer) ||
+        (peer->conversation.status != UCS_OK)) {
         return false;
     }
     return (what.flags & UCI_USER_AM_OWN) ? (uci_peer_ep_staying(peer) == NULL)

@@ -18,6 +18,7 @@ typedef struct uci_user_am_out {
     uci_user_am_what_t what;
     uci_buffer_t data;
     const ucp_request_param_t *param;
+    bool is_rndv; /**< the program or its UCX_RNDV_THRESH says so: the send is not over before its handler has chosen */
 } uci_user_am_out_t;
 
 static uint32_t uci_user_am_param_flags(const ucp_request_param_t *param)
@@ -131,8 +132,7 @@ static ucs_status_ptr_t uci_user_am_send_rndv(uci_user_am_out_t *out)
     req->flags |= UCI_REQUEST_USER_AM;
     req->buffer    = out->data;
     out->data.kind = UCI_BUFFER_CONTIG; /* the request's now */
-    return uci_send_rndv(out->ep, req, uci_user_am_tag(&out->what), out->param,
-                         (out->what.flags & UCI_USER_AM_ASKED) != 0, NULL);
+    return uci_send_rndv(out->ep, req, uci_user_am_tag(&out->what), out->param, out->is_rndv, NULL);
 }
 
 /* The data of what is said to be a rendezvous, and has none */
@@ -141,7 +141,7 @@ static char uci_user_am_nothing;
 /* UCX would have it whole before its handler hears of it, and completes the send without that */
 static bool uci_user_am_is_whole(const uci_user_am_out_t *out, uint32_t flags)
 {
-    if (out->what.flags & UCI_USER_AM_OWN) {
+    if ((out->what.flags & UCI_USER_AM_OWN) || out->is_rndv) {
         return false;
     }
     return (flags & UCP_AM_SEND_FLAG_EAGER) || (out->data.length <= out->ep->peer->worker->context->buffered_max);
@@ -167,6 +167,18 @@ size_t uci_user_am_max_header(size_t max)
     return uci_min(max, (size_t)UCI_BOX_FRAME_MAX - sizeof(uci_frame_hdr_t) - UCI_SEALED_ROOM);
 }
 
+/* UCX counts the header, and an active message of nothing at all if its threshold is 0 */
+static bool uci_user_am_is_rndv(const uci_user_am_out_t *out, uint32_t flags)
+{
+    const uci_context_t *context = out->ep->peer->worker->context;
+
+    if ((flags & UCP_AM_SEND_FLAG_RNDV) || uci_likely(!context->rndv_is_set)) {
+        return (flags & UCP_AM_SEND_FLAG_RNDV) != 0;
+    }
+    return !(flags & UCP_AM_SEND_FLAG_EAGER) && !(out->what.flags & UCI_USER_AM_OWN) &&
+           (out->what.header_length + out->data.length >= context->buffered_max);
+}
+
 /* UCX cuts an id to 16 bits, and refuses what is more from 1.18 on */
 static bool uci_user_am_is_strict(void)
 {
@@ -185,7 +197,8 @@ static ucs_status_ptr_t uci_user_am_send_out(uci_user_am_out_t *out, uint32_t fl
         return UCS_STATUS_PTR(status);
     }
     out->what.flags |= (flags & UCP_AM_SEND_FLAG_REPLY) ? UCI_USER_AM_REPLY : 0;
-    if (!(flags & UCP_AM_SEND_FLAG_RNDV) &&
+    out->is_rndv = uci_user_am_is_rndv(out, flags);
+    if (!out->is_rndv &&
         ((out->data.length == 0) || (uci_user_am_lay_out(&out->what, out->data.length) <= out->ep->peer->eager_max))) {
         ret = uci_user_am_send_eager(out);
     } else {

@@ -21,9 +21,9 @@
 #   allreduce  MPI_Allreduce by node against the MPI's own, plain, with UCI and sealed, over two and four network namespaces
 #              (root); the model fitted to it; options of tests/bench/allreduce.py
 #   heal       what healing costs: faults of each target and rate, over each transport; options of tests/bench/heal.py
-#   am         active messages, by ucx_perftest; options of tests/bench/am.py
+#   ways       active messages, streams, put, get and atomics, by ucx_perftest; options of tests/bench/ways.py
 #   distance   how far the cores are from each other, now
-#   report     all of these but allreduce, heal and am: what docs/performance.md quotes, as Markdown; about 15 minutes
+#   report     all of these but allreduce, heal and ways: what docs/performance.md quotes, as Markdown; about 15 minutes
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
@@ -143,7 +143,7 @@ main() {
     esac
     build_uci "$uci_root/build"
     case $mode in
-    peers|count|crowd|apps|twins|allreduce|heal|am) exec "$bench/$mode.py" "$@" ;;
+    peers|count|crowd|apps|twins|allreduce|heal|ways) exec "$bench/$mode.py" "$@" ;;
     distance|report)  "run_$mode" ;;
     *)                "run_$mode" "$@" ;;
     esac

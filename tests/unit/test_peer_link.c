@@ -1493,6 +1493,53 @@ Test(link_mailbox, full_for_long)
     expect_more(first, 10, 100);
 }
 
+/* Frames that go by active message to a peer that has given a box, enough of them for the others to wait. @return the first */
+static unsigned send_a_streak(unsigned more)
+{
+    talk_peer(0, 1)->box.am_until = talk_peer(0, 1)->tx.next + 1; /* as if the last one had been too large for a box */
+    talk_peer(0, 1)->box.used     = false;
+    return send_more(0, 255 + more, 100);
+}
+
+/* Who only listens acknowledges now and then, what was sent a while ago: the sender waits for it once, then all goes by mailbox */
+Test(link_mailbox, a_stream_without_answers)
+{
+    unsigned first, turn;
+
+    recv_any(1, 300);
+    first = send_a_streak(45);
+    cr_expect(talk_count_frames(1) == 255);
+    cr_expect(talk_sends[first + 254].done && !talk_sends[first + 255].done);
+    for (turn = 0; turn < 100; ++turn) {
+        net_turn(0);
+    }
+    cr_expect(!talk_sends[first + 255].done, "the others are still on their way");
+    finish();
+    expect_more(first, 300, 100);
+    cr_expect(talk_peer(0, 1)->box.am_until == first + 255, "the others went by mailbox");
+    cr_expect(uses_mailbox(0) && (talk_counters(0)->frames_resent == 0));
+}
+
+/* Who is away has his frames in UCX's hands, as if there were no mailbox, and is waited for less often */
+Test(link_mailbox, a_stream_to_who_is_away)
+{
+    unsigned first, turn;
+
+    first = send_a_streak(1);
+    for (turn = 0; turn < 3000; ++turn) {
+        net_turn(0);
+    }
+    cr_expect(talk_sends[first + 255].done && (talk_count_frames(1) == 256));
+    (void)send_more(0, 511, 100);
+    cr_expect(talk_count_frames(1) == 256 + 511);
+    (void)send_more(0, 1, 100);
+    cr_expect(talk_count_frames(1) == 256 + 511);
+    recv_any(1, 256 + 512);
+    finish();
+    expect_more(first, 256 + 512, 100);
+    cr_expect(uses_mailbox(0));
+}
+
 /* What waits is in the log, and is not given away or asked for before it is sent */
 Test(link_mailbox, closed_while_it_is_full)
 {

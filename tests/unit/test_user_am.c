@@ -309,6 +309,47 @@ Test(user_am, lost_frames_come_again)
     expect_told(3);
 }
 
+/* UCX_RNDV_THRESH: from so many bytes on, header and data together, the handler gets a descriptor */
+Test(user_am, a_threshold_that_is_set)
+{
+    static const size_t lengths[] = {0, 10, 95, 96, 97, 5000, LARGE};
+    unsigned i;
+
+    set_handler();
+    net_nodes[0].context.buffered_max = 100;
+    net_nodes[0].context.rndv_is_set  = true;
+    for (i = 0; i < uci_array_size(lengths); ++i) {
+        say(i, lengths[i], 0);
+    }
+    say(i, 5000, UCP_AM_SEND_FLAG_EAGER);
+    cr_assert(talk_run(100));
+    expect_told(uci_array_size(lengths) + 1);
+    for (i = 0; i < told_count; ++i) {
+        cr_expect(told[i].attr == (((i < 3) || (i == uci_array_size(lengths))) ? UCP_AM_RECV_ATTR_FLAG_DATA
+                                                                               : UCP_AM_RECV_ATTR_FLAG_RNDV),
+                  "%zu bytes: attributes 0x%lx", told[i].length, (unsigned long)told[i].attr);
+    }
+}
+
+/* As in UCX: what is to be answered, or fetched, is of no use to who has closed. What is whole is handed out */
+Test(user_am, too_late)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+
+    set_handler();
+    say(0, 10, UCP_AM_SEND_FLAG_EAGER);
+    cr_assert(talk_run(100));
+    expect_told(1);
+    talk_keep(uci_ep_close(net_nodes[1].ep, &param));
+    say(1, 10, UCP_AM_SEND_FLAG_REPLY | UCP_AM_SEND_FLAG_EAGER);
+    say(2, LARGE, UCP_AM_SEND_FLAG_RNDV);
+    say(1, 20, UCP_AM_SEND_FLAG_EAGER);
+    cr_assert(talk_run(1000));
+    expect_told(2);
+    cr_expect(told[1].length == 20);
+    cr_expect(talk_sends[talk_sends_count - 2].status == UCS_ERR_CANCELED);
+}
+
 Test(user_am, without_a_handler_it_is_dropped)
 {
     say(0, 100, 0);

@@ -78,6 +78,7 @@ void uci_ucx_config_thresholds(const ucp_config_t *config, uci_ucx_thresholds_t 
 
     thresholds_p->eager      = UCI_UCX_EAGER_AUTO;
     thresholds_p->eager_fast = UCI_UCX_EAGER_FAST_AUTO;
+    thresholds_p->is_set     = false;
     if (text == NULL) {
         return;
     }
@@ -88,6 +89,7 @@ void uci_ucx_config_thresholds(const ucp_config_t *config, uci_ucx_thresholds_t 
         /* a size that the user sets counts for all sends */
         thresholds_p->eager      = uci_ucx_config_size(value, UCI_UCX_EAGER_AUTO);
         thresholds_p->eager_fast = thresholds_p->eager;
+        thresholds_p->is_set     = true;
     }
     free(text);
 }

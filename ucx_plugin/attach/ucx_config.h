@@ -13,6 +13,7 @@
 typedef struct uci_ucx_thresholds {
     size_t eager;
     size_t eager_fast;
+    bool is_set; /**< the user has set UCX_RNDV_THRESH: from `eager` on active messages are a rendezvous */
 } uci_ucx_thresholds_t;
 
 /** Read them from the configuration a context is made with (NULL: the one of the environment). */

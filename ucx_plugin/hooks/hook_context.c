@@ -57,6 +57,7 @@ static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *
     uci_ucx_config_thresholds(config, &thresholds);
     context->buffered_max      = thresholds.eager;
     context->buffered_fast_max = thresholds.eager_fast;
+    context->rndv_is_set       = thresholds.is_set;
     if (!uci_handles_add(&uci_contexts, ucp, context)) {
         free(context);
         return UCS_ERR_NO_MEMORY;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Active messages: ucx_perftest's ucp_am_lat and ucp_am_bw with plain UCX against UCX with UCI, client and server on a core each.
+"""UCX's ways to move bytes beside messages by tag: ucx_perftest's tests of them with plain UCX against UCX with UCI, client and server on a core each.
 
 Plain and UCI take turns, run by run; a ratio is of the two runs of a round, of what takes time: below 1 is faster than plain UCX. Its handler
-reads nothing, so that plain UCX hands over what lies in shared memory, where UCI has to copy it. Prints medians of the rounds.
+of active messages reads nothing, so that plain UCX hands over what lies in shared memory, where UCI has to copy it. Prints medians of the rounds.
 """
 import os
 import statistics
@@ -13,6 +13,8 @@ import sys
 from bench_common import make_environment, make_parser
 
 PORT = 13471
+ATOMICS = ("ucp_add", "ucp_fadd", "ucp_swap", "ucp_cswap")
+ATOMIC_SIZES = (8,)
 CORES = sorted(os.sched_getaffinity(0))
 
 
@@ -35,7 +37,7 @@ def run(test, size, options, preload):
             server.communicate(timeout=60)
             return float(final[0][2])
     server.kill()
-    sys.exit(f"am.py: {test} of {size} bytes failed:\n{text[-1000:]}{errors[-1000:]}")
+    sys.exit(f"ways.py: {test} of {size} bytes failed:\n{text[-1000:]}{errors[-1000:]}")
 
 
 def measure(test, size, options):
@@ -52,16 +54,18 @@ def measure(test, size, options):
 def main():
     """A table of all."""
     parser = make_parser(__doc__)
+    parser.add_argument("--tests", default="ucp_am_lat,ucp_am_bw,stream_lat,stream_bw,ucp_put_lat,ucp_put_bw,ucp_get,ucp_add,ucp_fadd,ucp_swap,ucp_cswap",
+                        help="ucx_perftest's names, comma-separated; atomics (ucp_add ...) are of 8 bytes")
     parser.add_argument("--tls", default="posix,cma,self", help="UCX_TLS")
     parser.add_argument("--sizes", default="8,64,256,1024,4096,65536", help="bytes of data, comma-separated")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--bytes", type=int, default=200 << 20, help="data of a run; small messages count as 2,000 bytes")
     options = parser.parse_args()
     if len(CORES) < 2:
-        sys.exit("am.py: needs two cores")
+        sys.exit("ways.py: needs two cores")
     print("| test | bytes | plain, us | UCI, us | ratio | from, to |\n|---|---|---|---|---|---|")
-    for test in ("ucp_am_lat", "ucp_am_bw"):
-        for size in map(int, options.sizes.split(",")):
+    for test in options.tests.split(","):
+        for size in ATOMIC_SIZES if test in ATOMICS else map(int, options.sizes.split(",")):
             rounds = measure(test, size, options)
             plain, uci = zip(*rounds)
             ratios = sorted(b / a for a, b in rounds)
