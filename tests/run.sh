@@ -51,7 +51,7 @@ suites=(
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
     "packages   - 8min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network)"
-    "programs   - 5min programs from Debian, unmodified: NetPIPE, LAMMPS; plain, with UCI, with faults"
+    "programs   - 10min programs from Debian, unmodified: NetPIPE, LAMMPS, UCX's examples and ucx_perftest; plain, with UCI, with faults"
     "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
     "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
@@ -217,7 +217,10 @@ suite_packages() {
 }
 
 suite_programs() {
-    "$uci_root/tests/programs/run_programs.sh" --preload "$build/libucx_integrity.so"
+    local status=0
+    "$uci_root/tests/programs/run_programs.sh" --preload "$build/libucx_integrity.so" || status=1
+    "$uci_root/tests/programs/run_ucx_programs.sh" --preload "$build/libucx_integrity.so" || status=1
+    return "$status"
 }
 
 suite_gtest() {

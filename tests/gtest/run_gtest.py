@@ -3,7 +3,7 @@
 """UCX's own unit tests of ucp (gtest), on plain UCX and under UCI: what passes there has to pass here.
 
 Each class of tests is a process, first without UCI, then with it preloaded; if one ends in the middle, the others are run in another. A test that
-plain UCX fails or skips here says nothing, and is counted as skipped. What is known to differ, and why, is in known.txt.
+plain UCX fails or skips here says nothing, and is counted as skipped. What is known to differ, and what is left out, is in known.txt, and why.
 """
 import argparse
 import fnmatch
@@ -22,14 +22,14 @@ QUICK = ("tcp/test_ucp_*", "shm/test_ucp_*", "self/test_ucp_*", "shm_ib/test_ucp
 
 
 class Known:
-    """Patterns of tests that may fail under UCI, with the reason."""
+    """Patterns of tests that may fail under UCI, and with "-" in front of those that are left out, with the reason."""
 
     def __init__(self, path):
         self.rows = [line.split(None, 1) for line in path.read_text().splitlines() if line.strip() and not line.startswith("#")]
 
-    def why(self, name):
+    def why(self, name, mark=""):
         """The reason, or None."""
-        return next((reason for pattern, reason in self.rows if fnmatch.fnmatchcase(name, pattern)), None)
+        return next((reason for pattern, reason in self.rows if fnmatch.fnmatchcase(mark + name, pattern)), None)
 
 
 def environment(options, preload):
@@ -100,10 +100,13 @@ def run_class(options, name, tests, preload):
 
 def judge(options, known, name, tests):
     """Both runs of a class, as rows (verdict, test, words)."""
+    out   = [test for test in tests if known.why(test, "-")]
+    tests = [test for test in tests if test not in out]
     plain = run_class(options, name, tests, False)
     worth = [test for test in tests if plain[test] == "OK"]
     uci = run_class(options, name, worth, True) if worth else {}
     rows = [("skip", test, f"plain: {plain[test]}") for test in tests if plain[test] != "OK"]
+    rows += [("skip", test, f"left out: {known.why(test, '-')}") for test in out]
     for test in worth:
         if uci[test] == "OK":
             rows.append(("ok", test, ""))
