@@ -206,8 +206,8 @@ void uci_buffer_store(uci_buffer_t *buf, size_t offset, const void *src, size_t 
 {
     ucs_status_t status;
 
-    if (length == 0) {
-        return; /* the buffer may be NULL */
+    if ((length == 0) && (buf->kind != UCI_BUFFER_GENERIC)) {
+        return; /* the buffer may be NULL. An unpacker is told of nothing, too, as by UCX: it may refuse */
     }
     switch (buf->kind) {
     case UCI_BUFFER_CONTIG:

@@ -391,6 +391,18 @@ Test(buffer, first_unpack_error_stays)
     uci_buffer_finish(&buf);
 }
 
+/* As UCX does: an unpacker hears of a message of nothing, and may refuse it */
+Test(buffer, an_error_of_nothing)
+{
+    uci_buffer_t buf;
+
+    cr_assert(uci_buffer_init_recv(&buf, memory, 0, GENERIC) == UCS_OK);
+    unpack_status = UCS_ERR_NO_MEMORY;
+    uci_buffer_write(&buf, 0, packed, 0, digest, digest->digest(packed, 0));
+    cr_expect(buf.status == UCS_ERR_NO_MEMORY);
+    uci_buffer_finish(&buf);
+}
+
 Test(buffer, unknown_datatype)
 {
     test_capture_t capture = test_capture_start();
