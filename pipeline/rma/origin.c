@@ -20,7 +20,7 @@ typedef struct uci_rma_out {
     const ucp_request_param_t *param;
 } uci_rma_out_t;
 
-static const char *const uci_rma_names[UCI_RMA_KIND_LAST] = {"put", "get", "atomic operation"};
+static const char *const uci_rma_names[UCI_RMA_KIND_LAST] = {"a put", "a get", "an atomic operation"};
 
 /* ----------------------------------------------------------------- ways */
 
@@ -76,7 +76,7 @@ static ucs_status_t uci_rma_refuse(const uci_rma_out_t *out, const char *why)
     const uci_rma_packed_t *packed = &out->key->packed;
 
     uci_error(
-            "a %s of %lu bytes at 0x%lx of %s is refused: its key is of region %u (%lu bytes at 0x%lx, owner %016lx), %s",
+            "%s of %lu bytes at 0x%lx of %s is refused: its key is of region %u (%lu bytes at 0x%lx, owner %016lx), %s",
             uci_rma_names[out->what.kind], (unsigned long)out->what.length, (unsigned long)out->what.address,
             uci_peer_name(out->ep->peer), packed->region, (unsigned long)packed->length, (unsigned long)packed->base,
             (unsigned long)packed->owner, why);
@@ -233,7 +233,7 @@ static ucs_status_ptr_t uci_rma_fetch(uci_rma_out_t *out, const uci_buffer_t *bu
     fetch = calloc(1, sizeof(*fetch));
     req   = uci_request_get(peer->worker, out->param);
     if ((fetch == NULL) || (req == NULL)) {
-        uci_error("no memory for a %s", uci_rma_names[out->what.kind]);
+        uci_error("no memory for %s", uci_rma_names[out->what.kind]);
         free(fetch);
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }

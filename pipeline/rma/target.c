@@ -100,10 +100,10 @@ void uci_rma_tell(uci_worker_t *worker)
 
 static ucs_status_t uci_rma_reject(uci_peer_t *peer, const uci_rma_header_t *what, const char *why)
 {
-    static const char *const names[UCI_RMA_KIND_LAST] = {"put", "get", "atomic operation"};
+    static const char *const names[UCI_RMA_KIND_LAST] = {"a put", "a get", "an atomic operation"};
 
     uci_error(
-            "a %s of %lu bytes at 0x%lx by %s is refused: it has a key of region %u of owner %016lx, %s (this is %016lx)",
+            "%s of %lu bytes at 0x%lx by %s is refused: it has a key of region %u of owner %016lx, %s (this is %016lx)",
             names[what->kind], (unsigned long)what->length, (unsigned long)what->address, uci_peer_name(peer),
             what->region, (unsigned long)what->owner, why, (unsigned long)peer->worker->context->rma.owner);
     return UCS_ERR_INVALID_ADDR;
