@@ -209,13 +209,31 @@ ucs_status_ptr_t uci_rma_put(uci_ep_t *ep, const void *buffer, size_t count, uin
 
 /* -------------------------------------------------------------- fetching */
 
-static void uci_rma_fetch_end(uci_rma_fetch_t *fetch, ucs_status_t status)
+static void uci_rma_fetch_complete(uci_rma_fetch_t *fetch)
 {
-    uci_request_t *req = fetch->req;
+    uci_request_t *req  = fetch->req;
+    ucs_status_t status = fetch->status;
 
     uci_list_del(&fetch->link);
     free(fetch);
     uci_request_complete(req, (status == UCS_OK) ? req->buffer.status : status);
+}
+
+/* In the order in which they were begun: behind a fence an atomic operation that is over tells that the get before it is (Open MPI's
+ * MPI_Rget is made so) */
+static void uci_rma_fetch_end(uci_rma_fetch_t *fetch, ucs_status_t status)
+{
+    uci_peer_t *peer = fetch->peer;
+
+    fetch->over   = true;
+    fetch->status = status;
+    while (!uci_list_is_empty(&peer->rma.fetches)) {
+        fetch = uci_container_of(peer->rma.fetches.next, uci_rma_fetch_t, link);
+        if (!fetch->over) {
+            break;
+        }
+        uci_rma_fetch_complete(fetch);
+    }
 }
 
 /* @param buffer  what is fetched goes there; it is the request's if this succeeds. */
@@ -380,7 +398,7 @@ static uci_rma_fetch_t *uci_rma_fetch_find(uci_peer_t *peer, uint64_t number)
     uci_list_for_each(fetch, &peer->rma.fetches, uci_rma_fetch_t, link)
     {
         if (fetch->what.number == number) {
-            return fetch->replied ? NULL : fetch;
+            return (fetch->replied || fetch->over) ? NULL : fetch;
         }
     }
     return NULL;
@@ -458,14 +476,24 @@ ucs_status_t uci_rma_reply_arrived(void *arg, const void *header, size_t header_
     return UCS_OK;
 }
 
+static uci_rma_fetch_t *uci_rma_fetch_missed(uci_peer_t *peer)
+{
+    uci_list_for_each(fetch, &peer->rma.fetches, uci_rma_fetch_t, link)
+    {
+        if ((fetch->what.number < peer->rma.done) && !fetch->replied && !fetch->over) {
+            return fetch;
+        }
+    }
+    return NULL;
+}
+
 /* Answers to these would have come before: they are lost, which the policy has reported */
 static void uci_rma_miss(uci_peer_t *peer)
 {
-    uci_list_for_each_safe(fetch, &peer->rma.fetches, uci_rma_fetch_t, link)
-    {
-        if ((fetch->what.number < peer->rma.done) && !fetch->replied) {
-            uci_rma_fetch_end(fetch, UCS_ERR_IO_ERROR);
-        }
+    uci_rma_fetch_t *fetch;
+
+    while ((fetch = uci_rma_fetch_missed(peer)) != NULL) {
+        uci_rma_fetch_end(fetch, UCS_ERR_IO_ERROR);
     }
 }
 
@@ -514,8 +542,9 @@ void uci_rma_fail(uci_peer_t *peer, ucs_status_t status)
     peer->rma.done = peer->rma.sent;
     uci_list_for_each_safe(fetch, &peer->rma.fetches, uci_rma_fetch_t, link)
     {
-        if (!fetch->replied) { /* else it ends with its receive, which uses the program's memory */
-            uci_rma_fetch_end(fetch, status);
+        if (fetch->over || !fetch->replied) { /* else it ends with its receive, which uses the program's memory */
+            fetch->status = fetch->over ? fetch->status : status;
+            uci_rma_fetch_complete(fetch);
         }
     }
     uci_rma_flush_fail(peer, status);
@@ -527,7 +556,7 @@ void uci_rma_fetch_cleanup(uci_peer_t *peer)
     {
         uci_list_del(&fetch->link);
         fetch->peer = NULL;
-        if (!fetch->replied) {
+        if (fetch->over || !fetch->replied) {
             free(fetch);
         }
     }

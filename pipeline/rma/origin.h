@@ -16,6 +16,8 @@ typedef struct uci_rma_fetch {
     uci_request_t *req; /**< with the buffer that it goes into */
     char *staging;      /**< of a large one whose buffer is not contiguous; or NULL */
     bool replied;       /**< it is being fetched */
+    bool over;          /**< it is here, or never will be: it ends when all before it have */
+    ucs_status_t status;
 } uci_rma_fetch_t;
 
 /** @return how many of the first operations on a peer's memory are over on both sides. */
