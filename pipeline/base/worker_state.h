@@ -71,7 +71,7 @@ typedef struct uci_context {
     bool host_only;           /**< UCX knows of no other memory (memtype.h) */
     bool short_way;           /**< and operations are what they always are: worker->recv is uci_recv() in all workers */
     bool keeps_host;          /**< uci_memtype_keeps_host() */
-    uci_rma_regions_t rma;    /**< what the program has mapped */
+    uci_rma_regions_t *rma;   /**< what the program has mapped; NULL: nothing that UCI has a part in */
 } uci_context_t;
 
 struct uci_worker;

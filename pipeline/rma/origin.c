@@ -86,7 +86,7 @@ static ucs_status_t uci_rma_refuse(const uci_rma_out_t *out, const char *why)
 /* Who is origin and target does it itself */
 static ucs_status_t uci_rma_check_self(const uci_rma_out_t *out)
 {
-    uci_rma_regions_t *regions = &out->ep->peer->worker->context->rma;
+    uci_rma_regions_t *regions = out->ep->peer->worker->context->rma;
     const char *why            = NULL;
     char *memory;
 

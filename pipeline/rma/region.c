@@ -31,18 +31,26 @@ static uint64_t uci_rma_owner(const uci_rma_regions_t *regions)
     return owner | 1;
 }
 
-void uci_rma_regions_init(uci_rma_regions_t *regions)
+uci_rma_regions_t *uci_rma_regions_create(void)
 {
+    uci_rma_regions_t *regions = calloc(1, sizeof(*regions));
+
+    if (regions == NULL) {
+        uci_error("no memory for a context's regions");
+        return NULL;
+    }
     pthread_rwlock_init(&regions->lock, NULL);
     regions->owner = uci_rma_owner(regions);
+    return regions;
 }
 
-void uci_rma_regions_cleanup(uci_rma_regions_t *regions)
+void uci_rma_regions_destroy(uci_rma_regions_t *regions)
 {
-    free(regions->sorted);
-    regions->sorted = NULL;
-    regions->count  = 0;
-    pthread_rwlock_destroy(&regions->lock);
+    if (regions != NULL) {
+        pthread_rwlock_destroy(&regions->lock);
+        free(regions->sorted);
+        free(regions);
+    }
 }
 
 static uci_rma_region_t *uci_rma_region_of(const uci_rma_regions_t *regions, ucp_mem_h memh)
@@ -229,6 +237,10 @@ ucs_status_t uci_rma_region_enter(uci_rma_regions_t *regions, const uci_rma_head
 {
     const uci_rma_region_t *region = NULL;
 
+    if (regions == NULL) {
+        *why = "that there is not";
+        return UCS_ERR_INVALID_ADDR;
+    }
     pthread_rwlock_rdlock(&regions->lock);
     *why = uci_rma_region_complaint(regions, what, &region);
     if (*why != NULL) {

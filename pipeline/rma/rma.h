@@ -27,11 +27,11 @@ typedef struct uci_rma_key {
     bool foreign; /**< it is of another process than the endpoint leads to */
 } uci_rma_key_t;
 
-/** A context begins, and ends. */
-void uci_rma_regions_init(uci_rma_regions_t *regions);
-void uci_rma_regions_cleanup(uci_rma_regions_t *regions);
+/** Of a context, which begins, and ends. @return NULL: no memory (logged). */
+uci_rma_regions_t *uci_rma_regions_create(void);
+void uci_rma_regions_destroy(uci_rma_regions_t *regions);
 
-/** The program has mapped memory of the host's, and unmaps it. Without memory for it the region has no key of UCI's, and what is done to it passes. */
+/** The program has mapped memory of the host's, and unmaps it; any memory. Without memory for it the region has no key of UCI's, and what is done to it passes. */
 void uci_rma_region_add(uci_rma_regions_t *regions, ucp_mem_h memh, void *base, size_t length);
 void uci_rma_region_remove(uci_rma_regions_t *regions, ucp_mem_h memh);
 
@@ -49,6 +49,7 @@ uci_rma_key_t *uci_rma_key_unpack(uci_ep_t *ep, const void *packed, ucp_rkey_h u
 
 /**
  * The bytes of a region that an operation is about, as long as uci_rma_region_leave() has not been called.
+ * @param regions  may be NULL.
  * @return UCS_OK, or UCS_ERR_INVALID_ADDR: nothing is to be left, and @a why says what is wrong.
  */
 ucs_status_t uci_rma_region_enter(uci_rma_regions_t *regions, const uci_rma_header_t *what, char **data_p,

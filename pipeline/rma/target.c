@@ -102,10 +102,9 @@ static ucs_status_t uci_rma_reject(uci_peer_t *peer, const uci_rma_header_t *wha
 {
     static const char *const names[UCI_RMA_KIND_LAST] = {"a put", "a get", "an atomic operation"};
 
-    uci_error(
-            "%s of %lu bytes at 0x%lx by %s is refused: it has a key of region %u of owner %016lx, %s (this is %016lx)",
-            names[what->kind], (unsigned long)what->length, (unsigned long)what->address, uci_peer_name(peer),
-            what->region, (unsigned long)what->owner, why, (unsigned long)peer->worker->context->rma.owner);
+    uci_error("%s of %lu bytes at 0x%lx by %s is refused: it has a key of region %u of owner %016lx, %s",
+              names[what->kind], (unsigned long)what->length, (unsigned long)what->address, uci_peer_name(peer),
+              what->region, (unsigned long)what->owner, why);
     return UCS_ERR_INVALID_ADDR;
 }
 
@@ -182,7 +181,7 @@ static void uci_rma_end_refused(uci_peer_t *peer, const uci_rma_header_t *what, 
 /* All but large puts */
 static void uci_rma_execute(uci_peer_t *peer, const uci_rma_header_t *what, const void *data)
 {
-    uci_rma_regions_t *regions = &peer->worker->context->rma;
+    uci_rma_regions_t *regions = peer->worker->context->rma;
     const char *why            = NULL;
     char *memory               = NULL;
     ucs_status_t status        = uci_rma_region_enter(regions, what, &memory, &why);
@@ -231,7 +230,7 @@ static ucs_status_t uci_rma_put_fetch(uci_rma_job_t *job)
                                   .cb.recv_am = uci_rma_put_fetched,
                                   .user_data  = job};
     uci_worker_t *worker       = job->peer->worker;
-    uci_rma_regions_t *regions = &worker->context->rma;
+    uci_rma_regions_t *regions = worker->context->rma;
     const char *why            = NULL;
     char *memory               = NULL;
     ucs_status_t status        = uci_rma_region_enter(regions, &job->what, &memory, &why);

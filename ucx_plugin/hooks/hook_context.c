@@ -48,9 +48,9 @@ static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *
         return UCS_ERR_NO_MEMORY;
     }
     context->ucp    = ucp;
+    context->rma    = uci_rma_regions_create();
     context->wakeup = (params->features & UCP_FEATURE_WAKEUP) != 0;
     uci_hook_learn_memory_types(context);
-    uci_rma_regions_init(&context->rma);
     if (params->field_mask & UCP_PARAM_FIELD_REQUEST_SIZE) {
         context->request_size = params->request_size;
     }
@@ -64,6 +64,7 @@ static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *
     context->buffered_max      = thresholds.eager;
     context->buffered_fast_max = thresholds.eager_fast;
     if (!uci_handles_add(&uci_contexts, ucp, context)) {
+        uci_rma_regions_destroy(context->rma);
         free(context);
         return UCS_ERR_NO_MEMORY;
     }
@@ -75,7 +76,7 @@ static void uci_hook_context_forget(ucp_context_h ucp)
     uci_context_t *context = uci_handles_remove(&uci_contexts, ucp);
 
     if (context != NULL) {
-        uci_rma_regions_cleanup(&context->rma);
+        uci_rma_regions_destroy(context->rma);
         free(context);
     }
 }

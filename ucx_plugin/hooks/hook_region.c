@@ -35,8 +35,9 @@ UCI_EXPORT ucs_status_t ucp_mem_map(ucp_context_h context, const ucp_mem_map_par
     UCI_HOOK();
     status = uci_ucp.mem_map(context, params, memh_p);
     ours   = uci_handles_find(&uci_contexts, context);
-    if ((status == UCS_OK) && (ours != NULL) && !uci_hook_is_imported(params) && uci_hook_is_reached(*memh_p, &attr)) {
-        uci_rma_region_add(&ours->rma, *memh_p, attr.address, attr.length);
+    if ((status == UCS_OK) && (ours != NULL) && (ours->rma != NULL) && !uci_hook_is_imported(params) &&
+        uci_hook_is_reached(*memh_p, &attr)) {
+        uci_rma_region_add(ours->rma, *memh_p, attr.address, attr.length);
     }
     return status;
 }
@@ -47,8 +48,8 @@ UCI_EXPORT ucs_status_t ucp_mem_unmap(ucp_context_h context, ucp_mem_h memh)
 
     UCI_HOOK();
     ours = uci_handles_find(&uci_contexts, context);
-    if (ours != NULL) {
-        uci_rma_region_remove(&ours->rma, memh);
+    if ((ours != NULL) && (ours->rma != NULL)) {
+        uci_rma_region_remove(ours->rma, memh);
     }
     return uci_ucp.mem_unmap(context, memh);
 }
@@ -62,10 +63,10 @@ UCI_EXPORT ucs_status_t ucp_rkey_pack(ucp_context_h context, ucp_mem_h memh, voi
     UCI_HOOK();
     status = uci_ucp.rkey_pack(context, memh, rkey_buffer_p, size_p);
     ours   = uci_handles_find(&uci_contexts, context);
-    if ((status != UCS_OK) || (ours == NULL)) {
+    if ((status != UCS_OK) || (ours == NULL) || (ours->rma == NULL)) {
         return status;
     }
-    key = uci_rma_key_pack(&ours->rma, memh, *rkey_buffer_p, size_p);
+    key = uci_rma_key_pack(ours->rma, memh, *rkey_buffer_p, size_p);
     if (key != NULL) {
         uci_ucp.rkey_buffer_release(*rkey_buffer_p);
         *rkey_buffer_p = key;
