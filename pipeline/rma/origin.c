@@ -175,26 +175,18 @@ static ucs_status_ptr_t uci_rma_put_here(const uci_rma_out_t *out, char *memory,
     return (status == UCS_OK) ? uci_request_immediate(out->ep->peer->worker, out->param) : UCS_STATUS_PTR(status);
 }
 
-/* UCX puts and gets no generic datatypes */
-static ucs_status_t uci_rma_check_datatype(const ucp_request_param_t *param)
-{
-    ucp_datatype_t datatype = uci_buffer_datatype(param);
-
-    return (uci_buffer_is_contig(datatype) || (datatype == ucp_dt_make_iov())) ? UCS_OK : UCS_ERR_INVALID_PARAM;
-}
-
 ucs_status_ptr_t uci_rma_put(uci_ep_t *ep, const void *buffer, size_t count, uint64_t address, const uci_rma_key_t *key,
                              const ucp_request_param_t *param)
 {
-    uci_rma_out_t out   = uci_rma_out(ep, UCI_RMA_PUT, address, uci_buffer_known_length(buffer, count, param), key,
-                                      param);
-    ucs_status_t status = uci_rma_check_datatype(param);
+    uci_rma_out_t out = uci_rma_out(ep, UCI_RMA_PUT, address, uci_buffer_known_length(buffer, count, param), key,
+                                    param);
+    ucs_status_t status;
     char *memory;
 
-    if ((status == UCS_OK) && (out.what.length == 0)) {
+    if (out.what.length == 0) {
         return uci_request_immediate(ep->peer->worker, param);
     }
-    status = (status == UCS_OK) ? uci_rma_check(&out) : status;
+    status = uci_rma_check(&out);
     if (uci_unlikely(status != UCS_OK)) {
         return UCS_STATUS_PTR(status);
     }
@@ -284,16 +276,16 @@ static ucs_status_ptr_t uci_rma_get_here(const uci_rma_out_t *out, const char *m
 ucs_status_ptr_t uci_rma_get(uci_ep_t *ep, void *buffer, size_t count, uint64_t address, const uci_rma_key_t *key,
                              const ucp_request_param_t *param)
 {
-    uci_rma_out_t out   = uci_rma_out(ep, UCI_RMA_GET, address, uci_buffer_known_length(buffer, count, param), key,
-                                      param);
-    ucs_status_t status = uci_rma_check_datatype(param);
+    uci_rma_out_t out = uci_rma_out(ep, UCI_RMA_GET, address, uci_buffer_known_length(buffer, count, param), key,
+                                    param);
+    ucs_status_t status;
     uci_buffer_t into;
     char *memory;
 
-    if ((status == UCS_OK) && (out.what.length == 0)) {
+    if (out.what.length == 0) {
         return uci_request_immediate(ep->peer->worker, param);
     }
-    status = (status == UCS_OK) ? uci_rma_check(&out) : status;
+    status = uci_rma_check(&out);
     if (status == UCS_OK) {
         status = uci_buffer_init_recv(&into, buffer, count, uci_buffer_datatype(param));
     }

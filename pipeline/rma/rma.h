@@ -61,7 +61,7 @@ void uci_rma_region_leave(uci_rma_regions_t *regions);
 /** Is an operation with this key UCI's? Else UCX has it. */
 bool uci_rma_is_own(uci_ep_t *ep, const uci_rma_key_t *key);
 
-/** As ucp_put_nbx(), ucp_get_nbx(), ucp_atomic_op_nbx(). */
+/** As ucp_put_nbx(), ucp_get_nbx(), ucp_atomic_op_nbx(), of buffers that are contiguous or an iov. */
 ucs_status_ptr_t uci_rma_put(uci_ep_t *ep, const void *buffer, size_t count, uint64_t address, const uci_rma_key_t *key,
                              const ucp_request_param_t *param);
 ucs_status_ptr_t uci_rma_get(uci_ep_t *ep, void *buffer, size_t count, uint64_t address, const uci_rma_key_t *key,

@@ -148,23 +148,22 @@ static ucs_status_t uci_rma_reply(uci_peer_t *peer, const uci_rma_header_t *what
     return uci_rma_say(peer, UCI_OWN_AM_RMA_REPLY, &reply, sizeof(reply), data, length);
 }
 
-static ucs_status_t uci_rma_do(uci_peer_t *peer, const uci_rma_header_t *what, const void *data, char *memory)
+/* @param word  what was there, if it is no more than that. @return where what is to be sent back lies */
+static const void *uci_rma_do(const uci_rma_header_t *what, const void *data, char *memory, char *word)
 {
-    char word[sizeof(uint64_t)];
-
     switch (what->kind) {
     case UCI_RMA_PUT:
         uci_rma_store(memory, data, what->length);
-        return UCS_OK;
+        return word;
     case UCI_RMA_GET:
-        if (what->length <= sizeof(word)) {
-            uci_rma_load(word, memory, what->length);
-            memory = word;
+        if (what->length > sizeof(uint64_t)) {
+            return memory;
         }
-        return uci_rma_reply(peer, what, UCS_OK, memory);
+        uci_rma_load(word, memory, what->length);
+        return word;
     default:
         uci_rma_atomically((uci_rma_op_t)what->op, memory, what->length, data, word);
-        return what->fetch ? uci_rma_reply(peer, what, UCS_OK, word) : UCS_OK;
+        return word;
     }
 }
 
@@ -178,19 +177,21 @@ static void uci_rma_end_refused(uci_peer_t *peer, const uci_rma_header_t *what, 
     }
 }
 
-/* All but large puts */
+/* All but large puts. No lock is held while something is sent */
 static void uci_rma_execute(uci_peer_t *peer, const uci_rma_header_t *what, const void *data)
 {
     uci_rma_regions_t *regions = peer->worker->context->rma;
-    const char *why            = NULL;
-    char *memory               = NULL;
-    ucs_status_t status        = uci_rma_region_enter(regions, what, &memory, &why);
+    char word[sizeof(uint64_t)];
+    const char *why     = NULL;
+    char *memory        = NULL;
+    ucs_status_t status = uci_rma_region_enter(regions, what, &memory, &why);
 
-    if (status != UCS_OK) {
-        (void)uci_rma_reject(peer, what, why);
-    } else {
-        status = uci_rma_do(peer, what, data, memory);
+    if (status == UCS_OK) {
+        data = uci_rma_do(what, data, memory, word);
         uci_rma_region_leave(regions);
+        status = what->fetch ? uci_rma_reply(peer, what, UCS_OK, data) : UCS_OK;
+    } else {
+        (void)uci_rma_reject(peer, what, why);
     }
     if (status != UCS_OK) {
         uci_rma_end_refused(peer, what, status);

@@ -56,13 +56,30 @@ static void uci_hook_pass(uci_worker_t *worker, const ucp_request_param_t *param
     }
 }
 
+/* What UCX 1.13 knows of an operation: who says more means what UCI does not know */
+#define UCI_HOOK_KNOWN \
+    (UCP_OP_ATTR_FIELD_REQUEST | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | \
+     UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_REPLY_BUFFER | \
+     UCP_OP_ATTR_FIELD_MEMORY_TYPE | UCP_OP_ATTR_FIELD_RECV_INFO | UCP_OP_ATTR_FIELD_MEMH | \
+     UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FLAG_FAST_CMPL | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL | \
+     UCP_OP_ATTR_FLAG_MULTI_SEND)
+
+static bool uci_hook_is_known(const ucp_request_param_t *param)
+{
+    ucp_datatype_t datatype = uci_buffer_datatype(param);
+
+    return !(param->op_attr_mask & ~(uint32_t)UCI_HOOK_KNOWN) &&
+           (uci_buffer_is_contig(datatype) || (datatype == ucp_dt_make_iov()));
+}
+
 /* @return NULL: UCX has the operation */
 static const uci_rma_key_t *uci_hook_key(uci_ep_t *ep, ucp_rkey_h rkey, const void *buffer, size_t count,
                                          const ucp_request_param_t *param)
 {
     const uci_rma_key_t *key = uci_handles_find(&uci_rkeys, rkey);
 
-    if (!uci_rma_is_own(ep, key) || !uci_memtype_is_host(ep->peer->worker->context, buffer, count, param)) {
+    if (!uci_rma_is_own(ep, key) || !uci_hook_is_known(param) ||
+        !uci_memtype_is_host(ep->peer->worker->context, buffer, count, param)) {
         return NULL;
     }
     return key;
