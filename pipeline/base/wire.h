@@ -174,15 +174,16 @@ typedef struct uci_rma_done {
 
 #define UCI_RMA_KEY_MAGIC 0x59454b2d49435543ul
 
-/** In front of UCX's packed key of a region. */
+/** Behind UCX's packed key of a region: who has no UCI does not see it, since UCX reads its own part. */
 typedef struct uci_rma_packed {
-    uint64_t magic;   /**< UCI_RMA_KEY_MAGIC: what UCX's begins with is a set of few bits */
+    uint64_t magic;   /**< UCI_RMA_KEY_MAGIC */
     uint64_t owner;   /**< the context, a random number */
     uint64_t machine; /**< of its mark; 0: not known */
     uint64_t base;    /**< address of the first byte there */
     uint64_t length;  /**< bytes */
     uint32_t region;  /**< number of the region, never used again by this owner */
     uint32_t pid;
+    uint64_t place; /**< bytes of UCX's in front of this */
     uint64_t check; /**< XXH3-64 over what is before it */
 } uci_rma_packed_t;
 

@@ -11,7 +11,7 @@
 #include "util/log.h"
 #include "util/process.h"
 
-_Static_assert(sizeof(uci_rma_packed_t) == 56, "as design.md has it");
+_Static_assert(sizeof(uci_rma_packed_t) == 64, "as design.md has it");
 
 static uint64_t uci_rma_check(const uci_rma_packed_t *packed)
 {
@@ -123,7 +123,13 @@ void uci_rma_region_remove(uci_rma_regions_t *regions, ucp_mem_h memh)
 
 /* ----------------------------------------------------------------- keys */
 
-static bool uci_rma_packed_init(uci_rma_regions_t *regions, ucp_mem_h memh, uci_rma_packed_t *packed)
+/* UCX's part: a set of memory domains and a byte, a byte and up to 255 for each domain, what it tells of the device and of distances. How
+ * long it is no call tells whoever unpacks it */
+#define UCI_RMA_KEY_FIRST  9u
+#define UCI_RMA_KEY_DOMAIN 256u
+#define UCI_RMA_KEY_LAST   256u
+
+static bool uci_rma_packed_init(uci_rma_regions_t *regions, ucp_mem_h memh, size_t place, uci_rma_packed_t *packed)
 {
     const uci_rma_region_t *region;
 
@@ -136,7 +142,8 @@ static bool uci_rma_packed_init(uci_rma_regions_t *regions, ucp_mem_h memh, uci_
                                      .base    = (uint64_t)(uintptr_t)region->base,
                                      .length  = region->length,
                                      .region  = region->number,
-                                     .pid     = (uint32_t)getpid()};
+                                     .pid     = (uint32_t)getpid(),
+                                     .place   = place};
     }
     pthread_rwlock_unlock(&regions->lock);
     return region != NULL;
@@ -147,7 +154,7 @@ void *uci_rma_key_pack(uci_rma_regions_t *regions, ucp_mem_h memh, const void *u
     uci_rma_packed_t packed;
     char *key;
 
-    if (!uci_rma_packed_init(regions, memh, &packed)) {
+    if (!uci_rma_packed_init(regions, memh, *size_p, &packed)) {
         return NULL;
     }
     key = malloc(sizeof(packed) + *size_p);
@@ -156,19 +163,33 @@ void *uci_rma_key_pack(uci_rma_regions_t *regions, ucp_mem_h memh, const void *u
         return NULL;
     }
     packed.check = uci_rma_check(&packed);
-    memcpy(key, &packed, sizeof(packed));
-    memcpy(key + sizeof(packed), ucx, *size_p);
+    memcpy(key, ucx, *size_p);
+    memcpy(key + *size_p, &packed, sizeof(packed));
     *size_p += sizeof(packed);
     return key;
 }
 
-/* UCX's own have 9 bytes and more */
-bool uci_rma_key_is_ours(const void *packed)
+size_t uci_rma_key_room(const void *key)
 {
-    uint64_t magic;
+    uint64_t domains;
 
-    memcpy(&magic, packed, sizeof(magic));
-    return magic == UCI_RMA_KEY_MAGIC;
+    memcpy(&domains, key, sizeof(domains));
+    return uci_min(UCI_RMA_KEY_FIRST + ((unsigned)__builtin_popcountl(domains) * UCI_RMA_KEY_DOMAIN) +
+                           UCI_RMA_KEY_LAST + sizeof(uci_rma_packed_t),
+                   UCI_RMA_KEY_ROOM);
+}
+
+bool uci_rma_key_find(const char *key, size_t length, uci_rma_packed_t *packed_p)
+{
+    size_t place;
+
+    for (place = UCI_RMA_KEY_FIRST; place + sizeof(*packed_p) <= length; ++place) {
+        memcpy(packed_p, key + place, sizeof(*packed_p));
+        if ((packed_p->magic == UCI_RMA_KEY_MAGIC) && (packed_p->place == place)) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* As far as a mark says: where nothing is sealed it does not tell the machine. The target knows all its contexts' regions */
@@ -194,7 +215,7 @@ static char *uci_rma_attach(const uci_ep_t *ep, const uci_rma_packed_t *packed, 
     return memory;
 }
 
-uci_rma_key_t *uci_rma_key_unpack(uci_ep_t *ep, const void *packed, ucp_rkey_h ucx)
+uci_rma_key_t *uci_rma_key_unpack(uci_ep_t *ep, const uci_rma_packed_t *packed, ucp_rkey_h ucx)
 {
     uci_rma_key_t *key = calloc(1, sizeof(*key));
 
@@ -202,7 +223,7 @@ uci_rma_key_t *uci_rma_key_unpack(uci_ep_t *ep, const void *packed, ucp_rkey_h u
         uci_error("no memory for a key of %s", uci_peer_name(ep->peer));
         return NULL;
     }
-    memcpy(&key->packed, packed, sizeof(key->packed));
+    key->packed = *packed;
     if (key->packed.check != uci_rma_check(&key->packed)) {
         uci_error("a key for memory of %s is damaged", uci_peer_name(ep->peer));
         free(key);

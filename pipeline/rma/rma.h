@@ -36,16 +36,22 @@ void uci_rma_region_add(uci_rma_regions_t *regions, ucp_mem_h memh, void *base, 
 void uci_rma_region_remove(uci_rma_regions_t *regions, ucp_mem_h memh);
 
 /**
- * UCX's packed key with what UCI knows of the region in front.
+ * UCX's packed key with what UCI knows of the region behind.
  * @return memory to free(); NULL: UCI knows nothing of it, or has no memory (logged).
  */
 void *uci_rma_key_pack(uci_rma_regions_t *regions, ucp_mem_h memh, const void *ucx, size_t *size_p);
 
-/** Is this such a key? */
-bool uci_rma_key_is_ours(const void *packed);
+/** No key is longer, with what is behind. */
+#define UCI_RMA_KEY_ROOM 4096u
+
+/** @return bytes within which what UCI has put behind @a key is found, if it has. */
+size_t uci_rma_key_room(const void *key);
+
+/** Find it in the first @a length bytes of a key. @return false: UCI has put nothing there. */
+bool uci_rma_key_find(const char *key, size_t length, uci_rma_packed_t *packed_p);
 
 /** Of such a key that was unpacked for an endpoint. @return memory to free(); NULL: damaged, or no memory (logged). */
-uci_rma_key_t *uci_rma_key_unpack(uci_ep_t *ep, const void *packed, ucp_rkey_h ucx);
+uci_rma_key_t *uci_rma_key_unpack(uci_ep_t *ep, const uci_rma_packed_t *packed, ucp_rkey_h ucx);
 
 /**
  * The bytes of a region that an operation is about, as long as uci_rma_region_leave() has not been called.

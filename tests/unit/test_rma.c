@@ -39,7 +39,7 @@ static void set_up(void)
     }
     uci_rma_region_add(net_nodes[1].context.rma, memh, memory, sizeof(memory));
     packed = pack(&size);
-    memcpy(&key.packed, packed, sizeof(key.packed));
+    cr_assert(uci_rma_key_find(packed, size, &key.packed));
     free(packed);
     key.memory = NULL;
     talk_fill(bytes, sizeof(bytes), 1);
@@ -308,19 +308,24 @@ Test(rma, mapped_twice)
 
 Test(rma, a_damaged_key_is_none)
 {
+    uci_rma_packed_t ours;
     uci_rma_key_t *unpacked;
     size_t size;
     char *packed = pack(&size);
 
-    cr_assert((packed != NULL) && (size == sizeof(uci_rma_packed_t) + 9) && uci_rma_key_is_ours(packed));
-    cr_expect(memcmp(packed + sizeof(uci_rma_packed_t), "a UCX key", 9) == 0);
-    packed[24] ^= 1;
+    cr_assert((packed != NULL) && (size == sizeof(ours) + 9));
+    cr_expect(memcmp(packed, "a UCX key", 9) == 0);
+    cr_expect(uci_rma_key_room(packed) >= size);
+    packed[9 + 24] ^= 1;
+    cr_assert(uci_rma_key_find(packed, size, &ours));
     uci_worker_enter(net_nodes[0].worker);
-    unpacked = uci_rma_key_unpack(net_nodes[0].ep, packed, NULL);
+    unpacked = uci_rma_key_unpack(net_nodes[0].ep, &ours, NULL);
     uci_worker_leave(net_nodes[0].worker);
     cr_expect(unpacked == NULL);
-    packed[0] ^= 1;
-    cr_expect(!uci_rma_key_is_ours(packed));
+    cr_expect(!uci_rma_key_find(packed, size - 1, &ours), "it is cut");
+    cr_expect(!uci_rma_key_find(packed + 1, size - 1, &ours), "it is another's");
+    packed[9] ^= 1;
+    cr_expect(!uci_rma_key_find(packed, size, &ours));
     free(packed);
     size = 9;
     cr_expect(uci_rma_key_pack(net_nodes[0].context.rma, memh, "a UCX key", &size) == NULL, "nothing is mapped there");

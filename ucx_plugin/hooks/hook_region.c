@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "params.h"
 #include "rma/rma.h"
 #include "util/log.h"
 
@@ -58,6 +59,7 @@ UCI_EXPORT ucs_status_t ucp_rkey_pack(ucp_context_h context, ucp_mem_h memh, voi
 {
     uci_context_t *ours;
     ucs_status_t status;
+    size_t size;
     void *key;
 
     UCI_HOOK();
@@ -66,43 +68,57 @@ UCI_EXPORT ucs_status_t ucp_rkey_pack(ucp_context_h context, ucp_mem_h memh, voi
     if ((status != UCS_OK) || (ours == NULL) || (ours->rma == NULL)) {
         return status;
     }
-    key = uci_rma_key_pack(ours->rma, memh, *rkey_buffer_p, size_p);
-    if (key != NULL) {
-        uci_ucp.rkey_buffer_release(*rkey_buffer_p);
-        *rkey_buffer_p = key;
+    size = *size_p;
+    key  = uci_rma_key_pack(ours->rma, memh, *rkey_buffer_p, &size);
+    if ((key == NULL) || !uci_handles_add(&uci_rkey_buffers, key, key)) {
+        free(key);
+        return UCS_OK; /* what is done with it passes */
     }
+    uci_ucp.rkey_buffer_release(*rkey_buffer_p);
+    *rkey_buffer_p = key;
+    *size_p        = size;
     return UCS_OK;
 }
 
 UCI_EXPORT void ucp_rkey_buffer_release(void *rkey_buffer)
 {
+    void *ours;
+
     UCI_HOOK();
-    if (uci_rma_key_is_ours(rkey_buffer)) {
-        free(rkey_buffer);
+    ours = uci_handles_remove(&uci_rkey_buffers, rkey_buffer);
+    if (ours != NULL) {
+        free(ours);
     } else {
         uci_ucp.rkey_buffer_release(rkey_buffer);
     }
 }
 
-/* Whoever gets a key of UCI's finds UCX's behind it. By an endpoint that is not ours nobody asks whose it is */
+/* UCX reads its own part. How long the program's buffer is nobody tells: what can be read is looked at */
+static bool uci_hook_find_key(const void *rkey_buffer, uci_rma_packed_t *packed_p)
+{
+    size_t room = uci_rma_key_room(rkey_buffer);
+    char copy[UCI_RMA_KEY_ROOM];
+
+    uci_params_read(copy, rkey_buffer, room);
+    return uci_rma_key_find(copy, room, packed_p);
+}
+
+/* By an endpoint that is not ours nobody asks whose key it is */
 UCI_EXPORT ucs_status_t ucp_ep_rkey_unpack(ucp_ep_h ep, const void *rkey_buffer, ucp_rkey_h *rkey_p)
 {
-    const char *ucx = rkey_buffer;
+    uci_rma_packed_t packed;
     uci_rma_key_t *key;
     ucs_status_t status;
     uci_ep_t *ours;
 
     UCI_HOOK();
-    if (!uci_rma_key_is_ours(rkey_buffer)) {
-        return uci_ucp.ep_rkey_unpack(ep, rkey_buffer, rkey_p);
-    }
-    status = uci_ucp.ep_rkey_unpack(ep, ucx + sizeof(uci_rma_packed_t), rkey_p);
+    status = uci_ucp.ep_rkey_unpack(ep, rkey_buffer, rkey_p);
     ours   = uci_plugin_ep(ep);
-    if ((status != UCS_OK) || (ours == NULL)) {
+    if ((status != UCS_OK) || (ours == NULL) || !uci_hook_find_key(rkey_buffer, &packed)) {
         return status;
     }
     uci_worker_enter(ours->peer->worker);
-    key = uci_rma_key_unpack(ours, rkey_buffer, *rkey_p);
+    key = uci_rma_key_unpack(ours, &packed, *rkey_p);
     uci_worker_leave(ours->peer->worker);
     if ((key == NULL) || !uci_handles_add(&uci_rkeys, *rkey_p, key)) {
         free(key);
