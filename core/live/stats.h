@@ -28,6 +28,10 @@
     _X(user_am_sent, "active messages sent") \
     _X(user_am_received, "active messages received") \
     _X(stream_sent, "stream sends") \
+    _X(put_sent, "puts by message") \
+    _X(get_sent, "gets by message") \
+    _X(atomic_sent, "atomic operations by message") \
+    _X(rma_memory, "one-sided operations in memory that both reach") \
     _X(passthrough_messages, "passed through, not verified") \
     _X(passthrough_am, "active messages that passed through") \
     _X(passthrough_put, "puts that passed through") \

@@ -24,14 +24,15 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     peer->eager_max = (uint32_t)worker->choice.eager_max;
     peer->mark.rank = -1;
     peer->seed      = uci_frame_am_seed(uid, worker->uid);
-    peer->seals     = worker->seals;
-    peer->in_clear  = !worker->seals;
+    peer->seals     = worker->self.seals;
+    peer->in_clear  = !worker->self.seals;
     uci_list_init(&peer->eps);
     uci_link_part_init(&peer->tx, &peer->log, &peer->rx);
     uci_mailbox_part_init(&peer->box);
     uci_control_part_init(&peer->talk);
     uci_transfer_part_init(&peer->xfer);
     uci_message_peer_init(&peer->msgs);
+    uci_rma_peer_init(&peer->rma);
     *peer_p = peer;
     return UCS_OK;
 }
@@ -348,8 +349,8 @@ const uci_plan_t *uci_peer_plan(uci_peer_t *peer)
         if (peer->lanes.transports == NULL) {
             return plan; /* what suits any: not to be kept */
         }
-        peer->plan = plan;
-        peer->rdma = uci_tuner_is_rdma(uci_peer_transports(peer));
+        peer->plan       = plan;
+        peer->lanes.rdma = uci_tuner_is_rdma(uci_peer_transports(peer));
         uci_peer_limit_eager(peer);
         uci_debug("%s: transports \"%s\", eager up to %u bytes, chunks of %u bytes (of 1 MiB); %s", uci_peer_name(peer),
                   uci_peer_transports(peer), peer->eager_max, uci_plan_choose(peer->plan, 1 << 20)->chunk_size,

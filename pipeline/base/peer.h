@@ -16,6 +16,7 @@
 #include "link/link_part.h"
 #include "link/mailbox_part.h"
 #include "message/message_part.h"
+#include "rma/rma_part.h"
 #include "conversation/conversation_part.h"
 #include "transfer/transfer_part.h"
 #include "util/list.h"
@@ -50,6 +51,7 @@ typedef struct uci_peer_lanes {
     char *transports; /**< NULL as long as they can't be found */
     char *device;     /**< that all of them use; NULL: there is more than one */
     bool slow_link;   /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK */
+    bool rdma;        /**< gets take no work of its processor; known when the plan is */
 } uci_peer_lanes_t;
 
 /* Each layer has its part, declared in its folder (*_part.h), which it alone writes. What is beside them is of base. */
@@ -69,6 +71,7 @@ typedef struct uci_peer {
     uci_bounce_peer_t slots;
     uci_transfer_peer_t xfer;
     uci_message_peer_t msgs;
+    uci_rma_peer_t rma;
 
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
     uint32_t eps_numbered;
@@ -78,7 +81,6 @@ typedef struct uci_peer {
     void *address;         /**< UCX address, to connect back; may be NULL */
     uci_peer_lanes_t lanes;
     const uci_plan_t *plan; /**< what suits its transports, found when first needed */
-    bool rdma;              /**< gets take no work of its processor; known when the plan is */
     unsigned changed;       /**< messages from it that its program has changed while they were sent */
 } uci_peer_t;
 

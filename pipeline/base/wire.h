@@ -28,7 +28,7 @@
 #include "seal/seal.h"
 #include "uci_signature.h"
 
-#define UCI_PROTOCOL_VERSION 11
+#define UCI_PROTOCOL_VERSION 12
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_FRAME_AM_ID  1020 /**< frames */
@@ -111,7 +111,10 @@ enum {
 
 /** What UCI itself sends in active messages of that form: the program's other ways to move bytes. */
 typedef enum {
-    UCI_OWN_AM_STREAM, /**< bytes of a stream */
+    UCI_OWN_AM_STREAM,    /**< bytes of a stream */
+    UCI_OWN_AM_RMA,       /**< an operation on the receiver's memory */
+    UCI_OWN_AM_RMA_REPLY, /**< what such an operation has fetched */
+    UCI_OWN_AM_RMA_DONE,  /**< how many of them have been executed */
     UCI_OWN_AM_LAST
 } uci_own_am_t;
 
@@ -120,6 +123,69 @@ typedef struct uci_user_stream_header {
     uint32_t number; /**< of the sender's endpoint, from 1 on: the receiver's of the same number gets it */
     uint32_t piece;  /**< of this stream, from 0 on */
 } uci_user_stream_header_t;
+
+/** What is done to memory. */
+typedef enum {
+    UCI_RMA_PUT,    /**< the data are stored there */
+    UCI_RMA_GET,    /**< what lies there is fetched */
+    UCI_RMA_ATOMIC, /**< the data are operands: one, of CSWAP two */
+    UCI_RMA_KIND_LAST
+} uci_rma_kind_t;
+
+typedef enum {
+    UCI_RMA_ADD,
+    UCI_RMA_SWAP,
+    UCI_RMA_CSWAP,
+    UCI_RMA_AND,
+    UCI_RMA_OR,
+    UCI_RMA_XOR,
+    UCI_RMA_OP_LAST
+} uci_rma_op_t;
+
+/** Header of UCI_OWN_AM_RMA. */
+typedef struct uci_rma_header {
+    uint64_t number;  /**< of this origin's operations on this target, from 0 on */
+    uint64_t owner;   /**< of the region: a context */
+    uint64_t address; /**< in the target */
+    uint64_t length;  /**< bytes there */
+    uint32_t region;  /**< of the owner's */
+    uint8_t kind;     /**< uci_rma_kind_t */
+    uint8_t op;       /**< uci_rma_op_t; 0 */
+    uint8_t fetch;    /**< 1: the origin is told what was there */
+    uint8_t zero;     /**< 0 */
+} uci_rma_header_t;
+
+/** Header of UCI_OWN_AM_RMA_REPLY. */
+typedef struct uci_rma_reply {
+    uint64_t number; /**< of the operation */
+    int32_t status;  /**< ucs_status_t: an error has no data */
+    uint32_t zero;   /**< 0 */
+} uci_rma_reply_t;
+
+/** Header of UCI_OWN_AM_RMA_DONE. */
+typedef struct uci_rma_done {
+    uint64_t executed; /**< operations, refused ones among them */
+    uint64_t
+            failed; /**< number of the last one that was refused, and is answered in no other way, plus 1; 0: none since the last time */
+    uint64_t owner; /**< of the region that it had a key of */
+    uint32_t region;
+    int32_t status; /**< ucs_status_t, of that */
+} uci_rma_done_t;
+
+#define UCI_RMA_KEY_MAGIC 0x59454b2d49435543ul
+
+/** Behind UCX's packed key of a region: who has no UCI does not see it, since UCX reads its own part. */
+typedef struct uci_rma_packed {
+    uint64_t magic;   /**< UCI_RMA_KEY_MAGIC */
+    uint64_t owner;   /**< the context, a random number */
+    uint64_t machine; /**< of its mark; 0: not known */
+    uint64_t base;    /**< address of the first byte there */
+    uint64_t length;  /**< bytes */
+    uint32_t region;  /**< number of the region, never used again by this owner */
+    uint32_t pid;
+    uint64_t place; /**< bytes of UCX's in front of this */
+    uint64_t check; /**< XXH3-64 over what is before it */
+} uci_rma_packed_t;
 
 typedef struct uci_user_am_what {
     uint16_t id;

@@ -31,7 +31,10 @@ void uci_wire_refuse(const uci_peer_t *peer, const char *what, const char *wrong
 
 const char *uci_user_am_own_name(uint64_t tag)
 {
-    static const char *const names[UCI_OWN_AM_LAST] = {[UCI_OWN_AM_STREAM] = "stream"};
+    static const char *const names[UCI_OWN_AM_LAST] = {[UCI_OWN_AM_STREAM]    = "stream",
+                                                       [UCI_OWN_AM_RMA]       = "one-sided operation",
+                                                       [UCI_OWN_AM_RMA_REPLY] = "one-sided answer",
+                                                       [UCI_OWN_AM_RMA_DONE]  = "one-sided count"};
     uci_user_am_what_t what                         = uci_user_am_what(tag);
 
     return ((what.flags & UCI_USER_AM_OWN) && (what.id < UCI_OWN_AM_LAST)) ? names[what.id] : NULL;

@@ -48,10 +48,10 @@ uci_worker_t *uci_worker_alloc(ucp_worker_h ucp, uci_context_t *context, const u
         free(worker);
         return NULL;
     }
-    worker->ucp     = ucp;
-    worker->context = context;
-    worker->seals   = uci_seal_is_on();
-    worker->calls   = *calls;
+    worker->ucp        = ucp;
+    worker->context    = context;
+    worker->self.seals = uci_seal_is_on();
+    worker->calls      = *calls;
     uci_worker_choose(&worker->choice);
     worker->recvs.free = UINT32_MAX;
     uci_match_init(&worker->match);

@@ -20,6 +20,7 @@
 #include "link/control_part.h"
 #include "link/link_part.h"
 #include "message/message_part.h"
+#include "rma/rma_part.h"
 #include "transfer/transfer_part.h"
 #include "turn/turn_part.h"
 #include "twins/twins_part.h"
@@ -71,6 +72,7 @@ typedef struct uci_context {
     bool host_only;   /**< UCX knows of no other memory (memtype.h) */
     bool short_way;   /**< and operations are what they always are: worker->recv is uci_recv() in all workers */
     bool keeps_host;  /**< uci_memtype_keeps_host() */
+    uci_rma_regions_t *rma; /**< what the program has mapped; NULL: nothing that UCI has a part in */
 } uci_context_t;
 
 struct uci_worker;
@@ -88,6 +90,7 @@ typedef struct uci_worker_self {
     size_t length;          /**< of that */
     uci_mark_t mark;
     bool given; /**< somebody may connect to it, and expects UCI */
+    bool seals; /**< UCI_SEAL: see sealed.h */
 } uci_worker_self_t;
 
 /** What suits it, whatever its peers are. */
@@ -159,7 +162,6 @@ typedef struct uci_worker {
     ucp_worker_h ucp;
     uci_context_t *context;
     uint64_t uid;
-    bool seals; /**< UCI_SEAL: see sealed.h */
     uci_worker_access_t access;
     unsigned
             ops_active; /**< operations, and others that have work in each turn: progress has work of its own only if any */
@@ -172,6 +174,7 @@ typedef struct uci_worker {
     uci_match_t match; /**< posted receives, and uci_message_t that nobody has asked for */
     uci_worker_calls_t calls;
     uci_message_worker_t msgs;
+    uci_rma_worker_t rma;
     uci_link_worker_t link;
     uci_control_worker_t talk;
     uci_transfer_worker_t xfer;

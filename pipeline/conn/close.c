@@ -19,6 +19,7 @@
 #include "transfer/send_common.h"
 #include "transfer/stream.h"
 #include "link/txlog.h"
+#include "rma/rma.h"
 
 /* How long a close waits for an answer, and then for UCX to take what it has for the peer */
 #define UCI_CLOSE_TIMEOUT_NS 10000000000ul
@@ -216,6 +217,15 @@ static bool uci_close_is_asking(uci_close_t *closing, bool late)
     return false;
 }
 
+/* As UCX's close, which flushes: what is fetched is to come, and what was sent is to be executed; by who is there to do it */
+static bool uci_close_is_one_sided(const uci_close_t *closing)
+{
+    const uci_peer_t *peer = closing->peer;
+
+    return uci_rma_is_pending(&peer->rma) && !closing->given_up && !uci_conversation_is_gone(&peer->conversation) &&
+           (peer->conversation.status == UCS_OK);
+}
+
 /* What UCX holds may wait for the other end of an endpoint, for which it asks with the first message that needs it. On tcp
  * the other side's UCX, up to 1.13, has to read this question alone: it crashes if it makes that end and anything
  * follows in what it has read, such as the flush of a close (docs/design.md, Closing). So UCX is not told to close
@@ -230,6 +240,9 @@ static bool uci_close_has_to_wait(uci_close_t *closing)
         return true;
     }
     if (closing->last && uci_close_is_asking(closing, uci_process_time_ns() > closing->deadline)) {
+        return true;
+    }
+    if (closing->last && uci_close_is_one_sided(closing)) {
         return true;
     }
     late = (uci_process_time_ns() > closing->deadline);
@@ -275,6 +288,7 @@ static void uci_close_flush(uci_close_t *closing)
     ucs_status_ptr_t request;
 
     if (closing->last) {
+        uci_rma_fail(closing->peer, UCS_ERR_CANCELED);
         uci_bye_say(closing->peer);
     }
     uci_ep_destroy(closing->ep);

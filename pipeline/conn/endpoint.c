@@ -8,6 +8,7 @@
 #include "link/control.h"
 #include "link/link_send.h"
 #include "message/user_stream.h"
+#include "rma/rma.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "transfer/recv_common.h"
@@ -104,6 +105,7 @@ void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
     uci_ep_abandon_ops(peer);
     uci_link_abandon(peer, status);
     uci_user_stream_fail(peer, status);
+    uci_rma_fail(peer, status);
     uci_control_drop_pending(peer);
 }
 

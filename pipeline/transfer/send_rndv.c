@@ -191,7 +191,7 @@ static void uci_send_start_direct(uci_send_op_t *op, bool buffered)
 static bool uci_send_is_bounced(const uci_send_op_t *op, uci_path_t path)
 {
     bool fetched = (path == UCI_PATH_GET) &&
-                   (op->peer->rdma || (!op->peer->in_clear && (op->buffer->kind == UCI_BUFFER_CONTIG)));
+                   (op->peer->lanes.rdma || (!op->peer->in_clear && (op->buffer->kind == UCI_BUFFER_CONTIG)));
 
     return (fetched || (path == UCI_PATH_BOUNCE)) && (uci_sealed_segment(op->peer, op->chunk.size, 1) <= UCI_SPAN_SIZE);
 }

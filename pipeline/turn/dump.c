@@ -151,6 +151,19 @@ static void uci_dump_operations(int fd, const uci_worker_t *worker)
 
 /* ---------------------------------------------------------------- peers */
 
+static void uci_dump_one_sided(int fd, const uci_rma_peer_t *rma)
+{
+    if ((rma->sent == 0) && (rma->arrived == 0)) {
+        return;
+    }
+    uci_dump_line(fd,
+                  "    one-sided: sent %lu, executed there %lu, to be fetched %u, flushes that wait %u; arrived %lu, "
+                  "executed %lu, waiting %u",
+                  (unsigned long)rma->sent, (unsigned long)rma->done, uci_dump_count(&rma->fetches),
+                  uci_dump_count(&rma->flushes), (unsigned long)rma->arrived, (unsigned long)rma->executed,
+                  uci_dump_count(&rma->jobs));
+}
+
 static void uci_dump_peer(int fd, const uci_peer_t *peer)
 {
     uci_dump_line(
@@ -174,6 +187,7 @@ static void uci_dump_peer(int fd, const uci_peer_t *peer)
             UCI_DUMP_FLAG(peer, talk.heard), UCI_DUMP_FLAG(peer, talk.hello_sent), UCI_DUMP_FLAG(peer, box.used),
             UCI_DUMP_FLAG(peer, box.mapped), UCI_DUMP_FLAG(peer, box.offered), UCI_DUMP_FLAG(peer, rx.special),
             UCI_DUMP_FLAG(peer, slots.offered), UCI_DUMP_FLAG(peer, slots.maps_ours));
+    uci_dump_one_sided(fd, &peer->rma);
 }
 
 static unsigned uci_dump_logged(const uci_worker_t *worker)

@@ -21,6 +21,7 @@
 #include "report/report.h"
 #include "base/request.h"
 #include "resync.h"
+#include "rma/rma.h"
 #include "link/sealed_recv.h"
 #include "transfer/send_common.h"
 #include "base/siblings.h"
@@ -94,7 +95,10 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
                                                                    .lost       = uci_recv_lost,
                                                                    .recv_flags = UCI_REQUEST_RECV};
     static const uci_user_am_handler_t own_ams[UCI_OWN_AM_LAST] = {
-            [UCI_OWN_AM_STREAM] = {.recv = uci_user_stream_arrived}};
+            [UCI_OWN_AM_STREAM]    = {.recv = uci_user_stream_arrived},
+            [UCI_OWN_AM_RMA]       = {.recv = uci_rma_arrived},
+            [UCI_OWN_AM_RMA_REPLY] = {.recv = uci_rma_reply_arrived},
+            [UCI_OWN_AM_RMA_DONE]  = {.recv = uci_rma_done_arrived}};
     ucs_status_t status;
     uci_worker_t *worker;
 
@@ -111,13 +115,14 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     uci_transfer_worker_init(&worker->xfer, UCI_SLOT_SIZE);
     uci_conn_worker_init(&worker->conn);
     uci_message_worker_init(&worker->msgs, uci_worker_max_am_header(ucp), uci_worker_am_alignment(params), own_ams);
+    uci_rma_worker_init(&worker->rma);
 
     uci_report_init();
     status = uci_worker_learn_address(worker);
     if (status != UCS_OK) {
         goto err_free;
     }
-    status = worker->seals ? uci_worker_listen_sealed(worker) : uci_worker_listen_plain(worker);
+    status = worker->self.seals ? uci_worker_listen_sealed(worker) : uci_worker_listen_plain(worker);
     if (status != UCS_OK) {
         uci_error("failed to install the handler of active messages: %s", uci_ucp.status_string(status));
         goto err_release_address;
@@ -159,6 +164,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     {
         uci_user_am_cleanup(peer);
         uci_user_stream_cleanup(peer);
+        uci_rma_cleanup(peer);
     }
     uci_user_am_worker_cleanup(worker);
     uci_unexpected_cleanup(worker);
@@ -223,6 +229,9 @@ static __attribute__((noinline)) unsigned uci_worker_progress_own(uci_worker_t *
     }
     if (uci_unlikely(!uci_list_is_empty(&worker->msgs.am_ready))) {
         count += uci_user_am_progress(worker);
+    }
+    if (uci_unlikely(!uci_list_is_empty(&worker->rma.owing))) {
+        uci_rma_tell(worker); /* in this turn, for there may be no other one */
     }
     if (uci_unlikely(worker->twins.events != NULL)) {
         count += worker->twins.events->progress(worker);

@@ -18,7 +18,13 @@
     _X(am_data_release) \
     _X(am_recv_data_nbx) \
     _X(am_send_nbx) \
+    _X(atomic_cswap32) \
+    _X(atomic_cswap64) \
+    _X(atomic_fadd32) \
+    _X(atomic_fadd64) \
     _X(atomic_op_nbx) \
+    _X(atomic_swap32) \
+    _X(atomic_swap64) \
     _X(cleanup) \
     _X(config_print) \
     _X(config_read) \
@@ -36,6 +42,7 @@
     _X(ep_print_info) \
     _X(ep_query) \
     _X(ep_rkey_unpack) \
+    _X(get) \
     _X(get_nbx) \
     _X(get_version_string) \
     _X(init_version) \
@@ -50,6 +57,7 @@
     _X(request_query) \
     _X(request_release) \
     _X(request_test) \
+    _X(put) \
     _X(put_nbx) \
     _X(rkey_buffer_release) \
     _X(rkey_destroy) \
@@ -71,6 +79,7 @@
     _X(worker_arm) \
     _X(worker_create) \
     _X(worker_destroy) \
+    _X(worker_fence) \
     _X(worker_flush) \
     _X(worker_flush_nbx) \
     _X(worker_get_address) \

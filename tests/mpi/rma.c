@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * One-sided communication, which passes through UCI untouched, together with messages: MPI_Put, Get, Accumulate,
+ * One-sided communication, together with messages: MPI_Put, Get, Accumulate,
  * Fetch_and_op, Compare_and_swap with fence, lock and PSCW.
  *
  * @ranks 2

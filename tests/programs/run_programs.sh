@@ -102,7 +102,7 @@ said_pass() {
     grep -qx 'PASS openshmem' "$1"
 }
 
-# Over ucx all of it; its collectives are those of MPI, and so is what UCI sees of it.
+# Over ucx all of it; its collectives are those of MPI. UCI has a part in both.
 run_openshmem() {
     local transport=$1 ranks launch_options=(--mca spml ucx)
     for ranks in 2 4; do

@@ -26,7 +26,8 @@ out=$build/test-ucp
 preload=$build/libucx_integrity.so
 tls="posix,self posix,cma,self tcp,self self"
 programs=(forms records match order requests flags others memory lifecycle windows surface sleep failure threads siblings
-          am_messages am_handlers am_kept am_rendezvous am_reply am_order am_requests am_workers am_threads am_processes am_ends streams)
+          am_messages am_handlers am_kept am_rendezvous am_reply am_order am_requests am_workers am_threads am_processes am_ends streams
+          rma_sizes rma_atomics rma_order rma_regions rma_processes)
 filter='' timeout=30 keep=0 endings=0 quick=0
 passed=0 failed=0 skipped=0
 
@@ -37,11 +38,12 @@ heal_headers="rate=0.3,kind=zero,target=header,seed=12"
 heal_match="rate=0.2,kind=bitflip+burst+zero+stale+swap,target=any,seed=13"
 hopeless="rate=1,target=payload+repair"
 
-# sources PROGRAM: set `files` to what it is made of: am_test.c is about active messages, two_test.c about two processes.
+# sources PROGRAM: set `files` to what it is made of: am_test.c is about active messages, rma_test.c about one-sided operations, two_test.c about two processes.
 sources() {
     files=("$here/$1.c" "$here/ucp_test.c")
     [[ $1 != am_* ]] || files+=("$here/am_test.c")
-    [[ $1 != am_processes && $1 != ending ]] || files+=("$here/two_test.c")
+    [[ $1 != rma_* ]] || files+=("$here/rma_test.c")
+    [[ $1 != *_processes && $1 != ending ]] || files+=("$here/two_test.c")
 }
 
 build_programs() {
@@ -430,6 +432,8 @@ counted_case() {
             conditions+=("user_am_sent == ${did[1]}" "passthrough_am == 0")
         elif [ "${did[0]}" = stream ]; then
             conditions+=("stream_sent == ${did[1]}" "passthrough_stream == 0")
+        elif [[ ${did[0]} =~ ^(put|get|atomic)$ ]]; then # in memory that both reach, all are counted as one
+            conditions+=("${did[0]}_sent == ${did[1]} or rma_memory > 0" "passthrough_${did[0]} == 0")
         else
             conditions+=("passthrough_${did[0]} == ${did[1]}")
         fi
@@ -452,8 +456,7 @@ run_counted() {
     ways=$(printf 'passthrough_%s == ' am put get atomic stream bytes messages)0
     counted_case counted/tags "$ways" "messages_sent > 0" -- UCX_TLS="$tls" match
     counted_case counted/tags-faults "$ways" "repaired_chunks > 0" -- UCX_TLS="$tls" UCI_FAULT="$heal" order
-    counted_case counted/old-forms "user_am_sent == 1" "passthrough_am == 0" "passthrough_put == passthrough_get == 3" "passthrough_atomic == 10" \
-        "stream_sent == 2" "passthrough_stream == 0" "passthrough_bytes == 6 * 8 + (4 * 4 + 6 * 8)" -- UCX_TLS="$tls" surface
+    counted_case counted/old-forms "user_am_sent == 1" "rma_memory == 16" "stream_sent == 2" "$ways" -- UCX_TLS="$tls" surface
     twenty=("passthrough_messages == 20" "passthrough_bytes == 2 * (4 ** 10 - 1) // 3")
     counted_case counted/socket-address "${twenty[@]}" -- UCX_TLS=tcp,self surface by_socket_address
     counted_case counted/off-faults "${twenty[@]}" -- UCX_TLS=tcp,self UCI_MODE=off UCI_FAULT=rate=1e-9 surface by_socket_address

@@ -352,7 +352,7 @@ static void uci_info_print_text(const uci_info_state_t *state)
     for (i = 0; i < state->advice_count; ++i) {
         printf("# %s\n", state->advice[i]);
     }
-    printf("# never verified: one-sided communication and atomics, which are counted;\n"
+    printf("# never verified: one-sided communication that an RDMA adapter does, or in shared memory, which is counted;\n"
            "# files, and what does not go through UCX\n");
 }
 

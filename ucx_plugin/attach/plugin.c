@@ -24,6 +24,8 @@ uci_handles_t uci_workers;
 uci_handles_t uci_aside;
 uci_handles_t uci_eps;
 uci_handles_t uci_datatypes;
+uci_handles_t uci_rkeys;
+uci_handles_t uci_rkey_buffers;
 uci_handles_t uci_addresses;
 bool uci_plugin_is_ready;
 

@@ -16,12 +16,14 @@
 
 #define UCI_EXPORT __attribute__((visibility("default")))
 
-extern uci_handles_t uci_contexts;  /* ucp_context_h -> uci_context_t */
-extern uci_handles_t uci_workers;   /* ucp_worker_h  -> uci_worker_t */
-extern uci_handles_t uci_aside;     /* the same of workers that pass through, see uci_plugin_step_aside() */
-extern uci_handles_t uci_eps;       /* ucp_ep_h      -> uci_ep_t */
-extern uci_handles_t uci_datatypes; /* ucp_datatype_t -> uci_generic_dt_t */
-extern uci_handles_t uci_addresses; /* marked address handed to the user -> UCX's own address */
+extern uci_handles_t uci_contexts;     /* ucp_context_h -> uci_context_t */
+extern uci_handles_t uci_workers;      /* ucp_worker_h  -> uci_worker_t */
+extern uci_handles_t uci_aside;        /* the same of workers that pass through, see uci_plugin_step_aside() */
+extern uci_handles_t uci_eps;          /* ucp_ep_h      -> uci_ep_t */
+extern uci_handles_t uci_datatypes;    /* ucp_datatype_t -> uci_generic_dt_t */
+extern uci_handles_t uci_rkeys;        /* ucp_rkey_h    -> uci_rma_key_t */
+extern uci_handles_t uci_rkey_buffers; /* packed keys that UCI has made: themselves */
+extern uci_handles_t uci_addresses;    /* marked address handed to the user -> UCX's own address */
 
 extern bool uci_plugin_is_ready;
 

@@ -7,10 +7,15 @@
 #include "base/memtype.h"
 #include "params.h"
 #include "base/request.h"
+#include "rma/rma.h"
 #include "settings/settings.h"
 #include "base/signed.h"
 #include "attach/tcp_segment.h"
 #include "attach/ucx_config.h"
+
+/* What UCI verifies: a context with any of these is its own */
+#define UCI_HOOK_FEATURES \
+    (UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_STREAM | UCP_FEATURE_RMA | UCP_FEATURE_AMO32 | UCP_FEATURE_AMO64)
 
 /* One that can't say knows the host's alone */
 static void uci_hook_learn_memory_types(uci_context_t *context)
@@ -43,6 +48,7 @@ static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *
         return UCS_ERR_NO_MEMORY;
     }
     context->ucp    = ucp;
+    context->rma    = uci_rma_regions_create();
     context->wakeup = (params->features & UCP_FEATURE_WAKEUP) != 0;
     uci_hook_learn_memory_types(context);
     if (params->field_mask & UCP_PARAM_FIELD_REQUEST_SIZE) {
@@ -59,10 +65,21 @@ static ucs_status_t uci_hook_context_add(ucp_context_h ucp, const ucp_params_t *
     context->buffered_fast_max = thresholds.eager_fast;
     context->rndv_is_set       = thresholds.is_set;
     if (!uci_handles_add(&uci_contexts, ucp, context)) {
+        uci_rma_regions_destroy(context->rma);
         free(context);
         return UCS_ERR_NO_MEMORY;
     }
     return UCS_OK;
+}
+
+static void uci_hook_context_forget(ucp_context_h ucp)
+{
+    uci_context_t *context = uci_handles_remove(&uci_contexts, ucp);
+
+    if (context != NULL) {
+        uci_rma_regions_destroy(context->rma);
+        free(context);
+    }
 }
 
 static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor_version, const ucp_params_t *params,
@@ -72,7 +89,7 @@ static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor
     ucs_status_t status;
 
     if ((uci_settings.mode == UCI_MODE_OFF) || !(params->field_mask & UCP_PARAM_FIELD_FEATURES) ||
-        !(params->features & (UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_STREAM))) {
+        !(params->features & UCI_HOOK_FEATURES)) {
         return uci_ucp.init_version(api_major_version, api_minor_version, params, config, context_p);
     }
 
@@ -130,14 +147,14 @@ void uci_plugin_context_close(uci_context_t *context)
 {
     ucp_context_h ucp = context->ucp;
 
-    free(uci_handles_remove(&uci_contexts, ucp));
+    uci_hook_context_forget(ucp);
     uci_ucp.cleanup(ucp);
 }
 
 UCI_EXPORT void ucp_cleanup(ucp_context_h context)
 {
     UCI_HOOK();
-    free(uci_handles_remove(&uci_contexts, context));
+    uci_hook_context_forget(context);
     uci_ucp.cleanup(context);
 }
 

@@ -75,7 +75,7 @@ bool uci_plugin_step_aside(ucp_worker_h worker)
     if (ours == NULL) {
         return true;
     }
-    if (ours->seals) {
+    if (ours->self.seals) {
         return false;
     }
     uci_worker_enter(ours);

@@ -13,12 +13,13 @@
 
 /* What is readable of these bytes. The kernel reads, since nobody can say what is there; it stops before a range that is not
  * readable. Where it may not, the rest of the page that the structure ends in */
-static void uci_params_read(char *dst, const char *src, size_t length)
+void uci_params_read(char *dst, const char *src, size_t length)
 {
     const size_t page         = uci_min(length, UCI_PARAMS_PAGE - ((uintptr_t)src % UCI_PARAMS_PAGE));
     const struct iovec to     = {.iov_base = dst, .iov_len = length};
     const struct iovec from[] = {{(void *)src, page}, {(void *)(src + page), length - page}};
 
+    memset(dst, 0, length);
     if (process_vm_readv(getpid(), &to, 1, from, uci_array_size(from), 0) < (ssize_t)page) {
         memcpy(dst, src, page);
     }

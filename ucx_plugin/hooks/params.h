@@ -36,4 +36,7 @@ void uci_params_copy_init(uci_init_params_t *copy, const ucp_params_t *params);
 void uci_params_copy_ep(uci_ep_params_t *copy, const ucp_ep_params_t *params);
 void uci_params_copy_request(uci_request_params_t *copy, const ucp_request_param_t *params);
 
+/** Copy what is readable of @a length bytes of the program's, whose end is not known; the first one is there. Zeros behind. */
+void uci_params_read(char *dst, const char *src, size_t length);
+
 #endif

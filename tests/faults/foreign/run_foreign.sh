@@ -100,6 +100,14 @@ attacks=(
     "* wire/recv      tcp,self       auto   healed  FOREIGN_WAY=am"
     "- wire/cma       posix,cma,self get    healed  FOREIGN_WAY=am"
     "* wire/recv      tcp,self       -      shown   FOREIGN_WAY=am"
+    "* memory/mixed   posix,self     auto   healed  FOREIGN_WAY=rma"
+    "- memory/frozen  posix,self     auto   healed  FOREIGN_WAY=rma"
+    "- memory/mixed   posix,self     stream healed  FOREIGN_WAY=rma"
+    "- memory/mixed   posix,cma,self auto   healed  FOREIGN_WAY=rma"
+    "* wire/recv      tcp,self       auto   healed  FOREIGN_WAY=rma"
+    "- wire/recv      tcp,self       stream healed  FOREIGN_WAY=rma"
+    "- wire/cma       posix,cma,self get    healed  FOREIGN_WAY=rma"
+    "* wire/recv      tcp,self       -      shown   FOREIGN_WAY=rma"
     "* memory/mixed   posix,self     -      shown"
     "- memory/frozen  sysv,self      -      shown"
     "- wire/cma       posix,cma,self -      shown"
@@ -138,9 +146,10 @@ hits_of() {
     awk '/^(flip|wire): [0-9]+ hits/ { hits += $2 } END { print hits + 0 }' "${files[@]}"
 }
 
-# program_of [NAME=VALUE]...: what is attacked, by its way: messages, or active messages of UCX's.
+# program_of [NAME=VALUE]...: what is attacked, by its way: messages, or active messages or one-sided operations of UCX's.
 program_of() {
     [[ " $* " != *" FOREIGN_WAY=am "* ]] || { say foreign_am; return; }
+    [[ " $* " != *" FOREIGN_WAY=rma "* ]] || { say foreign_rma; return; }
     say foreign_traffic
 }
 
@@ -264,7 +273,7 @@ main() {
     say "preload: $preload"
     compile_attackers
     for one in ${mpi//,/ }; do
-        compile_programs "$one" foreign_traffic foreign_am
+        compile_programs "$one" foreign_traffic foreign_am foreign_rma
     done
     say "running ${#jobs[@]} jobs, $seconds s of traffic each"
     begin=$(clock)

@@ -1,0 +1,29 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * What an origin waits for.
+ */
+#ifndef UCI_RMA_ORIGIN_H_
+#define UCI_RMA_ORIGIN_H_
+
+#include "rma.h"
+
+/** An operation that brings something back. */
+typedef struct uci_rma_fetch {
+    uci_list_t link;  /**< in fetches of its peer */
+    uci_peer_t *peer; /**< NULL: that has gone */
+    uci_rma_header_t what;
+    uci_request_t *req; /**< with the buffer that it goes into */
+    char *staging;      /**< of a large one whose buffer is not contiguous; or NULL */
+    bool replied;       /**< it is being fetched */
+    bool over;          /**< it is here, or never will be: it ends when all before it have */
+    ucs_status_t status;
+} uci_rma_fetch_t;
+
+/** @return how many of the first operations on a peer's memory are over on both sides. */
+uint64_t uci_rma_settled(const uci_peer_t *peer);
+
+/** The peer goes: what waits for it is forgotten. */
+void uci_rma_fetch_cleanup(uci_peer_t *peer);
+
+#endif

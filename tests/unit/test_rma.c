@@ -1,0 +1,439 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * One-sided operations, over a network of the test's own: each is executed once and in order, whatever becomes of frames; a flush ends when
+ * all have been; what has no region is refused and told; what can't be true is refused; keys that are damaged are none.
+ */
+#include "fake_talk.h"
+
+#include "message/user_am.h"
+#include "rma/execute.h"
+#include "rma/rma.h"
+
+#define LARGE 30000u /* by rendezvous */
+
+static char memory[4 * LARGE], bytes[4 * LARGE], back[4 * LARGE];
+static uci_rma_key_t key;
+static ucp_mem_h memh = (ucp_mem_h)(uintptr_t)0x1000;
+static unsigned ended, order[16];
+static ucs_status_t statuses[16];
+
+static void *pack(size_t *size_p)
+{
+    *size_p = 9;
+    return uci_rma_key_pack(net_nodes[1].context.rma, memh, "a UCX key", size_p);
+}
+
+static void set_up(void)
+{
+    size_t size;
+    void *packed;
+    unsigned i;
+
+    talk_begin(2, UCI_CARRIER_AM);
+    uci_settings.path       = UCI_PATH_STREAM;
+    uci_settings.chunk_size = 4096;
+    uci_tuner_refresh();
+    for (i = 0; i < 2; ++i) {
+        net_nodes[i].context.rma = uci_rma_regions_create();
+    }
+    uci_rma_region_add(net_nodes[1].context.rma, memh, memory, sizeof(memory));
+    packed = pack(&size);
+    cr_assert(uci_rma_key_find(packed, size, &key.packed));
+    free(packed);
+    key.memory = NULL;
+    talk_fill(bytes, sizeof(bytes), 1);
+}
+
+static void tear_down(void)
+{
+    uci_rma_regions_t *regions[] = {net_nodes[0].context.rma, net_nodes[1].context.rma};
+
+    talk_end();
+    uci_rma_regions_destroy(regions[0]);
+    uci_rma_regions_destroy(regions[1]);
+}
+
+TestSuite(rma, .init = set_up, .fini = tear_down, .timeout = 60);
+
+/* ----------------------------------------------------------- operations */
+
+static void on_end(void *request, ucs_status_t status, void *user_data)
+{
+    statuses[ended] = status;
+    order[ended++]  = (unsigned)(uintptr_t)user_data;
+}
+
+static ucp_request_param_t param_of(unsigned number)
+{
+    return (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send      = on_end,
+                                 .user_data    = (void *)(uintptr_t)number};
+}
+
+static uint64_t there(size_t offset)
+{
+    return (uint64_t)(uintptr_t)(memory + offset);
+}
+
+static void put(unsigned number, size_t offset, size_t length)
+{
+    ucp_request_param_t param = param_of(number);
+
+    uci_worker_enter(net_nodes[0].worker);
+    (void)talk_keep(uci_rma_put(net_nodes[0].ep, bytes + offset, length, there(offset), &key, &param));
+    uci_worker_leave(net_nodes[0].worker);
+}
+
+static void get(unsigned number, size_t offset, size_t length)
+{
+    ucp_request_param_t param = param_of(number);
+
+    uci_worker_enter(net_nodes[0].worker);
+    (void)talk_keep(uci_rma_get(net_nodes[0].ep, back + offset, length, there(offset), &key, &param));
+    uci_worker_leave(net_nodes[0].worker);
+}
+
+static void add(unsigned number, size_t offset, uint64_t value, uint64_t *reply)
+{
+    ucp_request_param_t param = param_of(number);
+
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_REPLY_BUFFER;
+    param.datatype     = ucp_dt_make_contig(8);
+    param.reply_buffer = reply;
+    uci_worker_enter(net_nodes[0].worker);
+    (void)talk_keep(uci_rma_atomic(net_nodes[0].ep, UCP_ATOMIC_OP_ADD, &value, 1, there(offset), &key, &param));
+    uci_worker_leave(net_nodes[0].worker);
+}
+
+static void flush(unsigned number)
+{
+    ucp_request_param_t param = param_of(number);
+
+    uci_worker_enter(net_nodes[0].worker);
+    (void)talk_keep(uci_rma_flush(net_nodes[0].worker, net_nodes[0].ep, &param));
+    uci_worker_leave(net_nodes[0].worker);
+}
+
+static bool has_ended(unsigned number)
+{
+    unsigned i;
+
+    for (i = 0; (i < ended) && (order[i] != number); ++i) {
+    }
+    return i < ended;
+}
+
+static void await(unsigned number)
+{
+    unsigned i;
+
+    for (i = 0; (i < 200) && !has_ended(number); ++i) {
+        talk_turns(1, 20 * TALK_MS);
+    }
+    cr_assert(has_ended(number), "operation %u does not end", number);
+}
+
+static ucs_status_t status_of(unsigned number)
+{
+    unsigned i;
+
+    for (i = 0; (i < ended) && (order[i] != number); ++i) {
+    }
+    return (i < ended) ? statuses[i] : UCS_INPROGRESS;
+}
+
+/* Small and large ones, and what lies there at the end */
+static void some_of_all(void)
+{
+    uint64_t old = 0;
+
+    put(1, 0, 100);
+    put(2, 1000, LARGE);
+    put(3, LARGE + 1000, 8);
+    memcpy(bytes + LARGE + 1000, "\1\0\0\0\0\0\0\0", 8);
+    add(4, LARGE + 1000, 41, &old);
+    put(5, LARGE + 2000, LARGE);
+    get(6, 0, 2 * LARGE + 2000);
+    flush(7);
+    await(7);
+    await(6);
+    cr_expect((status_of(7) == UCS_OK) && (status_of(6) == UCS_OK));
+    cr_expect(memcmp(memory, bytes, 100) == 0);
+    cr_expect(memcmp(memory + 1000, bytes + 1000, LARGE) == 0);
+    cr_expect(memcmp(memory + LARGE + 2000, bytes + LARGE + 2000, LARGE) == 0);
+    cr_expect(memcmp(memory, back, 2 * LARGE + 2000) == 0, "it was not got behind what was put");
+    cr_expect(*(uint64_t *)(void *)(memory + LARGE + 1000) == old + 41);
+}
+
+Test(rma, in_order)
+{
+    some_of_all();
+    cr_expect((talk_counters(0)->put_sent == 4) && (talk_counters(0)->get_sent == 1) &&
+              (talk_counters(0)->atomic_sent == 1));
+    cr_expect(!uci_rma_is_pending(&talk_peer(0, 1)->rma));
+}
+
+static void damage_once(net_message_t *message)
+{
+    if (message->frame && (message->length > sizeof(uci_frame_hdr_t)) &&
+        uci_frame_is_user_am(talk_hdr(message)->kind)) {
+        message->data[message->length - 1] ^= 1;
+        net_sent = NULL;
+    }
+}
+
+Test(rma, damaged)
+{
+    net_sent = damage_once;
+    some_of_all();
+    cr_expect(talk_counters(1)->repaired_chunks >= 1);
+}
+
+/* Each is executed once: what is lost comes again, what comes twice does not count */
+Test(rma, lost_and_once)
+{
+    uint64_t old[8] = {0};
+    unsigned i;
+
+    *(uint64_t *)(void *)memory = 0;
+    for (i = 0; i < 8; ++i) {
+        add(i + 1, 0, 1, &old[i]);
+    }
+    talk_lose_frame(1, 2);
+    talk_lose_frame(1, 4);
+    for (i = 0; i < 8; ++i) {
+        await(i + 1);
+        cr_expect((old[i] == i) && (order[i] == i + 1), "%u: %lu", i, (unsigned long)old[i]);
+    }
+    cr_expect(*(uint64_t *)(void *)memory == 8);
+}
+
+/* An atomic operation that is over tells that the get before it is */
+Test(rma, what_is_fetched_ends_in_order)
+{
+    uint64_t old = 0;
+
+    get(1, 0, LARGE);
+    add(2, LARGE, 1, &old);
+    await(2);
+    cr_expect((order[0] == 1) && (order[1] == 2));
+}
+
+Test(rma, the_origin_does_it_where_it_can)
+{
+    key.memory = memory;
+    put(1, 0, 100);
+    get(2, 0, 100);
+    cr_expect((memcmp(memory, bytes, 100) == 0) && (memcmp(back, bytes, 100) == 0));
+    cr_expect((talk_counters(0)->rma_memory == 2) && (talk_counters(0)->put_sent == 0));
+    key.memory = NULL;
+    put(3, 1000, LARGE);
+    uci_worker_enter(net_nodes[0].worker);
+    uci_rma_fence(net_nodes[0].worker);
+    uci_worker_leave(net_nodes[0].worker);
+    key.memory = memory;
+    put(4, 0, 8); /* not before what was sent before the fence */
+    cr_expect(talk_counters(0)->put_sent == 2);
+    flush(5);
+    await(5);
+    put(6, 0, 8);
+    cr_expect(talk_counters(0)->rma_memory == 3);
+}
+
+/* --------------------------------------------------------------- refused */
+
+static ucs_status_t put_status(uint64_t address, size_t length)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t ptr;
+
+    uci_worker_enter(net_nodes[0].worker);
+    ptr = uci_rma_put(net_nodes[0].ep, bytes, length, address, &key, &param);
+    uci_worker_leave(net_nodes[0].worker);
+    return UCS_PTR_STATUS(ptr);
+}
+
+Test(rma, outside)
+{
+    cr_expect(put_status(there(sizeof(memory)), 1) == UCS_ERR_INVALID_ADDR);
+    cr_expect(put_status(there(sizeof(memory) - 3), 4) == UCS_ERR_INVALID_ADDR);
+    cr_expect(put_status(there(0) - 1, 4) == UCS_ERR_INVALID_ADDR);
+    cr_expect(put_status(UINT64_MAX, 4) == UCS_ERR_INVALID_ADDR);
+    cr_expect(put_status(there(0), SIZE_MAX / 2) == UCS_ERR_INVALID_ADDR);
+    cr_expect(put_status(there(sizeof(memory)), 0) == UCS_OK);
+    key.foreign = true;
+    cr_expect(put_status(there(0), 4) == UCS_ERR_INVALID_ADDR);
+}
+
+static void expect_refused_there(void)
+{
+    memset(memory, 7, 100);
+    put(1, 0, 8);
+    put(2, 8, LARGE);
+    flush(3);
+    await(3);
+    cr_expect(status_of(3) == UCS_ERR_INVALID_ADDR);
+    get(4, 0, 8);
+    await(4);
+    cr_expect(status_of(4) == UCS_ERR_INVALID_ADDR);
+    flush(5);
+    cr_expect(memory[0] == 7 && memory[8] == 7);
+}
+
+Test(rma, unmapped)
+{
+    uci_rma_region_remove(net_nodes[1].context.rma, memh);
+    uci_rma_region_add(net_nodes[1].context.rma, memh, memory, sizeof(memory)); /* another one */
+    expect_refused_there();
+}
+
+Test(rma, foreign)
+{
+    key.packed.owner ^= 2;
+    expect_refused_there();
+}
+
+Test(rma, mapped_twice)
+{
+    uci_rma_region_add(net_nodes[1].context.rma, memh, memory, sizeof(memory));
+    uci_rma_region_remove(net_nodes[1].context.rma, memh);
+    put(1, 0, 8);
+    flush(2);
+    await(2);
+    cr_expect(status_of(2) == UCS_OK);
+}
+
+/* ------------------------------------------------------------------ keys */
+
+Test(rma, a_damaged_key_is_none)
+{
+    uci_rma_packed_t ours;
+    uci_rma_key_t *unpacked;
+    size_t size;
+    char *packed = pack(&size);
+
+    cr_assert((packed != NULL) && (size == sizeof(ours) + 9));
+    cr_expect(memcmp(packed, "a UCX key", 9) == 0);
+    cr_expect(uci_rma_key_room(packed) >= size);
+    packed[9 + 24] ^= 1;
+    cr_assert(uci_rma_key_find(packed, size, &ours));
+    uci_worker_enter(net_nodes[0].worker);
+    unpacked = uci_rma_key_unpack(net_nodes[0].ep, &ours, NULL);
+    uci_worker_leave(net_nodes[0].worker);
+    cr_expect(unpacked == NULL);
+    cr_expect(!uci_rma_key_find(packed, size - 1, &ours), "it is cut");
+    cr_expect(!uci_rma_key_find(packed + 1, size - 1, &ours), "it is another's");
+    packed[9] ^= 1;
+    cr_expect(!uci_rma_key_find(packed, size, &ours));
+    free(packed);
+    size = 9;
+    cr_expect(uci_rma_key_pack(net_nodes[0].context.rma, memh, "a UCX key", &size) == NULL, "nothing is mapped there");
+}
+
+/* ------------------------------------------------------------------ lies */
+
+typedef ucs_status_t (*arrived_t)(void *peer, const void *header, size_t header_length, void *data, size_t length,
+                                  const ucp_am_recv_param_t *param);
+
+static void arrive(arrived_t arrived, const void *header, size_t header_length, size_t length)
+{
+    ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_DATA};
+
+    uci_worker_enter(net_nodes[1].worker);
+    (void)arrived(talk_peer(1, 0), header, header_length, bytes, length, &param);
+    uci_worker_leave(net_nodes[1].worker);
+}
+
+static uint64_t refused(void)
+{
+    return talk_counters(1)->refused_messages;
+}
+
+Test(rma, operations_that_can_t_be)
+{
+    uci_rma_header_t good = {.owner   = key.packed.owner,
+                             .region  = key.packed.region,
+                             .address = there(0),
+                             .length  = 8,
+                             .kind    = UCI_RMA_PUT};
+    uci_rma_header_t bad  = good;
+
+    arrive(uci_rma_arrived, &good, sizeof(good) - 1, 8);
+    arrive(uci_rma_arrived, &good, sizeof(good), 7);
+    bad.kind = UCI_RMA_KIND_LAST;
+    arrive(uci_rma_arrived, &bad, sizeof(bad), 8);
+    bad      = good;
+    bad.kind = UCI_RMA_ATOMIC;
+    bad.op   = UCI_RMA_OP_LAST;
+    arrive(uci_rma_arrived, &bad, sizeof(bad), 8);
+    bad.op = UCI_RMA_CSWAP; /* two operands */
+    arrive(uci_rma_arrived, &bad, sizeof(bad), 8);
+    bad.op = UCI_RMA_ADD;
+    ++bad.address;
+    arrive(uci_rma_arrived, &bad, sizeof(bad), 8);
+    bad      = good;
+    bad.zero = 1;
+    arrive(uci_rma_arrived, &bad, sizeof(bad), 8);
+    cr_expect(refused() == 7, "%lu", (unsigned long)refused());
+    arrive(uci_rma_arrived, &good, sizeof(good), 8);
+    cr_expect(refused() == 7 && (memcmp(memory, bytes, 8) == 0));
+    arrive(uci_rma_arrived, &good, sizeof(good), 8); /* once */
+    cr_expect(refused() == 8);
+}
+
+Test(rma, answers_that_can_t_be)
+{
+    uci_rma_done_t done   = {.executed = 1};
+    uci_rma_reply_t reply = {.number = 0};
+
+    arrive(uci_rma_done_arrived, &done, sizeof(done), 0); /* nothing was sent */
+    done = (uci_rma_done_t){.failed = 1, .status = UCS_ERR_INVALID_ADDR};
+    arrive(uci_rma_done_arrived, &done, sizeof(done), 0);
+    done = (uci_rma_done_t){.status = UCS_ERR_INVALID_ADDR};
+    arrive(uci_rma_done_arrived, &done, sizeof(done), 0);
+    arrive(uci_rma_done_arrived, &done, 3, 0);
+    arrive(uci_rma_reply_arrived, &reply, sizeof(reply), 8);
+    arrive(uci_rma_reply_arrived, &reply, 3, 8);
+    cr_expect(refused() == 6, "%lu", (unsigned long)refused());
+}
+
+/* The policy has let an operation go: what is behind it is executed, and the origin is told that one was not */
+Test(rma, a_gap_is_told)
+{
+    uci_rma_header_t second = {.number  = 1,
+                               .owner   = key.packed.owner,
+                               .region  = key.packed.region,
+                               .address = there(0),
+                               .length  = 8,
+                               .kind    = UCI_RMA_PUT};
+
+    arrive(uci_rma_arrived, &second, sizeof(second), 8);
+    cr_expect(memcmp(memory, bytes, 8) == 0);
+    cr_expect((talk_peer(1, 0)->rma.executed == 2) && (talk_peer(1, 0)->rma.failed == 1) &&
+              (talk_peer(1, 0)->rma.failed_status == UCS_ERR_IO_ERROR));
+}
+
+/* ------------------------------------------------------------- executing */
+
+Test(rma, atomic_operations)
+{
+    static const struct {
+        uci_rma_op_t op;
+        uint64_t operand, swap, after;
+    } rows[] = {{UCI_RMA_ADD, 5, 0, 0xf0 + 5},  {UCI_RMA_SWAP, 5, 0, 5},      {UCI_RMA_CSWAP, 0xf0, 9, 9},
+                {UCI_RMA_CSWAP, 0xf1, 9, 0xf0}, {UCI_RMA_AND, 0x30, 0, 0x30}, {UCI_RMA_OR, 0x0f, 0, 0xff},
+                {UCI_RMA_XOR, 0xff, 0, 0x0f}};
+    unsigned i;
+
+    for (i = 0; i < uci_array_size(rows); ++i) {
+        uint64_t word = 0xf0, old = 0, operands[2] = {rows[i].operand, rows[i].swap};
+        uint32_t half = 0xf0, old_half = 0;
+        uint32_t halves[2] = {(uint32_t)rows[i].operand, (uint32_t)rows[i].swap};
+
+        uci_rma_atomically(rows[i].op, &word, 8, operands, &old);
+        cr_expect((word == rows[i].after) && (old == 0xf0), "row %u: %lx", i, (unsigned long)word);
+        uci_rma_atomically(rows[i].op, &half, 4, halves, &old_half);
+        cr_expect((half == (uint32_t)rows[i].after) && (old_half == 0xf0), "row %u: %x", i, half);
+    }
+}
