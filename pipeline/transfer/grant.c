@@ -179,8 +179,9 @@ void uci_grant_ahead(uci_send_op_t *op)
     size_t length;
     void *rkey;
 
-    if (!op->peer->lanes.rdma || !op->peer->in_clear || (op->chunk.count == 1) || (op->buffer->kind != UCI_BUFFER_CONTIG) ||
-        (uci_settings.mode == UCI_MODE_DETECT) || !uci_grant_is_writable(op->buffer->data)) {
+    if (!op->peer->lanes.rdma || !op->peer->in_clear || (op->chunk.count == 1) ||
+        (op->buffer->kind != UCI_BUFFER_CONTIG) || (uci_settings.mode == UCI_MODE_DETECT) ||
+        !uci_grant_is_writable(op->buffer->data)) {
         return;
     }
     grant = uci_grant_map(op, op->chunk.count, true);
