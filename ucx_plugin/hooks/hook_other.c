@@ -14,6 +14,7 @@
 #include "attach/plugin.h"
 
 #include "data/buffer.h"
+#include "defer.h"
 #include "live/stats.h"
 #include "util/log.h"
 #include "util/process.h"
@@ -27,9 +28,13 @@ UCI_INLINE uci_worker_t *uci_hook_other_worker(ucp_worker_h worker)
 
 UCI_INLINE uci_worker_t *uci_hook_other_ep(ucp_ep_h ep)
 {
-    uci_ep_t *ours = uci_plugin_ep(ep);
+    uci_ep_t *ours   = uci_plugin_ep(ep);
+    uci_sock_t *sock = (ours == NULL) ? uci_plugin_sock(ep) : NULL;
 
-    return (ours != NULL) ? ours->peer->worker : NULL;
+    if (ours != NULL) {
+        return ours->peer->worker;
+    }
+    return (sock != NULL) ? sock->worker : NULL;
 }
 
 /* A hook around uci_ucp._name; _kind and _handle tell whose lock. _prepare comes before all else, then _inside with the lock, or
@@ -61,10 +66,6 @@ static void uci_hook_see_callback(uci_worker_t *worker, const ucp_request_param_
         uci_worker_set_foreign(worker);
     }
 }
-
-#define UCI_HOOK_NBX(_name, _kind, _params, _args) \
-    UCI_HOOK_PASS(ucs_status_ptr_t, _name, _kind, _kind, uci_plugin_clear_marker(param), \
-                  uci_hook_see_callback(ours, param), (void)0, _params, _args)
 
 #define UCI_HOOK_COUNT(_add, _way) UCI_STATS_PASSED(_add, _way, uci_buffer_known_length(buffer, count, param))
 
@@ -113,8 +114,109 @@ UCI_HOOK_PAST(atomic_op_nbx, atomic,
               (ucp_ep_h ep, ucp_atomic_op_t opcode, const void *buffer, size_t count, uint64_t address, ucp_rkey_h rkey,
                const ucp_request_param_t *param),
               (ep, opcode, buffer, count, address, rkey, param))
-UCI_HOOK_NBX(ep_flush_nbx, ep, (ucp_ep_h ep, const ucp_request_param_t *param), (ep, param))
-UCI_HOOK_NBX(worker_flush_nbx, worker, (ucp_worker_h worker, const ucp_request_param_t *param), (worker, param))
+UCI_EXPORT ucs_status_ptr_t ucp_worker_flush_nbx(ucp_worker_h worker, const ucp_request_param_t *param)
+{
+    uci_worker_t *ours;
+    ucs_status_ptr_t ret;
 
-UCI_HOOK_PASS(ucs_status_t, ep_flush, ep, ep, (void)0, (void)0, (void)0, (ucp_ep_h ep), (ep))
-UCI_HOOK_PASS(ucs_status_t, worker_flush, worker, worker, (void)0, (void)0, (void)0, (ucp_worker_h worker), (worker))
+    UCI_HOOK();
+    uci_plugin_clear_marker(param);
+    ours = uci_plugin_worker(worker);
+    if (ours == NULL) {
+        return uci_ucp.worker_flush_nbx(worker, param);
+    }
+    uci_worker_enter(ours);
+    if (uci_unlikely(uci_defer_is_any(ours))) {
+        ret = uci_defer_worker_flush(ours, param);
+    } else {
+        uci_hook_see_callback(ours, param);
+        ret = uci_ucp.worker_flush_nbx(worker, param);
+    }
+    uci_worker_leave(ours);
+    return ret;
+}
+
+static ucs_status_ptr_t uci_hook_ep_flush(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    uci_worker_t *ours = uci_hook_other_ep(ep);
+    ucs_status_ptr_t ret;
+
+    uci_plugin_clear_marker(param);
+    if (ours == NULL) {
+        return uci_ucp.ep_flush_nbx(ep, param);
+    }
+    uci_worker_enter(ours);
+    uci_hook_see_callback(ours, param);
+    ret = uci_ucp.ep_flush_nbx(ep, param);
+    uci_worker_leave(ours);
+    return ret;
+}
+
+/* What waits for the other side to be known is flushed behind it */
+static uci_sock_t *uci_hook_waiting(ucp_ep_h ep)
+{
+    uci_sock_t *sock = (uci_plugin_ep(ep) == NULL) ? uci_plugin_sock(ep) : NULL;
+
+    return ((sock != NULL) && uci_sock_is_waiting(sock)) ? sock : NULL;
+}
+
+UCI_EXPORT ucs_status_ptr_t ucp_ep_flush_nbx(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    uci_sock_t *sock;
+
+    UCI_HOOK();
+    sock = uci_hook_waiting(ep);
+    return (sock != NULL) ? uci_defer(sock, &(uci_defer_what_t){.kind = UCI_DEFER_FLUSH}, param)
+                          : uci_hook_ep_flush(ep, param);
+}
+
+static void uci_hook_await(uci_sock_t *sock)
+{
+    uci_worker_t *worker = sock->worker;
+
+    while (uci_sock_is_waiting(sock) && !sock->is_deaf) {
+        uci_worker_enter(worker);
+        uci_worker_progress(worker, worker->ucp);
+        uci_worker_leave(worker);
+    }
+}
+
+UCI_EXPORT ucs_status_t ucp_ep_flush(ucp_ep_h ep)
+{
+    uci_worker_t *ours;
+    uci_sock_t *sock;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    sock = uci_hook_waiting(ep);
+    if (sock != NULL) {
+        uci_hook_await(sock);
+    }
+    ours = uci_hook_other_ep(ep);
+    if (ours == NULL) {
+        return uci_ucp.ep_flush(ep);
+    }
+    uci_worker_enter(ours);
+    status = uci_ucp.ep_flush(ep);
+    uci_worker_leave(ours);
+    return status;
+}
+
+UCI_EXPORT ucs_status_t ucp_worker_flush(ucp_worker_h worker)
+{
+    uci_worker_t *ours;
+    ucs_status_t status;
+
+    UCI_HOOK();
+    ours = uci_plugin_worker(worker);
+    if (ours == NULL) {
+        return uci_ucp.worker_flush(worker);
+    }
+    uci_worker_enter(ours);
+    while (uci_unlikely(uci_defer_is_any(ours))) {
+        uci_worker_progress(ours, worker);
+    }
+    status = uci_ucp.worker_flush(worker);
+    uci_worker_leave(ours);
+    return status;
+}

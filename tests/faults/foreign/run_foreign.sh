@@ -100,6 +100,10 @@ attacks=(
     "* wire/recv      tcp,self       auto   healed  FOREIGN_WAY=am"
     "- wire/cma       posix,cma,self get    healed  FOREIGN_WAY=am"
     "* wire/recv      tcp,self       -      shown   FOREIGN_WAY=am"
+    "* wire/recv      tcp,self       auto   healed  FOREIGN_WAY=sock UCI_REQUIRE=on"
+    "- wire/recv      tcp,self       stream healed  FOREIGN_WAY=sock"
+    "- headers/recv   tcp,self       auto   healed  FOREIGN_WAY=sock"
+    "* wire/recv      tcp,self       -      shown   FOREIGN_WAY=sock"
     "* memory/mixed   posix,self     -      shown"
     "- memory/frozen  sysv,self      -      shown"
     "- wire/cma       posix,cma,self -      shown"
@@ -138,9 +142,9 @@ hits_of() {
     awk '/^(flip|wire): [0-9]+ hits/ { hits += $2 } END { print hits + 0 }' "${files[@]}"
 }
 
-# program_of [NAME=VALUE]...: what is attacked, by its way: messages, or active messages of UCX's.
+# program_of [NAME=VALUE]...: what is attacked, by its way: messages, or active messages of UCX's (am), also by socket address (sock).
 program_of() {
-    [[ " $* " != *" FOREIGN_WAY=am "* ]] || { say foreign_am; return; }
+    [[ " $* " != *" FOREIGN_WAY="* ]] || { say foreign_am; return; }
     say foreign_traffic
 }
 
