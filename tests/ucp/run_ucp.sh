@@ -229,6 +229,7 @@ run_unlike_sockets() {
     local way tls=$1 program with without=LD_PRELOAD= sealed=(UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$out/key")
     for program in sock_messages sock_ends; do # all of them pass
         plain_case "unlike/$tls/socket/passes-$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_CONNECT_WAIT=0 $program
+        plain_case "unlike/$tls/socket/multi-$program" UCX_TLS="$tls" LD_PRELOAD="$preload" SOCK_MULTI=1 $program
     done
     for way in socket socket-back; do
         with=(UCX_TLS="$tls" UNLIKE_WAY="$way" LD_PRELOAD="$preload")
@@ -273,6 +274,7 @@ example_case() {
     wanted "$name" || return 0
     log=$out/${name//\//-}.log
     shift 2
+    : >"$log.server"
     env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error "$@" stdbuf -oL "$out/ucp_client_server" -p "$port" -c "$way" -i 50 \
         -s 100000 >"$log.server" 2>&1 </dev/null &
     server=$!

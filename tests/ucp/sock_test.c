@@ -22,6 +22,10 @@ static sock_side_t *open_worker(ucp_context_h context, uint64_t id)
     unsigned i;
 
     side->context = context;
+    if (getenv("SOCK_MULTI") != NULL) { /* with all locks */
+        params.field_mask |= UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+        params.thread_mode = UCS_THREAD_MODE_MULTI;
+    }
     UT_REQUIRE(ucp_worker_create(side->context, &params, &side->worker) == UCS_OK, "ucp_worker_create");
     for (i = 0; (i < SOCK_SIDES) && (sides[i] != NULL); ++i) {
     }
