@@ -39,6 +39,7 @@
     _X(passthrough_atomic, "atomic operations that passed through") \
     _X(passthrough_stream, "stream sends that passed through") \
     _X(passthrough_bytes, "bytes of all that passed through") \
+    _X(unverified_connections, "connections that are not verified") \
     _X(chunks_verified, "chunks verified") \
     _X(mismatched_chunks, "chunks mismatched") \
     _X(repaired_chunks, "chunks repaired") \

@@ -257,10 +257,17 @@ static const uci_setting_t uci_settings_table[] = {
          "[off|detect|repair]", offsetof(uci_settings_t, mode), UCI_SETTING_ENUM(uci_mode_names)},
 
         {"UCI_REQUIRE", "off",
-         "Stop a process that has UCI and can't be protected by it: with UCI_MODE=off or UCI_DIGEST=none, as\n"
-         "a UCX module that can't be attached, or with connections by socket address, whose messages would\n"
-         "pass through. A process that has no UCI can't be stopped this way: see uci_run(1), --require.",
+         "Stop a process that has UCI and can't be protected by it: with UCI_MODE=off or UCI_DIGEST=none, or\n"
+         "as a UCX module that can't be attached. A connection by socket address whose other side has no\n"
+         "UCI is refused. A process that has no UCI can't be stopped this way: see uci_run(1), --require.",
          "[off|on], or 0 or 1", offsetof(uci_settings_t, require), UCI_SETTING_BOOL},
+
+        {"UCI_CONNECT_WAIT", "2",
+         "How long a program that connects by socket address waits, when UCX has connected, for the other\n"
+         "side to greet as a process with UCI does. If it does not, it is taken for one without UCI: its\n"
+         "messages pass through, not verified, or it is refused (UCI_REQUIRE). With 0 nobody waits: no\n"
+         "connection that is begun here by socket address is verified.",
+         "seconds, to 3600", offsetof(uci_settings_t, connect_wait), UCI_SETTING_UINT(0, 3600)},
 
         {"UCI_BANNER", "off",
          "Rank 0 says on standard error that UCI is on when it first uses UCX, in one line: version, ranks,\n"

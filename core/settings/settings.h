@@ -48,6 +48,7 @@ typedef enum {
 typedef struct uci_settings {
     uci_mode_t mode;                /**< UCI_MODE=off|detect|repair */
     bool require;                   /**< UCI_REQUIRE=off|on */
+    unsigned connect_wait;          /**< UCI_CONNECT_WAIT=seconds; 0: connections by socket address pass */
     bool banner;                    /**< UCI_BANNER=off|on */
     const uci_digest_ops_t *digest; /**< UCI_DIGEST=auto|xxh3|...; auto is &uci_digest_auto */
     size_t chunk_size;              /**< UCI_CHUNK_SIZE=auto|bytes (memory units: 64k, 1m), 256..16m */

@@ -164,11 +164,29 @@ uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
     return ep;
 }
 
+void uci_peer_set_way(uci_peer_t *peer, bool by_socket)
+{
+    bool is_new = true;
+
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
+        is_new = is_new && !ep->user;
+    }
+    peer->by_socket = by_socket && (peer->by_socket || is_new);
+}
+
 void uci_ep_number(uci_ep_t *ep)
 {
     if (ep->number == 0) {
         ep->number = ++ep->peer->eps_numbered;
     }
+}
+
+void uci_ep_break(uci_ep_t *ep)
+{
+    ep->half = true;
+    uci_list_del(&ep->link);
+    uci_list_add_tail(&ep->peer->eps, &ep->link); /* the first one carries what UCI says */
 }
 
 void uci_ep_destroy(uci_ep_t *ep)
@@ -216,7 +234,8 @@ bool uci_ep_is_last_of_user(const uci_ep_t *ep)
 /* One more endpoint, the last of the list; not if we don't know where to, or if both sides are done with each other */
 static ucp_ep_h uci_peer_connect(uci_peer_t *peer)
 {
-    if ((peer->address == NULL) || (uci_conversation_is_closed(&peer->conversation) && uci_peer_is_gone(peer)) ||
+    if ((peer->address == NULL) ||
+        ((peer->by_socket || uci_conversation_is_closed(&peer->conversation)) && uci_peer_is_gone(peer)) ||
         (uci_ep_open_internal(peer) != UCS_OK)) {
         return NULL;
     }

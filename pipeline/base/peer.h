@@ -75,7 +75,8 @@ typedef struct uci_peer {
 
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
     uint32_t eps_numbered;
-    bool known; /**< mark is valid */
+    bool known;     /**< mark is valid */
+    bool by_socket; /**< it has never been connected but by socket address: when it has gone UCI does not connect itself */
     uci_mark_t mark;
     uci_seal_pair_t *pair; /**< keys, made with its mark, and kept as long as the worker lives; or NULL */
     void *address;         /**< UCX address, to connect back; may be NULL */
@@ -111,11 +112,17 @@ bool uci_peer_is_marked(const uci_peer_t *peer, const uci_mark_t *mark);
 /** Remember how to connect to it (copied). */
 ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t length);
 
+/** The user connects to it, by socket address or by worker address. */
+void uci_peer_set_way(uci_peer_t *peer, bool by_socket);
+
 /** Note an endpoint of UCX's to @a peer. @return NULL: no memory (logged). */
 uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user);
 
 /** The user holds it from now on, or is told of it. As UCX, both sides number those that they have to each other in order. */
 void uci_ep_number(uci_ep_t *ep);
+
+/** It has failed: others are better. */
+void uci_ep_break(uci_ep_t *ep);
 
 /** Is there none that the user holds beside this one, and is not closing? */
 bool uci_ep_is_last_of_user(const uci_ep_t *ep);

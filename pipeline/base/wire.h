@@ -31,9 +31,10 @@
 #define UCI_PROTOCOL_VERSION 12
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
-#define UCI_FRAME_AM_ID  1020 /**< frames */
-#define UCI_AM_ID        1021 /**< all else; between workers that seal: HELLO */
-#define UCI_SEALED_AM_ID 1022 /**< records: frames and all else, sealed */
+#define UCI_GREETING_AM_ID 1019 /**< greetings, by endpoints that were made by socket address */
+#define UCI_FRAME_AM_ID    1020 /**< frames */
+#define UCI_AM_ID          1021 /**< all else; between workers that seal: HELLO */
+#define UCI_SEALED_AM_ID   1022 /**< records: frames and all else, sealed */
 
 /* ------------------------------------------------------------------ mark */
 
@@ -72,6 +73,32 @@ typedef struct uci_mark {
 
 /** Bytes of an address of UCX's: more than any has. */
 #define UCI_WIRE_ADDRESS_MAX (64u << 10)
+
+/* -------------------------------------------------------------- greeting */
+
+#define UCI_GREETING_MAGIC   0x53494355u /* "UCIS" */
+#define UCI_GREETING_VERSION 1
+
+/** What two workers say to each other first by an endpoint that was made by socket address (conn/sock.h). */
+typedef enum {
+    UCI_GREETING_FIRST = 1, /**< server: my mark and address */
+    UCI_GREETING_ANSWER,    /**< client: mine */
+    UCI_GREETING_PASS,      /**< client: too late, what I send by this endpoint passes, not verified. No mark */
+    UCI_GREETING_REFUSE,    /**< client: you are refused. No mark */
+    UCI_GREETING_LAST
+} uci_greeting_kind_t;
+
+typedef struct uci_greeting {
+    uint32_t magic;
+    uint8_t version;
+    uint8_t kind; /**< uci_greeting_kind_t */
+    uint16_t zero;
+    uint32_t stream; /**< FIRST: what the server calls the endpoint's stream, 30 bits; else 0 */
+    uint32_t length; /**< bytes of mark and address behind */
+    uint64_t check;  /**< XXH3-64 of what is behind, seeded with that of bytes 0 to 15 */
+} uci_greeting_t;
+
+_Static_assert(sizeof(uci_greeting_t) == 24, "wire format");
 
 /* ----------------------------------------------------------------- frame */
 

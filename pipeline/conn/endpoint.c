@@ -33,6 +33,24 @@ static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
     return NULL;
 }
 
+ucs_status_t uci_ep_introduce(uci_peer_t *peer, const uci_mark_t *mark)
+{
+    ucs_status_t status = uci_peer_set_mark(peer, mark);
+
+    return (status == UCS_OK)
+                   ? uci_peer_set_address(peer, mark + 1, uci_min(mark->address_length, UCI_WIRE_ADDRESS_MAX))
+                   : status;
+}
+
+void uci_ep_begin(uci_ep_t *ep)
+{
+    uci_close_revoke(ep->peer);
+    if (uci_tuner_eager_differs()) {
+        uci_peer_plan(ep->peer); /* otherwise when first needed: it takes some microseconds */
+    }
+    uci_control_send_pending(ep->peer);
+}
+
 /* The address is kept: when the user has closed its endpoint a question of the peer's may want an answer, and HELLO, which brings the address
  * too, was never sent, or is lost */
 ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t **ep_p)
@@ -51,14 +69,12 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
     if (peer == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    status = uci_peer_set_mark(peer, mark);
-    if (status == UCS_OK) {
-        status = uci_peer_set_address(peer, mark + 1, uci_min(mark->address_length, UCI_WIRE_ADDRESS_MAX));
-    }
+    status = uci_ep_introduce(peer, mark);
     if (status != UCS_OK) {
         return status;
     }
 
+    uci_peer_set_way(peer, false);
     ep = uci_ep_reuse(peer, params);
     if (ep == NULL) {
         params->address = (const ucp_address_t *)(mark + 1);
@@ -73,11 +89,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
     }
     uci_ep_number(ep);
     ep->user_data = (params->field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ? params->user_data : NULL;
-    uci_close_revoke(peer);
-    if (uci_tuner_eager_differs()) {
-        uci_peer_plan(peer); /* otherwise when first needed: it takes some microseconds */
-    }
-    uci_control_send_pending(peer);
+    uci_ep_begin(ep);
     *ep_p = ep;
     return UCS_OK;
 }
@@ -109,10 +121,20 @@ void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
     uci_control_drop_pending(peer);
 }
 
+/* Messages are the peer's, by whichever of its endpoints they go: as long as the user has another one they are not given up */
 void uci_ep_fail(uci_ep_t *ep, ucs_status_t status)
 {
-    uci_info("the endpoint to %s failed: %s", uci_peer_name(ep->peer), uci_ucp.status_string(status));
-    uci_ep_abandon(ep->peer, status);
+    uci_peer_t *peer = ep->peer;
+
+    uci_info("the endpoint to %s failed: %s", uci_peer_name(peer), uci_ucp.status_string(status));
+    uci_ep_break(ep);
+    uci_list_for_each(other, &peer->eps, uci_ep_t, link)
+    {
+        if (other->user && !other->half && !other->closing) {
+            return;
+        }
+    }
+    uci_ep_abandon(peer, status);
 }
 
 /* UCX does not like to lose an endpoint that is still connecting with its worker. Those of UCI's own have been closed

@@ -15,6 +15,12 @@
  */
 ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t **ep_p);
 
+/** Take over what a mark, which has been checked, and the address behind it say. @return UCS_OK, or an error (logged). */
+ucs_status_t uci_ep_introduce(uci_peer_t *peer, const uci_mark_t *mark);
+
+/** The user has an endpoint, noted and numbered: the conversation goes on, or begins. */
+void uci_ep_begin(uci_ep_t *ep);
+
 /** UCX says that an endpoint has failed: operations with that peer end with @a status. */
 void uci_ep_fail(uci_ep_t *ep, ucs_status_t status);
 

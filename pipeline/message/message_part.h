@@ -12,6 +12,14 @@
 
 struct uci_message;
 
+struct uci_worker;
+
+/** What UCX's own handler of an id is given: it is called for peers without UCI. */
+typedef struct uci_user_am_ucx {
+    struct uci_worker *worker;
+    uint16_t id;
+} uci_user_am_ucx_t;
+
 /** What the program has set for an id. */
 typedef struct uci_user_am_handler {
     union {
@@ -21,6 +29,7 @@ typedef struct uci_user_am_handler {
     void *arg;
     uint32_t flags; /**< as the program gave them */
     bool is_old;
+    uci_user_am_ucx_t *ucx; /**< the worker's; NULL: UCX has never had a handler of this id */
 } uci_user_am_handler_t;
 
 #define UCI_USER_AM_REFUSALS 64u
@@ -35,6 +44,7 @@ typedef struct uci_user_am_refusal {
 typedef struct uci_message_worker {
     uci_list_t probed;               /**< uci_message_t that the user holds by a handle */
     bool watches_deliveries;         /**< see uci_edge.delivered */
+    bool is_raw;                     /**< peers without UCI are, or were, connected: raw.h */
     uci_user_am_handler_t *handlers; /**< by id */
     unsigned handler_count;
     const uci_user_am_handler_t *own;                     /**< of UCI's own, by uci_own_am_t; `arg` is not used */

@@ -8,6 +8,7 @@
 #include "link/link_recv.h"
 #include "util/log.h"
 #include "transfer/recv_common.h"
+#include "raw.h"
 #include "recv_rndv.h"
 #include "base/recv_table.h"
 #include "transfer/repair.h"
@@ -18,10 +19,10 @@
 #include "base/wire_check.h"
 
 /* A message lives in a frame's memory, all of it. @param behind  room for so many bytes behind its payload */
-static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hdr_t *hdr, size_t length, size_t behind)
+static uci_message_t *uci_unexpected_create_for(uci_worker_t *worker, const uci_frame_hdr_t *hdr, size_t length,
+                                                size_t behind)
 {
-    uci_worker_t *worker = peer->worker;
-    uci_frame_t *frame   = uci_frame_get(&worker->frames, sizeof(uci_message_t) - sizeof(*frame) + length + behind);
+    uci_frame_t *frame = uci_frame_get(&worker->frames, sizeof(uci_message_t) - sizeof(*frame) + length + behind);
     uci_message_t *message;
     uint8_t cls;
 
@@ -32,8 +33,8 @@ static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hd
     message            = (uci_message_t *)(void *)frame;
     message->cls       = cls;
     message->worker    = worker;
-    message->peer      = peer;
-    message->seq       = peer->rx.next;
+    message->peer      = NULL;
+    message->seq       = 0;
     message->length    = length;
     message->hdr       = *hdr;
     message->status    = UCS_OK;
@@ -42,10 +43,22 @@ static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hd
     message->discarded = false;
     message->user_am   = false;
     message->is_signed = false;
+    message->is_raw    = false;
     message->numbered  = false;
     message->adopted   = NULL;
     message->req       = NULL;
     message->content   = NULL;
+    return message;
+}
+
+static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hdr_t *hdr, size_t length, size_t behind)
+{
+    uci_message_t *message = uci_unexpected_create_for(peer->worker, hdr, length, behind);
+
+    if (uci_likely(message != NULL)) {
+        message->peer = peer;
+        message->seq  = peer->rx.next;
+    }
     return message;
 }
 
@@ -318,6 +331,8 @@ static void uci_unexpected_hand_out(uci_message_t *message, uci_request_t *req)
 {
     if (uci_unlikely(message->lost)) {
         uci_unexpected_deliver_lost(message, req);
+    } else if (uci_unlikely(message->is_raw)) {
+        uci_raw_receive(message, req);
     } else if (uci_unlikely(message->length > req->buffer.length)) {
         uci_unexpected_truncated(message, req);
     } else if (uci_unlikely(message->adopted != NULL)) {
@@ -646,6 +661,47 @@ uci_recv_op_t *uci_unexpected_adopt(uci_peer_t *peer, uint64_t seq)
     uci_message_t *message = uci_unexpected_adoptable(peer, seq, false);
 
     return ((message != NULL) && uci_unexpected_fetch(message)) ? uci_recv_op_by_seq(peer, seq) : NULL;
+}
+
+/* ------------------------------------------------------------------ raw */
+
+uci_message_t *uci_unexpected_create_raw(uci_worker_t *worker, ucp_tag_message_h handle,
+                                         const ucp_tag_recv_info_t *info)
+{
+    const uci_frame_hdr_t hdr = {.kind = UCI_FRAME_EAGER, .tag = info->sender_tag};
+    uci_message_t *message    = uci_unexpected_create_for(worker, &hdr, 0, 0);
+
+    if (message != NULL) {
+        message->is_raw = true;
+        message->raw    = handle;
+        message->length = info->length;
+    }
+    return message;
+}
+
+void uci_unexpected_forget(uci_message_t *message)
+{
+    uci_unexpected_free(message);
+}
+
+static bool uci_unexpected_is_raw(const uci_message_t *message, void *arg)
+{
+    return message->is_raw;
+}
+
+uci_message_t *uci_unexpected_next_raw(uci_worker_t *worker)
+{
+    uci_message_t *message = uci_unexpected_search(worker, uci_unexpected_is_raw, NULL);
+
+    if (message == NULL) {
+        return NULL;
+    }
+    if (message->probed) {
+        uci_list_del(&message->link);
+    } else {
+        uci_match_take_msg(&worker->match, &message->match);
+    }
+    return message;
 }
 
 void uci_unexpected_cleanup(uci_worker_t *worker)

@@ -35,16 +35,20 @@ typedef struct uci_message {
     uint8_t cls;         /**< of the frame whose memory it lives in */
     bool lost;
     bool probed;
-    bool discarded; /**< nobody wants it, but it is being adopted */
-    bool user_am;   /**< an active message of the program's */
-    bool is_signed; /**< `word` tells its types, with what is behind its payload if they are mixed */
-    bool numbered;  /**< `twin` says which message it is: it was taken by a probe */
+    bool discarded;     /**< nobody wants it, but it is being adopted */
+    bool user_am;       /**< an active message of the program's */
+    bool is_signed : 1; /**< `word` tells its types, with what is behind its payload if they are mixed */
+    bool is_raw : 1;    /**< of a peer without UCI: UCX has it, by `raw`; its `peer` is NULL (raw.h) */
+    bool numbered;      /**< `twin` says which message it is: it was taken by a probe */
     union {
         uci_twin_note_t twin;      /**< see twin.h */
         struct uci_message *other; /**< of an active message of the program's: see user_am.h */
     };
-    uint64_t
-            word; /**< see signed.h. (Payload lies at a multiple of 16, which an attribute would ask of list heads, too) */
+    union {
+        uint64_t
+                word; /**< see signed.h. (Payload lies at a multiple of 16, which an attribute would ask of list heads, too) */
+        ucp_tag_message_h raw;
+    };
     uci_request_t *adopted; /**< the receive that moves it here, or has; NULL: none */
     uci_request_t *req;     /**< who has asked for it while it is being adopted; or NULL */
     char *content;          /**< of one that is adopted */
@@ -131,6 +135,18 @@ ucs_status_t uci_unexpected_refused(const uci_peer_t *peer, uint64_t seq);
 /** As ucp_am_recv_data_nbx(): a descriptor is gone afterwards, whatever is returned, and so is what is here if it @a is_over. */
 ucs_status_ptr_t uci_unexpected_recv_user_am(uci_message_t *message, void *buffer, size_t count,
                                              const ucp_request_param_t *param, bool is_over);
+
+/* Messages of peers without UCI (raw.h) */
+
+/** One that UCX has; it is the caller's. @return NULL: no memory. */
+uci_message_t *uci_unexpected_create_raw(uci_worker_t *worker, ucp_tag_message_h handle,
+                                         const ucp_tag_recv_info_t *info);
+
+/** UCX has moved it, or has it back. */
+void uci_unexpected_forget(uci_message_t *message);
+
+/** @return one that nobody has received, and that is in no list any more; NULL: there is none. */
+uci_message_t *uci_unexpected_next_raw(uci_worker_t *worker);
 
 void uci_unexpected_cleanup(uci_worker_t *worker);
 

@@ -38,11 +38,34 @@ static ucs_status_t uci_user_am_grow(uci_worker_t *worker, unsigned count)
 
 ucs_status_t uci_user_am_set_handler(uci_worker_t *worker, uint16_t id, const uci_user_am_handler_t *handler)
 {
+    uci_user_am_ucx_t *ucx;
+
     if ((id >= worker->msgs.handler_count) && (uci_user_am_grow(worker, id + 1u) != UCS_OK)) {
         return UCS_ERR_NO_MEMORY;
     }
-    worker->msgs.handlers[id] = *handler;
+    ucx                           = worker->msgs.handlers[id].ucx;
+    worker->msgs.handlers[id]     = *handler;
+    worker->msgs.handlers[id].ucx = ucx;
     return UCS_OK;
+}
+
+uci_user_am_ucx_t *uci_user_am_ucx(uci_worker_t *worker, uint16_t id)
+{
+    uci_user_am_handler_t *handler;
+
+    if ((id >= worker->msgs.handler_count) && (uci_user_am_grow(worker, id + 1u) != UCS_OK)) {
+        return NULL;
+    }
+    handler = &worker->msgs.handlers[id];
+    if (handler->ucx == NULL) {
+        handler->ucx = malloc(sizeof(*handler->ucx));
+        if (handler->ucx == NULL) {
+            uci_error("failed to allocate a handler of active messages");
+            return NULL;
+        }
+        *handler->ucx = (uci_user_am_ucx_t){.worker = worker, .id = id};
+    }
+    return handler->ucx;
 }
 
 /* @return NULL: the program has none, which is said as UCX says it */
@@ -486,5 +509,10 @@ void uci_user_am_cleanup(uci_peer_t *peer)
 
 void uci_user_am_worker_cleanup(uci_worker_t *worker)
 {
+    unsigned id;
+
+    for (id = 0; id < worker->msgs.handler_count; ++id) {
+        free(worker->msgs.handlers[id].ucx);
+    }
     free(worker->msgs.handlers);
 }

@@ -27,6 +27,9 @@
  */
 ucs_status_t uci_user_am_set_handler(uci_worker_t *worker, uint16_t id, const uci_user_am_handler_t *handler);
 
+/** @return what UCX's handler of an id is given, for as long as the worker lives; NULL: no memory (logged). */
+uci_user_am_ucx_t *uci_user_am_ucx(uci_worker_t *worker, uint16_t id);
+
 /** Bytes that a header has at most, since it travels in one frame, whatever UCI_EAGER_MAX is. @param max  what UCX says. */
 size_t uci_user_am_max_header(size_t max);
 

@@ -215,23 +215,28 @@ static char *uci_rma_attach(const uci_ep_t *ep, const uci_rma_packed_t *packed, 
     return memory;
 }
 
-uci_rma_key_t *uci_rma_key_unpack(uci_ep_t *ep, const uci_rma_packed_t *packed, ucp_rkey_h ucx)
+uci_rma_key_t *uci_rma_key_unpack(const uci_rma_packed_t *packed)
 {
     uci_rma_key_t *key = calloc(1, sizeof(*key));
 
     if (key == NULL) {
-        uci_error("no memory for a key of %s", uci_peer_name(ep->peer));
+        uci_error("no memory for a key");
         return NULL;
     }
     key->packed = *packed;
     if (key->packed.check != uci_rma_check(&key->packed)) {
-        uci_error("a key for memory of %s is damaged", uci_peer_name(ep->peer));
+        uci_error("a key for memory at 0x%lx is damaged", (unsigned long)packed->base);
         free(key);
         return NULL;
     }
+    return key;
+}
+
+void uci_rma_key_settle(uci_ep_t *ep, uci_rma_key_t *key, ucp_rkey_h ucx)
+{
     key->foreign = uci_rma_key_is_foreign(ep, &key->packed);
     key->memory  = key->foreign ? NULL : uci_rma_attach(ep, &key->packed, ucx);
-    return key;
+    key->settled = true;
 }
 
 /* ------------------------------------------------------------ operations */

@@ -25,6 +25,7 @@ typedef struct uci_rma_key {
     uci_rma_packed_t packed;
     char *memory; /**< where the region lies in this process; NULL: it is not attached */
     bool foreign; /**< it is of another process than the endpoint leads to */
+    bool settled; /**< these two are found out */
 } uci_rma_key_t;
 
 /** Of a context, which begins, and ends. @return NULL: no memory (logged). */
@@ -50,8 +51,11 @@ size_t uci_rma_key_room(const void *key);
 /** Find it in the first @a length bytes of a key. @return false: UCI has put nothing there. */
 bool uci_rma_key_find(const char *key, size_t length, uci_rma_packed_t *packed_p);
 
-/** Of such a key that was unpacked for an endpoint. @return memory to free(); NULL: damaged, or no memory (logged). */
-uci_rma_key_t *uci_rma_key_unpack(uci_ep_t *ep, const uci_rma_packed_t *packed, ucp_rkey_h ucx);
+/** Of such a key that was unpacked. @return memory to free(); NULL: damaged, or no memory (logged). */
+uci_rma_key_t *uci_rma_key_unpack(const uci_rma_packed_t *packed);
+
+/** It is used for the first time, by the endpoint that it was unpacked for: is it that peer's, and where does its region lie? */
+void uci_rma_key_settle(uci_ep_t *ep, uci_rma_key_t *key, ucp_rkey_h ucx);
 
 /**
  * The bytes of a region that an operation is about, as long as uci_rma_region_leave() has not been called.

@@ -5,6 +5,7 @@
 
 #include "conversation/conversation.h"
 #include "conn/close.h"
+#include "conn/sock.h"
 #include "report/dump_line.h"
 #include "transfer/get.h"
 #include "base/path.h"
@@ -147,6 +148,7 @@ static void uci_dump_operations(int fd, const uci_worker_t *worker)
                   uci_dump_message(fd, uci_container_of(each, uci_message_t, match), "unexpected"));
     uci_dump_each(fd, &worker->msgs.probed, uci_message_t, link, uci_dump_message(fd, each, "probed"));
     uci_close_dump(worker, fd);
+    uci_sock_dump(worker, fd);
 }
 
 /* ---------------------------------------------------------------- peers */

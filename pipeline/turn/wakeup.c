@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "conn/close.h"
+#include "conn/sock.h"
 #include "util/log.h"
 #include "transfer/path_table.h"
 #include "util/process.h"
@@ -92,7 +93,7 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     if ((worker->twins.events != NULL) && worker->twins.events->is_waiting(worker)) {
         return 0;
     }
-    return uci_min(uci_resync_due(worker), uci_close_due(worker));
+    return uci_min(uci_min(uci_resync_due(worker), uci_close_due(worker)), uci_sock_due(worker));
 }
 
 ucs_status_t uci_wakeup_arm(uci_worker_t *worker)

@@ -9,6 +9,7 @@
 #include "link/control.h"
 #include "dispatch.h"
 #include "conn/endpoint.h"
+#include "conn/sock.h"
 #include "gauges.h"
 #include "link/link_recv.h"
 #include "link/link_send.h"
@@ -16,6 +17,7 @@
 #include "link/mailbox.h"
 #include "transfer/path_table.h"
 #include "base/peer_table.h"
+#include "message/raw.h"
 #include "message/recv.h"
 #include "transfer/recv_common.h"
 #include "report/report.h"
@@ -122,7 +124,10 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     if (status != UCS_OK) {
         goto err_free;
     }
-    status = worker->self.seals ? uci_worker_listen_sealed(worker) : uci_worker_listen_plain(worker);
+    status = uci_worker_listen(worker, UCI_GREETING_AM_ID, uci_sock_recv);
+    if (status == UCS_OK) {
+        status = worker->self.seals ? uci_worker_listen_sealed(worker) : uci_worker_listen_plain(worker);
+    }
     if (status != UCS_OK) {
         uci_error("failed to install the handler of active messages: %s", uci_ucp.status_string(status));
         goto err_release_address;
@@ -146,6 +151,7 @@ void uci_worker_shutdown(uci_worker_t *worker)
     uci_ep_shutdown(worker);
     while (uci_request_deliver(worker) > 0) {
     }
+    uci_raw_shutdown(worker);
     uci_send_shutdown(worker);
     uci_recv_shutdown(worker);
     uci_worker_for_each_peer(peer, worker)
@@ -169,6 +175,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     uci_user_am_worker_cleanup(worker);
     uci_unexpected_cleanup(worker);
     uci_close_cleanup(worker);
+    uci_sock_cleanup(worker);
     uci_send_cleanup(worker);
     uci_path_table_cleanup(worker);
     uci_recv_cleanup(worker);
@@ -213,6 +220,10 @@ static __attribute__((noinline)) unsigned uci_worker_progress_own(uci_worker_t *
     unsigned count = 0;
 
     worker->turn.own = true;
+    if (uci_unlikely(!uci_list_is_empty(&worker->conn.socks))) {
+        /* first: what is said to a peer that is new goes by the program's endpoint */
+        count += uci_sock_progress(worker);
+    }
     if (!uci_list_is_empty(&worker->talk.unsent)) {
         uci_worker_send_unsent(worker);
         ++count;
@@ -226,6 +237,9 @@ static __attribute__((noinline)) unsigned uci_worker_progress_own(uci_worker_t *
     }
     if (!uci_list_is_empty(&worker->conn.closing)) {
         uci_close_progress(worker);
+    }
+    if (uci_unlikely(worker->msgs.is_raw)) {
+        count += uci_raw_progress(worker);
     }
     if (uci_unlikely(!uci_list_is_empty(&worker->msgs.am_ready))) {
         count += uci_user_am_progress(worker);

@@ -29,6 +29,7 @@
     _X(config_print) \
     _X(config_read) \
     _X(config_release) \
+    _X(conn_request_query) \
     _X(context_print_info) \
     _X(context_query) \
     _X(dt_create_generic) \
@@ -47,6 +48,8 @@
     _X(get_version_string) \
     _X(init_version) \
     _X(listener_create) \
+    _X(listener_destroy) \
+    _X(listener_reject) \
     _X(mem_map) \
     _X(mem_query) \
     _X(mem_unmap) \

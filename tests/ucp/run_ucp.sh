@@ -27,7 +27,8 @@ preload=$build/libucx_integrity.so
 tls="posix,self posix,cma,self tcp,self self"
 programs=(forms records match order requests flags others memory lifecycle windows surface sleep failure threads siblings
           am_messages am_handlers am_kept am_rendezvous am_reply am_order am_requests am_workers am_threads am_processes am_ends streams
-          rma_sizes rma_atomics rma_order rma_regions rma_processes)
+          rma_sizes rma_atomics rma_order rma_regions rma_processes
+          sock_messages sock_ends)
 filter='' timeout=30 keep=0 endings=0 quick=0
 passed=0 failed=0 skipped=0
 
@@ -38,11 +39,13 @@ heal_headers="rate=0.3,kind=zero,target=header,seed=12"
 heal_match="rate=0.2,kind=bitflip+burst+zero+stale+swap,target=any,seed=13"
 hopeless="rate=1,target=payload+repair"
 
-# sources PROGRAM: set `files` to what it is made of: am_test.c is about active messages, rma_test.c about one-sided operations, two_test.c about two processes.
+# sources PROGRAM: set `files` to what it is made of: am_test.c is about active messages, rma_test.c about one-sided operations, sock_test.c about
+# connections by socket address, two_test.c about two processes.
 sources() {
     files=("$here/$1.c" "$here/ucp_test.c")
     [[ $1 != am_* ]] || files+=("$here/am_test.c")
     [[ $1 != rma_* ]] || files+=("$here/rma_test.c")
+    [[ $1 != sock_* ]] || files+=("$here/sock_test.c")
     [[ $1 != *_processes && $1 != ending ]] || files+=("$here/two_test.c")
 }
 
@@ -142,14 +145,12 @@ run_faults() {
     done
 }
 
-# A process that seals is what it was to its program, over whatever its messages go; workers that connect by socket address (surface) are
-# refused then.
+# A process that seals is what it was to its program, over whatever its messages go. Connections that can't be sealed are refused.
 run_sealed() {
     local tls program settings=(UCI_SEAL=encrypt "UCI_SEAL_SCOPE=all" "UCI_KEY_FILE=$out/key")
     make_keys
     for tls in $all_tls; do
         for program in "${programs[@]}"; do
-            [ "$program" != surface ] || continue
             [[ $quick = 1 && $tls != tcp,self && $program != forms ]] ||
                 plain_case "sealed/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" "$program"
         done
@@ -158,8 +159,8 @@ run_sealed() {
             UCI_FAULT="$heal_rarely" forms
         plain_case "sealed-net/$tls/match" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_SEAL_SCOPE=net match
     done
-    refused_case sealed/socket-address "for a worker that seals, is not covered: .*UCI_SEAL=off" \
-        UCX_TLS=tcp,self LD_PRELOAD="$preload" "${settings[@]}" surface by_socket_address
+    refused_case sealed/socket-address "refuses the connection with .*UCI_SEAL" \
+        UCX_TLS=tcp,self LD_PRELOAD="$preload" "${settings[@]}" UCI_CONNECT_WAIT=0 surface by_socket_address
 }
 
 make_keys() {
@@ -210,6 +211,43 @@ run_unlike() {
         refused "unlike/$tls/off-uci" "UCI_MODE=off" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_MODE=off \
             unlike refuse UCI_MODE=repair
         run_unlike_seals "$tls"
+        [[ $tls != *tcp* ]] || run_unlike_sockets "$tls"
+    done
+}
+
+# The same by socket address, in both directions: a peer without UCI passes, with a word and counted, or is refused; unlike ones are
+passes_case() {
+    local name=$1 log ok=1
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift
+    run_program "$log" UCI_LOG_LEVEL=warn UCI_STATS=- "$@" || ok=0
+    grep -q "UCI WARN .*the connection of .* with 127.0.0.1:[0-9]* is not verified: " "$log" || ok=0
+    grep -q "connections that are not verified  *1$" "$log" || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
+run_unlike_sockets() {
+    local way tls=$1 program with without=LD_PRELOAD= sealed=(UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$out/key")
+    for program in sock_messages sock_ends; do # all of them pass
+        plain_case "unlike/$tls/socket/passes-$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_CONNECT_WAIT=0 $program
+        plain_case "unlike/$tls/socket/multi-$program" UCX_TLS="$tls" LD_PRELOAD="$preload" SOCK_MULTI=1 $program
+    done
+    for way in socket socket-back; do
+        with=(UCX_TLS="$tls" UNLIKE_WAY="$way" LD_PRELOAD="$preload")
+        plain_case "unlike/$tls/$way/plain-plain" UCX_TLS="$tls" UNLIKE_WAY=$way unlike talk
+        plain_case "unlike/$tls/$way/plain-dies" UCX_TLS="$tls" UNLIKE_WAY=$way unlike die
+        plain_case "unlike/$tls/$way/uci-uci" "${with[@]}" UCI_REQUIRE=on unlike talk
+        plain_case "unlike/$tls/$way/uci-dies" "${with[@]}" unlike die
+        plain_case "unlike/$tls/$way/faults" "${with[@]}" UCI_REQUIRE=on UCI_FAULT="$heal" unlike talk
+        plain_case "unlike/$tls/$way/sealed" "${with[@]}" "${sealed[@]}" unlike talk
+        passes_case "unlike/$tls/$way/uci-plain" "${with[@]}" unlike talk "$without"
+        passes_case "unlike/$tls/$way/uci-off" "${with[@]}" unlike talk UCI_MODE=off
+        refused "unlike/$tls/$way/required-plain" "runs without UCI.*UCI_REQUIRE" "${with[@]}" UCI_REQUIRE=on unlike refuse "$without"
+        refused "unlike/$tls/$way/sealed-plain" "runs without UCI.*UCI_SEAL" "${with[@]}" "${sealed[@]}" unlike refuse "$without"
+        refused "unlike/$tls/$way/modes" "it runs with UCI_MODE=" "${with[@]}" unlike refuse UCI_MODE=detect
+        refused "unlike/$tls/$way/sealed-other-key" "not authentic; it has another key" "${with[@]}" "${sealed[@]}" unlike refuse \
+            "UCI_KEY_FILE=$out/other.key"
     done
 }
 
@@ -227,6 +265,47 @@ run_unlike_seals() {
     refused "unlike/$tls/sealed-scope" "UCI_SEAL_SCOPE=net" "${sealed[@]}" unlike refuse UCI_SEAL_SCOPE=net
     refused "unlike/$tls/sealed-cipher" "UCI_SEAL_CIPHER=chacha20" "${sealed[@]}" UCI_SEAL_CIPHER=aes256 unlike refuse \
         UCI_SEAL_CIPHER=chacha20
+}
+
+# UCX's own example of a client and a server, unmodified, by each of its ways. Debian has it in libucx-dev.
+example=/usr/share/doc/libucx-dev/examples/ucp_client_server.c
+
+# example_case NAME WAY [NAME=VALUE]...: its server goes on for ever, and ends when its client has.
+example_case() {
+    local name=$1 way=$2 log ok=1 server port=$((20000 + $$ % 10000 + passed % 100))
+    wanted "$name" || return 0
+    log=$out/${name//\//-}.log
+    shift 2
+    : >"$log.server"
+    env UCX_LOG_LEVEL=fatal UCX_HANDLE_ERRORS=none UCI_LOG_LEVEL=error "$@" stdbuf -oL "$out/ucp_client_server" -p "$port" -c "$way" -i 50 \
+        -s 100000 >"$log.server" 2>&1 </dev/null &
+    server=$!
+    timeout 5 sh -c "until grep -q 'Waiting for connection' '$log.server'; do sleep 0.05; done" || ok=0
+    run_program "$log" UCI_STATS=- "$@" ucp_client_server -a 127.0.0.1 -p "$port" -c "$way" -i 50 -s 100000 || ok=0
+    kill "$server"
+    wait "$server" || true
+    cat "$log.server" >>"$log"
+    rm "$log.server"
+    ! grep -qiE "failed|not verified|passed through" <(sed '/failed to close ep/d' "$log") || ok=0
+    [[ " $* " != *" LD_PRELOAD="* ]] || grep -q 'messages sent  *50$' "$log" || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
+run_examples() {
+    local way
+    if [ ! -e "$example" ]; then
+        skipped=$((skipped + 1))
+        say "skip example: there is no $example"
+        return
+    fi
+    # shellcheck disable=SC2046
+    gcc -O2 -w -o "$out/ucp_client_server" "$example" $(pkg-config --cflags --libs ucx)
+    for way in stream tag am; do
+        example_case "example/$way/plain" $way UCX_TLS=tcp,self
+        example_case "example/$way/uci" $way UCX_TLS=tcp,self LD_PRELOAD="$preload" UCI_REQUIRE=on
+        example_case "example/$way/all" $way LD_PRELOAD="$preload" UCI_REQUIRE=on
+        example_case "example/$way/faults" $way UCX_TLS=tcp,self LD_PRELOAD="$preload" UCI_REQUIRE=on UCI_FAULT="$heal"
+    done
 }
 
 # segment_case NAME EXPECTED [NAME=VALUE]... PROGRAM...: does UCI widen what UCX's tcp sends at a time (1) or not (0), without a
@@ -458,7 +537,9 @@ run_counted() {
     counted_case counted/tags-faults "$ways" "repaired_chunks > 0" -- UCX_TLS="$tls" UCI_FAULT="$heal" order
     counted_case counted/old-forms "user_am_sent == 1" "rma_memory == 16" "stream_sent == 2" "$ways" -- UCX_TLS="$tls" surface
     twenty=("passthrough_messages == 20" "passthrough_bytes == 2 * (4 ** 10 - 1) // 3")
-    counted_case counted/socket-address "${twenty[@]}" -- UCX_TLS=tcp,self surface by_socket_address
+    counted_case counted/socket-address "$ways" "messages_sent == 20" "unverified_connections == 0" -- UCX_TLS=tcp,self surface by_socket_address
+    counted_case counted/socket-passes "${twenty[@]}" "messages_sent == 0" "unverified_connections == 4" -- UCX_TLS=tcp,self UCI_CONNECT_WAIT=0 \
+        surface by_socket_address
     counted_case counted/off-faults "${twenty[@]}" -- UCX_TLS=tcp,self UCI_MODE=off UCI_FAULT=rate=1e-9 surface by_socket_address
     counted_case counted/off "$ways" -- UCX_TLS="$tls" UCI_MODE=off surface
 }
@@ -560,6 +641,7 @@ main() {
     run_faults
     run_sealed
     run_unlike
+    run_examples
     run_segments
     run_quiet
     run_policies

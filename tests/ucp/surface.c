@@ -448,8 +448,7 @@ static void await_caller(void)
     }
 }
 
-/* Client and server, as programs that are not MPI connect: their messages pass, whoever the other side is. UCI cannot know it,
- * and does not verify them */
+/* Client and server, as programs that are not MPI connect */
 static void connect_by_socket(bool is_address_named)
 {
     struct sockaddr_in address   = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -514,8 +513,7 @@ static void by_socket_address_beside_another(void)
     connect_by_socket(true);
 }
 
-/* A program may listen. An endpoint by socket address is refused on both sides once there are messages of UCI's: its peer can't be
- * known */
+/* A program may listen, beside what it does by worker address, and reject who calls */
 static void listening(void)
 {
     struct sockaddr_in address           = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -545,10 +543,6 @@ static void listening(void)
     ep_params.sockaddr.addr                                 = (struct sockaddr *)&attr.sockaddr;
     ep_params.sockaddr.addrlen                              = sizeof(struct sockaddr_in);
 
-    if (ut_uci_is_on()) {
-        UT_CHECK_STATUS(ucp_ep_create(pair.a->worker, &ep_params, &ep), UCS_ERR_UNSUPPORTED, "ucp_ep_create");
-    }
-    /* a context without tags is not UCI's: its endpoint is made, and calls */
     client_context = ut_context_create(UCP_FEATURE_STREAM);
     client         = ut_worker_create(client_context);
     status         = ucp_ep_create(client, &ep_params, &ep);

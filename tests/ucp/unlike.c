@@ -7,14 +7,22 @@
  *
  *     talk     both connect, and messages of several sizes arrive in both directions
  *     refuse   neither can connect: ucp_ep_create fails on both sides, and nothing hangs
+ *     die      as talk; then the second process ends without a word, and what the first one waits for ends with an error
+ *
+ * With UNLIKE_WAY=socket the second process connects to the first by socket address; who is refused there hears it as an error of the endpoint,
+ * and a server may hear of no client at all. With UNLIKE_WAY=socket-back the first connects to the second.
  */
 #include "ucp_test.h"
 
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #define CHANNEL 200 /* file descriptor of the socket between both */
+
+enum { OUTLIVED = 4000000 }; /* bytes of a message that nothing takes for sent before its receiver has it */
 
 static void channel_send(const void *data, size_t length)
 {
@@ -102,17 +110,32 @@ static void close_ep(ucp_worker_h worker, ucp_ep_h ep)
 }
 
 static const char *expected;
+static bool is_second;
+
+static bool is_expected(const char *what)
+{
+    return strcmp(expected, what) == 0;
+}
+
+static void talk_of_all_sizes(ucp_worker_h worker, ucp_ep_h ep)
+{
+    static const size_t sizes[] = {0, 8, 8192, 9000, 1000000};
+    unsigned i;
+
+    for (i = 0; i < 3 * (sizeof(sizes) / sizeof(sizes[0])); ++i) {
+        talk(worker, ep, sizes[i / 3], i);
+    }
+    channel_exchange(worker, 0);
+}
 
 static void meet(void)
 {
-    static const size_t sizes[] = {0, 8, 8192, 9000, 1000000};
-    ucp_ep_params_t params      = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS};
-    ucp_context_h context       = ut_context_create(UCP_FEATURE_TAG);
-    ucp_worker_h worker         = ut_worker_create(context);
-    void *other                 = exchange_addresses(worker);
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS};
+    ucp_context_h context  = ut_context_create(UCP_FEATURE_TAG);
+    ucp_worker_h worker    = ut_worker_create(context);
+    void *other            = exchange_addresses(worker);
     ucs_status_t status, other_status;
     ucp_ep_h ep;
-    unsigned i;
 
     params.address = other;
     status         = ucp_ep_create(worker, &params, &ep);
@@ -124,16 +147,175 @@ static void meet(void)
         UT_CHECK_STATUS(status, UCS_OK, "ucp_ep_create");
     }
     if ((status == UCS_OK) && (other_status == UCS_OK)) {
-        for (i = 0; i < 3 * (sizeof(sizes) / sizeof(sizes[0])); ++i) {
-            talk(worker, ep, sizes[i / 3], i);
-        }
-        channel_exchange(worker, 0);
+        talk_of_all_sizes(worker, ep);
     }
     if (status == UCS_OK) {
         close_ep(worker, ep);
     }
     channel_exchange(worker, 0);
     free(other);
+    ucp_worker_destroy(worker);
+    ucp_cleanup(context);
+}
+
+/* ------------------------------------------------------- by socket address */
+
+static ucp_conn_request_h caller;
+static unsigned errors;
+
+static void on_request(ucp_conn_request_h request, void *arg)
+{
+    caller = request;
+}
+
+static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    ++errors;
+}
+
+static uint32_t listen_at(ucp_worker_h worker, ucp_listener_h *listener_p)
+{
+    struct sockaddr_in address   = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    ucp_listener_params_t params = {.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR |
+                                                  UCP_LISTENER_PARAM_FIELD_CONN_HANDLER,
+                                    .sockaddr        = {(struct sockaddr *)&address, sizeof(address)},
+                                    .conn_handler.cb = on_request};
+    ucp_listener_attr_t attr     = {.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR};
+
+    UT_REQUIRE(ucp_listener_create(worker, &params, listener_p) == UCS_OK, "ucp_listener_create");
+    UT_REQUIRE(ucp_listener_query(*listener_p, &attr) == UCS_OK, "ucp_listener_query");
+    return ntohs(((struct sockaddr_in *)&attr.sockaddr)->sin_port);
+}
+
+/* @param port  0: accept who has called. @return NULL: refused at once */
+static ucp_ep_h open_end(ucp_worker_h worker, uint32_t port)
+{
+    struct sockaddr_in address = {
+            .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
+    ucp_ep_params_t params = {.field_mask     = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                              .err_mode       = UCP_ERR_HANDLING_MODE_PEER,
+                              .err_handler.cb = on_error,
+                              .flags          = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER,
+                              .sockaddr       = {(struct sockaddr *)&address, sizeof(address)},
+                              .conn_request   = caller};
+    ucp_ep_h ep            = NULL;
+
+    params.field_mask |= (port != 0) ? UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR
+                                     : UCP_EP_PARAM_FIELD_CONN_REQUEST;
+    return (ucp_ep_create(worker, &params, &ep) == UCS_OK) ? ep : NULL;
+}
+
+static void await_word(ucp_worker_h worker)
+{
+    uint32_t word;
+
+    ut_clock_start();
+    while ((recv(CHANNEL, &word, sizeof(word), MSG_DONTWAIT | MSG_PEEK) != sizeof(word)) && (caller == NULL)) {
+        ucp_worker_progress(worker);
+        ut_clock_check("a connection");
+    }
+}
+
+static void await_error(ucp_worker_h worker)
+{
+    ut_clock_start();
+    while (errors == 0) {
+        ucp_worker_progress(worker);
+        ut_clock_check("an error of the endpoint");
+    }
+}
+
+/* A send that nobody receives, and what becomes of it when its receiver has died */
+static void outlive(ucp_worker_h worker, ucp_ep_h ep)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    char *large              = calloc(1, OUTLIVED);
+    ucs_status_ptr_t ptr     = ucp_tag_send_nbx(ep, large, OUTLIVED, 4711, &none);
+
+    await_error(worker);
+    ut_clock_start();
+    while (UCS_PTR_IS_PTR(ptr) && !ucp_request_is_completed(ptr)) {
+        ucp_worker_progress(worker);
+        ut_clock_check("a send to who has died");
+    }
+    UT_CHECK(UCS_PTR_IS_PTR(ptr) && UCS_STATUS_IS_ERR(ucp_request_check_status(ptr)), "a send to nobody ends well");
+    if (UCS_PTR_IS_PTR(ptr)) {
+        ucp_request_free(ptr);
+    }
+    free(large);
+}
+
+static void close_by_force(ucp_worker_h worker, ucp_ep_h ep)
+{
+    ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    ucs_status_ptr_t ptr      = ucp_ep_close_nbx(ep, &force);
+
+    ut_clock_start();
+    while (UCS_PTR_IS_PTR(ptr) && !ucp_request_is_completed(ptr)) {
+        ucp_worker_progress(worker);
+        ut_clock_check("a close");
+    }
+    if (UCS_PTR_IS_PTR(ptr)) {
+        ucp_request_free(ptr);
+    }
+}
+
+/* The client's connection is refused on either side: it hears of it, and closes; the server hears of that, if it has heard of the client */
+static void be_refused(ucp_worker_h worker, ucp_ep_h ep, bool is_server)
+{
+    if (!is_server && (ep != NULL)) {
+        await_error(worker);
+        close_by_force(worker, ep);
+    }
+    channel_exchange(worker, 0);
+    if (is_server && (ep != NULL)) {
+        await_error(worker);
+        close_by_force(worker, ep);
+    }
+}
+
+/* @return the endpoint; NULL: none */
+static ucp_ep_h meet_at_socket(ucp_worker_h worker, ucp_listener_h *listener_p, bool is_server)
+{
+    uint32_t port;
+
+    if (!is_server) {
+        port = channel_exchange(worker, 0);
+        return open_end(worker, port);
+    }
+    (void)channel_exchange(worker, listen_at(worker, listener_p));
+    await_word(worker);
+    return (caller != NULL) ? open_end(worker, 0) : NULL;
+}
+
+static void meet_by_socket(void)
+{
+    bool is_server          = is_second == (strcmp(getenv("UNLIKE_WAY"), "socket-back") == 0);
+    ucp_context_h context   = ut_context_create(UCP_FEATURE_TAG);
+    ucp_worker_h worker     = ut_worker_create(context);
+    ucp_listener_h listener = NULL;
+    ucp_ep_h ep             = meet_at_socket(worker, &listener, is_server);
+
+    if (is_expected("refuse")) {
+        be_refused(worker, ep, is_server);
+        ep = NULL;
+    } else {
+        UT_REQUIRE(ep != NULL, "no endpoint");
+        talk_of_all_sizes(worker, ep);
+    }
+    if (is_expected("die") && is_second) {
+        _exit(0);
+    } else if (is_expected("die")) {
+        outlive(worker, ep);
+    } else {
+        channel_exchange(worker, 0);
+    }
+    if (ep != NULL) {
+        close_by_force(worker, ep);
+    }
+    if (listener != NULL) {
+        ucp_listener_destroy(listener);
+    }
     ucp_worker_destroy(worker);
     ucp_cleanup(context);
 }
@@ -177,20 +359,22 @@ static pid_t start_other(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    static const ut_test_t tests[] = {UT_TEST(meet)};
-    bool second                    = (argc > 2) && (strcmp(argv[2], "--second") == 0);
-    pid_t child                    = 0;
-    int status                     = 0, failed;
+    static const ut_test_t tests[]     = {UT_TEST(meet)};
+    static const ut_test_t by_socket[] = {UT_TEST(meet_by_socket)};
+    bool second                        = (argc > 2) && (strcmp(argv[2], "--second") == 0);
+    pid_t child                        = 0;
+    int status                         = 0, failed;
 
     if (argc < 2) {
-        fprintf(stderr, "usage: unlike talk|refuse [NAME=VALUE]...\n");
+        fprintf(stderr, "usage: unlike talk|refuse|die [NAME=VALUE]...\n");
         return 2;
     }
     expected = argv[1];
     if (!second) {
         child = start_other(argc, argv);
     }
-    failed = ut_main(1, argv, tests, 1);
+    is_second = second;
+    failed    = ut_main(1, argv, (getenv("UNLIKE_WAY") != NULL) ? by_socket : tests, 1);
     if (!second) {
         close(CHANNEL);
         waitpid(child, &status, 0);

@@ -318,9 +318,7 @@ Test(rma, a_damaged_key_is_none)
     cr_expect(uci_rma_key_room(packed) >= size);
     packed[9 + 24] ^= 1;
     cr_assert(uci_rma_key_find(packed, size, &ours));
-    uci_worker_enter(net_nodes[0].worker);
-    unpacked = uci_rma_key_unpack(net_nodes[0].ep, &ours, NULL);
-    uci_worker_leave(net_nodes[0].worker);
+    unpacked = uci_rma_key_unpack(&ours);
     cr_expect(unpacked == NULL);
     cr_expect(!uci_rma_key_find(packed, size - 1, &ours), "it is cut");
     cr_expect(!uci_rma_key_find(packed + 1, size - 1, &ours), "it is another's");

@@ -14,14 +14,14 @@ static char directory[] = "/tmp/uci-test-settings-XXXXXX";
 static char conf_path[64];
 
 static const char *const names[] = {
-        "UCI_MODE",           "UCI_DIGEST",       "UCI_CHUNK_SIZE",   "UCI_EAGER_MAX",     "UCI_LOG_SIZE",
-        "UCI_LOG_LEVEL",      "UCI_ON_ERROR",     "UCI_ON_CHANGED",   "UCI_FAULT",         "UCI_STATS",
-        "UCI_EVENTS",         "UCI_MERKLE_ARITY", "UCI_CAPTURE",      "UCI_CHECK_SOURCES", "UCI_ON_MISMATCH",
-        "UCI_CARRIER",        "UCI_PATH",         "UCI_PROFILE",      "UCI_REQUIRE",       "UCI_BANNER",
-        "UCI_LIVE",           "UCI_SYSLOG",       "UCI_TWINS",        "UCI_TWINS_MODE",    "UCI_TWINS_WAIT",
-        "UCI_TWINS_LOG",      "UCI_TWINS_TIME",   "UCI_TWINS_REPORT", "UCI_SIGNATURES",    "UCI_ON_SIGNATURE",
-        "UCI_SIGNATURE_WAIT", "UCI_SEAL",         "UCI_SEAL_SCOPE",   "UCI_KEY_FILE",      "UCI_SEAL_CIPHER",
-        "UCI_SEAL_LIBRARY",   "UCI_ALLREDUCE"};
+        "UCI_MODE",         "UCI_DIGEST",         "UCI_CHUNK_SIZE", "UCI_EAGER_MAX",     "UCI_LOG_SIZE",
+        "UCI_LOG_LEVEL",    "UCI_ON_ERROR",       "UCI_ON_CHANGED", "UCI_FAULT",         "UCI_STATS",
+        "UCI_EVENTS",       "UCI_MERKLE_ARITY",   "UCI_CAPTURE",    "UCI_CHECK_SOURCES", "UCI_ON_MISMATCH",
+        "UCI_CARRIER",      "UCI_PATH",           "UCI_PROFILE",    "UCI_REQUIRE",       "UCI_BANNER",
+        "UCI_CONNECT_WAIT", "UCI_LIVE",           "UCI_SYSLOG",     "UCI_TWINS",         "UCI_TWINS_MODE",
+        "UCI_TWINS_WAIT",   "UCI_TWINS_LOG",      "UCI_TWINS_TIME", "UCI_TWINS_REPORT",  "UCI_SIGNATURES",
+        "UCI_ON_SIGNATURE", "UCI_SIGNATURE_WAIT", "UCI_SEAL",       "UCI_SEAL_SCOPE",    "UCI_KEY_FILE",
+        "UCI_SEAL_CIPHER",  "UCI_SEAL_LIBRARY",   "UCI_ALLREDUCE"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)

@@ -57,9 +57,12 @@ class Counters:
     def unverified_text(self):
         """'12 puts, 30 gets (4 MiB)'; nothing if nothing passed through."""
         ways, amount = self.unverified(), self.unverified_bytes()
-        if not any(ways.values()):
+        parts = [count(number, UNVERIFIED[way]) for way, number in ways.items() if number]
+        if self.sums["unverified_connections"]:
+            parts.append(count(self.sums["unverified_connections"], "connection"))
+        if not parts:
             return ""
-        return (", ".join(count(number, UNVERIFIED[way]) for way, number in ways.items() if number) +
+        return (", ".join(parts) +
                 f" ({'bytes not counted' if amount is None else size(amount)})")
 
 

@@ -21,8 +21,11 @@
 
 uci_handles_t uci_contexts;
 uci_handles_t uci_workers;
-uci_handles_t uci_aside;
 uci_handles_t uci_eps;
+uci_handles_t uci_socks;
+uci_handles_t uci_listeners;
+uci_handles_t uci_closing;
+uci_handles_t uci_raw_data;
 uci_handles_t uci_datatypes;
 uci_handles_t uci_rkeys;
 uci_handles_t uci_rkey_buffers;

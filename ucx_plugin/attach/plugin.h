@@ -14,15 +14,22 @@
 #include "ucp/ucp_api.h"
 #include "turn/worker.h"
 
+struct uci_sock;
+
 #define UCI_EXPORT __attribute__((visibility("default")))
 
-extern uci_handles_t uci_contexts;     /* ucp_context_h -> uci_context_t */
-extern uci_handles_t uci_workers;      /* ucp_worker_h  -> uci_worker_t */
-extern uci_handles_t uci_aside;        /* the same of workers that pass through, see uci_plugin_step_aside() */
-extern uci_handles_t uci_eps;          /* ucp_ep_h      -> uci_ep_t */
-extern uci_handles_t uci_datatypes;    /* ucp_datatype_t -> uci_generic_dt_t */
-extern uci_handles_t uci_rkeys;        /* ucp_rkey_h    -> uci_rma_key_t */
+extern uci_handles_t uci_contexts; /* ucp_context_h -> uci_context_t */
+extern uci_handles_t uci_workers;  /* ucp_worker_h  -> uci_worker_t */
+extern uci_handles_t uci_eps;      /* ucp_ep_h      -> uci_ep_t */
+extern uci_handles_t
+        uci_socks; /* ucp_ep_h      -> uci_sock_t: those made by socket address, also when they are in uci_eps */
+extern uci_handles_t
+        uci_closing; /* ucp_ep_h      -> uci_ep_t of uci_socks, which the program has closed: it may fail meanwhile */
+extern uci_handles_t uci_raw_data;  /* data of an active message of UCX's that the program may keep -> uci_worker_t */
+extern uci_handles_t uci_listeners; /* ucp_listener_h -> uci_listener_t */
+extern uci_handles_t uci_rkeys;     /* ucp_rkey_h -> uci_rma_key_t */
 extern uci_handles_t uci_rkey_buffers; /* packed keys that UCI has made: themselves */
+extern uci_handles_t uci_datatypes;    /* ucp_datatype_t -> uci_generic_dt_t */
 extern uci_handles_t uci_addresses;    /* marked address handed to the user -> UCX's own address */
 
 extern bool uci_plugin_is_ready;
@@ -42,11 +49,8 @@ const char *uci_module_how(void);
 /** A context has been made: UCX may have installed its memory hooks, which change the same slots as a module does. */
 void uci_module_refresh(void);
 
-/**
- * A program connects this worker by socket address: its peers can't be known, nor whether they have UCI. All that concerns the
- * worker goes to UCX from now on, with a warning. @return false if it is too late for that, or nothing may pass that is not sealed.
- */
-bool uci_plugin_step_aside(ucp_worker_h worker);
+/** What the hook of this name does. */
+ucs_status_t uci_plugin_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p);
 
 /** A context as a program would make it to send and receive tag messages, with UCI's part; for UCI's own use. @return NULL (logged). */
 uci_context_t *uci_plugin_context_open(void);
@@ -72,6 +76,13 @@ UCI_INLINE uci_worker_t *uci_plugin_worker(ucp_worker_h worker)
 UCI_INLINE uci_ep_t *uci_plugin_ep(ucp_ep_h ep)
 {
     return uci_handles_find(&uci_eps, ep);
+}
+
+/** One made by socket address, whose other side is not known yet, or has no UCI (conn/sock.h); or NULL. Look for uci_plugin_ep() first: of
+ *  those both know. */
+UCI_INLINE struct uci_sock *uci_plugin_sock(ucp_ep_h ep)
+{
+    return uci_handles_find(&uci_socks, ep);
 }
 
 /** UCX may call the program from inside of this worker's progress, and we would not know (siblings.h). */

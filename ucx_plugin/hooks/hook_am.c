@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "hook_am.h"
-
 #include "attach/plugin.h"
+#include "defer.h"
 #include "link/link_recv.h"
 #include "live/stats.h"
 #include "message/user_am.h"
@@ -10,34 +9,98 @@
 
 /* ------------------------------------------------------------- handlers */
 
-/* All active messages come as frames of UCI's: what finds its way here had another id when it was sent */
-static void uci_hook_am_count_stray(uci_worker_t *worker)
+/* All active messages come as frames of UCI's, but for those of peers without it, which UCX gives as it always does. Where there are none, what
+ * finds its way here had another id when it was sent */
+static bool uci_hook_am_is_stray(uci_worker_t *worker)
 {
+    if (worker->msgs.is_raw) {
+        return false;
+    }
     uci_worker_enter(worker);
     uci_link_header_damaged(worker, NULL, "an active message of an id that its sender can't have given");
     uci_worker_leave(worker);
+    return true;
 }
 
-static ucs_status_t uci_hook_am_stray(void *arg, const void *header, size_t header_length, void *data, size_t length,
-                                      const ucp_am_recv_param_t *param)
+/* The program may keep the data, and then gives them to UCX or to UCI, whose they are */
+static void uci_hook_am_kept(uci_worker_t *worker, void *data)
 {
-    uci_hook_am_count_stray(arg);
-    return UCS_OK;
+    if (!uci_handles_add(&uci_raw_data, data, worker)) {
+        uci_fatal("no memory for data of an active message");
+    }
 }
 
-static ucs_status_t uci_hook_am_stray_old(void *arg, void *data, size_t length, ucp_ep_h reply_ep, unsigned flags)
+/* @return whether they are UCX's */
+static bool uci_hook_am_give_back(const uci_worker_t *worker, const void *data)
 {
-    uci_hook_am_count_stray(arg);
-    return UCS_OK;
+    return worker->msgs.is_raw && (uci_handles_remove(&uci_raw_data, data) != NULL);
+}
+
+static void uci_hook_am_after(uci_worker_t *worker, void *data, bool may_stay, ucs_status_t status)
+{
+    if (may_stay && (status != UCS_INPROGRESS)) {
+        (void)uci_hook_am_give_back(worker, data);
+    }
+}
+
+/* While the handler runs its data are known as UCX's: it may receive them, or release them */
+static ucs_status_t uci_hook_am_arrived(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                                        const ucp_am_recv_param_t *param)
+{
+    const uci_user_am_ucx_t *am = arg;
+    bool may_stay               = (param->recv_attr & (UCP_AM_RECV_ATTR_FLAG_DATA | UCP_AM_RECV_ATTR_FLAG_RNDV)) != 0;
+    uci_user_am_handler_t handler;
+    ucs_status_t status;
+
+    if (uci_hook_am_is_stray(am->worker)) {
+        return UCS_OK;
+    }
+    handler = am->worker->msgs.handlers[am->id];
+    if (may_stay) {
+        uci_hook_am_kept(am->worker, data);
+    }
+    status = handler.recv(handler.arg, header, header_length, data, length, param);
+    uci_hook_am_after(am->worker, data, may_stay, status);
+    return status;
+}
+
+static ucs_status_t uci_hook_am_arrived_old(void *arg, void *data, size_t length, ucp_ep_h reply_ep, unsigned flags)
+{
+    const uci_user_am_ucx_t *am = arg;
+    bool may_stay               = (flags & UCP_CB_PARAM_FLAG_DATA) != 0;
+    uci_user_am_handler_t handler;
+    ucs_status_t status;
+
+    if (uci_hook_am_is_stray(am->worker)) {
+        return UCS_OK;
+    }
+    handler = am->worker->msgs.handlers[am->id];
+    if (may_stay) {
+        uci_hook_am_kept(am->worker, data);
+    }
+    status = handler.old(handler.arg, data, length, reply_ep, flags);
+    uci_hook_am_after(am->worker, data, may_stay, status);
+    return status;
 }
 
 static bool uci_hook_am_is_own(unsigned id)
 {
-    if ((id == UCI_AM_ID) || (id == UCI_FRAME_AM_ID) || (id == UCI_SEALED_AM_ID)) {
+    if ((id == UCI_GREETING_AM_ID) || (id == UCI_AM_ID) || (id == UCI_FRAME_AM_ID) || (id == UCI_SEALED_AM_ID)) {
         uci_error("active message id %u is UCI's own on this worker: use another one, or run with UCI_MODE=off", id);
         return true;
     }
     return false;
+}
+
+/* @return what UCX's handler is given; NULL: no memory (logged) */
+static uci_user_am_ucx_t *uci_hook_am_arg(uci_worker_t *worker, uint16_t id)
+{
+    uci_user_am_ucx_t *arg;
+
+    uci_worker_enter(worker);
+    arg = uci_user_am_ucx(worker, id);
+    uci_worker_leave(worker);
+    return arg;
 }
 
 static ucs_status_t uci_hook_am_set(uci_worker_t *worker, uint16_t id, const uci_user_am_handler_t *handler)
@@ -50,11 +113,12 @@ static ucs_status_t uci_hook_am_set(uci_worker_t *worker, uint16_t id, const uci
     return status;
 }
 
-/* UCX says what it thinks of the arguments, and has a handler that nobody calls */
+/* UCX says what it thinks of the arguments, and has a handler that peers without UCI call */
 UCI_EXPORT ucs_status_t ucp_worker_set_am_handler(ucp_worker_h worker, uint16_t id, ucp_am_callback_t cb, void *arg,
                                                   uint32_t flags)
 {
     uci_user_am_handler_t handler = {.old = cb, .arg = arg, .flags = flags, .is_old = true};
+    uci_user_am_ucx_t *ucx;
     uci_worker_t *ours;
     ucs_status_t status;
 
@@ -66,7 +130,11 @@ UCI_EXPORT ucs_status_t ucp_worker_set_am_handler(ucp_worker_h worker, uint16_t 
     if (uci_hook_am_is_own(id)) {
         return UCS_ERR_BUSY;
     }
-    status = uci_ucp.worker_set_am_handler(worker, id, (cb != NULL) ? uci_hook_am_stray_old : NULL, ours, flags);
+    ucx = uci_hook_am_arg(ours, id);
+    if (ucx == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = uci_ucp.worker_set_am_handler(worker, id, (cb != NULL) ? uci_hook_am_arrived_old : NULL, ucx, flags);
     return (status == UCS_OK) ? uci_hook_am_set(ours, id, &handler) : status;
 }
 
@@ -98,45 +166,33 @@ UCI_EXPORT ucs_status_t ucp_worker_set_am_recv_handler(ucp_worker_h worker, cons
     ucx.field_mask = param->field_mask | UCP_AM_HANDLER_PARAM_FIELD_ARG;
     ucx.id         = param->id;
     ucx.flags      = handler.flags;
-    ucx.cb         = (handler.recv != NULL) ? uci_hook_am_stray : NULL;
-    ucx.arg        = ours;
-    status         = uci_ucp.worker_set_am_recv_handler(worker, &ucx);
+    ucx.cb         = (handler.recv != NULL) ? uci_hook_am_arrived : NULL;
+    ucx.arg        = uci_hook_am_arg(ours, (uint16_t)param->id);
+    if (ucx.arg == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    status = uci_ucp.worker_set_am_recv_handler(worker, &ucx);
     return (status == UCS_OK) ? uci_hook_am_set(ours, (uint16_t)param->id, &handler) : status;
-}
-
-static void uci_hook_am_give_back_one(ucp_worker_h worker, unsigned id, const uci_user_am_handler_t *handler)
-{
-    ucp_am_handler_param_t param = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_FLAGS |
-                                                  UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG,
-                                    .id    = id,
-                                    .flags = handler->flags,
-                                    .arg   = handler->arg};
-
-    if (handler->is_old) {
-        (void)uci_ucp.worker_set_am_handler(worker, (uint16_t)id, handler->old, handler->arg, handler->flags);
-    } else {
-        param.cb = handler->recv;
-        (void)uci_ucp.worker_set_am_recv_handler(worker, &param);
-    }
-}
-
-void uci_hook_am_give_back(uci_worker_t *worker)
-{
-    unsigned id;
-
-    for (id = 0; id < worker->msgs.handler_count; ++id) {
-        if (worker->msgs.handlers[id].recv != NULL) {
-            uci_hook_am_give_back_one(worker->ucp, id, &worker->msgs.handlers[id]);
-        }
-    }
 }
 
 /* ------------------------------------------------------ send and receive */
 
-/* By an endpoint that is not ours: UCI is off, or has stepped aside */
+/* By an endpoint that is not a peer's: it was made by socket address, or UCI is off */
 static ucs_status_ptr_t uci_hook_am_send_past(ucp_ep_h ep, unsigned id, const void *header, size_t header_length,
                                               const void *buffer, size_t count, const ucp_request_param_t *param)
 {
+    uci_sock_t *sock = uci_plugin_sock(ep);
+
+    if (sock != NULL) {
+        return uci_defer(sock,
+                         &(uci_defer_what_t){.kind          = UCI_DEFER_AM,
+                                             .buffer        = (void *)buffer,
+                                             .count         = count,
+                                             .tag           = id,
+                                             .header        = header,
+                                             .header_length = header_length},
+                         param);
+    }
     uci_plugin_clear_marker(param);
     if (uci_settings.mode != UCI_MODE_OFF) {
         UCI_STATS_PASSED(UCI_STATS_ADD_OUTSIDE, am, header_length + uci_buffer_known_length(buffer, count, param));
@@ -178,6 +234,12 @@ UCI_EXPORT ucs_status_ptr_t ucp_am_recv_data_nbx(ucp_worker_h worker, void *desc
         return uci_ucp.am_recv_data_nbx(worker, desc, buffer, count, param);
     }
     uci_worker_enter(ours);
+    if (uci_unlikely(uci_hook_am_give_back(ours, desc))) {
+        uci_plugin_clear_marker(param);
+        ret = uci_ucp.am_recv_data_nbx(worker, desc, buffer, count, param);
+        uci_worker_leave(ours);
+        return ret;
+    }
     param = uci_hook_param(ours, buffer, count, param, &staged);
     ret   = uci_likely(param != NULL) ? uci_user_am_recv_data(ours, desc, buffer, count, param)
                                       : UCS_STATUS_PTR(UCS_ERR_UNSUPPORTED);
@@ -196,6 +258,10 @@ UCI_EXPORT void ucp_am_data_release(ucp_worker_h worker, void *data)
         return;
     }
     uci_worker_enter(ours);
-    uci_user_am_release(ours, data);
+    if (uci_unlikely(uci_hook_am_give_back(ours, data))) {
+        uci_ucp.am_data_release(worker, data);
+    } else {
+        uci_user_am_release(ours, data);
+    }
     uci_worker_leave(ours);
 }

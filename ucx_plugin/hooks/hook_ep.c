@@ -3,22 +3,38 @@
 
 #include "conn/close.h"
 #include "conn/endpoint.h"
+#include "hook_sock.h"
 #include "message/user_stream.h"
 #include "util/log.h"
 #include "params.h"
 #include "util/process.h"
-#include "seal/seal.h"
+
+/* Who waits for the other side to close has to hear that it has gone */
+static uci_ep_t *uci_hook_ep_of(ucp_ep_h ep)
+{
+    uci_ep_t *ours = uci_plugin_ep(ep);
+
+    return (ours != NULL) ? ours : uci_handles_find(&uci_closing, ep);
+}
 
 /* UCX calls this one for an endpoint that has failed, with the user's argument; ours end first, as UCX's own do */
 static void uci_hook_on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
-    uci_ep_t *ours                    = uci_plugin_ep(ep);
+    uci_ep_t *ours                    = uci_hook_ep_of(ep);
+    uci_sock_t *sock                  = (ours == NULL) ? uci_plugin_sock(ep) : NULL;
     ucp_err_handler_cb_t user_handler = NULL;
     uci_worker_t *worker;
 
+    if (sock != NULL) {
+        worker = sock->worker;
+        uci_worker_enter(worker);
+        user_handler = sock->user_handler;
+        uci_sock_fail(sock, status);
+        uci_worker_leave(worker);
+    }
     if (ours != NULL) {
         worker       = ours->peer->worker;
-        user_handler = ours->user_handler;
+        user_handler = ours->closing ? NULL : ours->user_handler;
         uci_worker_enter(worker);
         uci_ep_fail(ours, status);
         uci_worker_leave(worker);
@@ -58,51 +74,29 @@ static bool uci_hook_is_by_socket(const ucp_ep_params_t *params)
     return !(params->field_mask & UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) || (params->address == NULL);
 }
 
-/* Who listens will be called by socket address. If it is too late to step aside, only those calls are refused */
-UCI_EXPORT ucs_status_t ucp_listener_create(ucp_worker_h worker, const ucp_listener_params_t *params,
-                                            ucp_listener_h *listener_p)
-{
-    UCI_HOOK();
-    uci_plugin_step_aside(worker);
-    return uci_ucp.listener_create(worker, params, listener_p);
-}
-
 /* This process does not verify: a peer that does would take our messages for damaged ones */
 static bool uci_hook_is_refused(const ucp_ep_params_t *params)
 {
     if (!uci_hook_is_by_socket(params) && uci_mark_is_present(params->address)) {
-        uci_error("%s refuses a peer: it runs with UCI on, this process with UCI_MODE=off, or its worker connects by "
-                  "socket address; set the same mode for all ranks of the job",
-                  uci_process_name());
+        uci_error(
+                "%s refuses a peer: it runs with UCI on, this process with UCI_MODE=off; set the same mode for all ranks "
+                "of the job",
+                uci_process_name());
         return true;
     }
     return false;
 }
 
-UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p)
+static ucs_status_t uci_hook_ep_open(uci_worker_t *ours, const ucp_ep_params_t *params, ucp_ep_h *ep_p)
 {
     ucp_err_handler_cb_t user_handler;
     uci_ep_params_t our_params;
-    uci_worker_t *ours;
     ucs_status_t status;
     uci_ep_t *ep;
 
-    UCI_HOOK();
-    if (uci_hook_is_by_socket(params) && !uci_plugin_step_aside(worker)) {
-        uci_error("an endpoint by socket address or connection request, for a worker that %s, is not covered: run this "
-                  "program with %s",
-                  uci_seal_is_on() ? "seals" : "has messages or an address of UCI's already",
-                  uci_seal_is_on() ? "UCI_SEAL=off" : "UCI_MODE=off");
-        return UCS_ERR_UNSUPPORTED;
-    }
-    ours = uci_plugin_worker(worker);
-    if (ours == NULL) {
-        return uci_hook_is_refused(params) ? UCS_ERR_UNSUPPORTED : uci_ucp.ep_create(worker, params, ep_p);
-    }
     uci_params_copy_ep(&our_params, params);
     user_handler = uci_hook_wrap_handler(&our_params.ucx);
-    uci_worker_enter(ours);
-    status = uci_ep_open(ours, &our_params.ucx, &ep);
+    status       = uci_ep_open(ours, &our_params.ucx, &ep);
     if (status == UCS_OK) {
         *ep_p            = ep->ucp;
         ep->user_handler = user_handler;
@@ -113,24 +107,60 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
             status = UCS_ERR_NO_MEMORY;
         }
     }
+    return status;
+}
+
+ucs_status_t uci_plugin_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p)
+{
+    uci_worker_t *ours = uci_plugin_worker(worker);
+    ucs_status_t status;
+
+    if (ours == NULL) {
+        return uci_hook_is_refused(params) ? UCS_ERR_UNSUPPORTED : uci_ucp.ep_create(worker, params, ep_p);
+    }
+    uci_worker_enter(ours);
+    status = uci_hook_is_by_socket(params) ? uci_hook_sock_open(ours, params, uci_hook_on_error, ep_p)
+                                           : uci_hook_ep_open(ours, params, ep_p);
     uci_worker_leave(ours);
     return status;
+}
+
+UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t *params, ucp_ep_h *ep_p)
+{
+    UCI_HOOK();
+    return uci_plugin_ep_create(worker, params, ep_p);
+}
+
+/* Who is told of its failure, and with what */
+static uci_worker_t *uci_hook_set_handler(ucp_ep_h ep, const ucp_ep_params_t *params)
+{
+    uci_ep_t *ours   = uci_plugin_ep(ep);
+    uci_sock_t *sock = uci_plugin_sock(ep);
+
+    if (sock != NULL) {
+        sock->user_handler = params->err_handler.cb;
+        sock->user_arg     = params->err_handler.arg;
+    }
+    if (ours != NULL) {
+        ours->user_handler = params->err_handler.cb;
+        return ours->peer->worker;
+    }
+    return (sock != NULL) ? sock->worker : NULL;
 }
 
 UCI_EXPORT ucs_status_ptr_t ucp_ep_modify_nb(ucp_ep_h ep, const ucp_ep_params_t *params)
 {
     uci_ep_params_t our_params;
-    uci_ep_t *ours;
+    uci_worker_t *worker;
 
     UCI_HOOK();
-    ours = uci_plugin_ep(ep);
-    if ((ours == NULL) || !(params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER)) {
+    worker = (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER) ? uci_hook_set_handler(ep, params) : NULL;
+    if (worker == NULL) {
         return uci_ucp.ep_modify_nb(ep, params);
     }
     uci_params_copy_ep(&our_params, params);
-    ours->user_handler            = params->err_handler.cb;
     our_params.ucx.err_handler.cb = uci_hook_on_error;
-    uci_plugin_set_foreign(ours->peer->worker);
+    uci_plugin_set_foreign(worker);
     return uci_ucp.ep_modify_nb(ep, &our_params.ucx);
 }
 
@@ -138,14 +168,22 @@ static ucs_status_ptr_t uci_hook_ep_close(ucp_ep_h ep, const ucp_request_param_t
 {
     uci_ep_t *ours = uci_handles_remove(&uci_eps, ep);
     uci_worker_t *worker;
+    uci_sock_t *sock;
     ucs_status_ptr_t ret;
 
     if (ours == NULL) {
+        sock = uci_plugin_sock(ep);
+        if (sock != NULL) {
+            return uci_hook_sock_close(sock, param);
+        }
         uci_plugin_clear_marker(param);
         return uci_ucp.ep_close_nbx(ep, param);
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
+    if (uci_hook_sock_forget(ep)) {
+        ours->shown = uci_handles_add(&uci_closing, ep, ours); /* until it goes */
+    }
     uci_user_stream_close(ours);
     ret = uci_ep_close(ours, param);
     uci_worker_leave(worker);
@@ -175,21 +213,30 @@ UCI_EXPORT ucs_status_ptr_t ucp_disconnect_nb(ucp_ep_h ep)
     return uci_hook_ep_close(ep, &param);
 }
 
+/* What is open has been looked for before it is closed, and gone */
+static uci_worker_t *uci_hook_worker_of(ucp_ep_h ep)
+{
+    const uci_ep_t *ours   = uci_plugin_ep(ep);
+    const uci_sock_t *sock = uci_plugin_sock(ep);
+
+    if (ours != NULL) {
+        return ours->peer->worker;
+    }
+    return (sock != NULL) ? sock->worker : NULL;
+}
+
 UCI_EXPORT void ucp_ep_destroy(ucp_ep_h ep)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};
-    uci_worker_t *worker;
     ucs_status_ptr_t request;
-    uci_ep_t *ours;
+    uci_worker_t *worker;
 
     UCI_HOOK();
-    ours = uci_plugin_ep(ep);
-    if (ours == NULL) {
+    worker = uci_hook_worker_of(ep);
+    if (worker == NULL) {
         uci_ucp.ep_destroy(ep);
         return;
     }
-
-    worker  = ours->peer->worker;
     request = uci_hook_ep_close(ep, &param);
     if (!UCS_PTR_IS_PTR(request)) {
         return;

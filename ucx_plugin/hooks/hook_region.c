@@ -103,23 +103,20 @@ static bool uci_hook_find_key(const void *rkey_buffer, uci_rma_packed_t *packed_
     return uci_rma_key_find(copy, room, packed_p);
 }
 
-/* By an endpoint that is not ours nobody asks whose key it is */
+/* By an endpoint that is not ours nobody asks whose key it is; by one made by socket address that is asked when the key is used */
 UCI_EXPORT ucs_status_t ucp_ep_rkey_unpack(ucp_ep_h ep, const void *rkey_buffer, ucp_rkey_h *rkey_p)
 {
     uci_rma_packed_t packed;
     uci_rma_key_t *key;
     ucs_status_t status;
-    uci_ep_t *ours;
 
     UCI_HOOK();
     status = uci_ucp.ep_rkey_unpack(ep, rkey_buffer, rkey_p);
-    ours   = uci_plugin_ep(ep);
-    if ((status != UCS_OK) || (ours == NULL) || !uci_hook_find_key(rkey_buffer, &packed)) {
+    if ((status != UCS_OK) || ((uci_plugin_ep(ep) == NULL) && (uci_plugin_sock(ep) == NULL)) ||
+        !uci_hook_find_key(rkey_buffer, &packed)) {
         return status;
     }
-    uci_worker_enter(ours->peer->worker);
-    key = uci_rma_key_unpack(ours, &packed, *rkey_p);
-    uci_worker_leave(ours->peer->worker);
+    key = uci_rma_key_unpack(&packed);
     if ((key == NULL) || !uci_handles_add(&uci_rkeys, *rkey_p, key)) {
         free(key);
         uci_ucp.rkey_destroy(*rkey_p);

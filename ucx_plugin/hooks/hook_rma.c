@@ -16,6 +16,7 @@
 
 #include "base/memtype.h"
 #include "data/buffer.h"
+#include "defer.h"
 #include "hook_rma.h"
 #include "live/stats.h"
 #include "rma/rma.h"
@@ -23,6 +24,22 @@
 #include "util/process.h"
 #include "seal/seal.h"
 #include "settings/settings.h"
+
+/* Of an endpoint that is not a peer's: that of one made by socket address (conn/sock.h); or NULL */
+static uci_worker_t *uci_hook_sock_worker(ucp_ep_h ep)
+{
+    const uci_sock_t *sock = uci_plugin_sock(ep);
+
+    return (sock != NULL) ? sock->worker : NULL;
+}
+
+/* What waits for the other side to be known is flushed behind it */
+static uci_sock_t *uci_hook_waiting(ucp_ep_h ep)
+{
+    uci_sock_t *sock = (uci_plugin_ep(ep) == NULL) ? uci_plugin_sock(ep) : NULL;
+
+    return ((sock != NULL) && uci_sock_is_waiting(sock)) ? sock : NULL;
+}
 
 /* UCX will call the program from within this worker's progress */
 static void uci_hook_see_callback(uci_worker_t *worker, const ucp_request_param_t *param)
@@ -76,8 +93,11 @@ static bool uci_hook_is_known(const ucp_request_param_t *param)
 static const uci_rma_key_t *uci_hook_key(uci_ep_t *ep, ucp_rkey_h rkey, const void *buffer, size_t count,
                                          const ucp_request_param_t *param)
 {
-    const uci_rma_key_t *key = uci_handles_find(&uci_rkeys, rkey);
+    uci_rma_key_t *key = uci_handles_find(&uci_rkeys, rkey);
 
+    if ((key != NULL) && uci_unlikely(!key->settled)) {
+        uci_rma_key_settle(ep, key, rkey);
+    }
     if (!uci_rma_is_own(ep, key) || !uci_hook_is_known(param) ||
         !uci_memtype_is_host(ep->peer->worker->context, buffer, count, param)) {
         return NULL;
@@ -101,16 +121,16 @@ static const uci_rma_key_t *uci_hook_key(uci_ep_t *ep, ucp_rkey_h rkey, const vo
         ucs_status_ptr_t ret; \
 \
         UCI_HOOK(); \
-        if (ours == NULL) { \
+        worker = (ours != NULL) ? ours->peer->worker : uci_hook_sock_worker(ep); \
+        if (worker == NULL) { \
             uci_hook_pass(NULL, param, #_name); \
             if (uci_settings.mode != UCI_MODE_OFF) { \
                 UCI_STATS_PASSED(UCI_STATS_ADD_OUTSIDE, _way, uci_buffer_known_length(buffer, count, param)); \
             } \
             return uci_ucp._name _args; \
         } \
-        worker = ours->peer->worker; \
         uci_worker_enter(worker); \
-        key = uci_hook_key(ours, rkey, buffer, count, param); \
+        key = (ours != NULL) ? uci_hook_key(ours, rkey, buffer, count, param) : NULL; \
         if (uci_likely(key != NULL)) { \
             ret = _own; \
         } else { \
@@ -145,13 +165,15 @@ static ucs_status_ptr_t uci_hook_ep_flush_nbx(ucp_ep_h ep, const ucp_request_par
     ucs_status_ptr_t ret;
 
     UCI_HOOK();
-    if (ours == NULL) {
+    worker = (ours != NULL) ? ours->peer->worker : uci_hook_sock_worker(ep);
+    if (worker == NULL) {
         uci_plugin_clear_marker(param);
         return uci_ucp.ep_flush_nbx(ep, param);
     }
-    worker = ours->peer->worker;
     uci_worker_enter(worker);
-    if (uci_rma_flushes(worker)) {
+    if (uci_hook_waiting(ep) != NULL) {
+        ret = uci_defer(uci_hook_waiting(ep), &(uci_defer_what_t){.kind = UCI_DEFER_FLUSH}, param);
+    } else if ((ours != NULL) && uci_rma_flushes(worker)) {
         ret = uci_rma_flush(worker, ours, param);
     } else {
         uci_plugin_clear_marker(param);
@@ -179,7 +201,9 @@ static ucs_status_ptr_t uci_hook_worker_flush_nbx(ucp_worker_h worker, const ucp
         return uci_ucp.worker_flush_nbx(worker, param);
     }
     uci_worker_enter(ours);
-    if (uci_rma_flushes(ours)) {
+    if (uci_unlikely(uci_defer_is_any(ours))) {
+        ret = uci_defer_worker_flush(ours, param);
+    } else if (uci_rma_flushes(ours)) {
         ret = uci_rma_flush(ours, NULL, param);
     } else {
         uci_plugin_clear_marker(param);
@@ -226,11 +250,11 @@ UCI_EXPORT ucs_status_t ucp_ep_flush(ucp_ep_h ep)
     ucs_status_t status;
 
     UCI_HOOK();
-    if (ours == NULL) {
+    worker = (ours != NULL) ? ours->peer->worker : uci_hook_sock_worker(ep);
+    if (worker == NULL) {
         return uci_ucp.ep_flush(ep);
     }
-    worker = ours->peer->worker;
-    if (uci_rma_flushes(worker)) {
+    if ((uci_hook_waiting(ep) != NULL) || ((ours != NULL) && uci_rma_flushes(worker))) {
         return uci_hook_wait(worker, uci_hook_ep_flush_nbx(ep, &none));
     }
     uci_worker_enter(worker);
@@ -250,10 +274,11 @@ UCI_EXPORT ucs_status_t ucp_worker_flush(ucp_worker_h worker)
     if (ours == NULL) {
         return uci_ucp.worker_flush(worker);
     }
-    if (uci_rma_flushes(ours)) {
+    uci_worker_enter(ours);
+    if (uci_defer_is_any(ours) || uci_rma_flushes(ours)) {
+        uci_worker_leave(ours);
         return uci_hook_wait(ours, uci_hook_worker_flush_nbx(worker, &none));
     }
-    uci_worker_enter(ours);
     status = uci_ucp.worker_flush(worker);
     uci_worker_leave(ours);
     return status;

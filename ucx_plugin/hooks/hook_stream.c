@@ -2,10 +2,49 @@
 #include "attach/plugin.h"
 
 #include "base/request.h"
+#include "defer.h"
 #include "live/stats.h"
 #include "message/user_stream.h"
 #include "settings/settings.h"
 #include "staging.h"
+
+/* Those of an endpoint to oneself by socket address have no number (conn/sock.c) */
+static bool uci_hook_stream_is_ours(const uci_ep_t *ep)
+{
+    return (ep != NULL) && (ep->number != 0);
+}
+
+/* By an endpoint that is not a peer's: it was made by socket address, or UCI is off */
+static ucs_status_ptr_t uci_hook_stream_send_past(ucp_ep_h ep, const void *buffer, size_t count,
+                                                  const ucp_request_param_t *param)
+{
+    uci_sock_t *sock = uci_plugin_sock(ep);
+
+    if (sock != NULL) {
+        return uci_defer(sock, &(uci_defer_what_t){.kind = UCI_DEFER_STREAM, .buffer = (void *)buffer, .count = count},
+                         param);
+    }
+    uci_plugin_clear_marker(param);
+    if (uci_settings.mode != UCI_MODE_OFF) {
+        UCI_STATS_PASSED(UCI_STATS_ADD_OUTSIDE, stream, uci_buffer_known_length(buffer, count, param));
+    }
+    return uci_ucp.stream_send_nbx(ep, buffer, count, param);
+}
+
+static ucs_status_ptr_t uci_hook_stream_recv_past(ucp_ep_h ep, void *buffer, size_t count, size_t *length,
+                                                  const ucp_request_param_t *param)
+{
+    uci_sock_t *sock = uci_plugin_sock(ep);
+
+    if (sock != NULL) {
+        return uci_defer(sock,
+                         &(uci_defer_what_t){
+                                 .kind = UCI_DEFER_STREAM_RECV, .buffer = buffer, .count = count, .length_p = length},
+                         param);
+    }
+    uci_plugin_clear_marker(param);
+    return uci_ucp.stream_recv_nbx(ep, buffer, count, length, param);
+}
 
 /* The older functions are the newer ones inside of UCX (1.13 on), by their names: they come here */
 UCI_EXPORT ucs_status_ptr_t ucp_stream_send_nbx(ucp_ep_h ep, const void *buffer, size_t count,
@@ -17,12 +56,8 @@ UCI_EXPORT ucs_status_ptr_t ucp_stream_send_nbx(ucp_ep_h ep, const void *buffer,
     ucs_status_ptr_t ret;
 
     UCI_HOOK();
-    if (ours == NULL) {
-        uci_plugin_clear_marker(param);
-        if (uci_settings.mode != UCI_MODE_OFF) {
-            UCI_STATS_PASSED(UCI_STATS_ADD_OUTSIDE, stream, uci_buffer_known_length(buffer, count, param));
-        }
-        return uci_ucp.stream_send_nbx(ep, buffer, count, param);
+    if (!uci_hook_stream_is_ours(ours)) {
+        return uci_hook_stream_send_past(ep, buffer, count, param);
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
@@ -42,9 +77,8 @@ UCI_EXPORT ucs_status_ptr_t ucp_stream_recv_nbx(ucp_ep_h ep, void *buffer, size_
     ucs_status_ptr_t ret;
 
     UCI_HOOK();
-    if (ours == NULL) {
-        uci_plugin_clear_marker(param);
-        return uci_ucp.stream_recv_nbx(ep, buffer, count, length, param);
+    if (!uci_hook_stream_is_ours(ours)) {
+        return uci_hook_stream_recv_past(ep, buffer, count, length, param);
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
@@ -62,7 +96,7 @@ UCI_EXPORT ucs_status_ptr_t ucp_stream_recv_data_nb(ucp_ep_h ep, size_t *length)
     ucs_status_ptr_t ret;
 
     UCI_HOOK();
-    if (ours == NULL) {
+    if (!uci_hook_stream_is_ours(ours)) {
         return uci_ucp.stream_recv_data_nb(ep, length);
     }
     worker = ours->peer->worker;
@@ -78,7 +112,7 @@ UCI_EXPORT void ucp_stream_data_release(ucp_ep_h ep, void *data)
     uci_worker_t *worker;
 
     UCI_HOOK();
-    if (ours == NULL) {
+    if (!uci_hook_stream_is_ours(ours)) {
         uci_ucp.stream_data_release(ep, data);
         return;
     }

@@ -2,6 +2,7 @@
 #include "attach/plugin.h"
 
 #include "base/memtype.h"
+#include "defer.h"
 #include "off.h"
 #include "params.h"
 #include "staging.h"
@@ -11,10 +12,21 @@
 #include "live/stats.h"
 #include "message/unexpected.h"
 
-/* Of an endpoint that is not ours: UCI is off, or has stepped aside */
+/* Of an endpoint that is not a peer's: it was made by socket address, or UCI is off */
 static ucs_status_ptr_t uci_hook_send_past(uci_hook_send_func_t *send, ucp_ep_h ep, const void *buffer, size_t count,
                                            ucp_tag_t tag, const ucp_request_param_t *param)
 {
+    uci_sock_t *sock = uci_plugin_sock(ep);
+
+    if (sock != NULL) {
+        return uci_defer(
+                sock,
+                &(uci_defer_what_t){.kind   = (send == uci_ucp.tag_send_nbx) ? UCI_DEFER_TAG : UCI_DEFER_TAG_SYNC,
+                                    .buffer = (void *)buffer,
+                                    .count  = count,
+                                    .tag    = tag},
+                param);
+    }
     if (uci_settings.mode == UCI_MODE_OFF) {
         return uci_off_send(send, ep, buffer, count, tag, param);
     }

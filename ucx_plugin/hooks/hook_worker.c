@@ -4,10 +4,9 @@
 #include <stdlib.h>
 
 #include "base/worker_alloc.h"
-#include "util/log.h"
-#include "util/process.h"
 #include "message/recv.h"
-#include "hook_am.h"
+#include "hook_sock.h"
+#include "params.h"
 #include "data/stage.h"
 #include "turn/wakeup.h"
 #include "base/siblings.h"
@@ -24,6 +23,9 @@ static void uci_hook_ep_hidden(uci_ep_t *ep)
     if (uci_plugin_ep(ep->ucp) == ep) {
         uci_handles_remove(&uci_eps, ep->ucp);
     }
+    if (uci_handles_find(&uci_closing, ep->ucp) == ep) {
+        uci_handles_remove(&uci_closing, ep->ucp);
+    }
 }
 
 static ucs_thread_mode_t uci_hook_thread_mode(ucp_worker_h worker)
@@ -33,17 +35,37 @@ static ucs_thread_mode_t uci_hook_thread_mode(ucp_worker_h worker)
     return (uci_ucp.worker_query(worker, &attr) == UCS_OK) ? attr.thread_mode : UCS_THREAD_MODE_MULTI;
 }
 
+/* UCX carries it with each connection by socket address: the program's, with UCI's mark, as far as there is room. @return whether there is */
+static bool uci_hook_mark_worker(uci_worker_params_t *params)
+{
+    uint64_t own = (params->ucx.field_mask & UCP_WORKER_PARAM_FIELD_CLIENT_ID) ? params->ucx.client_id : 0;
+
+    if (own >= UCI_SOCK_ID_MAX) {
+        return false;
+    }
+    params->ucx.field_mask |= UCP_WORKER_PARAM_FIELD_CLIENT_ID;
+    params->ucx.client_id = uci_sock_id(own);
+    return true;
+}
+
 UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
                                           ucp_worker_h *worker_p)
 {
+    uci_worker_params_t our_params;
     uci_context_t *ours;
     uci_worker_t *worker;
     ucs_status_t status;
+    bool is_marked;
 
     UCI_HOOK();
-    status = uci_ucp.worker_create(context, params, worker_p);
-    ours   = uci_handles_find(&uci_contexts, context);
-    if ((status != UCS_OK) || (ours == NULL)) {
+    ours = uci_handles_find(&uci_contexts, context);
+    if (ours == NULL) {
+        return uci_ucp.worker_create(context, params, worker_p);
+    }
+    uci_params_copy_worker(&our_params, params);
+    is_marked = uci_hook_mark_worker(&our_params);
+    status    = uci_ucp.worker_create(context, &our_params.ucx, worker_p);
+    if (status != UCS_OK) {
         return status;
     }
 
@@ -55,6 +77,9 @@ UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worke
         status = UCS_ERR_NO_MEMORY;
         goto err_destroy;
     }
+    if (is_marked) {
+        uci_sock_mark_worker(worker);
+    }
     uci_worker_show_by(worker, uci_hook_ep_shown, uci_hook_ep_hidden);
     uci_recv_attach(worker);
     uci_twin_attach(worker, uci_plugin_context_open);
@@ -65,52 +90,19 @@ err_destroy:
     return status;
 }
 
-/* Another thread may be in it: it stays until UCX's own goes */
-bool uci_plugin_step_aside(ucp_worker_h worker)
-{
-    uci_worker_t *ours = uci_plugin_worker(worker);
-    static bool said;
-    bool ok;
-
-    if (ours == NULL) {
-        return true;
-    }
-    if (ours->self.seals) {
-        return false;
-    }
-    uci_worker_enter(ours);
-    ok = uci_worker_is_untouched(ours) && uci_handles_add(&uci_aside, worker, ours);
-    uci_worker_leave(ours);
-    if (!ok) {
-        return false;
-    }
-    uci_handles_remove(&uci_workers, worker);
-    uci_hook_am_give_back(ours);
-    uci_plugin_unprotected("it connects by socket address, and messages of such workers pass through, not verified");
-    if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED)) {
-        uci_warn(
-                "%s connects by socket address, where it can't be told whether the other side has UCI: messages of such "
-                "workers pass through, not verified",
-                uci_process_name());
-    }
-    return true;
-}
-
 UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
 {
     uci_worker_t *ours;
 
     UCI_HOOK();
     ours = uci_handles_remove(&uci_workers, worker);
-    if (ours == NULL) {
-        ours = uci_handles_remove(&uci_aside, worker);
-    }
     if (ours != NULL) {
+        uci_hook_sock_end(ours);
         uci_worker_for_each_peer(peer, ours)
         {
             uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
             {
-                uci_handles_remove(&uci_eps, ep->ucp);
+                uci_hook_ep_hidden(ep);
             }
         }
         uci_twin_detach(ours, uci_plugin_context_close);

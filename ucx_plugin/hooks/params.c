@@ -48,6 +48,18 @@ void uci_params_copy_ep(uci_ep_params_t *copy, const ucp_ep_params_t *params)
                     params->field_mask & ~UCI_PARAMS_BITS(UCP_EP_PARAM_FIELD_LOCAL_SOCK_ADDR));
 }
 
+void uci_params_copy_worker(uci_worker_params_t *copy, const ucp_worker_params_t *params)
+{
+    uci_params_copy(copy->bytes, sizeof(copy->bytes), params, UCI_PARAMS_UNTIL(ucp_worker_params_t, client_id),
+                    params->field_mask & ~UCI_PARAMS_BITS(UCP_WORKER_PARAM_FIELD_CLIENT_ID));
+}
+
+void uci_params_copy_listener(uci_listener_params_t *copy, const ucp_listener_params_t *params)
+{
+    uci_params_copy(copy->bytes, sizeof(copy->bytes), params, UCI_PARAMS_UNTIL(ucp_listener_params_t, conn_handler),
+                    params->field_mask & ~UCI_PARAMS_BITS(UCP_LISTENER_PARAM_FIELD_CONN_HANDLER));
+}
+
 void uci_params_copy_request(uci_request_params_t *copy, const ucp_request_param_t *params)
 {
     const uint64_t flags = UCP_OP_ATTR_FLAG_NO_IMM_CMPL | UCP_OP_ATTR_FLAG_FAST_CMPL | UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL |

@@ -26,6 +26,16 @@ typedef union uci_ep_params {
     char bytes[sizeof(ucp_ep_params_t) + UCI_PARAMS_ROOM];
 } uci_ep_params_t;
 
+typedef union uci_worker_params {
+    ucp_worker_params_t ucx;
+    char bytes[sizeof(ucp_worker_params_t) + UCI_PARAMS_ROOM];
+} uci_worker_params_t;
+
+typedef union uci_listener_params {
+    ucp_listener_params_t ucx;
+    char bytes[sizeof(ucp_listener_params_t) + UCI_PARAMS_ROOM];
+} uci_listener_params_t;
+
 typedef union uci_request_params {
     ucp_request_param_t ucx;
     char bytes[sizeof(ucp_request_param_t) + UCI_PARAMS_ROOM];
@@ -34,6 +44,8 @@ typedef union uci_request_params {
 /** @a copy has what @a params has, newer members included, and zeros behind. */
 void uci_params_copy_init(uci_init_params_t *copy, const ucp_params_t *params);
 void uci_params_copy_ep(uci_ep_params_t *copy, const ucp_ep_params_t *params);
+void uci_params_copy_worker(uci_worker_params_t *copy, const ucp_worker_params_t *params);
+void uci_params_copy_listener(uci_listener_params_t *copy, const ucp_listener_params_t *params);
 void uci_params_copy_request(uci_request_params_t *copy, const ucp_request_param_t *params);
 
 /** Copy what is readable of @a length bytes of the program's, whose end is not known; the first one is there. Zeros behind. */

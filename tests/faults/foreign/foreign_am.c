@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * As foreign_traffic.c, but by active messages of UCX's, in a context of the program's own beside MPI's: eager, by rendezvous, as UCX likes;
- * headers of all lengths; data that are checked in the handler, kept and checked later, or received. MPI starts it, and keeps time.
+ * headers of all lengths; data that are checked in the handler, kept and checked later, or received. MPI starts it, and keeps time. With
+ * FOREIGN_WAY=sock its endpoint is made by socket address.
  *
  * usage: foreign_am SECONDS [SEED]
  *
@@ -10,6 +11,8 @@
  * @link -lucp -lucs
  */
 #define _GNU_SOURCE /* memmem, in pattern.h */
+#include <arpa/inet.h>
+#include <netinet/in.h>
 #include <ucp/api/ucp.h>
 
 #include "tally.h"
@@ -20,8 +23,9 @@ static struct {
     ucp_context_h context;
     ucp_worker_h worker;
     ucp_ep_h ep;
-    uint64_t next[2]; /* number of the next message by its sender's rank */
-    uint64_t random;  /* the same on both ranks: they agree on what comes next */
+    ucp_listener_h listener; /* of rank 0, or NULL */
+    uint64_t next[2];        /* number of the next message by its sender's rank */
+    uint64_t random;         /* the same on both ranks: they agree on what comes next */
     unsigned char *out[WINDOW], *in[WINDOW];
     const void *kept[WINDOW];
     int kept_count, received, partner;
@@ -202,6 +206,80 @@ static void connect_workers(void)
     ucp_worker_release_address(traffic.worker, address);
 }
 
+static ucp_conn_request_h caller;
+
+static void on_request(ucp_conn_request_h request, void *arg)
+{
+    (void)arg;
+    caller = request;
+}
+
+/* That the other side has closed is called an error */
+static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    (void)arg;
+    (void)ep;
+    CHECK(status == UCS_ERR_CONNECTION_RESET, "the endpoint fails: %s", ucs_status_string(status));
+}
+
+static int listen_here(struct sockaddr_in *address)
+{
+    ucp_listener_params_t params = {.field_mask = UCP_LISTENER_PARAM_FIELD_SOCK_ADDR |
+                                                  UCP_LISTENER_PARAM_FIELD_CONN_HANDLER,
+                                    .sockaddr        = {(struct sockaddr *)address, sizeof(*address)},
+                                    .conn_handler.cb = on_request};
+    ucp_listener_attr_t attr     = {.field_mask = UCP_LISTENER_ATTR_FIELD_SOCKADDR};
+
+    CHECK(ucp_listener_create(traffic.worker, &params, &traffic.listener) == UCS_OK, "no listener");
+    CHECK(ucp_listener_query(traffic.listener, &attr) == UCS_OK, "no port");
+    return ((struct sockaddr_in *)&attr.sockaddr)->sin_port;
+}
+
+/* UCX connects in progress only, of both sides */
+static void await_other(void)
+{
+    MPI_Request barrier;
+    int is_here = 0;
+
+    MPI_Ibarrier(MPI_COMM_WORLD, &barrier);
+    while (!is_here) {
+        ucp_worker_progress(traffic.worker);
+        MPI_Test(&barrier, &is_here, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Rank 0 is the server */
+static void connect_by_socket(void)
+{
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    ucp_ep_params_t ep         = {.field_mask     = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                                  .err_mode       = UCP_ERR_HANDLING_MODE_PEER,
+                                  .err_handler.cb = on_error,
+                                  .flags          = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER,
+                                  .sockaddr       = {(struct sockaddr *)&address, sizeof(address)}};
+    ucp_request_param_t none   = {.op_attr_mask = 0};
+    int port                   = (check.rank == 0) ? listen_here(&address) : 0;
+
+    MPI_Bcast(&port, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    while ((check.rank == 0) && (caller == NULL)) {
+        ucp_worker_progress(traffic.worker);
+    }
+    address.sin_port = (in_port_t)port;
+    ep.conn_request  = caller;
+    ep.field_mask |= (check.rank == 0) ? UCP_EP_PARAM_FIELD_CONN_REQUEST
+                                       : UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR;
+    CHECK(ucp_ep_create(traffic.worker, &ep, &traffic.ep) == UCS_OK, "no endpoint");
+    finish(ucp_ep_flush_nbx(traffic.ep, &none));
+    await_other();
+}
+
+static bool is_by_socket(void)
+{
+    const char *way = getenv("FOREIGN_WAY");
+
+    return (way != NULL) && (strcmp(way, "sock") == 0);
+}
+
 static void open_ucx(void)
 {
     ucp_params_t params            = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_AM};
@@ -219,15 +297,26 @@ static void open_ucx(void)
     ucp_config_release(config);
     CHECK(ucp_worker_create(traffic.context, &worker, &traffic.worker) == UCS_OK, "no worker");
     CHECK(ucp_worker_set_am_recv_handler(traffic.worker, &handler) == UCS_OK, "no handler");
-    connect_workers();
+    if (is_by_socket()) {
+        connect_by_socket();
+    } else {
+        connect_workers();
+    }
 }
 
+/* By socket both sides close by force, behind all messages: who closes first cuts the other one off */
 static void close_ucx(void)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};
 
+    if (is_by_socket()) {
+        param = (ucp_request_param_t){.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    }
     finish(ucp_ep_close_nbx(traffic.ep, &param));
     MPI_Barrier(MPI_COMM_WORLD);
+    if (traffic.listener != NULL) {
+        ucp_listener_destroy(traffic.listener);
+    }
     ucp_worker_destroy(traffic.worker);
     ucp_cleanup(traffic.context);
 }

@@ -108,6 +108,10 @@ attacks=(
     "- wire/recv      tcp,self       stream healed  FOREIGN_WAY=rma"
     "- wire/cma       posix,cma,self get    healed  FOREIGN_WAY=rma"
     "* wire/recv      tcp,self       -      shown   FOREIGN_WAY=rma"
+    "* wire/recv      tcp,self       auto   healed  FOREIGN_WAY=sock UCI_REQUIRE=on"
+    "- wire/recv      tcp,self       stream healed  FOREIGN_WAY=sock"
+    "- headers/recv   tcp,self       auto   healed  FOREIGN_WAY=sock"
+    "* wire/recv      tcp,self       -      shown   FOREIGN_WAY=sock"
     "* memory/mixed   posix,self     -      shown"
     "- memory/frozen  sysv,self      -      shown"
     "- wire/cma       posix,cma,self -      shown"
@@ -146,10 +150,10 @@ hits_of() {
     awk '/^(flip|wire): [0-9]+ hits/ { hits += $2 } END { print hits + 0 }' "${files[@]}"
 }
 
-# program_of [NAME=VALUE]...: what is attacked, by its way: messages, or active messages or one-sided operations of UCX's.
+# program_of [NAME=VALUE]...: what is attacked, by its way: messages, or active messages (am, by socket address too: sock) or one-sided operations of UCX's.
 program_of() {
-    [[ " $* " != *" FOREIGN_WAY=am "* ]] || { say foreign_am; return; }
     [[ " $* " != *" FOREIGN_WAY=rma "* ]] || { say foreign_rma; return; }
+    [[ " $* " != *" FOREIGN_WAY="* ]] || { say foreign_am; return; }
     say foreign_traffic
 }
 

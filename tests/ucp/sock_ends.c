@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * How connections by socket address begin and end: closed in all orders, rejected, never accepted, failed, made again, and thousands of
+ * them. (Processes without UCI on one side, and those that die: unlike.c.)
+ */
+#include "sock_test.h"
+
+enum { FEATURES = UCP_FEATURE_TAG | UCP_FEATURE_AM };
+
+static sock_side_t *server, *client;
+static sock_end_t at_server, at_client;
+
+static void open_both(void)
+{
+    server = sock_open(FEATURES, 0);
+    client = sock_open(FEATURES, 0);
+    sock_listen(server);
+}
+
+static void close_sides(void)
+{
+    sock_close(client);
+    sock_close(server);
+}
+
+static void exchange_some(unsigned seed)
+{
+    sock_exchange(&at_client, server, 10, seed);
+    sock_exchange(&at_server, client, 10000, seed);
+    sock_exchange(&at_client, server, 200000, seed);
+}
+
+/* Who hears that the other side has gone has had all that was sent before */
+static void close_in_turn(bool server_first, bool first_forces, bool talk)
+{
+    sock_end_t *first = server_first ? &at_server : &at_client, *second = server_first ? &at_client : &at_server;
+
+    open_both();
+    sock_join(&at_client, client, &at_server, server);
+    if (talk) {
+        exchange_some(1);
+    }
+    sock_end_close(first, first_forces);
+    sock_settle(20);
+    UT_CHECK(second->errors <= 1, "%u errors", second->errors);
+    sock_end_close(second, true);
+    close_sides();
+}
+
+static void close_orders(void)
+{
+    unsigned i;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    for (i = 0; i < 8; ++i) {
+        close_in_turn(i & 1, i & 2, i & 4);
+    }
+}
+
+static void close_together(void)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t ptrs[2];
+    unsigned i;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    for (i = 0; i < 3; ++i) {
+        open_both();
+        sock_join(&at_client, client, &at_server, server);
+        if (i > 0) {
+            exchange_some(i);
+        }
+        if (i > 1) {
+            sock_settle(30);
+        }
+        ptrs[0] = ucp_ep_close_nbx(at_client.ep, &none);
+        ptrs[1] = ucp_ep_close_nbx(at_server.ep, &none);
+        sock_wait(ptrs[0]);
+        sock_wait(ptrs[1]);
+        close_sides();
+    }
+}
+
+/* A client that has gone before its connection was accepted */
+static void close_at_once(void)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t ptr;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    sock_connect(&at_client, client, server->port, 0);
+    UT_CHECK(!UCS_STATUS_IS_ERR(sock_end_close(&at_client, true)), "close by force");
+    sock_settle(20);
+
+    sock_connect(&at_client, client, server->port, 0);
+    ptr = ucp_ep_close_nbx(at_client.ep, &none);
+    sock_settle(20);
+    while (server->taken + 1 < server->asked) { /* of the first one */
+        ucp_listener_reject(server->listener, sock_await(server));
+    }
+    sock_accept(&at_server, server, server);
+    sock_wait(ptr);
+    sock_settle(20);
+    sock_end_close(&at_server, true);
+    close_sides();
+}
+
+/* -------------------------------------------------------------- refusals */
+
+static void rejected(void)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t sends[2];
+    char data[100] = "";
+    char *large;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    large = calloc(1, 100000);
+    sock_connect(&at_client, client, server->port, 0);
+    sends[0] = ucp_tag_send_nbx(at_client.ep, data, sizeof(data), 1, &none);
+    sends[1] = ucp_tag_send_nbx(at_client.ep, large, 100000, 1, &none);
+    UT_CHECK_STATUS(ucp_listener_reject(server->listener, sock_await(server)), UCS_OK, "ucp_listener_reject");
+    ut_clock_start();
+    while (at_client.errors == 0) {
+        sock_progress();
+        ut_clock_check("a rejection");
+    }
+    UT_CHECK_STATUS(at_client.error, UCS_ERR_REJECTED, "the client's error");
+    UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(sends[0])), "a send to nobody ends well");
+    UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(sends[1])), "a send to nobody ends well");
+    UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(ucp_tag_send_nbx(at_client.ep, data, sizeof(data), 1, &none))),
+             "a send by an endpoint that has failed ends well");
+    sock_end_close(&at_client, true);
+    UT_CHECK(at_client.errors == 1, "%u errors", at_client.errors);
+
+    /* and the next one is accepted */
+    sock_join(&at_client, client, &at_server, server);
+    exchange_some(3);
+    sock_end_close(&at_client, false);
+    sock_end_close(&at_server, true);
+    free(large);
+    close_sides();
+}
+
+static void nobody_listens(void)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t send;
+    char data[100] = "";
+    uint16_t port;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    port = server->port;
+    ucp_listener_destroy(server->listener);
+    server->listener = NULL;
+    sock_connect(&at_client, client, port, 0);
+    send = ucp_tag_send_nbx(at_client.ep, data, sizeof(data), 1, &none);
+    ut_clock_start();
+    while (at_client.errors == 0) {
+        sock_progress();
+        ut_clock_check("an error");
+    }
+    UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(send)), "a send to nobody ends well");
+    sock_end_close(&at_client, true);
+    close_sides();
+}
+
+/* A server that is elsewhere: nothing fails, and what is given up is canceled */
+static void never_accepted(void)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t sends[2];
+    char data[100] = "", *large;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    large = calloc(1, 100000);
+    sock_connect(&at_client, client, server->port, 0);
+    sends[0] = ucp_tag_send_nbx(at_client.ep, data, sizeof(data), 1, &none);
+    sends[1] = ucp_tag_send_nbx(at_client.ep, large, 100000, 1, &none);
+    (void)sock_await(server);
+    sock_settle(100);
+    UT_CHECK(at_client.errors == 0, "an error");
+    UT_CHECK(UCS_PTR_IS_PTR(sends[1]) && (ucp_request_check_status(sends[1]) == UCS_INPROGRESS), "a send is over");
+    sock_end_close(&at_client, true);
+    UT_CHECK_STATUS(sock_wait(sends[1]), UCS_ERR_CANCELED, "large send");
+    if (UCS_PTR_IS_PTR(sends[0])) {
+        sock_wait(sends[0]);
+    }
+    free(large);
+    close_sides();
+}
+
+/* ------------------------------------------------------------- many times */
+
+/* Receives that nothing comes for any more are the worker's, and stay */
+static void again(void)
+{
+    unsigned i;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    for (i = 0; i < 30; ++i) {
+        sock_join(&at_client, client, &at_server, server);
+        exchange_some(i);
+        sock_end_close((i & 1) ? &at_client : &at_server, (i & 2) != 0);
+        sock_settle((i & 4) ? 10 : 0);
+        sock_end_close((i & 1) ? &at_server : &at_client, true);
+    }
+    close_sides();
+}
+
+/* The next one is open before the last one is closed */
+static void overlapping(void)
+{
+    enum { ENDS = 3 };
+    sock_end_t ends[ENDS][2];
+    unsigned i;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    for (i = 0; i < 24; ++i) {
+        at_client = ends[i % ENDS][0];
+        at_server = ends[i % ENDS][1];
+        if (i >= ENDS) {
+            sock_end_close(&ends[i % ENDS][0], (i & 1) != 0);
+            sock_end_close(&ends[i % ENDS][1], true);
+        }
+        sock_join(&ends[i % ENDS][0], client, &ends[i % ENDS][1], server);
+        at_client = ends[i % ENDS][0];
+        at_server = ends[i % ENDS][1];
+        exchange_some(i);
+    }
+    for (i = 0; i < ENDS; ++i) {
+        sock_end_close(&ends[i][0], false);
+        sock_end_close(&ends[i][1], true);
+    }
+    close_sides();
+}
+
+static void connect_once(unsigned seed)
+{
+    sock_join(&at_client, client, &at_server, server);
+    sock_exchange(&at_client, server, 100, seed);
+    sock_exchange(&at_server, client, 100, seed);
+    sock_end_close(&at_client, false);
+    sock_end_close(&at_server, true);
+}
+
+/* Of one client; and of clients that are new each time. What is kept of one is not kept of the next */
+static void churn(bool new_clients, unsigned count, size_t most)
+{
+    size_t before = 0;
+    unsigned i;
+
+    open_both();
+    for (i = 0; i < count; ++i) {
+        if (new_clients) {
+            sock_close(client);
+            client = sock_open(FEATURES, 0);
+        }
+        connect_once(i);
+        if (i == count / 2) {
+            before = sock_memory();
+        }
+    }
+    UT_CHECK(sock_memory() <= before + most, "%u connections take %zu KiB", count - (count / 2),
+             sock_memory() - before);
+    close_sides();
+}
+
+/* More of them, for who has the time: SOCK_CHURN=5 */
+static unsigned times(void)
+{
+    const char *text = getenv("SOCK_CHURN");
+
+    return (text != NULL) ? (unsigned)atoi(text) : 1;
+}
+
+static void thousands(void)
+{
+    if (sock_is_possible()) {
+        churn(false, 400 * times(), 1024);
+    }
+}
+
+static void new_clients(void)
+{
+    if (sock_is_possible()) {
+        churn(true, 80 * times(), 2048);
+    }
+}
+
+static const ut_test_t tests[] = {UT_TEST(close_orders), UT_TEST(close_together), UT_TEST(close_at_once),
+                                  UT_TEST(rejected),     UT_TEST(nobody_listens), UT_TEST(never_accepted),
+                                  UT_TEST(again),        UT_TEST(overlapping),    UT_TEST(thousands),
+                                  UT_TEST(new_clients)};
+
+UT_MAIN(tests)
