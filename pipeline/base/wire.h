@@ -179,7 +179,7 @@ typedef struct uci_rma_header {
     uint8_t kind;     /**< uci_rma_kind_t */
     uint8_t op;       /**< uci_rma_op_t; 0 */
     uint8_t fetch;    /**< 1: the origin is told what was there */
-    uint8_t zero;     /**< 0 */
+    uint8_t fence;    /**< 1: it comes behind a fence */
 } uci_rma_header_t;
 
 /** Header of UCI_OWN_AM_RMA_REPLY. */

@@ -122,7 +122,8 @@ static uci_rma_out_t uci_rma_out(uci_ep_t *ep, uci_rma_kind_t kind, uint64_t add
                                    .address = address,
                                    .length  = length,
                                    .region  = key->packed.region,
-                                   .kind    = (uint8_t)kind},
+                                   .kind    = (uint8_t)kind,
+                                   .fence   = ep->peer->rma.fenced == ep->peer->rma.sent},
                          .param = param};
 
     ep->peer->worker->rma.used = true;

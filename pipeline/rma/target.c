@@ -19,6 +19,8 @@ typedef struct uci_rma_job {
     void *data; /* memory of an active message, or its descriptor */
     size_t length;
     bool large, fetching;
+    bool over; /* it has been fetched, or can't be: it ends when those before it have */
+    ucs_status_t status;
 } uci_rma_job_t;
 
 /* -------------------------------------------------------------- answers */
@@ -201,6 +203,9 @@ static void uci_rma_execute(uci_peer_t *peer, const uci_rma_header_t *what, cons
 
 /* ----------------------------------------------------------- large puts */
 
+/* Large puts that are fetched at a time, of one origin */
+#define UCI_RMA_FETCHES 16u
+
 static void uci_rma_go_on(uci_peer_t *peer);
 
 static void uci_rma_put_fetched(void *request, ucs_status_t status, size_t length, void *arg)
@@ -209,21 +214,17 @@ static void uci_rma_put_fetched(void *request, ucs_status_t status, size_t lengt
     uci_peer_t *peer   = job->peer;
 
     uci_request_release(uci_request_from_user(request));
-    uci_list_del(&job->link);
     if (peer == NULL) {
         free(job);
         return;
     }
-    if (status != UCS_OK) {
-        uci_rma_failed(peer, &job->what, status);
-    }
-    free(job);
-    uci_rma_executed(peer);
+    job->over   = true;
+    job->status = status;
     uci_rma_go_on(peer);
     uci_rma_tell(peer->worker); /* now, as what is executed within a turn */
 }
 
-/* Into the region. The job is the first of its peer's. @return an error: the put is over */
+/* Into the region. @return an error: the put is over */
 static ucs_status_t uci_rma_put_fetch(uci_rma_job_t *job)
 {
     ucp_request_param_t param  = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
@@ -245,41 +246,103 @@ static ucs_status_t uci_rma_put_fetch(uci_rma_job_t *job)
                                                                                                  : UCS_OK;
 }
 
-/* The first of those that wait is over: large ones have ended in their own way */
+static uci_rma_job_t *uci_rma_first(uci_peer_t *peer)
+{
+    return uci_list_is_empty(&peer->rma.jobs) ? NULL : uci_container_of(peer->rma.jobs.next, uci_rma_job_t, link);
+}
+
+/* One that does not use its descriptor gives it back */
 static void uci_rma_job_end(uci_rma_job_t *job)
 {
+    if (!job->fetching) {
+        uci_user_am_release(job->peer->worker, job->data);
+    }
     uci_list_del(&job->link);
-    uci_user_am_release(job->peer->worker, job->data);
     free(job);
 }
 
-static void uci_rma_job_fail(uci_rma_job_t *job, ucs_status_t status)
+/* The first of those that wait. @return false: it is being fetched */
+static bool uci_rma_job_go_on(uci_rma_job_t *job)
 {
-    uci_rma_end_refused(job->peer, &job->what, status);
-    uci_rma_executed(job->peer);
+    uci_peer_t *peer = job->peer;
+
+    if (!job->large) {
+        uci_rma_execute(peer, &job->what, job->data);
+        uci_rma_job_end(job);
+        return true;
+    }
+    if (!job->over) {
+        return false;
+    }
+    if (job->status != UCS_OK) {
+        uci_rma_end_refused(peer, &job->what, job->status);
+    }
+    uci_rma_executed(peer);
     uci_rma_job_end(job);
+    return true;
+}
+
+static bool uci_rma_is_apart(const uci_rma_header_t *one, const uci_rma_header_t *other)
+{
+    return (one->region != other->region) || (one->address + one->length <= other->address) ||
+           (other->address + other->length <= one->address);
+}
+
+/* Nobody sees in which order large puts are done that go to different places, and have no fence between them */
+static bool uci_rma_may_begin(uci_peer_t *peer, const uci_rma_job_t *job)
+{
+    unsigned count = 0;
+
+    uci_list_for_each(other, &peer->rma.jobs, uci_rma_job_t, link)
+    {
+        if (other == job) {
+            return true;
+        }
+        if (job->what.fence || !other->large || !uci_rma_is_apart(&job->what, &other->what) ||
+            (++count >= UCI_RMA_FETCHES)) {
+            return false;
+        }
+    }
+    return false;
+}
+
+static void uci_rma_begin(uci_rma_job_t *job)
+{
+    ucs_status_t status = uci_rma_put_fetch(job);
+
+    if (status != UCS_OK) {
+        job->over   = true;
+        job->status = status;
+    }
+}
+
+/* @return one that is to be fetched now; or NULL */
+static uci_rma_job_t *uci_rma_next_fetch(uci_peer_t *peer)
+{
+    uci_list_for_each(job, &peer->rma.jobs, uci_rma_job_t, link)
+    {
+        if (!job->large || !uci_rma_may_begin(peer, job)) {
+            return NULL;
+        }
+        if (!job->fetching && !job->over) {
+            return job;
+        }
+    }
+    return NULL;
 }
 
 static void uci_rma_go_on(uci_peer_t *peer)
 {
     uci_rma_job_t *job;
-    ucs_status_t status;
 
-    while (!uci_list_is_empty(&peer->rma.jobs)) {
-        job = uci_container_of(peer->rma.jobs.next, uci_rma_job_t, link);
-        if (job->fetching) {
-            return;
+    do {
+        while (((job = uci_rma_first(peer)) != NULL) && uci_rma_job_go_on(job)) {
         }
-        if (!job->large) {
-            uci_rma_execute(peer, &job->what, job->data);
-            uci_rma_job_end(job);
-            continue;
+        job = uci_rma_next_fetch(peer);
+        if (job != NULL) {
+            uci_rma_begin(job);
         }
-        status = uci_rma_put_fetch(job);
-        if (status != UCS_OK) {
-            uci_rma_job_fail(job, status);
-        }
-    }
+    } while (job != NULL);
 }
 
 /* -------------------------------------------------------------- arriving */
@@ -288,7 +351,7 @@ static bool uci_rma_can_be(const uci_rma_header_t *what, size_t length, bool lar
 {
     bool is_word = (what->length == sizeof(uint32_t)) || (what->length == sizeof(uint64_t));
 
-    if ((what->fetch > 1) || (what->zero != 0) || (what->op >= UCI_RMA_OP_LAST)) {
+    if ((what->fetch > 1) || (what->fence > 1) || (what->op >= UCI_RMA_OP_LAST)) {
         return false;
     }
     switch (what->kind) {
@@ -344,7 +407,6 @@ ucs_status_t uci_rma_arrived(void *arg, const void *header, size_t header_length
     uci_peer_t *peer = arg;
     uci_rma_header_t what;
     ucs_status_t status;
-    bool is_first;
 
     what.kind = UCI_RMA_KIND_LAST;
     if (header_length == sizeof(what)) {
@@ -358,11 +420,9 @@ ucs_status_t uci_rma_arrived(void *arg, const void *header, size_t header_length
         uci_rma_execute(peer, &what, data);
         return UCS_OK;
     }
-    is_first = uci_list_is_empty(&peer->rma.jobs);
-    status   = uci_rma_keep(peer, &what, data, length, large);
-    if ((status == UCS_INPROGRESS) && is_first) {
-        uci_rma_go_on(peer);
-        return UCS_OK; /* its descriptor has been taken */
+    status = uci_rma_keep(peer, &what, data, length, large);
+    if (large && (status == UCS_INPROGRESS)) {
+        uci_rma_go_on(peer); /* which may take its descriptor */
     }
     return status;
 }
@@ -376,7 +436,7 @@ void uci_rma_cleanup(uci_peer_t *peer)
     {
         uci_list_del(&job->link);
         job->peer = NULL;
-        if (!job->fetching) {
+        if (job->over || !job->fetching) {
             free(job);
         }
     }

@@ -170,36 +170,41 @@ static void users_memory(void)
 }
 
 /* Many at a time; a worker's flush waits for all of them */
-static void many(void)
+static void many_of(unsigned count, unsigned each)
 {
-    enum { MANY = 200, EACH = 5000 };
     ucp_request_param_t none = {.op_attr_mask = 0};
-    ucs_status_ptr_t gets[MANY];
+    ucs_status_ptr_t gets[200];
     unsigned i;
 
     open_pair(false);
-    for (i = 0; i < MANY; ++i) {
+    for (i = 0; i < count; ++i) {
         ucs_status_t status;
 
-        ut_fill(local + ((size_t)i * EACH), EACH, i);
-        status = ucp_put_nbi(pair.a->ep, local + ((size_t)i * EACH), EACH,
-                             (uintptr_t)(region.memory + GUARD + (i * EACH)), region.rkey);
+        ut_fill(local + ((size_t)i * each), each, i);
+        status = ucp_put_nbi(pair.a->ep, local + ((size_t)i * each), each,
+                             (uintptr_t)(region.memory + GUARD + (i * each)), region.rkey);
         UT_CHECK(!UCS_STATUS_IS_ERR(status), "ucp_put_nbi: %s", ucs_status_string(status));
     }
     UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_worker_flush_nbx(pair.a->worker, &none)), UCS_OK, "ucp_worker_flush_nbx");
-    for (i = 0; i < MANY; ++i) {
-        UT_CHECK(ut_verify(region.memory + GUARD + (i * EACH), EACH, i) == SIZE_MAX, "put %u: wrong content", i);
+    for (i = 0; i < count; ++i) {
+        UT_CHECK(ut_verify(region.memory + GUARD + (i * each), each, i) == SIZE_MAX, "put %u: wrong content", i);
     }
-    memset(local, 0, (size_t)MANY * EACH);
-    for (i = 0; i < MANY; ++i) {
-        gets[i] = ucp_get_nbx(pair.a->ep, local + ((size_t)i * EACH), EACH,
-                              (uintptr_t)(region.memory + GUARD + (i * EACH)), region.rkey, &none);
+    memset(local, 0, (size_t)count * each);
+    for (i = 0; i < count; ++i) {
+        gets[i] = ucp_get_nbx(pair.a->ep, local + ((size_t)i * each), each,
+                              (uintptr_t)(region.memory + GUARD + (i * each)), region.rkey, &none);
     }
-    for (i = 0; i < MANY; ++i) {
+    for (i = 0; i < count; ++i) {
         UT_CHECK_STATUS(ut_wait_ptr(&pair, gets[i]), UCS_OK, "ucp_get_nbx");
-        UT_CHECK(ut_verify(local + ((size_t)i * EACH), EACH, i) == SIZE_MAX, "get %u: wrong content", i);
+        UT_CHECK(ut_verify(local + ((size_t)i * each), each, i) == SIZE_MAX, "get %u: wrong content", i);
     }
     close_pair();
+}
+
+static void many(void)
+{
+    many_of(200, 5000);
+    many_of(50, 100000);
 }
 
 /* A worker that talks to itself */

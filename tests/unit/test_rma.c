@@ -209,6 +209,40 @@ Test(rma, lost_and_once)
     cr_expect(*(uint64_t *)(void *)memory == 8);
 }
 
+static void put_other(unsigned number, size_t offset, size_t from, size_t length)
+{
+    ucp_request_param_t param = param_of(number);
+
+    uci_worker_enter(net_nodes[0].worker);
+    (void)talk_keep(uci_rma_put(net_nodes[0].ep, bytes + from, length, there(offset), &key, &param));
+    uci_worker_leave(net_nodes[0].worker);
+}
+
+/* Large puts may be fetched at the same time; what goes to the same place, or comes behind a fence, is done after what was sent before */
+Test(rma, large_ones)
+{
+    enum { EACH = 12000, COUNT = 9 };
+    unsigned i;
+
+    for (i = 0; i < COUNT; ++i) {
+        put(i + 1, (size_t)i * EACH, EACH);
+    }
+    put_other(20, 0, EACH + 1, EACH);
+    uci_worker_enter(net_nodes[0].worker);
+    uci_rma_fence(net_nodes[0].worker);
+    uci_worker_leave(net_nodes[0].worker);
+    put_other(21, 8 * EACH, 3, EACH);
+    put_other(22, 0, 5, 100);
+    talk_lose_frame(1, 3);
+    flush(23);
+    await(23);
+    cr_expect(status_of(23) == UCS_OK);
+    cr_expect(memcmp(memory, bytes + 5, 100) == 0, "not what was put last");
+    cr_expect(memcmp(memory + 100, bytes + EACH + 1 + 100, EACH - 100) == 0, "not what was put behind");
+    cr_expect(memcmp(memory + EACH, bytes + EACH, 7 * EACH) == 0);
+    cr_expect(memcmp(memory + (8 * EACH), bytes + 3, EACH) == 0, "not what was put behind the fence");
+}
+
 /* An atomic operation that is over tells that the get before it is */
 Test(rma, what_is_fetched_ends_in_order)
 {
@@ -370,8 +404,8 @@ Test(rma, operations_that_can_t_be)
     bad.op = UCI_RMA_ADD;
     ++bad.address;
     arrive(uci_rma_arrived, &bad, sizeof(bad), 8);
-    bad      = good;
-    bad.zero = 1;
+    bad       = good;
+    bad.fence = 2;
     arrive(uci_rma_arrived, &bad, sizeof(bad), 8);
     cr_expect(refused() == 7, "%lu", (unsigned long)refused());
     arrive(uci_rma_arrived, &good, sizeof(good), 8);
