@@ -172,7 +172,7 @@ void uci_peer_set_way(uci_peer_t *peer, bool by_socket)
     {
         is_new = is_new && !ep->user;
     }
-    peer->by_socket = by_socket && (peer->by_socket || is_new);
+    peer->lanes.by_socket = by_socket && (peer->lanes.by_socket || is_new);
 }
 
 void uci_ep_number(uci_ep_t *ep)
@@ -235,7 +235,7 @@ bool uci_ep_is_last_of_user(const uci_ep_t *ep)
 static ucp_ep_h uci_peer_connect(uci_peer_t *peer)
 {
     if ((peer->address == NULL) ||
-        ((peer->by_socket || uci_conversation_is_closed(&peer->conversation)) && uci_peer_is_gone(peer)) ||
+        ((peer->lanes.by_socket || uci_conversation_is_closed(&peer->conversation)) && uci_peer_is_gone(peer)) ||
         (uci_ep_open_internal(peer) != UCS_OK)) {
         return NULL;
     }

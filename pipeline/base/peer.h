@@ -52,6 +52,7 @@ typedef struct uci_peer_lanes {
     char *device;     /**< that all of them use; NULL: there is more than one */
     bool slow_link;   /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK */
     bool rdma;        /**< gets take no work of its processor; known when the plan is */
+    bool by_socket; /**< it has never been connected but by socket address: when it has gone UCI does not connect itself */
 } uci_peer_lanes_t;
 
 /* Each layer has its part, declared in its folder (*_part.h), which it alone writes. What is beside them is of base. */
@@ -75,8 +76,7 @@ typedef struct uci_peer {
 
     uci_list_t eps; /**< uci_ep_t; the first carries our active messages */
     uint32_t eps_numbered;
-    bool known;     /**< mark is valid */
-    bool by_socket; /**< it has never been connected but by socket address: when it has gone UCI does not connect itself */
+    bool known; /**< mark is valid */
     uci_mark_t mark;
     uci_seal_pair_t *pair; /**< keys, made with its mark, and kept as long as the worker lives; or NULL */
     void *address;         /**< UCX address, to connect back; may be NULL */
