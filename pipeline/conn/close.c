@@ -312,15 +312,21 @@ static void uci_close_let_go(uci_close_t *closing)
     uci_close_done(closing, UCS_OK);
 }
 
+/* Connected by socket address UCX takes leave of its peer, too: it loses its request if the worker goes meanwhile */
+#define UCI_CLOSE_SOCKET_NS 250000000ul
+
 /* Our BYE has; or it lies behind so much that its peer does not take, that he is past taking anything: sooner if he has said that he waits
  * for nothing. It may also wait for an endpoint that is still connecting, which UCX does not like to lose (uci_ep_shutdown()) */
 static bool uci_close_has_left(const uci_close_t *closing)
 {
     const uci_peer_t *peer = closing->peer;
-    bool is_over = uci_conversation_is_gone(&peer->conversation) && (peer->conversation.gone_time != UINT64_MAX);
+    bool is_over  = uci_conversation_is_gone(&peer->conversation) && (peer->conversation.gone_time != UINT64_MAX);
+    uint64_t time = uci_process_time_ns() - closing->flush_time;
 
-    return (peer->talk.byes == 0) ||
-           (uci_process_time_ns() > closing->flush_time + (is_over ? UCI_CLOSE_REPORT_NS : UCI_CLOSE_TIMEOUT_NS));
+    if (peer->talk.byes == 0) {
+        return !peer->lanes.by_socket || (time > UCI_CLOSE_SOCKET_NS);
+    }
+    return time > (is_over ? UCI_CLOSE_REPORT_NS : UCI_CLOSE_TIMEOUT_NS);
 }
 
 static void uci_close_advance(uci_close_t *closing)

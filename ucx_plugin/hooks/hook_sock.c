@@ -255,10 +255,11 @@ static void uci_hook_listener_wrap(uci_listener_t *listener, ucp_listener_params
 /* One of both handlers, as UCX wants it; else it says what is wrong */
 static bool uci_hook_listener_is_ours(ucp_worker_h worker, const ucp_listener_params_t *params)
 {
-    uint64_t handlers = params->field_mask &
-                        (UCP_LISTENER_PARAM_FIELD_ACCEPT_HANDLER | UCP_LISTENER_PARAM_FIELD_CONN_HANDLER);
+    bool accepts = (params->field_mask & UCP_LISTENER_PARAM_FIELD_ACCEPT_HANDLER) != 0;
+    bool asks    = (params->field_mask & UCP_LISTENER_PARAM_FIELD_CONN_HANDLER) != 0;
 
-    return (uci_plugin_worker(worker) != NULL) && (handlers != 0) && ((handlers & (handlers - 1)) == 0);
+    return (uci_plugin_worker(worker) != NULL) && (accepts != asks) &&
+           (accepts ? (params->accept_handler.cb != NULL) : (params->conn_handler.cb != NULL));
 }
 
 UCI_EXPORT ucs_status_t ucp_listener_create(ucp_worker_h worker, const ucp_listener_params_t *params,
