@@ -36,11 +36,12 @@ struct uci_worker;
 typedef struct uci_ep {
     ucp_ep_h ucp;
     struct uci_peer *peer;
-    uci_list_t link;                   /**< in peer->eps */
-    bool user;                         /**< the user holds it */
-    bool shown;                        /**< UCI has made it, and has told the user of it, to answer by */
-    bool half;                         /**< the other side has closed its end, see uci_peer_endpoint_whole() */
-    bool closing;                      /**< the user has closed it, UCX's end is still open */
+    uci_list_t link; /**< in peer->eps */
+    bool user;       /**< the user holds it */
+    bool shown;      /**< UCI has made it, and has told the user of it, to answer by */
+    bool half;       /**< the other side has closed its end, see uci_peer_endpoint_whole() */
+    bool closing;    /**< the user has closed it, UCX's end is still open */
+    bool crossed; /**< to oneself, and what it sends into a stream comes by its twin, as UCP_EP_PARAMS_FLAGS_NO_LOOPBACK says */
     uint32_t number;                   /**< the user's to this peer, from 1 on, in order; 0: it is none of theirs yet */
     void *user_data;                   /**< the user's, of UCP_EP_PARAM_FIELD_USER_DATA */
     ucp_err_handler_cb_t user_handler; /**< what the user wants to be called when it fails; may be NULL */

@@ -186,7 +186,7 @@ typedef struct uci_rma_header {
 typedef struct uci_rma_reply {
     uint64_t number; /**< of the operation */
     int32_t status;  /**< ucs_status_t: an error has no data */
-    uint32_t zero;   /**< 0 */
+    uint32_t offset; /**< of these bytes among those that are fetched: they may come in pieces, in order */
 } uci_rma_reply_t;
 
 /** Header of UCI_OWN_AM_RMA_DONE. */

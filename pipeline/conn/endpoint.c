@@ -88,6 +88,8 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
         }
     }
     uci_ep_number(ep);
+    ep->crossed = (peer->uid == worker->uid) && (params->field_mask & UCP_EP_PARAM_FIELD_FLAGS) &&
+                  (params->flags & UCP_EP_PARAMS_FLAGS_NO_LOOPBACK);
     ep->user_data = (params->field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ? params->user_data : NULL;
     uci_ep_begin(ep);
     *ep_p = ep;

@@ -377,6 +377,12 @@ ucs_status_t uci_user_stream_arrived(void *arg, const void *header, size_t heade
 
 /* ---------------------------------------------------------- the program */
 
+/* What the other side calls it: as we do, but those to oneself of which UCX makes pairs (UCP_EP_PARAMS_FLAGS_NO_LOOPBACK) are each other's */
+static uint32_t uci_user_stream_number_there(const uci_ep_t *ep)
+{
+    return uci_unlikely(ep->crossed) ? ((ep->number - 1) ^ 1u) + 1 : ep->number;
+}
+
 ucs_status_ptr_t uci_user_stream_send(uci_ep_t *ep, const void *buffer, size_t count, const ucp_request_param_t *param)
 {
     uci_user_stream_t *stream = uci_user_stream_of(ep);
@@ -389,7 +395,7 @@ ucs_status_ptr_t uci_user_stream_send(uci_ep_t *ep, const void *buffer, size_t c
     if (stream == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    what = (uci_user_stream_header_t){.number = ep->number, .piece = stream->sent};
+    what = (uci_user_stream_header_t){.number = uci_user_stream_number_there(ep), .piece = stream->sent};
     ret  = uci_user_am_send_own(ep, UCI_OWN_AM_STREAM, 0, &what, sizeof(what), buffer, count, param);
     if (!UCS_PTR_IS_ERR(ret)) {
         ++stream->sent;

@@ -10,7 +10,11 @@
 #include "flush.h"
 #include "live/stats.h"
 #include "message/user_am.h"
+#include "ucp/shared_memory.h"
 #include "util/log.h"
+
+/* Bytes that go in pieces, at most: what is more is moved faster as large messages are */
+#define UCI_RMA_PIECES_MAX (256u << 10)
 
 /* An operation, before it is on its way */
 typedef struct uci_rma_out {
@@ -144,6 +148,18 @@ static ucs_status_ptr_t uci_rma_send(uci_rma_out_t *out, const void *buffer, siz
     return ret;
 }
 
+size_t uci_rma_piece(uci_peer_t *peer, size_t length, size_t header)
+{
+    const uci_link_worker_t *link = &peer->worker->link;
+    size_t piece                  = peer->eager_max - header - UCI_USER_AM_ALIGN;
+
+    if ((length <= piece) || (length > UCI_RMA_PIECES_MAX) || (link->log_bytes + length > link->log_limit) ||
+        uci_shared_memory_is_possible(uci_peer_transports(peer))) {
+        return 0;
+    }
+    return piece;
+}
+
 /* What has a request of its own, or needs none, sends a frame that holds a copy */
 static ucs_status_t uci_rma_send_alone(uci_rma_out_t *out, const void *data, size_t length)
 {
@@ -176,6 +192,38 @@ static ucs_status_ptr_t uci_rma_put_here(const uci_rma_out_t *out, char *memory,
     return (status == UCS_OK) ? uci_request_immediate(out->ep->peer->worker, out->param) : UCS_STATUS_PTR(status);
 }
 
+/* As many operations as pieces, which are copies */
+static ucs_status_t uci_rma_put_pieces(uci_rma_out_t *out, const char *data, size_t piece)
+{
+    size_t length = out->what.length, done;
+    ucs_status_t status;
+
+    for (done = 0; done < length; done += out->what.length) {
+        out->what.length = uci_min(piece, length - done);
+        status           = uci_rma_send_alone(out, data + done, out->what.length);
+        if (status != UCS_OK) {
+            return status;
+        }
+        out->what.address += out->what.length;
+        out->what.number = out->ep->peer->rma.sent;
+    }
+    return UCS_OK;
+}
+
+static ucs_status_ptr_t uci_rma_put_by_message(uci_rma_out_t *out, const void *buffer, size_t count)
+{
+    size_t piece = uci_buffer_is_contig(uci_buffer_datatype(out->param))
+                           ? uci_rma_piece(out->ep->peer, out->what.length, sizeof(out->what))
+                           : 0;
+    ucs_status_t status;
+
+    if (piece == 0) {
+        return uci_rma_send(out, buffer, count, out->param);
+    }
+    status = uci_rma_put_pieces(out, buffer, piece);
+    return (status == UCS_OK) ? uci_request_immediate(out->ep->peer->worker, out->param) : UCS_STATUS_PTR(status);
+}
+
 ucs_status_ptr_t uci_rma_put(uci_ep_t *ep, const void *buffer, size_t count, uint64_t address, const uci_rma_key_t *key,
                              const ucp_request_param_t *param)
 {
@@ -197,7 +245,7 @@ ucs_status_ptr_t uci_rma_put(uci_ep_t *ep, const void *buffer, size_t count, uin
         return uci_rma_put_here(&out, memory, buffer, count);
     }
     UCI_STATS_INC(put_sent);
-    return uci_rma_send(&out, buffer, count, param);
+    return uci_rma_put_by_message(&out, buffer, count);
 }
 
 /* -------------------------------------------------------------- fetching */
@@ -441,9 +489,32 @@ static void uci_rma_say_refused(const uci_peer_t *peer, uint32_t region, uint64_
               (unsigned long)owner, uci_peer_name(peer), uci_ucp.status_string(status));
 }
 
+/* @return whether it is what is still missing of the fetch, or the next part of that */
+static bool uci_rma_reply_can_be(const uci_rma_fetch_t *fetch, const uci_rma_reply_t *reply, size_t length, bool large)
+{
+    size_t missing;
+
+    if ((fetch == NULL) || (reply->status != UCS_OK)) {
+        return (fetch != NULL) && (reply->status < 0);
+    }
+    missing = fetch->req->buffer.length - fetch->got;
+    return (reply->offset == fetch->got) && (length > 0) && (length <= missing) &&
+           (!large || (length == fetch->req->buffer.length));
+}
+
+static void uci_rma_fetch_take(uci_rma_fetch_t *fetch, const void *data, size_t length)
+{
+    uci_buffer_store(&fetch->req->buffer, fetch->got, data, length);
+    fetch->got += length;
+    if (fetch->got == fetch->req->buffer.length) {
+        uci_rma_fetch_end(fetch, UCS_OK);
+    }
+}
+
 ucs_status_t uci_rma_reply_arrived(void *arg, const void *header, size_t header_length, void *data, size_t length,
                                    const ucp_am_recv_param_t *param)
 {
+    bool large             = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
     uci_peer_t *peer       = arg;
     uci_rma_fetch_t *fetch = NULL;
     uci_rma_reply_t reply;
@@ -452,18 +523,17 @@ ucs_status_t uci_rma_reply_arrived(void *arg, const void *header, size_t header_
         memcpy(&reply, header, sizeof(reply));
         fetch = uci_rma_fetch_find(peer, reply.number);
     }
-    if ((fetch == NULL) || (reply.status > 0) || ((reply.status == UCS_OK) && (length != fetch->req->buffer.length))) {
+    if (!uci_rma_reply_can_be(fetch, &reply, length, large)) {
         uci_wire_refuse(peer, "an answer to a get or an atomic operation", "that of none that waits for it");
         return UCS_OK;
     }
     if (reply.status != UCS_OK) {
         uci_rma_say_refused(peer, fetch->what.region, fetch->what.owner, (ucs_status_t)reply.status);
         uci_rma_fetch_end(fetch, (ucs_status_t)reply.status);
-    } else if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
+    } else if (large) {
         uci_rma_fetch_large(fetch, data, length);
     } else {
-        uci_buffer_store(&fetch->req->buffer, 0, data, length);
-        uci_rma_fetch_end(fetch, UCS_OK);
+        uci_rma_fetch_take(fetch, data, length);
     }
     uci_rma_flush_go_on(peer);
     return UCS_OK;

@@ -14,11 +14,18 @@ typedef struct uci_rma_fetch {
     uci_peer_t *peer; /**< NULL: that has gone */
     uci_rma_header_t what;
     uci_request_t *req; /**< with the buffer that it goes into */
+    size_t got;         /**< bytes of it that are here, of what comes in pieces */
     char *staging;      /**< of a large one whose buffer is not contiguous; or NULL */
     bool replied;       /**< it is being fetched */
     bool over;          /**< it is here, or never will be: it ends when all before it have */
     ucs_status_t status;
 } uci_rma_fetch_t;
+
+/**
+ * What goes to, or comes from, another process that shares no memory with it, and is not much more than a frame takes, goes in frames: it is there
+ * sooner than the answer to a descriptor. @param header  bytes. @return how many bytes go in each; 0: all go at once.
+ */
+size_t uci_rma_piece(uci_peer_t *peer, size_t length, size_t header);
 
 /** @return how many of the first operations on a peer's memory are over on both sides. */
 uint64_t uci_rma_settled(const uci_peer_t *peer);

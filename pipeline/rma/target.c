@@ -139,11 +139,30 @@ static ucs_status_t uci_rma_reply_large(uci_peer_t *peer, const uci_rma_reply_t 
     return UCS_PTR_IS_ERR(ret) ? UCS_PTR_STATUS(ret) : UCS_OK;
 }
 
+/* Each piece is a copy. What could not be said ends with the error, behind those that were */
+static ucs_status_t uci_rma_reply_pieces(uci_peer_t *peer, uci_rma_reply_t *reply, const char *memory, size_t length,
+                                         size_t piece)
+{
+    ucs_status_t status = UCS_OK;
+    size_t done, part;
+
+    for (done = 0; (done < length) && (status == UCS_OK); done += part) {
+        part          = uci_min(piece, length - done);
+        reply->offset = (uint32_t)done;
+        status        = uci_rma_say(peer, UCI_OWN_AM_RMA_REPLY, reply, sizeof(*reply), memory + done, part);
+    }
+    return status;
+}
+
 static ucs_status_t uci_rma_reply(uci_peer_t *peer, const uci_rma_header_t *what, ucs_status_t status, const void *data)
 {
     uci_rma_reply_t reply = {.number = what->number, .status = status};
     size_t length         = (status == UCS_OK) ? what->length : 0;
+    size_t piece          = uci_rma_piece(peer, length, sizeof(reply));
 
+    if (piece > 0) {
+        return uci_rma_reply_pieces(peer, &reply, data, length, piece);
+    }
     if (length > peer->eager_max - sizeof(reply) - UCI_USER_AM_ALIGN) {
         return uci_rma_reply_large(peer, &reply, data, length);
     }

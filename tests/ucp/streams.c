@@ -458,10 +458,12 @@ static void polled_once(void)
     close_pair();
 }
 
-static ucp_ep_h connect_to(const ut_side_t *from, const ut_side_t *to, void *user_data)
+static ucp_ep_h connect_as(const ut_side_t *from, const ut_side_t *to, void *user_data, unsigned flags)
 {
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_USER_DATA,
-                              .user_data  = user_data};
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_USER_DATA |
+                                            UCP_EP_PARAM_FIELD_FLAGS,
+                              .flags     = flags,
+                              .user_data = user_data};
     ucp_address_t *address;
     size_t length;
     ucp_ep_h ep;
@@ -471,6 +473,44 @@ static ucp_ep_h connect_to(const ut_side_t *from, const ut_side_t *to, void *use
     UT_REQUIRE(ucp_ep_create(from->worker, &params, &ep) == UCS_OK, "no endpoint");
     ucp_worker_release_address(to->worker, address);
     return ep;
+}
+
+static ucp_ep_h connect_to(const ut_side_t *from, const ut_side_t *to, void *user_data)
+{
+    return connect_as(from, to, user_data, 0);
+}
+
+/* Of endpoints to oneself each brings what it has sent, or they are pairs */
+static void to_oneself(void)
+{
+    static const unsigned flags[] = {0, UCP_EP_PARAMS_FLAGS_NO_LOOPBACK};
+    flow_t flows[2];
+    ucs_status_ptr_t ptrs[2];
+    ucp_ep_h eps[2];
+    unsigned way, i;
+
+    for (way = 0; way < 2; ++way) {
+        open_pair();
+        if (pair.a == pair.b) {
+            close_pair(); /* it has one already */
+            return;
+        }
+        for (i = 0; i < 2; ++i) {
+            flows[i] = (flow_t){.stream = 12 + i};
+            eps[i]   = connect_as(pair.a, pair.a, NULL, flags[way]);
+        }
+        for (i = 0; i < 2; ++i) {
+            ptrs[i] = send_bytes(eps[i], &flows[i], out + (i * 3000), 3000);
+        }
+        for (i = 0; i < 2; ++i) {
+            receive_all(&flows[i], eps[i ^ way], 3000);
+            UT_CHECK_STATUS(ut_wait_ptr(&pair, ptrs[i]), UCS_OK, "send");
+        }
+        for (i = 0; i < 2; ++i) {
+            ut_ep_close(&pair, eps[i]);
+        }
+        close_pair();
+    }
 }
 
 /* The second of one side leads to the second of the other, made before or after the bytes have come */
@@ -566,6 +606,7 @@ static const ut_test_t tests[] = {
         STREAM_TEST(at_once),
         STREAM_TEST(polled_once),
         STREAM_TEST(second_endpoints),
+        STREAM_TEST(to_oneself),
         STREAM_TEST(close_cancels),
         STREAM_TEST(left_over),
 };

@@ -275,6 +275,52 @@ Test(rma, the_origin_does_it_where_it_can)
     cr_expect(talk_counters(0)->rma_memory == 3);
 }
 
+/* What goes to another host, and is not much more than a frame takes, goes in frames */
+static void set_up_far(void)
+{
+    unsigned i;
+
+    set_up();
+    net_transports = "tcp/eth0";
+    for (i = 0; i < 2; ++i) { /* it has been asked already */
+        free(talk_peer(i, 1 - i)->lanes.transports);
+        talk_peer(i, 1 - i)->lanes.transports = NULL;
+    }
+}
+
+TestSuite(rma_far, .init = set_up_far, .fini = tear_down, .timeout = 60);
+
+Test(rma_far, pieces)
+{
+    put(1, 5, LARGE);
+    get(2, 5, LARGE);
+    add(3, 2 * LARGE, 1, (uint64_t *)(void *)(back + (2 * LARGE)));
+    talk_lose_frame(1, 2);
+    await(3);
+    cr_expect((order[0] == 2) && (order[1] == 3), "the put was over at once, and then %u", order[0]);
+    cr_expect(memcmp(memory + 5, bytes + 5, LARGE) == 0);
+    cr_expect(memcmp(back + 5, bytes + 5, LARGE) == 0);
+    cr_expect(talk_counters(0)->rendezvous_messages + talk_counters(1)->rendezvous_messages == 0);
+    cr_expect((talk_counters(0)->put_sent == 1) && (talk_peer(1, 0)->rma.executed > 4));
+}
+
+/* A reply that is not the next part of what is fetched is none */
+Test(rma_far, pieces_that_are_none)
+{
+    ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_DATA};
+    uci_rma_reply_t reply     = {.number = 0, .offset = 8};
+
+    memcpy(memory, bytes, sizeof(memory));
+    get(1, 5, LARGE);
+    reply.number = talk_peer(0, 1)->rma.sent - 1;
+    uci_worker_enter(net_nodes[0].worker);
+    (void)uci_rma_reply_arrived(talk_peer(0, 1), &reply, sizeof(reply), back + (3 * LARGE), 8, &param);
+    uci_worker_leave(net_nodes[0].worker);
+    cr_expect(talk_counters(0)->refused_messages == 1);
+    await(1);
+    cr_expect(memcmp(back + 5, memory + 5, LARGE) == 0);
+}
+
 /* --------------------------------------------------------------- refused */
 
 static ucs_status_t put_status(uint64_t address, size_t length)
