@@ -14,7 +14,7 @@
 #include "util/log.h"
 
 /* Bytes that go in pieces, at most: what is more is moved faster as large messages are */
-#define UCI_RMA_PIECES_MAX (256u << 10)
+#define UCI_RMA_PIECES_MAX (1u << 20)
 
 /* An operation, before it is on its way */
 typedef struct uci_rma_out {

@@ -25,7 +25,7 @@ def start(core, environment, *words):
 
 
 def run(test, size, options, preload):
-    """Microseconds of a message: the median of the run."""
+    """Microseconds of a message: the median of the run, or, where calls return before anything has moved, all of it by their number."""
     environment = {**make_environment(options.build, options.tls, preload), "UCX_WARN_UNUSED_ENV_VARS": "n"}
     words = ["-t", test, "-s", str(size), "-n", str(max(options.bytes // max(size, 2000), 2000))]
     server = start(CORES[0], environment, *words)
@@ -35,7 +35,7 @@ def run(test, size, options, preload):
         final = [line.split() for line in text.splitlines() if line.startswith("Final:")]
         if final:
             server.communicate(timeout=60)
-            return float(final[0][2])
+            return float(final[0][4 if test.endswith("_bw") or test == "ucp_add" else 2])
     server.kill()
     sys.exit(f"ways.py: {test} of {size} bytes failed:\n{text[-1000:]}{errors[-1000:]}")
 
