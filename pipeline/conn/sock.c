@@ -423,7 +423,6 @@ static void uci_sock_advance(uci_sock_t *sock, uint64_t now)
     }
 }
 
-/* The program may be called, and close it */
 static void uci_sock_settle(uci_sock_t *sock)
 {
     uci_list_del(&sock->link);
@@ -437,9 +436,12 @@ unsigned uci_sock_progress(uci_worker_t *worker)
 {
     uint64_t now   = uci_process_time_ns();
     unsigned count = 0;
+    uci_list_t todo;
+    uci_sock_t *sock;
 
-    uci_list_for_each_safe(sock, &worker->conn.socks, uci_sock_t, link)
-    {
+    uci_list_move(&worker->conn.socks, &todo); /* the program may be called, and close any of them */
+    while (!uci_list_is_empty(&todo)) {
+        sock = uci_container_of(uci_list_requeue(&todo, &worker->conn.socks), uci_sock_t, link);
         uci_sock_advance(sock, now);
         if (sock->state >= UCI_SOCK_KNOWN) {
             uci_sock_settle(sock);
