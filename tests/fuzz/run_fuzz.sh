@@ -8,7 +8,7 @@
 # skipped"; exit status 1 if anything crashed. To look at a crash again: build/fuzz/fuzz_NAME FILE.
 #
 #   --quick          5 seconds each
-#   --only NAME      one of frame, settings, ucx_config, peer, greeting, control, sealed, profile, manifest, exchange, live, twin_batch,
+#   --only NAME      one of frame, settings, ucx_config, peer, greeting, control, sealed, profile, manifest, exchange, live, rma, twin_batch,
 #                    twin_card, world
 #   --keep           add what covers more to tests/fuzz/corpus, for a commit: give it a name that says what it exercises
 #   --help           this text
@@ -19,7 +19,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 here=$uci_root/tests/fuzz
 out=$uci_root/build/fuzz
 seconds=60 keep=0
-harnesses=(frame settings ucx_config peer greeting control sealed profile manifest exchange live twin_batch twin_card world)
+harnesses=(frame settings ucx_config peer greeting control sealed profile manifest exchange live twin_batch twin_card rma world)
 # of the tools and of libuci, what parses and needs no OpenMP
 parsers=(tools/check/check_{complain,list,manifest,diff,peer}.c libuci/uci_tree_pack.c)
 # a misaligned load is none on the machines we know; the owner of a harness's source is compiled into it
