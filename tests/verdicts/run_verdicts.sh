@@ -156,11 +156,11 @@ run_overwrite() {
 }
 
 # run_until_recorded WHAT COMMAND...: again if it has no record with WHAT. An attacker may have hit what had been received already, or
-# headers; a thread that writes may have had no turn, or none between the digest and the repair's look.
+# headers; a thread that writes may have had no turn (6 times in a row beside two other loads), or none between the digest and the repair's look.
 run_until_recorded() {
     local what=$1 try
     shift
-    for ((try = 0; try < 6; ++try)); do
+    for ((try = 0; try < 20; ++try)); do
         rm -f "$run_dir"/events.*
         "$@"
         [ "$verdict" = PASS ] && ! grep -qs "$what" "$run_dir"/events.* || return 0
