@@ -205,6 +205,19 @@ skips_what_is_none() {
         grep -q "$ranks of $ranks ranks" "$work/text" && ! grep -q $'\033' "$work/text"
 }
 
+# What goes to UCX, here all of a program whose connections are not waited for
+shows_what_passes() {
+    local flags line
+    flags=$(pkg-config --cflags --libs ucx)
+    # shellcheck disable=SC2086
+    gcc -std=gnu11 -D_GNU_SOURCE -O2 -o "$work/surface" "$uci_root"/tests/ucp/{surface,ucp_test}.c $flags -lpthread
+    env UCX_TLS=tcp,self UCI_CONNECT_WAIT=0 UCI_LOG_LEVEL=error "UCI_LIVE=$work/passing" LD_PRELOAD="$preload" "$work/surface" by_socket_address
+    line=$(top --once "$work/passing" | grep '^job ')
+    say "$line"
+    [[ $line == *'; '*'B passed, not verified' ]] &&
+        top --once --json "$work/passing" | python3 -c 'import json, sys; sys.exit(json.load(sys.stdin)["jobs"][0]["passthrough_bytes"] == 0)'
+}
+
 # On a terminal there is a screen, and 'q' ends it
 has_a_screen() {
     (sleep 1.5; printf q) | TERM=xterm timeout 20 script -qec "$build/tools/uci_top -i 0.5 $work/live" "$work/typed" >/dev/null &&
@@ -244,6 +257,7 @@ main() {
     fi
     check "OpenMetrics" metrics_are_valid
     check "OpenMetrics of processes without a job" adds_up_metrics
+    check "what passes" shows_what_passes
     check "a screen" has_a_screen
     check "files that are none" skips_what_is_none
     check "no such folder" says "cannot read the folder /no/such" 1 top --once /no/such

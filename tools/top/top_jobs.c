@@ -8,8 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const uci_top_sum_names[] = {"messages_sent",   "messages_received", "bytes_verified", "damaged",
-                                         "repaired_chunks", "unrepaired_chunks", "source_changed", NULL};
+const char *const uci_top_sum_names[] = {"messages_sent",  "messages_received", "bytes_verified",
+                                         "damaged",        "repaired_chunks",   "unrepaired_chunks",
+                                         "source_changed", "passthrough_bytes", NULL};
 
 /*
  * Memory. A tool that has none left can only say so.
@@ -47,7 +48,8 @@ static void uci_top_add_up(uci_top_process_t *process)
                  {"bytes_received", UCI_TOP_VERIFIED},    {"mismatched_chunks", UCI_TOP_DAMAGED},
                  {"mismatched_headers", UCI_TOP_DAMAGED}, {"mismatched_control", UCI_TOP_DAMAGED},
                  {"mismatched_roots", UCI_TOP_DAMAGED},   {"repaired_chunks", UCI_TOP_REPAIRED},
-                 {"unrepaired_chunks", UCI_TOP_LOST},     {"source_changed", UCI_TOP_CHANGED}};
+                 {"unrepaired_chunks", UCI_TOP_LOST},     {"source_changed", UCI_TOP_CHANGED},
+                 {"passthrough_bytes", UCI_TOP_PASSED}};
     size_t i;
 
     for (i = 0; i < uci_array_size(parts); ++i) {

@@ -19,6 +19,7 @@ typedef enum {
     UCI_TOP_REPAIRED, /**< chunks */
     UCI_TOP_LOST,     /**< chunks that could not be repaired */
     UCI_TOP_CHANGED,  /**< chunks that the program changed while they were sent */
+    UCI_TOP_PASSED,   /**< bytes that went to UCX, not verified */
     UCI_TOP_SUMS
 } uci_top_sum_t;
 

@@ -154,23 +154,27 @@ static const char *uci_top_fates(const uci_top_job_t *job, char *text, size_t si
 static void uci_top_lines_of_job(const uci_top_look_t *look, const uci_top_job_t *job, uci_top_line_func_t func,
                                  void *arg)
 {
-    char line[UCI_TOP_LINE], size[32] = "", fates[96], rate[16], bytes[16], began[32];
+    char line[UCI_TOP_LINE], size[32] = "", fates[96], rate[16], bytes[16], began[32], passed[16], unverified[48] = "";
     uint64_t damaged = job->sums[UCI_TOP_DAMAGED] + job->sums[UCI_TOP_LOST];
     unsigned i;
 
     if (uci_top_job_size(job) > 0) {
         snprintf(size, sizeof(size), " of %u", uci_top_job_size(job));
     }
+    if (job->sums[UCI_TOP_PASSED] > 0) {
+        snprintf(unverified, sizeof(unverified), "; %sB passed, not verified",
+                 uci_top_short((double)job->sums[UCI_TOP_PASSED], passed, sizeof(passed)));
+    }
     snprintf(
             line, sizeof(line),
             "job %s, %s, since %s: %u%s ranks here (%s); %s messages/s, %sB/s verified; damaged %lu, repaired %lu, not "
-            "repaired %lu, sources changed %lu",
+            "repaired %lu, sources changed %lu%s",
             uci_top_job_name(job), job->processes[0]->file.header->program,
             uci_top_clock(job->processes[0]->file.header->begin_time, began, sizeof(began)), job->count, size,
             uci_top_fates(job, fates, sizeof(fates)), uci_top_short(job->messages, rate, sizeof(rate)),
             uci_top_short(job->bytes, bytes, sizeof(bytes)), (unsigned long)job->sums[UCI_TOP_DAMAGED],
             (unsigned long)job->sums[UCI_TOP_REPAIRED], (unsigned long)job->sums[UCI_TOP_LOST],
-            (unsigned long)job->sums[UCI_TOP_CHANGED]);
+            (unsigned long)job->sums[UCI_TOP_CHANGED], unverified);
     func(arg, UCI_TOP_PLAIN, "");
     func(arg, (damaged > 0) ? UCI_TOP_DAMAGE : UCI_TOP_TITLE, line);
     func(arg, UCI_TOP_HEADING,
