@@ -543,7 +543,10 @@ static uci_rma_fetch_t *uci_rma_fetch_missed(uci_peer_t *peer)
 {
     uci_list_for_each(fetch, &peer->rma.fetches, uci_rma_fetch_t, link)
     {
-        if ((fetch->what.number < peer->rma.done) && !fetch->replied && !fetch->over) {
+        if (fetch->what.number >= peer->rma.done) {
+            break; /* they are in order, and may be many */
+        }
+        if (!fetch->replied && !fetch->over) {
             return fetch;
         }
     }
