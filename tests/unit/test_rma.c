@@ -6,6 +6,8 @@
  */
 #include "fake_talk.h"
 
+#include "cpu_limit.h"
+
 #include "message/user_am.h"
 #include "rma/execute.h"
 #include "rma/rma.h"
@@ -407,6 +409,33 @@ Test(rma, a_damaged_key_is_none)
     free(packed);
     size = 9;
     cr_expect(uci_rma_key_pack(net_nodes[0].context.rma, memh, "a UCX key", &size) == NULL, "nothing is mapped there");
+}
+
+/* Of many that are under way only the oldest can have been missed: each DONE looks no further */
+Test(rma, many_under_way)
+{
+    enum { MANY = 40000 };
+    ucp_am_recv_param_t arrived = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_DATA};
+    ucp_request_param_t param   = {.op_attr_mask = 0};
+    uci_rma_done_t done         = {.executed = 0};
+    uci_rma_reply_t reply       = {.number = 0};
+    uci_peer_t *peer            = talk_peer(0, 1);
+    unsigned i;
+
+    cpu_limit(4);
+    uci_worker_enter(net_nodes[0].worker);
+    for (i = 0; i < MANY; ++i) {
+        uci_request_release(uci_request_from_user(uci_rma_get(net_nodes[0].ep, back, 4, there(0), &key, &param)));
+    }
+    for (i = 0; i < MANY; ++i) {
+        reply.number  = i;
+        done.executed = i + 1;
+        (void)uci_rma_reply_arrived(peer, &reply, sizeof(reply), bytes, 4, &arrived);
+        (void)uci_rma_done_arrived(peer, &done, sizeof(done), NULL, 0, &arrived);
+    }
+    uci_worker_leave(net_nodes[0].worker);
+    cpu_limit(0);
+    cr_expect(!uci_rma_is_pending(&peer->rma));
 }
 
 /* ------------------------------------------------------------------ lies */
