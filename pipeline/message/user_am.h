@@ -41,6 +41,7 @@ ucs_status_ptr_t uci_user_am_send(uci_ep_t *ep, unsigned id, const void *header,
  * The same of one of UCI's own (a row of the worker's table: called as a program's handler is, with the uci_peer_t that it is from for
  * @a arg, and no reply endpoint): what does not fit in a frame its handler receives itself, as one of a rendezvous.
  * @param flags  UCP_AM_SEND_FLAG_REPLY: its handler is called when there is an endpoint to answer by (uci_peer_ep_staying()).
+ *               UCP_AM_SEND_FLAG_EAGER: it goes in one frame, whatever UCI_EAGER_MAX is, and @a buffer is copied; so it has to fit, as a header.
  * @param param  its flags are not looked at.
  */
 ucs_status_ptr_t uci_user_am_send_own(uci_ep_t *ep, uci_own_am_t id, uint32_t flags, const void *header,

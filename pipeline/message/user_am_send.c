@@ -179,6 +179,14 @@ static bool uci_user_am_is_rndv(const uci_user_am_out_t *out, uint32_t flags)
            (out->what.header_length + out->data.length >= context->buffered_max);
 }
 
+static bool uci_user_am_is_one_frame(uci_user_am_out_t *out, uint32_t flags)
+{
+    if ((out->data.length == 0) || ((flags & UCP_AM_SEND_FLAG_EAGER) && (out->what.flags & UCI_USER_AM_OWN))) {
+        return true;
+    }
+    return uci_user_am_lay_out(&out->what, out->data.length) <= out->ep->peer->eager_max;
+}
+
 /* UCX cuts an id to 16 bits, and refuses what is more from 1.18 on */
 static bool uci_user_am_is_strict(void)
 {
@@ -198,8 +206,7 @@ static ucs_status_ptr_t uci_user_am_send_out(uci_user_am_out_t *out, uint32_t fl
     }
     out->what.flags |= (flags & UCP_AM_SEND_FLAG_REPLY) ? UCI_USER_AM_REPLY : 0;
     out->is_rndv = uci_user_am_is_rndv(out, flags);
-    if (!out->is_rndv &&
-        ((out->data.length == 0) || (uci_user_am_lay_out(&out->what, out->data.length) <= out->ep->peer->eager_max))) {
+    if (!out->is_rndv && uci_user_am_is_one_frame(out, flags)) {
         ret = uci_user_am_send_eager(out);
     } else {
         ret = uci_user_am_send_large(out, flags);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+const char *const uci_rma_names[UCI_RMA_KIND_LAST] = {"a put", "a get", "an atomic operation"};
+
 #define UCI_RMA_WORD(_type, _to, _from) \
     do { \
         _type word_; \

@@ -8,6 +8,17 @@
 
 #include "base/wire.h"
 
+/** "a put", by uci_rma_kind_t: for people. */
+extern const char *const uci_rma_names[];
+
+/** Do so many bytes at an address lie within a region? Of its base and length. */
+UCI_INLINE bool uci_rma_is_within(const uci_rma_header_t *what, uint64_t base, uint64_t length)
+{
+    uint64_t offset = what->address - base;
+
+    return (offset <= length) && (what->length <= length - offset);
+}
+
 /** Two operands at most, of 8 bytes. */
 #define UCI_RMA_OPERANDS_MAX 16u
 

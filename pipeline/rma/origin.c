@@ -24,8 +24,6 @@ typedef struct uci_rma_out {
     const ucp_request_param_t *param;
 } uci_rma_out_t;
 
-static const char *const uci_rma_names[UCI_RMA_KIND_LAST] = {"a put", "a get", "an atomic operation"};
-
 /* ----------------------------------------------------------------- ways */
 
 /* Does UCX move bytes between them by messages, or by copying? */
@@ -105,12 +103,11 @@ static ucs_status_t uci_rma_check(const uci_rma_out_t *out)
 {
     const uci_rma_packed_t *packed = &out->key->packed;
     const uci_peer_t *peer         = out->ep->peer;
-    uint64_t offset                = out->what.address - packed->base;
 
     if (out->key->foreign) {
         return uci_rma_refuse(out, "which is another process's");
     }
-    if ((offset > packed->length) || (out->what.length > packed->length - offset)) {
+    if (!uci_rma_is_within(&out->what, packed->base, packed->length)) {
         return uci_rma_refuse(out, "and this is outside of it");
     }
     return (peer->uid == peer->worker->uid) ? uci_rma_check_self(out) : peer->conversation.status;
@@ -136,10 +133,10 @@ static uci_rma_out_t uci_rma_out(uci_ep_t *ep, uci_rma_kind_t kind, uint64_t add
 
 /* -------------------------------------------------------------- sending */
 
-static ucs_status_ptr_t uci_rma_send(uci_rma_out_t *out, const void *buffer, size_t count,
+static ucs_status_ptr_t uci_rma_send(uci_rma_out_t *out, uint32_t flags, const void *buffer, size_t count,
                                      const ucp_request_param_t *param)
 {
-    ucs_status_ptr_t ret = uci_user_am_send_own(out->ep, UCI_OWN_AM_RMA, UCP_AM_SEND_FLAG_REPLY, &out->what,
+    ucs_status_ptr_t ret = uci_user_am_send_own(out->ep, UCI_OWN_AM_RMA, flags | UCP_AM_SEND_FLAG_REPLY, &out->what,
                                                 sizeof(out->what), buffer, count, param);
 
     if (!UCS_PTR_IS_ERR(ret)) {
@@ -151,7 +148,7 @@ static ucs_status_ptr_t uci_rma_send(uci_rma_out_t *out, const void *buffer, siz
 size_t uci_rma_piece(uci_peer_t *peer, size_t length, size_t header)
 {
     const uci_link_worker_t *link = &peer->worker->link;
-    size_t piece                  = peer->eager_max - header - UCI_USER_AM_ALIGN;
+    size_t piece                  = uci_rma_frame_room(peer, header);
 
     if ((length <= piece) || (length > UCI_RMA_PIECES_MAX) || (link->log_bytes + length > link->log_limit) ||
         uci_shared_memory_is_possible(uci_peer_transports(peer))) {
@@ -164,7 +161,7 @@ size_t uci_rma_piece(uci_peer_t *peer, size_t length, size_t header)
 static ucs_status_t uci_rma_send_alone(uci_rma_out_t *out, const void *data, size_t length)
 {
     static const ucp_request_param_t none;
-    ucs_status_ptr_t ret = uci_rma_send(out, data, length, &none);
+    ucs_status_ptr_t ret = uci_rma_send(out, UCP_AM_SEND_FLAG_EAGER, data, length, &none);
 
     if (UCS_PTR_IS_PTR(ret)) {
         uci_request_release(uci_request_from_user(ret));
@@ -218,7 +215,7 @@ static ucs_status_ptr_t uci_rma_put_by_message(uci_rma_out_t *out, const void *b
     ucs_status_t status;
 
     if (piece == 0) {
-        return uci_rma_send(out, buffer, count, out->param);
+        return uci_rma_send(out, 0, buffer, count, out->param);
     }
     status = uci_rma_put_pieces(out, buffer, piece);
     return (status == UCS_OK) ? uci_request_immediate(out->ep->peer->worker, out->param) : UCS_STATUS_PTR(status);

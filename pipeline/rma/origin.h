@@ -21,6 +21,15 @@ typedef struct uci_rma_fetch {
     ucs_status_t status;
 } uci_rma_fetch_t;
 
+/** Operands and what is fetched by a word have room in a frame, whatever UCI_EAGER_MAX is. */
+#define UCI_RMA_FRAME_MIN 256u
+
+/** @return bytes that go in one frame behind a header of @a header bytes. */
+UCI_INLINE size_t uci_rma_frame_room(const uci_peer_t *peer, size_t header)
+{
+    return uci_max(peer->eager_max, UCI_RMA_FRAME_MIN) - header - UCI_USER_AM_ALIGN;
+}
+
 /**
  * What goes to, or comes from, another process that shares no memory with it, and is not much more than a frame takes, goes in frames: it is there
  * sooner than the answer to a descriptor. @param header  bytes. @return how many bytes go in each; 0: all go at once.

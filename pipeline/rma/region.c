@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "digest/digest_small.h"
+#include "execute.h"
 #include "util/process_id.h"
 #include "util/log.h"
 #include "util/process.h"
@@ -251,11 +252,7 @@ static const char *uci_rma_region_complaint(const uci_rma_regions_t *regions, co
     if (*region_p == NULL) {
         return (what->region <= regions->last) ? "that has been unmapped" : "that there is not";
     }
-    if ((what->address - (uint64_t)(uintptr_t)(*region_p)->base > (*region_p)->length) ||
-        (what->length > (*region_p)->length - (what->address - (uint64_t)(uintptr_t)(*region_p)->base))) {
-        return "and outside of it";
-    }
-    return NULL;
+    return uci_rma_is_within(what, (uintptr_t)(*region_p)->base, (*region_p)->length) ? NULL : "and outside of it";
 }
 
 ucs_status_t uci_rma_region_enter(uci_rma_regions_t *regions, const uci_rma_header_t *what, char **data_p,

@@ -58,7 +58,7 @@ static ucs_status_t uci_rma_say(uci_peer_t *peer, uci_own_am_t id, const void *h
     if (ep == NULL) {
         return UCS_ERR_NOT_CONNECTED; /* it has gone */
     }
-    ret = uci_user_am_send_own(ep, id, 0, header, header_length, data, length, &none);
+    ret = uci_user_am_send_own(ep, id, UCP_AM_SEND_FLAG_EAGER, header, header_length, data, length, &none);
     if (UCS_PTR_IS_PTR(ret)) {
         uci_request_release(uci_request_from_user(ret));
         return UCS_OK;
@@ -102,10 +102,8 @@ void uci_rma_tell(uci_worker_t *worker)
 
 static ucs_status_t uci_rma_reject(uci_peer_t *peer, const uci_rma_header_t *what, const char *why)
 {
-    static const char *const names[UCI_RMA_KIND_LAST] = {"a put", "a get", "an atomic operation"};
-
     uci_error("%s of %lu bytes at 0x%lx by %s is refused: it has a key of region %u of owner %016lx, %s",
-              names[what->kind], (unsigned long)what->length, (unsigned long)what->address, uci_peer_name(peer),
+              uci_rma_names[what->kind], (unsigned long)what->length, (unsigned long)what->address, uci_peer_name(peer),
               what->region, (unsigned long)what->owner, why);
     return UCS_ERR_INVALID_ADDR;
 }
@@ -163,7 +161,7 @@ static ucs_status_t uci_rma_reply(uci_peer_t *peer, const uci_rma_header_t *what
     if (piece > 0) {
         return uci_rma_reply_pieces(peer, &reply, data, length, piece);
     }
-    if (length > peer->eager_max - sizeof(reply) - UCI_USER_AM_ALIGN) {
+    if (length > uci_rma_frame_room(peer, sizeof(reply))) {
         return uci_rma_reply_large(peer, &reply, data, length);
     }
     return uci_rma_say(peer, UCI_OWN_AM_RMA_REPLY, &reply, sizeof(reply), data, length);

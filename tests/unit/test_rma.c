@@ -176,6 +176,19 @@ Test(rma, in_order)
     cr_expect(!uci_rma_is_pending(&talk_peer(0, 1)->rma));
 }
 
+/* Operands, and a word that is fetched, are copied, and go in a frame, even where no message does (UCI_EAGER_MAX) */
+Test(rma, without_eager_messages)
+{
+    unsigned i;
+
+    for (i = 0; i < 2; ++i) {
+        net_nodes[i].worker->choice.eager_max = 0;
+        uci_peer_limit_eager(talk_peer(i, 1 - i));
+    }
+    some_of_all();
+    cr_expect(talk_peer(0, 1)->eager_max == 0);
+}
+
 static void damage_once(net_message_t *message)
 {
     if (message->frame && (message->length > sizeof(uci_frame_hdr_t)) &&
