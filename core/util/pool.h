@@ -35,12 +35,6 @@ void uci_pool_init(uci_pool_t *pool, size_t size, size_t per_slab, uci_pool_func
 /** Call cleanup for every object and give the slabs back. */
 void uci_pool_cleanup(uci_pool_t *pool);
 
-/** @return true if no object has ever been handed out. */
-UCI_INLINE bool uci_pool_is_new(const uci_pool_t *pool)
-{
-    return pool->slabs == NULL;
-}
-
 /** Make one more slab. @return false if there is no memory (logged). */
 bool uci_pool_grow(uci_pool_t *pool);
 

@@ -53,17 +53,6 @@ typedef struct uci_frame_pool {
 void uci_frame_pool_init(uci_frame_pool_t *pool);
 void uci_frame_pool_cleanup(uci_frame_pool_t *pool);
 
-/** @return true if no frame has ever been taken from it. */
-UCI_INLINE bool uci_frame_pool_is_new(const uci_frame_pool_t *pool)
-{
-    unsigned cls = 0;
-
-    while ((cls < UCI_FRAME_CLASSES) && uci_pool_is_new(&pool->cls[cls])) {
-        ++cls;
-    }
-    return cls == UCI_FRAME_CLASSES;
-}
-
 /** Bytes on the wire that a frame of each class holds. */
 extern const uint32_t uci_frame_class_size[UCI_FRAME_CLASSES];
 

@@ -89,14 +89,6 @@ ucs_status_t uci_worker_learn_address(uci_worker_t *worker)
     return UCS_OK;
 }
 
-void *uci_worker_give_address(uci_worker_t *worker, const void *address, size_t *length_p)
-{
-    void *marked = uci_mark_address(&worker->self.mark, address, length_p);
-
-    worker->self.given = worker->self.given || (marked != NULL);
-    return marked;
-}
-
 ucs_status_t uci_worker_make_stage(uci_worker_t *worker, const uci_stage_dt_t *dt)
 {
     return (worker->stage != NULL) ? UCS_OK : uci_stage_create(worker->context->ucp, dt, &worker->stage);

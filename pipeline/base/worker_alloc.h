@@ -17,10 +17,6 @@ void uci_worker_free(uci_worker_t *worker);
 /** Ask UCX for its address, which stays UCX's, and make its mark. @return UCS_OK, or an error (logged). */
 ucs_status_t uci_worker_learn_address(uci_worker_t *worker);
 
-/** @a address, with its mark in front, for somebody who may connect to it. @param length_p  bytes; in and out.
- *  @return to be freed; NULL: no memory (logged). */
-void *uci_worker_give_address(uci_worker_t *worker, const void *address, size_t *length_p);
-
 /** Have worker->stage. @param dt  how UCX's datatypes are made and ended. @return UCS_OK, or an error (logged). */
 ucs_status_t uci_worker_make_stage(uci_worker_t *worker, const struct uci_stage_dt *dt);
 

@@ -89,7 +89,6 @@ typedef struct uci_worker_self {
     ucp_address_t *address; /**< UCX's own, for hellos */
     size_t length;          /**< of that */
     uci_mark_t mark;
-    bool given; /**< somebody may connect to it, and expects UCI */
     bool seals; /**< UCI_SEAL: see sealed.h */
 } uci_worker_self_t;
 

@@ -146,8 +146,11 @@ static bool uci_link_may_use_mailbox(uci_peer_t *peer)
     return peer->box.used;
 }
 
-/* Whose peer only listens has a log that is never empty, and would never go over to the mailbox */
-static bool uci_link_should_change(uci_peer_t *peer, const uci_frame_t *frame)
+static void uci_link_say_sent(uci_peer_t *peer, uint16_t flags);
+
+/* Whose peer only listens has a log that is never empty, and would never go over to the mailbox. @return true: a frame waits until the peer has
+ * answered where it is */
+static bool uci_link_changes(uci_peer_t *peer, const uci_frame_t *frame)
 {
     if (!peer->box.mapped || (frame->total > UCI_BOX_FRAME_MAX) ||
         (++peer->box.streak < (UCI_LINK_STREAK << peer->box.streak_shift))) {
@@ -155,6 +158,7 @@ static bool uci_link_should_change(uci_peer_t *peer, const uci_frame_t *frame)
     }
     peer->box.streak       = 0;
     peer->box.streak_shift = (uint8_t)uci_min(peer->box.streak_shift + 1u, UCI_LINK_STREAK_SHIFT);
+    uci_link_say_sent(peer, 0);
     return true;
 }
 
@@ -203,8 +207,6 @@ static bool uci_link_post_mailbox(uci_frame_t *frame)
     return true;
 }
 
-static void uci_link_say_sent(uci_peer_t *peer, uint16_t flags);
-
 static void uci_link_wait(uci_frame_t *frame)
 {
     uci_peer_t *peer = frame->peer;
@@ -228,12 +230,7 @@ ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what
     frame->req = NULL;
     uci_frame_write_hdr(frame, what, uci_link_ack(peer), tag, value, peer->worker->uid, uci_link_am_seed(peer));
     ++peer->tx.next;
-    if (!first || (by_mailbox && !uci_link_post_mailbox(frame))) {
-        uci_link_wait(frame);
-        return UCS_INPROGRESS;
-    }
-    if (!by_mailbox && uci_unlikely(uci_link_should_change(peer, frame))) {
-        uci_link_say_sent(peer, 0); /* is answered by where it is */
+    if (!first || (by_mailbox ? !uci_link_post_mailbox(frame) : uci_link_changes(peer, frame))) {
         uci_link_wait(frame);
         return UCS_INPROGRESS;
     }

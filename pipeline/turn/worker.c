@@ -193,12 +193,6 @@ void uci_worker_destroy(uci_worker_t *worker)
     uci_worker_free(worker);
 }
 
-bool uci_worker_is_untouched(const uci_worker_t *worker)
-{
-    return (worker->peers.count == 0) && !worker->self.given && (worker->match.recvs_count == 0) &&
-           uci_frame_pool_is_new(&worker->frames) && uci_pool_is_new(&worker->requests.pool);
-}
-
 /* What could not be sent where it was said. What this brings from ourselves may bring more, for the next turn */
 static void uci_worker_send_unsent(uci_worker_t *worker)
 {

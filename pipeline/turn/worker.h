@@ -20,9 +20,6 @@ void uci_worker_shutdown(uci_worker_t *worker);
 /** After UCX has destroyed the worker. */
 void uci_worker_destroy(uci_worker_t *worker);
 
-/** @return true if nothing has been done with it that needs UCI afterwards: no peer, no address given away, no receive. */
-bool uci_worker_is_untouched(const uci_worker_t *worker);
-
 /** UCX's progress, then ours. @return how much has been done, as UCX's. */
 unsigned uci_worker_turn(uci_worker_t *worker);
 

@@ -255,6 +255,22 @@ count_job() {
     esac
 }
 
+# end_of_case NAME BEGIN LOG...: count it, and show it: it has failed if something is in `wrong`. Of its logs the last lines are shown then.
+# shellcheck disable=SC2154 # `wrong` and `stats_line` are the caller's
+end_of_case() {
+    local name=$1 begin=$2
+    shift 2
+    if [ ${#wrong[@]} = 0 ]; then
+        passed=$((passed + 1))
+        say "ok   $name, $(since "$begin") s  $stats_line"
+    else
+        failed=$((failed + 1))
+        failures+=("$name: $(printf '%s; ' "${wrong[@]}")log: $*")
+        say "FAIL $name, $(since "$begin") s"
+        { tail -qn 5 "$@" | cut -c1-200; printf '%s\n' "$stats_line" "${wrong[@]}"; } | sed 's/^/     /'
+    fi
+}
+
 # end_of_jobs BEGIN [NOTE]: the last lines of a script: what has failed, seconds since BEGIN, counts. Status 1 if anything failed.
 end_of_jobs() {
     say

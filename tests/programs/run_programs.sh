@@ -58,15 +58,7 @@ program_case() {
     "$check" "$log" "${log%-"$how".log}-plain.log" || wrong+=("its output fails the check $check")
     stats_line=
     [ "$how" = plain ] || check_stats "$ranks" "${conditions[@]}" || wrong+=("$(tail -n +2 <<<"$stats_line" | paste -sd';')")
-    if [ ${#wrong[@]} = 0 ]; then
-        passed=$((passed + 1))
-        say "ok   $name, $(since "$begin") s  $stats_line"
-    else
-        failed=$((failed + 1))
-        failures+=("$name: $(printf '%s; ' "${wrong[@]}")log: $log")
-        say "FAIL $name, $(since "$begin") s"
-        { tail -n 5 "$log" | cut -c1-200; printf '%s\n' "$stats_line" "${wrong[@]}"; } | sed 's/^/     /'
-    fi
+    end_of_case "$name" "$begin" "$log"
 }
 
 # Every size was checked, none failed.

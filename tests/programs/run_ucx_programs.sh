@@ -7,10 +7,10 @@
 #
 #   hello     ucp_hello_world, from Debian's libucx-dev: tag messages by worker address, turning, waiting and sleeping
 #   sock      ucp_client_server, from there too (its server ends after one client): streams, tag messages and active messages by socket
-#             address
+#             address; only where there is tcp, without which UCX connects to no socket address
 #   perftest  ucx_perftest: tag messages, active messages, streams, put, get and atomics, of several sizes
 #
-# Both have to end well and to say what they say on plain UCX; with UCI nothing may be mismatched, and with faults all that was has to be
+# Both have to end well and to say what they say on plain UCX; with UCI nothing may pass, or be mismatched, and with faults all that was has to be
 # repaired. Ends with the line "N passed, N failed, N skipped"; exit status 1 if anything failed.
 #
 #   --preload LIBS   what to preload (build/libucx_integrity.so)
@@ -30,6 +30,7 @@ tls='posix,self posix,cma,self tcp,self'
 fault=rate=1e-2,kind=any,target=any
 filter='' timeout=60
 examples=/usr/share/doc/libucx-dev/examples
+verified=('passthrough_bytes == 0' 'unverified_connections == 0' 'messages_received + rma_memory > 0' 'unrepaired_chunks == 0')
 port=10000 # below those that the kernel gives away; one for each pair
 
 # pair LOG SERVER -- CLIENT: run both; the client again until the server listens. @return the worse status of both.
@@ -90,18 +91,10 @@ case_of() {
     grep -q "$says" "$log.server" || grep -q "$says" "$log.client" || wrong+=("neither of them says '$says'")
     stats_line=
     case $how in
-    uci)    check_stats 2 "${stats_clean[@]}" 'unrepaired_chunks == 0' || wrong+=("$(tail -n +2 <<<"$stats_line" | paste -sd';')") ;;
-    faults) check_stats 2 "${stats_faulty[@]}" 'unrepaired_chunks == 0' || wrong+=("$(tail -n +2 <<<"$stats_line" | paste -sd';')") ;;
+    uci)    check_stats 2 "${stats_clean[@]}" "${verified[@]}" || wrong+=("$(tail -n +2 <<<"$stats_line" | paste -sd';')") ;;
+    faults) check_stats 2 "${stats_faulty[@]}" "${verified[@]}" || wrong+=("$(tail -n +2 <<<"$stats_line" | paste -sd';')") ;;
     esac
-    if [ ${#wrong[@]} = 0 ]; then
-        passed=$((passed + 1))
-        say "ok   $name, $(since "$begin") s  $(head -n 1 <<<"$stats_line")"
-    else
-        failed=$((failed + 1))
-        failures+=("$name: $(printf '%s; ' "${wrong[@]}")logs: $log.*")
-        say "FAIL $name, $(since "$begin") s"
-        { tail -qn 5 "$log.server" "$log.client" | cut -c1-200; printf '%s\n' "$stats_line" "${wrong[@]}"; } | sed 's/^/     /'
-    fi
+    end_of_case "$name" "$begin" "$log.server" "$log.client"
 }
 
 # three_runs NAME TLS SAYS SERVER... -- CLIENT...
@@ -121,11 +114,15 @@ run_hello() {
     done
 }
 
+# One active message only: the example has one flag for what has come, and on plain UCX too waits for ever once two come in one turn (8 bytes
+# over tcp: 2 of 3 runs).
 run_sock() {
-    local way
+    local way times
     for way in stream tag am; do
-        three_runs "sock/$1/$way" "$1" 'UCP TEST SUCCESS' "$out/ucp_client_server" -l 127.0.0.1 -p PORT -c $way -i 100 -s 3000 -- \
-            "$out/ucp_client_server" -a 127.0.0.1 -p PORT -c $way -i 100 -s 3000
+        times=100
+        [ $way != am ] || times=1
+        three_runs "sock/$1/$way" "$1" 'UCP TEST SUCCESS' "$out/ucp_client_server" -l 127.0.0.1 -p PORT -c $way -i $times -s 3000 -- \
+            "$out/ucp_client_server" -a 127.0.0.1 -p PORT -c $way -i $times -s 3000
     done
 }
 
@@ -159,7 +156,7 @@ main() {
     build_examples
     for transport in $tls; do
         run_hello "$transport"
-        run_sock "$transport"
+        [[ $transport != *tcp* ]] || run_sock "$transport"
         run_perftest "$transport"
     done
     end_of_jobs "$begin"

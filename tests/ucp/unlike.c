@@ -94,10 +94,10 @@ static void talk(ucp_worker_h worker, ucp_ep_h ep, size_t length, unsigned seed)
     free(to);
 }
 
-static void close_ep(ucp_worker_h worker, ucp_ep_h ep)
+static void close_ep(ucp_worker_h worker, ucp_ep_h ep, uint32_t flags)
 {
-    ucp_request_param_t none = {.op_attr_mask = 0};
-    ucs_status_ptr_t ptr     = ucp_ep_close_nbx(ep, &none);
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = flags};
+    ucs_status_ptr_t ptr      = ucp_ep_close_nbx(ep, &param);
 
     ut_clock_start();
     while (UCS_PTR_IS_PTR(ptr) && !ucp_request_is_completed(ptr)) {
@@ -150,7 +150,7 @@ static void meet(void)
         talk_of_all_sizes(worker, ep);
     }
     if (status == UCS_OK) {
-        close_ep(worker, ep);
+        close_ep(worker, ep, 0);
     }
     channel_exchange(worker, 0);
     free(other);
@@ -245,32 +245,17 @@ static void outlive(ucp_worker_h worker, ucp_ep_h ep)
     free(large);
 }
 
-static void close_by_force(ucp_worker_h worker, ucp_ep_h ep)
-{
-    ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
-    ucs_status_ptr_t ptr      = ucp_ep_close_nbx(ep, &force);
-
-    ut_clock_start();
-    while (UCS_PTR_IS_PTR(ptr) && !ucp_request_is_completed(ptr)) {
-        ucp_worker_progress(worker);
-        ut_clock_check("a close");
-    }
-    if (UCS_PTR_IS_PTR(ptr)) {
-        ucp_request_free(ptr);
-    }
-}
-
 /* The client's connection is refused on either side: it hears of it, and closes; the server hears of that, if it has heard of the client */
 static void be_refused(ucp_worker_h worker, ucp_ep_h ep, bool is_server)
 {
     if (!is_server && (ep != NULL)) {
         await_error(worker);
-        close_by_force(worker, ep);
+        close_ep(worker, ep, UCP_EP_CLOSE_FLAG_FORCE);
     }
     channel_exchange(worker, 0);
     if (is_server && (ep != NULL)) {
         await_error(worker);
-        close_by_force(worker, ep);
+        close_ep(worker, ep, UCP_EP_CLOSE_FLAG_FORCE);
     }
 }
 
@@ -311,7 +296,7 @@ static void meet_by_socket(void)
         channel_exchange(worker, 0);
     }
     if (ep != NULL) {
-        close_by_force(worker, ep);
+        close_ep(worker, ep, UCP_EP_CLOSE_FLAG_FORCE);
     }
     if (listener != NULL) {
         ucp_listener_destroy(listener);

@@ -98,17 +98,6 @@ Test(frame, larger_than_all_classes)
     uci_frame_put(&pool, frame);
 }
 
-Test(frame, a_pool_that_is_new)
-{
-    uci_frame_t *frame;
-
-    cr_expect(uci_frame_pool_is_new(&pool));
-    frame = uci_frame_get(&pool, 5000);
-    cr_expect(!uci_frame_pool_is_new(&pool));
-    uci_frame_put(&pool, frame);
-    cr_expect(!uci_frame_pool_is_new(&pool), "for good");
-}
-
 Test(frame, small_frames_are_of_the_smallest_class)
 {
     uci_frame_t *frame = uci_frame_get_small(&pool);

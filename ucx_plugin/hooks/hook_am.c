@@ -36,6 +36,19 @@ static bool uci_hook_am_give_back(const uci_worker_t *worker, const void *data)
     return worker->msgs.is_raw && (uci_handles_remove(&uci_raw_data, data) != NULL);
 }
 
+/* While the handler runs its data are known as UCX's: it may receive them, or release them. @return false: nobody has sent this */
+static bool uci_hook_am_before(const uci_user_am_ucx_t *am, void *data, bool may_stay, uci_user_am_handler_t *handler_p)
+{
+    if (uci_hook_am_is_stray(am->worker)) {
+        return false;
+    }
+    *handler_p = am->worker->msgs.handlers[am->id];
+    if (may_stay) {
+        uci_hook_am_kept(am->worker, data);
+    }
+    return true;
+}
+
 static void uci_hook_am_after(uci_worker_t *worker, void *data, bool may_stay, ucs_status_t status)
 {
     if (may_stay && (status != UCS_INPROGRESS)) {
@@ -43,7 +56,6 @@ static void uci_hook_am_after(uci_worker_t *worker, void *data, bool may_stay, u
     }
 }
 
-/* While the handler runs its data are known as UCX's: it may receive them, or release them */
 static ucs_status_t uci_hook_am_arrived(void *arg, const void *header, size_t header_length, void *data, size_t length,
                                         const ucp_am_recv_param_t *param)
 {
@@ -52,12 +64,8 @@ static ucs_status_t uci_hook_am_arrived(void *arg, const void *header, size_t he
     uci_user_am_handler_t handler;
     ucs_status_t status;
 
-    if (uci_hook_am_is_stray(am->worker)) {
+    if (!uci_hook_am_before(am, data, may_stay, &handler)) {
         return UCS_OK;
-    }
-    handler = am->worker->msgs.handlers[am->id];
-    if (may_stay) {
-        uci_hook_am_kept(am->worker, data);
     }
     status = handler.recv(handler.arg, header, header_length, data, length, param);
     uci_hook_am_after(am->worker, data, may_stay, status);
@@ -71,12 +79,8 @@ static ucs_status_t uci_hook_am_arrived_old(void *arg, void *data, size_t length
     uci_user_am_handler_t handler;
     ucs_status_t status;
 
-    if (uci_hook_am_is_stray(am->worker)) {
+    if (!uci_hook_am_before(am, data, may_stay, &handler)) {
         return UCS_OK;
-    }
-    handler = am->worker->msgs.handlers[am->id];
-    if (may_stay) {
-        uci_hook_am_kept(am->worker, data);
     }
     status = handler.old(handler.arg, data, length, reply_ep, flags);
     uci_hook_am_after(am->worker, data, may_stay, status);

@@ -25,11 +25,14 @@
 #include "seal/seal.h"
 #include "settings/settings.h"
 
-/* Of an endpoint that is not a peer's: that of one made by socket address (conn/sock.h); or NULL */
-static uci_worker_t *uci_hook_sock_worker(ucp_ep_h ep)
+/* @param ours  NULL: it is not a peer's, and may be one made by socket address (conn/sock.h). @return NULL: it is UCX's alone */
+static uci_worker_t *uci_hook_worker_of(ucp_ep_h ep, const uci_ep_t *ours)
 {
-    const uci_sock_t *sock = uci_plugin_sock(ep);
+    const uci_sock_t *sock = (ours == NULL) ? uci_plugin_sock(ep) : NULL;
 
+    if (ours != NULL) {
+        return ours->peer->worker;
+    }
     return (sock != NULL) ? sock->worker : NULL;
 }
 
@@ -121,7 +124,7 @@ static const uci_rma_key_t *uci_hook_key(uci_ep_t *ep, ucp_rkey_h rkey, const vo
         ucs_status_ptr_t ret; \
 \
         UCI_HOOK(); \
-        worker = (ours != NULL) ? ours->peer->worker : uci_hook_sock_worker(ep); \
+        worker = uci_hook_worker_of(ep, ours); \
         if (worker == NULL) { \
             uci_hook_pass(NULL, param, #_name); \
             if (uci_settings.mode != UCI_MODE_OFF) { \
@@ -165,7 +168,7 @@ static ucs_status_ptr_t uci_hook_ep_flush_nbx(ucp_ep_h ep, const ucp_request_par
     ucs_status_ptr_t ret;
 
     UCI_HOOK();
-    worker = (ours != NULL) ? ours->peer->worker : uci_hook_sock_worker(ep);
+    worker = uci_hook_worker_of(ep, ours);
     if (worker == NULL) {
         uci_plugin_clear_marker(param);
         return uci_ucp.ep_flush_nbx(ep, param);
@@ -250,7 +253,7 @@ UCI_EXPORT ucs_status_t ucp_ep_flush(ucp_ep_h ep)
     ucs_status_t status;
 
     UCI_HOOK();
-    worker = (ours != NULL) ? ours->peer->worker : uci_hook_sock_worker(ep);
+    worker = uci_hook_worker_of(ep, ours);
     if (worker == NULL) {
         return uci_ucp.ep_flush(ep);
     }

@@ -181,7 +181,7 @@ UCI_EXPORT ucs_status_t ucp_worker_wait(ucp_worker_h worker)
 static ucs_status_t uci_hook_mark_address(uci_worker_t *worker, ucp_address_t **address_p, size_t *length_p)
 {
     size_t length = *length_p;
-    void *marked  = uci_worker_give_address(worker, *address_p, &length);
+    void *marked  = uci_mark_address(&worker->self.mark, *address_p, &length);
 
     if (marked == NULL) {
         return UCS_ERR_NO_MEMORY;

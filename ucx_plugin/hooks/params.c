@@ -29,10 +29,11 @@ void uci_params_read(char *dst, const char *src, size_t length)
  * @param newer  bits of the mask that it does not */
 static void uci_params_copy(char *copy, size_t size, const void *params, size_t known, uint64_t newer)
 {
-    memset(copy, 0, size);
     memcpy(copy, params, known);
     if (newer != 0) {
         uci_params_read(copy + known, (const char *)params + known, size - known);
+    } else {
+        memset(copy + known, 0, size - known);
     }
 }
 
