@@ -8,6 +8,7 @@
 #   @ranks N...                 numbers of ranks it is meant for
 #   @args [MPI] N: ARGUMENTS    arguments with N ranks, for one MPI or both (the more special line wins)
 #   @skip MPI TLS REASON        what plain UCX or that MPI cannot do; * is any, TLS one transport of the list
+#   @faultless N REASON         what can't be repaired with N ranks
 #   @expect TLS CONDITION       on the summed counters, with TLS in the list and no settings of UCI's
 
 # shellcheck source=tests/watchdog.sh
@@ -48,6 +49,15 @@ skip_reason() {
             return
         fi
     done < <(meta "$1" skip)
+}
+
+# faultless_reason PROGRAM NP SETTING...: why not, if these inject faults, or nothing.
+faultless_reason() {
+    local ranks reason
+    [[ " ${*:3}" == *' UCI_FAULT='* ]] || return 0
+    while read -r ranks reason; do
+        [ "$ranks" != "$2" ] || say "$reason"
+    done < <(meta "$1" faultless)
 }
 
 # expectations_of PROGRAM TLS: its conditions with these transports, a line each.

@@ -156,6 +156,7 @@ run_job() {
     read -r name mpi tls np <<<"$1"
     verdict=SKIP duration='' stats_line=
     reason=$(skip_reason "$name" "$mpi" "$tls")
+    reason=${reason:-$(faultless_reason "$name" "$np" ${settings[@]+"${settings[@]}"})}
     if [ -z "$reason" ]; then
         arguments=$(arguments_of "$name" "$mpi" "$np")
         arguments=${scale:-${arguments:-1}}
