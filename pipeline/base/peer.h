@@ -86,6 +86,12 @@ typedef struct uci_peer {
     unsigned changed;       /**< messages from it that its program has changed while they were sent */
 } uci_peer_t;
 
+/** Where to begin to look for a peer, in a table of @a mask + 1 places. */
+UCI_INLINE size_t uci_uid_home(uint64_t uid, size_t mask)
+{
+    return (size_t)((uid * UCI_UID_FACTOR) >> 32) & mask;
+}
+
 /* As uci_held_t: a loop over it takes the head for one at its end, without looking into it */
 _Static_assert(offsetof(uci_peer_t, rx.held) % 16 == 0, "held lies where an uci_held_t could");
 

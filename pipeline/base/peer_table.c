@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "resting.h"
 #include "util/log.h"
 
 #define UCI_PEER_TABLE_MIN 16
@@ -21,19 +22,14 @@ void uci_peer_table_cleanup(uci_worker_t *worker)
         uci_peer_destroy(peer);
     }
     free(worker->peers.table);
+    uci_resting_cleanup(worker);
 }
 
-/* Where to begin to look for a peer, in a table of mask + 1 places */
-static size_t uci_worker_peer_home(uint64_t uid, size_t mask)
-{
-    return (size_t)((uid * UCI_UID_FACTOR) >> 32) & mask;
-}
-
-uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
+static uci_peer_t *uci_worker_peer_here(const uci_worker_t *worker, uint64_t uid)
 {
     size_t i;
 
-    for (i = uci_worker_peer_home(uid, worker->peers.mask);; ++i) {
+    for (i = uci_uid_home(uid, worker->peers.mask);; ++i) {
         uci_peer_t *peer = worker->peers.table[i & worker->peers.mask];
 
         if ((peer == NULL) || (peer->uid == uid)) {
@@ -42,9 +38,16 @@ uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
     }
 }
 
+uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid)
+{
+    uci_peer_t *peer = uci_worker_peer_here(worker, uid);
+
+    return ((peer == NULL) && uci_resting_has(worker, uid)) ? uci_worker_peer_slow(worker, uid) : peer;
+}
+
 static void uci_worker_peer_insert(uci_peer_t **peers, size_t mask, uci_peer_t *peer)
 {
-    size_t i = uci_worker_peer_home(peer->uid, mask);
+    size_t i = uci_uid_home(peer->uid, mask);
 
     while (peers[i & mask] != NULL) {
         ++i;
@@ -74,16 +77,37 @@ static ucs_status_t uci_worker_grow_peers(uci_worker_t *worker)
 
 uci_peer_t *uci_worker_peer_slow(uci_worker_t *worker, uint64_t uid)
 {
-    uci_peer_t *peer = uci_worker_peer_find(worker, uid);
+    uci_peer_t *peer = uci_worker_peer_here(worker, uid);
 
     if (peer == NULL) {
         if (((2 * (worker->peers.count + 1) > worker->peers.mask + 1) && (uci_worker_grow_peers(worker) != UCS_OK)) ||
             (uci_peer_create(worker, uid, &peer) != UCS_OK)) {
             return NULL;
         }
+        uci_resting_wake(worker, peer);
         uci_worker_peer_insert(worker->peers.table, worker->peers.mask, peer);
         ++worker->peers.count;
     }
     worker->peers.last = peer;
     return peer;
+}
+
+void uci_worker_peers_weed(uci_worker_t *worker, bool (*goes)(uci_peer_t *peer))
+{
+    uci_peer_t **peers = calloc(worker->peers.mask + 1, sizeof(*peers));
+
+    if (peers == NULL) {
+        return; /* they stay */
+    }
+    uci_worker_for_each_peer(peer, worker)
+    {
+        if (goes(peer)) {
+            --worker->peers.count;
+        } else {
+            uci_worker_peer_insert(peers, worker->peers.mask, peer);
+        }
+    }
+    free(worker->peers.table);
+    worker->peers.table = peers;
+    worker->peers.last  = NULL;
 }

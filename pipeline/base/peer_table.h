@@ -25,8 +25,11 @@ UCI_INLINE uci_peer_t *uci_worker_peer(uci_worker_t *worker, uint64_t uid)
     return uci_worker_peer_slow(worker, uid);
 }
 
-/** @return the peer with this uid or NULL. */
+/** @return the peer with this uid or NULL: there has never been one. */
 uci_peer_t *uci_worker_peer_find(uci_worker_t *worker, uint64_t uid);
+
+/** Ask @a goes of each: those of which it says true it has destroyed, and they are no peers any more. */
+void uci_worker_peers_weed(uci_worker_t *worker, bool (*goes)(uci_peer_t *peer));
 
 #define uci_worker_for_each_peer(_peer, _worker) \
     for (size_t _i_##_peer = 0; _i_##_peer <= (_worker)->peers.mask; ++_i_##_peer) \

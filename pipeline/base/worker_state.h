@@ -105,7 +105,10 @@ typedef struct uci_worker_peers {
     uci_peer_t **table;
     size_t mask;
     size_t count;
-    uci_peer_t *last; /**< the one found last */
+    uci_peer_t *last;            /**< the one found last */
+    struct uci_resting *resting; /**< what is kept of those that have gone, likewise: resting.h; NULL: none has */
+    size_t resting_mask;
+    size_t resting_count; /**< and of those that have come back */
 } uci_worker_peers_t;
 
 typedef struct uci_worker_requests {

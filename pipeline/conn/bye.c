@@ -17,6 +17,7 @@ void uci_bye_rest(uci_peer_t *peer)
     if (uci_conversation_is_left(&peer->conversation) && uci_conversation_is_gone(&peer->conversation)) {
         uci_mailbox_unmap(peer);
         uci_txlog_release(peer);
+        ++peer->worker->conn.ended;
     }
 }
 

@@ -351,6 +351,17 @@ void uci_close_progress(uci_worker_t *worker)
     }
 }
 
+bool uci_close_is_going_on(const uci_peer_t *peer)
+{
+    uci_list_for_each(closing, &peer->worker->conn.closing, uci_close_t, link)
+    {
+        if (closing->peer == peer) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint64_t uci_close_due(const uci_worker_t *worker)
 {
     uint64_t due = UINT64_MAX;
@@ -386,6 +397,7 @@ static ucs_status_ptr_t uci_close_forced(uci_ep_t *ep, const ucp_request_param_t
     uci_ep_destroy(ep);
     ret = uci_ucp.ep_close_nbx(ucp, param);
     if (last) {
+        ++peer->worker->conn.ended;
         uci_ep_abandon(peer, (peer->conversation.status == UCS_OK) ? UCS_ERR_CANCELED : peer->conversation.status);
     }
     return ret;

@@ -68,6 +68,9 @@ void uci_close_progress(uci_worker_t *worker);
 /** Repeat what has not been answered, @a damaged: since an answer may have been dropped. */
 void uci_close_ask_again(uci_worker_t *worker, uint64_t now, bool damaged);
 
+/** Is an endpoint to @a peer being closed? */
+bool uci_close_is_going_on(const uci_peer_t *peer);
+
 /** @return when a close has something to do that is not answered, UINT64_MAX: none waits. */
 uint64_t uci_close_due(const uci_worker_t *worker);
 

@@ -13,6 +13,7 @@ typedef struct uci_conn_worker {
     uci_list_t closing; /**< uci_close_t: endpoints that the user closes */
     uci_list_t socks;   /**< uci_sock_t whose other side is not known yet; they count in ops_active */
     uci_list_t settled; /**< the others */
+    size_t ended;       /**< conversations, since it was looked for peers that may rest */
     bool is_marked;     /**< its clients' ids tell that it has UCI */
     uint32_t streams;   /**< numbers given to streams of endpoints that were accepted */
 } uci_conn_worker_t;

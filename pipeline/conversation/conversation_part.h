@@ -81,6 +81,19 @@ UCI_INLINE bool uci_conversation_is_back(const uci_conversation_t *conversation)
     return conversation->life != conversation->confirmed;
 }
 
+/** Is it over for both sides: both have said BYE, or our user has closed, and nothing more comes? */
+UCI_INLINE bool uci_conversation_is_ended(const uci_conversation_t *conversation)
+{
+    return uci_conversation_is_closed(conversation) && !uci_conversation_is_back(conversation) &&
+           ((conversation->state == UCI_LEFT_GONE) || (conversation->status != UCS_OK));
+}
+
+/** So it was. */
+UCI_INLINE void uci_conversation_resume(uci_conversation_t *conversation, const uci_conversation_t *before)
+{
+    *conversation = *before;
+}
+
 /** Did it say at least @a ns before @a now that it can't answer any question about its messages any more? */
 UCI_INLINE bool uci_conversation_is_over(const uci_conversation_t *conversation, uint64_t now, uint64_t ns)
 {

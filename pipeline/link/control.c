@@ -45,6 +45,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
         return NULL;
     }
 
+    ++peer->talk.held;
     uci_list_init(&msg->link);
     msg->peer    = peer;
     msg->pooled  = pooled;
@@ -68,6 +69,7 @@ uci_control_t *uci_control_get(uci_peer_t *peer, uci_am_type_t type, uint64_t se
 void uci_control_put(uci_control_t *msg)
 {
     free(msg->staging);
+    --msg->peer->talk.held;
     if (msg->pooled) {
         uci_pool_put(&msg->peer->worker->talk.messages, msg);
     } else {

@@ -15,6 +15,7 @@ typedef struct uci_control_peer {
     uci_list_t pending;     /**< uci_control_t that wait for an endpoint */
     uci_list_t unsent_link; /**< in worker->unsent while some of these wait for UCI's part of a turn */
     uint32_t sending;       /**< uci_control_t that UCX has not let go of and a close waits for */
+    uint32_t held;          /**< uci_control_t of it that there are */
     uint32_t byes;          /**< BYEs that UCX has not let go of */
     uint64_t fins_sent;     /**< number of all FINs */
     uint64_t damage;        /**< messages beside the frames that came damaged, see ask.h */
@@ -31,6 +32,18 @@ UCI_INLINE void uci_control_part_init(uci_control_peer_t *talk)
 UCI_INLINE void uci_control_part_cleanup(uci_control_peer_t *talk)
 {
     uci_list_del(&talk->unsent_link);
+}
+
+UCI_INLINE bool uci_control_part_is_idle(const uci_control_peer_t *talk)
+{
+    return (talk->held == 0) && uci_list_is_empty(&talk->unsent_link);
+}
+
+/** It introduces itself anew: of who we are the other side may have kept as little. */
+UCI_INLINE void uci_control_part_resume(uci_control_peer_t *talk, uint64_t fins_sent)
+{
+    talk->heard     = true;
+    talk->fins_sent = fins_sent;
 }
 
 /** Of all peers. */

@@ -35,6 +35,7 @@ typedef struct uci_link_log {
     uint64_t time;           /**< when that had changed, or SENT was sent */
     unsigned asks;           /**< SENTs without an answer */
     unsigned wait_turns;     /**< turns of progress without room */
+    uint32_t held;           /**< frames that UCX has not let go of */
     uint64_t settled;        /**< tx.next when the peer had closed: what was sent before it has, or never wants */
     uci_inject_peer_t inject;
 
@@ -68,6 +69,24 @@ UCI_INLINE void uci_link_part_init(uci_link_tx_t *tx, uci_link_log_t *log, uci_l
     uci_list_init(&rx->held);
     uci_list_init(&rx->gaps);
     uci_list_init(&rx->suspect_link);
+}
+
+/** Nothing is under way in either direction, and UCX holds nothing. */
+UCI_INLINE bool uci_link_part_is_idle(const uci_link_tx_t *tx, const uci_link_log_t *log, const uci_link_rx_t *rx)
+{
+    return (tx->ring == NULL) && (log->kept_count == 0) && (tx->acked == tx->next) && (tx->posted == tx->next) &&
+           !tx->watched && (log->held == 0) && (log->inject.late == NULL) && uci_list_is_empty(&log->waiting_link) &&
+           uci_list_is_empty(&rx->held) && uci_list_is_empty(&rx->gaps) && uci_list_is_empty(&rx->suspect_link) &&
+           (rx->bound == NULL);
+}
+
+/** So it was when so many frames had gone, and had come. */
+UCI_INLINE void uci_link_part_resume(uci_link_tx_t *tx, uci_link_log_t *log, uci_link_rx_t *rx, uint64_t sent,
+                                     uint64_t received)
+{
+    tx->next = tx->posted = tx->base = tx->acked = tx->dropped = sent;
+    log->settled                                               = sent;
+    rx->next                                                   = received;
 }
 
 /** Of all peers. */

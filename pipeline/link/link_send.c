@@ -66,6 +66,7 @@ static void uci_link_am_done(void *request, ucs_status_t status, void *user_data
 
     uci_ucp.request_free(request);
     uci_worker_enter(worker);
+    --frame->peer->log.held;
     uci_link_frame_done(frame, status);
     uci_worker_leave(worker);
 }
@@ -95,7 +96,11 @@ UCI_INLINE ucs_status_t uci_link_post_am(ucp_ep_h ep, uci_frame_t *frame)
     if (uci_likely(request == NULL)) {
         return UCS_OK;
     }
-    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_INPROGRESS;
+    if (UCS_PTR_IS_ERR(request)) {
+        return UCS_PTR_STATUS(request);
+    }
+    ++frame->peer->log.held;
+    return UCS_INPROGRESS;
 }
 
 /* By active message; UCX or nobody has the frame then. @return as uci_link_post_am() */

@@ -34,6 +34,17 @@ UCI_INLINE void uci_mailbox_part_init(uci_mailbox_peer_t *box)
     box->own = -1;
 }
 
+UCI_INLINE bool uci_mailbox_part_is_idle(const uci_mailbox_peer_t *box)
+{
+    return (box->own < 0) && !box->mapped && (box->rkey == NULL);
+}
+
+/** @param sent  frames that have gone to it. */
+UCI_INLINE void uci_mailbox_part_resume(uci_mailbox_peer_t *box, uint64_t sent)
+{
+    box->am_until = sent;
+}
+
 #define UCI_MAILBOX_BOXES 64u /**< peers that have a box, at most; any more send active messages */
 #define UCI_MAILBOX_HOT   4u  /**< so many boxes are looked into each turn; of more the bells are */
 

@@ -63,6 +63,7 @@ typedef struct uci_message_peer {
     struct uci_message *am_fetched; /**< the first of the queue, while its data are fetched; or NULL */
     bool am_lost;                   /**< such a header is lost */
     uci_list_t streams;             /**< uci_user_stream_t */
+    uint32_t kept;                  /**< uci_message_t that there are */
 } uci_message_peer_t;
 
 /** @param am_max_header  that the program is told of.  @param am_alignment  that it asks for.  @param own  a table that lives as long as the worker. */
@@ -82,6 +83,11 @@ UCI_INLINE void uci_message_peer_init(uci_message_peer_t *msgs)
     uci_list_init(&msgs->am_queue);
     uci_list_init(&msgs->am_link);
     uci_list_init(&msgs->streams);
+}
+
+UCI_INLINE bool uci_message_part_is_idle(const uci_message_peer_t *msgs)
+{
+    return (msgs->kept == 0) && uci_list_is_empty(&msgs->am_link) && uci_list_is_empty(&msgs->streams);
 }
 
 #endif

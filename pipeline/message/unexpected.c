@@ -58,6 +58,7 @@ static uci_message_t *uci_unexpected_create(uci_peer_t *peer, const uci_frame_hd
     if (uci_likely(message != NULL)) {
         message->peer = peer;
         message->seq  = peer->rx.next;
+        ++peer->msgs.kept;
     }
     return message;
 }
@@ -69,6 +70,9 @@ static void uci_unexpected_free(uci_message_t *message)
     uint8_t cls          = message->cls;
 
     free(message->content);
+    if (uci_likely(message->peer != NULL)) {
+        --message->peer->msgs.kept;
+    }
     frame->cls = cls;
     uci_frame_put(&worker->frames, frame);
 }

@@ -76,6 +76,20 @@ UCI_INLINE void uci_rma_peer_init(uci_rma_peer_t *rma)
     uci_list_init(&rma->owing);
 }
 
+UCI_INLINE bool uci_rma_part_is_idle(const uci_rma_peer_t *rma)
+{
+    return (rma->done == rma->sent) && (rma->executed == rma->arrived) && (rma->failed == 0) &&
+           (rma->status == UCS_OK) && uci_list_is_empty(&rma->fetches) && uci_list_is_empty(&rma->flushes) &&
+           uci_list_is_empty(&rma->jobs) && uci_list_is_empty(&rma->owing);
+}
+
+/** So it was when so many operations were over, each way. */
+UCI_INLINE void uci_rma_part_resume(uci_rma_peer_t *rma, uint64_t sent, uint64_t arrived)
+{
+    rma->sent = rma->done = rma->fenced = sent;
+    rma->arrived = rma->executed = arrived;
+}
+
 /** Something of this peer's memory is under way. */
 UCI_INLINE bool uci_rma_is_pending(const uci_rma_peer_t *rma)
 {

@@ -126,6 +126,7 @@ ucs_status_t uci_recv_op_create(uci_request_t *req, uci_peer_t *peer, uint64_t s
     if (worker->talk.dropped > 0) {
         uci_ask_doubt(&op->ask); /* where something was lost before, CTS may be: its sender is there to answer */
     }
+    ++peer->xfer.ops;
     uci_list_add_tail(&worker->xfer.recv_ops, &op->link);
     uci_worker_work_begins(worker);
     uci_both_recv_begins(op);
@@ -166,6 +167,7 @@ static void uci_recv_op_destroy(uci_recv_op_t *op)
     uci_recv_slot_put(worker, op->slot);
     uci_merkle_destroy(op->chunk.tree);
     uci_recv_op_drop_keys(op);
+    --op->peer->xfer.ops;
     free(op->packed);
     free(op);
 }

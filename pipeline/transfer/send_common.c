@@ -44,6 +44,7 @@ uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
     op->chunk.digest = worker->choice.digest;
     op->start_time   = uci_process_time_ns();
     uci_ask_init(&op->ask, peer, op->start_time);
+    ++peer->xfer.ops;
     uci_list_add_tail(&worker->xfer.send_ops, &op->all);
     uci_worker_work_begins(worker);
     uci_both_send_begins(op);
@@ -98,6 +99,7 @@ void uci_send_op_destroy(uci_send_op_t *op)
     free(op->again.chunks);
     free(op->chunk.borders);
     free(op);
+    --peer->xfer.ops;
     if (uci_unlikely(!uci_list_is_empty(&peer->xfer.queued))) {
         uci_container_of(peer->xfer.queued.next, uci_send_op_t, way.link)->way.ops->serve(peer);
     }

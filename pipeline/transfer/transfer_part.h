@@ -34,6 +34,7 @@ typedef struct uci_transfer_peer {
     /* slots, see direct.h */
     uci_list_t queued; /**< uci_send_op_t that are QUEUED, in the order of their CTS */
     uint32_t draining; /**< messages in our slots that it is taking */
+    uint32_t ops;      /**< uci_send_op_t and uci_recv_op_t that there are */
     uci_fill_t fill;
 } uci_transfer_peer_t;
 
@@ -54,6 +55,12 @@ UCI_INLINE void uci_transfer_part_init(uci_transfer_peer_t *xfer)
 UCI_INLINE void uci_transfer_part_cleanup(uci_transfer_peer_t *xfer)
 {
     uci_list_del(&xfer->stream_link);
+}
+
+UCI_INLINE bool uci_transfer_part_is_idle(const uci_transfer_peer_t *xfer)
+{
+    return (xfer->ops == 0) && (xfer->chunks_held == 0) && (xfer->draining == 0) &&
+           uci_list_is_empty(&xfer->stream_link);
 }
 
 /** Of all peers. */

@@ -9,6 +9,7 @@
 #include "link/control.h"
 #include "dispatch.h"
 #include "conn/endpoint.h"
+#include "conn/rest.h"
 #include "conn/sock.h"
 #include "gauges.h"
 #include "link/link_recv.h"
@@ -306,6 +307,7 @@ unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
         uci_siblings_help(worker);
         uci_link_look(worker);
         uci_gauges_refresh(worker);
+        uci_rest_progress(worker);
         if (uci_unlikely(worker->twins.events != NULL)) {
             worker->twins.events->progress(worker);
         }

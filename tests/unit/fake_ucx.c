@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "conn/endpoint.h"
+#include "conn/rest.h"
 #include "link/link_send.h"
 #include "util/list.h"
 
@@ -1024,6 +1025,8 @@ unsigned fake_node_turn(unsigned number, bool look)
     count = uci_worker_turn(worker);
     if (look) {
         uci_link_look(worker);
+        worker->conn.ended = SIZE_MAX; /* enough */
+        uci_rest_progress(worker);
     }
     uci_worker_leave(worker);
     return count;

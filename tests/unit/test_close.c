@@ -9,7 +9,9 @@
 #include "fake_talk.h"
 
 #include "base/am_handler.h"
+#include "base/resting.h"
 #include "conn/close.h"
+#include "conn/rest.h"
 #include "link/control.h"
 #include "link/link_recv.h"
 #include "link/link_send.h"
@@ -176,4 +178,164 @@ Test(close, no_question_crosses_a_bye)
     take(peer, &sent, NULL, 0);
     cr_expect(talk_count(1, UCI_AM_ACK) == 1, "it is still there, and something is missing");
     net_clock = 0;
+}
+
+/* ------------------------------------------------------------- peers that rest */
+
+static bool is_over(void *request)
+{
+    return !UCS_PTR_IS_PTR(request) || (uci_request_from_user(request)->status != UCS_INPROGRESS);
+}
+
+/* Both users close */
+static void part(void)
+{
+    const ucp_request_param_t none = {.op_attr_mask = 0};
+    void *requests[2];
+    unsigned node, turn;
+
+    for (node = 0; node < 2; ++node) {
+        uci_worker_enter(net_nodes[node].worker);
+        requests[node]     = uci_ep_close(net_nodes[node].ep, &none);
+        net_nodes[node].ep = NULL;
+        uci_worker_leave(net_nodes[node].worker);
+    }
+    for (turn = 0; (turn < 1000) && !(is_over(requests[0]) && is_over(requests[1])); ++turn) {
+        net_turn(0);
+        net_turn(1);
+    }
+    for (node = 0; node < 2; ++node) {
+        cr_assert(is_over(requests[node]));
+        if (UCS_PTR_IS_PTR(requests[node])) {
+            talk_keep(requests[node]);
+        }
+    }
+    talk_turns(10, TALK_MS);
+}
+
+/* @return how many peers it has */
+static size_t lay_to_rest(unsigned node)
+{
+    uci_worker_t *worker = net_nodes[node].worker;
+
+    uci_worker_enter(worker);
+    worker->conn.ended = SIZE_MAX;
+    uci_rest_progress(worker);
+    uci_worker_leave(worker);
+    return worker->peers.count;
+}
+
+static void exchange(unsigned count)
+{
+    unsigned i, first = talk_recvs_count;
+
+    for (i = 0; i < count; ++i) {
+        (void)talk_recv(1, i, UINT64_MAX);
+        talk_send(0, i, 100);
+        (void)talk_recv(0, i, UINT64_MAX);
+        talk_send(1, i, 30000);
+    }
+    cr_assert(talk_run(1000));
+    for (i = 0; i < count; ++i) {
+        talk_expect(first + (2 * i), i, 100);
+        talk_expect(first + (2 * i) + 1, i, 30000);
+    }
+}
+
+Test(close, who_has_gone_rests)
+{
+    uint64_t uid = net_nodes[1].worker->uid;
+    unsigned life;
+
+    for (life = 0; life < 3; ++life) {
+        exchange(5);
+        cr_expect(lay_to_rest(0) == 1, "there is an endpoint");
+        cr_expect(net_nodes[0].ep->peer->conversation.life == life);
+        cr_expect(net_nodes[0].ep->peer->tx.next >= 5 * (life + 1), "it goes on counting: %lu",
+                  (unsigned long)net_nodes[0].ep->peer->tx.next);
+        part();
+        cr_expect((lay_to_rest(0) == 0) && (lay_to_rest(1) == 0));
+        cr_expect(uci_resting_has(net_nodes[0].worker, uid));
+        cr_expect(net_nodes[0].worker->peers.resting_count == 1, "its place is its own");
+        net_open(0, 1);
+        net_open(1, 0);
+        cr_expect(!uci_resting_has(net_nodes[0].worker, uid));
+        cr_expect(net_nodes[0].worker->peers.count == 1);
+    }
+}
+
+Test(close, who_is_asked_for_is_awake)
+{
+    uci_worker_t *worker = net_nodes[0].worker;
+    uint64_t uid         = net_nodes[1].worker->uid;
+
+    exchange(1);
+    part();
+    cr_assert(lay_to_rest(0) == 0);
+    cr_assert(uci_worker_peer_find(worker, uid) != NULL);
+    cr_expect(uci_worker_peer_find(worker, uid)->conversation.state == UCI_LEFT_GONE);
+    cr_expect(uci_worker_peer_find(worker, 0x1234567) == NULL, "nobody has ever heard of it");
+    cr_expect(lay_to_rest(0) == 0);
+    net_open(0, 1);
+    net_open(1, 0);
+}
+
+Test(close, whose_message_is_here_stays)
+{
+    unsigned number;
+
+    exchange(1);
+    talk_send(1, 7, 100);
+    cr_assert(talk_run(1000));
+    part();
+    cr_expect(lay_to_rest(0) == 1, "nobody has received it");
+    number = talk_recv(0, 7, UINT64_MAX);
+    talk_turns(10, TALK_MS);
+    talk_expect(number, 7, 100);
+    cr_expect(lay_to_rest(0) == 0);
+    net_open(0, 1);
+    net_open(1, 0);
+}
+
+Test(close, whom_somebody_names_stays)
+{
+    uci_worker_t *worker = net_nodes[0].worker;
+    uci_control_t *msg;
+
+    exchange(1);
+    part();
+    msg = uci_control_get(uci_worker_peer_find(worker, net_nodes[1].worker->uid), UCI_AM_ACK, 0, 0);
+    cr_expect(lay_to_rest(0) == 1);
+    uci_control_put(msg);
+    cr_expect(lay_to_rest(0) == 0);
+    net_open(0, 1);
+    net_open(1, 0);
+}
+
+/* So many that tables grow while some are about */
+Test(close, any_number_of_them)
+{
+    uci_worker_t *worker = net_nodes[0].worker;
+    uint64_t uid;
+    uci_peer_t *peer;
+
+    for (uid = 1; uid <= 10000; ++uid) {
+        peer = uci_worker_peer(worker, uid);
+        cr_assert(peer != NULL);
+        uci_conversation_fail(&peer->conversation, UCS_ERR_CANCELED);
+        uci_conversation_close(&peer->conversation);
+        peer->conversation.round = (uint32_t)uid;
+        if (uid % 100 == 0) {
+            cr_assert(lay_to_rest(0) == 1, "%zu peers", worker->peers.count);
+        }
+    }
+    for (uid = 1; uid <= 10000; ++uid) {
+        cr_assert(uci_resting_has(worker, uid));
+        if (uid % 3 == 0) {
+            cr_assert(uci_worker_peer(worker, uid)->conversation.round == uid, "peer %lu", (unsigned long)uid);
+        }
+    }
+    cr_expect(worker->peers.count == 1 + (10000 / 3));
+    cr_expect(lay_to_rest(0) == 1);
+    cr_expect(worker->peers.resting_count == 10000);
 }

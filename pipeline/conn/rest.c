@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "rest.h"
+
+#include "base/resting.h"
+#include "close.h"
+#include "link/bounce.h"
+#include "link/link_recv.h"
+#include "link/mailbox.h"
+#include "link/txlog.h"
+
+/* Fewer are not worth looking */
+#define UCI_REST_MIN 16u
+
+static bool uci_rest_is_idle(const uci_peer_t *peer)
+{
+    return uci_link_part_is_idle(&peer->tx, &peer->log, &peer->rx) && uci_mailbox_part_is_idle(&peer->box) &&
+           uci_control_part_is_idle(&peer->talk) && uci_transfer_part_is_idle(&peer->xfer) &&
+           uci_message_part_is_idle(&peer->msgs) && uci_rma_part_is_idle(&peer->rma);
+}
+
+static bool uci_rest_may_go(uci_peer_t *peer)
+{
+    if (!uci_conversation_is_ended(&peer->conversation) || (peer->uid == peer->worker->uid) || (peer->uid == 0) ||
+        !uci_list_is_empty(&peer->eps) || uci_close_is_going_on(peer)) {
+        return false;
+    }
+    uci_mailbox_unmap(peer);
+    uci_txlog_release(peer);
+    return uci_rest_is_idle(peer);
+}
+
+static bool uci_rest_lay(uci_peer_t *peer)
+{
+    if (!uci_rest_may_go(peer) || (uci_resting_keep(peer->worker, peer) != UCS_OK)) {
+        return false;
+    }
+    uci_bounce_unmap(peer);
+    uci_link_cleanup(peer);
+    uci_peer_destroy(peer);
+    return true;
+}
+
+void uci_rest_progress(uci_worker_t *worker)
+{
+    if (uci_likely(worker->conn.ended < uci_max(worker->peers.count / 2, (size_t)UCI_REST_MIN))) {
+        return;
+    }
+    worker->conn.ended = 0;
+    if (!worker->self.seals && (worker->twins.events == NULL)) {
+        uci_worker_peers_weed(worker, uci_rest_lay);
+    }
+}
