@@ -147,6 +147,15 @@ static void send_all(int count, uint32_t flags, size_t header_length)
     }
 }
 
+/* What lies in front of the data is to be hit (wire.c), and of a rendezvous these are words of UCX's own, which ends the process that reads them
+ * wrong */
+static bool is_front_hit(void)
+{
+    const char *headers = getenv("FOREIGN_WIRE_HEADERS");
+
+    return (headers != NULL) && (strtod(headers, NULL) > 0);
+}
+
 static int round_count; /* of its messages; the handler knows by it when the next round begins */
 
 static void play(int sender)
@@ -156,8 +165,11 @@ static void play(int sender)
     size_t header_length              = draw_below(3) * draw_below(HEADER_MAX / 2);
     size_t most;
 
+    traffic.size = draw_size();
+    if ((flags == UCP_AM_SEND_FLAG_RNDV) && is_front_hit()) {
+        flags = 0;
+    }
     check_phase((flags == 0) ? "any" : (flags == UCP_AM_SEND_FLAG_EAGER) ? "eager" : "rendezvous");
-    traffic.size     = draw_size();
     most             = IN_ALL / (traffic.size + 1);
     round_count      = 1 + (int)draw_below((most < WINDOW) ? most + 1 : WINDOW);
     traffic.received = 0;
