@@ -12,8 +12,9 @@ const char *const faults_names[] = {"content", "stale", "memory", "reorder", "du
 const char *const fault_names[]  = {"no fault", "bit flipped", "burst", "zeros", "cut short", "content of an older",
                                     "delayed",  "twice",       "lost"};
 
-static const char *const op_names[]   = {"send",   "recv", "probe", "mprobe", "message recv",
-                                         "cancel", "turn", "wait",  "close",  "open"};
+static const char *const op_names[]   = {"send",   "recv",           "probe", "mprobe", "message recv",
+                                         "cancel", "active message", "put",   "get",    "atomic",
+                                         "flush",  "turn",           "wait",  "close",  "open"};
 static const char *const form_names[] = {"", ", iov", ", generic", ", generic, elements"};
 
 enum { DRAW_SHAPE = 1, DRAW_OPS };
@@ -102,6 +103,7 @@ static void draw_shape(scenario_t *scenario)
     scenario->held         = draw_hits(&draw, 50) ? 0 : (unsigned)draw_below(&draw, 100);
     scenario->rate         = draw_hits(&draw, 5) ? 0 : 8u << draw_below(&draw, 7);
     scenario->patience     = 1 + (unsigned)draw_below(&draw, 3);
+    scenario->ways         = draw_hits(&draw, 50);
     scenario->kernel_copy  = draw_hits(&draw, 50) && (strcmp(scenario->transports, "posix/memory") == 0);
 }
 
@@ -145,6 +147,28 @@ static void draw_send(scenario_t *scenario, draw_t *draw, op_t *op)
     op->form   = draw_form(draw);
 }
 
+static void draw_active(scenario_t *scenario, draw_t *draw, op_t *op)
+{
+    op->kind   = OP_ACTIVE;
+    op->tag    = draw_next(draw);
+    op->mask   = draw_hits(draw, 30) ? 0 : draw_next(draw);
+    op->length = draw_length(scenario, draw);
+    op->form   = draw_form(draw);
+}
+
+static void draw_onesided(scenario_t *scenario, draw_t *draw, op_t *op)
+{
+    static const op_kind_t kinds[] = {OP_PUT, OP_PUT, OP_PUT,    OP_PUT,    OP_GET,
+                                      OP_GET, OP_GET, OP_ATOMIC, OP_ATOMIC, OP_FLUSH};
+
+    op->kind   = kinds[draw_below(draw, uci_array_size(kinds))];
+    op->tag    = draw_next(draw) >> 1;
+    op->mask   = draw_next(draw);
+    op->length = uci_min(draw_length(scenario, draw), (uint64_t)ONESIDED_MAX);
+    op->form   = draw_hits(draw, 80) ? FORM_CONTIG : FORM_IOV;
+    op->sync   = draw_hits(draw, 30);
+}
+
 static void draw_recv(scenario_t *scenario, draw_t *draw, op_t *op)
 {
     op->kind   = OP_RECV;
@@ -167,6 +191,14 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
         op->node = 0;
         op->peer = 1;
         draw_send(scenario, draw, op);
+        return;
+    }
+    if (scenario->ways && draw_hits(draw, 40)) {
+        if (draw_hits(draw, 50)) {
+            draw_active(scenario, draw, op);
+        } else {
+            draw_onesided(scenario, draw, op);
+        }
         return;
     }
     if (dice < 320) {
@@ -263,6 +295,12 @@ void op_print(FILE *stream, const op_t *op)
         fprintf(stream, " to %u, tag 0x%" PRIx64 ", %" PRIu64 " bytes%s%s", op->peer, op->tag, op->length,
                 form_names[op->form], op->sync ? ", synchronous" : "");
         break;
+    case OP_ACTIVE:
+    case OP_PUT:
+    case OP_GET:
+    case OP_ATOMIC:
+        fprintf(stream, " to %u, %" PRIu64 " bytes%s", op->peer, op->length, form_names[op->form]);
+        break;
     case OP_RECV:
         fprintf(stream, " tag 0x%" PRIx64 "/0x%" PRIx64 ", %" PRIu64 " bytes%s", op->tag, op->mask, op->length,
                 form_names[op->form]);
@@ -274,6 +312,7 @@ void op_print(FILE *stream, const op_t *op)
     case OP_WAIT:
         fprintf(stream, " %" PRIu64 " ns", op->length);
         break;
+    case OP_FLUSH:
     case OP_CLOSE:
     case OP_OPEN:
         fprintf(stream, " to %u", op->peer);

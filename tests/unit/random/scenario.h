@@ -37,12 +37,19 @@ typedef enum {
     OP_MPROBE,
     OP_MESSAGE_RECV, /**< the oldest message that was probed and is held */
     OP_CANCEL,
+    OP_ACTIVE, /**< an active message: `tag` chooses its flags, `mask` the length of its header */
+    OP_PUT,    /**< on memory of the peer's, at `tag` in the node's slice */
+    OP_GET,
+    OP_ATOMIC, /**< `length` chooses which, `mask` is the operand; `sync`: on a word of all */
+    OP_FLUSH,
     OP_TURN,
     OP_WAIT, /**< `length` ns pass */
     OP_CLOSE,
     OP_OPEN,
     OP_LAST
 } op_kind_t;
+
+#define ONESIDED_MAX 8192u /* bytes of a put, or get */
 
 typedef enum { FORM_CONTIG, FORM_IOV, FORM_GENERIC, FORM_GENERIC_WHOLE, FORM_LAST } form_t;
 
@@ -105,6 +112,7 @@ typedef struct scenario {
     bool kernel_copy; /* cma beside posix: large messages both ways are fetched */
     bool warm;        /**< all have exchanged a message before, without faults */
     bool leave_early; /**< endpoints are closed before all is received */
+    bool ways;        /**< not by messages alone */
     bool flood;       /**< most of the program is messages from one to another, who is slow */
     unsigned burst;
     uint64_t latency;  /**< ns, at most, as a rule */

@@ -176,6 +176,10 @@ static void simplify_op(search_t *search, op_t *op)
     if ((memcmp(op, &before, sizeof(before)) != 0) && !still_fails(search)) {
         *op = before;
     }
+    if ((op->kind >= OP_ACTIVE) && (op->kind < OP_ATOMIC)) {
+        try_value(search, &op->mask, 0);
+        try_value(search, &op->length, op->length / 2);
+    }
     if (op->kind == OP_SEND) {
         try_value(search, &op->length, scenario_length(search->scenario, op->node, 8));
         try_value(search, &op->length, scenario_length(search->scenario, op->node, op->length / 2));

@@ -5,17 +5,19 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
+#include "active.h"
 #include "conn/close.h"
-#include "conn/endpoint.h"
 #include "conn/endpoint.h"
 #include "fake_ucx.h"
 #include "faults.h"
+#include "onesided.h"
 #include "util/process.h"
 #include "message/recv.h"
 #include "base/request.h"
 #include "message/send.h"
 #include "transfer/send_common.h"
 #include "message/unexpected.h"
+#include "message/user_am.h"
 #include "turn/wakeup.h"
 
 #define START_NS    1000000000000ul
@@ -33,7 +35,7 @@
 
 enum { DRAW_WORLD = 64 };
 
-typedef enum { USER_SEND, USER_RECV, USER_CLOSE } user_kind_t;
+typedef enum { USER_SEND, USER_RECV, USER_CLOSE, USER_ACTIVE, USER_ONESIDED } user_kind_t;
 
 /* What the program has begun */
 typedef struct user_op {
@@ -41,6 +43,8 @@ typedef struct user_op {
     unsigned node, peer;
     unsigned number; /* of the oracle's record */
     data_buffer_t buffer;
+    op_t op; /* of a one-sided one, with what it needs */
+    onesided_t onesided;
     void *request; /* NULL: none, or it has been given back */
     bool polled;
     bool done; /* and nothing more is to be done with it */
@@ -53,7 +57,7 @@ static scenario_t *scenario;
 static oracle_t oracle;
 static FILE *story;
 static verdict_t verdict;
-static user_op_t ops[2 * ORACLE_MAX + CLOSES_MAX];
+static user_op_t ops[3 * ORACLE_MAX + CLOSES_MAX];
 static unsigned ops_count, ops_first; /* those before are done */
 static ucp_tag_message_h held[FAKE_NODES][HELD_MAX];
 static unsigned held_recv[FAKE_NODES][HELD_MAX], held_count[FAKE_NODES];
@@ -63,11 +67,12 @@ static draw_t schedule;
 static uint64_t ended_at; /* when something ended last */
 static unsigned looks;    /* of the oracle, by is_received() */
 static bool at_end;       /* all that was sent is received: endpoints are closed, and opened again */
+static bool is_fair;      /* the wire, and all that the program puts off */
 static bool changed;      /* something has ended since the oracle last looked */
 
 /* ------------------------------------------------------------------ telling */
 
-__attribute__((format(printf, 1, 2))) static void tell(const char *format, ...)
+void world_tell(const char *format, ...)
 {
     va_list args;
 
@@ -94,11 +99,11 @@ static void fail(verdict_t why)
 {
     if ((verdict == VERDICT_OK) && (why != VERDICT_OK)) {
         verdict = why;
-        tell("*** %s: %s", verdict_names[why], oracle.text);
+        world_tell("*** %s: %s", verdict_names[why], oracle.text);
     }
 }
 
-__attribute__((format(printf, 2, 3))) static void fail_text(verdict_t why, const char *format, ...)
+void world_fail(verdict_t why, const char *format, ...)
 {
     va_list args;
 
@@ -108,6 +113,12 @@ __attribute__((format(printf, 2, 3))) static void fail_text(verdict_t why, const
         va_end(args);
         fail(why);
     }
+}
+
+void world_changed(void)
+{
+    changed  = true;
+    ended_at = fake_net.clock;
 }
 
 /* --------------------------------------------------------------------- ends */
@@ -120,12 +131,33 @@ static void send_ended(user_op_t *op)
 
     message->done   = true;
     message->status = op->status;
-    tell("node %u: message %u has been sent, status %d", op->node, op->number, op->status);
+    world_tell("node %u: message %u has been sent, status %d", op->node, op->number, op->status);
     if (op->status != UCS_OK) {
-        fail_text(VERDICT_STATUS, "message %u from %u to %u ended with status %d", op->number, op->node, op->peer,
-                  op->status);
+        world_fail(VERDICT_STATUS, "message %u from %u to %u ended with status %d", op->number, op->node, op->peer,
+                   op->status);
     }
     data_buffer_spoil(&op->buffer);
+}
+
+static void active_ended(user_op_t *op)
+{
+    world_tell("node %u: active message %u has been sent, status %d", op->node, op->number, op->status);
+    if (op->status != UCS_OK) {
+        world_fail(VERDICT_STATUS, "active message %u from %u to %u ended with status %d", op->number, op->node,
+                   op->peer, op->status);
+    }
+    data_buffer_spoil(&op->buffer);
+}
+
+static void onesided_op_ended(user_op_t *op)
+{
+    world_tell("node %u: an operation on the memory of %u has ended, status %d", op->node, op->peer, op->status);
+    if (op->status != UCS_OK) {
+        world_fail(VERDICT_STATUS, "an operation of node %u on the memory of %u ended with status %d", op->node,
+                   op->peer, op->status);
+        return;
+    }
+    onesided_ended(&op->op, &op->onesided);
 }
 
 static void recv_ended(user_op_t *op)
@@ -136,11 +168,11 @@ static void recv_ended(user_op_t *op)
     recv->status   = op->status;
     recv->from_tag = op->info.sender_tag;
     recv->length   = op->info.length;
-    tell("node %u: receive %u has ended, status %d, tag 0x%" PRIx64 ", %" PRIu64 " bytes", op->node, op->number,
-         op->status, recv->from_tag, recv->length);
+    world_tell("node %u: receive %u has ended, status %d, tag 0x%" PRIx64 ", %" PRIu64 " bytes", op->node, op->number,
+               op->status, recv->from_tag, recv->length);
     if ((op->status == UCS_OK) && (recv->length > recv->capacity)) {
-        fail_text(VERDICT_BYTES, "receive %u of node %u: %" PRIu64 " bytes where %" PRIu64 " fit", op->number, op->node,
-                  recv->length, recv->capacity);
+        world_fail(VERDICT_BYTES, "receive %u of node %u: %" PRIu64 " bytes where %" PRIu64 " fit", op->number,
+                   op->node, recv->length, recv->capacity);
         return;
     }
     fail(oracle_received(&oracle, op->number, &op->buffer));
@@ -150,21 +182,24 @@ static void recv_ended(user_op_t *op)
 static void ended(user_op_t *op, ucs_status_t status)
 {
     if (op->told) {
-        fail_text(VERDICT_BYTES, "an operation of node %u ended twice", op->node);
+        world_fail(VERDICT_BYTES, "an operation of node %u ended twice", op->node);
         return;
     }
     op->told   = true;
     op->status = status;
-    changed    = true;
-    ended_at   = fake_net.clock;
+    world_changed();
     if (op->kind == USER_SEND) {
         send_ended(op);
     } else if (op->kind == USER_RECV) {
         recv_ended(op);
+    } else if (op->kind == USER_ACTIVE) {
+        active_ended(op);
+    } else if (op->kind == USER_ONESIDED) {
+        onesided_op_ended(op);
     } else {
-        tell("node %u: its endpoint to %u is closed, status %d", op->node, op->peer, status);
+        world_tell("node %u: its endpoint to %u is closed, status %d", op->node, op->peer, status);
         if (status != UCS_OK) {
-            fail_text(VERDICT_STATUS, "closing %u to %u ended with status %d", op->node, op->peer, status);
+            world_fail(VERDICT_STATUS, "closing %u to %u ended with status %d", op->node, op->peer, status);
         }
     }
 }
@@ -172,9 +207,11 @@ static void ended(user_op_t *op, ucs_status_t status)
 static void clean_up(user_op_t *op)
 {
     op->done = true;
-    if (op->kind != USER_CLOSE) {
+    if (op->kind == USER_ONESIDED) {
+        onesided_free(&op->onesided);
+    } else if (op->kind != USER_CLOSE) {
         if ((op->buffer.states > 0) && (verdict == VERDICT_OK)) {
-            fail_text(VERDICT_TOUCHED, "a generic datatype of node %u is still being read or written", op->node);
+            world_fail(VERDICT_TOUCHED, "a generic datatype of node %u is still being read or written", op->node);
         }
         data_buffer_destroy(&op->buffer);
     }
@@ -313,11 +350,66 @@ static void run_send(const op_t *op)
     data_buffer_create(&user->buffer, op->form, op->length, draw_mix(scenario->seed, user->number));
     data_buffer_fill(&user->buffer, bytes, op->length);
     free(bytes);
-    tell("node %u: message %u, to %u, tag 0x%" PRIx64 ", %" PRIu64 " bytes%s", op->node, user->number, op->peer,
-         op->tag, op->length, op->sync ? ", synchronous" : "");
+    world_tell("node %u: message %u, to %u, tag 0x%" PRIx64 ", %" PRIu64 " bytes%s", op->node, user->number, op->peer,
+               op->tag, op->length, op->sync ? ", synchronous" : "");
     arg   = data_buffer_arg(&user->buffer, &count, &datatype);
     param = param_for(user, datatype);
     begun(user, uci_send(ep, arg, count, op->tag, &param, op->sync));
+}
+
+/* Its header is the caller's only until the call returns */
+static void run_active(const op_t *op)
+{
+    static const uint32_t all_flags[] = {0, UCP_AM_SEND_FLAG_EAGER, UCP_AM_SEND_FLAG_RNDV, UCP_AM_SEND_FLAG_REPLY};
+    uci_ep_t *ep                      = fake_net.nodes[op->node].eps[op->peer];
+    size_t count, header_length = op->mask % ACTIVE_HEADER_MAX;
+    unsigned number;
+    char header[ACTIVE_HEADER_MAX], *bytes;
+    ucp_request_param_t param;
+    ucp_datatype_t datatype;
+    user_op_t *user;
+    void *arg;
+
+    if ((ep == NULL) || (fake_net.nodes[op->peer].eps[op->node] == NULL)) {
+        return;
+    }
+    number = active_note(op->node, op->peer, op->length, header_length);
+    if (number == 0) {
+        return;
+    }
+    user         = new_op(USER_ACTIVE, op);
+    user->number = number;
+    bytes        = malloc(op->length + 1);
+    data_write(bytes, op->length, scenario, number);
+    data_buffer_create(&user->buffer, op->form, op->length, draw_mix(scenario->seed, number));
+    data_buffer_fill(&user->buffer, bytes, op->length);
+    free(bytes);
+    active_header(number, header, header_length);
+    world_tell("node %u: active message %u, to %u, header of %zu bytes, %" PRIu64 " bytes", op->node, number, op->peer,
+               header_length, op->length);
+    arg   = data_buffer_arg(&user->buffer, &count, &datatype);
+    param = param_for(user, datatype);
+    param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = all_flags[op->tag % uci_array_size(all_flags)];
+    begun(user, uci_user_am_send(ep, op->node, header, header_length, arg, count, &param));
+    memset(header, 0x77, sizeof(header));
+}
+
+static void run_onesided(const op_t *op)
+{
+    user_op_t *user;
+    ucp_request_param_t param;
+
+    if ((fake_net.nodes[op->node].eps[op->peer] == NULL) || (fake_net.nodes[op->peer].eps[op->node] == NULL)) {
+        return;
+    }
+    user     = new_op(USER_ONESIDED, op);
+    user->op = *op;
+    param    = param_for(user, ucp_dt_make_contig(1));
+    if (story != NULL) {
+        tell_op(op, "");
+    }
+    begun(user, onesided_run(&user->op, &user->onesided, &param));
 }
 
 static unsigned new_recv(const op_t *op)
@@ -352,8 +444,8 @@ static void run_recv(const op_t *op)
         return;
     }
     user = new_recv_op(op, new_recv(op));
-    tell("node %u: receive %u, tag 0x%" PRIx64 "/0x%" PRIx64 ", %" PRIu64 " bytes", op->node, user->number, op->tag,
-         op->mask, op->length);
+    world_tell("node %u: receive %u, tag 0x%" PRIx64 "/0x%" PRIx64 ", %" PRIu64 " bytes", op->node, user->number,
+               op->tag, op->mask, op->length);
     arg   = data_buffer_arg(&user->buffer, &count, &datatype);
     param = param_for(user, datatype);
     begun(user, uci_recv(fake_net.nodes[op->node].worker, arg, count, op->tag, op->mask, &param));
@@ -370,8 +462,8 @@ static void run_probe(const op_t *op)
         return;
     }
     message = uci_unexpected_probe(fake_net.nodes[op->node].worker, op->tag, op->mask, remove, &info);
-    tell("node %u: probe, tag 0x%" PRIx64 "/0x%" PRIx64 ": %s, tag 0x%" PRIx64 ", %zu bytes", op->node, op->tag,
-         op->mask, (message != NULL) ? "there is one" : "nothing", (uint64_t)info.sender_tag, info.length);
+    world_tell("node %u: probe, tag 0x%" PRIx64 "/0x%" PRIx64 ": %s, tag 0x%" PRIx64 ", %zu bytes", op->node, op->tag,
+               op->mask, (message != NULL) ? "there is one" : "nothing", (uint64_t)info.sender_tag, info.length);
     if (message == NULL) {
         return;
     }
@@ -406,7 +498,7 @@ static void run_message_recv(const op_t *op)
     memmove(&held[node][0], &held[node][1], held_count[node] * sizeof(held[node][0]));
     memmove(&held_recv[node][0], &held_recv[node][1], held_count[node] * sizeof(held_recv[node][0]));
     user = new_recv_op(op, number);
-    tell("node %u: receive %u, of the probed message", node, number);
+    world_tell("node %u: receive %u, of the probed message", node, number);
     arg   = data_buffer_arg(&user->buffer, &count, &datatype);
     param = param_for(user, datatype);
     begun(user, uci_unexpected_recv(fake_net.nodes[node].worker, arg, count, message, &param));
@@ -414,7 +506,7 @@ static void run_message_recv(const op_t *op)
 
 static void cancel(user_op_t *user)
 {
-    tell("node %u: receive %u is cancelled", user->node, user->number);
+    world_tell("node %u: receive %u is cancelled", user->node, user->number);
     uci_request_cancel(uci_request_from_user(user->request));
 }
 
@@ -449,12 +541,13 @@ static bool may_close(unsigned node, unsigned peer)
     unsigned i;
 
     fail(oracle_assign(&oracle));
-    if (!is_all_received(peer, node)) {
+    if (!is_all_received(peer, node) || !active_is_received(peer, node) || !onesided_is_executed(peer, node)) {
         return false;
     }
 
     for (i = ops_first; i < ops_count; ++i) {
-        if ((ops[i].kind == USER_SEND) && (ops[i].node == node) && (ops[i].peer == peer) && !ops[i].told) {
+        if ((ops[i].kind != USER_RECV) && (ops[i].kind != USER_CLOSE) && (ops[i].node == node) &&
+            (ops[i].peer == peer) && !ops[i].told) {
             return false;
         }
     }
@@ -467,7 +560,7 @@ static void break_connection(unsigned node, unsigned peer)
     uci_worker_t *other = fake_net.nodes[peer].worker;
     uci_peer_t *back;
 
-    tell("the connection of nodes %u and %u breaks", node, peer);
+    world_tell("the connection of nodes %u and %u breaks", node, peer);
     uci_ep_fail(fake_net.nodes[node].eps[peer], UCS_ERR_ENDPOINT_TIMEOUT);
     uci_worker_enter(other);
     back = uci_worker_peer_find(other, fake_net.nodes[node].uid);
@@ -488,7 +581,7 @@ static void close_endpoint(const op_t *op, uci_ep_t *ep)
     user_op_t *user           = new_op(USER_CLOSE, op);
     ucp_request_param_t param = param_for(user, 0);
 
-    tell("node %u: closes its endpoint to %u", op->node, op->peer);
+    world_tell("node %u: closes its endpoint to %u", op->node, op->peer);
     param.op_attr_mask &= ~(uint32_t)UCP_OP_ATTR_FIELD_DATATYPE;
     param.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
     param.flags = close_flags();
@@ -518,9 +611,9 @@ static void run_open(const op_t *op)
         break_connection(op->node, op->peer);
         return;
     }
-    tell("node %u: opens an endpoint to %u", op->node, op->peer);
+    world_tell("node %u: opens an endpoint to %u", op->node, op->peer);
     if (fake_ep_open(op->node, op->peer) != UCS_OK) {
-        fail_text(VERDICT_STATUS, "no endpoint from %u to %u", op->node, op->peer);
+        world_fail(VERDICT_STATUS, "no endpoint from %u to %u", op->node, op->peer);
     }
     if (ep != NULL) {
         close_endpoint(op, ep);
@@ -532,6 +625,7 @@ static unsigned turn(unsigned node)
     unsigned count;
 
     faults_hit_memory(node);
+    active_turn(node, is_fair ? 100 : 30);
     count = fake_node_turn(node, draw_hits(&schedule, 50));
     reap();
     return count;
@@ -560,6 +654,15 @@ static void run_op(const op_t *op)
     case OP_CANCEL:
         run_cancel(op);
         break;
+    case OP_ACTIVE:
+        run_active(op);
+        break;
+    case OP_PUT:
+    case OP_GET:
+    case OP_ATOMIC:
+    case OP_FLUSH:
+        run_onesided(op);
+        break;
     case OP_CLOSE:
         run_close(op);
         break;
@@ -579,7 +682,7 @@ static void run_program(void)
     for (i = 0; (i < scenario->ops_count) && (verdict == VERDICT_OK); ++i) {
         const op_t *op = &scenario->ops[i];
 
-        if (op->by_callback && (op->kind <= OP_CANCEL)) {
+        if (op->by_callback && (op->kind < OP_TURN)) {
             for_callback[op->node][for_callback_count[op->node]++] = op;
         } else if (op->kind == OP_TURN) {
             tell_op(op, "");
@@ -652,7 +755,7 @@ static bool is_received(void)
     if (changed && (++looks % (1 + (oracle.messages_count / 16)) == 0)) {
         changed = false;
         fail(oracle_assign(&oracle));
-        before = (verdict == VERDICT_OK) && (oracle_waiting(&oracle) < 0);
+        before = (verdict == VERDICT_OK) && (oracle_waiting(&oracle) < 0) && active_is_over();
     }
     return before && !changed;
 }
@@ -661,6 +764,9 @@ static bool is_over(void)
 {
     unsigned i;
 
+    if (!active_is_over()) {
+        return false;
+    }
     for (i = ops_first; i < ops_count; ++i) {
         if (!ops[i].told) {
             return false;
@@ -685,13 +791,13 @@ static void wait_for(bool (*is_so)(void), const char *what)
     }
     for (i = ops_first; i < ops_count; ++i) {
         if (!ops[i].told) {
-            static const char *const kinds[] = {"send", "receive", "close"};
+            static const char *const kinds[] = {"send", "receive", "close", "active message", "operation on memory"};
 
-            fail_text(VERDICT_WAITS, "%s: %s %u of node %u never ends", what, kinds[ops[i].kind], ops[i].number,
-                      ops[i].node);
+            world_fail(VERDICT_WAITS, "%s: %s %u of node %u never ends", what, kinds[ops[i].kind], ops[i].number,
+                       ops[i].node);
         }
     }
-    fail_text(VERDICT_WAITS, "%s: not so", what);
+    world_fail(VERDICT_WAITS, "%s: not so", what);
 }
 
 /* What the program has left for callbacks that did not come, and messages that it holds */
@@ -772,6 +878,20 @@ static bool is_time_to_leave(void)
     return draw_hits(&schedule, 10);
 }
 
+static bool is_executed(void)
+{
+    unsigned i, k;
+
+    for (i = 0; i < scenario->nodes; ++i) {
+        for (k = 0; k < scenario->nodes; ++k) {
+            if (!onesided_is_executed(i, k)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
 /* All close, and before that some come back, at any moment of the ends of others */
 static void end_all(void)
 {
@@ -794,10 +914,13 @@ static void receive_by_fair_wire(void)
     uint64_t begin = fake_net.clock;
 
     faults_pause(true);
+    is_fair = true;
     wait_for(is_received, "what can be received");
+    is_fair = false;
     faults_pause(false);
     if (ended_at > begin + STALL_NS) {
-        fail_text(VERDICT_WAITS, "on a fair wire the last one has come after %.3f s", (double)(ended_at - begin) / 1e9);
+        world_fail(VERDICT_WAITS, "on a fair wire the last one has come after %.3f s",
+                   (double)(ended_at - begin) / 1e9);
     }
 }
 
@@ -813,7 +936,7 @@ static void end_program(void)
         return;
     }
     fail(oracle_judge_order(&oracle));
-    tell("------ the program is over");
+    world_tell("------ the program is over");
     cancel_all();
     wait_for(receives_are_over, "after cancelling");
     if (scenario->leave_early && (verdict == VERDICT_OK)) {
@@ -828,7 +951,11 @@ static void end_program(void)
         fail(oracle_assign(&oracle));
         fail(oracle_judge_order(&oracle));
     }
-    tell("------ all close");
+    if (verdict == VERDICT_OK) {
+        wait_for(is_executed, "what was done to memory");
+        onesided_judge();
+    }
+    world_tell("------ all close");
     if (verdict == VERDICT_OK) {
         end_all();
     }
@@ -869,7 +996,7 @@ static void warm_up(void)
         }
         wait_for(is_acknowledged, "warming up");
     }
-    tell("------ the program begins");
+    world_tell("------ the program begins");
     faults_pause(false);
 }
 
@@ -931,11 +1058,14 @@ static void create(void)
     refresh_plans();
     data_init();
     faults_begin(scenario, story);
+    active_begin(scenario);
     for (i = 0; i < scenario->nodes; ++i) {
         fake_node_create(i, scenario->uids[i], scenario->threads ? UCS_THREAD_MODE_MULTI : UCS_THREAD_MODE_SINGLE,
                          scenario->buffered_max);
         limit_frames(i);
+        active_join(i);
     }
+    onesided_begin(scenario);
     for (i = 0; i < scenario->nodes; ++i) {
         for (k = 0; k < scenario->nodes; ++k) {
             if (fake_ep_open(i, k) != UCS_OK) {
@@ -953,6 +1083,7 @@ static void destroy(void)
     for (i = 0; i < scenario->nodes; ++i) {
         fake_node_destroy(i);
     }
+    onesided_end();
     faults_end();
 }
 
@@ -963,6 +1094,7 @@ verdict_t world_run(scenario_t *the_scenario, FILE *the_story, const char **text
     verdict   = VERDICT_OK;
     looks     = 0;
     at_end    = false;
+    is_fair   = false;
     ops_count = ops_first = 0;
     schedule              = draw_for(scenario->seed, DRAW_WORLD, 0);
     memset(held_count, 0, sizeof(held_count));

@@ -8,6 +8,11 @@
 
 #include "oracle.h"
 
+/** For the parts of a world: tell what happens, if somebody listens; it is wrong; something has ended. */
+__attribute__((format(printf, 1, 2))) void world_tell(const char *format, ...);
+__attribute__((format(printf, 2, 3))) void world_fail(verdict_t why, const char *format, ...);
+void world_changed(void);
+
 /** Once, before the first world. */
 void world_init(void);
 
