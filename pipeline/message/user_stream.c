@@ -28,6 +28,7 @@ typedef struct uci_user_stream {
     uci_list_t pieces, given;          /* uci_user_stream_piece_t */
     uci_request_t *recvs, **recvs_end; /* in order, by next_completed */
     uint32_t sent, arrived;            /* pieces */
+    bool has_ended;                    /* a receive has, of which the program may not have been told */
     ucs_status_t status;               /* an error: bytes are missing behind the last piece */
 } uci_user_stream_t;
 
@@ -196,6 +197,7 @@ static void uci_user_stream_end(uci_user_stream_t *stream, ucs_status_t status)
     if (stream->recvs == NULL) {
         stream->recvs_end = &stream->recvs;
     }
+    stream->has_ended = true;
     uci_request_complete(req, (status == UCS_OK) ? req->buffer.status : status);
 }
 
@@ -474,10 +476,24 @@ static bool uci_user_stream_needs_request(const uci_user_stream_t *stream, const
            ((uci_buffer_datatype(param) & UCP_DATATYPE_CLASS_MASK) == UCP_DATATYPE_GENERIC);
 }
 
+/* In UCX a callback is called where bytes arrive, so that no later receive has had its end before. Ours are called at the end of a turn: what is
+ * received between, or by one of these callbacks, is told behind them */
+static bool uci_user_stream_ends_later(uci_user_stream_t *stream, const ucp_request_param_t *param)
+{
+    const uci_worker_t *worker = stream->peer->worker;
+
+    if (param->op_attr_mask & UCP_OP_ATTR_FLAG_NO_IMM_CMPL) {
+        return true;
+    }
+    stream->has_ended = stream->has_ended && ((worker->requests.completed != NULL) || worker->turn.own);
+    return stream->has_ended && (param->op_attr_mask & UCP_OP_ATTR_FIELD_CALLBACK);
+}
+
 ucs_status_ptr_t uci_user_stream_recv(uci_ep_t *ep, void *buffer, size_t count, size_t *length_p,
                                       const ucp_request_param_t *param)
 {
     uci_user_stream_t *stream = uci_user_stream_of(ep);
+    ucs_status_ptr_t ret;
     ucs_status_t status;
     uci_request_t *req;
 
@@ -498,6 +514,11 @@ ucs_status_ptr_t uci_user_stream_recv(uci_ep_t *ep, void *buffer, size_t count, 
     if (!uci_user_stream_take(stream, req)) {
         uci_user_stream_post(stream, req);
         return uci_request_posted(req, param);
+    }
+    if (uci_unlikely(uci_user_stream_ends_later(stream, param))) {
+        ret = uci_request_posted(req, param);
+        uci_request_complete(req, req->buffer.status);
+        return ret;
     }
     *length_p = req->info.length;
     uci_buffer_finish(&req->buffer);

@@ -135,6 +135,72 @@ Test(stream, damaged_and_lost)
     cr_expect(talk_counters(1)->repaired_chunks >= 1);
 }
 
+/* ---------------------------------------------------------------- order */
+
+static size_t lengths_told[4];
+static unsigned orders[4];
+
+static void on_one(void *request, ucs_status_t status, size_t length, void *user_data)
+{
+    orders[told_count]         = (unsigned)(uintptr_t)user_data;
+    lengths_told[told_count++] = length;
+}
+
+/* @return whether it ends later, with its callback */
+static bool receive_one(unsigned number, uint32_t attr_mask)
+{
+    ucp_request_param_t param = {.op_attr_mask   = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | attr_mask,
+                                 .cb.recv_stream = on_one,
+                                 .user_data      = (void *)(uintptr_t)number};
+    ucs_status_ptr_t ptr = uci_user_stream_recv(net_nodes[1].ep, received + (1000 * number), 100, &told_length, &param);
+
+    return UCS_PTR_IS_PTR(ptr) && (talk_keep(ptr) != NULL);
+}
+
+static void on_message(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+{
+    cr_expect((told_count == 0) && receive_one(1, 0), "the first one's end has not been told");
+    cr_expect(told_count == 0);
+}
+
+/* The callback of a message comes before that of the first receive, though both have ended */
+Test(stream, ends_are_told_in_order)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.recv = on_message};
+    char message[8];
+
+    uci_worker_enter(net_nodes[1].worker);
+    talk_keep(uci_recv(net_nodes[1].worker, message, sizeof(message), 7, UINT64_MAX, &param));
+    cr_assert(receive_one(0, 0));
+    uci_worker_leave(net_nodes[1].worker);
+    talk_send(0, 7, 5);
+    say(66);
+    say(1);
+    talk_turns(20, TALK_MS);
+    cr_assert(told_count == 2, "%u", told_count);
+    cr_expect((orders[0] == 0) && (lengths_told[0] == 66));
+    cr_expect((orders[1] == 1) && (lengths_told[1] == 1));
+    cr_expect((memcmp(received, bytes, 66) == 0) && (received[1000] == bytes[66]));
+    uci_worker_enter(net_nodes[1].worker);
+    say(3);
+    uci_worker_leave(net_nodes[1].worker);
+    talk_turns(20, TALK_MS);
+    uci_worker_enter(net_nodes[1].worker);
+    cr_expect(!receive_one(2, 0) && (told_length == 3), "all has been told");
+    uci_worker_leave(net_nodes[1].worker);
+}
+
+Test(stream, no_immediate_end)
+{
+    say(5);
+    talk_turns(20, TALK_MS);
+    uci_worker_enter(net_nodes[1].worker);
+    cr_expect(receive_one(0, UCP_OP_ATTR_FLAG_NO_IMM_CMPL) && (told_count == 0));
+    uci_worker_leave(net_nodes[1].worker);
+    talk_turns(1, TALK_MS);
+    cr_expect((told_count == 1) && (lengths_told[0] == 5));
+}
+
 /* ----------------------------------------------------------------- lies */
 
 static void arrive(const void *header, size_t header_length)

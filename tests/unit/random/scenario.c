@@ -12,9 +12,9 @@ const char *const faults_names[] = {"content", "stale", "memory", "reorder", "du
 const char *const fault_names[]  = {"no fault", "bit flipped", "burst", "zeros", "cut short", "content of an older",
                                     "delayed",  "twice",       "lost"};
 
-static const char *const op_names[]   = {"send",   "recv",           "probe", "mprobe", "message recv",
-                                         "cancel", "active message", "put",   "get",    "atomic",
-                                         "flush",  "turn",           "wait",  "close",  "open"};
+static const char *const op_names[]   = {"send",           "recv", "probe", "mprobe", "message recv", "cancel",
+                                         "active message", "put",  "get",   "atomic", "flush",        "stream send",
+                                         "stream recv",    "turn", "wait",  "close",  "open"};
 static const char *const form_names[] = {"", ", iov", ", generic", ", generic, elements"};
 
 enum { DRAW_SHAPE = 1, DRAW_OPS };
@@ -169,6 +169,15 @@ static void draw_onesided(scenario_t *scenario, draw_t *draw, op_t *op)
     op->sync   = draw_hits(draw, 30);
 }
 
+static void draw_streamed(scenario_t *scenario, draw_t *draw, op_t *op)
+{
+    op->kind   = draw_hits(draw, 50) ? OP_STREAM_SEND : OP_STREAM_RECV;
+    op->mask   = draw_next(draw);
+    op->length = draw_length(scenario, draw);
+    op->form   = draw_hits(draw, 80) ? FORM_CONTIG : FORM_IOV;
+    op->sync   = draw_hits(draw, 30);
+}
+
 static void draw_recv(scenario_t *scenario, draw_t *draw, op_t *op)
 {
     op->kind   = OP_RECV;
@@ -194,8 +203,10 @@ static void draw_op(scenario_t *scenario, draw_t *draw, op_t *op)
         return;
     }
     if (scenario->ways && draw_hits(draw, 40)) {
-        if (draw_hits(draw, 50)) {
+        if (draw_hits(draw, 40)) {
             draw_active(scenario, draw, op);
+        } else if (draw_hits(draw, 40)) {
+            draw_streamed(scenario, draw, op);
         } else {
             draw_onesided(scenario, draw, op);
         }
@@ -299,6 +310,8 @@ void op_print(FILE *stream, const op_t *op)
     case OP_PUT:
     case OP_GET:
     case OP_ATOMIC:
+    case OP_STREAM_SEND:
+    case OP_STREAM_RECV:
         fprintf(stream, " to %u, %" PRIu64 " bytes%s", op->peer, op->length, form_names[op->form]);
         break;
     case OP_RECV:

@@ -42,6 +42,8 @@ typedef enum {
     OP_GET,
     OP_ATOMIC, /**< `length` chooses which, `mask` is the operand; `sync`: on a word of all */
     OP_FLUSH,
+    OP_STREAM_SEND,
+    OP_STREAM_RECV, /**< `mask` chooses whether data are taken as they are, `sync` is WAITALL */
     OP_TURN,
     OP_WAIT, /**< `length` ns pass */
     OP_CLOSE,

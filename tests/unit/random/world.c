@@ -11,6 +11,7 @@
 #include "fake_ucx.h"
 #include "faults.h"
 #include "onesided.h"
+#include "streamed.h"
 #include "util/process.h"
 #include "message/recv.h"
 #include "base/request.h"
@@ -541,7 +542,8 @@ static bool may_close(unsigned node, unsigned peer)
     unsigned i;
 
     fail(oracle_assign(&oracle));
-    if (!is_all_received(peer, node) || !active_is_received(peer, node) || !onesided_is_executed(peer, node)) {
+    if (!is_all_received(peer, node) || !active_is_received(peer, node) || !onesided_is_executed(peer, node) ||
+        !streamed_is_settled(node, peer)) {
         return false;
     }
 
@@ -593,7 +595,8 @@ static void run_close(const op_t *op)
     uci_ep_t *ep;
 
     if (may_close(op->node, op->peer)) {
-        ep                                     = fake_net.nodes[op->node].eps[op->peer];
+        ep = fake_net.nodes[op->node].eps[op->peer];
+        streamed_closed(op->node, op->peer);
         fake_net.nodes[op->node].eps[op->peer] = NULL;
         close_endpoint(op, ep);
     }
@@ -662,6 +665,10 @@ static void run_op(const op_t *op)
     case OP_ATOMIC:
     case OP_FLUSH:
         run_onesided(op);
+        break;
+    case OP_STREAM_SEND:
+    case OP_STREAM_RECV:
+        streamed_run(op);
         break;
     case OP_CLOSE:
         run_close(op);
@@ -878,6 +885,13 @@ static bool is_time_to_leave(void)
     return draw_hits(&schedule, 10);
 }
 
+/* What is left is received as often as something is */
+static bool streams_are_over(void)
+{
+    streamed_finish();
+    return streamed_is_over();
+}
+
 static bool is_executed(void)
 {
     unsigned i, k;
@@ -952,6 +966,7 @@ static void end_program(void)
         fail(oracle_judge_order(&oracle));
     }
     if (verdict == VERDICT_OK) {
+        wait_for(streams_are_over, "all streams");
         wait_for(is_executed, "what was done to memory");
         onesided_judge();
     }
@@ -1059,6 +1074,7 @@ static void create(void)
     data_init();
     faults_begin(scenario, story);
     active_begin(scenario);
+    streamed_begin(scenario);
     for (i = 0; i < scenario->nodes; ++i) {
         fake_node_create(i, scenario->uids[i], scenario->threads ? UCS_THREAD_MODE_MULTI : UCS_THREAD_MODE_SINGLE,
                          scenario->buffered_max);
