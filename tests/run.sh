@@ -48,6 +48,7 @@ suites=(
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "slurm      - 1min the examples for Slurm, in a Slurm of one node of its own (root): damage drains the node"
     "gtest      - 60min UCX's own unit tests of ucp, built from Debian's source (network once): what passes on plain UCX passes under UCI"
+    "mpich      - 40min MPICH's own tests of one-sided communication, from Debian's source (network once), both MPIs; plain, with UCI, with faults"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
     "packages   - 8min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network)"
@@ -226,6 +227,11 @@ suite_programs() {
 suite_gtest() {
     "$uci_root/tests/gtest/build_gtest.sh" "$build/gtest"
     "$uci_root/tests/gtest/run_gtest.py" --build "$build"
+}
+
+suite_mpich() {
+    "$uci_root/tests/mpich/build_mpich_tests.sh" "$build/mpich-tests"
+    "$uci_root/tests/mpich/run_mpich_tests.py" --folder "$build/mpich-tests" --preload "$build/libucx_integrity.so"
 }
 
 # Another seed each time; it is printed, and each world that fails tells how to run it again

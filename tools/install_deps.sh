@@ -14,6 +14,7 @@
 #         programs  NetPIPE and LAMMPS with its examples
 #         slurm   Slurm's daemons
 #         gtest   what builds UCX's own unit tests from Debian's source
+#         mpich   what builds MPICH's own tests from Debian's source
 #         compat  what makes root folders of other Debian suites
 #         arm64   a cross compiler for 64-bit Arm, and what runs its programs here
 set -euo pipefail
@@ -34,6 +35,7 @@ packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps
 packages_programs=(netpipe-openmpi netpipe-mpich2 lammps lammps-examples)
 packages_slurm=(slurmctld slurmd slurm-client munge mpich libmpich-dev python3)
 packages_gtest=(autoconf automake libtool make g++ libibverbs-dev debian-archive-keyring xz-utils python3)
+packages_mpich=(make debian-archive-keyring xz-utils)
 packages_compat=(mmdebstrap)
 packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap)
 
@@ -56,9 +58,10 @@ wanted_packages() {
         programs) printf '%s\n' "${packages_programs[@]}" ;;
         slurm) printf '%s\n' "${packages_slurm[@]}" ;;
         gtest) printf '%s\n' "${packages_gtest[@]}" ;;
+        mpich) printf '%s\n' "${packages_mpich[@]}" ;;
         compat) printf '%s\n' "${packages_compat[@]}" ;;
         arm64) printf '%s\n' "${packages_arm64[@]}" ;;
-        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, slurm, gtest, compat or arm64)" ;;
+        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, slurm, gtest, mpich, compat or arm64)" ;;
         esac
     done
 }
