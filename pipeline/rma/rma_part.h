@@ -59,8 +59,9 @@ typedef struct uci_rma_peer {
     uint64_t failed_owner;
     uint32_t failed_region;
     ucs_status_t failed_status;
-    uci_list_t jobs;  /**< uci_rma_job_t, in order: the first is a large put that is being fetched */
-    uci_list_t owing; /**< in owing of the worker */
+    unsigned replying; /**< large answers that it is fetching, each a copy */
+    uci_list_t jobs;   /**< uci_rma_job_t, in order: the first is a large put that is being fetched */
+    uci_list_t owing;  /**< in owing of the worker */
 } uci_rma_peer_t;
 
 UCI_INLINE void uci_rma_worker_init(uci_rma_worker_t *rma)
@@ -78,7 +79,7 @@ UCI_INLINE void uci_rma_peer_init(uci_rma_peer_t *rma)
 
 UCI_INLINE bool uci_rma_part_is_idle(const uci_rma_peer_t *rma)
 {
-    return (rma->done == rma->sent) && (rma->executed == rma->arrived) && (rma->failed == 0) &&
+    return (rma->done == rma->sent) && (rma->executed == rma->arrived) && (rma->failed == 0) && (rma->replying == 0) &&
            (rma->status == UCS_OK) && uci_list_is_empty(&rma->fetches) && uci_list_is_empty(&rma->flushes) &&
            uci_list_is_empty(&rma->jobs) && uci_list_is_empty(&rma->owing);
 }

@@ -108,10 +108,37 @@ static ucs_status_t uci_rma_reject(uci_peer_t *peer, const uci_rma_header_t *wha
     return UCS_ERR_INVALID_ADDR;
 }
 
-static void uci_rma_reply_sent(void *request, ucs_status_t status, void *copy)
+/* Large answers that one origin fetches at a time: each is a copy. What asks for more waits, and what is behind it */
+#define UCI_RMA_REPLIES 16u
+
+typedef struct uci_rma_answer {
+    uci_peer_t *peer;
+    char data[];
+} uci_rma_answer_t;
+
+static void uci_rma_go_on(uci_peer_t *peer);
+
+static void uci_rma_reply_sent(void *request, ucs_status_t status, void *arg)
 {
+    uci_rma_answer_t *answer = arg;
+    uci_peer_t *peer         = answer->peer;
+
     uci_request_release(uci_request_from_user(request));
-    free(copy);
+    free(answer);
+    --peer->rma.replying;
+    uci_rma_go_on(peer);
+    uci_rma_tell(peer->worker); /* now, as what is executed within a turn */
+}
+
+static bool uci_rma_is_large_get(uci_peer_t *peer, const uci_rma_header_t *what)
+{
+    return (what->kind == UCI_RMA_GET) && (what->length > uci_rma_frame_room(peer, sizeof(uci_rma_reply_t))) &&
+           (uci_rma_piece(peer, what->length, sizeof(uci_rma_reply_t)) == 0);
+}
+
+static bool uci_rma_has_to_wait(uci_peer_t *peer, const uci_rma_header_t *what)
+{
+    return (peer->rma.replying >= UCI_RMA_REPLIES) && uci_rma_is_large_get(peer, what);
 }
 
 /* What is read may change: what travels in pieces is a copy */
@@ -120,21 +147,25 @@ static ucs_status_t uci_rma_reply_large(uci_peer_t *peer, const uci_rma_reply_t 
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                                                  UCP_OP_ATTR_FLAG_NO_IMM_CMPL,
-                                 .cb.send   = uci_rma_reply_sent,
-                                 .user_data = malloc(length)};
+                                 .cb.send = uci_rma_reply_sent};
+    uci_rma_answer_t *answer  = malloc(sizeof(*answer) + length);
     uci_ep_t *ep              = uci_peer_ep_staying(peer);
     ucs_status_ptr_t ret;
 
-    if ((param.user_data == NULL) || (ep == NULL)) {
-        free(param.user_data);
+    if ((answer == NULL) || (ep == NULL)) {
+        free(answer);
         return (ep == NULL) ? UCS_ERR_NOT_CONNECTED : UCS_ERR_NO_MEMORY;
     }
-    memcpy(param.user_data, memory, length);
-    ret = uci_user_am_send_own(ep, UCI_OWN_AM_RMA_REPLY, 0, reply, sizeof(*reply), param.user_data, length, &param);
+    answer->peer    = peer;
+    param.user_data = answer;
+    memcpy(answer->data, memory, length);
+    ret = uci_user_am_send_own(ep, UCI_OWN_AM_RMA_REPLY, 0, reply, sizeof(*reply), answer->data, length, &param);
     if (UCS_PTR_IS_ERR(ret)) {
-        free(param.user_data);
+        free(answer);
+        return UCS_PTR_STATUS(ret);
     }
-    return UCS_PTR_IS_ERR(ret) ? UCS_PTR_STATUS(ret) : UCS_OK;
+    ++peer->rma.replying;
+    return UCS_OK;
 }
 
 /* Each piece is a copy. What could not be said ends with the error, behind those that were */
@@ -223,8 +254,6 @@ static void uci_rma_execute(uci_peer_t *peer, const uci_rma_header_t *what, cons
 /* Large puts that are fetched at a time, of one origin */
 #define UCI_RMA_FETCHES 16u
 
-static void uci_rma_go_on(uci_peer_t *peer);
-
 static void uci_rma_put_fetched(void *request, ucs_status_t status, size_t length, void *arg)
 {
     uci_rma_job_t *job = arg;
@@ -278,12 +307,15 @@ static void uci_rma_job_end(uci_rma_job_t *job)
     free(job);
 }
 
-/* The first of those that wait. @return false: it is being fetched */
+/* The first of those that wait. @return false: it waits yet */
 static bool uci_rma_job_go_on(uci_rma_job_t *job)
 {
     uci_peer_t *peer = job->peer;
 
     if (!job->large) {
+        if (uci_rma_has_to_wait(peer, &job->what)) {
+            return false;
+        }
         uci_rma_execute(peer, &job->what, job->data);
         uci_rma_job_end(job);
         return true;
@@ -433,7 +465,7 @@ ucs_status_t uci_rma_arrived(void *arg, const void *header, size_t header_length
         uci_wire_refuse(peer, "an operation on memory", "what none is");
         return UCS_OK;
     }
-    if (!large && uci_list_is_empty(&peer->rma.jobs)) {
+    if (!large && uci_list_is_empty(&peer->rma.jobs) && !uci_rma_has_to_wait(peer, &what)) {
         uci_rma_execute(peer, &what, data);
         return UCS_OK;
     }

@@ -17,8 +17,8 @@
 static char memory[4 * LARGE], bytes[4 * LARGE], back[4 * LARGE];
 static uci_rma_key_t key;
 static ucp_mem_h memh = (ucp_mem_h)(uintptr_t)0x1000;
-static unsigned ended, order[16];
-static ucs_status_t statuses[16];
+static unsigned ended, order[64];
+static ucs_status_t statuses[64];
 
 static void *pack(size_t *size_p)
 {
@@ -177,6 +177,32 @@ Test(rma, in_order)
 }
 
 /* Operands, and a word that is fetched, are copied, and go in a frame, even where no message does (UCI_EAGER_MAX) */
+/* Any number of large gets under way: each answer is a copy until it has been fetched */
+Test(rma, large_answers_are_few_at_a_time)
+{
+    const uci_rma_peer_t *target = &talk_peer(1, 0)->rma;
+    unsigned i, most = 0;
+
+    talk_fill(memory, sizeof(memory), 3);
+    for (i = 0; i < 60; ++i) {
+        get(i, 0, LARGE);
+    }
+    put(60, 0, 8);
+    for (i = 0; (i < 1000) && (ended < 60); ++i) {
+        talk_turns(1, TALK_MS);
+        most = uci_max(most, target->replying);
+    }
+    cr_expect((most > 1) && (most <= 16), "%u copies", most);
+    cr_assert(ended == 60, "%u", ended); /* a small put is over at once */
+    for (i = 0; i < 60; ++i) {
+        cr_expect(statuses[i] == UCS_OK);
+    }
+    cr_expect(target->replying == 0);
+    flush(61);
+    talk_turns(20, TALK_MS);
+    cr_expect(memcmp(memory, bytes, 8) == 0, "what waited behind them");
+}
+
 Test(rma, without_eager_messages)
 {
     unsigned i;
