@@ -88,7 +88,7 @@ build_harness() {
         [ "$(basename "${object%.o}")" = "$included" ] || objects+=("$object")
     done
     # worlds are the unit tests' own
-    [ "$name" != world ] || more=("$uci_root"/tests/unit/random/{data,faults,oracle,protocol,scenario,world}.c "$uci_root/tests/unit/fake_ucx.c")
+    [ "$name" != world ] || more=("$uci_root"/tests/unit/random/{active,data,faults,onesided,oracle,protocol,scenario,streamed,world}.c "$uci_root/tests/unit/fake_ucx.c")
     rm -f "$out/fuzz_$name"
     clang "${flags[@]}" -fsanitize=fuzzer,address,undefined -fno-sanitize=alignment -o "$out/fuzz_$name" \
         "$here/fuzz_$name.c" ${more[@]+"${more[@]}"} "${objects[@]}" -lpthread -ldl -lm
