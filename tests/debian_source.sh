@@ -22,14 +22,19 @@ fetch_debian_source() {
     tar -xf "$folder/$package"_*.debian.tar.* -C "$folder/$package"
 }
 
-# build_once FOLDER VERSION WHAT FUNCTION: unless it is there, with FUNCTION; its output goes to FOLDER/build.log. Errors end the script (set -e),
+# is_built FOLDER VERSION
+is_built() {
+    [ "$(cat "$1/built" 2>/dev/null)" = "$2" ]
+}
+
+# build_once FOLDER VERSION WHAT FUNCTION: with FUNCTION; its output goes to FOLDER/build.log. Errors end the script (set -e),
 # wherever they are.
 build_once() {
     local folder=$1 version=$2 what=$3
     say "$what $version is built in $folder, log: $folder/build.log"
     exec 3>&2
     # shellcheck disable=SC2064 # these values
-    trap "[ \"\$(cat '$folder/built' 2>/dev/null)\" = '$version' ] || say \"that failed, see $folder/build.log: \$(tail -n 2 '$folder/build.log')\" >&3" EXIT
+    trap "is_built '$folder' '$version' || say \"that failed, see $folder/build.log: \$(tail -n 2 '$folder/build.log')\" >&3" EXIT
     "$4" >"$folder/build.log" 2>&1
     echo "$version" >"$folder/built"
 }

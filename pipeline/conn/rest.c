@@ -18,20 +18,20 @@ static bool uci_rest_is_idle(const uci_peer_t *peer)
            uci_message_part_is_idle(&peer->msgs) && uci_rma_part_is_idle(&peer->rma);
 }
 
-static bool uci_rest_may_go(uci_peer_t *peer)
+static bool uci_rest_is_over(const uci_peer_t *peer)
 {
-    if (!uci_conversation_is_ended(&peer->conversation) || (peer->uid == peer->worker->uid) || (peer->uid == 0) ||
-        !uci_list_is_empty(&peer->eps) || uci_close_is_going_on(peer)) {
-        return false;
-    }
-    uci_mailbox_unmap(peer);
-    uci_txlog_release(peer);
-    return uci_rest_is_idle(peer);
+    return uci_conversation_is_ended(&peer->conversation) && (peer->uid != peer->worker->uid) && (peer->uid != 0) &&
+           uci_list_is_empty(&peer->eps) && !uci_close_is_going_on(peer);
 }
 
 static bool uci_rest_lay(uci_peer_t *peer)
 {
-    if (!uci_rest_may_go(peer) || (uci_resting_keep(peer->worker, peer) != UCS_OK)) {
+    if (!uci_rest_is_over(peer)) {
+        return false;
+    }
+    uci_mailbox_unmap(peer);
+    uci_txlog_release(peer);
+    if (!uci_rest_is_idle(peer) || (uci_resting_keep(peer->worker, peer) != UCS_OK)) {
         return false;
     }
     uci_bounce_unmap(peer);

@@ -77,13 +77,6 @@ UCI_INLINE void uci_rma_peer_init(uci_rma_peer_t *rma)
     uci_list_init(&rma->owing);
 }
 
-UCI_INLINE bool uci_rma_part_is_idle(const uci_rma_peer_t *rma)
-{
-    return (rma->done == rma->sent) && (rma->executed == rma->arrived) && (rma->failed == 0) && (rma->replying == 0) &&
-           (rma->status == UCS_OK) && uci_list_is_empty(&rma->fetches) && uci_list_is_empty(&rma->flushes) &&
-           uci_list_is_empty(&rma->jobs) && uci_list_is_empty(&rma->owing);
-}
-
 /** So it was when so many operations were over, each way. */
 UCI_INLINE void uci_rma_part_resume(uci_rma_peer_t *rma, uint64_t sent, uint64_t arrived)
 {
@@ -95,6 +88,13 @@ UCI_INLINE void uci_rma_part_resume(uci_rma_peer_t *rma, uint64_t sent, uint64_t
 UCI_INLINE bool uci_rma_is_pending(const uci_rma_peer_t *rma)
 {
     return (rma->done < rma->sent) || !uci_list_is_empty(&rma->fetches);
+}
+
+UCI_INLINE bool uci_rma_part_is_idle(const uci_rma_peer_t *rma)
+{
+    return !uci_rma_is_pending(rma) && (rma->executed == rma->arrived) && (rma->failed == 0) && (rma->replying == 0) &&
+           (rma->status == UCS_OK) && uci_list_is_empty(&rma->flushes) && uci_list_is_empty(&rma->jobs) &&
+           uci_list_is_empty(&rma->owing);
 }
 
 #endif

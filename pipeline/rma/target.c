@@ -116,7 +116,7 @@ typedef struct uci_rma_answer {
     char data[];
 } uci_rma_answer_t;
 
-static void uci_rma_go_on(uci_peer_t *peer);
+static void uci_rma_resume(uci_peer_t *peer);
 
 static void uci_rma_reply_sent(void *request, ucs_status_t status, void *arg)
 {
@@ -126,19 +126,19 @@ static void uci_rma_reply_sent(void *request, ucs_status_t status, void *arg)
     uci_request_release(uci_request_from_user(request));
     free(answer);
     --peer->rma.replying;
-    uci_rma_go_on(peer);
-    uci_rma_tell(peer->worker); /* now, as what is executed within a turn */
+    uci_rma_resume(peer);
 }
 
-static bool uci_rma_is_large_get(uci_peer_t *peer, const uci_rma_header_t *what)
+/* Does an answer of so many bytes go as a descriptor, and not in pieces of @a piece bytes, or one frame? */
+static bool uci_rma_is_large_answer(const uci_peer_t *peer, size_t length, size_t piece)
 {
-    return (what->kind == UCI_RMA_GET) && (what->length > uci_rma_frame_room(peer, sizeof(uci_rma_reply_t))) &&
-           (uci_rma_piece(peer, what->length, sizeof(uci_rma_reply_t)) == 0);
+    return (piece == 0) && (length > uci_rma_frame_room(peer, sizeof(uci_rma_reply_t)));
 }
 
 static bool uci_rma_has_to_wait(uci_peer_t *peer, const uci_rma_header_t *what)
 {
-    return (peer->rma.replying >= UCI_RMA_REPLIES) && uci_rma_is_large_get(peer, what);
+    return (peer->rma.replying >= UCI_RMA_REPLIES) && (what->kind == UCI_RMA_GET) &&
+           uci_rma_is_large_answer(peer, what->length, uci_rma_piece(peer, what->length, sizeof(uci_rma_reply_t)));
 }
 
 /* What is read may change: what travels in pieces is a copy */
@@ -192,7 +192,7 @@ static ucs_status_t uci_rma_reply(uci_peer_t *peer, const uci_rma_header_t *what
     if (piece > 0) {
         return uci_rma_reply_pieces(peer, &reply, data, length, piece);
     }
-    if (length > uci_rma_frame_room(peer, sizeof(reply))) {
+    if (uci_rma_is_large_answer(peer, length, piece)) {
         return uci_rma_reply_large(peer, &reply, data, length);
     }
     return uci_rma_say(peer, UCI_OWN_AM_RMA_REPLY, &reply, sizeof(reply), data, length);
@@ -266,8 +266,7 @@ static void uci_rma_put_fetched(void *request, ucs_status_t status, size_t lengt
     }
     job->over   = true;
     job->status = status;
-    uci_rma_go_on(peer);
-    uci_rma_tell(peer->worker); /* now, as what is executed within a turn */
+    uci_rma_resume(peer);
 }
 
 /* Into the region. @return an error: the put is over */
@@ -294,6 +293,7 @@ static ucs_status_t uci_rma_put_fetch(uci_rma_job_t *job)
 
 static uci_rma_job_t *uci_rma_first(uci_peer_t *peer)
 {
+    /* what has been freed is in no list: NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
     return uci_list_is_empty(&peer->rma.jobs) ? NULL : uci_container_of(peer->rma.jobs.next, uci_rma_job_t, link);
 }
 
@@ -370,6 +370,7 @@ static uci_rma_job_t *uci_rma_next_fetch(uci_peer_t *peer)
 {
     uci_list_for_each(job, &peer->rma.jobs, uci_rma_job_t, link)
     {
+        /* what has been freed is in no list: NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
         if (!job->large || !uci_rma_may_begin(peer, job)) {
             return NULL;
         }
@@ -392,6 +393,13 @@ static void uci_rma_go_on(uci_peer_t *peer)
             uci_rma_begin(job);
         }
     } while (job != NULL);
+}
+
+/* Something has ended that others wait for. Origins are told now, as of what is executed within a turn */
+static void uci_rma_resume(uci_peer_t *peer)
+{
+    uci_rma_go_on(peer);
+    uci_rma_tell(peer->worker);
 }
 
 /* -------------------------------------------------------------- arriving */
@@ -457,11 +465,11 @@ ucs_status_t uci_rma_arrived(void *arg, const void *header, size_t header_length
     uci_rma_header_t what;
     ucs_status_t status;
 
-    what.kind = UCI_RMA_KIND_LAST;
     if (header_length == sizeof(what)) {
         memcpy(&what, header, sizeof(what));
     }
-    if (!uci_rma_can_be(&what, length, large) || !uci_rma_is_next(peer, what.number)) {
+    if ((header_length != sizeof(what)) || !uci_rma_can_be(&what, length, large) ||
+        !uci_rma_is_next(peer, what.number)) {
         uci_wire_refuse(peer, "an operation on memory", "what none is");
         return UCS_OK;
     }

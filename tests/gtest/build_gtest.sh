@@ -16,7 +16,7 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 version=$(dpkg-query -W -f '${source:Version}' libucx0)
 program=$folder/ucx/test/gtest/gtest
-[ "$(cat "$folder/built" 2>/dev/null)" != "$version" ] || exit 0
+! is_built "$folder" "$version" || exit 0
 
 # build_source: as Debian configures it, without what needs more packages; only what the tests are linked with.
 build_source() {

@@ -16,7 +16,7 @@ mkdir -p "$1"
 folder=$(cd "$1" && pwd)
 "$uci_root/tools/install_deps.sh" test mpich
 version=$(dpkg-query -W -f '${source:Version}' mpich)
-[ "$(cat "$folder/built" 2>/dev/null)" != "$version" ] || exit 0
+! is_built "$folder" "$version" || exit 0
 
 # What MPI-3 has removed Open MPI declares if it is asked to: MPICH's pools of datatypes, which all programs are linked with, use it.
 build_for() {

@@ -261,11 +261,6 @@ unsigned active_note(unsigned from, unsigned to, uint64_t length, size_t header_
     return numbers;
 }
 
-void active_forget(unsigned from, unsigned to)
-{
-    --queues[from][to].count;
-}
-
 bool active_is_received(unsigned from, unsigned to)
 {
     unsigned i;

@@ -21,9 +21,6 @@ void active_join(unsigned node);
 /** One is about to be sent. @return its number, by which data_write() knows its bytes; 0: there are too many. */
 unsigned active_note(unsigned from, unsigned to, uint64_t length, size_t header_length);
 
-/** It has not been sent after all: the call has said so. */
-void active_forget(unsigned from, unsigned to);
-
 /** Bytes of its header. */
 void active_header(unsigned number, char *bytes, size_t length);
 

@@ -11,7 +11,7 @@
 #define SLICE ONESIDED_MAX /* bytes, a multiple of 8 */
 #define WORDS 4u           /* of all */
 
-enum { DRAW_KEYS = 96, DRAW_MEMORY };
+enum { DRAW_KEYS = 96 };
 
 /* Of one worker: what others work on, then the words */
 typedef struct memory {

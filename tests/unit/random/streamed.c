@@ -25,7 +25,7 @@ typedef struct stream {
 /* A send, or a receive */
 typedef struct part {
     stream_t *stream;
-    bool is_send, over, all;
+    bool all; /* of them, or none */
     unsigned from, to;
     uint64_t length;
     data_buffer_t buffer;
@@ -82,7 +82,6 @@ static bool is_next(const void *bytes, size_t length, unsigned from, unsigned to
 
 static void send_ended(part_t *part, ucs_status_t status)
 {
-    part->over = true;
     --part->stream->sends;
     world_changed();
     if (status != UCS_OK) {
@@ -96,7 +95,6 @@ static void recv_ended(part_t *part, ucs_status_t status, size_t length)
 {
     char *bytes;
 
-    part->over = true;
     part->stream->posted -= part->length;
     world_tell("node %u: %zu bytes of the stream from %u, status %d", part->to, length, part->from, status);
     if ((status != UCS_OK) || (length > part->length) || (length == 0) || (part->all && (length != part->length))) {
@@ -127,18 +125,18 @@ static void on_received(void *request, ucs_status_t status, size_t length, void 
 
 /* ------------------------------------------------------------------ begins */
 
-static part_t *new_part(bool is_send, unsigned from, unsigned to, uint64_t length, form_t form)
+static part_t *new_part(unsigned from, unsigned to, uint64_t length, form_t form)
 {
     part_t *part = &parts[parts_count++];
 
-    *part = (part_t){.stream = &streams[from][to], .is_send = is_send, .from = from, .to = to, .length = length};
+    *part = (part_t){.stream = &streams[from][to], .from = from, .to = to, .length = length};
     data_buffer_create(&part->buffer, form, length, draw_mix(scenario->seed, ~(uint64_t)parts_count));
     return part;
 }
 
 static void begin_send(unsigned from, unsigned to, uint64_t length, form_t form)
 {
-    part_t *part              = new_part(true, from, to, length, form);
+    part_t *part              = new_part(from, to, length, form);
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                                                  UCP_OP_ATTR_FIELD_DATATYPE,
                                  .cb.send   = on_sent,
@@ -163,7 +161,7 @@ static void begin_send(unsigned from, unsigned to, uint64_t length, form_t form)
 
 static void begin_recv(unsigned from, unsigned to, uint64_t length, form_t form, bool all)
 {
-    part_t *part              = new_part(false, from, to, length, form);
+    part_t *part              = new_part(from, to, length, form);
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA |
                                                  UCP_OP_ATTR_FIELD_DATATYPE | UCP_OP_ATTR_FIELD_FLAGS,
                                  .cb.recv_stream = on_received,

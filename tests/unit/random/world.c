@@ -322,6 +322,12 @@ static void begun(user_op_t *user, ucs_status_ptr_t request)
     }
 }
 
+/* Both ways: who has closed receives nothing more */
+static bool are_connected(unsigned node, unsigned peer)
+{
+    return (fake_net.nodes[node].eps[peer] != NULL) && (fake_net.nodes[peer].eps[node] != NULL);
+}
+
 static void run_send(const op_t *op)
 {
     uci_ep_t *ep = fake_net.nodes[op->node].eps[op->peer];
@@ -333,7 +339,7 @@ static void run_send(const op_t *op)
     void *arg;
     char *bytes;
 
-    if ((ep == NULL) || (fake_net.nodes[op->peer].eps[op->node] == NULL) || (oracle.messages_count == ORACLE_MAX)) {
+    if (!are_connected(op->node, op->peer) || (oracle.messages_count == ORACLE_MAX)) {
         return;
     }
     user         = new_op(USER_SEND, op);
@@ -371,7 +377,7 @@ static void run_active(const op_t *op)
     user_op_t *user;
     void *arg;
 
-    if ((ep == NULL) || (fake_net.nodes[op->peer].eps[op->node] == NULL)) {
+    if (!are_connected(op->node, op->peer)) {
         return;
     }
     number = active_note(op->node, op->peer, op->length, header_length);
@@ -401,15 +407,13 @@ static void run_onesided(const op_t *op)
     user_op_t *user;
     ucp_request_param_t param;
 
-    if ((fake_net.nodes[op->node].eps[op->peer] == NULL) || (fake_net.nodes[op->peer].eps[op->node] == NULL)) {
+    if (!are_connected(op->node, op->peer)) {
         return;
     }
     user     = new_op(USER_ONESIDED, op);
     user->op = *op;
     param    = param_for(user, ucp_dt_make_contig(1));
-    if (story != NULL) {
-        tell_op(op, "");
-    }
+    tell_op(op, "");
     begun(user, onesided_run(&user->op, &user->onesided, &param));
 }
 
