@@ -55,10 +55,17 @@ static void uci_inject_count_hits(uci_send_op_t *op, uci_inject_out_t *out, unsi
     }
 }
 
+/* Is it the last that will be heard of it? Of what a close hands over there is no more */
+static bool uci_inject_is_repair(const uci_send_op_t *op, uint16_t flags)
+{
+    return (flags & UCI_AM_FLAG_REPAIR) ||
+           ((flags & UCI_AM_FLAG_HANDOVER) && uci_conversation_is_closed(&op->peer->conversation));
+}
+
 static void uci_inject_chunk(uci_send_op_t *op, uci_inject_out_t *out)
 {
     uci_am_hdr_t *hdr = &out->hdr;
-    bool repair       = (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
+    bool repair       = uci_inject_is_repair(op, hdr->flags);
     int rank          = uci_peer_rank(op->peer);
     bool swapped, hit_payload, hit_tree, hit_leaf;
     uci_fault_t payload, tree, leaf;
@@ -212,8 +219,8 @@ void uci_inject_header(const uci_control_t *msg, uci_inject_out_t *out)
 bool uci_inject_is_record_hit(const uci_control_t *msg, uci_fault_t *fault_p)
 {
     static const uci_fault_target_t targets[] = {UCI_FAULT_PAYLOAD, UCI_FAULT_TREE, UCI_FAULT_LEAF};
-    bool repair                               = (msg->hdr.flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
     uci_send_op_t *op                         = (msg->hdr.type == UCI_AM_DATA) ? msg->op : NULL;
+    bool repair                               = (op != NULL) && uci_inject_is_repair(op, msg->hdr.flags);
     unsigned i, count = 0;
 
     if ((op != NULL) && !(op->inject.hit & UCI_INJECTED_COPY)) {

@@ -365,6 +365,7 @@ __attribute__((noinline)) unsigned uci_direct_send_progress(uci_worker_t *worker
     uci_send_op_t *op;
     uci_direct_send_t *direct;
     const uci_send_op_t *alone;
+    uci_request_t *req;
     uint32_t before;
 
     /* what ends makes room for those that are queued */
@@ -383,7 +384,10 @@ __attribute__((noinline)) unsigned uci_direct_send_progress(uci_worker_t *worker
         direct->fresh = false;
         if (uci_unlikely((op == alone) || uci_direct_is_impatient(op))) {
             direct->patience = 0;
-            uci_send_op_buffer_early(op);
+            req              = uci_send_op_buffer_early(op);
+            if (req != NULL) {
+                uci_stream_part(op, req, false);
+            }
             ++count;
         }
     }

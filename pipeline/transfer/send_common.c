@@ -107,7 +107,7 @@ void uci_send_op_destroy(uci_send_op_t *op)
 
 void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
 {
-    uci_request_t *req = op->req;
+    uci_request_t *req = op->req, *parted = op->parted;
 
     if (uci_unlikely(uci_settings.check_sources) && (req != NULL) && (op->frame != NULL) && (status == UCS_OK)) {
         uci_source_check(op);
@@ -123,6 +123,7 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
     op->state  = UCI_SEND_DONE;
     op->status = status;
     op->req    = NULL;
+    op->parted = NULL;
     uci_send_op_retire(op);
     if (op->way.in_flight == 0) {
         uci_send_op_destroy(op);
@@ -133,6 +134,9 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
     }
     if (req != NULL) {
         uci_request_complete(req, status);
+    }
+    if (uci_unlikely(parted != NULL)) {
+        uci_request_complete(parted, status);
     }
 }
 
@@ -274,7 +278,7 @@ ucs_status_t uci_send_op_load(uci_send_op_t *op, uint32_t index, void *dst, uint
 /* Its receiver may not know the message yet: so the operation lives on, without its buffer, until it is asked for what there is not */
 void uci_send_op_fail(uci_send_op_t *op, ucs_status_t status)
 {
-    uci_request_t *req = op->req;
+    uci_request_t *req = (op->req != NULL) ? op->req : op->parted;
 
     uci_list_del(&op->way.link);
     uci_both_send_ends(op);
@@ -285,8 +289,11 @@ void uci_send_op_fail(uci_send_op_t *op, ucs_status_t status)
     op->state   = UCI_SEND_WAIT_FIN;
     op->status  = status;
     op->req     = NULL;
+    op->parted  = NULL;
     uci_send_op_query(op); /* it may know the message: then it asks at once */
-    uci_request_complete(req, status);
+    if (req != NULL) {
+        uci_request_complete(req, status);
+    }
 }
 
 void uci_send_op_gone(uci_send_op_t *op, uint32_t remote_op)
@@ -311,13 +318,11 @@ uint64_t uci_send_op_buffer_time(const uci_send_op_t *op)
     return op->start_time + UCI_SEND_LATE_NS;
 }
 
-void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
+uci_request_t *uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)
 {
     uci_request_t *req = op->req;
 
-    if ((now >= uci_send_op_buffer_time(op)) && uci_send_buffer(op)) {
-        uci_request_complete(req, UCS_OK);
-    }
+    return ((now >= uci_send_op_buffer_time(op)) && uci_send_buffer(op)) ? req : NULL;
 }
 
 static bool uci_send_may_copy(const uci_send_op_t *op)
@@ -327,13 +332,11 @@ static bool uci_send_may_copy(const uci_send_op_t *op)
     return worker->xfer.copy_bytes + op->length <= worker->link.log_limit;
 }
 
-void uci_send_op_buffer_early(uci_send_op_t *op)
+uci_request_t *uci_send_op_buffer_early(uci_send_op_t *op)
 {
     uci_request_t *req = op->req;
 
-    if (uci_send_may_copy(op) && uci_send_buffer(op)) {
-        uci_request_complete(req, UCS_OK);
-    }
+    return (uci_send_may_copy(op) && uci_send_buffer(op)) ? req : NULL;
 }
 
 static void uci_send_op_ask(uci_send_op_t *op, uint16_t flags)

@@ -52,14 +52,14 @@ void uci_send_op_unpin(uci_send_op_t *op);
 /** The operation is over: complete the user's request, release everything. */
 void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status);
 
-/** The operation has lost patience: complete the user's request from a copy. */
-void uci_send_op_buffer_early(uci_send_op_t *op);
+/** The operation has lost patience. @return the user's request, to be completed from a copy (uci_stream_part()); NULL: it can't be. */
+uci_request_t *uci_send_op_buffer_early(uci_send_op_t *op);
 
 /** @return when an operation that nobody has received is to be completed from a copy, UINT64_MAX: never. */
 uint64_t uci_send_op_buffer_time(const uci_send_op_t *op);
 
-/** Nobody has received this yet: complete it from a copy if plain UCX might have done so. */
-void uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now);
+/** Nobody has received this yet. @return likewise, if it is time, and plain UCX might have done so; else NULL. */
+uci_request_t *uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now);
 
 /** The worker goes: unmap what is mapped for repairs; then, when UCX's part is gone, forget what never ended. */
 void uci_send_shutdown(uci_worker_t *worker);

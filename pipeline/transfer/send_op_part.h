@@ -73,9 +73,10 @@ typedef struct uci_send_op {
     uci_list_t all; /**< in worker->send_ops */
     uci_send_state_t state;
     struct uci_peer *peer;
-    struct uci_frame *frame; /**< in the log */
-    struct uci_request *req; /**< NULL: the user's send has completed (buffered) */
-    uci_buffer_t *buffer;    /**< &req->buffer or &copy_buffer */
+    struct uci_frame *frame;    /**< in the log */
+    struct uci_request *req;    /**< NULL: the user's send has completed (buffered), or does with `parted` */
+    struct uci_request *parted; /**< completes when UCX has let go of all that was handed over; or NULL */
+    uci_buffer_t *buffer;       /**< &req->buffer or &copy_buffer */
     uci_buffer_t copy_buffer;
     void *copy;
     uci_ordered_t ordered; /**< packing of a generic datatype that has not been copied */

@@ -291,7 +291,7 @@ ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, 
     if (uci_unlikely(op->status != UCS_OK)) {
         uci_send_op_fail(op, op->status);
     } else if (done) {
-        uci_request_complete(req, UCS_OK);
+        uci_stream_part(op, req, false);
     }
     return uci_request_posted(req, param);
 

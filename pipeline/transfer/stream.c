@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/request.h"
 #include "link/control.h"
 #include "grant.h"
 #include "send_common.h"
@@ -21,6 +22,8 @@ typedef enum {
     UCI_AGAIN_SENT, /* since then nothing but this has come to an end: UCX may hold it, or another one that was sent with it */
     UCI_AGAIN_TWICE, /* and asked for once more */
 } uci_again_t;
+
+size_t uci_stream_part_max = 1ul << 20; /* UCX gets them all at once */
 
 static bool uci_stream_is_idle(const uci_peer_t *peer)
 {
@@ -71,13 +74,20 @@ static void uci_stream_again_done(uci_send_op_t *op)
 
 static void uci_stream_chunk_done(uci_send_op_t *op, void *span)
 {
-    uci_worker_t *worker = op->peer->worker;
+    uci_worker_t *worker  = op->peer->worker;
+    uci_request_t *parted = NULL;
 
     uci_worker_enter(worker);
     --op->peer->xfer.chunks_held;
-    --op->way.held;
+    if (--op->way.held == 0) {
+        parted     = op->parted;
+        op->parted = NULL;
+    }
     uci_stream_wake(op->peer);
     uci_send_part_done(op, NULL);
+    if (uci_unlikely(parted != NULL)) {
+        uci_request_complete(parted, UCS_OK);
+    }
     uci_worker_leave(worker);
 }
 
@@ -283,6 +293,31 @@ void uci_stream_hand_over(uci_send_op_t *op)
     }
     op->chunk.next = op->chunk.count;
     op->state      = UCI_SEND_WAIT_FIN;
+}
+
+/* Who receives one of the program's active messages finds its data by asking for them. Chunks that are all in slots need nobody to come back */
+static bool uci_stream_may_push(uci_send_op_t *op, bool late)
+{
+    if ((op->length > uci_stream_part_max) || (op->chunk.tree == NULL) || (op->status != UCS_OK) ||
+        (op->peer->uid == op->peer->worker->uid) || uci_conversation_is_leaving(&op->peer->conversation) ||
+        uci_frame_is_user_am(uci_frame_hdr(op->frame)->kind)) {
+        return false;
+    }
+    return (op->state == UCI_SEND_DESCRIBED)
+                   ? (late || (op->way.ops == NULL))
+                   : (op->state == UCI_SEND_DIRECT) && !op->way.taken && (op->chunk.next < op->chunk.count);
+}
+
+void uci_stream_part(uci_send_op_t *op, uci_request_t *req, bool late)
+{
+    if (uci_stream_may_push(op, late)) {
+        uci_stream_hand_over(op);
+    }
+    if (op->way.held > 0) {
+        op->parted = req;
+    } else {
+        uci_request_complete(req, UCS_OK);
+    }
 }
 
 static unsigned uci_stream_progress(uci_worker_t *worker)

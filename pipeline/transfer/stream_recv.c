@@ -63,7 +63,7 @@ const char *uci_stream_check_chunk(const uci_recv_op_t *op, const uci_am_t *am)
 
 void uci_stream_take(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *data, size_t length)
 {
-    bool again = (hdr->flags & (UCI_AM_FLAG_REPAIR | UCI_AM_FLAG_HANDOVER)) != 0;
+    bool again = (hdr->flags & UCI_AM_FLAG_REPAIR) != 0;
     uint64_t value;
 
     if ((hdr->flags & UCI_AM_FLAG_REPAIR) && (op->repair.awaiting > 0)) {

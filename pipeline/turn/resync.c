@@ -8,6 +8,7 @@
 #include "util/process.h"
 #include "transfer/repair.h"
 #include "transfer/send_common.h"
+#include "transfer/stream.h"
 
 /* Who does not take what he has been told hears no question either: more of them would only wait behind that, and be answered one day */
 #define UCI_RESYNC_UNTAKEN 64u
@@ -20,6 +21,8 @@ static bool uci_resync_is_due(const uci_ask_t *ask, const uci_peer_t *peer, uint
 /* @param told_p  the peer that has just been asked about all of its messages */
 static void uci_resync_ask_sender(uci_send_op_t *op, uint64_t now, const uci_peer_t **told_p)
 {
+    uci_request_t *req;
+
     if (uci_resync_is_due(&op->ask, op->peer, now)) {
         if ((op->chunk.tree != NULL) || op->ask.named) {
             uci_send_op_query(op);
@@ -30,7 +33,10 @@ static void uci_resync_ask_sender(uci_send_op_t *op, uint64_t now, const uci_pee
             *told_p = op->peer;
         }
     }
-    uci_send_op_buffer_late(op, now);
+    req = uci_send_op_buffer_late(op, now);
+    if (req != NULL) {
+        uci_stream_part(op, req, true);
+    }
 }
 
 /* What was damaged is not forgotten before those that it may have been about have been asked about, or have ended */

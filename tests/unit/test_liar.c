@@ -21,6 +21,7 @@
 #include "link/mailbox.h"
 #include "util/process.h"
 #include "link/txlog.h"
+#include "transfer/stream.h"
 
 #define TAG        7u
 #define LENGTH_MAX 300000u
@@ -666,6 +667,7 @@ static bool talk(const talk_t *talk, const lie_t *lie, uint64_t *refused_p)
     net_create(0);
     net_create(1);
     net_nodes[0].context.buffered_max = talk->buffered ? LENGTH_MAX : 0;
+    uci_stream_part_max               = 0; /* it is adopted when its sender closes */
     net_open(0, 1);
     net_open(1, 0);
     liar_on = talk->first;

@@ -9,6 +9,7 @@
 #include "inject/inject.h"
 #include "message/recv.h"
 #include "transfer/repair.h"
+#include "transfer/stream.h"
 
 #define TAG  7u
 #define LONG 20000u /* by rendezvous */
@@ -25,6 +26,7 @@ static void set_up_streams(void)
     uci_settings.chunk_size = 4096;
     uci_tuner_refresh();
     net_nodes[0].context.buffered_max = LONG; /* sends are over for the user at once */
+    uci_stream_part_max               = 0;    /* and stay where they are until their receiver asks */
 }
 
 static void tear_down(void)
@@ -582,6 +584,25 @@ Test(adopted, a_damaged_descriptor)
     expect_closed();
     talk_expect_lost(talk_recv(1, 0, UINT64_MAX));
     talk_expect(talk_recv(1, 1, UINT64_MAX), 1, LONG);
+}
+
+/* Its sender does not come back: all that its receiver needs is on its way when the send is complete */
+Test(adopted, what_is_complete_needs_no_sender)
+{
+    unsigned i, early;
+
+    uci_stream_part_max = LONG;
+    early               = talk_recv(1, 0, UINT64_MAX);
+    talk_send(0, 0, LONG);
+    talk_send(0, 1, LONG - 1);
+    cr_assert(talk_sends[0].done && talk_sends[1].done);
+    for (i = 0; i < 20; ++i) {
+        net_turn(1);
+    }
+    talk_expect(early, 0, LONG);
+    talk_expect(talk_recv(1, 1, UINT64_MAX), 1, LONG - 1);
+    cr_expect(talk_counters(0)->buffered_messages == 2);
+    cr_expect(talk_counters(1)->retransmitted_bytes == 0, "it was asked for nothing");
 }
 
 static unsigned damaged_chunks;
