@@ -9,6 +9,7 @@
 #include "digest/digest_small.h"
 #include "base/unseen.h"
 #include "link/link_recv.h"
+#include "link/mailbox.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "transfer/recv_common.h"
@@ -417,7 +418,11 @@ static void uci_recv_on_data(uci_am_t *am)
     uci_recv_op_t *op       = uci_recv_op_of(am);
 
     if (uci_unlikely(op == NULL) && (hdr->flags & UCI_AM_FLAG_HANDOVER)) {
-        op = uci_unexpected_adopt(am->peer, am->seq);
+        if (am->seq >= am->peer->rx.next) {
+            uci_mailbox_catch_up(am->peer); /* its descriptor has been put there since we looked */
+        }
+        op = uci_recv_op_of(am);
+        op = (op != NULL) ? op : uci_unexpected_adopt(am->peer, am->seq);
         op = ((op != NULL) && (uci_stream_check_chunk(op, am) == NULL)) ? op : NULL;
     }
     if (uci_unlikely(op == NULL)) {

@@ -295,12 +295,24 @@ void uci_stream_hand_over(uci_send_op_t *op)
     op->state      = UCI_SEND_WAIT_FIN;
 }
 
+/* What is pushed must not come before its descriptor, and be taken for what is over: that lies in the receiver's mailbox, or goes by the one
+ * connection that there is */
+static bool uci_stream_comes_behind(const uci_send_op_t *op)
+{
+    const uci_peer_t *peer = op->peer;
+
+    if (op->frame->seq >= peer->tx.posted) {
+        return false; /* it waits for room */
+    }
+    return (peer->box.mapped && (op->frame->seq >= peer->box.am_until)) || (peer->eps.next->next == &peer->eps);
+}
+
 /* Who receives one of the program's active messages finds its data by asking for them. Chunks that are all in slots need nobody to come back */
 static bool uci_stream_may_push(uci_send_op_t *op, bool late)
 {
     if ((op->length > uci_stream_part_max) || (op->chunk.tree == NULL) || (op->status != UCS_OK) ||
         (op->peer->uid == op->peer->worker->uid) || uci_conversation_is_leaving(&op->peer->conversation) ||
-        uci_frame_is_user_am(uci_frame_hdr(op->frame)->kind)) {
+        uci_frame_is_user_am(uci_frame_hdr(op->frame)->kind) || !uci_stream_comes_behind(op)) {
         return false;
     }
     return (op->state == UCI_SEND_DESCRIBED)
