@@ -64,6 +64,8 @@ typedef struct uci_message_peer {
     bool am_lost;                   /**< such a header is lost */
     uci_list_t streams;             /**< uci_user_stream_t */
     uint32_t kept;                  /**< uci_message_t that there are */
+    uci_list_t early;               /**< chunks that are here before their descriptor, see early.h */
+    size_t early_bytes;
 } uci_message_peer_t;
 
 /** @param am_max_header  that the program is told of.  @param am_alignment  that it asks for.  @param own  a table that lives as long as the worker. */
@@ -83,11 +85,13 @@ UCI_INLINE void uci_message_peer_init(uci_message_peer_t *msgs)
     uci_list_init(&msgs->am_queue);
     uci_list_init(&msgs->am_link);
     uci_list_init(&msgs->streams);
+    uci_list_init(&msgs->early);
 }
 
 UCI_INLINE bool uci_message_part_is_idle(const uci_message_peer_t *msgs)
 {
-    return (msgs->kept == 0) && uci_list_is_empty(&msgs->am_link) && uci_list_is_empty(&msgs->streams);
+    return (msgs->kept == 0) && uci_list_is_empty(&msgs->am_link) && uci_list_is_empty(&msgs->streams) &&
+           uci_list_is_empty(&msgs->early);
 }
 
 #endif

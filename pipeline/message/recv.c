@@ -8,8 +8,8 @@
 #include "base/edge.h"
 #include "digest/digest_small.h"
 #include "base/unseen.h"
+#include "early.h"
 #include "link/link_recv.h"
-#include "link/mailbox.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "transfer/recv_common.h"
@@ -289,7 +289,7 @@ void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *
     hdr    = &plain;
     length = (hdr->kind == UCI_FRAME_RNDV) ? 0 : uci_min(length, max); /* of its descriptor nobody has any use */
     if (uci_frame_wants_fin(hdr->kind)) {
-        uci_control_fin(peer, seq, 0);
+        uci_recv_decline(peer, seq, 0, UCS_OK);
     }
     if (is_user_am) {
         uci_user_am_lost(peer, hdr, payload, length, status);
@@ -418,11 +418,10 @@ static void uci_recv_on_data(uci_am_t *am)
     uci_recv_op_t *op       = uci_recv_op_of(am);
 
     if (uci_unlikely(op == NULL) && (hdr->flags & UCI_AM_FLAG_HANDOVER)) {
-        if (am->seq >= am->peer->rx.next) {
-            uci_mailbox_catch_up(am->peer); /* its descriptor has been put there since we looked */
+        if ((am->seq >= am->peer->rx.next) && uci_early_keep(am)) {
+            return;
         }
-        op = uci_recv_op_of(am);
-        op = (op != NULL) ? op : uci_unexpected_adopt(am->peer, am->seq);
+        op = uci_unexpected_adopt(am->peer, am->seq);
         op = ((op != NULL) && (uci_stream_check_chunk(op, am) == NULL)) ? op : NULL;
     }
     if (uci_unlikely(op == NULL)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "recv_rndv.h"
 
+#include "early.h"
 #include "link/control.h"
 #include "transfer/recv_begin.h"
 #include "transfer/recv_common.h"
@@ -9,11 +10,17 @@
 #include "base/request.h"
 #include "base/wire_check.h"
 
+void uci_recv_decline(uci_peer_t *peer, uint64_t seq, uint16_t flags, ucs_status_t status)
+{
+    uci_early_drop(peer, seq);
+    uci_control_fin_status(peer, seq, flags, status);
+}
+
 void uci_recv_truncated(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, uci_frame_kind_t kind,
                         uint64_t length)
 {
     if (uci_frame_wants_fin(kind)) {
-        uci_control_fin(peer, seq, UCI_AM_FLAG_TRUNCATED);
+        uci_recv_decline(peer, seq, UCI_AM_FLAG_TRUNCATED, UCS_OK);
     }
     uci_recv_count(0);
     uci_request_complete_recv(req, UCS_ERR_MESSAGE_TRUNCATED, tag, length);
@@ -45,7 +52,7 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
     ucs_status_t status;
 
     if (uci_unlikely(wrong != NULL)) {
-        uci_control_fin(peer, seq, 0);
+        uci_recv_decline(peer, seq, 0, UCS_OK);
         uci_wire_refuse(peer, "a message", wrong);
         uci_recv_give_up(req, peer, seq, tag, sizeof(*desc), UCI_REASON_REFUSED, wrong);
         return;
@@ -57,10 +64,11 @@ void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp
 
     status = uci_recv_op_create(req, peer, seq, tag, digest, desc->length, desc->chunk_size, desc->arity, &op);
     if (status != UCS_OK) {
-        uci_control_fin(peer, seq, 0);
+        uci_recv_decline(peer, seq, 0, UCS_OK);
         uci_recv_give_up(req, peer, seq, tag, desc->length, UCI_REASON_NO_MEMORY,
                          uci_reason_texts[UCI_REASON_NO_MEMORY]);
         return;
     }
     uci_recv_begin(op, desc->slot);
+    uci_early_take(peer, seq);
 }

@@ -21,4 +21,7 @@ void uci_recv_deliver_lost(uci_request_t *req, const char *payload, size_t lengt
 void uci_recv_truncated(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag, uci_frame_kind_t kind,
                         uint64_t length);
 
+/** Nothing is wanted of a message any more, whose sender waits to hear that: FIN. @param status  what its send ends with. */
+void uci_recv_decline(uci_peer_t *peer, uint64_t seq, uint16_t flags, ucs_status_t status);
+
 #endif

@@ -222,7 +222,7 @@ static void uci_unexpected_say_refused(const uci_message_t *message, ucs_status_
         msgs->refusals[msgs->refusal_count++ % UCI_USER_AM_REFUSALS] = (uci_user_am_refusal_t){
                 .uid = message->peer->uid, .seq = message->seq, .status = status};
     }
-    uci_control_fin_status(message->peer, message->seq, 0, status);
+    uci_recv_decline(message->peer, message->seq, 0, status);
 }
 
 void uci_unexpected_refuse(uci_message_t *message, ucs_status_t status)
@@ -272,7 +272,7 @@ static ucs_status_t uci_unexpected_lose(uci_message_t *message)
     ucs_status_t status = uci_unexpected_damaged(message);
 
     message->length = 0;
-    uci_control_fin(message->peer, message->seq, 0);
+    uci_recv_decline(message->peer, message->seq, 0, UCS_OK);
     return status;
 }
 
@@ -300,7 +300,7 @@ static void uci_unexpected_truncated(uci_message_t *message, uci_request_t *req)
 {
     if ((message->hdr.kind == UCI_FRAME_SYNC) ||
         ((message->hdr.kind == UCI_FRAME_RNDV) && (message->adopted == NULL))) {
-        uci_control_fin(message->peer, message->seq, UCI_AM_FLAG_TRUNCATED);
+        uci_recv_decline(message->peer, message->seq, UCI_AM_FLAG_TRUNCATED, UCS_OK);
     }
     if (message->adopted == NULL) {
         uci_recv_count(0);

@@ -72,22 +72,34 @@ static void uci_stream_again_done(uci_send_op_t *op)
     }
 }
 
+/* The user's send is over when nothing of it is left to be handed to a carrier, its descriptor included */
+static void uci_stream_parted(uci_send_op_t *op)
+{
+    uci_request_t *req = op->parted;
+
+    if (op->way.held > 0) {
+        return;
+    }
+    op->parted = NULL;
+    if (op->frame->flags & UCI_FRAME_IN_FLIGHT) {
+        op->frame->req = req;
+    } else {
+        uci_request_complete(req, UCS_OK);
+    }
+}
+
 static void uci_stream_chunk_done(uci_send_op_t *op, void *span)
 {
-    uci_worker_t *worker  = op->peer->worker;
-    uci_request_t *parted = NULL;
+    uci_worker_t *worker = op->peer->worker;
 
     uci_worker_enter(worker);
     --op->peer->xfer.chunks_held;
-    if (--op->way.held == 0) {
-        parted     = op->parted;
-        op->parted = NULL;
-    }
+    --op->way.held;
     uci_stream_wake(op->peer);
-    uci_send_part_done(op, NULL);
-    if (uci_unlikely(parted != NULL)) {
-        uci_request_complete(parted, UCS_OK);
+    if (uci_unlikely(op->parted != NULL)) {
+        uci_stream_parted(op);
     }
+    uci_send_part_done(op, NULL);
     uci_worker_leave(worker);
 }
 
@@ -295,24 +307,11 @@ void uci_stream_hand_over(uci_send_op_t *op)
     op->state      = UCI_SEND_WAIT_FIN;
 }
 
-/* What is pushed must not come before its descriptor, and be taken for what is over: that lies in the receiver's mailbox, or goes by the one
- * connection that there is */
-static bool uci_stream_comes_behind(const uci_send_op_t *op)
-{
-    const uci_peer_t *peer = op->peer;
-
-    if (op->frame->seq >= peer->tx.posted) {
-        return false; /* it waits for room */
-    }
-    return (peer->box.mapped && (op->frame->seq >= peer->box.am_until)) || (peer->eps.next->next == &peer->eps);
-}
-
-/* Who receives one of the program's active messages finds its data by asking for them. Chunks that are all in slots need nobody to come back */
+/* Chunks that are all in slots need nobody to come back */
 static bool uci_stream_may_push(uci_send_op_t *op, bool late)
 {
     if ((op->length > uci_stream_part_max) || (op->chunk.tree == NULL) || (op->status != UCS_OK) ||
-        (op->peer->uid == op->peer->worker->uid) || uci_conversation_is_leaving(&op->peer->conversation) ||
-        uci_frame_is_user_am(uci_frame_hdr(op->frame)->kind) || !uci_stream_comes_behind(op)) {
+        (op->peer->uid == op->peer->worker->uid) || uci_conversation_is_leaving(&op->peer->conversation)) {
         return false;
     }
     return (op->state == UCI_SEND_DESCRIBED)
@@ -325,11 +324,8 @@ void uci_stream_part(uci_send_op_t *op, uci_request_t *req, bool late)
     if (uci_stream_may_push(op, late)) {
         uci_stream_hand_over(op);
     }
-    if (op->way.held > 0) {
-        op->parted = req;
-    } else {
-        uci_request_complete(req, UCS_OK);
-    }
+    op->parted = req;
+    uci_stream_parted(op);
 }
 
 static unsigned uci_stream_progress(uci_worker_t *worker)

@@ -18,6 +18,7 @@
 #include "link/mailbox.h"
 #include "transfer/path_table.h"
 #include "base/peer_table.h"
+#include "message/early.h"
 #include "message/raw.h"
 #include "message/recv.h"
 #include "transfer/recv_common.h"
@@ -172,6 +173,7 @@ void uci_worker_destroy(uci_worker_t *worker)
         uci_user_am_cleanup(peer);
         uci_user_stream_cleanup(peer);
         uci_rma_cleanup(peer);
+        uci_early_drop(peer, UINT64_MAX);
     }
     uci_user_am_worker_cleanup(worker);
     uci_unexpected_cleanup(worker);

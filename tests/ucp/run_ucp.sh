@@ -27,7 +27,7 @@ preload=$build/libucx_integrity.so
 tls="posix,self posix,cma,self tcp,self self"
 programs=(forms records match order requests flags others memory lifecycle windows surface sleep failure threads siblings
           am_messages am_handlers am_kept am_rendezvous am_reply am_order am_requests am_workers am_threads am_processes am_ends streams
-          rma_sizes rma_atomics rma_order rma_regions rma_processes
+          rma_sizes rma_atomics rma_order rma_regions rma_processes left_processes
           sock_messages sock_ends)
 filter='' timeout=30 keep=0 endings=0 quick=0
 passed=0 failed=0 skipped=0

@@ -605,6 +605,101 @@ Test(adopted, what_is_complete_needs_no_sender)
     cr_expect(talk_counters(1)->retransmitted_bytes == 0, "it was asked for nothing");
 }
 
+/* All descriptors that are on their way to node 1 come last */
+static void delay_descriptors(void)
+{
+    net_node_t *to         = &net_nodes[1];
+    net_message_t *message = to->first, *next, *frames[TALK_MAX];
+    unsigned i, count = 0;
+
+    to->first = NULL;
+    to->last  = &to->first;
+    for (; message != NULL; message = next) {
+        next = message->next;
+        if (message->frame) {
+            frames[count++] = message;
+        } else {
+            net_append(to, message);
+        }
+    }
+    for (i = 0; i < count; ++i) {
+        net_append(to, frames[i]);
+    }
+}
+
+static void expect_nothing_kept_early(void)
+{
+    uci_worker_for_each_peer(peer, net_nodes[1].worker)
+    {
+        cr_expect(uci_list_is_empty(&peer->msgs.early) && (peer->msgs.early_bytes == 0));
+    }
+}
+
+/* It came by another connection, or waited for room */
+static void expect_chunks_first(bool is_posted)
+{
+    unsigned i, number = 0;
+
+    uci_stream_part_max = LONG;
+    number              = is_posted ? talk_recv(1, TAG, UINT64_MAX) : 0;
+    talk_send(0, TAG, LONG);
+    delay_descriptors();
+    for (i = 0; i < 20; ++i) {
+        net_turn(1);
+    }
+    talk_expect(is_posted ? number : talk_recv(1, TAG, UINT64_MAX), TAG, LONG);
+    cr_expect(talk_counters(1)->retransmitted_bytes == 0, "it was asked for nothing");
+    expect_nothing_kept_early();
+}
+
+Test(adopted, chunks_before_their_descriptor)
+{
+    expect_chunks_first(false);
+}
+
+Test(adopted, chunks_before_their_descriptor_to_a_receive)
+{
+    expect_chunks_first(true);
+}
+
+Test(adopted, chunks_before_a_descriptor_that_is_too_long)
+{
+    unsigned i;
+
+    uci_stream_part_max = LONG;
+    talk_send(0, TAG, LONG);
+    delay_descriptors();
+    for (i = 0; i < 20; ++i) {
+        net_turn(1);
+    }
+    i = talk_recv_into(1, TAG, UINT64_MAX, LONG - 1);
+    cr_expect(talk_recvs[i].status == UCS_ERR_MESSAGE_TRUNCATED);
+    expect_untouched(i);
+    expect_nothing_kept_early();
+}
+
+/* What there is no room for is asked for */
+Test(adopted, more_chunks_than_are_kept)
+{
+    enum { COUNT = 300 }; /* 6 MB */
+    unsigned i;
+
+    uci_stream_part_max = LONG;
+    for (i = 0; i < COUNT; ++i) {
+        talk_send(0, i, LONG);
+    }
+    delay_descriptors();
+    arrive();
+    for (i = 0; i < COUNT; ++i) {
+        (void)talk_recv(1, i, UINT64_MAX);
+    }
+    cr_assert(talk_run(5000));
+    for (i = 0; i < COUNT; ++i) {
+        talk_expect(i, i, LONG);
+    }
+    expect_nothing_kept_early();
+}
+
 static unsigned damaged_chunks;
 
 static void damage_a_chunk(net_message_t *message)

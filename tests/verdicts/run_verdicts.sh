@@ -95,8 +95,9 @@ wanted_of() {
                    'all(event["ranges"][0][1] == 0 for event in events if event["role"] == "sender")' ;;
     unseen)    wants 'events == []' ;;
     untold)    wants 'len(events) <= 1' ;; # in frames, which are copied within the call; but for the first message, if it comes before HELLO
-    told)      # by the sender, if the receiver has it as it was sent; by the receiver, if he has it as it is now
-               wants 'all(event["cause"] in ("source_changed", "memory") for event in events)' \
+    told)      # by the sender, if the receiver has it as it was sent; by the receiver, if he has it as it is now. What the injector hits is in slots, but for
+               # the first, which goes unasked
+               wants 'all(event["cause"] in ("source_changed", "transport" if event["path"] == "stream" else "memory") for event in events)' \
                    'all("arrived as they were" in event["evidence"] for event in events if event["role"] == "sender")' ;;
     memory)    wants 'len(events) > 0' 'all(event["cause"] == "memory" for event in events)' \
                    'all(event["device"] is None and (event["path"], event["carrier"]) in (("direct", None), ("frame", "mailbox"))

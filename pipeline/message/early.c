@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "early.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/recv_table.h"
+#include "base/unseen.h"
+#include "transfer/stream_recv.h"
+
+/* Bytes of one peer's */
+#define UCI_EARLY_MAX (4ul << 20)
+
+typedef struct uci_early {
+    uci_list_t link; /* in the peer's, in the order in which they came */
+    uint64_t seq;
+    size_t length;
+    uci_am_hdr_t hdr;
+    char data[];
+} uci_early_t;
+
+bool uci_early_keep(const uci_am_t *am)
+{
+    uci_message_peer_t *msgs = &am->peer->msgs;
+    uci_early_t *early;
+
+    if (msgs->early_bytes + am->length > UCI_EARLY_MAX) {
+        return false;
+    }
+    early = malloc(sizeof(*early) + am->length);
+    if (early == NULL) {
+        return false;
+    }
+    early->seq    = am->seq;
+    early->length = am->length;
+    early->hdr    = *am->hdr;
+    memcpy(early->data, am->data, am->length);
+    uci_list_add_tail(&msgs->early, &early->link);
+    msgs->early_bytes += am->length;
+    return true;
+}
+
+static void uci_early_give(uci_peer_t *peer, const uci_early_t *early)
+{
+    const uci_am_t am = {
+            .peer = peer, .hdr = &early->hdr, .data = early->data, .length = early->length, .seq = early->seq};
+    uci_recv_op_t *op = uci_recv_op_by_seq(peer, early->seq); /* the one before may have been the last that it needed */
+
+    if ((op != NULL) && (uci_stream_check_chunk(op, &am) == NULL)) {
+        uci_stream_take(op, &early->hdr, early->data, early->length);
+    } else {
+        uci_unseen_pass(uci_digest_by_id(early->hdr.digest), early->data, early->length, early->hdr.value);
+    }
+}
+
+/* @param give  to the receive that there is */
+static void uci_early_remove(uci_peer_t *peer, uint64_t seq, bool give)
+{
+    uci_list_t own; /* what is given away may end the receive, whose callback may do anything */
+
+    uci_list_init(&own);
+    uci_list_for_each_safe(early, &peer->msgs.early, uci_early_t, link)
+    {
+        if ((seq == early->seq) || (seq == UINT64_MAX)) {
+            uci_list_del(&early->link);
+            uci_list_add_tail(&own, &early->link);
+            peer->msgs.early_bytes -= early->length;
+        }
+    }
+    uci_list_for_each_safe(early, &own, uci_early_t, link)
+    {
+        uci_list_del(&early->link);
+        if (give) {
+            uci_early_give(peer, early);
+        } else {
+            uci_unseen_pass(uci_digest_by_id(early->hdr.digest), early->data, early->length, early->hdr.value);
+        }
+        free(early);
+    }
+}
+
+void uci_early_take_slow(uci_peer_t *peer, uint64_t seq)
+{
+    uci_early_remove(peer, seq, true);
+}
+
+void uci_early_drop_slow(uci_peer_t *peer, uint64_t seq)
+{
+    uci_early_remove(peer, seq, false);
+}
