@@ -319,6 +319,8 @@ static void uci_peer_find_transports(uci_peer_t *peer)
     if (transports.list[0] != '\0') {
         peer->lanes.transports = strdup(transports.list);
         peer->lanes.device     = strdup(transports.device);
+        peer->lanes.eager      = transports.eager;
+        peer->lanes.eager_fast = transports.eager_fast;
         peer->lanes.slow_link  = uci_peer_is_slow_link(peer, transports.interface);
     }
 }

@@ -51,8 +51,10 @@ typedef struct uci_ep {
 typedef struct uci_peer_lanes {
     char *transports; /**< NULL as long as they can't be found */
     char *device;     /**< that all of them use; NULL: there is more than one */
-    bool slow_link;   /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK */
-    bool rdma;        /**< gets take no work of its processor; known when the plan is */
+    size_t eager;     /**< see uci_transports_t */
+    size_t eager_fast;
+    bool slow_link; /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK */
+    bool rdma;      /**< gets take no work of its processor; known when the plan is */
     bool by_socket; /**< it has never been connected but by socket address: when it has gone UCI does not connect itself */
 } uci_peer_lanes_t;
 

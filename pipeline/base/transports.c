@@ -114,6 +114,20 @@ static void uci_transports_parse_line(const char *line, uci_transports_t *transp
     uci_transports_add(transports, &one);
 }
 
+/* "#                tag_send: 0..<egr/short>..8185..<egr/bcopy>..8192..<rndv>..(inf)": what stands before <rndv>, for @a name; else 0 */
+static size_t uci_transports_parse_eager(const char *line, const char *name)
+{
+    const char *place = strstr(line, name), *end;
+
+    if ((place == NULL) || ((end = strstr(place, "..<rndv>")) == NULL)) {
+        return 0;
+    }
+    while ((end > place) && (end[-1] >= '0') && (end[-1] <= '9')) {
+        --end;
+    }
+    return strtoul(end, NULL, 10);
+}
+
 static void uci_transports_parse(ucp_ep_h ep, uci_transports_t *transports)
 {
     char *text    = NULL, *line, *rest;
@@ -127,6 +141,8 @@ static void uci_transports_parse(ucp_ep_h ep, uci_transports_t *transports)
     fclose(stream);
     for (line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
         uci_transports_parse_line(line, transports);
+        transports->eager      = uci_max(transports->eager, uci_transports_parse_eager(line, " tag_send:"));
+        transports->eager_fast = uci_max(transports->eager_fast, uci_transports_parse_eager(line, " tag_send_nbr:"));
     }
     free(text);
 }

@@ -21,11 +21,9 @@
 #include "base/worker_lock.h"
 #include "util/zalloc.h"
 
-/* UCX's own choice of what to send eagerly ("auto") is not known for all transports; it is below this. A send that
- * is not received for so long may be what two ranks that send before they receive wait for. The limit of the log does
+/* A send that is not received for so long may be what two ranks that send before they receive wait for. The limit of the log does
  * not count here: plain UCX buffers without a limit, at the receiver. */
-#define UCI_SEND_LATE_MAX (1ul << 20)
-#define UCI_SEND_LATE_NS  20000000ul
+#define UCI_SEND_LATE_NS 20000000ul
 
 uci_send_op_t *uci_send_op_create(uci_peer_t *peer, uint64_t length)
 {
@@ -309,13 +307,9 @@ bool uci_send_op_is_matched(const uci_send_op_t *op)
 
 uint64_t uci_send_op_buffer_time(const uci_send_op_t *op)
 {
-    const uci_context_t *context = op->peer->worker->context;
-
-    if (uci_send_op_is_matched(op) || (op->req == NULL) || op->sync ||
-        (op->length > uci_max(UCI_SEND_LATE_MAX, context->buffered_fast_max))) {
-        return UINT64_MAX;
-    }
-    return op->start_time + UCI_SEND_LATE_NS;
+    return (!op->is_buffered_late || uci_send_op_is_matched(op) || (op->req == NULL))
+                   ? UINT64_MAX
+                   : op->start_time + UCI_SEND_LATE_NS;
 }
 
 uci_request_t *uci_send_op_buffer_late(uci_send_op_t *op, uint64_t now)

@@ -84,8 +84,9 @@ typedef struct uci_send_op {
     uci_send_chunks_t chunk;
     uci_send_way_t way;
     uci_send_again_t again;
-    bool large; /**< counted in worker->large_sends */
-    bool sync;  /**< a synchronous send: completes only when matched */
+    bool large;            /**< counted in worker->large_sends */
+    bool sync;             /**< a synchronous send: completes only when matched */
+    bool is_buffered_late; /**< it is completed from a copy if it is not received for long */
     uci_inject_op_t inject;
     ucs_status_t status; /**< how it ended, once it is DONE; or why it has failed, or is to fail: uci_send_op_fail() */
     uint64_t start_time;

@@ -105,15 +105,36 @@ static bool uci_send_is_local(const uci_request_t *req, const ucp_request_param_
            (param->flags & UCP_AM_SEND_FLAG_EAGER);
 }
 
-/* May this send complete before the receiver has it? It may where plain UCX would have done so. */
-static bool uci_send_is_buffered(uci_worker_t *worker, uint64_t length, const ucp_request_param_t *param, bool sync,
-                                 bool local)
-{
-    size_t max = local                                                ? SIZE_MAX
-                 : (param->op_attr_mask & UCP_OP_ATTR_FLAG_FAST_CMPL) ? worker->context->buffered_fast_max
-                                                                      : worker->context->buffered_max;
+/* UCX's own choice of what to send eagerly ("auto") is below this where it does not say what it is */
+#define UCI_SEND_LATE_MAX (1ul << 20)
 
-    return !sync && (length <= max) && (worker->xfer.copy_bytes + length <= worker->link.log_limit);
+/* Bytes that plain UCX would surely send before there is a receiver */
+static size_t uci_send_buffered_max(const uci_peer_t *peer, const ucp_request_param_t *param)
+{
+    const uci_context_t *context = peer->worker->context;
+    bool fast                    = (param->op_attr_mask & UCP_OP_ATTR_FLAG_FAST_CMPL) != 0;
+    size_t known                 = fast ? context->buffered_fast_max : context->buffered_max;
+
+    return context->rndv_is_set ? known : uci_max(known, fast ? peer->lanes.eager_fast : peer->lanes.eager);
+}
+
+/* May this send complete before the receiver has it? It may where plain UCX would have done so. @param local  as uci_send_is_local() */
+static bool uci_send_is_buffered(const uci_send_op_t *op, const ucp_request_param_t *param, bool local)
+{
+    const uci_worker_t *worker = op->peer->worker;
+
+    return !op->sync && (local || (op->length <= uci_send_buffered_max(op->peer, param))) &&
+           (worker->xfer.copy_bytes + op->length <= worker->link.log_limit);
+}
+
+/* And if it is not received for long, since plain UCX may have done so? It says nothing of active messages. */
+static bool uci_send_is_buffered_late(const uci_send_op_t *op, const ucp_request_param_t *param, bool local)
+{
+    bool is_am = uci_unlikely(op->req->flags & UCI_REQUEST_USER_AM);
+    bool known = op->peer->worker->context->rndv_is_set || (!is_am && (op->peer->lanes.eager > 0));
+    size_t max = uci_max(uci_send_buffered_max(op->peer, param), known ? 0 : UCI_SEND_LATE_MAX);
+
+    return !op->sync && (local || (op->length <= max));
 }
 
 /* Packing takes longer than moving: the receiver shall unpack the first part soon. All slots of a message at once if they are enough.
@@ -251,11 +272,12 @@ ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, 
     if ((op == NULL) || (frame == NULL)) {
         goto err;
     }
-    op->req    = req;
-    op->sync   = sync;
-    op->buffer = &req->buffer;
-    buffered   = uci_send_is_buffered(worker, op->length, param, sync, local);
-    direct     = uci_send_choose(op, buffered) && !local;
+    op->req              = req;
+    op->sync             = sync;
+    op->buffer           = &req->buffer;
+    buffered             = uci_send_is_buffered(op, param, local);
+    direct               = uci_send_choose(op, buffered) && !local;
+    op->is_buffered_late = uci_send_is_buffered_late(op, param, local);
     if (uci_merkle_create(op->chunk.count, uci_settings.merkle_arity, &op->chunk.tree) != UCI_OK) {
         goto err;
     }

@@ -105,6 +105,22 @@ Test(transports, printed)
     cr_expect_str_eq(found.list, "posix tcp", "told nothing, and printed something");
 }
 
+/* As UCX 1.13 prints it */
+Test(transports, sizes_that_are_sent_before_they_are_received)
+{
+    printed = "#                 lane[0]:  1:posix/memory.0 md[0]           -> md[0]/posix/sysdev[255] am\n"
+              "#                tag_send: 0..<egr/short>..8185..<egr/bcopy>..8192..<rndv>..(inf)\n"
+              "#            tag_send_nbr: 0..<egr/short>..8185..<egr/bcopy>..262144..<rndv>..(inf)\n"
+              "#           tag_send_sync: 0..<egr/short>..8185..<egr/bcopy>..4096..<rndv>..(inf)\n";
+    ask(query_of_13, print);
+    cr_expect((found.eager == 8192) && (found.eager_fast == 262144), "%zu, %zu", found.eager, found.eager_fast);
+    printed = "#                 lane[0]:  1:posix/memory.0 md[0]           -> md[0]/posix/sysdev[255] am\n"
+              "#                tag_send: 0..<egr/short>..8185..<egr/bcopy>..(inf)\n"
+              "#            tag_send_nbr: ..<rndv>..(inf)\n";
+    ask(query_of_13, print);
+    cr_expect((found.eager == 0) && (found.eager_fast == 0), "%zu, %zu", found.eager, found.eager_fast);
+}
+
 Test(transports, none)
 {
     printed = "# nothing\n";
