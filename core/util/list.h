@@ -71,7 +71,12 @@ UCI_INLINE uci_list_t *uci_list_requeue(uci_list_t *todo, uci_list_t *list)
     for (_type *_elem = uci_container_of((_head)->next, _type, _member); &_elem->_member != (_head); \
          _elem        = uci_container_of(_elem->_member.next, _type, _member))
 
-/** As above; the current element may be removed in the body. */
+/** From the last element to the first; the body must not remove the current one. */
+#define uci_list_for_each_back(_elem, _head, _type, _member) \
+    for (_type *_elem = uci_container_of((_head)->prev, _type, _member); &_elem->_member != (_head); \
+         _elem        = uci_container_of(_elem->_member.prev, _type, _member))
+
+/** As uci_list_for_each(); the current element may be removed in the body. */
 #define uci_list_for_each_safe(_elem, _head, _type, _member) \
     for (_type *_elem        = uci_container_of((_head)->next, _type, _member), \
                *_elem##_next = uci_container_of(_elem->_member.next, _type, _member); \

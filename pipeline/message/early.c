@@ -12,12 +12,25 @@
 #define UCI_EARLY_MAX (4ul << 20)
 
 typedef struct uci_early {
-    uci_list_t link; /* in the peer's, in the order in which they came */
+    uci_list_t link; /* in the peer's */
     uint64_t seq;
     size_t length;
     uci_am_hdr_t hdr;
     char data[];
 } uci_early_t;
+
+/* In the order of their messages, which is that in which they come, but for several connections */
+static void uci_early_insert(uci_list_t *list, uci_early_t *early)
+{
+    uci_list_for_each_back(before, list, uci_early_t, link)
+    {
+        if (before->seq <= early->seq) {
+            uci_list_add_head(&before->link, &early->link);
+            return;
+        }
+    }
+    uci_list_add_head(list, &early->link);
+}
 
 bool uci_early_keep(const uci_am_t *am)
 {
@@ -35,7 +48,7 @@ bool uci_early_keep(const uci_am_t *am)
     early->length = am->length;
     early->hdr    = *am->hdr;
     memcpy(early->data, am->data, am->length);
-    uci_list_add_tail(&msgs->early, &early->link);
+    uci_early_insert(&msgs->early, early);
     msgs->early_bytes += am->length;
     return true;
 }
@@ -61,6 +74,9 @@ static void uci_early_remove(uci_peer_t *peer, uint64_t seq, bool give)
     uci_list_init(&own);
     uci_list_for_each_safe(early, &peer->msgs.early, uci_early_t, link)
     {
+        if (early->seq > seq) {
+            break;
+        }
         if ((seq == early->seq) || (seq == UINT64_MAX)) {
             uci_list_del(&early->link);
             uci_list_add_tail(&own, &early->link);

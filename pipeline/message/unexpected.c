@@ -529,6 +529,27 @@ static uci_message_t *uci_unexpected_search(uci_worker_t *worker, bool (*is_want
     return NULL;
 }
 
+/* The same from the last one back: one that has just come is near */
+static uci_message_t *uci_unexpected_search_back(uci_worker_t *worker, bool (*is_wanted)(const uci_message_t *, void *),
+                                                 void *arg)
+{
+    uci_list_for_each_back(message, &worker->msgs.probed, uci_message_t, link)
+    {
+        if (is_wanted(message, arg)) {
+            return message;
+        }
+    }
+    uci_list_for_each_back(msg, &worker->match.all_msgs, uci_match_msg_t, all)
+    {
+        uci_message_t *message = uci_container_of(msg, uci_message_t, match);
+
+        if (is_wanted(message, arg)) {
+            return message;
+        }
+    }
+    return NULL;
+}
+
 /* One that is being fetched is among the receive operations */
 static bool uci_unexpected_is_unfinished(const uci_message_t *message, const uci_peer_t *peer)
 {
@@ -581,7 +602,7 @@ bool uci_unexpected_has(const uci_peer_t *peer, uint64_t seq)
 {
     uci_unexpected_key_t key = {.peer = peer, .seq = seq};
 
-    return uci_unexpected_search(peer->worker, uci_unexpected_waits, &key) != NULL;
+    return uci_unexpected_search_back(peer->worker, uci_unexpected_waits, &key) != NULL;
 }
 
 /* Its own digest from now on: the tree that it was verified by is gone */
@@ -644,25 +665,20 @@ static bool uci_unexpected_is_adoptable(const uci_message_t *message, void *arg)
            (message->length > 0) && (key->any || (message->seq == key->seq));
 }
 
-/* @return one more message of the peer's that could be adopted; with number @a seq, or any */
-static uci_message_t *uci_unexpected_adoptable(const uci_peer_t *peer, uint64_t seq, bool any)
-{
-    uci_unexpected_key_t key = {.peer = peer, .seq = seq, .any = any};
-
-    return uci_unexpected_search(peer->worker, uci_unexpected_is_adoptable, &key);
-}
-
 void uci_unexpected_adopt_all(uci_peer_t *peer)
 {
+    uci_unexpected_key_t any = {.peer = peer, .any = true};
     uci_message_t *message;
 
-    while (((message = uci_unexpected_adoptable(peer, 0, true)) != NULL) && uci_unexpected_fetch(message)) {
-    }
+    do {
+        message = uci_unexpected_search(peer->worker, uci_unexpected_is_adoptable, &any);
+    } while ((message != NULL) && uci_unexpected_fetch(message));
 }
 
 uci_recv_op_t *uci_unexpected_adopt(uci_peer_t *peer, uint64_t seq)
 {
-    uci_message_t *message = uci_unexpected_adoptable(peer, seq, false);
+    uci_unexpected_key_t key = {.peer = peer, .seq = seq};
+    uci_message_t *message   = uci_unexpected_search_back(peer->worker, uci_unexpected_is_adoptable, &key);
 
     return ((message != NULL) && uci_unexpected_fetch(message)) ? uci_recv_op_by_seq(peer, seq) : NULL;
 }
