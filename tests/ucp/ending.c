@@ -312,7 +312,7 @@ static void synchronous(void)
     end_at_every_step(&(talk_t){.sizes = {40000}, .count = 1, .form = UT_SEND_SYNC_NBX}, false);
 }
 
-/* Up to 1 MiB a send that nobody receives ends after 20 ms; those of UCX's eager sizes at once */
+/* Up to UCX_RNDV_THRESH (1 MiB in run_ucp.sh) a send that nobody receives ends */
 static void moderate(void)
 {
     end_at_every_step(&(talk_t){.sizes = {5000}, .count = 1, .form = UT_SEND_NBX}, true);

@@ -610,9 +610,10 @@ run_all_endings() {
     done
 }
 
-# ending_case TLS PATH TARGET STEPS TALK: faults at every decision; not those of repairs, which then could not heal.
+# ending_case TLS PATH TARGET STEPS TALK: faults at every decision; not those of repairs, which then could not heal. Up to 1 MiB a send ends though nobody
+# receives.
 ending_case() {
-    local tls=$1 path=$2 target=$3 name=ending/$1/$2/$3${5:+/$5} settings=("ENDING_STEPS=$4")
+    local tls=$1 path=$2 target=$3 name=ending/$1/$2/$3${5:+/$5} settings=("ENDING_STEPS=$4" UCX_RNDV_THRESH=1m)
     [ "$path" = auto ] || settings+=("UCI_PATH=$path")
     case $target in
     none)       ;;
