@@ -59,6 +59,7 @@ typedef struct uci_rma_peer {
     uint64_t failed_owner;
     uint32_t failed_region;
     ucs_status_t failed_status;
+    bool goes_on;      /**< its jobs are being done */
     unsigned replying; /**< large answers that it is fetching, each a copy */
     uci_list_t jobs;   /**< uci_rma_job_t, in order: the first is a large put that is being fetched */
     uci_list_t owing;  /**< in owing of the worker */

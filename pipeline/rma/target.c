@@ -381,10 +381,15 @@ static uci_rma_job_t *uci_rma_next_fetch(uci_peer_t *peer)
     return NULL;
 }
 
+/* An answer that is sent at once ends while its job is executed: then it is the caller who goes on */
 static void uci_rma_go_on(uci_peer_t *peer)
 {
     uci_rma_job_t *job;
 
+    if (peer->rma.goes_on) {
+        return;
+    }
+    peer->rma.goes_on = true;
     do {
         while (((job = uci_rma_first(peer)) != NULL) && uci_rma_job_go_on(job)) {
         }
@@ -393,6 +398,7 @@ static void uci_rma_go_on(uci_peer_t *peer)
             uci_rma_begin(job);
         }
     } while (job != NULL);
+    peer->rma.goes_on = false;
 }
 
 /* Something has ended that others wait for. Origins are told now, as of what is executed within a turn */

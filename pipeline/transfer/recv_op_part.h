@@ -60,6 +60,7 @@ typedef struct uci_recv_way {
     unsigned gets;                  /**< in flight */
     uint32_t arrived;               /**< chunks, for telling a slow transfer from a stuck one */
     uint32_t arrived_seen;
+    bool pushed;    /**< chunks come unasked: none that is missing is still to be sent */
     bool ask_later; /**< something was dropped meanwhile: ask when gets are done */
     bool fetching;  /**< it should come by get, since this side sends as well; every CTS says so */
     bool slotless;  /**< a slot was damaged: it has to come another way, and every CTS says so */

@@ -245,7 +245,7 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
     if (op->repair.rung == UCI_RUNG_NONE) {
         uci_recv_op_cts(op, UCI_AM_FLAG_REPAIR);
     }
-    if ((op->repair.rung != UCI_RUNG_NONE) || damaged || (op->repair.asked > UCI_RECV_PATIENCE)) {
+    if ((op->repair.rung != UCI_RUNG_NONE) || damaged || op->way.pushed || (op->repair.asked > UCI_RECV_PATIENCE)) {
         uci_repair_request(op, op->repair.rung == UCI_RUNG_NONE);
     }
 }
@@ -558,7 +558,8 @@ static bool uci_repair_is_stuck(const uci_recv_op_t *op)
 
     return (op->way.arrived == op->way.arrived_seen) &&
            (uci_process_time_ns() >= op->ask.time + uci_ask_delay(worker)) &&
-           ((worker->talk.dropped != op->repair.dropped_before) || (op->repair.asked >= UCI_RECV_PATIENCE));
+           (op->way.pushed || (worker->talk.dropped != op->repair.dropped_before) ||
+            (op->repair.asked >= UCI_RECV_PATIENCE));
 }
 
 void uci_repair_hear_query(uci_recv_op_t *op)

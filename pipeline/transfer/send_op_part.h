@@ -86,6 +86,7 @@ typedef struct uci_send_op {
     uci_send_again_t again;
     bool large;            /**< counted in worker->large_sends */
     bool sync;             /**< a synchronous send: completes only when matched */
+    bool pushed;           /**< all chunks have been sent, unasked */
     bool is_buffered_late; /**< it is completed from a copy if it is not received for long */
     uci_inject_op_t inject;
     ucs_status_t status; /**< how it ended, once it is DONE; or why it has failed, or is to fail: uci_send_op_fail() */

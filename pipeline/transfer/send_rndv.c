@@ -385,6 +385,9 @@ static void uci_send_on_cts(uci_am_t *am)
         }
         break; /* it has waited for long, or something was lost */
     default:
+        if (op->pushed && (hdr->flags & UCI_AM_FLAG_REPAIR) && (op->way.held == 0)) {
+            uci_stream_all_again(op); /* none has come */
+        }
         return; /* repeated */
     }
     op->chunk.next = 0;

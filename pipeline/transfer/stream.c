@@ -288,6 +288,15 @@ void uci_stream_rest(uci_send_op_t *op)
     uci_stream_wake(op->peer);
 }
 
+void uci_stream_all_again(uci_send_op_t *op)
+{
+    uint32_t i;
+
+    for (i = 0; i < op->chunk.count; ++i) {
+        uci_stream_again(op, i);
+    }
+}
+
 void uci_stream_hand_over(uci_send_op_t *op)
 {
     uint32_t i;
@@ -304,6 +313,7 @@ void uci_stream_hand_over(uci_send_op_t *op)
         uci_stream_chunk(op, i, UCI_AM_FLAG_HANDOVER);
     }
     op->chunk.next = op->chunk.count;
+    op->pushed     = true;
     op->state      = UCI_SEND_WAIT_FIN;
 }
 

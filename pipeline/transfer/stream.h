@@ -16,6 +16,9 @@
  */
 void uci_stream_again(uci_send_op_t *op, uint32_t index);
 
+/** The same of all chunks. */
+void uci_stream_all_again(uci_send_op_t *op);
+
 /** Closing: send all chunks unasked, if the user takes the message for sent. The operation may be over, and gone, afterwards. */
 void uci_stream_hand_over(uci_send_op_t *op);
 

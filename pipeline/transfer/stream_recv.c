@@ -76,6 +76,7 @@ void uci_stream_take(uci_recv_op_t *op, const uci_am_hdr_t *hdr, const void *dat
 
     uci_control_heard(op);
     ++op->way.arrived;
+    op->way.pushed |= (hdr->flags & UCI_AM_FLAG_HANDOVER) != 0;
     op->repair.told_changed |= (hdr->flags & UCI_AM_FLAG_CHANGED) != 0;
     uci_recv_op_learn_root(op, hdr);
     if (uci_unlikely(op->chunk.state[hdr->index] == UCI_CHUNK_LANDED)) {
