@@ -49,6 +49,7 @@ suites=(
     "slurm      - 1min the examples for Slurm, in a Slurm of one node of its own (root): damage drains the node"
     "gtest      - 60min UCX's own unit tests of ucp, built from Debian's source (network once): what passes on plain UCX passes under UCI"
     "mpich      - 40min MPICH's own tests of one-sided communication, from Debian's source (network once), both MPIs; plain, with UCI, with faults"
+    "osu        - 30min OSU's micro-benchmarks from the source at \$UCI_OSU_SOURCE (not in Debian), both MPIs and OpenSHMEM, looking at their bytes; the same ways"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
     "packages   - 8min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network)"
@@ -232,6 +233,12 @@ suite_gtest() {
 suite_mpich() {
     "$uci_root/tests/mpich/build_mpich_tests.sh" "$build/mpich-tests"
     "$uci_root/tests/mpich/run_mpich_tests.py" --folder "$build/mpich-tests" --preload "$build/libucx_integrity.so"
+}
+
+suite_osu() {
+    [ -n "${UCI_OSU_SOURCE:-}" ] || die "UCI_OSU_SOURCE=FOLDER is missing: osu-micro-benchmarks 7, unpacked, from https://mvapich.cse.ohio-state.edu/benchmarks/"
+    "$uci_root/tests/osu/build_osu.sh" "$UCI_OSU_SOURCE" "$build/osu"
+    "$uci_root/tests/osu/run_osu.py" --folder "$build/osu" --preload "$build/libucx_integrity.so"
 }
 
 # Another seed each time; it is printed, and each world that fails tells how to run it again
