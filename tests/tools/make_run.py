@@ -81,14 +81,15 @@ def append(path, lines):
 def write_statistics(folder, options):
     """A file of each rank, but for some."""
     damaged = options.records // max(options.ranks, 1)
+    changed, lost = (round(damaged * part) for part in (options.changed, options.lost))
     for rank in range(options.ranks):
         if rank not in options.without:
             counters = {"version": "0.1.0", "ucx_version": "1.18.1", "host": host_of(rank, options), "digest": "xxh3", "mode": "repair",
-                        "pid": 1000 + rank, "rank": rank, "messages_sent": 1000, "messages_received": 1000 + damaged,
+                        "pid": 1000 + rank, "rank": rank, "messages_sent": 1000 + damaged, "messages_received": 1000 + damaged,
                         "bytes_sent": 1 << 30, "bytes_received": 1 << 30, "passthrough_messages": options.unverified,
                         **{f"passthrough_{way}": int(number) for way, number in (text.split("=") for text in options.passed)},
-                        "chunks_verified": 131072, "mismatched_chunks": damaged, "repaired_chunks": damaged, "unrepaired_chunks": 0,
-                        "source_changed": 0, "mismatched_headers": 0, "mismatched_control": 0, "faults_injected": 0}
+                        "chunks_verified": 131072, "mismatched_chunks": damaged, "repaired_chunks": damaged - changed - lost, "unrepaired_chunks": lost,
+                        "source_changed": changed, "mismatched_headers": 0, "mismatched_control": 0, "faults_injected": 0}
             (folder / f"stats.n.{1000 + rank}.json").write_text(json.dumps(counters, indent=2), encoding="utf-8")
 
 

@@ -48,13 +48,13 @@ assert eval(sys.argv[2], {}, job), {name: job[name] for name in job if name in s
 }
 
 clean_job() {
-    says "no damage was seen" 0 run_pairs "$1" 4 --require && summary 'messages_sent == messages_received == 40' &&
+    says "Nothing was damaged: 40 messages" 0 run_pairs "$1" 4 --require && summary 'messages_sent == messages_received == 40' &&
         summary 'ranks == ranks_with_uci == 4 and not ranks_without_messages and damaged_chunks == 0' &&
         summary 'bytes_sent == 20 * (2 ** 20 + 100)' && [ "$(find "$work/job" -name 'stats.*.json' | wc -l)" -eq 4 ]
 }
 
 repaired_job() {
-    UCI_FAULT=rate=0.1,peer=3 says "and all were repaired" 122 run_pairs "$1" 4 && summary 'by_verdict == {"repaired": records}' &&
+    UCI_FAULT=rate=0.1,peer=3 says "on purpose (UCI_FAULT); all were repaired" 122 run_pairs "$1" 4 && summary 'by_verdict == {"repaired": records}' &&
         summary 'worst_ranks[0][0].startswith("rank 3 (") and len(worst_ranks) == 1 and counters["faults_injected"] > 0' &&
         summary 'worst_pairs[0][0].startswith("rank 2 (") and exit_code == 122 and job_status == 0'
 }
@@ -62,6 +62,57 @@ repaired_job() {
 unrepaired_job() {
     UCI_ON_ERROR=$1 UCI_FAULT=rate=1,target=payload+repair,min=1m says "could not be repaired" 123 run_pairs openmpi 2 &&
         summary 'by_verdict["not repaired"] > 0 and (job_status == 0) == '"$2"
+}
+
+# one_verdict LEVEL STATUS TEXT MPI [OPTION...] [-- ENDING]: a job that does just one thing wrong. uci_run, its exit status, uci_report and uci_top
+# say the same of it: the worst level and the same sentences, the text among them; and only what is intact has a green page.
+one_verdict() {
+    says "$3" "$2" run_pairs "$4" 2 "${@:5}" && summary "level == '$1' and exit_code == $2" &&
+        "$tools/uci_report" --json "$work/job" >"$work/report.json" && "$tools/uci_top" --once --json "$work/job" >"$work/top.json" &&
+        "$tools/uci_report" "$work/job" -o "$work/page.html" && python3 - "$work" <<'END'
+import json, sys
+job, report, top = (json.load(open(f"{sys.argv[1]}/{name}.json")) for name in ("job", "report", "top"))
+verdict, page = report["verdict"], open(f"{sys.argv[1]}/page.html").read()
+assert (job["level"], job["verdict"]) == (verdict["level"], verdict["sentence"]), (job["verdict"], verdict)
+assert ('<header class="banner clean">' in page) == (verdict["level"] == "clean") == ("Intact</p>" in page)
+levels = {one["level"] for one in top["jobs"]}  # it knows neither of exit statuses, nor of messages under way, nor of ranks that left nothing
+assert levels <= {verdict["level"], *{"failed": ("clean",), "partly": ("clean",), "unprotected": ("unknown", "clean")}.get(verdict["level"], ())}, levels
+END
+}
+
+# by_limit LEVEL...: the same of a job that would never end
+by_limit() {
+    local limited=(timeout --preserve-status 5)
+    one_verdict "$@"
+}
+
+# with NAME=VALUE COMMAND...
+with() {
+    local -x "${1%%=*}=${1#*=}"
+    "${@:2}"
+}
+
+check_verdicts() {
+    local mpi=$1 killed=9
+    [ "$mpi" = mpich ] || killed=137
+    check "one verdict: nothing is damaged, $mpi" one_verdict clean 0 "Nothing was damaged: 20 messages" "$mpi" --require
+    check "one verdict: all is repaired, $mpi" with UCI_FAULT=rate=0.3,seed=1 one_verdict repaired 122 "on purpose (UCI_FAULT); all were repaired" "$mpi"
+    check "one verdict: UCI's own headers are damaged, $mpi" with UCI_FAULT=rate=0.5,target=ack one_verdict repaired 122 "of UCI's own headers" "$mpi"
+    check "one verdict: damage stays, $mpi" with UCI_ON_ERROR=log with UCI_FAULT=rate=1,target=payload+repair,min=1m \
+        one_verdict lost 123 "could not be repaired" "$mpi"
+    check "one verdict: the program changes its buffers, $mpi" with UCI_CHECK_SOURCES=on with UCI_PATH=get \
+        with UCX_TLS=posix,cma,self one_verdict source 121 "1 of 21 messages was changed by the program" "$mpi" -- overwrite
+    check "one verdict: types do not match, $mpi" one_verdict types 117 "1 message was received as other types" "$mpi" --signatures -- types
+    check "one verdict: UCI_MODE=off, and faults, $mpi" with UCI_MODE=off with UCI_FAULT=rate=1 one_verdict unknown 0 "UCI_MODE was off" "$mpi"
+    check "one verdict: a rank is killed, $mpi" one_verdict failed "$killed" "ended without a word" "$mpi" -- kill
+    check "one verdict: MPI_Abort, $mpi" one_verdict failed 3 "The job failed: exit status 3" "$mpi" -- abort
+    check "one verdict: an error of MPI, $mpi" one_verdict failed 6 "The job failed: exit status 6" "$mpi" -- error
+    check "one verdict: the program fails, $mpi" one_verdict failed 7 "The job failed: exit status 7" "$mpi" -- 7
+    check "one verdict: it hangs, and is ended, $mpi" by_limit failed 143 "had then waited" "$mpi" -- hang
+    check "one verdict: a rank never comes to a barrier, $mpi" by_limit failed 143 "ended from outside, by SIGTERM" "$mpi" -- absent
+    check "one verdict: a rank never comes to a broadcast, $mpi" one_verdict partly 0 "1 message was sent and never received" "$mpi" -- unheard
+    check "one verdict: a rank leaves nothing, $mpi" with UCI_LIVE=off one_verdict unknown 0 "Of 1 rank (1) nothing is known" "$mpi" -- leave
+    check "one verdict: and is required, $mpi" with UCI_LIVE=off one_verdict unprotected 120 "Of 1 rank (1) nothing is known" "$mpi" --require -- leave
 }
 
 own_status() {
@@ -76,7 +127,7 @@ without_uci() {
 
 # Without counters that survive, as these have left the job behind their backs
 one_silent() {
-    UCI_LIVE=off says "rank 1: without UCI" "$1" run_pairs mpich 2 "${@:2}" -- leave && summary 'ranks_without_statistics == [1]'
+    UCI_LIVE=off says "Of 1 rank (1) nothing is known: without UCI" "$1" run_pairs mpich 2 "${@:2}" -- leave && summary 'ranks_without_statistics == [1]'
 }
 
 killed_job() {
@@ -84,7 +135,7 @@ killed_job() {
     run_pairs "$1" 2 -- kill >"$work/said" 2>&1 || status=$?
     cat "$work/said"
     summary "(1 in ranks_without_statistics or killed) and job_status == exit_code == $status != 0" &&
-        grep -q 'ended before it could write\|killed' "$work/said"
+        grep -q 'ended before they could tell\|ended without a word' "$work/said"
 }
 
 # Its counters survive, and uci_top reads them
@@ -98,10 +149,10 @@ killed_is_counted() {
 sender_record() {
     mkdir "$work/sent" && printf '%s\n' >"$work/sent/events.a.1.jsonl" \
         '{"schema": 2, "verdict": "source changed", "cause": "source_changed", "role": "sender", "rank": 0, "host": "a", "peer_rank": 1, "peer_host": "b"}' &&
-        PYTHONPATH=$tools python3 -c 'import sys, uci_folder
-job = uci_folder.JobFolder(sys.argv[1])
-assert job.worst_pairs == {"rank 0 (a) -> rank 1 (b)": 1} and job.worst_ranks == {"rank 1 (b)": 1}, (job.worst_pairs, job.worst_ranks)
-assert job.worst_hosts == {"a": 1, "b": 1} and job.causes == {"source_changed": 1}, (job.worst_hosts, job.causes)' "$work/sent"
+        PYTHONPATH=$tools python3 -c 'import sys, uci_summary
+job = uci_summary.Summary(sys.argv[1]).record([])
+assert job["worst_pairs"] == [("rank 0 (a) -> rank 1 (b)", 1)] and job["worst_ranks"] == [("rank 1 (b)", 1)], job
+assert dict(job["worst_hosts"]) == {"a": 1, "b": 1} and job["by_cause"] == {"source_changed": 1}, job' "$work/sent"
 }
 
 # summary_of LATE NOW [COUNTERS]: what a job that has changed so many chunks, as its senders and its receivers count, says of itself
@@ -109,27 +160,28 @@ summary_of() {
     rm -rf "$work/changed" && mkdir "$work/changed" && printf '%s\n' >"$work/changed/stats.a.1.json" \
         '{"schema": 1, "rank": 0, "host": "a", "pid": 1, "messages_sent": 9, "messages_received": 9, "mismatched_chunks": '"$2"',
           "source_changed": '"$2"', "source_changed_late": '"$1${3:+, $3}"'}' &&
-        PYTHONPATH=$tools python3 -c 'import sys, uci_summary
-summary = uci_summary.Summary(sys.argv[1], 1, 0, False)
-print(summary.exit_code(), summary.verdict(), *(": ".join(line) for line in summary.lines()), sep="\n")' "$work/changed"
+        PYTHONPATH=$tools python3 -c 'import pathlib, sys, uci_summary
+from jobreport.ending import note_end
+note_end(pathlib.Path(sys.argv[1]), 0, 1, False)
+summary = uci_summary.Summary(sys.argv[1])
+print(summary.exit_code(), *(": ".join(line) for line in summary.lines()), sep="\n")' "$work/changed"
 }
 
 # What the sender alone has seen is said as well: the receiver has it as it was
 changed_at_sender() {
     summary_of 39 0 >"$work/said" && cat "$work/said" && grep -qx 121 "$work/said" &&
-        grep -qx 'the program changed buffers of sends that were pending' "$work/said" &&
-        grep -qx 'changed: 39 chunks, by the program, while they were being sent; 0 of them arrived as they were after that' "$work/said" &&
-        PYTHONPATH=$tools "$tools/uci_report" --text "$work/changed" >"$work/told" && tr -s "\n " " " <"$work/told" | grep -q "39 changed by the program" &&
+        grep -q '^verdict: 39 parts of messages were changed by the program while being sent; nothing else was damaged' "$work/said" &&
+        grep -qx 'changed: 39 parts of messages, by the program, while being sent; 0 of them arrived as they were after that' "$work/said" &&
         summary_of 0 0 >"$work/said" && grep -qx 0 "$work/said" && ! grep -q '^changed' "$work/said"
 }
 
 # What passed through is named, and bytes if they were counted
 passed_through() {
     summary_of 0 0 '"passthrough_messages": 1, "passthrough_put": 12, "passthrough_get": 0, "passthrough_bytes": 4096' >"$work/said" &&
-        grep -qx 'not verified: 1 message, 12 puts (4 KiB) passed through' "$work/said" &&
+        grep -q 'not verified: 1 message, 12 puts (4 KiB)\.$' "$work/said" &&
         summary_of 0 0 '"passthrough_messages": 2' >"$work/said" &&
-        grep -qx 'not verified: 2 messages (bytes not counted) passed through' "$work/said" &&
-        summary_of 0 0 '"passthrough_put": 0, "passthrough_bytes": 0' >"$work/said" && ! grep -q '^not verified' "$work/said"
+        grep -q 'not verified: 2 messages (bytes not counted)\.$' "$work/said" &&
+        summary_of 0 0 '"passthrough_put": 0, "passthrough_bytes": 0' >"$work/said" && grep -q 'not verified: none\.$' "$work/said"
 }
 
 # What is printed can be pasted
@@ -268,6 +320,9 @@ main() {
         check "uci_run: the program's exit status, $mpi" own_status "$mpi"
         check "uci_run: a rank is killed, $mpi" killed_job "$mpi"
         check "uci_run --dry-run can be pasted, $mpi" pasted "$mpi"
+    done
+    for mpi in openmpi mpich; do
+        check_verdicts "$mpi"
     done
     check "uci_run: a rank that was killed is counted" killed_is_counted
     check "uci_run: a record of the sender names the right pair" sender_record

@@ -94,16 +94,17 @@ class ReportTest(unittest.TestCase):
 
     def test_clean(self):
         model = self.model(self.make("--unverified", 3, "--without", 1))
-        self.assertEqual(model["verdict"]["level"], "clean")
+        self.assertEqual(model["verdict"]["level"], "partly")
         self.assertIn("3,000 messages (3 GiB) were verified", model["verdict"]["sentence"])
-        self.assertIn("not verified: 9 messages (bytes not counted);", model["verdict"]["sentence"])
+        self.assertIn("not verified: 9 messages (bytes not counted).", model["verdict"]["sentence"])
         self.assertEqual(model["statistics"]["ranks_without"], ["1"])
-        self.assertIn("nothing is known", model["verdict"]["sentence"])
+        self.assertIn("Of 1 rank (1) nothing is known.", model["verdict"]["sentence"])
+        self.assertEqual(self.model(self.make(name="all"))["verdict"]["level"], "clean")
 
     def test_passed_through(self):
         folder = self.make("--ranks", 2, "--unverified", 1, "--passed", "put=6", "get=15", "atomic=0", "stream=1000", "bytes=2097152")
         model, told = self.model(folder), "not verified: 2 messages, 12 puts, 30 gets, 2,000 stream sends (4 MiB)"
-        self.assertEqual(model["verdict"]["level"], "clean")
+        self.assertEqual(model["verdict"]["level"], "partly")
         self.assertIn(told + ".", model["verdict"]["sentence"])
         self.assertTrue(any("docs/protected.md" in step for step in model["verdict"]["next"]))
         self.assertEqual(model["statistics"]["unverified"], {"messages": 2, "am": 0, "put": 12, "get": 30, "atomic": 0, "stream": 2000})
@@ -276,7 +277,7 @@ class ReportTest(unittest.TestCase):
         run, folder = self.make("--without", 3), self.copy_tool()
         (run / "node002.1003.live").write_bytes(b"")
         process = {"host": "node002", "pid": 1003, "rank": 3, "mode": "repair", "state": "killed", "counters": {"messages_received": 7}}
-        again = process | {"pid": 1002, "rank": 2}  # has left statistics as well
+        again = process | {"pid": 1002, "rank": 2, "state": "ended"}  # has left statistics as well
         answer = {"jobs": [{"size": 5, "processes": [process, again]}], "skipped": [{"file": "x.live", "reason": "half of it"}]}
         (folder / "uci_top").write_text(f"#!/bin/sh\necho '{json.dumps(answer)}'\n", encoding="utf-8")
         (folder / "uci_top").chmod(0o755)
@@ -284,7 +285,9 @@ class ReportTest(unittest.TestCase):
         self.assertEqual(model["statistics"]["sums"]["messages_received"], 3007)
         self.assertEqual((model["statistics"]["from_live_files"], model["statistics"]["ranks_without"]), (1, ["4"]))
         self.assertIn({"file": "x.live", "why": "half of it"}, model["inputs"]["unread"])
-        self.assertTrue(any("1 killed" in note for note in model["verdict"]["notes"]))
+        self.assertEqual(model["verdict"]["level"], "failed")
+        self.assertIn("1 process ended without a word (by a signal, MPI_Abort or _exit): rank 3 (node002:1003).", model["verdict"]["sentence"])
+        self.assertIn("Up to then nothing was damaged", model["verdict"]["sentence"])
 
     def test_without_jinja2(self):
         (self.work / "jinja2.py").write_text("raise ImportError('not here')", encoding="utf-8")

@@ -3,6 +3,7 @@
 import json
 import os
 from collections import Counter
+from dataclasses import dataclass
 
 from jobreport.wording import clean, count, size
 
@@ -11,7 +12,21 @@ DAMAGE = ("mismatched_chunks", "repaired_chunks", "unrepaired_chunks", "source_c
           "mismatched_control", "mismatched_roots", "mismatched_gets", "refused_messages")
 # ways past UCI, each with what one operation is; libraries of before have counted messages alone, and no bytes
 UNVERIFIED = {"messages": "message", "am": "active message", "put": "put", "get": "get", "atomic": "atomic operation", "stream": "stream send"}
-TRAFFIC = ("messages_sent", "messages_received", "chunks_verified", "mismatched_chunks", *(f"passthrough_{way}" for way in UNVERIFIED))
+VERIFIED = {"messages_received": "message", "stream_sent": "stream send", "put_sent": "put", "get_sent": "get", "atomic_sent": "atomic operation"}
+BYPASSED = "MPI's messages do not go through UCX"  # how the mode of such processes begins
+TRAFFIC = ("messages_sent", *VERIFIED, "chunks_verified", "mismatched_chunks", *(f"passthrough_{way}" for way in UNVERIFIED))
+
+
+@dataclass
+class Process:
+    """One of them."""
+    rank: int  # -1: not known
+    host: str
+    pid: object
+    damage: dict
+    state: str = ""   # what its live file shows: "running", "ended", "aborted", "killed", "silent"
+    wait: str = ""    # what it has waited for longest, at last
+    waited: float = 0  # seconds
 
 
 class Counters:
@@ -19,18 +34,19 @@ class Counters:
 
     def __init__(self):
         self.sums = Counter()
-        self.processes, self.complaints = [], []  # (rank, host, pid, damage); (file, why it was not read)
+        self.processes, self.complaints = [], []  # Process; (file, why it was not read)
         self.idle = []                  # ranks that had UCI, and sent and received nothing
         self.hosts = {}                 # rank: host
         self.about = {name: Counter() for name in ("version", "ucx_version", "mode", "digest")}
         self.off = self.live = 0        # processes with UCI_MODE=off; known from live files alone
+        self.bad_roots = 0              # that differ for no change by the program
         self.job_size = 0               # ranks, if any process knew
-        self.fates = Counter()          # what became of those known from live files
 
     def add(self, process):
-        """One process: its JSON object."""
+        """One process: its JSON object. @return the Process."""
         rank = process.get("rank")
         rank = rank if type(rank) is int and 0 <= rank < 1 << 31 else -1
+        roots = self.sums["mismatched_roots"]
         for name, value in process.items():
             if type(value) is int and name not in NOT_COUNTERS and 0 <= value < 1 << 64:
                 self.sums[clean(name, 60)] += value
@@ -42,9 +58,61 @@ class Counters:
             self.hosts[rank] = host
         if not any(process.get(name) for name in TRAFFIC):
             self.idle.append(rank)
+        if not process.get("source_changed"):
+            self.bad_roots = self.bad_roots + self.sums["mismatched_roots"] - roots
         self.off += process.get("mode") == "off"
-        self.processes.append((rank, host, process.get("pid"), {name: process[name] for name in DAMAGE
-                                                                if type(process.get(name)) is int and process[name] > 0}))
+        self.processes.append(Process(rank, host, process.get("pid"),
+                                      {name: process[name] for name in DAMAGE if type(process.get(name)) is int and process[name] > 0}))
+        return self.processes[-1]
+
+    def by_state(self, state):
+        """Processes whose live files show this."""
+        return [process for process in self.processes if process.state == state]
+
+    def missing(self, ranks, copies=1):
+        """[(first, last)] of the ranks of a job of so many, of which each has so many processes, that have left nothing."""
+        number = Counter(process.rank for process in self.processes)
+        found, begin = [], 0
+        for rank in [*sorted(rank for rank in number if 0 <= rank < ranks and number[rank] >= copies), ranks]:
+            if rank > begin:
+                found.append((begin, rank - 1))
+            begin = rank + 1
+        return found
+
+    def bypassed(self):
+        """Why messages of MPI went past UCX, in a sentence; nothing if nobody has said so."""
+        return next((mode for mode in self.about["mode"] if mode.startswith(BYPASSED)), "")
+
+    def own_damage(self):
+        """Frames and messages of UCI's own that arrived damaged: they come again."""
+        return self.sums["mismatched_headers"] + self.sums["mismatched_control"] + self.bad_roots
+
+    def damaged(self):
+        """Parts of messages that arrived damaged, UCI's own among them; what the program itself changed is none of them."""
+        return max(self.sums["mismatched_chunks"] - self.sums["source_changed"], 0) + self.own_damage()
+
+    def changed(self):
+        """Parts of messages that the program changed while they were sent: their senders count all, receivers those that came changed."""
+        return max(self.sums["source_changed"], self.sums["source_changed_late"])
+
+    def is_lost(self):
+        """Was anything damaged, or a lie, and delivered or refused as it was?"""
+        return bool(self.sums["unrepaired_chunks"] or self.sums["refused_messages"])
+
+    def is_all_injected(self):
+        """May all damage be UCI_FAULT's? A swap of chunks is one fault, and damages two. What the program has changed is nobody's fault."""
+        return 0 < self.damaged() <= 2 * self.sums["faults_injected"]
+
+    def never_received(self):
+        """Messages that were sent and that no receive has taken, if everybody has told. Active messages need not be wanted."""
+        return 0 if self.sums["user_am_sent"] else max(self.sums["messages_sent"] - self.sums["messages_received"], 0)
+
+    def verified_text(self):
+        """'20 messages (10 MiB), 3 puts'; nothing if nothing was."""
+        amount = size(self.sums["bytes_received"])
+        parts = [f"{count(self.sums[name], noun)}" + (f" ({amount})" if name == "messages_received" else "")
+                 for name, noun in VERIFIED.items() if self.sums[name]]
+        return ", ".join(parts)
 
     def unverified(self):
         """What passed through, by way."""

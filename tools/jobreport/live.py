@@ -3,22 +3,25 @@
 import json
 import subprocess
 
+from jobreport.wording import clean, rank
 from uci_job import find_tool
 
 ABOUT = ("host", "pid", "rank", "mode", "digest", "version", "ucx_version")
 TIMEOUT = 60  # seconds
 RANKS = 1 << 31
+WAITS = {"message": ("a message", "from"), "rest of message": ("the rest of a message", "from"), "receive": ("a message to be received", "by"),
+         "acknowledgement": ("a confirmation", "by")}
 
 
 def add_live(counters, files):
-    """Count the processes that have left no statistics."""
+    """Count the processes that have left no statistics, and tell of all what became of them."""
     if not files:
         return
     program = find_tool("uci_top")
     if program is None:
         counters.complaints.append((str(files[0]), f"{len(files)} live file(s), and no uci_top here to read them"))
         return
-    known = {(process[1], process[2]) for process in counters.processes}
+    known = {(process.host, process.pid): process for process in counters.processes}
     folders = dict.fromkeys(str(path.resolve().parent) for path in files)
     try:
         done = subprocess.run([program, "-1", "-j", *folders], capture_output=True, timeout=TIMEOUT, check=True)
@@ -27,15 +30,33 @@ def add_live(counters, files):
             if isinstance(job.get("size"), int) and job["size"] < RANKS:
                 counters.job_size = max(counters.job_size, job["size"])
             for process in job["processes"]:
-                if (process["host"], process["pid"]) not in known:
-                    add_process(counters, process)
+                add_end(known.get((process["host"], process["pid"])) or add_process(counters, process), process, answer.get("time", 0))
         counters.complaints += [(skipped["file"], skipped["reason"]) for skipped in answer["skipped"]]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         counters.complaints.append((program, f"the live files could not be read: {error}"))
 
 
 def add_process(counters, process):
-    """One process, and what became of it."""
-    counters.add({name: process[name] for name in ABOUT if process.get(name) is not None} | process["counters"])
+    """One process that has left no statistics."""
     counters.live += 1
-    counters.fates[process["state"]] += 1
+    return counters.add({name: process[name] for name in ABOUT if process.get(name) is not None} | process["counters"])
+
+
+def add_end(known, process, now):
+    """What became of a process, and what it has waited for longest when it was last heard of."""
+    known.state = process["state"]
+    waits = [wait for worker in process.get("workers", ()) for wait in worker["waits"] if wait["seconds"] is not None]
+    if waits:
+        longest = max(waits, key=lambda wait: wait["seconds"])
+        known.waited, known.wait = process["last_seen"] - (now - longest["seconds"]), describe_wait(longest)
+
+
+def describe_wait(wait):
+    """'a message from rank 3 (node2:4711), tag ...', of uci_top's JSON."""
+    what, link = WAITS.get(wait["for"], (clean(wait["for"]), "of"))
+    who = rank(wait["rank"]) if type(wait["rank"]) is int else ""
+    place = f"({clean(wait['host'])}:{clean(wait['pid'])})" if wait["host"] else ""
+    tag = f", tag {clean(wait['tag'])}" if wait["tag"] else ""
+    if tag.count("(") > tag.count(")"):  # there was no room for all of it
+        tag = tag.rpartition(",")[0] + ")"
+    return " ".join(filter(None, (what, link if who or place else "", who, place))) + tag

@@ -10,10 +10,8 @@ from jobreport.stacks import STACKS, Symbols
 from jobreport.tally import NOT_RECORDED, STACK_FRAMES, sides_of, text_of
 from jobreport.timeline import timeline
 from jobreport.twin_pictures import twin_pictures
-from jobreport.twin_verdict import twins_model, with_twins
-from jobreport.types import with_types
-from jobreport.verdict import host_of, job_verdict, missing_ranks, patterns
-from jobreport.wording import clean, instant, size
+from jobreport.verdict import host_of, patterns
+from jobreport.wording import clean, count_ranges, instant, name_ranges, size
 
 VERSION = 1
 ROWS = 12      # of a table of kinds
@@ -25,25 +23,16 @@ BREAKDOWNS = (("cause", "Cause"), ("class", "Class of damage"), ("verdict", "Wha
               ("message kind", "Kind of message"), ("communication", "Communication"))
 
 
-def build_model(run, tally, counters, twins):
+def build_model(job):
     """All of the report."""
-    tally_hosts = {number: host for number, host in tally.hosts.items() if number >= 0}
-    hosts_by_rank = {**tally_hosts, **counters.hosts}
-    ranks = max(max(hosts_by_rank, default=-1) + 1, counters.job_size, twins.ranks())
-    hosts = {host for pair in tally.host_pairs for host in pair} | {process[1] for process in counters.processes}
-    hosts |= {process.host for process in twins.processes.values()}
-    hosts.discard("unknown")
-    compared = twins_model(twins, tally.differences)
-    if compared:
-        compared |= twin_pictures(twins)
+    tally, hosts = job.tally, job.hosts
     worst, symbols, stacks = show_worst(tally)
-    return {"uci_report": VERSION, "verdict": with_twins(with_types(job_verdict(tally, counters, ranks, hosts), tally.mistyped, counters.sums), compared), "twins": compared,
-            "job": job_of(tally, counters, ranks, hosts),
-            "inputs": inputs_of(run, tally, counters, twins), "patterns": patterns(tally),
+    return {"uci_report": VERSION, "verdict": job.verdict, "twins": job.compared and job.compared | twin_pictures(job.twins), "job": job_of(job),
+            "inputs": inputs_of(job), "patterns": patterns(tally),
             "totals": {"records": tally.records, "wrong_bytes": tally.wrong_bytes, "unplaced": tally.unplaced,
                        **{name: tally.kinds["verdict"][name] for name in ("repaired", "not repaired", "source changed")}},
-            "statistics": statistics_of(counters, ranks), "time": timeline(tally.ticks, tally.tick),
-            "maps": {"ranks": maps.rank_map(tally.pairs, tally.lost_pairs, ranks),
+            "statistics": statistics_of(job), "time": timeline(tally.ticks, tally.tick),
+            "maps": {"ranks": maps.rank_map(tally.pairs, tally.lost_pairs, job.ranks),
                      "hosts": maps.host_map(tally.host_pairs, tally.lost_host_pairs,
                                             hosts | ({"unknown"} if any("unknown" in pair for pair in tally.host_pairs) else set()))},
             "pairs": worst_pairs(tally), "breakdowns": list(breakdowns(tally)),
@@ -51,36 +40,40 @@ def build_model(run, tally, counters, twins):
             "worst": worst, "stacks": stacks, "symbols": symbols}
 
 
-def job_of(tally, counters, ranks, hosts):
+def job_of(job):
     """What job it was."""
+    tally, counters = job.tally, job.counters
     is_timed = tally.first_time <= tally.last_time
-    return {"jobs": list(tally.kinds["job"]), "ranks": ranks, "hosts": sorted(hosts, key=maps.natural),
+    return {"jobs": list(tally.kinds["job"]), "ranks": job.ranks, "hosts": sorted(job.hosts, key=maps.natural),
+            "statuses": job.ending.statuses,
             "first": instant(tally.first_time) if is_timed else None, "last": instant(tally.last_time) if is_timed else None,
             "seconds": tally.last_time - tally.first_time if is_timed else None, "versions": list(counters.about["version"]),
             "ucx": list(dict.fromkeys([*counters.about["ucx_version"], *tally.kinds["UCX"]])), "modes": list(counters.about["mode"]),
             "digests": list(counters.about["digest"] or tally.kinds["digest"])}
 
 
-def inputs_of(run, tally, counters, twins):
+def inputs_of(job):
     """What was read, and what could not be."""
+    run, tally = job.run, job.tally
     return {"folders": [clean(name, 4096) for name in run.folders], "event_files": len(run.events), "lines": tally.lines,
             "records": tally.records, "schemas": {str(schema): number for schema, number in sorted(tally.schemas.items())},
             "damaged_lines": tally.damaged_lines, "newer_schemas": {str(schema): number for schema, number in sorted(tally.newer.items())},
             "damaged_examples": [{"file": clean(path, 4096), "offset": offset, "why": clean(why)} for path, offset, why in tally.damaged],
-            "unread": [{"file": clean(path, 4096), "why": why} for path, why in tally.unread + counters.complaints + twins.complaints],
+            "unread": [{"file": clean(path, 4096), "why": why} for path, why in job.unreadable()],
             "twin_reports": len(run.twins), "twin_records": tally.differences.records,
             "statistics_files": len(run.statistics), "live_files": len(run.live), "captures": len(run.captures), "ignored": run.ignored}
 
 
-def statistics_of(counters, ranks):
+def statistics_of(job):
     """Sums, and the processes that have counted damage."""
-    hurt = sorted((process for process in counters.processes if process[3]), key=lambda process: -sum(process[3].values()))
+    counters, missing = job.counters, job.missing()
+    hurt = sorted((process for process in counters.processes if process.damage), key=lambda process: -sum(process.damage.values()))
     return {"processes": len(counters.processes), "from_live_files": counters.live, "sums": dict(counters.sums),
-            "damage": [name for name in DAMAGE if name in counters.sums], "ranks_without": missing_ranks(counters, ranks) if counters.processes else [],
-            "ranks_without_count": ranks - len(counters.hosts), "unverified_messages": counters.sums["passthrough_messages"],
+            "damage": [name for name in DAMAGE if name in counters.sums], "ranks_without": name_ranges(missing) if counters.processes else [],
+            "ranks_without_count": count_ranges(missing), "unverified_messages": counters.sums["passthrough_messages"],
             "unverified": counters.unverified(), "unverified_bytes": counters.unverified_bytes(), "unverified_text": counters.unverified_text(),
-            "damaged_processes": [{"rank": number, "host": host, "pid": pid if isinstance(pid, int) else None, "damage": damage}
-                                  for number, host, pid, damage in hurt[:PAIRS]]}
+            "damaged_processes": [{"rank": process.rank, "host": process.host, "pid": process.pid if isinstance(process.pid, int) else None,
+                                   "damage": process.damage} for process in hurt[:PAIRS]]}
 
 
 def worst_pairs(tally):

@@ -8,6 +8,7 @@ import base64
 import hashlib
 from pathlib import Path
 
+from jobreport.levels import LEVELS
 from jobreport.twin_verdict import name_process
 from jobreport.wording import count, listing, share, size
 
@@ -45,6 +46,7 @@ def load_template():
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(str(HERE)), autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
     environment.filters.update(count=count, listing=listing, name_process=name_process, share=share, size=size)
+    environment.globals.update(levels=LEVELS)
     return environment.get_template("page.html.j2")
 
 

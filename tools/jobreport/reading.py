@@ -9,7 +9,7 @@ import json
 import os
 from pathlib import Path
 
-from jobreport import twins
+from jobreport import ending, twins
 from jobreport.tally import Tally
 
 KNOWN_SCHEMA = 2
@@ -27,6 +27,7 @@ class Run:
     def __init__(self):
         self.folders, self.events, self.statistics, self.live, self.captures = [], [], [], [], []
         self.twins = []  # reports of processes of twins
+        self.ends = []   # of uci_run: how the job ended
         self.ignored = 0
 
     def add_folder(self, folder):
@@ -45,6 +46,8 @@ class Run:
         name = path.name
         if name.endswith(".live"):
             self.live.append(path)
+        elif name == ending.NAME:
+            self.ends.append(path)
         elif name.startswith("events.") or name.endswith(".jsonl"):
             self.events.append(path)
         elif name.startswith("stats.") or (name.endswith(".json") and '"messages_received"' in peek(path)):
@@ -58,7 +61,7 @@ class Run:
 
     def is_empty(self):
         """Was there nothing of UCI's?"""
-        return not (self.events or self.statistics or self.live or self.twins)
+        return not (self.events or self.statistics or self.live or self.twins or self.ends)
 
 
 def peek(path):

@@ -2,6 +2,7 @@
 """The report for a terminal."""
 import textwrap
 
+from jobreport.levels import LEVELS
 from jobreport.twin_verdict import share_text
 from jobreport.wording import count, listing, share, size
 
@@ -9,15 +10,14 @@ WIDTH = 110
 WORST = 5
 RANKS = 12  # that are named, in the order in which they were tainted
 TIMES = 16  # lines of what was compared when
-HIGHLIGHT = {"lost": "31", "differs": "31", "repaired": "33", "corrected": "33", "source": "33", "types": "33", "clean": "32", "unknown": "35"}
 
 
 def render_text(model, is_coloured):
     """All of it, one string."""
     lines = []
     verdict = model["verdict"]
-    sentence = textwrap.fill(verdict["sentence"], WIDTH)
-    lines += [f"\033[1;{HIGHLIGHT[verdict['level']]}m{sentence}\033[0m" if is_coloured else sentence, ""]
+    sentence = textwrap.fill(f"{verdict['title']}: {verdict['sentence']}", WIDTH)
+    lines += [f"\033[1;{LEVELS[verdict['level']].colour}m{sentence}\033[0m" if is_coloured else sentence, ""]
     lines += paragraph("where", verdict["where"]["sentence"] if verdict["where"] else "")
     for cause in verdict["causes"]:
         lines += paragraph("cause", f"{cause['text']} ({cause['share']}, {count(cause['records'], 'message')})")

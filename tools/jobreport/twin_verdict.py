@@ -11,7 +11,6 @@ ORIGINS = 5     # processes whose messages were wrong
 
 WORDS = {2: "two", 3: "three"}
 LEVELS = {"differs": "differs", "corrected": "corrected", "same": "clean", "not deterministic": "unknown", "not compared": "unknown"}
-SEVERITY = ("clean", "unknown", "types", "source", "corrected", "repaired", "differs", "lost")  # of verdicts on a run
 
 
 def twins_model(twins, differences):
@@ -31,17 +30,6 @@ def twins_model(twins, differences):
             "messages": len(messages), "records": differences.records, "records_left_out": differences.left_out,
             "origins": origins(messages, twins), "tainted": tainted_model(messages), "notes": list(notes(twins, sums, messages, of, level)),
             "next": list(next_steps(level, of, guilty))}
-
-
-def with_twins(verdict, model):
-    """The verdict on a run whose twins have been compared, too: the worse of the two comes first."""
-    if model is None:
-        return {**verdict, "sentences": [verdict["sentence"]]}
-    level = LEVELS[model["level"]]
-    is_worse = SEVERITY.index(level) >= SEVERITY.index(verdict["level"])
-    sentences = [model["sentence"], verdict["sentence"]] if is_worse else [verdict["sentence"], model["sentence"]]
-    return {**verdict, "level": level if is_worse else verdict["level"], "sentence": " ".join(sentences), "sentences": sentences,
-            "next": list(dict.fromkeys(model["next"] + verdict["next"])), "notes": model["notes"] + verdict["notes"]}
 
 
 def level_of(twins, sums, messages):

@@ -50,16 +50,26 @@ def describe(messages, collectives):
     return " ".join(parts)
 
 
-def with_types(verdict, mistyped, sums):
-    """The verdict on a job, with what is to be said of its types."""
-    number = max(mistyped.records, sums["signatures_differ"])
-    if not number:
-        return verdict
-    sentence = describe(number - mistyped.collectives, mistyped.collectives)
-    cause = {"cause": "types", "text": "the program receives what it has not sent, or its ranks call different things: types do not match", "records": mistyped.records,
-             "share": share(mistyped.records, max(mistyped.records, 1)), "evidence": [list(pair) for pair in mistyped.sentences.most_common(3)],
-             "kinds_of_evidence": len(mistyped.sentences)}
-    is_worse = verdict["level"] in ("clean", "unknown")
-    return {**verdict, "level": "types" if is_worse else verdict["level"],
-            "sentence": f"{sentence} {verdict['sentence']}" if is_worse else f"{verdict['sentence']} {sentence}",
-            "causes": [*verdict["causes"], cause], "next": verdict["next"] + NEXT_STEPS}
+def number_of(mistyped, sums):
+    """Messages and collectives, as records or counters have them."""
+    return max(mistyped.records, sums["signatures_differ"])
+
+
+def types_finding(mistyped, sums):
+    """Findings: what is to be said of types, if anything."""
+    number = number_of(mistyped, sums)
+    return [("types", describe(number - mistyped.collectives, mistyped.collectives))] if number else []
+
+
+def types_cause(mistyped, sums):
+    """The cause, with its evidence."""
+    if not number_of(mistyped, sums):
+        return []
+    return [{"cause": "types", "text": "the program receives what it has not sent, or its ranks call different things: types do not match",
+             "records": mistyped.records, "share": share(mistyped.records, max(mistyped.records, 1)),
+             "evidence": [list(pair) for pair in mistyped.sentences.most_common(3)], "kinds_of_evidence": len(mistyped.sentences)}]
+
+
+def types_steps(mistyped, sums):
+    """What to do."""
+    return NEXT_STEPS if number_of(mistyped, sums) else []

@@ -22,13 +22,10 @@ for place in (HERE, HERE.parent / "share" / "uci"):  # built, and installed
 else:
     sys.exit(f"uci_report: its parts are neither in {HERE}/jobreport nor in {HERE.parent}/share/uci/jobreport: install UCI again")
 
-from jobreport.counters import read_counters  # noqa: E402
-from jobreport.live import add_live            # noqa: E402
-from jobreport.model import build_model       # noqa: E402
+from jobreport.job import Job            # noqa: E402
+from jobreport.model import build_model  # noqa: E402
 from jobreport.page import D3_FOLDER, MissingError, render_page  # noqa: E402
-from jobreport.reading import find_files, read_records           # noqa: E402
 from jobreport.text import render_text                           # noqa: E402
-from jobreport.twins import read_twins                           # noqa: E402
 
 EPILOG = """
 exit status:
@@ -89,17 +86,14 @@ def write(text, name):
 def main():
     options = parse_arguments()
     begin = time.monotonic()
-    run = find_files(options.folders)
-    if run.is_empty():
+    job = Job(options.folders, options.worst, options.jobs)
+    if job.run.is_empty():
         sys.exit(f"uci_report: in {', '.join(options.folders)} is nothing of UCI's: expected events.*.jsonl, stats.*.json, *.live or "
                  "twins.*.json, as UCI_EVENTS, UCI_STATS, UCI_LIVE and UCI_TWINS_REPORT write them")
-    counters = read_counters(run.statistics)
-    add_live(counters, run.live)
-    tally = read_records(run.events, options.worst, options.jobs)
-    model = build_model(run, tally, counters, read_twins(run.twins))
+    model = build_model(job)
     write(render(model, options), options.output)
     if options.output != "-":
-        print(f"{model['verdict']['sentence']}\n{options.output}: {tally.records + tally.differences.records:,} records of {tally.lines:,} lines read in "
+        print(f"{job.verdict['title']}: {job.verdict['sentence']}\n{options.output}: {job.tally.records + job.tally.differences.records:,} records of {job.tally.lines:,} lines read in "
               f"{time.monotonic() - begin:.1f} s", file=sys.stderr)
 
 

@@ -1,13 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The verdict on a job: what was damaged, between whom, why as far as is known, and what to do next.
+"""The verdict on a job: what was damaged, between whom, why as far as is known, what was verified, how the job ended, and what to do next.
 
 Nothing is claimed that the files do not show: a place is named only where others were possible, a cause only if the library
 has named it, and what is not known is said.
 """
 from collections import Counter
 
+from jobreport.ending import ended
+from jobreport.levels import LEVELS, worst_first
 from jobreport.tally import NOT_RECORDED
-from jobreport.wording import count, listing, rank, share, size
+from jobreport.types import types_cause, types_finding, types_steps
+from jobreport.wording import count, count_ranges, listing, name_ranges, rank, share
 
 MOST = .9      # a place or cause that has this part of all damage stands out
 FEW = 5        # records, below which a pattern may be chance
@@ -22,10 +25,11 @@ CAUSES = {
     NOT_RECORDED: "the records do not name a cause",
 }
 
+CHECK_SOURCES = "Run once more with UCI_CHECK_SOURCES=on, which sees every such send and not only those that a repair looked at."
 NEXT_STEPS = {
     "source_changed": [
         "Look in the program for a store to the buffer of a send that is not complete: between MPI_Isend and its MPI_Wait.",
-        "Run once more with UCI_CHECK_SOURCES=on, which sees every such send and not only those that a repair looked at."],
+        CHECK_SOURCES],
     "transport": [
         "Look at the error counters of the devices named below (uci_info -d, on both hosts), at cables and switch ports.",
         "Run the same job without the host or the device that stands out, or over another transport (UCX_TLS, UCX_NET_DEVICES): "
@@ -45,57 +49,87 @@ NEXT_STEPS = {
 }
 
 
-def job_verdict(tally, counters, ranks, hosts):
-    """The verdict, as a dictionary for JSON. @param ranks  how many there are. @param hosts  their names."""
-    lost = max(tally.kinds["verdict"]["not repaired"], counters.sums["unrepaired_chunks"] > 0)
-    damaged = tally.records or any(counters.sums[name] for name in ("mismatched_chunks", "source_changed", "source_changed_late",
-                                                                     "unrepaired_chunks"))
-    if not damaged:
-        level, sentence = undamaged(tally, counters, ranks)
-    elif lost:
-        level, sentence = "lost", damage_sentence(tally, counters)
-    elif tally.records and tally.records == tally.kinds["verdict"]["source changed"]:
-        level, sentence = "source", damage_sentence(tally, counters)
-    else:
-        level, sentence = "repaired", damage_sentence(tally, counters)
-    return {"level": level, "sentence": sentence, "where": where(tally, ranks, hosts) if tally.records else None,
-            "causes": causes(tally), "next": next_steps(tally, counters, level), "notes": notes(tally, counters, ranks)}
+def job_verdict(job):
+    """The verdict, as a dictionary for JSON: its worst finding, then the others."""
+    tally, counters = job.tally, job.counters
+    about_damage = seen(job)
+    findings = worst_first([*job.twin_findings(), *types_finding(tally.mistyped, counters.sums), about_damage,
+                            *gaps(job, about_damage[0] in ("lost", "repaired", "source")), *ended(job.ending, counters)])
+    level, sentences = findings[0][0], [sentence for _, sentence in findings]
+    compared = job.compared or {"next": [], "notes": []}
+    title = LEVELS[level].title + (", on purpose" if level in ("lost", "repaired") and counters.is_all_injected() else "")
+    return {"level": level, "title": title, "sentence": " ".join(sentences), "sentences": sentences,
+            "where": where(tally, job.ranks, job.hosts) if tally.records else None,
+            "causes": causes(tally) + types_cause(tally.mistyped, counters.sums),
+            "next": list(dict.fromkeys(compared["next"] + next_steps(job, level) + types_steps(tally.mistyped, counters.sums))),
+            "notes": compared["notes"] + notes(tally, counters)}
 
 
-def undamaged(tally, counters, ranks):
-    """Nothing was found: is that good news, or no news?"""
-    messages, unverified = counters.sums["messages_received"], counters.unverified_text()
+def seen(job):
+    """The finding: was anything damaged? Nothing of it is said where nothing was verified."""
+    tally, counters = job.tally, job.counters
+    kinds = tally.kinds["verdict"]
+    if kinds["not repaired"] or counters.is_lost():
+        return "lost", damage_sentence(tally, counters)
+    if counters.damaged() or tally.records > kinds["source changed"]:
+        return "repaired", damage_sentence(tally, counters)
+    if counters.changed() or tally.records:
+        return "source", damage_sentence(tally, counters)
+    if tally.newer or tally.damaged_lines or not counters.verified_text():
+        return nothing_known(job)
+    unverified = counters.unverified_text()
+    what, has_ended = counters.verified_text(), not counters.by_state("running") and all(level == "clean" for level, _ in ended(job.ending, counters))
+    return "partly" if unverified else "clean", (
+        f"{'Nothing' if has_ended else 'Up to then nothing'} was damaged: {what} {'was' if what.startswith('1 ') and ',' not in what else 'were'} verified in "
+        f"{count(len(counters.processes), 'process', 'processes')}; not verified: {unverified or 'none'}.")
+
+
+def nothing_known(job):
+    """The finding, and why: is that good news, or no news?"""
+    tally, counters, is_well = job.tally, job.counters, job.ending.status() == 0
     if tally.newer or tally.damaged_lines:
         return "unknown", "It cannot be told whether anything was damaged: there are records, and none could be read."
-    if not counters.processes:
-        return "unknown", "It cannot be told whether anything was damaged: there are no records and no statistics."
-    if counters.off == len(counters.processes):
+    if counters.processes and counters.off == len(counters.processes):
         return "unknown", "Nothing was verified: UCI_MODE was off."
-    if messages == 0:
-        return "unknown", f"Nothing was verified: {unverified or 'no message has'} passed through UCI."
-    sentence = (f"Nothing was damaged: {count(messages, 'message')} ({size(counters.sums['bytes_received'])}) "
-                f"{'was' if messages == 1 else 'were'} verified in {count(len(counters.processes), 'process', 'processes')}; "
-                f"not verified: {unverified or 'none'}.")
-    missing = ranks - len(counters.hosts)
-    if missing:
-        sentence = sentence[:-1] + f"; of {count(missing, 'rank')} nothing is known."
-    return "clean", sentence
+    sent = counters.sums["messages_sent"]
+    if sent and job.missing():
+        return "unknown", f"It cannot be told whether anything was damaged: {count(sent, 'message')} were sent, and nobody has told of receiving one."
+    if counters.processes:
+        why = counters.bypassed() or f"{counters.unverified_text() or 'no message has'} passed through UCI"
+        return "unknown", f"Nothing was verified: {why}."
+    if is_well and not job.twins.processes:
+        return "unprotected" if job.ending.is_required else "unknown", "Nothing was verified: no rank had UCI ('uci_info --check' tells why)."
+    return "unknown", "It cannot be told whether anything was damaged: there are no records and no statistics."
+
+
+def gaps(job, is_damaged):
+    """Findings: what was not verified, and what is not known."""
+    counters, number, missing = job.counters, len(job.counters.processes), job.missing()
+    is_well = job.ending.status() == 0
+    if counters.unverified_text() and is_damaged:
+        yield "partly", f"Not verified: {counters.unverified_text()}."
+    if 0 < counters.off < number:
+        yield "partly", f"UCI_MODE was off in {count(counters.off)} of {count(number, 'process', 'processes')}."
+    if missing and number:
+        why = ": without UCI" if is_well else ": without UCI, or ended before they could tell" if job.ending.statuses else ""
+        yield ("unprotected" if job.ending.is_required and is_well else "partly",
+               f"Of {count(count_ranges(missing), 'rank')} ({listing(name_ranges(missing))}) nothing is known{why}.")
+    pending = counters.never_received()
+    if pending and counters.verified_text() and not missing and not job.ending.status() and not any(counters.by_state(state) for state in ("running", "killed", "silent")):
+        yield "partly", f"{count(pending, 'message')} {'was' if pending == 1 else 'were'} sent and never received."
 
 
 def damage_sentence(tally, counters):
     """How many messages, and what became of them."""
+    purpose = ", on purpose (UCI_FAULT)" if counters.is_all_injected() else ""
     if not tally.records:
-        sums = counters.sums
-        what = "no record of it could be read" if tally.newer or tally.damaged_lines else "not recorded"
-        return (f"Damage was counted, and {what}: {count(sums['mismatched_chunks'], 'chunk')} mismatched, "
-                f"{count(sums['repaired_chunks'])} repaired, {count(sums['unrepaired_chunks'])} not repaired, "
-                f"{count(max(sums['source_changed'], sums['source_changed_late']))} changed by the program.")
+        return counted_sentence(tally, counters, purpose)
     kinds = tally.kinds["verdict"]
     lost, changed, healed = kinds["not repaired"], kinds["source changed"], kinds["repaired"]
     received = counters.sums["messages_received"]
     scale = f" of {count(received)}" if received >= tally.records else ""
-    if changed == tally.records:
-        return (f"{count(changed)}{scale} {'message was' if changed == 1 else 'messages were'} changed by the program while being "
+    if changed == tally.records and not counters.damaged():
+        return (f"{count(changed)}{scale} {'message' if changed == 1 and not scale else 'messages'} {'was' if changed == 1 else 'were'} changed by the program while being "
                 f"sent; nothing else was damaged.")
     parts = [f"{count(lost)} could not be repaired"] if lost else []
     parts += [f"{count(healed)} {'was' if healed == 1 else 'were'} repaired"] if healed and (lost or changed) else []
@@ -103,7 +137,28 @@ def damage_sentence(tally, counters):
     outcome = "all were repaired" if not parts else ", ".join(parts)
     if healed == 1 and not parts:
         outcome = "it was repaired"
-    return f"{count(tally.records)}{scale} {'message' if tally.records == 1 else 'messages'} arrived damaged; {outcome}."
+    own = f" So did {count(counters.own_damage())} of UCI's own headers and confirmations, which came again." if counters.own_damage() else ""
+    return f"{count(tally.records)}{scale} {'message' if tally.records == 1 and not scale else 'messages'} arrived damaged{purpose}; {outcome}.{own}"
+
+
+def counted_sentence(tally, counters, purpose):
+    """The same where there are only counters."""
+    sums, own, changed, lost = counters.sums, counters.own_damage(), counters.changed(), counters.sums["unrepaired_chunks"]
+    damaged, refused = counters.damaged() - own, sums["refused_messages"]
+    parts = []
+    if damaged or lost:
+        outcome = f"{count(sums['repaired_chunks'])} were repaired, {count(lost)} could not be repaired" if lost else "all were repaired"
+        parts.append(f"{count(max(damaged, lost), 'part of a message', 'parts of messages')} arrived damaged{purpose}; {outcome}")
+    if refused:
+        parts.append(f"{count(refused, 'message')} could not be repaired, and {'was' if refused == 1 else 'were'} refused")
+    if changed:
+        parts.append(f"{count(changed, 'part of a message', 'parts of messages')} {'was' if changed == 1 else 'were'} changed by the program while being sent")
+    if own:
+        parts.append(f"{count(own)} of UCI's own headers and confirmations arrived damaged{purpose}, and came again")
+    if not (damaged or lost or refused):
+        parts.append("no message was damaged" if own else "nothing else was damaged")
+    what = "no record of it could be read" if tally.newer or tally.damaged_lines else "there is no record of it"
+    return "; ".join(parts) + (f" ({what})." if damaged or changed else ".")
 
 
 def where(tally, ranks, hosts):
@@ -185,43 +240,29 @@ def causes(tally):
     return found
 
 
-def is_all_injected(sums):
-    """May all damage be UCI_FAULT's? A swap of chunks is one fault, and damages two. What the program has changed is nobody's fault."""
-    damaged = sums["mismatched_chunks"] - sums["source_changed"] + sums["mismatched_headers"] + sums["mismatched_control"]
-    return 0 < damaged <= 2 * sums["faults_injected"]
-
-
-def next_steps(tally, counters, level):
+def next_steps(job, level):
     """What to do, the most frequent cause first."""
-    steps, unverified = [], counters.unverified_text()
+    steps, tally, unverified = [], job.tally, job.counters.unverified_text()
     if level == "lost":
         steps.append("Do not use the results of this job: what could not be repaired was either refused, or delivered as it was "
                      "(UCI_ON_ERROR).")
-    if is_all_injected(counters.sums):
+    if job.counters.is_all_injected():
         steps.append("No more was damaged than UCI_FAULT may have damaged on purpose: to learn about the hosts, run the job without it.")
     else:
         for cause, _ in tally.kinds["cause"].most_common(2):
             steps += NEXT_STEPS.get(cause, NEXT_STEPS["unknown"])
+    if job.counters.sums["sources_checked"]:
+        steps = [step for step in steps if step != CHECK_SOURCES]
     if not tally.records and not tally.newer and level in ("repaired", "lost"):
         steps.append("Run once more with UCI_EVENTS set, or with uci_run: then each damaged message is recorded.")
-    if level == "unknown" and not unverified:
-        steps.append("Is UCI on? uci_info tells; and the job must have been run with UCI_STATS and UCI_EVENTS, or with uci_run.")
-    if level in ("clean", "unknown") and unverified:
+    if level == "unknown" and not job.counters.processes:
+        steps.append("Is UCI on? uci_info --check tells; and the job must have been run with UCI_STATS and UCI_EVENTS, or with uci_run.")
+    if unverified:
         steps.append("See UCI's docs/protected.md for what is not verified, and why.")
-    return list(dict.fromkeys(steps))
+    return steps
 
 
-def missing_ranks(counters, ranks):
-    """Ranks that must have been there and left no statistics, as ranges."""
-    found, begin = [], 0
-    for number in [*sorted(counters.hosts), ranks]:
-        if number > begin:
-            found.append(str(begin) if number == begin + 1 else f"{begin}-{number - 1}")
-        begin = number + 1
-    return found
-
-
-def notes(tally, counters, ranks):
+def notes(tally, counters):
     """What limits all of this, or should be known before one acts."""
     found, sums = [], counters.sums
     if sums["faults_injected"]:
@@ -230,22 +271,11 @@ def notes(tally, counters, ranks):
         found.append(f"{count(sums['events_lost'], 'record')} could not be written by the job, and are missing here.")
     if sums["log_dropped"]:
         found.append(f"{count(sums['log_dropped'], 'copy', 'copies')} for repairs were dropped: UCI_LOG_SIZE is too small.")
-    if tally.records and counters.processes and not (sums["mismatched_chunks"] or sums["source_changed"] or sums["source_changed_late"]):
+    if tally.records and counters.processes and not (sums["mismatched_chunks"] or counters.changed()):
         found.append("The statistics know of no damage, and the records do: they may be of different jobs.")
     if len(tally.kinds["job"]) > 1:
         found.append(f"The records are of {count(len(tally.kinds['job']))} jobs ({listing(tally.kinds['job'])}): ranks of the same "
                      "number are counted together.")
-    if counters.off and counters.off < len(counters.processes):
-        found.append(f"UCI_MODE was off in {count(counters.off)} of {count(len(counters.processes), 'process', 'processes')}.")
-    if tally.records and (sums["mismatched_headers"] or sums["mismatched_control"]):
-        found.append(f"Besides, {count(sums['mismatched_headers'] + sums['mismatched_control'])} of UCI's own headers and control "
-                     "messages were damaged and sent again; they are counted, not recorded.")
-    fates = [f"{count(number)} {fate}" for fate, number in counters.fates.items() if fate != "ended"]
-    if fates:
-        found.append(f"Processes that left only a live file, as it was last: {', '.join(fates)}.")
-    missing = ranks - len(counters.hosts)
-    if missing and counters.processes:
-        found.append(f"{count(missing, 'rank')} left no statistics: not ended normally, or without UCI.")
     if not counters.processes and tally.records:
         found.append("There are no statistics: how many messages were intact, or not verified, is not known.")
     return found

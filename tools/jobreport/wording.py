@@ -59,6 +59,16 @@ def rank(number):
     return f"rank {number}" if number >= 0 else "a rank that is not known"
 
 
+def name_ranges(ranges):
+    """1, 4-7, as a list."""
+    return [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
+
+
+def count_ranges(ranges):
+    """How many numbers there are in [(first, last)]."""
+    return sum(last - first + 1 for first, last in ranges)
+
+
 def instant(seconds):
     """Seconds since the epoch as ISO 8601 in UTC; as they are if no calendar has them."""
     try:

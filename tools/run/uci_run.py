@@ -20,25 +20,29 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parent.parent / "share/uci"))  # where they are installed; beside this file when built
 # pylint: disable=wrong-import-position
-import uci_folder  # noqa: E402
 import uci_job  # noqa: E402
 import uci_key  # noqa: E402
 import uci_twins  # noqa: E402
 from uci_job import JobError  # noqa: E402
-from uci_summary import (EXIT_CHANGED, EXIT_CORRECTED, EXIT_DAMAGED, EXIT_FAILED, EXIT_NO_UCI, EXIT_NOT_FOUND, EXIT_REPAIRED,  # noqa: E402
-                         EXIT_TWINS_DIFFER, EXIT_TYPES, Summary, print_summary, warn, write_json)
+from jobreport.counters import Counters  # noqa: E402
+from jobreport.ending import note_end  # noqa: E402
+from jobreport.levels import LEVELS  # noqa: E402
+from jobreport.live import add_live  # noqa: E402
+from jobreport.reading import find_files  # noqa: E402
+from uci_summary import Summary, print_summary, warn, write_json  # noqa: E402
 from uci_twin_summary import TwinSummary  # noqa: E402
+
+EXIT_FAILED = 125  # uci_run itself, as timeout(1) and env(1) do
+EXIT_NOT_FOUND = 127
+PATIENCE = 3  # seconds, for ranks that are being killed
+STATS, EVENTS = "stats.%h.%p.json", "events.%h.%p.jsonl"  # of each process
+EXITS = "\n".join(f"  {level.status}  {level.meaning}" for level in LEVELS.values() if level.status)
 
 EPILOG = f"""
 exit status:
-  that of mpirun, and so of the program, unless UCI has something to say:
-  {EXIT_DAMAGED}  a message arrived damaged and could not be repaired
-  {EXIT_NO_UCI}  --require: a rank of a job that ended well had no UCI, or its twins have compared nothing
-  {EXIT_TWINS_DIFFER}  --twins: they differ, and not all was corrected
-  {EXIT_REPAIRED}  messages arrived damaged, and all were repaired
-  {EXIT_CORRECTED}  --twins --correct: they differed, and all was corrected
-  {EXIT_CHANGED}  the program changed the buffer of a send that was pending; nothing else was damaged
-  {EXIT_TYPES}  --signatures: types of messages do not match; nothing was damaged
+  that of mpirun, and so of the program, unless UCI has something to say; the first of these that is true:
+{EXITS}
+  143, 130  uci_run was ended by SIGTERM, or SIGINT, and the job with it
   {EXIT_FAILED}  uci_run could not start the job;  {EXIT_NOT_FOUND}  there is no such program
 
 examples:
@@ -104,7 +108,7 @@ def attach(options):
 def gathering(folder, live):
     """Variables that make each rank leave what it knows in FOLDER; LIVE is the user's UCI_LIVE, which may be off."""
     text = str(folder).replace("%", "%%")
-    variables = {"UCI_STATS": f"{text}/{uci_folder.STATS}", "UCI_EVENTS": f"{text}/{uci_folder.EVENTS}"}
+    variables = {"UCI_STATS": f"{text}/{STATS}", "UCI_EVENTS": f"{text}/{EVENTS}"}
     if live.lower() != "off":
         variables["UCI_LIVE"] = text
     return variables
@@ -133,20 +137,29 @@ def make_folder(folder):
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise JobError(f"cannot make the folder {folder}: {error.strerror}; give --folder another one") from error
-    if uci_folder.is_used(folder):
+    if not find_files([folder]).is_empty():
         raise JobError(f"{folder} holds what another job has left: give --folder a new one")
 
 
 def run_job(command):
-    """Exit status of the job, as a shell gives it. An interrupt is mpirun's, which ends its ranks; the summary follows."""
+    """(exit status of the job, as a shell gives it; name of the signal that uci_run got meanwhile). An interrupt is mpirun's, which ends its
+    ranks; the summary follows."""
+    told = []
     try:
         process = subprocess.Popen(command)  # pylint: disable=consider-using-with
     except OSError as error:
         raise JobError(f"cannot start {command[0]}: {error.strerror}") from error
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal tells mpirun as well
-    signal.signal(signal.SIGTERM, lambda number, frame: process.terminate())
+
+    def end_job(number, _):
+        told.append(signal.Signals(number).name)
+        if number == signal.SIGTERM:  # of an interrupt the terminal tells mpirun as well
+            process.terminate()
+    signal.signal(signal.SIGINT, end_job)
+    signal.signal(signal.SIGTERM, end_job)
     status = process.wait()
-    return 128 - status if status < 0 else status
+    if told:  # mpirun ends as it likes, then
+        return 128 + signal.Signals[told[0]], told[0]
+    return 128 - status if status < 0 else status, ""
 
 
 class Parser(argparse.ArgumentParser):
@@ -331,11 +344,25 @@ def show_jobs(commands, folder, stream):
     print("wait", file=stream, flush=True)
 
 
+def await_ranks(folder):
+    """mpirun may be gone before the ranks that it has killed are."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        counters = Counters()
+        add_live(counters, find_files([folder]).live)
+        if not counters.by_state("running"):
+            break
+        time.sleep(.1)
+
+
 def run_alone(options, folder, command):
     """One job: (summary, what --json writes of it)."""
-    status = run_job(command)
-    summary = Summary(folder, options.ranks, status, options.require)
-    return summary, lambda: summary.record(folder, command)
+    status, told = run_job(command)
+    if status:
+        await_ranks(folder)
+    note_end(folder, status, options.ranks, options.require, told)
+    summary = Summary(folder)
+    return summary, lambda: summary.record(command)
 
 
 def run_twins(options, folder, commands):
@@ -348,8 +375,10 @@ def run_twins(options, folder, commands):
                              for number, command in enumerate(commands)])
     statuses = group.run()
     shutil.rmtree(folder / "meet", ignore_errors=True)  # cards of processes that were killed are left there
-    summary = TwinSummary(folder, options.ranks, statuses, options.require)
-    return summary, lambda: summary.record(folder, commands)
+    for twin, status in enumerate(statuses):
+        note_end(folder / f"twin.{twin}", status, options.ranks, options.require)
+    summary = TwinSummary(folder, options.twins)
+    return summary, lambda: summary.record(commands)
 
 
 def main():
@@ -371,7 +400,7 @@ def main():
             summary, record = run_alone(options, folder, commands[0])
     if options.json:
         write_json(options.json, record())
-    print_summary(summary, folder)
+    print_summary(summary)
     return summary.exit_code()
 
 

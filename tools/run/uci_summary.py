@@ -1,21 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What uci_run says of a job at its end, and the exit status that tells it to scripts."""
+"""What uci_run says of a job at its end. The verdict is that of uci_report."""
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
-import uci_folder
+from jobreport.ending import name_process
+from jobreport.job import Job
+from jobreport.levels import exit_status
+from jobreport.wording import count, count_ranges, listing, name_ranges
+from jobreport.wording import rank as name_rank
 
-EXIT_TYPES = 117  # what was received is not what was meant
-EXIT_CORRECTED = 118  # twins differed
-EXIT_TWINS_DIFFER = 119
-EXIT_NO_UCI = 120  # --require, and a rank without UCI
-EXIT_CHANGED = 121
-EXIT_REPAIRED = 122
-EXIT_DAMAGED = 123
-EXIT_FAILED = 125  # uci_run itself, as timeout(1) and env(1) do
-EXIT_NOT_FOUND = 127
 WORST = 5
+MANY = 1 << 16  # ranks that --json names at most
 
 
 def warn(text):
@@ -23,134 +20,113 @@ def warn(text):
     print(f"uci_run: {text}", file=sys.stderr)
 
 
-def name_process(process):
-    """'rank 3 (node2:4711)', or without the rank where it is not known."""
-    rank, host, pid, _ = process
-    place = f"{host}:{pid}"
-    return f"rank {rank} ({place})" if rank >= 0 else place
-
-
-def number_ranks(ranks):
-    """'ranks 1, 4, 5 and 20 more'."""
-    shown = ", ".join(str(rank) for rank in ranks[:16])
-    return f"rank{'s' if len(ranks) > 1 else ''} {shown}" + (f" and {len(ranks) - 16} more" if len(ranks) > 16 else "")
-
-
 class Summary:
-    """What a job of so many ranks (None: as many as they say) has left, judged."""
+    """What a job has left in its folder, and its exit status among it (note_end())."""
 
-    def __init__(self, folder, ranks, status, is_required):
-        self.job = uci_folder.JobFolder(folder)
-        self.ranks = ranks or max(self.job.counters.job_size, max(self.job.ranks(), default=-1) + 1)
-        self.status, self.is_required = status, is_required
-        self.missing = sorted(set(range(self.ranks)) - self.job.ranks())
-        self.idle = sorted(self.job.counters.idle)
+    def __init__(self, folder):
+        self.folder, self.job = folder, Job([folder])
+        self.status = self.job.ending.status()
+        self.missing, self.idle = self.job.missing(), sorted(self.job.counters.idle)
+        self.worst = self._name_damage()
 
     def exit_code(self):
-        """See EPILOG."""
-        if self.job.is_unrepaired():
-            return EXIT_DAMAGED
-        if self.is_required and (self.missing or not self.ranks) and self.status == 0:
-            return EXIT_NO_UCI
-        if self.job.damaged_chunks() > 0:
-            return EXIT_REPAIRED
-        if self.job.changed_chunks() > 0:
-            return EXIT_CHANGED
-        if self.job.sums["signatures_differ"] > 0 and self.status == 0:
-            return EXIT_TYPES
-        return self.status
+        """See EPILOG of uci_run."""
+        return exit_status(self.job.verdict["level"], self.status)
 
-    def verdict(self):
-        """One sentence."""
-        texts = {EXIT_DAMAGED: "messages arrived damaged and could not be repaired",
-                 EXIT_REPAIRED: "messages arrived damaged, and all were repaired",
-                 EXIT_CHANGED: "the program changed buffers of sends that were pending",
-                 EXIT_TYPES: "types of messages do not match: what was received is not what was meant"}
-        if len(self.missing) == self.ranks:
-            return ("no rank had UCI: nothing was verified ('uci_info --check' tells why)" if self.status == 0 else
-                    "no rank has left statistics: nothing is known of its messages")
-        code = self.exit_code()
-        if code == EXIT_NO_UCI or code not in texts:
-            text = "no damage was seen"
-            if self.missing:
-                text += f", but {len(self.missing)} of {self.ranks} ranks said nothing"
-            return text
-        return texts[code]
+    def _name_damage(self):
+        """Records by receiver, by sender and receiver, and by host."""
+        worst, tally = {name: Counter() for name in ("worst ranks", "worst pairs", "worst hosts")}, self.job.tally
+        for (sender, receiver), number in tally.pairs.items():
+            worst["worst ranks"][self._describe(receiver)] += number
+            worst["worst pairs"][f"{self._describe(sender)} -> {self._describe(receiver)}"] += number
+        for hosts, number in tally.host_pairs.items():
+            worst["worst hosts"].update({host: number for host in hosts})
+        return worst
 
-    def record(self, folder, command):
+    def _describe(self, rank):
+        """'rank 3 (node2)'."""
+        return f"{name_rank(rank)} ({self.job.tally.hosts.get(rank, 'unknown')})" if rank >= 0 else name_rank(rank)
+
+    def record(self, command):
         """What --json writes."""
-        job, sums = self.job, self.job.sums
-        return {"uci_run": 1, "folder": str(folder), "command": command, "verdict": self.verdict(), "exit_code": self.exit_code(),
-                "job_status": self.status, "ranks": self.ranks, "ranks_with_uci": self.ranks - len(self.missing),
-                "ranks_without_statistics": self.missing, "ranks_without_messages": self.idle,
-                "killed": [name_process(process) for process in job.killed],
+        job, counters, tally = self.job, self.job.counters, self.job.tally
+        sums, missing = counters.sums, [rank for first, last in self.missing for rank in range(first, min(last + 1, first + MANY))]
+        return {"uci_run": 1, "folder": str(self.folder), "command": command, "level": job.verdict["level"], "verdict": job.verdict["sentence"],
+                "exit_code": self.exit_code(), "job_status": self.status, "ranks": job.ranks, "ranks_with_uci": job.ranks - count_ranges(self.missing),
+                "ranks_without_statistics": missing, "ranks_without_messages": self.idle,
+                "killed": [name_process(process) for process in counters.by_state("killed")],
                 "messages_sent": sums["messages_sent"], "messages_received": sums["messages_received"],
                 "bytes_sent": sums["bytes_sent"], "bytes_received": sums["bytes_received"],
-                "unverified_messages": sums["passthrough_messages"], "unverified": job.counters.unverified(),
-                "unverified_bytes": job.counters.unverified_bytes(), "damaged_chunks": job.damaged_chunks(),
-                "source_changed_chunks": job.changed_chunks(),
-                "source_changed_delivered": sums["source_changed"], "types_differ": sums["signatures_differ"], "records": job.records.records, "records_unreadable": job.records.damaged_lines,
-                "records_lost": sums["events_lost"], "files_unreadable": job.unreadable, "by_cause": dict(job.causes),
-                "by_verdict": dict(job.verdicts), "worst_ranks": job.worst_ranks.most_common(WORST),
-                "worst_pairs": job.worst_pairs.most_common(WORST), "worst_hosts": job.worst_hosts.most_common(WORST),
-                "counters": dict(sums)}
+                "unverified_messages": sums["passthrough_messages"], "unverified": counters.unverified(),
+                "unverified_bytes": counters.unverified_bytes(), "damaged_chunks": counters.damaged(),
+                "source_changed_chunks": counters.changed(), "source_changed_delivered": sums["source_changed"],
+                "types_differ": sums["signatures_differ"], "records": tally.records, "records_unreadable": tally.damaged_lines,
+                "records_lost": sums["events_lost"], "files_unreadable": self.unreadable(), "by_cause": dict(tally.kinds["cause"]),
+                "by_verdict": dict(tally.kinds["verdict"]), "counters": dict(sums),
+                **{name.replace(" ", "_"): counts.most_common(WORST) for name, counts in self.worst.items()}}
+
+    def unreadable(self):
+        """Files, and why."""
+        return [f"{Path(path).name} ({why})" for path, why in self.job.unreadable()]
 
     def lines(self):
         """(name, text) of what there is to say."""
-        sums, unverified = self.job.sums, self.job.counters.unverified_text()
-        yield "verdict", self.verdict()
-        yield "job", f"{self.ranks} ranks, exit status {self.status}"
+        sums = self.job.counters.sums
+        yield from self.verdict_lines()
+        yield "job", f"{count(self.job.ranks, 'rank')}, exit status {self.status}"
         yield "messages", f"{sums['messages_sent']:,} sent, {sums['messages_received']:,} received"
         yield "bytes", f"{sums['bytes_sent']:,} sent, {sums['bytes_received']:,} received"
-        if unverified:
-            yield "not verified", f"{unverified} passed through"
-        yield from self._damage_lines(sums)
-        yield from self._rank_lines()
+        yield from self.troubles()
+
+    def verdict_lines(self):
+        """The verdict in a word, and why."""
+        for text in (self.job.verdict["title"], *self.job.verdict["sentences"]):
+            yield "verdict", text
 
     def troubles(self):
-        """(name, text) of what is not as it should be."""
-        for name, text in (*self._damage_lines(self.job.sums), *self._rank_lines()):
-            if (name, text) != ("damaged", "nothing"):
-                yield name, text
-
-    def _damage_lines(self, sums):
-        job = self.job
-        damaged = self.job.damaged_chunks()
-        yield "damaged", (f"{damaged:,} chunks or frames; {sums['repaired_chunks']:,} chunks repaired, {sums['unrepaired_chunks']:,} not"
-                          if damaged else "nothing")
-        if job.changed_chunks():
-            yield "changed", (f"{job.changed_chunks():,} chunks, by the program, while they were being sent; "
+        """(name, text) of what is not as it should be, beside the verdict."""
+        counters, tally = self.job.counters, self.job.tally
+        sums, own = counters.sums, counters.own_damage()
+        if counters.damaged() > own:
+            yield "damaged", (f"{count(counters.damaged() - own, 'part of a message', 'parts of messages')}: {sums['repaired_chunks']:,} repaired, "
+                              f"{sums['unrepaired_chunks']:,} not repaired")
+        if own:
+            yield "damaged", f"{own:,} of UCI's own headers and confirmations, which came again"
+        if counters.changed():
+            yield "changed", (f"{count(counters.changed(), 'part of a message', 'parts of messages')}, by the program, while being sent; "
                               f"{sums['source_changed']:,} of them arrived as they were after that")
         if sums["signatures_compared"] or sums["signatures_differ"]:
             yield "types", (f"{sums['signatures_compared']:,} compared; {sums['signatures_differ']:,} do not match" +
                             (f"; {sums['signatures_missing']:,} came without types" if sums["signatures_missing"] else ""))
         if sums["faults_injected"]:
-            yield "injected", f"{sums['faults_injected']:,} faults, on purpose (UCI_FAULT)"
-        for name, counts in (("by cause", job.causes), ("verdicts", job.verdicts), ("worst ranks", job.worst_ranks),
-                             ("worst pairs", job.worst_pairs), ("worst hosts", job.worst_hosts)):
+            yield "injected", f"{count(sums['faults_injected'], 'fault')}, on purpose (UCI_FAULT)"
+        for name, counts in (("by cause", tally.kinds["cause"]), ("outcome", tally.kinds["verdict"]), *self.worst.items()):
             if counts:
-                yield name, "; ".join(f"{text}: {count:,}" for text, count in counts.most_common(WORST))
-        if job.records.damaged_lines or sums["events_lost"]:
-            yield "records", f"{job.records.damaged_lines:,} unreadable, {sums['events_lost']:,} could not be written"
-
-    def _rank_lines(self):
-        if self.missing:
-            why = ("without UCI" if self.status == 0 else
-                   "without UCI, or ended before it could write (a signal, MPI_Abort)")
-            yield "no statistics", f"{number_ranks(self.missing)}: {why}"
-        if self.job.killed:
-            yield "killed", ", ".join(map(name_process, self.job.killed)) + ": their counters are as of then"
+                yield name, "; ".join(f"{text}: {number:,}" for text, number in counts.most_common(WORST))
+        if tally.damaged_lines or sums["events_lost"]:
+            yield "records", f"{tally.damaged_lines:,} unreadable, {sums['events_lost']:,} could not be written"
         if self.idle:
-            yield "no messages", f"{number_ranks(self.idle)}: UCI was there, and nothing went through it"
-        if self.job.unreadable:
-            yield "unreadable", ", ".join(self.job.unreadable)
+            yield "no messages", f"{'rank' if len(self.idle) == 1 else 'ranks'} {listing(name_ranges(as_ranges(self.idle)), 16)}"
+        if self.unreadable():
+            yield "unreadable", ", ".join(self.unreadable())
 
 
-def print_summary(summary, folder):
+def as_ranges(numbers):
+    """[(first, last)] of numbers in order."""
+    found = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+def print_summary(summary):
     """For a person, on stderr: the program's own output is not mixed with it."""
     print("\nUCI summary", file=sys.stderr)
     before = None
-    for name, text in (*summary.lines(), ("folder", folder)):
+    for name, text in (*summary.lines(), ("folder", summary.folder)):
         print(f"    {name if name != before else '':<14}{text}", file=sys.stderr)
         before = name
 

@@ -8,9 +8,30 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const uci_top_sum_names[] = {"messages_sent",  "messages_received", "bytes_verified",
-                                         "damaged",        "repaired_chunks",   "unrepaired_chunks",
-                                         "source_changed", "passthrough_bytes", NULL};
+const char *const uci_top_sum_names[] = {"messages_sent",
+                                         "messages_received",
+                                         "bytes_verified",
+                                         "damaged",
+                                         "repaired_chunks",
+                                         "unrepaired_chunks",
+                                         "source_changed",
+                                         "source_changed_late",
+                                         "passthrough_bytes",
+                                         "streams_and_one_sided",
+                                         "refused_messages",
+                                         "signatures_differ",
+                                         NULL};
+
+const char *const uci_top_level_names[]  = {"lost",   "repaired", "source", "types",
+                                            "failed", "unknown",  "partly", "clean"};
+const char *const uci_top_level_titles[] = {"not delivered intact",
+                                            "damaged and repaired",
+                                            "changed by the program",
+                                            "types do not match",
+                                            "ended without a word, or by UCI",
+                                            "nothing was verified",
+                                            "intact, as far as it was verified",
+                                            "intact"};
 
 /*
  * Memory. A tool that has none left can only say so.
@@ -44,16 +65,30 @@ static void uci_top_add_up(uci_top_process_t *process)
     static const struct {
         const char *name;
         uci_top_sum_t sum;
-    } parts[] = {{"messages_sent", UCI_TOP_SENT},         {"messages_received", UCI_TOP_RECEIVED},
-                 {"bytes_received", UCI_TOP_VERIFIED},    {"mismatched_chunks", UCI_TOP_DAMAGED},
-                 {"mismatched_headers", UCI_TOP_DAMAGED}, {"mismatched_control", UCI_TOP_DAMAGED},
-                 {"mismatched_roots", UCI_TOP_DAMAGED},   {"repaired_chunks", UCI_TOP_REPAIRED},
-                 {"unrepaired_chunks", UCI_TOP_LOST},     {"source_changed", UCI_TOP_CHANGED},
-                 {"passthrough_bytes", UCI_TOP_PASSED}};
+    } parts[] = {{"messages_sent", UCI_TOP_SENT},
+                 {"messages_received", UCI_TOP_RECEIVED},
+                 {"bytes_received", UCI_TOP_VERIFIED},
+                 {"mismatched_chunks", UCI_TOP_DAMAGED},
+                 {"mismatched_headers", UCI_TOP_DAMAGED},
+                 {"mismatched_control", UCI_TOP_DAMAGED},
+                 {"repaired_chunks", UCI_TOP_REPAIRED},
+                 {"unrepaired_chunks", UCI_TOP_LOST},
+                 {"source_changed", UCI_TOP_CHANGED},
+                 {"source_changed_late", UCI_TOP_NOTICED},
+                 {"passthrough_bytes", UCI_TOP_PASSED},
+                 {"stream_sent", UCI_TOP_ASIDE},
+                 {"put_sent", UCI_TOP_ASIDE},
+                 {"get_sent", UCI_TOP_ASIDE},
+                 {"atomic_sent", UCI_TOP_ASIDE},
+                 {"refused_messages", UCI_TOP_REFUSED},
+                 {"signatures_differ", UCI_TOP_TYPES}};
     size_t i;
 
     for (i = 0; i < uci_array_size(parts); ++i) {
         process->sums[parts[i].sum] += uci_live_file_value(&process->file, parts[i].name);
+    }
+    if (process->sums[UCI_TOP_CHANGED] == 0) { /* else a root differs for that */
+        process->sums[UCI_TOP_DAMAGED] += uci_live_file_value(&process->file, "mismatched_roots");
     }
     /* a chunk that its program has changed counts as one that did not match, too */
     process->sums[UCI_TOP_DAMAGED] -= uci_min(process->sums[UCI_TOP_DAMAGED], process->sums[UCI_TOP_CHANGED]);
@@ -308,6 +343,31 @@ const char *uci_top_job_name(const uci_top_job_t *job)
     const char *name = job->processes[0]->file.header->job;
 
     return (*name != '\0') ? name : "none";
+}
+
+uint64_t uci_top_job_changed(const uci_top_job_t *job)
+{
+    return uci_max(job->sums[UCI_TOP_CHANGED], job->sums[UCI_TOP_NOTICED]);
+}
+
+uci_top_level_t uci_top_job_level(const uci_top_job_t *job)
+{
+    const uint64_t *sums    = job->sums;
+    const bool conditions[] = {
+            [UCI_TOP_LEVEL_LOST]     = (sums[UCI_TOP_LOST] + sums[UCI_TOP_REFUSED] > 0),
+            [UCI_TOP_LEVEL_REPAIRED] = (sums[UCI_TOP_DAMAGED] > 0),
+            [UCI_TOP_LEVEL_SOURCE]   = (uci_top_job_changed(job) > 0),
+            [UCI_TOP_LEVEL_TYPES]    = (sums[UCI_TOP_TYPES] > 0),
+            [UCI_TOP_LEVEL_FAILED]   = (job->fates[UCI_LIVE_FATE_KILLED] + job->fates[UCI_LIVE_FATE_ABORTED] > 0),
+            [UCI_TOP_LEVEL_UNKNOWN]  = (sums[UCI_TOP_RECEIVED] + sums[UCI_TOP_ASIDE] == 0),
+            [UCI_TOP_LEVEL_PARTLY]   = (sums[UCI_TOP_PASSED] > 0),
+            [UCI_TOP_LEVEL_CLEAN]    = true};
+    unsigned level = 0;
+
+    while (!conditions[level]) {
+        ++level;
+    }
+    return level;
 }
 
 unsigned uci_top_job_size(const uci_top_job_t *job)

@@ -18,10 +18,30 @@ typedef enum {
     UCI_TOP_DAMAGED,  /**< chunks, frames, control messages and roots */
     UCI_TOP_REPAIRED, /**< chunks */
     UCI_TOP_LOST,     /**< chunks that could not be repaired */
-    UCI_TOP_CHANGED,  /**< chunks that the program changed while they were sent */
+    UCI_TOP_CHANGED,  /**< chunks that the program changed while they were sent, and that arrived so */
+    UCI_TOP_NOTICED,  /**< those that their senders have noticed */
     UCI_TOP_PASSED,   /**< bytes that went to UCX, not verified */
+    UCI_TOP_ASIDE,    /**< streams and one-sided operations, verified */
+    UCI_TOP_REFUSED,  /**< messages that no UCI sends */
+    UCI_TOP_TYPES,    /**< messages and collectives whose types do not match */
     UCI_TOP_SUMS
 } uci_top_sum_t;
+
+/** What is to be said of a job: the levels of tools/jobreport/levels.py that a host can tell, the worst first. */
+typedef enum {
+    UCI_TOP_LEVEL_LOST,
+    UCI_TOP_LEVEL_REPAIRED,
+    UCI_TOP_LEVEL_SOURCE,
+    UCI_TOP_LEVEL_TYPES,
+    UCI_TOP_LEVEL_FAILED,  /**< a process was killed, or ended by UCI */
+    UCI_TOP_LEVEL_UNKNOWN, /**< nothing was verified */
+    UCI_TOP_LEVEL_PARTLY,
+    UCI_TOP_LEVEL_CLEAN
+} uci_top_level_t;
+
+/** Names in JSON, and titles for people. */
+extern const char *const uci_top_level_names[];
+extern const char *const uci_top_level_titles[];
 
 /** Names in JSON, by value. */
 extern const char *const uci_top_sum_names[];
@@ -75,6 +95,12 @@ void uci_top_look_cleanup(uci_top_look_t *look);
 
 /** Name of a job: "slurm:77", or "none" for processes that know of no job. */
 const char *uci_top_job_name(const uci_top_job_t *job);
+
+/** The verdict on what its processes have counted up to now. */
+uci_top_level_t uci_top_job_level(const uci_top_job_t *job);
+
+/** Chunks that its program has changed: senders notice all, receivers those that came so. */
+uint64_t uci_top_job_changed(const uci_top_job_t *job);
 
 /** Its ranks as the launcher has counted them; 0: not known. */
 unsigned uci_top_job_size(const uci_top_job_t *job);

@@ -145,6 +145,7 @@ static json_t *uci_top_json_job(const uci_top_look_t *look, const uci_top_job_t 
         json_object_set_new(states, uci_live_fate_names[i], json_integer(job->fates[i]));
     }
     json_object_set_new(object, "states", states);
+    json_object_set_new(object, "level", json_string(uci_top_level_names[uci_top_job_level(job)]));
     uci_top_json_sums(object, job->sums);
     json_object_set_new(object, "messages_per_second", json_real(job->messages));
     json_object_set_new(object, "bytes_verified_per_second", json_real(job->bytes));

@@ -155,7 +155,7 @@ static void uci_top_lines_of_job(const uci_top_look_t *look, const uci_top_job_t
                                  void *arg)
 {
     char line[UCI_TOP_LINE], size[32] = "", fates[96], rate[16], bytes[16], began[32], passed[16], unverified[48] = "";
-    uint64_t damaged = job->sums[UCI_TOP_DAMAGED] + job->sums[UCI_TOP_LOST];
+    uci_top_level_t level = uci_top_job_level(job);
     unsigned i;
 
     if (uci_top_job_size(job) > 0) {
@@ -167,16 +167,17 @@ static void uci_top_lines_of_job(const uci_top_look_t *look, const uci_top_job_t
     }
     snprintf(
             line, sizeof(line),
-            "job %s, %s, since %s: %u%s ranks here (%s); %s messages/s, %sB/s verified; damaged %lu, repaired %lu, not "
+            "job %s, %s, since %s: %s%s; %u%s ranks here (%s); %s messages/s, %sB/s verified; damaged %lu, repaired %lu, not "
             "repaired %lu, sources changed %lu%s",
             uci_top_job_name(job), job->processes[0]->file.header->program,
-            uci_top_clock(job->processes[0]->file.header->begin_time, began, sizeof(began)), job->count, size,
+            uci_top_clock(job->processes[0]->file.header->begin_time, began, sizeof(began)),
+            uci_top_level_titles[level], (job->fates[UCI_LIVE_FATE_RUNNING] > 0) ? " so far" : "", job->count, size,
             uci_top_fates(job, fates, sizeof(fates)), uci_top_short(job->messages, rate, sizeof(rate)),
             uci_top_short(job->bytes, bytes, sizeof(bytes)), (unsigned long)job->sums[UCI_TOP_DAMAGED],
             (unsigned long)job->sums[UCI_TOP_REPAIRED], (unsigned long)job->sums[UCI_TOP_LOST],
-            (unsigned long)job->sums[UCI_TOP_CHANGED], unverified);
+            (unsigned long)uci_top_job_changed(job), unverified);
     func(arg, UCI_TOP_PLAIN, "");
-    func(arg, (damaged > 0) ? UCI_TOP_DAMAGE : UCI_TOP_TITLE, line);
+    func(arg, (level <= UCI_TOP_LEVEL_REPAIRED) ? UCI_TOP_DAMAGE : UCI_TOP_TITLE, line);
     func(arg, UCI_TOP_HEADING,
          "  RANK HOST:PID             STATE      MSG/S     B/S MESSAGES  DAMAGED REPAIRED   LOST   LOG  PATHS (SENT)      "
          "     WAITS");
