@@ -258,8 +258,9 @@ static const uci_setting_t uci_settings_table[] = {
 
         {"UCI_REQUIRE", "off",
          "Stop a process that has UCI and can't be protected by it: with UCI_MODE=off or UCI_DIGEST=none, or\n"
-         "as a UCX module that can't be attached. A connection by socket address whose other side has no\n"
-         "UCI is refused. A process that has no UCI can't be stopped this way: see uci_run(1), --require.",
+         "as a UCX module that can't be attached. One whose MPI has sent its messages past UCX fails at its\n"
+         "end. A connection by socket address whose other side has no UCI is refused. A process that has no\n"
+         "UCI can't be stopped this way: see uci_run(1), --require.",
          "[off|on], or 0 or 1", offsetof(uci_settings_t, require), UCI_SETTING_BOOL},
 
         {"UCI_CONNECT_WAIT", "2",

@@ -13,7 +13,7 @@ DAMAGE = ("mismatched_chunks", "repaired_chunks", "unrepaired_chunks", "source_c
 # ways past UCI, each with what one operation is; libraries of before have counted messages alone, and no bytes
 UNVERIFIED = {"messages": "message", "am": "active message", "put": "put", "get": "get", "atomic": "atomic operation", "stream": "stream send"}
 VERIFIED = {"messages_received": "message", "stream_sent": "stream send", "put_sent": "put", "get_sent": "get", "atomic_sent": "atomic operation"}
-BYPASSED = "MPI's messages do not go through UCX"  # how the mode of such processes begins
+BYPASSED = "MPI's messages do not go through UCX: "  # how the mode of such processes begins (ucx_plugin/attach/bypass.c)
 TRAFFIC = ("messages_sent", *VERIFIED, "chunks_verified", "mismatched_chunks", *(f"passthrough_{way}" for way in UNVERIFIED))
 
 

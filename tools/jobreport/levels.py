@@ -14,7 +14,7 @@ class Level(NamedTuple):
 
 LEVELS = {
     "lost": Level("Not delivered intact", "✕", "31", 123, "a message arrived damaged and could not be repaired"),
-    "unprotected": Level("Not protected", "✕", "31", 120, "--require: a rank of a job that ended well had no UCI, or its twins have compared nothing"),
+    "unprotected": Level("Not protected", "✕", "31", 120, "--require: a rank of a job that ended well had no UCI, its messages go past UCX, or twins have compared nothing"),
     "differs": Level("Twins differ", "✕", "31", 119, "--twins: they differ, and not all was corrected"),
     "repaired": Level("Damaged and repaired", "!", "33", 122, "messages arrived damaged, and all were repaired"),
     "corrected": Level("Computed wrong and corrected", "!", "33", 118, "--twins --correct: they differed, and all was corrected"),

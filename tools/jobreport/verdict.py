@@ -94,9 +94,10 @@ def nothing_known(job):
     sent = counters.sums["messages_sent"]
     if sent and job.missing():
         return "unknown", f"It cannot be told whether anything was damaged: {count(sent, 'message')} were sent, and nobody has told of receiving one."
+    if counters.bypassed():
+        return "unprotected" if job.ending.is_required else "unknown", f"Nothing was verified. {counters.bypassed()}."
     if counters.processes:
-        why = counters.bypassed() or f"{counters.unverified_text() or 'no message has'} passed through UCI"
-        return "unknown", f"Nothing was verified: {why}."
+        return "unknown", f"Nothing was verified: {counters.unverified_text() or 'no message has'} passed through UCI."
     if is_well and not job.twins.processes:
         return "unprotected" if job.ending.is_required else "unknown", "Nothing was verified: no rank had UCI ('uci_info --check' tells why)."
     return "unknown", "It cannot be told whether anything was damaged: there are no records and no statistics."
@@ -108,6 +109,8 @@ def gaps(job, is_damaged):
     is_well = job.ending.status() == 0
     if counters.unverified_text() and is_damaged:
         yield "partly", f"Not verified: {counters.unverified_text()}."
+    if counters.bypassed() and counters.verified_text():
+        yield "partly", f"{counters.bypassed()}."
     if 0 < counters.off < number:
         yield "partly", f"UCI_MODE was off in {count(counters.off)} of {count(number, 'process', 'processes')}."
     if missing and number:

@@ -256,6 +256,11 @@ def is_on(text):
     return text.lower() in ("on", "1", "y", "yes")
 
 
+def is_required(options):
+    """Must all ranks be protected?"""
+    return options.require or is_on(own_variables(options.variables).get("UCI_REQUIRE", ""))
+
+
 class Starter:
     """Makes the command line of a job: its own with -n, else the user's with what UCI needs."""
 
@@ -360,7 +365,7 @@ def run_alone(options, folder, command):
     status, told = run_job(command)
     if status:
         await_ranks(folder)
-    note_end(folder, status, options.ranks, options.require, told)
+    note_end(folder, status, options.ranks, is_required(options), told)
     summary = Summary(folder)
     return summary, lambda: summary.record(command)
 
@@ -376,7 +381,7 @@ def run_twins(options, folder, commands):
     statuses = group.run()
     shutil.rmtree(folder / "meet", ignore_errors=True)  # cards of processes that were killed are left there
     for twin, status in enumerate(statuses):
-        note_end(folder / f"twin.{twin}", status, options.ranks, options.require)
+        note_end(folder / f"twin.{twin}", status, options.ranks, is_required(options))
     summary = TwinSummary(folder, options.twins)
     return summary, lambda: summary.record(commands)
 
