@@ -3,8 +3,8 @@
 #
 # usage: tests/bench/run_bench.sh [MODE] [options]
 #
-# Install what is missing, build, and measure plain UCX against UCX with UCI. Measurements, not tests: a missed target is
-# shown, and does not fail. Give it an idle machine of two cores or more. In front of each table and behind it stands how far
+# Install what is missing, build, and measure plain UCX against UCX with UCI. Measurements, not tests: nothing is
+# judged. Give it an idle machine of two cores or more. In front of each table and behind it stands how far
 # the two cores are from each other (bench_distance) and how much other processes use of them: where the distance differs, the
 # rows between are of a machine that changed.
 #

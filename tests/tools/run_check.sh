@@ -220,6 +220,7 @@ check_odd() {
     check "a full disk" says "cannot write" 2 full_disk
     check "progress is for terminals" progress
     check "no command" says "sum, verify or compare?" 2 "$check"
+    check "a command of another program's" says "'compare A B' does what you look for; there is no command diff" 2 "$check" diff a b
     check "wrong command" says "there is no command wrong" 2 "$check" wrong
     check "wrong option" says "Try 'uci_check --help'" 2 "$check" --wrong
     check "wrong digest" says "there is no digest none" 2 "$check" sum -d none data

@@ -219,8 +219,8 @@ assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 4 * 2 * 3 *
 END
 }
 
-# Its own judgement, on rounds that are made up
-perftest_judges() {
+# What its table says of rounds that are made up: which of them tell nothing, and no more
+perftest_tells_noise() {
     python3 - "$uci_root/tools/perftest" "$uci_root/tools/run" "$1" <<'END'
 import sys
 sys.dont_write_bytecode = True
@@ -230,10 +230,11 @@ def point(ratios):
     point = uci_perftest.Point("openmpi", "tcp,self", "lat", 8)
     point.rounds = [{"plain": 1.0, "uci": ratio} for ratio in ratios]
     return point
-assert point([1.0, 1.01, 1.02, 1.0, 1.01]).judgement() == ("<= 1.03", "met")
-assert point([1.1, 1.11, 1.12, 1.1, 1.1]).judgement() == ("<= 1.03", "MISSED")
-bad = {"too_few": [1.0] * 3, "noisy": [0.0001, 0.0001, 1.0, 3.838, 3.838]}[sys.argv[3]]
-assert point(bad).judgement() == ("<= 1.03", "too noisy") and point(bad).record()["too_noisy"]
+for good in [1.0, 1.01, 1.02, 1.0, 1.01], [1.1, 1.11, 1.12, 1.1, 1.1]:
+    assert uci_perftest.table_row(point(good))[-1] == "" and not point(good).record()["too_noisy"]
+bad = {"too_few": [1.0] * 3, "noisy": [0.9, 0.9, 1.0, 3.0, 3.0]}[sys.argv[3]]
+assert uci_perftest.table_row(point(bad))[-1] == "too noisy" and point(bad).record()["too_noisy"]
+assert not {"target", "goal", "aim"} & set(uci_perftest.HEADER)
 END
 }
 
@@ -318,8 +319,8 @@ main() {
     check "uci_tune --wrong" says "Try 'uci_tune --help'" 2 "$tools/uci_tune" --wrong
     check "uci_perftest with Open MPI" perftest openmpi
     check "uci_perftest with both" perftest both 2
-    check "uci_perftest: 3 rounds are too few to judge" perftest_judges too_few
-    check "uci_perftest: rounds far apart are too noisy to judge" perftest_judges noisy
+    check "uci_perftest: 3 rounds are too few to tell anything" perftest_tells_noise too_few
+    check "uci_perftest: rounds far apart are too noisy" perftest_tells_noise noisy
     check "uci_perftest: --rounds holds with --quick" says "1 x 2 rounds each" 0 "$tools/uci_perftest" --mpi openmpi --quick --rounds 2 \
         --block 2 --test lat --sizes 8 --tls posix,self --no-breakdown
     check "uci_perftest --mpi wrong" says "unknown MPI 'wrong'" 2 "$tools/uci_perftest" --mpi wrong

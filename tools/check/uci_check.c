@@ -392,7 +392,10 @@ static int uci_check_run(uci_check_options_t *options, const char *command, char
     if (strcmp(command, "serve") == 0) {
         return uci_check_serve(options, arguments);
     }
-    uci_check_exit_usage("there is no command ", command);
+    uci_check_exit_usage(((strcmp(command, "diff") == 0) || (strcmp(command, "cmp") == 0))
+                                 ? "'compare A B' does what you look for; there is no command "
+                                 : "there is no command ",
+                         command);
 }
 
 int main(int argc, char **argv)

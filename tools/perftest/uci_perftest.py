@@ -39,7 +39,7 @@ DEADLINE = 60  # seconds that one measurement, or a start, may take before the j
 QUICK = {"launches": 1, "rounds": 6}
 NORMAL = {"launches": 3, "rounds": 20}
 NOISE_ROUNDS = 4  # in all: fewer have no quartiles to speak of
-NOISE_SPREAD = 0.25  # from the first to the third quartile, of the median: beyond, no target is judged
+NOISE_SPREAD = 0.25  # from the first to the third quartile, of the median: beyond, the ratio tells nothing
 
 EPILOG = """
 columns:
@@ -132,7 +132,6 @@ class Point:
     def __init__(self, mpi, tls, test, size):
         self.mpi, self.tls, self.test, self.size = mpi, tls, test, size
         self.iterations = 0
-        self.is_judged = True  # plain UCX is what targets are about
         self.rounds = []  # {job name: value}
         self.copies = []  # microseconds of a memcpy
 
@@ -189,30 +188,9 @@ class Point:
         return abs(added.get("unexplained", 0)) <= max(abs(added["total"]) / 10, 10)
 
     def is_noisy(self):
-        """Are the rounds too few, or too far apart, to judge anything by?"""
+        """Are the rounds too few, or too far apart, to tell anything by?"""
         low, ratio, high = self.ratios()
         return len(self.rounds) < NOISE_ROUNDS or high - low > NOISE_SPREAD * ratio
-
-    def judgement(self):
-        """(the aim, what came of it) as texts, empty where no aim is set."""
-        target = self.target()
-        if target is None:
-            return "", ""
-        aim, is_met = target
-        return aim, "too noisy" if self.is_noisy() else "met" if is_met else "MISSED"
-
-    def target(self):
-        """The project's aim as text, and whether the medians meet it; None where none is set."""
-        tcp = "tcp" in self.tls.split(",")
-        if not self.is_judged:
-            return None
-        if self.test == "lat" and self.size == 8:
-            if tcp:
-                return "<= 1.03", self.ratios()[1] <= 1.03
-            return "+ <= 60 ns", self.added()["total"] <= 60
-        if self.test == "bw" and tcp and 1 << 16 <= self.size <= 1 << 22:
-            return ">= 0.90", self.ratios()[1] >= 0.9
-        return None
 
     def record(self):
         """What --json writes of it."""
@@ -293,8 +271,8 @@ def clear_progress():
 
 
 HEADER = ("MPI", "transport", "test", "size", "plain", "UCI", "unit", "ratio", "quartiles", "added ns", "digest",
-          "copy", "protocol", "target", "")
-TEXT_COLUMNS = {0, 1, 2, 6, 13, 14}
+          "copy", "protocol", "")
+TEXT_COLUMNS = {0, 1, 2, 6, 13}
 
 
 def table_row(point):
@@ -304,7 +282,7 @@ def table_row(point):
     causes = [f"{added[name]:+,.0f}" if name in added else "" for name in ("total", "digest", "copy", "protocol")]
     return (point.mpi, point.tls, point.test, format_size(point.size), format_value(point.median("plain")),
             format_value(point.median("uci")), UNITS[point.test], f"{ratio:.3f}", f"{low:.3f}-{high:.3f}", *causes,
-            *point.judgement())
+            "too noisy" if point.is_noisy() else "")
 
 
 def format_value(value):
@@ -445,8 +423,6 @@ def main():
             for number in range(options.launches):
                 measure_launch(batch, mpi, tls, options, number)
             points += batch
-    for point in points:
-        point.is_judged = not options.against
     clear_progress()
     if options.csv:
         write_csv(options.csv, points)
@@ -455,12 +431,11 @@ def main():
     if options.json != "-":
         print_table([table_row(point) for point in points], options.markdown)
         print_unexplained(points)
-        judged = [point.judgement()[1] for point in points]
-        print(f"\n{options.launches} x {options.rounds} rounds each; ratio = UCI : plain within a round, median and "
-              f"quartiles; targets missed: {judged.count('MISSED')}")
-        if "too noisy" in judged:
-            print(f"{judged.count('too noisy')} targets can't be judged: quartiles are more than {NOISE_SPREAD:.0%} of the median "
-                  f"apart, or there are fewer than {NOISE_ROUNDS} rounds. Give it an idle machine, or more --rounds")
+        noisy = sum(point.is_noisy() for point in points)
+        print(f"\n{options.launches} x {options.rounds} rounds each; ratio = UCI : plain within a round, median and quartiles")
+        if noisy:
+            print(f"{noisy} of {len(points)} are too noisy to tell anything: quartiles are more than {NOISE_SPREAD:.0%} of the median apart, or there "
+                  f"are fewer than {NOISE_ROUNDS} rounds. Give it an idle machine, or more --rounds")
 
 
 if __name__ == "__main__":
