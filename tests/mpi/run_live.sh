@@ -100,6 +100,33 @@ survives_removal() {
     ! grep -qi 'bus error\|signal\|UCI ERROR' "$run_log"
 }
 
+# A job that runs stands above one that was damaged and is gone; each can be had by itself
+sorts_and_selects() {
+    local one_mpi=$1 pid status=0 name
+    rm -rf "$work/live"
+    job "$one_mpi" finish "UCI_LIVE=$work/live" UCI_FAULT=rate=0.05,seed=3 UCI_LOG_LEVEL=error
+    mv "$work/live" "$work/kept"
+    job "$one_mpi" limit &
+    pid=$!
+    until [ "$(find "$work/live" -name '*.live' 2>/dev/null | wc -l)" -eq "$ranks" ] || ! kill -0 "$pid" 2>/dev/null; do
+        sleep 0.1
+    done
+    cp "$work/kept"/*.live "$work/live"
+    top --once "$work/live" >"$work/text"
+    grep '^job' "$work/text" | cut -c1-120
+    [ "$(grep '^job' "$work/text" | head -n 1 | grep -c ' so far; ')" -eq 1 ] && [ "$(grep -c '^job' "$work/text")" -eq 2 ] &&
+        grep '^job' "$work/text" | tail -n 1 | grep -q 'damaged and repaired;' || status=1
+    name=$(sed -n 's/^job \([^,]*\),.*/\1/p' "$work/text" | tail -n 1)
+    for name in "$name" "${name#*:}"; do
+        [ "$(top --once --job "$name" "$work/live" | grep -c '^job .* damaged and repaired;')" -eq 1 ] &&
+            [ "$(top --once --job "$name" "$work/live" | grep -c '^job')" -eq 1 ] || status=1
+    done
+    [ "$(top --once --user "$(id -un)" "$work/live" | grep -c '^job')" -eq 2 ] &&
+        top --once --user 4000000000 "$work/live" | grep -q "^$((2 * ranks)) processes of other users or jobs are not shown" || status=1
+    wait "$pid" || true
+    return "$status"
+}
+
 # Ranks with messages that were damaged on purpose stand on top
 shows_damage() {
     survives "$1" kill UCI_FAULT=rate=0.01,seed=3 UCI_LOG_LEVEL=error || return
@@ -241,6 +268,7 @@ test_mpi() {
     fi
     check "$one_mpi, changes by the program" tells_changes_apart "$one_mpi"
     check "$one_mpi, damage" shows_damage "$one_mpi"
+    check "$one_mpi, what runs stands first, and jobs by name" sorts_and_selects "$one_mpi"
 }
 
 main() {
@@ -261,6 +289,7 @@ main() {
     check "a screen" has_a_screen
     check "files that are none" skips_what_is_none
     check "no such folder" says "cannot read the folder /no/such" 1 top --once /no/such
+    check "no such user" says "there is no user nobody-of-this-name" 2 top --user nobody-of-this-name
     check "no such option" says "uci_top --help" 2 top --wrong
     check "a bad interval" says "expected 0.1 to 86400 seconds" 2 top --interval 0
     check "metrics that can't be written" says "cannot write /no/such/file" 1 top --once --openmetrics /no/such/file "$work/live"

@@ -168,13 +168,34 @@ static void uci_top_skip(uci_top_look_t *look, char *path, const char *reason)
     skipped->reason = uci_top_join(reason, "");
 }
 
-static void uci_top_add_file(uci_top_look_t *look, int folder_fd, const char *folder, const char *name)
+/* @return true if @a name is how the job is called, with or without who has started it: "slurm:77" */
+static bool uci_top_is_job(const char *job, const char *name)
+{
+    const char *colon = strchr(job, ':');
+
+    return (strcmp(job, name) == 0) || ((colon != NULL) && (strcmp(colon + 1, name) == 0));
+}
+
+static bool uci_top_is_in_scope(const uci_top_scope_t *scope, const uci_live_file_t *file)
+{
+    return ((scope->uid == UCI_TOP_ANYBODY) || (scope->uid == (long)file->header->uid)) &&
+           ((scope->job == NULL) || uci_top_is_job(file->header->job, scope->job));
+}
+
+static void uci_top_add_file(const uci_top_scope_t *scope, uci_top_look_t *look, int folder_fd, const char *folder,
+                             const char *name)
 {
     uci_top_process_t process = {.path = uci_top_join(folder, name)};
     const char *reason;
 
     if (uci_live_file_read(folder_fd, name, &process.file, &reason) != UCI_OK) {
         uci_top_skip(look, process.path, reason);
+        return;
+    }
+    if (!uci_top_is_in_scope(scope, &process.file)) {
+        ++look->hidden;
+        uci_live_file_cleanup(&process.file);
+        free(process.path);
         return;
     }
     uci_top_add_up(&process);
@@ -184,7 +205,8 @@ static void uci_top_add_file(uci_top_look_t *look, int folder_fd, const char *fo
 }
 
 /* @param own  of UCI_LIVE=auto: must be the folder of user @a uid, and may be cleaned by that user. @return 0, or an errno */
-static int uci_top_add_folder(uci_top_look_t *look, const char *folder, bool own, uint32_t uid)
+static int uci_top_add_folder(const uci_top_scope_t *scope, uci_top_look_t *look, const char *folder, bool own,
+                              uint32_t uid)
 {
     int fd   = uci_live_folder_open(folder, own, uid), error;
     DIR *dir = (fd >= 0) ? fdopendir(fd) : NULL;
@@ -202,7 +224,7 @@ static int uci_top_add_folder(uci_top_look_t *look, const char *folder, bool own
     }
     while ((entry = readdir(dir)) != NULL) {
         if (uci_live_file_is_name(entry->d_name)) {
-            uci_top_add_file(look, fd, folder, entry->d_name);
+            uci_top_add_file(scope, look, fd, folder, entry->d_name);
         }
     }
     closedir(dir);
@@ -226,7 +248,7 @@ static bool uci_top_is_users(const char *name, uint32_t *uid_p)
 }
 
 /* Those of all users that may be read: of root all, else the user's own. Nobody's folder of that name need be what it should be */
-static void uci_top_add_users(uci_top_look_t *look)
+static void uci_top_add_users(const uci_top_scope_t *scope, uci_top_look_t *look)
 {
     DIR *dir = opendir(UCI_LIVE_SHM);
     struct dirent *entry;
@@ -239,7 +261,7 @@ static void uci_top_add_users(uci_top_look_t *look)
             continue;
         }
         path  = uci_top_join(UCI_LIVE_SHM, entry->d_name);
-        error = uci_top_add_folder(look, path, true, uid);
+        error = uci_top_add_folder(scope, look, path, true, uid);
         if (error != 0) {
             uci_top_skip(look, path, (error == EPERM) ? "it is not its user's alone" : strerror(error));
         } else {
@@ -292,8 +314,11 @@ static uint64_t uci_top_job_begin(const uci_top_job_t *job)
 static int uci_top_compare_jobs(const void *one, const void *other)
 {
     const uci_top_job_t *a = one, *b = other;
-    int order = -uci_top_compare_numbers(a->sums[UCI_TOP_DAMAGED], b->sums[UCI_TOP_DAMAGED]);
+    int order = -uci_top_compare_numbers(a->fates[UCI_LIVE_FATE_RUNNING] > 0, b->fates[UCI_LIVE_FATE_RUNNING] > 0);
 
+    if (order == 0) {
+        order = -uci_top_compare_numbers(a->sums[UCI_TOP_DAMAGED], b->sums[UCI_TOP_DAMAGED]);
+    }
     if (order == 0) {
         order = -uci_top_compare_numbers(uci_top_job_begin(a), uci_top_job_begin(b));
     }
@@ -389,22 +414,22 @@ double uci_top_idle_seconds(const uci_top_look_t *look, const uci_top_process_t 
                    : uci_top_seconds(process->looked, look->time);
 }
 
-uci_status_t uci_top_look(char *const *folders, unsigned count, const uci_top_look_t *before, uci_top_look_t *look_p)
+uci_status_t uci_top_look(const uci_top_scope_t *scope, const uci_top_look_t *before, uci_top_look_t *look_p)
 {
     unsigned i;
     int error;
 
     memset(look_p, 0, sizeof(*look_p));
-    for (i = 0; i < count; ++i) {
-        error = uci_top_add_folder(look_p, folders[i], false, 0);
+    for (i = 0; i < scope->count; ++i) {
+        error = uci_top_add_folder(scope, look_p, scope->folders[i], false, 0);
         if (error != 0) {
-            fprintf(stderr, "uci_top: cannot read the folder %s: %s\n", folders[i], strerror(error));
+            fprintf(stderr, "uci_top: cannot read the folder %s: %s\n", scope->folders[i], strerror(error));
             uci_top_look_cleanup(look_p);
             return UCI_ERR_IO;
         }
     }
-    if (count == 0) {
-        uci_top_add_users(look_p);
+    if (scope->count == 0) {
+        uci_top_add_users(scope, look_p);
     }
     look_p->time = uci_live_time();
     if (look_p->count > 0) {

@@ -77,19 +77,30 @@ typedef struct uci_top_look {
     uint64_t time; /**< ns since the epoch */
     uci_top_process_t *processes;
     unsigned count;
-    uci_top_job_t *jobs; /**< those with damage first, then the youngest */
+    uci_top_job_t *jobs; /**< those that run first, of them those with damage, then the youngest */
     unsigned jobs_count;
     uci_top_process_t **order; /**< what the jobs point into */
     uci_top_skipped_t *skipped;
     unsigned skipped_count;
+    unsigned hidden; /**< processes that are not in the scope */
 } uci_top_look_t;
 
+#define UCI_TOP_ANYBODY (-1l)
+
+/** What to look at. */
+typedef struct uci_top_scope {
+    char *const *folders; /**< none: those of UCI_LIVE=auto on this host, the user's own, of root all of them */
+    unsigned count;
+    long uid;        /**< whose processes, or UCI_TOP_ANYBODY */
+    const char *job; /**< "slurm:77", or "77"; NULL: any */
+} uci_top_scope_t;
+
 /**
- * Look into @a folders, or, if there are none, into the folders of UCI_LIVE=auto on this host: the user's own, of root all of them.
+ * Look at what is in @a scope.
  * @param before  the look before, or NULL: rates are means since the processes began.
  * @return UCI_OK, or UCI_ERR_IO (said on stderr): a folder that was asked for can't be read.
  */
-uci_status_t uci_top_look(char *const *folders, unsigned count, const uci_top_look_t *before, uci_top_look_t *look_p);
+uci_status_t uci_top_look(const uci_top_scope_t *scope, const uci_top_look_t *before, uci_top_look_t *look_p);
 
 void uci_top_look_cleanup(uci_top_look_t *look);
 

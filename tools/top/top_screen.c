@@ -156,11 +156,11 @@ static void uci_top_screen_open(void)
     }
 }
 
-uci_status_t uci_top_show(char *const *folders, unsigned count, double seconds)
+uci_status_t uci_top_show(const uci_top_scope_t *scope, double seconds)
 {
     uci_top_screen_t screen = {0};
     uci_top_look_t before   = {0}, look;
-    uci_status_t status = uci_top_look(folders, count, NULL, &look); /* what can't be read is said without a screen */
+    uci_status_t status     = uci_top_look(scope, NULL, &look); /* what can't be read is said without a screen */
 
     if (status != UCI_OK) {
         return status;
@@ -176,7 +176,7 @@ uci_status_t uci_top_show(char *const *folders, unsigned count, double seconds)
         }
         uci_top_look_cleanup(&before);
         before = look;
-        status = uci_top_look(folders, count, &before, &look);
+        status = uci_top_look(scope, &before, &look);
         if (status != UCI_OK) {
             memset(&look, 0, sizeof(look));
             break;

@@ -165,17 +165,16 @@ static void uci_top_lines_of_job(const uci_top_look_t *look, const uci_top_job_t
         snprintf(unverified, sizeof(unverified), "; %sB passed, not verified",
                  uci_top_short((double)job->sums[UCI_TOP_PASSED], passed, sizeof(passed)));
     }
-    snprintf(
-            line, sizeof(line),
-            "job %s, %s, since %s: %s%s; %u%s ranks here (%s); %s messages/s, %sB/s verified; damaged %lu, repaired %lu, not "
-            "repaired %lu, sources changed %lu%s",
-            uci_top_job_name(job), job->processes[0]->file.header->program,
-            uci_top_clock(job->processes[0]->file.header->begin_time, began, sizeof(began)),
-            uci_top_level_titles[level], (job->fates[UCI_LIVE_FATE_RUNNING] > 0) ? " so far" : "", job->count, size,
-            uci_top_fates(job, fates, sizeof(fates)), uci_top_short(job->messages, rate, sizeof(rate)),
-            uci_top_short(job->bytes, bytes, sizeof(bytes)), (unsigned long)job->sums[UCI_TOP_DAMAGED],
-            (unsigned long)job->sums[UCI_TOP_REPAIRED], (unsigned long)job->sums[UCI_TOP_LOST],
-            (unsigned long)uci_top_job_changed(job), unverified);
+    snprintf(line, sizeof(line),
+             "job %s, %s: %s%s; %u%s ranks here (%s); %s messages/s, %sB/s verified; damaged %lu, repaired %lu, not "
+             "repaired %lu, sources changed %lu; since %s%s",
+             uci_top_job_name(job), job->processes[0]->file.header->program, uci_top_level_titles[level],
+             (job->fates[UCI_LIVE_FATE_RUNNING] > 0) ? " so far" : "", job->count, size,
+             uci_top_fates(job, fates, sizeof(fates)), uci_top_short(job->messages, rate, sizeof(rate)),
+             uci_top_short(job->bytes, bytes, sizeof(bytes)), (unsigned long)job->sums[UCI_TOP_DAMAGED],
+             (unsigned long)job->sums[UCI_TOP_REPAIRED], (unsigned long)job->sums[UCI_TOP_LOST],
+             (unsigned long)uci_top_job_changed(job),
+             uci_top_clock(job->processes[0]->file.header->begin_time, began, sizeof(began)), unverified);
     func(arg, UCI_TOP_PLAIN, "");
     func(arg, (level <= UCI_TOP_LEVEL_REPAIRED) ? UCI_TOP_DAMAGE : UCI_TOP_TITLE, line);
     func(arg, UCI_TOP_HEADING,
@@ -196,6 +195,12 @@ void uci_top_for_each_line(const uci_top_look_t *look, uci_top_line_func_t func,
     func(arg, UCI_TOP_TITLE, line);
     for (i = 0; i < look->jobs_count; ++i) {
         uci_top_lines_of_job(look, &look->jobs[i], func, arg);
+    }
+    if (look->hidden > 0) {
+        snprintf(line, sizeof(line), "%u processes of other users or jobs are not shown: --all shows them",
+                 look->hidden);
+        func(arg, UCI_TOP_PLAIN, "");
+        func(arg, UCI_TOP_OVER, line);
     }
     for (i = 0; i < look->skipped_count; ++i) {
         snprintf(line, sizeof(line), "skipped %s: %s", look->skipped[i].path, look->skipped[i].reason);

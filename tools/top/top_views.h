@@ -35,6 +35,6 @@ void uci_top_print(const uci_top_look_t *look, FILE *stream, bool colours);
  * Show looks on the terminal until the user has enough.
  * @param seconds  between two. @return UCI_OK, or UCI_ERR_IO (said on stderr).
  */
-uci_status_t uci_top_show(char *const *folders, unsigned count, double seconds);
+uci_status_t uci_top_show(const uci_top_scope_t *scope, double seconds);
 
 #endif

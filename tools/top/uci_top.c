@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <math.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -20,17 +21,20 @@ typedef struct uci_top_options {
     bool json;
     const char *metrics; /* NULL: none; "-": standard output */
     double seconds;      /* between two looks; 0: not given */
-    char **folders;
-    unsigned count;
+    bool all;
+    uci_top_scope_t scope;
 } uci_top_options_t;
 
 static const char uci_top_usage[] =
         "usage: uci_top [options] [FOLDER...]\n"
         "\n"
-        "Show the processes with UCI on this host: rates, paths, damage, memory in use, and who waits for whom. Those\n"
-        "that are gone, killed ones too, are shown as long as their files are there (UCI_LIVE).\n"
-        "FOLDER: where these files are; none: the user's own in /dev/shm, of root those of all users.\n"
+        "Show the processes with UCI on this host: rates, paths, damage, memory in use, and who waits for whom; jobs\n"
+        "that run first. Of those that are gone, killed ones too, the files stay (UCI_LIVE).\n"
+        "FOLDER: where these files are; none: the user's own in /dev/shm, where they stay for an hour.\n"
         "\n"
+        "  -u, --user NAME      the processes of this user, by name or number (of others only for root)\n"
+        "      --job JOB        those of this job: slurm:77, or 77\n"
+        "  -a, --all            those of all users; so it is with --json and --openmetrics\n"
         "  -1, --once           print once, as text, and end\n"
         "  -j, --json           print JSON objects, one a line\n"
         "  -m, --openmetrics FILE\n"
@@ -46,7 +50,19 @@ static const char uci_top_usage[] =
         "  uci_top --once --openmetrics /var/lib/prometheus/node-exporter/uci.prom\n"
         "  uci_top --once /scratch/me/live             of a job with UCI_LIVE=/scratch/me/live\n";
 
-static uci_top_options_t uci_top_options;
+static uci_top_options_t uci_top_options = {.scope = {.uid = UCI_TOP_ANYBODY}};
+
+static void uci_top_take_user(const char *name)
+{
+    const struct passwd *user = getpwnam(name);
+    char *end;
+
+    uci_top_options.scope.uid = (user != NULL) ? (long)user->pw_uid : strtol(name, &end, 10);
+    if ((user == NULL) && ((end == name) || (*end != '\0') || (uci_top_options.scope.uid < 0))) {
+        fprintf(stderr, "uci_top: there is no user %s\n", name);
+        exit(UCI_OPTIONS_FAILED);
+    }
+}
 
 static void uci_top_take_interval(const char *text)
 {
@@ -63,6 +79,9 @@ static const uci_option_t uci_top_option_table[] = {{"once", '1', .flag = &uci_t
                                                     {"json", 'j', .flag = &uci_top_options.json},
                                                     {"openmetrics", 'm', .text = &uci_top_options.metrics},
                                                     {"interval", 'i', .take = uci_top_take_interval},
+                                                    {"user", 'u', .take = uci_top_take_user},
+                                                    {"job", 0, .text = &uci_top_options.scope.job},
+                                                    {"all", 'a', .flag = &uci_top_options.all},
                                                     {0}};
 
 static void uci_top_read_options(int argc, char **argv)
@@ -72,8 +91,14 @@ static void uci_top_read_options(int argc, char **argv)
         fprintf(stderr, "uci_top: --json and --openmetrics exclude each other\n");
         exit(UCI_OPTIONS_FAILED);
     }
-    uci_top_options.folders = argv + optind;
-    uci_top_options.count   = (unsigned)(argc - optind);
+    uci_top_options.scope.folders = argv + optind;
+    uci_top_options.scope.count   = (unsigned)(argc - optind);
+    if (!uci_top_options.all && !uci_top_options.json && (uci_top_options.metrics == NULL) &&
+        (uci_top_options.scope.count == 0) && (uci_top_options.scope.job == NULL) &&
+        (uci_top_options.scope.uid == UCI_TOP_ANYBODY)) {
+        uci_top_options.scope.uid =
+                (long)geteuid(); /* people want their own; programs, and who says where, what is there */
+    }
 }
 
 static void uci_top_write_metrics_file(FILE *stream, const void *look)
@@ -122,7 +147,7 @@ static int uci_top_run(const uci_top_options_t *options)
     uci_top_look_t before = {0}, look;
 
     for (;;) {
-        if (uci_top_look(options->folders, options->count, (before.time != 0) ? &before : NULL, &look) != UCI_OK) {
+        if (uci_top_look(&options->scope, (before.time != 0) ? &before : NULL, &look) != UCI_OK) {
             uci_top_look_cleanup(&before);
             return EXIT_FAILURE;
         }
@@ -146,9 +171,8 @@ int main(int argc, char **argv)
     uci_top_read_options(argc, argv);
     if (!options->once && !options->json && (options->metrics == NULL) && isatty(STDOUT_FILENO) &&
         isatty(STDIN_FILENO)) {
-        return (uci_top_show(options->folders, options->count, (options->seconds > 0) ? options->seconds : 2) == UCI_OK)
-                       ? EXIT_SUCCESS
-                       : EXIT_FAILURE;
+        return (uci_top_show(&options->scope, (options->seconds > 0) ? options->seconds : 2) == UCI_OK) ? EXIT_SUCCESS
+                                                                                                        : EXIT_FAILURE;
     }
     return uci_top_run(options);
 }
