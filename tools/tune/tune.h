@@ -28,9 +28,9 @@ typedef struct tune_options {
 /* How good a choice was: judged by measurements that did not lead to it, beside everything else that could have been chosen */
 typedef struct tune_check {
     uint64_t size;
-    char chosen[64], best[64];
-    double chosen_ns, best_ns;
-    double fastest_ns, slowest_ns; /* of the best, while the machine changed; 0: not known */
+    char chosen[64], best[64], before[64]; /* the last one: what processes would have chosen without this run */
+    double chosen_ns, best_ns, before_ns;  /* 0: not measured */
+    double fastest_ns, slowest_ns;         /* of the best, while the machine changed; 0: not known */
 } tune_check_t;
 
 #define TUNE_CHECKS_MAX 128
@@ -46,6 +46,7 @@ typedef struct tune_checks {
 /* What a run has found */
 typedef struct tune_result {
     uci_profile_t profile;
+    uci_profile_t before; /* that of this machine up to now; empty: what is built in */
     unsigned lists_count;
     tune_checks_t lists[TUNE_LISTS_MAX]; /* of the kernels, then of each transport list */
 } tune_result_t;

@@ -92,10 +92,11 @@ static void tune_check_kernels(tune_result_t *result, const uci_profile_t *again
     tune_checks_t *list    = tune_add_list(result, "digest, kernel and form of a copy");
     const uci_choice_t *choice;
     tune_check_t *check;
-    uci_plan_t plan = {0};
+    uci_plan_t plan = {0}, before = {0};
     unsigned i;
 
     uci_tuner_make_plan(&result->profile, "", 0, &plan);
+    uci_tuner_make_plan(&result->before, "", 0, &before);
     for (i = 0; (list != NULL) && (copy != NULL) && (i < copy->count); ++i) {
         choice = uci_plan_choose(&plan, copy->points[i].size);
         check  = tune_add_check(list, copy->points[i].size);
@@ -103,6 +104,8 @@ static void tune_check_kernels(tune_result_t *result, const uci_profile_t *again
             return;
         }
         check->chosen_ns = tune_ns(again, choice->digest->id, choice->isa, choice->form, check->size, check->chosen);
+        choice           = uci_plan_choose(&before, copy->points[i].size);
+        check->before_ns = tune_ns(again, choice->digest->id, choice->isa, choice->form, check->size, check->before);
         tune_find_best(again, check);
     }
 }

@@ -350,7 +350,8 @@ static void tune_name(const tune_candidate_t *candidate, char name[64])
              (candidate->chunk > 0) ? uci_size_text(candidate->chunk, text) : "");
 }
 
-static void tune_check_size(tune_pair_t *pair, const uci_plan_t *plan, unsigned index, tune_check_t *check)
+static void tune_check_size(tune_pair_t *pair, const uci_plan_t *plan, const uci_plan_t *before, unsigned index,
+                            tune_check_t *check)
 {
     tune_candidate_t *candidate;
     tune_outcome_t outcome;
@@ -367,6 +368,10 @@ static void tune_check_size(tune_pair_t *pair, const uci_plan_t *plan, unsigned 
             check->chosen_ns = ns;
             tune_name(candidate, check->chosen);
         }
+        if (tune_is_chosen(candidate, before, check->size)) {
+            check->before_ns = ns;
+            tune_name(candidate, check->before);
+        }
         if ((ns > 0) && ((check->best_ns == 0) || (ns < check->best_ns))) {
             check->best_ns = ns;
             tune_name(candidate, check->best);
@@ -377,8 +382,8 @@ static void tune_check_size(tune_pair_t *pair, const uci_plan_t *plan, unsigned 
 static void tune_check_choices(tune_pair_t *pair, tune_result_t *result)
 {
     char title[sizeof(result->lists[0].title)];
-    uci_plan_t plan = {0};
-    uint32_t paths  = 0;
+    uci_plan_t plan = {0}, before = {0};
+    uint32_t paths = 0;
     tune_checks_t *list;
     tune_check_t *check;
     unsigned i;
@@ -387,12 +392,13 @@ static void tune_check_choices(tune_pair_t *pair, tune_result_t *result)
         paths |= UCI_PATH_BIT(pair->candidates[i].path);
     }
     uci_tuner_make_plan(&result->profile, pair->transports, paths, &plan);
+    uci_tuner_make_plan(&result->before, pair->transports, paths, &before);
     snprintf(title, sizeof(title), "path and chunk size over \"%s\"", pair->transports);
     list = tune_add_list(result, title);
     for (i = 0; (list != NULL) && (i < pair->sizes); ++i) {
         check = tune_add_check(list, tune_sizes[i].size);
         if (check != NULL) {
-            tune_check_size(pair, &plan, i, check);
+            tune_check_size(pair, &plan, &before, i, check);
         }
     }
 }

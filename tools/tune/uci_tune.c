@@ -230,6 +230,23 @@ static bool uci_tune_keeps_kernels(const tune_options_t *options, const tune_res
     return keeps;
 }
 
+/* What processes of this machine go by until now */
+static void uci_tune_find_before(tune_result_t *result)
+{
+    const uci_profile_machine_t *machine = &result->profile.machine;
+    char path[PATH_MAX], reason[512];
+
+    if ((uci_tuner_profile_path(machine, path, sizeof(path)) == UCI_OK) &&
+        (uci_profile_load(path, &result->before) == UCI_OK)) {
+        if (uci_profile_fits(&result->before, machine, reason, sizeof(reason))) {
+            return;
+        }
+        uci_profile_cleanup(&result->before);
+    }
+    uci_profile_init(&result->before, "", uci_tune_ucx_version());
+    result->before.created[0] = '\0';
+}
+
 static uci_status_t uci_tune_measure_cpu(const tune_options_t *options, tune_result_t *result)
 {
     return uci_tune_keeps_kernels(options, result) ? UCI_OK : tune_kernels(options, result);
@@ -418,6 +435,7 @@ int main(int argc, char **argv)
     }
     uci_settings.eager_max = UCI_SETTING_AUTO; /* what is chosen, not what the job was started with */
     uci_profile_init(&result.profile, "uci_tune", uci_tune_ucx_version());
+    uci_tune_find_before(&result);
     if (options->remove) {
         ret = uci_tune_remove(options, &result);
     } else if (options->show != NULL) {
@@ -426,5 +444,6 @@ int main(int argc, char **argv)
         ret = uci_tune_may_write(options, &result) ? uci_tune_run(options, &argc, &argv, &result) : EXIT_FAILURE;
     }
     uci_profile_cleanup(&result.profile);
+    uci_profile_cleanup(&result.before);
     return ret;
 }
