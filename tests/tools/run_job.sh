@@ -75,6 +75,7 @@ job, report, top = (json.load(open(f"{sys.argv[1]}/{name}.json")) for name in ("
 verdict, page = report["verdict"], open(f"{sys.argv[1]}/page.html").read()
 assert (job["level"], job["verdict"]) == (verdict["level"], verdict["sentence"]), (job["verdict"], verdict)
 assert ('<header class="banner clean">' in page) == (verdict["level"] == "clean") == ("Intact</p>" in page)
+assert "UCI_CHECK_SOURCES=on" not in str(verdict["next"]) or not report["statistics"]["sums"]["sources_checked"], verdict["next"]
 levels = {one["level"] for one in top["jobs"]}  # it knows neither of exit statuses, nor of messages under way, nor of ranks that left nothing
 assert levels <= {verdict["level"], *{"failed": ("clean",), "partly": ("clean",), "unprotected": ("unknown", "clean")}.get(verdict["level"], ())}, levels
 END

@@ -109,8 +109,6 @@ def gaps(job, is_damaged):
     is_well = job.ending.status() == 0
     if counters.unverified_text() and is_damaged:
         yield "partly", f"Not verified: {counters.unverified_text()}."
-    if counters.bypassed() and counters.verified_text():
-        yield "partly", f"{counters.bypassed()}."
     if 0 < counters.off < number:
         yield "partly", f"UCI_MODE was off in {count(counters.off)} of {count(number, 'process', 'processes')}."
     if missing and number:

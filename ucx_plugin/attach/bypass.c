@@ -110,13 +110,22 @@ static void uci_bypass_tell(const char *component)
 
 static pid_t uci_bypass_pid; /* a child that it forks has its MPI, and uses none */
 
+/* One-sided operations may take UCX where messages do not: OpenSHMEM's */
+static bool uci_bypass_has_carried(void)
+{
+    const uci_stats_t *sums = uci_stats_outside;
+
+    return (sums->messages_sent | sums->messages_received | sums->stream_sent | sums->put_sent | sums->get_sent |
+            sums->atomic_sent | sums->rma_memory | sums->passthrough_am | sums->passthrough_put |
+            sums->passthrough_get | sums->passthrough_atomic) != 0;
+}
+
 static void uci_bypass_look(void)
 {
     const char *component;
     char text[192];
 
-    if ((getpid() != uci_bypass_pid) ||
-        ((uci_stats_outside->messages_sent | uci_stats_outside->messages_received) != 0) || !uci_bypass_has_mpi()) {
+    if ((getpid() != uci_bypass_pid) || uci_bypass_has_carried() || !uci_bypass_has_mpi()) {
         return;
     }
     component = uci_bypass_component(text, sizeof(text));
