@@ -69,6 +69,10 @@ class Counters:
         """Processes whose live files show this."""
         return [process for process in self.processes if process.state == state]
 
+    def have_ended(self):
+        """Have all told all that there is to tell?"""
+        return not any(self.by_state(state) for state in ("running", "killed", "silent"))
+
     def missing(self, ranks, copies=1):
         """[(first, last)] of the ranks of a job of so many, of which each has so many processes, that have left nothing."""
         number = Counter(process.rank for process in self.processes)
@@ -107,8 +111,12 @@ class Counters:
         """Messages that were sent and that no receive has taken, if everybody has told. Active messages need not be wanted."""
         return 0 if self.sums["user_am_sent"] else max(self.sums["messages_sent"] - self.sums["messages_received"], 0)
 
+    def verified(self):
+        """How many messages, streams' sends and one-sided operations."""
+        return sum(self.sums[name] for name in VERIFIED)
+
     def verified_text(self):
-        """'20 messages (10 MiB), 3 puts'; nothing if nothing was."""
+        """'20 messages (10 MiB), 3 puts'."""
         amount = size(self.sums["bytes_received"])
         parts = [f"{count(self.sums[name], noun)}" + (f" ({amount})" if name == "messages_received" else "")
                  for name, noun in VERIFIED.items() if self.sums[name]]

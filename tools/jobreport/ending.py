@@ -61,6 +61,8 @@ def name_status(status):
 def ended(ending, counters):
     """Findings: what is not as it should be at the end of a job, if anything."""
     status, gone = ending.status(), counters.by_state("killed")
+    if status == 0:
+        yield "clean", "The job ended well."
     failed = [(twin, name_status(status)) for twin, status in enumerate(ending.statuses) if status]
     for twin, text in failed:
         yield "failed", (f"Twin {twin} failed: {text}." if len(ending.statuses) > 1 else

@@ -2,7 +2,7 @@
 """Messages whose types do not match: nothing was damaged, and what is received is not what was meant."""
 from collections import Counter
 
-from jobreport.wording import clean, count, share
+from jobreport.wording import clean, count, share, were
 
 VERDICT = "types differ"
 LIMIT = 10_000  # sentences that are told apart
@@ -43,7 +43,7 @@ class Mistyped:
 
 def describe(messages, collectives):
     """How many there were."""
-    parts = [f"{count(messages, 'message')} {'was' if messages == 1 else 'were'} received as other types than {'it was' if messages == 1 else 'they were'} sent as."
+    parts = [f"{count(messages, 'message')} {were(messages)} received as other types than {'it was' if messages == 1 else 'they were'} sent as."
              ] if messages else []
     if collectives:
         parts.append(f"{count(collectives, 'collective')} did not match between ranks.")

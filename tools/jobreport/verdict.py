@@ -10,7 +10,7 @@ from jobreport.ending import ended
 from jobreport.levels import LEVELS, worst_first
 from jobreport.tally import NOT_RECORDED
 from jobreport.types import types_cause, types_finding, types_steps
-from jobreport.wording import count, count_ranges, listing, name_ranges, rank, share
+from jobreport.wording import count, count_ranges, listing, name_ranges, rank, share, were
 
 MOST = .9      # a place or cause that has this part of all damage stands out
 FEW = 5        # records, below which a pattern may be chance
@@ -75,12 +75,12 @@ def seen(job):
         return "repaired", damage_sentence(tally, counters)
     if counters.changed() or tally.records:
         return "source", damage_sentence(tally, counters)
-    if tally.newer or tally.damaged_lines or not counters.verified_text():
+    if tally.newer or tally.damaged_lines or not counters.verified():
         return nothing_known(job)
     unverified = counters.unverified_text()
-    what, has_ended = counters.verified_text(), not counters.by_state("running") and all(level == "clean" for level, _ in ended(job.ending, counters))
+    has_ended = all(level == "clean" for level, _ in ended(job.ending, counters))
     return "partly" if unverified else "clean", (
-        f"{'Nothing' if has_ended else 'Up to then nothing'} was damaged: {what} {'was' if what.startswith('1 ') and ',' not in what else 'were'} verified in "
+        f"{'Nothing' if has_ended else 'Up to then nothing'} was damaged: {counters.verified_text()} {were(counters.verified())} verified in "
         f"{count(len(counters.processes), 'process', 'processes')}; not verified: {unverified or 'none'}.")
 
 
@@ -93,7 +93,8 @@ def nothing_known(job):
         return "unknown", "Nothing was verified: UCI_MODE was off."
     sent = counters.sums["messages_sent"]
     if sent and job.missing():
-        return "unknown", f"It cannot be told whether anything was damaged: {count(sent, 'message')} were sent, and nobody has told of receiving one."
+        return "unknown", (f"It cannot be told whether anything was damaged: {count(sent, 'message')} {were(sent)} sent, and nobody has told of "
+                           "receiving one.")
     if counters.bypassed():
         return "unprotected" if job.ending.is_required else "unknown", f"Nothing was verified. {counters.bypassed()}."
     if counters.processes:
@@ -116,8 +117,8 @@ def gaps(job, is_damaged):
         yield ("unprotected" if job.ending.is_required and is_well else "partly",
                f"Of {count(count_ranges(missing), 'rank')} ({listing(name_ranges(missing))}) nothing is known{why}.")
     pending = counters.never_received()
-    if pending and counters.verified_text() and not missing and not job.ending.status() and not any(counters.by_state(state) for state in ("running", "killed", "silent")):
-        yield "partly", f"{count(pending, 'message')} {'was' if pending == 1 else 'were'} sent and never received."
+    if pending and counters.verified() and not missing and not job.ending.status() and counters.have_ended():
+        yield "partly", f"{count(pending, 'message')} {were(pending)} sent and never received."
 
 
 def damage_sentence(tally, counters):
@@ -130,10 +131,10 @@ def damage_sentence(tally, counters):
     received = counters.sums["messages_received"]
     scale = f" of {count(received)}" if received >= tally.records else ""
     if changed == tally.records and not counters.damaged():
-        return (f"{count(changed)}{scale} {'message' if changed == 1 and not scale else 'messages'} {'was' if changed == 1 else 'were'} changed by the program while being "
-                f"sent; nothing else was damaged.")
+        return (f"{count(changed)}{scale} {'message' if changed == 1 and not scale else 'messages'} {were(changed)} changed by the program "
+                f"while being sent; nothing else was damaged.")
     parts = [f"{count(lost)} could not be repaired"] if lost else []
-    parts += [f"{count(healed)} {'was' if healed == 1 else 'were'} repaired"] if healed and (lost or changed) else []
+    parts += [f"{count(healed)} {were(healed)} repaired"] if healed and (lost or changed) else []
     parts += [f"{count(changed)} had been changed by the program while being sent"] if changed else []
     outcome = "all were repaired" if not parts else ", ".join(parts)
     if healed == 1 and not parts:
@@ -151,9 +152,9 @@ def counted_sentence(tally, counters, purpose):
         outcome = f"{count(sums['repaired_chunks'])} were repaired, {count(lost)} could not be repaired" if lost else "all were repaired"
         parts.append(f"{count(max(damaged, lost), 'part of a message', 'parts of messages')} arrived damaged{purpose}; {outcome}")
     if refused:
-        parts.append(f"{count(refused, 'message')} could not be repaired, and {'was' if refused == 1 else 'were'} refused")
+        parts.append(f"{count(refused, 'message')} could not be repaired, and {were(refused)} refused")
     if changed:
-        parts.append(f"{count(changed, 'part of a message', 'parts of messages')} {'was' if changed == 1 else 'were'} changed by the program while being sent")
+        parts.append(f"{count(changed, 'part of a message', 'parts of messages')} {were(changed)} changed by the program while being sent")
     if own:
         parts.append(f"{count(own)} of UCI's own headers and confirmations arrived damaged{purpose}, and came again")
     if not (damaged or lost or refused):

@@ -25,6 +25,11 @@ def count(number, noun=None, nouns=None):
     return f"{text} {noun if number == 1 else nouns or noun + 's'}"
 
 
+def were(number):
+    """What goes with so many."""
+    return "was" if number == 1 else "were"
+
+
 def size(number):
     """Bytes in the largest binary unit that leaves a number of at least 1."""
     value = float(number)

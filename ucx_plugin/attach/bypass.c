@@ -98,9 +98,9 @@ static void uci_bypass_tell(const char *component)
     snprintf(mode, sizeof(mode), UCI_BYPASS_MODE "%s", component);
     uci_stats_set_info("none", mode, "none");
     uci_stats_report(uci_settings.stats);
-    if (uci_process_rank() <= 0) {
+    if ((uci_process_rank() <= 0) || uci_settings.require) { /* the first one that fails ends the others */
         uci_warn("%s is not protected by UCI. %s%s", uci_process_name(), mode,
-                 uci_settings.require ? "; each process fails for that (UCI_REQUIRE=on)" : "");
+                 uci_settings.require ? "; it fails for that (UCI_REQUIRE=on)" : "");
     }
     if (uci_settings.require) {
         fflush(NULL);
