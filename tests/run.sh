@@ -4,8 +4,8 @@
 # usage: tests/run.sh [options] [SUITE]...
 #
 # Install what is missing, build, and run test suites; without SUITE, those not marked -, which is what CI runs. Ends with
-# a table of the suites and the line "N passed, N failed, N skipped"; exit status 1 if anything failed. The suite marked & takes
-# one core: it runs beside those marked +, which do too, and is shown when they are over.
+# a table of the suites and the line "N passed, N failed, N skipped"; exit status 1 if anything failed. Suites marked + take one
+# core each: as many of them run at once as there are cores, and each is shown as soon as those in front of it are over.
 #
 #   --list   the suites and how long they take here (2 cores), and nothing else
 #   --help   this text, then the list
@@ -19,10 +19,12 @@ logs=$build/test-logs
 suite_limit=900     # seconds, for those that CI runs
 long_limit=7200     # and for the others
 
-# name; in CI: by itself (*), beside others (&, +), or not (-); duration here; what it does
+# name; in CI: by itself (*), beside others (+), or not (-); duration here; what it does. Of those beside others the longest come first
 suites=(
     "unit       * 30s  unit tests of every layer (Criterion)"
-    "ucp        & 5min programs that call libucp themselves: every hook, plain and with UCI; in short"
+    "ucp        + 5min programs that call libucp themselves: every hook, plain and with UCI; in short"
+    "asan       + 4min unit tests with ASan and UBSan"
+    "fuzz       + 2min fuzzers of whatever parses bytes, 5 s each"
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "report     + 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
     "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
@@ -36,8 +38,7 @@ suites=(
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "ending     * 20s  MPI programs that end in every way: early, late, with the last control messages damaged"
     "live       * 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
-    "asan       * 5min unit tests and a part of mpi, with ASan and UBSan"
-    "fuzz       * 1min fuzzers of whatever parses bytes, 5 s each"
+    "asan_mpi   * 1min a part of mpi with ASan and UBSan"
     "verdicts   * 30s  one thing wrong in each job, and the cause that its records must name"
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
     "twins      * 3min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused"
@@ -251,7 +252,7 @@ suite_random() {
 }
 
 suite_fuzz() {
-    "$uci_root/tests/fuzz/run_fuzz.sh" --quick
+    "$uci_root/tests/fuzz/run_fuzz.sh" --quick --jobs 1
 }
 
 suite_faults() {
@@ -305,17 +306,24 @@ suite_arm64() {
     "$uci_root/tests/arm64/run_arm64.sh"
 }
 
-suite_asan() {
-    local status=0
-    # not at -O1, which compiles in less than half the time: gcc leaves out vzeroupper there, for which a test of the digests looks.
-    # With sanitizers a calibration takes longer than the 20 ms after which it is given up
-    build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false -Db_lto=false -Dc_args=-DUCI_TUNER_BUDGET_NS=100000000ul
-    # no memory is an error for the caller to see, as without ASan
+# What build-asan/ is made with, and for: nothing but tests uses it. vzeroupper, for which a test of the digests looks, is left out at -O1
+# without expensive optimizations; at -O3 it takes twice as long to compile. With sanitizers a calibration takes longer than the 20 ms after which
+# it is given up. No memory is an error for the caller to see, as without ASan.
+build_asan() {
+    build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false -Db_lto=false -Doptimization=1 \
+        '-Dc_args=-fexpensive-optimizations -DUCI_TUNER_BUDGET_NS=100000000ul' -- "$@" meson-test-prereq libucx_integrity.so
     export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
-    run_meson_tests "$asan" --timeout-multiplier 5 || status=1
+}
+
+suite_asan() {
+    build_asan -j1
+    run_meson_tests "$asan" --timeout-multiplier 5 --num-processes 1
+}
+
+suite_asan_mpi() {
+    build_asan
     "$uci_root/tests/mpi/run_mpi.sh" --preload "$(gcc -print-file-name=libasan.so) $asan/libucx_integrity.so" \
-                                     --tls posix,self --scale 0.2 --timeout 120 || status=1
-    return "$status"
+                                     --tls posix,self --scale 0.2 --timeout 120
 }
 
 suite_bench() {
@@ -362,19 +370,21 @@ run_meson_tests() {
 }
 
 # start_suite NAME: in a process of its own, so that an error in it is its own, within a time limit. How long it took is the last line of
-# a file, as others may run beside it.
+# a file, as others may run beside it: one that takes one core waits until a core is free, which is a byte in a pipe.
 start_suite() {
     local name=$1 limit=$long_limit
     [ "$(suite_field "$name" 2)" = - ] || limit=$suite_limit
     : >"$logs/$name.log"
     (
+        [ "$(suite_field "$name" 2)" != + ] || read -rn 1 -u "$free_cores"
         begin=$(clock)
         status=0
-        trap 'kill "$timeout_pid"; wait "$timeout_pid"; exit 130' INT TERM
-        timeout -k 10 "$limit" "$0" --only "$name" >"$logs/$name.log" 2>&1 </dev/null &
+        timeout -k 10 "$limit" "$0" --only "$name" >"$logs/$name.log" 2>&1 </dev/null {free_cores}>&- &
         timeout_pid=$!
+        trap 'kill "$timeout_pid"; wait "$timeout_pid"; exit 130' INT TERM
         wait "$timeout_pid" || status=$?
         since "$begin" >"$logs/$name.time"
+        [ "$(suite_field "$name" 2)" != + ] || printf + >&"$free_cores"
         exit "$status"
     ) &
     suite_pids[$name]=$!
@@ -391,21 +401,34 @@ show_suite() {
     add_result "$name" "$status" "$(cat "$logs/$name.time")" "$logs/$name.log"
 }
 
-# run_suites NAME...: an interrupt here ends all of them.
-run_suites() {
-    local name beside=
-    local -A suite_pids=()
-    trap 'kill "${suite_pids[@]}"; wait "${suite_pids[@]}"; exit 130' INT TERM
+show_suites() {
+    local name
     for name; do
-        case $(suite_field "$name" 2) in
-        '&') start_suite "$name"; beside=$name; continue ;;
-        +)   ;;
-        *)   [ -z "$beside" ] || show_suite "$beside"; beside= ;;
-        esac
-        start_suite "$name"
         show_suite "$name"
     done
-    [ -z "$beside" ] || show_suite "$beside"
+}
+
+# run_suites NAME...: an interrupt here ends all of them.
+run_suites() {
+    local name beside=() free_cores
+    local -A suite_pids=()
+    mkfifo "$logs/cores"
+    exec {free_cores}<>"$logs/cores"
+    rm "$logs/cores"
+    printf '%*s' "$(nproc)" '' >&"$free_cores"
+    trap 'kill "${suite_pids[@]}"; wait "${suite_pids[@]}"; exit 130' INT TERM
+    for name; do
+        if [ "$(suite_field "$name" 2)" = + ]; then
+            beside+=("$name")
+        else
+            show_suites ${beside[@]+"${beside[@]}"}
+            beside=()
+        fi
+        start_suite "$name"
+        [ ${#beside[@]} -gt 0 ] || show_suite "$name"
+    done
+    show_suites ${beside[@]+"${beside[@]}"}
+    exec {free_cores}>&-
     trap - INT TERM
 }
 

@@ -138,10 +138,15 @@ configure_uci() {
     say "$found" >"$stamp"
 }
 
-# build_uci DIR [MESON OPTION...]: configure DIR, if that was not done or other things are to be found now, then build.
+# build_uci DIR [MESON OPTION...] [-- NINJA ARGUMENT...]: configure DIR, if that was not done or other things are to be found now, then build
+# everything, or what ninja is told to.
 build_uci() {
-    local dir=$1
+    local dir=$1 meson_options=()
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        meson_options+=("$1")
+        shift
+    done
     mkdir -p "$dir"
-    configure_uci "$@"
-    must_step "building ${dir##*/}/" "$dir/build.log" ninja -C "$dir"
+    configure_uci "${meson_options[@]}"
+    must_step "building ${dir##*/}/" "$dir/build.log" ninja -C "$dir" "${@:2}"
 }

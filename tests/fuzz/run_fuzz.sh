@@ -3,11 +3,12 @@
 #
 # usage: tests/fuzz/run_fuzz.sh [options] [SECONDS]
 #
-# Fuzz whatever parses bytes that others wrote, SECONDS each (60), one on each core, with ASan and UBSan, from the kept corpus. What is
+# Fuzz whatever parses bytes that others wrote, SECONDS each (60), with ASan and UBSan, from the kept corpus. What is
 # new is kept in build/fuzz/corpus; what crashes, in build/fuzz/crashes. Ends with the line "N passed, N failed, N
 # skipped"; exit status 1 if anything crashed. To look at a crash again: build/fuzz/fuzz_NAME FILE.
 #
 #   --quick          5 seconds each
+#   --jobs N         so many at a time (as there are cores)
 #   --only NAME      one of frame, settings, ucx_config, peer, greeting, control, sealed, profile, manifest, exchange, live, rma, twin_batch,
 #                    twin_card, world
 #   --keep           add what covers more to tests/fuzz/corpus, for a commit: give it a name that says what it exercises
@@ -35,6 +36,7 @@ parse_options() {
         case $1 in
         --quick)   seconds=5 ;;
         --only)    harnesses=("$2"); shift ;;
+        --jobs)    cores=$2; shift ;;
         --keep)    keep=1 ;;
         -h|--help) usage_of "$0"; exit ;;
         [0-9]*)    seconds=$1 ;;
