@@ -5,8 +5,11 @@
 # tests/mpi/lib.sh. The caller sets preload, limit (seconds for a job) and seed (of the injector).
 # shellcheck disable=SC2034,SC2154  # what run_program sets and the caller has set
 
-# scale_of PROGRAM: so that each takes about a second, with every chunk damaged too.
+# scale_of PROGRAM [RATE]: so that each takes about a second, with every chunk damaged too.
 scale_of() {
+    case $1${2:+ at $2} in
+    "ordering at 1")            say 0.1; return ;;
+    esac
     case $1 in
     storm)                      say 0.15 ;;
     datatypes|ordering)         say 0.5 ;;
@@ -87,7 +90,7 @@ few_faults() {
 
 run_heal() {
     local program=$1 mpi=$2 tls=$3 kind=$4 target=$5 rate=$6 conditions=()
-    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "$(scale_of "$program")" \
+    run_program "$program" "$mpi" "$tls" 2 "$preload" "$limit" "$(scale_of "$program" "$rate")" \
         "$(fault_setting "$kind" "$target" "$rate")"
     [ "$verdict" = PASS ] || return 0
     conditions=("${stats_always[@]}" "${stats_faulty[@]}"
