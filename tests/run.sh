@@ -24,24 +24,24 @@ suites=(
     "unit       * 30s  unit tests of every layer (Criterion)"
     "ucp        + 5min programs that call libucp themselves: every hook, plain and with UCI; in short"
     "asan       + 4min unit tests with ASan and UBSan"
-    "fuzz       + 2min fuzzers of whatever parses bytes, 5 s each"
+    "fuzz       + 2min fuzzers of whatever parses bytes, 3 s each"
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "report     + 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
+    "live       + 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
     "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, and the table of UCX's functions"
     "format     + 5s   clang-format on C, shellcheck on scripts"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "mpi        * 3min real programs under Open MPI and MPICH, over every transport; in short"
     "sealed     * 40s  some of mpi's programs with all messages sealed, as they are and with faults: what is rejected comes again"
-    "faults     * 2min injected faults: counted, healed, contents right; every kind and target once"
+    "faults     * 90s  injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
     "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "ending     * 20s  MPI programs that end in every way: early, late, with the last control messages damaged"
-    "live       * 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "asan_mpi   * 1min a part of mpi with ASan and UBSan"
     "verdicts   * 30s  one thing wrong in each job, and the cause that its records must name"
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
-    "twins      * 3min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused"
+    "twins      * 3min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused; in short"
     "seal       * 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
     "signatures * 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
     "allreduce  * 2min all-reduces by node on two and four hosts (network namespaces, root): results to the last bit, damage in shared memory; in short"
@@ -59,7 +59,7 @@ suites=(
     "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, Threads"
-    "campaign   - 15min faults of every kind, target and rate; then all attacks from outside"
+    "campaign   - 17min faults of every kind, target and rate; then all attacks from outside, and all of twins under both MPIs"
     "arm64      - 2min core's unit tests on 64-bit Arm, emulated: NEON kernels (root; network once)"
     "tidy       - 30s  clang-tidy"
     "bench      - 2min plain UCX against UCI, interleaved; quick, and no judgement"
@@ -272,7 +272,7 @@ suite_cases() {
 }
 
 suite_twins() {
-    "$uci_root/tests/twins/run_twins.sh" --build "$build"
+    "$uci_root/tests/twins/run_twins.sh" --build "$build" --quick
 }
 
 suite_allreduce() {
@@ -295,6 +295,7 @@ suite_campaign() {
     local status=0
     "$uci_root/tests/faults/run_faults.sh" --preload "$build/libucx_integrity.so" || status=1
     "$uci_root/tests/faults/foreign/run_foreign.sh" --seconds 6 --preload "$build/libucx_integrity.so" || status=1
+    "$uci_root/tests/twins/run_twins.sh" --build "$build" || status=1
     return "$status"
 }
 

@@ -7,7 +7,7 @@
 # new is kept in build/fuzz/corpus; what crashes, in build/fuzz/crashes. Ends with the line "N passed, N failed, N
 # skipped"; exit status 1 if anything crashed. To look at a crash again: build/fuzz/fuzz_NAME FILE.
 #
-#   --quick          5 seconds each
+#   --quick          3 seconds each
 #   --jobs N         so many at a time (as there are cores)
 #   --only NAME      one of frame, settings, ucx_config, peer, greeting, control, sealed, profile, manifest, exchange, live, rma, twin_batch,
 #                    twin_card, world
@@ -34,7 +34,7 @@ cores=$(nproc)
 parse_options() {
     while [ $# -gt 0 ]; do
         case $1 in
-        --quick)   seconds=5 ;;
+        --quick)   seconds=3 ;;
         --only)    harnesses=("$2"); shift ;;
         --jobs)    cores=$2; shift ;;
         --keep)    keep=1 ;;
