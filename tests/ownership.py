@@ -14,6 +14,7 @@ Found in what clang's parser makes of each source (libclang), so that macros, in
 Runs under Debian's Python, for which Debian has the bindings. Ends with "N passed, N failed, N skipped"; exit status 1 if any failed.
 """
 import collections
+import functools
 import json
 import os
 import re
@@ -55,11 +56,17 @@ void uci_control(uci_peer_t *peer, uci_link_rx_t *rx, const uci_peer_t *other)
 """
 
 
+@functools.lru_cache(None)
+def place_of_file(name):
+    """Where a file is, below ROOT; None: elsewhere."""
+    path = Path(os.path.realpath(name))
+    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else None
+
+
 def place_of(cursor):
     """Where a cursor is, below ROOT; None: elsewhere."""
     file = cursor.location.file
-    path = Path(os.path.realpath(file.name)) if file else ROOT.parent
-    return path.relative_to(ROOT) if path.is_relative_to(ROOT) else None
+    return place_of_file(file.name) if file else None
 
 
 def room_of(place):

@@ -22,17 +22,17 @@ long_limit=7200     # and for the others
 # name; in CI: by itself (*), beside others (+), or not (-); duration here; what it does. Of those beside others the longest come first
 suites=(
     "unit       * 30s  unit tests of every layer (Criterion)"
-    "ucp        + 5min programs that call libucp themselves: every hook, plain and with UCI; in short"
+    "ucp        + 6min programs that call libucp themselves: every hook, plain and with UCI; in short"
     "asan       + 4min unit tests with ASan and UBSan"
-    "fuzz       + 2min fuzzers of whatever parses bytes, 3 s each"
+    "fuzz       + 90s  fuzzers of whatever parses bytes, 3 s each"
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
-    "report     + 2min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
+    "report     + 1min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
     "live       + 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
     "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, and the table of UCX's functions"
     "format     + 5s   clang-format on C, shellcheck on scripts"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
-    "mpi        * 3min real programs under Open MPI and MPICH, over every transport; in short"
+    "mpi        * 2min real programs under Open MPI and MPICH, over every transport; in short"
     "sealed     * 40s  some of mpi's programs with all messages sealed, as they are and with faults: what is rejected comes again"
     "faults     * 90s  injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
@@ -41,7 +41,7 @@ suites=(
     "asan_mpi   * 1min a part of mpi with ASan and UBSan"
     "verdicts   * 30s  one thing wrong in each job, and the cause that its records must name"
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
-    "twins      * 3min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused; in short"
+    "twins      * 2min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused; in short"
     "seal       * 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
     "signatures * 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
     "allreduce  * 2min all-reduces by node on two and four hosts (network namespaces, root): results to the last bit, damage in shared memory; in short"
@@ -252,7 +252,7 @@ suite_random() {
 }
 
 suite_fuzz() {
-    "$uci_root/tests/fuzz/run_fuzz.sh" --quick --jobs 1
+    "$uci_root/tests/fuzz/run_fuzz.sh" --quick --jobs "$(own_cores)"
 }
 
 suite_faults() {
@@ -317,8 +317,8 @@ build_asan() {
 }
 
 suite_asan() {
-    build_asan -j1
-    run_meson_tests "$asan" --timeout-multiplier 5 --num-processes 1
+    build_asan -j "$(own_cores)"
+    run_meson_tests "$asan" --timeout-multiplier 5 --num-processes "$(own_cores)"
 }
 
 suite_asan_mpi() {
@@ -333,6 +333,15 @@ suite_bench() {
 }
 
 # --- what the suites share ---
+
+# How many cores a suite has that takes one where it runs beside others.
+own_cores() {
+    if [ -n "${suites_beside:-}" ]; then
+        say 1
+    else
+        nproc
+    fi
+}
 
 # Sources of the project, committed or about to be: never what a build made.
 project_files() {
@@ -417,6 +426,11 @@ run_suites() {
     exec {free_cores}<>"$logs/cores"
     rm "$logs/cores"
     printf '%*s' "$(nproc)" '' >&"$free_cores"
+    for name; do
+        [ "$(suite_field "$name" 2)" != + ] || beside+=("$name")
+    done
+    [ ${#beside[@]} -lt 2 ] || export suites_beside=1
+    beside=()
     trap 'kill "${suite_pids[@]}"; wait "${suite_pids[@]}"; exit 130' INT TERM
     for name; do
         if [ "$(suite_field "$name" 2)" = + ]; then
