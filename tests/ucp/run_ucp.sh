@@ -10,7 +10,8 @@
 #   --preload LIBS   what to preload (build/libucx_integrity.so)
 #   --tls LIST       transports, separated by spaces ("posix,self posix,cma,self tcp,self self")
 #   --quick          on plain UCX over the first transport only: what shows there that the programs expect what UCX does is shown again
-#                    over the others, of which UCI has no part
+#                    over the others, of which UCI has no part; sealed programs over tcp, and over the others one of them; sealed with faults over the
+#                    first and tcp; and fewer connections are made in a row where UCI is on one side, or endpoints are shared
 #   --endings        only conversations that end at every step (ending.c): at more of them, by each path, with more faults; 15 minutes
 #   --filter TEXT    only cases whose name contains TEXT; names look like "faults/tcp,self/match"
 #   --timeout S      seconds for one program (30)
@@ -53,7 +54,7 @@ build_programs() {
     local flags program files
     mkdir -p "$out"
     flags=$(pkg-config --cflags --libs ucx)
-    for program in "${programs[@]}" unlike policy tree ending; do
+    for program in "${programs[@]}" unlike policy tree ending late; do
         sources "$program"
         if [ -e "$out/$program" ] && [ -z "$(find "${files[@]}" "$here"/*.h -newer "$out/$program")" ]; then
             continue
@@ -106,6 +107,27 @@ plain_case() {
     verdict "$name" "$log" "$ok"
 }
 
+# waiting_case NAME [NAME=VALUE]... PROGRAM...: as plain_case, for what hardly computes: it runs beside those that follow, until end_waiting.
+waiting=()
+waiting_case() {
+    local name=$1
+    wanted "$name" || return 0
+    shift
+    run_program "$out/${name//\//-}.log" "$@" &
+    waiting+=("$! $case_begin $name")
+}
+
+end_waiting() {
+    local one pid name ok
+    for one in ${waiting[@]+"${waiting[@]}"}; do
+        read -r pid case_begin name <<<"$one"
+        ok=1
+        wait "$pid" || ok=0
+        verdict "$name" "$out/${name//\//-}.log" "$ok"
+    done
+    waiting=()
+}
+
 run_transports() {
     local tls program
     for tls in $all_tls; do
@@ -154,10 +176,11 @@ run_sealed() {
             [[ $quick = 1 && $tls != tcp,self && $program != forms ]] ||
                 plain_case "sealed/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" "$program"
         done
+        plain_case "sealed-net/$tls/match" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_SEAL_SCOPE=net match
+        [[ $quick != 1 || $tls = "${all_tls%% *}" || $tls = tcp,self ]] || continue
         plain_case "sealed-faults/$tls/requests" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_FAULT="$heal" requests
         plain_case "sealed-faults/$tls/forms" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_SEAL=sign \
             UCI_FAULT="$heal_rarely" forms
-        plain_case "sealed-net/$tls/match" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_SEAL_SCOPE=net match
     done
     refused_case sealed/socket-address "refuses the connection with .*UCI_SEAL" \
         UCX_TLS=tcp,self LD_PRELOAD="$preload" "${settings[@]}" UCI_CONNECT_WAIT=0 surface by_socket_address
@@ -228,10 +251,11 @@ passes_case() {
 }
 
 run_unlike_sockets() {
-    local way tls=$1 program with without=LD_PRELOAD= sealed=(UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$out/key")
+    local way tls=$1 program with churn=1 without=LD_PRELOAD= sealed=(UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$out/key")
+    [ "$quick" = 0 ] || churn=0.25
     for program in sock_messages sock_ends; do # all of them pass
-        plain_case "unlike/$tls/socket/passes-$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_CONNECT_WAIT=0 $program
-        plain_case "unlike/$tls/socket/multi-$program" UCX_TLS="$tls" LD_PRELOAD="$preload" SOCK_MULTI=1 $program
+        plain_case "unlike/$tls/socket/passes-$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_CONNECT_WAIT=0 SOCK_CHURN=$churn $program
+        plain_case "unlike/$tls/socket/multi-$program" UCX_TLS="$tls" LD_PRELOAD="$preload" SOCK_MULTI=1 SOCK_CHURN=$churn $program
     done
     for way in socket socket-back; do
         with=(UCX_TLS="$tls" UNLIKE_WAY="$way" LD_PRELOAD="$preload")
@@ -376,7 +400,7 @@ policy_case() {
 run_policies() {
     local tls=${all_tls%% *} io_error=-3 sizes=(8 8192 30000 200000) one
     for one in $all_tls; do
-        plain_case "policy/$one/packer" UCX_TLS="$one" LD_PRELOAD="$preload" UCI_ON_ERROR=error records packer_that_ends
+        waiting_case "policy/$one/packer" UCX_TLS="$one" LD_PRELOAD="$preload" UCI_ON_ERROR=error records packer_that_ends
     done
     policy_case policy/error 0 1 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=$hopeless UCI_ON_ERROR=error \
         policy $io_error "${sizes[@]}"
@@ -389,6 +413,7 @@ run_policies() {
         UCI_ON_ERROR=error policy $io_error "${sizes[@]}"
     policy_case policy/detect-abort 134 0 UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT=rate=1 UCI_MODE=detect \
         policy 0 8
+    end_waiting
 }
 
 # tree_case NAME CONDITION [NAME=VALUE]...: 3 messages of 8192 chunks; all must end, those that end well with the right
@@ -545,18 +570,32 @@ run_counted() {
 }
 
 # A question that crosses the answer is no reason to send anything twice.
+unasked_case() {
+    local name=$1 log=$out/${1//\//-}.log ok=1
+    wanted "$name" || return 0
+    shift
+    run_program "$log" UCI_STATS=- "$@" late || ok=0
+    grep -q 'messages received  *4$' "$log" || ok=0
+    ! grep -qE '(mismatched|retransmitted)  *[0-9]' "$log" || ok=0
+    verdict "$name" "$log" "$ok"
+}
+
 run_late() {
-    local tls name log ok
+    local tls first=${all_tls%% *} sealed=(UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$out/key")
+    make_keys
+    waiting_case "late/plain" UCX_TLS="$first" late
+    waiting_case "late/off" UCX_TLS="$first" LD_PRELOAD="$preload" UCI_MODE=off late
+    waiting_case "late/detect" UCX_TLS="$first" LD_PRELOAD="$preload" UCI_MODE=detect late
+    waiting_case "late/small" UCX_TLS="$first" LD_PRELOAD="$preload" UCI_EAGER_MAX=64 UCI_CHUNK_SIZE=256 UCI_LOG_SIZE=1m UCI_DIGEST=crc32c late
+    waiting_case "late/headers" UCX_TLS="$first" LD_PRELOAD="$preload" UCI_FAULT="$heal_headers" late
     for tls in $all_tls; do
-        name=late/$tls
-        log=$out/${name//\//-}.log
-        ok=1
-        wanted "$name" || continue
-        run_program "$log" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_STATS=- match received_late || ok=0
-        grep -q 'messages received  *4$' "$log" || ok=0
-        ! grep -qE '(mismatched|retransmitted)  *[0-9]' "$log" || ok=0
-        verdict "$name" "$log" "$ok"
+        waiting_case "late/$tls/faults" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT="$heal_match" late
+        waiting_case "late/$tls/sealed" UCX_TLS="$tls" LD_PRELOAD="$preload" "${sealed[@]}" late
     done
+    for tls in $all_tls; do
+        unasked_case "late/$tls" UCX_TLS="$tls" LD_PRELOAD="$preload"
+    done
+    end_waiting
 }
 
 # Messages that wait for others when their endpoint is closed: behind those that UCX buffers, and by force.

@@ -288,25 +288,25 @@ static void churn(bool new_clients, unsigned count, size_t most)
     close_sides();
 }
 
-/* More of them, for who has the time: SOCK_CHURN=5 */
-static unsigned times(void)
+/* More of them, for who has the time, or fewer: SOCK_CHURN=5 */
+static unsigned times(unsigned count)
 {
     const char *text = getenv("SOCK_CHURN");
 
-    return (text != NULL) ? (unsigned)atoi(text) : 1;
+    return (text != NULL) ? (unsigned)(atof(text) * count) : count;
 }
 
 static void thousands(void)
 {
     if (sock_is_possible()) {
-        churn(false, 400 * times(), 1024);
+        churn(false, times(400), 1024);
     }
 }
 
 static void new_clients(void)
 {
     if (sock_is_possible()) {
-        churn(true, 80 * times(), 2048);
+        churn(true, times(80), 2048);
     }
 }
 
