@@ -169,7 +169,8 @@ start_sshd() {
     local port=$1
     ssh-keygen -q -t ed25519 -N '' -f "$work/key" && cp "$work/key.pub" "$work/authorized" && chmod 700 "$work" &&
         "$(command -v sshd || echo /usr/sbin/sshd)" -f /dev/null -h "$work/key" -p "$port" -o ListenAddress=127.0.0.1 -o StrictModes=no -o UsePAM=no \
-            -o "AuthorizedKeysFile=$work/authorized" -o "PidFile=$work/sshd.pid" -E "$work/sshd.log"
+            -o "AuthorizedKeysFile=$work/authorized" -o "PidFile=$work/sshd.pid" -E "$work/sshd.log" &&
+        timeout 5 sh -c "until [ -s '$work/sshd.pid' ]; do sleep 0.05; done" # it goes into the background before it listens
 }
 
 check_ssh() {
