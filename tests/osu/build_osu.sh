@@ -12,7 +12,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 source "$uci_root/tests/debian_source.sh"
 
 [ $# = 2 ] || die "usage: tests/osu/build_osu.sh SOURCE FOLDER"
-[ -e "$1/configure" ] && [ -d "$1/c/mpi/one-sided" ] || die "$1 is no source of osu-micro-benchmarks 7 (configure and c/mpi are not there)"
+if [ ! -e "$1/configure" ] || [ ! -d "$1/c/mpi/one-sided" ]; then
+    die "$1 is no source of osu-micro-benchmarks 7 (configure and c/mpi/one-sided are not both there)"
+fi
 source=$(cd "$1" && pwd)
 mkdir -p "$2"
 folder=$(cd "$2" && pwd)
@@ -33,7 +35,8 @@ build() {
     build_for openmpi mpicc.openmpi mpicxx.openmpi c/mpi
     build_for mpich mpicc.mpich mpicxx.mpich c/mpi
     build_for openshmem oshcc oshcxx c/openshmem
-    [ -x "$folder/openmpi/c/mpi/pt2pt/standard/osu_latency" ] && [ -x "$folder/openshmem/c/openshmem/osu_oshm_put" ]
+    [ -x "$folder/openmpi/c/mpi/pt2pt/standard/osu_latency" ]
+    [ -x "$folder/openshmem/c/openshmem/osu_oshm_put" ]
 }
 
 build_once "$folder" "$version" "OSU's micro-benchmarks" build

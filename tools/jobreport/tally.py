@@ -41,6 +41,7 @@ class Tally:
         self.hosts = {}                                          # rank: host
         self.tick = TICK
         self.ticks = Counter()                                   # (tick, verdict, cause, class): records
+        self.told = set()                                        # (role, message) that the program has changed
         self.stacks, self.bits, self.alignments, self.places = Counter(), Counter(), Counter(), Counter()
         self.ports = {}                                          # (host, port, counter): rise
         self.first_time, self.last_time = math.inf, -math.inf
@@ -72,6 +73,8 @@ class Tally:
             return "a rank that is none"
         if time is not None and not (type(time) in (int, float) and 0 <= time < TIME_LIMIT):
             return "a time that is none"
+        if get("verdict") == "source changed" and self.is_told(record, sender, receiver):
+            return None
         wrong, gets, offset, first, length = numbers
         verdict, damage = get("verdict"), text_of(get("class"))
         cause = text_of(get("cause")) if schema >= 2 else "source_changed" if verdict == "source changed" else NOT_RECORDED
@@ -90,6 +93,17 @@ class Tally:
             self.add_ports(record)
         self.keep_worst((SEVERITY.get(verdict, 0), gets, wrong, length), place, record, (verdict, cause, damage))
         return None
+
+    def is_told(self, record, sender, receiver):
+        """Of what the program has changed both sides may tell: it is one message (two, where parts of the input are read apart)."""
+        get = record.get
+        message = repr((get("job"), get(sender + "host"), get(sender + "pid"), get(receiver + "host"), get(receiver + "pid"), get("seq")))
+        role, other = ("sender", "receiver") if sender == "" else ("receiver", "sender")
+        if (other, message) in self.told:
+            return True
+        if get("seq") is not None and len(self.told) < TABLE_LIMIT:
+            self.told.add((role, message))
+        return False
 
     def add_values(self, record, cause):
         """One more with these values."""
