@@ -329,8 +329,7 @@ enum {
             1 << 0, /**< DATA: last chunk in order; extra = root, else border. LEAVES, SEGMENT: all leaves, unasked */
     UCI_AM_FLAG_REPAIR = 1 << 1, /**< DATA: answer to REPAIR */
     UCI_AM_FLAG_HANDOVER =
-            1
-            << 2, /**< DATA: unasked, its send is complete, or the sender is closing and its peer is silent; op: high half of `seq` */
+            1 << 2, /**< DATA: unasked, its send is complete, or its sender closes; op: high half of `seq` */
     UCI_AM_FLAG_GET       = 1 << 3, /**< REPAIR: by RDMA. CTS: rather than through slots */
     UCI_AM_FLAG_CHANGED   = 1 << 4, /**< DATA: the source no longer has the digest first sent */
     UCI_AM_FLAG_TRUNCATED = 1 << 5, /**< FIN: the receiver's buffer was too small */

@@ -53,20 +53,21 @@ bool uci_early_keep(const uci_am_t *am)
     return true;
 }
 
-static void uci_early_give(uci_peer_t *peer, const uci_early_t *early)
+/* To the receive that there is, if it needs it */
+static bool uci_early_give(uci_peer_t *peer, const uci_early_t *early)
 {
     const uci_am_t am = {
             .peer = peer, .hdr = &early->hdr, .data = early->data, .length = early->length, .seq = early->seq};
     uci_recv_op_t *op = uci_recv_op_by_seq(peer, early->seq); /* the one before may have been the last that it needed */
 
-    if ((op != NULL) && (uci_stream_check_chunk(op, &am) == NULL)) {
-        uci_stream_take(op, &early->hdr, early->data, early->length);
-    } else {
-        uci_unseen_pass(uci_digest_by_id(early->hdr.digest), early->data, early->length, early->hdr.value);
+    if ((op == NULL) || (uci_stream_check_chunk(op, &am) != NULL)) {
+        return false;
     }
+    uci_stream_take(op, &early->hdr, early->data, early->length);
+    return true;
 }
 
-/* @param give  to the receive that there is */
+/* @param give  to a receive */
 static void uci_early_remove(uci_peer_t *peer, uint64_t seq, bool give)
 {
     uci_list_t own; /* what is given away may end the receive, whose callback may do anything */
@@ -86,9 +87,7 @@ static void uci_early_remove(uci_peer_t *peer, uint64_t seq, bool give)
     uci_list_for_each_safe(early, &own, uci_early_t, link)
     {
         uci_list_del(&early->link);
-        if (give) {
-            uci_early_give(peer, early);
-        } else {
+        if (!give || !uci_early_give(peer, early)) {
             uci_unseen_pass(uci_digest_by_id(early->hdr.digest), early->data, early->length, early->hdr.value);
         }
         free(early);

@@ -120,37 +120,53 @@ static void sleep_until_called(const am_t *am, unsigned calls)
     }
 }
 
-static void active_messages(void)
+/* A pair whose second worker tells @a am of what comes */
+static void open_pair_for(am_t *am)
 {
-    static char from[300000], to[sizeof(from)];
-    static const size_t sizes[]    = {8, 8192, 9000, sizeof(from)};
-    am_t am                        = {0};
     ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                                                     UCP_AM_HANDLER_PARAM_FIELD_ARG,
                                       .id  = 0,
                                       .cb  = on_am,
-                                      .arg = &am};
-    ucp_request_param_t param      = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS};
-    ut_op_t send, recv;
+                                      .arg = am};
+
+    ut_pair_open_with(&pair, ut_features | UCP_FEATURE_WAKEUP, UCS_THREAD_MODE_SINGLE);
+    UT_CHECK_STATUS(ucp_worker_set_am_recv_handler(pair.b->worker, &handler), UCS_OK, "set_am_recv_handler");
+}
+
+/* The receive of what has come as a rendezvous: its bytes are those of @a seed */
+static void receive_asleep(const am_t *am, char *to, size_t length, unsigned seed)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ut_op_t recv;
+
+    ut_op_open(&recv, false);
+    ut_op_set(&recv, ucp_am_recv_data_nbx(pair.b->worker, am->desc, to, length, &none));
+    sleep_until_done(&recv, "receive");
+    UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+    UT_CHECK(ut_verify(to, length, seed) == SIZE_MAX, "%zu bytes: wrong content", length);
+}
+
+static void active_messages(void)
+{
+    static char from[300000], to[sizeof(from)];
+    static const size_t sizes[] = {8, 8192, 9000, sizeof(from)};
+    am_t am                     = {0};
+    ucp_request_param_t param   = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS};
+    ut_op_t send;
     unsigned i;
 
     if (!has_events()) {
         return;
     }
-    ut_pair_open_with(&pair, ut_features | UCP_FEATURE_WAKEUP, UCS_THREAD_MODE_SINGLE);
-    UT_CHECK_STATUS(ucp_worker_set_am_recv_handler(pair.b->worker, &handler), UCS_OK, "set_am_recv_handler");
+    open_pair_for(&am);
     for (i = 0; i < 2 * (sizeof(sizes) / sizeof(sizes[0])); ++i) {
         param.flags = (i & 1) ? UCP_AM_SEND_FLAG_RNDV : UCP_AM_SEND_FLAG_EAGER;
         ut_op_open(&send, false);
-        ut_op_open(&recv, false);
         ut_fill(from, sizes[i / 2], i);
         ut_op_set(&send, ucp_am_send_nbx(pair.a->ep, 0, NULL, 0, from, sizes[i / 2], &param));
         sleep_until_called(&am, i + 1);
         if (am.desc != NULL) {
-            ut_op_set(&recv, ucp_am_recv_data_nbx(pair.b->worker, am.desc, to, sizes[i / 2], &param));
-            sleep_until_done(&recv, "receive");
-            UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
-            UT_CHECK(ut_verify(to, sizes[i / 2], i) == SIZE_MAX, "%zu bytes: wrong content", sizes[i / 2]);
+            receive_asleep(&am, to, sizes[i / 2], i);
         }
         sleep_until_done(&send, "send");
         UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
@@ -163,32 +179,22 @@ static void active_messages(void)
 static void late_send(void)
 {
     static char from[200000], to[sizeof(from)];
-    const size_t length            = ut_uci_is_on() ? sizeof(from) : 1000;
-    am_t am                        = {0};
-    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                                                    UCP_AM_HANDLER_PARAM_FIELD_ARG,
-                                      .id  = 0,
-                                      .cb  = on_am,
-                                      .arg = &am};
-    ucp_request_param_t none       = {.op_attr_mask = 0};
-    ut_op_t send, recv;
+    const size_t length      = ut_uci_is_on() ? sizeof(from) : 1000;
+    am_t am                  = {0};
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ut_op_t send;
 
     if (!has_events()) {
         return;
     }
-    ut_pair_open_with(&pair, ut_features | UCP_FEATURE_WAKEUP, UCS_THREAD_MODE_SINGLE);
-    UT_CHECK_STATUS(ucp_worker_set_am_recv_handler(pair.b->worker, &handler), UCS_OK, "set_am_recv_handler");
+    open_pair_for(&am);
     ut_op_open(&send, false);
-    ut_op_open(&recv, false);
     ut_fill(from, length, 1);
     ut_op_set(&send, ucp_am_send_nbx(pair.a->ep, 0, NULL, 0, from, length, &none));
     sleep_until_done(&send, "a send that nobody receives");
     sleep_until_called(&am, 1);
     if (am.desc != NULL) {
-        ut_op_set(&recv, ucp_am_recv_data_nbx(pair.b->worker, am.desc, to, length, &none));
-        sleep_until_done(&recv, "receive");
-        UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
-        UT_CHECK(ut_verify(to, length, 1) == SIZE_MAX, "wrong content");
+        receive_asleep(&am, to, length, 1);
     }
     UT_CHECK_STATUS(ut_wait(&pair, &send), UCS_OK, "send");
     ut_pair_close(&pair);
