@@ -132,6 +132,7 @@ suite_tools() {
     "$uci_root/tests/tools/run_tools.sh" "$build" || status=1
     "$uci_root/tests/tools/run_job.sh" "$build" || status=1
     "$uci_root/tests/tools/run_twins.sh" "$build" || status=1
+    "$uci_root/tests/tools/run_preflight.sh" "$build" || status=1
     return "$status"
 }
 

@@ -13,8 +13,10 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -22,6 +24,7 @@ sys.path.append(str(Path(__file__).resolve().parent.parent / "share/uci"))  # wh
 # pylint: disable=wrong-import-position
 import uci_job  # noqa: E402
 import uci_key  # noqa: E402
+import uci_preflight  # noqa: E402
 import uci_twins  # noqa: E402
 from uci_job import JobError  # noqa: E402
 from jobreport.counters import Counters  # noqa: E402
@@ -43,11 +46,13 @@ exit status:
   that of mpirun, and so of the program, unless UCI has something to say; the first of these that is true:
 {EXITS}
   143, 130  uci_run was ended by SIGTERM, or SIGINT, and the job with it
+  of --preflight: 0 all nodes are ready, 1 not all are
   {EXIT_FAILED}  uci_run could not start the job;  {EXIT_NOT_FOUND}  there is no such program
 
 examples:
   uci_run -n 4 ./program input                        Open MPI or MPICH, whichever ./program is linked with
   uci_run -n 8 --hosts node1,node2 --require ./program
+  uci_run --preflight --hosts node1,node2 ./program   is the same UCI, UCX and MPI on all nodes, and would it protect the job?
   uci_run -n 4 -v --dry-run ./program                 the command line only, to be pasted into a job script
   UCI_FAULT=rate=1e-3 uci_run -n 2 --json - ./program UCI_ and UCX_ variables reach all ranks
   uci_run --signatures -n 4 ./program                 is what is received what was meant by its sender?
@@ -125,10 +130,14 @@ def own_variables(names):
     return variables
 
 
+def default_place():
+    """This folder, where job scripts leave their files and other hosts see it as a rule; else TMPDIR."""
+    return Path.cwd() if os.access(".", os.W_OK) else Path(os.environ.get("TMPDIR", "/tmp"))
+
+
 def default_folder():
-    """A new folder here, where job scripts leave their files and other hosts see it as a rule; else under TMPDIR."""
-    place = Path.cwd() if os.access(".", os.W_OK) else Path(os.environ.get("TMPDIR", "/tmp"))
-    return place / f"uci-run-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    """A new folder."""
+    return default_place() / f"uci-run-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
 
 
 def make_folder(folder):
@@ -208,6 +217,8 @@ def parse_arguments():
     parser.add_argument("--library", metavar="PATH", help="libucx_integrity.so (default: the one installed with uci_run)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where statistics and records go: new or without those of another "
                         "job, and seen by all hosts (default: uci-run-DATE-PID in this folder)")
+    parser.add_argument("--preflight", action="store_true", help="start no job: ask each of --hosts, or of the batch system's, which UCI, UCX and MPI it has, "
+                        "with which settings and limits, and say what differs and what would stop the job or leave it unprotected")
     parser.add_argument("--require", action="store_true", help="fail if not every rank has UCI and is protected")
     parser.add_argument("-x", dest="variables", action="append", default=[], metavar="NAME[=VALUE]",
                         help="variable for all ranks, as are all that begin with UCI_ and UCX_; repeat for more")
@@ -215,7 +226,7 @@ def parse_arguments():
     parser.add_argument("--json", metavar="FILE", help="write the summary as JSON ('-': on standard output)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the command line, as it can be pasted")
     parser.add_argument("--dry-run", action="store_true", help="print the command line and do nothing")
-    parser.add_argument("program", help="what each rank runs; without -n, what starts them")
+    parser.add_argument("program", nargs="?", help="what each rank runs; without -n, what starts them; --preflight can do without")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args(name_signatures(sys.argv[1:]))
     options.arguments = sys.argv[len(sys.argv) - len(options.arguments):]  # the program's own: as they were
@@ -230,6 +241,10 @@ def name_signatures(words):
 
 def check_options(parser, options):
     """What does not go together ends here, with what to do."""
+    if options.program is None and not options.preflight:
+        parser.error("the following arguments are required: program")
+    if options.preflight and options.dry_run:
+        parser.error("--preflight starts no job, whose command line --dry-run could print")
     if options.ranks is not None and options.ranks < 1:
         parser.error(f"-n {options.ranks}: a job has 1 rank at least")
     if not options.twins and (options.correct or options.hosts_of_twin or options.apart or options.same_time):
@@ -247,7 +262,7 @@ def check_options(parser, options):
                      f"--hosts-of-twin is given once for each of the {options.twins} twins, not {len(options.hosts_of_twin)} times")
     if options.seal_scope and not options.seal:
         parser.error("--seal-scope is for jobs with --seal")
-    if options.ranks is None and (options.mpi or options.mpirun_args):
+    if options.ranks is None and (options.mpi or options.mpirun_args) and not options.preflight:
         parser.error("--mpi and --mpirun-args are for jobs with -n, whose command line uci_run makes")
 
 
@@ -266,12 +281,14 @@ class Starter:
 
     def __init__(self, options):
         self.options = options
-        self.program = shutil.which(options.program)
-        if self.program is None:
+        self.program = shutil.which(options.program) if options.program else None
+        if options.program and self.program is None:
             warn(f"there is no program {options.program}")
             sys.exit(EXIT_NOT_FOUND)
-        self.words = [options.program, *options.arguments]
-        if options.ranks is not None:
+        self.words = [options.program, *options.arguments] if options.program else []
+        if options.preflight:
+            self.launcher = self._launcher_of_nodes()
+        elif options.ranks is not None:
             self.launcher = uci_job.find_job_launcher(self.program, options.mpi)
         else:
             mpi, _ = uci_job.find_linked_mpi(self.program)
@@ -283,6 +300,12 @@ class Starter:
         self.attached, self.how = attach(options)
         if any(word.startswith("LD_PRELOAD=") for word in self.words) and options.ranks is None:
             self.attached, self.how = {}, "as the command line itself says (LD_PRELOAD)"
+
+    def _launcher_of_nodes(self):
+        """What would start the job: the program's, or itself, or any."""
+        if self.program is None:
+            return uci_job.find_launcher(self.options.mpi)
+        return uci_job.find_own_launcher(self.words) or uci_job.find_job_launcher(self.program, self.options.mpi)
 
     def time_library(self):
         """What catches the program's questions for the time (--same-time)."""
@@ -298,32 +321,45 @@ class Starter:
                            "beside libucx_integrity.so")
         return uci_job.find_signature_library(library, mpi)
 
-    def command(self, folder, twin=None):
-        """The command line whose ranks leave what they know in FOLDER, or for a twin in its folder there."""
+    def variables(self, folder, own):
+        """What all ranks of a job need; OWN are the user's. FOLDER is the job's, where its key is."""
         options = self.options
-        own = own_variables(options.variables)
-        place = folder if twin is None else folder / f"twin.{twin}"
-        variables = {**own, **self.attached, **gathering(place, own.get("UCI_LIVE", ""))}
-        if twin is not None:
-            if options.same_time or is_on(own.get("UCI_TWINS_TIME", "")):
-                variables |= {"UCI_TWINS_TIME": "on", "LD_PRELOAD": f"{variables.get('LD_PRELOAD', '')}:{self.time_library()}".lstrip(":")}
-            variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
+        variables = {**own, **self.attached}
         if options.signatures and options.signatures != "p2p":
             variables["UCI_SIGNATURES"] = options.signatures
         if options.seal:
             variables |= uci_key.variables_of(folder, options.seal, options.seal_scope, own)
-        if options.signatures or options.allreduce:
-            companion = self.companion_library("--signatures" if options.signatures else "--allreduce")
-            variables["LD_PRELOAD"] = f"{variables.get('LD_PRELOAD', '')}:{companion}".lstrip(":")
         if options.allreduce:
             variables["UCI_ALLREDUCE"] = options.allreduce
             variables.setdefault("UCI_SIGNATURES", "p2p" if options.signatures else "off")
         if options.require:
             variables["UCI_REQUIRE"] = "on"
+        return variables
+
+    def command(self, folder, twin=None):
+        """The command line whose ranks leave what they know in FOLDER, or for a twin in its folder there."""
+        options = self.options
+        own = own_variables(options.variables)
+        variables = self.variables(folder, own) | gathering(folder if twin is None else folder / f"twin.{twin}", own.get("UCI_LIVE", ""))
+        preload = [variables.get("LD_PRELOAD", "")]
+        if twin is not None:
+            if options.same_time or is_on(own.get("UCI_TWINS_TIME", "")):
+                variables["UCI_TWINS_TIME"] = "on"
+                preload.append(str(self.time_library()))
+            variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
+        if options.signatures or options.allreduce:
+            preload.append(str(self.companion_library("--signatures" if options.signatures else "--allreduce")))
+        if len(preload) > 1:
+            variables["LD_PRELOAD"] = ":".join(preload).lstrip(":")
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts
         if options.ranks is not None:
             return self.launcher.command(options.ranks, variables, self.words, hosts, options.mpirun_args, twin is None)
         return uci_job.wrap_command(self.words, variables, hosts, twin is None)
+
+    def command_of_nodes(self, folder, hosts, words):
+        """The command line that runs WORDS once on each of HOSTS (a list; []: here) as a rank of the job would run, but leaves nothing."""
+        variables = self.variables(folder, own_variables(self.options.variables))
+        return self.launcher.command(len(hosts) or 1, variables, words, ",".join(hosts), self.options.mpirun_args)
 
 
 def show_commands(commands, folder, is_script, has_key):
@@ -386,9 +422,40 @@ def run_twins(options, folder, commands):
     return summary, lambda: summary.record(commands)
 
 
+def hosts_of_job(options):
+    """Names, or none: the job is for this host."""
+    named = [host for text in (options.hosts, *options.hosts_of_twin) for host in text.split(",") if host]
+    return list(dict.fromkeys(named)) or uci_preflight.batch_hosts()
+
+
+def preflight(options):
+    """Ask the nodes. Returns the exit code."""
+    starter, hosts = Starter(options), hosts_of_job(options)
+    place = (options.folder.absolute().parent if options.folder else default_place())
+    library = starter.attached.get("LD_PRELOAD", "").partition(":")[0]
+    try:
+        folder = Path(tempfile.mkdtemp(prefix=".uci-preflight-", dir=place))
+    except OSError as error:
+        raise JobError(f"cannot make a folder in {place}: {error.strerror}; give --folder another one") from error
+    try:
+        with uci_key.key_file(folder) if starter.makes_key else contextlib.nullcontext():
+            asked, findings = uci_preflight.preflight(hosts or [socket.gethostname()],
+                                                      lambda names, words: starter.command_of_nodes(folder, names if hosts else [], words),
+                                                      [uci_job.find_tool("uci_info") or "uci_info", library, starter.launcher.path, str(folder)],
+                                                      options.ranks, place)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    if options.json:
+        write_json(options.json, uci_preflight.record(asked, findings))
+    uci_preflight.show(asked, findings, sys.stderr if options.json == "-" else sys.stdout)
+    return 1 if any(finding.is_bad for finding in findings) else 0
+
+
 def main():
     """Returns the exit code."""
     options = parse_arguments()
+    if options.preflight:
+        return preflight(options)
     folder = (options.folder or default_folder()).absolute()
     starter = Starter(options)
     commands = [starter.command(folder, twin) for twin in range(options.twins)] if options.twins else [starter.command(folder)]
