@@ -23,10 +23,15 @@ static uint64_t now_ms(void)
 }
 
 /* Without UCP_FEATURE_TAG it is none of UCI's workers */
-static void open_other(uint64_t features)
+static void open_other_with(uint64_t features, ucs_thread_mode_t mode)
 {
     other_context = ut_context_create(features);
-    other         = ut_worker_create(other_context);
+    other         = ut_worker_create_with(other_context, mode);
+}
+
+static void open_other(uint64_t features)
+{
+    open_other_with(features, UCS_THREAD_MODE_SINGLE);
 }
 
 static void close_other(void)
@@ -324,10 +329,15 @@ static void *exchange_in_thread(void *argument)
     return NULL;
 }
 
-/* Of workers that any thread may use, one at a time (SINGLE is the thread's that made it) */
+/* Of workers that any thread may use, one at a time (SINGLE is the thread's that made it, by which UCX 1.18 stands) */
 static void open_serialized(ut_pair_t *pair)
 {
     ut_pair_open_with(pair, UCP_FEATURE_TAG, UCS_THREAD_MODE_SERIALIZED);
+}
+
+static void open_other_serialized(void)
+{
+    open_other_with(UCP_FEATURE_RMA, UCS_THREAD_MODE_SERIALIZED);
 }
 
 /* Each worker has one thread at a time; the pair's goes from thread to thread */
@@ -338,7 +348,7 @@ static void threads_of_their_own(void)
     int round;
 
     open_serialized(&pair);
-    open_other(UCP_FEATURE_RMA);
+    open_other_serialized();
     ut_exchange(&pair, 8, TAG + 1);
     threads_end = false;
     pthread_create(&waiting, NULL, wait_in_thread, other);
@@ -375,7 +385,7 @@ static void threads_in_turn(void)
     int i;
 
     open_serialized(&pair);
-    open_other(UCP_FEATURE_RMA);
+    open_other_serialized();
     threads_end = false;
     pthread_create(&waiting, NULL, wait_in_thread, other);
     for (i = 0; i < 4; ++i) {

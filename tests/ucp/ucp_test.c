@@ -183,12 +183,16 @@ static ucp_worker_h ut_worker_create_as(ucp_context_h context, const ucp_worker_
     return worker;
 }
 
-ucp_worker_h ut_worker_create(ucp_context_h context)
+ucp_worker_h ut_worker_create_with(ucp_context_h context, ucs_thread_mode_t mode)
 {
-    ucp_worker_params_t params = {.field_mask  = UCP_WORKER_PARAM_FIELD_THREAD_MODE,
-                                  .thread_mode = UCS_THREAD_MODE_SINGLE};
+    ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE, .thread_mode = mode};
 
     return ut_worker_create_as(context, &params);
+}
+
+ucp_worker_h ut_worker_create(ucp_context_h context)
+{
+    return ut_worker_create_with(context, UCS_THREAD_MODE_SINGLE);
 }
 
 ucp_ep_h ut_ep_create(ucp_worker_h from, ucp_worker_h to)

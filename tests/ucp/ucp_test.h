@@ -106,7 +106,8 @@ typedef struct ut_pair {
 extern unsigned ut_inits, ut_cleanups; /**< calls of request_init, request_cleanup */
 
 ucp_context_h ut_context_create(uint64_t features);
-ucp_worker_h ut_worker_create(ucp_context_h context);
+ucp_worker_h ut_worker_create(ucp_context_h context); /**< for this thread alone */
+ucp_worker_h ut_worker_create_with(ucp_context_h context, ucs_thread_mode_t mode);
 ucp_ep_h ut_ep_create(ucp_worker_h from, ucp_worker_h to);
 void ut_ep_close(ut_pair_t *pair, ucp_ep_h ep);
 

@@ -13,21 +13,22 @@
 #define UCI_UCX_EAGER_AUTO      (8ul << 10)
 #define UCI_UCX_EAGER_FAST_AUTO (256ul << 10)
 
-/* A value such as "auto", "inf", "8kb", "intra:1k,inter:2k" (the largest counts) */
-static size_t uci_ucx_config_size(const char *value, size_t automatic)
+/* A value such as "auto", "inf", "8kb", "intra:1k,inter:auto" (the largest counts). @a is_set_p: no part of it is left to UCX */
+static size_t uci_ucx_config_size(const char *value, size_t automatic, bool *is_set_p)
 {
     char text[128], *item, *rest, *colon;
     size_t size, max = 0;
 
+    *is_set_p = true;
     snprintf(text, sizeof(text), "%s", value);
     for (item = strtok_r(text, ", \n", &rest); item != NULL; item = strtok_r(NULL, ", \n", &rest)) {
         colon = strchr(item, ':');
         item  = (colon != NULL) ? colon + 1 : item;
         if (strcasecmp(item, "inf") == 0) {
-            return SIZE_MAX;
-        }
-        if (strcasecmp(item, "auto") == 0) {
-            size = automatic;
+            size = SIZE_MAX;
+        } else if (strcasecmp(item, "auto") == 0) {
+            size      = automatic;
+            *is_set_p = false;
         } else if (uci_parse_size(item, false, &size) != UCI_OK) {
             continue;
         }
@@ -71,25 +72,26 @@ static bool uci_ucx_config_get(const char *text, const char *name, char *value, 
     return true;
 }
 
+void uci_ucx_config_read_thresholds(const char *text, uci_ucx_thresholds_t *thresholds_p)
+{
+    char value[128];
+    bool is_set;
+
+    *thresholds_p = (uci_ucx_thresholds_t){.eager = UCI_UCX_EAGER_AUTO, .eager_fast = UCI_UCX_EAGER_FAST_AUTO};
+    if (uci_ucx_config_get(text, "_RNDV_SEND_NBR_THRESH=", value, sizeof(value))) {
+        thresholds_p->eager_fast = uci_ucx_config_size(value, UCI_UCX_EAGER_FAST_AUTO, &is_set);
+    }
+    if (uci_ucx_config_get(text, "_RNDV_THRESH=", value, sizeof(value))) {
+        /* a size that the user sets counts for all sends */
+        thresholds_p->eager      = uci_ucx_config_size(value, UCI_UCX_EAGER_AUTO, &thresholds_p->is_set);
+        thresholds_p->eager_fast = uci_ucx_config_size(value, thresholds_p->eager_fast, &thresholds_p->is_set);
+    }
+}
+
 void uci_ucx_config_thresholds(const ucp_config_t *config, uci_ucx_thresholds_t *thresholds_p)
 {
     char *text = uci_ucx_config_text(config);
-    char value[128];
 
-    thresholds_p->eager      = UCI_UCX_EAGER_AUTO;
-    thresholds_p->eager_fast = UCI_UCX_EAGER_FAST_AUTO;
-    thresholds_p->is_set     = false;
-    if (text == NULL) {
-        return;
-    }
-    if (uci_ucx_config_get(text, "_RNDV_SEND_NBR_THRESH=", value, sizeof(value))) {
-        thresholds_p->eager_fast = uci_ucx_config_size(value, UCI_UCX_EAGER_FAST_AUTO);
-    }
-    if (uci_ucx_config_get(text, "_RNDV_THRESH=", value, sizeof(value)) && (strcmp(value, "auto") != 0)) {
-        /* a size that the user sets counts for all sends */
-        thresholds_p->eager      = uci_ucx_config_size(value, UCI_UCX_EAGER_AUTO);
-        thresholds_p->eager_fast = thresholds_p->eager;
-        thresholds_p->is_set     = true;
-    }
+    uci_ucx_config_read_thresholds((text != NULL) ? text : "", thresholds_p);
     free(text);
 }
