@@ -98,10 +98,13 @@ static void uci_close_begin(uci_close_t *closing)
     }
 }
 
+/* Also if nothing is to be asked, and its BYE is waited for: it may be lost, and to who has said it LEAVE, said again, says so */
 static bool uci_close_is_unanswered(const uci_close_t *closing)
 {
-    return closing->last && (closing->ep != NULL) && !closing->given_up && (closing->round > 0) && !closing->answered &&
-           !uci_conversation_is_gone(&closing->peer->conversation);
+    const uci_conversation_t *conversation = &closing->peer->conversation;
+
+    return closing->last && (closing->ep != NULL) && !closing->given_up && !uci_conversation_is_gone(conversation) &&
+           (uci_conversation_is_waiting(conversation) || ((closing->round > 0) && !closing->answered));
 }
 
 static uint64_t uci_close_ask_time(const uci_close_t *closing)
@@ -198,8 +201,8 @@ static bool uci_close_is_asking(uci_close_t *closing, bool late)
         }
         return !late;
     }
-    if ((closing->round == 0) && (peer->conversation.fins_told == peer->talk.fins_sent)) {
-        return false;
+    if ((closing->round == 0) && !uci_close_has_to_ask(peer)) {
+        return false; /* and so it stays, unless a peer that was gone is back */
     }
     if (!uci_conversation_is_leaving(&peer->conversation) && uci_close_is_lacking(peer)) {
         if (uci_process_time_ns() >= uci_close_ask_time(closing)) {
@@ -422,11 +425,12 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
         free(closing);
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    closing->ep   = ep;
-    closing->peer = peer;
-    closing->req  = req;
-    closing->last = uci_ep_is_last_of_user(ep);
-    ep->closing   = true;
+    closing->ep         = ep;
+    closing->peer       = peer;
+    closing->req        = req;
+    closing->last       = uci_ep_is_last_of_user(ep);
+    closing->asked_time = uci_process_time_ns();
+    ep->closing         = true;
     uci_list_add_tail(&worker->conn.closing, &closing->link);
     uci_worker_work_begins(worker);
 

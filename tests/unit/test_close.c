@@ -85,6 +85,36 @@ Test(close, a_leave_that_has_crossed_our_bye)
     net_clock = 0;
 }
 
+/* It has said LEAVE, and we, who close as well, have nothing to ask: its BYE is waited for, and may be lost */
+Test(close, a_bye_that_does_not_come)
+{
+    uci_peer_t *peer         = net_nodes[0].ep->peer;
+    uci_worker_t *worker     = peer->worker;
+    const uint64_t report[2] = {0};
+    const uci_am_hdr_t leave = {.type = UCI_AM_LEAVE}, bye = {.type = UCI_AM_BYE};
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t closing;
+
+    net_clock = 1000000000000ul;
+    take(peer, &leave, report, sizeof(report));
+    closing = uci_ep_close(net_nodes[0].ep, &param);
+    cr_assert(UCS_PTR_IS_PTR(closing));
+    cr_expect_eq(peer->conversation.state, UCI_CLOSING_WAITING);
+    net_clock += 200 * TALK_MS;
+    uci_close_ask_again(worker, net_clock, false);
+    cr_expect(talk_count(1, UCI_AM_LEAVE) == 0, "it may be on its way");
+    net_clock += 100 * TALK_MS;
+    uci_close_ask_again(worker, net_clock, false);
+    cr_expect(talk_count(1, UCI_AM_LEAVE) == 1, "LEAVE has it come again");
+    uci_close_ask_again(worker, net_clock, true);
+    cr_expect(talk_count(1, UCI_AM_LEAVE) == 2, "at once, if something was damaged");
+    take(peer, &bye, report, sizeof(report));
+    uci_close_progress(worker);
+    cr_expect(uci_conversation_is_left(&peer->conversation));
+    net_clock       = 0;
+    net_nodes[0].ep = NULL;
+}
+
 /* Nothing is missing, and it was us who asked: to say so would take a new connection too. Who asks himself is told: his log waits for it */
 Test(close, an_answer_to_who_has_closed)
 {
