@@ -53,15 +53,20 @@ def cell_text(state, match):
     return "; ".join(words) or "-"
 
 
-def conversation():
-    """(first line, table) of the conversation: a line for each state, a column for each event."""
+def read_conversation():
+    """(names of its events, [(state, [match of CELL for each event])])."""
     text = CONVERSATION.read_text()
     names = text_of_list(text, "uci_conversation_events")
-    head = f"| | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}\n"
-    rows = [(match.group(1), [cell_text(match.group(1), cell) for cell in CELL.finditer(match.group(2))])
-            for match in STATE.finditer(text)]
+    rows = [(match.group(1), list(CELL.finditer(match.group(2)))) for match in STATE.finditer(text)]
     assert rows and all(len(cells) == len(names) for _, cells in rows), "conversation.c's table is not read as it is"
-    return head, head + "".join(f"| {words_of(state)} | {' | '.join(cells)} |\n" for state, cells in rows)
+    return names, rows
+
+
+def conversation():
+    """(first line, table) of the conversation: a line for each state, a column for each event."""
+    names, rows = read_conversation()
+    head = f"| | {' | '.join(names)} |\n|{'---|' * (len(names) + 1)}\n"
+    return head, head + "".join(f"| {words_of(state)} | {' | '.join(cell_text(state, cell) for cell in cells)} |\n" for state, cells in rows)
 
 
 def text_of_list(text, name):
@@ -88,4 +93,5 @@ def main():
     sys.exit(1 if failed else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()
