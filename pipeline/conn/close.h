@@ -29,7 +29,8 @@
  *
  *     ASKING     LEAVE has been sent, and is repeated until MISSING answers it; then again, as long as there is a frame that is not
  *                acknowledged, or a message that our user takes for sent and the peer has not finished
- *     ENDING     waits until nothing is fetched or read, and UCX has let go of all messages
+ *     ENDING     waits until nothing is fetched or read, UCX has let go of all messages, and a peer that waits for us has said BYE, which is
+ *                asked for by LEAVE after a while: it may be lost
  *     FLUSHING   UCX closes its endpoint; when both sides have said BYE what it still waits for is of no use
  *
  * A side answers LEAVE as long as it has not said BYE itself, closing or not; after that, one that is repeated, by another BYE. If both leave, neither will receive anything
