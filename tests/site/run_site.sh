@@ -13,7 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 build=$(realpath "${1:-$uci_root/build}")
 work=$(mktemp -d)
 site=$work/prefix/share/uci
-quick_build=(-Db_lto=false -Doptimization=1 -Dwerror=false) # gcc warns at -O1 of what it sees less of; build/ has no warnings
+quick_build=(-Db_lto=false -Doptimization=1)
 unset UCI_CONFIG_FILE
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tools/checks.sh
@@ -140,7 +140,7 @@ main() {
     esac
     check "meson install lands what docs/admin.md lists" python3 "$uci_root/tests/site/install_list.py" "$build"
     check "an installation without tests" install_here
-    version=$(sed -n "s/^ *version: '\(.*\)',/\1/p" "$uci_root/meson.build")
+    version=$(uci_version)
     check "uci.conf: each setting with its default" example_parses
     check "uci.conf: sets nothing as it is" example_is_inert
     for tool in "$work"/prefix/bin/uci_*; do
