@@ -29,7 +29,7 @@ suites=(
     "report     + 1min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
     "live       + 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
-    "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, and the table of UCX's functions"
+    "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, the table of UCX's functions, and versions"
     "format     + 5s   clang-format on C, shellcheck on scripts"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "mpi        * 2min real programs under Open MPI and MPICH, over every transport; in short"
@@ -84,6 +84,7 @@ suite_layers() {
     python3 "$uci_root/tests/layering.py" "$build" || status=1
     python3 "$uci_root/tests/call_surface.py" "$build" || status=1
     python3 "$uci_root/tests/doc_tables.py" || status=1
+    python3 "$uci_root/tests/versions.py" || status=1
     /usr/bin/python3 "$uci_root/tests/ownership.py" "$build" || status=1
     return "$status"
 }

@@ -51,6 +51,16 @@ is_in_manual() {
     done <"$work/options"
 }
 
+# The words are in one file; what C has compiled in is the same
+version_line() {
+    [ "$(cat "$site/version.txt")" = "$1 ($("$2" -v | sed -n 's/^revision: //p')), protocol $("$2" -v | sed -n 's/^protocol: //p'), built with UCX $(
+        pkg-config --modversion ucx)" ]
+}
+
+says_version() {
+    [ "$("$1" --version)" = "${1##*/} (UCI) $(cat "$site/version.txt")" ]
+}
+
 completes() {
     local tool=$1 option found
     PATH=$work/prefix/bin:$PATH
@@ -143,10 +153,12 @@ main() {
     version=$(uci_version)
     check "uci.conf: each setting with its default" example_parses
     check "uci.conf: sets nothing as it is" example_is_inert
+    check "version.txt: version, revision, protocol and UCX, as uci_info has them" version_line "$version" "$work/prefix/bin/uci_info"
     for tool in "$work"/prefix/bin/uci_*; do
         [[ ${tool##*/} != *.* ]] || continue
         check "completion of ${tool##*/} is its --help" completes "${tool##*/}"
         check "manual page of ${tool##*/} has what --help has" is_in_manual "$tool"
+        check "${tool##*/} --version" says_version "$tool"
     done
     check "pkg-config: the library" pkg_config preload "$work/prefix/lib/libucx_integrity.so"
     check "pkg-config: the folder for UCX" pkg_config ucx_plugin_path "$work/prefix/lib/uci"
