@@ -151,6 +151,7 @@ main() {
     check "meson install lands what docs/admin.md lists" python3 "$uci_root/tests/site/install_list.py" "$build"
     check "an installation without tests" install_here
     version=$(uci_version)
+    check "uci.spdx.json: of the form of SPDX, and what files need and open" python3 "$uci_root/tests/site/check_sbom.py" "$work/prefix"
     check "uci.conf: each setting with its default" example_parses
     check "uci.conf: sets nothing as it is" example_is_inert
     check "version.txt: version, revision, protocol and UCX, as uci_info has them" version_line "$version" "$work/prefix/bin/uci_info"
