@@ -28,7 +28,7 @@ suites=(
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "report     + 1min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
     "live       + 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
-    "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests, what is in it (SPDX), ABIs"
+    "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests, what is in it (SPDX), two versions and a link, ABIs"
     "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, the table of UCX's functions, and versions"
     "format     + 5s   clang-format on C, shellcheck on scripts"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
@@ -148,6 +148,7 @@ suite_report() {
 suite_site() {
     local status=0
     "$uci_root/tests/site/run_site.sh" "$build" || status=1
+    "$uci_root/tests/site/run_upgrade.sh" "$build" || status=1
     "$uci_root/tests/abi/run_abi.sh" "$build" || status=1
     return "$status"
 }
