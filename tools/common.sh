@@ -117,6 +117,13 @@ uci_version() {
     sed -n "s/^ *version: '\(.*\)',\$/\1/p" "$uci_root/meson.build"
 }
 
+# copy_sources DIR: a copy of the sources, committed or about to be, without the repository.
+copy_sources() {
+    mkdir -p "$1"
+    git -C "$uci_root" -c safe.directory="$uci_root" ls-files -z --cached --others --exclude-standard |
+        tar -C "$uci_root" --null -T - -c | tar -x -C "$1"
+}
+
 # found_here: what Meson's findings depend on: the compiler's version, its own, and all that pkg-config knows, with size and time.
 found_here() {
     local dirs

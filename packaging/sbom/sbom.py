@@ -5,7 +5,8 @@
 usage: packaging/sbom/sbom.py --table
        packaging/sbom/sbom.py FILE VERSION REVISION TIME PART[,PART]... [COMPONENT=VERSION]...
 
-PARTs are what is built, COMPONENT=VERSION what Meson has found for it (packaging/meson.build): what was not there is not in the document. TIME is that of the commit, in seconds, and may be empty; SOURCE_DATE_EPOCH comes first, as reproducible builds want it.
+PARTs are what is built, COMPONENT=VERSION what Meson has found for it (packaging/meson.build): what was not there is not in the document.
+TIME is that of the commit, in seconds, and may be empty; SOURCE_DATE_EPOCH comes first, as reproducible builds want it.
 """
 import json
 import os

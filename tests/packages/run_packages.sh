@@ -49,14 +49,6 @@ build_dependencies() {
         sed '/^$/d; s/^debhelper-compat$/debhelper/'
 }
 
-# A copy of the sources, committed or about to be, without the repository
-copy_sources() {
-    rm -rf --one-file-system "$roots/build/src"
-    mkdir -p "$roots/build/src/uci"
-    git -C "$uci_root" -c safe.directory="$uci_root" ls-files -z --cached --others --exclude-standard |
-        tar -C "$uci_root" --null -T - -c | tar -x -C "$roots/build/src/uci"
-}
-
 make_roots() {
     local wanted
     mapfile -t wanted < <(build_dependencies)
@@ -66,7 +58,8 @@ make_roots() {
     make_debian "$debian" "$roots/use" "$logs/use.root.log" openmpi-bin libopenmpi-dev gcc libc6-dev pkg-config python3 ucx-utils \
         lmod bash-completion ca-certificates
     cp -L /etc/resolv.conf /etc/hosts "$roots/use/etc/"
-    copy_sources
+    rm -rf --one-file-system "$roots/build/src"
+    copy_sources "$roots/build/src/uci"
 }
 
 build_debian() {

@@ -15,6 +15,7 @@ trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
 limited=("$uci_root/tests/watchdog.sh" 60)
+run=("$work/uci/current/bin/uci_run" -v --mpi mpich -n 2 --require --folder "$work/job")
 protocol=$(sed -n 's/^#define UCI_PROTOCOL_VERSION \([0-9]*\)$/\1/p' "$uci_root/pipeline/base/wire.h")
 unset "${!UCI_@}" LD_PRELOAD UCX_PLUGIN_PATH
 export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE='' UCX_TLS=posix,self MPIR_CVAR_NOLOCAL=1
@@ -34,12 +35,12 @@ install_old() {
     meson install -C "$build" --no-rebuild --destdir "$work/dest" && mkdir "$work/uci" && mv "$work/dest/$prefix" "$work/uci/old"
 }
 
-# Files of the sources, committed or about to be, and one number of theirs
+# The same sources, but for one number
 install_new() {
-    mkdir "$work/sources" "$work/uci/new" &&
-        git -C "$uci_root" -c safe.directory="$uci_root" ls-files -z --cached --others --exclude-standard | tar -C "$uci_root" --null -T - -c | tar -xC "$work/sources" &&
+    mkdir "$work/uci/new" && copy_sources "$work/sources" &&
         sed -i "s/^\(#define UCI_PROTOCOL_VERSION\) .*/\1 $((protocol + 1))/" "$work/sources/pipeline/base/wire.h" &&
-        meson setup -Dtests=disabled -Dtools=disabled -Db_lto=false -Doptimization=0 "$work/build" "$work/sources" && ninja -C "$work/build" libucx_integrity.so &&
+        meson setup -Dtests=disabled -Dtools=disabled -Db_lto=false -Doptimization=0 "$work/build" "$work/sources" &&
+        ninja -C "$work/build" libucx_integrity.so &&
         cp -a "$work/uci/old/." "$work/uci/new" && mv "$work/build/libucx_integrity.so" "$(library new)"
 }
 
@@ -82,13 +83,16 @@ while_moved() {
     return "$status"
 }
 
+# By one of the two, whoever comes first
 refused() {
-    grep -qE "refuses a peer: it speaks protocol version ($protocol of UCI, this one speaks $((protocol + 1))|$((protocol + 1)) of UCI, this one speaks $protocol); start all ranks with the same build" "$work/said"
+    local next=$((protocol + 1))
+    grep -qE "refuses a peer: it speaks protocol version ($protocol of UCI, this one speaks $next|$next of UCI, this one speaks $protocol); \
+start all ranks with the same build" "$work/said"
 }
 
 mixed() {
-    ! "${limited[@]}" mpirun.mpich -n 1 -env LD_PRELOAD "$(library old)" "$work/pairs" : -n 1 -env LD_PRELOAD "$(library new)" "$work/pairs" >"$work/said" 2>&1 &&
-        cat "$work/said" && refused
+    ! "${limited[@]}" mpirun.mpich -n 1 -env LD_PRELOAD "$(library old)" "$work/pairs" : \
+                                   -n 1 -env LD_PRELOAD "$(library new)" "$work/pairs" >"$work/said" 2>&1 && refused
 }
 
 link_in_variable() {
@@ -102,9 +106,7 @@ says_one_version() {
 
 whole() {
     rm -rf "$work/job"
-    "${limited[@]}" "$work/uci/current/bin/uci_run" -v --mpi mpich -n 2 --require --folder "$work/job" "$work/pairs" >"$work/said" 2>&1
-    cat "$work/said"
-    says_one_version "$1"
+    "${limited[@]}" "${run[@]}" "$work/pairs" >"$work/said" 2>&1 && says_one_version "$1"
 }
 
 main() {
@@ -117,7 +119,7 @@ main() {
     check "one of another protocol, in a folder of its own" install_new
     check "a program" make_program
     check "a job of both is refused, and told why" mixed
-    check "uci_run by the link keeps its version while the link is moved" while_moved "$work/uci/current/bin/uci_run" -v --mpi mpich -n 2 --require --folder "$work/job" "$work/late"
+    check "uci_run by the link keeps its version while the link is moved" while_moved "${run[@]}" "$work/late"
     check "... by naming its folder" says_one_version old
     check "a variable that names the link mixes versions, and is refused" link_in_variable
     check "the next job has the new one" whole new
