@@ -44,13 +44,14 @@ install_new() {
         cp -a "$work/uci/old/." "$work/uci/new" && mv "$work/build/libucx_integrity.so" "$(library new)"
 }
 
-# The second rank waits until the link has been moved; then it is what it would have been
+# The second rank waits until the link has been moved; then it is what it would have been. What ranks say goes to a file of their own: mpirun may
+# lose it when they abort (one job of twenty)
 make_program() {
     mpicc.mpich -std=gnu11 -O1 "$uci_root/tests/tools/pairs.c" -o "$work/pairs" && cat >"$work/late" <<END
 #!/bin/bash
 echo \$\$ >"$work/\$PMI_RANK.started"
 [ "\$PMI_RANK" -eq 0 ] || while [ ! -e "$work/moved" ]; do sleep 0.1; done
-exec "$work/pairs"
+exec "$work/pairs" 2>>"$work/ranks"
 END
     chmod +x "$work/late"
 }
@@ -70,7 +71,7 @@ both_started() {
 # while_moved COMMAND...: run it, and lead the link from old to new as soon as its ranks have started
 while_moved() {
     local status=0
-    rm -f "$work"/*.started "$work/moved"
+    rm -f "$work"/*.started "$work/moved" "$work/ranks"
     lead_to old
     "${limited[@]}" "$@" >"$work/said" 2>&1 &
     while ! both_started 2>/dev/null && kill -0 $!; do
@@ -87,12 +88,12 @@ while_moved() {
 refused() {
     local next=$((protocol + 1))
     grep -qE "refuses a peer: it speaks protocol version ($protocol of UCI, this one speaks $next|$next of UCI, this one speaks $protocol); \
-start all ranks with the same build" "$work/said"
+start all ranks with the same build" "$work/ranks"
 }
 
 mixed() {
-    ! "${limited[@]}" mpirun.mpich -n 1 -env LD_PRELOAD "$(library old)" "$work/pairs" : \
-                                   -n 1 -env LD_PRELOAD "$(library new)" "$work/pairs" >"$work/said" 2>&1 && refused
+    touch "$work/moved"
+    ! "${limited[@]}" mpirun.mpich -n 1 -env LD_PRELOAD "$(library old)" "$work/late" : -n 1 -env LD_PRELOAD "$(library new)" "$work/late" && refused
 }
 
 link_in_variable() {
