@@ -28,8 +28,8 @@ suites=(
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "report     + 1min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
     "live       + 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
-    "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests"
-    "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, and the table of UCX's functions"
+    "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests, what is in it (SPDX), two versions and a link, ABIs"
+    "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, the table of UCX's functions, and versions"
     "format     + 5s   clang-format on C, shellcheck on scripts"
     "tools      * 2min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "mpi        * 2min real programs under Open MPI and MPICH, over every transport; in short"
@@ -53,7 +53,7 @@ suites=(
     "osu        - 30min OSU's micro-benchmarks from the source at \$UCI_OSU_SOURCE (not in Debian), both MPIs and OpenSHMEM, looking at their bytes; the same ways"
     "compat     - 40min Debian trixie and sid in root folders: their UCX, compilers and MPIs (root; network once)"
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
-    "packages   - 8min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network)"
+    "packages   - 15min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network); two builds of a commit are the same bytes"
     "programs   - 10min programs from Debian, unmodified: NetPIPE, LAMMPS, UCX's examples and ucx_perftest; plain, with UCI, with faults"
     "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
     "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
@@ -85,6 +85,7 @@ suite_layers() {
     python3 "$uci_root/tests/layering.py" "$build" || status=1
     python3 "$uci_root/tests/call_surface.py" "$build" || status=1
     python3 "$uci_root/tests/doc_tables.py" || status=1
+    python3 "$uci_root/tests/versions.py" || status=1
     /usr/bin/python3 "$uci_root/tests/ownership.py" "$build" || status=1
     return "$status"
 }
@@ -147,7 +148,11 @@ suite_report() {
 }
 
 suite_site() {
-    "$uci_root/tests/site/run_site.sh" "$build"
+    local status=0
+    "$uci_root/tests/site/run_site.sh" "$build" || status=1
+    "$uci_root/tests/site/run_upgrade.sh" "$build" || status=1
+    "$uci_root/tests/abi/run_abi.sh" "$build" || status=1
+    return "$status"
 }
 
 suite_mpi() {
@@ -218,7 +223,10 @@ suite_fresh() {
 }
 
 suite_packages() {
-    "$uci_root/tests/packages/run_packages.sh"
+    local status=0
+    "$uci_root/tests/packages/run_packages.sh" || status=1
+    "$uci_root/tests/reproducible/run_reproducible.sh" || status=1
+    return "$status"
 }
 
 suite_programs() {

@@ -112,6 +112,18 @@ must_step() {
     die "failed: $1 (whole log: $2)"
 }
 
+# uci_version: that of the sources.
+uci_version() {
+    sed -n "s/^ *version: '\(.*\)',\$/\1/p" "$uci_root/meson.build"
+}
+
+# copy_sources DIR: a copy of the sources, committed or about to be, without the repository.
+copy_sources() {
+    mkdir -p "$1"
+    git -C "$uci_root" -c safe.directory="$uci_root" ls-files -z --cached --others --exclude-standard |
+        tar -C "$uci_root" --null -T - -c | tar -x -C "$1"
+}
+
 # found_here: what Meson's findings depend on: the compiler's version, its own, and all that pkg-config knows, with size and time.
 found_here() {
     local dirs
@@ -123,18 +135,20 @@ found_here() {
 
 # configure_uci DIR [MESON OPTION...]: unless it was done with what is there now. Packages that came since, such as an MPI's headers,
 # change what is built. Meson remembers what it has found, so it is made to look at everything again: with a memory that it can't
-# read it starts from scratch, and keeps the options and what was built. What another compiler has built goes.
+# read it starts from scratch, and keeps the options and what was built. What another compiler has built goes. A warning is an error where
+# CI_WERROR is true, as in CI: whoever has a newer compiler must be able to build.
 configure_uci() {
     local dir=$1 stamp=$1/configured-with found again=()
     shift
-    found=$(found_here)
+    found=$(found_here; say "werror ${CI_WERROR:-false}")
     if [ -f "$dir/build.ninja" ]; then
         [ "$found" != "$(cat "$stamp" 2>/dev/null)" ] || return 0
         [ ! -f "$stamp" ] || [ "$(head -n 1 "$stamp")" = "${found%%$'\n'*}" ] || ninja -C "$dir" -t clean >/dev/null
         : >"$dir/meson-private/coredata.dat"
         again=(--reconfigure)
     fi
-    must_step "configuring ${dir##*/}/" "$dir/configure.log" meson setup ${again[@]+"${again[@]}"} "$@" "$dir" "$uci_root"
+    must_step "configuring ${dir##*/}/" "$dir/configure.log" meson setup ${again[@]+"${again[@]}"} \
+        "-Dwerror=${CI_WERROR:-false}" "$@" "$dir" "$uci_root"
     say "$found" >"$stamp"
 }
 

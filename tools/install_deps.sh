@@ -25,7 +25,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
                 libucx-dev libibverbs-dev libxxhash-dev libisal-dev libssl-dev libcriterion-dev libjansson-dev libncurses-dev)
 [ "$(uname -m)" != x86_64 ] || packages_build+=(libipsec-mb-dev) # there is none for others
-packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils
+packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils abigail-tools
                g++ gfortran openssh-client openssh-server
                python3 python3-mpi4py python3-prometheus-client python3-clang clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2 nftables openssl procps)
 packages_report=(python3 python3-jinja2 node-d3-axis node-d3-scale node-d3-selection elfutils)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "options.h"
+#include "version_line.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -35,7 +36,7 @@ static void uci_option_take(const uci_option_t *option)
     }
 }
 
-void uci_options_read(int argc, char **argv, const uci_option_t *options, const char *help, const char *version)
+void uci_options_read(int argc, char **argv, const uci_option_t *options, const char *help)
 {
     struct option names[UCI_OPTIONS_MAX + 3] = {{"help", no_argument, NULL, 'h'}, {"version", no_argument, NULL, 'V'}};
     char letters[(3 * UCI_OPTIONS_MAX) + 2] = "h", *end = letters + 1;
@@ -60,7 +61,7 @@ void uci_options_read(int argc, char **argv, const uci_option_t *options, const 
             fputs(help, stdout);
             exit(EXIT_SUCCESS);
         case 'V':
-            puts(version);
+            printf("%s (UCI) %s\n", program_invocation_short_name, UCI_VERSION_LINE);
             exit(EXIT_SUCCESS);
         case '?': /* getopt has said what is wrong */
             fprintf(stderr, "Try '%s --help'.\n", program_invocation_short_name);

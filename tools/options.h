@@ -25,6 +25,6 @@ typedef struct uci_option {
  * Read the options of a command line; what follows them begins at `optind`. Ends the process if it asks for help or version, or is wrong.
  * @param options  behind the last one comes one that has neither name nor letter.
  */
-void uci_options_read(int argc, char **argv, const uci_option_t *options, const char *help, const char *version);
+void uci_options_read(int argc, char **argv, const uci_option_t *options, const char *help);
 
 #endif

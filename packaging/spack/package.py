@@ -35,7 +35,7 @@ class Uci(MesonPackage):
 
     def meson_args(self):
         tools = "enabled" if self.spec.satisfies("+tools") else "disabled"
-        return ["-Dtests=disabled", "-Dwerror=false", f"-Dtools={tools}"]
+        return ["-Dtests=disabled", f"-Dtools={tools}"]
 
     def setup_run_environment(self, env):
         # `spack load uci` switches it on; UCX opens the library by itself from 1.22 on

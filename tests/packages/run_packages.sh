@@ -23,6 +23,7 @@ optimize='' debian=bookworm keep='' reuse=''
 roots=${UCI_PACKAGES_DIR:-/var/cache/uci-packages}
 logs=$uci_root/build/packages-logs
 library=/usr/lib/x86_64-linux-gnu/libucx_integrity.so
+version=$(uci_version)
 passed=0 failed=0
 
 remove_roots() {
@@ -48,14 +49,6 @@ build_dependencies() {
         sed '/^$/d; s/^debhelper-compat$/debhelper/'
 }
 
-# A copy of the sources, committed or about to be, without the repository
-copy_sources() {
-    rm -rf --one-file-system "$roots/build/src"
-    mkdir -p "$roots/build/src/uci"
-    git -C "$uci_root" -c safe.directory="$uci_root" ls-files -z --cached --others --exclude-standard |
-        tar -C "$uci_root" --null -T - -c | tar -x -C "$roots/build/src/uci"
-}
-
 make_roots() {
     local wanted
     mapfile -t wanted < <(build_dependencies)
@@ -65,7 +58,8 @@ make_roots() {
     make_debian "$debian" "$roots/use" "$logs/use.root.log" openmpi-bin libopenmpi-dev gcc libc6-dev pkg-config python3 ucx-utils \
         lmod bash-completion ca-certificates
     cp -L /etc/resolv.conf /etc/hosts "$roots/use/etc/"
-    copy_sources
+    rm -rf --one-file-system "$roots/build/src"
+    copy_sources "$roots/build/src/uci"
 }
 
 build_debian() {
@@ -116,7 +110,7 @@ use_debian() {
     check use "a program is built with libuci-dev" "gcc -o /src/buffer /usr/share/doc/libuci-dev/examples/buffer.c \$(pkg-config --cflags --libs uci) && /src/buffer"
     check use "Lmod: module load uci, and the other one" \
         "source /etc/profile.d/lmod.sh && module use /usr/share/uci/modulefiles && module load uci && [ \"\$LD_PRELOAD\" = $library ] &&
-         module unload uci && module load uci/0.1.0-plugin && [ \"\$UCX_PLUGIN_PATH\" = ${library%/*}/uci ] && [ -z \"\${LD_PRELOAD:-}\" ]"
+         module unload uci && module load uci/$version-plugin && [ \"\$UCX_PLUGIN_PATH\" = ${library%/*}/uci ] && [ -z \"\${LD_PRELOAD:-}\" ]"
     check use "completion is found by the command's name" "shopt -s extglob; source /usr/share/bash-completion/bash_completion
         _completion_loader uci_tune; _uci_complete uci_tune --pl; [ \"\${COMPREPLY[*]}\" = --plot ]"
     check use "pkg-config tells the library" "[ \"\$(pkg-config --variable preload ucx_integrity)\" = $library ]"
@@ -135,8 +129,8 @@ END
 }
 
 build_rpm() {
-    check build "RPMs are built" "mkdir -p /root/rpmbuild/SOURCES && cd /src && rm -rf uci-0.1.0 && cp -a uci uci-0.1.0 &&
-        tar czf /root/rpmbuild/SOURCES/uci-0.1.0.tar.gz uci-0.1.0 &&
+    check build "RPMs are built" "mkdir -p /root/rpmbuild/SOURCES && cd /src && rm -rf uci-$version && cp -a uci uci-$version &&
+        tar czf /root/rpmbuild/SOURCES/uci-$version.tar.gz uci-$version &&
         rpmbuild -bb --nodeps --define 'meson_options -Db_lto=${lto:-false}' uci/packaging/rpm/uci.spec &&
         rpm -qlp /root/rpmbuild/RPMS/*/*.rpm | grep -q '/libucx_integrity.so'"
     check build "the recipes for Spack and EasyBuild are Python" \

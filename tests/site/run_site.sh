@@ -13,7 +13,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 build=$(realpath "${1:-$uci_root/build}")
 work=$(mktemp -d)
 site=$work/prefix/share/uci
-quick_build=(-Db_lto=false -Doptimization=1 -Dwerror=false) # gcc warns at -O1 of what it sees less of; build/ has no warnings
+quick_build=(-Db_lto=false -Doptimization=1)
 unset UCI_CONFIG_FILE
 trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tools/checks.sh
@@ -49,6 +49,16 @@ is_in_manual() {
         grep -qE -- "^\.It Fl (.*(,|Fl) )?${option#-}( |\$)" "$uci_root/docs/man/${1##*/}.1" ||
             { say "$1: $option is not in its manual page"; return 1; }
     done <"$work/options"
+}
+
+# The words are in one file; what C has compiled in is the same
+version_line() {
+    [ "$(cat "$site/version.txt")" = "$1 ($("$2" -v | sed -n 's/^revision: //p')), protocol $("$2" -v | sed -n 's/^protocol: //p'), built with UCX $(
+        pkg-config --modversion ucx)" ]
+}
+
+says_version() {
+    [ "$("$1" --version)" = "${1##*/} (UCI) $(cat "$site/version.txt")" ]
 }
 
 completes() {
@@ -140,13 +150,16 @@ main() {
     esac
     check "meson install lands what docs/admin.md lists" python3 "$uci_root/tests/site/install_list.py" "$build"
     check "an installation without tests" install_here
-    version=$(sed -n "s/^ *version: '\(.*\)',/\1/p" "$uci_root/meson.build")
+    version=$(uci_version)
+    check "uci.spdx.json: of the form of SPDX, and what files need and open" python3 "$uci_root/tests/site/check_sbom.py" "$work/prefix"
     check "uci.conf: each setting with its default" example_parses
     check "uci.conf: sets nothing as it is" example_is_inert
+    check "version.txt: version, revision, protocol and UCX, as uci_info has them" version_line "$version" "$work/prefix/bin/uci_info"
     for tool in "$work"/prefix/bin/uci_*; do
         [[ ${tool##*/} != *.* ]] || continue
         check "completion of ${tool##*/} is its --help" completes "${tool##*/}"
         check "manual page of ${tool##*/} has what --help has" is_in_manual "$tool"
+        check "${tool##*/} --version" says_version "$tool"
     done
     check "pkg-config: the library" pkg_config preload "$work/prefix/lib/libucx_integrity.so"
     check "pkg-config: the folder for UCX" pkg_config ucx_plugin_path "$work/prefix/lib/uci"

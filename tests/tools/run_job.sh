@@ -300,7 +300,7 @@ require_module() {
 }
 
 banner() {
-    says "UCI 0.1.0 on: 2 ranks, mode repair, digest auto" 0 "${limited[@]}" mpirun.mpich -np 2 -genv LD_PRELOAD "$library" -genv UCI_REQUIRE 1 \
+    says "UCI $(uci_version) on: 2 ranks, mode repair, digest auto" 0 "${limited[@]}" mpirun.mpich -np 2 -genv LD_PRELOAD "$library" -genv UCI_REQUIRE 1 \
         -genv UCI_BANNER 1 "$work/pairs.mpich" && [ "$(grep -c '^UCI ' "$work/said")" -eq 1 ]
 }
 

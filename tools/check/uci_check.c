@@ -9,7 +9,6 @@
 #include "check_pipe.h"
 #include "check_report.h"
 #include "util/parse_size.h"
-#include "version.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +39,7 @@ static const char uci_check_help[] =
         "  --json                 one JSON object on stdout\n"
         "  -q, --quiet            nothing but differences; no progress\n"
         "  -h, --help             show this help\n"
-        "  --version              show the version of UCI in one line\n"
+        "  --version              show version, revision, protocol and the UCX built with\n"
         "\n"
         "Exit status: 0 the same, 1 not the same, 2 not all could be read or compared, or wrong usage.\n"
         "\n"
@@ -406,7 +405,7 @@ int main(int argc, char **argv)
 
     options->form.digest = uci_digest_by_id(UCI_DIGEST_XXH3);
     options->rsh         = (rsh != NULL) ? rsh : options->rsh;
-    uci_options_read(argc, argv, uci_check_option_table, uci_check_help, "uci_check (UCI) " UCI_VERSION);
+    uci_options_read(argc, argv, uci_check_option_table, uci_check_help);
     if (optind == argc) {
         uci_check_exit_usage("sum, verify or compare?", "");
     }

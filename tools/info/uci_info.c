@@ -12,6 +12,7 @@
 #include "tune/rdma.h"
 #include "settings/settings.h"
 #include "version.h"
+#include "version_line.h"
 #include "base/wire.h"
 
 #include <dlfcn.h>
@@ -59,7 +60,7 @@ static const char uci_info_help[] =
         "                to change that. Exit status: 0 on, 1 off, 3 loaded and not protecting, 4 not known\n"
         "  --json        With --check: as JSON\n"
         "  -h, --help    Show this help\n"
-        "  --version     Show the version of UCI in one line\n"
+        "  --version     Show version, revision, protocol and the UCX built with, in one line\n"
         "\n"
         "Without options: -v -D.\n"
         "\n"
@@ -254,7 +255,7 @@ static int uci_info_show(unsigned show)
         return uci_info_check(show & UCI_INFO_JSON);
     }
     if (show & UCI_INFO_RELEASE) {
-        printf("uci_info (UCI) %s\n", UCI_VERSION);
+        printf("uci_info (UCI) %s\n", UCI_VERSION_LINE);
     }
     if (show & UCI_INFO_VERSION) {
         uci_info_print_version();

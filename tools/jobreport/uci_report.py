@@ -26,6 +26,7 @@ from jobreport.job import Job            # noqa: E402
 from jobreport.model import build_model  # noqa: E402
 from jobreport.page import D3_FOLDER, MissingError, render_page  # noqa: E402
 from jobreport.text import render_text                           # noqa: E402
+from uci_version import add_version                             # noqa: E402
 
 EPILOG = """
 exit status:
@@ -50,6 +51,7 @@ def parse_arguments():
     parser.add_argument("--worst", type=int, default=40, metavar="N", help="damaged messages shown in full (default 40)")
     parser.add_argument("--jobs", type=int, metavar="N", help="processes that read records (default: as many as cores)")
     parser.add_argument("--d3", default=D3_FOLDER, metavar="FOLDER", help=f"where D3 is (default {D3_FOLDER})")
+    add_version(parser)
     options = parser.parse_args()
     if options.worst < 1 or options.worst > 1000:
         parser.error("--worst must be from 1 to 1000")

@@ -24,6 +24,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parent.parent / "share/uci"))  # where it is installed; beside this file when built
 # pylint: disable=wrong-import-position
 import uci_job  # noqa: E402
+import uci_version  # noqa: E402
 from uci_job import JobError  # noqa: E402
 
 LATENCY_SIZES = "8,64,1k,8k,64k,1m"
@@ -399,6 +400,7 @@ def parse_arguments():
                         "instead of the table)")
     parser.add_argument("--csv", metavar="FILE", help="write every value")
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
+    uci_version.add_version(parser)
     options = parser.parse_args()
     for name, value in (QUICK if options.quick else NORMAL).items():
         if getattr(options, name) is None:

@@ -26,6 +26,7 @@ import uci_job  # noqa: E402
 import uci_key  # noqa: E402
 import uci_preflight  # noqa: E402
 import uci_twins  # noqa: E402
+import uci_version  # noqa: E402
 from uci_job import JobError  # noqa: E402
 from jobreport.counters import Counters  # noqa: E402
 from jobreport.ending import note_end  # noqa: E402
@@ -226,6 +227,7 @@ def parse_arguments():
     parser.add_argument("--json", metavar="FILE", help="write the summary as JSON ('-': on standard output)")
     parser.add_argument("-v", "--verbose", action="store_true", help="print the command line, as it can be pasted")
     parser.add_argument("--dry-run", action="store_true", help="print the command line and do nothing")
+    uci_version.add_version(parser)
     parser.add_argument("program", nargs="?", help="what each rank runs; without -n, what starts them; --preflight can do without")
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     options = parser.parse_args(name_signatures(sys.argv[1:]))

@@ -6,7 +6,6 @@
 #include "util/file.h"
 #include "options.h"
 #include "top_views.h"
-#include "version.h"
 
 #include <errno.h>
 #include <math.h>
@@ -42,7 +41,7 @@ static const char uci_top_usage[] =
         "  -i, --interval SEC   seconds between two looks (default 2, of --openmetrics 15); with --once: rates of so many\n"
         "                       seconds, and not since the processes began\n"
         "  -h, --help           this text\n"
-        "      --version        the version\n"
+        "      --version        version, revision, protocol and the UCX built with\n"
         "\n"
         "examples:\n"
         "  uci_top                                     on a terminal: live, until 'q' is pressed\n"
@@ -86,7 +85,7 @@ static const uci_option_t uci_top_option_table[] = {{"once", '1', .flag = &uci_t
 
 static void uci_top_read_options(int argc, char **argv)
 {
-    uci_options_read(argc, argv, uci_top_option_table, uci_top_usage, "uci_top " UCI_VERSION " (" UCI_REVISION ")");
+    uci_options_read(argc, argv, uci_top_option_table, uci_top_usage);
     if (uci_top_options.json && (uci_top_options.metrics != NULL)) {
         fprintf(stderr, "uci_top: --json and --openmetrics exclude each other\n");
         exit(UCI_OPTIONS_FAILED);

@@ -10,7 +10,6 @@
 #include "options.h"
 #include "settings/settings.h"
 #include "tune.h"
-#include "version.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -47,7 +46,7 @@ static const char uci_tune_help[] =
         "  -r, --remove        Remove the profile, or the FILE of --output, instead of measuring\n"
         "  -f, --force         Overwrite a profile of another machine or UCX; write one that is noise\n"
         "  -h, --help          Show this help\n"
-        "      --version       Show the version of UCI in one line\n"
+        "      --version       Show version, revision, protocol and the UCX built with\n"
         "\n"
         "Examples:\n"
         "  uci_tune --plot tune.svg                     this CPU, about a minute\n"
@@ -420,7 +419,7 @@ int main(int argc, char **argv)
     const char *mpi;
     int ret;
 
-    uci_options_read(argc, argv, uci_tune_option_table, uci_tune_help, "uci_tune (UCI) " UCI_VERSION);
+    uci_options_read(argc, argv, uci_tune_option_table, uci_tune_help);
     if (optind < argc) {
         fprintf(stderr, "uci_tune: unexpected argument: %s\n", argv[optind]);
         uci_tune_exit_usage();
