@@ -9,7 +9,7 @@ from jobreport.wording import count
 
 JOBS = 2  # jobs with damage, of which a node must be in so many
 LOST = 1  # messages that were not repaired, which are enough in a single one
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ALL = "all"  # is every node to scontrol
 
 

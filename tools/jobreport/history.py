@@ -130,7 +130,8 @@ def sentences(history):
     verified = f"{count(totals['messages'], 'message')} ({size(totals['bytes'])}) {were(totals['messages'])} verified in {count(jobs['counted'], 'job')}"
     if totals["damaged"]:
         lost = f"{count(totals['not_repaired'])} of them could not be repaired" if totals["not_repaired"] else "all were repaired"
-        yield f"{count(totals['damaged'], 'message')} arrived damaged in {count(totals['jobs_with_damage'])} of {count(jobs['counted'], 'job')}, {lost}; {verified}."
+        yield (f"{count(totals['damaged'], 'message')} arrived damaged in {count(totals['jobs_with_damage'])} of {count(jobs['counted'], 'job')}, {lost}; "
+               f"{verified}.")
     else:
         yield f"Nothing was damaged: {verified}." if totals["messages"] else "Nothing is known: nothing was verified."
     if totals["by_program"]:

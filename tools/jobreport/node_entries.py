@@ -4,7 +4,10 @@
 An entry is of what its node has received: how much was verified, and what of it was damaged, from whom, why and by what device.
 """
 import hashlib
+import time
 
+from jobreport.counters import Counters
+from jobreport.live import add_process
 from jobreport.tally import NOT_RECORDED, WAYS
 
 VERSION = 1
@@ -32,6 +35,15 @@ def entries_of_nodes(about, counters, kinds):
                  "bytes": part.sums["bytes_received"]} if part else dict.fromkeys(("processes", "messages", "sent", "bytes"), 0)
         entries.append(about | {"node": node} | known | {"damage": damage})
     return entries
+
+
+def entries_of_processes(job, begun, processes):
+    """The same of processes as uci_top --json has them, of a job that has just ended. @param begun  when it began: jobs may begin anew"""
+    counters = Counters()
+    for process in processes:
+        add_process(counters, process)
+    return entries_of_nodes({"uci_ledger": VERSION, "id": f"{job}@{begun}", "job": job, "time": round(time.time()),
+                             "faults": counters.sums["faults_injected"]}, counters, {})
 
 
 def damage_by_node(job):

@@ -65,7 +65,8 @@ def parse_arguments():
                         "the reasons, too")
     parser.add_argument("--drain-jobs", type=int, default=drain.JOBS, metavar="N", help=f"a node is drained that is named for damage in so many jobs "
                         f"(default {drain.JOBS})")
-    parser.add_argument("--drain-lost", type=int, default=drain.LOST, metavar="N", help=f"or for so many messages that were not repaired (default {drain.LOST})")
+    parser.add_argument("--drain-lost", type=int, default=drain.LOST, metavar="N", help="or for so many messages that were not repaired "
+                        f"(default {drain.LOST})")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--text", action="store_true", help="text instead of a page")
     form.add_argument("--json", action="store_true", help="all that the page is made from, as JSON")
