@@ -42,8 +42,8 @@ class Cluster:
     def __init__(self, folder, seed=1):
         self.folder, self.rng, self.jobs = folder, random.Random(seed), 0
 
-    def run(self, nodes, bad=(), rate=1e-2, messages=200, processes=2, halo=False, **about):
-        """A job. @param bad  names of things_between() that damage this part of what crosses them. @param halo  neighbours talk most"""
+    def run(self, nodes, bad=(), rate=1e-2, messages=200, processes=2, halo=1, **about):
+        """A job. @param bad  names of things_between() that damage this part of what crosses them. @param halo  times as many between neighbours"""
         self.jobs += 1
         folder = self.folder / f"uci-run-{self.jobs:03}"
         folder.mkdir(parents=True)
@@ -51,7 +51,7 @@ class Cluster:
         for sender_number, sender in enumerate(nodes):
             for receiver_number, receiver in enumerate(nodes):
                 number = messages if sender != receiver else messages * (processes > 1)
-                number *= 30 if halo and receiver_number in neighbours(sender_number, len(nodes)) else 1
+                number *= halo if receiver_number in neighbours(sender_number, len(nodes)) else 1
                 received[receiver] += number
                 sent[sender] += number
                 if set(bad) & things_between(sender, receiver):

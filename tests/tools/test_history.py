@@ -84,7 +84,7 @@ class HistoryTest(unittest.TestCase):
             folder = self.work / name[0]
             cluster = Cluster(folder)
             for _ in range(2):
-                cluster.run(NODES, bad, halo=True, messages=20)
+                cluster.run(NODES, bad, halo=30, messages=20)
             self.assertEqual(self.named(folder), [name])
 
     def test_node(self):
@@ -114,6 +114,13 @@ class HistoryTest(unittest.TestCase):
     def test_what_a_node_receives(self):
         self.run_jobs(["into n5"], rate=.02)
         self.assertEqual(self.named(), [("receiver", "n5")])
+
+    def test_node_before_a_background(self):
+        """All nodes have a little, and one more."""
+        for _ in range(3):
+            self.cluster.run(self.cluster.some(24), ALL_BAD, rate=2e-3, messages=100)
+            self.cluster.run(self.cluster.some(16, "n5"), ["node n5"], messages=100)
+        self.assertEqual([node["node"] for node in self.history()["drain"]], ["n5"])
 
     def test_two_nodes_below_one_switch(self):
         self.run_jobs(["node n9", "node n10"])

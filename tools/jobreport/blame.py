@@ -14,7 +14,7 @@ from jobreport.verdict import MOST
 
 SOFTWARE = {"source_changed", "ucx"}  # causes for which no machine is to blame
 KINDS = ("node", "link", "receiver", "sender", "switch", "pair")  # of what explains as much, the first is named
-ENOUGH = 50      # messages: beyond, it is no longer chance that limits what can be said, but that traffic is an estimate
+ENOUGH = 50      # messages: beyond, what more of them make certain grows slowly, since traffic is an estimate
 SCREEN = 60      # places that are looked at more closely
 NAMED = 8        # places at most
 OF_ALL = 1 / 3   # of the damage must lie between two nodes for them to be named together: who talks to whom is known least
@@ -61,9 +61,6 @@ class Blame:
             for entries in jobs:
                 traffic.add(entries, pairs)
         self.is_guessed = not any(entry["messages"] for entries in jobs for entry in entries)
-        self.ways = Counter()  # things on the way: damaged messages
-        for damage in self.damaged:
-            self.ways[damage.things] += damage.number
         self.named = self.merge_siblings(self.choose()) if self.all else []
 
     def share(self, thing):
@@ -74,29 +71,37 @@ class Blame:
     def choose(self):
         """The places that are named."""
         places = len(self.traffic["messages"].through) + len(self.traffic["messages"].nodes) ** 2
-        cost = math.log(places) + math.log(min(self.all, ENOUGH)) / 2
         candidates = sorted((thing for thing, number in self.crossed.items() if number > self.share(thing) * self.all and self.may_be_named(thing)),
-                            key=lambda thing: (-self.worth([thing], 0), KINDS.index(thing[0]), thing))[:SCREEN]
-        named, best = [], 0
+                            key=lambda thing: (-self.worth_alone(thing), KINDS.index(thing[0]), thing))
+        candidates = sorted(candidates[:SCREEN], key=lambda thing: (self.share(thing), KINDS.index(thing[0])))
+        ways = Counter()  # candidates on the way, the smallest first: damaged messages
+        for damage in self.damaged:
+            ways[tuple(thing for thing in candidates if thing in damage.things)] += damage.number
+        weight = min(ENOUGH * (1 + math.log(max(self.all / ENOUGH, 1))), self.all)
+        cost = math.log(places) + math.log(weight) / 2
+
+        def worth(named):
+            laid = Counter()
+            for way, number in ways.items():
+                laid[next((thing for thing in way if thing in named), None)] += number
+            return round(worth_of(laid, self.share) * weight / self.all - cost * len(named), 6)
+
+        named, best = (), 0
         while True:
-            options = [[*named, thing] for thing in candidates if thing not in named and len(named) < NAMED]
-            options += [[other for other in named if other != thing] for thing in named]
-            option = max(options, key=lambda things: round(self.worth(things, cost), 6), default=[])
-            if self.worth(option, cost) <= best + 1e-6:
+            options = [(*named, thing) for thing in candidates if thing not in named and len(named) < NAMED]
+            options += [tuple(other for other in named if other != thing) for thing in named]
+            option = max(options, key=worth, default=())
+            if worth(option) <= best:
                 return sorted(named, key=lambda thing: -self.crossed[thing])
-            named, best = option, self.worth(option, cost)
+            named, best = option, worth(option)
+
+    def worth_alone(self, thing):
+        """How well this alone explains the damage."""
+        return worth_of({thing: self.crossed[thing], None: self.all - self.crossed[thing]}, self.share)
 
     def may_be_named(self, thing):
         """Of two nodes only if they have much of it."""
         return thing[0] != "pair" or self.crossed[thing] >= OF_ALL * self.all
-
-    def worth(self, named, cost):
-        """How well these explain the damage."""
-        laid, order = Counter(), sorted(named, key=lambda thing: (self.share(thing), KINDS.index(thing[0])))
-        for things, number in self.ways.items():
-            laid[next((thing for thing in order if thing in things), None)] += number
-        worth = sum(number * math.log(number / self.all / (1 if thing is None else self.share(thing))) for thing, number in laid.items())
-        return worth * min(ENOUGH / self.all, 1) - cost * len(named)
 
     def merge_siblings(self, named):
         """A switch in place of its nodes, if they are too many to be bad by themselves."""
@@ -126,6 +131,12 @@ class Blame:
     def with_thing(self, thing):
         """The damage that has crossed it."""
         return [damage for damage in self.damaged if thing in damage.things]
+
+
+def worth_of(laid, share):
+    """How well it explains damage to lay so much of it to each thing, and the rest to None. @param share  a function"""
+    whole = sum(laid.values())
+    return sum(number * math.log(number / whole / (1 if thing is None else share(thing))) for thing, number in laid.items() if number)
 
 
 def count_things(damaged):

@@ -21,7 +21,7 @@ def build_history(past, topology, jobs_min, lost_min):
     counted = [entries for entries in jobs if not any(entry["faults"] for entry in entries)]
     blame = Blame(counted, topology)
     history = {"uci_history": VERSION, "jobs": jobs_of(jobs, counted, past), "totals": totals_of(counted), "places": places_of(blame),
-               "common": common_of(blame.damaged), "is_guessed": blame.is_guessed, "has_topology": bool(topology.leaf),
+               "common": common_of(blame.damaged), "blamed": blame.all, "is_guessed": blame.is_guessed, "has_topology": bool(topology.leaf),
                "nodes_known": sorted(topology.leaf) if topology.leaf else None, "tables": tables_of(counted, topology), "inputs": inputs_of(past)}
     history["drain"], history["spared"] = drain_list(history, jobs_min, lost_min)
     history["verdict"] = {"level": level_of(history["totals"]), "title": "History of damage", "sentences": list(sentences(history))}
@@ -145,15 +145,14 @@ def sentences(history):
 
 def place_sentences(history):
     """What the damage has in common."""
-    of_all = history["places"][0]["of"] if history["places"] else 0
     named = [place for place in history["places"] if place["named"]]
     for place in named:
         yield describe(place)
     if history["totals"]["damaged"] and not named:
-        why = "" if of_all else " No machine is to blame for causes like these."
+        why = "" if history["blamed"] else " No machine is to blame for causes like these."
         yield f"No node, cable or switch stands out.{why}"
     if named and not history["has_topology"]:
-        yield "Cables and switches are not known: give --topology."
+        yield "Cables and switches are not known: --topology."
 
 
 def describe(place):

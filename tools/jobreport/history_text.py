@@ -2,7 +2,7 @@
 """The history of damage for a terminal."""
 from jobreport.history_tables import cell, shown
 from jobreport.levels import LEVELS
-from jobreport.text import WIDTH, paragraph
+from jobreport.text import paragraph
 from jobreport.wording import count, share
 
 NAME = 36  # characters
