@@ -4,8 +4,8 @@
 # usage: tests/slurm/run_slurm.sh [BUILD_DIR]
 #
 # The examples for Slurm (docs/examples/slurm) in a Slurm of one node, with daemons, ports and folders of its own, which this starts and
-# ends: a job whose messages are damaged drains the node, one without damage does not; the task prolog brings UCI into tasks. Needs root
-# and tools/install_deps.sh slurm. Ends with the line "N passed, N failed, N skipped"; exit status 1 if any failed.
+# ends: a job whose messages are damaged drains the node, one without damage does not, and a ledger has both; the task prolog brings UCI
+# into tasks. Needs root and tools/install_deps.sh slurm. Ends with the line "N passed, N failed, N skipped"; exit status 1 if any failed.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
@@ -47,8 +47,8 @@ wait_for() {
 write_conf() {
     mkdir -p "$work/state" "$work/spool"
     sed "s|^library=.*|library=$build/libucx_integrity.so|" "$examples/uci_task_prolog" >"$work/task_prolog"
-    printf '#!/bin/sh\nexport SLURM_CONF=%s\nexec %s --uci-top %s --damaged 10 --count-injected >>%s 2>&1\n' "$SLURM_CONF" \
-        "$examples/uci_epilog" "$build/tools/uci_top" "$work/epilog.log" >"$work/epilog"
+    printf '#!/bin/sh\nexport SLURM_CONF=%s\nexec %s --uci-top %s --uci-share %s --ledger %s --damaged 10 --count-injected >>%s 2>&1\n' "$SLURM_CONF" \
+        "$examples/uci_epilog" "$build/tools/uci_top" "$build/tools" "$work/site.ledger" "$work/epilog.log" >"$work/epilog"
     chmod 755 "$work" "$work/task_prolog" "$work/epilog"
     cat >"$SLURM_CONF" <<CONF
 ClusterName=uci
@@ -126,6 +126,16 @@ gets_drained() {
     sinfo -h -R -o '%E' | grep -Eq 'UCI: job [0-9]+: [0-9]+ damaged, 0 not repaired, at ranks [01],[01]'
 }
 
+# A line for each job that had UCI; of the one with injected faults nobody is blamed.
+is_in_ledger() {
+    local text
+    [ "$(wc -l <"$work/site.ledger")" -eq 2 ] || return
+    text=$("$build/tools/uci_report" --history "$work/site.ledger")
+    say "$text"
+    grep -q 'verified in 1 job' <<<"$text" && grep -q '1 job with faults injected' <<<"$text" &&
+        [ -z "$("$build/tools/uci_report" --history --drain-list "$work/site.ledger")" ] && say "2 lines, 1 job counted"
+}
+
 main() {
     case ${1:-} in
     -h|--help) usage_of "$0"; exit ;;
@@ -142,6 +152,7 @@ main() {
     check "a job without damage" stays_idle
     check "a job that opts out" is_let_off
     check "a job with damage drains the node" gets_drained
+    check "the epilog keeps a ledger" wait_for 20 is_in_ledger
     [ "$failed" -eq 0 ] || tail -n 15 "$work"/*.log
     end_of_checks
 }

@@ -32,8 +32,9 @@ class Process:
 class Counters:
     """Sums, and who they are of."""
 
-    def __init__(self):
+    def __init__(self, is_whole=True):
         self.sums = Counter()
+        self.by_host = {} if is_whole else None  # host: Counters of its processes alone
         self.processes, self.complaints = [], []  # Process; (file, why it was not read)
         self.idle = []                  # ranks that had UCI, and sent and received nothing
         self.hosts = {}                 # rank: host
@@ -56,6 +57,8 @@ class Counters:
         host = clean(process.get("host"))
         if rank >= 0:
             self.hosts[rank] = host
+        if self.by_host is not None:
+            self.by_host.setdefault(host, Counters(is_whole=False)).add(process)
         if not any(process.get(name) for name in TRAFFIC):
             self.idle.append(rank)
         if not process.get("source_changed"):

@@ -8,6 +8,7 @@ import base64
 import hashlib
 from pathlib import Path
 
+from jobreport.history_tables import cell, shown
 from jobreport.levels import LEVELS
 from jobreport.twin_verdict import name_process
 from jobreport.wording import count, listing, share, size
@@ -36,8 +37,8 @@ def load_d3(folder):
     return "\n".join(parts)
 
 
-def load_template():
-    """page.html.j2, every value in which is escaped."""
+def load_template(name):
+    """One of the templates here, every value in which is escaped."""
     try:
         import jinja2
     except ImportError as error:
@@ -45,18 +46,27 @@ def load_template():
                            "of it") from error
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(str(HERE)), autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
-    environment.filters.update(count=count, listing=listing, name_process=name_process, share=share, size=size)
+    environment.filters.update(count=count, listing=listing, name_process=name_process, share=share, size=size, cell=cell, shown=shown)
     environment.globals.update(levels=LEVELS)
-    return environment.get_template("page.html.j2")
+    return environment.get_template(name)
 
 
 def render_page(model, d3_folder=D3_FOLDER):
     """The page. Raises MissingError."""
-    template = load_template()
+    template = load_template("page.html.j2")
     script = "\n" + load_d3(d3_folder) + "\n" + (HERE / "page.js").read_text(encoding="utf-8")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     twins = model["twins"] or {"map": None, "spread": None}
     drawn = {"time": model["time"], "maps": {**model["maps"], "twins": twins["map"]}, "spread": twins["spread"],
              "chunks": [{"length": record["length"], "chunks": record["chunks"]} for record in model["worst"]]}
-    return template.render(report=model, drawn=drawn, script=script, script_digest=digest,
-                           style=(HERE / "page.css").read_text(encoding="utf-8"))
+    return template.render(report=model, drawn=drawn, script=script, script_digest=digest, style=load_style())
+
+
+def render_history_page(history):
+    """The page of --history, which has no script. Raises MissingError."""
+    return load_template("history.html.j2").render(report=history, style=load_style())
+
+
+def load_style():
+    """Of all pages."""
+    return (HERE / "page.css").read_text(encoding="utf-8")

@@ -28,6 +28,7 @@ class Run:
         self.folders, self.events, self.statistics, self.live, self.captures = [], [], [], [], []
         self.twins = []  # reports of processes of twins
         self.ends = []   # of uci_run: how the job ended
+        self.ledgers = []  # of nodes, which are of no single job
         self.ignored = 0
 
     def add_folder(self, folder):
@@ -48,6 +49,8 @@ class Run:
             self.live.append(path)
         elif name == ending.NAME:
             self.ends.append(path)
+        elif name.endswith(".ledger") or (not name.startswith("events.") and name.endswith(".jsonl") and '"uci_ledger"' in peek(path)):
+            self.ledgers.append(path)
         elif name.startswith("events.") or name.endswith(".jsonl"):
             self.events.append(path)
         elif name.startswith("stats.") or (name.endswith(".json") and '"messages_received"' in peek(path)):
@@ -127,8 +130,8 @@ def skip_line(file):
     return skipped
 
 
-def parse_line(line):
-    """A record as (dictionary, None), or (None, why it is none)."""
+def parse_object(line):
+    """A line of JSON as (dictionary, None), or (None, why it is none)."""
     if line is None:
         return None, f"longer than {LINE_LIMIT >> 20} MiB"
     try:
@@ -140,9 +143,15 @@ def parse_line(line):
         return None, "not JSON, or cut off"
     if end != len(text):
         return None, "something follows the record"
-    if not isinstance(record, dict) or not isinstance(record.get("verdict"), str):
+    return (record, None) if isinstance(record, dict) else (None, "no JSON object")
+
+
+def parse_line(line):
+    """A record as (dictionary, None), or (None, why it is none)."""
+    record, complaint = parse_object(line)
+    if record is not None and not isinstance(record.get("verdict"), str):
         return None, "no record: there is no verdict in it"
-    return record, None
+    return record, complaint
 
 
 def read_unit(unit, number, worst):

@@ -21,6 +21,7 @@ TIME_LIMIT = 1e11       # seconds: later is no time
 SEVERITY = {"not repaired": 2, "source changed": 1, "repaired": 0}
 NOT_RECORDED = "not recorded"
 NUMBERS = ("wrong_bytes", "gets_wrong", "offset", "first", "length")
+WAYS = ("sender", "receiver", "verdict", "cause", "memory", "path", "device", "transports")  # of damage, whose sums Tally.ways are
 VALUES = ("verdict", "cause", "class", "path", "carrier", "device", "port", "transports", "healed_by", "kind", "ucx_version", "digest",
           "job", "evidence")
 
@@ -38,6 +39,7 @@ class Tally:
         self.evidence = {}                                       # cause: Counter of sentences
         self.pairs, self.lost_pairs = Counter(), Counter()       # (sender, receiver): records
         self.host_pairs, self.lost_host_pairs = Counter(), Counter()
+        self.ways = Counter()                                    # values of WAYS: records
         self.hosts = {}                                          # rank: host
         self.tick = TICK
         self.ticks = Counter()                                   # (tick, verdict, cause, class): records
@@ -46,7 +48,7 @@ class Tally:
         self.ports = {}                                          # (host, port, counter): rise
         self.first_time, self.last_time = math.inf, -math.inf
         self.worst, self.examples = [], {}
-        self.raw_values, self.raw_hosts, self.raw_messages = {}, {}, {}
+        self.raw_values, self.raw_ways, self.raw_messages = {}, {}, {}
         self.mistyped = types.Mistyped()        # types that do not match: nothing was damaged
         self.differences = twins.Differences()  # what twins have found: nothing was damaged on its way
 
@@ -83,7 +85,10 @@ class Tally:
         self.wrong_bytes += wrong
         self.gets_wrong += gets
         self.add_values(record, cause)
-        self.add_pair(ranks, (get(sender + "host"), get(receiver + "host")), verdict == "not repaired")
+        hosts = get(sender + "host"), get(receiver + "host")
+        self.add_pair(ranks, hosts, verdict == "not repaired")
+        count_raw(self.raw_ways, (*hosts, verdict, cause, memory_of(get("evidence"), hosts) if cause == "memory" else None, get("path"),
+                                  get("device"), get("port"), get("transports")))
         self.add_time(time, verdict, cause, damage)
         if wrong:
             self.add_patterns(record, damage, offset + first)
@@ -114,7 +119,7 @@ class Tally:
             message = active if isinstance(active, str) else f"active message {active}"
         count_raw(self.raw_values, (cause, *map(record.get, VALUES)))
         count_raw(self.raw_messages, message)
-        if len(self.raw_values) > TABLE_LIMIT or len(self.raw_messages) > TABLE_LIMIT:
+        if max(len(self.raw_values), len(self.raw_messages), len(self.raw_ways)) > TABLE_LIMIT:
             self.fold()
 
     def add_pair(self, ranks, hosts, is_lost):
@@ -122,7 +127,6 @@ class Tally:
         if -1 in ranks:
             self.unplaced += 1
         self.pairs[ranks] += 1
-        count_raw(self.raw_hosts, (*hosts, is_lost))
         if is_lost:
             self.lost_pairs[ranks] += 1
         for rank, host in zip(ranks, hosts):
@@ -189,12 +193,13 @@ class Tally:
                 bounded(self.evidence.setdefault(cause, Counter()), clean(row["evidence"], 400), number)
         for message, number in self.raw_messages.items():
             self.kinds["communication"][communication_of(message)] += number
-        for (sender, receiver, is_lost), number in self.raw_hosts.items():
+        for (sender, receiver, verdict, cause, memory, path, device, port, transports), number in self.raw_ways.items():
             pair = clean(sender), clean(receiver)
             self.host_pairs[pair] += number
-            if is_lost:
+            if verdict == "not repaired":
                 self.lost_host_pairs[pair] += number
-        self.raw_values, self.raw_hosts, self.raw_messages = {}, {}, {}
+            self.ways[(*pair, clean(verdict), clean(cause), clean(memory), given(path), device_of(device, port), clean(transports))] += number
+        self.raw_values, self.raw_ways, self.raw_messages = {}, {}, {}
 
     def merge(self, other, examples):
         """Add up with the tally of another part, which comes after this one. Both must have been folded."""
@@ -205,7 +210,7 @@ class Tally:
         tick = max(self.tick, other.tick)
         self.coarsen(tick)
         other.coarsen(tick)
-        for name in ("newer", "schemas", "pairs", "lost_pairs", "host_pairs", "lost_host_pairs", "ticks", "bits", "alignments"):
+        for name in ("newer", "schemas", "pairs", "lost_pairs", "host_pairs", "lost_host_pairs", "ways", "ticks", "bits", "alignments"):
             getattr(self, name).update(getattr(other, name))
         while len(self.ticks) > TABLE_LIMIT:
             self.coarsen(self.tick * COARSER)
@@ -267,13 +272,12 @@ def text_of(value):
 
 def kinds_of(row, cause):
     """(kind, name) of one row of values."""
-    device, port = row["device"], row["port"]
     yield "verdict", clean(row["verdict"])
     yield "cause", cause
     yield "class", clean(row["class"])
     yield "path", given(row["path"])
     yield "carrier", "none" if row["carrier"] is None and row["path"] is not None else given(row["carrier"])
-    yield "device", given(device) if port is None else f"{given(device)}:{clean(port)}"
+    yield "device", device_of(row["device"], row["port"])
     yield "transports", clean(row["transports"])
     yield "healed by", clean(row["healed_by"])
     yield "message kind", clean(row["kind"])
@@ -281,6 +285,18 @@ def kinds_of(row, cause):
     yield "digest", clean(row["digest"])
     if row["job"] is not None:
         yield "job", clean(row["job"])
+
+
+def device_of(device, port):
+    """mlx5_0:1"""
+    return given(device) if port is None else f"{given(device)}:{clean(port)}"
+
+
+def memory_of(evidence, hosts):
+    """Which of two hosts it is whose memory has damaged a message, by what the evidence says (verdict.c); None if it names neither."""
+    before, _, after = evidence.partition("host ") if isinstance(evidence, str) else ("", "", "")
+    name = after.replace(",", " ").split(" ", 1)[0]
+    return name if before and name in hosts else None
 
 
 def given(value):
