@@ -16,6 +16,7 @@ import time
 import unittest
 from pathlib import Path
 
+from make_history import TOPOLOGY, Cluster
 from test_report import MAKE_RUN, MAKE_TWINS, run_tests
 
 try:
@@ -90,7 +91,7 @@ class PageTest(unittest.TestCase):
         self.script("return new Promise(done => requestAnimationFrame(() => setTimeout(done)))")
         seconds = time.monotonic() - begin
         self.assertEqual(self.browser.get_log("browser"), [])
-        self.assertIsNotNone(self.script("return document.documentElement.dataset.ready"))
+        self.assertEqual(self.script("return document.documentElement.dataset.ready") is None, self.count("script") == 0)
         return seconds
 
     def script(self, text, *arguments):
@@ -180,6 +181,21 @@ class PageTest(unittest.TestCase):
         self.assertIn("no difference; all ranks: 0 of", self.script(output))
         self.browser.find_element("css selector", ".map[data-map=twins] svg").send_keys("n")
         self.assertRegex(self.script("return document.querySelector('.map output').textContent"), r"messages? differed")
+
+    def test_history(self):
+        cluster, topology = Cluster(self.work / "history"), self.work / "topology.conf"
+        topology.write_text(TOPOLOGY)
+        for month in range(3):
+            cluster.run(cluster.some(16, "n5"), ["node n5", "cable s3"], month=month)
+        subprocess.run([TOOL, "--history", "--topology", topology, "-o", self.work / "history.html", cluster.folder], check=True, stderr=subprocess.DEVNULL)
+        for scheme, media in (("light", ""), ("dark", ""), ("dark", "print")):
+            self.open("history", scheme=scheme, media=media)
+            ratio, text = self.script(LEAST_CONTRAST)
+            self.assertGreaterEqual(ratio, CONTRAST, f"{scheme} {media}: '{text}'")
+            self.picture(f"history-{media or scheme}")
+        self.assertEqual((self.count("script"), self.count("table thead th:not([scope])")), (0, 0))
+        for selector, least in (("#places tbody tr", 3), ("#drain li", 1), ("#tables table", 5), ("h1", 1)):
+            self.assertGreaterEqual(self.count(selector), least, selector)
 
     def test_tab_reaches_everything(self):
         self.open()

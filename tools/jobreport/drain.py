@@ -13,12 +13,12 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ALL = "all"  # is every node to scontrol
 
 
-def drain_list(history, jobs=JOBS, lost=LOST):
+def drain_list(places, topology, jobs=JOBS, lost=LOST):
     """(nodes, spared): dictionaries with node and reason; place and reason."""
     nodes, spared = {}, []
-    for place in history["places"]:
+    for place in places:
         if place["named"]:
-            why = why_spared(place, history["nodes_known"], jobs, lost)
+            why = why_spared(place, topology, jobs, lost)
             if why:
                 spared.append({"place": place["text"], "reason": why})
             else:
@@ -28,7 +28,7 @@ def drain_list(history, jobs=JOBS, lost=LOST):
     return list(nodes.values()), spared
 
 
-def why_spared(place, known, jobs, lost):
+def why_spared(place, topology, jobs, lost):
     """Why the node of a place stays in service; nothing if it does not."""
     if place["node"] is None:
         return "it is no node's own"
@@ -36,7 +36,7 @@ def why_spared(place, known, jobs, lost):
         return f"{' or '.join(place['beyond'])} explains it as well"
     if not NAME.fullmatch(place["node"]) or place["node"].lower() == ALL:
         return "that is no name of a node"
-    if known is not None and place["node"] not in known:
+    if topology.leaf and place["node"] not in topology.leaf:
         return "the topology has no such node"
     if place["jobs"] < jobs and place["not_repaired"] < lost:
         return f"damage in {count(place['jobs'], 'job')}, and {count(place['not_repaired'])} not repaired, is less than --drain-jobs and --drain-lost"

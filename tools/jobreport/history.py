@@ -22,8 +22,8 @@ def build_history(past, topology, jobs_min, lost_min):
     blame = Blame(counted, topology)
     history = {"uci_history": VERSION, "jobs": jobs_of(jobs, counted, past), "totals": totals_of(counted), "places": places_of(blame),
                "common": common_of(blame.damaged), "blamed": blame.all, "is_guessed": blame.is_guessed, "has_topology": bool(topology.leaf),
-               "nodes_known": sorted(topology.leaf) if topology.leaf else None, "tables": tables_of(counted, topology), "inputs": inputs_of(past)}
-    history["drain"], history["spared"] = drain_list(history, jobs_min, lost_min)
+               "tables": tables_of(counted, topology), "inputs": inputs_of(past)}
+    history["drain"], history["spared"] = drain_list(history["places"], topology, jobs_min, lost_min)
     history["verdict"] = {"level": level_of(history["totals"]), "title": "History of damage", "sentences": list(sentences(history))}
     return history
 

@@ -47,12 +47,8 @@ def table_lines(table):
     rows, more = shown(table)
     if not rows:
         return []
-    columns = table["columns"]
-    lines = ["", f"{table['title']:<{NAME}}" + "".join(f"{heading:>{width(heading)}}" for _, heading, _ in columns)]
-    lines += [f"  {row['name']:<{NAME - 2}.{NAME - 2}}" + "".join(f"{cell(row, column):>{width(column[1])}}" for column in columns) for row in rows]
+    cells = [[heading for _, heading, _ in table["columns"]], *([cell(row, column) for column in table["columns"]] for row in rows)]
+    widths = [max(map(len, column)) + 2 for column in zip(*cells)]
+    names = [table["title"], *(f"  {row['name']}" for row in rows)]
+    lines = ["", *(f"{name:<{NAME}.{NAME}}" + "".join(f"{text:>{width}}" for text, width in zip(texts, widths)) for name, texts in zip(names, cells))]
     return lines + ([f"  and {count(more, 'more row')}, in --json"] if more else [])
-
-
-def width(heading):
-    """Of a column."""
-    return max(len(heading), 9) + 2

@@ -100,5 +100,6 @@ def write(file, text):
             text = text[os.write(file, text):]
         os.fsync(file)
     except OSError:
-        os.ftruncate(file, end)
+        with contextlib.suppress(OSError):  # why it failed is what matters
+            os.ftruncate(file, end)
         raise
