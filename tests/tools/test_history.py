@@ -273,7 +273,7 @@ class HistoryTest(unittest.TestCase):
     def test_running_jobs_are_left_for_later(self):
         folder, tools = self.cluster.run(["n1", "n2"]), self.work / "bin"
         shutil.copytree(Path(TOOL).resolve().parent / "jobreport", tools / "jobreport")
-        for name in (TOOL, Path(TOOL).resolve().with_name("uci_job.py")):
+        for name in (TOOL, *(Path(TOOL).resolve().with_name(part) for part in ("uci_job.py", "uci_version.py", "version.txt"))):
             shutil.copy(name, tools)
         (folder / "n1.1.live").write_bytes(b"")
         process = {"host": "n1", "pid": 1, "rank": 0, "state": "running", "counters": {"messages_received": 7}}

@@ -42,7 +42,7 @@ class ReportTest(unittest.TestCase):
         """A folder with uci_report and its parts, and nothing else of UCI's."""
         folder, built = self.work / "bin", Path(TOOL).resolve().parent
         shutil.copytree(built / "jobreport", folder / "jobreport")
-        for name in (TOOL, built / "uci_job.py"):
+        for name in (TOOL, *(built / part for part in ("uci_job.py", "uci_version.py", "version.txt"))):
             shutil.copy(name, folder)
         return folder
 
