@@ -363,6 +363,15 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual(nodes, [])
         self.assertIn("the topology has no such node", said)
 
+    def test_node_that_a_switch_explains(self):
+        """The only node of its switch that is ever used."""
+        for job in range(3):
+            self.cluster.run(["n5", *NODES[8 + job:12 + job], *NODES[16:20], *NODES[24:28]], ["node n5"], processes=1)
+        nodes, said = self.drained("--topology", self.topology, self.jobs)
+        self.assertEqual(nodes, [])
+        self.assertIn(": the cable from s0 to top or switch s0 explains it as well", said)
+        self.assertEqual(self.drained(self.jobs)[0], ["n5"])
+
     def test_names_with_a_domain(self):
         self.run_jobs(["node n5"])
         for path in self.jobs.glob("*/*.*"):
