@@ -142,6 +142,11 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual(self.named(), [("switch", "s1")])
         self.assertEqual(self.named(topology=False), [("node", "n10"), ("node", "n8"), ("node", "n9")])
 
+    def test_memory_of_most_nodes_of_a_switch_is_not_the_switch(self):
+        for _ in range(3):
+            self.cluster.run([*NODES[8:12], *NODES[16:32]], ["out of n8", "out of n9", "out of n10"], cause="memory", evidence="the memory of host {sender}")
+        self.assertEqual(self.named(), [("node", "n10"), ("node", "n8"), ("node", "n9")])
+
     # what is not
 
     def test_switch_that_everything_crosses(self):

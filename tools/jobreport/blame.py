@@ -105,13 +105,16 @@ class Blame:
 
     def merge_siblings(self, named):
         """A switch in place of its nodes, if they are too many to be bad by themselves."""
-        nodes = {thing: self.node_of(thing) for thing in named if self.node_of(thing)}
-        for switch in {self.topology.leaf.get(node) for node in nodes.values()} - {None}:
-            below = [node for node in self.traffic["messages"].nodes if self.topology.leaf.get(node) == switch]
-            bad = {thing for thing, node in nodes.items() if node in below}
-            if len({nodes[thing] for thing in bad}) >= max(SIBLINGS, len(below) / 2 + .5):
+        for switch in {self.topology.leaf.get(self.node_of(thing)) for thing in named} - {None}:
+            below = {node for node in self.traffic["messages"].nodes if self.topology.leaf.get(node) == switch}
+            bad = {thing for thing in named if self.node_of(thing) in below and self.is_beyond(thing, ("switch", switch))}
+            if len(set(map(self.node_of, bad))) >= max(SIBLINGS, len(below) / 2 + .5):
                 named = [thing for thing in named if thing not in bad] + ([("switch", switch)] if ("switch", switch) not in named else [])
         return named
+
+    def is_beyond(self, thing, switch):
+        """Has its damage crossed the switch? What memory did has not."""
+        return 2 * sum(damage.number for damage in self.with_thing(thing) if switch in damage.things) > self.crossed[thing]
 
     def node_of(self, thing):
         """The node that a thing is, or whose cable; None if it is none's."""
