@@ -79,6 +79,10 @@ class HistoryTest(unittest.TestCase):
         self.run_jobs(["s1"])
         self.assertEqual(self.named(), [("switch", "s1")])
 
+    def test_top_switch(self):
+        self.run_jobs(["top"])
+        self.assertEqual(self.named(), [("switch", "top")])
+
     def test_neighbours_talk_most(self):
         for bad, name in ((["s1"], ("switch", "s1")), (["cable s1"], ("link", "s1", "top"))):
             folder = self.work / name[0]
@@ -123,7 +127,7 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual([node["node"] for node in self.history()["drain"]], ["n5"])
 
     def test_two_nodes_below_one_switch(self):
-        self.run_jobs(["node n9", "node n10"])
+        self.cluster.run(NODES, ["node n9", "node n10"], rate=.05, messages=100)
         self.assertEqual(self.named(), [("node", "n10"), ("node", "n9")])
 
     def test_node_and_cable(self):
@@ -162,6 +166,13 @@ class HistoryTest(unittest.TestCase):
         self.run_jobs(ALL_BAD, messages=50)
         self.assertEqual(self.named(), [])
         self.assertIn("No node, cable or switch stands out.", report("--history", self.jobs).stdout)
+
+    def test_one_node_that_all_talk_to(self):
+        for _ in range(2):
+            self.cluster.run(NODES[:16], ALL_BAD, star=True, messages=1000)
+        history = self.history()
+        self.assertEqual([place["names"] for place in history["places"] if place["node"] and place["named"]], [])
+        self.assertEqual(history["drain"], [])
 
     def test_healthy_traffic_acquits(self):
         self.cluster.run(["n1", "n2"], ["node n1"], processes=1)
@@ -205,6 +216,15 @@ class HistoryTest(unittest.TestCase):
         history = self.history()
         self.assertEqual([place["node"] for place in history["places"] if place["named"]], ["n5"])
         self.assertTrue(all(place["traffic_share"] is None for place in history["places"]))
+
+    def test_node_without_statistics(self):
+        """It is taken to be as the others are."""
+        self.run_jobs(["node n5"], rate=.05)
+        for path in self.jobs.glob("*/stats.n5.*"):
+            path.unlink()
+        [place] = [place for place in self.history()["places"] if place["named"]]
+        self.assertEqual(place["node"], "n5")
+        self.assertGreater(place["traffic_share"], .02)
 
     def test_counters_alone(self):
         folder = self.cluster.run(["n1", "n2"])
@@ -431,7 +451,8 @@ class HistoryTest(unittest.TestCase):
         self.jobs.rename(deep / "jobs")
         (self.work / "loop").symlink_to(self.work)
         (self.work / "notes.txt").write_text("nothing of UCI's")
-        self.assertEqual(self.history(self.work)["jobs"]["counted"], 3)
+        jobs = self.history(self.work)["jobs"]
+        self.assertEqual((jobs["counted"], jobs["twice"]), (3, 0))
         self.assertEqual(self.history(*(deep / "jobs").iterdir())["jobs"]["counted"], 3)
 
     def test_refusals(self):
