@@ -130,6 +130,12 @@ class HistoryTest(unittest.TestCase):
         self.cluster.run(NODES, ["node n9", "node n10"], rate=.05, messages=100)
         self.assertEqual(self.named(), [("node", "n10"), ("node", "n9")])
 
+    def test_three_nodes_below_one_switch(self):
+        """The switch explains more than each, and less than all of them."""
+        self.cluster.run(NODES, ["node n9", "node n10", "node n12"], rate=.05, messages=100)
+        self.assertEqual([node["node"] for node in self.history()["drain"]], [])
+        self.assertEqual({place["node"] for place in self.history()["places"] if place["named"]}, {"n9", "n10", "n12"})
+
     def test_node_and_cable(self):
         self.run_jobs(["node n5", "cable s3"], number=12)
         self.assertEqual(self.named(), [("link", "s3", "top"), ("node", "n5")])
