@@ -455,7 +455,7 @@ class HistoryTest(unittest.TestCase):
         deep = self.work / "a" / "b"
         deep.mkdir(parents=True)
         self.jobs.rename(deep / "jobs")
-        (self.work / "loop").symlink_to(self.work)
+        (self.work / "again").symlink_to(deep / "jobs")
         (self.work / "notes.txt").write_text("nothing of UCI's")
         jobs = self.history(self.work)["jobs"]
         self.assertEqual((jobs["counted"], jobs["twice"]), (3, 0))
