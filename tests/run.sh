@@ -26,7 +26,7 @@ suites=(
     "asan       + 4min unit tests with ASan and UBSan"
     "fuzz       + 90s  fuzzers of whatever parses bytes, 3 s each"
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
-    "report     + 1min uci_report: synthetic and real jobs, and its page in a headless browser (Debian's Chromium)"
+    "report     + 2min uci_report: synthetic and real jobs, a history of many, its pages in a headless browser (Debian's Chromium); Grafana's dashboard"
     "live       + 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "site       + 1min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests, what is in it (SPDX), two versions and a link, ABIs"
     "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, the table of UCX's functions, and versions"

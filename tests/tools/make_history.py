@@ -42,8 +42,9 @@ class Cluster:
     def __init__(self, folder, seed=1):
         self.folder, self.rng, self.jobs = folder, random.Random(seed), 0
 
-    def run(self, nodes, bad=(), rate=1e-2, messages=200, processes=2, halo=1, **about):
-        """A job. @param bad  names of things_between() that damage this part of what crosses them. @param halo  times as many between neighbours"""
+    def run(self, nodes, bad=(), rate=1e-2, messages=200, processes=2, halo=1, star=False, **about):
+        """A job. @param bad  names of things_between() that damage this part of what crosses them. @param halo  times as many between neighbours. @param star  only to
+        and from the first node"""
         self.jobs += 1
         folder = self.folder / f"uci-run-{self.jobs:03}"
         folder.mkdir(parents=True)
@@ -52,6 +53,7 @@ class Cluster:
             for receiver_number, receiver in enumerate(nodes):
                 number = messages if sender != receiver else messages * (processes > 1)
                 number *= halo if receiver_number in neighbours(sender_number, len(nodes)) else 1
+                number = 0 if star and sender_number and receiver_number else number
                 received[receiver] += number
                 sent[sender] += number
                 if set(bad) & things_between(sender, receiver):

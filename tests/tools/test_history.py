@@ -79,6 +79,10 @@ class HistoryTest(unittest.TestCase):
         self.run_jobs(["s1"])
         self.assertEqual(self.named(), [("switch", "s1")])
 
+    def test_top_switch(self):
+        self.run_jobs(["top"])
+        self.assertEqual(self.named(), [("switch", "top")])
+
     def test_neighbours_talk_most(self):
         for bad, name in ((["s1"], ("switch", "s1")), (["cable s1"], ("link", "s1", "top"))):
             folder = self.work / name[0]
@@ -123,8 +127,14 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual([node["node"] for node in self.history()["drain"]], ["n5"])
 
     def test_two_nodes_below_one_switch(self):
-        self.run_jobs(["node n9", "node n10"])
+        self.cluster.run(NODES, ["node n9", "node n10"], rate=.05, messages=100)
         self.assertEqual(self.named(), [("node", "n10"), ("node", "n9")])
+
+    def test_three_nodes_below_one_switch(self):
+        """The switch explains more than each, and less than all of them."""
+        self.cluster.run(NODES, ["node n9", "node n10", "node n12"], rate=.05, messages=100)
+        self.assertEqual([node["node"] for node in self.history()["drain"]], [])
+        self.assertEqual({place["node"] for place in self.history()["places"] if place["named"]}, {"n9", "n10", "n12"})
 
     def test_node_and_cable(self):
         self.run_jobs(["node n5", "cable s3"], number=12)
@@ -142,6 +152,11 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual(self.named(), [("switch", "s1")])
         self.assertEqual(self.named(topology=False), [("node", "n10"), ("node", "n8"), ("node", "n9")])
 
+    def test_memory_of_most_nodes_of_a_switch_is_not_the_switch(self):
+        for _ in range(3):
+            self.cluster.run([*NODES[8:12], *NODES[16:32]], ["out of n8", "out of n9", "out of n10"], cause="memory", evidence="the memory of host {sender}")
+        self.assertEqual(self.named(), [("node", "n10"), ("node", "n8"), ("node", "n9")])
+
     # what is not
 
     def test_switch_that_everything_crosses(self):
@@ -157,6 +172,13 @@ class HistoryTest(unittest.TestCase):
         self.run_jobs(ALL_BAD, messages=50)
         self.assertEqual(self.named(), [])
         self.assertIn("No node, cable or switch stands out.", report("--history", self.jobs).stdout)
+
+    def test_one_node_that_all_talk_to(self):
+        for _ in range(2):
+            self.cluster.run(NODES[:16], ALL_BAD, star=True, messages=1000)
+        history = self.history()
+        self.assertEqual([place["names"] for place in history["places"] if place["node"] and place["named"]], [])
+        self.assertEqual(history["drain"], [])
 
     def test_healthy_traffic_acquits(self):
         self.cluster.run(["n1", "n2"], ["node n1"], processes=1)
@@ -200,6 +222,15 @@ class HistoryTest(unittest.TestCase):
         history = self.history()
         self.assertEqual([place["node"] for place in history["places"] if place["named"]], ["n5"])
         self.assertTrue(all(place["traffic_share"] is None for place in history["places"]))
+
+    def test_node_without_statistics(self):
+        """It is taken to be as the others are."""
+        self.run_jobs(["node n5"], rate=.05)
+        for path in self.jobs.glob("*/stats.n5.*"):
+            path.unlink()
+        [place] = [place for place in self.history()["places"] if place["named"]]
+        self.assertEqual(place["node"], "n5")
+        self.assertGreater(place["traffic_share"], .02)
 
     def test_counters_alone(self):
         folder = self.cluster.run(["n1", "n2"])
@@ -363,6 +394,15 @@ class HistoryTest(unittest.TestCase):
         self.assertEqual(nodes, [])
         self.assertIn("the topology has no such node", said)
 
+    def test_node_that_a_switch_explains(self):
+        """The only node of its switch that is ever used."""
+        for job in range(3):
+            self.cluster.run(["n5", *NODES[8 + job:12 + job], *NODES[16:20], *NODES[24:28]], ["node n5"], processes=1)
+        nodes, said = self.drained("--topology", self.topology, self.jobs)
+        self.assertEqual(nodes, [])
+        self.assertIn(": the cable from s0 to top or switch s0 explains it as well", said)
+        self.assertEqual(self.drained(self.jobs)[0], ["n5"])
+
     def test_names_with_a_domain(self):
         self.run_jobs(["node n5"])
         for path in self.jobs.glob("*/*.*"):
@@ -415,9 +455,10 @@ class HistoryTest(unittest.TestCase):
         deep = self.work / "a" / "b"
         deep.mkdir(parents=True)
         self.jobs.rename(deep / "jobs")
-        (self.work / "loop").symlink_to(self.work)
+        (self.work / "again").symlink_to(deep / "jobs")
         (self.work / "notes.txt").write_text("nothing of UCI's")
-        self.assertEqual(self.history(self.work)["jobs"]["counted"], 3)
+        jobs = self.history(self.work)["jobs"]
+        self.assertEqual((jobs["counted"], jobs["twice"]), (3, 0))
         self.assertEqual(self.history(*(deep / "jobs").iterdir())["jobs"]["counted"], 3)
 
     def test_refusals(self):

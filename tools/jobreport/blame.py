@@ -4,7 +4,8 @@
 Named are the fewest places that explain the damage best, by minimum description length: each damaged message is laid to the smallest named place
 on its way (smallest: with the least of all traffic), or to none; n messages of which k are laid to a place with the part p of all traffic are worth
 k ln(k / n / p), and each place that is named costs what it takes to name it. So a switch that everything crosses explains nothing, a switch is not
-named where two of its nodes explain it better, and a node is not where all those beside it have the same.
+named where two of its nodes explain it better, and a node is not where all those beside it have the same. What is named first is what explains most,
+and then what improves it most.
 """
 import math
 from collections import Counter, namedtuple
@@ -14,12 +15,11 @@ from jobreport.verdict import MOST
 
 SOFTWARE = {"source_changed", "ucx"}  # causes for which no machine is to blame
 KINDS = ("node", "link", "receiver", "sender", "switch", "pair")  # of what explains as much, the first is named
-ENOUGH = 50      # messages: beyond, what more of them make certain grows slowly, since traffic is an estimate
 SCREEN = 60      # places that are looked at more closely
 NAMED = 8        # places at most
 OF_ALL = 1 / 3   # of the damage must lie between two nodes for them to be named together: who talks to whom is known least
 CHANCE = 3       # messages that are expected and do not come: one time in 20
-SIBLINGS = 3     # nodes below a switch, and more than half, that are named: it is the switch
+TWICE = 2        # times as much damage as traffic, at least, at a node that is named: in programs that talk to one node most, estimates are off by less
 
 Damaged = namedtuple("Damaged", "job number verdict cause memory sender receiver device path transports things")
 
@@ -30,7 +30,7 @@ def damaged_of(jobs, topology):
     for number, entries in enumerate(jobs):
         for entry in entries:
             for kind in entry["damage"]:
-                if kind["cause"] not in SOFTWARE and kind["verdict"] != "source changed" and kind["messages"]:
+                if kind["cause"] not in SOFTWARE and kind["messages"]:
                     found.append(damage_of(number, entry, kind, topology))
     return found
 
@@ -61,7 +61,7 @@ class Blame:
             for entries in jobs:
                 traffic.add(entries, pairs)
         self.is_guessed = not any(entry["messages"] for entries in jobs for entry in entries)
-        self.named = self.merge_siblings(self.choose()) if self.all else []
+        self.named = self.choose() if self.all else []
 
     def share(self, thing):
         """Its part of all traffic; what was damaged has been there at least."""
@@ -71,20 +71,19 @@ class Blame:
     def choose(self):
         """The places that are named."""
         places = len(self.traffic["messages"].through) + len(self.traffic["messages"].nodes) ** 2
-        candidates = sorted((thing for thing, number in self.crossed.items() if number > self.share(thing) * self.all and self.may_be_named(thing)),
+        candidates = sorted((thing for thing in self.crossed if self.may_be_named(thing)),
                             key=lambda thing: (-self.worth_alone(thing), KINDS.index(thing[0]), thing))
         candidates = sorted(candidates[:SCREEN], key=lambda thing: (self.share(thing), KINDS.index(thing[0])))
         ways = Counter()  # candidates on the way, the smallest first: damaged messages
         for damage in self.damaged:
             ways[tuple(thing for thing in candidates if thing in damage.things)] += damage.number
-        weight = min(ENOUGH * (1 + math.log(max(self.all / ENOUGH, 1))), self.all)
-        cost = math.log(places) + math.log(weight) / 2
+        cost = math.log(places) + math.log(self.all) / 2
 
         def worth(named):
             laid = Counter()
             for way, number in ways.items():
                 laid[next((thing for thing in way if thing in named), None)] += number
-            return round(worth_of(laid, self.share) * weight / self.all - cost * len(named), 6)
+            return round(worth_of(laid, self.share) - cost * len(named), 6)
 
         named, best = (), 0
         while True:
@@ -100,18 +99,9 @@ class Blame:
         return worth_of({thing: self.crossed[thing], None: self.all - self.crossed[thing]}, self.share)
 
     def may_be_named(self, thing):
-        """Of two nodes only if they have much of it."""
-        return thing[0] != "pair" or self.crossed[thing] >= OF_ALL * self.all
-
-    def merge_siblings(self, named):
-        """A switch in place of its nodes, if they are too many to be bad by themselves."""
-        nodes = {thing: self.node_of(thing) for thing in named if self.node_of(thing)}
-        for switch in {self.topology.leaf.get(node) for node in nodes.values()} - {None}:
-            below = [node for node in self.traffic["messages"].nodes if self.topology.leaf.get(node) == switch]
-            bad = {thing for thing, node in nodes.items() if node in below}
-            if len({nodes[thing] for thing in bad}) >= max(SIBLINGS, len(below) / 2 + .5):
-                named = [thing for thing in named if thing not in bad] + ([("switch", switch)] if ("switch", switch) not in named else [])
-        return named
+        """Has it more of the damage than of all traffic? Two nodes, much of it?"""
+        least = max(self.share(thing) * (TWICE if self.node_of(thing) else 1), OF_ALL if thing[0] == "pair" else 0)
+        return self.crossed[thing] > least * self.all
 
     def node_of(self, thing):
         """The node that a thing is, or whose cable; None if it is none's."""
