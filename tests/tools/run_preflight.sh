@@ -75,7 +75,7 @@ END
 }
 
 other_key() {
-    (umask 077; printf '1%.0s' {1..64} >"$work/key.uci-a"; printf '2%.0s' {1..64} >"$work/key.uci-b")
+    (umask 077; printf '%s\n' "$(printf '1%.0s' {1..64})" >"$work/key.uci-a"; printf '%s\n' "$(printf '2%.0s' {1..64})" >"$work/key.uci-b")
     UCI_KEY_FILE=$work/key.%h says "another key in its key file" 1 on_hosts "$1" uci-a,uci-b --seal && answer 'list(wrong) == ["uci-b"]' &&
         ! grep -q 1111111111 "$work/answer.json" &&
         UCI_KEY_FILE=$work/key.uci-a says "Ready: 2 nodes" 0 on_hosts "$1" uci-a,uci-b --seal
