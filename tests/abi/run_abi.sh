@@ -14,8 +14,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 here=$uci_root/tests/abi
-work=$(mktemp -d -t uci-abi.XXXXXX)
-trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
 

@@ -14,10 +14,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 here=$uci_root/tests/model
-work=$(mktemp -d)
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
-trap 'rm -rf "$work"' EXIT
 memory=6000 # MB that a check may take
 
 # States of the last check, and how long it took

@@ -17,10 +17,9 @@ source "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 mpi=openmpi,mpich build=$uci_root/build timeout=60
 ranks=4
-work=$(mktemp -d)
-trap 'end_marked; umount "$work/full" 2>/dev/null || true; [ ! -e "$work/syslog" ] || rm -f /dev/log; rm -rf "$work" "$run_dir"' EXIT
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
+trap 'end_marked; umount "$work/full" 2>/dev/null || true; [ ! -e "$work/syslog" ] || rm -f /dev/log; rm -rf "$work" "$run_dir"' EXIT
 
 note_of() {
     head -n 1 "$1"

@@ -14,7 +14,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 keep='' no_lto=''
-work=$(mktemp -d -t uci-reproducible.XXXXXX)
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
 

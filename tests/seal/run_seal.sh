@@ -29,8 +29,6 @@ seeds=0 first=1
 attacks=flip,forge,truncate,replay,reorder,splice,reflect
 only='.*'
 timeout=90
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
 

@@ -11,13 +11,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 build=$(realpath "${1:-$uci_root/build}")
-work=$(mktemp -d)
-site=$work/prefix/share/uci
 quick_build=(-Db_lto=false -Doptimization=1)
 unset UCI_CONFIG_FILE
-trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
+site=$work/prefix/share/uci
 
 # An installation of its own, whose files name it
 install_here() {

@@ -10,8 +10,6 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 build=$(realpath "${1:-$uci_root/build}")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
 limited=("$uci_root/tests/watchdog.sh" 60)

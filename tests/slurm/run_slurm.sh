@@ -12,13 +12,12 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 build=$(realpath "${1:-$uci_root/build}")
 examples=$uci_root/docs/examples/slurm
-work=$(mktemp -d)
 node=$(hostname -s)
 base=$((20000 + $$ % 20000))
-export SLURM_CONF=$work/slurm.conf
 daemons=()
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
+export SLURM_CONF=$work/slurm.conf
 
 note_of() {
     tail -n 1 "$1"

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
 # shellcheck shell=bash
 #
-# Counting what scripts of tests check: sourced, after tools/common.sh. Wants $work, a folder; sets passed, failed and skipped.
+# Counting what scripts of tests check: sourced, after tools/common.sh. Makes $work, a folder that goes with the script, unless that has a trap of its own
+# for its end; sets passed, failed and skipped.
 
-: "${work:?a folder}"
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
 passed=0 failed=0 skipped=0
 
 # note_of LOG: what `check` adds to the label of what went well. Nothing, unless the script defines another one.

@@ -11,10 +11,8 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 build=$(realpath "${1:-$uci_root/build}")
 check=$build/tools/uci_check
-work=$(mktemp -d)
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
-trap 'rm -rf "$work"' EXIT
 
 # A command that is to ssh what tests can have: it starts the program here, after a line of REASON if there is one
 make_rsh() {

@@ -10,10 +10,8 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 tools=$(realpath "${1:-$uci_root/build}")/tools
-work=$(mktemp -d)
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
-trap 'rm -rf "$work"' EXIT
 library=${tools%/tools}/libucx_integrity.so
 limited=("$uci_root/tests/watchdog.sh" 60)
 unset "${!UCI_@}" LD_PRELOAD UCX_PLUGIN_PATH

@@ -11,13 +11,11 @@ set -euo pipefail
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 tools=$(realpath "${1:-$uci_root/build}")/tools
-work=$(mktemp -d)
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
 limited=("$uci_root/tests/watchdog.sh" 120) # put in front of mpirun
 quick=(--quick --max-loss 1e9)              # figures are not judged here, and the machine may be busy
 export XDG_CACHE_HOME=$work/cache UCI_CONFIG_FILE=
-trap 'rm -rf "$work"' EXIT
 
 profile_path() {
     find "$XDG_CACHE_HOME/uci" -name 'profile-*.json' 2>/dev/null

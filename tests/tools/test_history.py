@@ -19,7 +19,7 @@ from make_history import NODES, TOPOLOGY, Cluster
 from test_report import RUNS, TOOL, report, run_tests
 
 sys.path.insert(0, str(Path(TOOL).resolve().parent))
-from jobreport.topology import expand  # noqa: E402
+from jobreport.hostlist import expand  # noqa: E402
 
 ALL_BAD = [f"node {node}" for node in NODES]
 ESCAPE = "\x1b[31mred\x1b[0m"

@@ -6,12 +6,16 @@ What uci_run --preflight makes of what nodes say: made-up answers, of up to 1,00
 usage: test_preflight.py FOLDER_OF_UCI_RUN
 """
 import copy
+import os
 import sys
 import unittest
+from unittest import mock
 
 sys.path.insert(0, sys.argv.pop(1))
 import uci_preflight  # noqa: E402
-from uci_preflight import Answer, fold, judge, table  # noqa: E402
+from jobreport.hostlist import fold  # noqa: E402
+from uci_job import JobError  # noqa: E402
+from uci_preflight import Answer, judge, table  # noqa: E402
 
 GOOD = {"uci": {"tool": True, "state": "on", "how": "preloaded", "version": "1.0.0 (abc)", "protocol": "12", "library": "/l.so", "bytes": "0123", "mode": "repair",
                 "settings": {}, "ucx": "1.13.1", "advice": [], "said": ""},
@@ -110,6 +114,12 @@ class PreflightTest(unittest.TestCase):
         self.assertEqual([one[1] for one in found], [names[10:20]])
         rows = table(Asked(names, odd).answers)
         self.assertEqual([row.split()[0] for row in rows[1:]], ["n[0000-0009,0020-0999]", "n[0010-0019]"])
+
+    def test_hosts_of_slurm(self):
+        with mock.patch.dict(os.environ, {"SLURM_JOB_NODELIST": "n[08-10],login"}):
+            self.assertEqual(uci_preflight.batch_hosts(), ["n08", "n09", "n10", "login"])
+        with mock.patch.dict(os.environ, {"SLURM_JOB_NODELIST": "n[08"}), self.assertRaisesRegex(JobError, "SLURM_JOB_NODELIST: .*give --hosts"):
+            uci_preflight.batch_hosts()
 
     def test_fold(self):
         self.assertEqual(fold(["node10", "node9", "login", "node11", "node9"]), "login,node[9-11]")

@@ -24,8 +24,6 @@ mpi=openmpi,mpich
 only='.*'
 timeout=60
 quick=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
 # shellcheck source=tests/tools/checks.sh
 source "$uci_root/tests/tools/checks.sh"
 

@@ -3,15 +3,12 @@
 
 A cable is named by its ends: several between the same two switches cannot be told apart.
 """
-import itertools
-import math
 import re
 
+from jobreport.hostlist import NAMES, HostlistError, expand
 from jobreport.wording import clean
 
-NAMES = 1 << 20  # that one list may stand for
 WORDS = ("switchname", "nodes", "switches", "linkspeed")
-BRACKET = re.compile(r"\[([^\[\]]*)\]")
 
 
 class TopologyError(ValueError):
@@ -61,7 +58,7 @@ def read_topology(path):
     for line in re.split(r"(?<!\\)\n", text):  # one that ends in a backslash goes on
         try:
             add_line(topology, [clean(word, NAMES) for word in line.replace("\\\n", " ").split("#", 1)[0].split()])
-        except TopologyError as error:
+        except (TopologyError, HostlistError) as error:
             raise TopologyError(f"line {begin}: {error}") from None
         begin += line.count("\n") + 1
     check_tree(topology)
@@ -93,29 +90,3 @@ def check_tree(topology):
                 raise TopologyError(f"switch {clean(switch)} is above itself")
             seen.add(switch)
             switch = topology.above.get(switch)
-
-
-def expand(text):
-    """Slurm's lists of names: n[0-2,7],gpu[01-16] as n0, n1, n2, n7, gpu01, ..."""
-    names = []
-    for part in re.findall(r"(?:\[[^\[\]]*\]|[^,\[\]])+|[\[\]]", text):
-        if part in "[]":
-            raise TopologyError(f"a bracket without its other in {clean(text)}")
-        pieces = BRACKET.split(part)  # texts and lists of numbers in turns
-        choices = [numbers_of(piece) if index % 2 else [piece] for index, piece in enumerate(pieces)]
-        if len(names) + math.prod(map(len, choices)) > NAMES:
-            raise TopologyError(f"more than {NAMES} names in {clean(text)}")
-        names += map("".join, itertools.product(*choices))
-    return names
-
-
-def numbers_of(text):
-    """0-2,7 as texts, as wide as the first of each range."""
-    found = []
-    for part in text.split(","):
-        match = re.fullmatch(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", part)
-        first, last = (int(match[1]), int(match[2] or match[1])) if match else (1, 0)
-        if not first <= last < first + NAMES:
-            raise TopologyError(f"no range of numbers: [{clean(text)}]")
-        found += [f"{number:0{len(match[1])}}" for number in range(first, last + 1)]
-    return found

@@ -64,6 +64,17 @@ def rank(number):
     return f"rank {number}" if number >= 0 else "a rank that is not known"
 
 
+def as_ranges(numbers):
+    """[(first, last)] of numbers in order."""
+    found = []
+    for number in numbers:
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
 def name_ranges(ranges):
     """1, 4-7, as a list."""
     return [str(first) if first == last else f"{first}-{last}" for first, last in ranges]

@@ -14,8 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from jobreport.hostlist import HostlistError, expand, fold
 from jobreport.wording import clean, count, listing, size
-from uci_job import read_output
+from uci_job import JobError
 
 HERE = Path(__file__).resolve().parent
 MARK = "UCI-NODE "
@@ -109,35 +110,6 @@ class Asked:
         if node:
             self.answers[hosts[0] if len(hosts) == 1 else node["host"]] = Answer(node, begin, time.time())
         return bool(node)
-
-
-def fold_numbers(numbers):
-    """1-3,7 of numbers as text."""
-    ranges = []
-    for number in sorted(numbers, key=int):
-        if ranges and int(number) == int(ranges[-1][1]) + 1:
-            ranges[-1][1] = number
-        else:
-            ranges.append([number, number])
-    return ",".join(first if first == last else f"{first}-{last}" for first, last in ranges)
-
-
-def fold(names):
-    """node1, node2, node3, login as login, node[1-3]. 08 and 8 are different names."""
-    groups, found = {}, []
-    for name in set(names):
-        match = re.fullmatch(r"(.*?)(\d+)(\D*)", name)
-        if match:
-            groups.setdefault((match[1], match[3]), []).append(match[2])
-        else:
-            found.append(name)
-    for (before, after), numbers in groups.items():
-        is_padded = any(number.startswith("0") for number in numbers)
-        for width in sorted({len(number) if is_padded else 0 for number in numbers}):
-            alike = [number for number in numbers if not is_padded or len(number) == width]
-            text = fold_numbers(alike)
-            found.append(f"{before}[{text}]{after}" if len(alike) > 1 else f"{before}{text}{after}")
-    return ",".join(sorted(found))
 
 
 def compare(answers, value, is_bad, text):
@@ -259,6 +231,11 @@ def table(answers):
     return ["  ".join(f"{text:<{width}}" for text, width in zip(row, widths)).rstrip() for row in rows]
 
 
+def is_ready(findings):
+    """Would the job start, and be protected?"""
+    return not any(finding.is_bad for finding in findings)
+
+
 def show(asked, findings, stream):
     """For people."""
     colours = {True: "31", False: "33"} if stream.isatty() and "NO_COLOR" not in os.environ else {}
@@ -277,7 +254,7 @@ def show(asked, findings, stream):
 def record(asked, findings):
     """For programs."""
     nodes = {name: {**answer.node, "clock_ahead": answer.clock()} for name, answer in sorted(asked.answers.items())}
-    return {"uci_preflight": 1, "ready": not any(finding.is_bad for finding in findings), "nodes": nodes, "no_answer": asked.errors,
+    return {"uci_preflight": 1, "ready": is_ready(findings), "nodes": nodes, "no_answer": asked.errors,
             "findings": [{"level": "wrong" if is_bad else "note", "nodes": names, "text": text} for is_bad, names, text in findings]}
 
 
@@ -291,7 +268,10 @@ def preflight(hosts, command, words, ranks, folder):
 def batch_hosts():
     """Hosts that the batch system has given this job, or none."""
     if os.environ.get("SLURM_JOB_NODELIST"):
-        return read_output(["scontrol", "show", "hostnames", os.environ["SLURM_JOB_NODELIST"]]).split()
+        try:
+            return expand(os.environ["SLURM_JOB_NODELIST"])
+        except HostlistError as error:
+            raise JobError(f"SLURM_JOB_NODELIST: {error}; give --hosts") from error
     if os.environ.get("PBS_NODEFILE"):
         return list(dict.fromkeys(Path(os.environ["PBS_NODEFILE"]).read_text(encoding="utf-8").split()))
     return []

@@ -450,7 +450,7 @@ def preflight(options):
     if options.json:
         write_json(options.json, uci_preflight.record(asked, findings))
     uci_preflight.show(asked, findings, sys.stderr if options.json == "-" else sys.stdout)
-    return 1 if any(finding.is_bad for finding in findings) else 0
+    return 0 if uci_preflight.is_ready(findings) else 1
 
 
 def main():

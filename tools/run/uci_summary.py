@@ -8,7 +8,7 @@ from pathlib import Path
 from jobreport.ending import name_process
 from jobreport.job import Job
 from jobreport.levels import exit_status
-from jobreport.wording import count, count_ranges, listing, name_ranges
+from jobreport.wording import as_ranges, count, count_ranges, listing, name_ranges
 from jobreport.wording import rank as name_rank
 
 WORST = 5
@@ -109,17 +109,6 @@ class Summary:
             yield "no messages", f"{'rank' if len(self.idle) == 1 else 'ranks'} {listing(name_ranges(as_ranges(self.idle)), 16)}"
         if self.unreadable():
             yield "unreadable", ", ".join(self.unreadable())
-
-
-def as_ranges(numbers):
-    """[(first, last)] of numbers in order."""
-    found = []
-    for number in numbers:
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
-        else:
-            found.append((number, number))
-    return found
 
 
 def print_summary(summary):
