@@ -5,32 +5,42 @@
  * out a call that has been compared is PMPI_<name>, or what takes its place.
  */
 #include "allreduce.h"
-#include "collective.h"
+#include "watched.h"
 
 #define PMPI_Allreduce   uci_mpi_allreduce
 #define PMPI_Allreduce_c uci_mpi_allreduce_c
 
 #define UCI_MPI_UNPACK(...) __VA_ARGS__
 
-#define UCI_MPI_COLLECTIVE_ONE(_name, _blocks, _params, _args, ...) \
+/* @param _begins  how: with a request, or not */
+#define UCI_MPI_COLLECTIVE_ONE(_name, _blocks, _begins, _params, _args, ...) \
     UCI_MPI_EXPORT int MPI_##_name _params \
     { \
-        if (uci_unlikely(uci_mpi_compares_collectives())) { \
-            uci_mpi_agree(&(const uci_mpi_collective_t){ \
-                    .call = "MPI_" #_name, .blocks = (_blocks), .comm = comm, __VA_ARGS__}); \
+        uci_mpi_call_t watched = {.name = NULL}; \
+        int ret; \
+\
+        if (uci_mpi_looks_at_collectives()) { \
+            uci_mpi_collective_enter(&watched, \
+                                     &(const uci_mpi_collective_t){ \
+                                             .call = "MPI_" #_name, .blocks = (_blocks), .comm = comm, __VA_ARGS__}, \
+                                     UCI_MPI_UNPACK _begins); \
         } \
-        return PMPI_##_name _args; \
+        ret = PMPI_##_name _args; \
+        UCI_MPI_LEAVE(watched, ret); \
+        return ret; \
     }
 
-#define UCI_MPI_BLOCKING(_name, _params, _args, ...) UCI_MPI_COLLECTIVE_ONE(_name, true, _params, _args, __VA_ARGS__)
+#define UCI_MPI_BLOCKING(_name, _params, _args, ...) \
+    UCI_MPI_COLLECTIVE_ONE(_name, true, (UCI_MPI_BLOCKS, NULL), _params, _args, __VA_ARGS__)
 
 #define UCI_MPI_NONBLOCKING(_name, _params, _args, ...) \
-    UCI_MPI_COLLECTIVE_ONE(_name, false, (UCI_MPI_UNPACK _params, MPI_Request * request), \
+    UCI_MPI_COLLECTIVE_ONE(_name, false, (UCI_MPI_STARTS, request), (UCI_MPI_UNPACK _params, MPI_Request * request), \
                            (UCI_MPI_UNPACK _args, request), __VA_ARGS__)
 
 #if UCI_MPI_HAS_MPI4_CALLS
 #define UCI_MPI_PERSISTENT(_name, _params, _args, ...) \
-    UCI_MPI_COLLECTIVE_ONE(_name, false, (UCI_MPI_UNPACK _params, MPI_Info info, MPI_Request * request), \
+    UCI_MPI_COLLECTIVE_ONE(_name, false, (UCI_MPI_MAKES, request), \
+                           (UCI_MPI_UNPACK _params, MPI_Info info, MPI_Request * request), \
                            (UCI_MPI_UNPACK _args, info, request), __VA_ARGS__)
 #else
 #define UCI_MPI_PERSISTENT(_name, _params, _args, ...)
@@ -87,6 +97,7 @@ UCI_MPI_EXPORT int MPI_Init(int *argc, char ***argv)
 {
     int ret = PMPI_Init(argc, argv);
 
+    uci_mpi_calls_init();
     uci_mpi_agree_init();
     return ret;
 }
@@ -95,12 +106,20 @@ UCI_MPI_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *p
 {
     int ret = PMPI_Init_thread(argc, argv, required, provided);
 
+    uci_mpi_calls_init();
     uci_mpi_agree_init();
     return ret;
 }
 
 UCI_MPI_EXPORT int MPI_Finalize(void)
 {
+    uci_mpi_call_t watched;
+    int ret;
+
+    uci_mpi_calls_finalize();
+    UCI_MPI_ENTER(watched, "MPI_Finalize", .comm = MPI_COMM_WORLD, .collective = true);
     uci_mpi_agree_finalize();
-    return PMPI_Finalize();
+    ret = PMPI_Finalize();
+    UCI_MPI_LEAVE(watched, ret);
+    return ret;
 }

@@ -9,66 +9,67 @@
 UCI_MPI_FORTRAN(init, (MPI_Fint * ierror))
 {
     UCI_MPI_FORTRAN_REAL(init)(ierror);
+    uci_mpi_calls_init();
     uci_mpi_agree_init();
 }
 
 UCI_MPI_FORTRAN(init_thread, (MPI_Fint * required, MPI_Fint *provided, MPI_Fint *ierror))
 {
     UCI_MPI_FORTRAN_REAL(init_thread)(required, provided, ierror);
+    uci_mpi_calls_init();
     uci_mpi_agree_init();
 }
 
 UCI_MPI_FORTRAN(finalize, (MPI_Fint * ierror))
 {
+    uci_mpi_call_t watched;
+
+    uci_mpi_calls_finalize();
+    UCI_MPI_ENTER(watched, "MPI_Finalize", .comm = MPI_COMM_WORLD, .collective = true);
     uci_mpi_agree_finalize();
     UCI_MPI_FORTRAN_REAL(finalize)(ierror);
+    UCI_MPI_LEAVE(watched, MPI_SUCCESS);
 }
 
-#define UCI_MPI_FORTRAN_WAIT(_name, _params, _args, ...) \
+/* Waits by its relative that tests: what follows ends with `done` set. What it is for who watches calls (_any, _polls, _count, _requests), and how many are done,
+ * and which */
+#define UCI_MPI_FORTRAN_WAIT(_name, _call, _params, _args, _any, _count, _requests, _done, _indices, ...) \
     UCI_MPI_FORTRAN(_name, _params) \
     { \
         MPI_Fint done = 0, error = MPI_SUCCESS; \
+        uci_mpi_waiting_t waiting; \
 \
+        if (uci_mpi_watches()) { \
+            uci_mpi_waiting_enter(&waiting, _call, _any, false, _count, NULL, _requests); \
+        } \
         if (uci_likely(uci_mpi_agree_pending == 0)) { \
             UCI_MPI_FORTRAN_REAL(_name) _args; \
-            return; \
+            error = (ierror != NULL) ? *ierror : MPI_SUCCESS; \
+        } else { \
+            UCI_MPI_AGREE_WAIT(done, error, __VA_ARGS__); \
+            if (ierror != NULL) { /* of mpi_f08 it may be left out */ \
+                *ierror = error; \
+            } \
         } \
-        UCI_MPI_AGREE_WAIT(done, error, __VA_ARGS__); \
-        if (ierror != NULL) { /* of mpi_f08 it may be left out */ \
-            *ierror = error; \
+        if (uci_mpi_watches()) { \
+            uci_mpi_waiting_leave(&waiting, error, _done, _indices, 1); \
         } \
     }
 
-#define UCI_MPI_FORTRAN_TEST(_name, _params, _args) \
-    UCI_MPI_FORTRAN(_name, _params) \
-    { \
-        uci_mpi_agree_test(); \
-        UCI_MPI_FORTRAN_REAL(_name) _args; \
-    }
+#include "fortran_tests.h"
 
-UCI_MPI_FORTRAN_TEST(test, (MPI_Fint * request, MPI_Fint *flag, void *status, MPI_Fint *ierror),
-                     (request, flag, status, ierror))
-UCI_MPI_FORTRAN_TEST(testall, (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *flag, void *statuses, MPI_Fint *ierror),
-                     (count, requests, flag, statuses, ierror))
-UCI_MPI_FORTRAN_TEST(testany,
-                     (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *index, MPI_Fint *flag, void *status,
-                      MPI_Fint *ierror),
-                     (count, requests, index, flag, status, ierror))
-UCI_MPI_FORTRAN_TEST(testsome,
-                     (MPI_Fint * incount, MPI_Fint *requests, MPI_Fint *outcount, MPI_Fint *indices, void *statuses,
-                      MPI_Fint *ierror),
-                     (incount, requests, outcount, indices, statuses, ierror))
-UCI_MPI_FORTRAN_WAIT(wait, (MPI_Fint * request, void *status, MPI_Fint *ierror), (request, status, ierror),
-                     UCI_MPI_FORTRAN_REAL(test)(request, &done, status, &error))
-UCI_MPI_FORTRAN_WAIT(waitall, (MPI_Fint * count, MPI_Fint *requests, void *statuses, MPI_Fint *ierror),
-                     (count, requests, statuses, ierror),
+UCI_MPI_FORTRAN_WAIT(wait, "MPI_Wait", (MPI_Fint * request, void *status, MPI_Fint *ierror), (request, status, ierror),
+                     false, 1, request, 1, NULL, UCI_MPI_FORTRAN_REAL(test)(request, &done, status, &error))
+UCI_MPI_FORTRAN_WAIT(waitall, "MPI_Waitall", (MPI_Fint * count, MPI_Fint *requests, void *statuses, MPI_Fint *ierror),
+                     (count, requests, statuses, ierror), false, *count, requests, *count, NULL,
                      UCI_MPI_FORTRAN_REAL(testall)(count, requests, &done, statuses, &error))
-UCI_MPI_FORTRAN_WAIT(waitany, (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *index, void *status, MPI_Fint *ierror),
-                     (count, requests, index, status, ierror),
+UCI_MPI_FORTRAN_WAIT(waitany, "MPI_Waitany",
+                     (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *index, void *status, MPI_Fint *ierror),
+                     (count, requests, index, status, ierror), true, *count, requests, 1, index,
                      UCI_MPI_FORTRAN_REAL(testany)(count, requests, index, &done, status, &error))
-UCI_MPI_FORTRAN_WAIT(waitsome,
+UCI_MPI_FORTRAN_WAIT(waitsome, "MPI_Waitsome",
                      (MPI_Fint * incount, MPI_Fint *requests, MPI_Fint *outcount, MPI_Fint *indices, void *statuses,
                       MPI_Fint *ierror),
-                     (incount, requests, outcount, indices, statuses, ierror),
-                     UCI_MPI_FORTRAN_REAL(testsome)(incount, requests, outcount, indices, statuses, &error);
+                     (incount, requests, outcount, indices, statuses, ierror), true, *incount, requests, *outcount,
+                     indices, UCI_MPI_FORTRAN_REAL(testsome)(incount, requests, outcount, indices, statuses, &error);
                      done = (*outcount != 0))

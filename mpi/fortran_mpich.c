@@ -4,8 +4,9 @@
  * Fortran programs on MPICH. Its bindings call C by MPI names, where the wrappers in C see them, all but those of `use mpi_f08` that have no
  * buffer: they call PMPI_Start.
  */
-#include "collective.h"
+#include "pending.h"
 #include "requests.h"
+#include "watched.h"
 
 /* Begins the definition of one */
 #define UCI_MPI_FORTRAN(_name, _params) \
@@ -16,6 +17,9 @@
 UCI_MPI_FORTRAN(start, (MPI_Fint * request, MPI_Fint *ierror))
 {
     uci_mpi_requests_start(*request);
+    if (uci_mpi_watches()) {
+        uci_mpi_pending_start(*request);
+    }
     pmpir_start_f08_(request, ierror);
     uci_mpi_done();
 }
@@ -24,7 +28,7 @@ UCI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *ierro
 {
     MPI_Fint i, error = MPI_SUCCESS;
 
-    if (!uci_mpi_is_on()) {
+    if (!uci_mpi_is_on() && !uci_mpi_watches()) {
         pmpir_startall_f08_(count, requests, ierror);
         return;
     }
@@ -39,34 +43,58 @@ UCI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *ierro
 UCI_MPI_FORTRAN(request_free, (MPI_Fint * request, MPI_Fint *ierror))
 {
     uci_mpi_requests_remove(*request);
+    if (uci_mpi_watches()) {
+        uci_mpi_pending_free(*request);
+    }
     pmpir_request_free_f08_(request, ierror);
 }
 
-static void uci_mpi_f08_barrier(const char *call, bool blocks, MPI_Fint comm)
+/* Handles of requests are the same in C and Fortran here */
+static void uci_mpi_f08_barrier(uci_mpi_call_t *watched, const char *call, uci_mpi_manner_t manner, MPI_Fint comm,
+                                MPI_Fint *request)
 {
-    if (uci_mpi_compares_collectives()) {
-        uci_mpi_agree(&(const uci_mpi_collective_t){
-                .call = call, .blocks = blocks, .comm = PMPI_Comm_f2c(comm), .root = UCI_MPI_NO_ROOT});
+    watched->name = NULL;
+    if (uci_mpi_looks_at_collectives()) {
+        uci_mpi_collective_enter(watched,
+                                 &(const uci_mpi_collective_t){.call   = call,
+                                                               .blocks = (manner == UCI_MPI_BLOCKS),
+                                                               .comm   = PMPI_Comm_f2c(comm),
+                                                               .root   = UCI_MPI_NO_ROOT},
+                                 manner, request);
     }
+}
+
+static void uci_mpi_f08_barrier_end(uci_mpi_call_t *watched, const MPI_Fint *ierror)
+{
+    UCI_MPI_LEAVE(*watched, (ierror != NULL) ? *ierror : MPI_SUCCESS);
 }
 
 UCI_MPI_FORTRAN(barrier, (MPI_Fint * comm, MPI_Fint *ierror))
 {
-    uci_mpi_f08_barrier("MPI_Barrier", true, *comm);
+    uci_mpi_call_t watched;
+
+    uci_mpi_f08_barrier(&watched, "MPI_Barrier", UCI_MPI_BLOCKS, *comm, NULL);
     pmpir_barrier_f08_(comm, ierror);
+    uci_mpi_f08_barrier_end(&watched, ierror);
 }
 
 UCI_MPI_FORTRAN(ibarrier, (MPI_Fint * comm, MPI_Fint *request, MPI_Fint *ierror))
 {
-    uci_mpi_f08_barrier("MPI_Ibarrier", false, *comm);
+    uci_mpi_call_t watched;
+
+    uci_mpi_f08_barrier(&watched, "MPI_Ibarrier", UCI_MPI_STARTS, *comm, request);
     pmpir_ibarrier_f08_(comm, request, ierror);
+    uci_mpi_f08_barrier_end(&watched, ierror);
 }
 
 #if UCI_MPI_HAS_MPI4_CALLS
 UCI_MPI_FORTRAN(barrier_init, (MPI_Fint * comm, MPI_Fint *info, MPI_Fint *request, MPI_Fint *ierror))
 {
-    uci_mpi_f08_barrier("MPI_Barrier_init", false, *comm);
+    uci_mpi_call_t watched;
+
+    uci_mpi_f08_barrier(&watched, "MPI_Barrier_init", UCI_MPI_MAKES, *comm, request);
     pmpir_barrier_init_f08_(comm, info, request, ierror);
+    uci_mpi_f08_barrier_end(&watched, ierror);
 }
 #endif
 

@@ -4,19 +4,33 @@
  * Fortran programs on Open MPI (fortran_openmpi.h): point to point.
  */
 #include "fortran_openmpi.h"
+#include "pending.h"
 #include "requests.h"
 
-/* One that sends or receives: what (_next, which may use `sent` and `received`), then itself */
-#define UCI_MPI_FORTRAN_WRAP(_name, _params, _args, _next) \
+#define UCI_MPI_UNPACK(...) __VA_ARGS__
+
+/* One that sends or receives: what (_next, which may use `sent` and `received`), what it is for who watches calls, then itself */
+#define UCI_MPI_FORTRAN_WRAP(_name, _call, _params, _args, _request, _what, _next) \
     UCI_MPI_FORTRAN(_name, _params) \
     { \
         uci_signature_t sent, received; \
+        uci_mpi_call_t watched; \
 \
         (void)sent, (void)received; /* most have one of them */ \
         _next; \
+        UCI_MPI_ENTER(watched, _call, UCI_MPI_UNPACK _what); \
         pmpi_##_name##_ _args; \
         uci_mpi_done(); \
+        UCI_MPI_FORTRAN_LEAVE(watched, _request, ierror); \
     }
+
+#define UCI_MPI_FORTRAN_HALF(_buf, _count, _type, _peer, _tag) \
+    UCI_MPI_HALF(_buf, (int64_t) * (_count), PMPI_Type_f2c(*(_type)), *(_peer), *(_tag))
+
+#define UCI_MPI_FORTRAN_BLOCKS .comm = PMPI_Comm_f2c(*comm)
+#define UCI_MPI_FORTRAN_STARTS .manner = UCI_MPI_STARTS, .comm = PMPI_Comm_f2c(*comm)
+
+static const MPI_Fint uci_mpi_any_source = MPI_ANY_SOURCE, uci_mpi_any_tag = MPI_ANY_TAG;
 
 #define UCI_MPI_FORTRAN_SENDS(_call, _count, _datatype) \
     uci_mpi_send_next(&sent, _call, (uint64_t)(int64_t) * (_count), PMPI_Type_f2c(*(_datatype)), PMPI_Comm_f2c(*comm))
@@ -29,26 +43,32 @@
     uci_mpi_recv_next(&received, _call, (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype), MPI_COMM_NULL)
 
 #define UCI_MPI_FORTRAN_SEND(_name, _call) \
-    UCI_MPI_FORTRAN_WRAP(_name, \
+    UCI_MPI_FORTRAN_WRAP(_name, _call, \
                          (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
                           MPI_Fint *comm, MPI_Fint *ierror), \
-                         (buf, count, datatype, dest, tag, comm, ierror), \
+                         (buf, count, datatype, dest, tag, comm, ierror), NULL, \
+                         (UCI_MPI_FORTRAN_BLOCKS, .send = UCI_MPI_FORTRAN_HALF(buf, count, datatype, dest, tag)), \
                          UCI_MPI_FORTRAN_SENDS(_call, count, datatype))
 
 #define UCI_MPI_FORTRAN_ISEND(_name, _call) \
-    UCI_MPI_FORTRAN_WRAP(_name, \
+    UCI_MPI_FORTRAN_WRAP(_name, _call, \
                          (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
                           MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror), \
-                         (buf, count, datatype, dest, tag, comm, request, ierror), \
+                         (buf, count, datatype, dest, tag, comm, request, ierror), request, \
+                         (UCI_MPI_FORTRAN_STARTS, .send = UCI_MPI_FORTRAN_HALF(buf, count, datatype, dest, tag)), \
                          UCI_MPI_FORTRAN_SENDS(_call, count, datatype))
 
-#define UCI_MPI_FORTRAN_INIT(_name, _call, _starts) \
+#define UCI_MPI_FORTRAN_INIT(_name, _call, _starts, _half) \
     UCI_MPI_FORTRAN(_name, (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *peer, MPI_Fint *tag, \
                             MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror)) \
     { \
         MPI_Fint error = MPI_SUCCESS; \
+        uci_mpi_call_t watched; \
 \
+        UCI_MPI_ENTER(watched, _call, .manner = UCI_MPI_MAKES, .comm = PMPI_Comm_f2c(*comm), \
+                      ._half = UCI_MPI_FORTRAN_HALF(buf, count, datatype, peer, tag)); \
         pmpi_##_name##_(buf, count, datatype, peer, tag, comm, request, &error); \
+        UCI_MPI_FORTRAN_LEAVE(watched, request, &error); \
         if (error == MPI_SUCCESS) { \
             uci_mpi_requests_add(PMPI_Request_f2c(*request), _starts, _call, (uint64_t)(int64_t)*count, \
                                  PMPI_Type_f2c(*datatype), PMPI_Comm_f2c(*comm)); \
@@ -66,48 +86,65 @@ UCI_MPI_FORTRAN_ISEND(isend, "MPI_Isend")
 UCI_MPI_FORTRAN_ISEND(ibsend, "MPI_Ibsend")
 UCI_MPI_FORTRAN_ISEND(issend, "MPI_Issend")
 UCI_MPI_FORTRAN_ISEND(irsend, "MPI_Irsend")
-UCI_MPI_FORTRAN_INIT(send_init, "MPI_Send_init", UCI_MPI_STARTS_SEND)
-UCI_MPI_FORTRAN_INIT(bsend_init, "MPI_Bsend_init", UCI_MPI_STARTS_SEND)
-UCI_MPI_FORTRAN_INIT(ssend_init, "MPI_Ssend_init", UCI_MPI_STARTS_SEND)
-UCI_MPI_FORTRAN_INIT(rsend_init, "MPI_Rsend_init", UCI_MPI_STARTS_SEND)
-UCI_MPI_FORTRAN_INIT(recv_init, "MPI_Recv_init", UCI_MPI_STARTS_RECV)
+UCI_MPI_FORTRAN_INIT(send_init, "MPI_Send_init", UCI_MPI_STARTS_SEND, send)
+UCI_MPI_FORTRAN_INIT(bsend_init, "MPI_Bsend_init", UCI_MPI_STARTS_SEND, send)
+UCI_MPI_FORTRAN_INIT(ssend_init, "MPI_Ssend_init", UCI_MPI_STARTS_SEND, send)
+UCI_MPI_FORTRAN_INIT(rsend_init, "MPI_Rsend_init", UCI_MPI_STARTS_SEND, send)
+UCI_MPI_FORTRAN_INIT(recv_init, "MPI_Recv_init", UCI_MPI_STARTS_RECV, recv)
 
-UCI_MPI_FORTRAN_WRAP(recv,
+UCI_MPI_FORTRAN_WRAP(recv, "MPI_Recv",
                      (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
                       MPI_Fint *status, MPI_Fint *ierror),
-                     (buf, count, datatype, source, tag, comm, status, ierror),
+                     (buf, count, datatype, source, tag, comm, status, ierror), NULL,
+                     (UCI_MPI_FORTRAN_BLOCKS, .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, source, tag)),
                      UCI_MPI_FORTRAN_RECEIVES("MPI_Recv", count, datatype))
-UCI_MPI_FORTRAN_WRAP(irecv,
+UCI_MPI_FORTRAN_WRAP(irecv, "MPI_Irecv",
                      (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,
                       MPI_Fint *request, MPI_Fint *ierror),
-                     (buf, count, datatype, source, tag, comm, request, ierror),
+                     (buf, count, datatype, source, tag, comm, request, ierror), request,
+                     (UCI_MPI_FORTRAN_STARTS, .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, source, tag)),
                      UCI_MPI_FORTRAN_RECEIVES("MPI_Irecv", count, datatype))
-UCI_MPI_FORTRAN_WRAP(mrecv,
+UCI_MPI_FORTRAN_WRAP(mrecv, "MPI_Mrecv",
                      (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *status,
                       MPI_Fint *ierror),
-                     (buf, count, datatype, message, status, ierror), UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Mrecv"))
-UCI_MPI_FORTRAN_WRAP(imrecv,
+                     (buf, count, datatype, message, status, ierror), NULL,
+                     (.comm = MPI_COMM_NULL,
+                      .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, &uci_mpi_any_source, &uci_mpi_any_tag)),
+                     UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Mrecv"))
+UCI_MPI_FORTRAN_WRAP(imrecv, "MPI_Imrecv",
                      (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *request,
                       MPI_Fint *ierror),
-                     (buf, count, datatype, message, request, ierror), UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Imrecv"))
-UCI_MPI_FORTRAN_WRAP(sendrecv,
+                     (buf, count, datatype, message, request, ierror), request,
+                     (.manner = UCI_MPI_STARTS, .comm = MPI_COMM_NULL,
+                      .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, &uci_mpi_any_source, &uci_mpi_any_tag)),
+                     UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Imrecv"))
+UCI_MPI_FORTRAN_WRAP(sendrecv, "MPI_Sendrecv",
                      (char *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest, MPI_Fint *sendtag,
                       char *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag,
                       MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierror),
                      (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm,
                       status, ierror),
+                     NULL,
+                     (UCI_MPI_FORTRAN_BLOCKS, .send = UCI_MPI_FORTRAN_HALF(sendbuf, sendcount, sendtype, dest, sendtag),
+                      .recv = UCI_MPI_FORTRAN_HALF(recvbuf, recvcount, recvtype, source, recvtag)),
                      UCI_MPI_FORTRAN_SENDS("MPI_Sendrecv", sendcount, sendtype);
                      UCI_MPI_FORTRAN_RECEIVES("MPI_Sendrecv", recvcount, recvtype))
-UCI_MPI_FORTRAN_WRAP(sendrecv_replace,
+UCI_MPI_FORTRAN_WRAP(sendrecv_replace, "MPI_Sendrecv_replace",
                      (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *sendtag,
                       MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierror),
-                     (buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierror),
+                     (buf, count, datatype, dest, sendtag, source, recvtag, comm, status, ierror), NULL,
+                     (UCI_MPI_FORTRAN_BLOCKS, .replaces = true,
+                      .send = UCI_MPI_FORTRAN_HALF(buf, count, datatype, dest, sendtag),
+                      .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, source, recvtag)),
                      UCI_MPI_FORTRAN_SENDS("MPI_Sendrecv_replace", count, datatype);
                      UCI_MPI_FORTRAN_RECEIVES("MPI_Sendrecv_replace", count, datatype))
 
 UCI_MPI_FORTRAN(start, (MPI_Fint * request, MPI_Fint *ierror))
 {
     uci_mpi_requests_start(PMPI_Request_f2c(*request));
+    if (uci_mpi_watches()) {
+        uci_mpi_pending_start(PMPI_Request_f2c(*request));
+    }
     pmpi_start_(request, ierror);
     uci_mpi_done();
 }
@@ -116,7 +153,7 @@ UCI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *ierro
 {
     MPI_Fint i, error = MPI_SUCCESS;
 
-    if (!uci_mpi_is_on()) {
+    if (!uci_mpi_is_on() && !uci_mpi_watches()) {
         pmpi_startall_(count, requests, ierror);
         return;
     }
@@ -131,5 +168,8 @@ UCI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *ierro
 UCI_MPI_FORTRAN(request_free, (MPI_Fint * request, MPI_Fint *ierror))
 {
     uci_mpi_requests_remove(PMPI_Request_f2c(*request));
+    if (uci_mpi_watches()) {
+        uci_mpi_pending_free(PMPI_Request_f2c(*request));
+    }
     pmpi_request_free_(request, ierror);
 }

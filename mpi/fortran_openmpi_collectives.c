@@ -4,8 +4,8 @@
  * Fortran programs on Open MPI (fortran_openmpi.h): collectives, waiting, MPI_Init and MPI_Finalize.
  */
 #include "allreduce_fortran.h"
-#include "collective.h"
 #include "fortran_openmpi.h"
+#include "watched.h"
 
 #define pmpi_allreduce_ uci_mpi_allreduce_fortran
 
@@ -23,27 +23,35 @@ bool uci_mpi_fortran_is_in_place(const void *buf)
                              (buf == &mpi_fortran_in_place_) || (buf == &mpi_fortran_in_place__));
 }
 
-#define UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, _blocks, _params, _args, ...) \
+/* @param _request  where Fortran's handle will be, or NULL */
+#define UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, _blocks, _manner, _request, _params, _args, ...) \
     UCI_MPI_FORTRAN(_name, _params) \
     { \
-        if (uci_unlikely(uci_mpi_compares_collectives())) { \
-            uci_mpi_agree(&(const uci_mpi_collective_t){ \
-                    .call = (_call), .blocks = (_blocks), .comm = PMPI_Comm_f2c(*comm), __VA_ARGS__}); \
+        uci_mpi_call_t watched = {.name = NULL}; \
+\
+        if (uci_mpi_looks_at_collectives()) { \
+            uci_mpi_collective_enter( \
+                    &watched, \
+                    &(const uci_mpi_collective_t){ \
+                            .call = (_call), .blocks = (_blocks), .comm = PMPI_Comm_f2c(*comm), __VA_ARGS__}, \
+                    _manner, NULL); \
         } \
         pmpi_##_name##_ _args; \
+        UCI_MPI_FORTRAN_LEAVE(watched, _request, ierror); \
     }
 
 #define UCI_MPI_FORTRAN_BLOCKING(_name, _call, _params, _args, ...) \
-    UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, true, (UCI_MPI_UNPACK _params, MPI_Fint * ierror), \
+    UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, true, UCI_MPI_BLOCKS, NULL, (UCI_MPI_UNPACK _params, MPI_Fint * ierror), \
                                (UCI_MPI_UNPACK _args, ierror), __VA_ARGS__)
 
 #define UCI_MPI_FORTRAN_NONBLOCKING(_name, _call, _params, _args, ...) \
-    UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, false, (UCI_MPI_UNPACK _params, MPI_Fint * request, MPI_Fint * ierror), \
+    UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, false, UCI_MPI_STARTS, request, \
+                               (UCI_MPI_UNPACK _params, MPI_Fint * request, MPI_Fint * ierror), \
                                (UCI_MPI_UNPACK _args, request, ierror), __VA_ARGS__)
 
 #if UCI_MPI_HAS_MPI4_CALLS
 #define UCI_MPI_FORTRAN_PERSISTENT(_name, _call, _params, _args, ...) \
-    UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, false, \
+    UCI_MPI_FORTRAN_COLLECTIVE(_name, _call, false, UCI_MPI_MAKES, request, \
                                (UCI_MPI_UNPACK _params, MPI_Fint * info, MPI_Fint * request, MPI_Fint * ierror), \
                                (UCI_MPI_UNPACK _args, info, request, ierror), __VA_ARGS__)
 #else
@@ -82,3 +90,14 @@ UCI_MPI_FORTRAN_PERSISTENT(barrier_init, "MPI_Barrier_init", (MPI_Fint * comm), 
 
 #define UCI_MPI_FORTRAN_REAL(_name) pmpi_##_name##_
 #include "fortran_common.h"
+
+/* What has logical arguments calls PMPI of mpif.h in `use mpi_f08`, past what is above */
+#undef UCI_MPI_FORTRAN
+#undef UCI_MPI_FORTRAN_TEST
+#undef UCI_MPI_FORTRAN_REAL
+#define UCI_MPI_FORTRAN_REAL(_name) pmpi_##_name##_f08_
+#define UCI_MPI_FORTRAN(_name, _params) \
+    UCI_MPI_EXPORT void mpi_##_name##_f08_ _params; \
+    extern void pmpi_##_name##_f08_ _params __attribute__((weak)); \
+    UCI_MPI_EXPORT void mpi_##_name##_f08_ _params
+#include "fortran_tests.h"

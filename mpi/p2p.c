@@ -4,28 +4,40 @@
  * Point to point: blocking and not, matched probes. Buffered and ready sends are sends; probes receive nothing.
  */
 #include "attach.h"
+#include "calls.h"
+#include "pending.h"
 #include "requests.h"
 
-/* A function of MPI's: what its messages consist of (_next, which may use `sent` and `received`), then itself */
-#define UCI_MPI_WRAP(_name, _params, _args, _next) \
+#define UCI_MPI_UNPACK(...) __VA_ARGS__
+
+/* A function of MPI's: what its messages consist of (_next, which may use `sent` and `received`), what it is for who watches calls (_what), then itself */
+#define UCI_MPI_WRAP(_name, _params, _args, _what, _next) \
     UCI_MPI_EXPORT int MPI_##_name _params \
     { \
         uci_signature_t sent, received; \
+        uci_mpi_call_t call; \
         int ret; \
 \
         (void)sent, (void)received; /* most have one of them */ \
         _next; \
+        UCI_MPI_ENTER(call, "MPI_" #_name, UCI_MPI_UNPACK _what); \
         ret = PMPI_##_name _args; \
         uci_mpi_done(); \
+        UCI_MPI_LEAVE(call, ret); \
         return ret; \
     }
 
 /* Nothing is sent, or received, yet: MPI_Start does that */
-#define UCI_MPI_WRAP_INIT(_name, _params, _starts) \
+#define UCI_MPI_WRAP_INIT(_name, _params, _starts, _half) \
     UCI_MPI_EXPORT int MPI_##_name _params \
     { \
-        int ret = PMPI_##_name(buf, count, datatype, peer, tag, comm, request); \
+        uci_mpi_call_t call; \
+        int ret; \
 \
+        UCI_MPI_ENTER(call, "MPI_" #_name, .manner = UCI_MPI_MAKES, .comm = comm, .request = request, \
+                      ._half = UCI_MPI_HALF(buf, count, datatype, peer, tag)); \
+        ret = PMPI_##_name(buf, count, datatype, peer, tag, comm, request); \
+        UCI_MPI_LEAVE(call, ret); \
         if (ret == MPI_SUCCESS) { \
             uci_mpi_requests_add(*request, _starts, "MPI_" #_name, (uint64_t)count, datatype, comm); \
         } \
@@ -41,46 +53,59 @@
 
 #define UCI_MPI_SEND(_name, _count_t) \
     UCI_MPI_WRAP(_name, (const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm), \
-                 (buf, count, datatype, dest, tag, comm), UCI_MPI_SENDS(_name))
+                 (buf, count, datatype, dest, tag, comm), \
+                 (.comm = comm, .send = UCI_MPI_HALF(buf, count, datatype, dest, tag)), UCI_MPI_SENDS(_name))
 
 #define UCI_MPI_ISEND(_name, _count_t) \
     UCI_MPI_WRAP(_name, \
                  (const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm, \
                   MPI_Request *request), \
-                 (buf, count, datatype, dest, tag, comm, request), UCI_MPI_SENDS(_name))
+                 (buf, count, datatype, dest, tag, comm, request), \
+                 (.manner = UCI_MPI_STARTS, .comm = comm, .request = request, \
+                  .send = UCI_MPI_HALF(buf, count, datatype, dest, tag)), \
+                 UCI_MPI_SENDS(_name))
 
 #define UCI_MPI_SEND_INIT(_name, _count_t) \
     UCI_MPI_WRAP_INIT(_name, \
                       (const void *buf, _count_t count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, \
                        MPI_Request *request), \
-                      UCI_MPI_STARTS_SEND)
+                      UCI_MPI_STARTS_SEND, send)
 
 #define UCI_MPI_RECV(_name, _count_t) \
     UCI_MPI_WRAP(_name, \
                  (void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, \
                   MPI_Status *status), \
-                 (buf, count, datatype, source, tag, comm, status), UCI_MPI_RECEIVES(_name))
+                 (buf, count, datatype, source, tag, comm, status), \
+                 (.comm = comm, .recv = UCI_MPI_HALF(buf, count, datatype, source, tag)), UCI_MPI_RECEIVES(_name))
 
 #define UCI_MPI_IRECV(_name, _count_t) \
     UCI_MPI_WRAP(_name, \
                  (void *buf, _count_t count, MPI_Datatype datatype, int source, int tag, MPI_Comm comm, \
                   MPI_Request *request), \
-                 (buf, count, datatype, source, tag, comm, request), UCI_MPI_RECEIVES(_name))
+                 (buf, count, datatype, source, tag, comm, request), \
+                 (.manner = UCI_MPI_STARTS, .comm = comm, .request = request, \
+                  .recv = UCI_MPI_HALF(buf, count, datatype, source, tag)), \
+                 UCI_MPI_RECEIVES(_name))
 
 #define UCI_MPI_RECV_INIT(_name, _count_t) \
     UCI_MPI_WRAP_INIT(_name, \
                       (void *buf, _count_t count, MPI_Datatype datatype, int peer, int tag, MPI_Comm comm, \
                        MPI_Request *request), \
-                      UCI_MPI_STARTS_RECV)
+                      UCI_MPI_STARTS_RECV, recv)
 
 #define UCI_MPI_MRECV(_name, _count_t) \
     UCI_MPI_WRAP(_name, (void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status), \
-                 (buf, count, datatype, message, status), UCI_MPI_RECEIVES_MATCHED(_name))
+                 (buf, count, datatype, message, status), \
+                 (.comm = MPI_COMM_NULL, .recv = UCI_MPI_HALF(buf, count, datatype, MPI_ANY_SOURCE, MPI_ANY_TAG)), \
+                 UCI_MPI_RECEIVES_MATCHED(_name))
 
 #define UCI_MPI_IMRECV(_name, _count_t) \
     UCI_MPI_WRAP(_name, \
                  (void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request), \
-                 (buf, count, datatype, message, request), UCI_MPI_RECEIVES_MATCHED(_name))
+                 (buf, count, datatype, message, request), \
+                 (.manner = UCI_MPI_STARTS, .comm = MPI_COMM_NULL, .request = request, \
+                  .recv = UCI_MPI_HALF(buf, count, datatype, MPI_ANY_SOURCE, MPI_ANY_TAG)), \
+                 UCI_MPI_RECEIVES_MATCHED(_name))
 
 #define UCI_MPI_SENDRECV(_name, _count_t) \
     UCI_MPI_WRAP(_name, \
@@ -89,6 +114,8 @@
                   MPI_Status *status), \
                  (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, \
                   status), \
+                 (.comm = comm, .send = UCI_MPI_HALF(sendbuf, sendcount, sendtype, dest, sendtag), \
+                  .recv = UCI_MPI_HALF(recvbuf, recvcount, recvtype, source, recvtag)), \
                  uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)sendcount, sendtype, comm); \
                  uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)recvcount, recvtype, comm))
 
@@ -96,7 +123,10 @@
     UCI_MPI_WRAP(_name, \
                  (void *buf, _count_t count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, \
                   MPI_Comm comm, MPI_Status *status), \
-                 (buf, count, datatype, dest, sendtag, source, recvtag, comm, status), UCI_MPI_SENDS(_name); \
+                 (buf, count, datatype, dest, sendtag, source, recvtag, comm, status), \
+                 (.comm = comm, .replaces = true, .send = UCI_MPI_HALF(buf, count, datatype, dest, sendtag), \
+                  .recv = UCI_MPI_HALF(buf, count, datatype, source, recvtag)), \
+                 UCI_MPI_SENDS(_name); \
                  UCI_MPI_RECEIVES(_name))
 
 #if UCI_MPI_HAS_MPI4_CALLS
@@ -107,6 +137,9 @@
                   MPI_Request *request), \
                  (sendbuf, sendcount, sendtype, dest, sendtag, recvbuf, recvcount, recvtype, source, recvtag, comm, \
                   request), \
+                 (.manner = UCI_MPI_STARTS, .comm = comm, .request = request, \
+                  .send = UCI_MPI_HALF(sendbuf, sendcount, sendtype, dest, sendtag), \
+                  .recv = UCI_MPI_HALF(recvbuf, recvcount, recvtype, source, recvtag)), \
                  uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)sendcount, sendtype, comm); \
                  uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)recvcount, recvtype, comm))
 
@@ -114,7 +147,11 @@
     UCI_MPI_WRAP(_name, \
                  (void *buf, _count_t count, MPI_Datatype datatype, int dest, int sendtag, int source, int recvtag, \
                   MPI_Comm comm, MPI_Request *request), \
-                 (buf, count, datatype, dest, sendtag, source, recvtag, comm, request), UCI_MPI_SENDS(_name); \
+                 (buf, count, datatype, dest, sendtag, source, recvtag, comm, request), \
+                 (.manner = UCI_MPI_STARTS, .comm = comm, .request = request, .replaces = true, \
+                  .send = UCI_MPI_HALF(buf, count, datatype, dest, sendtag), \
+                  .recv = UCI_MPI_HALF(buf, count, datatype, source, recvtag)), \
+                 UCI_MPI_SENDS(_name); \
                  UCI_MPI_RECEIVES(_name))
 #else
 #define UCI_MPI_ISENDRECV(_name, _count_t)
@@ -155,6 +192,9 @@ UCI_MPI_EXPORT int MPI_Start(MPI_Request *request)
     int ret;
 
     uci_mpi_requests_start(*request);
+    if (uci_mpi_watches()) {
+        uci_mpi_pending_start(*request);
+    }
     ret = PMPI_Start(request);
     uci_mpi_done();
     return ret;
@@ -165,7 +205,7 @@ UCI_MPI_EXPORT int MPI_Startall(int count, MPI_Request requests[])
 {
     int i, ret = MPI_SUCCESS;
 
-    if (!uci_mpi_is_on()) {
+    if (!uci_mpi_is_on() && !uci_mpi_watches()) {
         return PMPI_Startall(count, requests);
     }
     for (i = 0; (i < count) && (ret == MPI_SUCCESS); ++i) {
@@ -177,5 +217,8 @@ UCI_MPI_EXPORT int MPI_Startall(int count, MPI_Request requests[])
 UCI_MPI_EXPORT int MPI_Request_free(MPI_Request *request)
 {
     uci_mpi_requests_remove(*request);
+    if (uci_mpi_watches()) {
+        uci_mpi_pending_free(*request);
+    }
     return PMPI_Request_free(request);
 }

@@ -388,6 +388,20 @@ static const uci_setting_t uci_settings_table[] = {
          "come, a line says who waits in what for whom. Nothing is wrong with that if they come later.\n"
          "0: no such line.",
          "seconds, to 1000000", offsetof(uci_settings_t, signature_wait), UCI_SETTING_UINT(0, 1000000)},
+
+        {"UCI_CALLS", "",
+         "File of each process about its calls of MPI, in processes that have a companion which sees them\n"
+         "(libuci_mpi, see uci_run --profile and --debug): time, number and bytes by place in the program,\n"
+         "messages by receiver, and what each thread is in, for uci_report and uci_run. Empty: none. The\n"
+         "file name may hold %h, %p, %r and %% as in UCI_STATS.",
+         "a file name with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, calls), UCI_SETTING_FILE},
+
+        {"UCI_CHECK_CALLS", "off",
+         "With UCI_CALLS: look at buffers and requests as well. Buffers of pending operations that overlap,\n"
+         "buffers of sends that the program changes before they are complete (they are read twice), requests\n"
+         "that are never completed, and errors of MPI's are noted in that file.",
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, check_calls), UCI_SETTING_BOOL},
+
         {"UCI_ALLREDUCE", "auto",
          "MPI_Allreduce by node, in processes that have a companion which does it (libuci_mpi): the ranks of\n"
          "a node add up in shared memory, and each exchanges one part of the sums with the other nodes, so\n"

@@ -64,6 +64,8 @@ typedef struct uci_settings {
     uci_signatures_t signatures;    /**< UCI_SIGNATURES=off|p2p|all */
     unsigned signature_wait;        /**< UCI_SIGNATURE_WAIT: seconds; 0: never */
     uci_on_changed_t on_signature;  /**< UCI_ON_SIGNATURE=warn|abort */
+    char *calls;                    /**< UCI_CALLS: "", or a pattern for uci_process_expand() */
+    bool check_calls;               /**< UCI_CHECK_CALLS=off|on */
     uci_allreduce_t allreduce;      /**< UCI_ALLREDUCE=auto|on|off */
     bool check_sources;             /**< UCI_CHECK_SOURCES=off|on */
     uci_on_mismatch_t on_mismatch;  /**< UCI_ON_MISMATCH=continue|pause */

@@ -111,6 +111,22 @@ static bool uci_source_sent(const uci_send_op_t *op, uint32_t index, uint64_t *v
     return uci_merkle_has_leaf(op->chunk.tree, index);
 }
 
+/* As it was made: a small synchronous send's covers the signature behind its payload, too (base/signed.h) */
+static uint64_t uci_source_digest(const uci_send_op_t *op, const uci_digest_ops_t *with, const void *bytes,
+                                  uint32_t length)
+{
+    uint32_t trailer = (op->chunk.tree == NULL) ? uci_frame_trailer(uci_frame_hdr(op->frame)->kind) : 0;
+    uci_digest_stream_t stream;
+
+    if (trailer == 0) {
+        return with->digest(bytes, length);
+    }
+    with->init(&stream);
+    with->update(&stream, NULL, bytes, length);
+    with->update(&stream, NULL, uci_frame_payload(op->frame) + op->length, trailer);
+    return with->final(&stream);
+}
+
 /* @return false: its packer does not give it */
 static bool uci_source_now(uci_source_scan_t *scan, uint64_t offset, uint32_t length, uint64_t *value_p)
 {
@@ -122,17 +138,18 @@ static bool uci_source_now(uci_source_scan_t *scan, uint64_t offset, uint32_t le
     uci_border_t border;
 
     if (direct != NULL) {
-        *value_p = with->digest(direct, length);
+        *value_p = uci_source_digest(op, with, direct, length);
         return true;
     }
     if (buffer->kind != UCI_BUFFER_GENERIC) {
-        *value_p = uci_buffer_read_plain(buffer, offset, scan->packed, length, with);
+        (void)uci_buffer_read_plain(buffer, offset, scan->packed, length, &uci_digest_table[UCI_DIGEST_NONE]);
+        *value_p = uci_source_digest(op, with, scan->packed, length);
         return true;
     }
     if (uci_packer_pack_pieces(&scan->ordered, buffer, scan->packed, length, &border) != UCS_OK) {
         return false;
     }
-    *value_p = with->digest(scan->packed, length);
+    *value_p = uci_source_digest(op, with, scan->packed, length);
     return true;
 }
 

@@ -10,6 +10,7 @@ from jobreport.twin_verdict import LEVELS as TWIN_LEVELS
 from jobreport.twin_verdict import twins_model
 from jobreport.twins import read_twins
 from jobreport.verdict import job_verdict
+from jobreport.watched import Watched
 
 
 class Job:
@@ -23,6 +24,7 @@ class Job:
         self.tally = read_records(self.run.events, worst, processes)
         self.twins = read_twins(self.run.twins)
         self.ending = read_endings(self.run.ends)
+        self.watched = Watched(self.run.calls, self.run.ends)
         self.compared = twins_model(self.twins, self.tally.differences)
         self.hosts_by_rank = {**{rank: host for rank, host in self.tally.hosts.items() if rank >= 0}, **self.counters.hosts}
         self.ranks = max(max(self.hosts_by_rank, default=-1) + 1, self.counters.job_size, self.twins.ranks(), self.ending.ranks)
@@ -49,4 +51,4 @@ class Job:
 
     def unreadable(self):
         """(file, why) of what could not be read."""
-        return self.tally.unread + self.counters.complaints + self.twins.complaints + self.ending.complaints
+        return self.tally.unread + self.counters.complaints + self.twins.complaints + self.ending.complaints + self.watched.complaints

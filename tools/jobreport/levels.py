@@ -20,6 +20,7 @@ LEVELS = {
     "corrected": Level("Computed wrong and corrected", "!", "33", 118, "--twins --correct: they differed, and all was corrected"),
     "source": Level("Changed by the program", "!", "33", 121, "the program changed the buffer of a send that was pending; nothing was damaged"),
     "types": Level("Types do not match", "!", "33", 117, "--signatures: types of messages, or collectives, do not match; nothing was damaged"),
+    "misuse": Level("Rules of MPI are broken", "!", "33", 116, "--debug: the program breaks rules of MPI's; nothing was damaged"),
     "failed": Level("The job did not end well", "✕", "31"),
     "unknown": Level("Not known", "?", "35"),
     "partly": Level("Intact, as far as it was verified", "?", "35"),

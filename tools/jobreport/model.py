@@ -29,6 +29,7 @@ def build_model(job):
     worst, symbols, stacks = show_worst(tally)
     return {"uci_report": VERSION, "verdict": job.verdict, "twins": job.compared and job.compared | twin_pictures(job.twins), "job": job_of(job),
             "inputs": inputs_of(job), "patterns": patterns(tally),
+            "calls": job.watched.model(job.ending.status(), job.counters.sums),
             "totals": {"records": tally.records, "wrong_bytes": tally.wrong_bytes, "unplaced": tally.unplaced,
                        **{name: tally.kinds["verdict"][name] for name in ("repaired", "not repaired", "source changed")}},
             "statistics": statistics_of(job), "time": timeline(tally.ticks, tally.tick),

@@ -28,6 +28,7 @@ class Run:
         self.folders, self.events, self.statistics, self.live, self.captures = [], [], [], [], []
         self.twins = []  # reports of processes of twins
         self.ends = []   # of uci_run: how the job ended
+        self.calls = []  # of processes whose calls of MPI were watched
         self.ledgers = []  # of nodes, which are of no single job
         self.ignored = 0
 
@@ -49,6 +50,8 @@ class Run:
             self.live.append(path)
         elif name == ending.NAME:
             self.ends.append(path)
+        elif name.startswith("calls."):
+            self.calls.append(path)
         elif name.endswith(".ledger") or (not name.startswith("events.") and name.endswith(".jsonl") and '"uci_ledger"' in peek(path)):
             self.ledgers.append(path)
         elif name.startswith("events.") or name.endswith(".jsonl"):
@@ -64,7 +67,7 @@ class Run:
 
     def is_empty(self):
         """Was there nothing of UCI's?"""
-        return not (self.events or self.statistics or self.live or self.twins or self.ends)
+        return not (self.events or self.statistics or self.live or self.twins or self.ends or self.calls)
 
 
 def peek(path):

@@ -25,6 +25,7 @@ def render_text(model, is_coloured):
     lines += paragraph("patterns", *model["patterns"])
     lines += paragraph("next", *verdict["next"])
     lines += paragraph("note", *verdict["notes"], *input_notes(model["inputs"]))
+    lines += call_lines(model["calls"]) if model["calls"] else []
     lines += ["", *job_lines(model)] + (twin_lines(model["twins"]) if model["twins"] else [])
     for table in model["breakdowns"]:
         lines += ["", table["title"]] + [f"  {name:<40.40} {count(number):>12} {share(number, model['totals']['records']):>7}"
@@ -33,6 +34,25 @@ def render_text(model, is_coloured):
     for number, record in enumerate(model["worst"][:WORST], start=1):
         lines += ["", *record_lines(number, record)]
     return "\n".join(lines) + "\n"
+
+
+def call_lines(calls):
+    """What the program's calls of MPI show."""
+    lines = paragraph("rules", *(f"{text} ({ranks})" for text, ranks in calls["misuse"])) + paragraph("waits", *calls["waits"])
+    profile = calls["profile"]
+    if not profile:
+        return lines
+    lines += ["", f"Time in MPI: {profile['seconds']:,.3f} s of {count(profile['ranks'], 'rank')}" +
+              (", {:.0%} to {:.0%} of their time, {:.0%} on average".format(profile["share"][0], profile["share"][2], profile["share"][1])
+               if profile["share"] else ""), f"{'Seconds':>12} {'share':>6} {'calls':>12} {'longest':>10} {'sent':>12}  call"]
+    lines += [f"{row['seconds']:>12,.3f} {row['share']:>6.0%} {count(row['count']):>12} {row['longest']:>10,.3f} {size(row['bytes']):>12}  "
+              f"{row['call']} at {row['place']} ({count(row['ranks'], 'rank')})" for row in profile["rows"]]
+    if profile["places"] > len(profile["rows"]):
+        lines.append(f"{'':>12} and {count(profile['places'] - len(profile['rows']), 'more place')}")
+    for pair in profile["pairs"]:
+        lines += paragraph("sent", f"rank {pair['sender']} -> rank {pair['receiver']}: {count(pair['messages'], 'message')}, {size(pair['bytes'])}")
+    lines += paragraph("paths", ", ".join(f"{name}: {count(number)}" for name, number in profile["paths"].items()))
+    return lines + paragraph("note", f"{count(profile['lost'], 'entry', 'entries')} had no room and are missing" if profile["lost"] else "")
 
 
 def paragraph(label, *texts):

@@ -53,7 +53,7 @@ def job_verdict(job):
     """The verdict, as a dictionary for JSON: its worst finding, then the others."""
     tally, counters = job.tally, job.counters
     about_damage = seen(job)
-    findings = worst_first([*job.twin_findings(), *types_finding(tally.mistyped, counters.sums), about_damage,
+    findings = worst_first([*job.twin_findings(), *types_finding(tally.mistyped, counters.sums), *job.watched.findings(job.ending.status()), about_damage,
                             *gaps(job, about_damage[0] in ("lost", "repaired", "source")), *ended(job.ending, counters)])
     level, sentences = findings[0][0], [sentence for _, sentence in findings]
     compared = job.compared or {"next": [], "notes": []}
@@ -61,7 +61,7 @@ def job_verdict(job):
     return {"level": level, "title": title, "sentence": " ".join(sentences), "sentences": sentences,
             "where": where(tally, job.ranks, job.hosts) if tally.records else None,
             "causes": causes(tally) + types_cause(tally.mistyped, counters.sums),
-            "next": list(dict.fromkeys(compared["next"] + next_steps(job, level) + types_steps(tally.mistyped, counters.sums))),
+            "next": list(dict.fromkeys(compared["next"] + next_steps(job, level) + types_steps(tally.mistyped, counters.sums) + job.watched.steps())),
             "notes": compared["notes"] + notes(tally, counters)}
 
 

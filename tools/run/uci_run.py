@@ -35,11 +35,12 @@ from jobreport.live import add_live  # noqa: E402
 from jobreport.reading import find_files  # noqa: E402
 from uci_summary import Summary, print_summary, warn, write_json  # noqa: E402
 from uci_twin_summary import TwinSummary  # noqa: E402
+from uci_watcher import Watcher  # noqa: E402
 
 EXIT_FAILED = 125  # uci_run itself, as timeout(1) and env(1) do
 EXIT_NOT_FOUND = 127
 PATIENCE = 3  # seconds, for ranks that are being killed
-STATS, EVENTS = "stats.%h.%p.json", "events.%h.%p.jsonl"  # of each process
+STATS, EVENTS, CALLS = "stats.%h.%p.json", "events.%h.%p.jsonl", "calls.%h.%p"  # of each process
 EXITS = "\n".join(f"  {level.status}  {level.meaning}" for level in LEVELS.values() if level.status)
 
 EPILOG = f"""
@@ -58,6 +59,8 @@ examples:
   UCI_FAULT=rate=1e-3 uci_run -n 2 --json - ./program UCI_ and UCX_ variables reach all ranks
   uci_run --signatures -n 4 ./program                 is what is received what was meant by its sender?
   uci_run --signatures=all -n 4 ./program             the same, and do all ranks call the same collectives?
+  uci_run --debug -n 4 ./program                      what does the program do wrong, and where does it hang?
+  uci_run --profile -n 4 ./program                    where does its time in MPI go?
   uci_run --seal -n 8 --hosts node1,node2 ./program   nobody on the way reads or changes a message
   uci_run --twins 3 --correct -n 4 ./program          three runs, which vote on each message
   uci_run --twins 2 -- mpirun -np 4 ./program         a command line of one's own
@@ -111,10 +114,10 @@ def attach(options):
     return add_preload(library), f"preload {library}"
 
 
-def gathering(folder, live):
+def gathering(folder, live, with_calls):
     """Variables that make each rank leave what it knows in FOLDER; LIVE is the user's UCI_LIVE, which may be off."""
     text = str(folder).replace("%", "%%")
-    variables = {"UCI_STATS": f"{text}/{STATS}", "UCI_EVENTS": f"{text}/{EVENTS}"}
+    variables = {"UCI_STATS": f"{text}/{STATS}", "UCI_EVENTS": f"{text}/{EVENTS}"} | ({"UCI_CALLS": f"{text}/{CALLS}"} if with_calls else {})
     if live.lower() != "off":
         variables["UCI_LIVE"] = text
     return variables
@@ -151,9 +154,9 @@ def make_folder(folder):
         raise JobError(f"{folder} holds what another job has left: give --folder a new one")
 
 
-def run_job(command):
+def run_job(command, watcher=None):
     """(exit status of the job, as a shell gives it; name of the signal that uci_run got meanwhile). An interrupt is mpirun's, which ends its
-    ranks; the summary follows."""
+    ranks; the summary follows. WATCHER looks once a second."""
     told = []
     try:
         process = subprocess.Popen(command)  # pylint: disable=consider-using-with
@@ -166,10 +169,20 @@ def run_job(command):
             process.terminate()
     signal.signal(signal.SIGINT, end_job)
     signal.signal(signal.SIGTERM, end_job)
-    status = process.wait()
+    status = wait_for(process, watcher)
     if told:  # mpirun ends as it likes, then
         return 128 + signal.Signals[told[0]], told[0]
     return 128 - status if status < 0 else status, ""
+
+
+def wait_for(process, watcher):
+    """Its return code."""
+    while watcher:
+        try:
+            return process.wait(timeout=1)
+        except subprocess.TimeoutExpired:
+            watcher.look()
+    return process.wait()
 
 
 class Parser(argparse.ArgumentParser):
@@ -203,6 +216,13 @@ def parse_arguments():
     parser.add_argument("--signatures", choices=("off", "p2p", "all"), help="compare the types of what is sent and received, point to point (p2p, as "
                         "--signatures alone says): 4 x MPI_INT may not be received as 2 x MPI_DOUBLE; with =all, collectives too: which it is, its "
                         "root, operation, counts and types")
+    parser.add_argument("--debug", action="store_true", help="look for what the program does wrong: types and collectives that do not match, buffers that "
+                        "overlap or are changed while they are sent, messages that are longer than their receives, requests that are never completed, and, "
+                        "when nothing moves any more, who waits for whom; costs time (uci_run(1))")
+    parser.add_argument("--still", type=float, default=20, metavar="SECONDS", help="with --debug: who waits for whom is told when for so long no rank has come "
+                        "from one call of MPI's to another (default 20; 0: never)")
+    parser.add_argument("--profile", action="store_true", help="where the time in MPI goes: by place in the program, and who sends how much to whom; in the "
+                        "folder, for uci_report")
     # the values are part of the names: what follows --seal may be the program
     parser.add_argument("--seal", "--seal=encrypt", dest="seal", action="store_const", const="encrypt", help="encrypt messages between nodes, with "
                         "a key made for this job (UCI_SEAL); needs OpenSSL 3 on all nodes")
@@ -253,10 +273,14 @@ def check_options(parser, options):
         parser.error("--correct, --same-time, --hosts-of-twin and --apart are for jobs with --twins")
     if options.correct and options.twins != 3:
         parser.error("--correct needs --twins 3: two can't tell which of them is right")
+    if options.twins and options.signatures not in (None, "off"):
+        parser.error("--signatures is not for jobs with --twins: first run the job with one, then with the other")
+    if options.debug and options.signatures is None:
+        options.signatures = "all"
+    if options.twins and (options.debug or options.profile):
+        parser.error("--debug and --profile are not for jobs with --twins: run the job once more without")
     if options.signatures == "off":
         options.signatures = None
-    if options.twins and options.signatures:
-        parser.error("--signatures is not for jobs with --twins: first run the job with one, then with the other")
     if options.twins and options.allreduce:
         parser.error("--allreduce is not for jobs with --twins, which see messages alone: leave one of them out")
     if options.hosts_of_twin and (len(options.hosts_of_twin) != options.twins or options.hosts):
@@ -314,6 +338,12 @@ class Starter:
         library = Path(self.options.library or uci_job.find_library()).resolve()
         return uci_job.find_time_library(library)
 
+    def companion_for(self):
+        """The option that needs what stands between the program and MPI, or None."""
+        options = self.options
+        return next((name for name, value in (("--debug", options.debug), ("--signatures", options.signatures), ("--profile", options.profile),
+                                              ("--allreduce", options.allreduce)) if value), None)
+
     def companion_library(self, option):
         """What stands between the program and MPI for this option, for the MPI that starts the job."""
         library = Path(self.options.library or uci_job.find_library()).resolve()
@@ -329,11 +359,14 @@ class Starter:
         variables = {**own, **self.attached}
         if options.signatures and options.signatures != "p2p":
             variables["UCI_SIGNATURES"] = options.signatures
+        elif not options.signatures and self.companion_for():
+            variables.setdefault("UCI_SIGNATURES", "off")
+        if options.debug:
+            variables |= {"UCI_CHECK_CALLS": "on", "UCI_CHECK_SOURCES": "on"}
         if options.seal:
             variables |= uci_key.variables_of(folder, options.seal, options.seal_scope, own)
         if options.allreduce:
             variables["UCI_ALLREDUCE"] = options.allreduce
-            variables.setdefault("UCI_SIGNATURES", "p2p" if options.signatures else "off")
         if options.require:
             variables["UCI_REQUIRE"] = "on"
         return variables
@@ -342,15 +375,16 @@ class Starter:
         """The command line whose ranks leave what they know in FOLDER, or for a twin in its folder there."""
         options = self.options
         own = own_variables(options.variables)
-        variables = self.variables(folder, own) | gathering(folder if twin is None else folder / f"twin.{twin}", own.get("UCI_LIVE", ""))
+        variables = self.variables(folder, own) | gathering(folder if twin is None else folder / f"twin.{twin}", own.get("UCI_LIVE", ""),
+                                                            options.debug or options.profile)
         preload = [variables.get("LD_PRELOAD", "")]
         if twin is not None:
             if options.same_time or is_on(own.get("UCI_TWINS_TIME", "")):
                 variables["UCI_TWINS_TIME"] = "on"
                 preload.append(str(self.time_library()))
             variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
-        if options.signatures or options.allreduce:
-            preload.append(str(self.companion_library("--signatures" if options.signatures else "--allreduce")))
+        if self.companion_for():
+            preload.append(str(self.companion_library(self.companion_for())))
         if len(preload) > 1:
             variables["LD_PRELOAD"] = ":".join(preload).lstrip(":")
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts
@@ -400,7 +434,7 @@ def await_ranks(folder):
 
 def run_alone(options, folder, command):
     """One job: (summary, what --json writes of it)."""
-    status, told = run_job(command)
+    status, told = run_job(command, Watcher(folder, options.still) if options.debug and options.still > 0 else None)
     if status:
         await_ranks(folder)
     note_end(folder, status, options.ranks, is_required(options), told)

@@ -12,6 +12,7 @@ from jobreport.wording import as_ranges, count, count_ranges, listing, name_rang
 from jobreport.wording import rank as name_rank
 
 WORST = 5
+CALLS = 10      # of --debug that are shown
 MANY = 1 << 16  # ranks that --json names at most
 
 
@@ -62,8 +63,18 @@ class Summary:
                 "source_changed_chunks": counters.changed(), "source_changed_delivered": sums["source_changed"],
                 "types_differ": sums["signatures_differ"], "records": tally.records, "records_unreadable": tally.damaged_lines,
                 "records_lost": sums["events_lost"], "files_unreadable": self.unreadable(), "by_cause": dict(tally.kinds["cause"]),
+                "misuse": [text for text, _ in job.watched.misuse.sentences()], "waits": list(job.watched.waits().lines()) if self.status else [],
                 "by_verdict": dict(tally.kinds["verdict"]), "counters": dict(sums),
                 **{name.replace(" ", "_"): counts.most_common(WORST) for name, counts in self.worst.items()}}
+
+    def calls(self):
+        """(name, text) of what --debug has found out."""
+        model = self.job.watched.model(self.status, self.job.counters.sums)
+        if model:
+            yield from (("rules", f"{text} ({ranks})") for text, ranks in model["misuse"][:CALLS])
+            if len(model["misuse"]) > CALLS:
+                yield "rules", f"and at {count(len(model['misuse']) - CALLS, 'more place')}: uci_report has them all"
+            yield from (("waits", text) for text in model["waits"])
 
     def unreadable(self):
         """Files, and why."""
@@ -98,6 +109,7 @@ class Summary:
         if sums["signatures_compared"] or sums["signatures_differ"]:
             yield "types", (f"{sums['signatures_compared']:,} compared; {sums['signatures_differ']:,} do not match" +
                             (f"; {sums['signatures_missing']:,} came without types" if sums["signatures_missing"] else ""))
+        yield from self.calls()
         if sums["faults_injected"]:
             yield "injected", f"{count(sums['faults_injected'], 'fault')}, on purpose (UCI_FAULT)"
         for name, counts in (("by cause", tally.kinds["cause"]), ("outcome", tally.kinds["verdict"]), *self.worst.items()):

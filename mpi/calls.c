@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "calls.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "attach.h"
+#include "comms.h"
+#include "pending.h"
+#include "places.h"
+#include "uci_calls.h"
+#include "util/log.h"
+#include "util/process.h"
+
+/* This thread's entry in the file; NULL: not taken yet, or there was none left */
+static __thread uci_calls_thread_t *uci_mpi_thread;
+static __thread bool uci_mpi_thread_is_known;
+static __thread const uci_mpi_call_t *uci_mpi_call_now; /* what this thread is in */
+
+static uci_calls_thread_t *uci_mpi_thread_get(void)
+{
+    int index;
+
+    if (uci_unlikely(!uci_mpi_thread_is_known)) {
+        uci_mpi_thread_is_known = true;
+        index                   = uci_calls_take(&uci_calls->head.threads, UCI_CALLS_THREADS);
+        if (index != UCI_CALLS_NONE) {
+            uci_mpi_thread      = &uci_calls->threads[index];
+            uci_mpi_thread->tid = (uint32_t)syscall(SYS_gettid);
+        }
+    }
+    return uci_mpi_thread;
+}
+
+/* ------------------------------------------------- what a thread is in */
+
+/* Whoever reads meanwhile may see parts of both: it looks twice */
+static void uci_mpi_thread_outside(uci_calls_thread_t *thread)
+{
+    __atomic_store_n(&thread->state, UCI_CALLS_OUTSIDE, __ATOMIC_RELEASE);
+}
+
+static void uci_mpi_thread_inside(uci_calls_thread_t *thread, uci_calls_state_t state, int place, uint64_t since_ns)
+{
+    thread->place    = place;
+    thread->since_ns = since_ns;
+    ++thread->calls;
+    __atomic_store_n(&thread->state, (uint32_t)state, __ATOMIC_RELEASE);
+}
+
+static void uci_mpi_thread_waits_for(uci_calls_thread_t *thread, const uci_calls_wait_t *wait)
+{
+    if (thread->count < UCI_CALLS_WAITS) {
+        thread->waits[thread->count] = *wait;
+    }
+    ++thread->count;
+}
+
+static void uci_mpi_thread_waits_for_half(uci_calls_thread_t *thread, const uci_mpi_call_t *call,
+                                          const uci_mpi_half_t *half, bool receives)
+{
+    if (half->is_there && (half->peer != MPI_PROC_NULL)) {
+        uci_mpi_thread_waits_for(thread,
+                                 &(uci_calls_wait_t){.peer  = uci_mpi_comms_peer(call->comm, half->peer),
+                                                     .tag   = (half->tag == MPI_ANY_TAG) ? UCI_CALLS_NONE : half->tag,
+                                                     .comm  = call->comm_index,
+                                                     .place = call->place,
+                                                     .receives = receives});
+    }
+}
+
+static void uci_mpi_thread_enter(const uci_mpi_call_t *call)
+{
+    uci_calls_thread_t *thread = uci_mpi_thread_get();
+
+    if (thread == NULL) {
+        return;
+    }
+    uci_mpi_thread_outside(thread);
+    thread->count = 0;
+    if (call->collective) {
+        uci_mpi_thread_waits_for(thread, &(uci_calls_wait_t){.peer       = UCI_CALLS_NONE,
+                                                             .tag        = UCI_CALLS_NONE,
+                                                             .comm       = call->comm_index,
+                                                             .place      = call->place,
+                                                             .collective = (uint32_t)call->number});
+    } else {
+        uci_mpi_thread_waits_for_half(thread, call, &call->send, false);
+        uci_mpi_thread_waits_for_half(thread, call, &call->recv, true);
+    }
+    uci_mpi_thread_inside(thread, UCI_CALLS_ALL, call->place, call->begun_ns);
+}
+
+/* ------------------------------------------------------ time and bytes */
+
+static void uci_mpi_calls_add(const uci_mpi_call_t *call, uint64_t now_ns)
+{
+    uci_calls_place_t *place;
+    uint64_t time_ns = now_ns - uci_min(call->begun_ns, now_ns), longest;
+
+    if (call->place == UCI_CALLS_NONE) {
+        return;
+    }
+    place   = &uci_calls->places[call->place];
+    longest = __atomic_load_n(&place->longest_ns, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&place->count, 1, __ATOMIC_RELAXED);
+    __atomic_fetch_add(&place->time_ns, time_ns, __ATOMIC_RELAXED);
+    while ((time_ns > longest) && !__atomic_compare_exchange_n(&place->longest_ns, &longest, time_ns, true,
+                                                               __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+    }
+}
+
+static void uci_mpi_calls_add_sent(const uci_mpi_call_t *call)
+{
+    uint64_t bytes = call->collective      ? call->bytes
+                     : call->send.is_there ? uci_mpi_bytes(call->send.count, call->send.type)
+                                           : 0;
+    int peer       = UCI_CALLS_FOREIGN;
+    uint64_t index;
+
+    if (call->place != UCI_CALLS_NONE) {
+        __atomic_fetch_add(&uci_calls->places[call->place].bytes, bytes, __ATOMIC_RELAXED);
+    }
+    if (call->collective || !call->send.is_there || (call->send.peer == MPI_PROC_NULL)) {
+        return;
+    }
+    peer = uci_mpi_comms_peer(call->comm, call->send.peer);
+    if ((peer >= 0) && ((uint32_t)peer < uci_calls->head.peers)) {
+        __atomic_fetch_add(&uci_calls->peers[peer].messages, 1, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&uci_calls->peers[peer].bytes, bytes, __ATOMIC_RELAXED);
+    }
+    index                   = __atomic_fetch_add(&uci_calls->head.sends, 1, __ATOMIC_RELAXED) % UCI_CALLS_SENDS;
+    uci_calls->sends[index] = (uci_calls_sent_t){
+            .bytes = bytes, .place = call->place, .peer = peer, .tag = call->send.tag, .comm = call->comm_index};
+}
+
+/* ---------------------------------------------------------------- calls */
+
+void uci_mpi_call_enter(uci_mpi_call_t *call)
+{
+    call->comm_index = uci_mpi_comms_find(call->comm);
+    call->place      = uci_mpi_places_find(call->name);
+    call->number     = 0;
+    if (call->collective && (call->comm_index != UCI_CALLS_NONE)) {
+        call->number = __atomic_add_fetch(&uci_calls->comms[call->comm_index].collective, 1, __ATOMIC_RELAXED);
+    }
+    if (uci_calls->head.checks && (call->manner != UCI_MPI_MAKES)) {
+        uci_mpi_pending_check(call);
+    }
+    if (call->manner != UCI_MPI_MAKES) {
+        uci_mpi_calls_add_sent(call);
+    }
+    call->begun_ns   = uci_calls_now();
+    uci_mpi_call_now = call;
+    uci_mpi_thread_enter(call);
+}
+
+void uci_mpi_call_leave(uci_mpi_call_t *call, int ret)
+{
+    uci_mpi_calls_add(call, uci_calls_now());
+    uci_mpi_call_now = NULL;
+    if (uci_mpi_thread != NULL) {
+        uci_mpi_thread_outside(uci_mpi_thread);
+    }
+    if (ret != MPI_SUCCESS) {
+        uci_mpi_pending_error(call, ret);
+    } else if (call->manner != UCI_MPI_BLOCKS) {
+        uci_mpi_pending_add(call, *call->request);
+    }
+}
+
+/* -------------------------------------------------------------- waiting */
+
+static void uci_mpi_waiting_keep(uci_mpi_waiting_t *waiting, const MPI_Request *requests, const MPI_Fint *fortran)
+{
+    int i;
+
+    waiting->now         = requests;
+    waiting->now_fortran = fortran;
+    waiting->requests    = waiting->few;
+    if (waiting->count > (int)uci_array_size(waiting->few)) {
+        waiting->requests = calloc((size_t)waiting->count, sizeof(*waiting->requests));
+        if (waiting->requests == NULL) {
+            waiting->requests = waiting->few;
+            waiting->count    = 0; /* what becomes of them is not known, then */
+        }
+    }
+    for (i = 0; i < waiting->count; ++i) {
+        waiting->requests[i] = (requests != NULL) ? requests[i] : PMPI_Request_f2c(fortran[i]);
+    }
+}
+
+/* Of the same test again, which still finds nothing, it is known since when */
+static uint64_t uci_mpi_waiting_since(const uci_calls_thread_t *thread, const uci_mpi_call_t *call)
+{
+    return ((thread->state == UCI_CALLS_POLLS) && (thread->place == call->place)) ? thread->since_ns : call->begun_ns;
+}
+
+void uci_mpi_waiting_enter(uci_mpi_waiting_t *waiting, const char *name, bool any, bool polls, int count,
+                           const MPI_Request *requests, const MPI_Fint *fortran)
+{
+    uci_calls_thread_t *thread = uci_mpi_thread_get();
+    uci_mpi_call_t *call       = &waiting->call;
+    uci_calls_wait_t wait;
+    uint64_t since_ns;
+    int i;
+
+    *call          = (uci_mpi_call_t){.name = name, .comm = MPI_COMM_NULL, .comm_index = UCI_CALLS_NONE};
+    call->place    = uci_mpi_places_find(name);
+    waiting->count = uci_max(count, 0);
+    uci_mpi_waiting_keep(waiting, requests, fortran);
+    call->begun_ns   = uci_calls_now();
+    uci_mpi_call_now = call;
+    if (thread == NULL) {
+        return;
+    }
+    since_ns = uci_mpi_waiting_since(thread, call);
+    uci_mpi_thread_outside(thread);
+    thread->count = 0;
+    for (i = 0; i < waiting->count; ++i) {
+        if ((waiting->requests[i] != MPI_REQUEST_NULL) && uci_mpi_pending_find(waiting->requests[i], &wait)) {
+            uci_mpi_thread_waits_for(thread, &wait);
+        }
+    }
+    uci_mpi_thread_inside(thread, polls ? UCI_CALLS_POLLS : any ? UCI_CALLS_ANY : UCI_CALLS_ALL, call->place, since_ns);
+}
+
+static bool uci_mpi_waiting_is_over(const uci_mpi_waiting_t *waiting, int index)
+{
+    return ((waiting->now != NULL) ? waiting->now[index] : PMPI_Request_f2c(waiting->now_fortran[index])) ==
+           MPI_REQUEST_NULL;
+}
+
+static void uci_mpi_waiting_end(const uci_mpi_waiting_t *waiting, int done, const int *indices, int base)
+{
+    int i, index;
+
+    for (i = 0; i < waiting->count; ++i) {
+        if ((waiting->requests[i] != MPI_REQUEST_NULL) && uci_mpi_waiting_is_over(waiting, i)) {
+            uci_mpi_pending_end(waiting->requests[i], false);
+        }
+    }
+    for (i = 0; i < done; ++i) {
+        index = (indices != NULL) ? indices[i] - base : i;
+        if ((index >= 0) && (index < waiting->count) && (waiting->requests[index] != MPI_REQUEST_NULL)) {
+            uci_mpi_pending_end(waiting->requests[index], true);
+        }
+    }
+}
+
+void uci_mpi_waiting_leave(uci_mpi_waiting_t *waiting, int ret, int done, const int *indices, int base)
+{
+    uci_calls_thread_t *thread = uci_mpi_thread;
+
+    uci_mpi_calls_add(&waiting->call, uci_calls_now());
+    uci_mpi_call_now = NULL;
+    if (ret != MPI_SUCCESS) {
+        uci_mpi_pending_error(&waiting->call, ret);
+        done = 0;
+    }
+    uci_mpi_waiting_end(waiting, done, indices, base);
+    if ((thread != NULL) && ((thread->state != UCI_CALLS_POLLS) || (done > 0))) {
+        uci_mpi_thread_outside(thread);
+    }
+    if (waiting->requests != waiting->few) {
+        free(waiting->requests);
+    }
+}
+
+/* --------------------------------------------------- begin and end of MPI */
+
+/* Errors that would end the program are noted first: then MPI ends it, as it would have */
+static void uci_mpi_calls_on_error(MPI_Comm *comm, int *code, ...)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    const uci_mpi_call_t outside    = {.comm = *comm, .comm_index = UCI_CALLS_NONE, .place = UCI_CALLS_NONE};
+    int length;
+
+    uci_mpi_pending_error((uci_mpi_call_now != NULL) ? uci_mpi_call_now : &outside, *code);
+    PMPI_Error_string(*code, text, &length);
+    uci_error("MPI: %s; the job ends, as MPI_ERRORS_ARE_FATAL says", text);
+    PMPI_Abort(*comm, *code);
+}
+
+static void uci_mpi_calls_watch_errors(MPI_Comm comm)
+{
+    MPI_Errhandler handler;
+
+    PMPI_Comm_get_errhandler(comm, &handler);
+    if (handler == MPI_ERRORS_ARE_FATAL) {
+        PMPI_Comm_create_errhandler(uci_mpi_calls_on_error, &handler);
+        PMPI_Comm_set_errhandler(comm, handler);
+        PMPI_Errhandler_free(&handler);
+    }
+}
+
+void uci_mpi_calls_init(void)
+{
+    uci_calls_attach_func_t attach = (uci_calls_attach_func_t)uci_mpi_library_find(UCI_CALLS_ATTACH);
+    const uci_calls_ops_t *ops     = (attach != NULL) ? attach(UCI_CALLS_VERSION) : NULL;
+    char path[PATH_MAX];
+    int rank, size;
+
+    if (ops == NULL) {
+        return;
+    }
+    uci_mpi_check_mpi();
+    PMPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    PMPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (uci_process_expand(ops->file, path, sizeof(path)) != UCI_OK) {
+        uci_error("calls of MPI are not watched: no name for a file is %s (UCI_CALLS)", ops->file);
+        return;
+    }
+    uci_mpi_comms_init();
+    if (!uci_calls_open(path, rank, size, ops->checks)) {
+        return;
+    }
+    (void)uci_mpi_comms_find(MPI_COMM_WORLD); /* whom ranks are of others must be known, whatever is called first */
+    if (ops->checks) {
+        uci_mpi_calls_watch_errors(MPI_COMM_WORLD);
+        uci_mpi_calls_watch_errors(MPI_COMM_SELF);
+    }
+}
+
+void uci_mpi_calls_finalize(void)
+{
+    if (!uci_mpi_watches()) {
+        return;
+    }
+    uci_mpi_pending_finalize();
+    uci_calls->head.ended_ns = uci_calls_now();
+}

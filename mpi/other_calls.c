@@ -1,0 +1,58 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Calls that are wrapped only to be watched (calls.h): those in which a rank waits for others, beside messages, requests, and collectives on data.
+ */
+#include "calls.h"
+
+#include "attach.h"
+
+#define UCI_MPI_WATCH(_name, _params, _args, ...) \
+    UCI_MPI_EXPORT int MPI_##_name _params \
+    { \
+        uci_mpi_call_t call; \
+        int ret; \
+\
+        UCI_MPI_ENTER(call, "MPI_" #_name, __VA_ARGS__); \
+        ret = PMPI_##_name _args; \
+        UCI_MPI_LEAVE(call, ret); \
+        return ret; \
+    }
+
+/* All ranks of a communicator call it */
+#define UCI_MPI_WATCH_ALL(_name, _params, _args) UCI_MPI_WATCH(_name, _params, _args, .comm = comm, .collective = true)
+
+/* All ranks of a window do: which communicator it was made on is not known */
+#define UCI_MPI_WATCH_WINDOW(_name, _params, _args) \
+    UCI_MPI_WATCH(_name, _params, _args, .comm = MPI_COMM_NULL, .collective = true)
+
+#define UCI_MPI_PROBED UCI_MPI_HALF(NULL, 0, MPI_DATATYPE_NULL, source, tag)
+
+UCI_MPI_WATCH(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status), (source, tag, comm, status),
+              .comm = comm, .recv = UCI_MPI_PROBED)
+UCI_MPI_WATCH(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
+              (source, tag, comm, message, status), .comm = comm, .recv = UCI_MPI_PROBED)
+UCI_MPI_WATCH_ALL(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm))
+UCI_MPI_WATCH_ALL(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm), (comm, info, newcomm))
+UCI_MPI_WATCH_ALL(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm), (comm, group, newcomm))
+UCI_MPI_WATCH_ALL(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm), (comm, color, key, newcomm))
+UCI_MPI_WATCH_ALL(Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm),
+                  (comm, split_type, key, info, newcomm))
+UCI_MPI_WATCH_ALL(Cart_create,
+                  (MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *newcomm),
+                  (comm, ndims, dims, periods, reorder, newcomm))
+UCI_MPI_WATCH_ALL(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *newcomm), (comm, high, newcomm))
+UCI_MPI_WATCH_ALL(Win_create, (void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
+                  (base, size, disp_unit, info, comm, win))
+UCI_MPI_WATCH_ALL(Win_allocate, (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+                  (size, disp_unit, info, comm, base, win))
+UCI_MPI_WATCH_ALL(Win_allocate_shared,
+                  (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),
+                  (size, disp_unit, info, comm, base, win))
+UCI_MPI_WATCH_WINDOW(Win_fence, (int assert, MPI_Win win), (assert, win))
+UCI_MPI_WATCH_WINDOW(Win_free, (MPI_Win * win), (win))
+UCI_MPI_WATCH_WINDOW(Win_wait, (MPI_Win win), (win))
+UCI_MPI_WATCH_WINDOW(Win_start, (MPI_Group group, int assert, MPI_Win win), (group, assert, win))
+UCI_MPI_WATCH_WINDOW(Win_complete, (MPI_Win win), (win))
+UCI_MPI_WATCH_WINDOW(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win))
+UCI_MPI_WATCH_WINDOW(Win_unlock, (int rank, MPI_Win win), (rank, win))

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "pending.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+
+#include "comms.h"
+#include "digest/digest.h"
+#include "util/json_writer.h"
+#include "util/list.h"
+
+#define UCI_MPI_PENDING_BUCKETS  4096u /* a power of two */
+#define UCI_MPI_FINDINGS_MAX     200u  /* lines of a process */
+#define UCI_MPI_FINDINGS_A_PLACE 3u
+
+/* Bytes that an operation reads or writes. Where there are gaps between them it is not known here which: they overlap with nothing */
+typedef struct uci_mpi_range {
+    uintptr_t begin, end; /* both 0: not known */
+    bool is_written;
+} uci_mpi_range_t;
+
+typedef struct uci_mpi_pending {
+    struct uci_mpi_pending *next; /* of its bucket */
+    uci_list_t link;              /* of all that are active */
+    MPI_Request request;
+    uci_calls_wait_t wait;
+    uci_mpi_range_t ranges[2];
+    uci_mpi_half_t send; /* its type is ours if it is not contiguous */
+    uint64_t bytes;      /* that are sent */
+    uint64_t digest;     /* of what is sent, when it was begun */
+    bool has_digest, has_type, persists, active;
+} uci_mpi_pending_t;
+
+static pthread_mutex_t uci_mpi_pending_lock = PTHREAD_MUTEX_INITIALIZER;
+static uci_mpi_pending_t *uci_mpi_pending[UCI_MPI_PENDING_BUCKETS];
+static uci_list_t uci_mpi_active = {.next = &uci_mpi_active, .prev = &uci_mpi_active};
+static unsigned uci_mpi_findings;
+
+/* ------------------------------------------------------------- findings */
+
+/* Not more than a few of a place. @return whether one more is to be written */
+static bool uci_mpi_finding_is_new(int place)
+{
+    static uint8_t seen[UCI_CALLS_PLACES];
+    unsigned before = (place != UCI_CALLS_NONE) ? __atomic_fetch_add(&seen[place], 1, __ATOMIC_RELAXED) : 0;
+
+    if (before >= UCI_MPI_FINDINGS_A_PLACE) {
+        __atomic_store_n(&seen[place], UCI_MPI_FINDINGS_A_PLACE, __ATOMIC_RELAXED);
+        return false;
+    }
+    return __atomic_fetch_add(&uci_mpi_findings, 1, __ATOMIC_RELAXED) < UCI_MPI_FINDINGS_MAX;
+}
+
+static bool uci_mpi_finding_begin(uci_json_t *json, const char *what, int place)
+{
+    FILE *stream = uci_mpi_finding_is_new(place) ? uci_calls_line_begin() : NULL;
+
+    if (stream == NULL) {
+        return false;
+    }
+    uci_json_begin(json, stream, ", ");
+    uci_json_string(json, "finding", what);
+    uci_json_int(json, "place", place);
+    return true;
+}
+
+static void uci_mpi_finding_end(uci_json_t *json)
+{
+    uci_json_end(json);
+    uci_calls_line_end();
+}
+
+static void uci_mpi_finding_about(uci_json_t *json, const uci_calls_wait_t *wait)
+{
+    uci_json_int(json, "peer", wait->peer);
+    uci_json_int(json, "tag", wait->tag);
+    uci_json_int(json, "comm", wait->comm);
+    uci_json_string(json, "way", wait->collective ? "collective" : wait->receives ? "receive" : "send");
+}
+
+/* -------------------------------------------------------------- buffers */
+
+/* @return whether its elements follow each other without gaps */
+static bool uci_mpi_half_is_dense(const uci_mpi_half_t *half)
+{
+    MPI_Aint lb, extent, true_lb, true_extent;
+    int size;
+
+    if (half->type == MPI_DATATYPE_NULL) {
+        return false;
+    }
+    PMPI_Type_size(half->type, &size);
+    PMPI_Type_get_extent(half->type, &lb, &extent);
+    PMPI_Type_get_true_extent(half->type, &true_lb, &true_extent);
+    return (size > 0) && (true_lb == 0) && (true_extent == size) && ((half->count == 1) || (extent == size));
+}
+
+static uci_mpi_range_t uci_mpi_half_range(const uci_mpi_half_t *half, bool is_written)
+{
+    uci_mpi_range_t range = {.is_written = is_written};
+
+    if (half->is_there && (half->peer != MPI_PROC_NULL) && (half->buf != NULL) && (half->count > 0) &&
+        uci_mpi_half_is_dense(half)) {
+        range.begin = (uintptr_t)half->buf;
+        range.end   = range.begin + uci_mpi_bytes(half->count, half->type);
+    }
+    return range;
+}
+
+/* Of what is sent, gaps left out. @return whether there is one */
+static bool uci_mpi_half_digest(const uci_mpi_half_t *half, uint64_t *digest_p)
+{
+    const uci_digest_ops_t *xxh3 = uci_digest_by_id(UCI_DIGEST_XXH3);
+    uint64_t length              = uci_mpi_bytes(half->count, half->type);
+    int position                 = 0;
+    void *packed;
+
+    if (uci_mpi_half_is_dense(half)) {
+        *digest_p = xxh3->digest(half->buf, length);
+        return true;
+    }
+    packed = ((length <= INT32_MAX) && (half->count <= INT32_MAX)) ? malloc(length + 1) : NULL;
+    if ((packed == NULL) || (PMPI_Pack(half->buf, (int)half->count, half->type, packed, (int)length, &position,
+                                       MPI_COMM_SELF) != MPI_SUCCESS)) {
+        free(packed);
+        return false;
+    }
+    *digest_p = xxh3->digest(packed, (size_t)position);
+    free(packed);
+    return true;
+}
+
+/* -------------------------------------------------------------- overlap */
+
+static void uci_mpi_tell_overlap(int place, const uci_mpi_range_t *ours, int other, const uci_mpi_range_t *theirs)
+{
+    uintptr_t begin = uci_max(ours->begin, theirs->begin), end = uci_min(ours->end, theirs->end);
+    uci_json_t json;
+
+    if ((begin < end) && (ours->is_written || theirs->is_written) && uci_mpi_finding_begin(&json, "overlap", place)) {
+        uci_json_int(&json, "other", other);
+        uci_json_uint(&json, "bytes", end - begin);
+        uci_json_uint(&json, "offset", begin - ours->begin);
+        uci_json_string(&json, "way", ours->is_written ? "receive" : "send");
+        uci_json_string(&json, "other_way", theirs->is_written ? "receive" : "send");
+        uci_mpi_finding_end(&json);
+    }
+}
+
+static void uci_mpi_ranges_of(const uci_mpi_call_t *call, uci_mpi_range_t ranges[2])
+{
+    ranges[0] = call->replaces ? (uci_mpi_range_t){0} : uci_mpi_half_range(&call->send, false);
+    ranges[1] = uci_mpi_half_range(&call->recv, true);
+}
+
+/* With those of all that are active. The lock is held */
+static void uci_mpi_check_ranges(int place, const uci_mpi_range_t ranges[2])
+{
+    unsigned i, j;
+
+    uci_list_for_each(other, &uci_mpi_active, uci_mpi_pending_t, link)
+    {
+        for (i = 0; i < 2; ++i) {
+            for (j = 0; j < 2; ++j) {
+                uci_mpi_tell_overlap(place, &ranges[i], other->wait.place, &other->ranges[j]);
+            }
+        }
+    }
+}
+
+void uci_mpi_pending_check(const uci_mpi_call_t *call)
+{
+    uci_mpi_range_t ranges[2];
+
+    uci_mpi_ranges_of(call, ranges);
+    uci_mpi_tell_overlap(call->place, &ranges[0], call->place, &ranges[1]);
+    pthread_mutex_lock(&uci_mpi_pending_lock);
+    uci_mpi_check_ranges(call->place, ranges);
+    pthread_mutex_unlock(&uci_mpi_pending_lock);
+}
+
+/* ------------------------------------------------------------- requests */
+
+/* All of these: the lock is held */
+static uci_mpi_pending_t **uci_mpi_pending_place(MPI_Request request)
+{
+    uint64_t hash            = (uint64_t)(uintptr_t)request * 0x9e3779b97f4a7c15ul;
+    uci_mpi_pending_t **link = &uci_mpi_pending[(hash >> 40) % UCI_MPI_PENDING_BUCKETS];
+
+    while ((*link != NULL) && ((*link)->request != request)) {
+        link = &(*link)->next;
+    }
+    return link;
+}
+
+static void uci_mpi_pending_drop(uci_mpi_pending_t **link)
+{
+    uci_mpi_pending_t *pending = *link;
+
+    if (pending == NULL) {
+        return;
+    }
+    *link = pending->next;
+    if (pending->active) {
+        uci_list_del(&pending->link);
+    }
+    if (pending->has_type) {
+        PMPI_Type_free(&pending->send.type);
+    }
+    free(pending);
+}
+
+static void uci_mpi_pending_activate(uci_mpi_pending_t *pending)
+{
+    pending->active = true;
+    uci_list_add_tail(&uci_mpi_active, &pending->link);
+    pending->has_digest = uci_calls->head.checks && pending->send.is_there && (pending->send.peer != MPI_PROC_NULL) &&
+                          (pending->bytes > 0) && uci_mpi_half_digest(&pending->send, &pending->digest);
+}
+
+static uci_calls_wait_t uci_mpi_pending_wait(const uci_mpi_call_t *call)
+{
+    const uci_mpi_half_t *half = call->recv.is_there ? &call->recv : &call->send;
+
+    if (call->collective) {
+        return (uci_calls_wait_t){.peer       = UCI_CALLS_NONE,
+                                  .tag        = UCI_CALLS_NONE,
+                                  .comm       = call->comm_index,
+                                  .place      = call->place,
+                                  .collective = (uint32_t)call->number};
+    }
+    return (uci_calls_wait_t){.peer     = uci_mpi_comms_peer(call->comm, half->peer),
+                              .tag      = (half->tag == MPI_ANY_TAG) ? UCI_CALLS_NONE : half->tag,
+                              .comm     = call->comm_index,
+                              .place    = call->place,
+                              .receives = call->recv.is_there};
+}
+
+/* The program may free its type before the request is complete */
+static void uci_mpi_pending_keep(uci_mpi_pending_t *pending, const uci_mpi_call_t *call)
+{
+    uci_mpi_ranges_of(call, pending->ranges);
+    pending->send          = call->send;
+    pending->send.is_there = false;
+    if (call->send.is_there && !call->replaces && (call->send.type != MPI_DATATYPE_NULL)) {
+        pending->bytes         = uci_mpi_bytes(call->send.count, call->send.type);
+        pending->has_type      = (PMPI_Type_dup(call->send.type, &pending->send.type) == MPI_SUCCESS);
+        pending->send.is_there = pending->has_type;
+    }
+}
+
+void uci_mpi_pending_add(const uci_mpi_call_t *call, MPI_Request request)
+{
+    uci_mpi_pending_t *pending, **link;
+
+    if ((request == MPI_REQUEST_NULL) || ((pending = calloc(1, sizeof(*pending))) == NULL)) {
+        return;
+    }
+    pending->request  = request;
+    pending->persists = (call->manner == UCI_MPI_MAKES);
+    pending->wait     = uci_mpi_pending_wait(call);
+    if (uci_calls->head.checks) {
+        uci_mpi_pending_keep(pending, call);
+    }
+    pthread_mutex_lock(&uci_mpi_pending_lock);
+    link = uci_mpi_pending_place(request);
+    uci_mpi_pending_drop(link); /* another one's handle was the same */
+    pending->next = *link;
+    *link         = pending;
+    if (!pending->persists) {
+        uci_mpi_pending_activate(pending);
+    }
+    pthread_mutex_unlock(&uci_mpi_pending_lock);
+}
+
+void uci_mpi_pending_start(MPI_Request request)
+{
+    uci_mpi_pending_t *pending;
+
+    pthread_mutex_lock(&uci_mpi_pending_lock);
+    pending = *uci_mpi_pending_place(request);
+    if ((pending != NULL) && !pending->active) {
+        uci_mpi_check_ranges(pending->wait.place, pending->ranges);
+        uci_mpi_pending_activate(pending);
+    }
+    pthread_mutex_unlock(&uci_mpi_pending_lock);
+}
+
+bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait)
+{
+    const uci_mpi_pending_t *pending;
+    bool is_active;
+
+    pthread_mutex_lock(&uci_mpi_pending_lock);
+    pending   = *uci_mpi_pending_place(request);
+    is_active = (pending != NULL) && pending->active;
+    if (is_active) {
+        *wait = pending->wait;
+    }
+    pthread_mutex_unlock(&uci_mpi_pending_lock);
+    return is_active;
+}
+
+static void uci_mpi_pending_compare(uci_mpi_pending_t *pending)
+{
+    uint64_t digest;
+    uci_json_t json;
+
+    if (pending->has_digest && uci_mpi_half_digest(&pending->send, &digest) && (digest != pending->digest) &&
+        uci_mpi_finding_begin(&json, "changed", pending->wait.place)) {
+        uci_mpi_finding_about(&json, &pending->wait);
+        uci_json_uint(&json, "bytes", pending->bytes);
+        uci_mpi_finding_end(&json);
+    }
+}
+
+void uci_mpi_pending_end(MPI_Request request, bool persistent)
+{
+    uci_mpi_pending_t *pending, **link;
+
+    pthread_mutex_lock(&uci_mpi_pending_lock);
+    link    = uci_mpi_pending_place(request);
+    pending = *link;
+    if ((pending != NULL) && pending->active && (pending->persists == persistent)) {
+        uci_mpi_pending_compare(pending);
+        if (pending->persists) {
+            pending->active = false;
+            uci_list_del(&pending->link);
+        } else {
+            uci_mpi_pending_drop(link);
+        }
+    }
+    pthread_mutex_unlock(&uci_mpi_pending_lock);
+}
+
+void uci_mpi_pending_free(MPI_Request request)
+{
+    pthread_mutex_lock(&uci_mpi_pending_lock);
+    uci_mpi_pending_drop(uci_mpi_pending_place(request));
+    pthread_mutex_unlock(&uci_mpi_pending_lock);
+}
+
+/* ------------------------------------------------------ what is left over */
+
+void uci_mpi_pending_finalize(void)
+{
+    uci_json_t json;
+
+    if (!uci_calls->head.checks) {
+        return;
+    }
+    pthread_mutex_lock(&uci_mpi_pending_lock);
+    uci_list_for_each(pending, &uci_mpi_active, uci_mpi_pending_t, link)
+    {
+        if (uci_mpi_finding_begin(&json, "unfinished", pending->wait.place)) {
+            uci_mpi_finding_about(&json, &pending->wait);
+            uci_mpi_finding_end(&json);
+        }
+    }
+    pthread_mutex_unlock(&uci_mpi_pending_lock);
+}
+
+void uci_mpi_pending_error(const uci_mpi_call_t *call, int ret)
+{
+    const uci_mpi_half_t *half      = call->recv.is_there ? &call->recv : &call->send;
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int length, class = ret;
+    uci_json_t json;
+
+    if (!uci_calls->head.checks || !uci_mpi_finding_begin(&json, "error", call->place)) {
+        return;
+    }
+    PMPI_Error_class(ret, &class);
+    PMPI_Error_string(ret, text, &length);
+    uci_json_string(&json, "error", text);
+    uci_json_string(&json, "class", (class == MPI_ERR_TRUNCATE) ? "truncate" : "other");
+    if (half->is_there) {
+        uci_json_int(&json, "peer", uci_mpi_comms_peer(call->comm, half->peer));
+        uci_json_int(&json, "tag", (half->tag == MPI_ANY_TAG) ? UCI_CALLS_NONE : half->tag);
+        uci_json_int(&json, "comm", call->comm_index);
+        uci_json_uint(&json, "bytes", uci_mpi_bytes(half->count, half->type));
+    }
+    uci_mpi_finding_end(&json);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "watched.h"
+
+#include <string.h>
+
+static uint64_t uci_mpi_side_count(const uci_mpi_side_t *side, int rank)
+{
+#if MPI_VERSION >= 4
+    if (side->counts_c != NULL) {
+        return (uint64_t)side->counts_c[rank];
+    }
+#endif
+    return (side->counts != NULL) ? (uint64_t)side->counts[rank] : side->count;
+}
+
+static MPI_Datatype uci_mpi_side_type(const uci_mpi_side_t *side, int rank)
+{
+    if (side->types_fortran != NULL) {
+        return PMPI_Type_f2c(side->types_fortran[rank]);
+    }
+    return (side->types != NULL) ? side->types[rank] : side->type;
+}
+
+/* To all of them, where there is one for each */
+static uint64_t uci_mpi_side_bytes(const uci_mpi_side_t *side, bool for_each, int size)
+{
+    uint64_t bytes = 0;
+    int rank;
+
+    if (!side->is_vector) {
+        return uci_mpi_bytes(side->count, side->type) * (for_each ? (uint64_t)size : 1);
+    }
+    for (rank = 0; rank < size; ++rank) {
+        bytes += uci_mpi_bytes(uci_mpi_side_count(side, rank), uci_mpi_side_type(side, rank));
+    }
+    return bytes;
+}
+
+/* What this rank gives: to whom it broadcasts is not counted. Neighbours, who may be fewer than there are ranks, are not counted */
+static uint64_t uci_mpi_collective_bytes(const uci_mpi_collective_t *collective)
+{
+    bool is_one = (collective->flow == UCI_MPI_SAME) || (collective->flow == UCI_MPI_SCATTERED) ||
+                  collective->send.in_place;
+    const uci_mpi_side_t *side = is_one ? &collective->recv : &collective->send;
+    bool for_each = (strstr(collective->call, "catter") != NULL) || (strstr(collective->call, "lltoall") != NULL);
+    int rank, size;
+
+    if ((collective->flow == UCI_MPI_NO_DATA) || (collective->flow == UCI_MPI_NEIGHBOURS)) {
+        return 0;
+    }
+    PMPI_Comm_rank(collective->comm, &rank);
+    PMPI_Comm_size(collective->comm, &size);
+    if ((collective->root != UCI_MPI_NO_ROOT) && (collective->root != rank) && (collective->flow != UCI_MPI_TO_ROOT)) {
+        return 0;
+    }
+    return uci_mpi_side_bytes(side, for_each, size);
+}
+
+void uci_mpi_collective_enter(uci_mpi_call_t *watched, const uci_mpi_collective_t *collective, uci_mpi_manner_t manner,
+                              MPI_Request *request)
+{
+    if (uci_mpi_watches()) {
+        *watched = (uci_mpi_call_t){.name       = collective->call,
+                                    .manner     = manner,
+                                    .comm       = collective->comm,
+                                    .collective = true,
+                                    .bytes      = uci_mpi_collective_bytes(collective),
+                                    .request    = request};
+        uci_mpi_call_enter(watched);
+    }
+    if (uci_mpi_compares_collectives()) {
+        uci_mpi_agree(collective);
+    }
+}

@@ -1,0 +1,86 @@
+! SPDX-License-Identifier: BSD-3-Clause
+!
+! The same by Fortran's bindings: -DBY_MPIFH, -DBY_MPI, or -DBY_MPI_F08. usage: mpirun -n 2 by_... NAME
+program by_fortran
+#ifdef BY_MPI
+  use mpi
+#endif
+#ifdef BY_MPI_F08
+  use mpi_f08
+#endif
+  implicit none
+#ifdef BY_MPIFH
+  include 'mpif.h'
+#endif
+#ifdef BY_MPI_F08
+  type(MPI_Request) :: requests(2)
+#else
+  integer :: requests(2)
+#endif
+  integer :: rank, other, ierror, done, index
+  logical :: flag
+  double precision, asynchronous :: out(2000), in(2000)
+  character(len=32) :: name
+
+  call MPI_Init(ierror)
+  call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierror)
+  call get_command_argument(1, name)
+  other = 1 - rank
+  out = rank
+  in = 0
+  select case (trim(name))
+  case ('overlap')
+    call MPI_Irecv(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
+    call MPI_Isend(in(600:), 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(2), ierror)
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
+  case ('changed')
+    call MPI_Irecv(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
+    call MPI_Isend(out, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(2), ierror)
+    out(3) = 5
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
+  case ('unfinished')
+    call MPI_Irecv(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
+    call MPI_Send(out, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, ierror)
+  case ('both_receive')
+    call exchange()
+  case ('barrier')
+    if (rank == 0) call MPI_Barrier(MPI_COMM_WORLD, ierror)
+    if (rank == 1) call MPI_Recv(in, 10, MPI_DOUBLE_PRECISION, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+  case ('right')
+    ! each way to complete, and persistent requests
+    do done = 1, 10
+      call MPI_Irecv(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
+      call MPI_Isend(out, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(2), ierror)
+      call MPI_Waitany(2, requests, index, MPI_STATUS_IGNORE, ierror)
+      call MPI_Waitany(2, requests, index, MPI_STATUS_IGNORE, ierror)
+      out = done
+      call MPI_Irecv(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
+      call MPI_Isend(out, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(2), ierror)
+      flag = .false.
+      do while (.not. flag)
+        call MPI_Test(requests(1), flag, MPI_STATUS_IGNORE, ierror)
+      end do
+      call MPI_Wait(requests(2), MPI_STATUS_IGNORE, ierror)
+      call MPI_Sendrecv(out, 10, MPI_DOUBLE_PRECISION, other, 2, in, 10, MPI_DOUBLE_PRECISION, other, 2, MPI_COMM_WORLD, &
+                        MPI_STATUS_IGNORE, ierror)
+      call MPI_Sendrecv_replace(in, 10, MPI_DOUBLE_PRECISION, other, 2, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+    end do
+    call MPI_Send_init(out, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
+    call MPI_Recv_init(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(2), ierror)
+    do done = 1, 10
+      call MPI_Startall(2, requests, ierror)
+      call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
+      out = done
+    end do
+    call MPI_Request_free(requests(1), ierror)
+    call MPI_Request_free(requests(2), ierror)
+  end select
+  call MPI_Finalize(ierror)
+
+contains
+
+  subroutine exchange()
+    call MPI_Recv(in, 10, MPI_DOUBLE_PRECISION, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+    call MPI_Send(out, 10, MPI_DOUBLE_PRECISION, other, 7, MPI_COMM_WORLD, ierror)
+  end subroutine exchange
+end program by_fortran

@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: BSD-3-Clause
+ *
+ * usage: mpirun -n 3 cases NAME
+ *
+ * A program that breaks one rule of MPI's, by name, or none: run_calls.py knows what has to be told of each. Those that hang wait for being ended.
+ */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { COUNT = 2000, STEPS = 10 };
+
+static int rank, size, other;
+static double out[COUNT], in[COUNT];
+static MPI_Request requests[4];
+
+/* Ranks 0 and 1 are a pair, for most of these; the others go on to MPI_Finalize */
+static int is_of_the_pair(void)
+{
+    other = !rank;
+    return rank < 2;
+}
+
+static void irecv(double *to, int count, int tag, MPI_Request *request)
+{
+    MPI_Irecv(to, count, MPI_DOUBLE, other, tag, MPI_COMM_WORLD, request);
+}
+
+static void isend(const double *from, int count, int tag, MPI_Request *request)
+{
+    MPI_Isend(from, count, MPI_DOUBLE, other, tag, MPI_COMM_WORLD, request);
+}
+
+static void wait_for(int count)
+{
+    MPI_Waitall(count, requests, MPI_STATUSES_IGNORE);
+}
+
+/* -------------------------------------------------------------- overlap */
+
+static void overlap_receives(void)
+{
+    irecv(in, 600, 1, &requests[0]);
+    irecv(in + 500, 500, 2, &requests[1]);
+    isend(out, 600, 1, &requests[2]);
+    isend(out, 500, 2, &requests[3]);
+    wait_for(4);
+}
+
+static void overlap_send(void)
+{
+    irecv(in, 600, 1, &requests[0]);
+    isend(in + 599, 600, 1, &requests[1]);
+    wait_for(2);
+}
+
+static void overlap_blocking(void)
+{
+    irecv(in, 600, 1, &requests[0]);
+    isend(out, 600, 1, &requests[1]);
+    isend(out, 600, 2, &requests[2]);
+    MPI_Recv(in, 600, MPI_DOUBLE, other, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    wait_for(3);
+}
+
+static void overlap_sendrecv(void)
+{
+    MPI_Sendrecv(in, 600, MPI_DOUBLE, other, 1, in + 100, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void overlap_persistent(void)
+{
+    MPI_Recv_init(in, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Start(&requests[0]);
+    isend(in, 600, 1, &requests[1]);
+    wait_for(2);
+    MPI_Request_free(&requests[0]);
+}
+
+/* Sends from one buffer, receives side by side, columns between each other, and what is over: none of these overlaps */
+static void no_overlap(void)
+{
+    MPI_Datatype column;
+    int i;
+
+    MPI_Type_vector(10, 1, 2, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    for (i = 0; i < STEPS; ++i) {
+        MPI_Irecv(in, 1, column, other, 1, MPI_COMM_WORLD, &requests[0]);
+        MPI_Irecv(in + 1, 1, column, other, 2, MPI_COMM_WORLD, &requests[1]);
+        MPI_Isend(out, 1, column, other, 1, MPI_COMM_WORLD, &requests[2]);
+        MPI_Isend(out, 1, column, other, 2, MPI_COMM_WORLD, &requests[3]);
+        wait_for(4);
+        irecv(in, 600, 1, &requests[0]);
+        irecv(in + 600, 600, 2, &requests[1]);
+        isend(out, 600, 1, &requests[2]);
+        isend(out, 600, 2, &requests[3]);
+        wait_for(4);
+        irecv(in, 600, 3, &requests[0]);
+        isend(out, 600, 3, &requests[1]);
+        wait_for(2);
+        MPI_Sendrecv_replace(in, 600, MPI_DOUBLE, other, 4, other, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Type_free(&column);
+}
+
+/* -------------------------------------------------------------- changed */
+
+static void changed(void)
+{
+    irecv(in, 600, 1, &requests[0]);
+    isend(out, 600, 1, &requests[1]);
+    out[599] += 1;
+    wait_for(2);
+}
+
+static void changed_vector(void)
+{
+    MPI_Datatype column;
+
+    MPI_Type_vector(10, 1, 2, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    irecv(in, 10, 1, &requests[0]);
+    MPI_Isend(out, 1, column, other, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Type_free(&column);
+    out[18] += 1;
+    wait_for(2);
+}
+
+static void changed_persistent(void)
+{
+    int i;
+
+    MPI_Send_init(out, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, &requests[0]);
+    for (i = 0; i < STEPS; ++i) {
+        irecv(in, 600, 1, &requests[1]);
+        MPI_Start(&requests[0]);
+        out[0] += (i == 5);
+        wait_for(2);
+        out[0] += 1; /* it may, now */
+    }
+    MPI_Request_free(&requests[0]);
+}
+
+/* What lies between the elements is not sent; and what is complete may be changed */
+static void not_changed(void)
+{
+    MPI_Datatype column;
+    int index, done = 0;
+
+    MPI_Type_vector(10, 1, 2, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    irecv(in, 10, 1, &requests[0]);
+    MPI_Isend(out, 1, column, other, 1, MPI_COMM_WORLD, &requests[1]);
+    out[17] += 1;
+    MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+    MPI_Waitany(2, requests, &index, MPI_STATUS_IGNORE);
+    out[18] += 1;
+    irecv(in, 10, 1, &requests[0]);
+    MPI_Isend(out, 1, column, other, 1, MPI_COMM_WORLD, &requests[1]);
+    while (!done) {
+        MPI_Testall(2, requests, &done, MPI_STATUSES_IGNORE);
+    }
+    out[18] += 1;
+    MPI_Type_free(&column);
+}
+
+/* ----------------------------------------------------- requests, errors */
+
+static void unfinished(void)
+{
+    irecv(in, 600, 1, &requests[0]);
+    MPI_Send(out, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD);
+}
+
+/* A send whose request is freed goes its way; one that is never started, and a receive that is cancelled, are nothing to wait for */
+static void finished(void)
+{
+    MPI_Send_init(out, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Request_free(&requests[0]);
+    isend(out, 10, 1, &requests[0]);
+    MPI_Request_free(&requests[0]);
+    MPI_Recv(in, 10, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    irecv(in, 600, 2, &requests[0]);
+    MPI_Cancel(&requests[0]);
+    wait_for(1);
+}
+
+static void truncated(void)
+{
+    if (rank == 1) {
+        MPI_Send(out, 500, MPI_DOUBLE, other, 1, MPI_COMM_WORLD);
+        MPI_Send(out, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(in, 500, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(in, 500, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+/* The program goes on */
+static void truncated_returns(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 1) {
+        MPI_Send(out, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(in, 500, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void no_such_rank(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Send(out, 1, MPI_DOUBLE, size, 1, MPI_COMM_WORLD);
+}
+
+/* ---------------------------------------------------------------- hangs */
+
+static void both_receive(void)
+{
+    MPI_Recv(in, 10, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(out, 10, MPI_DOUBLE, other, 7, MPI_COMM_WORLD);
+}
+
+static void ring(void)
+{
+    MPI_Ssend(out, 10, MPI_DOUBLE, (rank + 1) % size, 7, MPI_COMM_WORLD);
+    MPI_Recv(in, 10, MPI_DOUBLE, (rank + size - 1) % size, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void both_wait(void)
+{
+    irecv(in, 10, 7, &requests[0]);
+    irecv(in + 10, 10, 8, &requests[1]);
+    wait_for(2);
+}
+
+static void other_tag(void)
+{
+    if (rank == 0) {
+        MPI_Ssend(out, 10, MPI_DOUBLE, 1, 3, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(in, 10, MPI_DOUBLE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+static void polls(void)
+{
+    int done = 0;
+
+    irecv(in, 10, 7, &requests[0]);
+    while (!done) {
+        MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
+    }
+}
+
+static void probes(void)
+{
+    MPI_Probe(other, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void computes(void)
+{
+    while (rank == 2) {
+        sleep(1);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void crosswise(void)
+{
+    MPI_Comm first, second;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &first);
+    MPI_Comm_dup(MPI_COMM_WORLD, &second);
+    MPI_Comm_set_name(first, "first");
+    MPI_Comm_set_name(second, "second");
+    MPI_Barrier(first);
+    MPI_Barrier(second);
+    MPI_Barrier((rank == 0) ? first : second);
+    MPI_Barrier((rank == 0) ? second : first);
+}
+
+static void any_of(void)
+{
+    if (rank == 0) {
+        MPI_Recv(in, 10, MPI_DOUBLE, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+/* -------------------------------------------------------------- profile */
+
+static void counted(void)
+{
+    int i;
+
+    for (i = 0; i < STEPS; ++i) {
+        MPI_Sendrecv(out, 125, MPI_DOUBLE, (rank + 1) % size, 1, in, 125, MPI_DOUBLE, (rank + size - 1) % size, 1, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    }
+    for (i = 0; i < 5; ++i) {
+        MPI_Bcast(in, 100, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    }
+    MPI_Alltoall(out, 10, MPI_DOUBLE, in, 10, MPI_DOUBLE, MPI_COMM_WORLD);
+    if (rank == 0) {
+        usleep(300000);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static const struct {
+    const char *name;
+    void (*run)(void);
+    int of_a_pair;
+} cases[] = {{"overlap_receives", overlap_receives, 1},
+             {"overlap_send", overlap_send, 1},
+             {"overlap_blocking", overlap_blocking, 1},
+             {"overlap_sendrecv", overlap_sendrecv, 1},
+             {"overlap_persistent", overlap_persistent, 1},
+             {"no_overlap", no_overlap, 1},
+             {"changed", changed, 1},
+             {"changed_vector", changed_vector, 1},
+             {"changed_persistent", changed_persistent, 1},
+             {"not_changed", not_changed, 1},
+             {"unfinished", unfinished, 1},
+             {"finished", finished, 1},
+             {"truncated", truncated, 1},
+             {"truncated_returns", truncated_returns, 1},
+             {"no_such_rank", no_such_rank, 1},
+             {"both_receive", both_receive, 1},
+             {"ring", ring, 0},
+             {"both_wait", both_wait, 1},
+             {"other_tag", other_tag, 1},
+             {"polls", polls, 1},
+             {"probes", probes, 1},
+             {"computes", computes, 0},
+             {"crosswise", crosswise, 0},
+             {"any_of", any_of, 1},
+             {"counted", counted, 0}};
+
+int main(int argc, char **argv)
+{
+    unsigned i;
+    int provided;
+
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    for (i = 0; i < sizeof(cases) / sizeof(cases[0]); ++i) {
+        if ((argc > 1) && (strcmp(cases[i].name, argv[1]) == 0) && (!cases[i].of_a_pair || is_of_the_pair())) {
+            cases[i].run();
+        }
+    }
+    MPI_Finalize();
+    return 0;
+}

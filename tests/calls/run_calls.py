@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""Are uci_run --debug and --profile right? Programs that break one rule of MPI's each, or hang, or are right, in C and by Fortran's bindings: what is told must
+be what they do, and nothing else.
+
+usage: tests/calls/run_calls.py [--mpi openmpi,mpich] [--build DIR] [--filter TEXT] [--jobs N]
+
+Ends with the line "N passed, N failed, N skipped"; exit status 1 if any failed.
+"""
+import argparse
+import concurrent.futures
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+LIMIT = 90  # seconds for a job
+BINDINGS = ("by_mpifh", "by_mpi", "by_mpi_f08")
+RIGHT = ("p2p_blocking", "p2p_nonblocking", "persistent", "datatypes", "probe", "mprobe", "wildcard", "cancel", "coll_blocking", "coll_nonblocking", "coll_neighbor",
+         "intercomm", "comms", "threads", "overlap", "reuse", "synchronous", "pack", "window")
+
+# name: what each sentence about the program must match, in any order, and nothing else
+WRONG = {
+    "overlap_receives": [r"MPI_Irecv at irecv \(cases.c:\d+\), overlap_receives .* receives into 800 bytes that MPI_Irecv at irecv .* still receives into"],
+    "overlap_send": [r"MPI_Isend at isend .* sends from 8 bytes that MPI_Irecv at irecv .* still receives into"],
+    "overlap_blocking": [r"MPI_Recv at overlap_blocking .* receives into 4.688 KiB that MPI_Irecv at irecv"],
+    "overlap_sendrecv": [r"MPI_Sendrecv at overlap_sendrecv .* sends from and receives into the same 3.906 KiB"],
+    "overlap_persistent": [r"MPI_Isend at isend .* sends from 4.688 KiB that MPI_Recv_init at overlap_persistent .* still receives into"],
+    "changed": [r"the buffer of MPI_Isend at isend .*changed .*\(4.688 KiB\) was changed by the program before the send was complete; for instance rank 0 to rank 1, tag 1"],
+    "changed_vector": [r"the buffer of MPI_Isend at changed_vector .*\(80 bytes\) was changed"],
+    "changed_persistent": [r"the buffer of MPI_Send_init at changed_persistent .* was changed"],
+    "unfinished": [r"the request of MPI_Irecv at irecv .*unfinished .* was never completed; for instance rank 0 from rank 1, tag 1"],
+    "truncated": [r"a message was longer than its receive, MPI_Recv at truncated \(cases.c:\d+\), main .*, which has room for 3.906 KiB; rank 0 from any rank, any tag: "
+                  r"rank 1 has sent 4.688 KiB with tag 1 by MPI_Send at truncated"],
+    "truncated_returns": [r"a message was longer than its receive, MPI_Recv at truncated_returns .*rank 1 has sent 4.688 KiB"],
+    "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
+}
+GOOD = ("no_overlap", "not_changed", "finished", "nothing")
+# name: what must be among the lines about who waits
+HANGS = {
+    "both_receive": [r"rank 0: MPI_Recv at both_receive \(cases.c:\d+\), main .*, from rank 1, tag 7, for \d+ s", r"a deadlock: rank 0 waits for rank 1, which waits for rank 0",
+                     r"rank 2: MPI_Finalize at main .*MPI_COMM_WORLD", r"ranks 0-1 have not come to MPI_Finalize on MPI_COMM_WORLD"],
+    "ring": [r"rank 0: MPI_Ssend at ring .*, to rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1, which waits for rank 2, which waits for rank 0"],
+    "both_wait": [r"rank 1: MPI_Waitall at wait_for .*, from rank 0, tag 7; from rank 0, tag 8", r"a deadlock: rank 0 waits for rank 1"],
+    "other_tag": [r"rank 0: MPI_Ssend at other_tag .*, to rank 1, tag 3", r"rank 1: MPI_Recv at other_tag .*, from rank 0, tag 4", r"a deadlock: rank 0 waits for rank 1"],
+    "polls": [r"rank 0: MPI_Test at polls .*, from rank 1, tag 7, again and again, for \d+ s", r"a deadlock"],
+    "probes": [r"rank 1: MPI_Probe at probes .*, from rank 0, tag 9", r"a deadlock"],
+    "computes": [r"ranks 0-1: MPI_Barrier at computes .*, on MPI_COMM_WORLD", r"rank 2: outside of MPI", r"rank 2 has not come to MPI_Barrier on MPI_COMM_WORLD"],
+    "crosswise": [r"rank 0: MPI_Barrier at crosswise .*, on first", r"ranks 1-2: MPI_Barrier at crosswise .*, on second", r"a deadlock",
+                  r"ranks 1-2 have not come to MPI_Barrier on first", r"rank 0 has not come to MPI_Barrier on second"],
+    "any_of": [r"rank 0: MPI_Recv at any_of .*, from any rank, any tag", r"rank 0 has not come to MPI_Finalize"],
+}
+IN_FORTRAN = {
+    "overlap": [r"MPI_Isend at by_fortran \(by_fortran.F90:\d+\).* sends from 8 bytes that MPI_Irecv at by_fortran .* still receives into"],
+    "changed": [r"the buffer of MPI_Isend at by_fortran .* was changed"],
+    "unfinished": [r"the request of MPI_Irecv at by_fortran .* was never completed"],
+    "right": [],
+}
+HANGS_IN_FORTRAN = {
+    "both_receive": [r"rank 0: MPI_Recv at exchange \(by_fortran.F90:\d+\).*, from rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"],
+    "barrier": [r"rank 0: MPI_Barrier at by_fortran .*, on MPI_COMM_WORLD", r"rank 1 has not come to MPI_Barrier on MPI_COMM_WORLD", r"a deadlock"],
+}
+
+
+class Failure(Exception):
+    """A job was not told of as it should be."""
+
+
+class Programs:
+    """What is compiled, for one MPI."""
+
+    def __init__(self, mpi, folder):
+        self.mpi, self.folder = mpi, folder
+        folder.mkdir(parents=True, exist_ok=True)
+        self.compile(f"mpicc.{mpi}", ["-std=gnu11", "-O1", "-g", "-fno-inline", "-pthread", "-w"], HERE / "cases.c", "cases")
+        for name in RIGHT:
+            self.compile(f"mpicc.{mpi}", ["-std=gnu11", "-O1", "-g", "-pthread", "-w", f"-I{ROOT}/tests/mpi"], ROOT / f"tests/mpi/{name}.c", name)
+        self.fortran = shutil.which(f"mpif90.{mpi}") is not None
+        for name in BINDINGS if self.fortran else ():
+            self.compile(f"mpif90.{mpi}", ["-w", "-fallow-argument-mismatch", "-O1", "-g", f"-D{name.upper()}"], HERE / "by_fortran.F90", name)
+
+    def compile(self, compiler, options, source, name):
+        """Once."""
+        target = self.folder / name
+        if not target.exists() or target.stat().st_mtime < source.stat().st_mtime:
+            subprocess.run([compiler, *options, "-o", target, source, "-lm"], check=True)
+
+
+class Runner:
+    """Starts jobs, and looks at what is told of them."""
+
+    def __init__(self, build):
+        self.tool = build / "tools" / "uci_run"
+        self.report = build / "tools" / "uci_report"
+
+    def run(self, programs, program, words, ranks, *options, hangs=False):
+        """(summary as --json has it, all that was printed, folder)."""
+        folder = Path(tempfile.mkdtemp(prefix="uci-calls-"))
+        record = folder / "record.json"
+        # the programs' own mpirun: a rank shares its core with others
+        command = [self.tool, *options, "--folder", folder / "job", "--json", record, "--mpi", programs.mpi, "-n", str(ranks), programs.folder / program, *words]
+        with open(folder / "output", "w+b") as output:
+            process = subprocess.Popen([*map(str, command)], stdout=output, stderr=output, cwd=folder, start_new_session=True)
+            try:
+                if hangs:
+                    self.await_told(process, output)
+                    process.send_signal(signal.SIGTERM)
+                process.wait(timeout=LIMIT)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise Failure(f"does not end: {text_of(output)}") from None
+            text = text_of(output)
+        try:
+            found = json.loads(record.read_text())
+        except (OSError, ValueError):
+            raise Failure(f"no summary: {text}") from None
+        return found, text, folder
+
+    @staticmethod
+    def await_told(process, output):
+        """Until uci_run has said that nothing moves."""
+        end = time.monotonic() + LIMIT
+        while time.monotonic() < end:
+            if process.poll() is not None:
+                raise Failure(f"has ended instead of hanging: {text_of(output)}")
+            if "no rank has come" in text_of(output):
+                time.sleep(1)  # all of it
+                return
+            time.sleep(.2)
+        os.killpg(process.pid, signal.SIGKILL)
+        raise Failure(f"nobody has said that nothing moves: {text_of(output)}")
+
+
+def text_of(output):
+    """What a job has printed so far."""
+    return os.pread(output.fileno(), 1 << 20, 0).decode(errors="replace")
+
+
+def expect_all(patterns, lines, text, only):
+    """Each pattern is one line, and with ONLY each line one pattern."""
+    for pattern in patterns:
+        if not any(re.search(pattern, line) for line in lines):
+            raise Failure(f"not told: {pattern}; told was {lines}\n{text}")
+    if only and any(not any(re.search(pattern, line) for pattern in patterns) for line in lines):
+        raise Failure(f"told, though it should not be: {lines}\n{text}")
+
+
+def check_misuse(runner, programs, program, words, ranks, patterns, *options):
+    """A program that comes to its end."""
+    found, text, folder = runner.run(programs, program, words, ranks, "--debug", *options)
+    expect_all(patterns, found["misuse"], text, only=True)
+    if found["exit_code"] not in ((116, 121) if patterns else (0,)):  # 121: that the program changed a message was seen in the message as well
+        raise Failure(f"exit status {found['exit_code']}\n{text}")
+    if patterns and not all(re.search(r"^ {4}(rules)? +.*" + pattern, text, re.MULTILINE) for pattern in patterns):
+        raise Failure(f"not in the summary\n{text}")
+    shutil.rmtree(folder)
+
+
+def check_hang(runner, programs, program, words, ranks, patterns):
+    """One that does not."""
+    found, text, folder = runner.run(programs, program, words, ranks, "--debug", "--signatures=off", "--still", "2", hangs=True)
+    while_it_ran = text[text.index("no rank has come"):text.index("UCI summary")].splitlines()
+    expect_all(patterns, while_it_ran, text, only=False)
+    expect_all(patterns, found["waits"], text, only=False)
+    if found["level"] != "failed" or found["exit_code"] != 143:
+        raise Failure(f"{found['level']}, exit status {found['exit_code']}\n{text}")
+    has_circle = any("a deadlock" in line for line in found["waits"])
+    if has_circle != any("a deadlock" in pattern for pattern in patterns):
+        raise Failure(f"a deadlock, or none: {found['waits']}")
+    shutil.rmtree(folder)
+
+
+def expect(what, got, wanted):
+    """Numbers of a profile."""
+    if got != wanted:
+        raise Failure(f"{what}: {got} instead of {wanted}")
+
+
+def check_profile(runner, programs):
+    """Number, bytes and time of calls whose numbers are known, of three ranks."""
+    found, text, folder = runner.run(programs, "cases", ["counted"], 3, "--profile")
+    expect("exit status", found["exit_code"], 0)
+    model = json.loads(subprocess.run([runner.report, "--json", folder / "job"], check=True, stdout=subprocess.PIPE).stdout)
+    profile = model["calls"]["profile"]
+    rows = {row["call"]: row for row in profile["rows"]}
+    for call, count, number in (("MPI_Sendrecv", 30, 30 * 1000), ("MPI_Bcast", 15, 5 * 800), ("MPI_Alltoall", 3, 3 * 3 * 80), ("MPI_Barrier", 3, 0)):
+        expect(f"calls of {call}", rows[call]["count"], count)
+        expect(f"bytes of {call}", rows[call]["bytes"], number)
+        expect(f"ranks of {call}", rows[call]["ranks"], 3)
+        if not re.match(r"counted \(cases.c:\d+\), main", rows[call]["place"]):
+            raise Failure(f"the place of {call}: {rows[call]['place']}")
+    if not .5 < rows["MPI_Barrier"]["seconds"] < 10 or rows["MPI_Barrier"]["longest"] < .25:
+        raise Failure(f"two ranks have waited 0.3 s each in MPI_Barrier: {rows['MPI_Barrier']}")
+    expect("pairs", sorted((pair["sender"], pair["receiver"], pair["messages"], pair["bytes"]) for pair in profile["pairs"]),
+           [(0, 1, 10, 10000), (1, 2, 10, 10000), (2, 0, 10, 10000)])
+    lines = subprocess.run([runner.report, "--text", folder / "job"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    if not re.search(r"Time in MPI: .* of 3 ranks", lines) or "MPI_Sendrecv at counted" not in lines:
+        raise Failure(f"not in the report: {lines}")
+    shutil.rmtree(folder)
+
+
+def tests_of(runner, programs):
+    """(name, what to call)."""
+    for name, patterns in {**WRONG, **{name: [] for name in GOOD}}.items():
+        yield f"{name}", lambda name=name, patterns=patterns: check_misuse(runner, programs, "cases", [name], 3, patterns)
+    for name, patterns in HANGS.items():
+        yield f"hang: {name}", lambda name=name, patterns=patterns: check_hang(runner, programs, "cases", [name], 3, patterns)
+    for name in RIGHT:
+        yield f"right: {name}", lambda name=name: check_misuse(runner, programs, name, [], 2, [])
+    yield "profile", lambda: check_profile(runner, programs)
+    for binding in BINDINGS if programs.fortran else ():
+        for name, patterns in IN_FORTRAN.items():
+            yield f"{binding}: {name}", lambda binding=binding, name=name, patterns=patterns: check_misuse(runner, programs, binding, [name], 2, patterns)
+        for name, patterns in HANGS_IN_FORTRAN.items():
+            yield f"{binding}: hang: {name}", lambda binding=binding, name=name, patterns=patterns: check_hang(runner, programs, binding, [name], 2, patterns)
+
+
+def judge(test):
+    """(line for the test, did it pass)."""
+    begin = time.monotonic()
+    try:
+        test()
+    except Failure as failure:
+        return f"FAIL {time.monotonic() - begin:6.1f} s", str(failure)
+    return f"PASS {time.monotonic() - begin:6.1f} s", ""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--mpi", default="openmpi,mpich")
+    parser.add_argument("--build", type=Path, default=Path(os.environ.get("TEST_BUILD_DIR", ROOT / "build")))
+    parser.add_argument("--filter", default="", metavar="TEXT", help="only tests whose name matches this regular expression")
+    parser.add_argument("--jobs", type=int, default=2, help="at a time (default 2)")
+    options = parser.parse_args()
+    passed, failed, skipped, build = 0, 0, 0, options.build.resolve()
+    for mpi in options.mpi.split(","):
+        if not shutil.which(f"mpicc.{mpi}"):
+            print(f"SKIP {mpi}: mpicc.{mpi} is not here")
+            skipped += 1
+            continue
+        programs = Programs(mpi, build / "test-calls" / mpi)
+        tests = [(name, test) for name, test in tests_of(Runner(build), programs) if re.search(options.filter, f"{mpi} {name}")]
+        with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+            for (name, _), (result, why) in zip(tests, pool.map(lambda pair: judge(pair[1]), tests)):
+                print(f"{result}  {mpi:<8} {name}" + ("\n" + "\n".join(f"     {line}" for line in why.splitlines()[:30]) if why else ""), flush=True)
+                passed, failed = passed + (not why), failed + bool(why)
+    print(f"{passed} passed, {failed} failed, {skipped} skipped")
+    sys.exit(1 if failed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Files of processes about their calls of MPI (UCI_CALLS; mpi/calls_file.h has their layout): what is in them, trusted in nothing."""
+import json
+import struct
+from typing import NamedTuple
+
+MAGIC, LAYOUT = b"UCICALLS", 1
+NONE, FOREIGN = -1, -2  # of a peer: any, and one that is not of MPI_COMM_WORLD
+OUTSIDE, ALL, ANY, POLLS = range(4)
+THREADS, COMMS, PLACES, SENDS, WAITS, TEXT = 64, 256, 2048, 1024, 14, 1 << 20
+HEAD = struct.Struct("=8sIIiIQQIIIIIIQQQ64s")
+THREAD, WAIT = struct.Struct("=IIiIQQ"), struct.Struct("=iiiiII")
+COMM, PLACE, SENT, PEER = struct.Struct("=QQQ"), struct.Struct("=QQQQ"), struct.Struct("=Qiiii"), struct.Struct("=QQ")
+THREAD_SIZE = THREAD.size + WAITS * WAIT.size
+
+
+class Wait(NamedTuple):
+    """What a thread waits for."""
+    peer: int
+    tag: int
+    comm: int
+    place: int
+    receives: int
+    collective: int
+
+
+class Thread(NamedTuple):
+    """What a thread is in."""
+    state: int
+    place: int
+    count: int  # of what it waits for: `waits` may have fewer
+    since: float
+    waits: list
+
+
+class Comm(NamedTuple):
+    """A communicator, as one process knows it."""
+    id: int
+    group: int
+    collectives: int
+    name: str
+    ranks: list
+
+
+class Place(NamedTuple):
+    """A call, and where it was made from."""
+    call: str
+    stack: tuple
+    count: int
+    time: float
+    longest: float
+    bytes: int
+
+
+class Sent(NamedTuple):
+    """A message that was sent."""
+    bytes: int
+    place: int
+    peer: int
+    tag: int
+    comm: int
+
+
+class Process:
+    """One file. Raises ValueError for one that is none."""
+
+    def __init__(self, data):
+        if len(data) < HEAD.size + THREADS * THREAD_SIZE + COMMS * COMM.size + PLACES * PLACE.size + SENDS * SENT.size + TEXT:
+            raise ValueError("too short for a file of calls")
+        (magic, layout, self.pid, self.rank, self.size, begun, ended, checks, *used, _, sends, text, self.lost, host) = HEAD.unpack_from(data)
+        if magic != MAGIC or layout != LAYOUT:
+            raise ValueError(f"no file of calls of layout {LAYOUT}")
+        self.host = host.split(b"\0")[0].decode(errors="replace")
+        self.begun, self.ended, self.checks = begun / 1e9, ended / 1e9, bool(checks)
+        threads, comms, places, peers = (min(number, limit) for number, limit in zip(used, (THREADS, COMMS, PLACES, 1 << 16)))
+        place = HEAD.size
+        self.threads = [read_thread(data, place + number * THREAD_SIZE) for number in range(threads)]
+        place += THREADS * THREAD_SIZE
+        numbers = [COMM.unpack_from(data, place + number * COMM.size) for number in range(comms)]
+        place += COMMS * COMM.size
+        costs = [PLACE.unpack_from(data, place + number * PLACE.size) for number in range(places)]
+        place += PLACES * PLACE.size
+        ring = [Sent(*SENT.unpack_from(data, place + number * SENT.size)) for number in range(min(sends, SENDS))]
+        self.sends = ring[sends % SENDS:] + ring[:sends % SENDS] if sends > SENDS else ring  # the oldest first
+        place += SENDS * SENT.size
+        lines = list(read_lines(data[place:place + min(text, TEXT)]))
+        place += TEXT
+        self.peers = {number: PEER.unpack_from(data, place + number * PEER.size)
+                      for number in range(min(peers, (len(data) - place) // PEER.size))}
+        self.findings = [line for line in lines if isinstance(line.get("finding"), str)]
+        self.comms = {line["comm"]: Comm(*numbers[line["comm"]], text_of(line.get("name")), numbers_of(line.get("ranks")))
+                      for line in lines if is_index(line.get("comm"), numbers) and "ranks" in line}
+        self.places = {line["place"]: Place(text_of(line.get("call")), tuple(map(text_of, line["stack"])), costs[line["place"]][0],
+                                            costs[line["place"]][1] / 1e9, costs[line["place"]][2] / 1e9, costs[line["place"]][3])
+                       for line in lines if is_index(line.get("place"), costs) and isinstance(line.get("stack"), list)}
+
+    def comm_like(self, comm):
+        """What another process knows as COMM: the same, or else the only one of the same ranks. None: it has not called anything on it."""
+        same = [own for own in self.comms.values() if own.id == comm.id]
+        alike = same or [own for own in self.comms.values() if own.group == comm.group]
+        return alike[0] if len(alike) == 1 else None
+
+
+def mark_of(path):
+    """Changes whenever a thread of this process has come from one call to another: not while it tests the same requests again and again. None: it can't be
+    told. Reads the beginning of the file alone."""
+    try:
+        with open(path, "rb") as file:
+            data = file.read(HEAD.size + THREADS * THREAD_SIZE)
+    except OSError:
+        return None
+    if len(data) < HEAD.size + THREADS * THREAD_SIZE or not data.startswith(MAGIC):
+        return None
+    head = HEAD.unpack_from(data)
+    threads = (read_thread(data, HEAD.size + number * THREAD_SIZE) for number in range(min(head[8], THREADS)))
+    return head[6], tuple((thread.place, thread.since) for thread in threads)
+
+
+def read_thread(data, place):
+    """A Thread."""
+    _, state, call, count, since, _ = THREAD.unpack_from(data, place)
+    waits = [Wait(*WAIT.unpack_from(data, place + THREAD.size + number * WAIT.size)) for number in range(min(count, WAITS))]
+    return Thread(state, call, count, since / 1e9, waits)
+
+
+def read_lines(text):
+    """Objects of JSON, one a line."""
+    for line in text.split(b"\n"):
+        try:
+            found = json.loads(line.decode())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(found, dict):
+            yield found
+
+
+def is_index(value, table):
+    """Is it a place in TABLE?"""
+    return type(value) is int and 0 <= value < len(table)
+
+
+def text_of(value):
+    """A string, whatever it is."""
+    return value if isinstance(value, str) else ""
+
+
+def numbers_of(value):
+    """A list of numbers, whatever it is."""
+    return [number for number in value if type(number) is int] if isinstance(value, list) else []
+
+
+def read_calls(paths):
+    """([Process by rank], [(path, why it could not be read)]). Of a rank that has several, as one that was restarted, the last."""
+    found, complaints = {}, []
+    for path in paths:
+        try:
+            process = Process(path.read_bytes())
+        except OSError as error:
+            complaints.append((str(path), error.strerror))
+            continue
+        except (ValueError, struct.error) as error:
+            complaints.append((str(path), str(error)))
+            continue
+        if process.rank not in found or process.begun >= found[process.rank].begun:
+            found[process.rank] = process
+    return [found[number] for number in sorted(found)], complaints

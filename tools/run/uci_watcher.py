@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""While a job runs with --debug: does anything move? If not, who waits for whom."""
+import sys
+import time
+
+from jobreport.calls import mark_of
+from jobreport.watched import Watched
+
+
+class Watcher:
+    """Of the job whose processes leave their files in FOLDER."""
+
+    def __init__(self, folder, still):
+        """@param still  seconds in which no rank has come from one call to another"""
+        self.folder, self.still = folder, still
+        self.marks, self.since, self.has_told = None, time.monotonic(), False
+
+    def look(self):
+        """Once a second: says what it is about once, until something has moved."""
+        paths = sorted(self.folder.glob("calls.*"))
+        marks = [mark_of(path) for path in paths]
+        if marks != self.marks:
+            self.marks, self.since, self.has_told = marks, time.monotonic(), False
+        elif any(marks) and not self.has_told and time.monotonic() - self.since >= self.still:
+            self.has_told = True
+            self.tell(Watched(paths))
+
+    def tell(self, watched):
+        """On stderr."""
+        waits = watched.waits(time.time())
+        if not waits.waiting:
+            return  # it computes
+        print(f"\nuci_run: for {self.still:g} s no rank has come from one call of MPI's to another:", file=sys.stderr)
+        for text in waits.lines():
+            print(f"    {text}", file=sys.stderr)
+        sys.stderr.flush()
