@@ -43,6 +43,7 @@ suites=(
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
     "twins      * 2min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused; in short"
     "seal       * 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
+    "calls      + 2min uci_run --debug and --profile: programs that break one rule of MPI's each, hang, or are right, both MPIs, C and Fortran's three bindings"
     "signatures * 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
     "allreduce  * 2min all-reduces by node on two and four hosts (network namespaces, root): results to the last bit, damage in shared memory; in short"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
@@ -287,6 +288,10 @@ suite_twins() {
 
 suite_allreduce() {
     "$uci_root/tests/allreduce/run_allreduce.sh" --build "$build" --quick
+}
+
+suite_calls() {
+    "$uci_root/tests/calls/run_calls.py" --build "$build"
 }
 
 suite_signatures() {

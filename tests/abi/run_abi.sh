@@ -4,7 +4,7 @@
 # usage: tests/abi/run_abi.sh [--write] [BUILD_DIR]
 #
 # Have the binary interfaces kept what others were compiled with: that of libuci (uci.h), and that between the library and a companion
-# (uci_signature.h, uci_allreduce.h)? Functions, and the types of those headers that these reach, are compared with tests/abi/NAME.xml, by
+# (uci_signature.h, uci_allreduce.h, uci_calls.h)? Functions, and the types of those headers that these reach, are compared with tests/abi/NAME.xml, by
 # libabigail. Ends with "N passed, N failed, N skipped".
 #
 #   --write       make those files what BUILD_DIR has: right for what was added. What went, or changed, breaks programs: docs/upgrading.md

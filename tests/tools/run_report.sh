@@ -5,7 +5,7 @@
 #
 # uci_report over synthetic runs, over real jobs of 4 ranks under both MPIs with injected faults, over many jobs, and its page in a headless
 # browser, where one is installed; the dashboard for Grafana against what uci_top exports of those jobs. RECORDS are those of the large job there (100000; a million takes some minutes to make).
-# Leaves screenshots in BUILD_DIR/test-logs/report. Ends with "N passed, N failed, N skipped", four times.
+# Leaves screenshots in BUILD_DIR/test-logs/report. Ends with "N passed, N failed, N skipped", five times.
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
@@ -35,6 +35,7 @@ main() {
         runs+=("$run_dir/$mpi")
     done
     "$uci_root/tests/tools/test_report.py" "$build/tools/uci_report" "${runs[@]}" || status=1
+    "$uci_root/tests/tools/test_calls.py" "$build/tools/uci_report" || status=1
     "$uci_root/tests/tools/test_history.py" "$build/tools/uci_report" "${runs[@]}" || status=1
     "$build/tools/uci_top" --once --openmetrics "$run_dir/uci.prom" "$run_dir/live"
     "$uci_root/tests/tools/test_dashboard.py" "$run_dir/uci.prom" || status=1

@@ -48,7 +48,7 @@ class Places:
 
     def at(self, process, number):
         """'MPI_Recv at exchange (ring.c:42), main (ring.c:60)'"""
-        place = process.places.get(number)
+        place = process.places.get(number) if type(number) is int else None
         return f"{clean(place.call)} at {self.words(place.stack)}" if place else "a call that is not known"
 
 

@@ -13,7 +13,7 @@ def build_profile(processes, places, sums):
     """What the page and the text show; None if no call was seen."""
     rows, pairs = {}, Counter()
     for process in processes:
-        for place in process.places.values():
+        for place in calls_of(process):
             row = rows.setdefault((place.call, places.words(place.stack)), {"ranks": set(), "count": 0, "seconds": 0, "longest": 0, "bytes": 0})
             row["ranks"].add(process.rank)
             row["count"] += place.count
@@ -25,7 +25,7 @@ def build_profile(processes, places, sums):
                 pairs[process.rank, peer] += total
     if not rows:
         return None
-    in_mpi = {process.rank: sum(place.time for place in process.places.values() if place.call != "MPI_Finalize") for process in processes}
+    in_mpi = {process.rank: sum(place.time for place in calls_of(process)) for process in processes}
     spans = {process.rank: span_of(process) for process in processes}
     total = sum(in_mpi.values())
     shares = [min(in_mpi[rank] / spans[rank], 1) for rank in in_mpi if spans[rank] > 0]
@@ -40,6 +40,11 @@ def build_profile(processes, places, sums):
                       for (sender, receiver), number in pairs.most_common(PAIRS)],
             "paths": {name: number for name, number in paths_of(sums).items() if number},
             "lost": sum(process.lost for process in processes)}
+
+
+def calls_of(process):
+    """Places, but that of MPI_Finalize, in which all wait for the last one."""
+    return [place for place in process.places.values() if place.call != "MPI_Finalize"]
 
 
 def paths_of(sums):

@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: BSD-3-Clause
+"""
+Files about calls of MPI (UCI_CALLS) as uci_report reads them: who waits for whom in jobs of many ranks that are made up, what cannot be told, and files that
+lie. Real jobs: tests/calls.
+
+usage: test_calls.py UCI_REPORT. Ends with "N passed, N failed, N skipped".
+"""
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+from test_report import TOOL, run_tests
+
+sys.path.insert(0, str(Path(TOOL).resolve().parent))
+from jobreport import calls  # noqa: E402
+from jobreport.places import Places  # noqa: E402
+from jobreport.waits import Waits  # noqa: E402
+from jobreport.watched import Watched  # noqa: E402
+
+BEGUN, NOW = 1_800_000_000, 1_800_000_100
+
+
+def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, comms=((7, 5),)):
+    """The bytes of a file. THREADS: (state, place, waits); a wait: (peer, tag, comm, place, receives, collective)."""
+    text = b"".join(json.dumps(line).encode() + b"\n" for line in
+                    [*({"comm": number, "name": f"comm {number}" if number else "MPI_COMM_WORLD", "ranks": list(range(size))} for number in range(len(comms))),
+                     {"place": 0, "call": "MPI_Recv", "stack": ["/nowhere/libuci_mpi_mpich.so+0x10", "/nowhere/program+0x20"]},
+                     {"place": 1, "call": "MPI_Barrier", "stack": ["/nowhere/program+0x30"]}, *lines])
+    data = calls.HEAD.pack(calls.MAGIC, calls.LAYOUT, 100 + rank, rank, size, BEGUN * 10**9, ended * 10**9, 1, len(threads), len(comms), 2, size, 0, len(sends),
+                           len(text), 0, f"node{rank}".encode())
+    for number in range(calls.THREADS):
+        state, place, waits = threads[number] if number < len(threads) else (0, 0, ())
+        data += calls.THREAD.pack(1, state, place, len(waits), (NOW - 50) * 10**9, 3)
+        data += b"".join(calls.WAIT.pack(*waits[slot]) if slot < len(waits) else bytes(calls.WAIT.size) for slot in range(calls.WAITS))
+    data += b"".join(calls.COMM.pack(*comm, collectives) for comm in comms) + bytes(calls.COMM.size * (calls.COMMS - len(comms)))
+    data += calls.PLACE.pack(3, 10**9, 5 * 10**8, 300) * 2 + bytes(calls.PLACE.size * (calls.PLACES - 2))
+    data += b"".join(calls.SENT.pack(*sent) for sent in sends) + bytes(calls.SENT.size * (calls.SENDS - len(sends)))
+    return data + text + bytes(calls.TEXT - len(text)) + calls.PEER.pack(1, 100) * size
+
+
+def receives(peer, tag=7):
+    """A thread in MPI_Recv."""
+    return calls.ALL, 0, [(peer, tag, 0, 0, 1, 0)]
+
+
+def in_barrier(number, comm=0):
+    """A thread in MPI_Barrier."""
+    return calls.ALL, 1, [(calls.NONE, calls.NONE, comm, 1, 0, number)]
+
+
+def lines_of(files):
+    """What is told of who waits."""
+    processes = [calls.Process(data) for data in files]
+    return list(Waits(processes, Places(processes), NOW).lines())
+
+
+class CallsTest(unittest.TestCase):
+    """Jobs that do not move; then files that are none, or lie."""
+
+    def setUp(self):
+        self.work = Path(tempfile.mkdtemp(prefix="uci-calls."))
+        self.addCleanup(shutil.rmtree, self.work)
+
+    def test_a_circle_of_many(self):
+        told = lines_of([make(rank, 100, [receives((rank + 1) % 100)]) for rank in range(100)])
+        self.assertTrue(any(line.startswith("a deadlock: rank 0 waits for rank 1, which waits for rank 2") for line in told), told)
+
+    def test_a_circle_behind_others(self):
+        """0 to 97 wait for their next one, and so for a circle of two at the end."""
+        told = lines_of([make(rank, 100, [receives(min(rank + 1, 99) if rank < 99 else 98)]) for rank in range(100)])
+        self.assertIn("a deadlock: rank 98 waits for rank 99, which waits for rank 98", told)
+
+    def test_a_rank_that_waits_for_itself(self):
+        self.assertIn("a deadlock: rank 0 waits for itself", lines_of([make(0, 1, [receives(0)])]))
+
+    def test_who_waits_for_anybody_is_in_no_circle(self):
+        told = lines_of([make(0, 2, [receives(calls.NONE)]), make(1, 2, [receives(0)])])
+        self.assertFalse(any("deadlock" in line for line in told), told)
+        waits = [(1, 1, 0, 0, 1, 0), (2, 1, 0, 0, 1, 0)]
+        told = lines_of([make(0, 3, [(calls.ANY, 0, waits)]), make(1, 3, [receives(0)]), make(2, 3)])
+        self.assertFalse(any("deadlock" in line for line in told), told)
+        self.assertTrue(any("any of: from rank 1, tag 1; from rank 2, tag 1" in line for line in told), told)
+
+    def test_a_chain_without_end_is_no_circle(self):
+        told = lines_of([make(rank, 50, [receives(rank + 1)] if rank < 49 else []) for rank in range(50)])
+        self.assertFalse(any("deadlock" in line for line in told), told)
+        self.assertIn("rank 49: outside of MPI, or just in and out of its calls", told)
+
+    def test_who_has_not_come(self):
+        told = lines_of([make(rank, 1000, [in_barrier(4)] if rank % 100 else [], 4 if rank % 100 else 3) for rank in range(1000)])
+        self.assertTrue(any(line.endswith("have not come to MPI_Barrier on MPI_COMM_WORLD") and line.startswith("ranks 0, 100, 200,") for line in told), told)
+
+    def test_who_has_been_there_is_not_missing(self):
+        told = lines_of([make(0, 2, [in_barrier(4)], 4), make(1, 2, [], 5)])
+        self.assertFalse(any("not come" in line for line in told), told)
+
+    def test_a_communicator_that_another_rank_knows_by_another_handle(self):
+        """The only one of the same ranks is it; of several it is not known which."""
+        told = lines_of([make(0, 2, [in_barrier(4)], 4, comms=[(7, 5)]), make(1, 2, [], 3, comms=[(9, 5)])])
+        self.assertIn("rank 1 has not come to MPI_Barrier on MPI_COMM_WORLD", told)
+
+    def test_past_finalize(self):
+        told = lines_of([make(0, 2, [receives(1)]), make(1, 2, ended=NOW)])
+        self.assertIn("rank 1: past MPI_Finalize", told)
+
+    def test_nobody_waits(self):
+        self.assertEqual(lines_of([make(0, 2), make(1, 2)]), [])
+
+    def job(self, *files):
+        """Its Watched."""
+        for number, data in enumerate(files):
+            (self.work / f"calls.node.{number}").write_bytes(data)
+        return Watched(sorted(self.work.glob("calls.*")))
+
+    def test_what_is_no_file_of_calls_is_told(self):
+        watched = self.job(b"", b"UCICALLS", make(0, 2)[:5000], os.urandom(2 << 20), make(1, 2).replace(b"UCICALLS\1", b"UCICALLS\2"))
+        self.assertEqual(watched.processes, [])
+        self.assertEqual(len(watched.complaints), 5)
+        self.assertIsNone(watched.model(1, {}))
+
+    def test_damage_anywhere_raises_nothing(self):
+        whole = make(0, 2, [receives(1), in_barrier(2)], 1, [{"finding": "overlap", "place": 0, "other": 1, "bytes": 8},
+                                                            {"finding": "error", "class": "truncate", "place": 0, "bytes": 4, "peer": 1, "tag": 7}], [(9, 0, 1, 7, 0)])
+        text = whole.index(b'{"comm"')
+        draw = random.Random(1)
+        for _ in range(300):
+            data = bytearray(whole)
+            for _ in range(draw.randint(1, 20)):
+                place = draw.choice([draw.randrange(calls.HEAD.size + 3 * calls.THREAD_SIZE), text + draw.randrange(600)])
+                data[place] = draw.randrange(256)
+            watched = self.job(bytes(data))
+            sums = {name: 0 for name in ("eager_messages", "rendezvous_messages", "direct_messages", "get_messages", "bounce_messages")}
+            json.dumps(watched.model(1, sums))
+            calls.mark_of(self.work / "calls.node.0")
+
+    def test_findings_of_any_shape(self):
+        odd = [{"finding": kind, **fields} for kind in ("overlap", "changed", "unfinished", "error", "other") for fields in
+               ({}, {"place": "x", "other": [], "bytes": -1, "peer": None}, {"place": 10**9, "tag": 1e300, "class": "truncate"}, {"class": {}, "error": 5})]
+        found = self.job(make(0, 1, lines=odd)).misuse.sentences()
+        self.assertTrue(found)
+        self.assertTrue(all(isinstance(text, str) for text, _ in found))
+
+    def test_control_characters_do_not_reach_a_terminal(self):
+        lines = [{"place": 0, "call": "MPI_\x1b[31mRecv", "stack": ["\x1b[31m+0x1"]}, {"finding": "unfinished", "place": 0}]
+        (self.work / "calls.node.0").write_bytes(make(0, 1, [receives(0)], lines=lines))
+        for option in ("--text", "--json"):
+            text = subprocess.run([TOOL, option, self.work], check=True, stdout=subprocess.PIPE, text=True).stdout
+            self.assertNotIn("\x1b", text)
+
+    def test_the_later_of_two_files_of_a_rank(self):
+        first, second = make(0, 1), bytearray(make(0, 1, ended=NOW))
+        head = list(calls.HEAD.unpack_from(second))
+        head[5] += 10**9
+        calls.HEAD.pack_into(second, 0, *head)
+        self.assertEqual([process.ended for process in self.job(bytes(second), first).processes], [NOW])
+
+
+if __name__ == "__main__":
+    sys.exit(run_tests(CallsTest))
