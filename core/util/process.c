@@ -220,6 +220,31 @@ bool uci_process_is_shared(const void *address, size_t length)
     return shared && (next >= end);
 }
 
+bool uci_process_find_library(uint32_t pid, const char *name, char *path, size_t size)
+{
+    const char *found = NULL, *slash;
+    char maps[32], *line = NULL;
+    size_t room = 0;
+    FILE *stream;
+
+    snprintf(maps, sizeof(maps), "/proc/%u/maps", pid);
+    stream = fopen(maps, "re");
+    if (stream == NULL) {
+        return false;
+    }
+    while ((found == NULL) && (getline(&line, &room, stream) > 0)) {
+        slash = strrchr(line, '/');
+        if ((slash != NULL) && (strstr(slash, name) != NULL)) {
+            found                     = strchr(line, '/');
+            line[strcspn(line, "\n")] = '\0';
+            snprintf(path, size, "%s", found);
+        }
+    }
+    free(line);
+    fclose(stream);
+    return found != NULL;
+}
+
 bool uci_process_is_writable(const void *address)
 {
     unsigned long first = 0, end = 0;

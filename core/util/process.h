@@ -52,6 +52,13 @@ uci_status_t uci_process_expand(const char *pattern, char *path, size_t size);
 bool uci_process_is_shared(const void *address, size_t length);
 
 /**
+ * Which file with @a name in its own name has a process of this host loaded?
+ * @param path  its path, @a size bytes at most.
+ * @return false: none, or it is not this user's to ask. Reads /proc/PID/maps.
+ */
+bool uci_process_find_library(uint32_t pid, const char *name, char *path, size_t size);
+
+/**
  * May this process write to the page of @a address as it is mapped now? Reads /proc/self/maps: some ten microseconds.
  * @return false also if nothing is mapped there, or that can't be read.
  */

@@ -2,6 +2,8 @@
 #include "mark.h"
 
 #include <ctype.h>
+#include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -13,6 +15,7 @@
 #include "util/process_id.h"
 #include "seal/seal.h"
 #include "settings/settings.h"
+#include "version.h"
 
 /* Room for a name; it lives until the next 3 calls of this thread */
 char *uci_mark_name_buffer(size_t *size_p)
@@ -167,6 +170,46 @@ static const char *uci_mark_value_name(const char *const *names, unsigned value)
     return (*names != NULL) ? *names : "unknown";
 }
 
+/* The file of UCI in a process: preloaded, or UCX's module */
+static bool uci_mark_find_library(uint32_t pid, char *path, size_t size)
+{
+    return uci_process_find_library(pid, "libucx_integrity", path, size) ||
+           uci_process_find_library(pid, "libucs_uci", path, size);
+}
+
+/* What both sides run. Of a peer on another host its own line says it: it refuses us as we do it */
+static void uci_mark_describe_libraries(const uci_mark_t *mark, char *text, size_t size)
+{
+    char ours[PATH_MAX], theirs[PATH_MAX];
+    bool is_here = (mark != NULL) && (strcmp(mark->host, uci_process_host()) == 0);
+
+    if (!uci_mark_find_library((uint32_t)getpid(), ours, sizeof(ours))) {
+        snprintf(ours, sizeof(ours), "a file that is not known");
+    }
+    if (is_here && uci_mark_find_library(mark->pid, theirs, sizeof(theirs))) {
+        snprintf(text, size, "here UCI " UCI_VERSION " (" UCI_REVISION ") of %s, there %s", ours, theirs);
+    } else {
+        snprintf(text, size, "here UCI " UCI_VERSION " (" UCI_REVISION ") of %s%s", ours,
+                 (mark != NULL) ? "; that peer's own line says which it has" : "");
+    }
+}
+
+/* @param mark  of whom; NULL: nobody knows who it is */
+__attribute__((format(printf, 2, 3), cold)) static ucs_status_t uci_mark_refuse(const uci_mark_t *mark,
+                                                                                const char *format, ...)
+{
+    char why[512], libraries[2 * PATH_MAX + 128];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(why, sizeof(why), format, args);
+    va_end(args);
+    uci_mark_describe_libraries(mark, libraries, sizeof(libraries));
+    uci_error("%s refuses %s: %s; %s", uci_process_name(), (mark != NULL) ? uci_mark_name(mark) : "a peer", why,
+              libraries);
+    return UCS_ERR_UNSUPPORTED;
+}
+
 /* @return false (logged): it has another value of @a setting than we have */
 static bool uci_mark_is_alike(const uci_mark_t *mark, const char *setting, const char *const *names, unsigned theirs,
                               unsigned ours)
@@ -174,9 +217,8 @@ static bool uci_mark_is_alike(const uci_mark_t *mark, const char *setting, const
     if (theirs == ours) {
         return true;
     }
-    uci_error("%s refuses %s: it runs with %s=%s, this one with %s=%s; set the same for all ranks of the job",
-              uci_process_name(), uci_mark_name(mark), setting, uci_mark_value_name(names, theirs), setting,
-              uci_mark_value_name(names, ours));
+    uci_mark_refuse(mark, "it runs with %s=%s, this one with %s=%s; set the same for all ranks of the job", setting,
+                    uci_mark_value_name(names, theirs), setting, uci_mark_value_name(names, ours));
     return false;
 }
 
@@ -196,52 +238,53 @@ static ucs_status_t uci_mark_check_seal(const uci_mark_t *mark)
         return UCS_ERR_UNSUPPORTED;
     }
     if (!uci_mark_has_mac(mark)) {
-        uci_error(
-                "%s refuses %s: its address is not authentic; it has another key (UCI_KEY_FILE must be the same for all ranks of the "
-                "job), or somebody has forged or changed the address",
-                uci_process_name(), uci_mark_name(mark));
-        return UCS_ERR_UNSUPPORTED;
+        return uci_mark_refuse(
+                mark,
+                "its address is not authentic; it has another key (UCI_KEY_FILE must be the same for all ranks of the job), "
+                "or somebody has forged or changed the address");
     }
     return UCS_OK;
+}
+
+void uci_mark_refuse_on(const uci_mark_t *mark)
+{
+    bool is_known = (mark->protocol == UCI_PROTOCOL_VERSION) && (uci_mark_wrong(mark) == NULL);
+
+    uci_mark_refuse(is_known ? mark : NULL,
+                    "it runs with UCI on, this process with UCI_MODE=off; set the same mode for all ranks of the job");
 }
 
 ucs_status_t uci_mark_check(const uci_mark_t *mark)
 {
     if (!uci_mark_is_present(mark)) {
-        uci_error("%s refuses a peer: it runs without UCI (its address carries no mark), so its messages could "
-                  "not be verified; start all ranks of the job with the same libucx_integrity.so, or none",
-                  uci_process_name());
-        return UCS_ERR_UNSUPPORTED;
+        return uci_mark_refuse(
+                NULL,
+                "it runs without UCI, or with UCI_MODE=off (its address carries no mark), so its messages could not "
+                "be verified; start all ranks of the job with the same libucx_integrity.so and UCI_MODE, or none");
     }
-    if (mark->protocol != UCI_PROTOCOL_VERSION) {
-        uci_error("%s refuses a peer: it speaks protocol version %u of UCI, this one speaks %u; start all ranks "
-                  "with the same build",
-                  uci_process_name(), mark->protocol, UCI_PROTOCOL_VERSION);
-        return UCS_ERR_UNSUPPORTED;
+    if (mark->protocol != UCI_PROTOCOL_VERSION) { /* who it is lies in the same place in all protocols so far */
+        return uci_mark_refuse(
+                (uci_mark_wrong(mark) == NULL) ? mark : NULL,
+                "it speaks protocol version %u of UCI, this one speaks %u; start all ranks with the same build",
+                mark->protocol, UCI_PROTOCOL_VERSION);
     }
     if (mark->check != uci_mark_digest(mark)) {
-        uci_error("%s refuses a peer: the mark in its address is damaged", uci_process_name());
-        return UCS_ERR_UNSUPPORTED;
+        return uci_mark_refuse(NULL, "the mark in its address is damaged");
     }
     if (uci_mark_wrong(mark) != NULL) {
-        uci_error("%s refuses a peer: the mark in its address says %s", uci_process_name(), uci_mark_wrong(mark));
-        return UCS_ERR_UNSUPPORTED;
+        return uci_mark_refuse(NULL, "the mark in its address says %s", uci_mark_wrong(mark));
     }
     if (mark->mode != (uint8_t)uci_settings.mode) {
-        uci_error("%s refuses %s: it runs with UCI_MODE=%s, this one with UCI_MODE=%s; set the same for all ranks of "
-                  "the job",
-                  uci_process_name(), uci_mark_name(mark),
-                  (mark->mode < UCI_MODE_LAST) ? uci_mode_names[mark->mode] : "unknown",
-                  uci_mode_names[uci_settings.mode]);
-        return UCS_ERR_UNSUPPORTED;
+        return uci_mark_refuse(
+                mark, "it runs with UCI_MODE=%s, this one with UCI_MODE=%s; set the same for all ranks of the job",
+                (mark->mode < UCI_MODE_LAST) ? uci_mode_names[mark->mode] : "unknown",
+                uci_mode_names[uci_settings.mode]);
     }
     if (uci_mark_check_seal(mark) != UCS_OK) {
         return UCS_ERR_UNSUPPORTED;
     }
     if (!(mark->digests & (1u << uci_settings.digest->id))) {
-        uci_error("%s refuses %s: that build can't verify digest %s (UCI_DIGEST)", uci_process_name(),
-                  uci_mark_name(mark), uci_settings.digest->name);
-        return UCS_ERR_UNSUPPORTED;
+        return uci_mark_refuse(mark, "that build can't verify digest %s (UCI_DIGEST)", uci_settings.digest->name);
     }
     return UCS_OK;
 }

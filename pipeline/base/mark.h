@@ -26,6 +26,9 @@ bool uci_mark_is_present(const void *address);
  */
 ucs_status_t uci_mark_check(const uci_mark_t *mark);
 
+/** Say who is refused because UCI is on there, and off here. */
+void uci_mark_refuse_on(const uci_mark_t *mark);
+
 /** For an address from the network, where whoever likes can send one: is it whole, of our protocol, and authentic? Nothing is logged.
  *  @param length  bytes from the mark on. */
 bool uci_mark_is_authentic(const uci_mark_t *mark, size_t length);

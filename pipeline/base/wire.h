@@ -48,7 +48,7 @@ typedef struct uci_mark {
     uint8_t ucx_header; /**< 0x20: address version 1, flag "worker uid present" */
     uint8_t ucx_uid[8]; /**< the worker's uid */
     uint8_t ucx_end;    /**< 0xff: no more devices */
-    uint8_t protocol;   /**< UCI_PROTOCOL_VERSION */
+    uint8_t protocol; /**< UCI_PROTOCOL_VERSION; up to `host` all protocols have the same, so that who is refused can be named */
     uint8_t mode;       /**< uci_mode_t */
     uint32_t magic;     /**< UCI_MARK_MAGIC */
     uint32_t digests;   /**< bit set of digest ids that the peer can verify */

@@ -234,3 +234,14 @@ Test(process, job_of_hydra)
     snprintf(wanted, sizeof(wanted), "hydra:%s.%d", uci_process_host(), (int)getppid());
     cr_expect(strcmp(uci_process_job(), wanted) == 0, "%s", uci_process_job());
 }
+
+Test(process, library_of_a_process)
+{
+    char path[4096];
+
+    cr_assert(uci_process_find_library((uint32_t)getpid(), "libc.so", path, sizeof(path)));
+    cr_expect(strstr(path, "/libc.so") != NULL, "%s", path);
+    cr_expect(strchr(path, '\n') == NULL);
+    cr_expect(!uci_process_find_library((uint32_t)getpid(), "no-such-library", path, sizeof(path)));
+    cr_expect(!uci_process_find_library(0, "libc.so", path, sizeof(path)), "there is no such process");
+}

@@ -78,10 +78,7 @@ static bool uci_hook_is_by_socket(const ucp_ep_params_t *params)
 static bool uci_hook_is_refused(const ucp_ep_params_t *params)
 {
     if (!uci_hook_is_by_socket(params) && uci_mark_is_present(params->address)) {
-        uci_error(
-                "%s refuses a peer: it runs with UCI on, this process with UCI_MODE=off; set the same mode for all ranks "
-                "of the job",
-                uci_process_name());
+        uci_mark_refuse_on((const uci_mark_t *)params->address);
         return true;
     }
     return false;
