@@ -11,6 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
+#define UCI_PROCESS_LINES     10u
+#define UCI_PROCESS_JOB_LINES 40u
+
 static char uci_process_host_name[256];
 
 static void uci_process_read_host(void)
@@ -68,6 +71,20 @@ unsigned uci_process_job_size(void)
     int count                        = uci_process_number(names, uci_array_size(names));
 
     return (count > 0) ? (unsigned)count : 0;
+}
+
+unsigned uci_process_lines(void)
+{
+    static unsigned lines;
+    unsigned known = __atomic_load_n(&lines, __ATOMIC_RELAXED), size;
+
+    if (known == 0) {
+        size  = uci_process_job_size();
+        known = UCI_PROCESS_JOB_LINES / uci_max(size, 1u);
+        known = uci_min(uci_max(known, 1u), UCI_PROCESS_LINES);
+        __atomic_store_n(&lines, known, __ATOMIC_RELAXED);
+    }
+    return known;
 }
 
 unsigned uci_process_local_count(void)

@@ -17,6 +17,9 @@ int uci_process_rank(void);
 /** @return how many ranks the job was started with, from OMPI_COMM_WORLD_SIZE, PMI_SIZE, SLURM_STEP_NUM_TASKS; 0: none is set. */
 unsigned uci_process_job_size(void);
 
+/** @return how many lines of a kind this process prints, from 1 to 10: so many that those of all processes of its job are about 40. */
+unsigned uci_process_lines(void);
+
 /** @return how many processes of the job this node has, as its launcher says; 0: it does not. */
 unsigned uci_process_local_count(void);
 

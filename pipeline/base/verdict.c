@@ -180,9 +180,9 @@ static void uci_verdict_say_shared(const uci_observation_t *seen, char *text, si
     }
     snprintf(
             text, size,
-            "it lay in %s, which processes of host %s share, and where no transport of UCX's takes part: that memory, or a stray "
+            "it lay in memory that processes of host %s share, and where no transport of UCX's takes part: that memory, or a stray "
             "store%s",
-            (seen->way == UCI_WAY_MAILBOX) ? "a mailbox" : "a slot", seen->host, gets);
+            seen->host, gets);
 }
 
 static bool uci_verdict_get_is_wrong(const uci_observation_t *seen)

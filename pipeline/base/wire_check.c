@@ -12,18 +12,15 @@
 #include "signed.h"
 #include "live/stats.h"
 
-/* Refusals that are worth a warning each */
-#define UCI_WIRE_LINES 10
-
 void uci_wire_refuse(const uci_peer_t *peer, const char *what, const char *wrong)
 {
     static unsigned lines;
     unsigned line = __atomic_add_fetch(&lines, 1, __ATOMIC_RELAXED);
 
     UCI_STATS_INC(refused_messages);
-    if (line <= UCI_WIRE_LINES) {
+    if (line <= uci_process_lines()) {
         uci_warn("%s of %s is refused: it is intact, but says %s%s", what, uci_peer_name(peer), wrong,
-                 (line == UCI_WIRE_LINES) ? " (further ones are counted only)" : "");
+                 (line == uci_process_lines()) ? " (further ones are counted only)" : "");
     }
 }
 

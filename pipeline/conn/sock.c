@@ -19,9 +19,6 @@
 #define UCI_SOCK_REPEAT_NS    250000000ul
 #define UCI_SOCK_REPEAT_SHIFT 5u
 
-/* Connections that are not verified, or refused, and of which a line is said, in one process */
-#define UCI_SOCK_LINES 10u
-
 #define UCI_SOCK_SECOND 1000000000ul
 
 /* The upper bits of an id with a mark */
@@ -90,7 +87,7 @@ static bool uci_sock_says(void)
 {
     static unsigned said;
 
-    return __atomic_fetch_add(&said, 1, __ATOMIC_RELAXED) < UCI_SOCK_LINES;
+    return __atomic_fetch_add(&said, 1, __ATOMIC_RELAXED) < uci_process_lines();
 }
 
 void uci_sock_say_raw(const char *name, const char *why)

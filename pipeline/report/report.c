@@ -14,7 +14,6 @@
 #include "settings/settings.h"
 #include "live/stats.h"
 
-#define UCI_REPORT_LINES  10 /* repaired messages that are worth a warning each */
 #define UCI_REPORT_PLACES 64 /* wrong bytes that are looked for elsewhere in the message: half of that at most */
 #define UCI_REPORT_SEARCH (16ul << 20)
 
@@ -271,8 +270,8 @@ static bool uci_report_is_line(unsigned *lines_p, bool *is_last_p)
 {
     unsigned line = __atomic_add_fetch(lines_p, 1, __ATOMIC_RELAXED);
 
-    *is_last_p = (line == UCI_REPORT_LINES);
-    return line <= UCI_REPORT_LINES;
+    *is_last_p = (line == uci_process_lines());
+    return line <= uci_process_lines();
 }
 
 static void uci_report_abort_changed(void)
@@ -285,10 +284,10 @@ static void uci_report_abort_changed(void)
 /* @return whether one more changed source is to be printed; after the last one, that there will be none is */
 static bool uci_report_prints_change(void)
 {
-    if (uci_report_changes >= UCI_REPORT_LINES) {
+    if (uci_report_changes >= uci_process_lines()) {
         return false;
     }
-    if (++uci_report_changes == UCI_REPORT_LINES) {
+    if (++uci_report_changes == uci_process_lines()) {
         uci_warn(
                 "changed sources after the next one are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
     }
@@ -447,7 +446,7 @@ static void uci_report_say_healed(const uci_record_t *record)
 {
     char name[128], rungs[96], damage[96];
 
-    if (uci_report_lines >= UCI_REPORT_LINES) {
+    if (uci_report_lines >= uci_process_lines()) {
         return;
     }
     uci_report_name(record->tag, record->user_am, name, sizeof(name));
@@ -456,7 +455,7 @@ static void uci_report_say_healed(const uci_record_t *record)
              uci_report_damage(record, damage, sizeof(damage)),
              uci_report_rungs(record, record->healed_by, rungs, sizeof(rungs)),
              (unsigned long)uci_record_microseconds(record), uci_cause_names[record->cause], record->evidence);
-    if (++uci_report_lines == UCI_REPORT_LINES) {
+    if (++uci_report_lines == uci_process_lines()) {
         uci_warn("further repairs are counted (UCI_STATS) and recorded (UCI_EVENTS), but not printed");
     }
 }
@@ -471,7 +470,7 @@ void uci_report_healed(uci_recv_op_t *op)
     }
     record.verdict = (op->repair.changed > 0) ? "source changed" : "repaired";
     uci_report_conclude(&record, &seen,
-                        ((op->repair.changed > 0) ? uci_report_changes : uci_report_lines) < UCI_REPORT_LINES);
+                        ((op->repair.changed > 0) ? uci_report_changes : uci_report_lines) < uci_process_lines());
     if (op->repair.changed > 0) {
         uci_report_say_changed(op, &record);
     } else {
@@ -495,7 +494,7 @@ void uci_report_frame_healed(uci_peer_t *peer, const uci_gap_t *gap, const uci_h
     record.start_time = gap->start_time;
     seen              = uci_report_observe(&record, UCI_REASON_NONE);
     seen.waited       = gap->waited;
-    uci_report_conclude(&record, &seen, uci_report_lines < UCI_REPORT_LINES);
+    uci_report_conclude(&record, &seen, uci_report_lines < uci_process_lines());
     uci_report_say_healed(&record);
     uci_mismatch_stop(record.verdict, uci_cause_names[record.cause]);
     uci_damages_drop(&damages);

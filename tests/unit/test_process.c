@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static const char *const rank_names[] = {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"};
@@ -244,4 +245,25 @@ Test(process, library_of_a_process)
     cr_expect(strchr(path, '\n') == NULL);
     cr_expect(!uci_process_find_library((uint32_t)getpid(), "no-such-library", path, sizeof(path)));
     cr_expect(!uci_process_find_library(0, "libc.so", path, sizeof(path)), "there is no such process");
+}
+
+static unsigned lines_of(const char *size)
+{
+    int status;
+    pid_t pid = fork(); /* it is found out once */
+
+    if (pid == 0) {
+        setenv("PMI_SIZE", size, 1);
+        _exit((int)uci_process_lines());
+    }
+    waitpid(pid, &status, 0);
+    return (unsigned)WEXITSTATUS(status);
+}
+
+Test(process, lines_of_a_job)
+{
+    cr_expect_eq(lines_of("1"), 10);
+    cr_expect_eq(lines_of("4"), 10);
+    cr_expect_eq(lines_of("8"), 5);
+    cr_expect_eq(lines_of("100000"), 1);
 }

@@ -2,11 +2,10 @@
 #include "attach/plugin.h"
 
 #include "util/log.h"
+#include "util/process.h"
 #include "settings/settings.h"
 #include "live/stats.h"
 #include "uci_allreduce.h"
-
-#define UCI_ALLREDUCE_LINES 10 /* of damage, printed by a process; all is counted */
 
 UCI_EXPORT const uci_allreduce_ops_t *uci_allreduce_attach(unsigned version);
 
@@ -32,7 +31,7 @@ static void uci_allreduce_damaged(const uci_allreduce_damage_t *damage)
                 (unsigned long)(damage->offset + damage->length - 1), damage->writer, damage->rewritten,
                 (unsigned long)damage->found, (unsigned long)damage->expected);
     }
-    if (before < UCI_ALLREDUCE_LINES) {
+    if (before < uci_process_lines()) {
         uci_warn(
                 "all-reduce of %lu bytes by node: bytes %lu..%lu from rank %d arrived damaged in memory that ranks of this node "
                 "share, repaired by %s; cause: memory (that memory, or a stray store)",
