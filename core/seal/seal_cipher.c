@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Which library, and which cipher. A fixed rule, of what tests/bench/bench_seal has measured (docs/sealing.md): measuring at each
+ * Which library, and which cipher. A fixed rule, of what tests/bench/bench_seal has measured (docs/security.md): measuring at each
  * start would take longer than it saves, and all ranks must choose the same cipher.
  */
 #include "seal_cipher.h"
