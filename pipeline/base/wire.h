@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * The wire format. All integers are in the byte order of the machine; peers of another byte order refuse
- * each other (the mark's magic reads wrong). Everything here is described, field by field, in docs/design.md, records in docs/security.md.
+ * each other (the mark's magic reads wrong). Everything here is described, field by field, in docs/design.md, records in docs/sealing.md.
  *
  * A user's message travels as a frame, or begins with one:
  *

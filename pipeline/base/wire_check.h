@@ -4,7 +4,7 @@
  * Peers are not to be trusted. A check tells whether a message arrived as it was sent, not whether what it says is possible. So
  * every field of every message is looked at here, once, before anything else looks at it; what no UCI sends is refused, as if it had
  * not come, with a warning, and counted (refused_messages). A user's receive that depends on it is asked for again, or ends by the
- * policy; it never ends well with other bytes than were digested. docs/security.md has the ranges field by field.
+ * policy; it never ends well with other bytes than were digested. docs/sealing.md has the ranges field by field.
  *
  * Here is what can be told of frames, descriptors and keys; what can be told of an active message is in its row (am_handler.h),
  * and looked at by dispatch.h.

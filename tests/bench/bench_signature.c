@@ -9,7 +9,7 @@
  * collisions (a signature whose hash another one has already) and duplicates (hashes that several have), for the paper's functions and for
  * core/signature/signature.h, beside the paper's own numbers. Its panel was at an address that is gone; this one has signatures of the same kinds: one type
  * up to 100 times, two types in runs, pairs repeated, triples. Where the paper has m checksums of w bits and does not say how they differ, the
- * k-th one here has 2^k for 2. Then times, as in its table 2. Prints Markdown, as docs/signatures.md has it.
+ * k-th one here has 2^k for 2. Then times, as in its table 2. Prints Markdown.
  *
  * Exit status 1 if a function that can be concatenated does not do so here.
  */

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * That the construction is what docs/security.md says: done again here, from its words.
+ * That the construction is what docs/sealing.md says: done again here, from its words.
  */
 #include "seal_libraries.h"
 
@@ -56,7 +56,7 @@ static void start(uci_seal_mode_t mode, uci_seal_cipher_t cipher, uci_seal_lib_t
     cr_assert_eq(uci_seal_init(), UCI_OK);
 }
 
-/* The key from Alice to Bob, as docs/security.md has it, word for word. @return in secret memory */
+/* The key from Alice to Bob, as docs/sealing.md has it, word for word. @return in secret memory */
 static uint8_t *derive(uci_seal_cipher_t cipher, uci_seal_mode_t mode, uint64_t epoch)
 {
     uint8_t *derived  = uci_secret_alloc(UCI_SEAL_KEY), salt[64], info[40];
