@@ -85,6 +85,22 @@ by_limit() {
     one_verdict "$@"
 }
 
+# in_shell COMMAND...: of its own
+in_shell() (
+    "$@"
+)
+
+# Five jobs of which two stay, and the first, to which something was added
+runs_stay() {
+    local number first
+    mkdir "$work/runs" && cd "$work/runs"
+    for number in 1 2 3 4 5; do
+        "$tools/uci_run" --keep 2 -- true >/dev/null 2>&1 || return 1
+        [ "$number" -gt 1 ] || { first=$(ls uci-runs) && touch "uci-runs/$first/my notes"; }
+    done
+    [ "$(find uci-runs -mindepth 1 -maxdepth 1 | wc -l)" -eq 4 ] && [ -e "uci-runs/$first/my notes" ]
+}
+
 # with NAME=VALUE COMMAND...
 with() {
     local -x "${1%%=*}=${1#*=}"
@@ -350,6 +366,7 @@ main() {
     check "uci_run: one rank says nothing" one_silent 0
     check "uci_run --require: one rank says nothing" one_silent 120 --require
     check "uci_run --require: UCI_MODE=off" env UCI_MODE=off bash -c '! "$@"' _ "$tools/uci_run" -n 2 --folder "$work/off" --require "$work/pairs.mpich"
+    check "uci_run: the folders of the last jobs stay" in_shell runs_stay
     check "uci_run: a folder of another job" says "holds what another job has left" 125 "$tools/uci_run" -n 2 --folder "$work/job" "$work/pairs.mpich"
     check "uci_run: the wrong MPI" says "is linked with MPICH" 125 "$tools/uci_run" -n 2 --mpi openmpi "$work/pairs.mpich"
     check "uci_run: no program" says "there is no program" 127 "$tools/uci_run" -n 2 /no/such

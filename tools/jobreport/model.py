@@ -6,7 +6,7 @@ import os
 from jobreport import maps
 from jobreport.counters import DAMAGE
 from jobreport.hexview import hex_view
-from jobreport.stacks import STACKS, Symbols
+from jobreport.stacks import STACKS, Symbols, of_program
 from jobreport.tally import NOT_RECORDED, STACK_FRAMES, sides_of, text_of
 from jobreport.timeline import timeline
 from jobreport.twin_pictures import twin_pictures
@@ -117,8 +117,8 @@ def stack_of(record):
 
 
 def frames_of(stack, symbols):
-    """All calls of a stack, innermost first."""
-    return [call for frame in stack for call in symbols.describe(frame)]
+    """Calls of a stack, innermost first, from the program's own on."""
+    return [call for frame in of_program(stack) for call in symbols.describe(frame)]
 
 
 def number_of(record, name):

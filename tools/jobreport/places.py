@@ -3,11 +3,9 @@
 import os
 import re
 
-from jobreport.stacks import FRAME, Symbols
+from jobreport.stacks import Symbols, of_program
 from jobreport.wording import clean
 
-# What lies between the program and UCI: the companion itself, MPI and its bindings for Fortran
-BETWEEN = re.compile(r"lib(uci_mpi|mpi|mpich|pmpi|open-rte|open-pal|ucp|ucx)[^/]*\.so[.0-9]*")
 AFTER_MAIN = re.compile(r"__libc_start|_start$|start_thread|^clone")
 CALLS = 3  # of a stack that are told
 
@@ -17,16 +15,8 @@ class Places:
 
     def __init__(self, processes):
         self.symbols = Symbols()
-        self.symbols.resolve({frame for process in processes for place in process.places.values() for frame in self.own(place.stack)})
+        self.symbols.resolve({frame for process in processes for place in process.places.values() for frame in of_program(place.stack)})
         self.known = {}
-
-    @staticmethod
-    def own(stack):
-        """Frames of the program: without what is between it and UCI."""
-        number = 0
-        while number < len(stack) and BETWEEN.fullmatch(file_of(stack[number])):
-            number += 1
-        return stack[number:]
 
     def words(self, stack):
         """'exchange (ring.c:42), main (ring.c:60)'"""
@@ -37,7 +27,7 @@ class Places:
     def calls(self, stack):
         """The innermost calls of the program."""
         found = []
-        for call in (call for frame in self.own(stack) for call in self.symbols.describe(frame)):
+        for call in (call for frame in of_program(stack) for call in self.symbols.describe(frame)):
             if AFTER_MAIN.match(call["function"]) or len(found) == CALLS:
                 break
             place = os.path.basename(call["place"]) or call["file"]
@@ -50,9 +40,3 @@ class Places:
         """'MPI_Recv at exchange (ring.c:42), main (ring.c:60)'"""
         place = process.places.get(number) if type(number) is int else None
         return f"{clean(place.call)} at {self.words(place.stack)}" if place else "a call that is not known"
-
-
-def file_of(frame):
-    """The name of a frame's file, without its folder."""
-    match = FRAME.fullmatch(frame)
-    return os.path.basename(match[1]) if match else ""

@@ -16,8 +16,19 @@ from jobreport.wording import clean
 STACKS = 20      # distinct stacks that are shown
 TIMEOUT = 20     # seconds for one file
 FRAME = re.compile(r"(/.*)\+0x([0-9a-f]{1,16})", re.ASCII)
+# What lies between the program and UCI: UCI itself, UCX, MPI and its bindings
+BETWEEN = re.compile(r"lib(ucx_integrity|ucs_uci|uci_mpi|uc[psmt]|uct_|mpi|pmpi|open-rte|open-pal)[^/]*\.so[.0-9]*|mca_[^/]*\.so")
 PROGRAMS = ("eu-addr2line", "addr2line")
 ET_EXEC, PT_LOAD = 2, 1
+
+
+def of_program(stack):
+    """The part of a stack (innermost first) that begins with the program's own frames; all of it if there are none."""
+    for number, frame in enumerate(stack):
+        match = FRAME.fullmatch(frame)
+        if not match or not BETWEEN.fullmatch(os.path.basename(match[1])):
+            return stack[number:]
+    return stack
 
 
 class Symbols:

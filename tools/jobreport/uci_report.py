@@ -46,7 +46,7 @@ examples:
   uci_report /tmp/uci                       writes uci_report.html
   uci_report --text /tmp/uci | less         in short, for a terminal
   uci_report --json a/ b/ | jq -r .verdict.sentence
-  uci_report --ledger site.ledger /scratch/*/uci-run-*     keeps what these jobs tell of their nodes
+  uci_report --ledger site.ledger /scratch/*/uci-runs/*   keeps what these jobs tell of their nodes
   uci_report --history --topology /etc/slurm/topology.conf site.ledger
   uci_report --history --drain-list site.ledger | xargs -rI NODE scontrol update nodename=NODE state=drain reason=UCI
 """

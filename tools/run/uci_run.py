@@ -10,6 +10,7 @@ import argparse
 import contextlib
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
@@ -29,6 +30,7 @@ import uci_twins  # noqa: E402
 import uci_version  # noqa: E402
 from uci_job import JobError  # noqa: E402
 from jobreport.counters import Counters  # noqa: E402
+from jobreport.ending import NAME as ENDED  # noqa: E402
 from jobreport.ending import note_end  # noqa: E402
 from jobreport.levels import LEVELS  # noqa: E402
 from jobreport.live import add_live  # noqa: E402
@@ -40,6 +42,9 @@ from uci_watcher import Watcher  # noqa: E402
 EXIT_FAILED = 125  # uci_run itself, as timeout(1) and env(1) do
 EXIT_NOT_FOUND = 127
 PATIENCE = 3  # seconds, for ranks that are being killed
+RUNS, RUN, KEPT = "uci-runs", re.compile(r"\d{8}-\d{6}-\d+"), 20
+TWIN = re.compile(r"twin\.\d")
+LEFT = re.compile(r"(stats|events|calls|twins|twin)\..*|.*\.live|ended\.json")
 STATS, EVENTS, CALLS = "stats.%h.%p.json", "events.%h.%p.jsonl", "calls.%h.%p"  # of each process
 EXITS = "\n".join(f"  {level.status}  {level.meaning}" for level in LEVELS.values() if level.status)
 
@@ -140,8 +145,22 @@ def default_place():
 
 
 def default_folder():
-    """A new folder."""
-    return default_place() / f"uci-run-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    """A new folder, beside those of the last jobs."""
+    return default_place() / RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+
+
+def is_left_alone(folder):
+    """Does it hold what jobs, or their twins, leave there, and nothing of the user's? Twins that were --apart leave files of the program."""
+    return all(is_left_alone(path) if path.is_dir() and TWIN.fullmatch(path.name) else path.is_file() and LEFT.fullmatch(path.name)
+               for path in folder.iterdir() if not path.is_symlink()) and not any(path.is_symlink() for path in folder.iterdir())
+
+
+def forget_runs(parent, kept):
+    """Of folders that default_folder() has made the last KEPT stay, and those that hold anything else, or whose job has not ended."""
+    ended = sorted(path for path in parent.iterdir() if RUN.fullmatch(path.name) and not path.is_symlink() and path.is_dir() and any(path.glob(f"**/{ENDED}")))
+    for path in ended[:-kept]:
+        if is_left_alone(path):
+            shutil.rmtree(path, ignore_errors=True)
 
 
 def make_folder(folder):
@@ -237,7 +256,8 @@ def parse_arguments():
                              "environment, else preloaded")
     parser.add_argument("--library", metavar="PATH", help="libucx_integrity.so (default: the one installed with uci_run)")
     parser.add_argument("--folder", type=Path, metavar="DIR", help="where statistics and records go: new or without those of another "
-                        "job, and seen by all hosts (default: uci-run-DATE-PID in this folder)")
+                        "job, and seen by all hosts (default: uci-runs/DATE-PID in this folder)")
+    parser.add_argument("--keep", type=int, default=KEPT, metavar="N", help=f"jobs whose folders stay in uci-runs (default {KEPT}; 0: all)")
     parser.add_argument("--preflight", action="store_true", help="start no job: ask each of --hosts, or of the batch system's, which UCI, UCX and MPI it has, "
                         "with which settings and limits, and say what differs and what would stop the job or leave it unprotected")
     parser.add_argument("--require", action="store_true", help="fail if not every rank has UCI and is protected")
@@ -269,6 +289,8 @@ def check_options(parser, options):
         parser.error("--preflight starts no job, whose command line --dry-run could print")
     if options.ranks is not None and options.ranks < 1:
         parser.error(f"-n {options.ranks}: a job has 1 rank at least")
+    if options.keep < 0 or options.still < 0:
+        parser.error("--keep and --still take no negative numbers")
     if not options.twins and (options.correct or options.hosts_of_twin or options.apart or options.same_time):
         parser.error("--correct, --same-time, --hosts-of-twin and --apart are for jobs with --twins")
     if options.correct and options.twins != 3:
@@ -501,6 +523,8 @@ def main():
     if options.dry_run:
         return 0
     make_folder(folder)
+    if options.folder is None and options.keep > 0:
+        forget_runs(folder.parent, options.keep)
     with uci_key.key_file(folder) if starter.makes_key else contextlib.nullcontext():
         if options.twins:
             summary, record = run_twins(options, folder, commands)
