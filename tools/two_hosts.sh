@@ -122,7 +122,10 @@ take_away() {
 # One at a time. What one that was killed could not take away has no owner, and goes.
 own_hosts() {
     exec {lock_fd}>"$lock"
-    flock -n "$lock_fd" || die "another $0 is at work on this machine: one at a time"
+    if ! flock -n "$lock_fd"; then
+        printf '%s: another one is at work on this machine: waiting for it, 10 minutes at most\n' "${0##*/}" >&2
+        flock -w 600 "$lock_fd" || die "another one is at work on this machine still: one at a time"
+    fi
     take_away
 }
 
