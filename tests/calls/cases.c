@@ -297,8 +297,8 @@ static void counted(void)
     int i;
 
     for (i = 0; i < STEPS; ++i) {
-        MPI_Sendrecv(out, 125, MPI_DOUBLE, (rank + 1) % size, 1, in, 125, MPI_DOUBLE, (rank + size - 1) % size, 1, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, 125, MPI_DOUBLE, (rank + 1) % size, 1, in, 125, MPI_DOUBLE, (rank + size - 1) % size, 1,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     }
     for (i = 0; i < 5; ++i) {
         MPI_Bcast(in, 100, MPI_DOUBLE, 1, MPI_COMM_WORLD);
