@@ -13,7 +13,7 @@
  * the hashes of its parts, and that of n times the same is O(log n) of these, or a division. x_i is the code of an element, scattered over all
  * of the field (with the codes themselves, which are small numbers, the paper's 16 bit functions have up to 64 % collisions), and a is a
  * constant that was drawn at random. Two different sequences of at most n elements have the same hash with odds of n / 2^61 at most.
- * docs/signatures.md compares this with the paper's own.
+ * README.md compares this with the paper's own.
  *
  * A type (uci_sigtype_t) keeps the hashes of its parts, so that the hash of its first n elements, of which MPI allows a message to consist, takes
  * a search in each level it is made of. Types never change once they are made, and are counted references: any thread may use them.

@@ -46,7 +46,7 @@ typedef struct uci_profile_path {
 #define UCI_PROFILE_SOURCE_QUICK "calibration" /**< `source` of the calibration at start */
 
 /** What it costs to register a buffer for remote access and to release it again, with all the transports of a job: what paths that
- *  need that are charged with, in part (docs/tuning.md) */
+ *  need that are charged with, in part (README.md) */
 typedef struct uci_profile_registration {
     char transports[UCI_PROFILE_TRANSPORTS_MAX];
     uci_cost_t cost;

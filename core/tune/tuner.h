@@ -24,7 +24,7 @@ typedef struct uci_choice {
     uci_digest_isa_t isa;           /**< the kernel's */
     uci_form_t form;                /**< for uci_digest_copy_as() into the user's buffer: FUSED, SEPARATE or FAR */
     uci_path_t path;                /**< of a rendezvous; messages up to the eager limit may be too small for one */
-    uci_path_t both;                /**< the same while both sides send, docs/tuning.md */
+    uci_path_t both;                /**< the same while both sides send, README.md */
     uint32_t chunk_size;            /**< bytes */
 } uci_choice_t;
 

@@ -3,7 +3,8 @@
  *
  * What comes of comparing twins: a record for each message that differs (UCI_EVENTS, the first UCI_TWIN_RECORDS of them), a warning for the
  * first, and at the end one JSON file for each process (UCI_TWINS_REPORT), with what was compared and what differed over time and by
- * sender. A record tells when its message was received, which is before it was found to differ. docs/twins.md describes the fields. Not thread safe: twin.c's lock holds.
+ * sender. A record tells when its message was received, which is before it was found to differ. docs/twins.md describes the record's
+ * fields, README.md the report's. Not thread safe: twin.c's lock holds.
  */
 #ifndef UCI_TWIN_REPORT_H_
 #define UCI_TWIN_REPORT_H_

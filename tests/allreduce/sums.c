@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Is each result of MPI_Allreduce, to the last bit, what the order of operations that docs/allreduce.md describes gives? All of MPI's operations
+ * Is each result of MPI_Allreduce, to the last bit, what the order of operations that mpi/README.md describes gives? All of MPI's operations
  * on all of its types they apply to, several communicators, MPI_IN_PLACE, sizes from nothing to MAX bytes; and what is left to the MPI.
  *
  * usage: sums [KIB [few]]    up to KIB KiB (default 1024); few: each operation with one size of each type

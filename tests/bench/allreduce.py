@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """MPI_Allreduce by node against the MPI's own: plain UCX, UCI, and sealed, over hosts that are network namespaces of this machine (root).
 
-Jobs take turns; within a job, all-reduces by node and the MPI's own do. Prints a table of medians, then the model of docs/allreduce.md fitted to
+Jobs take turns; within a job, all-reduces by node and the MPI's own do. Prints a table of medians, then the model of mpi/README.md fitted to
 them, and what it predicts for clusters.
 """
 import json
