@@ -154,12 +154,15 @@ class CallsTest(unittest.TestCase):
             text = subprocess.run([TOOL, option, self.work], check=True, stdout=subprocess.PIPE, text=True).stdout
             self.assertNotIn("\x1b", text)
 
-    def test_the_later_of_two_files_of_a_rank(self):
-        first, second = make(0, 1), bytearray(make(0, 1, ended=NOW))
-        head = list(calls.HEAD.unpack_from(second))
+    def test_ranks_that_the_job_has_started(self):
+        """They have ranks of their own, and their files may come first."""
+        child = bytearray(make(0, 1, ended=NOW))
+        head = list(calls.HEAD.unpack_from(child))
         head[5] += 10**9
-        calls.HEAD.pack_into(second, 0, *head)
-        self.assertEqual([process.ended for process in self.job(bytes(second), first).processes], [NOW])
+        calls.HEAD.pack_into(child, 0, *head)
+        watched = self.job(bytes(child), make(0, 2), make(1, 2), bytes(child))
+        self.assertEqual([(process.rank, process.size) for process in watched.processes], [(0, 2), (1, 2)])
+        self.assertEqual(len(watched.others), 2)
 
 
 if __name__ == "__main__":

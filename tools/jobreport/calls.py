@@ -150,8 +150,9 @@ def numbers_of(value):
 
 
 def read_calls(paths):
-    """([Process by rank], [(path, why it could not be read)]). Of a rank that has several, as one that was restarted, the last."""
-    found, complaints = {}, []
+    """([Process by rank], those of other MPI_COMM_WORLDs, [(path, why it could not be read)]). The first of a rank is the job's; one that began later was
+    started by it (MPI_Comm_spawn), and has ranks of its own."""
+    found, others, complaints = {}, [], []
     for path in paths:
         try:
             process = Process(path.read_bytes())
@@ -161,6 +162,8 @@ def read_calls(paths):
         except (ValueError, struct.error) as error:
             complaints.append((str(path), str(error)))
             continue
-        if process.rank not in found or process.begun >= found[process.rank].begun:
-            found[process.rank] = process
-    return [found[number] for number in sorted(found)], complaints
+        first = found.setdefault(process.rank, process)
+        if first is not process:
+            others.append(max(first, process, key=lambda one: one.begun))
+            found[process.rank] = min(first, process, key=lambda one: one.begun)
+    return [found[number] for number in sorted(found)], others, complaints

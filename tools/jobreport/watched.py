@@ -14,7 +14,7 @@ class Watched:
     """Of a job that may have none. @param ends  files of note_end(): who waits is asked as of then"""
 
     def __init__(self, paths, ends=()):
-        self.processes, self.complaints = read_calls(paths)
+        self.processes, self.others, self.complaints = read_calls(paths)
         self.ends = ends
 
     @cached_property
@@ -47,4 +47,4 @@ class Watched:
         if not self.processes:
             return None
         return {"checked": any(process.checks for process in self.processes), "misuse": [list(pair) for pair in self.misuse.sentences()],
-                "waits": list(self.waits().lines()) if status != 0 else [], "profile": build_profile(self.processes, self.places, sums)}
+                "others": len(self.others), "waits": list(self.waits().lines()) if status != 0 else [], "profile": build_profile(self.processes, self.places, sums)}
