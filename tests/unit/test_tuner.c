@@ -27,7 +27,8 @@
 #define STREAM   UCI_PATH_BIT(UCI_PATH_STREAM)
 #define DIRECT   UCI_PATH_BIT(UCI_PATH_DIRECT)
 #define GET      UCI_PATH_BIT(UCI_PATH_GET)
-#define RUNNERS  200 /* processes that start at once; TEST_RUNNERS is another number (core/tune/README.md has it for 4000) */
+#define RUNNERS \
+    200 /* processes that start at once; TEST_RUNNERS is another number (core/tune/README.md has it for 4000) */
 
 static char folder[] = "/tmp/uci-test-tuner.XXXXXX";
 
