@@ -19,9 +19,18 @@ typedef struct verdict_case {
 
 static const verdict_case_t cases[] = {
         /* memory */
-        {"mailbox", {.way = UCI_WAY_MAILBOX, FLIP}, UCI_CAUSE_MEMORY, "a mailbox, which processes of host here"},
-        {"slot", {.way = UCI_WAY_DIRECT, BLOCK}, UCI_CAUSE_MEMORY, "a slot"},
-        {"slot, not asked", {.way = UCI_WAY_DIRECT, .reason = UCI_REASON_DETECT}, UCI_CAUSE_MEMORY, "a slot"},
+        {"mailbox",
+         {.way = UCI_WAY_MAILBOX, FLIP},
+         UCI_CAUSE_MEMORY,
+         "it lay in memory that processes of host here share"},
+        {"slot",
+         {.way = UCI_WAY_DIRECT, BLOCK},
+         UCI_CAUSE_MEMORY,
+         "it lay in memory that processes of host here share"},
+        {"slot, not asked",
+         {.way = UCI_WAY_DIRECT, .reason = UCI_REASON_DETECT},
+         UCI_CAUSE_MEMORY,
+         "it lay in memory that processes of host here share"},
         {"waited", {.reason = UCI_REASON_WAITED}, UCI_CAUSE_MEMORY, "the memory of host here"},
         {"held", {.way = UCI_WAY_FRAME, .waited = true, FLIP}, UCI_CAUSE_MEMORY, "the memory of host here"},
         {"copy",
