@@ -193,10 +193,10 @@ static void uci_mpi_waiting_keep(uci_mpi_waiting_t *waiting, const MPI_Request *
     }
 }
 
-/* Of the same test again, which still finds nothing, it is known since when */
-static uint64_t uci_mpi_waiting_since(const uci_calls_thread_t *thread, const uci_mpi_call_t *call)
+/* The same test again, and the last one has found nothing: what is in the file stays, so that whoever reads it never finds this thread outside */
+static bool uci_mpi_waiting_is_again(const uci_calls_thread_t *thread, const uci_mpi_call_t *call, bool polls)
 {
-    return ((thread->state == UCI_CALLS_POLLS) && (thread->place == call->place)) ? thread->since_ns : call->begun_ns;
+    return polls && (thread->state == UCI_CALLS_POLLS) && (thread->place == call->place);
 }
 
 void uci_mpi_waiting_enter(uci_mpi_waiting_t *waiting, const char *name, bool any, bool polls, int count,
@@ -205,7 +205,6 @@ void uci_mpi_waiting_enter(uci_mpi_waiting_t *waiting, const char *name, bool an
     uci_calls_thread_t *thread = uci_mpi_thread_get();
     uci_mpi_call_t *call       = &waiting->call;
     uci_calls_wait_t wait;
-    uint64_t since_ns;
     int i;
 
     *call          = (uci_mpi_call_t){.name = name, .comm = MPI_COMM_NULL, .comm_index = UCI_CALLS_NONE};
@@ -214,10 +213,9 @@ void uci_mpi_waiting_enter(uci_mpi_waiting_t *waiting, const char *name, bool an
     uci_mpi_waiting_keep(waiting, requests, fortran);
     call->begun_ns   = uci_calls_now();
     uci_mpi_call_now = call;
-    if (thread == NULL) {
+    if ((thread == NULL) || uci_mpi_waiting_is_again(thread, call, polls)) {
         return;
     }
-    since_ns = uci_mpi_waiting_since(thread, call);
     uci_mpi_thread_outside(thread);
     thread->count = 0;
     for (i = 0; i < waiting->count; ++i) {
@@ -225,7 +223,11 @@ void uci_mpi_waiting_enter(uci_mpi_waiting_t *waiting, const char *name, bool an
             uci_mpi_thread_waits_for(thread, &wait);
         }
     }
-    uci_mpi_thread_inside(thread, polls ? UCI_CALLS_POLLS : any ? UCI_CALLS_ANY : UCI_CALLS_ALL, call->place, since_ns);
+    uci_mpi_thread_inside(thread,
+                          polls ? UCI_CALLS_POLLS
+                          : any ? UCI_CALLS_ANY
+                                : UCI_CALLS_ALL,
+                          call->place, call->begun_ns);
 }
 
 static bool uci_mpi_waiting_is_over(const uci_mpi_waiting_t *waiting, int index)
