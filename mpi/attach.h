@@ -23,6 +23,9 @@
 /** For definitions that a program's calls shall find. */
 #define UCI_MPI_EXPORT __attribute__((visibility("default")))
 
+/** Takes the brackets from what is handed on as one argument of a macro. */
+#define UCI_MPI_UNPACK(...) __VA_ARGS__
+
 /** Functions of MPI 4 that Open MPI has had since its version 5: persistent collectives, MPI_Isendrecv, partitioned messages. */
 #if (MPI_VERSION >= 4) || (defined(OMPI_MAJOR_VERSION) && (OMPI_MAJOR_VERSION >= 5))
 #define UCI_MPI_HAS_MPI4_CALLS 1

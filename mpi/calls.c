@@ -37,7 +37,7 @@ static uci_calls_thread_t *uci_mpi_thread_get(void)
 
 /* ------------------------------------------------- what a thread is in */
 
-/* Whoever reads meanwhile may see parts of both: it looks twice */
+/* Whoever reads while it changes may see parts of both; what is told is what has not changed for long */
 static void uci_mpi_thread_outside(uci_calls_thread_t *thread)
 {
     __atomic_store_n(&thread->state, UCI_CALLS_OUTSIDE, __ATOMIC_RELEASE);
@@ -59,16 +59,29 @@ static void uci_mpi_thread_waits_for(uci_calls_thread_t *thread, const uci_calls
     ++thread->count;
 }
 
-static void uci_mpi_thread_waits_for_half(uci_calls_thread_t *thread, const uci_mpi_call_t *call,
-                                          const uci_mpi_half_t *half, bool receives)
+uci_calls_wait_t uci_mpi_call_wait(const uci_mpi_call_t *call, const uci_mpi_half_t *half)
 {
-    if (half->is_there && (half->peer != MPI_PROC_NULL)) {
-        uci_mpi_thread_waits_for(thread,
-                                 &(uci_calls_wait_t){.peer  = uci_mpi_comms_peer(call->comm, half->peer),
-                                                     .tag   = (half->tag == MPI_ANY_TAG) ? UCI_CALLS_NONE : half->tag,
-                                                     .comm  = call->comm_index,
-                                                     .place = call->place,
-                                                     .receives = receives});
+    uci_calls_wait_t wait = {
+            .peer = UCI_CALLS_NONE, .tag = UCI_CALLS_NONE, .comm = call->comm_index, .place = call->place};
+
+    if (call->collective) {
+        wait.collective = (uint32_t)call->number;
+        return wait;
+    }
+    wait.peer     = uci_mpi_comms_peer(call->comm, half->peer);
+    wait.tag      = (half->tag == MPI_ANY_TAG) ? UCI_CALLS_NONE : half->tag;
+    wait.receives = (half == &call->recv);
+    return wait;
+}
+
+static void uci_mpi_thread_waits_for_half(uci_calls_thread_t *thread, const uci_mpi_call_t *call,
+                                          const uci_mpi_half_t *half)
+{
+    uci_calls_wait_t wait;
+
+    if (call->collective || (half->is_there && (half->peer != MPI_PROC_NULL))) {
+        wait = uci_mpi_call_wait(call, half);
+        uci_mpi_thread_waits_for(thread, &wait);
     }
 }
 
@@ -81,15 +94,9 @@ static void uci_mpi_thread_enter(const uci_mpi_call_t *call)
     }
     uci_mpi_thread_outside(thread);
     thread->count = 0;
-    if (call->collective) {
-        uci_mpi_thread_waits_for(thread, &(uci_calls_wait_t){.peer       = UCI_CALLS_NONE,
-                                                             .tag        = UCI_CALLS_NONE,
-                                                             .comm       = call->comm_index,
-                                                             .place      = call->place,
-                                                             .collective = (uint32_t)call->number});
-    } else {
-        uci_mpi_thread_waits_for_half(thread, call, &call->send, false);
-        uci_mpi_thread_waits_for_half(thread, call, &call->recv, true);
+    uci_mpi_thread_waits_for_half(thread, call, &call->send);
+    if (!call->collective) {
+        uci_mpi_thread_waits_for_half(thread, call, &call->recv);
     }
     uci_mpi_thread_inside(thread, UCI_CALLS_ALL, call->place, call->begun_ns);
 }

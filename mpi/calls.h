@@ -89,6 +89,9 @@ void uci_mpi_calls_init(void);
 /** MPI_Finalize will be: requests that are pending are told of. */
 void uci_mpi_calls_finalize(void);
 
+/** What who is in @a call waits for, by one of its halves; of a collective both are the same. Its place and communicator have been filled in. */
+uci_calls_wait_t uci_mpi_call_wait(const uci_mpi_call_t *call, const uci_mpi_half_t *half);
+
 /** A call begins, ends. Thread safe. */
 void uci_mpi_call_enter(uci_mpi_call_t *call);
 void uci_mpi_call_leave(uci_mpi_call_t *call, int ret);

@@ -10,8 +10,6 @@
 #define PMPI_Allreduce   uci_mpi_allreduce
 #define PMPI_Allreduce_c uci_mpi_allreduce_c
 
-#define UCI_MPI_UNPACK(...) __VA_ARGS__
-
 /* @param _begins  how: with a request, or not */
 #define UCI_MPI_COLLECTIVE_ONE(_name, _blocks, _begins, _params, _args, ...) \
     UCI_MPI_EXPORT int MPI_##_name _params \

@@ -7,8 +7,6 @@
 #include "pending.h"
 #include "requests.h"
 
-#define UCI_MPI_UNPACK(...) __VA_ARGS__
-
 /* One that sends or receives: what (_next, which may use `sent` and `received`), what it is for who watches calls, then itself */
 #define UCI_MPI_FORTRAN_WRAP(_name, _call, _params, _args, _request, _what, _next) \
     UCI_MPI_FORTRAN(_name, _params) \

@@ -9,8 +9,6 @@
 
 #define pmpi_allreduce_ uci_mpi_allreduce_fortran
 
-#define UCI_MPI_UNPACK(...) __VA_ARGS__
-
 /* MPI_IN_PLACE is a variable there, whose name is as the compiler's are */
 extern MPI_Fint MPI_FORTRAN_IN_PLACE __attribute__((weak));
 extern MPI_Fint mpi_fortran_in_place __attribute__((weak));

@@ -8,8 +8,6 @@
 #include "pending.h"
 #include "requests.h"
 
-#define UCI_MPI_UNPACK(...) __VA_ARGS__
-
 /* A function of MPI's: what its messages consist of (_next, which may use `sent` and `received`), what it is for who watches calls (_what), then itself */
 #define UCI_MPI_WRAP(_name, _params, _args, _what, _next) \
     UCI_MPI_EXPORT int MPI_##_name _params \

@@ -25,7 +25,7 @@ typedef struct uci_mpi_pending {
     MPI_Request request;
     uci_calls_wait_t wait;
     uci_mpi_range_t ranges[2];
-    uci_mpi_half_t send; /* its type is ours if it is not contiguous */
+    uci_mpi_half_t send; /* its type is a duplicate of ours */
     uint64_t bytes;      /* that are sent */
     uint64_t digest;     /* of what is sent, when it was begun */
     bool has_digest, has_type, persists, active;
@@ -218,22 +218,10 @@ static void uci_mpi_pending_activate(uci_mpi_pending_t *pending)
                           (pending->bytes > 0) && uci_mpi_half_digest(&pending->send, &pending->digest);
 }
 
-static uci_calls_wait_t uci_mpi_pending_wait(const uci_mpi_call_t *call)
+/* Of an operation that does both, it is the receive that is waited for */
+static const uci_mpi_half_t *uci_mpi_pending_half(const uci_mpi_call_t *call)
 {
-    const uci_mpi_half_t *half = call->recv.is_there ? &call->recv : &call->send;
-
-    if (call->collective) {
-        return (uci_calls_wait_t){.peer       = UCI_CALLS_NONE,
-                                  .tag        = UCI_CALLS_NONE,
-                                  .comm       = call->comm_index,
-                                  .place      = call->place,
-                                  .collective = (uint32_t)call->number};
-    }
-    return (uci_calls_wait_t){.peer     = uci_mpi_comms_peer(call->comm, half->peer),
-                              .tag      = (half->tag == MPI_ANY_TAG) ? UCI_CALLS_NONE : half->tag,
-                              .comm     = call->comm_index,
-                              .place    = call->place,
-                              .receives = call->recv.is_there};
+    return call->recv.is_there ? &call->recv : &call->send;
 }
 
 /* The program may free its type before the request is complete */
@@ -258,7 +246,7 @@ void uci_mpi_pending_add(const uci_mpi_call_t *call, MPI_Request request)
     }
     pending->request  = request;
     pending->persists = (call->manner == UCI_MPI_MAKES);
-    pending->wait     = uci_mpi_pending_wait(call);
+    pending->wait     = uci_mpi_call_wait(call, uci_mpi_pending_half(call));
     if (uci_calls->head.checks) {
         uci_mpi_pending_keep(pending, call);
     }
@@ -362,7 +350,7 @@ void uci_mpi_pending_finalize(void)
 
 void uci_mpi_pending_error(const uci_mpi_call_t *call, int ret)
 {
-    const uci_mpi_half_t *half      = call->recv.is_there ? &call->recv : &call->send;
+    const uci_mpi_half_t *half      = uci_mpi_pending_half(call);
     char text[MPI_MAX_ERROR_STRING] = "";
     int length, class = ret;
     uci_json_t json;

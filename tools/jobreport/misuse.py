@@ -3,7 +3,7 @@
 from collections import Counter
 
 from jobreport.calls import FOREIGN, NONE
-from jobreport.wording import as_ranges, clean, count, listing, name_ranges, size
+from jobreport.wording import clean, count, listing, ranks_of, size
 
 LIMIT = 50  # sentences
 NEXT_STEPS = {
@@ -104,8 +104,3 @@ def number_of(finding, name):
     """A number, whatever it is."""
     value = finding.get(name)
     return value if type(value) is int else 0
-
-
-def ranks_of(ranks):
-    """'rank 3', 'ranks 0-3, 5'"""
-    return f"{'rank' if len(ranks) == 1 else 'ranks'} {listing(name_ranges(as_ranges(sorted(ranks))), 16)}"

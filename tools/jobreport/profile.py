@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Where a program's time in MPI goes: by place in its source, by rank, and who sends how much to whom."""
-from collections import Counter
 from statistics import mean
 
 from jobreport.wording import clean
@@ -11,7 +10,7 @@ PATHS = ("direct", "get", "bounce")
 
 def build_profile(processes, places, sums):
     """What the page and the text show; None if no call was seen."""
-    rows, pairs = {}, Counter()
+    rows, pairs = {}, []
     for process in processes:
         for place in calls_of(process):
             row = rows.setdefault((place.call, places.words(place.stack)), {"ranks": set(), "count": 0, "seconds": 0, "longest": 0, "bytes": 0})
@@ -20,24 +19,21 @@ def build_profile(processes, places, sums):
             row["seconds"] += place.time
             row["longest"] = max(row["longest"], place.longest)
             row["bytes"] += place.bytes
-        for peer, (messages, total) in process.peers.items():
-            if messages:
-                pairs[process.rank, peer] += total
+        pairs += [{"sender": process.rank, "receiver": peer, "messages": messages, "bytes": number}
+                  for peer, (messages, number) in process.peers.items() if messages]
     if not rows:
         return None
     in_mpi = {process.rank: sum(place.time for place in calls_of(process)) for process in processes}
     spans = {process.rank: span_of(process) for process in processes}
     total = sum(in_mpi.values())
     shares = [min(in_mpi[rank] / spans[rank], 1) for rank in in_mpi if spans[rank] > 0]
-    messages = {(process.rank, peer): numbers[0] for process in processes for peer, numbers in process.peers.items()}
     ordered = sorted(rows.items(), key=lambda item: -item[1]["seconds"])
     return {"ranks": len(processes), "seconds": total, "places": len(rows),
             "share": [min(shares), mean(shares), max(shares)] if shares else None,
             "rows": [{"call": clean(call), "place": place, "ranks": len(row["ranks"]), "count": row["count"], "seconds": row["seconds"],
                       "share": row["seconds"] / total if total else 0, "longest": row["longest"], "bytes": row["bytes"]}
                      for (call, place), row in ordered[:ROWS]],
-            "pairs": [{"sender": sender, "receiver": receiver, "messages": messages[sender, receiver], "bytes": number}
-                      for (sender, receiver), number in pairs.most_common(PAIRS)],
+            "pairs": sorted(pairs, key=lambda pair: -pair["bytes"])[:PAIRS],
             "paths": {name: number for name, number in paths_of(sums).items() if number},
             "lost": sum(process.lost for process in processes)}
 

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who waits for whom: from what the threads of all ranks are in."""
 from jobreport.calls import ALL, ANY, NONE, OUTSIDE, POLLS
-from jobreport.misuse import ranks_of
-from jobreport.wording import clean
+from jobreport.wording import clean, ranks_of
 
 PATIENCE = 1  # seconds in a call, below which it is not waiting
 LINES = 40
@@ -17,6 +16,7 @@ class Waits:
         self.waiting = {process.rank: [thread for thread in process.threads if thread.state != OUTSIDE and now - thread.since >= PATIENCE]
                         for process in processes}
         self.waiting = {rank: threads for rank, threads in self.waiting.items() if threads}
+        self.missing = {}  # (communicator, number of a collective): who has not come
 
     def lines(self):
         """What each rank is in, those alike together; who is outside; and what follows."""
@@ -67,8 +67,7 @@ class Waits:
         for thread in self.waiting[rank]:
             if thread.state == ALL or thread.count == 1:
                 for wait in thread.waits:
-                    found += self._missing(rank, wait) if wait.collective else [wait.peer] if wait.peer >= 0 and wait.peer != rank else []
-                    found += [rank] if wait.peer == rank and not wait.collective else []
+                    found += self._missing(rank, wait) if wait.collective else [wait.peer] if wait.peer >= 0 else []
         return found
 
     def _missing(self, rank, wait):
@@ -76,13 +75,15 @@ class Waits:
         comm = self.processes[rank].comms.get(wait.comm)
         if comm is None:
             return []
-        missing = []
-        for member in comm.ranks:
-            other = self.processes.get(member)
-            theirs = other.comm_like(comm) if other else None
-            if other and (theirs is None or theirs.collectives < wait.collective):
-                missing.append(member)
-        return missing
+        key = comm.id, wait.collective  # all who are in it ask the same
+        if key not in self.missing:
+            self.missing[key] = [member for member in comm.ranks if member in self.processes and not self._has_come(member, comm, wait.collective)]
+        return self.missing[key]
+
+    def _has_come(self, member, comm, number):
+        """Has it called so many collectives on what the asker knows as COMM?"""
+        theirs = self.processes[member].comm_like(comm)
+        return theirs is not None and theirs.collectives >= number
 
     def _comm_name(self, rank, wait):
         comm = self.processes[rank].comms.get(wait.comm)

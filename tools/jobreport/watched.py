@@ -27,15 +27,20 @@ class Watched:
         """What MPI forbids."""
         return Misuse(self.processes, self.places)
 
-    def waits(self, now=None):
-        """Who waits for whom."""
-        return Waits(self.processes, self.places, now or max((path.stat().st_mtime for path in self.ends), default=time.time()))
+    @cached_property
+    def waits(self):
+        """Who waited for whom at the job's end."""
+        return self.waits_at(max((path.stat().st_mtime for path in self.ends), default=time.time()))
+
+    def waits_at(self, now):
+        """The same at a moment."""
+        return Waits(self.processes, self.places, now)
 
     def findings(self, status):
         """(level, sentence) for the verdict. @param status  of the job; None: it runs, or nobody knows"""
         found = self.misuse.finding() if self.processes else []
         if self.processes and status != 0:
-            found += [("failed", f"At its end: {text}.") for text in self.waits().conclusions()]
+            found += [("failed", f"At its end: {text}.") for text in self.waits.conclusions()]
         return found
 
     def steps(self):
@@ -47,4 +52,4 @@ class Watched:
         if not self.processes:
             return None
         return {"checked": any(process.checks for process in self.processes), "misuse": [list(pair) for pair in self.misuse.sentences()],
-                "others": len(self.others), "waits": list(self.waits().lines()) if status != 0 else [], "profile": build_profile(self.processes, self.places, sums)}
+                "others": len(self.others), "waits": list(self.waits.lines()) if status != 0 else [], "profile": build_profile(self.processes, self.places, sums)}

@@ -80,6 +80,11 @@ def name_ranges(ranges):
     return [str(first) if first == last else f"{first}-{last}" for first, last in ranges]
 
 
+def ranks_of(ranks):
+    """'rank 3', 'ranks 0-3, 5'"""
+    return f"{'rank' if len(ranks) == 1 else 'ranks'} {listing(name_ranges(as_ranges(sorted(ranks))), 16)}"
+
+
 def count_ranges(ranges):
     """How many numbers there are in [(first, last)]."""
     return sum(last - first + 1 for first, last in ranges)

@@ -151,13 +151,14 @@ def default_folder():
 
 def is_left_alone(folder):
     """Does it hold what jobs, or their twins, leave there, and nothing of the user's? Twins that were --apart leave files of the program."""
-    return all(is_left_alone(path) if path.is_dir() and TWIN.fullmatch(path.name) else path.is_file() and LEFT.fullmatch(path.name)
-               for path in folder.iterdir() if not path.is_symlink()) and not any(path.is_symlink() for path in folder.iterdir())
+    return all(not path.is_symlink() and (is_left_alone(path) if path.is_dir() and TWIN.fullmatch(path.name) else
+                                          path.is_file() and LEFT.fullmatch(path.name)) for path in folder.iterdir())
 
 
 def forget_runs(parent, kept):
     """Of folders that default_folder() has made the last KEPT stay, and those that hold anything else, or whose job has not ended."""
-    ended = sorted(path for path in parent.iterdir() if RUN.fullmatch(path.name) and not path.is_symlink() and path.is_dir() and any(path.glob(f"**/{ENDED}")))
+    ended = sorted(path for path in parent.iterdir() if RUN.fullmatch(path.name) and not path.is_symlink() and path.is_dir()
+                   and ((path / ENDED).is_file() or any(path.glob(f"twin.*/{ENDED}"))))
     for path in ended[:-kept]:
         if is_left_alone(path):
             shutil.rmtree(path, ignore_errors=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from jobreport.ending import name_process
 from jobreport.job import Job
 from jobreport.levels import exit_status
-from jobreport.wording import as_ranges, count, count_ranges, listing, name_ranges
+from jobreport.wording import count, count_ranges, ranks_of
 from jobreport.wording import rank as name_rank
 
 WORST = 5
@@ -63,18 +63,19 @@ class Summary:
                 "source_changed_chunks": counters.changed(), "source_changed_delivered": sums["source_changed"],
                 "types_differ": sums["signatures_differ"], "records": tally.records, "records_unreadable": tally.damaged_lines,
                 "records_lost": sums["events_lost"], "files_unreadable": self.unreadable(), "by_cause": dict(tally.kinds["cause"]),
-                "misuse": [text for text, _ in job.watched.misuse.sentences()], "waits": list(job.watched.waits().lines()) if self.status else [],
+                "misuse": [text for text, _ in job.watched.misuse.sentences()], "waits": list(job.watched.waits.lines()) if self.status else [],
                 "by_verdict": dict(tally.kinds["verdict"]), "counters": dict(sums),
                 **{name.replace(" ", "_"): counts.most_common(WORST) for name, counts in self.worst.items()}}
 
     def calls(self):
         """(name, text) of what --debug has found out."""
-        model = self.job.watched.model(self.status, self.job.counters.sums)
-        if model:
-            yield from (("rules", f"{text} ({ranks})") for text, ranks in model["misuse"][:CALLS])
-            if len(model["misuse"]) > CALLS:
-                yield "rules", f"and at {count(len(model['misuse']) - CALLS, 'more place')}: uci_report has them all"
-            yield from (("waits", text) for text in model["waits"])
+        watched = self.job.watched
+        misuse = watched.misuse.sentences()
+        yield from (("rules", f"{text} ({ranks})") for text, ranks in misuse[:CALLS])
+        if len(misuse) > CALLS:
+            yield "rules", f"and at {count(len(misuse) - CALLS, 'more place')}: uci_report has them all"
+        if self.status != 0:
+            yield from (("waits", text) for text in watched.waits.lines())
 
     def unreadable(self):
         """Files, and why."""
@@ -118,7 +119,7 @@ class Summary:
         if tally.damaged_lines or sums["events_lost"]:
             yield "records", f"{tally.damaged_lines:,} unreadable, {sums['events_lost']:,} could not be written"
         if self.idle:
-            yield "no messages", f"{'rank' if len(self.idle) == 1 else 'ranks'} {listing(name_ranges(as_ranges(self.idle)), 16)}"
+            yield "no messages", ranks_of(self.idle)
         if self.unreadable():
             yield "unreadable", ", ".join(self.unreadable())
 

@@ -27,7 +27,7 @@ class Watcher:
 
     def tell(self, watched):
         """On stderr."""
-        waits = watched.waits(time.time())
+        waits = watched.waits_at(time.time())
         if not waits.waiting:
             return  # it computes
         print(f"\nuci_run: for {self.still:g} s no rank has come from one call of MPI's to another:", file=sys.stderr)
