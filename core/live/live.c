@@ -113,6 +113,15 @@ static int uci_live_open_folder(const char *where, char *path, size_t size)
     return (saved_errno == 0) ? uci_live_folder_open(path, false, 0) : -1;
 }
 
+static void uci_live_name(char *name, size_t size, const char *host, uint32_t pid, unsigned i)
+{
+    if (i == 0) {
+        snprintf(name, size, "%s.%u" UCI_LIVE_SUFFIX, host, pid);
+    } else {
+        snprintf(name, size, "%s.%u-%u" UCI_LIVE_SUFFIX, host, pid, i);
+    }
+}
+
 /* A file of this name is there if the number of its process has come around, or the process has called exec(): keep it */
 static int uci_live_create(int folder_fd, mode_t rights, char *name, size_t size)
 {
@@ -120,11 +129,7 @@ static int uci_live_create(int folder_fd, mode_t rights, char *name, size_t size
     int fd = -1;
 
     for (i = 0; i < UCI_LIVE_NAMES_TRIED; ++i) {
-        if (i == 0) {
-            snprintf(name, size, "%s.%d" UCI_LIVE_SUFFIX, uci_process_host(), (int)getpid());
-        } else {
-            snprintf(name, size, "%s.%d-%u" UCI_LIVE_SUFFIX, uci_process_host(), (int)getpid(), i);
-        }
+        uci_live_name(name, size, uci_process_host(), (uint32_t)getpid(), i);
         fd = openat(folder_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, rights);
         if ((fd >= 0) || (errno != EEXIST)) {
             break;
@@ -136,6 +141,13 @@ static int uci_live_create(int folder_fd, mode_t rights, char *name, size_t size
 static void uci_live_copy(char *to, size_t size, const char *text)
 {
     snprintf(to, size, "%s", (text != NULL) ? text : "");
+}
+
+static void uci_live_copy_end(char *to, size_t size, const char *text)
+{
+    size_t length = strlen(text);
+
+    uci_live_copy(to, size, text + ((length < size) ? 0 : length - size + 1));
 }
 
 static void uci_live_write_header(uci_live_header_t *header, const char *const *names, unsigned counters)
@@ -164,6 +176,8 @@ static void uci_live_write_header(uci_live_header_t *header, const char *const *
     uci_live_copy(header->job, sizeof(header->job), uci_process_job());
     uci_live_copy(header->program, sizeof(header->program), program_invocation_short_name);
     uci_live_copy(header->uci_version, sizeof(header->uci_version), UCI_VERSION);
+    uci_live_copy(header->revision, sizeof(header->revision), UCI_REVISION);
+    uci_live_copy_end(header->library, sizeof(header->library), uci_process_library());
     for (i = 0; i < counters; ++i) {
         uci_live_copy((char *)header + header->names_offset + ((size_t)i * UCI_LIVE_NAME), UCI_LIVE_NAME, names[i]);
     }
@@ -250,6 +264,36 @@ static uci_status_t uci_live_make(const char *where, const char *const *names, u
     close(folder_fd);
     errno = saved_errno;
     return status;
+}
+
+bool uci_live_find_peer(const char *host, uint32_t pid, char *text, size_t size)
+{
+    char folder[PATH_MAX], name[NAME_MAX];
+    uci_live_file_t file = {.data = NULL};
+    const char *reason;
+    int fd, i;
+
+    if (!uci_live_is_open() || (strchr(host, '/') != NULL)) {
+        return false;
+    }
+    snprintf(folder, sizeof(folder), "%s", uci_live.path);
+    *strrchr(folder, '/') = '\0';
+    fd                    = uci_live_folder_open(folder, false, 0);
+    for (i = UCI_LIVE_NAMES_TRIED - 1; (fd >= 0) && (file.data == NULL) && (i >= 0); --i) { /* the latest of its name */
+        uci_live_name(name, sizeof(name), host, pid, (unsigned)i);
+        if (uci_live_file_read(fd, name, &file, &reason) != UCI_OK) {
+            file.data = NULL;
+        }
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    if (file.data == NULL) {
+        return false;
+    }
+    uci_live_file_describe(&file, text, size);
+    uci_live_file_cleanup(&file);
+    return true;
 }
 
 static void uci_live_watch_forks(void)

@@ -49,6 +49,13 @@ void uci_live_for_each_free(void (*func)(void *arg, const uint64_t *counters), v
 /** The process ends. Only the first call counts. */
 void uci_live_end(uci_live_state_t state);
 
+/**
+ * What a process runs that has its live file in the folder where this one has its own: of this host, or, where UCI_LIVE is a folder that
+ * hosts share, of another.
+ * @return false: no file of that process is there, or none that can be read. @a text  as of uci_live_file_describe().
+ */
+bool uci_live_find_peer(const char *host, uint32_t pid, char *text, size_t size);
+
 /** Has this process a file, of its own? */
 bool uci_live_is_open(void);
 

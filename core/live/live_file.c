@@ -38,7 +38,7 @@ static const char *uci_live_file_refusal(const uci_live_header_t *header, size_t
 {
     uint64_t counters = header->counters;
 
-    if ((header->header_size < sizeof(*header)) || (header->names_offset < header->header_size) ||
+    if ((header->header_size < UCI_LIVE_HEADER_MIN) || (header->names_offset < header->header_size) ||
         (header->counters > UCI_LIVE_COUNTERS_MAX) || (header->blocks == 0) || (header->state >= UCI_LIVE_STATES) ||
         (header->pid == 0) || (header->pid > INT32_MAX)) {
         return "its header is damaged";
@@ -91,6 +91,10 @@ static void uci_live_file_make_header_printable(uci_live_header_t *header)
     uci_live_file_make_printable(header->digest, sizeof(header->digest));
     uci_live_file_make_printable(header->uci_version, sizeof(header->uci_version));
     uci_live_file_make_printable(header->ucx_version, sizeof(header->ucx_version));
+    if (header->header_size >= sizeof(*header)) {
+        uci_live_file_make_printable(header->revision, sizeof(header->revision));
+        uci_live_file_make_printable(header->library, sizeof(header->library));
+    }
 }
 
 static uci_status_t uci_live_file_check(char *data, size_t length, const char **reason_p)
@@ -112,7 +116,7 @@ static uci_status_t uci_live_file_check(char *data, size_t length, const char **
         return UCI_ERR_UNSUPPORTED;
     }
     *reason_p = "it is cut off";
-    if ((length < sizeof(*header)) || (header->version != UCI_LIVE_VERSION)) {
+    if ((length < UCI_LIVE_HEADER_MIN) || (header->version != UCI_LIVE_VERSION)) {
         return UCI_ERR_CORRUPT;
     }
     *reason_p = uci_live_file_refusal(header, length);
@@ -244,6 +248,15 @@ bool uci_live_file_is_name(const char *name)
     size_t length = strlen(name), suffix = strlen(UCI_LIVE_SUFFIX);
 
     return (length > suffix) && (name[0] != '.') && (strcmp(name + length - suffix, UCI_LIVE_SUFFIX) == 0);
+}
+
+void uci_live_file_describe(const uci_live_file_t *file, char *text, size_t size)
+{
+    const uci_live_header_t *header = file->header;
+    bool is_told                    = header->header_size >= sizeof(*header);
+
+    snprintf(text, size, "UCI %s%s%s%s%s%s", header->uci_version, is_told ? " (" : "", is_told ? header->revision : "",
+             is_told ? ")" : "", is_told ? " of " : "", is_told ? header->library : "");
 }
 
 const char *uci_live_file_name(const uci_live_file_t *file, unsigned i)

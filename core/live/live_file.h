@@ -61,6 +61,9 @@ uint64_t uci_live_time(void);
 /** Is it a name of a live file? */
 bool uci_live_file_is_name(const char *name);
 
+/** What runs there, as "UCI 1.0.0 (5ff81d8) of /opt/uci/lib/libucx_integrity.so": as much of it as the file tells. */
+void uci_live_file_describe(const uci_live_file_t *file, char *text, size_t size);
+
 /** @return name of a counter. @param i  below header->counters. */
 const char *uci_live_file_name(const uci_live_file_t *file, unsigned i);
 

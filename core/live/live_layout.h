@@ -61,7 +61,12 @@ typedef struct uci_live_header {
     char digest[16];
     char uci_version[32];
     char ucx_version[32];
+    char revision[32]; /* the header of older builds ends in front of it */
+    char library[256]; /**< the file that UCI's code is in; cut off, it keeps its end */
 } uci_live_header_t;
+
+/** Bytes of the header that every file has. */
+#define UCI_LIVE_HEADER_MIN ((uint32_t)offsetof(uci_live_header_t, revision))
 
 typedef enum {
     UCI_LIVE_WAIT_NONE,

@@ -23,6 +23,10 @@
     _X(far_chunks, "chunks put there around the caches") \
     _X(get_messages, "of these, fetched by the receiver") \
     _X(bounce_messages, "of these, through registered bounce buffers") \
+    _X(rendezvous_bytes, "bytes sent by rendezvous") \
+    _X(direct_bytes, "of these, through shared memory slots") \
+    _X(get_bytes, "of these, fetched by the receiver") \
+    _X(bounce_bytes, "of these, through registered bounce buffers") \
     _X(buffered_messages, "rendezvous completed from a copy") \
     _X(staged_messages, "sent from or received into a GPU's memory") \
     _X(user_am_sent, "active messages sent") \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "process.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
 #include <pthread.h>
@@ -235,6 +236,31 @@ bool uci_process_is_shared(const void *address, size_t length)
     free(line);
     fclose(stream);
     return shared && (next >= end);
+}
+
+static char uci_process_library_path[PATH_MAX];
+
+/* A library has the name it was loaded by, from the folder that the process was in; a program has the first of its arguments */
+static void uci_process_read_library(void)
+{
+    const char *name = "/proc/self/exe";
+    char path[PATH_MAX];
+    Dl_info info;
+
+    if ((dladdr(uci_process_library_path, &info) != 0) && (info.dli_fname != NULL) &&
+        (strchr(info.dli_fname, '/') != NULL)) {
+        name = info.dli_fname;
+    }
+    snprintf(uci_process_library_path, sizeof(uci_process_library_path), "%s",
+             (realpath(name, path) != NULL) ? path : name);
+}
+
+const char *uci_process_library(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, uci_process_read_library);
+    return uci_process_library_path;
 }
 
 bool uci_process_find_library(uint32_t pid, const char *name, char *path, size_t size)

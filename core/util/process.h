@@ -54,6 +54,9 @@ uci_status_t uci_process_expand(const char *pattern, char *path, size_t size);
  */
 bool uci_process_is_shared(const void *address, size_t length);
 
+/** The file that this code is in, by its full path: UCI's library, or a program it is linked into. Thread safe. */
+const char *uci_process_library(void);
+
 /**
  * Which file with @a name in its own name has a process of this host loaded?
  * @param path  its path, @a size bytes at most.

@@ -10,6 +10,7 @@
 
 #include "digest/digest.h"
 #include "frame.h"
+#include "live/live.h"
 #include "util/log.h"
 #include "util/process.h"
 #include "util/process_id.h"
@@ -177,20 +178,15 @@ static bool uci_mark_find_library(uint32_t pid, char *path, size_t size)
            uci_process_find_library(pid, "libucs_uci", path, size);
 }
 
-/* What both sides run. Of a peer on another host its own line says it: it refuses us as we do it */
-static void uci_mark_describe_libraries(const uci_mark_t *mark, char *text, size_t size)
+/* What a peer runs, as far as it can be seen from here: in its live file, or its maps */
+static void uci_mark_describe_library(const uci_mark_t *mark, char *text, size_t size)
 {
-    char ours[PATH_MAX], theirs[PATH_MAX];
-    bool is_here = (mark != NULL) && (strcmp(mark->host, uci_process_host()) == 0);
+    bool is_here = strcmp(mark->host, uci_process_host()) == 0;
 
-    if (!uci_mark_find_library((uint32_t)getpid(), ours, sizeof(ours))) {
-        snprintf(ours, sizeof(ours), "a file that is not known");
-    }
-    if (is_here && uci_mark_find_library(mark->pid, theirs, sizeof(theirs))) {
-        snprintf(text, size, "here UCI " UCI_VERSION " (" UCI_REVISION ") of %s, there %s", ours, theirs);
-    } else {
-        snprintf(text, size, "here UCI " UCI_VERSION " (" UCI_REVISION ") of %s%s", ours,
-                 (mark != NULL) ? "; that peer's own line says which it has" : "");
+    if (!uci_live_find_peer(mark->host, mark->pid, text, size) &&
+        !(is_here && uci_mark_find_library(mark->pid, text, size))) {
+        snprintf(text, size,
+                 "what its own line says (here too, if UCI_LIVE is a folder that all hosts share, as under uci_run)");
     }
 }
 
@@ -198,15 +194,18 @@ static void uci_mark_describe_libraries(const uci_mark_t *mark, char *text, size
 __attribute__((format(printf, 2, 3), cold)) static ucs_status_t uci_mark_refuse(const uci_mark_t *mark,
                                                                                 const char *format, ...)
 {
-    char why[512], libraries[2 * PATH_MAX + 128];
+    char why[512], theirs[PATH_MAX + 64] = "";
     va_list args;
 
     va_start(args, format);
     vsnprintf(why, sizeof(why), format, args);
     va_end(args);
-    uci_mark_describe_libraries(mark, libraries, sizeof(libraries));
-    uci_error("%s refuses %s: %s; %s", uci_process_name(), (mark != NULL) ? uci_mark_name(mark) : "a peer", why,
-              libraries);
+    if (mark != NULL) {
+        uci_mark_describe_library(mark, theirs, sizeof(theirs));
+    }
+    uci_error("%s refuses %s: %s; here UCI " UCI_VERSION " (" UCI_REVISION ") of %s%s%s", uci_process_name(),
+              (mark != NULL) ? uci_mark_name(mark) : "a peer", why, uci_process_library(),
+              (theirs[0] != '\0') ? ", there " : "", theirs);
     return UCS_ERR_UNSUPPORTED;
 }
 

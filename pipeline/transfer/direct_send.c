@@ -236,6 +236,7 @@ bool uci_direct_start(uci_send_op_t *op, unsigned keep)
     op->chunk.next   = 0;
     uci_list_add_tail(&worker->xfer.direct_sends, &op->way.link);
     UCI_STATS_INC(direct_messages);
+    UCI_STATS_ADD(direct_bytes, op->length);
     return true;
 }
 

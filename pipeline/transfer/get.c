@@ -135,6 +135,7 @@ static void uci_get_offer(uci_send_op_t *op)
     op->state      = UCI_SEND_OFFERED;
     op->chunk.next = op->chunk.count;
     UCI_STATS_INC(get_messages);
+    UCI_STATS_ADD(get_bytes, op->length);
     uci_grant_ahead(op);
     if (uci_get_is_inline(op)) {
         uci_list_del(&op->way.link);

@@ -298,6 +298,7 @@ ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, 
     }
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(rendezvous_messages);
+    UCI_STATS_ADD(rendezvous_bytes, op->length);
     UCI_STATS_ADD(bytes_sent, op->length);
     what   = uci_frame_what(kind, (uint8_t)op->chunk.digest->id, length);
     status = uci_send_op_start(op, ep, frame, what, tag, uci_send_describe(op, frame, signature));

@@ -216,6 +216,7 @@ static bool uci_superpipe_matched(uci_send_op_t *op)
     }
     op->state = UCI_SEND_BOUNCING;
     UCI_STATS_INC(bounce_messages);
+    UCI_STATS_ADD(bounce_bytes, op->length);
     /* no uci_grant_ahead(): that would register the user's buffer, which this path spares */
     uci_list_add_tail(&op->peer->worker->xfer.bounces, &op->way.link);
     uci_superpipe_step(op);

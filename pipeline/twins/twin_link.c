@@ -465,6 +465,7 @@ static void uci_twin_forget_traffic(uci_stats_t *stats)
     stats->messages_sent = stats->messages_received = stats->bytes_sent = stats->bytes_received = 0;
     stats->eager_messages = stats->rendezvous_messages = stats->buffered_messages = 0;
     stats->get_messages = stats->bounce_messages = 0;
+    stats->rendezvous_bytes = stats->get_bytes = stats->bounce_bytes = 0;
 }
 
 static void uci_twin_close_worker(uci_twin_link_t *link)

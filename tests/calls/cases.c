@@ -294,6 +294,7 @@ static void any_of(void)
 
 static void counted(void)
 {
+    static char large[1 << 20];
     int i;
 
     for (i = 0; i < STEPS; ++i) {
@@ -304,6 +305,11 @@ static void counted(void)
         MPI_Bcast(in, 100, MPI_DOUBLE, 1, MPI_COMM_WORLD);
     }
     MPI_Alltoall(out, 10, MPI_DOUBLE, in, 10, MPI_DOUBLE, MPI_COMM_WORLD);
+    if (rank == 0) {
+        MPI_Send(large, sizeof(large), MPI_CHAR, 1, 2, MPI_COMM_WORLD);
+    } else if (rank == 1) {
+        MPI_Recv(large, sizeof(large), MPI_CHAR, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
     if (rank == 0) {
         usleep(300000);
     }

@@ -178,6 +178,9 @@ def check_hang(runner, programs, program, words, ranks, patterns):
     shutil.rmtree(folder)
 
 
+LARGE = 1 << 20  # bytes of the only message that is not sent at once
+
+
 def expect(what, got, wanted):
     """Numbers of a profile."""
     if got != wanted:
@@ -200,7 +203,12 @@ def check_profile(runner, programs):
     if not .5 < rows["MPI_Barrier"]["seconds"] < 10 or rows["MPI_Barrier"]["longest"] < .25:
         raise Failure(f"two ranks have waited 0.3 s each in MPI_Barrier: {rows['MPI_Barrier']}")
     expect("pairs", sorted((pair["sender"], pair["receiver"], pair["messages"], pair["bytes"]) for pair in profile["pairs"]),
-           [(0, 1, 10, 10000), (1, 2, 10, 10000), (2, 0, 10, 10000)])
+           [(0, 1, 11, 10000 + LARGE), (1, 2, 10, 10000), (2, 0, 10, 10000)])
+    paths = {path.pop("path"): path for path in profile["paths"]}
+    small = paths.pop("in one frame")
+    if small["messages"] < 30 or small["bytes"] < 30 * 1000:
+        raise Failure(f"at once: {small}")
+    expect("large ones", [sum(path[what] for path in paths.values()) for what in ("messages", "bytes")], [1, LARGE])
     lines = subprocess.run([runner.report, "--text", folder / "job"], check=True, stdout=subprocess.PIPE, text=True).stdout
     if not re.search(r"Time in MPI: .* of 3 ranks", lines) or "MPI_Sendrecv at counted" not in lines:
         raise Failure(f"not in the report: {lines}")

@@ -86,7 +86,7 @@ while_moved() {
 refused() {
     local next=$((protocol + 1))
     grep -qE "refuses (a peer|rank [0-9]+ [^ ]*|[^ ]*): it speaks protocol version ($protocol of UCI, this one speaks $next|$next of UCI, this one speaks $protocol); \
-start all ranks with the same build; here UCI [^ ]+ \([^)]*\) of [^ ]*libucx_integrity.so[^ ]*, there [^ ]*libucx_integrity.so" "$work/ranks"
+start all ranks with the same build; here UCI [^ ]+ \([^)]*\) of [^ ]*libucx_integrity.so[^ ]*, there UCI [^ ]+ \([^)]*\) of [^ ]*libucx_integrity.so" "$work/ranks"
 }
 
 mixed() {

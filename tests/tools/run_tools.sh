@@ -99,6 +99,15 @@ assert 0 < bandwidth["plain"] < 135 and 0 < bandwidth["uci"] < 135, "MB/s; 125 a
 END
 }
 
+# Who refuses a peer on another host names what runs there: its file about itself tells, in a folder that both see
+refusal_names_both() {
+    local what='UCI [^ ]+ \([^)]*\) of /[^ ]*libucx_integrity.so'
+    mpicc.mpich -std=gnu11 -O1 -Wno-stringop-overflow "$uci_root/tests/tools/pairs.c" -o "$work/pairs" || return
+    ! "$uci_root/tools/two_hosts.sh" mpirun.mpich -hosts uci-a,uci-b -ppn 1 -genv UCX_TLS tcp,self -genv UCI_LIVE "$work/shared" \
+        -genv LD_PRELOAD "${tools%/tools}/libucx_integrity.so" -n 1 -env UCI_MODE repair "$work/pairs" : -n 1 -env UCI_MODE detect "$work/pairs" >"$work/refused" 2>&1 &&
+        grep -E "refuses rank [01] \(uci-[ab]:[0-9]+\): it runs with UCI_MODE=.*; here $what[^ ]*, there $what" "$work/refused"
+}
+
 # A job that is killed while its hosts are there must not make all later ones fail
 hosts_outlive_none() {
     local hosts=$uci_root/tools/two_hosts.sh first second status=0
@@ -125,6 +134,7 @@ check_hosts() {
         check "uci_tune $label, $mpi" tune_hosts "$mpi"
         check "uci_perftest $label at 1 Gbit/s, $mpi" perftest_hosts "$mpi"
     done
+    check "a refusal $label names what runs on both" refusal_names_both
     check "two_hosts.sh: one at a time, and what a killed one leaves is taken away" hosts_outlive_none
     check "two_hosts.sh: a wrong qdisc is told" says "tc refuses" 1 env UCI_TWO_HOSTS_QDISC=wrong "$uci_root/tools/two_hosts.sh" true
 }

@@ -21,6 +21,7 @@ from test_report import TOOL, run_tests
 sys.path.insert(0, str(Path(TOOL).resolve().parent))
 from jobreport import calls  # noqa: E402
 from jobreport.places import Places  # noqa: E402
+from jobreport.profile import paths_of  # noqa: E402
 from jobreport.waits import Waits  # noqa: E402
 from jobreport.watched import Watched  # noqa: E402
 
@@ -139,6 +140,13 @@ class CallsTest(unittest.TestCase):
             sums = {name: 0 for name in ("eager_messages", "rendezvous_messages", "direct_messages", "get_messages", "bounce_messages")}
             json.dumps(watched.model(1, sums))
             calls.mark_of(self.work / "calls.node.0")
+
+    def test_paths(self):
+        """Of a library that counts their bytes, and of one that counts messages alone."""
+        sums = {"eager_messages": 5, "rendezvous_messages": 9, "direct_messages": 2, "get_messages": 3, "bounce_messages": 0}
+        self.assertEqual(paths_of(sums), [("in one frame", 5, None), ("direct", 2, None), ("get", 3, None), ("bounce", 0, None), ("stream", 4, None)])
+        sums |= {"bytes_sent": 1000, "rendezvous_bytes": 900, "direct_bytes": 200, "get_bytes": 300, "bounce_bytes": 0}
+        self.assertEqual(paths_of(sums), [("in one frame", 5, 100), ("direct", 2, 200), ("get", 3, 300), ("bounce", 0, 0), ("stream", 4, 400)])
 
     def test_findings_of_any_shape(self):
         odd = [{"finding": kind, **fields} for kind in ("overlap", "changed", "unfinished", "error", "other") for fields in

@@ -23,6 +23,7 @@
 #include "util/log.h"
 #include "util/process.h"
 #include "live/stats.h"
+#include "version.h"
 
 static char folder[] = "/tmp/uci-test-live.XXXXXX";
 static int folder_fd;
@@ -550,6 +551,32 @@ Test(live, texts_are_made_printable)
     strcpy(((uci_live_header_t *)(void *)data)->program, "a\033[31mb\nc\xff");
     cr_assert(uci_live_file_parse(data, length, &file, &reason) == UCI_OK);
     cr_expect_str_eq(file.header->program, "a?[31mb?c?");
+    uci_live_file_cleanup(&file);
+}
+
+Test(live, says_what_runs)
+{
+    uci_live_header_t *header;
+    uci_live_file_t file;
+    const char *reason;
+    char text[512], *data;
+    size_t length;
+
+    uci_stats_open_live(folder);
+    cr_expect(uci_live_find_peer(uci_process_host(), (uint32_t)getpid(), text, sizeof(text)));
+    cr_expect(strstr(text, "UCI " UCI_VERSION " (" UCI_REVISION ") of /") == text, "%s", text);
+    cr_expect(strstr(text, uci_process_library()) != NULL, "%s", text);
+    cr_expect(!uci_live_find_peer("elsewhere", (uint32_t)getpid(), text, sizeof(text)));
+    cr_expect(!uci_live_find_peer("../..", (uint32_t)getpid(), text, sizeof(text)));
+    cr_expect(!uci_live_find_peer(uci_process_host(), 1, text, sizeof(text)));
+
+    data                = copy_of_file(&length);
+    header              = (uci_live_header_t *)(void *)data;
+    header->header_size = UCI_LIVE_HEADER_MIN; /* of an older build: names begin there */
+    memset(header->library, 'x', sizeof(header->library));
+    cr_assert(uci_live_file_parse(data, length, &file, &reason) == UCI_OK, "%s", reason);
+    uci_live_file_describe(&file, text, sizeof(text));
+    cr_expect_str_eq(text, "UCI " UCI_VERSION);
     uci_live_file_cleanup(&file);
 }
 

@@ -236,6 +236,16 @@ Test(process, job_of_hydra)
     cr_expect(strcmp(uci_process_job(), wanted) == 0, "%s", uci_process_job());
 }
 
+Test(process, library)
+{
+    char program[4096];
+    ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
+
+    cr_assert(length > 0);
+    program[length] = '\0';
+    cr_expect_str_eq(uci_process_library(), program, "this code is linked into it");
+}
+
 Test(process, library_of_a_process)
 {
     char path[4096];

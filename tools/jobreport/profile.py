@@ -34,7 +34,7 @@ def build_profile(processes, places, sums):
                       "share": row["seconds"] / total if total else 0, "longest": row["longest"], "bytes": row["bytes"]}
                      for (call, place), row in ordered[:ROWS]],
             "pairs": sorted(pairs, key=lambda pair: -pair["bytes"])[:PAIRS],
-            "paths": {name: number for name, number in paths_of(sums).items() if number},
+            "paths": [{"path": name, "messages": messages, "bytes": number} for name, messages, number in paths_of(sums) if messages],
             "lost": sum(process.lost for process in processes)}
 
 
@@ -44,9 +44,13 @@ def calls_of(process):
 
 
 def paths_of(sums):
-    """Messages by the way they took."""
-    large = {path: sums[f"{path}_messages"] for path in PATHS}
-    return {"in one frame": sums["eager_messages"], **large, "stream": max(sums["rendezvous_messages"] - sum(large.values()), 0)}
+    """(path, messages, bytes) for each way that messages took; bytes are None where a library has not counted them."""
+    counted = "rendezvous_bytes" in sums
+    large = [(path, sums[f"{path}_messages"], sums[f"{path}_bytes"] if counted else None) for path in PATHS]
+    stream = [max(sums[f"rendezvous_{what}"] - sum(row[column] for row in large), 0) if what == "messages" or counted else None
+              for column, what in enumerate(("messages", "bytes"), 1)]
+    frames = max(sums["bytes_sent"] - sums["rendezvous_bytes"], 0) if counted else None
+    return [("in one frame", sums["eager_messages"], frames), *large, ("stream", *stream)]
 
 
 def span_of(process):

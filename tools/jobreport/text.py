@@ -53,7 +53,8 @@ def call_lines(calls):
         lines.append(f"{'':>12} and {count(profile['places'] - len(profile['rows']), 'more place')}")
     for pair in profile["pairs"]:
         lines += paragraph("sent", f"rank {pair['sender']} -> rank {pair['receiver']}: {count(pair['messages'], 'message')}, {size(pair['bytes'])}")
-    lines += paragraph("paths", ", ".join(f"{name}: {count(number)}" for name, number in profile["paths"].items()))
+    lines += paragraph("paths", ", ".join(f"{path['path']}: {count(path['messages'])}" + (f" ({size(path['bytes'])})" if path["bytes"] is not None else "")
+                                          for path in profile["paths"]))
     return lines + paragraph("note", f"{count(profile['lost'], 'entry', 'entries')} had no room and are missing" if profile["lost"] else "")
 
 
