@@ -5,9 +5,11 @@ The dashboard for Grafana (docs/examples/grafana/uci.json): does each panel ask 
 counter of damage?
 
 usage: test_dashboard.py METRICS, what uci_top has printed of a real job. Expressions are parsed by promtool (Debian: prometheus), where it is
-installed; there is no Grafana here to load it. Ends with "N passed, N failed, N skipped".
+installed; there is no Grafana here to load it. What Grafana says of the form of a dashboard is the package @grafana/schema of npm: with
+UCI_GRAFANA_SCHEMA=FOLDER, where "npm install @grafana/schema typescript" was run, the file is held against it. Ends with "N passed, N failed, N skipped".
 """
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -23,6 +25,14 @@ METRICS = Path(sys.argv[1])
 NAME = re.compile(r"\b(uci_[a-z_]+)\b(?=\{|\[|\)|$| )")
 ADDED = {"instance"}  # by Prometheus, to what it scrapes
 MUST = ("mismatched_chunks", "unrepaired_chunks", "mismatched_headers", "mismatched_control", "source_changed", "faults_injected")
+
+# the package's types, enumerations by their values; what is not in them is an error
+TYPES = """import type { Dashboard, GraphFieldConfig } from '@grafana/schema';
+import type { Options as stat } from '@grafana/schema/dist/esm/raw/composable/stat/panelcfg/x/StatPanelCfg_types.gen';
+import type { Options as table } from '@grafana/schema/dist/esm/raw/composable/table/panelcfg/x/TablePanelCfg_types.gen';
+import type { Options as timeseries } from '@grafana/schema/dist/esm/raw/composable/timeseries/panelcfg/x/TimeSeriesPanelCfg_types.gen';
+type Plain<T> = unknown extends T ? T : T extends string ? `${T}` : T extends (infer U)[] ? Plain<U>[] : T extends object ? { [K in keyof T]?: Plain<T[K]> } : T;
+"""
 
 
 def exported():
@@ -103,6 +113,29 @@ class DashboardTest(unittest.TestCase):
             done = subprocess.run([tool, "check", "rules", file.name], capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stderr + done.stdout)
         self.assertIn(f"{len(rules)} rules found", done.stdout)
+
+    def test_form_is_that_of_grafana(self):
+        folder = os.environ.get("UCI_GRAFANA_SCHEMA")
+        if not folder:
+            self.skipTest("UCI_GRAFANA_SCHEMA is not set (see the head of this file)")
+        self.assertEqual(self.said_by_compiler(folder, self.dashboard), "")
+        self.panels[1]["options"]["colourMode"] = "value"
+        self.assertIn("colourMode", self.said_by_compiler(folder, self.dashboard), "what it does not know is told")
+
+    def said_by_compiler(self, folder, dashboard):
+        """What tsc says of the dashboard, and of options of its panels, which are of a type for each kind of panel."""
+        parts = [("Dashboard", dashboard)]
+        for panel in dashboard["panels"]:
+            if panel["type"] != "row":
+                parts.append((panel["type"], panel["options"]))
+                if panel["type"] == "timeseries":
+                    parts.append(("GraphFieldConfig", panel["fieldConfig"]["defaults"]["custom"]))
+        with tempfile.NamedTemporaryFile("w", suffix=".ts", dir=folder) as file:
+            file.write(TYPES + "".join(f"export const part{number}: Plain<{kind}> = {json.dumps(part)};\n" for number, (kind, part) in enumerate(parts)))
+            file.flush()
+            command = [Path(folder).resolve() / "node_modules/.bin/tsc", "--noEmit", "--strict", "--skipLibCheck", "--module", "esnext", "--moduleResolution", "bundler",
+                       "--target", "es2022", file.name]
+            return subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False).stdout
 
 
 if __name__ == "__main__":
