@@ -154,7 +154,7 @@ void uci_mpi_call_enter(uci_mpi_call_t *call)
     if (call->collective && (call->comm_index != UCI_CALLS_NONE)) {
         call->number = __atomic_add_fetch(&uci_calls->comms[call->comm_index].collective, 1, __ATOMIC_RELAXED);
     }
-    if (uci_calls->head.checks && (call->manner != UCI_MPI_MAKES)) {
+    if (uci_calls->head.checks) {
         uci_mpi_pending_check(call);
     }
     if (call->manner != UCI_MPI_MAKES) {
@@ -177,6 +177,7 @@ void uci_mpi_call_leave(uci_mpi_call_t *call, int ret)
     } else if (call->manner != UCI_MPI_BLOCKS) {
         uci_mpi_pending_add(call, *call->request);
     }
+    uci_mpi_touched_release(&call->touched);
 }
 
 /* -------------------------------------------------------------- waiting */

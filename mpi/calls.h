@@ -15,6 +15,7 @@
 #include <mpi.h>
 
 #include "calls_file.h"
+#include "touched.h"
 
 /** What is sent, or received. */
 typedef struct uci_mpi_half {
@@ -54,9 +55,10 @@ typedef struct uci_mpi_call {
     MPI_Comm comm;
     uci_mpi_half_t send, recv;
     bool collective;
-    bool replaces;        /**< what is sent is replaced by what is received */
-    uint64_t bytes;       /**< of a collective: what this rank gives */
-    MPI_Request *request; /**< of one that does not block */
+    bool replaces;             /**< what is sent is replaced by what is received */
+    uint64_t bytes;            /**< of a collective: what this rank gives */
+    uci_mpi_touched_t touched; /**< of a collective, if calls are checked; of others it is filled in on the way */
+    MPI_Request *request;      /**< of one that does not block */
     /* filled in on the way */
     int place, comm_index;
     uint64_t number; /**< of a collective on its communicator */

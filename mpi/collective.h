@@ -37,7 +37,9 @@ typedef struct uci_mpi_side {
     const int *counts; /**< NULL: `count` for all */
 #if MPI_VERSION >= 4
     const MPI_Count *counts_c; /**< likewise */
+    const MPI_Aint *displs_c;
 #endif
+    const int *displs; /**< where each part is, in extents of `type`; in bytes, if there are `types`. NULL: not told */
     MPI_Datatype type;
     const MPI_Datatype *types;     /**< NULL: `type` for all */
     const MPI_Fint *types_fortran; /**< likewise, as Fortran knows them */
@@ -53,9 +55,29 @@ typedef struct uci_mpi_collective {
     int root; /**< or UCI_MPI_NO_ROOT */
     bool has_op;
     MPI_Op op;
+    const void *send_buf, *recv_buf; /**< NULL: in place, or not told */
     uci_mpi_side_t send;
     uci_mpi_side_t recv;
 } uci_mpi_collective_t;
+
+/** @return how many elements go to, or come from, rank @a i. */
+UCI_INLINE uint64_t uci_mpi_side_count(const uci_mpi_side_t *side, int i)
+{
+#if MPI_VERSION >= 4
+    if (side->counts_c != NULL) {
+        return (uint64_t)side->counts_c[i];
+    }
+#endif
+    return (side->counts != NULL) ? (uint64_t)(int64_t)side->counts[i] : side->count;
+}
+
+/** @return of which type these are. */
+UCI_INLINE MPI_Datatype uci_mpi_side_type(const uci_mpi_side_t *side, int i)
+{
+    return (side->types != NULL)           ? side->types[i]
+           : (side->types_fortran != NULL) ? PMPI_Type_f2c(side->types_fortran[i])
+                                           : side->type;
+}
 
 /**
  * This rank calls a collective. One that blocks waits until what all ranks call has been compared: no longer than for all of them to come to it. One that does

@@ -59,14 +59,18 @@
 #define V_RANK(_root)   (_root)
 #define V_OP(_op)       (_op)
 
-#define UCI_MPI_AT(_buf)               .in_place = ((_buf) == MPI_IN_PLACE)
-#define UCI_MPI_ONE(_count, _type)     .count = (uint64_t)(_count), .type = (_type)
-#define UCI_MPI_MANY(_counts, _type)   .is_vector = true, .UCI_MPI_COUNTS = (_counts), .type = (_type)
-#define UCI_MPI_TYPES(_counts, _types) .is_vector = true, .UCI_MPI_COUNTS = (_counts), .types = (_types)
+#define UCI_MPI_AT(_buf)           .in_place = ((_buf) == MPI_IN_PLACE)
+#define UCI_MPI_ONE(_count, _type) .count = (uint64_t)(_count), .type = (_type)
+#define UCI_MPI_MANY(_counts, _displs, _type) \
+    .is_vector = true, .UCI_MPI_COUNTS = (_counts), .UCI_MPI_DISPLS = (_displs), .type = (_type)
+#define UCI_MPI_TYPES(_counts, _displs, _types) \
+    .is_vector = true, .UCI_MPI_COUNTS = (_counts), .UCI_MPI_DISPLS = (_displs), .types = (_types)
+#define UCI_MPI_BUF(_buf) (((_buf) != MPI_IN_PLACE) ? (_buf) : NULL)
 
 #define UCI_MPI_COUNT_T int
 #define UCI_MPI_DISPL_T int
 #define UCI_MPI_COUNTS  counts
+#define UCI_MPI_DISPLS  displs
 #define UCI_MPI_COLLECTIVE(_name, _lower, _params, _args, ...) \
     UCI_MPI_BLOCKING(_name, _params, _args, __VA_ARGS__) \
     UCI_MPI_NONBLOCKING(I##_lower, _params, _args, __VA_ARGS__) \
@@ -81,9 +85,11 @@ UCI_MPI_PERSISTENT(Barrier_init, (MPI_Comm comm), (comm), .root = UCI_MPI_NO_ROO
 #undef UCI_MPI_COUNT_T
 #undef UCI_MPI_DISPL_T
 #undef UCI_MPI_COUNTS
+#undef UCI_MPI_DISPLS
 #define UCI_MPI_COUNT_T MPI_Count
 #define UCI_MPI_DISPL_T MPI_Aint
 #define UCI_MPI_COUNTS  counts_c
+#define UCI_MPI_DISPLS  displs_c
 #define UCI_MPI_COLLECTIVE(_name, _lower, _params, _args, ...) \
     UCI_MPI_BLOCKING(_name##_c, _params, _args, __VA_ARGS__) \
     UCI_MPI_NONBLOCKING(I##_lower##_c, _params, _args, __VA_ARGS__) \

@@ -71,10 +71,13 @@ bool uci_mpi_fortran_is_in_place(const void *buf)
 #define V_RANK(_root)   (*(_root))
 #define V_OP(_op)       PMPI_Op_f2c(*(_op))
 
-#define UCI_MPI_AT(_buf)               .in_place = uci_mpi_fortran_is_in_place(_buf)
-#define UCI_MPI_ONE(_count, _type)     .count = (uint64_t)(int64_t) * (_count), .type = PMPI_Type_f2c(*(_type))
-#define UCI_MPI_MANY(_counts, _type)   .is_vector = true, .counts = (_counts), .type = PMPI_Type_f2c(*(_type))
-#define UCI_MPI_TYPES(_counts, _types) .is_vector = true, .counts = (_counts), .types_fortran = (_types)
+#define UCI_MPI_AT(_buf)           .in_place = uci_mpi_fortran_is_in_place(_buf)
+#define UCI_MPI_ONE(_count, _type) .count = (uint64_t)(int64_t) * (_count), .type = PMPI_Type_f2c(*(_type))
+#define UCI_MPI_MANY(_counts, _displs, _type) \
+    .is_vector = true, .counts = (_counts), .displs = (_displs), .type = PMPI_Type_f2c(*(_type))
+#define UCI_MPI_TYPES(_counts, _displs, _types) \
+    .is_vector = true, .counts = (_counts), .displs = (_displs), .types_fortran = (_types)
+#define UCI_MPI_BUF(_buf) (uci_mpi_fortran_is_in_place(_buf) ? NULL : (_buf))
 
 #define UCI_MPI_COLLECTIVE(_name, _lower, _params, _args, ...) \
     UCI_MPI_FORTRAN_BLOCKING(_lower, "MPI_" #_name, _params, _args, __VA_ARGS__) \

@@ -13,18 +13,12 @@
 #define UCI_MPI_FINDINGS_MAX     200u  /* lines of a process */
 #define UCI_MPI_FINDINGS_A_PLACE 3u
 
-/* Bytes that an operation reads or writes. Where there are gaps between them it is not known here which: they overlap with nothing */
-typedef struct uci_mpi_range {
-    uintptr_t begin, end; /* both 0: not known */
-    bool is_written;
-} uci_mpi_range_t;
-
 typedef struct uci_mpi_pending {
     struct uci_mpi_pending *next; /* of its bucket */
     uci_list_t link;              /* of all that are active */
     MPI_Request request;
     uci_calls_wait_t wait;
-    uci_mpi_range_t ranges[2];
+    uci_mpi_touched_t touched;
     uci_mpi_half_t send; /* its type is a duplicate of ours */
     uint64_t bytes;      /* that are sent */
     uint64_t digest;     /* of what is sent, when it was begun */
@@ -80,33 +74,6 @@ static void uci_mpi_finding_about(uci_json_t *json, const uci_calls_wait_t *wait
 
 /* -------------------------------------------------------------- buffers */
 
-/* @return whether its elements follow each other without gaps */
-static bool uci_mpi_half_is_dense(const uci_mpi_half_t *half)
-{
-    MPI_Aint lb, extent, true_lb, true_extent;
-    int size;
-
-    if (half->type == MPI_DATATYPE_NULL) {
-        return false;
-    }
-    PMPI_Type_size(half->type, &size);
-    PMPI_Type_get_extent(half->type, &lb, &extent);
-    PMPI_Type_get_true_extent(half->type, &true_lb, &true_extent);
-    return (size > 0) && (true_lb == 0) && (true_extent == size) && ((half->count == 1) || (extent == size));
-}
-
-static uci_mpi_range_t uci_mpi_half_range(const uci_mpi_half_t *half, bool is_written)
-{
-    uci_mpi_range_t range = {.is_written = is_written};
-
-    if (half->is_there && (half->peer != MPI_PROC_NULL) && (half->buf != NULL) && (half->count > 0) &&
-        uci_mpi_half_is_dense(half)) {
-        range.begin = (uintptr_t)half->buf;
-        range.end   = range.begin + uci_mpi_bytes(half->count, half->type);
-    }
-    return range;
-}
-
 /* Of what is sent, gaps left out. @return whether there is one */
 static bool uci_mpi_half_digest(const uci_mpi_half_t *half, uint64_t *digest_p)
 {
@@ -115,7 +82,7 @@ static bool uci_mpi_half_digest(const uci_mpi_half_t *half, uint64_t *digest_p)
     int position                 = 0;
     void *packed;
 
-    if (uci_mpi_half_is_dense(half)) {
+    if (uci_mpi_is_dense(half->type, half->count)) {
         *digest_p = xxh3->digest(half->buf, length);
         return true;
     }
@@ -132,51 +99,73 @@ static bool uci_mpi_half_digest(const uci_mpi_half_t *half, uint64_t *digest_p)
 
 /* -------------------------------------------------------------- overlap */
 
-static void uci_mpi_tell_overlap(int place, const uci_mpi_range_t *ours, int other, const uci_mpi_range_t *theirs)
+/* Who touches a region */
+typedef struct uci_mpi_toucher {
+    int place;
+    bool collective;
+} uci_mpi_toucher_t;
+
+static const char *uci_mpi_way(uci_mpi_toucher_t by, bool writes)
 {
-    uintptr_t begin = uci_max(ours->begin, theirs->begin), end = uci_min(ours->end, theirs->end);
+    return by.collective ? (writes ? "write" : "read") : (writes ? "receive" : "send");
+}
+
+static void uci_mpi_compare_regions(uci_mpi_toucher_t by, const uci_mpi_region_t *ours, bool writes,
+                                    uci_mpi_toucher_t other, const uci_mpi_region_t *theirs, bool other_writes)
+{
+    intptr_t offset = 0;
+    uint64_t bytes  = uci_mpi_region_shared(ours, theirs, &offset);
     uci_json_t json;
 
-    if ((begin < end) && (ours->is_written || theirs->is_written) && uci_mpi_finding_begin(&json, "overlap", place)) {
-        uci_json_int(&json, "other", other);
-        uci_json_uint(&json, "bytes", end - begin);
-        uci_json_uint(&json, "offset", begin - ours->begin);
-        uci_json_string(&json, "way", ours->is_written ? "receive" : "send");
-        uci_json_string(&json, "other_way", theirs->is_written ? "receive" : "send");
+    if ((bytes > 0) && uci_mpi_finding_begin(&json, "overlap", by.place)) {
+        uci_json_int(&json, "other", other.place);
+        uci_json_uint(&json, "bytes", bytes);
+        uci_json_int(&json, "offset", offset);
+        uci_json_string(&json, "way", uci_mpi_way(by, writes));
+        uci_json_string(&json, "other_way", uci_mpi_way(other, other_writes));
         uci_mpi_finding_end(&json);
     }
 }
 
-static void uci_mpi_ranges_of(const uci_mpi_call_t *call, uci_mpi_range_t ranges[2])
+static uci_mpi_region_t uci_mpi_half_region(const uci_mpi_half_t *half)
 {
-    ranges[0] = call->replaces ? (uci_mpi_range_t){0} : uci_mpi_half_range(&call->send, false);
-    ranges[1] = uci_mpi_half_range(&call->recv, true);
+    return (half->is_there && (half->peer != MPI_PROC_NULL)) ? uci_mpi_region_create(half->buf, half->count, half->type)
+                                                             : (uci_mpi_region_t){0};
 }
 
-/* With those of all that are active. The lock is held */
-static void uci_mpi_check_ranges(int place, const uci_mpi_range_t ranges[2])
+static uci_mpi_touched_t uci_mpi_touched_by(const uci_mpi_call_t *call)
 {
-    unsigned i, j;
+    return (uci_mpi_touched_t){.read    = call->replaces ? (uci_mpi_region_t){0} : uci_mpi_half_region(&call->send),
+                               .written = uci_mpi_half_region(&call->recv)};
+}
 
-    uci_list_for_each(other, &uci_mpi_active, uci_mpi_pending_t, link)
+/* With those of all that are active: who only reads what others only read may. The lock is held */
+static void uci_mpi_compare_with_active(uci_mpi_toucher_t by, const uci_mpi_touched_t *ours)
+{
+    uci_list_for_each(pending, &uci_mpi_active, uci_mpi_pending_t, link)
     {
-        for (i = 0; i < 2; ++i) {
-            for (j = 0; j < 2; ++j) {
-                uci_mpi_tell_overlap(place, &ranges[i], other->wait.place, &other->ranges[j]);
-            }
-        }
+        const uci_mpi_touched_t *theirs = &pending->touched;
+        const uci_mpi_toucher_t other   = {pending->wait.place, pending->wait.collective != 0};
+
+        uci_mpi_compare_regions(by, &ours->read, false, other, &theirs->written, true);
+        uci_mpi_compare_regions(by, &ours->written, true, other, &theirs->read, false);
+        uci_mpi_compare_regions(by, &ours->written, true, other, &theirs->written, true);
     }
 }
 
-void uci_mpi_pending_check(const uci_mpi_call_t *call)
+void uci_mpi_pending_check(uci_mpi_call_t *call)
 {
-    uci_mpi_range_t ranges[2];
+    const uci_mpi_toucher_t by = {call->place, call->collective};
 
-    uci_mpi_ranges_of(call, ranges);
-    uci_mpi_tell_overlap(call->place, &ranges[0], call->place, &ranges[1]);
-    pthread_mutex_lock(&uci_mpi_pending_lock);
-    uci_mpi_check_ranges(call->place, ranges);
-    pthread_mutex_unlock(&uci_mpi_pending_lock);
+    if (!call->collective) {
+        call->touched = uci_mpi_touched_by(call);
+    }
+    if (call->manner != UCI_MPI_MAKES) {
+        uci_mpi_compare_regions(by, &call->touched.read, false, by, &call->touched.written, true);
+        pthread_mutex_lock(&uci_mpi_pending_lock);
+        uci_mpi_compare_with_active(by, &call->touched);
+        pthread_mutex_unlock(&uci_mpi_pending_lock);
+    }
 }
 
 /* ------------------------------------------------------------- requests */
@@ -207,6 +196,7 @@ static void uci_mpi_pending_drop(uci_mpi_pending_t **link)
     if (pending->has_type) {
         PMPI_Type_free(&pending->send.type);
     }
+    uci_mpi_touched_release(&pending->touched);
     free(pending);
 }
 
@@ -225,9 +215,10 @@ static const uci_mpi_half_t *uci_mpi_pending_half(const uci_mpi_call_t *call)
 }
 
 /* The program may free its type before the request is complete */
-static void uci_mpi_pending_keep(uci_mpi_pending_t *pending, const uci_mpi_call_t *call)
+static void uci_mpi_pending_keep(uci_mpi_pending_t *pending, uci_mpi_call_t *call)
 {
-    uci_mpi_ranges_of(call, pending->ranges);
+    pending->touched       = call->touched;
+    call->touched          = (uci_mpi_touched_t){0};
     pending->send          = call->send;
     pending->send.is_there = false;
     if (call->send.is_there && !call->replaces && (call->send.type != MPI_DATATYPE_NULL)) {
@@ -237,7 +228,7 @@ static void uci_mpi_pending_keep(uci_mpi_pending_t *pending, const uci_mpi_call_
     }
 }
 
-void uci_mpi_pending_add(const uci_mpi_call_t *call, MPI_Request request)
+void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
 {
     uci_mpi_pending_t *pending, **link;
 
@@ -268,7 +259,8 @@ void uci_mpi_pending_start(MPI_Request request)
     pthread_mutex_lock(&uci_mpi_pending_lock);
     pending = *uci_mpi_pending_place(request);
     if ((pending != NULL) && !pending->active) {
-        uci_mpi_check_ranges(pending->wait.place, pending->ranges);
+        uci_mpi_compare_with_active((uci_mpi_toucher_t){pending->wait.place, pending->wait.collective != 0},
+                                    &pending->touched);
         uci_mpi_pending_activate(pending);
     }
     pthread_mutex_unlock(&uci_mpi_pending_lock);

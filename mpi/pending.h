@@ -14,11 +14,11 @@
 
 #include "calls.h"
 
-/** An operation begins: do its buffers overlap with others'? Only with checks. */
-void uci_mpi_pending_check(const uci_mpi_call_t *call);
+/** An operation begins: what does it touch, and do others that are under way? Only with checks. */
+void uci_mpi_pending_check(uci_mpi_call_t *call);
 
-/** It has a request from now on; one that MPI_Start starts is pending when that is called. */
-void uci_mpi_pending_add(const uci_mpi_call_t *call, MPI_Request request);
+/** It has a request from now on, with what it touches; one that MPI_Start starts is pending when that is called. */
+void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request);
 void uci_mpi_pending_start(MPI_Request request);
 
 /** What is known of a request, for who waits for it. @return whether anything is, and it is pending. */

@@ -8,23 +8,6 @@
 #include "basic_types.h"
 #include "operations.h"
 
-static uint64_t uci_mpi_side_count(const uci_mpi_side_t *side, int i)
-{
-#if MPI_VERSION >= 4
-    if (side->counts_c != NULL) {
-        return (uint64_t)side->counts_c[i];
-    }
-#endif
-    return (side->counts != NULL) ? (uint64_t)(int64_t)side->counts[i] : side->count;
-}
-
-static MPI_Datatype uci_mpi_side_type(const uci_mpi_side_t *side, int i)
-{
-    return (side->types != NULL)           ? side->types[i]
-           : (side->types_fortran != NULL) ? PMPI_Type_f2c(side->types_fortran[i])
-                                           : side->type;
-}
-
 /* Of what goes to, or comes from, rank @a i. What can't be told matches anything; it is kept until it is compared */
 static uci_signature_t uci_mpi_side_sign(const uci_mpi_collective_t *call, const uci_mpi_side_t *side, int i)
 {

@@ -3,24 +3,6 @@
 
 #include <string.h>
 
-static uint64_t uci_mpi_side_count(const uci_mpi_side_t *side, int rank)
-{
-#if MPI_VERSION >= 4
-    if (side->counts_c != NULL) {
-        return (uint64_t)side->counts_c[rank];
-    }
-#endif
-    return (side->counts != NULL) ? (uint64_t)side->counts[rank] : side->count;
-}
-
-static MPI_Datatype uci_mpi_side_type(const uci_mpi_side_t *side, int rank)
-{
-    if (side->types_fortran != NULL) {
-        return PMPI_Type_f2c(side->types_fortran[rank]);
-    }
-    return (side->types != NULL) ? side->types[rank] : side->type;
-}
-
 /* To all of them, where there is one for each */
 static uint64_t uci_mpi_side_bytes(const uci_mpi_side_t *side, bool for_each, int size)
 {
@@ -66,6 +48,9 @@ void uci_mpi_collective_enter(uci_mpi_call_t *watched, const uci_mpi_collective_
                                     .collective = true,
                                     .bytes      = uci_mpi_collective_bytes(collective),
                                     .request    = request};
+        if (uci_calls->head.checks) {
+            watched->touched = uci_mpi_touched_by_collective(collective);
+        }
         uci_mpi_call_enter(watched);
     }
     if (uci_mpi_compares_collectives()) {

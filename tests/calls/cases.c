@@ -79,6 +79,69 @@ static void overlap_persistent(void)
     MPI_Request_free(&requests[0]);
 }
 
+/* Columns that lie in each other have 9 numbers in common, of what both reach over */
+static void overlap_columns(void)
+{
+    MPI_Datatype column;
+
+    MPI_Type_vector(10, 1, 2, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    MPI_Irecv(in + 1, 1, column, other, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(in + 3, 1, column, other, 2, MPI_COMM_WORLD, &requests[1]);
+    isend(out, 10, 1, &requests[2]);
+    isend(out, 10, 2, &requests[3]);
+    wait_for(4);
+    MPI_Type_free(&column);
+}
+
+static void overlap_collectives(void)
+{
+    MPI_Ibcast(in, 10, MPI_DOUBLE, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Iallreduce(out, in + 5, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[1]);
+    wait_for(2);
+}
+
+/* What comes from each rank is put where there is a gap of one between it and the next; a send from the gaps and from beside them */
+static void overlap_parts(void)
+{
+    const int counts[] = {3, 3, 3}, displs[] = {8, 0, 4};
+
+    MPI_Iallgatherv(out, 3, MPI_DOUBLE, in, counts, displs, MPI_DOUBLE, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(in + 3, 2, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Recv(out + 100, 2, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    wait_for(2);
+}
+
+/* Collectives side by side, in place, and around what is sent from between their parts; columns of a matrix, which are as wide as one number */
+static void no_overlap_of_collectives(void)
+{
+    const int counts[] = {3, 3, 3}, displs[] = {8, 0, 4};
+    MPI_Datatype tall, column;
+
+    MPI_Type_vector(10, 1, 30, MPI_DOUBLE, &tall);
+    MPI_Type_create_resized(tall, 0, sizeof(double), &column);
+    MPI_Type_commit(&column);
+    MPI_Iallgatherv(out, 3, MPI_DOUBLE, in, counts, displs, MPI_DOUBLE, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(in + 3, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(out, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &requests[2]);
+    wait_for(3);
+    MPI_Iallreduce(MPI_IN_PLACE, in, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ialltoall(out, 2, MPI_DOUBLE, in + 10, 2, MPI_DOUBLE, MPI_COMM_WORLD, &requests[1]);
+    MPI_Igather(out, 5, MPI_DOUBLE, in + 20, 5, MPI_DOUBLE, 1, MPI_COMM_WORLD, &requests[2]);
+    MPI_Iscatter(out, 5, MPI_DOUBLE, in + 40, 5, MPI_DOUBLE, 1, MPI_COMM_WORLD, &requests[3]);
+    wait_for(4);
+    MPI_Ireduce_scatter_block(out, in, 2, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ireduce(out, in + 2, 2, MPI_DOUBLE, MPI_SUM, 2, MPI_COMM_WORLD, &requests[1]);
+    MPI_Ibcast(in + 10, 20, MPI_DOUBLE, 0, MPI_COMM_WORLD, &requests[2]);
+    wait_for(3);
+    MPI_Iallgather(out, 3, column, in, 3, column, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(in + 9, 21, column, rank, 1, MPI_COMM_WORLD, &requests[1]);
+    MPI_Isend(out, 210, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &requests[2]);
+    wait_for(3);
+    MPI_Type_free(&column);
+    MPI_Type_free(&tall);
+}
+
 /* Sends from one buffer, receives side by side, columns between each other, and what is over: none of these overlaps */
 static void no_overlap(void)
 {
@@ -325,7 +388,11 @@ static const struct {
              {"overlap_blocking", overlap_blocking, 1},
              {"overlap_sendrecv", overlap_sendrecv, 1},
              {"overlap_persistent", overlap_persistent, 1},
+             {"overlap_columns", overlap_columns, 1},
+             {"overlap_collectives", overlap_collectives, 0},
+             {"overlap_parts", overlap_parts, 0},
              {"no_overlap", no_overlap, 1},
+             {"no_overlap_of_collectives", no_overlap_of_collectives, 0},
              {"changed", changed, 1},
              {"changed_vector", changed_vector, 1},
              {"changed_persistent", changed_persistent, 1},

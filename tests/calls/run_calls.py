@@ -33,6 +33,10 @@ WRONG = {
     "overlap_send": [r"MPI_Isend at isend .* sends from 8 bytes that MPI_Irecv at irecv .* still receives into"],
     "overlap_blocking": [r"MPI_Recv at overlap_blocking .* receives into 4.688 KiB that MPI_Irecv at irecv"],
     "overlap_sendrecv": [r"MPI_Sendrecv at overlap_sendrecv .* sends from and receives into the same 3.906 KiB"],
+    "overlap_columns": [r"MPI_Irecv at overlap_columns .* receives into 72 bytes that MPI_Irecv at overlap_columns .* still receives into"],
+    "overlap_collectives": [r"MPI_Iallreduce at overlap_collectives .* writes 40 bytes that MPI_Ibcast at overlap_collectives .* still reads",
+                            r"MPI_Iallreduce at overlap_collectives .* writes 40 bytes that MPI_Ibcast at overlap_collectives .* still writes"],
+    "overlap_parts": [r"MPI_Isend at overlap_parts .* sends from 8 bytes that MPI_Iallgatherv at overlap_parts .* still writes"],
     "overlap_persistent": [r"MPI_Isend at isend .* sends from 4.688 KiB that MPI_Recv_init at overlap_persistent .* still receives into"],
     "changed": [r"the buffer of MPI_Isend at isend .*changed .*\(4.688 KiB\) was changed by the program before the send was complete; for instance rank 0 to rank 1, tag 1"],
     "changed_vector": [r"the buffer of MPI_Isend at changed_vector .*\(80 bytes\) was changed"],
@@ -43,7 +47,7 @@ WRONG = {
     "truncated_returns": [r"a message was longer than its receive, MPI_Recv at truncated_returns .*rank 1 has sent 4.688 KiB"],
     "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
 }
-GOOD = ("no_overlap", "not_changed", "finished", "nothing")
+GOOD = ("no_overlap", "no_overlap_of_collectives", "not_changed", "finished", "nothing")
 # name: what must be among the lines about who waits
 HANGS = {
     "both_receive": [r"rank 0: MPI_Recv at both_receive \(cases.c:\d+\), main .*, from rank 1, tag 7, for \d+ s", r"a deadlock: rank 0 waits for rank 1, which waits for rank 0",

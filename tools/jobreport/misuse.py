@@ -13,6 +13,7 @@ NEXT_STEPS = {
     "truncate": "Make the receive as large as the message, or look whether it has taken one that was meant for another receive (tag, source).",
     "error": "Look at the call that is named.",
 }
+VERBS = {"receive": "receives into", "send": "sends from", "write": "writes", "read": "reads"}  # the last two: collectives
 
 
 class Misuse:
@@ -56,13 +57,12 @@ class Misuse:
         return [NEXT_STEPS[kind] for kind in self.kinds]
 
     def _overlap(self, process, finding):
-        verb = "receives into" if finding.get("way") == "receive" else "sends from"
-        other = "still receives into" if finding.get("other_way") == "receive" else "still sends from"
+        verb, other = (VERBS.get(str(finding.get(name)), "uses") for name in ("way", "other_way"))
         here, there = (self.places.at(process, finding.get(name)) for name in ("place", "other"))
         bytes_ = size(number_of(finding, "bytes"))
         if finding.get("place") == finding.get("other") and finding.get("way") != finding.get("other_way"):
-            return f"{here} sends from and receives into the same {bytes_}", ""
-        return f"{here} {verb} {bytes_} that {there} {other}", ""
+            return f"{here} {verb} and {other} the same {bytes_}", ""
+        return f"{here} {verb} {bytes_} that {there} still {other}", ""
 
     def _changed(self, process, finding):
         return (f"the buffer of {self.places.at(process, finding.get('place'))} ({size(number_of(finding, 'bytes'))}) was changed by the program before the "
