@@ -13,11 +13,11 @@ program by_fortran
   include 'mpif.h'
 #endif
 #ifdef BY_MPI_F08
-  type(MPI_Request) :: requests(2)
+  type(MPI_Request) :: requests(4)
 #else
-  integer :: requests(2)
+  integer :: requests(4)
 #endif
-  integer :: rank, other, ierror, done, index
+  integer :: rank, other, ierror, done, index, counts(2) = 3, displs(2) = [4, 0]
   logical :: flag
   double precision, asynchronous :: out(2000), in(2000)
   character(len=32) :: name
@@ -33,6 +33,14 @@ program by_fortran
     call MPI_Irecv(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
     call MPI_Isend(in(600:), 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(2), ierror)
     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
+  case ('overlap_parts')
+    call MPI_Irecv(in(4:), 1, MPI_DOUBLE_PRECISION, rank, 1, MPI_COMM_WORLD, requests(1), ierror)
+    call MPI_Iallgatherv(out, 3, MPI_DOUBLE_PRECISION, in, counts, displs, MPI_DOUBLE_PRECISION, MPI_COMM_WORLD, requests(2), &
+                         ierror)
+    call MPI_Isend(in(6:), 3, MPI_DOUBLE_PRECISION, rank, 2, MPI_COMM_WORLD, requests(3), ierror)
+    call MPI_Irecv(in(20:), 3, MPI_DOUBLE_PRECISION, rank, 2, MPI_COMM_WORLD, requests(4), ierror)
+    call MPI_Send(out, 1, MPI_DOUBLE_PRECISION, rank, 1, MPI_COMM_WORLD, ierror)
+    call MPI_Waitall(4, requests, MPI_STATUSES_IGNORE, ierror)
   case ('changed')
     call MPI_Irecv(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
     call MPI_Isend(out, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(2), ierror)

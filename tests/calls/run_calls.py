@@ -64,6 +64,7 @@ HANGS = {
 }
 IN_FORTRAN = {
     "overlap": [r"MPI_Isend at by_fortran \(by_fortran.F90:\d+\).* sends from 8 bytes that MPI_Irecv at by_fortran .* still receives into"],
+    "overlap_parts": [r"MPI_Isend at by_fortran .* sends from 16 bytes that MPI_Iallgatherv at by_fortran .* still writes"],
     "changed": [r"the buffer of MPI_Isend at by_fortran .* was changed"],
     "unfinished": [r"the request of MPI_Irecv at by_fortran .* was never completed"],
     "right": [],
