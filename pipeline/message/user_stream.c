@@ -103,8 +103,6 @@ static uci_user_stream_piece_t *uci_user_stream_add(uci_user_stream_t *stream, v
     uci_user_stream_piece_t *piece = calloc(1, sizeof(*piece));
 
     if (piece == NULL) {
-        uci_error("no memory for %zu bytes of a stream from %s", length, uci_peer_name(stream->peer));
-        stream->status = UCS_ERR_NO_MEMORY;
         return NULL;
     }
     piece->stream = stream;
@@ -201,6 +199,22 @@ static void uci_user_stream_end(uci_user_stream_t *stream, ucs_status_t status)
     uci_request_complete(req, (status == UCS_OK) ? req->buffer.status : status);
 }
 
+static void uci_user_stream_fail_recvs(uci_user_stream_t *stream, ucs_status_t status)
+{
+    while ((stream->recvs != NULL) && uci_list_is_empty(&stream->pieces)) {
+        uci_user_stream_end(stream, status);
+    }
+}
+
+/* Bytes are lost for want of memory: it ends behind those that are here */
+static void uci_user_stream_lack(uci_user_stream_t *stream, size_t length)
+{
+    uci_error("no memory for %zu bytes of a stream from %s", length, uci_peer_name(stream->peer));
+    stream->status = UCS_ERR_NO_MEMORY;
+    uci_user_stream_fail_recvs(stream, stream->status);
+    uci_user_stream_tell(stream);
+}
+
 /* @return bytes that the receives that wait have taken */
 static size_t uci_user_stream_serve(uci_user_stream_t *stream, const char *data, size_t length)
 {
@@ -213,13 +227,6 @@ static size_t uci_user_stream_serve(uci_user_stream_t *stream, const char *data,
         }
     }
     return taken;
-}
-
-static void uci_user_stream_fail_recvs(uci_user_stream_t *stream, ucs_status_t status)
-{
-    while ((stream->recvs != NULL) && uci_list_is_empty(&stream->pieces)) {
-        uci_user_stream_end(stream, status);
-    }
 }
 
 /* Something has become the first piece, or nothing has */
@@ -317,16 +324,18 @@ static ucs_status_t uci_user_stream_fetch(uci_user_stream_t *stream, void *desc,
                                       .user_data  = piece};
 
     if (piece == NULL) {
-        return UCS_ERR_NO_MEMORY;
+        goto err;
     }
     if (!uci_user_stream_make_room(stream, piece) ||
         UCS_PTR_IS_ERR(uci_user_am_recv_data(worker, desc, piece->data, length, &param))) {
-        uci_error("no memory for %zu bytes of a stream from %s", length, uci_peer_name(stream->peer));
         uci_user_stream_free(worker, piece);
-        stream->status = UCS_ERR_NO_MEMORY;
-        return UCS_ERR_NO_MEMORY;
+        goto err;
     }
     return UCS_OK;
+
+err:
+    uci_user_stream_lack(stream, length);
+    return UCS_ERR_NO_MEMORY;
 }
 
 /* One that is lost the policy has reported, and nobody gets what is behind it */
@@ -370,7 +379,11 @@ ucs_status_t uci_user_stream_arrived(void *arg, const void *header, size_t heade
     if (uci_list_is_empty(&stream->pieces)) {
         taken = uci_user_stream_serve(stream, data, length);
     }
-    if ((taken == length) || (uci_user_stream_add(stream, data, taken, length - taken) == NULL)) {
+    if (taken == length) {
+        return UCS_OK;
+    }
+    if (uci_user_stream_add(stream, data, taken, length - taken) == NULL) {
+        uci_user_stream_lack(stream, length - taken);
         return UCS_OK;
     }
     uci_user_stream_tell(stream);

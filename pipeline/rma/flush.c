@@ -96,7 +96,9 @@ static void uci_rma_flush_peer(uci_rma_flush_t *flush, uci_peer_t *peer)
     }
     part = malloc(sizeof(*part));
     if (part == NULL) {
-        uci_fatal("no memory to flush");
+        uci_error("no memory to flush");
+        flush->status = UCS_ERR_NO_MEMORY;
+        return;
     }
     *part = (uci_rma_flush_part_t){.flush = flush, .number = peer->rma.sent};
     ++flush->parts;

@@ -86,6 +86,7 @@ static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor
                                   const ucp_config_t *config, ucp_context_h *context_p)
 {
     uci_init_params_t ours;
+    ucp_context_h context; /* a program may look at *context_p instead of the status: it is written when all is done */
     ucs_status_t status;
 
     if ((uci_settings.mode == UCI_MODE_OFF) || !(params->field_mask & UCP_PARAM_FIELD_FEATURES) ||
@@ -96,19 +97,21 @@ static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor
     /* active messages carry chunks and acknowledgements, RMA the repairs, tag messages what is not in the host's memory (stage.h) */
     uci_params_copy_init(&ours, params);
     ours.ucx.features |= UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA;
-    status = uci_ucp.init_version(api_major_version, api_minor_version, &ours.ucx, config, context_p);
+    status = uci_ucp.init_version(api_major_version, api_minor_version, &ours.ucx, config, &context);
     if (status != UCS_OK) {
         return status;
     }
 
-    uci_hook_learn_request_size(*context_p);
-    uci_tcp_segment_widen(*context_p);
-    status = uci_hook_context_add(*context_p, params, config);
+    uci_hook_learn_request_size(context);
+    uci_tcp_segment_widen(context);
+    status = uci_hook_context_add(context, params, config);
     if (status != UCS_OK) {
         uci_error("failed to set up UCI for a UCX context");
-        uci_ucp.cleanup(*context_p);
+        uci_ucp.cleanup(context);
+        return status;
     }
-    return status;
+    *context_p = context;
+    return UCS_OK;
 }
 
 UCI_EXPORT ucs_status_t ucp_init_version(unsigned api_major_version, unsigned api_minor_version,

@@ -95,14 +95,14 @@ static ucs_status_t uci_hook_ep_open(uci_worker_t *ours, const ucp_ep_params_t *
     user_handler = uci_hook_wrap_handler(&our_params.ucx);
     status       = uci_ep_open(ours, &our_params.ucx, &ep);
     if (status == UCS_OK) {
-        *ep_p            = ep->ucp;
         ep->user_handler = user_handler;
         if (user_handler != NULL) {
             uci_worker_set_foreign(ours);
         }
         if (!uci_handles_add(&uci_eps, ep->ucp, ep)) {
-            status = UCS_ERR_NO_MEMORY;
+            return UCS_ERR_NO_MEMORY; /* it stays, with its worker */
         }
+        *ep_p = ep->ucp;
     }
     return status;
 }

@@ -54,6 +54,7 @@ UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worke
     uci_worker_params_t our_params;
     uci_context_t *ours;
     uci_worker_t *worker;
+    ucp_worker_h ucp; /* *worker_p is written when all is done, as *context_p */
     ucs_status_t status;
     bool is_marked;
 
@@ -64,18 +65,18 @@ UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worke
     }
     uci_params_copy_worker(&our_params, params);
     is_marked = uci_hook_mark_worker(&our_params);
-    status    = uci_ucp.worker_create(context, &our_params.ucx, worker_p);
+    status    = uci_ucp.worker_create(context, &our_params.ucx, &ucp);
     if (status != UCS_OK) {
         return status;
     }
 
-    status = uci_worker_create(*worker_p, ours, params, uci_hook_thread_mode(*worker_p), &worker);
+    status = uci_worker_create(ucp, ours, params, uci_hook_thread_mode(ucp), &worker);
     if (status != UCS_OK) {
         goto err_destroy;
     }
-    if (!uci_handles_add(&uci_workers, *worker_p, worker)) {
+    if (!uci_handles_add(&uci_workers, ucp, worker)) {
         status = UCS_ERR_NO_MEMORY;
-        goto err_destroy;
+        goto err_shut_down;
     }
     if (is_marked) {
         uci_sock_mark_worker(worker);
@@ -83,10 +84,16 @@ UCI_EXPORT ucs_status_t ucp_worker_create(ucp_context_h context, const ucp_worke
     uci_worker_show_by(worker, uci_hook_ep_shown, uci_hook_ep_hidden);
     uci_recv_attach(worker);
     uci_twin_attach(worker, uci_plugin_context_open);
+    *worker_p = ucp;
     return UCS_OK;
 
+err_shut_down:
+    uci_worker_shutdown(worker);
+    uci_ucp.worker_destroy(ucp);
+    uci_worker_destroy(worker);
+    return status;
 err_destroy:
-    uci_ucp.worker_destroy(*worker_p);
+    uci_ucp.worker_destroy(ucp);
     return status;
 }
 
