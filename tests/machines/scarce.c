@@ -3,7 +3,6 @@
  * Preloaded in front of a library: there is no memory for it. Of the allocations whose caller lies in SCARCE_FILE (a part of a library's name), the one of number
  * SCARCE_AT fails, from 1 on, or with SCARCE_ON all from there on. At exit their number is written to SCARCE_COUNT. It shares no code with what it is used against.
  */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
