@@ -8,7 +8,10 @@
 #include "requests.h"
 
 /* One that sends or receives: what (_next, which may use `sent` and `received`), what it is for who watches calls, then itself */
-#define UCI_MPI_FORTRAN_WRAP(_name, _call, _params, _args, _request, _what, _next) \
+#define UCI_MPI_FORTRAN_WRAP(_name, ...) UCI_MPI_FORTRAN_WRAP_AS(_name, pmpi_##_name##_, __VA_ARGS__)
+
+/* @param _real  what carries it out */
+#define UCI_MPI_FORTRAN_WRAP_AS(_name, _real, _call, _params, _args, _request, _what, _next) \
     UCI_MPI_FORTRAN(_name, _params) \
     { \
         uci_signature_t sent, received; \
@@ -17,7 +20,7 @@
         (void)sent, (void)received; /* most have one of them */ \
         _next; \
         UCI_MPI_ENTER(watched, _call, UCI_MPI_UNPACK _what); \
-        pmpi_##_name##_ _args; \
+        (_real) _args; \
         uci_mpi_done(); \
         UCI_MPI_FORTRAN_LEAVE(watched, _request, ierror); \
     }
@@ -40,23 +43,23 @@ static const MPI_Fint uci_mpi_any_source = MPI_ANY_SOURCE, uci_mpi_any_tag = MPI
 #define UCI_MPI_FORTRAN_RECEIVES_MATCHED(_call) \
     uci_mpi_recv_next(&received, _call, (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype), MPI_COMM_NULL)
 
-#define UCI_MPI_FORTRAN_SEND(_name, _call) \
-    UCI_MPI_FORTRAN_WRAP(_name, _call, \
-                         (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
-                          MPI_Fint *comm, MPI_Fint *ierror), \
-                         (buf, count, datatype, dest, tag, comm, ierror), NULL, \
-                         (UCI_MPI_FORTRAN_BLOCKS, .send = UCI_MPI_FORTRAN_HALF(buf, count, datatype, dest, tag)), \
-                         UCI_MPI_FORTRAN_SENDS(_call, count, datatype))
+#define UCI_MPI_FORTRAN_SEND(_name, _real, _call) \
+    UCI_MPI_FORTRAN_WRAP_AS(_name, _real, _call, \
+                            (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
+                             MPI_Fint *comm, MPI_Fint *ierror), \
+                            (buf, count, datatype, dest, tag, comm, ierror), NULL, \
+                            (UCI_MPI_FORTRAN_BLOCKS, .send = UCI_MPI_FORTRAN_HALF(buf, count, datatype, dest, tag)), \
+                            UCI_MPI_FORTRAN_SENDS(_call, count, datatype))
 
-#define UCI_MPI_FORTRAN_ISEND(_name, _call) \
-    UCI_MPI_FORTRAN_WRAP(_name, _call, \
-                         (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
-                          MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror), \
-                         (buf, count, datatype, dest, tag, comm, request, ierror), request, \
-                         (UCI_MPI_FORTRAN_STARTS, .send = UCI_MPI_FORTRAN_HALF(buf, count, datatype, dest, tag)), \
-                         UCI_MPI_FORTRAN_SENDS(_call, count, datatype))
+#define UCI_MPI_FORTRAN_ISEND(_name, _real, _call) \
+    UCI_MPI_FORTRAN_WRAP_AS(_name, _real, _call, \
+                            (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *tag, \
+                             MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror), \
+                            (buf, count, datatype, dest, tag, comm, request, ierror), request, \
+                            (UCI_MPI_FORTRAN_STARTS, .send = UCI_MPI_FORTRAN_HALF(buf, count, datatype, dest, tag)), \
+                            UCI_MPI_FORTRAN_SENDS(_call, count, datatype))
 
-#define UCI_MPI_FORTRAN_INIT(_name, _call, _starts, _half) \
+#define UCI_MPI_FORTRAN_INIT(_name, _real, _call, _starts, _half) \
     UCI_MPI_FORTRAN(_name, (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *peer, MPI_Fint *tag, \
                             MPI_Fint *comm, MPI_Fint *request, MPI_Fint *ierror)) \
     { \
@@ -65,7 +68,7 @@ static const MPI_Fint uci_mpi_any_source = MPI_ANY_SOURCE, uci_mpi_any_tag = MPI
 \
         UCI_MPI_ENTER(watched, _call, .manner = UCI_MPI_MAKES, .comm = PMPI_Comm_f2c(*comm), \
                       ._half = UCI_MPI_FORTRAN_HALF(buf, count, datatype, peer, tag)); \
-        pmpi_##_name##_(buf, count, datatype, peer, tag, comm, request, &error); \
+        (_real)(buf, count, datatype, peer, tag, comm, request, &error); \
         UCI_MPI_FORTRAN_LEAVE(watched, request, &error); \
         if (error == MPI_SUCCESS) { \
             uci_mpi_requests_add(PMPI_Request_f2c(*request), _starts, _call, (uint64_t)(int64_t)*count, \
@@ -76,19 +79,24 @@ static const MPI_Fint uci_mpi_any_source = MPI_ANY_SOURCE, uci_mpi_any_tag = MPI
         } \
     }
 
-UCI_MPI_FORTRAN_SEND(send, "MPI_Send")
-UCI_MPI_FORTRAN_SEND(bsend, "MPI_Bsend")
-UCI_MPI_FORTRAN_SEND(ssend, "MPI_Ssend")
-UCI_MPI_FORTRAN_SEND(rsend, "MPI_Rsend")
-UCI_MPI_FORTRAN_ISEND(isend, "MPI_Isend")
-UCI_MPI_FORTRAN_ISEND(ibsend, "MPI_Ibsend")
-UCI_MPI_FORTRAN_ISEND(issend, "MPI_Issend")
-UCI_MPI_FORTRAN_ISEND(irsend, "MPI_Irsend")
-UCI_MPI_FORTRAN_INIT(send_init, "MPI_Send_init", UCI_MPI_STARTS_SEND, send)
-UCI_MPI_FORTRAN_INIT(bsend_init, "MPI_Bsend_init", UCI_MPI_STARTS_SEND, send)
-UCI_MPI_FORTRAN_INIT(ssend_init, "MPI_Ssend_init", UCI_MPI_STARTS_SEND, send)
-UCI_MPI_FORTRAN_INIT(rsend_init, "MPI_Rsend_init", UCI_MPI_STARTS_SEND, send)
-UCI_MPI_FORTRAN_INIT(recv_init, "MPI_Recv_init", UCI_MPI_STARTS_RECV, recv)
+/* Standard sends may wait for their receives: with UCI_CHECK_CALLS=unbuffered they do */
+#define UCI_MPI_FORTRAN_STANDARD(_synchronous, _standard) \
+    (uci_mpi_is_unbuffered() ? pmpi_##_synchronous##_ : pmpi_##_standard##_)
+
+UCI_MPI_FORTRAN_SEND(ssend, pmpi_ssend_, "MPI_Ssend")
+UCI_MPI_FORTRAN_SEND(send, UCI_MPI_FORTRAN_STANDARD(ssend, send), "MPI_Send")
+UCI_MPI_FORTRAN_SEND(bsend, pmpi_bsend_, "MPI_Bsend")
+UCI_MPI_FORTRAN_SEND(rsend, pmpi_rsend_, "MPI_Rsend")
+UCI_MPI_FORTRAN_ISEND(issend, pmpi_issend_, "MPI_Issend")
+UCI_MPI_FORTRAN_ISEND(isend, UCI_MPI_FORTRAN_STANDARD(issend, isend), "MPI_Isend")
+UCI_MPI_FORTRAN_ISEND(ibsend, pmpi_ibsend_, "MPI_Ibsend")
+UCI_MPI_FORTRAN_ISEND(irsend, pmpi_irsend_, "MPI_Irsend")
+UCI_MPI_FORTRAN_INIT(ssend_init, pmpi_ssend_init_, "MPI_Ssend_init", UCI_MPI_STARTS_SEND, send)
+UCI_MPI_FORTRAN_INIT(send_init, UCI_MPI_FORTRAN_STANDARD(ssend_init, send_init), "MPI_Send_init", UCI_MPI_STARTS_SEND,
+                     send)
+UCI_MPI_FORTRAN_INIT(bsend_init, pmpi_bsend_init_, "MPI_Bsend_init", UCI_MPI_STARTS_SEND, send)
+UCI_MPI_FORTRAN_INIT(rsend_init, pmpi_rsend_init_, "MPI_Rsend_init", UCI_MPI_STARTS_SEND, send)
+UCI_MPI_FORTRAN_INIT(recv_init, pmpi_recv_init_, "MPI_Recv_init", UCI_MPI_STARTS_RECV, recv)
 
 UCI_MPI_FORTRAN_WRAP(recv, "MPI_Recv",
                      (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *source, MPI_Fint *tag, MPI_Fint *comm,

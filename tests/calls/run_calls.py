@@ -47,7 +47,7 @@ WRONG = {
     "truncated_returns": [r"a message was longer than its receive, MPI_Recv at truncated_returns .*rank 1 has sent 4.688 KiB"],
     "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
 }
-GOOD = ("no_overlap", "no_overlap_of_collectives", "not_changed", "finished", "nothing")
+GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "not_changed", "finished", "nothing")
 # name: what must be among the lines about who waits
 HANGS = {
     "both_receive": [r"rank 0: MPI_Recv at both_receive \(cases.c:\d+\), main .*, from rank 1, tag 7, for \d+ s", r"a deadlock: rank 0 waits for rank 1, which waits for rank 0",
@@ -69,6 +69,7 @@ IN_FORTRAN = {
     "unfinished": [r"the request of MPI_Irecv at by_fortran .* was never completed"],
     "right": [],
 }
+UNBUFFERED = [r"rank 0: MPI_Send at (head_to_head|by_fortran) .*, to rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"]
 HANGS_IN_FORTRAN = {
     "both_receive": [r"rank 0: MPI_Recv at exchange \(by_fortran.F90:\d+\).*, from rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"],
     "barrier": [r"rank 0: MPI_Barrier at by_fortran .*, on MPI_COMM_WORLD", r"rank 1 has not come to MPI_Barrier on MPI_COMM_WORLD", r"a deadlock"],
@@ -169,9 +170,9 @@ def check_misuse(runner, programs, program, words, ranks, patterns, *options):
     shutil.rmtree(folder)
 
 
-def check_hang(runner, programs, program, words, ranks, patterns):
+def check_hang(runner, programs, program, words, ranks, patterns, debug="--debug"):
     """One that does not."""
-    found, text, folder = runner.run(programs, program, words, ranks, "--debug", "--still", "2", hangs=True)
+    found, text, folder = runner.run(programs, program, words, ranks, debug, "--still", "2", hangs=True)
     while_it_ran = text[text.index("no rank has come"):text.index("UCI summary")].splitlines()
     expect_all(patterns, while_it_ran, text, only=False)
     expect_all(patterns, found["waits"], text, only=False)
@@ -228,8 +229,11 @@ def tests_of(runner, programs):
         yield f"hang: {name}", lambda name=name, patterns=patterns: check_hang(runner, programs, "cases", [name], 3, patterns)
     for name in RIGHT:
         yield f"right: {name}", lambda name=name: check_misuse(runner, programs, name, [], 2, [])
+    yield "unbuffered: hang", lambda: check_hang(runner, programs, "cases", ["head_to_head"], 3, UNBUFFERED, "--debug=unbuffered")
+    yield "unbuffered: right", lambda: check_misuse(runner, programs, "cases", ["no_overlap"], 3, [], "--debug=unbuffered")
     yield "profile", lambda: check_profile(runner, programs)
     for binding in BINDINGS if programs.fortran else ():
+        yield f"{binding}: unbuffered: hang", lambda binding=binding: check_hang(runner, programs, binding, ["head_to_head"], 2, UNBUFFERED, "--debug=unbuffered")
         for name, patterns in IN_FORTRAN.items():
             yield f"{binding}: {name}", lambda binding=binding, name=name, patterns=patterns: check_misuse(runner, programs, binding, [name], 2, patterns)
         for name, patterns in HANGS_IN_FORTRAN.items():

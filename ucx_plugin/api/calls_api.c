@@ -21,6 +21,6 @@ UCI_EXPORT const uci_calls_ops_t *uci_calls_attach(unsigned version)
         return NULL;
     }
     ops.file   = uci_settings.calls;
-    ops.checks = uci_settings.check_calls;
+    ops.checks = (int)uci_settings.check_calls;
     return &ops;
 }
