@@ -59,6 +59,7 @@ suites=(
     "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
     "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
+    "machines   - 7min no memory at each allocation, little room in /dev/shm, signals, a rank that is stopped"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, Threads"
     "campaign   - 17min faults of every kind, target and rate; then all attacks from outside, and all of twins under both MPIs"
     "arm64      - 2min core's unit tests on 64-bit Arm, emulated: NEON kernels (root; network once)"
@@ -312,6 +313,10 @@ suite_campaign() {
     "$uci_root/tests/faults/foreign/run_foreign.sh" --seconds 6 --preload "$build/libucx_integrity.so" || status=1
     "$uci_root/tests/twins/run_twins.sh" --build "$build" || status=1
     return "$status"
+}
+
+suite_machines() {
+    "$uci_root/tests/machines/run_machines.sh" --build "$build"
 }
 
 suite_rdma() {
