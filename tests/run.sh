@@ -60,6 +60,7 @@ suites=(
     "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
     "machines   - 7min no memory at each allocation, little room in /dev/shm, signals, a rank that is stopped"
+    "marathon   - 10min random worlds and fuzzers for \$UCI_HOURS, also on many machines and in parts, and a page about them; tests/marathon/run_marathon.py --help"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, Threads"
     "campaign   - 17min faults of every kind, target and rate; then all attacks from outside, and all of twins under both MPIs"
     "arm64      - 2min core's unit tests on 64-bit Arm, emulated: NEON kernels (root; network once)"
@@ -263,6 +264,13 @@ suite_random() {
     say "$passed passed, $failed failed, 0 skipped"
 }
 
+suite_marathon() {
+    build_asan
+    ninja -C "$asan" tests/unit/random/test_random >/dev/null
+    "$uci_root/tests/fuzz/run_fuzz.sh" --build
+    "$uci_root/tests/marathon/run_marathon.py" --folder "${UCI_MARATHON_FOLDER:-$build/marathon}" --hours "${UCI_HOURS:-0.15}"
+}
+
 suite_fuzz() {
     "$uci_root/tests/fuzz/run_fuzz.sh" --quick --jobs "$(own_cores)"
 }
@@ -409,6 +417,7 @@ run_meson_tests() {
 start_suite() {
     local name=$1 limit=$long_limit
     [ "$(suite_field "$name" 2)" = - ] || limit=$suite_limit
+    [ "$name" != marathon ] || limit=0 # as long as it is told to go on
     : >"$logs/$name.log"
     (
         [ "$(suite_field "$name" 2)" != + ] || read -rn 1 -u "$free_cores"

@@ -11,6 +11,7 @@
 #   --jobs N         so many at a time (as there are cores)
 #   --only NAME      one of frame, settings, ucx_config, peer, greeting, control, sealed, profile, manifest, exchange, live, rma, twin_batch,
 #                    twin_card, world
+#   --build          make the fuzzers, and run none
 #   --keep           add what covers more to tests/fuzz/corpus, for a commit: give it a name that says what it exercises
 #   --help           this text
 set -euo pipefail
@@ -19,7 +20,7 @@ source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
 
 here=$uci_root/tests/fuzz
 out=$uci_root/build/fuzz
-seconds=60 keep=0
+seconds=60 keep=0 build_only=0
 harnesses=(frame settings ucx_config peer greeting control sealed profile manifest exchange live twin_batch twin_card rma world)
 # of the tools and of libuci, what parses and needs no OpenMP
 parsers=(tools/check/check_{complain,list,manifest,diff,peer}.c libuci/uci_tree_pack.c)
@@ -35,6 +36,7 @@ parse_options() {
     while [ $# -gt 0 ]; do
         case $1 in
         --quick)   seconds=3 ;;
+        --build)   build_only=1 ;;
         --only)    harnesses=("$2"); shift ;;
         --jobs)    cores=$2; shift ;;
         --keep)    keep=1 ;;
@@ -129,6 +131,7 @@ main() {
         beside build_harness "$name"
     done
     wait
+    [ "$build_only" = 0 ] || return 0
     for name in "${harnesses[@]}"; do
         beside run_harness "$name"
     done
