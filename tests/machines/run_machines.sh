@@ -103,7 +103,7 @@ job() {
     shift 3
     case $one in
     openmpi) command=(mpirun.openmpi --allow-run-as-root --oversubscribe --bind-to none -np 2 --mca pml ucx --mca opal_common_ucx_tls any
-                      --mca btl ^vader,openib,ofi --mca mtl ^ofi --mca osc ucx -x "LD_PRELOAD=$libraries") ;;
+                      --mca btl "^vader,openib,ofi" --mca mtl ^ofi --mca osc ucx -x "LD_PRELOAD=$libraries") ;;
     mpich)   command=(mpirun.mpich -n 2 -genv LD_PRELOAD "$libraries") ;;
     esac
     "$uci_root/tests/watchdog.sh" 60 env UCX_LOG_LEVEL=fatal UCI_LOG_LEVEL=error "$@" "${command[@]}" "$work/$one/words" "$seconds"
