@@ -576,14 +576,6 @@ inline find()
     look_back()
 }
 
-/* uci_box_rx_tell(): acked, then consumed */
-inline box_tell()
-{
-    acked     = ACKED(rx_next);
-    consumed  = CONSUMED(RX_POSITION);
-    rx_untold = 0
-}
-
 /* uci_mailbox_drain(), of one frame whose header has been read */
 inline drain()
 {
@@ -601,10 +593,6 @@ inline drain()
         rx_damaged = true;
         box_next(1);
         find()
-    fi;
-    if
-    :: rx_untold >= TELL -> box_tell()
-    :: else
     fi
 }
 
@@ -664,6 +652,9 @@ active proctype receiver()
 #endif
         fi
        }
+    /* uci_box_rx_tell(): acked, then consumed */
+    :: atomic { rx_untold >= TELL -> acked = ACKED(rx_next) };
+       atomic { consumed = CONSUMED(RX_POSITION); rx_untold = 0 }
     :: atomic { rx_lost && HAS_BACK_ROOM && (IS_MARKED(RX_POSITION) || LOOKS(1) || LOOKS(2) || IS_MARKED(NEXT_LAP)) -> find() }
     :: atomic { nempty(am) && HAS_BACK_ROOM ->
         am ? type, n, position;

@@ -102,6 +102,7 @@ bool r_delivered, r_reported;
 #define HAS(set, n) (((set) >> (n)) & 1)
 #define S_OVER      (s_state == SEND_DONE && s_held == 0)
 #define R_GETS      (r_gets != 0 || r_fetches != 0)
+#define IS_HARMED   (harms > 0 || failed)
 #define IS_OVER     ((S_OVER || s_dead) && (r_over || r_dead))
 
 /* Chunks of R's in a state */
@@ -207,13 +208,21 @@ active proctype attacker()
 
 /* ---------------------------------------------------------------- S: its operation */
 
+/* uci_direct_release(): they are another message's */
+inline slots_are_used_again()
+{
+    slot_mark[0]  = GARBAGE; slot_mark[1]  = GARBAGE;
+    slot_check[0] = GARBAGE; slot_check[1] = GARBAGE;
+    slot_data[0]  = WRONG;   slot_data[1]  = WRONG
+}
+
 inline s_end()
 {
     if
 #ifndef BUG_FREED_WITH_FIN
-    :: s_state == SEND_DONE && s_held == 0 -> s_freed = true
+    :: s_state == SEND_DONE && s_held == 0 -> s_freed = true; slots_are_used_again()
 #else
-    :: s_state == SEND_DONE -> s_freed = true
+    :: s_state == SEND_DONE -> s_freed = true; slots_are_used_again()
 #endif
     :: else
     fi
@@ -530,7 +539,7 @@ inline r_compare(i_, value_, expected_)
 {
     if
     :: value_ == expected_ -> r_chunk[i_] = CHUNK_GOOD
-    :: else -> assert(harms > 0); r_chunk[i_] = CHUNK_BAD
+    :: else -> assert(IS_HARMED); r_chunk[i_] = CHUNK_BAD
     fi;
     r_expected[i_] = expected_
 }
@@ -596,7 +605,7 @@ inline r_hear_data()
             r_bytes[k] = bytes;
             if
 #ifndef BUG_BELIEVED
-            :: bytes == WRONG -> assert(harms > 0); r_chunk[k] = CHUNK_BAD; r_expected[k] = RIGHT
+            :: bytes == WRONG -> assert(IS_HARMED); r_chunk[k] = CHUNK_BAD; r_expected[k] = RIGHT
             :: else -> r_chunk[k] = CHUNK_GOOD; r_expected[k] = bytes
 #else
             :: r_chunk[k] = CHUNK_GOOD; r_expected[k] = (bytes == WRONG -> RIGHT : bytes)
@@ -612,7 +621,11 @@ inline r_ask_again()
 {
     if
     :: R_GETS
+#ifndef BUG_READ_FAILED
     :: !R_GETS && r_failed -> ends = true
+#else
+    :: !R_GETS && r_failed
+#endif
     :: !R_GETS && !r_failed && r_arrived -> r_arrived = false; r_asked = 0
     :: !R_GETS && !r_failed && !r_arrived ->
         r_asked = (r_asked > PATIENCE -> r_asked : r_asked + 1);
@@ -641,7 +654,9 @@ inline r_hear()
     if
     :: type == 0 -> r_doubt = !r_over; type = chunks /* uci_blame() */
     :: type == AM_QUERY && r_over -> put_s(AM_FIN, 0, 0, FLAG_REPAIR)
+#ifndef BUG_NO_ASK
     :: type == AM_QUERY && r_matched && !r_over -> r_ask_again()
+#endif
     :: type == AM_DATA && !r_over -> r_hear_data()
     :: type == AM_SEGMENT && !r_over && !HAS(r_fetches, chunks) ->
         r_fetches = r_fetches | BIT(chunks);
@@ -662,7 +677,7 @@ inline r_hear()
     :: else
     fi;
     if
-    :: IS_HELD(type) && S_HEARS -> s_unpin()
+    :: IS_HELD(type) && S_HEARS -> assert(!s_freed); s_unpin()
     :: else
     fi
 }
@@ -682,6 +697,7 @@ inline one_of(set_)
 /* Bytes come from S's memory, which is there; or its end of it is gone */
 inline r_read()
 {
+    assert(!r_over); /* nor does it go where the user's memory is his again */
     if
     :: S_HEARS ->
         assert(!s_freed);
@@ -731,7 +747,7 @@ inline r_got()
 /* uci_direct_give_up() */
 inline r_give_up_slots()
 {
-    assert(harms > 0);
+    assert(IS_HARMED);
     r_direct   = false;
     r_reads    = false;
     r_by_slots = false;
@@ -759,7 +775,7 @@ inline r_take_chunk()
         r_expected[k] = RIGHT;
         if
 #ifndef BUG_BELIEVED
-        :: r_bytes[k] == WRONG -> assert(harms > 0); r_chunk[k] = CHUNK_BAD
+        :: r_bytes[k] == WRONG -> assert(IS_HARMED); r_chunk[k] = CHUNK_BAD
         :: else -> r_chunk[k] = CHUNK_GOOD
 #else
         :: r_chunk[k] = CHUNK_GOOD
@@ -831,7 +847,11 @@ proctype r()
         :: (failed || s_dead) && !r_failed ->
             r_failed = true;
             if
+#ifndef BUG_END_WHILE_READ
             :: r_matched && !r_over && !R_GETS -> ends = true
+#else
+            :: r_matched && !r_over -> ends = true
+#endif
             :: else
             fi
         fi;
