@@ -52,6 +52,9 @@
 #ifndef INLINE
 #define INLINE 0 /* 1: digests travel in the offers */
 #endif
+#ifndef TORN
+#define TORN 0 /* 1: a fetch that fails may have brought other bytes before */
+#endif
 #define WINDOW        2 /* UCI_DIRECT_WINDOW: slots of a message */
 #define COPY_ATTEMPTS 2 /* UCI_REPAIR_COPY_ATTEMPTS */
 #define ROOT_ATTEMPTS 2 /* UCI_ROOT_ATTEMPTS */
@@ -694,7 +697,7 @@ inline one_of(set_)
     fi
 }
 
-/* Bytes come from S's memory, which is there; or its end of it is gone */
+/* Bytes come from S's memory, which is there; or its end of it is gone, and this fails at any point, or what comes is not what was there */
 inline r_read()
 {
     assert(!r_over); /* nor does it go where the user's memory is his again */
@@ -705,13 +708,28 @@ inline r_read()
         :: r_bytes[k] = (s_copy_damaged -> WRONG : RIGHT)
         :: faults > 0 -> HARM; r_bytes[k] = WRONG
         fi
-    :: !S_HEARS -> r_doubt = true /* it fails */
-    :: !S_HEARS -> harms++; r_bytes[k] = WRONG
     :: !S_HEARS -> r_bytes[k] = RIGHT
+    :: !S_HEARS -> harms++; r_bytes[k] = WRONG
+    :: !S_HEARS -> torn = true
+#if TORN
+    :: !S_HEARS -> torn = true; harms++; r_bytes[k] = WRONG
+#endif
     fi
 }
 
-/* ucksegment_done() */
+/* One that has failed. With TORN_IS_LOOKED_AT what was right is compared once more, which the code does not do */
+inline r_torn()
+{
+    r_doubt = true;
+#ifdef TORN_IS_LOOKED_AT
+    if
+    :: r_chunk[k] == CHUNK_GOOD && r_bytes[k] != r_expected[k] -> r_chunk[k] = CHUNK_BAD
+    :: else
+    fi
+#endif
+}
+
+/* uci_segment_done() */
 inline r_fetched()
 {
     r_read();
@@ -721,27 +739,23 @@ inline r_fetched()
     :: else
     fi;
     if
-    :: r_over
-    :: !r_over && r_doubt && !S_HEARS -> due = true
-    :: else -> r_land(k); due = true
-    fi
+    :: torn -> r_torn()
+    :: else -> r_land(k)
+    fi;
+    due = true
 }
 
-/* uckrepair_get_verify() */
+/* uci_repair_get_done() */
 inline r_got()
 {
     r_read();
     r_gets = r_gets & ~BIT(k);
     if
-    :: r_over
-    :: !r_over && r_doubt && !S_HEARS -> due = true
-    :: else ->
-        if
-        :: r_chunk[k] != CHUNK_BAD -> r_land(k)
-        :: else -> r_compare(k, r_bytes[k], RIGHT)
-        fi;
-        due = true
-    fi
+    :: torn -> r_torn()
+    :: !torn && r_chunk[k] != CHUNK_BAD -> r_land(k)
+    :: !torn && r_chunk[k] == CHUNK_BAD -> r_compare(k, r_bytes[k], RIGHT)
+    fi;
+    due = true
 }
 
 /* uci_direct_give_up() */
@@ -801,14 +815,14 @@ inline r_conclude()
     fi;
     due    = false;
     ends   = false;
-    chunks = 0; bytes = 0; k = 0; flags = 0; type = 0; damaged = false
+    chunks = 0; bytes = 0; k = 0; flags = 0; type = 0; damaged = false; torn = false
 }
 
 proctype r()
 {
     byte type, chunks, bytes, k;
     short flags;
-    bool damaged, due, ends;
+    bool damaged, due, ends, torn;
 
     do
     :: atomic {
