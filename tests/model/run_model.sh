@@ -84,7 +84,7 @@ conversation_bugs() {
 
 mailbox() {
     check "mailbox: 3 messages, 2 attacks" verify mailbox -DATTACKS=2
-    check "mailbox: 3 messages, 1 attack, 2 early timers" verify mailbox -DEARLY=2
+    check "mailbox: 3 messages, 1 attack, 1 lost, 1 early timer" verify mailbox -DFAULTS=1 -DEARLY=1
     check "mailbox: 4 messages, 1 attack, old contents put back" verify mailbox -DMESSAGES=4 -DREPLAYS=1
     check "mailbox: 3 messages, 1 attack, 2 lost" verify mailbox -DFAULTS=2
     check "mailbox: 4 messages, from active messages to the box, 2 attacks, 1 early timer" verify mailbox -DMESSAGES=4 -DBY_AM=0 -DATTACKS=2 -DEARLY=1
@@ -151,6 +151,7 @@ deep() {
     check "link: 5 messages, 3 faults" verify link -DMESSAGES=5 -DFAULTS=3 -DEARLY=1
     check "link: 4 messages, 4 faults" verify link -DMESSAGES=4 -DFAULTS=4 -DEARLY=1
     check "conversation: both come back, 1 message, 2 faults" verify conversation -DFAULTS=2
+    check "mailbox: 3 messages, 1 attack, 2 early timers" verify mailbox -DEARLY=2
     check "mailbox: 4 messages, 1 attack, 1 early timer" verify mailbox -DMESSAGES=4 -DEARLY=1
     check "mailbox: 4 messages, 2 attacks" verify mailbox -DMESSAGES=4 -DATTACKS=2
     check "mailbox: 3 messages, 3 attacks" verify mailbox -DATTACKS=3
