@@ -9,7 +9,7 @@
 # Types of messages, states and the conversation's table are those of the code. Each bug that is put in on purpose has to be found, else the model proves nothing.
 # Ends with "N passed, N failed, N skipped".
 #
-#   --deep   more messages and faults: half an hour and 8 GB more
+#   --deep   more messages and faults: a quarter of an hour and 8 GB more
 set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../../tools/common.sh"
