@@ -64,7 +64,7 @@ suites=(
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, Threads"
     "campaign   - 17min faults of every kind, target and rate; then all attacks from outside, and all of twins under both MPIs"
     "arm64      - 2min core's unit tests on 64-bit Arm, emulated: NEON kernels (root; network once)"
-    "model      - 3min the link and the conversation, by the code's table, checked by spin in every order of events; bugs put in on purpose are found"
+    "model      - 4min the link, mailboxes, the conversation and repairs, by the code's tables, checked by spin in every order of events; bugs put in on purpose are found"
     "tidy       - 30s  clang-tidy"
     "bench      - 2min plain UCX against UCI, interleaved; quick, and no judgement"
 )

@@ -5,9 +5,9 @@
  * damages. docs/design.md, "Closing"; run_model.sh says what is checked, and how.
  *
  * Each side sends up to SENDS messages in all, each over for its user at once, and opens again up to RETURNS times. Deadlines, of who is silent for 10 s,
- * are left out: here all that is waited for has to come.
+ * run out where nobody is there any more, and nowhere else: all other that is waited for has to come.
  */
-#include "conversation_table.pml"
+#include "tables.pml"
 
 #ifndef SENDS
 #define SENDS 1
@@ -24,21 +24,26 @@
 #ifndef FORCED
 #define FORCED 0 /* a close by force may be one of them */
 #endif
+#ifndef DEATHS
+#define DEATHS 0 /* sides that end at any step without a word */
+#endif
+#ifndef NOTICED
+#define NOTICED 1 /* 1: the other side's endpoint fails then; 0: it is silent, and what is waited for runs out after 10 s (uci_close_t.deadline) */
+#endif
 #define ROOM 8
 
-mtype = { HELLO, DATA, FIN, ACK, LEAVE, MISSING, BYE };
-
 /* What comes to a side: type, number (of a message, or of LEAVE), life, received of the other one's, LEAVE that is repeated */
-chan to[2] = [ROOM] of { mtype, byte, byte, byte, bool };
+chan to[2] = [ROOM] of { byte, byte, byte, byte, bool };
 
-byte faults = FAULTS, forced = FORCED, early = EARLY;
+byte faults = FAULTS, forced = FORCED, early = EARLY, deaths = DEATHS;
 byte turn; /* whose timers run out next, when nothing else happens */
 
 /* uci_conversation_t */
 byte state[2], life[2], confirmed[2], peer_life[2], rounds[2], fins_told[2];
 bool has_failed[2]; /* its status */
+bool dead[2];
 /* uci_close_t: of the last endpoint */
-bool is_closing[2], answered[2];
+bool is_closing[2], answered[2], is_late[2];
 byte asked[2]; /* number of this close's last LEAVE */
 /* what has been sent and received */
 byte sent[2], settled[2], received[2], fins_sent[2], sent_at_bye[2];
@@ -55,7 +60,7 @@ byte sends[2] = SENDS, returns[2] = RETURNS;
 #define IS_LACKING(i) (settled[i] < sent[i])
 #define IS_BACK(i)    (life[i] != confirmed[i])
 #define IS_ENDED(i)   (IS_LEFT(i) && !is_closing[i] && sends[i] == 0 && returns[i] == 0)
-#define ROOM_FOR(i, n) (len(to[1 - (i)]) + (n) <= ROOM)
+#define ROOM_FOR(i, n) (dead[1 - (i)] || len(to[1 - (i)]) + (n) <= ROOM)
 
 inline happens(i, event)
 {
@@ -68,8 +73,9 @@ inline happens(i, event)
 inline tell(i, type, number, again)
 {
     if
-    :: to[1 - i] ! type, number, life[i], received[i], again
-    :: faults > 0 -> faults--
+    :: dead[1 - i]
+    :: !dead[1 - i] -> to[1 - i] ! type, number, life[i], received[i], again
+    :: !dead[1 - i] && faults > 0 -> faults--
     fi
 }
 
@@ -90,25 +96,44 @@ inline ask(i, again)
     rounds[i]++;
     asked[i]     = rounds[i];
     fins_told[i] = fins_sent[i];
-    tell(i, LEAVE, rounds[i], again)
+    tell(i, AM_LEAVE, rounds[i], again)
 }
 
 /* Every message that its user takes for sent has been received, but by a side that leaves too: that one wants nothing more */
 inline say_bye(i)
 {
-    assert(received[1 - i] == sent[i] || IS_LEAVING(i) || has_failed[i] || !IS_OPEN(1 - i));
+    assert(received[1 - i] == sent[i] || IS_LEAVING(i) || has_failed[i] || !IS_OPEN(1 - i) || dead[1 - i]);
     happens(i, EVENT_SAY_BYE);
-    tell(i, BYE, 0, false)
+    is_late[i] = false;
+    tell(i, AM_BYE, 0, false)
 }
 
 #define HAS_TO_ASK(i) (!IS_GONE(i) && !has_failed[i] && (fins_told[i] != fins_sent[i] || (!IS_LEAVING(i) && IS_LACKING(i))))
 
+#ifndef BUG_FAILED_IS_ASKED
+#define MAY_ANSWER(i) (!IS_GONE(i) && !has_failed[i] && !is_late[i])
+#else
+#define MAY_ANSWER(i) (!IS_GONE(i))
+#endif
 #ifndef BUG_BYE_AT_ONCE
 #define IS_ASKING(i) \
-    (!IS_GONE(i) && !has_failed[i] && \
+    (MAY_ANSWER(i) && \
      ((asked[i] > 0 && !answered[i]) || (!IS_LEAVING(i) && IS_LACKING(i)) || fins_told[i] != fins_sent[i]))
 #else
 #define IS_ASKING(i) false
+#endif
+
+/* uci_close_has_to_wait(): for its BYE. With HEEDS_STATUS not of who is known to have failed, which the code does not look at */
+#ifndef HEEDS_STATUS
+#define HAS_TO_WAIT(i) IS_WAITING(i)
+#else
+#define HAS_TO_WAIT(i) (IS_WAITING(i) && !has_failed[i])
+#endif
+/* PROMPT: where the other side is known to have failed, no close waits until its deadline */
+#ifdef PROMPT
+#define SHALL_NOT_WAIT(i) assert(!has_failed[i])
+#else
+#define SHALL_NOT_WAIT(i) skip
 #endif
 
 inline close(i)
@@ -119,7 +144,7 @@ inline close(i)
     asked[i]      = 0;
     if
     :: HAS_TO_ASK(i) -> ask(i, false)
-    :: !HAS_TO_ASK(i) && !IS_WAITING(i) -> say_bye(i); is_closing[i] = false /* at once */
+    :: !HAS_TO_ASK(i) && !HAS_TO_WAIT(i) -> say_bye(i); is_closing[i] = false /* at once */
     :: else
     fi
 }
@@ -128,12 +153,20 @@ inline close_by_force(i)
 {
     happens(i, EVENT_CLOSE);
     if
-    :: !has_failed[i] -> happens(i, EVENT_SAY_BYE); tell(i, BYE, 0, false)
+    :: !has_failed[i] -> happens(i, EVENT_SAY_BYE); tell(i, AM_BYE, 0, false)
     :: else
     fi;
     has_failed[i] = true;
     happens(i, EVENT_FAIL);
     settled[i] = sent[i] /* given up */
+}
+
+/* uci_ep_fail() */
+inline fail(i)
+{
+    has_failed[i] = true;
+    happens(i, EVENT_FAIL);
+    settled[i] = sent[i] /* what is not over ends with the error */
 }
 
 inline open(i)
@@ -142,7 +175,7 @@ inline open(i)
     has_failed[i] = false;
     is_closing[i] = false; /* this close is not the last one's any more */
     if
-    :: action == ACTION_RETURN -> life[i]++; tell(i, HELLO, 0, false)
+    :: action == ACTION_RETURN -> life[i]++; tell(i, AM_HELLO, 0, false)
     :: else
     fi
 }
@@ -164,9 +197,9 @@ inline hear_leave(i, number, again)
     :: action != ACTION_IGNORE ->
         hear_report(i, got);
         if
-        :: action == ACTION_ANSWER -> tell(i, MISSING, number, false)
+        :: action == ACTION_ANSWER -> tell(i, AM_MISSING, number, false)
 #ifndef BUG_BYE_NOT_REPEATED
-        :: action == ACTION_REPEAT -> happens(i, EVENT_SAY_BYE); tell(i, BYE, 0, false)
+        :: action == ACTION_REPEAT -> happens(i, EVENT_SAY_BYE); tell(i, AM_BYE, 0, false)
 #endif
         :: else
         fi
@@ -178,35 +211,35 @@ inline hear(i)
 {
     to[i] ? type, number, their_life, got, again;
     if
-    :: type == HELLO ->
+    :: type == AM_HELLO ->
         if
         :: their_life > peer_life[i] -> peer_life[i] = their_life; happens(i, EVENT_BACK)
         :: else
         fi;
         if
-        :: their_life > 0 -> tell(i, ACK, peer_life[i], false)
+        :: their_life > 0 -> tell(i, AM_ACK, peer_life[i], false)
         :: else
         fi
-    :: type == DATA ->
+    :: type == AM_DATA ->
         if
-        :: number == received[i] -> received[i]++; fins_sent[i]++; tell(i, FIN, peer_life[i], false)
-        :: else -> tell(i, ACK, peer_life[i], false)
+        :: number == received[i] -> received[i]++; fins_sent[i]++; tell(i, AM_FIN, peer_life[i], false)
+        :: else -> tell(i, AM_ACK, peer_life[i], false)
         fi
-    :: type == FIN || type == ACK ->
+    :: type == AM_FIN || type == AM_ACK ->
         hear_report(i, got);
         if
         :: number == life[i] -> confirmed[i] = number
         :: else
         fi
-    :: type == LEAVE && their_life >= peer_life[i] -> hear_leave(i, number, again)
-    :: type == BYE && their_life >= peer_life[i] ->
+    :: type == AM_LEAVE && their_life >= peer_life[i] -> hear_leave(i, number, again)
+    :: type == AM_BYE && their_life >= peer_life[i] ->
         if
         :: !IS_GONE(i) -> sent_at_bye[i] = sent[i]
         :: else
         fi;
         happens(i, EVENT_BYE);
         hear_report(i, got)
-    :: type == MISSING ->
+    :: type == AM_MISSING ->
         hear_report(i, got);
         if
         :: is_closing[i] && number == asked[i] -> answered[i] = true
@@ -238,11 +271,11 @@ inline link_runs_out(i)
     if
     :: (IS_LACKING(i) || IS_BACK(i)) && !IS_OVER(i) ->
         if
-        :: IS_BACK(i) -> tell(i, HELLO, 0, false)
+        :: IS_BACK(i) -> tell(i, AM_HELLO, 0, false)
         :: else
         fi;
         if
-        :: IS_LACKING(i) -> tell(i, DATA, settled[i], false)
+        :: IS_LACKING(i) -> tell(i, AM_DATA, settled[i], false)
         :: else
         fi
     :: else
@@ -259,25 +292,30 @@ inline run_out(i)
 
 proctype side(byte i)
 {
-    mtype type;
-    byte number, their_life, got, next, action;
+    byte type, number, their_life, got, next, action;
     bool again;
 
     do
     /* the user's */
-    :: atomic { IS_OPEN(i) && !IS_GONE(i) && sends[i] > 0 && ROOM_FOR(i, 1) -> sends[i]--; sent[i]++; tell(i, DATA, sent[i] - 1, false) }
+    :: atomic { IS_OPEN(i) && !IS_GONE(i) && sends[i] > 0 && ROOM_FOR(i, 1) -> sends[i]--; sent[i]++; tell(i, AM_DATA, sent[i] - 1, false) }
     :: atomic { sends[i] > 0 && (!IS_OPEN(i) || IS_GONE(i)) -> sends[i] = 0 }
     :: atomic { IS_OPEN(i) && ROOM_FOR(i, 1) -> close(i) }
     :: atomic { IS_OPEN(i) && forced > 0 && ROOM_FOR(i, 1) -> forced--; close_by_force(i) }
     :: atomic { !IS_OPEN(i) && returns[i] > 0 && ROOM_FOR(i, 1) -> returns[i]--; open(i) }
     :: atomic { IS_LEFT(i) && returns[i] > 0 -> returns[i] = 0; sends[i] = 0 }
     /* the close's */
-    :: atomic { is_closing[i] && !IS_ASKING(i) && !IS_WAITING(i) && ROOM_FOR(i, 1) -> say_bye(i); is_closing[i] = false }
+    :: atomic { is_closing[i] && !IS_ASKING(i) && (!HAS_TO_WAIT(i) || is_late[i]) && ROOM_FOR(i, 1) -> say_bye(i); is_closing[i] = false }
     :: atomic { is_closing[i] && IS_ASKING(i) && answered[i] && (IS_LEAVING(i) || !IS_LACKING(i)) && ROOM_FOR(i, 1) -> ask(i, false) }
     :: atomic { is_closing[i] && IS_ASKING(i) && asked[i] == 0 && ROOM_FOR(i, 1) -> ask(i, false) } /* since more has come, or it is back */
     :: atomic { timeout && turn == i -> turn = 1 - i; run_out(i) }
     :: atomic { early > 0 && ROOM_FOR(i, 3) -> early--; run_out(i) }
     :: atomic { nempty(to[i]) && ROOM_FOR(i, 1) -> hear(i) }
+    /* somebody ends without a word */
+    :: atomic { deaths > 0 -> deaths--; dead[i] = true; break }
+#if NOTICED
+    :: atomic { dead[1 - i] && !has_failed[i] && !IS_LEFT(i) -> fail(i) }
+#endif
+    :: atomic { timeout && dead[1 - i] && is_closing[i] && !is_late[i] -> SHALL_NOT_WAIT(i); is_late[i] = true }
     od
 }
 
@@ -289,5 +327,5 @@ init
     }
 }
 
-/* On a wire that has done its worst each close comes to its end */
-ltl ends_0 { [] (is_closing[0] -> <> !is_closing[0]) }
+/* On a wire that has done its worst each close comes to its end, whoever else has ended */
+ltl ends_0 { [] (is_closing[0] -> <> (!is_closing[0] || dead[0])) }

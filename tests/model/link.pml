@@ -11,6 +11,8 @@
  * A message's content is its number. Faults are FAULTS in all; whenever they may strike, they may as well not. A timer may run out EARLY
  * times while something else could happen, else only when nothing can: what is waited for then can't come by itself.
  */
+#include "tables.pml"
+
 #ifndef MESSAGES
 #define MESSAGES 3
 #endif
@@ -23,10 +25,10 @@
 #define FRAMES_ROOM  (2 * MESSAGES + 2)
 #define CONTROL_ROOM 6
 
-mtype = { ACK, REPAIR, FRAME, SENT };
+#define FRAME 0 /* a frame is none of the active messages that are numbered */
 
-chan frames  = [FRAMES_ROOM] of { mtype, byte, bool, bool }; /* kind, number, header intact, payload intact */
-chan control = [CONTROL_ROOM] of { mtype, byte, byte, bool }; /* kind, number, what is missing as bits, LAST */
+chan frames  = [FRAMES_ROOM] of { byte, byte, bool, bool }; /* kind, number, header intact, payload intact */
+chan control = [CONTROL_ROOM] of { byte, byte, byte, bool }; /* kind, number, what is missing as bits, LAST */
 
 byte faults = FAULTS, early = EARLY;
 byte late = 255; /* a frame that the wire keeps back */
@@ -65,7 +67,7 @@ inline put_frame(n)
 inline put_sent()
 {
     if
-    :: frames ! SENT, tx_next, true, true
+    :: frames ! AM_SENT, tx_next, true, true
     :: faults > 0 -> faults-- /* a damaged one is dropped */
     fi
 }
@@ -119,8 +121,7 @@ inline send_again(set)
 
 active proctype sender()
 {
-    mtype kind;
-    byte n, missing, i;
+    byte kind, n, missing, i;
     bool last;
 
     do
@@ -138,14 +139,14 @@ active proctype sender()
     :: atomic { nempty(control) && len(frames) + MESSAGES + 2 <= FRAMES_ROOM ->
         control ? kind, n, missing, last;
         if
-        :: kind == ACK ->
+        :: kind == AM_ACK ->
             take_ack(n);
             send_again(missing);
             if
             :: last -> put_sent()
             :: else
             fi
-        :: kind == REPAIR -> send_again(BIT(n))
+        :: kind == AM_REPAIR -> send_again(BIT(n))
         fi
        }
 #ifndef BUG_NO_SENT
@@ -167,7 +168,7 @@ active proctype sender()
 /* What is missing below this number, as far as is known */
 inline ask(upto, last)
 {
-    put_control(ACK, NEXT_TOLD, ((BELOW(upto) | rx_gaps) & ~BELOW(rx_next) & ~rx_held), last)
+    put_control(AM_ACK, NEXT_TOLD, ((BELOW(upto) | rx_gaps) & ~BELOW(rx_next) & ~rx_held), last)
 }
 
 inline deliver(n)
@@ -200,7 +201,7 @@ inline take_frame(n, intact)
 #ifndef BUG_PAYLOAD_BELIEVED
     :: n >= rx_next && !HAS(rx_held, n) && !intact ->
         rx_gaps = rx_gaps | BIT(n);
-        put_control(REPAIR, n, 0, false)
+        put_control(AM_REPAIR, n, 0, false)
     :: n == rx_next && intact -> deliver(n); settle()
 #else
     :: n == rx_next -> assert(intact); deliver(n); settle()
@@ -234,8 +235,7 @@ inline known_sent(upto)
 
 active proctype receiver()
 {
-    mtype kind;
-    byte n, upto, i;
+    byte kind, n, upto, i;
     bool header, payload;
 
     do
@@ -245,14 +245,14 @@ active proctype receiver()
         :: !header -> rx_damaged = true; rx_asks = 0
         :: header && kind == FRAME -> take_frame(n, payload)
 #ifndef BUG_SENT_IGNORED
-        :: header && kind == SENT -> ask(n, false)
+        :: header && kind == AM_SENT -> ask(n, false)
 #else
-        :: header && kind == SENT -> put_control(ACK, NEXT_TOLD, 0, false)
+        :: header && kind == AM_SENT -> put_control(AM_ACK, NEXT_TOLD, 0, false)
 #endif
         fi
        }
     /* every so many frames, else with the next one that goes back: at any time, or never */
-    :: atomic { early > 0 && rx_next > tx_acked && len(control) < CONTROL_ROOM -> early--; put_control(ACK, NEXT_TOLD, 0, false) }
+    :: atomic { early > 0 && rx_next > tx_acked && len(control) < CONTROL_ROOM -> early--; put_control(AM_ACK, NEXT_TOLD, 0, false) }
     /* a suspect is asked: after a moment, and again */
     :: atomic { (timeout || early > 0) && rx_damaged && rx_asks < 4 && len(control) < CONTROL_ROOM ->
         if
