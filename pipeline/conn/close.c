@@ -248,6 +248,9 @@ static bool uci_close_has_to_wait(uci_close_t *closing)
     if (closing->last && uci_close_is_one_sided(closing)) {
         return true;
     }
+    if (uci_conversation_is_leaving(&peer->conversation) && (peer->conversation.status != UCS_OK)) {
+        return false; /* its LEAVE was heard after it had failed: no BYE follows */
+    }
     late = (uci_process_time_ns() > closing->deadline);
     return !late && (uci_conversation_is_leaving(&peer->conversation) ? uci_conversation_is_waiting(&peer->conversation)
                                                                       : (peer->talk.sending > 0));

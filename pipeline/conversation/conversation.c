@@ -18,7 +18,7 @@ const char *const uci_conversation_events[UCI_CONVERSATION_EVENTS + 1] = {"close
 
 void (*uci_conversation_watch)(uci_conversation_state_t state, uci_conversation_event_t event);
 
-/* A state and what is to be done; a state alone; the same state; what can't be. tests/conversation_table.py reads these rows */
+/* A state and what is to be done; a state alone; the same state; what can't be. tests/doc_tables.py reads these rows */
 #define DO(_next, _action) \
     { \
         UCI_##_next, UCI_CONVERSATION_##_action \

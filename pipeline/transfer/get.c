@@ -273,6 +273,19 @@ static bool uci_segment_digest(uci_segment_t *segment)
     return segment->done == segment->length;
 }
 
+/* It has failed, and may have written over what something else had brought before */
+static void uci_segment_look(const uci_segment_t *segment)
+{
+    uci_recv_op_t *op = segment->op;
+    uint32_t index, length, done;
+
+    for (done = 0; !segment->bounced && (segment->staging == NULL) && (done < segment->length); done += length) {
+        index  = segment->first + (done / op->chunk.size);
+        length = uci_chunk_length(op->length, op->chunk.size, index);
+        uci_recv_op_chunk_torn(op, index, segment->target + done, length);
+    }
+}
+
 /* All that there was to do with it is done */
 static void uci_segment_finish(uci_segment_t *segment)
 {
@@ -309,6 +322,7 @@ static void uci_segment_done(uci_segment_t *segment, ucs_status_t status)
     if (status != UCS_OK) {
         uci_info("fetching %u bytes from %s failed: %s", segment->length, uci_peer_name(op->peer),
                  uci_ucp.status_string(status));
+        uci_segment_look(segment);
         uci_ask_name(&op->ask);
         uci_control_ask_soon(op->peer->worker);
         uci_segment_finish(segment);

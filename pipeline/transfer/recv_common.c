@@ -375,6 +375,15 @@ void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value)
     uci_recv_op_compare(op, index, value, op->chunk.expected[index]);
 }
 
+void uci_recv_op_chunk_torn(uci_recv_op_t *op, uint32_t index, const void *target, size_t length)
+{
+    uint8_t state = op->chunk.state[index];
+
+    if ((state == UCI_CHUNK_GOOD) || (state == UCI_CHUNK_LANDED)) {
+        uci_recv_op_chunk_landed(op, index, op->chunk.digest->digest(target, length));
+    }
+}
+
 /* A chunk that was unpacked is not right after all. It can't be unpacked alone: all of them come once more. */
 static void uci_recv_op_unpack_again(uci_recv_op_t *op)
 {

@@ -34,6 +34,9 @@ UCI_INLINE void uci_recv_op_learn_root(uci_recv_op_t *op, const uci_am_hdr_t *hd
     }
 }
 
+/** What would have fetched a chunk into the user's buffer has failed, and may have written there: is it still right, if it was? */
+void uci_recv_op_chunk_torn(uci_recv_op_t *op, uint32_t index, const void *target, size_t length);
+
 /** A chunk has been fetched, and stored as it is. */
 void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value);
 

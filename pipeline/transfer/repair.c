@@ -304,16 +304,21 @@ typedef struct uci_repair_get {
 
 _Static_assert(offsetof(uci_repair_get_t, op) == offsetof(uci_fetch_t, op), "it begins as a fetch");
 
+/* Something else was faster, and what it brought may have been overwritten by this: by what had come of it, if it failed */
+static void uci_repair_get_look(const uci_repair_get_t *get)
+{
+    if (get->staging == NULL) {
+        uci_recv_op_chunk_torn(get->op, get->index, get->target, get->length);
+    }
+}
+
 static void uci_repair_get_verify(uci_repair_get_t *get)
 {
     uci_recv_op_t *op = get->op;
     uint64_t value;
 
     if (op->chunk.state[get->index] != UCI_CHUNK_BAD) {
-        /* something else was faster, and what it brought may have been overwritten by this */
-        if (get->staging == NULL) {
-            uci_recv_op_chunk_landed(op, get->index, op->chunk.digest->digest(get->target, get->length));
-        }
+        uci_repair_get_look(get);
         return;
     }
     value                          = (get->staging == NULL) ? op->chunk.digest->digest(get->target, get->length)
@@ -341,6 +346,7 @@ static void uci_repair_get_done(uci_repair_get_t *get, ucs_status_t status)
     } else {
         uci_info("get of chunk %u from %s failed: %s", get->index, uci_peer_name(op->peer),
                  uci_ucp.status_string(status));
+        uci_repair_get_look(get);
     }
     free(get->staging);
     free(get);

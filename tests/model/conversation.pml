@@ -123,8 +123,8 @@ inline say_bye(i)
 #define IS_ASKING(i) false
 #endif
 
-/* uci_close_has_to_wait(): for its BYE. With HEEDS_STATUS not of who is known to have failed, which the code does not look at */
-#ifndef HEEDS_STATUS
+/* uci_close_has_to_wait(): for its BYE, but not of who is known to have failed */
+#ifdef BUG_FAILED_IS_WAITED_FOR
 #define HAS_TO_WAIT(i) IS_WAITING(i)
 #else
 #define HAS_TO_WAIT(i) (IS_WAITING(i) && !has_failed[i])

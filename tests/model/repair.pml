@@ -717,11 +717,11 @@ inline r_read()
     fi
 }
 
-/* One that has failed. With TORN_IS_LOOKED_AT what was right is compared once more, which the code does not do */
+/* One that has failed. What was right is compared once more: uci_recv_op_chunk_torn() */
 inline r_torn()
 {
     r_doubt = true;
-#ifdef TORN_IS_LOOKED_AT
+#ifndef BUG_TORN_NOT_LOOKED_AT
     if
     :: r_chunk[k] == CHUNK_GOOD && r_bytes[k] != r_expected[k] -> r_chunk[k] = CHUNK_BAD
     :: else

@@ -14,6 +14,7 @@
 #include "message/recv.h"
 #include "base/request.h"
 #include "message/send.h"
+#include "transfer/recv_common.h"
 #include "settings/settings.h"
 
 #define LENGTH (1ul << 20)
@@ -211,6 +212,57 @@ Test(both_ways, an_exchange_is_fetched)
     exchange(true, LENGTH);
     cr_expect_eq(fetched(0), 1);
     cr_expect_eq(fetched(1), 1);
+    end();
+}
+
+static uint64_t slowly(unsigned from, unsigned to)
+{
+    return 1000000;
+}
+
+/* A chunk that a repair has brought while it is being fetched is right until the fetch writes over it, whatever becomes of that */
+Test(both_ways, a_fetch_that_fails_over_what_was_right)
+{
+    uci_list_t *recvs = NULL;
+    transfer_t transfers[2];
+    uci_recv_op_t *op;
+    unsigned i;
+
+    begin(true);
+    warm_up();
+    fake_net.hooks.fetch_time = slowly;
+    for (i = 0; i < 2; ++i) {
+        transfers[i] = transfer_create(i, LENGTH);
+        post_recv(&transfers[i], LENGTH);
+    }
+    for (i = 0; i < 2; ++i) {
+        post_send(&transfers[i], LENGTH);
+    }
+    recvs = &fake_net.nodes[1].worker->xfer.recv_ops;
+    for (i = 0; (i < TURNS) &&
+                (uci_list_is_empty(recvs) || (uci_container_of(recvs->next, uci_recv_op_t, link)->way.gets == 0));
+         ++i) {
+        turn_all();
+    }
+    cr_assert(i < TURNS);
+    op = uci_container_of(recvs->next, uci_recv_op_t, link);
+    memcpy(transfers[0].target, transfers[0].data, op->chunk.size);
+    op->chunk.expected[0] = op->chunk.digest->digest(transfers[0].data, op->chunk.size);
+    op->chunk.state[0]    = UCI_CHUNK_GOOD;
+    ++op->chunk.good;
+    uci_recv_op_chunk_torn(op, 0, transfers[0].target, op->chunk.size);
+    uci_recv_op_chunk_torn(op, 1, transfers[0].target + op->chunk.size, op->chunk.size);
+    cr_expect_eq(op->chunk.state[0], UCI_CHUNK_GOOD, "nothing has come of it");
+    cr_expect_eq(op->chunk.state[1], UCI_CHUNK_MISSING, "it was none before");
+    transfers[0].target[5] ^= 1;
+    uci_recv_op_chunk_torn(op, 0, transfers[0].target, op->chunk.size);
+    cr_expect_eq(op->chunk.state[0], UCI_CHUNK_BAD);
+    cr_expect_eq(op->chunk.good, 0);
+    fake_net.hooks.fetch_time = NULL;
+    for (i = 0; i < 2; ++i) {
+        finish(&transfers[i], LENGTH);
+    }
+    expect_idle();
     end();
 }
 

@@ -115,6 +115,22 @@ Test(close, a_bye_that_does_not_come)
     net_nodes[0].ep = NULL;
 }
 
+/* It has failed before its LEAVE was heard: nobody is there who would say BYE */
+Test(close, a_bye_of_who_has_failed)
+{
+    uci_peer_t *peer          = net_nodes[0].ep->peer;
+    const uint64_t report[2]  = {0};
+    const uci_am_hdr_t leave  = {.type = UCI_AM_LEAVE};
+    ucp_request_param_t param = {.op_attr_mask = 0};
+
+    net_clock = 1000000000000ul;
+    uci_conversation_fail(&peer->conversation, UCS_ERR_CONNECTION_RESET);
+    take(peer, &leave, report, sizeof(report));
+    cr_expect(!UCS_PTR_IS_PTR(uci_ep_close(net_nodes[0].ep, &param)), "it waits for a BYE");
+    net_clock       = 0;
+    net_nodes[0].ep = NULL;
+}
+
 /* Nothing is missing, and it was us who asked: to say so would take a new connection too. Who asks himself is told: his log waits for it */
 Test(close, an_answer_to_who_has_closed)
 {
