@@ -177,7 +177,8 @@ static void active_message(size_t length)
         turn();
     }
     if (am_descriptor != NULL) {
-        status = finish(ucp_am_recv_data_nbx(sides[1].worker, am_descriptor, into, length, &none), sides[1].worker, false);
+        status = finish(ucp_am_recv_data_nbx(sides[1].worker, am_descriptor, into, length, &none), sides[1].worker,
+                        false);
         if (status != UCS_OK) {
             refuse(status);
             am_came = false;
@@ -225,7 +226,8 @@ static void one_sided(size_t length)
     }
     doing = "a put";
     fill(length, 3);
-    status = finish(ucp_put_nbx(sides[0].ep, from, length, (uint64_t)(uintptr_t)into, key, &none), sides[0].worker, false);
+    status = finish(ucp_put_nbx(sides[0].ep, from, length, (uint64_t)(uintptr_t)into, key, &none), sides[0].worker,
+                    false);
     if (status == UCS_OK) {
         status = finish(ucp_ep_flush_nbx(sides[0].ep, &none), sides[0].worker, false);
     }
@@ -238,7 +240,8 @@ static void one_sided(size_t length)
     fill(length, 4);
     memcpy(into, from, length);
     memset(from, 0x66, length);
-    status = finish(ucp_get_nbx(sides[0].ep, from, length, (uint64_t)(uintptr_t)into, key, &none), sides[0].worker, false);
+    status = finish(ucp_get_nbx(sides[0].ep, from, length, (uint64_t)(uintptr_t)into, key, &none), sides[0].worker,
+                    false);
     if (status == UCS_OK) {
         compare(length);
     }
@@ -254,7 +257,7 @@ unmap:
 
 static void stream(size_t length)
 {
-    ucp_request_param_t all = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_STREAM_RECV_FLAG_WAITALL};
+    ucp_request_param_t all  = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_STREAM_RECV_FLAG_WAITALL};
     ucp_request_param_t none = {0};
     ucs_status_ptr_t send, recv;
     size_t got;
@@ -278,12 +281,11 @@ static void stream(size_t length)
 
 static bool open_side(side_t *side)
 {
-    ucp_params_t params = {.field_mask = UCP_PARAM_FIELD_FEATURES,
-                           .features = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_STREAM};
-    ucp_worker_params_t worker = {0};
-    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB,
-                                      .id         = 3,
-                                      .cb         = am_handler};
+    ucp_params_t params            = {.field_mask = UCP_PARAM_FIELD_FEATURES,
+                                      .features   = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA | UCP_FEATURE_STREAM};
+    ucp_worker_params_t worker     = {0};
+    ucp_am_handler_param_t handler = {
+            .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB, .id = 3, .cb = am_handler};
     ucs_status_t status;
 
     doing  = "making a context";
@@ -329,7 +331,7 @@ static bool connect_to(side_t *side, const side_t *other)
 
 static void close_all(void)
 {
-    ucp_request_param_t param = {0};
+    ucp_request_param_t param    = {0};
     ucs_status_ptr_t requests[2] = {NULL, NULL};
     int i;
 
@@ -359,7 +361,7 @@ static void close_all(void)
 int main(int argc, char **argv)
 {
     static const size_t sizes[] = {8, 3000, 20000, 300000, LARGE};
-    int rounds = (argc > 1) ? atoi(argv[1]) : 1, round;
+    int rounds                  = (argc > 1) ? atoi(argv[1]) : 1, round;
     size_t i;
 
     from = malloc(LARGE);

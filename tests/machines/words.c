@@ -46,8 +46,8 @@ int main(int argc, char **argv)
             out[i] = ((uint64_t)round << 32) + ((uint64_t)rank << 31) + (uint64_t)i;
             in[i]  = 0;
         }
-        MPI_Sendrecv(out, length, MPI_UINT64_T, 1 - rank, round, in, length, MPI_UINT64_T, 1 - rank, round, MPI_COMM_WORLD,
-                     MPI_STATUS_IGNORE);
+        MPI_Sendrecv(out, length, MPI_UINT64_T, 1 - rank, round, in, length, MPI_UINT64_T, 1 - rank, round,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (i = 0; i < length; ++i) {
             wrong += in[i] != ((uint64_t)round << 32) + ((uint64_t)(1 - rank) << 31) + (uint64_t)i;
         }
