@@ -41,6 +41,7 @@ from uci_watcher import Watcher  # noqa: E402
 
 EXIT_FAILED = 125  # uci_run itself, as timeout(1) and env(1) do
 EXIT_NOT_FOUND = 127
+ENDING_S = 60  # for an mpirun that was told to end: Open MPI 4.1's has been seen to wait for itself in PMIx_server_finalize, for ever
 PATIENCE = 3  # seconds, for ranks that are being killed
 RUNS, RUN, KEPT = "uci-runs", re.compile(r"\d{8}-\d{6}-\d+"), 20
 TWIN = re.compile(r"twin\.\d")
@@ -187,9 +188,12 @@ def run_job(command, watcher=None):
         told.append(signal.Signals(number).name)
         if number == signal.SIGTERM:  # of an interrupt the terminal tells mpirun as well
             process.terminate()
+        signal.alarm(ENDING_S)
+    signal.signal(signal.SIGALRM, lambda *_: process.kill())
     signal.signal(signal.SIGINT, end_job)
     signal.signal(signal.SIGTERM, end_job)
     status = wait_for(process, watcher)
+    signal.alarm(0)
     if told:  # mpirun ends as it likes, then
         return 128 + signal.Signals[told[0]], told[0]
     return 128 - status if status < 0 else status, ""
