@@ -57,7 +57,7 @@ static bool uci_mpi_contents_alloc(uci_mpi_contents_t *contents, size_t addresse
     return (contents->integers != NULL) && (contents->addresses != NULL) && (contents->types != NULL);
 }
 
-static bool uci_mpi_is_named(MPI_Datatype datatype)
+bool uci_mpi_is_named(MPI_Datatype datatype)
 {
     int integers, addresses, types, combiner = MPI_COMBINER_NAMED;
 

@@ -29,6 +29,9 @@ extern unsigned uci_mpi_freed;
 /** To be called once, before anything else here, after MPI_Init. @return whether it is possible. */
 int uci_mpi_datatype_init(void);
 
+/** Is it predefined? Then it is never freed, and can't have an attribute in every MPI. */
+bool uci_mpi_is_named(MPI_Datatype datatype);
+
 /** The same as uci_mpi_datatype(), of one that this thread's table does not tell. */
 const uci_mpi_seen_t *uci_mpi_datatype_slow(MPI_Datatype datatype);
 

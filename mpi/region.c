@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "datatype.h"
+
 struct uci_mpi_layout {
     unsigned references;
     size_t count, room;
@@ -147,18 +149,18 @@ static void uci_mpi_layout_fill(uci_mpi_layout_t *layout, MPI_Datatype type)
     free(packed);
 }
 
-/* @return that of one element, for uci_mpi_layout_release(); NULL: no memory. Types that are predefined can't have an attribute in every MPI */
+/* @return that of one element, for uci_mpi_layout_release(); NULL: no memory */
 static uci_mpi_layout_t *uci_mpi_layout_of_type(MPI_Datatype type)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int found = 0, integers, addresses, types, combiner = MPI_COMBINER_NAMED;
     uci_mpi_layout_t *layout;
+    bool is_kept;
+    int found = 0;
     void *value;
 
     pthread_once(&once, uci_mpi_layout_make_keyval);
-    PMPI_Type_get_envelope(type, &integers, &addresses, &types, &combiner);
-    if ((combiner != MPI_COMBINER_NAMED) && (uci_mpi_layout_keyval != MPI_KEYVAL_INVALID) &&
-        (PMPI_Type_get_attr(type, uci_mpi_layout_keyval, &value, &found) == MPI_SUCCESS) && found) {
+    is_kept = (uci_mpi_layout_keyval != MPI_KEYVAL_INVALID) && !uci_mpi_is_named(type);
+    if (is_kept && (PMPI_Type_get_attr(type, uci_mpi_layout_keyval, &value, &found) == MPI_SUCCESS) && found) {
         return uci_mpi_layout_hold(value);
     }
     layout = uci_mpi_layout_alloc();
@@ -166,8 +168,7 @@ static uci_mpi_layout_t *uci_mpi_layout_of_type(MPI_Datatype type)
         return NULL;
     }
     uci_mpi_layout_fill(layout, type);
-    if ((combiner != MPI_COMBINER_NAMED) && (uci_mpi_layout_keyval != MPI_KEYVAL_INVALID) &&
-        (PMPI_Type_set_attr(type, uci_mpi_layout_keyval, layout) == MPI_SUCCESS)) {
+    if (is_kept && (PMPI_Type_set_attr(type, uci_mpi_layout_keyval, layout) == MPI_SUCCESS)) {
         uci_mpi_layout_hold(layout);
     }
     return layout;

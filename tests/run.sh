@@ -56,7 +56,7 @@ suites=(
     "fresh      - 20min README's two commands, in both orders, on a minimal Debian in root folders (root, network)"
     "packages   - 15min Debian packages built, judged by lintian, installed and used in root folders; RPMs built (root, network); two builds of a commit are the same bytes"
     "programs   - 10min programs from Debian, unmodified: NetPIPE, LAMMPS, UCX's examples and ucx_perftest; plain, with UCI, with faults"
-    "endings    - 30min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
+    "endings    - 15min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
     "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
     "machines   - 7min no memory at each allocation, little room in /dev/shm, signals, a rank that is stopped"

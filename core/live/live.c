@@ -266,12 +266,28 @@ static uci_status_t uci_live_make(const char *where, const char *const *names, u
     return status;
 }
 
+/* @return the latest file of this process's name in the folder is @a file_p */
+static bool uci_live_read_latest(int folder_fd, const char *host, uint32_t pid, uci_live_file_t *file_p)
+{
+    char name[NAME_MAX];
+    const char *reason;
+    unsigned i;
+
+    for (i = UCI_LIVE_NAMES_TRIED; i-- > 0;) {
+        uci_live_name(name, sizeof(name), host, pid, i);
+        if (uci_live_file_read(folder_fd, name, file_p, &reason) == UCI_OK) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool uci_live_find_peer(const char *host, uint32_t pid, char *text, size_t size)
 {
-    char folder[PATH_MAX], name[NAME_MAX];
-    uci_live_file_t file = {.data = NULL};
-    const char *reason;
-    int fd, i;
+    char folder[PATH_MAX];
+    uci_live_file_t file;
+    bool found;
+    int fd;
 
     if (!uci_live_is_open() || (strchr(host, '/') != NULL)) {
         return false;
@@ -279,21 +295,16 @@ bool uci_live_find_peer(const char *host, uint32_t pid, char *text, size_t size)
     snprintf(folder, sizeof(folder), "%s", uci_live.path);
     *strrchr(folder, '/') = '\0';
     fd                    = uci_live_folder_open(folder, false, 0);
-    for (i = UCI_LIVE_NAMES_TRIED - 1; (fd >= 0) && (file.data == NULL) && (i >= 0); --i) { /* the latest of its name */
-        uci_live_name(name, sizeof(name), host, pid, (unsigned)i);
-        if (uci_live_file_read(fd, name, &file, &reason) != UCI_OK) {
-            file.data = NULL;
-        }
-    }
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (file.data == NULL) {
+    if (fd < 0) {
         return false;
     }
-    uci_live_file_describe(&file, text, size);
-    uci_live_file_cleanup(&file);
-    return true;
+    found = uci_live_read_latest(fd, host, pid, &file);
+    close(fd);
+    if (found) {
+        uci_live_file_describe(&file, text, size);
+        uci_live_file_cleanup(&file);
+    }
+    return found;
 }
 
 static void uci_live_watch_forks(void)

@@ -253,10 +253,12 @@ bool uci_live_file_is_name(const char *name)
 void uci_live_file_describe(const uci_live_file_t *file, char *text, size_t size)
 {
     const uci_live_header_t *header = file->header;
-    bool is_told                    = header->header_size >= sizeof(*header);
 
-    snprintf(text, size, "UCI %s%s%s%s%s%s", header->uci_version, is_told ? " (" : "", is_told ? header->revision : "",
-             is_told ? ")" : "", is_told ? " of " : "", is_told ? header->library : "");
+    if (header->header_size >= sizeof(*header)) {
+        snprintf(text, size, "UCI %s (%s) of %s", header->uci_version, header->revision, header->library);
+    } else {
+        snprintf(text, size, "UCI %s", header->uci_version);
+    }
 }
 
 const char *uci_live_file_name(const uci_live_file_t *file, unsigned i)

@@ -3,9 +3,9 @@
  * Preloaded: a signal every millisecond, whose handler asks for no restart of system calls. INTERRUPTS_COUNT names a file for their number.
  */
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <sys/time.h>
+
+#include "count.h"
 
 static volatile unsigned long interrupts;
 
@@ -25,11 +25,5 @@ __attribute__((constructor)) static void begin(void)
 
 __attribute__((destructor)) static void end(void)
 {
-    const char *path = getenv("INTERRUPTS_COUNT");
-    FILE *file       = (path != NULL) ? fopen(path, "w") : NULL;
-
-    if (file != NULL) {
-        fprintf(file, "%lu\n", interrupts);
-        fclose(file);
-    }
+    write_count("INTERRUPTS_COUNT", interrupts);
 }

@@ -7,10 +7,11 @@
 #include <errno.h>
 #include <link.h>
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#include "count.h"
 
 static unsigned long scarce_at, scarce_count;
 static int scarce_goes_on, scarce_is_ready;
@@ -53,13 +54,7 @@ __attribute__((constructor(101))) static void scarce_init(void)
 
 __attribute__((destructor)) static void scarce_write(void)
 {
-    const char *path = getenv("SCARCE_COUNT");
-    FILE *file       = (path != NULL) ? fopen(path, "w") : NULL;
-
-    if (file != NULL) {
-        fprintf(file, "%lu\n", scarce_count);
-        fclose(file);
-    }
+    write_count("SCARCE_COUNT", scarce_count);
 }
 
 static int scarce_fails(void *caller)

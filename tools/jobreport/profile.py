@@ -45,12 +45,15 @@ def calls_of(process):
 
 def paths_of(sums):
     """(path, messages, bytes) for each way that messages took; bytes are None where a library has not counted them."""
-    counted = "rendezvous_bytes" in sums
-    large = [(path, sums[f"{path}_messages"], sums[f"{path}_bytes"] if counted else None) for path in PATHS]
-    stream = [max(sums[f"rendezvous_{what}"] - sum(row[column] for row in large), 0) if what == "messages" or counted else None
-              for column, what in enumerate(("messages", "bytes"), 1)]
-    frames = max(sums["bytes_sent"] - sums["rendezvous_bytes"], 0) if counted else None
-    return [("in one frame", sums["eager_messages"], frames), *large, ("stream", *stream)]
+    messages = split(sums["eager_messages"], sums, "messages")
+    number = split(sums["bytes_sent"] - sums["rendezvous_bytes"], sums, "bytes") if "rendezvous_bytes" in sums else [None] * len(messages)
+    return list(zip(("in one frame", *PATHS, "stream"), messages, number))
+
+
+def split(frames, sums, what):
+    """By path: those in one frame, and of the others what streams is the rest."""
+    large = [sums[f"{path}_{what}"] for path in PATHS]
+    return [max(frames, 0), *large, max(sums[f"rendezvous_{what}"] - sum(large), 0)]
 
 
 def span_of(process):

@@ -240,8 +240,8 @@ def parse_arguments():
     parser.add_argument("--signatures", choices=("off", "p2p", "all"), help="compare the types of what is sent and received, point to point (p2p, as "
                         "--signatures alone says): 4 x MPI_INT may not be received as 2 x MPI_DOUBLE; with =all, collectives too: which it is, its "
                         "root, operation, counts and types")
-    parser.add_argument("--debug", dest="debug", action="store_const", const="on", help="look for what the program does wrong: types and collectives that do not match, buffers that "
-                        "overlap or are changed while they are sent, messages that are longer than their receives, requests that are never completed, and, "
+    parser.add_argument("--debug", action="store_const", const="on", help="look for what the program does wrong: types and collectives that do not match, "
+                        "buffers that overlap or are changed while they are sent, messages that are longer than their receives, requests that are never completed, and, "
                         "when nothing moves any more, who waits for whom; costs time (uci_run(1))")
     parser.add_argument("--debug=unbuffered", dest="debug", action="store_const", const="unbuffered", help="the same, and each standard send (MPI_Send, "
                         "MPI_Isend) waits for its receive, as MPI may: a program that runs because an MPI has buffers hangs, and it is told where")
