@@ -18,6 +18,8 @@
 /* This thread's entry in the file; NULL: not taken yet, or there was none left */
 static __thread uci_calls_thread_t *uci_mpi_thread;
 static __thread bool uci_mpi_thread_is_known;
+bool uci_mpi_is_unbuffered;
+
 static __thread const uci_mpi_call_t *uci_mpi_call_now; /* what this thread is in */
 
 static uci_calls_thread_t *uci_mpi_thread_get(void)
@@ -328,6 +330,7 @@ void uci_mpi_calls_init(void)
     if (!uci_calls_open(path, rank, size, ops->checks)) {
         return;
     }
+    uci_mpi_is_unbuffered = ops->unbuffered;
     (void)uci_mpi_comms_find(MPI_COMM_WORLD); /* whom ranks are of others must be known, whatever is called first */
     if (ops->checks) {
         uci_mpi_calls_watch_errors(MPI_COMM_WORLD);

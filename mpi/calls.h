@@ -68,8 +68,8 @@ typedef struct uci_mpi_call {
 /** Are calls watched? */
 #define uci_mpi_watches() uci_unlikely(uci_calls != NULL)
 
-/** Does each standard send wait for its receive (UCI_CHECK_CALLS=unbuffered)? */
-#define uci_mpi_is_unbuffered() (uci_mpi_watches() && (uci_calls->head.checks > 1))
+/** Does each standard send wait for its receive (UCI_UNBUFFERED)? */
+extern bool uci_mpi_is_unbuffered;
 
 /** In a wrapper: what follows says what it is (members of uci_mpi_call_t). To be ended by UCI_MPI_LEAVE(). */
 #define UCI_MPI_ENTER(_call, _name, ...) \

@@ -28,14 +28,14 @@ uint64_t uci_calls_now(void)
     return ((uint64_t)now.tv_sec * 1000000000ul) + (uint64_t)now.tv_nsec;
 }
 
-static void uci_calls_fill_head(uci_calls_head_t *head, int rank, unsigned size, int checks)
+static void uci_calls_fill_head(uci_calls_head_t *head, int rank, unsigned size, bool checks)
 {
     head->layout   = UCI_CALLS_LAYOUT;
     head->pid      = (uint32_t)getpid();
     head->rank     = rank;
     head->size     = size;
     head->begun_ns = uci_calls_now();
-    head->checks   = (uint32_t)checks;
+    head->checks   = checks;
     head->peers    = uci_min(size, UCI_CALLS_PEERS);
     snprintf(head->host, sizeof(head->host), "%s", uci_process_host());
     memcpy(head->magic, "UCICALLS", sizeof(head->magic));
@@ -56,7 +56,7 @@ static uci_calls_map_t *uci_calls_make(const char *path, size_t length)
     return (map != MAP_FAILED) ? map : NULL;
 }
 
-bool uci_calls_open(const char *path, int rank, int size, int checks)
+bool uci_calls_open(const char *path, int rank, int size, bool checks)
 {
     unsigned peers       = uci_min((unsigned)size, UCI_CALLS_PEERS);
     uci_calls_map_t *map = uci_calls_make(path, sizeof(*map) + (peers * sizeof(map->peers[0])));

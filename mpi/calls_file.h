@@ -106,7 +106,7 @@ typedef struct uci_calls_map {
 extern uci_calls_map_t *uci_calls;
 
 /** Make it. @return whether that was possible; else it was said why. */
-bool uci_calls_open(const char *path, int rank, int size, int checks);
+bool uci_calls_open(const char *path, int rank, int size, bool checks);
 
 /** @return the place of an entry that is taken, of @a limit; UCI_CALLS_NONE: there is none left, which is counted. Thread safe. */
 int uci_calls_take(uint32_t *used_p, uint32_t limit);

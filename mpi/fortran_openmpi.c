@@ -79,9 +79,9 @@ static const MPI_Fint uci_mpi_any_source = MPI_ANY_SOURCE, uci_mpi_any_tag = MPI
         } \
     }
 
-/* Standard sends may wait for their receives: with UCI_CHECK_CALLS=unbuffered they do */
+/* Standard sends may wait for their receives: with UCI_UNBUFFERED they do */
 #define UCI_MPI_FORTRAN_STANDARD(_synchronous, _standard) \
-    (uci_mpi_is_unbuffered() ? pmpi_##_synchronous##_ : pmpi_##_standard##_)
+    (uci_mpi_is_unbuffered ? pmpi_##_synchronous##_ : pmpi_##_standard##_)
 
 UCI_MPI_FORTRAN_SEND(ssend, pmpi_ssend_, "MPI_Ssend")
 UCI_MPI_FORTRAN_SEND(send, UCI_MPI_FORTRAN_STANDARD(ssend, send), "MPI_Send")

@@ -8,13 +8,13 @@
 #include "pending.h"
 #include "requests.h"
 
-/* Standard sends may wait for their receives: with UCI_CHECK_CALLS=unbuffered they do */
-#define PMPI_Send(...)        (uci_mpi_is_unbuffered() ? PMPI_Ssend : PMPI_Send)(__VA_ARGS__)
-#define PMPI_Isend(...)       (uci_mpi_is_unbuffered() ? PMPI_Issend : PMPI_Isend)(__VA_ARGS__)
-#define PMPI_Send_init(...)   (uci_mpi_is_unbuffered() ? PMPI_Ssend_init : PMPI_Send_init)(__VA_ARGS__)
-#define PMPI_Send_c(...)      (uci_mpi_is_unbuffered() ? PMPI_Ssend_c : PMPI_Send_c)(__VA_ARGS__)
-#define PMPI_Isend_c(...)     (uci_mpi_is_unbuffered() ? PMPI_Issend_c : PMPI_Isend_c)(__VA_ARGS__)
-#define PMPI_Send_init_c(...) (uci_mpi_is_unbuffered() ? PMPI_Ssend_init_c : PMPI_Send_init_c)(__VA_ARGS__)
+/* Standard sends may wait for their receives: with UCI_UNBUFFERED they do */
+#define PMPI_Send(...)        (uci_mpi_is_unbuffered ? PMPI_Ssend : PMPI_Send)(__VA_ARGS__)
+#define PMPI_Isend(...)       (uci_mpi_is_unbuffered ? PMPI_Issend : PMPI_Isend)(__VA_ARGS__)
+#define PMPI_Send_init(...)   (uci_mpi_is_unbuffered ? PMPI_Ssend_init : PMPI_Send_init)(__VA_ARGS__)
+#define PMPI_Send_c(...)      (uci_mpi_is_unbuffered ? PMPI_Ssend_c : PMPI_Send_c)(__VA_ARGS__)
+#define PMPI_Isend_c(...)     (uci_mpi_is_unbuffered ? PMPI_Issend_c : PMPI_Isend_c)(__VA_ARGS__)
+#define PMPI_Send_init_c(...) (uci_mpi_is_unbuffered ? PMPI_Ssend_init_c : PMPI_Send_init_c)(__VA_ARGS__)
 
 /* A function of MPI's: what its messages consist of (_next, which may use `sent` and `received`), what it is for who watches calls (_what), then itself */
 #define UCI_MPI_WRAP(_name, _params, _args, _what, _next) \

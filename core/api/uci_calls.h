@@ -18,7 +18,8 @@ extern "C" {
 typedef struct uci_calls_ops {
     size_t size;      /**< sizeof(uci_calls_ops_t) */
     const char *file; /**< UCI_CALLS: the file of a process, with %h, %p, %r and %% in it */
-    int checks; /**< UCI_CHECK_CALLS: buffers and requests are looked at, too; > 1: and standard sends wait for their receives */
+    int checks;       /**< UCI_CHECK_CALLS: buffers and requests are looked at, too */
+    int unbuffered;   /**< UCI_UNBUFFERED: standard sends wait for their receives */
 } uci_calls_ops_t;
 
 /**

@@ -49,11 +49,10 @@ typedef struct uci_setting_source {
 
 uci_settings_t uci_settings;
 
-const char *const uci_mode_names[]        = {"off", "detect", "repair", NULL};
-const char *const uci_check_calls_names[] = {"off", "on", "unbuffered", NULL};
-const char *const uci_on_error_names[]    = {"abort", "error", "log", NULL};
-const char *const uci_on_changed_names[]  = {"warn", "abort", NULL};
-const char *const uci_signatures_names[]  = {"off", "p2p", "all", NULL};
+const char *const uci_mode_names[]       = {"off", "detect", "repair", NULL};
+const char *const uci_on_error_names[]   = {"abort", "error", "log", NULL};
+const char *const uci_on_changed_names[] = {"warn", "abort", NULL};
+const char *const uci_signatures_names[] = {"off", "p2p", "all", NULL};
 
 static const char *const uci_settings_on_mismatch_names[] = {"continue", "pause", NULL}; /* as uci_on_mismatch_t */
 static const char *const uci_settings_allreduce_names[]   = {"auto", "on", "off", NULL}; /* as uci_allreduce_t */
@@ -400,10 +399,13 @@ static const uci_setting_t uci_settings_table[] = {
         {"UCI_CHECK_CALLS", "off",
          "With UCI_CALLS: look at buffers and requests as well. Buffers of pending operations that overlap,\n"
          "buffers of sends that the program changes before they are complete (they are read twice), requests\n"
-         "that are never completed, and errors of MPI's are noted in that file. unbuffered: and each standard\n"
-         "send (MPI_Send, MPI_Isend, MPI_Send_init) waits for its receive, as MPI may: a program that\n"
-         "needs buffers hangs.",
-         "[off|on|unbuffered]", offsetof(uci_settings_t, check_calls), UCI_SETTING_ENUM(uci_check_calls_names)},
+         "that are never completed, and errors of MPI's are noted in that file.",
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, check_calls), UCI_SETTING_BOOL},
+
+        {"UCI_UNBUFFERED", "off",
+         "With UCI_CALLS: each standard send (MPI_Send, MPI_Isend, MPI_Send_init) waits for its receive, as\n"
+         "MPI may: a program that runs because an MPI has buffers hangs (uci_run --debug=unbuffered).",
+         "[off|on], or 0 or 1", offsetof(uci_settings_t, unbuffered), UCI_SETTING_BOOL},
 
         {"UCI_ALLREDUCE", "auto",
          "MPI_Allreduce by node, in processes that have a companion which does it (libuci_mpi): the ranks of\n"

@@ -24,13 +24,11 @@
 
 typedef enum { UCI_MODE_OFF, UCI_MODE_DETECT, UCI_MODE_REPAIR, UCI_MODE_LAST } uci_mode_t;
 typedef enum { UCI_ON_ERROR_ABORT, UCI_ON_ERROR_ERROR, UCI_ON_ERROR_LOG, UCI_ON_ERROR_LAST } uci_on_error_t;
-typedef enum { UCI_CHECK_CALLS_OFF, UCI_CHECK_CALLS_ON, UCI_CHECK_CALLS_UNBUFFERED } uci_check_calls_t;
 typedef enum { UCI_ON_CHANGED_WARN, UCI_ON_CHANGED_ABORT, UCI_ON_CHANGED_LAST } uci_on_changed_t;
 typedef enum { UCI_ON_MISMATCH_CONTINUE, UCI_ON_MISMATCH_PAUSE } uci_on_mismatch_t;
 
 /** Names by value, NULL-terminated. */
 extern const char *const uci_mode_names[];
-extern const char *const uci_check_calls_names[];
 extern const char *const uci_on_error_names[];
 extern const char *const uci_on_changed_names[];
 extern const char *const uci_signatures_names[]; /* as uci_signatures_t */
@@ -67,7 +65,8 @@ typedef struct uci_settings {
     unsigned signature_wait;        /**< UCI_SIGNATURE_WAIT: seconds; 0: never */
     uci_on_changed_t on_signature;  /**< UCI_ON_SIGNATURE=warn|abort */
     char *calls;                    /**< UCI_CALLS: "", or a pattern for uci_process_expand() */
-    uci_check_calls_t check_calls;  /**< UCI_CHECK_CALLS */
+    bool check_calls;               /**< UCI_CHECK_CALLS=off|on */
+    bool unbuffered;                /**< UCI_UNBUFFERED=off|on */
     uci_allreduce_t allreduce;      /**< UCI_ALLREDUCE=auto|on|off */
     bool check_sources;             /**< UCI_CHECK_SOURCES=off|on */
     uci_on_mismatch_t on_mismatch;  /**< UCI_ON_MISMATCH=continue|pause */

@@ -21,7 +21,8 @@ static const char *const names[] = {
         "UCI_CONNECT_WAIT", "UCI_LIVE",           "UCI_SYSLOG",     "UCI_TWINS",         "UCI_TWINS_MODE",
         "UCI_TWINS_WAIT",   "UCI_TWINS_LOG",      "UCI_TWINS_TIME", "UCI_TWINS_REPORT",  "UCI_SIGNATURES",
         "UCI_ON_SIGNATURE", "UCI_SIGNATURE_WAIT", "UCI_SEAL",       "UCI_SEAL_SCOPE",    "UCI_KEY_FILE",
-        "UCI_SEAL_CIPHER",  "UCI_SEAL_LIBRARY",   "UCI_ALLREDUCE",  "UCI_CALLS",         "UCI_CHECK_CALLS"};
+        "UCI_SEAL_CIPHER",  "UCI_SEAL_LIBRARY",   "UCI_ALLREDUCE",  "UCI_CALLS",         "UCI_CHECK_CALLS",
+        "UCI_UNBUFFERED"};
 
 /* No setting of the machine or of the user who runs the tests. */
 static void set_up(void)
@@ -372,6 +373,7 @@ Test(settings, bad_values_are_explained)
             {"UCI_EVENTS", "x%", "%h, %p, %r"},
             {"UCI_CALLS", "x%q", "%h, %p, %r"},
             {"UCI_CHECK_CALLS", "2", "[off|on], or 0 or 1"},
+            {"UCI_UNBUFFERED", "2", "[off|on], or 0 or 1"},
             {"UCI_MERKLE_ARITY", "1", "2 to 256"},
             {"UCI_MERKLE_ARITY", "257", "2 to 256"},
             {"UCI_MERKLE_ARITY", "-2", "2 to 256"},
@@ -554,6 +556,7 @@ static void check_round_trip(unsigned flags)
             {"UCI_CHECK_SOURCES", "on"},
             {"UCI_CALLS", "/tmp/%h"},
             {"UCI_CHECK_CALLS", "on"},
+            {"UCI_UNBUFFERED", "on"},
             {"UCI_TWINS", "/tmp/a,b,1/3"},
             {"UCI_TWINS_MODE", "correct"},
             {"UCI_TWINS_WAIT", "7"},

@@ -391,7 +391,7 @@ class Starter:
         elif not options.signatures and self.companion_for():
             variables.setdefault("UCI_SIGNATURES", "off")
         if options.debug:
-            variables |= {"UCI_CHECK_CALLS": options.debug, "UCI_CHECK_SOURCES": "on"}
+            variables |= {"UCI_CHECK_CALLS": "on", "UCI_CHECK_SOURCES": "on", "UCI_UNBUFFERED": "on" if options.debug == "unbuffered" else "off"}
         if options.seal:
             variables |= uci_key.variables_of(folder, options.seal, options.seal_scope, own)
         if options.allreduce:

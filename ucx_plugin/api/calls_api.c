@@ -20,7 +20,8 @@ UCI_EXPORT const uci_calls_ops_t *uci_calls_attach(unsigned version)
                  UCI_CALLS_VERSION);
         return NULL;
     }
-    ops.file   = uci_settings.calls;
-    ops.checks = (int)uci_settings.check_calls;
+    ops.file       = uci_settings.calls;
+    ops.checks     = uci_settings.check_calls;
+    ops.unbuffered = uci_settings.unbuffered;
     return &ops;
 }
