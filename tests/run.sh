@@ -59,7 +59,7 @@ suites=(
     "endings    - 15min 600 ways to end, drawn at random, and two processes that end at every step, in every way"
     "seals      - 30min the same, every attack by itself with many seeds, and on UCX's own headers"
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
-    "machines   - 7min no memory at each allocation, little room in /dev/shm, signals, a rank that is stopped"
+    "machines   - 14min no memory at each allocation, little room in /dev/shm, signals, a rank that is stopped"
     "marathon   - 10min random worlds and fuzzers for \$UCI_HOURS, also on many machines and in parts, and a page about them; tests/marathon/run_marathon.py --help"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, Threads"
     "campaign   - 17min faults of every kind, target and rate; then all attacks from outside, and all of twins under both MPIs"
