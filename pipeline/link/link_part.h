@@ -94,6 +94,7 @@ typedef struct uci_link_worker {
     uci_list_t watched;  /**< uci_peer_t that have not acknowledged all: see uci_link_look() */
     uci_list_t waiting;  /**< uci_peer_t whose mailbox is full */
     uci_list_t suspects; /**< uci_peer_t of which something is missing */
+    unsigned questions;  /**< synchronous frames that went to mailboxes since UCX had nothing for us */
     size_t log_bytes;    /**< in the frames of the logs, and in what large logs take themselves */
     size_t log_limit;
     uci_mailbox_t mailbox;

@@ -193,15 +193,30 @@ static uint64_t uci_link_seed_of(uci_frame_t *frame)
     return (hdr->mark == frame->peer->worker->uid) ? uci_link_am_seed(frame->peer) : hdr->mark;
 }
 
+static bool uci_link_is_question(uci_frame_t *frame)
+{
+    return uci_frame_kind(uci_frame_hdr(frame)->kind) == UCI_FRAME_SYNC;
+}
+
+/* Is it one too many? What has been taken may not have been heard yet */
+static bool uci_link_is_paced(uci_frame_t *frame)
+{
+    uci_peer_t *peer = frame->peer;
+
+    return uci_link_is_question(frame) && uci_link_is_ahead(peer) &&
+           (!uci_mailbox_heard(peer) || uci_link_is_ahead(peer));
+}
+
 static bool uci_link_post_mailbox(uci_frame_t *frame)
 {
     uci_peer_t *peer = frame->peer;
     uint64_t mark;
-    char *place = uci_link_box_place(peer, frame, &mark);
+    char *place = uci_link_is_paced(frame) ? NULL : uci_link_box_place(peer, frame, &mark);
 
     if (place == NULL) {
         return false;
     }
+    peer->worker->link.questions += uci_link_is_question(frame);
     uci_link_seal_again(frame, uci_link_seed_of(frame), mark, mark);
     if (uci_unlikely(uci_edge.post != NULL)) {
         uci_edge.post(frame, place, mark);
@@ -294,6 +309,20 @@ static unsigned uci_link_post_waiting(uci_peer_t *peer, bool by_am)
     return count;
 }
 
+/* By active message a synchronous one would not have its turn earlier. Who is told something by UCX in each turn has read what it was told long
+ * ago all the same */
+static bool uci_link_is_patient(uci_peer_t *peer)
+{
+    uci_frame_t *frame;
+
+    if (peer->log.wait_turns < UCI_LINK_WAIT_TURNS) {
+        return true;
+    }
+    uci_link_has_read(peer->worker);
+    frame = uci_link_next_waiting(peer);
+    return (frame != NULL) && uci_link_is_paced(frame);
+}
+
 unsigned uci_link_progress(uci_worker_t *worker)
 {
     unsigned posted, count = 0;
@@ -303,7 +332,7 @@ unsigned uci_link_progress(uci_worker_t *worker)
     uci_list_move(&worker->link.waiting, &todo);
     while (!uci_list_is_empty(&todo)) {
         peer   = uci_container_of(uci_list_requeue(&todo, &worker->link.waiting), uci_peer_t, log.waiting_link);
-        posted = uci_link_post_waiting(peer, !peer->box.mapped || (peer->log.wait_turns >= UCI_LINK_WAIT_TURNS));
+        posted = uci_link_post_waiting(peer, !peer->box.mapped || !uci_link_is_patient(peer));
         peer->log.wait_turns = (posted > 0) ? 0 : peer->log.wait_turns + 1;
         count += posted;
     }

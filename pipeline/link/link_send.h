@@ -58,6 +58,33 @@ UCI_INLINE char *uci_link_box_place(uci_peer_t *peer, const uci_frame_t *frame, 
     return uci_box_tx_place(&peer->box.tx, frame->total, mark_p);
 }
 
+/** Frames that may lie in a mailbox ahead of a synchronous one; and of these those that may go out until UCX has nothing for us. Each is answered
+ *  by an active message. UCX's queue over shared memory takes 128 to 256, and the rest waits for the answering side's progress, of which MPICH
+ *  makes none in MPI_Finalize, from 4.2 on. */
+#define UCI_LINK_QUESTIONS 64u
+
+UCI_INLINE bool uci_link_is_ahead(const uci_peer_t *peer)
+{
+    return (peer->tx.posted >= peer->tx.acked + UCI_LINK_QUESTIONS) ||
+           (peer->worker->link.questions >= UCI_LINK_QUESTIONS);
+}
+
+/** A synchronous frame is to be sent: it waits if it is one too many. */
+UCI_INLINE void uci_link_pace(uci_peer_t *peer)
+{
+    if (uci_link_is_ahead(peer)) {
+        peer->box.used = false; /* so that uci_link_send_other() decides */
+    } else {
+        ++peer->worker->link.questions;
+    }
+}
+
+/** UCX had nothing for us: what has been answered has been read. */
+UCI_INLINE void uci_link_has_read(uci_worker_t *worker)
+{
+    worker->link.questions = 0;
+}
+
 /**
  * Number, seal, log and send a frame whose payload has been written. A message to oneself is received, and answered, within the call.
  * @param what  uci_frame_what().  @param value  digest of the payload.

@@ -85,6 +85,7 @@ ucs_status_ptr_t uci_send_sync(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, 
     }
     op->state = UCI_SEND_WAIT_FIN;
     op->req   = req;
+    uci_link_pace(peer);
     UCI_STATS_INC(messages_sent);
     UCI_STATS_INC(eager_messages);
     UCI_STATS_ADD(bytes_sent, req->buffer.length);

@@ -263,11 +263,15 @@ UCI_INLINE unsigned uci_worker_progress_ucx(uci_worker_t *worker, ucp_worker_h u
         return 0;
     }
     count = uci_ucp.worker_progress(ucp);
-    if ((count == 0) && (worker->link.mailbox.count > 0) && (worker->link.mailbox.count == worker->peers.count) &&
+    if (count > 0) {
+        return count;
+    }
+    uci_link_has_read(worker);
+    if ((worker->link.mailbox.count > 0) && (worker->link.mailbox.count == worker->peers.count) &&
         ((worker->ops_active == 0) || uci_path_table_is_own(worker))) {
         worker->turn.ucx_rests = UCI_WORKER_UCX_RESTS;
     }
-    return count;
+    return 0;
 }
 
 /* UCX has its part each turn, but for some of those that find frames in the mailbox: then there will be another one at once */

@@ -1380,6 +1380,76 @@ Test(link_mailbox, frames_go_through_it)
     cr_expect(talk_counters(0)->frames_resent == 0);
 }
 
+static void start_more_sync(unsigned count)
+{
+    unsigned i;
+
+    for (i = 0; i < count; ++i) {
+        (void)talk_start_send(0, talk_sends_count + (8ul << 32), 8, true);
+    }
+}
+
+static void expect_more_sync(unsigned first, unsigned count)
+{
+    unsigned i;
+
+    finish();
+    expect_more(first, count, 8);
+    for (i = first; i < first + count; ++i) {
+        cr_expect(talk_sends[i].done && (talk_sends[i].status == UCS_OK), "send %u", i);
+    }
+    cr_expect(talk_counters(0)->frames_resent == 0);
+}
+
+/* UCX's queue over shared memory takes 128 answers or more. What finds no room waits for progress, which the answering side may never make again */
+Test(link_mailbox, answers_find_room)
+{
+    unsigned first = talk_sends_count, turn, i, most = 0;
+
+    recv_any(1, 1000);
+    start_more_sync(1000);
+    for (turn = 0; turn < 100; ++turn) {
+        for (i = 0; i < 10; ++i) {
+            net_turn(1);
+        }
+        most = uci_max(most, talk_count(0, UCI_AM_FIN));
+        net_turn(0);
+    }
+    cr_expect((most > 0) && (most <= 2 * UCI_LINK_QUESTIONS), "%u answers at once", most);
+    expect_more_sync(first, 1000);
+    cr_expect(uses_mailbox(0));
+}
+
+/* Those whose receives have not begun hold up nobody */
+Test(link_mailbox, answers_that_come_late)
+{
+    unsigned first = talk_sends_count;
+
+    start_more_sync(1000);
+    talk_turns(200, 0);
+    cr_expect(talk_peer(0, 1)->tx.posted == talk_peer(0, 1)->tx.next, "%lu of %lu",
+              (unsigned long)talk_peer(0, 1)->tx.posted, (unsigned long)talk_peer(0, 1)->tx.next);
+    cr_expect(talk_count_frames(1) == 0);
+    recv_any(1, 1000);
+    expect_more_sync(first, 1000);
+}
+
+/* Nor does it who has something from UCX in each turn */
+Test(link_mailbox, answers_among_others)
+{
+    unsigned first = talk_sends_count, turn;
+
+    recv_any(1, 300);
+    start_more_sync(300);
+    for (turn = 0; !talk_sends[first + 299].done && (turn < 20000); ++turn) {
+        uci_control_send_simple(talk_peer(1, 0), UCI_AM_ACK, 0, 0, 0);
+        net_turn(0);
+        net_turn(1);
+    }
+    cr_expect(talk_sends[first + 299].done);
+    expect_more_sync(first, 300);
+}
+
 Test(link_mailbox, all_sizes)
 {
     static const size_t lengths[] = {0, 1, 23, 24, 25, 87, 88, 89, 472, 473, 1000, 2048};
