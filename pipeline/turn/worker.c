@@ -251,6 +251,16 @@ static __attribute__((noinline)) unsigned uci_worker_progress_own(uci_worker_t *
     return count;
 }
 
+UCI_INLINE unsigned uci_worker_poll_ucx(uci_worker_t *worker, ucp_worker_h ucp)
+{
+    unsigned count = uci_ucp.worker_progress(ucp);
+
+    if (count == 0) {
+        uci_link_has_read(worker);
+    }
+    return count;
+}
+
 /* UCX's part of a turn that has found nothing: each, or one of four of those in which it has nothing to bring but a word now and then,
  * since all peers send by mailbox and no operation that UCX has a part in is under way. Polling is most of what some programs do (MPI_Test
  * for each update of hpcc's MPIRandomAccess), and an empty turn should not cost more than plain UCX's. */
@@ -262,16 +272,12 @@ UCI_INLINE unsigned uci_worker_progress_ucx(uci_worker_t *worker, ucp_worker_h u
         --worker->turn.ucx_rests;
         return 0;
     }
-    count = uci_ucp.worker_progress(ucp);
-    if (count > 0) {
-        return count;
-    }
-    uci_link_has_read(worker);
-    if ((worker->link.mailbox.count > 0) && (worker->link.mailbox.count == worker->peers.count) &&
+    count = uci_worker_poll_ucx(worker, ucp);
+    if ((count == 0) && (worker->link.mailbox.count > 0) && (worker->link.mailbox.count == worker->peers.count) &&
         ((worker->ops_active == 0) || uci_path_table_is_own(worker))) {
         worker->turn.ucx_rests = UCI_WORKER_UCX_RESTS;
     }
-    return 0;
+    return count;
 }
 
 /* UCX has its part each turn, but for some of those that find frames in the mailbox: then there will be another one at once */
@@ -286,7 +292,7 @@ UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
     if (count == 0) {
         count = uci_worker_progress_ucx(worker, ucp);
     } else if (uci_unlikely(uci_worker_is_turn(worker, UCI_WORKER_UCX_TURNS))) {
-        count += uci_ucp.worker_progress(ucp);
+        count += uci_worker_poll_ucx(worker, ucp);
     }
     if (uci_unlikely(worker->ops_active > 0)) {
         count += uci_worker_progress_own(worker);
