@@ -386,6 +386,62 @@ static void head_to_head(void)
     MPI_Recv(in, 1, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static void add(void *with, void *to, int *count, MPI_Datatype *type)
+{
+}
+
+/* Of six communicators, three groups, two types and two operations so many stay */
+static void make(int comms, int groups, int types, int ops)
+{
+    MPI_Comm comm;
+    MPI_Group group;
+    MPI_Datatype type;
+    MPI_Op op;
+    int i;
+
+    for (i = 0; i < 6; ++i) {
+        MPI_Comm_split(MPI_COMM_WORLD, (rank == 2) ? MPI_UNDEFINED : 1, 0, &comm);
+        if ((comm != MPI_COMM_NULL) && (i >= comms)) {
+            MPI_Comm_free(&comm);
+        }
+    }
+    for (i = 0; i < 3; ++i) {
+        MPI_Comm_group(MPI_COMM_WORLD, &group);
+        if (i >= groups) {
+            MPI_Group_free(&group);
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        MPI_Type_vector(3, 1, 2, MPI_DOUBLE, &type);
+        MPI_Type_commit(&type);
+        if (i >= types) {
+            MPI_Type_free(&type);
+        }
+        MPI_Op_create(add, 1, &op);
+        if (i >= ops) {
+            MPI_Op_free(&op);
+        }
+    }
+}
+
+static void kept(void)
+{
+    make(5, 2, 1, 1);
+}
+
+static void freed(void)
+{
+    MPI_Comm comm;
+    MPI_Group group, none;
+
+    make(0, 0, 0, 0);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_group(comm, &group);
+    MPI_Group_difference(group, group, &none); /* MPI_GROUP_EMPTY */
+    MPI_Group_free(&group);
+    MPI_Comm_disconnect(&comm);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -419,6 +475,8 @@ static const struct {
              {"computes", computes, 0},
              {"crosswise", crosswise, 0},
              {"any_of", any_of, 1},
+             {"kept", kept, 0},
+             {"freed", freed, 0},
              {"counted", counted, 0}};
 
 int main(int argc, char **argv)

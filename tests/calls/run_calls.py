@@ -47,6 +47,12 @@ WRONG = {
     "truncated_returns": [r"a message was longer than its receive, MPI_Recv at truncated_returns .*rank 1 has sent 4.688 KiB"],
     "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
 }
+# what is left, by the same rules
+LEFT = {
+    "kept": [r"of MPI_Comm_split at make \(cases.c:\d+\), kept .* 5 are not freed", r"of MPI_Comm_group at make .* 2 are not freed", r"of MPI_Type_vector at make .* 1 is not freed",
+             r"of MPI_Op_create at make .* 1 is not freed"],
+    "freed": [],
+}
 GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "not_changed", "finished", "nothing")
 # name: what must be among the lines about who waits
 HANGS = {
@@ -170,6 +176,16 @@ def check_misuse(runner, programs, program, words, ranks, patterns, *options):
     shutil.rmtree(folder)
 
 
+def check_left(runner, programs, name, patterns):
+    """What a program does not free; no rule of MPI's is broken."""
+    found, text, folder = runner.run(programs, "cases", [name], 3, "--debug")
+    expect_all(patterns, found["left"], text, only=True)
+    expect("exit status", found["exit_code"], 0)
+    if not all(re.search(r"^ {4}(left)? +.*" + pattern, text, re.MULTILINE) for pattern in patterns):
+        raise Failure(f"not in the summary\n{text}")
+    shutil.rmtree(folder)
+
+
 def check_hang(runner, programs, program, words, ranks, patterns, debug="--debug"):
     """One that does not."""
     found, text, folder = runner.run(programs, program, words, ranks, debug, "--still", "2", hangs=True)
@@ -225,6 +241,8 @@ def tests_of(runner, programs):
     """(name, what to call)."""
     for name, patterns in {**WRONG, **{name: [] for name in GOOD}}.items():
         yield f"{name}", lambda name=name, patterns=patterns: check_misuse(runner, programs, "cases", [name], 3, patterns)
+    for name, patterns in LEFT.items():
+        yield name, lambda name=name, patterns=patterns: check_left(runner, programs, name, patterns)
     for name, patterns in HANGS.items():
         yield f"hang: {name}", lambda name=name, patterns=patterns: check_hang(runner, programs, "cases", [name], 3, patterns)
     for name in RIGHT:
