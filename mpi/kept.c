@@ -1,62 +1,58 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "kept.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "util/json_writer.h"
 
-#define UCI_MPI_KEPT_BUCKETS 4096u      /* a power of two */
-#define UCI_MPI_KEPT_MAX     (1u << 20) /* handles: of any more is not told */
+#define UCI_MPI_KEPT_MAX (1u << 20) /* handles: of any more is not told */
 
 typedef struct uci_mpi_kept {
-    struct uci_mpi_kept *next; /* of its bucket */
-    uint64_t handle;
-    uci_mpi_kept_kind_t kind;
+    uci_mpi_handle_t handle;
     int place;
 } uci_mpi_kept_t;
 
-static pthread_mutex_t uci_mpi_kept_lock = PTHREAD_MUTEX_INITIALIZER;
-static uci_mpi_kept_t *uci_mpi_kept[UCI_MPI_KEPT_BUCKETS];
+static uci_mpi_handles_t uci_mpi_kept = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static unsigned uci_mpi_kept_count[UCI_CALLS_PLACES], uci_mpi_kept_all;
 
-static uci_mpi_kept_t **uci_mpi_kept_bucket(uci_mpi_kept_kind_t kind, uint64_t handle)
+/* Handles of two kinds may be the same number. The upper bits of one are all the same */
+static uint64_t uci_mpi_kept_number(uci_mpi_kept_kind_t kind, uint64_t handle)
 {
-    return &uci_mpi_kept[(((handle + kind) * 0x9e3779b97f4a7c15ul) >> 40) % UCI_MPI_KEPT_BUCKETS];
+    return (handle << 2) + kind;
 }
 
 void uci_mpi_kept_add(uci_mpi_kept_kind_t kind, uint64_t handle, int place)
 {
-    uci_mpi_kept_t **bucket = uci_mpi_kept_bucket(kind, handle), *kept = NULL;
+    uint64_t number      = uci_mpi_kept_number(kind, handle);
+    uci_mpi_kept_t *kept = NULL;
 
-    pthread_mutex_lock(&uci_mpi_kept_lock);
+    pthread_mutex_lock(&uci_mpi_kept.lock);
     if ((place != UCI_CALLS_NONE) && (uci_mpi_kept_all < UCI_MPI_KEPT_MAX)) {
         kept = malloc(sizeof(*kept));
     }
     if (kept != NULL) {
-        *kept   = (uci_mpi_kept_t){.next = *bucket, .handle = handle, .kind = kind, .place = place};
-        *bucket = kept;
+        kept->place = place;
+        uci_mpi_handles_put(uci_mpi_handles_find(&uci_mpi_kept, number), &kept->handle, number);
         ++uci_mpi_kept_count[place];
         ++uci_mpi_kept_all;
     }
-    pthread_mutex_unlock(&uci_mpi_kept_lock);
+    pthread_mutex_unlock(&uci_mpi_kept.lock);
 }
 
 void uci_mpi_kept_remove(uci_mpi_kept_kind_t kind, uint64_t handle)
 {
-    uci_mpi_kept_t **link = uci_mpi_kept_bucket(kind, handle), *kept;
+    uci_mpi_handle_t **link;
+    uci_mpi_kept_t *kept;
 
-    pthread_mutex_lock(&uci_mpi_kept_lock);
-    while ((*link != NULL) && (((*link)->kind != kind) || ((*link)->handle != handle))) {
-        link = &(*link)->next;
-    }
-    kept = *link;
+    pthread_mutex_lock(&uci_mpi_kept.lock);
+    link = uci_mpi_handles_find(&uci_mpi_kept, uci_mpi_kept_number(kind, handle));
+    kept = (uci_mpi_kept_t *)*link;
     if (kept != NULL) {
-        *link = kept->next;
+        uci_mpi_handles_take(link);
         --uci_mpi_kept_count[kept->place];
         --uci_mpi_kept_all;
     }
-    pthread_mutex_unlock(&uci_mpi_kept_lock);
+    pthread_mutex_unlock(&uci_mpi_kept.lock);
     free(kept);
 }
 
@@ -80,11 +76,11 @@ void uci_mpi_kept_finalize(void)
 {
     int place;
 
-    pthread_mutex_lock(&uci_mpi_kept_lock);
+    pthread_mutex_lock(&uci_mpi_kept.lock);
     for (place = 0; place < (int)UCI_CALLS_PLACES; ++place) {
         if (uci_mpi_kept_count[place] > 0) {
             uci_mpi_kept_tell(place, uci_mpi_kept_count[place]);
         }
     }
-    pthread_mutex_unlock(&uci_mpi_kept_lock);
+    pthread_mutex_unlock(&uci_mpi_kept.lock);
 }

@@ -13,12 +13,10 @@
 #include <mpi.h>
 
 #include "calls_file.h"
+#include "handles.h"
 
 /** Kinds of handles: two of different kinds may be the same number. */
 typedef enum { UCI_MPI_KEPT_COMM, UCI_MPI_KEPT_TYPE, UCI_MPI_KEPT_GROUP, UCI_MPI_KEPT_OP } uci_mpi_kept_kind_t;
-
-/** A handle as a number. */
-#define UCI_MPI_HANDLE(_handle) ((uint64_t)(uintptr_t)(_handle))
 
 /** It was made at @a place. Some MPIs give the same handle to several owners: it is freed as often as it was made. Thread safe, as all of these. */
 void uci_mpi_kept_add(uci_mpi_kept_kind_t kind, uint64_t handle, int place);
