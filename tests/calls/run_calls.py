@@ -188,7 +188,7 @@ def check_left(runner, programs, name, patterns):
 
 def check_hang(runner, programs, program, words, ranks, patterns, debug="--debug"):
     """One that does not."""
-    found, text, folder = runner.run(programs, program, words, ranks, debug, "--still", "2", hangs=True)
+    found, text, folder = runner.run(programs, program, words, ranks, debug, "--still", "1", hangs=True)
     while_it_ran = text[text.index("no rank has come"):text.index("UCI summary")].splitlines()
     expect_all(patterns, while_it_ran, text, only=False)
     expect_all(patterns, found["waits"], text, only=False)
