@@ -37,6 +37,8 @@ WRONG = {
     "overlap_collectives": [r"MPI_Iallreduce at overlap_collectives .* writes 40 bytes that MPI_Ibcast at overlap_collectives .* still reads",
                             r"MPI_Iallreduce at overlap_collectives .* writes 40 bytes that MPI_Ibcast at overlap_collectives .* still writes"],
     "overlap_parts": [r"MPI_Isend at overlap_parts .* sends from 8 bytes that MPI_Iallgatherv at overlap_parts .* still writes"],
+    "overlap_neighbours": [r"MPI_Ineighbor_alltoallw at talk_to_neighbours .* writes 16 bytes that MPI_Irecv at talk_to_neighbours .* still receives into"],
+    "overlap_groups": [r"MPI_Iallgather at talk_to_group .* writes 8 bytes that MPI_Irecv at talk_to_group .* still receives into"],
     "overlap_persistent": [r"MPI_Isend at isend .* sends from 4.688 KiB that MPI_Recv_init at overlap_persistent .* still receives into"],
     "changed": [r"the buffer of MPI_Isend at isend .*changed .*\(4.688 KiB\) was changed by the program before the send was complete; for instance rank 0 to rank 1, tag 1"],
     "changed_vector": [r"the buffer of MPI_Isend at changed_vector .*\(80 bytes\) was changed"],
@@ -53,7 +55,7 @@ LEFT = {
              r"of MPI_Op_create at make .* 1 is not freed"],
     "freed": [],
 }
-GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "not_changed", "finished", "nothing")
+GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "no_overlap_of_neighbours", "no_overlap_of_groups", "not_changed", "finished", "nothing")
 # name: what must be among the lines about who waits
 HANGS = {
     "both_receive": [r"rank 0: MPI_Recv at both_receive \(cases.c:\d+\), main .*, from rank 1, tag 7, for \d+ s", r"a deadlock: rank 0 waits for rank 1, which waits for rank 0",
@@ -216,7 +218,7 @@ def check_profile(runner, programs):
     model = json.loads(subprocess.run([runner.report, "--json", folder / "job"], check=True, stdout=subprocess.PIPE).stdout)
     profile = model["calls"]["profile"]
     rows = {row["call"]: row for row in profile["rows"]}
-    for call, count, number in (("MPI_Sendrecv", 30, 30 * 1000), ("MPI_Bcast", 15, 5 * 800), ("MPI_Alltoall", 3, 3 * 3 * 80), ("MPI_Barrier", 3, 0)):
+    for call, count, number in (("MPI_Sendrecv", 30, 30 * 1000), ("MPI_Bcast", 15, 5 * 800), ("MPI_Alltoall", 3, 3 * 3 * 80), ("MPI_Neighbor_alltoall", 3, 4 * 80), ("MPI_Barrier", 3, 0)):
         expect(f"calls of {call}", rows[call]["count"], count)
         expect(f"bytes of {call}", rows[call]["bytes"], number)
         expect(f"ranks of {call}", rows[call]["ranks"], 3)
