@@ -56,7 +56,7 @@ class Misuse:
     def left(self):
         """The same of what was made and not freed, which nobody forbids: most first."""
         found = sorted(self.kept.items(), key=lambda item: -item[1][0])
-        return [(f"of {place} {count(most)} {'is' if most == 1 else 'are'} not freed at the end", ranks_of(ranks)) for place, (most, ranks) in found[:LIMIT]]
+        return [(f"{count(most)} made by {place} {'is' if most == 1 else 'are'} not freed at the end", ranks_of(ranks)) for place, (most, ranks) in found[:LIMIT]]
 
     def finding(self):
         """[(level, sentence)] for the verdict."""
