@@ -9,6 +9,7 @@
 
 #include "attach.h"
 #include "comms.h"
+#include "kept.h"
 #include "pending.h"
 #include "places.h"
 #include "uci_calls.h"
@@ -344,5 +345,6 @@ void uci_mpi_calls_finalize(void)
         return;
     }
     uci_mpi_pending_finalize();
+    uci_mpi_kept_finalize();
     uci_calls->head.ended_ns = uci_calls_now();
 }

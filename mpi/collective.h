@@ -40,6 +40,7 @@ typedef struct uci_mpi_side {
     const MPI_Aint *displs_c;
 #endif
     const int *displs; /**< where each part is, in extents of `type`; in bytes, if there are `types`. NULL: not told */
+    const MPI_Aint *displs_bytes; /**< the same, in bytes */
     MPI_Datatype type;
     const MPI_Datatype *types;     /**< NULL: `type` for all */
     const MPI_Fint *types_fortran; /**< likewise, as Fortran knows them */

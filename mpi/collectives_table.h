@@ -18,6 +18,7 @@
 #define V_ONE(...) {UCI_MPI_ONE(__VA_ARGS__)}
 #define V_MANY(...) {UCI_MPI_MANY(__VA_ARGS__)}
 #define V_TYPES(...) {UCI_MPI_TYPES(__VA_ARGS__)}
+#define V_TYPES_BYTES(_counts, _displs, _types) {UCI_MPI_TYPES(_counts, NULL, _types), .displs_bytes = (_displs)}
 #define V_ONE_AT(_buf, ...) {UCI_MPI_AT(_buf), UCI_MPI_ONE(__VA_ARGS__)}
 #define V_MANY_AT(_buf, ...) {UCI_MPI_AT(_buf), UCI_MPI_MANY(__VA_ARGS__)}
 #define V_TYPES_AT(_buf, ...) {UCI_MPI_AT(_buf), UCI_MPI_TYPES(__VA_ARGS__)}
@@ -89,23 +90,23 @@ UCI_MPI_COLLECTIVE(Reduce_scatter_block, reduce_scatter_block,
 UCI_MPI_COLLECTIVE(Neighbor_allgather, neighbor_allgather,
     (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_COMM(comm)),
     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_ONE(sendcount, sendtype), .recv = V_ONE(recvcount, recvtype))
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_BUFFERS, UCI_MPI_ROOTLESS, .send = V_ONE(sendcount, sendtype), .recv = V_ONE(recvcount, recvtype))
 UCI_MPI_COLLECTIVE(Neighbor_allgatherv, neighbor_allgatherv,
     (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNTS(recvcounts), P_DISPLS(displs), P_TYPE(recvtype), P_COMM(comm)),
     (sendbuf, sendcount, sendtype, recvbuf, recvcounts, displs, recvtype, comm),
-    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_ONE(sendcount, sendtype), .recv = V_MANY(recvcounts, NULL, recvtype))
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_BUFFERS, UCI_MPI_ROOTLESS, .send = V_ONE(sendcount, sendtype), .recv = V_MANY(recvcounts, displs, recvtype))
 UCI_MPI_COLLECTIVE(Neighbor_alltoall, neighbor_alltoall,
     (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_COMM(comm)),
     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, comm),
-    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_ONE(sendcount, sendtype), .recv = V_ONE(recvcount, recvtype))
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_BUFFERS, UCI_MPI_ROOTLESS, .send = V_ONE(sendcount, sendtype), .recv = V_ONE(recvcount, recvtype))
 UCI_MPI_COLLECTIVE(Neighbor_alltoallv, neighbor_alltoallv,
     (P_IN(sendbuf), P_COUNTS(sendcounts), P_DISPLS(sdispls), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNTS(recvcounts), P_DISPLS(rdispls), P_TYPE(recvtype), P_COMM(comm)),
     (sendbuf, sendcounts, sdispls, sendtype, recvbuf, recvcounts, rdispls, recvtype, comm),
-    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_MANY(sendcounts, NULL, sendtype), .recv = V_MANY(recvcounts, NULL, recvtype))
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_BUFFERS, UCI_MPI_ROOTLESS, .send = V_MANY(sendcounts, sdispls, sendtype), .recv = V_MANY(recvcounts, rdispls, recvtype))
 UCI_MPI_COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw,
     (P_IN(sendbuf), P_COUNTS(sendcounts), P_BYTES(sdispls), P_TYPES(sendtypes), P_OUT(recvbuf), P_COUNTS(recvcounts), P_BYTES(rdispls), P_TYPES(recvtypes), P_COMM(comm)),
     (sendbuf, sendcounts, sdispls, sendtypes, recvbuf, recvcounts, rdispls, recvtypes, comm),
-    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_ROOTLESS, .send = V_TYPES(sendcounts, NULL, sendtypes), .recv = V_TYPES(recvcounts, NULL, recvtypes))
+    .flow = UCI_MPI_NEIGHBOURS, UCI_MPI_BUFFERS, UCI_MPI_ROOTLESS, .send = V_TYPES_BYTES(sendcounts, sdispls, sendtypes), .recv = V_TYPES_BYTES(recvcounts, rdispls, recvtypes))
 
 #undef UCI_MPI_COLLECTIVE
 #undef UCI_MPI_ROOTLESS
@@ -118,4 +119,5 @@ UCI_MPI_COLLECTIVE(Neighbor_alltoallw, neighbor_alltoallw,
 #undef V_ONE_AT
 #undef V_MANY_AT
 #undef V_TYPES_AT
+#undef V_TYPES_BYTES
 /* clang-format on */

@@ -32,16 +32,6 @@ UCI_MPI_WATCH(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status), (
               .comm = comm, .recv = UCI_MPI_PROBED)
 UCI_MPI_WATCH(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
               (source, tag, comm, message, status), .comm = comm, .recv = UCI_MPI_PROBED)
-UCI_MPI_WATCH_ALL(Comm_dup, (MPI_Comm comm, MPI_Comm *newcomm), (comm, newcomm))
-UCI_MPI_WATCH_ALL(Comm_dup_with_info, (MPI_Comm comm, MPI_Info info, MPI_Comm *newcomm), (comm, info, newcomm))
-UCI_MPI_WATCH_ALL(Comm_create, (MPI_Comm comm, MPI_Group group, MPI_Comm *newcomm), (comm, group, newcomm))
-UCI_MPI_WATCH_ALL(Comm_split, (MPI_Comm comm, int color, int key, MPI_Comm *newcomm), (comm, color, key, newcomm))
-UCI_MPI_WATCH_ALL(Comm_split_type, (MPI_Comm comm, int split_type, int key, MPI_Info info, MPI_Comm *newcomm),
-                  (comm, split_type, key, info, newcomm))
-UCI_MPI_WATCH_ALL(Cart_create,
-                  (MPI_Comm comm, int ndims, const int dims[], const int periods[], int reorder, MPI_Comm *newcomm),
-                  (comm, ndims, dims, periods, reorder, newcomm))
-UCI_MPI_WATCH_ALL(Intercomm_merge, (MPI_Comm comm, int high, MPI_Comm *newcomm), (comm, high, newcomm))
 UCI_MPI_WATCH_ALL(Win_create, (void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
                   (base, size, disp_unit, info, comm, win))
 UCI_MPI_WATCH_ALL(Win_allocate, (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),

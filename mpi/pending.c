@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "pending.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "comms.h"
 #include "digest/digest.h"
+#include "handles.h"
 #include "util/json_writer.h"
 #include "util/list.h"
 
-#define UCI_MPI_PENDING_BUCKETS  4096u /* a power of two */
-#define UCI_MPI_FINDINGS_MAX     200u  /* lines of a process */
+#define UCI_MPI_FINDINGS_MAX     200u /* lines of a process */
 #define UCI_MPI_FINDINGS_A_PLACE 3u
 
 typedef struct uci_mpi_pending {
-    struct uci_mpi_pending *next; /* of its bucket */
-    uci_list_t link;              /* of all that are active */
-    MPI_Request request;
+    uci_mpi_handle_t handle;
+    uci_list_t link; /* of all that are active */
     uci_calls_wait_t wait;
     uci_mpi_touched_t touched;
     uci_mpi_half_t send; /* its type is a duplicate of ours */
@@ -25,9 +23,8 @@ typedef struct uci_mpi_pending {
     bool has_digest, has_type, persists, active;
 } uci_mpi_pending_t;
 
-static pthread_mutex_t uci_mpi_pending_lock = PTHREAD_MUTEX_INITIALIZER;
-static uci_mpi_pending_t *uci_mpi_pending[UCI_MPI_PENDING_BUCKETS];
-static uci_list_t uci_mpi_active = {.next = &uci_mpi_active, .prev = &uci_mpi_active};
+static uci_mpi_handles_t uci_mpi_pending = {.lock = PTHREAD_MUTEX_INITIALIZER};
+static uci_list_t uci_mpi_active         = {.next = &uci_mpi_active, .prev = &uci_mpi_active};
 static unsigned uci_mpi_findings;
 
 /* ------------------------------------------------------------- findings */
@@ -162,34 +159,33 @@ void uci_mpi_pending_check(uci_mpi_call_t *call)
     }
     if (call->manner != UCI_MPI_MAKES) {
         uci_mpi_compare_regions(by, &call->touched.read, false, by, &call->touched.written, true);
-        pthread_mutex_lock(&uci_mpi_pending_lock);
+        pthread_mutex_lock(&uci_mpi_pending.lock);
         uci_mpi_compare_with_active(by, &call->touched);
-        pthread_mutex_unlock(&uci_mpi_pending_lock);
+        pthread_mutex_unlock(&uci_mpi_pending.lock);
     }
 }
 
 /* ------------------------------------------------------------- requests */
 
 /* All of these: the lock is held */
-static uci_mpi_pending_t **uci_mpi_pending_place(MPI_Request request)
+static uci_mpi_handle_t **uci_mpi_pending_place(MPI_Request request)
 {
-    uint64_t hash            = (uint64_t)(uintptr_t)request * 0x9e3779b97f4a7c15ul;
-    uci_mpi_pending_t **link = &uci_mpi_pending[(hash >> 40) % UCI_MPI_PENDING_BUCKETS];
-
-    while ((*link != NULL) && ((*link)->request != request)) {
-        link = &(*link)->next;
-    }
-    return link;
+    return uci_mpi_handles_find(&uci_mpi_pending, UCI_MPI_HANDLE(request));
 }
 
-static void uci_mpi_pending_drop(uci_mpi_pending_t **link)
+static uci_mpi_pending_t *uci_mpi_pending_of(MPI_Request request)
 {
-    uci_mpi_pending_t *pending = *link;
+    return (uci_mpi_pending_t *)*uci_mpi_pending_place(request);
+}
+
+static void uci_mpi_pending_drop(uci_mpi_handle_t **link)
+{
+    uci_mpi_pending_t *pending = (uci_mpi_pending_t *)*link;
 
     if (pending == NULL) {
         return;
     }
-    *link = pending->next;
+    uci_mpi_handles_take(link);
     if (pending->active) {
         uci_list_del(&pending->link);
     }
@@ -230,40 +226,39 @@ static void uci_mpi_pending_keep(uci_mpi_pending_t *pending, uci_mpi_call_t *cal
 
 void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
 {
-    uci_mpi_pending_t *pending, **link;
+    uci_mpi_pending_t *pending;
+    uci_mpi_handle_t **link;
 
     if ((request == MPI_REQUEST_NULL) || ((pending = calloc(1, sizeof(*pending))) == NULL)) {
         return;
     }
-    pending->request  = request;
     pending->persists = (call->manner == UCI_MPI_MAKES);
     pending->wait     = uci_mpi_call_wait(call, uci_mpi_pending_half(call));
     if (uci_calls->head.checks) {
         uci_mpi_pending_keep(pending, call);
     }
-    pthread_mutex_lock(&uci_mpi_pending_lock);
+    pthread_mutex_lock(&uci_mpi_pending.lock);
     link = uci_mpi_pending_place(request);
     uci_mpi_pending_drop(link); /* another one's handle was the same */
-    pending->next = *link;
-    *link         = pending;
+    uci_mpi_handles_put(link, &pending->handle, UCI_MPI_HANDLE(request));
     if (!pending->persists) {
         uci_mpi_pending_activate(pending);
     }
-    pthread_mutex_unlock(&uci_mpi_pending_lock);
+    pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
 void uci_mpi_pending_start(MPI_Request request)
 {
     uci_mpi_pending_t *pending;
 
-    pthread_mutex_lock(&uci_mpi_pending_lock);
-    pending = *uci_mpi_pending_place(request);
+    pthread_mutex_lock(&uci_mpi_pending.lock);
+    pending = uci_mpi_pending_of(request);
     if ((pending != NULL) && !pending->active) {
         uci_mpi_compare_with_active((uci_mpi_toucher_t){pending->wait.place, pending->wait.collective != 0},
                                     &pending->touched);
         uci_mpi_pending_activate(pending);
     }
-    pthread_mutex_unlock(&uci_mpi_pending_lock);
+    pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
 bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait)
@@ -271,13 +266,13 @@ bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait)
     const uci_mpi_pending_t *pending;
     bool is_active;
 
-    pthread_mutex_lock(&uci_mpi_pending_lock);
-    pending   = *uci_mpi_pending_place(request);
+    pthread_mutex_lock(&uci_mpi_pending.lock);
+    pending   = uci_mpi_pending_of(request);
     is_active = (pending != NULL) && pending->active;
     if (is_active) {
         *wait = pending->wait;
     }
-    pthread_mutex_unlock(&uci_mpi_pending_lock);
+    pthread_mutex_unlock(&uci_mpi_pending.lock);
     return is_active;
 }
 
@@ -296,11 +291,12 @@ static void uci_mpi_pending_compare(uci_mpi_pending_t *pending)
 
 void uci_mpi_pending_end(MPI_Request request, bool persistent)
 {
-    uci_mpi_pending_t *pending, **link;
+    uci_mpi_pending_t *pending;
+    uci_mpi_handle_t **link;
 
-    pthread_mutex_lock(&uci_mpi_pending_lock);
+    pthread_mutex_lock(&uci_mpi_pending.lock);
     link    = uci_mpi_pending_place(request);
-    pending = *link;
+    pending = (uci_mpi_pending_t *)*link;
     if ((pending != NULL) && pending->active && (pending->persists == persistent)) {
         uci_mpi_pending_compare(pending);
         if (pending->persists) {
@@ -310,14 +306,14 @@ void uci_mpi_pending_end(MPI_Request request, bool persistent)
             uci_mpi_pending_drop(link);
         }
     }
-    pthread_mutex_unlock(&uci_mpi_pending_lock);
+    pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
 void uci_mpi_pending_free(MPI_Request request)
 {
-    pthread_mutex_lock(&uci_mpi_pending_lock);
+    pthread_mutex_lock(&uci_mpi_pending.lock);
     uci_mpi_pending_drop(uci_mpi_pending_place(request));
-    pthread_mutex_unlock(&uci_mpi_pending_lock);
+    pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
 /* ------------------------------------------------------ what is left over */
@@ -329,7 +325,7 @@ void uci_mpi_pending_finalize(void)
     if (!uci_calls->head.checks) {
         return;
     }
-    pthread_mutex_lock(&uci_mpi_pending_lock);
+    pthread_mutex_lock(&uci_mpi_pending.lock);
     uci_list_for_each(pending, &uci_mpi_active, uci_mpi_pending_t, link)
     {
         if (uci_mpi_finding_begin(&json, "unfinished", pending->wait.place)) {
@@ -337,7 +333,7 @@ void uci_mpi_pending_finalize(void)
             uci_mpi_finding_end(&json);
         }
     }
-    pthread_mutex_unlock(&uci_mpi_pending_lock);
+    pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
 void uci_mpi_pending_error(const uci_mpi_call_t *call, int ret)

@@ -1,44 +1,29 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "requests.h"
 
-#include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#define UCI_MPI_REQUEST_BUCKETS 1024u /* a power of two */
+#include "handles.h"
 
 typedef struct uci_mpi_request {
-    struct uci_mpi_request *next;
-    MPI_Request request;
+    uci_mpi_handle_t handle;
     uci_mpi_starts_t starts;
     uci_signature_t signature; /* with a reference of its type */
 } uci_mpi_request_t;
 
-static pthread_mutex_t uci_mpi_requests_lock = PTHREAD_MUTEX_INITIALIZER;
-static uci_mpi_request_t *uci_mpi_requests[UCI_MPI_REQUEST_BUCKETS];
+static uci_mpi_handles_t uci_mpi_requests = {.lock = PTHREAD_MUTEX_INITIALIZER};
 static unsigned uci_mpi_requests_count;
 
 /* What the request that is being started carries: the table may change meanwhile */
 static __thread uci_signature_t uci_mpi_started;
 
-static uci_mpi_request_t **uci_mpi_request_place(MPI_Request request)
+/* The lock is held */
+static void uci_mpi_request_drop(uci_mpi_handle_t **link)
 {
-    uint64_t hash            = (uint64_t)(uintptr_t)request * 0x9e3779b97f4a7c15ul;
-    uci_mpi_request_t **link = &uci_mpi_requests[(hash >> 40) % UCI_MPI_REQUEST_BUCKETS];
-
-    while ((*link != NULL) && ((*link)->request != request)) {
-        link = &(*link)->next;
-    }
-    return link;
-}
-
-/* Its lock is held */
-static void uci_mpi_request_drop(uci_mpi_request_t **link)
-{
-    uci_mpi_request_t *known = *link;
+    uci_mpi_request_t *known = (uci_mpi_request_t *)*link;
 
     if (known != NULL) {
-        *link = known->next;
+        uci_mpi_handles_take(link);
         uci_sigtype_release(known->signature.type);
         free(known);
         --uci_mpi_requests_count;
@@ -48,7 +33,8 @@ static void uci_mpi_request_drop(uci_mpi_request_t **link)
 void uci_mpi_requests_add(MPI_Request request, uci_mpi_starts_t starts, const char *call, uint64_t count,
                           MPI_Datatype datatype, MPI_Comm comm)
 {
-    uci_mpi_request_t *known, **link;
+    uci_mpi_request_t *known;
+    uci_mpi_handle_t **link;
     uci_signature_t signature;
 
     if (!uci_mpi_is_on() || (uci_mpi_sign(&signature, call, count, datatype, comm) == NULL)) {
@@ -59,14 +45,13 @@ void uci_mpi_requests_add(MPI_Request request, uci_mpi_starts_t starts, const ch
         return; /* it is started without a signature */
     }
     uci_sigtype_hold(signature.type);
-    *known = (uci_mpi_request_t){.request = request, .starts = starts, .signature = signature};
-    pthread_mutex_lock(&uci_mpi_requests_lock);
-    link = uci_mpi_request_place(request);
+    *known = (uci_mpi_request_t){.starts = starts, .signature = signature};
+    pthread_mutex_lock(&uci_mpi_requests.lock);
+    link = uci_mpi_handles_find(&uci_mpi_requests, UCI_MPI_HANDLE(request));
     uci_mpi_request_drop(link); /* another one's handle was the same */
-    known->next = *link;
-    *link       = known;
+    uci_mpi_handles_put(link, &known->handle, UCI_MPI_HANDLE(request));
     ++uci_mpi_requests_count;
-    pthread_mutex_unlock(&uci_mpi_requests_lock);
+    pthread_mutex_unlock(&uci_mpi_requests.lock);
 }
 
 void uci_mpi_requests_start(MPI_Request request)
@@ -76,8 +61,8 @@ void uci_mpi_requests_start(MPI_Request request)
     if (!uci_mpi_is_on()) {
         return;
     }
-    pthread_mutex_lock(&uci_mpi_requests_lock);
-    known = *uci_mpi_request_place(request);
+    pthread_mutex_lock(&uci_mpi_requests.lock);
+    known = (uci_mpi_request_t *)*uci_mpi_handles_find(&uci_mpi_requests, UCI_MPI_HANDLE(request));
     if (known != NULL) {
         uci_mpi_started = known->signature;
         if (known->starts == UCI_MPI_STARTS_SEND) {
@@ -86,7 +71,7 @@ void uci_mpi_requests_start(MPI_Request request)
             uci_mpi_next->recv = &uci_mpi_started;
         }
     }
-    pthread_mutex_unlock(&uci_mpi_requests_lock);
+    pthread_mutex_unlock(&uci_mpi_requests.lock);
 }
 
 void uci_mpi_requests_remove(MPI_Request request)
@@ -94,7 +79,7 @@ void uci_mpi_requests_remove(MPI_Request request)
     if (__atomic_load_n(&uci_mpi_requests_count, __ATOMIC_RELAXED) == 0) {
         return;
     }
-    pthread_mutex_lock(&uci_mpi_requests_lock);
-    uci_mpi_request_drop(uci_mpi_request_place(request));
-    pthread_mutex_unlock(&uci_mpi_requests_lock);
+    pthread_mutex_lock(&uci_mpi_requests.lock);
+    uci_mpi_request_drop(uci_mpi_handles_find(&uci_mpi_requests, UCI_MPI_HANDLE(request)));
+    pthread_mutex_unlock(&uci_mpi_requests.lock);
 }

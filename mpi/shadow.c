@@ -13,8 +13,8 @@ static pthread_once_t uci_mpi_shadow_once = PTHREAD_ONCE_INIT;
 static void uci_mpi_shadow_destroy(uci_mpi_shadow_t *shadow)
 {
     free(shadow->remote);
-    free(shadow->in.ranks);
-    free(shadow->out.ranks);
+    uci_mpi_neighbours_release(&shadow->in);
+    uci_mpi_neighbours_release(&shadow->out);
     free(shadow);
 }
 
@@ -158,72 +158,10 @@ void uci_mpi_shadow_finalize(void)
     }
 }
 
-static bool uci_mpi_neighbours_alloc(uci_mpi_neighbours_t *neighbours, int count)
-{
-    neighbours->ranks = calloc((size_t)count + 1, sizeof(*neighbours->ranks));
-    neighbours->count = (neighbours->ranks != NULL) ? count : 0;
-    return neighbours->ranks != NULL;
-}
-
-/* Both lists are one: below and above, in each dimension */
-static void uci_mpi_neighbours_cart(MPI_Comm comm, uci_mpi_neighbours_t *in, uci_mpi_neighbours_t *out)
-{
-    int i, dims = 0;
-
-    PMPI_Cartdim_get(comm, &dims);
-    if (!uci_mpi_neighbours_alloc(in, 2 * dims) || !uci_mpi_neighbours_alloc(out, 2 * dims)) {
-        return;
-    }
-    for (i = 0; i < dims; ++i) {
-        PMPI_Cart_shift(comm, i, 1, &in->ranks[2 * i], &in->ranks[(2 * i) + 1]);
-        out->ranks[2 * i]       = in->ranks[2 * i];
-        out->ranks[(2 * i) + 1] = in->ranks[(2 * i) + 1];
-    }
-}
-
-static void uci_mpi_neighbours_graph(MPI_Comm comm, int rank, uci_mpi_neighbours_t *in, uci_mpi_neighbours_t *out)
-{
-    int count = 0;
-
-    PMPI_Graph_neighbors_count(comm, rank, &count);
-    if (uci_mpi_neighbours_alloc(in, count) && uci_mpi_neighbours_alloc(out, count)) {
-        PMPI_Graph_neighbors(comm, rank, count, in->ranks);
-        PMPI_Graph_neighbors(comm, rank, count, out->ranks);
-    }
-}
-
-static void uci_mpi_neighbours_dist(MPI_Comm comm, uci_mpi_neighbours_t *in, uci_mpi_neighbours_t *out)
-{
-    int sources = 0, destinations = 0, weighted = 0, *weights;
-
-    PMPI_Dist_graph_neighbors_count(comm, &sources, &destinations, &weighted);
-    weights = calloc((size_t)sources + (size_t)destinations + 1, sizeof(*weights));
-    if ((weights != NULL) && uci_mpi_neighbours_alloc(in, sources) && uci_mpi_neighbours_alloc(out, destinations)) {
-        PMPI_Dist_graph_neighbors(comm, sources, in->ranks, weights, destinations, out->ranks, weights + sources);
-    }
-    free(weights);
-}
-
 void uci_mpi_shadow_find_neighbours(uci_mpi_shadow_t *shadow, MPI_Comm comm)
 {
-    int topology = MPI_UNDEFINED;
-
-    if (shadow->has_neighbours || shadow->is_inter) {
-        return;
-    }
-    shadow->has_neighbours = true;
-    PMPI_Topo_test(comm, &topology);
-    switch (topology) {
-    case MPI_CART:
-        uci_mpi_neighbours_cart(comm, &shadow->in, &shadow->out);
-        break;
-    case MPI_GRAPH:
-        uci_mpi_neighbours_graph(comm, shadow->rank, &shadow->in, &shadow->out);
-        break;
-    case MPI_DIST_GRAPH:
-        uci_mpi_neighbours_dist(comm, &shadow->in, &shadow->out);
-        break;
-    default: /* an error, which MPI tells */
-        break;
+    if (!shadow->has_neighbours && !shadow->is_inter) {
+        shadow->has_neighbours = true;
+        uci_mpi_neighbours_find(comm, &shadow->in, &shadow->out);
     }
 }

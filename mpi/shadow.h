@@ -8,12 +8,7 @@
 #define UCI_MPI_SHADOW_H_
 
 #include "collective.h"
-
-/** Edges of a topology, in its order; MPI_PROC_NULL where there is none. */
-typedef struct uci_mpi_neighbours {
-    int *ranks;
-    int count;
-} uci_mpi_neighbours_t;
+#include "neighbours.h"
 
 typedef struct uci_mpi_shadow {
     MPI_Comm comm; /**< MPI_COMM_NULL: not made yet */

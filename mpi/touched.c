@@ -3,10 +3,16 @@
 
 #include <string.h>
 
+#include "neighbours.h"
+
+/* Where a rank's part is, in bytes */
 static MPI_Aint uci_mpi_side_displ(const uci_mpi_side_t *side, int i)
 {
     MPI_Aint lb, extent = 1;
 
+    if (side->displs_bytes != NULL) {
+        return side->displs_bytes[i];
+    }
     if ((side->types == NULL) && (side->types_fortran == NULL)) {
         PMPI_Type_get_extent(side->type, &lb, &extent);
     }
@@ -15,20 +21,22 @@ static MPI_Aint uci_mpi_side_displ(const uci_mpi_side_t *side, int i)
         return side->displs_c[i] * extent;
     }
 #endif
-    return (side->displs != NULL) ? side->displs[i] * extent : 0;
+    if (side->displs != NULL) {
+        return side->displs[i] * extent;
+    }
+    return side->is_vector ? 0 : (MPI_Aint)side->count * i * extent;
 }
 
-/* Parts for, or of, so many ranks */
-static uci_mpi_region_t uci_mpi_side_parts(const uci_mpi_side_t *side, const void *buf, int ranks)
+/* Parts for, or of, each of these; MPI_PROC_NULL has none. @param ranks  NULL: all */
+static uci_mpi_region_t uci_mpi_side_some(const uci_mpi_side_t *side, const void *buf, int count, const int *ranks)
 {
-    uci_mpi_region_t region, part;
+    uci_mpi_region_t region = uci_mpi_region_begin(buf), part;
     int i;
 
-    if (!side->is_vector) {
-        return uci_mpi_region_create(buf, side->count * (uint64_t)ranks, side->type);
-    }
-    region = uci_mpi_region_begin(buf);
-    for (i = 0; (buf != NULL) && (i < ranks); ++i) {
+    for (i = 0; (buf != NULL) && (i < count); ++i) {
+        if ((ranks != NULL) && (ranks[i] == MPI_PROC_NULL)) {
+            continue;
+        }
         part = uci_mpi_region_create((const char *)buf + uci_mpi_side_displ(side, i), uci_mpi_side_count(side, i),
                                      uci_mpi_side_type(side, i));
         uci_mpi_region_join(&region, &part);
@@ -36,6 +44,29 @@ static uci_mpi_region_t uci_mpi_side_parts(const uci_mpi_side_t *side, const voi
     }
     uci_mpi_region_end(&region);
     return region;
+}
+
+/* Parts for, or of, so many ranks */
+static uci_mpi_region_t uci_mpi_side_parts(const uci_mpi_side_t *side, const void *buf, int ranks)
+{
+    return side->is_vector ? uci_mpi_side_some(side, buf, ranks, NULL)
+                           : uci_mpi_region_create(buf, side->count * (uint64_t)ranks, side->type);
+}
+
+/* The same for all, or one for each, of these */
+static uci_mpi_touched_t uci_mpi_touched_by_neighbours(const uci_mpi_collective_t *collective)
+{
+    const bool sends_to_each = (strstr(collective->call, "lltoall") != NULL);
+    uci_mpi_touched_t touched;
+    uci_mpi_neighbours_t in, out;
+
+    uci_mpi_neighbours_find(collective->comm, &in, &out);
+    touched.read    = sends_to_each ? uci_mpi_side_some(&collective->send, collective->send_buf, out.count, out.ranks)
+                                    : uci_mpi_side_parts(&collective->send, collective->send_buf, 1);
+    touched.written = uci_mpi_side_some(&collective->recv, collective->recv_buf, in.count, in.ranks);
+    uci_mpi_neighbours_release(&in);
+    uci_mpi_neighbours_release(&out);
+    return touched;
 }
 
 /* Each rank gives something for all of them, and gets its part: if in place, from where that was given */
@@ -55,23 +86,34 @@ static uci_mpi_touched_t uci_mpi_touched_by_scattered(const uci_mpi_collective_t
     return touched;
 }
 
-static uci_mpi_touched_t uci_mpi_touched_by_rooted(const uci_mpi_collective_t *collective, bool is_root, int size)
+/* @param is_other  it has the part of one that is no root: a root among its own group has both */
+static uci_mpi_touched_t uci_mpi_touched_by_rooted(const uci_mpi_collective_t *collective, bool is_root, bool is_other,
+                                                   int partners)
 {
     uci_mpi_touched_t touched = {0};
 
     if (collective->flow == UCI_MPI_TO_ROOT) {
-        touched.read = uci_mpi_side_parts(&collective->send, collective->send_buf, 1);
+        if (is_other) {
+            touched.read = uci_mpi_side_parts(&collective->send, collective->send_buf, 1);
+        }
         if (is_root) {
             touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf,
-                                                 collective->has_op ? 1 : size);
+                                                 collective->has_op ? 1 : partners);
         }
-    } else if (strstr(collective->call, "cast") != NULL) { /* by one argument for both */
-        *(is_root ? &touched.read : &touched.written) = uci_mpi_side_parts(&collective->recv, collective->recv_buf, 1);
-    } else {
+        return touched;
+    }
+    if (strstr(collective->call, "cast") != NULL) { /* by one argument for both */
+        if (is_root || is_other) {
+            *(is_root ? &touched.read : &touched.written) = uci_mpi_side_parts(&collective->recv, collective->recv_buf,
+                                                                               1);
+        }
+        return touched;
+    }
+    if (is_other) {
         touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf, 1);
-        if (is_root) {
-            touched.read = uci_mpi_side_parts(&collective->send, collective->send_buf, size);
-        }
+    }
+    if (is_root) {
+        touched.read = uci_mpi_side_parts(&collective->send, collective->send_buf, partners);
     }
     return touched;
 }
@@ -79,15 +121,16 @@ static uci_mpi_touched_t uci_mpi_touched_by_rooted(const uci_mpi_collective_t *c
 uci_mpi_touched_t uci_mpi_touched_by_collective(const uci_mpi_collective_t *collective)
 {
     uci_mpi_touched_t touched = {0};
-    int rank, size, is_inter = 0;
+    int rank, size, partners, is_inter = 0;
     bool sends_to_each;
 
     PMPI_Comm_test_inter(collective->comm, &is_inter);
-    if (is_inter) {
-        return touched;
-    }
     PMPI_Comm_rank(collective->comm, &rank);
     PMPI_Comm_size(collective->comm, &size);
+    partners = size;
+    if (is_inter) {
+        PMPI_Comm_remote_size(collective->comm, &partners);
+    }
     switch (collective->flow) {
     case UCI_MPI_SAME:
         touched.read = uci_mpi_side_parts(&collective->recv, collective->send_buf, 1);
@@ -99,12 +142,15 @@ uci_mpi_touched_t uci_mpi_touched_by_collective(const uci_mpi_collective_t *coll
         return uci_mpi_touched_by_scattered(collective, rank, size);
     case UCI_MPI_TO_ROOT:
     case UCI_MPI_FROM_ROOT:
-        return uci_mpi_touched_by_rooted(collective, collective->root == rank, size);
+        return uci_mpi_touched_by_rooted(collective, collective->root == (is_inter ? MPI_ROOT : rank),
+                                         !is_inter || (collective->root >= 0), partners);
     case UCI_MPI_TO_ALL:
         sends_to_each   = strstr(collective->call, "lltoall") != NULL;
-        touched.read    = uci_mpi_side_parts(&collective->send, collective->send_buf, sends_to_each ? size : 1);
-        touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf, size);
+        touched.read    = uci_mpi_side_parts(&collective->send, collective->send_buf, sends_to_each ? partners : 1);
+        touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf, partners);
         return touched;
+    case UCI_MPI_NEIGHBOURS:
+        return uci_mpi_touched_by_neighbours(collective);
     default:
         return touched;
     }

@@ -13,7 +13,7 @@ typedef struct uci_mpi_touched {
     uci_mpi_region_t read, written; /**< what is replaced by what comes is written */
 } uci_mpi_touched_t;
 
-/** @return for uci_mpi_touched_release(). Collectives of neighbours, and between two groups, are taken for such that touch nothing. */
+/** @return for uci_mpi_touched_release(). */
 uci_mpi_touched_t uci_mpi_touched_by_collective(const uci_mpi_collective_t *collective);
 
 /** It is empty then. */

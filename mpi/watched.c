@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "neighbours.h"
+
 /* To all of them, where there is one for each */
 static uint64_t uci_mpi_side_bytes(const uci_mpi_side_t *side, bool for_each, int size)
 {
@@ -18,7 +20,26 @@ static uint64_t uci_mpi_side_bytes(const uci_mpi_side_t *side, bool for_each, in
     return bytes;
 }
 
-/* What this rank gives: to whom it broadcasts is not counted. Neighbours, who may be fewer than there are ranks, are not counted */
+/* One for each neighbour that there is */
+static uint64_t uci_mpi_neighbours_bytes(const uci_mpi_collective_t *collective)
+{
+    const uci_mpi_side_t *side = &collective->send;
+    uci_mpi_neighbours_t in, out;
+    uint64_t bytes = 0;
+    int i;
+
+    uci_mpi_neighbours_find(collective->comm, &in, &out);
+    for (i = 0; i < out.count; ++i) {
+        if (out.ranks[i] != MPI_PROC_NULL) {
+            bytes += uci_mpi_bytes(uci_mpi_side_count(side, i), uci_mpi_side_type(side, i));
+        }
+    }
+    uci_mpi_neighbours_release(&in);
+    uci_mpi_neighbours_release(&out);
+    return bytes;
+}
+
+/* What this rank gives: to how many it gives the same is not counted */
 static uint64_t uci_mpi_collective_bytes(const uci_mpi_collective_t *collective)
 {
     bool is_one = (collective->flow == UCI_MPI_SAME) || (collective->flow == UCI_MPI_SCATTERED) ||
@@ -27,8 +48,11 @@ static uint64_t uci_mpi_collective_bytes(const uci_mpi_collective_t *collective)
     bool for_each = (strstr(collective->call, "catter") != NULL) || (strstr(collective->call, "lltoall") != NULL);
     int rank, size;
 
-    if ((collective->flow == UCI_MPI_NO_DATA) || (collective->flow == UCI_MPI_NEIGHBOURS)) {
+    if (collective->flow == UCI_MPI_NO_DATA) {
         return 0;
+    }
+    if ((collective->flow == UCI_MPI_NEIGHBOURS) && for_each) {
+        return uci_mpi_neighbours_bytes(collective);
     }
     PMPI_Comm_rank(collective->comm, &rank);
     PMPI_Comm_size(collective->comm, &size);

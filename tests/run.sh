@@ -23,6 +23,7 @@ long_limit=7200     # and for the others
 suites=(
     "unit       * 30s  unit tests of every layer (Criterion)"
     "ucp        + 6min programs that call libucp themselves: every hook, plain and with UCI; in short"
+    "calls      + 2min uci_run --debug and --profile: programs that break one rule of MPI's each, hang, or are right, both MPIs, C and Fortran's three bindings"
     "asan       + 4min unit tests with ASan and UBSan"
     "fuzz       + 90s  fuzzers of whatever parses bytes, 3 s each"
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
@@ -43,7 +44,6 @@ suites=(
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
     "twins      * 2min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused; in short"
     "seal       * 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
-    "calls      + 2min uci_run --debug and --profile: programs that break one rule of MPI's each, hang, or are right, both MPIs, C and Fortran's three bindings"
     "signatures * 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
     "allreduce  * 2min all-reduces by node on two and four hosts (network namespaces, root): results to the last bit, damage in shared memory; in short"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"

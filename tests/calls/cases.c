@@ -143,6 +143,59 @@ static void no_overlap_of_collectives(void)
 }
 
 /* Sends from one buffer, receives side by side, columns between each other, and what is over: none of these overlaps */
+/* In a line of ranks the first has nobody before it, and the last nobody behind it: one of two parts is not touched there */
+static void talk_to_neighbours(double *into)
+{
+    const int periods = 0, counts[] = {3, 3}, displs[] = {4, 0};
+    const MPI_Aint places[]   = {32, 0};
+    const MPI_Datatype type[] = {MPI_DOUBLE, MPI_DOUBLE};
+    MPI_Comm line;
+
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periods, 0, &line);
+    MPI_Irecv(into, 2, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Ineighbor_alltoallw(out, counts, places, type, in, counts, places, type, line, &requests[1]);
+    MPI_Ineighbor_allgatherv(out, 3, MPI_DOUBLE, in + 100, counts, displs, MPI_DOUBLE, line, &requests[2]);
+    MPI_Isend(out, 2, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &requests[3]);
+    wait_for(4);
+    MPI_Comm_free(&line);
+}
+
+static void overlap_neighbours(void)
+{
+    talk_to_neighbours((rank == 0) ? in : in + 4);
+}
+
+static void no_overlap_of_neighbours(void)
+{
+    talk_to_neighbours((rank == 0) ? in + 4 : (rank == 1) ? in + 7 : in);
+}
+
+/* Of two groups, of which one is rank 0, each gets what the other one has */
+static void talk_to_group(double *into)
+{
+    MPI_Comm group, both;
+
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 0, 0, &group);
+    MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, (rank == 0) ? 1 : 0, 5, &both);
+    MPI_Irecv(into, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Iallgather(out, 3, MPI_DOUBLE, in, 3, MPI_DOUBLE, both, &requests[1]);
+    MPI_Ibcast(in + 20, 5, MPI_DOUBLE, (rank == 0) ? MPI_ROOT : 0, both, &requests[2]);
+    MPI_Isend((rank == 0) ? in + 20 : out, 1, MPI_DOUBLE, rank, 1, MPI_COMM_WORLD, &requests[3]);
+    wait_for(4);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&group);
+}
+
+static void overlap_groups(void)
+{
+    talk_to_group((rank == 0) ? in + 5 : in + 2);
+}
+
+static void no_overlap_of_groups(void)
+{
+    talk_to_group((rank == 0) ? in + 6 : in + 3);
+}
+
 static void no_overlap(void)
 {
     MPI_Datatype column;
@@ -358,6 +411,8 @@ static void any_of(void)
 static void counted(void)
 {
     static char large[1 << 20];
+    const int periods = 0;
+    MPI_Comm line;
     int i;
 
     for (i = 0; i < STEPS; ++i) {
@@ -368,6 +423,9 @@ static void counted(void)
         MPI_Bcast(in, 100, MPI_DOUBLE, 1, MPI_COMM_WORLD);
     }
     MPI_Alltoall(out, 10, MPI_DOUBLE, in, 10, MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Cart_create(MPI_COMM_WORLD, 1, &size, &periods, 0, &line);
+    MPI_Neighbor_alltoall(out, 10, MPI_DOUBLE, in, 10, MPI_DOUBLE, line);
+    MPI_Comm_free(&line);
     if (rank == 0) {
         MPI_Send(large, sizeof(large), MPI_CHAR, 1, 2, MPI_COMM_WORLD);
     } else if (rank == 1) {
@@ -386,6 +444,62 @@ static void head_to_head(void)
     MPI_Recv(in, 1, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static void add(void *with, void *to, int *count, MPI_Datatype *type)
+{
+}
+
+/* Of six communicators, three groups, two types and two operations so many stay */
+static void make(int comms, int groups, int types, int ops)
+{
+    MPI_Comm comm;
+    MPI_Group group;
+    MPI_Datatype type;
+    MPI_Op op;
+    int i;
+
+    for (i = 0; i < 6; ++i) {
+        MPI_Comm_split(MPI_COMM_WORLD, (rank == 2) ? MPI_UNDEFINED : 1, 0, &comm);
+        if ((comm != MPI_COMM_NULL) && (i >= comms)) {
+            MPI_Comm_free(&comm);
+        }
+    }
+    for (i = 0; i < 3; ++i) {
+        MPI_Comm_group(MPI_COMM_WORLD, &group);
+        if (i >= groups) {
+            MPI_Group_free(&group);
+        }
+    }
+    for (i = 0; i < 2; ++i) {
+        MPI_Type_vector(3, 1, 2, MPI_DOUBLE, &type);
+        MPI_Type_commit(&type);
+        if (i >= types) {
+            MPI_Type_free(&type);
+        }
+        MPI_Op_create(add, 1, &op);
+        if (i >= ops) {
+            MPI_Op_free(&op);
+        }
+    }
+}
+
+static void kept(void)
+{
+    make(5, 2, 1, 1);
+}
+
+static void freed(void)
+{
+    MPI_Comm comm;
+    MPI_Group group, none;
+
+    make(0, 0, 0, 0);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_group(comm, &group);
+    MPI_Group_difference(group, group, &none); /* MPI_GROUP_EMPTY */
+    MPI_Group_free(&group);
+    MPI_Comm_disconnect(&comm);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -398,7 +512,11 @@ static const struct {
              {"overlap_columns", overlap_columns, 1},
              {"overlap_collectives", overlap_collectives, 0},
              {"overlap_parts", overlap_parts, 0},
+             {"overlap_neighbours", overlap_neighbours, 0},
+             {"overlap_groups", overlap_groups, 0},
              {"no_overlap", no_overlap, 1},
+             {"no_overlap_of_neighbours", no_overlap_of_neighbours, 0},
+             {"no_overlap_of_groups", no_overlap_of_groups, 0},
              {"head_to_head", head_to_head, 1},
              {"no_overlap_of_collectives", no_overlap_of_collectives, 0},
              {"changed", changed, 1},
@@ -419,6 +537,8 @@ static const struct {
              {"computes", computes, 0},
              {"crosswise", crosswise, 0},
              {"any_of", any_of, 1},
+             {"kept", kept, 0},
+             {"freed", freed, 0},
              {"counted", counted, 0}};
 
 int main(int argc, char **argv)

@@ -22,11 +22,15 @@ class Misuse:
     def __init__(self, processes, places):
         self.processes, self.places = {process.rank: process for process in processes}, places
         self.found, self.kinds = {}, Counter()
+        self.kept = {}  # call at a place: (how many in one rank at most, ranks)
         for process in processes:
             for finding in process.findings:
                 self._add(process, finding)
 
     def _add(self, process, finding):
+        if finding["finding"] == "kept":
+            self._keep(process, finding)
+            return
         kind = "truncate" if finding.get("class") == "truncate" else finding["finding"]
         say = {"overlap": self._overlap, "changed": self._changed, "unfinished": self._unfinished, "truncate": self._truncated,
                "error": self._error}.get(kind)
@@ -43,6 +47,16 @@ class Misuse:
         found = sorted(self.found.items(), key=lambda item: -len(item[1][1]))
         return [(f"{text}; {'for instance ' if len(ranks) > 1 else ''}{example}" if example else text, ranks_of(ranks))
                 for text, (example, ranks) in found[:LIMIT]]
+
+    def _keep(self, process, finding):
+        place = self.places.at(process, finding.get("place"))
+        most, ranks = self.kept.get(place, (0, set()))
+        self.kept[place] = (max(most, number_of(finding, "count")), ranks | {process.rank})
+
+    def left(self):
+        """The same of what was made and not freed, which nobody forbids: most first."""
+        found = sorted(self.kept.items(), key=lambda item: -item[1][0])
+        return [(f"{count(most)} made by {place} {'is' if most == 1 else 'are'} not freed at the end", ranks_of(ranks)) for place, (most, ranks) in found[:LIMIT]]
 
     def finding(self):
         """[(level, sentence)] for the verdict."""

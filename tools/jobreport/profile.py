@@ -39,8 +39,8 @@ def build_profile(processes, places, sums):
 
 
 def calls_of(process):
-    """Places, but that of MPI_Finalize, in which all wait for the last one."""
-    return [place for place in process.places.values() if place.call != "MPI_Finalize"]
+    """Places, but that of MPI_Finalize, in which all wait for the last one, and those that are no more than named."""
+    return [place for place in process.places.values() if place.call != "MPI_Finalize" and place.count]
 
 
 def paths_of(sums):

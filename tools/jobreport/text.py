@@ -38,7 +38,8 @@ def render_text(model, is_coloured):
 
 def call_lines(calls):
     """What the program's calls of MPI show."""
-    lines = paragraph("rules", *(f"{text} ({ranks})" for text, ranks in calls["misuse"])) + paragraph("waits", *calls["waits"])
+    lines = [line for name, key in (("rules", "misuse"), ("left", "left")) for line in paragraph(name, *(f"{text} ({ranks})" for text, ranks in calls[key]))]
+    lines += paragraph("waits", *calls["waits"])
     if calls["others"]:
         lines += paragraph("note", f"Calls of {count(calls['others'], 'process', 'processes')} that the job has started (MPI_Comm_spawn) are not shown.")
     profile = calls["profile"]

@@ -52,4 +52,5 @@ class Watched:
         if not self.processes:
             return None
         return {"checked": any(process.checks for process in self.processes), "misuse": [list(pair) for pair in self.misuse.sentences()],
+                "left": [list(pair) for pair in self.misuse.left()],
                 "others": len(self.others), "waits": list(self.waits.lines()) if status != 0 else [], "profile": build_profile(self.processes, self.places, sums)}

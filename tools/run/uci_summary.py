@@ -63,17 +63,18 @@ class Summary:
                 "source_changed_chunks": counters.changed(), "source_changed_delivered": sums["source_changed"],
                 "types_differ": sums["signatures_differ"], "records": tally.records, "records_unreadable": tally.damaged_lines,
                 "records_lost": sums["events_lost"], "files_unreadable": self.unreadable(), "by_cause": dict(tally.kinds["cause"]),
-                "misuse": [text for text, _ in job.watched.misuse.sentences()], "waits": list(job.watched.waits.lines()) if self.status else [],
+                "misuse": [text for text, _ in job.watched.misuse.sentences()],
+                "left": [text for text, _ in job.watched.misuse.left()], "waits": list(job.watched.waits.lines()) if self.status else [],
                 "by_verdict": dict(tally.kinds["verdict"]), "counters": dict(sums),
                 **{name.replace(" ", "_"): counts.most_common(WORST) for name, counts in self.worst.items()}}
 
     def calls(self):
         """(name, text) of what --debug has found out."""
         watched = self.job.watched
-        misuse = watched.misuse.sentences()
-        yield from (("rules", f"{text} ({ranks})") for text, ranks in misuse[:CALLS])
-        if len(misuse) > CALLS:
-            yield "rules", f"and at {count(len(misuse) - CALLS, 'more place')}: uci_report has them all"
+        for name, found in (("rules", watched.misuse.sentences()), ("left", watched.misuse.left())):
+            yield from ((name, f"{text} ({ranks})") for text, ranks in found[:CALLS])
+            if len(found) > CALLS:
+                yield name, f"and at {count(len(found) - CALLS, 'more place')}: uci_report has them all"
         if self.status != 0:
             yield from (("waits", text) for text in watched.waits.lines())
 
