@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """usage: tests/site/install_list.py BUILD_DIR
 
-Does `meson install` land what docs/admin.md lists, and nothing else? Paths of the list are relative to the prefix; LIB is the
+Does `meson install` land what docs/installed.md lists, and nothing else? Paths of the list are relative to the prefix; LIB is the
 library folder. What is built for an MPI that is not here may be missing."""
 import json
 import re
@@ -22,8 +22,8 @@ def build_options(build):
 
 
 def listed_files(libdir, version):
-    """The list of docs/admin.md: what the first column of its table names."""
-    text = (ROOT / "docs/admin.md").read_text()
+    """The list of docs/installed.md: what the first column of its table names."""
+    text = (ROOT / "docs/installed.md").read_text()
     begin, end = (text.index(mark) for mark in MARKS)
     rows = [line.split("|")[1] for line in text[begin:end].splitlines() if line.startswith("| `")]
     names = re.findall(r"`([^`]+)`", "\n".join(rows))
@@ -51,9 +51,9 @@ def main():
     missing = {name for name in listed - installed
                if not name.endswith((".openmpi", ".mpich")) or name.rsplit(".", 1)[1] in mpis}
     for name in sorted(installed - listed):
-        print(f"installed, and not in the table of docs/admin.md: {name}")
+        print(f"installed, and not in the table of docs/installed.md: {name}")
     for name in sorted(missing):
-        print(f"in the table of docs/admin.md, and not installed: {name}")
+        print(f"in the table of docs/installed.md, and not installed: {name}")
     sys.exit(1 if missing or installed - listed else 0)
 
 

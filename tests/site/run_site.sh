@@ -3,7 +3,7 @@
 #
 # usage: tests/site/run_site.sh [BUILD_DIR]
 #
-# What an administrator gets: does `meson install` land what docs/admin.md lists; is the example uci.conf true; do modulefiles,
+# What an administrator gets: does `meson install` land what docs/installed.md lists; is the example uci.conf true; do modulefiles,
 # profile script, pkg-config file and completion do what they say; can the library be built with no test framework, tools or
 # MPI. Ends with "N passed, N failed, N skipped".
 set -euo pipefail
@@ -146,7 +146,7 @@ main() {
     case ${1:-} in
     -h|--help) usage_of "$0"; exit ;;
     esac
-    check "meson install lands what docs/admin.md lists" python3 "$uci_root/tests/site/install_list.py" "$build"
+    check "meson install lands what docs/installed.md lists" python3 "$uci_root/tests/site/install_list.py" "$build"
     check "an installation without tests" install_here
     version=$(uci_version)
     check "uci.spdx.json: of the form of SPDX, and what files need and open" python3 "$uci_root/tests/site/check_sbom.py" "$work/prefix"

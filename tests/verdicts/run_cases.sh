@@ -13,7 +13,7 @@
 #   --only REGEX      only cases whose line (see --list) matches; then there is no table
 #   --preload PATH    default build/libucx_integrity.so
 #   --timeout S       limit for each job (default 60)
-#   --write           put the table into docs/debugging.md
+#   --write           put the table into docs/symptoms.md
 #   --list            the cases, and nothing else
 #   --help            this text
 set -euo pipefail
@@ -112,7 +112,7 @@ main() {
     say
     if [ "$only" = '.*' ] && [ "$failed" -eq 0 ]; then
         python3 "$cases_py" table "$table_dir"
-        [ -z "$write" ] || python3 "$cases_py" write "$table_dir" "$uci_root/docs/debugging.md"
+        [ -z "$write" ] || python3 "$cases_py" write "$table_dir" "$uci_root/docs/symptoms.md"
     else
         say "no table: that takes all cases, and none that has failed"
     fi
