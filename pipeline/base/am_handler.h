@@ -76,6 +76,7 @@ typedef struct uci_am_handler {
     uint32_t min, max; /**< bytes of payload */
     uci_am_about_t about;
     uci_am_carries_t carries;
+    bool later; /**< it names memory of its sender's, which may have closed since: taken when all that it has said since then has been heard */
     bool in_clear;                       /**< it is about memory in clear, which nobody offers where all is sealed */
     uint16_t hit;                        /**< UCI_AM_HIT() of the targets of fault injection that it is, or none */
     uint16_t special;                    /**< with any of these flags */

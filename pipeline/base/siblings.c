@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "siblings.h"
 
+#include <string.h>
+
+#include "peer.h"
 #include "util/process.h"
 
 #define UCI_SIBLING_ALONE_NS 1000000ul /* without a turn for so long: its program waits elsewhere */
@@ -129,6 +132,23 @@ void uci_siblings_help(const uci_worker_t *self)
     }
     uci_stats_here = stats_here;
     pthread_mutex_unlock(&uci_siblings_lock);
+}
+
+bool uci_siblings_lack(const uci_peer_t *peer)
+{
+    const uci_mark_t *own = &peer->worker->self.mark;
+    bool lack             = true;
+
+    if (!peer->known || (peer->mark.pid != own->pid) || (strcmp(peer->mark.host, own->host) != 0) ||
+        (pthread_mutex_trylock(&uci_siblings_lock) != 0)) {
+        return false;
+    }
+    uci_list_for_each(worker, &uci_siblings, uci_worker_t, sibling.link)
+    {
+        lack = lack && (worker->uid != peer->uid);
+    }
+    pthread_mutex_unlock(&uci_siblings_lock);
+    return lack;
 }
 
 size_t uci_siblings_visit(void (*func)(uci_worker_t *worker, void *arg), void *arg)

@@ -9,6 +9,7 @@
 #include "tree/merkle.h"
 #include "util/process.h"
 #include "settings/settings.h"
+#include "siblings.h"
 #include "signed.h"
 #include "live/stats.h"
 
@@ -114,10 +115,16 @@ const char *uci_wire_check_desc(const uci_rndv_desc_t *desc)
 
 /* --------------------------------------------------------------- memory */
 
-ucs_status_t uci_wire_unpack_key(ucp_ep_h ep, const void *key, size_t length, ucp_rkey_h *rkey_p)
+ucs_status_t uci_wire_unpack_key(const uci_peer_t *peer, ucp_ep_h ep, const void *key, size_t length,
+                                 ucp_rkey_h *rkey_p)
 {
-    char *copy = calloc(1, length + UCI_WIRE_KEY_MAX);
     ucs_status_t status;
+    char *copy;
+
+    if (uci_siblings_lack(peer)) {
+        return UCS_ERR_UNREACHABLE;
+    }
+    copy = calloc(1, length + UCI_WIRE_KEY_MAX);
 
     if (copy == NULL) {
         return UCS_ERR_NO_MEMORY;

@@ -47,8 +47,13 @@ UCI_INLINE const char *uci_wire_check_digest(const uci_am_hdr_t *hdr)
 /** Where all is sealed nobody offers memory, nor what lies in it. */
 #define UCI_WIRE_IN_CLEAR "that it uses memory in clear, and all between us is sealed"
 
-/** ucp_ep_rkey_unpack() of a key of @a length bytes. UCX is not told how many there are, and reads as far as they say: at most zeros follow. */
-ucs_status_t uci_wire_unpack_key(ucp_ep_h ep, const void *key, size_t length, ucp_rkey_h *rkey_p);
+/**
+ * ucp_ep_rkey_unpack() of a key of @a length bytes. UCX is not told how many there are, and reads as far as they say: at most zeros follow. On a key of
+ * memory that is gone UCX 1.13 crashes (it destroys what it has not unpacked yet), and 1.18 ends the process.
+ * @param peer  whose memory it is.
+ */
+ucs_status_t uci_wire_unpack_key(const uci_peer_t *peer, ucp_ep_h ep, const void *key, size_t length,
+                                 ucp_rkey_h *rkey_p);
 
 /** May @a length bytes at a peer's @a address be read with the key it gave? UCX itself looks at neither where the key leads into memory
  *  that is mapped here: it would read whatever is there. */

@@ -469,7 +469,7 @@ static uint8_t *uci_mailbox_map(uci_peer_t *peer, const uci_am_box_t *box, size_
     void *address;
 
     if (peer->box.rkey == NULL) {
-        if ((ep == NULL) || (uci_wire_unpack_key(ep, box + 1, rkey_length, &peer->box.rkey) != UCS_OK)) {
+        if ((ep == NULL) || (uci_wire_unpack_key(peer, ep, box + 1, rkey_length, &peer->box.rkey) != UCS_OK)) {
             peer->box.rkey = NULL;
             return NULL;
         }
@@ -528,7 +528,8 @@ UCI_AM_HANDLER(BOX, 13, "R, when it has heard S by active message and S can map 
                "a frame in the box, SENT that names its key",
                "S goes on with active messages; it is told again whenever R asks for something missing",
                .min = sizeof(uci_am_box_t) + 1, .max = sizeof(uci_am_box_t) + UCI_WIRE_KEY_MAX, .grain = 1,
-               .in_clear = true, .hit = UCI_AM_HIT(ACK), .check = uci_mailbox_check_box, .take = uci_mailbox_on_box);
+               .later = true, .in_clear = true, .hit = UCI_AM_HIT(ACK), .check = uci_mailbox_check_box,
+               .take = uci_mailbox_on_box);
 
 bool uci_mailbox_heard(uci_peer_t *peer)
 {

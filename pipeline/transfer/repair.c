@@ -424,8 +424,8 @@ static bool uci_repair_get_ahead(uci_recv_op_t *op)
     ucp_ep_h ep                = (op->repair.ahead != NULL) ? uci_peer_endpoint_whole(op->peer) : NULL;
     uci_am_grant_entry_t entry = {0};
 
-    if ((ep == NULL) ||
-        (uci_wire_unpack_key(ep, op->repair.ahead->rkey, op->repair.ahead->rkey_length, &op->repair.rkey) != UCS_OK)) {
+    if ((ep == NULL) || (uci_wire_unpack_key(op->peer, ep, op->repair.ahead->rkey, op->repair.ahead->rkey_length,
+                                             &op->repair.rkey) != UCS_OK)) {
         return false;
     }
     op->repair.good_before = UINT32_MAX; /* whatever comes of it, the next attempt is a get as well */
@@ -505,7 +505,7 @@ static void uci_repair_on_grant(uci_am_t *am)
     op->repair.awaiting = 0;
     ++op->way.gets; /* keeps the operation while gets complete at once */
     if ((grant->rkey_length > 0) && (ep != NULL) && (op->repair.rkey == NULL) &&
-        (uci_wire_unpack_key(ep, entries + grant->count, grant->rkey_length, &op->repair.rkey) == UCS_OK)) {
+        (uci_wire_unpack_key(op->peer, ep, entries + grant->count, grant->rkey_length, &op->repair.rkey) == UCS_OK)) {
         for (i = 0; i < grant->count; ++i) {
             uci_repair_get_start(op, ep, &entries[i], true);
         }

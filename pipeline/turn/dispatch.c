@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "dispatch.h"
 
+#include <stdlib.h>
+
 #include "link/blame.h"
 #include "link/control.h"
 #include "link/txlog.h"
@@ -8,6 +10,8 @@
 #include "base/peer_table.h"
 #include "base/recv_table.h"
 #include "base/wire_check.h"
+
+#define UCI_DISPATCH_LATER_MAX 256u /* a worker: one of each kind for each neighbour, and more */
 
 #define UCI_AM_DECLARE(_name) extern const uci_am_handler_t uci_am_##_name;
 #define UCI_AM_ENTRY(_name)   [UCI_AM_##_name] = &uci_am_##_name,
@@ -77,6 +81,62 @@ static UCI_NOINLINE void uci_dispatch_refuse(uci_peer_t *peer, const uci_am_hdr_
     uci_control_count_dropped(peer->worker);
 }
 
+/* What has been checked, and waits */
+typedef struct uci_later {
+    uci_list_t link; /* in worker->turn.later */
+    uci_am_hdr_t hdr;
+    char data[] __attribute__((aligned(8)));
+} uci_later_t;
+
+/* One that finds no room is as good as lost */
+static void uci_dispatch_put_off(uci_worker_t *worker, const uci_am_t *am)
+{
+    uci_later_t *later = (worker->turn.later_count < UCI_DISPATCH_LATER_MAX) ? malloc(sizeof(*later) + am->length)
+                                                                             : NULL;
+
+    if (later == NULL) {
+        return;
+    }
+    later->hdr = *am->hdr;
+    memcpy(later->data, am->data, am->length);
+    ++worker->turn.later_count;
+    uci_list_add_tail(&worker->turn.later, &later->link);
+}
+
+static uci_later_t *uci_dispatch_next_later(uci_worker_t *worker)
+{
+    uci_later_t *later = uci_container_of(worker->turn.later.next, uci_later_t, link);
+
+    uci_list_del(&later->link);
+    --worker->turn.later_count;
+    return later;
+}
+
+void uci_dispatch_later(uci_worker_t *worker)
+{
+    uci_later_t *later;
+    uci_am_t am;
+
+    while (!uci_list_is_empty(&worker->turn.later)) {
+        later = uci_dispatch_next_later(worker);
+        am    = (uci_am_t){.hdr    = &later->hdr,
+                           .data   = later->data,
+                           .length = later->hdr.length,
+                           .peer   = uci_worker_peer_find(worker, later->hdr.uid)};
+        if (am.peer != NULL) {
+            uci_am_handler(worker, later->hdr.type)->take(&am);
+        }
+        free(later);
+    }
+}
+
+void uci_dispatch_cleanup(uci_worker_t *worker)
+{
+    while (!uci_list_is_empty(&worker->turn.later)) {
+        free(uci_dispatch_next_later(worker));
+    }
+}
+
 ucs_status_t uci_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length, void *desc)
 {
     const uci_am_handler_t *handler = uci_am_handler(worker, hdr->type);
@@ -100,6 +160,10 @@ ucs_status_t uci_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, const v
     if (desc == NULL) { /* what it offers is not here yet */
         uci_control_count_intact(worker);
         uci_control_hear(am.peer);
+    }
+    if (uci_unlikely(handler->later)) {
+        uci_dispatch_put_off(worker, &am);
+        return UCS_OK;
     }
     handler->take(&am);
     return am.kept ? UCS_INPROGRESS : UCS_OK;

@@ -21,4 +21,10 @@ extern const struct uci_am_handler *const uci_am_handlers[UCI_AM_LAST];
  */
 ucs_status_t uci_dispatch(uci_worker_t *worker, const uci_am_hdr_t *hdr, const void *data, size_t length, void *desc);
 
+/** UCX has nothing for us: what has waited for that is taken (uci_am_handler_t.later). */
+void uci_dispatch_later(uci_worker_t *worker);
+
+/** The worker goes: what waits is forgotten. */
+void uci_dispatch_cleanup(uci_worker_t *worker);
+
 #endif

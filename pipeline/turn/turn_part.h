@@ -1,13 +1,15 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What turns of progress keep of a worker: worker.c, wakeup.c, resync.c and gauges.c write it.
+ * What turns of progress keep of a worker: worker.c, dispatch.c, wakeup.c, resync.c and gauges.c write it.
  */
 #ifndef UCI_TURN_PART_H_
 #define UCI_TURN_PART_H_
 
 #include <stdbool.h>
 #include <stdint.h>
+
+#include "util/list.h"
 
 /** See wakeup.h */
 typedef struct uci_wakeup {
@@ -29,6 +31,8 @@ typedef struct uci_turn {
     uint8_t ucx_rests;   /**< so many turns that find nothing are without UCX's part */
     bool own;            /**< in a turn: UCX has had its part */
     uint64_t check_time; /**< of the next look at operations that take long */
+    uci_list_t later;    /**< messages that have come, and are taken when UCX has nothing for us, see dispatch.h */
+    unsigned later_count;
     uci_wakeup_t wakeup;
     uci_gauge_t gauge;
 } uci_turn_t;

@@ -113,6 +113,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
     }
     uci_stats_set_info(worker->choice.digest->name, uci_mode_names[uci_settings.mode], uci_ucp.get_version_string());
     uci_worker_lock_init(worker, thread_mode);
+    uci_list_init(&worker->turn.later);
     uci_wakeup_init(worker, params, context->wakeup);
     uci_link_worker_init(&worker->link, uci_settings.log_size);
     uci_control_worker_init(&worker->talk, sizeof(uci_control_t) + UCI_CONTROL_POOLED);
@@ -176,6 +177,7 @@ void uci_worker_destroy(uci_worker_t *worker)
         uci_early_drop(peer, UINT64_MAX);
     }
     uci_user_am_worker_cleanup(worker);
+    uci_dispatch_cleanup(worker);
     uci_unexpected_cleanup(worker);
     uci_close_cleanup(worker);
     uci_sock_cleanup(worker);
@@ -257,6 +259,9 @@ UCI_INLINE unsigned uci_worker_poll_ucx(uci_worker_t *worker, ucp_worker_h ucp)
 
     if (count == 0) {
         uci_link_has_read(worker);
+        if (uci_unlikely(!uci_list_is_empty(&worker->turn.later))) {
+            uci_dispatch_later(worker);
+        }
     }
     return count;
 }

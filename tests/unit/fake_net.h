@@ -70,6 +70,7 @@ static bool net_no_rdma;                            /* memory can't be mapped */
 static uint64_t net_clock;                          /* ns; 0: the real one */
 static void (*net_sent)(net_message_t *message);    /* told of each message before it goes, which it may change */
 static ucs_status_t net_refusal;                    /* what UCX says to frames, and does not send them */
+static unsigned net_unpacked;                       /* keys, whatever came of it */
 static bool net_busy;                               /* UCX completes frames when they arrive, not when they are sent */
 
 /* Time as UCI sees it */
@@ -254,6 +255,7 @@ static ucs_status_t net_rkey_unpack(ucp_ep_h ep, const void *buffer, ucp_rkey_h 
 {
     uint64_t number;
 
+    ++net_unpacked;
     memcpy(&number, buffer, sizeof(number)); /* however short it is: UCX is not told */
     if ((number >= NET_REGIONS) || (net_regions[number].memory == NULL)) {
         return UCS_ERR_INVALID_PARAM;

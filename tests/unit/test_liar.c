@@ -535,19 +535,26 @@ static bool is_over(unsigned count, bool sent_too)
     return net_is_idle();
 }
 
-/* @return whether all that was begun is done; else nothing more comes of it */
+static void let_each_have_a_turn(void)
+{
+    look_at_all();
+    net_turn(1);
+    look_at_all();
+    net_turn(0);
+    look_at_all();
+}
+
+/* What waits until nothing else has come is taken as well, and answered. @return whether all that was begun is done; else nothing more comes of it */
 static bool let_them_talk(unsigned first, unsigned count, bool sent_too)
 {
     unsigned turn;
 
     for (turn = 0; turn < TURNS_MAX; ++turn) {
         net_clock += net_is_idle() ? 3000000000ul : 2000000ul;
-        look_at_all();
-        net_turn(1);
-        look_at_all();
-        net_turn(0);
-        look_at_all();
+        let_each_have_a_turn();
         if (is_over(count, sent_too)) {
+            let_each_have_a_turn();
+            let_each_have_a_turn();
             return true;
         }
     }

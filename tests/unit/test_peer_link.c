@@ -1368,6 +1368,41 @@ static void expect_more(unsigned first, unsigned count, size_t length)
     }
 }
 
+/* Node 1 has offered its mailbox to node 0, which has not heard that yet */
+static void offer_mailbox(void)
+{
+    unsigned turn;
+
+    talk_begin(2, UCI_CARRIER_AUTO);
+    recv_any(1, 1);
+    talk_send(0, 1, 10);
+    for (turn = 0; (turn < 20) && (talk_count(0, UCI_AM_BOX) == 0); ++turn) {
+        net_turn(1);
+    }
+    cr_assert(talk_count(0, UCI_AM_BOX) > 0);
+    net_unpacked = 0;
+}
+
+/* UCX crashes on a key of memory that is gone: who has said since that it closes is not asked for its memory */
+Test(link_boxes, of_one_that_closes)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+
+    offer_mailbox();
+    talk_keep(uci_ep_close(net_nodes[1].ep, &param));
+    net_nodes[1].ep = NULL;
+    talk_turns(20, TALK_MS);
+    cr_expect((net_unpacked == 0) && !talk_peer(0, 1)->box.mapped);
+}
+
+Test(link_boxes, of_one_that_stays)
+{
+    offer_mailbox();
+    net_turn(0);
+    net_turn(0);
+    cr_expect((net_unpacked == 1) && talk_peer(0, 1)->box.mapped);
+}
+
 Test(link_mailbox, frames_go_through_it)
 {
     unsigned first;
