@@ -160,7 +160,7 @@ out:
 UCI_AM_HANDLER(POOL, 17, "S, with the first message that could use it: where its bounce slots are",
                "`uci_am_pool_t` (8 address, 4 slot size, 4 slot count), rkey", "MAPPED if R can map them",
                "messages stream", .min = sizeof(uci_am_pool_t) + 1, .max = sizeof(uci_am_pool_t) + UCI_WIRE_KEY_MAX,
-               .grain = 1, .later = true, .in_clear = true, .check = uci_bounce_check_pool, .take = uci_bounce_on_pool);
+               .grain = 1, .in_clear = true, .check = uci_bounce_check_pool, .take = uci_bounce_on_pool);
 
 static void uci_bounce_on_mapped(uci_am_t *am)
 {
