@@ -88,6 +88,20 @@ extern bool uci_mpi_is_unbuffered;
         } \
     } while (0)
 
+/** A wrapper that does nothing but watch; what follows the arguments says what the call is. @param _then  done with `call` and `ret` at the end, or nothing */
+#define UCI_MPI_WATCH_AND(_then, _name, _params, _args, ...) \
+    UCI_MPI_EXPORT int MPI_##_name _params \
+    { \
+        uci_mpi_call_t call; \
+        int ret; \
+\
+        UCI_MPI_ENTER(call, "MPI_" #_name, __VA_ARGS__); \
+        ret = PMPI_##_name _args; \
+        UCI_MPI_LEAVE(call, ret); \
+        _then; \
+        return ret; \
+    }
+
 /** MPI_Init has been called. if the file can't be made that is said, and calls are not watched. */
 void uci_mpi_calls_init(void);
 

@@ -83,22 +83,25 @@ int uci_calls_take(uint32_t *used_p, uint32_t limit)
     return (int)used;
 }
 
-FILE *uci_calls_line_begin(void)
+bool uci_calls_line_begin(uci_json_t *json)
 {
     pthread_mutex_lock(&uci_calls_lock);
     uci_calls_line = open_memstream(&uci_calls_text, &uci_calls_length);
     if (uci_calls_line == NULL) {
         __atomic_fetch_add(&uci_calls->head.lost, 1, __ATOMIC_RELAXED);
         pthread_mutex_unlock(&uci_calls_lock);
+        return false;
     }
-    return uci_calls_line;
+    uci_json_begin(json, uci_calls_line, ", ");
+    return true;
 }
 
 /* Who reads meanwhile sees a line as a whole, or not */
-void uci_calls_line_end(void)
+void uci_calls_line_end(uci_json_t *json)
 {
     uci_calls_head_t *head = &uci_calls->head;
 
+    uci_json_end(json);
     fputc('\n', uci_calls_line);
     fclose(uci_calls_line);
     if ((uci_calls_text != NULL) && (uci_calls_length <= UCI_CALLS_TEXT - head->text)) {

@@ -13,6 +13,7 @@
 
 #include <stdio.h>
 
+#include "util/json_writer.h"
 #include "util/types.h"
 
 #define UCI_CALLS_LAYOUT  1u
@@ -111,9 +112,9 @@ bool uci_calls_open(const char *path, int rank, int size, bool checks);
 /** @return the place of an entry that is taken, of @a limit; UCI_CALLS_NONE: there is none left, which is counted. Thread safe. */
 int uci_calls_take(uint32_t *used_p, uint32_t limit);
 
-/** Write a line: a JSON object. Begin it, use stdio, end it. One at a time: a lock is held between them. @return NULL: no memory. */
-FILE *uci_calls_line_begin(void);
-void uci_calls_line_end(void);
+/** Write a line, a JSON object: begin it, add its members, end it. One at a time: a lock is held between them. @return false: no memory, do not end it. */
+bool uci_calls_line_begin(uci_json_t *json);
+void uci_calls_line_end(uci_json_t *json);
 
 /** Nanoseconds since the epoch. */
 uint64_t uci_calls_now(void);

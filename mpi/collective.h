@@ -14,6 +14,8 @@
 #ifndef UCI_MPI_COLLECTIVE_H_
 #define UCI_MPI_COLLECTIVE_H_
 
+#include <string.h>
+
 #include "attach.h"
 #include "util/process.h"
 
@@ -70,6 +72,12 @@ UCI_INLINE uint64_t uci_mpi_side_count(const uci_mpi_side_t *side, int i)
     }
 #endif
     return (side->counts != NULL) ? (uint64_t)(int64_t)side->counts[i] : side->count;
+}
+
+/** @return whether it sends a part of its own to each of all, or of its neighbours. */
+UCI_INLINE bool uci_mpi_sends_to_each(const uci_mpi_collective_t *collective)
+{
+    return strstr(collective->call, "lltoall") != NULL;
 }
 
 /** @return of which type these are. */

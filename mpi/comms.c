@@ -4,8 +4,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "util/json_writer.h"
-
 /* Of a communicator */
 typedef struct uci_mpi_known_comm {
     int index;  /* in the file, or UCI_CALLS_NONE */
@@ -67,15 +65,13 @@ static uint64_t uci_mpi_comms_mix(uint64_t hash, uint64_t value)
 static void uci_mpi_comms_write(int index, MPI_Comm comm, const int *members, int count)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
-    FILE *stream                   = uci_calls_line_begin();
     uci_json_t json;
     int length, i;
 
-    if (stream == NULL) {
+    PMPI_Comm_get_name(comm, name, &length);
+    if (!uci_calls_line_begin(&json)) {
         return;
     }
-    PMPI_Comm_get_name(comm, name, &length);
-    uci_json_begin(&json, stream, ", ");
     uci_json_int(&json, "comm", index);
     uci_json_string(&json, "name", name);
     uci_json_open(&json, "ranks", '[');
@@ -83,8 +79,7 @@ static void uci_mpi_comms_write(int index, MPI_Comm comm, const int *members, in
         uci_json_int(&json, NULL, members[i]);
     }
     uci_json_close(&json, ']');
-    uci_json_end(&json);
-    uci_calls_line_end();
+    uci_calls_line_end(&json);
 }
 
 /* Communicators of the same ranks are told apart by their handles, which all ranks have the same of as long as they make communicators alike */

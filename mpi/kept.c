@@ -3,8 +3,6 @@
 
 #include <stdlib.h>
 
-#include "util/json_writer.h"
-
 #define UCI_MPI_KEPT_MAX (1u << 20) /* handles: of any more is not told */
 
 typedef struct uci_mpi_kept {
@@ -58,18 +56,14 @@ void uci_mpi_kept_remove(uci_mpi_kept_kind_t kind, uint64_t handle)
 
 static void uci_mpi_kept_tell(int place, unsigned count)
 {
-    FILE *stream = uci_calls_line_begin();
     uci_json_t json;
 
-    if (stream == NULL) {
-        return;
+    if (uci_calls_line_begin(&json)) {
+        uci_json_string(&json, "finding", "kept");
+        uci_json_int(&json, "place", place);
+        uci_json_uint(&json, "count", count);
+        uci_calls_line_end(&json);
     }
-    uci_json_begin(&json, stream, ", ");
-    uci_json_string(&json, "finding", "kept");
-    uci_json_int(&json, "place", place);
-    uci_json_uint(&json, "count", count);
-    uci_json_end(&json);
-    uci_calls_line_end();
 }
 
 void uci_mpi_kept_finalize(void)

@@ -11,21 +11,16 @@
 
 #define uci_mpi_keeps() (uci_mpi_watches() && uci_calls->head.checks)
 
+static void uci_mpi_keep_comm(const uci_mpi_call_t *call, int ret, const MPI_Comm *made)
+{
+    if ((ret == MPI_SUCCESS) && (*made != MPI_COMM_NULL) && uci_mpi_keeps()) {
+        uci_mpi_kept_add(UCI_MPI_KEPT_COMM, UCI_MPI_HANDLE(*made), call->place);
+    }
+}
+
 /* @param _all  all ranks of `comm` call it */
 #define UCI_MPI_MAKES_COMM(_name, _all, _params, _args) \
-    UCI_MPI_EXPORT int MPI_##_name _params \
-    { \
-        uci_mpi_call_t call; \
-        int ret; \
-\
-        UCI_MPI_ENTER(call, "MPI_" #_name, .comm = comm, .collective = (_all)); \
-        ret = PMPI_##_name _args; \
-        UCI_MPI_LEAVE(call, ret); \
-        if ((ret == MPI_SUCCESS) && (*newcomm != MPI_COMM_NULL) && uci_mpi_keeps()) { \
-            uci_mpi_kept_add(UCI_MPI_KEPT_COMM, UCI_MPI_HANDLE(*newcomm), call.place); \
-        } \
-        return ret; \
-    }
+    UCI_MPI_WATCH_AND(uci_mpi_keep_comm(&call, ret, newcomm), _name, _params, _args, .comm = comm, .collective = (_all))
 
 /* What is nobody's to free */
 #define UCI_MPI_NONE_TYPE  MPI_DATATYPE_NULL

@@ -7,17 +7,7 @@
 
 #include "attach.h"
 
-#define UCI_MPI_WATCH(_name, _params, _args, ...) \
-    UCI_MPI_EXPORT int MPI_##_name _params \
-    { \
-        uci_mpi_call_t call; \
-        int ret; \
-\
-        UCI_MPI_ENTER(call, "MPI_" #_name, __VA_ARGS__); \
-        ret = PMPI_##_name _args; \
-        UCI_MPI_LEAVE(call, ret); \
-        return ret; \
-    }
+#define UCI_MPI_WATCH(_name, _params, _args, ...) UCI_MPI_WATCH_AND((void)0, _name, _params, _args, __VA_ARGS__)
 
 /* All ranks of a communicator call it */
 #define UCI_MPI_WATCH_ALL(_name, _params, _args) UCI_MPI_WATCH(_name, _params, _args, .comm = comm, .collective = true)

@@ -6,7 +6,6 @@
 #include "comms.h"
 #include "digest/digest.h"
 #include "handles.h"
-#include "util/json_writer.h"
 #include "util/list.h"
 
 #define UCI_MPI_FINDINGS_MAX     200u /* lines of a process */
@@ -44,21 +43,12 @@ static bool uci_mpi_finding_is_new(int place)
 
 static bool uci_mpi_finding_begin(uci_json_t *json, const char *what, int place)
 {
-    FILE *stream = uci_mpi_finding_is_new(place) ? uci_calls_line_begin() : NULL;
-
-    if (stream == NULL) {
+    if (!uci_mpi_finding_is_new(place) || !uci_calls_line_begin(json)) {
         return false;
     }
-    uci_json_begin(json, stream, ", ");
     uci_json_string(json, "finding", what);
     uci_json_int(json, "place", place);
     return true;
-}
-
-static void uci_mpi_finding_end(uci_json_t *json)
-{
-    uci_json_end(json);
-    uci_calls_line_end();
 }
 
 static void uci_mpi_finding_about(uci_json_t *json, const uci_calls_wait_t *wait)
@@ -120,7 +110,7 @@ static void uci_mpi_compare_regions(uci_mpi_toucher_t by, const uci_mpi_region_t
         uci_json_int(&json, "offset", offset);
         uci_json_string(&json, "way", uci_mpi_way(by, writes));
         uci_json_string(&json, "other_way", uci_mpi_way(other, other_writes));
-        uci_mpi_finding_end(&json);
+        uci_calls_line_end(&json);
     }
 }
 
@@ -285,7 +275,7 @@ static void uci_mpi_pending_compare(uci_mpi_pending_t *pending)
         uci_mpi_finding_begin(&json, "changed", pending->wait.place)) {
         uci_mpi_finding_about(&json, &pending->wait);
         uci_json_uint(&json, "bytes", pending->bytes);
-        uci_mpi_finding_end(&json);
+        uci_calls_line_end(&json);
     }
 }
 
@@ -330,7 +320,7 @@ void uci_mpi_pending_finalize(void)
     {
         if (uci_mpi_finding_begin(&json, "unfinished", pending->wait.place)) {
             uci_mpi_finding_about(&json, &pending->wait);
-            uci_mpi_finding_end(&json);
+            uci_calls_line_end(&json);
         }
     }
     pthread_mutex_unlock(&uci_mpi_pending.lock);
@@ -356,5 +346,5 @@ void uci_mpi_pending_error(const uci_mpi_call_t *call, int ret)
         uci_json_int(&json, "comm", call->comm_index);
         uci_json_uint(&json, "bytes", uci_mpi_bytes(half->count, half->type));
     }
-    uci_mpi_finding_end(&json);
+    uci_calls_line_end(&json);
 }

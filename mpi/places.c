@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "util/json_writer.h"
 #include "util/stack.h"
 
 #define UCI_MPI_PLACES_DEPTH \
@@ -33,18 +32,14 @@ static uint64_t uci_mpi_places_hash(const char *name, const uci_stack_t *stack)
 
 static void uci_mpi_places_write(int place, const char *name, const uci_stack_t *stack)
 {
-    FILE *stream = uci_calls_line_begin();
     uci_json_t json;
 
-    if (stream == NULL) {
-        return;
+    if (uci_calls_line_begin(&json)) {
+        uci_json_int(&json, "place", place);
+        uci_json_string(&json, "call", name);
+        uci_stack_write(stack, &json, "stack");
+        uci_calls_line_end(&json);
     }
-    uci_json_begin(&json, stream, ", ");
-    uci_json_int(&json, "place", place);
-    uci_json_string(&json, "call", name);
-    uci_stack_write(stack, &json, "stack");
-    uci_json_end(&json);
-    uci_calls_line_end();
 }
 
 /* Its lock is held */

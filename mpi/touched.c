@@ -56,13 +56,13 @@ static uci_mpi_region_t uci_mpi_side_parts(const uci_mpi_side_t *side, const voi
 /* The same for all, or one for each, of these */
 static uci_mpi_touched_t uci_mpi_touched_by_neighbours(const uci_mpi_collective_t *collective)
 {
-    const bool sends_to_each = (strstr(collective->call, "lltoall") != NULL);
     uci_mpi_touched_t touched;
     uci_mpi_neighbours_t in, out;
 
     uci_mpi_neighbours_find(collective->comm, &in, &out);
-    touched.read    = sends_to_each ? uci_mpi_side_some(&collective->send, collective->send_buf, out.count, out.ranks)
-                                    : uci_mpi_side_parts(&collective->send, collective->send_buf, 1);
+    touched.read    = uci_mpi_sends_to_each(collective)
+                              ? uci_mpi_side_some(&collective->send, collective->send_buf, out.count, out.ranks)
+                              : uci_mpi_side_parts(&collective->send, collective->send_buf, 1);
     touched.written = uci_mpi_side_some(&collective->recv, collective->recv_buf, in.count, in.ranks);
     uci_mpi_neighbours_release(&in);
     uci_mpi_neighbours_release(&out);
@@ -122,7 +122,6 @@ uci_mpi_touched_t uci_mpi_touched_by_collective(const uci_mpi_collective_t *coll
 {
     uci_mpi_touched_t touched = {0};
     int rank, size, partners, is_inter = 0;
-    bool sends_to_each;
 
     PMPI_Comm_test_inter(collective->comm, &is_inter);
     PMPI_Comm_rank(collective->comm, &rank);
@@ -145,8 +144,8 @@ uci_mpi_touched_t uci_mpi_touched_by_collective(const uci_mpi_collective_t *coll
         return uci_mpi_touched_by_rooted(collective, collective->root == (is_inter ? MPI_ROOT : rank),
                                          !is_inter || (collective->root >= 0), partners);
     case UCI_MPI_TO_ALL:
-        sends_to_each   = strstr(collective->call, "lltoall") != NULL;
-        touched.read    = uci_mpi_side_parts(&collective->send, collective->send_buf, sends_to_each ? partners : 1);
+        touched.read    = uci_mpi_side_parts(&collective->send, collective->send_buf,
+                                          uci_mpi_sends_to_each(collective) ? partners : 1);
         touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf, partners);
         return touched;
     case UCI_MPI_NEIGHBOURS:

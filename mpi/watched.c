@@ -45,7 +45,7 @@ static uint64_t uci_mpi_collective_bytes(const uci_mpi_collective_t *collective)
     bool is_one = (collective->flow == UCI_MPI_SAME) || (collective->flow == UCI_MPI_SCATTERED) ||
                   collective->send.in_place;
     const uci_mpi_side_t *side = is_one ? &collective->recv : &collective->send;
-    bool for_each = (strstr(collective->call, "catter") != NULL) || (strstr(collective->call, "lltoall") != NULL);
+    bool for_each              = (strstr(collective->call, "catter") != NULL) || uci_mpi_sends_to_each(collective);
     int rank, size;
 
     if (collective->flow == UCI_MPI_NO_DATA) {

@@ -11,7 +11,7 @@
 #include "base/recv_table.h"
 #include "base/wire_check.h"
 
-#define UCI_DISPATCH_LATER_MAX 256u /* a worker: one of each kind for each neighbour, and more */
+#define UCI_DISPATCH_LATER_MAX 256u /* of a worker: one for each neighbour, and more */
 
 #define UCI_AM_DECLARE(_name) extern const uci_am_handler_t uci_am_##_name;
 #define UCI_AM_ENTRY(_name)   [UCI_AM_##_name] = &uci_am_##_name,

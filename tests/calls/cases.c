@@ -142,7 +142,6 @@ static void no_overlap_of_collectives(void)
     MPI_Type_free(&tall);
 }
 
-/* Sends from one buffer, receives side by side, columns between each other, and what is over: none of these overlaps */
 /* In a line of ranks the first has nobody before it, and the last nobody behind it: one of two parts is not touched there */
 static void talk_to_neighbours(double *into)
 {
@@ -196,6 +195,7 @@ static void no_overlap_of_groups(void)
     talk_to_group((rank == 0) ? in + 6 : in + 3);
 }
 
+/* Sends from one buffer, receives side by side, columns between each other, and what is over: none of these overlaps */
 static void no_overlap(void)
 {
     MPI_Datatype column;

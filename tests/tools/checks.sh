@@ -15,13 +15,14 @@ note_of() {
 
 # check LABEL COMMAND...: the command must succeed; it runs with errexit off, so it is one command or a chain of &&. What takes a second or more is told.
 check() {
-    local label=$1 note begin=${EPOCHREALTIME/[.,]/} tenths
+    local label=$1 note begin seconds
+    begin=$(clock)
     shift
     if "$@" >"$work/log" 2>&1; then
         passed=$((passed + 1))
         note=$(note_of "$work/log")
-        tenths=$(((${EPOCHREALTIME/[.,]/} - begin) / 100000))
-        [ "$tenths" -lt 10 ] || note="${note:+$note, }$((tenths / 10)).$((tenths % 10)) s"
+        seconds=$(since "$begin")
+        [[ $seconds == 0.* ]] || note="${note:+$note, }$seconds s"
         say "ok   $label${note:+: $note}"
     else
         failed=$((failed + 1))
