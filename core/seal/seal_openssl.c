@@ -3,7 +3,7 @@
  *
  * OpenSSL 3: all ciphers, and the derivation of keys. It keeps key schedules in memory of its own, from the heap, which would be in a core
  * dump. Where no part of the process has used libcrypto before, its allocator is set to one that is malloc(), except while
- * it makes a key for us: then it is secret memory.
+ * it makes a key for us: then it is secret memory. What it leaves on the stack is wiped behind it.
  *
  * The process may have uses of its own for the same library, so what is changed there is as little as can be: a library context of our
  * own, which reads no configuration file, and no clearing up at exit, which would come before ours.
@@ -28,13 +28,15 @@
 #define UCI_OPENSSL_STRING(_macro) UCI_OPENSSL_TEXT(_macro)
 #define UCI_OPENSSL_LIBRARY        "libcrypto.so." UCI_OPENSSL_STRING(OPENSSL_SHLIB_VERSION) /* as its headers */
 #define UCI_OPENSSL_PIECE          ((size_t)1 << 30) /* its lengths are of type int */
+#define UCI_OPENSSL_STACK          8192 /* bytes: more than it uses; its ChaCha20 for AVX2 takes less than 1 KiB */
 
 #define UCI_OPENSSL_FOR_EACH_FUNCTION(_f) \
     _f(CRYPTO_set_mem_functions) _f(OPENSSL_init_crypto) _f(OpenSSL_version) _f(OSSL_LIB_CTX_new) _f(EVP_CIPHER_fetch) \
             _f(EVP_CIPHER_CTX_new) _f(EVP_CIPHER_CTX_free) _f(EVP_CIPHER_CTX_ctrl) _f(EVP_CipherInit_ex2) \
-                    _f(EVP_CipherUpdate) _f(EVP_CipherFinal_ex) _f(EVP_KDF_fetch) _f(EVP_KDF_CTX_new) \
-                            _f(EVP_KDF_CTX_free) _f(EVP_KDF_derive) _f(EVP_MAC_fetch) _f(EVP_MAC_CTX_new) \
-                                    _f(EVP_MAC_CTX_free) _f(EVP_MAC_init) _f(EVP_MAC_update) _f(EVP_MAC_final)
+                    _f(EVP_CIPHER_CTX_get0_cipher) _f(EVP_CipherUpdate) _f(EVP_CipherFinal_ex) _f(EVP_KDF_fetch) \
+                            _f(EVP_KDF_CTX_new) _f(EVP_KDF_CTX_free) _f(EVP_KDF_derive) _f(EVP_MAC_fetch) \
+                                    _f(EVP_MAC_CTX_new) _f(EVP_MAC_CTX_free) _f(EVP_MAC_init) _f(EVP_MAC_update) \
+                                            _f(EVP_MAC_final)
 
 #define UCI_OPENSSL_DECLARE(_name) __typeof__(_name) *_name;
 
@@ -83,6 +85,17 @@ static void *uci_openssl_realloc(void *ptr, size_t size, const char *file, int l
     return moved;
 }
 
+/*
+ * Wipe what calls from our caller have left below its frame. Without AVX-512 OpenSSL's ChaCha20 (chacha-x86_64.pl) leaves the key there, and
+ * SHA-256 a block that is the key but for a known pad.
+ */
+static void __attribute__((noinline)) uci_openssl_wipe_stack(void)
+{
+    char below[UCI_OPENSSL_STACK];
+
+    explicit_bzero(below, sizeof(below));
+}
+
 static bool uci_openssl_derive(OSSL_PARAM *params, void *okm, size_t okm_length)
 {
     EVP_KDF_CTX *context = uci_openssl.EVP_KDF_CTX_new(uci_openssl_hkdf);
@@ -107,6 +120,7 @@ bool uci_seal_hkdf(const void *ikm, size_t ikm_length, const void *salt, size_t 
     uci_openssl_secret = uci_openssl_ready;
     ok                 = uci_openssl_derive(params, okm, okm_length);
     uci_openssl_secret = false;
+    uci_openssl_wipe_stack();
     if (!ok) {
         uci_error("OpenSSL could not derive a key");
     }
@@ -137,6 +151,7 @@ bool uci_seal_hmac(const void *key, size_t key_length, const void *data, size_t 
     uci_openssl_secret = uci_openssl_ready;
     ok                 = uci_openssl_authenticate(key, key_length, data, length, more, more_length, mac);
     uci_openssl_secret = false;
+    uci_openssl_wipe_stack();
     if (!ok) {
         uci_error("OpenSSL could not authenticate a mark");
     }
@@ -282,15 +297,19 @@ static bool uci_openssl_part(void *key, uci_seal_way_t way, void *dst, const voi
 /* It wants the tag that it is to compare with before the end, and compares in the end */
 static bool uci_openssl_finish(void *key, uci_seal_way_t way, uint8_t tag[UCI_SEAL_TAG])
 {
-    bool closes = uci_seal_way_closes(way);
+    bool closes = uci_seal_way_closes(way), ok;
     uint8_t none[UCI_SEAL_TAG];
     int written;
 
     if (!closes && (uci_openssl.EVP_CIPHER_CTX_ctrl(key, EVP_CTRL_AEAD_SET_TAG, UCI_SEAL_TAG, tag) != 1)) {
         return false;
     }
-    return (uci_openssl.EVP_CipherFinal_ex(key, none, &written) == 1) &&
-           (!closes || (uci_openssl.EVP_CIPHER_CTX_ctrl(key, EVP_CTRL_AEAD_GET_TAG, UCI_SEAL_TAG, tag) == 1));
+    ok = (uci_openssl.EVP_CipherFinal_ex(key, none, &written) == 1) &&
+         (!closes || (uci_openssl.EVP_CIPHER_CTX_ctrl(key, EVP_CTRL_AEAD_GET_TAG, UCI_SEAL_TAG, tag) == 1));
+    if (uci_openssl.EVP_CIPHER_CTX_get0_cipher(key) == uci_openssl_ciphers[UCI_SEAL_CHACHA20]) {
+        uci_openssl_wipe_stack(); /* of the whole record: its parts came from the caller of this, too */
+    }
+    return ok;
 }
 
 const uci_seal_library_ops_t uci_seal_openssl = {.id          = UCI_SEAL_OPENSSL,
