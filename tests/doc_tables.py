@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
 """Are docs/design.md's tables what the tables in the code say: active messages (pipeline/base/am_handler.h), the conversation (conversation.c)?
+And are README and the pages for users, as it lists them, short enough to be read?
 
 usage: tests/doc_tables.py            compare
        tests/doc_tables.py --write    put the code's into the page
@@ -13,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "design.md"
+USERS_WORDS_MAX = 12000  # of README and the pages for users together
 STRING = r'"(?:[^"\\]|\\.)*"'
 TEXT = rf"((?:{STRING}\s*)+)"
 HANDLER = re.compile(rf"^UCI_AM_HANDLER\(\s*(\w+), (\d+),\s*{TEXT},\s*{TEXT},\s*{TEXT},\s*{TEXT},", re.MULTILINE)
@@ -75,6 +77,13 @@ def text_of_list(text, name):
     return [part[1:-1] for part in re.findall(STRING, text[begin:text.index("};", begin)])]
 
 
+def users_words():
+    """Words of README and of the pages that it names for users."""
+    readme = (ROOT / "README.md").read_text()
+    pages = re.findall(r"\((docs/\w+\.md)\)", readme.split("- For users:", 1)[1].split("- For a site:", 1)[0])
+    return sum(len((ROOT / page).read_text().split()) for page in ["README.md", *pages])
+
+
 def main():
     passed = failed = 0
     for what, (head, wanted) in (("the types of messages", messages()), ("the conversation", conversation())):
@@ -89,6 +98,10 @@ def main():
         print(f"ok   docs/design.md has {what} as in the code" if same else
               f"FAIL docs/design.md has not {what} as in the code: tests/doc_tables.py --write")
     if "--write" not in sys.argv[1:]:
+        words = users_words()
+        short = words <= USERS_WORDS_MAX
+        passed, failed = passed + short, failed + (not short)
+        print(f"{'ok  ' if short else 'FAIL'} README and the pages for users have {words:,} words, {USERS_WORDS_MAX:,} at most")
         print(f"{passed} passed, {failed} failed, 0 skipped")
     sys.exit(1 if failed else 0)
 

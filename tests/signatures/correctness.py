@@ -12,6 +12,9 @@ roots, operations and the matching of calls, and the right ones. Each ends as on
   waits     "has been waiting", and it had to be ended: a deadlock, of which it is told who waits where
   MPI       the MPI itself ends the program with an error, before that
   missed    none of these
+
+Last result (Correctness 2021, Open MPI 4.1.4 and MPICH 4.0.2): all 49 with wrong datatypes, operations or roots are told, none of 117 right ones; of 84 with
+calls that do not match 71 (MPICH: 72) are told, 6 wait, 2 (1) the MPI ends itself, 5 are missed: message races, and deadlocks of point to point alone.
 """
 import argparse
 import concurrent.futures
