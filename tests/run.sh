@@ -115,9 +115,10 @@ suite_tidy() {
     mapfile -t sources < <(project_files 'core/*.c' 'pipeline/*.c' 'ucx_plugin/*.c' 'tools/*.c')
     passed=0 failed=0
     count_check "clang-tidy sees a fault that is there" tidy_sees_faults "${tidy[@]}"
-    for source in "${sources[@]}"; do
-        count_check "clang-tidy $source" "${tidy[@]}" "$source"
-    done
+    # shellcheck disable=SC2016  # that shell expands it
+    at_once 1 bash -c 'if "$@" </dev/null; then echo "ok   clang-tidy ${!#}"; else echo "FAIL clang-tidy ${!#}"; fi' tidy "${tidy[@]}" \
+            -- "${sources[@]}" | tee "$logs/tidy.lines"
+    passed=$((passed + $(grep -c '^ok ' "$logs/tidy.lines"))) failed=$((${#sources[@]} + 1 - passed))
     say "$passed passed, $failed failed, 0 skipped"
 }
 
@@ -190,7 +191,7 @@ suite_live() {
 suite_endings() {
     local status=0
     "$uci_root/tests/mpi/run_ending.sh" --count 600 --preload "$build/libucx_integrity.so" || status=1
-    "$uci_root/tests/ucp/run_ucp.sh" --endings --preload "$build/libucx_integrity.so" || status=1
+    "$uci_root/tests/ucp/run_ucp.sh" --endings --jobs "$(nproc)" --preload "$build/libucx_integrity.so" || status=1
     return "$status"
 }
 
@@ -200,7 +201,7 @@ suite_mpi_faults() {
 }
 
 suite_ucp() {
-    "$uci_root/tests/ucp/run_ucp.sh" --quick --preload "$build/libucx_integrity.so"
+    "$uci_root/tests/ucp/run_ucp.sh" --quick --jobs "$(own_cores)" --preload "$build/libucx_integrity.so"
 }
 
 suite_attach() {
@@ -419,6 +420,7 @@ start_suite() {
     [ "$(suite_field "$name" 2)" = - ] || limit=$suite_limit
     [ "$name" != marathon ] || limit=0 # as long as it is told to go on
     : >"$logs/$name.log"
+    rm -f "$logs/$name.times"
     (
         [ "$(suite_field "$name" 2)" != + ] || read -rn 1 -u "$free_cores"
         begin=$(clock)
@@ -495,12 +497,18 @@ add_result() {
     total_passed=$((total_passed + passed))
     total_failed=$((total_failed + failed))
     total_skipped=$((total_skipped + skipped))
-    table+=("$(printf '%-10s %8d %8d %8d %9s s  %s' "$name" "$passed" "$failed" "$skipped" "$duration" "$note")")
+    table+=("$(printf '%-10s %8d %8d %8d %9s s %6s  %s' "$name" "$passed" "$failed" "$skipped" "$duration" "$(cores_busy "$name" "$duration")" "$note")")
+}
+
+# cores_busy NAME SECONDS: how many it kept busy, on average, by what `times` said at its end; nothing if it was killed.
+cores_busy() {
+    [ ! -s "$logs/$1.times" ] ||
+        awk -F '[ ms]+' -v wall="$2" 'NR == 2 { printf "%.1f", ($1 * 60 + $2 + $3 * 60 + $4) / (wall + 0.01) }' "$logs/$1.times"
 }
 
 print_summary() {
     say
-    printf '%-10s %8s %8s %8s %11s\n' suite passed failed skipped time
+    printf '%-10s %8s %8s %8s %11s %6s\n' suite passed failed skipped time cores
     printf '%s\n' "${table[@]}"
     say
     say "$total_passed passed, $total_failed failed, $total_skipped skipped"
@@ -509,7 +517,7 @@ print_summary() {
 main() {
     local chosen=() table=() total_passed=0 total_failed=0 total_skipped=0 name
     case ${1:-} in
-    --only)    cd "$uci_root"; use_real_python; "suite_$2"; exit ;;
+    --only)    cd "$uci_root"; use_real_python; trap 'times >"$logs/$2.times"' EXIT; "suite_$2"; exit ;;
     --list)    list_suites; exit ;;
     -h|--help) usage_of "$0"; say; list_suites; exit ;;
     esac

@@ -169,7 +169,7 @@ run_suite() {
     ! has unit || part "$suite" unit 'meson test -C /build --no-rebuild >/dev/null
         python3 tests/count_meson.py /build/meson-logs/testlog.json'
     ! has layers || part "$suite" layers 'python3 tests/layering.py /build; python3 tests/call_surface.py /build'
-    ! has ucp || part "$suite" ucp 'tests/ucp/run_ucp.sh'
+    ! has ucp || part "$suite" ucp "tests/ucp/run_ucp.sh --jobs $(nproc)"
     ! has attach || part "$suite" attach 'tests/attach/run_attach.sh'
     ! has mpi || run_mpi "$suite"
     ! has ucc || run_ucc "$suite"

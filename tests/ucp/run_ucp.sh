@@ -15,6 +15,8 @@
 #   --endings        only conversations that end at every step (ending.c): at more of them, by each path, with more faults; 15 minutes
 #   --filter TEXT    only cases whose name contains TEXT; names look like "faults/tcp,self/match"
 #   --timeout S      seconds for one program (30)
+#   --jobs N         so many cases at once (1): nearly all of them are one process that takes one core
+#   --part I/N       only each N-th case, from the I-th on (from 0): what --jobs runs N of
 #   --keep           keep the output of what passed too
 #   --help           this text
 set -euo pipefail
@@ -30,8 +32,8 @@ programs=(forms records match order requests flags others memory lifecycle windo
           am_messages am_handlers am_kept am_rendezvous am_reply am_order am_requests am_workers am_threads am_processes am_ends streams
           rma_sizes rma_atomics rma_order rma_regions rma_processes left_processes
           sock_messages sock_ends)
-filter='' timeout=30 keep=0 endings=0 quick=0
-passed=0 failed=0 skipped=0
+filter='' timeout=30 keep=0 endings=0 quick=0 jobs=1 part=0/1
+case_number=0 passed=0 failed=0 skipped=0
 
 # faults that heal; not truncated frames where their length is what is asked (a probe, a truncated receive)
 heal="rate=0.1,kind=any,target=any,seed=11"
@@ -93,7 +95,9 @@ try_program() {
 # wanted NAME: is this case chosen? Its time begins here.
 wanted() {
     case_begin=$(clock)
-    [[ $1 == *"$filter"* ]]
+    [[ $1 == *"$filter"* ]] || return 1
+    case_number=$((case_number + 1))
+    [ $((case_number % ${part#*/})) -eq "${part%/*}" ]
 }
 
 # verdict NAME LOG OK: count, and show what went wrong.
@@ -182,7 +186,7 @@ run_faults() {
 
 # A process that seals is what it was to its program, over whatever its messages go. Connections that can't be sealed are refused.
 run_sealed() {
-    local tls program settings=(UCI_SEAL=encrypt "UCI_SEAL_SCOPE=all" "UCI_KEY_FILE=$out/key")
+    local tls program settings=(UCI_SEAL=encrypt "UCI_SEAL_SCOPE=all" "UCI_KEY_FILE=$own/key")
     make_keys
     for tls in $all_tls; do
         for program in "${programs[@]}"; do
@@ -202,8 +206,8 @@ run_sealed() {
 make_keys() {
     local name
     for name in key other.key; do
-        rm -f "$out/$name"
-        (umask 077 && printf '%s\n' "$(od -An -N32 -v -tx1 /dev/urandom | tr -d ' \n')" >"$out/$name")
+        rm -f "$own/$name"
+        (umask 077 && printf '%s\n' "$(od -An -N32 -v -tx1 /dev/urandom | tr -d ' \n')" >"$own/$name")
     done
 }
 
@@ -264,7 +268,7 @@ passes_case() {
 }
 
 run_unlike_sockets() {
-    local way tls=$1 program with churn=1 without=LD_PRELOAD= sealed=(UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$out/key")
+    local way tls=$1 program with churn=1 without=LD_PRELOAD= sealed=(UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$own/key")
     [ "$quick" = 0 ] || churn=0.25
     for program in sock_messages sock_ends; do # all of them pass
         plain_case "unlike/$tls/socket/passes-$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_CONNECT_WAIT=0 SOCK_CHURN=$churn $program
@@ -284,20 +288,20 @@ run_unlike_sockets() {
         refused "unlike/$tls/$way/sealed-plain" "runs without UCI.*UCI_SEAL" "${with[@]}" "${sealed[@]}" unlike refuse "$without"
         refused "unlike/$tls/$way/modes" "it runs with UCI_MODE=" "${with[@]}" unlike refuse UCI_MODE=detect
         refused "unlike/$tls/$way/sealed-other-key" "not authentic; it has another key" "${with[@]}" "${sealed[@]}" unlike refuse \
-            "UCI_KEY_FILE=$out/other.key"
+            "UCI_KEY_FILE=$own/other.key"
     done
 }
 
 # Who has no key, or another one, or seals in another way, is refused by both sides, with a word
 run_unlike_seals() {
-    local tls=$1 sealed=(UCX_TLS="$1" LD_PRELOAD="$preload" UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$out/key")
+    local tls=$1 sealed=(UCX_TLS="$1" LD_PRELOAD="$preload" UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$own/key")
     make_keys
     plain_case "unlike/$tls/sealed" "${sealed[@]}" unlike talk
     plain_case "unlike/$tls/sealed-library" "${sealed[@]}" unlike talk UCI_SEAL_LIBRARY=openssl
-    refused "unlike/$tls/sealed-other-key" "not authentic; it has another key" "${sealed[@]}" unlike refuse "UCI_KEY_FILE=$out/other.key"
+    refused "unlike/$tls/sealed-other-key" "not authentic; it has another key" "${sealed[@]}" unlike refuse "UCI_KEY_FILE=$own/other.key"
     refused "unlike/$tls/sealed-plain" "runs with UCI_SEAL=off, this one with UCI_SEAL=encrypt" "${sealed[@]}" unlike refuse UCI_SEAL=off
     refused "unlike/$tls/plain-sealed" "runs with UCI_SEAL=encrypt, this one with UCI_SEAL=off" UCX_TLS="$tls" LD_PRELOAD="$preload" \
-        unlike refuse UCI_SEAL=encrypt "UCI_KEY_FILE=$out/key"
+        unlike refuse UCI_SEAL=encrypt "UCI_KEY_FILE=$own/key"
     refused "unlike/$tls/sealed-signed" "runs with UCI_SEAL=sign" "${sealed[@]}" unlike refuse UCI_SEAL=sign
     refused "unlike/$tls/sealed-scope" "UCI_SEAL_SCOPE=net" "${sealed[@]}" unlike refuse UCI_SEAL_SCOPE=net
     refused "unlike/$tls/sealed-cipher" "UCI_SEAL_CIPHER=chacha20" "${sealed[@]}" UCI_SEAL_CIPHER=aes256 unlike refuse \
@@ -306,6 +310,15 @@ run_unlike_seals() {
 
 # UCX's own example of a client and a server, unmodified, by each of its ways. Debian has it in libucx-dev.
 example=/usr/share/doc/libucx-dev/examples/ucp_client_server.c
+
+build_example() {
+    if [ -e "$example" ]; then
+        # shellcheck disable=SC2046
+        gcc -O2 -w -o "$out/ucp_client_server" "$example" $(pkg-config --cflags --libs ucx)
+    else
+        say "skip example: there is no $example"
+    fi
+}
 
 # example_case NAME WAY [NAME=VALUE]...: its server goes on for ever, and ends when its client has.
 example_case() {
@@ -332,12 +345,9 @@ example_case() {
 run_examples() {
     local way
     if [ ! -e "$example" ]; then
-        skipped=$((skipped + 1))
-        say "skip example: there is no $example"
+        ! wanted example || skipped=$((skipped + 1))
         return
     fi
-    # shellcheck disable=SC2046
-    gcc -O2 -w -o "$out/ucp_client_server" "$example" $(pkg-config --cflags --libs ucx)
     for way in stream tag am; do
         example_case "example/$way/plain" $way UCX_TLS=tcp,self
         example_case "example/$way/uci" $way UCX_TLS=tcp,self LD_PRELOAD="$preload" UCI_REQUIRE=on
@@ -361,7 +371,7 @@ segment_case() {
 }
 
 run_segments() {
-    local folder=$out/ucx_config
+    local folder=$own/ucx_config
     mkdir -p "$folder"
     printf 'UCX_TCP_RX_SEG_SIZE=32k\n' >"$folder/ucx.conf"
     segment_case segment/default 1 UCX_TLS=tcp,self match
@@ -512,7 +522,7 @@ lost_case() {
 }
 
 run_lost() {
-    local pipe=$out/pipe
+    local pipe=$own/pipe
     rm -f "$pipe"
     mkfifo "$pipe"
     lost_case lost/full "No space left on device" UCI_EVENTS=/dev/full
@@ -595,7 +605,7 @@ unasked_case() {
 }
 
 run_late() {
-    local tls first=${all_tls%% *} sealed=(UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$out/key")
+    local tls first=${all_tls%% *} sealed=(UCI_SEAL=encrypt UCI_SEAL_SCOPE=all "UCI_KEY_FILE=$own/key")
     make_keys
     waiting_case "late/plain" UCX_TLS="$first" late
     waiting_case "late/off" UCX_TLS="$first" LD_PRELOAD="$preload" UCI_MODE=off late
@@ -676,18 +686,9 @@ ending_case() {
     timeout=180 plain_case "$name" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" ending ${5:+"$5"}
 }
 
-main() {
-    local begin
-    set_options preload tls filter timeout keep! quick! endings! -- "$@"
-    all_tls=$tls
-    [ -e "${preload##* }" ] || die "no ${preload##* }: build first (ninja -C build)"
-    begin=$(clock)
-    build_programs
+run_cases() {
     if [ "$endings" = 1 ]; then
         run_all_endings
-        say "$(since "$begin") s"
-        say "$passed passed, $failed failed, $skipped skipped"
-        [ "$failed" -eq 0 ]
         return
     fi
     run_transports
@@ -708,6 +709,44 @@ main() {
     run_windows
     run_close
     run_endings
+}
+
+# run_parts OPTION...: --jobs of them at once, each a process with a count of its own.
+run_parts() {
+    local i pids=() p f s
+    trap 'kill "${pids[@]}"' INT TERM
+    for ((i = 0; i < jobs; i++)); do
+        rm -f "$out/part.$i/count"
+        "$0" "$@" --jobs 1 --part "$i/$jobs" &
+        pids+=($!)
+    done
+    for ((i = 0; i < jobs; i++)); do
+        wait "${pids[i]}" || true
+        p=0 f=1 s=0 # of one that did not come to its end
+        [ ! -e "$out/part.$i/count" ] || read -r p f s <"$out/part.$i/count"
+        passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
+    done
+}
+
+main() {
+    local begin
+    set_options preload tls filter timeout keep! quick! endings! jobs part -- "$@"
+    all_tls=$tls own=$out/part.${part%/*}
+    [ -e "${preload##* }" ] || die "no ${preload##* }: build first (ninja -C build)"
+    mkdir -p "$own"
+    if [ "${part#*/}" -gt 1 ]; then
+        run_cases
+        echo "$passed $failed $skipped" >"$own/count"
+        return
+    fi
+    begin=$(clock)
+    build_programs
+    build_example
+    if [ "$jobs" -gt 1 ]; then
+        run_parts "$@"
+    else
+        run_cases
+    fi
     say "$(since "$begin") s"
     say "$passed passed, $failed failed, $skipped skipped"
     [ "$failed" -eq 0 ]
