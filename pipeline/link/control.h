@@ -80,7 +80,7 @@ void uci_control_cleanup(uci_peer_t *peer);
 /** Forget those: nobody will receive them. */
 void uci_control_drop_pending(uci_peer_t *peer);
 
-/** Introduce ourselves, once: our address lets the peer answer. */
+/** Introduce ourselves: our address lets the peer answer. Again when the first may have been lost, or when we are back. */
 void uci_control_hello(uci_peer_t *peer);
 
 /** Is it too early to connect to @a peer, since UCX is handing over what it has read? Then that is done after its turn. */

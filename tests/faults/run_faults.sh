@@ -79,22 +79,23 @@ add_job() {
 }
 
 # add_rotating TURN_RATES: take turns with MPI, transport and program (and rate, if TURN_RATES), shifted by one after
-# every six jobs, so that no kind stays with the same ones.
+# as many jobs as there are kinds, so that no kind stays with the same ones.
 add_rotating() {
-    local mpi_list tls_list program_list rate_list kind target rate program n=0 shift_by
+    local mpi_list tls_list program_list kind_list rate_list kind target rate program n=0 column shift_by
     read -ra mpi_list <<<"${mpis//,/ }"
     read -ra tls_list <<<"$transports"
     read -ra program_list <<<"${programs//,/ }"
+    read -ra kind_list <<<"${kinds//,/ }"
     read -ra rate_list <<<"${rates//,/ }"
     for target in ${targets//,/ }; do
         for kind in ${kinds//,/ }; do
             for rate in ${1:-${rates//,/ }}; do
-                shift_by=$((n / 6))
+                shift_by=$((n / ${#kind_list[@]})) column=$((n % ${#kind_list[@]}))
                 program=${program_list[$((n % ${#program_list[@]}))]}
-                [ -z "$1" ] || rate=${rate_list[$(((n + 2 * shift_by + 1) % ${#rate_list[@]}))]}
+                [ -z "$1" ] || rate=${rate_list[$(((column + 2 * shift_by + 1) % ${#rate_list[@]}))]}
                 add_job heal "$program" \
-                    "${mpi_list[$(((n + shift_by) % ${#mpi_list[@]}))]}" \
-                    "${tls_list[$(((n / 2 + shift_by) % ${#tls_list[@]}))]}" "$kind" "$target" "$rate"
+                    "${mpi_list[$(((column + shift_by) % ${#mpi_list[@]}))]}" \
+                    "${tls_list[$(((column / 2 + shift_by) % ${#tls_list[@]}))]}" "$kind" "$target" "$rate"
                 n=$((n + 1))
             done
         done
