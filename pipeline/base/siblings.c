@@ -14,6 +14,10 @@ static pthread_mutex_t uci_siblings_lock = PTHREAD_MUTEX_INITIALIZER;
 static uci_list_t uci_siblings           = {.prev = &uci_siblings, .next = &uci_siblings};
 static size_t uci_siblings_count;
 
+/* The same ones, under a lock that nobody holds while he serves them */
+static pthread_mutex_t uci_siblings_living_lock = PTHREAD_MUTEX_INITIALIZER;
+static uci_list_t uci_siblings_living           = {.prev = &uci_siblings_living, .next = &uci_siblings_living};
+
 static void uci_siblings_add_count(size_t change)
 {
     __atomic_store_n(&uci_siblings_count, uci_siblings_count + change, __ATOMIC_RELAXED);
@@ -26,10 +30,16 @@ void uci_siblings_join(uci_worker_t *worker)
     uci_list_add_tail(&uci_siblings, &worker->sibling.link);
     uci_siblings_add_count(1);
     pthread_mutex_unlock(&uci_siblings_lock);
+    pthread_mutex_lock(&uci_siblings_living_lock);
+    uci_list_add_tail(&uci_siblings_living, &worker->sibling.living);
+    pthread_mutex_unlock(&uci_siblings_living_lock);
 }
 
 void uci_siblings_leave(uci_worker_t *worker)
 {
+    pthread_mutex_lock(&uci_siblings_living_lock);
+    uci_list_del(&worker->sibling.living);
+    pthread_mutex_unlock(&uci_siblings_living_lock);
     pthread_mutex_lock(&uci_siblings_lock);
     uci_list_del(&worker->sibling.link);
     uci_siblings_add_count(-(size_t)1);
@@ -139,15 +149,15 @@ bool uci_siblings_lack(const uci_peer_t *peer)
     const uci_mark_t *own = &peer->worker->self.mark;
     bool lack             = true;
 
-    if (!peer->known || (peer->mark.pid != own->pid) || (strcmp(peer->mark.host, own->host) != 0) ||
-        (pthread_mutex_trylock(&uci_siblings_lock) != 0)) {
+    if (!peer->known || (peer->mark.pid != own->pid) || (strcmp(peer->mark.host, own->host) != 0)) {
         return false;
     }
-    uci_list_for_each(worker, &uci_siblings, uci_worker_t, sibling.link)
+    pthread_mutex_lock(&uci_siblings_living_lock);
+    uci_list_for_each(worker, &uci_siblings_living, uci_worker_t, sibling.living)
     {
         lack = lack && (worker->uid != peer->uid);
     }
-    pthread_mutex_unlock(&uci_siblings_lock);
+    pthread_mutex_unlock(&uci_siblings_living_lock);
     return lack;
 }
 

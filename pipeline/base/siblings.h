@@ -38,7 +38,7 @@ void uci_siblings_leave(uci_worker_t *worker);
 /** Serve those that need it, as a thread that makes progress in @a self, or NULL: in a worker that is not UCI's. */
 void uci_siblings_help(const uci_worker_t *self);
 
-/** Is that a peer of this process's whose worker is destroyed? As far as can be told: false while others look after workers. */
+/** Is that a peer of this process's whose worker is destroyed? */
 bool uci_siblings_lack(const uci_peer_t *peer);
 
 /** For a debugger: call @a func for each worker of this process, without a lock. @return how many there are. */

@@ -50,6 +50,7 @@ typedef struct uci_spans {
 /** See siblings.h */
 typedef struct uci_sibling {
     uci_list_t link;
+    uci_list_t living;
     unsigned turns_seen; /**< turns of the worker when it was looked at last */
     uint64_t seen_time;  /**< when these had changed, in ns */
     bool handed_over;    /**< its thread has changed once */

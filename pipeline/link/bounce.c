@@ -132,7 +132,8 @@ static void uci_bounce_on_pool(uci_am_t *am)
     ucs_status_t status;
     void *address;
 
-    if ((ep == NULL) || (peer->slots.map.slots != NULL) || uci_conversation_is_gone(&peer->conversation)) {
+    if ((ep == NULL) || (peer->slots.map.slots != NULL) || uci_conversation_is_gone(&peer->conversation) ||
+        (peer->conversation.status != UCS_OK)) {
         return;
     }
     status = uci_wire_unpack_key(peer, ep, pool + 1, am->length - sizeof(*pool), &peer->slots.map.rkey);

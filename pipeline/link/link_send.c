@@ -240,6 +240,20 @@ static void uci_link_wait(uci_frame_t *frame)
     }
 }
 
+static uci_frame_t *uci_link_next_waiting(uci_peer_t *peer)
+{
+    return (peer->tx.posted < peer->tx.next) ? uci_txlog_find(peer, peer->tx.posted) : NULL;
+}
+
+/* Without those that are paced there would be room, in the box or with UCX: what waits behind them is in the log, and as good as sent, so that a program
+ * whose peer is away does not wait where it does not on plain UCX */
+static bool uci_link_is_early(uci_peer_t *peer)
+{
+    uci_frame_t *frame = uci_link_next_waiting(peer);
+
+    return (frame != NULL) && (peer->tx.next - peer->tx.posted <= UCI_LINK_EARLY) && uci_link_is_paced(frame);
+}
+
 ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what, ucp_tag_t tag, uint64_t value)
 {
     uci_peer_t *peer = ep->peer;
@@ -252,7 +266,7 @@ ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what
     ++peer->tx.next;
     if (!first || (by_mailbox ? !uci_link_post_mailbox(frame) : uci_link_changes(peer, frame))) {
         uci_link_wait(frame);
-        return UCS_INPROGRESS;
+        return uci_link_is_early(peer) ? UCS_OK : UCS_INPROGRESS;
     }
     peer->tx.posted = peer->tx.next;
     if (by_mailbox) {
@@ -263,11 +277,6 @@ ucs_status_t uci_link_send_other(uci_ep_t *ep, uci_frame_t *frame, uint32_t what
         return uci_link_take_back(frame) ? status : UCS_OK;
     }
     return status;
-}
-
-static uci_frame_t *uci_link_next_waiting(uci_peer_t *peer)
-{
-    return (peer->tx.posted < peer->tx.next) ? uci_txlog_find(peer, peer->tx.posted) : NULL;
 }
 
 static void uci_link_stop_waiting(uci_peer_t *peer)
@@ -309,18 +318,22 @@ static unsigned uci_link_post_waiting(uci_peer_t *peer, bool by_am)
     return count;
 }
 
-/* By active message a synchronous one would not have its turn earlier. Who is told something by UCX in each turn has read what it was told long
+/* By active message one that is paced would not have its turn earlier. Who is told something by UCX in each turn has read what it was told long
  * ago all the same */
 static bool uci_link_is_patient(uci_peer_t *peer)
 {
-    uci_frame_t *frame;
+    uci_frame_t *frame = uci_link_next_waiting(peer);
 
     if (peer->log.wait_turns < UCI_LINK_WAIT_TURNS) {
         return true;
     }
-    uci_link_has_read(peer->worker);
-    frame = uci_link_next_waiting(peer);
-    return (frame != NULL) && uci_link_is_paced(frame);
+    if ((frame == NULL) || !uci_link_is_paced(frame)) {
+        return false;
+    }
+    if (!uci_link_is_far_ahead(peer)) {
+        uci_link_has_read(peer->worker);
+    }
+    return true;
 }
 
 unsigned uci_link_progress(uci_worker_t *worker)
@@ -344,9 +357,12 @@ void uci_link_abandon(uci_peer_t *peer, ucs_status_t status)
     uci_request_t *bound = peer->rx.bound;
     uci_frame_t *frame;
 
-    while ((frame = uci_link_next_waiting(peer)) != NULL) {
+    while (peer->tx.posted < peer->tx.next) {
+        frame = uci_link_next_waiting(peer);
         ++peer->tx.posted; /* as if it had been lost on its way: without it what comes behind it would not be taken */
-        uci_link_frame_done(frame, status);
+        if (frame != NULL) {
+            uci_link_frame_done(frame, status);
+        }
     }
     uci_link_stop_waiting(peer);
     peer->rx.bound = NULL;

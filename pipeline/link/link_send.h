@@ -63,10 +63,17 @@ UCI_INLINE char *uci_link_box_place(uci_peer_t *peer, const uci_frame_t *frame, 
  *  makes none in MPI_Finalize, from 4.2 on. */
 #define UCI_LINK_QUESTIONS 64u
 
+/** Frames that may wait behind such a one, and their sends be over: as many as UCX's queue takes. */
+#define UCI_LINK_EARLY 256u
+
+UCI_INLINE bool uci_link_is_far_ahead(const uci_peer_t *peer)
+{
+    return peer->tx.posted >= peer->tx.acked + UCI_LINK_QUESTIONS;
+}
+
 UCI_INLINE bool uci_link_is_ahead(const uci_peer_t *peer)
 {
-    return (peer->tx.posted >= peer->tx.acked + UCI_LINK_QUESTIONS) ||
-           (peer->worker->link.questions >= UCI_LINK_QUESTIONS);
+    return uci_link_is_far_ahead(peer) || (peer->worker->link.questions >= UCI_LINK_QUESTIONS);
 }
 
 /** A synchronous frame is to be sent: it waits if it is one too many. */
@@ -88,7 +95,7 @@ UCI_INLINE void uci_link_has_read(uci_worker_t *worker)
 /**
  * Number, seal, log and send a frame whose payload has been written. A message to oneself is received, and answered, within the call.
  * @param what  uci_frame_what().  @param value  digest of the payload.
- * @return UCS_OK: it is on its way, and may be gone; UCS_INPROGRESS: it waits for its carrier, and completes frame->req, if
+ * @return UCS_OK: it is on its way, and may be gone, or the log has it, for later; UCS_INPROGRESS: it waits for its carrier, and completes frame->req, if
  *         that is set now, when that has it; or an error: it has not been sent, and is the caller's.
  */
 UCI_INLINE ucs_status_t uci_link_send(uci_ep_t *ep, uci_frame_t *frame, uint32_t what, ucp_tag_t tag, uint64_t value)

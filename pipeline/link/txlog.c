@@ -240,6 +240,13 @@ void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame)
     }
 }
 
+void uci_txlog_leave(uci_peer_t *peer, uci_frame_t *frame)
+{
+    if (!uci_txlog_is_in_ring(peer, frame->seq) || (peer->tx.ring[frame->seq & peer->tx.mask] != frame)) {
+        uci_txlog_remove_kept(peer, frame);
+    }
+}
+
 /* A frame has been acknowledged. What waits for FIN goes with its operation */
 UCI_INLINE void uci_txlog_ack_place(uci_peer_t *peer, uci_frame_t **place)
 {

@@ -61,6 +61,10 @@ size_t uci_txlog_count(const uci_peer_t *peer);
 /** Take one out of the log; it is freed once UCX has let go of it. */
 void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame);
 
+/** The operation of @a frame is over, and its receiver may not have it: it goes when that has acknowledged it, as any other, or now if it has.
+ *  What comes behind it is not taken without it. */
+void uci_txlog_leave(uci_peer_t *peer, uci_frame_t *frame);
+
 /** Every frame below @a upto has been verified. One that was never sent has not: that is refused. */
 void uci_txlog_ack(uci_peer_t *peer, uint64_t upto);
 

@@ -115,7 +115,11 @@ void uci_send_op_finish(uci_send_op_t *op, ucs_status_t status)
     }
     if (op->frame != NULL) {
         op->frame->op = NULL;
-        uci_txlog_remove(op->peer, op->frame);
+        if (status == UCS_OK) {
+            uci_txlog_remove(op->peer, op->frame);
+        } else {
+            uci_txlog_leave(op->peer, op->frame);
+        }
         op->frame = NULL;
     }
     op->state  = UCI_SEND_DONE;

@@ -431,12 +431,12 @@ static void uci_send_on_repair(uci_am_t *am)
         uci_link_on_repair(am->peer, am->seq);
         return;
     }
-    if (frame == NULL) {
+    op = (frame != NULL) ? frame->op : NULL;
+    if (op == NULL) { /* it is over, or was given up */
         uci_control_send_simple(am->peer, UCI_AM_GONE, am->seq, hdr->op, 0);
         return;
     }
-    op = frame->op;
-    if ((op == NULL) || (op->chunk.tree == NULL) || (count == 0)) {
+    if ((op->chunk.tree == NULL) || (count == 0)) {
         return;
     }
     if ((op->state == UCI_SEND_DESCRIBED) || uci_unlikely(op->status != UCS_OK)) {

@@ -11,8 +11,6 @@
 #include "base/recv_table.h"
 #include "base/wire_check.h"
 
-#define UCI_DISPATCH_LATER_MAX 256u /* of a worker: one for each neighbour, and more */
-
 #define UCI_AM_DECLARE(_name) extern const uci_am_handler_t uci_am_##_name;
 #define UCI_AM_ENTRY(_name)   [UCI_AM_##_name] = &uci_am_##_name,
 
@@ -88,18 +86,29 @@ typedef struct uci_later {
     char data[] __attribute__((aligned(8)));
 } uci_later_t;
 
-/* One that finds no room is as good as lost */
+/* What the same peer has said before, if it was the same: so there is one of each at most */
+static void uci_dispatch_forget(uci_worker_t *worker, const uci_am_hdr_t *hdr)
+{
+    uci_list_for_each_safe(later, &worker->turn.later, uci_later_t, link)
+    {
+        if ((later->hdr.uid == hdr->uid) && (later->hdr.type == hdr->type)) {
+            uci_list_del(&later->link);
+            free(later);
+        }
+    }
+}
+
+/* One that finds no memory is as good as lost */
 static void uci_dispatch_put_off(uci_worker_t *worker, const uci_am_t *am)
 {
-    uci_later_t *later = (worker->turn.later_count < UCI_DISPATCH_LATER_MAX) ? malloc(sizeof(*later) + am->length)
-                                                                             : NULL;
+    uci_later_t *later = malloc(sizeof(*later) + am->length);
 
     if (later == NULL) {
         return;
     }
+    uci_dispatch_forget(worker, am->hdr);
     later->hdr = *am->hdr;
     memcpy(later->data, am->data, am->length);
-    ++worker->turn.later_count;
     uci_list_add_tail(&worker->turn.later, &later->link);
 }
 
@@ -108,7 +117,6 @@ static uci_later_t *uci_dispatch_next_later(uci_worker_t *worker)
     uci_later_t *later = uci_container_of(worker->turn.later.next, uci_later_t, link);
 
     uci_list_del(&later->link);
-    --worker->turn.later_count;
     return later;
 }
 

@@ -32,7 +32,6 @@ typedef struct uci_turn {
     bool own;            /**< in a turn: UCX has had its part */
     uint64_t check_time; /**< of the next look at operations that take long */
     uci_list_t later;    /**< messages that have come, and are taken when UCX has nothing for us, see dispatch.h */
-    unsigned later_count;
     uci_wakeup_t wakeup;
     uci_gauge_t gauge;
 } uci_turn_t;

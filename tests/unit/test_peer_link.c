@@ -11,6 +11,8 @@
 #include <signal.h>
 
 #include "capture.h"
+#include "base/siblings.h"
+#include "conn/endpoint.h"
 #include "link/blame.h"
 #include "link/mailbox.h"
 #include "link/txlog.h"
@@ -1395,6 +1397,49 @@ Test(link_boxes, of_one_that_closes)
     cr_expect((net_unpacked == 0) && !talk_peer(0, 1)->box.mapped);
 }
 
+/* Nor who has gone without a word: nobody makes progress in node 0 but another worker of its process */
+Test(link_boxes, of_one_that_is_destroyed)
+{
+    const uci_peer_t *peer;
+
+    offer_mailbox();
+    peer = talk_peer(0, 1);
+    net_end_operations(net_nodes[1].worker);
+    talk_give_back();
+    net_destroy(1);
+    net_nodes[0].worker->sibling.turns_seen = net_nodes[0].worker->turn.count;
+    net_nodes[0].worker->sibling.seen_time  = 0;
+    uci_siblings_help(NULL);
+    cr_expect((net_nodes[0].first == NULL) && (net_unpacked == 0) && !peer->box.mapped);
+}
+
+Test(link_boxes, of_one_that_has_failed)
+{
+    offer_mailbox();
+    net_nodes[0].worker->turn.ucx_rests = 0;
+    uci_ep_fail(net_nodes[0].ep, UCS_ERR_CONNECTION_RESET);
+    talk_turns(20, TALK_MS);
+    cr_expect((net_unpacked == 0) && !talk_peer(0, 1)->box.mapped);
+}
+
+/* Of what is said again while the first waits, the last counts */
+Test(link_boxes, told_often)
+{
+    unsigned i;
+
+    offer_mailbox();
+    for (i = 0; i < 1000; ++i) {
+        uci_mailbox_repeat(talk_peer(1, 0));
+    }
+    cr_expect(talk_count(0, UCI_AM_BOX) > 1000);
+    for (i = 0; (i < 2000) && (talk_count(0, UCI_AM_BOX) > 0); ++i) {
+        net_turn(0);
+    }
+    cr_expect(net_nodes[0].worker->turn.later.next->next == &net_nodes[0].worker->turn.later);
+    talk_turns(20, TALK_MS);
+    cr_expect((net_unpacked == 1) && talk_peer(0, 1)->box.mapped);
+}
+
 Test(link_boxes, of_one_that_stays)
 {
     offer_mailbox();
@@ -1482,7 +1527,42 @@ Test(link_mailbox, answers_among_others)
         net_turn(1);
     }
     cr_expect(talk_sends[first + 299].done);
+    cr_expect(talk_peer(0, 1)->box.am_until <= first, "some went by active message, and all at once");
     expect_more_sync(first, 300);
+    cr_expect(uses_mailbox(0));
+}
+
+/* What is no question, and comes behind one that waits, is over: its receiver may wait for something that its sender does next */
+Test(link_mailbox, answers_hold_up_nobody_else)
+{
+    unsigned first = talk_sends_count, i;
+
+    (void)send_more(0, UCI_LINK_QUESTIONS, 8);
+    start_more_sync(1);
+    (void)send_more(0, 100, 8);
+    cr_expect(talk_peer(0, 1)->tx.posted < talk_peer(0, 1)->tx.next);
+    for (i = 0; i < UCI_LINK_QUESTIONS + 101; ++i) {
+        cr_expect(talk_sends[first + i].done == (i != UCI_LINK_QUESTIONS), "send %u", i);
+    }
+    for (i = 0; i < 3000; ++i) {
+        net_turn(0);
+    }
+    cr_expect(talk_count_frames(1) == 0);
+    recv_any(1, UCI_LINK_QUESTIONS + 101);
+    expect_more_sync(first, UCI_LINK_QUESTIONS + 101);
+}
+
+/* But no more of them than UCX's own queue takes: a program must not run ahead of its receiver without limit */
+Test(link_mailbox, answers_hold_up_many)
+{
+    unsigned first = talk_sends_count;
+
+    start_more_sync(UCI_LINK_QUESTIONS + 1);
+    (void)send_more(0, UCI_LINK_EARLY + 10, 8);
+    cr_expect(talk_sends[first + UCI_LINK_QUESTIONS + UCI_LINK_EARLY - 1].done);
+    cr_expect(!talk_sends[talk_sends_count - 1].done);
+    recv_any(1, talk_sends_count - first);
+    expect_more_sync(first, talk_sends_count - first);
 }
 
 Test(link_mailbox, all_sizes)
@@ -1558,6 +1638,30 @@ Test(link_mailbox, given_up_and_asked_for)
     cr_assert(talk_run(3000));
     expect_more(first, FULL + 1, 2000);
     cr_expect(talk_counters(0)->frames_resent > 0);
+}
+
+/* Synchronous ones end with their endpoint as well, and those behind them; what they were comes if anything comes behind them */
+Test(link_mailbox, questions_given_up)
+{
+    ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    unsigned first            = talk_sends_count, i;
+
+    start_more_sync(100);
+    (void)send_more(0, 300, 8);
+    cr_expect(!talk_sends[first].done && !talk_sends[first + 399].done);
+    talk_keep(uci_ep_close(net_nodes[0].ep, &force));
+    net_turn(0);
+    for (i = first; i < first + 400; ++i) {
+        cr_expect(talk_sends[i].done, "send %u", i);
+    }
+    cr_expect(talk_sends[first].status == UCS_ERR_CANCELED);
+    cr_expect(uci_list_is_empty(&talk_peer(0, 1)->log.waiting_link));
+    net_open(0, 1);
+    (void)send_more(0, 1, 8);
+    recv_any(1, 401);
+    cr_assert(talk_run(3000));
+    expect_more(first, 401, 8);
+    cr_expect(talk_counters(1)->unrepaired_chunks == 0);
 }
 
 /* Or not: nobody asks for what he knows nothing of */
