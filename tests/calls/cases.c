@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { COUNT = 2000, STEPS = 10 };
@@ -195,6 +196,41 @@ static void no_overlap_of_groups(void)
     talk_to_group((rank == 0) ? in + 6 : in + 3);
 }
 
+/* So many bytes, behind which memory may not be read */
+static void *at_the_edge(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages       = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    mprotect(pages + page, page, PROT_NONE);
+    return pages + page - bytes;
+}
+
+/* Ranks 0 and 1 are one group, rank 2 is the other one: arrays are as long as the other group is large */
+static void groups_of_two_and_one(void)
+{
+    const int partners = (rank < 2) ? 1 : 2;
+    int *counts = at_the_edge(partners * sizeof(int)), *displs = at_the_edge(partners * sizeof(int)), i;
+    MPI_Datatype *types = at_the_edge(partners * sizeof(MPI_Datatype));
+    MPI_Comm group, both;
+
+    for (i = 0; i < partners; ++i) {
+        counts[i] = 5;
+        displs[i] = 0;
+        types[i]  = MPI_DOUBLE;
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2, 0, &group);
+    MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, (rank < 2) ? 2 : 0, 5, &both);
+    MPI_Alltoallw(out, counts, displs, types, in, counts, displs, types, both);
+    for (i = 0; i < partners; ++i) {
+        displs[i] = 5 * i;
+    }
+    MPI_Alltoallv(out, counts, displs, MPI_DOUBLE, in, counts, displs, MPI_DOUBLE, both);
+    MPI_Scatter(out, 10, MPI_DOUBLE, in, 10, MPI_DOUBLE, (rank < 2) ? 0 : MPI_ROOT, both);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&group);
+}
+
 /* Sends from one buffer, receives side by side, columns between each other, and what is over: none of these overlaps */
 static void no_overlap(void)
 {
@@ -330,6 +366,20 @@ static void no_such_rank(void)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Send(out, 1, MPI_DOUBLE, size, 1, MPI_COMM_WORLD);
+}
+
+static void no_communicator(void)
+{
+    MPI_Barrier(MPI_COMM_NULL);
+}
+
+static void no_communicator_returns(void)
+{
+    static const int count = 0;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Alltoallv(out, &count, &count, MPI_DOUBLE, in, &count, &count, MPI_DOUBLE, MPI_COMM_NULL);
 }
 
 /* ---------------------------------------------------------------- hangs */
@@ -517,6 +567,7 @@ static const struct {
              {"no_overlap", no_overlap, 1},
              {"no_overlap_of_neighbours", no_overlap_of_neighbours, 0},
              {"no_overlap_of_groups", no_overlap_of_groups, 0},
+             {"groups_of_two_and_one", groups_of_two_and_one, 0},
              {"head_to_head", head_to_head, 1},
              {"no_overlap_of_collectives", no_overlap_of_collectives, 0},
              {"changed", changed, 1},
@@ -528,6 +579,8 @@ static const struct {
              {"truncated", truncated, 1},
              {"truncated_returns", truncated_returns, 1},
              {"no_such_rank", no_such_rank, 1},
+             {"no_communicator", no_communicator, 1},
+             {"no_communicator_returns", no_communicator_returns, 1},
              {"both_receive", both_receive, 1},
              {"ring", ring, 0},
              {"both_wait", both_wait, 1},

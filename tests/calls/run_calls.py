@@ -48,6 +48,8 @@ WRONG = {
                   r"rank 1 has sent 4.688 KiB with tag 1 by MPI_Send at truncated"],
     "truncated_returns": [r"a message was longer than its receive, MPI_Recv at truncated_returns .*rank 1 has sent 4.688 KiB"],
     "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
+    "no_communicator": [r"MPI_Barrier at no_communicator .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
+    "no_communicator_returns": [r"MPI_Alltoallv at no_communicator_returns .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
 }
 # what is left, by the same rules
 LEFT = {
@@ -55,7 +57,7 @@ LEFT = {
              r"1 made by MPI_Op_create at make .* is not freed"],
     "freed": [],
 }
-GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "no_overlap_of_neighbours", "no_overlap_of_groups", "not_changed", "finished", "nothing")
+GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "no_overlap_of_neighbours", "no_overlap_of_groups", "groups_of_two_and_one", "not_changed", "finished", "nothing")
 # name: what must be among the lines about who waits
 HANGS = {
     "both_receive": [r"rank 0: MPI_Recv at both_receive \(cases.c:\d+\), main .*, from rank 1, tag 7, for \d+ s", r"a deadlock: rank 0 waits for rank 1, which waits for rank 0",
@@ -211,13 +213,26 @@ def expect(what, got, wanted):
         raise Failure(f"{what}: {got} instead of {wanted}")
 
 
-def check_profile(runner, programs):
-    """Number, bytes and time of calls whose numbers are known, of three ranks."""
-    found, text, folder = runner.run(programs, "cases", ["counted"], 3, "--profile")
+def profile_of(runner, programs, name):
+    """(profile, its rows by call, folder) of three ranks."""
+    found, _, folder = runner.run(programs, "cases", [name], 3, "--profile")
     expect("exit status", found["exit_code"], 0)
     model = json.loads(subprocess.run([runner.report, "--json", folder / "job"], check=True, stdout=subprocess.PIPE).stdout)
     profile = model["calls"]["profile"]
-    rows = {row["call"]: row for row in profile["rows"]}
+    return profile, {row["call"]: row for row in profile["rows"]}, folder
+
+
+def check_groups(runner, programs):
+    """Bytes of calls on an intercommunicator: one part for each rank of the other group, and a root that is called MPI_ROOT."""
+    _, rows, folder = profile_of(runner, programs, "groups_of_two_and_one")
+    for call, number in (("MPI_Alltoallw", 4 * 40), ("MPI_Alltoallv", 4 * 40), ("MPI_Scatter", 2 * 80)):
+        expect(f"bytes of {call}", rows[call]["bytes"], number)
+    shutil.rmtree(folder)
+
+
+def check_profile(runner, programs):
+    """Number, bytes and time of calls whose numbers are known, of three ranks."""
+    profile, rows, folder = profile_of(runner, programs, "counted")
     for call, count, number in (("MPI_Sendrecv", 30, 30 * 1000), ("MPI_Bcast", 15, 5 * 800), ("MPI_Alltoall", 3, 3 * 3 * 80), ("MPI_Neighbor_alltoall", 3, 4 * 80), ("MPI_Barrier", 3, 0)):
         expect(f"calls of {call}", rows[call]["count"], count)
         expect(f"bytes of {call}", rows[call]["bytes"], number)
@@ -252,6 +267,7 @@ def tests_of(runner, programs):
     yield "unbuffered: hang", lambda: check_hang(runner, programs, "cases", ["head_to_head"], 3, UNBUFFERED, "--debug=unbuffered")
     yield "unbuffered: right", lambda: check_misuse(runner, programs, "cases", ["no_overlap"], 3, [], "--debug=unbuffered")
     yield "profile", lambda: check_profile(runner, programs)
+    yield "profile of groups", lambda: check_groups(runner, programs)
     for binding in BINDINGS if programs.fortran else ():
         yield f"{binding}: unbuffered: hang", lambda binding=binding: check_hang(runner, programs, binding, ["head_to_head"], 2, UNBUFFERED, "--debug=unbuffered")
         for name, patterns in IN_FORTRAN.items():
