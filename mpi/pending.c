@@ -61,6 +61,32 @@ static void uci_mpi_finding_about(uci_json_t *json, const uci_calls_wait_t *wait
 
 /* -------------------------------------------------------------- buffers */
 
+/* From MPI_BOTTOM, which MPICH's MPI_Pack does not take: the same from where its first byte is. @return of MPI */
+static int uci_mpi_pack_absolute(const uci_mpi_half_t *half, void *packed, int length, int *position)
+{
+    MPI_Datatype shifted = MPI_DATATYPE_NULL;
+    int ret, count = (int)half->count;
+    MPI_Aint lb, extent, shift;
+
+    PMPI_Type_get_true_extent(half->type, &lb, &extent);
+    shift = -lb;
+    ret   = PMPI_Type_create_hindexed(1, &count, &shift, half->type, &shifted);
+    if (ret != MPI_SUCCESS) {
+        return ret;
+    }
+    PMPI_Type_commit(&shifted);
+    ret = PMPI_Pack((const void *)lb, 1, shifted, packed, length, position, MPI_COMM_SELF);
+    PMPI_Type_free(&shifted);
+    return ret;
+}
+
+static int uci_mpi_half_pack(const uci_mpi_half_t *half, void *packed, int length, int *position)
+{
+    return (half->buf == MPI_BOTTOM)
+                   ? uci_mpi_pack_absolute(half, packed, length, position)
+                   : PMPI_Pack(half->buf, (int)half->count, half->type, packed, length, position, MPI_COMM_SELF);
+}
+
 /* Of what is sent, gaps left out. @return whether there is one */
 static bool uci_mpi_half_digest(const uci_mpi_half_t *half, uint64_t *digest_p)
 {
@@ -74,8 +100,7 @@ static bool uci_mpi_half_digest(const uci_mpi_half_t *half, uint64_t *digest_p)
         return true;
     }
     packed = ((length <= INT32_MAX) && (half->count <= INT32_MAX)) ? malloc(length + 1) : NULL;
-    if ((packed == NULL) || (PMPI_Pack(half->buf, (int)half->count, half->type, packed, (int)length, &position,
-                                       MPI_COMM_SELF) != MPI_SUCCESS)) {
+    if ((packed == NULL) || (uci_mpi_half_pack(half, packed, (int)length, &position) != MPI_SUCCESS)) {
         free(packed);
         return false;
     }

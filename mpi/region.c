@@ -233,10 +233,13 @@ uci_mpi_region_t uci_mpi_region_create(const void *buf, uint64_t count, MPI_Data
     MPI_Aint lb, extent;
     int size = 0;
 
-    if ((buf == NULL) || (count == 0) || (type == MPI_DATATYPE_NULL)) {
+    if ((count == 0) || (type == MPI_DATATYPE_NULL)) {
         return region;
     }
     if (uci_mpi_is_dense(type, count)) {
+        if (buf == NULL) {
+            return region; /* an error, which MPI tells: addresses of its own, from MPI_BOTTOM on, has a type that is not dense alone */
+        }
         PMPI_Type_size(type, &size);
         region.bounds.end = (intptr_t)((uint64_t)size * count);
         return region;

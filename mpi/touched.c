@@ -46,11 +46,17 @@ static uci_mpi_region_t uci_mpi_side_some(const uci_mpi_side_t *side, const void
     return region;
 }
 
+/* NULL is in place here, not MPI_BOTTOM: what collectives touch from there is not known */
+static uci_mpi_region_t uci_mpi_buf_region(const void *buf, uint64_t count, MPI_Datatype type)
+{
+    return (buf != NULL) ? uci_mpi_region_create(buf, count, type) : (uci_mpi_region_t){0};
+}
+
 /* Parts for, or of, so many ranks */
 static uci_mpi_region_t uci_mpi_side_parts(const uci_mpi_side_t *side, const void *buf, int ranks)
 {
     return side->is_vector ? uci_mpi_side_some(side, buf, ranks, NULL)
-                           : uci_mpi_region_create(buf, side->count * (uint64_t)ranks, side->type);
+                           : uci_mpi_buf_region(buf, side->count * (uint64_t)ranks, side->type);
 }
 
 /* The same for all, or one for each, of these */
@@ -80,8 +86,8 @@ static uci_mpi_touched_t uci_mpi_touched_by_scattered(const uci_mpi_collective_t
     for (i = 0; i < size; ++i) {
         all += uci_mpi_side_count(side, i);
     }
-    touched.read    = uci_mpi_region_create(collective->send_buf, all, side->type);
-    touched.written = uci_mpi_region_create(
+    touched.read    = uci_mpi_buf_region(collective->send_buf, all, side->type);
+    touched.written = uci_mpi_buf_region(
             collective->recv_buf, (collective->send_buf != NULL) ? uci_mpi_side_count(side, rank) : all, side->type);
     return touched;
 }

@@ -95,6 +95,28 @@ static void overlap_columns(void)
     MPI_Type_free(&column);
 }
 
+/* A type that has an address of its own */
+static MPI_Datatype absolute_type(double *numbers, int count)
+{
+    MPI_Datatype absolute;
+    MPI_Aint place;
+
+    MPI_Get_address(numbers, &place);
+    MPI_Type_create_hindexed(1, &count, &place, MPI_DOUBLE, &absolute);
+    MPI_Type_commit(&absolute);
+    return absolute;
+}
+
+static void overlap_bottom(void)
+{
+    MPI_Datatype absolute = absolute_type(in + 599, 600);
+
+    irecv(in, 600, 1, &requests[0]);
+    MPI_Isend(MPI_BOTTOM, 1, absolute, other, 1, MPI_COMM_WORLD, &requests[1]);
+    wait_for(2);
+    MPI_Type_free(&absolute);
+}
+
 static void overlap_collectives(void)
 {
     MPI_Ibcast(in, 10, MPI_DOUBLE, 0, MPI_COMM_WORLD, &requests[0]);
@@ -279,6 +301,17 @@ static void changed_vector(void)
     MPI_Type_free(&column);
     out[18] += 1;
     wait_for(2);
+}
+
+static void changed_bottom(void)
+{
+    MPI_Datatype absolute = absolute_type(out, 600);
+
+    irecv(in, 600, 1, &requests[0]);
+    MPI_Isend(MPI_BOTTOM, 1, absolute, other, 1, MPI_COMM_WORLD, &requests[1]);
+    out[599] += 1;
+    wait_for(2);
+    MPI_Type_free(&absolute);
 }
 
 static void changed_persistent(void)
@@ -560,6 +593,7 @@ static const struct {
              {"overlap_sendrecv", overlap_sendrecv, 1},
              {"overlap_persistent", overlap_persistent, 1},
              {"overlap_columns", overlap_columns, 1},
+             {"overlap_bottom", overlap_bottom, 1},
              {"overlap_collectives", overlap_collectives, 0},
              {"overlap_parts", overlap_parts, 0},
              {"overlap_neighbours", overlap_neighbours, 0},
@@ -572,6 +606,7 @@ static const struct {
              {"no_overlap_of_collectives", no_overlap_of_collectives, 0},
              {"changed", changed, 1},
              {"changed_vector", changed_vector, 1},
+             {"changed_bottom", changed_bottom, 1},
              {"changed_persistent", changed_persistent, 1},
              {"not_changed", not_changed, 1},
              {"unfinished", unfinished, 1},
