@@ -283,6 +283,14 @@ void uci_mpi_waiting_leave(uci_mpi_waiting_t *waiting, int ret, int done, const 
     }
 }
 
+void uci_mpi_waiting_leave_status(uci_mpi_waiting_t *waiting, int ret, bool done)
+{
+    if ((ret == MPI_SUCCESS) && done && (waiting->count > 0)) {
+        uci_mpi_pending_end(waiting->requests[0], false);
+    }
+    uci_mpi_waiting_leave(waiting, ret, done, NULL, 0);
+}
+
 /* --------------------------------------------------- begin and end of MPI */
 
 /* Errors that would end the program are noted first: then MPI ends it, as it would have */

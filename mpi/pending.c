@@ -11,6 +11,7 @@
 
 #define UCI_MPI_FINDINGS_MAX     200u /* lines of a process */
 #define UCI_MPI_FINDINGS_A_PLACE 3u
+#define UCI_MPI_PENDING_ALIKE    1024u /* of one handle: any more are not looked at */
 
 typedef struct uci_mpi_pending {
     uci_mpi_handle_t handle;
@@ -20,7 +21,9 @@ typedef struct uci_mpi_pending {
     uci_mpi_half_t send; /* its type is a duplicate of ours */
     uint64_t bytes;      /* that are sent */
     uint64_t digest;     /* of what is sent, when it was begun */
+    unsigned alike;      /* how many have the same handle, and were begun before it */
     bool has_digest, has_type, persists, active;
+    bool is_settled; /* it, or another one of its handle, is complete */
 } uci_mpi_pending_t;
 
 static uci_mpi_handles_t uci_mpi_pending = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -197,6 +200,15 @@ static uci_mpi_pending_t *uci_mpi_pending_of(MPI_Request request)
     return (uci_mpi_pending_t *)*uci_mpi_pending_place(request);
 }
 
+static void uci_mpi_pending_release(uci_mpi_pending_t *pending)
+{
+    if (pending->has_type) {
+        PMPI_Type_free(&pending->send.type);
+    }
+    uci_mpi_touched_release(&pending->touched);
+    free(pending);
+}
+
 static void uci_mpi_pending_drop(uci_mpi_handle_t **link)
 {
     uci_mpi_pending_t *pending = (uci_mpi_pending_t *)*link;
@@ -208,11 +220,35 @@ static void uci_mpi_pending_drop(uci_mpi_handle_t **link)
     if (pending->active) {
         uci_list_del(&pending->link);
     }
-    if (pending->has_type) {
-        PMPI_Type_free(&pending->send.type);
+    uci_mpi_pending_release(pending);
+}
+
+/* MPI gives one handle to several operations that are complete at once, such as small sends. An entry whose handle was not so has been completed unseen, and its
+ * handle is another one's now */
+static bool uci_mpi_pending_may_share(const uci_mpi_pending_t *one, const uci_mpi_pending_t *other, MPI_Request request)
+{
+    int is_complete = 0;
+
+    return !one->persists && !other->persists &&
+           (PMPI_Request_get_status(request, &is_complete, MPI_STATUS_IGNORE) == MPI_SUCCESS) && is_complete;
+}
+
+/* @return whether there is room for it among those of its handle */
+static bool uci_mpi_pending_put(uci_mpi_pending_t *pending, MPI_Request request)
+{
+    uci_mpi_handle_t **link  = uci_mpi_pending_place(request);
+    uci_mpi_pending_t *other = (uci_mpi_pending_t *)*link;
+
+    if ((other != NULL) && !uci_mpi_pending_may_share(pending, other, request)) {
+        uci_mpi_pending_drop(link);
+        return uci_mpi_pending_put(pending, request);
     }
-    uci_mpi_touched_release(&pending->touched);
-    free(pending);
+    pending->alike = (other != NULL) ? other->alike + 1 : 0;
+    if (pending->alike >= UCI_MPI_PENDING_ALIKE) {
+        return false;
+    }
+    uci_mpi_handles_put(link, &pending->handle, UCI_MPI_HANDLE(request));
+    return true;
 }
 
 static void uci_mpi_pending_activate(uci_mpi_pending_t *pending)
@@ -246,7 +282,6 @@ static void uci_mpi_pending_keep(uci_mpi_pending_t *pending, uci_mpi_call_t *cal
 void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
 {
     uci_mpi_pending_t *pending;
-    uci_mpi_handle_t **link;
 
     if ((request == MPI_REQUEST_NULL) || ((pending = calloc(1, sizeof(*pending))) == NULL)) {
         return;
@@ -257,10 +292,9 @@ void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
         uci_mpi_pending_keep(pending, call);
     }
     pthread_mutex_lock(&uci_mpi_pending.lock);
-    link = uci_mpi_pending_place(request);
-    uci_mpi_pending_drop(link); /* another one's handle was the same */
-    uci_mpi_handles_put(link, &pending->handle, UCI_MPI_HANDLE(request));
-    if (!pending->persists) {
+    if (!uci_mpi_pending_put(pending, request)) {
+        uci_mpi_pending_release(pending);
+    } else if (!pending->persists) {
         uci_mpi_pending_activate(pending);
     }
     pthread_mutex_unlock(&uci_mpi_pending.lock);
@@ -308,6 +342,20 @@ static void uci_mpi_pending_compare(uci_mpi_pending_t *pending)
     }
 }
 
+/* One of those that have this handle is complete, and which can't be told. Until now none was; from now on each may be, and is not looked at any more */
+static void uci_mpi_pending_settle(uci_mpi_pending_t *pending)
+{
+    unsigned i, count = pending->alike + 1;
+
+    for (i = 0; (count > 1) && (i < count); ++i) {
+        uci_mpi_pending_compare(pending);
+        uci_mpi_touched_release(&pending->touched);
+        pending->has_digest = false;
+        pending->is_settled = true;
+        pending             = (uci_mpi_pending_t *)pending->handle.next;
+    }
+}
+
 void uci_mpi_pending_end(MPI_Request request, bool persistent)
 {
     uci_mpi_pending_t *pending;
@@ -317,6 +365,7 @@ void uci_mpi_pending_end(MPI_Request request, bool persistent)
     link    = uci_mpi_pending_place(request);
     pending = (uci_mpi_pending_t *)*link;
     if ((pending != NULL) && pending->active && (pending->persists == persistent)) {
+        uci_mpi_pending_settle(pending);
         uci_mpi_pending_compare(pending);
         if (pending->persists) {
             pending->active = false;
@@ -330,8 +379,14 @@ void uci_mpi_pending_end(MPI_Request request, bool persistent)
 
 void uci_mpi_pending_free(MPI_Request request)
 {
+    uci_mpi_handle_t **link;
+
     pthread_mutex_lock(&uci_mpi_pending.lock);
-    uci_mpi_pending_drop(uci_mpi_pending_place(request));
+    link = uci_mpi_pending_place(request);
+    if (*link != NULL) {
+        uci_mpi_pending_settle((uci_mpi_pending_t *)*link);
+    }
+    uci_mpi_pending_drop(link);
     pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
@@ -347,7 +402,7 @@ void uci_mpi_pending_finalize(void)
     pthread_mutex_lock(&uci_mpi_pending.lock);
     uci_list_for_each(pending, &uci_mpi_active, uci_mpi_pending_t, link)
     {
-        if (uci_mpi_finding_begin(&json, "unfinished", pending->wait.place)) {
+        if (!pending->is_settled && uci_mpi_finding_begin(&json, "unfinished", pending->wait.place)) {
             uci_mpi_finding_about(&json, &pending->wait);
             uci_calls_line_end(&json);
         }

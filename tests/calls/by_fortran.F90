@@ -14,8 +14,9 @@ program by_fortran
 #endif
 #ifdef BY_MPI_F08
   type(MPI_Request) :: requests(4)
+  type(MPI_Status) :: status
 #else
-  integer :: requests(4)
+  integer :: requests(4), status(MPI_STATUS_SIZE)
 #endif
   integer :: rank, other, ierror, done, index, counts(2) = 3, displs(2) = [4, 0]
   logical :: flag
@@ -73,6 +74,11 @@ program by_fortran
       do while (.not. flag)
         call MPI_Test(requests(1), flag, MPI_STATUS_IGNORE, ierror)
       end do
+      flag = .false.
+      do while (.not. flag)
+        call MPI_Request_get_status(requests(2), flag, status, ierror) ! Open MPI sets no flag with MPI_STATUS_IGNORE
+      end do
+      out = -done
       call MPI_Wait(requests(2), MPI_STATUS_IGNORE, ierror)
       call MPI_Sendrecv(out, 10, MPI_DOUBLE_PRECISION, other, 2, in, 10, MPI_DOUBLE_PRECISION, other, 2, MPI_COMM_WORLD, &
                         MPI_STATUS_IGNORE, ierror)

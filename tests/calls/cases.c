@@ -352,6 +352,69 @@ static void not_changed(void)
     MPI_Type_free(&column);
 }
 
+/* Of several small sends, which MPI may give one handle */
+static void several_small(double change, double *into)
+{
+    irecv(in, 10, 1, &requests[0]);
+    irecv(in + 10, 10, 2, &requests[1]);
+    isend(out, 10, 1, &requests[2]);
+    isend(out + 10, 10, 2, &requests[3]);
+    out[0] += change;
+    if (into != NULL) {
+        MPI_Sendrecv(out + 20, 1, MPI_DOUBLE, other, 3, into, 1, MPI_DOUBLE, other, 3, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    }
+    wait_for(4);
+}
+
+static void changed_first(void)
+{
+    several_small(1, NULL);
+}
+
+static void overlap_first(void)
+{
+    several_small(0, out);
+}
+
+/* Each is complete when its wait is over, by whichever copy of its request */
+static void not_changed_small(void)
+{
+    MPI_Request copies[2];
+    int i;
+
+    for (i = 0; i < STEPS; ++i) {
+        irecv(in, 10, 1, &requests[0]);
+        irecv(in + 10, 10, 2, &requests[1]);
+        isend(out, 10, 1, &copies[0]);
+        isend(out + 10, 10, 2, &copies[1]);
+        requests[2] = copies[i % 2];
+        requests[3] = copies[1 - (i % 2)];
+        MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+        out[(i % 2) ? 10 : 0] += 1;
+        MPI_Sendrecv(out + 20, 1, MPI_DOUBLE, other, 3, out + ((i % 2) ? 10 : 0), 1, MPI_DOUBLE, other, 3,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&requests[3], MPI_STATUS_IGNORE);
+        out[0] += 1;
+        out[10] += 1;
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* Complete is what MPI_Request_get_status says is, too, though the request stays */
+static void not_changed_status(void)
+{
+    int done = 0;
+
+    irecv(in, 600, 1, &requests[0]);
+    isend(out, 600, 1, &requests[1]);
+    while (!done) {
+        MPI_Request_get_status(requests[1], &done, MPI_STATUS_IGNORE);
+    }
+    out[0] += 1;
+    wait_for(2);
+}
+
 /* ----------------------------------------------------- requests, errors */
 
 static void unfinished(void)
@@ -606,9 +669,13 @@ static const struct {
              {"no_overlap_of_collectives", no_overlap_of_collectives, 0},
              {"changed", changed, 1},
              {"changed_vector", changed_vector, 1},
+             {"changed_first", changed_first, 1},
+             {"overlap_first", overlap_first, 1},
+             {"not_changed_small", not_changed_small, 1},
              {"changed_bottom", changed_bottom, 1},
              {"changed_persistent", changed_persistent, 1},
              {"not_changed", not_changed, 1},
+             {"not_changed_status", not_changed_status, 1},
              {"unfinished", unfinished, 1},
              {"finished", finished, 1},
              {"truncated", truncated, 1},

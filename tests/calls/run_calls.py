@@ -43,6 +43,8 @@ WRONG = {
     "overlap_persistent": [r"MPI_Isend at isend .* sends from 4.688 KiB that MPI_Recv_init at overlap_persistent .* still receives into"],
     "changed": [r"the buffer of MPI_Isend at isend .*changed .*\(4.688 KiB\) was changed by the program before the send was complete; for instance rank 0 to rank 1, tag 1"],
     "changed_vector": [r"the buffer of MPI_Isend at changed_vector .*\(80 bytes\) was changed"],
+    "changed_first": [r"the buffer of MPI_Isend at isend .*changed_first .*\(80 bytes\) was changed"],
+    "overlap_first": [r"MPI_Sendrecv at several_small .*overlap_first .* receives into 8 bytes that MPI_Isend at isend .* still sends from"],
     "changed_bottom": [r"the buffer of MPI_Isend at changed_bottom .*\(4.688 KiB\) was changed"],
     "changed_persistent": [r"the buffer of MPI_Send_init at changed_persistent .* was changed"],
     "unfinished": [r"the request of MPI_Irecv at irecv .*unfinished .* was never completed; for instance rank 0 from rank 1, tag 1"],
@@ -59,7 +61,7 @@ LEFT = {
              r"1 made by MPI_Op_create at make .* is not freed"],
     "freed": [],
 }
-GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "no_overlap_of_neighbours", "no_overlap_of_groups", "groups_of_two_and_one", "not_changed", "finished", "nothing")
+GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "no_overlap_of_neighbours", "no_overlap_of_groups", "groups_of_two_and_one", "not_changed", "not_changed_small", "not_changed_status", "finished", "nothing")
 # name: what must be among the lines about who waits
 HANGS = {
     "both_receive": [r"rank 0: MPI_Recv at both_receive \(cases.c:\d+\), main .*, from rank 1, tag 7, for \d+ s", r"a deadlock: rank 0 waits for rank 1, which waits for rank 0",
