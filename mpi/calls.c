@@ -224,7 +224,11 @@ void uci_mpi_waiting_enter(uci_mpi_waiting_t *waiting, const char *name, bool an
     uci_mpi_waiting_keep(waiting, requests, fortran);
     call->begun_ns   = uci_calls_now();
     uci_mpi_call_now = call;
-    if ((thread == NULL) || uci_mpi_waiting_is_again(thread, call, polls)) {
+    if (thread == NULL) {
+        return;
+    }
+    thread->tested_ns = call->begun_ns;
+    if (uci_mpi_waiting_is_again(thread, call, polls)) {
         return;
     }
     uci_mpi_thread_outside(thread);

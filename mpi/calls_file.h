@@ -16,7 +16,7 @@
 #include "util/json_writer.h"
 #include "util/types.h"
 
-#define UCI_CALLS_LAYOUT  1u
+#define UCI_CALLS_LAYOUT  2u
 #define UCI_CALLS_THREADS 64u
 #define UCI_CALLS_COMMS   256u
 #define UCI_CALLS_PLACES  2048u
@@ -52,7 +52,8 @@ typedef struct uci_calls_thread {
     int32_t place;
     uint32_t count; /**< of all that it waits for; more than `waits` holds, perhaps */
     uint64_t since_ns;
-    uint64_t calls; /**< ever */
+    uint64_t calls;     /**< ever */
+    uint64_t tested_ns; /**< of UCI_CALLS_POLLS: when its last test was */
     uci_calls_wait_t waits[UCI_CALLS_WAITS];
 } uci_calls_thread_t;
 

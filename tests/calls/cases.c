@@ -518,6 +518,18 @@ static void polls(void)
     }
 }
 
+/* Nothing was there, and each computes, before it sends */
+static void tests_once(void)
+{
+    int done = 0;
+
+    irecv(in, 10, 7, &requests[0]);
+    MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
+    while (!done) {
+        sleep(1);
+    }
+}
+
 static void probes(void)
 {
     MPI_Probe(other, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -688,6 +700,7 @@ static const struct {
              {"both_wait", both_wait, 1},
              {"other_tag", other_tag, 1},
              {"polls", polls, 1},
+             {"tests_once", tests_once, 1},
              {"probes", probes, 1},
              {"computes", computes, 0},
              {"crosswise", crosswise, 0},

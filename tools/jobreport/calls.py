@@ -4,12 +4,12 @@ import json
 import struct
 from typing import NamedTuple
 
-MAGIC, LAYOUT = b"UCICALLS", 1
+MAGIC, LAYOUT = b"UCICALLS", 2
 NONE, FOREIGN = -1, -2  # of a peer: any, and one that is not of MPI_COMM_WORLD
 OUTSIDE, ALL, ANY, POLLS = range(4)
 THREADS, COMMS, PLACES, SENDS, WAITS, TEXT = 64, 256, 2048, 1024, 14, 1 << 20
 HEAD = struct.Struct("=8sIIiIQQIIIIIIQQQ64s")
-THREAD, WAIT = struct.Struct("=IIiIQQ"), struct.Struct("=iiiiII")
+THREAD, WAIT = struct.Struct("=IIiIQQQ"), struct.Struct("=iiiiII")
 COMM, PLACE, SENT, PEER = struct.Struct("=QQQ"), struct.Struct("=QQQQ"), struct.Struct("=Qiiii"), struct.Struct("=QQ")
 THREAD_SIZE = THREAD.size + WAITS * WAIT.size
 
@@ -30,6 +30,7 @@ class Thread(NamedTuple):
     place: int
     count: int  # of what it waits for: `waits` may have fewer
     since: float
+    tested: float  # when its last test was
     waits: list
 
 
@@ -118,9 +119,9 @@ def mark_of(path):
 
 def read_thread(data, place):
     """A Thread."""
-    _, state, call, count, since, _ = THREAD.unpack_from(data, place)
+    _, state, call, count, since, _, tested = THREAD.unpack_from(data, place)
     waits = [Wait(*WAIT.unpack_from(data, place + THREAD.size + number * WAIT.size)) for number in range(min(count, WAITS))]
-    return Thread(state, call, count, since / 1e9, waits)
+    return Thread(state, call, count, since / 1e9, tested / 1e9, waits)
 
 
 def read_lines(text):

@@ -4,6 +4,7 @@ from jobreport.calls import ALL, ANY, NONE, OUTSIDE, POLLS
 from jobreport.wording import clean, ranks_of
 
 PATIENCE = 1  # seconds in a call, below which it is not waiting
+RECENT = 5    # seconds since its last test, beyond which a thread that has tested does something else
 LINES = 40
 SHOWN = 4     # of what a thread waits for
 
@@ -13,10 +14,13 @@ class Waits:
 
     def __init__(self, processes, places, now):
         self.processes, self.places, self.now = {process.rank: process for process in processes}, places, now
-        self.waiting = {process.rank: [thread for thread in process.threads if thread.state != OUTSIDE and now - thread.since >= PATIENCE]
-                        for process in processes}
+        self.waiting = {process.rank: [thread for thread in process.threads if self._is_waiting(thread)] for process in processes}
         self.waiting = {rank: threads for rank, threads in self.waiting.items() if threads}
         self.missing = {}  # (communicator, number of a collective): who has not come
+
+    def _is_waiting(self, thread):
+        """Is it in a call, or in a loop around a test?"""
+        return thread.state != OUTSIDE and self.now - thread.since >= PATIENCE and (thread.state != POLLS or self.now - thread.tested <= RECENT)
 
     def lines(self):
         """What each rank is in, those alike together; who is outside; and what follows."""
