@@ -344,6 +344,7 @@ void uci_mpi_calls_init(void)
         return;
     }
     uci_mpi_is_unbuffered = ops->unbuffered;
+    uci_mpi_comms_made(MPI_COMM_WORLD);
     (void)uci_mpi_comms_find(MPI_COMM_WORLD); /* whom ranks are of others must be known, whatever is called first */
     if (ops->checks) {
         uci_mpi_calls_watch_errors(MPI_COMM_WORLD);

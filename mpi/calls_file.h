@@ -58,7 +58,7 @@ typedef struct uci_calls_thread {
 } uci_calls_thread_t;
 
 typedef struct uci_calls_comm {
-    uint64_t id;         /**< the same in all its processes, as a rule */
+    uint64_t id;         /**< the same in all its processes; 0: it was not seen being made */
     uint64_t group;      /**< the same for all communicators of the same ranks */
     uint64_t collective; /**< that have been called on it */
 } uci_calls_comm_t;

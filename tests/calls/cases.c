@@ -557,6 +557,36 @@ static void crosswise(void)
     MPI_Barrier((rank == 0) ? second : first);
 }
 
+/* A handle is used again and again, and one rank does not come in time */
+static void dups(void)
+{
+    MPI_Comm comm;
+    int i;
+
+    for (i = 0; i < STEPS; ++i) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        while ((rank == 2) && (i == STEPS - 1)) {
+            sleep(1);
+        }
+        MPI_Barrier(comm);
+        MPI_Comm_free(&comm);
+    }
+}
+
+/* Rank 0 has made one more: what all have then has another handle there */
+static void leader(void)
+{
+    MPI_Comm of_leaders, comm;
+
+    MPI_Comm_split(MPI_COMM_WORLD, (rank == 0) ? 0 : MPI_UNDEFINED, 0, &of_leaders);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_name(comm, "all");
+    while (rank == 2) {
+        sleep(1);
+    }
+    MPI_Barrier(comm);
+}
+
 static void any_of(void)
 {
     if (rank == 0) {
@@ -704,6 +734,8 @@ static const struct {
              {"probes", probes, 1},
              {"computes", computes, 0},
              {"crosswise", crosswise, 0},
+             {"dups", dups, 0},
+             {"leader", leader, 0},
              {"any_of", any_of, 1},
              {"kept", kept, 0},
              {"freed", freed, 0},

@@ -75,6 +75,8 @@ HANGS = {
     "computes": [r"ranks 0-1: MPI_Barrier at computes .*, on MPI_COMM_WORLD", r"rank 2: outside of MPI", r"rank 2 has not come to MPI_Barrier on MPI_COMM_WORLD"],
     "crosswise": [r"rank 0: MPI_Barrier at crosswise .*, on first", r"ranks 1-2: MPI_Barrier at crosswise .*, on second", r"a deadlock",
                   r"ranks 1-2 have not come to MPI_Barrier on first", r"rank 0 has not come to MPI_Barrier on second"],
+    "dups": [r"ranks 0-1: MPI_Barrier at dups", r"rank 2: outside of MPI", r"rank 2 has not come to MPI_Barrier"],
+    "leader": [r"ranks 0-1: MPI_Barrier at leader .*, on all", r"rank 2 has not come to MPI_Barrier on all"],
     "any_of": [r"rank 0: MPI_Recv at any_of .*, from any rank, any tag", r"rank 0 has not come to MPI_Finalize"],
 }
 # the main program is by_fortran or MAIN__, as the compiler likes

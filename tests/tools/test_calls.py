@@ -102,10 +102,13 @@ class CallsTest(unittest.TestCase):
         told = lines_of([make(0, 2, [in_barrier(4)], 4), make(1, 2, [], 5)])
         self.assertFalse(any("not come" in line for line in told), told)
 
-    def test_a_communicator_that_another_rank_knows_by_another_handle(self):
-        """The only one of the same ranks is it; of several it is not known which."""
-        told = lines_of([make(0, 2, [in_barrier(4)], 4, comms=[(7, 5)]), make(1, 2, [], 3, comms=[(9, 5)])])
-        self.assertIn("rank 1 has not come to MPI_Barrier on MPI_COMM_WORLD", told)
+    def test_a_communicator_that_was_not_seen_being_made(self):
+        """The only one of the same ranks is it; of several, on either side, it is not known which."""
+        one, two = [(7, 5), (0, 5)], [(7, 5), (0, 5), (0, 5)]
+        for ours, theirs, known in ((one, one, True), (one, two, False), (two, one, False), (one, one[:1], False)):
+            told = lines_of([make(0, 2, [in_barrier(4, 1)], 4, comms=ours), make(1, 2, [], 3, comms=theirs)])
+            self.assertEqual("rank 1 has not come to MPI_Barrier on comm 1" in told, known, told)
+            self.assertFalse(any("deadlock" in line for line in told), told)
 
     def test_who_tested_once_does_not_wait(self):
         tests = [(calls.POLLS, 0, [(1, 7, 0, 0, 1, 0)])], [(calls.POLLS, 0, [(0, 7, 0, 0, 1, 0)])]

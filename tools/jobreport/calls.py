@@ -36,7 +36,7 @@ class Thread(NamedTuple):
 
 class Comm(NamedTuple):
     """A communicator, as one process knows it."""
-    id: int
+    id: int  # 0: it was not seen being made
     group: int
     collectives: int
     name: str
@@ -89,16 +89,16 @@ class Process:
         self.peers = {number: PEER.unpack_from(data, place + number * PEER.size)
                       for number in range(min(peers, (len(data) - place) // PEER.size))}
         self.findings = [line for line in lines if isinstance(line.get("finding"), str)]
-        self.comms = {line["comm"]: Comm(*numbers[line["comm"]], text_of(line.get("name")), numbers_of(line.get("ranks")))
-                      for line in lines if is_index(line.get("comm"), numbers) and "ranks" in line}
+        self.comms = {index: Comm(*found, "", []) for index, found in enumerate(numbers)}  # those that nothing was called on yet have no line
+        self.comms |= {line["comm"]: Comm(*numbers[line["comm"]], text_of(line.get("name")), numbers_of(line.get("ranks")))
+                       for line in lines if is_index(line.get("comm"), numbers) and "ranks" in line}
         self.places = {line["place"]: Place(text_of(line.get("call")), tuple(map(text_of, line["stack"])), costs[line["place"]][0],
                                             costs[line["place"]][1] / 1e9, costs[line["place"]][2] / 1e9, costs[line["place"]][3])
                        for line in lines if is_index(line.get("place"), costs) and isinstance(line.get("stack"), list)}
 
     def comm_like(self, comm):
-        """What another process knows as COMM: the same, or else the only one of the same ranks. None: it has not called anything on it."""
-        same = [own for own in self.comms.values() if own.id == comm.id]
-        alike = same or [own for own in self.comms.values() if own.group == comm.group]
+        """What another process knows as COMM: if it was not seen being made, the only such one of the same ranks. None: that is not known."""
+        alike = [own for own in self.comms.values() if own.id == comm.id and own.group == comm.group]
         return alike[0] if len(alike) == 1 else None
 
 

@@ -75,19 +75,19 @@ class Waits:
         return found
 
     def _missing(self, rank, wait):
-        """Members of a collective's communicator that have not called it."""
+        """Members of a collective's communicator that have not called it; none if it is not known which one it is."""
         comm = self.processes[rank].comms.get(wait.comm)
-        if comm is None:
+        if comm is None or self.processes[rank].comm_like(comm) is None:
             return []
-        key = comm.id, wait.collective  # all who are in it ask the same
+        key = comm.id, comm.group, wait.collective  # all who are in it ask the same
         if key not in self.missing:
             self.missing[key] = [member for member in comm.ranks if member in self.processes and not self._has_come(member, comm, wait.collective)]
         return self.missing[key]
 
     def _has_come(self, member, comm, number):
-        """Has it called so many collectives on what the asker knows as COMM?"""
+        """Has it called so many collectives on what the asker knows as COMM? If that is not known it may have."""
         theirs = self.processes[member].comm_like(comm)
-        return theirs is not None and theirs.collectives >= number
+        return theirs is None or theirs.collectives >= number
 
     def _comm_name(self, rank, wait):
         comm = self.processes[rank].comms.get(wait.comm)
