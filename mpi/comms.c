@@ -79,12 +79,27 @@ static uint64_t uci_mpi_comms_hash(const int *members, int count)
     return hash;
 }
 
+/* As [first, last] of each run of ranks that ascend by one */
+static void uci_mpi_comms_write_ranks(uci_json_t *json, const int *ranks, int count)
+{
+    int first, last;
+
+    for (first = 0; first < count; first = last + 1) {
+        for (last = first; (last + 1 < count) && (ranks[last + 1] == ranks[last] + 1); ++last) {
+        }
+        uci_json_open(json, NULL, '[');
+        uci_json_int(json, NULL, ranks[first]);
+        uci_json_int(json, NULL, ranks[last]);
+        uci_json_close(json, ']');
+    }
+}
+
 /* When it is used first: by then it has its name */
 static void uci_mpi_comms_write(const uci_mpi_known_comm_t *known, MPI_Comm comm)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     uci_json_t json;
-    int length, i;
+    int length;
 
     PMPI_Comm_get_name(comm, name, &length);
     if (!uci_calls_line_begin(&json)) {
@@ -93,9 +108,7 @@ static void uci_mpi_comms_write(const uci_mpi_known_comm_t *known, MPI_Comm comm
     uci_json_int(&json, "comm", known->index);
     uci_json_string(&json, "name", name);
     uci_json_open(&json, "ranks", '[');
-    for (i = 0; i < known->all_count; ++i) {
-        uci_json_int(&json, NULL, known->all[i]);
-    }
+    uci_mpi_comms_write_ranks(&json, known->all, known->all_count);
     uci_json_close(&json, ']');
     uci_calls_line_end(&json);
 }

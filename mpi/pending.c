@@ -47,10 +47,9 @@ static bool uci_mpi_finding_is_new(int place)
 
 static bool uci_mpi_finding_begin(uci_json_t *json, const char *what, int place)
 {
-    if (!uci_mpi_finding_is_new(place) || !uci_calls_line_begin(json)) {
+    if (!uci_mpi_finding_is_new(place) || !uci_calls_finding_begin(json, what)) {
         return false;
     }
-    uci_json_string(json, "finding", what);
     uci_json_int(json, "place", place);
     return true;
 }

@@ -625,6 +625,56 @@ static void counted(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static volatile int branch;
+
+/* Calls from as many places as NUMBERs up to 4^DEPTH */
+static void call_from(int depth, int number)
+{
+    if (depth == 0) {
+        MPI_Barrier(MPI_COMM_SELF);
+        return;
+    }
+    switch (number % 4) {
+    case 0:
+        call_from(depth - 1, number / 4);
+        branch = 0;
+        break;
+    case 1:
+        call_from(depth - 1, number / 4);
+        branch = 1;
+        break;
+    case 2:
+        call_from(depth - 1, number / 4);
+        branch = 2;
+        break;
+    default:
+        call_from(depth - 1, number / 4);
+        branch = 3;
+        break;
+    }
+}
+
+static void call_from_places(int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        call_from(6, i);
+    }
+}
+
+/* As many as are told apart, nearly, and then something wrong */
+static void many_places(void)
+{
+    call_from_places(2000);
+    overlap_send();
+}
+
+static void too_many_places(void)
+{
+    call_from_places(3000);
+}
+
 /* Both send before they receive: an MPI that has room for what is small lets them */
 static void head_to_head(void)
 {
@@ -707,6 +757,8 @@ static const struct {
              {"no_overlap_of_neighbours", no_overlap_of_neighbours, 0},
              {"no_overlap_of_groups", no_overlap_of_groups, 0},
              {"groups_of_two_and_one", groups_of_two_and_one, 0},
+             {"many_places", many_places, 1},
+             {"too_many_places", too_many_places, 1},
              {"head_to_head", head_to_head, 1},
              {"no_overlap_of_collectives", no_overlap_of_collectives, 0},
              {"changed", changed, 1},

@@ -31,6 +31,7 @@ RIGHT = ("p2p_blocking", "p2p_nonblocking", "persistent", "datatypes", "probe", 
 WRONG = {
     "overlap_receives": [r"MPI_Irecv at irecv \(cases.c:\d+\), overlap_receives .* receives into 800 bytes that MPI_Irecv at irecv .* still receives into"],
     "overlap_send": [r"MPI_Isend at isend .* sends from 8 bytes that MPI_Irecv at irecv .* still receives into"],
+    "many_places": [r"MPI_Isend at isend .*many_places .* sends from 8 bytes that MPI_Irecv at irecv .* still receives into"],
     "overlap_blocking": [r"MPI_Recv at overlap_blocking .* receives into 4.688 KiB that MPI_Irecv at irecv"],
     "overlap_sendrecv": [r"MPI_Sendrecv at overlap_sendrecv .* sends from and receives into the same 3.906 KiB"],
     "overlap_columns": [r"MPI_Irecv at overlap_columns .* receives into 72 bytes that MPI_Irecv at overlap_columns .* still receives into"],
@@ -202,6 +203,14 @@ def check_left(runner, programs, name, patterns):
     shutil.rmtree(folder)
 
 
+def check_lost(runner, programs):
+    """What had no room in the files is told of."""
+    found, text, folder = runner.run(programs, "cases", ["too_many_places"], 3, "--debug")
+    if found["calls_lost"] < 2 * 900 or not re.search(r"^ {4}calls +[\d,]+ entries had no room", text, re.MULTILINE):
+        raise Failure(f"{found['calls_lost']} are lost\n{text}")
+    shutil.rmtree(folder)
+
+
 def check_hang(runner, programs, program, words, ranks, patterns, debug="--debug", still=1):
     """One that does not."""
     found, text, folder = runner.run(programs, program, words, ranks, debug, "--still", str(still), hangs=True)
@@ -278,6 +287,7 @@ def tests_of(runner, programs):
         yield f"right: {name}", lambda name=name: check_misuse(runner, programs, name, [], 2, [])
     yield "unbuffered: hang", lambda: check_hang(runner, programs, "cases", ["head_to_head"], 3, UNBUFFERED, "--debug=unbuffered")
     yield "unbuffered: right", lambda: check_misuse(runner, programs, "cases", ["no_overlap"], 3, [], "--debug=unbuffered")
+    yield "lost", lambda: check_lost(runner, programs)
     yield "profile", lambda: check_profile(runner, programs)
     yield "profile of groups", lambda: check_groups(runner, programs)
     for binding in BINDINGS if programs.fortran else ():

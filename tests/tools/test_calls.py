@@ -31,7 +31,7 @@ BEGUN, NOW = 1_800_000_000, 1_800_000_100
 def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, comms=((7, 5),), tested=NOW):
     """The bytes of a file. THREADS: (state, place, waits); a wait: (peer, tag, comm, place, receives, collective)."""
     text = b"".join(json.dumps(line).encode() + b"\n" for line in
-                    [*({"comm": number, "name": f"comm {number}" if number else "MPI_COMM_WORLD", "ranks": list(range(size))} for number in range(len(comms))),
+                    [*({"comm": number, "name": f"comm {number}" if number else "MPI_COMM_WORLD", "ranks": [[0, size - 1]]} for number in range(len(comms))),
                      {"place": 0, "call": "MPI_Recv", "stack": ["/nowhere/libuci_mpi_mpich.so+0x10", "/nowhere/program+0x20"]},
                      {"place": 1, "call": "MPI_Barrier", "stack": ["/nowhere/program+0x30"]}, *lines])
     data = calls.HEAD.pack(calls.MAGIC, calls.LAYOUT, 100 + rank, rank, size, BEGUN * 10**9, ended * 10**9, 1, len(threads), len(comms), 2, size, 0, len(sends),
@@ -115,6 +115,10 @@ class CallsTest(unittest.TestCase):
         self.assertEqual(lines_of([make(rank, 2, tests[rank], tested=NOW - 50) for rank in range(2)]), [])
         self.assertIn("a deadlock: rank 0 waits for rank 1, which waits for rank 0", lines_of([make(rank, 2, tests[rank]) for rank in range(2)]))
 
+    def test_ranks_of_any_shape(self):
+        for odd, wanted in (([[0, 2], [5, 5]], [0, 1, 2, 5]), ([[3, 1], [1], "x", [0, 10**12], ["0", 1]], []), ({}, []), (None, [])):
+            self.assertEqual(calls.ranks_in(odd), wanted)
+
     def test_past_finalize(self):
         told = lines_of([make(0, 2, [receives(1)]), make(1, 2, ended=NOW)])
         self.assertIn("rank 1: past MPI_Finalize", told)
@@ -129,7 +133,7 @@ class CallsTest(unittest.TestCase):
         return Watched(sorted(self.work.glob("calls.*")))
 
     def test_what_is_no_file_of_calls_is_told(self):
-        watched = self.job(b"", b"UCICALLS", make(0, 2)[:5000], os.urandom(2 << 20), make(1, 2).replace(b"UCICALLS\2", b"UCICALLS\1"))
+        watched = self.job(b"", b"UCICALLS", make(0, 2)[:5000], os.urandom(2 << 20), make(1, 2).replace(b"UCICALLS\3", b"UCICALLS\1"))
         self.assertEqual(watched.processes, [])
         self.assertEqual(len(watched.complaints), 5)
         self.assertIsNone(watched.model(1, {}))

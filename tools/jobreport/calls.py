@@ -4,13 +4,14 @@ import json
 import struct
 from typing import NamedTuple
 
-MAGIC, LAYOUT = b"UCICALLS", 2
+MAGIC, LAYOUT = b"UCICALLS", 3
 NONE, FOREIGN = -1, -2  # of a peer: any, and one that is not of MPI_COMM_WORLD
 OUTSIDE, ALL, ANY, POLLS = range(4)
-THREADS, COMMS, PLACES, SENDS, WAITS, TEXT = 64, 256, 2048, 1024, 14, 1 << 20
+THREADS, COMMS, PLACES, SENDS, WAITS, TEXT = 64, 256, 2048, 1024, 14, 1 << 21
 HEAD = struct.Struct("=8sIIiIQQIIIIIIQQQ64s")
 THREAD, WAIT = struct.Struct("=IIiIQQQ"), struct.Struct("=iiiiII")
 COMM, PLACE, SENT, PEER = struct.Struct("=QQQ"), struct.Struct("=QQQQ"), struct.Struct("=Qiiii"), struct.Struct("=QQ")
+RANKS = 1 << 20  # of a communicator, at most
 THREAD_SIZE = THREAD.size + WAITS * WAIT.size
 
 
@@ -90,7 +91,7 @@ class Process:
                       for number in range(min(peers, (len(data) - place) // PEER.size))}
         self.findings = [line for line in lines if isinstance(line.get("finding"), str)]
         self.comms = {index: Comm(*found, "", []) for index, found in enumerate(numbers)}  # those that nothing was called on yet have no line
-        self.comms |= {line["comm"]: Comm(*numbers[line["comm"]], text_of(line.get("name")), numbers_of(line.get("ranks")))
+        self.comms |= {line["comm"]: Comm(*numbers[line["comm"]], text_of(line.get("name")), ranks_in(line.get("ranks")))
                        for line in lines if is_index(line.get("comm"), numbers) and "ranks" in line}
         self.places = {line["place"]: Place(text_of(line.get("call")), tuple(map(text_of, line["stack"])), costs[line["place"]][0],
                                             costs[line["place"]][1] / 1e9, costs[line["place"]][2] / 1e9, costs[line["place"]][3])
@@ -145,9 +146,13 @@ def text_of(value):
     return value if isinstance(value, str) else ""
 
 
-def numbers_of(value):
-    """A list of numbers, whatever it is."""
-    return [number for number in value if type(number) is int] if isinstance(value, list) else []
+def ranks_in(value):
+    """Numbers from a list of [first, last], whatever it is."""
+    found = []
+    for pair in value if isinstance(value, list) else []:
+        if isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair) and pair[1] - pair[0] < RANKS - len(found):
+            found += range(pair[0], pair[1] + 1)
+    return found
 
 
 def read_calls(paths):
