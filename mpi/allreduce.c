@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "allreduce.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -9,6 +8,7 @@
 #include "allreduce_model.h"
 #include "allreduce_types.h"
 #include "attach.h"
+#include "gpu.h"
 
 #define UCI_MPI_CALLS_BEFORE 1u /* all-reduces of a communicator before it is prepared: many do only one */
 
@@ -25,24 +25,6 @@ typedef struct uci_mpi_allreduce {
 
 static pthread_once_t uci_mpi_allreduce_once = PTHREAD_ONCE_INIT;
 static const uci_allreduce_ops_t *uci_mpi_allreduce_ops; /* NULL: all is left to the MPI */
-
-/* Buffers may be a GPU's then, which can't be read here. Never unloaded once it is there */
-static bool uci_mpi_has_gpu(void)
-{
-    static const char *const libraries[] = {"libcuda.so.1", "libamdhip64.so.6", "libamdhip64.so.5",
-                                            "libze_loader.so.1"};
-    void *library;
-    size_t i;
-
-    for (i = 0; i < uci_array_size(libraries); ++i) {
-        library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (library != NULL) {
-            dlclose(library);
-            return true;
-        }
-    }
-    return false;
-}
 
 static void uci_mpi_allreduce_attach(void)
 {

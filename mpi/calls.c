@@ -224,7 +224,11 @@ void uci_mpi_waiting_enter(uci_mpi_waiting_t *waiting, const char *name, bool an
     uci_mpi_waiting_keep(waiting, requests, fortran);
     call->begun_ns   = uci_calls_now();
     uci_mpi_call_now = call;
-    if ((thread == NULL) || uci_mpi_waiting_is_again(thread, call, polls)) {
+    if (thread == NULL) {
+        return;
+    }
+    thread->tested_ns = call->begun_ns;
+    if (uci_mpi_waiting_is_again(thread, call, polls)) {
         return;
     }
     uci_mpi_thread_outside(thread);
@@ -283,6 +287,14 @@ void uci_mpi_waiting_leave(uci_mpi_waiting_t *waiting, int ret, int done, const 
     }
 }
 
+void uci_mpi_waiting_leave_status(uci_mpi_waiting_t *waiting, int ret, bool done)
+{
+    if ((ret == MPI_SUCCESS) && done && (waiting->count > 0)) {
+        uci_mpi_pending_end(waiting->requests[0], false);
+    }
+    uci_mpi_waiting_leave(waiting, ret, done, NULL, 0);
+}
+
 /* --------------------------------------------------- begin and end of MPI */
 
 /* Errors that would end the program are noted first: then MPI ends it, as it would have */
@@ -332,6 +344,7 @@ void uci_mpi_calls_init(void)
         return;
     }
     uci_mpi_is_unbuffered = ops->unbuffered;
+    uci_mpi_comms_made(MPI_COMM_WORLD);
     (void)uci_mpi_comms_find(MPI_COMM_WORLD); /* whom ranks are of others must be known, whatever is called first */
     if (ops->checks) {
         uci_mpi_calls_watch_errors(MPI_COMM_WORLD);

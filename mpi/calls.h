@@ -141,4 +141,7 @@ void uci_mpi_waiting_enter(uci_mpi_waiting_t *waiting, const char *name, bool an
  */
 void uci_mpi_waiting_leave(uci_mpi_waiting_t *waiting, int ret, int done, const int *indices, int base);
 
+/** The same of MPI_Request_get_status: a request that is @a done stays, and has nothing to say any more when it is completed. */
+void uci_mpi_waiting_leave_status(uci_mpi_waiting_t *waiting, int ret, bool done);
+
 #endif

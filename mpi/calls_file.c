@@ -19,6 +19,7 @@ static pthread_mutex_t uci_calls_lock = PTHREAD_MUTEX_INITIALIZER;
 static FILE *uci_calls_line;
 static char *uci_calls_text;
 static size_t uci_calls_length;
+static size_t uci_calls_room; /* of the text, for the line that has been begun */
 
 uint64_t uci_calls_now(void)
 {
@@ -83,9 +84,10 @@ int uci_calls_take(uint32_t *used_p, uint32_t limit)
     return (int)used;
 }
 
-bool uci_calls_line_begin(uci_json_t *json)
+static bool uci_calls_begin(uci_json_t *json, size_t room)
 {
     pthread_mutex_lock(&uci_calls_lock);
+    uci_calls_room = room;
     uci_calls_line = open_memstream(&uci_calls_text, &uci_calls_length);
     if (uci_calls_line == NULL) {
         __atomic_fetch_add(&uci_calls->head.lost, 1, __ATOMIC_RELAXED);
@@ -93,6 +95,20 @@ bool uci_calls_line_begin(uci_json_t *json)
         return false;
     }
     uci_json_begin(json, uci_calls_line, ", ");
+    return true;
+}
+
+bool uci_calls_line_begin(uci_json_t *json)
+{
+    return uci_calls_begin(json, UCI_CALLS_TEXT - UCI_CALLS_RESERVED);
+}
+
+bool uci_calls_finding_begin(uci_json_t *json, const char *what)
+{
+    if (!uci_calls_begin(json, UCI_CALLS_TEXT)) {
+        return false;
+    }
+    uci_json_string(json, "finding", what);
     return true;
 }
 
@@ -104,7 +120,7 @@ void uci_calls_line_end(uci_json_t *json)
     uci_json_end(json);
     fputc('\n', uci_calls_line);
     fclose(uci_calls_line);
-    if ((uci_calls_text != NULL) && (uci_calls_length <= UCI_CALLS_TEXT - head->text)) {
+    if ((uci_calls_text != NULL) && (head->text + uci_calls_length <= uci_calls_room)) {
         memcpy(uci_calls->text + head->text, uci_calls_text, uci_calls_length);
         __atomic_store_n(&head->text, head->text + uci_calls_length, __ATOMIC_RELEASE);
     } else {

@@ -5,7 +5,7 @@
  * tools/jobreport/calls.py reads it. Numbers are of this machine, in tables of a fixed size; what is text is a line of JSON each:
  *
  *     {"place": 0, "call": "MPI_Send", "stack": ["/home/me/a.out+0x1234", ...]}      where in the program a call is
- *     {"comm": 0, "name": "MPI_COMM_WORLD", "ranks": [0, 1, 2, 3]}                   whom a communicator joins, as ranks of MPI_COMM_WORLD
+ *     {"comm": 0, "name": "MPI_COMM_WORLD", "ranks": [[0, 3]]}                          whom a communicator joins, as ranks of MPI_COMM_WORLD
  *     {"finding": "overlap", ...}                                                    what is wrong (check.h)
  */
 #ifndef UCI_MPI_CALLS_FILE_H_
@@ -16,14 +16,15 @@
 #include "util/json_writer.h"
 #include "util/types.h"
 
-#define UCI_CALLS_LAYOUT  1u
-#define UCI_CALLS_THREADS 64u
-#define UCI_CALLS_COMMS   256u
-#define UCI_CALLS_PLACES  2048u
-#define UCI_CALLS_SENDS   1024u /**< the last ones */
-#define UCI_CALLS_PEERS   65536u
-#define UCI_CALLS_WAITS   14u
-#define UCI_CALLS_TEXT    (1u << 20) /**< bytes */
+#define UCI_CALLS_LAYOUT   3u
+#define UCI_CALLS_THREADS  64u
+#define UCI_CALLS_COMMS    256u
+#define UCI_CALLS_PLACES   2048u
+#define UCI_CALLS_SENDS    1024u /**< the last ones */
+#define UCI_CALLS_PEERS    65536u
+#define UCI_CALLS_WAITS    14u
+#define UCI_CALLS_TEXT     (1u << 21) /**< bytes: places of 0.5 KiB or more */
+#define UCI_CALLS_RESERVED (1u << 18) /**< of these, for what is wrong alone */
 
 #define UCI_CALLS_NONE    (-1) /**< no place, no communicator; of a peer: any */
 #define UCI_CALLS_FOREIGN (-2) /**< a peer that is not of MPI_COMM_WORLD */
@@ -52,12 +53,13 @@ typedef struct uci_calls_thread {
     int32_t place;
     uint32_t count; /**< of all that it waits for; more than `waits` holds, perhaps */
     uint64_t since_ns;
-    uint64_t calls; /**< ever */
+    uint64_t calls;     /**< ever */
+    uint64_t tested_ns; /**< of UCI_CALLS_POLLS: when its last test was */
     uci_calls_wait_t waits[UCI_CALLS_WAITS];
 } uci_calls_thread_t;
 
 typedef struct uci_calls_comm {
-    uint64_t id;         /**< the same in all its processes, as a rule */
+    uint64_t id;         /**< the same in all its processes; 0: it was not seen being made */
     uint64_t group;      /**< the same for all communicators of the same ranks */
     uint64_t collective; /**< that have been called on it */
 } uci_calls_comm_t;
@@ -114,6 +116,9 @@ int uci_calls_take(uint32_t *used_p, uint32_t limit);
 
 /** Write a line, a JSON object: begin it, add its members, end it. One at a time: a lock is held between them. @return false: no memory, do not end it. */
 bool uci_calls_line_begin(uci_json_t *json);
+
+/** Likewise of one about what is wrong: for these a part of the text is reserved. Its first member is @a what. */
+bool uci_calls_finding_begin(uci_json_t *json, const char *what);
 void uci_calls_line_end(uci_json_t *json);
 
 /** Nanoseconds since the epoch. */

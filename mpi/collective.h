@@ -58,7 +58,7 @@ typedef struct uci_mpi_collective {
     int root; /**< or UCI_MPI_NO_ROOT */
     bool has_op;
     MPI_Op op;
-    const void *send_buf, *recv_buf; /**< NULL: in place, or not told */
+    const void *send_buf, *recv_buf; /**< NULL: in place, MPI_BOTTOM, or not told */
     uci_mpi_side_t send;
     uci_mpi_side_t recv;
 } uci_mpi_collective_t;

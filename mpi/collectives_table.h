@@ -7,7 +7,7 @@
  *     UCI_MPI_COLLECTIVE(name, lower, params, args, description...)
  *     P_IN P_OUT P_COUNT P_COUNTS P_DISPLS P_BYTES P_TYPE P_TYPES P_RANK P_OP P_COMM    a parameter, by its name
  *     UCI_MPI_ONE(count, type) UCI_MPI_MANY(counts, displs, type) UCI_MPI_TYPES(counts, displs, types)  a side's members; UCI_MPI_AT(buffer): may be in place
- *     UCI_MPI_BUF(buffer)                                                               its address; NULL: in place
+ *     UCI_MPI_BUF(buffer)                                                               its address; NULL: in place, or MPI_BOTTOM
  *     V_RANK V_OP                                                                       the value of a parameter
  */
 /* clang-format off */
@@ -26,7 +26,7 @@
 UCI_MPI_COLLECTIVE(Bcast, bcast,
     (P_OUT(buffer), P_COUNT(count), P_TYPE(datatype), P_RANK(root), P_COMM(comm)),
     (buffer, count, datatype, root, comm),
-    .flow = UCI_MPI_FROM_ROOT, .recv_buf = buffer, UCI_MPI_ROOTED, .send = V_ONE(count, datatype), .recv = V_ONE(count, datatype))
+    .flow = UCI_MPI_FROM_ROOT, .recv_buf = UCI_MPI_BUF(buffer), UCI_MPI_ROOTED, .send = V_ONE(count, datatype), .recv = V_ONE(count, datatype))
 UCI_MPI_COLLECTIVE(Gather, gather,
     (P_IN(sendbuf), P_COUNT(sendcount), P_TYPE(sendtype), P_OUT(recvbuf), P_COUNT(recvcount), P_TYPE(recvtype), P_RANK(root), P_COMM(comm)),
     (sendbuf, sendcount, sendtype, recvbuf, recvcount, recvtype, root, comm),

@@ -9,6 +9,9 @@ typedef struct uci_mpi_known_comm {
     int index;  /* in the file, or UCI_CALLS_NONE */
     int *peers; /* ranks of MPI_COMM_WORLD, of the remote group of an intercommunicator; NULL: there was no memory */
     int count;
+    int *all; /* both groups of an intercommunicator; else `peers` */
+    int all_count;
+    bool is_written;
 } uci_mpi_known_comm_t;
 
 static int uci_mpi_comms_keyval            = MPI_KEYVAL_INVALID;
@@ -18,6 +21,9 @@ static int uci_mpi_comms_on_delete(MPI_Comm comm, int keyval, void *value, void 
 {
     uci_mpi_known_comm_t *known = value;
 
+    if (known->all != known->peers) {
+        free(known->all);
+    }
     free(known->peers);
     free(known);
     return MPI_SUCCESS;
@@ -62,78 +68,111 @@ static uint64_t uci_mpi_comms_mix(uint64_t hash, uint64_t value)
     return hash ^ (hash >> 29);
 }
 
-static void uci_mpi_comms_write(int index, MPI_Comm comm, const int *members, int count)
+static uint64_t uci_mpi_comms_hash(const int *members, int count)
+{
+    uint64_t hash = (uint64_t)count;
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        hash = uci_mpi_comms_mix(hash, (uint64_t)members[i]);
+    }
+    return hash;
+}
+
+/* As [first, last] of each run of ranks that ascend by one */
+static void uci_mpi_comms_write_ranks(uci_json_t *json, const int *ranks, int count)
+{
+    int first, last;
+
+    for (first = 0; first < count; first = last + 1) {
+        for (last = first; (last + 1 < count) && (ranks[last + 1] == ranks[last] + 1); ++last) {
+        }
+        uci_json_open(json, NULL, '[');
+        uci_json_int(json, NULL, ranks[first]);
+        uci_json_int(json, NULL, ranks[last]);
+        uci_json_close(json, ']');
+    }
+}
+
+/* When it is used first: by then it has its name */
+static void uci_mpi_comms_write(const uci_mpi_known_comm_t *known, MPI_Comm comm)
 {
     char name[MPI_MAX_OBJECT_NAME] = "";
     uci_json_t json;
-    int length, i;
+    int length;
 
     PMPI_Comm_get_name(comm, name, &length);
     if (!uci_calls_line_begin(&json)) {
         return;
     }
-    uci_json_int(&json, "comm", index);
+    uci_json_int(&json, "comm", known->index);
     uci_json_string(&json, "name", name);
     uci_json_open(&json, "ranks", '[');
-    for (i = 0; i < count; ++i) {
-        uci_json_int(&json, NULL, members[i]);
-    }
+    uci_mpi_comms_write_ranks(&json, known->all, known->all_count);
     uci_json_close(&json, ']');
     uci_calls_line_end(&json);
 }
 
-/* Communicators of the same ranks are told apart by their handles, which all ranks have the same of as long as they make communicators alike */
-static int uci_mpi_comms_enter(MPI_Comm comm, const int *members, int count)
+/* Those of a group are numbered as they are made, which all of its ranks do in the same order: handles are used again, and differ between ranks. The lock is held */
+static uint64_t uci_mpi_comms_identify(uint64_t group, int index)
 {
-    int index = uci_calls_take(&uci_calls->head.comms, UCI_CALLS_COMMS), i;
-    uci_calls_comm_t *entry;
-    uint64_t hash = (uint64_t)count;
+    uint64_t before = 0;
+    int i;
 
-    if (index == UCI_CALLS_NONE) {
-        return index;
+    for (i = 0; i < index; ++i) {
+        before += (uci_calls->comms[i].group == group) && (uci_calls->comms[i].id != 0);
     }
-    for (i = 0; i < count; ++i) {
-        hash = uci_mpi_comms_mix(hash, (uint64_t)members[i]);
+    return uci_mpi_comms_mix(group, before) | 1;
+}
+
+static int uci_mpi_comms_enter(uint64_t group, bool is_made)
+{
+    int index = uci_calls_take(&uci_calls->head.comms, UCI_CALLS_COMMS);
+
+    if (index != UCI_CALLS_NONE) {
+        uci_calls->comms[index].group = group;
+        uci_calls->comms[index].id    = is_made ? uci_mpi_comms_identify(group, index) : 0;
     }
-    entry        = &uci_calls->comms[index];
-    entry->group = hash;
-    entry->id    = uci_mpi_comms_mix(hash, (uint64_t)PMPI_Comm_c2f(comm));
-    uci_mpi_comms_write(index, comm, members, count);
     return index;
 }
 
-/* All of both groups take part in what is called on an intercommunicator */
-static void uci_mpi_comms_look(uci_mpi_known_comm_t *known, MPI_Comm comm)
+/* All of both groups take part in what is called on an intercommunicator, whose groups are the same ones in either order */
+static void uci_mpi_comms_look(uci_mpi_known_comm_t *known, MPI_Comm comm, bool is_made)
 {
-    int *members = NULL, *both = NULL, count, is_inter, i;
+    int *members = NULL, count, is_inter, i;
     MPI_Group group;
+    uint64_t hash;
 
     PMPI_Comm_group(comm, &group);
     count = uci_mpi_comms_members(group, &members);
     PMPI_Group_free(&group);
+    hash = uci_mpi_comms_hash(members, count);
     PMPI_Comm_test_inter(comm, &is_inter);
     if (is_inter) {
         PMPI_Comm_remote_group(comm, &group);
         known->count = uci_mpi_comms_members(group, &known->peers);
         PMPI_Group_free(&group);
-        both = realloc(members, ((size_t)count + (size_t)known->count + 1) * sizeof(*members));
-        if (both == NULL) {
+        hash += uci_mpi_comms_hash(known->peers, known->count);
+        known->all = realloc(members, ((size_t)count + (size_t)known->count + 1) * sizeof(*members));
+        if (known->all == NULL) {
             free(members);
             return;
         }
         for (i = 0; i < known->count; ++i) {
-            both[count + i] = known->peers[i];
+            known->all[count + i] = known->peers[i];
         }
-        known->index = uci_mpi_comms_enter(comm, both, count + known->count);
-        free(both);
     } else if (members != NULL) {
         known->count = count;
         known->peers = members;
-        known->index = uci_mpi_comms_enter(comm, members, count);
+        known->all   = members;
+    }
+    if (known->all != NULL) {
+        known->all_count = is_inter ? count + known->count : count;
+        known->index     = uci_mpi_comms_enter(hash, is_made);
     }
 }
 
-static uci_mpi_known_comm_t *uci_mpi_comms_get(MPI_Comm comm)
+static uci_mpi_known_comm_t *uci_mpi_comms_get(MPI_Comm comm, bool is_made)
 {
     uci_mpi_known_comm_t *known = NULL;
     int found                   = 0;
@@ -149,18 +188,30 @@ static uci_mpi_known_comm_t *uci_mpi_comms_get(MPI_Comm comm)
     PMPI_Comm_get_attr(comm, uci_mpi_comms_keyval, &known, &found);
     if (!found && ((known = calloc(1, sizeof(*known))) != NULL)) {
         known->index = UCI_CALLS_NONE;
-        uci_mpi_comms_look(known, comm);
+        uci_mpi_comms_look(known, comm, is_made);
         PMPI_Comm_set_attr(comm, uci_mpi_comms_keyval, known);
     }
     pthread_mutex_unlock(&uci_mpi_comms_mutex);
     return known;
 }
 
+void uci_mpi_comms_made(MPI_Comm comm)
+{
+    (void)uci_mpi_comms_get(comm, true);
+}
+
 int uci_mpi_comms_find(MPI_Comm comm)
 {
-    const uci_mpi_known_comm_t *known = uci_mpi_comms_get(comm);
+    uci_mpi_known_comm_t *known = uci_mpi_comms_get(comm, false);
 
-    return (known != NULL) ? known->index : UCI_CALLS_NONE;
+    if (known == NULL) {
+        return UCI_CALLS_NONE;
+    }
+    if ((known->index != UCI_CALLS_NONE) && !__atomic_load_n(&known->is_written, __ATOMIC_RELAXED) &&
+        !__atomic_exchange_n(&known->is_written, true, __ATOMIC_RELAXED)) {
+        uci_mpi_comms_write(known, comm);
+    }
+    return known->index;
 }
 
 int uci_mpi_comms_peer(MPI_Comm comm, int rank)
@@ -170,7 +221,7 @@ int uci_mpi_comms_peer(MPI_Comm comm, int rank)
     if (rank == MPI_ANY_SOURCE) {
         return UCI_CALLS_NONE;
     }
-    known = uci_mpi_comms_get(comm);
+    known = uci_mpi_comms_get(comm, false);
     return ((known != NULL) && (known->peers != NULL) && (rank >= 0) && (rank < known->count)) ? known->peers[rank]
                                                                                                : UCI_CALLS_FOREIGN;
 }

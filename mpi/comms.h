@@ -13,6 +13,9 @@
 /** To be called once, in MPI_Init. */
 void uci_mpi_comms_init(void);
 
+/** It has been made by a call that all of its ranks are seen in. */
+void uci_mpi_comms_made(MPI_Comm comm);
+
 /** @return its entry, or UCI_CALLS_NONE. Thread safe. */
 int uci_mpi_comms_find(MPI_Comm comm);
 

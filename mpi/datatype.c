@@ -11,6 +11,8 @@ __thread uci_mpi_seen_t uci_mpi_seen[UCI_MPI_SEEN];
 unsigned uci_mpi_freed;
 
 static int uci_mpi_keyval = MPI_KEYVAL_INVALID;
+static pthread_mutex_t uci_mpi_derived_lock =
+        PTHREAD_MUTEX_INITIALIZER; /* of who gives a datatype what it consists of */
 
 /* Those that are predefined can't have an attribute in every MPI, and are never freed */
 static pthread_mutex_t uci_mpi_basic_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -301,19 +303,39 @@ out:
     return type;
 }
 
-static const uci_sigtype_t *uci_mpi_derived_find(MPI_Datatype datatype)
+static const uci_sigtype_t *uci_mpi_derived_get(MPI_Datatype datatype)
 {
-    uci_sigtype_t *type;
     void *value;
     int found = 0;
 
-    if ((PMPI_Type_get_attr(datatype, uci_mpi_keyval, &value, &found) == MPI_SUCCESS) && found) {
-        return value;
+    return ((PMPI_Type_get_attr(datatype, uci_mpi_keyval, &value, &found) == MPI_SUCCESS) && found) ? value : NULL;
+}
+
+/* The lock is held: it is given once, for a second one would delete the first, which others use */
+static const uci_sigtype_t *uci_mpi_derived_give(MPI_Datatype datatype)
+{
+    const uci_sigtype_t *known = uci_mpi_derived_get(datatype);
+    uci_sigtype_t *type;
+
+    if (known != NULL) {
+        return known;
     }
     type = uci_mpi_type_create(datatype);
     if ((type != NULL) && (PMPI_Type_set_attr(datatype, uci_mpi_keyval, type) != MPI_SUCCESS)) {
         uci_sigtype_release(type);
         return NULL;
+    }
+    return type;
+}
+
+static const uci_sigtype_t *uci_mpi_derived_find(MPI_Datatype datatype)
+{
+    const uci_sigtype_t *type = uci_mpi_derived_get(datatype);
+
+    if (type == NULL) {
+        pthread_mutex_lock(&uci_mpi_derived_lock);
+        type = uci_mpi_derived_give(datatype);
+        pthread_mutex_unlock(&uci_mpi_derived_lock);
     }
     return type;
 }

@@ -26,7 +26,7 @@
     }
 
 #define UCI_MPI_FORTRAN_HALF(_buf, _count, _type, _peer, _tag) \
-    UCI_MPI_HALF(_buf, (int64_t) * (_count), PMPI_Type_f2c(*(_type)), *(_peer), *(_tag))
+    UCI_MPI_HALF(uci_mpi_fortran_buf(_buf), (int64_t) * (_count), PMPI_Type_f2c(*(_type)), *(_peer), *(_tag))
 
 #define UCI_MPI_FORTRAN_BLOCKS .comm = PMPI_Comm_f2c(*comm)
 #define UCI_MPI_FORTRAN_STARTS .manner = UCI_MPI_STARTS, .comm = PMPI_Comm_f2c(*comm)

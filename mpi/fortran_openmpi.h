@@ -39,4 +39,7 @@
 /** @return is this what `MPI_IN_PLACE` of Fortran is? */
 bool uci_mpi_fortran_is_in_place(const void *buf);
 
+/** @return a buffer as C knows it: what `MPI_BOTTOM` of Fortran is becomes that of C. */
+const void *uci_mpi_fortran_buf(const void *buf);
+
 #endif

@@ -9,16 +9,28 @@
 
 #define pmpi_allreduce_ uci_mpi_allreduce_fortran
 
-/* MPI_IN_PLACE is a variable there, whose name is as the compiler's are */
+/* MPI_IN_PLACE and MPI_BOTTOM are variables there, whose names are as the compiler's are */
 extern MPI_Fint MPI_FORTRAN_IN_PLACE __attribute__((weak));
 extern MPI_Fint mpi_fortran_in_place __attribute__((weak));
 extern MPI_Fint mpi_fortran_in_place_ __attribute__((weak));
 extern MPI_Fint mpi_fortran_in_place__ __attribute__((weak));
+extern MPI_Fint MPI_FORTRAN_BOTTOM __attribute__((weak));
+extern MPI_Fint mpi_fortran_bottom __attribute__((weak));
+extern MPI_Fint mpi_fortran_bottom_ __attribute__((weak));
+extern MPI_Fint mpi_fortran_bottom__ __attribute__((weak));
 
 bool uci_mpi_fortran_is_in_place(const void *buf)
 {
     return (buf != NULL) && ((buf == &MPI_FORTRAN_IN_PLACE) || (buf == &mpi_fortran_in_place) ||
                              (buf == &mpi_fortran_in_place_) || (buf == &mpi_fortran_in_place__));
+}
+
+const void *uci_mpi_fortran_buf(const void *buf)
+{
+    return ((buf == &MPI_FORTRAN_BOTTOM) || (buf == &mpi_fortran_bottom) || (buf == &mpi_fortran_bottom_) ||
+            (buf == &mpi_fortran_bottom__))
+                   ? MPI_BOTTOM
+                   : buf;
 }
 
 /* @param _request  where Fortran's handle will be, or NULL */
@@ -77,7 +89,7 @@ bool uci_mpi_fortran_is_in_place(const void *buf)
     .is_vector = true, .counts = (_counts), .displs = (_displs), .type = PMPI_Type_f2c(*(_type))
 #define UCI_MPI_TYPES(_counts, _displs, _types) \
     .is_vector = true, .counts = (_counts), .displs = (_displs), .types_fortran = (_types)
-#define UCI_MPI_BUF(_buf) (uci_mpi_fortran_is_in_place(_buf) ? NULL : (_buf))
+#define UCI_MPI_BUF(_buf) (uci_mpi_fortran_is_in_place(_buf) ? NULL : uci_mpi_fortran_buf(_buf))
 
 #define UCI_MPI_COLLECTIVE(_name, _lower, _params, _args, ...) \
     UCI_MPI_FORTRAN_BLOCKING(_lower, "MPI_" #_name, _params, _args, __VA_ARGS__) \

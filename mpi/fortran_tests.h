@@ -32,3 +32,17 @@ UCI_MPI_FORTRAN_TEST(testsome, "MPI_Testsome",
                       MPI_Fint *ierror),
                      (incount, requests, outcount, indices, statuses, ierror), true, *incount, requests, *outcount,
                      indices)
+
+UCI_MPI_FORTRAN(request_get_status, (MPI_Fint * request, MPI_Fint *flag, void *status, MPI_Fint *ierror))
+{
+    uci_mpi_waiting_t waiting;
+
+    if (uci_mpi_watches()) {
+        uci_mpi_waiting_enter(&waiting, "MPI_Request_get_status", false, true, 1, NULL, request);
+    }
+    uci_mpi_agree_test();
+    UCI_MPI_FORTRAN_REAL(request_get_status)(request, flag, status, ierror);
+    if (uci_mpi_watches()) {
+        uci_mpi_waiting_leave_status(&waiting, (ierror != NULL) ? *ierror : MPI_SUCCESS, *flag != 0);
+    }
+}

@@ -58,8 +58,7 @@ static void uci_mpi_kept_tell(int place, unsigned count)
 {
     uci_json_t json;
 
-    if (uci_calls_line_begin(&json)) {
-        uci_json_string(&json, "finding", "kept");
+    if (uci_calls_finding_begin(&json, "kept")) {
         uci_json_int(&json, "place", place);
         uci_json_uint(&json, "count", count);
         uci_calls_line_end(&json);

@@ -6,6 +6,7 @@
 #include "calls.h"
 
 #include "attach.h"
+#include "comms.h"
 #include "kept.h"
 #include "places.h"
 
@@ -13,7 +14,11 @@
 
 static void uci_mpi_keep_comm(const uci_mpi_call_t *call, int ret, const MPI_Comm *made)
 {
-    if ((ret == MPI_SUCCESS) && (*made != MPI_COMM_NULL) && uci_mpi_keeps()) {
+    if ((ret != MPI_SUCCESS) || (*made == MPI_COMM_NULL) || !uci_mpi_watches()) {
+        return;
+    }
+    uci_mpi_comms_made(*made);
+    if (uci_calls->head.checks) {
         uci_mpi_kept_add(UCI_MPI_KEPT_COMM, UCI_MPI_HANDLE(*made), call->place);
     }
 }

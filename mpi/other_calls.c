@@ -1,7 +1,8 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls that are wrapped only to be watched (calls.h): those in which a rank waits for others, beside messages, requests, and collectives on data.
+ * Calls that are wrapped only to be watched (calls.h): those in which a rank waits for others, beside messages, requests, and collectives on data. Here and in
+ * makers.c Fortran's bindings of Open MPI, and mpi_f08 of MPICH, are not seen: they call PMPI names.
  */
 #include "calls.h"
 

@@ -5,11 +5,13 @@
 
 #include "comms.h"
 #include "digest/digest.h"
+#include "gpu.h"
 #include "handles.h"
 #include "util/list.h"
 
 #define UCI_MPI_FINDINGS_MAX     200u /* lines of a process */
 #define UCI_MPI_FINDINGS_A_PLACE 3u
+#define UCI_MPI_PENDING_ALIKE    1024u /* of one handle: any more are not looked at */
 
 typedef struct uci_mpi_pending {
     uci_mpi_handle_t handle;
@@ -19,7 +21,9 @@ typedef struct uci_mpi_pending {
     uci_mpi_half_t send; /* its type is a duplicate of ours */
     uint64_t bytes;      /* that are sent */
     uint64_t digest;     /* of what is sent, when it was begun */
+    unsigned alike;      /* how many have the same handle, and were begun before it */
     bool has_digest, has_type, persists, active;
+    bool is_settled; /* it, or another one of its handle, is complete */
 } uci_mpi_pending_t;
 
 static uci_mpi_handles_t uci_mpi_pending = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -43,10 +47,9 @@ static bool uci_mpi_finding_is_new(int place)
 
 static bool uci_mpi_finding_begin(uci_json_t *json, const char *what, int place)
 {
-    if (!uci_mpi_finding_is_new(place) || !uci_calls_line_begin(json)) {
+    if (!uci_mpi_finding_is_new(place) || !uci_calls_finding_begin(json, what)) {
         return false;
     }
-    uci_json_string(json, "finding", what);
     uci_json_int(json, "place", place);
     return true;
 }
@@ -61,7 +64,33 @@ static void uci_mpi_finding_about(uci_json_t *json, const uci_calls_wait_t *wait
 
 /* -------------------------------------------------------------- buffers */
 
-/* Of what is sent, gaps left out. @return whether there is one */
+/* From MPI_BOTTOM, which MPICH's MPI_Pack does not take: the same from where its first byte is. @return of MPI */
+static int uci_mpi_pack_absolute(const uci_mpi_half_t *half, void *packed, int length, int *position)
+{
+    MPI_Datatype shifted = MPI_DATATYPE_NULL;
+    int ret, count = (int)half->count;
+    MPI_Aint lb, extent, shift;
+
+    PMPI_Type_get_true_extent(half->type, &lb, &extent);
+    shift = -lb;
+    ret   = PMPI_Type_create_hindexed(1, &count, &shift, half->type, &shifted);
+    if (ret != MPI_SUCCESS) {
+        return ret;
+    }
+    PMPI_Type_commit(&shifted);
+    ret = PMPI_Pack((const void *)lb, 1, shifted, packed, length, position, MPI_COMM_SELF);
+    PMPI_Type_free(&shifted);
+    return ret;
+}
+
+static int uci_mpi_half_pack(const uci_mpi_half_t *half, void *packed, int length, int *position)
+{
+    return (half->buf == MPI_BOTTOM)
+                   ? uci_mpi_pack_absolute(half, packed, length, position)
+                   : PMPI_Pack(half->buf, (int)half->count, half->type, packed, length, position, MPI_COMM_SELF);
+}
+
+/* Of what is sent, gaps left out. None where buffers may be a GPU's: reading one here would be a SIGSEGV (no test has a GPU). @return whether there is one */
 static bool uci_mpi_half_digest(const uci_mpi_half_t *half, uint64_t *digest_p)
 {
     const uci_digest_ops_t *xxh3 = uci_digest_by_id(UCI_DIGEST_XXH3);
@@ -69,13 +98,15 @@ static bool uci_mpi_half_digest(const uci_mpi_half_t *half, uint64_t *digest_p)
     int position                 = 0;
     void *packed;
 
+    if (uci_mpi_has_gpu()) {
+        return false;
+    }
     if (uci_mpi_is_dense(half->type, half->count)) {
         *digest_p = xxh3->digest(half->buf, length);
         return true;
     }
     packed = ((length <= INT32_MAX) && (half->count <= INT32_MAX)) ? malloc(length + 1) : NULL;
-    if ((packed == NULL) || (PMPI_Pack(half->buf, (int)half->count, half->type, packed, (int)length, &position,
-                                       MPI_COMM_SELF) != MPI_SUCCESS)) {
+    if ((packed == NULL) || (uci_mpi_half_pack(half, packed, (int)length, &position) != MPI_SUCCESS)) {
         free(packed);
         return false;
     }
@@ -168,6 +199,15 @@ static uci_mpi_pending_t *uci_mpi_pending_of(MPI_Request request)
     return (uci_mpi_pending_t *)*uci_mpi_pending_place(request);
 }
 
+static void uci_mpi_pending_release(uci_mpi_pending_t *pending)
+{
+    if (pending->has_type) {
+        PMPI_Type_free(&pending->send.type);
+    }
+    uci_mpi_touched_release(&pending->touched);
+    free(pending);
+}
+
 static void uci_mpi_pending_drop(uci_mpi_handle_t **link)
 {
     uci_mpi_pending_t *pending = (uci_mpi_pending_t *)*link;
@@ -179,11 +219,35 @@ static void uci_mpi_pending_drop(uci_mpi_handle_t **link)
     if (pending->active) {
         uci_list_del(&pending->link);
     }
-    if (pending->has_type) {
-        PMPI_Type_free(&pending->send.type);
+    uci_mpi_pending_release(pending);
+}
+
+/* MPI gives one handle to several operations that are complete at once, such as small sends. An entry whose handle was not so has been completed unseen, and its
+ * handle is another one's now */
+static bool uci_mpi_pending_may_share(const uci_mpi_pending_t *one, const uci_mpi_pending_t *other, MPI_Request request)
+{
+    int is_complete = 0;
+
+    return !one->persists && !other->persists &&
+           (PMPI_Request_get_status(request, &is_complete, MPI_STATUS_IGNORE) == MPI_SUCCESS) && is_complete;
+}
+
+/* @return whether there is room for it among those of its handle */
+static bool uci_mpi_pending_put(uci_mpi_pending_t *pending, MPI_Request request)
+{
+    uci_mpi_handle_t **link  = uci_mpi_pending_place(request);
+    uci_mpi_pending_t *other = (uci_mpi_pending_t *)*link;
+
+    if ((other != NULL) && !uci_mpi_pending_may_share(pending, other, request)) {
+        uci_mpi_pending_drop(link);
+        return uci_mpi_pending_put(pending, request);
     }
-    uci_mpi_touched_release(&pending->touched);
-    free(pending);
+    pending->alike = (other != NULL) ? other->alike + 1 : 0;
+    if (pending->alike >= UCI_MPI_PENDING_ALIKE) {
+        return false;
+    }
+    uci_mpi_handles_put(link, &pending->handle, UCI_MPI_HANDLE(request));
+    return true;
 }
 
 static void uci_mpi_pending_activate(uci_mpi_pending_t *pending)
@@ -217,7 +281,6 @@ static void uci_mpi_pending_keep(uci_mpi_pending_t *pending, uci_mpi_call_t *cal
 void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
 {
     uci_mpi_pending_t *pending;
-    uci_mpi_handle_t **link;
 
     if ((request == MPI_REQUEST_NULL) || ((pending = calloc(1, sizeof(*pending))) == NULL)) {
         return;
@@ -228,10 +291,9 @@ void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
         uci_mpi_pending_keep(pending, call);
     }
     pthread_mutex_lock(&uci_mpi_pending.lock);
-    link = uci_mpi_pending_place(request);
-    uci_mpi_pending_drop(link); /* another one's handle was the same */
-    uci_mpi_handles_put(link, &pending->handle, UCI_MPI_HANDLE(request));
-    if (!pending->persists) {
+    if (!uci_mpi_pending_put(pending, request)) {
+        uci_mpi_pending_release(pending);
+    } else if (!pending->persists) {
         uci_mpi_pending_activate(pending);
     }
     pthread_mutex_unlock(&uci_mpi_pending.lock);
@@ -279,6 +341,20 @@ static void uci_mpi_pending_compare(uci_mpi_pending_t *pending)
     }
 }
 
+/* One of those that have this handle is complete, and which can't be told. Until now none was; from now on each may be, and is not looked at any more */
+static void uci_mpi_pending_settle(uci_mpi_pending_t *pending)
+{
+    unsigned i, count = pending->alike + 1;
+
+    for (i = 0; (count > 1) && (i < count); ++i) {
+        uci_mpi_pending_compare(pending);
+        uci_mpi_touched_release(&pending->touched);
+        pending->has_digest = false;
+        pending->is_settled = true;
+        pending             = (uci_mpi_pending_t *)pending->handle.next;
+    }
+}
+
 void uci_mpi_pending_end(MPI_Request request, bool persistent)
 {
     uci_mpi_pending_t *pending;
@@ -288,6 +364,7 @@ void uci_mpi_pending_end(MPI_Request request, bool persistent)
     link    = uci_mpi_pending_place(request);
     pending = (uci_mpi_pending_t *)*link;
     if ((pending != NULL) && pending->active && (pending->persists == persistent)) {
+        uci_mpi_pending_settle(pending);
         uci_mpi_pending_compare(pending);
         if (pending->persists) {
             pending->active = false;
@@ -301,8 +378,14 @@ void uci_mpi_pending_end(MPI_Request request, bool persistent)
 
 void uci_mpi_pending_free(MPI_Request request)
 {
+    uci_mpi_handle_t **link;
+
     pthread_mutex_lock(&uci_mpi_pending.lock);
-    uci_mpi_pending_drop(uci_mpi_pending_place(request));
+    link = uci_mpi_pending_place(request);
+    if (*link != NULL) {
+        uci_mpi_pending_settle((uci_mpi_pending_t *)*link);
+    }
+    uci_mpi_pending_drop(link);
     pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
@@ -318,7 +401,7 @@ void uci_mpi_pending_finalize(void)
     pthread_mutex_lock(&uci_mpi_pending.lock);
     uci_list_for_each(pending, &uci_mpi_active, uci_mpi_pending_t, link)
     {
-        if (uci_mpi_finding_begin(&json, "unfinished", pending->wait.place)) {
+        if (!pending->is_settled && uci_mpi_finding_begin(&json, "unfinished", pending->wait.place)) {
             uci_mpi_finding_about(&json, &pending->wait);
             uci_calls_line_end(&json);
         }

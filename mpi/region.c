@@ -15,7 +15,8 @@ struct uci_mpi_layout {
     uci_mpi_block_t *blocks;
 };
 
-static int uci_mpi_layout_keyval = MPI_KEYVAL_INVALID;
+static int uci_mpi_layout_keyval           = MPI_KEYVAL_INVALID;
+static pthread_mutex_t uci_mpi_layout_lock = PTHREAD_MUTEX_INITIALIZER; /* of who gives a type its layout */
 
 /* -------------------------------------------------------------- layouts */
 
@@ -149,27 +150,58 @@ static void uci_mpi_layout_fill(uci_mpi_layout_t *layout, MPI_Datatype type)
     free(packed);
 }
 
+static uci_mpi_layout_t *uci_mpi_layout_create(MPI_Datatype type)
+{
+    uci_mpi_layout_t *layout = uci_mpi_layout_alloc();
+
+    if (layout != NULL) {
+        uci_mpi_layout_fill(layout, type);
+    }
+    return layout;
+}
+
+/* @return that of one element, for uci_mpi_layout_release(), if the type has it; else NULL */
+static uci_mpi_layout_t *uci_mpi_layout_get(MPI_Datatype type)
+{
+    int found = 0;
+    void *value;
+
+    return ((PMPI_Type_get_attr(type, uci_mpi_layout_keyval, &value, &found) == MPI_SUCCESS) && found)
+                   ? uci_mpi_layout_hold(value)
+                   : NULL;
+}
+
+/* The lock is held: a type gets its layout once, for a second one would delete the first, which others use. @return it, likewise; NULL: no memory */
+static uci_mpi_layout_t *uci_mpi_layout_give(MPI_Datatype type)
+{
+    uci_mpi_layout_t *layout = uci_mpi_layout_get(type);
+
+    if (layout != NULL) {
+        return layout;
+    }
+    layout = uci_mpi_layout_create(type);
+    if ((layout != NULL) &&
+        (PMPI_Type_set_attr(type, uci_mpi_layout_keyval, uci_mpi_layout_hold(layout)) != MPI_SUCCESS)) {
+        uci_mpi_layout_release(layout);
+    }
+    return layout;
+}
+
 /* @return that of one element, for uci_mpi_layout_release(); NULL: no memory */
 static uci_mpi_layout_t *uci_mpi_layout_of_type(MPI_Datatype type)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     uci_mpi_layout_t *layout;
-    bool is_kept;
-    int found = 0;
-    void *value;
 
     pthread_once(&once, uci_mpi_layout_make_keyval);
-    is_kept = (uci_mpi_layout_keyval != MPI_KEYVAL_INVALID) && !uci_mpi_is_named(type);
-    if (is_kept && (PMPI_Type_get_attr(type, uci_mpi_layout_keyval, &value, &found) == MPI_SUCCESS) && found) {
-        return uci_mpi_layout_hold(value);
+    if ((uci_mpi_layout_keyval == MPI_KEYVAL_INVALID) || uci_mpi_is_named(type)) {
+        return uci_mpi_layout_create(type);
     }
-    layout = uci_mpi_layout_alloc();
+    layout = uci_mpi_layout_get(type);
     if (layout == NULL) {
-        return NULL;
-    }
-    uci_mpi_layout_fill(layout, type);
-    if (is_kept && (PMPI_Type_set_attr(type, uci_mpi_layout_keyval, layout) == MPI_SUCCESS)) {
-        uci_mpi_layout_hold(layout);
+        pthread_mutex_lock(&uci_mpi_layout_lock);
+        layout = uci_mpi_layout_give(type);
+        pthread_mutex_unlock(&uci_mpi_layout_lock);
     }
     return layout;
 }
@@ -233,10 +265,13 @@ uci_mpi_region_t uci_mpi_region_create(const void *buf, uint64_t count, MPI_Data
     MPI_Aint lb, extent;
     int size = 0;
 
-    if ((buf == NULL) || (count == 0) || (type == MPI_DATATYPE_NULL)) {
+    if ((count == 0) || (type == MPI_DATATYPE_NULL)) {
         return region;
     }
     if (uci_mpi_is_dense(type, count)) {
+        if (buf == NULL) {
+            return region; /* an error, which MPI tells: addresses of its own, from MPI_BOTTOM on, has a type that is not dense alone */
+        }
         PMPI_Type_size(type, &size);
         region.bounds.end = (intptr_t)((uint64_t)size * count);
         return region;

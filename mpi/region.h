@@ -32,7 +32,7 @@ typedef struct uci_mpi_region {
 /** Do elements of this type follow each other without gaps, from where the buffer begins? */
 bool uci_mpi_is_dense(MPI_Datatype type, uint64_t count);
 
-/** @return @a count elements at @a buf, for uci_mpi_region_release(). Thread safe, as all here. */
+/** @return @a count elements at @a buf (which may be MPI_BOTTOM), for uci_mpi_region_release(). Thread safe, as all here. */
 uci_mpi_region_t uci_mpi_region_create(const void *buf, uint64_t count, MPI_Datatype type);
 
 /** One of several parts, which may lie in any order: begin it, join parts to it, which are still to be released, and end it. */

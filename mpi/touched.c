@@ -46,11 +46,17 @@ static uci_mpi_region_t uci_mpi_side_some(const uci_mpi_side_t *side, const void
     return region;
 }
 
+/* NULL is in place here, not MPI_BOTTOM: what collectives touch from there is not known */
+static uci_mpi_region_t uci_mpi_buf_region(const void *buf, uint64_t count, MPI_Datatype type)
+{
+    return (buf != NULL) ? uci_mpi_region_create(buf, count, type) : (uci_mpi_region_t){0};
+}
+
 /* Parts for, or of, so many ranks */
 static uci_mpi_region_t uci_mpi_side_parts(const uci_mpi_side_t *side, const void *buf, int ranks)
 {
     return side->is_vector ? uci_mpi_side_some(side, buf, ranks, NULL)
-                           : uci_mpi_region_create(buf, side->count * (uint64_t)ranks, side->type);
+                           : uci_mpi_buf_region(buf, side->count * (uint64_t)ranks, side->type);
 }
 
 /* The same for all, or one for each, of these */
@@ -80,16 +86,15 @@ static uci_mpi_touched_t uci_mpi_touched_by_scattered(const uci_mpi_collective_t
     for (i = 0; i < size; ++i) {
         all += uci_mpi_side_count(side, i);
     }
-    touched.read    = uci_mpi_region_create(collective->send_buf, all, side->type);
-    touched.written = uci_mpi_region_create(
+    touched.read    = uci_mpi_buf_region(collective->send_buf, all, side->type);
+    touched.written = uci_mpi_buf_region(
             collective->recv_buf, (collective->send_buf != NULL) ? uci_mpi_side_count(side, rank) : all, side->type);
     return touched;
 }
 
-/* @param is_other  it has the part of one that is no root: a root among its own group has both */
-static uci_mpi_touched_t uci_mpi_touched_by_rooted(const uci_mpi_collective_t *collective, bool is_root, bool is_other,
-                                                   int partners)
+static uci_mpi_touched_t uci_mpi_touched_by_rooted(const uci_mpi_collective_t *collective, const uci_mpi_role_t *role)
 {
+    const bool is_root = role->is_root, is_other = role->is_other;
     uci_mpi_touched_t touched = {0};
 
     if (collective->flow == UCI_MPI_TO_ROOT) {
@@ -98,7 +103,7 @@ static uci_mpi_touched_t uci_mpi_touched_by_rooted(const uci_mpi_collective_t *c
         }
         if (is_root) {
             touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf,
-                                                 collective->has_op ? 1 : partners);
+                                                 collective->has_op ? 1 : role->partners);
         }
         return touched;
     }
@@ -113,40 +118,48 @@ static uci_mpi_touched_t uci_mpi_touched_by_rooted(const uci_mpi_collective_t *c
         touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf, 1);
     }
     if (is_root) {
-        touched.read = uci_mpi_side_parts(&collective->send, collective->send_buf, partners);
+        touched.read = uci_mpi_side_parts(&collective->send, collective->send_buf, role->partners);
     }
     return touched;
 }
 
-uci_mpi_touched_t uci_mpi_touched_by_collective(const uci_mpi_collective_t *collective)
+uci_mpi_role_t uci_mpi_role_find(const uci_mpi_collective_t *collective)
 {
-    uci_mpi_touched_t touched = {0};
-    int rank, size, partners, is_inter = 0;
+    uci_mpi_role_t role;
+    int is_inter = 0;
 
     PMPI_Comm_test_inter(collective->comm, &is_inter);
-    PMPI_Comm_rank(collective->comm, &rank);
-    PMPI_Comm_size(collective->comm, &size);
-    partners = size;
+    PMPI_Comm_rank(collective->comm, &role.rank);
+    PMPI_Comm_size(collective->comm, &role.size);
+    role.partners = role.size;
     if (is_inter) {
-        PMPI_Comm_remote_size(collective->comm, &partners);
+        PMPI_Comm_remote_size(collective->comm, &role.partners);
     }
+    role.is_root  = (collective->root == (is_inter ? MPI_ROOT : role.rank));
+    role.is_other = !is_inter || (collective->root == UCI_MPI_NO_ROOT) || (collective->root >= 0);
+    return role;
+}
+
+uci_mpi_touched_t uci_mpi_touched_by_collective(const uci_mpi_collective_t *collective, const uci_mpi_role_t *role)
+{
+    uci_mpi_touched_t touched = {0};
+
     switch (collective->flow) {
     case UCI_MPI_SAME:
         touched.read = uci_mpi_side_parts(&collective->recv, collective->send_buf, 1);
-        if ((rank != 0) || (strstr(collective->call, "xscan") == NULL)) { /* which gives the first rank nothing */
+        if ((role->rank != 0) || (strstr(collective->call, "xscan") == NULL)) { /* which gives the first rank nothing */
             touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf, 1);
         }
         return touched;
     case UCI_MPI_SCATTERED:
-        return uci_mpi_touched_by_scattered(collective, rank, size);
+        return uci_mpi_touched_by_scattered(collective, role->rank, role->size);
     case UCI_MPI_TO_ROOT:
     case UCI_MPI_FROM_ROOT:
-        return uci_mpi_touched_by_rooted(collective, collective->root == (is_inter ? MPI_ROOT : rank),
-                                         !is_inter || (collective->root >= 0), partners);
+        return uci_mpi_touched_by_rooted(collective, role);
     case UCI_MPI_TO_ALL:
         touched.read    = uci_mpi_side_parts(&collective->send, collective->send_buf,
-                                          uci_mpi_sends_to_each(collective) ? partners : 1);
-        touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf, partners);
+                                          uci_mpi_sends_to_each(collective) ? role->partners : 1);
+        touched.written = uci_mpi_side_parts(&collective->recv, collective->recv_buf, role->partners);
         return touched;
     case UCI_MPI_NEIGHBOURS:
         return uci_mpi_touched_by_neighbours(collective);

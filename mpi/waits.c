@@ -75,3 +75,19 @@ UCI_MPI_WAITING(Testany, (int count, MPI_Request requests[], int *index, int *fl
                 (count, requests, index, flag, status), true, true, count, requests, *flag ? 1 : 0, index)
 UCI_MPI_WAITING(Testsome, (int incount, MPI_Request requests[], int *outcount, int indices[], MPI_Status statuses[]),
                 (incount, requests, outcount, indices, statuses), true, true, incount, requests, *outcount, indices)
+
+/* What is complete may be changed, though its request stays */
+UCI_MPI_EXPORT int MPI_Request_get_status(MPI_Request request, int *flag, MPI_Status *status)
+{
+    uci_mpi_waiting_t waiting;
+    int ret;
+
+    uci_mpi_agree_test();
+    if (!uci_mpi_watches()) {
+        return PMPI_Request_get_status(request, flag, status);
+    }
+    uci_mpi_waiting_enter(&waiting, "MPI_Request_get_status", false, true, 1, &request, NULL);
+    ret = PMPI_Request_get_status(request, flag, status);
+    uci_mpi_waiting_leave_status(&waiting, ret, *flag);
+    return ret;
+}

@@ -40,13 +40,12 @@ static uint64_t uci_mpi_neighbours_bytes(const uci_mpi_collective_t *collective)
 }
 
 /* What this rank gives: to how many it gives the same is not counted */
-static uint64_t uci_mpi_collective_bytes(const uci_mpi_collective_t *collective)
+static uint64_t uci_mpi_collective_bytes(const uci_mpi_collective_t *collective, const uci_mpi_role_t *role)
 {
     bool is_one = (collective->flow == UCI_MPI_SAME) || (collective->flow == UCI_MPI_SCATTERED) ||
                   collective->send.in_place;
     const uci_mpi_side_t *side = is_one ? &collective->recv : &collective->send;
     bool for_each              = (strstr(collective->call, "catter") != NULL) || uci_mpi_sends_to_each(collective);
-    int rank, size;
 
     if (collective->flow == UCI_MPI_NO_DATA) {
         return 0;
@@ -54,12 +53,25 @@ static uint64_t uci_mpi_collective_bytes(const uci_mpi_collective_t *collective)
     if ((collective->flow == UCI_MPI_NEIGHBOURS) && for_each) {
         return uci_mpi_neighbours_bytes(collective);
     }
-    PMPI_Comm_rank(collective->comm, &rank);
-    PMPI_Comm_size(collective->comm, &size);
-    if ((collective->root != UCI_MPI_NO_ROOT) && (collective->root != rank) && (collective->flow != UCI_MPI_TO_ROOT)) {
+    if (!((collective->flow == UCI_MPI_FROM_ROOT) ? role->is_root : role->is_other)) {
         return 0;
     }
-    return uci_mpi_side_bytes(side, for_each, size);
+    return uci_mpi_side_bytes(side, for_each, (collective->flow == UCI_MPI_SCATTERED) ? role->size : role->partners);
+}
+
+/* What it gives and touches: nothing where there is no communicator, an error that MPI tells when the call has been entered */
+static void uci_mpi_collective_look(uci_mpi_call_t *watched, const uci_mpi_collective_t *collective)
+{
+    uci_mpi_role_t role;
+
+    if (collective->comm == MPI_COMM_NULL) {
+        return;
+    }
+    role           = uci_mpi_role_find(collective);
+    watched->bytes = uci_mpi_collective_bytes(collective, &role);
+    if (uci_calls->head.checks) {
+        watched->touched = uci_mpi_touched_by_collective(collective, &role);
+    }
 }
 
 void uci_mpi_collective_enter(uci_mpi_call_t *watched, const uci_mpi_collective_t *collective, uci_mpi_manner_t manner,
@@ -70,11 +82,8 @@ void uci_mpi_collective_enter(uci_mpi_call_t *watched, const uci_mpi_collective_
                                     .manner     = manner,
                                     .comm       = collective->comm,
                                     .collective = true,
-                                    .bytes      = uci_mpi_collective_bytes(collective),
                                     .request    = request};
-        if (uci_calls->head.checks) {
-            watched->touched = uci_mpi_touched_by_collective(collective);
-        }
+        uci_mpi_collective_look(watched, collective);
         uci_mpi_call_enter(watched);
     }
     if (uci_mpi_compares_collectives()) {

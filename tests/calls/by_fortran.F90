@@ -14,8 +14,9 @@ program by_fortran
 #endif
 #ifdef BY_MPI_F08
   type(MPI_Request) :: requests(4)
+  type(MPI_Status) :: status
 #else
-  integer :: requests(4)
+  integer :: requests(4), status(MPI_STATUS_SIZE)
 #endif
   integer :: rank, other, ierror, done, index, counts(2) = 3, displs(2) = [4, 0]
   logical :: flag
@@ -33,6 +34,8 @@ program by_fortran
     call MPI_Irecv(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
     call MPI_Isend(in(600:), 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(2), ierror)
     call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
+  case ('overlap_bottom')
+    call send_from_bottom()
   case ('overlap_parts')
     call MPI_Irecv(in(4:), 1, MPI_DOUBLE_PRECISION, rank, 1, MPI_COMM_WORLD, requests(1), ierror)
     call MPI_Iallgatherv(out, 3, MPI_DOUBLE_PRECISION, in, counts, displs, MPI_DOUBLE_PRECISION, MPI_COMM_WORLD, requests(2), &
@@ -71,6 +74,11 @@ program by_fortran
       do while (.not. flag)
         call MPI_Test(requests(1), flag, MPI_STATUS_IGNORE, ierror)
       end do
+      flag = .false.
+      do while (.not. flag)
+        call MPI_Request_get_status(requests(2), flag, status, ierror) ! Open MPI sets no flag with MPI_STATUS_IGNORE
+      end do
+      out = -done
       call MPI_Wait(requests(2), MPI_STATUS_IGNORE, ierror)
       call MPI_Sendrecv(out, 10, MPI_DOUBLE_PRECISION, other, 2, in, 10, MPI_DOUBLE_PRECISION, other, 2, MPI_COMM_WORLD, &
                         MPI_STATUS_IGNORE, ierror)
@@ -94,4 +102,22 @@ contains
     call MPI_Recv(in, 10, MPI_DOUBLE_PRECISION, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
     call MPI_Send(out, 10, MPI_DOUBLE_PRECISION, other, 7, MPI_COMM_WORLD, ierror)
   end subroutine exchange
+
+  subroutine send_from_bottom()
+    integer(kind=MPI_ADDRESS_KIND) :: place(1)
+    integer :: lengths(1) = 600
+#ifdef BY_MPI_F08
+    type(MPI_Datatype) :: absolute
+#else
+    integer :: absolute
+#endif
+
+    call MPI_Get_address(in(600), place(1), ierror)
+    call MPI_Type_create_hindexed(1, lengths, place, MPI_DOUBLE_PRECISION, absolute, ierror)
+    call MPI_Type_commit(absolute, ierror)
+    call MPI_Irecv(in, 600, MPI_DOUBLE_PRECISION, other, 1, MPI_COMM_WORLD, requests(1), ierror)
+    call MPI_Isend(MPI_BOTTOM, 1, absolute, other, 1, MPI_COMM_WORLD, requests(2), ierror)
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
+    call MPI_Type_free(absolute, ierror)
+  end subroutine send_from_bottom
 end program by_fortran

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 enum { COUNT = 2000, STEPS = 10 };
@@ -92,6 +93,28 @@ static void overlap_columns(void)
     isend(out, 10, 2, &requests[3]);
     wait_for(4);
     MPI_Type_free(&column);
+}
+
+/* A type that has an address of its own */
+static MPI_Datatype absolute_type(double *numbers, int count)
+{
+    MPI_Datatype absolute;
+    MPI_Aint place;
+
+    MPI_Get_address(numbers, &place);
+    MPI_Type_create_hindexed(1, &count, &place, MPI_DOUBLE, &absolute);
+    MPI_Type_commit(&absolute);
+    return absolute;
+}
+
+static void overlap_bottom(void)
+{
+    MPI_Datatype absolute = absolute_type(in + 599, 600);
+
+    irecv(in, 600, 1, &requests[0]);
+    MPI_Isend(MPI_BOTTOM, 1, absolute, other, 1, MPI_COMM_WORLD, &requests[1]);
+    wait_for(2);
+    MPI_Type_free(&absolute);
 }
 
 static void overlap_collectives(void)
@@ -195,6 +218,41 @@ static void no_overlap_of_groups(void)
     talk_to_group((rank == 0) ? in + 6 : in + 3);
 }
 
+/* So many bytes, behind which memory may not be read */
+static void *at_the_edge(size_t bytes)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    char *pages       = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    mprotect(pages + page, page, PROT_NONE);
+    return pages + page - bytes;
+}
+
+/* Ranks 0 and 1 are one group, rank 2 is the other one: arrays are as long as the other group is large */
+static void groups_of_two_and_one(void)
+{
+    const int partners = (rank < 2) ? 1 : 2;
+    int *counts = at_the_edge(partners * sizeof(int)), *displs = at_the_edge(partners * sizeof(int)), i;
+    MPI_Datatype *types = at_the_edge(partners * sizeof(MPI_Datatype));
+    MPI_Comm group, both;
+
+    for (i = 0; i < partners; ++i) {
+        counts[i] = 5;
+        displs[i] = 0;
+        types[i]  = MPI_DOUBLE;
+    }
+    MPI_Comm_split(MPI_COMM_WORLD, rank < 2, 0, &group);
+    MPI_Intercomm_create(group, 0, MPI_COMM_WORLD, (rank < 2) ? 2 : 0, 5, &both);
+    MPI_Alltoallw(out, counts, displs, types, in, counts, displs, types, both);
+    for (i = 0; i < partners; ++i) {
+        displs[i] = 5 * i;
+    }
+    MPI_Alltoallv(out, counts, displs, MPI_DOUBLE, in, counts, displs, MPI_DOUBLE, both);
+    MPI_Scatter(out, 10, MPI_DOUBLE, in, 10, MPI_DOUBLE, (rank < 2) ? 0 : MPI_ROOT, both);
+    MPI_Comm_free(&both);
+    MPI_Comm_free(&group);
+}
+
 /* Sends from one buffer, receives side by side, columns between each other, and what is over: none of these overlaps */
 static void no_overlap(void)
 {
@@ -245,6 +303,17 @@ static void changed_vector(void)
     wait_for(2);
 }
 
+static void changed_bottom(void)
+{
+    MPI_Datatype absolute = absolute_type(out, 600);
+
+    irecv(in, 600, 1, &requests[0]);
+    MPI_Isend(MPI_BOTTOM, 1, absolute, other, 1, MPI_COMM_WORLD, &requests[1]);
+    out[599] += 1;
+    wait_for(2);
+    MPI_Type_free(&absolute);
+}
+
 static void changed_persistent(void)
 {
     int i;
@@ -281,6 +350,69 @@ static void not_changed(void)
     }
     out[18] += 1;
     MPI_Type_free(&column);
+}
+
+/* Of several small sends, which MPI may give one handle */
+static void several_small(double change, double *into)
+{
+    irecv(in, 10, 1, &requests[0]);
+    irecv(in + 10, 10, 2, &requests[1]);
+    isend(out, 10, 1, &requests[2]);
+    isend(out + 10, 10, 2, &requests[3]);
+    out[0] += change;
+    if (into != NULL) {
+        MPI_Sendrecv(out + 20, 1, MPI_DOUBLE, other, 3, into, 1, MPI_DOUBLE, other, 3, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+    }
+    wait_for(4);
+}
+
+static void changed_first(void)
+{
+    several_small(1, NULL);
+}
+
+static void overlap_first(void)
+{
+    several_small(0, out);
+}
+
+/* Each is complete when its wait is over, by whichever copy of its request */
+static void not_changed_small(void)
+{
+    MPI_Request copies[2];
+    int i;
+
+    for (i = 0; i < STEPS; ++i) {
+        irecv(in, 10, 1, &requests[0]);
+        irecv(in + 10, 10, 2, &requests[1]);
+        isend(out, 10, 1, &copies[0]);
+        isend(out + 10, 10, 2, &copies[1]);
+        requests[2] = copies[i % 2];
+        requests[3] = copies[1 - (i % 2)];
+        MPI_Wait(&requests[2], MPI_STATUS_IGNORE);
+        out[(i % 2) ? 10 : 0] += 1;
+        MPI_Sendrecv(out + 20, 1, MPI_DOUBLE, other, 3, out + ((i % 2) ? 10 : 0), 1, MPI_DOUBLE, other, 3,
+                     MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Wait(&requests[3], MPI_STATUS_IGNORE);
+        out[0] += 1;
+        out[10] += 1;
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* Complete is what MPI_Request_get_status says is, too, though the request stays */
+static void not_changed_status(void)
+{
+    int done = 0;
+
+    irecv(in, 600, 1, &requests[0]);
+    isend(out, 600, 1, &requests[1]);
+    while (!done) {
+        MPI_Request_get_status(requests[1], &done, MPI_STATUS_IGNORE);
+    }
+    out[0] += 1;
+    wait_for(2);
 }
 
 /* ----------------------------------------------------- requests, errors */
@@ -332,6 +464,20 @@ static void no_such_rank(void)
     MPI_Send(out, 1, MPI_DOUBLE, size, 1, MPI_COMM_WORLD);
 }
 
+static void no_communicator(void)
+{
+    MPI_Barrier(MPI_COMM_NULL);
+}
+
+static void no_communicator_returns(void)
+{
+    static const int count = 0;
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    MPI_Alltoallv(out, &count, &count, MPI_DOUBLE, in, &count, &count, MPI_DOUBLE, MPI_COMM_NULL);
+}
+
 /* ---------------------------------------------------------------- hangs */
 
 static void both_receive(void)
@@ -372,6 +518,18 @@ static void polls(void)
     }
 }
 
+/* Nothing was there, and each computes, before it sends */
+static void tests_once(void)
+{
+    int done = 0;
+
+    irecv(in, 10, 7, &requests[0]);
+    MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
+    while (!done) {
+        sleep(1);
+    }
+}
+
 static void probes(void)
 {
     MPI_Probe(other, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -397,6 +555,36 @@ static void crosswise(void)
     MPI_Barrier(second);
     MPI_Barrier((rank == 0) ? first : second);
     MPI_Barrier((rank == 0) ? second : first);
+}
+
+/* A handle is used again and again, and one rank does not come in time */
+static void dups(void)
+{
+    MPI_Comm comm;
+    int i;
+
+    for (i = 0; i < STEPS; ++i) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        while ((rank == 2) && (i == STEPS - 1)) {
+            sleep(1);
+        }
+        MPI_Barrier(comm);
+        MPI_Comm_free(&comm);
+    }
+}
+
+/* Rank 0 has made one more: what all have then has another handle there */
+static void leader(void)
+{
+    MPI_Comm of_leaders, comm;
+
+    MPI_Comm_split(MPI_COMM_WORLD, (rank == 0) ? 0 : MPI_UNDEFINED, 0, &of_leaders);
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_name(comm, "all");
+    while (rank == 2) {
+        sleep(1);
+    }
+    MPI_Barrier(comm);
 }
 
 static void any_of(void)
@@ -435,6 +623,56 @@ static void counted(void)
         usleep(300000);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static volatile int branch;
+
+/* Calls from as many places as NUMBERs up to 4^DEPTH */
+static void call_from(int depth, int number)
+{
+    if (depth == 0) {
+        MPI_Barrier(MPI_COMM_SELF);
+        return;
+    }
+    switch (number % 4) {
+    case 0:
+        call_from(depth - 1, number / 4);
+        branch = 0;
+        break;
+    case 1:
+        call_from(depth - 1, number / 4);
+        branch = 1;
+        break;
+    case 2:
+        call_from(depth - 1, number / 4);
+        branch = 2;
+        break;
+    default:
+        call_from(depth - 1, number / 4);
+        branch = 3;
+        break;
+    }
+}
+
+static void call_from_places(int count)
+{
+    int i;
+
+    for (i = 0; i < count; ++i) {
+        call_from(6, i);
+    }
+}
+
+/* As many as are told apart, nearly, and then something wrong */
+static void many_places(void)
+{
+    call_from_places(2000);
+    overlap_send();
+}
+
+static void too_many_places(void)
+{
+    call_from_places(3000);
 }
 
 /* Both send before they receive: an MPI that has room for what is small lets them */
@@ -510,6 +748,7 @@ static const struct {
              {"overlap_sendrecv", overlap_sendrecv, 1},
              {"overlap_persistent", overlap_persistent, 1},
              {"overlap_columns", overlap_columns, 1},
+             {"overlap_bottom", overlap_bottom, 1},
              {"overlap_collectives", overlap_collectives, 0},
              {"overlap_parts", overlap_parts, 0},
              {"overlap_neighbours", overlap_neighbours, 0},
@@ -517,25 +756,38 @@ static const struct {
              {"no_overlap", no_overlap, 1},
              {"no_overlap_of_neighbours", no_overlap_of_neighbours, 0},
              {"no_overlap_of_groups", no_overlap_of_groups, 0},
+             {"groups_of_two_and_one", groups_of_two_and_one, 0},
+             {"many_places", many_places, 1},
+             {"too_many_places", too_many_places, 1},
              {"head_to_head", head_to_head, 1},
              {"no_overlap_of_collectives", no_overlap_of_collectives, 0},
              {"changed", changed, 1},
              {"changed_vector", changed_vector, 1},
+             {"changed_first", changed_first, 1},
+             {"overlap_first", overlap_first, 1},
+             {"not_changed_small", not_changed_small, 1},
+             {"changed_bottom", changed_bottom, 1},
              {"changed_persistent", changed_persistent, 1},
              {"not_changed", not_changed, 1},
+             {"not_changed_status", not_changed_status, 1},
              {"unfinished", unfinished, 1},
              {"finished", finished, 1},
              {"truncated", truncated, 1},
              {"truncated_returns", truncated_returns, 1},
              {"no_such_rank", no_such_rank, 1},
+             {"no_communicator", no_communicator, 1},
+             {"no_communicator_returns", no_communicator_returns, 1},
              {"both_receive", both_receive, 1},
              {"ring", ring, 0},
              {"both_wait", both_wait, 1},
              {"other_tag", other_tag, 1},
              {"polls", polls, 1},
+             {"tests_once", tests_once, 1},
              {"probes", probes, 1},
              {"computes", computes, 0},
              {"crosswise", crosswise, 0},
+             {"dups", dups, 0},
+             {"leader", leader, 0},
              {"any_of", any_of, 1},
              {"kept", kept, 0},
              {"freed", freed, 0},

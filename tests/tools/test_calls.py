@@ -28,17 +28,17 @@ from jobreport.watched import Watched  # noqa: E402
 BEGUN, NOW = 1_800_000_000, 1_800_000_100
 
 
-def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, comms=((7, 5),)):
+def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, comms=((7, 5),), tested=NOW):
     """The bytes of a file. THREADS: (state, place, waits); a wait: (peer, tag, comm, place, receives, collective)."""
     text = b"".join(json.dumps(line).encode() + b"\n" for line in
-                    [*({"comm": number, "name": f"comm {number}" if number else "MPI_COMM_WORLD", "ranks": list(range(size))} for number in range(len(comms))),
+                    [*({"comm": number, "name": f"comm {number}" if number else "MPI_COMM_WORLD", "ranks": [[0, size - 1]]} for number in range(len(comms))),
                      {"place": 0, "call": "MPI_Recv", "stack": ["/nowhere/libuci_mpi_mpich.so+0x10", "/nowhere/program+0x20"]},
                      {"place": 1, "call": "MPI_Barrier", "stack": ["/nowhere/program+0x30"]}, *lines])
     data = calls.HEAD.pack(calls.MAGIC, calls.LAYOUT, 100 + rank, rank, size, BEGUN * 10**9, ended * 10**9, 1, len(threads), len(comms), 2, size, 0, len(sends),
                            len(text), 0, f"node{rank}".encode())
     for number in range(calls.THREADS):
         state, place, waits = threads[number] if number < len(threads) else (0, 0, ())
-        data += calls.THREAD.pack(1, state, place, len(waits), (NOW - 50) * 10**9, 3)
+        data += calls.THREAD.pack(1, state, place, len(waits), (NOW - 50) * 10**9, 3, tested * 10**9)
         data += b"".join(calls.WAIT.pack(*waits[slot]) if slot < len(waits) else bytes(calls.WAIT.size) for slot in range(calls.WAITS))
     data += b"".join(calls.COMM.pack(*comm, collectives) for comm in comms) + bytes(calls.COMM.size * (calls.COMMS - len(comms)))
     data += calls.PLACE.pack(3, 10**9, 5 * 10**8, 300) * 2 + bytes(calls.PLACE.size * (calls.PLACES - 2))
@@ -102,10 +102,22 @@ class CallsTest(unittest.TestCase):
         told = lines_of([make(0, 2, [in_barrier(4)], 4), make(1, 2, [], 5)])
         self.assertFalse(any("not come" in line for line in told), told)
 
-    def test_a_communicator_that_another_rank_knows_by_another_handle(self):
-        """The only one of the same ranks is it; of several it is not known which."""
-        told = lines_of([make(0, 2, [in_barrier(4)], 4, comms=[(7, 5)]), make(1, 2, [], 3, comms=[(9, 5)])])
-        self.assertIn("rank 1 has not come to MPI_Barrier on MPI_COMM_WORLD", told)
+    def test_a_communicator_that_was_not_seen_being_made(self):
+        """The only one of the same ranks is it; of several, on either side, it is not known which."""
+        one, two = [(7, 5), (0, 5)], [(7, 5), (0, 5), (0, 5)]
+        for ours, theirs, known in ((one, one, True), (one, two, False), (two, one, False), (one, one[:1], False)):
+            told = lines_of([make(0, 2, [in_barrier(4, 1)], 4, comms=ours), make(1, 2, [], 3, comms=theirs)])
+            self.assertEqual("rank 1 has not come to MPI_Barrier on comm 1" in told, known, told)
+            self.assertFalse(any("deadlock" in line for line in told), told)
+
+    def test_who_tested_once_does_not_wait(self):
+        tests = [(calls.POLLS, 0, [(1, 7, 0, 0, 1, 0)])], [(calls.POLLS, 0, [(0, 7, 0, 0, 1, 0)])]
+        self.assertEqual(lines_of([make(rank, 2, tests[rank], tested=NOW - 50) for rank in range(2)]), [])
+        self.assertIn("a deadlock: rank 0 waits for rank 1, which waits for rank 0", lines_of([make(rank, 2, tests[rank]) for rank in range(2)]))
+
+    def test_ranks_of_any_shape(self):
+        for odd, wanted in (([[0, 2], [5, 5]], [0, 1, 2, 5]), ([[3, 1], [1], "x", [0, 10**12], ["0", 1]], []), ({}, []), (None, [])):
+            self.assertEqual(calls.ranks_in(odd), wanted)
 
     def test_past_finalize(self):
         told = lines_of([make(0, 2, [receives(1)]), make(1, 2, ended=NOW)])
@@ -121,7 +133,7 @@ class CallsTest(unittest.TestCase):
         return Watched(sorted(self.work.glob("calls.*")))
 
     def test_what_is_no_file_of_calls_is_told(self):
-        watched = self.job(b"", b"UCICALLS", make(0, 2)[:5000], os.urandom(2 << 20), make(1, 2).replace(b"UCICALLS\1", b"UCICALLS\2"))
+        watched = self.job(b"", b"UCICALLS", make(0, 2)[:5000], os.urandom(2 << 20), make(1, 2).replace(b"UCICALLS\3", b"UCICALLS\1"))
         self.assertEqual(watched.processes, [])
         self.assertEqual(len(watched.complaints), 5)
         self.assertIsNone(watched.model(1, {}))

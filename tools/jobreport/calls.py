@@ -4,13 +4,14 @@ import json
 import struct
 from typing import NamedTuple
 
-MAGIC, LAYOUT = b"UCICALLS", 1
+MAGIC, LAYOUT = b"UCICALLS", 3
 NONE, FOREIGN = -1, -2  # of a peer: any, and one that is not of MPI_COMM_WORLD
 OUTSIDE, ALL, ANY, POLLS = range(4)
-THREADS, COMMS, PLACES, SENDS, WAITS, TEXT = 64, 256, 2048, 1024, 14, 1 << 20
+THREADS, COMMS, PLACES, SENDS, WAITS, TEXT = 64, 256, 2048, 1024, 14, 1 << 21
 HEAD = struct.Struct("=8sIIiIQQIIIIIIQQQ64s")
-THREAD, WAIT = struct.Struct("=IIiIQQ"), struct.Struct("=iiiiII")
+THREAD, WAIT = struct.Struct("=IIiIQQQ"), struct.Struct("=iiiiII")
 COMM, PLACE, SENT, PEER = struct.Struct("=QQQ"), struct.Struct("=QQQQ"), struct.Struct("=Qiiii"), struct.Struct("=QQ")
+RANKS = 1 << 20  # of a communicator, at most
 THREAD_SIZE = THREAD.size + WAITS * WAIT.size
 
 
@@ -30,12 +31,13 @@ class Thread(NamedTuple):
     place: int
     count: int  # of what it waits for: `waits` may have fewer
     since: float
+    tested: float  # when its last test was
     waits: list
 
 
 class Comm(NamedTuple):
     """A communicator, as one process knows it."""
-    id: int
+    id: int  # 0: it was not seen being made
     group: int
     collectives: int
     name: str
@@ -88,16 +90,16 @@ class Process:
         self.peers = {number: PEER.unpack_from(data, place + number * PEER.size)
                       for number in range(min(peers, (len(data) - place) // PEER.size))}
         self.findings = [line for line in lines if isinstance(line.get("finding"), str)]
-        self.comms = {line["comm"]: Comm(*numbers[line["comm"]], text_of(line.get("name")), numbers_of(line.get("ranks")))
-                      for line in lines if is_index(line.get("comm"), numbers) and "ranks" in line}
+        self.comms = {index: Comm(*found, "", []) for index, found in enumerate(numbers)}  # those that nothing was called on yet have no line
+        self.comms |= {line["comm"]: Comm(*numbers[line["comm"]], text_of(line.get("name")), ranks_in(line.get("ranks")))
+                       for line in lines if is_index(line.get("comm"), numbers) and "ranks" in line}
         self.places = {line["place"]: Place(text_of(line.get("call")), tuple(map(text_of, line["stack"])), costs[line["place"]][0],
                                             costs[line["place"]][1] / 1e9, costs[line["place"]][2] / 1e9, costs[line["place"]][3])
                        for line in lines if is_index(line.get("place"), costs) and isinstance(line.get("stack"), list)}
 
     def comm_like(self, comm):
-        """What another process knows as COMM: the same, or else the only one of the same ranks. None: it has not called anything on it."""
-        same = [own for own in self.comms.values() if own.id == comm.id]
-        alike = same or [own for own in self.comms.values() if own.group == comm.group]
+        """What another process knows as COMM: if it was not seen being made, the only such one of the same ranks. None: that is not known."""
+        alike = [own for own in self.comms.values() if own.id == comm.id and own.group == comm.group]
         return alike[0] if len(alike) == 1 else None
 
 
@@ -118,9 +120,9 @@ def mark_of(path):
 
 def read_thread(data, place):
     """A Thread."""
-    _, state, call, count, since, _ = THREAD.unpack_from(data, place)
+    _, state, call, count, since, _, tested = THREAD.unpack_from(data, place)
     waits = [Wait(*WAIT.unpack_from(data, place + THREAD.size + number * WAIT.size)) for number in range(min(count, WAITS))]
-    return Thread(state, call, count, since / 1e9, waits)
+    return Thread(state, call, count, since / 1e9, tested / 1e9, waits)
 
 
 def read_lines(text):
@@ -144,9 +146,13 @@ def text_of(value):
     return value if isinstance(value, str) else ""
 
 
-def numbers_of(value):
-    """A list of numbers, whatever it is."""
-    return [number for number in value if type(number) is int] if isinstance(value, list) else []
+def ranks_in(value):
+    """Numbers from a list of [first, last], whatever it is."""
+    found = []
+    for pair in value if isinstance(value, list) else []:
+        if isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair) and pair[1] - pair[0] < RANKS - len(found):
+            found += range(pair[0], pair[1] + 1)
+    return found
 
 
 def read_calls(paths):

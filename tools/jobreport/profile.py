@@ -8,7 +8,7 @@ ROWS, PAIRS = 20, 10
 PATHS = ("direct", "get", "bounce")
 
 
-def build_profile(processes, places, sums):
+def build_profile(processes, places, sums, lost):
     """What the page and the text show; None if no call was seen."""
     rows, pairs = {}, []
     for process in processes:
@@ -35,7 +35,7 @@ def build_profile(processes, places, sums):
                      for (call, place), row in ordered[:ROWS]],
             "pairs": sorted(pairs, key=lambda pair: -pair["bytes"])[:PAIRS],
             "paths": [{"path": name, "messages": messages, "bytes": number} for name, messages, number in paths_of(sums) if messages],
-            "lost": sum(process.lost for process in processes)}
+            "lost": lost}
 
 
 def calls_of(process):

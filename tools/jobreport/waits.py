@@ -4,6 +4,7 @@ from jobreport.calls import ALL, ANY, NONE, OUTSIDE, POLLS
 from jobreport.wording import clean, ranks_of
 
 PATIENCE = 1  # seconds in a call, below which it is not waiting
+RECENT = 5    # seconds since its last test, beyond which a thread that has tested does something else
 LINES = 40
 SHOWN = 4     # of what a thread waits for
 
@@ -13,10 +14,13 @@ class Waits:
 
     def __init__(self, processes, places, now):
         self.processes, self.places, self.now = {process.rank: process for process in processes}, places, now
-        self.waiting = {process.rank: [thread for thread in process.threads if thread.state != OUTSIDE and now - thread.since >= PATIENCE]
-                        for process in processes}
+        self.waiting = {process.rank: [thread for thread in process.threads if self._is_waiting(thread)] for process in processes}
         self.waiting = {rank: threads for rank, threads in self.waiting.items() if threads}
         self.missing = {}  # (communicator, number of a collective): who has not come
+
+    def _is_waiting(self, thread):
+        """Is it in a call, or in a loop around a test?"""
+        return thread.state != OUTSIDE and self.now - thread.since >= PATIENCE and (thread.state != POLLS or self.now - thread.tested <= RECENT)
 
     def lines(self):
         """What each rank is in, those alike together; who is outside; and what follows."""
@@ -71,19 +75,19 @@ class Waits:
         return found
 
     def _missing(self, rank, wait):
-        """Members of a collective's communicator that have not called it."""
+        """Members of a collective's communicator that have not called it; none if it is not known which one it is."""
         comm = self.processes[rank].comms.get(wait.comm)
-        if comm is None:
+        if comm is None or self.processes[rank].comm_like(comm) is None:
             return []
-        key = comm.id, wait.collective  # all who are in it ask the same
+        key = comm.id, comm.group, wait.collective  # all who are in it ask the same
         if key not in self.missing:
             self.missing[key] = [member for member in comm.ranks if member in self.processes and not self._has_come(member, comm, wait.collective)]
         return self.missing[key]
 
     def _has_come(self, member, comm, number):
-        """Has it called so many collectives on what the asker knows as COMM?"""
+        """Has it called so many collectives on what the asker knows as COMM? If that is not known it may have."""
         theirs = self.processes[member].comm_like(comm)
-        return theirs is not None and theirs.collectives >= number
+        return theirs is None or theirs.collectives >= number
 
     def _comm_name(self, rank, wait):
         comm = self.processes[rank].comms.get(wait.comm)

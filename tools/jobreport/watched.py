@@ -27,6 +27,11 @@ class Watched:
         """What MPI forbids."""
         return Misuse(self.processes, self.places)
 
+    @property
+    def lost(self):
+        """Of how much more their files had no room."""
+        return sum(process.lost for process in self.processes)
+
     @cached_property
     def waits(self):
         """Who waited for whom at the job's end."""
@@ -53,4 +58,4 @@ class Watched:
             return None
         return {"checked": any(process.checks for process in self.processes), "misuse": [list(pair) for pair in self.misuse.sentences()],
                 "left": [list(pair) for pair in self.misuse.left()],
-                "others": len(self.others), "waits": list(self.waits.lines()) if status != 0 else [], "profile": build_profile(self.processes, self.places, sums)}
+                "others": len(self.others), "waits": list(self.waits.lines()) if status != 0 else [], "profile": build_profile(self.processes, self.places, sums, self.lost)}

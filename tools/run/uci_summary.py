@@ -64,7 +64,7 @@ class Summary:
                 "types_differ": sums["signatures_differ"], "records": tally.records, "records_unreadable": tally.damaged_lines,
                 "records_lost": sums["events_lost"], "files_unreadable": self.unreadable(), "by_cause": dict(tally.kinds["cause"]),
                 "misuse": [text for text, _ in job.watched.misuse.sentences()],
-                "left": [text for text, _ in job.watched.misuse.left()], "waits": list(job.watched.waits.lines()) if self.status else [],
+                "left": [text for text, _ in job.watched.misuse.left()], "calls_lost": job.watched.lost, "waits": list(job.watched.waits.lines()) if self.status else [],
                 "by_verdict": dict(tally.kinds["verdict"]), "counters": dict(sums),
                 **{name.replace(" ", "_"): counts.most_common(WORST) for name, counts in self.worst.items()}}
 
@@ -75,6 +75,8 @@ class Summary:
             yield from ((name, f"{text} ({ranks})") for text, ranks in found[:CALLS])
             if len(found) > CALLS:
                 yield name, f"and at {count(len(found) - CALLS, 'more place')}: uci_report has them all"
+        if watched.lost:
+            yield "calls", f"{count(watched.lost, 'entry', 'entries')} had no room in the files about calls, and are missing here"
         if self.status != 0:
             yield from (("waits", text) for text in watched.waits.lines())
 

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: BSD-3-Clause */
+#include "gpu.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include "util/types.h"
+
+/* Never unloaded once it is there */
+static bool uci_mpi_gpu_is_loaded(void)
+{
+    static const char *const libraries[] = {"libcuda.so.1", "libamdhip64.so.6", "libamdhip64.so.5",
+                                            "libze_loader.so.1"};
+    void *library;
+    size_t i;
+
+    for (i = 0; i < uci_array_size(libraries); ++i) {
+        library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
+        if (library != NULL) {
+            dlclose(library);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The first object says how many have ever been loaded */
+static int uci_mpi_gpu_on_object(struct dl_phdr_info *info, size_t size, void *loads)
+{
+    *(unsigned long long *)loads = info->dlpi_adds;
+    return 1;
+}
+
+bool uci_mpi_has_gpu(void)
+{
+    static unsigned long long asked; /* when so many had been loaded, there was none */
+    static bool is_there;
+    unsigned long long loads = 0;
+
+    if (!__atomic_load_n(&is_there, __ATOMIC_RELAXED)) {
+        dl_iterate_phdr(uci_mpi_gpu_on_object, &loads);
+        if (loads != __atomic_load_n(&asked, __ATOMIC_RELAXED)) {
+            __atomic_store_n(&is_there, uci_mpi_gpu_is_loaded(), __ATOMIC_RELAXED);
+            __atomic_store_n(&asked, loads, __ATOMIC_RELAXED);
+        }
+    }
+    return __atomic_load_n(&is_there, __ATOMIC_RELAXED);
+}
