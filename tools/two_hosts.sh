@@ -116,7 +116,7 @@ take_away() {
         ip link delete "uci-veth-$letter" 2>/dev/null || true
     done
     ip netns delete uci-switch 2>/dev/null || true
-    [ -z "$work" ] || rm -rf "$work"
+    [ -z "$work" ] || rm -rf "$work" 2>/dev/null || { sleep 0.5; rm -rf "$work"; } # a daemon may still be at its end in there
 }
 
 # One at a time. What one that was killed could not take away has no owner, and goes.
@@ -154,6 +154,8 @@ main() {
     write_agent
     export OMPI_MCA_plm_rsh_agent=$work/agent OMPI_MCA_orte_keep_fqdn_hostnames=1
     export OMPI_MCA_oob_tcp_if_include=$network.0/24 OMPI_MCA_btl=self
+    # else in /tmp/ompi.HOST.USER, which a daemon of the last job, that ends late, may take away while this one makes it
+    export OMPI_MCA_orte_tmpdir_base=$work
     export HYDRA_LAUNCHER=ssh HYDRA_LAUNCHER_EXEC=$work/agent
     "$work/enter" uci-a "$@" {lock_fd}>&- # who outlives this one owns nothing
 }
