@@ -125,7 +125,6 @@ ucs_status_t uci_wire_unpack_key(const uci_peer_t *peer, ucp_ep_h ep, const void
         return UCS_ERR_UNREACHABLE;
     }
     copy = calloc(1, length + UCI_WIRE_KEY_MAX);
-
     if (copy == NULL) {
         return UCS_ERR_NO_MEMORY;
     }

@@ -226,11 +226,17 @@ size_t uci_txlog_count(const uci_peer_t *peer)
     return count;
 }
 
+/* Has it been acknowledged, and waits for FIN? */
+static bool uci_txlog_is_kept(const uci_peer_t *peer, const uci_frame_t *frame)
+{
+    return !uci_txlog_is_in_ring(peer, frame->seq) || (peer->tx.ring[frame->seq & peer->tx.mask] != frame);
+}
+
 void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame)
 {
     uint64_t seq = frame->seq;
 
-    if (!uci_txlog_is_in_ring(peer, seq) || (peer->tx.ring[seq & peer->tx.mask] != frame)) {
+    if (uci_txlog_is_kept(peer, frame)) {
         uci_txlog_remove_kept(peer, frame);
         return;
     }
@@ -242,7 +248,7 @@ void uci_txlog_remove(uci_peer_t *peer, uci_frame_t *frame)
 
 void uci_txlog_leave(uci_peer_t *peer, uci_frame_t *frame)
 {
-    if (!uci_txlog_is_in_ring(peer, frame->seq) || (peer->tx.ring[frame->seq & peer->tx.mask] != frame)) {
+    if (uci_txlog_is_kept(peer, frame)) {
         uci_txlog_remove_kept(peer, frame);
     }
 }

@@ -1416,7 +1416,6 @@ Test(link_boxes, of_one_that_is_destroyed)
 Test(link_boxes, of_one_that_has_failed)
 {
     offer_mailbox();
-    net_nodes[0].worker->turn.ucx_rests = 0;
     uci_ep_fail(net_nodes[0].ep, UCS_ERR_CONNECTION_RESET);
     talk_turns(20, TALK_MS);
     cr_expect((net_unpacked == 0) && !talk_peer(0, 1)->box.mapped);
