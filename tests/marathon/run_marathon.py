@@ -161,11 +161,12 @@ class Marathon:
         """None: it was ended."""
         kind, command, environment = self.command(number)
         begin = time.time()
-        with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=os.environ | environment) as process:
+        with subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=os.environ | environment,
+                              start_new_session=True) as process:
             with self.lock:
                 self.running.add(process)
             if self.is_over:
-                process.kill()
+                self.kill(process)
             text = process.communicate()[0]
         with self.lock:
             self.running.discard(process)
@@ -204,7 +205,15 @@ class Marathon:
         """What runs now is ended, and done again the next time."""
         self.is_over = True
         for process in list(self.running):
-            process.kill()
+            self.kill(process)
+
+    @staticmethod
+    def kill(process):
+        """With what it has started: the worlds are played by processes of its own, which would go on, and hold its output open."""
+        try:
+            os.killpg(process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
 
     def run(self):
         if not self.harnesses:
