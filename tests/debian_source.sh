@@ -20,6 +20,8 @@ fetch_debian_source() {
     mkdir "$folder/$package"
     tar -xf "$folder/$package"_*.orig.tar.* -C "$folder/$package" --strip-components 1
     tar -xf "$folder/$package"_*.debian.tar.* -C "$folder/$package"
+    # UCX's configure wants files of its own debian/, which is beside Debian's
+    [ ! -d "$folder/$package/debian.upstream" ] || cp -rn "$folder/$package/debian.upstream/." "$folder/$package/debian"
 }
 
 # is_built FOLDER VERSION

@@ -48,6 +48,7 @@ suites=(
     "allreduce  * 2min all-reduces by node on two and four hosts (network namespaces, root): results to the last bit, damage in shared memory; in short"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
+    "gpu        - 5min messages from and to a GPU's memory, both MPIs and UCX's own interface, plain, with UCI, with faults; on a machine with a GPU of NVIDIA's (tests/gpu/)"
     "slurm      - 1min the examples for Slurm, in a Slurm of one node of its own (root): damage drains the node"
     "gtest      - 60min UCX's own unit tests of ucp, built from Debian's source (network once): what passes on plain UCX passes under UCI"
     "mpich      - 40min MPICH's own tests of one-sided communication, from Debian's source (network once), both MPIs; plain, with UCI, with faults"
@@ -263,6 +264,12 @@ suite_random() {
     count_check "10^7 random faults, seed $seed" "$build/tests/unit/random/test_random" --faults all --faults-total 1e7 \
                                                  --seed "$seed" --processes "$(nproc)" --failures 5 --verbose --cells
     say "$passed passed, $failed failed, 0 skipped"
+}
+
+suite_gpu() {
+    local ucx=${UCI_GPU_UCX:-$build/gpu/ucx}
+    [ -e "$ucx/lib/libucp.so.0" ] || "$uci_root/tests/gpu/build_ucx.sh" "$build/gpu"
+    "$uci_root/tests/gpu/run_gpu.sh" --ucx "$ucx" --preload "$build/libucx_integrity.so"
 }
 
 suite_marathon() {

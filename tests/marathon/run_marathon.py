@@ -147,9 +147,10 @@ class Marathon:
             name = self.harnesses[turn % len(self.harnesses)]
             corpus = options.build / "fuzz" / "corpus" / name.removeprefix("fuzz_")
             corpus.mkdir(parents=True, exist_ok=True)
+            kept = ROOT / "tests/fuzz/corpus" / name.removeprefix("fuzz_")  # none where nothing is worth keeping
             return name, [options.build / "fuzz" / name, f"-max_total_time={options.unit_seconds}", f"-seed={number + 1}", "-timeout=10", "-rss_limit_mb=2000",
                           "-max_len=4096", "-print_final_stats=1", f"-artifact_prefix={options.folder}/crash.{number}.", corpus,
-                          ROOT / "tests/fuzz/corpus" / name.removeprefix("fuzz_")], SANITIZED
+                          *([kept] if kept.exists() else [])], SANITIZED
         is_sanitized = "sanitizers" in kind
         faults = options.unit_faults / (10 if is_sanitized else 1)
         seal = ["--seal", "encrypt"] if "encrypted" in kind else ["--seal", "sign"] if "signed" in kind else []
