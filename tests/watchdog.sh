@@ -5,6 +5,7 @@
 #
 # As timeout(1): runs COMMAND, with its exit status, or 124 if it takes longer and is ended. But first it prints where all its
 # processes are: their stacks, and UCI's state on their standard error (tools/where.sh). At the end none of them is left.
+# Time in which they were ready to run, and had no core because others had them, is not counted, up to eight times as much as SECONDS.
 #
 # May be sourced for its functions, which find processes by a mark in their environment: so launchers may start them however
 # they like.
@@ -54,21 +55,43 @@ end_marked() {
     [ ${#pids[@]} -eq 0 ] || kill -KILL "${pids[@]}" 2>/dev/null || true
 }
 
+# kept_waiting: milliseconds in which one of them was ready to run, and had no core: of the one that waited longest (its first thread; /proc/PID/schedstat
+# has the time that it ran, and that it waited to run).
+kept_waiting() {
+    local pid longest=0 waited
+    for pid in $(marked_processes); do
+        read -r _ waited _ 2>/dev/null <"/proc/$pid/schedstat" || continue
+        [ "${waited:-0}" -le "$longest" ] || longest=$waited
+    done
+    say $((longest / 1000000))
+}
+
 # watched SECONDS COMMAND...: as COMMAND; 124 if it took too long and was ended; where it was is not asked if end_is_wanted is set.
 watched() {
-    local limit=$1 pid timer ended status=0
+    local limit=$1 more=$1 granted=0 waited pid timer ended status
     shift
     MPI_TEST_RUN=$run_mark "$@" &
     pid=$!
-    sleep "$limit" >/dev/null 2>&1 &
-    timer=$!
-    wait -n -p ended "$pid" "$timer" || status=$?
-    if [ "$ended" = "$pid" ]; then
-        kill "$timer" 2>/dev/null || true
-        wait "$timer" 2>/dev/null || true
-        [ "$status" -eq 0 ] || end_marked # MPICH's launcher may leave the other ranks of one that aborts
-        return "$status"
-    fi
+    while [ -n "$more" ]; do
+        sleep "$more" >/dev/null 2>&1 &
+        timer=$!
+        status=0
+        wait -n -p ended "$pid" "$timer" || status=$?
+        if [ "$ended" = "$pid" ]; then
+            kill "$timer" 2>/dev/null || true
+            wait "$timer" 2>/dev/null || true
+            [ "$status" -eq 0 ] || end_marked # MPICH's launcher may leave the other ranks of one that aborts
+            return "$status"
+        fi
+        waited=$(kept_waiting)
+        more=$((waited - granted))
+        if [ "$more" -ge 100 ] && [ "$waited" -le $((${limit%.*} * 8000)) ]; then
+            granted=$waited
+            more=$((more / 1000)).$(printf %03d $((more % 1000)))
+        else
+            more=
+        fi
+    done
     [ -n "${end_is_wanted:-}" ] || where_are_they 2>&1
     kill -TERM "$pid" 2>/dev/null || true
     sleep 1

@@ -324,6 +324,28 @@ watches() {
         grep -q '  send to rank 0 .* message [0-9]*: .*; 67108864 bytes' "$log"
 }
 
+# starve COMMAND...: as COMMAND, on one core that four others use all the time.
+starve() {
+    local status=0 others=()
+    for _ in 1 2 3 4; do
+        taskset -c 0 sh -c 'while :; do :; done' &
+        others+=($!)
+    done
+    taskset -c 0 "$@" || status=$?
+    kill "${others[@]}"
+    wait "${others[@]}" 2>/dev/null
+    return "$status"
+}
+
+# Half a second of work takes more than the second that it has, if others take the core; sleeping is not waiting for a core.
+limits_are_of_own_time() {
+    local status=0
+    starve "$uci_root/tests/watchdog.sh" 1 python3 -c 'import time
+while time.process_time() < 0.5: pass' || return
+    starve "$uci_root/tests/watchdog.sh" 1 sleep 20 || status=$?
+    [ "$status" -eq 124 ]
+}
+
 main() {
     case ${1:-} in
     -h|--help) usage_of "$0"; exit ;;
@@ -368,6 +390,7 @@ main() {
     check "demo.sh: a run at its limit has timed out" demo_timed_out
     check_hosts
     check "packages that came later are found" configures_again
+    check "time limits are of what the machine gives" limits_are_of_own_time
     check "a job that hangs is looked into, openmpi" watches openmpi
     check "a job that hangs is looked into, mpich" watches mpich
     end_of_checks
