@@ -9,7 +9,7 @@
 #
 #   --ucx DIR       where a UCX with CUDA is installed, with lib/ in it (tests/gpu/build_ucx.sh makes one; default build/gpu/ucx)
 #   --preload LIB   what to preload (build/libucx_integrity.so)
-#   --tls LIST      transports, separated by spaces ("posix,self,cuda posix,cma,self,cuda tcp,self,cuda"); all: UCX's choice
+#   --tls LIST      transports, separated by spaces ("posix,self,cuda posix,cma,self,cuda tcp,self,cuda")
 #   --mpi LIST      openmpi,mpich (both)
 #   --filter TEXT   only cases whose name contains TEXT; names look like "faults/tcp,self,cuda/openmpi"
 #   --timeout S     seconds for one program (240)
@@ -81,10 +81,9 @@ ucp_run() {
     run_stats=$run_dir/stats
     rm -rf "$run_dir"
     mkdir -p "$run_stats"
-    [ "$tls" = all ] || set -- "$@" "UCX_TLS=$tls"
     [ -z "$with" ] || set -- "$@" "LD_PRELOAD=$with" "UCI_STATS=$run_stats/%r.%p.json"
     begin=$(clock)
-    run_limited "$limit" "$run_log" env UCX_LOG_LEVEL=error UCI_LOG_LEVEL=error UT_LIMIT=60 "LD_LIBRARY_PATH=$ucx/lib" "$@" \
+    run_limited "$limit" "$run_log" env "UCX_TLS=$tls" UCX_LOG_LEVEL=error UCI_LOG_LEVEL=error UT_LIMIT=60 "LD_LIBRARY_PATH=$ucx/lib" "$@" \
         "$work_dir/gpu_ucp" "$name" || status=$?
     duration=$(since "$begin")
     verdict=PASS reason=
@@ -95,7 +94,6 @@ ucp_run() {
 mpi_run() {
     local mpi=$1 tls=$2 with=$3
     shift 3
-    [ "$tls" != all ] || tls=^sm
     run_program gpu_p2p "$mpi" "$tls" 2 "$with" "$limit" "" "LD_LIBRARY_PATH=$ucx/lib" UCX_LOG_LEVEL=error "$@"
 }
 
