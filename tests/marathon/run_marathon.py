@@ -24,6 +24,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("worlds", "worlds", "fuzz", "worlds, encrypted", "worlds", "worlds", "fuzz", "worlds, signed", "worlds, with sanitizers", "worlds")
+TRIED = ("core", "pipeline", "mpi", "libuci", "ucx_plugin", "tools", "tests/unit", "tests/fuzz")
 SUMMARY = re.compile(r"(\d+) worlds, (\d+) turns, (\d+) messages, (\d+) faults in [\d.]+ s .*?(\d+) failed")
 EXECUTED = re.compile(r"stat::number_of_executed_units: *(\d+)")
 COUNTS = ("worlds", "messages", "faults", "executions", "failed")
@@ -35,6 +36,8 @@ def parse_options():
     parser.add_argument("--folder", type=Path, default=Path("uci-marathon"), help="where its place is kept (default uci-marathon)")
     parser.add_argument("--hours", type=float, default=1, metavar="H", help="for so long (default 1)")
     parser.add_argument("--faults", type=float, default=0, metavar="N", help="or until there have been so many faults in all (1e8; default 0: no such end)")
+    parser.add_argument("--only", action="append", choices=sorted(set(KINDS)), metavar="KIND",
+                        help=f"units of this kind only, and of others so named: {'; '.join(sorted(set(KINDS)))}. Numbers of other kinds are left for others to claim")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="units at a time (default: as there are cores)")
     parser.add_argument("--unit-faults", type=float, default=1e6, metavar="N", help="faults of a unit of worlds (default 1e6; a tenth with sanitizers)")
     parser.add_argument("--unit-seconds", type=int, default=60, metavar="S", help="duration of a unit of fuzzing (default 60)")
@@ -44,10 +47,13 @@ def parse_options():
     return parser.parse_args()
 
 
+def git(*arguments):
+    return subprocess.run(["git", "-C", ROOT, "-c", f"safe.directory={ROOT}", *arguments, "--", *TRIED], stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
+
+
 def revision():
-    """Of the sources, with a mark if they have been changed since."""
-    done = subprocess.run(["git", "-C", ROOT, "-c", f"safe.directory={ROOT}", "describe", "--always", "--dirty", "--abbrev=12"], stdout=subprocess.PIPE, text=True, check=False)
-    return done.stdout.strip() or "unknown"
+    """Of the sources of what is tried, with a mark if they have been changed since."""
+    return (git("log", "-1", "--format=%h", "--abbrev=12") or "unknown") + ("-dirty" if git("status", "--porcelain") else "")
 
 
 def processor():
@@ -89,11 +95,13 @@ class Units:
     def path(self, number):
         return self.folder / f"unit.{number:06}.json"
 
-    def claim(self):
-        """The number of a unit that is ours from now on."""
+    def claim(self, kinds):
+        """The number of a unit of one of these kinds, which is ours from now on."""
         with self.lock:
             while True:
                 number, self.next = self.next, self.next + 1
+                if KINDS[number % len(KINDS)] not in kinds:
+                    continue
                 try:
                     with open(self.path(number), "x") as file:
                         json.dump({"host": platform.node(), "pid": os.getpid()}, file)
@@ -190,7 +198,7 @@ class Marathon:
 
     def work(self):
         while not self.is_enough():
-            number = self.units.claim()
+            number = self.units.claim(self.options.only or KINDS)
             unit = self.run_unit(number)
             if unit is None:
                 self.units.drop(number)
