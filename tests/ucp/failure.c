@@ -299,6 +299,29 @@ static void peer_dies_other_handler(void)
     leave_victim(ep);
 }
 
+/* While the endpoint is being closed: the close ends, and what waits for the peer fails */
+static void peer_dies_while_closing(void)
+{
+    static const ucp_request_param_t none = {.op_attr_mask = 0};
+    victim_t *victim;
+    ucs_status_ptr_t closing;
+    ut_op_t ops[SENDS];
+    ucp_ep_h ep;
+
+    if (!meet_victim(&victim, &ep)) {
+        return;
+    }
+    start_sends(ep, ops);
+    ut_settle(&pair);
+    closing = ucp_ep_close_nbx(ep, &none);
+    ut_settle(&pair);
+    kill_victim(victim);
+    (void)ut_wait_ptr(&pair, closing);
+    check_sends(ops);
+    ucp_worker_destroy(pair.a->worker);
+    ucp_cleanup(pair.a->context);
+}
+
 /* A child that is forked off and ends: the parent goes on, and the messages are not the child's */
 static void forked(void)
 {
@@ -321,6 +344,7 @@ static void forked(void)
 
 static const ut_test_t tests[] = {UT_TEST(peer_dies),
                                   UT_TEST(peer_dies_other_handler),
+                                  UT_TEST(peer_dies_while_closing),
                                   UT_TEST(forced_close_of_sender),
                                   UT_TEST(usual_close_after_forced),
                                   UT_TEST(forced_close_with_user_memory),

@@ -23,8 +23,7 @@ extern uci_handles_t uci_workers;  /* ucp_worker_h  -> uci_worker_t */
 extern uci_handles_t uci_eps;      /* ucp_ep_h      -> uci_ep_t */
 extern uci_handles_t
         uci_socks; /* ucp_ep_h      -> uci_sock_t: those made by socket address, also when they are in uci_eps */
-extern uci_handles_t
-        uci_closing; /* ucp_ep_h      -> uci_ep_t of uci_socks, which the program has closed: it may fail meanwhile */
+extern uci_handles_t uci_closing;   /* ucp_ep_h      -> uci_ep_t that the program has closed: it may fail meanwhile */
 extern uci_handles_t uci_raw_data;  /* data of an active message of UCX's that the program may keep -> uci_worker_t */
 extern uci_handles_t uci_listeners; /* ucp_listener_h -> uci_listener_t */
 extern uci_handles_t uci_rkeys;     /* ucp_rkey_h -> uci_rma_key_t */

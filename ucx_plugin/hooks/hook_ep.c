@@ -178,9 +178,8 @@ static ucs_status_ptr_t uci_hook_ep_close(ucp_ep_h ep, const ucp_request_param_t
     }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
-    if (uci_hook_sock_forget(ep)) {
-        ours->shown = uci_handles_add(&uci_closing, ep, ours); /* until it goes */
-    }
+    uci_hook_sock_forget(ep);
+    ours->shown = uci_handles_add(&uci_closing, ep, ours); /* until it goes */
     uci_user_stream_close(ours);
     ret = uci_ep_close(ours, param);
     uci_worker_leave(worker);
