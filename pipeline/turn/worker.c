@@ -311,9 +311,13 @@ UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
     return count;
 }
 
+/* By who looks after others: also for what the log owes, which nobody else asks for as long as the program is elsewhere */
 unsigned uci_worker_turn(uci_worker_t *worker)
 {
-    return uci_worker_turn_of(worker, worker->ucp);
+    unsigned count = uci_worker_turn_of(worker, worker->ucp);
+
+    uci_link_look(worker);
+    return count;
 }
 
 unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)

@@ -180,6 +180,8 @@ run_faults() {
             plain_case "faults/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT="$spec" "$program"
         done
     done
+    # Whole frames lost: the receiver sees nothing amiss, only the sender can ask
+    plain_case "frames/${all_tls%% *}/siblings" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload" UCI_FAULT=rate=0.1,target=frame,seed=1 siblings
     for program in match requests lifecycle; do
         plain_case "headers/${all_tls%% *}/$program" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload" \
             UCI_FAULT="$heal_headers" "$program"
