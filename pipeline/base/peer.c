@@ -9,6 +9,7 @@
 #include "tune/netif.h"
 #include "settings/settings.h"
 #include "transports.h"
+#include "ucp/shared_memory.h"
 #include "worker_state.h"
 
 ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **peer_p)
@@ -331,6 +332,11 @@ const char *uci_peer_transports(uci_peer_t *peer)
         uci_peer_find_transports(peer);
     }
     return (peer->lanes.transports != NULL) ? peer->lanes.transports : "";
+}
+
+bool uci_peer_may_share_memory(const uci_peer_t *peer)
+{
+    return (peer->lanes.transports == NULL) || uci_shared_memory_is_possible(peer->lanes.transports);
 }
 
 const char *uci_peer_device(uci_peer_t *peer)

@@ -178,6 +178,9 @@ UCI_INLINE void uci_peer_count_changed(uci_peer_t *peer)
     ++peer->changed;
 }
 
+/** @return false if all ways between us are known, and none is memory to which it or another process could still write when its bytes are here. */
+bool uci_peer_may_share_memory(const uci_peer_t *peer);
+
 /** @return the device that all lanes to it use, as UCX names it ("mlx5_0:1"); "" if there are several, or that is not known. */
 const char *uci_peer_device(uci_peer_t *peer);
 

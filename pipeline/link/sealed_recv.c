@@ -6,7 +6,6 @@
 #include "link_recv.h"
 #include "base/mark.h"
 #include "base/peer_table.h"
-#include "ucp/shared_memory.h"
 #include "base/wire_check.h"
 #include "base/worker_lock.h"
 
@@ -29,12 +28,6 @@ static void uci_sealed_drop(uci_worker_t *worker, uci_peer_t *peer, uint64_t uid
     uci_control_ask_soon(worker);
 }
 
-/* May who sends to us also write to what UCX hands over? If all ways between us are known, and none is memory, not */
-static bool uci_sealed_is_shared(const uci_peer_t *peer)
-{
-    return (peer->lanes.transports == NULL) || uci_shared_memory_is_possible(peer->lanes.transports);
-}
-
 /* @return who sent it; NULL: it is rejected, and done with */
 static uci_peer_t *uci_sealed_take_in(uci_worker_t *worker, const void *record, size_t length, uci_sealed_in_t *in_p)
 {
@@ -50,7 +43,7 @@ static uci_peer_t *uci_sealed_take_in(uci_worker_t *worker, const void *record, 
         uci_sealed_drop(worker, NULL, hdr.uid, UCI_ERR_CORRUPT, "it is of nobody that we know");
         return NULL;
     }
-    status = uci_sealed_open(worker, peer->pair, uci_sealed_is_shared(peer), record, length, in_p);
+    status = uci_sealed_open(worker, peer->pair, uci_peer_may_share_memory(peer), record, length, in_p);
     if (uci_unlikely(status != UCI_OK)) {
         uci_sealed_drop(worker, peer, hdr.uid, status, uci_sealed_why(status));
         return NULL;

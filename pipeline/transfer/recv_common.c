@@ -39,12 +39,6 @@ bool uci_recv_op_collect(uci_recv_op_t *op)
     return true;
 }
 
-/* Of another host there is no memory to share */
-static bool uci_recv_is_shared(const uci_peer_t *peer)
-{
-    return !peer->known || (strcmp(peer->mark.host, peer->worker->self.mark.host) == 0);
-}
-
 const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length)
 {
     uci_worker_t *worker = op->peer->worker;
@@ -53,7 +47,7 @@ const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length)
     if (uci_unlikely(length == 0)) {
         return ""; /* NULL is for no memory */
     }
-    if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) || !uci_recv_is_shared(op->peer)) {
+    if (uci_likely(op->buffer->kind == UCI_BUFFER_CONTIG) || !uci_peer_may_share_memory(op->peer)) {
         return data;
     }
     if (length > worker->xfer.own_size) {
