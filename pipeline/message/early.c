@@ -8,7 +8,7 @@
 #include "base/unseen.h"
 #include "transfer/stream_recv.h"
 
-/* Bytes of one peer's */
+/* Bytes of one peer's, with what describes them */
 #define UCI_EARLY_MAX (4ul << 20)
 
 typedef struct uci_early {
@@ -32,15 +32,21 @@ static void uci_early_insert(uci_list_t *list, uci_early_t *early)
     uci_list_add_head(list, &early->link);
 }
 
+static size_t uci_early_size(size_t length)
+{
+    return sizeof(uci_early_t) + length;
+}
+
 bool uci_early_keep(const uci_am_t *am)
 {
     uci_message_peer_t *msgs = &am->peer->msgs;
+    size_t size              = uci_early_size(am->length);
     uci_early_t *early;
 
-    if (msgs->early_bytes + am->length > UCI_EARLY_MAX) {
+    if (msgs->early_bytes + size > UCI_EARLY_MAX) {
         return false;
     }
-    early = malloc(sizeof(*early) + am->length);
+    early = malloc(size);
     if (early == NULL) {
         return false;
     }
@@ -49,7 +55,7 @@ bool uci_early_keep(const uci_am_t *am)
     early->hdr    = *am->hdr;
     memcpy(early->data, am->data, am->length);
     uci_early_insert(&msgs->early, early);
-    msgs->early_bytes += am->length;
+    msgs->early_bytes += size;
     return true;
 }
 
@@ -81,7 +87,7 @@ static void uci_early_remove(uci_peer_t *peer, uint64_t seq, bool give)
         if ((seq == early->seq) || (seq == UINT64_MAX)) {
             uci_list_del(&early->link);
             uci_list_add_tail(&own, &early->link);
-            peer->msgs.early_bytes -= early->length;
+            peer->msgs.early_bytes -= uci_early_size(early->length);
         }
     }
     uci_list_for_each_safe(early, &own, uci_early_t, link)
