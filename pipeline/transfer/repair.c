@@ -88,9 +88,11 @@ void uci_repair_count_lost(void)
 void uci_repair_failed(uci_recv_op_t *op, uci_reason_t reason)
 {
     if (op->chunk.bad == 0) {
-        uci_repair_count_lost(); /* none is known to be bad: something of it is. Those that are count when it ends */
+        uci_repair_count_lost(); /* none is known to be bad: something of it is */
     }
+    UCI_STATS_ADD(unrepaired_chunks, op->chunk.bad); /* now: the process may end with the report, or by the policy */
     uci_report_failed(op, reason);
+    op->chunk.bad = 0;
     uci_recv_op_abandon(op, uci_repair_policy());
 }
 
