@@ -35,15 +35,22 @@ void uci_siblings_join(uci_worker_t *worker)
     pthread_mutex_unlock(&uci_siblings_living_lock);
 }
 
+void uci_siblings_stop(uci_worker_t *worker)
+{
+    pthread_mutex_lock(&uci_siblings_lock);
+    if (!uci_list_is_empty(&worker->sibling.link)) {
+        uci_list_del(&worker->sibling.link);
+        uci_siblings_add_count(-(size_t)1);
+    }
+    pthread_mutex_unlock(&uci_siblings_lock);
+}
+
 void uci_siblings_leave(uci_worker_t *worker)
 {
     pthread_mutex_lock(&uci_siblings_living_lock);
     uci_list_del(&worker->sibling.living);
     pthread_mutex_unlock(&uci_siblings_living_lock);
-    pthread_mutex_lock(&uci_siblings_lock);
-    uci_list_del(&worker->sibling.link);
-    uci_siblings_add_count(-(size_t)1);
-    pthread_mutex_unlock(&uci_siblings_lock);
+    uci_siblings_stop(worker);
 }
 
 void uci_siblings_take_over(uci_worker_t *worker)

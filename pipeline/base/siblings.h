@@ -32,7 +32,10 @@
 
 void uci_siblings_join(uci_worker_t *worker);
 
-/** Waits until nobody is in it. */
+/** Nobody serves it from now on: its end begins. Waits until nobody is in it. For the others it lives until uci_siblings_leave(). */
+void uci_siblings_stop(uci_worker_t *worker);
+
+/** With uci_siblings_stop(), if that has not been. */
 void uci_siblings_leave(uci_worker_t *worker);
 
 /** Serve those that need it, as a thread that makes progress in @a self, or NULL: in a worker that is not UCI's. */

@@ -104,6 +104,7 @@ UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
     UCI_HOOK();
     ours = uci_handles_remove(&uci_workers, worker);
     if (ours != NULL) {
+        uci_siblings_stop(ours); /* what follows takes its peers apart, which another thread might be serving */
         uci_hook_sock_end(ours);
         uci_worker_for_each_peer(peer, ours)
         {
