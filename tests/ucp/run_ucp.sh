@@ -411,14 +411,16 @@ run_quiet() {
     done
 }
 
-# policy_case NAME CODE ENDS [NAME=VALUE]... ARGUMENTS...: exit status CODE, a report, and the end reached or not.
+# policy_case NAME CODE ENDS [NAME=VALUE]... ARGUMENTS...: exit status CODE, a report, what is not repaired counted, and the end reached or not.
 policy_case() {
     local name=$1 code=$2 ends=$3 log status=0 ok=1
     wanted "$name" || return 0
     log=$out/${name//\//-}.log
     shift 3
-    (ulimit -c 0; run_program "$log" "$@") || status=$?
+    (ulimit -c 0; run_program "$log" "UCI_STATS=$log.json" "$@") || status=$?
     [ "$status" -eq "$code" ] || ok=0
+    grep -q '"unrepaired_chunks": [1-9]' "$log.json" || { ok=0; say "     unrepaired_chunks is 0" | tee -a "$log"; }
+    rm -f "$log.json"
     grep -q "UCI ERROR .*can't be delivered intact" "$log" || ok=0
     [ "$(grep -c '^end$' "$log")" -eq "$ends" ] || ok=0
     [ $ok = 1 ] || say "     exit status $status, expected $code" | tee -a "$log"
