@@ -137,7 +137,7 @@ static uci_stats_t uci_stats_total(void)
     return total;
 }
 
-/* The JSON object: counters, "digest", "mode", "version", "ucx_version", "host", "pid", "rank" */
+/* The JSON object: counters, "digest", "mode", "version", "ucx_version", "host", "pid", "rank", "job_size" (0: not known) */
 static void uci_stats_write_json(FILE *stream, const void *arg)
 {
     uci_stats_t total = uci_stats_total();
@@ -151,6 +151,7 @@ static void uci_stats_write_json(FILE *stream, const void *arg)
     uci_json_string(&json, "mode", uci_stats_info.mode);
     uci_json_int(&json, "pid", getpid());
     uci_json_int(&json, "rank", uci_process_rank());
+    uci_json_uint(&json, "job_size", uci_process_job_size());
 #define UCI_STATS_WRITE(_name, _text) uci_json_uint(&json, #_name, total._name);
     UCI_STATS_COUNTERS(UCI_STATS_WRITE)
 #undef UCI_STATS_WRITE

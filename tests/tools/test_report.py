@@ -289,6 +289,34 @@ class ReportTest(unittest.TestCase):
         self.assertIn("1 process ended without a word (by a signal, MPI_Abort or _exit): rank 3 (node002:1003).", model["verdict"]["sentence"])
         self.assertIn("Up to then nothing was damaged", model["verdict"]["sentence"])
 
+    def with_statistics(self, *processes):
+        """A folder with nothing but such statistics."""
+        run = self.work / "plain"
+        run.mkdir()
+        for number, process in enumerate(processes):
+            (run / f"stats.h.{number}.json").write_text(json.dumps({"host": "h", "messages_sent": 5, "messages_received": 5, "mode": "repair"} | process), encoding="utf-8")
+        return run
+
+    def test_ranks_above_all_that_told(self):
+        """Statistics know how many ranks the job had: the last ones may have left none."""
+        run = self.with_statistics({"rank": 0, "pid": 1, "job_size": 4}, {"rank": 1, "pid": 2, "job_size": 4})
+        model = self.model(run)
+        self.assertEqual(model["statistics"]["ranks_without"], ["2-3"])
+        self.assertEqual(model["verdict"]["level"], "partly")
+
+    def test_killed_before_it_was_repaired(self):
+        run = self.with_statistics({"rank": 0, "pid": 1, "mismatched_chunks": 3, "repaired_chunks": 1, "source_changed": 1})
+        (run / "ended.json").write_text('{"status": 143, "ranks": 1, "required": false, "signal": ""}', encoding="utf-8")
+        verdict = self.model(run)["verdict"]
+        self.assertEqual(verdict["level"], "failed")
+        self.assertIn("1 was repaired, 1 not yet when the job ended", " ".join(verdict["sentences"]))
+        self.assertNotIn("all were repaired", verdict["sentence"])
+
+    def test_hostile_numbers(self):
+        run = self.with_statistics({"rank": 0, "pid": [], "job_size": "x"}, {"rank": 1, "pid": {}, "job_size": 1 << 70})
+        (run / "vm.1.live").write_bytes(b"")
+        self.assertEqual(self.model(run)["statistics"]["ranks_without"], [])
+
     def test_without_jinja2(self):
         (self.work / "jinja2.py").write_text("raise ImportError('not here')", encoding="utf-8")
         run, path = self.make("--records", 3), {"PYTHONPATH": str(self.work)}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from jobreport.wording import clean, count, size
 
-NOT_COUNTERS = {"pid", "rank", "schema", "monotonic_ns"}
+NOT_COUNTERS = {"pid", "rank", "job_size", "schema", "monotonic_ns"}
 DAMAGE = ("mismatched_chunks", "repaired_chunks", "unrepaired_chunks", "source_changed", "mismatched_headers",
           "mismatched_control", "mismatched_roots", "mismatched_gets", "refused_messages")
 # ways past UCI, each with what one operation is; libraries of before have counted messages alone, and no bytes
@@ -47,6 +47,9 @@ class Counters:
         """One process: its JSON object. @return the Process."""
         rank = process.get("rank")
         rank = rank if type(rank) is int and 0 <= rank < 1 << 31 else -1
+        pid, size_of_job = process.get("pid"), process.get("job_size")
+        if type(size_of_job) is int and rank < size_of_job < 1 << 31:
+            self.job_size = max(self.job_size, size_of_job)
         roots = self.sums["mismatched_roots"]
         for name, value in process.items():
             if type(value) is int and name not in NOT_COUNTERS and 0 <= value < 1 << 64:
@@ -64,7 +67,7 @@ class Counters:
         if not process.get("source_changed"):
             self.bad_roots = self.bad_roots + self.sums["mismatched_roots"] - roots
         self.off += process.get("mode") == "off"
-        self.processes.append(Process(rank, host, process.get("pid"),
+        self.processes.append(Process(rank, host, pid if type(pid) is int else None,
                                       {name: process[name] for name in DAMAGE if type(process.get(name)) is int and process[name] > 0}))
         return self.processes[-1]
 
@@ -97,6 +100,11 @@ class Counters:
     def damaged(self):
         """Parts of messages that arrived damaged, UCI's own among them; what the program itself changed is none of them."""
         return max(self.sums["mismatched_chunks"] - self.sums["source_changed"], 0) + self.own_damage()
+
+    def unfinished(self):
+        """Parts of messages that arrived damaged, and were neither repaired nor given up when their processes were last heard of."""
+        sums = self.sums
+        return max(sums["mismatched_chunks"] - sums["repaired_chunks"] - sums["unrepaired_chunks"] - sums["source_changed"], 0)
 
     def changed(self):
         """Parts of messages that the program changed while they were sent: their senders count all, receivers those that came changed."""

@@ -99,6 +99,7 @@ class Misuse:
     def _sender_of(self, process, finding, room):
         """The last message that does not fit, among those that its sender remembers."""
         peer, tag = finding.get("peer"), finding.get("tag")
+        peer = peer if type(peer) is int else None
         for sender in self.processes.values() if peer in (NONE, None) else filter(None, [self.processes.get(peer)]):
             for sent in reversed(sender.sends):
                 if sent.peer == process.rank and tag in (NONE, None, sent.tag) and sent.bytes > room:

@@ -54,7 +54,7 @@ def job_verdict(job):
     tally, counters = job.tally, job.counters
     about_damage = seen(job)
     findings = worst_first([*job.twin_findings(), *types_finding(tally.mistyped, counters.sums), *job.watched.findings(job.ending.status()), about_damage,
-                            *gaps(job, about_damage[0] in ("lost", "repaired", "source")), *ended(job.ending, counters)])
+                            *gaps(job, about_damage[0] in ("lost", "repaired", "source", "failed")), *ended(job.ending, counters)])
     level, sentences = findings[0][0], [sentence for _, sentence in findings]
     compared = job.compared or {"next": [], "notes": []}
     title = LEVELS[level].title + (", on purpose" if level in ("lost", "repaired") and counters.is_all_injected() else "")
@@ -70,11 +70,11 @@ def seen(job):
     tally, counters = job.tally, job.counters
     kinds = tally.kinds["verdict"]
     if kinds["not repaired"] or counters.is_lost():
-        return "lost", damage_sentence(tally, counters)
+        return "lost", damage_sentence(tally, counters, cut_short(job))
     if counters.damaged() or tally.records > kinds["source changed"]:
-        return "repaired", damage_sentence(tally, counters)
+        return "failed" if cut_short(job) else "repaired", damage_sentence(tally, counters, cut_short(job))
     if counters.changed() or tally.records:
-        return "source", damage_sentence(tally, counters)
+        return "source", damage_sentence(tally, counters, 0)
     if tally.newer or tally.damaged_lines or not counters.verified():
         return nothing_known(job)
     unverified = counters.unverified_text()
@@ -82,6 +82,12 @@ def seen(job):
     return "partly" if unverified else "clean", (
         f"{'Nothing' if has_ended else 'Up to then nothing'} was damaged: {counters.verified_text()} {were(counters.verified())} verified in "
         f"{count(len(counters.processes), 'process', 'processes')}; not verified: {unverified or 'none'}.")
+
+
+def cut_short(job):
+    """How many damaged parts of messages a bad end has kept from being repaired. Those of a job that runs, or has ended well, are on their way."""
+    ended_badly = bool(job.ending.status()) or any(job.counters.by_state(state) for state in ("killed", "silent", "aborted"))
+    return job.counters.unfinished() if ended_badly and not job.counters.by_state("running") else 0
 
 
 def nothing_known(job):
@@ -121,11 +127,11 @@ def gaps(job, is_damaged):
         yield "partly", f"{count(pending, 'message')} {were(pending)} sent and never received."
 
 
-def damage_sentence(tally, counters):
-    """How many messages, and what became of them."""
+def damage_sentence(tally, counters, unfinished):
+    """How many messages, and what became of them. @param unfinished  cut_short()."""
     purpose = ", on purpose (UCI_FAULT)" if counters.is_all_injected() else ""
     if not tally.records:
-        return counted_sentence(tally, counters, purpose)
+        return counted_sentence(tally, counters, purpose, unfinished)
     kinds = tally.kinds["verdict"]
     lost, changed, healed = kinds["not repaired"], kinds["source changed"], kinds["repaired"]
     received = counters.sums["messages_received"]
@@ -139,17 +145,21 @@ def damage_sentence(tally, counters):
     outcome = "all were repaired" if not parts else ", ".join(parts)
     if healed == 1 and not parts:
         outcome = "it was repaired"
+    if unfinished:
+        outcome += f"; {count(unfinished, 'part', 'parts')} of others {were(unfinished)} not yet repaired when the job ended"
     own = f" So did {count(counters.own_damage())} of UCI's own headers and confirmations, which came again." if counters.own_damage() else ""
     return f"{count(tally.records)}{scale} {'message' if tally.records == 1 and not scale else 'messages'} arrived damaged{purpose}; {outcome}.{own}"
 
 
-def counted_sentence(tally, counters, purpose):
+def counted_sentence(tally, counters, purpose, unfinished):
     """The same where there are only counters."""
     sums, own, changed, lost = counters.sums, counters.own_damage(), counters.changed(), counters.sums["unrepaired_chunks"]
     damaged, refused = counters.damaged() - own, sums["refused_messages"]
     parts = []
     if damaged or lost:
-        outcome = f"{count(sums['repaired_chunks'])} were repaired, {count(lost)} could not be repaired" if lost else "all were repaired"
+        parts_of = ([f"{count(lost)} could not be repaired"] if lost else []) + ([f"{count(unfinished)} not yet when the job ended"] if unfinished else [])
+        healed = sums["repaired_chunks"]
+        outcome = ", ".join([f"{count(healed)} {were(healed)} repaired", *parts_of]) if parts_of else "all were repaired"
         parts.append(f"{count(max(damaged, lost), 'part of a message', 'parts of messages')} arrived damaged{purpose}; {outcome}")
     if refused:
         parts.append(f"{count(refused, 'message')} could not be repaired, and {were(refused)} refused")
