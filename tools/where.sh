@@ -11,8 +11,10 @@ set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-# Without the debugger's chatter. Only the thread that is selected may run while UCI is called.
-debugger=(gdb -nx -batch -iex 'set debuginfod enabled off' -iex 'set auto-load safe-path /' -ex 'set pagination off'
+# Without the debugger's chatter, and without scripts that lie beside the program or its libraries, or in them: they would run as who looks. Only
+# the thread that is selected may run while UCI is called.
+debugger=(gdb -nx -batch -iex 'set debuginfod enabled off' -iex 'set auto-load gdb-scripts off' -iex 'set auto-load python-scripts off'
+          -iex 'set auto-load guile-scripts off' -iex 'set auto-load local-gdbinit off' -ex 'set pagination off'
           -ex 'thread apply all backtrace 30' -ex 'set scheduler-locking on' -ex 'set unwindonsignal on'
           -ex 'call (void)uci_dump_state(2)')
 

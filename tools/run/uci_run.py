@@ -156,13 +156,23 @@ def is_left_alone(folder):
                                           path.is_file() and LEFT.fullmatch(path.name)) for path in folder.iterdir())
 
 
+def has_ended(folder):
+    """Is it that of a job that has ended? Folders of others may be closed to us."""
+    try:
+        return not folder.is_symlink() and folder.is_dir() and ((folder / ENDED).is_file() or any(folder.glob(f"twin.*/{ENDED}")))
+    except OSError:
+        return False
+
+
 def forget_runs(parent, kept):
     """Of folders that default_folder() has made the last KEPT stay, and those that hold anything else, or whose job has not ended."""
-    ended = sorted(path for path in parent.iterdir() if RUN.fullmatch(path.name) and not path.is_symlink() and path.is_dir()
-                   and ((path / ENDED).is_file() or any(path.glob(f"twin.*/{ENDED}"))))
+    ended = sorted(path for path in parent.iterdir() if RUN.fullmatch(path.name) and has_ended(path))
     for path in ended[:-kept]:
-        if is_left_alone(path):
-            shutil.rmtree(path, ignore_errors=True)
+        try:
+            if is_left_alone(path):
+                shutil.rmtree(path, ignore_errors=True)
+        except OSError:
+            continue  # another uci_run has been faster, or it is nobody's to look into
 
 
 def make_folder(folder):
@@ -353,7 +363,10 @@ class Starter:
             self.launcher = None
         self.makes_key = bool(options.seal) and not own_variables(options.variables).get("UCI_KEY_FILE")
         self.attached, self.how = attach(options)
-        if any(word.startswith("LD_PRELOAD=") for word in self.words) and options.ranks is None:
+        if any(word.partition("=")[0] == "LD_PRELOAD" for word in self.words) and options.ranks is None:
+            if self.companion_for():
+                raise JobError(f"{self.companion_for()} preloads a library of its own, and the command line sets LD_PRELOAD itself: leave that to uci_run, which "
+                               "keeps what LD_PRELOAD has in this environment")
             self.attached, self.how = {}, "as the command line itself says (LD_PRELOAD)"
 
     def _launcher_of_nodes(self):
@@ -386,6 +399,9 @@ class Starter:
         """What all ranks of a job need; OWN are the user's. FOLDER is the job's, where its key is."""
         options = self.options
         variables = {**own, **self.attached}
+        if "LD_PRELOAD" in self.attached and "LD_PRELOAD" in own:
+            named = re.split("[ :]+", f"{self.attached['LD_PRELOAD']}:{own['LD_PRELOAD']}")
+            variables["LD_PRELOAD"] = ":".join(dict.fromkeys(filter(None, named)))
         if options.signatures and options.signatures != "p2p":
             variables["UCI_SIGNATURES"] = options.signatures
         elif not options.signatures and self.companion_for():
