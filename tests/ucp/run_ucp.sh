@@ -326,7 +326,7 @@ build_example() {
 
 # example_case NAME WAY [NAME=VALUE]...: its server goes on for ever, and ends when its client has.
 example_case() {
-    local name=$1 way=$2 log ok=1 server port=$((20000 + $$ % 10000 + (passed + failed) % 100))
+    local name=$1 way=$2 log ok=1 server port=$((20000 + $$ % 10000 + 100 * ${part%/*} + (passed + failed) % 100)) # of its own in each part
     wanted "$name" || return 0
     log=$out/${name//\//-}.log
     shift 2

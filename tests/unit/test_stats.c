@@ -107,8 +107,9 @@ Test(stats, json_has_exactly_the_counters_and_the_context)
     expect_string(root, "host", uci_process_host());
     cr_expect(json_integer_value(json_object_get(root, "pid")) == getpid());
     cr_expect(json_integer_value(json_object_get(root, "rank")) == 5);
+    cr_expect(json_integer_value(json_object_get(root, "job_size")) == uci_process_job_size());
     cr_expect(json_object_get(root, "faults_injected") != NULL);
-    cr_expect(json_object_size(root) == keys + 7);
+    cr_expect(json_object_size(root) == keys + 8);
     json_decref(root);
 }
 
