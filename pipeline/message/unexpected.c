@@ -493,7 +493,7 @@ ucs_status_ptr_t uci_unexpected_recv_user_am(uci_message_t *message, void *data,
 
     status = uci_unexpected_prepare(message->worker, data, count, param, UCI_REQUEST_RECV | UCI_REQUEST_USER_AM, &req);
     if ((status == UCS_OK) && (message->hdr.kind == UCI_FRAME_RNDV) &&
-        (uci_min(message->length, req->buffer.length) > 0)) {
+        (message->lost || (uci_min(message->length, req->buffer.length) > 0))) {
         uci_unexpected_deliver(message, req);
         return uci_request_posted(req, param);
     }

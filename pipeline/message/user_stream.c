@@ -338,13 +338,13 @@ err:
     return UCS_ERR_NO_MEMORY;
 }
 
-/* One that is lost the policy has reported, and nobody gets what is behind it */
-static bool uci_user_stream_is_next(uci_user_stream_t *stream, uint32_t piece)
+/* One that is lost the policy has reported, and nobody gets what is behind it. @param is_here  false: of a large one the descriptor is lost */
+static bool uci_user_stream_is_next(uci_user_stream_t *stream, uint32_t piece, bool is_here)
 {
     if (UCS_STATUS_IS_ERR(stream->status)) {
         return false;
     }
-    if (piece != stream->arrived) {
+    if ((piece != stream->arrived) || !is_here) {
         stream->status = UCS_ERR_IO_ERROR;
         uci_user_stream_fail_recvs(stream, stream->status);
         return false;
@@ -359,7 +359,8 @@ ucs_status_t uci_user_stream_arrived(void *arg, const void *header, size_t heade
     uci_peer_t *peer = arg;
     uci_user_stream_t *stream;
     uci_user_stream_header_t what;
-    size_t taken = 0;
+    bool is_large = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV);
+    size_t taken  = 0;
 
     what.number = 0;
     if (header_length == sizeof(what)) {
@@ -370,10 +371,11 @@ ucs_status_t uci_user_stream_arrived(void *arg, const void *header, size_t heade
         return UCS_OK;
     }
     stream = uci_user_stream_to(peer, what.number);
-    if (uci_unlikely(stream == NULL) || !uci_user_stream_is_next(stream, what.piece) || (length == 0)) {
+    if (uci_unlikely(stream == NULL) || !uci_user_stream_is_next(stream, what.piece, (length > 0) || !is_large) ||
+        (length == 0)) {
         return UCS_OK; /* as UCX drops it */
     }
-    if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) {
+    if (is_large) {
         return uci_user_stream_fetch(stream, data, length);
     }
     if (uci_list_is_empty(&stream->pieces)) {

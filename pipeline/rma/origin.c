@@ -493,7 +493,7 @@ static bool uci_rma_reply_can_be(const uci_rma_fetch_t *fetch, const uci_rma_rep
     size_t missing;
 
     if ((fetch == NULL) || (reply->status != UCS_OK)) {
-        return (fetch != NULL) && (reply->status < 0);
+        return (fetch != NULL) && (reply->status < 0) && (reply->status >= UCS_ERR_LAST);
     }
     missing = fetch->req->buffer.length - fetch->got;
     return (reply->offset == fetch->got) && (length > 0) && (length <= missing) &&
@@ -571,7 +571,7 @@ ucs_status_t uci_rma_done_arrived(void *arg, const void *header, size_t header_l
         memcpy(&said, header, sizeof(said));
     }
     if ((said.executed > peer->rma.sent) || (said.failed > said.executed) ||
-        ((said.failed != 0) != (said.status < 0))) {
+        ((said.failed != 0) != (said.status < 0)) || (said.status < UCS_ERR_LAST)) {
         uci_wire_refuse(peer, "what was done to memory", "more than it was asked for");
         return UCS_OK;
     }

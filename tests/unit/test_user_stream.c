@@ -235,6 +235,20 @@ Test(stream, nothing_behind_a_gap)
     cr_expect(!receive(1) && (told_status == UCS_ERR_IO_ERROR));
 }
 
+/* Of a large piece the descriptor was let go: that is a gap too, and no piece of 0 bytes */
+Test(stream, nothing_in_place_of_a_large_piece)
+{
+    uci_user_stream_header_t first = {.number = 1, .piece = 0};
+    ucp_am_recv_param_t large      = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_RNDV};
+
+    cr_assert(!receive(10));
+    uci_worker_enter(net_nodes[1].worker);
+    cr_expect(uci_user_stream_arrived(talk_peer(1, 0), &first, sizeof(first), NULL, 0, &large) == UCS_OK);
+    uci_worker_leave(net_nodes[1].worker);
+    talk_turns(2, TALK_MS);
+    cr_expect((told_count == 1) && (told_status == UCS_ERR_IO_ERROR) && (told_length == 0), "status %d", told_status);
+}
+
 Test(stream, bytes_of_a_closed_endpoint_are_dropped)
 {
     uci_user_stream_header_t first = {.number = 1, .piece = 0};
