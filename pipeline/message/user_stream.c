@@ -338,13 +338,13 @@ err:
     return UCS_ERR_NO_MEMORY;
 }
 
-/* One that is lost the policy has reported, and nobody gets what is behind it. @param is_here  false: of a large one the descriptor is lost */
-static bool uci_user_stream_is_next(uci_user_stream_t *stream, uint32_t piece, bool is_here)
+/* One that is lost the policy has reported, and nobody gets what is behind it. @param is_lost  of a large one the descriptor */
+static bool uci_user_stream_is_next(uci_user_stream_t *stream, uint32_t piece, bool is_lost)
 {
     if (UCS_STATUS_IS_ERR(stream->status)) {
         return false;
     }
-    if ((piece != stream->arrived) || !is_here) {
+    if ((piece != stream->arrived) || is_lost) {
         stream->status = UCS_ERR_IO_ERROR;
         uci_user_stream_fail_recvs(stream, stream->status);
         return false;
@@ -371,7 +371,7 @@ ucs_status_t uci_user_stream_arrived(void *arg, const void *header, size_t heade
         return UCS_OK;
     }
     stream = uci_user_stream_to(peer, what.number);
-    if (uci_unlikely(stream == NULL) || !uci_user_stream_is_next(stream, what.piece, (length > 0) || !is_large) ||
+    if (uci_unlikely(stream == NULL) || !uci_user_stream_is_next(stream, what.piece, is_large && (length == 0)) ||
         (length == 0)) {
         return UCS_OK; /* as UCX drops it */
     }

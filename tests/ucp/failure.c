@@ -251,11 +251,27 @@ static void wait_for_failure(void)
     }
 }
 
+static void close_worker(void)
+{
+    ucp_worker_destroy(pair.a->worker);
+    ucp_cleanup(pair.a->context);
+}
+
 static void leave_victim(ucp_ep_h ep)
 {
     ut_wait_ptr(&pair, close_by_force(ep, NULL));
-    ucp_worker_destroy(pair.a->worker);
-    ucp_cleanup(pair.a->context);
+    close_worker();
+}
+
+/* As meet_victim(), and sends are under way that it does not receive */
+static bool send_to_victim(victim_t **victim_p, ucp_ep_h *ep_p, ut_op_t *ops)
+{
+    if (!meet_victim(victim_p, ep_p)) {
+        return false;
+    }
+    start_sends(*ep_p, ops);
+    ut_settle(&pair);
+    return true;
 }
 
 static void peer_dies(void)
@@ -264,11 +280,9 @@ static void peer_dies(void)
     ut_op_t ops[SENDS];
     ucp_ep_h ep;
 
-    if (!meet_victim(&victim, &ep)) {
+    if (!send_to_victim(&victim, &ep, ops)) {
         return;
     }
-    start_sends(ep, ops);
-    ut_settle(&pair);
     UT_CHECK(failed.calls == 0, "the peer has failed before it died");
     kill_victim(victim);
     wait_for_failure();
@@ -308,18 +322,15 @@ static void peer_dies_while_closing(void)
     ut_op_t ops[SENDS];
     ucp_ep_h ep;
 
-    if (!meet_victim(&victim, &ep)) {
+    if (!send_to_victim(&victim, &ep, ops)) {
         return;
     }
-    start_sends(ep, ops);
-    ut_settle(&pair);
     closing = ucp_ep_close_nbx(ep, &none);
     ut_settle(&pair);
     kill_victim(victim);
     (void)ut_wait_ptr(&pair, closing);
     check_sends(ops);
-    ucp_worker_destroy(pair.a->worker);
-    ucp_cleanup(pair.a->context);
+    close_worker();
 }
 
 /* A child that is forked off and ends: the parent goes on, and the messages are not the child's */

@@ -542,9 +542,11 @@ Test(rma, answers_that_can_t_be)
     arrive(uci_rma_reply_arrived, &reply, sizeof(reply), 8);
     arrive(uci_rma_reply_arrived, &reply, 3, 8);
     cr_expect(refused() == 6, "%lu", (unsigned long)refused());
+
+    /* as a pointer this status would be none of UCX's errors */
     talk_peer(1, 0)->rma.sent = 1;
-    done                      = (uci_rma_done_t){
-                                 .executed = 1, .failed = 1, .status = UCS_ERR_LAST - 1}; /* as a pointer it is none of UCX's errors */
+
+    done = (uci_rma_done_t){.executed = 1, .failed = 1, .status = UCS_ERR_LAST - 1};
     arrive(uci_rma_done_arrived, &done, sizeof(done), 0);
     cr_expect((refused() == 7) && (talk_peer(1, 0)->rma.status == UCS_OK));
     talk_peer(1, 0)->rma.sent = 0;

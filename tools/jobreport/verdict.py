@@ -67,14 +67,14 @@ def job_verdict(job):
 
 def seen(job):
     """The finding: was anything damaged? Nothing of it is said where nothing was verified."""
-    tally, counters = job.tally, job.counters
+    tally, counters, unfinished = job.tally, job.counters, cut_short(job)
     kinds = tally.kinds["verdict"]
     if kinds["not repaired"] or counters.is_lost():
-        return "lost", damage_sentence(tally, counters, cut_short(job))
+        return "lost", damage_sentence(tally, counters, unfinished)
     if counters.damaged() or tally.records > kinds["source changed"]:
-        return "failed" if cut_short(job) else "repaired", damage_sentence(tally, counters, cut_short(job))
+        return "failed" if unfinished else "repaired", damage_sentence(tally, counters, unfinished)
     if counters.changed() or tally.records:
-        return "source", damage_sentence(tally, counters, 0)
+        return "source", damage_sentence(tally, counters, unfinished)
     if tally.newer or tally.damaged_lines or not counters.verified():
         return nothing_known(job)
     unverified = counters.unverified_text()
@@ -146,7 +146,7 @@ def damage_sentence(tally, counters, unfinished):
     if healed == 1 and not parts:
         outcome = "it was repaired"
     if unfinished:
-        outcome += f"; {count(unfinished, 'part', 'parts')} of others {were(unfinished)} not yet repaired when the job ended"
+        outcome += f"; {count(unfinished, 'part')} of others {were(unfinished)} not yet repaired when the job ended"
     own = f" So did {count(counters.own_damage())} of UCI's own headers and confirmations, which came again." if counters.own_damage() else ""
     return f"{count(tally.records)}{scale} {'message' if tally.records == 1 and not scale else 'messages'} arrived damaged{purpose}; {outcome}.{own}"
 
@@ -157,9 +157,9 @@ def counted_sentence(tally, counters, purpose, unfinished):
     damaged, refused = counters.damaged() - own, sums["refused_messages"]
     parts = []
     if damaged or lost:
-        parts_of = ([f"{count(lost)} could not be repaired"] if lost else []) + ([f"{count(unfinished)} not yet when the job ended"] if unfinished else [])
-        healed = sums["repaired_chunks"]
-        outcome = ", ".join([f"{count(healed)} {were(healed)} repaired", *parts_of]) if parts_of else "all were repaired"
+        healed, others = sums["repaired_chunks"], [f"{count(lost)} could not be repaired"] if lost else []
+        others += [f"{count(unfinished)} not yet when the job ended"] if unfinished else []
+        outcome = ", ".join([f"{count(healed)} {were(healed)} repaired", *others]) if others else "all were repaired"
         parts.append(f"{count(max(damaged, lost), 'part of a message', 'parts of messages')} arrived damaged{purpose}; {outcome}")
     if refused:
         parts.append(f"{count(refused, 'message')} could not be repaired, and {were(refused)} refused")

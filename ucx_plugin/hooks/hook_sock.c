@@ -180,14 +180,13 @@ ucs_status_ptr_t uci_hook_sock_close(uci_sock_t *sock, const ucp_request_param_t
     return ret;
 }
 
-bool uci_hook_sock_forget(ucp_ep_h ep)
+void uci_hook_sock_forget(ucp_ep_h ep)
 {
     uci_sock_t *sock = uci_handles_remove(&uci_socks, ep);
 
     if (sock != NULL) {
         uci_sock_destroy(sock);
     }
-    return sock != NULL;
 }
 
 static void uci_hook_sock_end_one(uci_sock_t *sock)

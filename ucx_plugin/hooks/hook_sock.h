@@ -17,7 +17,7 @@ ucs_status_t uci_hook_sock_open(uci_worker_t *worker, const ucp_ep_params_t *par
 ucs_status_ptr_t uci_hook_sock_close(uci_sock_t *sock, const ucp_request_param_t *param);
 
 /** It is one of a peer's, and the program closes it. @return false: it was not made by socket address. */
-bool uci_hook_sock_forget(ucp_ep_h ep);
+void uci_hook_sock_forget(ucp_ep_h ep);
 
 /** The worker goes. */
 void uci_hook_sock_end(uci_worker_t *worker);
