@@ -87,10 +87,14 @@ def ask_uci_info():
         return {}
 
 
+def join_preloads(*texts):
+    """One LD_PRELOAD of several, each library once."""
+    return ":".join(dict.fromkeys(name for text in texts for name in re.split("[ :]+", text) if name))
+
+
 def add_preload(library):
     """LD_PRELOAD with LIBRARY in front of what the user preloads."""
-    before = os.environ.get("LD_PRELOAD", "")
-    return {"LD_PRELOAD": f"{library}:{before}" if before else library}
+    return {"LD_PRELOAD": join_preloads(library, os.environ.get("LD_PRELOAD", ""))}
 
 
 def attach_module(library, found):
@@ -399,9 +403,8 @@ class Starter:
         """What all ranks of a job need; OWN are the user's. FOLDER is the job's, where its key is."""
         options = self.options
         variables = {**own, **self.attached}
-        if "LD_PRELOAD" in self.attached and "LD_PRELOAD" in own:
-            named = re.split("[ :]+", f"{self.attached['LD_PRELOAD']}:{own['LD_PRELOAD']}")
-            variables["LD_PRELOAD"] = ":".join(dict.fromkeys(filter(None, named)))
+        if "LD_PRELOAD" in variables:
+            variables["LD_PRELOAD"] = join_preloads(self.attached.get("LD_PRELOAD", ""), own.get("LD_PRELOAD", ""))
         if options.signatures and options.signatures != "p2p":
             variables["UCI_SIGNATURES"] = options.signatures
         elif not options.signatures and self.companion_for():
@@ -431,7 +434,7 @@ class Starter:
         if self.companion_for():
             preload.append(str(self.companion_library(self.companion_for())))
         if len(preload) > 1:
-            variables["LD_PRELOAD"] = ":".join(preload).lstrip(":")
+            variables["LD_PRELOAD"] = join_preloads(*preload)
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts
         if options.ranks is not None:
             return self.launcher.command(options.ranks, variables, self.words, hosts, options.mpirun_args, twin is None)
