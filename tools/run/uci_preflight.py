@@ -6,7 +6,9 @@ Each node runs uci_node.py in the environment of a rank, started by the job's ow
 import json
 import os
 import re
+import shutil
 import subprocess
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -25,6 +27,7 @@ AT_ONCE = 16          # nodes that are asked alone at the same time
 RANK_BYTES = 8 << 20  # shared memory of a rank: UCI's mailbox, and what UCX takes for its own
 FILES = 1024          # descriptors that a rank should be allowed to have
 CLOCK = 1             # seconds by which a clock may be wrong before it is told
+PLACES = ("OMPI_MCA_orte_tmpdir_base", "PRTE_MCA_prte_tmpdir_base")  # of what Open MPI's launchers, 4 and 5, write; else TMPDIR
 SAME = ("UCI_MODE", "UCI_SEAL", "UCI_SEAL_CIPHER", "UCI_SEAL_SCOPE")  # others are refused
 
 
@@ -78,10 +81,12 @@ class Asked:
         return missing
 
     def _ask(self, hosts, patience):
-        """What their launcher says when it fails. Some wait for ever for a node that they do not reach."""
-        begin, said, is_late = time.time(), [], threading.Event()
+        """What their launcher says when it fails. Some wait for ever for a node that they do not reach; and of Open MPI's, of which two that
+        begin at once make the same folder, one gives up: each has a place of its own."""
+        begin, said, is_late, folder = time.time(), [], threading.Event(), tempfile.mkdtemp(prefix="uci-")
+        places = {"TMPDIR": folder} | {name: folder for name in PLACES if name in os.environ}
         with subprocess.Popen(self._command(hosts, self._words), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                              errors="replace") as process:
+                              errors="replace", env=os.environ | places) as process:
             def give_up():
                 is_late.set()
                 process.terminate()
@@ -96,6 +101,7 @@ class Asked:
                     timer.start()
             errors.join()
             timer.cancel()
+        shutil.rmtree(folder, ignore_errors=True)
         if is_late.is_set():
             return f"none in {patience} s"
         words = [clean(line.strip()) for line in said if re.search(r"[A-Za-z]{3}", line)]
