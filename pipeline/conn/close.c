@@ -41,6 +41,7 @@ typedef struct uci_close {
     uint64_t deadline; /* for what is waited for now */
     uint64_t asked_time;
     uint64_t flush_time; /* when UCX was told to close it */
+    uint64_t operations; /* on the peer's memory that were begun before it */
     uint32_t round;      /* number of its last LEAVE; 0: none was necessary */
     bool answered;       /* the peer has told what it lacks, since that */
     unsigned asks;       /* LEAVEs without an answer */
@@ -225,8 +226,8 @@ static bool uci_close_is_one_sided(const uci_close_t *closing)
 {
     const uci_peer_t *peer = closing->peer;
 
-    return uci_rma_is_pending(&peer->rma) && !closing->given_up && !uci_conversation_is_gone(&peer->conversation) &&
-           (peer->conversation.status == UCS_OK);
+    return (uci_rma_settled(peer) < closing->operations) && !closing->given_up &&
+           !uci_conversation_is_gone(&peer->conversation) && (peer->conversation.status == UCS_OK);
 }
 
 /* What UCX holds may wait for the other end of an endpoint, for which it asks with the first message that needs it. On tcp
@@ -245,7 +246,7 @@ static bool uci_close_has_to_wait(uci_close_t *closing)
     if (closing->last && uci_close_is_asking(closing, uci_process_time_ns() > closing->deadline)) {
         return true;
     }
-    if (closing->last && uci_close_is_one_sided(closing)) {
+    if (uci_close_is_one_sided(closing)) {
         return true;
     }
     if (uci_conversation_is_leaving(&peer->conversation) && (peer->conversation.status != UCS_OK)) {
@@ -432,6 +433,7 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
     closing->peer       = peer;
     closing->req        = req;
     closing->last       = uci_ep_is_last_of_user(ep);
+    closing->operations = peer->rma.sent;
     closing->asked_time = uci_process_time_ns();
     ep->closing         = true;
     uci_list_add_tail(&worker->conn.closing, &closing->link);

@@ -177,14 +177,23 @@ static bool uci_user_am_can_be(const uci_frame_hdr_t *hdr)
     return uci_wire_check_frame(&sent) == NULL;
 }
 
-/* A handler can't be told of an error, so that what is lost is not there, unless the policy is to go on with what has come. Data that
- * the program asks for itself end with the error */
+/* An operation on memory whose number or place is damaged does more harm than one that is not there */
+static bool uci_user_am_is_rma(const uci_frame_hdr_t *hdr)
+{
+    uci_user_am_what_t what = uci_user_am_what(hdr->tag);
+
+    return (what.flags & UCI_USER_AM_OWN) && (what.id != UCI_OWN_AM_STREAM);
+}
+
+/* A handler can't be told of an error, so that what is lost is not there, unless the policy is to go on with what has come, and it is the
+ * program's. Data that the program asks for itself end with the error */
 void uci_user_am_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
                       ucs_status_t status)
 {
     bool is_descriptor = (hdr->kind == UCI_FRAME_RNDV);
 
-    if (is_descriptor || ((status == UCS_OK) && (length == hdr->length) && uci_user_am_can_be(hdr))) {
+    if (is_descriptor ||
+        ((status == UCS_OK) && (length == hdr->length) && uci_user_am_can_be(hdr) && !uci_user_am_is_rma(hdr))) {
         uci_user_am_take(peer, uci_unexpected_take_lost(peer, hdr, payload, length, status));
         return;
     }

@@ -153,6 +153,7 @@ ucs_status_ptr_t uci_rma_flush(uci_worker_t *worker, uci_ep_t *ep, const ucp_req
     flush->req   = req;
     flush->parts = 1; /* this call */
     if (ep != NULL) {
+        flush->status = ep->peer->conversation.status; /* as UCX says of an endpoint that has failed */
         uci_rma_flush_peer(flush, ep->peer);
     } else {
         uci_worker_for_each_peer(peer, worker)

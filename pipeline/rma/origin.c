@@ -170,6 +170,19 @@ static ucs_status_t uci_rma_send_alone(uci_rma_out_t *out, const void *data, siz
     return UCS_PTR_STATUS(ret);
 }
 
+void uci_rma_probe(uci_peer_t *peer)
+{
+    static const ucp_request_param_t param;
+    static const uci_rma_key_t key;
+    uci_ep_t *ep = uci_peer_ep_staying(peer);
+    uci_rma_out_t out;
+
+    if (ep != NULL) {
+        out = uci_rma_out(ep, UCI_RMA_PUT, 0, 0, &key, &param);
+        (void)uci_rma_send_alone(&out, NULL, 0); /* without memory for it: the next time */
+    }
+}
+
 static ucs_status_ptr_t uci_rma_put_here(const uci_rma_out_t *out, char *memory, const void *buffer, size_t count)
 {
     ucp_datatype_t datatype = uci_buffer_datatype(out->param);

@@ -36,8 +36,8 @@ UCI_INLINE size_t uci_rma_frame_room(const uci_peer_t *peer, size_t header)
  */
 size_t uci_rma_piece(uci_peer_t *peer, size_t length, size_t header);
 
-/** @return how many of the first operations on a peer's memory are over on both sides. */
-uint64_t uci_rma_settled(const uci_peer_t *peer);
+/** An operation that does nothing, behind all others: its number shows whether one before it is lost. */
+void uci_rma_probe(uci_peer_t *peer);
 
 /** The peer goes: what waits for it is forgotten. */
 void uci_rma_fetch_cleanup(uci_peer_t *peer);

@@ -91,6 +91,15 @@ bool uci_rma_flushes(const uci_worker_t *worker);
 /** As ucp_ep_flush_nbx(), ucp_worker_flush_nbx(). @param ep  NULL: all of the worker's. */
 ucs_status_ptr_t uci_rma_flush(uci_worker_t *worker, uci_ep_t *ep, const ucp_request_param_t *param);
 
+/** @return how many of the first operations on a peer's memory are over on both sides. */
+uint64_t uci_rma_settled(const uci_peer_t *peer);
+
+/** From time to time: of what is not over, and lies with nobody any more, it is asked what became of it. */
+void uci_rma_look(uci_worker_t *worker);
+
+/** @return when uci_rma_look() has something to do, as uci_process_time_ns(); UINT64_MAX: never. */
+uint64_t uci_rma_due(const uci_worker_t *worker);
+
 /** As ucp_worker_fence(), beside UCX's. */
 void uci_rma_fence(uci_worker_t *worker);
 

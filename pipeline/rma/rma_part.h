@@ -31,9 +31,10 @@ typedef struct uci_rma_regions {
 } uci_rma_regions_t;
 
 typedef struct uci_rma_worker {
-    uci_list_t owing; /**< peers who have not been told what was executed */
-    bool used;        /**< an operation was none of UCX's */
-    bool passed;      /**< one was */
+    uci_list_t owing;   /**< peers who have not been told what was executed */
+    uint64_t look_time; /**< when uci_rma_look() has looked */
+    bool used;          /**< an operation was none of UCX's */
+    bool passed;        /**< one was */
 } uci_rma_worker_t;
 
 /** How a peer's memory is reached. */
@@ -46,9 +47,11 @@ typedef enum {
 typedef struct uci_rma_peer {
     /* as origin */
     uci_rma_way_t way;
-    uint64_t sent;       /**< operations */
-    uint64_t done;       /**< of these, that the target has executed, or refused */
-    uint64_t fenced;     /**< that were sent before the last fence */
+    uint64_t sent;      /**< operations */
+    uint64_t done;      /**< of these, that the target has executed, or refused */
+    uint64_t fenced;    /**< that were sent before the last fence */
+    uint64_t seen_sent; /**< as uci_rma_look() has seen it, and uci_rma_settled() */
+    uint64_t seen_settled;
     ucs_status_t status; /**< an error that no flush has told of yet */
     uci_list_t fetches;  /**< uci_rma_fetch_t, in order */
     uci_list_t flushes;  /**< uci_rma_flush_part_t, in order */

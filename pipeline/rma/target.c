@@ -227,15 +227,26 @@ static void uci_rma_end_refused(uci_peer_t *peer, const uci_rma_header_t *what, 
     }
 }
 
+/* Of no bytes, to no place: see look.c */
+static bool uci_rma_is_probe(const uci_rma_header_t *what)
+{
+    return (what->kind == UCI_RMA_PUT) && (what->length == 0);
+}
+
 /* All but large puts. No lock is held while something is sent */
 static void uci_rma_execute(uci_peer_t *peer, const uci_rma_header_t *what, const void *data)
 {
     uci_rma_regions_t *regions = peer->worker->context->rma;
     char word[sizeof(uint64_t)];
-    const char *why     = NULL;
-    char *memory        = NULL;
-    ucs_status_t status = uci_rma_region_enter(regions, what, &memory, &why);
+    const char *why = NULL;
+    char *memory    = NULL;
+    ucs_status_t status;
 
+    if (uci_rma_is_probe(what)) {
+        uci_rma_executed(peer);
+        return;
+    }
+    status = uci_rma_region_enter(regions, what, &memory, &why);
     if (status == UCS_OK) {
         data = uci_rma_do(what, data, memory, word);
         uci_rma_region_leave(regions);

@@ -9,6 +9,7 @@
 
 #include "conn/close.h"
 #include "conn/sock.h"
+#include "rma/rma.h"
 #include "util/log.h"
 #include "transfer/path_table.h"
 #include "util/process.h"
@@ -84,7 +85,7 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
         return 0;
     }
     if (worker->ops_active == 0) {
-        return UINT64_MAX;
+        return uci_rma_due(worker);
     }
     if (uci_path_table_are_due(worker) || !uci_list_is_empty(&worker->link.waiting) ||
         !uci_list_is_empty(&worker->talk.unsent) || !uci_list_is_empty(&worker->msgs.am_ready)) {
@@ -93,7 +94,8 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     if ((worker->twins.events != NULL) && worker->twins.events->is_waiting(worker)) {
         return 0;
     }
-    return uci_min(uci_min(uci_resync_due(worker), uci_close_due(worker)), uci_sock_due(worker));
+    return uci_min(uci_min(uci_resync_due(worker), uci_close_due(worker)),
+                   uci_min(uci_sock_due(worker), uci_rma_due(worker)));
 }
 
 ucs_status_t uci_wakeup_arm(uci_worker_t *worker)

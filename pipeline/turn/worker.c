@@ -317,6 +317,7 @@ unsigned uci_worker_turn(uci_worker_t *worker)
     unsigned count = uci_worker_turn_of(worker, worker->ucp);
 
     uci_link_look(worker);
+    uci_rma_look(worker);
     return count;
 }
 
@@ -327,6 +328,7 @@ unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
     if (uci_unlikely(worker->turn.count % (2 * UCI_SIBLINGS_TURNS) == 0)) {
         uci_siblings_help(worker);
         uci_link_look(worker);
+        uci_rma_look(worker);
         uci_gauges_refresh(worker);
         uci_rest_progress(worker);
         if (uci_unlikely(worker->twins.events != NULL)) {

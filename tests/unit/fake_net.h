@@ -22,6 +22,7 @@
 #include "transfer/repair.h"
 #include "base/request.inl"
 #include "message/send.h"
+#include "rma/rma.h"
 #include "transfer/send_common.h"
 #include "message/unexpected.h"
 #include "turn/worker.h"
@@ -453,6 +454,7 @@ static void net_turn(unsigned number)
     worker->turn.count = 0; /* each one looks at what takes long, and at a quiet box */
     uci_worker_progress(worker, worker->ucp);
     uci_link_look(worker);
+    uci_rma_look(worker);
     uci_worker_leave(worker);
 }
 

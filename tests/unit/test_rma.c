@@ -8,6 +8,10 @@
 
 #include "cpu_limit.h"
 
+#include "conn/close.h"
+#include "conn/endpoint.h"
+#include "link/link_recv.h"
+#include "message/recv.h"
 #include "message/user_am.h"
 #include "rma/execute.h"
 #include "rma/rma.h"
@@ -566,6 +570,145 @@ Test(rma, a_gap_is_told)
     cr_expect(memcmp(memory, bytes, 8) == 0);
     cr_expect((talk_peer(1, 0)->rma.executed == 2) && (talk_peer(1, 0)->rma.failed == 1) &&
               (talk_peer(1, 0)->rma.failed_status == UCS_ERR_IO_ERROR));
+}
+
+/* A frame that the policy lets go: acknowledged, and not there */
+static unsigned frames_lost;
+
+static bool lose_frame(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload)
+{
+    uci_link_delivered(peer, hdr->length);
+    ++frames_lost;
+    return true;
+}
+
+static void lose_frames(unsigned node, bool lost)
+{
+    uci_worker_take_by(net_nodes[node].worker, lost ? lose_frame : uci_recv_arrived, uci_recv_lost, UCI_REQUEST_RECV);
+}
+
+/* An operation, of which nothing behind it tells that it is lost */
+static void lose_last(void (*begin)(void))
+{
+    frames_lost = 0;
+    lose_frames(1, true);
+    begin();
+    talk_turns(4, TALK_MS);
+    cr_assert(frames_lost == 1, "%u", frames_lost);
+    lose_frames(1, false);
+}
+
+static void put_1(void)
+{
+    put(1, 0, 8);
+}
+
+static void get_1(void)
+{
+    get(1, 0, 8);
+}
+
+/* Looked for now and then, and twice */
+static ucs_status_t await_status(unsigned number)
+{
+    unsigned i;
+
+    for (i = 0; (i < 100) && !has_ended(number); ++i) {
+        talk_turns(200, 2 * TALK_MS);
+    }
+    return status_of(number);
+}
+
+Test(rma, the_last_put_is_lost)
+{
+    lose_last(put_1);
+    flush(2);
+    cr_expect(await_status(2) == UCS_ERR_IO_ERROR);
+    put(3, 8, 8);
+    flush(4);
+    cr_expect(await_status(4) == UCS_OK);
+    cr_expect(memcmp(memory + 8, bytes + 8, 8) == 0);
+}
+
+Test(rma, the_last_get_is_lost)
+{
+    lose_last(get_1);
+    cr_expect(await_status(1) == UCS_ERR_IO_ERROR);
+}
+
+Test(rma, that_it_is_done_is_lost)
+{
+    frames_lost = 0;
+    put(1, 0, 8);
+    lose_frames(0, true);
+    talk_turns(4, TALK_MS);
+    cr_assert(frames_lost == 1, "%u", frames_lost);
+    lose_frames(0, false);
+    flush(2);
+    cr_expect(await_status(2) == UCS_OK);
+    cr_expect(memcmp(memory, bytes, 8) == 0);
+}
+
+/* The policy is to go on with what has come: not with what does something to memory */
+Test(rma, a_damaged_one_is_not_executed)
+{
+    uci_user_am_what_t what = {.id = UCI_OWN_AM_RMA, .flags = UCI_USER_AM_OWN};
+    uci_frame_hdr_t hdr     = {.kind = UCI_FRAME_EAGER};
+    struct {
+        char data[8];
+        uci_rma_header_t header;
+    } payload = {.header = {.number  = 1000,
+                            .owner   = key.packed.owner,
+                            .region  = key.packed.region,
+                            .address = there(0),
+                            .length  = 8,
+                            .kind    = UCI_RMA_PUT}};
+
+    memory[0]          = 1;
+    what.header_length = sizeof(payload.header);
+    hdr.length         = sizeof(payload);
+    memcpy(&hdr.tag, &what, sizeof(what));
+    uci_worker_enter(net_nodes[1].worker);
+    uci_user_am_lost(talk_peer(1, 0), &hdr, (const char *)&payload, sizeof(payload), UCS_OK);
+    uci_worker_leave(net_nodes[1].worker);
+    talk_turns(4, TALK_MS);
+    cr_expect((memory[0] == 1) && (talk_peer(1, 0)->rma.arrived == 0));
+}
+
+Test(rma, a_flush_of_an_endpoint_that_failed)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_t status;
+
+    put(1, 0, 8);
+    flush(2);
+    uci_worker_enter(net_nodes[0].worker);
+    uci_ep_fail(net_nodes[0].ep, UCS_ERR_CONNECTION_RESET);
+    uci_worker_leave(net_nodes[0].worker);
+    cr_expect(await_status(2) == UCS_ERR_CONNECTION_RESET);
+    uci_worker_enter(net_nodes[0].worker);
+    status = UCS_PTR_STATUS(uci_rma_flush(net_nodes[0].worker, net_nodes[0].ep, &param));
+    uci_worker_leave(net_nodes[0].worker);
+    cr_expect(status == UCS_ERR_CONNECTION_RESET);
+}
+
+/* As UCX's: its operations are done, also if the program has another endpoint to the same worker */
+Test(rma, a_close_waits)
+{
+    ucp_request_param_t param = param_of(2);
+    uci_ep_t *other;
+
+    uci_worker_enter(net_nodes[0].worker);
+    other = uci_ep_create(talk_peer(0, 1), net_nodes[0].ep->ucp, true);
+    uci_worker_leave(net_nodes[0].worker);
+    put(1, 0, 8);
+    uci_worker_enter(net_nodes[0].worker);
+    (void)talk_keep(uci_ep_close(other, &param));
+    uci_worker_leave(net_nodes[0].worker);
+    talk_turn(1);
+    cr_expect(!has_ended(2));
+    await(2);
+    cr_expect(has_ended(2) && (memcmp(memory, bytes, 8) == 0));
 }
 
 /* ------------------------------------------------------------- executing */

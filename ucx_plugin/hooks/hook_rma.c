@@ -222,6 +222,7 @@ UCI_EXPORT ucs_status_ptr_t ucp_worker_flush_nbx(ucp_worker_h worker, const ucp_
     return uci_hook_worker_flush_nbx(worker, param);
 }
 
+/* Also for UCX's own: in turns, which its blocking functions know nothing of, and in which alone UCI may connect (turn/worker.h) */
 ucs_status_t uci_hook_wait(uci_worker_t *worker, ucs_status_ptr_t request)
 {
     uci_request_t *req;
@@ -250,41 +251,21 @@ UCI_EXPORT ucs_status_t ucp_ep_flush(ucp_ep_h ep)
     static const ucp_request_param_t none;
     uci_ep_t *ours = uci_plugin_ep(ep);
     uci_worker_t *worker;
-    ucs_status_t status;
 
     UCI_HOOK();
     worker = uci_hook_worker_of(ep, ours);
-    if (worker == NULL) {
-        return uci_ucp.ep_flush(ep);
-    }
-    if ((uci_hook_waiting(ep) != NULL) || ((ours != NULL) && uci_rma_flushes(worker))) {
-        return uci_hook_wait(worker, uci_hook_ep_flush_nbx(ep, &none));
-    }
-    uci_worker_enter(worker);
-    status = uci_ucp.ep_flush(ep);
-    uci_worker_leave(worker);
-    return status;
+    return (worker == NULL) ? uci_ucp.ep_flush(ep) : uci_hook_wait(worker, uci_hook_ep_flush_nbx(ep, &none));
 }
 
 UCI_EXPORT ucs_status_t ucp_worker_flush(ucp_worker_h worker)
 {
     static const ucp_request_param_t none;
     uci_worker_t *ours;
-    ucs_status_t status;
 
     UCI_HOOK();
     ours = uci_plugin_worker(worker);
-    if (ours == NULL) {
-        return uci_ucp.worker_flush(worker);
-    }
-    uci_worker_enter(ours);
-    if (uci_defer_is_any(ours) || uci_rma_flushes(ours)) {
-        uci_worker_leave(ours);
-        return uci_hook_wait(ours, uci_hook_worker_flush_nbx(worker, &none));
-    }
-    status = uci_ucp.worker_flush(worker);
-    uci_worker_leave(ours);
-    return status;
+    return (ours == NULL) ? uci_ucp.worker_flush(worker)
+                          : uci_hook_wait(ours, uci_hook_worker_flush_nbx(worker, &none));
 }
 
 UCI_EXPORT ucs_status_t ucp_worker_fence(ucp_worker_h worker)
