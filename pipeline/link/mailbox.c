@@ -399,16 +399,19 @@ unsigned uci_mailbox_poll(uci_worker_t *worker)
                                                                    : uci_mailbox_poll_each(worker);
 }
 
+/* What its sender says meanwhile is for the next turn: no more than a ring was there before */
 void uci_mailbox_catch_up(uci_peer_t *peer)
 {
     uci_mailbox_box_t *box;
+    uint64_t end;
 
     if (peer->box.own < 0) {
         return;
     }
     box = &peer->worker->link.mailbox.boxes[peer->box.own];
+    end = uci_box_rx_position(&box->rx) + box->rx.ring;
     do {
-        while (uci_mailbox_drain(peer->worker, box) > 0) {
+        while ((uci_mailbox_drain(peer->worker, box) > 0) && (uci_box_rx_position(&box->rx) < end)) {
         }
     } while ((box->peer == peer) && box->lost && uci_mailbox_find(peer, box));
 }

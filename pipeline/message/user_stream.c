@@ -528,7 +528,11 @@ ucs_status_ptr_t uci_user_stream_recv(uci_ep_t *ep, void *buffer, size_t count, 
     }
     if (!uci_user_stream_take(stream, req)) {
         uci_user_stream_post(stream, req);
-        return uci_request_posted(req, param);
+        ret = uci_request_posted(req, param);
+        if (uci_unlikely(UCS_STATUS_IS_ERR(stream->status))) {
+            uci_user_stream_fail_recvs(stream, stream->status);
+        }
+        return ret;
     }
     if (uci_unlikely(uci_user_stream_ends_later(stream, param))) {
         ret = uci_request_posted(req, param);

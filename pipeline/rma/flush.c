@@ -148,6 +148,9 @@ ucs_status_ptr_t uci_rma_flush(uci_worker_t *worker, uci_ep_t *ep, const ucp_req
     if ((flush == NULL) || (req == NULL)) {
         uci_error("no memory to flush");
         free(flush);
+        if (req != NULL) {
+            uci_request_put(req);
+        }
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
     flush->req   = req;

@@ -288,7 +288,7 @@ static void uci_rma_fetch_end(uci_rma_fetch_t *fetch, ucs_status_t status)
     }
 }
 
-/* @param buffer  what is fetched goes there; it is the request's if this succeeds. */
+/* @param buffer  what is fetched goes there; it is the request's if this succeeds, and else the caller's. */
 static ucs_status_ptr_t uci_rma_fetch(uci_rma_out_t *out, const uci_buffer_t *buffer, const void *operands,
                                       size_t operands_length)
 {
@@ -304,8 +304,8 @@ static ucs_status_ptr_t uci_rma_fetch(uci_rma_out_t *out, const uci_buffer_t *bu
     req   = uci_request_get(peer->worker, out->param);
     if ((fetch == NULL) || (req == NULL)) {
         uci_error("no memory for %s", uci_rma_names[out->what.kind]);
-        free(fetch);
-        return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
+        status = UCS_ERR_NO_MEMORY;
+        goto err_free;
     }
     out->what.fetch = 1;
     req->buffer     = *buffer;
@@ -314,12 +314,16 @@ static ucs_status_ptr_t uci_rma_fetch(uci_rma_out_t *out, const uci_buffer_t *bu
     status = uci_rma_send_alone(out, operands, operands_length);
     if (status != UCS_OK) {
         uci_list_del(&fetch->link);
-        free(fetch);
-        uci_buffer_finish(&req->buffer);
-        uci_request_put(req);
-        return UCS_STATUS_PTR(status);
+        goto err_free;
     }
     return uci_request_posted(req, out->param);
+
+err_free:
+    if (req != NULL) {
+        uci_request_put(req);
+    }
+    free(fetch);
+    return UCS_STATUS_PTR(status);
 }
 
 static ucs_status_ptr_t uci_rma_get_here(const uci_rma_out_t *out, const char *memory, uci_buffer_t *into)
@@ -339,6 +343,7 @@ ucs_status_ptr_t uci_rma_get(uci_ep_t *ep, void *buffer, size_t count, uint64_t 
     uci_rma_out_t out = uci_rma_out(ep, UCI_RMA_GET, address, uci_buffer_known_length(buffer, count, param), key,
                                     param);
     ucs_status_t status;
+    ucs_status_ptr_t ret;
     uci_buffer_t into;
     char *memory;
 
@@ -358,7 +363,11 @@ ucs_status_ptr_t uci_rma_get(uci_ep_t *ep, void *buffer, size_t count, uint64_t 
         return uci_rma_get_here(&out, memory, &into);
     }
     UCI_STATS_INC(get_sent);
-    return uci_rma_fetch(&out, &into, NULL, 0);
+    ret = uci_rma_fetch(&out, &into, NULL, 0);
+    if (UCS_PTR_IS_ERR(ret)) {
+        uci_buffer_finish(&into);
+    }
+    return ret;
 }
 
 /* --------------------------------------------------------------- atomics */

@@ -235,6 +235,19 @@ Test(stream, nothing_behind_a_gap)
     cr_expect(!receive(1) && (told_status == UCS_ERR_IO_ERROR));
 }
 
+/* What is here before the gap is received; who wants more than that does not wait for it */
+Test(stream, more_than_is_here_before_a_gap)
+{
+    uci_user_stream_header_t third = {.number = 1, .piece = 2};
+
+    say(10);
+    talk_turns(4, TALK_MS);
+    arrive(&third, sizeof(third));
+    cr_assert(!receive(20));
+    talk_turns(2, TALK_MS);
+    cr_expect((told_count == 1) && (told_status == UCS_ERR_IO_ERROR), "%u, status %d", told_count, told_status);
+}
+
 /* Of a large piece the descriptor was let go: that is a gap too, and no piece of 0 bytes */
 Test(stream, nothing_in_place_of_a_large_piece)
 {
