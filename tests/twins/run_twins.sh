@@ -188,6 +188,12 @@ killed() {
         summary "level == 'same' and sums['compared'] > 50 and sums['differed'] == 0" && result_is 0 "ring: right"
 }
 
+# Somebody ends it, as a batch system does
+ended_from_outside() {
+    local run_prefix=(timeout --preserve-status -s TERM 4)
+    says "ended from outside, by SIGTERM" 143 run_twins "$1" 2 2 ring 50 2000000
+}
+
 # Without anybody to talk to: nothing is compared, which --require takes for a failure
 alone() {
     local status=0
@@ -308,6 +314,7 @@ check_mpi() {
     check_one "$one: a program that is random, 2 twins" not_deterministic "$one" 2
     check_one "$one: one of two is killed" killed "$one" "$dead" 2 2
     check_one "$one: one of three is killed, correct" killed "$one" "$dead" 3 2 --correct
+    check_one "$one: ended from outside" ended_from_outside "$one"
     check_one "$one: alone" alone "$one"
 }
 

@@ -64,9 +64,11 @@ def ended(ending, counters):
     if status == 0:
         yield "clean", "The job ended well."
     failed = [(twin, name_status(status)) for twin, status in enumerate(ending.statuses) if status]
+    if failed and ending.signal:
+        yield "failed", f"The job was ended from outside, by {ending.signal}."
+        failed = []
     for twin, text in failed:
-        yield "failed", (f"Twin {twin} failed: {text}." if len(ending.statuses) > 1 else
-                         f"The job was ended from outside, by {ending.signal}." if ending.signal else f"The job failed: {text}.")
+        yield "failed", f"Twin {twin} failed: {text}." if len(ending.statuses) > 1 else f"The job failed: {text}."
     if gone:
         yield ("clean" if status == 0 else "failed",
                f"{count(len(gone), 'process', 'processes')} ended without a word (by a signal, MPI_Abort or _exit): {listing(map(name_process, gone))}.")

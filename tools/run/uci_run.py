@@ -499,9 +499,11 @@ def run_twins(options, folder, commands):
                                             folder / f"twin.{number}/work" if options.apart and number > 0 else None)
                              for number, command in enumerate(commands)])
     statuses = group.run()
+    if group.signal:  # each ends as it likes, then
+        statuses = [128 + signal.Signals[group.signal]] * len(statuses)
     shutil.rmtree(folder / "meet", ignore_errors=True)  # cards of processes that were killed are left there
     for twin, status in enumerate(statuses):
-        note_end(folder / f"twin.{twin}", status, options.ranks, is_required(options))
+        note_end(folder / f"twin.{twin}", status, options.ranks, is_required(options), group.signal)
     summary = TwinSummary(folder, options.twins)
     return summary, lambda: summary.record(commands)
 

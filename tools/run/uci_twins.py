@@ -190,6 +190,7 @@ class Group:
     def __init__(self, twins):
         self.twins = twins
         self.told = None  # when they were told to end
+        self.signal = ""  # what somebody has told us to end with
 
     def run(self):
         """Start all, and wait until all have ended. Returns their statuses."""
@@ -213,8 +214,10 @@ class Group:
             time.sleep(TURN)
         return [twin.status for twin in self.twins]
 
-    def _stop(self, *_):
+    def _stop(self, number=None, _=None):
         """An interrupt from the terminal reaches the jobs as well; one that was sent to us alone does not."""
+        if number is not None and not self.signal:
+            self.signal = signal.Signals(number).name
         if self.told is None:
             self.told = time.monotonic()
         self._send(signal.SIGTERM)
