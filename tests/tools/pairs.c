@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
- * Even ranks send to the next one: 20 messages, small and large. Then, as asked for by one argument:
+ * Even ranks send to the next one: 20 messages, small and large. Then, as asked for by arguments:
  *
  *     a number    all end with this exit status
  *     kill        rank 1 is ended by a signal, before the others are done
@@ -11,6 +11,7 @@
  *     absent      rank 1 never comes to a barrier
  *     unheard     rank 1 never comes to a broadcast, which does not wait for it
  *     types       rank 0 sends integers, and rank 1 receives them as doubles
+ *     N FILE      with status N, when they have written to FILE until the disk is full
  *     overwrite   rank 0 writes to the buffer of a send that is pending, over and over
  */
 #include <mpi.h>
@@ -103,6 +104,16 @@ static void end_as(const char *ending, int rank)
     }
 }
 
+static void fill_disk(const char *path)
+{
+    static char zeros[4096];
+    FILE *file = fopen(path, "a");
+
+    while ((fwrite(zeros, sizeof(zeros), 1, file) == 1) && (fflush(file) == 0)) {
+    }
+    fclose(file);
+}
+
 int main(int argc, char **argv)
 {
     const char *ending = (argc > 1) ? argv[1] : "0";
@@ -117,6 +128,9 @@ int main(int argc, char **argv)
     MPI_Finalize();
     if ((strcmp(ending, "leave") == 0) && (rank == 1)) {
         _exit(0);
+    }
+    if (argc > 2) {
+        fill_disk(argv[2]);
     }
     return atoi(ending);
 }

@@ -62,6 +62,16 @@ unrepaired_job() {
         summary 'by_verdict["not repaired"] > 0 and (job_status == 0) == '"$2"
 }
 
+# The job fills the disk, and fails: how it ended is told all the same
+full_disk() {
+    local status=0
+    mkdir "$work/full"
+    mount -t tmpfs -o size=8m none "$work/full"
+    says "exit status 3" 3 "${limited[@]}" "$tools/uci_run" -n 2 --folder "$work/full/job" "$work/pairs.openmpi" 3 "$work/full/zeros" || status=$?
+    umount "$work/full"
+    return $status
+}
+
 # one_verdict LEVEL STATUS TEXT MPI [OPTION...] [-- ENDING]: a job that does just one thing wrong. uci_run, its exit status, uci_report and uci_top
 # say the same of it: the worst level and the same sentences, the text among them; and only what is intact has a green page.
 one_verdict() {
@@ -355,6 +365,11 @@ main() {
     check "uci_run: a record of the sender names the right pair" sender_record
     check "uci_run: buffers that changed, as their senders saw" changed_at_sender
     check "uci_run: what passed through" passed_through
+    if [ "$(id -u)" -eq 0 ]; then
+        check "uci_run: a job that fills the disk" full_disk
+    else
+        skip "uci_run: a job that fills the disk" "a file system is mounted by root"
+    fi
     check "uci_run: damage that stays, and is let through" unrepaired_job log True
     check "uci_run: damage that stays, and ends the job" unrepaired_job abort False
     check "uci_run: no rank has UCI" without_uci 0

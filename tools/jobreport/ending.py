@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """How a job ended: as uci_run has noted it in the job's folder, and as the live files of its processes show it."""
 import json
+import os
 import signal
 
 from jobreport.wording import clean, count, listing, rank
 
 NAME = "ended.json"
+ROOM = NAME + ".room"  # until the end: what a disk or a quota has no room for then, since the job has filled it, has its place
 PATIENCE = 1  # seconds, below which nobody says that he has waited
 
 
@@ -37,9 +39,17 @@ class Ending:
         return next(filter(None, self.statuses), 0) if self.statuses else None
 
 
+def make_room(folder):
+    """For note_end(), in a job's folder, before it begins."""
+    (folder / ROOM).write_bytes(b" " * 1024)
+
+
 def note_end(folder, status, ranks, is_required, told=""):
     """Leave in a job's folder how it ended. @param ranks  None: as many as they say. @param told  the signal that was to end it."""
-    (folder / NAME).write_text(json.dumps({"status": status, "ranks": ranks, "required": is_required, "signal": told}) + "\n", encoding="utf-8")
+    note = json.dumps({"status": status, "ranks": ranks, "required": is_required, "signal": told}) + "\n"
+    with open(folder / ROOM, "r+b" if (folder / ROOM).exists() else "wb") as file:
+        file.write(note.encode())
+    os.replace(folder / ROOM, folder / NAME)
 
 
 def read_endings(files):

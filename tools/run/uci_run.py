@@ -31,7 +31,7 @@ import uci_version  # noqa: E402
 from uci_job import JobError  # noqa: E402
 from jobreport.counters import Counters  # noqa: E402
 from jobreport.ending import NAME as ENDED  # noqa: E402
-from jobreport.ending import note_end  # noqa: E402
+from jobreport.ending import make_room, note_end  # noqa: E402
 from jobreport.levels import LEVELS  # noqa: E402
 from jobreport.live import add_live  # noqa: E402
 from jobreport.reading import find_files  # noqa: E402
@@ -45,7 +45,7 @@ ENDING_S = 60  # for an mpirun that was told to end: Open MPI 4.1's has been see
 PATIENCE = 3  # seconds, for ranks that are being killed
 RUNS, RUN, KEPT = "uci-runs", re.compile(r"\d{8}-\d{6}-\d+"), 20
 TWIN = re.compile(r"twin\.\d")
-LEFT = re.compile(r"(stats|events|calls|twins|twin)\..*|.*\.live|ended\.json")
+LEFT = re.compile(r"(stats|events|calls|twins|twin)\..*|.*\.live|ended\.json(\.room)?")
 STATS, EVENTS, CALLS = "stats.%h.%p.json", "events.%h.%p.jsonl", "calls.%h.%p"  # of each process
 EXITS = "\n".join(f"  {level.status}  {level.meaning}" for level in LEVELS.values() if level.status)
 
@@ -480,12 +480,29 @@ def await_ranks(folder):
         time.sleep(.1)
 
 
+def keep_room(folder):
+    """A disk that is full from the beginning is told before the job runs."""
+    try:
+        make_room(folder)
+    except OSError as error:
+        raise JobError(f"cannot write in {folder}: {error.strerror}; give --folder another one") from error
+
+
+def keep_end(folder, status, options, told):
+    """Without this nobody could tell how the job has ended: it is said here, then."""
+    try:
+        note_end(folder, status, options.ranks, is_required(options), told)
+    except OSError as error:
+        raise JobError(f"the job ended with status {status}; this cannot be noted in {folder}, and nothing is told of its messages: {error.strerror}") from error
+
+
 def run_alone(options, folder, command):
     """One job: (summary, what --json writes of it)."""
+    keep_room(folder)
     status, told = run_job(command, Watcher(folder, options.still) if options.debug and options.still > 0 else None)
     if status:
         await_ranks(folder)
-    note_end(folder, status, options.ranks, is_required(options), told)
+    keep_end(folder, status, options, told)
     summary = Summary(folder)
     return summary, lambda: summary.record(command)
 
@@ -493,6 +510,8 @@ def run_alone(options, folder, command):
 def run_twins(options, folder, commands):
     """All twins: (summary, what --json writes of it)."""
     uci_twins.make_folders(folder, options.twins, options.apart)
+    for twin in range(options.twins):
+        keep_room(folder / f"twin.{twin}")
     shares = None if options.ranks is None or options.hosts or options.hosts_of_twin or uci_job.is_batch_job() else \
         uci_twins.share_cores(options.twins, options.ranks)
     group = uci_twins.Group([uci_twins.Twin(number, command, folder, shares[number] if shares else None,
@@ -503,7 +522,7 @@ def run_twins(options, folder, commands):
         statuses = [128 + signal.Signals[group.signal]] * len(statuses)
     shutil.rmtree(folder / "meet", ignore_errors=True)  # cards of processes that were killed are left there
     for twin, status in enumerate(statuses):
-        note_end(folder / f"twin.{twin}", status, options.ranks, is_required(options), group.signal)
+        keep_end(folder / f"twin.{twin}", status, options, group.signal)
     summary = TwinSummary(folder, options.twins)
     return summary, lambda: summary.record(commands)
 
