@@ -524,7 +524,7 @@ print_summary() {
 main() {
     local chosen=() table=() total_passed=0 total_failed=0 total_skipped=0 name
     case ${1:-} in
-    --only)    cd "$uci_root"; use_real_python; trap 'times >"$logs/$2.times"' EXIT; "suite_$2"; exit ;;
+    --only)    cd "$uci_root"; use_real_python; only=$2; trap 'times >"$logs/$only.times"' EXIT; "suite_$only"; exit ;;
     --list)    list_suites; exit ;;
     -h|--help) usage_of "$0"; say; list_suites; exit ;;
     esac
