@@ -625,6 +625,34 @@ static void counted(void)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+/* Collectives whose data lie where they are to be */
+static void in_place(void)
+{
+    const int ones[] = {2, 2, 2}, counts[] = {3, 5, 7}, displs[] = {0, 3, 8}, bytes[] = {0, 16, 32};
+    const MPI_Datatype types[] = {MPI_DOUBLE, MPI_DOUBLE, MPI_DOUBLE};
+    const int is_root          = (rank == 1);
+    const void *from           = is_root ? MPI_IN_PLACE : in;
+    void *to                   = is_root ? MPI_IN_PLACE : in;
+
+    MPI_Gather(from, 4, MPI_DOUBLE, in, 4, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    MPI_Gatherv(from, counts[rank], MPI_DOUBLE, in, counts, displs, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    MPI_Scatter(in, 4, MPI_DOUBLE, to, 4, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    MPI_Scatterv(in, counts, displs, MPI_DOUBLE, to, counts[rank], MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 4, MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, displs, MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, displs, MPI_DOUBLE, MPI_COMM_WORLD, &requests[0]);
+    wait_for(1);
+    MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 2, MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, in, ones, displs, MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, in, ones, bytes, types, MPI_COMM_WORLD);
+    MPI_Reduce(is_root ? MPI_IN_PLACE : out, in, 10, MPI_DOUBLE, MPI_SUM, 1, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, in, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce_scatter(MPI_IN_PLACE, in, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce_scatter_block(MPI_IN_PLACE, in, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Scan(MPI_IN_PLACE, in, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Exscan(MPI_IN_PLACE, in, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+}
+
 static volatile int branch;
 
 /* Calls from as many places as NUMBERs up to 4^DEPTH */
@@ -791,7 +819,8 @@ static const struct {
              {"any_of", any_of, 1},
              {"kept", kept, 0},
              {"freed", freed, 0},
-             {"counted", counted, 0}};
+             {"counted", counted, 0},
+             {"in_place", in_place, 0}};
 
 int main(int argc, char **argv)
 {

@@ -251,6 +251,26 @@ def check_groups(runner, programs):
     shutil.rmtree(folder)
 
 
+def sums_of(profile):
+    """{call: (how often, bytes)} of all its places."""
+    sums = {}
+    for row in profile["rows"]:
+        count, number = sums.get(row["call"], (0, 0))
+        sums[row["call"]] = count + row["count"], number + row["bytes"]
+    return sums
+
+
+def check_in_place(runner, programs):
+    """Bytes of collectives in place, of three ranks: what each would have given from a buffer of its own."""
+    profile, _, folder = profile_of(runner, programs, "in_place")
+    sums, each, own = sums_of(profile), 3 * 8, (3 + 5 + 7) * 8
+    for call, number in (("Gather", 4 * each), ("Gatherv", own), ("Scatter", 4 * each), ("Scatterv", own), ("Allgather", 4 * each), ("Allgatherv", own), ("Iallgatherv", own),
+                         ("Alltoall", 3 * 2 * each), ("Alltoallv", 3 * 2 * each), ("Alltoallw", 3 * 2 * each), ("Reduce", 10 * each), ("Allreduce", 10 * each),
+                         ("Reduce_scatter", 3 * own), ("Reduce_scatter_block", 3 * 4 * each), ("Scan", 10 * each), ("Exscan", 10 * each)):
+        expect(f"calls and bytes of MPI_{call}", sums.get(f"MPI_{call}"), (3, number))
+    shutil.rmtree(folder)
+
+
 def check_profile(runner, programs):
     """Number, bytes and time of calls whose numbers are known, of three ranks."""
     profile, rows, folder = profile_of(runner, programs, "counted")
@@ -290,6 +310,7 @@ def tests_of(runner, programs):
     yield "lost", lambda: check_lost(runner, programs)
     yield "profile", lambda: check_profile(runner, programs)
     yield "profile of groups", lambda: check_groups(runner, programs)
+    yield "profile in place", lambda: check_in_place(runner, programs)
     for binding in BINDINGS if programs.fortran else ():
         yield f"{binding}: unbuffered: hang", lambda binding=binding: check_hang(runner, programs, binding, ["head_to_head"], 2, UNBUFFERED, "--debug=unbuffered")
         for name, patterns in IN_FORTRAN.items():
