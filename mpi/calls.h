@@ -61,6 +61,7 @@ typedef struct uci_mpi_call {
     MPI_Request *request;      /**< of one that does not block */
     /* filled in on the way */
     int place, comm_index;
+    int peer;        /**< if calls are checked: rank of MPI_COMM_WORLD, of what is received, or else sent */
     uint64_t number; /**< of a collective on its communicator */
     uint64_t begun_ns;
 } uci_mpi_call_t;

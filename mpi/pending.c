@@ -171,12 +171,22 @@ static void uci_mpi_compare_with_active(uci_mpi_toucher_t by, const uci_mpi_touc
     }
 }
 
+/* Of an operation that does both, it is the receive that is waited for */
+static const uci_mpi_half_t *uci_mpi_pending_half(const uci_mpi_call_t *call)
+{
+    return call->recv.is_there ? &call->recv : &call->send;
+}
+
 void uci_mpi_pending_check(uci_mpi_call_t *call)
 {
     const uci_mpi_toucher_t by = {call->place, call->collective};
+    const uci_mpi_half_t *half = uci_mpi_pending_half(call);
 
     if (!call->collective) {
         call->touched = uci_mpi_touched_by(call);
+    }
+    if (half->is_there) {
+        call->peer = uci_mpi_comms_peer(call->comm, half->peer);
     }
     if (call->manner != UCI_MPI_MAKES) {
         uci_mpi_compare_regions(by, &call->touched.read, false, by, &call->touched.written, true);
@@ -256,12 +266,6 @@ static void uci_mpi_pending_activate(uci_mpi_pending_t *pending)
     uci_list_add_tail(&uci_mpi_active, &pending->link);
     pending->has_digest = uci_calls->head.checks && pending->send.is_there && (pending->send.peer != MPI_PROC_NULL) &&
                           (pending->bytes > 0) && uci_mpi_half_digest(&pending->send, &pending->digest);
-}
-
-/* Of an operation that does both, it is the receive that is waited for */
-static const uci_mpi_half_t *uci_mpi_pending_half(const uci_mpi_call_t *call)
-{
-    return call->recv.is_there ? &call->recv : &call->send;
 }
 
 /* The program may free its type before the request is complete */
@@ -409,6 +413,7 @@ void uci_mpi_pending_finalize(void)
     pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
+/* In an error handler MPICH has its lock, if the program has threads: what takes that, such as asking for an attribute, ends the program */
 void uci_mpi_pending_error(const uci_mpi_call_t *call, int ret)
 {
     const uci_mpi_half_t *half      = uci_mpi_pending_half(call);
@@ -424,7 +429,7 @@ void uci_mpi_pending_error(const uci_mpi_call_t *call, int ret)
     uci_json_string(&json, "error", text);
     uci_json_string(&json, "class", (class == MPI_ERR_TRUNCATE) ? "truncate" : "other");
     if (half->is_there) {
-        uci_json_int(&json, "peer", uci_mpi_comms_peer(call->comm, half->peer));
+        uci_json_int(&json, "peer", call->peer);
         uci_json_int(&json, "tag", (half->tag == MPI_ANY_TAG) ? UCI_CALLS_NONE : half->tag);
         uci_json_int(&json, "comm", call->comm_index);
         uci_json_uint(&json, "bytes", uci_mpi_bytes(half->count, half->type));

@@ -458,6 +458,15 @@ static void truncated_returns(void)
     }
 }
 
+static void truncated_from_one(void)
+{
+    if (rank == 1) {
+        MPI_Send(out, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(in, 500, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
 static void no_such_rank(void)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -802,6 +811,7 @@ static const struct {
              {"finished", finished, 1},
              {"truncated", truncated, 1},
              {"truncated_returns", truncated_returns, 1},
+             {"truncated_from_one", truncated_from_one, 1},
              {"no_such_rank", no_such_rank, 1},
              {"no_communicator", no_communicator, 1},
              {"no_communicator_returns", no_communicator_returns, 1},
