@@ -123,28 +123,49 @@ static void uci_mpi_calls_add(const uci_mpi_call_t *call, uint64_t now_ns)
     }
 }
 
-static void uci_mpi_calls_add_sent(const uci_mpi_call_t *call)
+void uci_mpi_calls_add_bytes(int place, uint64_t bytes)
 {
-    uint64_t bytes = call->collective      ? call->bytes
-                     : call->send.is_there ? uci_mpi_bytes(call->send.count, call->send.type)
-                                           : 0;
-    int peer       = UCI_CALLS_FOREIGN;
+    if (place != UCI_CALLS_NONE) {
+        __atomic_fetch_add(&uci_calls->places[place].bytes, bytes, __ATOMIC_RELAXED);
+    }
+}
+
+void uci_mpi_calls_add_sent(const uci_calls_sent_t *sent)
+{
+    const int peer = sent->peer;
     uint64_t index;
 
-    if (call->place != UCI_CALLS_NONE) {
-        __atomic_fetch_add(&uci_calls->places[call->place].bytes, bytes, __ATOMIC_RELAXED);
-    }
-    if (call->collective || !call->send.is_there || (call->send.peer == MPI_PROC_NULL)) {
-        return;
-    }
-    peer = uci_mpi_comms_peer(call->comm, call->send.peer);
     if ((peer >= 0) && ((uint32_t)peer < uci_calls->head.peers)) {
         __atomic_fetch_add(&uci_calls->peers[peer].messages, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&uci_calls->peers[peer].bytes, bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&uci_calls->peers[peer].bytes, sent->bytes, __ATOMIC_RELAXED);
     }
     index                   = __atomic_fetch_add(&uci_calls->head.sends, 1, __ATOMIC_RELAXED) % UCI_CALLS_SENDS;
-    uci_calls->sends[index] = (uci_calls_sent_t){
-            .bytes = bytes, .place = call->place, .peer = peer, .tag = call->send.tag, .comm = call->comm_index};
+    uci_calls->sends[index] = *sent;
+}
+
+bool uci_mpi_call_sends(const uci_mpi_call_t *call, uci_calls_sent_t *sent_p)
+{
+    if (call->collective || !call->send.is_there || (call->send.peer == MPI_PROC_NULL)) {
+        return false;
+    }
+    *sent_p = (uci_calls_sent_t){.bytes = uci_mpi_bytes(call->send.count, call->send.type),
+                                 .place = call->place,
+                                 .peer  = uci_mpi_comms_peer(call->comm, call->send.peer),
+                                 .tag   = call->send.tag,
+                                 .comm  = call->comm_index};
+    return true;
+}
+
+static void uci_mpi_calls_add_given(const uci_mpi_call_t *call)
+{
+    uci_calls_sent_t sent;
+
+    if (uci_mpi_call_sends(call, &sent)) {
+        uci_mpi_calls_add_bytes(call->place, sent.bytes);
+        uci_mpi_calls_add_sent(&sent);
+    } else {
+        uci_mpi_calls_add_bytes(call->place, call->bytes);
+    }
 }
 
 /* ---------------------------------------------------------------- calls */
@@ -161,7 +182,7 @@ void uci_mpi_call_enter(uci_mpi_call_t *call)
         uci_mpi_pending_check(call);
     }
     if (call->manner != UCI_MPI_MAKES) {
-        uci_mpi_calls_add_sent(call);
+        uci_mpi_calls_add_given(call);
     }
     call->begun_ns   = uci_calls_now();
     uci_mpi_call_now = call;

@@ -112,6 +112,15 @@ void uci_mpi_calls_finalize(void);
 /** What who is in @a call waits for, by one of its halves; of a collective both are the same. Its place and communicator have been filled in. */
 uci_calls_wait_t uci_mpi_call_wait(const uci_mpi_call_t *call, const uci_mpi_half_t *half);
 
+/** @return whether a message goes out by @a call, and which. Its place and communicator have been filled in. */
+bool uci_mpi_call_sends(const uci_mpi_call_t *call, uci_calls_sent_t *sent_p);
+
+/** A message goes out, and is remembered. Thread safe, as the next one. */
+void uci_mpi_calls_add_sent(const uci_calls_sent_t *sent);
+
+/** So many are given at a place. */
+void uci_mpi_calls_add_bytes(int place, uint64_t bytes);
+
 /** A call begins, ends. Thread safe. */
 void uci_mpi_call_enter(uci_mpi_call_t *call);
 void uci_mpi_call_leave(uci_mpi_call_t *call, int ret);

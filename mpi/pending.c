@@ -19,11 +19,14 @@ typedef struct uci_mpi_pending {
     uci_calls_wait_t wait;
     uci_mpi_touched_t touched;
     uci_mpi_half_t send; /* its type is a duplicate of ours */
-    uint64_t bytes;      /* that are sent */
+    uint64_t bytes;      /* that are sent, as `send` says */
     uint64_t digest;     /* of what is sent, when it was begun */
     unsigned alike;      /* how many have the same handle, and were begun before it */
     bool has_digest, has_type, persists, active;
     bool is_settled; /* it, or another one of its handle, is complete */
+    /* of one that persists: what each start gives */
+    bool sends;
+    uci_calls_sent_t sent; /* a message, whose place is where the request was made; of a collective its bytes alone */
 } uci_mpi_pending_t;
 
 static uci_mpi_handles_t uci_mpi_pending = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -290,7 +293,11 @@ void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
         return;
     }
     pending->persists = (call->manner == UCI_MPI_MAKES);
-    pending->wait     = uci_mpi_call_wait(call, uci_mpi_pending_half(call));
+    pending->sends    = uci_mpi_call_sends(call, &pending->sent);
+    if (!pending->sends) {
+        pending->sent.bytes = call->bytes;
+    }
+    pending->wait = uci_mpi_call_wait(call, uci_mpi_pending_half(call));
     if (uci_calls->head.checks) {
         uci_mpi_pending_keep(pending, call);
     }
@@ -303,13 +310,22 @@ void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
     pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
-void uci_mpi_pending_start(MPI_Request request)
+static void uci_mpi_pending_count(const uci_mpi_pending_t *pending, const uci_mpi_call_t *call)
+{
+    uci_mpi_calls_add_bytes(call->place, pending->sent.bytes);
+    if (pending->sends) {
+        uci_mpi_calls_add_sent(&pending->sent);
+    }
+}
+
+void uci_mpi_pending_start(MPI_Request request, const uci_mpi_call_t *call)
 {
     uci_mpi_pending_t *pending;
 
     pthread_mutex_lock(&uci_mpi_pending.lock);
     pending = uci_mpi_pending_of(request);
-    if ((pending != NULL) && !pending->active) {
+    if ((pending != NULL) && pending->persists && !pending->active) {
+        uci_mpi_pending_count(pending, call);
         uci_mpi_compare_with_active((uci_mpi_toucher_t){pending->wait.place, pending->wait.collective != 0},
                                     &pending->touched);
         uci_mpi_pending_activate(pending);

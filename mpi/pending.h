@@ -17,9 +17,11 @@
 /** An operation begins: what does it touch, and do others that are under way? Only with checks. */
 void uci_mpi_pending_check(uci_mpi_call_t *call);
 
-/** It has a request from now on, with what it touches; one that MPI_Start starts is pending when that is called. */
+/** It has a request from now on, with what it touches. */
 void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request);
-void uci_mpi_pending_start(MPI_Request request);
+
+/** One that was made to be started again and again is, by @a call (MPI_Start or MPI_Startall): it is pending, and what it sends is counted there. */
+void uci_mpi_pending_start(MPI_Request request, const uci_mpi_call_t *call);
 
 /** What is known of a request, for who waits for it. @return whether anything is, and it is pending. */
 bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait);

@@ -91,6 +91,9 @@ program by_fortran
       call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
       out = done
     end do
+    call MPI_Start(requests(2), ierror)
+    call MPI_Start(requests(1), ierror)
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
     call MPI_Request_free(requests(1), ierror)
     call MPI_Request_free(requests(2), ierror)
   end select

@@ -467,6 +467,20 @@ static void truncated_from_one(void)
     }
 }
 
+/* By requests that are started */
+static void truncated_persistent(void)
+{
+    if (rank == 1) {
+        MPI_Send_init(out, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, &requests[0]);
+    } else {
+        MPI_Recv_init(in, 500, MPI_DOUBLE, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &requests[0]);
+        MPI_Recv(in, 500, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Start(&requests[0]);
+    wait_for(1);
+    MPI_Request_free(&requests[0]);
+}
+
 static void no_such_rank(void)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -632,6 +646,59 @@ static void counted(void)
         usleep(300000);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Each kind of send by requests that are started again and again, in a circle; and to nobody */
+static void started(void)
+{
+    static char room[STEPS * 4096];
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    MPI_Request sends[5], receives[4];
+    int i, step;
+
+    MPI_Buffer_attach(room, sizeof(room));
+    MPI_Send_init(out, 125, MPI_DOUBLE, next, 0, MPI_COMM_WORLD, &sends[0]);
+    MPI_Ssend_init(out, 125, MPI_DOUBLE, next, 1, MPI_COMM_WORLD, &sends[1]);
+    MPI_Bsend_init(out, 125, MPI_DOUBLE, next, 2, MPI_COMM_WORLD, &sends[2]);
+    MPI_Rsend_init(out, 125, MPI_DOUBLE, next, 3, MPI_COMM_WORLD, &sends[3]);
+    MPI_Send_init(out, 125, MPI_DOUBLE, MPI_PROC_NULL, 4, MPI_COMM_WORLD, &sends[4]);
+    for (i = 0; i < 4; ++i) {
+        MPI_Recv_init(in + (125 * i), 125, MPI_DOUBLE, before, i, MPI_COMM_WORLD, &receives[i]);
+    }
+    for (step = 0; step < STEPS; ++step) {
+        MPI_Startall(4, receives);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Startall(2, sends);
+        for (i = 2; i < 5; ++i) {
+            MPI_Start(&sends[i]);
+        }
+        MPI_Waitall(5, sends, MPI_STATUSES_IGNORE);
+        MPI_Waitall(4, receives, MPI_STATUSES_IGNORE);
+    }
+    for (i = 0; i < 4; ++i) {
+        MPI_Request_free(&sends[i]);
+        MPI_Request_free(&receives[i]);
+    }
+    MPI_Request_free(&sends[4]);
+    MPI_Send(out, 125, MPI_DOUBLE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+    MPI_Buffer_detach(&(char *){NULL}, &i);
+}
+
+/* Collectives likewise, where there are such */
+static void started_collectives(void)
+{
+#if MPI_VERSION >= 4
+    int i;
+
+    MPI_Allreduce_init(out, in, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    for (i = 0; i < STEPS; ++i) {
+        MPI_Startall(2, requests);
+        wait_for(2);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+#endif
 }
 
 /* Collectives whose data lie where they are to be */
@@ -812,6 +879,7 @@ static const struct {
              {"truncated", truncated, 1},
              {"truncated_returns", truncated_returns, 1},
              {"truncated_from_one", truncated_from_one, 1},
+             {"truncated_persistent", truncated_persistent, 1},
              {"no_such_rank", no_such_rank, 1},
              {"no_communicator", no_communicator, 1},
              {"no_communicator_returns", no_communicator_returns, 1},
@@ -830,6 +898,8 @@ static const struct {
              {"kept", kept, 0},
              {"freed", freed, 0},
              {"counted", counted, 0},
+             {"started", started, 0},
+             {"started_collectives", started_collectives, 0},
              {"in_place", in_place, 0}};
 
 int main(int argc, char **argv)

@@ -53,6 +53,7 @@ WRONG = {
                   r"rank 1 has sent 4.688 KiB with tag 1 by MPI_Send at truncated"],
     "truncated_returns": [r"a message was longer than its receive, MPI_Recv at truncated_returns .*rank 1 has sent 4.688 KiB"],
     "truncated_from_one": [r"a message was longer than its receive, MPI_Recv at truncated_from_one .*; rank 0 from rank 1, tag 1: rank 1 has sent 4.688 KiB"],
+    "truncated_persistent": [r"a message was longer than its receive, MPI_Recv at truncated_persistent .*: rank 1 has sent 4.688 KiB with tag 1 by MPI_Send_init at truncated_persistent"],
     "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
     "no_communicator": [r"MPI_Barrier at no_communicator .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
     "no_communicator_returns": [r"MPI_Alltoallv at no_communicator_returns .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
@@ -235,9 +236,9 @@ def expect(what, got, wanted):
         raise Failure(f"{what}: {got} instead of {wanted}")
 
 
-def profile_of(runner, programs, name):
-    """(profile, its rows by call, folder) of three ranks."""
-    found, _, folder = runner.run(programs, "cases", [name], 3, "--profile")
+def profile_of(runner, programs, name, program="cases", ranks=3):
+    """(profile, its rows by call, folder) of so many ranks."""
+    found, _, folder = runner.run(programs, program, [name], ranks, "--profile")
     expect("exit status", found["exit_code"], 0)
     model = json.loads(subprocess.run([runner.report, "--json", folder / "job"], check=True, stdout=subprocess.PIPE).stdout)
     profile = model["calls"]["profile"]
@@ -259,6 +260,32 @@ def sums_of(profile):
         count, number = sums.get(row["call"], (0, 0))
         sums[row["call"]] = count + row["count"], number + row["bytes"]
     return sums
+
+
+def check_started(runner, programs):
+    """Persistent requests: each start is a send, of three ranks to their next one; what goes to MPI_PROC_NULL is none."""
+    profile, _, folder = profile_of(runner, programs, "started")
+    sums = sums_of(profile)
+    for call, count, number in (("MPI_Start", 90, 60 * 1000), ("MPI_Startall", 60, 60 * 1000), ("MPI_Send_init", 6, 0), ("MPI_Recv_init", 12, 0), ("MPI_Send", 3, 0)):
+        expect(f"calls and bytes of {call}", sums.get(call), (count, number))
+    expect("pairs", sorted((pair["sender"], pair["receiver"], pair["messages"], pair["bytes"]) for pair in profile["pairs"]),
+           [(rank, (rank + 1) % 3, 40, 40 * 1000) for rank in range(3)])
+    shutil.rmtree(folder)
+    if programs.mpi == "mpich":  # Open MPI has persistent collectives since its version 5
+        profile, _, folder = profile_of(runner, programs, "started_collectives")
+        sums = sums_of(profile)
+        for call, count, number in (("MPI_Startall", 30, 30 * 80), ("MPI_Allreduce_init", 3, 0)):
+            expect(f"calls and bytes of {call}", sums.get(call), (count, number))
+        shutil.rmtree(folder)
+
+
+def check_started_in_fortran(runner, programs, binding):
+    """The same of two ranks, by MPI_Startall ten times, and by MPI_Start."""
+    profile, _, folder = profile_of(runner, programs, "right", binding, 2)
+    sums = sums_of(profile)
+    for call, count, number in (("MPI_Start", 4, 2 * 4800), ("MPI_Startall", 20, 20 * 4800)):
+        expect(f"calls and bytes of {call}", sums.get(call), (count, number))
+    shutil.rmtree(folder)
 
 
 def check_in_place(runner, programs):
@@ -311,8 +338,10 @@ def tests_of(runner, programs):
     yield "lost", lambda: check_lost(runner, programs)
     yield "profile", lambda: check_profile(runner, programs)
     yield "profile of groups", lambda: check_groups(runner, programs)
+    yield "profile of starts", lambda: check_started(runner, programs)
     yield "profile in place", lambda: check_in_place(runner, programs)
     for binding in BINDINGS if programs.fortran else ():
+        yield f"{binding}: profile of starts", lambda binding=binding: check_started_in_fortran(runner, programs, binding)
         yield f"{binding}: unbuffered: hang", lambda binding=binding: check_hang(runner, programs, binding, ["head_to_head"], 2, UNBUFFERED, "--debug=unbuffered")
         for name, patterns in IN_FORTRAN.items():
             yield f"{binding}: {name}", lambda binding=binding, name=name, patterns=patterns: check_misuse(runner, programs, binding, [name], 2, patterns)
