@@ -7,6 +7,7 @@
 #include "digest/digest.h"
 #include "gpu.h"
 #include "handles.h"
+#include "threads.h"
 #include "util/list.h"
 
 #define UCI_MPI_FINDINGS_MAX     200u /* lines of a process */
@@ -185,11 +186,14 @@ void uci_mpi_pending_check(uci_mpi_call_t *call)
     const uci_mpi_toucher_t by = {call->place, call->collective};
     const uci_mpi_half_t *half = uci_mpi_pending_half(call);
 
-    if (!call->collective) {
-        call->touched = uci_mpi_touched_by(call);
-    }
     if (half->is_there) {
         call->peer = uci_mpi_comms_peer(call->comm, half->peer);
+    }
+    if (call->manner == UCI_MPI_PROBES) { /* it touches nothing, and again and again */
+        return;
+    }
+    if (!call->collective) {
+        call->touched = uci_mpi_touched_by(call);
     }
     if (call->manner != UCI_MPI_MAKES) {
         uci_mpi_compare_regions(by, &call->touched.read, false, by, &call->touched.written, true);
@@ -333,16 +337,21 @@ void uci_mpi_pending_start(MPI_Request request, const uci_mpi_call_t *call)
     pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
-bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait)
+bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait_p)
 {
+    static const uci_calls_wait_t unknown = {
+            .peer = UCI_CALLS_NONE, .tag = UCI_CALLS_NONE, .comm = UCI_CALLS_NONE, .place = UCI_CALLS_NONE};
     const uci_mpi_pending_t *pending;
     bool is_active;
 
+    if (request == MPI_REQUEST_NULL) {
+        return false;
+    }
     pthread_mutex_lock(&uci_mpi_pending.lock);
     pending   = uci_mpi_pending_of(request);
-    is_active = (pending != NULL) && pending->active;
+    is_active = (pending == NULL) || pending->active;
     if (is_active) {
-        *wait = pending->wait;
+        *wait_p = (pending != NULL) ? pending->wait : unknown;
     }
     pthread_mutex_unlock(&uci_mpi_pending.lock);
     return is_active;

@@ -23,8 +23,8 @@ void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request);
 /** One that was made to be started again and again is, by @a call (MPI_Start or MPI_Startall): it is pending, and what it sends is counted there. */
 void uci_mpi_pending_start(MPI_Request request, const uci_mpi_call_t *call);
 
-/** What is known of a request, for who waits for it. @return whether anything is, and it is pending. */
-bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait);
+/** What is known of a request, for who waits for it. @return whether it is, or may be, pending. */
+bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait_p);
 
 /** It is complete; a persistent one, which may be started again, only if @a persistent. */
 void uci_mpi_pending_end(MPI_Request request, bool persistent);

@@ -5,6 +5,7 @@
  * A program that breaks one rule of MPI's, by name, or none: run_calls.py knows what has to be told of each. Those that hang wait for being ended.
  */
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -541,6 +542,146 @@ static void polls(void)
     }
 }
 
+/* The first two requests in turn, from one place */
+static void test_each(int count, int between_us)
+{
+    int done[2] = {0, 0}, i;
+
+    for (i = 0; !done[0] && !done[1]; i = (i + 1) % count) {
+        MPI_Test(&requests[i], &done[i], MPI_STATUS_IGNORE);
+        if (between_us > 0) {
+            usleep(between_us);
+        }
+    }
+}
+
+static void sleep_on(void)
+{
+    while (1) {
+        sleep(1);
+    }
+}
+
+static void receive_from_both(void)
+{
+    MPI_Irecv(in, 10, MPI_DOUBLE, 1, 7, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(in + 10, 10, MPI_DOUBLE, 2, 8, MPI_COMM_WORLD, &requests[1]);
+}
+
+static void receive_from_first(void)
+{
+    MPI_Recv(in, 10, MPI_DOUBLE, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 has something to do as soon as rank 2 has computed, and rank 1 waits for that: no deadlock */
+static void polls_in_turn(void)
+{
+    if (rank == 0) {
+        receive_from_both();
+        test_each(2, 0);
+    } else if (rank == 1) {
+        receive_from_first();
+    } else {
+        sleep_on();
+    }
+}
+
+/* The same by MPI_Iprobe, beside a request */
+static void polls_and_probes(void)
+{
+    int done = 0, is_there = 0;
+
+    if (rank == 1) {
+        receive_from_first();
+    } else if (rank == 2) {
+        sleep_on();
+    }
+    receive_from_both();
+    while (!done && !is_there) {
+        MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
+        MPI_Iprobe(2, 9, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Rank 0 computes, and lets MPI get on meanwhile; then it will send */
+static void computes_and_tests(void)
+{
+    if (rank == 0) {
+        receive_from_both();
+        test_each(1, 1000);
+    } else {
+        receive_from_first();
+    }
+}
+
+/* Nobody will ever send: from two places, in turn */
+static void polls_in_vain(void)
+{
+    int done[2] = {0, 0};
+
+    if (rank != 0) {
+        receive_from_first();
+    }
+    receive_from_both();
+    while (!done[0] && !done[1]) {
+        MPI_Test(&requests[0], &done[0], MPI_STATUS_IGNORE);
+        MPI_Test(&requests[1], &done[1], MPI_STATUS_IGNORE);
+    }
+}
+
+static void probes_in_vain(void)
+{
+    int is_there = 0;
+
+    while (!is_there) {
+        MPI_Iprobe(other, 9, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Of what rank 0 waits for, that of rank 1 is there: who waits for rank 0 then is in no deadlock, since rank 2 computes */
+static void waits_for_one_of_both(void)
+{
+    if (rank == 0) {
+        receive_from_both();
+        wait_for(2);
+    } else if (rank == 1) {
+        MPI_Send(out, 10, MPI_DOUBLE, 0, 7, MPI_COMM_WORLD);
+        receive_from_first();
+    } else {
+        sleep_on();
+    }
+}
+
+static void *receive_in_thread(void *arg)
+{
+    MPI_Recv(in, 10, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return arg;
+}
+
+/* Another thread of rank 0 will send what rank 1 waits for */
+static void another_thread(void)
+{
+    pthread_t thread;
+
+    if (rank == 1) {
+        receive_in_thread(NULL);
+    }
+    MPI_Barrier(MPI_COMM_SELF);
+    pthread_create(&thread, NULL, receive_in_thread, NULL);
+    sleep_on();
+}
+
+/* The one that called MPI before is gone */
+static void a_thread_has_ended(void)
+{
+    pthread_t thread;
+
+    MPI_Isend(out, 10, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, &requests[0]);
+    pthread_create(&thread, NULL, receive_in_thread, NULL);
+    pthread_join(thread, NULL);
+    MPI_Recv(in, 10, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
 /* Nothing was there, and each computes, before it sends */
 static void tests_once(void)
 {
@@ -888,6 +1029,14 @@ static const struct {
              {"both_wait", both_wait, 1},
              {"other_tag", other_tag, 1},
              {"polls", polls, 1},
+             {"polls_in_turn", polls_in_turn, 0},
+             {"polls_and_probes", polls_and_probes, 0},
+             {"computes_and_tests", computes_and_tests, 0},
+             {"polls_in_vain", polls_in_vain, 0},
+             {"probes_in_vain", probes_in_vain, 1},
+             {"waits_for_one_of_both", waits_for_one_of_both, 0},
+             {"another_thread", another_thread, 1},
+             {"a_thread_has_ended", a_thread_has_ended, 1},
              {"tests_once", tests_once, 1},
              {"probes", probes, 1},
              {"computes", computes, 0},

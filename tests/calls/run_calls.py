@@ -73,6 +73,15 @@ HANGS = {
     "both_wait": [r"rank 1: MPI_Waitall at wait_for .*, from rank 0, tag 7; from rank 0, tag 8", r"a deadlock: rank 0 waits for rank 1"],
     "other_tag": [r"rank 0: MPI_Ssend at other_tag .*, to rank 1, tag 3", r"rank 1: MPI_Recv at other_tag .*, from rank 0, tag 4", r"a deadlock: rank 0 waits for rank 1"],
     "polls": [r"rank 0: MPI_Test at polls .*, from rank 1, tag 7, again and again, for \d+ s", r"a deadlock"],
+    "polls_in_turn": [r"rank 0: MPI_Test at test_each .*, from rank 1, tag 7; from rank 2, tag 8, again and again, for \d+ s", r"rank 1: MPI_Recv", r"rank 2: outside of MPI"],
+    "polls_and_probes": [r"rank 0: MPI_\w+ at polls_and_probes .*, from rank 1, tag 7; from rank 2, tag 9, again and again", r"rank 1: MPI_Recv", r"rank 2: outside of MPI"],
+    "computes_and_tests": [r"rank 0: MPI_Test at test_each .*, from rank 1, tag 7, again and again", r"ranks 1-2: MPI_Recv"],
+    "polls_in_vain": [r"rank 0: MPI_Test at polls_in_vain .*, from rank 1, tag 7; from rank 2, tag 8, again and again", r"ranks 1-2: MPI_Recv",
+                      r"a deadlock, if rank 0 only tests: rank 0 waits for rank 1 \(or rank 2\), which waits for rank 0"],
+    "probes_in_vain": [r"rank 0: MPI_Iprobe at probes_in_vain .*, from rank 1, tag 9, again and again", r"a deadlock, if ranks 0-1 only test: rank 0 waits for rank 1, which waits for rank 0"],
+    "waits_for_one_of_both": [r"rank 0: MPI_Waitall at wait_for .*, from rank 1, tag 7; from rank 2, tag 8", r"rank 1: MPI_Recv", r"rank 2: outside of MPI"],
+    "another_thread": [r"rank 0: MPI_Recv at receive_in_thread .*, from rank 1, tag 7", r"rank 1: MPI_Recv at receive_in_thread .*, from rank 0, tag 7"],
+    "a_thread_has_ended": [r"rank 0: MPI_Recv at a_thread_has_ended .*, from rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"],
     "tests_once": [r"rank 2: MPI_Finalize at main", r"ranks 0-1: outside of MPI", r"ranks 0-1 have not come to MPI_Finalize on MPI_COMM_WORLD"],
     "probes": [r"rank 1: MPI_Probe at probes .*, from rank 0, tag 9", r"a deadlock"],
     "computes": [r"ranks 0-1: MPI_Barrier at computes .*, on MPI_COMM_WORLD", r"rank 2: outside of MPI", r"rank 2 has not come to MPI_Barrier on MPI_COMM_WORLD"],
@@ -94,6 +103,7 @@ IN_FORTRAN = {
 UNBUFFERED = [r"rank 0: MPI_Send at \w+ \((cases.c|by_fortran).*, to rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"]
 HANGS_IN_FORTRAN = {
     "both_receive": [r"rank 0: MPI_Recv at exchange\S* \(by_fortran.F90:\d+\).*, from rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"],
+    "polls": [r"rank 0: MPI_\w+ at \w+ \(by_fortran.*, from rank 1, tag 7; from rank 1, tag 8, again and again", r"a deadlock, if ranks 0-1 only test: rank 0 waits for rank 1"],
     "barrier": [r"rank 0: MPI_Barrier at \w+ \(by_fortran.*, on MPI_COMM_WORLD", r"rank 1 has not come to MPI_Barrier on MPI_COMM_WORLD", r"a deadlock"],
 }
 
