@@ -4,105 +4,20 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "attach.h"
 #include "comms.h"
 #include "kept.h"
 #include "pending.h"
 #include "places.h"
+#include "threads.h"
 #include "uci_calls.h"
 #include "util/log.h"
 #include "util/process.h"
 
-/* This thread's entry in the file; NULL: not taken yet, or there was none left */
-static __thread uci_calls_thread_t *uci_mpi_thread;
-static __thread bool uci_mpi_thread_is_known;
 bool uci_mpi_is_unbuffered;
 
 static __thread const uci_mpi_call_t *uci_mpi_call_now; /* what this thread is in */
-
-static uci_calls_thread_t *uci_mpi_thread_get(void)
-{
-    int index;
-
-    if (uci_unlikely(!uci_mpi_thread_is_known)) {
-        uci_mpi_thread_is_known = true;
-        index                   = uci_calls_take(&uci_calls->head.threads, UCI_CALLS_THREADS);
-        if (index != UCI_CALLS_NONE) {
-            uci_mpi_thread      = &uci_calls->threads[index];
-            uci_mpi_thread->tid = (uint32_t)syscall(SYS_gettid);
-        }
-    }
-    return uci_mpi_thread;
-}
-
-/* ------------------------------------------------- what a thread is in */
-
-/* Whoever reads while it changes may see parts of both; what is told is what has not changed for long */
-static void uci_mpi_thread_outside(uci_calls_thread_t *thread)
-{
-    __atomic_store_n(&thread->state, UCI_CALLS_OUTSIDE, __ATOMIC_RELEASE);
-}
-
-static void uci_mpi_thread_inside(uci_calls_thread_t *thread, uci_calls_state_t state, int place, uint64_t since_ns)
-{
-    thread->place    = place;
-    thread->since_ns = since_ns;
-    ++thread->calls;
-    __atomic_store_n(&thread->state, (uint32_t)state, __ATOMIC_RELEASE);
-}
-
-static void uci_mpi_thread_waits_for(uci_calls_thread_t *thread, const uci_calls_wait_t *wait)
-{
-    if (thread->count < UCI_CALLS_WAITS) {
-        thread->waits[thread->count] = *wait;
-    }
-    ++thread->count;
-}
-
-uci_calls_wait_t uci_mpi_call_wait(const uci_mpi_call_t *call, const uci_mpi_half_t *half)
-{
-    uci_calls_wait_t wait = {
-            .peer = UCI_CALLS_NONE, .tag = UCI_CALLS_NONE, .comm = call->comm_index, .place = call->place};
-
-    if (call->collective) {
-        wait.collective = (uint32_t)call->number;
-        return wait;
-    }
-    wait.peer     = uci_mpi_comms_peer(call->comm, half->peer);
-    wait.tag      = (half->tag == MPI_ANY_TAG) ? UCI_CALLS_NONE : half->tag;
-    wait.receives = (half == &call->recv);
-    return wait;
-}
-
-static void uci_mpi_thread_waits_for_half(uci_calls_thread_t *thread, const uci_mpi_call_t *call,
-                                          const uci_mpi_half_t *half)
-{
-    uci_calls_wait_t wait;
-
-    if (call->collective || (half->is_there && (half->peer != MPI_PROC_NULL))) {
-        wait = uci_mpi_call_wait(call, half);
-        uci_mpi_thread_waits_for(thread, &wait);
-    }
-}
-
-static void uci_mpi_thread_enter(const uci_mpi_call_t *call)
-{
-    uci_calls_thread_t *thread = uci_mpi_thread_get();
-
-    if (thread == NULL) {
-        return;
-    }
-    uci_mpi_thread_outside(thread);
-    thread->count = 0;
-    uci_mpi_thread_waits_for_half(thread, call, &call->send);
-    if (!call->collective) {
-        uci_mpi_thread_waits_for_half(thread, call, &call->recv);
-    }
-    uci_mpi_thread_inside(thread, UCI_CALLS_ALL, call->place, call->begun_ns);
-}
 
 /* ------------------------------------------------------ time and bytes */
 
@@ -123,34 +38,58 @@ static void uci_mpi_calls_add(const uci_mpi_call_t *call, uint64_t now_ns)
     }
 }
 
-static void uci_mpi_calls_add_sent(const uci_mpi_call_t *call)
+void uci_mpi_calls_add_bytes(int place, uint64_t bytes)
 {
-    uint64_t bytes = call->collective      ? call->bytes
-                     : call->send.is_there ? uci_mpi_bytes(call->send.count, call->send.type)
-                                           : 0;
-    int peer       = UCI_CALLS_FOREIGN;
+    if (place != UCI_CALLS_NONE) {
+        __atomic_fetch_add(&uci_calls->places[place].bytes, bytes, __ATOMIC_RELAXED);
+    }
+}
+
+void uci_mpi_calls_add_sent(const uci_calls_sent_t *sent)
+{
+    const int peer = sent->peer;
     uint64_t index;
 
-    if (call->place != UCI_CALLS_NONE) {
-        __atomic_fetch_add(&uci_calls->places[call->place].bytes, bytes, __ATOMIC_RELAXED);
-    }
-    if (call->collective || !call->send.is_there || (call->send.peer == MPI_PROC_NULL)) {
-        return;
-    }
-    peer = uci_mpi_comms_peer(call->comm, call->send.peer);
     if ((peer >= 0) && ((uint32_t)peer < uci_calls->head.peers)) {
         __atomic_fetch_add(&uci_calls->peers[peer].messages, 1, __ATOMIC_RELAXED);
-        __atomic_fetch_add(&uci_calls->peers[peer].bytes, bytes, __ATOMIC_RELAXED);
+        __atomic_fetch_add(&uci_calls->peers[peer].bytes, sent->bytes, __ATOMIC_RELAXED);
     }
     index                   = __atomic_fetch_add(&uci_calls->head.sends, 1, __ATOMIC_RELAXED) % UCI_CALLS_SENDS;
-    uci_calls->sends[index] = (uci_calls_sent_t){
-            .bytes = bytes, .place = call->place, .peer = peer, .tag = call->send.tag, .comm = call->comm_index};
+    uci_calls->sends[index] = *sent;
+}
+
+bool uci_mpi_call_sends(const uci_mpi_call_t *call, uci_calls_sent_t *sent_p)
+{
+    if (call->collective || !call->send.is_there || (call->send.peer == MPI_PROC_NULL)) {
+        return false;
+    }
+    *sent_p = (uci_calls_sent_t){.bytes = uci_mpi_bytes(call->send.count, call->send.type),
+                                 .place = call->place,
+                                 .peer  = uci_mpi_comms_peer(call->comm, call->send.peer),
+                                 .tag   = call->send.tag,
+                                 .comm  = call->comm_index};
+    return true;
+}
+
+static void uci_mpi_calls_add_given(const uci_mpi_call_t *call)
+{
+    uci_calls_sent_t sent;
+
+    if (uci_mpi_call_sends(call, &sent)) {
+        uci_mpi_calls_add_bytes(call->place, sent.bytes);
+        uci_mpi_calls_add_sent(&sent);
+    } else {
+        uci_mpi_calls_add_bytes(call->place, call->bytes);
+    }
 }
 
 /* ---------------------------------------------------------------- calls */
 
 void uci_mpi_call_enter(uci_mpi_call_t *call)
 {
+    if (call->manner == UCI_MPI_PROBES) {
+        call->entered_ns = uci_calls_now();
+    }
     call->comm_index = uci_mpi_comms_find(call->comm);
     call->place      = uci_mpi_places_find(call->name);
     call->number     = 0;
@@ -161,7 +100,7 @@ void uci_mpi_call_enter(uci_mpi_call_t *call)
         uci_mpi_pending_check(call);
     }
     if (call->manner != UCI_MPI_MAKES) {
-        uci_mpi_calls_add_sent(call);
+        uci_mpi_calls_add_given(call);
     }
     call->begun_ns   = uci_calls_now();
     uci_mpi_call_now = call;
@@ -170,14 +109,14 @@ void uci_mpi_call_enter(uci_mpi_call_t *call)
 
 void uci_mpi_call_leave(uci_mpi_call_t *call, int ret)
 {
-    uci_mpi_calls_add(call, uci_calls_now());
+    const uint64_t now_ns = uci_calls_now();
+
+    uci_mpi_calls_add(call, now_ns);
     uci_mpi_call_now = NULL;
-    if (uci_mpi_thread != NULL) {
-        uci_mpi_thread_outside(uci_mpi_thread);
-    }
+    uci_mpi_thread_leave(now_ns, (call->manner != UCI_MPI_PROBES) || call->found);
     if (ret != MPI_SUCCESS) {
         uci_mpi_pending_error(call, ret);
-    } else if (call->manner != UCI_MPI_BLOCKS) {
+    } else if ((call->manner == UCI_MPI_STARTS) || (call->manner == UCI_MPI_MAKES)) {
         uci_mpi_pending_add(call, *call->request);
     }
     uci_mpi_touched_release(&call->touched);
@@ -204,45 +143,22 @@ static void uci_mpi_waiting_keep(uci_mpi_waiting_t *waiting, const MPI_Request *
     }
 }
 
-/* The same test again, and the last one has found nothing: what is in the file stays, so that whoever reads it never finds this thread outside */
-static bool uci_mpi_waiting_is_again(const uci_calls_thread_t *thread, const uci_mpi_call_t *call, bool polls)
-{
-    return polls && (thread->state == UCI_CALLS_POLLS) && (thread->place == call->place);
-}
-
 void uci_mpi_waiting_enter(uci_mpi_waiting_t *waiting, const char *name, bool any, bool polls, int count,
                            const MPI_Request *requests, const MPI_Fint *fortran)
 {
-    uci_calls_thread_t *thread = uci_mpi_thread_get();
-    uci_mpi_call_t *call       = &waiting->call;
-    uci_calls_wait_t wait;
-    int i;
+    uci_mpi_call_t *call = &waiting->call;
 
-    *call          = (uci_mpi_call_t){.name = name, .comm = MPI_COMM_NULL, .comm_index = UCI_CALLS_NONE};
+    *call          = (uci_mpi_call_t){.name       = name,
+                                      .comm       = MPI_COMM_NULL,
+                                      .comm_index = UCI_CALLS_NONE,
+                                      .entered_ns = polls ? uci_calls_now() : 0};
     call->place    = uci_mpi_places_find(name);
+    waiting->polls = polls;
     waiting->count = uci_max(count, 0);
     uci_mpi_waiting_keep(waiting, requests, fortran);
     call->begun_ns   = uci_calls_now();
     uci_mpi_call_now = call;
-    if (thread == NULL) {
-        return;
-    }
-    thread->tested_ns = call->begun_ns;
-    if (uci_mpi_waiting_is_again(thread, call, polls)) {
-        return;
-    }
-    uci_mpi_thread_outside(thread);
-    thread->count = 0;
-    for (i = 0; i < waiting->count; ++i) {
-        if ((waiting->requests[i] != MPI_REQUEST_NULL) && uci_mpi_pending_find(waiting->requests[i], &wait)) {
-            uci_mpi_thread_waits_for(thread, &wait);
-        }
-    }
-    uci_mpi_thread_inside(thread,
-                          polls ? UCI_CALLS_POLLS
-                          : any ? UCI_CALLS_ANY
-                                : UCI_CALLS_ALL,
-                          call->place, call->begun_ns);
+    waiting->is_news = uci_mpi_thread_waits(waiting, any);
 }
 
 static bool uci_mpi_waiting_is_over(const uci_mpi_waiting_t *waiting, int index)
@@ -270,18 +186,16 @@ static void uci_mpi_waiting_end(const uci_mpi_waiting_t *waiting, int done, cons
 
 void uci_mpi_waiting_leave(uci_mpi_waiting_t *waiting, int ret, int done, const int *indices, int base)
 {
-    uci_calls_thread_t *thread = uci_mpi_thread;
+    const uint64_t now_ns = uci_calls_now();
 
-    uci_mpi_calls_add(&waiting->call, uci_calls_now());
+    uci_mpi_calls_add(&waiting->call, now_ns);
     uci_mpi_call_now = NULL;
     if (ret != MPI_SUCCESS) {
         uci_mpi_pending_error(&waiting->call, ret);
         done = 0;
     }
     uci_mpi_waiting_end(waiting, done, indices, base);
-    if ((thread != NULL) && ((thread->state != UCI_CALLS_POLLS) || (done > 0))) {
-        uci_mpi_thread_outside(thread);
-    }
+    uci_mpi_thread_leave(now_ns, !waiting->polls || ((done > 0) && waiting->is_news));
     if (waiting->requests != waiting->few) {
         free(waiting->requests);
     }
@@ -340,6 +254,7 @@ void uci_mpi_calls_init(void)
         return;
     }
     uci_mpi_comms_init();
+    uci_mpi_threads_init();
     if (!uci_calls_open(path, rank, size, ops->checks)) {
         return;
     }

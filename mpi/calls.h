@@ -5,7 +5,7 @@
  * watched at all:
  *
  *     MPI_Recv(...)
- *         uci_mpi_call_enter()      the thread's entry in the file: it waits for this (calls_file.h)
+ *         uci_mpi_call_enter()      the thread's entry in the file: it waits for this (threads.h)
  *         PMPI_Recv()
  *         uci_mpi_call_leave()      time and bytes of this place; a request that was begun is pending (pending.h)
  */
@@ -44,6 +44,7 @@ UCI_INLINE uint64_t uci_mpi_bytes(uint64_t count, MPI_Datatype type)
 
 typedef enum {
     UCI_MPI_BLOCKS,
+    UCI_MPI_PROBES, /**< looks for a message, and does not wait */
     UCI_MPI_STARTS, /**< an operation that ends with a request */
     UCI_MPI_MAKES,  /**< a request that MPI_Start starts */
 } uci_mpi_manner_t;
@@ -59,9 +60,12 @@ typedef struct uci_mpi_call {
     uint64_t bytes;            /**< of a collective: what this rank gives */
     uci_mpi_touched_t touched; /**< of a collective, if calls are checked; of others it is filled in on the way */
     MPI_Request *request;      /**< of one that does not block */
+    bool found;                /**< of UCI_MPI_PROBES, at its end: there is one */
     /* filled in on the way */
     int place, comm_index;
-    uint64_t number; /**< of a collective on its communicator */
+    int peer;            /**< if calls are checked: rank of MPI_COMM_WORLD, of what is received, or else sent */
+    uint64_t number;     /**< of a collective on its communicator */
+    uint64_t entered_ns; /**< if it does not wait: before its place was looked for, which takes longer than a test */
     uint64_t begun_ns;
 } uci_mpi_call_t;
 
@@ -108,8 +112,14 @@ void uci_mpi_calls_init(void);
 /** MPI_Finalize will be: requests that are pending are told of. */
 void uci_mpi_calls_finalize(void);
 
-/** What who is in @a call waits for, by one of its halves; of a collective both are the same. Its place and communicator have been filled in. */
-uci_calls_wait_t uci_mpi_call_wait(const uci_mpi_call_t *call, const uci_mpi_half_t *half);
+/** @return whether a message goes out by @a call, and which. Its place and communicator have been filled in. */
+bool uci_mpi_call_sends(const uci_mpi_call_t *call, uci_calls_sent_t *sent_p);
+
+/** A message goes out, and is remembered. Thread safe, as the next one. */
+void uci_mpi_calls_add_sent(const uci_calls_sent_t *sent);
+
+/** So many are given at a place. */
+void uci_mpi_calls_add_bytes(int place, uint64_t bytes);
 
 /** A call begins, ends. Thread safe. */
 void uci_mpi_call_enter(uci_mpi_call_t *call);
@@ -119,6 +129,8 @@ void uci_mpi_call_leave(uci_mpi_call_t *call, int ret);
 typedef struct uci_mpi_waiting {
     uci_mpi_call_t call;
     int count;
+    bool polls;
+    bool is_news;           /**< that any of them is complete */
     const MPI_Request *now; /**< the program's own; NULL: those of Fortran */
     const MPI_Fint *now_fortran;
     MPI_Request *requests; /**< as they were: `few`, or memory */

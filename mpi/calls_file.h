@@ -16,20 +16,20 @@
 #include "util/json_writer.h"
 #include "util/types.h"
 
-#define UCI_CALLS_LAYOUT   3u
+#define UCI_CALLS_LAYOUT   4u
 #define UCI_CALLS_THREADS  64u
 #define UCI_CALLS_COMMS    256u
 #define UCI_CALLS_PLACES   2048u
 #define UCI_CALLS_SENDS    1024u /**< the last ones */
 #define UCI_CALLS_PEERS    65536u
-#define UCI_CALLS_WAITS    14u
+#define UCI_CALLS_WAITS    62u
 #define UCI_CALLS_TEXT     (1u << 21) /**< bytes: places of 0.5 KiB or more */
 #define UCI_CALLS_RESERVED (1u << 18) /**< of these, for what is wrong alone */
 
 #define UCI_CALLS_NONE    (-1) /**< no place, no communicator; of a peer: any */
 #define UCI_CALLS_FOREIGN (-2) /**< a peer that is not of MPI_COMM_WORLD */
 
-/** A thread waits for this. */
+/** A thread waits for this. Of what is not known, such as a request of a file's, all that may be is UCI_CALLS_NONE. */
 typedef struct uci_calls_wait {
     int32_t peer; /**< rank of MPI_COMM_WORLD */
     int32_t tag;  /**< or UCI_CALLS_NONE */
@@ -44,17 +44,17 @@ typedef enum {
     UCI_CALLS_OUTSIDE,
     UCI_CALLS_ALL,   /**< in a call that returns when all it waits for is there */
     UCI_CALLS_ANY,   /**< when anything is */
-    UCI_CALLS_POLLS, /**< outside, but its last call was a test of these, and nothing was there */
+    UCI_CALLS_POLLS, /**< outside, but its last calls were tests of these, in turn perhaps, and nothing was there */
 } uci_calls_state_t;
 
 typedef struct uci_calls_thread {
-    uint32_t tid;
+    uint32_t tid; /**< 0: it has ended */
     uint32_t state;
     int32_t place;
     uint32_t count; /**< of all that it waits for; more than `waits` holds, perhaps */
     uint64_t since_ns;
-    uint64_t calls;     /**< ever */
-    uint64_t tested_ns; /**< of UCI_CALLS_POLLS: when its last test was */
+    uint64_t outside_ns; /**< of UCI_CALLS_POLLS: the time since then that was not spent in these tests */
+    uint64_t tested_ns;  /**< likewise: when its last test was */
     uci_calls_wait_t waits[UCI_CALLS_WAITS];
 } uci_calls_thread_t;
 

@@ -145,27 +145,46 @@ UCI_MPI_FORTRAN_WRAP(sendrecv_replace, "MPI_Sendrecv_replace",
                      UCI_MPI_FORTRAN_SENDS("MPI_Sendrecv_replace", count, datatype);
                      UCI_MPI_FORTRAN_RECEIVES("MPI_Sendrecv_replace", count, datatype))
 
-UCI_MPI_FORTRAN(start, (MPI_Fint * request, MPI_Fint *ierror))
+/* A request is about to be started, by MPI_Start or MPI_Startall */
+static void uci_mpi_fortran_starts(const MPI_Fint *request, const uci_mpi_call_t *call)
 {
     uci_mpi_requests_start(PMPI_Request_f2c(*request));
     if (uci_mpi_watches()) {
-        uci_mpi_pending_start(PMPI_Request_f2c(*request));
+        uci_mpi_pending_start(PMPI_Request_f2c(*request), call);
     }
-    pmpi_start_(request, ierror);
+}
+
+UCI_MPI_FORTRAN(start, (MPI_Fint * request, MPI_Fint *ierror))
+{
+    MPI_Fint error = MPI_SUCCESS;
+    uci_mpi_call_t watched;
+
+    UCI_MPI_ENTER(watched, "MPI_Start", .comm = MPI_COMM_NULL);
+    uci_mpi_fortran_starts(request, &watched);
+    pmpi_start_(request, &error);
     uci_mpi_done();
+    UCI_MPI_LEAVE(watched, error);
+    if (ierror != NULL) { /* of mpi_f08 it may be left out */
+        *ierror = error;
+    }
 }
 
 UCI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *ierror))
 {
     MPI_Fint i, error = MPI_SUCCESS;
+    uci_mpi_call_t watched;
 
     if (!uci_mpi_is_on() && !uci_mpi_watches()) {
         pmpi_startall_(count, requests, ierror);
         return;
     }
+    UCI_MPI_ENTER(watched, "MPI_Startall", .comm = MPI_COMM_NULL);
     for (i = 0; (i < *count) && (error == MPI_SUCCESS); ++i) {
-        mpi_start_(&requests[i], &error);
+        uci_mpi_fortran_starts(&requests[i], &watched);
+        pmpi_start_(&requests[i], &error);
+        uci_mpi_done();
     }
+    UCI_MPI_LEAVE(watched, error);
     if (ierror != NULL) {
         *ierror = error;
     }

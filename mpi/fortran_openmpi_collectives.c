@@ -107,6 +107,7 @@ UCI_MPI_FORTRAN_PERSISTENT(barrier_init, "MPI_Barrier_init", (MPI_Fint * comm), 
 /* What has logical arguments calls PMPI of mpif.h in `use mpi_f08`, past what is above */
 #undef UCI_MPI_FORTRAN
 #undef UCI_MPI_FORTRAN_TEST
+#undef UCI_MPI_FORTRAN_PROBE
 #undef UCI_MPI_FORTRAN_REAL
 #define UCI_MPI_FORTRAN_REAL(_name) pmpi_##_name##_f08_
 #define UCI_MPI_FORTRAN(_name, _params) \

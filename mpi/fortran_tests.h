@@ -33,6 +33,27 @@ UCI_MPI_FORTRAN_TEST(testsome, "MPI_Testsome",
                      (incount, requests, outcount, indices, statuses, ierror), true, *incount, requests, *outcount,
                      indices)
 
+#define UCI_MPI_FORTRAN_PROBE(_name, _call, _params, _args) \
+    UCI_MPI_FORTRAN(_name, _params) \
+    { \
+        uci_mpi_call_t watched; \
+\
+        UCI_MPI_ENTER(watched, _call, .manner = UCI_MPI_PROBES, .comm = PMPI_Comm_f2c(*comm), \
+                      .recv = UCI_MPI_HALF(NULL, 0, MPI_DATATYPE_NULL, *source, *tag)); \
+        UCI_MPI_FORTRAN_REAL(_name) _args; \
+        watched.found = (*flag != 0); \
+        UCI_MPI_LEAVE(watched, (ierror != NULL) ? *ierror : MPI_SUCCESS); \
+    }
+
+UCI_MPI_FORTRAN_PROBE(iprobe, "MPI_Iprobe",
+                      (MPI_Fint * source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, void *status,
+                       MPI_Fint *ierror),
+                      (source, tag, comm, flag, status, ierror))
+UCI_MPI_FORTRAN_PROBE(improbe, "MPI_Improbe",
+                      (MPI_Fint * source, MPI_Fint *tag, MPI_Fint *comm, MPI_Fint *flag, MPI_Fint *message,
+                       void *status, MPI_Fint *ierror),
+                      (source, tag, comm, flag, message, status, ierror))
+
 UCI_MPI_FORTRAN(request_get_status, (MPI_Fint * request, MPI_Fint *flag, void *status, MPI_Fint *ierror))
 {
     uci_mpi_waiting_t waiting;

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Calls that are wrapped only to be watched (calls.h): those in which a rank waits for others, beside messages, requests, and collectives on data. Here and in
+ * Calls that are wrapped only to be watched (calls.h): those in which, or by which, a rank waits for others, beside messages, requests, and collectives on data. Here and in
  * makers.c Fortran's bindings of Open MPI, and mpi_f08 of MPICH, are not seen: they call PMPI names.
  */
 #include "calls.h"
@@ -9,6 +9,20 @@
 #include "attach.h"
 
 #define UCI_MPI_WATCH(_name, _params, _args, ...) UCI_MPI_WATCH_AND((void)0, _name, _params, _args, __VA_ARGS__)
+
+/* It does not wait: who calls it again and again does */
+#define UCI_MPI_WATCH_IPROBE(_name, _params, _args) \
+    UCI_MPI_EXPORT int MPI_##_name _params \
+    { \
+        uci_mpi_call_t call; \
+        int ret; \
+\
+        UCI_MPI_ENTER(call, "MPI_" #_name, .manner = UCI_MPI_PROBES, .comm = comm, .recv = UCI_MPI_PROBED); \
+        ret        = PMPI_##_name _args; \
+        call.found = (ret == MPI_SUCCESS) && *flag; \
+        UCI_MPI_LEAVE(call, ret); \
+        return ret; \
+    }
 
 /* All ranks of a communicator call it */
 #define UCI_MPI_WATCH_ALL(_name, _params, _args) UCI_MPI_WATCH(_name, _params, _args, .comm = comm, .collective = true)
@@ -23,6 +37,10 @@ UCI_MPI_WATCH(Probe, (int source, int tag, MPI_Comm comm, MPI_Status *status), (
               .comm = comm, .recv = UCI_MPI_PROBED)
 UCI_MPI_WATCH(Mprobe, (int source, int tag, MPI_Comm comm, MPI_Message *message, MPI_Status *status),
               (source, tag, comm, message, status), .comm = comm, .recv = UCI_MPI_PROBED)
+UCI_MPI_WATCH_IPROBE(Iprobe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Status *status),
+                     (source, tag, comm, flag, status))
+UCI_MPI_WATCH_IPROBE(Improbe, (int source, int tag, MPI_Comm comm, int *flag, MPI_Message *message, MPI_Status *status),
+                     (source, tag, comm, flag, message, status))
 UCI_MPI_WATCH_ALL(Win_create, (void *base, MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, MPI_Win *win),
                   (base, size, disp_unit, info, comm, win))
 UCI_MPI_WATCH_ALL(Win_allocate, (MPI_Aint size, int disp_unit, MPI_Info info, MPI_Comm comm, void *base, MPI_Win *win),

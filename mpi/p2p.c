@@ -193,16 +193,28 @@ UCI_MPI_P2P(, int)
 UCI_MPI_P2P(_c, MPI_Count)
 #endif
 
-UCI_MPI_EXPORT int MPI_Start(MPI_Request *request)
+/* A part of MPI_Start, or MPI_Startall */
+static int uci_mpi_start_one(MPI_Request *request, const uci_mpi_call_t *call)
 {
     int ret;
 
     uci_mpi_requests_start(*request);
     if (uci_mpi_watches()) {
-        uci_mpi_pending_start(*request);
+        uci_mpi_pending_start(*request, call);
     }
     ret = PMPI_Start(request);
     uci_mpi_done();
+    return ret;
+}
+
+UCI_MPI_EXPORT int MPI_Start(MPI_Request *request)
+{
+    uci_mpi_call_t call;
+    int ret;
+
+    UCI_MPI_ENTER(call, "MPI_Start", .comm = MPI_COMM_NULL);
+    ret = uci_mpi_start_one(request, &call);
+    UCI_MPI_LEAVE(call, ret);
     return ret;
 }
 
@@ -210,13 +222,16 @@ UCI_MPI_EXPORT int MPI_Start(MPI_Request *request)
 UCI_MPI_EXPORT int MPI_Startall(int count, MPI_Request requests[])
 {
     int i, ret = MPI_SUCCESS;
+    uci_mpi_call_t call;
 
     if (!uci_mpi_is_on() && !uci_mpi_watches()) {
         return PMPI_Startall(count, requests);
     }
+    UCI_MPI_ENTER(call, "MPI_Startall", .comm = MPI_COMM_NULL);
     for (i = 0; (i < count) && (ret == MPI_SUCCESS); ++i) {
-        ret = MPI_Start(&requests[i]);
+        ret = uci_mpi_start_one(&requests[i], &call);
     }
+    UCI_MPI_LEAVE(call, ret);
     return ret;
 }
 

@@ -7,6 +7,7 @@
 #include "digest/digest.h"
 #include "gpu.h"
 #include "handles.h"
+#include "threads.h"
 #include "util/list.h"
 
 #define UCI_MPI_FINDINGS_MAX     200u /* lines of a process */
@@ -19,11 +20,14 @@ typedef struct uci_mpi_pending {
     uci_calls_wait_t wait;
     uci_mpi_touched_t touched;
     uci_mpi_half_t send; /* its type is a duplicate of ours */
-    uint64_t bytes;      /* that are sent */
+    uint64_t bytes;      /* that are sent, as `send` says */
     uint64_t digest;     /* of what is sent, when it was begun */
     unsigned alike;      /* how many have the same handle, and were begun before it */
     bool has_digest, has_type, persists, active;
     bool is_settled; /* it, or another one of its handle, is complete */
+    /* of one that persists: what each start gives */
+    bool sends;
+    uci_calls_sent_t sent; /* a message, whose place is where the request was made; of a collective its bytes alone */
 } uci_mpi_pending_t;
 
 static uci_mpi_handles_t uci_mpi_pending = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -171,10 +175,23 @@ static void uci_mpi_compare_with_active(uci_mpi_toucher_t by, const uci_mpi_touc
     }
 }
 
+/* Of an operation that does both, it is the receive that is waited for */
+static const uci_mpi_half_t *uci_mpi_pending_half(const uci_mpi_call_t *call)
+{
+    return call->recv.is_there ? &call->recv : &call->send;
+}
+
 void uci_mpi_pending_check(uci_mpi_call_t *call)
 {
     const uci_mpi_toucher_t by = {call->place, call->collective};
+    const uci_mpi_half_t *half = uci_mpi_pending_half(call);
 
+    if (half->is_there) {
+        call->peer = uci_mpi_comms_peer(call->comm, half->peer);
+    }
+    if (call->manner == UCI_MPI_PROBES) { /* it touches nothing, and again and again */
+        return;
+    }
     if (!call->collective) {
         call->touched = uci_mpi_touched_by(call);
     }
@@ -258,12 +275,6 @@ static void uci_mpi_pending_activate(uci_mpi_pending_t *pending)
                           (pending->bytes > 0) && uci_mpi_half_digest(&pending->send, &pending->digest);
 }
 
-/* Of an operation that does both, it is the receive that is waited for */
-static const uci_mpi_half_t *uci_mpi_pending_half(const uci_mpi_call_t *call)
-{
-    return call->recv.is_there ? &call->recv : &call->send;
-}
-
 /* The program may free its type before the request is complete */
 static void uci_mpi_pending_keep(uci_mpi_pending_t *pending, uci_mpi_call_t *call)
 {
@@ -286,7 +297,11 @@ void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
         return;
     }
     pending->persists = (call->manner == UCI_MPI_MAKES);
-    pending->wait     = uci_mpi_call_wait(call, uci_mpi_pending_half(call));
+    pending->sends    = uci_mpi_call_sends(call, &pending->sent);
+    if (!pending->sends) {
+        pending->sent.bytes = call->bytes;
+    }
+    pending->wait = uci_mpi_call_wait(call, uci_mpi_pending_half(call));
     if (uci_calls->head.checks) {
         uci_mpi_pending_keep(pending, call);
     }
@@ -299,13 +314,22 @@ void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request)
     pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
-void uci_mpi_pending_start(MPI_Request request)
+static void uci_mpi_pending_count(const uci_mpi_pending_t *pending, const uci_mpi_call_t *call)
+{
+    uci_mpi_calls_add_bytes(call->place, pending->sent.bytes);
+    if (pending->sends) {
+        uci_mpi_calls_add_sent(&pending->sent);
+    }
+}
+
+void uci_mpi_pending_start(MPI_Request request, const uci_mpi_call_t *call)
 {
     uci_mpi_pending_t *pending;
 
     pthread_mutex_lock(&uci_mpi_pending.lock);
     pending = uci_mpi_pending_of(request);
-    if ((pending != NULL) && !pending->active) {
+    if ((pending != NULL) && pending->persists && !pending->active) {
+        uci_mpi_pending_count(pending, call);
         uci_mpi_compare_with_active((uci_mpi_toucher_t){pending->wait.place, pending->wait.collective != 0},
                                     &pending->touched);
         uci_mpi_pending_activate(pending);
@@ -313,16 +337,21 @@ void uci_mpi_pending_start(MPI_Request request)
     pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
-bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait)
+bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait_p)
 {
+    static const uci_calls_wait_t unknown = {
+            .peer = UCI_CALLS_NONE, .tag = UCI_CALLS_NONE, .comm = UCI_CALLS_NONE, .place = UCI_CALLS_NONE};
     const uci_mpi_pending_t *pending;
     bool is_active;
 
+    if (request == MPI_REQUEST_NULL) {
+        return false;
+    }
     pthread_mutex_lock(&uci_mpi_pending.lock);
     pending   = uci_mpi_pending_of(request);
-    is_active = (pending != NULL) && pending->active;
+    is_active = (pending == NULL) || pending->active;
     if (is_active) {
-        *wait = pending->wait;
+        *wait_p = (pending != NULL) ? pending->wait : unknown;
     }
     pthread_mutex_unlock(&uci_mpi_pending.lock);
     return is_active;
@@ -409,6 +438,7 @@ void uci_mpi_pending_finalize(void)
     pthread_mutex_unlock(&uci_mpi_pending.lock);
 }
 
+/* In an error handler MPICH has its lock, if the program has threads: what takes that, such as asking for an attribute, ends the program */
 void uci_mpi_pending_error(const uci_mpi_call_t *call, int ret)
 {
     const uci_mpi_half_t *half      = uci_mpi_pending_half(call);
@@ -424,7 +454,7 @@ void uci_mpi_pending_error(const uci_mpi_call_t *call, int ret)
     uci_json_string(&json, "error", text);
     uci_json_string(&json, "class", (class == MPI_ERR_TRUNCATE) ? "truncate" : "other");
     if (half->is_there) {
-        uci_json_int(&json, "peer", uci_mpi_comms_peer(call->comm, half->peer));
+        uci_json_int(&json, "peer", call->peer);
         uci_json_int(&json, "tag", (half->tag == MPI_ANY_TAG) ? UCI_CALLS_NONE : half->tag);
         uci_json_int(&json, "comm", call->comm_index);
         uci_json_uint(&json, "bytes", uci_mpi_bytes(half->count, half->type));

@@ -17,12 +17,14 @@
 /** An operation begins: what does it touch, and do others that are under way? Only with checks. */
 void uci_mpi_pending_check(uci_mpi_call_t *call);
 
-/** It has a request from now on, with what it touches; one that MPI_Start starts is pending when that is called. */
+/** It has a request from now on, with what it touches. */
 void uci_mpi_pending_add(uci_mpi_call_t *call, MPI_Request request);
-void uci_mpi_pending_start(MPI_Request request);
 
-/** What is known of a request, for who waits for it. @return whether anything is, and it is pending. */
-bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait);
+/** One that was made to be started again and again is, by @a call (MPI_Start or MPI_Startall): it is pending, and what it sends is counted there. */
+void uci_mpi_pending_start(MPI_Request request, const uci_mpi_call_t *call);
+
+/** What is known of a request, for who waits for it. @return whether it is, or may be, pending. */
+bool uci_mpi_pending_find(MPI_Request request, uci_calls_wait_t *wait_p);
 
 /** It is complete; a persistent one, which may be started again, only if @a persistent. */
 void uci_mpi_pending_end(MPI_Request request, bool persistent);

@@ -5,17 +5,22 @@
 
 #include "neighbours.h"
 
-/* To all of them, where there is one for each */
-static uint64_t uci_mpi_side_bytes(const uci_mpi_side_t *side, bool for_each, int size)
+/* Of the part for, or of, a rank or neighbour */
+static uint64_t uci_mpi_part_bytes(const uci_mpi_side_t *side, int i)
+{
+    return uci_mpi_bytes(uci_mpi_side_count(side, i), uci_mpi_side_type(side, i));
+}
+
+static uint64_t uci_mpi_parts_bytes(const uci_mpi_side_t *side, int count)
 {
     uint64_t bytes = 0;
-    int rank;
+    int i;
 
     if (!side->is_vector) {
-        return uci_mpi_bytes(side->count, side->type) * (for_each ? (uint64_t)size : 1);
+        return uci_mpi_bytes(side->count, side->type) * (uint64_t)count;
     }
-    for (rank = 0; rank < size; ++rank) {
-        bytes += uci_mpi_bytes(uci_mpi_side_count(side, rank), uci_mpi_side_type(side, rank));
+    for (i = 0; i < count; ++i) {
+        bytes += uci_mpi_part_bytes(side, i);
     }
     return bytes;
 }
@@ -31,7 +36,7 @@ static uint64_t uci_mpi_neighbours_bytes(const uci_mpi_collective_t *collective)
     uci_mpi_neighbours_find(collective->comm, &in, &out);
     for (i = 0; i < out.count; ++i) {
         if (out.ranks[i] != MPI_PROC_NULL) {
-            bytes += uci_mpi_bytes(uci_mpi_side_count(side, i), uci_mpi_side_type(side, i));
+            bytes += uci_mpi_part_bytes(side, i);
         }
     }
     uci_mpi_neighbours_release(&in);
@@ -39,7 +44,8 @@ static uint64_t uci_mpi_neighbours_bytes(const uci_mpi_collective_t *collective)
     return bytes;
 }
 
-/* What this rank gives: to how many it gives the same is not counted */
+/* What this rank gives: to how many it gives the same is not counted. In place it is what it would give from a buffer of its own, which only the receive side
+ * tells then: of MPI_Allgatherv the part of this rank, of MPI_Alltoallv the parts of all */
 static uint64_t uci_mpi_collective_bytes(const uci_mpi_collective_t *collective, const uci_mpi_role_t *role)
 {
     bool is_one = (collective->flow == UCI_MPI_SAME) || (collective->flow == UCI_MPI_SCATTERED) ||
@@ -56,7 +62,10 @@ static uint64_t uci_mpi_collective_bytes(const uci_mpi_collective_t *collective,
     if (!((collective->flow == UCI_MPI_FROM_ROOT) ? role->is_root : role->is_other)) {
         return 0;
     }
-    return uci_mpi_side_bytes(side, for_each, (collective->flow == UCI_MPI_SCATTERED) ? role->size : role->partners);
+    if (!for_each) {
+        return uci_mpi_part_bytes(side, role->rank);
+    }
+    return uci_mpi_parts_bytes(side, (collective->flow == UCI_MPI_SCATTERED) ? role->size : role->partners);
 }
 
 /* What it gives and touches: nothing where there is no communicator, an error that MPI tells when the call has been entered */

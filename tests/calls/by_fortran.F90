@@ -57,6 +57,13 @@ program by_fortran
   case ('head_to_head')
     call MPI_Send(out, 1, MPI_DOUBLE_PRECISION, other, 7, MPI_COMM_WORLD, ierror)
     call MPI_Recv(in, 1, MPI_DOUBLE_PRECISION, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
+  case ('polls')
+    call MPI_Irecv(in, 10, MPI_DOUBLE_PRECISION, other, 7, MPI_COMM_WORLD, requests(1), ierror)
+    flag = .false.
+    do while (.not. flag)
+      call MPI_Test(requests(1), flag, MPI_STATUS_IGNORE, ierror)
+      if (.not. flag) call MPI_Iprobe(other, 8, MPI_COMM_WORLD, flag, MPI_STATUS_IGNORE, ierror)
+    end do
   case ('barrier')
     if (rank == 0) call MPI_Barrier(MPI_COMM_WORLD, ierror)
     if (rank == 1) call MPI_Recv(in, 10, MPI_DOUBLE_PRECISION, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE, ierror)
@@ -91,6 +98,9 @@ program by_fortran
       call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
       out = done
     end do
+    call MPI_Start(requests(2), ierror)
+    call MPI_Start(requests(1), ierror)
+    call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierror)
     call MPI_Request_free(requests(1), ierror)
     call MPI_Request_free(requests(2), ierror)
   end select

@@ -5,6 +5,7 @@
  * A program that breaks one rule of MPI's, by name, or none: run_calls.py knows what has to be told of each. Those that hang wait for being ended.
  */
 #include <mpi.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -458,6 +459,29 @@ static void truncated_returns(void)
     }
 }
 
+static void truncated_from_one(void)
+{
+    if (rank == 1) {
+        MPI_Send(out, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(in, 500, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+}
+
+/* By requests that are started */
+static void truncated_persistent(void)
+{
+    if (rank == 1) {
+        MPI_Send_init(out, 600, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, &requests[0]);
+    } else {
+        MPI_Recv_init(in, 500, MPI_DOUBLE, MPI_ANY_SOURCE, 2, MPI_COMM_WORLD, &requests[0]);
+        MPI_Recv(in, 500, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
+    MPI_Start(&requests[0]);
+    wait_for(1);
+    MPI_Request_free(&requests[0]);
+}
+
 static void no_such_rank(void)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -516,6 +540,146 @@ static void polls(void)
     while (!done) {
         MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
     }
+}
+
+/* The first two requests in turn, from one place */
+static void test_each(int count, int between_us)
+{
+    int done[2] = {0, 0}, i;
+
+    for (i = 0; !done[0] && !done[1]; i = (i + 1) % count) {
+        MPI_Test(&requests[i], &done[i], MPI_STATUS_IGNORE);
+        if (between_us > 0) {
+            usleep(between_us);
+        }
+    }
+}
+
+static void sleep_on(void)
+{
+    while (1) {
+        sleep(1);
+    }
+}
+
+static void receive_from_both(void)
+{
+    MPI_Irecv(in, 10, MPI_DOUBLE, 1, 7, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(in + 10, 10, MPI_DOUBLE, 2, 8, MPI_COMM_WORLD, &requests[1]);
+}
+
+static void receive_from_first(void)
+{
+    MPI_Recv(in, 10, MPI_DOUBLE, 0, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+/* Rank 0 has something to do as soon as rank 2 has computed, and rank 1 waits for that: no deadlock */
+static void polls_in_turn(void)
+{
+    if (rank == 0) {
+        receive_from_both();
+        test_each(2, 0);
+    } else if (rank == 1) {
+        receive_from_first();
+    } else {
+        sleep_on();
+    }
+}
+
+/* The same by MPI_Iprobe, beside a request */
+static void polls_and_probes(void)
+{
+    int done = 0, is_there = 0;
+
+    if (rank == 1) {
+        receive_from_first();
+    } else if (rank == 2) {
+        sleep_on();
+    }
+    receive_from_both();
+    while (!done && !is_there) {
+        MPI_Test(&requests[0], &done, MPI_STATUS_IGNORE);
+        MPI_Iprobe(2, 9, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Rank 0 computes, and lets MPI get on meanwhile; then it will send */
+static void computes_and_tests(void)
+{
+    if (rank == 0) {
+        receive_from_both();
+        test_each(1, 1000);
+    } else {
+        receive_from_first();
+    }
+}
+
+/* Nobody will ever send: from two places, in turn */
+static void polls_in_vain(void)
+{
+    int done[2] = {0, 0};
+
+    if (rank != 0) {
+        receive_from_first();
+    }
+    receive_from_both();
+    while (!done[0] && !done[1]) {
+        MPI_Test(&requests[0], &done[0], MPI_STATUS_IGNORE);
+        MPI_Test(&requests[1], &done[1], MPI_STATUS_IGNORE);
+    }
+}
+
+static void probes_in_vain(void)
+{
+    int is_there = 0;
+
+    while (!is_there) {
+        MPI_Iprobe(other, 9, MPI_COMM_WORLD, &is_there, MPI_STATUS_IGNORE);
+    }
+}
+
+/* Of what rank 0 waits for, that of rank 1 is there: who waits for rank 0 then is in no deadlock, since rank 2 computes */
+static void waits_for_one_of_both(void)
+{
+    if (rank == 0) {
+        receive_from_both();
+        wait_for(2);
+    } else if (rank == 1) {
+        MPI_Send(out, 10, MPI_DOUBLE, 0, 7, MPI_COMM_WORLD);
+        receive_from_first();
+    } else {
+        sleep_on();
+    }
+}
+
+static void *receive_in_thread(void *arg)
+{
+    MPI_Recv(in, 10, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    return arg;
+}
+
+/* Another thread of rank 0 will send what rank 1 waits for */
+static void another_thread(void)
+{
+    pthread_t thread;
+
+    if (rank == 1) {
+        receive_in_thread(NULL);
+    }
+    MPI_Barrier(MPI_COMM_SELF);
+    pthread_create(&thread, NULL, receive_in_thread, NULL);
+    sleep_on();
+}
+
+/* The one that called MPI before is gone */
+static void a_thread_has_ended(void)
+{
+    pthread_t thread;
+
+    MPI_Isend(out, 10, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, &requests[0]);
+    pthread_create(&thread, NULL, receive_in_thread, NULL);
+    pthread_join(thread, NULL);
+    MPI_Recv(in, 10, MPI_DOUBLE, other, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
 /* Nothing was there, and each computes, before it sends */
@@ -623,6 +787,87 @@ static void counted(void)
         usleep(300000);
     }
     MPI_Barrier(MPI_COMM_WORLD);
+}
+
+/* Each kind of send by requests that are started again and again, in a circle; and to nobody */
+static void started(void)
+{
+    static char room[STEPS * 4096];
+    const int next = (rank + 1) % size, before = (rank + size - 1) % size;
+    MPI_Request sends[5], receives[4];
+    int i, step;
+
+    MPI_Buffer_attach(room, sizeof(room));
+    MPI_Send_init(out, 125, MPI_DOUBLE, next, 0, MPI_COMM_WORLD, &sends[0]);
+    MPI_Ssend_init(out, 125, MPI_DOUBLE, next, 1, MPI_COMM_WORLD, &sends[1]);
+    MPI_Bsend_init(out, 125, MPI_DOUBLE, next, 2, MPI_COMM_WORLD, &sends[2]);
+    MPI_Rsend_init(out, 125, MPI_DOUBLE, next, 3, MPI_COMM_WORLD, &sends[3]);
+    MPI_Send_init(out, 125, MPI_DOUBLE, MPI_PROC_NULL, 4, MPI_COMM_WORLD, &sends[4]);
+    for (i = 0; i < 4; ++i) {
+        MPI_Recv_init(in + (125 * i), 125, MPI_DOUBLE, before, i, MPI_COMM_WORLD, &receives[i]);
+    }
+    for (step = 0; step < STEPS; ++step) {
+        MPI_Startall(4, receives);
+        MPI_Barrier(MPI_COMM_WORLD);
+        MPI_Startall(2, sends);
+        for (i = 2; i < 5; ++i) {
+            MPI_Start(&sends[i]);
+        }
+        MPI_Waitall(5, sends, MPI_STATUSES_IGNORE);
+        MPI_Waitall(4, receives, MPI_STATUSES_IGNORE);
+    }
+    for (i = 0; i < 4; ++i) {
+        MPI_Request_free(&sends[i]);
+        MPI_Request_free(&receives[i]);
+    }
+    MPI_Request_free(&sends[4]);
+    MPI_Send(out, 125, MPI_DOUBLE, MPI_PROC_NULL, 1, MPI_COMM_WORLD);
+    MPI_Buffer_detach(&(char *){NULL}, &i);
+}
+
+/* Collectives likewise, where there are such */
+static void started_collectives(void)
+{
+#if MPI_VERSION >= 4
+    int i;
+
+    MPI_Allreduce_init(out, in, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &requests[0]);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &requests[1]);
+    for (i = 0; i < STEPS; ++i) {
+        MPI_Startall(2, requests);
+        wait_for(2);
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+#endif
+}
+
+/* Collectives whose data lie where they are to be */
+static void in_place(void)
+{
+    const int ones[] = {2, 2, 2}, counts[] = {3, 5, 7}, displs[] = {0, 3, 8}, bytes[] = {0, 16, 32};
+    const MPI_Datatype types[] = {MPI_DOUBLE, MPI_DOUBLE, MPI_DOUBLE};
+    const int is_root          = (rank == 1);
+    const void *from           = is_root ? MPI_IN_PLACE : in;
+    void *to                   = is_root ? MPI_IN_PLACE : in;
+
+    MPI_Gather(from, 4, MPI_DOUBLE, in, 4, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    MPI_Gatherv(from, counts[rank], MPI_DOUBLE, in, counts, displs, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    MPI_Scatter(in, 4, MPI_DOUBLE, to, 4, MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    MPI_Scatterv(in, counts, displs, MPI_DOUBLE, to, counts[rank], MPI_DOUBLE, 1, MPI_COMM_WORLD);
+    MPI_Allgather(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 4, MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Allgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, displs, MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Iallgatherv(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, counts, displs, MPI_DOUBLE, MPI_COMM_WORLD, &requests[0]);
+    wait_for(1);
+    MPI_Alltoall(MPI_IN_PLACE, 0, MPI_DATATYPE_NULL, in, 2, MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Alltoallv(MPI_IN_PLACE, NULL, NULL, MPI_DATATYPE_NULL, in, ones, displs, MPI_DOUBLE, MPI_COMM_WORLD);
+    MPI_Alltoallw(MPI_IN_PLACE, NULL, NULL, NULL, in, ones, bytes, types, MPI_COMM_WORLD);
+    MPI_Reduce(is_root ? MPI_IN_PLACE : out, in, 10, MPI_DOUBLE, MPI_SUM, 1, MPI_COMM_WORLD);
+    MPI_Allreduce(MPI_IN_PLACE, in, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce_scatter(MPI_IN_PLACE, in, counts, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Reduce_scatter_block(MPI_IN_PLACE, in, 4, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Scan(MPI_IN_PLACE, in, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Exscan(MPI_IN_PLACE, in, 10, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
 }
 
 static volatile int branch;
@@ -774,6 +1019,8 @@ static const struct {
              {"finished", finished, 1},
              {"truncated", truncated, 1},
              {"truncated_returns", truncated_returns, 1},
+             {"truncated_from_one", truncated_from_one, 1},
+             {"truncated_persistent", truncated_persistent, 1},
              {"no_such_rank", no_such_rank, 1},
              {"no_communicator", no_communicator, 1},
              {"no_communicator_returns", no_communicator_returns, 1},
@@ -782,6 +1029,14 @@ static const struct {
              {"both_wait", both_wait, 1},
              {"other_tag", other_tag, 1},
              {"polls", polls, 1},
+             {"polls_in_turn", polls_in_turn, 0},
+             {"polls_and_probes", polls_and_probes, 0},
+             {"computes_and_tests", computes_and_tests, 0},
+             {"polls_in_vain", polls_in_vain, 0},
+             {"probes_in_vain", probes_in_vain, 1},
+             {"waits_for_one_of_both", waits_for_one_of_both, 0},
+             {"another_thread", another_thread, 1},
+             {"a_thread_has_ended", a_thread_has_ended, 1},
              {"tests_once", tests_once, 1},
              {"probes", probes, 1},
              {"computes", computes, 0},
@@ -791,7 +1046,10 @@ static const struct {
              {"any_of", any_of, 1},
              {"kept", kept, 0},
              {"freed", freed, 0},
-             {"counted", counted, 0}};
+             {"counted", counted, 0},
+             {"started", started, 0},
+             {"started_collectives", started_collectives, 0},
+             {"in_place", in_place, 0}};
 
 int main(int argc, char **argv)
 {

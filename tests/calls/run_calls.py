@@ -52,6 +52,8 @@ WRONG = {
     "truncated": [r"a message was longer than its receive, MPI_Recv at truncated \(cases.c:\d+\), main .*, which has room for 3.906 KiB; rank 0 from any rank, any tag: "
                   r"rank 1 has sent 4.688 KiB with tag 1 by MPI_Send at truncated"],
     "truncated_returns": [r"a message was longer than its receive, MPI_Recv at truncated_returns .*rank 1 has sent 4.688 KiB"],
+    "truncated_from_one": [r"a message was longer than its receive, MPI_Recv at truncated_from_one .*; rank 0 from rank 1, tag 1: rank 1 has sent 4.688 KiB"],
+    "truncated_persistent": [r"a message was longer than its receive, MPI_Recv at truncated_persistent .*: rank 1 has sent 4.688 KiB with tag 1 by MPI_Send_init at truncated_persistent"],
     "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
     "no_communicator": [r"MPI_Barrier at no_communicator .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
     "no_communicator_returns": [r"MPI_Alltoallv at no_communicator_returns .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
@@ -71,6 +73,15 @@ HANGS = {
     "both_wait": [r"rank 1: MPI_Waitall at wait_for .*, from rank 0, tag 7; from rank 0, tag 8", r"a deadlock: rank 0 waits for rank 1"],
     "other_tag": [r"rank 0: MPI_Ssend at other_tag .*, to rank 1, tag 3", r"rank 1: MPI_Recv at other_tag .*, from rank 0, tag 4", r"a deadlock: rank 0 waits for rank 1"],
     "polls": [r"rank 0: MPI_Test at polls .*, from rank 1, tag 7, again and again, for \d+ s", r"a deadlock"],
+    "polls_in_turn": [r"rank 0: MPI_Test at test_each .*, from rank 1, tag 7; from rank 2, tag 8, again and again, for \d+ s", r"rank 1: MPI_Recv", r"rank 2: outside of MPI"],
+    "polls_and_probes": [r"rank 0: MPI_\w+ at polls_and_probes .*, from rank 1, tag 7; from rank 2, tag 9, again and again", r"rank 1: MPI_Recv", r"rank 2: outside of MPI"],
+    "computes_and_tests": [r"rank 0: MPI_Test at test_each .*, from rank 1, tag 7, again and again", r"ranks 1-2: MPI_Recv"],
+    "polls_in_vain": [r"rank 0: MPI_Test at polls_in_vain .*, from rank 1, tag 7; from rank 2, tag 8, again and again", r"ranks 1-2: MPI_Recv",
+                      r"a deadlock, if rank 0 only tests: rank 0 waits for rank 1 \(or rank 2\), which waits for rank 0"],
+    "probes_in_vain": [r"rank 0: MPI_Iprobe at probes_in_vain .*, from rank 1, tag 9, again and again", r"a deadlock, if ranks 0-1 only test: rank 0 waits for rank 1, which waits for rank 0"],
+    "waits_for_one_of_both": [r"rank 0: MPI_Waitall at wait_for .*, from rank 1, tag 7; from rank 2, tag 8", r"rank 1: MPI_Recv", r"rank 2: outside of MPI"],
+    "another_thread": [r"rank 0: MPI_Recv at receive_in_thread .*, from rank 1, tag 7", r"rank 1: MPI_Recv at receive_in_thread .*, from rank 0, tag 7"],
+    "a_thread_has_ended": [r"rank 0: MPI_Recv at a_thread_has_ended .*, from rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"],
     "tests_once": [r"rank 2: MPI_Finalize at main", r"ranks 0-1: outside of MPI", r"ranks 0-1 have not come to MPI_Finalize on MPI_COMM_WORLD"],
     "probes": [r"rank 1: MPI_Probe at probes .*, from rank 0, tag 9", r"a deadlock"],
     "computes": [r"ranks 0-1: MPI_Barrier at computes .*, on MPI_COMM_WORLD", r"rank 2: outside of MPI", r"rank 2 has not come to MPI_Barrier on MPI_COMM_WORLD"],
@@ -92,6 +103,7 @@ IN_FORTRAN = {
 UNBUFFERED = [r"rank 0: MPI_Send at \w+ \((cases.c|by_fortran).*, to rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"]
 HANGS_IN_FORTRAN = {
     "both_receive": [r"rank 0: MPI_Recv at exchange\S* \(by_fortran.F90:\d+\).*, from rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"],
+    "polls": [r"rank 0: MPI_\w+ at \w+ \(by_fortran.*, from rank 1, tag 7; from rank 1, tag 8, again and again", r"a deadlock, if ranks 0-1 only test: rank 0 waits for rank 1"],
     "barrier": [r"rank 0: MPI_Barrier at \w+ \(by_fortran.*, on MPI_COMM_WORLD", r"rank 1 has not come to MPI_Barrier on MPI_COMM_WORLD", r"a deadlock"],
 }
 
@@ -234,9 +246,9 @@ def expect(what, got, wanted):
         raise Failure(f"{what}: {got} instead of {wanted}")
 
 
-def profile_of(runner, programs, name):
-    """(profile, its rows by call, folder) of three ranks."""
-    found, _, folder = runner.run(programs, "cases", [name], 3, "--profile")
+def profile_of(runner, programs, name, program="cases", ranks=3):
+    """(profile, its rows by call, folder) of so many ranks."""
+    found, _, folder = runner.run(programs, program, [name], ranks, "--profile")
     expect("exit status", found["exit_code"], 0)
     model = json.loads(subprocess.run([runner.report, "--json", folder / "job"], check=True, stdout=subprocess.PIPE).stdout)
     profile = model["calls"]["profile"]
@@ -248,6 +260,52 @@ def check_groups(runner, programs):
     _, rows, folder = profile_of(runner, programs, "groups_of_two_and_one")
     for call, number in (("MPI_Alltoallw", 4 * 40), ("MPI_Alltoallv", 4 * 40), ("MPI_Scatter", 2 * 80)):
         expect(f"bytes of {call}", rows[call]["bytes"], number)
+    shutil.rmtree(folder)
+
+
+def sums_of(profile):
+    """{call: (how often, bytes)} of all its places."""
+    sums = {}
+    for row in profile["rows"]:
+        count, number = sums.get(row["call"], (0, 0))
+        sums[row["call"]] = count + row["count"], number + row["bytes"]
+    return sums
+
+
+def check_started(runner, programs):
+    """Persistent requests: each start is a send, of three ranks to their next one; what goes to MPI_PROC_NULL is none."""
+    profile, _, folder = profile_of(runner, programs, "started")
+    sums = sums_of(profile)
+    for call, count, number in (("MPI_Start", 90, 60 * 1000), ("MPI_Startall", 60, 60 * 1000), ("MPI_Send_init", 6, 0), ("MPI_Recv_init", 12, 0), ("MPI_Send", 3, 0)):
+        expect(f"calls and bytes of {call}", sums.get(call), (count, number))
+    expect("pairs", sorted((pair["sender"], pair["receiver"], pair["messages"], pair["bytes"]) for pair in profile["pairs"]),
+           [(rank, (rank + 1) % 3, 40, 40 * 1000) for rank in range(3)])
+    shutil.rmtree(folder)
+    if programs.mpi == "mpich":  # Open MPI has persistent collectives since its version 5
+        profile, _, folder = profile_of(runner, programs, "started_collectives")
+        sums = sums_of(profile)
+        for call, count, number in (("MPI_Startall", 30, 30 * 80), ("MPI_Allreduce_init", 3, 0)):
+            expect(f"calls and bytes of {call}", sums.get(call), (count, number))
+        shutil.rmtree(folder)
+
+
+def check_started_in_fortran(runner, programs, binding):
+    """The same of two ranks, by MPI_Startall ten times, and by MPI_Start."""
+    profile, _, folder = profile_of(runner, programs, "right", binding, 2)
+    sums = sums_of(profile)
+    for call, count, number in (("MPI_Start", 4, 2 * 4800), ("MPI_Startall", 20, 20 * 4800)):
+        expect(f"calls and bytes of {call}", sums.get(call), (count, number))
+    shutil.rmtree(folder)
+
+
+def check_in_place(runner, programs):
+    """Bytes of collectives in place, of three ranks: what each would have given from a buffer of its own."""
+    profile, _, folder = profile_of(runner, programs, "in_place")
+    sums, each, own = sums_of(profile), 3 * 8, (3 + 5 + 7) * 8
+    for call, number in (("Gather", 4 * each), ("Gatherv", own), ("Scatter", 4 * each), ("Scatterv", own), ("Allgather", 4 * each), ("Allgatherv", own), ("Iallgatherv", own),
+                         ("Alltoall", 3 * 2 * each), ("Alltoallv", 3 * 2 * each), ("Alltoallw", 3 * 2 * each), ("Reduce", 10 * each), ("Allreduce", 10 * each),
+                         ("Reduce_scatter", 3 * own), ("Reduce_scatter_block", 3 * 4 * each), ("Scan", 10 * each), ("Exscan", 10 * each)):
+        expect(f"calls and bytes of MPI_{call}", sums.get(f"MPI_{call}"), (3, number))
     shutil.rmtree(folder)
 
 
@@ -290,7 +348,10 @@ def tests_of(runner, programs):
     yield "lost", lambda: check_lost(runner, programs)
     yield "profile", lambda: check_profile(runner, programs)
     yield "profile of groups", lambda: check_groups(runner, programs)
+    yield "profile of starts", lambda: check_started(runner, programs)
+    yield "profile in place", lambda: check_in_place(runner, programs)
     for binding in BINDINGS if programs.fortran else ():
+        yield f"{binding}: profile of starts", lambda binding=binding: check_started_in_fortran(runner, programs, binding)
         yield f"{binding}: unbuffered: hang", lambda binding=binding: check_hang(runner, programs, binding, ["head_to_head"], 2, UNBUFFERED, "--debug=unbuffered")
         for name, patterns in IN_FORTRAN.items():
             yield f"{binding}: {name}", lambda binding=binding, name=name, patterns=patterns: check_misuse(runner, programs, binding, [name], 2, patterns)

@@ -28,8 +28,9 @@ from jobreport.watched import Watched  # noqa: E402
 BEGUN, NOW = 1_800_000_000, 1_800_000_100
 
 
-def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, comms=((7, 5),), tested=NOW):
-    """The bytes of a file. THREADS: (state, place, waits); a wait: (peer, tag, comm, place, receives, collective)."""
+def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, comms=((7, 5),), tested=NOW, outside=0, gone=()):
+    """The bytes of a file. THREADS: (state, place, waits[, how many it waits for]); a wait: (peer, tag, comm, place, receives, collective). GONE: of the threads those
+    that have ended."""
     text = b"".join(json.dumps(line).encode() + b"\n" for line in
                     [*({"comm": number, "name": f"comm {number}" if number else "MPI_COMM_WORLD", "ranks": [[0, size - 1]]} for number in range(len(comms))),
                      {"place": 0, "call": "MPI_Recv", "stack": ["/nowhere/libuci_mpi_mpich.so+0x10", "/nowhere/program+0x20"]},
@@ -37,8 +38,8 @@ def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, com
     data = calls.HEAD.pack(calls.MAGIC, calls.LAYOUT, 100 + rank, rank, size, BEGUN * 10**9, ended * 10**9, 1, len(threads), len(comms), 2, size, 0, len(sends),
                            len(text), 0, f"node{rank}".encode())
     for number in range(calls.THREADS):
-        state, place, waits = threads[number] if number < len(threads) else (0, 0, ())
-        data += calls.THREAD.pack(1, state, place, len(waits), (NOW - 50) * 10**9, 3, tested * 10**9)
+        state, place, waits, *count = threads[number] if number < len(threads) else (0, 0, ())
+        data += calls.THREAD.pack(number not in gone, state, place, *count or [len(waits)], (NOW - 50) * 10**9, outside * 10**9, tested * 10**9)
         data += b"".join(calls.WAIT.pack(*waits[slot]) if slot < len(waits) else bytes(calls.WAIT.size) for slot in range(calls.WAITS))
     data += b"".join(calls.COMM.pack(*comm, collectives) for comm in comms) + bytes(calls.COMM.size * (calls.COMMS - len(comms)))
     data += calls.PLACE.pack(3, 10**9, 5 * 10**8, 300) * 2 + bytes(calls.PLACE.size * (calls.PLACES - 2))
@@ -49,6 +50,16 @@ def make(rank, size, threads=(), collectives=0, lines=(), sends=(), ended=0, com
 def receives(peer, tag=7):
     """A thread in MPI_Recv."""
     return calls.ALL, 0, [(peer, tag, 0, 0, 1, 0)]
+
+
+def sends(peer, tag=7, comm=0):
+    """A thread in MPI_Send."""
+    return calls.ALL, 0, [(peer, tag, comm, 0, 0, 0)]
+
+
+def either(state, *peers):
+    """A thread that waits for one of these, all of them, or tests them in turn."""
+    return state, 0, [(peer, 7, 0, 0, 1, 0) for peer in peers]
 
 
 def in_barrier(number, comm=0):
@@ -89,6 +100,58 @@ class CallsTest(unittest.TestCase):
         self.assertFalse(any("deadlock" in line for line in told), told)
         self.assertTrue(any("any of: from rank 1, tag 1; from rank 2, tag 1" in line for line in told), told)
 
+    def has_deadlock(self, *files, words="a deadlock"):
+        """Is one told of?"""
+        told = lines_of(files)
+        found = [line for line in told if "deadlock" in line]
+        self.assertTrue(all(line.startswith(words) for line in found), told)
+        return bool(found)
+
+    def test_one_of_several_may_be_there(self):
+        """So who waits for several is in a deadlock only if all of those are who might wake it: whether it waits for any, for all, or tests them in turn."""
+        for state, words in ((calls.ALL, "a deadlock: rank 0 waits for rank 1, which"), (calls.ANY, "a deadlock: rank 0 waits for rank 1 (or rank 2), which"),
+                             (calls.POLLS, "a deadlock, if rank 0 only tests: rank 0 waits for rank 1 (or rank 2), which")):
+            threads = [either(state, 1, 2)]
+            self.assertFalse(self.has_deadlock(make(0, 3, threads), make(1, 3, [receives(0)]), make(2, 3)))
+            self.assertFalse(self.has_deadlock(make(0, 3, threads), make(1, 3, [receives(0)]), make(2, 3, [receives(calls.NONE)])))
+            self.assertFalse(self.has_deadlock(make(0, 3, threads), make(1, 3, [receives(0)])))  # of rank 2 there is no file
+            self.assertTrue(self.has_deadlock(make(0, 3, threads), make(1, 3, [receives(0)]), make(2, 3, [receives(0)]), words=words))
+
+    def test_more_than_is_known(self):
+        """Of more requests than there is room for it can't be told, nor of what is not watched."""
+        full = calls.ALL, 0, [(1, tag, 0, 0, 1, 0) for tag in range(calls.WAITS)]
+        self.assertTrue(self.has_deadlock(make(0, 2, [full]), make(1, 2, [receives(0, 99)])))
+        self.assertFalse(self.has_deadlock(make(0, 2, [(*full, calls.WAITS + 1)]), make(1, 2, [receives(0, 99)])))
+        unknown = (calls.NONE, calls.NONE, calls.NONE, calls.NONE, 0, 0)
+        told = lines_of([make(0, 2, [(calls.ALL, 0, [(1, 7, 0, 0, 1, 0), unknown])]), make(1, 2, [receives(0, 99)])])
+        self.assertFalse(any("deadlock" in line for line in told), told)
+        self.assertTrue(any("from rank 1, tag 7; for what is not watched, for 50 s" in line for line in told), told)
+
+    def test_who_tests_now_and_then_does_something_else(self):
+        for outside, waits in ((0, True), (20, True), (30, False), (50, False)):
+            self.assertEqual(self.has_deadlock(make(0, 2, [either(calls.POLLS, 1)], outside=outside), make(1, 2, [receives(0)]), words="a deadlock, if rank 0 only tests"), waits)
+
+    def test_a_message_that_is_under_way(self):
+        """Its sender and receiver wait for each other, which is no deadlock of theirs; one of another tag or communicator is another one."""
+        two = [(7, 5), (8, 5)]
+        for other, found in ((receives(0), False), (receives(calls.NONE), False), (receives(0, calls.NONE), False), (receives(0, 8), True), (sends(0), True)):
+            self.assertEqual(self.has_deadlock(make(0, 2, [sends(1)]), make(1, 2, [other])), found, other)
+        for comm, found in ((0, True), (1, False)):
+            self.assertEqual(self.has_deadlock(make(0, 2, [sends(1, comm=comm)], comms=two), make(1, 2, [(calls.ALL, 0, [(0, 7, 1, 0, 1, 0)])], comms=two)), found)
+
+    def test_another_thread_may_help(self):
+        outside = calls.OUTSIDE, 0, []
+        self.assertFalse(self.has_deadlock(make(0, 2, [receives(1), outside]), make(1, 2, [receives(0)])))
+        self.assertTrue(self.has_deadlock(make(0, 2, [receives(1), outside], gone=[1]), make(1, 2, [receives(0)])))
+        self.assertTrue(self.has_deadlock(make(0, 2, [receives(1), receives(1, 8)]), make(1, 2, [receives(0)])))
+
+    def test_a_deadlock_behind_a_collective(self):
+        """Rank 0 waits for rank 1 in a barrier to which that does not come, nor will."""
+        files = make(0, 3, [in_barrier(4)], 4), make(1, 3, [receives(0)], 3), make(2, 3, [in_barrier(4)], 4)
+        self.assertTrue(self.has_deadlock(*files, words="a deadlock: rank 0 waits for rank 1, which waits for rank 0"))
+        files = make(0, 3, [in_barrier(4)], 4), make(1, 3, [receives(2)], 3), make(2, 3, [], 3)
+        self.assertFalse(self.has_deadlock(*files))
+
     def test_a_chain_without_end_is_no_circle(self):
         told = lines_of([make(rank, 50, [receives(rank + 1)] if rank < 49 else []) for rank in range(50)])
         self.assertFalse(any("deadlock" in line for line in told), told)
@@ -113,7 +176,7 @@ class CallsTest(unittest.TestCase):
     def test_who_tested_once_does_not_wait(self):
         tests = [(calls.POLLS, 0, [(1, 7, 0, 0, 1, 0)])], [(calls.POLLS, 0, [(0, 7, 0, 0, 1, 0)])]
         self.assertEqual(lines_of([make(rank, 2, tests[rank], tested=NOW - 50) for rank in range(2)]), [])
-        self.assertIn("a deadlock: rank 0 waits for rank 1, which waits for rank 0", lines_of([make(rank, 2, tests[rank]) for rank in range(2)]))
+        self.assertIn("a deadlock, if ranks 0-1 only test: rank 0 waits for rank 1, which waits for rank 0", lines_of([make(rank, 2, tests[rank]) for rank in range(2)]))
 
     def test_ranks_of_any_shape(self):
         for odd, wanted in (([[0, 2], [5, 5]], [0, 1, 2, 5]), ([[3, 1], [1], "x", [0, 10**12], ["0", 1]], []), ({}, []), (None, [])):
@@ -133,7 +196,7 @@ class CallsTest(unittest.TestCase):
         return Watched(sorted(self.work.glob("calls.*")))
 
     def test_what_is_no_file_of_calls_is_told(self):
-        watched = self.job(b"", b"UCICALLS", make(0, 2)[:5000], os.urandom(2 << 20), make(1, 2).replace(b"UCICALLS\3", b"UCICALLS\1"))
+        watched = self.job(b"", b"UCICALLS", make(0, 2)[:5000], os.urandom(2 << 20), make(1, 2).replace(b"UCICALLS\4", b"UCICALLS\3"))
         self.assertEqual(watched.processes, [])
         self.assertEqual(len(watched.complaints), 5)
         self.assertIsNone(watched.model(1, {}))

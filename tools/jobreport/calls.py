@@ -4,10 +4,10 @@ import json
 import struct
 from typing import NamedTuple
 
-MAGIC, LAYOUT = b"UCICALLS", 3
+MAGIC, LAYOUT = b"UCICALLS", 4
 NONE, FOREIGN = -1, -2  # of a peer: any, and one that is not of MPI_COMM_WORLD
 OUTSIDE, ALL, ANY, POLLS = range(4)
-THREADS, COMMS, PLACES, SENDS, WAITS, TEXT = 64, 256, 2048, 1024, 14, 1 << 21
+THREADS, COMMS, PLACES, SENDS, WAITS, TEXT = 64, 256, 2048, 1024, 62, 1 << 21
 HEAD = struct.Struct("=8sIIiIQQIIIIIIQQQ64s")
 THREAD, WAIT = struct.Struct("=IIiIQQQ"), struct.Struct("=iiiiII")
 COMM, PLACE, SENT, PEER = struct.Struct("=QQQ"), struct.Struct("=QQQQ"), struct.Struct("=Qiiii"), struct.Struct("=QQ")
@@ -16,7 +16,7 @@ THREAD_SIZE = THREAD.size + WAITS * WAIT.size
 
 
 class Wait(NamedTuple):
-    """What a thread waits for."""
+    """What a thread waits for; all that may be is NONE of what is not known."""
     peer: int
     tag: int
     comm: int
@@ -27,11 +27,13 @@ class Wait(NamedTuple):
 
 class Thread(NamedTuple):
     """What a thread is in."""
+    tid: int  # 0: it has ended
     state: int
     place: int
     count: int  # of what it waits for: `waits` may have fewer
     since: float
-    tested: float  # when its last test was
+    outside: float  # of one that tests: seconds since then that it was not in these tests
+    tested: float   # when its last test was
     waits: list
 
 
@@ -76,7 +78,7 @@ class Process:
         self.begun, self.ended, self.checks = begun / 1e9, ended / 1e9, bool(checks)
         threads, comms, places, peers = (min(number, limit) for number, limit in zip(used, (THREADS, COMMS, PLACES, 1 << 16)))
         place = HEAD.size
-        self.threads = [read_thread(data, place + number * THREAD_SIZE) for number in range(threads)]
+        self.threads = [thread for thread in (read_thread(data, place + number * THREAD_SIZE) for number in range(threads)) if thread.tid]
         place += THREADS * THREAD_SIZE
         numbers = [COMM.unpack_from(data, place + number * COMM.size) for number in range(comms)]
         place += COMMS * COMM.size
@@ -105,24 +107,28 @@ class Process:
 
 def mark_of(path):
     """Changes whenever a thread of this process has come from one call to another: not while it tests the same requests again and again. None: it can't be
-    told. Reads the beginning of the file alone."""
+    told. Reads of the file no more than that takes."""
     try:
         with open(path, "rb") as file:
-            data = file.read(HEAD.size + THREADS * THREAD_SIZE)
+            data = file.read(HEAD.size)
+            if len(data) < HEAD.size or not data.startswith(MAGIC):
+                return None
+            head = HEAD.unpack_from(data)
+            count = min(head[8], THREADS)
+            data = file.read(count * THREAD_SIZE)
     except OSError:
         return None
-    if len(data) < HEAD.size + THREADS * THREAD_SIZE or not data.startswith(MAGIC):
+    if len(data) < count * THREAD_SIZE:
         return None
-    head = HEAD.unpack_from(data)
-    threads = (read_thread(data, HEAD.size + number * THREAD_SIZE) for number in range(min(head[8], THREADS)))
+    threads = (read_thread(data, number * THREAD_SIZE) for number in range(count))
     return head[6], tuple((thread.place, thread.since) for thread in threads)
 
 
 def read_thread(data, place):
     """A Thread."""
-    _, state, call, count, since, _, tested = THREAD.unpack_from(data, place)
+    tid, state, call, count, since, outside, tested = THREAD.unpack_from(data, place)
     waits = [Wait(*WAIT.unpack_from(data, place + THREAD.size + number * WAIT.size)) for number in range(min(count, WAITS))]
-    return Thread(state, call, count, since / 1e9, tested / 1e9, waits)
+    return Thread(tid, state, call, count, since / 1e9, outside / 1e9, tested / 1e9, waits)
 
 
 def read_lines(text):

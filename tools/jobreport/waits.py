@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who waits for whom: from what the threads of all ranks are in."""
+from functools import cached_property
+
 from jobreport.calls import ALL, ANY, NONE, OUTSIDE, POLLS
 from jobreport.wording import clean, ranks_of
 
@@ -36,11 +38,10 @@ class Waits:
         yield from self.conclusions()
 
     def conclusions(self):
-        """A circle, or who has not come."""
+        """A deadlock, or who has not come."""
         circle = self.circle()
         if circle:
-            names = [f"rank {rank}" for rank in [*circle[1:], circle[0]]] if len(circle) > 1 else ["itself"]
-            yield f"a deadlock: rank {circle[0]} waits for " + ", which waits for ".join(names)
+            yield self._circle_words(circle)
         seen = set()
         for rank, threads in self.waiting.items():
             for wait in (wait for thread in threads for wait in thread.waits if wait.collective):
@@ -52,34 +53,98 @@ class Waits:
                     yield f"{ranks_of(set(missing))} {'has' if len(missing) == 1 else 'have'} not come to {clean(call.call) if call else 'a collective'} on {comm}"
 
     def circle(self):
-        """Ranks of which each waits for the next one alone, and the last for the first; [] if there is none."""
-        edges = {rank: self._waits_for(rank) for rank in self.waiting}
-        done = set()
-        for start in sorted(edges):
-            path, rank = [], start
-            while rank in edges and rank not in done and rank not in path:
-                path.append(rank)
-                rank = next((peer for peer in edges[rank] if peer in path), next((peer for peer in edges[rank] if peer in edges), None))
-            if rank in path:
-                return path[path.index(rank):]
-            done.update(path)
-        return []
+        """Ranks of which each waits for the next one, and the last for the first, and nobody can end that; [] if there is none."""
+        if not self.stuck:
+            return []
+        path, rank = {}, min(self.stuck)  # rank: its place
+        while rank not in path:
+            path[rank] = len(path)
+            wakers = list(self._wakers(rank))
+            rank = next((peer for peer in wakers if peer in path), wakers[0])
+        return list(path)[path[rank]:]
 
-    def _waits_for(self, rank):
-        """Those without whom it can't go on: none where anybody would do."""
-        found = []
-        for thread in self.waiting[rank]:
-            if thread.state == ALL or thread.count == 1:
-                for wait in thread.waits:
-                    found += self._missing(rank, wait) if wait.collective else [wait.peer] if wait.peer >= 0 else []
+    def _circle_words(self, circle):
+        names = []
+        for rank, following in zip(circle, [*circle[1:], circle[0]]):
+            others = set(self._wakers(rank, alternatives=True)) - {following}
+            names.append(("itself" if following == rank else f"rank {following}") + (f" (or {ranks_of(others)})" if others else ""))
+        tests = {rank for rank in self._all_before(circle) if any(thread.state == POLLS for thread in self.waiting[rank])}
+        unless = f", if {ranks_of(tests)} only {'test' if len(tests) > 1 else 'tests'}" if tests else ""
+        return f"a deadlock{unless}: rank {circle[0]} waits for " + ", which waits for ".join(names)
+
+    def _all_before(self, ranks):
+        """They, and all that would have to go on for one of them to go on."""
+        found, todo = set(ranks), list(ranks)
+        while todo:
+            new = set(self._wakers(todo.pop())) - found
+            found |= new
+            todo += new
         return found
+
+    def _wakers(self, rank, alternatives=False):
+        """Who would have to go on before a rank that is stuck; only for those of its requests of which any would do, if ALTERNATIVES."""
+        for thread in self.waiting[rank]:
+            for wait in thread.waits if not alternatives or (thread.state != ALL and thread.count > 1) else ():
+                yield from (peer for peer in (self._missing(rank, wait) if wait.collective else [wait.peer]) if peer in self.stuck)
+
+    @cached_property
+    def stuck(self):
+        """Ranks that can't go on, whatever those do that can: each of their threads waits, and all that might wake it is up to one of these. Of what a thread
+        waits for at once some may be there already, which is not known: so any of it might, though the call waits for all."""
+        sleepers, absent, left = {}, {}, {}  # by what wakes them: a rank, a collective, or what is not known (None); by rank: those it has not come to
+        for rank in self.waiting:
+            for cause in self._causes(rank):
+                sleepers.setdefault(cause, []).append(rank)
+        for cause in sleepers:
+            if isinstance(cause, tuple):
+                left[cause] = len(self.missing[cause])
+                for member in self.missing[cause]:
+                    absent.setdefault(member, []).append(cause)
+        stuck, todo = set(self.waiting), [None, *(rank for rank in self.processes if rank not in self.waiting)]
+        while todo:
+            cause = todo.pop()
+            woken = stuck.intersection(sleepers.get(cause, ()))
+            stuck -= woken
+            todo += woken
+            for collective in absent.get(cause, ()):
+                left[collective] -= 1
+                todo += [collective] * (not left[collective])
+        return stuck
+
+    def _causes(self, rank):
+        """Of what a rank waits for, what each is up to."""
+        for thread in self.processes[rank].threads:
+            if thread not in self.waiting[rank] or not thread.waits or thread.count > len(thread.waits) or does_more(thread):
+                yield None
+            yield from (self._cause(rank, wait) for wait in thread.waits)
+
+    def _cause(self, rank, wait):
+        if wait.collective:
+            return self._key(rank, wait) if self._missing(rank, wait) else None
+        return wait.peer if wait.peer in self.waiting and not self._is_met(rank, wait) else None
+
+    def _is_met(self, rank, wait):
+        """Does the other side do what this one waits for? Then it is under way, or MPI is stuck, and not the program."""
+        return any(not other.collective and other.receives != wait.receives and other.peer in (rank, NONE) and (other.tag == wait.tag or NONE in (other.tag, wait.tag)) and
+                   self._may_be_same(self.processes[rank].comms.get(wait.comm), self.processes[wait.peer].comms.get(other.comm))
+                   for thread in self.waiting[wait.peer] for other in thread.waits)
+
+    @staticmethod
+    def _may_be_same(ours, theirs):
+        """Communicators of two processes."""
+        return ours is None or theirs is None or (ours.group == theirs.group and (ours.id == theirs.id or not ours.id or not theirs.id))
+
+    def _key(self, rank, wait):
+        """The same for all who are in a collective."""
+        comm = self.processes[rank].comms[wait.comm]
+        return comm.id, comm.group, wait.collective
 
     def _missing(self, rank, wait):
         """Members of a collective's communicator that have not called it; none if it is not known which one it is."""
         comm = self.processes[rank].comms.get(wait.comm)
         if comm is None or self.processes[rank].comm_like(comm) is None:
             return []
-        key = comm.id, comm.group, wait.collective  # all who are in it ask the same
+        key = self._key(rank, wait)
         if key not in self.missing:
             self.missing[key] = [member for member in comm.ranks if member in self.processes and not self._has_come(member, comm, wait.collective)]
         return self.missing[key]
@@ -99,12 +164,14 @@ class Waits:
         if whats:
             text += f", {'any of: ' if thread.state == ANY and thread.count > 1 else ''}{'; '.join(whats)}"
         if thread.count > SHOWN:
-            text += f"; and {thread.count - SHOWN} more"
+            text += "; and more" if thread.state == POLLS and thread.count > len(thread.waits) else f"; and {thread.count - SHOWN} more"
         return text + (", again and again" if thread.state == POLLS else "")
 
     def _what(self, rank, wait):
         if wait.collective:
             return f"on {self._comm_name(rank, wait)}" if wait.comm != NONE else ""
+        if wait.peer == wait.comm == wait.place == NONE:
+            return "for what is not watched"
         name = "any rank" if wait.peer == NONE else f"rank {wait.peer}" if wait.peer >= 0 else "a rank of another job"
         comm = self._comm_name(rank, wait)
         return (f"{'from' if wait.receives else 'to'} {name}, {'any tag' if wait.tag == NONE else f'tag {wait.tag}'}" +
@@ -118,3 +185,8 @@ class Waits:
             yield f"{ranks_of(outside)}: outside of MPI, or just in and out of its calls"
         if ended:
             yield f"{ranks_of(ended)}: past MPI_Finalize"
+
+
+def does_more(thread):
+    """Does it test now and then, while it does something else? Who waits by testing is in these tests for most of the time."""
+    return thread.state == POLLS and 2 * thread.outside > thread.tested - thread.since
