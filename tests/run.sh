@@ -47,7 +47,7 @@ suites=(
     "signatures * 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
     "allreduce  * 2min all-reduces by node on two and four hosts (network namespaces, root): results to the last bit, damage in shared memory; in short"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
-    "rdma       - 5min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
+    "rdma       - 10min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
     "gpu        - 5min messages from and to a GPU's memory, both MPIs and UCX's own interface, plain, with UCI, with faults; on a machine with a GPU of NVIDIA's (tests/gpu/)"
     "slurm      - 1min the examples for Slurm, in a Slurm of one node of its own (root): damage drains the node"
     "gtest      - 60min UCX's own unit tests of ucp, built from Debian's source (network once): what passes on plain UCX passes under UCI"

@@ -11,14 +11,14 @@
 #   --only REGEX    only jobs whose line (see --list) matches
 #   --list          the jobs, and nothing else
 #   --preload PATH  default build/libucx_integrity.so
-#   --timeout S     limit for all of it (default 600)
+#   --timeout S     limit for all of it (default 1800: an emulated guest may take half of that)
 #   --help          this text
 set -euo pipefail
 # shellcheck source=tests/mpi/lib.sh
 source "$(dirname "${BASH_SOURCE[0]}")/../mpi/lib.sh"
 
 main() {
-    local campaign=$uci_root/tests/rdma/campaign.sh logs=$uci_root/build/rdma/logs only='.*' limit=600 list='' mpi names
+    local campaign=$uci_root/tests/rdma/campaign.sh logs=$uci_root/build/rdma/logs only='.*' limit=1800 list='' mpi names
     local preload=$uci_root/build/libucx_integrity.so
     while [ $# -gt 0 ]; do
         case $1 in
