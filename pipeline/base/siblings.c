@@ -23,8 +23,39 @@ static void uci_siblings_add_count(size_t change)
     __atomic_store_n(&uci_siblings_count, uci_siblings_count + change, __ATOMIC_RELAXED);
 }
 
+/* Links are read in one direction only: another thread may have been at work when this one forked */
+static void uci_siblings_forget(uci_list_t *head)
+{
+    uci_list_t *link = head->next, *next;
+
+    for (; link != head; link = next) {
+        next = link->next;
+        uci_list_init(link);
+    }
+    uci_list_init(head);
+}
+
+/* In a child that was forked off: its parent's workers are its parent's. A turn in one would take messages out of memory that both share, and
+ * acknowledge them */
+static void uci_siblings_forked(void)
+{
+    pthread_mutex_init(&uci_siblings_lock, NULL);
+    pthread_mutex_init(&uci_siblings_living_lock, NULL);
+    uci_siblings_forget(&uci_siblings);
+    uci_siblings_forget(&uci_siblings_living);
+    uci_siblings_count = 0;
+}
+
+static void uci_siblings_watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, uci_siblings_forked);
+}
+
 void uci_siblings_join(uci_worker_t *worker)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, uci_siblings_watch_forks);
     worker->sibling.seen_time = uci_process_time_ns();
     pthread_mutex_lock(&uci_siblings_lock);
     uci_list_add_tail(&uci_siblings, &worker->sibling.link);
@@ -48,7 +79,7 @@ void uci_siblings_stop(uci_worker_t *worker)
 void uci_siblings_leave(uci_worker_t *worker)
 {
     pthread_mutex_lock(&uci_siblings_living_lock);
-    uci_list_del(&worker->sibling.living);
+    uci_list_del(&worker->sibling.living); /* in none, of a parent's: nothing */
     pthread_mutex_unlock(&uci_siblings_living_lock);
     uci_siblings_stop(worker);
 }

@@ -353,12 +353,64 @@ static void forked(void)
     ut_pair_close(&pair);
 }
 
+/* A child that goes on by itself, with workers of its own, for long enough that it would look after others of its process's. What it says itself
+ * would not arrive over tcp, on plain UCX neither */
+static int child_works(void)
+{
+    static ut_pair_t own;
+    unsigned i;
+
+    ut_pair_open(&own, 0);
+    for (i = 0; i < 50; ++i) {
+        ut_settle(&own);
+        usleep(1000);
+    }
+    return (ut_failures() > 0);
+}
+
+/* What was on its way to the parent when it forked is the parent's */
+static void forked_and_busy(void)
+{
+    enum { MANY = 40, LENGTH = 1000 };
+    static ut_data_t from[MANY], to;
+    static ut_op_t sends[MANY];
+    int status, i;
+    ut_op_t recv;
+    pid_t child;
+
+    ut_pair_open(&pair, 0);
+    ut_exchange(&pair, 100, 1);
+    for (i = 0; i < MANY; ++i) {
+        ut_data_open(&from[i], UT_CONTIG1, LENGTH);
+        ut_data_fill(&from[i], (unsigned)i);
+        ut_send(&sends[i], pair.a, UT_SEND_NBX, &from[i], (ucp_tag_t)i);
+    }
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        _exit(child_works());
+    }
+    UT_CHECK((waitpid(child, &status, 0) == child) && (status == 0), "the child ends with %d", status);
+    ut_data_open(&to, UT_CONTIG1, LENGTH);
+    for (i = 0; i < MANY; ++i) {
+        ut_recv(&recv, &pair, UT_RECV_NBX, &to, (ucp_tag_t)i, UT_TAG_ALL);
+        UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+        UT_CHECK_STATUS(ut_wait(&pair, &sends[i]), UCS_OK, "send");
+        UT_CHECK(ut_data_check(&to, LENGTH, (unsigned)i), "wrong content of message %d", i);
+        ut_data_close(&from[i]);
+    }
+    ut_data_close(&to);
+    ut_exchange(&pair, 100000, 2);
+    ut_pair_close(&pair);
+}
+
 static const ut_test_t tests[] = {UT_TEST(peer_dies),
                                   UT_TEST(peer_dies_other_handler),
                                   UT_TEST(peer_dies_while_closing),
                                   UT_TEST(forced_close_of_sender),
                                   UT_TEST(usual_close_after_forced),
                                   UT_TEST(forced_close_with_user_memory),
-                                  UT_TEST(forked)};
+                                  UT_TEST(forked),
+                                  UT_TEST(forked_and_busy)};
 
 UT_MAIN(tests)

@@ -206,6 +206,7 @@ static void elements(void)
     }
     UT_CHECK(length == 16, "%zu bytes", length);
     check_bytes(&flow, in, length);
+    UT_CHECK_STATUS(ucp_request_test(ptr, NULL), UCS_OK, "ucp_request_test");
     ucp_request_free(ptr);
     close_pair();
 }

@@ -672,9 +672,13 @@ static void ut_op_set_nb(ut_op_t *op, ucs_status_ptr_t returned)
     ut_op_set(op, returned);
 }
 
+/* Of a receive that was posted, and may be over, nothing else is said */
 static void ut_op_set_nbr(ut_op_t *op, ucs_status_t returned)
 {
     op->status = returned;
+    if (op->recv) {
+        UT_CHECK_STATUS(returned, UCS_OK, "ucp_tag_recv_nbr");
+    }
     if ((returned == UCS_INPROGRESS) || (op->recv && (returned == UCS_OK))) {
         op->status  = UCS_INPROGRESS;
         op->request = op->memory.request;

@@ -14,11 +14,12 @@ UCI_EXPORT ucs_status_t ucp_request_check_status(void *request)
     return uci_request_check(req);
 }
 
+/* @param info  may be NULL of what is no receive of a tag message: of streams and active messages nothing is written there */
 static ucs_status_t uci_hook_test(uci_request_t *req, ucp_tag_recv_info_t *info)
 {
     ucs_status_t status = uci_request_check(req);
 
-    if ((status != UCS_INPROGRESS) && (req->flags & UCI_REQUEST_RECV)) {
+    if ((status != UCS_INPROGRESS) && ((req->flags & (UCI_REQUEST_RECV | UCI_REQUEST_USER_AM)) == UCI_REQUEST_RECV)) {
         *info = req->info;
     }
     return status;

@@ -223,6 +223,18 @@ UCI_EXPORT ucs_status_ptr_t ucp_tag_recv_nb(ucp_worker_h worker, void *buffer, s
     return uci_hook_recv(worker, buffer, count, tag, tag_mask, &param);
 }
 
+/* As in UCX the request has what becomes of a receive that was posted, truncation too, and this one says only whether it was */
+static ucs_status_t uci_hook_posted_status(ucs_status_ptr_t ptr, void *user)
+{
+    const uci_request_t *req;
+
+    if (uci_likely(!UCS_PTR_IS_ERR(ptr))) {
+        return UCS_OK;
+    }
+    req = uci_request_from_user(user);
+    return ((req != NULL) && (req->status == UCS_PTR_STATUS(ptr))) ? UCS_OK : UCS_PTR_STATUS(ptr);
+}
+
 UCI_EXPORT ucs_status_t ucp_tag_recv_nbr(ucp_worker_h worker, void *buffer, size_t count, ucp_datatype_t datatype,
                                          ucp_tag_t tag, ucp_tag_t tag_mask, void *req)
 {
@@ -230,7 +242,7 @@ UCI_EXPORT ucs_status_t ucp_tag_recv_nbr(ucp_worker_h worker, void *buffer, size
                                  .datatype     = datatype,
                                  .request      = req};
 
-    return uci_hook_ptr_to_status(uci_hook_recv(worker, buffer, count, tag, tag_mask, &param));
+    return uci_hook_posted_status(uci_hook_recv(worker, buffer, count, tag, tag_mask, &param), req);
 }
 
 UCI_EXPORT ucp_tag_message_h ucp_tag_probe_nb(ucp_worker_h worker, ucp_tag_t tag, ucp_tag_t tag_mask, int remove,
