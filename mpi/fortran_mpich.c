@@ -4,8 +4,6 @@
  * Fortran programs on MPICH. Its bindings call C by MPI names, where the wrappers in C see them, all but those of `use mpi_f08` that have no
  * buffer: they call PMPI_Start.
  */
-#include "pending.h"
-#include "requests.h"
 #include "watched.h"
 
 /* Begins the definition of one */
@@ -13,60 +11,6 @@
     UCI_MPI_EXPORT void mpi_##_name##_f08_ _params; \
     extern void pmpir_##_name##_f08_ _params __attribute__((weak)); \
     UCI_MPI_EXPORT void mpi_##_name##_f08_ _params
-
-/* A request is about to be started, by MPI_Start or MPI_Startall */
-static void uci_mpi_fortran_starts(const MPI_Fint *request, const uci_mpi_call_t *call)
-{
-    uci_mpi_requests_start(*request);
-    if (uci_mpi_watches()) {
-        uci_mpi_pending_start(*request, call);
-    }
-}
-
-UCI_MPI_FORTRAN(start, (MPI_Fint * request, MPI_Fint *ierror))
-{
-    MPI_Fint error = MPI_SUCCESS;
-    uci_mpi_call_t watched;
-
-    UCI_MPI_ENTER(watched, "MPI_Start", .comm = MPI_COMM_NULL);
-    uci_mpi_fortran_starts(request, &watched);
-    pmpir_start_f08_(request, &error);
-    uci_mpi_done();
-    UCI_MPI_LEAVE(watched, error);
-    if (ierror != NULL) { /* of mpi_f08 it may be left out */
-        *ierror = error;
-    }
-}
-
-UCI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *ierror))
-{
-    MPI_Fint i, error = MPI_SUCCESS;
-    uci_mpi_call_t watched;
-
-    if (!uci_mpi_is_on() && !uci_mpi_watches()) {
-        pmpir_startall_f08_(count, requests, ierror);
-        return;
-    }
-    UCI_MPI_ENTER(watched, "MPI_Startall", .comm = MPI_COMM_NULL);
-    for (i = 0; (i < *count) && (error == MPI_SUCCESS); ++i) {
-        uci_mpi_fortran_starts(&requests[i], &watched);
-        pmpir_start_f08_(&requests[i], &error);
-        uci_mpi_done();
-    }
-    UCI_MPI_LEAVE(watched, error);
-    if (ierror != NULL) { /* it may be left out */
-        *ierror = error;
-    }
-}
-
-UCI_MPI_FORTRAN(request_free, (MPI_Fint * request, MPI_Fint *ierror))
-{
-    uci_mpi_requests_remove(*request);
-    if (uci_mpi_watches()) {
-        uci_mpi_pending_free(*request);
-    }
-    pmpir_request_free_f08_(request, ierror);
-}
 
 /* Handles of requests are the same in C and Fortran here */
 static void uci_mpi_f08_barrier(uci_mpi_call_t *watched, const char *call, uci_mpi_manner_t manner, MPI_Fint comm,

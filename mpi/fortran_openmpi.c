@@ -4,7 +4,6 @@
  * Fortran programs on Open MPI (fortran_openmpi.h): point to point.
  */
 #include "fortran_openmpi.h"
-#include "pending.h"
 #include "requests.h"
 
 /* One that sends or receives: what (_next, which may use `sent` and `received`), what it is for who watches calls, then itself */
@@ -144,57 +143,3 @@ UCI_MPI_FORTRAN_WRAP(sendrecv_replace, "MPI_Sendrecv_replace",
                       .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, source, recvtag)),
                      UCI_MPI_FORTRAN_SENDS("MPI_Sendrecv_replace", count, datatype);
                      UCI_MPI_FORTRAN_RECEIVES("MPI_Sendrecv_replace", count, datatype))
-
-/* A request is about to be started, by MPI_Start or MPI_Startall */
-static void uci_mpi_fortran_starts(const MPI_Fint *request, const uci_mpi_call_t *call)
-{
-    uci_mpi_requests_start(PMPI_Request_f2c(*request));
-    if (uci_mpi_watches()) {
-        uci_mpi_pending_start(PMPI_Request_f2c(*request), call);
-    }
-}
-
-UCI_MPI_FORTRAN(start, (MPI_Fint * request, MPI_Fint *ierror))
-{
-    MPI_Fint error = MPI_SUCCESS;
-    uci_mpi_call_t watched;
-
-    UCI_MPI_ENTER(watched, "MPI_Start", .comm = MPI_COMM_NULL);
-    uci_mpi_fortran_starts(request, &watched);
-    pmpi_start_(request, &error);
-    uci_mpi_done();
-    UCI_MPI_LEAVE(watched, error);
-    if (ierror != NULL) { /* of mpi_f08 it may be left out */
-        *ierror = error;
-    }
-}
-
-UCI_MPI_FORTRAN(startall, (MPI_Fint * count, MPI_Fint *requests, MPI_Fint *ierror))
-{
-    MPI_Fint i, error = MPI_SUCCESS;
-    uci_mpi_call_t watched;
-
-    if (!uci_mpi_is_on() && !uci_mpi_watches()) {
-        pmpi_startall_(count, requests, ierror);
-        return;
-    }
-    UCI_MPI_ENTER(watched, "MPI_Startall", .comm = MPI_COMM_NULL);
-    for (i = 0; (i < *count) && (error == MPI_SUCCESS); ++i) {
-        uci_mpi_fortran_starts(&requests[i], &watched);
-        pmpi_start_(&requests[i], &error);
-        uci_mpi_done();
-    }
-    UCI_MPI_LEAVE(watched, error);
-    if (ierror != NULL) {
-        *ierror = error;
-    }
-}
-
-UCI_MPI_FORTRAN(request_free, (MPI_Fint * request, MPI_Fint *ierror))
-{
-    uci_mpi_requests_remove(PMPI_Request_f2c(*request));
-    if (uci_mpi_watches()) {
-        uci_mpi_pending_free(PMPI_Request_f2c(*request));
-    }
-    pmpi_request_free_(request, ierror);
-}

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Fortran programs on Open MPI (fortran_openmpi.h): collectives, waiting, MPI_Init and MPI_Finalize.
+ * Fortran programs on Open MPI (fortran_openmpi.h): collectives, and what both MPIs have in common (fortran_common.h).
  */
 #include "allreduce_fortran.h"
 #include "fortran_openmpi.h"

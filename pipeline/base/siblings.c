@@ -79,7 +79,7 @@ void uci_siblings_stop(uci_worker_t *worker)
 void uci_siblings_leave(uci_worker_t *worker)
 {
     pthread_mutex_lock(&uci_siblings_living_lock);
-    uci_list_del(&worker->sibling.living); /* in none, of a parent's: nothing */
+    uci_list_del(&worker->sibling.living);
     pthread_mutex_unlock(&uci_siblings_living_lock);
     uci_siblings_stop(worker);
 }

@@ -153,7 +153,7 @@ typedef struct uci_user_stream_header {
 
 /** What is done to memory. */
 typedef enum {
-    UCI_RMA_PUT,    /**< the data are stored there */
+    UCI_RMA_PUT,    /**< the data are stored there; of none nothing is done, to no region: only its number counts */
     UCI_RMA_GET,    /**< what lies there is fetched */
     UCI_RMA_ATOMIC, /**< the data are operands: one, of CSWAP two */
     UCI_RMA_KIND_LAST

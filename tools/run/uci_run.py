@@ -55,7 +55,7 @@ exit status:
 {EXITS}
   143, 130  uci_run was ended by SIGTERM, or SIGINT, and the job with it
   of --preflight: 0 all nodes are ready, 1 not all are
-  {EXIT_FAILED}  uci_run could not start the job;  {EXIT_NOT_FOUND}  there is no such program
+  {EXIT_FAILED}  uci_run could not start the job, or could not note how it ended;  {EXIT_NOT_FOUND}  there is no such program
 
 examples:
   uci_run -n 4 ./program input                        Open MPI or MPICH, whichever ./program is linked with

@@ -222,7 +222,8 @@ UCI_EXPORT ucs_status_ptr_t ucp_worker_flush_nbx(ucp_worker_h worker, const ucp_
     return uci_hook_worker_flush_nbx(worker, param);
 }
 
-/* Also for UCX's own: in turns, which its blocking functions know nothing of, and in which alone UCI may connect (turn/worker.h) */
+/* Also for UCX's own: in turns, which its blocking functions know nothing of, and in which alone it is seen where UCI may connect
+ * (uci_control_is_too_early()) */
 ucs_status_t uci_hook_wait(uci_worker_t *worker, ucs_status_ptr_t request)
 {
     uci_request_t *req;
