@@ -24,27 +24,27 @@ suites=(
     "unit       * 30s  unit tests of every layer (Criterion)"
     "ucp        + 6min programs that call libucp themselves: every hook, plain and with UCI; in short"
     "calls      + 2min uci_run --debug and --profile: programs that break one rule of MPI's each, hang, or are right, both MPIs, C and Fortran's three bindings"
+    "tools      + 3min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "asan       + 4min unit tests with ASan and UBSan"
     "fuzz       + 90s  fuzzers of whatever parses bytes, 3 s each"
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "report     + 2min uci_report: synthetic and real jobs, a history of many, its pages in a headless browser (Debian's Chromium); Grafana's dashboard"
+    "signatures + 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
+    "seal       + 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
     "live       + 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "site       + 2min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests, what is in it (SPDX), two versions and a link, ABIs"
+    "attach     + 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "layers     + 30s  include rules, who writes which state, exported symbols, silence in other programs, the table of UCX's functions, and versions"
     "format     + 5s   clang-format on C, shellcheck on scripts"
-    "tools      * 3min uci_run, uci_info --check, uci_tune, uci_perftest: do what they say, refuse what they should"
     "mpi        * 2min real programs under Open MPI and MPICH, over every transport; in short"
     "sealed     * 40s  some of mpi's programs with all messages sealed, as they are and with faults: what is rejected comes again"
     "faults     * 90s  injected faults: counted, healed, contents right; every kind and target once"
     "foreign    * 1min attacks from outside: a process that damages shared memory, a library under recv and process_vm_readv; in short"
-    "attach     * 20s  the ways into a process: preload, UCX module, objects and MPIs that are opened late"
     "ending     * 20s  MPI programs that end in every way: early, late, with the last control messages damaged"
     "asan_mpi   * 1min a part of mpi with ASan and UBSan"
     "verdicts   * 30s  one thing wrong in each job, and the cause that its records must name"
     "cases      * 1min symptoms of public reports: a UCX with one bug each, and the cause, path and class that are named for it"
     "twins      * 2min programs run two and three times at once: a rank that computes wrong is found, named and corrected; followed, killed, refused; in short"
-    "seal       * 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
-    "signatures * 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
     "allreduce  * 2min all-reduces by node on two and four hosts (network namespaces, root): results to the last bit, damage in shared memory; in short"
     "random     - 3min random programs and 10^7 random faults over a UCX of the test's own; what fails is made smaller, and told"
     "rdma       - 10min RDMA for real: soft-RoCE devices in a guest, MPI programs and faults over rc and ud; docs/rdma.md"
@@ -89,6 +89,7 @@ suite_layers() {
     python3 "$uci_root/tests/layering.py" "$build" || status=1
     python3 "$uci_root/tests/call_surface.py" "$build" || status=1
     python3 "$uci_root/tests/doc_tables.py" || status=1
+    "$uci_root/tests/bench/results.py" check || status=1
     python3 "$uci_root/tests/versions.py" || status=1
     /usr/bin/python3 "$uci_root/tests/ownership.py" "$build" || status=1
     return "$status"
@@ -136,6 +137,7 @@ tidy_sees_faults() {
 
 suite_tools() {
     local status=0
+    "$uci_root/tools/install_deps.sh" report
     "$uci_root/tests/tools/run_tools.sh" "$build" || status=1
     "$uci_root/tests/tools/run_job.sh" "$build" || status=1
     "$uci_root/tests/tools/run_twins.sh" "$build" || status=1

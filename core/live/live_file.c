@@ -192,7 +192,6 @@ void uci_live_file_cleanup(uci_live_file_t *file)
 /* All that is there, by read() and not by a mapping: its owner may cut the file short at any time */
 static uci_status_t uci_live_file_load(int fd, char **data_p, size_t *length_p, const char **reason_p)
 {
-    static __thread char text[128];
     struct stat info;
     ssize_t ret;
     char *data;
@@ -219,14 +218,12 @@ static uci_status_t uci_live_file_load(int fd, char **data_p, size_t *length_p, 
     return UCI_OK;
 
 err_errno:
-    snprintf(text, sizeof(text), "%s", strerror(errno));
-    *reason_p = text;
+    *reason_p = strerrordesc_np(errno);
     return UCI_ERR_IO;
 }
 
 uci_status_t uci_live_file_read(int folder_fd, const char *name, uci_live_file_t *file_p, const char **reason_p)
 {
-    static __thread char text[128];
     uci_status_t status;
     size_t length;
     char *data;
@@ -234,8 +231,7 @@ uci_status_t uci_live_file_read(int folder_fd, const char *name, uci_live_file_t
 
     fd = openat(folder_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     if (fd < 0) {
-        snprintf(text, sizeof(text), "%s", (errno == ELOOP) ? "it is a symbolic link" : strerror(errno));
-        *reason_p = text;
+        *reason_p = (errno == ELOOP) ? "it is a symbolic link" : strerrordesc_np(errno);
         return UCI_ERR_IO;
     }
     status = uci_live_file_load(fd, &data, &length, reason_p);

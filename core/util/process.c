@@ -110,11 +110,19 @@ static void uci_process_make_name(void)
     }
 }
 
+/* A child that is forked off has another one. Not a name of each thread: a library that is loaded late has to do with the little
+ * that glibc keeps free in the memory of threads (glibc.rtld.optional_static_tls). */
+static void uci_process_start_name(void)
+{
+    uci_process_make_name();
+    pthread_atfork(NULL, NULL, uci_process_make_name);
+}
+
 const char *uci_process_name(void)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-    pthread_once(&once, uci_process_make_name);
+    pthread_once(&once, uci_process_start_name);
     return uci_process_own_name;
 }
 

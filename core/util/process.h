@@ -23,7 +23,7 @@ unsigned uci_process_lines(void);
 /** @return how many processes of the job this node has, as its launcher says; 0: it does not. */
 unsigned uci_process_local_count(void);
 
-/** What to call this process in a log line: "rank 3 (node7:4711)", or "node7:4711" outside of MPI; made once. */
+/** What to call this process in a log line: "rank 3 (node7:4711)", or "node7:4711" outside of MPI; a forked child has its own. */
 const char *uci_process_name(void);
 
 /**

@@ -41,6 +41,7 @@ typedef struct uci_ep {
     bool shown;      /**< UCI has made it, and has told the user of it, to answer by */
     bool half;       /**< the other side has closed its end, see uci_peer_endpoint_whole() */
     bool closing;    /**< the user has closed it, UCX's end is still open */
+    bool unforced;   /**< the user has made it without error handling: UCX does not close it by force */
     bool crossed; /**< to oneself, and what it sends into a stream comes by its twin, as UCP_EP_PARAMS_FLAGS_NO_LOOPBACK says */
     uint32_t number;                   /**< the user's to this peer, from 1 on, in order; 0: it is none of theirs yet */
     void *user_data;                   /**< the user's, of UCP_EP_PARAM_FIELD_USER_DATA */

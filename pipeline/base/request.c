@@ -9,6 +9,7 @@
 #include "worker_lock.h"
 
 size_t uci_request_ucx_size;
+__thread const uci_request_t *uci_request_ending;
 
 void uci_request_set_ucx_size(size_t ucx_size)
 {
@@ -74,16 +75,22 @@ static void uci_request_queue(uci_request_t *req, ucs_status_t status)
  * next operation, so that nothing is touched there afterwards. */
 static void uci_request_end(uci_request_t *req, ucs_status_t status)
 {
+    const uci_request_t *outer = uci_request_ending;
+
     if (req->flags & UCI_REQUEST_USER_MEM) {
         uci_request_set_status(req, status);
         uci_request_call(req, status);
         return;
     }
 
-    if (!req->worker->access.is_mt) {
+    if (req->worker->access.is_mt) {
+        req->completed_status = status;
+        uci_request_ending    = req;
+    } else {
         req->status = status;
     }
     uci_request_call(req, status);
+    uci_request_ending = outer;
     uci_request_set_status(req, status);
     if (req->flags & UCI_REQUEST_RELEASED) {
         uci_request_put(req);
@@ -99,6 +106,7 @@ unsigned uci_request_deliver(uci_worker_t *worker)
     while ((req = next) != NULL) {
         next = req->next_completed;
         uci_request_end(req, req->completed_status);
+        uci_stats_here = worker->stats.counters; /* it may have been in another worker */
         ++count;
     }
     return count;

@@ -138,10 +138,15 @@ ucs_status_ptr_t uci_request_posted(uci_request_t *req, const ucp_request_param_
 /** As uci_request_posted() for an operation that completed with no request made (an eager send). */
 ucs_status_ptr_t uci_request_immediate(struct uci_worker *worker, const ucp_request_param_t *param);
 
+/** Whose callback this thread is in, where others may ask too: over for the callback, and for nobody else yet. */
+extern __thread const uci_request_t *uci_request_ending;
+
 /* The user's calls */
 UCI_INLINE ucs_status_t uci_request_check(uci_request_t *req)
 {
-    return __atomic_load_n(&req->status, __ATOMIC_ACQUIRE);
+    ucs_status_t status = __atomic_load_n(&req->status, __ATOMIC_ACQUIRE);
+
+    return uci_unlikely((status == UCS_INPROGRESS) && (req == uci_request_ending)) ? req->completed_status : status;
 }
 /** As in UCX, a request freed before it completes no longer calls its callback; a released one does. */
 void uci_request_free(uci_request_t *req);

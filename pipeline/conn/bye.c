@@ -18,6 +18,8 @@ void uci_bye_rest(uci_peer_t *peer)
         uci_mailbox_unmap(peer);
         uci_txlog_release(peer);
         ++peer->worker->conn.ended;
+    } else if (peer->conversation.status != UCS_OK) {
+        ++peer->worker->conn.ended; /* who has failed says none */
     }
 }
 

@@ -72,7 +72,7 @@ static void uci_close_ask(uci_close_t *closing, uint16_t flags)
 /* There is somebody who can answer, and something he has not confirmed. If he leaves as well, he will receive nothing more */
 static bool uci_close_has_to_ask(uci_peer_t *peer)
 {
-    if (uci_conversation_is_gone(&peer->conversation) || (peer->conversation.status != UCS_OK)) {
+    if (!uci_conversation_is_heard(&peer->conversation)) {
         return false;
     }
     return (peer->conversation.fins_told != peer->talk.fins_sent) ||
@@ -187,13 +187,20 @@ static void uci_close_give_up(uci_close_t *closing)
     }
 }
 
+/* A close that began with nothing to ask stays so, unless a peer that was gone is back */
+static bool uci_close_may_ask(const uci_close_t *closing)
+{
+    return uci_conversation_is_heard(&closing->peer->conversation) && !closing->given_up &&
+           ((closing->round > 0) || uci_close_has_to_ask(closing->peer));
+}
+
 /* @return true while an answer, or what it has to be asked for, is to come. A peer that has answered fetches what it lacks, and is asked
  * again after a while */
 static bool uci_close_is_asking(uci_close_t *closing, bool late)
 {
     uci_peer_t *peer = closing->peer;
 
-    if (uci_conversation_is_gone(&peer->conversation) || (peer->conversation.status != UCS_OK) || closing->given_up) {
+    if (!uci_close_may_ask(closing)) {
         return false;
     }
     if ((closing->round > 0) && !closing->answered) {
@@ -201,9 +208,6 @@ static bool uci_close_is_asking(uci_close_t *closing, bool late)
             uci_close_give_up(closing);
         }
         return !late;
-    }
-    if ((closing->round == 0) && !uci_close_has_to_ask(peer)) {
-        return false; /* and so it stays, unless a peer that was gone is back */
     }
     if (!uci_conversation_is_leaving(&peer->conversation) && uci_close_is_lacking(peer)) {
         if (uci_process_time_ns() >= uci_close_ask_time(closing)) {
@@ -227,7 +231,7 @@ static bool uci_close_is_one_sided(const uci_close_t *closing)
     const uci_peer_t *peer = closing->peer;
 
     return (uci_rma_settled(peer) < closing->operations) && !closing->given_up &&
-           !uci_conversation_is_gone(&peer->conversation) && (peer->conversation.status == UCS_OK);
+           uci_conversation_is_heard(&peer->conversation);
 }
 
 /* What UCX holds may wait for the other end of an endpoint, for which it asks with the first message that needs it. On tcp
@@ -369,16 +373,40 @@ bool uci_close_is_going_on(const uci_peer_t *peer)
     return false;
 }
 
+/* As uci_close_is_asking(), of which it is the time */
+static bool uci_close_asks_again(const uci_close_t *closing)
+{
+    uci_peer_t *peer = closing->peer;
+
+    if (uci_close_is_unanswered(closing)) {
+        return true;
+    }
+    if (!closing->last || !uci_close_may_ask(closing)) {
+        return false;
+    }
+    return (peer->conversation.fins_told != peer->talk.fins_sent) ||
+           (!uci_conversation_is_leaving(&peer->conversation) && uci_close_is_lacking(peer));
+}
+
+/* What ends without any word of ours has no time: nobody would be awake for it but in vain */
+static uint64_t uci_close_due_of(const uci_close_t *closing)
+{
+    if (closing->ep == NULL) {
+        return UINT64_MAX;
+    }
+    if (uci_close_asks_again(closing)) {
+        return uci_min(closing->deadline, uci_close_ask_time(closing));
+    }
+    return uci_close_is_one_sided(closing) ? UINT64_MAX : closing->deadline;
+}
+
 uint64_t uci_close_due(const uci_worker_t *worker)
 {
     uint64_t due = UINT64_MAX;
 
     uci_list_for_each(closing, &worker->conn.closing, uci_close_t, link)
     {
-        if (closing->ep != NULL) {
-            due = uci_min(due, closing->deadline);
-            due = uci_min(due, uci_close_ask_time(closing));
-        }
+        due = uci_min(due, uci_close_due_of(closing));
     }
     return due;
 }

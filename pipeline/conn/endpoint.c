@@ -7,6 +7,7 @@
 #include "close.h"
 #include "link/control.h"
 #include "link/link_send.h"
+#include "message/early.h"
 #include "message/user_stream.h"
 #include "rma/rma.h"
 #include "util/log.h"
@@ -121,6 +122,7 @@ void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
     uci_user_stream_fail(peer, status);
     uci_rma_fail(peer, status);
     uci_control_drop_pending(peer);
+    uci_early_drop(peer, UINT64_MAX);
 }
 
 /* Messages are the peer's, by whichever of its endpoints they go: as long as the user has another one they are not given up */

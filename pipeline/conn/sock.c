@@ -385,6 +385,7 @@ static ucs_status_t uci_sock_admit(uci_sock_t *sock, const uci_mark_t *mark)
     sock->ep->number       = uci_sock_stream(sock, peer);
     sock->ep->user_data    = sock->user_data;
     sock->ep->user_handler = sock->user_handler;
+    sock->ep->unforced     = sock->unforced;
     return UCS_OK;
 }
 

@@ -67,8 +67,9 @@ typedef struct uci_sock {
     uci_sock_settled_t settled;
     void *user_data;                   /**< of UCP_EP_PARAM_FIELD_USER_DATA */
     ucp_err_handler_cb_t user_handler; /**< what the program wants to be called when it fails; may be NULL */
-    void *user_arg;
+    void *user_arg;                    /**< and with what */
     bool is_server;
+    bool unforced;                /**< see uci_ep_t */
     bool is_settled;              /**< what has waited is being done, or done */
     bool is_deaf;                 /**< the program may not use it any more: it has closed it, which waits */
     uci_list_t deferred;          /**< what waits: of hooks/defer.h */

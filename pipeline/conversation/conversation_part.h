@@ -75,6 +75,12 @@ UCI_INLINE bool uci_conversation_is_gone(const uci_conversation_t *conversation)
     return conversation->state % UCI_CONVERSATION_SIDES == UCI_OPEN_GONE;
 }
 
+/** Is there still somebody on the other side: has it neither said BYE nor failed? */
+UCI_INLINE bool uci_conversation_is_heard(const uci_conversation_t *conversation)
+{
+    return !uci_conversation_is_gone(conversation) && (conversation->status == UCS_OK);
+}
+
 /** Have we come back, and the other side has not confirmed that it knows? */
 UCI_INLINE bool uci_conversation_is_back(const uci_conversation_t *conversation)
 {

@@ -132,8 +132,11 @@ static void uci_bounce_on_pool(uci_am_t *am)
     ucs_status_t status;
     void *address;
 
-    if ((ep == NULL) || (peer->slots.map.slots != NULL) || uci_conversation_is_gone(&peer->conversation) ||
-        (peer->conversation.status != UCS_OK)) {
+    if ((ep == NULL) || !uci_conversation_is_heard(&peer->conversation)) {
+        return;
+    }
+    if (peer->slots.map.slots != NULL) {
+        uci_control_send_simple(peer, UCI_AM_MAPPED, 0, 0, 0); /* it had been laid to rest, and forgot that we do */
         return;
     }
     status = uci_wire_unpack_key(peer, ep, pool + 1, am->length - sizeof(*pool), &peer->slots.map.rkey);

@@ -509,8 +509,7 @@ static void uci_mailbox_on_box(uci_am_t *am)
     if (peer->worker->context->wakeup || (peer->box.mapped && (peer->box.key == box->key))) {
         return; /* repeated */
     }
-    if (uci_conversation_is_closed(&peer->conversation) || uci_conversation_is_gone(&peer->conversation) ||
-        (peer->conversation.status != UCS_OK)) {
+    if (uci_conversation_is_closed(&peer->conversation) || !uci_conversation_is_heard(&peer->conversation)) {
         return; /* nothing will go through it. And its owner may be gone, with its memory: UCX 1.18 ends the process that asks for that */
     }
     region = uci_mailbox_map(peer, box, am->length - sizeof(*box));

@@ -41,7 +41,7 @@ static void uci_recv_give_up(uci_request_t *req, uci_peer_t *peer, uint64_t seq,
 {
     uci_repair_count_lost();
     uci_report_message_lost(peer, seq, tag, (req->flags & UCI_REQUEST_USER_AM) != 0, length, reason, text);
-    uci_request_complete_recv(req, uci_repair_policy(), tag, 0);
+    uci_request_complete_recv(req, uci_repair_policy_missing(req), tag, 0);
 }
 
 void uci_recv_descriptor(uci_request_t *req, uci_peer_t *peer, uint64_t seq, ucp_tag_t tag,

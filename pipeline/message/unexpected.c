@@ -310,7 +310,10 @@ static void uci_unexpected_truncated(uci_message_t *message, uci_request_t *req)
 
 static void uci_unexpected_deliver_lost(uci_message_t *message, uci_request_t *req)
 {
-    uci_recv_deliver_lost(req, message->payload, message->length, message->hdr.tag, message->status);
+    bool is_empty       = (message->status == UCS_OK) && (message->hdr.kind == UCI_FRAME_RNDV);
+    ucs_status_t status = is_empty ? uci_repair_policy_missing(req) : message->status;
+
+    uci_recv_deliver_lost(req, message->payload, message->length, message->hdr.tag, status);
     uci_unexpected_free(message);
 }
 
@@ -323,7 +326,8 @@ static void uci_unexpected_deliver_rndv(uci_message_t *message, uci_request_t *r
     uci_rndv_desc_t desc           = *uci_unexpected_desc(message);
 
     if (uci_unlikely(!uci_unexpected_is_intact(message))) {
-        uci_unexpected_finish(message, req, uci_unexpected_lose(message));
+        (void)uci_unexpected_lose(message);
+        uci_unexpected_finish(message, req, uci_repair_policy_missing(req));
         return;
     }
     uci_unexpected_free(message);
@@ -649,6 +653,7 @@ static bool uci_unexpected_fetch(uci_message_t *message)
         return false;
     }
     req->flags = (req->flags | UCI_REQUEST_RECV | UCI_REQUEST_OWN) & ~(uint32_t)UCI_REQUEST_POSTING;
+    uci_repair_blank(message->content, message->length);
     uci_buffer_init_contig(&req->buffer, message->content, message->length);
     message->adopted = req;
     message->status  = UCS_INPROGRESS;

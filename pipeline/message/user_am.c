@@ -8,6 +8,7 @@
 #include "live/stats.h"
 #include "report/report.h"
 #include "transfer/recv_common.h"
+#include "transfer/repair.h"
 #include "util/log.h"
 #include "base/wire_check.h"
 
@@ -248,6 +249,7 @@ static void uci_user_am_fetch(uci_message_t *header)
     data->other                   = NULL;
     data->user_am                 = true;
     req->flags = (req->flags | UCI_REQUEST_RECV | UCI_REQUEST_USER_AM) & ~(uint32_t)UCI_REQUEST_POSTING;
+    uci_repair_blank(data->payload, data->length);
     uci_buffer_init_contig(&req->buffer, data->payload, data->length);
     uci_unexpected_deliver(desc, req);
 }
@@ -368,9 +370,10 @@ static void uci_user_am_hand_out(const uci_user_am_handler_t *handler, uci_messa
     if (uci_unlikely(uci_user_am_is_moved(header->worker)) && !data->probed) {
         uci_unexpected_hold(data);
     }
-    header->other = data;
-    data->other   = header;
-    status        = uci_user_am_call(handler, header, data);
+    header->other  = data;
+    data->other    = header;
+    status         = uci_user_am_call(handler, header, data);
+    uci_stats_here = header->worker->stats.counters; /* it may have been in another worker */
     uci_user_am_after(header, data, status);
 }
 

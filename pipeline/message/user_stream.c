@@ -6,6 +6,7 @@
 #include "base/request.h"
 #include "base/wire_check.h"
 #include "live/stats.h"
+#include "transfer/repair.h"
 #include "user_am.h"
 #include "util/log.h"
 
@@ -310,6 +311,9 @@ static bool uci_user_stream_make_room(uci_user_stream_t *stream, uci_user_stream
     }
     if (piece->into == NULL) {
         piece->data = malloc(piece->length);
+        if (piece->data != NULL) {
+            uci_repair_blank(piece->data, piece->length);
+        }
     }
     return piece->data != NULL;
 }

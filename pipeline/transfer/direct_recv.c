@@ -230,8 +230,10 @@ static void uci_direct_on_slot(uci_am_t *am)
 {
     uci_recv_op_t *op = uci_recv_op_of(am);
 
-    if ((op != NULL) && (op->chunk.tree != NULL) && (op->way.ops != &uci_direct_path)) {
-        uci_direct_take(op, (uint16_t)am->hdr->index);
+    if ((op != NULL) && (op->chunk.tree != NULL) && (op->way.ops != &uci_direct_path) &&
+        !uci_direct_take(op, (uint16_t)am->hdr->index) && !op->way.slotless) {
+        op->way.slotless = true; /* its sender thinks that we see its slots, and would wait */
+        uci_recv_op_cts(op, 0);
     }
 }
 

@@ -23,6 +23,27 @@ void uci_recv_count(size_t length)
     UCI_STATS_ADD(bytes_received, length);
 }
 
+/* A chunk that was unpacked may not be right after all. It can't be unpacked alone: all of them come once more. Looked for by whoever
+ * collects, since there may have been no memory when it was seen. */
+static void uci_recv_op_unpack_again(uci_recv_op_t *op)
+{
+    uint32_t i, count = (uint32_t)uci_div_up(op->ordered.offset + op->ordered.carry_length, op->chunk.size);
+
+    for (i = 0; (i < count) && (op->chunk.state[i] == UCI_CHUNK_GOOD); ++i) {
+    }
+    if (i == count) {
+        return;
+    }
+    op->ordered.offset       = 0;
+    op->ordered.carry_length = 0;
+    for (i = 0; i < count; ++i) {
+        if (op->chunk.state[i] == UCI_CHUNK_GOOD) {
+            --op->chunk.good;
+            uci_recv_op_chunk_bad(op, i, UCI_WAY_UNKNOWN, op->chunk.expected[i], NULL, 0);
+        }
+    }
+}
+
 bool uci_recv_op_collect(uci_recv_op_t *op)
 {
     if (op->buffer->kind != UCI_BUFFER_GENERIC) {
@@ -31,11 +52,13 @@ bool uci_recv_op_collect(uci_recv_op_t *op)
     op->packed = calloc(1, op->length); /* UCI_ON_ERROR=log delivers what there is: never what was here before */
     if (op->packed == NULL) {
         uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
+        op->repair.starved = true;
         return false;
     }
     memcpy((char *)op->packed + op->ordered.offset, op->ordered.carry, op->ordered.carry_length);
     uci_buffer_init_recv(&op->own_buffer, op->packed, op->length, ucp_dt_make_contig(1));
     op->buffer = &op->own_buffer;
+    uci_recv_op_unpack_again(op);
     return true;
 }
 
@@ -54,6 +77,7 @@ const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length)
         own = malloc(length);
         if (own == NULL) {
             uci_error("failed to allocate %zu bytes for a chunk", length);
+            op->repair.starved = true;
             return NULL;
         }
         free(worker->xfer.own_copy);
@@ -63,12 +87,24 @@ const void *uci_recv_op_own(uci_recv_op_t *op, const void *data, size_t length)
     return memcpy(worker->xfer.own_copy, data, length);
 }
 
+bool uci_recv_op_unpack_next(uci_recv_op_t *op, uint32_t first, const void *data, size_t length, uci_cut_t cut)
+{
+    uint64_t offset = (uint64_t)first * op->chunk.size;
+
+    if (!uci_ordered_is_next(&op->ordered, offset) || ((offset + length == op->length) && (uci_cut_tail(cut) != 0)) ||
+        !uci_ordered_unpack(&op->ordered, op->buffer, data, length, cut)) {
+        return false;
+    }
+    op->border = (uci_cut_tail(cut) == 0) ? 0 : UCI_BORDER_UNKNOWN;
+    return true;
+}
+
 bool uci_recv_op_unpack(uci_recv_op_t *op, uint32_t index, const void *data, size_t length, uint64_t expected,
                         uci_cut_t cut)
 {
     return uci_ordered_is_next(&op->ordered, (uint64_t)index * op->chunk.size) &&
            (op->chunk.digest->digest(data, length) == expected) &&
-           uci_ordered_unpack(&op->ordered, op->buffer, data, length, cut);
+           uci_recv_op_unpack_next(op, index, data, length, cut);
 }
 
 /* The kernel and the form of copying that suit this length, of the digest that the sender chose */
@@ -378,25 +414,6 @@ void uci_recv_op_chunk_torn(uci_recv_op_t *op, uint32_t index, const void *targe
     }
 }
 
-/* A chunk that was unpacked is not right after all. It can't be unpacked alone: all of them come once more. */
-static void uci_recv_op_unpack_again(uci_recv_op_t *op)
-{
-    uint64_t end = op->ordered.offset + op->ordered.carry_length;
-    uint32_t i;
-
-    if ((end == 0) || !uci_recv_op_collect(op)) {
-        return;
-    }
-    op->ordered.offset       = 0;
-    op->ordered.carry_length = 0;
-    for (i = 0; (uint64_t)i * op->chunk.size < end; ++i) {
-        if (op->chunk.state[i] == UCI_CHUNK_GOOD) {
-            --op->chunk.good;
-            uci_recv_op_chunk_bad(op, i, UCI_WAY_UNKNOWN, op->chunk.expected[i], NULL, 0);
-        }
-    }
-}
-
 void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
 {
     switch (op->chunk.state[index]) {
@@ -407,7 +424,9 @@ void uci_recv_op_leaf(uci_recv_op_t *op, uint32_t index, uint64_t leaf)
         if (leaf != op->chunk.expected[index]) {
             --op->chunk.good;
             uci_recv_op_chunk_bad(op, index, UCI_WAY_UNKNOWN, leaf, NULL, 0);
-            uci_recv_op_unpack_again(op);
+            if (uci_recv_op_collect(op)) {
+                uci_recv_op_unpack_again(op);
+            }
         }
         break;
     default:

@@ -44,6 +44,10 @@ void uci_recv_op_chunk_landed(uci_recv_op_t *op, uint32_t index, uint64_t value)
  *  @param changed  the sender says that it is not what it was when it was sent first. */
 void uci_recv_op_chunk_good(uci_recv_op_t *op, uint32_t index, uint64_t value, uci_rung_t rung, bool changed);
 
+/** Chunks of a generic datatype that are verified are unpacked, if they are the next ones: the rest of what they cut must be to come. Of the border
+ *  behind them no more is known than @a cut says. @return false: as uci_recv_op_unpack(). */
+bool uci_recv_op_unpack_next(uci_recv_op_t *op, uint32_t first, const void *data, size_t length, uci_cut_t cut);
+
 /**
  * The next chunk of a generic datatype, in order: verified, then unpacked.
  * @return false: it is not the next one, or damaged, or refused; uci_recv_op_collect() is what remains.

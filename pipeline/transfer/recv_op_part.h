@@ -63,7 +63,7 @@ typedef struct uci_recv_way {
     bool pushed;    /**< chunks come unasked: none that is missing is still to be sent */
     bool ask_later; /**< something was dropped meanwhile: ask when gets are done */
     bool fetching;  /**< it should come by get, since this side sends as well; every CTS says so */
-    bool slotless;  /**< a slot was damaged: it has to come another way, and every CTS says so */
+    bool slotless;  /**< a slot was damaged, or is not seen: it has to come another way, and every CTS says so */
     bool reminded;  /**< CTS has been said again: the sender may have left its slots */
 } uci_recv_way_t;
 
@@ -84,7 +84,8 @@ typedef struct uci_recv_repair {
     struct uci_repair_ahead *ahead; /**< where all of the message can be read, told before it was needed; or NULL */
     uint64_t start_time;
     unsigned asked;          /**< questions since something came for it */
-    unsigned refused;        /**< questions whose answers were damaged, one after the other */
+    unsigned refused;        /**< questions whose answers were damaged, or not kept, one after the other */
+    bool starved;            /**< there was no memory to keep what came since the last one */
     uint64_t intact_before;  /**< worker->intact when the last question was asked */
     uint64_t dropped_before; /**< worker->dropped when it began */
 } uci_recv_repair_t;
@@ -101,7 +102,7 @@ typedef struct uci_recv_op {
     uci_buffer_t own_buffer; /**< of packed */
     void *packed; /**< a generic datatype's message from ordered.offset on, if it could not be unpacked in order */
     uci_ordered_t ordered; /**< unpacking of a generic datatype */
-    uci_border_t border;   /**< behind the chunk that was unpacked last, if it came in a stream */
+    uci_border_t border;   /**< behind the chunk that was unpacked last, as far as it is known */
     ucp_tag_t tag;
     uint64_t length;
     uci_recv_chunks_t chunk;

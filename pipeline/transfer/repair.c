@@ -28,7 +28,7 @@
 /* Times that a root that does not match is asked for again */
 #define UCI_ROOT_ATTEMPTS 4
 
-/* Questions one after the other whose answers arrived, and were damaged. One that is not answered does not count: whoever is to answer
+/* Questions one after the other whose answers arrived, and were damaged, or there was no memory for them. One that is not answered does not count: whoever is to answer
  * may compute for hours. */
 #define UCI_REPAIR_REFUSED_LIMIT 64
 
@@ -79,6 +79,21 @@ ucs_status_t uci_repair_policy(void)
     }
 }
 
+ucs_status_t uci_repair_policy_missing(const uci_request_t *req)
+{
+    ucs_status_t status = uci_repair_policy();
+    bool is_handed_out  = (req->flags & (UCI_REQUEST_USER_AM | UCI_REQUEST_OWN)) != 0;
+
+    return ((status == UCS_OK) && is_handed_out) ? UCS_ERR_IO_ERROR : status;
+}
+
+void uci_repair_blank(void *memory, size_t length)
+{
+    if (uci_unlikely(uci_settings.on_error == UCI_ON_ERROR_LOG)) {
+        memset(memory, 0, length);
+    }
+}
+
 void uci_repair_count_lost(void)
 {
     UCI_STATS_INC(mismatched_chunks);
@@ -87,13 +102,15 @@ void uci_repair_count_lost(void)
 
 void uci_repair_failed(uci_recv_op_t *op, uci_reason_t reason)
 {
+    bool is_here = (op->chunk.good + op->chunk.bad + op->chunk.landed == op->chunk.count);
+
     if (op->chunk.bad == 0) {
         uci_repair_count_lost(); /* none is known to be bad: something of it is */
     }
     UCI_STATS_ADD(unrepaired_chunks, op->chunk.bad); /* now: the process may end with the report, or by the policy */
     uci_report_failed(op, reason);
     op->chunk.bad = 0;
-    uci_recv_op_abandon(op, uci_repair_policy());
+    uci_recv_op_abandon(op, is_here ? uci_repair_policy() : uci_repair_policy_missing(op->req));
 }
 
 /* --------------------------------------------------- receiver: requests */
@@ -201,6 +218,20 @@ void uci_recv_op_advance(uci_recv_op_t *op)
     uci_recv_op_deliver(op);
 }
 
+/* @return whether it is given up, and gone */
+static bool uci_repair_count_refused(uci_recv_op_t *op)
+{
+    bool starved = op->repair.starved;
+
+    op->repair.refused += uci_ask_was_spoilt(&op->ask) || starved;
+    op->repair.starved = false;
+    if (op->repair.refused <= UCI_REPAIR_REFUSED_LIMIT) {
+        return false;
+    }
+    uci_repair_failed(op, starved ? UCI_REASON_NO_MEMORY : UCI_REASON_ANSWERS_DAMAGED);
+    return true;
+}
+
 void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
 {
     uint64_t now = uci_process_time_ns();
@@ -218,8 +249,10 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         /* slow, not stuck; if something was dropped, look again when all else is in */
         op->way.arrived_seen = op->way.arrived;
         op->repair.asked     = 0;
-        op->repair.refused   = 0;
-        uci_ask_heard(&op->ask, now);
+        op->repair.refused   = op->repair.starved ? op->repair.refused : 0;
+        if (!op->repair.starved || !uci_repair_count_refused(op)) {
+            uci_ask_heard(&op->ask, now);
+        }
         return;
     }
 
@@ -229,10 +262,8 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         return;
     }
     ++op->repair.asked;
-    op->repair.refused += uci_ask_was_spoilt(&op->ask);
     op->repair.intact_before = op->peer->worker->talk.intact;
-    if (op->repair.refused > UCI_REPAIR_REFUSED_LIMIT) {
-        uci_repair_failed(op, UCI_REASON_ANSWERS_DAMAGED);
+    if (uci_repair_count_refused(op)) {
         return;
     }
     if (op->repair.descending) {

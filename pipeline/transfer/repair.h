@@ -18,6 +18,7 @@
 
 #include "base/verdict.h"
 #include "base/peer.h"
+#include "base/request.h"
 #include "recv_op_part.h"
 #include "send_op_part.h"
 
@@ -41,6 +42,13 @@ void uci_repair_failed(uci_recv_op_t *op, uci_reason_t reason);
 
 /** What to tell the user of a message that can't be verified: by UCI_ON_ERROR; does not return for `abort`. */
 ucs_status_t uci_repair_policy(void);
+
+/** The same of a message of which bytes are missing: what is handed out from memory of UCI's, or is data of an active message, then ends with
+ *  an error under `log` too, which is about bytes that came. */
+ucs_status_t uci_repair_policy_missing(const uci_request_t *req);
+
+/** Memory of UCI's for a message that is to come: `log` may deliver what a damaged part of it has never been written to. */
+void uci_repair_blank(void *memory, size_t length);
 
 /** A get has ended, and with the last one the key goes. The operation is to be advanced then: what is still bad is asked
  *  for again. */

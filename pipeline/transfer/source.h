@@ -2,12 +2,13 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * What a message's bytes are read from, and what may have changed them since they were digested first. The digest from the first
- * time binds: it is what the message was when it was sent. Bytes that are read again, for a repair or for a second way, are held
+ * time tells what the message was when it was sent. Bytes that are read again, for a repair or for a second way, are held
  * against it:
  *
  *     the program's buffer, of a send that is pending    the program may have written to it, which MPI forbids and nobody prevents:
  *                                                        what is read for the receiver goes to him as it is now, marked; what is read for
- *                                                        a copy is kept in case that what was read first is damaged on its way.
+ *                                                        a copy is kept in case that what was read first is damaged on its way, and goes to
+ *                                                        him as well if the root, which is that of the last reading, has not been told.
  *                                                        Counted and reported either way
  *     UCI's own copy, of a send that is over             nobody may have written to it: it is damaged, and there is no other one
  *

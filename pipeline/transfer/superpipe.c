@@ -254,8 +254,7 @@ static bool uci_superpipe_unpack(uci_recv_op_t *op, uint32_t first, const char *
     uint32_t i, count = (uint32_t)uci_div_up(length, op->chunk.size);
 
     if (!uci_ordered_is_next(&op->ordered, (uint64_t)first * op->chunk.size) ||
-        !uci_superpipe_is_right(op, data, length, leaves) ||
-        !uci_ordered_unpack(&op->ordered, op->buffer, data, length, cut)) {
+        !uci_superpipe_is_right(op, data, length, leaves) || !uci_recv_op_unpack_next(op, first, data, length, cut)) {
         return false;
     }
     op->way.arrived += count;

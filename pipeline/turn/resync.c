@@ -18,6 +18,13 @@ static bool uci_resync_is_due(const uci_ask_t *ask, const uci_peer_t *peer, uint
     return (now >= uci_ask_time(ask, peer)) && (peer->talk.sending < UCI_RESYNC_UNTAKEN);
 }
 
+/* Of who has gone, or failed, all that has been told may stay untaken: what is received from it is looked at all the same, and ends */
+static bool uci_resync_recv_is_due(const uci_recv_op_t *op, uint64_t now)
+{
+    return (now >= uci_ask_time(&op->ask, op->peer)) &&
+           ((op->peer->talk.sending < UCI_RESYNC_UNTAKEN) || !uci_conversation_is_heard(&op->peer->conversation));
+}
+
 /* @param told_p  the peer that has just been asked about all of its messages */
 static void uci_resync_ask_sender(uci_send_op_t *op, uint64_t now, const uci_peer_t **told_p)
 {
@@ -57,7 +64,7 @@ static void uci_resync_ask(uci_worker_t *worker, uint64_t now, bool damaged)
     }
     uci_list_for_each_safe(recv_op, &worker->xfer.recv_ops, uci_recv_op_t, link)
     {
-        if (uci_resync_is_due(&recv_op->ask, recv_op->peer, now)) {
+        if (uci_resync_recv_is_due(recv_op, now)) {
             uci_repair_ask_again(recv_op, uci_ask_is_damaged(&recv_op->ask, recv_op->peer)); /* which may give it up */
         }
     }

@@ -22,6 +22,7 @@
 #              (root); the model fitted to it; options of tests/bench/allreduce.py
 #   heal       what healing costs: faults of each target and rate, over each transport; options of tests/bench/heal.py
 #   ways       active messages, streams, put, get and atomics, by ucx_perftest; options of tests/bench/ways.py
+#   results    what docs/measured.md says of this processor, with hot and with fresh buffers: measured anew, and the page made; 3 minutes
 #   distance   how far the cores are from each other, now
 #   report     all of these but allreduce, heal and ways: what docs/performance.md quotes, as Markdown; about 15 minutes
 set -euo pipefail
@@ -119,6 +120,15 @@ run_seal() {
     rm -rf "$folder"
 }
 
+run_results() {
+    local file
+    file=$(mktemp)
+    run_table --launches 1 --rounds 10 --no-breakdown --json "$file" --buffers both --tls posix,cma,self --tls posix,self --tls tcp,self \
+        --test lat,bw --sizes 8,1k,4k,8k,64k,256k,1m,4m,16m "$@"
+    "$bench/results.py" add "$file"
+    rm "$file"
+}
+
 run_report() {
     each_table "${table_sizes[@]}"
     each_table --test lat,bw --sizes 16m
@@ -135,7 +145,7 @@ main() {
     local mode=table
     case ${1:-} in
     -h|--help) usage_of "$0"; say; PYTHONPATH=$uci_root/tools/run exec python3 "$uci_root/tools/perftest/uci_perftest.py" --help ;;
-    table|types|overlap|net|seal|peers|count|crowd|apps|twins|allreduce|heal|am|distance|report) mode=$1; shift ;;
+    table|types|overlap|net|seal|peers|count|crowd|apps|twins|allreduce|heal|ways|results|distance|report) mode=$1; shift ;;
     esac
     "$uci_root/tools/install_deps.sh" build test
     case $mode in

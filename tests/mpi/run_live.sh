@@ -139,6 +139,24 @@ sys.exit(0 if damaged == sorted(damaged, reverse=True) and damaged[0] > 0
 PYTHON
 }
 
+# A chunk that was damaged, and neither repaired nor given up when its process was killed, was not repaired
+tells_unfinished() {
+    rm -rf "$work/cut"
+    cp -r "$work/live" "$work/cut"
+    python3 - "$work/cut" <<'PYTHON'
+import pathlib, struct, sys
+path = next(pathlib.Path(sys.argv[1]).iterdir())  # core/live/live_layout.h
+data = bytearray(path.read_bytes())
+names, number, blocks, size, _, counters = struct.unpack_from("6I", data, 24)
+index, = (i for i in range(number) if data[names + 32 * i:names + 32 * (i + 1)].rstrip(b"\0") == b"mismatched_chunks")
+place = blocks + counters + 8 * index
+struct.pack_into("Q", data, place, struct.unpack_from("Q", data, place)[0] + 1)
+path.write_bytes(data)
+PYTHON
+    top --once "$work/cut" | grep '^job .* ended without a word, or by UCI;' &&
+        top --once --json "$work/cut" | grep '"level": "failed"'
+}
+
 # A program that writes to the buffers of its sends has not damaged anything, and its node is not to be drained for it
 tells_changes_apart() {
     local one_mpi=$1
@@ -267,6 +285,7 @@ test_mpi() {
     fi
     check "$one_mpi, changes by the program" tells_changes_apart "$one_mpi"
     check "$one_mpi, damage" shows_damage "$one_mpi"
+    check "$one_mpi, damage that was not repaired when the job ended" tells_unfinished
     check "$one_mpi, what runs stands first, and jobs by name" sorts_and_selects "$one_mpi"
 }
 

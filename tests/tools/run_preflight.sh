@@ -32,7 +32,7 @@ on_hosts() {
     local arguments=(--mpi "$1" --hosts "$2" "${@:3}") of_mpirun=$before
     [ "$1" = mpich ] || of_mpirun="--bind-to none $before"
     arguments+=(--mpirun-args "$of_mpirun")
-    (cd "$work/jobs" && rm -f "$work/answer.json" && "${limited[@]}" "$uci_root/tools/two_hosts.sh" "$tools/uci_run" --preflight \
+    (cd "$work/jobs" && rm -f "$work/answer.json" && "$uci_root/tools/two_hosts.sh" "${limited[@]}" "$tools/uci_run" --preflight \
         --json "$work/answer.json" "${arguments[@]}")
 }
 

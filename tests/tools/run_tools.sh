@@ -111,9 +111,9 @@ refusal_names_both() {
 # A job that is killed while its hosts are there must not make all later ones fail
 hosts_outlive_none() {
     local hosts=$uci_root/tools/two_hosts.sh first second status=0
-    "$hosts" sleep 30 &
+    "$hosts" sh -c "touch '$work/first'; sleep 30" &
     first=$!
-    until ip netns exec uci-b true 2>/dev/null; do sleep 0.1; done
+    until [ -e "$work/first" ]; do sleep 0.1; done
     "$hosts" true >"$work/second" 2>&1 &
     second=$!
     until grep -q "waiting for it" "$work/second"; do sleep 0.1; done
@@ -121,7 +121,7 @@ hosts_outlive_none() {
     wait "$second" || status=1
     wait "$first" 2>/dev/null || true
     "$hosts" true || status=1
-    [ ! -e /run/netns/uci-a ] && return "$status"
+    flock /run/uci_two_hosts.lock test ! -e /run/netns/uci-a && return "$status" # another suite may have its hosts now, and the lock
 }
 
 check_hosts() {
@@ -155,9 +155,17 @@ make_noise() {
     "${CC:-cc}" -std=gnu11 -O2 -Wall -Wextra -Werror -shared -fPIC "$uci_root/tests/tools/noisy_clock.c" -o "$work/noisy_clock.so"
 }
 
+# By chance the choices are now and then the best of what is judged, too: then it is no noise.
 tune_noise() {
-    make_noise && says "no profile is written: its choices lose up to" 1 env LD_PRELOAD="$work/noisy_clock.so" \
-        "$tools/uci_tune" --quick --max-loss 0.1 -o "$work/noise.json" && [ ! -e "$work/noise.json" ]
+    local try
+    make_noise || return 1
+    for ((try = 0; try < 4; try++)); do
+        ! says "no profile is written: its choices lose up to" 1 env LD_PRELOAD="$work/noisy_clock.so" \
+            "$tools/uci_tune" --quick --max-loss 0.1 -o "$work/noise.json" || { [ ! -e "$work/noise.json" ] && return; }
+        grep -q "^choices lose at most 0.[01] %" "$work/said" && [ -e "$work/noise.json" ] || return 1
+        rm "$work/noise.json"
+    done
+    return 1
 }
 
 # What it gains over what is built in is counted by its own figures; a profile that was just written is what came before. A profile that chooses
@@ -241,18 +249,36 @@ alter_profile() {
 }
 
 perftest() {
-    "$tools/uci_perftest" --mpi "$1" --tls posix,self --test lat,bw --sizes 8,64k --launches 1 --rounds 2 --block 2 \
+    "$tools/uci_perftest" --mpi "$1" --tls posix,self --test lat,bw --buffers both --sizes 8,64k --launches 1 --rounds 2 --block 2 \
         --json "$work/perf.json" --csv "$work/perf.csv" && python3 - "$work" "${2:-1}" <<'END'
 import csv, json, sys
 mpis = int(sys.argv[2])
-points = json.load(open(f"{sys.argv[1]}/perf.json"))["points"]
-assert [(point["test"], point["size"]) for point in points] == [("lat", 8), ("lat", 65536), ("bw", 8), ("bw", 65536)] * mpis
+result = json.load(open(f"{sys.argv[1]}/perf.json"))
+points, machine = result["points"], result["machine"]
+assert machine["processor"] and machine["cores"] >= 1 and all(cache["size"] for cache in machine["caches"]), machine
+assert [(point["test"], point["buffers"], point["size"]) for point in points] == [
+    (test, buffers, size) for test in ("lat", "bw") for buffers in ("hot", "fresh") for size in (8, 65536)] * mpis
 for point in points:
     added = point["added_ns"]
     assert point["plain"] > 0 and point["uci"] > 0 and len(point["rounds"]) == 2
     causes = sum(added[cause] for cause in ("digest", "copy", "protocol", "unexplained"))
     assert abs(causes - added["total"]) < 1e-6 * abs(added["total"]) + 1e-3
-assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 4 * 2 * 3 * mpis
+assert len(list(csv.reader(open(f"{sys.argv[1]}/perf.csv")))) == 1 + 8 * 2 * 3 * mpis
+END
+}
+
+# A ping-pong of buffers that are written anew compares what came last: UCI lets damage pass that it is told to log, and no more
+perftest_sees_damage() {
+    says "wrong data received" 1 start_ranks openmpi -x "LD_PRELOAD=${tools%/tools}/libucx_integrity.so" -x UCI_MODE=detect \
+        -x UCI_ON_ERROR=log -x UCI_LOG_LEVEL=fatal -x UCI_FAULT=rate=1,target=payload,seed=1 "$tools/uci_perftest.openmpi" bw/fresh 65536 5
+}
+
+perftest_pairs() {
+    "$tools/uci_perftest" --mpi mpich --pairs 2 --bind none --tls posix,self --test bw --sizes 8k --launches 1 --rounds 1 --block 2 --no-breakdown \
+        --json "$work/pairs.json" && python3 - "$work/pairs.json" <<'END'
+import json, sys
+result = json.load(open(sys.argv[1]))
+assert result["pairs"] == 2 and result["points"][0]["uci"] > 0, result
 END
 }
 
@@ -383,6 +409,10 @@ main() {
     check "uci_perftest: rounds far apart are too noisy" perftest_tells_noise noisy
     check "uci_perftest: --rounds holds with --quick" says "1 x 2 rounds each" 0 "$tools/uci_perftest" --mpi openmpi --quick --rounds 2 \
         --block 2 --test lat --sizes 8 --tls posix,self --no-breakdown
+    check "uci_perftest: what is damaged in fresh buffers is seen" perftest_sees_damage
+    check "uci_perftest --pairs 2: both are measured" perftest_pairs
+    check "uci_perftest --buffers wrong" says "invalid choice: 'cold'" 2 "$tools/uci_perftest" --buffers cold
+    check "uci_perftest --pairs wrong" says "pairs and block must be positive" 2 "$tools/uci_perftest" --pairs 0
     check "uci_perftest --mpi wrong" says "unknown MPI 'wrong'" 2 "$tools/uci_perftest" --mpi wrong
     check "uci_perftest --sizes wrong" says "is no size" 2 "$tools/uci_perftest" --sizes 8,wrong
     check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong

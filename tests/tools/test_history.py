@@ -239,6 +239,15 @@ class HistoryTest(unittest.TestCase):
         totals = self.history()["totals"]
         self.assertEqual((totals["damaged"], totals["not_repaired"]), (12, 4))
 
+    def test_repairs_that_were_not_finished(self):
+        """A process that ended between damage and repair has repaired nothing."""
+        folder = self.cluster.run(["n1", "n2"])
+        [path, *_] = folder.glob("stats.n1.*")
+        path.write_text(json.dumps(json.loads(path.read_text()) | {"mismatched_chunks": 5, "repaired_chunks": 2}))
+        self.keep(self.jobs)
+        [found] = [entry["damage"] for entry in self.lines() if entry["damage"]]
+        self.assertEqual({kind["verdict"]: kind["messages"] for kind in found}, {"repaired": 2, "not yet repaired": 3})
+
     # ledgers
 
     def test_ledger_is_as_the_folders(self):

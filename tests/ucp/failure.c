@@ -5,6 +5,7 @@
  */
 #include "ucp_test.h"
 
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -53,7 +54,7 @@ static bool open_pair(void)
     pair.a = &sides[0];
     pair.b = &sides[1];
     for (i = 0; i < 2; ++i) {
-        sides[i].context = (i == 0) ? ut_context_create(UCP_FEATURE_TAG) : sides[0].context;
+        sides[i].context = (i == 0) ? ut_context_create(UCP_FEATURE_TAG | UCP_FEATURE_AM) : sides[0].context;
         sides[i].worker  = ut_worker_create(sides[i].context);
     }
     for (i = 0; (i < 2) && (status == UCS_OK); ++i) {
@@ -176,6 +177,55 @@ static void forced_close_with_user_memory(void)
     close_workers();
 }
 
+static void *kept;
+
+static ucs_status_t on_am(void *arg, const void *header, size_t header_length, void *am_data, size_t length,
+                          const ucp_am_recv_param_t *param)
+{
+    if (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_DATA) {
+        kept = am_data;
+        return UCS_INPROGRESS;
+    }
+    return UCS_OK;
+}
+
+static void releasing_cb(void *request, ucs_status_t status, void *user_data)
+{
+    UT_CHECK(UCS_STATUS_IS_ERR(status), "a send to nobody has succeeded");
+    ucp_am_data_release(pair.a->worker, kept);
+    kept = NULL;
+}
+
+/* What is over when a worker is destroyed calls back while its program may still use it */
+static void destroy_behind_forced_close(void)
+{
+    ucp_am_handler_param_t handler = {.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
+                                                    UCP_AM_HANDLER_PARAM_FIELD_FLAGS,
+                                      .id    = 3,
+                                      .flags = UCP_AM_FLAG_PERSISTENT_DATA,
+                                      .cb    = on_am};
+    ucp_request_param_t param      = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.send = releasing_cb};
+    ucp_request_param_t none       = {.op_attr_mask = 0};
+    ucs_status_ptr_t send;
+
+    if (!open_pair()) {
+        return;
+    }
+    kept = NULL;
+    UT_CHECK_STATUS(ucp_worker_set_am_recv_handler(pair.a->worker, &handler), UCS_OK, "handler");
+    (void)ut_wait_ptr(&pair, ucp_am_send_nbx(pair.b->ep, 3, NULL, 0, data[0], 1000, &none));
+    ut_clock_start();
+    while (kept == NULL) {
+        ut_progress(&pair);
+        ut_clock_check("an active message");
+    }
+    send = ucp_tag_send_sync_nbx(pair.a->ep, data[1], 20000, 1000, &param);
+    UT_CHECK(UCS_PTR_IS_PTR(send), "a send that nobody receives is over");
+    (void)close_by_force(pair.a->ep, NULL);
+    close_workers();
+    UT_CHECK(kept == NULL, "no callback");
+}
+
 /* ------------------------------------------------------- a peer that dies */
 
 typedef struct victim {
@@ -292,11 +342,13 @@ static void peer_dies(void)
     leave_victim(ep);
 }
 
-/* The same with another handler, which takes the place of the first */
+/* The same with another handler, which takes the place of the first; none does that UCX refuses */
 static void peer_dies_other_handler(void)
 {
     static int word;
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLER, .err_handler = {on_failure, &word}};
+    ucp_ep_params_t params  = {.field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLER, .err_handler = {on_failure, &word}};
+    ucp_ep_params_t refused = {.field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLER | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+                               .err_mode   = UCP_ERR_HANDLING_MODE_PEER};
     victim_t *victim;
     ut_op_t ops[SENDS];
     ucp_ep_h ep;
@@ -304,7 +356,8 @@ static void peer_dies_other_handler(void)
     if (!meet_victim(&victim, &ep)) {
         return;
     }
-    ut_wait_ptr(&pair, ucp_ep_modify_nb(ep, &params));
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_ep_modify_nb(ep, &params)), UCS_OK, "ucp_ep_modify_nb");
+    UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_ep_modify_nb(ep, &refused)), UCS_ERR_INVALID_PARAM, "of the mode");
     start_sends(ep, ops);
     kill_victim(victim);
     check_sends(ops);
@@ -331,6 +384,66 @@ static void peer_dies_while_closing(void)
     (void)ut_wait_ptr(&pair, closing);
     check_sends(ops);
     close_worker();
+}
+
+static ucp_ep_h two_eps[2];
+static ucs_status_ptr_t second_closing;
+
+static void *close_second(void *arg)
+{
+    static const ucp_request_param_t none = {.op_attr_mask = 0};
+
+    second_closing = ucp_ep_close_nbx(arg, &none);
+    return NULL;
+}
+
+/* The other one fails next, in the same call of progress, and is being closed by then: by a thread that waits for its turn */
+static void on_first_failure(void *arg, ucp_ep_h ep, ucs_status_t status)
+{
+    pthread_t *thread = arg;
+
+    if (++failed.calls == 1) {
+        failed.ep = ep;
+        UT_REQUIRE(pthread_create(thread, NULL, close_second, two_eps[ep == two_eps[0]]) == 0, "pthread_create");
+        usleep(100000);
+    }
+}
+
+/* A failure is heard of by an endpoint that another thread closes just then */
+static void peer_dies_while_others_close(void)
+{
+    ucp_ep_params_t params   = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                                              UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                                .err_mode       = UCP_ERR_HANDLING_MODE_PEER,
+                                .err_handler.cb = on_first_failure};
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    victim_t *victim;
+    pthread_t thread;
+    ut_op_t ops[SENDS];
+    unsigned i;
+
+    if (strstr(getenv("UCX_TLS"), "tcp") == NULL) {
+        return;
+    }
+    victim = start_victim();
+    pair.a = pair.b = &pair.sides[0];
+    pair.a->context = ut_context_create(UCP_FEATURE_TAG);
+    pair.a->worker  = ut_worker_create_with(pair.a->context, UCS_THREAD_MODE_MULTI);
+    memset(&failed, 0, sizeof(failed));
+    params.address         = (const ucp_address_t *)victim->address;
+    params.err_handler.arg = &thread;
+    for (i = 0; i < 2; ++i) {
+        UT_CHECK_STATUS(ucp_ep_create(pair.a->worker, &params, &two_eps[i]), UCS_OK, "ucp_ep_create");
+        UT_CHECK_STATUS(ut_wait_ptr(&pair, ucp_tag_send_nbx(two_eps[i], data[0], 8, 1, &none)), UCS_OK, "send");
+    }
+    start_sends(two_eps[0], ops);
+    ut_settle(&pair);
+    kill_victim(victim);
+    wait_for_failure();
+    pthread_join(thread, NULL);
+    check_sends(ops);
+    (void)ut_wait_ptr(&pair, second_closing);
+    leave_victim(failed.ep);
 }
 
 /* A child that is forked off and ends: the parent goes on, and the messages are not the child's */
@@ -407,9 +520,11 @@ static void forked_and_busy(void)
 static const ut_test_t tests[] = {UT_TEST(peer_dies),
                                   UT_TEST(peer_dies_other_handler),
                                   UT_TEST(peer_dies_while_closing),
+                                  UT_TEST(peer_dies_while_others_close),
                                   UT_TEST(forced_close_of_sender),
                                   UT_TEST(usual_close_after_forced),
                                   UT_TEST(forced_close_with_user_memory),
+                                  UT_TEST(destroy_behind_forced_close),
                                   UT_TEST(forked),
                                   UT_TEST(forked_and_busy)};
 

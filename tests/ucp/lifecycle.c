@@ -184,6 +184,21 @@ static void force_close(void)
     ut_pair_close(&pair);
 }
 
+/* UCX closes by force what it was told to handle errors of, and refuses the rest: that stays as it is */
+static void force_refused(void)
+{
+    ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+
+    ut_pair_open(&pair, 0);
+    ut_exchange(&pair, 100, 1);
+    UT_CHECK_STATUS(UCS_PTR_STATUS(ucp_ep_close_nbx(pair.a->ep, &force)), UCS_ERR_INVALID_PARAM, "ep_close_nbx");
+    UT_CHECK_STATUS(UCS_PTR_STATUS(ucp_ep_close_nb(pair.a->ep, UCP_EP_CLOSE_MODE_FORCE)), UCS_ERR_INVALID_PARAM,
+                    "ep_close_nb");
+    ut_exchange(&pair, 100, 2);
+    ut_exchange(&pair, 20000, 3);
+    ut_pair_close(&pair);
+}
+
 /* Several endpoints to one worker: order holds on each, and a close of one leaves the others */
 static void several_endpoints(void)
 {
@@ -710,6 +725,7 @@ static const ut_test_t tests[] = {UT_TEST(addresses),
                                   UT_TEST(address_copies),
                                   UT_TEST(close_and_reopen),
                                   UT_TEST(force_close),
+                                  UT_TEST(force_refused),
                                   UT_TEST(several_endpoints),
                                   UT_TEST(close_behind_sends),
                                   UT_TEST(one_side_closes_first),

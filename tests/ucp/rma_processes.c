@@ -41,12 +41,17 @@ static void exchange_keys(void)
     two_meet(here.worker);
 }
 
-static void open_side(bool allocated)
+static void map_side(bool allocated)
 {
-    two_connect(&here, ut_features);
     rma_region_map(&ours, here.context, LENGTH, allocated);
     local = malloc(LENGTH);
     exchange_keys();
+}
+
+static void open_side(bool allocated)
+{
+    two_connect(&here, ut_features);
+    map_side(allocated);
 }
 
 static void leave(void)
@@ -227,10 +232,17 @@ static void forced_close_cancels(void)
     ucs_status_ptr_t get, flush;
     ucs_status_t status;
 
-    if (!two_is_possible() || !ut_uci_is_on()) {
-        return; /* UCX itself closes by force with error handling alone, and says so */
+    if (!two_is_possible()) {
+        return;
     }
-    open_side(false);
+    if (two_connect_as(&here, ut_features, UCP_ERR_HANDLING_MODE_PEER) !=
+        UCS_OK) { /* of both: as from any other transport */
+        two_meet(NULL);
+        ucp_worker_destroy(here.worker);
+        ucp_cleanup(here.context);
+        return;
+    }
+    map_side(false);
     if (two_side == 0) {
         UT_CHECK_STATUS(rma_get(&pair, &theirs, 0, local, 8), UCS_OK, "get");
         two_meet(here.worker);

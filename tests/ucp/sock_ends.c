@@ -59,10 +59,19 @@ static void close_orders(void)
     }
 }
 
-static void close_together(void)
+/* Both at once, and what is around them */
+static void close_ends(void)
 {
     ucp_request_param_t none = {.op_attr_mask = 0};
-    ucs_status_ptr_t ptrs[2];
+    ucs_status_ptr_t ptrs[2] = {ucp_ep_close_nbx(at_client.ep, &none), ucp_ep_close_nbx(at_server.ep, &none)};
+
+    sock_wait(ptrs[0]);
+    sock_wait(ptrs[1]);
+    close_sides();
+}
+
+static void close_together(void)
+{
     unsigned i;
 
     if (!sock_is_possible()) {
@@ -77,11 +86,7 @@ static void close_together(void)
         if (i > 1) {
             sock_settle(30);
         }
-        ptrs[0] = ucp_ep_close_nbx(at_client.ep, &none);
-        ptrs[1] = ucp_ep_close_nbx(at_server.ep, &none);
-        sock_wait(ptrs[0]);
-        sock_wait(ptrs[1]);
-        close_sides();
+        close_ends();
     }
 }
 
@@ -110,6 +115,26 @@ static void close_at_once(void)
     sock_settle(20);
     sock_end_close(&at_server, true);
     close_sides();
+}
+
+/* Where errors are not handled UCX refuses to close by force, whatever the state of the connection: it goes on */
+static void force_refused(void)
+{
+    if (!sock_is_possible()) {
+        return;
+    }
+    sock_err_mode = UCP_ERR_HANDLING_MODE_NONE;
+    open_both();
+    sock_connect(&at_client, client, server->port, 0);
+    UT_CHECK_STATUS(sock_end_close(&at_client, true), UCS_ERR_INVALID_PARAM, "close by force of what connects");
+    sock_accept(&at_server, server, server);
+    UT_CHECK_STATUS(sock_end_close(&at_server, true), UCS_ERR_INVALID_PARAM, "close by force of what is accepted");
+    exchange_some(1);
+    UT_CHECK_STATUS(sock_end_close(&at_client, true), UCS_ERR_INVALID_PARAM, "close by force");
+    UT_CHECK_STATUS(sock_end_close(&at_server, true), UCS_ERR_INVALID_PARAM, "close by force");
+    exchange_some(2);
+    close_ends();
+    sock_err_mode = UCP_ERR_HANDLING_MODE_PEER;
 }
 
 /* -------------------------------------------------------------- refusals */
@@ -266,25 +291,36 @@ static void connect_once(unsigned seed)
     sock_end_close(&at_server, true);
 }
 
-/* Of one client; and of clients that are new each time. What is kept of one is not kept of the next */
+static int by_size(const void *a, const void *b)
+{
+    const long one = *(const long *)a, other = *(const long *)b;
+
+    return (one > other) - (one < other);
+}
+
+/* Of one client; and of clients that are new each time. What is kept of one is not kept of the next: then each quarter but the first would take
+ * as much. What grows once, by a MiB or two, as a pool does, is in one of them (UCX 1.23, with threads: 1 of 40 runs). */
 static void churn(bool new_clients, unsigned count, size_t most)
 {
-    size_t before = 0;
-    unsigned i;
+    enum { QUARTERS = 4 };
+    long before = 0, more[QUARTERS];
+    unsigned i, quarter;
 
     open_both();
-    for (i = 0; i < count; ++i) {
-        if (new_clients) {
-            sock_close(client);
-            client = sock_open(FEATURES, 0);
+    for (quarter = 0; quarter < QUARTERS; ++quarter) {
+        for (i = 0; i < count / QUARTERS; ++i) {
+            if (new_clients) {
+                sock_close(client);
+                client = sock_open(FEATURES, 0);
+            }
+            connect_once(i);
         }
-        connect_once(i);
-        if (i == count / 2) {
-            before = sock_memory();
-        }
+        more[quarter] = (long)sock_memory() - before;
+        before += more[quarter];
     }
-    UT_CHECK(sock_memory() <= before + most, "%u connections take %zu KiB", count - (count / 2),
-             sock_memory() - before);
+    qsort(&more[1], QUARTERS - 1, sizeof(more[0]), by_size);
+    UT_CHECK(more[2] <= (long)most, "%u connections take %ld KiB, in the median of three times", count / QUARTERS,
+             more[2]);
     close_sides();
 }
 
@@ -299,20 +335,20 @@ static unsigned times(unsigned count)
 static void thousands(void)
 {
     if (sock_is_possible()) {
-        churn(false, times(400), 1024);
+        churn(false, times(400), 512);
     }
 }
 
 static void new_clients(void)
 {
     if (sock_is_possible()) {
-        churn(true, times(80), 2048);
+        churn(true, times(80), 1024);
     }
 }
 
 static const ut_test_t tests[] = {UT_TEST(close_orders), UT_TEST(close_together), UT_TEST(close_at_once),
                                   UT_TEST(rejected),     UT_TEST(nobody_listens), UT_TEST(never_accepted),
                                   UT_TEST(again),        UT_TEST(overlapping),    UT_TEST(thousands),
-                                  UT_TEST(new_clients)};
+                                  UT_TEST(new_clients),  UT_TEST(force_refused)};
 
 UT_MAIN(tests)

@@ -6,6 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
+ucp_err_handling_mode_t sock_err_mode = UCP_ERR_HANDLING_MODE_PEER;
+
 static sock_side_t *sides[SOCK_SIDES];
 
 bool sock_is_possible(void)
@@ -155,7 +157,7 @@ static ucp_ep_params_t end_params(sock_end_t *end)
 {
     return (ucp_ep_params_t){.field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER |
                                            UCP_EP_PARAM_FIELD_USER_DATA,
-                             .err_mode        = UCP_ERR_HANDLING_MODE_PEER,
+                             .err_mode        = sock_err_mode,
                              .err_handler.cb  = on_error,
                              .err_handler.arg = end,
                              .user_data       = end};

@@ -40,6 +40,9 @@ typedef struct sock_end {
 /** The transports of UCX_TLS may be others: then there is nothing to test. */
 bool sock_is_possible(void);
 
+/** How errors of endpoints are handled that are made from now on. */
+extern ucp_err_handling_mode_t sock_err_mode;
+
 /** Add one. @param id  for its connections; 0: none is said. */
 sock_side_t *sock_open(uint64_t features, uint64_t id);
 /** The same of another worker's context. */

@@ -202,6 +202,36 @@ static void everything(void)
     UT_CHECK(nested_sends == ROUNDS, "%u sends from callbacks", nested_sends);
 }
 
+static void asking_cb(void *request, ucs_status_t status, const ucp_tag_recv_info_t *info, void *user_data)
+{
+    unsigned *called = user_data;
+
+    UT_CHECK_STATUS(ucp_request_check_status(request), status, "check_status inside of the callback");
+    UT_CHECK(ucp_request_is_completed(request), "not completed inside of the callback");
+    ++*called;
+}
+
+/* A callback is told that its request is over: matched, and canceled */
+static void callback_asks(void)
+{
+    unsigned called           = 0;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.recv      = asking_cb,
+                                 .user_data    = &called};
+    char from[100]            = {0}, to[100];
+    ucs_status_ptr_t recv;
+
+    ut_pair_open_with(&pair, UCP_FEATURE_TAG, UCS_THREAD_MODE_MULTI);
+    recv = ucp_tag_recv_nbx(pair.b->worker, to, sizeof(to), 1, UT_TAG_ALL, &param);
+    wait_for(ucp_tag_send_nbx(pair.a->ep, from, sizeof(from), 1, &none), UCS_OK, "send");
+    wait_for(recv, UCS_OK, "receive");
+    recv = ucp_tag_recv_nbx(pair.b->worker, to, sizeof(to), 2, UT_TAG_ALL, &param);
+    ucp_request_cancel(pair.b->worker, recv);
+    wait_for(recv, UCS_ERR_CANCELED, "receive");
+    UT_CHECK(called == 2, "%u callbacks", called);
+    ut_pair_close(&pair);
+}
+
 /* --------------------------------------------- a worker for each thread */
 
 /* A worker that sends to itself */
@@ -284,6 +314,7 @@ static void workers_come_and_go(void)
     ucp_cleanup(context);
 }
 
-static const ut_test_t tests[] = {UT_TEST(everything), UT_TEST(workers_apart), UT_TEST(workers_come_and_go)};
+static const ut_test_t tests[] = {UT_TEST(callback_asks), UT_TEST(everything), UT_TEST(workers_apart),
+                                  UT_TEST(workers_come_and_go)};
 
 UT_MAIN(tests)

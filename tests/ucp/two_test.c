@@ -41,10 +41,12 @@ void two_meet(ucp_worker_h worker)
     }
 }
 
-void two_connect(ut_side_t *here, uint64_t features)
+ucs_status_t two_connect_as(ut_side_t *here, uint64_t features, ucp_err_handling_mode_t mode)
 {
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS,
-                              .address    = (ucp_address_t *)two->address[!two_side]};
+    uint64_t handled       = (mode != UCP_ERR_HANDLING_MODE_NONE) ? UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE : 0;
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | handled,
+                              .address    = (ucp_address_t *)two->address[!two_side],
+                              .err_mode   = mode};
     ucp_address_t *address;
     size_t length;
 
@@ -55,7 +57,12 @@ void two_connect(ut_side_t *here, uint64_t features)
     memcpy(two->address[two_side], address, length);
     ucp_worker_release_address(here->worker, address);
     two_meet(NULL);
-    UT_REQUIRE(ucp_ep_create(here->worker, &params, &here->ep) == UCS_OK, "ucp_ep_create");
+    return ucp_ep_create(here->worker, &params, &here->ep);
+}
+
+void two_connect(ut_side_t *here, uint64_t features)
+{
+    UT_REQUIRE(two_connect_as(here, features, UCP_ERR_HANDLING_MODE_NONE) == UCS_OK, "ucp_ep_create");
 }
 
 int two_main(int argc, char **argv, const ut_test_t *tests, size_t count)

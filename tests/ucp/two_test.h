@@ -20,7 +20,10 @@ bool two_is_possible(void);
 /** Wait until the other is here too, with progress of @a worker if there is one. */
 void two_meet(ucp_worker_h worker);
 
-/** A worker with an endpoint to the other process's. */
+/** A worker with an endpoint to the other process's, whose errors are handled so. @return what ucp_ep_create() does: not every transport has it. */
+ucs_status_t two_connect_as(ut_side_t *here, uint64_t features, ucp_err_handling_mode_t mode);
+
+/** The same; errors are not handled. */
 void two_connect(ut_side_t *here, uint64_t features);
 
 #endif

@@ -5,7 +5,7 @@
  * The second process is this program again, with its environment changed as the arguments say ("NAME=" removes).
  * Each connects to the other and exchanges messages. EXPECTED is what each side must see:
  *
- *     talk     both connect, and messages of several sizes arrive in both directions
+ *     talk     both connect, and messages of several sizes arrive in both directions; by socket address also an active message, sent first of all
  *     refuse   neither can connect: ucp_ep_create fails on both sides, and nothing hangs
  *     die      as talk; then the second process ends without a word, and what the first one waits for ends with an error
  *
@@ -160,7 +160,48 @@ static void meet(void)
 
 /* ------------------------------------------------------- by socket address */
 
+enum { AM_ID = 5 };
+
 static ucp_conn_request_h caller;
+static unsigned calls;
+
+static ucs_status_t on_am(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                          const ucp_am_recv_param_t *param)
+{
+    ++calls;
+    UT_CHECK((length == sizeof(calls)) && (ut_verify(data, length, AM_ID) == SIZE_MAX), "wrong data");
+    return UCS_OK;
+}
+
+static void listen_am(ucp_worker_h worker)
+{
+    ucp_am_handler_param_t param = {
+            .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB, .id = AM_ID, .cb = on_am};
+
+    UT_CHECK_STATUS(ucp_worker_set_am_recv_handler(worker, &param), UCS_OK, "ucp_worker_set_am_recv_handler");
+}
+
+/* From each side at once: who has no UCI does not wait until the other side knows that */
+static void talk_am(ucp_worker_h worker, ucp_ep_h ep)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    char data[sizeof(calls)];
+    ucs_status_ptr_t ptr;
+
+    ut_fill(data, sizeof(data), AM_ID);
+    ptr = ucp_am_send_nbx(ep, AM_ID, NULL, 0, data, sizeof(data), &none);
+    ut_clock_start();
+    while ((calls == 0) || (UCS_PTR_IS_PTR(ptr) && !ucp_request_is_completed(ptr))) {
+        ucp_worker_progress(worker);
+        ut_clock_check("an active message");
+    }
+    UT_CHECK_STATUS(UCS_PTR_IS_PTR(ptr) ? ucp_request_check_status(ptr) : UCS_PTR_STATUS(ptr), UCS_OK,
+                    "send of an active message");
+    if (UCS_PTR_IS_PTR(ptr)) {
+        ucp_request_free(ptr);
+    }
+}
+
 static unsigned errors;
 
 static void on_request(ucp_conn_request_h request, void *arg)
@@ -168,8 +209,10 @@ static void on_request(ucp_conn_request_h request, void *arg)
     caller = request;
 }
 
+/* In UCX user data take the place of what the handler is to be told */
 static void on_error(void *arg, ucp_ep_h ep, ucs_status_t status)
 {
+    UT_CHECK(arg == &errors, "another argument of the error handler");
     ++errors;
 }
 
@@ -192,12 +235,15 @@ static ucp_ep_h open_end(ucp_worker_h worker, uint32_t port)
 {
     struct sockaddr_in address = {
             .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons((uint16_t)port)};
-    ucp_ep_params_t params = {.field_mask     = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER,
-                              .err_mode       = UCP_ERR_HANDLING_MODE_PEER,
-                              .err_handler.cb = on_error,
-                              .flags          = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER,
-                              .sockaddr       = {(struct sockaddr *)&address, sizeof(address)},
-                              .conn_request   = caller};
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER |
+                                            UCP_EP_PARAM_FIELD_USER_DATA,
+                              .err_mode        = UCP_ERR_HANDLING_MODE_PEER,
+                              .err_handler.cb  = on_error,
+                              .err_handler.arg = &calls,
+                              .user_data       = &errors,
+                              .flags           = UCP_EP_PARAMS_FLAGS_CLIENT_SERVER,
+                              .sockaddr        = {(struct sockaddr *)&address, sizeof(address)},
+                              .conn_request    = caller};
     ucp_ep_h ep            = NULL;
 
     params.field_mask |= (port != 0) ? UCP_EP_PARAM_FIELD_FLAGS | UCP_EP_PARAM_FIELD_SOCK_ADDR
@@ -278,16 +324,19 @@ static ucp_ep_h meet_at_socket(ucp_worker_h worker, ucp_listener_h *listener_p, 
 static void meet_by_socket(void)
 {
     bool is_server          = is_second == (strcmp(getenv("UNLIKE_WAY"), "socket-back") == 0);
-    ucp_context_h context   = ut_context_create(UCP_FEATURE_TAG);
+    ucp_context_h context   = ut_context_create(UCP_FEATURE_TAG | UCP_FEATURE_AM);
     ucp_worker_h worker     = ut_worker_create(context);
     ucp_listener_h listener = NULL;
-    ucp_ep_h ep             = meet_at_socket(worker, &listener, is_server);
+    ucp_ep_h ep;
 
+    listen_am(worker);
+    ep = meet_at_socket(worker, &listener, is_server);
     if (is_expected("refuse")) {
         be_refused(worker, ep, is_server);
         ep = NULL;
     } else {
         UT_REQUIRE(ep != NULL, "no endpoint");
+        talk_am(worker, ep);
         talk_of_all_sizes(worker, ep);
     }
     if (is_expected("die") && is_second) {

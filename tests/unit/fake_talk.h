@@ -308,6 +308,35 @@ static inline const uci_am_hdr_t *talk_am_hdr(const net_message_t *message)
     return (const uci_am_hdr_t *)(const void *)message->header;
 }
 
+static inline bool talk_is_chunk(const net_message_t *message, unsigned index)
+{
+    return !message->frame && (talk_am_hdr(message)->type == UCI_AM_DATA) && (talk_am_hdr(message)->index == index);
+}
+
+/* For net_sent: chunk 3 never comes, whatever is asked for */
+static inline void talk_lose_chunk(net_message_t *message)
+{
+    if (talk_is_chunk(message, 3)) {
+        ((uci_am_hdr_t *)(void *)message->header)->check ^= 1;
+    }
+}
+
+/* @return the oldest message in chunks that a node receives, or NULL */
+static inline uci_recv_op_t *talk_recv_op(unsigned node)
+{
+    uci_list_t *ops = &net_nodes[node].worker->xfer.recv_ops;
+
+    return uci_list_is_empty(ops) ? NULL : uci_container_of(ops->next, uci_recv_op_t, link);
+}
+
+/* It can't be repaired */
+static inline void talk_give_up(unsigned node)
+{
+    uci_worker_enter(net_nodes[node].worker);
+    uci_repair_failed(talk_recv_op(node), UCI_REASON_CLOSED);
+    uci_worker_leave(net_nodes[node].worker);
+}
+
 /* Messages of this type on their way to a node */
 static inline unsigned talk_count(unsigned node, uci_am_type_t type)
 {

@@ -16,6 +16,7 @@
 #include "link/link_recv.h"
 #include "link/link_send.h"
 #include "link/mailbox.h"
+#include "message/early.h"
 
 /* A message of the peer's, as it comes to who takes it */
 static void take(uci_peer_t *peer, const uci_am_hdr_t *hdr, const void *data, size_t length)
@@ -113,6 +114,27 @@ Test(close, a_bye_that_does_not_come)
     cr_expect(uci_conversation_is_left(&peer->conversation));
     net_clock       = 0;
     net_nodes[0].ep = NULL;
+}
+
+/* Who sleeps meanwhile is not woken before there is something to do */
+Test(close, a_close_that_asks_nothing)
+{
+    uci_peer_t *peer          = net_nodes[0].ep->peer;
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uci_ep_t *other           = uci_ep_create(peer, net_nodes[0].ep->ucp, true);
+
+    net_clock          = 1000000000000ul;
+    peer->talk.sending = 1;
+    cr_assert(UCS_PTR_IS_PTR(uci_ep_close(net_nodes[0].ep, &param)));
+    net_clock += 1000 * TALK_MS;
+    uci_close_ask_again(peer->worker, net_clock, false);
+    uci_close_progress(peer->worker);
+    cr_expect(uci_close_due(peer->worker) == net_clock + (9000 * TALK_MS), "when it has waited long enough");
+    peer->talk.sending = 0;
+    uci_close_progress(peer->worker);
+    cr_expect(uci_close_due(peer->worker) == UINT64_MAX);
+    net_clock       = 0;
+    net_nodes[0].ep = other;
 }
 
 /* It has failed before its LEAVE was heard: nobody is there who would say BYE */
@@ -356,6 +378,51 @@ Test(close, whom_somebody_names_stays)
     cr_expect(lay_to_rest(0) == 0);
     net_open(0, 1);
     net_open(1, 0);
+}
+
+/* Our user has closed by force */
+static uci_peer_t *abandon(void)
+{
+    const ucp_request_param_t force = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    uci_peer_t *peer                = net_nodes[0].ep->peer;
+    void *request;
+
+    uci_worker_enter(net_nodes[0].worker);
+    request = uci_ep_close(net_nodes[0].ep, &force);
+    uci_worker_leave(net_nodes[0].worker);
+    net_nodes[0].ep = NULL;
+    if (UCS_PTR_IS_PTR(request)) {
+        talk_keep(request);
+    }
+    return peer;
+}
+
+/* Chunks whose descriptor does not come any more */
+Test(close, whose_chunks_were_early_rests)
+{
+    uci_peer_t *peer       = net_nodes[0].ep->peer;
+    const uci_am_hdr_t hdr = {.digest = UCI_DIGEST_XXH3};
+    const uci_am_t am      = {.peer = peer, .hdr = &hdr, .data = "chunk", .length = 5, .seq = peer->rx.next};
+
+    cr_assert(uci_early_keep(&am));
+    abandon();
+    talk_turns(10, TALK_MS);
+    cr_expect(lay_to_rest(0) == 0);
+    net_open(0, 1);
+}
+
+/* Nobody says BYE then */
+Test(close, who_has_failed_is_counted)
+{
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    uci_peer_t *peer          = net_nodes[0].ep->peer;
+    size_t ended              = peer->worker->conn.ended;
+
+    uci_conversation_fail(&peer->conversation, UCS_ERR_CONNECTION_RESET);
+    (void)uci_ep_close(net_nodes[0].ep, &param);
+    cr_expect(uci_conversation_is_ended(&peer->conversation));
+    cr_expect(peer->worker->conn.ended == ended + 1, "who is looked for when enough are to be found");
+    net_nodes[0].ep = NULL;
 }
 
 /* So many that tables grow while some are about */

@@ -132,6 +132,21 @@ Test(process, name_of_a_rank)
     cr_expect(strcmp(uci_process_name(), name) == 0, "%s", uci_process_name());
 }
 
+Test(process, name_of_a_child)
+{
+    char name[300];
+    int status;
+    pid_t pid;
+
+    (void)uci_process_name();
+    pid = fork();
+    if (pid == 0) {
+        snprintf(name, sizeof(name), "%s:%d", uci_process_host(), (int)getpid());
+        _exit(strcmp(uci_process_name(), name) != 0);
+    }
+    cr_expect((waitpid(pid, &status, 0) == pid) && (status == 0), "it has its parent's");
+}
+
 Test(process, memory_that_is_shared)
 {
     size_t page   = (size_t)sysconf(_SC_PAGESIZE);

@@ -675,6 +675,20 @@ Test(rma, a_damaged_one_is_not_executed)
     cr_expect((memory[0] == 1) && (talk_peer(1, 0)->rma.arrived == 0));
 }
 
+/* UCI_ON_ERROR=log lets a put go of which bytes never came: it has not been executed, and its origin is told */
+Test(rma, a_put_without_all_of_its_bytes)
+{
+    uci_settings.on_error = UCI_ON_ERROR_LOG;
+    net_sent              = talk_lose_chunk;
+    put(1, 0, LARGE);
+    flush(2);
+    talk_turns(20, TALK_MS);
+    cr_assert(talk_recv_op(1) != NULL);
+    talk_give_up(1);
+    await(2);
+    cr_expect(status_of(2) == UCS_ERR_IO_ERROR, "status %d", status_of(2));
+}
+
 Test(rma, a_flush_of_an_endpoint_that_failed)
 {
     ucp_request_param_t param = {.op_attr_mask = 0};

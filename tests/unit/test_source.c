@@ -240,6 +240,43 @@ Test(source, so_do_several)
     expect_counters(i, i, 0, 0);
 }
 
+/* It is told of a slot where it sees none: at once it says so, and nobody waits */
+Test(source, slots_that_are_not_seen)
+{
+    uci_bounce_t *bounce   = &net_nodes[0].worker->link.bounce;
+    uci_peer_t *peer       = uci_worker_peer_find(net_nodes[1].worker, net_nodes[0].worker->uid);
+    struct uci_slot *slots = peer->slots.map.slots;
+    unsigned turn, available = bounce->available;
+
+    net_nodes[0].context.buffered_max = 0;
+    bounce->available                 = 0; /* it is described without one */
+    start_recv(1);
+    start_send(0, LENGTH_LONG);
+    bounce->available     = available;
+    peer->slots.map.slots = NULL;
+    for (turn = 0; turn < 50; ++turn) {
+        net_clock += 1000000;
+        net_turn(1);
+        net_turn(0);
+    }
+    peer->slots.map.slots = slots;
+    cr_expect(received && sent && (memcmp(taken, meant, LENGTH_LONG) == 0));
+}
+
+/* It has forgotten, when it laid its receiver to rest, that he reads its slots, and tells him of them once more */
+Test(source, slots_that_are_told_again)
+{
+    uci_peer_t *peer = net_nodes[0].ep->peer;
+
+    peer->slots.offered   = false;
+    peer->slots.maps_ours = false;
+    uci_peer_forget_plan(peer);
+    start_recv(1);
+    start_send(0, LENGTH);
+    let_both_turn();
+    cr_expect(peer->slots.offered && peer->slots.maps_ours);
+}
+
 /* Its own words, which say what is right and how much: all of it comes another way */
 Test(source, a_damaged_head_of_a_slot_heals_from_the_copy)
 {
@@ -389,6 +426,22 @@ Test(source, a_change_that_is_delivered_is_recorded_once)
               "%s", records);
     free(records);
     unlink(path);
+}
+
+/* The same of one that is not all read yet: the root is that of what is there now, so that this is what arrives, and the receiver knows */
+Test(source, a_change_before_all_is_read_is_delivered)
+{
+    uci_settings.chunk_size = 4096; /* more than there are slots for */
+    uci_tuner_refresh();
+    start_send(0, LENGTH_LONG);
+    turn_of_sender();
+    cr_assert((the_send()->state == UCI_SEND_DIRECT) && (the_send()->chunk.next < the_send()->chunk.count));
+    user[5] ^= 1;
+    meant[5] ^= 1;
+    let_sender_turn();
+    cr_assert(sent);
+    receive_as_meant(LENGTH_LONG);
+    expect_counters(1, 0, 0, 1);
 }
 
 /* Of UCI's own copy: no error as long as nobody has to go without, and not a line for each */

@@ -6,6 +6,7 @@
  */
 #include "fake_talk.h"
 
+#include "conversation/conversation.h"
 #include "inject/inject.h"
 #include "message/recv.h"
 #include "transfer/repair.h"
@@ -535,7 +536,7 @@ Test(adopted, asked_for_meanwhile)
     close_sender();
     net_turn(0);
     net_turn(1);
-    cr_assert(!uci_list_is_empty(&net_nodes[1].worker->xfer.recv_ops), "it is under way");
+    cr_assert(talk_recv_op(1) != NULL, "it is under way");
     first  = talk_recv(1, 0, UINT64_MAX);
     handle = probe(1, UINT64_MAX, true, 1, LONG);
     second = recv_handle(handle, LONG);
@@ -704,8 +705,7 @@ static unsigned damaged_chunks;
 
 static void damage_a_chunk(net_message_t *message)
 {
-    if (!message->frame && (talk_am_hdr(message)->type == UCI_AM_DATA) && (talk_am_hdr(message)->index == 2) &&
-        (damaged_chunks == 0)) {
+    if (talk_is_chunk(message, 2) && (damaged_chunks == 0)) {
         message->data[17] ^= 1;
         ++damaged_chunks;
     }
@@ -738,7 +738,7 @@ Test(adopted, a_sender_that_is_gone)
     net_turn(1);
     first = talk_recv(1, 0, UINT64_MAX);
     talk_lose_all(0);
-    cr_assert(!uci_list_is_empty(&net_nodes[1].worker->xfer.recv_ops));
+    cr_assert(talk_recv_op(1) != NULL);
     talk_keep(uci_ep_close(net_nodes[1].ep, &param));
     net_nodes[1].ep = NULL;
     net_turn(1); /* what has been adopted is over, */
@@ -748,6 +748,42 @@ Test(adopted, a_sender_that_is_gone)
     second = talk_recv(1, 1, UINT64_MAX);
     cr_assert(talk_recvs[second].done);
     cr_expect(talk_recvs[second].status != UCS_OK);
+}
+
+/* @param fail  or close */
+static void expect_end_of_untaken(bool fail, ucs_status_t status)
+{
+    uci_peer_t *peer = talk_peer(1, 0);
+    unsigned number  = talk_recv(1, TAG, UINT64_MAX);
+
+    talk_send(0, TAG, LONG);
+    net_turn(1);
+    cr_assert(talk_recv_op(1) != NULL);
+    talk_lose_all(0);
+    peer->talk.sending += 1000; /* nobody takes them */
+    if (fail) {
+        uci_conversation_fail(&peer->conversation, status);
+    } else {
+        (void)uci_conversation_hear_leave(&peer->conversation, false);
+        uci_conversation_hear_bye(&peer->conversation, true);
+    }
+    for (net_clock = 1000000000000ul; net_clock < 1100000000000ul; net_clock += 100 * TALK_MS) {
+        net_turn(1);
+    }
+    peer->talk.sending -= 1000;
+    cr_assert(talk_recvs[number].done);
+    cr_expect(talk_recvs[number].status == status, "status %d", talk_recvs[number].status);
+}
+
+/* Who has told it a lot that it has not taken asks it nothing more, but knows that it has gone */
+Test(adopted, a_sender_that_has_failed_and_takes_nothing)
+{
+    expect_end_of_untaken(true, UCS_ERR_CONNECTION_RESET);
+}
+
+Test(adopted, a_sender_that_is_gone_and_takes_nothing)
+{
+    expect_end_of_untaken(false, UCS_ERR_IO_ERROR);
 }
 
 /* A worker that ends with all of these: suite asan looks for what is left, or used afterwards */

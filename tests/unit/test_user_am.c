@@ -6,6 +6,8 @@
  */
 #include "fake_talk.h"
 
+#include <malloc.h>
+
 #include "message/user_am.h"
 
 #define ID    7u
@@ -457,6 +459,74 @@ Test(user_am, what_is_lost_is_not_handed_out)
     cr_expect(told_count == 0);
 }
 
+/* Not all of chunk 3 comes */
+static void shorten_a_chunk(net_message_t *message)
+{
+    if (talk_is_chunk(message, 3)) {
+        message->length /= 2;
+    }
+}
+
+static void lose_bytes(void (*lose)(net_message_t *message), uint32_t flags)
+{
+    uci_settings.on_error = UCI_ON_ERROR_LOG;
+    net_sent              = lose;
+    set_handler();
+    say(0, LARGE, flags);
+    talk_turns(20, TALK_MS);
+    if (talk_recv_op(1) != NULL) { /* what is damaged has been given up */
+        talk_give_up(1);
+    }
+    talk_turns(5, TALK_MS);
+    cr_assert(talk_counters(1)->unrepaired_chunks == 1);
+}
+
+static ucs_status_t received_with = UCS_INPROGRESS;
+
+static void on_lost_data(void *request, ucs_status_t status, size_t length, void *user_data)
+{
+    received_with = status;
+}
+
+static ucs_status_t receive_lost(void *desc, size_t length, const ucp_am_recv_param_t *param)
+{
+    ucp_request_param_t recv = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.recv_am = on_lost_data};
+
+    talk_keep(uci_user_am_recv_data(net_nodes[1].worker, desc, received, LARGE, &recv));
+    return UCS_OK;
+}
+
+/* UCI_ON_ERROR=log is about bytes that came: of what never did nobody is given what was in this memory before */
+Test(user_am, missing_bytes_are_not_handed_out)
+{
+    lose_bytes(talk_lose_chunk, UCP_AM_SEND_FLAG_EAGER);
+    cr_expect(told_count == 0);
+}
+
+Test(user_am, missing_bytes_are_not_received)
+{
+    answer = receive_lost;
+    lose_bytes(talk_lose_chunk, UCP_AM_SEND_FLAG_RNDV);
+    cr_expect((told_count == 1) && (received_with == UCS_ERR_IO_ERROR), "status %d", received_with);
+}
+
+static ucs_status_t look_at_chunk(void *data, size_t length, const ucp_am_recv_param_t *param)
+{
+    static const char zeros[4096];
+
+    cr_expect(memcmp((char *)data + ((size_t)3 * sizeof(zeros)), zeros, sizeof(zeros)) == 0);
+    return UCS_OK;
+}
+
+Test(user_am, what_was_damaged_and_never_written_is_blank)
+{
+    mallopt(M_PERTURB, 0x5a);
+    net_no_rdma = true; /* else it comes by get */
+    answer      = look_at_chunk;
+    lose_bytes(shorten_a_chunk, UCP_AM_SEND_FLAG_EAGER);
+    cr_expect(told_count == 1);
+}
+
 /* UCI_ON_ERROR=log: as it came */
 Test(user_am, what_is_lost_goes_on_as_it_came)
 {
@@ -471,4 +541,52 @@ Test(user_am, what_is_lost_goes_on_as_it_came)
     uci_worker_leave(net_nodes[1].worker);
     talk_turns(5, TALK_MS);
     cr_expect((told_count == 1) && (told[0].length == 8) && (told[0].header_length == 4));
+}
+
+/* ------------------------------------------------------------ what is counted */
+
+static void enter_other(void *request, ucs_status_t status, void *user_data)
+{
+    uci_worker_enter(net_nodes[1].worker);
+    uci_worker_leave(net_nodes[1].worker);
+}
+
+/* What a worker does after a callback is its own again */
+Test(user_am, a_callback_that_enters_another_worker)
+{
+    uci_worker_t *worker      = net_nodes[0].worker;
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK, .cb.send = enter_other};
+    uci_request_t *req        = uci_request_get(worker, &param);
+
+    req->flags &= ~(uint32_t)UCI_REQUEST_POSTING;
+    uci_worker_enter(worker);
+    uci_request_complete(req, UCS_OK);
+    cr_assert(worker->stats.counters != net_nodes[1].worker->stats.counters);
+    cr_expect(uci_request_deliver(worker) == 1);
+    cr_expect(uci_stats_here == worker->stats.counters, "it counts for the other one");
+    uci_worker_leave(worker);
+    uci_request_free(req);
+}
+
+static ucs_status_t enter_sender(void *data, size_t length, const ucp_am_recv_param_t *param)
+{
+    wrong += (uci_stats_here != net_nodes[1].worker->stats.counters);
+    uci_worker_enter(net_nodes[0].worker);
+    uci_worker_leave(net_nodes[0].worker);
+    return UCS_OK;
+}
+
+/* Nor is one that comes behind it the other's */
+Test(user_am, a_handler_that_enters_another_worker)
+{
+    unsigned number;
+
+    set_handler();
+    answer = enter_sender;
+    for (number = 0; number < 5; ++number) {
+        say(number, 100, 0);
+    }
+    talk_turns(10, TALK_MS);
+    cr_expect(told_count == 5);
+    cr_expect(wrong == 0, "%u count for the other worker", wrong);
 }

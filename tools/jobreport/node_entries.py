@@ -68,9 +68,11 @@ def damage_of(peer, verdict, path, number):
 
 def counted_alone(part, has_records):
     """Damage that counters know and records do not: UCI's own headers always, and parts of messages where nobody has written records."""
-    own, lost = part.own_damage(), part.sums["unrepaired_chunks"]
-    parts = 0 if has_records else max(part.damaged() - own, lost)
-    kinds = [("repaired", "headers", own), ("repaired", NOT_RECORDED, parts - lost if parts else 0), ("not repaired", NOT_RECORDED, lost if parts else 0)]
+    kinds = [("repaired", "headers", part.own_damage())]
+    if not has_records:
+        own, lost, pending = part.own_damage(), part.sums["unrepaired_chunks"], part.unfinished()
+        parts = max(part.damaged() - own, lost)
+        kinds += [("repaired", NOT_RECORDED, parts - lost - pending), ("not repaired", NOT_RECORDED, lost), ("not yet repaired", NOT_RECORDED, pending)]
     return [damage_of("unknown", verdict, path, number) for verdict, path, number in kinds if number > 0]
 
 

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * Point-to-point benchmark of two ranks: the job that uci_perftest (uci_perftest.py) starts with and without UCI.
+ * Point-to-point benchmark of pairs of ranks: the job that uci_perftest (uci_perftest.py) starts with and without UCI.
  *
  *     uci_perftest.<mpi> TEST SIZE ITERATIONS [TEST SIZE ITERATIONS]...
  *
@@ -21,18 +21,25 @@
  *     olap   the same, with a computation meanwhile  microseconds, of which it takes 0.5 and 1/8 ns a byte
  *     copy   memcpy of the send buffer          microseconds; no message
  *
- * The windowed tests use one buffer for the whole window, as the OSU benchmarks do. Contents are checked after each
- * measurement, outside the timing.
+ * Rank N of the first half sends to rank N of the second: MB/s and messages/s are those of all pairs together, by the slowest
+ * one's time.
+ *
+ * TEST alone has hot buffers, as the OSU benchmarks do: one of each kind, also for a whole window, never written, never read,
+ * so that both lie in the caches. TEST/fresh has those of a program: each is written before it is sent, and read when it has
+ * been received, within the timing; the windowed tests have as many as messages are under way, 64 MiB at most.
+ *
+ * Contents are checked after each measurement, outside the timing.
  */
 #include <mpi.h>
 #include <netdb.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { WINDOW = 64, TAG = 1, TAG_ACK = 2, ALIGNMENT = 4096 };
+enum { WINDOW = 64, TAG = 1, TAG_ACK = 2, ALIGNMENT = 4096, FRESH_ROOM = 64 << 20 };
 
 #define TURN_VARIABLE "PERFTEST_TURN"
 
@@ -43,20 +50,107 @@ typedef struct bench {
     MPI_Datatype type; /* `count` of it are the message */
     int count;
     const struct bench_test *test;
-    unsigned char *send, *recv;
+    int is_fresh;             /* buffers are written before they are sent, and read when they have come */
+    int window;               /* messages under way at once in one direction */
+    int buffers;              /* of each kind */
+    unsigned char *memory[2]; /* what is sent, what is received */
+    size_t stride;            /* from one buffer to the next */
+    size_t sent, posted, received;
 } bench_t;
+
+enum { SEND, RECV };
+
+static unsigned char *buffer_at(const bench_t *bench, int kind, size_t number)
+{
+    return bench->memory[kind] + bench->stride * (number % bench->buffers);
+}
+
+/* Words, so that it takes little more than the stores; no two keys have a word in common at the same place */
+static void write_pattern(unsigned char *buffer, size_t size, uint64_t key)
+{
+    uint64_t word = key * 0x9e3779b97f4a7c15u;
+    size_t i;
+
+    for (i = 0; i + sizeof(word) <= size; i += sizeof(word), word += 0x0101010101010103u) {
+        memcpy(buffer + i, &word, sizeof(word));
+    }
+    memcpy(buffer + i, &word, size - i);
+}
+
+static void read_all(const unsigned char *buffer, size_t size)
+{
+    static volatile uint64_t seen; /* the compiler must not leave it out */
+    uint64_t word = 0, all = 0;
+    size_t i;
+
+    for (i = 0; i + sizeof(word) <= size; i += sizeof(word)) {
+        memcpy(&word, buffer + i, sizeof(word));
+        all |= word;
+    }
+    memcpy(&word, buffer + i, size - i);
+    seen = all | word;
+    (void)seen;
+}
+
+/* What message NUMBER of a rank is written with: of hot buffers all are alike */
+static uint64_t key_of(const bench_t *bench, int rank, size_t number)
+{
+    return (uint64_t)rank << 32 | (bench->is_fresh ? (uint32_t)number : 0);
+}
+
+static unsigned char *next_to_send(bench_t *bench)
+{
+    unsigned char *buffer = buffer_at(bench, SEND, bench->sent);
+
+    if (bench->is_fresh) {
+        write_pattern(buffer, bench->extent, key_of(bench, bench->rank, bench->sent));
+    }
+    ++bench->sent;
+    return buffer;
+}
+
+static unsigned char *next_to_receive(bench_t *bench)
+{
+    return buffer_at(bench, RECV, bench->posted++);
+}
+
+/* The next COUNT messages have come */
+static void take_received(bench_t *bench, int count)
+{
+    for (; count > 0; --count, ++bench->received) {
+        if (bench->is_fresh) {
+            read_all(buffer_at(bench, RECV, bench->received), bench->extent);
+        }
+    }
+}
+
+static void send_one(bench_t *bench)
+{
+    MPI_Send(next_to_send(bench), bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD);
+}
+
+static void receive_one(bench_t *bench)
+{
+    MPI_Recv(next_to_receive(bench), bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    take_received(bench, 1);
+}
+
+static int is_first(const bench_t *bench)
+{
+    return bench->rank < bench->peer;
+}
 
 static void ping_pong(bench_t *bench, long iterations)
 {
     long i;
 
     for (i = 0; i < iterations; ++i) {
-        if (bench->rank == 0) {
-            MPI_Send(bench->send, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD);
-            MPI_Recv(bench->recv, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (is_first(bench)) {
+            send_one(bench);
+            receive_one(bench);
         } else {
-            MPI_Recv(bench->recv, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-            MPI_Send(bench->send, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD);
+            receive_one(bench);
+            send_one(bench);
         }
     }
 }
@@ -65,8 +159,8 @@ static void send_window(bench_t *bench, MPI_Request *requests)
 {
     int i;
 
-    for (i = 0; i < WINDOW; ++i) {
-        MPI_Isend(bench->send, bench->size, MPI_BYTE, bench->peer, TAG, MPI_COMM_WORLD, &requests[i]);
+    for (i = 0; i < bench->window; ++i) {
+        MPI_Isend(next_to_send(bench), bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, &requests[i]);
     }
 }
 
@@ -74,8 +168,8 @@ static void recv_window(bench_t *bench, MPI_Request *requests)
 {
     int i;
 
-    for (i = 0; i < WINDOW; ++i) {
-        MPI_Irecv(bench->recv, bench->size, MPI_BYTE, bench->peer, TAG, MPI_COMM_WORLD, &requests[i]);
+    for (i = 0; i < bench->window; ++i) {
+        MPI_Irecv(next_to_receive(bench), bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, &requests[i]);
     }
 }
 
@@ -84,7 +178,7 @@ static void acknowledge(bench_t *bench)
 {
     int ack = 0;
 
-    if (bench->rank == 0) {
+    if (is_first(bench)) {
         MPI_Recv(&ack, 1, MPI_INT, bench->peer, TAG_ACK, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } else {
         MPI_Send(&ack, 1, MPI_INT, bench->peer, TAG_ACK, MPI_COMM_WORLD);
@@ -97,12 +191,14 @@ static void stream_one_way(bench_t *bench, long iterations)
     long i;
 
     for (i = 0; i < iterations; ++i) {
-        if (bench->rank == 0) {
+        if (is_first(bench)) {
             send_window(bench, requests);
+            MPI_Waitall(bench->window, requests, MPI_STATUSES_IGNORE);
         } else {
             recv_window(bench, requests);
+            MPI_Waitall(bench->window, requests, MPI_STATUSES_IGNORE);
+            take_received(bench, bench->window);
         }
-        MPI_Waitall(WINDOW, requests, MPI_STATUSES_IGNORE);
         acknowledge(bench);
     }
 }
@@ -114,11 +210,11 @@ static void stream_blocking(bench_t *bench, long iterations)
     int n;
 
     for (i = 0; i < iterations; ++i) {
-        for (n = 0; n < WINDOW; ++n) {
-            if (bench->rank == 0) {
-                MPI_Send(bench->send, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD);
+        for (n = 0; n < bench->window; ++n) {
+            if (is_first(bench)) {
+                send_one(bench);
             } else {
-                MPI_Recv(bench->recv, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                receive_one(bench);
             }
         }
         acknowledge(bench);
@@ -132,8 +228,9 @@ static void stream_both_ways(bench_t *bench, long iterations)
 
     for (i = 0; i < iterations; ++i) {
         recv_window(bench, requests);
-        send_window(bench, requests + WINDOW);
-        MPI_Waitall(2 * WINDOW, requests, MPI_STATUSES_IGNORE);
+        send_window(bench, requests + bench->window);
+        MPI_Waitall(2 * bench->window, requests, MPI_STATUSES_IGNORE);
+        take_received(bench, bench->window);
     }
 }
 
@@ -152,12 +249,13 @@ static void exchange(bench_t *bench, long iterations, double seconds)
     long i;
 
     for (i = 0; i < iterations; ++i) {
-        MPI_Irecv(bench->recv, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, &requests[0]);
-        MPI_Isend(bench->send, bench->count, bench->type, bench->peer, TAG, MPI_COMM_WORLD, &requests[1]);
+        recv_window(bench, &requests[0]);
+        send_window(bench, &requests[1]);
         if (seconds > 0) {
             compute(seconds);
         }
         MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        take_received(bench, 1);
     }
 }
 
@@ -178,33 +276,34 @@ static void copy_alone(bench_t *bench, long iterations)
     long i;
 
     for (i = 0; i < iterations; ++i) {
-        copy(bench->recv, bench->send, bench->size);
+        copy(bench->memory[RECV], bench->memory[SEND], bench->size);
     }
 }
 
-static double microseconds(size_t size, long iterations, double seconds)
+/* What a test measures, of so many messages in one direction */
+static double microseconds(size_t size, double messages, double seconds)
 {
-    return seconds * 1e6 / iterations;
+    return seconds * 1e6 / messages;
 }
 
-static double one_way_microseconds(size_t size, long iterations, double seconds)
+static double one_way_microseconds(size_t size, double messages, double seconds)
 {
-    return seconds * 1e6 / (2.0 * iterations);
+    return microseconds(size, 2 * messages, seconds);
 }
 
-static double megabytes_per_second(size_t size, long iterations, double seconds)
+static double messages_per_second(size_t size, double messages, double seconds)
 {
-    return (double)size * WINDOW * iterations / seconds / 1e6;
+    return messages / seconds;
 }
 
-static double megabytes_per_second_twice(size_t size, long iterations, double seconds)
+static double megabytes_per_second(size_t size, double messages, double seconds)
 {
-    return 2 * megabytes_per_second(size, iterations, seconds);
+    return size * messages_per_second(size, messages, seconds) / 1e6;
 }
 
-static double messages_per_second(size_t size, long iterations, double seconds)
+static double megabytes_per_second_twice(size_t size, double messages, double seconds)
 {
-    return (double)WINDOW * iterations / seconds;
+    return 2 * megabytes_per_second(size, messages, seconds);
 }
 
 static void describe_bytes(bench_t *bench)
@@ -251,24 +350,26 @@ static void describe_blocks(bench_t *bench)
 
 typedef struct bench_test {
     const char *name, *unit;
-    int both; /* does rank 0 receive the payload, too? */
+    int both;   /* do both sides receive the payload? */
+    int window; /* messages in one direction of an iteration */
+    int apart;  /* buffers in a window that is fresh: one, or one for each message */
     void (*run)(bench_t *bench, long iterations);
-    double (*value)(size_t size, long iterations, double seconds);
+    double (*value)(size_t size, double messages, double seconds);
     void (*describe)(bench_t *bench); /* the message of so many bytes */
 } bench_test_t;
 
 static const bench_test_t tests[] = {
-        {"lat", "us", 1, ping_pong, one_way_microseconds, describe_bytes},
-        {"bw", "MB/s", 0, stream_one_way, megabytes_per_second, describe_bytes},
-        {"bibw", "MB/s", 1, stream_both_ways, megabytes_per_second_twice, describe_bytes},
-        {"rate", "msg/s", 0, stream_one_way, messages_per_second, describe_bytes},
-        {"send", "MB/s", 0, stream_blocking, megabytes_per_second, describe_bytes},
-        {"vec", "us", 1, ping_pong, one_way_microseconds, describe_vector},
-        {"struct", "us", 1, ping_pong, one_way_microseconds, describe_struct},
-        {"blocks", "us", 1, ping_pong, one_way_microseconds, describe_blocks},
-        {"xchg", "us", 1, exchange_alone, microseconds, describe_bytes},
-        {"olap", "us", 1, exchange_and_compute, microseconds, describe_bytes},
-        {"copy", "us", 0, copy_alone, microseconds, describe_bytes},
+        {"lat", "us", 1, 1, 0, ping_pong, one_way_microseconds, describe_bytes},
+        {"bw", "MB/s", 0, WINDOW, 1, stream_one_way, megabytes_per_second, describe_bytes},
+        {"bibw", "MB/s", 1, WINDOW, 1, stream_both_ways, megabytes_per_second_twice, describe_bytes},
+        {"rate", "msg/s", 0, WINDOW, 1, stream_one_way, messages_per_second, describe_bytes},
+        {"send", "MB/s", 0, WINDOW, 0, stream_blocking, megabytes_per_second, describe_bytes},
+        {"vec", "us", 1, 1, 0, ping_pong, one_way_microseconds, describe_vector},
+        {"struct", "us", 1, 1, 0, ping_pong, one_way_microseconds, describe_struct},
+        {"blocks", "us", 1, 1, 0, ping_pong, one_way_microseconds, describe_blocks},
+        {"xchg", "us", 1, 1, 0, exchange_alone, microseconds, describe_bytes},
+        {"olap", "us", 1, 1, 0, exchange_and_compute, microseconds, describe_bytes},
+        {"copy", "us", 0, 1, 0, copy_alone, microseconds, describe_bytes},
 };
 
 static void fail(const char *message, const char *detail)
@@ -277,22 +378,19 @@ static void fail(const char *message, const char *detail)
     MPI_Abort(MPI_COMM_WORLD, 1);
 }
 
-static const bench_test_t *find_test(const char *name)
+/* "bw" or "bw/fresh" */
+static const bench_test_t *find_test(const char *name, int *is_fresh_p)
 {
-    size_t i;
+    size_t i, length = strcspn(name, "/");
 
-    for (i = 0; i < sizeof(tests) / sizeof(tests[0]); ++i) {
-        if (!strcmp(tests[i].name, name)) {
+    *is_fresh_p = !strcmp(name + length, "/fresh");
+    for (i = 0; (*is_fresh_p || (name[length] == '\0')) && (i < sizeof(tests) / sizeof(tests[0])); ++i) {
+        if ((strlen(tests[i].name) == length) && !strncmp(tests[i].name, name, length)) {
             return &tests[i];
         }
     }
     fail("no such test: ", name);
     return NULL;
-}
-
-static unsigned char pattern(int rank, size_t i)
-{
-    return (unsigned char)(i * 131 + (i >> 8) + rank);
 }
 
 static unsigned char *allocate(size_t size)
@@ -308,55 +406,75 @@ static unsigned char *allocate(size_t size)
 
 static void forget(bench_t *bench)
 {
+    int kind;
+
     if ((bench->test != NULL) && (bench->type != MPI_BYTE)) {
         MPI_Type_free(&bench->type);
     }
-    free(bench->send);
-    free(bench->recv);
+    for (kind = SEND; kind <= RECV; ++kind) {
+        free(bench->memory[kind]);
+        bench->memory[kind] = NULL;
+    }
     bench->test = NULL;
-    bench->send = NULL;
-    bench->recv = NULL;
+}
+
+static void count_buffers(bench_t *bench)
+{
+    int room = FRESH_ROOM / (bench->extent + 1);
+
+    bench->window = bench->test->window;
+    if (!bench->is_fresh || !bench->test->apart) {
+        bench->buffers = 1;
+        return;
+    }
+    bench->buffers = (room < 2) ? 2 : room;
+    if (bench->buffers > bench->window) {
+        bench->buffers = bench->window;
+    }
+    bench->window = bench->buffers;
 }
 
 /* Buffers stay for the next measurement of the same kind, as an application's would. */
-static void prepare(bench_t *bench, const bench_test_t *test, size_t size)
+static void prepare(bench_t *bench, const bench_test_t *test, int is_fresh, size_t size)
 {
-    size_t i;
+    int kind;
 
-    if ((bench->test != NULL) && (bench->test->describe == test->describe) && (bench->size == size)) {
+    bench->sent = bench->posted = bench->received = 0;
+    if ((bench->test != NULL) && (bench->test->describe == test->describe) && (bench->test->window == test->window) &&
+        (bench->test->apart == test->apart) && (bench->is_fresh == is_fresh) && (bench->size == size)) {
+        bench->test = test;
         return;
     }
     forget(bench);
-    bench->test = test;
-    bench->size = size;
+    bench->test     = test;
+    bench->is_fresh = is_fresh;
+    bench->size     = size;
     test->describe(bench);
     if (bench->type != MPI_BYTE) {
         MPI_Type_commit(&bench->type);
     }
-    bench->send = allocate(bench->extent);
-    bench->recv = allocate(bench->extent);
-    for (i = 0; i < bench->extent; ++i) {
-        bench->send[i] = pattern(bench->rank, i);
+    count_buffers(bench);
+    bench->stride = (bench->extent + 2 * ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    for (kind = SEND; kind <= RECV; ++kind) {
+        bench->memory[kind] = allocate(bench->stride * bench->buffers);
     }
+    write_pattern(bench->memory[SEND], bench->extent, key_of(bench, bench->rank, 0));
 }
 
-/* All bytes of the message are the peer's, and no other byte has been touched: unpack over what should be there */
-static void check(const bench_t *bench)
+/* All bytes of the last message in BUFFER are the peer's, and no other byte has been touched: unpack over what should be there */
+static void check_buffer(const bench_t *bench, size_t message)
 {
     unsigned char *expected = allocate(bench->extent), *packed, *sent = allocate(bench->extent);
     int place = 0, room;
-    size_t i;
 
-    for (i = 0; i < bench->extent; ++i) {
-        sent[i] = pattern(bench->peer, i);
-    }
+    write_pattern(sent, bench->extent, key_of(bench, bench->peer, message));
     MPI_Pack_size(bench->count, bench->type, MPI_COMM_WORLD, &room);
     packed = allocate(room);
     MPI_Pack(sent, bench->count, bench->type, packed, room, &place, MPI_COMM_WORLD);
     room  = place;
     place = 0;
     MPI_Unpack(packed, room, &place, expected, bench->count, bench->type, MPI_COMM_WORLD);
-    if (memcmp(expected, bench->recv, bench->extent) != 0) {
+    if (memcmp(expected, buffer_at(bench, RECV, message), bench->extent) != 0) {
         fail("wrong data received", "");
     }
     free(sent);
@@ -364,22 +482,38 @@ static void check(const bench_t *bench)
     free(expected);
 }
 
-/* The value counts on rank 0 only. */
-static double measure(bench_t *bench, const bench_test_t *test, size_t size, long iterations)
+static void check(const bench_t *bench)
 {
-    double begin, end;
+    size_t i;
 
-    prepare(bench, test, size);
+    for (i = 1; (i <= bench->received) && (i <= (size_t)bench->buffers); ++i) {
+        check_buffer(bench, bench->received - i);
+    }
+}
+
+/* The value counts on rank 0 only. */
+static double measure(bench_t *bench, const char *name, size_t size, long iterations)
+{
+    int is_fresh, ranks;
+    const bench_test_t *test = find_test(name, &is_fresh);
+    double begin, mine, slowest, value;
+
+    prepare(bench, test, is_fresh, size);
     test->run(bench, iterations / 10 + 1);
     MPI_Barrier(MPI_COMM_WORLD);
     begin = MPI_Wtime();
     test->run(bench, iterations);
-    end = MPI_Wtime();
-    if (((bench->rank == 1) || test->both) && (test->run != copy_alone)) {
+    mine = MPI_Wtime() - begin;
+    if ((!is_first(bench) || test->both) && (test->run != copy_alone)) {
         check(bench);
     }
-    MPI_Barrier(MPI_COMM_WORLD);
-    return test->value(size, iterations, end - begin);
+    MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    MPI_Reduce(&mine, &slowest, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
+    if (bench->rank != 0) {
+        return 0;
+    }
+    value = test->value(size, (double)iterations * bench->window, (ranks == 2) ? mine : slowest);
+    return strcmp(test->unit, "us") ? value * ranks / 2 : value;
 }
 
 /* @a address is HOST:PORT, the host numeric or a name */
@@ -415,14 +549,14 @@ static void take_turns(bench_t *bench, const char *address)
 {
     int fd     = connect_turn(address);
     FILE *turn = fdopen(fd, "r");
-    char name[16];
+    char name[32];
     size_t size;
     long iterations;
     double value;
 
     dprintf(fd, "%d\n", bench->rank);
-    while (fscanf(turn, "%15s %zu %ld", name, &size, &iterations) == 3) {
-        value = measure(bench, find_test(name), size, iterations);
+    while (fscanf(turn, "%31s %zu %ld", name, &size, &iterations) == 3) {
+        value = measure(bench, name, size, iterations);
         if (bench->rank == 0) {
             dprintf(fd, "%.9g\n", value);
         }
@@ -432,15 +566,13 @@ static void take_turns(bench_t *bench, const char *address)
 
 static void run_arguments(bench_t *bench, int argc, char **argv)
 {
-    const bench_test_t *test;
     double value;
-    int i;
+    int i, is_fresh;
 
     for (i = 1; i + 2 < argc; i += 3) {
-        test  = find_test(argv[i]);
-        value = measure(bench, test, strtoul(argv[i + 1], NULL, 0), strtol(argv[i + 2], NULL, 0));
+        value = measure(bench, argv[i], strtoul(argv[i + 1], NULL, 0), strtol(argv[i + 2], NULL, 0));
         if (bench->rank == 0) {
-            printf("%-5s %10s bytes %14.3f %s\n", test->name, argv[i + 1], value, test->unit);
+            printf("%-5s %10s bytes %14.3f %s\n", argv[i], argv[i + 1], value, find_test(argv[i], &is_fresh)->unit);
         }
     }
 }
@@ -454,10 +586,10 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &bench.rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-    if (ranks != 2) {
-        fail("needs 2 ranks", "");
+    if (ranks % 2 != 0) {
+        fail("needs 2 ranks, or other pairs", "");
     }
-    bench.peer = 1 - bench.rank;
+    bench.peer = (bench.rank + ranks / 2) % ranks;
     if (turn != NULL) {
         take_turns(&bench, turn);
     } else {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plain UCX against UCX with UCI, interleaved, on two ranks of Open MPI or MPICH.
+"""Plain UCX against UCX with UCI, interleaved, on two ranks of Open MPI or MPICH, or on more pairs.
 
 Jobs of two ranks (uci_perftest.openmpi, uci_perftest.mpich) live at the same time on the same cores and take turns of
 milliseconds: one plain, one with the library preloaded, and one with UCI but without a digest. Whoever has not the turn
@@ -11,6 +11,7 @@ import argparse
 import csv
 import json
 import os
+import platform
 import select
 import shlex
 import socket
@@ -53,12 +54,16 @@ columns:
              costs on top of the copy. Digest and the rest are medians of their own, so the causes need not add
              up to the total: where they are off by more than a tenth of it, a line below the table says so.
 
+  With fresh buffers (test/fresh) the time to write and to read them is in both, and the windowed tests have 64 MiB of
+  buffers at most under way: 16 messages of 4 MiB, not 64.
+
 examples:
   uci_perftest --quick                                   all tests on this host, both MPIs, a few minutes
   uci_perftest --mpi openmpi --tls tcp,self --test lat,bw --sizes 8,64k,1m
   uci_perftest --hosts node1,node2 --tls all --test bw   between two hosts
   uci_perftest --preload none                            plain against plain: the noise of this machine
   uci_perftest --against old/libucx_integrity.so         two builds of UCI: column plain is the other one
+  uci_perftest --buffers both --tls posix,cma,self       as benchmarks have them, and as programs do
   UCI_CHUNK_SIZE=64k uci_perftest --json result.json     settings reach the job with UCI
 """
 
@@ -80,16 +85,16 @@ class Turns:
 
 
 class Job:
-    """Two ranks that measure when told."""
+    """Ranks that measure when told."""
 
-    def __init__(self, turns, folder, name, command):
+    def __init__(self, turns, folder, name, command, count):
         self.name = name
         self.log = folder / f"{name}.log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         deadline = time.monotonic() + DEADLINE
-        ranks = dict(turns.accept(self, deadline) for _ in range(2))
-        self.ranks = [ranks[0], ranks[1]]
+        ranks = dict(turns.accept(self, deadline) for _ in range(count))
+        self.ranks = [ranks[number] for number in range(count)]
 
     def measure(self, test, size, iterations):
         """One measurement's value."""
@@ -130,11 +135,15 @@ class Job:
 class Point:
     """All rounds of one test at one size."""
 
-    def __init__(self, mpi, tls, test, size):
-        self.mpi, self.tls, self.test, self.size = mpi, tls, test, size
+    def __init__(self, mpi, tls, test, size, buffers="hot"):
+        self.mpi, self.tls, self.test, self.size, self.buffers = mpi, tls, test, size, buffers
         self.iterations = 0
         self.rounds = []  # {job name: value}
         self.copies = []  # microseconds of a memcpy
+
+    def name(self):
+        """What the jobs call it."""
+        return self.test if self.buffers == "hot" else f"{self.test}/{self.buffers}"
 
     def calibrate(self, job, seconds):
         """Find the number of iterations that lasts about so long."""
@@ -142,7 +151,7 @@ class Point:
         while passed < seconds / 4 and self.iterations < 1 << 30:
             self.iterations *= 2 if passed else 1
             begin = time.monotonic()
-            job.measure(self.test, self.size, self.iterations)
+            job.measure(self.name(), self.size, self.iterations)
             passed = max(time.monotonic() - begin, 1e-6)
         self.iterations = max(1, int(self.iterations * seconds / passed))
 
@@ -150,7 +159,7 @@ class Point:
         """Every job measures once a round; who begins changes from round to round."""
         for number in range(rounds):
             order = jobs[number % len(jobs):] + jobs[:number % len(jobs)]
-            self.rounds.append({job.name: job.measure(self.test, self.size, self.iterations) for job in order})
+            self.rounds.append({job.name: job.measure(self.name(), self.size, self.iterations) for job in order})
         iterations = max(1, min(1000, (64 << 20) // max(self.size, 1)))
         self.copies.append(jobs[0].measure("copy", self.size, iterations))
 
@@ -196,7 +205,7 @@ class Point:
     def record(self):
         """What --json writes of it."""
         low, ratio, high = self.ratios()
-        return {"mpi": self.mpi, "transports": self.tls, "test": self.test, "size": self.size,
+        return {"mpi": self.mpi, "transports": self.tls, "test": self.test, "buffers": self.buffers, "size": self.size,
                 "unit": UNITS[self.test], "plain": self.median("plain"), "uci": self.median("uci"), "ratio": ratio,
                 "ratio_quartiles": [low, high], "too_noisy": self.is_noisy(), "added_ns": self.added(), "rounds": self.rounds}
 
@@ -224,10 +233,10 @@ def format_size(size):
 
 
 def job_command(mpi, tls, settings, options, address):
-    """Command line that starts two bound ranks with these variables."""
+    """Command line that starts bound ranks with these variables."""
     binding = {"openmpi": ["--bind-to", options.bind, "--map-by", "node" if options.hosts else "core"],
                "mpich": ["-bind-to", options.bind]}
-    return options.launchers[mpi].command(2, {"UCX_TLS": tls, "PERFTEST_TURN": address, **settings}, [options.programs[mpi]],
+    return options.launchers[mpi].command(2 * options.pairs, {"UCX_TLS": tls, "PERFTEST_TURN": address, **settings}, [options.programs[mpi]],
                                           options.hosts or "", [*binding[mpi], *options.mpirun_args])
 
 
@@ -244,7 +253,7 @@ def measure_launch(points, mpi, tls, options, number):
     """One launch of all jobs, all points of one MPI and transport."""
     turns = Turns(bool(options.hosts))
     with tempfile.TemporaryDirectory(prefix="uci-perftest.") as folder:
-        jobs = [Job(turns, Path(folder), name, job_command(mpi, tls, settings, options, turns.address))
+        jobs = [Job(turns, Path(folder), name, job_command(mpi, tls, settings, options, turns.address), 2 * options.pairs)
                 for name, settings in job_settings(options).items()]
         for done, point in enumerate(points):
             report_progress(options, point, number, done, len(points))
@@ -258,7 +267,7 @@ def measure_launch(points, mpi, tls, options, number):
 def report_progress(options, point, number, done, total):
     """A line that renews itself on a terminal, one line a launch elsewhere."""
     text = (f"{point.mpi} {point.tls}: launch {number + 1} of {options.launches}, "
-            f"{point.test} {format_size(point.size)} ({done + 1} of {total})")
+            f"{point.name()} {format_size(point.size)} ({done + 1} of {total})")
     if sys.stderr.isatty():
         print(f"\r{text:<78}", end="", file=sys.stderr, flush=True)
     elif done == 0:
@@ -271,6 +280,42 @@ def clear_progress():
         print("\r" + " " * 78, end="\r", file=sys.stderr, flush=True)
 
 
+def read_file(path, default=""):
+    """What is in a small file of the kernel's."""
+    try:
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
+    except OSError:
+        return default
+
+
+def read_caches():
+    """Those of the first core that this process may use: [{"name": "L2", "size": "2048K", "cores": "0"}], without those of instructions."""
+    core = min(os.sched_getaffinity(0))
+    caches = []
+    for folder in sorted(Path(f"/sys/devices/system/cpu/cpu{core}/cache").glob("index*")):
+        kind = read_file(folder / "type")
+        if kind != "Instruction":
+            caches.append({"name": f"L{read_file(folder / 'level')}" + ("d" if kind == "Data" else ""), "size": read_file(folder / "size"),
+                           "cores": read_file(folder / "shared_cpu_list")})
+    return caches
+
+
+def read_machine():
+    """What figures depend on, of this host."""
+    lines = (line.partition(":") for line in read_file("/proc/cpuinfo").splitlines())
+    known = {name.strip(): value.strip() for name, _, value in lines}
+    numbers = [f"{name} {known[name]}" for name in ("cpu family", "model", "stepping") if name in known]
+    return {"processor": known.get("model name", platform.machine()), "numbers": ", ".join(numbers), "cores": len(os.sched_getaffinity(0)),
+            "caches": read_caches(), "kernel": platform.release()}
+
+
+def describe_machine(machine):
+    """A line of it for the head of the table."""
+    numbers = f" ({machine['numbers']})" if machine["numbers"] else ""
+    caches = "".join(f", {cache['name']} {cache['size']} (cores {cache['cores']})" for cache in machine["caches"])
+    return f"{socket.gethostname()}: {machine['processor']}{numbers}, {machine['cores']} cores{caches}; Linux {machine['kernel']}"
+
+
 HEADER = ("MPI", "transport", "test", "size", "plain", "UCI", "unit", "ratio", "quartiles", "added ns", "digest",
           "copy", "protocol", "")
 TEXT_COLUMNS = {0, 1, 2, 6, 13}
@@ -281,7 +326,7 @@ def table_row(point):
     low, ratio, high = point.ratios()
     added = point.added()
     causes = [f"{added[name]:+,.0f}" if name in added else "" for name in ("total", "digest", "copy", "protocol")]
-    return (point.mpi, point.tls, point.test, format_size(point.size), format_value(point.median("plain")),
+    return (point.mpi, point.tls, point.name(), format_size(point.size), format_value(point.median("plain")),
             format_value(point.median("uci")), UNITS[point.test], f"{ratio:.3f}", f"{low:.3f}-{high:.3f}", *causes,
             "too noisy" if point.is_noisy() else "")
 
@@ -307,7 +352,7 @@ def print_unexplained(points):
     """Rows whose causes do not add up."""
     for point in points:
         if not point.adds_up():
-            print(f"{point.mpi} {point.tls} {point.test} {format_size(point.size)}: the causes do not add up, "
+            print(f"{point.mpi} {point.tls} {point.name()} {format_size(point.size)}: the causes do not add up, "
                   f"{point.added()['unexplained']:+,.0f} ns of {point.added()['total']:+,.0f} are unexplained")
 
 
@@ -315,17 +360,17 @@ def write_csv(path, points):
     """Every round, for one's own statistics."""
     with open(path, "w", newline="", encoding="ascii") as stream:
         writer = csv.writer(stream)
-        writer.writerow(("mpi", "transports", "test", "size", "round", "job", "value", "unit"))
+        writer.writerow(("mpi", "transports", "test", "size", "round", "job", "value", "unit", "buffers"))
         for point in points:
             for number, values in enumerate(point.rounds):
                 for name, value in values.items():
                     writer.writerow((point.mpi, point.tls, point.test, point.size, number, name, value,
-                                     UNITS[point.test]))
+                                     UNITS[point.test], point.buffers))
 
 
 def write_json(path, points, options):
     """Medians, ratios, causes and every round."""
-    result = {"uci_perftest": 1, "host": socket.gethostname(), "preload": options.preload,
+    result = {"uci_perftest": 1, "host": socket.gethostname(), "machine": read_machine(), "pairs": options.pairs, "preload": options.preload,
               "settings": {name: value for name, value in os.environ.items() if name.startswith(("UCI_", "UCX_"))},
               "points": [point.record() for point in points]}
     text = json.dumps(result, indent=1) + "\n"
@@ -382,6 +427,10 @@ def parse_arguments():
                              "directions (default these four); vec, struct, blocks: ping-pong of non-contiguous types; xchg: both "
                              "ranks send; olap: both send and compute meanwhile; send: blocking sends, one after the other")
     parser.add_argument("--sizes", type=sizes, help="bytes, as 8,1k,4m (default: each test's own)")
+    parser.add_argument("--buffers", default="hot", choices=("hot", "fresh", "both"),
+                        help="hot: as OSU's, one that stays in the caches (default); fresh: as a program's, written before each send and read after "
+                             "each receive, within the timing; both")
+    parser.add_argument("--pairs", default=1, type=int, metavar="N", help="so many pairs of ranks at once, and what they move together (default 1)")
     parser.add_argument("--hosts", help="two hosts, A,B, for a rank on each (default: both ranks here)")
     parser.add_argument("--bind", default="core", metavar="WHAT", help="what mpirun binds a rank to (core, none, ...)")
     parser.add_argument("--mpirun-args", default=[], type=shlex.split, metavar="ARGS",
@@ -408,8 +457,8 @@ def parse_arguments():
     for test in options.test:
         if test not in UNITS:
             parser.error(f"unknown test '{test}': expected {', '.join(UNITS)}")
-    if min(options.launches, options.rounds) < 1 or options.block <= 0:
-        parser.error("launches, rounds and block must be positive")
+    if min(options.launches, options.rounds, options.pairs) < 1 or options.block <= 0:
+        parser.error("launches, rounds, pairs and block must be positive")
     options.tls = options.tls or DEFAULT_TLS
     find_installed(options)
     return options
@@ -420,7 +469,8 @@ def main():
     points = []
     for mpi in options.mpi:
         for tls in options.tls:
-            batch = [Point(mpi, tls, test, size) for test in options.test
+            batch = [Point(mpi, tls, test, size, buffers) for test in options.test
+                     for buffers in (("hot", "fresh") if options.buffers == "both" else (options.buffers,))
                      for size in options.sizes or map(parse_size, DEFAULT_SIZES[test].split(","))]
             for number in range(options.launches):
                 measure_launch(batch, mpi, tls, options, number)
@@ -431,6 +481,7 @@ def main():
     if options.json:
         write_json(options.json, points, options)
     if options.json != "-":
+        print(describe_machine(read_machine()) + (f"; {options.pairs} pairs" if options.pairs > 1 else "") + "\n")
         print_table([table_row(point) for point in points], options.markdown)
         print_unexplained(points)
         noisy = sum(point.is_noisy() for point in points)

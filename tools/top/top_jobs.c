@@ -8,19 +8,13 @@
 #include <string.h>
 #include <unistd.h>
 
-const char *const uci_top_sum_names[] = {"messages_sent",
-                                         "messages_received",
-                                         "bytes_verified",
-                                         "damaged",
-                                         "repaired_chunks",
-                                         "unrepaired_chunks",
-                                         "source_changed",
-                                         "source_changed_late",
-                                         "passthrough_bytes",
-                                         "streams_and_one_sided",
-                                         "refused_messages",
-                                         "signatures_differ",
-                                         NULL};
+const char *const uci_top_sum_names[] = {"messages_sent",         "messages_received",
+                                         "bytes_verified",        "damaged",
+                                         "mismatched_chunks",     "repaired_chunks",
+                                         "unrepaired_chunks",     "source_changed",
+                                         "source_changed_late",   "passthrough_bytes",
+                                         "streams_and_one_sided", "refused_messages",
+                                         "signatures_differ",     NULL};
 
 const char *const uci_top_level_names[]  = {"lost",   "repaired", "source", "types",
                                             "failed", "unknown",  "partly", "clean"};
@@ -69,6 +63,7 @@ static void uci_top_add_up(uci_top_process_t *process)
                  {"messages_received", UCI_TOP_RECEIVED},
                  {"bytes_received", UCI_TOP_VERIFIED},
                  {"mismatched_chunks", UCI_TOP_DAMAGED},
+                 {"mismatched_chunks", UCI_TOP_PARTS},
                  {"mismatched_headers", UCI_TOP_DAMAGED},
                  {"mismatched_control", UCI_TOP_DAMAGED},
                  {"repaired_chunks", UCI_TOP_REPAIRED},
@@ -375,6 +370,16 @@ uint64_t uci_top_job_changed(const uci_top_job_t *job)
     return uci_max(job->sums[UCI_TOP_CHANGED], job->sums[UCI_TOP_NOTICED]);
 }
 
+/* Has a bad end kept damaged chunks from being repaired? Those of a job that runs are on their way */
+static bool uci_top_job_is_cut_short(const uci_top_job_t *job)
+{
+    const uint64_t *sums = job->sums;
+
+    return (job->fates[UCI_LIVE_FATE_KILLED] + job->fates[UCI_LIVE_FATE_ABORTED] > 0) &&
+           (job->fates[UCI_LIVE_FATE_RUNNING] == 0) &&
+           (sums[UCI_TOP_PARTS] > sums[UCI_TOP_REPAIRED] + sums[UCI_TOP_LOST] + sums[UCI_TOP_CHANGED]);
+}
+
 uci_top_level_t uci_top_job_level(const uci_top_job_t *job)
 {
     const uint64_t *sums    = job->sums;
@@ -392,7 +397,7 @@ uci_top_level_t uci_top_job_level(const uci_top_job_t *job)
     while (!conditions[level]) {
         ++level;
     }
-    return level;
+    return ((level != UCI_TOP_LEVEL_LOST) && uci_top_job_is_cut_short(job)) ? UCI_TOP_LEVEL_FAILED : level;
 }
 
 unsigned uci_top_job_size(const uci_top_job_t *job)

@@ -16,6 +16,7 @@ typedef enum {
     UCI_TOP_RECEIVED,
     UCI_TOP_VERIFIED, /**< bytes of messages that have been received */
     UCI_TOP_DAMAGED,  /**< chunks, frames, control messages and roots */
+    UCI_TOP_PARTS,    /**< of these, chunks, the program's own changes among them */
     UCI_TOP_REPAIRED, /**< chunks */
     UCI_TOP_LOST,     /**< chunks that could not be repaired */
     UCI_TOP_CHANGED,  /**< chunks that the program changed while they were sent, and that arrived so */

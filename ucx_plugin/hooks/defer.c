@@ -281,7 +281,8 @@ void uci_defer_run(uci_sock_t *sock)
 
 static void uci_defer_close_by_force(const uci_sock_t *sock)
 {
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_EP_CLOSE_FLAG_FORCE};
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS,
+                                 .flags        = sock->unforced ? 0 : UCP_EP_CLOSE_FLAG_FORCE};
     ucs_status_ptr_t request  = uci_ucp.ep_close_nbx(sock->ucp, &param);
 
     if (UCS_PTR_IS_PTR(request)) {

@@ -3,23 +3,31 @@
 #include "defer.h"
 #include "link/link_recv.h"
 #include "live/stats.h"
+#include "message/raw.h"
 #include "message/user_am.h"
 #include "staging.h"
 #include "util/log.h"
 
 /* ------------------------------------------------------------- handlers */
 
-/* All active messages come as frames of UCI's, but for those of peers without it, which UCX gives as it always does. Where there are none, what
- * finds its way here had another id when it was sent */
+/* All active messages come as frames of UCI's, but for those of peers without it, which UCX gives as it always does; such a peer does not wait
+ * until this side knows what it is. Where there can be none, what finds its way here had another id when it was sent */
 static bool uci_hook_am_is_stray(uci_worker_t *worker)
 {
+    bool is_stray = false;
+
     if (worker->msgs.is_raw) {
         return false;
     }
     uci_worker_enter(worker);
-    uci_link_header_damaged(worker, NULL, "an active message of an id that its sender can't have given");
+    if (uci_list_is_empty(&worker->conn.socks) || uci_sock_is_required()) {
+        uci_link_header_damaged(worker, NULL, "an active message of an id that its sender can't have given");
+        is_stray = true;
+    } else {
+        uci_raw_begin(worker);
+    }
     uci_worker_leave(worker);
-    return true;
+    return is_stray;
 }
 
 /* The program may keep the data, and then gives them to UCX or to UCI, whose they are */

@@ -96,6 +96,7 @@ static ucs_status_t uci_hook_ep_open(uci_worker_t *ours, const ucp_ep_params_t *
     status       = uci_ep_open(ours, &our_params.ucx, &ep);
     if (status == UCS_OK) {
         ep->user_handler = user_handler;
+        ep->unforced     = uci_params_are_unforced(params);
         if (user_handler != NULL) {
             uci_worker_set_foreign(ours);
         }
@@ -128,42 +129,59 @@ UCI_EXPORT ucs_status_t ucp_ep_create(ucp_worker_h worker, const ucp_ep_params_t
     return uci_plugin_ep_create(worker, params, ep_p);
 }
 
+/* What is open has been looked for before it is closed, and gone */
+static uci_worker_t *uci_hook_worker_of(ucp_ep_h ep)
+{
+    const uci_ep_t *ours   = uci_plugin_ep(ep);
+    const uci_sock_t *sock = uci_plugin_sock(ep);
+
+    if (ours != NULL) {
+        return ours->peer->worker;
+    }
+    return (sock != NULL) ? sock->worker : NULL;
+}
+
 /* Who is told of its failure, and with what */
-static uci_worker_t *uci_hook_set_handler(ucp_ep_h ep, const ucp_ep_params_t *params)
+static void uci_hook_set_handler(ucp_ep_h ep, const ucp_ep_params_t *params)
 {
     uci_ep_t *ours   = uci_plugin_ep(ep);
     uci_sock_t *sock = uci_plugin_sock(ep);
 
     if (sock != NULL) {
         sock->user_handler = params->err_handler.cb;
-        sock->user_arg     = params->err_handler.arg;
+        sock->user_arg     = uci_params_error_arg(params);
     }
     if (ours != NULL) {
         ours->user_handler = params->err_handler.cb;
-        return ours->peer->worker;
     }
-    return (sock != NULL) ? sock->worker : NULL;
 }
 
 UCI_EXPORT ucs_status_ptr_t ucp_ep_modify_nb(ucp_ep_h ep, const ucp_ep_params_t *params)
 {
     uci_ep_params_t our_params;
     uci_worker_t *worker;
+    ucs_status_ptr_t ret;
 
     UCI_HOOK();
-    worker = (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER) ? uci_hook_set_handler(ep, params) : NULL;
+    worker = (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLER) ? uci_hook_worker_of(ep) : NULL;
     if (worker == NULL) {
         return uci_ucp.ep_modify_nb(ep, params);
     }
     uci_params_copy_ep(&our_params, params);
     our_params.ucx.err_handler.cb = uci_hook_on_error;
-    uci_plugin_set_foreign(worker);
-    return uci_ucp.ep_modify_nb(ep, &our_params.ucx);
+    uci_worker_enter(worker);
+    ret = uci_ucp.ep_modify_nb(ep, &our_params.ucx);
+    if (!UCS_PTR_IS_ERR(ret)) {
+        uci_worker_set_foreign(worker);
+        uci_hook_set_handler(ep, params);
+    }
+    uci_worker_leave(worker);
+    return ret;
 }
 
 static ucs_status_ptr_t uci_hook_ep_close(ucp_ep_h ep, const ucp_request_param_t *param)
 {
-    uci_ep_t *ours = uci_handles_remove(&uci_eps, ep);
+    uci_ep_t *ours = uci_plugin_ep(ep);
     uci_worker_t *worker;
     uci_sock_t *sock;
     ucs_status_ptr_t ret;
@@ -176,8 +194,12 @@ static ucs_status_ptr_t uci_hook_ep_close(ucp_ep_h ep, const ucp_request_param_t
         uci_plugin_clear_marker(param);
         return uci_ucp.ep_close_nbx(ep, param);
     }
+    if (ours->unforced && uci_params_force(param)) {
+        return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
+    }
     worker = ours->peer->worker;
     uci_worker_enter(worker);
+    uci_handles_remove(&uci_eps, ep);
     uci_hook_sock_forget(ep);
     ours->shown = uci_handles_add(&uci_closing, ep, ours); /* until it goes */
     uci_user_stream_close(ours);
@@ -207,18 +229,6 @@ UCI_EXPORT ucs_status_ptr_t ucp_disconnect_nb(ucp_ep_h ep)
 
     UCI_HOOK();
     return uci_hook_ep_close(ep, &param);
-}
-
-/* What is open has been looked for before it is closed, and gone */
-static uci_worker_t *uci_hook_worker_of(ucp_ep_h ep)
-{
-    const uci_ep_t *ours   = uci_plugin_ep(ep);
-    const uci_sock_t *sock = uci_plugin_sock(ep);
-
-    if (ours != NULL) {
-        return ours->peer->worker;
-    }
-    return (sock != NULL) ? sock->worker : NULL;
 }
 
 UCI_EXPORT void ucp_ep_destroy(ucp_ep_h ep)

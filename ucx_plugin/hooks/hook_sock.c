@@ -98,8 +98,9 @@ static ucs_status_t uci_hook_sock_add(uci_worker_t *worker, const uci_ep_params_
     if (sock == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
+    sock->unforced     = uci_params_are_unforced(&ours->ucx);
     sock->user_handler = user_handler;
-    sock->user_arg     = ours->ucx.err_handler.arg;
+    sock->user_arg     = uci_params_error_arg(&ours->ucx);
     sock->user_data    = (ours->ucx.field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ? ours->ucx.user_data : NULL;
     return uci_handles_add(&uci_socks, ucp, sock) ? UCS_OK : UCS_ERR_NO_MEMORY;
 }
@@ -153,19 +154,17 @@ ucs_status_t uci_hook_sock_open(uci_worker_t *worker, const ucp_ep_params_t *par
     return status;
 }
 
-static bool uci_hook_sock_is_forced(const ucp_request_param_t *param)
-{
-    return (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) && (param->flags & UCP_EP_CLOSE_FLAG_FORCE);
-}
-
 ucs_status_ptr_t uci_hook_sock_close(uci_sock_t *sock, const ucp_request_param_t *param)
 {
     const uci_defer_what_t what = {.kind = UCI_DEFER_CLOSE};
     uci_worker_t *worker        = sock->worker;
     ucs_status_ptr_t ret;
 
+    if (sock->unforced && uci_params_force(param)) {
+        return UCS_STATUS_PTR(UCS_ERR_INVALID_PARAM);
+    }
     uci_worker_enter(worker);
-    if (uci_sock_is_waiting(sock) && !uci_hook_sock_is_forced(param)) {
+    if (uci_sock_is_waiting(sock) && !uci_params_force(param)) {
         sock->is_deaf      = true;
         sock->user_handler = NULL;
         ret                = uci_defer(sock, &what, param);

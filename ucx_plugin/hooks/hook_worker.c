@@ -97,14 +97,24 @@ err_destroy:
     return status;
 }
 
+/* What is over is told as long as callbacks may call what they like: all is known yet */
+static void uci_hook_worker_deliver(uci_worker_t *worker)
+{
+    uci_worker_enter(worker);
+    while (uci_request_deliver(worker) > 0) {
+    }
+    uci_worker_leave(worker);
+}
+
 UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
 {
     uci_worker_t *ours;
 
     UCI_HOOK();
-    ours = uci_handles_remove(&uci_workers, worker);
+    ours = uci_plugin_worker(worker);
     if (ours != NULL) {
         uci_siblings_stop(ours); /* what follows takes its peers apart, which another thread might be serving */
+        uci_hook_worker_deliver(ours);
         uci_hook_sock_end(ours);
         uci_worker_for_each_peer(peer, ours)
         {
@@ -114,7 +124,8 @@ UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
             }
         }
         uci_twin_detach(ours, uci_plugin_context_close);
-        uci_worker_shutdown(ours);
+        uci_worker_shutdown(ours); /* calls back as well */
+        uci_handles_remove(&uci_workers, worker);
         if (ours->stage != NULL) {
             uci_stage_destroy(ours->stage);
         }

@@ -48,6 +48,26 @@ void uci_params_copy_worker(uci_worker_params_t *copy, const ucp_worker_params_t
 void uci_params_copy_listener(uci_listener_params_t *copy, const ucp_listener_params_t *params);
 void uci_params_copy_request(uci_request_params_t *copy, const ucp_request_param_t *params);
 
+/** Does UCX refuse to close it by force? What a server does not say of error handling its client has said. */
+UCI_INLINE bool uci_params_are_unforced(const ucp_ep_params_t *params)
+{
+    if (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) {
+        return params->err_mode == UCP_ERR_HANDLING_MODE_NONE;
+    }
+    return !(params->field_mask & UCP_EP_PARAM_FIELD_CONN_REQUEST);
+}
+
+/** What UCX tells the program's handler of errors: user data take the place of its argument. */
+UCI_INLINE void *uci_params_error_arg(const ucp_ep_params_t *params)
+{
+    return (params->field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ? params->user_data : params->err_handler.arg;
+}
+
+UCI_INLINE bool uci_params_force(const ucp_request_param_t *param)
+{
+    return (param->op_attr_mask & UCP_OP_ATTR_FIELD_FLAGS) && (param->flags & UCP_EP_CLOSE_FLAG_FORCE);
+}
+
 /** Copy what is readable of @a length bytes of the program's, whose end is not known; the first one is there. Zeros behind. */
 void uci_params_read(char *dst, const char *src, size_t length);
 
