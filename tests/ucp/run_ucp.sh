@@ -667,6 +667,17 @@ run_close() {
     plain_case close/shared-memory-and-tcp UCX_TLS=posix,tcp,self LD_PRELOAD="$preload" lifecycle closes_without_a_word
 }
 
+# A send that is over needs nobody who sent it, whatever path larger ones go.
+run_left() {
+    local tls path
+    for tls in $all_tls; do
+        [ "$tls" != self ] || continue
+        for path in get bounce; do
+            plain_case "left/$tls/$path" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_PATH=$path left_processes
+        done
+    done
+}
+
 # Conversations that end at every step. Not on plain UCX, which hangs where both sides close over tcp at different times.
 run_endings() {
     local tls fault
@@ -729,6 +740,7 @@ run_cases() {
     run_late
     run_windows
     run_close
+    run_left
     run_endings
 }
 
