@@ -5,7 +5,7 @@
  * late. On plain UCX a send that returns has left all that its receiver needs: so it has to be with UCI.
  *
  * @ranks 2
- * @faultless 2 a message that arrives damaged is repaired by its sender, who is not there (README.md, Limits)
+ * @faultless 2 a message that arrives damaged is repaired by its sender, who is not there (docs/protected.md)
  */
 #include "check.h"
 

@@ -5,7 +5,8 @@
  * their parents over the intercommunicator and over the merged one, and disconnect.
  *
  * @ranks 1 2
- * @faultless 2 the last message before PMIx_Connect, where its sender waits outside of MPI for who lacks it (README.md, Limits)
+ * @faultless 1 the last message before PMIx_Fence, in MPI_Comm_disconnect, where its sender waits outside of MPI for who lacks it (docs/protected.md)
+ * @faultless 2 the last message before PMIx_Connect, where its sender waits outside of MPI for who lacks it (docs/protected.md)
  * @skip mpich * MPICH 4.0 cannot spawn over its UCX netmod
  */
 #include "check.h"
