@@ -387,7 +387,7 @@ __attribute__((noinline)) unsigned uci_direct_send_progress(uci_worker_t *worker
             direct->patience = 0;
             req              = uci_send_op_buffer_early(op);
             if (req != NULL) {
-                uci_stream_part(op, req, false);
+                uci_stream_part(op, req);
             }
             ++count;
         }

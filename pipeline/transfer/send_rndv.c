@@ -312,7 +312,7 @@ ucs_status_ptr_t uci_send_rndv(uci_ep_t *ep, uci_request_t *req, ucp_tag_t tag, 
         done = uci_send_buffer(op); /* while the descriptor travels, and what answers it */
     }
     if (done) {
-        uci_stream_part(op, req, false); /* its user may leave now: no path that needs this core again is begun */
+        uci_stream_part(op, req); /* its user may leave now: no path that needs this core again is begun */
     }
     uci_send_start_path(op);
     if (uci_unlikely(op->status != UCS_OK)) {

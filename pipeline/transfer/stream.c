@@ -318,20 +318,19 @@ void uci_stream_hand_over(uci_send_op_t *op)
 }
 
 /* Chunks that are all in slots need nobody to come back */
-static bool uci_stream_may_push(uci_send_op_t *op, bool late)
+static bool uci_stream_may_push(const uci_send_op_t *op)
 {
     if ((op->length > uci_stream_part_max) || (op->chunk.tree == NULL) || (op->status != UCS_OK) ||
         (op->peer->uid == op->peer->worker->uid) || uci_conversation_is_leaving(&op->peer->conversation)) {
         return false;
     }
-    return (op->state == UCI_SEND_DESCRIBED)
-                   ? (late || (op->way.ops == NULL))
-                   : (op->state == UCI_SEND_DIRECT) && !op->way.taken && (op->chunk.next < op->chunk.count);
+    return (op->state == UCI_SEND_DESCRIBED) ||
+           ((op->state == UCI_SEND_DIRECT) && !op->way.taken && (op->chunk.next < op->chunk.count));
 }
 
-void uci_stream_part(uci_send_op_t *op, uci_request_t *req, bool late)
+void uci_stream_part(uci_send_op_t *op, uci_request_t *req)
 {
-    if (uci_stream_may_push(op, late)) {
+    if (uci_stream_may_push(op)) {
         uci_stream_hand_over(op);
     }
     op->parted = req;

@@ -25,9 +25,8 @@ void uci_stream_hand_over(uci_send_op_t *op);
 /**
  * The user's send is over, with a copy that nobody has received, and its program may not come back for long: so what does not lie where its receiver
  * reaches it goes unasked, as plain UCX sends what it completes. @a req completes when UCX has let go of that, at once perhaps.
- * @param late  what it has begun to offer in another way has found nobody for long.
  */
-void uci_stream_part(uci_send_op_t *op, uci_request_t *req, bool late);
+void uci_stream_part(uci_send_op_t *op, uci_request_t *req);
 
 /** Bytes of a message, beyond which that is not done. Tests set it. */
 extern size_t uci_stream_part_max;

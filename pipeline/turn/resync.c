@@ -42,7 +42,7 @@ static void uci_resync_ask_sender(uci_send_op_t *op, uint64_t now, const uci_pee
     }
     req = uci_send_op_buffer_late(op, now);
     if (req != NULL) {
-        uci_stream_part(op, req, true);
+        uci_stream_part(op, req);
     }
 }
 
