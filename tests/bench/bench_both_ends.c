@@ -15,9 +15,7 @@
  *
  * with no digest, XXH3 and CRC-64. The two are threads: for the kernel (process_vm_readv) it is as far from one to the other as between processes.
  */
-#include <immintrin.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -28,7 +26,7 @@
 #include <unistd.h>
 
 #include "digest/digest.h"
-#include "util/process.h"
+#include "two_cores.h"
 
 enum {
     CHUNK      = 32 << 10,
@@ -53,29 +51,18 @@ static struct {
     const uci_digest_ops_t *digest;
     char *source, *target, *slots;
     atomic_ulong wrong;
-    _Alignas(LINE) atomic_ulong posted;          /* messages that the receiver is ready for */
-    _Alignas(LINE) atomic_ulong told;            /* and of which the sender has told all digests */
-    _Alignas(LINE) atomic_uint claimed;          /* chunks of this one: from the front, and from the back (BACK each) */
-    _Alignas(LINE) atomic_ulong filled, emptied; /* slots, since the turn began */
-    _Alignas(LINE) uint64_t values[CHUNKS_MAX];  /* the sender's */
+    atomic_bool ready;                  /* the sender is on its core: a new thread may wait milliseconds for that */
+    _Alignas(LINE) atomic_ulong posted; /* messages that the receiver is ready for */
+    _Alignas(LINE) atomic_ulong told;   /* and of which the sender has told all digests */
+    _Alignas(LINE) atomic_uint claimed; /* chunks of this one: from the front, and from the back (BACK each) */
+    _Alignas(LINE) atomic_ulong filled, emptied;     /* slots, since the turn began */
+    _Alignas(LINE) uint64_t values[CHUNKS_MAX];      /* the sender's */
     _Alignas(LINE) atomic_ulong written[CHUNKS_MAX]; /* number of the message whose chunk the sender has put there */
 } bench;
 
 static size_t chunk_of(size_t size)
 {
     return (size < 4 * (size_t)CHUNK) ? size / 4 : CHUNK;
-}
-
-static void bind_to(int core)
-{
-    cpu_set_t set;
-
-    CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    if (sched_setaffinity(0, sizeof(set), &set) != 0) {
-        perror("bench_both_ends: two cores are needed");
-        exit(1);
-    }
 }
 
 /* As process_vm_readv() or process_vm_writev(), of all bytes */
@@ -87,11 +74,6 @@ static void copy_by_kernel(__typeof__(process_vm_readv) *copy, char *here, char 
         perror("bench_both_ends: process_vm_readv");
         exit(1);
     }
-}
-
-static uint64_t digest_of(const void *data, size_t length)
-{
-    return (bench.digest->id == UCI_DIGEST_NONE) ? 0 : bench.digest->digest(data, length);
 }
 
 static void await(const atomic_ulong *word, unsigned long value)
@@ -145,12 +127,12 @@ static void send_by_kernel(char *from, char *to, size_t chunk, unsigned count, u
 
     while ((bench.way == WAY_BOTH) && ((own = claim(BACK, count)) >= 0)) {
         copy_by_kernel(process_vm_writev, from + own * chunk, to + own * chunk, chunk);
-        bench.values[own] = digest_of(from + own * chunk, chunk);
+        bench.values[own] = bench.digest->digest(from + own * chunk, chunk);
         atomic_store_explicit(&bench.written[own], message + 1, memory_order_release);
         front = (unsigned)own;
     }
     for (i = 0; i < front; ++i) {
-        bench.values[i] = digest_of(from + i * chunk, chunk);
+        bench.values[i] = bench.digest->digest(from + i * chunk, chunk);
     }
 }
 
@@ -162,12 +144,12 @@ static void receive_by_kernel(char *from, char *to, size_t chunk, unsigned count
 
     while ((own = claim(1, count)) >= 0) {
         copy_by_kernel(process_vm_readv, to + own * chunk, from + own * chunk, chunk);
-        values[own] = digest_of(to + own * chunk, chunk);
+        values[own] = bench.digest->digest(to + own * chunk, chunk);
         front       = (unsigned)own + 1;
     }
     for (i = count; i > front; --i) {
         await(&bench.written[i - 1], message + 1);
-        values[i - 1] = digest_of(to + (i - 1) * chunk, chunk);
+        values[i - 1] = bench.digest->digest(to + (i - 1) * chunk, chunk);
     }
 }
 
@@ -178,7 +160,8 @@ static void *sender(void *arg)
     unsigned long message, slot = 0;
     size_t offset;
 
-    bind_to(1);
+    bind_to(cores[1]);
+    bench.ready = true;
     for (message = 0; message < bench.messages; ++message) {
         offset = (message % bench.buffers) * bench.size;
         await(&bench.posted, message + 1);
@@ -217,8 +200,9 @@ static void receive(void)
 static double measure_turn(void)
 {
     pthread_t other;
-    uint64_t begin;
+    double begin, passed;
 
+    bench.ready  = false;
     bench.posted = bench.told = bench.filled = bench.emptied = 0;
     memset((void *)bench.written, 0, sizeof(bench.written));
     memset(bench.values, 0, sizeof(bench.values));
@@ -226,10 +210,13 @@ static double measure_turn(void)
         perror("bench_both_ends: thread");
         exit(1);
     }
-    begin = uci_process_time_ns();
+    while (!bench.ready) {
+    }
+    begin = now();
     receive();
+    passed = now() - begin;
     pthread_join(other, NULL);
-    return (double)bench.size * bench.messages / (double)(uci_process_time_ns() - begin);
+    return 1e-9 * (double)bench.size * bench.messages / passed;
 }
 
 static int compare(const void *a, const void *b)
@@ -347,7 +334,8 @@ int main(int argc, char **argv)
     bench.source = get_memory(largest * bench.buffers);
     bench.target = get_memory(largest * bench.buffers);
     bench.slots  = get_memory((size_t)SLOTS * CHUNK);
-    bind_to(0);
+    find_cores("bench_both_ends");
+    bind_to(cores[0]);
     print_head();
     for (i = 0; i < count; ++i) {
         measure_size(sizes[i], mib << 20);

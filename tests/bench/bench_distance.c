@@ -10,13 +10,13 @@
  * ping-pong), and GB/s of a message through a ring of slots in memory, memcpy in and memcpy out.
  */
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
+
+#include "two_cores.h"
 
 enum { LINE = 64, SLOTS = 8, SLOT = 32 << 10, BATCH = 512 };
 
@@ -27,43 +27,6 @@ static struct {
     _Alignas(LINE) atomic_bool stop;
     _Alignas(LINE) char slot[SLOTS][SLOT];
 } shared;
-
-static int cores[2];
-
-static double now(void)
-{
-    struct timespec time;
-
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
-}
-
-static void bind_to(int core)
-{
-    cpu_set_t set;
-
-    CPU_ZERO(&set);
-    CPU_SET(core, &set);
-    if (pthread_setaffinity_np(pthread_self(), sizeof(set), &set) != 0) {
-        perror("bench_distance: binding to a core");
-        exit(1);
-    }
-}
-
-/* Two cores that this process may use. @return false: there is only one. */
-static int find_cores(void)
-{
-    int core, found = 0;
-    cpu_set_t set;
-
-    sched_getaffinity(0, sizeof(set), &set);
-    for (core = 0; (core < CPU_SETSIZE) && (found < 2); ++core) {
-        if (CPU_ISSET(core, &set)) {
-            cores[found++] = core;
-        }
-    }
-    return found == 2;
-}
 
 static void *return_balls(void *arg)
 {
@@ -173,10 +136,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: bench_distance [MILLISECONDS]\n");
         return 2;
     }
-    if (!find_cores()) {
-        fprintf(stderr, "bench_distance: needs two cores; this process may use one\n");
-        return 1;
-    }
+    find_cores("bench_distance");
     bind_to(cores[0]);
     line = measure_line(seconds / 2);
     ring = measure_ring(seconds / 2);
