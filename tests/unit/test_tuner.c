@@ -424,6 +424,36 @@ Test(tuner, digest_and_form_by_size)
     uci_profile_cleanup(&profile);
 }
 
+/* Of two that copy alike the one that computes less */
+Test(tuner, lighter_digest)
+{
+    static const struct {
+        double copy, digest; /* of CRC-64, in bytes per ns; XXH3 has 10 for both */
+        uci_digest_id_t chosen;
+    } cases[]             = {{9.6, 25, UCI_DIGEST_CRC64},
+                             {9.6, 10.1, UCI_DIGEST_XXH3},
+                             {9, 100, UCI_DIGEST_XXH3},
+                             {11, 5, UCI_DIGEST_CRC64}};
+    uci_digest_isa_t isa  = UCI_DIGEST_ISA_SCALAR;
+    uci_profile_t profile = {0};
+    uci_plan_t plan       = {0};
+    unsigned i;
+
+    cr_assert_eq(uci_settings_read(), UCI_OK);
+    isa = uci_digest_isa_best();
+    for (i = 0; i < uci_array_size(cases); ++i) {
+        uci_profile_init(&profile, "test", UCX);
+        fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_FUSED, true), 1, 10);
+        fill(uci_profile_add_kernel(&profile, UCI_DIGEST_XXH3, isa, UCI_FORM_DIGEST, true), 1, 10);
+        fill(uci_profile_add_kernel(&profile, UCI_DIGEST_CRC64, isa, UCI_FORM_FUSED, true), 1, cases[i].copy);
+        fill(uci_profile_add_kernel(&profile, UCI_DIGEST_CRC64, isa, UCI_FORM_DIGEST, true), 1, cases[i].digest);
+        uci_tuner_make_plan(&profile, "posix", STREAM | DIRECT, &plan);
+        cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->digest->id, cases[i].chosen, "case %u", i);
+        cr_expect_eq(uci_plan_choose(&plan, 1 << 20)->form, UCI_FORM_FUSED, "case %u", i);
+        uci_profile_cleanup(&profile);
+    }
+}
+
 Test(tuner, kernel)
 {
     uci_digest_isa_t isa;
