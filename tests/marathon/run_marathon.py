@@ -39,6 +39,8 @@ def parse_options():
     parser.add_argument("--only", action="append", choices=sorted(set(KINDS)), metavar="KIND",
                         help=f"units of this kind only, and of others so named: {'; '.join(sorted(set(KINDS)))}. Numbers of other kinds are left for others to claim")
     parser.add_argument("--jobs", type=int, default=os.cpu_count(), metavar="N", help="units at a time (default: as there are cores)")
+    parser.add_argument("--first", type=int, default=0, metavar="N",
+                        help="units from this number on (default 0): other worlds than a marathon before this one had, or one elsewhere that shares no folder")
     parser.add_argument("--unit-faults", type=float, default=1e6, metavar="N", help="faults of a unit of worlds (default 1e6; a tenth with sanitizers)")
     parser.add_argument("--unit-seconds", type=int, default=60, metavar="S", help="duration of a unit of fuzzing (default 60)")
     parser.add_argument("--page", type=Path, metavar="FILE", help="where the page goes (default: page.md in the folder)")
@@ -65,8 +67,8 @@ def processor():
 class Units:
     """What has been claimed and done, in files that machines share."""
 
-    def __init__(self, folder):
-        self.folder, self.lock, self.next = folder, threading.Lock(), 0
+    def __init__(self, folder, first):
+        self.folder, self.lock, self.next = folder, threading.Lock(), first
         folder.mkdir(parents=True, exist_ok=True)
         self._belongs_here()
         for path in folder.glob("unit.*.json"):
@@ -135,7 +137,7 @@ class Marathon:
 
     def __init__(self, options):
         self.options = options
-        self.units = Units(options.folder)
+        self.units = Units(options.folder, options.first)
         self.harnesses = sorted(path.name for path in (options.build / "fuzz").glob("fuzz_*") if path.suffix == "" and os.access(path, os.X_OK))
         self.end = time.monotonic() + options.hours * 3600
         self.running, self.lock, self.is_over = set(), threading.Lock(), False
