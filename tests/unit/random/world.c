@@ -734,7 +734,7 @@ static void pass_time(unsigned idle)
         fake_net.clock = uci_max(uci_min(next, fake_net.clock + IDLE_NS_MAX), fake_net.clock) + 1;
     } else {
         fake_net.clock += step;
-        leapt_ns += step - uci_min(step, TURN_NS_MAX);
+        leapt_ns += busy ? step - uci_min(step, TURN_NS_MAX) : 0;
     }
 }
 
