@@ -84,7 +84,9 @@ void uci_resync_progress(uci_worker_t *worker)
     uint64_t now;
     bool damaged;
 
-    if (uci_likely(!worker->talk.ask_now) && uci_likely(!uci_worker_is_turn(worker, UCI_RESYNC_POLLS))) {
+    /* with something damaged in each turn: in a program that sleeps between two they are few */
+    if (uci_likely(!worker->talk.ask_now && !worker->talk.resync) &&
+        uci_likely(!uci_worker_is_turn(worker, UCI_RESYNC_POLLS))) {
         return;
     }
 

@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * What turns of progress keep of a worker: worker.c, dispatch.c, wakeup.c, resync.c and gauges.c write it.
+ * What turns of progress keep of a worker: worker.c, pace.c, dispatch.c, wakeup.c, resync.c and gauges.c write it.
  */
 #ifndef UCI_TURN_PART_H_
 #define UCI_TURN_PART_H_
@@ -27,7 +27,9 @@ typedef struct uci_gauge {
 } uci_gauge_t;
 
 typedef struct uci_turn {
-    unsigned count;      /**< grows by one when a turn of progress begins and when it ends */
+    unsigned count;      /**< twice the turns of progress; in one, that and one */
+    unsigned pace;       /**< bits that the count skips at a turn's end: it counts as (pace + 1) / 2, see pace.h */
+    uint64_t pace_time;  /**< when that was measured last, in ns */
     uint8_t ucx_rests;   /**< so many turns that find nothing are without UCX's part */
     bool own;            /**< in a turn: UCX has had its part */
     uint64_t check_time; /**< of the next look at operations that take long */

@@ -16,6 +16,8 @@
 #include "link/link_send.h"
 #include "util/log.h"
 #include "link/mailbox.h"
+#include "pace.h"
+#include "util/process.h"
 #include "transfer/path_table.h"
 #include "base/peer_table.h"
 #include "message/early.h"
@@ -278,7 +280,8 @@ UCI_INLINE unsigned uci_worker_progress_ucx(uci_worker_t *worker, ucp_worker_h u
         return 0;
     }
     count = uci_worker_poll_ucx(worker, ucp);
-    if ((count == 0) && (worker->link.mailbox.count > 0) && (worker->link.mailbox.count == worker->peers.count) &&
+    if ((count == 0) && (worker->turn.pace <= 1) && (worker->link.mailbox.count > 0) &&
+        (worker->link.mailbox.count == worker->peers.count) &&
         ((worker->ops_active == 0) || uci_path_table_is_own(worker))) {
         worker->turn.ucx_rests = UCI_WORKER_UCX_RESTS;
     }
@@ -307,7 +310,7 @@ UCI_INLINE unsigned uci_worker_turn_of(uci_worker_t *worker, ucp_worker_h ucp)
         count += uci_request_deliver(worker);
         worker->turn.own = false;
     }
-    ++worker->turn.count;
+    worker->turn.count = (worker->turn.count | worker->turn.pace) + 1;
     return count;
 }
 
@@ -321,18 +324,27 @@ unsigned uci_worker_turn(uci_worker_t *worker)
     return count;
 }
 
+/* What is not worth a look in each turn */
+static void uci_worker_look(uci_worker_t *worker)
+{
+    uci_siblings_help(worker);
+    uci_link_look(worker);
+    uci_rma_look(worker);
+    uci_gauges_refresh(worker);
+    uci_rest_progress(worker);
+    if (uci_unlikely(worker->twins.events != NULL)) {
+        worker->twins.events->progress(worker);
+    }
+}
+
 unsigned uci_worker_progress(uci_worker_t *worker, ucp_worker_h ucp)
 {
     unsigned count = uci_worker_turn_of(worker, ucp);
 
-    if (uci_unlikely(worker->turn.count % (2 * UCI_SIBLINGS_TURNS) == 0)) {
-        uci_siblings_help(worker);
-        uci_link_look(worker);
-        uci_rma_look(worker);
-        uci_gauges_refresh(worker);
-        uci_rest_progress(worker);
-        if (uci_unlikely(worker->twins.events != NULL)) {
-            worker->twins.events->progress(worker);
+    if (uci_unlikely(worker->turn.count % (2 * UCI_PACE_TURNS) == 0)) {
+        uci_pace_measure(&worker->turn, uci_process_time_ns());
+        if (worker->turn.count % (2 * UCI_SIBLINGS_TURNS) == 0) {
+            uci_worker_look(worker);
         }
     }
     return count;

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 static ut_pair_t pair;
+static unsigned nap_us; /* 0: sleeps until there is something */
 
 /* self has no events, and over tcp plain UCX 1.13 misses some between workers of one process */
 static bool has_events(void)
@@ -41,6 +42,10 @@ static bool sleep_until_event(void)
     unsigned i;
 
     progress_until_quiet();
+    if (nap_us > 0) {
+        usleep(nap_us);
+        return true;
+    }
     for (i = 0; i < 2; ++i) {
         status = ucp_worker_arm(workers[i]);
         if (status == UCS_ERR_BUSY) {
@@ -55,7 +60,9 @@ static bool sleep_until_event(void)
 
 static void sleep_until_done(ut_op_t *op, const char *what)
 {
+    ut_clock_start();
     while (!ut_op_is_done(op)) {
+        ut_clock_check(what);
         if (!sleep_until_event()) {
             UT_CHECK(false, "%s: nobody wakes us, and it is not done", what);
             return;
@@ -90,6 +97,14 @@ static void messages(void)
         ut_data_close(&to);
     }
     ut_pair_close(&pair);
+}
+
+/* A program that looks only now and then: what is lost is asked for in time though its turns are few */
+static void napping(void)
+{
+    nap_us = 50000;
+    messages();
+    nap_us = 0;
 }
 
 /* Active messages, by each protocol: the receiver is asleep when they come */
@@ -341,6 +356,7 @@ static const ut_test_t tests[] = {UT_TEST(messages),
                                   {"late_send", late_send, UCP_FEATURE_TAG | UCP_FEATURE_AM},
                                   {"active_messages", active_messages, UCP_FEATURE_TAG | UCP_FEATURE_AM},
                                   {"active_messages_alone", active_messages, UCP_FEATURE_AM},
+                                  UT_TEST(napping),
                                   UT_TEST(closing),
                                   UT_TEST(nothing_to_do),
                                   UT_TEST(waiting),
