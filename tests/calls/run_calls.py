@@ -147,9 +147,10 @@ class Runner:
         folder = Path(tempfile.mkdtemp(prefix="uci-calls-"))
         record = folder / "record.json"
         # the programs' own mpirun: a rank shares its core with others
+        environment = {**os.environ, "OMPI_MCA_odls_base_sigkill_timeout": "0"}  # seconds between SIGTERM and SIGKILL: no rank catches it
         command = [self.tool, *options, "--folder", folder / "job", "--json", record, "--mpi", programs.mpi, "-n", str(ranks), programs.folder / program, *words]
         with open(folder / "output", "w+b") as output:
-            process = subprocess.Popen([*map(str, command)], stdout=output, stderr=output, cwd=folder, start_new_session=True)
+            process = subprocess.Popen([*map(str, command)], stdout=output, stderr=output, cwd=folder, env=environment, start_new_session=True)
             try:
                 if hangs:
                     self.await_told(process, output)
@@ -173,9 +174,9 @@ class Runner:
             if process.poll() is not None:
                 raise Failure(f"has ended instead of hanging: {text_of(output)}")
             if "no rank has come" in text_of(output):
-                time.sleep(.3)  # all of it: it is printed at once
+                time.sleep(.1)  # all of it: it is printed at once
                 return
-            time.sleep(.2)
+            time.sleep(.05)
         os.killpg(process.pid, signal.SIGKILL)
         raise Failure(f"nobody has said that nothing moves: {text_of(output)}")
 

@@ -217,7 +217,7 @@ def wait_for(process, watcher):
     """Its return code."""
     while watcher:
         try:
-            return process.wait(timeout=1)
+            return process.wait(timeout=watcher.interval)
         except subprocess.TimeoutExpired:
             watcher.look()
     return process.wait()

@@ -4,6 +4,7 @@ import sys
 import time
 
 from jobreport.calls import mark_of
+from jobreport.waits import PATIENCE
 from jobreport.watched import Watched
 
 
@@ -12,25 +13,26 @@ class Watcher:
 
     def __init__(self, folder, still):
         """@param still  seconds in which no rank has come from one call to another"""
-        self.folder, self.still = folder, still
+        self.folder, self.still = folder, max(still, PATIENCE)  # until then nobody is said to wait
+        self.interval = min(1, self.still / 4)  # seconds from look to look
         self.marks, self.since, self.has_told = None, time.monotonic(), False
 
     def look(self):
-        """Once a second: says what it is about once, until something has moved."""
+        """At each interval: says what it is about once, until something has moved."""
         paths = sorted(self.folder.glob("calls.*"))
         marks = [mark_of(path) for path in paths]
         if marks != self.marks:
             self.marks, self.since, self.has_told = marks, time.monotonic(), False
         elif any(marks) and not self.has_told and time.monotonic() - self.since >= self.still:
-            self.has_told = True
-            self.tell(Watched(paths))
+            self.has_told = self.tell(Watched(paths))
 
     def tell(self, watched):
-        """On stderr."""
+        """On stderr. False if nobody waits: it computes, or has not waited for long enough."""
         waits = watched.waits_at(time.time())
         if not waits.waiting:
-            return  # it computes
+            return False
         print(f"\nuci_run: for {self.still:g} s no rank has come from one call of MPI's to another:", file=sys.stderr)
         for text in waits.lines():
             print(f"    {text}", file=sys.stderr)
         sys.stderr.flush()
+        return True
