@@ -5,7 +5,7 @@
 #
 # Install what is missing, build, and run test suites; without SUITE, those not marked -, which is what CI runs. Ends with
 # a table of the suites and the line "N passed, N failed, N skipped"; exit status 1 if anything failed. Suites marked + take one
-# core each: as many of them run at once as there are cores, and each is shown as soon as those in front of it are over.
+# core each: one more of them run at once than there are cores, and each is shown as soon as those in front of it are over.
 #
 #   --list   the suites and how long they take here (2 cores), and nothing else
 #   --help   this text, then the list
@@ -470,7 +470,7 @@ run_suites() {
     mkfifo "$logs/cores"
     exec {free_cores}<>"$logs/cores"
     rm "$logs/cores"
-    printf '%*s' "$(nproc)" '' >&"$free_cores"
+    printf '%*s' $(($(nproc) + 1)) '' >&"$free_cores" # one more: now and then each waits for a clock
     for name; do
         [ "$(suite_field "$name" 2)" != + ] || beside+=("$name")
     done

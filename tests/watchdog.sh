@@ -85,7 +85,7 @@ watched() {
         fi
         waited=$(kept_waiting)
         more=$((waited - granted))
-        if [ "$more" -ge 100 ] && [ "$waited" -le $((${limit%.*} * 8000)) ]; then
+        if [ -z "${end_is_wanted:-}" ] && [ "$more" -ge 100 ] && [ "$waited" -le $((${limit%.*} * 8000)) ]; then
             granted=$waited
             more=$((more / 1000)).$(printf %03d $((more % 1000)))
         else

@@ -11,7 +11,8 @@
 #   --tls LIST       transports, separated by spaces ("posix,self posix,cma,self tcp,self self")
 #   --quick          on plain UCX over the first transport only: what shows there that the programs expect what UCX does is shown again
 #                    over the others, of which UCI has no part; sealed programs over tcp, and over the others one of them; sealed with faults over the
-#                    first and tcp; and fewer connections are made in a row where UCI is on one side, or endpoints are shared
+#                    first and tcp; and fewer connections are made in a row where UCI is on one side, or endpoints are shared; where faults are to heal in one
+#                    process UCI's time passes eight times as fast (quick_clock.c)
 #   --endings        only conversations that end at every step (ending.c): at more of them, by each path, with more faults; 15 minutes
 #   --filter TEXT    only cases whose name contains TEXT; names look like "faults/tcp,self/match"
 #   --timeout S      seconds for one program (30)
@@ -65,6 +66,15 @@ build_programs() {
         gcc -std=gnu11 -D_GNU_SOURCE -O2 -g -Wall -Wextra -Wno-unused-parameter -Werror -o "$out/$program" "${files[@]}" $flags \
             -lpthread
     done
+    gcc -std=gnu11 -D_GNU_SOURCE -O2 -Wall -Wextra -Wno-unused-parameter -Werror -shared -fPIC -o "$out/quick_clock.so" "$here/quick_clock.c"
+}
+
+# preload_with_faults PROGRAM: set `preload_quick`; with --quick UCI's time passes faster (quick_clock.c), where that can't make it give up on who is only slow.
+preload_with_faults() {
+    preload_quick=$preload
+    if [ "$quick" = 1 ] && ! [[ $1 =~ _processes$|_ends$|^(sleep|threads|am_threads|lifecycle|failure|siblings)$ ]]; then
+        preload_quick="$out/quick_clock.so $preload"
+    fi
 }
 
 # run_program LOG [NAME=VALUE]... PROGRAM [ARGUMENT]...: with UCX quiet, and told not to catch signals, and without the thread of its virtual file
@@ -191,13 +201,15 @@ run_faults() {
             spec=$heal
             [ "$program" != match ] || spec=$heal_match
             [[ $program != forms && $program != records ]] || spec=$heal_rarely
-            plain_case "faults/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload" UCI_FAULT="$spec" "$program"
+            preload_with_faults "$program"
+            plain_case "faults/$tls/$program" UCX_TLS="$tls" LD_PRELOAD="$preload_quick" UCI_FAULT="$spec" "$program"
         done
     done
     # Whole frames lost: the receiver sees nothing amiss, only the sender can ask
     plain_case "frames/${all_tls%% *}/siblings" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload" UCI_FAULT=rate=0.1,target=frame,seed=1 siblings
     for program in match requests lifecycle; do
-        plain_case "headers/${all_tls%% *}/$program" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload" \
+        preload_with_faults "$program"
+        plain_case "headers/${all_tls%% *}/$program" UCX_TLS="${all_tls%% *}" LD_PRELOAD="$preload_quick" \
             UCI_FAULT="$heal_headers" "$program"
     done
 }
@@ -213,8 +225,9 @@ run_sealed() {
         done
         plain_case "sealed-net/$tls/match" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_SEAL_SCOPE=net match
         [[ $quick != 1 || $tls = "${all_tls%% *}" || $tls = tcp,self ]] || continue
-        plain_case "sealed-faults/$tls/requests" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_FAULT="$heal" requests
-        plain_case "sealed-faults/$tls/forms" UCX_TLS="$tls" LD_PRELOAD="$preload" "${settings[@]}" UCI_SEAL=sign \
+        preload_with_faults requests
+        plain_case "sealed-faults/$tls/requests" UCX_TLS="$tls" LD_PRELOAD="$preload_quick" "${settings[@]}" UCI_FAULT="$heal" requests
+        plain_case "sealed-faults/$tls/forms" UCX_TLS="$tls" LD_PRELOAD="$preload_quick" "${settings[@]}" UCI_SEAL=sign \
             UCI_FAULT="$heal_rarely" forms
     done
     refused_case sealed/socket-address "refuses the connection with .*UCI_SEAL" \
