@@ -29,7 +29,7 @@ suites=(
     "fuzz       + 90s  fuzzers of whatever parses bytes, 3 s each"
     "check      + 30s  uci_check: damage at known places is found, here and over two hosts; libuci's examples, as installed"
     "report     + 2min uci_report: synthetic and real jobs, a history of many, its pages in a headless browser (Debian's Chromium); Grafana's dashboard"
-    "signatures + 90s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
+    "signatures + 40s  types of messages compared: each constructor, each form of point to point, each collective, both MPIs, C and Fortran's three bindings"
     "seal       + 1min sealed messages, and a man in the middle of UCX's tcp: nothing to read, no wrong byte; where keys are (root)"
     "live       + 40s  statistics that survive: jobs that are killed, abort or run into their limit, and what uci_top says of them"
     "site       + 2min what meson install lands, example uci.conf, modulefiles, profile script, completion, a build without tests, what is in it (SPDX), two versions and a link, ABIs"

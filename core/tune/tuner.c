@@ -47,6 +47,11 @@ static struct {
     pthread_mutex_t lock;
 } uci_tuner = {.source = "built in", .lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* Every kernel of every digest in a list that ends with UCI_DIGEST_NONE */
+#define uci_tuner_for_each_kernel(_digests, _i, _isa) \
+    for ((_i) = 0; (_digests)[_i] != UCI_DIGEST_NONE; ++(_i)) \
+        for ((_isa) = (int)uci_digest_isa_best(); (_isa) >= 0; --(_isa))
+
 static double uci_tuner_margin(const uci_profile_t *profile)
 {
     return (strcmp(profile->source, UCI_PROFILE_SOURCE_QUICK) == 0) ? UCI_TUNER_MARGIN_QUICK : UCI_TUNER_MARGIN;
@@ -98,12 +103,11 @@ static double uci_tuner_best_fused(const uci_profile_t *profile, uint64_t size)
     unsigned i;
     int isa;
 
-    for (i = 0; uci_tuner_digests[i] != UCI_DIGEST_NONE; ++i) {
-        for (isa = (int)uci_digest_isa_best(); isa >= 0; --isa) {
-            cost = uci_profile_find_kernel(profile, uci_tuner_digests[i], (uci_digest_isa_t)isa, UCI_FORM_FUSED, true);
-            ns   = (cost != NULL) ? uci_cost_at(cost, size) : 0;
-            best_ns = ((ns > 0) && ((best_ns == 0) || (ns < best_ns))) ? ns : best_ns;
-        }
+    uci_tuner_for_each_kernel(uci_tuner_digests, i, isa)
+    {
+        cost    = uci_profile_find_kernel(profile, uci_tuner_digests[i], (uci_digest_isa_t)isa, UCI_FORM_FUSED, true);
+        ns      = (cost != NULL) ? uci_cost_at(cost, size) : 0;
+        best_ns = ((ns > 0) && ((best_ns == 0) || (ns < best_ns))) ? ns : best_ns;
     }
     return best_ns;
 }
@@ -138,14 +142,14 @@ static void uci_tuner_choose_lighter(const uci_profile_t *profile, const uci_dig
     unsigned i;
     int isa;
 
-    for (i = 0; digests[i] != UCI_DIGEST_NONE; ++i) {
-        for (isa = (int)uci_digest_isa_best(); isa >= 0; --isa) {
-            ns        = uci_profile_kernel_ns(profile, digests[i], (uci_digest_isa_t)isa, choice->form, size);
-            digest_ns = uci_profile_kernel_ns(profile, digests[i], (uci_digest_isa_t)isa, UCI_FORM_DIGEST, size);
-            if ((digests[i] != chosen) && (ns > 0) && (ns <= copied_ns) && (digest_ns > 0) && (digest_ns < least_ns)) {
-                uci_tuner_set_kernel(choice, digests[i], (uci_digest_isa_t)isa, choice->form);
-                least_ns = digest_ns;
-            }
+    uci_tuner_for_each_kernel(digests, i, isa)
+    {
+        ns        = uci_profile_kernel_ns(profile, digests[i], (uci_digest_isa_t)isa, choice->form, size);
+        digest_ns = uci_profile_kernel_ns(profile, digests[i], (uci_digest_isa_t)isa, UCI_FORM_DIGEST, size);
+        if ((digests[i] != chosen) && (ns > 0) && (ns <= copied_ns) && (digest_ns > 0) && (digest_ns < least_ns) &&
+            uci_tuner_form_applies(profile, digests[i], (uci_digest_isa_t)isa, choice->form, size)) {
+            uci_tuner_set_kernel(choice, digests[i], (uci_digest_isa_t)isa, choice->form);
+            least_ns = digest_ns;
         }
     }
 }
@@ -162,15 +166,14 @@ static void uci_tuner_choose_kernel(const uci_profile_t *profile, uint64_t size,
 
     uci_tuner_set_kernel(choice, digests[0], (uci_digest_isa_t)isa, form);
     best_ns = uci_profile_kernel_ns(profile, digests[0], (uci_digest_isa_t)isa, form, size) * uci_tuner_margin(profile);
-    for (i = 0; digests[i] != UCI_DIGEST_NONE; ++i) {
-        for (isa = (int)uci_digest_isa_best(); isa >= 0; --isa) {
-            for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
-                ns = uci_profile_kernel_ns(profile, digests[i], (uci_digest_isa_t)isa, form, size);
-                if ((ns > 0) && (ns < best_ns) &&
-                    uci_tuner_form_applies(profile, digests[i], (uci_digest_isa_t)isa, form, size)) {
-                    uci_tuner_set_kernel(choice, digests[i], (uci_digest_isa_t)isa, form);
-                    best_ns = ns;
-                }
+    uci_tuner_for_each_kernel(digests, i, isa)
+    {
+        for (form = UCI_FORM_FUSED; form <= UCI_FORM_FAR; ++form) {
+            ns = uci_profile_kernel_ns(profile, digests[i], (uci_digest_isa_t)isa, form, size);
+            if ((ns > 0) && (ns < best_ns) &&
+                uci_tuner_form_applies(profile, digests[i], (uci_digest_isa_t)isa, form, size)) {
+                uci_tuner_set_kernel(choice, digests[i], (uci_digest_isa_t)isa, form);
+                best_ns = ns;
             }
         }
     }

@@ -210,7 +210,7 @@ alone() {
 by_hand() {
     local folder
     folder=$(mktemp -d "$work/hand.XXXX")
-    UCI_TWINS=$work/meet,$2/$3 UCI_TWINS_WAIT=5 "$uci_root/tests/watchdog.sh" "$timeout" \
+    UCI_TWINS=$work/meet,$2/$3 UCI_TWINS_WAIT=3 "$uci_root/tests/watchdog.sh" "$timeout" \
         "$tools/uci_run" -n "$4" --folder "$folder" "$work/$1/$5" "${@:6}" >"$folder.log" 2>&1
 }
 

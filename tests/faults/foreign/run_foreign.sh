@@ -13,7 +13,7 @@
 # Jobs in which nothing was hit or nothing noticed are run again, 5 times in all. Ends with the line "N passed, N failed, N skipped";
 # exit status 1 if any failed.
 #
-#   --quick           a choice of the attacks, 2 seconds of traffic each: a minute and a half or less (default)
+#   --quick           a choice of the attacks, 1 second of traffic each: a minute (default)
 #   --seconds N       all of them, N seconds of traffic each
 #   --mpi LIST        openmpi,mpich (default both)
 #   --only REGEX      only jobs whose line (see --list) matches
@@ -265,7 +265,7 @@ main() {
     local job begin one
     set_options quick! seconds mpi only seed preload timeout list! -- "$@"
     [ -n "$seconds" ] || quick=1
-    seconds=${seconds:-2}
+    seconds=${seconds:-1}
     [[ $seconds =~ ^[1-9][0-9]*$ ]] || die "--seconds wants a number"
     select_jobs
     if [ -n "$list" ]; then
