@@ -260,7 +260,7 @@ def parse_arguments():
     parser.add_argument("--debug=unbuffered", dest="debug", action="store_const", const="unbuffered", help="the same, and each standard send (MPI_Send, "
                         "MPI_Isend) waits for its receive, as MPI may: a program that runs because an MPI has buffers hangs, and it is told where")
     parser.add_argument("--still", type=float, default=20, metavar="SECONDS", help="with --debug: who waits for whom is told when for so long no rank has come "
-                        "from one call of MPI's to another (default 20; 0: never)")
+                        "from one call of MPI's to another (default 20, 1 at least; 0: never)")
     parser.add_argument("--profile", action="store_true", help="where the time in MPI goes: by place in the program, and who sends how much to whom; in the "
                         "folder, for uci_report")
     # the values are part of the names: what follows --seal may be the program

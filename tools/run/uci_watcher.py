@@ -24,15 +24,15 @@ class Watcher:
         if marks != self.marks:
             self.marks, self.since, self.has_told = marks, time.monotonic(), False
         elif any(marks) and not self.has_told and time.monotonic() - self.since >= self.still:
-            self.has_told = self.tell(Watched(paths))
+            self.has_told = True
+            self.tell(Watched(paths))
 
     def tell(self, watched):
-        """On stderr. False if nobody waits: it computes, or has not waited for long enough."""
+        """On stderr."""
         waits = watched.waits_at(time.time())
         if not waits.waiting:
-            return False
+            return  # it computes
         print(f"\nuci_run: for {self.still:g} s no rank has come from one call of MPI's to another:", file=sys.stderr)
         for text in waits.lines():
             print(f"    {text}", file=sys.stderr)
         sys.stderr.flush()
-        return True
