@@ -350,6 +350,73 @@ ucs_status_t uci_sock_recv(void *arg, const void *header, size_t header_length, 
     return UCS_OK;
 }
 
+/* ------------------------------------------------------------ connecting */
+
+/* A flush ends when UCX has connected: a server may take any time to accept. It is a request that UCX holds, as a send would be: where errors
+ * are not handled UCX aborts if a worker with one is destroyed (ucp_destroyed_ep_pending_purge()). So there is none before one is needed. */
+static void uci_sock_connected(uci_sock_flush_t *flush, ucs_status_t status)
+{
+    uci_sock_t *sock = flush->sock;
+
+    free(flush);
+    if (sock == NULL) {
+        return;
+    }
+    sock->flush = NULL;
+    if (sock->state != UCI_SOCK_CONNECTING) {
+        return;
+    }
+    if (status != UCS_OK) {
+        uci_sock_fail(sock, status);
+        return;
+    }
+    sock->time  = uci_process_time_ns() + (uci_settings.connect_wait * UCI_SOCK_SECOND);
+    sock->state = UCI_SOCK_LISTENING;
+}
+
+static void uci_sock_flushed(void *request, ucs_status_t status, void *user_data)
+{
+    uci_sock_flush_t *flush = user_data;
+    uci_worker_t *worker    = flush->worker;
+
+    uci_ucp.request_free(request);
+    uci_worker_enter(worker);
+    uci_sock_connected(flush, status);
+    uci_worker_leave(worker);
+}
+
+static bool uci_sock_flush(uci_sock_t *sock)
+{
+    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
+                                 .cb.send      = uci_sock_flushed};
+    ucs_status_ptr_t request;
+
+    sock->flush = calloc(1, sizeof(*sock->flush));
+    if (sock->flush == NULL) {
+        return false;
+    }
+    sock->flush->worker = sock->worker;
+    sock->flush->sock   = sock;
+    param.user_data     = sock->flush;
+    request             = uci_ucp.ep_flush_nbx(sock->ucp, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        uci_sock_connected(sock->flush, UCS_PTR_STATUS(request));
+    }
+    return true;
+}
+
+void uci_sock_hurry(uci_sock_t *sock)
+{
+    if ((sock->state != UCI_SOCK_CONNECTING) || (sock->flush != NULL)) {
+        return;
+    }
+    sock->time = UINT64_MAX;
+    if (!uci_sock_flush(sock)) {
+        uci_error("failed to allocate a flush");
+        uci_sock_fail(sock, UCS_ERR_NO_MEMORY);
+    }
+}
+
 /* -------------------------------------------------------------- settling */
 
 /* Both sides come to the same. Of an endpoint to oneself both ends are one peer's: none */
@@ -414,6 +481,8 @@ static void uci_sock_advance(uci_sock_t *sock, uint64_t now)
         uci_sock_meet(sock);
     } else if (now < sock->time) {
         return;
+    } else if (sock->state == UCI_SOCK_CONNECTING) {
+        uci_sock_hurry(sock);
     } else if (sock->state == UCI_SOCK_LISTENING) {
         uci_sock_pass(sock, "no greeting has come from there: it runs without UCI, or with UCI_MODE=off");
     } else if (sock->state == UCI_SOCK_SPOKEN) {
@@ -462,58 +531,6 @@ uint64_t uci_sock_due(const uci_worker_t *worker)
 
 /* ------------------------------------------------------------- beginning */
 
-static void uci_sock_connected(uci_sock_flush_t *flush, ucs_status_t status)
-{
-    uci_sock_t *sock = flush->sock;
-
-    free(flush);
-    if (sock == NULL) {
-        return;
-    }
-    sock->flush = NULL;
-    if (sock->state != UCI_SOCK_CONNECTING) {
-        return;
-    }
-    if (status != UCS_OK) {
-        uci_sock_fail(sock, status);
-        return;
-    }
-    sock->time  = uci_process_time_ns() + (uci_settings.connect_wait * UCI_SOCK_SECOND);
-    sock->state = UCI_SOCK_LISTENING;
-}
-
-static void uci_sock_flushed(void *request, ucs_status_t status, void *user_data)
-{
-    uci_sock_flush_t *flush = user_data;
-    uci_worker_t *worker    = flush->worker;
-
-    uci_ucp.request_free(request);
-    uci_worker_enter(worker);
-    uci_sock_connected(flush, status);
-    uci_worker_leave(worker);
-}
-
-/* A flush ends when UCX has connected: a server may take any time to accept */
-static bool uci_sock_connect(uci_sock_t *sock)
-{
-    ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
-                                 .cb.send      = uci_sock_flushed};
-    ucs_status_ptr_t request;
-
-    sock->flush = calloc(1, sizeof(*sock->flush));
-    if (sock->flush == NULL) {
-        return false;
-    }
-    sock->flush->worker = sock->worker;
-    sock->flush->sock   = sock;
-    param.user_data     = sock->flush;
-    request             = uci_ucp.ep_flush_nbx(sock->ucp, &param);
-    if (!UCS_PTR_IS_PTR(request)) {
-        uci_sock_connected(sock->flush, UCS_PTR_STATUS(request));
-    }
-    return true;
-}
-
 uci_sock_t *uci_sock_create(uci_worker_t *worker, ucp_ep_h ucp, bool is_server, bool is_marked, const char *name,
                             uci_sock_settled_t settled)
 {
@@ -527,7 +544,7 @@ uci_sock_t *uci_sock_create(uci_worker_t *worker, ucp_ep_h ucp, bool is_server, 
     sock->ucp       = ucp;
     sock->is_server = is_server;
     sock->settled   = settled;
-    sock->time      = UINT64_MAX;
+    sock->time      = is_server ? UINT64_MAX : uci_process_time_ns() + (uci_settings.connect_wait * UCI_SOCK_SECOND);
     snprintf(sock->name, sizeof(sock->name), "%s", name);
     uci_list_init(&sock->deferred);
     if (!is_marked) {
@@ -542,9 +559,6 @@ uci_sock_t *uci_sock_create(uci_worker_t *worker, ucp_ep_h ucp, bool is_server, 
     if (is_server) {
         sock->stream = ++worker->conn.streams & UCI_SOCK_STREAM_MASK;
         uci_sock_say_first(sock);
-    } else if (!uci_sock_connect(sock)) {
-        uci_sock_destroy(sock);
-        return NULL;
     }
     return sock;
 }

@@ -58,7 +58,7 @@ typedef struct uci_sock {
     ucp_ep_h ucp;
     uci_sock_state_t state;
     ucs_status_t status;     /**< FAILED, REFUSED: why */
-    uint64_t time;           /**< LISTENING: of giving up; SPOKEN: of saying it again; in ns */
+    uint64_t time;           /**< CONNECTING: of hurrying; LISTENING: of giving up; SPOKEN: of saying it again; in ns */
     unsigned said;           /**< times that FIRST has been */
     uint32_t stream;         /**< as the server calls it */
     uci_sock_flush_t *flush; /**< tells when UCX has connected; or NULL */
@@ -116,6 +116,9 @@ void uci_sock_say_refused(const char *name, const char *why);
  */
 uci_sock_t *uci_sock_create(uci_worker_t *worker, ucp_ep_h ucp, bool is_server, bool is_marked, const char *name,
                             uci_sock_settled_t settled);
+
+/** Something of the program waits for it: a client looks when UCX has connected, so that nobody waits for a greeting that never comes. */
+void uci_sock_hurry(uci_sock_t *sock);
 
 /** The program has closed it, or the worker goes. UCX's own endpoint is the caller's to close. */
 void uci_sock_destroy(uci_sock_t *sock);

@@ -231,6 +231,22 @@ static void never_accepted(void)
     close_sides();
 }
 
+/* Its client's worker goes with the endpoint: UCX allows that as long as it holds no request, and aborts else where errors are not handled */
+static void given_up(void)
+{
+    if (!sock_is_possible()) {
+        return;
+    }
+    sock_err_mode = UCP_ERR_HANDLING_MODE_NONE;
+    open_both();
+    sock_connect(&at_client, client, server->port, 0);
+    (void)sock_await(server);
+    sock_settle(100);
+    UT_CHECK(at_client.errors == 0, "an error");
+    close_sides();
+    sock_err_mode = UCP_ERR_HANDLING_MODE_PEER;
+}
+
 /* ------------------------------------------------------------- many times */
 
 /* Receives that nothing comes for any more are the worker's, and stay */
@@ -348,7 +364,7 @@ static void new_clients(void)
 
 static const ut_test_t tests[] = {UT_TEST(close_orders), UT_TEST(close_together), UT_TEST(close_at_once),
                                   UT_TEST(rejected),     UT_TEST(nobody_listens), UT_TEST(never_accepted),
-                                  UT_TEST(again),        UT_TEST(overlapping),    UT_TEST(thousands),
-                                  UT_TEST(new_clients),  UT_TEST(force_refused)};
+                                  UT_TEST(given_up),     UT_TEST(again),          UT_TEST(overlapping),
+                                  UT_TEST(thousands),    UT_TEST(new_clients),    UT_TEST(force_refused)};
 
 UT_MAIN(tests)

@@ -231,6 +231,7 @@ static ucs_status_ptr_t uci_defer_wait(uci_sock_t *sock, const uci_defer_what_t 
         op->req->flags |= UCI_REQUEST_RECV | UCI_REQUEST_USER_AM; /* whose callback is of the same form */
     }
     uci_list_add_tail(&sock->deferred, &op->link);
+    uci_sock_hurry(sock);
     return uci_request_posted(op->req, param);
 }
 
