@@ -12,6 +12,8 @@
 #include "ucp/shared_memory.h"
 #include "worker_state.h"
 
+uint64_t uci_peer_first;
+
 ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **peer_p)
 {
     uci_peer_t *peer = calloc(1, sizeof(*peer));
@@ -34,6 +36,9 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     uci_transfer_part_init(&peer->xfer);
     uci_message_peer_init(&peer->msgs);
     uci_rma_peer_init(&peer->rma);
+    uci_link_part_resume(&peer->tx, &peer->log, &peer->rx, uci_peer_first, uci_peer_first);
+    uci_mailbox_part_resume(&peer->box, uci_peer_first);
+    uci_rma_part_resume(&peer->rma, uci_peer_first, uci_peer_first);
     *peer_p = peer;
     return UCS_OK;
 }

@@ -98,6 +98,9 @@ UCI_INLINE size_t uci_uid_home(uint64_t uid, size_t mask)
 /* As uci_held_t: a loop over it takes the head for one at its end, without looking into it */
 _Static_assert(offsetof(uci_peer_t, rx.held) % 16 == 0, "held lies where an uci_held_t could");
 
+/** Number of the first message between two workers, and of the first one-sided operation. Tests set it, so that numbers pass 2^31 and 2^32. */
+extern uint64_t uci_peer_first;
+
 ucs_status_t uci_peer_create(struct uci_worker *worker, uint64_t uid, uci_peer_t **peer_p);
 void uci_peer_destroy(uci_peer_t *peer);
 

@@ -105,6 +105,7 @@ static void draw_shape(scenario_t *scenario)
     scenario->patience     = 1 + (unsigned)draw_below(&draw, 3);
     scenario->ways         = draw_hits(&draw, 50);
     scenario->kernel_copy  = draw_hits(&draw, 50) && (strcmp(scenario->transports, "posix/memory") == 0);
+    scenario->first = draw_hits(&draw, 80) ? 0 : (draw_hits(&draw, 50) ? 1ul << 32 : 1ul << 31) - draw_below(&draw, 64);
 }
 
 /* ----------------------------------------------------------------- program */
@@ -343,14 +344,14 @@ void scenario_print(FILE *stream, const scenario_t *scenario)
     fprintf(stream,
             "world 0x%016" PRIx64
             ": %u nodes, path %u over %s, chunks of %zu, frames of %zu, buffered to %zu, messages to %" PRIu64
-            "%s%s%s%s%s%s%s%s; UCX holds %u%%, latency %" PRIu64 " ns, burst %u; faults ",
+            "%s%s%s%s%s%s%s%s, from number %" PRIu64 "; UCX holds %u%%, latency %" PRIu64 " ns, burst %u; faults ",
             scenario->seed, scenario->nodes, (unsigned)scenario->path, scenario->transports, scenario->chunk_size,
             scenario->eager_max[0], scenario->buffered_max, scenario->length_max,
             scenario->by_mailbox ? ", mailbox" : "", scenario->sources ? ", tags name senders" : "",
             scenario->threads ? ", multi" : "", scenario->no_rdma ? ", no rdma" : "",
             scenario->kernel_copy ? ", cma" : "", scenario->self_at_once ? ", self at once" : "",
-            scenario->leave_early ? ", leaves early" : "", scenario->warm ? ", warm" : "", scenario->held,
-            scenario->latency, scenario->burst);
+            scenario->leave_early ? ", leaves early" : "", scenario->warm ? ", warm" : "", scenario->first,
+            scenario->held, scenario->latency, scenario->burst);
     faults_print(stream, scenario->classes);
     fprintf(stream, " %u/1024, patience %u\n", scenario->rate, scenario->patience);
     for (i = 0; i < scenario->ops_count; ++i) {

@@ -1122,6 +1122,7 @@ verdict_t world_run(scenario_t *the_scenario, FILE *the_story, const char **text
     at_end    = false;
     is_fair   = false;
     ops_count = ops_first = 0;
+    uci_peer_first        = scenario->first;
     schedule              = draw_for(scenario->seed, DRAW_WORLD, 0);
     memset(held_count, 0, sizeof(held_count));
     memset(for_callback_count, 0, sizeof(for_callback_count));
