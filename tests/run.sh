@@ -62,6 +62,7 @@ suites=(
     "mpi_faults - 12min mpi again, with one fault in a hundred decisions, of any kind at any place"
     "machines   - 14min no memory at each allocation, little room in /dev/shm, signals, a rank that is stopped"
     "marathon   - 10min random worlds and fuzzers for \$UCI_HOURS, also on many machines and in parts, and a page about them; tests/marathon/run_marathon.py --help"
+    "soak       - 8h   jobs that go on for \$UCI_HOURS: what they take does not grow; attacked by our injector and from outside; tests/soak/run_soak.sh --help"
     "tsan       - 2min programs with many threads under ThreadSanitizer; docs/design.md, Threads"
     "campaign   - 17min faults of every kind, target and rate; then all attacks from outside, and all of twins under both MPIs"
     "arm64      - 2min core's unit tests on 64-bit Arm, emulated: NEON kernels (root; network once)"
@@ -281,6 +282,11 @@ suite_marathon() {
     "$uci_root/tests/marathon/run_marathon.py" --folder "${UCI_MARATHON_FOLDER:-$build/marathon}" --hours "${UCI_HOURS:-0.15}"
 }
 
+suite_soak() {
+    "$uci_root/tools/install_deps.sh" soak
+    "$uci_root/tests/soak/run_soak.sh" --hours "${UCI_HOURS:-8}"
+}
+
 suite_fuzz() {
     "$uci_root/tests/fuzz/run_fuzz.sh" --quick --jobs "$(own_cores)"
 }
@@ -427,7 +433,7 @@ run_meson_tests() {
 start_suite() {
     local name=$1 limit=$long_limit
     [ "$(suite_field "$name" 2)" = - ] || limit=$suite_limit
-    [ "$name" != marathon ] || limit=0 # as long as it is told to go on
+    [[ $name != marathon && $name != soak ]] || limit=0 # as long as it is told to go on
     : >"$logs/$name.log"
     rm -f "$logs/$name.times"
     (

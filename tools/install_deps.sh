@@ -17,6 +17,7 @@
 #         mpich   what builds MPICH's own tests from Debian's source
 #         compat  what makes root folders of other Debian suites
 #         model   spin
+#         soak    gnuplot
 #         arm64   a cross compiler for 64-bit Arm, and what runs its programs here
 set -euo pipefail
 # shellcheck source=tools/common.sh
@@ -39,6 +40,7 @@ packages_gtest=(autoconf automake libtool make g++ libibverbs-dev debian-archive
 packages_mpich=(make debian-archive-keyring xz-utils)
 packages_compat=(mmdebstrap)
 packages_model=(spin)
+packages_soak=(gnuplot-nox)
 packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap)
 
 is_installed() {
@@ -61,10 +63,11 @@ wanted_packages() {
         slurm) printf '%s\n' "${packages_slurm[@]}" ;;
         gtest) printf '%s\n' "${packages_gtest[@]}" ;;
         mpich) printf '%s\n' "${packages_mpich[@]}" ;;
+        soak) printf '%s\n' "${packages_soak[@]}" ;;
         model) printf '%s\n' "${packages_model[@]}" ;;
         compat) printf '%s\n' "${packages_compat[@]}" ;;
         arm64) printf '%s\n' "${packages_arm64[@]}" ;;
-        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, slurm, gtest, mpich, compat or arm64)" ;;
+        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, slurm, gtest, mpich, model, soak, compat or arm64)" ;;
         esac
     done
 }

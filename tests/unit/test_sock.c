@@ -40,8 +40,11 @@ static ucs_status_ptr_t fake_am_send(ucp_ep_h ep, unsigned id, const void *heade
     return NULL;
 }
 
+static unsigned flushes;
+
 static ucs_status_ptr_t fake_flush(ucp_ep_h ep, const ucp_request_param_t *param)
 {
+    ++flushes;
     return NULL; /* it is connected */
 }
 
@@ -128,6 +131,15 @@ static void expect_said(unsigned word, unsigned by, uci_greeting_kind_t kind)
     cr_expect(uci_sock_check(said[word].greeting, said[word].length) == NULL);
 }
 
+/* The client has waited for as long as it does without asking UCX, and UCX says that it has connected */
+static void connect_client(void)
+{
+    cr_assert((socks[1]->state == UCI_SOCK_CONNECTING) && (uci_sock_due(workers[1]) < UINT64_MAX) && (flushes == 0));
+    socks[1]->time = 0;
+    (void)uci_sock_progress(workers[1]);
+    cr_assert((socks[1]->state == UCI_SOCK_LISTENING) && (flushes == 1));
+}
+
 static void reseal(unsigned word)
 {
     uci_greeting_t *greeting = said[word].greeting;
@@ -167,6 +179,17 @@ Test(sock, both_know_each_other)
     cr_expect((socks[0]->ep->number == socks[1]->ep->number) && (socks[0]->ep->number >= 1u << 31));
 }
 
+Test(sock, what_waits_for_it_asks_ucx_once)
+{
+    uci_sock_hurry(socks[1]);
+    uci_sock_hurry(socks[1]);
+    cr_expect((socks[1]->state == UCI_SOCK_LISTENING) && (flushes == 1));
+    uci_sock_hurry(socks[0]);
+    cr_expect((socks[0]->state == UCI_SOCK_SPOKEN) && (flushes == 1), "a server has nothing to ask");
+    deliver(0);
+    cr_expect(socks[1]->state == UCI_SOCK_KNOWN);
+}
+
 Test(sock, what_is_repeated_is_answered)
 {
     deliver(0);
@@ -193,7 +216,7 @@ Test(sock, first_is_repeated)
 
 Test(sock, who_is_too_late_passes)
 {
-    cr_assert(socks[1]->state == UCI_SOCK_LISTENING);
+    connect_client();
     socks[1]->time = 0;
     (void)uci_sock_progress(workers[1]);
     cr_expect(socks[1]->state == UCI_SOCK_RAW);
@@ -207,7 +230,8 @@ Test(sock, who_is_too_late_passes)
 Test(sock, nothing_passes_where_it_must_not)
 {
     uci_settings.require = true;
-    socks[1]->time       = 0;
+    connect_client();
+    socks[1]->time = 0;
     (void)uci_sock_progress(workers[1]);
     cr_expect((socks[1]->state == UCI_SOCK_REFUSED) && (socks[1]->status == UCS_ERR_UNSUPPORTED));
     deliver(0);
@@ -226,7 +250,7 @@ Test(sock, damage_is_not_heard)
         bytes[i] ^= 4;
         deliver(0);
         bytes[i] ^= 4;
-        cr_assert((said_count == 1) && (socks[1]->state == UCI_SOCK_LISTENING), "byte %zu", i);
+        cr_assert((said_count == 1) && (socks[1]->state == UCI_SOCK_CONNECTING), "byte %zu", i);
     }
     deliver(0);
     cr_expect(socks[1]->state == UCI_SOCK_KNOWN);
@@ -250,7 +274,7 @@ Test(sock, lies_are_not_believed)
     greeting->zero = 1;
     reseal(0);
     deliver(0);
-    cr_expect((said_count == 1) && (socks[1]->state == UCI_SOCK_LISTENING));
+    cr_expect((said_count == 1) && (socks[1]->state == UCI_SOCK_CONNECTING));
 }
 
 Test(sock, another_version_is_refused)

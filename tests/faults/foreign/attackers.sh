@@ -17,10 +17,10 @@ compile_attackers() {
         mv "$run_dir.wire" "$work_dir/foreign_wire.so"
 }
 
-# start_flip KEY MODE SEED SECONDS LOG [PROGRAM]: flip.c waits that long for a job with FOREIGN_KEY=KEY.
+# start_flip KEY MODE SEED SECONDS LOG [PROGRAM [OPTION...]]: flip.c waits that long for a job with FOREIGN_KEY=KEY.
 start_flip() {
     "$work_dir/foreign_flip" --mark "FOREIGN_KEY=$1" --program "${6:-foreign_traffic}" --key "$1" --mode "$2" --seed "$3" --wait "$4" \
-        >"$5" 2>&1 &
+        "${@:7}" >"$5" 2>&1 &
     attacker=$!
 }
 
