@@ -54,11 +54,15 @@ soak() {
     case $attack in
     faults) settings+=("UCI_FAULT=rate=1e-4,kind=any,target=any,seed=$seed") ;;
     memory) start_flip "$key" mixed "$seed" 60 "$folder/$name.attack" soak --seconds "$((seconds + 60))" --pause 5000 ;;
-    wire) libraries+=("$work_dir/foreign_wire.so") ;;
+    wire)
+        libraries+=("$work_dir/foreign_wire.so")
+        settings+=(FOREIGN_WIRE=recv "FOREIGN_WIRE_COUNTS=$folder" "FOREIGN_WIRE_SEED=$seed")
+        ;;
     plain) libraries=() ;;
     esac
     [[ $attack != memory && $attack != wire ]] || settings+=("FOREIGN_KEY=$key")
-    "$here/soak.py" watch "$folder/$name.tsv" --mark "SOAK_JOB=$key" --log "$run_dir/log" --live "$live" --top "$build/tools/uci_top" &
+    "$here/soak.py" watch "$folder/$name.tsv" --mark "SOAK_JOB=$key" --log "$run_dir/log" --live "$live" --top "$build/tools/uci_top" \
+        --every "$(((seconds + 119) / 120))" &
     watcher=$!
     run_program soak "$mpi" "$tls" 2 "$(IFS=:; say "${libraries[*]}")" "$((seconds + 300))" "$seconds" "${settings[@]}"
     end_watcher

@@ -3,8 +3,8 @@
  *
  * Traffic of all kinds for as long as is wanted, in rounds that are alike, so that what one takes can be compared with what an earlier one
  * took: messages of 8 bytes in windows, of all sizes in all modes, probed, persistent, of derived types; collectives; one-sided operations;
- * communicators and windows that come and go; and now and then processes that are spawned, and a port that is connected to. Every byte is
- * checked. Rank 0 says every few seconds:
+ * communicators and windows that come and go; and now and then a port that is connected to. No processes are spawned: of Open MPI's, without
+ * UCI, every tenth or so waits for PMIx_Lookup() for ever, and its parent's memory grows with each. Every byte is checked. Rank 0 says every few seconds:
  *
  *     soak: SECONDS s, ROUNDS rounds, MESSAGES messages, MICROSECONDS us a round
  *
@@ -14,21 +14,21 @@
  * usage: soak SECONDS [SEED]
  */
 #define _GNU_SOURCE /* memmem, in pattern.h */
-#include "check.h"
+#include "../mpi/check.h"
 #include "../faults/foreign/pattern.h"
 
 enum {
-    TAG       = 300,
-    WINDOW    = 64,
-    WINDOWS   = 64, /* of a round */
-    MIXED     = 16,
-    LARGEST   = 1 << 20,
-    CELLS     = 512,
-    RARELY    = 20,   /* rounds between communicators and windows that are made */
-    NEW_RANKS = 4000, /* and between processes that are */
-    SAY_MS    = 5000, /* between two lines */
-    TIMES     = 4096,
-    BUFFER    = 4 * LARGEST
+    TAG     = 300,
+    WINDOW  = 64,
+    WINDOWS = 64, /* of a round */
+    MIXED   = 16,
+    LARGEST = 1 << 20,
+    CELLS   = 512,
+    RARELY  = 20,   /* rounds between communicators and windows that are made */
+    PORTS   = 4000, /* and between ports */
+    SAY_MS  = 5000, /* between two lines */
+    TIMES   = 4096,
+    BUFFER  = 4 * LARGEST
 };
 
 typedef struct ring {
@@ -241,32 +241,17 @@ static void new_communicators(void)
     MPI_Comm_free(&comm);
 }
 
-static void exchange_with(MPI_Comm inter, int is_child)
+static void exchange_with(MPI_Comm inter, int side)
 {
     static const size_t lengths[] = {8, 8300, 300000};
     size_t i;
 
     for (i = 0; i < CHECK_COUNT_OF(lengths); ++i) {
-        check_fill(ring.out, lengths[i], is_child, TAG, i);
+        check_fill(ring.out, lengths[i], side, TAG, i);
         MPI_Sendrecv(ring.out, (int)lengths[i], MPI_BYTE, 0, TAG, ring.in, (int)lengths[i], MPI_BYTE, 0, TAG, inter,
                      MPI_STATUS_IGNORE);
-        check_bytes(ring.in, lengths[i], !is_child, TAG, i);
+        check_bytes(ring.in, lengths[i], 1 - side, TAG, i);
     }
-}
-
-/* One child, which talks to rank 0. The barrier sees to it that nobody leaves while something is missing (docs/protected.md) */
-static void new_processes(char *program)
-{
-    char *arguments[] = {"0", NULL};
-    MPI_Comm inter;
-
-    check_phase("new processes");
-    MPI_Comm_spawn(program, arguments, 1, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &inter, MPI_ERRCODES_IGNORE);
-    if (check.rank == 0) {
-        exchange_with(inter, 0);
-    }
-    MPI_Barrier(inter);
-    MPI_Comm_disconnect(&inter);
 }
 
 static void meet_by_port(void)
@@ -307,7 +292,7 @@ static bool may_join(void)
 
 /* --------------------------------------------------------------- rounds */
 
-static void one_round(char *program)
+static void one_round(void)
 {
     windows();
     mixed();
@@ -318,8 +303,7 @@ static void one_round(char *program)
     if (round_number % RARELY == 0) {
         new_communicators();
     }
-    if ((round_number % NEW_RANKS == NEW_RANKS / 2) && may_join()) {
-        new_processes(program);
+    if ((round_number % PORTS == PORTS / 2) && may_join()) {
         meet_by_port();
     }
     ++round_number;
@@ -340,14 +324,14 @@ static void say(double seconds, double *times, int count)
     fflush(stdout);
 }
 
-static void rounds(char *program, double limit)
+static void rounds(double limit)
 {
     static double times[TIMES];
     double begin = MPI_Wtime(), said = begin, before = begin, now = begin;
     int count = 0, goes_on = 1;
 
     while (goes_on) {
-        one_round(program);
+        one_round();
         now            = MPI_Wtime();
         times[count++] = now - before;
         before         = now;
@@ -367,24 +351,9 @@ static void rounds(char *program, double limit)
 
 int main(int argc, char **argv)
 {
-    MPI_Comm parent;
-
-    MPI_Init(&argc, &argv);
-    MPI_Comm_get_parent(&parent);
-    if (parent != MPI_COMM_NULL) {
-        argc = 1; /* its argument is no scale */
-    }
-    check_start(argc, argv, "soak");
+    check_init(&argc, &argv, "soak");
     join_ring();
-    if (parent != MPI_COMM_NULL) {
-        exchange_with(parent, 1);
-        MPI_Barrier(parent);
-        MPI_Comm_disconnect(&parent);
-        leave_ring();
-        check_finalize();
-        return 0;
-    }
-    rounds(argv[0], check.scale);
+    rounds(check.scale);
     leave_ring();
     return check_finish();
 }
