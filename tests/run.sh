@@ -437,7 +437,10 @@ start_suite() {
     : >"$logs/$name.log"
     rm -f "$logs/$name.times"
     (
-        [ "$(suite_field "$name" 2)" != + ] || read -rn 1 -u "$free_cores"
+        if [ "$(suite_field "$name" 2)" = + ]; then
+            read -rn 1 -u "$free_cores"
+            export OMPI_MCA_mpi_yield_when_idle=1 # ranks that wait leave the cores to the other suites
+        fi
         begin=$(clock)
         status=0
         timeout -k 10 "$limit" "$0" --only "$name" >"$logs/$name.log" 2>&1 </dev/null {free_cores}>&- &
