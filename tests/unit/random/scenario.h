@@ -116,7 +116,7 @@ typedef struct scenario {
     bool leave_early; /**< endpoints are closed before all is received */
     bool ways;        /**< not by messages alone */
     bool flood;       /**< most of the program is messages from one to another, who is slow */
-    uint64_t first;      /**< number of the first message between two */
+    uint64_t first;   /**< number of the first message between two */
     unsigned burst;
     uint64_t latency;  /**< ns, at most, as a rule */
     unsigned held;     /**< percent of messages that UCX holds until they arrive */
