@@ -385,35 +385,27 @@ static void uci_sock_flushed(void *request, ucs_status_t status, void *user_data
     uci_worker_leave(worker);
 }
 
-static bool uci_sock_flush(uci_sock_t *sock)
+void uci_sock_hurry(uci_sock_t *sock)
 {
     ucp_request_param_t param = {.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA,
                                  .cb.send      = uci_sock_flushed};
     ucs_status_ptr_t request;
 
-    sock->flush = calloc(1, sizeof(*sock->flush));
-    if (sock->flush == NULL) {
-        return false;
-    }
-    sock->flush->worker = sock->worker;
-    sock->flush->sock   = sock;
-    param.user_data     = sock->flush;
-    request             = uci_ucp.ep_flush_nbx(sock->ucp, &param);
-    if (!UCS_PTR_IS_PTR(request)) {
-        uci_sock_connected(sock->flush, UCS_PTR_STATUS(request));
-    }
-    return true;
-}
-
-void uci_sock_hurry(uci_sock_t *sock)
-{
     if ((sock->state != UCI_SOCK_CONNECTING) || (sock->flush != NULL)) {
         return;
     }
-    sock->time = UINT64_MAX;
-    if (!uci_sock_flush(sock)) {
+    sock->flush = calloc(1, sizeof(*sock->flush));
+    if (sock->flush == NULL) {
         uci_error("failed to allocate a flush");
         uci_sock_fail(sock, UCS_ERR_NO_MEMORY);
+        return;
+    }
+    *sock->flush    = (uci_sock_flush_t){.worker = sock->worker, .sock = sock};
+    sock->time      = UINT64_MAX;
+    param.user_data = sock->flush;
+    request         = uci_ucp.ep_flush_nbx(sock->ucp, &param);
+    if (!UCS_PTR_IS_PTR(request)) {
+        uci_sock_connected(sock->flush, UCS_PTR_STATUS(request));
     }
 }
 

@@ -71,7 +71,7 @@ soak() {
     rm -rf "$live"
 }
 
-# judge_soak ATTACK NAME: what was noticed was repaired, something was if it is attacked, and nothing has grown. Of what is reached in vain stats.py tells.
+# judge_soak ATTACK NAME: what was noticed was repaired, something was if it is attacked, and nothing has grown.
 judge_soak() {
     local conditions=("${stats_always[@]}")
     [ "$verdict" = PASS ] || return 0

@@ -23,12 +23,11 @@ enum {
     WINDOWS = 64, /* of a round */
     MIXED   = 16,
     LARGEST = 1 << 20,
-    CELLS   = 512,
+    CELLS   = 2,    /* of a window: what is put, and a counter */
     RARELY  = 20,   /* rounds between communicators and windows that are made */
     PORTS   = 4000, /* and between ports */
     SAY_MS  = 5000, /* between two lines */
-    TIMES   = 4096,
-    BUFFER  = 4 * LARGEST
+    TIMES   = 4096
 };
 
 typedef struct ring {
@@ -48,8 +47,8 @@ static void join_ring(void)
 {
     ring.to   = (check.rank + 1) % check.size;
     ring.from = (check.rank + check.size - 1) % check.size;
-    ring.out  = malloc(BUFFER);
-    ring.in   = malloc(BUFFER);
+    ring.out  = malloc(LARGEST);
+    ring.in   = malloc(LARGEST);
     CHECK((ring.out != NULL) && (ring.in != NULL), "no memory");
     MPI_Win_allocate(CELLS * sizeof(uint64_t), sizeof(uint64_t), MPI_INFO_NULL, MPI_COMM_WORLD, &ring.cells, &ring.win);
     MPI_Send_init(ring.steady[0], sizeof(ring.steady[0]), MPI_BYTE, ring.to, TAG + 1, MPI_COMM_WORLD,
@@ -280,7 +279,7 @@ static void meet_by_port(void)
     }
 }
 
-/* MPICH 4.0 has neither over its UCX netmod; and Open MPI's are not repaired at their last message (docs/protected.md) */
+/* MPICH 4.0 has no ports over its UCX netmod; and of Open MPI's the last message may not be repaired (docs/protected.md) */
 static bool may_join(void)
 {
 #ifdef MPICH_VERSION
