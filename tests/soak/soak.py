@@ -109,12 +109,12 @@ def typical(column, rows):
 
 def judge(arguments):
     rows = rows_of(arguments.out)
-    if len(rows) < 8:
-        print(f"only {len(rows)} looks: too few to tell")
-        return 1
-    quarter = rows[-1]["seconds"] / 4
+    quarter = rows[-1]["seconds"] / 4 if rows else 0
     before = [row for row in rows if quarter <= row["seconds"] < 2 * quarter]
     after = [row for row in rows if row["seconds"] >= 3 * quarter]
+    if len(rows) < 8 or not before or not after:
+        print(f"only {len(rows)} looks: too few to tell")
+        return 1
     print(f"{rows[-1]['messages']:,} messages, {rows[-1]['rounds']:,} rounds in {rows[-1]['seconds']} s")
     grown = 0
     for column, (part, more) in MAY_GROW.items():
