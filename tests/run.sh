@@ -361,7 +361,7 @@ suite_arm64() {
 # it is given up. No memory is an error for the caller to see, as without ASan.
 build_asan() {
     build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false -Db_lto=false -Doptimization=1 \
-        '-Dc_args=-fexpensive-optimizations -DUCI_TUNER_BUDGET_NS=100000000ul' -- "$@" meson-test-prereq libucx_integrity.so
+        '-Dc_args=-g1 -fexpensive-optimizations -DUCI_TUNER_BUDGET_NS=100000000ul' -- "$@" meson-test-prereq libucx_integrity.so
     export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 }
 
@@ -535,7 +535,7 @@ print_summary() {
 main() {
     local chosen=() table=() total_passed=0 total_failed=0 total_skipped=0 name
     case ${1:-} in
-    --only)    cd "$uci_root"; use_real_python; only=$2; trap 'times >"$logs/$only.times"' EXIT; "suite_$only"; exit ;;
+    --only)    cd "$uci_root"; use_debian_python; only=$2; trap 'times >"$logs/$only.times"' EXIT; "suite_$only"; exit ;;
     --list)    list_suites; exit ;;
     -h|--help) usage_of "$0"; say; list_suites; exit ;;
     esac

@@ -25,7 +25,7 @@ plugin=
 # shellcheck disable=SC2034
 all_tls='posix,self posix,cma,self tcp,self'
 cores=$(nproc)
-use_real_python # it judges each job's statistics
+use_debian_python # it judges each job's statistics
 
 # meta PROGRAM KEY: the rest of its "@KEY" lines.
 meta() {
