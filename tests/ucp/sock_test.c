@@ -46,12 +46,26 @@ sock_side_t *sock_open_beside(sock_side_t *other)
     return open_worker(other->context, 0);
 }
 
+static ucp_conn_request_h take_request(sock_side_t *listener)
+{
+    return listener->requests[listener->taken++ % SOCK_REQUESTS];
+}
+
+/* UCX wants an answer to each request: one without keeps its handler, which UCX's thread calls when the client goes, with a worker that was freed */
+static void refuse_all(sock_side_t *side)
+{
+    while (side->taken < side->asked) {
+        ucp_listener_reject(side->listener, take_request(side));
+    }
+}
+
 void sock_close(sock_side_t *side)
 {
     ucp_context_h context = side->context;
     unsigned i, users = 0;
 
     if (side->listener != NULL) {
+        refuse_all(side);
         ucp_listener_destroy(side->listener);
     }
     ucp_worker_destroy(side->worker);
@@ -178,14 +192,19 @@ void sock_connect(sock_end_t *end, sock_side_t *side, uint16_t port, unsigned fl
     UT_REQUIRE(ucp_ep_create(side->worker, &params, &end->ep) == UCS_OK, "ucp_ep_create by socket address");
 }
 
-ucp_conn_request_h sock_await(sock_side_t *listener)
+void sock_expect(sock_side_t *listener)
 {
     ut_clock_start();
     while (listener->asked == listener->taken) {
         sock_progress();
         ut_clock_check("a connection");
     }
-    return listener->requests[listener->taken++ % SOCK_REQUESTS];
+}
+
+ucp_conn_request_h sock_await(sock_side_t *listener)
+{
+    sock_expect(listener);
+    return take_request(listener);
 }
 
 void sock_accept(sock_end_t *end, sock_side_t *side, sock_side_t *listener)

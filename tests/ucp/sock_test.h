@@ -59,6 +59,8 @@ void sock_listen_old(sock_side_t *side);
 
 /** @param flags  beside UCP_EP_PARAMS_FLAGS_CLIENT_SERVER. */
 void sock_connect(sock_end_t *end, sock_side_t *side, uint16_t port, unsigned flags);
+/** Wait until somebody asks: sock_close() refuses who is not accepted. */
+void sock_expect(sock_side_t *listener);
 ucp_conn_request_h sock_await(sock_side_t *listener);
 /** @param side  whose worker gets it: of any context. */
 void sock_accept(sock_end_t *end, sock_side_t *side, sock_side_t *listener);
