@@ -25,7 +25,7 @@ build_source() {
     ./autogen.sh
     ./configure --enable-gtest --enable-mt --with-verbs --without-rdmacm --disable-numa --disable-logging --enable-cma --without-java --without-go \
                 --enable-devel-headers
-    for part in src/ucm src/ucs src/uct src/ucp src/tools/perf test/gtest/ucs/test_module test/gtest/ucm/test_dlopen test/gtest/common/googletest; do
+    for part in src/ucm src/ucs src/uct src/ucp src/tools/perf/lib test/gtest/ucs/test_module test/gtest/ucm/test_dlopen test/gtest/common/googletest; do
         make -j"$(nproc)" -C "$part" CFLAGS='-O1 -g0 -w' CXXFLAGS='-O1 -g0 -w'
     done
     make -j"$(nproc)" -C test/gtest CXXFLAGS='-O0 -g0 -w' gtest
