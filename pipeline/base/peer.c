@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "util/log.h"
+#include "util/process.h"
 #include "tune/netif.h"
 #include "settings/settings.h"
 #include "transports.h"
@@ -163,9 +164,10 @@ uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
         uci_error("failed to allocate an endpoint");
         return NULL;
     }
-    ep->ucp  = ucp;
-    ep->peer = peer;
-    ep->user = user;
+    ep->ucp       = ucp;
+    ep->peer      = peer;
+    ep->user      = user;
+    ep->made_time = uci_process_time_ns();
     uci_list_add_tail(&peer->eps, &ep->link);
     return ep;
 }

@@ -43,6 +43,7 @@ typedef struct uci_ep {
     bool closing;    /**< the user has closed it, UCX's end is still open */
     bool unforced;   /**< the user has made it without error handling: UCX does not close it by force */
     bool crossed; /**< to oneself, and what it sends into a stream comes by its twin, as UCP_EP_PARAMS_FLAGS_NO_LOOPBACK says */
+    uint64_t made_time;                /**< uci_process_time_ns() */
     uint32_t number;                   /**< the user's to this peer, from 1 on, in order; 0: it is none of theirs yet */
     void *user_data;                   /**< the user's, of UCP_EP_PARAM_FIELD_USER_DATA */
     ucp_err_handler_cb_t user_handler; /**< what the user wants to be called when it fails; may be NULL */

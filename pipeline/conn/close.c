@@ -428,6 +428,8 @@ static ucs_status_ptr_t uci_close_forced(uci_ep_t *ep, const ucp_request_param_t
         if (peer->conversation.status == UCS_OK) {
             uci_bye_say(peer);
         }
+    } else {
+        uci_ep_cancel(ep);
     }
     uci_ep_destroy(ep);
     ret = uci_ucp.ep_close_nbx(ucp, param);

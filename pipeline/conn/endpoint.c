@@ -125,6 +125,22 @@ void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status)
     uci_early_drop(peer, UINT64_MAX);
 }
 
+/* Memory of an endpoint that is gone may be that of the next one: a send of the former is older */
+static bool uci_ep_has_sent(const uci_ep_t *ep, const uci_send_op_t *op)
+{
+    return (op->ep == ep) && (op->start_time >= ep->made_time);
+}
+
+void uci_ep_cancel(const uci_ep_t *ep)
+{
+    uci_list_for_each_safe(op, &ep->peer->worker->xfer.send_ops, uci_send_op_t, all)
+    {
+        if (uci_ep_has_sent(ep, op)) {
+            uci_send_op_cancel(op);
+        }
+    }
+}
+
 /* Messages are the peer's, by whichever of its endpoints they go: as long as the user has another one they are not given up */
 void uci_ep_fail(uci_ep_t *ep, ucs_status_t status)
 {

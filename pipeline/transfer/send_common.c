@@ -337,6 +337,21 @@ uci_request_t *uci_send_op_buffer_early(uci_send_op_t *op)
     return (uci_send_may_copy(op) && uci_send_buffer(op)) ? req : NULL;
 }
 
+void uci_send_op_cancel(uci_send_op_t *op)
+{
+    uci_request_t *req = op->req;
+
+    if (req == NULL) {
+        return;
+    }
+    if (op->buffer == NULL) { /* of one frame, which is in the log */
+        op->req = NULL;
+    } else if (uci_send_op_is_matched(op) || !uci_send_buffer(op)) {
+        return;
+    }
+    uci_request_complete(req, UCS_ERR_CANCELED);
+}
+
 static void uci_send_op_ask(uci_send_op_t *op, uint16_t flags)
 {
     uci_peer_t *peer = op->peer;

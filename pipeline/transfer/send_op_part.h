@@ -73,6 +73,7 @@ typedef struct uci_send_op {
     uci_list_t all; /**< in worker->send_ops */
     uci_send_state_t state;
     struct uci_peer *peer;
+    const struct uci_ep *ep;    /**< by which it was sent: not to be looked into, it may be gone (uci_ep_cancel()) */
     struct uci_frame *frame;    /**< in the log */
     struct uci_request *req;    /**< NULL: the user's send has completed (buffered), or does with `parted` */
     struct uci_request *parted; /**< completes when UCX has let go of all that was handed over; or NULL */

@@ -38,6 +38,7 @@ static ucs_status_t uci_send_op_start(uci_send_op_t *op, uci_ep_t *ep, uci_frame
 
     frame->op = op;
     op->frame = frame;
+    op->ep    = ep;
     status    = uci_link_send(ep, frame, what, tag, value);
     if (UCS_STATUS_IS_ERR(status)) {
         op->frame = NULL;

@@ -117,6 +117,48 @@ static void close_at_once(void)
     close_sides();
 }
 
+/* What was sent by an endpoint that is closed by force is canceled, though there is another one to the same worker, and only that. It may be
+ * received all the same */
+static void force_one_of_two(void)
+{
+    enum { LENGTH = 3 << 20 };
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    sock_end_t ends[2][2];
+    ucs_status_ptr_t sends[2], receives[2];
+    char *out, *in;
+    unsigned i;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    out = malloc(LENGTH);
+    in  = calloc(2, LENGTH);
+    memset(out, 7, LENGTH);
+    for (i = 0; i < 2; ++i) {
+        sock_join(&ends[i][0], client, &ends[i][1], server);
+        sock_exchange(&ends[i][0], server, 10, i);
+        sends[i] = ucp_tag_send_nbx(ends[i][0].ep, out, LENGTH, i, &none);
+    }
+    sock_settle(20);
+    UT_CHECK(!UCS_STATUS_IS_ERR(sock_end_close(&ends[0][0], true)), "close by force");
+    UT_CHECK_STATUS(sock_wait(sends[0]), UCS_ERR_CANCELED, "what was sent by the endpoint that was closed");
+    for (i = 2; i-- > 0;) {
+        receives[i] = ucp_tag_recv_nbx(server->worker, in + (size_t)i * LENGTH, LENGTH, i, -1ul, &none);
+    }
+    UT_CHECK_STATUS(sock_wait(receives[1]), UCS_OK, "receive of what was sent by the other one");
+    UT_CHECK_STATUS(sock_wait(sends[1]), UCS_OK, "what was sent by the other one");
+    UT_CHECK(memcmp(out, in + LENGTH, LENGTH) == 0, "the data of the other one");
+    UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(receives[0])) || (memcmp(out, in, LENGTH) == 0),
+             "a receive of what was canceled ends well, with other data");
+    sock_end_close(&ends[0][1], true);
+    sock_end_close(&ends[1][0], false);
+    sock_end_close(&ends[1][1], true);
+    free(in);
+    free(out);
+    close_sides();
+}
+
 /* Where errors are not handled UCX refuses to close by force, whatever the state of the connection: it goes on */
 static void force_refused(void)
 {
@@ -362,9 +404,10 @@ static void new_clients(void)
     }
 }
 
-static const ut_test_t tests[] = {UT_TEST(close_orders), UT_TEST(close_together), UT_TEST(close_at_once),
-                                  UT_TEST(rejected),     UT_TEST(nobody_listens), UT_TEST(never_accepted),
-                                  UT_TEST(given_up),     UT_TEST(again),          UT_TEST(overlapping),
-                                  UT_TEST(thousands),    UT_TEST(new_clients),    UT_TEST(force_refused)};
+static const ut_test_t tests[] = {UT_TEST(close_orders),    UT_TEST(close_together), UT_TEST(close_at_once),
+                                  UT_TEST(rejected),        UT_TEST(nobody_listens), UT_TEST(never_accepted),
+                                  UT_TEST(given_up),        UT_TEST(again),          UT_TEST(overlapping),
+                                  UT_TEST(thousands),       UT_TEST(new_clients),    UT_TEST(force_refused),
+                                  UT_TEST(force_one_of_two)};
 
 UT_MAIN(tests)
