@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/siblings.h"
 #include "conversation/conversation.h"
 #include "close.h"
 #include "link/control.h"
@@ -178,6 +179,7 @@ void uci_ep_shutdown(uci_worker_t *worker)
             while (UCS_PTR_IS_PTR(request) && (uci_ucp.request_check_status(request) == UCS_INPROGRESS) &&
                    (uci_process_time_ns() < deadline)) {
                 uci_ucp.worker_progress(worker->ucp);
+                uci_siblings_help(NULL); /* it may connect to one of them, of which the worker is none any more */
             }
             if (UCS_PTR_IS_PTR(request)) {
                 uci_ucp.request_free(request);
