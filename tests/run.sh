@@ -358,7 +358,7 @@ suite_arm64() {
 
 # What build-asan/ is made with, and for: nothing but tests uses it. vzeroupper, for which a test of the digests looks, is left out at -O1
 # without expensive optimizations; at -O3 it takes twice as long to compile. With sanitizers a calibration takes longer than the 20 ms after which
-# it is given up. No memory is an error for the caller to see, as without ASan.
+# it is given up. No memory is an error for the caller to see, as without ASan. Its stacks want lines, and nothing else of debug information.
 build_asan() {
     build_uci "$asan" -Db_sanitize=address,undefined -Db_lundef=false -Db_lto=false -Doptimization=1 \
         '-Dc_args=-g1 -fexpensive-optimizations -DUCI_TUNER_BUDGET_NS=100000000ul' -- "$@" meson-test-prereq libucx_integrity.so

@@ -124,7 +124,7 @@ static void force_one_of_two(void)
     enum { LENGTH = 3 << 20 };
     ucp_request_param_t none = {.op_attr_mask = 0};
     sock_end_t ends[2][2];
-    ucs_status_ptr_t sends[2], receives[2];
+    ucs_status_ptr_t sends[2], receives[2], small;
     char *out, *in;
     unsigned i;
 
@@ -140,9 +140,11 @@ static void force_one_of_two(void)
         sock_exchange(&ends[i][0], server, 10, i);
         sends[i] = ucp_tag_send_nbx(ends[i][0].ep, out, LENGTH, i, &none);
     }
+    small = ucp_tag_send_sync_nbx(ends[0][0].ep, out, 8, 2, &none);
     sock_settle(20);
     UT_CHECK(!UCS_STATUS_IS_ERR(sock_end_close(&ends[0][0], true)), "close by force");
     UT_CHECK_STATUS(sock_wait(sends[0]), UCS_ERR_CANCELED, "what was sent by the endpoint that was closed");
+    UT_CHECK_STATUS(sock_wait(small), UCS_ERR_CANCELED, "what was sent by it, and waits for its receive");
     for (i = 2; i-- > 0;) {
         receives[i] = ucp_tag_recv_nbx(server->worker, in + (size_t)i * LENGTH, LENGTH, i, -1ul, &none);
     }
@@ -151,6 +153,7 @@ static void force_one_of_two(void)
     UT_CHECK(memcmp(out, in + LENGTH, LENGTH) == 0, "the data of the other one");
     UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(receives[0])) || (memcmp(out, in, LENGTH) == 0),
              "a receive of what was canceled ends well, with other data");
+    sock_wait(ucp_tag_recv_nbx(server->worker, in, 8, 2, -1ul, &none));
     sock_end_close(&ends[0][1], true);
     sock_end_close(&ends[1][0], false);
     sock_end_close(&ends[1][1], true);
