@@ -146,7 +146,8 @@ static bool uci_close_is_read(const uci_close_t *closing)
     return false;
 }
 
-/* Is there a message that the user takes for sent, and of which the peer has not said that it has it? */
+/* Is there a message that the user takes for sent, and of which the peer has not said that it has it? What waits for nothing but its
+ * receive, and was canceled, it has */
 static bool uci_close_is_lacking(uci_peer_t *peer)
 {
     if ((peer->tx.acked < peer->tx.next) &&
@@ -155,7 +156,7 @@ static bool uci_close_is_lacking(uci_peer_t *peer)
     }
     uci_list_for_each(op, &peer->worker->xfer.send_ops, uci_send_op_t, all)
     {
-        if ((op->peer == peer) && (op->req == NULL)) {
+        if ((op->peer == peer) && (op->req == NULL) && (op->buffer != NULL)) {
             return true;
         }
     }
