@@ -26,6 +26,7 @@
     _X(atomic_swap32) \
     _X(atomic_swap64) \
     _X(cleanup) \
+    _X(config_modify) \
     _X(config_print) \
     _X(config_read) \
     _X(config_release) \

@@ -95,3 +95,45 @@ void uci_ucx_config_thresholds(const ucp_config_t *config, uci_ucx_thresholds_t 
     uci_ucx_config_read_thresholds((text != NULL) ? text : "", thresholds_p);
     free(text);
 }
+
+/* -------------------------------------------------------------- memory */
+
+#define UCI_UCX_ALLOC_DEFAULT "md:sysv,md:posix,huge,thp,md:*,mmap,heap"
+#define UCI_UCX_ALLOC_MAPPED  "md:sysv,md:posix,huge,md:*,mmap"
+
+static bool uci_ucx_config_allocates_in_heap(const ucp_config_t *config)
+{
+    char value[128] = "";
+    char *text;
+
+    if (strncmp(uci_ucp.get_version_string(), "1.13.", strlen("1.13.")) != 0) {
+        return false;
+    }
+    text = uci_ucx_config_text(config);
+    if (text != NULL) {
+        (void)uci_ucx_config_get(text, "_ALLOC_PRIO=", value, sizeof(value));
+    }
+    free(text);
+    return strcmp(value, UCI_UCX_ALLOC_DEFAULT) == 0;
+}
+
+ucs_status_t uci_ucx_config_init(unsigned api_major_version, unsigned api_minor_version, const ucp_params_t *params,
+                                 const ucp_config_t *config, ucp_context_h *context_p)
+{
+    ucp_config_t *own = NULL, *changed;
+    ucs_status_t status;
+
+    if (!uci_ucx_config_allocates_in_heap(config) ||
+        ((config == NULL) && (uci_ucp.config_read(NULL, NULL, &own) != UCS_OK))) {
+        return uci_ucp.init_version(api_major_version, api_minor_version, params, config, context_p);
+    }
+    changed = (own != NULL) ? own : (ucp_config_t *)config; /* the caller's, for as long as this takes */
+    (void)uci_ucp.config_modify(changed, "ALLOC_PRIO", UCI_UCX_ALLOC_MAPPED);
+    status = uci_ucp.init_version(api_major_version, api_minor_version, params, changed, context_p);
+    if (own != NULL) {
+        uci_ucp.config_release(own);
+    } else {
+        (void)uci_ucp.config_modify(changed, "ALLOC_PRIO", UCI_UCX_ALLOC_DEFAULT);
+    }
+    return status;
+}

@@ -97,7 +97,7 @@ static ucs_status_t uci_hook_init(unsigned api_major_version, unsigned api_minor
     /* active messages carry chunks and acknowledgements, RMA the repairs, tag messages what is not in the host's memory (stage.h) */
     uci_params_copy_init(&ours, params);
     ours.ucx.features |= UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_RMA;
-    status = uci_ucp.init_version(api_major_version, api_minor_version, &ours.ucx, config, &context);
+    status = uci_ucx_config_init(api_major_version, api_minor_version, &ours.ucx, config, &context);
     if (status != UCS_OK) {
         return status;
     }
