@@ -193,6 +193,14 @@ ucs_status_t uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)
     return status;
 }
 
+void uci_buffer_rewind(uci_buffer_t *buf)
+{
+    if (uci_mpi_here() == UCI_MPI_UNKNOWN) {
+        uci_buffer_finish_state(buf);
+        buf->state = buf->generic->ops.start_pack(buf->generic->context, buf->data, buf->count);
+    }
+}
+
 void uci_buffer_renew(uci_buffer_t *buf)
 {
     if ((buf->kind == UCI_BUFFER_GENERIC) && !uci_buffer_finishes_once(buf)) {

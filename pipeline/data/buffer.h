@@ -128,6 +128,10 @@ uint64_t uci_buffer_read_plain(const uci_buffer_t *buf, size_t offset, void *dst
  *  before, and nothing more can be stored until uci_buffer_renew(). @return as uci_buffer_read(). */
 ucs_status_t uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length);
 
+/** A generic datatype of which something has been packed, to be packed from its start again: a program's own packer may only go forward, and
+ *  begins anew. Those of the MPIs go back, and MPICH lets go of the datatype when a state is finished. */
+void uci_buffer_rewind(uci_buffer_t *buf);
+
 /** The buffer of a receive as it was when the receive was posted: store into it once more. */
 void uci_buffer_renew(uci_buffer_t *buf);
 

@@ -111,10 +111,11 @@ static void uci_packer_learn(uint8_t *way_p, uci_packer_run_t whole, uci_packer_
     __atomic_store_n(way_p, (uint8_t)way, __ATOMIC_RELAXED);
 }
 
+/* It takes a packer that goes back to the start: the MPIs' do, a program's own need not */
 static bool uci_packer_may_learn(const uci_buffer_t *buf, const uint8_t *way)
 {
     return (uci_packer_get(way) == UCI_PACKER_UNKNOWN) && (buf->length > UCI_PACKER_PIECE) &&
-           (buf->length <= UCI_PACKER_LEARN_MAX);
+           (buf->length <= UCI_PACKER_LEARN_MAX) && (uci_mpi_here() != UCI_MPI_UNKNOWN);
 }
 
 uci_packer_way_t uci_packer_way(uci_buffer_t *buf)
@@ -148,7 +149,7 @@ ucs_status_t uci_packer_unpack(uci_buffer_t *buf, size_t offset, const void *src
     char *packed = (char *)src; /* read only */
 
     if (uci_packer_is_whole(buf, offset, length)) {
-        if (uci_unlikely(uci_packer_may_learn(buf, way)) && (uci_mpi_here() != UCI_MPI_UNKNOWN)) {
+        if (uci_unlikely(uci_packer_may_learn(buf, way))) {
             uci_packer_learn(way, uci_packer_unpack_whole, uci_packer_unpack_in_pieces, buf, packed);
         }
         if ((uci_packer_get(way) == UCI_PACKER_PIECES) && (uci_packer_unpack_in_pieces(buf, packed) == UCS_OK)) {

@@ -184,6 +184,9 @@ void uci_source_check(uci_send_op_t *op)
             return;
         }
     }
+    if (op->req->buffer.kind == UCI_BUFFER_GENERIC) {
+        uci_buffer_rewind(&op->req->buffer);
+    }
     for (i = 0; (i < chunks) &&
                 uci_source_check_chunk(&scan, i, (uint64_t)i * chunk_size, uci_chunk_length(op->length, chunk_size, i));
          ++i) {
