@@ -31,6 +31,7 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     peer->seals     = worker->self.seals;
     peer->in_clear  = !worker->self.seals;
     uci_list_init(&peer->eps);
+    uci_list_init(&peer->lanes.lost);
     uci_link_part_init(&peer->tx, &peer->log, &peer->rx);
     uci_mailbox_part_init(&peer->box);
     uci_control_part_init(&peer->talk);
@@ -44,13 +45,19 @@ ucs_status_t uci_peer_create(uci_worker_t *worker, uint64_t uid, uci_peer_t **pe
     return UCS_OK;
 }
 
-void uci_peer_destroy(uci_peer_t *peer)
+static void uci_peer_free_eps(uci_list_t *eps)
 {
-    uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
+    uci_list_for_each_safe(ep, eps, uci_ep_t, link)
     {
         uci_list_del(&ep->link);
         free(ep);
     }
+}
+
+void uci_peer_destroy(uci_peer_t *peer)
+{
+    uci_peer_free_eps(&peer->eps);
+    uci_peer_free_eps(&peer->lanes.lost);
     uci_transfer_part_cleanup(&peer->xfer);
     uci_control_part_cleanup(&peer->talk);
     uci_seal_pair_destroy(peer->pair);
@@ -190,11 +197,37 @@ void uci_ep_number(uci_ep_t *ep)
     }
 }
 
+void uci_ep_number_again(uci_ep_t *ep)
+{
+    uci_list_for_each(own, &ep->peer->eps, uci_ep_t, link)
+    {
+        if (own->shown && !own->user && !own->lent) {
+            own->lent  = true;
+            ep->number = own->number;
+            return;
+        }
+    }
+    uci_ep_number(ep);
+}
+
 void uci_ep_break(uci_ep_t *ep)
 {
     ep->half = true;
     uci_list_del(&ep->link);
     uci_list_add_tail(&ep->peer->eps, &ep->link); /* the first one carries what UCI says */
+}
+
+/* UCX's own goes with its worker */
+void uci_ep_lose(uci_ep_t *ep)
+{
+    ep->peer->lanes.is_lost = true;
+    if (!ep->shown) {
+        uci_ep_destroy(ep);
+        return;
+    }
+    ep->half = true;
+    uci_list_del(&ep->link);
+    uci_list_add_tail(&ep->peer->lanes.lost, &ep->link);
 }
 
 void uci_ep_destroy(uci_ep_t *ep)
@@ -206,17 +239,11 @@ void uci_ep_destroy(uci_ep_t *ep)
     free(ep);
 }
 
-/* Its peer's worker is gone, which the program has arranged: without somebody who hears of it UCX calls that an error */
-static void uci_ep_internal_failed(void *arg, ucp_ep_h ucp, ucs_status_t status)
-{
-    uci_info("an endpoint of UCI's own failed: %s", uci_ucp.status_string(status));
-}
-
 static ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
 {
-    ucp_ep_params_t params = {.field_mask     = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER,
-                              .address        = peer->address,
-                              .err_handler.cb = uci_ep_internal_failed};
+    ucp_ep_params_t params = {.field_mask  = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+                              .address     = peer->address,
+                              .err_handler = {.cb = peer->worker->calls.own_failed, .arg = peer->worker}};
     ucs_status_t status;
     ucp_ep_h ucp;
 
@@ -239,14 +266,18 @@ bool uci_ep_is_last_of_user(const uci_ep_t *ep)
     return true;
 }
 
-/* One more endpoint, the last of the list; not if we don't know where to, or if both sides are done with each other */
+/* One more endpoint, the last of the list; not if we don't know where to, if both sides are done with each other, or if it has failed. Nor to one that may be dead, or
+ * has closed by force: UCX 1.13 does not survive it there to be connected to by tcp, if the endpoint that it had was in use (SIGSEGV in
+ * uct_tcp_iface_progress()) */
 static ucp_ep_h uci_peer_connect(uci_peer_t *peer)
 {
-    if ((peer->address == NULL) ||
+    if ((peer->address == NULL) || (peer->lanes.is_lost && !peer->talk.heard) ||
+        ((peer->conversation.status != UCS_OK) && (peer->conversation.status != UCS_ERR_CANCELED)) ||
         ((peer->lanes.by_socket || uci_conversation_is_closed(&peer->conversation)) && uci_peer_is_gone(peer)) ||
         (uci_ep_open_internal(peer) != UCS_OK)) {
         return NULL;
     }
+    peer->lanes.is_lost = false;
     return uci_container_of(peer->eps.prev, uci_ep_t, link)->ucp;
 }
 
@@ -289,10 +320,40 @@ uci_ep_t *uci_peer_ep_staying(uci_peer_t *peer)
     return (uci_peer_connect(peer) != NULL) ? uci_container_of(peer->eps.prev, uci_ep_t, link) : NULL;
 }
 
-ucp_ep_h uci_peer_endpoint_shown(uci_peer_t *peer)
+/* One that was accepted may be known to the program only, if what its client sends by it overtakes the client's greeting */
+static ucp_ep_h uci_peer_endpoint_coming(const uci_peer_t *peer, uint16_t name)
 {
-    uci_ep_t *ep = uci_peer_ep_staying(peer);
+    const uci_worker_t *worker = peer->worker;
 
+    uci_list_for_each(coming, &worker->conn.coming, uci_conn_coming_t, link)
+    {
+        if (uci_ep_name(uci_ep_accepted(coming->count, worker->uid, peer->uid)) == name) {
+            return coming->ucp;
+        }
+    }
+    return NULL;
+}
+
+static ucp_ep_h uci_peer_endpoint_named(const uci_peer_t *peer, uint16_t name)
+{
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
+        if ((uci_ep_name(ep->number) == name) && (ep->user || ep->shown) && !ep->lent && !ep->half && !ep->closing) {
+            return ep->ucp;
+        }
+    }
+    return uci_peer_endpoint_coming(peer, name);
+}
+
+ucp_ep_h uci_peer_endpoint_shown(uci_peer_t *peer, uint16_t name)
+{
+    ucp_ep_h named = (name != 0) ? uci_peer_endpoint_named(peer, name) : NULL;
+    uci_ep_t *ep;
+
+    if (named != NULL) {
+        return named;
+    }
+    ep = uci_peer_ep_staying(peer);
     if (ep == NULL) {
         return NULL;
     }

@@ -39,6 +39,7 @@ typedef struct uci_ep {
     uci_list_t link; /**< in peer->eps */
     bool user;       /**< the user holds it */
     bool shown;      /**< UCI has made it, and has told the user of it, to answer by */
+    bool lent;       /**< its number is one of the user's by now, which serves instead */
     bool half;       /**< the other side has closed its end, see uci_peer_endpoint_whole() */
     bool closing;    /**< the user has closed it, UCX's end is still open */
     bool unforced;   /**< the user has made it without error handling: UCX does not close it by force */
@@ -49,14 +50,23 @@ typedef struct uci_ep {
     ucp_err_handler_cb_t user_handler; /**< what the user wants to be called when it fails; may be NULL */
 } uci_ep_t;
 
+/** @return what the other side calls it: as we do, but those to oneself of which UCX makes pairs (UCP_EP_PARAMS_FLAGS_NO_LOOPBACK) are each
+ *  other's. */
+UCI_INLINE uint32_t uci_ep_number_there(const uci_ep_t *ep)
+{
+    return uci_unlikely(ep->crossed) ? ((ep->number - 1) ^ 1u) + 1 : ep->number;
+}
+
 /** Of its first endpoint: found when first needed. */
 typedef struct uci_peer_lanes {
     char *transports; /**< NULL as long as they can't be found */
     char *device;     /**< that all of them use; NULL: there is more than one */
     size_t eager;     /**< see uci_transports_t */
     size_t eager_fast;
-    bool slow_link; /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK */
-    bool rdma;      /**< gets take no work of its processor; known when the plan is */
+    bool slow_link;  /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK */
+    bool rdma;       /**< gets take no work of its processor; known when the plan is */
+    uci_list_t lost; /**< uci_ep_t: UCI's own that have failed, and of which the user has been told */
+    bool is_lost;    /**< its last one, UCI's own, has failed: until it is heard again UCI makes no other one */
     bool by_socket; /**< it has never been connected but by socket address: when it has gone UCI does not connect itself */
 } uci_peer_lanes_t;
 
@@ -135,8 +145,14 @@ uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user);
 /** The user holds it from now on, or is told of it. As UCX, both sides number those that they have to each other in order. */
 void uci_ep_number(uci_ep_t *ep);
 
+/** The same of one that the user makes where it has been told of one of UCI's: in UCX that would be the same endpoint. */
+void uci_ep_number_again(uci_ep_t *ep);
+
 /** It has failed: others are better. */
 void uci_ep_break(uci_ep_t *ep);
+
+/** It has failed, and is one of UCI's own: of no use any more, but to whom has been told of it. */
+void uci_ep_lose(uci_ep_t *ep);
 
 /** Is there none that the user holds beside this one, and is not closing? */
 bool uci_ep_is_last_of_user(const uci_ep_t *ep);
@@ -157,8 +173,9 @@ ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer);
 /** One that will stay, as far as is known: the user's, or UCI's own; NULL as above. */
 uci_ep_t *uci_peer_ep_staying(uci_peer_t *peer);
 
-/** The same for the program, to answer an active message by: the user's own, if there is one. The worker's hooks know it. */
-ucp_ep_h uci_peer_endpoint_shown(uci_peer_t *peer);
+/** The same for the program, to answer an active message by, that was sent by the endpoint of uci_ep_name() @a name: the user's own that is
+ *  connected with it, if there is one, else any of the user's. The worker's hooks know it. */
+ucp_ep_h uci_peer_endpoint_shown(uci_peer_t *peer, uint16_t name);
 
 /** Transports of the first endpoint, as UCX names them ("posix tcp"; "" as long as it has none), and the choices that suit
  *  them. The first call for a plan may lower eager_max. */

@@ -28,7 +28,7 @@
 #include "seal/seal.h"
 #include "uci_signature.h"
 
-#define UCI_PROTOCOL_VERSION 12
+#define UCI_PROTOCOL_VERSION 13
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_GREETING_AM_ID 1019 /**< greetings, by endpoints that were made by socket address */
@@ -219,8 +219,28 @@ typedef struct uci_user_am_what {
     uint16_t header_length; /**< bytes */
     uint8_t pad; /**< bytes between data and header, so that this begins at a multiple of UCI_USER_AM_ALIGN */
     uint8_t flags;
-    uint16_t zero; /**< 0 */
+    uint16_t name; /**< REPLY: of the endpoint that it is sent by, of uci_ep_name(); else 0 */
 } uci_user_am_what_t;
+
+/** Numbers of endpoints that are made by socket address: none of those by worker address is as large. The second bit tells whose count it is. */
+#define UCI_EP_SOCK       0x80000000u
+#define UCI_EP_SOCK_LOWER 0x40000000u
+#define UCI_EP_SOCK_MASK  0x3fffffffu
+
+/** @return the number of the @a count-th endpoint that a worker of uid @a server has accepted, to one of uid @a client. Of an endpoint to oneself both
+ *  ends are one peer's: none. */
+UCI_INLINE uint32_t uci_ep_accepted(uint32_t count, uint64_t server, uint64_t client)
+{
+    return (server == client) ? 0
+                              : UCI_EP_SOCK | ((server < client) ? UCI_EP_SOCK_LOWER : 0) | (count & UCI_EP_SOCK_MASK);
+}
+
+/** @return what a frame carries of the number that both sides give an endpoint; 0: it has none. Of endpoints between two workers each 16,383rd
+ *  has the same. */
+UCI_INLINE uint16_t uci_ep_name(uint32_t number)
+{
+    return (number == 0) ? 0 : (uint16_t)(((number >> 30) << 14) | ((number & UCI_EP_SOCK_MASK) % 0x3fffu + 1));
+}
 
 #define UCI_USER_AM_ALIGN 8u
 

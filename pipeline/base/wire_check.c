@@ -50,7 +50,7 @@ static const char *uci_wire_check_user_am(const uci_frame_hdr_t *hdr)
         return "an active message of UCI's that does not exist";
     }
     if ((hdr->kind != uci_frame_user_am_kind(UCI_FRAME_EAGER)) || (what.flags & ~UCI_USER_AM_FLAGS) ||
-        (what.zero != 0)) {
+        ((what.name != 0) && !(what.flags & UCI_USER_AM_REPLY))) {
         return "a kind of active message that does not exist";
     }
     if ((hdr->length > UCI_FRAME_MAX) || (what.pad >= UCI_USER_AM_ALIGN) ||

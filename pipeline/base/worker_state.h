@@ -158,6 +158,8 @@ typedef struct uci_worker_calls {
     /** The program is told of an endpoint that UCI has made, which its hooks have to know; it goes */
     void (*ep_shown)(struct uci_ep *ep);
     void (*ep_hidden)(struct uci_ep *ep);
+    /** UCX says that an endpoint of UCI's own has failed: uci_lost_hear(), whose argument is the worker */
+    ucp_err_handler_cb_t own_failed;
 } uci_worker_calls_t;
 
 /* Each layer has its part, declared in its folder (*_part.h), which it alone writes. What is beside them is of base. */

@@ -18,31 +18,31 @@ void uci_bye_rest(uci_peer_t *peer)
         uci_mailbox_unmap(peer);
         uci_txlog_release(peer);
         ++peer->worker->conn.ended;
-    } else if (peer->conversation.status != UCS_OK) {
-        ++peer->worker->conn.ended; /* who has failed says none */
+    } else if ((peer->conversation.status != UCS_OK) || uci_conversation_is_gone(&peer->conversation)) {
+        ++peer->worker->conn.ended; /* who has failed says none, nor who has no endpoint */
     }
 }
 
-/* Are there no sends left but those that are over for the user? */
-static bool uci_bye_leaves_nothing(const uci_peer_t *peer)
+/* Are there sends left but those that are over for the user? */
+static uci_bye_rest_t uci_bye_leaves(const uci_peer_t *peer)
 {
     uci_list_for_each(op, &peer->worker->xfer.send_ops, uci_send_op_t, all)
     {
         if ((op->peer == peer) && (op->req != NULL)) {
-            return false;
+            return UCI_BYE_SERVED;
         }
     }
-    return true;
+    return UCI_BYE_NOTHING;
 }
 
-void uci_bye_say(uci_peer_t *peer)
+void uci_bye_say(uci_peer_t *peer, bool forced)
 {
     uci_control_t *msg = uci_close_report_get(peer, UCI_AM_BYE, UCI_BYE_RANGES);
 
     if (msg != NULL) {
         uci_conversation_say_bye(&peer->conversation);
         uci_mailbox_leave(peer); /* the box is for somebody else now */
-        msg->hdr.op    = uci_bye_leaves_nothing(peer);
+        msg->hdr.op    = forced ? UCI_BYE_FORCED : uci_bye_leaves(peer);
         msg->hdr.value = peer->conversation.life;
         uci_control_send(msg);
     }
@@ -59,7 +59,7 @@ static void uci_bye_take(uci_am_t *am)
     if (!uci_conversation_is_gone(&peer->conversation)) {
         uci_link_settle_sent(peer);
     }
-    uci_conversation_hear_bye(&peer->conversation, hdr->op != 0);
+    uci_conversation_hear_bye(&peer->conversation, hdr->op != UCI_BYE_SERVED, hdr->op == UCI_BYE_FORCED);
     uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
     {
         ep->half = true;
@@ -70,6 +70,11 @@ static void uci_bye_take(uci_am_t *am)
     uci_bye_rest(peer);
 }
 
+static const char *uci_bye_check(const uci_am_t *am)
+{
+    return (am->hdr->op < UCI_BYE_LAST) ? uci_close_report_check(am) : "a rest that there is not";
+}
+
 UCI_AM_HANDLER(BYE, 16, "closing side: nothing more comes from here", "report, up to 11 ranges", "none",
                "LEAVE that is repeated to who has said BYE has BYE come again", .min = 2 * sizeof(uint64_t),
-               .max = UINT32_MAX, .grain = 2 * sizeof(uint64_t), .check = uci_close_report_check, .take = uci_bye_take);
+               .max = UINT32_MAX, .grain = 2 * sizeof(uint64_t), .check = uci_bye_check, .take = uci_bye_take);

@@ -301,7 +301,7 @@ static void uci_close_flush(uci_close_t *closing)
 
     if (closing->last) {
         uci_rma_fail(closing->peer, UCS_ERR_CANCELED);
-        uci_bye_say(closing->peer);
+        uci_bye_say(closing->peer, false);
     }
     uci_ep_destroy(closing->ep);
     closing->ep         = NULL;
@@ -427,10 +427,10 @@ static ucs_status_ptr_t uci_close_forced(uci_ep_t *ep, const ucp_request_param_t
     if (last) {
         uci_conversation_close(&peer->conversation);
         if (peer->conversation.status == UCS_OK) {
-            uci_bye_say(peer);
+            uci_bye_say(peer, true);
         }
     } else {
-        uci_ep_cancel(ep);
+        uci_ep_cancel(ep, UCS_ERR_CANCELED);
     }
     uci_ep_destroy(ep);
     ret = uci_ucp.ep_close_nbx(ucp, param);

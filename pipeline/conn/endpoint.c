@@ -89,7 +89,9 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
             return UCS_ERR_NO_MEMORY;
         }
     }
-    uci_ep_number(ep);
+    if (ep->number == 0) {
+        uci_ep_number_again(ep);
+    }
     ep->crossed = (peer->uid == worker->uid) && (params->field_mask & UCP_EP_PARAM_FIELD_FLAGS) &&
                   (params->flags & UCP_EP_PARAMS_FLAGS_NO_LOOPBACK);
     ep->user_data = (params->field_mask & UCP_EP_PARAM_FIELD_USER_DATA) ? params->user_data : NULL;
@@ -132,17 +134,18 @@ static bool uci_ep_has_sent(const uci_ep_t *ep, const uci_send_op_t *op)
     return (op->ep == ep) && (op->start_time >= ep->made_time);
 }
 
-void uci_ep_cancel(const uci_ep_t *ep)
+void uci_ep_cancel(const uci_ep_t *ep, ucs_status_t status)
 {
     uci_list_for_each_safe(op, &ep->peer->worker->xfer.send_ops, uci_send_op_t, all)
     {
         if (uci_ep_has_sent(ep, op)) {
-            uci_send_op_cancel(op);
+            uci_send_op_cancel(op, status);
         }
     }
 }
 
-/* Messages are the peer's, by whichever of its endpoints they go: as long as the user has another one they are not given up */
+/* Messages are the peer's, by whichever of its endpoints they go: as long as the user has another one they are not given up, but for what this one
+ * alone has begun */
 void uci_ep_fail(uci_ep_t *ep, ucs_status_t status)
 {
     uci_peer_t *peer = ep->peer;
@@ -152,6 +155,8 @@ void uci_ep_fail(uci_ep_t *ep, ucs_status_t status)
     uci_list_for_each(other, &peer->eps, uci_ep_t, link)
     {
         if (other->user && !other->half && !other->closing) {
+            uci_user_stream_fail_one(ep, status);
+            uci_ep_cancel(ep, status);
             return;
         }
     }

@@ -25,10 +25,10 @@ void uci_ep_begin(uci_ep_t *ep);
 void uci_ep_fail(uci_ep_t *ep, ucs_status_t status);
 
 /**
- * The user gives up an endpoint, and has another one to the peer: what was sent by @a ep and that nobody has begun to receive ends with
- * UCS_ERR_CANCELED, as in UCX.
+ * The user gives up an endpoint, or it has failed, and has another one to the peer: what was sent by @a ep and that nobody has begun to receive
+ * ends with @a status, as in UCX.
  */
-void uci_ep_cancel(const uci_ep_t *ep);
+void uci_ep_cancel(const uci_ep_t *ep, ucs_status_t status);
 
 /** Nothing more comes from the peer, and nothing reaches it: operations with it end with @a status. */
 void uci_ep_abandon(uci_peer_t *peer, ucs_status_t status);

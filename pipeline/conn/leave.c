@@ -41,8 +41,8 @@ static void uci_leave_take(uci_am_t *am)
     if (action == UCI_CONVERSATION_ANSWER) {
         uci_leave_answer(peer, hdr);
     } else if (action == UCI_CONVERSATION_REPEAT) {
-        uci_bye_say(
-                peer); /* FINs may be lost too, for which the other side may wait for ever: an endpoint is made for it */
+        /* FINs may be lost too, for which the other side may wait for ever: an endpoint is made for it */
+        uci_bye_say(peer, false);
     }
 }
 

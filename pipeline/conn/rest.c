@@ -18,10 +18,35 @@ static bool uci_rest_is_idle(const uci_peer_t *peer)
            uci_message_part_is_idle(&peer->msgs) && uci_rma_part_is_idle(&peer->rma);
 }
 
+/* Has the program no endpoint to it, nor been told of one? */
+static bool uci_rest_is_alone(const uci_peer_t *peer)
+{
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
+        if (ep->user || ep->shown) {
+            return false;
+        }
+    }
+    return uci_list_is_empty(&peer->lanes.lost) && !uci_close_is_going_on(peer);
+}
+
+/* Of our side it is over too if its program has never had an endpoint, and so none to close */
 static bool uci_rest_is_over(const uci_peer_t *peer)
 {
-    return uci_conversation_is_ended(&peer->conversation) && (peer->uid != peer->worker->uid) && (peer->uid != 0) &&
-           uci_list_is_empty(&peer->eps) && !uci_close_is_going_on(peer);
+    const uci_conversation_t *conversation = &peer->conversation;
+    bool is_gone = uci_conversation_is_gone(conversation) && !uci_conversation_is_back(conversation);
+
+    return (uci_conversation_is_ended(conversation) || is_gone) && (peer->uid != peer->worker->uid) &&
+           (peer->uid != 0) && uci_rest_is_alone(peer);
+}
+
+/* UCI's own. UCX's go with the worker, as those do that UCX makes for who connects to it: to close one whose other side is gone is an error to it */
+static void uci_rest_forget_eps(uci_peer_t *peer)
+{
+    uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
+    {
+        uci_ep_destroy(ep);
+    }
 }
 
 static bool uci_rest_lay(uci_peer_t *peer)
@@ -34,6 +59,7 @@ static bool uci_rest_lay(uci_peer_t *peer)
     if (!uci_rest_is_idle(peer) || (uci_resting_keep(peer->worker, peer) != UCS_OK)) {
         return false;
     }
+    uci_rest_forget_eps(peer);
     uci_bounce_unmap(peer);
     uci_link_cleanup(peer);
     uci_peer_destroy(peer);

@@ -24,11 +24,6 @@
 /* The upper bits of an id with a mark */
 #define UCI_SOCK_ID_SEED 0x5543492d736f636bul
 
-/* Numbers of streams by such endpoints: none of those by worker address is as large. The second bit tells whose count it is */
-#define UCI_SOCK_STREAM       0x80000000u
-#define UCI_SOCK_STREAM_LOWER 0x40000000u
-#define UCI_SOCK_STREAM_MASK  0x3fffffffu
-
 /* UCX completes it when it has connected */
 struct uci_sock_flush {
     uci_worker_t *worker;
@@ -205,7 +200,7 @@ const char *uci_sock_check(const uci_greeting_t *greeting, size_t length)
     }
     is_marked = (greeting->kind == UCI_GREETING_FIRST) || (greeting->kind == UCI_GREETING_ANSWER);
     if ((greeting->kind == 0) || (greeting->kind >= UCI_GREETING_LAST) || (greeting->zero != 0) ||
-        (greeting->stream > ((greeting->kind == UCI_GREETING_FIRST) ? UCI_SOCK_STREAM_MASK : 0))) {
+        (greeting->stream > ((greeting->kind == UCI_GREETING_FIRST) ? UCI_EP_SOCK_MASK : 0))) {
         return "what none says";
     }
     return (is_marked ? (greeting->length <= sizeof(uci_mark_t) + UCI_WIRE_ADDRESS_MAX) : (greeting->length == 0))
@@ -411,15 +406,32 @@ void uci_sock_hurry(uci_sock_t *sock)
 
 /* -------------------------------------------------------------- settling */
 
-/* Both sides come to the same. Of an endpoint to oneself both ends are one peer's: none */
-static uint32_t uci_sock_stream(const uci_sock_t *sock, const uci_peer_t *peer)
+/* Without memory: what comes by it before it is KNOWN is answered by another endpoint, or dropped, if it is a stream's */
+static void uci_sock_is_to_come(uci_sock_t *sock)
 {
-    uint64_t server = sock->is_server ? sock->worker->uid : peer->uid;
-    uint64_t client = sock->is_server ? peer->uid : sock->worker->uid;
+    sock->coming = malloc(sizeof(*sock->coming));
+    if (sock->coming != NULL) {
+        *sock->coming = (uci_conn_coming_t){.count = sock->stream, .ucp = sock->ucp};
+        uci_list_add_tail(&sock->worker->conn.coming, &sock->coming->link);
+    }
+}
 
-    return (server == client) ? 0
-                              : UCI_SOCK_STREAM | ((server < client) ? UCI_SOCK_STREAM_LOWER : 0) |
-                                        (sock->stream & UCI_SOCK_STREAM_MASK);
+static void uci_sock_has_come(uci_sock_t *sock)
+{
+    if (sock->coming != NULL) {
+        uci_list_del(&sock->coming->link);
+        free(sock->coming);
+        sock->coming = NULL;
+    }
+}
+
+/* Both sides come to the same */
+static uint32_t uci_sock_number(const uci_sock_t *sock, const uci_peer_t *peer)
+{
+    uint64_t own = sock->worker->uid;
+
+    return sock->is_server ? uci_ep_accepted(sock->stream, own, peer->uid)
+                           : uci_ep_accepted(sock->stream, peer->uid, own);
 }
 
 /* @return UCS_OK; or an error: its mark is refused (logged), or there is no memory */
@@ -441,7 +453,8 @@ static ucs_status_t uci_sock_admit(uci_sock_t *sock, const uci_mark_t *mark)
     if (sock->ep == NULL) {
         return UCS_ERR_NO_MEMORY;
     }
-    sock->ep->number       = uci_sock_stream(sock, peer);
+    uci_sock_has_come(sock);
+    sock->ep->number       = uci_sock_number(sock, peer);
     sock->ep->user_data    = sock->user_data;
     sock->ep->user_handler = sock->user_handler;
     sock->ep->unforced     = sock->unforced;
@@ -549,7 +562,8 @@ uci_sock_t *uci_sock_create(uci_worker_t *worker, ucp_ep_h ucp, bool is_server, 
     uci_list_add_tail(&worker->conn.socks, &sock->link);
     uci_worker_work_begins(worker);
     if (is_server) {
-        sock->stream = ++worker->conn.streams & UCI_SOCK_STREAM_MASK;
+        sock->stream = ++worker->conn.streams & UCI_EP_SOCK_MASK;
+        uci_sock_is_to_come(sock);
         uci_sock_say_first(sock);
     }
     return sock;
@@ -572,6 +586,7 @@ void uci_sock_destroy(uci_sock_t *sock)
         sock->flush->sock = NULL;
     }
     uci_list_del(&sock->link);
+    uci_sock_has_come(sock);
     free(sock->heard);
     free(sock);
 }

@@ -57,13 +57,14 @@ typedef struct uci_sock {
     uci_worker_t *worker;
     ucp_ep_h ucp;
     uci_sock_state_t state;
-    ucs_status_t status;     /**< FAILED, REFUSED: why */
-    uint64_t time;           /**< CONNECTING: of hurrying; LISTENING: of giving up; SPOKEN: of saying it again; in ns */
-    unsigned said;           /**< times that FIRST has been */
-    uint32_t stream;         /**< as the server calls it */
-    uci_sock_flush_t *flush; /**< tells when UCX has connected; or NULL */
-    uci_mark_t *heard;       /**< its mark and address, as long as it is HEARD */
-    uci_ep_t *ep;            /**< KNOWN; NULL again when the program has closed it */
+    ucs_status_t status; /**< FAILED, REFUSED: why */
+    uint64_t time;       /**< CONNECTING: of hurrying; LISTENING: of giving up; SPOKEN: of saying it again; in ns */
+    unsigned said;       /**< times that FIRST has been */
+    uint32_t stream;     /**< as the server calls it */
+    uci_conn_coming_t *coming; /**< a server's, until it is KNOWN; or NULL */
+    uci_sock_flush_t *flush;   /**< tells when UCX has connected; or NULL */
+    uci_mark_t *heard;         /**< its mark and address, as long as it is HEARD */
+    uci_ep_t *ep;              /**< KNOWN; NULL again when the program has closed it */
     uci_sock_settled_t settled;
     void *user_data;                   /**< of UCP_EP_PARAM_FIELD_USER_DATA */
     ucp_err_handler_cb_t user_handler; /**< what the program wants to be called when it fails; may be NULL */

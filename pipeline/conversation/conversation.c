@@ -88,6 +88,7 @@ uci_conversation_action_t uci_conversation_open(uci_conversation_t *conversation
     uci_conversation_action_t action = uci_conversation_event(conversation, UCI_CONVERSATION_OPEN);
 
     conversation->status = UCS_OK;
+    conversation->forced = false;
     conversation->life += (action == UCI_CONVERSATION_RETURN); /* what comes after a BYE begins anew */
     return action;
 }
@@ -114,9 +115,10 @@ uci_conversation_action_t uci_conversation_hear_leave(uci_conversation_t *conver
     return uci_conversation_event(conversation, again ? UCI_CONVERSATION_LEAVE_AGAIN : UCI_CONVERSATION_LEAVE);
 }
 
-void uci_conversation_hear_bye(uci_conversation_t *conversation, bool is_over)
+void uci_conversation_hear_bye(uci_conversation_t *conversation, bool is_over, bool forced)
 {
     (void)uci_conversation_event(conversation, UCI_CONVERSATION_BYE);
+    conversation->forced    = forced;
     conversation->gone_time = is_over ? uci_process_time_ns() : UINT64_MAX;
 }
 
@@ -124,6 +126,8 @@ void uci_conversation_hear_hello(uci_conversation_t *conversation, uint64_t life
 {
     if (life > conversation->peer_life) {
         conversation->peer_life = life;
+        conversation->status    = UCS_OK;
+        conversation->forced    = false;
         (void)uci_conversation_event(conversation, UCI_CONVERSATION_BACK);
     }
 }

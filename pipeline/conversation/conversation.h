@@ -59,8 +59,8 @@ bool uci_conversation_is_void(const uci_conversation_t *conversation, uint64_t l
 /** The other side says LEAVE, @a again: our BYE has not come. @return NOTHING, ANSWER, REPEAT, IGNORE. */
 uci_conversation_action_t uci_conversation_hear_leave(uci_conversation_t *conversation, bool again);
 
-/** It says BYE. @param is_over  it can't answer any question about its messages any more. */
-void uci_conversation_hear_bye(uci_conversation_t *conversation, bool is_over);
+/** It says BYE. @param is_over  it can't answer any question about its messages any more. @param forced  its program has closed by force. */
+void uci_conversation_hear_bye(uci_conversation_t *conversation, bool is_over, bool forced);
 
 /** It introduces itself, in its life @a life. */
 void uci_conversation_hear_hello(uci_conversation_t *conversation, uint64_t life);

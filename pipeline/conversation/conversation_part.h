@@ -40,6 +40,7 @@ typedef struct uci_conversation {
     uint64_t bye_time;   /**< when we said BYE, the last time */
     uint64_t
             gone_time; /**< when it said BYE, if it can't answer any question about its messages any more; else UINT64_MAX */
+    bool forced;       /**< its program has closed by force */
     uint64_t life;      /**< times that our user has come back after our BYE: HELLO, LEAVE and BYE say it */
     uint64_t confirmed; /**< the life that the other side knows of */
     uint64_t peer_life; /**< the same of the other side, as far as it is known */

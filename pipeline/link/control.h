@@ -74,6 +74,12 @@ UCI_INLINE void uci_control_hear(uci_peer_t *peer)
     peer->talk.heard = true;
 }
 
+/** Whether it still does is not known: it has to be heard again. */
+UCI_INLINE void uci_control_unhear(uci_peer_t *peer)
+{
+    peer->talk.heard = false;
+}
+
 /** Free them, without a word to anybody: the worker goes. */
 void uci_control_cleanup(uci_peer_t *peer);
 

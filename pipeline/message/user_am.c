@@ -307,7 +307,7 @@ static ucs_status_t uci_user_am_call(const uci_user_am_handler_t *handler, uci_m
     bool is_own               = (what.flags & UCI_USER_AM_OWN) != 0;
 
     if ((what.flags & UCI_USER_AM_REPLY) && !is_own) {
-        param.reply_ep = uci_peer_endpoint_shown(header->peer);
+        param.reply_ep = uci_peer_endpoint_shown(header->peer, what.name);
         param.recv_attr |= (param.reply_ep != NULL) ? UCP_AM_RECV_ATTR_FIELD_REPLY_EP : 0;
     }
     if (handler->is_old) {
@@ -430,7 +430,7 @@ static bool uci_user_am_waits(const uci_message_t *header)
         return false;
     }
     return (what.flags & UCI_USER_AM_OWN) ? (uci_peer_ep_staying(peer) == NULL)
-                                          : (uci_peer_endpoint_shown(peer) == NULL);
+                                          : (uci_peer_endpoint_shown(peer, what.name) == NULL);
 }
 
 /* No more than so many of a peer in one step: a handler that answers itself would never let the program go on */

@@ -204,7 +204,10 @@ static ucs_status_ptr_t uci_user_am_send_out(uci_user_am_out_t *out, uint32_t fl
     if (uci_unlikely(status != UCS_OK)) {
         return UCS_STATUS_PTR(status);
     }
-    out->what.flags |= (flags & UCP_AM_SEND_FLAG_REPLY) ? UCI_USER_AM_REPLY : 0;
+    if (flags & UCP_AM_SEND_FLAG_REPLY) {
+        out->what.flags |= UCI_USER_AM_REPLY;
+        out->what.name = uci_ep_name(uci_ep_number_there(out->ep));
+    }
     out->is_rndv = uci_user_am_is_rndv(out, flags);
     if (!out->is_rndv && uci_user_am_is_one_frame(out, flags)) {
         ret = uci_user_am_send_eager(out);

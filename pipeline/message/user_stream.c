@@ -39,7 +39,7 @@ static uci_ep_t *uci_user_stream_ep(const uci_user_stream_t *stream)
 {
     uci_list_for_each(ep, &stream->peer->eps, uci_ep_t, link)
     {
-        if ((ep->number == stream->number) && !ep->closing) {
+        if ((ep->number == stream->number) && !ep->lent && !ep->closing) {
             return ep;
         }
     }
@@ -83,6 +83,23 @@ static uci_user_stream_t *uci_user_stream_of(const uci_ep_t *ep)
     return uci_likely(stream != NULL) ? stream : uci_user_stream_create(ep->peer, ep->number);
 }
 
+/* Will there be an endpoint of that number? */
+static bool uci_user_stream_may_come(const uci_peer_t *peer, uint32_t number)
+{
+    const uci_worker_t *worker = peer->worker;
+
+    if (!(number & UCI_EP_SOCK)) {
+        return number > peer->eps_numbered;
+    }
+    uci_list_for_each(coming, &worker->conn.coming, uci_conn_coming_t, link)
+    {
+        if (uci_ep_accepted(coming->count, worker->uid, peer->uid) == number) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* @return NULL: its endpoint has been closed, or there is no memory */
 static uci_user_stream_t *uci_user_stream_to(uci_peer_t *peer, uint32_t number)
 {
@@ -92,7 +109,7 @@ static uci_user_stream_t *uci_user_stream_to(uci_peer_t *peer, uint32_t number)
     if (uci_likely(stream != NULL)) {
         return stream;
     }
-    return ((number > peer->eps_numbered) || (uci_user_stream_ep(&wanted) != NULL))
+    return ((uci_user_stream_ep(&wanted) != NULL) || uci_user_stream_may_come(peer, number))
                    ? uci_user_stream_create(peer, number)
                    : NULL;
 }
@@ -398,12 +415,6 @@ ucs_status_t uci_user_stream_arrived(void *arg, const void *header, size_t heade
 
 /* ---------------------------------------------------------- the program */
 
-/* What the other side calls it: as we do, but those to oneself of which UCX makes pairs (UCP_EP_PARAMS_FLAGS_NO_LOOPBACK) are each other's */
-static uint32_t uci_user_stream_number_there(const uci_ep_t *ep)
-{
-    return uci_unlikely(ep->crossed) ? ((ep->number - 1) ^ 1u) + 1 : ep->number;
-}
-
 ucs_status_ptr_t uci_user_stream_send(uci_ep_t *ep, const void *buffer, size_t count, const ucp_request_param_t *param)
 {
     uci_user_stream_t *stream = uci_user_stream_of(ep);
@@ -416,7 +427,7 @@ ucs_status_ptr_t uci_user_stream_send(uci_ep_t *ep, const void *buffer, size_t c
     if (stream == NULL) {
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
-    what = (uci_user_stream_header_t){.number = uci_user_stream_number_there(ep), .piece = stream->sent};
+    what = (uci_user_stream_header_t){.number = uci_ep_number_there(ep), .piece = stream->sent};
     ret  = uci_user_am_send_own(ep, UCI_OWN_AM_STREAM, 0, &what, sizeof(what), buffer, count, param);
     if (!UCS_PTR_IS_ERR(ret)) {
         ++stream->sent;
@@ -640,12 +651,26 @@ void uci_user_stream_close(const uci_ep_t *ep)
     uci_user_stream_destroy(stream);
 }
 
+static void uci_user_stream_stop(uci_user_stream_t *stream, ucs_status_t status)
+{
+    stream->status = (stream->status == UCS_OK) ? status : stream->status;
+    uci_user_stream_fail_recvs(stream, status);
+}
+
 void uci_user_stream_fail(uci_peer_t *peer, ucs_status_t status)
 {
     uci_list_for_each(stream, &peer->msgs.streams, uci_user_stream_t, link)
     {
-        stream->status = (stream->status == UCS_OK) ? status : stream->status;
-        uci_user_stream_fail_recvs(stream, status);
+        uci_user_stream_stop(stream, status);
+    }
+}
+
+void uci_user_stream_fail_one(const uci_ep_t *ep, ucs_status_t status)
+{
+    uci_user_stream_t *stream = uci_user_stream_find(ep->peer, ep->number);
+
+    if (stream != NULL) {
+        uci_user_stream_stop(stream, status);
     }
 }
 

@@ -39,6 +39,9 @@ void uci_user_stream_close(const uci_ep_t *ep);
 /** Nothing more comes from the peer: receives end with @a status. */
 void uci_user_stream_fail(uci_peer_t *peer, ucs_status_t status);
 
+/** The same of this endpoint's alone, which has failed. */
+void uci_user_stream_fail_one(const uci_ep_t *ep, ucs_status_t status);
+
 /** The peer goes. */
 void uci_user_stream_cleanup(uci_peer_t *peer);
 

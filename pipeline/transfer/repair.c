@@ -256,6 +256,11 @@ void uci_repair_ask_again(uci_recv_op_t *op, bool damaged)
         return;
     }
 
+    if (op->peer->conversation.forced) {
+        uci_recv_op_abandon(op, UCS_ERR_CONNECTION_RESET); /* as in UCX; nobody can serve it */
+        return;
+    }
+
     uci_ask_done(&op->ask, op->peer, now);
     if (uci_conversation_is_over(&op->peer->conversation, now, UCI_REPAIR_GONE_NS)) {
         uci_repair_failed(op, UCI_REASON_CLOSED);

@@ -203,8 +203,7 @@ static ucs_status_t uci_send_copy_chunk(uci_send_op_t *op, uint32_t index, uci_b
 }
 
 /* Copy the message: so that the user's buffer is free, or since a generic datatype can't be packed in any order. Of the latter some
- * may have been packed before: from its start again, for which finishing the datatype's state and making a new one is no way, since
- * MPICH lets go of the datatype then */
+ * may have been packed before: from its start again */
 static ucs_status_t uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
 {
     uci_ordered_t ordered = {0};
@@ -216,6 +215,9 @@ static ucs_status_t uci_send_buffer_copy(uci_send_op_t *op, uci_request_t *req)
     if (op->copy == NULL) {
         uci_error("failed to allocate %lu bytes for a packed message", (unsigned long)op->length);
         return UCS_ERR_NO_MEMORY;
+    }
+    if (uci_unlikely(op->ordered.offset > 0)) {
+        uci_buffer_rewind(&req->buffer);
     }
     for (i = 0; (i < op->chunk.count) && (status == UCS_OK); ++i) {
         status = uci_send_copy_chunk(op, i, &req->buffer, &ordered, &value);
@@ -337,7 +339,7 @@ uci_request_t *uci_send_op_buffer_early(uci_send_op_t *op)
     return (uci_send_may_copy(op) && uci_send_buffer(op)) ? req : NULL;
 }
 
-void uci_send_op_cancel(uci_send_op_t *op)
+void uci_send_op_cancel(uci_send_op_t *op, ucs_status_t status)
 {
     uci_request_t *req = op->req;
 
@@ -349,7 +351,7 @@ void uci_send_op_cancel(uci_send_op_t *op)
     } else if (uci_send_op_is_matched(op) || !uci_send_buffer(op)) {
         return;
     }
-    uci_request_complete(req, UCS_ERR_CANCELED);
+    uci_request_complete(req, status);
 }
 
 static void uci_send_op_ask(uci_send_op_t *op, uint16_t flags)

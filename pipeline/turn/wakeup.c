@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "conn/close.h"
+#include "conn/lost.h"
 #include "conn/sock.h"
 #include "rma/rma.h"
 #include "util/log.h"
@@ -94,8 +95,9 @@ uint64_t uci_worker_due(const uci_worker_t *worker)
     if ((worker->twins.events != NULL) && worker->twins.events->is_waiting(worker)) {
         return 0;
     }
-    return uci_min(uci_min(uci_resync_due(worker), uci_close_due(worker)),
-                   uci_min(uci_sock_due(worker), uci_rma_due(worker)));
+    return uci_min(uci_min(uci_min(uci_resync_due(worker), uci_close_due(worker)),
+                           uci_min(uci_sock_due(worker), uci_rma_due(worker))),
+                   uci_lost_due(worker));
 }
 
 ucs_status_t uci_wakeup_arm(uci_worker_t *worker)

@@ -9,6 +9,7 @@
 #include "link/control.h"
 #include "dispatch.h"
 #include "conn/endpoint.h"
+#include "conn/lost.h"
 #include "conn/rest.h"
 #include "conn/sock.h"
 #include "gauges.h"
@@ -99,6 +100,7 @@ ucs_status_t uci_worker_create(ucp_worker_h ucp, uci_context_t *context, const u
                                                                    .withdraw   = uci_request_withdraw,
                                                                    .arrived    = uci_recv_arrived,
                                                                    .lost       = uci_recv_lost,
+                                                                   .own_failed = uci_lost_hear,
                                                                    .recv_flags = UCI_REQUEST_RECV};
     static const uci_user_am_handler_t own_ams[UCI_OWN_AM_LAST] = {
             [UCI_OWN_AM_STREAM]    = {.recv = uci_user_stream_arrived},
@@ -181,6 +183,7 @@ void uci_worker_destroy(uci_worker_t *worker)
     uci_user_am_worker_cleanup(worker);
     uci_dispatch_cleanup(worker);
     uci_unexpected_cleanup(worker);
+    uci_lost_cleanup(worker);
     uci_close_cleanup(worker);
     uci_sock_cleanup(worker);
     uci_send_cleanup(worker);
@@ -224,6 +227,9 @@ static __attribute__((noinline)) unsigned uci_worker_progress_own(uci_worker_t *
     if (uci_unlikely(!uci_list_is_empty(&worker->conn.socks))) {
         /* first: what is said to a peer that is new goes by the program's endpoint */
         count += uci_sock_progress(worker);
+    }
+    if (uci_unlikely(!uci_list_is_empty(&worker->conn.lost))) {
+        uci_lost_progress(worker);
     }
     if (!uci_list_is_empty(&worker->talk.unsent)) {
         uci_worker_send_unsent(worker);

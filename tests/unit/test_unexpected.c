@@ -765,7 +765,7 @@ static void expect_end_of_untaken(bool fail, ucs_status_t status)
         uci_conversation_fail(&peer->conversation, status);
     } else {
         (void)uci_conversation_hear_leave(&peer->conversation, false);
-        uci_conversation_hear_bye(&peer->conversation, true);
+        uci_conversation_hear_bye(&peer->conversation, true, false);
     }
     for (net_clock = 1000000000000ul; net_clock < 1100000000000ul; net_clock += 100 * TALK_MS) {
         net_turn(1);

@@ -404,7 +404,7 @@ Test(user_am, what_can_t_be_is_refused)
                 {1, {.id = ID, .header_length = 16, .pad = 1}, 16},
                 {1, {.id = ID, .pad = UCI_USER_AM_ALIGN}, 16},
                 {1, {.id = ID, .flags = UCI_USER_AM_FLAGS + 1}, 16},
-                {1, {.id = ID, .zero = 1}, 16},
+                {1, {.id = ID, .name = 1}, 16},
                 {1, {.id = ID, .header_length = 8, .flags = UCI_USER_AM_RNDV}, 16},
                 {2, {.id = ID}, 16},
                 {3, {.id = ID}, sizeof(uci_rndv_desc_t) + 1},

@@ -122,6 +122,10 @@ UCI_EXPORT void ucp_worker_destroy(ucp_worker_h worker)
             {
                 uci_hook_ep_hidden(ep);
             }
+            uci_list_for_each(lost, &peer->lanes.lost, uci_ep_t, link)
+            {
+                uci_hook_ep_hidden(lost);
+            }
         }
         uci_twin_detach(ours, uci_plugin_context_close);
         uci_worker_shutdown(ours); /* calls back as well */
