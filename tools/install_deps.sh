@@ -23,25 +23,26 @@ set -euo pipefail
 # shellcheck source=tools/common.sh
 source "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
-packages_build=(gcc libc6-dev binutils meson ninja-build pkg-config git
-                libucx-dev libibverbs-dev libxxhash-dev libisal-dev libssl-dev libcriterion-dev libjansson-dev libncurses-dev)
-[ "$(uname -m)" != x86_64 ] || packages_build+=(libipsec-mb-dev) # there is none for others
-packages_test=(openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils abigail-tools
-               g++ gfortran openssh-client openssh-server
-               python3 python3-mpi4py python3-prometheus-client python3-clang clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2 nftables openssl procps)
-packages_report=(python3 python3-jinja2 node-d3-axis node-d3-scale node-d3-selection elfutils)
-packages_browser=(chromium chromium-driver python3-selenium fonts-dejavu-core)
-packages_demo=(hpcc openmpi-bin python3)
-packages_bench=(valgrind lammps lammps-examples hpcc openmpi-bin iproute2)
-packages_rdma=(qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils)
-packages_programs=(netpipe-openmpi netpipe-mpich2 lammps lammps-examples)
-packages_slurm=(slurmctld slurmd slurm-client munge mpich libmpich-dev python3)
-packages_gtest=(autoconf automake libtool make g++ libibverbs-dev debian-archive-keyring xz-utils python3)
-packages_mpich=(make debian-archive-keyring xz-utils)
-packages_compat=(mmdebstrap)
-packages_model=(spin)
-packages_soak=(gnuplot-nox)
-packages_arm64=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap)
+declare -A packages=(
+    [build]="gcc libc6-dev binutils meson ninja-build pkg-config git
+             libucx-dev libibverbs-dev libxxhash-dev libisal-dev libssl-dev libcriterion-dev libjansson-dev libncurses-dev"
+    [test]="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils abigail-tools
+            g++ gfortran openssh-client openssh-server
+            python3 python3-mpi4py python3-prometheus-client python3-clang clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2 nftables openssl procps"
+    [report]="python3 python3-jinja2 node-d3-axis node-d3-scale node-d3-selection elfutils"
+    [browser]="chromium chromium-driver python3-selenium fonts-dejavu-core"
+    [demo]="hpcc openmpi-bin python3"
+    [bench]="valgrind lammps lammps-examples hpcc openmpi-bin iproute2"
+    [rdma]="qemu-system-x86 busybox-static cpio kmod xz-utils iproute2 procps ibverbs-providers ibverbs-utils"
+    [programs]="netpipe-openmpi netpipe-mpich2 lammps lammps-examples"
+    [slurm]="slurmctld slurmd slurm-client munge mpich libmpich-dev python3"
+    [gtest]="autoconf automake libtool make g++ libibverbs-dev debian-archive-keyring xz-utils python3"
+    [mpich]="make debian-archive-keyring xz-utils"
+    [compat]="mmdebstrap"
+    [model]="spin"
+    [soak]="gnuplot-nox"
+    [arm64]="gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user-static mmdebstrap")
+[ "$(uname -m)" != x86_64 ] || packages[build]+=" libipsec-mb-dev" # there is none for others
 
 is_installed() {
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]
@@ -51,24 +52,9 @@ is_installed() {
 wanted_packages() {
     local group
     for group in "$@"; do
-        case $group in
-        build) printf '%s\n' "${packages_build[@]}" ;;
-        test)  printf '%s\n' "${packages_test[@]}" ;;
-        report) printf '%s\n' "${packages_report[@]}" ;;
-        browser) printf '%s\n' "${packages_browser[@]}" ;;
-        demo)  printf '%s\n' "${packages_demo[@]}" ;;
-        bench) printf '%s\n' "${packages_bench[@]}" ;;
-        rdma)  printf '%s\n' "${packages_rdma[@]}" ;;
-        programs) printf '%s\n' "${packages_programs[@]}" ;;
-        slurm) printf '%s\n' "${packages_slurm[@]}" ;;
-        gtest) printf '%s\n' "${packages_gtest[@]}" ;;
-        mpich) printf '%s\n' "${packages_mpich[@]}" ;;
-        soak) printf '%s\n' "${packages_soak[@]}" ;;
-        model) printf '%s\n' "${packages_model[@]}" ;;
-        compat) printf '%s\n' "${packages_compat[@]}" ;;
-        arm64) printf '%s\n' "${packages_arm64[@]}" ;;
-        *)     die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, slurm, gtest, mpich, model, soak, compat or arm64)" ;;
-        esac
+        [ -n "${packages[$group]:-}" ] ||
+            die "unknown group '$group' (build, test, report, browser, demo, bench, rdma, programs, slurm, gtest, mpich, model, soak, compat or arm64)"
+        xargs -n 1 <<<"${packages[$group]}"
     done
 }
 
