@@ -26,23 +26,11 @@ np=4
 size=
 tls=posix,cma,self
 fault=rate=5e-2,kind=bitflip,target=payload,seed=1,min=8193
-limit=120
-keep=no
+timeout=120
+keep=
 
 parse_options() {
-    while [ $# -gt 0 ]; do
-        case $1 in
-        --np)      np=${2:?}; shift ;;
-        --size)    size=${2:?}; shift ;;
-        --tls)     tls=${2:?}; shift ;;
-        --fault)   fault=${2:?}; shift ;;
-        --timeout) limit=${2:?}; shift ;;
-        --keep)    keep=yes ;;
-        -h|--help) usage_of "$0"; exit ;;
-        *)         die "unknown option '$1' (see --help)" ;;
-        esac
-        shift
-    done
+    set_options np size tls fault timeout keep! -- "$@"
     case $np in
     ''|*[!0-9]*|0|1) die "--np takes a number of at least 2, not '$np'" ;;
     esac
@@ -70,7 +58,7 @@ write_input() {
 
 # hpcc_command PRELOAD: set the array command_line. The library goes into the ranks alone, not into mpirun.
 hpcc_command() {
-    command_line=(timeout -k 10 "$limit" mpirun.openmpi --allow-run-as-root --oversubscribe -np "$np"
+    command_line=(timeout -k 10 "$timeout" mpirun.openmpi --allow-run-as-root --oversubscribe -np "$np"
                   --mca pml ucx --mca opal_common_ucx_tls any -x "UCX_TLS=$tls")
     [ -z "$1" ] || command_line+=(-x "LD_PRELOAD=$1")
     command_line+=(hpcc)
@@ -87,11 +75,11 @@ run_hpcc() {
     begin=$(clock)
     run_step "$label" "$dir/log.txt" env -C "$dir" "$@" "${command_line[@]}" || status=$?
     printf '{"status": %d, "wall": %s, "ranks": %d, "limit": %d}\n' \
-           "$status" "$(since "$begin")" "$np" "$limit" >"$dir/run.json"
+           "$status" "$(since "$begin")" "$np" "$timeout" >"$dir/run.json"
 }
 
 clean_up() {
-    if [ "$keep" = yes ]; then
+    if [ -n "$keep" ]; then
         say "inputs, outputs and statistics: $work"
     else
         rm -rf "$work"
