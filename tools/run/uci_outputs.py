@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Is what two runs of a program have printed the same? Lines of different ranks come in any order."""
+import filecmp
 from collections import Counter
 
 SHOWN = 100            # characters of a line
 LIMIT = 256 << 20      # bytes: larger outputs are compared byte by byte alone
-BLOCK = 1 << 20
 
 
 def compare_outputs(first, second):
     """(state, where) of two files. State is "same", "other order", or "differs", and then where is (line of the first, its number, line of the
     second, its number): the first line of each that the other has not, None if there is none."""
-    if is_identical(first, second):
+    if filecmp.cmp(first, second, shallow=False):
         return "same", None
     if max(first.stat().st_size, second.stat().st_size) > LIMIT:
         return "differs", None
@@ -19,19 +19,6 @@ def compare_outputs(first, second):
     if counts[0] == counts[1]:
         return "other order", None
     return "differs", (*find_surplus(lines[0], counts[1]), *find_surplus(lines[1], counts[0]))
-
-
-def is_identical(first, second):
-    """Byte by byte."""
-    if first.stat().st_size != second.stat().st_size:
-        return False
-    with open(first, "rb") as one, open(second, "rb") as other:
-        while True:
-            block = one.read(BLOCK)
-            if block != other.read(BLOCK):
-                return False
-            if not block:
-                return True
 
 
 def find_surplus(lines, others):
