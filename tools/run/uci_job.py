@@ -37,38 +37,38 @@ def installation_folders():
     return [prefix / folder for prefix in prefixes for folder in (".", "lib", f"lib/{os.uname().machine}-linux-gnu", "lib64", "build")]
 
 
+def find_or_fail(paths, complaint):
+    """The same, of which one must exist."""
+    path = find_first(paths)
+    if path is None:
+        raise JobError(complaint)
+    return path
+
+
 def find_library():
     """libucx_integrity.so of this installation or build."""
-    path = find_first(folder / LIBRARY for folder in installation_folders())
-    if path is None:
-        raise JobError(f"{LIBRARY} is not where it is built or installed with this program: give its path")
-    return path
+    return find_or_fail((folder / LIBRARY for folder in installation_folders()),
+                        f"{LIBRARY} is not where it is built or installed with this program: give its path")
 
 
 def find_time_library(library):
     """libuci_twin_time.so that belongs to LIBRARY."""
-    path = find_first(library.parent / folder / "libuci_twin_time.so" for folder in (".", "ucx_plugin"))
-    if path is None:
-        raise JobError(f"there is no libuci_twin_time.so beside {library}: is UCI installed completely?")
-    return path
+    return find_or_fail((library.parent / folder / "libuci_twin_time.so" for folder in (".", "ucx_plugin")),
+                        f"there is no libuci_twin_time.so beside {library}: is UCI installed completely?")
 
 
 def find_signature_library(library, mpi):
     """libuci_mpi_... of this MPI that belongs to LIBRARY."""
     name = f"libuci_mpi_{mpi}.so"
-    path = find_first(library.parent / folder / name for folder in (".", "mpi"))
-    if path is None:
-        raise JobError(f"there is no {name} beside {library}: it is built where {MPIS[mpi]} was installed (headers and all)")
-    return path
+    return find_or_fail((library.parent / folder / name for folder in (".", "mpi")),
+                        f"there is no {name} beside {library}: it is built where {MPIS[mpi]} was installed (headers and all)")
 
 
 def find_module_folder(library):
     """The folder for UCX_PLUGIN_PATH that belongs to LIBRARY."""
     folder = Path(library).resolve().parent
-    path = find_first(folder / name for name in ("uci", "ucx_plugin") if (folder / name / "libucs_uci.so.0").exists())
-    if path is None:
-        raise JobError(f"there is no folder with libucs_uci.so.0 beside {library}: is UCI installed completely?")
-    return path
+    return find_or_fail((folder / name for name in ("uci", "ucx_plugin") if (folder / name / "libucs_uci.so.0").exists()),
+                        f"there is no folder with libucs_uci.so.0 beside {library}: is UCI installed completely?")
 
 
 def find_tool(name):

@@ -367,6 +367,7 @@ class Starter:
             self.launcher = None
         self.makes_key = bool(options.seal) and not own_variables(options.variables).get("UCI_KEY_FILE")
         self.attached, self.how = attach(options)
+        self.library = Path(options.library or uci_job.find_library()).resolve()
         if any(word.partition("=")[0] == "LD_PRELOAD" for word in self.words) and options.ranks is None:
             if self.companion_for():
                 raise JobError(f"{self.companion_for()} preloads a library of its own, and the command line sets LD_PRELOAD itself: leave that to uci_run, which "
@@ -379,11 +380,6 @@ class Starter:
             return uci_job.find_launcher(self.options.mpi)
         return uci_job.find_own_launcher(self.words) or uci_job.find_job_launcher(self.program, self.options.mpi)
 
-    def time_library(self):
-        """What catches the program's questions for the time (--same-time)."""
-        library = Path(self.options.library or uci_job.find_library()).resolve()
-        return uci_job.find_time_library(library)
-
     def companion_for(self):
         """The option that needs what stands between the program and MPI, or None."""
         options = self.options
@@ -392,12 +388,11 @@ class Starter:
 
     def companion_library(self, option):
         """What stands between the program and MPI for this option, for the MPI that starts the job."""
-        library = Path(self.options.library or uci_job.find_library()).resolve()
         mpi = self.launcher.mpi if self.launcher else uci_job.read_launcher(self.program)[0]
         if mpi is None:
             raise JobError(f"{option}: of which MPI is what {self.program} starts? Preload libuci_mpi_openmpi.so or libuci_mpi_mpich.so yourself, "
                            "beside libucx_integrity.so")
-        return uci_job.find_signature_library(library, mpi)
+        return uci_job.find_signature_library(self.library, mpi)
 
     def variables(self, folder, own):
         """What all ranks of a job need; OWN are the user's. FOLDER is the job's, where its key is."""
@@ -429,10 +424,10 @@ class Starter:
         if twin is not None:
             if options.same_time or is_on(own.get("UCI_TWINS_TIME", "")):
                 variables["UCI_TWINS_TIME"] = "on"
-                preload.append(str(self.time_library()))
+                preload.append(uci_job.find_time_library(self.library))  # what catches the program's questions for the time
             variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
         if self.companion_for():
-            preload.append(str(self.companion_library(self.companion_for())))
+            preload.append(self.companion_library(self.companion_for()))
         if len(preload) > 1:
             variables["LD_PRELOAD"] = join_preloads(*preload)
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts
