@@ -3,6 +3,7 @@
 
 Shared by the tools that start jobs. Nothing here runs a job; what cannot be found raises JobError with a sentence for the user.
 """
+import contextlib
 import os
 import re
 import shutil
@@ -24,6 +25,15 @@ LAUNCHERS = {"openmpi": ("mpirun.openmpi", "mpirun", "mpiexec", "orterun"),
 
 class JobError(Exception):
     """A job can't be started this way; the text says why and what to do."""
+
+
+@contextlib.contextmanager
+def or_fail(what, advice=""):
+    """What the system refuses in the block is a JobError."""
+    try:
+        yield
+    except OSError as error:
+        raise JobError(f"{what}: {error.strerror}{advice}") from error
 
 
 def find_first(paths):

@@ -28,7 +28,7 @@ import uci_key  # noqa: E402
 import uci_preflight  # noqa: E402
 import uci_twins  # noqa: E402
 import uci_version  # noqa: E402
-from uci_job import JobError  # noqa: E402
+from uci_job import JobError, or_fail  # noqa: E402
 from jobreport.counters import Counters  # noqa: E402
 from jobreport.ending import NAME as ENDED  # noqa: E402
 from jobreport.ending import make_room, note_end  # noqa: E402
@@ -181,10 +181,8 @@ def forget_runs(parent, kept):
 
 def make_folder(folder):
     """A folder without files of another job, which would be added up with this one's."""
-    try:
+    with or_fail(f"cannot make the folder {folder}", "; give --folder another one"):
         folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise JobError(f"cannot make the folder {folder}: {error.strerror}; give --folder another one") from error
     if not find_files([folder]).is_empty():
         raise JobError(f"{folder} holds what another job has left: give --folder a new one")
 
@@ -193,10 +191,8 @@ def run_job(command, watcher=None):
     """(exit status of the job, as a shell gives it; name of the signal that uci_run got meanwhile). An interrupt is mpirun's, which ends its
     ranks; the summary follows. WATCHER looks once a second."""
     told = []
-    try:
+    with or_fail(f"cannot start {command[0]}"):
         process = subprocess.Popen(command)  # pylint: disable=consider-using-with
-    except OSError as error:
-        raise JobError(f"cannot start {command[0]}: {error.strerror}") from error
 
     def end_job(number, _):
         told.append(signal.Signals(number).name)
@@ -477,18 +473,14 @@ def await_ranks(folder):
 
 def keep_room(folder):
     """A disk that is full from the beginning is told before the job runs."""
-    try:
+    with or_fail(f"cannot write in {folder}", "; give --folder another one"):
         make_room(folder)
-    except OSError as error:
-        raise JobError(f"cannot write in {folder}: {error.strerror}; give --folder another one") from error
 
 
 def keep_end(folder, status, options, told):
     """Without this nobody could tell how the job has ended: it is said here, then."""
-    try:
+    with or_fail(f"the job ended with status {status}; this cannot be noted in {folder}, and nothing is told of its messages"):
         note_end(folder, status, options.ranks, is_required(options), told)
-    except OSError as error:
-        raise JobError(f"the job ended with status {status}; this cannot be noted in {folder}, and nothing is told of its messages: {error.strerror}") from error
 
 
 def run_alone(options, folder, command):
@@ -533,10 +525,8 @@ def preflight(options):
     starter, hosts = Starter(options), hosts_of_job(options)
     place = (options.folder.absolute().parent if options.folder else default_place())
     library = starter.attached.get("LD_PRELOAD", "").partition(":")[0]
-    try:
+    with or_fail(f"cannot make a folder in {place}", "; give --folder another one"):
         folder = Path(tempfile.mkdtemp(prefix=".uci-preflight-", dir=place))
-    except OSError as error:
-        raise JobError(f"cannot make a folder in {place}: {error.strerror}; give --folder another one") from error
     try:
         with uci_key.key_file(folder) if starter.makes_key else contextlib.nullcontext():
             asked, findings = uci_preflight.preflight(hosts or [socket.gethostname()],

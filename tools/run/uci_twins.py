@@ -14,7 +14,7 @@ import threading
 import time
 from pathlib import Path
 
-from uci_job import JobError
+from uci_job import JobError, or_fail
 from uci_summary import warn
 
 TURN = .05           # seconds between two looks at the jobs
@@ -53,10 +53,8 @@ def siblings_of(cpu):
 
 def make_work_folder(folder, run_folder):
     """A folder with links to all that is in the current one, for a twin that shall write its files beside the others' and not over them."""
-    try:
+    with or_fail(f"cannot make the folder {folder}", "; give --folder another one"):
         folder.mkdir()
-    except OSError as error:
-        raise JobError(f"cannot make the folder {folder}: {error.strerror}; give --folder another one") from error
     for path in Path.cwd().iterdir():
         if path.absolute() != run_folder:
             (folder / path.name).symlink_to(path.absolute())
@@ -81,12 +79,10 @@ class Twin:
                 os.sched_setaffinity(0, self.cores)
         shown = self.number == 0
         files = [open(path, "wb") for path in self.outputs]  # pylint: disable=consider-using-with
-        try:
+        with or_fail(f"cannot start {self.command[0]}"):
             # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
             self.process = subprocess.Popen(self.command, stdin=source, cwd=self.work, preexec_fn=prepare,
                                             stdout=subprocess.PIPE if shown else files[0], stderr=subprocess.PIPE if shown else files[1])
-        except OSError as error:
-            raise JobError(f"cannot start {self.command[0]}: {error.strerror}") from error
         if shown:
             self.pumps = [threading.Thread(target=pump, args=arguments, daemon=True) for arguments in
                           ((self.process.stdout, files[0], sys.stdout.buffer), (self.process.stderr, files[1], sys.stderr.buffer))]
@@ -135,7 +131,10 @@ class Inputs:
 
     def __init__(self, twins):
         self.feeds, self.sources = [], []
-        mode = os.fstat(0).st_mode if is_open(0) else 0
+        try:
+            mode = os.fstat(0).st_mode
+        except OSError:  # it is closed
+            mode = 0
         for _ in range(twins):
             if stat.S_ISREG(mode):
                 self.sources.append(os.open("/proc/self/fd/0", os.O_RDONLY | os.O_CLOEXEC))
@@ -167,15 +166,6 @@ class Inputs:
                 break
         for feed in self.feeds:
             os.close(feed)
-
-
-def is_open(number):
-    """Is there such a file descriptor?"""
-    try:
-        os.fstat(number)
-    except OSError:
-        return False
-    return True
 
 
 def write_all(descriptor, data):

@@ -25,11 +25,10 @@ class Watcher:
             self.marks, self.since, self.has_told = marks, time.monotonic(), False
         elif any(marks) and not self.has_told and time.monotonic() - self.since >= self.still:
             self.has_told = True
-            self.tell(Watched(paths))
+            self.tell(Watched(paths).waits_at(time.time()))
 
-    def tell(self, watched):
+    def tell(self, waits):
         """On stderr."""
-        waits = watched.waits_at(time.time())
         if not waits.waiting:
             return  # it computes
         print(f"\nuci_run: for {self.still:g} s no rank has come from one call of MPI's to another:", file=sys.stderr)
