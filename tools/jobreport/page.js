@@ -18,6 +18,50 @@
         });
     }
 
+    // A cursor in a grid: keys move it to its neighbours, and from one of CELLS, in the order of their PLACE, to the next.
+    function steerGrid(svg, label, rows, columns, cells, place, describe) {
+        let row = -1, column = 0;
+        const show = (toRow, toColumn) => {
+            row = Math.max(0, Math.min(rows - 1, toRow));
+            column = Math.max(0, Math.min(columns - 1, toColumn));
+            describe(row, column);
+        };
+        const order = [...cells].sort((one, other) => place(one[0], one[1]) - place(other[0], other[1]));
+        const jump = forward => {
+            const at = row < 0 ? -1 : place(row, column);
+            const next = forward ? order.find(cell => place(cell[0], cell[1]) > at) : [...order].reverse().find(cell => place(cell[0], cell[1]) < at);
+            const target = next || order[forward ? 0 : order.length - 1];
+            if (target) {
+                show(target[0], target[1]);
+            }
+        };
+        const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], n: true, p: false, N: true, P: false};
+        makeSteerable(svg, label, moves, move => typeof move === "boolean" ? jump(move) : row < 0 ? show(0, 0) : show(row + move[0], column + move[1]));
+        return show;
+    }
+
+    // Colours and what they stand for.
+    function drawLegend(list, entries) {
+        list.selectAll("li").remove();
+        list.selectAll("li").data(entries).enter().append("li").each(function ([kind, text]) {
+            d3.select(this).append("i").attr("class", kind);
+            d3.select(this).append("span").text(text);
+        });
+    }
+
+    // The numbers of a drawing: a row for each of BINS.
+    function fillTable(table, names, bins, time, texts) {
+        table.selectAll("*").remove();
+        const head = table.append("thead").append("tr"), body = table.append("tbody");
+        head.append("th").attr("scope", "col").text("From (UTC)");
+        names.forEach(name => head.append("th").attr("scope", "col").attr("class", "number").text(name));
+        bins.forEach(bin => {
+            const row = body.append("tr");
+            row.append("th").attr("scope", "row").text(time(bin));
+            texts(bin).forEach(text => row.append("td").attr("class", "number").text(text));
+        });
+    }
+
     // --- time line ---
 
     // What became of messages has colours of its own; other series take theirs by rank.
@@ -50,12 +94,7 @@
                 .attr("y", bar => y(bar.from + bar.number)).attr("height", bar => y(bar.from) - y(bar.from + bar.number));
             numbers.forEach((number, bin) => heights[bin] += number);
         });
-        d3.select(figure).select(".legend").selectAll("li").remove();
-        d3.select(figure).select(".legend").selectAll("li").data(series).enter().append("li")
-            .each(function ([name, numbers], index) {
-                d3.select(this).append("i").attr("class", seriesClass(name, index));
-                d3.select(this).append("span").text(`${name} (${count(d3.sum(numbers))})`);
-            });
+        drawLegend(d3.select(figure).select(".legend"), series.map(([name, numbers], index) => [seriesClass(name, index), `${name} (${count(d3.sum(numbers))})`]));
         const cursor = svg.append("rect").attr("class", "cursor").attr("y", top).attr("height", height - bottom - top).attr("width", step).style("display", "none");
         const format = timeFormat(time.length);
         let at = -1;
@@ -69,20 +108,8 @@
         makeSteerable(svg, `Time line of damaged messages, ${plural(time.bins, "bar")}; at most ${count(most)} in one. Left and right go from bar to bar.`,
             {ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity},
             move => show(at < 0 && move === 1 ? 0 : Number.isFinite(move) ? at + move : move < 0 ? 0 : time.bins - 1));
-        fillTable(d3.select(figure).select("table"), series, time, instant, format);
-    }
-
-    function fillTable(table, series, time, instant, format) {
-        table.selectAll("*").remove();
-        const head = table.append("thead").append("tr");
-        head.append("th").attr("scope", "col").text("From (UTC)");
-        series.forEach(([name]) => head.append("th").attr("scope", "col").attr("class", "number").text(name));
-        const body = table.append("tbody");
-        d3.range(time.bins).filter(bin => series.some(one => one[1][bin])).forEach(bin => {
-            const row = body.append("tr");
-            row.append("th").attr("scope", "row").text(format(instant(bin)));
-            series.forEach(one => row.append("td").attr("class", "number").text(count(one[1][bin])));
-        });
+        fillTable(d3.select(figure).select("table"), series.map(one => one[0]), d3.range(time.bins).filter(bin => series.some(one => one[1][bin])),
+            bin => format(instant(bin)), bin => series.map(one => count(one[1][bin])));
     }
 
     // --- maps ---
@@ -115,30 +142,18 @@
         drawLabels(svg, map.labels, side, left, top, isTilted);
         drawScale(d3.select(figure).select(".scale"), heat, map);
         const cursor = svg.append("rect").attr("class", "cursor").attr("width", side).attr("height", side).style("display", "none");
-        let row = -1, column = 0;
-        const show = (toRow, toColumn) => {
-            row = Math.max(0, Math.min(length - 1, toRow));
-            column = Math.max(0, Math.min(length - 1, toColumn));
+        const place = (row, column) => row * length + column, words = wordsOf(map);
+        const show = steerGrid(svg, `${figure.querySelector("figcaption").textContent}. ${plural(map.cells.length, "square")} of ${count(length * length)} with ${words.any}. ` +
+            `Arrow keys move; N and P go to the next and previous one with ${words.any}.`, length, length, map.cells, place, (row, column) => {
             cursor.style("display", null).attr("x", left + column * side).attr("y", top + row * side);
-            figure.querySelector("output").textContent = describeCell(map, row, column, cells.get(row * length + column));
-        };
-        const order = map.cells.map(cell => cell[0] * length + cell[1]);
-        const jump = forward => {
-            const place = row < 0 ? -1 : row * length + column;
-            const next = forward ? order.find(one => one > place) : [...order].reverse().find(one => one < place);
-            const target = next !== undefined ? next : forward ? order[0] : order[order.length - 1];
-            show(Math.floor(target / length), target % length);
-        };
+            figure.querySelector("output").textContent = describeCell(map, row, column, cells.get(place(row, column)));
+        });
         svg.on("mousemove", () => {
             const [x, y] = d3.mouse(svg.node());
             if (x >= left && y >= top && x < left + edge && y < top + edge) {
                 show(Math.floor((y - top) / side), Math.floor((x - left) / side));
             }
         });
-        const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], n: true, p: false, N: true, P: false};
-        makeSteerable(svg, `${figure.querySelector("figcaption").textContent}. ${plural(map.cells.length, "square")} of ${count(length * length)} with ${wordsOf(map).any}. ` +
-            `Arrow keys move; N and P go to the next and previous one with ${wordsOf(map).any}.`, moves,
-            move => typeof move === "boolean" ? jump(move) : row < 0 ? show(0, 0) : show(row + move[0], column + move[1]));
     }
 
     function describeCell(map, row, column, cell) {
@@ -173,10 +188,7 @@
     function drawScale(list, heat, map) {
         const limits = heat.domain();
         const names = [0, ...limits].map((limit, index) => [Math.max(limit, 1), limits[index] ? limits[index] - 1 : map.most]);
-        list.selectAll("li").data(names).enter().append("li").each(function ([from, to], index) {
-            d3.select(this).append("i").attr("class", `heat-${index + 1}`);
-            d3.select(this).append("span").text(from === to ? count(from) : `${count(from)} to ${count(to)}`);
-        });
+        drawLegend(list, names.map(([from, to], index) => [`heat-${index + 1}`, from === to ? count(from) : `${count(from)} to ${count(to)}`]));
         if (map.cells.some(cell => cell[3] > 0)) {
             list.append("li").text("× some not repaired");
         }
@@ -185,6 +197,7 @@
     // --- what twins differ in: ranks against time, and the share of all above ---
 
     const SHARES = [.01, .05, .2, .5, 1];  // below the last of them, and all: a colour each
+    const SHARE_NAMES = ["below 1 %", "1 to 5 %", "5 to 20 %", "20 to 50 %", "50 % and more", "all"];
     const percent = (part, whole) => !part ? "0 %" : part === whole ? "100 %" : 100 * part < whole ? "< 1 %" : `${Math.min(99, Math.round(100 * part / whole))} %`;
 
     function drawSpread(figure, spread) {
@@ -210,58 +223,29 @@
             .attr("text-anchor", "end").attr("dominant-baseline", "central").attr("x", left - 5).attr("y", one => grid + (one.index + .5) * side).text(one => one.label);
         svg.append("text").attr("class", "title").attr("text-anchor", "end").attr("transform", `translate(12,${grid}) rotate(-90)`).text(rows * side > 40 ? "rank" : "");
         svg.append("g").attr("transform", `translate(0,${grid + rows * side})`).call(d3.axisBottom(x).ticks(9));
-        drawShares(d3.select(figure).select(".scale"));
+        drawLegend(d3.select(figure).select(".scale"), SHARE_NAMES.map((name, index) => [`heat-${index + 1}`, name]));
         steerSpread(figure, svg, spread, {left, grid, step, side, instant});
-        fillSpread(d3.select(figure).select("table"), spread, instant);
-    }
-
-    function drawShares(list) {
-        const names = ["below 1 %", "1 to 5 %", "5 to 20 %", "20 to 50 %", "50 % and more", "all"];
-        list.selectAll("li").data(names).enter().append("li").each(function (name, index) {
-            d3.select(this).append("i").attr("class", `heat-${index + 1}`);
-            d3.select(this).append("span").text(name);
-        });
+        fillTable(d3.select(figure).select("table"), ["compared", "differed", "share", "ranks with differences"],
+            d3.range(spread.columns).filter(column => spread.compared[column]), column => timeFormat(spread.length)(instant(column)), column =>
+                [count(spread.compared[column]), count(spread.differed[column]), percent(spread.differed[column], spread.compared[column]), count(spread.tainted[column])]);
     }
 
     function steerSpread(figure, svg, spread, {left, grid, step, side, instant}) {
-        const rows = spread.labels.length, cells = new Map(spread.cells.map(cell => [cell[0] * spread.columns + cell[1], cell]));
+        const cells = new Map(spread.cells.map(cell => [cell[0] * spread.columns + cell[1], cell]));
         const cursor = svg.append("rect").attr("class", "cursor").attr("width", Math.max(step, 3)).attr("height", side).style("display", "none");
         const format = timeFormat(spread.length);
-        let row = -1, column = 0;
-        const show = (toRow, toColumn) => {
-            row = Math.max(0, Math.min(rows - 1, toRow));
-            column = Math.max(0, Math.min(spread.columns - 1, toColumn));
+        const rows = spread.labels.length;
+        const show = steerGrid(svg, `${figure.querySelector("figcaption").textContent}. ${plural(rows, "row")} of ${plural(spread.columns, "column")}. Arrow keys move; N and P go to the next and previous difference in time.`,
+            rows, spread.columns, spread.cells, (row, column) => column * rows + row, (row, column) => {
             cursor.style("display", null).attr("x", left + column * step).attr("y", grid + row * side);
             const cell = cells.get(row * spread.columns + column);
             figure.querySelector("output").textContent = `${spread.ranks_per_row > 1 ? "ranks" : "rank"} ${spread.labels[row]}, ${format(instant(column))} UTC: ` +
                 (cell ? `${count(cell[2])} of ${plural(cell[3], "message")} differed` : "no difference") +
                 `; all ranks: ${count(spread.differed[column])} of ${count(spread.compared[column])} (${percent(spread.differed[column], spread.compared[column])}), at ${plural(spread.tainted[column], "rank")}`;
-        };
-        const order = spread.cells.map(cell => cell[1] * rows + cell[0]).sort((one, other) => one - other);
-        const jump = forward => {
-            const place = row < 0 ? -1 : column * rows + row;
-            const next = forward ? order.find(one => one > place) : [...order].reverse().find(one => one < place);
-            const target = next !== undefined ? next : forward ? order[0] : order[order.length - 1];
-            show(target % rows, Math.floor(target / rows));
-        };
+        });
         svg.on("mousemove", () => {
             const [x, y] = d3.mouse(svg.node());
             show(Math.floor((y - grid) / side), Math.floor((x - left) / step));
-        });
-        const moves = {ArrowUp: [-1, 0], ArrowDown: [1, 0], ArrowLeft: [0, -1], ArrowRight: [0, 1], n: true, p: false, N: true, P: false};
-        makeSteerable(svg, `${figure.querySelector("figcaption").textContent}. ${plural(rows, "row")} of ${plural(spread.columns, "column")}. Arrow keys move; N and P go to the next and previous difference in time.`,
-            moves, move => typeof move === "boolean" ? jump(move) : row < 0 ? show(0, 0) : show(row + move[0], column + move[1]));
-    }
-
-    function fillSpread(table, spread, instant) {
-        const head = table.append("thead").append("tr"), body = table.append("tbody"), format = timeFormat(spread.length);
-        head.append("th").attr("scope", "col").text("From (UTC)");
-        ["compared", "differed", "share", "ranks with differences"].forEach(name => head.append("th").attr("scope", "col").attr("class", "number").text(name));
-        d3.range(spread.columns).filter(column => spread.compared[column]).forEach(column => {
-            const row = body.append("tr");
-            row.append("th").attr("scope", "row").text(format(instant(column)));
-            [count(spread.compared[column]), count(spread.differed[column]), percent(spread.differed[column], spread.compared[column]), count(spread.tainted[column])]
-                .forEach(text => row.append("td").attr("class", "number").text(text));
         });
     }
 
