@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Damage over many jobs by node, device, transports, cause and month: rows of numbers, the worst first."""
 import time
+from collections import Counter
 
 from jobreport.maps import natural
 from jobreport.wording import count, size
@@ -22,9 +23,7 @@ class Rows:
 
     def add(self, name, job=None, **amounts):
         """Add amounts to a row. @param job  that it is about"""
-        row = self.rows.setdefault(name, {})
-        for key, amount in amounts.items():
-            row[key] = row.get(key, 0) + amount
+        self.rows.setdefault(name, Counter()).update(amounts)
         if job is not None:
             self.jobs.setdefault(name, set()).add(job)
 
@@ -60,9 +59,9 @@ def finish(table, columns, is_by_name):
     """Rows with all columns, in order."""
     rows = []
     for name, amounts in table.rows.items():
-        row = {"name": name} | {key: amounts.get(key, 0) for key, _, _ in columns} | {"jobs": len(table.jobs[name])}
+        row = {"name": name} | {key: amounts[key] for key, _, _ in columns} | {"jobs": len(table.jobs[name])}
         if "per_gib" in row:
-            row["per_gib"] = amounts.get("damaged", 0) / (row["bytes"] / 2**30) if row["bytes"] else None
+            row["per_gib"] = amounts["damaged"] / (row["bytes"] / 2**30) if row["bytes"] else None
         rows.append(row)
     return sorted(rows, key=lambda row: natural(row["name"]) if is_by_name else (-weight(row), natural(row["name"])))
 

@@ -11,10 +11,8 @@ import os
 
 from jobreport.node_entries import COUNTED, TEXTS, VERSION
 from jobreport.reading import lines_of, parse_object
-from jobreport.tally import TIME_LIMIT
+from jobreport.twins import is_count, is_time
 from jobreport.wording import clean
-
-LIMIT = 1 << 64
 
 
 def read_ledger(path):
@@ -36,7 +34,7 @@ def check(entry):
         return None, f"of a newer ledger ({clean(version, 20)}): use the uci_report of the UCI that wrote it"
     if not all(isinstance(entry.get(name), str) for name in ("id", "job", "node")):
         return None, "a job or a node that is none"
-    if not is_time(entry.get("time")) or not all(is_number(entry.get(name)) for name in COUNTED):
+    if not is_time(entry.get("time")) or not all(is_count(entry.get(name)) for name in COUNTED):
         return None, "a number that is none"
     damage = entry.get("damage")
     if not isinstance(damage, list) or not all(is_damage(kind) for kind in damage):
@@ -46,19 +44,9 @@ def check(entry):
             "damage": [{**{name: clean(kind[name]) for name in ("peer", *TEXTS)}, "messages": kind["messages"]} for kind in damage]}, None
 
 
-def is_number(value):
-    """Of a counter."""
-    return type(value) is int and 0 <= value < LIMIT
-
-
-def is_time(value):
-    """Seconds since the epoch, with a calendar's years."""
-    return type(value) in (int, float) and 0 <= value < TIME_LIMIT
-
-
 def is_damage(kind):
     """One kind of damage, with all its texts."""
-    return isinstance(kind, dict) and is_number(kind.get("messages")) and all(isinstance(kind.get(name), str) for name in ("peer", *TEXTS))
+    return isinstance(kind, dict) and is_count(kind.get("messages")) and all(isinstance(kind.get(name), str) for name in ("peer", *TEXTS))
 
 
 def append(path, entries):

@@ -9,15 +9,14 @@ import math
 from collections import Counter
 
 from jobreport import twins, types
+from jobreport.twins import RANK_LIMIT, TIME_LIMIT
 from jobreport.wording import clean
 
-RANK_LIMIT = 1 << 31
 STACK_FRAMES = 64
 DISTINCT_LIMIT = 1000   # different sentences, stacks and places that are told apart
 TABLE_LIMIT = 50_000    # rows of a table of values as they came
 TICK = .01              # seconds: the finest grain of the time line
 COARSER = 10            # times, when there are too many ticks
-TIME_LIMIT = 1e11       # seconds: later is no time
 SEVERITY = {"not repaired": 2, "source changed": 1, "repaired": 0}
 NOT_RECORDED = "not recorded"
 NUMBERS = ("wrong_bytes", "gets_wrong", "offset", "first", "length")

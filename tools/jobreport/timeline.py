@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """When damage was seen: records in bins of an even length, by verdict, cause or class."""
+import itertools
 from collections import Counter
 
 from jobreport.wording import clean
@@ -11,13 +12,8 @@ LENGTHS = [.01, .02, .05, .1, .2, .5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 90
 
 def bin_length(seconds):
     """The shortest even length that needs no more than BINS bins."""
-    for length in LENGTHS:
-        if seconds / length < BINS:
-            return length
-    length = 86400
-    while seconds / length >= BINS:
-        length *= 2
-    return length
+    lengths = itertools.chain(LENGTHS, (LENGTHS[-1] << doubled for doubled in itertools.count(1)))
+    return next(length for length in lengths if seconds / length < BINS)
 
 
 def timeline(ticks, tick_length):

@@ -177,7 +177,7 @@ def where(tally, ranks, hosts):
     """Between whom: {"sentence", "stands_out"}, the closest description that most of the damage fits."""
     total = tally.records
     by = {"pair": tally.pairs, "receiver": totals(tally.pairs, 1), "sender": totals(tally.pairs, 0), "host pair": tally.host_pairs,
-          "receiving host": totals(tally.host_pairs, 1), "sending host": totals(tally.host_pairs, 0), "host": ends(tally.host_pairs)}
+          "receiving host": totals(tally.host_pairs, 1), "sending host": totals(tally.host_pairs, 0), "host": totals(tally.host_pairs, 0, 1)}
     others = {"pair": ranks > 2, "receiver": ranks > 2, "sender": ranks > 2, "host pair": len(hosts) > 2,
               "receiving host": len(hosts) > 1, "sending host": len(hosts) > 1, "host": len(hosts) > 2}
     few = f" These are only {total}, so that it may be chance." if total < FEW else ""
@@ -194,20 +194,11 @@ def where(tally, ranks, hosts):
                                             f"{count(receivers, 'receiver')}. {scope}{few}"}
 
 
-def totals(pairs, side):
-    """Records by one side of the pairs."""
+def totals(pairs, *sides):
+    """Records by one side of the pairs, or by either."""
     found = Counter()
     for pair, number in pairs.items():
-        found[pair[side]] += number
-    return found
-
-
-def ends(pairs):
-    """Records by either side."""
-    found = Counter()
-    for pair, number in pairs.items():
-        for name in set(pair):
-            found[name] += number
+        found.update(dict.fromkeys((pair[side] for side in sides), number))
     return found
 
 
