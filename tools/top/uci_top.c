@@ -8,11 +8,10 @@
 #include "top_views.h"
 
 #include <errno.h>
-#include <math.h>
+#include <poll.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 typedef struct uci_top_options {
@@ -129,15 +128,6 @@ static bool uci_top_write(const uci_top_options_t *options, const uci_top_look_t
     return true;
 }
 
-static void uci_top_sleep(double seconds)
-{
-    struct timespec time = {.tv_sec = (time_t)floor(seconds)};
-
-    time.tv_nsec = (long)((seconds - floor(seconds)) * 1e9);
-    while ((nanosleep(&time, &time) != 0) && (errno == EINTR)) {
-    }
-}
-
 /* Without a screen */
 static int uci_top_run(const uci_top_options_t *options)
 {
@@ -157,7 +147,7 @@ static int uci_top_run(const uci_top_options_t *options)
             break;
         }
         skip = false;
-        uci_top_sleep(seconds);
+        poll(NULL, 0, (int)(seconds * 1000));
     }
     uci_top_look_cleanup(&before);
     return failed ? EXIT_FAILURE : EXIT_SUCCESS;
