@@ -280,32 +280,6 @@ static void copy_alone(bench_t *bench, long iterations)
     }
 }
 
-/* What a test measures, of so many messages in one direction */
-static double microseconds(size_t size, double messages, double seconds)
-{
-    return seconds * 1e6 / messages;
-}
-
-static double one_way_microseconds(size_t size, double messages, double seconds)
-{
-    return microseconds(size, 2 * messages, seconds);
-}
-
-static double messages_per_second(size_t size, double messages, double seconds)
-{
-    return messages / seconds;
-}
-
-static double megabytes_per_second(size_t size, double messages, double seconds)
-{
-    return size * messages_per_second(size, messages, seconds) / 1e6;
-}
-
-static double megabytes_per_second_twice(size_t size, double messages, double seconds)
-{
-    return 2 * megabytes_per_second(size, messages, seconds);
-}
-
 static void describe_bytes(bench_t *bench)
 {
     bench->type   = MPI_BYTE;
@@ -354,22 +328,22 @@ typedef struct bench_test {
     int window; /* messages in one direction of an iteration */
     int apart;  /* buffers in a window that is fresh: one, or one for each message */
     void (*run)(bench_t *bench, long iterations);
-    double (*value)(size_t size, double messages, double seconds);
+    double factor;                    /* of the value: a ping-pong has two messages, both ways twice the bytes */
     void (*describe)(bench_t *bench); /* the message of so many bytes */
 } bench_test_t;
 
 static const bench_test_t tests[] = {
-        {"lat", "us", 1, 1, 0, ping_pong, one_way_microseconds, describe_bytes},
-        {"bw", "MB/s", 0, WINDOW, 1, stream_one_way, megabytes_per_second, describe_bytes},
-        {"bibw", "MB/s", 1, WINDOW, 1, stream_both_ways, megabytes_per_second_twice, describe_bytes},
-        {"rate", "msg/s", 0, WINDOW, 1, stream_one_way, messages_per_second, describe_bytes},
-        {"send", "MB/s", 0, WINDOW, 0, stream_blocking, megabytes_per_second, describe_bytes},
-        {"vec", "us", 1, 1, 0, ping_pong, one_way_microseconds, describe_vector},
-        {"struct", "us", 1, 1, 0, ping_pong, one_way_microseconds, describe_struct},
-        {"blocks", "us", 1, 1, 0, ping_pong, one_way_microseconds, describe_blocks},
-        {"xchg", "us", 1, 1, 0, exchange_alone, microseconds, describe_bytes},
-        {"olap", "us", 1, 1, 0, exchange_and_compute, microseconds, describe_bytes},
-        {"copy", "us", 0, 1, 0, copy_alone, microseconds, describe_bytes},
+        {"lat", "us", 1, 1, 0, ping_pong, 0.5, describe_bytes},
+        {"bw", "MB/s", 0, WINDOW, 1, stream_one_way, 1, describe_bytes},
+        {"bibw", "MB/s", 1, WINDOW, 1, stream_both_ways, 2, describe_bytes},
+        {"rate", "msg/s", 0, WINDOW, 1, stream_one_way, 1, describe_bytes},
+        {"send", "MB/s", 0, WINDOW, 0, stream_blocking, 1, describe_bytes},
+        {"vec", "us", 1, 1, 0, ping_pong, 0.5, describe_vector},
+        {"struct", "us", 1, 1, 0, ping_pong, 0.5, describe_struct},
+        {"blocks", "us", 1, 1, 0, ping_pong, 0.5, describe_blocks},
+        {"xchg", "us", 1, 1, 0, exchange_alone, 1, describe_bytes},
+        {"olap", "us", 1, 1, 0, exchange_and_compute, 1, describe_bytes},
+        {"copy", "us", 0, 1, 0, copy_alone, 1, describe_bytes},
 };
 
 static void fail(const char *message, const char *detail)
@@ -496,7 +470,7 @@ static double measure(bench_t *bench, const char *name, size_t size, long iterat
 {
     int is_fresh, ranks;
     const bench_test_t *test = find_test(name, &is_fresh);
-    double begin, mine, slowest, value;
+    double begin, mine, slowest, messages;
 
     prepare(bench, test, is_fresh, size);
     test->run(bench, iterations / 10 + 1);
@@ -512,8 +486,12 @@ static double measure(bench_t *bench, const char *name, size_t size, long iterat
     if (bench->rank != 0) {
         return 0;
     }
-    value = test->value(size, (double)iterations * bench->window, (ranks == 2) ? mine : slowest);
-    return strcmp(test->unit, "us") ? value * ranks / 2 : value;
+    messages = (double)iterations * bench->window;
+    slowest  = (ranks == 2) ? mine : slowest;
+    if (!strcmp(test->unit, "us")) {
+        return test->factor * slowest * 1e6 / messages;
+    }
+    return test->factor * messages / slowest * ranks / 2 * (strcmp(test->unit, "MB/s") ? 1 : size / 1e6);
 }
 
 /* @a address is HOST:PORT, the host numeric or a name */
