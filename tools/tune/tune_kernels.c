@@ -8,18 +8,11 @@
 
 #define TUNE_UNCACHED ((size_t)128 << 20) /* larger than the L3 most cores have for themselves */
 
-/* Sizes in between are judged only: there the choice rests on a line between two points */
-static const size_t tune_sizes[]     = {64,       96,       256,      384,      1 << 10,   1536,      4 << 10, 6 << 10,
-                                        16 << 10, 24 << 10, 64 << 10, 96 << 10, 256 << 10, 384 << 10, 1 << 20, 3 << 19,
-                                        4 << 20,  6 << 20,  8 << 20,  16 << 20, 24 << 20,  64 << 20};
-static const bool tune_judged_only[] = {false, true,  false, true,  false, true,  false, true,  false, true, false,
-                                        true,  false, true,  false, true,  false, true,  false, false, true, false};
-static const size_t tune_sizes_quick[]     = {64, 96, 1 << 10, 1536, 8 << 10, 12 << 10, 64 << 10, 96 << 10, 1 << 20};
-static const bool tune_judged_only_quick[] = {false, true, false, true, false, true, false, true, false};
-
-#define TUNE_SIZES(_list, _params) \
-    ((_params)->sizes = tune_sizes##_list, (_params)->sizes_count = uci_array_size(tune_sizes##_list), \
-     (_params)->judged_only = tune_judged_only##_list)
+/* Those in between powers of two are judged only: there the choice rests on a line between two points */
+static const size_t tune_sizes[] = {64,       96,       256,      384,      1 << 10,   1536,      4 << 10, 6 << 10,
+                                    16 << 10, 24 << 10, 64 << 10, 96 << 10, 256 << 10, 384 << 10, 1 << 20, 3 << 19,
+                                    4 << 20,  6 << 20,  8 << 20,  16 << 20, 24 << 20,  64 << 20};
+static const size_t tune_sizes_quick[] = {64, 96, 1 << 10, 1536, 8 << 10, 12 << 10, 64 << 10, 96 << 10, 1 << 20};
 
 static void tune_kernels_progress(void *arg, unsigned done, unsigned total)
 {
@@ -39,18 +32,22 @@ static uint32_t tune_candidates(void)
 
 static uci_status_t tune_measure(const tune_options_t *options, uci_profile_t *profile, uci_profile_t *judgement)
 {
-    uci_calibrate_params_t params = {.rounds    = options->quick ? 18 : 46,
-                                     .turn_ns   = options->quick ? 50000 : 150000,
-                                     .uncached  = options->quick ? 0 : TUNE_UNCACHED,
-                                     .finals    = options->quick ? 50 : 202,
-                                     .finalists = tune_candidates(),
-                                     .judgement = judgement,
-                                     .progress  = tune_kernels_progress};
+    bool judged_only[uci_array_size(tune_sizes)];
+    uci_calibrate_params_t params = {.sizes       = options->quick ? tune_sizes_quick : tune_sizes,
+                                     .sizes_count = options->quick ? uci_array_size(tune_sizes_quick)
+                                                                   : uci_array_size(tune_sizes),
+                                     .judged_only = judged_only,
+                                     .rounds      = options->quick ? 18 : 46,
+                                     .turn_ns     = options->quick ? 50000 : 150000,
+                                     .uncached    = options->quick ? 0 : TUNE_UNCACHED,
+                                     .finals      = options->quick ? 50 : 202,
+                                     .finalists   = tune_candidates(),
+                                     .judgement   = judgement,
+                                     .progress    = tune_kernels_progress};
+    unsigned i;
 
-    if (options->quick) {
-        TUNE_SIZES(_quick, &params);
-    } else {
-        TUNE_SIZES(, &params);
+    for (i = 0; i < params.sizes_count; ++i) {
+        judged_only[i] = (params.sizes[i] & (params.sizes[i] - 1)) != 0;
     }
     return uci_calibrate(&params, profile);
 }
