@@ -12,39 +12,24 @@
 
 static const char *const uci_check_kind_names[] = {"missing", "new", "type", "changed", "unreadable"};
 
-/* As the command's user thinks of it: two folders of equal standing, or what was and what is */
+/* As the command's user thinks of it: what was and what is, or two folders of equal standing */
 static const char *uci_check_kind_text(const uci_check_report_t *report, uci_check_diff_kind_t kind)
 {
-    bool is_compare = (strcmp(report->command, "compare") == 0);
+    static const char *const texts[][5] = {{"missing", "new", "other type", "changed", "unchecked"},
+                                           {"only in A", "only in B", "other type", "differs", "unchecked"}};
 
-    switch (kind) {
-    case UCI_CHECK_DIFF_MISSING:
-        return is_compare ? "only in A" : "missing";
-    case UCI_CHECK_DIFF_NEW:
-        return is_compare ? "only in B" : "new";
-    case UCI_CHECK_DIFF_CONTENT:
-        return is_compare ? "differs" : "changed";
-    case UCI_CHECK_DIFF_UNREADABLE:
-        return "unchecked";
-    default:
-        return "other type";
-    }
+    return texts[strcmp(report->command, "compare") == 0][kind];
 }
 
 static const char *uci_check_type_text(uci_check_type_t type)
 {
-    switch (type) {
-    case UCI_CHECK_FILE:
-        return "file";
-    case UCI_CHECK_LINK:
-        return "link";
-    case UCI_CHECK_FOLDER:
-        return "folder";
-    case UCI_CHECK_UNREADABLE:
-        return "unreadable";
-    default:
-        return "other";
-    }
+    static const char *const texts[] = {[UCI_CHECK_FILE]       = "file",
+                                        [UCI_CHECK_LINK]       = "link",
+                                        [UCI_CHECK_FOLDER]     = "folder",
+                                        [UCI_CHECK_OTHER]      = "other",
+                                        [UCI_CHECK_UNREADABLE] = "unreadable"};
+
+    return texts[type];
 }
 
 static bool uci_check_is_unreadable(const uci_check_entry_t *entry)

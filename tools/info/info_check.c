@@ -276,16 +276,12 @@ static void uci_info_judge_mpis(uci_info_state_t *state)
 
 static const char *uci_info_state_name(const uci_info_state_t *state)
 {
-    switch (state->code) {
-    case UCI_INFO_CHECK_ON:
-        return "on";
-    case UCI_INFO_CHECK_OFF:
-        return "off";
-    case UCI_INFO_CHECK_UNPROTECTED:
-        return "loaded, not protecting";
-    default:
-        return "unknown";
-    }
+    static const char *const names[] = {[UCI_INFO_CHECK_ON]          = "on",
+                                        [UCI_INFO_CHECK_OFF]         = "off",
+                                        [UCI_INFO_CHECK_UNPROTECTED] = "loaded, not protecting",
+                                        [UCI_INFO_CHECK_UNKNOWN]     = "unknown"};
+
+    return names[state->code];
 }
 
 static void uci_info_how(const uci_info_state_t *state, char *text, size_t size)

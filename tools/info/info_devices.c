@@ -53,13 +53,6 @@ static void uci_info_verbs_open(uci_info_verbs_t *verbs)
     /* It stays loaded: what it returned points into it. */
 }
 
-static void uci_info_verbs_close(uci_info_verbs_t *verbs)
-{
-    if (verbs->list != NULL) {
-        verbs->free_device_list(verbs->list);
-    }
-}
-
 static struct ibv_device *uci_info_verbs_find(const uci_info_verbs_t *verbs, const char *name)
 {
     int i;
@@ -187,5 +180,7 @@ void uci_info_print_devices(const char *root)
     if (context != NULL) {
         verbs.close_device(context);
     }
-    uci_info_verbs_close(&verbs);
+    if (verbs.list != NULL) {
+        verbs.free_device_list(verbs.list);
+    }
 }
