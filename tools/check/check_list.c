@@ -2,6 +2,7 @@
 #include "check_list.h"
 
 #include <ctype.h>
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -156,8 +157,7 @@ char *uci_check_escape(const char *name)
     size_t length;
 
     if (text == NULL) {
-        uci_check_complain("out of memory");
-        exit(2);
+        errx(2, "out of memory");
     }
     for (; *in != '\0'; in += uci_max(length, (size_t)1)) {
         length = uci_check_printable(in);

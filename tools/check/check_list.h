@@ -59,6 +59,12 @@ typedef struct uci_check_list {
 
 #define UCI_CHECK_CHANGED (-1) /**< in place of an errno: it changed while it was read */
 
+/** What manifests and messages are sealed with. */
+UCI_INLINE uint64_t uci_check_hash(const void *data, size_t length)
+{
+    return uci_digest_table[UCI_DIGEST_XXH3].digest(data, length);
+}
+
 void uci_check_list_init(uci_check_list_t *list, const uci_check_form_t *form);
 void uci_check_list_cleanup(uci_check_list_t *list);
 

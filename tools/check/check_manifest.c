@@ -2,6 +2,7 @@
 #include "check_manifest.h"
 #include "util/file.h"
 
+#include <err.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -14,18 +15,12 @@
 
 enum { UCI_CHECK_LEAVES_WORD_MAGIC, UCI_CHECK_LEAVES_WORD_COUNT, UCI_CHECK_LEAVES_WORD_DIGEST, UCI_CHECK_LEAVES_WORDS };
 
-static uint64_t uci_check_hash(const void *data, size_t length)
-{
-    return uci_digest_table[UCI_DIGEST_XXH3].digest(data, length);
-}
-
 char *uci_check_leaves_name(const char *file)
 {
     char *name;
 
     if (asprintf(&name, "%s.leaves", file) < 0) {
-        uci_check_complain("out of memory");
-        exit(2);
+        errx(2, "out of memory");
     }
     return name;
 }

@@ -40,11 +40,6 @@ typedef struct uci_check_record {
     uint32_t type;
 } uci_check_record_t;
 
-static uint64_t uci_check_hash(const void *data, size_t length)
-{
-    return uci_digest_table[UCI_DIGEST_XXH3].digest(data, length);
-}
-
 /* @return NULL, or what is wrong. */
 static const char *uci_check_hail_wrong(const uci_check_hail_t *hail, size_t length)
 {

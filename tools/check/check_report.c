@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "check_report.h"
 
+#include <err.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -172,8 +173,7 @@ static json_t *uci_check_form_json(const uci_check_form_t *form)
 static void uci_check_print_json(json_t *root)
 {
     if ((root == NULL) || (json_dumpf(root, stdout, JSON_INDENT(1)) != 0)) {
-        uci_check_complain("failed to write JSON");
-        exit(2);
+        errx(2, "failed to write JSON");
     }
     putchar('\n');
     json_decref(root);

@@ -10,6 +10,7 @@
 #include "check_report.h"
 #include "util/parse_size.h"
 
+#include <err.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -59,23 +60,22 @@ typedef struct uci_check_options {
 
 static void __attribute__((noreturn)) uci_check_exit_usage(const char *complaint, const char *argument)
 {
-    uci_check_complain("%s%s\nTry 'uci_check --help'.", complaint, argument);
-    exit(UCI_CHECK_EXIT_TROUBLE);
+    errx(UCI_CHECK_EXIT_TROUBLE, "%s%s\nTry 'uci_check --help'.", complaint, argument);
 }
 
 /* A manifest, and its leaves, are not part of what they tell of */
 static void uci_check_skip(uci_check_scan_options_t *scan, const char *manifest)
 {
-    char *leaves = uci_check_leaves_name(manifest);
+    char *leaves        = uci_check_leaves_name(manifest);
+    const char *files[] = {manifest, leaves};
     struct stat st;
+    size_t i;
 
-    if (stat(manifest, &st) == 0) {
-        scan->skip[0].dev = st.st_dev;
-        scan->skip[0].ino = st.st_ino;
-    }
-    if (stat(leaves, &st) == 0) {
-        scan->skip[1].dev = st.st_dev;
-        scan->skip[1].ino = st.st_ino;
+    for (i = 0; i < uci_array_size(files); ++i) {
+        if (stat(files[i], &st) == 0) {
+            scan->skip[i].dev = st.st_dev;
+            scan->skip[i].ino = st.st_ino;
+        }
     }
     free(leaves);
 }
@@ -83,8 +83,7 @@ static void uci_check_skip(uci_check_scan_options_t *scan, const char *manifest)
 static void uci_check_go(const char *folder)
 {
     if ((folder != NULL) && (chdir(folder) != 0)) {
-        uci_check_complain("%s: %s", folder, strerror(errno));
-        exit(UCI_CHECK_EXIT_TROUBLE);
+        err(UCI_CHECK_EXIT_TROUBLE, "%s", folder);
     }
 }
 
@@ -412,8 +411,7 @@ int main(int argc, char **argv)
     options->scan.progress = !options->quiet && isatty(STDERR_FILENO);
     ret                    = uci_check_run(options, argv[optind], argv + optind + 1);
     if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not look like success */
-        uci_check_complain("cannot write: %s", strerror(errno));
-        return UCI_CHECK_EXIT_TROUBLE;
+        err(UCI_CHECK_EXIT_TROUBLE, "cannot write");
     }
     return ret;
 }

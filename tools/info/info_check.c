@@ -6,6 +6,7 @@
 #include "settings/settings.h"
 #include "attach/ucx_conf.h"
 
+#include <err.h>
 #include <errno.h>
 #include <glob.h>
 #include <stdarg.h>
@@ -429,8 +430,7 @@ int uci_info_check(bool as_json)
     int code;
 
     if ((state == NULL) || (mpis == NULL)) {
-        fprintf(stderr, "uci_info: out of memory\n");
-        exit(UCI_INFO_CHECK_UNKNOWN);
+        errx(UCI_INFO_CHECK_UNKNOWN, "out of memory");
     }
     uci_settings_read(); /* an error is logged, and the process we ask stops at it */
     state->plugin_path.name = "UCX_PLUGIN_PATH";

@@ -16,7 +16,7 @@
 #include "base/wire.h"
 
 #include <dlfcn.h>
-#include <errno.h>
+#include <err.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +30,7 @@
 #define UCI_INFO_BUFFER_ALIGN 4096
 #define UCI_INFO_MEASURE_NS   10000000ul /* for each digest, and for each copy */
 #define UCI_INFO_EXIT_USAGE   2
+#define UCI_INFO_TRY          "\nTry 'uci_info -h'."
 
 enum {
     UCI_INFO_RELEASE  = 1 << 0, /* in the order of the letters of their options, which parse_options has */
@@ -170,8 +171,7 @@ static void *uci_info_new_buffer(int byte)
     void *buffer = aligned_alloc(UCI_INFO_BUFFER_ALIGN, UCI_INFO_BUFFER_SIZE);
 
     if (buffer == NULL) {
-        fprintf(stderr, "uci_info: out of memory\n");
-        exit(EXIT_FAILURE);
+        errx(EXIT_FAILURE, "out of memory");
     }
     return memset(buffer, byte, UCI_INFO_BUFFER_SIZE);
 }
@@ -205,12 +205,6 @@ static int uci_info_print_settings(bool is_documented)
     return (status == UCI_OK) ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static void uci_info_exit_usage(const char *complaint, const char *argument)
-{
-    fprintf(stderr, "uci_info: %s%s\nTry 'uci_info -h'.\n", complaint, argument);
-    exit(UCI_INFO_EXIT_USAGE);
-}
-
 /* @return set of what to show. */
 static unsigned uci_info_parse_options(int argc, char **argv)
 {
@@ -232,13 +226,13 @@ static unsigned uci_info_parse_options(int argc, char **argv)
     }
 
     if (optind < argc) {
-        uci_info_exit_usage("unexpected argument: ", argv[optind]);
+        errx(UCI_INFO_EXIT_USAGE, "unexpected argument: %s" UCI_INFO_TRY, argv[optind]);
     }
     if ((show & UCI_INFO_DOC) && !(show & (UCI_INFO_SETTINGS | UCI_INFO_HELP))) {
-        uci_info_exit_usage("-f is for use with -c", "");
+        errx(UCI_INFO_EXIT_USAGE, "-f is for use with -c" UCI_INFO_TRY);
     }
     if ((show & UCI_INFO_JSON) && (show != (UCI_INFO_JSON | UCI_INFO_CHECK))) {
-        uci_info_exit_usage("--json is for use with --check, alone", "");
+        errx(UCI_INFO_EXIT_USAGE, "--json is for use with --check, alone" UCI_INFO_TRY);
     }
     return show;
 }
@@ -287,8 +281,7 @@ int main(int argc, char **argv)
         printf("# 'uci_info -c' shows the settings, 'uci_info -h' what else there is\n");
     }
     if ((fflush(stdout) != 0) || ferror(stdout)) { /* a full disk must not look like success */
-        fprintf(stderr, "uci_info: cannot write: %s\n", strerror(errno));
-        return EXIT_FAILURE;
+        err(EXIT_FAILURE, "cannot write");
     }
     return ret;
 }

@@ -2,6 +2,7 @@
 #include "top_jobs.h"
 
 #include <dirent.h>
+#include <err.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,8 +37,7 @@ static void *uci_top_grow(void *array, unsigned count, size_t size)
     if ((count & (count - 1)) == 0) { /* full at powers of two */
         array = realloc(array, (count == 0) ? size : 2ul * count * size);
         if (array == NULL) {
-            fprintf(stderr, "uci_top: out of memory\n");
-            exit(1);
+            errx(1, "out of memory");
         }
     }
     return array;
@@ -48,8 +48,7 @@ static char *uci_top_join(const char *folder, const char *name)
     char *path;
 
     if (asprintf(&path, "%s%s%s", folder, (*name != '\0') ? "/" : "", name) < 0) {
-        fprintf(stderr, "uci_top: out of memory\n");
-        exit(1);
+        errx(1, "out of memory");
     }
     return path;
 }

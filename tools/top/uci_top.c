@@ -7,6 +7,7 @@
 #include "options.h"
 #include "top_views.h"
 
+#include <err.h>
 #include <errno.h>
 #include <poll.h>
 #include <pwd.h>
@@ -57,8 +58,7 @@ static void uci_top_take_user(const char *name)
 
     uci_top_options.scope.uid = (user != NULL) ? (long)user->pw_uid : strtol(name, &end, 10);
     if ((user == NULL) && ((end == name) || (*end != '\0') || (uci_top_options.scope.uid < 0))) {
-        fprintf(stderr, "uci_top: there is no user %s\n", name);
-        exit(UCI_OPTIONS_FAILED);
+        errx(UCI_OPTIONS_FAILED, "there is no user %s", name);
     }
 }
 
@@ -68,8 +68,7 @@ static void uci_top_take_interval(const char *text)
 
     uci_top_options.seconds = strtod(text, &end);
     if ((end == text) || (*end != '\0') || !(uci_top_options.seconds >= 0.1) || !(uci_top_options.seconds <= 86400)) {
-        fprintf(stderr, "uci_top: --interval %s: expected 0.1 to 86400 seconds\n", text);
-        exit(UCI_OPTIONS_FAILED);
+        errx(UCI_OPTIONS_FAILED, "--interval %s: expected 0.1 to 86400 seconds", text);
     }
 }
 
@@ -86,8 +85,7 @@ static void uci_top_read_options(int argc, char **argv)
 {
     uci_options_read(argc, argv, uci_top_option_table, uci_top_usage);
     if (uci_top_options.json && (uci_top_options.metrics != NULL)) {
-        fprintf(stderr, "uci_top: --json and --openmetrics exclude each other\n");
-        exit(UCI_OPTIONS_FAILED);
+        errx(UCI_OPTIONS_FAILED, "--json and --openmetrics exclude each other");
     }
     uci_top_options.scope.folders = argv + optind;
     uci_top_options.scope.count   = (unsigned)(argc - optind);

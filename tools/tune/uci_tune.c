@@ -12,6 +12,7 @@
 #include "tune.h"
 
 #include <dlfcn.h>
+#include <err.h>
 #include <errno.h>
 #include <libgen.h>
 #include <limits.h>
@@ -22,6 +23,8 @@
 #ifdef UCI_TUNE_MPI
 #include <mpi.h>
 #endif
+
+#define UCI_TUNE_TRY "\nTry 'uci_tune --help'."
 
 static const char uci_tune_help[] =
         "Usage: uci_tune [options]\n"
@@ -56,19 +59,12 @@ static const char uci_tune_help[] =
         "  sudo cp ~/.cache/uci/profile-*.json /etc/uci/\n"
         "                                               for all users of this machine\n";
 
-static void uci_tune_exit_usage(void)
-{
-    fprintf(stderr, "Try 'uci_tune --help'.\n");
-    exit(UCI_OPTIONS_FAILED);
-}
-
 static tune_options_t uci_tune_options = {.max_size = SIZE_MAX, .max_loss = TUNE_MAX_LOSS};
 
 static void uci_tune_take_max_size(const char *text)
 {
     if (uci_parse_size(text, false, &uci_tune_options.max_size) != UCI_OK) {
-        fprintf(stderr, "uci_tune: '%s' is no size: expected bytes, as 64k or 1m\n", text);
-        uci_tune_exit_usage();
+        errx(UCI_OPTIONS_FAILED, "'%s' is no size: expected bytes, as 64k or 1m" UCI_TUNE_TRY, text);
     }
 }
 
@@ -78,8 +74,7 @@ static void uci_tune_take_max_loss(const char *text)
     double percent = strtod(text, &end);
 
     if ((end == text) || (*end != '\0') || !(percent >= 0)) {
-        fprintf(stderr, "uci_tune: '%s' is no percentage: expected a number, as 50\n", text);
-        uci_tune_exit_usage();
+        errx(UCI_OPTIONS_FAILED, "'%s' is no percentage: expected a number, as 50" UCI_TUNE_TRY, text);
     }
     uci_tune_options.max_loss = percent / 100;
 }
@@ -131,8 +126,8 @@ static void uci_tune_preload(const char *library)
     setenv("MPIR_CVAR_NOLOCAL", "1", 1); /* MPICH: everything through UCX */
 }
 
-/* Start the program of that MPI in this process's place, with UCI; only comes back if that fails. */
-static int uci_tune_become_rank(const char *mpi, char **argv)
+/* Start the program of that MPI in this process's place, with UCI. */
+static void __attribute__((noreturn)) uci_tune_become_rank(const char *mpi, char **argv)
 {
     static const char *const programs[]  = {".", NULL};
     static const char *const libraries[] = {"..", "../lib", "../" UCI_TUNE_LIBDIR, NULL};
@@ -140,17 +135,14 @@ static int uci_tune_become_rank(const char *mpi, char **argv)
 
     snprintf(name, sizeof(name), "uci_tune.%s", mpi);
     if (!uci_find_beside(programs, name, program, sizeof(program))) {
-        fprintf(stderr, "uci_tune: UCI was built without %s: there is no %s beside this program\n", mpi, name);
-        return EXIT_FAILURE;
+        errx(EXIT_FAILURE, "UCI was built without %s: there is no %s beside this program", mpi, name);
     }
     if (!uci_find_beside(libraries, "libucx_integrity.so", library, sizeof(library))) {
-        fprintf(stderr, "uci_tune: libucx_integrity.so is not where it is built or installed with this program\n");
-        return EXIT_FAILURE;
+        errx(EXIT_FAILURE, "libucx_integrity.so is not where it is built or installed with this program");
     }
     uci_tune_preload(library);
     execv(program, argv);
-    fprintf(stderr, "uci_tune: cannot start %s: %s\n", program, strerror(errno));
-    return EXIT_FAILURE;
+    err(EXIT_FAILURE, "cannot start %s", program);
 }
 
 /*
@@ -421,13 +413,12 @@ int main(int argc, char **argv)
 
     uci_options_read(argc, argv, uci_tune_option_table, uci_tune_help);
     if (optind < argc) {
-        fprintf(stderr, "uci_tune: unexpected argument: %s\n", argv[optind]);
-        uci_tune_exit_usage();
+        errx(UCI_OPTIONS_FAILED, "unexpected argument: %s" UCI_TUNE_TRY, argv[optind]);
     }
     mpi = uci_tune_launcher();
     if ((mpi != NULL) && (options->show == NULL) && !options->remove &&
         (dlsym(RTLD_DEFAULT, "uci_tune_force") == NULL)) {
-        return uci_tune_become_rank(mpi, argv);
+        uci_tune_become_rank(mpi, argv);
     }
     if (uci_settings_read() != UCI_OK) {
         return EXIT_FAILURE;
