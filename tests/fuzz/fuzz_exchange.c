@@ -129,9 +129,10 @@ static void make_list(uci_check_list_t *list)
         entry->name    = entry->path;
         entry->name[0] = (char)('a' + i);
     }
-    if (!uci_check_list_sort(list) || !uci_check_list_make_leaves(list)) {
+    if (!uci_check_list_sort(list)) {
         abort();
     }
+    uci_check_list_make_leaves(list);
 }
 
 static void try_lists(liar_t *liar, int is_asker)

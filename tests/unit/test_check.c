@@ -70,9 +70,9 @@ static uci_check_entry_t read_after(void (*change)(void), uci_check_list_t *list
                                       .mtime  = st.st_mtim,
                                       .ctime  = st.st_ctim};
     entry->name = entry->path;
-    cr_assert(uci_check_list_make_leaves(list));
+    uci_check_list_make_leaves(list);
     change();
-    cr_assert(uci_check_read(list, &options, &work));
+    uci_check_read(list, &options, &work);
     return *entry;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "check_complain.h"
 
+#include <err.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -15,4 +16,12 @@ void uci_check_complain(const char *format, ...)
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
     fprintf(stderr, "uci_check: %s\n", text);
+}
+
+void *uci_check_memory(void *memory)
+{
+    if (memory == NULL) {
+        errx(2, "out of memory");
+    }
+    return memory;
 }

@@ -9,4 +9,7 @@
 /** Complain on stderr, "uci_check: " in front, on a line of its own. */
 void uci_check_complain(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/** @return @a memory, of an allocation. A tool that has none left can only say so, and end. */
+void *uci_check_memory(void *memory);
+
 #endif

@@ -4,58 +4,44 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool uci_check_add_diff(uci_check_diffs_t *diffs, uci_check_diff_kind_t kind, const uci_check_entry_t *a,
+static void uci_check_add_diff(uci_check_diffs_t *diffs, uci_check_diff_kind_t kind, const uci_check_entry_t *a,
                                const uci_check_entry_t *b)
 {
-    size_t room = (diffs->room == 0) ? 64 : 2 * diffs->room;
-    uci_check_diff_t *list;
-
     if (diffs->count == diffs->room) {
-        list = realloc(diffs->list, room * sizeof(*list));
-        if (list == NULL) {
-            uci_check_complain("out of memory for %zu differences", room);
-            return false;
-        }
-        diffs->list = list;
-        diffs->room = room;
+        diffs->room = (diffs->room == 0) ? 64 : 2 * diffs->room;
+        diffs->list = uci_check_memory(realloc(diffs->list, diffs->room * sizeof(*diffs->list)));
     }
     diffs->list[diffs->count] = (uci_check_diff_t){.kind = kind, .a = a, .b = b};
     uci_ranges_init_growing(&diffs->list[diffs->count].ranges);
     ++diffs->count;
-    return true;
 }
 
-static bool uci_check_join_same_name(uci_check_diffs_t *diffs, const uci_check_entry_t *a, const uci_check_entry_t *b)
+static void uci_check_join_same_name(uci_check_diffs_t *diffs, const uci_check_entry_t *a, const uci_check_entry_t *b)
 {
     if ((a->type == UCI_CHECK_UNREADABLE) || (b->type == UCI_CHECK_UNREADABLE)) {
-        return uci_check_add_diff(diffs, UCI_CHECK_DIFF_UNREADABLE, a, b);
+        uci_check_add_diff(diffs, UCI_CHECK_DIFF_UNREADABLE, a, b);
+    } else if (a->type != b->type) {
+        uci_check_add_diff(diffs, UCI_CHECK_DIFF_TYPE, a, b);
+    } else if ((a->root != b->root) || (a->length != b->length)) {
+        uci_check_add_diff(diffs, UCI_CHECK_DIFF_CONTENT, a, b);
     }
-    if (a->type != b->type) {
-        return uci_check_add_diff(diffs, UCI_CHECK_DIFF_TYPE, a, b);
-    }
-    if ((a->root != b->root) || (a->length != b->length)) {
-        return uci_check_add_diff(diffs, UCI_CHECK_DIFF_CONTENT, a, b);
-    }
-    return true;
 }
 
-bool uci_check_join(const uci_check_list_t *a, const uci_check_list_t *b, uci_check_diffs_t *diffs)
+void uci_check_join(const uci_check_list_t *a, const uci_check_list_t *b, uci_check_diffs_t *diffs)
 {
     size_t i = 0, j = 0;
-    bool is_good = true;
     int order;
 
-    for (diffs->compared = 0; is_good && ((i < a->count) || (j < b->count)); ++diffs->compared) {
+    for (diffs->compared = 0; (i < a->count) || (j < b->count); ++diffs->compared) {
         order = (i == a->count) ? 1 : (j == b->count) ? -1 : strcmp(a->entries[i].name, b->entries[j].name);
         if (order < 0) {
-            is_good = uci_check_add_diff(diffs, UCI_CHECK_DIFF_MISSING, &a->entries[i++], NULL);
+            uci_check_add_diff(diffs, UCI_CHECK_DIFF_MISSING, &a->entries[i++], NULL);
         } else if (order > 0) {
-            is_good = uci_check_add_diff(diffs, UCI_CHECK_DIFF_NEW, NULL, &b->entries[j++]);
+            uci_check_add_diff(diffs, UCI_CHECK_DIFF_NEW, NULL, &b->entries[j++]);
         } else {
-            is_good = uci_check_join_same_name(diffs, &a->entries[i++], &b->entries[j++]);
+            uci_check_join_same_name(diffs, &a->entries[i++], &b->entries[j++]);
         }
     }
-    return is_good;
 }
 
 bool uci_check_is_file_diff(const uci_check_diff_t *diff)
@@ -68,7 +54,7 @@ static void uci_check_differ(void *arg, uint64_t offset, uint64_t length)
     uci_ranges_add(arg, offset, length);
 }
 
-bool uci_check_find_ranges(const uci_check_form_t *form, uci_check_diffs_t *diffs)
+void uci_check_find_ranges(const uci_check_form_t *form, uci_check_diffs_t *diffs)
 {
     uci_merkle_side_t a, b;
     uci_check_diff_t *diff;
@@ -76,21 +62,14 @@ bool uci_check_find_ranges(const uci_check_form_t *form, uci_check_diffs_t *diff
 
     for (i = 0; i < diffs->count; ++i) {
         diff = &diffs->list[i];
-        if (!uci_check_is_file_diff(diff) || (diff->a->leaves == NULL) || (diff->b->leaves == NULL)) {
-            continue;
-        }
-        if (!uci_check_make_side(form, diff->a, &a)) {
-            return false;
-        }
-        if (!uci_check_make_side(form, diff->b, &b)) {
+        if (uci_check_is_file_diff(diff) && (diff->a->leaves != NULL) && (diff->b->leaves != NULL)) {
+            uci_check_make_side(form, diff->a, &a);
+            uci_check_make_side(form, diff->b, &b);
+            uci_merkle_side_compare(&a, &b, uci_check_differ, &diff->ranges);
             uci_merkle_destroy(a.tree);
-            return false;
+            uci_merkle_destroy(b.tree);
         }
-        uci_merkle_side_compare(&a, &b, uci_check_differ, &diff->ranges);
-        uci_merkle_destroy(a.tree);
-        uci_merkle_destroy(b.tree);
     }
-    return true;
 }
 
 const char *uci_check_diff_name(const uci_check_diff_t *diff)

@@ -30,11 +30,11 @@ typedef struct uci_check_diffs {
     size_t compared; /**< entries of both lists together */
 } uci_check_diffs_t;
 
-/** Compare sorted lists entry by entry; ranges are not looked for. @return false if memory is out (said). */
-bool uci_check_join(const uci_check_list_t *a, const uci_check_list_t *b, uci_check_diffs_t *diffs);
+/** Compare sorted lists entry by entry; ranges are not looked for. */
+void uci_check_join(const uci_check_list_t *a, const uci_check_list_t *b, uci_check_diffs_t *diffs);
 
-/** Find the ranges of files whose leaves both lists have. @return false if memory is out (said). */
-bool uci_check_find_ranges(const uci_check_form_t *form, uci_check_diffs_t *diffs);
+/** Find the ranges of files whose leaves both lists have. */
+void uci_check_find_ranges(const uci_check_form_t *form, uci_check_diffs_t *diffs);
 
 /** @return whether this is a file on both sides, and has other content. */
 bool uci_check_is_file_diff(const uci_check_diff_t *diff);

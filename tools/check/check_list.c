@@ -29,17 +29,9 @@ void uci_check_list_cleanup(uci_check_list_t *list)
 
 uci_check_entry_t *uci_check_list_add(uci_check_list_t *list)
 {
-    size_t room = (list->room == 0) ? 64 : 2 * list->room;
-    uci_check_entry_t *entries;
-
     if (list->count == list->room) {
-        entries = realloc(list->entries, room * sizeof(*entries));
-        if (entries == NULL) {
-            uci_check_complain("out of memory for %zu entries", room);
-            return NULL;
-        }
-        list->entries = entries;
-        list->room    = room;
+        list->room    = (list->room == 0) ? 64 : 2 * list->room;
+        list->entries = uci_check_memory(realloc(list->entries, list->room * sizeof(*list->entries)));
     }
     memset(&list->entries[list->count], 0, sizeof(*list->entries));
     return &list->entries[list->count++];
@@ -80,7 +72,7 @@ size_t uci_check_chunks(const uci_check_form_t *form, const uci_check_entry_t *e
     return (entry->type == UCI_CHECK_FILE) ? uci_merkle_chunks(entry->length, form->chunk_size) : 0;
 }
 
-bool uci_check_list_make_leaves(uci_check_list_t *list)
+void uci_check_list_make_leaves(uci_check_list_t *list)
 {
     size_t total = 0, i;
     uint64_t *next;
@@ -90,8 +82,7 @@ bool uci_check_list_make_leaves(uci_check_list_t *list)
     }
     next = calloc(total + 1, sizeof(*next));
     if (next == NULL) {
-        uci_check_complain("out of memory for the digests of %zu chunks: a larger --chunk-size needs less", total);
-        return false;
+        errx(2, "out of memory for the digests of %zu chunks: a larger --chunk-size needs less", total);
     }
     list->leaves       = next;
     list->leaves_count = total;
@@ -101,21 +92,27 @@ bool uci_check_list_make_leaves(uci_check_list_t *list)
             next += uci_check_chunks(&list->form, &list->entries[i]);
         }
     }
-    return true;
 }
 
-bool uci_check_make_side(const uci_check_form_t *form, const uci_check_entry_t *entry, uci_merkle_side_t *side)
+uci_merkle_t *uci_check_make_tree(size_t leaves, unsigned arity)
+{
+    uci_merkle_t *tree;
+
+    if (uci_merkle_create(leaves, arity, &tree) != UCI_OK) {
+        exit(2); /* it has logged */
+    }
+    return tree;
+}
+
+void uci_check_make_side(const uci_check_form_t *form, const uci_check_entry_t *entry, uci_merkle_side_t *side)
 {
     size_t chunks = uci_check_chunks(form, entry), i;
 
     *side = (uci_merkle_side_t){.length = entry->length, .chunk_size = form->chunk_size, .digest = form->digest->id};
-    if (uci_merkle_create(chunks, form->arity, &side->tree) != UCI_OK) {
-        return false;
-    }
+    side->tree = uci_check_make_tree(chunks, form->arity);
     for (i = 0; i < chunks; ++i) {
         uci_merkle_set_leaf(side->tree, i, entry->leaves[i]);
     }
-    return true;
 }
 
 const char *uci_check_why(const uci_check_entry_t *entry)
@@ -153,12 +150,9 @@ static size_t uci_check_printable(const unsigned char *text)
 char *uci_check_escape(const char *name)
 {
     const unsigned char *in = (const unsigned char *)name;
-    char *text = malloc((4 * strlen(name)) + 1), *out = text;
+    char *text = uci_check_memory(malloc((4 * strlen(name)) + 1)), *out = text;
     size_t length;
 
-    if (text == NULL) {
-        errx(2, "out of memory");
-    }
     for (; *in != '\0'; in += uci_max(length, (size_t)1)) {
         length = uci_check_printable(in);
         if (length > 0) {

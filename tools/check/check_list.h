@@ -68,7 +68,7 @@ UCI_INLINE uint64_t uci_check_hash(const void *data, size_t length)
 void uci_check_list_init(uci_check_list_t *list, const uci_check_form_t *form);
 void uci_check_list_cleanup(uci_check_list_t *list);
 
-/** Add an entry, all 0. @return NULL if memory is out (said). */
+/** Add an entry, all 0. */
 uci_check_entry_t *uci_check_list_add(uci_check_list_t *list);
 
 /** Sort by name. @return false if two have the same name. */
@@ -77,14 +77,17 @@ bool uci_check_list_sort(uci_check_list_t *list);
 /** @return entries of that type. */
 size_t uci_check_list_count(const uci_check_list_t *list, uci_check_type_t type);
 
-/** Give the files of @a list memory for their leaves. @return false if memory is out (said). */
-bool uci_check_list_make_leaves(uci_check_list_t *list);
+/** Give the files of @a list memory for their leaves. */
+void uci_check_list_make_leaves(uci_check_list_t *list);
 
 /** @return chunks of a file, 0 for all else. */
 size_t uci_check_chunks(const uci_check_form_t *form, const uci_check_entry_t *entry);
 
-/** Make the tree of a file whose leaves are known. @return false if memory is out (said). */
-bool uci_check_make_side(const uci_check_form_t *form, const uci_check_entry_t *entry, uci_merkle_side_t *side);
+/** @return a tree. */
+uci_merkle_t *uci_check_make_tree(size_t leaves, unsigned arity);
+
+/** Make the tree of a file whose leaves are known. */
+void uci_check_make_side(const uci_check_form_t *form, const uci_check_entry_t *entry, uci_merkle_side_t *side);
 
 /** @return why an entry could not be read. */
 const char *uci_check_why(const uci_check_entry_t *entry);

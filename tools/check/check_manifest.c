@@ -186,14 +186,10 @@ static const char *uci_check_parse_form(uci_check_form_t *form, char *line)
 
 static const char *uci_check_parse_path(uci_check_manifest_t *manifest, char *path)
 {
-    char **paths = realloc(manifest->paths, (manifest->paths_count + 2) * sizeof(*paths));
-
-    if (paths == NULL) {
-        return "memory is out";
-    }
-    manifest->paths                = paths;
-    paths[manifest->paths_count++] = path;
-    paths[manifest->paths_count]   = NULL;
+    manifest->paths = uci_check_memory(
+            realloc(manifest->paths, (manifest->paths_count + 2) * sizeof(*manifest->paths)));
+    manifest->paths[manifest->paths_count++] = path;
+    manifest->paths[manifest->paths_count]   = NULL;
     return ((*path != '\0') && uci_check_unescape(path)) ? NULL : "a path of it is not written as it should be";
 }
 
@@ -215,10 +211,7 @@ static const char *uci_check_parse_entry(uci_check_list_t *list, char *line)
     if ((list->count > 0) && (strcmp(list->entries[list->count - 1].name, rest) >= 0)) {
         return "its entries are not in order";
     }
-    entry = uci_check_list_add(list);
-    if (entry == NULL) {
-        return "memory is out";
-    }
+    entry         = uci_check_list_add(list);
     entry->type   = (uci_check_type_t)line[0];
     entry->root   = root;
     entry->length = length;
@@ -287,20 +280,17 @@ const char *uci_check_manifest_parse(char *text, size_t length, uci_check_manife
     return wrong;
 }
 
-/* A file whose root is not that of its leaves has none. @return false: memory is out. */
-static bool uci_check_prove_leaves(uci_check_list_t *list, uci_check_entry_t *entry, bool *is_damaged)
+/* A file whose root is not that of its leaves has none. @return whether it is. */
+static bool uci_check_prove_leaves(uci_check_list_t *list, uci_check_entry_t *entry)
 {
     uci_merkle_side_t side;
 
-    if (!uci_check_make_side(&list->form, entry, &side)) {
-        return false;
-    }
+    uci_check_make_side(&list->form, entry, &side);
     if (uci_merkle_side_root(&side) != entry->root) {
         entry->leaves = NULL;
-        *is_damaged   = true;
     }
     uci_merkle_destroy(side.tree);
-    return true;
+    return entry->leaves != NULL;
 }
 
 const char *uci_check_manifest_take_leaves(uci_check_manifest_t *manifest, const uint64_t *words, size_t count)
@@ -321,15 +311,10 @@ const char *uci_check_manifest_take_leaves(uci_check_manifest_t *manifest, const
     if (words[UCI_CHECK_LEAVES_WORD_DIGEST] != manifest->digest) {
         return "it is of another manifest";
     }
-    if (!uci_check_list_make_leaves(list)) {
-        return "memory is out";
-    }
+    uci_check_list_make_leaves(list);
     memcpy(list->leaves, words + UCI_CHECK_LEAVES_WORDS, total * sizeof(*words));
     for (i = 0; i < list->count; ++i) {
-        if ((list->entries[i].type == UCI_CHECK_FILE) &&
-            !uci_check_prove_leaves(list, &list->entries[i], &is_damaged)) {
-            return "memory is out";
-        }
+        is_damaged |= (list->entries[i].type == UCI_CHECK_FILE) && !uci_check_prove_leaves(list, &list->entries[i]);
     }
     return is_damaged ? "it is damaged: leaves do not make the root that the manifest has" : NULL;
 }

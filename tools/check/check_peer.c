@@ -164,26 +164,24 @@ static uint64_t uci_check_entry_digest(const uci_check_entry_t *entry, bool is_a
     return uci_check_hash(words, sizeof(words));
 }
 
-static uci_status_t uci_check_make_buckets(const uci_check_list_t *own, bool is_asker, uint64_t buckets,
-                                           uci_merkle_side_t *side)
+static void uci_check_make_buckets(const uci_check_list_t *own, bool is_asker, uint64_t buckets,
+                                   uci_merkle_side_t *side)
 {
-    uint64_t *digests = calloc(buckets, sizeof(*digests)), words[2];
-    uci_status_t status;
+    uint64_t *digests = uci_check_memory(calloc(buckets, sizeof(*digests))), words[2];
     size_t i, bucket;
 
-    *side  = (uci_merkle_side_t){.length = buckets, .chunk_size = 1, .digest = UCI_DIGEST_XXH3};
-    status = (digests == NULL) ? UCI_ERR_NO_MEMORY : uci_merkle_create(buckets, own->form.arity, &side->tree);
-    for (i = 0; (status == UCI_OK) && (i < own->count); ++i) {
+    *side      = (uci_merkle_side_t){.length = buckets, .chunk_size = 1, .digest = UCI_DIGEST_XXH3};
+    side->tree = uci_check_make_tree(buckets, own->form.arity);
+    for (i = 0; i < own->count; ++i) {
         bucket          = uci_check_bucket_of(&own->entries[i], buckets);
         words[0]        = digests[bucket]; /* the list is sorted: so are the entries of a bucket */
         words[1]        = uci_check_entry_digest(&own->entries[i], is_asker);
         digests[bucket] = uci_check_hash(words, sizeof(words));
     }
-    for (i = 0; (status == UCI_OK) && (i < buckets); ++i) {
+    for (i = 0; i < buckets; ++i) {
         uci_merkle_set_leaf(side->tree, i, digests[i]);
     }
     free(digests);
-    return status;
 }
 
 /* Marks, a byte for each leaf of a tree */
@@ -209,11 +207,7 @@ static uci_status_t uci_check_exchange(const uci_check_wire_t *wire, const uci_m
     uci_merkle_exchange_result_t result;
     uci_status_t status;
 
-    *marks = (uci_check_marks_t){calloc(1, side->length), side->length};
-    if (marks->bytes == NULL) {
-        uci_check_complain("out of memory");
-        return UCI_ERR_NO_MEMORY;
-    }
+    *marks = (uci_check_marks_t){uci_check_memory(calloc(1, side->length)), side->length};
     status = uci_merkle_exchange(side, wire->swap, wire->arg, uci_check_mark, marks, &result);
     if ((status == UCI_OK) && (result.peer_length != side->length)) {
         uci_check_complain("the other side compares %llu digests, this one %llu",
@@ -231,33 +225,24 @@ static uci_status_t uci_check_find_buckets(const uci_check_wire_t *wire, const u
                                            uint64_t buckets, uci_check_marks_t *marks)
 {
     uci_merkle_side_t side;
-    uci_status_t status = uci_check_make_buckets(own, is_asker, buckets, &side);
+    uci_status_t status;
 
-    if (status != UCI_OK) {
-        uci_check_complain("out of memory");
-        return status;
-    }
+    uci_check_make_buckets(own, is_asker, buckets, &side);
     status = uci_check_exchange(wire, &side, marks);
     uci_merkle_destroy(side.tree);
     return status;
 }
 
 /* The entries of marked buckets, which stay the memory of @a own */
-static bool uci_check_take_subset(const uci_check_list_t *own, const uci_check_marks_t *marks, uci_check_list_t *subset)
+static void uci_check_take_subset(const uci_check_list_t *own, const uci_check_marks_t *marks, uci_check_list_t *subset)
 {
-    uci_check_entry_t *entry;
     size_t i;
 
     for (i = 0; i < own->count; ++i) {
         if (marks->bytes[uci_check_bucket_of(&own->entries[i], marks->count)]) {
-            entry = uci_check_list_add(subset);
-            if (entry == NULL) {
-                return false;
-            }
-            *entry = own->entries[i];
+            *uci_check_list_add(subset) = own->entries[i];
         }
     }
-    return true;
 }
 
 typedef struct uci_check_blob {
@@ -265,7 +250,7 @@ typedef struct uci_check_blob {
     uint64_t length;
 } uci_check_blob_t;
 
-static bool uci_check_pack(const uci_check_list_t *list, uci_check_blob_t *blob)
+static void uci_check_pack(const uci_check_list_t *list, uci_check_blob_t *blob)
 {
     const uci_check_entry_t *entry;
     uci_check_record_t record;
@@ -276,17 +261,13 @@ static bool uci_check_pack(const uci_check_list_t *list, uci_check_blob_t *blob)
     for (i = 0; i < list->count; ++i) {
         blob->length += sizeof(record) + strlen(list->entries[i].name);
     }
-    blob->bytes = malloc(blob->length + 1);
-    if (blob->bytes == NULL) {
-        return false;
-    }
+    blob->bytes = uci_check_memory(malloc(blob->length + 1));
     for (i = 0, out = blob->bytes; i < list->count; ++i) {
         entry  = &list->entries[i];
         record = (uci_check_record_t){entry->root, entry->length, (uint32_t)strlen(entry->name), entry->type};
         out    = mempcpy(out, &record, sizeof(record));
         out    = mempcpy(out, entry->name, record.name_length);
     }
-    return true;
 }
 
 /* @return NULL, or what is wrong. */
@@ -300,19 +281,12 @@ static const char *uci_check_add_record(uci_check_list_t *list, const uci_check_
         (strchr("fldoe", (int)record->type) == NULL)) {
         return "an entry is impossible";
     }
-    copy = strndup((const char *)name, record->name_length);
-    if (copy == NULL) {
-        return "memory is out";
-    }
+    copy = uci_check_memory(strndup((const char *)name, record->name_length));
     if ((list->count > 0) && (strcmp(list->entries[list->count - 1].name, copy) >= 0)) {
         free(copy);
         return "entries are not in order";
     }
-    entry = uci_check_list_add(list);
-    if (entry == NULL) {
-        free(copy);
-        return "memory is out";
-    }
+    entry         = uci_check_list_add(list);
     entry->path   = copy;
     entry->name   = copy;
     entry->type   = (uci_check_type_t)record->type;
@@ -349,22 +323,12 @@ static uci_status_t uci_check_unpack(const uci_check_blob_t *blob, uci_check_lis
 }
 
 /* Room for as much as has come, and a segment: what the other side only claims to send takes none */
-static bool uci_check_make_room(uci_check_blob_t *blob, uint64_t *room)
+static void uci_check_make_room(uci_check_blob_t *blob, uint64_t *room)
 {
-    uint64_t wanted = blob->length + UCI_CHECK_SEGMENT;
-    uint8_t *bytes;
-
-    if (wanted <= *room) {
-        return true;
+    if (blob->length + UCI_CHECK_SEGMENT > *room) {
+        *room       = uci_max(blob->length + UCI_CHECK_SEGMENT, 2 * *room);
+        blob->bytes = uci_check_memory(realloc(blob->bytes, *room));
     }
-    wanted = uci_max(wanted, 2 * *room);
-    bytes  = realloc(blob->bytes, wanted);
-    if (bytes == NULL) {
-        return false;
-    }
-    blob->bytes = bytes;
-    *room       = wanted;
-    return true;
 }
 
 /* Both send segments until both have all: the other side's is of @a length bytes */
@@ -378,9 +342,7 @@ static uci_status_t uci_check_swap_segments(const uci_check_wire_t *wire, const 
     *theirs = (uci_check_blob_t){0};
     while ((sent < own->length) || (theirs->length < length)) {
         segment = uci_min(own->length - sent, UCI_CHECK_SEGMENT);
-        if (!uci_check_make_room(theirs, &room)) {
-            return UCI_ERR_NO_MEMORY;
-        }
+        uci_check_make_room(theirs, &room);
         status = wire->swap(wire->arg, own->bytes + sent, segment, theirs->bytes + theirs->length, UCI_CHECK_SEGMENT,
                             &in_length);
         if (status != UCI_OK) {
@@ -422,14 +384,13 @@ static uci_status_t uci_check_swap_blobs(const uci_check_wire_t *wire, const uci
 static uci_status_t uci_check_swap_entries(const uci_check_wire_t *wire, const uci_check_list_t *subset,
                                            uci_check_list_t *theirs)
 {
-    uci_check_blob_t own, other = {0};
-    uci_status_t status = uci_check_pack(subset, &own) ? uci_check_swap_blobs(wire, &own, &other) : UCI_ERR_NO_MEMORY;
+    uci_check_blob_t own, other;
+    uci_status_t status;
 
+    uci_check_pack(subset, &own);
+    status = uci_check_swap_blobs(wire, &own, &other);
     if (status == UCI_OK) {
         status = uci_check_unpack(&other, theirs);
-    }
-    if (status == UCI_ERR_NO_MEMORY) {
-        uci_check_complain("out of memory");
     }
     free(own.bytes);
     free(other.bytes);
@@ -453,24 +414,22 @@ static uint64_t uci_check_common_chunks(const uci_check_form_t *form, const uci_
     return (uci_max(a, b) == 1) ? 0 : uci_min(a, b);
 }
 
-static uci_status_t uci_check_make_chunks(const uci_check_form_t *form, const uci_check_diffs_t *diffs, bool own_is_a,
-                                          uint64_t total, uci_merkle_side_t *side)
+static void uci_check_make_chunks(const uci_check_form_t *form, const uci_check_diffs_t *diffs, bool own_is_a,
+                                  uint64_t total, uci_merkle_side_t *side)
 {
     const uci_check_diff_t *diff;
     uint64_t next = 0, common, i;
-    uci_status_t status;
     size_t number;
 
-    *side  = (uci_merkle_side_t){.length = total, .chunk_size = 1, .digest = form->digest->id};
-    status = uci_merkle_create(total, form->arity, &side->tree);
-    for (number = 0; (status == UCI_OK) && (number < diffs->count); ++number) {
+    *side      = (uci_merkle_side_t){.length = total, .chunk_size = 1, .digest = form->digest->id};
+    side->tree = uci_check_make_tree(total, form->arity);
+    for (number = 0; number < diffs->count; ++number) {
         diff   = &diffs->list[number];
         common = uci_check_common_chunks(form, diff);
         for (i = 0; i < common; ++i) {
             uci_merkle_set_leaf(side->tree, next++, (own_is_a ? diff->a : diff->b)->leaves[i]);
         }
     }
-    return status;
 }
 
 /* @param marks  of the file's common chunks */
@@ -520,10 +479,7 @@ static uci_status_t uci_check_exchange_chunks(const uci_check_wire_t *wire, cons
         uci_check_set_all_ranges(form, diffs, &none);
         return UCI_OK;
     }
-    status = uci_check_make_chunks(form, diffs, own_is_a, total, &side);
-    if (status != UCI_OK) {
-        return status;
-    }
+    uci_check_make_chunks(form, diffs, own_is_a, total, &side);
     status = uci_check_exchange(wire, &side, &marks);
     uci_merkle_destroy(side.tree);
     if (status == UCI_OK) {
@@ -542,9 +498,7 @@ static uci_status_t uci_check_compare_entries(const uci_check_wire_t *wire, cons
     if (status != UCI_OK) {
         return status;
     }
-    if (!uci_check_join(own_is_a ? subset : theirs, own_is_a ? theirs : subset, diffs)) {
-        return UCI_ERR_NO_MEMORY;
-    }
+    uci_check_join(own_is_a ? subset : theirs, own_is_a ? theirs : subset, diffs);
     diffs->compared += own->count - subset->count;
     return uci_check_exchange_chunks(wire, &own->form, own_is_a, diffs);
 }
@@ -565,9 +519,8 @@ uci_status_t uci_check_peer_compare(const uci_check_wire_t *wire, const uci_chec
     if (status != UCI_OK) {
         return status;
     }
-    if (!uci_check_take_subset(own, &marks, subset)) {
-        status = UCI_ERR_NO_MEMORY;
-    } else if (memchr(marks.bytes, 1, marks.count) == NULL) {
+    uci_check_take_subset(own, &marks, subset);
+    if (memchr(marks.bytes, 1, marks.count) == NULL) {
         diffs->compared = own->count;
     } else {
         status = uci_check_compare_entries(wire, own, own_is_a, subset, theirs, diffs);

@@ -34,7 +34,7 @@ typedef struct uci_check_reader {
     uint64_t zero_chunk; /* digest of a chunk of a hole */
     bool progress;
     uint64_t begin_ns, drawn_ns, total, bytes, holes;
-    bool is_drawn, is_short_of_memory;
+    bool is_drawn;
 } uci_check_reader_t;
 
 static void uci_check_draw(uci_check_reader_t *reader)
@@ -202,17 +202,14 @@ static void uci_check_read_link(const uci_check_form_t *form, uci_check_entry_t 
     entry->root   = form->digest->digest(target, (size_t)length);
 }
 
-static void uci_check_finish(uci_check_reader_t *reader, uci_check_entry_t *entry)
+static void uci_check_finish(const uci_check_form_t *form, uci_check_entry_t *entry)
 {
     uci_merkle_side_t side;
 
     if (entry->type == UCI_CHECK_LINK) {
-        uci_check_read_link(reader->form, entry);
+        uci_check_read_link(form, entry);
     } else if ((entry->type == UCI_CHECK_FILE) && (entry->error == 0)) {
-        if (!uci_check_make_side(reader->form, entry, &side)) {
-            reader->is_short_of_memory = true;
-            return;
-        }
+        uci_check_make_side(form, entry, &side);
         entry->root = uci_merkle_side_root(&side);
         uci_merkle_destroy(side.tree);
     }
@@ -231,9 +228,9 @@ static uci_check_block_t *uci_check_make_blocks(const uci_check_reader_t *reader
     for (i = 0; i < list->count; ++i) {
         count += uci_div_up(uci_check_chunks(&list->form, &list->entries[i]), reader->block_chunks);
     }
-    blocks   = malloc((count + 1) * sizeof(*blocks));
+    blocks   = uci_check_memory(malloc((count + 1) * sizeof(*blocks)));
     *count_p = 0;
-    for (i = 0; (blocks != NULL) && (i < list->count); ++i) {
+    for (i = 0; i < list->count; ++i) {
         for (chunk = 0; chunk < uci_check_chunks(&list->form, &list->entries[i]); chunk += reader->block_chunks) {
             blocks[(*count_p)++] = (uci_check_block_t){&list->entries[i], chunk};
         }
@@ -246,34 +243,26 @@ static void uci_check_read_blocks(uci_check_reader_t *reader, const uci_check_bl
 {
 #pragma omp parallel num_threads(threads) if (threads > 1)
     {
-        uint8_t *buffer = malloc(reader->piece);
+        uint8_t *buffer = uci_check_memory(malloc(reader->piece));
         size_t i;
 
-        if (buffer == NULL) {
-            __atomic_store_n(&reader->is_short_of_memory, true, __ATOMIC_RELAXED);
-        }
 #pragma omp for schedule(dynamic)
         for (i = 0; i < count; ++i) {
-            if (buffer != NULL) {
-                uci_check_read_block(reader, &blocks[i], buffer);
-            }
+            uci_check_read_block(reader, &blocks[i], buffer);
         }
         free(buffer);
     }
 }
 
-static bool uci_check_set_zero_chunk(uci_check_reader_t *reader)
+static void uci_check_set_zero_chunk(uci_check_reader_t *reader)
 {
-    uint8_t *zeros = calloc(1, reader->form->chunk_size);
+    uint8_t *zeros = uci_check_memory(calloc(1, reader->form->chunk_size));
 
-    if (zeros != NULL) {
-        reader->zero_chunk = reader->form->digest->digest(zeros, reader->form->chunk_size);
-    }
+    reader->zero_chunk = reader->form->digest->digest(zeros, reader->form->chunk_size);
     free(zeros);
-    return zeros != NULL;
 }
 
-bool uci_check_read(uci_check_list_t *list, const uci_check_scan_options_t *options, uci_check_work_t *work)
+void uci_check_read(uci_check_list_t *list, const uci_check_scan_options_t *options, uci_check_work_t *work)
 {
     unsigned threads          = (options->threads == 0) ? uci_machine_cores_usable() : options->threads;
     uci_check_reader_t reader = {.form         = &list->form,
@@ -288,23 +277,15 @@ bool uci_check_read(uci_check_list_t *list, const uci_check_scan_options_t *opti
     for (i = 0; i < list->count; ++i) {
         reader.total += (list->entries[i].type == UCI_CHECK_FILE) ? list->entries[i].length : 0;
     }
-    if ((blocks == NULL) || !uci_check_set_zero_chunk(&reader)) {
-        reader.is_short_of_memory = true;
-    } else {
-        uci_check_read_blocks(&reader, blocks, count, (unsigned)uci_max(uci_min((size_t)threads, count), (size_t)1));
-        for (i = 0; i < list->count; ++i) {
-            uci_check_finish(&reader, &list->entries[i]);
-        }
+    uci_check_set_zero_chunk(&reader);
+    uci_check_read_blocks(&reader, blocks, count, (unsigned)uci_max(uci_min((size_t)threads, count), (size_t)1));
+    for (i = 0; i < list->count; ++i) {
+        uci_check_finish(&list->form, &list->entries[i]);
     }
     free(blocks);
     if (reader.is_drawn) {
         fputs("\r\033[K", stderr);
     }
-    if (reader.is_short_of_memory) {
-        uci_check_complain("out of memory");
-        return false;
-    }
     work->bytes += reader.bytes;
     work->seconds += (double)(uci_process_time_ns() - reader.begin_ns) / 1e9;
-    return true;
 }

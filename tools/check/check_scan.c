@@ -41,20 +41,12 @@ static char *uci_check_name_of(const FTSENT *found, char *path, size_t root_leng
     return name + strspn(name, "/");
 }
 
-static bool uci_check_add_found(uci_check_list_t *list, const FTSENT *found, size_t root_length, bool relative)
+static void uci_check_add_found(uci_check_list_t *list, const FTSENT *found, size_t root_length, bool relative)
 {
     const struct stat *st    = found->fts_statp;
     uci_check_entry_t *entry = uci_check_list_add(list);
 
-    if (entry == NULL) {
-        return false;
-    }
-    entry->path = strdup(found->fts_path);
-    if (entry->path == NULL) {
-        --list->count;
-        uci_check_complain("out of memory");
-        return false;
-    }
+    entry->path = uci_check_memory(strdup(found->fts_path));
     entry->name = uci_check_name_of(found, entry->path, root_length, relative);
     entry->type = uci_check_type_of(found);
     if (entry->type == UCI_CHECK_UNREADABLE) {
@@ -66,7 +58,6 @@ static bool uci_check_add_found(uci_check_list_t *list, const FTSENT *found, siz
         entry->mtime  = st->st_mtim;
         entry->ctime  = st->st_ctim;
     }
-    return true;
 }
 
 /* A folder that can't be read comes twice: as one, and as what can't be read */
@@ -81,9 +72,10 @@ static bool uci_check_take_found(uci_check_list_t *list, const FTSENT *found, si
     if ((found->fts_info == FTS_DNR) && (last != NULL) && (strcmp(last->path, found->fts_path) == 0)) {
         last->type  = UCI_CHECK_UNREADABLE;
         last->error = found->fts_errno;
-        return true;
+    } else {
+        uci_check_add_found(list, found, root_length, relative);
     }
-    return uci_check_add_found(list, found, root_length, relative);
+    return true;
 }
 
 static bool uci_check_is_skipped(const FTSENT *found, const uci_check_scan_options_t *options)
@@ -158,9 +150,8 @@ bool uci_check_scan(char *const *paths, const uci_check_scan_options_t *options,
         uci_check_complain("some paths are given twice, or lie within others");
         return false;
     }
-    if (!uci_check_list_make_leaves(list) || !uci_check_read(list, options, work)) {
-        return false;
-    }
+    uci_check_list_make_leaves(list);
+    uci_check_read(list, options, work);
     uci_check_say_unreadable(list);
     return true;
 }

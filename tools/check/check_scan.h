@@ -29,12 +29,12 @@ typedef struct uci_check_work {
  * Fill @a list with what is at @a paths and below (NULL-terminated), digests included, sorted. What can't be read is an entry too, and is
  * said; symbolic links are not followed.
  * @param work  added to.
- * @return false: a path does not exist, or two entries have one name, or memory is out (said).
+ * @return false: a path does not exist, or two entries have one name (said).
  */
 bool uci_check_scan(char *const *paths, const uci_check_scan_options_t *options, uci_check_list_t *list,
                     uci_check_work_t *work);
 
 /** Digest the files and links of @a list, in parallel: roots and leaves. uci_check_scan() does it. */
-bool uci_check_read(uci_check_list_t *list, const uci_check_scan_options_t *options, uci_check_work_t *work);
+void uci_check_read(uci_check_list_t *list, const uci_check_scan_options_t *options, uci_check_work_t *work);
 
 #endif

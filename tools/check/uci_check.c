@@ -137,13 +137,13 @@ static int uci_check_report_lists(const uci_check_options_t *options, const uci_
 {
     uci_check_diffs_t diffs   = {0};
     uci_check_report_t report = *about;
-    int ret                   = UCI_CHECK_EXIT_TROUBLE;
+    int ret;
 
     report.form  = &a->form;
     report.diffs = &diffs;
-    if (uci_check_join(a, b, &diffs) && uci_check_find_ranges(&a->form, &diffs)) {
-        ret = uci_check_report(options, &report);
-    }
+    uci_check_join(a, b, &diffs);
+    uci_check_find_ranges(&a->form, &diffs);
+    ret = uci_check_report(options, &report);
     uci_check_diffs_cleanup(&diffs);
     return ret;
 }
