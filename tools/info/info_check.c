@@ -12,6 +12,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -425,11 +426,12 @@ static void uci_info_print_json(const uci_info_state_t *state)
 int uci_info_check(bool as_json)
 {
     uci_info_state_t *state = calloc(1, sizeof(*state));
-    uci_info_mpi_t *mpis    = calloc(UCI_INFO_MPIS, sizeof(*mpis));
+    uci_info_mpi_t *mpis = mmap(NULL, UCI_INFO_MPIS * sizeof(*mpis), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+                                -1, 0);
     unsigned i;
     int code;
 
-    if ((state == NULL) || (mpis == NULL)) {
+    if ((state == NULL) || (mpis == MAP_FAILED)) {
         errx(UCI_INFO_CHECK_UNKNOWN, "out of memory");
     }
     uci_settings_read(); /* an error is logged, and the process we ask stops at it */
@@ -447,7 +449,7 @@ int uci_info_check(bool as_json)
     for (i = 0; i < state->advice_count; ++i) {
         free(state->advice[i]);
     }
-    free(mpis);
+    munmap(mpis, UCI_INFO_MPIS * sizeof(*mpis));
     free(state);
     return code;
 }

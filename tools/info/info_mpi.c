@@ -119,32 +119,22 @@ static void uci_info_load(uci_info_mpi_t *mpi)
     uci_info_find_attached(mpi->uci_library, sizeof(mpi->uci_library));
 }
 
-/* The child fills in a copy of the whole entry and sends it back */
+/* The child shares the entry, and fills it in when it has got through */
 static void uci_info_load_aside(uci_info_mpi_t *mpi)
 {
-    size_t done = 0;
-    ssize_t length;
-    int ends[2];
+    uci_info_mpi_t loaded = *mpi;
     pid_t pid;
 
-    if (pipe(ends) != 0) {
-        return;
-    }
+    snprintf(mpi->error, sizeof(mpi->error), "loading it ended the process");
     fflush(stdout);
     pid = fork();
     if (pid == 0) {
         alarm(UCI_INFO_MPI_SECONDS);
         dup2(STDERR_FILENO, STDOUT_FILENO);
-        uci_info_load(mpi);
-        length = write(ends[1], mpi, sizeof(*mpi)); /* less than a pipe holds */
-        _exit(length != sizeof(*mpi));
+        uci_info_load(&loaded);
+        *mpi = loaded;
+        _exit(0);
     }
-    close(ends[1]);
-    snprintf(mpi->error, sizeof(mpi->error), "loading it ended the process");
-    while ((done < sizeof(*mpi)) && ((length = read(ends[0], (char *)mpi + done, sizeof(*mpi) - done)) > 0)) {
-        done += (size_t)length;
-    }
-    close(ends[0]);
     waitpid(pid, NULL, 0);
 }
 

@@ -22,7 +22,7 @@ typedef struct uci_info_mpi {
 
 /**
  * Find the MPIs where the loader looks, and beside the launchers in PATH, and load what of them uses UCX into processes of their own.
- * @param mpis  room for @a max of them.
+ * @param mpis  room for @a max of them, in memory that these processes share.
  * @return how many were found.
  */
 unsigned uci_info_find_mpis(uci_info_mpi_t *mpis, unsigned max);
