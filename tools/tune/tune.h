@@ -63,7 +63,7 @@ UCI_INLINE double tune_check_loss(const tune_check_t *check)
     return check->chosen_ns / check->best_ns - 1;
 }
 
-/* A new list with this title, and a new entry in it; NULL if there are too many already */
+/* A new list with this title, and a new entry in it */
 tune_checks_t *tune_add_list(tune_result_t *result, const char *title);
 tune_check_t *tune_add_check(tune_checks_t *list, uint64_t size);
 

@@ -385,7 +385,6 @@ static void tune_check_choices(tune_pair_t *pair, tune_result_t *result)
     uci_plan_t plan = {0}, before = {0};
     uint32_t paths = 0;
     tune_checks_t *list;
-    tune_check_t *check;
     unsigned i;
 
     for (i = 0; i < pair->count; ++i) {
@@ -395,11 +394,8 @@ static void tune_check_choices(tune_pair_t *pair, tune_result_t *result)
     uci_tuner_make_plan(&result->before, pair->transports, paths, &before);
     snprintf(title, sizeof(title), "path and chunk size over \"%s\"", pair->transports);
     list = tune_add_list(result, title);
-    for (i = 0; (list != NULL) && (i < pair->sizes); ++i) {
-        check = tune_add_check(list, tune_sizes[i].size);
-        if (check != NULL) {
-            tune_check_size(pair, &plan, &before, i, check);
-        }
+    for (i = 0; i < pair->sizes; ++i) {
+        tune_check_size(pair, &plan, &before, i, tune_add_check(list, tune_sizes[i].size));
     }
 }
 

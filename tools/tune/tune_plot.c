@@ -320,15 +320,13 @@ static void plot_all(plot_t *plot, const uci_profile_t *profile)
 uci_status_t tune_write_plot(const tune_result_t *result, const char *path)
 {
     plot_t plot = {.stream = fopen(path, "we")};
-    int failed;
+    bool failed = (plot.stream == NULL);
 
-    if (plot.stream == NULL) {
-        fprintf(stderr, "uci_tune: cannot write %s: %s\n", path, strerror(errno));
-        return UCI_ERR_IO;
+    if (!failed) {
+        plot_all(&plot, &result->profile);
+        failed = ferror(plot.stream);
+        failed |= (fclose(plot.stream) != 0);
     }
-    plot_all(&plot, &result->profile);
-    failed = ferror(plot.stream);
-    failed |= fclose(plot.stream);
     if (failed) {
         fprintf(stderr, "uci_tune: cannot write %s: %s\n", path, strerror(errno));
         return UCI_ERR_IO;

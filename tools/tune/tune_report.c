@@ -6,6 +6,7 @@
 #include "util/parse_size.h"
 #include "tune.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <jansson.h>
 #include <string.h>
@@ -35,22 +36,16 @@ void tune_progress(const char *what, unsigned done, unsigned total)
 
 tune_checks_t *tune_add_list(tune_result_t *result, const char *title)
 {
-    tune_checks_t *list = &result->lists[result->lists_count];
+    tune_checks_t *list = &result->lists[result->lists_count++];
 
-    if (result->lists_count == TUNE_LISTS_MAX) {
-        return NULL;
-    }
-    ++result->lists_count;
-    memset(list, 0, sizeof(*list));
+    assert(result->lists_count <= TUNE_LISTS_MAX);
     snprintf(list->title, sizeof(list->title), "%s", title);
     return list;
 }
 
 tune_check_t *tune_add_check(tune_checks_t *list, uint64_t size)
 {
-    if (list->count == TUNE_CHECKS_MAX) {
-        return NULL;
-    }
+    assert(list->count < TUNE_CHECKS_MAX);
     list->checks[list->count].size = size;
     return &list->checks[list->count++];
 }
