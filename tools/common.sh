@@ -90,21 +90,16 @@ run_step() {
 }
 
 show_progress() {
-    local label=$1 begin=$2 tick=0
+    local label=$1 begin=$2 tick=0 frames="|/-\\"
     while kill -0 "$step_pid" 2>/dev/null; do
         sleep 0.2
         tick=$((tick + 1))
         if [ -t 1 ]; then
-            printf '\r%s %s %s s ' "$label" "$(spinner "$tick")" "$(since "$begin")"
+            printf '\r%s %s %s s ' "$label" "${frames:tick % 4:1}" "$(since "$begin")"
         elif [ $((tick % 50)) -eq 0 ]; then
             say "  ... $(since "$begin") s"
         fi
     done
-}
-
-spinner() {
-    local frames=('|' '/' '-' "\\")
-    printf '%s' "${frames[$(($1 % 4))]}"
 }
 
 # must_step LABEL LOG COMMAND...: as run_step, but a failure shows the end of LOG and ends the script.

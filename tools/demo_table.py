@@ -7,6 +7,7 @@ usage: demo_table.py DIR
 DIR holds plain/, off/ and on/, each with run.json (status, wall, ranks, limit), hpccoutf.txt (hpcc's own output)
 and, except for plain, stats.PID.json (UCI_STATS of each rank).
 """
+import contextlib
 import json
 import math
 import re
@@ -75,11 +76,8 @@ class Run:
 
 def describe_status(status):
     """Exit status of mpirun, in words."""
-    if status > 128:
-        try:
-            return signal.Signals(status - 128).name
-        except ValueError:
-            pass
+    with contextlib.suppress(ValueError):
+        return signal.Signals(status - 128).name
     return f"exit status {status}"
 
 
