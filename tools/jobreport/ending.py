@@ -14,10 +14,12 @@ PATIENCE = 1  # seconds, below which nobody says that he has waited
 class Ending:
     """What is known of the end of a job, or of several: twins have one each."""
 
-    def __init__(self):
+    def __init__(self, files):
         self.statuses, self.complaints = [], []
         self.signal = ""  # that somebody has ended the job with
         self.is_required, self.ranks = False, 0
+        for path in files:
+            self.add(path)
 
     def add(self, path):
         """A file of note_end()."""
@@ -50,14 +52,6 @@ def note_end(folder, status, ranks, is_required, told=""):
     with open(folder / ROOM, "r+b" if (folder / ROOM).exists() else "wb") as file:
         file.write(note.encode())
     os.replace(folder / ROOM, folder / NAME)
-
-
-def read_endings(files):
-    """The Ending of all these files."""
-    ending = Ending()
-    for path in files:
-        ending.add(path)
-    return ending
 
 
 def name_status(status):

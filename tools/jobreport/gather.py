@@ -15,12 +15,14 @@ DEPTH = 4  # of folders below one that is given
 class Past:
     """What was found."""
 
-    def __init__(self, processes=None):
-        """@param processes  that read the records of a job"""
+    def __init__(self, names, processes):
+        """Of folders and ledgers. @param processes  that read the records of a job. Raises OSError."""
         self.processes = processes
         self.entries = {}   # key: entry
         self.folders = self.ledgers = self.lines = self.damaged_lines = self.twice = self.running = 0
         self.complaints = []  # (file, what is wrong with it), as they can be shown
+        for name in names:
+            self.add(name)
 
     def add(self, name):
         """A ledger, or a folder. Raises OSError for what cannot be read."""
@@ -96,11 +98,3 @@ class Past:
     def is_empty(self):
         """Was there nothing of UCI's?"""
         return not (self.folders or self.ledgers or self.running)
-
-
-def gather(names, processes=None):
-    """The Past of folders and ledgers. Raises OSError."""
-    past = Past(processes)
-    for name in names:
-        past.add(name)
-    return past

@@ -3,7 +3,7 @@
 from functools import cached_property
 
 from jobreport.counters import read_counters
-from jobreport.ending import read_endings
+from jobreport.ending import Ending
 from jobreport.live import add_live
 from jobreport.reading import find_files, read_records
 from jobreport.twin_verdict import LEVELS as TWIN_LEVELS
@@ -23,7 +23,7 @@ class Job:
         add_live(self.counters, self.run.live)
         self.tally = read_records(self.run.events, worst, processes)
         self.twins = read_twins(self.run.twins)
-        self.ending = read_endings(self.run.ends)
+        self.ending = Ending(self.run.ends)
         self.watched = Watched(self.run.calls, self.run.ends)
         self.compared = twins_model(self.twins, self.tally.differences)
         self.hosts_by_rank = {**{rank: host for rank, host in self.tally.hosts.items() if rank >= 0}, **self.counters.hosts}

@@ -26,7 +26,7 @@ else:
     sys.exit(f"uci_report: its parts are neither in {HERE}/jobreport nor in {HERE.parent}/share/uci/jobreport: install UCI again")
 
 from jobreport import drain                             # noqa: E402
-from jobreport.gather import gather                     # noqa: E402
+from jobreport.gather import Past                       # noqa: E402
 from jobreport.history import build_history             # noqa: E402
 from jobreport.history_text import render_history       # noqa: E402
 from jobreport.job import Job                           # noqa: E402
@@ -109,7 +109,7 @@ def warn(text):
 
 def find_past(options):
     """The Past of what was named."""
-    past = gather(options.folders, options.jobs)
+    past = Past(options.folders, options.jobs)
     if past.is_empty():
         sys.exit(f"uci_report: in {clean(', '.join(options.folders), 4096)} is nothing of UCI's: expected folders of jobs, folders that hold such, or ledgers")
     return past

@@ -202,7 +202,7 @@ def join(findings):
 
 
 def judge(asked, ranks, folder):
-    """All findings."""
+    """All findings, before a job of RANKS ranks on each node (None: it is not known), whose folder comes into FOLDER."""
     answers = asked.answers
     blind = [name for name, answer in answers.items() if not answer.node["sees_folder"]]
     findings = [Finding(True, [host], f"no answer: {said}") for host, said in asked.errors.items()]
@@ -262,13 +262,6 @@ def record(asked, findings):
     nodes = {name: {**answer.node, "clock_ahead": answer.clock()} for name, answer in sorted(asked.answers.items())}
     return {"uci_preflight": 1, "ready": is_ready(findings), "nodes": nodes, "no_answer": asked.errors,
             "findings": [{"level": "wrong" if is_bad else "note", "nodes": names, "text": text} for is_bad, names, text in findings]}
-
-
-def preflight(hosts, command, words, ranks, folder):
-    """Ask HOSTS (the names, at least one) by COMMAND, with WORDS for each, before a job of RANKS ranks or None, whose folder comes into FOLDER.
-    Returns what Asked and judge() give."""
-    asked = Asked(hosts, command, words)
-    return asked, judge(asked, ranks and -(-ranks // len(hosts)), folder)
 
 
 def batch_hosts():

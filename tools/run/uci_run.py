@@ -529,10 +529,9 @@ def preflight(options):
         folder = Path(tempfile.mkdtemp(prefix=".uci-preflight-", dir=place))
     try:
         with uci_key.key_file(folder) if starter.makes_key else contextlib.nullcontext():
-            asked, findings = uci_preflight.preflight(hosts or [socket.gethostname()],
-                                                      lambda names, words: starter.command_of_nodes(folder, names if hosts else [], words),
-                                                      [uci_job.find_tool("uci_info") or "uci_info", library, starter.launcher.path, str(folder)],
-                                                      options.ranks, place)
+            asked = uci_preflight.Asked(hosts or [socket.gethostname()], lambda names, words: starter.command_of_nodes(folder, names if hosts else [], words),
+                                        [uci_job.find_tool("uci_info") or "uci_info", library, starter.launcher.path, str(folder)])
+        findings = uci_preflight.judge(asked, options.ranks and -(-options.ranks // (len(hosts) or 1)), place)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     if options.json:
