@@ -102,6 +102,17 @@ static bool tune_find_api(void)
            (tune_api.enroll != NULL);
 }
 
+/* @return @a memory, of an allocation: without it there is no job any more */
+static void *tune_memory(void *memory)
+{
+    if (memory == NULL) {
+        fprintf(stderr, "uci_tune: out of memory\n");
+        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
+        exit(EXIT_FAILURE);
+    }
+    return memory;
+}
+
 /* A barrier whose waiters sleep: MPI's own would keep their cores, and the memory, busy */
 static void tune_sleep_until_all(void)
 {
@@ -314,17 +325,15 @@ static double tune_time(tune_pair_t *pair, const tune_outcome_t *outcome, tune_c
     return tune_applies(candidate, size) ? outcome->times[tune_twin(pair, candidate, size) - pair->candidates] : 0;
 }
 
-static uci_status_t tune_keep_costs(tune_pair_t *pair, uci_profile_t *profile)
+static void tune_keep_costs(tune_pair_t *pair, uci_profile_t *profile)
 {
     tune_outcome_t outcome;
     uci_cost_t *cost;
     unsigned index, i;
 
     for (i = 0; i < pair->count; ++i) {
-        cost = uci_profile_add_path(profile, pair->transports, pair->candidates[i].path, pair->candidates[i].chunk);
-        if (cost == NULL) {
-            return UCI_ERR_NO_MEMORY;
-        }
+        cost = tune_memory(
+                uci_profile_add_path(profile, pair->transports, pair->candidates[i].path, pair->candidates[i].chunk));
         for (index = 0; index < pair->sizes; ++index) {
             if (tune_sizes[index].is_point) {
                 tune_contest_judge(&pair->contests[index], TUNE_HALF_CHOICE, &outcome);
@@ -333,7 +342,6 @@ static uci_status_t tune_keep_costs(tune_pair_t *pair, uci_profile_t *profile)
             }
         }
     }
-    return UCI_OK;
 }
 
 static bool tune_is_chosen(const tune_candidate_t *candidate, const uci_plan_t *plan, uint64_t size)
@@ -400,7 +408,7 @@ static void tune_check_choices(tune_pair_t *pair, tune_result_t *result)
 }
 
 /* What registering a buffer costs; medians. The buffer has been used, so its pages are there. */
-static uci_status_t tune_registrations(const tune_pair_t *pair, uci_profile_t *profile)
+static void tune_registrations(const tune_pair_t *pair, uci_profile_t *profile)
 {
     double turns[TUNE_REGISTRATIONS];
     uci_cost_t cost = {0}, *entry;
@@ -412,20 +420,14 @@ static uci_status_t tune_registrations(const tune_pair_t *pair, uci_profile_t *p
         }
         uci_cost_add(&cost, tune_sizes[i].size, tune_median(turns, turn)); /* refuses 0: impossible */
     }
-    if (cost.count == 0) {
-        return UCI_OK;
+    if (cost.count > 0) {
+        entry  = tune_memory(uci_profile_add_registration(profile, pair->transports));
+        *entry = cost;
     }
-    entry = uci_profile_add_registration(profile, pair->transports);
-    if (entry == NULL) {
-        return UCI_ERR_NO_MEMORY;
-    }
-    *entry = cost;
-    return UCI_OK;
 }
 
-static uci_status_t tune_measure_pair(tune_pair_t *pair, tune_result_t *result)
+static void tune_measure_pair(tune_pair_t *pair, tune_result_t *result)
 {
-    uci_status_t status;
     unsigned sweep;
 
     tune_meet(pair);
@@ -433,18 +435,11 @@ static uci_status_t tune_measure_pair(tune_pair_t *pair, tune_result_t *result)
         tune_sweep(pair, sweep);
     }
     tune_api.force(TUNE_EAGER_MAX, SIZE_MAX, UCI_PATH_AUTO);
-    if (pair->rank != 0) {
-        return UCI_OK;
-    }
-
-    status = tune_registrations(pair, &result->profile);
-    if (status == UCI_OK) {
-        status = tune_keep_costs(pair, &result->profile);
-    }
-    if (status == UCI_OK) {
+    if (pair->rank == 0) {
+        tune_registrations(pair, &result->profile);
+        tune_keep_costs(pair, &result->profile);
         tune_check_choices(pair, result);
     }
-    return status;
 }
 
 /* Rank 0's partners: the first rank of its own host, and the first one of another */
@@ -456,10 +451,7 @@ static unsigned tune_find_partners(int partners[2])
 
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     MPI_Get_processor_name(host, &length);
-    hosts = calloc((size_t)size, MPI_MAX_PROCESSOR_NAME);
-    if (hosts == NULL) {
-        return 0;
-    }
+    hosts = tune_memory(calloc((size_t)size, MPI_MAX_PROCESSOR_NAME));
     MPI_Allgather(host, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, hosts, MPI_MAX_PROCESSOR_NAME, MPI_CHAR, MPI_COMM_WORLD);
     for (rank = size - 1; rank > 0; --rank) {
         found[strcmp(hosts + (size_t)rank * MPI_MAX_PROCESSOR_NAME, hosts) != 0] = rank;
@@ -484,39 +476,32 @@ static unsigned tune_count_sizes(const tune_options_t *options)
     return count;
 }
 
-static uci_status_t tune_pair(const tune_options_t *options, int partner, tune_result_t *result)
+static void tune_pair(const tune_options_t *options, int partner, tune_result_t *result)
 {
-    uci_status_t status = UCI_OK;
-    tune_pair_t *pair   = calloc(1, sizeof(*pair));
-    unsigned sizes      = tune_count_sizes(options);
-    uint64_t largest    = tune_sizes[sizes - 1].size;
+    tune_pair_t *pair = tune_memory(calloc(1, sizeof(*pair)));
+    unsigned sizes    = tune_count_sizes(options);
+    uint64_t largest  = tune_sizes[sizes - 1].size;
     int rank;
 
-    if ((pair == NULL) || ((pair->buffer = malloc(largest)) == NULL)) {
-        fprintf(stderr, "uci_tune: out of memory\n");
-        MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
-        exit(EXIT_FAILURE);
-    }
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_split(MPI_COMM_WORLD, ((rank == 0) || (rank == partner)) ? 0 : MPI_UNDEFINED, rank, &pair->comm);
+    pair->buffer  = tune_memory(malloc(largest));
     pair->partner = partner;
     pair->sizes   = sizes;
     pair->effort  = options->quick ? &tune_quick : &tune_normal;
     if (pair->comm != MPI_COMM_NULL) {
         memset(pair->buffer, rank + 1, largest);
         MPI_Comm_rank(pair->comm, &pair->rank);
-        status = tune_measure_pair(pair, result);
+        tune_measure_pair(pair, result);
         MPI_Comm_free(&pair->comm);
     }
     tune_sleep_until_all();
     free(pair->buffer);
     free(pair);
-    return status;
 }
 
 uci_status_t tune_paths(const tune_options_t *options, tune_result_t *result)
 {
-    uci_status_t status = UCI_OK;
     unsigned count, i;
     int partners[2];
 
@@ -526,8 +511,8 @@ uci_status_t tune_paths(const tune_options_t *options, tune_result_t *result)
     }
     tune_sleep_until_all(); /* rank 0 may have measured its CPU before */
     count = tune_find_partners(partners);
-    for (i = 0; (i < count) && (status == UCI_OK); ++i) {
-        status = tune_pair(options, partners[i], result);
+    for (i = 0; i < count; ++i) {
+        tune_pair(options, partners[i], result);
     }
-    return status;
+    return UCI_OK;
 }

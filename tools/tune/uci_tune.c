@@ -149,13 +149,20 @@ static void __attribute__((noreturn)) uci_tune_become_rank(const char *mpi, char
  * Measuring, and what comes of it
  */
 
-static uci_status_t uci_tune_output_path(const tune_options_t *options, const tune_result_t *result, char *path,
-                                         size_t size)
+/* The profile to write, or to remove */
+static char uci_tune_path[PATH_MAX];
+
+static uci_status_t uci_tune_find_path(const tune_options_t *options, const tune_result_t *result)
 {
-    if (options->output != NULL) {
-        return ((size_t)snprintf(path, size, "%s", options->output) < size) ? UCI_OK : UCI_ERR_INVALID_PARAM;
+    size_t size = sizeof(uci_tune_path);
+
+    if ((options->no_write || (options->show != NULL)) && !options->remove) {
+        return UCI_OK;
     }
-    if (uci_tuner_profile_path(&result->profile.machine, path, size) != UCI_OK) {
+    if (options->output != NULL) {
+        return ((size_t)snprintf(uci_tune_path, size, "%s", options->output) < size) ? UCI_OK : UCI_ERR_INVALID_PARAM;
+    }
+    if (uci_tuner_profile_path(&result->profile.machine, uci_tune_path, size) != UCI_OK) {
         fprintf(stderr, "uci_tune: neither XDG_CACHE_HOME nor HOME is set: say where to write with --output\n");
         return UCI_ERR_NO_ELEM;
     }
@@ -163,13 +170,13 @@ static uci_status_t uci_tune_output_path(const tune_options_t *options, const tu
 }
 
 /* Only the folder that processes look in is made: one that was named may be a mistake */
-static bool uci_tune_has_folder(const char *path)
+static bool uci_tune_has_folder(void)
 {
     char folder[PATH_MAX];
 
-    snprintf(folder, sizeof(folder), "%s", path);
+    strcpy(folder, uci_tune_path);
     if (access(dirname(folder), W_OK) != 0) {
-        fprintf(stderr, "uci_tune: cannot write %s: %s: %s\n", path, folder, strerror(errno));
+        fprintf(stderr, "uci_tune: cannot write %s: %s: %s\n", uci_tune_path, folder, strerror(errno));
         return false;
     }
     return true;
@@ -178,26 +185,24 @@ static bool uci_tune_has_folder(const char *path)
 /* @return false after saying why the profile there is not to be lost: asked before measuring, not after */
 static bool uci_tune_may_write(const tune_options_t *options, const tune_result_t *result)
 {
-    char path[PATH_MAX], reason[512];
     uci_profile_t old;
+    char reason[512];
     bool fits;
 
     if (options->no_write) {
         return true;
     }
-    if (uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) {
+    if ((options->output != NULL) && !uci_tune_has_folder()) {
         return false;
     }
-    if ((options->output != NULL) && !uci_tune_has_folder(path)) {
-        return false;
-    }
-    if (options->force || (uci_profile_load(path, &old) != UCI_OK)) {
+    if (options->force || (uci_profile_load(uci_tune_path, &old) != UCI_OK)) {
         return true; /* none, or one that nobody can use: that has been said */
     }
     fits = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason));
     uci_profile_cleanup(&old);
     if (!fits) {
-        fprintf(stderr, "uci_tune: %s would be overwritten, but %s; give another name or --force\n", path, reason);
+        fprintf(stderr, "uci_tune: %s would be overwritten, but %s; give another name or --force\n", uci_tune_path,
+                reason);
     }
     return fits;
 }
@@ -205,15 +210,14 @@ static bool uci_tune_may_write(const tune_options_t *options, const tune_result_
 /* @return true if the profile to be replaced knows digests and copies, or none is written */
 static bool uci_tune_keeps_kernels(const tune_options_t *options, const tune_result_t *result)
 {
-    char path[PATH_MAX], reason[512];
     uci_profile_t old;
+    char reason[512];
     bool keeps;
 
     if (options->no_write || !options->paths_only) {
         return options->paths_only;
     }
-    if ((uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) ||
-        (uci_profile_load(path, &old) != UCI_OK)) {
+    if (uci_profile_load(uci_tune_path, &old) != UCI_OK) {
         return false;
     }
     keeps = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason)) && (old.kernels_count > 0);
@@ -244,13 +248,13 @@ static uci_status_t uci_tune_measure_cpu(const tune_options_t *options, tune_res
 }
 
 /* Take over what the profile to be replaced knows and this run does not measure */
-static uci_status_t uci_tune_keep_old(const char *path, tune_result_t *result)
+static uci_status_t uci_tune_keep_old(tune_result_t *result)
 {
     uci_profile_t old;
     uci_status_t status;
     char reason[512];
 
-    if (uci_profile_load(path, &old) != UCI_OK) {
+    if (uci_profile_load(uci_tune_path, &old) != UCI_OK) {
         return UCI_OK;
     }
     status = uci_profile_fits(&old, &result->profile.machine, reason, sizeof(reason))
@@ -297,18 +301,15 @@ static bool uci_tune_is_noise(const tune_options_t *options, const tune_result_t
 
 static int uci_tune_finish(const tune_options_t *options, tune_result_t *result)
 {
-    char path[PATH_MAX];
-
     if (uci_tune_is_noise(options, result)) {
         uci_tune_tell(options, result);
         return EXIT_FAILURE;
     }
     if (!options->no_write) {
-        if ((uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) ||
-            (uci_tune_keep_old(path, result) != UCI_OK) || (uci_profile_save(&result->profile, path) != UCI_OK)) {
+        if ((uci_tune_keep_old(result) != UCI_OK) || (uci_profile_save(&result->profile, uci_tune_path) != UCI_OK)) {
             return EXIT_FAILURE;
         }
-        fprintf(stderr, "uci_tune: profile written: %s\n", path);
+        fprintf(stderr, "uci_tune: profile written: %s\n", uci_tune_path);
     }
     return uci_tune_tell(options, result);
 }
@@ -341,32 +342,28 @@ static int uci_tune_show(const tune_options_t *options, tune_result_t *result)
 }
 
 /* Of other content than a profile somebody may have need */
-static int uci_tune_remove(const tune_options_t *options, const tune_result_t *result)
+static int uci_tune_remove(const tune_options_t *options)
 {
-    char path[PATH_MAX];
     uci_profile_t old;
-    uci_status_t status;
+    uci_status_t status = uci_profile_load(uci_tune_path, &old); /* what is wrong with it is said */
 
-    if (uci_tune_output_path(options, result, path, sizeof(path)) != UCI_OK) {
-        return EXIT_FAILURE;
-    }
-    status = uci_profile_load(path, &old); /* what is wrong with it is said */
     if (status == UCI_OK) {
         uci_profile_cleanup(&old);
     }
     if (status == UCI_ERR_NO_ELEM) {
-        fprintf(stderr, "uci_tune: there is no profile %s\n", path);
+        fprintf(stderr, "uci_tune: there is no profile %s\n", uci_tune_path);
         return EXIT_FAILURE;
     }
     if ((status != UCI_OK) && !options->force) {
-        fprintf(stderr, "uci_tune: %s is not removed: it is no profile that can be read; --force removes it\n", path);
+        fprintf(stderr, "uci_tune: %s is not removed: it is no profile that can be read; --force removes it\n",
+                uci_tune_path);
         return EXIT_FAILURE;
     }
-    if (unlink(path) != 0) {
-        fprintf(stderr, "uci_tune: cannot remove %s: %s\n", path, strerror(errno));
+    if (unlink(uci_tune_path) != 0) {
+        fprintf(stderr, "uci_tune: cannot remove %s: %s\n", uci_tune_path, strerror(errno));
         return EXIT_FAILURE;
     }
-    fprintf(stderr, "uci_tune: profile removed: %s\n", path);
+    fprintf(stderr, "uci_tune: profile removed: %s\n", uci_tune_path);
     return EXIT_SUCCESS;
 }
 
@@ -425,9 +422,12 @@ int main(int argc, char **argv)
     }
     uci_settings.eager_max = UCI_SETTING_AUTO; /* what is chosen, not what the job was started with */
     uci_profile_init(&result.profile, "uci_tune", uci_tune_ucx_version());
+    if (uci_tune_find_path(options, &result) != UCI_OK) {
+        return EXIT_FAILURE;
+    }
     uci_tune_find_before(&result);
     if (options->remove) {
-        ret = uci_tune_remove(options, &result);
+        ret = uci_tune_remove(options);
     } else if (options->show != NULL) {
         ret = uci_tune_show(options, &result);
     } else {
