@@ -84,8 +84,7 @@ void uci_check_list_make_leaves(uci_check_list_t *list)
     if (next == NULL) {
         errx(2, "out of memory for the digests of %zu chunks: a larger --chunk-size needs less", total);
     }
-    list->leaves       = next;
-    list->leaves_count = total;
+    list->leaves = next;
     for (i = 0; i < list->count; ++i) {
         if (list->entries[i].type == UCI_CHECK_FILE) {
             list->entries[i].leaves = next;

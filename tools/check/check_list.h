@@ -53,7 +53,6 @@ typedef struct uci_check_list {
     size_t count;
     size_t room;
     uint64_t *leaves; /**< of all entries */
-    size_t leaves_count;
     bool borrows; /**< paths and leaves are another list's */
 } uci_check_list_t;
 

@@ -26,13 +26,8 @@ Damaged = namedtuple("Damaged", "job number verdict cause memory sender receiver
 
 def damaged_of(jobs, topology):
     """All damage for which a machine may be to blame, each kind with the things on its way."""
-    found = []
-    for number, entries in enumerate(jobs):
-        for entry in entries:
-            for kind in entry["damage"]:
-                if kind["cause"] not in SOFTWARE and kind["messages"]:
-                    found.append(damage_of(number, entry, kind, topology))
-    return found
+    return [damage_of(number, entry, kind, topology) for number, entries in enumerate(jobs) for entry in entries for kind in entry["damage"]
+            if kind["cause"] not in SOFTWARE and kind["messages"]]
 
 
 def damage_of(job, entry, kind, topology):

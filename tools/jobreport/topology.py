@@ -21,7 +21,6 @@ class Topology:
     def __init__(self):
         self.leaf = {}   # node: its switch
         self.above = {}  # switch: the switch above it
-        self.switches = set()
 
     def node(self, host):
         """The node's name of a host, whose own may have a domain behind it."""
@@ -74,7 +73,6 @@ def add_line(topology, words):
     if len(values) != len(words) or set(values) - set(WORDS) or "switchname" not in values or not {"nodes", "switches"} & set(values):
         raise TopologyError("expected SwitchName=NAME with Nodes=LIST or Switches=LIST, as in Slurm's topology.conf")
     switch = values["switchname"]
-    topology.switches.add(switch)
     for places, names, what in ((topology.leaf, values.get("nodes", ""), "node"), (topology.above, values.get("switches", ""), "switch")):
         for name in expand(names):
             if places.setdefault(name, switch) != switch:

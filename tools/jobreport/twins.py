@@ -49,8 +49,7 @@ def end_of(record, side):
 
 class Message:
     """A message that was not the same in all twins."""
-    __slots__ = ("receiver", "sender", "tag", "number", "length", "mpi", "wrong_twin", "is_corrected", "times", "senders", "receivers",
-                 "values")
+    __slots__ = ("receiver", "sender", "tag", "number", "length", "mpi", "wrong_twin", "is_corrected", "times", "senders", "values")
 
     def __init__(self, key, record):
         self.receiver, self.sender, self.tag, self.number = key
@@ -59,7 +58,7 @@ class Message:
         self.values = [clean(value, 16) if isinstance(value, str) else None for value in record["values"][:TWINS]] \
             if isinstance(record.get("values"), list) else []
         self.wrong_twin, self.is_corrected = None, False
-        self.times, self.senders, self.receivers = {}, {}, {}  # by twin
+        self.times, self.senders = {}, {}  # by twin
 
     def add(self, twin, record):
         """What one twin says of it."""
@@ -67,14 +66,14 @@ class Message:
             self.wrong_twin = record["wrong_twin"]
         self.is_corrected |= record["verdict"] == "corrected"
         self.times[twin] = record["time"]
-        self.senders[twin], self.receivers[twin] = end_of(record, "peer_"), end_of(record, "")
+        self.senders[twin] = end_of(record, "peer_")
 
     def merge(self, other):
         """What others say of the same message."""
         self.wrong_twin = other.wrong_twin if self.wrong_twin is None else self.wrong_twin
         self.is_corrected |= other.is_corrected
-        for mine, others in ((self.times, other.times), (self.senders, other.senders), (self.receivers, other.receivers)):
-            mine.update(others)
+        self.times.update(other.times)
+        self.senders.update(other.senders)
 
     def time(self):
         """When it was found to differ. Twins run at different times: the one that was first at it tells when the fault showed."""
@@ -132,7 +131,7 @@ class Process:
         self.pid = report["pid"] if is_count(report.get("pid")) else None
         self.cores = clean(report["cores"], 80) if report.get("cores") else ""
         self.core = report["core"] if is_count(report.get("core")) else None
-        self.mode, self.verdict, self.program = (clean(report.get(name)) for name in ("mode", "verdict", "program"))
+        self.mode, self.verdict = (clean(report.get(name)) for name in ("mode", "verdict"))
         self.ranks = report["ranks"] if is_rank(report.get("ranks")) else 0
         self.counts = {name: report[name] if is_count(report.get(name)) else 0 for name in COUNTS}
         self.minority = [number if is_count(number) else 0 for number in list_of(report, "minority")[:TWINS]]
@@ -142,10 +141,6 @@ class Process:
                         is_count(row[1]) and is_count(row[2])]
         self.start = report["start"] if is_time(report.get("start")) else None
         self.bins = bins_of(report.get("bins"))
-
-    def place(self):
-        """'node1, process 4711'"""
-        return self.host + (f", process {self.pid}" if self.pid is not None else "")
 
 
 def list_of(report, name):

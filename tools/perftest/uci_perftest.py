@@ -274,18 +274,12 @@ def report_progress(options, point, number, done, total):
         print(text, file=sys.stderr, flush=True)
 
 
-def clear_progress():
-    """Make room for the table on a terminal."""
-    if sys.stderr.isatty():
-        print("\r" + " " * 78, end="\r", file=sys.stderr, flush=True)
-
-
-def read_file(path, default=""):
+def read_file(path):
     """What is in a small file of the kernel's."""
     try:
         return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
-        return default
+        return ""
 
 
 def read_caches():
@@ -475,7 +469,8 @@ def main():
             for number in range(options.launches):
                 measure_launch(batch, mpi, tls, options, number)
             points += batch
-    clear_progress()
+    if sys.stderr.isatty():
+        print(f"\r{'':78}", end="\r", file=sys.stderr, flush=True)  # room for the table
     if options.csv:
         write_csv(options.csv, points)
     if options.json:

@@ -111,10 +111,7 @@ def pump(source, kept, shown):
     """Show what comes, and keep it. Who looks at it may go away before the end."""
     is_seen = True
     with source, kept:
-        while True:
-            data = source.read1(1 << 16)
-            if not data:
-                return
+        while data := source.read1(1 << 16):
             kept.write(data)
             kept.flush()
             if is_seen:
@@ -154,16 +151,13 @@ class Inputs:
             threading.Thread(target=self._feed, daemon=True).start()
 
     def _feed(self):
-        while True:
-            data = os.read(0, 1 << 16)
+        while data := os.read(0, 1 << 16):
             for feed in list(self.feeds):
                 try:
                     write_all(feed, data)
                 except OSError:  # it has ended, or reads no more
                     os.close(feed)
                     self.feeds.remove(feed)
-            if not data:
-                break
         for feed in self.feeds:
             os.close(feed)
 
