@@ -441,23 +441,20 @@ def show_commands(commands, folder, is_script, has_key):
     """Command lines that can be pasted, on stdout if they are asked for alone. HAS_KEY: a key is made for them first."""
     stream = sys.stdout if is_script else sys.stderr
     before, after = uci_key.commands_of(folder) if has_key and is_script else ("", "")
-    if before:
-        print(before, file=stream)
-    show_jobs(commands, folder, stream)
-    if after:
-        print(after, file=stream, flush=True)
+    for line in filter(None, (before, *job_lines(commands, folder), after)):
+        print(line, file=stream, flush=True)
 
 
-def show_jobs(commands, folder, stream):
+def job_lines(commands, folder):
     """The command line of a job, or what runs all twins."""
     if len(commands) == 1:
-        print(shlex.join(commands[0]), file=stream, flush=True)
+        yield shlex.join(commands[0])
         return
-    print(shlex.join(["mkdir", "-p", *(str(folder / f"twin.{twin}") for twin in range(len(commands)))]), file=stream)
+    yield shlex.join(["mkdir", "-p", *(str(folder / f"twin.{twin}") for twin in range(len(commands)))])
     for twin, command in enumerate(commands):
         kept = "" if twin == 0 else f" >{shlex.quote(str(folder / f'twin.{twin}.stdout'))} 2>{shlex.quote(str(folder / f'twin.{twin}.stderr'))}"
-        print(f"{shlex.join(command)}{kept} &", file=stream)
-    print("wait", file=stream, flush=True)
+        yield f"{shlex.join(command)}{kept} &"
+    yield "wait"
 
 
 def await_ranks(folder):

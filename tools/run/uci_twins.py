@@ -14,6 +14,7 @@ import threading
 import time
 from pathlib import Path
 
+from jobreport.hostlist import numbers_of
 from uci_job import JobError, or_fail
 from uci_summary import warn
 
@@ -44,11 +45,7 @@ def siblings_of(cpu):
         text = Path(f"/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list").read_text(encoding="ascii")
     except OSError:
         return frozenset((cpu,))
-    found = set()
-    for part in text.strip().split(","):
-        first, _, last = part.partition("-")
-        found.update(range(int(first), int(last or first) + 1))
-    return frozenset(found & os.sched_getaffinity(0)) or frozenset((cpu,))
+    return frozenset(map(int, numbers_of(text.strip()))) & os.sched_getaffinity(0) or frozenset((cpu,))
 
 
 def make_work_folder(folder, run_folder):
