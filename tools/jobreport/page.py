@@ -47,7 +47,7 @@ def load_template(name):
     environment = jinja2.Environment(loader=jinja2.FileSystemLoader(str(HERE)), autoescape=True, trim_blocks=True, lstrip_blocks=True,
                                      undefined=jinja2.StrictUndefined)
     environment.filters.update(count=count, listing=listing, name_process=name_process, share=share, size=size, cell=cell, shown=shown)
-    environment.globals.update(levels=LEVELS)
+    environment.globals.update(levels=LEVELS, style=(HERE / "page.css").read_text(encoding="utf-8"))
     return environment.get_template(name)
 
 
@@ -59,14 +59,9 @@ def render_page(model, d3_folder=D3_FOLDER):
     twins = model["twins"] or {"map": None, "spread": None}
     drawn = {"time": model["time"], "maps": {**model["maps"], "twins": twins["map"]}, "spread": twins["spread"],
              "chunks": [{"length": record["length"], "chunks": record["chunks"]} for record in model["worst"]]}
-    return template.render(report=model, drawn=drawn, script=script, script_digest=digest, style=load_style())
+    return template.render(report=model, drawn=drawn, script=script, script_digest=digest)
 
 
 def render_history_page(history):
     """The page of --history, which has no script. Raises MissingError."""
-    return load_template("history.html.j2").render(report=history, style=load_style())
-
-
-def load_style():
-    """Of all pages."""
-    return (HERE / "page.css").read_text(encoding="utf-8")
+    return load_template("history.html.j2").render(report=history)
