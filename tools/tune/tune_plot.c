@@ -201,39 +201,35 @@ static void plot_legend_of_dots(plot_t *plot)
             PLOT_WIDTH - PLOT_RIGHT + 24, y, PLOT_WIDTH - PLOT_RIGHT + 42, y + 4);
 }
 
-static const uci_cost_t *plot_kernel(const uci_profile_t *profile, unsigned id, uci_form_t form)
+static const uci_cost_t *plot_kernel(const uci_profile_t *profile, uci_digest_id_t id)
 {
-    return uci_profile_find_kernel(profile, (uci_digest_id_t)id,
-                                   (id == UCI_DIGEST_NONE) ? UCI_DIGEST_ISA_SCALAR
-                                                           : uci_tuner_best_isa(profile, (uci_digest_id_t)id),
-                                   form, true);
+    return uci_profile_find_kernel(profile, id,
+                                   (id == UCI_DIGEST_NONE) ? UCI_DIGEST_ISA_SCALAR : uci_tuner_best_isa(profile, id),
+                                   UCI_FORM_FUSED, true);
 }
 
 static void plot_kernels(plot_t *plot, const uci_profile_t *profile)
 {
-    const uci_cost_t *copy = plot_kernel(profile, UCI_DIGEST_NONE, UCI_FORM_FUSED);
-    const uci_choice_t *choice;
-    const uci_cost_t *cost;
+    const uci_cost_t *costs[UCI_DIGEST_LAST], *copy, *cost;
     uci_plan_t plan = {0};
     unsigned id, i;
 
     for (id = 0; id < UCI_DIGEST_LAST; ++id) {
-        cost = plot_kernel(profile, id, UCI_FORM_FUSED);
-        if (cost != NULL) {
-            plot_include(plot, cost);
+        costs[id] = plot_kernel(profile, (uci_digest_id_t)id);
+        if (costs[id] != NULL) {
+            plot_include(plot, costs[id]);
         }
     }
     plot_axes(plot, "copy with digest fused in, one core, data in cache where it fits");
     for (id = 0; id < UCI_DIGEST_LAST; ++id) {
-        cost = plot_kernel(profile, id, UCI_FORM_FUSED);
-        if (cost != NULL) {
-            plot_line(plot, (id == 0) ? "memcpy" : uci_digest_table[id].name, cost, id == 0);
+        if (costs[id] != NULL) {
+            plot_line(plot, (id == 0) ? "memcpy" : uci_digest_table[id].name, costs[id], id == 0);
         }
     }
     uci_tuner_make_plan(profile, "", 0, &plan);
+    copy = costs[UCI_DIGEST_NONE];
     for (i = 0; (copy != NULL) && (i < copy->count); ++i) {
-        choice = uci_plan_choose(&plan, copy->points[i].size);
-        cost   = plot_kernel(profile, choice->digest->id, UCI_FORM_FUSED);
+        cost = costs[uci_plan_choose(&plan, copy->points[i].size)->digest->id];
         plot_dot(plot, copy->points[i].size, (cost != NULL) ? uci_cost_at(cost, copy->points[i].size) : 0);
     }
     plot_legend_of_dots(plot);
