@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "info_check.h"
+#include "info.h"
 #include "beside.h"
 #include "info_mpi.h"
 #include "util/json_writer.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "info_devices.h"
+#include "info.h"
 #include "tune/rdma.h"
 
 #include <dlfcn.h>

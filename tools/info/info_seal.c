@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include "info_seal.h"
+#include "info.h"
 #include "util/process.h"
 #include "seal/seal_cipher.h"
 #include "settings/settings.h"

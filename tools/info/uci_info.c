@@ -4,9 +4,7 @@
  * uci_info: what this UCI is, what the machine offers it, and which settings are in force. docs/man/uci_info.1
  */
 #include "digest/digest.h"
-#include "info_check.h"
-#include "info_devices.h"
-#include "info_seal.h"
+#include "info.h"
 #include "util/machine.h"
 #include "util/process.h"
 #include "tune/rdma.h"
