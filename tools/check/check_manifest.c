@@ -111,16 +111,12 @@ bool uci_check_manifest_write(const uci_check_list_t *list, char *const *paths, 
     char *text = NULL, end[64];
     size_t length;
     uci_check_bytes_t bytes;
-    FILE *stream = open_memstream(&text, &length);
+    FILE *stream = uci_check_memory(open_memstream(&text, &length));
     bool is_good;
 
-    if (stream != NULL) {
-        uci_check_print_list(stream, list, paths);
-    }
-    if ((stream == NULL) || (fclose(stream) != 0)) {
-        uci_check_complain("out of memory for the manifest");
-        free(text);
-        return false;
+    uci_check_print_list(stream, list, paths);
+    if (fclose(stream) != 0) {
+        errx(2, "out of memory for the manifest");
     }
     *digest_p = uci_check_hash(text, length);
     bytes     = (uci_check_bytes_t){text, length, end,
