@@ -23,6 +23,8 @@ NUMBERS = ("wrong_bytes", "gets_wrong", "offset", "first", "length")
 WAYS = ("sender", "receiver", "verdict", "cause", "memory", "path", "device", "transports")  # of damage, whose sums Tally.ways are
 VALUES = ("verdict", "cause", "class", "path", "carrier", "device", "port", "transports", "healed_by", "kind", "ucx_version", "digest",
           "job", "evidence")
+PLAIN = {"verdict": "verdict", "class": "class", "transports": "transports", "healed by": "healed_by", "message kind": "kind", "UCX": "ucx_version",
+         "digest": "digest"}  # kinds, and the values that they are as they came
 
 
 class Tally:
@@ -33,8 +35,7 @@ class Tally:
         self.lines = self.records = self.damaged_lines = self.wrong_bytes = self.unplaced = self.gets_wrong = 0
         self.damaged, self.unread = [], []
         self.newer, self.schemas = Counter(), Counter()
-        self.kinds = {name: Counter() for name in ("verdict", "cause", "class", "path", "carrier", "device", "transports",
-                                                   "healed by", "message kind", "communication", "UCX", "digest", "job")}
+        self.kinds = {name: Counter() for name in (*PLAIN, "cause", "path", "carrier", "device", "communication", "job")}
         self.evidence = {}                                       # cause: Counter of sentences
         self.pairs, self.lost_pairs = Counter(), Counter()       # (sender, receiver): records
         self.host_pairs, self.lost_host_pairs = Counter(), Counter()
@@ -271,17 +272,11 @@ def text_of(value):
 
 def kinds_of(row, cause):
     """(kind, name) of one row of values."""
-    yield "verdict", clean(row["verdict"])
+    yield from ((kind, clean(row[name])) for kind, name in PLAIN.items())
     yield "cause", cause
-    yield "class", clean(row["class"])
     yield "path", given(row["path"])
     yield "carrier", "none" if row["carrier"] is None and row["path"] is not None else given(row["carrier"])
     yield "device", device_of(row["device"], row["port"])
-    yield "transports", clean(row["transports"])
-    yield "healed by", clean(row["healed_by"])
-    yield "message kind", clean(row["kind"])
-    yield "UCX", clean(row["ucx_version"])
-    yield "digest", clean(row["digest"])
     if row["job"] is not None:
         yield "job", clean(row["job"])
 
