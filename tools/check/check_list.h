@@ -53,7 +53,7 @@ typedef struct uci_check_list {
     size_t count;
     size_t room;
     uint64_t *leaves; /**< of all entries */
-    bool borrows; /**< paths and leaves are another list's */
+    bool borrows;     /**< paths and leaves are another list's */
 } uci_check_list_t;
 
 #define UCI_CHECK_CHANGED (-1) /**< in place of an errno: it changed while it was read */
