@@ -46,7 +46,8 @@ static struct {
     char *source; /* of the message that is being sent */
     size_t length;
     uint64_t seq;
-    uint64_t judged[UCI_SLOT_COUNT], content[UCI_SLOT_COUNT];
+    uint64_t judged[UCI_SLOT_COUNT];
+    char content[UCI_SLOT_COUNT][CHUNK]; /* when it was judged */
     fetch_t fetches[FETCHES];
     unsigned fetches_count;
 } sight;
@@ -206,7 +207,6 @@ static void look_at_slots(void)
 {
     const uci_slot_t *slots = fake_net.nodes[0].worker->link.bounce.slots;
     uint32_t i, index;
-    uint64_t content;
 
     for (i = 0; (slots != NULL) && (i < UCI_SLOT_COUNT); ++i) {
         const char *slot = (const char *)&slots[i];
@@ -215,12 +215,11 @@ static void look_at_slots(void)
         if (index == UINT32_MAX) {
             continue; /* of another message */
         }
-        content = XXH3_64bits(slot + 128, CHUNK);
-        if ((sight.judged[i] == word_at(slot, 0)) && (sight.content[i] == content)) {
+        if ((sight.judged[i] == word_at(slot, 0)) && (memcmp(sight.content[i], slot + 128, CHUNK) == 0)) {
             continue;
         }
-        sight.judged[i]  = word_at(slot, 0);
-        sight.content[i] = content;
+        sight.judged[i] = word_at(slot, 0);
+        memcpy(sight.content[i], slot + 128, CHUNK);
         if (half_at(slot, 32) != (uint32_t)XXH3_64bits_withSeed(slot + 8, 24, word_at(slot, 0))) {
             ++sight.damaged;
         } else {
