@@ -727,9 +727,9 @@ run_all_endings() {
 }
 
 # ending_case TLS PATH TARGET STEPS TALK: faults at every decision; not those of repairs, which then could not heal. Up to 1 MiB a send ends though nobody
-# receives.
+# receives. There are hundreds of workers: UCX writes to all of the buffers that each begins with, 4 MiB if it is not told otherwise.
 ending_case() {
-    local tls=$1 path=$2 target=$3 name=ending/$1/$2/$3${5:+/$5} settings=("ENDING_STEPS=$4" UCX_RNDV_THRESH=1m)
+    local tls=$1 path=$2 target=$3 name=ending/$1/$2/$3${5:+/$5} settings=("ENDING_STEPS=$4" UCX_RNDV_THRESH=1m UCX_POSIX_RX_BUFS_GROW=64)
     [ "$path" = auto ] || settings+=("UCI_PATH=$path")
     case $target in
     none)       ;;
