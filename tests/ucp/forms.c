@@ -268,8 +268,88 @@ static void longer_receive(void)
     ut_pair_close(&pair);
 }
 
+/* ------------------------------------------------------- forward only */
+
+/* A packer that goes on where it was, and looks at no offset: UCX asks in order */
+typedef struct forward {
+    const char *data;
+    size_t length, next;
+} forward_t;
+
+static unsigned asked_back;
+
+static void *forward_start(void *context, const void *buffer, size_t count)
+{
+    forward_t *state = malloc(sizeof(*state));
+
+    *state = (forward_t){.data = buffer, .length = count};
+    return state;
+}
+
+static void *forward_start_unpack(void *context, void *buffer, size_t count)
+{
+    return forward_start(context, buffer, count);
+}
+
+static size_t forward_size(void *state)
+{
+    return ((forward_t *)state)->length;
+}
+
+static size_t forward_pack(void *arg, size_t offset, void *dst, size_t max)
+{
+    forward_t *state = arg;
+    size_t length    = (state->length - state->next < max) ? state->length - state->next : max;
+
+    asked_back += (offset != state->next);
+    memcpy(dst, state->data + state->next, length);
+    state->next += length;
+    return length;
+}
+
+static ucs_status_t forward_unpack(void *state, size_t offset, const void *src, size_t length)
+{
+    return UCS_ERR_UNSUPPORTED;
+}
+
+static void forward_only(void)
+{
+    static const size_t lengths[]  = {0, 100, 5000, 9000, 40000, 300000, 5000000};
+    const ucp_generic_dt_ops_t ops = {forward_start, forward_start_unpack, forward_size,
+                                      forward_pack,  forward_unpack,       free};
+    ucp_request_param_t none = {.op_attr_mask = 0}, generic = {.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE};
+    ucs_status_ptr_t send, recv                             = NULL;
+    char *out = malloc(5000000), *in = malloc(5000000);
+    unsigned i;
+
+    ut_pair_open(&pair, 0);
+    UT_REQUIRE(ucp_dt_create_generic(&ops, NULL, &generic.datatype) == UCS_OK, "ucp_dt_create_generic");
+    asked_back = 0;
+    for (i = 0; i < 2 * sizeof(lengths) / sizeof(lengths[0]); ++i) {
+        size_t length = lengths[i / 2];
+
+        ut_fill(out, length, i);
+        if (i & 1) {
+            recv = ucp_tag_recv_nbx(pair.b->worker, in, length, 1, -1ul, &none);
+        }
+        send = ucp_tag_send_nbx(pair.a->ep, out, length, 1, &generic);
+        if (!(i & 1)) {
+            recv = ucp_tag_recv_nbx(pair.b->worker, in, length, 1, -1ul, &none);
+        }
+        UT_CHECK_STATUS(ut_wait_ptr(&pair, send), UCS_OK, "send");
+        UT_CHECK_STATUS(ut_wait_ptr(&pair, recv), UCS_OK, "receive");
+        UT_CHECK(ut_verify(in, length, i) == SIZE_MAX, "wrong bytes of %zu", length);
+    }
+    UT_CHECK(asked_back == 0, "%u times asked for what it is past", asked_back);
+    ucp_dt_destroy(generic.datatype);
+    ut_pair_close(&pair);
+    free(in);
+    free(out);
+}
+
 static const ut_test_t tests[] = {UT_TEST(forms_between), UT_TEST(forms_self),         UT_TEST(layouts_between),
                                   UT_TEST(layouts_self),  UT_TEST(layouts_of_nothing), UT_TEST(whole_elements),
-                                  UT_TEST(sizes_between), UT_TEST(sizes_self),         UT_TEST(longer_receive)};
+                                  UT_TEST(sizes_between), UT_TEST(sizes_self),         UT_TEST(longer_receive),
+                                  UT_TEST(forward_only)};
 
 UT_MAIN(tests)

@@ -5,7 +5,11 @@
  */
 #include "sock_test.h"
 
-enum { FEATURES = UCP_FEATURE_TAG | UCP_FEATURE_AM };
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { FEATURES = UCP_FEATURE_TAG | UCP_FEATURE_AM | UCP_FEATURE_STREAM };
 
 static sock_side_t *server, *client;
 static sock_end_t at_server, at_client;
@@ -174,6 +178,236 @@ static void force_one_of_two(void)
 static void force_one_of_two_unread(void)
 {
     force_one_of_two_with(false);
+}
+
+/* What waits for the other side of an endpoint that fails ends with it, though there is another one */
+static void one_of_two_fails(void)
+{
+    enum { LENGTH = 3 << 20 };
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    sock_end_t ends[2][2];
+    ucs_status_ptr_t receive, send;
+    size_t received;
+    char in[8], *out;
+    unsigned i;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    out = calloc(1, LENGTH);
+    for (i = 0; i < 2; ++i) {
+        sock_join(&ends[i][0], client, &ends[i][1], server);
+        sock_exchange(&ends[i][0], server, 10, i);
+    }
+    receive = ucp_stream_recv_nbx(ends[0][1].ep, in, sizeof(in), &received, &none);
+    send    = ucp_tag_send_nbx(ends[0][1].ep, out, LENGTH, 1, &none);
+    sock_settle(20);
+    sock_end_close(&ends[0][0], false);
+    UT_CHECK_STATUS(sock_wait(receive), UCS_ERR_CONNECTION_RESET,
+                    "a receive from a stream whose other side has closed");
+    UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(send)), "a send ends well that nobody has received");
+    sock_exchange(&ends[1][1], client, 1000, 3);
+    for (i = 0; i < 3; ++i) {
+        sock_end_close(&ends[(i + 1) / 2][(i + 1) % 2], true);
+    }
+    free(out);
+    close_sides();
+}
+
+/* ---------------------------------------------------------------- answers */
+
+static ucp_ep_h reply_ep;
+
+static ucs_status_t on_question(void *arg, const void *header, size_t header_length, void *data, size_t length,
+                                const ucp_am_recv_param_t *param)
+{
+    reply_ep = (param->recv_attr & UCP_AM_RECV_ATTR_FIELD_REPLY_EP) ? param->reply_ep : NULL;
+    return UCS_OK;
+}
+
+/* The endpoint to answer by is the one that is connected with the sender's */
+static void answered_by_its_own(void)
+{
+    ucp_am_handler_param_t handler = {
+            .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB, .id = 3, .cb = on_question};
+    ucp_request_param_t reply = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_AM_SEND_FLAG_REPLY};
+    sock_end_t ends[3][2];
+    unsigned i;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    ucp_worker_set_am_recv_handler(server->worker, &handler);
+    for (i = 0; i < 3; ++i) {
+        sock_join(&ends[i][0], client, &ends[i][1], server);
+    }
+    for (i = 3; i-- > 0;) {
+        reply_ep = NULL;
+        UT_CHECK_STATUS(sock_wait(ucp_am_send_nbx(ends[i][0].ep, 3, NULL, 0, "hi", 2, &reply)), UCS_OK, "a question");
+        ut_clock_start();
+        while (reply_ep == NULL) {
+            sock_progress();
+            ut_clock_check("a question");
+        }
+        UT_CHECK(reply_ep == ends[i][1].ep, "to be answered by another endpoint than that of connection %u", i);
+    }
+    for (i = 0; i < 3; ++i) {
+        sock_end_close(&ends[i][0], true);
+        sock_end_close(&ends[i][1], true);
+    }
+    close_sides();
+}
+
+/* What has not been read when its endpoint is closed is kept by nobody */
+static void unread_streams(void)
+{
+    enum { COUNT = 60, SENDS = 8, LENGTH = 8000, ROOM_KIB = 2500 };
+    static const char data[LENGTH];
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t sends[SENDS];
+    size_t before = 0, after;
+    unsigned i, k;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    for (i = 0; i < COUNT; ++i) {
+        sock_join(&at_client, client, &at_server, server);
+        for (k = 0; k < SENDS; ++k) {
+            sends[k] = ucp_stream_send_nbx(at_client.ep, data, LENGTH, &none);
+        }
+        sock_end_close(&at_server, false);
+        for (k = 0; k < SENDS; ++k) {
+            sock_wait(sends[k]);
+        }
+        sock_end_close(&at_client, true);
+        before = (i == COUNT / 4) ? sock_memory() : before;
+    }
+    after = sock_memory();
+    UT_CHECK(after < before + ROOM_KIB, "memory grows by %zu KiB", after - before);
+    close_sides();
+}
+
+/* By worker address, and the receiving side has no endpoint: who closes by force has taken what he has not sent along */
+static void gone_by_force(void)
+{
+    enum { LENGTH = 1 << 20 };
+    ucp_request_param_t none  = {.op_attr_mask = 0};
+    ucp_ep_params_t ep_params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+                                 .err_mode   = UCP_ERR_HANDLING_MODE_PEER};
+    sock_end_t end            = {.side = NULL};
+    ucs_status_ptr_t send;
+    ucp_address_t *address;
+    size_t length;
+    char *out;
+
+    if (!sock_is_possible() || ut_faults_are_on() || !ut_uci_is_on()) {
+        return; /* what says so may be damaged, and is said once; on plain UCX it takes 20 s */
+    }
+    open_both();
+    out = calloc(2, LENGTH);
+    UT_REQUIRE(ucp_worker_get_address(server->worker, &address, &length) == UCS_OK, "ucp_worker_get_address");
+    ep_params.address = address;
+    UT_REQUIRE(ucp_ep_create(client->worker, &ep_params, &end.ep) == UCS_OK, "ucp_ep_create");
+    ucp_worker_release_address(server->worker, address);
+    end.side = client;
+    sock_exchange(&end, server, 10, 1);
+    send = ucp_tag_send_nbx(end.ep, out, LENGTH, 2, &none);
+    sock_settle(20);
+    sock_end_close(&end, true);
+    UT_CHECK_STATUS(sock_wait(send), UCS_ERR_CANCELED, "what was being sent");
+    sock_settle(20);
+    UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(ucp_tag_recv_nbx(server->worker, out + LENGTH, LENGTH, 2, -1ul, &none))),
+             "a receive of what nobody sends any more ends well");
+    free(out);
+    close_sides();
+}
+
+/* ------------------------------------------------------------- a death */
+
+enum { KILLED_LENGTH = 64 << 20 };
+
+/* Connected by worker address, of which killed_sender() tells it, until it is killed */
+static void killed_sender_itself(void)
+{
+    const char *text          = getenv("SOCK_ENDS_ADDRESS");
+    ucp_request_param_t none  = {.op_attr_mask = 0};
+    ucp_ep_params_t ep_params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
+                                 .err_mode   = UCP_ERR_HANDLING_MODE_PEER};
+    unsigned char address[4096];
+    char *data;
+    ucp_ep_h ep;
+    size_t i;
+
+    if (text == NULL) {
+        return; /* by itself it is no test */
+    }
+    for (i = 0; (2 * i + 1 < strlen(text)) && (i < sizeof(address)); ++i) {
+        UT_REQUIRE(sscanf(text + 2 * i, "%2hhx", &address[i]) == 1, "SOCK_ENDS_ADDRESS");
+    }
+    client            = sock_open(FEATURES, 0);
+    ep_params.address = (const ucp_address_t *)address;
+    UT_REQUIRE(ucp_ep_create(client->worker, &ep_params, &ep) == UCS_OK, "ucp_ep_create");
+    data = malloc(KILLED_LENGTH);
+    memset(data, 1, KILLED_LENGTH);
+    (void)ucp_tag_send_nbx(ep, data, KILLED_LENGTH, 1, &none);
+    sock_settle(60000);
+    _exit(1);
+}
+
+static pid_t start_sender(void)
+{
+    ucp_address_t *address;
+    size_t length, i;
+    pid_t sender;
+    char *text;
+
+    UT_REQUIRE(ucp_worker_get_address(server->worker, &address, &length) == UCS_OK, "ucp_worker_get_address");
+    text = calloc(2, length + 1);
+    for (i = 0; i < length; ++i) {
+        sprintf(text + 2 * i, "%02x", ((unsigned char *)address)[i]);
+    }
+    ucp_worker_release_address(server->worker, address);
+    setenv("SOCK_ENDS_ADDRESS", text, 1);
+    sender = fork();
+    if (sender == 0) {
+        execl("/proc/self/exe", "sock_ends", "killed_sender_itself", NULL);
+        _exit(1);
+    }
+    unsetenv("SOCK_ENDS_ADDRESS");
+    free(text);
+    return sender;
+}
+
+/* The receiving side has no endpoint, and hears all the same that there is nobody any more */
+static void killed_sender(void)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_ptr_t receive;
+    volatile char *in;
+    pid_t sender;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    server  = sock_open(FEATURES, 0);
+    in      = calloc(1, KILLED_LENGTH);
+    receive = ucp_tag_recv_nbx(server->worker, (void *)in, KILLED_LENGTH, 1, -1ul, &none);
+    sender  = start_sender();
+    ut_clock_start();
+    while (in[100] == 0) {
+        sock_progress();
+        ut_clock_check("the first bytes of who will be killed");
+    }
+    kill(sender, SIGKILL);
+    waitpid(sender, NULL, 0);
+    UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(receive)) || (in[KILLED_LENGTH - 1] == 1),
+             "a receive from who was killed ends well, without its bytes");
+    free((void *)in);
+    sock_close(server);
 }
 
 /* Where errors are not handled UCX refuses to close by force, whatever the state of the connection: it goes on */
@@ -427,6 +661,9 @@ static const ut_test_t tests[] = {UT_TEST(close_orders),     UT_TEST(close_toget
                                   UT_TEST(given_up),         UT_TEST(again),
                                   UT_TEST(overlapping),      UT_TEST(thousands),
                                   UT_TEST(new_clients),      UT_TEST(force_refused),
-                                  UT_TEST(force_one_of_two), UT_TEST(force_one_of_two_unread)};
+                                  UT_TEST(force_one_of_two), UT_TEST(force_one_of_two_unread),
+                                  UT_TEST(one_of_two_fails), UT_TEST(answered_by_its_own),
+                                  UT_TEST(unread_streams),   UT_TEST(gone_by_force),
+                                  UT_TEST(killed_sender),    UT_TEST(killed_sender_itself)};
 
 UT_MAIN(tests)
