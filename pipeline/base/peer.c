@@ -266,9 +266,9 @@ bool uci_ep_is_last_of_user(const uci_ep_t *ep)
     return true;
 }
 
-/* One more endpoint, the last of the list; not if we don't know where to, if both sides are done with each other, or if it has failed. Nor to one that may be dead, or
- * has closed by force: UCX 1.13 does not survive it there to be connected to by tcp, if the endpoint that it had was in use (SIGSEGV in
- * uct_tcp_iface_progress()) */
+/* One more endpoint, the last of the list; not if we don't know where to, if both sides are done with each other, or if it has failed. Nor to one
+ * that may be dead, or has closed by force: UCX 1.13 does not survive it there to be connected to by tcp, if the endpoint that it had was in use
+ * (SIGSEGV in uct_tcp_iface_progress()) */
 static ucp_ep_h uci_peer_connect(uci_peer_t *peer)
 {
     if ((peer->address == NULL) || (peer->lanes.is_lost && !peer->talk.heard) ||

@@ -19,7 +19,7 @@
 /* How long, at the end of a worker, its own endpoints may take to close */
 #define UCI_SHUTDOWN_NS 100000000ul
 
-/* One that UCI opened, or kept, may serve the user if it asks for nothing special */
+/* One that UCI opened, or kept, may serve the user if it asks for nothing special, unless another one has its number */
 static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
 {
     if (params->field_mask & ~(uint64_t)UCP_EP_PARAM_FIELD_REMOTE_ADDRESS) {
@@ -27,7 +27,7 @@ static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
     }
     uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
     {
-        if (!ep->user && !ep->half) {
+        if (!ep->user && !ep->half && !ep->lent) {
             ep->user = true;
             return ep;
         }

@@ -40,8 +40,8 @@ ucs_status_t uci_send_op_settle(uci_send_op_t *op);
  *  The operation may be over, and gone, afterwards. */
 void uci_send_op_fail(uci_send_op_t *op, ucs_status_t status);
 
-/** The program has given up, or lost, the endpoint that it was sent by: the user's send ends with @a status, and its receiver gets it all the same, from a copy. Nothing is
- *  done to one that is being received, which ends by itself, nor to one that can't be copied. */
+/** The program has given up, or lost, the endpoint that it was sent by: the user's send ends with @a status, and its receiver gets it all the
+ *  same, from a copy. Nothing is done to one that is being received, which ends by itself, nor to one that can't be copied. */
 void uci_send_op_cancel(uci_send_op_t *op, ucs_status_t status);
 
 /** One that has failed, which its receiver, who calls it @a remote_op, has asked about: tell. The operation is over. */

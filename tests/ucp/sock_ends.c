@@ -291,17 +291,73 @@ static void unread_streams(void)
     close_sides();
 }
 
+static void exchange_in_stream(ucp_ep_h from, ucp_ep_h to)
+{
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    char in[8]               = "";
+    size_t length;
+
+    UT_CHECK_STATUS(sock_wait(ucp_stream_send_nbx(from, "12345678", 8, &none)), UCS_OK, "send");
+    UT_CHECK_STATUS(sock_wait(ucp_stream_recv_nbx(to, in, 8, &length, &none)), UCS_OK, "receive");
+    UT_CHECK(memcmp(in, "12345678", 8) == 0, "other bytes");
+}
+
+static ucp_ep_h connect_by_address(sock_side_t *from, sock_side_t *to, uint64_t more)
+{
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | more,
+                              .err_mode   = UCP_ERR_HANDLING_MODE_PEER};
+    ucp_address_t *address;
+    size_t length;
+    ucp_ep_h ep;
+
+    UT_REQUIRE(ucp_worker_get_address(to->worker, &address, &length) == UCS_OK, "ucp_worker_get_address");
+    params.address = address;
+    UT_REQUIRE(ucp_ep_create(from->worker, &params, &ep) == UCS_OK, "ucp_ep_create");
+    ucp_worker_release_address(to->worker, address);
+    return ep;
+}
+
+/* By worker address: endpoints that are made when one has been told of to answer by are connected in order, whatever they ask for */
+static void made_after_an_answer(void)
+{
+    ucp_am_handler_param_t handler = {
+            .field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB, .id = 3, .cb = on_question};
+    ucp_request_param_t reply = {.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS, .flags = UCP_AM_SEND_FLAG_REPLY};
+    ucp_request_param_t none  = {.op_attr_mask = 0};
+    ucp_ep_h from, to;
+
+    if (!sock_is_possible()) {
+        return;
+    }
+    open_both();
+    ucp_worker_set_am_recv_handler(server->worker, &handler);
+    from     = connect_by_address(client, server, 0);
+    reply_ep = NULL;
+    UT_CHECK_STATUS(sock_wait(ucp_am_send_nbx(from, 3, NULL, 0, "hi", 2, &reply)), UCS_OK, "a question");
+    ut_clock_start();
+    while (reply_ep == NULL) {
+        sock_progress();
+        ut_clock_check("a question");
+    }
+    to = connect_by_address(server, client, UCP_EP_PARAM_FIELD_USER_DATA);
+    exchange_in_stream(from, to);
+    exchange_in_stream(to, from);
+    from = connect_by_address(client, server, 0);
+    to   = connect_by_address(server, client, 0);
+    exchange_in_stream(from, to);
+    exchange_in_stream(to, from);
+    sock_wait(ucp_worker_flush_nbx(client->worker, &none));
+    sock_wait(ucp_worker_flush_nbx(server->worker, &none));
+    close_sides();
+}
+
 /* By worker address, and the receiving side has no endpoint: who closes by force has taken what he has not sent along */
 static void gone_by_force(void)
 {
     enum { LENGTH = 1 << 20 };
-    ucp_request_param_t none  = {.op_attr_mask = 0};
-    ucp_ep_params_t ep_params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE,
-                                 .err_mode   = UCP_ERR_HANDLING_MODE_PEER};
-    sock_end_t end            = {.side = NULL};
+    ucp_request_param_t none = {.op_attr_mask = 0};
     ucs_status_ptr_t send;
-    ucp_address_t *address;
-    size_t length;
+    sock_end_t end;
     char *out;
 
     if (!sock_is_possible() || ut_faults_are_on() || !ut_uci_is_on()) {
@@ -309,11 +365,7 @@ static void gone_by_force(void)
     }
     open_both();
     out = calloc(2, LENGTH);
-    UT_REQUIRE(ucp_worker_get_address(server->worker, &address, &length) == UCS_OK, "ucp_worker_get_address");
-    ep_params.address = address;
-    UT_REQUIRE(ucp_ep_create(client->worker, &ep_params, &end.ep) == UCS_OK, "ucp_ep_create");
-    ucp_worker_release_address(server->worker, address);
-    end.side = client;
+    end = (sock_end_t){.side = client, .ep = connect_by_address(client, server, UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE)};
     sock_exchange(&end, server, 10, 1);
     send = ucp_tag_send_nbx(end.ep, out, LENGTH, 2, &none);
     sock_settle(20);
@@ -655,15 +707,26 @@ static void new_clients(void)
     }
 }
 
-static const ut_test_t tests[] = {UT_TEST(close_orders),     UT_TEST(close_together),
-                                  UT_TEST(close_at_once),    UT_TEST(rejected),
-                                  UT_TEST(nobody_listens),   UT_TEST(never_accepted),
-                                  UT_TEST(given_up),         UT_TEST(again),
-                                  UT_TEST(overlapping),      UT_TEST(thousands),
-                                  UT_TEST(new_clients),      UT_TEST(force_refused),
-                                  UT_TEST(force_one_of_two), UT_TEST(force_one_of_two_unread),
-                                  UT_TEST(one_of_two_fails), UT_TEST(answered_by_its_own),
-                                  UT_TEST(unread_streams),   UT_TEST(gone_by_force),
-                                  UT_TEST(killed_sender),    UT_TEST(killed_sender_itself)};
+static const ut_test_t tests[] = {UT_TEST(close_orders),
+                                  UT_TEST(close_together),
+                                  UT_TEST(close_at_once),
+                                  UT_TEST(rejected),
+                                  UT_TEST(nobody_listens),
+                                  UT_TEST(never_accepted),
+                                  UT_TEST(given_up),
+                                  UT_TEST(again),
+                                  UT_TEST(overlapping),
+                                  UT_TEST(thousands),
+                                  UT_TEST(new_clients),
+                                  UT_TEST(force_refused),
+                                  UT_TEST(force_one_of_two),
+                                  UT_TEST(force_one_of_two_unread),
+                                  UT_TEST(one_of_two_fails),
+                                  UT_TEST(answered_by_its_own),
+                                  UT_TEST(unread_streams),
+                                  UT_TEST(made_after_an_answer),
+                                  UT_TEST(gone_by_force),
+                                  UT_TEST(killed_sender),
+                                  UT_TEST(killed_sender_itself)};
 
 UT_MAIN(tests)
