@@ -2,6 +2,7 @@
 #include "twin_link.h"
 
 #include <stdlib.h>
+#include <time.h>
 
 #include "conn/close.h"
 #include "conn/endpoint.h"
@@ -330,21 +331,44 @@ static void uci_twin_check_card(const uci_twin_link_t *link, const uci_twin_card
     }
 }
 
+static void uci_twin_lose(uci_twin_partner_t *partner)
+{
+    uci_warn("twin %u of %s is gone (pid %d on host %s): it goes on with those that are left", partner->twin,
+             uci_process_name(), (int)partner->card.pid, partner->card.host);
+    uci_twin_link_end(partner->link, partner->twin, UCI_TWIN_LOST);
+}
+
+/* A process that is ending gives its memory back before it is gone */
+static bool uci_twin_is_ending(const uci_twin_partner_t *partner)
+{
+    const struct timespec nap = {.tv_nsec = 1000000};
+    uint64_t end              = uci_process_time_ns() + UCI_TWIN_ALIVE_NS;
+    bool is_gone;
+
+    while (!(is_gone = uci_twin_card_is_gone(&partner->card)) && (uci_process_time_ns() < end)) {
+        nanosleep(&nap, NULL);
+    }
+    return is_gone;
+}
+
 static void uci_twin_connect(uci_twin_partner_t *partner)
 {
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = partner->card.address};
     ucs_status_t status;
 
     status = uci_ep_open(partner->link->worker, &params, &partner->ep);
-    if (status != UCS_OK) {
+    if (status == UCS_OK) {
+        if (partner->state == UCI_TWIN_SEEKING) {
+            partner->state = UCI_TWIN_TALKING;
+        }
+        partner->heard_time = uci_process_time_ns();
+        uci_info("twin %u is there: pid %d on host %s", partner->twin, (int)partner->card.pid, partner->card.host);
+    } else if (uci_twin_is_ending(partner)) {
+        uci_twin_lose(partner);
+    } else {
         uci_fatal("%s can't connect to twin %u on host %s: %s; does UCX_TLS name a transport that leads there?",
                   uci_process_name(), partner->twin, partner->card.host, uci_ucp.status_string(status));
     }
-    if (partner->state == UCI_TWIN_SEEKING) {
-        partner->state = UCI_TWIN_TALKING;
-    }
-    partner->heard_time = uci_process_time_ns();
-    uci_info("twin %u is there: pid %d on host %s", partner->twin, (int)partner->card.pid, partner->card.host);
 }
 
 /* Also one that has found us first and is done: it waits for what we have to say */
@@ -368,9 +392,7 @@ static void uci_twin_look_after(uci_twin_partner_t *partner, uint64_t now)
     if ((partner->state == UCI_TWIN_TALKING) && (now - partner->look_time >= UCI_TWIN_ALIVE_NS)) {
         partner->look_time = now;
         if (uci_twin_card_is_gone(&partner->card) && (now - partner->heard_time >= UCI_TWIN_ALIVE_NS)) {
-            uci_warn("twin %u of %s is gone (pid %d on host %s): it goes on with those that are left", partner->twin,
-                     uci_process_name(), (int)partner->card.pid, partner->card.host);
-            uci_twin_link_end(partner->link, partner->twin, UCI_TWIN_LOST);
+            uci_twin_lose(partner);
         }
     }
 }

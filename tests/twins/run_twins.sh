@@ -39,7 +39,7 @@ compile_all() {
                 "$uci_root/tests/twins/$name.c" -o "$work/$one/$name" -lm
         done
     done
-    for name in failing_node late_card; do
+    for name in failing_node late_card dying_twin; do
         gcc "${flags[@]}" -shared -fPIC "$uci_root/tests/twins/$name.c" -o "$work/$name.so" -ldl
     done
 }
@@ -188,6 +188,12 @@ killed() {
         summary "level == 'same' and sums['compared'] > 50 and sums['differed'] == 0" && result_is 0 "ring: right"
 }
 
+# As it is connected to: its card was there, its memory is not any more
+killed_early() {
+    DYING_TWIN=1 LD_PRELOAD=$work/dying_twin.so UCI_TWINS_WAIT=8 says "twin 1 has failed" "$2" run_twins "$1" 2 2 ring 200 200 &&
+        summary "statuses[0] == 0 and statuses[1] != 0 and 'twin 1: it had gone' in str(notes)" && result_is 0 "ring: right"
+}
+
 # Somebody ends it, as a batch system does
 ended_from_outside() {
     local run_prefix=(timeout --preserve-status -s TERM 4)
@@ -313,6 +319,7 @@ check_mpi() {
     check_one "$one: an escape in a derived datatype, corrected" escape_is_corrected "$one" 2 types 128 40
     check_one "$one: a program that is random, 2 twins" not_deterministic "$one" 2
     check_one "$one: one of two is killed" killed "$one" "$dead" 2 2
+    check_one "$one: one of two is killed early" killed_early "$one" "$dead"
     check_one "$one: one of three is killed, correct" killed "$one" "$dead" 3 2 --correct
     check_one "$one: ended from outside" ended_from_outside "$one"
     check_one "$one: alone" alone "$one"
