@@ -13,6 +13,7 @@
 #include <pthread.h>
 #include <signal.h>
 
+#include "conn/bye.h"
 #include "link/slot.h"
 #include "capture.h"
 #include "cpu_limit.h"
@@ -1159,6 +1160,7 @@ static const named_t named[] = {
         {"close, adopted", true, 1, UCI_AM_MISSING, PLACE_PAYLOAD, 24, 8, UINT64_MAX},
         {"close, adopted", true, 1, UCI_AM_MISSING, PLACE_HEADER, 24, 4, 0},
         {"close", true, 0, UCI_AM_BYE, PLACE_PAYLOAD, 0, 8, UINT64_MAX},
+        {"close", true, 0, UCI_AM_BYE, PLACE_HEADER, 20, 4, UCI_BYE_LAST},
         {"close", true, 0, UCI_AM_BYE, PLACE_LENGTH, 0, 0, 24},
         {"direct", false, 0, 0, PLACE_SLOT, 24, 4, UCI_SLOT_SIZE},
         {"direct", false, 0, 0, PLACE_SLOT, 24, 4, 0xffffffff},
