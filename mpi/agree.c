@@ -24,6 +24,7 @@
 #define UCI_MPI_TAG_EDGE    62
 #define UCI_MPI_TAG_CALLS   (1u << 14)  /* calls of a communicator that may be compared at the same time */
 #define UCI_MPI_SPINS       64u         /* turns of waiting between two looks at the clock, and at other calls */
+#define UCI_MPI_KEPT_MAX    64u         /* calls of a communicator that are kept until they can be compared */
 #define UCI_MPI_DRAIN_MAX   2000000000u /* ns: what all ranks have called is agreed about by then */
 
 /* The words of a rank, as they travel */
@@ -521,6 +522,12 @@ static void uci_mpi_check_wait(uci_mpi_check_t *check)
     uci_mpi_check_free(check);
 }
 
+/* A program may never have one that blocks, which is what the others would wait for (uci_mpi_shadow_make()) */
+static bool uci_mpi_is_kept(const uci_mpi_shadow_t *shadow)
+{
+    return shadow->is_made || (shadow->making != MPI_REQUEST_NULL) || (shadow->started < UCI_MPI_KEPT_MAX);
+}
+
 void uci_mpi_agree(const uci_mpi_collective_t *collective)
 {
     uci_mpi_shadow_t *shadow;
@@ -530,11 +537,14 @@ void uci_mpi_agree(const uci_mpi_collective_t *collective)
         return; /* an error, which MPI tells */
     }
     shadow = uci_mpi_shadow_get(collective->comm, collective->blocks);
-    check  = (shadow != NULL) ? uci_mpi_check_create(collective, shadow) : NULL;
-    if (check == NULL) {
+    if (shadow == NULL) {
         return;
     }
     uci_mpi_shadow_make(shadow, collective->comm, collective->blocks);
+    check = uci_mpi_is_kept(shadow) ? uci_mpi_check_create(collective, shadow) : NULL;
+    if (check == NULL) {
+        return;
+    }
     if (collective->blocks) {
         uci_mpi_check_wait(check);
         return;

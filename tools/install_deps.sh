@@ -28,7 +28,7 @@ declare -A packages=(
              libucx-dev libibverbs-dev libxxhash-dev libisal-dev libssl-dev libcriterion-dev libjansson-dev libncurses-dev"
     [test]="openmpi-bin libopenmpi-dev mpich libmpich-dev ucx-utils abigail-tools
             g++ gfortran openssh-client openssh-server
-            python3 python3-mpi4py python3-prometheus-client python3-clang clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2 nftables openssl procps"
+            python3 python3-mpi4py python3-prometheus-client python3-clang clang clang-format clang-tidy libclang-rt-14-dev shellcheck strace gdb iproute2 nftables openssl procps locales"
     [report]="python3 python3-jinja2 node-d3-axis node-d3-scale node-d3-selection elfutils"
     [browser]="chromium chromium-driver python3-selenium fonts-dejavu-core"
     [demo]="hpcc openmpi-bin python3"

@@ -291,7 +291,9 @@ static void uci_profile_write_cost(FILE *stream, const uci_cost_t *cost)
 
     fprintf(stream, "\"ns\": [");
     for (i = 0; i < cost->count; ++i) {
-        fprintf(stream, "%s[%lu, %.1f]", (i > 0) ? ", " : "", cost->points[i].size, uci_max(cost->points[i].ns, 0.1));
+        fprintf(stream, "%s[%lu, ", (i > 0) ? ", " : "", cost->points[i].size);
+        uci_json_write_double(stream, uci_max(cost->points[i].ns, 0.1), 1);
+        fputc(']', stream);
     }
     fprintf(stream, "]}");
 }

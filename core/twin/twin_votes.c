@@ -345,13 +345,18 @@ static void uci_twin_channel_retire(uci_twin_votes_t *votes, uci_twin_channel_t 
 
     if (uci_unlikely(number != channel->base)) {
         slot->have = UCI_TWIN_DECIDED;
+        ++channel->early;
         return;
     }
-    do {
+    for (;;) {
         slot->have = 0;
         --channel->used;
         slot = &ring[++channel->base & channel->mask];
-    } while (uci_unlikely(slot->have == UCI_TWIN_DECIDED));
+        if (uci_likely(slot->have != UCI_TWIN_DECIDED)) {
+            break;
+        }
+        --channel->early;
+    }
     if ((channel->used == 0) && (channel->mask >= UCI_TWIN_RING_KEEP)) {
         uci_twin_channel_shrink(votes, channel);
     }

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "json_writer.h"
 
+#include <locale.h>
+#include <math.h>
+
 /* @return bytes of the well-formed UTF-8 sequence at @a text, 0 if it is none (RFC 3629). */
 static unsigned uci_json_utf8_length(const unsigned char *text)
 {
@@ -87,6 +90,16 @@ void uci_json_string(uci_json_t *json, const char *name, const char *text)
     }
 }
 
+void uci_json_write_double(FILE *stream, double value, unsigned decimals)
+{
+    locale_t c_locale = newlocale(LC_ALL_MASK, "C", NULL), saved = uselocale(c_locale);
+
+    fprintf(stream, isfinite(value) ? "%.*f" : "null", (int)decimals, value);
+
+    uselocale(saved);
+    freelocale(c_locale);
+}
+
 void uci_json_int(uci_json_t *json, const char *name, int64_t value)
 {
     fprintf(uci_json_member(json, name), "%ld", (long)value);
@@ -99,7 +112,7 @@ void uci_json_uint(uci_json_t *json, const char *name, uint64_t value)
 
 void uci_json_double(uci_json_t *json, const char *name, double value, unsigned decimals)
 {
-    fprintf(uci_json_member(json, name), "%.*f", (int)decimals, value);
+    uci_json_write_double(uci_json_member(json, name), value, decimals);
 }
 
 void uci_json_null(uci_json_t *json, const char *name)

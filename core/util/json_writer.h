@@ -46,4 +46,7 @@ void uci_json_close(uci_json_t *json, char bracket);
  *  that number, so that the result is valid JSON whatever comes in. */
 void uci_json_write_string(FILE *stream, const char *text);
 
+/** Write @a value alone, with a point, whatever the program's locale has there; null if JSON has no such number. */
+void uci_json_write_double(FILE *stream, double value, unsigned decimals);
+
 #endif

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define RANKS 3
@@ -253,6 +254,37 @@ static void freed_early(void)
     }
 }
 
+static long most_memory(void)
+{
+    struct rusage usage;
+
+    getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_maxrss;
+}
+
+/* A communicator that never has one that blocks: what is kept of its calls does not grow */
+static void never_blocks(void)
+{
+    MPI_Request request;
+    MPI_Comm copy;
+    long before = 0;
+    int i;
+
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    for (i = 0; i < 5000; ++i) {
+        if (i == 1000) {
+            before = most_memory();
+        }
+        MPI_Ibarrier(copy, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+    }
+    if (most_memory() > before + 512) {
+        printf("rank %d has grown by %ld KiB\n", rank, most_memory() - before);
+        MPI_Abort(MPI_COMM_WORLD, 1);
+    }
+    MPI_Comm_free(&copy);
+}
+
 /* Two groups: rank 0 in one, all others in the other */
 static void groups(int differs)
 {
@@ -323,6 +355,7 @@ static void all_that_can(void)
     arguments();
     lenient();
     freed_early();
+    never_blocks();
     groups(0);
     MPI_Comm_free(&ring);
 }

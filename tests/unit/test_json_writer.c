@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "capture.h"
+#include "comma_locale.h"
 #include "util/json_writer.h"
 
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 static char *write_string(const char *text)
@@ -137,6 +139,31 @@ Test(json_writer, objects_are_read_back)
         cr_expect(json_object_size(root) == 11);
         json_decref(root);
         free(out);
+    }
+}
+
+Test(json_writer, the_locale_does_not_matter)
+{
+    char *out;
+
+    comma_locale_set();
+    out = write_object(", ");
+    cr_expect(strstr(out, ": 1795366527.451881") != NULL, "%s", out);
+    free(out);
+}
+
+Test(json_writer, numbers_that_json_does_not_have)
+{
+    const double values[] = {(double)INFINITY, -(double)INFINITY, (double)NAN};
+    char out[16];
+    FILE *stream;
+    size_t i;
+
+    for (i = 0; i < uci_array_size(values); ++i) {
+        stream = fmemopen(out, sizeof(out), "w");
+        uci_json_write_double(stream, values[i], 3);
+        fclose(stream);
+        cr_expect_str_eq(out, "null");
     }
 }
 

@@ -302,6 +302,31 @@ Test(twin_votes, a_twin_far_ahead_and_its_memory)
     uci_twin_votes_destroy(votes);
 }
 
+/* A large message that a smaller one overtakes, with both twins: their slots are free again */
+Test(twin_votes, what_is_decided_early_is_given_back)
+{
+    static const uint32_t order[]       = {2, 1, 3, 0};
+    static const uci_twin_value_t value = {.digest = 7, .length = 8, .form = 1};
+    uci_twin_votes_t *votes             = create_channel(2, 0);
+    size_t before                       = votes->bytes, i;
+    unsigned twin;
+    uint32_t n;
+
+    for (twin = 0; twin < 2; ++twin) {
+        for (i = 0; i < uci_array_size(order); ++i) {
+            cr_assert(uci_twin_votes_add_run(votes, twin, 0, order[i], &value, &value.digest, 1) == UCI_OK);
+        }
+    }
+    for (n = uci_array_size(order); n < 10000; ++n) {
+        for (twin = 0; twin < 2; ++twin) {
+            cr_assert(uci_twin_votes_add_run(votes, twin, 0, n, &value, &value.digest, 1) == UCI_OK);
+        }
+    }
+    cr_expect(uci_twin_votes_agreed(votes) == n);
+    cr_expect(votes->bytes < before + 4096);
+    uci_twin_votes_destroy(votes);
+}
+
 Test(twin_votes, numbers_that_nobody_can_have_are_refused)
 {
     uci_twin_votes_t *votes = create_channel(2, 0);
