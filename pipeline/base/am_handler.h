@@ -38,7 +38,8 @@
     _X(MAPPED) \
     _X(SLOT) \
     _X(SEGMENT) \
-    _X(NODES)
+    _X(NODES) \
+    _X(CLOSED)
 
 /** An active message whose check is right, from a peer that is known. */
 typedef struct uci_am {

@@ -174,9 +174,15 @@ uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user)
     ep->ucp       = ucp;
     ep->peer      = peer;
     ep->user      = user;
+    ep->place     = UCI_EP_NO_PLACE;
     ep->made_time = uci_process_time_ns();
     uci_list_add_tail(&peer->eps, &ep->link);
     return ep;
+}
+
+void uci_ep_place(uci_ep_t *ep)
+{
+    ep->place = ep->peer->lanes.placed++;
 }
 
 void uci_peer_set_way(uci_peer_t *peer, bool by_socket)
@@ -245,6 +251,7 @@ static ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
                               .address     = peer->address,
                               .err_handler = {.cb = peer->worker->calls.own_failed, .arg = peer->worker}};
     ucs_status_t status;
+    uci_ep_t *ep;
     ucp_ep_h ucp;
 
     status = uci_ucp.ep_create(peer->worker->ucp, &params, &ucp);
@@ -252,7 +259,12 @@ static ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
         uci_error("failed to connect back to %s: %s", uci_peer_name(peer), uci_ucp.status_string(status));
         return status;
     }
-    return (uci_ep_create(peer, ucp, false) != NULL) ? UCS_OK : UCS_ERR_NO_MEMORY;
+    ep = uci_ep_create(peer, ucp, false);
+    if (ep == NULL) {
+        return UCS_ERR_NO_MEMORY;
+    }
+    uci_ep_place(ep);
+    return UCS_OK;
 }
 
 bool uci_ep_is_last_of_user(const uci_ep_t *ep)
@@ -295,7 +307,7 @@ ucp_ep_h uci_peer_endpoint_whole(uci_peer_t *peer)
 
     uci_list_for_each(one, &peer->eps, uci_ep_t, link)
     {
-        if (uci_likely(!one->half)) {
+        if (uci_likely(!one->half && !one->unpaired)) {
             return one->ucp;
         }
     }

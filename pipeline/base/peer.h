@@ -32,6 +32,8 @@ struct uci_worker;
  *  ucp_worker_destroy(), and in ucp_request_send_state_ff() where the connection fails). Less than the time after which LEAVE is repeated. */
 #define UCI_PEER_CROSSING_NS 100000000ul
 
+#define UCI_EP_NO_PLACE UINT32_MAX
+
 /** An endpoint that the user (or UCI itself) has to a peer. */
 typedef struct uci_ep {
     ucp_ep_h ucp;
@@ -41,9 +43,11 @@ typedef struct uci_ep {
     bool shown;      /**< UCI has made it, and has told the user of it, to answer by */
     bool lent;       /**< its number is one of the user's by now, which serves instead */
     bool half;       /**< the other side has closed its end, see uci_peer_endpoint_whole() */
+    bool unpaired;   /**< the same of UCX's end, while the other side has others (conn/pair.h) */
     bool closing;    /**< the user has closed it, UCX's end is still open */
     bool unforced;   /**< the user has made it without error handling: UCX does not close it by force */
     bool crossed; /**< to oneself, and what it sends into a stream comes by its twin, as UCP_EP_PARAMS_FLAGS_NO_LOOPBACK says */
+    uint32_t place; /**< of those to this peer that UCX makes pairs of, in order; UCI_EP_NO_PLACE: it is none of them */
     uint64_t made_time;                /**< uci_process_time_ns() */
     uint32_t number;                   /**< the user's to this peer, from 1 on, in order; 0: it is none of theirs yet */
     void *user_data;                   /**< the user's, of UCP_EP_PARAM_FIELD_USER_DATA */
@@ -66,6 +70,7 @@ typedef struct uci_peer_lanes {
     bool slow_link;  /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK */
     bool rdma;       /**< gets take no work of its processor; known when the plan is */
     uci_list_t lost; /**< uci_ep_t: UCI's own that have failed, and of which the user has been told */
+    uint32_t placed; /**< endpoints that UCX makes pairs of, so far (conn/pair.h) */
     bool is_lost;    /**< its last one, UCI's own, has failed: until it is heard again UCI makes no other one */
     bool by_socket; /**< it has never been connected but by socket address: when it has gone UCI does not connect itself */
 } uci_peer_lanes_t;
@@ -141,6 +146,9 @@ void uci_peer_set_way(uci_peer_t *peer, bool by_socket);
 
 /** Note an endpoint of UCX's to @a peer. @return NULL: no memory (logged). */
 uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user);
+
+/** UCX makes pairs of it and others: to be called in the order in which UCX has made them. */
+void uci_ep_place(uci_ep_t *ep);
 
 /** The user holds it from now on, or is told of it. As UCX, both sides number those that they have to each other in order. */
 void uci_ep_number(uci_ep_t *ep);

@@ -12,7 +12,7 @@ typedef struct uci_resting {
     uint64_t uid; /* 0: free */
     bool is_awake;
     bool by_socket;
-    uint32_t eps_numbered;
+    uint32_t eps_numbered, eps_placed;
     uci_conversation_t conversation;
     uint64_t sent, received; /* frames */
     uint64_t fins_sent;
@@ -77,6 +77,7 @@ ucs_status_t uci_resting_keep(uci_worker_t *worker, const uci_peer_t *peer)
     *place = (uci_resting_t){.uid          = peer->uid,
                              .by_socket    = peer->lanes.by_socket,
                              .eps_numbered = peer->eps_numbered,
+                             .eps_placed   = peer->lanes.placed,
                              .conversation = peer->conversation,
                              .sent         = peer->tx.next,
                              .received     = peer->rx.next,
@@ -101,6 +102,7 @@ void uci_resting_wake(uci_worker_t *worker, uci_peer_t *peer)
     resting->is_awake     = true;
     peer->lanes.by_socket = resting->by_socket;
     peer->eps_numbered    = resting->eps_numbered;
+    peer->lanes.placed    = resting->eps_placed;
     uci_conversation_resume(&peer->conversation, &resting->conversation);
     uci_link_part_resume(&peer->tx, &peer->log, &peer->rx, resting->sent, resting->received);
     uci_mailbox_part_resume(&peer->box, resting->sent);

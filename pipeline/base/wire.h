@@ -28,7 +28,7 @@
 #include "seal/seal.h"
 #include "uci_signature.h"
 
-#define UCI_PROTOCOL_VERSION 13
+#define UCI_PROTOCOL_VERSION 14
 
 /** Our active messages. High enough to stay out of the way of MPIs (0, 1), low because UCX keeps an array. */
 #define UCI_GREETING_AM_ID 1019 /**< greetings, by endpoints that were made by socket address */
@@ -335,12 +335,13 @@ typedef enum {
     UCI_AM_BOX,  /**< a box of this side's mailbox: uci_am_box_t, rkey */
     UCI_AM_LEAVE, /**< the user of this side closes its endpoint: what have you not finished? A report; op: number of the question */
     UCI_AM_MISSING, /**< answer, a report; op: as LEAVE */
-    UCI_AM_BYE,     /**< nothing more will come from this side; a report of not too many ranges */
+    UCI_AM_BYE, /**< nothing more will come from this side; a report of not too many ranges; extra: places of UCX's endpoints that are closed, from 0 on */
     UCI_AM_POOL,    /**< sender -> receiver: where our bounce slots are: uci_am_pool_t, rkey */
     UCI_AM_MAPPED,  /**< answer: we can read and write them */
     UCI_AM_SLOT,    /**< answer to CTS: chunk 0 comes in slot `index` */
     UCI_AM_SEGMENT, /**< sender -> receiver: chunks from `index` on, by UCX's rendezvous: fetch them; LAST: as LEAVES */
     UCI_AM_NODES,   /**< answer to TREE: uint64_t[]: for each node its index, then its children; extra = root */
+    UCI_AM_CLOSED, /**< one of several endpoints of this side: `index` is its place among those that UCX makes pairs of */
     UCI_AM_LAST
 } uci_am_type_t;
 

@@ -7,6 +7,7 @@
 #include "link/control.h"
 #include "link/link_send.h"
 #include "link/mailbox.h"
+#include "pair.h"
 #include "link/txlog.h"
 
 /* Ranges in a BYE, so that it fits in one fragment; others tell all */
@@ -44,6 +45,7 @@ void uci_bye_say(uci_peer_t *peer, bool forced)
         uci_mailbox_leave(peer); /* the box is for somebody else now */
         msg->hdr.op    = forced ? UCI_BYE_FORCED : uci_bye_leaves(peer);
         msg->hdr.value = peer->conversation.life;
+        msg->hdr.extra = peer->lanes.placed;
         uci_control_send(msg);
     }
 }
@@ -53,6 +55,7 @@ static void uci_bye_take(uci_am_t *am)
     const uci_am_hdr_t *hdr = am->hdr;
     uci_peer_t *peer        = am->peer;
 
+    uci_pair_hear_closed(peer, 0, hdr->extra);
     if (uci_conversation_is_void(&peer->conversation, hdr->value)) {
         return; /* it has been back since */
     }

@@ -14,6 +14,7 @@
 #include "link/link_send.h"
 #include "util/log.h"
 #include "link/mailbox.h"
+#include "pair.h"
 #include "util/process.h"
 #include "transfer/repair.h"
 #include "transfer/send_common.h"
@@ -133,7 +134,7 @@ static bool uci_close_is_read(const uci_close_t *closing)
 {
     const uci_ep_t *ep = closing->ep;
 
-    if (ep->half || uci_conversation_is_gone(&ep->peer->conversation)) {
+    if (ep->half || ep->unpaired || uci_conversation_is_gone(&ep->peer->conversation)) {
         return false; /* what is offered there is lost: the peer asks for copies, or wants nothing more */
     }
     uci_list_for_each(op, &ep->peer->worker->xfer.send_ops, uci_send_op_t, all)
@@ -302,6 +303,8 @@ static void uci_close_flush(uci_close_t *closing)
     if (closing->last) {
         uci_rma_fail(closing->peer, UCS_ERR_CANCELED);
         uci_bye_say(closing->peer, false);
+    } else {
+        uci_pair_say_closed(closing->ep);
     }
     uci_ep_destroy(closing->ep);
     closing->ep         = NULL;
@@ -430,6 +433,7 @@ static ucs_status_ptr_t uci_close_forced(uci_ep_t *ep, const ucp_request_param_t
             uci_bye_say(peer, true);
         }
     } else {
+        uci_pair_say_closed(ep);
         uci_ep_cancel(ep, UCS_ERR_CANCELED);
     }
     uci_ep_destroy(ep);

@@ -27,7 +27,7 @@ static uci_ep_t *uci_ep_reuse(uci_peer_t *peer, const ucp_ep_params_t *params)
     }
     uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
     {
-        if (!ep->user && !ep->half && !ep->lent) {
+        if (!ep->user && !ep->half && !ep->unpaired && !ep->lent) {
             ep->user = true;
             return ep;
         }
@@ -88,6 +88,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
         if (ep == NULL) {
             return UCS_ERR_NO_MEMORY;
         }
+        uci_ep_place(ep);
     }
     if (ep->number == 0) {
         uci_ep_number_again(ep);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause
  *
  * Replies to active messages, by the endpoint that the handler is told: from within the handler and later, by every protocol, and if the
- * receiver has no endpoint of its own.
+ * receiver has no endpoint of its own, or several.
  */
 #include "am_test.h"
 
@@ -270,10 +270,68 @@ static void tagged(void)
     close_one_way();
 }
 
+/* --------------------------------------------------- several endpoints */
+
+static ucp_ep_h create_special(const ut_side_t *from, const ut_side_t *to)
+{
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_USER_DATA};
+    ucp_address_t *address;
+    ucp_ep_h ep = NULL;
+    size_t length;
+
+    UT_CHECK_STATUS(ucp_worker_get_address(to->worker, &address, &length), UCS_OK, "ucp_worker_get_address");
+    params.address = address;
+    UT_CHECK_STATUS(ucp_ep_create(from->worker, &params, &ep), UCS_OK, "ucp_ep_create");
+    ucp_worker_release_address(to->worker, address);
+    return ep;
+}
+
+static void exchange_both_ways(uint32_t flags, size_t length)
+{
+    ut_pair_t back  = pair;
+    am_what_t there = ping(flags, length, 1), here = pong(flags, length, 2);
+
+    back.a = pair.b;
+    back.b = pair.a;
+    there.flags &= ~(uint32_t)AM_REPLY;
+    am_exchange(&pair, &pings, &there, UT_CONTIG1);
+    am_exchange(&back, &pongs, &here, UT_CONTIG1);
+}
+
+/* Both sides have a second endpoint, and close their first. The answering side had none when it was spoken to, so that UCI had to make one */
+static void first_ones_closed(void)
+{
+    am_what_t alone = ping(AM_EAGER, 300000, 0);
+    ucp_ep_h firsts[2];
+
+    if (strcmp(getenv("UCX_TLS"), "self") == 0) {
+        return; /* one worker */
+    }
+    open_one_way();
+    am_listen(pair.b->worker, PING, am_on_message, &pings, 0);
+    am_listen(pair.a->worker, PONG, am_on_message, &pongs, 0);
+    alone.flags = AM_EAGER;
+    am_exchange(&pair, &pings, &alone, UT_CONTIG1);
+    pair.b->ep = create_special(pair.b, pair.a);
+    exchange_both_ways(AM_EAGER, 300000);
+    firsts[0]  = pair.a->ep;
+    firsts[1]  = pair.b->ep;
+    pair.a->ep = ut_ep_create(pair.a->worker, pair.b->worker);
+    pair.b->ep = create_special(pair.b, pair.a);
+    exchange_both_ways(AM_EAGER, 8);
+    ut_ep_close(&pair, firsts[0]);
+    ut_ep_close(&pair, firsts[1]);
+    exchange_both_ways(AM_EAGER, 300000);
+    exchange_both_ways(AM_RNDV, 1 << 20);
+    ut_ep_close(&pair, pair.b->ep);
+    close_one_way();
+}
+
 static const ut_test_t tests[] = {AM_TEST(later),
                                   AM_TEST(ping_pong),
                                   AM_TEST(rendezvous_within),
                                   AM_TEST(old_handler),
-                                  {"tagged", tagged, UCP_FEATURE_TAG | UCP_FEATURE_AM}};
+                                  {"tagged", tagged, UCP_FEATURE_TAG | UCP_FEATURE_AM},
+                                  AM_TEST(first_ones_closed)};
 
 UT_MAIN(tests)

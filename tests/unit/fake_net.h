@@ -423,15 +423,23 @@ static void net_create(unsigned number)
     }
 }
 
-static void net_open(unsigned from, unsigned to)
+/* One more endpoint */
+static uci_ep_t *net_connect(unsigned from, unsigned to)
 {
     char address[sizeof(uci_mark_t) + sizeof(unsigned)];
     ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS, .address = (void *)address};
+    uci_ep_t *ep;
 
     uci_mark_put(address, &net_nodes[to].worker->self.mark, &to, sizeof(to));
-    if (uci_ep_open(net_nodes[from].worker, &params, &net_nodes[from].ep) != UCS_OK) {
+    if (uci_ep_open(net_nodes[from].worker, &params, &ep) != UCS_OK) {
         abort();
     }
+    return ep;
+}
+
+static void net_open(unsigned from, unsigned to)
+{
+    net_nodes[from].ep = net_connect(from, to);
 }
 
 static bool net_is_idle(void)

@@ -622,6 +622,7 @@ static bool exchange(unsigned count, size_t length, bool sync, bool iov, bool cl
         }
     }
     if (close) {
+        keep(uci_ep_close(net_connect(0, 1), &param)); /* one of several, and the last */
         keep(uci_ep_close(net_nodes[0].ep, &param));
         net_nodes[0].ep = NULL;
         for (i = 0; i < 20; ++i) {

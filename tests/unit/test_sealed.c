@@ -738,7 +738,7 @@ static const struct {
                 {"length", change_length, "not authentic"},
                 {"much length", change_length_much, "not authentic"},
                 {"all length", change_length_most, "not authentic"},
-                {"protocol", change_protocol, "protocol version 6 of UCI, this one speaks 13"},
+                {"protocol", change_protocol, "protocol version 6 of UCI, this one speaks 14"},
                 {"mode", change_mode, "UCI_SEAL=sign, this one with UCI_SEAL=encrypt"},
                 {"plain", change_to_plain, "UCI_SEAL=off, this one with UCI_SEAL=encrypt"},
                 {"scope", change_scope, "UCI_SEAL_SCOPE=net, this one with UCI_SEAL_SCOPE=all"},

@@ -36,6 +36,7 @@ static const char *const type_names[PROTOCOL_TYPES] = {
         [UCI_AM_SLOT]    = "SLOT",
         [UCI_AM_SEGMENT] = "SEGMENT",
         [UCI_AM_NODES]   = "NODES",
+        [UCI_AM_CLOSED]  = "CLOSED",
         [TYPE_FRAME]     = "eager frame",
         [TYPE_FRAME + 1] = "sync frame",
         [TYPE_FRAME + 2] = "descriptor",
