@@ -196,6 +196,12 @@ void uci_peer_set_way(uci_peer_t *peer, bool by_socket)
     peer->lanes.by_socket = by_socket && (peer->lanes.by_socket || is_new);
 }
 
+void uci_peer_set_err_mode(uci_peer_t *peer, const ucp_ep_params_t *params)
+{
+    peer->lanes.err_mode = (params->field_mask & UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE) ? params->err_mode
+                                                                                       : UCP_ERR_HANDLING_MODE_NONE;
+}
+
 void uci_ep_number(uci_ep_t *ep)
 {
     if (ep->number == 0) {
@@ -247,8 +253,10 @@ void uci_ep_destroy(uci_ep_t *ep)
 
 static ucs_status_t uci_ep_open_internal(uci_peer_t *peer)
 {
-    ucp_ep_params_t params = {.field_mask  = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLER,
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE |
+                                            UCP_EP_PARAM_FIELD_ERR_HANDLER,
                               .address     = peer->address,
+                              .err_mode    = peer->lanes.err_mode,
                               .err_handler = {.cb = peer->worker->calls.own_failed, .arg = peer->worker}};
     ucs_status_t status;
     uci_ep_t *ep;

@@ -43,7 +43,7 @@ typedef struct uci_ep {
     bool shown;      /**< UCI has made it, and has told the user of it, to answer by */
     bool lent;       /**< its number is one of the user's by now, which serves instead */
     bool half;       /**< the other side has closed its end, see uci_peer_endpoint_whole() */
-    bool unpaired;   /**< the same of UCX's end, while the other side has others (conn/pair.h) */
+    bool unpaired;   /**< the same of UCX's end, while the other side has others (pair.h) */
     bool closing;    /**< the user has closed it, UCX's end is still open */
     bool unforced;   /**< the user has made it without error handling: UCX does not close it by force */
     bool crossed; /**< to oneself, and what it sends into a stream comes by its twin, as UCP_EP_PARAMS_FLAGS_NO_LOOPBACK says */
@@ -70,8 +70,9 @@ typedef struct uci_peer_lanes {
     bool slow_link;  /**< another host's, over tcp, and the link is not faster than UCI_TUNER_SLOW_LINK */
     bool rdma;       /**< gets take no work of its processor; known when the plan is */
     uci_list_t lost; /**< uci_ep_t: UCI's own that have failed, and of which the user has been told */
-    uint32_t placed; /**< endpoints that UCX makes pairs of, so far (conn/pair.h) */
-    bool is_lost;    /**< its last one, UCI's own, has failed: until it is heard again UCI makes no other one */
+    ucp_err_handling_mode_t err_mode; /**< of the program's last endpoint: UCX makes no pairs of two modes */
+    uint32_t placed;                  /**< endpoints that UCX makes pairs of, so far (pair.h) */
+    bool is_lost; /**< its last one, UCI's own, has failed: until it is heard again UCI makes no other one */
     bool by_socket; /**< it has never been connected but by socket address: when it has gone UCI does not connect itself */
 } uci_peer_lanes_t;
 
@@ -143,6 +144,9 @@ ucs_status_t uci_peer_set_address(uci_peer_t *peer, const void *address, size_t 
 
 /** The user connects to it, by socket address or by worker address. */
 void uci_peer_set_way(uci_peer_t *peer, bool by_socket);
+
+/** How UCI's own endpoints to it handle errors: as the program's. */
+void uci_peer_set_err_mode(uci_peer_t *peer, const ucp_ep_params_t *params);
 
 /** Note an endpoint of UCX's to @a peer. @return NULL: no memory (logged). */
 uci_ep_t *uci_ep_create(uci_peer_t *peer, ucp_ep_h ucp, bool user);

@@ -318,7 +318,7 @@ typedef struct uci_rndv_desc {
 typedef enum {
     UCI_AM_HELLO =
             1,  /**< sender's address: mark, then the UCX address; value: times that it has come back after a BYE, as of
-                           LEAVE and BYE; one that is not 0 is answered by ACK, which repeats it */
+                           LEAVE and BYE; one that is not 0 is answered by ACK, which repeats it; op: 1 if its endpoints handle errors; index, extra: see CLOSED */
     UCI_AM_ACK, /**< uint64_t: first missing frame, upto, then pairs (first, last) of missing ranges; REPAIR: send these
                            again; LAST: and say what has been sent (SENT) */
     UCI_AM_CTS, /**< receiver -> sender: matched, send the chunks; op = receiver's slot; index 1: not through slots; GET */
@@ -341,7 +341,7 @@ typedef enum {
     UCI_AM_SLOT,    /**< answer to CTS: chunk 0 comes in slot `index` */
     UCI_AM_SEGMENT, /**< sender -> receiver: chunks from `index` on, by UCX's rendezvous: fetch them; LAST: as LEAVES */
     UCI_AM_NODES,   /**< answer to TREE: uint64_t[]: for each node its index, then its children; extra = root */
-    UCI_AM_CLOSED, /**< one of several endpoints of this side: `index` is its place among those that UCX makes pairs of */
+    UCI_AM_CLOSED,  /**< of our endpoints: `index` is how many UCX has made pairs of, extra: which are open (pair.h) */
     UCI_AM_LAST
 } uci_am_type_t;
 
@@ -359,7 +359,8 @@ enum {
     UCI_AM_FLAG_BOUNCE =
             1
             << 8, /**< SEGMENT: of the bounce path: digests are of its chunks; value = uci_cut_t; with LAST: extra = root */
-    UCI_AM_FLAG_DAMAGED = 1 << 9 /**< GONE: there is a copy, but it is damaged as well */
+    UCI_AM_FLAG_DAMAGED  = 1 << 9, /**< GONE: there is a copy, but it is damaged as well */
+    UCI_AM_FLAG_GIVEN_UP = 1 << 10 /**< GONE: its send was: its endpoint has been closed by force, or has failed */
 };
 
 typedef struct uci_am_hdr {

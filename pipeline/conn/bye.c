@@ -3,11 +3,11 @@
 
 #include "close_report.h"
 #include "base/am_handler.h"
+#include "base/pair.h"
 #include "conversation/conversation.h"
 #include "link/control.h"
 #include "link/link_send.h"
 #include "link/mailbox.h"
-#include "pair.h"
 #include "link/txlog.h"
 
 /* Ranges in a BYE, so that it fits in one fragment; others tell all */
@@ -55,7 +55,7 @@ static void uci_bye_take(uci_am_t *am)
     const uci_am_hdr_t *hdr = am->hdr;
     uci_peer_t *peer        = am->peer;
 
-    uci_pair_hear_closed(peer, 0, hdr->extra);
+    uci_pair_hear(peer, (uint32_t)hdr->extra, 0);
     if (uci_conversation_is_void(&peer->conversation, hdr->value)) {
         return; /* it has been back since */
     }
@@ -65,7 +65,7 @@ static void uci_bye_take(uci_am_t *am)
     uci_conversation_hear_bye(&peer->conversation, hdr->op != UCI_BYE_SERVED, hdr->op == UCI_BYE_FORCED);
     uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
     {
-        ep->half = true;
+        ep->half = ep->half || ep->unpaired || (ep->place == UCI_EP_NO_PLACE);
     }
     uci_mailbox_catch_up(peer);
     uci_mailbox_free(peer);

@@ -6,6 +6,7 @@
 #include "base/am_handler.h"
 #include "bye.h"
 #include "close_report.h"
+#include "closed.h"
 #include "conversation/conversation.h"
 #include "link/control.h"
 #include "report/dump_line.h"
@@ -14,7 +15,6 @@
 #include "link/link_send.h"
 #include "util/log.h"
 #include "link/mailbox.h"
-#include "pair.h"
 #include "util/process.h"
 #include "transfer/repair.h"
 #include "transfer/send_common.h"
@@ -304,7 +304,7 @@ static void uci_close_flush(uci_close_t *closing)
         uci_rma_fail(closing->peer, UCS_ERR_CANCELED);
         uci_bye_say(closing->peer, false);
     } else {
-        uci_pair_say_closed(closing->ep);
+        uci_closed_say(closing->peer);
     }
     uci_ep_destroy(closing->ep);
     closing->ep         = NULL;
@@ -433,7 +433,8 @@ static ucs_status_ptr_t uci_close_forced(uci_ep_t *ep, const ucp_request_param_t
             uci_bye_say(peer, true);
         }
     } else {
-        uci_pair_say_closed(ep);
+        ep->closing = true;
+        uci_closed_say(peer);
         uci_ep_cancel(ep, UCS_ERR_CANCELED);
     }
     uci_ep_destroy(ep);

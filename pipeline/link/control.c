@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "base/pair.h"
 #include "base/ask.h"
 #include "base/am_handler.h"
 #include "blame.h"
@@ -333,6 +334,9 @@ void uci_control_hello(uci_peer_t *peer)
     if (msg != NULL) {
         uci_mark_put(msg->payload, &worker->self.mark, worker->self.address, worker->self.length);
         msg->hdr.value = peer->conversation.life;
+        msg->hdr.op    = (peer->lanes.err_mode != UCP_ERR_HANDLING_MODE_NONE);
+        msg->hdr.index = peer->lanes.placed;
+        msg->hdr.extra = uci_pair_open(peer);
         uci_control_send(msg);
     }
 }

@@ -318,14 +318,19 @@ static void uci_repair_on_gone(uci_am_t *am)
 
     if (hdr->flags & UCI_AM_FLAG_FRAME) {
         uci_link_on_gone(am->peer, am->seq, hdr);
-    } else if ((op != NULL) && (op->way.gets == 0)) {
+    } else if ((op == NULL) || (op->way.gets > 0)) {
+        return;
+    } else if (hdr->flags & UCI_AM_FLAG_GIVEN_UP) { /* as UCX says it of who closes by force */
+        uci_recv_op_abandon(op, UCS_ERR_CONNECTION_RESET);
+    } else {
         uci_repair_failed(op, (hdr->flags & UCI_AM_FLAG_DAMAGED) ? UCI_REASON_COPY_DAMAGED : UCI_REASON_NO_COPY);
     }
 }
 
-UCI_AM_HANDLER(GONE, 8, "S: no intact copy left; with FRAME what it was", "", "none: R does as UCI_ON_ERROR says",
-               "R asks again", .flags = UCI_AM_FLAG_DAMAGED | UCI_AM_FLAG_FRAME, .grain = 1, .about = UCI_AM_ABOUT_RECV,
-               .check = uci_repair_check_gone, .take = uci_repair_on_gone);
+UCI_AM_HANDLER(GONE, 8, "S: no intact copy left; with FRAME what it was", "",
+               "none: R does as UCI_ON_ERROR says; with GIVEN_UP its receive ends as one that was reset",
+               "R asks again", .flags = UCI_AM_FLAG_DAMAGED | UCI_AM_FLAG_FRAME | UCI_AM_FLAG_GIVEN_UP, .grain = 1,
+               .about = UCI_AM_ABOUT_RECV, .check = uci_repair_check_gone, .take = uci_repair_on_gone);
 
 /* -------------------------------------------------------- receiver: get */
 

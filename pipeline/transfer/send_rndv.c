@@ -359,12 +359,22 @@ static bool uci_send_matched_direct(uci_send_op_t *op, const uci_am_hdr_t *hdr)
     return false;
 }
 
+/* If it is over, who asks will hear nothing of this: nobody waits for it any more */
+static void uci_send_say_given_up(const uci_am_t *am)
+{
+    uci_control_send_simple(am->peer, UCI_AM_GONE, am->seq, am->hdr->op, UCI_AM_FLAG_GIVEN_UP);
+}
+
 static void uci_send_on_cts(uci_am_t *am)
 {
     const uci_am_hdr_t *hdr = am->hdr;
     uci_send_op_t *op       = uci_send_op_find(am->peer, am->seq);
 
-    if ((op == NULL) || (op->chunk.tree == NULL)) {
+    if (op == NULL) {
+        uci_send_say_given_up(am);
+        return;
+    }
+    if (op->chunk.tree == NULL) {
         return;
     }
     if (uci_unlikely(op->status != UCS_OK)) {
@@ -434,8 +444,8 @@ static void uci_send_on_repair(uci_am_t *am)
         return;
     }
     op = (frame != NULL) ? frame->op : NULL;
-    if (op == NULL) { /* it is over, or was given up */
-        uci_control_send_simple(am->peer, UCI_AM_GONE, am->seq, hdr->op, 0);
+    if (op == NULL) {
+        uci_send_say_given_up(am);
         return;
     }
     if ((op->chunk.tree == NULL) || (count == 0)) {

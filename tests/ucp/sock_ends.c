@@ -351,8 +351,8 @@ static void made_after_an_answer(void)
     close_sides();
 }
 
-/* By worker address, and the receiving side has no endpoint: who closes by force has taken what he has not sent along */
-static void gone_by_force(void)
+/* By worker address, and the receiving side has no endpoint: who closes by force has taken what he has not sent along. Also if he has come back */
+static void give_up_by_force(bool comes_back)
 {
     enum { LENGTH = 1 << 20 };
     ucp_request_param_t none = {.op_attr_mask = 0};
@@ -372,9 +372,50 @@ static void gone_by_force(void)
     sock_end_close(&end, true);
     UT_CHECK_STATUS(sock_wait(send), UCS_ERR_CANCELED, "what was being sent");
     sock_settle(20);
-    UT_CHECK(UCS_STATUS_IS_ERR(sock_wait(ucp_tag_recv_nbx(server->worker, out + LENGTH, LENGTH, 2, -1ul, &none))),
-             "a receive of what nobody sends any more ends well");
+    if (comes_back) {
+        end.ep = connect_by_address(client, server, UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE);
+        sock_exchange(&end, server, 10, 3);
+    }
+    UT_CHECK_STATUS(sock_wait(ucp_tag_recv_nbx(server->worker, out + LENGTH, LENGTH, 2, -1ul, &none)),
+                    UCS_ERR_CONNECTION_RESET, "a receive of what nobody sends any more");
+    if (comes_back) {
+        sock_end_close(&end, false);
+    }
     free(out);
+    close_sides();
+}
+
+static void gone_by_force(void)
+{
+    give_up_by_force(false);
+}
+
+static void back_after_force(void)
+{
+    give_up_by_force(true);
+}
+
+/* By worker address, both sides, again and again: pairs are made of what either side has made, and of what handles errors alike */
+static void reopened_by_force(void)
+{
+    sock_end_t ends[2];
+    unsigned round, i;
+
+    if (!sock_is_possible() || ut_faults_are_on()) {
+        return; /* what a forced close says is said once */
+    }
+    open_both();
+    for (round = 0; round < 10; ++round) {
+        ends[0].side = client;
+        ends[0].ep   = connect_by_address(client, server, UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE);
+        ends[1].side = server;
+        ends[1].ep   = connect_by_address(server, client, UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE);
+        sock_exchange(&ends[0], server, 400000, 1);
+        sock_exchange(&ends[1], client, 400000, 2);
+        for (i = 0; i < 2; ++i) {
+            sock_end_close(&ends[i], true);
+        }
+    }
     close_sides();
 }
 
@@ -726,6 +767,8 @@ static const ut_test_t tests[] = {UT_TEST(close_orders),
                                   UT_TEST(unread_streams),
                                   UT_TEST(made_after_an_answer),
                                   UT_TEST(gone_by_force),
+                                  UT_TEST(back_after_force),
+                                  UT_TEST(reopened_by_force),
                                   UT_TEST(killed_sender),
                                   UT_TEST(killed_sender_itself)};
 

@@ -1091,6 +1091,7 @@ static const named_t named[] = {
         {"stream", true, 1, UCI_AM_FIN, PLACE_HEADER, 16, 4, 100},
         {"first words", true, 0, UCI_AM_HELLO, PLACE_PAYLOAD, 1, 8, 5}, /* somebody else's */
         {"first words", true, 0, UCI_AM_HELLO, PLACE_LENGTH, 0, 0, 60},
+        {"first words", true, 0, UCI_AM_HELLO, PLACE_HEADER, 20, 4, 2},
         {"first words", true, 0, UCI_AM_POOL, PLACE_PAYLOAD, 0, 8, 64}, /* UCX adds, and looks no further */
         {"first words", true, 0, UCI_AM_POOL, PLACE_PAYLOAD, 8, 4, UCI_SLOT_SIZE + 1},
         {"first words", true, 0, UCI_AM_POOL, PLACE_PAYLOAD, 12, 4, UCI_SLOT_COUNT + 1},
