@@ -488,6 +488,38 @@ static void no_such_rank(void)
     MPI_Send(out, 1, MPI_DOUBLE, size, 1, MPI_COMM_WORLD);
 }
 
+/* Of a type that begins elsewhere than at its buffer, and has no gaps */
+static MPI_Datatype shifted(const double *from)
+{
+    const int length = 10;
+    MPI_Aint place;
+    MPI_Datatype type;
+
+    MPI_Get_address(from, &place);
+    MPI_Type_create_hindexed(1, &length, &place, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void negative_count(void)
+{
+    MPI_Datatype type = shifted(out);
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Send(MPI_BOTTOM, -1, type, other, 1, MPI_COMM_WORLD);
+    MPI_Type_free(&type);
+}
+
+static void overlap_shifted(void)
+{
+    MPI_Datatype type = shifted(in);
+
+    irecv(in + 59, 60, 1, &requests[0]);
+    MPI_Isend(MPI_BOTTOM, 6, type, other, 1, MPI_COMM_WORLD, &requests[1]);
+    wait_for(2);
+    MPI_Type_free(&type);
+}
+
 static void no_communicator(void)
 {
     MPI_Barrier(MPI_COMM_NULL);
@@ -1022,6 +1054,8 @@ static const struct {
              {"truncated_from_one", truncated_from_one, 1},
              {"truncated_persistent", truncated_persistent, 1},
              {"no_such_rank", no_such_rank, 1},
+             {"negative_count", negative_count, 1},
+             {"overlap_shifted", overlap_shifted, 1},
              {"no_communicator", no_communicator, 1},
              {"no_communicator_returns", no_communicator_returns, 1},
              {"both_receive", both_receive, 1},

@@ -55,6 +55,8 @@ WRONG = {
     "truncated_from_one": [r"a message was longer than its receive, MPI_Recv at truncated_from_one .*; rank 0 from rank 1, tag 1: rank 1 has sent 4.688 KiB"],
     "truncated_persistent": [r"a message was longer than its receive, MPI_Recv at truncated_persistent .*: rank 1 has sent 4.688 KiB with tag 1 by MPI_Send_init at truncated_persistent"],
     "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
+    "negative_count": [r"MPI_Send at negative_count .* fails: .*[Ii]nvalid (count|argument)"],
+    "overlap_shifted": [r"MPI_Isend at overlap_shifted .* sends from 8 bytes that MPI_Irecv at irecv .* still receives into"],
     "no_communicator": [r"MPI_Barrier at no_communicator .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
     "no_communicator_returns": [r"MPI_Alltoallv at no_communicator_returns .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
 }
