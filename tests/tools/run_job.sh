@@ -221,6 +221,12 @@ passed_through() {
         summary_of 0 0 '"passthrough_put": 0, "passthrough_bytes": 0' >"$work/said" && grep -q 'not verified: none\.$' "$work/said"
 }
 
+# Each of the programs gets its variables
+several_programs() {
+    rm -rf "$work/job"
+    says "40 messages" 0 "${limited[@]}" "$tools/uci_run" --folder "$work/job" -- "mpirun.$1" "${@:2}" -np 2 "$work/pairs.$1" : -np 2 "$work/pairs.$1"
+}
+
 # What is printed can be pasted
 pasted() {
     "$tools/uci_run" -n 2 --dry-run --folder "$work/paste d" -x 'A=b c' "$work/pairs.$1" >"$work/line" 2>"$work/how" &&
@@ -361,6 +367,8 @@ main() {
     for mpi in openmpi mpich; do
         check_verdicts "$mpi"
     done
+    check "uci_run: two programs, openmpi" several_programs openmpi --allow-run-as-root --oversubscribe
+    check "uci_run: two programs, mpich" several_programs mpich
     check "uci_run: a rank that was killed is counted" killed_is_counted
     check "uci_run: a record of the sender names the right pair" sender_record
     check "uci_run: buffers that changed, as their senders saw" changed_at_sender
