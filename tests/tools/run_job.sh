@@ -276,6 +276,22 @@ terminated_has_no_key() {
     [ -s "$work/job/key" ] && kill -TERM "$pid" && { wait "$pid" || true; } && [ ! -e "$work/job/key" ]
 }
 
+# A batch system warns, then the connection breaks: the job hears of both, its key goes, and its end is told
+hung_up() {
+    local pid
+    rm -rf "$work/job" "$work/warned"
+    # shellcheck disable=SC2016 # for the job's shell
+    WARNED=$work/warned setsid "$tools/uci_run" --seal --folder "$work/job" -- bash -c 'trap "touch $WARNED" USR1; echo started
+        until [ -e "$WARNED" ]; do sleep 0.1; done; exec sleep 60' >"$work/said" 2>&1 &
+    pid=$!
+    until grep -q started "$work/said"; do sleep 0.1; done
+    kill -USR1 "$pid"
+    until [ -e "$work/warned" ]; do sleep 0.1; kill -0 "$pid" || return 1; done
+    kill -HUP -- "-$pid"
+    wait "$pid"
+    [ $? -eq 129 ] && grep -q "ended from outside, by SIGHUP" "$work/said" && [ ! -e "$work/job/key" ] && [ -e "$work/job/ended.json" ]
+}
+
 # What is printed makes a key, and removes it
 pasted_seal() {
     # shellcheck disable=SC2016
@@ -414,6 +430,7 @@ main() {
     check "uci_run --seal: with a key of the user's" own_key_stays
     check "uci_run --seal: a key that was there" planted_key
     check "uci_run --seal: terminated" terminated_has_no_key
+    check "uci_run --seal: warned, and hung up" hung_up
     check "uci_run --seal --dry-run" pasted_seal
     check "uci_run --seal=maybe" says "either alone, --seal=encrypt or --seal=sign" 125 "$tools/uci_run" --seal=maybe -n 2 true
     check "uci_info -s" says "seal library: openssl 3" 0 env UCI_SEAL_LIBRARY=openssl "$tools/uci_info" -s

@@ -41,6 +41,7 @@ from uci_watcher import Watcher  # noqa: E402
 
 EXIT_FAILED = 125  # uci_run itself, as timeout(1) and env(1) do
 EXIT_NOT_FOUND = 127
+HEARD_S = 6    # a terminal tells mpirun of an interrupt or a hang-up as well, and Open MPI's ends without its ranks if it is told twice in 5 s
 ENDING_S = 60  # for an mpirun that was told to end: Open MPI 4.1's has been seen to wait for itself in PMIx_server_finalize, for ever
 PATIENCE = 3  # seconds, for ranks that are being killed
 RUNS, RUN, KEPT = "uci-runs", re.compile(r"\d{8}-\d{6}-\d+"), 20
@@ -53,7 +54,7 @@ EPILOG = f"""
 exit status:
   that of mpirun, and so of the program, unless UCI has something to say; the first of these that is true:
 {EXITS}
-  143, 130  uci_run was ended by SIGTERM, or SIGINT, and the job with it
+  143, 130, 129  uci_run was ended by SIGTERM, SIGINT, or SIGHUP, and the job with it
   of --preflight: 0 all nodes are ready, 1 not all are
   {EXIT_FAILED}  uci_run could not start the job, or could not note how it ended;  {EXIT_NOT_FOUND}  there is no such program
 
@@ -188,20 +189,30 @@ def make_folder(folder):
 
 
 def run_job(command, watcher=None):
-    """(exit status of the job, as a shell gives it; name of the signal that uci_run got meanwhile). An interrupt is mpirun's, which ends its
-    ranks; the summary follows. WATCHER looks once a second."""
+    """(exit status of the job, as a shell gives it; name of the signal that uci_run got meanwhile, which was to end it). The summary follows.
+    WATCHER looks once a second."""
     told = []
     with or_fail(f"cannot start {command[0]}"):
         process = subprocess.Popen(command)  # pylint: disable=consider-using-with
 
+    steps = [process.terminate, process.kill]
+
     def end_job(number, _):
         told.append(signal.Signals(number).name)
-        if number == signal.SIGTERM:  # of an interrupt the terminal tells mpirun as well
-            process.terminate()
-        signal.alarm(ENDING_S)
-    signal.signal(signal.SIGALRM, lambda *_: process.kill())
-    signal.signal(signal.SIGINT, end_job)
-    signal.signal(signal.SIGTERM, end_job)
+        if len(steps) == 2:
+            if number == signal.SIGTERM:
+                insist()
+            else:
+                signal.alarm(HEARD_S)
+
+    def insist(*_):
+        steps.pop(0)()
+        signal.alarm(ENDING_S if steps else 0)
+    signal.signal(signal.SIGALRM, insist)
+    for number in uci_twins.ending_signals():
+        signal.signal(number, end_job)
+    for number in uci_twins.PASSED_ON:
+        signal.signal(number, lambda number, _: process.send_signal(number))
     status = wait_for(process, watcher)
     signal.alarm(0)
     if told:  # mpirun ends as it likes, then

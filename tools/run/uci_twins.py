@@ -19,6 +19,7 @@ from uci_job import JobError, or_fail
 from uci_summary import warn
 
 TURN = .05           # seconds between two looks at the jobs
+PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)  # mpirun gives them to its ranks
 PATIENCE = 15        # seconds that jobs have to end when they are told to
 PR_SET_PDEATHSIG = 1
 REPORT = "twins.%h.%p.json"
@@ -28,6 +29,11 @@ def variables_of(folder, twin, twins, mode):
     """Variables of the ranks of one twin."""
     text = str(folder).replace("%", "%%")
     return {"UCI_TWINS": f"{folder}/meet,{twin}/{twins}", "UCI_TWINS_MODE": mode, "UCI_TWINS_REPORT": f"{text}/twin.{twin}/{REPORT}"}
+
+
+def ending_signals():
+    """What ends all. A hang-up does not, if nohup(1) says so."""
+    return [signal.SIGINT, signal.SIGTERM] + ([signal.SIGHUP] if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else [])
 
 
 def share_cores(twins, ranks):
@@ -176,8 +182,10 @@ class Group:
     def run(self):
         """Start all, and wait until all have ended. Returns their statuses."""
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ending_signals():
             signal.signal(number, self._stop)
+        for number in PASSED_ON:
+            signal.signal(number, lambda number, _: self._send(number))
         inputs = Inputs(len(self.twins))
         try:
             for twin, source in zip(self.twins, inputs.sources):
