@@ -111,6 +111,14 @@ runs_stay() {
     [ "$(find uci-runs -mindepth 1 -maxdepth 1 | wc -l)" -eq 4 ] && [ -e "uci-runs/$first/my notes" ]
 }
 
+# A uci_run of another container has the same number, and has begun in the same second: exec keeps the number, and the second is one of the next ones
+folder_of_its_own() {
+    mkdir "$work/alike" && cd "$work/alike"
+    # shellcheck disable=SC2016
+    bash -c 'for later in 0 1 2 3 4; do mkdir -p "uci-runs/$(date -d "$later seconds" +%Y%m%d-%H%M%S)-$$"; done; exec "$@"' _ "$tools/uci_run" -- true || return
+    find uci-runs -name ended.json | grep -E '^uci-runs/[0-9]+-[0-9]+-[0-9]+-2/ended.json$'
+}
+
 # with NAME=VALUE COMMAND...
 with() {
     local -x "${1%%=*}=${1#*=}"
@@ -406,6 +414,7 @@ main() {
     check "uci_run --require: one rank says nothing" one_silent 120 --require
     check "uci_run --require: UCI_MODE=off" env UCI_MODE=off bash -c '! "$@"' _ "$tools/uci_run" -n 2 --folder "$work/off" --require "$work/pairs.mpich"
     check "uci_run: the folders of the last jobs stay" in_shell runs_stay
+    check "uci_run: another job has the same default folder" in_shell folder_of_its_own
     check "uci_run: a folder of another job" says "holds what another job has left" 125 "$tools/uci_run" -n 2 --folder "$work/job" "$work/pairs.mpich"
     check "uci_run: the wrong MPI" says "is linked with MPICH" 125 "$tools/uci_run" -n 2 --mpi openmpi "$work/pairs.mpich"
     check "uci_run: no program" says "there is no program" 127 "$tools/uci_run" -n 2 /no/such

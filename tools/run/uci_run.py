@@ -8,6 +8,7 @@ its runs compare their messages.
 """
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -44,7 +45,7 @@ EXIT_NOT_FOUND = 127
 HEARD_S = 6    # a terminal tells mpirun of an interrupt or a hang-up as well, and Open MPI's ends without its ranks if it is told twice in 5 s
 ENDING_S = 60  # for an mpirun that was told to end: Open MPI 4.1's has been seen to wait for itself in PMIx_server_finalize, for ever
 PATIENCE = 3  # seconds, for ranks that are being killed
-RUNS, RUN, KEPT = "uci-runs", re.compile(r"\d{8}-\d{6}-\d+"), 20
+RUNS, RUN, KEPT = "uci-runs", re.compile(r"\d{8}-\d{6}-\d+(-\d+)?"), 20
 TWIN = re.compile(r"twin\.\d")
 LEFT = re.compile(r"(stats|events|calls|twins|twin)\..*|.*\.live|ended\.json(\.room)?")
 STATS, EVENTS, CALLS = "stats.%h.%p.json", "events.%h.%p.jsonl", "calls.%h.%p"  # of each process
@@ -180,12 +181,25 @@ def forget_runs(parent, kept):
             continue  # another uci_run has been faster, or it is nobody's to look into
 
 
+def make_new_folder(folder):
+    """That of default_folder(), or with a number behind it: a uci_run in another container, or on another node, may have the same process id in
+    the same second. @return which one"""
+    with or_fail(f"cannot make the folder {folder}", "; give --folder another one"):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        for number in itertools.count(1):
+            made = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+            with contextlib.suppress(FileExistsError):
+                made.mkdir()
+                return made
+
+
 def make_folder(folder):
     """A folder without files of another job, which would be added up with this one's."""
     with or_fail(f"cannot make the folder {folder}", "; give --folder another one"):
         folder.mkdir(parents=True, exist_ok=True)
     if not find_files([folder]).is_empty():
         raise JobError(f"{folder} holds what another job has left: give --folder a new one")
+    return folder
 
 
 def run_job(command, watcher=None):
@@ -442,6 +456,10 @@ class Starter:
             return self.launcher.command(options.ranks, variables, self.words, hosts, options.mpirun_args, twin is None)
         return uci_job.wrap_command(self.words, variables, hosts, twin is None)
 
+    def commands(self, folder):
+        """Those of all twins, or of the one job."""
+        return [self.command(folder, twin) for twin in range(self.options.twins)] if self.options.twins else [self.command(folder)]
+
     def command_of_nodes(self, folder, hosts, words):
         """The command line that runs WORDS once on each of HOSTS (a list; []: here) as a rank of the job would run, but leaves nothing."""
         variables = self.variables(folder, own_variables(self.options.variables))
@@ -555,13 +573,15 @@ def main():
         return preflight(options)
     folder = (options.folder or default_folder()).absolute()
     starter = Starter(options)
-    commands = [starter.command(folder, twin) for twin in range(options.twins)] if options.twins else [starter.command(folder)]
+    commands = starter.commands(folder)  # what can't be started leaves no folder
+    if not options.dry_run:
+        folder = make_folder(folder) if options.folder else make_new_folder(folder)
+        commands = starter.commands(folder)
     if options.verbose or options.dry_run:
         warn(f"UCI: {starter.how}")
         show_commands(commands, folder, options.dry_run, starter.makes_key)
     if options.dry_run:
         return 0
-    make_folder(folder)
     if options.folder is None and options.keep > 0:
         forget_runs(folder.parent, options.keep)
     with uci_key.key_file(folder) if starter.makes_key else contextlib.nullcontext():
