@@ -703,6 +703,30 @@ static void another_thread(void)
     sleep_on();
 }
 
+static void *call_in_thread(void *arg)
+{
+    MPI_Barrier(MPI_COMM_SELF);
+    if (arg != NULL) {
+        sleep_on();
+    }
+    return arg;
+}
+
+/* The first ones are gone, the last one will send what both wait for */
+static void a_thread_of_many(void)
+{
+    pthread_t thread;
+    int i;
+
+    call_in_thread(NULL);
+    for (i = 0; i < 70; ++i) {
+        pthread_create(&thread, NULL, call_in_thread, NULL);
+        pthread_join(thread, NULL);
+    }
+    pthread_create(&thread, NULL, call_in_thread, &thread);
+    receive_in_thread(NULL);
+}
+
 /* The one that called MPI before is gone */
 static void a_thread_has_ended(void)
 {
@@ -1070,6 +1094,7 @@ static const struct {
              {"probes_in_vain", probes_in_vain, 1},
              {"waits_for_one_of_both", waits_for_one_of_both, 0},
              {"another_thread", another_thread, 1},
+             {"a_thread_of_many", a_thread_of_many, 1},
              {"a_thread_has_ended", a_thread_has_ended, 1},
              {"tests_once", tests_once, 1},
              {"probes", probes, 1},

@@ -83,6 +83,7 @@ HANGS = {
     "probes_in_vain": [r"rank 0: MPI_Iprobe at probes_in_vain .*, from rank 1, tag 9, again and again", r"a deadlock, if ranks 0-1 only test: rank 0 waits for rank 1, which waits for rank 0"],
     "waits_for_one_of_both": [r"rank 0: MPI_Waitall at wait_for .*, from rank 1, tag 7; from rank 2, tag 8", r"rank 1: MPI_Recv", r"rank 2: outside of MPI"],
     "another_thread": [r"rank 0: MPI_Recv at receive_in_thread .*, from rank 1, tag 7", r"rank 1: MPI_Recv at receive_in_thread .*, from rank 0, tag 7"],
+    "a_thread_of_many": [r"rank 0: MPI_Recv at receive_in_thread .*, from rank 1, tag 7"],
     "a_thread_has_ended": [r"rank 0: MPI_Recv at a_thread_has_ended .*, from rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"],
     "tests_once": [r"rank 2: MPI_Finalize at main", r"ranks 0-1: outside of MPI", r"ranks 0-1 have not come to MPI_Finalize on MPI_COMM_WORLD"],
     "probes": [r"rank 1: MPI_Probe at probes .*, from rank 0, tag 9", r"a deadlock"],

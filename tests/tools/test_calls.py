@@ -100,6 +100,12 @@ class CallsTest(unittest.TestCase):
         self.assertFalse(any("deadlock" in line for line in told), told)
         self.assertTrue(any("any of: from rank 1, tag 1; from rank 2, tag 1" in line for line in told), told)
 
+    def test_who_has_no_room_may_do_something(self):
+        others = [(calls.OUTSIDE, 0, ())] * (calls.THREADS - 1)
+        gone = range(1, calls.THREADS)
+        self.assertTrue(self.has_deadlock(make(0, 2, [receives(1), *others[1:]], gone=gone), make(1, 2, [receives(0)])))
+        self.assertFalse(self.has_deadlock(make(0, 2, [receives(1), *others], gone=gone), make(1, 2, [receives(0)])))
+
     def has_deadlock(self, *files, words="a deadlock"):
         """Is one told of?"""
         told = lines_of(files)

@@ -113,6 +113,8 @@ class Waits:
 
     def _causes(self, rank):
         """Of what a rank waits for, what each is up to."""
+        if not self.processes[rank].has_all_threads:
+            yield None
         for thread in self.processes[rank].threads:
             if thread not in self.waiting[rank] or not thread.waits or thread.count > len(thread.waits) or does_more(thread):
                 yield None
