@@ -444,8 +444,17 @@ static void uci_twin_look_at_holds(uint64_t now)
 {
     uint64_t oldest = uci_twin_hold_oldest();
     unsigned twin;
+    int giver;
 
     if ((oldest == UINT64_MAX) || (now < oldest + uci_twin.wait_ns)) {
+        return;
+    }
+    giver = uci_twin_hold_takes_from(now - uci_twin.wait_ns);
+    if (giver >= 0) {
+        if (uci_twin_lives((unsigned)giver)) {
+            uci_twin_leave_behind((unsigned)giver);
+        }
+        uci_twin_link_take_no_more(uci_twin.link, (unsigned)giver);
         return;
     }
     for (twin = 0; twin < uci_settings.twins.of; ++twin) {

@@ -34,7 +34,7 @@ compile_all() {
     local one name
     for one in ${mpi//,/ }; do
         mkdir -p "$work/$one"
-        for name in ring farm random alltoall types tags; do
+        for name in ring farm random alltoall types tags slow; do
             "mpicc.$one" "${flags[@]}" -fno-builtin-fma -Wno-stringop-overflow -Wno-stringop-overread \
                 "$uci_root/tests/twins/$name.c" -o "$work/$one/$name" -lm
         done
@@ -217,6 +217,13 @@ alone() {
     return $status
 }
 
+# It was left behind while it slept, and asks for the right content of a message when nobody gives it any more
+left_behind() {
+    UCI_TWINS_WAIT=1 escaping 2 1 5 says "twin 2 has failed" 119 run_twins "$1" 3 2 --correct slow &&
+        grep -q "has waited 1 seconds (UCI_TWINS_WAIT) for twin 0" "$work/job/twin.2.stderr" &&
+        grep -q "could not be corrected: the twin that has it is gone" "$work/job/twin.2.stderr" && result_is 0 "slow: right"
+}
+
 # --- twins that are none ---
 
 # by_hand MPI TWIN TWINS RANKS PROGRAM...: one twin; what it says is in a file hand.*.log.
@@ -352,6 +359,7 @@ check_more() {
     check_one "$one: escapes in all twins" escapes_everywhere "$one"
     check_one "$one: a program that is random, 3 twins" not_deterministic "$one" 3
     check_one "$one: one of three is killed" killed "$one" "$dead" 3 2
+    check_one "$one: one of three is left behind, correct" left_behind "$one"
 }
 
 main() {
