@@ -119,6 +119,16 @@ folder_of_its_own() {
     find uci-runs -name ended.json | grep -E '^uci-runs/[0-9]+-[0-9]+-[0-9]+-2/ended.json$'
 }
 
+# In a folder that users share: `uci-runs` is another user's, who has put a link to a file of ours where the end is noted
+others_were_first() {
+    mkdir -p "$work/shared/uci-runs" "$work/shared/own" && cd "$work/shared"
+    chown 65534 uci-runs
+    echo ours >victim
+    ln -s ../victim own/ended.json.room
+    "$tools/uci_run" -- true >/dev/null 2>&1 && [ -z "$(ls uci-runs)" ] && [ "$(find "uci-runs.$(id -u)" -name ended.json | wc -l)" -eq 1 ] &&
+        "$tools/uci_run" --folder own -- true >/dev/null 2>&1 && [ "$(cat victim)" = ours ] && [ -f own/ended.json ] && [ ! -L own/ended.json ]
+}
+
 # with NAME=VALUE COMMAND...
 with() {
     local -x "${1%%=*}=${1#*=}"
@@ -399,8 +409,10 @@ main() {
     check "uci_run: what passed through" passed_through
     if [ "$(id -u)" -eq 0 ]; then
         check "uci_run: a job that fills the disk" full_disk
+        check "uci_run: a folder that users share" in_shell others_were_first
     else
         skip "uci_run: a job that fills the disk" "a file system is mounted by root"
+        skip "uci_run: a folder that users share" "root makes it another user's"
     fi
     check "uci_run: damage that stays, and is let through" unrepaired_job log True
     check "uci_run: damage that stays, and ends the job" unrepaired_job abort False

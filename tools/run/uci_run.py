@@ -16,6 +16,7 @@ import shlex
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -151,9 +152,18 @@ def default_place():
     return Path.cwd() if os.access(".", os.W_OK) else Path(os.environ.get("TMPDIR", "/tmp"))
 
 
+def is_ours(folder):
+    """Can nobody else change what is in it?"""
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
 def default_folder():
-    """A new folder, beside those of the last jobs."""
-    return default_place() / RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    """A new folder, beside those of the last jobs. In a folder that users share another one may have been first."""
+    runs = default_place() / RUNS
+    if os.path.lexists(runs) and not is_ours(runs):
+        runs = runs.with_name(f"{RUNS}.{os.geteuid()}")
+    return runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
 
 
 def is_left_alone(folder):
@@ -185,7 +195,9 @@ def make_new_folder(folder):
     """That of default_folder(), or with a number behind it: a uci_run in another container, or on another node, may have the same process id in
     the same second. @return which one"""
     with or_fail(f"cannot make the folder {folder}", "; give --folder another one"):
-        folder.parent.mkdir(parents=True, exist_ok=True)
+        folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if not is_ours(folder.parent):
+            raise JobError(f"others may change what is in {folder.parent}: give --folder another one")
         for number in itertools.count(1):
             made = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
             with contextlib.suppress(FileExistsError):
