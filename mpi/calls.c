@@ -224,7 +224,7 @@ static void uci_mpi_calls_on_error(MPI_Comm *comm, int *code, ...)
     PMPI_Abort(*comm, *code);
 }
 
-static void uci_mpi_calls_watch_errors(MPI_Comm comm)
+void uci_mpi_calls_watch_errors(MPI_Comm comm)
 {
     MPI_Errhandler handler;
 

@@ -109,6 +109,9 @@ extern bool uci_mpi_is_unbuffered;
 /** MPI_Init has been called. if the file can't be made that is said, and calls are not watched. */
 void uci_mpi_calls_init(void);
 
+/** An error on it that MPI_ERRORS_ARE_FATAL would end the program for is noted first. */
+void uci_mpi_calls_watch_errors(MPI_Comm comm);
+
 /** MPI_Finalize will be: requests that are pending are told of. */
 void uci_mpi_calls_finalize(void);
 

@@ -459,6 +459,14 @@ static void truncated_returns(void)
     }
 }
 
+/* The default, set by the program itself */
+static void truncated_as_by_default(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    truncated();
+}
+
 static void truncated_from_one(void)
 {
     if (rank == 1) {
@@ -1075,6 +1083,7 @@ static const struct {
              {"finished", finished, 1},
              {"truncated", truncated, 1},
              {"truncated_returns", truncated_returns, 1},
+             {"truncated_as_by_default", truncated_as_by_default, 1},
              {"truncated_from_one", truncated_from_one, 1},
              {"truncated_persistent", truncated_persistent, 1},
              {"no_such_rank", no_such_rank, 1},

@@ -52,6 +52,7 @@ WRONG = {
     "truncated": [r"a message was longer than its receive, MPI_Recv at truncated \(cases.c:\d+\), main .*, which has room for 3.906 KiB; rank 0 from any rank, any tag: "
                   r"rank 1 has sent 4.688 KiB with tag 1 by MPI_Send at truncated"],
     "truncated_returns": [r"a message was longer than its receive, MPI_Recv at truncated_returns .*rank 1 has sent 4.688 KiB"],
+    "truncated_as_by_default": [r"a message was longer than its receive, MPI_Recv at truncated .*rank 1 has sent 4.688 KiB"],
     "truncated_from_one": [r"a message was longer than its receive, MPI_Recv at truncated_from_one .*; rank 0 from rank 1, tag 1: rank 1 has sent 4.688 KiB"],
     "truncated_persistent": [r"a message was longer than its receive, MPI_Recv at truncated_persistent .*: rank 1 has sent 4.688 KiB with tag 1 by MPI_Send_init at truncated_persistent"],
     "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
