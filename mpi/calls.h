@@ -112,7 +112,7 @@ void uci_mpi_calls_init(void);
 /** An error on it that MPI_ERRORS_ARE_FATAL would end the program for is noted first. */
 void uci_mpi_calls_watch_errors(MPI_Comm comm);
 
-/** MPI_Finalize will be: requests that are pending are told of. */
+/** MPI_Finalize will be. Within it, requests that are pending are told of. */
 void uci_mpi_calls_finalize(void);
 
 /** @return whether a message goes out by @a call, and which. Its place and communicator have been filled in. */

@@ -1047,6 +1047,26 @@ static void freed(void)
     MPI_Comm_disconnect(&comm);
 }
 
+static MPI_Comm cleaned;
+
+/* As libraries clean up, within MPI_Finalize */
+static int clean_up(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    wait_for(1);
+    return MPI_Comm_free(&cleaned);
+}
+
+static void cleaned_up(void)
+{
+    int keyval;
+
+    MPI_Comm_dup(MPI_COMM_SELF, &cleaned);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, clean_up, &keyval, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+    MPI_Irecv(in, 10, MPI_DOUBLE, 0, 1, cleaned, &requests[0]);
+    MPI_Send(out, 10, MPI_DOUBLE, 0, 1, cleaned);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -1114,6 +1134,7 @@ static const struct {
              {"any_of", any_of, 1},
              {"kept", kept, 0},
              {"freed", freed, 0},
+             {"cleaned_up", cleaned_up, 0},
              {"counted", counted, 0},
              {"started", started, 0},
              {"started_collectives", started_collectives, 0},

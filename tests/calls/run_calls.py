@@ -66,6 +66,7 @@ LEFT = {
     "kept": [r"5 made by MPI_Comm_split at make \(cases.c:\d+\), kept .* are not freed", r"2 made by MPI_Comm_group at make .* are not freed", r"1 made by MPI_Type_vector at make .* is not freed",
              r"1 made by MPI_Op_create at make .* is not freed"],
     "freed": [],
+    "cleaned_up": [],
 }
 GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "no_overlap_of_neighbours", "no_overlap_of_groups", "groups_of_two_and_one", "not_changed", "not_changed_small", "not_changed_status", "finished", "nothing")
 # name: what must be among the lines about who waits
