@@ -201,6 +201,16 @@ class CallsTest(unittest.TestCase):
             (self.work / f"calls.node.{number}").write_bytes(data)
         return Watched(sorted(self.work.glob("calls.*")))
 
+    def test_the_end_of_a_job_is_no_deadlock(self):
+        """A rank has crashed in its call, and the other one has waited until the launcher ended it."""
+        self.job(make(0, 2, [receives(1)]), make(1, 2, [receives(0)]))
+        end, paths = self.work / "ended.json", sorted(self.work.glob("calls.*"))
+        end.touch()
+        for seconds, told, expected in ((5, "", False), (5, "SIGTERM", True), (30, "", True)):
+            os.utime(end, (NOW - 50 + seconds,) * 2)
+            found = Watched(paths, [end], told).findings(139)
+            self.assertEqual(any("a deadlock" in text for _, text in found), expected, found)
+
     def test_what_is_no_file_of_calls_is_told(self):
         watched = self.job(b"", b"UCICALLS", make(0, 2)[:5000], os.urandom(2 << 20), make(1, 2).replace(b"UCICALLS\4", b"UCICALLS\3"))
         self.assertEqual(watched.processes, [])
