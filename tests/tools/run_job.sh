@@ -434,6 +434,7 @@ main() {
     check "uci_run --attach module" says "UCX 1.22 or later does" 125 "$tools/uci_run" -n 2 --attach module "$work/pairs.mpich"
     check "uci_run --mpirun-args with half a quotation" says "argument --mpirun-args" 125 "$tools/uci_run" -n 2 --mpirun-args "'" \
         "$work/pairs.mpich"
+    check "uci_run --debug: nothing is watched" says "calls of MPI were not watched" 0 "$tools/uci_run" --debug -n 1 --mpi mpich --folder "$work/unwatched" true
     check "uci_run -n 0" says "1 rank at least" 125 "$tools/uci_run" -n 0 "$work/pairs.mpich"
     check "uci_run: on already" says "on already: preloaded" 0 env LD_PRELOAD="$library" "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich"
     check "uci_info --check: off" info "uci: off" 1

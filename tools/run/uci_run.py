@@ -529,6 +529,8 @@ def run_alone(options, folder, command):
         await_ranks(folder)
     keep_end(folder, status, options, told)
     summary = Summary(folder)
+    if (options.debug or options.profile) and not summary.job.watched.processes:
+        warn("calls of MPI were not watched: no process has left a file about them (those of MPI's sessions leave none)")
     return summary, lambda: summary.record(command)
 
 
