@@ -110,3 +110,17 @@ uci_signature_next_t *uci_mpi_next_slow(void)
     pthread_once(&uci_mpi_once, uci_mpi_attach);
     return (uci_mpi_compared != UCI_SIGNATURES_OFF) ? uci_mpi_next_func() : &uci_mpi_nobody;
 }
+
+/* MPICH has a queue of its own for what a rank sends to itself */
+bool uci_mpi_passes(int peer, MPI_Comm comm)
+{
+#ifndef OPEN_MPI
+    int rank, is_inter = 1;
+
+    if ((comm != MPI_COMM_NULL) && (PMPI_Comm_rank(comm, &rank) == MPI_SUCCESS) && (rank == peer)) {
+        PMPI_Comm_test_inter(comm, &is_inter);
+        return is_inter;
+    }
+#endif
+    return peer != MPI_PROC_NULL;
+}

@@ -112,6 +112,10 @@ UCI_INLINE void uci_mpi_recv_next(uci_signature_t *signature, const char *call, 
     }
 }
 
+/** Of a call that both sends and receives: does this half pass UCX? One that does not would leave its signature to what MPI itself sends or receives while
+ *  the other half is waited for. */
+bool uci_mpi_passes(int peer, MPI_Comm comm);
+
 /** The call is over: what has not been taken (MPI_PROC_NULL, an error) is for nobody. */
 UCI_INLINE void uci_mpi_done(void)
 {

@@ -224,7 +224,7 @@ static void uci_mpi_calls_on_error(MPI_Comm *comm, int *code, ...)
     PMPI_Abort(*comm, *code);
 }
 
-static void uci_mpi_calls_watch_errors(MPI_Comm comm)
+void uci_mpi_calls_watch_errors(MPI_Comm comm)
 {
     MPI_Errhandler handler;
 
@@ -233,6 +233,24 @@ static void uci_mpi_calls_watch_errors(MPI_Comm comm)
         PMPI_Comm_create_errhandler(uci_mpi_calls_on_error, &handler);
         PMPI_Comm_set_errhandler(comm, handler);
         PMPI_Errhandler_free(&handler);
+    }
+}
+
+/* MPI_Finalize first deletes the attributes of MPI_COMM_SELF, the first one last: what others complete and free in their callbacks is not left over */
+static int uci_mpi_calls_on_finalize(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    uci_mpi_pending_finalize();
+    uci_mpi_kept_finalize();
+    return MPI_SUCCESS;
+}
+
+static void uci_mpi_calls_look_at_end(void)
+{
+    int keyval;
+
+    if ((PMPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, uci_mpi_calls_on_finalize, &keyval, NULL) == MPI_SUCCESS) &&
+        (PMPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL) == MPI_SUCCESS)) {
+        PMPI_Comm_free_keyval(&keyval);
     }
 }
 
@@ -265,14 +283,12 @@ void uci_mpi_calls_init(void)
         uci_mpi_calls_watch_errors(MPI_COMM_WORLD);
         uci_mpi_calls_watch_errors(MPI_COMM_SELF);
     }
+    uci_mpi_calls_look_at_end();
 }
 
 void uci_mpi_calls_finalize(void)
 {
-    if (!uci_mpi_watches()) {
-        return;
+    if (uci_mpi_watches()) {
+        uci_calls->head.ended_ns = uci_calls_now();
     }
-    uci_mpi_pending_finalize();
-    uci_mpi_kept_finalize();
-    uci_calls->head.ended_ns = uci_calls_now();
 }

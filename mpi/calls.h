@@ -109,7 +109,10 @@ extern bool uci_mpi_is_unbuffered;
 /** MPI_Init has been called. if the file can't be made that is said, and calls are not watched. */
 void uci_mpi_calls_init(void);
 
-/** MPI_Finalize will be: requests that are pending are told of. */
+/** An error on it that MPI_ERRORS_ARE_FATAL would end the program for is noted first. */
+void uci_mpi_calls_watch_errors(MPI_Comm comm);
+
+/** MPI_Finalize will be. Within it, requests that are pending are told of. */
 void uci_mpi_calls_finalize(void);
 
 /** @return whether a message goes out by @a call, and which. Its place and communicator have been filled in. */

@@ -48,7 +48,7 @@ typedef enum {
 } uci_calls_state_t;
 
 typedef struct uci_calls_thread {
-    uint32_t tid; /**< 0: it has ended */
+    uint32_t tid; /**< 0: it has ended, or has not begun: whoever comes next may take the entry */
     uint32_t state;
     int32_t place;
     uint32_t count; /**< of all that it waits for; more than `waits` holds, perhaps */

@@ -39,6 +39,14 @@ static const MPI_Fint uci_mpi_any_source = MPI_ANY_SOURCE, uci_mpi_any_tag = MPI
     uci_mpi_recv_next(&received, _call, (uint64_t)(int64_t) * (_count), PMPI_Type_f2c(*(_datatype)), \
                       PMPI_Comm_f2c(*comm))
 
+#define UCI_MPI_FORTRAN_EXCHANGES(_call, _sendcount, _sendtype, _recvcount, _recvtype) \
+    if (uci_mpi_passes(*dest, PMPI_Comm_f2c(*comm))) { \
+        UCI_MPI_FORTRAN_SENDS(_call, _sendcount, _sendtype); \
+    } \
+    if (uci_mpi_passes(*source, PMPI_Comm_f2c(*comm))) { \
+        UCI_MPI_FORTRAN_RECEIVES(_call, _recvcount, _recvtype); \
+    }
+
 #define UCI_MPI_FORTRAN_RECEIVES_MATCHED(_call) \
     uci_mpi_recv_next(&received, _call, (uint64_t)(int64_t)*count, PMPI_Type_f2c(*datatype), MPI_COMM_NULL)
 
@@ -132,8 +140,7 @@ UCI_MPI_FORTRAN_WRAP(sendrecv, "MPI_Sendrecv",
                      NULL,
                      (UCI_MPI_FORTRAN_BLOCKS, .send = UCI_MPI_FORTRAN_HALF(sendbuf, sendcount, sendtype, dest, sendtag),
                       .recv = UCI_MPI_FORTRAN_HALF(recvbuf, recvcount, recvtype, source, recvtag)),
-                     UCI_MPI_FORTRAN_SENDS("MPI_Sendrecv", sendcount, sendtype);
-                     UCI_MPI_FORTRAN_RECEIVES("MPI_Sendrecv", recvcount, recvtype))
+                     UCI_MPI_FORTRAN_EXCHANGES("MPI_Sendrecv", sendcount, sendtype, recvcount, recvtype))
 UCI_MPI_FORTRAN_WRAP(sendrecv_replace, "MPI_Sendrecv_replace",
                      (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *dest, MPI_Fint *sendtag,
                       MPI_Fint *source, MPI_Fint *recvtag, MPI_Fint *comm, MPI_Fint *status, MPI_Fint *ierror),
@@ -141,5 +148,4 @@ UCI_MPI_FORTRAN_WRAP(sendrecv_replace, "MPI_Sendrecv_replace",
                      (UCI_MPI_FORTRAN_BLOCKS, .replaces = true,
                       .send = UCI_MPI_FORTRAN_HALF(buf, count, datatype, dest, sendtag),
                       .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, source, recvtag)),
-                     UCI_MPI_FORTRAN_SENDS("MPI_Sendrecv_replace", count, datatype);
-                     UCI_MPI_FORTRAN_RECEIVES("MPI_Sendrecv_replace", count, datatype))
+                     UCI_MPI_FORTRAN_EXCHANGES("MPI_Sendrecv_replace", count, datatype, count, datatype))

@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "gpu.h"
 
-#include <dlfcn.h>
 #include <link.h>
+#include <string.h>
 
 #include "util/types.h"
+
+/* Of whatever version */
+static int uci_mpi_gpu_on_library(struct dl_phdr_info *info, size_t size, void *arg)
+{
+    static const char *const libraries[] = {"libcuda.so", "libamdhip64.so", "libze_loader.so"};
+    const char *slash                    = strrchr(info->dlpi_name, '/');
+    const char *name                     = (slash != NULL) ? slash + 1 : info->dlpi_name;
+    size_t i;
+
+    for (i = 0; i < uci_array_size(libraries); ++i) {
+        if (strncmp(name, libraries[i], strlen(libraries[i])) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
 
 /* Never unloaded once it is there */
 static bool uci_mpi_gpu_is_loaded(void)
 {
-    static const char *const libraries[] = {"libcuda.so.1", "libamdhip64.so.6", "libamdhip64.so.5",
-                                            "libze_loader.so.1"};
-    void *library;
-    size_t i;
-
-    for (i = 0; i < uci_array_size(libraries); ++i) {
-        library = dlopen(libraries[i], RTLD_LAZY | RTLD_NOLOAD);
-        if (library != NULL) {
-            dlclose(library);
-            return true;
-        }
-    }
-    return false;
+    return dl_iterate_phdr(uci_mpi_gpu_on_library, NULL) != 0;
 }
 
 /* The first object says how many have ever been loaded */

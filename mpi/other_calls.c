@@ -55,3 +55,14 @@ UCI_MPI_WATCH_WINDOW(Win_start, (MPI_Group group, int assert, MPI_Win win), (gro
 UCI_MPI_WATCH_WINDOW(Win_complete, (MPI_Win win), (win))
 UCI_MPI_WATCH_WINDOW(Win_lock, (int lock_type, int rank, int assert, MPI_Win win), (lock_type, rank, assert, win))
 UCI_MPI_WATCH_WINDOW(Win_unlock, (int rank, MPI_Win win), (rank, win))
+
+/* Programs set what was there before, too: it would take the place of ours */
+UCI_MPI_EXPORT int MPI_Comm_set_errhandler(MPI_Comm comm, MPI_Errhandler errhandler)
+{
+    int ret = PMPI_Comm_set_errhandler(comm, errhandler);
+
+    if ((ret == MPI_SUCCESS) && uci_mpi_watches() && uci_calls->head.checks) {
+        uci_mpi_calls_watch_errors(comm);
+    }
+    return ret;
+}

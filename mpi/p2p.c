@@ -57,6 +57,14 @@
 #define UCI_MPI_RECEIVES_MATCHED(_name) \
     uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)count, datatype, MPI_COMM_NULL)
 
+#define UCI_MPI_EXCHANGES(_name, _sendcount, _sendtype, _recvcount, _recvtype) \
+    if (uci_mpi_passes(dest, comm)) { \
+        uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)(_sendcount), _sendtype, comm); \
+    } \
+    if (uci_mpi_passes(source, comm)) { \
+        uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)(_recvcount), _recvtype, comm); \
+    }
+
 #define UCI_MPI_SEND(_name, _count_t) \
     UCI_MPI_WRAP(_name, (const void *buf, _count_t count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm), \
                  (buf, count, datatype, dest, tag, comm), \
@@ -122,8 +130,7 @@
                   status), \
                  (.comm = comm, .send = UCI_MPI_HALF(sendbuf, sendcount, sendtype, dest, sendtag), \
                   .recv = UCI_MPI_HALF(recvbuf, recvcount, recvtype, source, recvtag)), \
-                 uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)sendcount, sendtype, comm); \
-                 uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)recvcount, recvtype, comm))
+                 UCI_MPI_EXCHANGES(_name, sendcount, sendtype, recvcount, recvtype))
 
 #define UCI_MPI_SENDRECV_REPLACE(_name, _count_t) \
     UCI_MPI_WRAP(_name, \
@@ -132,8 +139,7 @@
                  (buf, count, datatype, dest, sendtag, source, recvtag, comm, status), \
                  (.comm = comm, .replaces = true, .send = UCI_MPI_HALF(buf, count, datatype, dest, sendtag), \
                   .recv = UCI_MPI_HALF(buf, count, datatype, source, recvtag)), \
-                 UCI_MPI_SENDS(_name); \
-                 UCI_MPI_RECEIVES(_name))
+                 UCI_MPI_EXCHANGES(_name, count, datatype, count, datatype))
 
 #if UCI_MPI_HAS_MPI4_CALLS
 #define UCI_MPI_ISENDRECV(_name, _count_t) \
@@ -146,8 +152,7 @@
                  (.manner = UCI_MPI_STARTS, .comm = comm, .request = request, \
                   .send = UCI_MPI_HALF(sendbuf, sendcount, sendtype, dest, sendtag), \
                   .recv = UCI_MPI_HALF(recvbuf, recvcount, recvtype, source, recvtag)), \
-                 uci_mpi_send_next(&sent, "MPI_" #_name, (uint64_t)sendcount, sendtype, comm); \
-                 uci_mpi_recv_next(&received, "MPI_" #_name, (uint64_t)recvcount, recvtype, comm))
+                 UCI_MPI_EXCHANGES(_name, sendcount, sendtype, recvcount, recvtype))
 
 #define UCI_MPI_ISENDRECV_REPLACE(_name, _count_t) \
     UCI_MPI_WRAP(_name, \
@@ -157,8 +162,7 @@
                  (.manner = UCI_MPI_STARTS, .comm = comm, .request = request, .replaces = true, \
                   .send = UCI_MPI_HALF(buf, count, datatype, dest, sendtag), \
                   .recv = UCI_MPI_HALF(buf, count, datatype, source, recvtag)), \
-                 UCI_MPI_SENDS(_name); \
-                 UCI_MPI_RECEIVES(_name))
+                 UCI_MPI_EXCHANGES(_name, count, datatype, count, datatype))
 #else
 #define UCI_MPI_ISENDRECV(_name, _count_t)
 #define UCI_MPI_ISENDRECV_REPLACE(_name, _count_t)

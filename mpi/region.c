@@ -206,12 +206,22 @@ static uci_mpi_layout_t *uci_mpi_layout_of_type(MPI_Datatype type)
     return layout;
 }
 
+/* Elements follow each other without gaps, wherever the first of them begins */
+static bool uci_mpi_layout_is_gapless(const uci_mpi_layout_t *one, MPI_Aint extent)
+{
+    return (one->count == 1) && (one->blocks[0].end - one->blocks[0].begin == extent);
+}
+
 static uci_mpi_layout_t *uci_mpi_layout_repeat(const uci_mpi_layout_t *one, uint64_t count, MPI_Aint extent)
 {
     uci_mpi_layout_t *layout = uci_mpi_layout_alloc();
     uint64_t i;
     size_t j;
 
+    if ((layout != NULL) && uci_mpi_layout_is_gapless(one, extent)) {
+        uci_mpi_layout_add(layout, one->blocks[0].begin, one->blocks[0].begin + ((intptr_t)count * extent));
+        return layout;
+    }
     for (i = 0; (layout != NULL) && (i < count) && !layout->failed; ++i) {
         for (j = 0; j < one->count; ++j) {
             uci_mpi_layout_add(layout, ((intptr_t)i * extent) + one->blocks[j].begin,
@@ -265,8 +275,8 @@ uci_mpi_region_t uci_mpi_region_create(const void *buf, uint64_t count, MPI_Data
     MPI_Aint lb, extent;
     int size = 0;
 
-    if ((count == 0) || (type == MPI_DATATYPE_NULL)) {
-        return region;
+    if (((int64_t)count <= 0) || (type == MPI_DATATYPE_NULL)) {
+        return region; /* less than 0: an error, which MPI tells */
     }
     if (uci_mpi_is_dense(type, count)) {
         if (buf == NULL) {

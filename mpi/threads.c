@@ -32,6 +32,7 @@ static void uci_mpi_thread_on_end(void *arg)
 {
     uci_calls_thread_t *thread = arg;
 
+    __atomic_store_n(&thread->state, UCI_CALLS_OUTSIDE, __ATOMIC_RELAXED);
     __atomic_store_n(&thread->tid, 0, __ATOMIC_RELEASE);
 }
 
@@ -40,16 +41,30 @@ void uci_mpi_threads_init(void)
     pthread_key_create(&uci_mpi_thread_key, uci_mpi_thread_on_end);
 }
 
+/* An entry that is nobody's: a thread's that has ended, or a new one. @return NULL: there is none */
+static uci_calls_thread_t *uci_mpi_thread_take(uint32_t tid)
+{
+    uint32_t i, used, nobody;
+
+    do {
+        used = __atomic_load_n(&uci_calls->head.threads, __ATOMIC_RELAXED);
+        for (i = 0; i < used; ++i) {
+            nobody = 0;
+            if (__atomic_compare_exchange_n(&uci_calls->threads[i].tid, &nobody, tid, false, __ATOMIC_ACQ_REL,
+                                            __ATOMIC_RELAXED)) {
+                return &uci_calls->threads[i];
+            }
+        }
+    } while (uci_calls_take(&uci_calls->head.threads, UCI_CALLS_THREADS) != UCI_CALLS_NONE);
+    return NULL;
+}
+
 static uci_calls_thread_t *uci_mpi_thread_get(void)
 {
-    int index;
-
     if (uci_unlikely(!uci_mpi_thread_is_known)) {
         uci_mpi_thread_is_known = true;
-        index                   = uci_calls_take(&uci_calls->head.threads, UCI_CALLS_THREADS);
-        if (index != UCI_CALLS_NONE) {
-            uci_mpi_thread      = &uci_calls->threads[index];
-            uci_mpi_thread->tid = (uint32_t)syscall(SYS_gettid);
+        uci_mpi_thread          = uci_mpi_thread_take((uint32_t)syscall(SYS_gettid));
+        if (uci_mpi_thread != NULL) {
             pthread_setspecific(uci_mpi_thread_key, uci_mpi_thread);
         }
     }

@@ -463,7 +463,8 @@ static const uci_setting_t uci_settings_table[] = {
 
         {"UCI_TWINS_LOG", "64m",
          "Memory of a process for what a twin that lags has still to be told. Nobody waits for it beyond\n"
-         "that: it is left behind, with a warning.",
+         "that: it is left behind, with a warning. As much again for what is compared, where each sender\n"
+         "and tag takes 200 bytes; messages that have no room are counted.",
          "64k to 1024g bytes, <number>[b|k|m|g]", offsetof(uci_settings_t, twins_log),
          UCI_SETTING_SIZE(64 * UCI_KB, 1024 * UCI_GB, false)},
 

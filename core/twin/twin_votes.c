@@ -73,6 +73,7 @@ struct uci_twin_votes {
     uci_twin_verdict_cb_t cb;
     void *arg;
     size_t bytes, max_bytes;
+    bool is_full;               /* there was no room, which is said once */
     uci_twin_index_t all;       /* in the order of making; owns them */
     uci_twin_channel_t **table; /* open addressing by (source, tag) */
     size_t table_mask;
@@ -83,8 +84,11 @@ static void *uci_twin_votes_alloc(uci_twin_votes_t *votes, size_t size)
     void *memory;
 
     if ((size > votes->max_bytes) || (votes->bytes > votes->max_bytes - size)) {
-        uci_error("%zu bytes of values of twins and %zu more would be over the limit of %zu", votes->bytes, size,
-                  votes->max_bytes);
+        if (!votes->is_full) {
+            uci_error("%zu bytes of values of twins and %zu more would be over the limit of %zu", votes->bytes, size,
+                      votes->max_bytes);
+        }
+        votes->is_full = true;
         return NULL;
     }
     memory = calloc(1, size);

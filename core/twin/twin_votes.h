@@ -72,7 +72,7 @@ typedef void (*uci_twin_tally_cb_t)(void *arg, const uci_twin_tally_t *tally);
 typedef struct uci_twin_votes uci_twin_votes_t;
 
 /** @param twins  2 or 3. @param me  0..twins-1. @param max_bytes  of memory: what does not fit is refused.
- *  @return UCI_OK; UCI_ERR_INVALID_PARAM; UCI_ERR_NO_MEMORY. Errors of this and all below are logged. */
+ *  @return UCI_OK; UCI_ERR_INVALID_PARAM; UCI_ERR_NO_MEMORY. Errors of this and all below are logged, that there is no room once. */
 uci_status_t uci_twin_votes_create(unsigned twins, unsigned me, size_t max_bytes, uci_twin_verdict_cb_t cb, void *arg,
                                    uci_twin_votes_t **votes_p);
 

@@ -203,8 +203,38 @@ static void uci_twin_heard(unsigned twin, const void *data, size_t length)
     status = uci_twin_batch_read(data, length, twin, uci_twin.heard[twin], &uci_twin_batch_ops, &twin, &reason);
     ++uci_twin.heard[twin];
     if (status != UCI_OK) {
+        reason = (status == UCI_ERR_NO_MEMORY) ? "there is no room for what it says (UCI_TWINS_LOG)" : reason;
         uci_twin_disbelieve(twin, (reason != NULL) ? reason : "its messages are of no order");
     }
+}
+
+static bool uci_twin_lives(unsigned twin)
+{
+    return (twin != uci_settings.twins.twin) && (uci_twin_link_state(uci_twin.link, twin) <= UCI_TWIN_TALKING);
+}
+
+/* Too much waits for them, and a channel that lacks a message would keep all later ones */
+static void uci_twin_leave_all_behind(void)
+{
+    unsigned twin;
+
+    for (twin = 0; twin < uci_settings.twins.of; ++twin) {
+        if (uci_twin_lives(twin)) {
+            uci_warn(
+                    "%s leaves twin %u behind: what waits for it has no room (UCI_TWINS_LOG); it is not compared with from now on",
+                    uci_process_name(), twin);
+            uci_twin_link_end(uci_twin.link, twin, UCI_TWIN_BEHIND);
+        }
+    }
+}
+
+static uci_status_t uci_twin_on_own_values(void *arg, const uci_twin_values_t *values)
+{
+    if (uci_twin_on_values(arg, values) != UCI_OK) {
+        uci_twin_leave_all_behind();
+        uci_twin_report_no_room(values->entry.count);
+    }
+    return UCI_OK;
 }
 
 /* The batch that has just been sealed. Its values count; of the rest we are the source */
@@ -212,8 +242,7 @@ static void uci_twin_hear_ourselves(size_t length)
 {
     unsigned me = uci_settings.twins.twin;
 
-    /* what is refused is logged, and is not compared: there is too much that waits */
-    (void)uci_twin_batch_visit_values(uci_twin.buffer, length, uci_twin_on_values, &me);
+    (void)uci_twin_batch_visit_values(uci_twin.buffer, length, uci_twin_on_own_values, &me);
 }
 
 static void uci_twin_ended(unsigned twin)
@@ -239,7 +268,7 @@ static uint32_t uci_twin_source_of(const uci_peer_t *peer, ucp_tag_t tag)
     return (uint32_t)rank;
 }
 
-/* Within the lock: which message it is. @return false: it can't be compared (logged) */
+/* Within the lock: which message it is. @return false: it can't be compared */
 static bool uci_twin_number(const uci_peer_t *peer, ucp_tag_t tag, uci_twin_note_t *note)
 {
     uint32_t source = uci_twin_source_of(peer, tag);
@@ -275,11 +304,12 @@ static bool uci_twin_hold(uci_request_t *req, ucs_status_t status, const uci_twi
 
     voted = uci_twin_votes_add(uci_twin.votes, uci_settings.twins.twin, req->twin.channel, req->twin.number, value,
                                hold);
+    uci_twin_report_no_room(voted != UCI_OK);
     if (hold == NULL) {
         return false;
     }
     if (voted != UCI_OK) {
-        uci_twin_hold_give_up(hold); /* logged: there will be no verdict */
+        uci_twin_hold_give_up(hold); /* there will be no verdict */
     }
     return !uci_twin_hold_forget(hold);
 }
@@ -331,6 +361,8 @@ static bool uci_twin_received(uci_request_t *req, ucs_status_t status)
     }
     if (req->flags & UCI_REQUEST_NUMBERED) {
         is_kept = uci_twin_vote(req, status);
+    } else {
+        uci_twin_report_no_room(1);
     }
     pthread_mutex_unlock(&uci_twin.lock);
     return is_kept;
@@ -408,17 +440,21 @@ static void uci_twin_leave_behind(unsigned twin)
     uci_twin_link_end(uci_twin.link, twin, is_absent ? UCI_TWIN_ABSENT : UCI_TWIN_BEHIND);
 }
 
-static bool uci_twin_lives(unsigned twin)
-{
-    return (twin != uci_settings.twins.twin) && (uci_twin_link_state(uci_twin.link, twin) <= UCI_TWIN_TALKING);
-}
-
 static void uci_twin_look_at_holds(uint64_t now)
 {
     uint64_t oldest = uci_twin_hold_oldest();
     unsigned twin;
+    int giver;
 
     if ((oldest == UINT64_MAX) || (now < oldest + uci_twin.wait_ns)) {
+        return;
+    }
+    giver = uci_twin_hold_takes_from(now - uci_twin.wait_ns);
+    if (giver >= 0) {
+        if (uci_twin_lives((unsigned)giver)) {
+            uci_twin_leave_behind((unsigned)giver);
+        }
+        uci_twin_link_take_no_more(uci_twin.link, (unsigned)giver);
         return;
     }
     for (twin = 0; twin < uci_settings.twins.of; ++twin) {

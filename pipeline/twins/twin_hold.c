@@ -186,6 +186,17 @@ uint64_t uci_twin_hold_digest(uci_request_t *req, uint32_t form)
     return value;
 }
 
+int uci_twin_hold_takes_from(uint64_t time)
+{
+    uci_list_for_each(hold, &uci_twin_waiting, uci_twin_hold_t, link)
+    {
+        if ((hold->state == UCI_TWIN_TAKING) && (hold->time < time)) {
+            return uci_twin_first_healthy(&hold->verdict);
+        }
+    }
+    return -1;
+}
+
 /* Nothing is known to be right: as with any message that can't be delivered intact */
 static void uci_twin_give_up(uci_twin_hold_t *hold, const char *why)
 {
@@ -227,6 +238,9 @@ static void uci_twin_take(uci_twin_hold_t *hold, uci_twin_link_t *link)
         return;
     }
     hold->state = UCI_TWIN_TAKING;
+    hold->time  = uci_process_time_ns();
+    uci_list_del(&hold->link);
+    uci_list_add_tail(&uci_twin_waiting, &hold->link);
     uci_twin_link_take(link, healthy, uci_twin_content_id(&hold->verdict), right->length, uci_twin_content_taken, hold);
 }
 

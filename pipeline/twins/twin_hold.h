@@ -50,7 +50,10 @@ unsigned uci_twin_hold_complete(uci_worker_t *worker, bool all);
 /** Is any of this worker's receives kept? */
 bool uci_twin_hold_has(const uci_worker_t *worker);
 
-/** When the receive that has waited longest for its vote came, in ns; UINT64_MAX: none does. */
+/** When the receive that has waited longest for its vote, or for its content, began to, in ns; UINT64_MAX: none does. */
 uint64_t uci_twin_hold_oldest(void);
+
+/** A twin whose content a receive has been waiting for since before @a time; -1: there is none. */
+int uci_twin_hold_takes_from(uint64_t time);
 
 #endif

@@ -291,7 +291,7 @@ void uci_twin_link_take(uci_twin_link_t *link, unsigned twin, uint64_t id, size_
     }
 }
 
-static void uci_twin_stop_waiting(uci_twin_link_t *link, unsigned twin)
+void uci_twin_link_take_no_more(uci_twin_link_t *link, unsigned twin)
 {
     uci_twin_taken_cb_t cb;
 
@@ -317,7 +317,7 @@ void uci_twin_link_end(uci_twin_link_t *link, unsigned twin, uci_twin_state_t st
     partner->state = state;
     if (state != UCI_TWIN_DONE) { /* who is done may still want to hear the rest, and has given what it had to give */
         uci_twin_drop_queue(partner);
-        uci_twin_stop_waiting(link, twin);
+        uci_twin_link_take_no_more(link, twin);
     }
     link->events->ended(twin);
 }

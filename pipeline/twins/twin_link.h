@@ -72,6 +72,9 @@ void uci_twin_link_give(uci_twin_link_t *link, unsigned twin, uint64_t id, const
 void uci_twin_link_take(uci_twin_link_t *link, unsigned twin, uint64_t id, size_t length, uci_twin_taken_cb_t cb,
                         void *arg);
 
+/** Whoever takes of @a twin waits no more: as if it had gone. */
+void uci_twin_link_take_no_more(uci_twin_link_t *link, unsigned twin);
+
 /** The caller says that @a twin has ended, in this state. */
 void uci_twin_link_end(uci_twin_link_t *link, unsigned twin, uci_twin_state_t state);
 

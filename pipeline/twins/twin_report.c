@@ -45,7 +45,7 @@ static struct {
     uci_ticks_mark_t begin;
     double start; /* seconds since the epoch */
     double seconds;
-    uint64_t agreed, differed, corrected, unlike, alone, split;
+    uint64_t agreed, differed, corrected, unlike, alone, split, no_room;
     uint64_t choices_followed, choices_given_up;
     uint64_t minority[UCI_TWINS_MAX];
     bool is_random;
@@ -132,6 +132,11 @@ void uci_twin_report_agreed(uint64_t agreed)
         uci_twin_bin()->compared += agreed - uci_twin_report.agreed;
         uci_twin_report.agreed = agreed;
     }
+}
+
+void uci_twin_report_no_room(uint64_t count)
+{
+    uci_twin_report.no_room += count;
 }
 
 bool uci_twin_report_is_random(void)
@@ -454,6 +459,7 @@ static void uci_twin_write_counts(uci_json_t *json)
     uci_json_uint(json, "corrected", uci_twin_report.corrected);
     uci_json_uint(json, "unlike", uci_twin_report.unlike);
     uci_json_uint(json, "alone", uci_twin_report.alone);
+    uci_json_uint(json, "no_room", uci_twin_report.no_room);
     uci_json_uint(json, "choices_followed", uci_twin_report.choices_followed);
     uci_json_uint(json, "choices_given_up", uci_twin_report.choices_given_up);
     uci_json_open(json, "minority", '[');
@@ -548,6 +554,10 @@ static void uci_twin_sum_up(void)
     if (uci_twin_report.alone > 0) {
         uci_warn("%lu messages could not be compared: some twin did not have them",
                  (unsigned long)uci_twin_report.alone);
+    }
+    if (uci_twin_report.no_room > 0) {
+        uci_warn("%lu messages were not compared: there was no room for them (UCI_TWINS_LOG)",
+                 (unsigned long)uci_twin_report.no_room);
     }
 }
 

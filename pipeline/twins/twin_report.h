@@ -35,6 +35,9 @@ void uci_twin_report_verdict(const uci_twin_verdict_t *verdict, const uci_mark_t
 /** This twin was wrong, and has the content of the others now. */
 void uci_twin_report_corrected(const uci_twin_verdict_t *verdict, const uci_mark_t *sender);
 
+/** @a count messages can't be compared: they have no room (UCI_TWINS_LOG). */
+void uci_twin_report_no_room(uint64_t count);
+
 /** It has been so many messages that are the same in all twins, until now. */
 void uci_twin_report_agreed(uint64_t agreed);
 

@@ -459,6 +459,14 @@ static void truncated_returns(void)
     }
 }
 
+/* The default, set by the program itself */
+static void truncated_as_by_default(void)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+    truncated();
+}
+
 static void truncated_from_one(void)
 {
     if (rank == 1) {
@@ -486,6 +494,38 @@ static void no_such_rank(void)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Send(out, 1, MPI_DOUBLE, size, 1, MPI_COMM_WORLD);
+}
+
+/* Of a type that begins elsewhere than at its buffer, and has no gaps */
+static MPI_Datatype shifted(const double *from)
+{
+    const int length = 10;
+    MPI_Aint place;
+    MPI_Datatype type;
+
+    MPI_Get_address(from, &place);
+    MPI_Type_create_hindexed(1, &length, &place, MPI_DOUBLE, &type);
+    MPI_Type_commit(&type);
+    return type;
+}
+
+static void negative_count(void)
+{
+    MPI_Datatype type = shifted(out);
+
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Send(MPI_BOTTOM, -1, type, other, 1, MPI_COMM_WORLD);
+    MPI_Type_free(&type);
+}
+
+static void overlap_shifted(void)
+{
+    MPI_Datatype type = shifted(in);
+
+    irecv(in + 59, 60, 1, &requests[0]);
+    MPI_Isend(MPI_BOTTOM, 6, type, other, 1, MPI_COMM_WORLD, &requests[1]);
+    wait_for(2);
+    MPI_Type_free(&type);
 }
 
 static void no_communicator(void)
@@ -669,6 +709,30 @@ static void another_thread(void)
     MPI_Barrier(MPI_COMM_SELF);
     pthread_create(&thread, NULL, receive_in_thread, NULL);
     sleep_on();
+}
+
+static void *call_in_thread(void *arg)
+{
+    MPI_Barrier(MPI_COMM_SELF);
+    if (arg != NULL) {
+        sleep_on();
+    }
+    return arg;
+}
+
+/* The first ones are gone, the last one will send what both wait for */
+static void a_thread_of_many(void)
+{
+    pthread_t thread;
+    int i;
+
+    call_in_thread(NULL);
+    for (i = 0; i < 70; ++i) {
+        pthread_create(&thread, NULL, call_in_thread, NULL);
+        pthread_join(thread, NULL);
+    }
+    pthread_create(&thread, NULL, call_in_thread, &thread);
+    receive_in_thread(NULL);
 }
 
 /* The one that called MPI before is gone */
@@ -983,6 +1047,26 @@ static void freed(void)
     MPI_Comm_disconnect(&comm);
 }
 
+static MPI_Comm cleaned;
+
+/* As libraries clean up, within MPI_Finalize */
+static int clean_up(MPI_Comm comm, int keyval, void *value, void *extra)
+{
+    wait_for(1);
+    return MPI_Comm_free(&cleaned);
+}
+
+static void cleaned_up(void)
+{
+    int keyval;
+
+    MPI_Comm_dup(MPI_COMM_SELF, &cleaned);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, clean_up, &keyval, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, keyval, NULL);
+    MPI_Irecv(in, 10, MPI_DOUBLE, 0, 1, cleaned, &requests[0]);
+    MPI_Send(out, 10, MPI_DOUBLE, 0, 1, cleaned);
+}
+
 static const struct {
     const char *name;
     void (*run)(void);
@@ -1019,9 +1103,12 @@ static const struct {
              {"finished", finished, 1},
              {"truncated", truncated, 1},
              {"truncated_returns", truncated_returns, 1},
+             {"truncated_as_by_default", truncated_as_by_default, 1},
              {"truncated_from_one", truncated_from_one, 1},
              {"truncated_persistent", truncated_persistent, 1},
              {"no_such_rank", no_such_rank, 1},
+             {"negative_count", negative_count, 1},
+             {"overlap_shifted", overlap_shifted, 1},
              {"no_communicator", no_communicator, 1},
              {"no_communicator_returns", no_communicator_returns, 1},
              {"both_receive", both_receive, 1},
@@ -1036,6 +1123,7 @@ static const struct {
              {"probes_in_vain", probes_in_vain, 1},
              {"waits_for_one_of_both", waits_for_one_of_both, 0},
              {"another_thread", another_thread, 1},
+             {"a_thread_of_many", a_thread_of_many, 1},
              {"a_thread_has_ended", a_thread_has_ended, 1},
              {"tests_once", tests_once, 1},
              {"probes", probes, 1},
@@ -1046,6 +1134,7 @@ static const struct {
              {"any_of", any_of, 1},
              {"kept", kept, 0},
              {"freed", freed, 0},
+             {"cleaned_up", cleaned_up, 0},
              {"counted", counted, 0},
              {"started", started, 0},
              {"started_collectives", started_collectives, 0},

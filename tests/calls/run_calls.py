@@ -52,9 +52,12 @@ WRONG = {
     "truncated": [r"a message was longer than its receive, MPI_Recv at truncated \(cases.c:\d+\), main .*, which has room for 3.906 KiB; rank 0 from any rank, any tag: "
                   r"rank 1 has sent 4.688 KiB with tag 1 by MPI_Send at truncated"],
     "truncated_returns": [r"a message was longer than its receive, MPI_Recv at truncated_returns .*rank 1 has sent 4.688 KiB"],
+    "truncated_as_by_default": [r"a message was longer than its receive, MPI_Recv at truncated .*rank 1 has sent 4.688 KiB"],
     "truncated_from_one": [r"a message was longer than its receive, MPI_Recv at truncated_from_one .*; rank 0 from rank 1, tag 1: rank 1 has sent 4.688 KiB"],
     "truncated_persistent": [r"a message was longer than its receive, MPI_Recv at truncated_persistent .*: rank 1 has sent 4.688 KiB with tag 1 by MPI_Send_init at truncated_persistent"],
     "no_such_rank": [r"MPI_Send at no_such_rank .* fails: .*[Ii]nvalid rank"],
+    "negative_count": [r"MPI_Send at negative_count .* fails: .*[Ii]nvalid (count|argument)"],
+    "overlap_shifted": [r"MPI_Isend at overlap_shifted .* sends from 8 bytes that MPI_Irecv at irecv .* still receives into"],
     "no_communicator": [r"MPI_Barrier at no_communicator .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
     "no_communicator_returns": [r"MPI_Alltoallv at no_communicator_returns .* fails: .*([Ii]nvalid|[Nn]ull) communicator"],
 }
@@ -63,6 +66,7 @@ LEFT = {
     "kept": [r"5 made by MPI_Comm_split at make \(cases.c:\d+\), kept .* are not freed", r"2 made by MPI_Comm_group at make .* are not freed", r"1 made by MPI_Type_vector at make .* is not freed",
              r"1 made by MPI_Op_create at make .* is not freed"],
     "freed": [],
+    "cleaned_up": [],
 }
 GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "no_overlap_of_neighbours", "no_overlap_of_groups", "groups_of_two_and_one", "not_changed", "not_changed_small", "not_changed_status", "finished", "nothing")
 # name: what must be among the lines about who waits
@@ -81,6 +85,7 @@ HANGS = {
     "probes_in_vain": [r"rank 0: MPI_Iprobe at probes_in_vain .*, from rank 1, tag 9, again and again", r"a deadlock, if ranks 0-1 only test: rank 0 waits for rank 1, which waits for rank 0"],
     "waits_for_one_of_both": [r"rank 0: MPI_Waitall at wait_for .*, from rank 1, tag 7; from rank 2, tag 8", r"rank 1: MPI_Recv", r"rank 2: outside of MPI"],
     "another_thread": [r"rank 0: MPI_Recv at receive_in_thread .*, from rank 1, tag 7", r"rank 1: MPI_Recv at receive_in_thread .*, from rank 0, tag 7"],
+    "a_thread_of_many": [r"rank 0: MPI_Recv at receive_in_thread .*, from rank 1, tag 7"],
     "a_thread_has_ended": [r"rank 0: MPI_Recv at a_thread_has_ended .*, from rank 1, tag 7", r"a deadlock: rank 0 waits for rank 1"],
     "tests_once": [r"rank 2: MPI_Finalize at main", r"ranks 0-1: outside of MPI", r"ranks 0-1 have not come to MPI_Finalize on MPI_COMM_WORLD"],
     "probes": [r"rank 1: MPI_Probe at probes .*, from rank 0, tag 9", r"a deadlock"],

@@ -8,6 +8,8 @@
  * @args 4: 0.4
  * @args mpich 4: 0.1
  */
+#include <unistd.h>
+
 #include "coll.h"
 
 enum { OUTSTANDING = 8, TAG = 200 };
@@ -67,6 +69,37 @@ static void test_outstanding(int length)
     MPI_Comm_free(&other);
 }
 
+/** At the ends of a line of ranks one half of MPI_Sendrecv is for nobody, while messages of MPI's own are under way. */
+static void test_line(void)
+{
+    enum { COUNT = 200000, TIMES = 5 };
+    static double data[COUNT];
+    static long ones[COUNT], sums[COUNT];
+    int is_first = (check.rank % 2 == 0), peer = is_first ? check.rank + 1 : check.rank - 1, i;
+    int numbers[4] = {0};
+    float none[4];
+    MPI_Request request;
+
+    check_phase("ends of a line");
+    for (i = 0; i < TIMES; ++i) {
+        check.step = i;
+        ones[i]    = 1;
+        if (is_first) {
+            usleep(10000);
+        }
+        MPI_Iallreduce(ones, sums, COUNT, MPI_LONG, MPI_SUM, MPI_COMM_WORLD, &request);
+        if (is_first) {
+            MPI_Sendrecv(numbers, 4, MPI_INT, MPI_PROC_NULL, TAG, data, COUNT, MPI_DOUBLE, peer, TAG, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+        } else {
+            MPI_Sendrecv(data, COUNT, MPI_DOUBLE, peer, TAG, none, 4, MPI_FLOAT, MPI_PROC_NULL, TAG, MPI_COMM_WORLD,
+                         MPI_STATUS_IGNORE);
+        }
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        CHECK(sums[i] == check.size, "sum %d is %ld", i, sums[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     check_init(&argc, &argv, "coll_nonblocking");
@@ -76,5 +109,6 @@ int main(int argc, char **argv)
     test_outstanding(5000);
     test_outstanding(40000);
     test_outstanding(200000);
+    test_line();
     return check_finish();
 }

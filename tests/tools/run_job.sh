@@ -111,6 +111,24 @@ runs_stay() {
     [ "$(find uci-runs -mindepth 1 -maxdepth 1 | wc -l)" -eq 4 ] && [ -e "uci-runs/$first/my notes" ]
 }
 
+# A uci_run of another container has the same number, and has begun in the same second: exec keeps the number, and the second is one of the next ones
+folder_of_its_own() {
+    mkdir "$work/alike" && cd "$work/alike"
+    # shellcheck disable=SC2016
+    bash -c 'for later in 0 1 2 3 4; do mkdir -p "uci-runs/$(date -d "$later seconds" +%Y%m%d-%H%M%S)-$$"; done; exec "$@"' _ "$tools/uci_run" -- true || return
+    find uci-runs -name ended.json | grep -E '^uci-runs/[0-9]+-[0-9]+-[0-9]+-2/ended.json$'
+}
+
+# In a folder that users share: `uci-runs` is another user's, who has put a link to a file of ours where the end is noted
+others_were_first() {
+    mkdir -p "$work/shared/uci-runs" "$work/shared/own" && cd "$work/shared"
+    chown 65534 uci-runs
+    echo ours >victim
+    ln -s ../victim own/ended.json.room
+    "$tools/uci_run" -- true >/dev/null 2>&1 && [ -z "$(ls uci-runs)" ] && [ "$(find "uci-runs.$(id -u)" -name ended.json | wc -l)" -eq 1 ] &&
+        "$tools/uci_run" --folder own -- true >/dev/null 2>&1 && [ "$(cat victim)" = ours ] && [ -f own/ended.json ] && [ ! -L own/ended.json ]
+}
+
 # with NAME=VALUE COMMAND...
 with() {
     local -x "${1%%=*}=${1#*=}"
@@ -221,6 +239,12 @@ passed_through() {
         summary_of 0 0 '"passthrough_put": 0, "passthrough_bytes": 0' >"$work/said" && grep -q 'not verified: none\.$' "$work/said"
 }
 
+# Each of the programs gets its variables
+several_programs() {
+    rm -rf "$work/job"
+    says "40 messages" 0 "${limited[@]}" "$tools/uci_run" --folder "$work/job" -- "mpirun.$1" "${@:2}" -np 2 "$work/pairs.$1" : -np 2 "$work/pairs.$1"
+}
+
 # What is printed can be pasted
 pasted() {
     "$tools/uci_run" -n 2 --dry-run --folder "$work/paste d" -x 'A=b c' "$work/pairs.$1" >"$work/line" 2>"$work/how" &&
@@ -268,6 +292,22 @@ terminated_has_no_key() {
         sleep 0.1
     done
     [ -s "$work/job/key" ] && kill -TERM "$pid" && { wait "$pid" || true; } && [ ! -e "$work/job/key" ]
+}
+
+# A batch system warns, then the connection breaks: the job hears of both, its key goes, and its end is told
+hung_up() {
+    local pid
+    rm -rf "$work/job" "$work/warned"
+    # shellcheck disable=SC2016 # for the job's shell
+    WARNED=$work/warned setsid "$tools/uci_run" --seal --folder "$work/job" -- bash -c 'trap "touch $WARNED" USR1; echo started
+        until [ -e "$WARNED" ]; do sleep 0.1; done; exec sleep 60' >"$work/said" 2>&1 &
+    pid=$!
+    until grep -q started "$work/said"; do sleep 0.1; done
+    kill -USR1 "$pid"
+    until [ -e "$work/warned" ]; do sleep 0.1; kill -0 "$pid" || return 1; done
+    kill -HUP -- "-$pid"
+    wait "$pid"
+    [ $? -eq 129 ] && grep -q "ended from outside, by SIGHUP" "$work/said" && [ ! -e "$work/job/key" ] && [ -e "$work/job/ended.json" ]
 }
 
 # What is printed makes a key, and removes it
@@ -361,14 +401,18 @@ main() {
     for mpi in openmpi mpich; do
         check_verdicts "$mpi"
     done
+    check "uci_run: two programs, openmpi" several_programs openmpi --allow-run-as-root --oversubscribe
+    check "uci_run: two programs, mpich" several_programs mpich
     check "uci_run: a rank that was killed is counted" killed_is_counted
     check "uci_run: a record of the sender names the right pair" sender_record
     check "uci_run: buffers that changed, as their senders saw" changed_at_sender
     check "uci_run: what passed through" passed_through
     if [ "$(id -u)" -eq 0 ]; then
         check "uci_run: a job that fills the disk" full_disk
+        check "uci_run: a folder that users share" in_shell others_were_first
     else
         skip "uci_run: a job that fills the disk" "a file system is mounted by root"
+        skip "uci_run: a folder that users share" "root makes it another user's"
     fi
     check "uci_run: damage that stays, and is let through" unrepaired_job log True
     check "uci_run: damage that stays, and ends the job" unrepaired_job abort False
@@ -382,6 +426,7 @@ main() {
     check "uci_run --require: one rank says nothing" one_silent 120 --require
     check "uci_run --require: UCI_MODE=off" env UCI_MODE=off bash -c '! "$@"' _ "$tools/uci_run" -n 2 --folder "$work/off" --require "$work/pairs.mpich"
     check "uci_run: the folders of the last jobs stay" in_shell runs_stay
+    check "uci_run: another job has the same default folder" in_shell folder_of_its_own
     check "uci_run: a folder of another job" says "holds what another job has left" 125 "$tools/uci_run" -n 2 --folder "$work/job" "$work/pairs.mpich"
     check "uci_run: the wrong MPI" says "is linked with MPICH" 125 "$tools/uci_run" -n 2 --mpi openmpi "$work/pairs.mpich"
     check "uci_run: no program" says "there is no program" 127 "$tools/uci_run" -n 2 /no/such
@@ -389,6 +434,7 @@ main() {
     check "uci_run --attach module" says "UCX 1.22 or later does" 125 "$tools/uci_run" -n 2 --attach module "$work/pairs.mpich"
     check "uci_run --mpirun-args with half a quotation" says "argument --mpirun-args" 125 "$tools/uci_run" -n 2 --mpirun-args "'" \
         "$work/pairs.mpich"
+    check "uci_run --debug: nothing is watched" says "calls of MPI were not watched" 0 "$tools/uci_run" --debug -n 1 --mpi mpich --folder "$work/unwatched" true
     check "uci_run -n 0" says "1 rank at least" 125 "$tools/uci_run" -n 0 "$work/pairs.mpich"
     check "uci_run: on already" says "on already: preloaded" 0 env LD_PRELOAD="$library" "$tools/uci_run" -n 2 --dry-run "$work/pairs.mpich"
     check "uci_info --check: off" info "uci: off" 1
@@ -406,6 +452,7 @@ main() {
     check "uci_run --seal: with a key of the user's" own_key_stays
     check "uci_run --seal: a key that was there" planted_key
     check "uci_run --seal: terminated" terminated_has_no_key
+    check "uci_run --seal: warned, and hung up" hung_up
     check "uci_run --seal --dry-run" pasted_seal
     check "uci_run --seal=maybe" says "either alone, --seal=encrypt or --seal=sign" 125 "$tools/uci_run" --seal=maybe -n 2 true
     check "uci_info -s" says "seal library: openssl 3" 0 env UCI_SEAL_LIBRARY=openssl "$tools/uci_info" -s

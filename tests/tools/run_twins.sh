@@ -100,6 +100,19 @@ prints() {
         [ "$(cat "$work/run/twin.1.stdout")" = "$(printf '%b' "$2")" ]
 }
 
+# No room for what they print: they need not know, and what is shown is whole
+full_disk() {
+    local status=0
+    mkdir "$work/full"
+    mount -t tmpfs -o size=1m none "$work/full"
+    timeout 60 "$tools/uci_run" --twins 2 --folder "$work/full/run" -- bash -c 'seq 200000 || exit 9' >"$work/shown" 2>"$work/said" &&
+        grep -q "twin.0.stdout is not whole: No space left on device" "$work/said" && grep -q "twin.1.stdout is not whole" "$work/said" &&
+        ! grep -q Traceback "$work/said" && [ "$(wc -l <"$work/shown")" -eq 200000 ] || status=$?
+    cat "$work/said"
+    umount "$work/full"
+    return $status
+}
+
 # input COMMAND...: its output is the standard input of a run, which all twins must get
 input() {
     local sum
@@ -196,6 +209,11 @@ main() {
     check "another line" prints 'a\nb\n' 'a\nc\n' differs "line 2 of twin 0, 'b', is not in twin 1; line 2 of twin 1, 'c', is not in twin 0"
     check "a line less" prints 'a\nb\nb\n' 'a\nb\n' differs "line 3 of twin 0, 'b', is not in twin 1"
     check "output that is no text" prints '\001\377\n' '\002\n' differs 'line 1 of twin 0'
+    if [ "$(id -u)" -eq 0 ]; then
+        check "a full disk" full_disk
+    else
+        skip "a full disk" "a file system is mounted by root"
+    fi
     check "all get what comes through a pipe" input head -c 300000 /usr/bin/bash
     check "all read a file, from where it stands" input_file
     check "input without an end" endless_input

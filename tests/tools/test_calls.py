@@ -100,6 +100,12 @@ class CallsTest(unittest.TestCase):
         self.assertFalse(any("deadlock" in line for line in told), told)
         self.assertTrue(any("any of: from rank 1, tag 1; from rank 2, tag 1" in line for line in told), told)
 
+    def test_who_has_no_room_may_do_something(self):
+        others = [(calls.OUTSIDE, 0, ())] * (calls.THREADS - 1)
+        gone = range(1, calls.THREADS)
+        self.assertTrue(self.has_deadlock(make(0, 2, [receives(1), *others[1:]], gone=gone), make(1, 2, [receives(0)])))
+        self.assertFalse(self.has_deadlock(make(0, 2, [receives(1), *others], gone=gone), make(1, 2, [receives(0)])))
+
     def has_deadlock(self, *files, words="a deadlock"):
         """Is one told of?"""
         told = lines_of(files)
@@ -194,6 +200,16 @@ class CallsTest(unittest.TestCase):
         for number, data in enumerate(files):
             (self.work / f"calls.node.{number}").write_bytes(data)
         return Watched(sorted(self.work.glob("calls.*")))
+
+    def test_the_end_of_a_job_is_no_deadlock(self):
+        """A rank has crashed in its call, and the other one has waited until the launcher ended it."""
+        self.job(make(0, 2, [receives(1)]), make(1, 2, [receives(0)]))
+        end, paths = self.work / "ended.json", sorted(self.work.glob("calls.*"))
+        end.touch()
+        for seconds, told, expected in ((5, "", False), (5, "SIGTERM", True), (30, "", True)):
+            os.utime(end, (NOW - 50 + seconds,) * 2)
+            found = Watched(paths, [end], told).findings(139)
+            self.assertEqual(any("a deadlock" in text for _, text in found), expected, found)
 
     def test_what_is_no_file_of_calls_is_told(self):
         watched = self.job(b"", b"UCICALLS", make(0, 2)[:5000], os.urandom(2 << 20), make(1, 2).replace(b"UCICALLS\4", b"UCICALLS\3"))

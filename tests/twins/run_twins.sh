@@ -34,7 +34,7 @@ compile_all() {
     local one name
     for one in ${mpi//,/ }; do
         mkdir -p "$work/$one"
-        for name in ring farm random alltoall types; do
+        for name in ring farm random alltoall types tags slow; do
             "mpicc.$one" "${flags[@]}" -fno-builtin-fma -Wno-stringop-overflow -Wno-stringop-overread \
                 "$uci_root/tests/twins/$name.c" -o "$work/$one/$name" -lm
         done
@@ -99,6 +99,13 @@ same() {
     for word in "${@:4}"; do
         [[ $word == -* ]] || { all_are_right "$word" "$twins"; return; }
     done
+}
+
+# As collectives that do not block: what has no room is counted, said once, and not called intact
+too_many_tags() {
+    UCI_TWINS_LOG=64k says "as far as it was verified" 0 run_twins "$1" 2 2 tags 450 &&
+        summary "level == 'same in part' and sums['compared'] > 50 and sums['no_room'] > 100" &&
+        [ "$(grep -c "over the limit" "$work/said")" -le 4 ] && all_are_right tags 2
 }
 
 # The order in which workers are done is another one in each run
@@ -208,6 +215,13 @@ alone() {
     grep -q '"verdict": "alone"' "$work/alone.0.json" || status=1
     rm -rf "$work/alone" "$work"/alone.*
     return $status
+}
+
+# It was left behind while it slept, and asks for the right content of a message when nobody gives it any more
+left_behind() {
+    UCI_TWINS_WAIT=1 escaping 2 1 5 says "twin 2 has failed" 119 run_twins "$1" 3 2 --correct slow &&
+        grep -q "has waited 1 seconds (UCI_TWINS_WAIT) for twin 0" "$work/job/twin.2.stderr" &&
+        grep -q "could not be corrected: the twin that has it is gone" "$work/job/twin.2.stderr" && result_is 0 "slow: right"
 }
 
 # --- twins that are none ---
@@ -336,6 +350,7 @@ check_more() {
     check_one "$one: alltoall, 3 twins of 2, correct" same "$one" 3 2 --correct alltoall 20000 100
     check_one "$one: farm, 2 twins of 3" followed "$one" 2 3 farm
     check_one "$one: farm, 3 twins of 4" followed "$one" 3 4 farm all 30
+    check_one "$one: more tags than there is room for" too_many_tags "$one"
     check_one "$one: a failing node, 2 twins" failing_is_detected "$one" 2 3 ring
     check_one "$one: a failing node, types, 3 twins" failing_is_named "$one" 3 3 types
     check_one "$one: a failing node, corrected" failing_is_corrected "$one" 3 ring
@@ -344,6 +359,7 @@ check_more() {
     check_one "$one: escapes in all twins" escapes_everywhere "$one"
     check_one "$one: a program that is random, 3 twins" not_deterministic "$one" 3
     check_one "$one: one of three is killed" killed "$one" "$dead" 3 2
+    check_one "$one: one of three is left behind, correct" left_behind "$one"
 }
 
 main() {

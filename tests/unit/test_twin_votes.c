@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "capture.h"
 #include "chance.h"
 
 /* What votes are allocated with, so that it can fail */
@@ -299,6 +300,29 @@ Test(twin_votes, a_twin_far_ahead_and_its_memory)
     }
     cr_expect(uci_twin_votes_agreed(votes) == COUNT);
     cr_expect(votes->bytes == before, "given back");
+    uci_twin_votes_destroy(votes);
+}
+
+/* A program that has a new tag for each message goes on without room, and is told of it once */
+Test(twin_votes, no_room_is_said_once)
+{
+    uci_twin_votes_t *votes = create(2, 0);
+    test_capture_t capture;
+    uint32_t found = 0;
+    bool is_new;
+    uint64_t tag;
+    char *text;
+
+    votes->max_bytes = 1 << 16;
+    capture          = test_capture_start();
+    for (tag = 0; tag < 1000; ++tag) {
+        found += (uci_twin_votes_channel(votes, 1, tag, &is_new) != UCI_TWIN_CHANNEL_NONE);
+    }
+    text = test_capture_stop(&capture);
+    cr_expect((found > 200) && (found < 1000), "%u", found);
+    cr_expect(strstr(text, "over the limit") == strrchr(text, '\n') - strlen("over the limit of 65536"), "'%s'", text);
+    free(text);
+    cr_expect(uci_twin_votes_channel(votes, 1, 0, &is_new) == 0, "as before");
     uci_twin_votes_destroy(votes);
 }
 

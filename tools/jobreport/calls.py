@@ -78,6 +78,7 @@ class Process:
         self.begun, self.ended, self.checks = begun / 1e9, ended / 1e9, bool(checks)
         threads, comms, places, peers = (min(number, limit) for number, limit in zip(used, (THREADS, COMMS, PLACES, 1 << 16)))
         place = HEAD.size
+        self.has_all_threads = threads < THREADS  # else there may have been more
         self.threads = [thread for thread in (read_thread(data, place + number * THREAD_SIZE) for number in range(threads)) if thread.tid]
         place += THREADS * THREAD_SIZE
         numbers = [COMM.unpack_from(data, place + number * COMM.size) for number in range(comms)]

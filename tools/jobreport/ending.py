@@ -42,8 +42,10 @@ class Ending:
 
 
 def make_room(folder):
-    """For note_end(), in a job's folder, before it begins."""
-    (folder / ROOM).write_bytes(b" " * 1024)
+    """For note_end(), in a job's folder, before it begins. What is there may be a link to something else."""
+    (folder / ROOM).unlink(missing_ok=True)
+    with open(folder / ROOM, "xb") as file:
+        file.write(b" " * 1024)
 
 
 def note_end(folder, status, ranks, is_required, told=""):

@@ -24,7 +24,7 @@ class Job:
         self.tally = read_records(self.run.events, worst, processes)
         self.twins = read_twins(self.run.twins)
         self.ending = Ending(self.run.ends)
-        self.watched = Watched(self.run.calls, self.run.ends)
+        self.watched = Watched(self.run.calls, self.run.ends, self.ending.signal)
         self.compared = twins_model(self.twins, self.tally.differences)
         self.hosts_by_rank = {**{rank: host for rank, host in self.tally.hosts.items() if rank >= 0}, **self.counters.hosts}
         self.ranks = max(max(self.hosts_by_rank, default=-1) + 1, self.counters.job_size, self.twins.ranks(), self.ending.ranks)

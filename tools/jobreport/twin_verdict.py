@@ -10,7 +10,8 @@ TAINTED = 4096  # ranks that are listed
 ORIGINS = 5     # processes whose messages were wrong
 
 WORDS = {2: "two", 3: "three"}
-LEVELS = {"differs": "differs", "corrected": "corrected", "same": "clean", "not deterministic": "unknown", "not compared": "unknown"}
+LEVELS = {"differs": "differs", "corrected": "corrected", "same": "clean", "same in part": "partly",
+          "not deterministic": "unknown", "not compared": "unknown"}
 
 
 def twins_model(twins, differences):
@@ -40,7 +41,9 @@ def level_of(twins, sums, messages):
     if differed:
         corrected = max(sums["corrected"], sum(message.is_corrected for message in messages))
         return "corrected" if corrected >= differed and not sums["split"] else "differs"
-    return "same" if sums["compared"] else "not compared"
+    if not sums["compared"]:
+        return "not compared"
+    return "same in part" if sums["no_room"] else "same"
 
 
 def sentence_of(twins, sums, first, level, of, guilty):
@@ -53,6 +56,9 @@ def sentence_of(twins, sums, first, level, of, guilty):
             "The twins have left no report: whether they are the same is not known."
     if level == "same":
         return f"The {what} twins are the same in all {count(compared, 'message')} that they have compared."
+    if level == "same in part":
+        return (f"The {what} twins are the same in the {count(compared, 'message')} that they have compared; "
+                f"{count(sums['no_room'])} had no room (UCI_TWINS_LOG).")
     if level == "not deterministic":
         channel = f"; the first to differ was {name_message(first)}" if first else ""
         return (f"The program is not deterministic, so that its {what} runs can't be compared: their first messages differ already{channel}. "

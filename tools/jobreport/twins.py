@@ -19,7 +19,7 @@ MESSAGES = 200_000       # that are kept
 BINS = 512               # of a process
 RANK_LIMIT = 1 << 31
 TIME_LIMIT = 1e11        # seconds: later is no time
-COUNTS = ("compared", "agreed", "differed", "corrected", "unlike", "alone", "split", "choices_followed", "choices_given_up")
+COUNTS = ("compared", "agreed", "differed", "corrected", "unlike", "alone", "no_room", "split", "choices_followed", "choices_given_up")
 
 
 def is_count(value):

@@ -6,6 +6,7 @@ from jobreport.calls import ALL, ANY, NONE, OUTSIDE, POLLS
 from jobreport.wording import clean, ranks_of
 
 PATIENCE = 1  # seconds in a call, below which it is not waiting
+ENDING = 10   # likewise, in a job that nobody has ended: it took its launcher some seconds from the crash of a rank to the end of the others
 RECENT = 5    # seconds since its last test, beyond which a thread that has tested does something else
 LINES = 40
 SHOWN = 4     # of what a thread waits for
@@ -14,15 +15,16 @@ SHOWN = 4     # of what a thread waits for
 class Waits:
     """At a moment, in seconds since the epoch."""
 
-    def __init__(self, processes, places, now):
+    def __init__(self, processes, places, now, patience=PATIENCE):
         self.processes, self.places, self.now = {process.rank: process for process in processes}, places, now
+        self.patience = patience
         self.waiting = {process.rank: [thread for thread in process.threads if self._is_waiting(thread)] for process in processes}
         self.waiting = {rank: threads for rank, threads in self.waiting.items() if threads}
         self.missing = {}  # (communicator, number of a collective): who has not come
 
     def _is_waiting(self, thread):
         """Is it in a call, or in a loop around a test?"""
-        return thread.state != OUTSIDE and self.now - thread.since >= PATIENCE and (thread.state != POLLS or self.now - thread.tested <= RECENT)
+        return thread.state != OUTSIDE and self.now - thread.since >= self.patience and (thread.state != POLLS or self.now - thread.tested <= RECENT)
 
     def lines(self):
         """What each rank is in, those alike together; who is outside; and what follows."""
@@ -113,6 +115,8 @@ class Waits:
 
     def _causes(self, rank):
         """Of what a rank waits for, what each is up to."""
+        if not self.processes[rank].has_all_threads:
+            yield None
         for thread in self.processes[rank].threads:
             if thread not in self.waiting[rank] or not thread.waits or thread.count > len(thread.waits) or does_more(thread):
                 yield None

@@ -7,15 +7,15 @@ from jobreport.calls import read_calls
 from jobreport.misuse import Misuse
 from jobreport.places import Places
 from jobreport.profile import build_profile
-from jobreport.waits import Waits
+from jobreport.waits import ENDING, PATIENCE, Waits
 
 
 class Watched:
-    """Of a job that may have none. @param ends  files of note_end(): who waits is asked as of then"""
+    """Of a job that may have none. @param ends  files of note_end(): who waits is asked as of then. @param told  the signal that somebody has ended it with"""
 
-    def __init__(self, paths, ends=()):
+    def __init__(self, paths, ends=(), told=""):
         self.processes, self.others, self.complaints = read_calls(paths)
-        self.ends = ends
+        self.ends, self.patience = ends, ENDING if ends and not told else PATIENCE
 
     @cached_property
     def places(self):
@@ -35,11 +35,11 @@ class Watched:
     @cached_property
     def waits(self):
         """Who waited for whom at the job's end."""
-        return self.waits_at(max((path.stat().st_mtime for path in self.ends), default=time.time()))
+        return self.waits_at(max((path.stat().st_mtime for path in self.ends), default=time.time()), self.patience)
 
-    def waits_at(self, now):
+    def waits_at(self, now, patience=PATIENCE):
         """The same at a moment."""
-        return Waits(self.processes, self.places, now)
+        return Waits(self.processes, self.places, now, patience)
 
     def findings(self, status):
         """(level, sentence) for the verdict. @param status  of the job; None: it runs, or nobody knows"""

@@ -133,9 +133,10 @@ class Launcher:
 
     def wrap(self, words, variables, hosts=""):
         """A command line of the user's own that begins with this launcher, with these variables for its ranks, on HOSTS if there are any."""
-        add = self._openmpi_variables if self.mpi == "openmpi" else self._mpich_variables
-        where = ["--host" if self.mpi == "openmpi" else "-hosts", hosts] if hosts else []
-        return [words[0], *where, *add(variables), *words[1:]]
+        if self.mpi == "mpich":
+            return [words[0], *(["-hosts", hosts] if hosts else []), *self._mpich_variables(variables), *words[1:]]
+        added = [*(["--host", hosts] if hosts else []), *self._openmpi_variables(variables)]
+        return [words[0], *added, *(part for word in words[1:] for part in ([word, *added] if word == ":" else [word]))]  # of each program its own
 
     def _openmpi_variables(self, variables):
         return [part for name, value in variables.items() for part in ("-x", f"{name}={value}")]

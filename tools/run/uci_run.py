@@ -8,6 +8,7 @@ its runs compare their messages.
 """
 import argparse
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -15,6 +16,7 @@ import shlex
 import shutil
 import signal
 import socket
+import stat
 import subprocess
 import sys
 import tempfile
@@ -41,9 +43,10 @@ from uci_watcher import Watcher  # noqa: E402
 
 EXIT_FAILED = 125  # uci_run itself, as timeout(1) and env(1) do
 EXIT_NOT_FOUND = 127
+HEARD_S = 6    # a terminal tells mpirun of an interrupt or a hang-up as well, and Open MPI's ends without its ranks if it is told twice in 5 s
 ENDING_S = 60  # for an mpirun that was told to end: Open MPI 4.1's has been seen to wait for itself in PMIx_server_finalize, for ever
 PATIENCE = 3  # seconds, for ranks that are being killed
-RUNS, RUN, KEPT = "uci-runs", re.compile(r"\d{8}-\d{6}-\d+"), 20
+RUNS, RUN, KEPT = "uci-runs", re.compile(r"\d{8}-\d{6}-\d+(-\d+)?"), 20
 TWIN = re.compile(r"twin\.\d")
 LEFT = re.compile(r"(stats|events|calls|twins|twin)\..*|.*\.live|ended\.json(\.room)?")
 STATS, EVENTS, CALLS = "stats.%h.%p.json", "events.%h.%p.jsonl", "calls.%h.%p"  # of each process
@@ -53,7 +56,7 @@ EPILOG = f"""
 exit status:
   that of mpirun, and so of the program, unless UCI has something to say; the first of these that is true:
 {EXITS}
-  143, 130  uci_run was ended by SIGTERM, or SIGINT, and the job with it
+  143, 130, 129  uci_run was ended by SIGTERM, SIGINT, or SIGHUP, and the job with it
   of --preflight: 0 all nodes are ready, 1 not all are
   {EXIT_FAILED}  uci_run could not start the job, or could not note how it ended;  {EXIT_NOT_FOUND}  there is no such program
 
@@ -149,9 +152,18 @@ def default_place():
     return Path.cwd() if os.access(".", os.W_OK) else Path(os.environ.get("TMPDIR", "/tmp"))
 
 
+def is_ours(folder):
+    """Can nobody else change what is in it?"""
+    found = folder.lstat()
+    return stat.S_ISDIR(found.st_mode) and found.st_uid == os.geteuid() and not found.st_mode & 0o022
+
+
 def default_folder():
-    """A new folder, beside those of the last jobs."""
-    return default_place() / RUNS / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    """A new folder, beside those of the last jobs. In a folder that users share another one may have been first."""
+    runs = default_place() / RUNS
+    if os.path.lexists(runs) and not is_ours(runs):
+        runs = runs.with_name(f"{RUNS}.{os.geteuid()}")
+    return runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
 
 
 def is_left_alone(folder):
@@ -179,29 +191,54 @@ def forget_runs(parent, kept):
             continue  # another uci_run has been faster, or it is nobody's to look into
 
 
+def make_new_folder(folder):
+    """That of default_folder(), or with a number behind it: a uci_run in another container, or on another node, may have the same process id in
+    the same second. @return which one"""
+    with or_fail(f"cannot make the folder {folder}", "; give --folder another one"):
+        folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        if not is_ours(folder.parent):
+            raise JobError(f"others may change what is in {folder.parent}: give --folder another one")
+        for number in itertools.count(1):
+            made = folder if number == 1 else folder.with_name(f"{folder.name}-{number}")
+            with contextlib.suppress(FileExistsError):
+                made.mkdir()
+                return made
+
+
 def make_folder(folder):
     """A folder without files of another job, which would be added up with this one's."""
     with or_fail(f"cannot make the folder {folder}", "; give --folder another one"):
         folder.mkdir(parents=True, exist_ok=True)
     if not find_files([folder]).is_empty():
         raise JobError(f"{folder} holds what another job has left: give --folder a new one")
+    return folder
 
 
 def run_job(command, watcher=None):
-    """(exit status of the job, as a shell gives it; name of the signal that uci_run got meanwhile). An interrupt is mpirun's, which ends its
-    ranks; the summary follows. WATCHER looks once a second."""
+    """(exit status of the job, as a shell gives it; name of the signal that uci_run got meanwhile, which was to end it). The summary follows.
+    WATCHER looks once a second."""
     told = []
     with or_fail(f"cannot start {command[0]}"):
         process = subprocess.Popen(command)  # pylint: disable=consider-using-with
 
+    steps = [process.terminate, process.kill]
+
     def end_job(number, _):
         told.append(signal.Signals(number).name)
-        if number == signal.SIGTERM:  # of an interrupt the terminal tells mpirun as well
-            process.terminate()
-        signal.alarm(ENDING_S)
-    signal.signal(signal.SIGALRM, lambda *_: process.kill())
-    signal.signal(signal.SIGINT, end_job)
-    signal.signal(signal.SIGTERM, end_job)
+        if len(steps) == 2:
+            if number == signal.SIGTERM:
+                insist()
+            else:
+                signal.alarm(HEARD_S)
+
+    def insist(*_):
+        steps.pop(0)()
+        signal.alarm(ENDING_S if steps else 0)
+    signal.signal(signal.SIGALRM, insist)
+    for number in uci_twins.ending_signals():
+        signal.signal(number, end_job)
+    for number in uci_twins.PASSED_ON:
+        signal.signal(number, lambda number, _: process.send_signal(number))
     status = wait_for(process, watcher)
     signal.alarm(0)
     if told:  # mpirun ends as it likes, then
@@ -431,6 +468,10 @@ class Starter:
             return self.launcher.command(options.ranks, variables, self.words, hosts, options.mpirun_args, twin is None)
         return uci_job.wrap_command(self.words, variables, hosts, twin is None)
 
+    def commands(self, folder):
+        """Those of all twins, or of the one job."""
+        return [self.command(folder, twin) for twin in range(self.options.twins)] if self.options.twins else [self.command(folder)]
+
     def command_of_nodes(self, folder, hosts, words):
         """The command line that runs WORDS once on each of HOSTS (a list; []: here) as a rank of the job would run, but leaves nothing."""
         variables = self.variables(folder, own_variables(self.options.variables))
@@ -488,6 +529,8 @@ def run_alone(options, folder, command):
         await_ranks(folder)
     keep_end(folder, status, options, told)
     summary = Summary(folder)
+    if (options.debug or options.profile) and not summary.job.watched.processes:
+        warn("calls of MPI were not watched: no process has left a file about them (those of MPI's sessions leave none)")
     return summary, lambda: summary.record(command)
 
 
@@ -544,13 +587,15 @@ def main():
         return preflight(options)
     folder = (options.folder or default_folder()).absolute()
     starter = Starter(options)
-    commands = [starter.command(folder, twin) for twin in range(options.twins)] if options.twins else [starter.command(folder)]
+    commands = starter.commands(folder)  # what can't be started leaves no folder
+    if not options.dry_run:
+        folder = make_folder(folder) if options.folder else make_new_folder(folder)
+        commands = starter.commands(folder)
     if options.verbose or options.dry_run:
         warn(f"UCI: {starter.how}")
         show_commands(commands, folder, options.dry_run, starter.makes_key)
     if options.dry_run:
         return 0
-    make_folder(folder)
     if options.folder is None and options.keep > 0:
         forget_runs(folder.parent, options.keep)
     with uci_key.key_file(folder) if starter.makes_key else contextlib.nullcontext():

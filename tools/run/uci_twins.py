@@ -19,6 +19,7 @@ from uci_job import JobError, or_fail
 from uci_summary import warn
 
 TURN = .05           # seconds between two looks at the jobs
+PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)  # mpirun gives them to its ranks
 PATIENCE = 15        # seconds that jobs have to end when they are told to
 PR_SET_PDEATHSIG = 1
 REPORT = "twins.%h.%p.json"
@@ -28,6 +29,11 @@ def variables_of(folder, twin, twins, mode):
     """Variables of the ranks of one twin."""
     text = str(folder).replace("%", "%%")
     return {"UCI_TWINS": f"{folder}/meet,{twin}/{twins}", "UCI_TWINS_MODE": mode, "UCI_TWINS_REPORT": f"{text}/twin.{twin}/{REPORT}"}
+
+
+def ending_signals():
+    """What ends all. A hang-up does not, if nohup(1) says so."""
+    return [signal.SIGINT, signal.SIGTERM] + ([signal.SIGHUP] if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN else [])
 
 
 def share_cores(twins, ranks):
@@ -74,28 +80,25 @@ class Twin:
             libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)  # nobody would end it if we are killed
             if self.cores:
                 os.sched_setaffinity(0, self.cores)
-        shown = self.number == 0
+        shown = [sys.stdout.buffer, sys.stderr.buffer] if self.number == 0 else [None, None]
         files = [open(path, "wb") for path in self.outputs]  # pylint: disable=consider-using-with
         with or_fail(f"cannot start {self.command[0]}"):
             # pylint: disable=consider-using-with,subprocess-popen-preexec-fn
             self.process = subprocess.Popen(self.command, stdin=source, cwd=self.work, preexec_fn=prepare,
-                                            stdout=subprocess.PIPE if shown else files[0], stderr=subprocess.PIPE if shown else files[1])
-        if shown:
-            self.pumps = [threading.Thread(target=pump, args=arguments, daemon=True) for arguments in
-                          ((self.process.stdout, files[0], sys.stdout.buffer), (self.process.stderr, files[1], sys.stderr.buffer))]
-            for thread in self.pumps:
-                thread.start()
-        else:
-            for file in files:
-                file.close()
+                                            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        self.pumps = [threading.Thread(target=pump, args=arguments, daemon=True) for arguments in
+                      zip((self.process.stdout, self.process.stderr), files, shown)]
+        for thread in self.pumps:
+            thread.start()
 
     def poll(self):
         """Has it just ended? Its status is as a shell gives it."""
         if self.status is not None or self.process.poll() is None:
             return False
         self.status = 128 - self.process.returncode if self.process.returncode < 0 else self.process.returncode
+        end = time.monotonic() + PATIENCE
         for thread in self.pumps:
-            thread.join(PATIENCE)  # a process that it has left behind may hold the pipe
+            thread.join(max(end - time.monotonic(), 0))  # a process that it has left behind may hold the pipe
         return True
 
     def send(self, number):
@@ -105,12 +108,16 @@ class Twin:
 
 
 def pump(source, kept, shown):
-    """Show what comes, and keep it. Who looks at it may go away before the end."""
-    is_seen = True
+    """Keep what comes, and show it, unless that is None. Who looks at it may go away before the end, and the disk be full: the job need not know."""
+    is_seen, is_kept = shown is not None, True
     with source, kept:
         while data := source.read1(1 << 16):
-            kept.write(data)
-            kept.flush()
+            if is_kept:
+                try:
+                    write_all(kept.fileno(), data)
+                except OSError as error:
+                    is_kept = False
+                    warn(f"{kept.name} is not whole: {error.strerror}")
             if is_seen:
                 try:
                     shown.write(data)
@@ -176,8 +183,10 @@ class Group:
     def run(self):
         """Start all, and wait until all have ended. Returns their statuses."""
         signal.signal(signal.SIGPIPE, signal.SIG_IGN)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        for number in ending_signals():
             signal.signal(number, self._stop)
+        for number in PASSED_ON:
+            signal.signal(number, lambda number, _: self._send(number))
         inputs = Inputs(len(self.twins))
         try:
             for twin, source in zip(self.twins, inputs.sources):

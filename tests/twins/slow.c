@@ -1,0 +1,43 @@
+/**
+ * SPDX-License-Identifier: BSD-3-Clause
+ *
+ * Rank 0 sends, and rank 1 answers. Twin 2's rank 1 sleeps in the middle, and the others at the end, so that they are there when it goes on.
+ */
+#include <unistd.h>
+
+#include "program.h"
+
+enum { MESSAGES = 10, LENGTH = 4096 };
+
+static long exchange(int number, int sleeps)
+{
+    char sent[LENGTH], got[LENGTH] = {0};
+
+    memset(sent, number, sizeof(sent));
+    if (rank == 0) {
+        MPI_Send(sent, LENGTH, MPI_CHAR, 1, 1, MPI_COMM_WORLD);
+        MPI_Recv(got, 1, MPI_CHAR, 1, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        return 0;
+    }
+    if (sleeps && (number == MESSAGES / 2)) {
+        sleep(2);
+    }
+    MPI_Recv(got, LENGTH, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(got, 1, MPI_CHAR, 0, 2, MPI_COMM_WORLD);
+    return memcmp(sent, got, LENGTH) != 0;
+}
+
+int main(int argc, char **argv)
+{
+    int i, sleeps = (twin_of() == 2);
+    long wrong = 0;
+
+    begin(&argc, &argv);
+    for (i = 0; i < MESSAGES; ++i) {
+        wrong += exchange(i, sleeps);
+    }
+    if (!sleeps) {
+        sleep(4);
+    }
+    return end("slow", wrong);
+}
