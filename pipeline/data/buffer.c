@@ -8,6 +8,7 @@
 #include "util/log.h"
 #include "forensics/mpi_tag.h"
 #include "packer.h"
+#include "stage.h"
 
 uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
 
@@ -172,9 +173,15 @@ static bool uci_buffer_finishes_once(const uci_buffer_t *buf)
     return (buf->kind == UCI_BUFFER_GENERIC) && (uci_mpi_here() == UCI_MPI_MPICH);
 }
 
+/* A GPU's memory is read and written at any place by the one state that there is, which can't be made again: what it is of was told for its start alone */
+static bool uci_buffer_is_staged(const uci_buffer_t *buf)
+{
+    return (buf->kind == UCI_BUFFER_GENERIC) && uci_stage_is_of(&buf->generic->ops);
+}
+
 ucs_status_t uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)
 {
-    bool once = uci_buffer_finishes_once(buf);
+    bool staged = uci_buffer_is_staged(buf), once = staged || uci_buffer_finishes_once(buf);
     uci_buffer_t packing;
     ucs_status_t status;
     uint64_t value;
@@ -183,7 +190,7 @@ ucs_status_t uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)
         uci_buffer_finish_state(buf);
     }
     packing = *buf;
-    if (buf->kind == UCI_BUFFER_GENERIC) {
+    if ((buf->kind == UCI_BUFFER_GENERIC) && !staged) {
         packing.state = buf->generic->ops.start_pack(buf->generic->context, buf->data, buf->count);
     }
     status = uci_buffer_read(&packing, 0, dst, length, &uci_digest_table[UCI_DIGEST_NONE], &value);
@@ -195,7 +202,7 @@ ucs_status_t uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)
 
 void uci_buffer_rewind(uci_buffer_t *buf)
 {
-    if (uci_mpi_here() == UCI_MPI_UNKNOWN) {
+    if ((uci_mpi_here() == UCI_MPI_UNKNOWN) && !uci_buffer_is_staged(buf)) {
         uci_buffer_finish_state(buf);
         buf->state = buf->generic->ops.start_pack(buf->generic->context, buf->data, buf->count);
     }
@@ -203,7 +210,7 @@ void uci_buffer_rewind(uci_buffer_t *buf)
 
 void uci_buffer_renew(uci_buffer_t *buf)
 {
-    if ((buf->kind == UCI_BUFFER_GENERIC) && !uci_buffer_finishes_once(buf)) {
+    if ((buf->kind == UCI_BUFFER_GENERIC) && !uci_buffer_finishes_once(buf) && !uci_buffer_is_staged(buf)) {
         uci_buffer_finish_state(buf);
         buf->state = buf->generic->ops.start_unpack(buf->generic->context, buf->data, buf->count);
     }

@@ -151,6 +151,11 @@ static void uci_staged_finish(void *state)
     free(state);
 }
 
+bool uci_stage_is_of(const ucp_generic_dt_ops_t *ops)
+{
+    return ops->start_pack == uci_staged_start;
+}
+
 void uci_stage_prepare(uci_stage_t *stage, ucs_memory_type_t type, const ucp_request_param_t *param,
                        ucp_request_param_t *ours_p)
 {

@@ -67,7 +67,7 @@ build_programs() {
     for program in ucp am rma sock two; do
         compile "$out/${program}_test.o" "$here/${program}_test.c" -O2 -c
     done
-    for program in "${programs[@]}" unlike policy tree ending late; do
+    for program in "${programs[@]}" unlike policy tree ending late staged; do
         sources "$program"
         objects=("${files[@]/%_test.c/_test.o}")
         objects=("${objects[@]/#"$here"/"$out"}")
@@ -75,6 +75,7 @@ build_programs() {
         compile "$out/$program" "${files[0]}" "${objects[@]:1}" -lpthread
     done
     compile "$out/quick_clock.so" "$here/quick_clock.c" -O2 -shared -fPIC
+    compile "$out/host_gpu.so" "$here/host_gpu.c" -O2 -shared -fPIC
 }
 
 # preload_with_faults PROGRAM: set `preload_quick`; with --quick UCI's time passes faster (quick_clock.c), where that can't make it give up on who is only slow.
@@ -345,6 +346,14 @@ run_unlike_seals() {
     refused "unlike/$tls/sealed-scope" "UCI_SEAL_SCOPE=net" "${sealed[@]}" unlike refuse UCI_SEAL_SCOPE=net
     refused "unlike/$tls/sealed-cipher" "UCI_SEAL_CIPHER=chacha20" "${sealed[@]}" UCI_SEAL_CIPHER=aes256 unlike refuse \
         UCI_SEAL_CIPHER=chacha20
+}
+
+# A GPU's memory, as far as that can be had without one
+run_staged() {
+    local threshold
+    for threshold in 64k 1m; do
+        plain_case "staged/$threshold" UCX_TLS=posix,self UCX_RNDV_THRESH=$threshold LD_PRELOAD="$preload $out/host_gpu.so" staged
+    done
 }
 
 # UCX's own example of a client and a server, unmodified, by each of its ways. Debian has it in libucx-dev.
@@ -751,6 +760,7 @@ run_cases() {
     run_unlike
     run_examples
     run_segments
+    run_staged
     run_quiet
     run_policies
     run_tree
