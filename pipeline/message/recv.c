@@ -351,7 +351,7 @@ ucs_status_ptr_t uci_recv(uci_worker_t *worker, void *data, size_t count, ucp_ta
     uci_request_t *req;
 
     message = uci_unexpected_find(worker, tag, tag_mask);
-    if ((message == NULL) && uci_unlikely(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL)) {
+    if (uci_unlikely(param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) && !uci_unexpected_is_here(message)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
     }
     req = uci_request_get_inline(worker, param);
@@ -378,7 +378,7 @@ ucs_status_ptr_t uci_recv_with(uci_worker_t *worker, void *data, size_t count, u
     ucs_status_t status;
     uci_request_t *req;
 
-    if ((message == NULL) && (param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL)) {
+    if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) && !uci_unexpected_is_here(message)) {
         return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
     }
     req = uci_request_get_inline(worker, param);

@@ -200,6 +200,15 @@ static bool uci_unexpected_is_arriving(const uci_message_t *message)
     return (message->adopted != NULL) && (message->status == UCS_INPROGRESS);
 }
 
+bool uci_unexpected_is_here(const uci_message_t *message)
+{
+    if ((message == NULL) || message->is_raw) {
+        return false;
+    }
+    return message->lost ||
+           ((message->adopted != NULL) ? !uci_unexpected_is_arriving(message) : (message->hdr.kind != UCI_FRAME_RNDV));
+}
+
 ucs_status_t uci_unexpected_refused(const uci_peer_t *peer, uint64_t seq)
 {
     unsigned i;
@@ -465,6 +474,9 @@ ucs_status_ptr_t uci_unexpected_recv(uci_worker_t *worker, void *data, size_t co
     ucs_status_t status;
     uci_request_t *req;
 
+    if ((param->op_attr_mask & UCP_OP_ATTR_FLAG_FORCE_IMM_CMPL) && !uci_unexpected_is_here((uci_message_t *)handle)) {
+        return UCS_STATUS_PTR(UCS_ERR_NO_RESOURCE);
+    }
     status = uci_unexpected_prepare(worker, data, count, param, worker->calls.recv_flags, &req);
     if (status != UCS_OK) {
         return UCS_STATUS_PTR(status);
