@@ -543,6 +543,9 @@ ucs_status_t uci_rma_reply_arrived(void *arg, const void *header, size_t header_
         memcpy(&reply, header, sizeof(reply));
         fetch = uci_rma_fetch_find(peer, reply.number);
     }
+    if ((fetch == NULL) && (header_length == sizeof(reply)) && (reply.number < peer->rma.given_up)) {
+        return UCS_OK;
+    }
     if (!uci_rma_reply_can_be(fetch, &reply, length, large)) {
         uci_wire_refuse(peer, "an answer to a get or an atomic operation", "that of none that waits for it");
         return UCS_OK;
@@ -625,7 +628,7 @@ void uci_rma_fence(uci_worker_t *worker)
 
 void uci_rma_fail(uci_peer_t *peer, ucs_status_t status)
 {
-    peer->rma.done = peer->rma.sent;
+    peer->rma.done = peer->rma.given_up = peer->rma.sent;
     uci_list_for_each_safe(fetch, &peer->rma.fetches, uci_rma_fetch_t, link)
     {
         if (fetch->over || !fetch->replied) { /* else it ends with its receive, which uses the program's memory */

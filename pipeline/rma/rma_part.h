@@ -49,6 +49,7 @@ typedef struct uci_rma_peer {
     uci_rma_way_t way;
     uint64_t sent;      /**< operations */
     uint64_t done;      /**< of these, that the target has executed, or refused */
+    uint64_t given_up;  /**< of these, that nobody waits for any more: answers to them may still come */
     uint64_t fenced;    /**< that were sent before the last fence */
     uint64_t seen_sent; /**< as uci_rma_look() has seen it, and uci_rma_settled() */
     uint64_t seen_settled;

@@ -556,6 +556,26 @@ Test(rma, answers_that_can_t_be)
     talk_peer(1, 0)->rma.sent = 0;
 }
 
+/* Closed by force, or failed: what the other side had answered by then comes all the same, and is no lie */
+Test(rma, answers_to_what_was_given_up)
+{
+    ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_DATA};
+    uci_rma_reply_t reply     = {.number = 0};
+
+    get(1, 0, 8);
+    uci_worker_enter(net_nodes[0].worker);
+    reply.number = talk_peer(0, 1)->rma.sent - 1;
+    uci_rma_fail(talk_peer(0, 1), UCS_ERR_CANCELED);
+    (void)uci_rma_reply_arrived(talk_peer(0, 1), &reply, sizeof(reply), bytes, 8, &param);
+    cr_expect(talk_counters(0)->refused_messages == 0);
+    ++reply.number;
+    (void)uci_rma_reply_arrived(talk_peer(0, 1), &reply, sizeof(reply), bytes, 8, &param);
+    cr_expect(talk_counters(0)->refused_messages == 1, "what was not asked for at all");
+    uci_worker_leave(net_nodes[0].worker);
+    await(1);
+    cr_expect(status_of(1) == UCS_ERR_CANCELED);
+}
+
 /* The policy has let an operation go: what is behind it is executed, and the origin is told that one was not */
 Test(rma, a_gap_is_told)
 {
