@@ -78,7 +78,7 @@ ucs_status_t uci_ep_open(uci_worker_t *worker, ucp_ep_params_t *params, uci_ep_t
 
     uci_peer_set_way(peer, false);
     uci_peer_set_err_mode(peer, params);
-    ep                   = uci_ep_reuse(peer, params);
+    ep = uci_ep_reuse(peer, params);
     if (ep == NULL) {
         params->address = (const ucp_address_t *)(mark + 1);
         status          = uci_ucp.ep_create(worker->ucp, params, &ucp);

@@ -8,7 +8,6 @@
 #include "util/log.h"
 #include "forensics/mpi_tag.h"
 #include "packer.h"
-#include "stage.h"
 
 uci_generic_dt_t *(*uci_buffer_generic_lookup)(ucp_datatype_t datatype);
 
@@ -176,7 +175,7 @@ static bool uci_buffer_finishes_once(const uci_buffer_t *buf)
 /* A GPU's memory is read and written at any place by the one state that there is, which can't be made again: what it is of was told for its start alone */
 static bool uci_buffer_is_staged(const uci_buffer_t *buf)
 {
-    return (buf->kind == UCI_BUFFER_GENERIC) && uci_stage_is_of(&buf->generic->ops);
+    return (buf->kind == UCI_BUFFER_GENERIC) && buf->generic->is_staged;
 }
 
 ucs_status_t uci_buffer_read_back(uci_buffer_t *buf, void *dst, size_t length)

@@ -16,6 +16,7 @@ typedef struct uci_generic_dt {
     ucp_generic_dt_ops_t ops;
     void *context;
     uint8_t pack_way, unpack_way; /**< uci_packer_way_t; any thread's */
+    bool is_staged;               /**< it is stage.c's, which sets this */
 } uci_generic_dt_t;
 
 typedef struct uci_buffer {

@@ -151,11 +151,6 @@ static void uci_staged_finish(void *state)
     free(state);
 }
 
-bool uci_stage_is_of(const ucp_generic_dt_ops_t *ops)
-{
-    return ops->start_pack == uci_staged_start;
-}
-
 void uci_stage_prepare(uci_stage_t *stage, ucs_memory_type_t type, const ucp_request_param_t *param,
                        ucp_request_param_t *ours_p)
 {
@@ -214,7 +209,8 @@ ucs_status_t uci_stage_create(ucp_context_h context, const uci_stage_dt_t *dt, u
     if (status != UCS_OK) {
         goto err_destroy_worker;
     }
-    *stage_p = stage;
+    uci_buffer_generic_lookup(stage->datatype)->is_staged = true;
+    *stage_p                                              = stage;
     return UCS_OK;
 
 err_destroy_worker:

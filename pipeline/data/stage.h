@@ -28,9 +28,6 @@ ucs_status_t uci_stage_create(ucp_context_h context, const uci_stage_dt_t *dt, u
 /** Before the context goes; no message uses it any more. */
 void uci_stage_destroy(uci_stage_t *stage);
 
-/** Is a datatype with these operations one of those that are made here? */
-bool uci_stage_is_of(const ucp_generic_dt_ops_t *ops);
-
 /**
  * Prepare an operation whose buffer, contiguous or iov, is in memory of type @a type.
  * @param param   what the user gave.
