@@ -19,7 +19,7 @@ IDENT = r"SPDXRef-[A-Za-z0-9.-]+"
 LICENCE = r"[A-Za-z0-9.+-]+( (AND|OR|WITH) [A-Za-z0-9.+-]+)*"
 KINDS = {"DESCRIBES", "CONTAINS", "DYNAMIC_LINK", "STATIC_LINK", "OPTIONAL_DEPENDENCY_OF", "RUNTIME_DEPENDENCY_OF"}  # of the specification's that we use
 # names that are only looked for among what is loaded (RTLD_NOLOAD), and our own
-LOOKED_FOR = r"lib(cuda|amdhip64|ze_loader|ucm)\.so\.\d|lib(ucx_integrity|uci\w*|ucs_uci)\.so.*"
+LOOKED_FOR = r"lib(cuda|amdhip64|ze_loader|ucm)\.so(\.\d)?|lib(ucx_integrity|uci\w*|ucs_uci)\.so.*"
 
 
 def form_wrong(document):
