@@ -603,15 +603,32 @@ static void uci_twin_begin(uci_worker_t *worker, uci_twin_open_context_t open_co
     uci_twin.answers = uci_settings.twins_time;
 }
 
+static bool uci_twin_is_first(void)
+{
+    bool is_first;
+
+    pthread_mutex_lock(&uci_twin.lock);
+    is_first = !uci_twin.ended && (uci_twin.workers_count == 0);
+    pthread_mutex_unlock(&uci_twin.lock);
+    return is_first;
+}
+
+/* It begins outside of the lock: it makes a worker, and who serves siblings has their lock when a message of theirs takes this one */
 void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
 {
     static const uci_twin_events_t events = {.matched    = uci_twin_matched,
                                              .received   = uci_twin_received,
                                              .progress   = uci_twin_progress,
                                              .is_waiting = uci_twin_is_waiting};
+    static pthread_mutex_t attaching      = PTHREAD_MUTEX_INITIALIZER;
 
     if (uci_settings.twins.folder == NULL) {
         return;
+    }
+    pthread_mutex_lock(&attaching);
+    if (uci_twin_is_first()) {
+        uci_twin_begin(worker, open_context);
+        uci_twin_begin_following(worker);
     }
     pthread_mutex_lock(&uci_twin.lock);
     if (uci_twin.ended || (uci_twin.workers_count == UCI_TWIN_WORKERS)) {
@@ -619,15 +636,12 @@ void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
                  uci_twin.ended ? "the comparison has ended with the last worker before it" : "there are too many");
         goto out;
     }
-    if (uci_twin.workers_count == 0) {
-        uci_twin_begin(worker, open_context);
-        uci_twin_begin_following(worker);
-    }
     uci_twin.workers[uci_twin.workers_count++] = worker;
     worker->twins.events                       = &events;
     uci_worker_take_by(worker, uci_twin_arrived, uci_twin_lost, UCI_REQUEST_RECV | UCI_REQUEST_TWIN);
 out:
     pthread_mutex_unlock(&uci_twin.lock);
+    pthread_mutex_unlock(&attaching);
 }
 
 /* @return whether a twin has still something to say */
