@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  *
  * What is kept of peers with whom all is over. A worker that serves others for months has any number of these, each of a worker that has gone;
- * but one may also come back, and then both sides go on counting where they were. So the peer goes, and its numbers stay: 120 bytes of 2.4 KiB.
+ * but one may also come back, and then both sides go on counting where they were. So the peer goes, and its numbers stay: 136 bytes of 2.4 KiB.
  *
  * Not thread safe: within the worker.
  */

@@ -73,7 +73,7 @@ bool uci_unexpected_keep_signed(uci_peer_t *peer, const uci_frame_hdr_t *hdr, co
 void uci_unexpected_keep_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *payload, size_t length,
                               ucs_status_t status);
 
-/** Is all of a message, here, so that a receive of it ends at once? @param message  or NULL. */
+/** Is all of a message here, so that a receive of it ends at once? @param message  or NULL. */
 bool uci_unexpected_is_here(const uci_message_t *message);
 
 /** @return the oldest message that matches, or NULL. */
