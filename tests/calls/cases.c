@@ -496,22 +496,9 @@ static void no_such_rank(void)
     MPI_Send(out, 1, MPI_DOUBLE, size, 1, MPI_COMM_WORLD);
 }
 
-/* Of a type that begins elsewhere than at its buffer, and has no gaps */
-static MPI_Datatype shifted(const double *from)
-{
-    const int length = 10;
-    MPI_Aint place;
-    MPI_Datatype type;
-
-    MPI_Get_address(from, &place);
-    MPI_Type_create_hindexed(1, &length, &place, MPI_DOUBLE, &type);
-    MPI_Type_commit(&type);
-    return type;
-}
-
 static void negative_count(void)
 {
-    MPI_Datatype type = shifted(out);
+    MPI_Datatype type = absolute_type(out, 10);
 
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Send(MPI_BOTTOM, -1, type, other, 1, MPI_COMM_WORLD);
@@ -520,7 +507,7 @@ static void negative_count(void)
 
 static void overlap_shifted(void)
 {
-    MPI_Datatype type = shifted(in);
+    MPI_Datatype type = absolute_type(in, 10);
 
     irecv(in + 59, 60, 1, &requests[0]);
     MPI_Isend(MPI_BOTTOM, 6, type, other, 1, MPI_COMM_WORLD, &requests[1]);

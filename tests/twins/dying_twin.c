@@ -8,26 +8,14 @@
  * Who opens memory of a process of that twin, and is of another one, kills it first. Without the variable open() is libc's.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
-#include <fcntl.h>
+#include "next_open.h"
+
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <sys/types.h>
 #include <unistd.h>
 
 int open(const char *path, int flags, ...);
-
-/* @return the N of UCI_TWINS=FOLDER,N/OF; -1: there is none. */
-static long twin_of(const char *twins)
-{
-    const char *own = (twins != NULL) ? strrchr(twins, ',') : NULL;
-
-    return (own != NULL) ? atol(own + 1) : -1;
-}
 
 static long twin_of_process(int pid)
 {
@@ -68,18 +56,12 @@ static void kill_twin(const char *path)
 
 int open(const char *path, int flags, ...)
 {
-    static int (*right_open)(const char *path, int flags, ...);
-    mode_t mode = 0;
     va_list args;
+    int fd;
 
-    va_start(args, flags);
-    if (flags & O_CREAT) {
-        mode = va_arg(args, mode_t);
-    }
-    va_end(args);
     kill_twin(path);
-    if (right_open == NULL) {
-        right_open = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open");
-    }
-    return right_open(path, flags, mode);
+    va_start(args, flags);
+    fd = next_open("open", path, flags, args);
+    va_end(args);
+    return fd;
 }

@@ -10,13 +10,10 @@
  * open64() is libc's. At its end the process says on standard error how often it did not find one.
  */
 #define _GNU_SOURCE
-#include <dlfcn.h>
+#include "next_open.h"
+
 #include <errno.h>
-#include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 int open64(const char *path, int flags, ...);
@@ -34,17 +31,17 @@ static long now_ms(void)
 
 static __attribute__((constructor)) void begin(void)
 {
-    const char *text = getenv("LATE_CARD"), *twins = getenv("UCI_TWINS");
-    const char *own = (twins != NULL) ? strrchr(twins, ',') : NULL;
+    const char *text = getenv("LATE_CARD");
+    long own         = twin_of(getenv("UCI_TWINS"));
 
-    if ((text == NULL) || (own == NULL)) {
+    if ((text == NULL) || (own < 0)) {
         return;
     }
     if (sscanf(text, "%ld,%ld", &twin, &late_ms) != 2) {
         fprintf(stderr, "late_card: LATE_CARD=%s is not TWIN,MILLISECONDS\n", text);
         exit(2);
     }
-    is_late = (twin == atol(own + 1));
+    is_late = (twin == own);
 }
 
 static int is_card(const char *path)
@@ -70,24 +67,18 @@ static int is_denied(const char *path, int flags)
 /* Others may open files before our constructor has run */
 int open64(const char *path, int flags, ...)
 {
-    static int (*right_open)(const char *path, int flags, ...);
-    mode_t mode = 0;
     va_list args;
+    int fd;
 
-    va_start(args, flags);
-    if (flags & O_CREAT) {
-        mode = va_arg(args, mode_t);
-    }
-    va_end(args);
     if (is_denied(path, flags)) {
         ++denied;
         errno = ENOENT;
         return -1;
     }
-    if (right_open == NULL) {
-        right_open = (int (*)(const char *, int, ...))dlsym(RTLD_NEXT, "open64");
-    }
-    return right_open(path, flags, mode);
+    va_start(args, flags);
+    fd = next_open("open64", path, flags, args);
+    va_end(args);
+    return fd;
 }
 
 static __attribute__((destructor)) void end(void)

@@ -274,16 +274,7 @@ static void tagged(void)
 
 static ucp_ep_h create_special(const ut_side_t *from, const ut_side_t *to)
 {
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_USER_DATA};
-    ucp_address_t *address;
-    ucp_ep_h ep = NULL;
-    size_t length;
-
-    UT_CHECK_STATUS(ucp_worker_get_address(to->worker, &address, &length), UCS_OK, "ucp_worker_get_address");
-    params.address = address;
-    UT_CHECK_STATUS(ucp_ep_create(from->worker, &params, &ep), UCS_OK, "ucp_ep_create");
-    ucp_worker_release_address(to->worker, address);
-    return ep;
+    return ut_ep_create_as(from->worker, to->worker, (ucp_ep_params_t){.field_mask = UCP_EP_PARAM_FIELD_USER_DATA});
 }
 
 static void exchange_both_ways(uint32_t flags, size_t length)

@@ -304,17 +304,9 @@ static void exchange_in_stream(ucp_ep_h from, ucp_ep_h to)
 
 static ucp_ep_h connect_by_address(sock_side_t *from, sock_side_t *to, uint64_t more)
 {
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | more,
-                              .err_mode   = UCP_ERR_HANDLING_MODE_PEER};
-    ucp_address_t *address;
-    size_t length;
-    ucp_ep_h ep;
+    ucp_ep_params_t params = {.field_mask = more, .err_mode = UCP_ERR_HANDLING_MODE_PEER};
 
-    UT_REQUIRE(ucp_worker_get_address(to->worker, &address, &length) == UCS_OK, "ucp_worker_get_address");
-    params.address = address;
-    UT_REQUIRE(ucp_ep_create(from->worker, &params, &ep) == UCS_OK, "ucp_ep_create");
-    ucp_worker_release_address(to->worker, address);
-    return ep;
+    return ut_ep_create_as(from->worker, to->worker, params);
 }
 
 /* By worker address: endpoints that are made when one has been told of to answer by are connected in order, whatever they ask for */

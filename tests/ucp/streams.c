@@ -461,19 +461,11 @@ static void polled_once(void)
 
 static ucp_ep_h connect_as(const ut_side_t *from, const ut_side_t *to, void *user_data, unsigned flags)
 {
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_USER_DATA |
-                                            UCP_EP_PARAM_FIELD_FLAGS,
-                              .flags     = flags,
-                              .user_data = user_data};
-    ucp_address_t *address;
-    size_t length;
-    ucp_ep_h ep;
+    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_USER_DATA | UCP_EP_PARAM_FIELD_FLAGS,
+                              .flags      = flags,
+                              .user_data  = user_data};
 
-    UT_REQUIRE(ucp_worker_get_address(to->worker, &address, &length) == UCS_OK, "no address");
-    params.address = address;
-    UT_REQUIRE(ucp_ep_create(from->worker, &params, &ep) == UCS_OK, "no endpoint");
-    ucp_worker_release_address(to->worker, address);
-    return ep;
+    return ut_ep_create_as(from->worker, to->worker, params);
 }
 
 static ucp_ep_h connect_to(const ut_side_t *from, const ut_side_t *to, void *user_data)

@@ -237,7 +237,11 @@ ucp_worker_h ut_worker_create(ucp_context_h context)
 
 ucp_ep_h ut_ep_create(ucp_worker_h from, ucp_worker_h to)
 {
-    ucp_ep_params_t params = {.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS};
+    return ut_ep_create_as(from, to, (ucp_ep_params_t){.field_mask = 0});
+}
+
+ucp_ep_h ut_ep_create_as(ucp_worker_h from, ucp_worker_h to, ucp_ep_params_t params)
+{
     ucp_address_t *address;
     ucs_status_t status;
     size_t length;
@@ -245,6 +249,7 @@ ucp_ep_h ut_ep_create(ucp_worker_h from, ucp_worker_h to)
 
     status = ucp_worker_get_address(to, &address, &length);
     UT_REQUIRE(status == UCS_OK, "ucp_worker_get_address: %s", ucs_status_string(status));
+    params.field_mask |= UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
     params.address = address;
     status         = ucp_ep_create(from, &params, &ep);
     UT_REQUIRE(status == UCS_OK, "ucp_ep_create: %s", ucs_status_string(status));

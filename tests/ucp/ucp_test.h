@@ -109,6 +109,8 @@ ucp_context_h ut_context_create(uint64_t features);
 ucp_worker_h ut_worker_create(ucp_context_h context); /**< for this thread alone */
 ucp_worker_h ut_worker_create_with(ucp_context_h context, ucs_thread_mode_t mode);
 ucp_ep_h ut_ep_create(ucp_worker_h from, ucp_worker_h to);
+/** The same with more than the address, which is filled in here. */
+ucp_ep_h ut_ep_create_as(ucp_worker_h from, ucp_worker_h to, ucp_ep_params_t params);
 void ut_ep_close(ut_pair_t *pair, ucp_ep_h ep);
 
 /** Tag matching only, unless @a features says more. Remembered for ut_progress(). */
