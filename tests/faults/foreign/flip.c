@@ -339,6 +339,12 @@ static bool is_recent(uint64_t number)
     return number + RECENT > job.newest[foreign_source(number) % SOURCES_MAX];
 }
 
+/** What is in front of a message has been read before its payload is: of those before the last two nobody looks at it any more. */
+static bool is_newest(uint64_t number)
+{
+    return number + 2 > job.newest[foreign_source(number) % SOURCES_MAX];
+}
+
 static void see_number(uint64_t number)
 {
     uint64_t *newest = &job.newest[foreign_source(number) % SOURCES_MAX];
@@ -515,7 +521,7 @@ static void pick_row(const flip_segment_t *segment, uint8_t *bytes, const foreig
     }
     row->end = bytes + FOREIGN_LINE;
     /* counted once, where it gets long enough */
-    if ((row->end - row->begin == FIELDS_ROW + FOREIGN_LINE) && is_recent(row->number) &&
+    if ((row->end - row->begin == FIELDS_ROW + FOREIGN_LINE) && is_newest(row->number) &&
         (row->begin - segment->bytes >= FIELDS) && (*hits_of(row->number) < options.each) &&
         (foreign_below(&options.random, ++row->pick.seen) == 0)) {
         row->pick.segment = segment;
@@ -577,7 +583,8 @@ static void signal_all(int number)
 /** Nothing moves while it is looked for and hit. */
 static void hit_frozen(flip_mode_t mode)
 {
-    bool fields = (mode == MODE_FIELDS) || (mode == MODE_LINES);
+    bool fields    = (mode == MODE_FIELDS) || (mode == MODE_LINES);
+    uint64_t begin = now_ns();
     int i;
 
     signal_all(SIGSTOP);
@@ -589,6 +596,7 @@ static void hit_frozen(flip_mode_t mode)
         hit_random();
     }
     signal_all(SIGCONT);
+    sleep_us((now_ns() - begin) / 1000); /* what never moves on reads nothing of what was hit */
 }
 
 /* ---- waiting for the worst moment ---- */

@@ -10,7 +10,7 @@
 # A job passes when the attackers say that they hit something, UCI's statistics say that it was noticed, and the end is the one
 # wanted: every byte right and all of it healed; or, where nothing can heal (UCI_MODE=detect), a stop with UCI's report. Jobs without UCI
 # must show wrong bytes, or the attack would prove nothing. A wrong byte that was delivered with UCI on is called silent; there must be none.
-# Jobs in which nothing was hit or nothing noticed are run again, 5 times in all. Ends with the line "N passed, N failed, N skipped";
+# Jobs in which nothing was hit or nothing noticed are run again, each time for longer, 5 times in all. Ends with the line "N passed, N failed, N skipped";
 # exit status 1 if any failed.
 #
 #   --quick           a choice of the attacks, 1 second of traffic each: a minute (default)
@@ -170,7 +170,7 @@ attack() {
     # what is filled often, and in slots
     [ "$kind" != memory/filling ] || traffic+=" 8192 16384 storm"
     # what has fields in front of a long row, and is read again soon: of all sizes, half of the runs notice nothing
-    [[ $kind != memory/lines && $kind != memory/fields ]] || traffic+=" 12288 300000"
+    [[ $kind != memory/lines && $kind != memory/fields ]] || traffic+=" 9000 16000"
     case $kind in
     memory/*)
         start_flip "$key" "${kind#*/}" "$seed" "$timeout" "$attack_log" "$program"
@@ -248,9 +248,10 @@ judge_attack() {
 noticed='mismatched_chunks + mismatched_headers + mismatched_control'
 
 run_job() {
-    local words try
+    local words try first=$seconds seconds
     read -ra words <<<"$1"
     for ((try = 1; try <= outcomes_tries; ++try)); do
+        seconds=$((first * try))
         attack "${words[@]}"
         judge_attack "${words[@]:4}"
         [ "$verdict" = NONE ] || break
