@@ -195,9 +195,13 @@ killed() {
         summary "level == 'same' and sums['compared'] > 50 and sums['differed'] == 0" && result_is 0 "ring: right"
 }
 
-# As it is connected to: its card was there, its memory is not any more
+# As it is connected to: its card was there, its memory is not any more. The other process of that twin is killed too, or is told by its MPI that this one
+# has gone, and aborts: the status is of whichever came first.
 killed_early() {
-    DYING_TWIN=1 LD_PRELOAD=$work/dying_twin.so UCI_TWINS_WAIT=8 says "twin 1 has failed" "$2" run_twins "$1" 2 2 ring 200 200 &&
+    local status=0
+    DYING_TWIN=1 LD_PRELOAD=$work/dying_twin.so UCI_TWINS_WAIT=8 run_twins "$1" 2 2 ring 200 200 >"$work/said" 2>&1 || status=$?
+    cat "$work/said"
+    [ "$status" -ne 0 ] && grep -qF "twin 1 has failed" "$work/said" &&
         summary "statuses[0] == 0 and statuses[1] != 0 and 'twin 1: it had gone' in str(notes)" && result_is 0 "ring: right"
 }
 
