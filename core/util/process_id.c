@@ -62,7 +62,7 @@ uint64_t uci_process_machine(void)
 {
     struct {
         char boot[sizeof(uci_process_boot_id)];
-        char host[24];
+        char host[64];
         uint64_t network;
     } words = {.network = uci_process_inode("/proc/self/ns/net")};
 

@@ -55,7 +55,7 @@ typedef struct uci_mark {
     uint32_t eager_max; /**< payload bytes of the largest frame it takes */
     int32_t rank;       /**< -1 if unknown */
     uint32_t pid;
-    char host[24];    /**< zero-terminated, cut */
+    char host[64];    /**< zero-terminated; Linux has none that is longer */
     uint8_t seal;     /**< uci_seal_mode_t; all below but `address_length` and `check` is 0 if it is off */
     uint8_t cipher;   /**< uci_seal_cipher_t */
     uint8_t scope;    /**< uci_seal_scope_t */
@@ -454,7 +454,7 @@ typedef enum {
 #define UCI_SEALED_PAIR_SHIFT 40 /**< bits of a counter that count records */
 
 _Static_assert(UCI_SEALED_OVERHEAD <= UCI_SEALED_ROOM, "room for a record");
-_Static_assert(sizeof(uci_mark_t) == 124, "mark");
+_Static_assert(sizeof(uci_mark_t) == 164, "mark");
 _Static_assert(sizeof(uci_frame_hdr_t) == 40, "frame header");
 _Static_assert(sizeof(uci_user_am_what_t) == sizeof(uint64_t), "in the place of a tag");
 _Static_assert(sizeof(uci_trailer_t) == 80, "trailer");

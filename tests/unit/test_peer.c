@@ -9,8 +9,16 @@
 
 #include "link/bounce.h"
 #include "base/peer.h"
+#include "base/siblings.h"
 
 static uci_peer_t *peer;
+
+/* Of pods: what tells them apart is at the end */
+int gethostname(char *name, size_t size)
+{
+    snprintf(name, size, "training-of-a-large-model-2026-11-worker-00017");
+    return 0;
+}
 
 static void set_up(void)
 {
@@ -62,4 +70,13 @@ Test(peer, transports_are_asked_for_again)
 
     net_transports = "tcp/eth0";
     cr_expect_str_eq(uci_peer_transports(peer), "posix", "what is known is not asked for again");
+}
+
+/* Processes have the same number in each container: cut names made them one */
+Test(peer, host_name_is_whole)
+{
+    cr_expect_str_eq(peer->mark.host, "training-of-a-large-model-2026-11-worker-00017");
+    cr_expect_not(uci_siblings_lack(peer));
+    peer->mark.host[strlen(peer->mark.host) - 1] = '8';
+    cr_expect_not(uci_siblings_lack(peer), "it is on another host");
 }
