@@ -85,7 +85,7 @@ UCI_INLINE void uci_rma_peer_init(uci_rma_peer_t *rma)
 /** So it was when so many operations were over, each way. */
 UCI_INLINE void uci_rma_part_resume(uci_rma_peer_t *rma, uint64_t sent, uint64_t arrived)
 {
-    rma->sent = rma->done = rma->fenced = sent;
+    rma->sent = rma->done = rma->fenced = rma->given_up = sent;
     rma->arrived = rma->executed = arrived;
 }
 

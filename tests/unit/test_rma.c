@@ -561,11 +561,17 @@ Test(rma, answers_to_what_was_given_up)
 {
     ucp_am_recv_param_t param = {.recv_attr = UCP_AM_RECV_ATTR_FLAG_DATA};
     uci_rma_reply_t reply     = {.number = 0};
+    uci_rma_peer_t *rma;
 
     get(1, 0, 8);
     uci_worker_enter(net_nodes[0].worker);
-    reply.number = talk_peer(0, 1)->rma.sent - 1;
+    rma          = &talk_peer(0, 1)->rma;
+    reply.number = rma->sent - 1;
     uci_rma_fail(talk_peer(0, 1), UCS_ERR_CANCELED);
+    (void)uci_rma_reply_arrived(talk_peer(0, 1), &reply, sizeof(reply), bytes, 8, &param);
+    cr_expect(talk_counters(0)->refused_messages == 0);
+    rma->given_up = 0; /* it rests, and is awake again */
+    uci_rma_part_resume(rma, rma->sent, rma->arrived);
     (void)uci_rma_reply_arrived(talk_peer(0, 1), &reply, sizeof(reply), bytes, 8, &param);
     cr_expect(talk_counters(0)->refused_messages == 0);
     ++reply.number;
