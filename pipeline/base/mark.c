@@ -21,7 +21,7 @@
 /* Room for a name; it lives until the next 3 calls of this thread */
 char *uci_mark_name_buffer(size_t *size_p)
 {
-    static __thread char names[4][64];
+    static __thread char names[4][sizeof(((uci_mark_t *)NULL)->host) + 40];
     static __thread unsigned next;
 
     *size_p = sizeof(names[0]);
