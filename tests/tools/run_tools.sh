@@ -55,6 +55,12 @@ assert len(report["choices"]) == 2 and all(size["chosen"] for size in report["ch
 END
 }
 
+# A site preloads UCI into all programs: uci_tune itself, too
+tune_preloaded() {
+    LD_PRELOAD='' start_ranks mpich -genv LD_PRELOAD "${tools%/tools}/libucx_integrity.so" "$tools/uci_tune" "${quick[@]}" --paths-only --no-write \
+        --max-size 64 | grep '^choices for path and chunk size over "tcp'
+}
+
 # Digests and copies are those of before, paths are new ones
 tune_paths_only() {
     cp "$(profile_path)" "$work/before.json" &&
@@ -382,6 +388,7 @@ main() {
     check "uci_tune --show" says "copy with digest fused in" 0 "$tools/uci_tune" --show
     check "uci_tune under Open MPI" tune_ranks openmpi posix
     check "uci_tune under MPICH" tune_ranks mpich tcp
+    check "uci_tune in a job that UCI is preloaded into" tune_preloaded
     check "paths over other transports are kept" keeps_paths
     check "uci_tune --paths-only" tune_paths_only
     check "uci_tune --paths-only without a job" says "there are no paths without a job" 2 "$tools/uci_tune" --paths-only

@@ -22,6 +22,9 @@
 
 #ifdef UCI_TUNE_MPI
 #include <mpi.h>
+#define UCI_TUNE_IS_RANK true
+#else
+#define UCI_TUNE_IS_RANK false
 #endif
 
 #define UCI_TUNE_TRY "\nTry 'uci_tune --help'."
@@ -413,9 +416,8 @@ int main(int argc, char **argv)
         errx(UCI_OPTIONS_FAILED, "unexpected argument: %s" UCI_TUNE_TRY, argv[optind]);
     }
     mpi = uci_tune_launcher();
-    if ((mpi != NULL) && (options->show == NULL) && !options->remove &&
-        (dlsym(RTLD_DEFAULT, "uci_tune_force") == NULL)) {
-        uci_tune_become_rank(mpi, argv);
+    if (!UCI_TUNE_IS_RANK && (mpi != NULL) && (options->show == NULL) && !options->remove) {
+        uci_tune_become_rank(mpi, argv); /* also where UCI is preloaded into all programs, and so into this one */
     }
     if (uci_settings_read() != UCI_OK) {
         return EXIT_FAILURE;
