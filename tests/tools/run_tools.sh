@@ -204,6 +204,17 @@ tune_no_folder() {
     says "No such file or directory" 1 "$tools/uci_tune" --quick -o "$work/no/such/profile.json" && [ ! -e "$work/no" ]
 }
 
+# Whoever does not write needs no folder: hosts of a job need not have the same ones
+tune_folder_of_one() {
+    local measure=("$tools/uci_tune" "${quick[@]}" --paths-only --max-size 64)
+    "${limited[@]}" mpirun.mpich -genv UCX_TLS tcp,self -np 1 "${measure[@]}" -o "$work/first.json" : \
+        -np 1 "${measure[@]}" -o "$work/no/such/profile.json" && [ -e "$work/first.json" ]
+}
+
+tune_no_folder_in_job() {
+    says "No such file or directory" 1 start_ranks mpich "$tools/uci_tune" "${quick[@]}" -o "$work/no/such/profile.json"
+}
+
 tune_remove() {
     local profile
     profile=$(profile_path)
@@ -406,6 +417,8 @@ main() {
     check "but with --force" says "profile written" 0 env LD_PRELOAD="$work/noisy_clock.so" \
         "$tools/uci_tune" --quick --max-loss 3 --force -o "$work/noise.json"
     check "uci_tune -o makes no folder" tune_no_folder
+    check "nor does it in a job" tune_no_folder_in_job
+    check "it asks for a folder where it writes" tune_folder_of_one
     check "uci_tune --remove" tune_remove
     check "uci_tune --max-loss wrong" says "is no percentage" 2 "$tools/uci_tune" --max-loss wrong
     check "uci_tune --max-size wrong" says "is no size" 2 "$tools/uci_tune" --max-size wrong

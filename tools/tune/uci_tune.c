@@ -155,21 +155,23 @@ static void __attribute__((noreturn)) uci_tune_become_rank(const char *mpi, char
 /* The profile to write, or to remove */
 static char uci_tune_path[PATH_MAX];
 
-static uci_status_t uci_tune_find_path(const tune_options_t *options, const tune_result_t *result)
+/* @return false after saying why there is none */
+static bool uci_tune_find_path(const tune_options_t *options, const tune_result_t *result)
 {
     size_t size = sizeof(uci_tune_path);
 
-    if ((options->no_write || (options->show != NULL)) && !options->remove) {
-        return UCI_OK;
-    }
     if (options->output != NULL) {
-        return ((size_t)snprintf(uci_tune_path, size, "%s", options->output) < size) ? UCI_OK : UCI_ERR_INVALID_PARAM;
+        if ((size_t)snprintf(uci_tune_path, size, "%s", options->output) >= size) {
+            fprintf(stderr, "uci_tune: the name that --output gives is too long\n");
+            return false;
+        }
+        return true;
     }
     if (uci_tuner_profile_path(&result->profile.machine, uci_tune_path, size) != UCI_OK) {
         fprintf(stderr, "uci_tune: neither XDG_CACHE_HOME nor HOME is set: say where to write with --output\n");
-        return UCI_ERR_NO_ELEM;
+        return false;
     }
-    return UCI_OK;
+    return true;
 }
 
 /* Only the folder that processes look in is made: one that was named may be a mistake */
@@ -195,7 +197,7 @@ static bool uci_tune_may_write(const tune_options_t *options, const tune_result_
     if (options->no_write) {
         return true;
     }
-    if ((options->output != NULL) && !uci_tune_has_folder()) {
+    if (!uci_tune_find_path(options, result) || ((options->output != NULL) && !uci_tune_has_folder())) {
         return false;
     }
     if (options->force || (uci_profile_load(uci_tune_path, &old) != UCI_OK)) {
@@ -345,11 +347,15 @@ static int uci_tune_show(const tune_options_t *options, tune_result_t *result)
 }
 
 /* Of other content than a profile somebody may have need */
-static int uci_tune_remove(const tune_options_t *options)
+static int uci_tune_remove(const tune_options_t *options, const tune_result_t *result)
 {
     uci_profile_t old;
-    uci_status_t status = uci_profile_load(uci_tune_path, &old); /* what is wrong with it is said */
+    uci_status_t status;
 
+    if (!uci_tune_find_path(options, result)) {
+        return EXIT_FAILURE;
+    }
+    status = uci_profile_load(uci_tune_path, &old); /* what is wrong with it is said */
     if (status == UCI_OK) {
         uci_profile_cleanup(&old);
     }
@@ -371,22 +377,36 @@ static int uci_tune_remove(const tune_options_t *options)
 }
 
 #ifdef UCI_TUNE_MPI
-static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, tune_result_t *result)
+/* Rank 0 writes: the others may be on hosts that have neither its folder nor its processor */
+static bool uci_tune_may_begin(const tune_options_t *options, const tune_result_t *result, int rank)
 {
-    int ret = EXIT_FAILURE, rank, size;
-    uci_status_t status;
+    int may = (rank != 0) || uci_tune_may_write(options, result);
 
-    MPI_Init(argc, argv);
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-    MPI_Comm_size(MPI_COMM_WORLD, &size);
-    status = (rank == 0) ? uci_tune_measure_cpu(options, result) : UCI_OK;
+    MPI_Bcast(&may, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    return may != 0;
+}
+
+static int uci_tune_measure(const tune_options_t *options, tune_result_t *result, int rank)
+{
+    uci_status_t status = (rank == 0) ? uci_tune_measure_cpu(options, result) : UCI_OK;
+
     if (status == UCI_OK) {
         status = tune_paths(options, result);
     }
     if (status != UCI_OK) {
         MPI_Abort(MPI_COMM_WORLD, EXIT_FAILURE);
     }
-    ret = (rank == 0) ? uci_tune_finish(options, result) : EXIT_SUCCESS;
+    return (rank == 0) ? uci_tune_finish(options, result) : EXIT_SUCCESS;
+}
+
+static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, tune_result_t *result)
+{
+    int ret, rank, size;
+
+    MPI_Init(argc, argv);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    ret = uci_tune_may_begin(options, result, rank) ? uci_tune_measure(options, result, rank) : EXIT_FAILURE;
     if ((rank == 0) && (size == 1)) {
         fprintf(stderr, "uci_tune: one rank alone has no paths: start 2 or more\n");
     }
@@ -399,6 +419,9 @@ static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, 
     if (options->paths_only) {
         fprintf(stderr, "uci_tune: there are no paths without a job: start 2 or more ranks with mpirun\n");
         return UCI_OPTIONS_FAILED;
+    }
+    if (!uci_tune_may_write(options, result)) {
+        return EXIT_FAILURE;
     }
     return (uci_tune_measure_cpu(options, result) == UCI_OK) ? uci_tune_finish(options, result) : EXIT_FAILURE;
 }
@@ -424,16 +447,13 @@ int main(int argc, char **argv)
     }
     uci_settings.eager_max = UCI_SETTING_AUTO; /* what is chosen, not what the job was started with */
     uci_profile_init(&result.profile, "uci_tune", uci_tune_ucx_version());
-    if (uci_tune_find_path(options, &result) != UCI_OK) {
-        return EXIT_FAILURE;
-    }
     uci_tune_find_before(&result);
     if (options->remove) {
-        ret = uci_tune_remove(options);
+        ret = uci_tune_remove(options, &result);
     } else if (options->show != NULL) {
         ret = uci_tune_show(options, &result);
     } else {
-        ret = uci_tune_may_write(options, &result) ? uci_tune_run(options, &argc, &argv, &result) : EXIT_FAILURE;
+        ret = uci_tune_run(options, &argc, &argv, &result);
     }
     uci_profile_cleanup(&result.profile);
     uci_profile_cleanup(&result.before);
