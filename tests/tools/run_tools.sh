@@ -400,6 +400,8 @@ main() {
     check "uci_tune under Open MPI" tune_ranks openmpi posix
     check "uci_tune under MPICH" tune_ranks mpich tcp
     check "uci_tune in a job that UCI is preloaded into" tune_preloaded
+    check "uci_tune with UCI_MODE=off" says "do not pass through UCI" 1 env UCI_MODE=off "${limited[@]}" mpirun.mpich -np 2 \
+        "$tools/uci_tune" "${quick[@]}" --paths-only --no-write
     check "paths over other transports are kept" keeps_paths
     check "uci_tune --paths-only" tune_paths_only
     check "uci_tune --paths-only without a job" says "there are no paths without a job" 2 "$tools/uci_tune" --paths-only

@@ -426,11 +426,20 @@ static void tune_registrations(const tune_pair_t *pair, uci_profile_t *profile)
     }
 }
 
-static void tune_measure_pair(tune_pair_t *pair, tune_result_t *result)
+/* @return UCI_ERR_UNSUPPORTED: what this MPI sends there does not pass through UCI (told) */
+static uci_status_t tune_measure_pair(tune_pair_t *pair, tune_result_t *result)
 {
     unsigned sweep;
 
     tune_meet(pair);
+    if (pair->count == 0) {
+        if (pair->rank == 0) {
+            fprintf(stderr,
+                    "uci_tune: messages to rank %d do not pass through UCI: UCI_MODE=off, or this MPI does not send them by UCX\n",
+                    pair->partner);
+        }
+        return UCI_ERR_UNSUPPORTED;
+    }
     for (sweep = 0; sweep < pair->effort->sweeps; ++sweep) {
         tune_sweep(pair, sweep);
     }
@@ -440,6 +449,7 @@ static void tune_measure_pair(tune_pair_t *pair, tune_result_t *result)
         tune_keep_costs(pair, &result->profile);
         tune_check_choices(pair, result);
     }
+    return UCI_OK;
 }
 
 /* Rank 0's partners: the first rank of its own host, and the first one of another */
@@ -476,11 +486,12 @@ static unsigned tune_count_sizes(const tune_options_t *options)
     return count;
 }
 
-static void tune_pair(const tune_options_t *options, int partner, tune_result_t *result)
+static uci_status_t tune_pair(const tune_options_t *options, int partner, tune_result_t *result)
 {
-    tune_pair_t *pair = tune_memory(calloc(1, sizeof(*pair)));
-    unsigned sizes    = tune_count_sizes(options);
-    uint64_t largest  = tune_sizes[sizes - 1].size;
+    tune_pair_t *pair   = tune_memory(calloc(1, sizeof(*pair)));
+    unsigned sizes      = tune_count_sizes(options);
+    uint64_t largest    = tune_sizes[sizes - 1].size;
+    uci_status_t status = UCI_OK;
     int rank;
 
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -492,16 +503,18 @@ static void tune_pair(const tune_options_t *options, int partner, tune_result_t 
     if (pair->comm != MPI_COMM_NULL) {
         memset(pair->buffer, rank + 1, largest);
         MPI_Comm_rank(pair->comm, &pair->rank);
-        tune_measure_pair(pair, result);
+        status = tune_measure_pair(pair, result);
         MPI_Comm_free(&pair->comm);
     }
     tune_sleep_until_all();
     free(pair->buffer);
     free(pair);
+    return status;
 }
 
 uci_status_t tune_paths(const tune_options_t *options, tune_result_t *result)
 {
+    uci_status_t status = UCI_OK;
     unsigned count, i;
     int partners[2];
 
@@ -511,8 +524,8 @@ uci_status_t tune_paths(const tune_options_t *options, tune_result_t *result)
     }
     tune_sleep_until_all(); /* rank 0 may have measured its CPU before */
     count = tune_find_partners(partners);
-    for (i = 0; i < count; ++i) {
-        tune_pair(options, partners[i], result);
+    for (i = 0; (i < count) && (status == UCI_OK); ++i) {
+        status = tune_pair(options, partners[i], result);
     }
-    return UCI_OK;
+    return status;
 }
