@@ -61,6 +61,17 @@ tune_preloaded() {
         --max-size 64 | grep '^choices for path and chunk size over "tcp'
 }
 
+# What a site forces is not what a profile chooses, nor noise because something else is faster
+tune_free_choice() {
+    UCI_DIGEST=crc32c UCI_CHUNK_SIZE=20k UCI_PATH=bounce start_ranks mpich "$tools/uci_tune" "${quick[@]}" --no-write --max-size 64k --json - >"$work/free.json" &&
+        python3 - "$work/free.json" <<'END'
+import json, sys
+kernels, paths = (choice["sizes"] for choice in json.load(open(sys.argv[1]))["choices"])
+assert not any(size["chosen"].startswith("crc32c") for size in kernels), kernels
+assert all(size["chosen"] and size["chosen_ns"] >= size["best_ns"] > 0 for size in kernels + paths), paths
+END
+}
+
 # Digests and copies are those of before, paths are new ones
 tune_paths_only() {
     cp "$(profile_path)" "$work/before.json" &&
@@ -400,6 +411,7 @@ main() {
     check "uci_tune under Open MPI" tune_ranks openmpi posix
     check "uci_tune under MPICH" tune_ranks mpich tcp
     check "uci_tune in a job that UCI is preloaded into" tune_preloaded
+    check "uci_tune where digest, chunk and path are forced" tune_free_choice
     check "uci_tune with UCI_MODE=off" says "do not pass through UCI" 1 env UCI_MODE=off "${limited[@]}" mpirun.mpich -np 2 \
         "$tools/uci_tune" "${quick[@]}" --paths-only --no-write
     check "paths over other transports are kept" keeps_paths

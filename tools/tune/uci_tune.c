@@ -427,6 +427,17 @@ static int uci_tune_run(const tune_options_t *options, int *argc, char ***argv, 
 }
 #endif
 
+/* What is chosen by the profile alone, not by what the job was started with: that may force what the best is measured beside */
+static void uci_tune_leave_choice(bool is_measured)
+{
+    uci_settings.eager_max = UCI_SETTING_AUTO;
+    if (is_measured) {
+        uci_settings.digest     = &uci_digest_auto;
+        uci_settings.chunk_size = UCI_SETTING_AUTO;
+        uci_settings.path       = UCI_PATH_AUTO;
+    }
+}
+
 int main(int argc, char **argv)
 {
     static tune_result_t result;
@@ -445,7 +456,7 @@ int main(int argc, char **argv)
     if (uci_settings_read() != UCI_OK) {
         return EXIT_FAILURE;
     }
-    uci_settings.eager_max = UCI_SETTING_AUTO; /* what is chosen, not what the job was started with */
+    uci_tune_leave_choice(options->show == NULL);
     uci_profile_init(&result.profile, "uci_tune", uci_tune_ucx_version());
     uci_tune_find_before(&result);
     if (options->remove) {
