@@ -447,8 +447,16 @@ main() {
     check "uci_perftest --pairs 2: both are measured" perftest_pairs
     check "uci_perftest --buffers wrong" says "invalid choice: 'cold'" 2 "$tools/uci_perftest" --buffers cold
     check "uci_perftest --pairs wrong" says "pairs and block must be positive" 2 "$tools/uci_perftest" --pairs 0
+    check "uci_perftest --block of no length" says "pairs and block must be positive" 2 "$tools/uci_perftest" --block nan
     check "uci_perftest --mpi wrong" says "unknown MPI 'wrong'" 2 "$tools/uci_perftest" --mpi wrong
     check "uci_perftest --sizes wrong" says "is no size" 2 "$tools/uci_perftest" --sizes 8,wrong
+    check "uci_perftest --sizes nothing" says "'' is no size" 2 "$tools/uci_perftest" --sizes 8,,64
+    check "uci_perftest --sizes negative" says "'-8' is no size" 2 "$tools/uci_perftest" --sizes=-8
+    check "uci_perftest --sizes too large" says "of at most 2147483647" 2 "$tools/uci_perftest" --sizes 2048m
+    check "uci_perftest --sizes 0, of which there is no rate" says "bw has no messages of 0 bytes" 2 "$tools/uci_perftest" --test bw --sizes 0
+    check "uci_perftest --sizes of half an element" says "vec has no messages of 4 bytes: expected multiples of 8" 2 "$tools/uci_perftest" --test vec --sizes 4
+    check "uci_perftest: a latency of no bytes" says "0 rounds each" 0 "$tools/uci_perftest" --mpi mpich --tls posix,self --test lat --sizes 0 --launches 1 \
+        --rounds 10 --block 1
     check "uci_perftest --test wrong" says "unknown test 'wrong'" 2 "$tools/uci_perftest" --test wrong
     check "uci_perftest --preload wrong" says "there is no library /no/such.so: build it, or give another path" 1 "$tools/uci_perftest" --preload /no/such.so
     check "demo.sh: a run at its limit has timed out" demo_timed_out

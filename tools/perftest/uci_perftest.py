@@ -10,8 +10,10 @@ whose speed drifts moves all of them. Jobs are started anew for each launch, bec
 import argparse
 import csv
 import json
+import math
 import os
 import platform
+import re
 import select
 import shlex
 import socket
@@ -36,6 +38,8 @@ DEFAULT_SIZES = {"lat": LATENCY_SIZES, "bw": STREAM_SIZES, "bibw": STREAM_SIZES,
                  "struct": TYPE_SIZES, "blocks": TYPE_SIZES, "xchg": LATENCY_SIZES, "olap": LATENCY_SIZES}
 UNITS = {"lat": "us", "bw": "MB/s", "bibw": "MB/s", "rate": "msg/s", "send": "MB/s", "vec": "us", "struct": "us", "blocks": "us",
          "xchg": "us", "olap": "us"}
+TYPE_UNITS = {"vec": 8, "struct": 20, "blocks": 8}  # bytes that their messages are multiples of
+SIZE_MAX = (1 << 31) - 1  # MPI counts in an int
 DEFAULT_TLS = ("posix,self", "posix,cma,self", "tcp,self")
 DEADLINE = 60  # seconds that one measurement, or a start, may take before the job counts as stuck
 QUICK = {"launches": 1, "rounds": 6}
@@ -217,11 +221,20 @@ def quartiles(values):
 
 def parse_size(text):
     """64k as 65536."""
-    units = {"k": 1 << 10, "m": 1 << 20}
-    try:
-        return int(text[:-1]) * units[text[-1].lower()] if text[-1].lower() in units else int(text)
-    except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is no size: expected bytes, as 8, 64k or 4m") from None
+    match = re.fullmatch(r"([0-9]{1,10})([kKmM]?)", text)
+    size = int(match[1]) * {"": 1, "k": 1 << 10, "m": 1 << 20}[match[2].lower()] if match else SIZE_MAX + 1
+    if size > SIZE_MAX:
+        raise argparse.ArgumentTypeError(f"'{text}' is no size: expected bytes, as 8, 64k or 4m, of at most {SIZE_MAX}")
+    return size
+
+
+def check_sizes(parser, options):
+    """Of a type there are so many whole elements; and of no bytes there is no rate."""
+    for test in options.test:
+        unit = TYPE_UNITS.get(test, 1)
+        for size in options.sizes or ():
+            if size % unit or (size == 0 and (test in TYPE_UNITS or UNITS[test] == "MB/s")):
+                parser.error(f"--test {test} has no messages of {size} bytes: expected " + (f"multiples of {unit}, not 0" if unit > 1 else "1 or more"))
 
 
 def format_size(size):
@@ -451,8 +464,9 @@ def parse_arguments():
     for test in options.test:
         if test not in UNITS:
             parser.error(f"unknown test '{test}': expected {', '.join(UNITS)}")
-    if min(options.launches, options.rounds, options.pairs) < 1 or options.block <= 0:
+    if min(options.launches, options.rounds, options.pairs) < 1 or not 0 < options.block < math.inf:
         parser.error("launches, rounds, pairs and block must be positive")
+    check_sizes(parser, options)
     options.tls = options.tls or DEFAULT_TLS
     find_installed(options)
     return options
