@@ -310,6 +310,21 @@ assert result["pairs"] == 2 and result["points"][0]["uci"] > 0, result
 END
 }
 
+# Of N pairs each message takes N times as long as all of them together: copies, which are a rank's own, are compared with that
+perftest_adds_of_a_pair() {
+    python3 - "$uci_root/tools/perftest" "$uci_root/tools/run" <<'END'
+import sys
+sys.dont_write_bytecode = True
+sys.path[:0] = sys.argv[1:3]
+import uci_perftest
+for test, plain, uci in ("bw", 8000., 4000.), ("rate", 1e6, 5e5), ("lat", 1.024, 2.048):
+    one, two = (uci_perftest.Point("openmpi", "tcp,self", test, 8192, "hot", pairs) for pairs in (1, 2))
+    for point, factor in (one, 1), (two, 1 if test == "lat" else 2):
+        point.rounds, point.copies = [{"plain": factor * plain, "uci": factor * uci, "none": factor * uci}], [0.5]
+    assert one.added() == two.added() and one.added()["total"] > 999, (test, one.added(), two.added())
+END
+}
+
 # What its table says of rounds that are made up: which of them tell nothing, and no more
 perftest_tells_noise() {
     python3 - "$uci_root/tools/perftest" "$uci_root/tools/run" "$1" <<'END'
@@ -445,6 +460,7 @@ main() {
         --block 2 --test lat --sizes 8 --tls posix,self --no-breakdown
     check "uci_perftest: what is damaged in fresh buffers is seen" perftest_sees_damage
     check "uci_perftest --pairs 2: both are measured" perftest_pairs
+    check "uci_perftest --pairs 2: what a message takes longer is a pair's" perftest_adds_of_a_pair
     check "uci_perftest --buffers wrong" says "invalid choice: 'cold'" 2 "$tools/uci_perftest" --buffers cold
     check "uci_perftest --pairs wrong" says "pairs and block must be positive" 2 "$tools/uci_perftest" --pairs 0
     check "uci_perftest --block of no length" says "pairs and block must be positive" 2 "$tools/uci_perftest" --block nan

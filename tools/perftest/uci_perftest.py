@@ -139,8 +139,8 @@ class Job:
 class Point:
     """All rounds of one test at one size."""
 
-    def __init__(self, mpi, tls, test, size, buffers="hot"):
-        self.mpi, self.tls, self.test, self.size, self.buffers = mpi, tls, test, size, buffers
+    def __init__(self, mpi, tls, test, size, buffers="hot", pairs=1):
+        self.mpi, self.tls, self.test, self.size, self.buffers, self.pairs = mpi, tls, test, size, buffers, pairs
         self.iterations = 0
         self.rounds = []  # {job name: value}
         self.copies = []  # microseconds of a memcpy
@@ -176,10 +176,10 @@ class Point:
         return quartiles([values["uci"] / values["plain"] for values in self.rounds])
 
     def message_ns(self, value):
-        """Nanoseconds a message takes."""
+        """Nanoseconds a message takes, or from one to the next of a pair: rates are those of all pairs."""
         if UNITS[self.test] == "us":
             return 1e3 * value
-        return 1e9 / value if self.test == "rate" else 1e3 * self.size / value
+        return self.pairs * (1e9 / value if self.test == "rate" else 1e3 * self.size / value)
 
     def difference_ns(self, name, base):
         """Median of how much longer a message takes in job NAME."""
@@ -477,7 +477,7 @@ def main():
     points = []
     for mpi in options.mpi:
         for tls in options.tls:
-            batch = [Point(mpi, tls, test, size, buffers) for test in options.test
+            batch = [Point(mpi, tls, test, size, buffers, options.pairs) for test in options.test
                      for buffers in (("hot", "fresh") if options.buffers == "both" else (options.buffers,))
                      for size in options.sizes or map(parse_size, DEFAULT_SIZES[test].split(","))]
             for number in range(options.launches):
