@@ -325,6 +325,33 @@ for test, plain, uci in ("bw", 8000., 4000.), ("rate", 1e6, 5e5), ("lat", 1.024,
 END
 }
 
+# One that is killed while the other job has its turn is found when it is to have the next one; who finds the port is no rank
+perftest_lost_rank() {
+    python3 - "$uci_root/tools/perftest" "$uci_root/tools/run" "$work" <<'END'
+import socket, subprocess, sys, time
+from pathlib import Path
+sys.dont_write_bytecode = True
+sys.path[:0] = sys.argv[1:3]
+import uci_perftest
+code = "import os, socket, sys; where = sys.argv[1].split(':'); s = socket.create_connection((where[0], int(where[1]))); s.send(b'0'); s.recv(1) or os._exit(0)"
+turns = uci_perftest.Turns(False)
+port = int(turns.address.split(":")[1])
+strangers = [socket.create_connection(("127.0.0.1", port)) for _ in range(2)]
+strangers[0].sendall(b"GET / HTTP/1.0\r\n")
+strangers[1].close()
+job = uci_perftest.Job(turns, Path(sys.argv[3]), "uci", [sys.executable, "-c", code, turns.address], 1)
+job.process.kill()
+job.process.wait()
+try:
+    for _ in range(3):
+        job.measure("lat", 8, 1)
+except SystemExit as end:
+    assert "the job 'uci' ended in a measurement" in end.code, end.code
+else:
+    raise AssertionError("nobody has missed it")
+END
+}
+
 # What its table says of rounds that are made up: which of them tell nothing, and no more
 perftest_tells_noise() {
     python3 - "$uci_root/tools/perftest" "$uci_root/tools/run" "$1" <<'END'
@@ -459,6 +486,7 @@ main() {
     check "uci_perftest: --rounds holds with --quick" says "1 x 2 rounds each" 0 "$tools/uci_perftest" --mpi openmpi --quick --rounds 2 \
         --block 2 --test lat --sizes 8 --tls posix,self --no-breakdown
     check "uci_perftest: what is damaged in fresh buffers is seen" perftest_sees_damage
+    check "uci_perftest: a rank that is killed" perftest_lost_rank
     check "uci_perftest --pairs 2: both are measured" perftest_pairs
     check "uci_perftest --pairs 2: what a message takes longer is a pair's" perftest_adds_of_a_pair
     check "uci_perftest --buffers wrong" says "invalid choice: 'cold'" 2 "$tools/uci_perftest" --buffers cold

@@ -42,6 +42,7 @@ TYPE_UNITS = {"vec": 8, "struct": 20, "blocks": 8}  # bytes that their messages 
 SIZE_MAX = (1 << 31) - 1  # MPI counts in an int
 DEFAULT_TLS = ("posix,self", "posix,cma,self", "tcp,self")
 DEADLINE = 60  # seconds that one measurement, or a start, may take before the job counts as stuck
+GREETING = 5  # seconds that who has connected may take to say its number
 QUICK = {"launches": 1, "rounds": 6}
 NORMAL = {"launches": 3, "rounds": 20}
 NOISE_ROUNDS = 4  # in all: fewer have no quartiles to speak of
@@ -82,10 +83,18 @@ class Turns:
 
     def accept(self, job, deadline):
         """The next rank that connects, as (number, socket); fails if the job ends before."""
-        while not select.select([self.socket], [], [], 0.2)[0]:
-            job.check(deadline, "did not start")
-        connection = self.socket.accept()[0]
-        return int(connection.recv(16)), connection
+        while True:
+            while not select.select([self.socket], [], [], 0.2)[0]:
+                job.check(deadline, "did not start")
+            connection = self.socket.accept()[0]
+            try:
+                connection.settimeout(GREETING)
+                number = int(connection.recv(16))
+            except (OSError, ValueError):  # somebody else, who has found the port, or a rank that is gone
+                connection.close()
+                continue
+            connection.settimeout(None)
+            return number, connection
 
 
 class Job:
@@ -102,15 +111,22 @@ class Job:
 
     def measure(self, test, size, iterations):
         """One measurement's value."""
-        for rank in self.ranks:
-            rank.sendall(f"{test} {size} {iterations}\n".encode())
-        deadline = time.monotonic() + DEADLINE
-        while not select.select(self.ranks[:1], [], [], 0.2)[0]:
-            self.check(deadline, "gave no answer")
-        answer = self.ranks[0].recv(256)
+        try:
+            answer = self.ask(f"{test} {size} {iterations}\n")
+        except ConnectionError:  # a rank is gone
+            answer = b""
         if not answer:
             self.fail("ended in a measurement")
         return float(answer)
+
+    def ask(self, turn):
+        """What rank 0 says when all have had their turn."""
+        for rank in self.ranks:
+            rank.sendall(turn.encode())
+        deadline = time.monotonic() + DEADLINE
+        while not select.select(self.ranks[:1], [], [], 0.2)[0]:
+            self.check(deadline, "gave no answer")
+        return self.ranks[0].recv(256)
 
     def check(self, deadline, complaint):
         """Is there still hope for an answer?"""
