@@ -352,6 +352,15 @@ else:
 END
 }
 
+# A file that fills the disk costs neither the other one nor the table
+perftest_full_disk() {
+    local short=("$tools/uci_perftest" --mpi mpich --tls posix --test lat --sizes 8 --launches 1 --rounds 1 --block 1 --no-breakdown)
+    says "cannot write /dev/full: No space left on device" 1 "${short[@]}" --csv /dev/full --json "$work/full.json" &&
+        grep -q '^1 x 1 rounds each' "$work/said" && python3 -m json.tool "$work/full.json" || return
+    ! "${short[@]}" 2>"$work/said" >/dev/full && grep -q 'cannot write: No space left' "$work/said" && ! grep Traceback "$work/said" &&
+        ! "${short[@]}" --json - >/dev/full
+}
+
 # What its table says of rounds that are made up: which of them tell nothing, and no more
 perftest_tells_noise() {
     python3 - "$uci_root/tools/perftest" "$uci_root/tools/run" "$1" <<'END'
@@ -487,6 +496,9 @@ main() {
         --block 2 --test lat --sizes 8 --tls posix,self --no-breakdown
     check "uci_perftest: what is damaged in fresh buffers is seen" perftest_sees_damage
     check "uci_perftest: a rank that is killed" perftest_lost_rank
+    check "uci_perftest: a full disk" perftest_full_disk
+    check "uci_perftest --csv where nothing can be written" says "cannot write $work/no/such.csv" 1 "$tools/uci_perftest" --csv "$work/no/such.csv"
+    check "uci_perftest --json that is a folder" says "cannot write $work: it is a folder" 1 "$tools/uci_perftest" --json "$work"
     check "uci_perftest --pairs 2: both are measured" perftest_pairs
     check "uci_perftest --pairs 2: what a message takes longer is a pair's" perftest_adds_of_a_pair
     check "uci_perftest --buffers wrong" says "invalid choice: 'cold'" 2 "$tools/uci_perftest" --buffers cold

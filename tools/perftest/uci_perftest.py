@@ -379,7 +379,7 @@ def print_unexplained(points):
                   f"{point.added()['unexplained']:+,.0f} ns of {point.added()['total']:+,.0f} are unexplained")
 
 
-def write_csv(path, points):
+def write_csv(path, points, _):
     """Every round, for one's own statistics."""
     with open(path, "w", newline="", encoding="ascii") as stream:
         writer = csv.writer(stream)
@@ -424,6 +424,29 @@ def find_installed(options):
         options.programs[mpi] = uci_job.find_tool(f"uci_perftest.{mpi}")
         if options.programs[mpi] is None:
             raise JobError(f"uci_perftest.{mpi} is not beside this program: UCI was built without {uci_job.MPIS[mpi]}")
+
+
+def check_output(path):
+    """What is measured for minutes must have somewhere to go."""
+    target = Path(path)
+    place = target if target.exists() else target.parent
+    if target.is_dir():
+        raise JobError(f"cannot write {path}: it is a folder")
+    if not os.access(place, os.W_OK):
+        raise JobError(f"cannot write {path}: {place} is not there, or may not be written to")
+
+
+def write_files(options, points):
+    """@return whether all that was asked for is written; what is not is told, and the table comes all the same."""
+    ok = True
+    for path, write in ((options.csv, write_csv), (options.json if options.json != "-" else None, write_json)):
+        try:
+            if path:
+                write(path, points, options)
+        except OSError as problem:
+            print(f"uci_perftest: cannot write {path}: {problem.strerror}", file=sys.stderr)
+            ok = False
+    return ok
 
 
 def parse_arguments():
@@ -484,6 +507,8 @@ def parse_arguments():
         parser.error("launches, rounds, pairs and block must be positive")
     check_sizes(parser, options)
     options.tls = options.tls or DEFAULT_TLS
+    for path in filter(None, (options.csv, options.json if options.json != "-" else None)):
+        check_output(path)
     find_installed(options)
     return options
 
@@ -501,11 +526,10 @@ def main():
             points += batch
     if sys.stderr.isatty():
         print(f"\r{'':78}", end="\r", file=sys.stderr, flush=True)  # room for the table
-    if options.csv:
-        write_csv(options.csv, points)
-    if options.json:
-        write_json(options.json, points, options)
-    if options.json != "-":
+    is_written = write_files(options, points)
+    if options.json == "-":
+        write_json("-", points, options)
+    else:
         print(describe_machine(read_machine()) + (f"; {options.pairs} pairs" if options.pairs > 1 else "") + "\n")
         print_table([table_row(point) for point in points], options.markdown)
         print_unexplained(points)
@@ -514,11 +538,13 @@ def main():
         if noisy:
             print(f"{noisy} of {len(points)} are too noisy to tell anything: quartiles are more than {NOISE_SPREAD:.0%} of the median apart, or there "
                   f"are fewer than {NOISE_ROUNDS} rounds. Give it an idle machine, or more --rounds")
+    sys.stdout.flush()
+    return 0 if is_written else 1
 
 
 if __name__ == "__main__":
     try:
-        main()
+        sys.exit(main())
     except JobError as problem:
         sys.exit(f"uci_perftest: {problem}")
     except KeyboardInterrupt:
@@ -527,3 +553,6 @@ if __name__ == "__main__":
     except BrokenPipeError:  # "| head" has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)
+    except OSError as problem:  # a full disk
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # what could not be written is not tried again
+        sys.exit(f"uci_perftest: cannot write: {problem.strerror}")
