@@ -225,7 +225,7 @@ class ReportTest(unittest.TestCase):
         run = self.make("--records", 1)
         record = json.loads(next(run.glob("events.*")).read_text(encoding="utf-8"))
         lines = [json.dumps({**record, name: value}) for name in record
-                 for value in (None, True, -1, 1e300, 10 ** 30, "text", "\ud800", [], [[]], [{}], {}, {"a": []}, {"a": {"b": 1}})]
+                 for value in (None, True, -1, 1e300, 10 ** 30, "text", "1\u00b2", "\ud800", [], [[]], [{}], {}, {"a": []}, {"a": {"b": 1}})]
         (run / "events.any.1.jsonl").write_text("\n".join(lines), encoding="utf-8")
         for form in ("--json", "--text"):
             self.assertEqual(report(form, "--worst", 1000, run).returncode, 0)

@@ -54,4 +54,4 @@ def finish_map(labels, cells, width):
 
 def natural(name):
     """node9 before node10."""
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part) for part in re.split(r"(\d+)", name) if part]
