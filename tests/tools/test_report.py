@@ -261,6 +261,19 @@ class ReportTest(unittest.TestCase):
             self.assertIn(text, done.stderr)
         self.assertEqual(report("--worst", "0", self.work).returncode, 2)
 
+    def test_into_what_is_no_file(self):
+        """Root's -o /dev/null must not make a file of it, nor -o /dev/stdout."""
+        run, pipe, link = self.make("--records", 3), self.work / "pipe", self.work / "link"
+        os.mkfifo(pipe)
+        link.symlink_to(pipe)
+        for name in (pipe, link):
+            reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            self.addCleanup(os.close, reader)
+            self.assertEqual(report("--text", "-o", name, run).returncode, 0)
+            self.assertIn(b"3 of ", os.read(reader, 1 << 16))
+        self.assertTrue(pipe.is_fifo() and link.is_symlink())
+        self.assertIn("Is a directory", report("--text", "-o", self.work, run).stderr)
+
     def test_ranks_of_no_job(self):
         run = self.make("--records", 3)
         (run / "events.z.1.jsonl").write_text('{"verdict": "repaired", "rank": 2147483647, "peer_rank": 5}', encoding="utf-8")

@@ -149,12 +149,15 @@ def list_nodes(history, past, options):
 
 
 def write(text, name):
-    """A file appears as a whole or not at all."""
+    """A file appears as a whole or not at all; what is none, such as /dev/null, stays what it is."""
     if name == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
         return
     path = Path(name)
+    if path.exists() and not path.is_file():
+        path.write_text(text, encoding="utf-8", errors="backslashreplace")
+        return
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         part.write_text(text, encoding="utf-8", errors="backslashreplace")
