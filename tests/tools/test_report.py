@@ -274,6 +274,13 @@ class ReportTest(unittest.TestCase):
         self.assertTrue(pipe.is_fifo() and link.is_symlink())
         self.assertIn("Is a directory", report("--text", "-o", self.work, run).stderr)
 
+    def test_what_a_terminal_has_no_character_for(self):
+        run = self.make("--records", 3)
+        (run / "events.z.1.jsonl").write_text('{"verdict": "repaired", "rank": 1, "host": "n\u2192\u00e4"}', encoding="utf-8")
+        for encoding in ("ascii", "latin-1"):
+            done = subprocess.run([TOOL, "--text", run], capture_output=True, check=True, env={**os.environ, "PYTHONIOENCODING": encoding})
+            self.assertIn(b"n\\u2192", done.stdout)
+
     def test_ranks_of_no_job(self):
         run = self.make("--records", 3)
         (run / "events.z.1.jsonl").write_text('{"verdict": "repaired", "rank": 2147483647, "peer_rank": 5}', encoding="utf-8")

@@ -168,6 +168,7 @@ def write(text, name):
 
 def main():
     options = parse_arguments()
+    sys.stdout.reconfigure(errors="backslashreplace")  # names may have characters that those of a terminal are not
     (keep if options.ledger else look_back if options.history else report)(options)
 
 
