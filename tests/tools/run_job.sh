@@ -323,6 +323,11 @@ info() {
     says "$1" "$2" env "${@:3}" "$tools/uci_info" --check
 }
 
+# What it asks is no job that uci_top and a monitor should know
+info_leaves_nothing() {
+    env LD_PRELOAD="$library" UCI_LIVE="$work/info-live" UCI_STATS="$work/info-stats" "$tools/uci_info" --check && ! ls -d "$work"/info-*
+}
+
 info_json() {
     env LD_PRELOAD="$library" UCI_CHUNK_SIZE=8k "$tools/uci_info" --check --json >"$work/check.json" && python3 - "$work/check.json" "$library" <<'END'
 import json, sys
@@ -447,6 +452,7 @@ main() {
     check "uci_info --check: UCI_MODE=off in a uci.conf" info_conf
     check "uci_info --check: UCI_DIGEST=none" info "UCI_DIGEST=none checks nothing" 3 LD_PRELOAD="$library" UCI_DIGEST=none
     check "uci_info --check: UCX fails" info "can't be started here" 4 UCX_TLS=nonsense
+    check "uci_info --check: leaves no files" info_leaves_nothing
     check "uci_info --check --json" info_json
     check "uci_run --seal: a key that only its user can read, and that is told nobody" key_is_kept
     check "uci_run --seal: with a key of the user's" own_key_stays

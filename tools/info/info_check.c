@@ -87,6 +87,7 @@ static void uci_info_become_probe(const char *path, int output)
     dup2(output, STDERR_FILENO);
     setenv("UCI_STATS", "", 1);
     setenv("UCI_EVENTS", "", 1);
+    setenv("UCI_LIVE", "off", 1);
     setenv("UCI_FAULT", "", 1);
     setenv("UCI_BANNER", "off", 1);
     setenv("UCI_REQUIRE", "off", 1);
