@@ -610,8 +610,12 @@ void uci_sock_cleanup(uci_worker_t *worker)
 
 void uci_sock_dump(const uci_worker_t *worker, int fd)
 {
-    static const char *const states[] = {"UCX connects", "waits for a greeting", "has greeted", "has been greeted"};
-    unsigned shown                    = 0;
+    static const char *const states[] = {
+            [UCI_SOCK_CONNECTING] = "UCX connects", [UCI_SOCK_LISTENING] = "waits for a greeting",
+            [UCI_SOCK_SPOKEN] = "has greeted",      [UCI_SOCK_HEARD] = "has been greeted",
+            [UCI_SOCK_KNOWN] = "has UCI",           [UCI_SOCK_RAW] = "has no UCI",
+            [UCI_SOCK_REFUSED] = "refused",         [UCI_SOCK_FAILED] = "failed"};
+    unsigned shown = 0;
 
     uci_list_for_each(sock, &worker->conn.socks, uci_sock_t, link)
     {

@@ -6,6 +6,7 @@
 
 #include <criterion/criterion.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/frame.h"
 #include "base/worker_alloc.h"
@@ -296,6 +297,21 @@ Test(sock, another_protocol_is_refused_on_both_sides)
     expect_said(1, 1, UCI_GREETING_REFUSE);
     deliver(1);
     cr_expect((socks[0]->state == UCI_SOCK_REFUSED) && (settled_count == 2));
+}
+
+/* A job that hangs is asked between UCX's word and the next turn, which may never come */
+Test(sock, what_is_not_settled_yet_has_a_name)
+{
+    char line[128] = "";
+    int pipes[2];
+
+    uci_sock_fail(socks[0], UCS_ERR_CONNECTION_RESET);
+    cr_assert(pipe(pipes) == 0);
+    uci_sock_dump(workers[0], pipes[1]);
+    cr_assert(read(pipes[0], line, sizeof(line) - 1) > 0);
+    cr_expect(strstr(line, "connection with the client: failed") != NULL, "%s", line);
+    close(pipes[0]);
+    close(pipes[1]);
 }
 
 Test(sock, who_fails_is_settled_once)
