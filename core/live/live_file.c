@@ -55,16 +55,31 @@ static const char *uci_live_file_refusal(const uci_live_header_t *header, size_t
     return NULL;
 }
 
-/* Names become names of members and of metrics */
-static bool uci_live_file_names_are_right(const char *names, unsigned count)
+/* Is it one of those before? */
+static bool uci_live_file_is_twice(const char *names, unsigned i)
 {
+    unsigned j;
+
+    for (j = 0; j < i; ++j) {
+        if (strcmp(names + ((size_t)j * UCI_LIVE_NAME), names + ((size_t)i * UCI_LIVE_NAME)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Names become names of members and of metrics */
+static bool uci_live_file_names_are_right(const char *all, unsigned count)
+{
+    const char *names = all;
     unsigned i;
     size_t length;
 
     for (i = 0; i < count; ++i, names += UCI_LIVE_NAME) {
         length = strnlen(names, UCI_LIVE_NAME);
         if ((length == 0) || (length == UCI_LIVE_NAME) ||
-            (strspn(names, "abcdefghijklmnopqrstuvwxyz0123456789_") != length) || (names[0] < 'a')) {
+            (strspn(names, "abcdefghijklmnopqrstuvwxyz0123456789_") != length) || (names[0] < 'a') ||
+            uci_live_file_is_twice(all, i)) {
             return false;
         }
     }

@@ -233,6 +233,28 @@ PYTHON
     top --once --openmetrics - "$work/elsewhere" | grep '^uci_log_bytes{job_id="none",program="dying",uid=".*"} 2000$'
 }
 
+# One user's file must not cost a monitor the metrics of all: counters with the names of other metrics
+keeps_metrics_apart() {
+    rm -rf "$work/hostile"
+    mkdir "$work/hostile"
+    find "$work/live" -name '*.live' | head -n 1 | xargs -I{} cp {} "$work/hostile"
+    python3 - "$work/hostile" <<'PYTHON' &&
+import pathlib, struct, sys
+for path in pathlib.Path(sys.argv[1]).iterdir():  # core/live/live_layout.h
+    data = bytearray(path.read_bytes())
+    names, = struct.unpack_from("I", data, 24)
+    for number, name in enumerate((b"processes", b"log_bytes", b"messages_sent_total", b"bytes_sent_created", b"others"), start=4):
+        struct.pack_into("32s", data, names + 32 * number, name)
+    path.write_bytes(data)
+PYTHON
+    top --once --openmetrics "$work/hostile.prom" "$work/hostile" && /usr/bin/python3 - "$work/hostile.prom" <<'PYTHON'
+import sys
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
+families = {family.name: family.type for family in openmetrics(open(sys.argv[1]).read())}
+assert families["uci_processes"] == families["uci_log_bytes"] == "gauge" and families["uci_others"] == "counter", families
+PYTHON
+}
+
 skips_what_is_none() {
     local one
     one=$(find "$work/live" -name '*.live' | head -n 1)
@@ -303,6 +325,7 @@ main() {
     fi
     check "OpenMetrics" metrics_are_valid
     check "OpenMetrics of processes without a job" adds_up_metrics
+    check "OpenMetrics of counters with names of others" keeps_metrics_apart
     check "what passes" shows_what_passes
     check "a screen" has_a_screen
     check "files that are none" skips_what_is_none

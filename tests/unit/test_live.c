@@ -541,6 +541,21 @@ Test(live, what_is_told)
     free(data);
 }
 
+/* No metric may be there twice, nor a member */
+Test(live, no_two_counters_have_a_name)
+{
+    uci_live_header_t *header;
+    uci_live_file_t file;
+    const char *reason;
+    size_t length;
+    char *data = copy_of_file(&length);
+
+    header = (uci_live_header_t *)(void *)data;
+    memcpy(data + header->names_offset + (2 * UCI_LIVE_NAME), data + header->names_offset, UCI_LIVE_NAME);
+    cr_assert(uci_live_file_parse(data, length, &file, &reason) == UCI_ERR_CORRUPT);
+    cr_expect_str_eq(reason, "names of its counters are damaged");
+}
+
 Test(live, texts_are_made_printable)
 {
     const char *reason;

@@ -107,6 +107,27 @@ static void uci_top_metrics_counter(const uci_top_look_t *look, FILE *stream, co
     }
 }
 
+/* A name that somebody has put into the file of a process, which is for a metric of ours or would be read as a part of another one: it would cost
+ * a monitor all of them */
+static bool uci_top_metrics_is_taken(const char *name)
+{
+    static const char *const taken[]  = {"processes", "log_bytes", "oldest_wait_seconds", "live_files_skipped"};
+    static const char *const ending[] = {"_total", "_created"};
+    size_t length                     = strlen(name), i;
+
+    for (i = 0; i < uci_array_size(taken); ++i) {
+        if (strcmp(taken[i], name) == 0) {
+            return true;
+        }
+    }
+    for (i = 0; i < uci_array_size(ending); ++i) {
+        if ((length >= strlen(ending[i])) && (strcmp(name + length - strlen(ending[i]), ending[i]) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Is this process the first one that has this counter? Processes of several versions may be there */
 static bool uci_top_metrics_is_first(const uci_top_look_t *look, unsigned process, const char *name)
 {
@@ -133,6 +154,7 @@ static bool uci_top_metrics_has_same_names(const uci_live_file_t *one, const uci
 static void uci_top_metrics_counters(const uci_top_look_t *look, FILE *stream)
 {
     const uci_live_file_t *file;
+    const char *name;
     unsigned i, j;
 
     for (i = 0; i < look->count; ++i) {
@@ -141,8 +163,9 @@ static void uci_top_metrics_counters(const uci_top_look_t *look, FILE *stream)
             continue;
         }
         for (j = 0; j < file->header->counters; ++j) {
-            if (uci_top_metrics_is_first(look, i, uci_live_file_name(file, j))) {
-                uci_top_metrics_counter(look, stream, uci_live_file_name(file, j));
+            name = uci_live_file_name(file, j);
+            if (!uci_top_metrics_is_taken(name) && uci_top_metrics_is_first(look, i, name)) {
+                uci_top_metrics_counter(look, stream, name);
             }
         }
     }
