@@ -331,6 +331,7 @@ main() {
     check "files that are none" skips_what_is_none
     check "no such folder" says "cannot read the folder /no/such" 1 top --once /no/such
     check "no such user" says "there is no user nobody-of-this-name" 2 top --user nobody-of-this-name
+    check "no such number of a user" says "there is no user 4294967296" 2 top --once --user 4294967296
     check "no such option" says "uci_top --help" 2 top --wrong
     check "a bad interval" says "expected 0.1 to 86400 seconds" 2 top --interval 0
     check "metrics that can't be written" says "cannot write /no/such/file" 1 top --once --openmetrics /no/such/file "$work/live"

@@ -57,7 +57,8 @@ static void uci_top_take_user(const char *name)
     char *end;
 
     uci_top_options.scope.uid = (user != NULL) ? (long)user->pw_uid : strtol(name, &end, 10);
-    if ((user == NULL) && ((end == name) || (*end != '\0') || (uci_top_options.scope.uid < 0))) {
+    if ((user == NULL) && ((end == name) || (*end != '\0') || (uci_top_options.scope.uid < 0) ||
+                           (uci_top_options.scope.uid > UINT32_MAX))) {
         errx(UCI_OPTIONS_FAILED, "there is no user %s", name);
     }
 }
