@@ -72,6 +72,12 @@ assert all(size["chosen"] and size["chosen_ns"] >= size["best_ns"] > 0 for size 
 END
 }
 
+# As srun --mpi=pmix starts Open MPI's ranks: without the variables of mpirun
+tune_by_pmix() {
+    start_ranks openmpi env -u OMPI_COMM_WORLD_SIZE SLURM_STEP_NUM_TASKS=2 "$tools/uci_tune" "${quick[@]}" --paths-only --no-write --max-size 64 |
+        grep '^choices for path and chunk size over "posix'
+}
+
 # Digests and copies are those of before, paths are new ones
 tune_paths_only() {
     cp "$(profile_path)" "$work/before.json" &&
@@ -461,6 +467,7 @@ main() {
     check "uci_tune --show" says "copy with digest fused in" 0 "$tools/uci_tune" --show
     check "uci_tune under Open MPI" tune_ranks openmpi posix
     check "uci_tune under MPICH" tune_ranks mpich tcp
+    check "uci_tune in a job of srun --mpi=pmix" tune_by_pmix
     check "uci_tune in a job that UCI is preloaded into" tune_preloaded
     check "uci_tune where digest, chunk and path are forced" tune_free_choice
     check "uci_tune with UCI_MODE=off" says "do not pass through UCI" 1 env UCI_MODE=off "${limited[@]}" mpirun.mpich -np 2 \

@@ -108,13 +108,24 @@ static const char *uci_tune_ucx_version(void)
     return (get_version_string != NULL) ? get_version_string() : "";
 }
 
+/* Of srun --mpi=pmix, which says no more to Open MPI's ranks; one task is a shell of its, and may be for anything */
+static bool uci_tune_is_slurm_task(void)
+{
+    const char *tasks = getenv("SLURM_STEP_NUM_TASKS");
+
+    return (getenv("PMIX_RANK") != NULL) && (tasks != NULL) && (strtoul(tasks, NULL, 10) > 1);
+}
+
 /* Which MPI has started this process as a rank of a job; NULL: none has */
 static const char *uci_tune_launcher(void)
 {
     if (getenv("OMPI_COMM_WORLD_SIZE") != NULL) {
         return "openmpi";
     }
-    return (getenv("PMI_SIZE") != NULL) ? "mpich" : NULL;
+    if (getenv("PMI_SIZE") != NULL) {
+        return "mpich";
+    }
+    return uci_tune_is_slurm_task() ? "openmpi" : NULL;
 }
 
 static void uci_tune_preload(const char *library)
