@@ -271,6 +271,15 @@ skips_what_is_none() {
         grep -q "$ranks of $ranks ranks" "$work/text" && ! grep -q $'\033' "$work/text"
 }
 
+# Names are their users', who may be anybody to root
+shows_names_as_text() {
+    rm -rf "$work/named"
+    mkdir "$work/named"
+    : >"$work/named/$(printf 'x\033[31m\377\ny').live"
+    top --once "$work/named" | grep -F '/named/x?[31m??y.live: it is too short' &&
+        top --once --json "$work/named" | python3 -c 'import json, sys; assert len(json.load(sys.stdin)["skipped"]) == 1'
+}
+
 # What goes to UCX, here all of a program whose connections are not waited for
 shows_what_passes() {
     local flags line
@@ -329,6 +338,7 @@ main() {
     check "what passes" shows_what_passes
     check "a screen" has_a_screen
     check "files that are none" skips_what_is_none
+    check "names of files that are no text" shows_names_as_text
     check "no such folder" says "cannot read the folder /no/such" 1 top --once /no/such
     check "no such user" says "there is no user nobody-of-this-name" 2 top --user nobody-of-this-name
     check "no such number of a user" says "there is no user 4294967296" 2 top --once --user 4294967296
