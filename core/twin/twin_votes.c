@@ -108,17 +108,17 @@ static void uci_twin_votes_free(uci_twin_votes_t *votes, void *memory, size_t si
     }
 }
 
-/* Room for one more channel */
+/* Room for one more than there are channels */
 static uci_status_t uci_twin_index_reserve(uci_twin_votes_t *votes, uci_twin_index_t *index)
 {
     uint32_t capacity = uci_max(2 * index->capacity, (uint32_t)UCI_TWIN_TABLE_MIN);
     uci_twin_channel_t **channels;
 
-    if (index->count < index->capacity) {
+    if (votes->all.count < index->capacity) {
         return UCI_OK;
     }
-    if (index->count >= UINT32_MAX / 4) {
-        uci_error("%u channels are too many", index->count);
+    if (votes->all.count >= UINT32_MAX / 4) {
+        uci_error("%u channels are too many", votes->all.count);
         return UCI_ERR_NO_MEMORY;
     }
     channels = uci_twin_votes_alloc(votes, capacity * sizeof(*channels));
@@ -132,6 +132,20 @@ static uci_status_t uci_twin_index_reserve(uci_twin_votes_t *votes, uci_twin_ind
     index->channels = channels;
     index->capacity = capacity;
     return UCI_OK;
+}
+
+/* With the channel comes the room in which any twin can name it: who is late may find none that is free */
+static uci_status_t uci_twin_indices_reserve(uci_twin_votes_t *votes)
+{
+    uci_status_t status = uci_twin_index_reserve(votes, &votes->all);
+    unsigned twin;
+
+    for (twin = 0; (twin < votes->twins) && (status == UCI_OK); ++twin) {
+        if (votes->live & (1u << twin)) {
+            status = uci_twin_index_reserve(votes, &votes->of_twin[twin]);
+        }
+    }
+    return status;
 }
 
 static void uci_twin_index_release(uci_twin_votes_t *votes, uci_twin_index_t *index)
@@ -180,7 +194,7 @@ static uci_twin_channel_t *uci_twin_channel_create(uci_twin_votes_t *votes, uint
 {
     uci_twin_channel_t *channel;
 
-    if ((uci_twin_index_reserve(votes, &votes->all) != UCI_OK) || (uci_twin_table_reserve(votes) != UCI_OK)) {
+    if ((uci_twin_indices_reserve(votes) != UCI_OK) || (uci_twin_table_reserve(votes) != UCI_OK)) {
         return NULL;
     }
     channel = uci_twin_votes_alloc(votes, sizeof(*channel));
@@ -208,9 +222,6 @@ static uci_status_t uci_twin_channel_enter(uci_twin_votes_t *votes, unsigned twi
     if ((channel != NULL) && (channel->defined & (1u << twin))) {
         *channel_p = channel;
         return UCI_ERR_BUSY;
-    }
-    if (uci_twin_index_reserve(votes, index) != UCI_OK) {
-        return UCI_ERR_NO_MEMORY;
     }
     if (channel == NULL) {
         channel = uci_twin_channel_create(votes, source, tag);

@@ -10,9 +10,9 @@
  * of numbers, and a twin may be far ahead of another. Numbers wrap around at 2^32, indices do not.
  *
  * Cost: adding a value is O(1), in memory that is touched in order as long as messages come in order; losing a twin is
- * O(all that waits). Memory: about 130 bytes for each channel ever used; what waits for a twin, 32 bytes for each
- * message, in a ring for each channel that doubles when needed and is given back when nothing waits in it any more;
- * with three twins 80 bytes for each message that waits for the third and of which the two differ.
+ * O(all that waits). Memory: about 200 bytes for each channel ever used, and none more when another twin names it; what
+ * waits for a twin, 32 bytes for each message, in a ring for each channel that doubles when needed and is given back when
+ * nothing waits in it any more; with three twins 80 bytes for each message that waits for the third and of which the two differ.
  *
  * Belongs to one thread at a time.
  */

@@ -512,6 +512,17 @@ UCI_AM_HANDLER(MISSING, 15, "answer to LEAVE", "report",
                .grain = 2 * sizeof(uint64_t), .hit = UCI_AM_HIT(ACK), .special = UCI_AM_FLAG_REPAIR,
                .check = uci_close_report_check, .take = uci_close_on_missing);
 
+void uci_close_shutdown(uci_worker_t *worker)
+{
+    uci_list_for_each(closing, &worker->conn.closing, uci_close_t, link)
+    {
+        if (closing->ucx != NULL) {
+            uci_ucp.request_free(closing->ucx);
+            closing->ucx = NULL;
+        }
+    }
+}
+
 void uci_close_cleanup(uci_worker_t *worker)
 {
     uci_list_for_each_safe(closing, &worker->conn.closing, uci_close_t, link)

@@ -78,6 +78,9 @@ uint64_t uci_close_due(const uci_worker_t *worker);
 /** For uci_dump(): a line for each. */
 void uci_close_dump(const uci_worker_t *worker, int fd);
 
+/** The worker goes: UCX is told that nobody waits for what it still closes, which up to 1.13 it wants to be sure of. */
+void uci_close_shutdown(uci_worker_t *worker);
+
 /** The worker is gone, and UCX's part of it: forget closes that never ended. */
 void uci_close_cleanup(uci_worker_t *worker);
 

@@ -156,6 +156,7 @@ void uci_worker_shutdown(uci_worker_t *worker)
 {
     uci_siblings_leave(worker);
     uci_ep_shutdown(worker);
+    uci_close_shutdown(worker);
     while (uci_request_deliver(worker) > 0) {
     }
     uci_raw_shutdown(worker);

@@ -195,6 +195,15 @@ static const uci_twin_batch_ops_t uci_twin_batch_ops = {.define = uci_twin_on_de
                                                         .answer = uci_twin_on_answer,
                                                         .done   = uci_twin_on_done};
 
+/* A channel that lacks a message would keep all later ones */
+static void uci_twin_has_no_room(unsigned twin)
+{
+    uci_warn(
+            "%s leaves twin %u behind: there is no room for what is to be compared (UCI_TWINS_LOG); it is not compared with from now on",
+            uci_process_name(), twin);
+    uci_twin_link_end(uci_twin.link, twin, UCI_TWIN_BEHIND);
+}
+
 static void uci_twin_heard(unsigned twin, const void *data, size_t length)
 {
     const char *reason = NULL;
@@ -202,8 +211,9 @@ static void uci_twin_heard(unsigned twin, const void *data, size_t length)
 
     status = uci_twin_batch_read(data, length, twin, uci_twin.heard[twin], &uci_twin_batch_ops, &twin, &reason);
     ++uci_twin.heard[twin];
-    if (status != UCI_OK) {
-        reason = (status == UCI_ERR_NO_MEMORY) ? "there is no room for what it says (UCI_TWINS_LOG)" : reason;
+    if (status == UCI_ERR_NO_MEMORY) {
+        uci_twin_has_no_room(twin);
+    } else if (status != UCI_OK) {
         uci_twin_disbelieve(twin, (reason != NULL) ? reason : "its messages are of no order");
     }
 }
@@ -213,17 +223,13 @@ static bool uci_twin_lives(unsigned twin)
     return (twin != uci_settings.twins.twin) && (uci_twin_link_state(uci_twin.link, twin) <= UCI_TWIN_TALKING);
 }
 
-/* Too much waits for them, and a channel that lacks a message would keep all later ones */
 static void uci_twin_leave_all_behind(void)
 {
     unsigned twin;
 
     for (twin = 0; twin < uci_settings.twins.of; ++twin) {
         if (uci_twin_lives(twin)) {
-            uci_warn(
-                    "%s leaves twin %u behind: what waits for it has no room (UCI_TWINS_LOG); it is not compared with from now on",
-                    uci_process_name(), twin);
-            uci_twin_link_end(uci_twin.link, twin, UCI_TWIN_BEHIND);
+            uci_twin_has_no_room(twin);
         }
     }
 }

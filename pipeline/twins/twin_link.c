@@ -37,6 +37,7 @@ typedef struct uci_twin_partner {
     unsigned twin;
     uci_twin_state_t state;
     bool seen; /* its card is here */
+    bool gone; /* its process is, which was done */
     uci_twin_card_t card;
     uci_ep_t *ep;
     uint64_t look_time;
@@ -389,11 +390,17 @@ static void uci_twin_seek(uci_twin_partner_t *partner, uint64_t now)
  * quiet */
 static void uci_twin_look_after(uci_twin_partner_t *partner, uint64_t now)
 {
-    if ((partner->state == UCI_TWIN_TALKING) && (now - partner->look_time >= UCI_TWIN_ALIVE_NS)) {
-        partner->look_time = now;
-        if (uci_twin_card_is_gone(&partner->card) && (now - partner->heard_time >= UCI_TWIN_ALIVE_NS)) {
-            uci_twin_lose(partner);
-        }
+    if ((partner->ep == NULL) || !uci_twin_partner_listens(partner) || (now - partner->look_time < UCI_TWIN_ALIVE_NS)) {
+        return;
+    }
+    partner->look_time = now;
+    if (!uci_twin_card_is_gone(&partner->card) || (now - partner->heard_time < UCI_TWIN_ALIVE_NS)) {
+        return;
+    }
+    if (partner->state == UCI_TWIN_DONE) {
+        partner->gone = true;
+    } else {
+        uci_twin_lose(partner);
     }
 }
 
@@ -450,7 +457,8 @@ bool uci_twin_link_is_busy(uci_twin_link_t *link)
 {
     uci_twin_for_each_partner(partner, link)
     {
-        if ((partner->state != UCI_TWIN_SEEKING) && uci_twin_partner_listens(partner) && (partner->bytes > 0)) {
+        if ((partner->state != UCI_TWIN_SEEKING) && uci_twin_partner_listens(partner) && !partner->gone &&
+            (partner->bytes > 0)) {
             return true;
         }
     }
@@ -599,7 +607,7 @@ static void uci_twin_close_eps(uci_twin_link_t *link)
     uci_twin_for_each_partner(partner, link)
     {
         if (partner->ep != NULL) {
-            param.op_attr_mask      = (partner->state == UCI_TWIN_DONE) ? 0 : UCP_OP_ATTR_FIELD_FLAGS;
+            param.op_attr_mask      = (partner->state == UCI_TWIN_DONE) && !partner->gone ? 0 : UCP_OP_ATTR_FIELD_FLAGS;
             param.flags             = UCP_EP_CLOSE_FLAG_FORCE;
             requests[partner->twin] = uci_ep_close(partner->ep, &param);
         }

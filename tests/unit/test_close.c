@@ -153,6 +153,39 @@ Test(close, a_bye_of_who_has_failed)
     net_nodes[0].ep = NULL;
 }
 
+static unsigned let_go;
+
+static ucs_status_ptr_t never_closed(ucp_ep_h ep, const ucp_request_param_t *param)
+{
+    return malloc(1);
+}
+
+static void count_let_go(void *request)
+{
+    ++let_go;
+    free(request);
+}
+
+/* UCX 1.13 aborts if a worker goes that closes something for which somebody waits */
+Test(close, that_ucx_has_not_ended_with_its_worker)
+{
+    uci_peer_t *peer          = net_nodes[0].ep->peer;
+    ucp_request_param_t param = {.op_attr_mask = 0};
+    ucs_status_ptr_t request;
+
+    uci_ucp.ep_close_nbx = never_closed;
+    uci_ucp.request_free = count_let_go;
+    uci_conversation_fail(&peer->conversation, UCS_ERR_CONNECTION_RESET);
+    request = uci_ep_close(net_nodes[0].ep, &param);
+    cr_assert(UCS_PTR_IS_PTR(request));
+    cr_assert(let_go == 0);
+    uci_request_free(uci_request_from_user(request));
+    net_destroy(0);
+    cr_expect(let_go == 1);
+    net_create(0);
+    net_nodes[0].ep = NULL;
+}
+
 /* Nothing is missing, and it was us who asked: to say so would take a new connection too. Who asks himself is told: his log waits for it */
 Test(close, an_answer_to_who_has_closed)
 {
