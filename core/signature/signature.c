@@ -306,6 +306,15 @@ void uci_sigtype_sign(const uci_sigtype_t *type, uint64_t count, uci_signature_t
     }
 }
 
+/* The hash of the first elements. A receive of elements that are all alike holds no type: its program may have freed it */
+static uci_sighash_t uci_signature_prefix(const uci_signature_t *signature, uint64_t elements)
+{
+    unsigned code = uci_signature_code(signature->word);
+
+    return (code == UCI_SIGNATURE_MIXED) ? uci_sigtype_prefix(signature->type, elements)
+                                         : uci_sighash_repeat(uci_sighash_element(code), elements);
+}
+
 bool uci_signature_matches(const uci_signature_t *sent, const uci_signature_t *posted)
 {
     unsigned code     = uci_signature_code(sent->word);
@@ -323,7 +332,7 @@ bool uci_signature_matches(const uci_signature_t *sent, const uci_signature_t *p
     if (code != UCI_SIGNATURE_MIXED) {
         hash = uci_sighash_repeat(uci_sighash_element(code), elements);
     }
-    return uci_sigtype_prefix(posted->type, elements).value == hash.value;
+    return uci_signature_prefix(posted, elements).value == hash.value;
 }
 
 void uci_signature_describe(const uci_signature_t *signature, const char *(*code_name)(unsigned code), char *text,

@@ -112,7 +112,8 @@ void uci_sigtype_sign(const uci_sigtype_t *type, uint64_t count, uci_signature_t
 
 /**
  * Is what was sent the beginning of what was to be received? Packed data matches anything, no elements do, and those of types that are
- * not the same do not. @param posted  its `type` is a uci_sigtype_t; of @a sent it is not looked at.
+ * not the same do not.
+ * @param posted  if its elements are MIXED, its `type` is a uci_sigtype_t; else, and of @a sent, that is not looked at.
  */
 bool uci_signature_matches(const uci_signature_t *sent, const uci_signature_t *posted);
 

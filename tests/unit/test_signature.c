@@ -282,3 +282,28 @@ Test(signature, matching)
         cr_expect_eq(uci_signature_matches(&sent, &posted), cases[i].matches, "case %zu", i);
     }
 }
+
+/* A receive holds the type of MIXED elements alone (uci_signed_set()): its program may have freed any other one */
+Test(signature, matching_when_the_type_has_been_freed)
+{
+    uci_sigtype_t *a, *b, *pair;
+    uci_signature_t posted, mixed, other, same;
+    uci_sigtype_part_t parts[2];
+
+    cr_assert_eq(uci_sigtype_create_basic(0, 1, &a), UCI_OK);
+    cr_assert_eq(uci_sigtype_create_basic(1, 1, &b), UCI_OK);
+    parts[0] = (uci_sigtype_part_t){a, 1};
+    parts[1] = (uci_sigtype_part_t){b, 1};
+    cr_assert_eq(uci_sigtype_create(parts, 2, &pair), UCI_OK);
+    mixed       = signature_of(pair, 1);
+    other       = signature_of(b, 3);
+    same        = signature_of(a, 3);
+    posted      = signature_of(a, 8);
+    posted.type = NULL;
+    cr_expect_not(uci_signature_matches(&mixed, &posted));
+    cr_expect_not(uci_signature_matches(&other, &posted));
+    cr_expect(uci_signature_matches(&same, &posted));
+    uci_sigtype_release(pair);
+    uci_sigtype_release(b);
+    uci_sigtype_release(a);
+}
