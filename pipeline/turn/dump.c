@@ -119,12 +119,13 @@ static void uci_dump_recv(int fd, const uci_recv_op_t *op)
             (op->req != NULL) ? " user waits" : "");
 }
 
+/* One that UCX has, of a side without UCI, is of no peer */
 static void uci_dump_message(int fd, const uci_message_t *message, const char *where)
 {
     uci_dump_line(fd, "  %s message %lu from %s, tag 0x%lx, %lu bytes;%s%s%s", where, (unsigned long)message->seq,
-                  uci_peer_name(message->peer), (unsigned long)message->hdr.tag, (unsigned long)message->length,
-                  UCI_DUMP_FLAG(message, lost), (message->adopted != NULL) ? " adopted" : "",
-                  (message->req != NULL) ? " matched" : "");
+                  (message->peer != NULL) ? uci_peer_name(message->peer) : "a side without UCI",
+                  (unsigned long)message->hdr.tag, (unsigned long)message->length, UCI_DUMP_FLAG(message, lost),
+                  (message->adopted != NULL) ? " adopted" : "", (message->req != NULL) ? " matched" : "");
 }
 
 #define uci_dump_each(_fd, _list, _type, _member, ...) \

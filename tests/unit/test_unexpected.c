@@ -11,6 +11,7 @@
 #include "message/recv.h"
 #include "transfer/repair.h"
 #include "transfer/stream.h"
+#include "turn/dump.h"
 
 #define TAG  7u
 #define LONG 20000u /* by rendezvous */
@@ -819,4 +820,34 @@ Test(adopted, never_finished)
     talk_give_back();
     net_destroy(0);
     net_destroy(1);
+}
+
+/* ------------------------------------------------------------------ dumps */
+
+/* What UCX has, of a side without UCI, is of no peer. @return what a dump says meanwhile, to be freed */
+static char *dump_with_raw(ucp_tag_t tag, size_t length)
+{
+    ucp_tag_recv_info_t info = {.sender_tag = tag, .length = length};
+    uci_worker_t *worker     = net_nodes[1].worker;
+    FILE *stream             = tmpfile();
+    uci_message_t *message   = uci_unexpected_create_raw(worker, (ucp_tag_message_h)&info, &info);
+    char *text               = calloc(1, 1 << 16);
+
+    cr_assert((stream != NULL) && (message != NULL) && (text != NULL));
+    uci_match_keep(waiting(), &message->match, tag);
+    uci_dump(fileno(stream));
+    cr_assert_eq(uci_unexpected_next_raw(worker), message);
+    uci_unexpected_forget(message);
+    rewind(stream);
+    cr_assert(fread(text, 1, (1 << 16) - 1, stream) > 0);
+    fclose(stream);
+    return text;
+}
+
+Test(unexpected, a_dump_has_what_is_of_no_peer)
+{
+    char *text = dump_with_raw(0x77, 12345);
+
+    cr_expect(strstr(text, "unexpected message 0 from a side without UCI, tag 0x77, 12345 bytes;") != NULL, "%s", text);
+    free(text);
 }
