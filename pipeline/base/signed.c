@@ -36,12 +36,19 @@ static void uci_signed_clean(char *text, size_t size)
     }
 }
 
+void uci_signed_read_untold(uci_sent_types_t *types)
+{
+    types->mixed = (uci_trailer_t){.text = "types that it does not tell"};
+}
+
 static void uci_signed_read(const char *end, unsigned kind, uci_sent_types_t *types)
 {
     if ((kind & 0xf0) == UCI_FRAME_SIGNED_MIXED) {
         memcpy(&types->mixed, end, sizeof(types->mixed));
         uci_signed_clean(types->mixed.text, sizeof(types->mixed.text));
         end += sizeof(types->mixed);
+    } else {
+        uci_signed_read_untold(types);
     }
     memcpy(&types->word, end, sizeof(types->word));
 }

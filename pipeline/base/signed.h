@@ -91,6 +91,9 @@ UCI_INLINE unsigned uci_signed_kind(uci_frame_kind_t kind, const uci_signature_t
                                                                           : (kind & 0x0fu) | UCI_FRAME_SIGNED;
 }
 
+/** Of one whose word says that they are mixed, in a frame that has no room to say which: no UCI sends that. */
+void uci_signed_read_untold(uci_sent_types_t *types);
+
 /** Write @a signature where the payload ends; uci_frame_trailer() bytes. */
 void uci_signed_append(char *end, const uci_signature_t *signature);
 

@@ -129,6 +129,7 @@ UCI_INLINE bool uci_recv_small_word(uci_peer_t *peer, const uci_frame_hdr_t *hdr
         UCI_STATS_INC(signatures_compared);
         req->flags &= ~(uint32_t)UCI_REQUEST_SIGNED;
     } else {
+        uci_signed_read_untold(&types);
         uci_types_compare(req, peer, peer->rx.next, hdr->tag, length, &types);
     }
     uci_signed_copy(req->buffer.data, copy, length);

@@ -6,12 +6,14 @@
  */
 #include "fake_talk.h"
 
+#include "capture.h"
 #include "conversation/conversation.h"
 #include "inject/inject.h"
 #include "message/recv.h"
 #include "transfer/repair.h"
 #include "transfer/stream.h"
 #include "turn/dump.h"
+#include "util/log.h"
 
 #define TAG  7u
 #define LONG 20000u /* by rendezvous */
@@ -850,4 +852,78 @@ Test(unexpected, a_dump_has_what_is_of_no_peer)
 
     cr_expect(strstr(text, "unexpected message 0 from a side without UCI, tag 0x77, 12345 bytes;") != NULL, "%s", text);
     free(text);
+}
+
+/* ------------------------------------------------------------------ types */
+
+static const char *code_name(unsigned code)
+{
+    return "A";
+}
+
+static int matches(const uci_signature_t *sent, const uci_signature_t *posted)
+{
+    return 0;
+}
+
+static const uci_signature_ops_t types_ops = {.size = sizeof(types_ops), .code_name = code_name, .matches = matches};
+
+/* A peer lies: its word says that they are mixed, and its frame is of a kind that has no room to say which */
+static void send_untold(ucp_tag_t tag, size_t length)
+{
+    uint64_t word      = uci_signature_word(UCI_SIGNATURE_MIXED, 3);
+    size_t total       = length + sizeof(word);
+    uci_ep_t *ep       = net_nodes[0].ep;
+    uci_frame_t *frame = uci_link_frame_get(ep->peer, total);
+    char *payload      = uci_frame_payload(frame);
+
+    talk_fill(payload, length, tag);
+    memcpy(payload + length, &word, sizeof(word));
+    uci_worker_enter(net_nodes[0].worker);
+    cr_assert(!UCS_STATUS_IS_ERR(uci_link_send(ep, frame,
+                                               uci_frame_what(UCI_SIGNED_EAGER, UCI_DIGEST_XXH3, (uint32_t)total), tag,
+                                               XXH3_64bits(payload, total))));
+    uci_worker_leave(net_nodes[0].worker);
+}
+
+static void recv_typed(ucp_tag_t tag, char *buffer, size_t length)
+{
+    static const ucp_request_param_t none;
+    const uci_signature_t posted = {.word = uci_signature_word(5, 3), .call = "MPI_Recv"};
+
+    uci_worker_enter(net_nodes[1].worker);
+    talk_keep(uci_recv_with(net_nodes[1].worker, buffer, length, tag, UINT64_MAX, &none, &posted));
+    uci_worker_leave(net_nodes[1].worker);
+}
+
+static void expect_untold(size_t length, bool is_early)
+{
+    test_capture_t capture = test_capture_start();
+    char buffer[1024], wanted[1024], *text;
+
+    if (!is_early) {
+        recv_typed(TAG, buffer, length);
+    }
+    send_untold(TAG, length);
+    arrive();
+    if (is_early) {
+        recv_typed(TAG, buffer, length);
+    }
+    text = test_capture_stop(&capture);
+    talk_fill(wanted, length, TAG);
+    cr_expect(memcmp(buffer, wanted, length) == 0);
+    cr_expect(strstr(text, ": 3 elements of types that it does not tell were sent by ") != NULL, "%zu bytes, %s: %s",
+              length, is_early ? "early" : "late", text);
+    free(text);
+}
+
+Test(unexpected, types_that_a_peer_does_not_tell)
+{
+    uci_signed_ops = &types_ops;
+    uci_log_level  = UCI_LOG_WARN;
+    expect_untold(20, false);
+    expect_untold(20, true);
+    expect_untold(1000, false);
+    expect_untold(1000, true);
+    uci_signed_ops = NULL;
 }
