@@ -73,20 +73,41 @@ void uci_record_init(void)
     uci_port_errors_init();
 }
 
+/* Does the file end within a line? A disk was full, or a process has died: what is appended would be lost with it */
+static bool uci_record_is_torn(const char *name)
+{
+    FILE *stream = uci_file_open(name);
+    int last     = '\n';
+
+    if (stream == NULL) {
+        return false;
+    }
+    if (fseek(stream, -1, SEEK_END) == 0) {
+        last = getc(stream);
+    }
+    fclose(stream);
+    return (last != '\n') && (last != EOF);
+}
+
 FILE *uci_record_open(void)
 {
     char name[PATH_MAX];
     FILE *stream;
+    bool is_torn;
 
     if (uci_process_expand(uci_settings.events, name, sizeof(name)) != UCI_OK) {
         uci_record_lose("its name is too long");
         return NULL;
     }
-    stream = uci_file_create(name, true);
+    is_torn = uci_record_is_torn(name);
+    stream  = uci_file_create(name, true);
     if (stream == NULL) {
         uci_record_lose(uci_file_error(errno));
-    } else {
-        setvbuf(stream, NULL, _IOFBF, UCI_RECORD_BUFFER);
+        return NULL;
+    }
+    setvbuf(stream, NULL, _IOFBF, UCI_RECORD_BUFFER);
+    if (uci_unlikely(is_torn)) {
+        fputc('\n', stream);
     }
     return stream;
 }
