@@ -359,13 +359,20 @@ static void uci_profile_write_file(FILE *stream, const void *arg)
     uci_profile_write(arg, stream);
 }
 
+uci_status_t uci_profile_try_save(const uci_profile_t *profile, const char *path)
+{
+    return (uci_file_make_folder(path) == UCI_OK) ? uci_file_replace(path, uci_profile_write_file, profile)
+                                                  : UCI_ERR_IO;
+}
+
 uci_status_t uci_profile_save(const uci_profile_t *profile, const char *path)
 {
-    if ((uci_file_make_folder(path) != UCI_OK) || (uci_file_replace(path, uci_profile_write_file, profile) != UCI_OK)) {
+    uci_status_t status = uci_profile_try_save(profile, path);
+
+    if (status != UCI_OK) {
         uci_error("cannot write the profile %s: %s", path, uci_file_error(errno));
-        return UCI_ERR_IO;
     }
-    return UCI_OK;
+    return status;
 }
 
 /* Jansson is opened when a profile is first read: the library that holds this code is preloaded into processes that

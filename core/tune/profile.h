@@ -122,6 +122,9 @@ void uci_profile_write(const uci_profile_t *profile, FILE *stream);
  *  @return UCI_OK or UCI_ERR_IO (logged). */
 uci_status_t uci_profile_save(const uci_profile_t *profile, const char *path);
 
+/** The same without a word of it. @return UCI_OK or UCI_ERR_IO with errno set. */
+uci_status_t uci_profile_try_save(const uci_profile_t *profile, const char *path);
+
 /**
  * Read the file @a path. libjansson.so.4 is opened for it and stays.
  * @param profile_p  on success to be released with uci_profile_cleanup().

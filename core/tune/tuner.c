@@ -583,7 +583,7 @@ static bool uci_tuner_lock_file(const char *path)
     return false;
 }
 
-/* A cache that cannot be written is not worth a warning in every job; nobody calibrates then */
+/* A cache that cannot be written is not worth a warning in every job; nobody calibrates then, or, where the disk is full, for nothing */
 static void uci_tuner_calibrate(const char *path, const char *ucx_version)
 {
     uint64_t begin = uci_process_time_ns();
@@ -600,7 +600,7 @@ static void uci_tuner_calibrate(const char *path, const char *ucx_version)
     uci_profile_init(&profile, UCI_PROFILE_SOURCE_QUICK, ucx_version);
     status = uci_calibrate_quick(UCI_TUNER_BUDGET_NS, &profile);
     if (status == UCI_OK) {
-        status = uci_profile_save(&profile, path);
+        status = uci_profile_try_save(&profile, path);
     }
     if (status == UCI_OK) {
         uci_tuner.profile = profile;

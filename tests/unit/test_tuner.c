@@ -7,8 +7,10 @@
 #include <criterion/criterion.h>
 #include <dirent.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <sys/wait.h>
@@ -633,6 +635,25 @@ Test(tuner, no_home)
     unsetenv("HOME");
     start();
     cr_expect_str_eq(uci_tuner_source(), "built in");
+}
+
+/* A folder that takes a new file, and no calibration: as on a full disk. Nothing is said of it, job after job */
+Test(tuner, a_full_disk_is_not_worth_a_line)
+{
+    const struct rlimit limit = {.rlim_cur = 4096, .rlim_max = RLIM_INFINITY};
+    test_capture_t capture    = test_capture_start();
+    unsigned tries;
+    char *said;
+
+    signal(SIGXFSZ, SIG_IGN);
+    cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    for (tries = 0; tries < 20; ++tries) { /* some calibrations take too long, and are not to be written */
+        cr_expect_eq(start_in_child(), 'b');
+    }
+    said = test_capture_stop(&capture);
+    cr_expect_str_empty(said);
+    cr_expect_null(find_cached("calibration-"), "%s", find_cached("calibration-"));
+    free(said);
 }
 
 static void make_lock(time_t age)
