@@ -448,6 +448,12 @@ uint64_t uci_fault_count(void)
     return __atomic_load_n(&uci_fault_injector.count, __ATOMIC_RELAXED);
 }
 
+void uci_fault_forget(void)
+{
+    __atomic_store_n(&uci_fault_injector.count, 0, __ATOMIC_RELAXED);
+    uci_fault_show_count();
+}
+
 void uci_fault_undo(void)
 {
     uint64_t count = uci_fault_count();

@@ -121,6 +121,9 @@ bool uci_fault_once_more(void);
 /** Faults drawn so far by this process. */
 uint64_t uci_fault_count(void);
 
+/** None have been: this process is a fork of one that has drawn them. Its decisions go on where that one was. */
+void uci_fault_forget(void);
+
 /** Keep that number in @a place as well, from now on; NULL: nowhere. */
 void uci_fault_mirror(uint64_t *place);
 

@@ -103,6 +103,7 @@ void uci_stats_reset(void)
     pthread_mutex_lock(&uci_stats_blocks_lock);
     uci_stats_outside = &uci_stats;
     uci_fault_mirror(NULL);
+    uci_fault_forget();
     memset(&uci_stats, 0, sizeof(uci_stats));
     uci_list_for_each(block, &uci_stats_blocks, uci_stats_block_t, link)
     {

@@ -130,6 +130,27 @@ Test(stats, faults_are_those_of_the_injector)
     json_decref(root);
 }
 
+/* Who adds up a job counts none twice; and count=N is of each process */
+Test(stats, a_fork_has_none_of_its_parents_faults)
+{
+    uci_fault_spec_t spec;
+    uci_fault_t fault;
+    char error[64];
+    json_t *root;
+
+    cr_assert(uci_fault_parse("rate=1,count=2", &spec, error, sizeof(error)) == UCI_OK);
+    uci_fault_init(&spec, 0, -1);
+    cr_assert(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
+    cr_assert(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
+    cr_assert(!uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
+    uci_stats_reset(); /* as in the child */
+    cr_expect(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
+    report("out.json");
+    root = load("out.json");
+    cr_expect(json_integer_value(json_object_get(root, "faults_injected")) == 1);
+    json_decref(root);
+}
+
 Test(stats, file_name_pattern)
 {
     char name[512];
