@@ -75,6 +75,19 @@ static void uci_live_forked(void)
     uci_live_lock = unlocked; /* whoever had it is not here */
 }
 
+static void uci_live_register(void)
+{
+    pthread_atfork(NULL, NULL, uci_live_forked);
+}
+
+/* With no file, too: there is a lock */
+static void uci_live_watch_forks(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, uci_live_register);
+}
+
 /* Made so that nobody else can have put something there. @return a descriptor, or -1 with errno */
 static int uci_live_open_own_folder(char *path, size_t size)
 {
@@ -307,20 +320,14 @@ bool uci_live_find_peer(const char *host, uint32_t pid, char *text, size_t size)
     return found;
 }
 
-static void uci_live_watch_forks(void)
-{
-    pthread_atfork(NULL, NULL, uci_live_forked);
-}
-
 uci_status_t uci_live_open(const char *where, const char *const *names, unsigned counters, uint64_t **block_p)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    uci_status_t status        = UCI_OK;
+    uci_status_t status = UCI_OK;
 
     if (strcmp(where, UCI_LIVE_OFF) == 0) {
         return UCI_ERR_UNSUPPORTED;
     }
-    pthread_once(&once, uci_live_watch_forks);
+    uci_live_watch_forks();
     pthread_mutex_lock(&uci_live_lock);
     if (!uci_live_is_open()) {
         status = uci_live_make(where, names, counters);
@@ -338,6 +345,7 @@ uci_status_t uci_live_open(const char *where, const char *const *names, unsigned
 
 void uci_live_set_info(const char *digest, const char *mode, const char *ucx_version)
 {
+    uci_live_watch_forks();
     pthread_mutex_lock(&uci_live_lock);
     if (uci_live_is_open()) {
         uci_live_copy(uci_live_header()->digest, sizeof(uci_live_header()->digest), digest);

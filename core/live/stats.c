@@ -27,8 +27,29 @@ static struct {
     const char *digest, *mode, *ucx_version;
 } uci_stats_info = {"unknown", "unknown", "unknown"};
 
+/* In a child that was forked off: another thread may have been at work, and is not here. Links are read in one direction only */
+static void uci_stats_forked(void)
+{
+    static const pthread_mutex_t unlocked = PTHREAD_MUTEX_INITIALIZER;
+    uci_list_t *link                      = &uci_stats_blocks;
+
+    uci_stats_blocks_lock = unlocked;
+    do {
+        link->next->prev = link;
+        link             = link->next;
+    } while (link != &uci_stats_blocks);
+}
+
+static void uci_stats_watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, uci_stats_forked);
+}
+
 void uci_stats_set_info(const char *digest, const char *mode, const char *ucx_version)
 {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+    pthread_once(&once, uci_stats_watch_forks);
     pthread_mutex_lock(&uci_stats_blocks_lock);
     uci_stats_info.digest      = digest;
     uci_stats_info.mode        = mode;

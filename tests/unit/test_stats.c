@@ -12,6 +12,8 @@
 #include <pthread.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 static char directory[] = "/tmp/uci-test-stats-XXXXXX";
 
@@ -345,6 +347,50 @@ Test(stats, what_passes_outside_of_workers)
     pthread_join(thread, &passed);
     cr_expect(uci_stats.passthrough_get == WORKERS + (uintptr_t)passed, "%lu", uci_stats.passthrough_get);
     cr_expect(uci_stats.passthrough_bytes == WORKERS * 5 + (uintptr_t)passed * 3, "%lu", uci_stats.passthrough_bytes);
+}
+
+/* Until told to stop */
+static void *make_workers(void *arg)
+{
+    const bool *stop = arg;
+    uci_stats_block_t block;
+
+    while (!__atomic_load_n(stop, __ATOMIC_RELAXED)) {
+        uci_stats_join(&block, 1);
+        uci_stats_leave(&block);
+    }
+    return NULL;
+}
+
+/* A process forks while another of its threads makes workers: the child, which has a worker of its own, waits for nobody who is not there */
+Test(stats, a_fork_while_another_thread_is_at_work)
+{
+    enum { FORKS = 300 };
+    uci_stats_block_t block;
+    unsigned i, stuck = 0;
+    pthread_t thread;
+    bool stop = false;
+    int status;
+    pid_t pid;
+
+    cr_assert(pthread_create(&thread, NULL, make_workers, &stop) == 0);
+    for (i = 0; (i < FORKS) && (stuck == 0); ++i) {
+        pid = fork();
+        cr_assert(pid >= 0);
+        if (pid == 0) {
+            alarm(5);
+            uci_stats_reset();
+            uci_stats_set_info("xxh3", "repair", "1.13.1");
+            uci_stats_join(&block, 1);
+            uci_stats_leave(&block);
+            _exit(0);
+        }
+        cr_assert(waitpid(pid, &status, 0) == pid);
+        stuck += !WIFEXITED(status);
+    }
+    __atomic_store_n(&stop, true, __ATOMIC_RELAXED);
+    pthread_join(thread, NULL);
+    cr_expect(stuck == 0, "fork %u waits for ever", i);
 }
 
 Test(stats, one_file_of_several_ranks)
