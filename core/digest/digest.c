@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
-#include <strings.h>
+#include <string.h>
 #include "digest.h"
 #include "digest_kernels.h"
+#include "util/word.h"
 
 #define UCI_DIGEST_SEPARATE_BLOCK 8192u
 
@@ -172,7 +173,7 @@ const uci_digest_ops_t *uci_digest_find(const char *name)
     unsigned id;
 
     for (id = 0; id < UCI_DIGEST_LAST; ++id) {
-        if (!strcasecmp(uci_digest_table[id].name, name)) {
+        if (uci_word_is(uci_digest_table[id].name, name)) {
             return &uci_digest_table[id];
         }
     }

@@ -6,6 +6,7 @@
  */
 #include "fault.h"
 #include "util/parse_size.h"
+#include "util/word.h"
 
 #include <errno.h>
 #include <locale.h>
@@ -87,12 +88,12 @@ static bool uci_fault_parse_set(char *text, const char *const *names, uint32_t a
     unsigned i;
 
     for (name = strtok_r(text, "+", &save); name != NULL; name = strtok_r(NULL, "+", &save)) {
-        if (strcasecmp(name, "any") == 0) {
+        if (uci_word_is(name, "any")) {
             set |= any;
             continue;
         }
 
-        for (i = 0; (names[i] != NULL) && (strcasecmp(name, names[i]) != 0); ++i) {
+        for (i = 0; (names[i] != NULL) && !uci_word_is(name, names[i]); ++i) {
         }
         if (names[i] == NULL) {
             return false;
@@ -209,7 +210,7 @@ static uci_status_t uci_fault_parse_pair(char *pair, uci_fault_spec_t *spec, uns
     }
     *text++ = '\0';
 
-    for (i = 0; (i < uci_array_size(uci_fault_keys)) && (strcasecmp(pair, uci_fault_keys[i].name) != 0); ++i) {
+    for (i = 0; (i < uci_array_size(uci_fault_keys)) && !uci_word_is(pair, uci_fault_keys[i].name); ++i) {
     }
     if (i == uci_array_size(uci_fault_keys)) {
         snprintf(error, error_size,

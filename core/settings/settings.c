@@ -2,6 +2,7 @@
 #include "settings.h"
 #include "util/file.h"
 #include "util/process.h"
+#include "util/word.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -66,7 +67,7 @@ static uci_status_t uci_setting_parse_enum(const uci_setting_t *setting, const c
     unsigned i;
 
     for (i = 0; setting->names[i] != NULL; ++i) {
-        if (strcasecmp(text, setting->names[i]) == 0) {
+        if (uci_word_is(text, setting->names[i])) {
             *(unsigned *)value = i;
             return UCI_OK;
         }
@@ -86,7 +87,7 @@ static uci_status_t uci_setting_parse_bool(const uci_setting_t *setting, const c
     unsigned i;
 
     for (i = 0; i < uci_array_size(names); ++i) {
-        if (strcasecmp(text, names[i]) == 0) {
+        if (uci_word_is(text, names[i])) {
             *(bool *)value = (i % 2) != 0;
             return UCI_OK;
         }
@@ -152,8 +153,7 @@ static void uci_setting_print_uint(const uci_setting_t *setting, const void *val
 static uci_status_t uci_setting_parse_digest(const uci_setting_t *setting, const char *text, void *value, char *error,
                                              size_t error_size)
 {
-    const uci_digest_ops_t *digest = (strcasecmp(text, uci_digest_auto.name) == 0) ? &uci_digest_auto
-                                                                                   : uci_digest_find(text);
+    const uci_digest_ops_t *digest = uci_word_is(text, uci_digest_auto.name) ? &uci_digest_auto : uci_digest_find(text);
 
     if (digest == NULL) {
         return UCI_ERR_INVALID_PARAM;

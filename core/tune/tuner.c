@@ -4,6 +4,7 @@
 #include "util/file.h"
 #include "util/log.h"
 #include "util/process.h"
+#include "util/word.h"
 #include "settings/settings.h"
 
 #include <errno.h>
@@ -629,11 +630,11 @@ static void uci_tuner_find(const char *ucx_version)
     uci_profile_machine_t machine;
     char path[PATH_MAX];
 
-    if (strcasecmp(setting, "none") == 0) {
+    if (uci_word_is(setting, "none")) {
         return;
     }
     uci_profile_machine_init(&machine, ucx_version);
-    if (strcasecmp(setting, "auto") != 0) {
+    if (!uci_word_is(setting, "auto")) {
         if (uci_process_expand(setting, path, sizeof(path)) == UCI_OK) { /* tried when the settings were read */
             if (uci_tuner_use("profile", path, &machine) == UCI_ERR_NO_ELEM) {
                 uci_warn("there is no profile %s, which UCI_PROFILE names", path);

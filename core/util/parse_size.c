@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "parse_size.h"
+#include "word.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 #define UCI_SIZE_KB ((size_t)1 << 10)
 #define UCI_SIZE_MB ((size_t)1 << 20)
@@ -27,7 +27,7 @@ static size_t uci_size_unit(const char *name)
     size_t i;
 
     for (i = 0; i < uci_array_size(units); ++i) {
-        if (strcasecmp(name, units[i].name) == 0) {
+        if (uci_word_is(name, units[i].name)) {
             return units[i].bytes;
         }
     }
@@ -40,7 +40,7 @@ uci_status_t uci_parse_size(const char *text, bool allow_auto, size_t *size_p)
     size_t unit, size;
     char *end;
 
-    if (allow_auto && (strcasecmp(text, "auto") == 0)) {
+    if (allow_auto && uci_word_is(text, "auto")) {
         *size_p = UCI_SIZE_AUTO;
         return UCI_OK;
     }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "capture.h"
+#include "comma_locale.h"
 #include "settings/settings.h"
 
 #include <pthread.h>
@@ -704,4 +705,20 @@ Test(settings, the_beginning_of_a_name_is_near_to_it)
     expect_text(text, "UCI_EAGER in the environment (nearest: UCI_EAGER_MAX)");
     expect_text(text, "UCI_MERKLE in the environment (nearest: UCI_MERKLE_ARITY)");
     free(text);
+}
+
+/* Words are what they are, whatever the program's language */
+Test(settings, words_in_a_turkish_locale)
+{
+    turkish_locale_set();
+    setenv("UCI_MODE", "REPAIR", 1);
+    setenv("UCI_PATH", "DIRECT", 1);
+    setenv("UCI_FAULT", "RATE=0.5,KIND=BITFLIP+Truncate,MIN=1K", 1);
+    setenv("UCI_DIGEST", "XXH3", 1);
+    setenv("UCI_CHUNK_SIZE", "AUTO", 1);
+    read_silently();
+    cr_expect_eq(uci_settings.mode, UCI_MODE_REPAIR);
+    cr_expect_eq(uci_settings.path, UCI_PATH_DIRECT);
+    cr_expect_eq(uci_settings.fault.kinds, (1u << UCI_FAULT_BITFLIP) | (1u << UCI_FAULT_TRUNCATE));
+    cr_expect_eq(uci_settings.fault.min, 1024);
 }
