@@ -37,6 +37,7 @@ static bool uci_capture_reserve(size_t bytes, unsigned *number_p)
     return true;
 }
 
+/* What is there is whole: a part of a .good would look like the damage */
 static bool uci_capture_write(const char *folder, const char *name, const void *data, size_t length)
 {
     char path[PATH_MAX + 128];
@@ -53,6 +54,7 @@ static bool uci_capture_write(const char *folder, const char *name, const void *
     failed |= (fclose(stream) != 0);
     if (failed) {
         uci_capture_warn(uci_file_error(errno), path);
+        unlink(path);
     }
     return !failed;
 }

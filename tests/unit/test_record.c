@@ -1,16 +1,19 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * The file of UCI_EVENTS: a line that could not be written as a whole.
+ * The files of UCI_EVENTS and UCI_CAPTURE: what could not be written as a whole.
  */
 #include <criterion/criterion.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/capture_file.h"
 #include "report/record.h"
+#include "util/process.h"
 #include "settings/settings.h"
 #include "live/stats.h"
 #include "util/log.h"
@@ -84,4 +87,38 @@ Test(record, a_line_that_is_cut_short_spoils_no_other)
     write_line("{\"n\": 4}");
     expect_file("{\"n\": 1}\n{\"n\"\n{\"n\": 3}\n{\"n\": 4}\n");
     cr_expect(uci_stats.events_lost == 1);
+}
+
+/* Of @a kind, "bad" or "good". @return its bytes, -1 if it is not there; it is removed */
+static long captured(unsigned number, const char *kind)
+{
+    char path[256];
+    struct stat info;
+    long size;
+
+    snprintf(path, sizeof(path), "/tmp/%.64s.%d.%u.%s", uci_process_host(), (int)getpid(), number, kind);
+    size = (stat(path, &info) == 0) ? (long)info.st_size : -1;
+    unlink(path);
+    return size;
+}
+
+Test(record, a_chunk_is_captured_as_a_whole)
+{
+    static const char bytes[10000];
+    char name[128];
+
+    signal(SIGXFSZ, SIG_IGN);
+    uci_settings.capture = "/tmp";
+    uci_capture_chunk(name, sizeof(name), bytes, 1000, bytes, 10000);
+    cr_expect_str_not_empty(name);
+    cr_expect_eq(captured(0, "bad"), 1000);
+    cr_expect_eq(captured(0, "good"), 10000);
+    limit_files(5000);
+    uci_capture_chunk(name, sizeof(name), bytes, 1000, bytes, 10000);
+    cr_expect_str_not_empty(name);
+    cr_expect_eq(captured(1, "bad"), 1000);
+    cr_expect_eq(captured(1, "good"), -1, "a part of it");
+    uci_capture_chunk(name, sizeof(name), bytes, 10000, NULL, 0);
+    cr_expect_str_empty(name);
+    cr_expect_eq(captured(2, "bad"), -1, "a part of it");
 }
