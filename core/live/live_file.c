@@ -332,16 +332,18 @@ int uci_live_folder_open(const char *path, bool own, uint32_t uid)
     return fd;
 }
 
-/* @return true if it is time, and nobody else has come before */
+/* @return true if it is time, and nobody else has come before. One that comes later was left while the clock was wrong */
 static bool uci_live_folder_is_due(int folder_fd)
 {
-    uint64_t now = uci_live_time();
+    uint64_t now = uci_live_time(), stamp;
     struct stat info;
     int fd;
 
-    if ((fstatat(folder_fd, UCI_LIVE_CLEAN_STAMP, &info, AT_SYMLINK_NOFOLLOW) == 0) &&
-        ((uint64_t)info.st_mtim.tv_sec * 1000000000ul + UCI_LIVE_CLEAN_NS > now)) {
-        return false;
+    if (fstatat(folder_fd, UCI_LIVE_CLEAN_STAMP, &info, AT_SYMLINK_NOFOLLOW) == 0) {
+        stamp = (uint64_t)info.st_mtim.tv_sec * 1000000000ul;
+        if ((stamp + UCI_LIVE_CLEAN_NS > now) && (stamp < now + UCI_LIVE_CLEAN_NS)) {
+            return false;
+        }
     }
     fd = openat(folder_fd, UCI_LIVE_CLEAN_STAMP, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC,
                 S_IRUSR | S_IWUSR);

@@ -563,7 +563,7 @@ static uci_status_t uci_tuner_use(const char *kind, const char *path, const uci_
 }
 
 /* A file that exists for as long as its maker calibrates: made by the one who comes first, on NFS too. What a killed
- * process left behind is taken away when it is old. @return false: somebody else is at it. */
+ * process left behind is taken away when it is old, or was made while a clock was wrong. @return false: somebody else is at it. */
 static bool uci_tuner_lock_file(const char *path)
 {
     struct stat info;
@@ -576,7 +576,8 @@ static bool uci_tuner_lock_file(const char *path)
             close(fd);
             return true;
         }
-        if ((errno != EEXIST) || (stat(path, &info) != 0) || (time(NULL) - info.st_mtime < UCI_TUNER_LOCK_AGE)) {
+        if ((errno != EEXIST) || (stat(path, &info) != 0) ||
+            (llabs((long long)time(NULL) - info.st_mtime) < UCI_TUNER_LOCK_AGE)) {
             return false;
         }
         unlink(path);

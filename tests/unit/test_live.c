@@ -681,6 +681,11 @@ Test(live, cleaning)
     write_aged("ended.old.live", data, length, 11 * minute, UCI_LIVE_ENDED);
     uci_live_folder_clean(folder_fd);
     cr_expect(faccessat(folder_fd, "ended.old.live", F_OK, 0) == 0, "once a minute");
+
+    both[0].tv_sec = both[1].tv_sec = time(NULL) + 100000; /* by a clock that was wrong */
+    cr_assert(utimensat(folder_fd, ".cleaned", both, 0) == 0);
+    uci_live_folder_clean(folder_fd);
+    cr_expect(faccessat(folder_fd, "ended.old.live", F_OK, 0) != 0);
     free(data);
 }
 

@@ -692,6 +692,13 @@ Test(tuner, takes_away_a_lock_left_behind)
     calibrate_in_child();
 }
 
+/* By a process that was killed before the host had the time from the others */
+Test(tuner, takes_away_a_lock_of_a_time_to_come)
+{
+    make_lock(-100000);
+    calibrate_in_child();
+}
+
 /* All are told to go at the same moment. Nobody fails, and one whole file is left, or none if the machine was too busy
  * to calibrate. */
 Test(tuner, many_start_at_once)
