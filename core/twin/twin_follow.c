@@ -79,11 +79,12 @@ static void *uci_twin_follow_alloc(size_t size)
     return memory;
 }
 
+/* By the highest bits of the product, on which all bits of a tag have their part: Open MPI's are in its upper ones */
 static uci_list_t *uci_twin_key_bucket(uci_twin_follow_t *follow, uint64_t tag, uint64_t mask)
 {
     uint64_t hash = (tag ^ (mask >> 7) ^ mask) * 0x9e3779b97f4a7c15ull;
 
-    return &follow->keys[(hash >> 32) % UCI_TWIN_FOLLOW_BUCKETS];
+    return &follow->keys[(hash >> 56) % UCI_TWIN_FOLLOW_BUCKETS];
 }
 
 /* The key of a tag and mask, made if it is new; NULL: no memory */

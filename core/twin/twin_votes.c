@@ -154,9 +154,10 @@ static void uci_twin_index_release(uci_twin_votes_t *votes, uci_twin_index_t *in
     memset(index, 0, sizeof(*index));
 }
 
+/* From the highest bits of the product on, on which all bits of a tag have their part: Open MPI's are in its upper ones */
 static uci_twin_channel_t **uci_twin_table_place(uci_twin_channel_t **table, size_t mask, uint32_t source, uint64_t tag)
 {
-    size_t i = (size_t)(((tag ^ ((uint64_t)source << 32 | source)) * UCI_TWIN_FACTOR) >> 32);
+    size_t i = (size_t)__builtin_bswap64((tag ^ ((uint64_t)source << 32 | source)) * UCI_TWIN_FACTOR);
 
     for (;; ++i) {
         uci_twin_channel_t **place = &table[i & mask];

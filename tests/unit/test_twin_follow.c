@@ -376,6 +376,39 @@ Test(twin_follow, what_is_a_wildcard)
     cr_expect(!uci_mpi_mask_is_exact(0));
 }
 
+static size_t length_of(const uci_list_t *list)
+{
+    size_t length = 0;
+
+    for (const uci_list_t *link = list->next; link != list; link = link->next) {
+        ++length;
+    }
+    return length;
+}
+
+/* A program that takes a new tag for each step; Open MPI has them in the upper bits, MPICH in the lower ones */
+static size_t longest_bucket(unsigned shift, uint64_t mask)
+{
+    size_t i, longest = 0;
+    uint64_t tag;
+
+    start(&leader, true);
+    for (tag = 1; tag <= 64 * UCI_TWIN_FOLLOW_BUCKETS; ++tag) {
+        cr_assert_not_null(uci_twin_key_get(leader.follow, (tag << shift) | 1, mask));
+    }
+    for (i = 0; i < UCI_TWIN_FOLLOW_BUCKETS; ++i) {
+        longest = uci_max(longest, length_of(&leader.follow->keys[i]));
+    }
+    stop(&leader);
+    return longest;
+}
+
+Test(twin_follow, many_tags_are_in_many_buckets)
+{
+    cr_expect_leq(longest_bucket(40, MASK_ANY_SOURCE), 4 * 64);
+    cr_expect_leq(longest_bucket(0, 0x9fff0000ffffffffull), 4 * 64);
+}
+
 Test(twin_follow, a_wildcard_waits_for_its_choice_and_for_its_message)
 {
     result_t *first, *second;
