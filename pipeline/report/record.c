@@ -37,7 +37,7 @@ static void uci_record_tell_lost(void)
 /* Said of the first, and at the end how many they were. Workers have locks of their own */
 static void uci_record_lose(const char *cause)
 {
-    UCI_STATS_INC(events_lost);
+    UCI_STATS_ADD_OUTSIDE(events_lost, 1); /* by a companion too, in nobody's turn */
     if (__atomic_fetch_add(&uci_record_lost, 1, __ATOMIC_RELAXED) == 0) {
         uci_record_lost_by = getpid();
         uci_record_cause   = cause;

@@ -75,11 +75,11 @@ UCI_EXPORT void uci_signatures_calls(const uci_signature_calls_t *calls)
 {
     switch (calls->verdict) {
     case UCI_SIGNATURE_CALLS_MATCH:
-        UCI_STATS_INC(signatures_compared);
+        UCI_STATS_ADD_OUTSIDE(signatures_compared, 1);
         break;
     case UCI_SIGNATURE_CALLS_DIFFER:
-        UCI_STATS_INC(signatures_compared);
-        UCI_STATS_INC(signatures_differ);
+        UCI_STATS_ADD_OUTSIDE(signatures_compared, 1);
+        UCI_STATS_ADD_OUTSIDE(signatures_differ, 1);
         uci_report_calls_differ(calls);
         break;
     case UCI_SIGNATURE_CALLS_WAIT:
