@@ -7,10 +7,10 @@
 #define UCI_COMMA_LOCALE_H_
 
 #include <criterion/criterion.h>
+#include <ctype.h>
 #include <locale.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <strings.h>
 
 /* @param name  as "de_DE" */
 static inline void test_locale_set(const char *name)
@@ -39,7 +39,7 @@ static inline void comma_locale_set(void)
 static inline void turkish_locale_set(void)
 {
     test_locale_set("tr_TR");
-    cr_assert_neq(strcasecmp("I", "i"), 0);
+    cr_assert_neq(tolower('I'), 'i'); /* as strcasecmp() does, but that of a sanitizer */
 }
 
 #endif
