@@ -223,8 +223,9 @@ alone() {
 
 # It was left behind while it slept, and asks for the right content of a message when nobody gives it any more
 left_behind() {
-    UCI_TWINS_WAIT=1 escaping 2 1 5 says "twin 2 has failed" 119 run_twins "$1" 3 2 --correct slow &&
-        grep -q "has waited 1 seconds (UCI_TWINS_WAIT) for twin 0" "$work/job/twin.2.stderr" &&
+    rm -rf "$work/slow_meet" && mkdir "$work/slow_meet"
+    SLOW_MEET=$work/slow_meet UCI_TWINS_WAIT=2 escaping 2 1 5 says "twin 2 has failed" 119 run_twins "$1" 3 2 --correct slow &&
+        grep -q "has waited 2 seconds (UCI_TWINS_WAIT) for twin 0" "$work/job/twin.2.stderr" &&
         grep -q "could not be corrected: the twin that has it is gone" "$work/job/twin.2.stderr" && result_is 0 "slow: right"
 }
 
