@@ -460,8 +460,8 @@ int main(int argc, char **argv)
     if (optind < argc) {
         errx(UCI_OPTIONS_FAILED, "unexpected argument: %s" UCI_TUNE_TRY, argv[optind]);
     }
-    mpi = uci_tune_launcher();
-    if (!UCI_TUNE_IS_RANK && (mpi != NULL) && (options->show == NULL) && !options->remove) {
+    mpi = UCI_TUNE_IS_RANK ? NULL : uci_tune_launcher();
+    if ((mpi != NULL) && (options->show == NULL) && !options->remove) {
         uci_tune_become_rank(mpi, argv); /* also where UCI is preloaded into all programs, and so into this one */
     }
     if (uci_settings_read() != UCI_OK) {
