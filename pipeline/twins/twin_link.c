@@ -83,10 +83,10 @@ static bool uci_twin_partner_lives(const uci_twin_partner_t *partner)
     return (partner->state == UCI_TWIN_SEEKING) || (partner->state == UCI_TWIN_TALKING);
 }
 
-/* One that has no more to say still wants to hear all that we have */
+/* One that has no more to say still wants to hear all that we have, as long as it is there */
 static bool uci_twin_partner_listens(const uci_twin_partner_t *partner)
 {
-    return uci_twin_partner_lives(partner) || (partner->state == UCI_TWIN_DONE);
+    return uci_twin_partner_lives(partner) || ((partner->state == UCI_TWIN_DONE) && !partner->gone);
 }
 
 static void uci_twin_release(void *request)
@@ -457,8 +457,7 @@ bool uci_twin_link_is_busy(uci_twin_link_t *link)
 {
     uci_twin_for_each_partner(partner, link)
     {
-        if ((partner->state != UCI_TWIN_SEEKING) && uci_twin_partner_listens(partner) && !partner->gone &&
-            (partner->bytes > 0)) {
+        if ((partner->state != UCI_TWIN_SEEKING) && uci_twin_partner_listens(partner) && (partner->bytes > 0)) {
             return true;
         }
     }
