@@ -86,7 +86,7 @@ static bool uci_live_file_names_are_right(const char *all, unsigned count)
     return true;
 }
 
-static void uci_live_file_make_printable(char *text, size_t size)
+void uci_live_file_make_printable(char *text, size_t size)
 {
     text[size - 1] = '\0';
     for (; *text != '\0'; ++text) {

@@ -55,6 +55,9 @@ uci_status_t uci_live_file_read(int folder_fd, const char *name, uci_live_file_t
 
 void uci_live_file_cleanup(uci_live_file_t *file);
 
+/** What a terminal could obey, or a reader of lines or JSON take for more than text, becomes '?'; and there is an end within @a size bytes. */
+void uci_live_file_make_printable(char *text, size_t size);
+
 /** Now, as times in these files are: in ns since the epoch. */
 uint64_t uci_live_time(void);
 

@@ -152,21 +152,12 @@ static void uci_top_add_rates(uci_top_process_t *process, uint64_t now, const uc
     process->bytes    = uci_top_rate(sums[UCI_TOP_VERIFIED], process->sums[UCI_TOP_VERIFIED], process->seconds);
 }
 
-/* Whose file it is has named it: what a terminal, or a reader of lines or JSON, could take for more than text is not shown */
-static void uci_top_make_printable(char *text)
-{
-    for (; *text != '\0'; ++text) {
-        if ((*text < ' ') || (*text > '~')) {
-            *text = '?';
-        }
-    }
-}
-
+/* Whose file it is has named it */
 static void uci_top_skip(uci_top_look_t *look, char *path, const char *reason)
 {
     uci_top_skipped_t *skipped;
 
-    uci_top_make_printable(path);
+    uci_live_file_make_printable(path, strlen(path) + 1);
     look->skipped   = uci_top_grow(look->skipped, look->skipped_count, sizeof(*look->skipped));
     skipped         = &look->skipped[look->skipped_count++];
     skipped->path   = path;
