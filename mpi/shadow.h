@@ -33,8 +33,7 @@ uci_mpi_shadow_t *uci_mpi_shadow_get(MPI_Comm comm, bool may_block);
 
 /**
  * Begin to make it, as all ranks do in their first call on it: where MPI_Comm_idup() is not safe beside other calls that do not block, their first one that
- * blocks. The first 64 that
- * are called before that are compared then (agree.c).
+ * blocks. The first 64 that are called before that are compared then (agree.c).
  * @param may_block  this is within a blocking collective of @a comm.
  */
 void uci_mpi_shadow_make(uci_mpi_shadow_t *shadow, MPI_Comm comm, bool may_block);

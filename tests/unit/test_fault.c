@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  */
-#include "comma_locale.h"
+#include "locales.h"
 #include "fault/fault.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "capture.h"
-#include "comma_locale.h"
+#include "locales.h"
 #include "util/json_writer.h"
 
 #include <jansson.h>

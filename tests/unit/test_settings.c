@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-3-Clause
  */
 #include "capture.h"
-#include "comma_locale.h"
+#include "locales.h"
 #include "settings/settings.h"
 
 #include <pthread.h>

@@ -174,6 +174,16 @@ Test(signature, concatenation_is_associative)
     }
 }
 
+/* So many of a, and a b */
+static uci_sigtype_t *pair_of(uci_sigtype_t *a, uint64_t as, uci_sigtype_t *b)
+{
+    uci_sigtype_part_t parts[] = {{a, as}, {b, 1}};
+    uci_sigtype_t *pair;
+
+    cr_assert_eq(uci_sigtype_create(parts, 2, &pair), UCI_OK);
+    return pair;
+}
+
 /* A million of something is as many steps as their number has digits, and what it was made of does not matter */
 Test(signature, counts)
 {
@@ -182,9 +192,7 @@ Test(signature, counts)
 
     cr_assert_eq(uci_sigtype_create_basic(0, 1, &a), UCI_OK);
     cr_assert_eq(uci_sigtype_create_basic(1, 1, &b), UCI_OK);
-    parts[0] = (uci_sigtype_part_t){a, 1};
-    parts[1] = (uci_sigtype_part_t){b, 1};
-    cr_assert_eq(uci_sigtype_create(parts, 2, &pair), UCI_OK);
+    pair     = pair_of(a, 1, b);
     parts[0] = (uci_sigtype_part_t){pair, 999999};
     parts[1] = (uci_sigtype_part_t){pair, 1};
     cr_assert_eq(uci_sigtype_create(parts, 2, &many), UCI_OK);
@@ -252,14 +260,11 @@ Test(signature, matching)
 {
     uci_sigtype_t *a, *b, *pair, *packed;
     uci_signature_t sent, posted;
-    uci_sigtype_part_t parts[2];
 
     cr_assert_eq(uci_sigtype_create_basic(0, 1, &a), UCI_OK);
     cr_assert_eq(uci_sigtype_create_basic(1, 1, &b), UCI_OK);
     cr_assert_eq(uci_sigtype_create_basic(UCI_SIGNATURE_PACKED, 1, &packed), UCI_OK);
-    parts[0] = (uci_sigtype_part_t){a, 2};
-    parts[1] = (uci_sigtype_part_t){b, 1};
-    cr_assert_eq(uci_sigtype_create(parts, 2, &pair), UCI_OK);
+    pair = pair_of(a, 2, b);
 
     const struct {
         const uci_sigtype_t *sent;
@@ -288,13 +293,10 @@ Test(signature, matching_when_the_type_has_been_freed)
 {
     uci_sigtype_t *a, *b, *pair;
     uci_signature_t posted, mixed, other, same;
-    uci_sigtype_part_t parts[2];
 
     cr_assert_eq(uci_sigtype_create_basic(0, 1, &a), UCI_OK);
     cr_assert_eq(uci_sigtype_create_basic(1, 1, &b), UCI_OK);
-    parts[0] = (uci_sigtype_part_t){a, 1};
-    parts[1] = (uci_sigtype_part_t){b, 1};
-    cr_assert_eq(uci_sigtype_create(parts, 2, &pair), UCI_OK);
+    pair        = pair_of(a, 1, b);
     mixed       = signature_of(pair, 1);
     other       = signature_of(b, 3);
     same        = signature_of(a, 3);

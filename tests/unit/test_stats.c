@@ -115,21 +115,29 @@ Test(stats, json_has_exactly_the_counters_and_the_context)
     json_decref(root);
 }
 
+static json_int_t reported(const char *counter)
+{
+    json_int_t value;
+    json_t *root;
+
+    report("out.json");
+    root  = load("out.json");
+    value = json_integer_value(json_object_get(root, counter));
+    json_decref(root);
+    return value;
+}
+
 Test(stats, faults_are_those_of_the_injector)
 {
     uci_fault_spec_t spec;
     uci_fault_t fault;
     char error[64];
-    json_t *root;
 
     cr_assert(uci_fault_parse("rate=1", &spec, error, sizeof(error)) == UCI_OK);
     uci_fault_init(&spec, 0, -1);
     cr_assert(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
     cr_assert(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
-    report("out.json");
-    root = load("out.json");
-    cr_expect(json_integer_value(json_object_get(root, "faults_injected")) == 2);
-    json_decref(root);
+    cr_expect(reported("faults_injected") == 2);
 }
 
 /* Who adds up a job counts none twice; and count=N is of each process */
@@ -138,7 +146,6 @@ Test(stats, a_fork_has_none_of_its_parents_faults)
     uci_fault_spec_t spec;
     uci_fault_t fault;
     char error[64];
-    json_t *root;
 
     cr_assert(uci_fault_parse("rate=1,count=2", &spec, error, sizeof(error)) == UCI_OK);
     uci_fault_init(&spec, 0, -1);
@@ -147,10 +154,7 @@ Test(stats, a_fork_has_none_of_its_parents_faults)
     cr_assert(!uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
     uci_stats_reset(); /* as in the child */
     cr_expect(uci_fault_draw(UCI_FAULT_PAYLOAD, 1, 0, &fault));
-    report("out.json");
-    root = load("out.json");
-    cr_expect(json_integer_value(json_object_get(root, "faults_injected")) == 1);
-    json_decref(root);
+    cr_expect(reported("faults_injected") == 1);
 }
 
 Test(stats, file_name_pattern)

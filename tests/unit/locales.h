@@ -3,8 +3,8 @@
  *
  * Locales, made where the test runs: one whose decimal point is a comma, and one in which 'I' is no 'i'.
  */
-#ifndef UCI_COMMA_LOCALE_H_
-#define UCI_COMMA_LOCALE_H_
+#ifndef UCI_TEST_LOCALES_H_
+#define UCI_TEST_LOCALES_H_
 
 #include <criterion/criterion.h>
 #include <ctype.h>
