@@ -186,7 +186,19 @@ class CallsTest(unittest.TestCase):
 
     def test_ranks_of_any_shape(self):
         for odd, wanted in (([[0, 2], [5, 5]], [0, 1, 2, 5]), ([[3, 1], [1], "x", [0, 10**12], ["0", 1]], []), ({}, []), (None, [])):
-            self.assertEqual(calls.ranks_in(odd), wanted)
+            self.assertEqual([rank for found in calls.ranks_in(odd) for rank in found], wanted)
+
+    def test_few_bytes_do_not_take_all_memory(self):
+        """256 communicators of 2^20 ranks each fit into a file, and a file may be as long as its disk is large."""
+        lines = [{"comm": number, "ranks": [[0, calls.RANKS - 1]]} for number in range(calls.COMMS)]
+        path = self.work / "calls.node.0"
+        path.write_bytes(make(0, 1, comms=[(number, 5) for number in range(calls.COMMS)], lines=lines))
+        os.truncate(path, 1 << 33)
+        script = f"import resource, sys; resource.setrlimit(resource.RLIMIT_AS, (1 << 28, 1 << 28)); sys.path[:0] = {sys.path!r}\n" \
+                 f"from jobreport import calls; import pathlib; found = calls.read_calls([pathlib.Path({str(path)!r})])\n" \
+                 "print(len(found[0][0].comms), found[0][0].comms[255].size(), found[2])"
+        told = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=False).stdout
+        self.assertEqual(told, f"{calls.COMMS} {calls.RANKS} []\n")
 
     def test_past_finalize(self):
         told = lines_of([make(0, 2, [receives(1)]), make(1, 2, ended=NOW)])

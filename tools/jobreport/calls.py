@@ -12,7 +12,9 @@ HEAD = struct.Struct("=8sIIiIQQIIIIIIQQQ64s")
 THREAD, WAIT = struct.Struct("=IIiIQQQ"), struct.Struct("=iiiiII")
 COMM, PLACE, SENT, PEER = struct.Struct("=QQQ"), struct.Struct("=QQQQ"), struct.Struct("=Qiiii"), struct.Struct("=QQ")
 RANKS = 1 << 20  # of a communicator, at most
+PEERS = 1 << 16
 THREAD_SIZE = THREAD.size + WAITS * WAIT.size
+TABLES_SIZE = HEAD.size + THREADS * THREAD_SIZE + COMMS * COMM.size + PLACES * PLACE.size + SENDS * SENT.size + TEXT
 
 
 class Wait(NamedTuple):
@@ -43,7 +45,11 @@ class Comm(NamedTuple):
     group: int
     collectives: int
     name: str
-    ranks: list
+    ranks: list  # of ranges, each of which comes next
+
+    def size(self):
+        """How many ranks it has."""
+        return sum(map(len, self.ranks))
 
 
 class Place(NamedTuple):
@@ -69,14 +75,14 @@ class Process:
     """One file. Raises ValueError for one that is none."""
 
     def __init__(self, data):
-        if len(data) < HEAD.size + THREADS * THREAD_SIZE + COMMS * COMM.size + PLACES * PLACE.size + SENDS * SENT.size + TEXT:
+        if len(data) < TABLES_SIZE:
             raise ValueError("too short for a file of calls")
         (magic, layout, self.pid, self.rank, self.size, begun, ended, checks, *used, _, sends, text, self.lost, host) = HEAD.unpack_from(data)
         if magic != MAGIC or layout != LAYOUT:
             raise ValueError(f"no file of calls of layout {LAYOUT}")
         self.host = host.split(b"\0")[0].decode(errors="replace")
         self.begun, self.ended, self.checks = begun / 1e9, ended / 1e9, bool(checks)
-        threads, comms, places, peers = (min(number, limit) for number, limit in zip(used, (THREADS, COMMS, PLACES, 1 << 16)))
+        threads, comms, places, peers = (min(number, limit) for number, limit in zip(used, (THREADS, COMMS, PLACES, PEERS)))
         place = HEAD.size
         self.has_all_threads = threads < THREADS  # else there may have been more
         self.threads = [thread for thread in (read_thread(data, place + number * THREAD_SIZE) for number in range(threads)) if thread.tid]
@@ -154,11 +160,12 @@ def text_of(value):
 
 
 def ranks_in(value):
-    """Numbers from a list of [first, last], whatever it is."""
-    found = []
+    """Ranges from a list of [first, last], whatever it is: a line of text may stand for a million ranks, and there may be many lines."""
+    found, room = [], RANKS
     for pair in value if isinstance(value, list) else []:
-        if isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair) and pair[1] - pair[0] < RANKS - len(found):
-            found += range(pair[0], pair[1] + 1)
+        if isinstance(pair, list) and len(pair) == 2 and all(type(number) is int for number in pair) and 0 <= pair[0] <= pair[1] < pair[0] + room:
+            found.append(range(pair[0], pair[1] + 1))
+            room -= len(found[-1])
     return found
 
 
@@ -168,7 +175,8 @@ def read_calls(paths):
     found, others, complaints = {}, [], []
     for path in paths:
         try:
-            process = Process(path.read_bytes())
+            with path.open("rb") as file:
+                process = Process(file.read(TABLES_SIZE + PEERS * PEER.size))
         except OSError as error:
             complaints.append((str(path), error.strerror))
             continue

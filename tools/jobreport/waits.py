@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Who waits for whom: from what the threads of all ranks are in."""
 from functools import cached_property
+from itertools import chain
 
 from jobreport.calls import ALL, ANY, NONE, OUTSIDE, POLLS
 from jobreport.wording import clean, ranks_of
@@ -150,7 +151,7 @@ class Waits:
             return []
         key = self._key(rank, wait)
         if key not in self.missing:
-            self.missing[key] = [member for member in comm.ranks if member in self.processes and not self._has_come(member, comm, wait.collective)]
+            self.missing[key] = [member for member in chain.from_iterable(comm.ranks) if member in self.processes and not self._has_come(member, comm, wait.collective)]
         return self.missing[key]
 
     def _has_come(self, member, comm, number):
@@ -160,7 +161,7 @@ class Waits:
 
     def _comm_name(self, rank, wait):
         comm = self.processes[rank].comms.get(wait.comm)
-        return clean(comm.name) or f"a communicator of {len(comm.ranks)} ranks" if comm else "a communicator"
+        return clean(comm.name) or f"a communicator of {comm.size()} ranks" if comm else "a communicator"
 
     def _words(self, rank, thread):
         text = self.places.at(self.processes[rank], thread.place)
