@@ -255,6 +255,23 @@ assert families["uci_processes"] == families["uci_log_bytes"] == "gauge" and fam
 PYTHON
 }
 
+# Who names his job as another user's is called has not joined it
+keeps_users_apart() {
+    local one
+    one=$(find "$work/live" -name '*.live' | head -n 1)
+    rm -rf "$work/users"
+    mkdir "$work/users"
+    cp "$one" "$work/users/1.live"
+    python3 - "$one" "$work/users/2.live" <<'PYTHON' &&
+import pathlib, struct, sys
+data = bytearray(pathlib.Path(sys.argv[1]).read_bytes())  # core/live/live_layout.h
+struct.pack_into("I", data, 100, struct.unpack_from("I", data, 100)[0] + 1)
+pathlib.Path(sys.argv[2]).write_bytes(data)
+PYTHON
+    top --once --all "$work/users" >"$work/out"
+    [ "$(grep -c '^job' "$work/out")" -eq 2 ] && top --once --all --openmetrics - "$work/users" | grep -c '^uci_bytes_sent_total{' | grep -qx 2
+}
+
 skips_what_is_none() {
     local one
     one=$(find "$work/live" -name '*.live' | head -n 1)
@@ -335,6 +352,7 @@ main() {
     check "OpenMetrics" metrics_are_valid
     check "OpenMetrics of processes without a job" adds_up_metrics
     check "OpenMetrics of counters with names of others" keeps_metrics_apart
+    check "two users' jobs of one name" keeps_users_apart
     check "what passes" shows_what_passes
     check "a screen" has_a_screen
     check "files that are none" skips_what_is_none

@@ -274,6 +274,16 @@ class ReportTest(unittest.TestCase):
         self.assertTrue(pipe.is_fifo() and link.is_symlink())
         self.assertIn("Is a directory", report("--text", "-o", self.work, run).stderr)
 
+    def test_into_what_a_link_leads_to(self):
+        run, page, link = self.make("--records", 3), self.work / "pages" / "page", self.work / "link"
+        page.parent.mkdir()
+        link.symlink_to(page)
+        for _ in range(2):  # a page that is not there yet, and one that is
+            self.assertEqual(report("--text", "-o", link, run).returncode, 0)
+            self.assertTrue(link.is_symlink())
+            self.assertIn("3 of ", page.read_text(encoding="utf-8"))
+            self.assertEqual(os.listdir(page.parent), ["page"])
+
     def test_what_a_terminal_has_no_character_for(self):
         run = self.make("--records", 3)
         (run / "events.z.1.jsonl").write_text('{"verdict": "repaired", "rank": 1, "host": "n\u2192\u00e4"}', encoding="utf-8")

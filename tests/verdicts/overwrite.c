@@ -16,6 +16,7 @@
  */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <wchar.h>
 
 #include "../mpi/check.h"
 
@@ -72,7 +73,8 @@ static void send_and_rewrite(const check_buffer_t *buffer, size_t length, MPI_Re
     int done = 0, value = 0;
 
     while (!done) {
-        memset(buffer->data, ++value, length);
+        wmemset((wchar_t *)buffer->data, ++value,
+                length / sizeof(wchar_t)); /* of bytes there are 256: a chunk would be what it was */
         MPI_Test(request, &done, MPI_STATUS_IGNORE);
     }
 }

@@ -149,12 +149,12 @@ def list_nodes(history, past, options):
 
 
 def write(text, name):
-    """A file appears as a whole or not at all; what is none, such as /dev/null, stays what it is."""
+    """A file appears as a whole or not at all, where a link leads to; what is none, such as /dev/null, stays what it is."""
     if name == "-":
         sys.stdout.write(text)
         sys.stdout.flush()
         return
-    path = Path(name)
+    path = Path(os.path.realpath(name))
     if path.exists() and not path.is_file():
         path.write_text(text, encoding="utf-8", errors="backslashreplace")
         return

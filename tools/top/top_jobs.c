@@ -269,17 +269,21 @@ static void uci_top_add_users(const uci_top_scope_t *scope, uci_top_look_t *look
     }
 }
 
-/* Processes that know of no job are one each */
-static int uci_top_compare_jobs_of(const uci_top_process_t *one, const uci_top_process_t *other)
-{
-    int order = strcmp(one->file.header->job, other->file.header->job);
-
-    return ((order != 0) || (one->file.header->job[0] != '\0')) ? order : strcmp(one->path, other->path);
-}
-
 static int uci_top_compare_numbers(uint64_t one, uint64_t other)
 {
     return (one > other) - (one < other);
+}
+
+/* Processes that know of no job are one each. A user names his jobs as he likes, also as those of another one are */
+static int uci_top_compare_jobs_of(const uci_top_process_t *one, const uci_top_process_t *other)
+{
+    const uci_live_header_t *a = one->file.header, *b = other->file.header;
+    int order = strcmp(a->job, b->job);
+
+    if (order == 0) {
+        order = uci_top_compare_numbers(a->uid, b->uid);
+    }
+    return ((order != 0) || (a->job[0] != '\0')) ? order : strcmp(one->path, other->path);
 }
 
 static int uci_top_compare_processes(const void *one, const void *other)
