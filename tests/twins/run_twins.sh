@@ -120,9 +120,9 @@ late_card() {
 
 # --- a processor that computes wrong ---
 
-# From its AFTER-th multiplication on rank 1 of twin 1 is wrong now and then
+# From its AFTER-th multiplication on rank 1 of twin 1 is wrong now and then: of a farm on a busy machine it may get few tasks
 failing() {
-    FAILING_NODE=1,1,2000,3000,5 LD_PRELOAD=$work/failing_node.so "$@"
+    FAILING_NODE=1,1,${failing_after:-2000},3000,5 LD_PRELOAD=$work/failing_node.so "$@"
 }
 
 # The twin's own result is wrong, and what its rank 1 has sent is where it began
@@ -333,7 +333,7 @@ check_mpi() {
     check_one "$one: farm, 3 twins of 3, correct" followed "$one" 3 3 --correct farm all 30
     check_one "$one: a failing node, 3 twins" failing_is_named "$one" 3 3 ring
     check_one "$one: a failing node, types, corrected" failing_is_corrected "$one" 3 types
-    check_one "$one: a failing worker of the farm, corrected" failing_is_corrected "$one" 3 farm all 100
+    failing_after=20 check_one "$one: a failing worker of the farm, corrected" failing_is_corrected "$one" 3 farm all 100
     check_one "$one: an escape, corrected" escape_is_corrected "$one" 3 ring
     check_one "$one: an escape in a derived datatype, corrected" escape_is_corrected "$one" 2 types 128 40
     check_one "$one: a program that is random, 2 twins" not_deterministic "$one" 2
