@@ -9,7 +9,8 @@
 #include <sched.h>
 #include <unistd.h>
 
-enum { MESSENGERS = 4, ROUNDS = 60, LIVES = 10, AM_ID = 7, TAG_PROBED = 5000, TAG_NEVER = 6000, TAG_NESTED = 7000 };
+enum { MESSENGERS = 4, ROUNDS = 60, LIVES = 10, CONTEXTS = 50, AM_ID = 7 };
+enum { TAG_PROBED = 5000, TAG_NEVER = 6000, TAG_NESTED = 7000 };
 
 static ut_pair_t pair;
 static unsigned running;      /* threads that have an end of their own */
@@ -314,7 +315,40 @@ static void workers_come_and_go(void)
     ucp_cleanup(context);
 }
 
-static const ut_test_t tests[] = {UT_TEST(callback_asks), UT_TEST(everything), UT_TEST(workers_apart),
-                                  UT_TEST(workers_come_and_go)};
+/* ------------------------------------------------------- configurations */
+
+static void *contexts_after_contexts(void *argument)
+{
+    const ucp_config_t *config = argument;
+    ucp_params_t params        = {.field_mask = UCP_PARAM_FIELD_FEATURES, .features = UCP_FEATURE_TAG};
+    ucp_context_h context;
+    unsigned i;
+
+    for (i = 0; i < CONTEXTS; ++i) {
+        UT_REQUIRE(ucp_init(&params, config, &context) == UCS_OK, "ucp_init");
+        ucp_cleanup(context);
+    }
+    return NULL;
+}
+
+/* UCX only reads it */
+static void contexts_of_one_config(void)
+{
+    pthread_t threads[MESSENGERS];
+    ucp_config_t *config;
+    unsigned i;
+
+    UT_REQUIRE(ucp_config_read(NULL, NULL, &config) == UCS_OK, "ucp_config_read");
+    for (i = 0; i < MESSENGERS; ++i) {
+        UT_REQUIRE(pthread_create(&threads[i], NULL, contexts_after_contexts, config) == 0, "pthread_create");
+    }
+    for (i = 0; i < MESSENGERS; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+    ucp_config_release(config);
+}
+
+static const ut_test_t tests[] = {UT_TEST(callback_asks), UT_TEST(everything), UT_TEST(contexts_of_one_config),
+                                  UT_TEST(workers_apart), UT_TEST(workers_come_and_go)};
 
 UT_MAIN(tests)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "ucx_config.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,9 @@
  * 1.13.1], and UCX_RNDV_SEND_NBR_THRESH for sends with FAST_CMPL */
 #define UCI_UCX_EAGER_AUTO      (8ul << 10)
 #define UCI_UCX_EAGER_FAST_AUTO (256ul << 10)
+
+/* One at a time looks at a configuration, or makes a context of it: threads may share one, which UCX only reads, and we change for that time */
+static pthread_mutex_t uci_ucx_config_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* A value such as "auto", "inf", "8kb", "intra:1k,inter:auto" (the largest counts). @a is_set_p: no part of it is left to UCX */
 static size_t uci_ucx_config_size(const char *value, size_t automatic, bool *is_set_p)
@@ -90,8 +94,11 @@ void uci_ucx_config_read_thresholds(const char *text, uci_ucx_thresholds_t *thre
 
 void uci_ucx_config_thresholds(const ucp_config_t *config, uci_ucx_thresholds_t *thresholds_p)
 {
-    char *text = uci_ucx_config_text(config);
+    char *text;
 
+    pthread_mutex_lock(&uci_ucx_config_lock);
+    text = uci_ucx_config_text(config);
+    pthread_mutex_unlock(&uci_ucx_config_lock);
     uci_ucx_config_read_thresholds((text != NULL) ? text : "", thresholds_p);
     free(text);
 }
@@ -117,8 +124,9 @@ static bool uci_ucx_config_allocates_in_heap(const ucp_config_t *config)
     return strcmp(value, UCI_UCX_ALLOC_DEFAULT) == 0;
 }
 
-ucs_status_t uci_ucx_config_init(unsigned api_major_version, unsigned api_minor_version, const ucp_params_t *params,
-                                 const ucp_config_t *config, ucp_context_h *context_p)
+static ucs_status_t uci_ucx_config_init_mapped(unsigned api_major_version, unsigned api_minor_version,
+                                               const ucp_params_t *params, const ucp_config_t *config,
+                                               ucp_context_h *context_p)
 {
     ucp_config_t *own = NULL, *changed;
     ucs_status_t status;
@@ -135,5 +143,16 @@ ucs_status_t uci_ucx_config_init(unsigned api_major_version, unsigned api_minor_
     } else {
         (void)uci_ucp.config_modify(changed, "ALLOC_PRIO", UCI_UCX_ALLOC_DEFAULT);
     }
+    return status;
+}
+
+ucs_status_t uci_ucx_config_init(unsigned api_major_version, unsigned api_minor_version, const ucp_params_t *params,
+                                 const ucp_config_t *config, ucp_context_h *context_p)
+{
+    ucs_status_t status;
+
+    pthread_mutex_lock(&uci_ucx_config_lock);
+    status = uci_ucx_config_init_mapped(api_major_version, api_minor_version, params, config, context_p);
+    pthread_mutex_unlock(&uci_ucx_config_lock);
     return status;
 }
