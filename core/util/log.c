@@ -14,6 +14,8 @@
 #define UCI_LOG_LINE_MAX 4096
 #define UCI_LOG_CUT      "..." /* ends the text of a line that was too long */
 
+#define UCI_LOG_ABORT_SECONDS 5 /* for which a thread that ends the process waits for another one that does */
+
 uci_log_level_t uci_log_level = UCI_LOG_WARN;
 
 const char *const uci_log_level_names[] = {"fatal", "error", "warn", "info", "debug", "trace", NULL};
@@ -90,11 +92,25 @@ void uci_log_at_abort(void (*func)(void))
     __atomic_store_n(&uci_log_abort_func, func, __ATOMIC_RELEASE);
 }
 
+/* Another thread may be at it: it ends the process when all is written. What it needs may be ours, though */
+static void uci_log_wait_for_abort(void)
+{
+    static long first;
+    long none = 0, self = syscall(SYS_gettid);
+
+    if (!__atomic_compare_exchange_n(&first, &none, self, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE) &&
+        (none != self)) {
+        sleep(UCI_LOG_ABORT_SECONDS);
+    }
+}
+
 void uci_log_abort(void)
 {
     /* Taken out before it is called: an error inside it must not call it again. */
-    void (*func)(void) = __atomic_exchange_n(&uci_log_abort_func, NULL, __ATOMIC_ACQ_REL);
+    void (*func)(void);
 
+    uci_log_wait_for_abort();
+    func = __atomic_exchange_n(&uci_log_abort_func, NULL, __ATOMIC_ACQ_REL);
     if (func != NULL) {
         func();
     }

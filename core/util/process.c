@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "process.h"
 
+#include <ctype.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
@@ -19,13 +20,18 @@ static char uci_process_host_name[256];
 
 static void uci_process_read_host(void)
 {
-    char *name = uci_process_host_name;
+    char *name = uci_process_host_name, *c;
 
     /* The last byte stays 0: gethostname() need not terminate a name it cuts. */
     if ((gethostname(name, sizeof(uci_process_host_name) - 1) != 0) || (name[0] == '\0')) {
         strcpy(name, "unknown");
     }
     name[strcspn(name, ".")] = '\0';
+    for (c = name; *c != '\0'; ++c) { /* Linux takes any bytes */
+        if (!isgraph((unsigned char)*c) || (strchr("\"\\/", *c) != NULL)) {
+            *c = '_';
+        }
+    }
 }
 
 const char *uci_process_host(void)

@@ -8,7 +8,7 @@
 
 #include "types.h"
 
-/** Short host name (cut at the first dot), read once. */
+/** Short host name (cut at the first dot), read once. Of graphic ASCII, as names of hosts are: what else is in it, and quotes and slashes, is "_". */
 const char *uci_process_host(void);
 
 /** Rank from OMPI_COMM_WORLD_RANK, PMIX_RANK, PMI_RANK, SLURM_PROCID, first that is set; -1 if none is. */

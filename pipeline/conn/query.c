@@ -31,7 +31,7 @@ static void uci_query_take(uci_am_t *am)
     if (am->hdr->flags & UCI_AM_FLAG_LAST) {
         uci_query_answer(am->peer);
     } else {
-        uci_recv_on_query(am->peer, am->seq);
+        uci_recv_on_query(am->peer, am->seq, am->hdr->op);
     }
 }
 

@@ -440,10 +440,13 @@ UCI_AM_HANDLER(DATA, 4, "S, chunk `index`", "bytes", "none, or REPAIR", "R sends
                .hit_special = UCI_AM_HIT(REPAIR), .seq = uci_recv_data_seq, .check = uci_recv_check_data,
                .check_recv = uci_stream_check_chunk, .take = uci_recv_on_data);
 
-void uci_recv_on_query(uci_peer_t *peer, uint64_t seq)
+void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, uint32_t slot)
 {
-    uci_recv_op_t *op = uci_recv_op_by_seq(peer, seq);
+    uci_recv_op_t *op = uci_recv_op_by_slot(peer->worker, slot, peer, (uint32_t)seq);
 
+    if (op == NULL) {
+        op = uci_recv_op_by_seq(peer, seq); /* it began when the sender did not know yet */
+    }
     if (op != NULL) {
         uci_repair_hear_query(op);
     } else if ((seq < peer->rx.next) && !uci_unexpected_has(peer, seq)) {

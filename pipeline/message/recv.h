@@ -58,7 +58,7 @@ void uci_recv_lost(uci_peer_t *peer, const uci_frame_hdr_t *hdr, const char *pay
 void uci_recv_lose(uci_peer_t *peer, uci_request_t *req, const uci_frame_hdr_t *hdr, const char *payload,
                    size_t length);
 
-/** QUERY: the sender asks where this side is with its message. */
-void uci_recv_on_query(uci_peer_t *peer, uint64_t seq);
+/** QUERY: the sender asks where this side is with its message. @param slot  of its receive, as far as the sender knows: any number. */
+void uci_recv_on_query(uci_peer_t *peer, uint64_t seq, uint32_t slot);
 
 #endif

@@ -252,3 +252,47 @@ Test(log, the_registered_function_can_be_cleared)
     cr_expect(strstr(text, "the end") && !strstr(text, "saved"), "'%s'", text);
     free(text);
 }
+
+static pthread_barrier_t both_end;
+
+static void save_slowly(void)
+{
+    usleep(200000);
+    uci_log_print("abort.c", 1, UCI_LOG_ERROR, "saved");
+}
+
+static void *end_it(void *arg)
+{
+    pthread_barrier_wait(&both_end);
+    uci_fatal("the end");
+    return arg;
+}
+
+static void end_it_twice(void)
+{
+    pthread_t other;
+
+    pthread_barrier_init(&both_end, NULL, 2);
+    uci_log_at_abort(save_slowly);
+    pthread_create(&other, NULL, end_it, NULL);
+    end_it(NULL);
+}
+
+Test(log, two_threads_that_end_the_process)
+{
+    test_capture_t capture = test_capture_start();
+    int status;
+    char *text;
+    pid_t pid = fork();
+
+    cr_assert(pid >= 0);
+    if (pid == 0) {
+        signal(SIGABRT, SIG_DFL);
+        end_it_twice();
+    }
+    cr_assert(waitpid(pid, &status, 0) == pid);
+    text = test_capture_stop(&capture);
+    cr_expect(WIFSIGNALED(status) && (WTERMSIG(status) == SIGABRT));
+    cr_expect(strstr(text, "UCI ERROR saved\n") != NULL, "'%s'", text);
+    free(text);
+}

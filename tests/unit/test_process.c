@@ -5,6 +5,7 @@
 #include "util/process.h"
 
 #include <limits.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,16 @@ Test(process, host_is_the_short_name)
     name[strcspn(name, ".")] = '\0';
     cr_expect(strcmp(uci_process_host(), name) == 0, "%s", uci_process_host());
     cr_expect(uci_process_host() == uci_process_host());
+}
+
+/* Linux takes any bytes for one; it goes into names of files, lines of the log and records */
+Test(process, host_of_other_characters)
+{
+    if (unshare(CLONE_NEWUTS) != 0) {
+        cr_skip_test("a host's name can't be changed here");
+    }
+    cr_assert(sethostname("m\xc3\xbc l/\"\\x", 9) == 0);
+    cr_expect(strcmp(uci_process_host(), "m___l___x") == 0, "%s", uci_process_host());
 }
 
 Test(process, no_launcher_no_rank)
