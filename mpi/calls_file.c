@@ -12,6 +12,7 @@
 
 #include "util/log.h"
 #include "util/process.h"
+#include "util/quiet.h"
 
 uci_calls_map_t *uci_calls;
 
@@ -45,9 +46,14 @@ static void uci_calls_fill_head(uci_calls_head_t *head, int rank, unsigned size,
 /* Its room is taken now: a store into a full file system would be a SIGBUS. @return NULL with errno set */
 static uci_calls_map_t *uci_calls_make(const char *path, size_t length)
 {
-    int fd    = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    int error = (fd < 0) ? errno : posix_fallocate(fd, 0, (off_t)length);
-    void *map = (error == 0) ? mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
+    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), error;
+    uci_quiet_t quiet;
+    void *map;
+
+    uci_quiet_begin(&quiet);
+    error = (fd < 0) ? errno : posix_fallocate(fd, 0, (off_t)length);
+    uci_quiet_end(&quiet);
+    map = (error == 0) ? mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
 
     error = (error == 0) ? errno : error;
     if (fd >= 0) {

@@ -5,6 +5,7 @@
 #include "util/log.h"
 #include "util/process.h"
 #include "util/process_id.h"
+#include "util/quiet.h"
 #include "version.h"
 
 #include <errno.h>
@@ -204,8 +205,12 @@ static size_t uci_live_size(const uci_live_header_t *header, unsigned blocks)
 /* Memory for all of it is taken now: a store into a full file system would be a SIGBUS. @return 0 or an errno */
 static int uci_live_allocate(int fd, size_t size)
 {
-    int ret = posix_fallocate(fd, 0, (off_t)size);
+    uci_quiet_t quiet;
+    int ret;
 
+    uci_quiet_begin(&quiet);
+    ret = posix_fallocate(fd, 0, (off_t)size);
+    uci_quiet_end(&quiet);
     if (ret != 0) {
         errno = ret;
     }

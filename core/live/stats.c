@@ -6,6 +6,7 @@
 #include "live.h"
 #include "util/log.h"
 #include "util/process.h"
+#include "util/quiet.h"
 #include "version.h"
 
 #include <errno.h>
@@ -207,6 +208,7 @@ static void uci_stats_report_summary(void)
     static bool is_printed;
     uci_stats_t total = uci_stats_total();
     char *text        = NULL;
+    uci_quiet_t quiet;
     size_t length;
     FILE *stream;
 
@@ -222,8 +224,10 @@ static void uci_stats_report_summary(void)
 
     uci_stats_write_summary(stream);
     if (fclose(stream) == 0) {
+        uci_quiet_begin(&quiet);
         fwrite(text, 1, length, stderr);
         fflush(stderr);
+        uci_quiet_end(&quiet);
     }
     free(text);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "file.h"
 #include "process.h"
+#include "quiet.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,15 +87,18 @@ const char *uci_file_error(int error)
 static uci_status_t uci_file_write(const char *path, uci_file_write_func_t write, const void *arg)
 {
     FILE *stream = uci_file_create(path, false);
+    uci_quiet_t quiet;
     int failed;
 
     if (stream == NULL) {
         return UCI_ERR_IO;
     }
 
+    uci_quiet_begin(&quiet);
     write(stream, arg);
     failed = ferror(stream);
     failed |= fclose(stream);
+    uci_quiet_end(&quiet);
     return failed ? UCI_ERR_IO : UCI_OK;
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "log.h"
 #include "process.h"
+#include "quiet.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -54,6 +55,7 @@ void uci_log_print(const char *file, unsigned line, uci_log_level_t level, const
     int saved_errno = errno;
     char text[UCI_LOG_LINE_MAX];
     size_t prefix, room, length;
+    uci_quiet_t quiet;
     ssize_t written;
     int ret;
     va_list ap;
@@ -80,9 +82,11 @@ void uci_log_print(const char *file, unsigned line, uci_log_level_t level, const
     uci_log_blank_controls(text, length);
     text[length++] = '\n';
 
+    uci_quiet_begin(&quiet);
     do {
         written = write(STDERR_FILENO, text, length);
     } while ((written < 0) && (errno == EINTR));
+    uci_quiet_end(&quiet);
 
     errno = saved_errno;
 }

@@ -10,6 +10,7 @@
 #include "util/file.h"
 #include "util/log.h"
 #include "util/process.h"
+#include "util/quiet.h"
 
 static pthread_mutex_t uci_capture_lock = PTHREAD_MUTEX_INITIALIZER;
 static unsigned uci_capture_chunks; /* so far */
@@ -41,6 +42,7 @@ static bool uci_capture_reserve(size_t bytes, unsigned *number_p)
 static bool uci_capture_write(const char *folder, const char *name, const void *data, size_t length)
 {
     char path[PATH_MAX + 128];
+    uci_quiet_t quiet;
     FILE *stream;
     bool failed;
 
@@ -50,8 +52,10 @@ static bool uci_capture_write(const char *folder, const char *name, const void *
         uci_capture_warn(uci_file_error(errno), path);
         return false;
     }
+    uci_quiet_begin(&quiet);
     failed = (fwrite(data, 1, length, stream) != length);
     failed |= (fclose(stream) != 0);
+    uci_quiet_end(&quiet);
     if (failed) {
         uci_capture_warn(uci_file_error(errno), path);
         unlink(path);

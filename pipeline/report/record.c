@@ -89,7 +89,7 @@ static bool uci_record_is_torn(const char *name)
     return (last != '\n') && (last != EOF);
 }
 
-FILE *uci_record_open(void)
+static FILE *uci_record_create(void)
 {
     char name[PATH_MAX];
     FILE *stream;
@@ -112,11 +112,24 @@ FILE *uci_record_open(void)
     return stream;
 }
 
-void uci_record_close(FILE *stream)
+FILE *uci_record_open(uci_quiet_t *quiet_p)
+{
+    FILE *stream;
+
+    uci_quiet_begin(quiet_p);
+    stream = uci_record_create();
+    if (stream == NULL) {
+        uci_quiet_end(quiet_p);
+    }
+    return stream;
+}
+
+void uci_record_close(FILE *stream, const uci_quiet_t *quiet)
 {
     bool failed = ferror(stream) != 0;
 
     failed |= fclose(stream) != 0;
+    uci_quiet_end(quiet);
     if (failed) {
         uci_record_lose(uci_file_error(errno));
     }
@@ -322,7 +335,8 @@ static void uci_record_write_line(FILE *stream, const uci_record_t *record)
 
 void uci_record_write(const uci_record_t *record)
 {
-    FILE *stream = uci_record_is_on() ? uci_record_open() : NULL;
+    uci_quiet_t quiet;
+    FILE *stream = uci_record_is_on() ? uci_record_open(&quiet) : NULL;
 
     if ((record->peer != NULL) && (record->differ == NULL)) {
         uci_admin_log_damaged(record->peer, record->length, record->verdict, uci_cause_names[record->cause],
@@ -330,6 +344,6 @@ void uci_record_write(const uci_record_t *record)
     }
     if (stream != NULL) {
         uci_record_write_line(stream, record);
-        uci_record_close(stream);
+        uci_record_close(stream, &quiet);
     }
 }

@@ -9,6 +9,7 @@
 
 #include "base/damage.h"
 #include "util/json_writer.h"
+#include "util/quiet.h"
 #include "base/peer.h"
 #include "transfer/recv_op_part.h"
 #include "tune/rdma.h"
@@ -68,9 +69,9 @@ void uci_record_init(void);
  *  and said: of the first, and how many at the end. */
 void uci_record_write(const uci_record_t *record);
 
-/** For lines of another kind: a stream for one, NULL: it is lost (counted, said). To be given to uci_record_close(). */
-FILE *uci_record_open(void);
-void uci_record_close(FILE *stream);
+/** For lines of another kind: a stream for one, NULL: it is lost (counted, said). To be given to uci_record_close(), with @a quiet_p. */
+FILE *uci_record_open(uci_quiet_t *quiet_p);
+void uci_record_close(FILE *stream, const uci_quiet_t *quiet);
 
 /** The members "tag" and "mpi". */
 void uci_record_write_tag(uci_json_t *json, ucp_tag_t tag);

@@ -250,13 +250,14 @@ static void uci_twin_record(const uci_twin_verdict_t *verdict, const uci_mark_t 
 {
     uci_twin_when_t when = uci_twin_when(verdict);
     static unsigned count;
+    uci_quiet_t quiet;
     uci_json_t json;
     FILE *stream;
 
     if (!uci_record_is_on() || (++count > UCI_TWIN_RECORDS)) {
         return;
     }
-    stream = uci_record_open();
+    stream = uci_record_open(&quiet);
     if (stream == NULL) {
         return;
     }
@@ -266,7 +267,7 @@ static void uci_twin_record(const uci_twin_verdict_t *verdict, const uci_mark_t 
     uci_twin_write_message(&json, verdict, sender, &when);
     uci_json_end(&json);
     fputc('\n', stream);
-    uci_record_close(stream);
+    uci_record_close(stream, &quiet);
 }
 
 static void uci_twin_warn(const uci_twin_verdict_t *verdict, const uci_mark_t *sender)

@@ -296,3 +296,24 @@ Test(log, two_threads_that_end_the_process)
     cr_expect(strstr(text, "UCI ERROR saved\n") != NULL, "'%s'", text);
     free(text);
 }
+
+/* As "program 2>&1 | head" leaves it; a signal of the program's own stays its own */
+Test(log, a_reader_that_goes_takes_nobody_with_it)
+{
+    sigset_t set;
+    int ends[2];
+
+    cr_assert(pipe(ends) == 0);
+    close(ends[0]);
+    cr_assert(dup2(ends[1], STDERR_FILENO) >= 0);
+    uci_warn("nobody reads this");
+    sigemptyset(&set);
+    sigaddset(&set, SIGPIPE);
+    cr_assert(pthread_sigmask(SIG_BLOCK, &set, NULL) == 0);
+    cr_assert(raise(SIGPIPE) == 0);
+    uci_warn("nor this");
+    cr_expect((sigpending(&set) == 0) && sigismember(&set, SIGPIPE));
+    cr_assert(sigwait(&set, ends) == 0);
+    uci_warn("nor this");
+    cr_expect((sigpending(&set) == 0) && !sigismember(&set, SIGPIPE));
+}

@@ -645,7 +645,6 @@ Test(tuner, a_full_disk_is_not_worth_a_line)
     unsigned tries;
     char *said;
 
-    signal(SIGXFSZ, SIG_IGN);
     cr_assert_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
     for (tries = 0; tries < 20; ++tries) { /* some calibrations take too long, and are not to be written */
         cr_expect_eq(start_in_child(), 'b');
