@@ -119,8 +119,10 @@ bool uci_mpi_passes(int peer, MPI_Comm comm);
 /** The call is over: what has not been taken (MPI_PROC_NULL, an error) is for nobody. */
 UCI_INLINE void uci_mpi_done(void)
 {
-    uci_mpi_next->send = NULL;
-    uci_mpi_next->recv = NULL;
+    if (uci_likely(uci_mpi_next != NULL)) { /* NULL: nothing has passed in this thread yet */
+        uci_mpi_next->send = NULL;
+        uci_mpi_next->recv = NULL;
+    }
 }
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -46,15 +47,19 @@ static void uci_calls_fill_head(uci_calls_head_t *head, int rank, unsigned size,
 /* Its room is taken now: a store into a full file system would be a SIGBUS. @return NULL with errno set */
 static uci_calls_map_t *uci_calls_make(const char *path, size_t length)
 {
-    int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644), error;
+    struct stat info;
     uci_quiet_t quiet;
+    int fd, error;
     void *map;
 
+    if ((lstat(path, &info) == 0) && S_ISREG(info.st_mode)) {
+        unlink(path); /* another process may have mapped it, and would get a SIGBUS if it was cut */
+    }
+    fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
     uci_quiet_begin(&quiet);
     error = (fd < 0) ? errno : posix_fallocate(fd, 0, (off_t)length);
     uci_quiet_end(&quiet);
-    map = (error == 0) ? mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
-
+    map   = (error == 0) ? mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0) : MAP_FAILED;
     error = (error == 0) ? errno : error;
     if (fd >= 0) {
         close(fd);

@@ -29,6 +29,9 @@ extern unsigned uci_mpi_freed;
 /** To be called once, before anything else here, after MPI_Init. @return whether it is possible. */
 int uci_mpi_datatype_init(void);
 
+/** It is about to be freed by the program: MPICH deletes attributes of one that is in use within its progress, where it lets other threads in. */
+void uci_mpi_datatype_forget(MPI_Datatype datatype);
+
 /** Is it predefined? Then it is never freed, and can't have an attribute in every MPI. */
 bool uci_mpi_is_named(MPI_Datatype datatype);
 

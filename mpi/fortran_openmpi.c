@@ -30,7 +30,15 @@
 #define UCI_MPI_FORTRAN_BLOCKS .comm = PMPI_Comm_f2c(*comm)
 #define UCI_MPI_FORTRAN_STARTS .manner = UCI_MPI_STARTS, .comm = PMPI_Comm_f2c(*comm)
 
-static const MPI_Fint uci_mpi_any_source = MPI_ANY_SOURCE, uci_mpi_any_tag = MPI_ANY_TAG;
+static const MPI_Fint uci_mpi_any_tag = MPI_ANY_TAG;
+
+/* Where a matched message is from: nobody knows, or MPI_PROC_NULL, as in p2p.c */
+static const MPI_Fint *uci_mpi_matched_source(const MPI_Fint *message)
+{
+    static const MPI_Fint any_source = MPI_ANY_SOURCE, none = MPI_PROC_NULL;
+
+    return (PMPI_Message_f2c(*message) == MPI_MESSAGE_NO_PROC) ? &none : &any_source;
+}
 
 #define UCI_MPI_FORTRAN_SENDS(_call, _count, _datatype) \
     uci_mpi_send_next(&sent, _call, (uint64_t)(int64_t) * (_count), PMPI_Type_f2c(*(_datatype)), PMPI_Comm_f2c(*comm))
@@ -117,20 +125,20 @@ UCI_MPI_FORTRAN_WRAP(irecv, "MPI_Irecv",
                      (buf, count, datatype, source, tag, comm, request, ierror), request,
                      (UCI_MPI_FORTRAN_STARTS, .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, source, tag)),
                      UCI_MPI_FORTRAN_RECEIVES("MPI_Irecv", count, datatype))
-UCI_MPI_FORTRAN_WRAP(mrecv, "MPI_Mrecv",
-                     (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *status,
-                      MPI_Fint *ierror),
-                     (buf, count, datatype, message, status, ierror), NULL,
-                     (.comm = MPI_COMM_NULL,
-                      .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, &uci_mpi_any_source, &uci_mpi_any_tag)),
-                     UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Mrecv"))
-UCI_MPI_FORTRAN_WRAP(imrecv, "MPI_Imrecv",
-                     (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *request,
-                      MPI_Fint *ierror),
-                     (buf, count, datatype, message, request, ierror), request,
-                     (.manner = UCI_MPI_STARTS, .comm = MPI_COMM_NULL,
-                      .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, &uci_mpi_any_source, &uci_mpi_any_tag)),
-                     UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Imrecv"))
+UCI_MPI_FORTRAN_WRAP(
+        mrecv, "MPI_Mrecv",
+        (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *status, MPI_Fint *ierror),
+        (buf, count, datatype, message, status, ierror), NULL,
+        (.comm = MPI_COMM_NULL,
+         .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, uci_mpi_matched_source(message), &uci_mpi_any_tag)),
+        UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Mrecv"))
+UCI_MPI_FORTRAN_WRAP(
+        imrecv, "MPI_Imrecv",
+        (char *buf, MPI_Fint *count, MPI_Fint *datatype, MPI_Fint *message, MPI_Fint *request, MPI_Fint *ierror),
+        (buf, count, datatype, message, request, ierror), request,
+        (.manner = UCI_MPI_STARTS, .comm = MPI_COMM_NULL,
+         .recv = UCI_MPI_FORTRAN_HALF(buf, count, datatype, uci_mpi_matched_source(message), &uci_mpi_any_tag)),
+        UCI_MPI_FORTRAN_RECEIVES_MATCHED("MPI_Imrecv"))
 UCI_MPI_FORTRAN_WRAP(sendrecv, "MPI_Sendrecv",
                      (char *sendbuf, MPI_Fint *sendcount, MPI_Fint *sendtype, MPI_Fint *dest, MPI_Fint *sendtag,
                       char *recvbuf, MPI_Fint *recvcount, MPI_Fint *recvtype, MPI_Fint *source, MPI_Fint *recvtag,

@@ -7,8 +7,10 @@
 
 #include "attach.h"
 #include "comms.h"
+#include "datatype.h"
 #include "kept.h"
 #include "places.h"
+#include "region.h"
 
 #define uci_mpi_keeps() (uci_mpi_watches() && uci_calls->head.checks)
 
@@ -119,7 +121,18 @@ UCI_MPI_MAKES(TYPE, Type_create_darray,
 UCI_MPI_MAKES(TYPE, Type_create_resized, (MPI_Datatype oldtype, MPI_Aint lb, MPI_Aint extent, MPI_Datatype *newtype),
               (oldtype, lb, extent, newtype), newtype)
 UCI_MPI_MAKES(TYPE, Type_dup, (MPI_Datatype oldtype, MPI_Datatype *newtype), (oldtype, newtype), newtype)
-UCI_MPI_FREES(TYPE, Type_free, MPI_Datatype)
+
+UCI_MPI_EXPORT int MPI_Type_free(MPI_Datatype *handle)
+{
+    if ((*handle != MPI_DATATYPE_NULL) && !uci_mpi_is_named(*handle)) { /* else an error, which MPI tells */
+        uci_mpi_datatype_forget(*handle);
+        uci_mpi_layout_forget(*handle);
+    }
+    if (uci_mpi_keeps()) {
+        uci_mpi_kept_remove(UCI_MPI_KEPT_TYPE, UCI_MPI_HANDLE(*handle));
+    }
+    return PMPI_Type_free(handle);
+}
 
 UCI_MPI_MAKES(GROUP, Comm_group, (MPI_Comm comm, MPI_Group *group), (comm, group), group)
 UCI_MPI_MAKES(GROUP, Comm_remote_group, (MPI_Comm comm, MPI_Group *group), (comm, group), group)

@@ -107,18 +107,20 @@
                        MPI_Request *request), \
                       UCI_MPI_STARTS_RECV, recv)
 
+/* One that stands for a message from MPI_PROC_NULL brings nothing, and writes nothing */
+#define UCI_MPI_MATCHED_HALF \
+    UCI_MPI_HALF(buf, count, datatype, (*message == MPI_MESSAGE_NO_PROC) ? MPI_PROC_NULL : MPI_ANY_SOURCE, MPI_ANY_TAG)
+
 #define UCI_MPI_MRECV(_name, _count_t) \
     UCI_MPI_WRAP(_name, (void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, MPI_Status *status), \
-                 (buf, count, datatype, message, status), \
-                 (.comm = MPI_COMM_NULL, .recv = UCI_MPI_HALF(buf, count, datatype, MPI_ANY_SOURCE, MPI_ANY_TAG)), \
+                 (buf, count, datatype, message, status), (.comm = MPI_COMM_NULL, .recv = UCI_MPI_MATCHED_HALF), \
                  UCI_MPI_RECEIVES_MATCHED(_name))
 
 #define UCI_MPI_IMRECV(_name, _count_t) \
     UCI_MPI_WRAP(_name, \
                  (void *buf, _count_t count, MPI_Datatype datatype, MPI_Message *message, MPI_Request *request), \
                  (buf, count, datatype, message, request), \
-                 (.manner = UCI_MPI_STARTS, .comm = MPI_COMM_NULL, .request = request, \
-                  .recv = UCI_MPI_HALF(buf, count, datatype, MPI_ANY_SOURCE, MPI_ANY_TAG)), \
+                 (.manner = UCI_MPI_STARTS, .comm = MPI_COMM_NULL, .request = request, .recv = UCI_MPI_MATCHED_HALF), \
                  UCI_MPI_RECEIVES_MATCHED(_name))
 
 #define UCI_MPI_SENDRECV(_name, _count_t) \

@@ -275,17 +275,36 @@ static void uci_mpi_pending_activate(uci_mpi_pending_t *pending)
                           (pending->bytes > 0) && uci_mpi_half_digest(&pending->send, &pending->digest);
 }
 
-/* The program may free its type before the request is complete */
+/* The program may free its type before the request is complete. MPI_Type_dup() would call its copy callbacks, which count, or refuse */
+static bool uci_mpi_half_keep(uci_mpi_half_t *half, uint64_t bytes)
+{
+    MPI_Datatype copy;
+
+    if (uci_mpi_is_dense(half->type, half->count)) {
+        half->type  = MPI_BYTE;
+        half->count = bytes;
+        return false;
+    }
+    if (PMPI_Type_contiguous(1, half->type, &copy) != MPI_SUCCESS) {
+        half->is_there = false;
+        return false;
+    }
+    PMPI_Type_commit(&copy);
+    half->type = copy;
+    return true;
+}
+
 static void uci_mpi_pending_keep(uci_mpi_pending_t *pending, uci_mpi_call_t *call)
 {
-    pending->touched       = call->touched;
-    call->touched          = (uci_mpi_touched_t){0};
-    pending->send          = call->send;
-    pending->send.is_there = false;
-    if (call->send.is_there && !call->replaces && (call->send.type != MPI_DATATYPE_NULL)) {
-        pending->bytes         = uci_mpi_bytes(call->send.count, call->send.type);
-        pending->has_type      = (PMPI_Type_dup(call->send.type, &pending->send.type) == MPI_SUCCESS);
-        pending->send.is_there = pending->has_type;
+    pending->touched = call->touched;
+    call->touched    = (uci_mpi_touched_t){0};
+    pending->send    = call->send;
+    if (call->replaces || (call->send.type == MPI_DATATYPE_NULL)) {
+        pending->send.is_there = false;
+    }
+    if (pending->send.is_there) {
+        pending->bytes    = uci_mpi_bytes(call->send.count, call->send.type);
+        pending->has_type = uci_mpi_half_keep(&pending->send, pending->bytes);
     }
 }
 

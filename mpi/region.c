@@ -97,6 +97,17 @@ static void uci_mpi_layout_sort(uci_mpi_layout_t *layout)
 
 /* ---------------------------------------------------------------- types */
 
+void uci_mpi_layout_forget(MPI_Datatype type)
+{
+    int found = 0;
+    void *value;
+
+    if ((uci_mpi_layout_keyval != MPI_KEYVAL_INVALID) &&
+        (PMPI_Type_get_attr(type, uci_mpi_layout_keyval, &value, &found) == MPI_SUCCESS) && found) {
+        PMPI_Type_delete_attr(type, uci_mpi_layout_keyval);
+    }
+}
+
 static int uci_mpi_layout_on_delete(MPI_Datatype datatype, int keyval, void *value, void *extra)
 {
     uci_mpi_layout_release(value);
@@ -236,6 +247,21 @@ static uci_mpi_layout_t *uci_mpi_layout_repeat(const uci_mpi_layout_t *one, uint
 
 /* -------------------------------------------------------------- regions */
 
+/* Of entries that lie in each other there may be as many bytes as the extent has, and gaps */
+static bool uci_mpi_is_one_block(MPI_Datatype type, MPI_Aint size)
+{
+    uci_mpi_layout_t *layout;
+    bool one;
+
+    if (uci_mpi_is_named(type)) {
+        return true;
+    }
+    layout = uci_mpi_layout_of_type(type);
+    one    = (layout != NULL) && !layout->failed && uci_mpi_layout_is_gapless(layout, size);
+    uci_mpi_layout_release(layout);
+    return one;
+}
+
 bool uci_mpi_is_dense(MPI_Datatype type, uint64_t count)
 {
     MPI_Aint lb, extent, true_lb, true_extent;
@@ -247,7 +273,8 @@ bool uci_mpi_is_dense(MPI_Datatype type, uint64_t count)
     PMPI_Type_size(type, &size);
     PMPI_Type_get_extent(type, &lb, &extent);
     PMPI_Type_get_true_extent(type, &true_lb, &true_extent);
-    return (size > 0) && (true_lb == 0) && (true_extent == size) && ((count == 1) || (extent == size));
+    return (size > 0) && (true_lb == 0) && (true_extent == size) && ((count == 1) || (extent == size)) &&
+           uci_mpi_is_one_block(type, size);
 }
 
 void uci_mpi_region_release(uci_mpi_region_t *region)

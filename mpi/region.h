@@ -32,6 +32,9 @@ typedef struct uci_mpi_region {
 /** Do elements of this type follow each other without gaps, from where the buffer begins? */
 bool uci_mpi_is_dense(MPI_Datatype type, uint64_t count);
 
+/** As uci_mpi_datatype_forget(). */
+void uci_mpi_layout_forget(MPI_Datatype type);
+
 /** @return @a count elements at @a buf (which may be MPI_BOTTOM), for uci_mpi_region_release(). Thread safe, as all here. */
 uci_mpi_region_t uci_mpi_region_create(const void *buf, uint64_t count, MPI_Datatype type);
 

@@ -416,6 +416,110 @@ static void not_changed_status(void)
     wait_for(2);
 }
 
+/* Entries that lie in each other: as many bytes as the type reaches over, and a gap */
+static void not_changed_gap(void)
+{
+    static const int lengths[] = {1, 1, 1}, places[] = {0, 0, 2};
+    static char bytes[300000], there[sizeof(bytes)];
+    MPI_Datatype type;
+
+    MPI_Type_indexed(3, lengths, places, MPI_CHAR, &type);
+    MPI_Type_commit(&type);
+    MPI_Irecv(there, sizeof(there), MPI_CHAR, other, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(bytes, sizeof(bytes) / 3, type, other, 1, MPI_COMM_WORLD, &requests[1]);
+    bytes[1] = 1;
+    wait_for(2);
+    MPI_Type_free(&type);
+}
+
+/* What stands for a message from nobody brings nothing */
+static void no_overlap_of_nobody(void)
+{
+    MPI_Message message;
+    MPI_Request request;
+
+    irecv(in, 600, 1, &requests[0]);
+    MPI_Mprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    MPI_Mrecv(in, 600, MPI_DOUBLE, &message, MPI_STATUS_IGNORE);
+    MPI_Mprobe(MPI_PROC_NULL, 0, MPI_COMM_WORLD, &message, MPI_STATUS_IGNORE);
+    MPI_Imrecv(in, 600, MPI_DOUBLE, &message, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+    isend(out, 600, 1, &requests[1]);
+    wait_for(2);
+}
+
+/* ---------------------------------------------------------------- types */
+
+static int refuse_copy(MPI_Datatype type, int keyval, void *extra, void *in_value, void *out_value, int *flag)
+{
+    return MPI_ERR_OTHER;
+}
+
+/* MPI copies no type to send it */
+static void not_copied(void)
+{
+    MPI_Datatype column;
+    int keyval;
+
+    MPI_Type_create_keyval(refuse_copy, MPI_TYPE_NULL_DELETE_FN, &keyval, NULL);
+    MPI_Type_vector(100, 1, 10, MPI_DOUBLE, &column);
+    MPI_Type_commit(&column);
+    MPI_Type_set_attr(column, keyval, NULL);
+    MPI_Irecv(in, 100, MPI_DOUBLE, other, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Isend(out, 1, column, other, 1, MPI_COMM_WORLD, &requests[1]);
+    wait_for(2);
+    MPI_Type_free(&column);
+    MPI_Type_free_keyval(&keyval);
+}
+
+static void *free_while_in_use(void *arg)
+{
+    static __thread double there[2 * COUNT], here[2 * COUNT];
+    MPI_Request both[2];
+    MPI_Datatype column;
+    int i, tag = (int)(size_t)arg;
+
+    for (i = 0; i < 1500; ++i) {
+        MPI_Type_vector(1 + (i % 20), 1, 2, MPI_DOUBLE, &column);
+        MPI_Type_commit(&column);
+        MPI_Irecv(there, i % 60, column, other, tag, MPI_COMM_WORLD, &both[0]);
+        MPI_Isend(here, i % 60, column, other, tag, MPI_COMM_WORLD, &both[1]);
+        MPI_Type_free(&column);
+        MPI_Waitall(2, both, MPI_STATUSES_IGNORE);
+    }
+    return NULL;
+}
+
+/* Then MPI lets go of them when that is over: MPICH amid its progress, and other threads come in while it calls what deletes attributes */
+static void freed_while_in_use(void)
+{
+    pthread_t threads[4];
+    size_t i;
+
+    for (i = 0; i < 4; ++i) {
+        pthread_create(&threads[i], NULL, free_while_in_use, (void *)i);
+    }
+    for (i = 0; i < 4; ++i) {
+        pthread_join(threads[i], NULL);
+    }
+}
+
+static void *exchange_with_nobody(void *arg)
+{
+    MPI_Sendrecv(out, 1, MPI_DOUBLE, MPI_PROC_NULL, 0, in, 1, MPI_DOUBLE, MPI_PROC_NULL, 0, MPI_COMM_WORLD,
+                 MPI_STATUS_IGNORE);
+    return arg;
+}
+
+/* The first call of a thread */
+static void nobody_in_a_thread(void)
+{
+    pthread_t thread;
+
+    pthread_create(&thread, NULL, exchange_with_nobody, NULL);
+    pthread_join(thread, NULL);
+}
+
 /* ----------------------------------------------------- requests, errors */
 
 static void unfinished(void)
@@ -1086,6 +1190,11 @@ static const struct {
              {"changed_persistent", changed_persistent, 1},
              {"not_changed", not_changed, 1},
              {"not_changed_status", not_changed_status, 1},
+             {"not_changed_gap", not_changed_gap, 1},
+             {"no_overlap_of_nobody", no_overlap_of_nobody, 1},
+             {"not_copied", not_copied, 1},
+             {"freed_while_in_use", freed_while_in_use, 1},
+             {"nobody_in_a_thread", nobody_in_a_thread, 0},
              {"unfinished", unfinished, 1},
              {"finished", finished, 1},
              {"truncated", truncated, 1},

@@ -68,7 +68,8 @@ LEFT = {
     "freed": [],
     "cleaned_up": [],
 }
-GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "no_overlap_of_neighbours", "no_overlap_of_groups", "groups_of_two_and_one", "not_changed", "not_changed_small", "not_changed_status", "finished", "nothing")
+GOOD = ("head_to_head", "no_overlap", "no_overlap_of_collectives", "no_overlap_of_neighbours", "no_overlap_of_groups", "groups_of_two_and_one", "not_changed", "not_changed_small", "not_changed_status",
+        "not_changed_gap", "no_overlap_of_nobody", "not_copied", "freed_while_in_use", "nobody_in_a_thread", "finished", "nothing")
 # name: what must be among the lines about who waits
 HANGS = {
     "both_receive": [r"rank 0: MPI_Recv at both_receive \(cases.c:\d+\), main .*, from rank 1, tag 7, for \d+ s", r"a deadlock: rank 0 waits for rank 1, which waits for rank 0",
