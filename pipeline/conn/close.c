@@ -463,6 +463,9 @@ ucs_status_ptr_t uci_ep_close(uci_ep_t *ep, const ucp_request_param_t *param)
     if ((closing == NULL) || (req == NULL)) {
         uci_error("failed to allocate what a close needs");
         free(closing);
+        if (req != NULL) {
+            uci_request_put(req);
+        }
         return UCS_STATUS_PTR(UCS_ERR_NO_MEMORY);
     }
     closing->ep         = ep;

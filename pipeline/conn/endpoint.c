@@ -165,6 +165,18 @@ void uci_ep_fail(uci_ep_t *ep, ucs_status_t status)
     uci_ep_abandon(peer, status);
 }
 
+/* Any that is not the program's: UCX's progress may take away others (uci_ep_lose()) */
+static uci_ep_t *uci_ep_own(uci_peer_t *peer)
+{
+    uci_list_for_each(ep, &peer->eps, uci_ep_t, link)
+    {
+        if (!ep->user) {
+            return ep;
+        }
+    }
+    return NULL;
+}
+
 /* UCX does not like to lose an endpoint that is still connecting with its worker. Those of UCI's own have been closed
  * by nobody: give them a moment. Not to one that has said BYE, if UCX has let go of what was said to it: nothing is connecting then, its
  * worker may be gone, and UCX calls that an error, which no program of plain UCX sees */
@@ -173,14 +185,12 @@ void uci_ep_shutdown(uci_worker_t *worker)
     ucp_request_param_t param = {.op_attr_mask = 0};
     uint64_t deadline         = uci_process_time_ns() + UCI_SHUTDOWN_NS;
     ucs_status_ptr_t request;
+    uci_ep_t *ep;
 
     uci_worker_for_each_peer(peer, worker)
     {
-        uci_list_for_each_safe(ep, &peer->eps, uci_ep_t, link)
-        {
-            if (ep->user || (uci_conversation_is_gone(&peer->conversation) && (peer->talk.sending == 0))) {
-                continue;
-            }
+        while (((ep = uci_ep_own(peer)) != NULL) &&
+               (!uci_conversation_is_gone(&peer->conversation) || (peer->talk.sending > 0))) {
             request = uci_ucp.ep_close_nbx(ep->ucp, &param);
             uci_ep_destroy(ep);
             while (UCS_PTR_IS_PTR(request) && (uci_ucp.request_check_status(request) == UCS_INPROGRESS) &&

@@ -13,10 +13,11 @@
 
 /** See wakeup.h */
 typedef struct uci_wakeup {
-    int set;    /**< the epoll descriptor, -1: this worker can't be armed */
-    int timer;  /**< in the set; -1 until the worker is armed for the first time */
-    bool given; /**< the program's own set */
-    void *data; /**< what epoll_wait() says of the timer */
+    int set;     /**< the epoll descriptor, -1: this worker can't be armed */
+    int timer;   /**< in the set; -1 until the worker is armed for the first time */
+    bool given;  /**< the program's own set */
+    bool failed; /**< there is no timer, which has been said */
+    void *data;  /**< what epoll_wait() says of the timer */
 } uci_wakeup_t;
 
 /** See gauges.h */

@@ -38,11 +38,29 @@ void uci_wakeup_init(uci_worker_t *worker, const ucp_worker_params_t *params, bo
     }
 }
 
+/* A process that was forked may have the timer too: closing it here takes it out of no set. UCX's own set has gone already */
 void uci_wakeup_cleanup(uci_worker_t *worker)
 {
-    if (worker->turn.wakeup.timer >= 0) {
-        close(worker->turn.wakeup.timer); /* and so leaves the set */
+    uci_wakeup_t *wakeup = &worker->turn.wakeup;
+
+    if (wakeup->timer < 0) {
+        return;
     }
+    if (wakeup->given) {
+        (void)epoll_ctl(wakeup->set, EPOLL_CTL_DEL, wakeup->timer, NULL);
+    }
+    close(wakeup->timer);
+}
+
+/* Said once of a worker: its program asks again as fast as it can */
+static bool uci_wakeup_fail(uci_wakeup_t *wakeup, const char *what)
+{
+    if (!wakeup->failed) {
+        uci_warn("a worker can't sleep while UCI waits for something, and its program polls instead: failed to %s: %m",
+                 what);
+    }
+    wakeup->failed = true;
+    return false;
 }
 
 static bool uci_wakeup_join(uci_wakeup_t *wakeup)
@@ -51,11 +69,10 @@ static bool uci_wakeup_join(uci_wakeup_t *wakeup)
 
     wakeup->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
     if (wakeup->timer < 0) {
-        uci_error("failed to create a timer: %m");
-        return false;
+        return uci_wakeup_fail(wakeup, "create a timer");
     }
     if (epoll_ctl(wakeup->set, EPOLL_CTL_ADD, wakeup->timer, &event) != 0) {
-        uci_error("failed to add a timer to the worker's set of events: %m");
+        (void)uci_wakeup_fail(wakeup, "add a timer to the worker's set of events");
         close(wakeup->timer);
         wakeup->timer = -1;
         return false;

@@ -6,8 +6,12 @@
 #include "ucp_test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -310,27 +314,34 @@ static void waiting(void)
     ut_pair_close(&pair);
 }
 
-/* The program's own set of events, with its own word for the worker's */
-static void given_set(void)
+/* A worker with the program's own set of events, and its own word for the worker's, connected to itself. @return the set */
+static int open_given_set(ut_side_t *side)
 {
-    static char data[100000], back[sizeof(data)];
     ucp_worker_params_t params = {.field_mask = UCP_WORKER_PARAM_FIELD_EVENT_FD | UCP_WORKER_PARAM_FIELD_USER_DATA,
                                   .user_data  = &pair};
-    ucp_request_param_t none   = {.op_attr_mask = 0};
-    ut_side_t *side            = &pair.sides[0];
-    struct epoll_event event;
-    ut_op_t ops[2];
-    int fd, count;
 
-    if (!has_events()) {
-        return;
-    }
     pair.a = pair.b = side;
     side->context   = ut_context_create(UCP_FEATURE_TAG | UCP_FEATURE_WAKEUP);
     params.event_fd = epoll_create1(0);
     UT_REQUIRE(ucp_worker_create(side->context, &params, &side->worker) == UCS_OK, "ucp_worker_create");
-    UT_CHECK_STATUS(ucp_worker_get_efd(side->worker, &fd), UCS_ERR_UNSUPPORTED, "ucp_worker_get_efd");
     side->ep = ut_ep_create(side->worker, side->worker);
+    return params.event_fd;
+}
+
+static void given_set(void)
+{
+    static char data[100000], back[sizeof(data)];
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ut_side_t *side          = &pair.sides[0];
+    struct epoll_event event;
+    ut_op_t ops[2];
+    int fd, set, count;
+
+    if (!has_events()) {
+        return;
+    }
+    set = open_given_set(side);
+    UT_CHECK_STATUS(ucp_worker_get_efd(side->worker, &fd), UCS_ERR_UNSUPPORTED, "ucp_worker_get_efd");
     ut_fill(data, sizeof(data), 1);
     memset(ops, 0, sizeof(ops));
     ops[0].recv = true;
@@ -342,14 +353,102 @@ static void given_set(void)
         if ((progress_until_quiet() > 0) || (ucp_worker_arm(side->worker) == UCS_ERR_BUSY)) {
             continue;
         }
-        count = epoll_wait(params.event_fd, &event, 1, 1000);
+        count = epoll_wait(set, &event, 1, 1000);
         UT_CHECK((count <= 0) || (event.data.ptr == &pair), "an event with another word");
     }
     UT_CHECK_STATUS(ut_wait(&pair, &ops[0]), UCS_OK, "receive");
     UT_CHECK_STATUS(ut_wait(&pair, &ops[1]), UCS_OK, "send");
     UT_CHECK(ut_verify(back, sizeof(back), 1) == SIZE_MAX, "wrong content");
     ut_pair_close(&pair);
-    close(params.event_fd);
+    close(set);
+}
+
+/* A send that nobody takes yet: UCI waits for a time. @return what ucp_worker_arm() says in the end */
+static ucs_status_t arm_beside_send(ut_side_t *side, ut_op_t *send)
+{
+    static char data[100000];
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ucs_status_t status;
+    double begin = seconds();
+
+    memset(send, 0, sizeof(*send));
+    ut_op_set(send, ucp_tag_send_sync_nbx(side->ep, data, sizeof(data), 1, &none));
+    do {
+        progress_until_quiet();
+        status = ucp_worker_arm(side->worker);
+    } while ((status == UCS_ERR_BUSY) && (seconds() - begin < 0.5));
+    return status;
+}
+
+static void end_send(ut_side_t *side, ut_op_t *send)
+{
+    static char back[100000];
+    ucp_request_param_t none = {.op_attr_mask = 0};
+    ut_op_t recv             = {.recv = true};
+
+    ut_op_set(&recv, ucp_tag_recv_nbx(side->worker, back, sizeof(back), 1, UT_TAG_ALL, &none));
+    UT_CHECK_STATUS(ut_wait(&pair, &recv), UCS_OK, "receive");
+    UT_CHECK_STATUS(ut_wait(&pair, send), UCS_OK, "send");
+}
+
+/* A child keeps all descriptors: what was in the program's set must leave it with its worker all the same */
+static void forked_set(void)
+{
+    ut_side_t *side = &pair.sides[0];
+    struct epoll_event event;
+    ut_op_t send;
+    pid_t child;
+    int set;
+
+    if (!has_events()) {
+        return;
+    }
+    set = open_given_set(side);
+    (void)arm_beside_send(side, &send);
+    child = fork();
+    if (child == 0) {
+        sleep(60);
+        _exit(0);
+    }
+    end_send(side, &send);
+    ut_pair_close(&pair);
+    UT_CHECK(epoll_wait(set, &event, 1, 1500) == 0, "an event of a worker that is gone");
+    kill(child, SIGKILL);
+    waitpid(child, NULL, 0);
+    close(set);
+}
+
+/* Without a descriptor for UCI's timer the program polls, and is told so once */
+static void no_descriptors(void)
+{
+    int said = dup(STDERR_FILENO), none = open("/dev/null", O_RDONLY), last;
+    ut_side_t *side = &pair.sides[0];
+    struct rlimit limit, few;
+    FILE *lines = tmpfile();
+    ut_op_t send;
+    long bytes;
+
+    if (!has_events() || ut_faults_are_on()) { /* repairs are told too */
+        return;
+    }
+    ut_pair_open_self(&pair, UCP_FEATURE_WAKEUP);
+    ut_exchange(&pair, 100000, 1); /* what that needs is open */
+    UT_REQUIRE((lines != NULL) && (getrlimit(RLIMIT_NOFILE, &limit) == 0), "getrlimit");
+    last = dup(none);
+    close(last);
+    few = (struct rlimit){.rlim_cur = (rlim_t)last, .rlim_max = limit.rlim_max};
+    dup2(fileno(lines), STDERR_FILENO);
+    UT_REQUIRE(setrlimit(RLIMIT_NOFILE, &few) == 0, "setrlimit");
+    (void)arm_beside_send(side, &send);
+    UT_REQUIRE(setrlimit(RLIMIT_NOFILE, &limit) == 0, "setrlimit");
+    dup2(said, STDERR_FILENO);
+    bytes = lseek(fileno(lines), 0, SEEK_END);
+    UT_CHECK(bytes < 2000, "%ld bytes are said", bytes);
+    end_send(side, &send);
+    ut_pair_close(&pair);
+    fclose(lines);
+    close(none);
+    close(said);
 }
 
 static const ut_test_t tests[] = {UT_TEST(messages),
@@ -360,6 +459,8 @@ static const ut_test_t tests[] = {UT_TEST(messages),
                                   UT_TEST(closing),
                                   UT_TEST(nothing_to_do),
                                   UT_TEST(waiting),
-                                  UT_TEST(given_set)};
+                                  UT_TEST(given_set),
+                                  UT_TEST(forked_set),
+                                  UT_TEST(no_descriptors)};
 
 UT_MAIN(tests)
