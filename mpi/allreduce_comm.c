@@ -40,12 +40,18 @@ static void uci_mpi_window_unmap(uci_mpi_window_t *window)
     }
 }
 
+static void uci_mpi_own_free(MPI_Comm *own)
+{
+    if (*own != MPI_COMM_NULL) {
+        PMPI_Comm_free(own);
+    }
+}
+
 static void uci_mpi_comm_drop(uci_mpi_comm_t *kept)
 {
     uci_mpi_window_unmap(&kept->window);
-    if (kept->net.comm != MPI_COMM_NULL) {
-        PMPI_Comm_free(&kept->net.comm);
-    }
+    uci_mpi_own_free(&kept->window.comm);
+    uci_mpi_own_free(&kept->net.comm);
     free(kept->window.served);
     free(kept->members);
     free(kept->buffers);
@@ -99,7 +105,7 @@ static uci_mpi_comm_t *uci_mpi_comm_create(MPI_Comm comm)
         PMPI_Abort(MPI_COMM_WORLD, 1);
         abort();
     }
-    kept->net.comm = MPI_COMM_NULL;
+    kept->net.comm = kept->window.comm = MPI_COMM_NULL;
     PMPI_Comm_test_inter(comm, &inter);
     PMPI_Comm_size(comm, &kept->ranks);
     PMPI_Comm_rank(comm, &kept->rank);
@@ -224,8 +230,8 @@ static void uci_mpi_memory_open(uci_mpi_window_t *window, const char *name)
     close(fd);
 }
 
-/* @param local  communicator of this node. @return whether this rank has it; @a name, of the first one, is to be unlinked when all have */
-static bool uci_mpi_window_map(uci_mpi_comm_t *kept, MPI_Comm local, char name[UCI_MPI_NAME_MAX])
+/* @return whether this rank has it; @a name, of the first one, is to be unlinked when all have */
+static bool uci_mpi_window_map(uci_mpi_comm_t *kept, char name[UCI_MPI_NAME_MAX])
 {
     uci_mpi_window_t *window = &kept->window;
 
@@ -237,7 +243,7 @@ static bool uci_mpi_window_map(uci_mpi_comm_t *kept, MPI_Comm local, char name[U
     if (kept->local == 0) {
         uci_mpi_memory_create(window, name, UCI_MPI_NAME_MAX);
     }
-    PMPI_Bcast(name, UCI_MPI_NAME_MAX, MPI_CHAR, 0, local);
+    PMPI_Bcast(name, UCI_MPI_NAME_MAX, MPI_CHAR, 0, window->comm);
     if (kept->local != 0) {
         uci_mpi_memory_open(window, name);
     }
@@ -271,7 +277,7 @@ static bool uci_mpi_comm_agree(MPI_Comm comm, bool says)
 }
 
 /* Smaller and smaller, until there is room for it on all nodes: /dev/shm may be small. @return the same on all ranks */
-static bool uci_mpi_comm_share(uci_mpi_comm_t *kept, MPI_Comm comm, MPI_Comm local)
+static bool uci_mpi_comm_share(uci_mpi_comm_t *kept, MPI_Comm comm)
 {
     size_t most = UCI_MPI_WINDOWS_MAX / 4 / (size_t)kept->local_ranks_max, size;
     char name[UCI_MPI_NAME_MAX];
@@ -280,7 +286,7 @@ static bool uci_mpi_comm_share(uci_mpi_comm_t *kept, MPI_Comm comm, MPI_Comm loc
     size = uci_min((size_t)kept->leaders * UCI_MPI_LEADER_MAX, most) & ~(UCI_MPI_CHUNK - 1);
     for (; !done && (size >= UCI_MPI_PIECE_MIN); size = size / 2 & ~(UCI_MPI_CHUNK - 1)) {
         kept->piece_max = kept->window.slot = size;
-        done                                = uci_mpi_window_map(kept, local, name) && uci_mpi_buffers_alloc(kept);
+        done                                = uci_mpi_window_map(kept, name) && uci_mpi_buffers_alloc(kept);
         done                                = uci_mpi_comm_agree(comm, done);
         if ((kept->local == 0) && (name[0] != '\0')) {
             shm_unlink(name);
@@ -297,30 +303,40 @@ static void uci_mpi_comm_set_window(uci_mpi_comm_t *kept)
     kept->window = (uci_mpi_window_t){.ranks   = (unsigned)kept->local_ranks,
                                       .rank    = (unsigned)kept->local,
                                       .leaders = (unsigned)kept->leaders,
-                                      .comm    = kept->net.comm,
+                                      .comm    = kept->window.comm,
                                       .names   = kept->members,
                                       .served  = kept->window.served,
                                       .digest  = uci_digest_row(UCI_DIGEST_XXH3, uci_digest_isa_best()),
                                       .ops     = uci_mpi_comm_ops};
     uci_mpi_window_reset(&kept->window);
-    PMPI_Comm_rank(kept->net.comm, &kept->window.self);
+}
+
+/* MPI_COMM_NULL for those whose @a color is MPI_UNDEFINED */
+static bool uci_mpi_own_split(MPI_Comm comm, int color, int key, MPI_Comm *own)
+{
+    if (PMPI_Comm_split(comm, color, key, own) != MPI_SUCCESS) {
+        return false;
+    }
+    if (*own != MPI_COMM_NULL) {
+        PMPI_Comm_set_errhandler(*own, MPI_ERRORS_RETURN);
+    }
+    return true;
 }
 
 /* @return the same on all ranks */
 static bool uci_mpi_comm_connect(uci_mpi_comm_t *kept, MPI_Comm comm)
 {
-    MPI_Comm local = MPI_COMM_NULL;
+    int leader = (kept->local < kept->leaders) ? kept->local : MPI_UNDEFINED;
+    int node   = (kept->local_ranks > 1) ? kept->node : MPI_UNDEFINED;
     bool done;
 
-    done = (PMPI_Comm_split(comm, uci_min(kept->local, kept->leaders), kept->node, &kept->net.comm) == MPI_SUCCESS) &&
-           (PMPI_Comm_split(comm, kept->node, kept->local, &local) == MPI_SUCCESS);
+    done = uci_mpi_own_split(comm, leader, kept->node, &kept->net.comm) &&
+           uci_mpi_own_split(comm, node, kept->local, &kept->window.comm);
     if (!uci_mpi_comm_agree(comm, done)) {
         return false;
     }
-    PMPI_Comm_set_errhandler(kept->net.comm, MPI_ERRORS_RETURN);
     uci_mpi_comm_set_window(kept);
-    done = uci_mpi_comm_share(kept, comm, local);
-    PMPI_Comm_free(&local);
+    done             = uci_mpi_comm_share(kept, comm);
     kept->net.nodes  = kept->nodes;
     kept->net.node   = kept->node;
     kept->net.window = (kept->window.memory != NULL) ? &kept->window : NULL;

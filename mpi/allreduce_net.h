@@ -16,7 +16,7 @@
 #define UCI_MPI_SEGMENTS 32u /**< messages of one exchange that are on the way at once */
 
 typedef struct uci_mpi_net {
-    MPI_Comm comm; /**< own: this leader and its like, by node */
+    MPI_Comm comm; /**< own: this leader and its like, by node; MPI_COMM_NULL: this is none */
     int nodes, node;
     uci_mpi_window_t *window; /**< its ranks are served while we wait; NULL: there is none */
     size_t doubling_max;      /**< bytes of a block up to which recursive doubling is used; the same on all nodes */

@@ -261,14 +261,15 @@ int uci_mpi_window_turn(uci_mpi_window_t *window)
     return uci_mpi_window_error(window);
 }
 
-/* Nothing comes: this lets MPI go on, for those who wait for a message of this rank's program */
+/* Nothing comes: this lets MPI go on, for those who wait for a message of this rank's program. MPICH does not where a communicator has one rank, as no
+ * window's has */
 static int uci_mpi_window_progress(uci_mpi_window_t *window)
 {
     int flag;
 
     return (window->turns < UCI_MPI_TURNS_SPIN)
                    ? MPI_SUCCESS
-                   : PMPI_Iprobe(window->self, UCI_MPI_TAG_NOBODY, window->comm, &flag, MPI_STATUS_IGNORE);
+                   : PMPI_Iprobe((int)window->rank, UCI_MPI_TAG_NOBODY, window->comm, &flag, MPI_STATUS_IGNORE);
 }
 
 /* A counter that is damaged its owner puts right, if it waits; nobody can go on without */

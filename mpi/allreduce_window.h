@@ -41,8 +41,7 @@ typedef struct uci_mpi_window {
     unsigned ranks;   /**< of this node */
     unsigned rank;    /**< among them */
     unsigned leaders; /**< the first ranks of each node */
-    MPI_Comm comm;    /**< own; what is asked so that MPI goes on while this rank waits */
-    int self;         /**< own rank in it */
+    MPI_Comm comm;    /**< own, of these ranks; what is asked so that MPI goes on while this one waits */
     const int *names; /**< their ranks in the communicator, as they are told */
     const uci_digest_ops_t *digest;
     const uci_allreduce_ops_t *ops;

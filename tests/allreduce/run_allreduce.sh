@@ -143,6 +143,7 @@ test_two_hosts() {
     run_on "$one" 2:2 sums '64 few' UCI_ALLREDUCE=on UCI_CHECK_SOURCES=on UCI_EAGER_MAX=1k
     expect 'allreduces > 0' 'sources_checked > 0' 'source_changed == 0' 'source_changed_late == 0'
     report_case "$one" '2:2 ranks: sums, and what is being sent is left alone'
+    right_case "$one" 3:2 sums '16 few' # one rank is no leader
     right_case "$one" 2:2 allreduce_by_mpi_f08 ''
     # shellcheck disable=SC2016  # for the shell of the rank
     rank_wrapper=(sh -c '[ "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}" = 1 ] || export UCI_ALLREDUCE=on; exec "$@"' rank)
