@@ -45,22 +45,33 @@ void *uci_mpi_library_find(const char *name)
     return found;
 }
 
-/* In a program of another MPI its calls come with handles of another size: that can't go on, and ends before one is passed on */
+/* In a program of another MPI its calls come with handles of another size; and one that opens its MPI itself has it where nothing of it is found from here.
+ * That can't go on, and ends before anything is passed on */
 void uci_mpi_check_mpi(void)
 {
 #ifdef OPEN_MPI
-    const char *ours = "Open MPI", *mark = "ompi_mpi_comm_world";
+    const char *ours = "Open MPI", *mark = "ompi_mpi_comm_world", *other = "mpich", *library = "libmpi.so.40";
+    const bool is_bound = (MPI_COMM_WORLD != NULL); /* as data is when this library is loaded, and never after */
 #else
-    const char *ours = "MPICH", *mark = "MPIR_Dup_fn";
+    const char *ours = "MPICH", *mark = "MPIR_Dup_fn", *other = "openmpi", *library = "libmpich.so.12 or libmpi.so.12";
+    const bool is_bound = true;
 #endif
+    const bool is_found = (dlsym(RTLD_DEFAULT, mark) != NULL);
 
-    if (dlsym(RTLD_DEFAULT, mark) == NULL) {
+    if (is_found && is_bound) {
+        return;
+    }
+    if (!is_found && (dlsym(RTLD_DEFAULT, "PMPI_Init") != NULL)) {
         fprintf(stderr,
                 "libuci_mpi: the library that is preloaded (LD_PRELOAD) is for %s, and this program uses another MPI: preload "
                 "libuci_mpi_%s.so instead\n",
-                ours, (ours[0] == 'M') ? "openmpi" : "mpich");
-        abort();
+                ours, other);
+    } else {
+        fprintf(stderr,
+                "libuci_mpi: this program opens its MPI itself (dlopen): preload (LD_PRELOAD) that too, behind libuci_mpi, for %s %s\n",
+                ours, library);
     }
+    abort();
 }
 
 /* They need more of the library: one that is older has none of it */

@@ -36,7 +36,7 @@
 /** @return a function that the library exports; NULL: the library is not there. */
 void *uci_mpi_library_find(const char *name);
 
-/** In a program of another MPI: say which companion is the right one, and end it. */
+/** Where the MPI is another one, or is not found: say what has to be preloaded, and end. Before anything of MPI is used. */
 void uci_mpi_check_mpi(void);
 
 /** Of this thread; NULL: not asked for yet. */

@@ -99,8 +99,10 @@ UCI_MPI_PERSISTENT(Barrier_init, (MPI_Comm comm), (comm), .root = UCI_MPI_NO_ROO
 
 UCI_MPI_EXPORT int MPI_Init(int *argc, char ***argv)
 {
-    int ret = PMPI_Init(argc, argv);
+    int ret;
 
+    uci_mpi_check_mpi();
+    ret = PMPI_Init(argc, argv);
     uci_mpi_calls_init();
     uci_mpi_agree_init();
     return ret;
@@ -108,8 +110,10 @@ UCI_MPI_EXPORT int MPI_Init(int *argc, char ***argv)
 
 UCI_MPI_EXPORT int MPI_Init_thread(int *argc, char ***argv, int required, int *provided)
 {
-    int ret = PMPI_Init_thread(argc, argv, required, provided);
+    int ret;
 
+    uci_mpi_check_mpi();
+    ret = PMPI_Init_thread(argc, argv, required, provided);
     uci_mpi_calls_init();
     uci_mpi_agree_init();
     return ret;

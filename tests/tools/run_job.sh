@@ -21,7 +21,9 @@ compile_pairs() {
     local mpi
     for mpi in openmpi mpich; do
         "mpicc.$mpi" -std=gnu11 -O1 -Wall -Wextra -Werror -Wno-stringop-overflow "$uci_root/tests/tools/pairs.c" -o "$work/pairs.$mpi"
+        "mpicc.$mpi" -std=gnu11 -O1 -w -shared -fPIC "$uci_root/tests/tools/pairs.c" -o "$work/pairs.$mpi.so"
     done
+    gcc -std=gnu11 -O1 -Wall -Wextra -Werror "$uci_root/tests/tools/opener.c" -o "$work/opener" -ldl
     gcc -std=gnu11 -O2 -shared -fPIC -o "$work/libucx_integrity_as_module.so" "$uci_root/tests/attach/as_module.c"
 }
 
@@ -239,6 +241,25 @@ passed_through() {
         summary_of 0 0 '"passthrough_put": 0, "passthrough_bytes": 0' >"$work/said" && grep -q 'not verified: none\.$' "$work/said"
 }
 
+# A program that opens its MPI has it out of the global scope, where what stands in between would not find it
+opened_mpi() {
+    rm -rf "$work/job"
+    says "1 do not match" 117 "${limited[@]}" "$tools/uci_run" --mpi "$1" --signatures -n 2 --folder "$work/job" "$work/opener" "$work/pairs.$1.so" types &&
+        rm -rf "$work/job" && says "1 do not match" 117 "${limited[@]}" "$tools/uci_run" --signatures=all --folder "$work/job" -- "mpirun.$1" "${@:2}" -np 2 \
+            "$work/opener" "$work/pairs.$1.so" types
+}
+
+# One that is linked with it needs no more, and gets none
+linked_mpi() {
+    "$tools/uci_run" --signatures -n 2 --dry-run "$work/pairs.$1" 2>"$work/how" | grep "libuci_mpi_$1.so" >"$work/line" && ! grep 'libmpi[^ ]*\.so' "$work/line"
+}
+
+# By hand: what is missing is told before anything of MPI is used
+opened_by_hand() {
+    local companion=${tools%/tools}/mpi/libuci_mpi_$1.so
+    says "libuci_mpi: this program opens its MPI itself" 134 env LD_PRELOAD="$library:$companion" "$work/opener" "$work/pairs.$1.so"
+}
+
 # Each of the programs gets its variables
 several_programs() {
     rm -rf "$work/job"
@@ -406,6 +427,12 @@ main() {
     for mpi in openmpi mpich; do
         check_verdicts "$mpi"
     done
+    for mpi in openmpi mpich; do
+        check "uci_run --signatures: a program that is linked with its MPI, $mpi" linked_mpi "$mpi"
+        check "a program that opens its MPI, by hand, $mpi" opened_by_hand "$mpi"
+    done
+    check "uci_run --signatures: a program that opens its MPI, openmpi" opened_mpi openmpi --allow-run-as-root
+    check "uci_run --signatures: a program that opens its MPI, mpich" opened_mpi mpich
     check "uci_run: two programs, openmpi" several_programs openmpi --allow-run-as-root --oversubscribe
     check "uci_run: two programs, mpich" several_programs mpich
     check "uci_run: a rank that was killed is counted" killed_is_counted

@@ -4,6 +4,7 @@
 Shared by the tools that start jobs. Nothing here runs a job; what cannot be found raises JobError with a sentence for the user.
 """
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -19,6 +20,7 @@ LINKED = {"openmpi": re.compile(r"\blibmpi\.so\.(?!12\b)\d+ => (\S+)"), "mpich":
 OPENMPI_UCX = {"pml": "ucx", "opal_common_ucx_tls": "any"}
 OPENMPI_UNBOUND = {"OMPI_MCA_hwloc_base_binding_policy": "none", "PRTE_MCA_hwloc_default_binding_policy": "none"}  # up to 4, and later
 BINDING = ("bind-to", "cpu-set", "cpu-list", "rankfile", "rf", "map-by")
+SONAMES = {"openmpi": re.compile(r"libmpi\.so\.(?!12$)\d+"), "mpich": re.compile(r"libmpi(?:ch)?\.so\.12")}
 LAUNCHERS = {"openmpi": ("mpirun.openmpi", "mpirun", "mpiexec", "orterun"),
              "mpich": ("mpirun.mpich", "mpirun", "mpiexec.hydra", "mpiexec")}
 
@@ -95,6 +97,7 @@ def read_output(command, env=None):
         return ""
 
 
+@functools.lru_cache(maxsize=None)
 def find_linked_mpi(program):
     """(mpi, path of its library) of an executable, from what the loader would load; (None, None) for one without MPI, such as
     a script."""
@@ -104,6 +107,20 @@ def find_linked_mpi(program):
         if found:
             return mpi, found.group(1)
     return None, None
+
+
+def brings_mpi(words):
+    """Must what WORDS start open its MPI itself, if it uses one, as Python does? So it is where none of them is a program that is linked with one; an object
+    may be what it opens."""
+    return not any(find_linked_mpi(path)[0] for path in map(shutil.which, words) if path and ".so" not in Path(path).suffixes)
+
+
+def find_mpi_library(launcher):
+    """The library of the MPI that LAUNCHER was installed with, by the name that programs open it by; None: it is not where it is as a rule."""
+    path = Path(launcher.path)
+    folders = [prefix / name for prefix in (path.absolute().parent.parent, path.resolve().parent.parent)
+               for name in ("lib", "lib64", f"lib/{os.uname().machine}-linux-gnu")]
+    return find_first(file for folder in folders for file in sorted(folder.glob("libmpi*.so.*")) if SONAMES[launcher.mpi].fullmatch(file.name))
 
 
 def read_launcher(path):

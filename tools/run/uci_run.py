@@ -419,13 +419,15 @@ class Starter:
         return next((name for name, value in (("--debug", options.debug), ("--signatures", options.signatures), ("--profile", options.profile),
                                               ("--allreduce", options.allreduce)) if value), None)
 
-    def companion_library(self, option):
-        """What stands between the program and MPI for this option, for the MPI that starts the job."""
-        mpi = self.launcher.mpi if self.launcher else uci_job.read_launcher(self.program)[0]
-        if mpi is None:
+    def companion_libraries(self, option):
+        """What stands between the program and MPI for this option, for the MPI that starts the job; and that MPI, for a program that opens it itself: out of
+        the global scope, where what is preloaded would not find it."""
+        launcher = self.launcher or uci_job.find_own_launcher(self.words)
+        if launcher is None:
             raise JobError(f"{option}: of which MPI is what {self.program} starts? Preload libuci_mpi_openmpi.so or libuci_mpi_mpich.so yourself, "
                            "beside libucx_integrity.so")
-        return uci_job.find_signature_library(self.library, mpi)
+        opened = uci_job.find_mpi_library(launcher) if uci_job.brings_mpi(self.words if self.launcher else self.words[1:]) else None
+        return [uci_job.find_signature_library(self.library, launcher.mpi), *filter(None, [opened])]
 
     def variables(self, folder, own):
         """What all ranks of a job need; OWN are the user's. FOLDER is the job's, where its key is."""
@@ -460,7 +462,7 @@ class Starter:
                 preload.append(uci_job.find_time_library(self.library))  # what catches the program's questions for the time
             variables |= uci_twins.variables_of(folder, twin, options.twins, "correct" if options.correct else "compare")
         if self.companion_for():
-            preload.append(self.companion_library(self.companion_for()))
+            preload += self.companion_libraries(self.companion_for())
         if len(preload) > 1:
             variables["LD_PRELOAD"] = join_preloads(*preload)
         hosts = options.hosts_of_twin[twin] if options.hosts_of_twin else options.hosts
