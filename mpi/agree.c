@@ -4,7 +4,7 @@
  * Ranks compare what they call. Numbers (statement.h) are added up by recursive doubling, in messages of 8 bytes: after as many rounds as ranks
  * have binary digits each of them has the sum. If it is not 0, the first rank gets everybody's words, looks for those that differ, and tells;
  * if all call the same, and it is messages between two ranks that do not match, it answers so, and each rank sends what it says of its messages to those
- * who receive them. MPI progresses all that; nothing here waits, but for uci_mpi_agree() of a call that blocks.
+ * who receive them. MPI progresses all that; nothing here waits, but for uci_mpi_agree() of a call that blocks, and the end of MPI.
  */
 #include "agree.h"
 
@@ -80,7 +80,9 @@ static uci_mpi_check_t *uci_mpi_checks; /* those that nobody waits for */
 /* This thread has the lock, and MPI may call back: a communicator that its program has freed goes for good when what is under way on it ends,
  * which may be in a call of ours */
 static __thread bool uci_mpi_agree_inside;
-static uci_mpi_shadow_t *uci_mpi_ended; /* of those */
+
+/* Of communicators that are gone: added by anybody; who has the lock takes all of them, and puts back those on which a call is still compared */
+static uci_mpi_shadow_t *uci_mpi_ended;
 
 static void uci_mpi_agree_enter(void)
 {
@@ -432,25 +434,79 @@ static void uci_mpi_check_tell_waiting(uci_mpi_check_t *check, uint64_t since)
     uci_mpi_tell(&calls);
 }
 
-/* What ended while this thread was inside */
-static void uci_mpi_agree_end_rest(void)
+/* Calls on a communicator that never had one that blocks, where it takes that: they are not compared. NULL: on any. The lock is held */
+static void uci_mpi_agree_drop(const uci_mpi_shadow_t *shadow)
 {
-    uci_mpi_shadow_t *shadow, *next;
+    uci_mpi_check_t **link = &uci_mpi_checks, *check;
 
-    uci_mpi_agree_enter();
-    shadow        = uci_mpi_ended;
-    uci_mpi_ended = NULL;
-    uci_mpi_agree_leave();
+    while (*link != NULL) {
+        check = *link;
+        if (((shadow == NULL) || (check->shadow == shadow)) && !check->is_started &&
+            (check->shadow->making == MPI_REQUEST_NULL) && !check->shadow->is_made) {
+            *link = check->next;
+            uci_mpi_check_free(check);
+            __atomic_sub_fetch(&uci_mpi_agree_pending, 1, __ATOMIC_RELAXED);
+        } else {
+            link = &check->next;
+        }
+    }
+}
+
+/* Is a call on it compared, or it made? The lock is held */
+static bool uci_mpi_agree_is_busy(uci_mpi_shadow_t *shadow)
+{
+    const uci_mpi_check_t *check;
+
+    for (check = uci_mpi_checks; (check != NULL) && (check->shadow != shadow); check = check->next) {
+    }
+    return (check != NULL) || ((shadow->making != MPI_REQUEST_NULL) && !uci_mpi_shadow_is_made(shadow));
+}
+
+static void uci_mpi_ended_push(uci_mpi_shadow_t *shadow)
+{
+    shadow->next_ended = __atomic_load_n(&uci_mpi_ended, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&uci_mpi_ended, &shadow->next_ended, shadow, true, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED)) {
+    }
+}
+
+/* The lock is held. @return those on which nothing is compared any more */
+static uci_mpi_shadow_t *uci_mpi_ended_take(void)
+{
+    uci_mpi_shadow_t *shadow = NULL, *next, *idle = NULL;
+
+    if (__atomic_load_n(&uci_mpi_ended, __ATOMIC_RELAXED) != NULL) {
+        shadow = __atomic_exchange_n(&uci_mpi_ended, NULL, __ATOMIC_ACQUIRE);
+    }
     for (; shadow != NULL; shadow = next) {
         next = shadow->next_ended;
-        uci_mpi_shadow_end(shadow);
+        uci_mpi_agree_drop(shadow);
+        if (uci_mpi_agree_is_busy(shadow)) {
+            uci_mpi_ended_push(shadow);
+        } else {
+            shadow->next_ended = idle;
+            idle               = shadow;
+        }
+    }
+    return idle;
+}
+
+/* Without the lock: with the copy go its attributes, whose callbacks are the program's */
+static void uci_mpi_ended_free(uci_mpi_shadow_t *shadow)
+{
+    uci_mpi_shadow_t *next;
+
+    for (; shadow != NULL; shadow = next) {
+        next = shadow->next_ended;
+        uci_mpi_shadow_free(shadow);
+        __atomic_sub_fetch(&uci_mpi_agree_pending, 1, __ATOMIC_RELAXED);
     }
 }
 
 void uci_mpi_agree_poll(uint64_t since_ns)
 {
     uci_mpi_check_t **link = &uci_mpi_checks, *check;
-    bool has_ended;
+    uci_mpi_shadow_t *idle;
 
     uci_mpi_agree_enter();
     while (*link != NULL) {
@@ -467,11 +523,9 @@ void uci_mpi_agree_poll(uint64_t since_ns)
             link = &check->next;
         }
     }
-    has_ended = (uci_mpi_ended != NULL);
+    idle = uci_mpi_ended_take();
     uci_mpi_agree_leave();
-    if (has_ended) {
-        uci_mpi_agree_end_rest();
-    }
+    uci_mpi_ended_free(idle);
 }
 
 static uci_mpi_check_t *uci_mpi_check_create(const uci_mpi_collective_t *collective, uci_mpi_shadow_t *shadow)
@@ -557,27 +611,31 @@ void uci_mpi_agree(const uci_mpi_collective_t *collective)
     uci_mpi_agree_leave();
 }
 
-static bool uci_mpi_agree_is_busy(const uci_mpi_shadow_t *shadow)
+/* Nothing waits here, for others may wait for what this thread does next: what is still compared is freed by who gets on with that */
+void uci_mpi_agree_end(uci_mpi_shadow_t *shadow)
 {
-    const uci_mpi_check_t *check;
-    bool is_busy;
+    uci_mpi_shadow_t *idle;
 
-    uci_mpi_agree_enter();
-    for (check = uci_mpi_checks; (check != NULL) && (shadow != NULL) && (check->shadow != shadow);
-         check = check->next) {
+    __atomic_add_fetch(&uci_mpi_agree_pending, 1, __ATOMIC_RELAXED);
+    uci_mpi_ended_push(shadow);
+    if (uci_mpi_agree_inside || (pthread_mutex_trylock(&uci_mpi_agree_lock) != 0)) {
+        return;
     }
-    is_busy = (check != NULL) || ((shadow != NULL) && (shadow->making != MPI_REQUEST_NULL) &&
-                                  !uci_mpi_shadow_is_made((uci_mpi_shadow_t *)(uintptr_t)shadow));
+    uci_mpi_agree_inside = true;
+    idle                 = uci_mpi_ended_take();
     uci_mpi_agree_leave();
-    return is_busy;
+    uci_mpi_ended_free(idle);
 }
 
-/* Until nothing is compared on it; NULL: on any */
-static bool uci_mpi_agree_drain(const uci_mpi_shadow_t *shadow)
+/* Until nothing is compared any more */
+static bool uci_mpi_agree_drain(void)
 {
     uint64_t since = uci_process_time_ns();
 
-    while (uci_mpi_agree_is_busy(shadow)) {
+    uci_mpi_agree_enter();
+    uci_mpi_agree_drop(NULL);
+    uci_mpi_agree_leave();
+    while (__atomic_load_n(&uci_mpi_agree_pending, __ATOMIC_RELAXED) > 0) {
         uci_mpi_agree_poll(since);
         sched_yield();
         if (uci_process_time_ns() - since > UCI_MPI_DRAIN_MAX) {
@@ -585,37 +643,6 @@ static bool uci_mpi_agree_drain(const uci_mpi_shadow_t *shadow)
         }
     }
     return true;
-}
-
-/* Calls on a communicator that never had one that blocks, where it takes that: they are not compared */
-static void uci_mpi_agree_drop(const uci_mpi_shadow_t *shadow)
-{
-    uci_mpi_check_t **link = &uci_mpi_checks, *check;
-
-    uci_mpi_agree_enter();
-    while (*link != NULL) {
-        check = *link;
-        if (((shadow == NULL) || (check->shadow == shadow)) && !check->is_started &&
-            (check->shadow->making == MPI_REQUEST_NULL) && !check->shadow->is_made) {
-            *link = check->next;
-            uci_mpi_check_free(check);
-            __atomic_sub_fetch(&uci_mpi_agree_pending, 1, __ATOMIC_RELAXED);
-        } else {
-            link = &check->next;
-        }
-    }
-    uci_mpi_agree_leave();
-}
-
-bool uci_mpi_agree_end(uci_mpi_shadow_t *shadow)
-{
-    if (uci_mpi_agree_inside) {
-        shadow->next_ended = uci_mpi_ended;
-        uci_mpi_ended      = shadow;
-        return false;
-    }
-    uci_mpi_agree_drop(shadow);
-    return uci_mpi_agree_drain(shadow);
 }
 
 /* What others have never come to. Their requests stay, as those of a program that ends so would */
@@ -654,8 +681,7 @@ void uci_mpi_agree_finalize(void)
         return;
     }
     uci_mpi_agree_world("MPI_Finalize");
-    uci_mpi_agree_drop(NULL);
-    if (uci_mpi_agree_drain(NULL)) {
+    if (uci_mpi_agree_drain()) {
         uci_mpi_shadow_finalize();
     } else {
         uci_mpi_agree_tell_rest();

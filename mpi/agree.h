@@ -8,7 +8,7 @@
 
 #include "shadow.h"
 
-/** A communicator goes: come to an end with what is compared on it. @return whether all is; else it may not be freed. */
-bool uci_mpi_agree_end(uci_mpi_shadow_t *shadow);
+/** A communicator is gone: its shadow is freed (uci_mpi_shadow_free()) as soon as nothing is compared on it, which may be now. */
+void uci_mpi_agree_end(uci_mpi_shadow_t *shadow);
 
 #endif

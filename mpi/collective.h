@@ -95,7 +95,7 @@ UCI_INLINE MPI_Datatype uci_mpi_side_type(const uci_mpi_side_t *side, int i)
  */
 void uci_mpi_agree(const uci_mpi_collective_t *collective);
 
-/** How many calls are being compared. */
+/** How many calls are being compared, and communicators of our own are to be freed. */
 extern unsigned uci_mpi_agree_pending;
 
 /** Get on with comparing. @param since_ns  this rank waits since then (uci_process_time_ns()), and tells so if it is long; 0: it does not wait. */

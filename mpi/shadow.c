@@ -18,11 +18,8 @@ static void uci_mpi_shadow_destroy(uci_mpi_shadow_t *shadow)
     free(shadow);
 }
 
-void uci_mpi_shadow_end(uci_mpi_shadow_t *shadow)
+void uci_mpi_shadow_free(uci_mpi_shadow_t *shadow)
 {
-    if (!uci_mpi_agree_end(shadow)) {
-        return; /* a call on it is compared by others still, or just now: it stays */
-    }
     if (shadow->comm != MPI_COMM_NULL) {
         PMPI_Comm_free(&shadow->comm);
     }
@@ -32,7 +29,7 @@ void uci_mpi_shadow_end(uci_mpi_shadow_t *shadow)
 /* The program's communicator is freed, by all of its ranks */
 static int uci_mpi_shadow_on_delete(MPI_Comm comm, int keyval, void *value, void *extra)
 {
-    uci_mpi_shadow_end(value);
+    uci_mpi_agree_end(value);
     return MPI_SUCCESS;
 }
 

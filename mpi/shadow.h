@@ -20,7 +20,7 @@ typedef struct uci_mpi_shadow {
     int *remote; /**< of an intercommunicator: the remote group's ranks, as they are here */
     bool has_neighbours;
     uci_mpi_neighbours_t in, out;
-    struct uci_mpi_shadow *next_ended; /**< see agree.c */
+    struct uci_mpi_shadow *next_ended; /**< of those whose communicators are gone (agree.c) */
     unsigned started;                  /**< calls that are, or have been, compared */
     char name[MPI_MAX_OBJECT_NAME];    /**< of the program's communicator */
 } uci_mpi_shadow_t;
@@ -41,8 +41,8 @@ void uci_mpi_shadow_make(uci_mpi_shadow_t *shadow, MPI_Comm comm, bool may_block
 /** @return whether it is made. */
 bool uci_mpi_shadow_is_made(uci_mpi_shadow_t *shadow);
 
-/** The program's communicator is gone: free it, now, or as soon as nothing is compared on it. */
-void uci_mpi_shadow_end(uci_mpi_shadow_t *shadow);
+/** The program's communicator is gone, and nothing is compared on this one. */
+void uci_mpi_shadow_free(uci_mpi_shadow_t *shadow);
 
 /** Look up who its neighbours are, once. */
 void uci_mpi_shadow_find_neighbours(uci_mpi_shadow_t *shadow, MPI_Comm comm);

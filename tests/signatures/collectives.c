@@ -254,6 +254,26 @@ static void freed_early(void)
     }
 }
 
+/* Freed while others have it to compare still, and are in a call that waits for all ranks: it is not waited for (40 times 2 s once) */
+static void freed_unwaited(void)
+{
+    double begin = MPI_Wtime();
+    MPI_Request request;
+    MPI_Comm copy;
+    int i;
+
+    for (i = 0; i < 40; ++i) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        MPI_Ibcast(in, 4, MPI_INT, 0, copy, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        MPI_Comm_free(&copy);
+        if (MPI_Wtime() - begin > 30) {
+            printf("rank %d is at communicator %d after 30 s\n", rank, i);
+            MPI_Abort(MPI_COMM_WORLD, 1);
+        }
+    }
+}
+
 static long most_memory(void)
 {
     struct rusage usage;
@@ -355,11 +375,32 @@ static void all_that_can(void)
     arguments();
     lenient();
     freed_early();
+    freed_unwaited();
 #ifdef OPEN_MPI
     never_blocks(); /* with MPICH nothing waits for one, and three ranks on two cores take long */
 #endif
     groups(0);
     MPI_Comm_free(&ring);
+}
+
+static int send_at_end(MPI_Comm comm, int key, void *value, void *extra)
+{
+    (void)comm, (void)key, (void)value, (void)extra;
+    MPI_Send(in, 1, MPI_INT, 1, 6, MPI_COMM_WORLD);
+    return MPI_SUCCESS;
+}
+
+/* Libraries clean up in a callback of an attribute of MPI_COMM_SELF, which MPI_Finalize does first: rank 1 waits for that before it ends */
+static void end_by_attribute(void)
+{
+    int key;
+
+    if (rank == 0) {
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, send_at_end, &key, NULL);
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+    } else if (rank == 1) {
+        MPI_Recv(in, 1, MPI_INT, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
 }
 
 int main(int argc, char **argv)
@@ -373,6 +414,7 @@ int main(int argc, char **argv)
         stop(argv[1]);
     } else {
         all_that_can();
+        end_by_attribute();
     }
     if (rank == 1) {
         puts("PASS collectives");
