@@ -120,10 +120,8 @@ UCI_INLINE void uci_mpi_agree_test(void)
     }
 }
 
-/** MPI_Init has been called, which is compared as a collective if these are: the communicator of our own for all ranks is made by it. */
+/** MPI_Init has been called, which is compared as a collective if these are: the communicator of our own for all ranks is made by it. So is MPI_Finalize,
+ *  within it; what is not ended ends there. */
 void uci_mpi_agree_init(void);
-
-/** MPI_Finalize will be: likewise, and what is not ended ends. */
-void uci_mpi_agree_finalize(void);
 
 #endif

@@ -126,7 +126,6 @@ UCI_MPI_EXPORT int MPI_Finalize(void)
 
     uci_mpi_calls_finalize();
     UCI_MPI_ENTER(watched, "MPI_Finalize", .comm = MPI_COMM_WORLD, .collective = true);
-    uci_mpi_agree_finalize();
     ret = PMPI_Finalize();
     UCI_MPI_LEAVE(watched, ret);
     return ret;

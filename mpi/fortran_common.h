@@ -30,7 +30,6 @@ UCI_MPI_FORTRAN(finalize, (MPI_Fint * ierror))
 
     uci_mpi_calls_finalize();
     UCI_MPI_ENTER(watched, "MPI_Finalize", .comm = MPI_COMM_WORLD, .collective = true);
-    uci_mpi_agree_finalize();
     UCI_MPI_FORTRAN_REAL(finalize)(ierror);
     UCI_MPI_LEAVE(watched, MPI_SUCCESS);
 }

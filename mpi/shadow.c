@@ -143,15 +143,11 @@ bool uci_mpi_shadow_is_made(uci_mpi_shadow_t *shadow)
 
 void uci_mpi_shadow_finalize(void)
 {
-    MPI_Comm comms[] = {MPI_COMM_WORLD, MPI_COMM_SELF};
     void *value;
-    size_t i;
     int found;
 
-    for (i = 0; i < uci_array_size(comms); ++i) {
-        if ((PMPI_Comm_get_attr(comms[i], uci_mpi_shadow_keyval, &value, &found) == MPI_SUCCESS) && found) {
-            PMPI_Comm_delete_attr(comms[i], uci_mpi_shadow_keyval);
-        }
+    if ((PMPI_Comm_get_attr(MPI_COMM_WORLD, uci_mpi_shadow_keyval, &value, &found) == MPI_SUCCESS) && found) {
+        PMPI_Comm_delete_attr(MPI_COMM_WORLD, uci_mpi_shadow_keyval);
     }
 }
 

@@ -47,7 +47,7 @@ void uci_mpi_shadow_free(uci_mpi_shadow_t *shadow);
 /** Look up who its neighbours are, once. */
 void uci_mpi_shadow_find_neighbours(uci_mpi_shadow_t *shadow, MPI_Comm comm);
 
-/** Free those of the communicators that a program does not free. */
+/** Free that of MPI_COMM_WORLD, while MPI can still be used. Within a callback of MPI_COMM_SELF's attributes, which are not to be looked at there. */
 void uci_mpi_shadow_finalize(void);
 
 #endif
