@@ -27,7 +27,8 @@
 
 static struct {
     pthread_mutex_t lock;
-    bool ended; /* it has been, and is no more */
+    bool ended;  /* it has been, and is no more */
+    bool forked; /* all that is here is the parent's */
     uci_worker_t *workers[UCI_TWIN_WORKERS];
     unsigned workers_count; /* 0: nothing below is valid */
     uci_worker_t *followed; /* the first one: whose wildcards and probes twins match alike; or NULL */
@@ -44,6 +45,8 @@ static struct {
     uint32_t senders_count;
     uint64_t buffer[UCI_TWIN_SAY_MAX / sizeof(uint64_t)];
 } uci_twin = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP};
+
+static pthread_mutex_t uci_twin_attaching = PTHREAD_MUTEX_INITIALIZER;
 
 /* The frame that is being handed over, by whom: what completes meanwhile is its message */
 static __thread struct {
@@ -62,7 +65,7 @@ static void uci_twin_flush(void)
     size_t length;
 
     __atomic_store_n(&uci_twin.pressing, false, __ATOMIC_RELAXED);
-    if (uci_twin_batch_is_empty(&uci_twin.batch)) {
+    if (uci_twin.forked || uci_twin_batch_is_empty(&uci_twin.batch)) {
         return;
     }
     length = uci_twin_batch_seal(&uci_twin.batch);
@@ -529,6 +532,50 @@ static bool uci_twin_is_waiting(const uci_worker_t *worker)
     return is_waiting;
 }
 
+static uci_twin_events_t uci_twin_events = {.matched    = uci_twin_matched,
+                                            .received   = uci_twin_received,
+                                            .progress   = uci_twin_progress,
+                                            .is_waiting = uci_twin_is_waiting};
+
+/* ------------------------------------------------------ a forked child */
+
+static bool uci_twin_child_matched(uci_peer_t *peer, ucp_tag_t tag, uci_twin_note_t *note)
+{
+    return false;
+}
+
+static bool uci_twin_child_received(uci_request_t *req, ucs_status_t status)
+{
+    return false;
+}
+
+static unsigned uci_twin_child_progress(uci_worker_t *worker)
+{
+    return 0;
+}
+
+static bool uci_twin_child_is_waiting(const uci_worker_t *worker)
+{
+    return false;
+}
+
+/* In a child that was forked off: its parent is the twin, and has the card, the links and the numbers of what is said. A turn in the parent's
+ * worker would take messages out of memory that both share. */
+static void uci_twin_forked(void)
+{
+    static const pthread_mutex_t unlocked        = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
+    static const uci_twin_events_t of_the_parent = {.matched    = uci_twin_child_matched,
+                                                    .received   = uci_twin_child_received,
+                                                    .progress   = uci_twin_child_progress,
+                                                    .is_waiting = uci_twin_child_is_waiting};
+
+    uci_twin.lock = unlocked; /* whoever had it is not here */
+    pthread_mutex_init(&uci_twin_attaching, NULL);
+    uci_twin.forked  = true;
+    uci_twin.answers = false;
+    uci_twin_events  = of_the_parent;
+}
+
 /* --------------------------------------------- what the system answers */
 
 static void uci_twin_say_answer(unsigned kind, const uint64_t words[2])
@@ -595,6 +642,7 @@ static void uci_twin_begin(uci_worker_t *worker, uci_twin_open_context_t open_co
 {
     static const uci_twin_link_events_t events = {.heard = uci_twin_heard, .ended = uci_twin_ended};
 
+    pthread_atfork(NULL, NULL, uci_twin_forked);
     uci_twin.correct = (uci_settings.twins_mode == UCI_TWINS_CORRECT);
     uci_twin.wait_ns = uci_settings.twins_wait * 1000000000ul;
     uci_twin.context = open_context();
@@ -622,16 +670,15 @@ static bool uci_twin_is_first(void)
 /* It begins outside of the lock: it makes a worker, and who serves siblings has their lock when a message of theirs takes this one */
 void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
 {
-    static const uci_twin_events_t events = {.matched    = uci_twin_matched,
-                                             .received   = uci_twin_received,
-                                             .progress   = uci_twin_progress,
-                                             .is_waiting = uci_twin_is_waiting};
-    static pthread_mutex_t attaching      = PTHREAD_MUTEX_INITIALIZER;
-
     if (uci_settings.twins.folder == NULL) {
         return;
     }
-    pthread_mutex_lock(&attaching);
+    if (uci_twin.forked) {
+        uci_debug("%s: a worker is not compared with those of twins: the process was forked off one that is",
+                  uci_process_name());
+        return;
+    }
+    pthread_mutex_lock(&uci_twin_attaching);
     if (uci_twin_is_first()) {
         uci_twin_begin(worker, open_context);
         uci_twin_begin_following(worker);
@@ -643,11 +690,11 @@ void uci_twin_attach(uci_worker_t *worker, uci_twin_open_context_t open_context)
         goto out;
     }
     uci_twin.workers[uci_twin.workers_count++] = worker;
-    worker->twins.events                       = &events;
+    worker->twins.events                       = &uci_twin_events;
     uci_worker_take_by(worker, uci_twin_arrived, uci_twin_lost, UCI_REQUEST_RECV | UCI_REQUEST_TWIN);
 out:
     pthread_mutex_unlock(&uci_twin.lock);
-    pthread_mutex_unlock(&attaching);
+    pthread_mutex_unlock(&uci_twin_attaching);
 }
 
 /* @return whether a twin has still something to say */
@@ -705,7 +752,7 @@ static void uci_twin_forget_worker(uci_worker_t *worker)
 
 void uci_twin_detach(uci_worker_t *worker, uci_twin_close_context_t close_context)
 {
-    if (worker->twins.events == NULL) {
+    if ((worker->twins.events == NULL) || uci_twin.forked) {
         return;
     }
     pthread_mutex_lock(&uci_twin.lock);

@@ -34,9 +34,9 @@ compile_all() {
     local one name
     for one in ${mpi//,/ }; do
         mkdir -p "$work/$one"
-        for name in ring farm random alltoall types tags slow; do
+        for name in ring farm random alltoall types tags slow forks; do
             "mpicc.$one" "${flags[@]}" -fno-builtin-fma -Wno-stringop-overflow -Wno-stringop-overread \
-                "$uci_root/tests/twins/$name.c" -o "$work/$one/$name" -lm
+                "$uci_root/tests/twins/$name.c" -o "$work/$one/$name" -lm -lucp
         done
     done
     for name in failing_node late_card dying_twin; do
@@ -116,6 +116,11 @@ followed() {
 # One twin is done before the other one sees its card: it is looked for all the same, and hears what it waits for
 late_card() {
     LATE_CARD=0,1500 LD_PRELOAD=$work/late_card.so UCI_TWINS_WAIT=600 same "$@" && grep -q "times no card" "$work/job/twin.0.stderr"
+}
+
+# A child is no twin: neither what it asks the system nor its own use of UCX reaches anybody
+forked() {
+    same "$1" 2 2 --same-time forks "$2" && ! grep -E 'UCX +(WARN|ERROR)|UCI (WARN|ERROR)' "$work/said" "$work/job/twin."?.stderr
 }
 
 # --- a processor that computes wrong ---
@@ -331,6 +336,8 @@ check_mpi() {
     check_one "$one: types and large messages, 3 twins of 2, correct" same "$one" 3 2 --correct types 256
     check_one "$one: alltoall, 2 twins of 4" same "$one" 2 4 alltoall 1024 100
     check_one "$one: farm, 3 twins of 3, correct" followed "$one" 3 3 --correct farm all 30
+    check_one "$one: forked children ask for the time" forked "$one" time
+    check_one "$one: forked children use UCX" forked "$one" context
     check_one "$one: a failing node, 3 twins" failing_is_named "$one" 3 3 ring
     check_one "$one: a failing node, types, corrected" failing_is_corrected "$one" 3 types
     failing_after=20 check_one "$one: a failing worker of the farm, corrected" failing_is_corrected "$one" 3 farm all 100
