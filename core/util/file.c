@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 #include "file.h"
 #include "process.h"
+#include "process_id.h"
 #include "quiet.h"
 
 #include <errno.h>
@@ -118,7 +119,9 @@ uci_status_t uci_file_replace(const char *path, uci_file_write_func_t write, con
         return uci_file_write(path, write, arg);
     }
 
-    snprintf(temp, sizeof(temp), "%s.%s.%d.tmp", path, uci_process_host(), (int)syscall(SYS_gettid));
+    /* of containers of one host each has a thread of this number */
+    snprintf(temp, sizeof(temp), "%s.%s.%lu.%d.tmp", path, uci_process_host(), uci_process_pid_space(),
+             (int)syscall(SYS_gettid));
     if ((uci_file_write(temp, write, arg) == UCI_OK) && (rename(temp, path) == 0)) {
         return UCI_OK;
     }

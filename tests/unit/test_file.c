@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "container.h"
 #include "util/file.h"
 
 static char folder[] = "/tmp/uci-test-file.XXXXXX";
@@ -109,6 +110,36 @@ Test(file, many_writers_leave_one_of_their_files)
         free(found);
     }
     cr_expect_eq(count_entries(), 1);
+}
+
+/* As often as many_writers_leave_one_of_their_files: of processes of one number neither takes the other's file away */
+static int replace_often(void *arg)
+{
+    unsigned i;
+
+    for (i = 0; i < 200; ++i) {
+        if (uci_file_replace(arg, write_text, "text") != UCI_OK) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+Test(file, writers_in_containers_have_one_number)
+{
+    char *path = strdup(path_of("c"));
+    pid_t pids[4];
+    size_t i;
+
+    for (i = 0; i < 4; ++i) {
+        pids[i] = test_container_start(replace_often, path);
+    }
+    for (i = 0; i < 4; ++i) {
+        test_container_wait(pids[i]);
+    }
+    expect_content(path, "text");
+    cr_expect_eq(count_entries(), 1);
+    free(path);
 }
 
 Test(file, what_is_no_file_is_written_into)
