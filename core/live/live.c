@@ -8,6 +8,7 @@
 #include "util/quiet.h"
 #include "version.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -20,7 +21,7 @@
 
 #define UCI_LIVE_BLOCKS      8u   /* memory is taken for so many blocks at a time */
 #define UCI_LIVE_BLOCKS_MAX  512u /* workers beyond that have none */
-#define UCI_LIVE_NAMES_TRIED 10u
+#define UCI_LIVE_NAMES_TRIED 1000u
 
 static struct {
     char *region; /* NULL: this process has no file */
@@ -127,23 +128,27 @@ static int uci_live_open_folder(const char *where, char *path, size_t size)
     return (saved_errno == 0) ? uci_live_folder_open(path, false, 0) : -1;
 }
 
-static void uci_live_name(char *name, size_t size, const char *host, uint32_t pid, unsigned i)
+static void uci_live_name(char *name, size_t size, unsigned i)
 {
     if (i == 0) {
-        snprintf(name, size, "%s.%u" UCI_LIVE_SUFFIX, host, pid);
+        snprintf(name, size, "%s.%d" UCI_LIVE_SUFFIX, uci_process_host(), (int)getpid());
+    } else if (i == 1) {
+        snprintf(name, size, "%s.%d-%lu" UCI_LIVE_SUFFIX, uci_process_host(), (int)getpid(), uci_process_pid_space());
     } else {
-        snprintf(name, size, "%s.%u-%u" UCI_LIVE_SUFFIX, host, pid, i);
+        snprintf(name, size, "%s.%d-%lu-%u" UCI_LIVE_SUFFIX, uci_process_host(), (int)getpid(), uci_process_pid_space(),
+                 i - 1);
     }
 }
 
-/* A file of this name is there if the number of its process has come around, or the process has called exec(): keep it */
+/* A file of this name is there if the number of its process has come around, or the process has called exec(): keep it. Containers give out
+ * the same few numbers, and the kernel that of a container which is gone */
 static int uci_live_create(int folder_fd, mode_t rights, char *name, size_t size)
 {
     unsigned i;
     int fd = -1;
 
     for (i = 0; i < UCI_LIVE_NAMES_TRIED; ++i) {
-        uci_live_name(name, size, uci_process_host(), (uint32_t)getpid(), i);
+        uci_live_name(name, size, i);
         fd = openat(folder_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, rights);
         if ((fd >= 0) || (errno != EEXIST)) {
             break;
@@ -284,20 +289,50 @@ static uci_status_t uci_live_make(const char *where, const char *const *names, u
     return status;
 }
 
-/* @return the latest file of this process's name in the folder is @a file_p */
+/* Is it one of those that a process may have, see uci_live_name()? @param stem  what they begin with, "HOST.PID" */
+static bool uci_live_is_of(const char *name, const char *stem)
+{
+    size_t length = strlen(stem);
+
+    return (strncmp(name, stem, length) == 0) && ((name[length] == '-') || (name[length] == '.')) &&
+           uci_live_file_is_name(name);
+}
+
+/* Of two files the one that was begun last is @a latest, and the other one is given back */
+static void uci_live_take_later(uci_live_file_t *latest, uci_live_file_t *file)
+{
+    uci_live_file_t earlier = *file;
+
+    if ((latest->data == NULL) || (file->header->begin_time > latest->header->begin_time)) {
+        earlier = *latest;
+        *latest = *file;
+    }
+    uci_live_file_cleanup(&earlier);
+}
+
+/* @return the latest file of this process's name in the folder is @a file_p. The folder is closed */
 static bool uci_live_read_latest(int folder_fd, const char *host, uint32_t pid, uci_live_file_t *file_p)
 {
-    char name[NAME_MAX];
+    DIR *dir = fdopendir(folder_fd);
+    char stem[NAME_MAX];
+    uci_live_file_t file;
+    struct dirent *entry;
     const char *reason;
-    unsigned i;
 
-    for (i = UCI_LIVE_NAMES_TRIED; i-- > 0;) {
-        uci_live_name(name, sizeof(name), host, pid, i);
-        if (uci_live_file_read(folder_fd, name, file_p, &reason) == UCI_OK) {
-            return true;
+    file_p->data = NULL;
+    if (dir == NULL) {
+        close(folder_fd);
+        return false;
+    }
+    snprintf(stem, sizeof(stem), "%s.%u", host, pid);
+    while ((entry = readdir(dir)) != NULL) {
+        if (uci_live_is_of(entry->d_name, stem) &&
+            (uci_live_file_read(folder_fd, entry->d_name, &file, &reason) == UCI_OK)) {
+            uci_live_take_later(file_p, &file);
         }
     }
-    return false;
+    closedir(dir);
+    return file_p->data != NULL;
 }
 
 bool uci_live_find_peer(const char *host, uint32_t pid, char *text, size_t size)
@@ -317,7 +352,6 @@ bool uci_live_find_peer(const char *host, uint32_t pid, char *text, size_t size)
         return false;
     }
     found = uci_live_read_latest(fd, host, pid, &file);
-    close(fd);
     if (found) {
         uci_live_file_describe(&file, text, size);
         uci_live_file_cleanup(&file);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "capture.h"
+#include "container.h"
 #include "live/live.h"
 #include "live/live_file.h"
 #include "util/log.h"
@@ -233,6 +234,47 @@ Test(live, a_fork_does_not_count_in_its_parents_file)
     cr_expect(value_of(pid, "messages_sent") == 7);
     UCI_STATS_ADD(messages_sent, 1);
     cr_expect(value_of(getpid(), "messages_sent") == 11);
+}
+
+static int open_live(void *arg)
+{
+    uci_stats_open_live(folder);
+    return uci_live_is_open() ? 0 : 1;
+}
+
+static unsigned count_files(void)
+{
+    DIR *dir       = opendir(folder);
+    unsigned count = 0;
+    struct dirent *entry;
+
+    cr_assert_not_null(dir);
+    while ((entry = readdir(dir)) != NULL) {
+        count += uci_live_file_is_name(entry->d_name);
+    }
+    closedir(dir);
+    return count;
+}
+
+/* Some at the same time, and one after another: then their namespaces may have one number as well */
+Test(live, processes_in_containers_have_one_number)
+{
+    enum { AT_A_TIME = 3, TIMES = 7 };
+    pid_t pids[AT_A_TIME];
+    unsigned i, j;
+    char text[512];
+
+    for (i = 0; i < TIMES; ++i) {
+        for (j = 0; j < AT_A_TIME; ++j) {
+            pids[j] = test_container_start(open_live, NULL);
+        }
+        for (j = 0; j < AT_A_TIME; ++j) {
+            test_container_wait(pids[j]);
+        }
+    }
+    cr_expect_eq(count_files(), AT_A_TIME * TIMES);
+    uci_stats_open_live(folder);
+    cr_expect(uci_live_find_peer(uci_process_host(), 1, text, sizeof(text)));
 }
 
 Test(live, workers_come_and_go)
