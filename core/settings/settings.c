@@ -357,8 +357,8 @@ static const uci_setting_t uci_settings_table[] = {
 
         {"UCI_CAPTURE", "",
          "Folder for both versions of damaged chunks in full, as they arrived and as they are right:\n"
-         "files <host>.<pid>.<number>.bad and .good, of up to 64 chunks and 256 MiB in a process. Records\n"
-         "(UCI_EVENTS) name them. Empty: none. The name may hold %h, %p, %r and %% as in UCI_STATS.",
+         "files <host>.<pid>.<rank>.<number>.bad and .good, of up to 64 chunks and 256 MiB in a process.\n"
+         "Records (UCI_EVENTS) name them. Empty: none. The name may hold %h, %p, %r and %% as in UCI_STATS.",
          "a folder with %h, %p, %r or %%, or nothing", offsetof(uci_settings_t, capture), UCI_SETTING_FILE},
 
         {"UCI_CHECK_SOURCES", "off",

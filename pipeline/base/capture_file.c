@@ -63,6 +63,17 @@ static bool uci_capture_write(const char *folder, const char *name, const void *
     return !failed;
 }
 
+/* Ranks in containers of one host may have one process id */
+static void uci_capture_name(char *name, size_t size, unsigned number, const char *suffix)
+{
+    char rank[16] = "x";
+
+    if (uci_process_rank() >= 0) {
+        snprintf(rank, sizeof(rank), "%d", uci_process_rank());
+    }
+    snprintf(name, size, "%.64s.%d.%s.%u.%s", uci_process_host(), (int)getpid(), rank, number, suffix);
+}
+
 static void uci_capture_write_both(char *name, size_t size, unsigned number, const void *bad, size_t bad_length,
                                    const void *good, size_t good_length)
 {
@@ -72,12 +83,12 @@ static void uci_capture_write_both(char *name, size_t size, unsigned number, con
         uci_capture_warn("the name of the folder is too long", uci_settings.capture);
         return;
     }
-    snprintf(file, sizeof(file), "%.64s.%d.%u.bad", uci_process_host(), (int)getpid(), number);
+    uci_capture_name(file, sizeof(file), number, "bad");
     if (!uci_capture_write(folder, file, bad, bad_length)) {
         return;
     }
     snprintf(name, size, "%s", file);
-    snprintf(file, sizeof(file), "%.64s.%d.%u.good", uci_process_host(), (int)getpid(), number);
+    uci_capture_name(file, sizeof(file), number, "good");
     if (good != NULL) {
         (void)uci_capture_write(folder, file, good, good_length);
     }

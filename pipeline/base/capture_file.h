@@ -1,7 +1,7 @@
 /**
  * SPDX-License-Identifier: BSD-3-Clause
  *
- * UCI_CAPTURE: both versions of damaged chunks in full, HOST.PID.NUMBER.bad and HOST.PID.NUMBER.good in a folder that may be shared.
+ * UCI_CAPTURE: both versions of damaged chunks in full, HOST.PID.RANK.NUMBER.bad and .good in a folder that may be shared.
  * Bounded for each process. Thread safe.
  */
 #ifndef UCI_CAPTURE_FILE_H_

@@ -106,17 +106,22 @@ Test(record, a_reader_that_goes_takes_nobody_with_it)
     cr_expect(uci_stats.events_lost == 1);
 }
 
-/* Of @a kind, "bad" or "good". @return its bytes, -1 if it is not there; it is removed */
-static long captured(unsigned number, const char *kind)
+/* Of @a kind, "bad" or "good". @param rank  in its name. @return its bytes, -1 if it is not there; it is removed */
+static long captured_by(const char *rank, unsigned number, const char *kind)
 {
     char path[256];
     struct stat info;
     long size;
 
-    snprintf(path, sizeof(path), "/tmp/%.64s.%d.%u.%s", uci_process_host(), (int)getpid(), number, kind);
+    snprintf(path, sizeof(path), "/tmp/%.64s.%d.%s.%u.%s", uci_process_host(), (int)getpid(), rank, number, kind);
     size = (stat(path, &info) == 0) ? (long)info.st_size : -1;
     unlink(path);
     return size;
+}
+
+static long captured(unsigned number, const char *kind)
+{
+    return captured_by("x", number, kind);
 }
 
 Test(record, a_chunk_is_captured_as_a_whole)
@@ -137,4 +142,15 @@ Test(record, a_chunk_is_captured_as_a_whole)
     uci_capture_chunk(name, sizeof(name), bytes, 10000, NULL, 0);
     cr_expect_str_empty(name);
     cr_expect_eq(captured(2, "bad"), -1, "a part of it");
+}
+
+Test(record, what_ranks_of_one_process_id_capture_is_kept_apart)
+{
+    char name[128];
+
+    uci_settings.capture = "/tmp";
+    setenv("PMI_RANK", "12", 1);
+    uci_capture_chunk(name, sizeof(name), "bad", 3, "right", 5);
+    cr_expect(captured_by("12", 0, "bad") == 3);
+    cr_expect(captured_by("12", 0, "good") == 5);
 }
