@@ -266,6 +266,37 @@ several_programs() {
     says "40 messages" 0 "${limited[@]}" "$tools/uci_run" --folder "$work/job" -- "mpirun.$1" "${@:2}" -np 2 "$work/pairs.$1" : -np 2 "$work/pairs.$1"
 }
 
+# run_contained RANKS [OPTION...] [-- ARGUMENT]: as run_pairs, under MPICH; each rank is process 1 of a pid namespace of its own, on one host.
+run_contained() {
+    local ranks=$1 options=()
+    shift
+    while [ $# -gt 0 ] && [ "$1" != -- ]; do
+        options+=("$1")
+        shift
+    done
+    rm -rf "$work/job" "$work/job.json"
+    UCX_TLS=tcp,self MPIR_CVAR_NOLOCAL=1 "${limited[@]}" "$tools/uci_run" --mpi mpich -n "$ranks" --folder "$work/job" --json "$work/job.json" \
+        ${options[@]+"${options[@]}"} unshare -pf --mount-proc "$work/pairs.mpich" "${@:2}"
+}
+
+in_containers() {
+    says "$1" "$2" run_contained 4 --require "${@:3}" && ! grep -E 'UCI (WARN|ERROR)' "$work/said" &&
+        summary 'ranks == ranks_with_uci == 4 and not ranks_without_messages and not killed and messages_sent == messages_received == 40' &&
+        [ "$(find "$work/job" -name 'stats.*.1.[0-3].json' | wc -l)" -eq 4 ] && [ "$(find "$work/job" -name '*.live' | wc -l)" -eq 4 ]
+}
+
+# Also of damage, and of calls
+damaged_in_containers() {
+    UCI_LOG_LEVEL=error UCI_FAULT=rate=0.3,seed=1 in_containers "all were repaired" 122 --profile &&
+        summary 'records == by_verdict["repaired"] > 0 and counters["repaired_chunks"] >= records' &&
+        [ "$(find "$work/job" -name 'calls.*.1.[0-3]' | wc -l)" -eq 4 ]
+}
+
+# The other rank's counters are not taken for its
+left_container() {
+    says "1 process still runs" 0 run_contained 2 -- leave && summary 'not ranks_without_statistics and messages_received == 20'
+}
+
 # What is printed can be pasted
 pasted() {
     "$tools/uci_run" -n 2 --dry-run --folder "$work/paste d" -x 'A=b c' "$work/pairs.$1" >"$work/line" 2>"$work/how" &&
@@ -439,6 +470,13 @@ main() {
     check "uci_run: a record of the sender names the right pair" sender_record
     check "uci_run: buffers that changed, as their senders saw" changed_at_sender
     check "uci_run: what passed through" passed_through
+    if unshare -pf --mount-proc true 2>/dev/null; then
+        check "uci_run: ranks in containers" in_containers "Nothing was damaged: 40 messages" 0
+        check "uci_run: ranks in containers, damage and calls" damaged_in_containers
+        check "uci_run: a rank leaves its container without a word" left_container
+    else
+        skip "uci_run: ranks in containers" "pid namespaces are made by root"
+    fi
     if [ "$(id -u)" -eq 0 ]; then
         check "uci_run: a job that fills the disk" full_disk
         check "uci_run: a folder that users share" in_shell others_were_first

@@ -21,7 +21,7 @@ def add_live(counters, files):
     if program is None:
         counters.complaints.append((str(files[0]), f"{len(files)} live file(s), and no uci_top here to read them"))
         return
-    known = {(process.host, process.pid): process for process in counters.processes}
+    known = {(process.host, process.pid, process.rank): process for process in counters.processes}
     folders = dict.fromkeys(str(path.resolve().parent) for path in files)
     try:
         done = subprocess.run([program, "-1", "-j", *folders], capture_output=True, timeout=TIMEOUT, check=True)
@@ -30,10 +30,15 @@ def add_live(counters, files):
             if isinstance(job.get("size"), int) and job["size"] < RANKS:
                 counters.job_size = max(counters.job_size, job["size"])
             for process in job["processes"]:
-                add_end(known.get((process["host"], process["pid"])) or add_process(counters, process), process, answer.get("time", 0))
+                add_end(known.get(key_of(process)) or add_process(counters, process), process, answer.get("time", 0))
         counters.complaints += [(skipped["file"], skipped["reason"]) for skipped in answer["skipped"]]
     except (OSError, subprocess.SubprocessError, ValueError, KeyError, TypeError) as error:
         counters.complaints.append((program, f"the live files could not be read: {error}"))
+
+
+def key_of(process):
+    """What tells a process of uci_top's from others of its job; ranks in containers of one host may have one pid."""
+    return process["host"], process["pid"], -1 if process["rank"] is None else process["rank"]
 
 
 def add_process(counters, process):

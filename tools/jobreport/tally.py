@@ -102,7 +102,7 @@ class Tally:
     def is_told(self, record, sender, receiver):
         """Of what the program has changed both sides may tell: it is one message (two, where parts of the input are read apart)."""
         get = record.get
-        message = repr((get("job"), get(sender + "host"), get(sender + "pid"), get(receiver + "host"), get(receiver + "pid"), get("seq")))
+        message = repr((get("job"), get("seq"), *(get(side + name) for side in (sender, receiver) for name in ("host", "pid", "rank"))))
         role, other = ("sender", "receiver") if sender == "" else ("receiver", "sender")
         if (other, message) in self.told:
             return True

@@ -49,7 +49,7 @@ PATIENCE = 3  # seconds, for ranks that are being killed
 RUNS, RUN, KEPT = "uci-runs", re.compile(r"\d{8}-\d{6}-\d+(-\d+)?"), 20
 TWIN = re.compile(r"twin\.\d")
 LEFT = re.compile(r"(stats|events|calls|twins|twin)\..*|.*\.live|ended\.json(\.room)?")
-STATS, EVENTS, CALLS = "stats.%h.%p.json", "events.%h.%p.jsonl", "calls.%h.%p"  # of each process
+STATS, EVENTS, CALLS = "stats.%h.%p.%r.json", "events.%h.%p.%r.jsonl", "calls.%h.%p.%r"  # of each process; of ranks in containers %p may be one
 EXITS = "\n".join(f"  {level.status}  {level.meaning}" for level in LEVELS.values() if level.status)
 
 EPILOG = f"""

@@ -22,7 +22,7 @@ TURN = .05           # seconds between two looks at the jobs
 PASSED_ON = (signal.SIGUSR1, signal.SIGUSR2)  # mpirun gives them to its ranks
 PATIENCE = 15        # seconds that jobs have to end when they are told to
 PR_SET_PDEATHSIG = 1
-REPORT = "twins.%h.%p.json"
+REPORT = "twins.%h.%p.%r.json"
 
 
 def variables_of(folder, twin, twins, mode):
